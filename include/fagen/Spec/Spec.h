@@ -1,0 +1,113 @@
+// fagen: the checked spec, as the front end hands it to lowering.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A SpecFile is a list of kernels; a kernel is its expanded variants, the select lines that choose among schedules at
+// run time, and the gates. Every value is resolved: no default, no axis, no tune and no `when` is left.
+#pragma once
+
+#include "fagen/Spec/SpecOptions.h" // generated enums: DType, Mask, Mma, Copy, Swizzle, ... (SpecOptions.td)
+#include "fagen/Support/Location.h"
+#include "fagen/Target/Target.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fagen {
+
+/// What is computed. One point of the problem axes.
+struct Problem {
+  PassKind pass = PassKind::Forward;
+  DType dtype = DType::F16;
+  DType accum = DType::F32;
+  unsigned headDimQK = 0; ///< columns of Q and K
+  unsigned headDimV = 0;  ///< columns of V and O
+  Mask mask = Mask::None;
+  bool lse = true;
+};
+
+/// How it is computed. `locations` of the keys let later diagnostics point at the line that set a value.
+struct Schedule {
+  std::string name;  ///< empty for the unnamed schedule
+  bool implicit = false; ///< made by the compiler: the unaligned fallback
+  unsigned tileRows = 0; ///< query rows a CTA works on at once
+  unsigned tileKeys = 0; ///< key rows a CTA works on at once
+  unsigned warps = 0;
+  Mma mma = Mma::Scalar;
+  Copy copy = Copy::LdSt;
+  unsigned stages = 2;
+  BarrierPolicy barriers = BarrierPolicy::Minimal;
+  std::vector<std::string> barrierPlaces; ///< of at(...)
+  Swizzle swizzle = Swizzle::None;
+  unsigned vectorBytes = 16; ///< bytes per global access; the element size for the unaligned fallback
+  OperandPlace qIn = OperandPlace::Shared;
+  OperandPlace pIn = OperandPlace::Registers;
+  Reduce reduce = Reduce::Warp;
+  Roles roles = Roles::Unified;
+  Overlap overlap = Overlap::None;
+  Grid grid = Grid::Tiles;
+  Exp exp = Exp::Mufu;
+  unsigned expMixed = 0; ///< n of mixed(n)
+
+  /// Where each key was set (its value); invalid for a default.
+  std::vector<std::pair<std::string, Location>> locations;
+  Location locationOf(llvm::StringRef key) const; ///< falls back to the schedule's own location
+  Location location;                              ///< of `schedule`
+
+  // Derived by the one function that also checks them (language.md, "Warps on a tile").
+  unsigned rowWarps = 1; ///< warps side by side over query rows
+  unsigned keyWarps = 1; ///< warps side by side over keys of one tile; they merge at the end
+};
+
+struct Variant {
+  std::string name;   ///< kernel[_schedule]_dtype_dQK[xDV]_mask[_axisvalues]
+  std::string symbol; ///< fagen_<name>_<target>
+  const TargetInfo *target = nullptr;
+  Problem problem;
+  Schedule schedule;
+  unsigned scheduleIndex = 0; ///< in KernelSpec::scheduleNames; the implicit one has the last index
+  bool dispatched = true;     ///< first values of every schedule axis and tune; others are reached by name only
+  Location location;          ///< of the kernel's name
+};
+
+/// One line of select, its condition as a postfix program over run-time values (64-bit integers).
+struct SelectOp {
+  enum Kind : uint8_t { Constant, Variable, Add, Sub, Mul, Div, Mod, CeilDiv, Neg, Not, Eq, Ne, Lt, Le, Gt, Ge, And, Or };
+  Kind kind;
+  int64_t value = 0; ///< the constant, or the SelectVariable
+};
+enum class SelectVariable : uint8_t { Batch, Heads, KvHeads, SeqQ, SeqKv, Sms };
+struct SelectLine {
+  std::vector<SelectOp> condition; ///< empty: otherwise
+  std::string text;                ///< as written, for explanations
+  unsigned scheduleIndex = 0;
+  Location location;
+};
+
+/// One gate: `name relation value`, e.g. registers <= 248. For `time`, value is the factor and baseline its name.
+struct Gate {
+  std::string name;
+  std::string relation;
+  double value = 0; ///< bytes, registers, absolute error, microseconds or the factor of the baseline
+  std::string baseline;
+  std::string text; ///< as written
+  Location location;
+};
+
+struct KernelSpec {
+  std::string name;
+  std::vector<std::string> scheduleNames; ///< in text order; then the implicit one
+  std::vector<Variant> variants;          ///< in expansion order (problem axes, targets, schedules), implicit ones last
+  std::vector<SelectLine> select;         ///< always ends in an otherwise line
+  std::vector<Gate> gates;
+  std::vector<std::string> remarks;       ///< combinations that were dropped, each with its reason
+  Location location;
+};
+
+struct SpecFile {
+  std::string baseName; ///< what generated files cite
+  std::vector<const TargetInfo *> targets;
+  std::vector<KernelSpec> kernels;
+};
+
+} // namespace fagen

@@ -1,0 +1,37 @@
+// fagen: matrix instructions and what they ask of a kernel's tile, from MmaInstrs.td.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/Spec/SpecOptions.h"
+#include "fagen/Target/Target.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+namespace fagen {
+
+struct MmaInstrInfo {
+  llvm::StringRef name;
+  Mma family = Mma::Scalar;
+  DType operand = DType::F16;
+  DType accum = DType::F32;
+  unsigned m = 0, n = 0, nMax = 0, k = 0; ///< nMax > n: N takes every multiple of n up to nMax
+  unsigned slabRows = 0;                  ///< query rows that one warp (or slabWarps together) takes at least
+  unsigned slabWarps = 0;                 ///< warps that work on a slab together
+  unsigned keyMultiple = 0;               ///< keys of one warp's share of a tile
+  unsigned headDimMultiple = 0;
+  unsigned aRegisters = 0, bRegisters = 0, dRegisters = 0; ///< fragments, in 32-bit registers of a thread
+  llvm::StringRef mnemonic;                                ///< PTX; empty for scalar arithmetic
+  FeatureMask needs = 0;
+  bool implemented = false;
+};
+
+/// Every instruction, in the order of MmaInstrs.td.
+llvm::ArrayRef<MmaInstrInfo> allMmaInstrs();
+
+/// The instruction of a family for these types, or null when it has none.
+const MmaInstrInfo *findMmaInstr(Mma family, DType operand, DType accum);
+
+/// Any instruction of a family: for facts that all of them share (slabs, multiples).
+const MmaInstrInfo &firstMmaInstr(Mma family);
+
+} // namespace fagen

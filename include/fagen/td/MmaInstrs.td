@@ -1,0 +1,96 @@
+// fagen: matrix instructions: shape, types, operand fragments, and what they ask of tiles and head dims.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+include "fagen/td/Features.td"
+include "fagen/td/SpecOptions.td"
+
+// One instruction, or one template of instructions where N varies (NMax > N).
+class MmaInstr<Case family, Case operand, Case accum, int m, int n, int k> {
+  Case Family = family;
+  Case Operand = operand; // type of A and B
+  Case Accum = accum;     // type of C and D
+  int M = m;
+  int N = n;
+  int K = k;
+  int NMax = n;
+  string Mnemonic = "";   // PTX; empty for arithmetic that is no matrix instruction
+  string PtxSection = ""; // of the PTX ISA
+  list<Feature> Needs = [];
+  bit Implemented = 0;
+
+  // What a kernel built from it needs of its tile.
+  int SlabRows = m;       // query rows that one warp, or one group of warps, takes at least
+  int SlabWarps = 1;      // warps that work on a slab together
+  int KeyMultiple = 1;    // keys of one warp's share of a tile
+  int HeadDimMultiple = 1;
+
+  // Fragments, in 32-bit registers of one thread.
+  int ARegisters = 0;
+  int BRegisters = 0;
+  int DRegisters = 0;
+}
+
+class Scalar<Case operand> : MmaInstr<MmaScalar, operand, F32, 1, 1, 1> {
+  let KeyMultiple = 32; // a lane takes every 32nd key
+  let HeadDimMultiple = 8;
+  let Implemented = 1;
+}
+
+def ScalarF16 : Scalar<F16>;
+def ScalarBF16 : Scalar<BF16>;
+
+// mma.sync m16n8k16, row.col. With group g = lane / 4 and t = lane % 4 a thread holds, two 16-bit values a register:
+//   A  a0: row g, columns 2t, 2t+1   a1: row g+8   a2: row g, columns 2t+8, 2t+9   a3: row g+8, columns 2t+8, 2t+9
+//   B  b0: column g, rows 2t, 2t+1   b1: column g, rows 2t+8, 2t+9
+//   D  d0, d1: row g, columns 2t, 2t+1   d2, d3: row g+8          (f32: one value a register)
+class MmaM16N8K16<Case operand, Case accum> : MmaInstr<MmaMmaSync, operand, accum, 16, 8, 16> {
+  let Mnemonic = "mma.sync.aligned.m16n8k16.row.col." # accum.Text # "." # operand.Text # "." # operand.Text # "." # accum.Text;
+  let PtxSection = "Warp-level matrix instructions: mma, matrix fragments for mma.m16n8k16 with floating point type";
+  let Needs = [MmaSync];
+  let KeyMultiple = 16;
+  let HeadDimMultiple = 16;
+  let ARegisters = 4;
+  let BRegisters = 2;
+}
+
+let Implemented = 1, DRegisters = 4 in {
+  def MmaM16N8K16F32F16 : MmaM16N8K16<F16, F32>;
+  def MmaM16N8K16F32BF16 : MmaM16N8K16<BF16, F32>;
+}
+let DRegisters = 2 in def MmaM16N8K16F16F16 : MmaM16N8K16<F16, F16>; // two values a register
+
+// nvcuda::wmma: the fragment's layout is not specified, so P and O cross shared memory.
+class Wmma16<Case operand, Case accum> : MmaInstr<MmaWmma, operand, accum, 16, 16, 16> {
+  let Mnemonic = "wmma.mma.sync.aligned.row.col.m16n16k16";
+  let PtxSection = "Warp-level matrix instructions: wmma.mma";
+  let Needs = [MmaSync];
+  let KeyMultiple = 16;
+  let HeadDimMultiple = 16;
+  let ARegisters = 8;
+  let BRegisters = 8;
+}
+
+let DRegisters = 8 in {
+  def WmmaF32F16 : Wmma16<F16, F32>;
+  def WmmaF32BF16 : Wmma16<BF16, F32>;
+}
+let DRegisters = 4 in def WmmaF16F16 : Wmma16<F16, F16>;
+
+// wgmma m64nNk16, N = 8, 16, ..., 256: four warps take 64 rows; warp w of the group holds rows 16w to 16w + 15 in the
+// fragments of mma.m16n8k16. A comes from registers or shared memory, B from shared memory by descriptor.
+class WgmmaM64K16<Case operand, Case accum> : MmaInstr<MmaWgmma, operand, accum, 64, 8, 16> {
+  let NMax = 256;
+  let Mnemonic = "wgmma.mma_async.sync.aligned.m64nNk16." # accum.Text # "." # operand.Text # "." # operand.Text;
+  let PtxSection = "Asynchronous warpgroup-level matrix instructions: wgmma.mma_async";
+  let Needs = [Wgmma];
+  let SlabWarps = 4;
+  let KeyMultiple = 16;
+  let HeadDimMultiple = 16;
+  let ARegisters = 4;
+}
+
+let DRegisters = 4 in { // for N = 8; N / 8 times as many in general
+  def WgmmaF32F16 : WgmmaM64K16<F16, F32>;
+  def WgmmaF32BF16 : WgmmaM64K16<BF16, F32>;
+}
+let DRegisters = 2 in def WgmmaF16F16 : WgmmaM64K16<F16, F16>;

@@ -1,0 +1,53 @@
+// fagen: the passes, in the order of the default pipeline where they are part of it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+class Pass<string name, string summary, string needs, string ensures> {
+  string Name = name; // --run-pass=, lib/Passes/<UpperCamel>.cpp and lowerCamel() all derive from it
+  string Summary = summary;
+  string Needs = needs;
+  string Ensures = ensures;
+  bit InPipeline = 1; // else it is only run by name
+}
+
+def ResolveOptions : Pass<"resolve-options",
+  "derives every constant of the kernel from its schedule",
+  "a checked variant",
+  "no option is left to choose; kernel constants carry their origin">;
+def BuildTiles : Pass<"build-tiles",
+  "builds buffers, rings and the body of one kernel",
+  "resolved options",
+  "a body over whole key tiles, one loop, no masking split, no pipelining">;
+def SplitMaskLoops : Pass<"split-mask-loops",
+  "sorts key tiles into full, partial and empty by intervals of the mask, and splits the loop",
+  "one loop over key tiles with the mask as an expression",
+  "interior tiles carry no masking op; empty tiles are not visited">;
+def PipelineLoads : Pass<"pipeline-loads",
+  "moves copies ahead by the number of stages and inserts commits and waits",
+  "the loop is final",
+  "each ring read waits for the copy of its position, with exact pending counts">;
+def AssignLayouts : Pass<"assign-layouts",
+  "gives each shared buffer its layout",
+  "all shared buffers exist",
+  "every shared buffer has a layout that its readers and writers share">;
+def PlaceBarriers : Pass<"place-barriers",
+  "covers the hazards that copies, waits and ownership leave open, by the schedule's policy",
+  "layouts and offsets are final; places are marked",
+  "every hazard is covered; no place marker is left; the ledger lists what each barrier covers">;
+def AllocateShared : Pass<"allocate-shared",
+  "gives each shared buffer its offset",
+  "layouts are final",
+  "no two live buffers overlap except by overlay; the total is what the spec's check computed">;
+def EstimateResources : Pass<"estimate-resources",
+  "estimates registers and occupancy",
+  "offsets are final",
+  "the plan has its estimates">;
+def VerifyBarriers : Pass<"verify-barriers",
+  "proves the final kernel free of races and of hangs",
+  "the final IR",
+  "every hazard is covered and every barrier is reached by its participants equally often">;
+
+let InPipeline = 0 in
+def PrintHazards : Pass<"print-hazards",
+  "lists every hazard and what covers it",
+  "layouts are final",
+  "the IR is unchanged">;

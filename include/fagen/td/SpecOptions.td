@@ -1,0 +1,284 @@
+// fagen: every key of a spec: its type, values, default and meaning.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From this come the C++ enumerations, the parser's keywords and suggestions, the checks of single values and
+// docs/Options.md. What several keys must satisfy together is policy and stands in lib/Spec.
+
+#ifndef FAGEN_TD_SPECOPTIONS
+#define FAGEN_TD_SPECOPTIONS
+
+include "fagen/td/Features.td"
+
+//===-- Enumerations -----------------------------------------------------------------------------------------------===//
+
+class Case<string text, string enumerator> {
+  string Text = text;             // as a spec writes it
+  string Enumerator = enumerator; // in C++
+}
+
+class Enumeration<string name, string doc, list<Case> cases> {
+  string Name = name; // C++ type
+  string Doc = doc;
+  list<Case> Cases = cases;
+}
+
+def Forward : Case<"forward", "Forward">;
+def Backward : Case<"backward", "Backward">;
+def PassKindEnum : Enumeration<"PassKind", "Gradient direction.", [Forward, Backward]>;
+
+def F16 : Case<"f16", "F16">;
+def BF16 : Case<"bf16", "BF16">;
+def F32 : Case<"f32", "F32">;
+def E4M3 : Case<"e4m3", "E4M3">;
+def DTypeEnum : Enumeration<"DType", "Element type.", [F16, BF16, F32, E4M3]>;
+
+def MaskNone : Case<"none", "None">;
+def MaskCausal : Case<"causal", "Causal">;
+def MaskEnum : Enumeration<"Mask", "Which keys a query sees.", [MaskNone, MaskCausal]>;
+
+def MmaScalar : Case<"scalar", "Scalar">;
+def MmaWmma : Case<"wmma", "Wmma">;
+def MmaMmaSync : Case<"mma_sync", "MmaSync">;
+def MmaWgmma : Case<"wgmma", "Wgmma">;
+def MmaEnum : Enumeration<"Mma", "Instruction family of both products.", [MmaScalar, MmaWmma, MmaMmaSync, MmaWgmma]>;
+
+def CopyLdSt : Case<"ld_st", "LdSt">;
+def CopyCpAsync : Case<"cp_async", "CpAsync">;
+def CopyTma : Case<"tma", "Tma">;
+def CopyEnum : Enumeration<"Copy", "How tiles reach shared memory.", [CopyLdSt, CopyCpAsync, CopyTma]>;
+
+def BarriersLegacy : Case<"legacy", "Legacy">;
+def BarriersLight : Case<"light", "Light">;
+def BarriersMinimal : Case<"minimal", "Minimal">;
+def BarriersAt : Case<"at", "At">;
+def BarrierPolicyEnum : Enumeration<"BarrierPolicy", "Where barriers go.",
+                                    [BarriersLegacy, BarriersLight, BarriersMinimal, BarriersAt]>;
+
+def SwizzleNone : Case<"none", "None">;
+def SwizzleXor : Case<"xor", "Xor">;
+def SwizzleB32 : Case<"b32", "B32">;
+def SwizzleB64 : Case<"b64", "B64">;
+def SwizzleB128 : Case<"b128", "B128">;
+def SwizzleEnum : Enumeration<"Swizzle", "Shared-memory layout against bank conflicts.",
+                              [SwizzleNone, SwizzleXor, SwizzleB32, SwizzleB64, SwizzleB128]>;
+
+def PlaceRegisters : Case<"registers", "Registers">;
+def PlaceShared : Case<"shared", "Shared">;
+def OperandPlaceEnum : Enumeration<"OperandPlace", "Where a matrix operand lives.", [PlaceRegisters, PlaceShared]>;
+
+def ReduceShared : Case<"shared", "Shared">;
+def ReduceWarp : Case<"warp", "Warp">;
+def ReduceEnum : Enumeration<"Reduce", "How row maxima and sums cross threads.", [ReduceShared, ReduceWarp]>;
+
+def RolesUnified : Case<"unified", "Unified">;
+def RolesSpecialized : Case<"specialized", "Specialized">;
+def RolesEnum : Enumeration<"Roles", "Whether loading warps are separate.", [RolesUnified, RolesSpecialized]>;
+
+def OverlapNone : Case<"none", "None">;
+def OverlapIntra : Case<"intra", "Intra">;
+def OverlapPingpong : Case<"pingpong", "Pingpong">;
+def OverlapBoth : Case<"both", "Both">;
+def OverlapEnum : Enumeration<"Overlap", "Softmax under products.",
+                              [OverlapNone, OverlapIntra, OverlapPingpong, OverlapBoth]>;
+
+def GridTiles : Case<"tiles", "Tiles">;
+def GridPersistent : Case<"persistent", "Persistent">;
+def GridLongestFirst : Case<"longest_first", "LongestFirst">;
+def GridEnum : Enumeration<"Grid", "How CTAs take work.", [GridTiles, GridPersistent, GridLongestFirst]>;
+
+def ExpMufu : Case<"mufu", "Mufu">;
+def ExpMixed : Case<"mixed", "Mixed">;
+def ExpEnum : Enumeration<"Exp", "How exp2 is computed.", [ExpMufu, ExpMixed]>;
+
+//===-- Values of one key ------------------------------------------------------------------------------------------===//
+
+// What stands in a value's parentheses.
+class Argument;
+def NoArgument : Argument;
+class Names<list<string> names> : Argument { // one or more of these
+  list<string> Allowed = names;
+}
+class Number<int min, int max> : Argument { // exactly one
+  int Min = min;
+  int Max = max;
+}
+
+class Value<Case c, string doc, Argument argument = NoArgument> {
+  Case TheCase = c;
+  string Doc = doc;
+  Argument TheArgument = argument;
+  list<Feature> Needs = []; // of the target
+  bit NotYet = 0;           // parsed and checked against the target, then refused
+}
+
+class Needs<Feature feature, Case c, string doc, Argument argument = NoArgument> : Value<c, doc, argument> {
+  let Needs = [feature];
+}
+
+class NotYet<Case c, string doc, Argument argument = NoArgument> : Value<c, doc, argument> { let NotYet = 1; }
+
+class NotYetNeeds<Feature feature, Case c, string doc> : Needs<feature, c, doc> { let NotYet = 1; }
+
+//===-- Keys -------------------------------------------------------------------------------------------------------===//
+
+class Type<string enumerator> {
+  string Enumerator = enumerator;
+}
+def EnumType : Type<"Enum">;       // one of Values
+def SwitchType : Type<"Switch">;   // on or off
+def IntegerType : Type<"Integer">; // Min to Max
+def BytesType : Type<"Bytes">;     // one of Allowed, with unit B
+def HeadDimType : Type<"HeadDim">; // a dim, or QK : V
+def TileType : Type<"Tile">;       // rows x keys
+
+class Option<string key, string block, Type type, string doc> {
+  string Key = key;     // as a spec writes it
+  string Block = block; // problem or schedule
+  Type TheType = type;
+  string Doc = doc;
+  string Default = "";     // as a spec would write it; empty: Required, or the compiler's choice
+  string DefaultDoc = "";  // how the compiler chooses where Default is empty
+  bit Required = 0;
+  Enumeration Enum = ?;
+  list<Value> Values = [];
+  int Min = 0;
+  int Max = 0;
+  int MultipleOf = 1;
+  list<int> Allowed = [];
+}
+
+class EnumOption<string key, string block, Enumeration e, string doc, list<Value> values>
+    : Option<key, block, EnumType, doc> {
+  let Enum = e;
+  let Values = values;
+}
+
+// Problem. Declaration order is expansion order.
+
+def PassOption : EnumOption<"pass", "problem", PassKindEnum, "gradient direction", [
+  Value<Forward, "O and LSE from Q, K, V">,
+  NotYet<Backward, "dQ, dK, dV from dO">
+]> { let Default = "forward"; }
+
+def DTypeOption : EnumOption<"dtype", "problem", DTypeEnum, "element type of Q, K, V and O", [
+  Value<F16, "IEEE half precision">,
+  Value<BF16, "bfloat16">,
+  NotYetNeeds<Fp8, E4M3, "8-bit float with scales">
+]> { let Required = 1; }
+
+def AccumOption : EnumOption<"accum", "problem", DTypeEnum, "accumulator of both products", [
+  Value<F32, "single precision">,
+  NotYet<F16, "half precision, where the instruction has it">
+]> { let Default = "f32"; }
+
+def HeadDimOption : Option<"head_dim", "problem", HeadDimType,
+    "columns of Q and K and of V: one number for both, or QK : V; tensor cores need a multiple of 16"> {
+  let Required = 1;
+  let Min = 8;
+  let Max = 256;
+  let MultipleOf = 8;
+}
+
+def MaskOption : EnumOption<"mask", "problem", MaskEnum, "which keys a query sees", [
+  Value<MaskNone, "all">,
+  Value<MaskCausal, "aligned bottom-right: query i sees keys j <= i + seq_kv - seq_q">
+]> { let Default = "none"; }
+
+def LseOption : Option<"lse", "problem", SwitchType,
+    "may also write the natural-log log-sum-exp of each query row, in f32"> {
+  let Default = "on";
+}
+
+// Schedule.
+
+def TileOption : Option<"tile", "schedule", TileType, "query rows x key rows that a CTA works on at once"> {
+  let Required = 1;
+  let Min = 1;
+  let Max = 1024;
+}
+
+def WarpsOption : Option<"warps", "schedule", IntegerType, "warps that do arithmetic"> {
+  let Required = 1;
+  let Min = 1;
+  let Max = 16;
+}
+
+def MmaOption : EnumOption<"mma", "schedule", MmaEnum, "instruction family of both products", [
+  Value<MmaScalar, "fused multiply-adds on the CUDA cores">,
+  NotYetNeeds<MmaSync, MmaWmma, "warp matrix functions, 16 x 16 x 16">,
+  Needs<MmaSync, MmaMmaSync, "mma.sync m16n8k16, operands by ldmatrix">,
+  NotYetNeeds<Wgmma, MmaWgmma, "warp-group products from shared memory">
+]> { let Required = 1; }
+
+def CopyOption : EnumOption<"copy", "schedule", CopyEnum, "how tiles reach shared memory", [
+  Value<CopyLdSt, "load to registers, store to shared memory">,
+  Needs<CpAsync, CopyCpAsync, "asynchronous copies of 16 B">,
+  NotYetNeeds<Tma, CopyTma, "the bulk copy engine">
+]> { let DefaultDoc = "best the target has"; }
+
+def StagesOption : Option<"stages", "schedule", IntegerType, "depth of the K/V pipeline"> {
+  let Default = "2";
+  let Min = 1;
+  let Max = 8;
+}
+
+def BarriersOption : EnumOption<"barriers", "schedule", BarrierPolicyEnum, "which barriers a step has", [
+  Value<BarriersLegacy, "six: after_load, after_scores, after_max, after_exp, after_pv, after_tile">,
+  Value<BarriersLight, "four: after_load, after_scores, after_exp, after_tile">,
+  Value<BarriersMinimal, "an irredundant cover of what the hazard analysis finds">,
+  Value<BarriersAt, "these places; refused when a hazard stays open",
+        Names<["after_load", "after_scores", "after_max", "after_exp", "after_pv", "after_tile"]>>
+]> { let Default = "minimal"; }
+
+def SwizzleOption : EnumOption<"swizzle", "schedule", SwizzleEnum, "shared-memory layout against bank conflicts", [
+  Value<SwizzleNone, "rows follow each other">,
+  Value<SwizzleXor, "16 B chunks of a row permuted by the row's number">,
+  NotYet<SwizzleB32, "the bulk copy engine's 32 B pattern">,
+  NotYet<SwizzleB64, "the bulk copy engine's 64 B pattern">,
+  NotYet<SwizzleB128, "the bulk copy engine's 128 B pattern">
+]> { let DefaultDoc = "xor for tensor cores, none for scalar"; }
+
+def VectorOption : Option<"vector", "schedule", BytesType, "bytes per global access"> {
+  let Default = "16 B";
+  let Allowed = [4, 8, 16];
+}
+
+def QInOption : EnumOption<"q_in", "schedule", OperandPlaceEnum, "where Q lives as a matrix operand", [
+  Value<PlaceRegisters, "in registers, loaded once">,
+  Value<PlaceShared, "in shared memory, read at each step">
+]> { let DefaultDoc = "shared"; }
+
+def PInOption : EnumOption<"p_in", "schedule", OperandPlaceEnum, "where P lives as a matrix operand", [
+  Value<PlaceRegisters, "in registers: scores become the next product's operand in place">,
+  Value<PlaceShared, "in shared memory">
+]> { let DefaultDoc = "registers for tensor cores, shared for scalar"; }
+
+def ReduceOption : EnumOption<"reduce", "schedule", ReduceEnum, "how row maxima and sums cross threads", [
+  Value<ReduceShared, "through shared memory">,
+  Value<ReduceWarp, "by warp shuffles">
+]> { let Default = "warp"; }
+
+def RolesOption : EnumOption<"roles", "schedule", RolesEnum, "whether loading warps are separate", [
+  Value<RolesUnified, "every warp loads and computes">,
+  NotYet<RolesSpecialized, "some warps load, the others compute">
+]> { let DefaultDoc = "unified; specialized for tma with wgmma"; }
+
+def OverlapOption : EnumOption<"overlap", "schedule", OverlapEnum, "what runs under the products", [
+  Value<OverlapNone, "nothing">,
+  NotYet<OverlapIntra, "softmax under the same warp group's products">,
+  NotYet<OverlapPingpong, "softmax under another warp group's products">,
+  NotYet<OverlapBoth, "both">
+]> { let Default = "none"; }
+
+def GridOption : EnumOption<"grid", "schedule", GridEnum, "how CTAs take work", [
+  Value<GridTiles, "a CTA for each tile of query rows">,
+  NotYet<GridPersistent, "a CTA for each SM, taking tiles in turn">,
+  NotYet<GridLongestFirst, "a CTA for each SM, the longest rows of tiles first">
+]> { let Default = "tiles"; }
+
+def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
+  Value<ExpMufu, "on the special-function unit">,
+  NotYet<ExpMixed, "n of every 16 by polynomial on the FMA units", Number<1, 15>>
+]> { let Default = "mufu"; }
+
+#endif // FAGEN_TD_SPECOPTIONS

@@ -1,0 +1,34 @@
+// fagen: lookup in the table of matrix instructions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Target/MmaInstrs.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cassert>
+
+using namespace llvm;
+
+namespace fagen {
+
+static constexpr MmaInstrInfo kMmaInstrs[] = {
+#define GET_MMA_INSTR_TABLE
+#include "fagen/Target/MmaInstrs.inc"
+};
+
+ArrayRef<MmaInstrInfo> allMmaInstrs() { return kMmaInstrs; }
+
+const MmaInstrInfo *findMmaInstr(Mma family, DType operand, DType accum) {
+  const MmaInstrInfo *found = find_if(kMmaInstrs, [&](const MmaInstrInfo &instr) {
+    return instr.family == family && instr.operand == operand && instr.accum == accum;
+  });
+  return found == std::end(kMmaInstrs) ? nullptr : found;
+}
+
+const MmaInstrInfo &firstMmaInstr(Mma family) {
+  const MmaInstrInfo *found = find_if(kMmaInstrs, [&](const MmaInstrInfo &instr) { return instr.family == family; });
+  assert(found != std::end(kMmaInstrs) && "every family has an instruction");
+  return *found;
+}
+
+} // namespace fagen

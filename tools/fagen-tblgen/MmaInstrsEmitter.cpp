@@ -1,0 +1,57 @@
+// fagen: writes fagen/Target/MmaInstrs.inc: the table of matrix instructions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "EmitterSupport.h"
+
+#include "llvm/TableGen/Error.h"
+#include "llvm/TableGen/TableGenBackend.h"
+
+using namespace llvm;
+using namespace fagen::tblgen;
+
+namespace {
+
+void validate(const Record &instr) {
+  if (instr.getValueAsInt("SlabRows") <= 0 || instr.getValueAsInt("SlabWarps") <= 0)
+    PrintFatalError(instr.getLoc(), "a slab has at least one row and one warp");
+  if (!instr.getValueAsString("Mnemonic").empty() && instr.getValueAsString("PtxSection").empty())
+    PrintFatalError(instr.getLoc(), "an instruction with a mnemonic cites its PTX ISA section");
+}
+
+/// {.name = "MmaM16N8K16F32F16", .family = Mma::MmaSync, ...},
+void emitInstr(raw_ostream &os, const Record &instr) {
+  static constexpr std::pair<const char *, const char *> kNumbers[] = {{"m", "M"},
+                                                                       {"n", "N"},
+                                                                       {"nMax", "NMax"},
+                                                                       {"k", "K"},
+                                                                       {"slabRows", "SlabRows"},
+                                                                       {"slabWarps", "SlabWarps"},
+                                                                       {"keyMultiple", "KeyMultiple"},
+                                                                       {"headDimMultiple", "HeadDimMultiple"},
+                                                                       {"aRegisters", "ARegisters"},
+                                                                       {"bRegisters", "BRegisters"},
+                                                                       {"dRegisters", "DRegisters"}};
+  os << "{.name = " << quoted(instr.getName()) << ",\n"
+     << " .family = Mma::" << instr.getValueAsDef("Family")->getValueAsString("Enumerator") << ",\n"
+     << " .operand = DType::" << instr.getValueAsDef("Operand")->getValueAsString("Enumerator") << ",\n"
+     << " .accum = DType::" << instr.getValueAsDef("Accum")->getValueAsString("Enumerator") << ",\n";
+  for (auto [field, value] : kNumbers)
+    os << " ." << field << " = " << instr.getValueAsInt(value) << ",\n";
+  os << " .mnemonic = " << quoted(instr.getValueAsString("Mnemonic")) << ",\n"
+     << " .needs = " << featureMask(instr.getValueAsListOfDefs("Needs")) << ",\n"
+     << " .implemented = " << (instr.getValueAsBit("Implemented") ? "true" : "false") << "},\n";
+}
+
+void emitMmaInstrs(RecordKeeper &records, raw_ostream &os) {
+  std::vector<Record *> instrs = recordsInOrder(records, "MmaInstr");
+  for (const Record *instr : instrs)
+    validate(*instr);
+  emitFileHeader(os, "the table of matrix instructions.", "MmaInstrs.td");
+  Guard guard(os, "GET_MMA_INSTR_TABLE");
+  for (const Record *instr : instrs)
+    emitInstr(os, *instr);
+}
+
+TableGen::Emitter::Opt registration("gen-mma-instrs", emitMmaInstrs, "the table of matrix instructions");
+
+} // namespace
