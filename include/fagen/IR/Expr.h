@@ -1,0 +1,66 @@
+// fagen: integer expressions over run-time values: loop bounds, ring positions, predicates and masks.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An Expr is an immutable tree, cheap to copy. Values are 64-bit integers; comparisons and logic give 0 or 1.
+// The same printer serves the textual IR and the generated CUDA, since both spell these operators as C does;
+// floor_div, ceil_div, min and max are calls. Factories fold constants.
+#pragma once
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace fagen::ir {
+
+enum class ExprKind : uint8_t { Constant, Variable, Add, Sub, Mul, FloorDiv, CeilDiv, Mod, Min, Max, Lt, Le, Gt, Ge, Eq, Ne, And, Or };
+
+class Expr {
+public:
+  Expr() = default; ///< null: "no expression"
+  static Expr constant(int64_t value);
+  static Expr variable(llvm::StringRef name);
+  static Expr binary(ExprKind kind, Expr lhs, Expr rhs);
+
+  explicit operator bool() const { return node != nullptr; }
+  ExprKind kind() const;
+  int64_t value() const;          ///< of a Constant
+  llvm::StringRef name() const;   ///< of a Variable
+  const Expr &lhs() const;
+  const Expr &rhs() const;
+
+  /// C syntax with parentheses by precedence only.
+  std::string str() const;
+  /// The value when `lookup` knows every variable (division by zero gives nothing).
+  std::optional<int64_t> evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> lookup) const;
+  /// Every variable `name` replaced by `replacement`.
+  Expr substitute(llvm::StringRef name, const Expr &replacement) const;
+  bool uses(llvm::StringRef name) const;
+  bool operator==(const Expr &other) const; ///< structural
+
+private:
+  struct Node;
+  std::shared_ptr<const Node> node;
+};
+
+inline Expr operator+(Expr a, Expr b) { return Expr::binary(ExprKind::Add, std::move(a), std::move(b)); }
+inline Expr operator-(Expr a, Expr b) { return Expr::binary(ExprKind::Sub, std::move(a), std::move(b)); }
+inline Expr operator*(Expr a, Expr b) { return Expr::binary(ExprKind::Mul, std::move(a), std::move(b)); }
+inline Expr operator%(Expr a, Expr b) { return Expr::binary(ExprKind::Mod, std::move(a), std::move(b)); }
+inline Expr floorDiv(Expr a, Expr b) { return Expr::binary(ExprKind::FloorDiv, std::move(a), std::move(b)); }
+inline Expr ceilDiv(Expr a, Expr b) { return Expr::binary(ExprKind::CeilDiv, std::move(a), std::move(b)); }
+inline Expr min(Expr a, Expr b) { return Expr::binary(ExprKind::Min, std::move(a), std::move(b)); }
+inline Expr max(Expr a, Expr b) { return Expr::binary(ExprKind::Max, std::move(a), std::move(b)); }
+inline Expr lessThan(Expr a, Expr b) { return Expr::binary(ExprKind::Lt, std::move(a), std::move(b)); }
+inline Expr lessEqual(Expr a, Expr b) { return Expr::binary(ExprKind::Le, std::move(a), std::move(b)); }
+inline Expr logicalAnd(Expr a, Expr b) { return Expr::binary(ExprKind::And, std::move(a), std::move(b)); }
+inline Expr constant(int64_t value) { return Expr::constant(value); }
+inline Expr variable(llvm::StringRef name) { return Expr::variable(name); }
+
+/// Parses what str() prints. Empty with `error` set when the text is not an expression.
+Expr parseExpr(llvm::StringRef text, std::string &error);
+
+} // namespace fagen::ir

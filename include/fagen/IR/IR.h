@@ -1,0 +1,182 @@
+// fagen: the IR: programs, kernels, buffers, rings, roles and ops.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A Program is a list of kernels launched in order. A Kernel is buffers, named run-time values (lets), and, for each
+// role, a body of ops. An op stands for what all threads of its role do together at one point: its operands say which
+// buffers it reads and writes, at which ring position; Analysis/Access.h knows which thread touches which bytes.
+// Ops are at the grain at which ordering matters: everything that touches shared memory or synchronises is an op.
+//
+// Textual form (.fair), printed by print() and read by parseProgram():
+//
+//   program @l4_fp16_prefill_f16_d64_none {
+//     kernel @fagen_l4_fp16_prefill_f16_d64_none_sm_89 target sm_89 threads 128 phase placed {
+//       const kTileRows = 128                                       loc("l4_fp16.fa":17)
+//       global %gq : f16[rows x 64]
+//       shared %k : f16[64 x 64] stages 2 swizzle xor offset 16384  loc("l4_fp16.fa":21)
+//       fragment %s : f32[32 x 64]
+//       let key_tiles = ceil_div(min(seq_kv, row_begin + 128 + seq_kv - seq_q), 64)
+//       role all warps 0 to 4 {
+//         copy_issue %k[0], %gk {kind = "cp_async", first = 0}       loc("l4_fp16.fa":20)
+//         loop j = 0 to key_tiles {
+//           copy_wait {pending = 2}                                  note("pipeline-loads: K(j) has arrived")
+//           mma %s, %q, %k[j] {form = "abt"}
+//         }
+//       }
+//     }
+//   }
+#pragma once
+
+#include "fagen/IR/Expr.h"
+#include "fagen/IR/Ops.h" // generated from Ops.td: enum class OpKind, OpInfo, opInfo()
+#include "fagen/Support/Location.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace fagen::ir {
+
+enum class Space : uint8_t { Global, Shared, Fragment };
+enum class ElementType : uint8_t { F16, BF16, F32, U32 };
+/// How rows and columns of a shared buffer map to bytes; the maths is device/tile/layout.h, shared with the kernels.
+enum class Layout : uint8_t { RowMajor, Xor };
+
+unsigned sizeOf(ElementType type);
+
+/// Memory or registers that ops name. Shape is rows x columns of one stage; a global buffer's rows are its length.
+struct Buffer {
+  std::string name;
+  Space space = Space::Shared;
+  ElementType type = ElementType::F16;
+  unsigned rows = 0, columns = 0;
+  unsigned stages = 1;          ///< > 1 or a ring of one: slot = position mod stages
+  Layout layout = Layout::RowMajor;
+  std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
+  std::string overlays;         ///< name of the buffer whose bytes this one reuses, if any (set before allocation)
+  Location location;
+
+  uint64_t stageBytes() const { return uint64_t(rows) * columns * sizeOf(type); }
+  uint64_t bytes() const { return stageBytes() * stages; }
+};
+
+/// A buffer as an op uses it: for rings, at a position.
+struct Operand {
+  Buffer *buffer = nullptr;
+  Expr position; ///< null for buffers that are no rings
+};
+
+using Attribute = std::variant<int64_t, std::string, Expr>;
+
+struct Op;
+struct Block {
+  std::vector<std::unique_ptr<Op>> ops;
+};
+
+/// One op. What operands and attributes a kind has stands in Ops.td; the verifier checks it.
+struct Op {
+  OpKind kind;
+  llvm::SmallVector<Operand, 4> operands;     ///< in the order of OpInfo::operands; absent optional ones have no buffer
+  std::map<std::string, Attribute> attributes; ///< by name, as OpInfo::attributes lists them
+  Block body;                                  ///< of loop and if
+  Location location;                           ///< the spec line that asked for it
+  std::string note;                            ///< compiler-made: "pass: reason"; printed above the emitted lines
+  unsigned site = 0;                           ///< of barriers and waits: its number in the ledger, from 1
+
+  explicit Op(OpKind kind) : kind(kind) {}
+  const Operand &operand(llvm::StringRef name) const; ///< asserts that the kind has it
+  bool has(llvm::StringRef attribute) const { return attributes.count(attribute.str()) != 0; }
+  int64_t integer(llvm::StringRef attribute) const;
+  llvm::StringRef text(llvm::StringRef attribute) const;
+  const Expr &expr(llvm::StringRef attribute) const;
+};
+
+/// A named constant of the generated kernel, and where its value comes from.
+struct Constant {
+  std::string name;   ///< kTileRows
+  int64_t value = 0;
+  std::string origin; ///< "tile", "warps", "derived: kTileRows / kRowWarps"
+  Location location;
+};
+
+/// A run-time value computed once per CTA, before the body: loop bounds, first rows.
+struct Let {
+  std::string name;
+  Expr value;
+  std::string note;
+};
+
+/// Which warps run a body.
+struct Role {
+  std::string name;
+  unsigned firstWarp = 0, warps = 0;
+  Block body;
+};
+
+/// How far lowering has come. Passes state what they need and leave; the verifier checks what each phase promises.
+enum class Phase : uint8_t { Built, Split, Pipelined, LaidOut, Allocated, Placed, Verified };
+
+struct LedgerEntry {
+  unsigned site = 0;
+  std::string what;    ///< "barrier", "copy_wait 2"
+  std::string covers;  ///< "RAW k: copy_issue -> mma S; WAR v: mma O -> copy_issue"
+};
+
+struct Kernel {
+  std::string symbol;
+  std::string target;  ///< sm_89
+  std::string backend; ///< scalar | mma_sync
+  unsigned threads = 0;
+  Phase phase = Phase::Built;
+  std::vector<Constant> constants;
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  std::vector<Let> lets;
+  std::vector<Role> roles;
+  std::vector<LedgerEntry> ledger; ///< filled by place-barriers
+  uint64_t sharedBytes = 0;        ///< filled by allocate-shared
+  Location location;
+
+  Buffer *buffer(llvm::StringRef name) const;       ///< null when there is none
+  Buffer &addBuffer(Buffer buffer);
+  int64_t constant(llvm::StringRef name) const;     ///< asserts that it exists
+  bool hasConstant(llvm::StringRef name) const;
+  void addConstant(llvm::StringRef name, int64_t value, llvm::StringRef origin, const Location &location = {});
+};
+
+struct Program {
+  std::string name;
+  std::vector<std::unique_ptr<Kernel>> kernels;
+};
+
+/// Appends ops to a block; location and note stick until changed.
+class Builder {
+public:
+  explicit Builder(Kernel &kernel, Block &block) : kernel(kernel), block(&block) {}
+  void setLocation(const Location &location) { this->location = location; }
+  void setNote(llvm::StringRef note) { this->note = note.str(); } ///< for the next op only
+  Op &add(OpKind kind, llvm::ArrayRef<Operand> operands, std::map<std::string, Attribute> attributes = {});
+  /// Runs `fill` with the builder inside the op's body.
+  Op &loop(llvm::StringRef variable, Expr begin, Expr end, llvm::function_ref<void()> fill);
+  Kernel &getKernel() { return kernel; }
+
+private:
+  Kernel &kernel;
+  Block *block;
+  Location location;
+  std::string note;
+};
+
+/// Calls `visit` for every op of a block, outer ops before the ones in their bodies, in program order.
+void walk(const Block &block, llvm::function_ref<void(const Op &)> visit);
+void walk(Block &block, llvm::function_ref<void(Op &)> visit);
+
+/// The textual form. Printing what was parsed gives the same text.
+void print(const Program &program, llvm::raw_ostream &os);
+void print(const Op &op, llvm::raw_ostream &os, unsigned indent = 0);
+
+} // namespace fagen::ir

@@ -1,0 +1,40 @@
+// fagen: global memory. PTX ISA, Data Movement: ld.global.nc (inputs, constant during a launch), st.global.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <fagen/device/ptx/site.h>
+
+namespace fagen::device::ptx {
+
+/// One element of 2 bytes of an input.
+__device__ __forceinline__ unsigned short ld_global_u16(const void *source, Site = Site::here()) {
+  unsigned short value;
+  asm("ld.global.nc.u16 %0, [%1];" : "=h"(value) : "l"(source));
+  return value;
+}
+
+/// kWords (1, 2 or 4) consecutive words of an input; the address is a multiple of 4 * kWords.
+template <int kWords>
+__device__ __forceinline__ void ld_global(unsigned (&words)[kWords], const void *source, Site = Site::here()) {
+  static_assert(kWords == 1 || kWords == 2 || kWords == 4, "a global load takes 4, 8 or 16 bytes");
+  if constexpr (kWords == 1)
+    asm("ld.global.nc.u32 %0, [%1];" : "=r"(words[0]) : "l"(source));
+  else if constexpr (kWords == 2)
+    asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "l"(source));
+  else
+    asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+        : "l"(source));
+}
+
+__device__ __forceinline__ void st_global_u16(void *target, unsigned short value, Site = Site::here()) {
+  asm volatile("st.global.u16 [%0], %1;" ::"l"(target), "h"(value) : "memory");
+}
+__device__ __forceinline__ void st_global_u32(void *target, unsigned value, Site = Site::here()) {
+  asm volatile("st.global.u32 [%0], %1;" ::"l"(target), "r"(value) : "memory");
+}
+__device__ __forceinline__ void st_global_f32(float *target, float value, Site = Site::here()) {
+  asm volatile("st.global.f32 [%0], %1;" ::"l"(target), "f"(value) : "memory");
+}
+
+} // namespace fagen::device::ptx

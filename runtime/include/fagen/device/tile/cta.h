@@ -1,0 +1,42 @@
+// fagen: which part of the problem a CTA works on.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <fagen/device/params.h>
+#include <fagen/device/ptx/shared.h>
+#include <fagen/device/ptx/threads.h>
+
+namespace fagen::device {
+
+/// CTAs are numbered with the query tiles fastest, then heads, then batches. The numbers are computed where they are
+/// asked for and not kept across the loop: registers are dearer than a few divisions.
+struct CtaPlace {
+  int batch;
+  int head;
+  int kv_head;
+  int row_begin; ///< first query row
+};
+
+template <int kTileRows> __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
+  const int tiles = (params.seq_q + kTileRows - 1) / kTileRows;
+  const int cta = static_cast<int>(ptx::recompute(ptx::cta_index()));
+  const int head = cta / tiles % params.heads;
+  return {cta / tiles / params.heads, head, head / params.heads_per_kv, cta % tiles * kTileRows};
+}
+
+/// First row of a head of Q, K, V or O, [batch, heads, rows, columns].
+template <class T>
+__device__ __forceinline__ const T *head_rows(const void *tensor, const long long (&stride)[3], int batch, int head) {
+  return static_cast<const T *>(tensor) + batch * stride[0] + head * stride[1];
+}
+template <class T>
+__device__ __forceinline__ T *head_rows(void *tensor, const long long (&stride)[3], int batch, int head) {
+  return static_cast<T *>(tensor) + batch * stride[0] + head * stride[1];
+}
+
+/// Row 0 of a head's log-sum-exp [batch, heads, rows], or null when the caller wants none.
+__device__ __forceinline__ float *head_lse(const AttentionParams &params, int batch, int head) {
+  return params.lse == nullptr ? nullptr : params.lse + batch * params.lse_stride[0] + head * params.lse_stride[1];
+}
+
+} // namespace fagen::device
