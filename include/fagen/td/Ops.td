@@ -1,0 +1,165 @@
+// fagen: the ops of the IR: operands with their effects, attributes, and what each op means.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// fagen-tblgen -gen-ops writes include/fagen/IR/Ops.h from this file. The parser, the verifier and the access
+// enumeration read that table; nothing else lists operands or attributes.
+
+class Effect<string enumerator> {
+  string Enumerator = enumerator;
+}
+def Read : Effect<"Read">;
+def Write : Effect<"Write">;
+def ReadWrite : Effect<"ReadWrite">;
+
+class MemorySpace<string enumerator> {
+  string Enumerator = enumerator;
+}
+def Global : MemorySpace<"Global">;
+def Shared : MemorySpace<"Shared">;
+def Fragment : MemorySpace<"Fragment">;
+
+class Operand<string name, Effect effect, list<MemorySpace> spaces, bit optional = 0> {
+  string Name = name;
+  Effect TheEffect = effect;
+  list<MemorySpace> Spaces = spaces;
+  bit Optional = optional;
+}
+class OptionalOperand<string name, Effect effect, list<MemorySpace> spaces> : Operand<name, effect, spaces, 1>;
+
+class AttributeType<string enumerator> {
+  string Enumerator = enumerator;
+}
+def Integer : AttributeType<"Integer">;
+def String : AttributeType<"String">;
+def Expression : AttributeType<"Expression">;
+
+class Attribute<string name, AttributeType type, bit optional = 0> {
+  string Name = name;
+  AttributeType TheType = type;
+  bit Optional = optional;
+  int Min = 0;
+  int Max = 0;
+  list<string> Values = [];
+  bit Mask = 0;
+}
+/// An integer of min..max.
+class Int<string name, int min, int max, bit optional = 0> : Attribute<name, Integer, optional> {
+  let Min = min;
+  let Max = max;
+}
+/// A string, one of `values`; any when that is empty.
+class Str<string name, list<string> values, bit optional = 0> : Attribute<name, String, optional> {
+  let Values = values;
+}
+class Ex<string name, bit optional = 0> : Attribute<name, Expression, optional>;
+/// An expression that may also name q and k: the query and the key it is asked about.
+class MaskEx<string name> : Ex<name> {
+  let Mask = 1;
+}
+
+/// The record's name is the enumerator, `name` the spelling in .fair files.
+class Op<string name, string summary, list<Operand> operands, list<Attribute> attributes = []> {
+  string Name = name;
+  string Summary = summary;
+  list<Operand> Operands = operands;
+  list<Attribute> Attributes = attributes;
+  bit HasBody = 0;
+  bit HasSite = 0; // waits or synchronises: place-barriers gives it a number in the ledger
+}
+
+// Copies from global to shared memory.
+
+def CopyIssue : Op<"copy_issue",
+    "rows [row, row + dst.rows) of src to dst; rows from limit on become zero; only if `when`, where given",
+    [Operand<"dst", Write, [Shared]>, Operand<"src", Read, [Global]>],
+    [Str<"kind", ["ld_st", "cp_async"]>, Ex<"row">, Ex<"limit">, Ex<"when", 1>]>;
+
+def CopyCommit : Op<"copy_commit",
+    "closes the group of the cp_async copies issued since the last commit, possibly none", []>;
+
+def CopyWait : Op<"copy_wait",
+    "waits until at most `pending` of the newest groups of the executing thread are outstanding", [],
+    [Int<"pending", 0, 64>]> {
+  let HasSite = 1;
+}
+
+// Matrix operands and products.
+
+def LoadFragment : Op<"load_fragment", "a matrix operand from shared memory to registers",
+    [Operand<"dst", Write, [Fragment]>, Operand<"src", Read, [Shared]>]>;
+
+def Fill : Op<"fill", "every element of dst becomes value",
+    [Operand<"dst", Write, [Fragment]>], [Str<"value", ["0", "-inf"]>]>;
+
+def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt) or a b (ab), added if `accumulate`",
+    [Operand<"acc", ReadWrite, [Fragment, Shared]>, Operand<"a", Read, [Fragment, Shared]>,
+     Operand<"b", Read, [Fragment, Shared]>],
+    [Str<"form", ["abt", "ab"]>, Int<"accumulate", 0, 1>]>;
+
+// Softmax. Maxima are kept in raw score units; c is the scale times log2(e).
+
+def Mask : Op<"mask", "s = -inf where predicate is false; row and key are the first ones of the tile",
+    [Operand<"s", ReadWrite, [Fragment, Shared]>], [MaskEx<"predicate">, Ex<"row">, Ex<"key">]>;
+
+def RowMax : Op<"row_max", "m_new = max(m, largest element of each row of s)",
+    [Operand<"m_new", Write, [Fragment]>, Operand<"s", Read, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>]>;
+
+def Rescale : Op<"rescale", "alpha = exp2((m - m_new) c); o *= alpha; l *= alpha; m = m_new",
+    [Operand<"o", ReadWrite, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>,
+     Operand<"m", ReadWrite, [Fragment]>, Operand<"m_new", Read, [Fragment]>],
+    [Int<"guard", 0, 1>]>;
+
+def Exp2 : Op<"exp2", "s = exp2(s c - m c); with guard, m = -inf counts as 0",
+    [Operand<"s", ReadWrite, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>], [Int<"guard", 0, 1>]>;
+
+def RowSum : Op<"row_sum", "l += sum of each row of s",
+    [Operand<"l", ReadWrite, [Fragment]>, Operand<"s", Read, [Fragment, Shared]>]>;
+
+def Convert : Op<"convert", "p = s, rounded once to the type of p",
+    [Operand<"p", Write, [Fragment]>, Operand<"s", Read, [Fragment]>]>;
+
+def ReducePartial : Op<"reduce_partial", "each lane's own maximum or sum of its row to shared memory",
+    [Operand<"scratch", Write, [Shared]>, Operand<"s", Read, [Fragment, Shared]>], [Str<"op", ["max", "sum"]>]>;
+
+def ReduceTotal : Op<"reduce_total", "out = the partial results of its row combined",
+    [Operand<"out", Write, [Fragment]>, Operand<"scratch", Read, [Shared]>], [Str<"op", ["max", "sum"]>]>;
+
+// Results.
+
+def StorePartial : Op<"store_partial", "a key warp's result, not normalised, to shared memory",
+    [Operand<"partial", Write, [Shared]>, Operand<"o", Read, [Fragment]>, Operand<"m", Read, [Fragment]>,
+     Operand<"l", Read, [Fragment]>]>;
+
+def StoreMerged : Op<"store_merged", "merges the results of the key warps in fixed order and stores rows below limit",
+    [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"partial", Read, [Shared]>],
+    [Ex<"row">, Ex<"limit">]>;
+
+def Normalize : Op<"normalize", "o /= l; 0 where l is 0",
+    [Operand<"o", ReadWrite, [Fragment]>, Operand<"l", Read, [Fragment]>]>;
+
+def Store : Op<"store", "rows [row, row + dst rows) below limit to global memory",
+    [Operand<"dst", Write, [Global]>, Operand<"o", Read, [Fragment]>], [Ex<"row">, Ex<"limit">]>;
+
+def StoreLse : Op<"store_lse", "the log-sum-exp of each row below limit, if the caller asked for it",
+    [Operand<"dst", Write, [Global]>, Operand<"m", Read, [Fragment]>, Operand<"l", Read, [Fragment]>],
+    [Ex<"row">, Ex<"limit">]>;
+
+// Synchronisation and control.
+
+def Barrier : Op<"barrier", "all threads of the CTA, of each warp, or of the named warps arrive before any goes on", [],
+    [Str<"scope", ["cta", "warp", "named"]>, Int<"id", 0, 15, 1>, Int<"first_warp", 0, 31, 1>, Int<"warps", 1, 32, 1>]> {
+  let HasSite = 1;
+}
+
+def Loop : Op<"loop", "the body for each value of variable in [begin, end)", [],
+    [Str<"variable", []>, Ex<"begin">, Ex<"end">]> {
+  let HasBody = 1;
+}
+
+def If : Op<"if", "the body, if condition is true; it is the same for all threads of the role", [],
+    [Ex<"condition">]> {
+  let HasBody = 1;
+}
+
+def Place : Op<"place", "where a policy may put a barrier; place-barriers removes it", [],
+    [Str<"name", ["after_load", "after_scores", "after_max", "after_exp", "after_pv", "after_tile"]>]>;

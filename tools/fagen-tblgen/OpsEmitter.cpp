@@ -1,0 +1,173 @@
+// fagen: writes fagen/IR/Ops.h: the kinds of ops and the table of their operands and attributes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "EmitterSupport.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/TableGen/Error.h"
+#include "llvm/TableGen/TableGenBackend.h"
+
+using namespace llvm;
+using namespace fagen::tblgen;
+
+namespace {
+
+/// Names of operands and attributes of one op must differ; ranges must hold something.
+void validate(const Record &op) {
+  StringSet<> seen;
+  for (const char *list : {"Operands", "Attributes"})
+    for (const Record *field : op.getValueAsListOfDefs(list))
+      if (!seen.insert(field->getValueAsString("Name")).second)
+        PrintFatalError(op.getLoc(),
+                        "op '" + op.getValueAsString("Name") + "' has '" + field->getValueAsString("Name") + "' twice");
+  for (const Record *attribute : op.getValueAsListOfDefs("Attributes"))
+    if (attribute->getValueAsInt("Min") > attribute->getValueAsInt("Max"))
+      PrintFatalError(op.getLoc(), "attribute '" + attribute->getValueAsString("Name") + "' admits no value");
+  for (const Record *operand : op.getValueAsListOfDefs("Operands"))
+    if (operand->getValueAsListOfDefs("Spaces").empty())
+      PrintFatalError(op.getLoc(), "operand '" + operand->getValueAsString("Name") + "' has no space");
+}
+
+void validate(const std::vector<Record *> &ops) {
+  StringSet<> names;
+  for (const Record *op : ops) {
+    validate(*op);
+    if (!names.insert(op->getValueAsString("Name")).second)
+      PrintFatalError(op->getLoc(), "op '" + op->getValueAsString("Name") + "' is declared twice");
+  }
+}
+
+/// enum class OpKind : uint8_t { CopyIssue, ... };
+void emitKinds(raw_ostream &os, const std::vector<Record *> &ops) {
+  os << "\nenum class OpKind : uint8_t {\n";
+  for (const Record *op : ops)
+    os << "  " << op->getName() << ", ///< " << op->getValueAsString("Name") << "\n";
+  os << "};\ninline constexpr unsigned kOpKinds = " << ops.size() << ";\n";
+}
+
+/// The types of the table's rows.
+void emitTypes(raw_ostream &os) {
+  os << R"(
+enum class Effect : uint8_t { Read, Write, ReadWrite };
+enum class AttributeType : uint8_t { Integer, String, Expression };
+
+struct OperandInfo {
+  llvm::StringLiteral name;
+  Effect effect;
+  uint8_t spaces; ///< bit 1 << unsigned(Space): the spaces a buffer may be in
+  bool optional;
+
+  bool reads() const { return effect != Effect::Write; }
+  bool writes() const { return effect != Effect::Read; }
+};
+
+struct AttributeInfo {
+  llvm::StringLiteral name;
+  AttributeType type;
+  bool optional;
+  int64_t min, max;                          ///< of an integer
+  llvm::ArrayRef<llvm::StringLiteral> values; ///< of a string; empty: any
+  bool mask;                                 ///< an expression that may name q and k
+};
+)";
+  os << R"(
+struct OpInfo {
+  OpKind kind;
+  llvm::StringLiteral name;
+  llvm::ArrayRef<OperandInfo> operands;
+  llvm::ArrayRef<AttributeInfo> attributes;
+  bool hasBody;
+  bool hasSite; ///< waits or synchronises: has a number in the ledger
+  llvm::StringLiteral summary;
+};
+)";
+}
+
+/// {"dst", Effect::Write, kShared, false},
+void emitOperands(raw_ostream &os, const Record &op) {
+  std::vector<Record *> operands = op.getValueAsListOfDefs("Operands");
+  if (operands.empty())
+    return;
+  os << "inline constexpr OperandInfo k" << op.getName() << "Operands[] = {\n";
+  for (const Record *operand : operands) {
+    os << "    {" << quoted(operand->getValueAsString("Name"))
+       << ", Effect::" << operand->getValueAsDef("TheEffect")->getValueAsString("Enumerator") << ", ";
+    ListSeparator separator(" | ");
+    for (const Record *space : operand->getValueAsListOfDefs("Spaces"))
+      os << separator << "k" << space->getValueAsString("Enumerator");
+    os << ", " << (operand->getValueAsBit("Optional") ? "true" : "false") << "},\n";
+  }
+  os << "};\n";
+}
+
+/// {"kind", AttributeType::String, false, 0, 0, kCopyIssueKindValues, false},
+void emitAttributes(raw_ostream &os, const Record &op) {
+  std::vector<Record *> attributes = op.getValueAsListOfDefs("Attributes");
+  std::string prefix = ("k" + op.getName() + "Values_").str();
+  for (const Record *attribute : attributes) {
+    std::vector<StringRef> values = attribute->getValueAsListOfStrings("Values");
+    if (values.empty())
+      continue;
+    os << "inline constexpr llvm::StringLiteral " << prefix << attribute->getValueAsString("Name") << "[] = {";
+    ListSeparator separator;
+    for (StringRef value : values)
+      os << separator << quoted(value);
+    os << "};\n";
+  }
+  if (attributes.empty())
+    return;
+  os << "inline constexpr AttributeInfo k" << op.getName() << "Attributes[] = {\n";
+  for (const Record *attribute : attributes) {
+    StringRef name = attribute->getValueAsString("Name");
+    bool listed = !attribute->getValueAsListOfStrings("Values").empty();
+    os << "    {" << quoted(name)
+       << ", AttributeType::" << attribute->getValueAsDef("TheType")->getValueAsString("Enumerator") << ", "
+       << (attribute->getValueAsBit("Optional") ? "true" : "false") << ", " << attribute->getValueAsInt("Min") << ", "
+       << attribute->getValueAsInt("Max") << ", " << (listed ? prefix + name.str() : "{}") << ", "
+       << (attribute->getValueAsBit("Mask") ? "true" : "false") << "},\n";
+  }
+  os << "};\n";
+}
+
+/// {OpKind::CopyIssue, "copy_issue", kCopyIssueOperands, kCopyIssueAttributes, false, false, "..."},
+void emitRow(raw_ostream &os, const Record &op) {
+  bool hasOperands = !op.getValueAsListOfDefs("Operands").empty();
+  bool hasAttributes = !op.getValueAsListOfDefs("Attributes").empty();
+  os << "    {OpKind::" << op.getName() << ", " << quoted(op.getValueAsString("Name")) << ", "
+     << (hasOperands ? ("k" + op.getName() + "Operands").str() : "{}") << ", "
+     << (hasAttributes ? ("k" + op.getName() + "Attributes").str() : "{}") << ", "
+     << (op.getValueAsBit("HasBody") ? "true" : "false") << ", " << (op.getValueAsBit("HasSite") ? "true" : "false")
+     << ",\n     " << quoted(op.getValueAsString("Summary")) << "},\n";
+}
+
+void emitTable(raw_ostream &os, const std::vector<Record *> &ops) {
+  os << "\nnamespace table {\n\ninline constexpr uint8_t kGlobal = 1, kShared = 2, kFragment = 4;\n\n";
+  for (const Record *op : ops) {
+    emitOperands(os, *op);
+    emitAttributes(os, *op);
+  }
+  os << "\ninline constexpr OpInfo kOps[] = {\n";
+  for (const Record *op : ops)
+    emitRow(os, *op);
+  os << "};\n\n} // namespace table\n";
+}
+
+void emitOps(RecordKeeper &records, raw_ostream &os) {
+  std::vector<Record *> ops = recordsInOrder(records, "Op");
+  validate(ops);
+  emitFileHeader(os, "the ops of the IR: kinds, operands with effects, attributes.", "Ops.td");
+  os << "#pragma once\n\n#include \"llvm/ADT/ArrayRef.h\"\n#include \"llvm/ADT/StringRef.h\"\n\n"
+     << "#include <cstdint>\n#include <optional>\n\nnamespace fagen::ir {\n";
+  emitKinds(os, ops);
+  emitTypes(os);
+  emitTable(os, ops);
+  os << "\ninline const OpInfo &opInfo(OpKind kind) { return table::kOps[unsigned(kind)]; }\n\n"
+     << "/// The kind that is spelled `name` in textual IR.\n"
+     << "inline std::optional<OpKind> opKindByName(llvm::StringRef name) {\n"
+     << "  for (const OpInfo &info : table::kOps)\n    if (info.name == name)\n      return info.kind;\n"
+     << "  return std::nullopt;\n}\n\n} // namespace fagen::ir\n";
+}
+
+TableGen::Emitter::Opt registration("gen-ops", emitOps, "the ops of the IR");
+
+} // namespace
