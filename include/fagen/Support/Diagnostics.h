@@ -1,0 +1,95 @@
+// fagen: errors, warnings and notes with carets, over llvm::SourceMgr.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Policy. A mistake of the user is an error at a place of the spec: lower case, no period, with the numbers and what
+// would be accepted; notes follow it. Whoever reports goes on with a sane dummy value, so that one run finds all
+// mistakes; drivers stop at checkpoints (`if (diags.hasErrors()) return`). What can only be a mistake of ours is an
+// internal error: it names the pass and never blames the input.
+//
+//   x.fa:9:16: error: tile 256 x 128 with 3 stages needs 131072 B of shared memory; sm_89 has 101376 B
+//       tile     = 256 x 128;
+//                  ^~~~~~~~~
+//   x.fa:9:16: note: with stages = 2 it is 98304 B, which fits
+#pragma once
+
+#include "fagen/Support/Location.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <string>
+#include <vector>
+
+namespace fagen {
+
+class Diagnostics {
+public:
+  /// Prints to `os`, which both must outlive this object; colours follow the stream.
+  Diagnostics(llvm::SourceMgr &sources, llvm::raw_ostream &os) : sources(sources), os(os) {}
+  Diagnostics(const Diagnostics &) = delete;
+  Diagnostics &operator=(const Diagnostics &) = delete;
+
+  static constexpr unsigned kErrorLimit = 20;
+
+  // At a range of a buffer; the caret stands at its start.
+  void error(llvm::SMRange range, const llvm::Twine &message, llvm::ArrayRef<llvm::SMFixIt> fixes = {});
+  void warning(llvm::SMRange range, const llvm::Twine &message);
+  void remark(llvm::SMRange range, const llvm::Twine &message);
+  /// Belongs to the last error, warning or remark, and disappears with it when that is over the limit.
+  void note(llvm::SMRange range, const llvm::Twine &message);
+
+  // At a location that may have outlived its buffer (IR read back from text): then without a caret line.
+  void error(const Location &location, const llvm::Twine &message);
+  void warning(const Location &location, const llvm::Twine &message);
+  void remark(const Location &location, const llvm::Twine &message);
+  void note(const Location &location, const llvm::Twine &message);
+
+  /// A mistake of fagen's own: `where` is the pass or part that found it. Makes the exit code 70.
+  void internalError(const llvm::Twine &where, const llvm::Twine &message, const Location &location = {});
+
+  bool hasErrors() const { return errors != 0; }
+  unsigned errorCount() const { return errors; }
+  bool hasInternalErrors() const { return internalErrors != 0; }
+  bool remarksShown() const { return showRemarks; }
+  void setShowRemarks(bool show) { showRemarks = show; }
+
+  /// The place of `loc` in its buffer, with the file's base name.
+  Location locate(llvm::SMLoc loc) const;
+  llvm::SourceMgr &getSources() { return sources; }
+
+  /// While one lives, messages are kept, and printed in the order of their places when it ends.
+  class Sorted {
+  public:
+    explicit Sorted(Diagnostics &diags) : diags(diags) { ++diags.sortedDepth; }
+    ~Sorted();
+    Sorted(const Sorted &) = delete;
+    Sorted &operator=(const Sorted &) = delete;
+
+  private:
+    Diagnostics &diags;
+  };
+
+private:
+  /// A message with its notes.
+  struct Group {
+    std::vector<llvm::SMDiagnostic> messages;
+    llvm::SMLoc place;
+  };
+
+  void begin(llvm::SMDiagnostic message, llvm::SMLoc place);
+  void append(llvm::SMDiagnostic message);
+  void flush();
+  llvm::SMDiagnostic make(const Location &location, llvm::SourceMgr::DiagKind kind, const llvm::Twine &message) const;
+
+  llvm::SourceMgr &sources;
+  llvm::raw_ostream &os;
+  std::vector<Group> kept;
+  unsigned errors = 0;
+  unsigned internalErrors = 0;
+  unsigned sortedDepth = 0;
+  bool showRemarks = false;
+  bool lastDropped = false; ///< the last message was not shown, so its notes are not either
+};
+
+} // namespace fagen

@@ -1,0 +1,77 @@
+// fagen: a set of output files that appears in place whole or not at all.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Support/OutputSet.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+std::optional<std::string> readFile(StringRef path) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(path, /*IsText=*/false,
+                                                                        /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return std::nullopt;
+  return (*buffer)->getBuffer().str();
+}
+
+static std::string failure(StringRef path, std::error_code code) {
+  return ("cannot write '" + path + "': " + code.message()).str();
+}
+
+namespace {
+
+/// A written temporary file, removed unless it was renamed.
+struct Temporary {
+  SmallString<128> path;
+  StringRef destination;
+};
+
+} // namespace
+
+static std::error_code writeTemporary(const OutputSet::File &file, Temporary &temporary) {
+  if (std::error_code code = sys::fs::create_directories(sys::path::parent_path(file.path)))
+    return code;
+  int descriptor = -1;
+  if (std::error_code code = sys::fs::createUniqueFile(file.path + ".%%%%%%.tmp", descriptor, temporary.path,
+                                                       sys::fs::OF_None, sys::fs::all_read | sys::fs::owner_write))
+    return code;
+  temporary.destination = file.path;
+  raw_fd_ostream os(descriptor, /*shouldClose=*/true);
+  os << file.text;
+  os.close();
+  std::error_code code = os.error();
+  os.clear_error();
+  return code;
+}
+
+std::string OutputSet::commit() {
+  std::vector<Temporary> temporaries;
+  auto discard = [&](StringRef path, std::error_code code) {
+    for (const Temporary &temporary : temporaries)
+      sys::fs::remove(temporary.path);
+    return failure(path, code);
+  };
+  for (const File &file : files) {
+    if (readFile(file.path) == file.text)
+      continue;
+    temporaries.emplace_back();
+    if (std::error_code code = writeTemporary(file, temporaries.back()))
+      return discard(file.path, code);
+  }
+  for (const Temporary &temporary : temporaries)
+    if (std::error_code code = sys::fs::rename(temporary.path, temporary.destination))
+      return discard(temporary.destination, code);
+  for (const std::string &path : stale)
+    if (std::error_code code = sys::fs::remove(path))
+      return failure(path, code);
+  return {};
+}
+
+} // namespace fagen
