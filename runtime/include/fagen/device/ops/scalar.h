@@ -67,8 +67,11 @@ __device__ __forceinline__ void scores_abt(const Scores &s, const Q &q, const K 
         }
     }
   }
-  for_own_scores<kRows, Scores>(
-      [&](int r, int key) { ptx::st_shared_f32(s.address(row + r, key), sum[r][key / 32], site); });
+#pragma unroll
+  for (int r = 0; r < kRows; ++r)
+#pragma unroll
+    for (int i = 0; i < kOwnKeys; ++i)
+      ptx::st_shared_f32(s.address(row + r, 32 * i + ptx::lane_index()), sum[r][i], site);
 }
 
 /// o += rows [row, row + kRows) of p * v.

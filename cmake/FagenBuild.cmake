@@ -1,0 +1,37 @@
+# Shared build rules: language level, warnings, and the flavours of library.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 99)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+add_library(fagen_warnings INTERFACE)
+target_compile_options(fagen_warnings INTERFACE -Wall -Wextra -Werror)
+
+# Flags, headers and static libraries of everything that links LLVM: no exceptions, no RTTI.
+function(fagen_compiler_flags target)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
+  target_include_directories(${target} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS})
+  target_compile_definitions(${target} PUBLIC ${LLVM_DEFINITIONS_LIST})
+  target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti)
+  target_link_libraries(${target} PRIVATE fagen_warnings)
+  if(TARGET fagen_generated) # all but fagen-tblgen itself
+    add_dependencies(${target} fagen_generated)
+  endif()
+endfunction()
+
+# fagen_compiler_library(name sources...): one static library of the compiler.
+function(fagen_compiler_library name)
+  add_library(${name} STATIC ${ARGN})
+  fagen_compiler_flags(${name})
+  target_link_libraries(${name} PUBLIC LLVMSupport fmt::fmt-header-only)
+endfunction()
+
+# fagen_compiler_tool(name sources...): one executable of the compiler.
+function(fagen_compiler_tool name)
+  add_executable(${name} ${ARGN})
+  fagen_compiler_flags(${name})
+  target_link_libraries(${name} PRIVATE LLVMSupport fmt::fmt-header-only)
+endfunction()

@@ -1,0 +1,40 @@
+# fagen: lit configuration: tools on PATH, features of this machine.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import os
+import shutil
+
+import lit.formats
+
+config.name = "fagen"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".fa", ".fair", ".test", ".td"]
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.fagen_build, "test")
+
+path = [os.path.join(config.fagen_build, "bin"), config.llvm_tools, os.environ.get("PATH", "")]
+config.environment["PATH"] = os.pathsep.join(path)
+# Compiled kernels of the emulator and of NVRTC are cached inside the build tree, never in the user's home.
+config.environment["FAGEN_CACHE_DIR"] = os.path.join(config.fagen_build, "test", "cache")
+for name in ("HOME", "CUDA_HOME", "CUDA_PATH", "FAGEN_CXX", "LD_LIBRARY_PATH", "CCACHE_DIR"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+config.substitutions.append(("%source", config.fagen_source))
+config.substitutions.append(("%build", config.fagen_build))
+config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%nvcc", config.nvcc or "nvcc-not-found"))
+
+# A test names what it needs by REQUIRES; what is missing here is printed with its reason.
+if config.nvcc:
+    config.available_features.add("nvcc")
+else:
+    lit_config.note("no nvcc: tests that compile to machine code are unsupported")
+if shutil.which(os.environ.get("FAGEN_CXX", "c++")):
+    config.available_features.add("cxx")
+else:
+    lit_config.note("no C++ compiler at run time: tests on the emulator are unsupported")
+if os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/nvidia0"):
+    config.available_features.add("gpu")
+else:
+    lit_config.note("no GPU: tests that launch on one are unsupported")
