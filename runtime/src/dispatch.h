@@ -1,0 +1,55 @@
+// fagen: which row of which table computes a problem on a device.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "device.h"
+#include "problem.h"
+
+#include <span>
+
+namespace fagen {
+
+using Tables = std::span<const fagen_table *const>;
+
+/// Row i of a table, whose rows may be larger than this library's.
+inline const fagen_row &rowAt(const fagen_table &table, uint32_t i) {
+  return *reinterpret_cast<const fagen_row *>(reinterpret_cast<const char *>(table.rows) + size_t(i) * table.row_size);
+}
+
+/// The rows [begin, end) of one problem key.
+struct RowRange {
+  uint32_t begin = 0, end = 0;
+};
+RowRange rowsOf(const fagen_table &table, uint64_t problemKey);
+
+/// Why a row cannot compute a problem on a device.
+enum class Misfit { None, Target, Code, Shared, Lse, Grid, Alignment };
+Misfit misfitOf(const fagen_row &row, const Problem &problem, const fagen_device &device);
+
+/// How far a row's target is from the device: 0 exact, then lower targets by distance, then higher ones whose text runs
+/// here.
+uint32_t targetDistance(const fagen_row &row, const fagen_device &device);
+
+/// CTAs of each of a row's launches (FAGEN_GRID_TILES), also beyond what a grid may have.
+__int128 gridOf(const fagen_row &row, const Problem &problem);
+
+/// The most shared memory that a launch of the row asks for.
+uint32_t sharedBytesOf(const fagen_row &row);
+
+/// How dispatch came to a row.
+enum class Pick { None, Name, Select, Fitting, Fallback };
+struct Picked {
+  Pick pick = Pick::None;
+  const fagen_table *table = nullptr;
+  const fagen_row *row = nullptr;
+  const fagen_select *line = nullptr; ///< that chose it, for Pick::Select
+};
+Picked pickRow(Tables tables, const Problem &problem, const fagen_device &device);
+
+/// ABI_MISMATCH or INVALID for a table that this library must not read.
+fagen_status checkTables(const fagen_table *const *tables, size_t count);
+
+/// The binary of a row that a device can load; PTX only when there is no cubin; null when there is neither.
+const fagen_binary *binaryFor(const fagen_code &code, uint32_t sm);
+
+} // namespace fagen

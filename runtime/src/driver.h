@@ -1,0 +1,64 @@
+// fagen: the few functions of the CUDA driver that the runtime calls, found at run time in libcuda.so.1.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Own declarations, so that no CUDA toolkit is needed to build; names and numbers are those of cuda.h, which has kept
+// them since CUDA 4. A symbol's versioned name (cuCtxPushCurrent_v2) is what cuda.h's macros expand to.
+#pragma once
+
+#include <fagen/fagen.h>
+
+#include <cstddef>
+
+namespace fagen {
+
+using CuResult = int;
+using CuDevice = int;
+using CuContext = struct CUctx_st *;
+using CuModule = struct CUmod_st *;
+using CuFunction = struct CUfunc_st *;
+using CuStream = ::CUstream_st *;
+
+enum : CuResult { kCudaSuccess = 0, kCudaOutOfMemory = 2 };
+
+enum CuDeviceAttribute {
+  kDeviceMultiprocessors = 16,
+  kDeviceCapabilityMajor = 75,
+  kDeviceCapabilityMinor = 76,
+  kDeviceSharedPerBlockOptin = 97,
+};
+
+enum CuFunctionAttribute { kFunctionLocalBytes = 3, kFunctionRegisters = 4, kFunctionMaxDynamicShared = 8 };
+
+enum CuJitOption { kJitErrorLogBuffer = 5, kJitErrorLogBufferBytes = 6 };
+
+struct Driver {
+  CuResult (*cuInit)(unsigned flags);
+  CuResult (*cuDeviceGet)(CuDevice *device, int ordinal);
+  CuResult (*cuDeviceGetAttribute)(int *value, int attribute, CuDevice device);
+  CuResult (*cuDeviceGetName)(char *name, int size, CuDevice device);
+  CuResult (*cuDevicePrimaryCtxRetain)(CuContext *context, CuDevice device);
+  CuResult (*cuDevicePrimaryCtxRelease)(CuDevice device);
+  CuResult (*cuCtxGetCurrent)(CuContext *context);
+  CuResult (*cuCtxSetCurrent)(CuContext context);
+  CuResult (*cuCtxGetDevice)(CuDevice *device);
+  CuResult (*cuCtxPushCurrent)(CuContext context);
+  CuResult (*cuCtxPopCurrent)(CuContext *context);
+  CuResult (*cuModuleLoadDataEx)(CuModule *module, const void *image, unsigned count, int *options, void **values);
+  CuResult (*cuModuleUnload)(CuModule module);
+  CuResult (*cuModuleGetFunction)(CuFunction *function, CuModule module, const char *name);
+  CuResult (*cuFuncGetAttribute)(int *value, int attribute, CuFunction function);
+  CuResult (*cuFuncSetAttribute)(CuFunction function, int attribute, int value);
+  CuResult (*cuLaunchKernel)(CuFunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
+                             unsigned blockY, unsigned blockZ, unsigned sharedBytes, CuStream stream, void **arguments,
+                             void **extra);
+  CuResult (*cuGetErrorName)(CuResult result, const char **name);
+  CuResult (*cuGetErrorString)(CuResult result, const char **text);
+};
+
+/// The driver, loaded and initialised by the first call; null with a reason for fagen_last_error when it cannot be.
+const Driver *driver();
+
+/// Fails with the driver's words for `result`; what was attempted stands in `action`: "load kernel x".
+[[gnu::cold]] fagen_status failCuda(CuResult result, const char *action);
+
+} // namespace fagen

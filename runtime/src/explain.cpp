@@ -1,0 +1,107 @@
+// fagen: fagen_explain: which row, why, and why not the others.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dispatch.h"
+#include "error.h"
+#include "words.h"
+
+#include <cstring>
+
+using namespace fagen;
+
+namespace {
+
+void addPick(Text &text, const Picked &picked, const fagen_device &device) {
+  text.add("picked   %s (%s): ", picked.row->variant, picked.row->target);
+  switch (picked.pick) {
+  case Pick::None:
+    break;
+  case Pick::Name:
+    text.add("asked for by name");
+    break;
+  case Pick::Select:
+    text.add("select line '%s' of %s", picked.line->text, picked.table->kernel);
+    break;
+  case Pick::Fitting:
+    text.add("no row that select names fits; this one does");
+    break;
+  case Pick::Fallback:
+    text.add("the fallback: no other row fits");
+    break;
+  }
+  text.add(picked.row->sm == device.sm ? "; exact target\n" : "; nearest target that runs on sm_%u\n", device.sm);
+}
+
+/// Why dispatch passed a row that fits.
+void addPassed(Text &text, const fagen_row &row, const Picked &picked, const Problem &problem,
+               const fagen_device &device) {
+  if (problem.variant && strcmp(row.variant, problem.variant) != 0)
+    text.add("fits, but has another name");
+  else if (picked.row && targetDistance(row, device) > targetDistance(*picked.row, device))
+    text.add("fits, but %s is farther from sm_%u than %s", row.target, device.sm, picked.row->target);
+  else if (row.dispatch == FAGEN_ROW_BY_NAME)
+    text.add("fits, but is reached by name only");
+  else if (row.dispatch == FAGEN_ROW_FALLBACK)
+    text.add("fits, but is the fallback");
+  else
+    text.add("fits, but select takes another schedule");
+}
+
+void addSelect(Text &text, const fagen_table &table, const Problem &problem, const fagen_device &device) {
+  Variables variables = problem.variables;
+  variables.values[FAGEN_VAR_SMS] = device.smCount;
+  for (const fagen_select &line : std::span(table.select, table.select_count)) {
+    bool always = line.condition_size == 0;
+    std::optional<int64_t> value =
+        always ? std::optional<int64_t>(1) : evaluate(line.condition, line.condition_size, variables);
+    const char *verdict = !value ? "false (division by zero)" : *value ? "true" : "false";
+    const char *schedule = table.schedules[line.schedule];
+    text.add("select   %s: %s : %s: %s\n", table.kernel, line.text, *schedule ? schedule : "(unnamed)", verdict);
+  }
+}
+
+} // namespace
+
+size_t fagen_explain(const fagen_table *const *tables, size_t table_count, const fagen_problem *problem,
+                     const fagen_device *device, char *buffer, size_t size) {
+  Text text(buffer, buffer ? size : 0);
+  Problem known;
+  fagen_status status = checkTables(tables, table_count);
+  if (!status && !device)
+    status = fail(FAGEN_INVALID, "device is NULL");
+  status = status ? status : readProblem(problem, known);
+  if (status) {
+    text.add("%s: %s\n", fagen_status_name(status), fagen_last_error());
+    return text.length();
+  }
+  Tables span(tables, table_count);
+  const device::AttentionParams &p = known.params;
+  text.add("problem  ");
+  addProblemKey(text, known.key);
+  text.add("; batch %d, heads %d, kv_heads %d, seq_q %d, seq_kv %d\n", p.batch, p.heads, p.kv_heads, p.seq_q, p.seq_kv);
+  text.add("device   %s (sm_%u)\n", device->name, device->sm);
+  Picked picked = pickRow(span, known, *device);
+  if (picked.row) {
+    addPick(text, picked, *device);
+  } else {
+    status = failUnfit(span, known, *device);
+    text.add("picked   none: %s: %s\n", fagen_status_name(status), fagen_last_error());
+  }
+  for (const fagen_table *table : span) {
+    RowRange range = rowsOf(*table, known.key);
+    if (range.begin != range.end && !known.variant)
+      addSelect(text, *table, known, *device);
+    for (uint32_t i = range.begin; i < range.end; ++i) {
+      const fagen_row &row = rowAt(*table, i);
+      if (&row == picked.row)
+        continue;
+      text.add("not      %s (%s): ", row.variant, row.target);
+      Misfit misfit = misfitOf(row, known, *device);
+      if (misfit == Misfit::None)
+        addPassed(text, row, picked, known, *device);
+      else
+        addMisfit(text, misfit, row, known, *device);
+      text.add("\n");
+    }
+  }
+  return text.length();
+}

@@ -1,0 +1,238 @@
+// fagen: checks a caller's problem and fills in its defaults.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "problem.h"
+
+#include "error.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <climits>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+
+namespace fagen {
+namespace {
+
+constexpr int64_t kMaxHeadDim = 4095; // 12 bits of the key
+constexpr uint32_t kDefaultAlignment = 16;
+constexpr double kLog2E = 1.4426950408889634074;
+
+uint32_t elementBytes(uint32_t dtype) { return dtype == FAGEN_DTYPE_E4M3 ? 1 : 2; }
+
+/// The caller's struct in this library's size: fields that it does not know are absent.
+fagen_status copyGiven(const fagen_problem *given, fagen_problem &copy) {
+  constexpr uint32_t kHead = offsetof(fagen_problem, pass);
+  if (fagen_status status = checkStruct(given, "fagen_problem", kHead))
+    return status;
+  const char *bytes = reinterpret_cast<const char *>(given);
+  for (uint32_t i = sizeof(copy); i < given->struct_size; ++i)
+    if (bytes[i] != 0)
+      return fail(FAGEN_UNSUPPORTED,
+                  "fagen_problem has %u bytes and sets a field beyond the %zu that this library knows",
+                  given->struct_size, sizeof(copy));
+  copy = {};
+  memcpy(&copy, given, std::min<size_t>(given->struct_size, sizeof(copy)));
+  return FAGEN_OK;
+}
+
+fagen_status fillDefaults(fagen_problem &p) {
+  if (p.pass == 0)
+    p.pass = FAGEN_PASS_FORWARD;
+  if (p.mask == 0)
+    p.mask = FAGEN_MASK_NONE;
+  if (p.kv_heads == 0)
+    p.kv_heads = p.heads;
+  if (p.head_dim_v == 0)
+    p.head_dim_v = p.head_dim_qk;
+  if (p.alignment == 0)
+    p.alignment = kDefaultAlignment;
+  if (p.pass > FAGEN_PASS_BACKWARD)
+    return fail(FAGEN_INVALID, "pass %u is unknown; it is 1 (forward) or 2 (backward)", p.pass);
+  if (p.dtype == 0 || p.dtype > FAGEN_DTYPE_E4M3)
+    return fail(FAGEN_INVALID, "dtype %u is unknown; it is 1 (f16), 2 (bf16) or 3 (e4m3)", p.dtype);
+  if (p.mask > FAGEN_MASK_CAUSAL)
+    return fail(FAGEN_INVALID, "mask %u is unknown; it is 1 (none) or 2 (causal)", p.mask);
+  if (p.flags & ~FAGEN_FLAG_LSE)
+    return fail(FAGEN_INVALID, "flags 0x%x has unknown bits; only FAGEN_FLAG_LSE (0x1) is known", p.flags);
+  if (p.alignment & (p.alignment - 1))
+    return fail(FAGEN_INVALID, "alignment %u is not a power of two", p.alignment);
+  return FAGEN_OK;
+}
+
+fagen_status checkSizes(const fagen_problem &p) {
+  const struct {
+    const char *name;
+    int64_t value;
+  } sizes[] = {{"batch", p.batch},          {"heads", p.heads},   {"kv_heads", p.kv_heads},
+               {"seq_q", p.seq_q},          {"seq_kv", p.seq_kv}, {"head_dim_qk", p.head_dim_qk},
+               {"head_dim_v", p.head_dim_v}};
+  for (const auto &size : sizes) {
+    if (size.value < 0)
+      return fail(FAGEN_INVALID, "%s is %lld; it must not be negative", size.name, (long long)size.value);
+    if (size.value > INT_MAX)
+      return fail(FAGEN_UNSUPPORTED, "%s is %lld; at most %d is supported", size.name, (long long)size.value, INT_MAX);
+  }
+  if (p.head_dim_qk == 0)
+    return fail(FAGEN_INVALID, "head_dim_qk is 0; it must be given");
+  if (std::max(p.head_dim_qk, p.head_dim_v) > kMaxHeadDim)
+    return fail(FAGEN_UNSUPPORTED, "head_dim %lld : %lld; at most %lld is supported", (long long)p.head_dim_qk,
+                (long long)p.head_dim_v, (long long)kMaxHeadDim);
+  if (p.heads == 0 && p.kv_heads != 0)
+    return fail(FAGEN_INVALID, "kv_heads is %lld with heads 0", (long long)p.kv_heads);
+  if (p.heads != 0 && p.heads % p.kv_heads != 0)
+    return fail(FAGEN_INVALID, "kv_heads %lld does not divide heads %lld", (long long)p.kv_heads, (long long)p.heads);
+  return FAGEN_OK;
+}
+
+/// Reads strides one tensor at a time: packs absent ones, drops those of dimensions that have one index, and collects
+/// the alignment of the others.
+class StrideReader {
+public:
+  StrideReader(int64_t elementBytes, uint32_t alignment) : elementBytes(elementBytes), bits(alignment) {}
+
+  /// `sizes` are batch, heads, rows and columns. Output rows must not overlap.
+  fagen_status read(const char *name, const int64_t (&given)[3], const int64_t (&sizes)[4], bool output,
+                    long long (&stride)[3]) {
+    if (!given[0] && !given[1] && !given[2])
+      return pack(name, sizes, stride);
+    int64_t extent = sizes[3];
+    for (int i = 2; i >= 0; --i) {
+      if (sizes[i] <= 1) {
+        stride[i] = 0;
+        continue;
+      }
+      if (given[i] < 0)
+        return fail(FAGEN_INVALID, "%s_stride[%d] is %lld; it must not be negative", name, i, (long long)given[i]);
+      if (output && given[i] < sizes[3])
+        return fail(FAGEN_INVALID, "%s_stride[%d] is %lld: rows of %lld elements would overlap", name, i,
+                    (long long)given[i], (long long)sizes[3]);
+      int64_t reach;
+      if (__builtin_mul_overflow(given[i], sizes[i] - 1, &reach) || __builtin_add_overflow(extent, reach, &extent))
+        return overflow(name);
+      use(stride[i] = given[i]);
+    }
+    return checkExtent(name, extent);
+  }
+
+  uint32_t commonAlignment() const { return uint32_t(bits & (~bits + 1)); }
+
+private:
+  fagen_status pack(const char *name, const int64_t (&sizes)[4], long long (&stride)[3]) {
+    int64_t next = sizes[3];
+    for (int i = 2; i >= 0; --i) {
+      stride[i] = sizes[i] <= 1 ? 0 : next;
+      use(stride[i]);
+      if (__builtin_mul_overflow(next, std::max<int64_t>(sizes[i], 1), &next))
+        return overflow(name);
+    }
+    return checkExtent(name, next);
+  }
+
+  fagen_status checkExtent(const char *name, int64_t extent) {
+    int64_t bytes;
+    return __builtin_mul_overflow(extent, elementBytes, &bytes) ? overflow(name) : FAGEN_OK;
+  }
+
+  static fagen_status overflow(const char *name) {
+    return fail(FAGEN_INVALID, "the strides of %s reach beyond 2^63 bytes", name);
+  }
+
+  void use(int64_t stride) { bits |= uint64_t(stride) * uint64_t(elementBytes); }
+
+  int64_t elementBytes;
+  uint64_t bits; // of all strides in bytes and the base alignment together: the lowest one set is what they share
+};
+
+fagen_status readStrides(const fagen_problem &p, Problem &problem) {
+  device::AttentionParams &params = problem.params;
+  StrideReader reader(elementBytes(p.dtype), p.alignment);
+  const int64_t q[4] = {p.batch, p.heads, p.seq_q, p.head_dim_qk};
+  const int64_t k[4] = {p.batch, p.kv_heads, p.seq_kv, p.head_dim_qk};
+  const int64_t v[4] = {p.batch, p.kv_heads, p.seq_kv, p.head_dim_v};
+  const int64_t o[4] = {p.batch, p.heads, p.seq_q, p.head_dim_v};
+  fagen_status status = reader.read("q", p.q_stride, q, false, params.q_stride);
+  status = status ? status : reader.read("k", p.k_stride, k, false, params.k_stride);
+  status = status ? status : reader.read("v", p.v_stride, v, false, params.v_stride);
+  status = status ? status : reader.read("o", p.o_stride, o, true, params.o_stride);
+  if (status)
+    return status;
+  problem.alignment = p.alignment;
+  problem.commonAlignment = reader.commonAlignment();
+
+  // LSE as a tensor of one column whose rows are dense; scalar stores need no more than the alignment of float.
+  StrideReader lseReader(sizeof(float), alignof(float));
+  const bool packed = p.lse_stride[0] == 0 && p.lse_stride[1] == 0;
+  const int64_t lseGiven[3] = {p.lse_stride[0], p.lse_stride[1], packed ? 0 : 1};
+  const int64_t lseSizes[4] = {p.batch, p.heads, p.seq_q, 1};
+  long long lseStride[3];
+  if ((status = lseReader.read("lse", lseGiven, lseSizes, true, lseStride)))
+    return status;
+  params.lse_stride[0] = lseStride[0];
+  params.lse_stride[1] = lseStride[1];
+  return FAGEN_OK;
+}
+
+fagen_status readScale(const fagen_problem &p, device::AttentionParams &params) {
+  if (p.has_scale && !(p.scale >= 0 && std::isfinite(p.scale)))
+    return fail(FAGEN_INVALID, "scale is %g; it must be finite and not negative", double(p.scale));
+  double scale = p.has_scale ? double(p.scale) : 1 / std::sqrt(double(p.head_dim_qk));
+  if (scale * kLog2E > FLT_MAX)
+    return fail(FAGEN_INVALID, "scale is %g; scale * log2(e) must fit a float", scale);
+  params.scale = float(scale);
+  // Never 0: a masked score of -inf times 0 would be NaN; the smallest normal float gives the same uniform average.
+  params.scale_log2 = std::max(float(scale * kLog2E), FLT_MIN);
+  return FAGEN_OK;
+}
+
+} // namespace
+
+fagen_status readProblem(const fagen_problem *given, Problem &problem) {
+  fagen_problem p;
+  fagen_status status = copyGiven(given, p);
+  status = status ? status : fillDefaults(p);
+  status = status ? status : checkSizes(p);
+  status = status ? status : readStrides(p, problem);
+  status = status ? status : readScale(p, problem.params);
+  if (status)
+    return status;
+
+  device::AttentionParams &params = problem.params;
+  params.batch = int(p.batch);
+  params.heads = int(p.heads);
+  params.kv_heads = int(p.kv_heads);
+  params.heads_per_kv = p.kv_heads ? int(p.heads / p.kv_heads) : 1;
+  params.seq_q = int(p.seq_q);
+  params.seq_kv = int(p.seq_kv);
+
+  int64_t *values = problem.variables.values;
+  values[FAGEN_VAR_BATCH] = p.batch;
+  values[FAGEN_VAR_HEADS] = p.heads;
+  values[FAGEN_VAR_KV_HEADS] = p.kv_heads;
+  values[FAGEN_VAR_SEQ_Q] = p.seq_q;
+  values[FAGEN_VAR_SEQ_KV] = p.seq_kv;
+  values[FAGEN_VAR_HEAD_DIM_QK] = p.head_dim_qk;
+  values[FAGEN_VAR_HEAD_DIM_V] = p.head_dim_v;
+  values[FAGEN_VAR_DTYPE] = p.dtype;
+  values[FAGEN_VAR_MASK] = p.mask;
+
+  problem.key = fagen_problem_key(p.pass, p.dtype, p.mask, uint64_t(p.head_dim_qk), uint64_t(p.head_dim_v));
+  problem.lse = p.flags & FAGEN_FLAG_LSE;
+  problem.variant = p.variant;
+  return FAGEN_OK;
+}
+
+const char *passName(uint32_t pass) {
+  return pass == FAGEN_PASS_FORWARD ? "forward" : pass == FAGEN_PASS_BACKWARD ? "backward" : "?";
+}
+
+const char *dtypeName(uint32_t dtype) {
+  const char *const names[] = {"?", "f16", "bf16", "e4m3"};
+  return dtype < std::size(names) ? names[dtype] : "?";
+}
+
+const char *maskName(uint32_t mask) {
+  return mask == FAGEN_MASK_NONE ? "none" : mask == FAGEN_MASK_CAUSAL ? "causal" : "?";
+}
+
+} // namespace fagen

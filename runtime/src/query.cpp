@@ -1,0 +1,131 @@
+// fagen: fagen_query, fagen_choice_get_info and fagen_table_check.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dispatch.h"
+#include "error.h"
+#include "state.h"
+#include "words.h"
+
+#include <algorithm>
+
+using namespace fagen;
+
+namespace {
+
+/// Lays the workspace's parts one after the other. UNSUPPORTED when a size cannot be computed or exceeds 2^62 bytes.
+fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fagen_device &device,
+                          fagen_choice &choice) {
+  constexpr int64_t kMaxBytes = int64_t(1) << 62;
+  Variables variables = problem.variables;
+  variables.values[FAGEN_VAR_SMS] = device.smCount;
+  uint64_t end = 0;
+  choice.workspace_alignment = row.workspace_count ? 1 : 0;
+  for (uint32_t i = 0; i < row.workspace_count; ++i) {
+    const fagen_workspace &part = row.workspace[i];
+    std::optional<int64_t> bytes = evaluate(part.bytes, part.bytes_size, variables);
+    if (!bytes || *bytes < 0 || *bytes > kMaxBytes)
+      return fail(FAGEN_UNSUPPORTED, "%s: the size of workspace '%s' cannot be computed for this problem", row.variant,
+                  part.name);
+    end = (end + part.alignment - 1) / part.alignment * part.alignment + uint64_t(*bytes);
+    if (end > uint64_t(kMaxBytes))
+      return fail(FAGEN_UNSUPPORTED, "%s: the workspace exceeds 2^62 bytes", row.variant);
+    choice.workspace_alignment = std::max(choice.workspace_alignment, part.alignment);
+  }
+  choice.workspace_bytes = end;
+  return FAGEN_OK;
+}
+
+fagen_status checkRow(const fagen_table &table, uint32_t i) {
+  const fagen_row &row = rowAt(table, i);
+  auto invalid = [&](const char *what) {
+    return fail(FAGEN_INVALID, "table %s, row %u (%s): %s", table.kernel, i, row.variant ? row.variant : "?", what);
+  };
+  if (!row.variant || !row.target || !row.code)
+    return invalid("variant, target or code is NULL");
+  if (!row.code->source && row.code->binary_count == 0)
+    return invalid("has neither source nor a binary");
+  if (fagen_row_key(&row) != table.keys[i])
+    return invalid("its key is not fagen_row_key of it");
+  if (i && table.keys[i - 1] >= table.keys[i])
+    return invalid("keys do not ascend");
+  if (row.schedule >= table.schedule_count)
+    return invalid("schedule is out of range");
+  if (row.launch_count == 0 || row.launch_count > FAGEN_MAX_LAUNCHES)
+    return invalid("launch_count is not 1 to 4");
+  if (row.tile_rows == 0 || row.alignment == 0 || (row.alignment & (row.alignment - 1)))
+    return invalid("tile_rows is 0 or alignment is not a power of two");
+  for (uint32_t launch = 0; launch < row.launch_count; ++launch)
+    if (!row.launches[launch].symbol || row.launches[launch].grid != FAGEN_GRID_TILES ||
+        row.launches[launch].threads == 0 || row.launches[launch].threads > 1024)
+      return invalid("a launch has no symbol, an unknown grid, or not 1 to 1024 threads");
+  for (uint32_t part = 0; part < row.workspace_count; ++part)
+    if (const char *problem = checkProgram(row.workspace[part].bytes, row.workspace[part].bytes_size))
+      return invalid(problem);
+    else if (row.workspace[part].alignment == 0)
+      return invalid("a workspace alignment is 0");
+  return FAGEN_OK;
+}
+
+} // namespace
+
+fagen_status fagen_query(const fagen_table *const *tables, size_t table_count, const fagen_problem *problem,
+                         const fagen_device *device, fagen_choice *choice) {
+  fagen_status status = checkTables(tables, table_count);
+  status = status ? status : checkStruct(choice, "fagen_choice");
+  if (status)
+    return status;
+  if (!device)
+    return fail(FAGEN_INVALID, "device is NULL");
+  Problem known;
+  if ((status = readProblem(problem, known)))
+    return status;
+  Tables span(tables, table_count);
+  Picked picked = pickRow(span, known, *device);
+  if (!picked.row)
+    return failUnfit(span, known, *device);
+  if ((status = layWorkspace(*picked.row, known, *device, *choice)))
+    return status;
+  choice->table = picked.table;
+  choice->row = picked.row;
+  choice->device = device;
+  storeState({known.params, uint32_t(gridOf(*picked.row, known))}, *choice);
+  return FAGEN_OK;
+}
+
+fagen_status fagen_choice_get_info(const fagen_choice *choice, fagen_choice_info *info) {
+  fagen_status status = checkStruct(choice, "fagen_choice");
+  status = status ? status : checkStruct(info, "fagen_choice_info");
+  if (status)
+    return status;
+  if (!choice->row)
+    return fail(FAGEN_INVALID, "the choice was not filled by fagen_query");
+  const fagen_row &row = *choice->row;
+  const PreparedRow *prepared = choice->device->prepared.find(&row);
+  info->variant = row.variant;
+  info->target = row.target;
+  info->symbol = row.launches[0].symbol;
+  info->origin = prepared ? prepared->origin : nullptr;
+  info->grid = loadState(*choice).grid;
+  info->threads = row.launches[0].threads;
+  info->shared_bytes = row.launches[0].shared_bytes;
+  info->registers = prepared ? prepared->registers : -1;
+  info->local_bytes = prepared ? prepared->localBytes : -1;
+  return FAGEN_OK;
+}
+
+fagen_status fagen_table_check(const fagen_table *table) {
+  if (fagen_status status = checkTables(&table, 1))
+    return status;
+  for (uint32_t i = 0; i < table->row_count; ++i)
+    if (fagen_status status = checkRow(*table, i))
+      return status;
+  if (table->row_count && (table->select_count == 0 || table->select[table->select_count - 1].condition_size != 0))
+    return fail(FAGEN_INVALID, "table %s: select does not end in an otherwise line", table->kernel);
+  for (uint32_t i = 0; i < table->select_count; ++i) {
+    const fagen_select &line = table->select[i];
+    const char *problem = line.condition_size ? checkProgram(line.condition, line.condition_size) : nullptr;
+    problem = problem || line.schedule < table->schedule_count ? problem : "names a schedule that is out of range";
+    if (problem)
+      return fail(FAGEN_INVALID, "table %s, select line %u (%s): %s", table->kernel, i, line.text, problem);
+  }
+  return FAGEN_OK;
+}

@@ -1,0 +1,99 @@
+// fagen: fagen_run: checks the pointers and launches.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device.h"
+#include "error.h"
+#include "state.h"
+
+using namespace fagen;
+
+namespace {
+
+bool aligned(const void *pointer, uint32_t alignment) {
+  return (reinterpret_cast<uintptr_t>(pointer) & (alignment - 1)) == 0;
+}
+
+fagen_status checkTensors(const fagen_row &row, const device::AttentionParams &params, const fagen_tensors &t) {
+  if (!t.q || !t.o)
+    return fail(FAGEN_INVALID, "%s is NULL", t.q ? "o" : "q");
+  if (params.seq_kv != 0 && (!t.k || !t.v))
+    return fail(FAGEN_INVALID, "%s is NULL and seq_kv is %d", t.k ? "v" : "k", params.seq_kv);
+  if (t.lse && !row.lse)
+    return fail(FAGEN_INVALID, "%s cannot write LSE; set FAGEN_FLAG_LSE in the problem", row.variant);
+  const struct {
+    const char *name;
+    const void *pointer;
+    uint32_t alignment;
+  } tensors[] = {{"q", t.q, row.alignment},
+                 {"k", t.k, row.alignment},
+                 {"v", t.v, row.alignment},
+                 {"o", t.o, row.alignment},
+                 {"lse", t.lse, alignof(float)}};
+  for (const auto &tensor : tensors)
+    if (!aligned(tensor.pointer, tensor.alignment))
+      return fail(FAGEN_MISALIGNED, "%s is %p; %s needs %u-byte alignment: say so in fagen_problem.alignment",
+                  tensor.name, tensor.pointer, row.variant, tensor.alignment);
+  return FAGEN_OK;
+}
+
+fagen_status checkWorkspace(const fagen_choice &choice, const void *workspace, size_t bytes) {
+  if (choice.workspace_bytes == 0)
+    return FAGEN_OK;
+  if (!workspace || bytes < choice.workspace_bytes)
+    return fail(FAGEN_WORKSPACE, "%s needs a workspace of %zu B; it got %zu B", choice.row->variant,
+                choice.workspace_bytes, workspace ? bytes : 0);
+  if (!aligned(workspace, choice.workspace_alignment))
+    return fail(FAGEN_WORKSPACE, "the workspace is %p; it needs %u-byte alignment", workspace,
+                choice.workspace_alignment);
+  return FAGEN_OK;
+}
+
+fagen_status launch(const PreparedRow &prepared, device::AttentionParams &params, uint32_t grid, CuStream stream,
+                    const fagen_device &device) {
+  const Driver &d = *driver();
+  CuContext current = nullptr;
+  if (CuResult status = d.cuCtxGetCurrent(&current))
+    return failCuda(status, "read the current context");
+  if (current != device.context)
+    return fail(FAGEN_INVALID, "the current context is not the device's; fagen_device_make_current makes it so");
+  const fagen_row &row = *prepared.row;
+  void *arguments[] = {&params};
+  for (uint32_t i = 0; i < row.launch_count; ++i) {
+    const fagen_launch &launch = row.launches[i];
+    if (CuResult status = d.cuLaunchKernel(prepared.functions[i], grid, 1, 1, launch.threads, 1, 1, launch.shared_bytes,
+                                           stream, arguments, nullptr))
+      return failCuda(status, launch.symbol);
+  }
+  return FAGEN_OK;
+}
+
+} // namespace
+
+fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors, void *workspace,
+                       size_t workspace_bytes, struct CUstream_st *stream) {
+  fagen_status status = checkStruct(choice, "fagen_choice");
+  status = status ? status : checkStruct(tensors, "fagen_tensors");
+  if (status)
+    return status;
+  if (!choice->row)
+    return fail(FAGEN_INVALID, "the choice was not filled by fagen_query");
+  const fagen_row &row = *choice->row;
+  ChoiceState state = loadState(*choice);
+  if (state.grid == 0)
+    return FAGEN_OK;
+  status = checkTensors(row, state.params, *tensors);
+  status = status ? status : checkWorkspace(*choice, workspace, workspace_bytes);
+  if (status)
+    return status;
+  const PreparedRow *prepared = choice->device->prepared.find(&row);
+  if (!prepared)
+    return fail(FAGEN_NOT_PREPARED, "%s is not prepared on this device; call fagen_prepare first", row.variant);
+  if (!prepared->module)
+    return fail(FAGEN_CUDA, "the device is a description (%s), not a GPU", choice->device->name);
+  device::AttentionParams &params = state.params;
+  params.q = tensors->q;
+  params.k = tensors->k;
+  params.v = tensors->v;
+  params.o = tensors->o;
+  params.lse = tensors->lse;
+  return launch(*prepared, params, state.grid, stream, *choice->device);
+}

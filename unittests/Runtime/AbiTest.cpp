@@ -1,0 +1,155 @@
+// fagen: other sizes and ABI numbers of the caller's structs and tables, and tables that are put together wrongly.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "TestTable.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace fagen::test;
+
+extern "C" int fagen_c99_smoke(void); // HeaderC99.c
+
+namespace {
+
+TEST(Abi, HeaderIsC99) { EXPECT_EQ(fagen_c99_smoke(), FAGEN_INVALID); }
+
+TEST(Abi, MismatchIsRefused) {
+  TestTable table("k");
+  table.add(makeRow("row"));
+  TestDevice device(89);
+  fagen_problem problem = makeProblem();
+  problem.abi = FAGEN_ABI + 1;
+  EXPECT_EQ(pick({table.get()}, problem, device), "ABI_MISMATCH");
+  EXPECT_STREQ(fagen_last_error(), "fagen_problem has abi 2, this library 1");
+  fagen_table other = *table.get();
+  other.abi = FAGEN_ABI + 1;
+  EXPECT_EQ(pick({&other}, makeProblem(), device), "ABI_MISMATCH");
+  EXPECT_STREQ(fagen_last_error(), "fagen_table has abi 2, this library 1");
+}
+
+TEST(Abi, ShorterProblemHasItsTailAbsent) {
+  TestTable table("k");
+  table.add(makeRow("row"));
+  TestDevice device(89);
+  fagen_problem problem = makeProblem();
+  problem.variant = "nobody";
+  problem.struct_size = offsetof(fagen_problem, variant);
+  EXPECT_EQ(pick({table.get()}, problem, device), "row");
+  problem.struct_size = 4;
+  EXPECT_EQ(pick({table.get()}, problem, device), "INVALID");
+}
+
+TEST(Abi, LongerProblemMustNotSetWhatIsUnknown) {
+  TestTable table("k");
+  table.add(makeRow("row"));
+  TestDevice device(89);
+  struct {
+    fagen_problem problem;
+    uint64_t later;
+  } larger = {makeProblem(), 0};
+  larger.problem.struct_size = sizeof(larger);
+  EXPECT_EQ(pick({table.get()}, larger.problem, device), "row");
+  larger.later = 1;
+  EXPECT_EQ(pick({table.get()}, larger.problem, device), "UNSUPPORTED");
+}
+
+TEST(Abi, RowsMayBeLarger) {
+  struct LargerRow {
+    fagen_row row;
+    uint64_t later;
+  };
+  LargerRow rows[] = {{makeRow("row0"), 1}, {makeRow("row1"), 2}};
+  rows[1].row.head_dim_qk = rows[1].row.head_dim_v = 128;
+  TestTable base("k");
+  base.add(rows[0].row).add(rows[1].row);
+  fagen_table table = *base.get();
+  table.rows = &rows[0].row;
+  table.row_size = sizeof(LargerRow);
+  rows[1].row.order = 1;
+  EXPECT_EQ(fagen_table_check(&table), FAGEN_OK) << fagen_last_error();
+  fagen_problem problem = makeProblem();
+  problem.head_dim_qk = 128;
+  TestDevice device(89);
+  EXPECT_EQ(pick({&table}, problem, device), "row1");
+}
+
+TEST(Abi, TableCheckFindsMistakes) {
+  TestTable good("k");
+  fagen_row second = makeRow("second");
+  second.head_dim_qk = second.head_dim_v = 128;
+  good.add(makeRow("first")).add(second);
+  const fagen_table &table = *good.get();
+  ASSERT_EQ(fagen_table_check(&table), FAGEN_OK) << fagen_last_error();
+
+  auto refuses = [&](auto change, const char *reason) {
+    fagen_row rows[2] = {table.rows[0], table.rows[1]};
+    uint64_t keys[2] = {table.keys[0], table.keys[1]};
+    fagen_table broken = table;
+    broken.rows = rows;
+    broken.keys = keys;
+    change(broken, rows, keys);
+    EXPECT_EQ(fagen_table_check(&broken), FAGEN_INVALID) << reason;
+    EXPECT_NE(strstr(fagen_last_error(), reason), nullptr) << fagen_last_error();
+  };
+  refuses([](auto &, auto *rows, auto *) { rows[1].head_dim_v = 64; }, "its key is not fagen_row_key of it");
+  refuses(
+      [](auto &, auto *rows, auto *keys) {
+        std::swap(rows[0], rows[1]);
+        std::swap(keys[0], keys[1]);
+      },
+      "keys do not ascend");
+  refuses([](auto &, auto *rows, auto *) { rows[0].schedule = 1; }, "schedule is out of range");
+  refuses([](auto &, auto *rows, auto *) { rows[0].launch_count = 5; }, "launch_count is not 1 to 4");
+  refuses([](auto &, auto *rows, auto *) { rows[0].launches[0].threads = 0; }, "a launch has no symbol");
+  refuses([](auto &, auto *rows, auto *) { rows[0].alignment = 3; }, "alignment is not a power of two");
+  refuses([](auto &t, auto *, auto *) { t.select_count = 0; }, "does not end in an otherwise line");
+  refuses([](auto &t, auto *, auto *) { t.row_size = 8; }, "has rows of 8 bytes");
+}
+
+TEST(Abi, NullArgumentsAreInvalid) {
+  fagen_choice choice = fagen_choice_init();
+  fagen_problem problem = makeProblem();
+  TestDevice device(89);
+  EXPECT_EQ(fagen_query(nullptr, 1, &problem, device, &choice), FAGEN_INVALID);
+  EXPECT_EQ(fagen_query(nullptr, 0, nullptr, device, &choice), FAGEN_INVALID);
+  EXPECT_EQ(fagen_query(nullptr, 0, &problem, nullptr, &choice), FAGEN_INVALID);
+  EXPECT_EQ(fagen_query(nullptr, 0, &problem, device, nullptr), FAGEN_INVALID);
+  EXPECT_EQ(fagen_query(nullptr, 0, &problem, device, &choice), FAGEN_UNSUPPORTED);
+  EXPECT_EQ(fagen_prepare(&choice, device), FAGEN_INVALID);
+  fagen_tensors tensors = fagen_tensors_init();
+  EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_INVALID);
+  EXPECT_EQ(fagen_device_create(-2, nullptr), FAGEN_INVALID);
+  fagen_device_destroy(nullptr);
+}
+
+TEST(Abi, RunChecksPointers) {
+  TestTable table("k");
+  fagen_row row = makeRow("row");
+  row.lse = 0;
+  table.add(row);
+  TestDevice device(89);
+  fagen_problem problem = makeProblem();
+  fagen_choice choice = fagen_choice_init();
+  const fagen_table *tables[] = {table.get()};
+  ASSERT_EQ(fagen_query(tables, 1, &problem, device, &choice), FAGEN_OK) << fagen_last_error();
+  auto pointer = [](uintptr_t address) { return reinterpret_cast<void *>(address); };
+  auto run = [&](fagen_tensors tensors) { return fagen_run(&choice, &tensors, nullptr, 0, nullptr); };
+  const fagen_tensors good = {sizeof(fagen_tensors), FAGEN_ABI,      pointer(0x100), pointer(0x200),
+                              pointer(0x300),        pointer(0x400), nullptr};
+  EXPECT_EQ(run(good), FAGEN_NOT_PREPARED);
+  fagen_tensors bad = good;
+  bad.k = nullptr;
+  EXPECT_EQ(run(bad), FAGEN_INVALID);
+  EXPECT_STREQ(fagen_last_error(), "k is NULL and seq_kv is 512");
+  bad = good;
+  bad.o = pointer(0x408);
+  EXPECT_EQ(run(bad), FAGEN_MISALIGNED);
+  bad = good;
+  bad.lse = static_cast<float *>(pointer(0x500));
+  EXPECT_EQ(run(bad), FAGEN_INVALID);
+  bad = good;
+  bad.abi = 7;
+  EXPECT_EQ(run(bad), FAGEN_ABI_MISMATCH);
+}
+
+} // namespace
