@@ -3,16 +3,15 @@
 //
 // A table's rows are sorted by key; the high bits of a key name the problem, so one binary search a table gives the few
 // rows of that problem, and in them first those that dispatch may pick freely, then fallbacks, then those reached by
-// name only. Among them:
-//   1. target by target, nearest to the device first: the schedule of the first true select line that has a row that
-//      fits, in the first table that has one;
-//   2. target by target: any row that fits, in spec order (select named only rows that alignment excludes);
-//   3. a fallback, target by target.
+// name only. The best of a table is the first of
+//   1. the rows that select reaches: those of the nearest target, and among them the earliest true line's,
+//   2. any row that fits, nearest target first, then in spec order (select named only rows that alignment excludes),
+//   3. a fallback that fits, likewise;
+// and the best of all tables is the one with the smallest stage, then the nearest target, then the earliest table.
 #include "dispatch.h"
 
 #include "error.h"
 
-#include <algorithm>
 #include <climits>
 #include <cstring>
 
@@ -23,13 +22,62 @@ constexpr uint32_t kDispatchShift = 26; // of fagen_row_key: how a row is dispat
 constexpr uint32_t kNoTarget = UINT_MAX;
 constexpr uint32_t kHigherTarget = 1000; // distance of targets above the device: after all lower ones
 
+/// The first row whose key is not below `key`. Without branches on keys: queries differ, and guesses would be wrong.
 uint32_t lowerBound(const fagen_table &table, uint64_t key) {
-  return uint32_t(std::lower_bound(table.keys, table.keys + table.row_count, key) - table.keys);
+  const uint64_t *base = table.keys;
+  uint32_t size = table.row_count;
+  while (size > 1) {
+    uint32_t half = size / 2;
+    base = base[half - 1] < key ? base + half : base;
+    size -= half;
+  }
+  return uint32_t(base - table.keys) + (size == 1 && *base < key);
 }
 
-/// The rows of a problem that are dispatched in one way.
-RowRange dispatchRows(const fagen_table &table, uint64_t problemKey, uint64_t dispatch) {
-  uint32_t begin = lowerBound(table, problemKey | (dispatch << kDispatchShift));
+/// A row found, and how far its target is.
+struct Candidate {
+  const fagen_row *row = nullptr;
+  uint32_t distance = kNoTarget;
+};
+
+bool fits(const fagen_row &row, const Problem &problem, const fagen_device &device) {
+  return problem.commonAlignment >= row.alignment && misfitOf(row, problem, device) == Misfit::None;
+}
+
+/// The first fitting row of the nearest target that is nearer than `bound`, of one schedule unless it is negative.
+Candidate nearestFit(const fagen_table &table, RowRange range, int64_t schedule, uint32_t bound, const Problem &problem,
+                     const fagen_device &device) {
+  Candidate best{nullptr, bound};
+  for (uint32_t i = range.begin; i < range.end; ++i) {
+    const fagen_row &row = rowAt(table, i);
+    if (schedule >= 0 && row.schedule != schedule)
+      continue;
+    uint32_t distance = targetDistance(row, device);
+    if (distance < best.distance && fits(row, problem, device))
+      best = {&row, distance};
+  }
+  return best;
+}
+
+/// Stage 1.
+Candidate pickBySelect(const fagen_table &table, RowRange range, const Problem &problem, const Variables &variables,
+                       const fagen_device &device, const fagen_select *&line) {
+  Candidate best;
+  for (uint32_t i = 0; i < table.select_count && best.distance != 0; ++i) {
+    const fagen_select &current = table.select[i];
+    if (current.condition_size && evaluate(current.condition, current.condition_size, variables).value_or(0) == 0)
+      continue;
+    Candidate candidate = nearestFit(table, range, current.schedule, best.distance, problem, device);
+    if (candidate.row) {
+      best = candidate;
+      line = &current;
+    }
+  }
+  return best;
+}
+
+/// The part of a problem's rows that is dispatched in one way, from `begin` on.
+RowRange dispatchedFrom(const fagen_table &table, uint32_t begin, uint64_t problemKey, uint64_t dispatch) {
   uint64_t end = problemKey | ((dispatch + 1) << kDispatchShift);
   RowRange range{begin, begin};
   while (range.end < table.row_count && table.keys[range.end] < end)
@@ -37,44 +85,24 @@ RowRange dispatchRows(const fagen_table &table, uint64_t problemKey, uint64_t di
   return range;
 }
 
-/// The smallest distance of any row's target that is more than `above` (kNoTarget: from the nearest on).
-uint32_t nextTarget(Tables tables, const Problem &problem, const fagen_device &device, uint64_t dispatch,
-                    uint32_t above) {
-  uint32_t nearest = kNoTarget;
-  for (const fagen_table *table : tables) {
-    RowRange range = dispatchRows(*table, problem.key, dispatch);
-    for (uint32_t i = range.begin; i < range.end; ++i) {
-      uint32_t distance = targetDistance(rowAt(*table, i), device);
-      if (distance < nearest && (above == kNoTarget || distance > above))
-        nearest = distance;
-    }
-  }
-  return nearest;
-}
-
-/// Calls visit(table, rows, distance) target by target, the nearest first, tables in order, until it returns a row.
-template <typename Visit>
-Picked eachTarget(Tables tables, const Problem &problem, const fagen_device &device, uint64_t dispatch, Visit visit) {
-  uint32_t distance = nextTarget(tables, problem, device, dispatch, kNoTarget);
-  while (distance != kNoTarget) {
-    for (const fagen_table *table : tables)
-      if (Picked picked = visit(*table, dispatchRows(*table, problem.key, dispatch), distance); picked.row)
-        return picked;
-    distance = nextTarget(tables, problem, device, dispatch, distance);
-  }
-  return {};
-}
-
-/// The first row that fits, of one target and, unless it is negative, of one schedule.
-const fagen_row *firstFit(const fagen_table &table, RowRange range, uint32_t distance, int64_t schedule,
-                          const Problem &problem, const fagen_device &device) {
-  for (uint32_t i = range.begin; i < range.end; ++i) {
-    const fagen_row &row = rowAt(table, i);
-    if ((schedule < 0 || row.schedule == schedule) && targetDistance(row, device) == distance &&
-        misfitOf(row, problem, device) == Misfit::None)
-      return &row;
-  }
-  return nullptr;
+/// The best row of one table, and its distance.
+Picked pickInTable(const fagen_table &table, const Problem &problem, const Variables &variables,
+                   const fagen_device &device, uint32_t &distance) {
+  Picked picked;
+  picked.table = &table;
+  auto found = [&](Pick pick, Candidate candidate) {
+    picked.pick = candidate.row ? pick : Pick::None;
+    picked.row = candidate.row;
+    distance = candidate.distance;
+    return candidate.row != nullptr;
+  };
+  RowRange free = dispatchedFrom(table, lowerBound(table, problem.key), problem.key, FAGEN_ROW_DISPATCHED);
+  if (found(Pick::Select, pickBySelect(table, free, problem, variables, device, picked.line)) ||
+      found(Pick::Fitting, nearestFit(table, free, -1, kNoTarget, problem, device)))
+    return picked;
+  RowRange fallbacks = dispatchedFrom(table, free.end, problem.key, FAGEN_ROW_FALLBACK);
+  found(Pick::Fallback, nearestFit(table, fallbacks, -1, kNoTarget, problem, device));
+  return picked;
 }
 
 Picked pickByName(Tables tables, const Problem &problem, const fagen_device &device) {
@@ -85,8 +113,7 @@ Picked pickByName(Tables tables, const Problem &problem, const fagen_device &dev
     for (uint32_t i = range.begin; i < range.end; ++i) {
       const fagen_row &row = rowAt(*table, i);
       uint32_t distance = targetDistance(row, device);
-      if (distance < nearest && strcmp(row.variant, problem.variant) == 0 &&
-          misfitOf(row, problem, device) == Misfit::None) {
+      if (distance < nearest && strcmp(row.variant, problem.variant) == 0 && fits(row, problem, device)) {
         best = {Pick::Name, table, &row, nullptr};
         nearest = distance;
       }
@@ -109,7 +136,7 @@ uint32_t targetDistance(const fagen_row &row, const fagen_device &device) {
 
 __int128 gridOf(const fagen_row &row, const Problem &problem) {
   const device::AttentionParams &p = problem.params;
-  int64_t tiles = (int64_t(p.seq_q) + row.tile_rows - 1) / row.tile_rows;
+  uint32_t tiles = (uint32_t(p.seq_q) + row.tile_rows - 1) / row.tile_rows; // fits: seq_q and tile_rows are below 2^31
   return __int128(tiles) * p.heads * p.batch;
 }
 
@@ -153,33 +180,20 @@ Misfit misfitOf(const fagen_row &row, const Problem &problem, const fagen_device
 Picked pickRow(Tables tables, const Problem &problem, const fagen_device &device) {
   if (problem.variant)
     return pickByName(tables, problem, device);
-
   Variables variables = problem.variables;
   variables.values[FAGEN_VAR_SMS] = device.smCount;
-  auto bySelect = [&](const fagen_table &table, RowRange range, uint32_t distance) -> Picked {
-    if (range.begin == range.end)
-      return {};
-    for (const fagen_select &line : std::span(table.select, table.select_count)) {
-      if (line.condition_size && evaluate(line.condition, line.condition_size, variables).value_or(0) == 0)
-        continue;
-      if (const fagen_row *row = firstFit(table, range, distance, line.schedule, problem, device))
-        return {Pick::Select, &table, row, &line};
+  Picked best;
+  uint32_t nearest = kNoTarget;
+  for (const fagen_table *table : tables) {
+    uint32_t distance = kNoTarget;
+    Picked picked = pickInTable(*table, problem, variables, device, distance);
+    bool better = !best.row || picked.pick < best.pick || (picked.pick == best.pick && distance < nearest);
+    if (picked.row && better) {
+      best = picked;
+      nearest = distance;
     }
-    return {};
-  };
-  if (Picked picked = eachTarget(tables, problem, device, FAGEN_ROW_DISPATCHED, bySelect); picked.row)
-    return picked;
-
-  for (auto [dispatch, pick] :
-       {std::pair(FAGEN_ROW_DISPATCHED, Pick::Fitting), std::pair(FAGEN_ROW_FALLBACK, Pick::Fallback)}) {
-    auto anyFit = [&, pick = pick](const fagen_table &table, RowRange range, uint32_t distance) -> Picked {
-      const fagen_row *row = firstFit(table, range, distance, -1, problem, device);
-      return {pick, &table, row, nullptr};
-    };
-    if (Picked picked = eachTarget(tables, problem, device, uint64_t(dispatch), anyFit); picked.row)
-      return picked;
   }
-  return {};
+  return best;
 }
 
 fagen_status checkTables(const fagen_table *const *tables, size_t count) {

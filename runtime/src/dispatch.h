@@ -36,7 +36,7 @@ __int128 gridOf(const fagen_row &row, const Problem &problem);
 /// The most shared memory that a launch of the row asks for.
 uint32_t sharedBytesOf(const fagen_row &row);
 
-/// How dispatch came to a row.
+/// How dispatch came to a row; the earlier, the better.
 enum class Pick { None, Name, Select, Fitting, Fallback };
 struct Picked {
   Pick pick = Pick::None;

@@ -26,6 +26,10 @@ fagen_status copyGiven(const fagen_problem *given, fagen_problem &copy) {
   if (fagen_status status = checkStruct(given, "fagen_problem", kHead))
     return status;
   const char *bytes = reinterpret_cast<const char *>(given);
+  if (given->struct_size == sizeof(copy)) {
+    copy = *given;
+    return FAGEN_OK;
+  }
   for (uint32_t i = sizeof(copy); i < given->struct_size; ++i)
     if (bytes[i] != 0)
       return fail(FAGEN_UNSUPPORTED,
@@ -80,7 +84,8 @@ fagen_status checkSizes(const fagen_problem &p) {
                 (long long)p.head_dim_v, (long long)kMaxHeadDim);
   if (p.heads == 0 && p.kv_heads != 0)
     return fail(FAGEN_INVALID, "kv_heads is %lld with heads 0", (long long)p.kv_heads);
-  if (p.heads != 0 && p.heads % p.kv_heads != 0)
+  if (p.heads != 0 &&
+      int(p.heads) % int(p.kv_heads) != 0) // in 32 bits: a 64-bit division is the slowest step of a query
     return fail(FAGEN_INVALID, "kv_heads %lld does not divide heads %lld", (long long)p.kv_heads, (long long)p.heads);
   return FAGEN_OK;
 }
@@ -201,7 +206,7 @@ fagen_status readProblem(const fagen_problem *given, Problem &problem) {
   params.batch = int(p.batch);
   params.heads = int(p.heads);
   params.kv_heads = int(p.kv_heads);
-  params.heads_per_kv = p.kv_heads ? int(p.heads / p.kv_heads) : 1;
+  params.heads_per_kv = p.kv_heads ? params.heads / params.kv_heads : 1;
   params.seq_q = int(p.seq_q);
   params.seq_kv = int(p.seq_kv);
 

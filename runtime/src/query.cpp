@@ -34,6 +34,8 @@ fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fa
   return FAGEN_OK;
 }
 
+constexpr uint32_t kMaxTileRows = 65536;
+
 fagen_status checkRow(const fagen_table &table, uint32_t i) {
   const fagen_row &row = rowAt(table, i);
   auto invalid = [&](const char *what) {
@@ -51,8 +53,8 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
     return invalid("schedule is out of range");
   if (row.launch_count == 0 || row.launch_count > FAGEN_MAX_LAUNCHES)
     return invalid("launch_count is not 1 to 4");
-  if (row.tile_rows == 0 || row.alignment == 0 || (row.alignment & (row.alignment - 1)))
-    return invalid("tile_rows is 0 or alignment is not a power of two");
+  if (row.tile_rows == 0 || row.tile_rows > kMaxTileRows || row.alignment == 0 || (row.alignment & (row.alignment - 1)))
+    return invalid("tile_rows is not 1 to 65536, or alignment is not a power of two");
   for (uint32_t launch = 0; launch < row.launch_count; ++launch)
     if (!row.launches[launch].symbol || row.launches[launch].grid != FAGEN_GRID_TILES ||
         row.launches[launch].threads == 0 || row.launches[launch].threads > 1024)
