@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An Expr is an immutable tree, cheap to copy. Values are 64-bit integers; comparisons and logic give 0 or 1.
-// The same printer serves the textual IR and the generated CUDA, since both spell these operators as C does;
-// floor_div, ceil_div, min and max are calls. Factories fold constants.
+// The same printer serves the textual IR and the generated CUDA, since both spell these operators as C does (% too);
+// floor_div, ceil_div, min and max are calls. Factories fold constants and sums with constants.
 #pragma once
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -16,7 +16,26 @@
 
 namespace fagen::ir {
 
-enum class ExprKind : uint8_t { Constant, Variable, Add, Sub, Mul, FloorDiv, CeilDiv, Mod, Min, Max, Lt, Le, Gt, Ge, Eq, Ne, And, Or };
+enum class ExprKind : uint8_t {
+  Constant,
+  Variable,
+  Add,
+  Sub,
+  Mul,
+  FloorDiv,
+  CeilDiv,
+  Mod,
+  Min,
+  Max,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Eq,
+  Ne,
+  And,
+  Or
+};
 
 class Expr {
 public:
@@ -27,18 +46,22 @@ public:
 
   explicit operator bool() const { return node != nullptr; }
   ExprKind kind() const;
-  int64_t value() const;          ///< of a Constant
-  llvm::StringRef name() const;   ///< of a Variable
+  int64_t value() const;        ///< of a Constant
+  llvm::StringRef name() const; ///< of a Variable
   const Expr &lhs() const;
   const Expr &rhs() const;
+  bool isBinary() const;  ///< neither a constant nor a variable
+  unsigned depth() const; ///< of the tree; 0 of a null expression
 
-  /// C syntax with parentheses by precedence only.
+  /// C syntax with parentheses by precedence, and where compilers would warn without them.
   std::string str() const;
   /// The value when `lookup` knows every variable (division by zero gives nothing).
   std::optional<int64_t> evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> lookup) const;
   /// Every variable `name` replaced by `replacement`.
   Expr substitute(llvm::StringRef name, const Expr &replacement) const;
   bool uses(llvm::StringRef name) const;
+  /// From left to right, as often as each occurs.
+  void forEachVariable(llvm::function_ref<void(llvm::StringRef)> visit) const;
   bool operator==(const Expr &other) const; ///< structural
 
 private:
@@ -60,7 +83,14 @@ inline Expr logicalAnd(Expr a, Expr b) { return Expr::binary(ExprKind::And, std:
 inline Expr constant(int64_t value) { return Expr::constant(value); }
 inline Expr variable(llvm::StringRef name) { return Expr::variable(name); }
 
-/// Parses what str() prints. Empty with `error` set when the text is not an expression.
+/// Trees that are read from text are at most so deep; whoever walks them may recurse.
+inline constexpr unsigned kMaxExprDepth = 200;
+
+/// Parses what str() prints, and unary minus. Null with `error` set when the text is not an expression.
 Expr parseExpr(llvm::StringRef text, std::string &error);
+
+/// Parses the longest expression at the start of `text` and drops it; white space and // comments may precede every
+/// token. On an error `text` begins where it was found.
+Expr consumeExpr(llvm::StringRef &text, std::string &error);
 
 } // namespace fagen::ir

@@ -6,24 +6,31 @@
 // buffers it reads and writes, at which ring position; Analysis/Access.h knows which thread touches which bytes.
 // Ops are at the grain at which ordering matters: everything that touches shared memory or synchronises is an op.
 //
-// Textual form (.fair), printed by print() and read by parseProgram():
+// Textual form (.fair), printed by print() and read by parseProgram(); // starts a comment:
 //
 //   program @l4_fp16_prefill_f16_d64_none {
-//     kernel @fagen_l4_fp16_prefill_f16_d64_none_sm_89 target sm_89 threads 128 phase placed {
-//       const kTileRows = 128                                       loc("l4_fp16.fa":17)
-//       global %gq : f16[rows x 64]
-//       shared %k : f16[64 x 64] stages 2 swizzle xor offset 16384  loc("l4_fp16.fa":21)
+//     kernel @fagen_l4_fp16_prefill_f16_d64_none_sm_89 target sm_89 backend mma_sync threads 128 phase placed shared
+//     49152 {
+//       const kTileRows = 128 origin "tile" loc("l4_fp16.fa":17:16)
+//       global %gk : f16[rows x 64]
+//       shared %k : f16[64 x 64] stages 2 swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
 //       fragment %s : f32[32 x 64]
-//       let key_tiles = ceil_div(min(seq_kv, row_begin + 128 + seq_kv - seq_q), 64)
+//       let key_tiles = ceil_div(min(seq_kv, row_begin + 128 + seq_kv - seq_q), 64) note("split-mask-loops: ...")
+//       site 1 "copy_wait 2" covers "RAW k: copy_issue -> mma"
 //       role all warps 0 to 4 {
-//         copy_issue %k[0], %gk {kind = "cp_async", first = 0}       loc("l4_fp16.fa":20)
-//         loop j = 0 to key_tiles {
-//           copy_wait {pending = 2}                                  note("pipeline-loads: K(j) has arrived")
-//           mma %s, %q, %k[j] {form = "abt"}
+//         copy_issue %k[0], %gk {kind = "cp_async", row = 0, limit = seq_kv} loc("l4_fp16.fa":20:16)
+//         loop j = 0 to key_tiles name "edge" {
+//           copy_wait {pending = 2} site 1 note("pipeline-loads: K(j) has arrived")
+//           mma %s, %q, %k[j] {form = "abt", accumulate = 0}
+//           if j > 0 {
+//             barrier {scope = "cta"} site 2
+//           }
 //         }
 //       }
 //     }
 //   }
+//
+// An absent optional operand is `none`, or is left out at the end.
 #pragma once
 
 #include "fagen/IR/Expr.h"
@@ -40,6 +47,10 @@
 #include <variant>
 #include <vector>
 
+namespace fagen {
+class Diagnostics;
+}
+
 namespace fagen::ir {
 
 enum class Space : uint8_t { Global, Shared, Fragment };
@@ -55,10 +66,11 @@ struct Buffer {
   Space space = Space::Shared;
   ElementType type = ElementType::F16;
   unsigned rows = 0, columns = 0;
-  unsigned stages = 1;          ///< > 1 or a ring of one: slot = position mod stages
+  bool isRing = false; ///< ops name a position; slot = position mod stages
+  unsigned stages = 1; ///< slots of a ring; 1 for others
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
-  std::string overlays;         ///< name of the buffer whose bytes this one reuses, if any (set before allocation)
+  std::string overlays;           ///< name of the buffer whose bytes this one reuses, if any (set before allocation)
   Location location;
 
   uint64_t stageBytes() const { return uint64_t(rows) * columns * sizeOf(type); }
@@ -81,7 +93,7 @@ struct Block {
 /// One op. What operands and attributes a kind has stands in Ops.td; the verifier checks it.
 struct Op {
   OpKind kind;
-  llvm::SmallVector<Operand, 4> operands;     ///< in the order of OpInfo::operands; absent optional ones have no buffer
+  llvm::SmallVector<Operand, 4> operands; ///< in the order of OpInfo::operands; absent optional ones have no buffer
   std::map<std::string, Attribute> attributes; ///< by name, as OpInfo::attributes lists them
   Block body;                                  ///< of loop and if
   Location location;                           ///< the spec line that asked for it
@@ -98,7 +110,7 @@ struct Op {
 
 /// A named constant of the generated kernel, and where its value comes from.
 struct Constant {
-  std::string name;   ///< kTileRows
+  std::string name; ///< kTileRows
   int64_t value = 0;
   std::string origin; ///< "tile", "warps", "derived: kTileRows / kRowWarps"
   Location location;
@@ -123,8 +135,8 @@ enum class Phase : uint8_t { Built, Split, Pipelined, LaidOut, Allocated, Placed
 
 struct LedgerEntry {
   unsigned site = 0;
-  std::string what;    ///< "barrier", "copy_wait 2"
-  std::string covers;  ///< "RAW k: copy_issue -> mma S; WAR v: mma O -> copy_issue"
+  std::string what;   ///< "barrier", "copy_wait 2"
+  std::string covers; ///< "RAW k: copy_issue -> mma S; WAR v: mma O -> copy_issue"
 };
 
 struct Kernel {
@@ -141,9 +153,9 @@ struct Kernel {
   uint64_t sharedBytes = 0;        ///< filled by allocate-shared
   Location location;
 
-  Buffer *buffer(llvm::StringRef name) const;       ///< null when there is none
+  Buffer *buffer(llvm::StringRef name) const; ///< null when there is none
   Buffer &addBuffer(Buffer buffer);
-  int64_t constant(llvm::StringRef name) const;     ///< asserts that it exists
+  int64_t constant(llvm::StringRef name) const; ///< asserts that it exists
   bool hasConstant(llvm::StringRef name) const;
   void addConstant(llvm::StringRef name, int64_t value, llvm::StringRef origin, const Location &location = {});
 };
@@ -162,9 +174,12 @@ public:
   Op &add(OpKind kind, llvm::ArrayRef<Operand> operands, std::map<std::string, Attribute> attributes = {});
   /// Runs `fill` with the builder inside the op's body.
   Op &loop(llvm::StringRef variable, Expr begin, Expr end, llvm::function_ref<void()> fill);
+  Op &branch(Expr condition, llvm::function_ref<void()> fill);
   Kernel &getKernel() { return kernel; }
 
 private:
+  Op &nest(Op &op, llvm::function_ref<void()> fill);
+
   Kernel &kernel;
   Block *block;
   Location location;
@@ -177,6 +192,10 @@ void walk(Block &block, llvm::function_ref<void(Op &)> visit);
 
 /// The textual form. Printing what was parsed gives the same text.
 void print(const Program &program, llvm::raw_ostream &os);
+void print(const Kernel &kernel, llvm::raw_ostream &os);
 void print(const Op &op, llvm::raw_ostream &os, unsigned indent = 0);
+
+/// Reads a buffer of the SourceMgr. Null after an error; every error has been reported with its place.
+std::unique_ptr<Program> parseProgram(unsigned buffer, Diagnostics &diags);
 
 } // namespace fagen::ir

@@ -78,8 +78,8 @@ def CopyCommit : Op<"copy_commit",
     "closes the group of the cp_async copies issued since the last commit, possibly none", []>;
 
 def CopyWait : Op<"copy_wait",
-    "waits until at most `pending` of the newest groups of the executing thread are outstanding", [],
-    [Int<"pending", 0, 64>]> {
+    "waits until at most `pending` of the newest groups of the executing thread are outstanding; -1: not yet counted", [],
+    [Int<"pending", -1, 64>]> {
   let HasSite = 1;
 }
 
@@ -121,8 +121,11 @@ def Convert : Op<"convert", "p = s, rounded once to the type of p",
 def ReducePartial : Op<"reduce_partial", "each lane's own maximum or sum of its row to shared memory",
     [Operand<"scratch", Write, [Shared]>, Operand<"s", Read, [Fragment, Shared]>], [Str<"op", ["max", "sum"]>]>;
 
-def ReduceTotal : Op<"reduce_total", "out = the partial results of its row combined",
-    [Operand<"out", Write, [Fragment]>, Operand<"scratch", Read, [Shared]>], [Str<"op", ["max", "sum"]>]>;
+def ReduceTotal : Op<"reduce_total", "out = the partial results of its row combined; a maximum also with m",
+    [Operand<"out", Write, [Fragment]>, Operand<"scratch", Read, [Shared]>,
+     OptionalOperand<"m", Read, [Fragment]>], [Str<"op", ["max", "sum"]>]>;
+
+def Total : Op<"total", "l = the row's sum over all lanes, by shuffles", [Operand<"l", ReadWrite, [Fragment]>]>;
 
 // Results.
 
@@ -152,7 +155,7 @@ def Barrier : Op<"barrier", "all threads of the CTA, of each warp, or of the nam
 }
 
 def Loop : Op<"loop", "the body for each value of variable in [begin, end)", [],
-    [Str<"variable", []>, Ex<"begin">, Ex<"end">]> {
+    [Str<"variable", []>, Ex<"begin">, Ex<"end">, Str<"name", [], 1>]> {
   let HasBody = 1;
 }
 

@@ -1,0 +1,39 @@
+// fagen: what can be said about an expression without running it: intervals, direction, and the bounds of masks.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/IR/Expr.h"
+
+namespace fagen::ir {
+
+/// All integers of [low, high].
+struct Interval {
+  int64_t low = 0, high = 0;
+};
+
+/// An interval that holds every value of `expr` when each variable lies in its own; nothing when a variable has none,
+/// when a divisor may be 0, or when a bound leaves 64 bits.
+std::optional<Interval> range(const Expr &expr, llvm::function_ref<std::optional<Interval>(llvm::StringRef)> lookup);
+
+/// How a value moves when a variable grows and all others stay.
+enum class Direction : uint8_t { Constant, NotDecreasing, NotIncreasing, Unknown };
+Direction direction(const Expr &expr, llvm::StringRef variable);
+
+/// Which keys a tile of query rows sees:
+///
+///   keys  0 . . . first_key . . full_begin . . . . . full_end . . key_end . .
+///         [ none           ][ some        ][ all            ][ some  ][ none
+///
+/// No row sees a key below firstKey or from keyEnd on; every row sees the keys of [fullBegin, fullEnd). The bounds may
+/// lie outside [0, number of keys], and fullEnd may lie below fullBegin or firstKey: then no key is seen by all.
+struct MaskBounds {
+  Expr firstKey, fullBegin; ///< 0 when nothing bounds keys from below
+  Expr fullEnd, keyEnd;     ///< the largest integer when nothing bounds keys from above
+};
+
+/// The bounds for rows [rowBegin, rowBegin + rows). The predicate is a conjunction of comparisons that are linear in
+/// `q` and `k`; for a conjunct of another kind fullEnd is 0, and it does not narrow the other bounds. They are exact
+/// where all conjuncts bound k with the same slope in q, else at least safe.
+MaskBounds analyzeMask(const Expr &predicate, llvm::StringRef q, llvm::StringRef k, const Expr &rowBegin, int64_t rows);
+
+} // namespace fagen::ir

@@ -1,0 +1,31 @@
+// fagen: whether IR is well formed, and keeps what its phase promises.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Checked at any phase: ops have the operands and attributes that Ops.td lists, of the right space, type and range;
+// rings are named with a position and other buffers without; expressions use known names only; loop variables do not
+// hide anything; shapes of products and copies fit; warps, threads and constants agree.
+//   from split on      a loop named "interior" masks nothing
+//   from allocated on  every shared buffer lies 16-byte aligned inside sharedBytes, apart from all it does not overlay
+//   from placed on     no place op is left; every barrier and wait has its own site, and the ledger lists just these
+// Whether barriers order what they must is verify-barriers' question, not this one's.
+#pragma once
+
+#include "fagen/IR/IR.h"
+
+#include "llvm/ADT/Twine.h"
+
+namespace fagen::ir {
+
+/// Run-time values that every kernel has, besides its lets: `batch` and `head` are those of the CTA, row_begin its
+/// first query row.
+inline constexpr llvm::StringLiteral kRuntimeNames[] = {"batch",        "head",      "kv_head", "heads", "kv_heads",
+                                                        "heads_per_kv", "row_begin", "seq_q",   "seq_kv"};
+
+/// Called for each defect; the location may be unknown.
+using DefectHandler = llvm::function_ref<void(const Location &location, const llvm::Twine &message)>;
+
+/// Whether no defect was found.
+bool verify(const Kernel &kernel, DefectHandler report);
+bool verify(const Program &program, DefectHandler report);
+
+} // namespace fagen::ir

@@ -1,0 +1,158 @@
+// fagen: interval evaluation and monotony of expressions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/IR/ExprAnalysis.h"
+
+#include <algorithm>
+#include <array>
+
+using namespace fagen::ir;
+using llvm::StringRef;
+
+namespace {
+
+/// The value at one corner, by the rules of Expr::evaluate.
+std::optional<int64_t> corner(ExprKind kind, int64_t a, int64_t b) {
+  return Expr::binary(kind, constant(a), constant(b)).evaluate([](StringRef) { return std::nullopt; });
+}
+
+/// The hull of the four corners: right for whatever is monotone in each operand alone.
+std::optional<Interval> hull(ExprKind kind, Interval a, Interval b) {
+  const std::array<std::optional<int64_t>, 4> values = {corner(kind, a.low, b.low), corner(kind, a.low, b.high),
+                                                        corner(kind, a.high, b.low), corner(kind, a.high, b.high)};
+  if (std::any_of(values.begin(), values.end(), [](const auto &value) { return !value; }))
+    return std::nullopt;
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return Interval{**low, **high};
+}
+
+/// |a % b| is below |b| and not above |a|; its sign is that of a.
+std::optional<Interval> remainder(Interval a, Interval b) {
+  if (b.low <= 0 && b.high >= 0)
+    return std::nullopt;
+  const int64_t least = std::numeric_limits<int64_t>::min();
+  if (a.low == least || b.low == least)
+    return std::nullopt;
+  const int64_t most = std::max(std::abs(b.low), std::abs(b.high)) - 1;
+  return Interval{a.low < 0 ? std::max(a.low, -most) : 0, a.high > 0 ? std::min(a.high, most) : 0};
+}
+
+Interval truth(bool alwaysTrue, bool alwaysFalse) { return {alwaysTrue ? 1 : 0, alwaysFalse ? 0 : 1}; }
+
+std::optional<Interval> compare(ExprKind kind, Interval a, Interval b) {
+  switch (kind) {
+  case ExprKind::Lt:
+    return truth(a.high < b.low, a.low >= b.high);
+  case ExprKind::Le:
+    return truth(a.high <= b.low, a.low > b.high);
+  case ExprKind::Gt:
+    return compare(ExprKind::Lt, b, a);
+  case ExprKind::Ge:
+    return compare(ExprKind::Le, b, a);
+  case ExprKind::Eq:
+    return truth(a.low == a.high && b.low == b.high && a.low == b.low, a.high < b.low || b.high < a.low);
+  case ExprKind::Ne:
+    return truth(a.high < b.low || b.high < a.low, a.low == a.high && b.low == b.high && a.low == b.low);
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<Interval> combineTruth(ExprKind kind, Interval a, Interval b) {
+  const bool aTrue = a.low > 0 || a.high < 0, bTrue = b.low > 0 || b.high < 0;
+  const bool aFalse = a.low == 0 && a.high == 0, bFalse = b.low == 0 && b.high == 0;
+  if (kind == ExprKind::And)
+    return truth(aTrue && bTrue, aFalse || bFalse);
+  return truth(aTrue || bTrue, aFalse && bFalse);
+}
+
+std::optional<Interval> combine(ExprKind kind, Interval a, Interval b) {
+  switch (kind) {
+  case ExprKind::Add:
+  case ExprKind::Sub:
+  case ExprKind::Mul:
+  case ExprKind::Min:
+  case ExprKind::Max:
+    return hull(kind, a, b);
+  case ExprKind::FloorDiv:
+  case ExprKind::CeilDiv:
+    return b.low <= 0 && b.high >= 0 ? std::nullopt : hull(kind, a, b);
+  case ExprKind::Mod:
+    return remainder(a, b);
+  case ExprKind::And:
+  case ExprKind::Or:
+    return combineTruth(kind, a, b);
+  default:
+    return compare(kind, a, b);
+  }
+}
+
+Direction reversed(Direction direction) {
+  if (direction == Direction::NotDecreasing)
+    return Direction::NotIncreasing;
+  if (direction == Direction::NotIncreasing)
+    return Direction::NotDecreasing;
+  return direction;
+}
+
+/// Of a function that grows in both of its operands.
+Direction joined(Direction a, Direction b) {
+  if (a == Direction::Constant)
+    return b;
+  if (b == Direction::Constant || a == b)
+    return a;
+  return Direction::Unknown;
+}
+
+/// Of `expr * factor` and `expr / factor`.
+Direction scaled(Direction direction, const Expr &factor) {
+  if (direction == Direction::Constant)
+    return direction;
+  if (factor.kind() != ExprKind::Constant)
+    return Direction::Unknown;
+  return factor.value() < 0 ? reversed(direction) : direction;
+}
+
+} // namespace
+
+std::optional<Interval> fagen::ir::range(const Expr &expr,
+                                         llvm::function_ref<std::optional<Interval>(StringRef)> lookup) {
+  if (expr.kind() == ExprKind::Constant)
+    return Interval{expr.value(), expr.value()};
+  if (expr.kind() == ExprKind::Variable)
+    return lookup(expr.name());
+  const std::optional<Interval> a = range(expr.lhs(), lookup), b = range(expr.rhs(), lookup);
+  return a && b ? combine(expr.kind(), *a, *b) : std::nullopt;
+}
+
+Direction fagen::ir::direction(const Expr &expr, StringRef variable) {
+  if (!expr.uses(variable))
+    return Direction::Constant;
+  if (expr.kind() == ExprKind::Variable)
+    return Direction::NotDecreasing;
+  const Direction lhs = direction(expr.lhs(), variable), rhs = direction(expr.rhs(), variable);
+  switch (expr.kind()) {
+  case ExprKind::Add:
+  case ExprKind::Min:
+  case ExprKind::Max:
+  case ExprKind::And:
+  case ExprKind::Or:
+    return joined(lhs, rhs);
+  case ExprKind::Sub:
+  case ExprKind::Gt:
+  case ExprKind::Ge:
+    return joined(lhs, reversed(rhs));
+  case ExprKind::Lt:
+  case ExprKind::Le:
+    return joined(reversed(lhs), rhs);
+  case ExprKind::Mul:
+    return rhs == Direction::Constant   ? scaled(lhs, expr.rhs())
+           : lhs == Direction::Constant ? scaled(rhs, expr.lhs())
+                                        : Direction::Unknown;
+  case ExprKind::FloorDiv:
+  case ExprKind::CeilDiv:
+    return rhs == Direction::Constant ? scaled(lhs, expr.rhs()) : Direction::Unknown;
+  default:
+    return Direction::Unknown;
+  }
+}

@@ -1,0 +1,111 @@
+// fagen: IR accessors, the builder and the walk.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/IR/IR.h"
+
+#include <cassert>
+
+using namespace fagen;
+using namespace fagen::ir;
+using llvm::StringRef;
+
+unsigned ir::sizeOf(ElementType type) { return type == ElementType::F32 || type == ElementType::U32 ? 4 : 2; }
+
+const Operand &Op::operand(StringRef name) const {
+  const OpInfo &info = opInfo(kind);
+  for (size_t i = 0; i != info.operands.size(); ++i)
+    if (info.operands[i].name == name)
+      return operands[i];
+  llvm_unreachable("the op has no such operand");
+}
+
+int64_t Op::integer(StringRef attribute) const {
+  assert(has(attribute) && "the op lacks this attribute");
+  return std::get<int64_t>(attributes.find(attribute.str())->second);
+}
+
+StringRef Op::text(StringRef attribute) const {
+  assert(has(attribute) && "the op lacks this attribute");
+  return std::get<std::string>(attributes.find(attribute.str())->second);
+}
+
+const Expr &Op::expr(StringRef attribute) const {
+  assert(has(attribute) && "the op lacks this attribute");
+  return std::get<Expr>(attributes.find(attribute.str())->second);
+}
+
+Buffer *Kernel::buffer(StringRef name) const {
+  for (const std::unique_ptr<Buffer> &buffer : buffers)
+    if (buffer->name == name)
+      return buffer.get();
+  return nullptr;
+}
+
+Buffer &Kernel::addBuffer(Buffer buffer) {
+  assert(!this->buffer(buffer.name) && "buffer names are unique");
+  buffers.push_back(std::make_unique<Buffer>(std::move(buffer)));
+  return *buffers.back();
+}
+
+static const Constant *findConstant(const Kernel &kernel, StringRef name) {
+  for (const Constant &constant : kernel.constants)
+    if (constant.name == name)
+      return &constant;
+  return nullptr;
+}
+
+int64_t Kernel::constant(StringRef name) const {
+  const Constant *found = findConstant(*this, name);
+  assert(found && "the kernel lacks this constant");
+  return found->value;
+}
+
+bool Kernel::hasConstant(StringRef name) const { return findConstant(*this, name) != nullptr; }
+
+void Kernel::addConstant(StringRef name, int64_t value, StringRef origin, const Location &location) {
+  assert(!hasConstant(name) && "constant names are unique");
+  constants.push_back({name.str(), value, origin.str(), location});
+}
+
+Op &Builder::add(OpKind kind, llvm::ArrayRef<Operand> operands, std::map<std::string, Attribute> attributes) {
+  auto op = std::make_unique<Op>(kind);
+  op->operands.assign(operands.begin(), operands.end());
+  assert(op->operands.size() <= opInfo(kind).operands.size() && "more operands than the op has");
+  op->operands.resize(opInfo(kind).operands.size()); // absent optional ones
+  op->attributes = std::move(attributes);
+  op->location = location;
+  op->note = std::move(note);
+  note.clear();
+  block->ops.push_back(std::move(op));
+  return *block->ops.back();
+}
+
+Op &Builder::loop(StringRef variable, Expr begin, Expr end, llvm::function_ref<void()> fill) {
+  return nest(add(OpKind::Loop, {}, {{"variable", variable.str()}, {"begin", begin}, {"end", end}}), fill);
+}
+
+Op &Builder::branch(Expr condition, llvm::function_ref<void()> fill) {
+  return nest(add(OpKind::If, {}, {{"condition", condition}}), fill);
+}
+
+Op &Builder::nest(Op &op, llvm::function_ref<void()> fill) {
+  Block *outer = block;
+  block = &op.body;
+  fill();
+  block = outer;
+  return op;
+}
+
+void ir::walk(const Block &block, llvm::function_ref<void(const Op &)> visit) {
+  for (const std::unique_ptr<Op> &op : block.ops) {
+    visit(*op);
+    walk(const_cast<const Block &>(op->body), visit);
+  }
+}
+
+void ir::walk(Block &block, llvm::function_ref<void(Op &)> visit) {
+  for (std::unique_ptr<Op> &op : block.ops) {
+    visit(*op);
+    walk(op->body, visit);
+  }
+}

@@ -1,0 +1,194 @@
+// fagen: which keys all, some or none of a tile's query rows see.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each conjunct is brought to the form c k + a q + rest < 0 (or <= 0) with constant c and a. For c > 0 it bounds k
+// from above by an expression that is monotone in q, so its smallest and largest value over the tile's rows stand at
+// the first and the last row:
+//
+//   k <= q + shift, rows [r, r + 128):   every row sees k < r + shift + 1, no row sees k >= r + 127 + shift + 1
+//
+// For c < 0 it bounds k from below in the same way. Conjuncts meet by min and max.
+
+#include "fagen/IR/ExprAnalysis.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
+using namespace fagen::ir;
+using llvm::StringRef;
+
+namespace {
+
+/// constant + sum of factor * term; terms are expressions that are no sums, in order of their first appearance.
+class LinearForm {
+public:
+  /// Adds factor * expr; false when a coefficient leaves 64 bits.
+  bool add(const Expr &expr, int64_t factor) {
+    switch (expr.kind()) {
+    case ExprKind::Constant:
+      return accumulate(constantPart, expr.value(), factor);
+    case ExprKind::Add:
+      return add(expr.lhs(), factor) && add(expr.rhs(), factor);
+    case ExprKind::Sub:
+      return add(expr.lhs(), factor) && factor != kLeast && add(expr.rhs(), -factor);
+    case ExprKind::Mul:
+      for (auto [number, other] : {std::pair(expr.lhs(), expr.rhs()), std::pair(expr.rhs(), expr.lhs())})
+        if (number.kind() == ExprKind::Constant) {
+          int64_t product = 0;
+          return !llvm::MulOverflow(number.value(), factor, product) && add(other, product);
+        }
+      break;
+    default:
+      break;
+    }
+    return addTerm(expr, factor);
+  }
+
+  /// Removes the variable and returns its factor.
+  int64_t take(StringRef variable) {
+    for (Term &term : terms)
+      if (term.expr.kind() == ExprKind::Variable && term.expr.name() == variable)
+        return std::exchange(term.factor, 0);
+    return 0;
+  }
+
+  bool uses(StringRef variable) const {
+    return llvm::any_of(terms, [&](const Term &term) { return term.factor != 0 && term.expr.uses(variable); });
+  }
+
+  /// Terms with a positive factor first, then the others, then the constant.
+  Expr toExpr() const {
+    Expr sum;
+    for (bool positive : {true, false})
+      for (const Term &term : terms)
+        if (term.factor != 0 && (term.factor > 0) == positive)
+          sum = append(sum, term);
+    return sum ? sum + constant(constantPart) : constant(constantPart);
+  }
+
+private:
+  static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  struct Term {
+    Expr expr;
+    int64_t factor;
+  };
+
+  static bool accumulate(int64_t &sum, int64_t value, int64_t factor) {
+    int64_t product = 0;
+    return !llvm::MulOverflow(value, factor, product) && !llvm::AddOverflow(sum, product, sum) && sum != kLeast;
+  }
+
+  bool addTerm(const Expr &expr, int64_t factor) {
+    for (Term &term : terms)
+      if (term.expr == expr)
+        return accumulate(term.factor, 1, factor);
+    terms.push_back({expr, factor});
+    return factor != kLeast;
+  }
+
+  static Expr append(const Expr &sum, const Term &term) {
+    if (!sum)
+      return term.factor == 1 ? term.expr : constant(term.factor) * term.expr;
+    const Expr scaled = term.factor == 1 || term.factor == -1 ? term.expr : constant(std::abs(term.factor)) * term.expr;
+    return term.factor > 0 ? sum + scaled : sum - scaled;
+  }
+
+  llvm::SmallVector<Term, 4> terms;
+  int64_t constantPart = 0;
+};
+
+class MaskAnalysis {
+public:
+  MaskAnalysis(StringRef q, StringRef k, const Expr &rowBegin, int64_t rows)
+      : q(q), k(k), rowBegin(rowBegin), rows(rows) {}
+
+  void addConjunct(const Expr &predicate) {
+    switch (predicate.kind()) {
+    case ExprKind::And:
+      addConjunct(predicate.lhs());
+      addConjunct(predicate.rhs());
+      return;
+    case ExprKind::Lt:
+      return addComparison(predicate.lhs(), predicate.rhs(), true);
+    case ExprKind::Le:
+      return addComparison(predicate.lhs(), predicate.rhs(), false);
+    case ExprKind::Gt:
+      return addComparison(predicate.rhs(), predicate.lhs(), true);
+    case ExprKind::Ge:
+      return addComparison(predicate.rhs(), predicate.lhs(), false);
+    case ExprKind::Eq:
+      addComparison(predicate.lhs(), predicate.rhs(), false);
+      addComparison(predicate.rhs(), predicate.lhs(), false);
+      return;
+    case ExprKind::Constant:
+      return addConstant(predicate.value() != 0);
+    default:
+      bounds.fullEnd = constant(0); // nothing is known to be seen by all
+    }
+  }
+
+  MaskBounds bounds{constant(0), constant(0), constant(std::numeric_limits<int64_t>::max()),
+                    constant(std::numeric_limits<int64_t>::max())};
+
+private:
+  void addConstant(bool visible) {
+    if (!visible)
+      bounds.fullEnd = bounds.keyEnd = constant(0);
+  }
+
+  /// lhs < rhs, or lhs <= rhs.
+  void addComparison(const Expr &lhs, const Expr &rhs, bool strict) {
+    LinearForm form;
+    const bool isLinear = form.add(lhs, 1) && form.add(rhs, -1);
+    const int64_t ofK = isLinear ? form.take(k) : 0, ofQ = isLinear ? form.take(q) : 0;
+    if (!isLinear || ofK == 0 || form.uses(k) || form.uses(q)) {
+      bounds.fullEnd = constant(0);
+      return;
+    }
+    const Expr atFirst = boundAt(form, ofK, ofQ, rowBegin, strict);
+    const Expr atLast = boundAt(form, ofK, ofQ, rowBegin + constant(rows - 1), strict);
+    if (!atFirst || !atLast) {
+      bounds.fullEnd = constant(0);
+      return;
+    }
+    const bool grows = (ofQ > 0) != (ofK > 0); // the bound is -ofQ/ofK q + ...
+    const Expr smallest = grows ? atFirst : atLast, largest = grows ? atLast : atFirst;
+    if (ofK > 0) {
+      bounds.fullEnd = min(bounds.fullEnd, smallest);
+      bounds.keyEnd = min(bounds.keyEnd, largest);
+    } else {
+      bounds.firstKey = max(bounds.firstKey, smallest);
+      bounds.fullBegin = max(bounds.fullBegin, largest);
+    }
+  }
+
+  /// For c k + a row + rest < 0 (<= 0 if not strict): the end of the keys that fulfil it when c > 0, their beginning
+  /// when c < 0. Null when a coefficient leaves 64 bits.
+  static Expr boundAt(const LinearForm &rest, int64_t c, int64_t a, const Expr &row, bool strict) {
+    const int64_t sign = c > 0 ? -1 : 1, divisor = std::abs(c);
+    LinearForm form; // c > 0: |c| k < form; c < 0: |c| k > form
+    int64_t slope = 0;
+    if (llvm::MulOverflow(a, sign, slope) || !form.add(row, slope) || !form.add(rest.toExpr(), sign))
+      return {};
+    if (strict == (c > 0)) // k < x / c ends at ceil(x / c); k >= x / c begins there
+      return ceilDiv(form.toExpr(), constant(divisor));
+    if (!form.add(constant(divisor), 1)) // k <= x / c ends at floor(x / c) + 1; k > x / c begins there
+      return {};
+    return floorDiv(form.toExpr(), constant(divisor));
+  }
+
+  StringRef q, k;
+  const Expr &rowBegin;
+  const int64_t rows;
+};
+
+} // namespace
+
+MaskBounds fagen::ir::analyzeMask(const Expr &predicate, StringRef q, StringRef k, const Expr &rowBegin, int64_t rows) {
+  MaskAnalysis analysis(q, k, rowBegin, rows);
+  analysis.addConjunct(predicate);
+  return analysis.bounds;
+}

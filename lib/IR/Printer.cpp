@@ -1,0 +1,261 @@
+// fagen: the IR as text. include/fagen/IR/IR.h shows an example; docs of every op stand in Ops.td.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A printer prints whatever it is given, also IR that the verifier refuses: dumps are most needed then.
+
+#include "fagen/IR/IR.h"
+
+#include "fagen/IR/Names.h"
+#include "fagen/Support/IndentedStream.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+using llvm::StringRef;
+
+StringRef ir::toString(Space space) {
+  switch (space) {
+  case Space::Global:
+    return "global";
+  case Space::Shared:
+    return "shared";
+  case Space::Fragment:
+    return "fragment";
+  }
+  return {};
+}
+
+StringRef ir::toString(ElementType type) {
+  switch (type) {
+  case ElementType::F16:
+    return "f16";
+  case ElementType::BF16:
+    return "bf16";
+  case ElementType::F32:
+    return "f32";
+  case ElementType::U32:
+    return "u32";
+  }
+  return {};
+}
+
+StringRef ir::toString(Layout layout) { return layout == Layout::Xor ? "xor" : "none"; }
+
+StringRef ir::toString(Phase phase) {
+  switch (phase) {
+  case Phase::Built:
+    return "built";
+  case Phase::Split:
+    return "split";
+  case Phase::Pipelined:
+    return "pipelined";
+  case Phase::LaidOut:
+    return "laid_out";
+  case Phase::Allocated:
+    return "allocated";
+  case Phase::Placed:
+    return "placed";
+  case Phase::Verified:
+    return "verified";
+  }
+  return {};
+}
+
+namespace {
+
+class Printer {
+public:
+  explicit Printer(llvm::raw_ostream &os) : os(os) {}
+
+  void printProgram(const Program &program) {
+    os << "program @" << program.name << " {\n";
+    {
+      auto scope = os.scope();
+      for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+        printKernel(*kernel);
+    }
+    os << "}\n";
+  }
+
+  void printKernel(const Kernel &kernel) {
+    os << "kernel @" << kernel.symbol << " target " << kernel.target << " backend " << kernel.backend << " threads "
+       << kernel.threads << " phase " << toString(kernel.phase);
+    if (kernel.sharedBytes != 0)
+      os << " shared " << kernel.sharedBytes;
+    printLocation(kernel.location);
+    os << " {\n";
+    {
+      auto scope = os.scope();
+      for (const Constant &constant : kernel.constants)
+        printConstant(constant);
+      for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+        printBuffer(*buffer);
+      for (const Let &let : kernel.lets)
+        printLet(let);
+      for (const LedgerEntry &entry : kernel.ledger)
+        os << "site " << entry.site << " " << quoted(entry.what) << " covers " << quoted(entry.covers) << "\n";
+      for (const Role &role : kernel.roles)
+        printRole(role);
+    }
+    os << "}\n";
+  }
+
+  void printOp(const Op &op) {
+    os << opInfo(op.kind).name;
+    if (op.kind == OpKind::Loop)
+      printLoopHead(op);
+    else if (op.kind == OpKind::If)
+      os << " " << attributeText(op, "condition");
+    else
+      printOperandsAndAttributes(op);
+    if (op.site != 0)
+      os << " site " << op.site;
+    printLocation(op.location);
+    if (!op.note.empty())
+      os << " note(" << quoted(op.note) << ")";
+    if (opInfo(op.kind).hasBody)
+      printBody(op.body);
+    else
+      os << "\n";
+  }
+
+private:
+  static std::string quoted(StringRef text) {
+    std::string result = "\"";
+    llvm::raw_string_ostream stream(result);
+    llvm::printEscapedString(text, stream);
+    return result + "\"";
+  }
+
+  void printLocation(const Location &location) {
+    if (!location.isKnown())
+      return;
+    os << " loc(" << quoted(location.file) << ":" << location.line;
+    if (location.column != 0)
+      os << ":" << location.column;
+    os << ")";
+  }
+
+  void printConstant(const Constant &constant) {
+    os << "const " << constant.name << " = " << constant.value;
+    if (!constant.origin.empty())
+      os << " origin " << quoted(constant.origin);
+    printLocation(constant.location);
+    os << "\n";
+  }
+
+  void printBuffer(const Buffer &buffer) {
+    os << toString(buffer.space) << " %" << buffer.name << " : " << toString(buffer.type) << "[";
+    if (buffer.space == Space::Global && buffer.rows == 0)
+      os << "rows";
+    else
+      os << buffer.rows;
+    os << " x " << buffer.columns << "]";
+    if (buffer.isRing)
+      os << " stages " << buffer.stages;
+    if (buffer.layout != Layout::RowMajor)
+      os << " swizzle " << toString(buffer.layout);
+    if (buffer.offset)
+      os << " offset " << *buffer.offset;
+    if (!buffer.overlays.empty())
+      os << " overlays %" << buffer.overlays;
+    printLocation(buffer.location);
+    os << "\n";
+  }
+
+  void printLet(const Let &let) {
+    os << "let " << let.name << " = " << let.value.str();
+    if (!let.note.empty())
+      os << " note(" << quoted(let.note) << ")";
+    os << "\n";
+  }
+
+  void printRole(const Role &role) {
+    os << "role " << role.name << " warps " << role.firstWarp << " to " << role.firstWarp + role.warps;
+    printBody(role.body);
+  }
+
+  void printBody(const Block &body) {
+    os << " {\n";
+    {
+      auto scope = os.scope();
+      for (const std::unique_ptr<Op> &op : body.ops)
+        printOp(*op);
+    }
+    os << "}\n";
+  }
+
+  static std::string attributeText(const Op &op, StringRef name) {
+    auto it = op.attributes.find(name.str());
+    if (it == op.attributes.end())
+      return "<missing>";
+    if (const int64_t *integer = std::get_if<int64_t>(&it->second))
+      return std::to_string(*integer);
+    if (const Expr *expr = std::get_if<Expr>(&it->second))
+      return *expr ? expr->str() : "<missing>";
+    return quoted(std::get<std::string>(it->second));
+  }
+
+  void printLoopHead(const Op &op) {
+    const bool isNamed = op.has("variable") && std::holds_alternative<std::string>(op.attributes.at("variable"));
+    os << " " << (isNamed ? op.text("variable") : "<missing>") << " = " << attributeText(op, "begin") << " to "
+       << attributeText(op, "end");
+    if (op.has("name"))
+      os << " name " << attributeText(op, "name");
+  }
+
+  void printOperandsAndAttributes(const Op &op) {
+    llvm::ArrayRef<Operand> operands = op.operands;
+    while (!operands.empty() && !operands.back().buffer)
+      operands = operands.drop_back();
+    StringRef separator = " ";
+    for (const Operand &operand : operands) {
+      os << separator;
+      separator = ", ";
+      if (!operand.buffer) {
+        os << "none";
+        continue;
+      }
+      os << "%" << operand.buffer->name;
+      if (operand.position)
+        os << "[" << operand.position.str() << "]";
+    }
+    if (op.attributes.empty())
+      return;
+    os << " {";
+    separator = "";
+    for (StringRef name : attributeOrder(op)) {
+      os << separator << name << " = " << attributeText(op, name);
+      separator = ", ";
+    }
+    os << "}";
+  }
+
+  /// As Ops.td lists them; attributes that the op should not have come last.
+  static std::vector<StringRef> attributeOrder(const Op &op) {
+    std::vector<StringRef> names;
+    for (const AttributeInfo &info : opInfo(op.kind).attributes)
+      if (op.has(info.name))
+        names.push_back(info.name);
+    for (const auto &[name, value] : op.attributes)
+      if (!llvm::is_contained(names, StringRef(name)))
+        names.push_back(name);
+    return names;
+  }
+
+  IndentedStream os;
+};
+
+} // namespace
+
+void ir::print(const Program &program, llvm::raw_ostream &os) { Printer(os).printProgram(program); }
+
+void ir::print(const Kernel &kernel, llvm::raw_ostream &os) { Printer(os).printKernel(kernel); }
+
+void ir::print(const Op &op, llvm::raw_ostream &os, unsigned indent) {
+  IndentedStream indented(os);
+  for (unsigned i = 0; i != indent; ++i)
+    indented.indent();
+  Printer(indented).printOp(op);
+}

@@ -1,0 +1,240 @@
+// fagen: the IR verifier: declarations of a kernel, and what each phase promises. VerifyOps.cpp checks ops.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "VerifierState.h"
+
+#include "fagen/IR/Names.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <set>
+
+using namespace fagen;
+using namespace fagen::ir;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace {
+
+/// What passes and the emitter read of every kernel. All are positive.
+constexpr llvm::StringLiteral kRequiredConstants[] = {"kTileRows", "kTileKeys", "kHeadDimQK", "kHeadDimV",
+                                                      "kStages",   "kWarps",    "kThreads",   "kRowWarps",
+                                                      "kKeyWarps", "kWarpRows", "kWarpKeys",  "kVectorBytes"};
+constexpr llvm::StringLiteral kBackends[] = {"scalar", "mma_sync"};
+constexpr unsigned kMaxThreads = 1024;
+constexpr uint64_t kMaxBufferBytes = uint64_t(1) << 31;
+
+bool isIdentifier(StringRef name) {
+  return !name.empty() && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+class KernelVerifier {
+public:
+  KernelVerifier(const Kernel &kernel, DefectHandler report) : kernel(kernel), state(kernel, report) {}
+
+  bool run() {
+    checkHead();
+    checkConstants();
+    for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+      checkBuffer(*buffer);
+    checkLets();
+    checkRoles();
+    for (const Role &role : kernel.roles)
+      verifyOps(role, state);
+    if (kernel.phase >= Phase::Allocated)
+      checkAllocation();
+    if (kernel.phase >= Phase::Placed)
+      checkSites();
+    return !state.defective;
+  }
+
+private:
+  void checkHead() {
+    if (!isIdentifier(kernel.symbol))
+      state.defect(kernel.location, "the kernel's symbol '" + kernel.symbol + "' is no identifier");
+    if (!llvm::is_contained(kBackends, StringRef(kernel.backend)))
+      state.defect(kernel.location, "unknown backend '" + kernel.backend + "'");
+    if (kernel.threads == 0 || kernel.threads % 32 != 0 || kernel.threads > kMaxThreads)
+      state.defect(kernel.location,
+                   Twine(kernel.threads) + " threads; a CTA has a multiple of 32 up to " + Twine(kMaxThreads));
+  }
+
+  void checkConstants() {
+    for (const Constant &constant : kernel.constants) {
+      if (!isIdentifier(constant.name))
+        state.defect(constant.location, "constant '" + constant.name + "' is no identifier");
+      if (!state.declare(constant.name))
+        state.defect(constant.location, "constant '" + constant.name + "' is declared twice");
+    }
+    bool complete = true;
+    for (StringRef name : kRequiredConstants)
+      if (!kernel.hasConstant(name) || kernel.constant(name) <= 0) {
+        state.defect(kernel.location, "the kernel needs a positive constant " + name);
+        complete = false;
+      }
+    if (complete)
+      checkConstantValues();
+  }
+
+  void checkConstantValues() {
+    checkEqual("kThreads", kernel.constant("kThreads"), "the kernel's threads", kernel.threads);
+    checkEqual("kWarps", kernel.constant("kWarps"), "kRowWarps * kKeyWarps",
+               product(kernel.constant("kRowWarps"), kernel.constant("kKeyWarps")));
+    checkEqual("kTileRows", kernel.constant("kTileRows"), "kRowWarps * kWarpRows",
+               product(kernel.constant("kRowWarps"), kernel.constant("kWarpRows")));
+    checkEqual("kTileKeys", kernel.constant("kTileKeys"), "kKeyWarps * kWarpKeys",
+               product(kernel.constant("kKeyWarps"), kernel.constant("kWarpKeys")));
+  }
+
+  /// -1, which equals no positive constant, when it does not fit.
+  static int64_t product(int64_t a, int64_t b) { return (constant(a) * constant(b)).evaluate(noValue).value_or(-1); }
+  static std::optional<int64_t> noValue(StringRef) { return std::nullopt; }
+
+  void checkEqual(StringRef name, int64_t value, StringRef other, int64_t expected) {
+    if (value != expected)
+      state.defect(kernel.location, name + " is " + Twine(value) + "; " + other + " is " + Twine(expected));
+  }
+
+  void checkBuffer(const Buffer &buffer) {
+    auto defect = [&](const Twine &message) { state.defect(buffer.location, "%" + buffer.name + ": " + message); };
+    const bool isShared = buffer.space == Space::Shared;
+    if (!isIdentifier(buffer.name))
+      defect("the name is no identifier");
+    if (buffer.columns == 0 || (buffer.rows == 0 && buffer.space != Space::Global))
+      defect("rows and columns are at least 1");
+    if (buffer.stages == 0 || (!buffer.isRing && buffer.stages != 1))
+      defect("a ring has at least one stage, another buffer just one");
+    else if (uint64_t(buffer.rows) * buffer.columns > kMaxBufferBytes / sizeOf(buffer.type) / buffer.stages)
+      defect("the buffer is larger than " + Twine(kMaxBufferBytes) + " B");
+    if (!isShared && (buffer.isRing || buffer.layout != Layout::RowMajor || buffer.offset || !buffer.overlays.empty()))
+      defect("only shared buffers have stages, a swizzle, an offset or overlay others");
+    if (buffer.layout == Layout::Xor && (sizeOf(buffer.type) != 2 || buffer.columns % 16 != 0))
+      defect("the xor swizzle needs elements of 2 bytes and a multiple of 16 columns");
+    if (!buffer.overlays.empty())
+      checkOverlay(buffer);
+  }
+
+  void checkOverlay(const Buffer &buffer) {
+    const Buffer *base = kernel.buffer(buffer.overlays);
+    if (!base || base->space != Space::Shared || base == &buffer)
+      state.defect(buffer.location,
+                   "%" + buffer.name + " overlays %" + buffer.overlays + ", which is no other shared buffer");
+    else if (!base->overlays.empty())
+      state.defect(buffer.location, "%" + buffer.name + " overlays %" + base->name + ", which itself overlays another");
+  }
+
+  void checkLets() {
+    for (const Let &let : kernel.lets) {
+      if (!isIdentifier(let.name))
+        state.defect(kernel.location, "let '" + let.name + "' is no identifier");
+      if (let.value)
+        state.checkNames(let.value, kernel.location, "let " + let.name);
+      else
+        state.defect(kernel.location, "let " + let.name + " has no value");
+      const bool hides = llvm::is_contained(kRuntimeNames, StringRef(let.name)) && let.name != "row_begin";
+      if (!state.declare(let.name) || hides)
+        state.defect(kernel.location, "let " + let.name + " hides another value of that name");
+    }
+  }
+
+  void checkRoles() {
+    if (kernel.roles.empty())
+      state.defect(kernel.location, "the kernel has no role");
+    std::vector<bool> taken(kMaxThreads / 32);
+    for (const Role &role : kernel.roles) {
+      if (role.warps == 0 || role.firstWarp >= kernel.threads / 32 ||
+          role.warps > kernel.threads / 32 - role.firstWarp) {
+        state.defect(kernel.location,
+                     "role " + role.name + " names warps that " + Twine(kernel.threads) + " threads do not have");
+        continue;
+      }
+      for (unsigned warp = role.firstWarp; warp != role.firstWarp + role.warps && warp < taken.size(); ++warp) {
+        if (taken[warp])
+          state.defect(kernel.location, "warp " + Twine(warp) + " has two roles");
+        taken[warp] = true;
+      }
+    }
+  }
+
+  // From Allocated on.
+
+  void checkAllocation() {
+    for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+      if (buffer->space == Space::Shared)
+        checkOffset(*buffer);
+    for (size_t i = 0; i != kernel.buffers.size(); ++i)
+      for (size_t j = 0; j != i; ++j)
+        checkApart(*kernel.buffers[j], *kernel.buffers[i]);
+  }
+
+  void checkOffset(const Buffer &buffer) {
+    auto defect = [&](const Twine &message) { state.defect(buffer.location, "%" + buffer.name + ": " + message); };
+    if (!buffer.offset)
+      return defect("no offset in phase " + toString(kernel.phase));
+    if (*buffer.offset % 16 != 0)
+      defect("offset " + Twine(*buffer.offset) + " is no multiple of 16");
+    if (buffer.bytes() > kernel.sharedBytes || *buffer.offset > kernel.sharedBytes - buffer.bytes())
+      defect("bytes " + Twine(*buffer.offset) + " to " + Twine(*buffer.offset + buffer.bytes()) +
+             " reach over the kernel's " + Twine(kernel.sharedBytes) + " B");
+    const Buffer *base = kernel.buffer(buffer.overlays);
+    if (base && base->offset != buffer.offset)
+      defect("the buffer does not begin where %" + base->name + " does, which it overlays");
+  }
+
+  void checkApart(const Buffer &a, const Buffer &b) {
+    if (!a.offset || !b.offset || !a.overlays.empty() || !b.overlays.empty())
+      return;
+    if (*a.offset < *b.offset + b.bytes() && *b.offset < *a.offset + a.bytes())
+      state.defect(b.location, "%" + a.name + " and %" + b.name + " share bytes, and neither overlays another");
+  }
+
+  // From Placed on.
+
+  void checkSites() {
+    std::set<unsigned> used, listed;
+    for (const Role &role : kernel.roles)
+      walk(role.body, [&](const Op &op) {
+        if (op.kind == OpKind::Place)
+          state.defect(op.location, "a place is left in phase " + toString(kernel.phase));
+        if (!opInfo(op.kind).hasSite)
+          return;
+        if (op.site == 0)
+          state.defect(op.location, opInfo(op.kind).name + " has no site in phase " + toString(kernel.phase));
+        else if (!used.insert(op.site).second)
+          state.defect(op.location, "site " + Twine(op.site) + " is given to two ops");
+      });
+    for (const LedgerEntry &entry : kernel.ledger) {
+      if (!listed.insert(entry.site).second)
+        state.defect(kernel.location, "the ledger lists site " + Twine(entry.site) + " twice");
+      if (!used.count(entry.site))
+        state.defect(kernel.location, "the ledger lists site " + Twine(entry.site) + ", which no op has");
+    }
+    for (unsigned site : used)
+      if (!listed.count(site))
+        state.defect(kernel.location, "the ledger lacks site " + Twine(site));
+  }
+
+  const Kernel &kernel;
+  VerifierState state;
+};
+
+} // namespace
+
+bool ir::verify(const Kernel &kernel, DefectHandler report) { return KernelVerifier(kernel, report).run(); }
+
+bool ir::verify(const Program &program, DefectHandler report) {
+  bool sound = true;
+  std::set<StringRef> symbols;
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
+    if (!symbols.insert(kernel->symbol).second) {
+      report(kernel->location, "two kernels have the symbol '" + kernel->symbol + "'");
+      sound = false;
+    }
+    sound &= verify(*kernel, report);
+  }
+  if (program.kernels.empty())
+    report({}, "program '" + program.name + "' has no kernel");
+  return sound && !program.kernels.empty();
+}

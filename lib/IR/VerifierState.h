@@ -1,0 +1,47 @@
+// fagen: what the parts of the IR verifier share: the names in scope and the report.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/IR/Verifier.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <set>
+
+namespace fagen::ir {
+
+class VerifierState {
+public:
+  VerifierState(const Kernel &kernel, DefectHandler report) : kernel(kernel), report(report) {}
+
+  void defect(const Location &location, const llvm::Twine &message) {
+    defective = true;
+    report(location, message);
+  }
+
+  /// Constants, lets and the variables of the loops around; false if the name is taken.
+  bool declare(llvm::StringRef name) { return names.insert(name.str()).second; }
+  void forget(llvm::StringRef name) { names.erase(name.str()); }
+
+  /// Reports what `expr` names and nobody has declared. A mask may name q and k.
+  void checkNames(const Expr &expr, const Location &location, const llvm::Twine &what, bool isMask = false) {
+    expr.forEachVariable([&](llvm::StringRef name) {
+      const bool known = names.count(name.str()) != 0 || llvm::is_contained(kRuntimeNames, name) ||
+                         (isMask && (name == "q" || name == "k"));
+      if (!known)
+        defect(location, what + " names '" + name + "', which is not known here");
+    });
+  }
+
+  const Kernel &kernel;
+  bool defective = false;
+
+private:
+  DefectHandler report;
+  std::set<std::string> names;
+};
+
+/// Checks every op of a role.
+void verifyOps(const Role &role, VerifierState &state);
+
+} // namespace fagen::ir

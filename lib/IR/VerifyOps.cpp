@@ -1,0 +1,206 @@
+// fagen: the IR verifier: operands, attributes, names and shapes of ops.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "VerifierState.h"
+
+#include "fagen/IR/Names.h"
+#include "fagen/Support/Suggest.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace {
+
+class OpVerifier {
+public:
+  explicit OpVerifier(VerifierState &state) : state(state), kernel(state.kernel) {}
+
+  void check(const Block &block) {
+    for (const std::unique_ptr<Op> &op : block.ops)
+      check(*op);
+  }
+
+private:
+  void defect(const Op &op, const Twine &message) { state.defect(op.location, opInfo(op.kind).name + ": " + message); }
+
+  void check(const Op &op) {
+    const bool complete = checkOperands(op) & checkAttributes(op);
+    if (op.site != 0 && !opInfo(op.kind).hasSite)
+      defect(op, "only barriers and waits have a site");
+    if (!opInfo(op.kind).hasBody && !op.body.ops.empty())
+      defect(op, "the op has no body");
+    if (!complete)
+      return;
+    if (op.kind == OpKind::Loop)
+      return checkLoop(op);
+    if (op.kind == OpKind::CopyIssue)
+      checkCopy(op);
+    if (op.kind == OpKind::Mma)
+      checkMma(op);
+    if (op.kind == OpKind::Barrier)
+      checkBarrier(op);
+    check(op.body);
+  }
+
+  // Operands.
+
+  bool checkOperands(const Op &op) {
+    const OpInfo &info = opInfo(op.kind);
+    if (op.operands.size() != info.operands.size()) {
+      defect(op, Twine(op.operands.size()) + " operands; it has " + Twine(info.operands.size()));
+      return false;
+    }
+    bool complete = true;
+    for (size_t i = 0; i != info.operands.size(); ++i)
+      complete &= checkOperand(op, info.operands[i], op.operands[i]);
+    return complete;
+  }
+
+  bool checkOperand(const Op &op, const OperandInfo &info, const Operand &operand) {
+    if (!operand.buffer) {
+      if (!info.optional)
+        defect(op, "operand '" + info.name + "' is missing");
+      return info.optional;
+    }
+    const Buffer &buffer = *operand.buffer;
+    const std::string name = "operand '" + info.name.str() + "', %" + buffer.name + ",";
+    if (kernel.buffer(buffer.name) != &buffer) {
+      defect(op, name + " is no buffer of this kernel");
+      return false;
+    }
+    if (!(info.spaces & (1u << unsigned(buffer.space)))) {
+      defect(op, name + " is a " + toString(buffer.space) + " buffer; it may be " + spaceList(info));
+      return false;
+    }
+    if (bool(operand.position) != buffer.isRing)
+      defect(op, name + (buffer.isRing ? " is a ring and needs a position" : " is no ring and has no position"));
+    if (operand.position)
+      state.checkNames(operand.position, op.location, opInfo(op.kind).name + ": position of %" + buffer.name);
+    return true;
+  }
+
+  static std::string spaceList(const OperandInfo &info) {
+    std::vector<StringRef> names;
+    for (Space space : kSpaces)
+      if (info.spaces & (1u << unsigned(space)))
+        names.push_back(toString(space));
+    return alternatives(names);
+  }
+
+  // Attributes.
+
+  bool checkAttributes(const Op &op) {
+    const OpInfo &info = opInfo(op.kind);
+    bool complete = true;
+    for (const AttributeInfo &attribute : info.attributes) {
+      if (op.has(attribute.name)) {
+        complete &= checkAttribute(op, attribute, op.attributes.at(attribute.name.str()));
+      } else if (!attribute.optional) {
+        defect(op, "attribute '" + attribute.name + "' is missing");
+        complete = false;
+      }
+    }
+    for (const auto &[name, value] : op.attributes)
+      if (llvm::none_of(info.attributes, [&](const AttributeInfo &attribute) { return attribute.name == name; }))
+        defect(op, "there is no attribute '" + name + "'");
+    return complete;
+  }
+
+  bool checkAttribute(const Op &op, const AttributeInfo &info, const Attribute &value) {
+    if (value.index() != unsigned(info.type)) { // both list integer, string, expression
+      static constexpr const char *kTypes[] = {"an integer", "a string", "an expression"};
+      defect(op, "attribute '" + info.name + "' must be " + kTypes[unsigned(info.type)]);
+      return false;
+    }
+    switch (info.type) {
+    case AttributeType::Integer:
+      return checkInteger(op, info, std::get<int64_t>(value));
+    case AttributeType::String:
+      return checkString(op, info, std::get<std::string>(value));
+    case AttributeType::Expression:
+      return checkExpression(op, info, std::get<Expr>(value));
+    }
+    return false;
+  }
+
+  bool checkInteger(const Op &op, const AttributeInfo &info, int64_t value) {
+    if (value >= info.min && value <= info.max)
+      return true;
+    defect(op, "attribute '" + info.name + "' is " + Twine(value) + "; it may be " + Twine(info.min) + " to " +
+                   Twine(info.max));
+    return false;
+  }
+
+  bool checkString(const Op &op, const AttributeInfo &info, StringRef value) {
+    if (info.values.empty() || llvm::is_contained(info.values, value))
+      return true;
+    const std::vector<StringRef> values(info.values.begin(), info.values.end());
+    defect(op, "attribute '" + info.name + "' is '" + value + "'; it may be " + alternatives(values));
+    return false;
+  }
+
+  bool checkExpression(const Op &op, const AttributeInfo &info, const Expr &value) {
+    if (!value) {
+      defect(op, "attribute '" + info.name + "' has no value");
+      return false;
+    }
+    state.checkNames(value, op.location, opInfo(op.kind).name + ": attribute '" + info.name + "'", info.mask);
+    return true;
+  }
+
+  // What single kinds need beyond the table.
+
+  void checkLoop(const Op &op) {
+    const std::string variable = op.text("variable").str();
+    const bool isNew = state.declare(variable) && !llvm::is_contained(kRuntimeNames, StringRef(variable));
+    if (!isNew)
+      defect(op, "variable '" + variable + "' hides another value of that name");
+    if (kernel.phase >= Phase::Split && op.has("name") && op.text("name") == "interior")
+      walk(op.body, [&](const Op &inner) {
+        if (inner.kind == OpKind::Mask)
+          defect(inner, "the interior loop masks nothing");
+      });
+    check(op.body);
+    if (isNew)
+      state.forget(variable);
+  }
+
+  void checkCopy(const Op &op) {
+    const Buffer &dst = *op.operand("dst").buffer, &src = *op.operand("src").buffer;
+    if (dst.columns != src.columns || dst.type != src.type)
+      defect(op, "%" + dst.name + " and %" + src.name + " differ in columns or type");
+  }
+
+  /// A fragment of scores holds the keys of one key warp, a shared tile those of the CTA.
+  void checkMma(const Op &op) {
+    const Buffer &acc = *op.operand("acc").buffer, &a = *op.operand("a").buffer, &b = *op.operand("b").buffer;
+    const bool transposed = op.text("form") == "abt";
+    const Buffer &scores = transposed ? acc : a;
+    const uint64_t keyWarps = kernel.hasConstant("kKeyWarps") ? uint64_t(kernel.constant("kKeyWarps")) : 1;
+    const uint64_t keys = scores.space == Space::Fragment ? scores.columns * keyWarps : scores.columns;
+    if (keys != b.rows)
+      defect(op, "%" + scores.name + " has " + Twine(keys) + " keys, %" + b.name + " has " + Twine(b.rows));
+    const Buffer &other = transposed ? a : acc;
+    if (other.columns != b.columns)
+      defect(op,
+             "%" + other.name + " has " + Twine(other.columns) + " columns, %" + b.name + " has " + Twine(b.columns));
+  }
+
+  void checkBarrier(const Op &op) {
+    const bool isNamed = op.text("scope") == "named";
+    for (StringRef name : {"id", "first_warp", "warps"})
+      if (op.has(name) != isNamed)
+        return defect(op, "attribute '" + name + "' belongs to named barriers, all of them");
+    if (isNamed && op.integer("first_warp") + op.integer("warps") > kernel.threads / 32)
+      defect(op, "the CTA has " + Twine(kernel.threads / 32) + " warps");
+  }
+
+  VerifierState &state;
+  const Kernel &kernel;
+};
+
+} // namespace
+
+void ir::verifyOps(const Role &role, VerifierState &state) { OpVerifier(state).check(role.body); }
