@@ -1,0 +1,13 @@
+# Writes kernel_text.cpp: cmake -DSOURCE=dir -DOUTPUT=file -P EmbedText.cmake
+foreach(name IN ITEMS numeric.h reference.cu)
+  file(READ ${SOURCE}/${name} ${name})
+endforeach()
+# As the main file of a compilation, the header needs no include guard.
+string(REPLACE "#pragma once\n" "" numeric.h "${numeric.h}")
+file(WRITE ${OUTPUT} "// fagen: the reference kernels' source. Made by runtime/lab/EmbedText.cmake from runtime/lab/kernels.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include \"kernel_text.h\"
+
+const char *const fagen::lab::kNumericText = R\"fagen_text(${numeric.h})fagen_text\";
+const char *const fagen::lab::kReferenceText = R\"fagen_text(${reference.cu})fagen_text\";
+")

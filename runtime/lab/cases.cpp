@@ -1,0 +1,108 @@
+// fagen: the one-line spelling of a check case, which failures print so that it can be run again.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "cases.h"
+
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <utility>
+
+namespace fagen::lab {
+
+template <typename Enum> struct Named {
+  const char *name;
+  Enum value;
+};
+static constexpr Named<Inputs> kInputs[] = {{"normal", Inputs::Normal},
+                                            {"large", Inputs::Large},
+                                            {"negative", Inputs::Negative},
+                                            {"constant", Inputs::Constant}};
+static constexpr Named<Layout> kLayouts[] = {
+    {"bhsd", Layout::Bhsd},     {"bshd", Layout::Bshd}, {"padded", Layout::Padded}, {"odd", Layout::Odd},
+    {"offset", Layout::Offset}, {"junk", Layout::Junk}, {"far", Layout::Far}};
+
+template <typename Enum, size_t N> static const char *nameIn(const Named<Enum> (&table)[N], Enum value) {
+  for (const auto &entry : table)
+    if (entry.value == value)
+      return entry.name;
+  throw std::logic_error("enumerator without a name");
+}
+
+template <typename Enum, size_t N>
+static Enum valueIn(const Named<Enum> (&table)[N], std::string_view key, std::string_view name) {
+  std::vector<std::string> names;
+  for (const auto &entry : table) {
+    if (name == entry.name)
+      return entry.value;
+    names.emplace_back(entry.name);
+  }
+  throw UserError(fmt::format("unknown {} '{}'; known: {}", key, name, fmt::join(names, ", ")));
+}
+
+double Case::scaleValue() const { return scale ? *scale : 1.0 / std::sqrt(static_cast<double>(shape.headDimQK)); }
+
+std::string formatCase(const Case &c) {
+  std::string text = formatShape(c.shape);
+  if (c.dtype != DType::F16)
+    text += fmt::format(" dtype={}", nameOf(c.dtype));
+  if (c.mask != Mask::None)
+    text += fmt::format(" mask={}", nameOf(c.mask));
+  if (c.inputs != Inputs::Normal)
+    text += fmt::format(" inputs={}", nameIn(kInputs, c.inputs));
+  if (c.layout != Layout::Bhsd)
+    text += fmt::format(" layout={}", nameIn(kLayouts, c.layout));
+  if (c.scale)
+    text += fmt::format(" scale={}", *c.scale);
+  if (!c.lse)
+    text += " lse=off";
+  return text;
+}
+
+static double parseScale(const std::string &text) {
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0) || !std::isfinite(value))
+    throw UserError(fmt::format("scale is '{}', not a number from 0 up", text));
+  return value;
+}
+
+static void setCaseKey(Case &c, std::string_view key, const std::string &value) {
+  if (key == "dtype")
+    c.dtype = parseDType(value);
+  else if (key == "mask")
+    c.mask = parseMask(value);
+  else if (key == "inputs")
+    c.inputs = valueIn(kInputs, key, value);
+  else if (key == "layout")
+    c.layout = valueIn(kLayouts, key, value);
+  else if (key == "scale")
+    c.scale = parseScale(value);
+  else if (key == "lse" && (value == "on" || value == "off"))
+    c.lse = value == "on";
+  else
+    throw UserError(fmt::format("unknown setting '{}={}' of a case; known: dtype, mask, inputs, layout, scale, "
+                                "lse=on|off",
+                                key, value));
+}
+
+Case parseCase(std::string_view text) {
+  Case c;
+  bool first = true;
+  for (const std::string &word : split(text, ' ')) {
+    if (word.empty())
+      continue;
+    if (std::exchange(first, false)) {
+      c.shape = parseShape(word);
+      continue;
+    }
+    size_t equals = word.find('=');
+    if (equals == std::string::npos)
+      throw UserError(fmt::format("'{}' of case '{}' is not key=value", word, text));
+    setCaseKey(c, std::string_view(word).substr(0, equals), word.substr(equals + 1));
+  }
+  if (first)
+    throw UserError("the case is empty; it begins with a shape, b,h,hkv,sq,sk,d[,dv]");
+  return c;
+}
+
+} // namespace fagen::lab

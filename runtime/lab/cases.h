@@ -1,0 +1,46 @@
+// fagen: a check case: a problem, the values in its inputs and how its tensors lie in memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "problem.h"
+
+#include <optional>
+
+namespace fagen::lab {
+
+enum class Inputs {
+  Normal,   ///< standard normal Q, K, V
+  Large,    ///< Q times 30: scaled scores reach about +-120
+  Negative, ///< every scaled score near -120: a padded key scored 0 would take the whole row
+  Constant, ///< all scores of a row equal: the average of the visible V rows
+};
+
+enum class Layout {
+  Bhsd,   ///< [batch, head, row, column], dense
+  Bshd,   ///< [batch, row, head, column], dense
+  Padded, ///< bhsd with 8 extra elements a row, 64 a head and 128 a batch
+  Odd,    ///< bhsd with 1 extra element a row: no 4-byte access is aligned on every row
+  Offset, ///< bhsd, every base pointer 2 bytes past an aligned one
+  Junk,   ///< bhsd; dimensions of size 1 have strides of 0, 3331333 or 99990001
+  Far,    ///< bhsd with batches 2^31 + 4096 elements apart: offsets that 32 bits do not hold
+};
+
+struct Case {
+  Shape shape;
+  DType dtype = DType::F16;
+  Mask mask = Mask::None;
+  Inputs inputs = Inputs::Normal;
+  Layout layout = Layout::Bhsd;
+  std::optional<double> scale; ///< 1 / sqrt(headDimQK) when absent
+  bool lse = true;             ///< false: the LSE pointer is NULL
+
+  double scaleValue() const;
+  bool operator==(const Case &) const = default;
+};
+
+/// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [mask=none] [inputs=normal] [layout=bhsd] [scale=X] [lse=off]`; what equals
+/// the default is left out. parseCase(formatCase(c)) == c.
+std::string formatCase(const Case &c);
+Case parseCase(std::string_view text);
+
+} // namespace fagen::lab

@@ -1,0 +1,51 @@
+// fagen: runs every variant on every case that it fits and judges what comes out.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "device.h"
+#include "suites.h"
+
+#include <functional>
+
+namespace fagen::lab {
+
+struct CheckOptions {
+  std::string suite = "smoke";
+  std::vector<Case> cases;           ///< instead of the suite's, when not empty
+  std::vector<std::string> variants; ///< only these, when not empty
+  uint64_t seed = 1;
+  std::string deviceFlag; ///< as repro lines spell it: "gpu", "cpu"
+};
+
+struct CaseResult {
+  const KernelSet *set = nullptr;
+  const fagen_row *row = nullptr;
+  Case testCase;
+  Measured measured;
+  double seconds = 0;
+};
+
+struct CheckReport {
+  std::vector<CaseResult> results;
+  std::vector<Failure> failures; ///< of the whole: a case that no variant fits, a lost device
+  int64_t skipped = 0;           ///< pairs of variant and case that do not fit (alignment, strides, LSE)
+
+  bool passed() const;
+};
+
+using Progress = std::function<void(size_t done, size_t total, const std::string &what)>;
+
+CheckReport runCheck(const std::vector<std::unique_ptr<KernelSet>> &sets, TestDevice &device, ReferenceEngine &engine,
+                     const CheckOptions &options, const Progress &progress);
+
+/// The command that runs one variant on one case again.
+std::string reproLine(const CaseResult &result, const CheckOptions &options);
+
+/// The C ABI's description of a case with these placements.
+struct Placements {
+  Placement q, k, v, o, lse;
+  explicit Placements(const Case &c);
+};
+fagen_problem describeProblem(const Case &c, const Placements &places);
+
+} // namespace fagen::lab

@@ -1,0 +1,44 @@
+// fagen: when a result is right. The one table of tolerances, and the functions that apply it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "reference.h"
+
+#include <string>
+#include <vector>
+
+namespace fagen::lab {
+
+/// docs/Checking.md says where each number comes from.
+struct Tolerances {
+  double plainFactor = 2; ///< max |O - ref| <= plainFactor * max |plain - ref| + ulps at max |ref|
+  double ulps = 2;
+  double cosine = 5e-6; ///< 1 - 2 O.ref / (O.O + ref.ref)
+  double lse = 1e-5;    ///< |LSE - ref| <= lse * max(1, |ref|)
+  int runs = 3;         ///< equal bits in each
+};
+inline constexpr Tolerances kTolerances;
+
+/// One criterion that does not hold, in words.
+struct Failure {
+  std::string criterion; ///< error, cosine, nan, unwritten, masked-row, lse, guard, determinism, input, launch, ...
+  std::string message;
+};
+
+/// The numbers of one result, kept whether it passed or not.
+struct Measured {
+  double maxError = 0, bound = 0, cosine = 0, lseError = 0;
+  std::vector<Failure> failures;
+};
+
+/// Distance between adjacent values of the format around magnitude x.
+double ulpAt(DType dtype, double x);
+
+/// 1 - 2 a.b / (a.a + b.b): 0 for equal vectors (also two zero vectors).
+double cosineDifference(double ab, double aa, double bb);
+
+/// Compares O (dense bits) and, when given, LSE (dense bits of f32) with the reference.
+Measured judge(const Case &c, const Reference &reference, const std::vector<uint16_t> &o,
+               const std::vector<uint32_t> *lse);
+
+} // namespace fagen::lab

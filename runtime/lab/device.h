@@ -1,0 +1,70 @@
+// fagen: where checks run: a GPU through the runtime, or the CPU through the emulator.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "abi.h"
+#include "criteria.h"
+#include "manifest.h"
+
+#include <memory>
+
+namespace fagen::lab {
+
+/// The device cannot go on: its context is lost, or memory ran out. Ends a check with the results so far.
+struct DeviceError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A part of memory that the kernel may touch.
+struct MemoryView {
+  std::string name;
+  void *begin = nullptr;
+  int64_t bytes = 0;
+  bool writable = false;
+};
+
+/// One launch: a row of a kernel set on a problem whose tensors lie in the device's memory.
+struct Launch {
+  const KernelSet *set = nullptr;
+  const fagen_row *row = nullptr;
+  fagen_problem problem = makeAbi<fagen_problem>(); ///< names the row's variant
+  fagen_tensors tensors = makeAbi<fagen_tensors>();
+  std::vector<MemoryView> memory;
+  int attempt = 0; ///< 0, 1, 2: the emulator lands asynchronous copies late, early and at random moments
+};
+
+class TestDevice {
+public:
+  virtual ~TestDevice() = default;
+
+  virtual std::string name() const = 0; ///< "NVIDIA H200", "emulator"
+  /// The device to query rows for; the emulator has one for each target.
+  virtual fagen_device *queryDevice(const fagen_row &row) = 0;
+  /// 256-byte aligned.
+  virtual void *allocate(int64_t bytes) = 0;
+  virtual void release(void *memory) = 0;
+  virtual void upload(void *to, const void *from, int64_t bytes) = 0;
+  virtual void download(void *to, const void *from, int64_t bytes) = 0;
+  /// Launches and waits. What went wrong, if anything.
+  virtual std::vector<Failure> run(const Launch &launch) = 0;
+};
+
+/// Memory of a device, released at the end of its scope.
+class DeviceMemory {
+public:
+  DeviceMemory(TestDevice &device, int64_t bytes) : device(device), memory(device.allocate(bytes)) {}
+  ~DeviceMemory() { device.release(memory); }
+  DeviceMemory(const DeviceMemory &) = delete;
+  DeviceMemory &operator=(const DeviceMemory &) = delete;
+  char *address(int64_t offset = 0) const { return static_cast<char *>(memory) + offset; }
+
+private:
+  TestDevice &device;
+  void *memory;
+};
+
+/// Throws UserError when there is no GPU, or no emulator in this build.
+std::unique_ptr<TestDevice> makeGpuDevice();
+std::unique_ptr<TestDevice> makeEmulatorDevice();
+
+} // namespace fagen::lab

@@ -1,0 +1,114 @@
+// fagen: checks on the CPU: the kernel's own text, run by the emulator.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device.h"
+#include "emulator/emulator.h"
+#include "src/state.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <map>
+
+namespace fagen::lab {
+
+namespace {
+
+struct DestroyDevice {
+  void operator()(fagen_device *device) const { fagen_device_destroy(device); }
+};
+
+class EmulatorDevice : public TestDevice {
+public:
+  std::string name() const override { return "emulator"; }
+
+  /// A description of the row's own target, so that every target's text runs.
+  fagen_device *queryDevice(const fagen_row &row) override {
+    auto &device = devices[row.sm];
+    if (!device) {
+      fagen_device *described = nullptr;
+      if (fagen_device_describe(row.sm, 1, &described) != FAGEN_OK)
+        throw DeviceError(fagen_last_error());
+      device.reset(described);
+    }
+    return device.get();
+  }
+
+  void *allocate(int64_t bytes) override {
+    // More than a check ever needs on the CPU: batches gigabytes apart are for GPUs.
+    void *memory = bytes < kLargest ? std::aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
+    if (!memory)
+      throw DeviceError(fmt::format("allocate {} B of host memory", bytes));
+    return memory;
+  }
+  void release(void *memory) override { std::free(memory); }
+  void upload(void *to, const void *from, int64_t bytes) override { std::memcpy(to, from, bytes); }
+  void download(void *to, const void *from, int64_t bytes) override { std::memcpy(to, from, bytes); }
+
+  std::vector<Failure> run(const Launch &launch) override {
+    const fagen_table *table = launch.set->table();
+    fagen_choice choice = makeAbi<fagen_choice>();
+    if (fagen_status status = fagen_query(&table, 1, &launch.problem, queryDevice(*launch.row), &choice))
+      return {{"launch", fmt::format("fagen_query: {}: {}", fagen_status_name(status), fagen_last_error())}};
+    ChoiceState state = loadState(choice);
+    if (state.grid == 0)
+      return {};
+    device::AttentionParams params = state.params;
+    params.q = launch.tensors.q;
+    params.k = launch.tensors.k;
+    params.v = launch.tensors.v;
+    params.o = launch.tensors.o;
+    params.lse = launch.tensors.lse;
+
+    emulator::Module &module = moduleOf(launch);
+    static constexpr emulator::Options::Landing kLandings[] = {emulator::Options::Latest, emulator::Options::Earliest,
+                                                               emulator::Options::Random};
+    emulator::Options options;
+    options.landing = kLandings[launch.attempt % 3];
+    options.seed = launch.attempt;
+    std::vector<Failure> failures;
+    for (uint32_t i = 0; i < launch.row->launch_count && failures.empty(); ++i) {
+      emulator::Report report = module.launch(describe(launch, i, state.grid), &params, sizeof(params), options);
+      for (const emulator::Finding &finding : report.findings)
+        failures.push_back(
+            {"emulator", fmt::format("{}:{}: {}: {}", finding.file, finding.line, finding.kind, finding.message)});
+      if (!report.ok && failures.empty())
+        failures.push_back({"emulator", "the launch failed without a finding"});
+    }
+    return failures;
+  }
+
+private:
+  static constexpr int64_t kLargest = int64_t{1} << 30;
+
+  static emulator::Launch describe(const Launch &launch, uint32_t index, uint32_t grid) {
+    const fagen_launch &part = launch.row->launches[index];
+    emulator::Launch emulated;
+    emulated.symbol = part.symbol;
+    emulated.grid = grid;
+    emulated.threads = part.threads;
+    emulated.sharedBytes = part.shared_bytes;
+    for (const MemoryView &view : launch.memory)
+      emulated.buffers.push_back({view.begin, static_cast<size_t>(view.bytes), view.writable, view.name});
+    return emulated;
+  }
+
+  emulator::Module &moduleOf(const Launch &launch) {
+    auto &module = modules[launch.row];
+    if (!module) {
+      std::string error;
+      module = emulator::Module::compile(launch.set->sourcePath(*launch.row).string(), error);
+      if (!module)
+        throw DeviceError(fmt::format("{}: {}", launch.row->variant, error));
+    }
+    return *module;
+  }
+
+  std::map<uint32_t, std::unique_ptr<fagen_device, DestroyDevice>> devices;
+  std::map<const fagen_row *, std::unique_ptr<emulator::Module>> modules;
+};
+
+} // namespace
+
+std::unique_ptr<TestDevice> makeEmulatorDevice() { return std::make_unique<EmulatorDevice>(); }
+
+} // namespace fagen::lab

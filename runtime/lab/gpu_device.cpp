@@ -1,0 +1,53 @@
+// fagen: checks on a GPU.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "gpu_device.h"
+
+#include <fmt/format.h>
+
+namespace fagen::lab {
+
+static CuDevicePtr asDevicePtr(const void *memory) { return reinterpret_cast<CuDevicePtr>(memory); }
+
+void *GpuDevice::allocate(int64_t bytes) {
+  CuDevicePtr memory = 0;
+  checkCuda(measuringDriver().cuMemAlloc(&memory, bytes), fmt::format("allocate {} B", bytes).c_str());
+  return reinterpret_cast<void *>(memory);
+}
+
+void GpuDevice::release(void *memory) { measuringDriver().cuMemFree(asDevicePtr(memory)); }
+
+void GpuDevice::upload(void *to, const void *from, int64_t bytes) {
+  checkCuda(measuringDriver().cuMemcpyHtoD(asDevicePtr(to), from, bytes), "copy to the GPU");
+}
+
+void GpuDevice::download(void *to, const void *from, int64_t bytes) {
+  checkCuda(measuringDriver().cuMemcpyDtoH(to, asDevicePtr(from), bytes), "copy from the GPU");
+}
+
+std::vector<Failure> GpuDevice::run(const Launch &launch) {
+  const fagen_table *table = launch.set->table();
+  fagen_choice choice = makeAbi<fagen_choice>();
+  auto failed = [](const char *call, fagen_status status) {
+    return std::vector<Failure>{
+        {"launch", fmt::format("{}: {}: {}", call, fagen_status_name(status), fagen_last_error())}};
+  };
+  if (fagen_status status = fagen_query(&table, 1, &launch.problem, gpu.device(), &choice))
+    return failed("fagen_query", status);
+  if (fagen_status status = fagen_prepare(&choice, gpu.device()))
+    return failed("fagen_prepare", status);
+  DeviceMemory workspace(*this, std::max<int64_t>(256, static_cast<int64_t>(choice.workspace_bytes)));
+  if (choice.workspace_bytes) {
+    std::vector<char> zeros(choice.workspace_bytes);
+    upload(workspace.address(), zeros.data(), static_cast<int64_t>(zeros.size()));
+  }
+  if (fagen_status status =
+          fagen_run(&choice, &launch.tensors, workspace.address(), choice.workspace_bytes, gpu.stream()))
+    return failed("fagen_run", status);
+  // An illegal access ends the context: nothing after it could be trusted.
+  checkCuda(measuringDriver().cuStreamSynchronize(gpu.stream()), fmt::format("run {}", launch.row->variant).c_str());
+  return {};
+}
+
+std::unique_ptr<TestDevice> makeGpuDevice() { return std::make_unique<GpuDevice>(); }
+
+} // namespace fagen::lab

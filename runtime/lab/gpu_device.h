@@ -1,0 +1,22 @@
+// fagen: checks on a GPU: memory by the driver, kernels by the runtime.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "cuda.h"
+
+namespace fagen::lab {
+
+class GpuDevice : public TestDevice {
+public:
+  std::string name() const override { return gpu.info().name; }
+  fagen_device *queryDevice(const fagen_row &) override { return gpu.device(); }
+  void *allocate(int64_t bytes) override;
+  void release(void *memory) override;
+  void upload(void *to, const void *from, int64_t bytes) override;
+  void download(void *to, const void *from, int64_t bytes) override;
+  std::vector<Failure> run(const Launch &launch) override;
+
+  Gpu gpu;
+};
+
+} // namespace fagen::lab

@@ -1,0 +1,108 @@
+// fagen: compiles and launches the reference kernels.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "gpu_reference.h"
+#include "kernel_text.h"
+#include "src/nvrtc.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace fagen::lab {
+
+/// As in kernels/reference.cu.
+struct ReferenceParams {
+  CuDevicePtr q, k, v, o, lse, plain;
+  long long heads, kvHeads, seqQ, seqKv;
+  int headDimQK, headDimV, causal;
+  DType dtype;
+  double scale;
+};
+static constexpr int kReferenceThreads = 128;
+static constexpr int64_t kMaxColumns = 512;
+
+GpuReference::GpuReference(GpuDevice &device) : device(device) {
+  const Driver &d = *fagen::driver();
+  uint32_t sm = device.gpu.info().compute_capability;
+  bool ptx = !nvrtcSupports(sm);
+  uint32_t compiled = ptx ? nvrtcNearest(sm) : sm;
+  std::string binary;
+  // No contraction: the plain rule is one rounding an operation, as on the CPU.
+  checkStatus(nvrtcCompile(fmt::format("{}\n{}", kNumericText, kReferenceText), "reference.cu",
+                           {fmt::format("-arch={}_{}", ptx ? "compute" : "sm", compiled), "-std=c++17",
+                            "-default-device", "-fmad=false"},
+                           ptx, binary),
+              "compile the reference kernels");
+  checkCuda(d.cuModuleLoadDataEx(&module, binary.data(), 0, nullptr, nullptr), "load the reference kernels");
+  checkCuda(d.cuModuleGetFunction(&f64, module, "referenceF64"), "find referenceF64");
+  checkCuda(d.cuModuleGetFunction(&plain, module, "referencePlain"), "find referencePlain");
+}
+
+GpuReference::~GpuReference() { fagen::driver()->cuModuleUnload(module); }
+
+Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
+  const Shape &s = c.shape;
+  if (std::max(s.headDimQK, s.headDimV) > kMaxColumns || s.rows() > INT32_MAX)
+    throw UserError(fmt::format("the GPU reference takes at most head_dim {} and 2^31 - 1 query rows", kMaxColumns));
+  Reference reference;
+  reference.o.resize(s.oElements());
+  reference.plain.resize(s.oElements());
+  reference.lse.resize(s.rows());
+  if (s.rows() == 0)
+    return reference;
+  auto place = [&](const std::vector<uint16_t> &values) {
+    auto memory = std::make_unique<DeviceMemory>(device, std::max<int64_t>(256, values.size() * 2));
+    device.upload(memory->address(), values.data(), static_cast<int64_t>(values.size() * 2));
+    return memory;
+  };
+  auto q = place(inputs.q), k = place(inputs.k), v = place(inputs.v);
+  DeviceMemory o(device, s.oElements() * 8), lse(device, s.rows() * 8), rounded(device, s.oElements() * 2);
+  auto address = [](const DeviceMemory &memory) { return reinterpret_cast<CuDevicePtr>(memory.address()); };
+  ReferenceParams params{address(*q),
+                         address(*k),
+                         address(*v),
+                         address(o),
+                         address(lse),
+                         address(rounded),
+                         s.heads,
+                         s.kvHeads,
+                         s.seqQ,
+                         s.seqKv,
+                         static_cast<int>(s.headDimQK),
+                         static_cast<int>(s.headDimV),
+                         c.mask == Mask::Causal,
+                         c.dtype,
+                         c.scaleValue()};
+  void *arguments[] = {&params};
+  for (CuFunction function : {f64, plain})
+    checkCuda(fagen::driver()->cuLaunchKernel(function, static_cast<unsigned>(s.rows()), 1, 1, kReferenceThreads, 1, 1,
+                                              0, device.gpu.stream(), arguments, nullptr),
+              "launch a reference kernel");
+  checkCuda(measuringDriver().cuStreamSynchronize(device.gpu.stream()), "run the reference kernels");
+  device.download(reference.o.data(), o.address(), s.oElements() * 8);
+  device.download(reference.lse.data(), lse.address(), s.rows() * 8);
+  device.download(reference.plain.data(), rounded.address(), s.oElements() * 2);
+  summarize(reference, c.dtype);
+  return reference;
+}
+
+bool GpuReference::Agreement::holds() const {
+  return o <= 1e-12 && lse <= 1e-12 && plainGpu <= 2 * plainCpu && plainCpu <= 2 * plainGpu;
+}
+
+GpuReference::Agreement GpuReference::compareWithCpu() {
+  Case c;
+  c.shape = {2, 4, 2, 70, 133, 64, 64};
+  c.mask = Mask::Causal;
+  DenseInputs inputs = makeInputs(c, 1);
+  Reference gpu = compute(c, inputs), cpu = CpuReference().compute(c, inputs);
+  Agreement agreement{0, 0, gpu.maxPlainError, cpu.maxPlainError};
+  for (size_t i = 0; i < cpu.o.size(); ++i)
+    agreement.o = std::max(agreement.o, std::abs(gpu.o[i] - cpu.o[i]));
+  for (size_t i = 0; i < cpu.lse.size(); ++i)
+    if (gpu.lse[i] != cpu.lse[i]) // equal infinities have no difference
+      agreement.lse = std::max(agreement.lse, std::abs(gpu.lse[i] - cpu.lse[i]));
+  return agreement;
+}
+
+} // namespace fagen::lab

@@ -1,0 +1,30 @@
+// fagen: the reference on a GPU, for shapes that the CPU would take minutes for.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "gpu_device.h"
+#include "reference.h"
+
+namespace fagen::lab {
+
+class GpuReference : public ReferenceEngine {
+public:
+  /// Compiles the reference kernels with NVRTC.
+  explicit GpuReference(GpuDevice &device);
+  ~GpuReference() override;
+  Reference compute(const Case &c, const DenseInputs &inputs) override;
+
+  /// Largest difference from the CPU's reference on a small case: |O| and |LSE| in f64, and max |plain - ref| of each.
+  struct Agreement {
+    double o = 0, lse = 0, plainGpu = 0, plainCpu = 0;
+    bool holds() const; ///< O and LSE agree to 1e-12, and the plain errors to a factor of 2
+  };
+  Agreement compareWithCpu();
+
+private:
+  GpuDevice &device;
+  CuModule module = nullptr;
+  CuFunction f64 = nullptr, plain = nullptr;
+};
+
+} // namespace fagen::lab

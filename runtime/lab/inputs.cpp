@@ -1,0 +1,54 @@
+// fagen: the values of each kind of input.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "parallel.h"
+#include "random.h"
+#include "reference.h"
+
+#include <cmath>
+
+namespace fagen::lab {
+
+/// One tensor's rule: constant + normal * spread.
+struct Rule {
+  double constant, spread;
+};
+
+static void fill(std::vector<uint16_t> &tensor, int64_t count, DType dtype, Rule rule, uint64_t seed, uint32_t stream) {
+  tensor.resize(count);
+  NormalStream normals(seed, stream);
+  parallelFor((count + 7) / 8, 8192, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      auto values = normals.block(block);
+      for (int64_t i = 0; i < 8 && block * 8 + i < count; ++i)
+        tensor[block * 8 + i] = halfOfFloat(dtype, static_cast<float>(rule.constant + rule.spread * values[i]));
+    }
+  });
+}
+
+DenseInputs makeInputs(const Case &c, uint64_t seed) {
+  Rule q{0, 1}, k{0, 1};
+  switch (c.inputs) {
+  case Inputs::Normal:
+    break;
+  case Inputs::Large:
+    q.spread = 30;
+    break;
+  case Inputs::Negative: {
+    // q . k is about -d a^2, so its scaled value is -a^2 sqrt(d).
+    double a = std::sqrt(120 / std::sqrt(static_cast<double>(c.shape.headDimQK)));
+    q = {a, 0.1};
+    k = {-a, 0.1};
+    break;
+  }
+  case Inputs::Constant:
+    q = k = {0.5, 0};
+    break;
+  }
+  DenseInputs inputs;
+  fill(inputs.q, c.shape.qElements(), c.dtype, q, seed, 0);
+  fill(inputs.k, c.shape.kElements(), c.dtype, k, seed, 1);
+  fill(inputs.v, c.shape.vElements(), c.dtype, {0, 1}, seed, 2);
+  return inputs;
+}
+
+} // namespace fagen::lab

@@ -1,0 +1,138 @@
+// fagen: the reference on a GPU: attention in f64, and the plain rule in f32. NVRTC compiles it after numeric.h.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Simple on purpose: one CTA a query row, two passes over the keys (maximum; then sum and product with V), tensors
+// dense as [batch, head, row, column]. A chunk of keys at a time: a thread scores one key of it, then owns columns.
+
+namespace fagen::lab {
+
+constexpr int kThreads = 128;
+constexpr int kChunk = kThreads;
+constexpr int kMaxColumns = 512;
+
+struct ReferenceParams {
+  const unsigned short *q, *k, *v;
+  double *o;             ///< written by referenceF64
+  double *lse;           ///< written by referenceF64
+  unsigned short *plain; ///< written by referencePlain
+  long long heads, kvHeads, seqQ, seqKv;
+  int headDimQK, headDimV, causal;
+  DType dtype;
+  double scale;
+};
+
+template <typename Real> struct RowState {
+  const ReferenceParams &params;
+  const unsigned short *k, *v; ///< of this row's head
+  long long keys;              ///< visible ones
+  Real scale;
+  Real *q;     ///< shared, headDimQK
+  Real *chunk; ///< shared, kChunk
+
+  __device__ Real score(long long key) const {
+    const unsigned short *row = k + key * params.headDimQK;
+    Real dot = 0;
+    for (int c = 0; c < params.headDimQK; ++c)
+      dot += q[c] * Real(floatOfHalf(params.dtype, row[c]));
+    return dot * scale;
+  }
+};
+
+/// Maximum (or sum) of one value a thread, known to all; both uses of `scratch` are fenced.
+template <bool Max, typename Real> __device__ Real reduce(Real value, Real *scratch) {
+  __syncthreads();
+  scratch[threadIdx.x] = value;
+  __syncthreads();
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) {
+      Real other = scratch[threadIdx.x + half], mine = scratch[threadIdx.x];
+      scratch[threadIdx.x] = Max ? (other > mine ? other : mine) : other + mine;
+    }
+    __syncthreads();
+  }
+  return scratch[0];
+}
+
+template <typename Real> __device__ Real rowMaximum(const RowState<Real> &state) {
+  Real best = -__longlong_as_double(0x7ff0000000000000ll);
+  for (long long key = threadIdx.x; key < state.keys; key += kThreads) {
+    Real score = state.score(key);
+    best = score > best ? score : best;
+  }
+  return reduce<true>(best, state.chunk);
+}
+
+/// Adds this thread's columns of P V to `o` and returns this thread's part of the row sum.
+template <typename Real, bool RoundP>
+__device__ Real accumulate(const RowState<Real> &state, Real rowMax, Real (&o)[kMaxColumns / kThreads]) {
+  const ReferenceParams &params = state.params;
+  Real sum = 0;
+  for (long long first = 0; first < state.keys; first += kChunk) {
+    long long key = first + threadIdx.x;
+    Real p = key < state.keys ? Real(exp(state.score(key) - rowMax)) : Real(0);
+    sum += p;
+    __syncthreads();
+    state.chunk[threadIdx.x] = RoundP ? Real(floatOfHalf(params.dtype, halfOfFloat(params.dtype, float(p)))) : p;
+    __syncthreads();
+    long long count = state.keys - first < kChunk ? state.keys - first : kChunk;
+    for (int part = 0; part < kMaxColumns / kThreads; ++part) {
+      int column = part * kThreads + threadIdx.x;
+      if (column >= params.headDimV)
+        break;
+      const unsigned short *values = state.v + first * params.headDimV + column;
+      for (long long j = 0; j < count; ++j)
+        o[part] += state.chunk[j] * Real(floatOfHalf(params.dtype, values[j * params.headDimV]));
+    }
+  }
+  return sum;
+}
+
+/// One query row in precision Real; store(column, value) for this thread's columns, storeLse(value) on thread 0.
+template <typename Real, bool RoundP, typename Store, typename StoreLse>
+__device__ void attendRow(const ReferenceParams &params, Store store, StoreLse storeLse) {
+  __shared__ Real q[kMaxColumns];
+  __shared__ Real chunk[kChunk];
+  long long index = blockIdx.x;
+  long long row = index % params.seqQ, head = index / params.seqQ % params.heads,
+            batch = index / params.seqQ / params.heads;
+  long long kvHead = batch * params.kvHeads + head / (params.heads / params.kvHeads);
+  long long keys = params.seqKv;
+  if (params.causal) {
+    long long end = row + params.seqKv - params.seqQ + 1;
+    keys = end < 0 ? 0 : end < keys ? end : keys;
+  }
+  RowState<Real> state{params,
+                       params.k + kvHead * params.seqKv * params.headDimQK,
+                       params.v + kvHead * params.seqKv * params.headDimV,
+                       keys,
+                       Real(params.scale),
+                       q,
+                       chunk};
+  for (int c = threadIdx.x; c < params.headDimQK; c += kThreads)
+    q[c] = Real(floatOfHalf(params.dtype, params.q[index * params.headDimQK + c]));
+  __syncthreads();
+  Real o[kMaxColumns / kThreads] = {};
+  Real rowMax = rowMaximum(state);
+  Real sum = reduce<false>(accumulate<Real, RoundP>(state, rowMax, o), chunk);
+  for (int part = 0; part < kMaxColumns / kThreads; ++part) {
+    int column = part * kThreads + threadIdx.x;
+    if (column < params.headDimV)
+      store(index * params.headDimV + column, keys > 0 ? o[part] / sum : Real(0));
+  }
+  if (threadIdx.x == 0)
+    storeLse(index, keys > 0 ? rowMax + Real(log(sum)) : rowMax);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads) referenceF64(const ReferenceParams params) {
+  attendRow<double, false>(
+      params, [&](long long i, double value) { params.o[i] = value; },
+      [&](long long i, double value) { params.lse[i] = value; });
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads) referencePlain(const ReferenceParams params) {
+  attendRow<float, true>(
+      params, [&](long long i, float value) { params.plain[i] = halfOfFloat(params.dtype, value); },
+      [](long long, float) {});
+}
+
+} // namespace fagen::lab

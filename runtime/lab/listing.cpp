@@ -1,0 +1,97 @@
+// fagen: lists kernel sets and explains dispatch.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "listing.h"
+
+#include <fmt/format.h>
+
+namespace fagen::lab {
+
+static const char *dispatchName(const fagen_row &row) {
+  switch (row.dispatch) {
+  case FAGEN_ROW_DISPATCHED:
+    return "by select";
+  case FAGEN_ROW_FALLBACK:
+    return "as fallback";
+  default:
+    return "by name";
+  }
+}
+
+std::string listTable(const std::vector<std::unique_ptr<KernelSet>> &sets) {
+  TextTable table({{"kernel"},
+                   {"variant"},
+                   {"target"},
+                   {"tile", true},
+                   {"warps", true},
+                   {"stages", true},
+                   {"mma"},
+                   {"copy"},
+                   {"shared B", true},
+                   {"align B", true},
+                   {"dispatched"}});
+  for (const auto &set : sets)
+    for (const fagen_row *row : set->rows()) {
+      const RowFacts &facts = set->facts(*row);
+      table.add({set->table()->kernel, row->variant, row->target,
+                 fmt::format("{} x {}", row->tile_rows, row->tile_keys), std::to_string(facts.warps),
+                 std::to_string(facts.stages), facts.mma, facts.copy, std::to_string(row->launches[0].shared_bytes),
+                 std::to_string(row->alignment), dispatchName(*row)});
+    }
+  return table.text();
+}
+
+Json listJson(const std::vector<std::unique_ptr<KernelSet>> &sets) {
+  Json json = Json::array();
+  for (const auto &set : sets) {
+    Json rows = Json::array();
+    for (const fagen_row *row : set->rows()) {
+      const RowFacts &facts = set->facts(*row);
+      rows.push_back({{"variant", row->variant},
+                      {"target", row->target},
+                      {"tile_rows", row->tile_rows},
+                      {"tile_keys", row->tile_keys},
+                      {"warps", facts.warps},
+                      {"stages", facts.stages},
+                      {"mma", facts.mma},
+                      {"copy", facts.copy},
+                      {"shared_bytes", row->launches[0].shared_bytes},
+                      {"alignment", row->alignment},
+                      {"dispatched", dispatchName(*row)}});
+    }
+    json.push_back({{"kernel", set->table()->kernel}, {"spec", set->table()->spec}, {"rows", rows}});
+  }
+  return json;
+}
+
+Explanation explain(const std::vector<std::unique_ptr<KernelSet>> &sets, const Case &problem, uint32_t sm) {
+  fagen_device *device = nullptr;
+  if (fagen_device_describe(sm, 1, &device) != FAGEN_OK)
+    throw UserError(fagen_last_error());
+  std::unique_ptr<fagen_device, void (*)(fagen_device *)> owner(device, fagen_device_destroy);
+  std::vector<const fagen_table *> tables;
+  for (const auto &set : sets)
+    tables.push_back(set->table());
+  fagen_problem described = describeProblem(problem, Placements(problem));
+  fagen_choice choice = makeAbi<fagen_choice>();
+
+  Explanation explanation;
+  explanation.problem = problem;
+  explanation.sm = sm;
+  explanation.status = fagen_query(tables.data(), tables.size(), &described, device, &choice);
+  if (explanation.status == FAGEN_OK) {
+    explanation.variant = choice.row->variant;
+    explanation.target = choice.row->target;
+  }
+  size_t length = fagen_explain(tables.data(), tables.size(), &described, device, nullptr, 0);
+  explanation.text.resize(length + 1);
+  fagen_explain(tables.data(), tables.size(), &described, device, explanation.text.data(), length + 1);
+  explanation.text.resize(length);
+  return explanation;
+}
+
+Json explanationJson(const Explanation &e) {
+  return {{"case", formatCase(e.problem)}, {"sm", e.sm},         {"status", fagen_status_name(e.status)},
+          {"variant", e.variant},          {"target", e.target}, {"explanation", e.text}};
+}
+
+} // namespace fagen::lab

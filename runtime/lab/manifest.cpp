@@ -1,0 +1,290 @@
+// fagen: manifest.json and its .cu files as a fagen_table in memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "manifest.h"
+
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace fagen::lab {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// Everything that the table's pointers point into. Deques: their elements never move.
+struct KernelSet::Storage {
+  fs::path directory;
+  std::deque<std::string> texts;
+  std::deque<std::vector<fagen_op>> programs;
+  std::deque<std::vector<fagen_workspace>> workspaces;
+  std::deque<fagen_code> codes;
+  std::vector<const char *> schedules;
+  std::vector<fagen_select> select;
+  std::vector<fagen_row> rows; ///< sorted by key
+  std::vector<uint64_t> keys;
+  std::map<std::string, RowFacts> facts; ///< by symbol
+  fagen_table table{};
+
+  const char *keep(std::string text) { return texts.emplace_back(std::move(text)).c_str(); }
+};
+
+namespace {
+
+/// A value of the manifest that knows where it stands, for messages: "rows[3].launches[0].threads".
+class Field {
+public:
+  Field(const fs::path &file, const json &value, std::string path = "")
+      : file(file), value(value), path(std::move(path)) {}
+
+  [[noreturn]] void fail(const std::string &what) const {
+    throw UserError(fmt::format("{}: {}{}{}", file.string(), path, path.empty() ? "" : " ", what));
+  }
+
+  bool has(const char *key) const { return value.is_object() && value.contains(key); }
+
+  Field operator[](const char *key) const {
+    std::string name = path.empty() ? key : path + "." + key;
+    if (!has(key))
+      Field(file, value, name).fail("is missing");
+    return {file, value[key], name};
+  }
+
+  std::vector<Field> items() const {
+    if (!value.is_array())
+      fail("is not a list");
+    std::vector<Field> fields;
+    for (size_t i = 0; i < value.size(); ++i)
+      fields.emplace_back(file, value[i], fmt::format("{}[{}]", path, i));
+    return fields;
+  }
+
+  int64_t integer() const {
+    if (value.is_boolean())
+      return value.get<bool>();
+    if (!value.is_number_integer())
+      fail("is not a whole number");
+    return value.get<int64_t>();
+  }
+
+  uint32_t number() const {
+    int64_t whole = integer();
+    if (whole < 0 || whole > UINT32_MAX)
+      fail(fmt::format("is {}, not a number from 0 to 4294967295", whole));
+    return static_cast<uint32_t>(whole);
+  }
+
+  std::string text() const {
+    if (!value.is_string())
+      fail("is not text");
+    return value.get<std::string>();
+  }
+
+private:
+  const fs::path &file;
+  const json &value;
+  std::string path;
+};
+
+std::string readFile(const fs::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file)
+    throw UserError(fmt::format("cannot read {}", path.string()));
+  return text.str();
+}
+
+std::vector<fagen_op> readProgram(const Field &field) {
+  std::vector<fagen_op> program;
+  for (const Field &item : field.items()) {
+    std::vector<Field> pair = item.items();
+    if (pair.size() != 2)
+      item.fail("is not a pair [operation, value]");
+    program.push_back({pair[0].number(), 0, pair[1].integer()});
+  }
+  return program;
+}
+
+/// Reads one manifest into a storage.
+class Loader {
+public:
+  Loader(KernelSet::Storage &storage, const Field &manifest) : storage(storage), manifest(manifest) {}
+
+  void load() {
+    if (uint32_t abi = manifest["abi"].number(); abi != FAGEN_ABI)
+      manifest["abi"].fail(fmt::format("is {}; this fagen-run reads {}", abi, FAGEN_ABI));
+    for (const Field &name : manifest["schedules"].items())
+      storage.schedules.push_back(storage.keep(name.text()));
+    for (const Field &line : manifest["select"].items())
+      storage.select.push_back(readSelect(line));
+    for (const Field &row : manifest["rows"].items())
+      storage.rows.push_back(readRow(row));
+    finishTable();
+  }
+
+private:
+  fagen_select readSelect(const Field &field) {
+    const auto &program = storage.programs.emplace_back(readProgram(field["condition"]));
+    return {program.data(), static_cast<uint32_t>(program.size()), field["schedule"].number(),
+            storage.keep(field["text"].text())};
+  }
+
+  fagen_launch readLaunch(const Field &field) {
+    return {storage.keep(field["symbol"].text()), field["grid"].number(), field["threads"].number(),
+            field["shared_bytes"].number(), 0};
+  }
+
+  fagen_workspace readWorkspace(const Field &field) {
+    const auto &program = storage.programs.emplace_back(readProgram(field["bytes"]));
+    return {storage.keep(field["name"].text()), program.data(), static_cast<uint32_t>(program.size()),
+            field["alignment"].number()};
+  }
+
+  fagen_row readRow(const Field &field) {
+    fagen_row row{};
+    row.variant = storage.keep(field["variant"].text());
+    row.target = storage.keep(field["target"].text());
+    const std::pair<const char *, uint32_t *> numbers[] = {{"sm", &row.sm},
+                                                           {"first_sm", &row.first_sm},
+                                                           {"last_sm", &row.last_sm},
+                                                           {"exact", &row.exact},
+                                                           {"pass", &row.pass},
+                                                           {"dtype", &row.dtype},
+                                                           {"mask", &row.mask},
+                                                           {"lse", &row.lse},
+                                                           {"head_dim_qk", &row.head_dim_qk},
+                                                           {"head_dim_v", &row.head_dim_v},
+                                                           {"schedule", &row.schedule},
+                                                           {"dispatch", &row.dispatch},
+                                                           {"order", &row.order},
+                                                           {"alignment", &row.alignment},
+                                                           {"tile_rows", &row.tile_rows},
+                                                           {"tile_keys", &row.tile_keys}};
+    for (auto [key, place] : numbers)
+      *place = field[key].number();
+    std::vector<Field> launches = field["launches"].items();
+    if (launches.empty() || launches.size() > FAGEN_MAX_LAUNCHES)
+      field["launches"].fail(fmt::format("has {} entries; 1 to {} are possible", launches.size(), FAGEN_MAX_LAUNCHES));
+    for (const Field &launch : launches)
+      row.launches[row.launch_count++] = readLaunch(launch);
+    if (field.has("workspace")) {
+      auto &parts = storage.workspaces.emplace_back();
+      for (const Field &part : field["workspace"].items())
+        parts.push_back(readWorkspace(part));
+      row.workspace = parts.data();
+      row.workspace_count = static_cast<uint32_t>(parts.size());
+    }
+    row.code = readCode(field["source"]);
+    readFacts(field, row);
+    return row;
+  }
+
+  const fagen_code *readCode(const Field &field) {
+    fagen_code &code = storage.codes.emplace_back();
+    code.source_name = storage.keep(field.text());
+    fs::path path = storage.directory / code.source_name;
+    if (!fs::is_regular_file(path))
+      field.fail(fmt::format("names {}, which is not there", path.string()));
+    code.source = storage.keep(readFile(path));
+    return &code;
+  }
+
+  void readFacts(const Field &field, const fagen_row &row) {
+    Field plan = field["plan"];
+    RowFacts &facts = storage.facts[row.launches[0].symbol];
+    facts.warps = static_cast<int>(plan["warps"].number());
+    facts.stages = static_cast<int>(plan["stages"].number());
+    facts.mma = plan["mma"].text();
+    facts.copy = plan["copy"].text();
+  }
+
+  void finishTable() {
+    std::sort(storage.rows.begin(), storage.rows.end(),
+              [](const fagen_row &a, const fagen_row &b) { return fagen_row_key(&a) < fagen_row_key(&b); });
+    for (const fagen_row &row : storage.rows)
+      storage.keys.push_back(fagen_row_key(&row));
+    fagen_table &table = storage.table;
+    table.struct_size = sizeof(fagen_table);
+    table.abi = FAGEN_ABI;
+    table.kernel = storage.keep(manifest["kernel"].text());
+    table.spec = storage.keep(manifest["spec"].text());
+    table.rows = storage.rows.data();
+    table.keys = storage.keys.data();
+    table.schedules = storage.schedules.data();
+    table.select = storage.select.data();
+    table.row_count = static_cast<uint32_t>(storage.rows.size());
+    table.row_size = sizeof(fagen_row);
+    table.schedule_count = static_cast<uint32_t>(storage.schedules.size());
+    table.select_count = static_cast<uint32_t>(storage.select.size());
+    if (storage.rows.empty())
+      manifest["rows"].fail("is empty");
+    if (fagen_table_check(&table) != FAGEN_OK)
+      manifest.fail(fagen_last_error());
+  }
+
+  KernelSet::Storage &storage;
+  const Field &manifest;
+};
+
+} // namespace
+
+KernelSet::KernelSet(std::unique_ptr<Storage> storage) : storage(std::move(storage)) {}
+KernelSet::~KernelSet() = default;
+
+std::unique_ptr<KernelSet> KernelSet::load(const fs::path &directory) {
+  fs::path file = directory / "manifest.json";
+  if (!fs::is_regular_file(file))
+    throw UserError(fmt::format("{} has no manifest.json; fagen SPEC -o DIR writes one", directory.string()));
+  json value = json::parse(readFile(file), nullptr, false);
+  if (value.is_discarded())
+    throw UserError(fmt::format("{} is not JSON", file.string()));
+  auto storage = std::make_unique<Storage>();
+  storage->directory = directory;
+  Loader(*storage, Field(file, value)).load();
+  return std::unique_ptr<KernelSet>(new KernelSet(std::move(storage)));
+}
+
+const fagen_table *KernelSet::table() const { return &storage->table; }
+const fs::path &KernelSet::directory() const { return storage->directory; }
+
+std::vector<const fagen_row *> KernelSet::rows() const {
+  std::vector<const fagen_row *> rows;
+  for (const fagen_row &row : storage->rows)
+    rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const fagen_row *a, const fagen_row *b) { return a->order < b->order; });
+  return rows;
+}
+
+fs::path KernelSet::sourcePath(const fagen_row &row) const { return storage->directory / row.code->source_name; }
+
+const RowFacts &KernelSet::facts(const fagen_row &row) const { return storage->facts.at(row.launches[0].symbol); }
+
+std::vector<std::unique_ptr<KernelSet>> loadKernelSets(const std::vector<std::string> &paths) {
+  std::vector<std::unique_ptr<KernelSet>> sets;
+  for (const fs::path path : paths) {
+    if (!fs::is_directory(path))
+      throw UserError(fmt::format("{} is not a directory", path.string()));
+    if (fs::exists(path / "manifest.json")) {
+      sets.push_back(KernelSet::load(path));
+      continue;
+    }
+    std::vector<fs::path> found;
+    for (const fs::directory_entry &entry : fs::directory_iterator(path))
+      if (fs::exists(entry.path() / "manifest.json"))
+        found.push_back(entry.path());
+    std::sort(found.begin(), found.end());
+    if (found.empty())
+      throw UserError(fmt::format("neither {0} nor a directory in it has a manifest.json; fagen SPEC -o {0} writes one",
+                                  path.string()));
+    for (const fs::path &directory : found)
+      sets.push_back(KernelSet::load(directory));
+  }
+  return sets;
+}
+
+} // namespace fagen::lab

@@ -1,0 +1,43 @@
+// fagen: a generated kernel set read from its manifest.json: the same table that an application would link.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "problem.h"
+
+#include <fagen/table.h>
+
+#include <filesystem>
+#include <memory>
+
+namespace fagen::lab {
+
+/// Options of a row that dispatch does not need, as `list` shows them.
+struct RowFacts {
+  int warps = 0, stages = 0;
+  std::string mma, copy, schedule;
+};
+
+class KernelSet {
+public:
+  struct Storage; ///< what the table points into
+
+  /// Reads DIR/manifest.json and the .cu files it names. UserError with path and reason for one that is missing,
+  /// damaged or of another ABI.
+  static std::unique_ptr<KernelSet> load(const std::filesystem::path &directory);
+  ~KernelSet();
+
+  const fagen_table *table() const;
+  const std::filesystem::path &directory() const;
+  std::vector<const fagen_row *> rows() const; ///< in the order of the spec
+  std::filesystem::path sourcePath(const fagen_row &row) const;
+  const RowFacts &facts(const fagen_row &row) const;
+
+private:
+  explicit KernelSet(std::unique_ptr<Storage> storage);
+  std::unique_ptr<Storage> storage;
+};
+
+/// Every kernel set of the paths: a directory with a manifest, or one whose sub-directories have them. At least one.
+std::vector<std::unique_ptr<KernelSet>> loadKernelSets(const std::vector<std::string> &paths);
+
+} // namespace fagen::lab

@@ -1,0 +1,114 @@
+// fagen: the reference on the CPU, one query row at a time.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "reference.h"
+#include "parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+namespace fagen::lab {
+
+/// Q, K and V as Real, once for all rows.
+template <typename Real> static std::vector<Real> widen(const std::vector<uint16_t> &bits, DType dtype) {
+  std::vector<Real> values(bits.size());
+  std::transform(bits.begin(), bits.end(), values.begin(), [&](uint16_t b) { return floatOfHalf(dtype, b); });
+  return values;
+}
+
+/// One query row in precision Real. With `roundP`, each probability is rounded once to the 16-bit format before it
+/// meets V, as tensor cores need it; the row sum takes it unrounded.
+template <typename Real> struct RowAttention {
+  const Real *q, *k, *v; ///< the row's q; its head's K and V
+  int64_t keys, headDimQK, headDimV;
+  Real scale;
+  bool roundP;
+  DType dtype;
+
+  /// Writes headDimV columns to o, returns the log-sum-exp. `p` has room for `keys`.
+  Real compute(std::vector<Real> &p, std::vector<Real> &o) const {
+    std::fill(o.begin(), o.end(), Real(0));
+    if (keys == 0)
+      return -std::numeric_limits<Real>::infinity();
+    Real rowMax = -std::numeric_limits<Real>::infinity();
+    for (int64_t j = 0; j < keys; ++j) {
+      Real dot = 0;
+      for (int64_t c = 0; c < headDimQK; ++c)
+        dot += q[c] * k[j * headDimQK + c];
+      p[j] = dot * scale;
+      rowMax = std::max(rowMax, p[j]);
+    }
+    Real sum = 0;
+    for (int64_t j = 0; j < keys; ++j) {
+      Real probability = std::exp(p[j] - rowMax);
+      sum += probability;
+      if (roundP)
+        probability = floatOfHalf(dtype, halfOfFloat(dtype, static_cast<float>(probability)));
+      for (int64_t c = 0; c < headDimV; ++c)
+        o[c] += probability * v[j * headDimV + c];
+    }
+    for (Real &column : o)
+      column /= sum;
+    return rowMax + std::log(sum);
+  }
+};
+
+template <typename Real, typename Store>
+static void forEachRow(const Case &c, const DenseInputs &inputs, bool roundP, Store store) {
+  const Shape &s = c.shape;
+  auto q = widen<Real>(inputs.q, c.dtype), k = widen<Real>(inputs.k, c.dtype), v = widen<Real>(inputs.v, c.dtype);
+  parallelFor(s.rows(), 8, [&](int64_t begin, int64_t end) {
+    std::vector<Real> p(s.seqKv), o(s.headDimV);
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t row = i % s.seqQ, head = i / s.seqQ % s.heads, batch = i / s.seqQ / s.heads;
+      int64_t kvHead = batch * s.kvHeads + head / (s.heads / s.kvHeads);
+      RowAttention<Real> attention{q.data() + i * s.headDimQK,
+                                   k.data() + kvHead * s.seqKv * s.headDimQK,
+                                   v.data() + kvHead * s.seqKv * s.headDimV,
+                                   visibleKeys(s, c.mask, row),
+                                   s.headDimQK,
+                                   s.headDimV,
+                                   static_cast<Real>(c.scaleValue()),
+                                   roundP,
+                                   c.dtype};
+      Real lse = attention.compute(p, o);
+      store(i, o, lse);
+    }
+  });
+}
+
+Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
+  Reference reference;
+  int64_t columns = c.shape.headDimV;
+  reference.o.resize(c.shape.oElements());
+  reference.plain.resize(c.shape.oElements());
+  reference.lse.resize(c.shape.rows());
+  forEachRow<double>(c, inputs, false, [&](int64_t i, const std::vector<double> &o, double lse) {
+    std::copy(o.begin(), o.end(), reference.o.begin() + i * columns);
+    reference.lse[i] = lse;
+  });
+  forEachRow<float>(c, inputs, true, [&](int64_t i, const std::vector<float> &o, float) {
+    for (int64_t column = 0; column < columns; ++column)
+      reference.plain[i * columns + column] = halfOfFloat(c.dtype, o[column]);
+  });
+  summarize(reference, c.dtype);
+  return reference;
+}
+
+void summarize(Reference &reference, DType dtype) {
+  std::mutex lock;
+  reference.maxPlainError = reference.maxMagnitude = 0;
+  parallelFor(static_cast<int64_t>(reference.o.size()), 65536, [&](int64_t begin, int64_t end) {
+    double error = 0, magnitude = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      error = std::max(error, std::abs(floatOfHalf(dtype, reference.plain[i]) - reference.o[i]));
+      magnitude = std::max(magnitude, std::abs(reference.o[i]));
+    }
+    std::lock_guard guard(lock);
+    reference.maxPlainError = std::max(reference.maxPlainError, error);
+    reference.maxMagnitude = std::max(reference.maxMagnitude, magnitude);
+  });
+}
+
+} // namespace fagen::lab

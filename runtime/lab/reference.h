@@ -1,0 +1,42 @@
+// fagen: attention in f64, and the plain rule in f32 that says how much error 16-bit arithmetic explains.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "placement.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace fagen::lab {
+
+/// Dense inputs [batch, head, row, column] as bits of the case's dtype.
+struct DenseInputs {
+  std::vector<uint16_t> q, k, v;
+};
+DenseInputs makeInputs(const Case &c, uint64_t seed);
+
+/// What a correct result looks like. Dense, [batch, head, row, column] and [batch, head, row].
+struct Reference {
+  std::vector<double> o;
+  std::vector<double> lse;     ///< natural log; -infinity where no key is visible
+  std::vector<uint16_t> plain; ///< bits of the dtype
+  double maxPlainError = 0;    ///< max |plain - o|
+  double maxMagnitude = 0;     ///< max |o|
+};
+
+/// Fills maxPlainError and maxMagnitude from o and plain.
+void summarize(Reference &reference, DType dtype);
+
+/// Where references are computed: the CPU for small shapes, a GPU for all.
+class ReferenceEngine {
+public:
+  virtual ~ReferenceEngine() = default;
+  virtual Reference compute(const Case &c, const DenseInputs &inputs) = 0;
+};
+
+class CpuReference : public ReferenceEngine {
+public:
+  Reference compute(const Case &c, const DenseInputs &inputs) override;
+};
+
+} // namespace fagen::lab
