@@ -1,0 +1,22 @@
+// fagen: manifest.json: everything that the table has, the plan of every variant, and the list of files.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/Emit/Plan.h"
+
+#include "llvm/ADT/StringRef.h"
+
+namespace fagen {
+
+/// JSON with sorted keys: the same plan gives the same bytes. Besides the kernel's own files (sources, table,
+/// CMakeLists.txt, the manifest itself) it describes each row so fully that a tool can build the table from it.
+std::string emitManifest(const KernelPlan &plan);
+
+/// The files of a kernel's directory, sorted; emitManifest lists them.
+std::vector<std::string> filesOf(const KernelPlan &plan);
+
+/// The files that an earlier run's manifest lists; empty for text that is no manifest. Paths that lead out of the
+/// directory are left out, since the caller removes what this run does not make.
+std::vector<std::string> filesOfManifest(llvm::StringRef text);
+
+} // namespace fagen

@@ -1,0 +1,58 @@
+// fagen: what lowering decided for one variant, as table, manifest and --emit=plan show it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/Spec/Spec.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fagen {
+
+struct BufferPlan {
+  std::string name;
+  std::string space; ///< "shared", "fragment"
+  std::string type;  ///< "f16"
+  unsigned rows = 0, columns = 0, stages = 1;
+  uint64_t offset = 0; ///< bytes, of a shared buffer
+  uint64_t bytes = 0;  ///< all stages together
+  std::string layout;  ///< "xor", "row_major"
+};
+
+struct BarrierPlan {
+  unsigned site = 0;
+  std::string what;   ///< "barrier", "copy_wait 2"
+  std::string covers; ///< the hazards
+};
+
+struct LaunchPlan {
+  std::string symbol;
+  unsigned threads = 0;
+  uint64_t sharedBytes = 0; ///< dynamic
+};
+
+struct EstimatePlan {
+  unsigned registers = 0; ///< a thread
+  unsigned ctasPerSm = 0;
+  std::string limit; ///< which resource allows no more CTAs
+};
+
+struct VariantPlan {
+  const Variant *variant = nullptr;
+  std::string sourcePath;           ///< in the kernel's directory: "sm_89/l4_fp16_prefill_f16_d64_none.cu"
+  unsigned alignment = 0;           ///< bytes, of base pointers and strides
+  std::vector<LaunchPlan> launches; ///< 1 to 4, in order
+  std::vector<BufferPlan> buffers;
+  std::vector<BarrierPlan> barriers;
+  EstimatePlan estimates;
+};
+
+/// A kernel with the plan of each of its variants, in the order of the variants.
+struct KernelPlan {
+  const KernelSpec *kernel = nullptr;
+  std::string specName; ///< base name: "l4_fp16.fa"
+  std::vector<VariantPlan> variants;
+};
+
+} // namespace fagen

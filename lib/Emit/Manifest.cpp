@@ -1,0 +1,193 @@
+// fagen: manifest.json.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Emit/Manifest.h"
+
+#include "fagen/Emit/Table.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
+
+#include <fagen/table.h>
+
+using namespace fagen;
+using namespace llvm;
+
+/// Words rather than numbers, so that a person and a tool of another ABI can read them.
+static const char *const kOpWords[] = {"constant", "variable", "add", "sub", "mul", "div", "mod", "ceil_div", "neg",
+                                       "not",      "eq",       "ne",  "lt",  "le",  "gt",  "ge",  "and",      "or"};
+static const char *const kVariableWords[] = {"batch", "heads",       "kv_heads",   "seq_q", "seq_kv",
+                                             "sms",   "head_dim_qk", "head_dim_v", "dtype", "mask"};
+
+/// An operation is its word; a constant is its number; a variable is its name: ["seq_q", 32, "le"].
+static json::Value jsonOf(const SelectOp &op) {
+  if (op.kind == SelectOp::Constant)
+    return op.value;
+  return op.kind == SelectOp::Variable ? kVariableWords[op.value] : kOpWords[op.kind];
+}
+
+static json::Value jsonOf(const SelectLine &line) {
+  json::Array condition;
+  for (const SelectOp &op : line.condition)
+    condition.push_back(jsonOf(op));
+  return json::Object{{"condition", std::move(condition)}, {"schedule", line.scheduleIndex}, {"text", line.text}};
+}
+
+static json::Value jsonOf(const Gate &gate) {
+  return json::Object{{"name", gate.name},
+                      {"relation", gate.relation},
+                      {"value", gate.value},
+                      {"baseline", gate.baseline},
+                      {"text", gate.text}};
+}
+
+static json::Value jsonOf(const LaunchPlan &launch) {
+  return json::Object{{"symbol", launch.symbol},
+                      {"grid", "tiles"},
+                      {"threads", launch.threads},
+                      {"shared_bytes", int64_t(launch.sharedBytes)}};
+}
+
+static json::Value jsonOf(const BufferPlan &buffer) {
+  json::Object object{{"name", buffer.name},     {"space", buffer.space},         {"type", buffer.type},
+                      {"rows", buffer.rows},     {"columns", buffer.columns},     {"stages", buffer.stages},
+                      {"layout", buffer.layout}, {"bytes", int64_t(buffer.bytes)}};
+  if (buffer.space == "shared")
+    object["offset"] = int64_t(buffer.offset);
+  return object;
+}
+
+static json::Value jsonOf(const BarrierPlan &barrier) {
+  return json::Object{{"site", barrier.site}, {"what", barrier.what}, {"covers", barrier.covers}};
+}
+
+static json::Value jsonOf(const EstimatePlan &estimates) {
+  return json::Object{
+      {"registers", estimates.registers}, {"ctas_per_sm", estimates.ctasPerSm}, {"limit", estimates.limit}};
+}
+
+/// The resolved schedule, in the spec's words.
+static json::Value jsonOf(const Schedule &schedule) {
+  json::Object object{{"name", schedule.name},
+                      {"implicit", schedule.implicit},
+                      {"tile", json::Array{schedule.tileRows, schedule.tileKeys}},
+                      {"warps", schedule.warps},
+                      {"row_warps", schedule.rowWarps},
+                      {"key_warps", schedule.keyWarps},
+                      {"mma", toString(schedule.mma)},
+                      {"copy", toString(schedule.copy)},
+                      {"stages", schedule.stages},
+                      {"barriers", toString(schedule.barriers)},
+                      {"swizzle", toString(schedule.swizzle)},
+                      {"vector", schedule.vectorBytes},
+                      {"q_in", toString(schedule.qIn)},
+                      {"p_in", toString(schedule.pIn)},
+                      {"reduce", toString(schedule.reduce)},
+                      {"roles", toString(schedule.roles)},
+                      {"overlap", toString(schedule.overlap)},
+                      {"grid", toString(schedule.grid)},
+                      {"exp", toString(schedule.exp)}};
+  if (!schedule.barrierPlaces.empty())
+    object["barrier_places"] = json::Array(schedule.barrierPlaces);
+  if (schedule.exp == Exp::Mixed)
+    object["exp_mixed"] = schedule.expMixed;
+  return object;
+}
+
+template <typename T> static json::Array arrayOf(const std::vector<T> &values) {
+  json::Array array;
+  for (const T &value : values)
+    array.push_back(jsonOf(value));
+  return array;
+}
+
+static const char *dispatchWord(const Variant &variant) {
+  static const char *const words[] = {"dispatched", "fallback", "by_name"};
+  return words[dispatchOf(variant)];
+}
+
+/// What the table's row has, by the names of <fagen/table.h>.
+static json::Object rowOf(const VariantPlan &plan, unsigned order) {
+  const Variant &variant = *plan.variant;
+  const TargetInfo &target = *variant.target;
+  const Problem &problem = variant.problem;
+  return json::Object{{"variant", variant.name},
+                      {"target", target.name},
+                      {"sm", target.sm},
+                      {"first_sm", target.firstSm},
+                      {"last_sm", target.lastSm},
+                      {"exact", target.exact},
+                      {"pass", toString(problem.pass)},
+                      {"dtype", toString(problem.dtype)},
+                      {"accum", toString(problem.accum)},
+                      {"mask", toString(problem.mask)},
+                      {"lse", problem.lse},
+                      {"head_dim_qk", problem.headDimQK},
+                      {"head_dim_v", problem.headDimV},
+                      {"schedule", variant.scheduleIndex},
+                      {"dispatch", dispatchWord(variant)},
+                      {"order", order},
+                      {"alignment", plan.alignment},
+                      {"tile_rows", variant.schedule.tileRows},
+                      {"tile_keys", variant.schedule.tileKeys},
+                      {"launches", arrayOf(plan.launches)},
+                      {"workspace", json::Array()},
+                      {"source", plan.sourcePath}};
+}
+
+std::vector<std::string> fagen::filesOf(const KernelPlan &plan) {
+  std::vector<std::string> files = {"CMakeLists.txt", "manifest.json", "table.cpp", "table.h"};
+  for (const VariantPlan &variant : plan.variants)
+    files.push_back(variant.sourcePath);
+  llvm::sort(files);
+  return files;
+}
+
+std::string fagen::emitManifest(const KernelPlan &plan) {
+  json::Array rows;
+  for (unsigned index : tableOrder(plan)) {
+    const VariantPlan &variant = plan.variants[index];
+    json::Object row = rowOf(variant, index);
+    row["plan"] = json::Object{{"schedule", jsonOf(variant.variant->schedule)},
+                               {"buffers", arrayOf(variant.buffers)},
+                               {"barriers", arrayOf(variant.barriers)},
+                               {"estimates", jsonOf(variant.estimates)}};
+    rows.push_back(std::move(row));
+  }
+  json::Value manifest = json::Object{{"abi", int64_t(FAGEN_ABI)},
+                                      {"kernel", plan.kernel->name},
+                                      {"spec", plan.specName},
+                                      {"schedules", json::Array(plan.kernel->scheduleNames)},
+                                      {"select", arrayOf(plan.kernel->select)},
+                                      {"gates", arrayOf(plan.kernel->gates)},
+                                      {"rows", std::move(rows)},
+                                      {"files", json::Array(filesOf(plan))}};
+  return formatv("{0:2}\n", manifest).str();
+}
+
+/// Whether a manifest's path stays in its directory.
+static bool isInside(StringRef path) {
+  if (path.empty() || sys::path::is_absolute(path))
+    return false;
+  return llvm::none_of(llvm::make_range(sys::path::begin(path), sys::path::end(path)),
+                       [](StringRef part) { return part == ".." || part == "."; });
+}
+
+std::vector<std::string> fagen::filesOfManifest(StringRef text) {
+  std::vector<std::string> files;
+  Expected<json::Value> manifest = json::parse(text);
+  if (!manifest) {
+    consumeError(manifest.takeError());
+    return files;
+  }
+  const json::Object *object = manifest->getAsObject();
+  const json::Array *listed = object ? object->getArray("files") : nullptr;
+  if (!listed)
+    return files;
+  for (const json::Value &file : *listed)
+    if (std::optional<StringRef> path = file.getAsString(); path && isInside(*path))
+      files.push_back(path->str());
+  return files;
+}

@@ -1,0 +1,285 @@
+// fagen: the dispatch table of a kernel as C++ text.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The numbers are those of <fagen/table.h>, which this file includes: sort keys are computed by the same function that
+// the runtime uses, and the asserts below keep the compiler's enumerations in step with the C ones.
+
+#include "fagen/Emit/Table.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <fagen/table.h>
+#include <fmt/format.h>
+#include <iterator>
+#include <numeric>
+
+using namespace fagen;
+
+static_assert(uint32_t(PassKind::Forward) == FAGEN_PASS_FORWARD && uint32_t(PassKind::Backward) == FAGEN_PASS_BACKWARD);
+static_assert(uint32_t(DType::F16) == FAGEN_DTYPE_F16 && uint32_t(DType::BF16) == FAGEN_DTYPE_BF16 &&
+              uint32_t(DType::E4M3) == FAGEN_DTYPE_E4M3);
+static_assert(uint32_t(Mask::None) == FAGEN_MASK_NONE && uint32_t(Mask::Causal) == FAGEN_MASK_CAUSAL);
+static_assert(uint32_t(SelectOp::Constant) == FAGEN_OP_CONSTANT && uint32_t(SelectOp::CeilDiv) == FAGEN_OP_CEIL_DIV &&
+              uint32_t(SelectOp::Or) == FAGEN_OP_OR);
+static_assert(uint32_t(SelectVariable::Batch) == FAGEN_VAR_BATCH && uint32_t(SelectVariable::Mask) == FAGEN_VAR_MASK);
+
+static const char *const kOpNames[] = {"CONSTANT", "VARIABLE", "ADD", "SUB", "MUL", "DIV", "MOD", "CEIL_DIV", "NEG",
+                                       "NOT",      "EQ",       "NE",  "LT",  "LE",  "GT",  "GE",  "AND",      "OR"};
+static const char *const kVariableNames[] = {"BATCH", "HEADS",       "KV_HEADS",   "SEQ_Q", "SEQ_KV",
+                                             "SMS",   "HEAD_DIM_QK", "HEAD_DIM_V", "DTYPE", "MASK"};
+static_assert(std::size(kOpNames) == FAGEN_OP_OR + 1 && std::size(kVariableNames) == FAGEN_VAR_MASK + 1);
+
+static const char *passConstant(PassKind pass) {
+  return pass == PassKind::Backward ? "FAGEN_PASS_BACKWARD" : "FAGEN_PASS_FORWARD";
+}
+
+static const char *dtypeConstant(DType dtype) {
+  switch (dtype) {
+  case DType::F16:
+    return "FAGEN_DTYPE_F16";
+  case DType::BF16:
+    return "FAGEN_DTYPE_BF16";
+  case DType::E4M3:
+    return "FAGEN_DTYPE_E4M3";
+  case DType::F32:
+    break;
+  }
+  llvm_unreachable("no tensor is f32");
+}
+
+static const char *maskConstant(Mask mask) { return mask == Mask::Causal ? "FAGEN_MASK_CAUSAL" : "FAGEN_MASK_NONE"; }
+
+static const char *dispatchConstant(unsigned dispatch) {
+  static const char *const names[] = {"FAGEN_ROW_DISPATCHED", "FAGEN_ROW_FALLBACK", "FAGEN_ROW_BY_NAME"};
+  return names[dispatch];
+}
+
+/// A C string literal.
+static std::string quote(llvm::StringRef text) {
+  std::string result;
+  llvm::raw_string_ostream os(result);
+  os << '"';
+  os.write_escaped(text);
+  os << '"';
+  return result;
+}
+
+static std::string codeName(const Variant &variant) {
+  return fmt::format("fagen_code_{}_{}", variant.name, variant.target->name.str());
+}
+
+static uint64_t keyOf(const KernelPlan &plan, unsigned index) {
+  const Variant &variant = *plan.variants[index].variant;
+  const Problem &problem = variant.problem;
+  fagen_row row = {};
+  row.pass = uint32_t(problem.pass);
+  row.dtype = uint32_t(problem.dtype);
+  row.mask = uint32_t(problem.mask);
+  row.head_dim_qk = problem.headDimQK;
+  row.head_dim_v = problem.headDimV;
+  row.dispatch = dispatchOf(variant);
+  row.sm = variant.target->sm;
+  row.exact = variant.target->exact;
+  row.order = index;
+  return fagen_row_key(&row);
+}
+
+unsigned fagen::dispatchOf(const Variant &variant) {
+  if (variant.schedule.implicit)
+    return FAGEN_ROW_FALLBACK;
+  return variant.dispatched ? FAGEN_ROW_DISPATCHED : FAGEN_ROW_BY_NAME;
+}
+
+std::vector<unsigned> fagen::tableOrder(const KernelPlan &plan) {
+  std::vector<unsigned> order(plan.variants.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::sort(order, [&](unsigned a, unsigned b) { return keyOf(plan, a) < keyOf(plan, b); });
+  return order;
+}
+
+namespace {
+
+/// Appends formatted lines.
+class TableEmitter {
+public:
+  explicit TableEmitter(const KernelPlan &plan) : plan(plan), order(tableOrder(plan)) {}
+
+  std::string run() {
+    emitHead();
+    emitDeclarations();
+    line("\nnamespace {{\n");
+    emitSchedules();
+    emitSelect();
+    emitRows();
+    emitKeys();
+    line("\n}} // namespace\n");
+    emitTable();
+    return std::move(text);
+  }
+
+private:
+  template <typename... Args> void line(fmt::format_string<Args...> format, Args &&...args) {
+    fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+    text += '\n';
+  }
+
+  void emitHead();
+  void emitDeclarations();
+  void emitSchedules();
+  void emitSelect();
+  void emitCondition(unsigned index);
+  void emitRows();
+  void emitRow(const VariantPlan &variantPlan, unsigned index);
+  void emitKeys();
+  void emitTable();
+
+  const KernelPlan &plan;
+  const std::vector<unsigned> order;
+  std::string text;
+};
+
+void TableEmitter::emitHead() {
+  line("// Generated by fagen from {}. Do not edit: change the spec and run fagen again.", plan.specName);
+  line("// This file is unencumbered: no licence of fagen applies to generated text.");
+  line("//");
+  line("// The dispatch table of kernel {}: {} rows, sorted by key. The code of the rows is linked in by",
+       plan.kernel->name, order.size());
+  line("// fagen_add_kernels: machine code and PTX, or source for NVRTC.");
+  line("#include <fagen/table.h>\n");
+}
+
+void TableEmitter::emitDeclarations() {
+  line("extern \"C\" {{");
+  for (unsigned index : order)
+    line("extern const fagen_code {};", codeName(*plan.variants[index].variant));
+  line("extern const fagen_table fagen_table_{};", plan.kernel->name);
+  line("}}");
+}
+
+void TableEmitter::emitSchedules() {
+  line("const char *const kSchedules[] = {{");
+  for (const std::string &name : plan.kernel->scheduleNames)
+    line("    {},", quote(name));
+  line("}};\n");
+}
+
+void TableEmitter::emitCondition(unsigned index) {
+  const SelectLine &select = plan.kernel->select[index];
+  line("const fagen_op kCondition{}[] = {{", index);
+  for (const SelectOp &op : select.condition) {
+    std::string value = op.kind == SelectOp::Variable ? fmt::format("FAGEN_VAR_{}", kVariableNames[op.value])
+                        : op.value == INT64_MIN       ? "INT64_MIN"
+                                                      : std::to_string(op.value);
+    line("    {{FAGEN_OP_{}, 0, {}}},", kOpNames[op.kind], value);
+  }
+  line("}};\n");
+}
+
+void TableEmitter::emitSelect() {
+  const std::vector<SelectLine> &select = plan.kernel->select;
+  for (unsigned i = 0; i < select.size(); ++i)
+    if (!select[i].condition.empty())
+      emitCondition(i);
+  line("const fagen_select kSelect[] = {{");
+  for (unsigned i = 0; i < select.size(); ++i)
+    line("    {{.condition = {}, .condition_size = {}, .schedule = {}, .text = {}}},",
+         select[i].condition.empty() ? "nullptr" : fmt::format("kCondition{}", i), select[i].condition.size(),
+         select[i].scheduleIndex, quote(select[i].text));
+  line("}};\n");
+}
+
+void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
+  const Variant &variant = *variantPlan.variant;
+  const TargetInfo &target = *variant.target;
+  const Problem &problem = variant.problem;
+  line("    {{");
+  line("        .variant = {},", quote(variant.name));
+  line("        .target = {},", quote(target.name));
+  line("        .sm = {},", target.sm);
+  line("        .first_sm = {},", target.firstSm);
+  line("        .last_sm = {},", target.lastSm);
+  line("        .exact = {},", unsigned(target.exact));
+  line("        .pass = {},", passConstant(problem.pass));
+  line("        .dtype = {},", dtypeConstant(problem.dtype));
+  line("        .mask = {},", maskConstant(problem.mask));
+  line("        .lse = {},", unsigned(problem.lse));
+  line("        .head_dim_qk = {},", problem.headDimQK);
+  line("        .head_dim_v = {},", problem.headDimV);
+  line("        .schedule = {},", variant.scheduleIndex);
+  line("        .dispatch = {},", dispatchConstant(dispatchOf(variant)));
+  line("        .order = {},", index);
+  line("        .alignment = {},", variantPlan.alignment);
+  line("        .tile_rows = {},", variant.schedule.tileRows);
+  line("        .tile_keys = {},", variant.schedule.tileKeys);
+  line("        .launch_count = {},", variantPlan.launches.size());
+  line("        .workspace_count = 0,");
+  line("        .launches = {{");
+  for (const LaunchPlan &launch : variantPlan.launches)
+    line("            {{.symbol = {}, .grid = FAGEN_GRID_TILES, .threads = {}, .shared_bytes = {}, .reserved = 0}},",
+         quote(launch.symbol), launch.threads, launch.sharedBytes);
+  line("        }},");
+  line("        .workspace = nullptr,");
+  line("        .code = &{},", codeName(variant));
+  line("    }},");
+}
+
+void TableEmitter::emitRows() {
+  line("const fagen_row kRows[] = {{");
+  for (unsigned index : order)
+    emitRow(plan.variants[index], index);
+  line("}};\n");
+}
+
+void TableEmitter::emitKeys() {
+  line("// fagen_row_key of each row.");
+  line("const uint64_t kKeys[] = {{");
+  for (unsigned index : order)
+    line("    0x{:016x},", keyOf(plan, index));
+  line("}};");
+}
+
+void TableEmitter::emitTable() {
+  line("const fagen_table fagen_table_{} = {{", plan.kernel->name);
+  line("    .struct_size = sizeof(fagen_table),");
+  line("    .abi = FAGEN_ABI,");
+  line("    .kernel = {},", quote(plan.kernel->name));
+  line("    .spec = {},", quote(plan.specName));
+  line("    .rows = kRows,");
+  line("    .keys = kKeys,");
+  line("    .schedules = kSchedules,");
+  line("    .select = kSelect,");
+  line("    .row_count = {},", order.size());
+  line("    .row_size = sizeof(fagen_row),");
+  line("    .schedule_count = {},", plan.kernel->scheduleNames.size());
+  line("    .select_count = {},", plan.kernel->select.size());
+  line("}};");
+}
+
+} // namespace
+
+std::string fagen::emitTable(const KernelPlan &plan) { return TableEmitter(plan).run(); }
+
+std::string fagen::emitTableHeader(const KernelPlan &plan) {
+  return fmt::format(R"(// Generated by fagen from {0}. Do not edit: change the spec and run fagen again.
+// This file is unencumbered: no licence of fagen applies to generated text.
+//
+// The kernels of {1}: hand &fagen_table_{1} to fagen_query.
+#pragma once
+
+#include <fagen/fagen.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+extern const fagen_table fagen_table_{1};
+
+#ifdef __cplusplus
+}}
+#endif
+)",
+                     plan.specName, plan.kernel->name);
+}
