@@ -1,0 +1,169 @@
+# fagen_add_kernels: generated kernels as a library. Used by this tree and by find_package(fagen).
+#
+#   fagen_add_kernels(NAME DIRECTORY generated/<kernel> [ARCHS 80 89 90 | NVRTC])
+#   fagen_add_kernels(NAME SPEC file.fa                 [ARCHS 80 89 90 | NVRTC])
+#
+# makes a static library NAME, and fagen::kernels::<kernel> for it, that exports `const fagen_table fagen_table_<kernel>`
+# and puts <<kernel>/table.h> on the include path. SPEC runs fagen when CMake configures (and again when the spec
+# changes); a spec with several kernels makes one library of them all.
+#
+# ARCHS: nvcc compiles each row ahead of time for every listed compute capability that can run it, and to PTX of the
+# lowest one that can run its text at all, for every other GPU. NVRTC: the sources travel in the library and are compiled at first use. With
+# neither, FAGEN_KERNEL_ARCHS decides: a list, or empty for NVRTC.
+set(FAGEN_KERNEL_ARCHS "" CACHE STRING "compute capabilities that kernels are compiled for ahead of time; empty: NVRTC at first use")
+set(FAGEN_KERNELS_MODULE_DIR ${CMAKE_CURRENT_LIST_DIR} CACHE INTERNAL "")
+
+function(fagen_add_kernels name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NVRTC" "DIRECTORY;SPEC" "ARCHS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "fagen_add_kernels(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if((arg_DIRECTORY AND arg_SPEC) OR NOT (arg_DIRECTORY OR arg_SPEC))
+    message(FATAL_ERROR "fagen_add_kernels(${name}): give either DIRECTORY or SPEC")
+  endif()
+  if(arg_NVRTC AND arg_ARCHS)
+    message(FATAL_ERROR "fagen_add_kernels(${name}): give either ARCHS or NVRTC")
+  endif()
+  if(NOT arg_NVRTC AND NOT arg_ARCHS)
+    set(arg_ARCHS ${FAGEN_KERNEL_ARCHS})
+  endif()
+  if(arg_SPEC)
+    _fagen_run_compiler(${name} ${arg_SPEC} directories)
+  else()
+    get_filename_component(directories ${arg_DIRECTORY} ABSOLUTE)
+  endif()
+
+  add_library(${name} STATIC)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX)
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  target_link_libraries(${name} PUBLIC fagen::runtime)
+  foreach(directory IN LISTS directories)
+    _fagen_add_kernel(${name} ${directory} "${arg_ARCHS}")
+  endforeach()
+endfunction()
+
+# Generates the spec's kernels below the build directory; `result` is the list of their directories.
+function(_fagen_run_compiler name spec result)
+  get_filename_component(spec ${spec} ABSOLUTE)
+  if(TARGET fagen::fagen)
+    get_target_property(compiler fagen::fagen LOCATION)
+  endif()
+  if(NOT compiler OR NOT EXISTS ${compiler})
+    message(FATAL_ERROR "fagen_add_kernels(${name}): SPEC needs an installed fagen; without one give the DIRECTORY of generated kernels")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${spec})
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/${name}.generated)
+  execute_process(COMMAND ${compiler} ${spec} -o ${output} RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "fagen_add_kernels(${name}): fagen ${spec} failed (${status})")
+  endif()
+  file(GLOB manifests ${output}/*/manifest.json)
+  list(TRANSFORM manifests REPLACE "/manifest.json$" "")
+  set(${result} ${manifests} PARENT_SCOPE)
+endfunction()
+
+# Adds one kernel's table and code to the library.
+function(_fagen_add_kernel library directory archs)
+  set(manifest ${directory}/manifest.json)
+  if(NOT EXISTS ${manifest})
+    message(FATAL_ERROR "fagen_add_kernels(${library}): ${directory} has no manifest.json")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
+  file(READ ${manifest} json)
+  string(JSON kernel GET "${json}" kernel)
+  string(JSON rows LENGTH "${json}" rows)
+  set(work ${CMAKE_CURRENT_BINARY_DIR}/${library}.code/${kernel})
+  file(MAKE_DIRECTORY ${work})
+
+  target_sources(${library} PRIVATE ${directory}/table.cpp)
+  get_filename_component(parent ${directory} DIRECTORY)
+  target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${parent}>)
+  if(NOT TARGET fagen::kernels::${kernel})
+    add_library(fagen::kernels::${kernel} ALIAS ${library})
+  endif()
+  math(EXPR last "${rows} - 1")
+  foreach(index RANGE ${last})
+    string(JSON row GET "${json}" rows ${index})
+    _fagen_add_row(${library} ${directory} ${work} "${row}" "${archs}")
+  endforeach()
+endfunction()
+
+# Compiles or embeds the code of one row.
+function(_fagen_add_row library directory work row archs)
+  foreach(key variant target sm first_sm last_sm exact source)
+    string(JSON ${key} GET "${row}" ${key})
+  endforeach()
+  set(source_file ${directory}/${source})
+  set(symbol fagen_code_${variant}_${target})
+  set(binaries "")
+  set(files "")
+  if(archs)
+    _fagen_row_targets("${archs}" ${target} ${first_sm} ${last_sm} ${exact} targets)
+    if(NOT targets)
+      message(FATAL_ERROR "fagen_add_kernels(${library}): none of the architectures ${archs} runs ${variant} (${target})")
+    endif()
+    _fagen_find_nvcc(nvcc include)
+    foreach(one IN LISTS targets)
+      string(REPLACE ":" ";" one ${one}) # cubin:sm_89:89:0
+      list(GET one 0 kind)
+      list(GET one 1 arch)
+      list(GET one 2 capability)
+      list(GET one 3 specific)
+      set(binary ${work}/${variant}.${target}.${arch}.${kind})
+      add_custom_command(
+        OUTPUT ${binary}
+        COMMAND ${nvcc} -${kind} -arch=${arch} -std=c++17 -I${include} -o ${binary} ${source_file}
+        DEPENDS ${source_file}
+        COMMENT "Compiling ${variant} (${target}) to ${kind} for ${arch}"
+        VERBATIM)
+      list(APPEND binaries ${kind}:${capability}:${specific}:${binary})
+      list(APPEND files ${binary})
+    endforeach()
+  endif()
+  set(output ${work}/${variant}.${target}.cpp)
+  set(script ${FAGEN_KERNELS_MODULE_DIR}/EmbedCode.cmake)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DSYMBOL=${symbol} -DNAME=${source} -DSOURCE=${source_file}
+            "-DBINARIES=${binaries}" -P ${script}
+    DEPENDS ${source_file} ${files} ${script}
+    VERBATIM)
+  target_sources(${library} PRIVATE ${output})
+endfunction()
+
+# What to compile a row for, as kind:arch:capability:specific. Machine code for each architecture that runs its text,
+# and PTX of the lowest that does; an architecture-specific row for its own target only, and no PTX.
+function(_fagen_row_targets archs target first_sm last_sm exact result)
+  set(targets "")
+  list(TRANSFORM archs REPLACE "[af]$" "")
+  list(REMOVE_DUPLICATES archs)
+  list(SORT archs COMPARE NATURAL)
+  foreach(arch IN LISTS archs)
+    if(exact)
+      if(arch EQUAL first_sm)
+        list(APPEND targets cubin:${target}:${arch}:1)
+      endif()
+    elseif(NOT arch LESS first_sm AND (last_sm EQUAL 0 OR NOT arch GREATER last_sm))
+      if(NOT targets)
+        list(APPEND targets ptx:compute_${first_sm}:${first_sm}:0)
+      endif()
+      list(APPEND targets cubin:sm_${arch}:${arch}:0)
+    endif()
+  endforeach()
+  set(${result} ${targets} PARENT_SCOPE)
+endfunction()
+
+# nvcc, and the directory that holds fagen/device.
+function(_fagen_find_nvcc nvcc include)
+  find_program(FAGEN_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  if(NOT FAGEN_NVCC)
+    message(FATAL_ERROR "kernels ahead of time need nvcc: set FAGEN_NVCC, or use NVRTC")
+  endif()
+  set(${nvcc} ${FAGEN_NVCC} PARENT_SCOPE)
+  if(DEFINED FAGEN_INCLUDE_DIR) # an installed package
+    set(${include} ${FAGEN_INCLUDE_DIR} PARENT_SCOPE)
+  else()
+    get_filename_component(tree ${FAGEN_KERNELS_MODULE_DIR} DIRECTORY)
+    set(${include} ${tree}/runtime/include PARENT_SCOPE)
+  endif()
+endfunction()
