@@ -1,0 +1,77 @@
+// fagen: which thread touches which bytes of shared memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tiles are constants, so accesses are enumerated, not reasoned about: forEachAccess() visits what every thread does
+// in one op, by the same address maths as the kernels (device/tile/layout.h). A Footprint keeps of that who owns each
+// granule; comparing two footprints says how far apart the threads are that meet on the same bytes.
+#pragma once
+
+#include "fagen/IR/IR.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace fagen {
+
+/// Threads of the CTA that touch the same bytes together.
+struct ThreadRange {
+  unsigned first = 0, count = 1;
+};
+
+/// Called with bytes from the start of the buffer's slot; accesses of one thread come in its program order.
+using AccessVisitor = llvm::function_ref<void(ThreadRange threads, unsigned byte, unsigned bytes)>;
+
+/// Visits every access of `op` to the shared buffer that is its operand number `operand`. What a predicate may skip
+/// (rows beyond a limit, masked elements) is visited: a superset. So is an op that a backend has no enumeration for:
+/// every thread, every byte.
+void forEachAccess(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op, unsigned operand,
+                   AccessVisitor visit);
+
+/// What the op does to the operand: as Ops.td says, but a product that does not accumulate only writes.
+ir::Effect effectOn(const ir::Op &op, unsigned operand);
+
+/// How far apart threads are that meet on some byte; what orders them must reach as far.
+enum class Scope : uint8_t { None, Thread, Warp, Cta };
+llvm::StringRef toString(Scope scope); ///< none, thread, warp, cta
+
+struct Conflict {
+  Scope scope = Scope::None;
+  uint32_t warps = 0; ///< all that take part, a bit each
+};
+
+/// Who touches each granule of one slot of a buffer.
+class Footprint {
+public:
+  /// The smallest access there is: one 16-bit element. No two accesses share part of a granule.
+  static constexpr unsigned kGranuleBytes = 2;
+
+  Footprint(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op, unsigned operand);
+  /// Who meets when this slot starts at byte `base` of shared memory and the other's at `otherBase`.
+  Conflict conflictWith(uint64_t base, const Footprint &other, uint64_t otherBase) const;
+  uint64_t bytes() const { return granules.size() * kGranuleBytes; }
+
+private:
+  struct Granule {
+    uint32_t warps = 0;
+    uint16_t thread = 0;  ///< the only one, unless `several`
+    bool several = false; ///< more threads than one
+  };
+  void add(ThreadRange threads, unsigned byte, unsigned bytes);
+
+  std::vector<Granule> granules;
+};
+
+/// The first byte of each shared buffer: its offset, or before allocate-shared one as that pass would give: apart from
+/// all others unless it overlays one.
+class SharedMap {
+public:
+  explicit SharedMap(const ir::Kernel &kernel);
+  uint64_t baseOf(const ir::Buffer *buffer, uint64_t slot) const {
+    return bases.lookup(buffer) + slot * buffer->stageBytes();
+  }
+
+private:
+  llvm::DenseMap<const ir::Buffer *, uint64_t> bases;
+};
+
+} // namespace fagen

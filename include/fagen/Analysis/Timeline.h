@@ -1,0 +1,84 @@
+// fagen: what a role does, step by step: its body unrolled with concrete trip counts.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loops have run-time bounds, so the body is run on small concrete ones: every let that steers a loop, a position or a
+// predicate takes each value from 0 to a limit, and each combination gives one Timeline. That is all there is to see:
+//
+//   Let S be the longest ring. Slots and groups of copies repeat every S steps of a loop, and the program text between
+//   two instances depends only on the step's distance from the loop's first step (what the prologue loaded) and from
+//   the last (copies past the end are skipped). Two accesses more than S steps apart have between them everything that
+//   stands between the same ops S steps closer together, where slots, hence bytes, are the same: if those are ordered,
+//   these are. Two accesses at most S steps apart, in a run of more than 4 S steps, have S steps to spare before or
+//   behind them; without those steps slots, groups and predicates around the two are the same. So runs of up to
+//   4 S + 2 steps show every pair of accesses that any run has, with the least that can stand between them.
+//
+// An asynchronous copy is an agent of its own: it may land at any moment from its issue to the copy_wait that
+// completes its group, and counts as done by the issuing thread at that wait.
+#pragma once
+
+#include "fagen/IR/IR.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace fagen {
+
+/// Places of a role's body, numbered in program order: before each op, and the end of each block. An op is named by
+/// the place before it. The numbers printed to people count ops only, from 1.
+class Points {
+public:
+  explicit Points(const ir::Role &role);
+  struct Point {
+    const ir::Block *block = nullptr;
+    const ir::Op *op = nullptr; ///< null at the end of the block
+    unsigned loops = 0;         ///< around it
+    bool conditional = false;   ///< inside an if
+    unsigned number = 0;        ///< of the op, from 1
+  };
+  unsigned size() const { return points.size(); }
+  const Point &operator[](unsigned point) const { return points[point]; }
+  unsigned before(const ir::Op *op) const { return byOp.lookup(op); }
+  unsigned endOf(const ir::Block *block) const { return byBlock.lookup(block); }
+  /// copy_issue@5
+  std::string nameOf(const ir::Op *op) const;
+
+private:
+  void add(const ir::Block &block, unsigned loops, bool conditional);
+
+  std::vector<Point> points;
+  llvm::DenseMap<const ir::Op *, unsigned> byOp;
+  llvm::DenseMap<const ir::Block *, unsigned> byBlock;
+  unsigned ops = 0;
+};
+
+/// An op's turn, or a block's end (no op). Every event passes its point.
+struct Event {
+  static constexpr unsigned kNever = ~0u;
+  unsigned point = 0;
+  const ir::Op *op = nullptr;
+  bool active = true;                      ///< false: a copy whose `when` is false
+  llvm::SmallVector<int64_t, 3> positions; ///< of each operand; 0 where there is none
+  unsigned doneAt = 0;                     ///< of a cp_async copy: the event whose wait completes it, or kNever
+  unsigned committedAt = 0;                ///< of a cp_async copy: the event that closes its group, or kNever
+  unsigned group = 0;                      ///< of a cp_async copy: its group; of other events: groups closed so far
+};
+
+struct Timeline {
+  std::string steps; ///< full_tiles = 1, key_tiles = 3
+  std::vector<Event> events;
+};
+
+inline bool isAsyncCopy(const ir::Op &op) { return op.kind == ir::OpKind::CopyIssue && op.text("kind") == "cp_async"; }
+
+/// Calls `visit` with every timeline of the role. A copy_wait with pending = -1 completes nothing yet. Gives false,
+/// with the reason in `problem`, when a loop's bound or a position is none that lets, loop variables and constants
+/// determine.
+bool forEachTimeline(const ir::Kernel &kernel, const ir::Role &role, const Points &points, std::string &problem,
+                     llvm::function_ref<void(const Timeline &)> visit);
+
+/// Gives each copy_wait whose count is still open (pending = -1) the largest one that leaves no reader before its
+/// data: the newest groups that may be outstanding in every timeline. False when some copy has no wait before its
+/// reader, or a timeline cannot be built; verify-barriers says which.
+bool resolveWaits(ir::Kernel &kernel);
+
+} // namespace fagen

@@ -1,0 +1,254 @@
+// fagen: enumerates the accesses of each op to shared memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Warp w of a role stands at (row_warp, key_warp) = (w % row_warps, w / row_warps). The patterns, each the doing of a
+// function of device/ops:
+//
+//   vectors        copies: vector i of the tile, row by row, is thread i % T's
+//   rowsOfRowWarp  left operands and row totals: the rows of the warp's row_warp, every lane (ldmatrix, broadcasts)
+//   rowsOfKeyWarp  right operands of mma_sync: the rows (keys) of the warp's key_warp, every lane
+//   keysOfLane     right operand of scalar Q K^T: keys lane, lane + 32, ... of all warps
+//   pairsOfLane    right operand of scalar P V: columns 64 i + 2 lane + {0, 1} of all keys, all warps
+//   scores         scalar scores and scratch: element (row, column) by lane column % 32 of the row's warp
+//   ownElements    partial results: each lane its accumulator elements, the quad's first lane also m and l
+//   mergedPairs    the merge: m, l and element pair e of every key warp's row by thread e % T
+
+#include "fagen/Analysis/Access.h"
+
+#include "fagen/device/tile/layout.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+constexpr unsigned kLanes = 32;
+/// Bytes that every layout keeps together.
+constexpr unsigned kChunkBytes = 16;
+
+class Enumerator {
+public:
+  Enumerator(const Kernel &kernel, const Role &role, const Buffer &buffer, AccessVisitor visit)
+      : buffer(buffer), visit(visit), isScalar(kernel.backend == "scalar"), elementBytes(sizeOf(buffer.type)),
+        firstThread(kLanes * role.firstWarp), threads(kLanes * role.warps), warps(role.warps),
+        rowWarps(constantOr(kernel, "kRowWarps", role.warps)), keyWarps(constantOr(kernel, "kKeyWarps", 1)),
+        vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)) {}
+
+  void run(const Op &op, llvm::StringRef operand) {
+    switch (op.kind) {
+    case OpKind::CopyIssue:
+      return vectors();
+    case OpKind::LoadFragment:
+    case OpKind::ReduceTotal:
+      return rowsOfRowWarp();
+    case OpKind::Mma:
+      return product(operand, op.text("form") == "abt");
+    case OpKind::Mask:
+    case OpKind::RowMax:
+    case OpKind::Exp2:
+    case OpKind::RowSum:
+    case OpKind::ReducePartial:
+      return isScalar ? scores() : everything();
+    case OpKind::StorePartial:
+      return isScalar ? everything() : ownElements();
+    case OpKind::StoreMerged:
+      return mergedPairs();
+    default:
+      return everything();
+    }
+  }
+
+private:
+  static unsigned constantOr(const Kernel &kernel, llvm::StringRef name, unsigned fallback) {
+    return kernel.hasConstant(name) ? kernel.constant(name) : fallback;
+  }
+
+  unsigned offset(unsigned row, unsigned column) const {
+    const auto swizzle = buffer.layout == Layout::Xor ? device::Swizzle::kXor : device::Swizzle::kNone;
+    return device::tile_offset(swizzle, buffer.rows, buffer.columns, elementBytes, row, column);
+  }
+  ThreadRange warp(unsigned number) const { return {firstThread + kLanes * number, kLanes}; }
+  ThreadRange lane(unsigned number, unsigned lane) const { return {firstThread + kLanes * number + lane, 1}; }
+
+  /// `count` columns of a row, in pieces that no layout tears.
+  void columns(ThreadRange who, unsigned row, unsigned first, unsigned count) {
+    const unsigned step = kChunkBytes / elementBytes;
+    for (unsigned column = first; column < first + count;) {
+      const unsigned end = std::min(first + count, (column / step + 1) * step);
+      visit(who, offset(row, column), (end - column) * elementBytes);
+      column = end;
+    }
+  }
+  void rows(ThreadRange who, unsigned first, unsigned count) {
+    for (unsigned row = first; row < std::min(first + count, buffer.rows); ++row)
+      columns(who, row, 0, buffer.columns);
+  }
+
+  void everything() { rows({firstThread, threads}, 0, buffer.rows); }
+
+  void vectors() {
+    const unsigned elements = vectorBytes / elementBytes, perRow = llvm::divideCeil(buffer.columns, elements);
+    for (unsigned vector = 0; vector < buffer.rows * perRow; ++vector) {
+      const unsigned first = vector % perRow * elements;
+      columns({firstThread + vector % threads, 1}, vector / perRow, first, std::min(elements, buffer.columns - first));
+    }
+  }
+
+  void rowsOfRowWarp() {
+    const unsigned share = llvm::divideCeil(buffer.rows, rowWarps);
+    for (unsigned w = 0; w < warps; ++w)
+      rows(warp(w), w % rowWarps * share, share);
+  }
+
+  void rowsOfKeyWarp() {
+    const unsigned share = llvm::divideCeil(buffer.rows, keyWarps);
+    for (unsigned w = 0; w < warps; ++w)
+      rows(warp(w), w / rowWarps * share, share);
+  }
+
+  void product(llvm::StringRef operand, bool isAbt) {
+    if (operand == "a")
+      return rowsOfRowWarp();
+    if (operand == "b")
+      return !isScalar ? rowsOfKeyWarp() : isAbt ? keysOfLane() : pairsOfLane();
+    return isScalar ? scores() : everything();
+  }
+
+  void keysOfLane() {
+    for (unsigned w = 0; w < warps; ++w)
+      for (unsigned key = 0; key < buffer.rows; ++key)
+        columns(lane(w, key % kLanes), key, 0, buffer.columns);
+  }
+
+  void pairsOfLane() {
+    for (unsigned w = 0; w < warps; ++w)
+      for (unsigned key = 0; key < buffer.rows; ++key)
+        for (unsigned column = 0; column < buffer.columns; column += 2)
+          columns(lane(w, column / 2 % kLanes), key, column, std::min(2u, buffer.columns - column));
+  }
+
+  void scores() {
+    const unsigned share = llvm::divideCeil(buffer.rows, rowWarps);
+    for (unsigned w = 0; w < warps; ++w)
+      for (unsigned row = w % rowWarps * share; row < std::min((w % rowWarps + 1) * share, buffer.rows); ++row)
+        for (unsigned column = 0; column < buffer.columns; ++column)
+          columns(lane(w, column % kLanes), row, column, 1);
+  }
+
+  /// Rows [key_warp * tile rows + row_warp * share, + share) of the warp; the last two columns are m and l.
+  void ownElements() {
+    const unsigned tileRows = buffer.rows / keyWarps, share = tileRows / rowWarps, dv = buffer.columns - 2;
+    for (unsigned w = 0; w < warps; ++w)
+      for (unsigned r = 0; r < share; ++r) {
+        const unsigned row = w / rowWarps * tileRows + w % rowWarps * share + r, quad = r % 8 * 4;
+        for (unsigned column = 0; column < dv; ++column)
+          columns(lane(w, quad + column / 2 % 4), row, column, 1);
+        columns(lane(w, quad), row, dv, 2);
+      }
+  }
+
+  void mergedPairs() {
+    const unsigned tileRows = buffer.rows / keyWarps, dv = buffer.columns - 2, pairs = dv / 2;
+    for (unsigned pair = 0; pair < tileRows * pairs; ++pair)
+      for (unsigned keyWarp = 0; keyWarp < keyWarps; ++keyWarp) {
+        const ThreadRange who{firstThread + pair % threads, 1};
+        const unsigned row = keyWarp * tileRows + pair / pairs;
+        columns(who, row, dv, 2);
+        columns(who, row, pair % pairs * 2, 2);
+      }
+  }
+
+  const Buffer &buffer;
+  AccessVisitor visit;
+  const bool isScalar;
+  const unsigned elementBytes;
+  const unsigned firstThread, threads, warps;
+  const unsigned rowWarps, keyWarps, vectorBytes;
+};
+
+} // namespace
+
+void fagen::forEachAccess(const Kernel &kernel, const Role &role, const Op &op, unsigned operand, AccessVisitor visit) {
+  const Buffer *buffer = op.operands[operand].buffer;
+  assert(buffer && buffer->space == Space::Shared && "only shared memory is enumerated");
+  Enumerator(kernel, role, *buffer, visit).run(op, opInfo(op.kind).operands[operand].name);
+}
+
+Effect fagen::effectOn(const Op &op, unsigned operand) {
+  if (op.kind == OpKind::Mma && operand == 0 && op.integer("accumulate") == 0)
+    return Effect::Write;
+  return opInfo(op.kind).operands[operand].effect;
+}
+
+llvm::StringRef fagen::toString(Scope scope) {
+  switch (scope) {
+  case Scope::None:
+    return "none";
+  case Scope::Thread:
+    return "thread";
+  case Scope::Warp:
+    return "warp";
+  case Scope::Cta:
+    return "cta";
+  }
+  return "cta";
+}
+
+Footprint::Footprint(const Kernel &kernel, const Role &role, const Op &op, unsigned operand) {
+  granules.resize(llvm::divideCeil(op.operands[operand].buffer->stageBytes(), kGranuleBytes));
+  forEachAccess(kernel, role, op, operand,
+                [this](ThreadRange threads, unsigned byte, unsigned bytes) { add(threads, byte, bytes); });
+}
+
+void Footprint::add(ThreadRange threads, unsigned byte, unsigned bytes) {
+  uint32_t warps = 0;
+  for (unsigned w = threads.first / kLanes; w <= (threads.first + threads.count - 1) / kLanes; ++w)
+    warps |= uint32_t(1) << w;
+  for (unsigned g = byte / kGranuleBytes; g < (byte + bytes) / kGranuleBytes; ++g) {
+    Granule &granule = granules[g];
+    const bool wasFree = granule.warps == 0;
+    if (threads.count > 1 || (!wasFree && granule.thread != threads.first))
+      granule.several = true;
+    if (wasFree)
+      granule.thread = threads.first;
+    granule.warps |= warps;
+  }
+}
+
+Conflict Footprint::conflictWith(uint64_t base, const Footprint &other, uint64_t otherBase) const {
+  Conflict conflict;
+  const uint64_t begin = std::max(base, otherBase), end = std::min(base + bytes(), otherBase + other.bytes());
+  for (uint64_t byte = begin; byte < end; byte += kGranuleBytes) {
+    const Granule &mine = granules[(byte - base) / kGranuleBytes];
+    const Granule &its = other.granules[(byte - otherBase) / kGranuleBytes];
+    if (!mine.warps || !its.warps)
+      continue;
+    const uint32_t warps = mine.warps | its.warps;
+    const bool sameThread = !mine.several && !its.several && mine.thread == its.thread;
+    const Scope scope = sameThread ? Scope::Thread : llvm::isPowerOf2_32(warps) ? Scope::Warp : Scope::Cta;
+    conflict.scope = std::max(conflict.scope, scope);
+    conflict.warps |= warps;
+  }
+  return conflict;
+}
+
+SharedMap::SharedMap(const Kernel &kernel) {
+  constexpr uint64_t kAlignment = 128;
+  uint64_t end = 0;
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (buffer->offset)
+      end = std::max(end, *buffer->offset + buffer->bytes());
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
+    if (buffer->space != Space::Shared || !buffer->overlays.empty())
+      continue;
+    end = llvm::alignTo(end, kAlignment);
+    bases[buffer.get()] = buffer->offset.value_or(end);
+    if (!buffer->offset)
+      end += buffer->bytes();
+  }
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (buffer->space == Space::Shared && !buffer->overlays.empty())
+      bases[buffer.get()] = buffer->offset.value_or(bases.lookup(kernel.buffer(buffer->overlays)));
+}

@@ -1,0 +1,237 @@
+// fagen: unrolls a role's body into timelines.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Analysis/Timeline.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <cstdlib>
+
+using namespace fagen;
+using namespace fagen::ir;
+
+Points::Points(const Role &role) { add(role.body, 0, false); }
+
+void Points::add(const Block &block, unsigned loops, bool conditional) {
+  for (const std::unique_ptr<Op> &op : block.ops) {
+    byOp[op.get()] = points.size();
+    points.push_back({&block, op.get(), loops, conditional, ++ops});
+    if (opInfo(op->kind).hasBody)
+      add(op->body, loops + (op->kind == OpKind::Loop), conditional || op->kind == OpKind::If);
+  }
+  byBlock[&block] = points.size();
+  points.push_back({&block, nullptr, loops, conditional, 0});
+}
+
+std::string Points::nameOf(const Op *op) const {
+  return opInfo(op->kind).name.str() + "@" + std::to_string(points[before(op)].number);
+}
+
+namespace {
+
+/// More values than this that steer loops independently would make too many timelines.
+constexpr unsigned kMaxSteering = 3;
+/// Steps of the longest runs that are tried; needed only when an expression compares with large literals.
+constexpr int64_t kMaxLimit = 64;
+
+class Unroller {
+public:
+  Unroller(const Kernel &kernel, const Role &role, const Points &points, std::string &problem,
+           llvm::function_ref<void(const Timeline &)> visit)
+      : kernel(kernel), role(role), points(points), problem(problem), visit(visit) {}
+
+  bool run() {
+    findSteering();
+    if (steering.size() > kMaxSteering)
+      problem = "more than " + std::to_string(kMaxSteering) + " run-time values steer loops and predicates";
+    else if (limit > kMaxLimit)
+      problem = "a loop or predicate compares with a literal above " + std::to_string(kMaxLimit);
+    else
+      enumerate(0);
+    return problem.empty();
+  }
+
+private:
+  /// The lets whose values must be chosen: those that control flow, positions or predicates name and that constants
+  /// do not determine.
+  void findSteering() {
+    for (const Constant &constant : kernel.constants)
+      values[constant.name] = constant.value;
+    int64_t stages = 1;
+    for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+      stages = std::max<int64_t>(stages, buffer->stages);
+    int64_t largest = 0; // literal: beyond it a predicate's value may change
+    llvm::SetVector<llvm::StringRef> names;
+    auto add = [&](const Expr &expr) {
+      if (!expr)
+        return;
+      expr.forEachVariable([&](llvm::StringRef name) { names.insert(name); });
+      largest = std::max(largest, largestLiteral(expr));
+    };
+    walk(role.body, [&](const Op &op) {
+      for (const char *name : {"begin", "end", "when", "condition"})
+        if (op.has(name))
+          add(op.expr(name));
+      for (const Operand &operand : op.operands)
+        add(operand.position);
+    });
+    limit = 4 * stages + 2 + (largest > stages ? largest : 0);
+    for (const Let &let : kernel.lets) {
+      if (std::optional<int64_t> value = evaluate(let.value))
+        values[let.name] = *value;
+      else if (names.contains(let.name))
+        steering.push_back(&let);
+    }
+  }
+
+  static int64_t largestLiteral(const Expr &expr) {
+    if (expr.kind() == ExprKind::Variable)
+      return 0;
+    return expr.kind() == ExprKind::Constant ? std::abs(expr.value())
+                                             : std::max(largestLiteral(expr.lhs()), largestLiteral(expr.rhs()));
+  }
+
+  std::optional<int64_t> evaluate(const Expr &expr) const {
+    return expr.evaluate([this](llvm::StringRef name) -> std::optional<int64_t> {
+      auto it = values.find(name);
+      return it == values.end() ? std::nullopt : std::optional<int64_t>(it->second);
+    });
+  }
+
+  void enumerate(unsigned next) {
+    if (!problem.empty())
+      return;
+    if (next == steering.size())
+      return unroll();
+    for (int64_t value = 0; value <= limit; ++value) {
+      values[steering[next]->name] = value;
+      enumerate(next + 1);
+    }
+  }
+
+  void unroll() {
+    timeline.events.clear();
+    timeline.steps.clear();
+    for (const Let *let : steering)
+      timeline.steps += (timeline.steps.empty() ? "" : ", ") + let->name + " = " + std::to_string(values[let->name]);
+    groups = 0;
+    open.clear();
+    unroll(role.body);
+    if (problem.empty())
+      visit(timeline);
+  }
+
+  void unroll(const Block &block) {
+    for (const std::unique_ptr<Op> &op : block.ops) {
+      if (!problem.empty())
+        return;
+      append(points.before(op.get()), op.get());
+      step(*op);
+    }
+    append(points.endOf(&block), nullptr);
+  }
+
+  void step(const Op &op) {
+    switch (op.kind) {
+    case OpKind::Loop:
+      return unrollLoop(op);
+    case OpKind::If: // what constants and lets do not decide may happen; verify-barriers lets no barrier depend on it
+      if (evaluate(op.expr("condition")).value_or(1))
+        unroll(op.body);
+      return;
+    case OpKind::CopyIssue:
+      return issue(op);
+    case OpKind::CopyCommit:
+      return commit();
+    case OpKind::CopyWait:
+      return wait(op);
+    default:
+      return;
+    }
+  }
+
+  void append(unsigned point, const Op *op) {
+    Event event;
+    event.point = point;
+    event.op = op;
+    event.group = groups;
+    if (op)
+      for (const Operand &operand : op->operands) {
+        const std::optional<int64_t> position = operand.position ? evaluate(operand.position) : 0;
+        if (!position)
+          problem = "position " + operand.position.str() + " of " + points.nameOf(op) +
+                    " is not determined by lets, loop variables and constants";
+        event.positions.push_back(position.value_or(0));
+      }
+    timeline.events.push_back(std::move(event));
+  }
+
+  void unrollLoop(const Op &loop) {
+    const std::optional<int64_t> begin = evaluate(loop.expr("begin")), end = evaluate(loop.expr("end"));
+    if (!begin || !end) {
+      problem = "the bounds of " + points.nameOf(&loop) + " are not determined by lets, loop variables and constants";
+      return;
+    }
+    const llvm::StringRef variable = loop.text("variable");
+    for (int64_t value = *begin; value < *end; ++value) {
+      values[variable] = value;
+      unroll(loop.body);
+    }
+    values.erase(variable);
+  }
+
+  void issue(const Op &op) {
+    Event &event = timeline.events.back();
+    event.active = !op.has("when") || evaluate(op.expr("when")).value_or(1) != 0;
+    if (!isAsyncCopy(op))
+      return;
+    event.doneAt = event.committedAt = Event::kNever;
+    if (event.active)
+      open.push_back(timeline.events.size() - 1);
+  }
+
+  void commit() {
+    const unsigned now = timeline.events.size() - 1;
+    for (unsigned copy : open)
+      if (Event &event = timeline.events[copy]; event.committedAt == Event::kNever)
+        event.committedAt = now;
+    ++groups;
+  }
+
+  void wait(const Op &op) {
+    const int64_t pending = op.integer("pending");
+    if (pending < 0)
+      return;
+    const unsigned now = timeline.events.size() - 1;
+    llvm::erase_if(open, [&](unsigned copy) {
+      Event &event = timeline.events[copy];
+      const bool isDone = event.committedAt != Event::kNever && event.group + pending < groups;
+      if (isDone)
+        event.doneAt = now;
+      return isDone;
+    });
+  }
+
+  const Kernel &kernel;
+  const Role &role;
+  const Points &points;
+  std::string &problem;
+  llvm::function_ref<void(const Timeline &)> visit;
+
+  llvm::StringMap<int64_t> values;
+  std::vector<const Let *> steering;
+  int64_t limit = 0;
+  Timeline timeline;
+  unsigned groups = 0;
+  std::vector<unsigned> open; ///< events of copies that no wait has completed
+};
+
+} // namespace
+
+bool fagen::forEachTimeline(const Kernel &kernel, const Role &role, const Points &points, std::string &problem,
+                            llvm::function_ref<void(const Timeline &)> visit) {
+  problem.clear();
+  return Unroller(kernel, role, points, problem, visit).run();
+}

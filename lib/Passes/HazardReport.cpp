@@ -1,0 +1,124 @@
+// fagen: reports hazards, and writes the ledger of what covers them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "HazardReport.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+/// The op as textual IR has it, on one line.
+std::string textOf(const Op &op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  print(op, os);
+  return llvm::StringRef(text).split('\n').first.trim().str();
+}
+
+llvm::StringRef barrierKind(Scope scope) { return scope == Scope::Warp ? "warp or CTA barrier" : "CTA barrier"; }
+
+} // namespace
+
+void HazardReport::error(const Location &location, const llvm::Twine &message) const {
+  if (internal.empty())
+    diags.error(location, message);
+  else
+    diags.internalError(internal, message, location);
+}
+
+bool HazardReport::reportUnmendable(const Kernel &kernel) const {
+  bool isSound = info.problem().empty();
+  if (!isSound)
+    error(kernel.location, info.problem());
+  for (const Access &access : info.selfConflicts()) {
+    error(access.op->location,
+          "threads meet on the same bytes of " + access.buffer->name + " within " + info.points().nameOf(access.op));
+    isSound = false;
+  }
+  for (const Hazard &hazard : info.hazards())
+    if (hazard.isUnfinished) {
+      reportOpen(hazard);
+      isSound = false;
+    }
+  return isSound;
+}
+
+void HazardReport::reportOpen(const Hazard &hazard) const {
+  const std::string source = info.points().nameOf(hazard.source.op), sink = info.points().nameOf(hazard.sink.op);
+  const std::string &steps = info.openSteps(hazard);
+  std::string message = toString(hazard.kind).str() + " hazard on " + hazard.source.buffer->name;
+  if (hazard.sink.buffer != hazard.source.buffer)
+    message += " and " + hazard.sink.buffer->name + ", which share bytes";
+  message += hazard.isUnfinished
+                 ? ": no copy_wait completes " + source + " before " + sink
+                 : ": no " + barrierKind(hazard.conflict.scope).str() + " between " + source + " and " + sink;
+  if (!steps.empty())
+    message += " when " + steps;
+  error(hazard.sink.op->location, message);
+  diags.note(hazard.source.op->location, "first: " + textOf(*hazard.source.op));
+  diags.note(hazard.sink.op->location, "then: " + textOf(*hazard.sink.op));
+}
+
+namespace {
+
+/// Sentences, each once, in the order in which they were first added.
+class Sentences {
+public:
+  void add(std::string text) {
+    if (!llvm::is_contained(texts, text))
+      texts.push_back(std::move(text));
+  }
+  bool empty() const { return texts.empty(); }
+  std::string join() const { return llvm::join(texts, "; "); }
+
+private:
+  std::vector<std::string> texts;
+};
+
+/// The hazards that would be open without the barrier.
+std::string coveredBy(const HazardInfo &info, const Op &barrier) {
+  Sentences titles;
+  for (const Hazard &hazard : info.hazards())
+    if (info.isCovered(hazard) && !info.isCovered(hazard, &barrier))
+      titles.add(hazard.title());
+  return titles.empty() ? "nothing that other barriers do not cover" : titles.join();
+}
+
+/// The copies that the wait completes, by who reads them; by who overwrites them if nobody does.
+std::string completedBy(const HazardInfo &info, const Op &wait) {
+  Sentences reads, writes;
+  for (const Hazard &hazard : info.hazards())
+    if (llvm::is_contained(hazard.waits, &wait))
+      (hazard.kind == HazardKind::Raw ? reads : writes).add(hazard.title());
+  const Sentences &titles = reads.empty() ? writes : reads;
+  return titles.empty() ? "nothing that is read" : titles.join();
+}
+
+std::string nameOf(const Op &op) {
+  if (op.kind == OpKind::Barrier)
+    return op.text("scope").str() + " barrier";
+  return "copy_wait " + std::to_string(op.integer("pending"));
+}
+
+} // namespace
+
+void fagen::fillLedger(Kernel &kernel) {
+  kernel.ledger.clear();
+  unsigned site = 0;
+  for (Role &role : kernel.roles) {
+    const HazardInfo info(kernel, role);
+    walk(role.body, [&](Op &op) {
+      if (!opInfo(op.kind).hasSite)
+        return;
+      op.site = ++site;
+      const std::string covers = op.kind == OpKind::Barrier ? coveredBy(info, op) : completedBy(info, op);
+      kernel.ledger.push_back({site, nameOf(op), covers});
+      if (op.kind == OpKind::Barrier)
+        op.note = "place-barriers: " + covers;
+    });
+  }
+}

@@ -1,0 +1,34 @@
+// fagen: tells people about hazards that nothing covers.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/Analysis/Hazards.h"
+#include "fagen/Support/Diagnostics.h"
+
+namespace fagen {
+
+/// What one role of a kernel lacks to be free of races: one error each, naming both accesses.
+class HazardReport {
+public:
+  /// With `internal`, the name of a pass: what is found is a mistake of ours, not of the input.
+  HazardReport(const HazardInfo &info, Diagnostics &diags, llvm::StringRef internal = {})
+      : info(info), diags(diags), internal(internal) {}
+
+  void error(const Location &location, const llvm::Twine &message) const;
+  /// Roles that cannot be analysed, ops that race with themselves, copies that no wait completes: no barrier mends
+  /// them.
+  bool reportUnmendable(const ir::Kernel &kernel) const;
+  /// A hazard that is not covered.
+  void reportOpen(const Hazard &hazard) const;
+
+private:
+  const HazardInfo &info;
+  Diagnostics &diags;
+  llvm::StringRef internal;
+};
+
+/// Numbers barriers and waits in program order, from 1, and says of each in the ledger which hazards would be open
+/// without it.
+void fillLedger(ir::Kernel &kernel);
+
+} // namespace fagen

@@ -1,0 +1,185 @@
+// fagen: pass place-barriers: orders what copies, waits and ownership leave open.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Needs final layouts and offsets: a hazard is two accesses to the same bytes. Ensures that every hazard is covered,
+// that no place marker is left, and that each barrier and wait has a site and a line in the ledger. It stands after
+// allocate-shared because buffers may share bytes; nothing may move an access after it.
+//
+//   legacy   a CTA barrier at every place: after_load, after_scores, after_max, after_exp, after_pv, after_tile
+//   light    at after_load, after_scores, after_exp, after_tile
+//   at(...)  at these places, and nowhere else: refused when a hazard stays open
+//   minimal  none at the places; an irredundant cover of the hazards (Analysis/Cover.h)
+//
+// legacy and light get what they lack from the same cover, each addition a remark.
+
+#include "fagen/Passes/Passes.h"
+
+#include "HazardReport.h"
+#include "fagen/Analysis/Cover.h"
+#include "fagen/Spec/Spec.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+class BarrierPlacer {
+public:
+  BarrierPlacer(Kernel &kernel, Role &role, PassContext &context)
+      : kernel(kernel), role(role), diags(context.diags), policy(policyOf(kernel, context)),
+        isLowered(context.variant) {
+    for (const std::string &place : placesOf(policy, context))
+      places.insert(place);
+    takesEveryPlace = policy == BarrierPolicy::At && !context.variant;
+  }
+
+  bool run() {
+    convertPlaces(role.body);
+    const HazardInfo info(kernel, role);
+    if (!HazardReport(info, diags, isLowered ? "place-barriers" : "").reportUnmendable(kernel))
+      return false;
+    if (policy == BarrierPolicy::At)
+      return checkPlaces(info);
+    insertAll(info, coverHazards(info));
+    return true;
+  }
+
+private:
+  /// The schedule's policy; textual IR has it as a constant.
+  static BarrierPolicy policyOf(const Kernel &kernel, const PassContext &context) {
+    if (context.variant)
+      return context.variant->schedule.barriers;
+    return kernel.hasConstant("kBarrierPolicy") ? BarrierPolicy(kernel.constant("kBarrierPolicy"))
+                                                : BarrierPolicy::Minimal;
+  }
+
+  static std::vector<std::string> placesOf(BarrierPolicy policy, const PassContext &context) {
+    switch (policy) {
+    case BarrierPolicy::Legacy:
+      return {"after_load", "after_scores", "after_max", "after_exp", "after_pv", "after_tile"};
+    case BarrierPolicy::Light:
+      return {"after_load", "after_scores", "after_exp", "after_tile"};
+    case BarrierPolicy::Minimal:
+      return {};
+    case BarrierPolicy::At:
+      return context.variant ? context.variant->schedule.barrierPlaces : std::vector<std::string>();
+    }
+    return {};
+  }
+
+  bool hasBarrierAt(llvm::StringRef place) const { return takesEveryPlace || places.contains(place); }
+
+  std::unique_ptr<Op> makeBarrier(Scope scope, const Location &location) const {
+    auto barrier = std::make_unique<Op>(OpKind::Barrier);
+    barrier->attributes["scope"] = toString(scope).str();
+    barrier->location = location;
+    return barrier;
+  }
+
+  /// Markers of chosen places become CTA barriers, the others go.
+  void convertPlaces(Block &block) {
+    std::vector<std::unique_ptr<Op>> ops;
+    for (std::unique_ptr<Op> &op : block.ops) {
+      convertPlaces(op->body);
+      if (op->kind != OpKind::Place) {
+        ops.push_back(std::move(op));
+      } else if (hasBarrierAt(op->text("name"))) {
+        ops.push_back(makeBarrier(Scope::Cta, op->location));
+        placeOf[ops.back().get()] = op->text("name").str();
+      }
+    }
+    block.ops = std::move(ops);
+  }
+
+  bool checkPlaces(const HazardInfo &info) {
+    const HazardReport report(info, diags);
+    bool isSound = true;
+    for (const Hazard &hazard : info.hazards())
+      if (!info.isCovered(hazard)) {
+        report.reportOpen(hazard);
+        isSound = false;
+      }
+    if (!isSound)
+      return false;
+    llvm::StringSet<> asked;
+    for (const BarrierOp &barrier : info.barriers()) {
+      auto place = placeOf.find(barrier.op);
+      if (place != placeOf.end() && asked.insert(place->second).second && isSuperfluous(info, place->second))
+        diags.warning(barrier.op->location, "place " + place->second + " covers no hazard that the others leave open");
+    }
+    return true;
+  }
+
+  /// Whether all barriers of a place can go together.
+  bool isSuperfluous(const HazardInfo &info, const std::string &place) const {
+    auto isElsewhere = [&](const Op *barrier) {
+      auto it = placeOf.find(barrier);
+      return it == placeOf.end() || it->second != place;
+    };
+    return llvm::all_of(info.hazards(), [&](const Hazard &hazard) {
+      return hazard.conflict.scope == Scope::Thread || llvm::all_of(hazard.paths, [&](const Path &path) {
+               return llvm::any_of(info.covering(hazard, path), isElsewhere);
+             });
+    });
+  }
+
+  void insertAll(const HazardInfo &info, const std::vector<Placement> &placements) {
+    for (const Placement &placement : placements) {
+      const Points::Point &point = info.points()[placement.point];
+      const Location location = point.op ? point.op->location : lastLocation(*point.block);
+      if (policy != BarrierPolicy::Minimal)
+        diags.remark(location, "barriers = " + toString(policy) + " leaves a hazard open; " +
+                                   toString(placement.scope) + " barrier added " + whereIs(info.points(), point));
+      insert(*findBlock(role.body, point.block), point.op, makeBarrier(placement.scope, location));
+    }
+  }
+
+  static std::string whereIs(const Points &points, const Points::Point &point) {
+    return point.op ? "before " + points.nameOf(point.op) : "at the end of the block";
+  }
+
+  static Location lastLocation(const Block &block) {
+    return block.ops.empty() ? Location() : block.ops.back()->location;
+  }
+
+  static void insert(Block &block, const Op *before, std::unique_ptr<Op> barrier) {
+    auto at = llvm::find_if(block.ops, [&](const std::unique_ptr<Op> &op) { return op.get() == before; });
+    block.ops.insert(at, std::move(barrier));
+  }
+
+  static Block *findBlock(Block &block, const Block *wanted) {
+    if (&block == wanted)
+      return &block;
+    for (std::unique_ptr<Op> &op : block.ops)
+      if (Block *found = findBlock(op->body, wanted))
+        return found;
+    return nullptr;
+  }
+
+  Kernel &kernel;
+  Role &role;
+  Diagnostics &diags;
+  const BarrierPolicy policy;
+  const bool isLowered;         ///< by passes, from a spec: then a missing wait is their mistake
+  bool takesEveryPlace = false; ///< textual IR: the markers are the places
+  llvm::StringSet<> places;
+  llvm::DenseMap<const Op *, std::string> placeOf; ///< of barriers that were markers
+};
+
+} // namespace
+
+bool fagen::placeBarriers(Kernel &kernel, PassContext &context) {
+  if (kernel.roles.size() != 1) {
+    context.diags.error(kernel.location, "hazards are analysed in kernels of one role; this one has " +
+                                             llvm::Twine(kernel.roles.size()));
+    return false;
+  }
+  if (!BarrierPlacer(kernel, kernel.roles.front(), context).run())
+    return true;
+  fillLedger(kernel);
+  kernel.phase = Phase::Placed;
+  return true;
+}

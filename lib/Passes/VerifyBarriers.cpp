@@ -1,0 +1,114 @@
+// fagen: pass verify-barriers: proves a kernel free of races and of hangs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Needs the final IR: nothing after it may change an op. It trusts no earlier pass: hazards are computed anew, on the
+// bytes that allocate-shared gave. Ensures, or reports naming both accesses,
+//
+//   no race   every hazard has its wait and its barrier, on every path of every timeline
+//   no hang   the warps of a role take every branch and every step together (whatever an expression can name is the
+//             same for all of them), and a barrier names just the warps of the role that reaches it: all participants
+//             arrive equally often
+//
+// A wait or barrier under a condition that the timelines do not decide counts as a hang. What is found in IR lowered
+// from a spec is our mistake; in textual IR it is the text's.
+
+#include "fagen/Passes/Passes.h"
+
+#include "HazardReport.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+class BarrierVerifier {
+public:
+  BarrierVerifier(const Kernel &kernel, const Role &role, PassContext &context)
+      : kernel(kernel), role(role), info(kernel, role),
+        report(info, context.diags, context.variant ? "verify-barriers" : "") {}
+
+  bool run() {
+    check(role.body, nullptr);
+    isSound &= report.reportUnmendable(kernel);
+    for (const Hazard &hazard : info.hazards())
+      if (!hazard.isUnfinished && !info.isCovered(hazard)) {
+        report.reportOpen(hazard);
+        isSound = false;
+      }
+    return isSound;
+  }
+
+private:
+  void fail(const Op &op, const llvm::Twine &message) {
+    report.error(op.location, info.points().nameOf(&op) + ": " + message);
+    isSound = false;
+  }
+
+  /// `undecided`: the innermost condition around that timelines do not decide.
+  void check(const Block &block, const Op *undecided) {
+    for (const std::unique_ptr<Op> &op : block.ops) {
+      const bool synchronizes = opInfo(op->kind).hasSite || op->kind == OpKind::CopyCommit;
+      if (synchronizes && undecided)
+        fail(*op, "the condition of " + info.points().nameOf(undecided) +
+                      " depends on more than lets, loop variables and constants, so it may not be reached");
+      if (op->kind == OpKind::Place)
+        fail(*op, "the place was not replaced; run place-barriers first");
+      if (op->kind == OpKind::CopyWait && op->integer("pending") < 0)
+        fail(*op, "the count is still open");
+      if (op->kind == OpKind::Barrier)
+        checkParticipants(*op);
+      check(op->body, op->kind == OpKind::If && !isDecided(op->expr("condition")) ? op.get() : undecided);
+    }
+  }
+
+  /// Whether timelines know every name: lets take all values there, run-time values none.
+  bool isDecided(const Expr &condition) const {
+    bool isDecided = true;
+    condition.forEachVariable([&](llvm::StringRef name) {
+      const bool isLet = llvm::any_of(kernel.lets, [&](const Let &let) { return let.name == name; });
+      isDecided &= isLet || kernel.hasConstant(name) || isLoopVariable(name);
+    });
+    return isDecided;
+  }
+
+  bool isLoopVariable(llvm::StringRef name) const {
+    bool isFound = false;
+    walk(role.body, [&](const Op &op) { isFound |= op.kind == OpKind::Loop && op.text("variable") == name; });
+    return isFound;
+  }
+
+  void checkParticipants(const Op &barrier) {
+    const unsigned warps = kernel.threads / 32;
+    const llvm::StringRef scope = barrier.text("scope");
+    if (scope == "cta" && role.warps != warps)
+      fail(barrier, "a cta barrier waits for " + llvm::Twine(warps) + " warps; role " + role.name + " has " +
+                        llvm::Twine(role.warps));
+    if (scope == "named" && (barrier.integer("first_warp") != role.firstWarp || barrier.integer("warps") != role.warps))
+      fail(barrier, "the barrier waits for warps " + llvm::Twine(barrier.integer("first_warp")) + " to " +
+                        llvm::Twine(barrier.integer("first_warp") + barrier.integer("warps")) + "; role " + role.name +
+                        ", which reaches it, is warps " + llvm::Twine(role.firstWarp) + " to " +
+                        llvm::Twine(role.firstWarp + role.warps));
+  }
+
+  const Kernel &kernel;
+  const Role &role;
+  const HazardInfo info;
+  const HazardReport report;
+  bool isSound = true;
+};
+
+} // namespace
+
+bool fagen::verifyBarriers(Kernel &kernel, PassContext &context) {
+  if (kernel.roles.size() != 1) {
+    context.diags.error(kernel.location, "hazards are analysed in kernels of one role; this one has " +
+                                             llvm::Twine(kernel.roles.size()));
+    return false;
+  }
+  if (!BarrierVerifier(kernel, kernel.roles.front(), context).run())
+    return false;
+  kernel.phase = Phase::Verified;
+  return true;
+}
