@@ -1,0 +1,138 @@
+// fagen: what a warp's lanes do together. The last lane to come does it for all.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Cta.h"
+#include "Multiply.h"
+
+#include <bit>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fagen::emulator {
+
+const char *collectiveName(Collective collective) {
+  switch (collective) {
+  case Collective::kLoadMatrices:
+    return "ldmatrix";
+  case Collective::kLoadMatricesTransposed:
+    return "ldmatrix.trans";
+  case Collective::kMultiplyF16:
+    return "mma f16";
+  case Collective::kMultiplyBf16:
+    return "mma bf16";
+  case Collective::kShuffleXor:
+    return "shuffle_xor";
+  case Collective::kWarpBarrier:
+    return "warp_barrier";
+  }
+  return "";
+}
+
+/// The running lane comes to a collective and goes on when all 32 have come.
+void Cta::meet(Collective collective, const Operands &operands, Site site) {
+  count(site);
+  Lane &lane = *running;
+  Warp &warp = *lane.warp;
+  if (warp.exited || warp.present != ~0u ||
+      (warp.arrived && (warp.collective != collective || warp.site.line != site.line))) {
+    reportMismatch(warp, collective, site);
+    abandon();
+  }
+  warp.collective = collective;
+  warp.site = site;
+  warp.operands[lane.thread % kWarpLanes] = operands;
+  warp.arrived |= lane.bit;
+  if (warp.arrived != ~0u) {
+    warp.ready &= ~lane.bit;
+    block();
+    return;
+  }
+  if (grid->options.landing == Options::Random)
+    landSome(lane);
+  perform(warp);
+  warp.arrived = 0;
+  warp.ready = ~0u;
+  perhapsYield();
+}
+
+/// The lanes cannot meet: some returned, or wait elsewhere.
+void Cta::reportMismatch(Warp &warp, Collective collective, Site site) {
+  const char *name = collectiveName(collective);
+  if (warp.present != ~0u || warp.exited)
+    found.add("exited-lane", site, [&] {
+      return fmt::format("{} comes to {}, but {} lanes of its warp {}", describeThread(), name,
+                         std::popcount(warp.exited | ~warp.present), warp.exited ? "have returned" : "do not exist");
+    });
+  else
+    found.add("lane-mismatch", site, [&] {
+      return fmt::format("{} comes to {}, but other lanes of its warp wait in {} at {}", describeThread(), name,
+                         collectiveName(warp.collective), place(warp.site));
+    });
+}
+
+namespace {
+
+void shuffle(Warp &warp) {
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    const Operands &own = warp.operands[lane];
+    std::memcpy(own.result, &warp.operands[(lane ^ own.b1) % kWarpLanes].b0, sizeof(float));
+  }
+}
+
+/// PTX ISA, matrix fragments for mma.m16n8k16: with g = lane / 4 and t = lane % 4, a[0] holds A (g, 2t) and (g, 2t +
+/// 1), a[1] the same of row g + 8, a[2] and a[3] those of columns + 8; b0 holds B (2t, g) and (2t + 1, g), b1 those of
+/// rows + 8; d[0], d[1] are D (g, 2t), (g, 2t + 1), and d[2], d[3] those of row g + 8.
+void multiplyFragments(Warp &warp, device::ptx::ElementType type) {
+  Product product;
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    const Operands &own = warp.operands[lane];
+    const unsigned g = lane / 4, t = lane % 4 * 2;
+    for (unsigned i = 0; i < 4; ++i) {
+      double *pair = &product.a[g + i % 2 * 8][t + i / 2 * 8];
+      decodePair(type, own.a[i], pair[0], pair[1]);
+    }
+    decodePair(type, own.b0, product.b[t][g], product.b[t + 1][g]);
+    decodePair(type, own.b1, product.b[t + 8][g], product.b[t + 9][g]);
+  }
+  multiply(product);
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    float *d = static_cast<float *>(warp.operands[lane].result);
+    const unsigned g = lane / 4, t = lane % 4 * 2;
+    for (unsigned i = 0; i < 4; ++i)
+      d[i] = static_cast<float>(static_cast<double>(d[i]) + product.d[g + i / 2 * 8][t + i % 2]);
+  }
+}
+
+} // namespace
+
+void Cta::loadMatrices(Warp &warp, bool transpose) {
+  unsigned short matrix[4][8][8];
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane)
+    std::memcpy(matrix[lane / 8][lane % 8],
+                matrixRow(lanes[warp.index * kWarpLanes + lane], warp.operands[lane].b0, warp.site), 16);
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    unsigned *words = static_cast<unsigned *>(warp.operands[lane].result);
+    const unsigned g = lane / 4, t = lane % 4 * 2;
+    for (unsigned i = 0; i < 4; ++i)
+      words[i] = transpose ? matrix[i][t][g] | static_cast<unsigned>(matrix[i][t + 1][g]) << 16
+                           : matrix[i][g][t] | static_cast<unsigned>(matrix[i][g][t + 1]) << 16;
+  }
+}
+
+void Cta::perform(Warp &warp) {
+  switch (warp.collective) {
+  case Collective::kLoadMatrices:
+    return loadMatrices(warp, false);
+  case Collective::kLoadMatricesTransposed:
+    return loadMatrices(warp, true);
+  case Collective::kMultiplyF16:
+    return multiplyFragments(warp, device::ptx::ElementType::kF16);
+  case Collective::kMultiplyBf16:
+    return multiplyFragments(warp, device::ptx::ElementType::kBf16);
+  case Collective::kShuffleXor:
+    return shuffle(warp);
+  case Collective::kWarpBarrier:
+    return;
+  }
+}
+
+} // namespace fagen::emulator

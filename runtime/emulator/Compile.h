@@ -1,0 +1,16 @@
+// fagen: a kernel's text to a library of host code, by the system's C++ compiler.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace fagen::emulator {
+
+/// The name that the compiler is given for the kernel's file, so that a cached library serves any place of the file.
+inline constexpr char kKernelFile[] = "<kernel>";
+
+/// Path of the kernel's library in the cache, compiled if need be. Empty with `error` set on failure.
+std::filesystem::path compileKernel(const std::string &cuPath, std::string &error);
+
+} // namespace fagen::emulator

@@ -1,0 +1,189 @@
+// fagen: one CTA while it runs: its threads, their warps, its shared memory and what it did wrong.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A CTA stays on one OS thread. A thread of the kernel runs until it must wait for others; then the next one that can
+// run continues, of the same warp if there is one. Everything that a thread can do to memory or to other threads is a
+// member function here, called through the table in Engine.cpp:
+//   Cta.cpp          who runs next, barriers, the end, deadlock
+//   Collectives.cpp  what a warp's lanes do together
+//   Memory.cpp       global and shared memory, and what is known about each shared byte
+//   Copies.cpp       asynchronous copies between issue and wait
+#pragma once
+
+#include "Fiber.h"
+#include "Findings.h"
+
+#include <fagen/device/ptx/engine.h>
+#include <string>
+#include <vector>
+
+namespace fagen::emulator {
+
+inline constexpr unsigned kWarpLanes = 32;
+
+/// An asynchronous copy that was issued and not yet waited for.
+struct Copy {
+  const void *source; ///< null: zeros, or poison when `poisoned`
+  unsigned target;
+  unsigned bytes;
+  Site site;
+  bool landed;
+  bool poisoned;
+};
+
+/// What the lanes of a warp do together, all of them at one place.
+enum class Collective : uint8_t {
+  kLoadMatrices,
+  kLoadMatricesTransposed,
+  kMultiplyF16,
+  kMultiplyBf16,
+  kShuffleXor,
+  kWarpBarrier
+};
+const char *collectiveName(Collective collective);
+
+/// One lane's part of a collective. `result` points into the lane's frame; the last lane to come writes it.
+struct Operands {
+  void *result = nullptr;
+  const unsigned *a = nullptr;
+  unsigned b0 = 0; ///< mma: B; ldmatrix: address; shuffle: value
+  unsigned b1 = 0; ///< mma: B; shuffle: mask
+};
+
+struct Warp;
+
+/// A thread of the kernel.
+struct Lane {
+  Fiber fiber;
+  Warp *warp = nullptr;
+  unsigned thread = 0; ///< in the CTA
+  unsigned bit = 0;    ///< in the warp's masks
+  Site barrierSite{};  ///< of the CTA barrier where it waits
+  /// Copies from `firstCopy` on are not yet waited for; groupEnds from `firstGroup` on are the ends of closed groups.
+  std::vector<Copy> copies;
+  std::vector<size_t> groupEnds;
+  size_t firstCopy = 0;
+  size_t firstGroup = 0;
+};
+
+/// Masks have a bit for each lane.
+struct Warp {
+  unsigned index = 0;
+  unsigned present = 0;   ///< lanes that began
+  unsigned exited = 0;    ///< lanes that returned
+  unsigned ready = 0;     ///< lanes that can run, the running one among them
+  unsigned arrived = 0;   ///< lanes that wait in `collective`
+  unsigned atBarrier = 0; ///< lanes that wait in a CTA barrier
+  unsigned lastLane = 0;  ///< that was switched to
+  Collective collective{};
+  Site site{};
+  Operands operands[kWarpLanes];
+};
+
+/// A launch as its CTAs see it.
+struct Grid {
+  const Launch &launch;
+  const Options &options;
+  void *kernel; ///< void (*)(Params)
+  const void *params;
+  size_t paramBytes;
+};
+
+class Cta {
+public:
+  Cta() = default;
+  ~Cta();
+  Cta(const Cta &) = delete;
+  Cta &operator=(const Cta &) = delete;
+
+  /// Makes room for the grid's CTAs. False when the system gives no memory.
+  bool reserve(const Grid &grid);
+  /// Runs CTA `index` of the grid to its end.
+  void run(const Grid &grid, unsigned index);
+
+  const Findings &findings() const { return found; }
+  uint64_t instructions() const { return instructionCount; }
+
+  // What threads of the kernel call.
+  unsigned threadIndex() const { return running->thread; }
+  unsigned index() const { return ctaIndex; }
+  void *sharedBase() const { return shared; }
+  void loadShared(void *to, unsigned address, unsigned bytes, Site site);
+  void storeShared(unsigned address, const void *from, unsigned bytes, Site site);
+  void loadGlobal(void *to, const void *from, unsigned bytes, Site site);
+  void storeGlobal(void *to, const void *from, unsigned bytes, Site site);
+  void issueCopy(unsigned target, const void *source, unsigned bytes, bool valid, Site site);
+  void commitCopies(Site site);
+  void waitForCopies(unsigned pending, Site site);
+  void meet(Collective collective, const Operands &operands, Site site);
+  void ctaBarrier(Site site);
+
+  /// The CTA whose thread calls; threads never move to another OS thread.
+  static thread_local Cta *current;
+
+private:
+  enum class Access { kRead, kWrite };
+
+  // Cta.cpp
+  static void runThread();
+  void begin();
+  void finish();
+  [[noreturn]] void exitThread();
+  [[noreturn]] void abandon();
+  Lane *next();
+  Lane *nextOfWarp(Warp &warp);
+  void block();
+  void perhapsYield();
+  void releaseBarrier();
+  void count(Site site);
+  void reportDeadlock();
+  std::string describeWaiting() const;
+  std::string describeThread() const;
+  uint64_t random();
+  std::string place(Site site) const;
+
+  // Collectives.cpp
+  void perform(Warp &warp);
+  void loadMatrices(Warp &warp, bool transpose);
+  void reportMismatch(Warp &warp, Collective collective, Site site);
+
+  // Memory.cpp
+  bool checkShared(Access access, unsigned address, unsigned bytes, Site site);
+  bool checkState(Access access, unsigned address, unsigned bytes, Site site);
+  bool checkGlobal(Access access, const void *address, unsigned bytes, Site site);
+  void reportGlobal(Access access, const void *address, unsigned bytes, Site site);
+  const unsigned char *matrixRow(Lane &lane, unsigned address, Site site);
+
+  // Copies.cpp
+  void land(Copy &copy);
+  void landSome(Lane &lane);
+  void complete(Lane &lane, size_t end);
+  void reportUnwaitedCopies();
+  std::string describePending(unsigned address, unsigned bytes) const;
+
+  const Grid *grid = nullptr;
+  unsigned ctaIndex = 0;
+  Lane *running = nullptr;
+  Fiber home; ///< the worker
+  Stacks stacks;
+  std::vector<Lane> lanes;
+  std::vector<Warp> warps;
+  unsigned warpCount = 0;
+  unsigned currentWarp = 0;
+  unsigned live = 0;         ///< threads that did not return
+  unsigned barrierCount = 0; ///< threads that wait in the CTA barrier
+  bool abandoned = false;
+  unsigned char *shared = nullptr;
+  size_t sharedBytes = 0;
+  size_t sharedCapacity = 0;
+  std::vector<unsigned char> state; ///< of each shared byte: what Memory.cpp's ByteState says
+  size_t lastBuffer = 0;            ///< where the last global access hit
+  uint64_t randomState = 0;
+  uint64_t instructionCount = 0;
+  Findings found;
+};
+
+/// What is known about a byte of shared memory.
+enum ByteState : unsigned char { kNeverWritten = 0, kWritten = 1, kCopyPending = 2 };
+
+} // namespace fagen::emulator

@@ -1,0 +1,78 @@
+// fagen: the table through which a loaded kernel calls the emulator.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Engine.h"
+
+#include "Cta.h"
+
+#include <bit>
+
+namespace fagen::emulator {
+
+namespace {
+
+using device::ptx::ElementType;
+
+int threadIndex() { return static_cast<int>(Cta::current->threadIndex()); }
+int ctaIndex() { return static_cast<int>(Cta::current->index()); }
+void *sharedBase() { return Cta::current->sharedBase(); }
+
+void loadShared(void *to, unsigned address, unsigned bytes, Site site) {
+  Cta::current->loadShared(to, address, bytes, site);
+}
+void storeShared(unsigned address, const void *from, unsigned bytes, Site site) {
+  Cta::current->storeShared(address, from, bytes, site);
+}
+void loadGlobal(void *to, const void *from, unsigned bytes, Site site) {
+  Cta::current->loadGlobal(to, from, bytes, site);
+}
+void storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
+  Cta::current->storeGlobal(to, from, bytes, site);
+}
+
+void copyAsync(unsigned target, const void *source, unsigned bytes, bool valid, Site site) {
+  Cta::current->issueCopy(target, source, bytes, valid, site);
+}
+void copyCommit(Site site) { Cta::current->commitCopies(site); }
+void copyWait(unsigned pending, Site site) { Cta::current->waitForCopies(pending, site); }
+
+void loadMatrices(unsigned *words, unsigned address, bool transpose, Site site) {
+  Cta::current->meet(transpose ? Collective::kLoadMatricesTransposed : Collective::kLoadMatrices,
+                     {.result = words, .b0 = address}, site);
+}
+void multiplyFragments(float *d, const unsigned *a, unsigned b0, unsigned b1, ElementType type, Site site) {
+  Cta::current->meet(type == ElementType::kF16 ? Collective::kMultiplyF16 : Collective::kMultiplyBf16,
+                     {.result = d, .a = a, .b0 = b0, .b1 = b1}, site);
+}
+float shuffleXor(float value, int mask, Site site) {
+  float result;
+  Cta::current->meet(Collective::kShuffleXor,
+                     {.result = &result, .b0 = std::bit_cast<unsigned>(value), .b1 = static_cast<unsigned>(mask)},
+                     site);
+  return result;
+}
+
+void ctaBarrier(Site site) { Cta::current->ctaBarrier(site); }
+void warpBarrier(Site site) { Cta::current->meet(Collective::kWarpBarrier, {}, site); }
+
+} // namespace
+
+const device::ptx::Engine kEngine = {
+    .version = device::ptx::kEngineVersion,
+    .thread_index = threadIndex,
+    .cta_index = ctaIndex,
+    .shared_base = sharedBase,
+    .load_shared = loadShared,
+    .store_shared = storeShared,
+    .load_global = loadGlobal,
+    .store_global = storeGlobal,
+    .copy_async = copyAsync,
+    .copy_commit = copyCommit,
+    .copy_wait = copyWait,
+    .load_matrices = loadMatrices,
+    .multiply = multiplyFragments,
+    .shuffle_xor = shuffleXor,
+    .cta_barrier = ctaBarrier,
+    .warp_barrier = warpBarrier,
+};
+
+} // namespace fagen::emulator

@@ -1,0 +1,47 @@
+// fagen: what a CTA did wrong, one entry for each kind and place.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "emulator/emulator.h"
+#include <fagen/device/ptx/site.h>
+#include <string_view>
+
+namespace fagen::emulator {
+
+using Site = device::ptx::Site;
+
+/// The findings of one CTA or, merged, of a launch. A repetition is only counted, so that a wrong access in a loop
+/// costs little.
+class Findings {
+public:
+  explicit Findings(size_t limit = 0) : limit(limit) {}
+
+  /// `message()` is called only for the first finding of this kind at this place.
+  template <class Message> void add(const char *kind, Site site, Message message) {
+    if (!isKnown(kind, site, 1))
+      insert(kind, site, message());
+  }
+
+  bool empty() const { return entries.empty(); }
+  void clear() { entries.clear(); }
+  void merge(const Findings &other);
+
+  /// As reported: the file that the compiler knew as `compiledName` is called `cuPath`, in messages without directory.
+  std::vector<Finding> list(std::string_view compiledName, const std::string &cuPath) const;
+
+private:
+  struct Entry {
+    const char *kind;
+    Site site;
+    std::string message;
+    uint64_t count;
+  };
+
+  bool isKnown(const char *kind, Site site, uint64_t count);
+  void insert(const char *kind, Site site, std::string message);
+
+  size_t limit;
+  std::vector<Entry> entries;
+};
+
+} // namespace fagen::emulator

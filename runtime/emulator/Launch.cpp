@@ -1,0 +1,108 @@
+// fagen: a grid's CTAs, side by side on the machine's cores.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Compile.h"
+#include "Cta.h"
+
+#include <algorithm>
+#include <atomic>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <mutex>
+#include <thread>
+
+namespace fagen::emulator {
+
+namespace {
+
+/// CTAs keep their stacks and shared memory from launch to launch.
+class Pool {
+public:
+  std::unique_ptr<Cta> take() {
+    const std::lock_guard lock(mutex);
+    if (idle.empty())
+      return std::make_unique<Cta>();
+    std::unique_ptr<Cta> cta = std::move(idle.back());
+    idle.pop_back();
+    return cta;
+  }
+  void give(std::unique_ptr<Cta> cta) {
+    const std::lock_guard lock(mutex);
+    idle.push_back(std::move(cta));
+  }
+
+private:
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Cta>> idle;
+};
+
+Pool &pool() {
+  static Pool instance;
+  return instance;
+}
+
+/// What the workers of a launch share.
+struct Progress {
+  std::atomic<unsigned> nextCta{0};
+  std::atomic<bool> noMemory{false};
+  std::mutex mutex; ///< guards what follows
+  uint64_t instructions = 0;
+  std::vector<std::pair<unsigned, Findings>> found; ///< of the CTAs that have any
+};
+
+void work(const Grid &grid, Progress &progress) {
+  std::unique_ptr<Cta> cta = pool().take();
+  if (!cta->reserve(grid)) {
+    progress.noMemory = true;
+    return;
+  }
+  uint64_t instructions = 0;
+  std::vector<std::pair<unsigned, Findings>> found;
+  for (unsigned index; (index = progress.nextCta++) < grid.launch.grid;) {
+    cta->run(grid, index);
+    instructions += cta->instructions();
+    if (!cta->findings().empty())
+      found.emplace_back(index, cta->findings());
+  }
+  pool().give(std::move(cta));
+  const std::lock_guard lock(progress.mutex);
+  progress.instructions += instructions;
+  progress.found.insert(progress.found.end(), found.begin(), found.end());
+}
+
+Report refuse(const std::string &cuPath, std::string message) {
+  return {false, {{"launch", std::move(message), cuPath, 0}}, 0};
+}
+
+} // namespace
+
+Report Module::launch(const Launch &launch, const void *params, size_t paramBytes, const Options &options) const {
+  if (launch.threads < 1 || launch.threads > 1024)
+    return refuse(cuPath, fmt::format("a CTA has 1 to 1024 threads, not {}", launch.threads));
+  if (paramBytes > 4096)
+    return refuse(cuPath, fmt::format("{} bytes of parameters, at most 4096 are possible", paramBytes));
+  void *kernel = dlsym(library, launch.symbol.c_str());
+  if (!kernel)
+    return refuse(cuPath, fmt::format("there is no kernel '{}'", launch.symbol));
+
+  const Grid grid{launch, options, kernel, params, paramBytes};
+  const unsigned wanted = launch.workers ? launch.workers : std::max(1u, std::thread::hardware_concurrency());
+  Progress progress;
+  std::vector<std::thread> helpers;
+  for (unsigned i = 1; i < std::min(wanted, launch.grid); ++i)
+    helpers.emplace_back(work, std::cref(grid), std::ref(progress));
+  work(grid, progress);
+  for (std::thread &helper : helpers)
+    helper.join();
+  if (progress.noMemory)
+    return refuse(cuPath, fmt::format("no memory for {} threads and {} bytes of shared memory", launch.threads,
+                                      launch.sharedBytes));
+
+  // In the order of the CTAs, so that the report does not depend on the workers' speed.
+  std::sort(progress.found.begin(), progress.found.end(), [](auto &a, auto &b) { return a.first < b.first; });
+  Findings all(std::max<size_t>(1, options.maxFindings));
+  for (const auto &[index, findings] : progress.found)
+    all.merge(findings);
+  return {progress.found.empty(), all.list(kKernelFile, cuPath), progress.instructions};
+}
+
+} // namespace fagen::emulator

@@ -1,0 +1,191 @@
+// fagen: global and shared memory, and what is known about each shared byte.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Cta.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fagen::emulator {
+
+namespace {
+
+/// memcpy of the sizes that accesses have, each one or two moves.
+void copyBytes(void *to, const void *from, unsigned bytes) {
+  switch (bytes) {
+  case 2:
+    std::memcpy(to, from, 2);
+    break;
+  case 4:
+    std::memcpy(to, from, 4);
+    break;
+  case 8:
+    std::memcpy(to, from, 8);
+    break;
+  default:
+    std::memcpy(to, from, 16);
+  }
+}
+
+template <class Word> bool equals(const unsigned char *from, Word pattern) {
+  Word word;
+  std::memcpy(&word, from, sizeof(word));
+  return word == pattern;
+}
+
+/// Whether `bytes` bytes from `state` on are all kWritten.
+bool allWritten(const unsigned char *state, unsigned bytes) {
+  constexpr uint64_t kPattern = 0x0101010101010101u * kWritten;
+  switch (bytes) {
+  case 2:
+    return equals(state, static_cast<uint16_t>(kPattern));
+  case 4:
+    return equals(state, static_cast<uint32_t>(kPattern));
+  case 8:
+    return equals(state, kPattern);
+  default:
+    return equals(state, kPattern) && equals(state + 8, kPattern);
+  }
+}
+
+} // namespace
+
+bool Cta::checkShared(Access access, unsigned address, unsigned bytes, Site site) {
+  const uint64_t end = uint64_t(address) + bytes;
+  if ((address & (bytes - 1)) == 0 && end <= sharedBytes) {
+    if (allWritten(&state[address], bytes))
+      return true;
+    return checkState(access, address, bytes, site);
+  }
+  const char *verb = access == Access::kRead ? "reads" : "writes";
+  if (end > sharedBytes)
+    found.add("out-of-bounds", site, [&] {
+      return fmt::format("{} {} {} bytes at shared address {}; the CTA has {} bytes", describeThread(), verb, bytes,
+                         address, sharedBytes);
+    });
+  else
+    found.add("misaligned", site, [&] {
+      return fmt::format("{} {} {} bytes at shared address {}, which is no multiple of {}", describeThread(), verb,
+                         bytes, address, bytes);
+    });
+  return false;
+}
+
+/// The access is in bounds and aligned, but not all its bytes are plainly written. Findings here do not stop it.
+bool Cta::checkState(Access access, unsigned address, unsigned bytes, Site site) {
+  bool pending = false, never = false;
+  for (unsigned i = 0; i < bytes; ++i) {
+    pending |= state[address + i] == kCopyPending;
+    never |= state[address + i] == kNeverWritten;
+  }
+  if (pending)
+    found.add("unfinished-copy", site, [&] {
+      return fmt::format("{} {} shared bytes {} to {}, into which {} that was not waited for", describeThread(),
+                         access == Access::kRead ? "reads" : "writes", address, address + bytes - 1,
+                         describePending(address, bytes));
+    });
+  if (never && access == Access::kRead)
+    found.add("never-written", site, [&] {
+      return fmt::format("{} reads shared bytes {} to {}, which nobody wrote in this CTA", describeThread(), address,
+                         address + bytes - 1);
+    });
+  return true;
+}
+
+void Cta::loadShared(void *to, unsigned address, unsigned bytes, Site site) {
+  count(site);
+  if (checkShared(Access::kRead, address, bytes, site))
+    copyBytes(to, shared + address, bytes);
+  else
+    std::memset(to, 0xff, bytes);
+}
+
+void Cta::storeShared(unsigned address, const void *from, unsigned bytes, Site site) {
+  count(site);
+  if (!checkShared(Access::kWrite, address, bytes, site))
+    return;
+  copyBytes(shared + address, from, bytes);
+  std::memset(&state[address], kWritten, bytes);
+}
+
+/// The 16 bytes of a row of ldmatrix; poison when the access is wrong.
+const unsigned char *Cta::matrixRow(Lane &lane, unsigned address, Site site) {
+  static constexpr unsigned char kPoisonRow[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                                   0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  if (address % 16 == 0 && uint64_t(address) + 16 <= sharedBytes && allWritten(&state[address], 16))
+    return shared + address;
+  Lane *caller = running;
+  running = &lane; // whom the finding names
+  const bool usable = checkShared(Access::kRead, address, 16, site);
+  running = caller;
+  return usable ? shared + address : kPoisonRow;
+}
+
+bool Cta::checkGlobal(Access access, const void *address, unsigned bytes, Site site) {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  const std::vector<Buffer> &buffers = grid->launch.buffers;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const Buffer &buffer = buffers[lastBuffer];
+    const uintptr_t offset = begin - reinterpret_cast<uintptr_t>(buffer.begin);
+    if (offset < buffer.bytes && buffer.bytes - offset >= bytes) {
+      if ((begin & (bytes - 1)) == 0 && (access == Access::kRead || buffer.writable))
+        return true;
+      break;
+    }
+    lastBuffer = lastBuffer + 1 < buffers.size() ? lastBuffer + 1 : 0;
+  }
+  reportGlobal(access, address, bytes, site);
+  return false;
+}
+
+void Cta::reportGlobal(Access access, const void *address, unsigned bytes, Site site) {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  const char *verb = access == Access::kRead ? "reads" : "writes";
+  const Buffer *nearest = nullptr;
+  uintptr_t distance = 0;
+  bool before = false;
+  for (const Buffer &buffer : grid->launch.buffers) {
+    const auto first = reinterpret_cast<uintptr_t>(buffer.begin);
+    const uintptr_t end = first + buffer.bytes;
+    if (begin >= first && begin + bytes <= end) {
+      const bool readOnly = access == Access::kWrite && !buffer.writable;
+      found.add(readOnly ? "read-only" : "misaligned", site, [&] {
+        return fmt::format("{} {} {} bytes at byte {} of {}, {}", describeThread(), verb, bytes, begin - first,
+                           buffer.name, readOnly ? "which is read-only" : fmt::format("no multiple of {}", bytes));
+      });
+      return;
+    }
+    const bool isBefore = begin < first;
+    const uintptr_t gap = isBefore ? first - begin : begin - end;
+    if (!nearest || gap < distance || (begin < end && !isBefore)) {
+      nearest = &buffer;
+      distance = begin < end && !isBefore ? 0 : gap;
+      before = isBefore;
+    }
+  }
+  found.add("out-of-bounds", site, [&] {
+    if (!nearest)
+      return fmt::format("{} {} {} bytes at {}, in no buffer", describeThread(), verb, bytes, address);
+    const auto first = reinterpret_cast<uintptr_t>(nearest->begin);
+    if (before)
+      return fmt::format("{} {} {} bytes at {} bytes before {}", describeThread(), verb, bytes, first - begin,
+                         nearest->name);
+    return fmt::format("{} {} {} bytes at byte {} of {}, which has {} bytes", describeThread(), verb, bytes,
+                       begin - first, nearest->name, nearest->bytes);
+  });
+}
+
+void Cta::loadGlobal(void *to, const void *from, unsigned bytes, Site site) {
+  count(site);
+  if (checkGlobal(Access::kRead, from, bytes, site))
+    copyBytes(to, from, bytes);
+  else
+    std::memset(to, 0xff, bytes);
+}
+
+void Cta::storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
+  count(site);
+  if (checkGlobal(Access::kWrite, to, bytes, site))
+    copyBytes(to, from, bytes);
+}
+
+} // namespace fagen::emulator

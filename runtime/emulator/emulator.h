@@ -1,0 +1,75 @@
+// fagen: runs an emitted kernel on the CPU and reports what it does wrong.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fagen::emulator {
+
+/// Global memory that the kernel may read, and write if `writable`.
+struct Buffer {
+  const void *begin;
+  size_t bytes;
+  bool writable;
+  std::string name;
+};
+
+struct Launch {
+  std::string symbol;
+  unsigned grid;    ///< CTAs
+  unsigned threads; ///< of a CTA, 1 to 1024
+  size_t sharedBytes;
+  std::vector<Buffer> buffers;
+  unsigned workers = 0; ///< OS threads that CTAs are spread over; 0: as many as the machine has
+};
+
+struct Options {
+  /// When an asynchronous copy reads its source and writes its target: at issue, at the wait that completes it, or at a
+  /// seeded moment between.
+  enum Landing { Earliest, Latest, Random };
+  Landing landing = Latest;
+  /// 0: warps and lanes run in their natural order. Else the order of everything not ordered by the kernel is drawn.
+  uint64_t seed = 0;
+  size_t maxFindings = 20;
+  /// A CTA is stopped when it has called this many ptx functions.
+  uint64_t maxInstructions = uint64_t(1) << 34;
+};
+
+/// One kind of wrong at one place; docs/Emulator.md lists the kinds.
+struct Finding {
+  std::string kind;
+  std::string message;
+  std::string file;
+  int line;
+};
+
+struct Report {
+  bool ok;
+  std::vector<Finding> findings;
+  uint64_t instructions; ///< ptx functions called that touch memory or synchronise
+};
+
+/// A kernel file, compiled by the system's C++ compiler and loaded.
+class Module {
+public:
+  /// Takes the library from the cache, or compiles it: FAGEN_CXX, else c++, g++ or clang++. Null with `error` set on
+  /// failure.
+  static std::unique_ptr<Module> compile(const std::string &cuPath, std::string &error);
+  ~Module();
+  Module(const Module &) = delete;
+  Module &operator=(const Module &) = delete;
+
+  /// Runs the whole grid and returns when it is done. Several threads may launch at the same time.
+  Report launch(const Launch &launch, const void *params, size_t paramBytes, const Options &options) const;
+
+private:
+  Module(void *library, std::string cuPath);
+  void *library;
+  std::string cuPath;
+};
+
+} // namespace fagen::emulator

@@ -1,0 +1,48 @@
+// fagen: the emulator behind the ptx functions: a table of C functions that the loaded kernel is given.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels never link with the emulator, so that one cached library serves every program. The thread that calls is
+// known to the engine; addresses of shared memory are offsets from the CTA's base.
+#pragma once
+
+#include <fagen/device/ptx/site.h>
+
+namespace fagen::device::ptx {
+
+/// What mma multiplies.
+enum class ElementType : int { kF16, kBf16 };
+
+/// Counts up with every change of Engine; a kernel built against another one is refused.
+inline constexpr unsigned kEngineVersion = 1;
+
+struct Engine {
+  unsigned version;
+
+  int (*thread_index)();
+  int (*cta_index)();
+  void *(*shared_base)();
+
+  void (*load_shared)(void *to, unsigned address, unsigned bytes, Site site);
+  void (*store_shared)(unsigned address, const void *from, unsigned bytes, Site site);
+  void (*load_global)(void *to, const void *from, unsigned bytes, Site site);
+  void (*store_global)(void *to, const void *from, unsigned bytes, Site site);
+
+  void (*copy_async)(unsigned target, const void *source, unsigned bytes, bool valid, Site site);
+  void (*copy_commit)(Site site);
+  void (*copy_wait)(unsigned pending, Site site);
+
+  void (*load_matrices)(unsigned *words, unsigned address, bool transpose, Site site);
+  void (*multiply)(float *d, const unsigned *a, unsigned b0, unsigned b1, ElementType type, Site site);
+  float (*shuffle_xor)(float value, int mask, Site site);
+
+  void (*cta_barrier)(Site site);
+  void (*warp_barrier)(Site site);
+};
+
+} // namespace fagen::device::ptx
+
+#ifdef FAGEN_EMULATED_KERNEL
+namespace fagen::device::ptx {
+__attribute__((visibility("hidden"))) inline const Engine *engine = nullptr;
+} // namespace fagen::device::ptx
+#endif

@@ -1,0 +1,30 @@
+// fagen: global memory, in the emulator: host memory inside the buffers of the launch.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <fagen/device/ptx/engine.h>
+
+namespace fagen::device::ptx {
+
+inline unsigned short ld_global_u16(const void *source, Site site = Site::here()) {
+  unsigned short value;
+  engine->load_global(&value, source, sizeof(value), site);
+  return value;
+}
+
+template <int kWords> inline void ld_global(unsigned (&words)[kWords], const void *source, Site site = Site::here()) {
+  static_assert(kWords == 1 || kWords == 2 || kWords == 4, "a global load takes 4, 8 or 16 bytes");
+  engine->load_global(words, source, sizeof(words), site);
+}
+
+inline void st_global_u16(void *target, unsigned short value, Site site = Site::here()) {
+  engine->store_global(target, &value, sizeof(value), site);
+}
+inline void st_global_u32(void *target, unsigned value, Site site = Site::here()) {
+  engine->store_global(target, &value, sizeof(value), site);
+}
+inline void st_global_f32(float *target, float value, Site site = Site::here()) {
+  engine->store_global(target, &value, sizeof(value), site);
+}
+
+} // namespace fagen::device::ptx

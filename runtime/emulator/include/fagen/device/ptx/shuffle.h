@@ -1,0 +1,13 @@
+// fagen: values exchanged between the lanes of a warp, in the emulator.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <fagen/device/ptx/engine.h>
+
+namespace fagen::device::ptx {
+
+inline float shuffle_xor(float value, int mask, Site site = Site::here()) {
+  return engine->shuffle_xor(value, mask, site);
+}
+
+} // namespace fagen::device::ptx

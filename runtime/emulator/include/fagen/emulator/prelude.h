@@ -1,0 +1,20 @@
+// fagen: what the CUDA compiler knows without being told; included before every kernel that the emulator compiles.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#define FAGEN_EMULATED_KERNEL 1
+#define __global__ __attribute__((visibility("default")))
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __grid_constant__
+#define __launch_bounds__(...)
+
+#include <fagen/device/ptx/engine.h>
+
+/// Called once after loading. False when the kernel was built against another engine.
+extern "C" __attribute__((visibility("default"), used)) bool
+fagen_emulator_bind(const fagen::device::ptx::Engine *engine) {
+  fagen::device::ptx::engine = engine;
+  return engine->version == fagen::device::ptx::kEngineVersion;
+}

@@ -1,0 +1,99 @@
+// fagen: many CTAs, on any number of workers.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Kernels.h"
+
+#include <chrono>
+#include <thread>
+
+namespace fagen::emulator {
+namespace {
+
+const std::string kFile = "grid.cu";
+
+TEST(Grid, ThousandCtasOnAnyNumberOfWorkers) {
+  constexpr unsigned kCtas = 1000;
+  std::vector<unsigned> in(128 * kCtas);
+  for (unsigned i = 0; i < in.size(); ++i)
+    in[i] = i;
+  for (const unsigned workers : {0u, 1u, 3u}) {
+    std::vector<unsigned> out(in.size());
+    const Launch launch = {"reverse",
+                           kCtas,
+                           128,
+                           512,
+                           {{in.data(), 4 * in.size(), false, "in"}, {out.data(), 4 * out.size(), true, "out"}},
+                           workers};
+    const Arguments arguments = {in.data(), out.data(), 0};
+    const auto begin = std::chrono::steady_clock::now();
+    const Report report = kernels(kFile).launch(launch, &arguments, sizeof(arguments), {});
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    RecordProperty("milliseconds" + std::to_string(workers), std::to_string(1e3 * seconds.count()));
+    ASSERT_TRUE(report.ok) << text(report);
+    EXPECT_EQ(report.instructions, 5u * 128 * kCtas);
+    for (unsigned i = 0; i < out.size(); ++i)
+      ASSERT_EQ(out[i], i / 128 * 128 + 127 - i % 128);
+  }
+}
+
+TEST(Grid, SharedMemoryIsNotHandedOn) {
+  std::vector<float> out(1);
+  KernelRun run = {.file = kFile, .symbol = "stale", .grid = 8, .threads = 1, .sharedBytes = 16, .count = 7};
+  expectOnly(launch(run, std::vector<unsigned>(1), out), "never-written", kFile, "stale");
+}
+
+TEST(Grid, ReportDoesNotDependOnTheWorkers) {
+  std::vector<unsigned> in(128), out(128 * 16);
+  std::string first;
+  for (const unsigned workers : {1u, 2u, 4u}) {
+    const Launch launch = {
+        "reverse", 16, 128, 512, {{in.data(), 4 * in.size(), false, "in"}, {out.data(), 4 * out.size(), true, "out"}},
+        workers};
+    const Arguments arguments = {in.data(), out.data(), 0};
+    const Report report = kernels(kFile).launch(launch, &arguments, sizeof(arguments), {});
+    EXPECT_EQ(report.findings.size(), 1u);
+    first = first.empty() ? text(report) : first;
+    EXPECT_EQ(text(report), first);
+  }
+  EXPECT_NE(first.find("CTA 1 "), std::string::npos) << first;
+}
+
+TEST(Grid, LaunchesMayRunAtTheSameTime) {
+  std::vector<std::thread> threads;
+  std::vector<int> good(4);
+  Module &module = kernels(kFile);
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      std::vector<unsigned> in(128 * 50, unsigned(t)), out(in.size());
+      const Launch launch = {"reverse",
+                             50,
+                             128,
+                             512,
+                             {{in.data(), 4 * in.size(), false, "in"}, {out.data(), 4 * out.size(), true, "out"}}};
+      const Arguments arguments = {in.data(), out.data(), 0};
+      good[t] = module.launch(launch, &arguments, sizeof(arguments), {}).ok && in == out;
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(good, std::vector<int>(4, 1));
+}
+
+TEST(Grid, WrongLaunchesAreRefused) {
+  const Arguments arguments;
+  const auto refusal = [&](const Launch &launch, size_t paramBytes) {
+    const Report report = kernels(kFile).launch(launch, &arguments, paramBytes, {});
+    EXPECT_FALSE(report.ok);
+    return report.findings.at(0).message;
+  };
+  EXPECT_EQ(refusal({"reverse", 1, 0, 0, {}}, 24), "a CTA has 1 to 1024 threads, not 0");
+  EXPECT_EQ(refusal({"reverse", 1, 1025, 0, {}}, 24), "a CTA has 1 to 1024 threads, not 1025");
+  EXPECT_EQ(refusal({"nothing", 1, 32, 0, {}}, 24), "there is no kernel 'nothing'");
+  EXPECT_EQ(refusal({"reverse", 1, 32, 0, {}}, 5000), "5000 bytes of parameters, at most 4096 are possible");
+}
+
+TEST(Grid, EmptyGridDoesNothing) {
+  const Arguments arguments;
+  EXPECT_TRUE(kernels(kFile).launch({"reverse", 0, 128, 512, {}}, &arguments, sizeof(arguments), {}).ok);
+}
+
+} // namespace
+} // namespace fagen::emulator
