@@ -112,7 +112,7 @@ struct Op {
 struct Constant {
   std::string name; ///< kTileRows
   int64_t value = 0;
-  std::string origin; ///< "tile", "warps", "derived: kTileRows / kRowWarps"
+  std::string origin; ///< the key it comes from: "tile"; or how it follows from others: "= kTileRows / kRowWarps"
   Location location;
 };
 

@@ -29,18 +29,14 @@ def AssignLayouts : Pass<"assign-layouts",
   "gives each shared buffer its layout",
   "all shared buffers exist",
   "every shared buffer has a layout that its readers and writers share">;
-def PlaceBarriers : Pass<"place-barriers",
-  "covers the hazards that copies, waits and ownership leave open, by the schedule's policy",
-  "layouts and offsets are final; places are marked",
-  "every hazard is covered; no place marker is left; the ledger lists what each barrier covers">;
 def AllocateShared : Pass<"allocate-shared",
   "gives each shared buffer its offset",
   "layouts are final",
   "no two live buffers overlap except by overlay; the total is what the spec's check computed">;
-def EstimateResources : Pass<"estimate-resources",
-  "estimates registers and occupancy",
-  "offsets are final",
-  "the plan has its estimates">;
+def PlaceBarriers : Pass<"place-barriers",
+  "covers the hazards that copies, waits and ownership leave open, by the schedule's policy",
+  "layouts and offsets are final; places are marked",
+  "every hazard is covered; no place marker is left; the ledger lists what each barrier covers">;
 def VerifyBarriers : Pass<"verify-barriers",
   "proves the final kernel free of races and of hangs",
   "the final IR",

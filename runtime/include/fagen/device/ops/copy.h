@@ -21,9 +21,11 @@ __device__ __forceinline__ void for_own_vectors(Visit visit) {
   const int thread = ptx::thread_index();
   if constexpr (kThreads % kVectorsPerRow == 0) { // every vector of a thread has the same column
     constexpr int kRowsPerPass = kThreads / kVectorsPerRow;
+    constexpr int kPasses = (Tile::kRows + kRowsPerPass - 1) / kRowsPerPass;
+    constexpr int kUnroll = kPasses <= 16 ? kPasses : 4; // small vectors take many passes: registers, not code
     const int first_row = static_cast<int>(ptx::recompute(thread / kVectorsPerRow));
     const int column = thread % kVectorsPerRow * kElements;
-#pragma unroll
+#pragma unroll kUnroll
     for (int row = 0; row < Tile::kRows; row += kRowsPerPass)
       if (Tile::kRows % kRowsPerPass == 0 || row + first_row < Tile::kRows)
         visit(row + first_row, column);

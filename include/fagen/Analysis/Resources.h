@@ -1,0 +1,20 @@
+// fagen: what a kernel will take of an SM, estimated from its plan.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/IR/IR.h"
+#include "fagen/Target/Target.h"
+
+namespace fagen {
+
+struct ResourceEstimate {
+  unsigned registers =
+      0; ///< a thread: fragments plus a constant for addresses and temporaries; ptxas has the last word
+  unsigned ctasPerSm = 0; ///< by shared memory, registers, warps and CTA slots, whichever is scarcest
+  const char *limit = ""; ///< which one that is
+};
+
+/// Never fails: a kernel that does not fit at all has 0 CTAs an SM.
+ResourceEstimate estimateResources(const ir::Kernel &kernel, const TargetInfo &target);
+
+} // namespace fagen

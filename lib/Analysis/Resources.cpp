@@ -1,0 +1,47 @@
+// fagen: registers and occupancy, estimated from buffers and the target's tables.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Analysis/Resources.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+using namespace fagen;
+using namespace fagen::ir;
+
+/// Addresses, loop state and temporaries beside the fragments: measured on the shipped kernels, 30 to 60.
+static constexpr unsigned kOtherRegisters = 48;
+/// ptxas hands out registers to warps in units of 8 a thread.
+static constexpr unsigned kRegisterUnit = 8;
+
+/// Registers a thread holds of a fragment: its share of a warp's elements, or for scalar kernels of the rows that
+/// every lane keeps.
+static unsigned fragmentRegisters(const Kernel &kernel, const Buffer &buffer) {
+  if (buffer.columns == 1)
+    return kernel.backend == "scalar" ? buffer.rows : buffer.rows / 16 * 2;
+  if (kernel.backend == "scalar")
+    return buffer.rows * llvm::divideCeil(buffer.columns, 64) * 2;
+  return buffer.rows * buffer.columns * sizeOf(buffer.type) / 4 / 32;
+}
+
+ResourceEstimate fagen::estimateResources(const Kernel &kernel, const TargetInfo &target) {
+  ResourceEstimate estimate;
+  estimate.registers = kOtherRegisters;
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (buffer->space == Space::Fragment && buffer->name != "p") // P takes the registers that S leaves
+      estimate.registers += fragmentRegisters(kernel, *buffer);
+  estimate.registers = std::min(estimate.registers, target.maxRegistersPerThread);
+
+  const unsigned perThread = llvm::alignTo(estimate.registers, kRegisterUnit);
+  const std::pair<unsigned, const char *> limits[] = {
+      {unsigned(target.sharedPerSm / (kernel.sharedBytes + target.sharedReserved)), "shared memory"},
+      {target.registersPerSm / (perThread * kernel.threads), "registers"},
+      {target.maxWarpsPerSm / (kernel.threads / 32), "warps"},
+      {target.maxBlocksPerSm, "CTA slots"}};
+  const auto *scarcest = std::min_element(std::begin(limits), std::end(limits),
+                                          [](const auto &a, const auto &b) { return a.first < b.first; });
+  estimate.ctasPerSm = scarcest->first;
+  estimate.limit = scarcest->second;
+  return estimate;
+}

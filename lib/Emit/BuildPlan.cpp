@@ -1,0 +1,93 @@
+// fagen: the plan of a lowered variant, and its text for --emit=plan.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Emit/BuildPlan.h"
+
+#include "fagen/Analysis/Resources.h"
+
+#include "fmt/format.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+static llvm::StringRef spelling(ElementType type) {
+  switch (type) {
+  case ElementType::F16:
+    return "f16";
+  case ElementType::BF16:
+    return "bf16";
+  case ElementType::F32:
+    return "f32";
+  case ElementType::U32:
+    return "u32";
+  }
+  return {};
+}
+
+static BufferPlan planBuffer(const Buffer &buffer) {
+  BufferPlan plan;
+  plan.name = buffer.name;
+  plan.space = buffer.space == Space::Shared ? "shared" : "fragment";
+  plan.type = spelling(buffer.type).str();
+  plan.rows = buffer.rows;
+  plan.columns = buffer.columns;
+  plan.stages = buffer.stages;
+  plan.offset = buffer.offset.value_or(0);
+  plan.bytes = buffer.bytes();
+  plan.layout = buffer.layout == Layout::Xor ? "xor" : "row_major";
+  return plan;
+}
+
+/// Bytes that every base pointer and stride must be a multiple of: what one access of the kernel takes.
+static unsigned requiredAlignment(const Schedule &schedule) { return schedule.vectorBytes; }
+
+VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant) {
+  VariantPlan plan;
+  plan.variant = &variant;
+  plan.sourcePath = fmt::format("{}/{}.cu", kernel.target, variant.name);
+  plan.alignment = requiredAlignment(variant.schedule);
+  plan.launches.push_back({kernel.symbol, kernel.threads, kernel.sharedBytes});
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (buffer->space != Space::Global)
+      plan.buffers.push_back(planBuffer(*buffer));
+  for (const LedgerEntry &entry : kernel.ledger)
+    plan.barriers.push_back({entry.site, entry.what, entry.covers});
+  const ResourceEstimate estimate = estimateResources(kernel, *variant.target);
+  plan.estimates = {estimate.registers, estimate.ctasPerSm, estimate.limit};
+  return plan;
+}
+
+static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
+  const Variant &variant = *plan.variant;
+  const Schedule &schedule = variant.schedule;
+  const LaunchPlan &launch = plan.launches.front();
+  os << fmt::format("{} for {}{}\n", variant.name, variant.target->name.str(),
+                    schedule.implicit    ? ", only for unaligned tensors"
+                    : variant.dispatched ? ""
+                                         : ", by name only");
+  os << fmt::format("  tile {} x {}, {} warps: {} over rows x {} over keys; {} threads; tensors aligned to {} B\n",
+                    schedule.tileRows, schedule.tileKeys, schedule.warps, schedule.rowWarps, schedule.keyWarps,
+                    launch.threads, plan.alignment);
+  for (const BufferPlan &buffer : plan.buffers) {
+    const std::string shape = fmt::format("{}{} x {} {}", buffer.stages > 1 ? fmt::format("{} of ", buffer.stages) : "",
+                                          buffer.rows, buffer.columns, buffer.type);
+    if (buffer.space == "shared")
+      os << fmt::format("  shared   {:<10} {:>6} {:>7} B  {}, {}\n", buffer.name, buffer.offset, buffer.bytes, shape,
+                        buffer.layout);
+    else
+      os << fmt::format("  fragment {:<10}        {:>7}    {} a warp\n", buffer.name, "", shape);
+  }
+  os << fmt::format("  shared   total             {:>7} B of {} B\n", launch.sharedBytes,
+                    variant.target->sharedPerBlock);
+  for (const BarrierPlan &barrier : plan.barriers)
+    os << fmt::format("  site {:>3} {:<14} {}\n", barrier.site, barrier.what, barrier.covers);
+  os << fmt::format("  estimate {} registers, {} CTAs an SM (limited by {})\n\n", plan.estimates.registers,
+                    plan.estimates.ctasPerSm, plan.estimates.limit);
+}
+
+void fagen::printPlan(const KernelPlan &plan, llvm::raw_ostream &os) {
+  for (const VariantPlan &variant : plan.variants)
+    printVariant(variant, os);
+  for (const std::string &remark : plan.kernel->remarks)
+    os << "dropped: " << remark << '\n';
+}

@@ -1,0 +1,255 @@
+// fagen: one emit function an op: which call of the device library it becomes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "OpEmitter.h"
+
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+bool OpEmitter::isShared(const Op &op, llvm::StringRef name) const {
+  return op.operand(name).buffer->space == Space::Shared;
+}
+
+std::string OpEmitter::expression(const Expr &expr) const {
+  Expr spelled = expr;
+  for (llvm::StringRef parameter : {"seq_q", "seq_kv"})
+    spelled = spelled.substitute(parameter, variable(("cta.params." + parameter).str()));
+  for (const Let &let : kernel.lets)
+    spelled =
+        spelled.substitute(let.name, variable((inEpilogue && let.name == "row_begin" ? "place." : "cta.") + let.name));
+  return spelled.substitute("row_begin", variable(inEpilogue ? "place.row_begin" : "cta.row_begin")).str();
+}
+
+std::string OpEmitter::operand(const Operand &operand) const {
+  const Buffer &buffer = *operand.buffer;
+  if (buffer.space == Space::Fragment)
+    return "r." + buffer.name;
+  if (!buffer.isRing)
+    return "cta.shared." + buffer.name;
+  const std::string slot = buffer.stages == 1 ? "0"
+                           : operand.position.kind() == ExprKind::Constant
+                               ? std::to_string(operand.position.value() % buffer.stages)
+                               : (operand.position % variable("kStages")).str();
+  return fmt::format("cta.shared.ring.{}[{}]", buffer.name, slot);
+}
+
+/// What a reader wants to know before the line: the maths for ops that have some.
+std::string OpEmitter::heading(const Op &op) const {
+  switch (op.kind) {
+  case OpKind::Mma:
+    return op.text("form") == "abt" ? "S = Q K^T" : "O += P V";
+  case OpKind::Mask:
+    return "S = -inf where the key is not visible";
+  case OpKind::RowMax:
+  case OpKind::ReducePartial:
+    return op.kind == OpKind::RowMax || op.text("op") == "max" ? "online softmax" : "row sums";
+  case OpKind::StorePartial:
+    return "merge of the warps that share keys";
+  case OpKind::Normalize:
+    return "O /= l";
+  default:
+    return {};
+  }
+}
+
+void OpEmitter::comment(const Op &op) {
+  std::string text = heading(op);
+  if (!text.empty() && op.location.isKnown())
+    text += fmt::format(" ({})", op.location.str());
+  if (!op.note.empty())
+    text += (text.empty() ? "" : "; ") + op.note;
+  if (!text.empty())
+    line(out, "// {}", text);
+}
+
+void OpEmitter::emitCopyIssue(const Op &op) {
+  const Operand &target = op.operand("dst");
+  const std::string tensor = target.buffer->name;
+  const bool isAsync = op.text("kind") == "cp_async";
+  std::optional<IndentedStream::Scope> scope;
+  if (op.has("when") && !(op.expr("when").kind() == ExprKind::Constant && op.expr("when").value() != 0)) {
+    line(out, "if ({})", expression(op.expr("when")));
+    scope.emplace(out);
+  }
+  line(out, "{}<kThreads, kVectorBytes>({}, cta.{}, cta.params.{}_stride[2], {}, {});",
+       isAsync ? "copy_tile_async" : "copy_tile", operand(target), tensor, tensor, expression(op.expr("row")),
+       expression(op.expr("limit")));
+}
+
+void OpEmitter::emitMma(const Op &op) {
+  const std::string acc = operand(op.operand("acc")), a = operand(op.operand("a")), b = operand(op.operand("b"));
+  const bool isScores = op.text("form") == "abt";
+  if (kernel.backend == "scalar") {
+    if (isScores)
+      line(out, "scores_abt<kWarpRows>({}, {}, {}, warp_row());", acc, a, b);
+    else
+      line(out, "output_ab({}, {}, {}, warp_row());", acc, a, b);
+    return;
+  }
+  if (isScores && isShared(op, "a"))
+    line(out, "mma_abt({}, {}, warp_row(), {}, warp_key());", acc, a, b);
+  else
+    line(out, "{}({}, {}, {}, warp_key());", isScores ? "mma_abt" : "mma_ab", acc, a, b);
+}
+
+void OpEmitter::emitMask(const Op &op) {
+  const std::string corner =
+      fmt::format("{} + warp_row(), {} + warp_key()", expression(op.expr("row")), expression(op.expr("key")));
+  const std::string s = operand(op.operand("s"));
+  if (isShared(op, "s"))
+    line(out, "mask<kWarpRows>({}, warp_row(), {}, [&](int q, int k) {{", s, corner);
+  else
+    line(out, "mask({}, {}, [&](int q, int k) {{", s, corner);
+  {
+    auto scope = out.scope();
+    line(out, "return {};", expression(op.expr("predicate")));
+  }
+  line(out, "}});");
+}
+
+void OpEmitter::emitRowMax(const Op &op) {
+  const std::string mNew = operand(op.operand("m_new")), s = operand(op.operand("s")), m = operand(op.operand("m"));
+  if (isShared(op, "s"))
+    line(out, "row_max({}, {}, warp_row(), {});", mNew, s, m);
+  else
+    line(out, "row_max({}, {}, {});", mNew, s, m);
+}
+
+void OpEmitter::emitReduce(const Op &op) {
+  const std::string scratch = operand(op.operand("scratch"));
+  const llvm::StringRef what = op.text("op");
+  if (op.kind == OpKind::ReducePartial) {
+    const std::string source = operand(op.operand("s"));
+    line(out, "reduce_partial_{}{}({}, {}, warp_row());", what.str(), what == "max" ? "<kWarpRows>" : "", scratch,
+         source);
+    return;
+  }
+  const std::string target = operand(op.operand("out"));
+  if (what == "max")
+    line(out, "reduce_total_max({}, {}, warp_row(), {});", target, scratch, operand(op.operand("m")));
+  else
+    line(out, "reduce_total_sum({}, {}, warp_row());", target, scratch);
+}
+
+void OpEmitter::emitFill(const Op &op) {
+  const Operand &target = op.operand("dst");
+  if (target.buffer->columns > 1)
+    line(out, "clear({});", operand(target));
+  else
+    line(out, "fill({}, {});", operand(target), op.text("value") == "-inf" ? "ptx::negative_infinity()" : "0.0f");
+}
+
+void OpEmitter::emitExp2(const Op &op) {
+  const std::string s = operand(op.operand("s")), m = operand(op.operand("m"));
+  const char *guard = op.integer("guard") ? "true" : "false";
+  if (isShared(op, "s"))
+    line(out, "exp2<{}>({}, warp_row(), {}, cta.params.scale_log2);", guard, s, m);
+  else
+    line(out, "exp2<{}>({}, {}, cta.params.scale_log2);", guard, s, m);
+}
+
+void OpEmitter::emitRowSum(const Op &op) {
+  const std::string l = operand(op.operand("l")), s = operand(op.operand("s"));
+  if (isShared(op, "s"))
+    line(out, "row_sum({}, {}, warp_row());", l, s);
+  else
+    line(out, "row_sum({}, {});", l, s);
+}
+
+void OpEmitter::emitStorePartial(const Op &op) {
+  line(out, "store_partial({}, ptx::warp_index() / kRowWarps * kTileRows + warp_row(), {}, {}, {});",
+       operand(op.operand("partial")), operand(op.operand("o")), operand(op.operand("m")), operand(op.operand("l")));
+}
+
+void OpEmitter::emitStoreMerged(const Op &op) {
+  const bool hasLse = op.operand("lse").buffer != nullptr;
+  line(out, "store_merged<kThreads, kKeyWarps, kVectorBytes>(");
+  auto scope = out.scope();
+  auto deeper = out.scope();
+  line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head), cta.params.o_stride[2],");
+  line(out, "{}, {}, cta.params.scale, cta.params.scale_log2, {}, {});",
+       hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr", operand(op.operand("partial")),
+       expression(op.expr("row")), expression(op.expr("limit")));
+}
+
+void OpEmitter::emitStore(const Op &op) {
+  line(out, "Element *const o = head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head);");
+  line(out, "store_rows<kVectorBytes>(o, cta.params.o_stride[2], {}, {} + warp_row(), {});", operand(op.operand("o")),
+       expression(op.expr("row")), expression(op.expr("limit")));
+}
+
+void OpEmitter::emitStoreLse(const Op &op) {
+  line(out, "float *const lse = head_lse(cta.params, place.batch, place.head);");
+  line(out, "store_lse(lse, {}, {}, cta.params.scale, {} + warp_row(), {});", operand(op.operand("m")),
+       operand(op.operand("l")), expression(op.expr("row")), expression(op.expr("limit")));
+}
+
+void OpEmitter::emitBarrier(const Op &op) {
+  const llvm::StringRef scope = op.text("scope");
+  if (scope != "cta" && scope != "warp")
+    llvm::report_fatal_error("emit: no device function for a barrier of scope '" + scope + "'");
+  line(out, "ptx::{}_barrier();", scope.str());
+}
+
+void OpEmitter::emit(const Op &op) {
+  comment(op);
+  switch (op.kind) {
+  case OpKind::CopyIssue:
+    return emitCopyIssue(op);
+  case OpKind::CopyCommit:
+    return line(out, "ptx::cp_async_commit();");
+  case OpKind::CopyWait:
+    return line(out, "ptx::cp_async_wait<{}>();", op.integer("pending"));
+  case OpKind::LoadFragment:
+    return line(out, "load_operand({}, {}, warp_row());", operand(op.operand("dst")), operand(op.operand("src")));
+  case OpKind::Fill:
+    return emitFill(op);
+  case OpKind::Mma:
+    return emitMma(op);
+  case OpKind::Mask:
+    return emitMask(op);
+  case OpKind::RowMax:
+    return emitRowMax(op);
+  case OpKind::Rescale:
+    return line(out, "rescale<{}>({}, {}, {}, {}, cta.params.scale_log2);", op.integer("guard") ? "true" : "false",
+                operand(op.operand("o")), operand(op.operand("l")), operand(op.operand("m")),
+                operand(op.operand("m_new")));
+  case OpKind::Exp2:
+    return emitExp2(op);
+  case OpKind::RowSum:
+    return emitRowSum(op);
+  case OpKind::Convert:
+    return line(out, "convert({}, {});", operand(op.operand("p")), operand(op.operand("s")));
+  case OpKind::ReducePartial:
+  case OpKind::ReduceTotal:
+    return emitReduce(op);
+  case OpKind::Total:
+    return line(out, "total({});", operand(op.operand("l")));
+  case OpKind::StorePartial:
+    return emitStorePartial(op);
+  case OpKind::StoreMerged:
+    return emitStoreMerged(op);
+  case OpKind::Normalize:
+    return line(out, "normalize({}, {});", operand(op.operand("o")), operand(op.operand("l")));
+  case OpKind::Store:
+    return emitStore(op);
+  case OpKind::StoreLse:
+    return emitStoreLse(op);
+  case OpKind::Barrier:
+    return emitBarrier(op);
+  case OpKind::Loop:
+  case OpKind::If:
+  case OpKind::Place:
+    break;
+  }
+  llvm::report_fatal_error("emit: no text for op '" + opInfo(op.kind).name + "' here (" +
+                           llvm::Twine(op.location.str()) + ")");
+}
+
+void OpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
+  for (const Op *op : ops)
+    emit(*op);
+}

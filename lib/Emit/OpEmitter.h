@@ -1,0 +1,56 @@
+// fagen: one emit function an op.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/IR/IR.h"
+#include "fagen/Support/IndentedStream.h"
+
+#include "fmt/format.h"
+
+namespace fagen {
+
+/// One line of text: fmt's format and arguments.
+template <class... Args> void line(IndentedStream &out, fmt::format_string<Args...> format, Args &&...args) {
+  out << fmt::format(format, std::forward<Args>(args)...) << '\n';
+}
+
+/// Writes ops as calls of the device library. Inside a generated function `cta` holds what is the CTA's, `r` what a
+/// thread keeps in registers; in the epilogue `place` says which rows the CTA has.
+class OpEmitter {
+public:
+  OpEmitter(const ir::Kernel &kernel, IndentedStream &out) : kernel(kernel), out(out) {}
+
+  void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
+  /// In the epilogue rows and tensors are located anew, so that nothing of them lives across the loop.
+  void enterEpilogue() { inEpilogue = true; }
+
+  /// "cta.shared.ring.k[(j + 1) % kStages]", "r.s".
+  std::string operand(const ir::Operand &operand) const;
+  /// The expression with run-time values spelled as the generated function reaches them.
+  std::string expression(const ir::Expr &expr) const;
+
+private:
+  void emit(const ir::Op &op);
+  void comment(const ir::Op &op);
+  void emitCopyIssue(const ir::Op &op);
+  void emitMma(const ir::Op &op);
+  void emitMask(const ir::Op &op);
+  void emitRowMax(const ir::Op &op);
+  void emitReduce(const ir::Op &op);
+  void emitFill(const ir::Op &op);
+  void emitExp2(const ir::Op &op);
+  void emitRowSum(const ir::Op &op);
+  void emitStorePartial(const ir::Op &op);
+  void emitStoreMerged(const ir::Op &op);
+  void emitStore(const ir::Op &op);
+  void emitStoreLse(const ir::Op &op);
+  void emitBarrier(const ir::Op &op);
+  bool isShared(const ir::Op &op, llvm::StringRef operand) const;
+  std::string heading(const ir::Op &op) const;
+
+  const ir::Kernel &kernel;
+  IndentedStream &out;
+  bool inEpilogue = false;
+};
+
+} // namespace fagen

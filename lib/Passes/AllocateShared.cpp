@@ -1,0 +1,53 @@
+// fagen: pass allocate-shared: the offset of each shared buffer.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Buffers lie one behind the other in the order in which build-tiles made them, 128-byte aligned (a swizzle pattern
+// starts at a multiple of its 128 bytes). What overlays the rings starts where the first of them does and may reach
+// over the others; what follows the rings starts behind the longest. Hazards are computed on these bytes.
+
+#include "fagen/Passes/Passes.h"
+
+#include "fagen/Spec/SharedMemory.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+static constexpr uint64_t kAlignment = 128;
+
+/// Where the buffers that overlay `base` end.
+static uint64_t placeOverlays(Kernel &kernel, const Buffer &base) {
+  uint64_t end = 0;
+  for (std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (buffer->overlays == base.name) {
+      buffer->offset = base.offset;
+      end = std::max(end, *base.offset + buffer->bytes());
+    }
+  return llvm::alignTo(end, kAlignment);
+}
+
+bool fagen::allocateShared(Kernel &kernel, PassContext &context) {
+  uint64_t end = 0, overlaysEnd = 0;
+  for (std::unique_ptr<Buffer> &buffer : kernel.buffers) {
+    if (buffer->space != Space::Shared || !buffer->overlays.empty())
+      continue;
+    if (!buffer->isRing) // overlays reach over rings only
+      end = std::max(end, overlaysEnd);
+    buffer->offset = end;
+    end = llvm::alignTo(end + buffer->bytes(), kAlignment);
+    overlaysEnd = std::max(overlaysEnd, placeOverlays(kernel, *buffer));
+  }
+  kernel.sharedBytes = std::max(end, overlaysEnd);
+  kernel.phase = Phase::Allocated;
+  if (context.variant) {
+    const uint64_t checked = computeSharedMemory(context.variant->problem, context.variant->schedule).total;
+    if (checked != kernel.sharedBytes)
+      context.diags.internalError("allocate-shared",
+                                  "the kernel takes " + llvm::Twine(kernel.sharedBytes) +
+                                      " B of shared memory, but the spec was checked for " + llvm::Twine(checked) +
+                                      " B",
+                                  kernel.location);
+  }
+  return true;
+}

@@ -1,0 +1,200 @@
+// fagen: pass build-tiles: the attention algorithm over tiles, as plain as it can be written.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One loop over key tiles: copy K(j) and V(j), S = Q K^T, mask, online softmax, O += P V; then O / l. Nothing is ahead
+// of anything and every tile is masked: split-mask-loops and pipeline-loads change that. Both backends are the same
+// sequence; they differ in where S and P live (fragments, or a shared tile for scalar kernels).
+
+#include "fagen/Passes/Passes.h"
+
+#include "fagen/Spec/Spec.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+class TileBuilder {
+public:
+  TileBuilder(Kernel &kernel, const Variant &variant)
+      : kernel(kernel), problem(variant.problem), schedule(variant.schedule), variant(variant),
+        isScalar(schedule.mma == Mma::Scalar), reduceShared(schedule.reduce == Reduce::Shared),
+        element(problem.dtype == DType::BF16 ? ElementType::BF16 : ElementType::F16) {}
+
+  void build() {
+    addTensors();
+    addTiles();
+    addFragments();
+    addLets();
+    kernel.roles.push_back({"all", 0, schedule.warps, {}});
+    Builder builder(kernel, kernel.roles.front().body);
+    buildPrologue(builder);
+    builder.loop("j", constant(0), variable("key_tiles"), [&] { buildStep(builder); });
+    buildEpilogue(builder);
+  }
+
+private:
+  Buffer *add(llvm::StringRef name, Space space, ElementType type, unsigned rows, unsigned columns, llvm::StringRef key,
+              unsigned stages = 1) {
+    Buffer buffer;
+    buffer.name = name.str();
+    buffer.space = space;
+    buffer.type = type;
+    buffer.rows = rows;
+    buffer.columns = columns;
+    buffer.stages = stages;
+    buffer.location = schedule.locationOf(key);
+    return &kernel.addBuffer(std::move(buffer));
+  }
+
+  void addTensors() {
+    gq = add("gq", Space::Global, element, 0, problem.headDimQK, "copy");
+    gk = add("gk", Space::Global, element, 0, problem.headDimQK, "copy");
+    gv = add("gv", Space::Global, element, 0, problem.headDimV, "copy");
+    go = add("go", Space::Global, element, 0, problem.headDimV, "copy");
+    if (problem.lse)
+      glse = add("glse", Space::Global, ElementType::F32, 0, 1, "copy");
+  }
+
+  void addTiles() {
+    q = add("q", Space::Shared, element, schedule.tileRows, problem.headDimQK, "tile");
+    k = add("k", Space::Shared, element, schedule.tileKeys, problem.headDimQK, "stages", schedule.stages);
+    v = add("v", Space::Shared, element, schedule.tileKeys, problem.headDimV, "stages", schedule.stages);
+    k->isRing = v->isRing = true;
+    if (schedule.qIn == OperandPlace::Registers && q->bytes() <= k->bytes() + v->bytes())
+      q->overlays = k->name;
+    if (schedule.keyWarps > 1) {
+      partial = add("partial", Space::Shared, ElementType::F32, schedule.keyWarps * schedule.tileRows,
+                    problem.headDimV + 2, "warps");
+      partial->overlays = k->name;
+    }
+    if (isScalar && reduceShared)
+      scratch = add("scratch", Space::Shared, ElementType::F32, schedule.tileRows, 32, "reduce");
+  }
+
+  void addFragments() {
+    const unsigned rows = schedule.tileRows / schedule.rowWarps, keys = schedule.tileKeys / schedule.keyWarps;
+    if (schedule.qIn == OperandPlace::Registers)
+      qFragment = add("q_fragment", Space::Fragment, element, rows, problem.headDimQK, "q_in");
+    if (isScalar) {
+      s = add("s", Space::Shared, ElementType::F32, schedule.tileRows, schedule.tileKeys, "mma");
+      p = s;
+    } else {
+      s = add("s", Space::Fragment, ElementType::F32, rows, keys, "mma");
+      p = add("p", Space::Fragment, element, rows, keys, "mma");
+    }
+    o = add("o", Space::Fragment, ElementType::F32, rows, problem.headDimV, "mma");
+    m = add("m", Space::Fragment, ElementType::F32, rows, 1, "mma");
+    mNew = add("m_new", Space::Fragment, ElementType::F32, rows, 1, "mma");
+    l = add("l", Space::Fragment, ElementType::F32, rows, 1, "mma");
+  }
+
+  /// The keys that any row of the tile sees are [0, key_end); split-mask-loops narrows this by the mask.
+  void addLets() {
+    kernel.lets.push_back({"key_tiles", ceilDiv(variable("seq_kv"), variable("kTileKeys")), "every key tile"});
+  }
+
+  Expr maskPredicate() const {
+    Expr inLength = lessThan(variable("k"), variable("seq_kv"));
+    if (problem.mask == Mask::None)
+      return inLength;
+    return logicalAnd(inLength, lessEqual(variable("k"), variable("q") + variable("seq_kv") - variable("seq_q")));
+  }
+
+  void at(Builder &builder, llvm::StringRef key) { builder.setLocation(schedule.locationOf(key)); }
+  void place(Builder &builder, llvm::StringRef name) { builder.add(OpKind::Place, {}, {{"name", name.str()}}); }
+
+  void copy(Builder &builder, Buffer *target, Expr position, Buffer *source, Expr row, llvm::StringRef limit) {
+    at(builder, "copy");
+    builder.add(OpKind::CopyIssue, {{target, position}, {source, {}}},
+                {{"kind", toString(schedule.copy).str()}, {"row", row}, {"limit", variable(limit)}});
+  }
+
+  void buildPrologue(Builder &builder) {
+    copy(builder, q, {}, gq, variable("row_begin"), "seq_q");
+    if (qFragment) {
+      at(builder, "q_in");
+      builder.add(OpKind::LoadFragment, {{qFragment, {}}, {q, {}}});
+    }
+    at(builder, "mma");
+    builder.add(OpKind::Fill, {{o, {}}}, {{"value", std::string("0")}});
+    builder.add(OpKind::Fill, {{l, {}}}, {{"value", std::string("0")}});
+    builder.add(OpKind::Fill, {{m, {}}}, {{"value", std::string("-inf")}});
+  }
+
+  void buildStep(Builder &builder) {
+    const Expr j = variable("j");
+    copy(builder, k, j, gk, j * variable("kTileKeys"), "seq_kv");
+    copy(builder, v, j, gv, j * variable("kTileKeys"), "seq_kv");
+
+    at(builder, "mma");
+    builder.add(OpKind::Mma, {{s, {}}, {qFragment ? qFragment : q, {}}, {k, j}},
+                {{"form", std::string("abt")}, {"accumulate", int64_t(0)}});
+    builder.setLocation(variant.location);
+    builder.add(OpKind::Mask, {{s, {}}},
+                {{"predicate", maskPredicate()}, {"row", variable("row_begin")}, {"key", j * variable("kTileKeys")}});
+    place(builder, "after_scores");
+    buildSoftmax(builder);
+    at(builder, "mma");
+    builder.add(OpKind::Mma, {{o, {}}, {p, {}}, {v, j}}, {{"form", std::string("ab")}, {"accumulate", int64_t(1)}});
+    place(builder, "after_pv");
+    place(builder, "after_tile");
+  }
+
+  void buildSoftmax(Builder &builder) {
+    at(builder, "reduce");
+    if (scratch) {
+      builder.add(OpKind::ReducePartial, {{scratch, {}}, {s, {}}}, {{"op", std::string("max")}});
+      builder.add(OpKind::ReduceTotal, {{mNew, {}}, {scratch, {}}, {m, {}}}, {{"op", std::string("max")}});
+    } else {
+      builder.add(OpKind::RowMax, {{mNew, {}}, {s, {}}, {m, {}}});
+    }
+    place(builder, "after_max");
+    at(builder, "mma");
+    builder.add(OpKind::Rescale, {{o, {}}, {l, {}}, {m, {}}, {mNew, {}}}, {{"guard", int64_t(1)}});
+    builder.add(OpKind::Exp2, {{s, {}}, {m, {}}}, {{"guard", int64_t(1)}});
+    builder.add(OpKind::RowSum, {{l, {}}, {s, {}}});
+    if (p != s)
+      builder.add(OpKind::Convert, {{p, {}}, {s, {}}});
+    place(builder, "after_exp");
+  }
+
+  void buildEpilogue(Builder &builder) {
+    const std::map<std::string, Attribute> rows{{"row", variable("row_begin")}, {"limit", variable("seq_q")}};
+    at(builder, "reduce");
+    if (scratch) {
+      builder.add(OpKind::ReducePartial, {{scratch, {}}, {l, {}}}, {{"op", std::string("sum")}});
+      builder.add(OpKind::ReduceTotal, {{l, {}}, {scratch, {}}, {nullptr, {}}}, {{"op", std::string("sum")}});
+    } else {
+      builder.add(OpKind::Total, {{l, {}}});
+    }
+    at(builder, "warps");
+    if (partial) {
+      builder.add(OpKind::StorePartial, {{partial, {}}, {o, {}}, {m, {}}, {l, {}}});
+      builder.add(OpKind::StoreMerged, {{go, {}}, {glse, {}}, {partial, {}}}, rows);
+      return;
+    }
+    builder.add(OpKind::Normalize, {{o, {}}, {l, {}}});
+    builder.add(OpKind::Store, {{go, {}}, {o, {}}}, rows);
+    if (glse)
+      builder.add(OpKind::StoreLse, {{glse, {}}, {m, {}}, {l, {}}}, rows);
+  }
+
+  Kernel &kernel;
+  const Problem &problem;
+  const Schedule &schedule;
+  const Variant &variant;
+  const bool isScalar, reduceShared;
+  const ElementType element;
+  Buffer *gq = nullptr, *gk = nullptr, *gv = nullptr, *go = nullptr, *glse = nullptr;
+  Buffer *q = nullptr, *k = nullptr, *v = nullptr, *partial = nullptr, *scratch = nullptr;
+  Buffer *qFragment = nullptr, *s = nullptr, *p = nullptr, *o = nullptr, *m = nullptr, *mNew = nullptr, *l = nullptr;
+};
+
+} // namespace
+
+bool fagen::buildTiles(Kernel &kernel, PassContext &context) {
+  TileBuilder(kernel, *context.variant).build();
+  kernel.phase = Phase::Built;
+  return true;
+}

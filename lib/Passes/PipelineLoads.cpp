@@ -1,0 +1,171 @@
+// fagen: pass pipeline-loads: copies run ahead of their readers by the depth of the ring.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A ring is refilled as soon as its oldest slot is free. With S stages:
+//
+//   tensor cores ("split": K and V apart)            scalar ("joint": K and V together)
+//     before: K(0), V(0), K(1), ... V(S-2), K(S-1)     before: K,V(0) ... K,V(S-2)
+//     step j: wait K(j)                                step j: issue K,V(j+S-1)
+//             issue V(j+S-1)  slot of V(j-1)                   wait K,V(j)
+//             S = Q K^T                                        everything else
+//             wait V(j)
+//             issue K(j+S)    slot of K(j)
+//             softmax, O += P V
+//
+// so one stage already has K(j+1) in flight under softmax and P V, and V(j) under Q K^T (FlashAttention-2's order).
+// Copies past the last tile are skipped, but their groups are committed all the same: a wait counts groups, and the
+// count must not depend on the tile. Waits get their exact counts from resolveWaits. A synchronous copy (ld_st) stands
+// at the same places without commits and waits.
+
+#include "fagen/Passes/Passes.h"
+
+#include "fagen/Analysis/Timeline.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+class LoadPipeliner {
+public:
+  explicit LoadPipeliner(Kernel &kernel)
+      : kernel(kernel), stages(kernel.constant("kStages")), joint(kernel.backend == "scalar") {}
+
+  void run(Block &body) {
+    takeTemplates(body);
+    isAsync = copyK->text("kind") == "cp_async";
+    std::vector<std::unique_ptr<Op>> ops;
+    bool beforeLoops = true;
+    for (std::unique_ptr<Op> &op : body.ops) {
+      if (op->kind == OpKind::Loop) {
+        if (beforeLoops)
+          buildPrologue(ops);
+        beforeLoops = false;
+        op->body.ops = joint ? jointStep(std::move(op->body.ops)) : splitStep(std::move(op->body.ops));
+      } else if (beforeLoops && op->kind == OpKind::LoadFragment) {
+        appendCommit(ops, "pipeline-loads: the group of Q");
+        appendWait(ops, "pipeline-loads: Q has arrived");
+      }
+      ops.push_back(std::move(op));
+    }
+    body.ops = std::move(ops);
+  }
+
+private:
+  /// Takes the copies of K and V out of every loop; their first occurrence is the pattern for all others.
+  void takeTemplates(Block &body) {
+    for (std::unique_ptr<Op> &loop : body.ops) {
+      if (loop->kind != OpKind::Loop)
+        continue;
+      variable = loop->text("variable").str();
+      for (std::unique_ptr<Op> &op : loop->body.ops)
+        if (op->kind == OpKind::CopyIssue)
+          (op->operand("dst").buffer->name == "k" ? copyK : copyV) = std::move(op);
+      llvm::erase_if(loop->body.ops, [](const std::unique_ptr<Op> &op) { return !op; });
+    }
+    assert(copyK && copyV && "the loop copies K and V");
+  }
+
+  std::unique_ptr<Op> make(OpKind kind, llvm::StringRef note) const {
+    auto op = std::make_unique<Op>(kind);
+    op->location = copyK->location;
+    op->note = note.str();
+    return op;
+  }
+
+  /// The copy of `position`, only if such a tile exists.
+  std::unique_ptr<Op> copyOf(const Op &pattern, Expr position, llvm::StringRef note) const {
+    std::unique_ptr<Op> op = make(OpKind::CopyIssue, note);
+    op->operands = pattern.operands;
+    op->operands[0].position = position;
+    op->attributes = pattern.attributes;
+    op->attributes["row"] = pattern.expr("row").substitute(variable, position);
+    op->attributes["when"] = lessThan(position, ir::variable("key_tiles"));
+    return op;
+  }
+
+  void appendCommit(std::vector<std::unique_ptr<Op>> &ops, llvm::StringRef note = {}) const {
+    if (isAsync)
+      ops.push_back(make(OpKind::CopyCommit, note));
+  }
+
+  void appendWait(std::vector<std::unique_ptr<Op>> &ops, llvm::StringRef note) const {
+    if (isAsync) {
+      ops.push_back(make(OpKind::CopyWait, note));
+      ops.back()->attributes["pending"] = int64_t(-1);
+    }
+  }
+
+  void appendPlace(std::vector<std::unique_ptr<Op>> &ops, llvm::StringRef name) const {
+    ops.push_back(make(OpKind::Place, {}));
+    ops.back()->attributes["name"] = name.str();
+  }
+
+  void buildPrologue(std::vector<std::unique_ptr<Op>> &ops) const {
+    for (int64_t position = 0; position < stages; ++position) {
+      if (joint && position == stages - 1)
+        break;
+      if (!joint && position > 0) {
+        ops.push_back(copyOf(*copyV, constant(position - 1), "pipeline-loads: V runs ahead"));
+        appendCommit(ops);
+      }
+      ops.push_back(copyOf(*copyK, constant(position), "pipeline-loads: K runs ahead"));
+      if (joint)
+        ops.push_back(copyOf(*copyV, constant(position), "pipeline-loads: V runs ahead"));
+      appendCommit(ops);
+    }
+    if (joint && stages == 1) // Q's group, if nothing else closed it
+      appendCommit(ops, "pipeline-loads: the group of Q");
+  }
+
+  std::vector<std::unique_ptr<Op>> splitStep(std::vector<std::unique_ptr<Op>> body) const {
+    const Expr j = ir::variable(variable);
+    std::vector<std::unique_ptr<Op>> ops;
+    appendWait(ops, "pipeline-loads: K(j) has arrived");
+    appendPlace(ops, "after_load");
+    ops.push_back(
+        copyOf(*copyV, j + ir::variable("kStages") - constant(1), "pipeline-loads: V into the slot that P V left"));
+    appendCommit(ops);
+    for (std::unique_ptr<Op> &op : body) {
+      const bool readsK = op->kind == OpKind::Mma && op->text("form") == "abt";
+      ops.push_back(std::move(op));
+      if (!readsK)
+        continue;
+      appendWait(ops, "pipeline-loads: V(j) has arrived");
+      appendPlace(ops, "after_load");
+      ops.push_back(copyOf(*copyK, j + ir::variable("kStages"), "pipeline-loads: K into the slot that Q K^T left"));
+      appendCommit(ops);
+    }
+    return ops;
+  }
+
+  std::vector<std::unique_ptr<Op>> jointStep(std::vector<std::unique_ptr<Op>> body) const {
+    const Expr ahead = ir::variable(variable) + ir::variable("kStages") - constant(1);
+    std::vector<std::unique_ptr<Op>> ops;
+    ops.push_back(copyOf(*copyK, ahead, "pipeline-loads: K and V into the slots of the step before"));
+    ops.push_back(copyOf(*copyV, ahead, {}));
+    appendCommit(ops);
+    appendWait(ops, "pipeline-loads: K(j) and V(j) have arrived");
+    appendPlace(ops, "after_load");
+    for (std::unique_ptr<Op> &op : body)
+      ops.push_back(std::move(op));
+    return ops;
+  }
+
+  Kernel &kernel;
+  const int64_t stages;
+  const bool joint;
+  bool isAsync = false;
+  std::string variable;
+  std::unique_ptr<Op> copyK, copyV;
+};
+
+} // namespace
+
+bool fagen::pipelineLoads(Kernel &kernel, PassContext &) {
+  for (Role &role : kernel.roles)
+    LoadPipeliner(kernel).run(role.body);
+  resolveWaits(kernel);
+  kernel.phase = Phase::Pipelined;
+  return true;
+}

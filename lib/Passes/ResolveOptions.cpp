@@ -1,0 +1,42 @@
+// fagen: pass resolve-options: every constant of the kernel, each with the spec key it comes from.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Passes/Passes.h"
+
+#include "fagen/Spec/Spec.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+
+bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
+  assert(context.variant && "resolve-options reads the variant");
+  const Variant &variant = *context.variant;
+  const Problem &problem = variant.problem;
+  const Schedule &schedule = variant.schedule;
+
+  kernel.symbol = variant.symbol;
+  kernel.target = variant.target->name.str();
+  kernel.backend = toString(schedule.mma).str();
+  kernel.threads = 32 * schedule.warps;
+  kernel.location = variant.location;
+
+  auto fromKey = [&](llvm::StringRef name, int64_t value, llvm::StringRef key) {
+    const bool isSet = llvm::any_of(schedule.locations, [&](const auto &entry) { return entry.first == key; });
+    kernel.addConstant(name, value, isSet ? key.str() : (key + ", by default").str(), schedule.locationOf(key));
+  };
+  fromKey("kTileRows", schedule.tileRows, "tile");
+  fromKey("kTileKeys", schedule.tileKeys, "tile");
+  kernel.addConstant("kHeadDimQK", problem.headDimQK, "head_dim", variant.location);
+  kernel.addConstant("kHeadDimV", problem.headDimV, "head_dim", variant.location);
+  fromKey("kStages", schedule.stages, "stages");
+  fromKey("kWarps", schedule.warps, "warps");
+  kernel.addConstant("kThreads", kernel.threads, "= 32 * kWarps");
+  kernel.addConstant("kRowWarps", schedule.rowWarps, "warps side by side over query rows");
+  kernel.addConstant("kKeyWarps", schedule.keyWarps, "warps side by side over keys");
+  kernel.addConstant("kWarpRows", schedule.tileRows / schedule.rowWarps, "= kTileRows / kRowWarps");
+  kernel.addConstant("kWarpKeys", schedule.tileKeys / schedule.keyWarps, "= kTileKeys / kKeyWarps");
+  fromKey("kVectorBytes", schedule.vectorBytes, "vector");
+  fromKey("kBarrierPolicy", static_cast<int64_t>(schedule.barriers), "barriers");
+  return true;
+}

@@ -1,0 +1,82 @@
+// fagen: pass split-mask-loops: key tiles that need no masking get a loop of their own.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Interval analysis of the mask over the CTA's query rows gives two bounds: keys below `full_end` are seen by every
+// row, keys from `key_end` on by none. Tiles below full_end are the interior loop: no mask op, no guard against rows
+// that have seen nothing; tiles between are the edge loop; the rest is never visited.
+//
+//   keys   0 . . . . . . . full_end . . key_end . . . seq_kv
+//   tiles  [ interior ... ][ edge .......... ]  not visited
+
+#include "fagen/Passes/Passes.h"
+
+#include "fagen/IR/ExprAnalysis.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+/// Deep copy of an op: a body that stands in two loops must not share ops.
+std::unique_ptr<Op> clone(const Op &op) {
+  auto copy = std::make_unique<Op>(op.kind);
+  copy->operands = op.operands;
+  copy->attributes = op.attributes;
+  copy->location = op.location;
+  copy->note = op.note;
+  for (const std::unique_ptr<Op> &inner : op.body.ops)
+    copy->body.ops.push_back(clone(*inner));
+  return copy;
+}
+
+/// The loop with mask ops and guards removed.
+std::unique_ptr<Op> interiorOf(const Op &loop) {
+  std::unique_ptr<Op> interior = clone(loop);
+  llvm::erase_if(interior->body.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Mask; });
+  for (std::unique_ptr<Op> &op : interior->body.ops)
+    if (op->has("guard"))
+      op->attributes["guard"] = int64_t(0);
+  return interior;
+}
+
+const Op *findMask(const Block &block) {
+  const Op *mask = nullptr;
+  walk(block, [&](const Op &op) {
+    if (op.kind == OpKind::Mask)
+      mask = &op;
+  });
+  return mask;
+}
+
+/// Loop bounds as run-time values: counts of whole tiles inside [0, end), never negative.
+void addBounds(Kernel &kernel, const MaskBounds &bounds) {
+  const Expr keys = variable("kTileKeys"), zero = constant(0);
+  llvm::erase_if(kernel.lets, [](const Let &let) { return let.name == "key_tiles"; });
+  kernel.lets.push_back({"full_tiles", floorDiv(max(bounds.fullEnd, zero), keys),
+                         "split-mask-loops: key tiles that every row sees whole"});
+  kernel.lets.push_back({"key_tiles", ceilDiv(max(bounds.keyEnd, zero), keys),
+                         "split-mask-loops: key tiles that some row sees"});
+}
+
+} // namespace
+
+bool fagen::splitMaskLoops(Kernel &kernel, PassContext &) {
+  for (Role &role : kernel.roles) {
+    std::vector<std::unique_ptr<Op>> &ops = role.body.ops;
+    auto loop = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });
+    if (loop == ops.end())
+      continue;
+    const Op *mask = findMask((*loop)->body);
+    if (!mask)
+      continue;
+    addBounds(kernel, analyzeMask(mask->expr("predicate"), "q", "k", mask->expr("row"), kernel.constant("kTileRows")));
+    std::unique_ptr<Op> interior = interiorOf(**loop);
+    interior->attributes["name"] = std::string("interior");
+    interior->attributes["end"] = variable("full_tiles");
+    (*loop)->attributes["name"] = std::string("edge");
+    (*loop)->attributes["begin"] = variable("full_tiles");
+    ops.insert(loop, std::move(interior));
+  }
+  kernel.phase = Phase::Split;
+  return true;
+}
