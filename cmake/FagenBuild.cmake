@@ -7,8 +7,18 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
+find_program(FAGEN_CCACHE ccache)
+if(FAGEN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${FAGEN_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${FAGEN_CCACHE})
+endif()
+
+# Ahead-of-time kernels and some tests want nvcc; everything else does without.
+find_program(FAGEN_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+
 add_library(fagen_warnings INTERFACE)
-target_compile_options(fagen_warnings INTERFACE -Wall -Wextra -Werror)
+target_compile_options(fagen_warnings INTERFACE -Wall -Wextra -Werror
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>) # false alarms of GCC 12 on "text" + std::string
 
 # Flags, headers and static libraries of everything that links LLVM: no exceptions, no RTTI.
 function(fagen_compiler_flags target)
