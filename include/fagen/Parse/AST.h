@@ -1,0 +1,132 @@
+// fagen: a spec as it is written: names and values with their places, nothing checked yet.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "llvm/Support/SMLoc.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fagen::ast {
+
+struct Name {
+  std::string text;
+  llvm::SMRange range;
+};
+
+/// One value, with any tune choice made: `128 x 64`, `192 : 128`, `at(after_load)`, `16 B`.
+struct Plain {
+  enum Kind : uint8_t {
+    Dims,  ///< numbers: one integer, or several with `x` between them
+    Pair,  ///< numbers: two, with `:` between them
+    Word,  ///< word, and arguments when hasArguments
+    Bytes, ///< numbers: one, already multiplied by its unit
+  };
+  Kind kind = Dims;
+  std::vector<int64_t> numbers;
+  std::string word;
+  std::vector<Name> arguments; ///< names, or integers as they are written
+  bool hasArguments = false;
+  llvm::SMRange range;
+};
+
+/// The choices of one item: one, or those of its tune(...)s in order; the first is the default.
+struct Item {
+  std::vector<Plain> choices;
+  bool isTune = false;
+  llvm::SMRange range;
+};
+
+struct Value {
+  std::vector<Item> items; ///< more than one only for an axis
+  bool isAxis = false;
+  llvm::SMRange range;
+};
+
+struct Setting {
+  Name key;
+  Value value;
+};
+
+struct Expr {
+  enum Kind : uint8_t {
+    Integer, ///< integer, unit applied
+    Decimal, ///< decimal
+    Variable,
+    Call, ///< name(operands)
+    Unary,
+    Binary,
+  };
+  Kind kind = Integer;
+  int64_t integer = 0;
+  double decimal = 0;
+  std::string name; ///< of a variable or call; the operator of unary and binary
+  std::vector<std::unique_ptr<Expr>> operands;
+  llvm::SMRange range;
+};
+
+struct When;
+
+/// What stands in a problem or schedule: a setting or a `when`, in text order.
+struct Statement {
+  std::optional<Setting> setting;
+  std::unique_ptr<When> when;
+};
+
+struct When {
+  std::unique_ptr<Expr> condition;
+  std::vector<Statement> body;
+  llvm::SMRange range; ///< of the word `when`
+};
+
+struct Problem {
+  std::vector<Setting> settings;
+  llvm::SMRange range; ///< of the word `problem`
+};
+
+struct Schedule {
+  std::optional<Name> name;
+  std::vector<Statement> body;
+  llvm::SMRange range; ///< of the word `schedule`
+};
+
+struct SelectLine {
+  std::unique_ptr<Expr> condition; ///< null: otherwise
+  Name schedule;
+  llvm::SMRange range; ///< of `when condition`, or of `otherwise`
+};
+
+struct Select {
+  std::vector<SelectLine> lines;
+  llvm::SMRange range; ///< of the word `select`
+};
+
+struct Gate {
+  Name name;
+  std::string relation;
+  std::unique_ptr<Expr> value;
+  llvm::SMRange range; ///< of the whole line
+};
+
+struct Require {
+  std::vector<Gate> gates;
+  llvm::SMRange range; ///< of the word `require`
+};
+
+struct Kernel {
+  Name name;
+  std::vector<Problem> problems; ///< exactly one is right; the others are reported
+  std::vector<Schedule> schedules;
+  std::vector<Select> selects;
+  std::vector<Require> requires_;
+};
+
+struct File {
+  std::vector<Name> targets;
+  std::vector<Kernel> kernels;
+};
+
+} // namespace fagen::ast

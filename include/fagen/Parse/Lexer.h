@@ -1,0 +1,48 @@
+// fagen: characters of a spec to tokens.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An integer may be followed at once by `x` and a digit (128x64) or by a unit (16B, 99KiB); the lexer then gives two
+// tokens, as if there were white space. Every other letter there is an error, reported once.
+#pragma once
+
+#include "fagen/Support/Diagnostics.h"
+
+namespace fagen {
+
+struct Token {
+  enum Kind : uint8_t { Word, Integer, Decimal, Punctuation, End };
+  Kind kind = End;
+  llvm::StringRef text;
+  int64_t integer = 0;
+  double decimal = 0;
+
+  bool is(llvm::StringRef expected) const { return (kind == Word || kind == Punctuation) && text == expected; }
+  llvm::SMRange range() const {
+    return {llvm::SMLoc::getFromPointer(text.begin()), llvm::SMLoc::getFromPointer(text.end())};
+  }
+};
+
+class Lexer {
+public:
+  Lexer(llvm::StringRef text, Diagnostics &diags) : position(text.begin()), end(text.end()), diags(diags) {}
+
+  /// The next token; End, again and again, after the last.
+  Token next();
+
+private:
+  void skipSpace();
+  void skipBlockComment();
+  Token number();
+  Token word();
+  Token punctuation();
+  Token make(Token::Kind kind, const char *begin);
+  void checkSuffix(const char *begin);
+  char peek(size_t offset = 0) const { return size_t(end - position) > offset ? position[offset] : '\0'; }
+
+  const char *position;
+  const char *end;
+  Diagnostics &diags;
+  bool afterInteger = false; ///< the previous token is an integer that ended at `position`
+};
+
+} // namespace fagen

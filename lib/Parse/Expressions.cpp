@@ -1,0 +1,134 @@
+// fagen: expressions of when, select and require.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ParserImpl.h"
+
+#include "llvm/ADT/ScopeExit.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+/// The binary operator of a level of precedence, the loosest first, that the token is; else null.
+static const char *operatorAt(const Token &token, unsigned level) {
+  static constexpr const char *kLevels[][5] = {
+      {"||", nullptr},     {"&&", nullptr},          {"==", "!=", nullptr}, {"<", "<=", ">", ">=", nullptr},
+      {"+", "-", nullptr}, {"*", "/", "%", nullptr},
+  };
+  for (const char *const *text = kLevels[level]; *text; ++text)
+    if (token.kind == Token::Punctuation && token.text == *text)
+      return *text;
+  return nullptr;
+}
+static constexpr unsigned kLevelCount = 6;
+
+std::unique_ptr<ast::Expr> Parser::parseBinary(unsigned level) {
+  if (level == kLevelCount)
+    return parseUnary();
+  SMLoc begin = here();
+  std::unique_ptr<ast::Expr> left = parseBinary(level + 1);
+  unsigned length = 0;
+  while (left) {
+    const char *text = operatorAt(token, level);
+    if (!text)
+      return left;
+    if (++length > kMaxDepth && !fail("more than " + Twine(kMaxDepth) + " operators in a row"))
+      return nullptr;
+    advance();
+    std::unique_ptr<ast::Expr> right = parseBinary(level + 1);
+    if (!right)
+      return nullptr;
+    auto expr = std::make_unique<ast::Expr>();
+    expr->kind = ast::Expr::Binary;
+    expr->name = text;
+    expr->operands.push_back(std::move(left));
+    expr->operands.push_back(std::move(right));
+    expr->range = rangeFrom(begin);
+    left = std::move(expr);
+  }
+  return nullptr;
+}
+
+std::unique_ptr<ast::Expr> Parser::parseUnary() {
+  if (!enter(exprDepth))
+    return nullptr;
+  auto leave = make_scope_exit([&] { --exprDepth; });
+  if (!token.is("-") && !token.is("!"))
+    return parsePrimary();
+  auto expr = std::make_unique<ast::Expr>();
+  SMLoc begin = here();
+  expr->kind = ast::Expr::Unary;
+  expr->name = token.text.str();
+  advance();
+  expr->operands.push_back(parseUnary());
+  if (!expr->operands[0])
+    return nullptr;
+  expr->range = rangeFrom(begin);
+  return expr;
+}
+
+std::unique_ptr<ast::Expr> Parser::parsePrimary() {
+  if (token.kind == Token::Integer || token.kind == Token::Decimal)
+    return parseNumber();
+  if (accept("(")) {
+    std::unique_ptr<ast::Expr> inner = parseExpr();
+    return inner && expect(")", "to match '('") ? std::move(inner) : nullptr;
+  }
+  if (token.kind != Token::Word) {
+    fail("expected a number, a name or '(', not " + describeToken());
+    return nullptr;
+  }
+  if (ahead.is("("))
+    return parseCall();
+  auto expr = std::make_unique<ast::Expr>();
+  expr->kind = ast::Expr::Variable;
+  expr->name = token.text.str();
+  expr->range = token.range();
+  advance();
+  return expr;
+}
+
+bool Parser::applyUnit(int64_t &number) {
+  if (token.is("KiB"))
+    number *= 1024;
+  else if (!token.is("B"))
+    return fail("unknown unit '" + token.text + "'; units are B and KiB");
+  advance();
+  return true;
+}
+
+std::unique_ptr<ast::Expr> Parser::parseNumber() {
+  auto expr = std::make_unique<ast::Expr>();
+  SMLoc begin = here();
+  bool isInteger = token.kind == Token::Integer;
+  expr->kind = isInteger ? ast::Expr::Integer : ast::Expr::Decimal;
+  expr->integer = token.integer;
+  expr->decimal = token.decimal;
+  advance();
+  if (isInteger && token.kind == Token::Word && !applyUnit(expr->integer))
+    return nullptr;
+  expr->range = rangeFrom(begin);
+  return expr;
+}
+
+std::unique_ptr<ast::Expr> Parser::parseCall() {
+  auto expr = std::make_unique<ast::Expr>();
+  SMLoc begin = here();
+  expr->kind = ast::Expr::Call;
+  expr->name = token.text.str();
+  advance();
+  advance();
+  while (!token.is(")")) {
+    expr->operands.push_back(parseExpr());
+    if (!expr->operands.back())
+      return nullptr;
+    if (!accept(","))
+      break;
+  }
+  if (!expect(")", "after the arguments"))
+    return nullptr;
+  expr->range = rangeFrom(begin);
+  return expr;
+}
+
+} // namespace fagen

@@ -1,0 +1,138 @@
+// fagen: characters of a spec to tokens.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Parse/Lexer.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+static constexpr int64_t kIntegerLimit = int64_t(1) << 31;
+
+static bool isWordStart(char c) { return isAlpha(c) || c == '_'; }
+static bool isWordPart(char c) { return isAlnum(c) || c == '_'; }
+
+Token Lexer::make(Token::Kind kind, const char *begin) {
+  Token token;
+  token.kind = kind;
+  token.text = StringRef(begin, position - begin);
+  afterInteger = kind == Token::Integer;
+  return token;
+}
+
+void Lexer::skipBlockComment() {
+  const char *begin = position;
+  size_t close = StringRef(position, end - position).find("*/", 2);
+  if (close != StringRef::npos) {
+    position += close + 2;
+    return;
+  }
+  position = end;
+  diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(begin + 2)), "this comment has no '*/'");
+}
+
+void Lexer::skipSpace() {
+  while (position != end) {
+    if (isSpace(*position)) {
+      ++position;
+    } else if (peek() == '/' && peek(1) == '/') {
+      while (position != end && *position != '\n')
+        ++position;
+    } else if (peek() == '/' && peek(1) == '*') {
+      skipBlockComment();
+    } else {
+      return;
+    }
+    afterInteger = false;
+  }
+}
+
+// What follows a number at once: nothing, `x` and a digit, or a unit. Anything else is skipped as one mistake.
+void Lexer::checkSuffix(const char *begin) {
+  const char *suffix = position;
+  const char *suffixEnd = suffix;
+  while (suffixEnd != end && isWordPart(*suffixEnd))
+    ++suffixEnd;
+  StringRef letters(suffix, suffixEnd - suffix);
+  if (letters.empty() || letters == "B" || letters == "KiB")
+    return;
+  if (letters.size() >= 2 && letters[0] == 'x' && isDigit(letters[1]))
+    return;
+  position = suffixEnd;
+  diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(position)),
+              "'" + StringRef(begin, position - begin) +
+                  "' is no number; only 'x' and a digit, 'B' or 'KiB' may follow its digits");
+}
+
+Token Lexer::number() {
+  const char *begin = position;
+  while (isDigit(peek()))
+    ++position;
+  Token token;
+  if (peek() == '.' && isDigit(peek(1))) {
+    ++position;
+    while (isDigit(peek()))
+      ++position;
+    token = make(Token::Decimal, begin);
+    token.text.getAsDouble(token.decimal);
+  } else {
+    token = make(Token::Integer, begin);
+    if (token.text.getAsInteger(10, token.integer) || token.integer >= kIntegerLimit) {
+      diags.error(token.range(), "integer " + token.text + " is too large; integers are below 2147483648");
+      token.integer = 1;
+    }
+  }
+  checkSuffix(begin);
+  return token;
+}
+
+Token Lexer::word() {
+  const char *begin = position;
+  bool isTimes = afterInteger && peek() == 'x' && isDigit(peek(1));
+  ++position;
+  while (!isTimes && isWordPart(peek()))
+    ++position;
+  return make(Token::Word, begin);
+}
+
+Token Lexer::punctuation() {
+  static constexpr StringLiteral kPairs[] = {"==", "!=", "<=", ">=", "&&", "||"};
+  const char *begin = position;
+  StringRef rest(position, end - position);
+  for (StringRef pair : kPairs) {
+    if (rest.starts_with(pair)) {
+      position += 2;
+      return make(Token::Punctuation, begin);
+    }
+  }
+  ++position;
+  return make(Token::Punctuation, begin);
+}
+
+Token Lexer::next() {
+  static constexpr StringLiteral kKnown = "{}[](),;:=<>!+-*/%&|";
+  while (true) {
+    skipSpace();
+    if (position == end)
+      return make(Token::End, end);
+    if (isDigit(*position))
+      return number();
+    if (isWordStart(*position))
+      return word();
+    if (kKnown.contains(*position))
+      return punctuation();
+    // A run of characters that no token begins with is one mistake.
+    const char *begin = position;
+    while (position != end && !isSpace(*position) && !isAlnum(*position) && *position != '_' &&
+           !kKnown.contains(*position))
+      ++position;
+    std::string shown;
+    raw_string_ostream(shown).write_escaped(StringRef(begin, std::min<size_t>(position - begin, 16)));
+    diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(position)), "unexpected '" + shown + "'");
+  }
+}
+
+} // namespace fagen

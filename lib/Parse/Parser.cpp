@@ -1,0 +1,271 @@
+// fagen: blocks of a spec: target, kernel, problem, schedule, select, require.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Parse/Parser.h"
+
+#include "ParserImpl.h"
+#include "fagen/Support/Suggest.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+ast::File parseSpec(StringRef text, Diagnostics &diags) { return Parser(text, diags).parseFile(); }
+
+//===-- Tokens and recovery
+//----------------------------------------------------------------------------------------===//
+
+void Parser::advance() {
+  lastEnd = token.range().End;
+  token = ahead;
+  ahead = lexer.next();
+}
+
+bool Parser::accept(StringRef text) {
+  if (!token.is(text))
+    return false;
+  advance();
+  return true;
+}
+
+std::string Parser::describeToken() const {
+  return token.kind == Token::End ? "the end of the file" : ("'" + token.text + "'").str();
+}
+
+bool Parser::fail(const Twine &message) {
+  diags.error(token.range(), message);
+  return false;
+}
+
+bool Parser::expect(StringRef text, StringRef where) {
+  return accept(text) || fail("expected '" + text + "' " + where + ", not " + describeToken());
+}
+
+// A `;` that is missing at the end of a line is reported there and taken as written.
+bool Parser::expectSemicolon(StringRef where) {
+  if (accept(";"))
+    return true;
+  StringRef between(lastEnd.getPointer(), token.text.begin() - lastEnd.getPointer());
+  if (!between.contains('\n') && !token.is("}"))
+    return fail("expected ';' " + where + ", not " + describeToken());
+  diags.error(SMRange(lastEnd, lastEnd), "expected ';' " + where, SMFixIt(SMRange(lastEnd, lastEnd), ";"));
+  return true;
+}
+
+bool Parser::expectName(ast::Name &name, StringRef what) {
+  if (token.kind != Token::Word)
+    return fail("expected " + what + ", not " + describeToken());
+  name = {token.text.str(), token.range()};
+  advance();
+  return true;
+}
+
+bool Parser::enter(unsigned &depth) {
+  if (depth >= kMaxDepth)
+    return fail("nested more than " + Twine(kMaxDepth) + " deep");
+  ++depth;
+  return true;
+}
+
+void Parser::recover() {
+  unsigned depth = 0;
+  while (token.kind != Token::End) {
+    if (token.is("}") && depth == 0)
+      return;
+    if (token.is("{"))
+      ++depth;
+    bool closed = token.is("}") && --depth == 0;
+    bool ended = (token.is(";") && depth == 0) || closed;
+    advance();
+    if (ended)
+      return;
+  }
+}
+
+bool Parser::parseBlock(StringRef what, function_ref<bool()> statement) {
+  SMRange open = token.range();
+  if (!expect("{", ("to begin the " + what).str()))
+    return false;
+  while (token.kind != Token::End && !token.is("}")) {
+    const char *before = token.text.begin();
+    if (statement())
+      continue;
+    recover();
+    if (token.text.begin() == before && !token.is("}"))
+      advance(); // always forward
+  }
+  if (accept("}"))
+    return true;
+  diags.error(token.range(), "expected '}' to end the " + what + ", not the end of the file");
+  diags.note(open, "to match this '{'");
+  return true; // reported; there is nothing left to skip
+}
+
+//===-- File and kernel
+//--------------------------------------------------------------------------------------------===//
+
+ast::File Parser::parseFile() {
+  ast::File file;
+  if (token.is("target") && !parseTarget(file))
+    recover();
+  while (token.kind != Token::End) {
+    const char *before = token.text.begin();
+    bool parsed = false;
+    if (token.is("kernel"))
+      parsed = parseKernel(file);
+    else if (token.is("target"))
+      parsed = fail("target comes first in the file, and once");
+    else
+      parsed = fail("expected 'target' or 'kernel', not " + describeToken());
+    if (parsed)
+      continue;
+    recover();
+    if (token.text.begin() == before || token.is("}"))
+      advance();
+  }
+  return file;
+}
+
+bool Parser::parseTarget(ast::File &file) {
+  advance();
+  do {
+    ast::Name name;
+    if (!expectName(name, "a target"))
+      return false;
+    file.targets.push_back(std::move(name));
+  } while (accept(","));
+  return expectSemicolon("after the targets");
+}
+
+bool Parser::parseKernel(ast::File &file) {
+  advance();
+  ast::Kernel &kernel = file.kernels.emplace_back();
+  kernel.name.range = token.range();
+  return expectName(kernel.name, "the kernel's name") && parseBlock("kernel", [&] { return parseKernelPart(kernel); });
+}
+
+bool Parser::parseKernelPart(ast::Kernel &kernel) {
+  if (token.is("problem"))
+    return parseProblem(kernel);
+  if (token.is("schedule"))
+    return parseSchedule(kernel);
+  if (token.is("select"))
+    return parseSelect(kernel);
+  if (token.is("require"))
+    return parseRequire(kernel);
+  StringRef near =
+      token.kind == Token::Word ? nearestWord(token.text, {"problem", "schedule", "select", "require"}) : "";
+  std::string hint = near.empty() ? "" : ("; did you mean '" + near + "'?").str();
+  return fail("expected 'problem', 'schedule', 'select' or 'require', not " + describeToken() + hint);
+}
+
+//===-- Problem and schedule
+//---------------------------------------------------------------------------------------===//
+
+bool Parser::parseProblem(ast::Kernel &kernel) {
+  ast::Problem &problem = kernel.problems.emplace_back();
+  problem.range = token.range();
+  advance();
+  return parseBlock("problem", [&] {
+    ast::Setting setting;
+    if (token.is("when") && !ahead.is("="))
+      return fail("'when' stands in schedules; a problem has axes instead");
+    if (!parseSetting(setting))
+      return false;
+    problem.settings.push_back(std::move(setting));
+    return true;
+  });
+}
+
+bool Parser::parseSchedule(ast::Kernel &kernel) {
+  ast::Schedule &schedule = kernel.schedules.emplace_back();
+  schedule.range = token.range();
+  advance();
+  if (token.kind == Token::Word) {
+    schedule.name = ast::Name{token.text.str(), token.range()};
+    advance();
+  }
+  return parseBlock("schedule", [&] { return parseStatement(schedule.body); });
+}
+
+bool Parser::parseStatement(std::vector<ast::Statement> &body) {
+  if (token.is("when") && !ahead.is("="))
+    return parseWhen(body);
+  ast::Setting setting;
+  if (!parseSetting(setting))
+    return false;
+  body.push_back({std::move(setting), nullptr});
+  return true;
+}
+
+bool Parser::parseWhen(std::vector<ast::Statement> &body) {
+  auto when = std::make_unique<ast::When>();
+  when->range = token.range();
+  advance();
+  if (!enter(whenDepth))
+    return false;
+  when->condition = parseExpr();
+  bool parsed = when->condition && parseBlock("when", [&] { return parseStatement(when->body); });
+  --whenDepth;
+  if (parsed)
+    body.push_back({std::nullopt, std::move(when)});
+  return parsed;
+}
+
+//===-- Select and require
+//-----------------------------------------------------------------------------------------===//
+
+bool Parser::parseSelect(ast::Kernel &kernel) {
+  ast::Select &select = kernel.selects.emplace_back();
+  select.range = token.range();
+  advance();
+  return parseBlock("select", [&] { return parseSelectLine(select); });
+}
+
+bool Parser::parseSelectLine(ast::Select &select) {
+  ast::SelectLine line;
+  SMLoc begin = here();
+  if (accept("when")) {
+    line.condition = parseExpr();
+    if (!line.condition)
+      return false;
+  } else if (!accept("otherwise")) {
+    return fail("expected 'when' or 'otherwise', not " + describeToken());
+  }
+  line.range = rangeFrom(begin);
+  if (!expect(":", "before the schedule's name") || !expectName(line.schedule, "a schedule's name") ||
+      !expectSemicolon("after the schedule's name"))
+    return false;
+  select.lines.push_back(std::move(line));
+  return true;
+}
+
+bool Parser::parseRequire(ast::Kernel &kernel) {
+  ast::Require &require = kernel.requires_.emplace_back();
+  require.range = token.range();
+  advance();
+  return parseBlock("require", [&] { return parseGate(require); });
+}
+
+bool Parser::parseGate(ast::Require &require) {
+  static constexpr StringLiteral kRelations[] = {"==", "!=", "<=", "<", ">=", ">"};
+  ast::Gate gate;
+  SMLoc begin = here();
+  if (!expectName(gate.name, "a gate's name"))
+    return false;
+  for (StringRef relation : kRelations)
+    if (gate.relation.empty() && accept(relation))
+      gate.relation = relation.str();
+  if (gate.relation.empty())
+    return fail("expected one of == != < <= > >= after '" + gate.name.text + "', not " + describeToken());
+  gate.value = parseExpr();
+  if (!gate.value)
+    return false;
+  gate.range = rangeFrom(begin);
+  if (!expectSemicolon("after the gate"))
+    return false;
+  require.gates.push_back(std::move(gate));
+  return true;
+}
+
+} // namespace fagen

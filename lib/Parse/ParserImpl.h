@@ -1,0 +1,81 @@
+// fagen: the recursive-descent parser's state, shared by its files (blocks, values, expressions).
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/Parse/AST.h"
+#include "fagen/Parse/Lexer.h"
+
+namespace fagen {
+
+/// A function that parses something returns false, or null, after it has reported a mistake; whoever owns the enclosing
+/// statement then calls recover().
+class Parser {
+public:
+  Parser(llvm::StringRef text, Diagnostics &diags)
+      : diags(diags), lexer(text, diags), token(lexer.next()), ahead(lexer.next()) {}
+
+  ast::File parseFile();
+
+private:
+  // Tokens.
+  void advance();
+  bool accept(llvm::StringRef text);
+  bool expect(llvm::StringRef text, llvm::StringRef where);
+  bool expectSemicolon(llvm::StringRef where);
+  bool expectName(ast::Name &name, llvm::StringRef what);
+  bool fail(const llvm::Twine &message);
+  std::string describeToken() const;
+  llvm::SMRange rangeFrom(llvm::SMLoc begin) const { return {begin, lastEnd}; }
+  llvm::SMLoc here() const { return token.range().Start; }
+  /// Skips to behind the next `;` or block of this nesting, or to its `}`.
+  void recover();
+  /// Runs `statement` until the block's `}`; false when the file ends first.
+  bool parseBlock(llvm::StringRef what, llvm::function_ref<bool()> statement);
+
+  // Blocks.
+  bool parseTarget(ast::File &file);
+  bool parseKernel(ast::File &file);
+  bool parseKernelPart(ast::Kernel &kernel);
+  bool parseProblem(ast::Kernel &kernel);
+  bool parseSchedule(ast::Kernel &kernel);
+  bool parseStatement(std::vector<ast::Statement> &body);
+  bool parseWhen(std::vector<ast::Statement> &body);
+  bool parseSelect(ast::Kernel &kernel);
+  bool parseSelectLine(ast::Select &select);
+  bool parseRequire(ast::Kernel &kernel);
+  bool parseGate(ast::Require &require);
+
+  // Values.
+  bool parseSetting(ast::Setting &setting);
+  bool parseValue(ast::Value &value);
+  bool parseItem(ast::Item &item);
+  bool parseTuneItem(ast::Item &item);
+  bool parsePlains(std::vector<ast::Plain> &choices);
+  bool parseDims(std::vector<ast::Plain> &choices);
+  bool parseDim(std::vector<int64_t> &choices);
+  bool parseWord(ast::Plain &plain);
+  bool atTune() const { return token.is("tune") && ahead.is("("); }
+
+  // Expressions, by precedence.
+  std::unique_ptr<ast::Expr> parseExpr() { return parseBinary(0); }
+  std::unique_ptr<ast::Expr> parseBinary(unsigned level);
+  std::unique_ptr<ast::Expr> parseUnary();
+  std::unique_ptr<ast::Expr> parsePrimary();
+  std::unique_ptr<ast::Expr> parseNumber();
+  std::unique_ptr<ast::Expr> parseCall();
+  bool applyUnit(int64_t &number);
+
+  static constexpr unsigned kMaxDepth = 64;    ///< of nested whens and of parentheses
+  static constexpr unsigned kMaxChoices = 256; ///< of one item
+  bool enter(unsigned &depth);
+
+  Diagnostics &diags;
+  Lexer lexer;
+  Token token;
+  Token ahead;
+  llvm::SMLoc lastEnd;
+  unsigned whenDepth = 0;
+  unsigned exprDepth = 0;
+};
+
+} // namespace fagen

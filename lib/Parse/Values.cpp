@@ -1,0 +1,172 @@
+// fagen: values of settings: axes, items, tune, dims, pairs, words, bytes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// tune may stand for a whole item or for one dim of it. Both become a list of choices here, in the order in which a
+// reader would count them: `16 x tune(64, 128)` is 16 x 64, then 16 x 128.
+
+#include "ParserImpl.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+bool Parser::parseSetting(ast::Setting &setting) {
+  return expectName(setting.key, "a key") && expect("=", "after the key") && parseValue(setting.value) &&
+         expectSemicolon("after the value");
+}
+
+bool Parser::parseValue(ast::Value &value) {
+  SMLoc begin = here();
+  if (!accept("[")) {
+    bool parsed = parseItem(value.items.emplace_back());
+    value.range = rangeFrom(begin);
+    return parsed;
+  }
+  value.isAxis = true;
+  do {
+    if (token.is("["))
+      return fail("an axis cannot stand in an axis");
+    if (!parseItem(value.items.emplace_back()))
+      return false;
+  } while (accept(","));
+  if (!expect("]", "after the axis"))
+    return false;
+  value.range = rangeFrom(begin);
+  return true;
+}
+
+bool Parser::parseItem(ast::Item &item) {
+  SMLoc begin = here();
+  bool parsed = atTune() ? parseTuneItem(item) : parsePlains(item.choices);
+  item.range = rangeFrom(begin);
+  item.isTune |= item.choices.size() > 1;
+  for (ast::Plain &choice : item.choices)
+    if (!choice.range.isValid())
+      choice.range = item.range;
+  return parsed;
+}
+
+// tune(a, b) alone is the item; with `x` behind it, it was only the first dim of one.
+bool Parser::parseTuneItem(ast::Item &item) {
+  SMRange tune = token.range();
+  advance();
+  advance();
+  do {
+    if (atTune())
+      return fail("a tune cannot stand in a tune");
+    if (!parsePlains(item.choices))
+      return false;
+  } while (accept(","));
+  if (!expect(")", "after the choices"))
+    return false;
+  item.isTune = true;
+  if (!token.is("x"))
+    return true;
+  std::vector<ast::Plain> first = std::move(item.choices);
+  item.choices.clear();
+  for (const ast::Plain &choice : first) {
+    if (choice.kind == ast::Plain::Dims && choice.numbers.size() == 1)
+      continue;
+    diags.error(tune, "a tune with 'x' behind it takes integers");
+    return false;
+  }
+  std::vector<ast::Plain> rest;
+  advance();
+  if (!parseDims(rest))
+    return false;
+  for (const ast::Plain &choice : first) {
+    for (const ast::Plain &tail : rest) {
+      ast::Plain &joined = item.choices.emplace_back();
+      joined.numbers = choice.numbers;
+      append_range(joined.numbers, tail.numbers);
+    }
+  }
+  return item.choices.size() <= kMaxChoices || fail("more than " + Twine(kMaxChoices) + " choices");
+}
+
+/// Appends the plain at the cursor; several when its dims have tunes.
+bool Parser::parsePlains(std::vector<ast::Plain> &choices) {
+  SMLoc begin = here();
+  std::vector<ast::Plain> parsed;
+  if (token.kind == Token::Word && !atTune()) {
+    if (!parseWord(parsed.emplace_back()))
+      return false;
+  } else if (!parseDims(parsed)) {
+    return false;
+  }
+  ast::Plain &only = parsed.front();
+  bool isOneInteger = parsed.size() == 1 && only.kind == ast::Plain::Dims && only.numbers.size() == 1;
+  if (isOneInteger && accept(":")) {
+    only.kind = ast::Plain::Pair;
+    if (token.kind != Token::Integer)
+      return fail("expected an integer after ':', not " + describeToken());
+    only.numbers.push_back(token.integer);
+    advance();
+  } else if (isOneInteger && token.kind == Token::Word && !token.is("x")) {
+    only.kind = ast::Plain::Bytes;
+    if (!applyUnit(only.numbers[0]))
+      return false;
+  }
+  for (ast::Plain &plain : parsed)
+    plain.range = rangeFrom(begin);
+  append_range(choices, std::move(parsed));
+  return choices.size() <= kMaxChoices || fail("more than " + Twine(kMaxChoices) + " choices");
+}
+
+/// dim { "x" dim }: the choices are the product of those of the dims, the last dim counting fastest.
+bool Parser::parseDims(std::vector<ast::Plain> &choices) {
+  choices.assign(1, ast::Plain());
+  do {
+    std::vector<int64_t> dim;
+    if (!parseDim(dim))
+      return false;
+    std::vector<ast::Plain> product;
+    for (const ast::Plain &prefix : choices) {
+      for (int64_t number : dim) {
+        product.push_back(prefix);
+        product.back().numbers.push_back(number);
+      }
+    }
+    choices = std::move(product);
+    if (choices.size() > kMaxChoices)
+      return fail("more than " + Twine(kMaxChoices) + " choices");
+    if (choices.front().numbers.size() > kMaxDepth)
+      return fail("more than " + Twine(kMaxDepth) + " dims");
+  } while (accept("x"));
+  return true;
+}
+
+bool Parser::parseDim(std::vector<int64_t> &choices) {
+  bool isTune = atTune();
+  if (isTune) {
+    advance();
+    advance();
+  }
+  do {
+    if (token.kind != Token::Integer)
+      return fail("expected " + Twine(isTune ? "an integer" : "a value") + ", not " + describeToken());
+    choices.push_back(token.integer);
+    advance();
+  } while (isTune && accept(","));
+  return !isTune || expect(")", "after the choices");
+}
+
+bool Parser::parseWord(ast::Plain &plain) {
+  plain.kind = ast::Plain::Word;
+  plain.word = token.text.str();
+  advance();
+  if (!accept("("))
+    return true;
+  plain.hasArguments = true;
+  do {
+    if (token.kind != Token::Word && token.kind != Token::Integer)
+      return fail("expected a name or an integer, not " + describeToken());
+    plain.arguments.push_back({token.text.str(), token.range()});
+    advance();
+  } while (accept(","));
+  return expect(")", "after the arguments");
+}
+
+} // namespace fagen
