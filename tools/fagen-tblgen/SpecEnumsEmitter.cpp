@@ -21,13 +21,16 @@ void validate(const Record &enumeration) {
                                                 "' has the case '" + enumCase->getValueAsString("Text") + "' twice");
 }
 
-/// enum class Mask : uint8_t { None, Causal };
+/// enum class Mask : uint8_t { None = 1, Causal = 2 };
 void emitEnum(raw_ostream &os, const Record &enumeration) {
   os << "\n/// " << enumeration.getValueAsString("Doc") << "\n";
   os << "enum class " << enumeration.getValueAsString("Name") << " : uint8_t { ";
   ListSeparator separator;
-  for (const Record *enumCase : enumeration.getValueAsListOfDefs("Cases"))
+  for (const Record *enumCase : enumeration.getValueAsListOfDefs("Cases")) {
     os << separator << enumCase->getValueAsString("Enumerator");
+    if (int64_t number = enumCase->getValueAsInt("Number"); number >= 0)
+      os << " = " << number;
+  }
   os << " };\n";
 }
 

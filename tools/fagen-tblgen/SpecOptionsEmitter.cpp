@@ -82,8 +82,9 @@ void emitOption(raw_ostream &os, const Record &option) {
      << ", OptionBlock::" << (problem ? "Problem" : "Schedule")
      << ", OptionType::" << option.getValueAsDef("TheType")->getValueAsString("Enumerator") << ", "
      << quoted(option.getValueAsString("Doc")) << ", " << quoted(option.getValueAsString("Default")) << ", "
-     << (option.getValueAsBit("Required") ? "true" : "false") << ", " << option.getValueAsInt("Min") << ", "
-     << option.getValueAsInt("Max") << ", " << option.getValueAsInt("MultipleOf") << ", {";
+     << (option.getValueAsBit("Required") ? "true" : "false") << ", " << quoted(option.getValueAsString("InName"))
+     << ", " << option.getValueAsInt("Min") << ", " << option.getValueAsInt("Max") << ", "
+     << option.getValueAsInt("MultipleOf") << ", {";
   std::vector<Record *> values = option.getValueAsListOfDefs("Values");
   if (!values.empty()) {
     os << "\n";

@@ -24,11 +24,14 @@ struct Problem {
   unsigned headDimV = 0;  ///< columns of V and O
   Mask mask = Mask::None;
   bool lse = true;
+
+  /// Where each key was set (its value); absent for a default.
+  std::vector<std::pair<std::string, Location>> locations;
 };
 
 /// How it is computed. `locations` of the keys let later diagnostics point at the line that set a value.
 struct Schedule {
-  std::string name;  ///< empty for the unnamed schedule
+  std::string name;      ///< empty for the unnamed schedule
   bool implicit = false; ///< made by the compiler: the unaligned fallback
   unsigned tileRows = 0; ///< query rows a CTA works on at once
   unsigned tileKeys = 0; ///< key rows a CTA works on at once
@@ -65,18 +68,40 @@ struct Variant {
   const TargetInfo *target = nullptr;
   Problem problem;
   Schedule schedule;
-  unsigned scheduleIndex = 0; ///< in KernelSpec::scheduleNames; the implicit one has the last index
-  bool dispatched = true;     ///< first values of every schedule axis and tune; others are reached by name only
-  Location location;          ///< of the kernel's name
+  unsigned scheduleIndex = 0;        ///< in KernelSpec::scheduleNames; the implicit one has the last index
+  bool dispatched = true;            ///< first values of every schedule axis; others are reached by name only
+  std::vector<Schedule> tuneChoices; ///< the other tune combinations that fit, for the tuner; not variants of their own
+  Location location;                 ///< of the kernel's name
 };
 
 /// One line of select, its condition as a postfix program over run-time values (64-bit integers).
 struct SelectOp {
-  enum Kind : uint8_t { Constant, Variable, Add, Sub, Mul, Div, Mod, CeilDiv, Neg, Not, Eq, Ne, Lt, Le, Gt, Ge, And, Or };
+  enum Kind : uint8_t {
+    Constant,
+    Variable,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Mod,
+    CeilDiv,
+    Neg,
+    Not,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    And,
+    Or
+  };
   Kind kind;
   int64_t value = 0; ///< the constant, or the SelectVariable
 };
-enum class SelectVariable : uint8_t { Batch, Heads, KvHeads, SeqQ, SeqKv, Sms };
+/// Run-time values, numbered as in the C table. The problem's keys stand there only where the kernel has several values
+/// of them; dtype and mask are numbers of their enumerations.
+enum class SelectVariable : uint8_t { Batch, Heads, KvHeads, SeqQ, SeqKv, Sms, HeadDimQK, HeadDimV, DType, Mask };
 struct SelectLine {
   std::vector<SelectOp> condition; ///< empty: otherwise
   std::string text;                ///< as written, for explanations
@@ -100,7 +125,7 @@ struct KernelSpec {
   std::vector<Variant> variants;          ///< in expansion order (problem axes, targets, schedules), implicit ones last
   std::vector<SelectLine> select;         ///< always ends in an otherwise line
   std::vector<Gate> gates;
-  std::vector<std::string> remarks;       ///< combinations that were dropped, each with its reason
+  std::vector<std::string> remarks; ///< combinations that were dropped, each with its reason
   Location location;
 };
 

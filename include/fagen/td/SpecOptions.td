@@ -11,9 +11,10 @@ include "fagen/td/Features.td"
 
 //===-- Enumerations -----------------------------------------------------------------------------------------------===//
 
-class Case<string text, string enumerator> {
+class Case<string text, string enumerator, int number = -1> {
   string Text = text;             // as a spec writes it
   string Enumerator = enumerator; // in C++
+  int Number = number;            // where fagen.h has the same enumeration: its number there; else -1
 }
 
 class Enumeration<string name, string doc, list<Case> cases> {
@@ -22,18 +23,18 @@ class Enumeration<string name, string doc, list<Case> cases> {
   list<Case> Cases = cases;
 }
 
-def Forward : Case<"forward", "Forward">;
-def Backward : Case<"backward", "Backward">;
+def Forward : Case<"forward", "Forward", 1>;
+def Backward : Case<"backward", "Backward", 2>;
 def PassKindEnum : Enumeration<"PassKind", "Gradient direction.", [Forward, Backward]>;
 
-def F16 : Case<"f16", "F16">;
-def BF16 : Case<"bf16", "BF16">;
-def F32 : Case<"f32", "F32">;
-def E4M3 : Case<"e4m3", "E4M3">;
+def F16 : Case<"f16", "F16", 1>;
+def BF16 : Case<"bf16", "BF16", 2>;
+def F32 : Case<"f32", "F32", 4>;
+def E4M3 : Case<"e4m3", "E4M3", 3>;
 def DTypeEnum : Enumeration<"DType", "Element type.", [F16, BF16, F32, E4M3]>;
 
-def MaskNone : Case<"none", "None">;
-def MaskCausal : Case<"causal", "Causal">;
+def MaskNone : Case<"none", "None", 1>;
+def MaskCausal : Case<"causal", "Causal", 2>;
 def MaskEnum : Enumeration<"Mask", "Which keys a query sees.", [MaskNone, MaskCausal]>;
 
 def MmaScalar : Case<"scalar", "Scalar">;
@@ -139,6 +140,7 @@ class Option<string key, string block, Type type, string doc> {
   string Default = "";     // as a spec would write it; empty: Required, or the compiler's choice
   string DefaultDoc = "";  // how the compiler chooses where Default is empty
   bit Required = 0;
+  string InName = "";      // what stands before an axis value in a variant's name
   Enumeration Enum = ?;
   list<Value> Values = [];
   int Min = 0;
@@ -169,7 +171,7 @@ def DTypeOption : EnumOption<"dtype", "problem", DTypeEnum, "element type of Q, 
 def AccumOption : EnumOption<"accum", "problem", DTypeEnum, "accumulator of both products", [
   Value<F32, "single precision">,
   NotYet<F16, "half precision, where the instruction has it">
-]> { let Default = "f32"; }
+]> { let InName = "accum_"; let Default = "f32"; }
 
 def HeadDimOption : Option<"head_dim", "problem", HeadDimType,
     "columns of Q and K and of V: one number for both, or QK : V; tensor cores need a multiple of 16"> {
@@ -186,6 +188,7 @@ def MaskOption : EnumOption<"mask", "problem", MaskEnum, "which keys a query see
 
 def LseOption : Option<"lse", "problem", SwitchType,
     "may also write the natural-log log-sum-exp of each query row, in f32"> {
+  let InName = "lse_";
   let Default = "on";
 }
 
@@ -198,6 +201,7 @@ def TileOption : Option<"tile", "schedule", TileType, "query rows x key rows tha
 }
 
 def WarpsOption : Option<"warps", "schedule", IntegerType, "warps that do arithmetic"> {
+  let InName = "w";
   let Required = 1;
   let Min = 1;
   let Max = 16;
@@ -217,6 +221,7 @@ def CopyOption : EnumOption<"copy", "schedule", CopyEnum, "how tiles reach share
 ]> { let DefaultDoc = "best the target has"; }
 
 def StagesOption : Option<"stages", "schedule", IntegerType, "depth of the K/V pipeline"> {
+  let InName = "s";
   let Default = "2";
   let Min = 1;
   let Max = 8;
@@ -236,9 +241,10 @@ def SwizzleOption : EnumOption<"swizzle", "schedule", SwizzleEnum, "shared-memor
   NotYet<SwizzleB32, "the bulk copy engine's 32 B pattern">,
   NotYet<SwizzleB64, "the bulk copy engine's 64 B pattern">,
   NotYet<SwizzleB128, "the bulk copy engine's 128 B pattern">
-]> { let DefaultDoc = "xor for tensor cores, none for scalar"; }
+]> { let InName = "swizzle_"; let DefaultDoc = "xor for tensor cores, none for scalar"; }
 
 def VectorOption : Option<"vector", "schedule", BytesType, "bytes per global access"> {
+  let InName = "v";
   let Default = "16 B";
   let Allowed = [4, 8, 16];
 }
@@ -246,17 +252,17 @@ def VectorOption : Option<"vector", "schedule", BytesType, "bytes per global acc
 def QInOption : EnumOption<"q_in", "schedule", OperandPlaceEnum, "where Q lives as a matrix operand", [
   Value<PlaceRegisters, "in registers, loaded once">,
   Value<PlaceShared, "in shared memory, read at each step">
-]> { let DefaultDoc = "shared"; }
+]> { let InName = "q_"; let DefaultDoc = "shared"; }
 
 def PInOption : EnumOption<"p_in", "schedule", OperandPlaceEnum, "where P lives as a matrix operand", [
   Value<PlaceRegisters, "in registers: scores become the next product's operand in place">,
   Value<PlaceShared, "in shared memory">
-]> { let DefaultDoc = "registers for tensor cores, shared for scalar"; }
+]> { let InName = "p_"; let DefaultDoc = "registers for tensor cores, shared for scalar"; }
 
 def ReduceOption : EnumOption<"reduce", "schedule", ReduceEnum, "how row maxima and sums cross threads", [
   Value<ReduceShared, "through shared memory">,
   Value<ReduceWarp, "by warp shuffles">
-]> { let Default = "warp"; }
+]> { let InName = "reduce_"; let Default = "warp"; }
 
 def RolesOption : EnumOption<"roles", "schedule", RolesEnum, "whether loading warps are separate", [
   Value<RolesUnified, "every warp loads and computes">,
@@ -268,7 +274,7 @@ def OverlapOption : EnumOption<"overlap", "schedule", OverlapEnum, "what runs un
   NotYet<OverlapIntra, "softmax under the same warp group's products">,
   NotYet<OverlapPingpong, "softmax under another warp group's products">,
   NotYet<OverlapBoth, "both">
-]> { let Default = "none"; }
+]> { let InName = "overlap_"; let Default = "none"; }
 
 def GridOption : EnumOption<"grid", "schedule", GridEnum, "how CTAs take work", [
   Value<GridTiles, "a CTA for each tile of query rows">,
@@ -279,6 +285,6 @@ def GridOption : EnumOption<"grid", "schedule", GridEnum, "how CTAs take work", 
 def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
   Value<ExpMufu, "on the special-function unit">,
   NotYet<ExpMixed, "n of every 16 by polynomial on the FMA units", Number<1, 15>>
-]> { let Default = "mufu"; }
+]> { let InName = "exp_"; let Default = "mufu"; }
 
 #endif // FAGEN_TD_SPECOPTIONS

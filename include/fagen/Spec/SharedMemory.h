@@ -1,0 +1,36 @@
+// fagen: the shared memory that a schedule needs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One function, for the spec's check and for allocate-shared:
+//
+//   total = Q + stages * (K + V) + what lies beside them, each rounded up to 128 B, or as far as what lies over the
+//   ring
+//
+// Over the ring lie Q while it is on its way to registers (if it fits; else it has its own place), and the partial
+// results of key warps when the last tile is done. Beside it lie S (scalar kernels; P overwrites it) and the scratch of
+// row reductions through shared memory.
+#pragma once
+
+#include "fagen/Spec/Spec.h"
+
+namespace fagen {
+
+struct SharedBuffer {
+  llvm::StringRef name; ///< as in the IR
+  uint64_t bytes = 0;   ///< of all stages
+  bool overRing = false;
+};
+
+struct SharedMemory {
+  std::vector<SharedBuffer> buffers;
+  uint64_t total = 0;
+
+  uint64_t bytesOf(llvm::StringRef name) const; ///< 0 for a buffer that the kernel has not
+};
+
+SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedule);
+
+/// Bytes of one element of a tensor.
+unsigned elementBytes(DType type);
+
+} // namespace fagen

@@ -1,0 +1,190 @@
+// fagen: problem and schedule blocks of a kernel: keys, values, conditions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelAnalysis.h"
+
+#include "fagen/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/format.h>
+
+using namespace llvm;
+
+namespace fagen {
+
+/// Reports every block after the first.
+template <typename Block> static void checkOnce(const std::vector<Block> &blocks, StringRef what, Diagnostics &diags) {
+  for (const Block &block : drop_begin(blocks, std::min<size_t>(blocks.size(), 1))) {
+    diags.error(block.range, "a kernel has one " + what);
+    diags.note(blocks.front().range, "the first is here");
+  }
+}
+
+void KernelAnalysis::checkBlockCounts() {
+  checkOnce(kernel.problems, "problem", diags);
+  checkOnce(kernel.selects, "select", diags);
+  checkOnce(kernel.requires_, "require", diags);
+  if (kernel.problems.empty())
+    diags.error(kernel.name.range, fmt::format("kernel '{}' has no problem", kernel.name.text));
+  if (kernel.schedules.empty())
+    diags.error(kernel.name.range, fmt::format("kernel '{}' has no schedule", kernel.name.text));
+}
+
+/// The key of that name in the block; otherwise says what it may have been.
+const OptionInfo *KernelAnalysis::findKey(const ast::Name &key, OptionBlock block) {
+  if (const OptionInfo *option = findOption(block, key.text))
+    return option;
+  bool isProblem = block == OptionBlock::Problem;
+  OptionBlock other = isProblem ? OptionBlock::Schedule : OptionBlock::Problem;
+  std::string message = fmt::format("unknown key '{}'", key.text);
+  if (findOption(other, key.text))
+    message = fmt::format("{} is a key of {}, not of {}", key.text, isProblem ? "schedule" : "problem",
+                          isProblem ? "problem" : "schedule");
+  else if (StringRef near = nearestWord(key.text, optionNames(block)); !near.empty())
+    message += fmt::format("; did you mean '{}'?", near.str());
+  diags.error(key.range, message);
+  return nullptr;
+}
+
+//===-- Problem
+//----------------------------------------------------------------------------------------------------===//
+
+const Assignment *KernelAnalysis::problemSetting(OptionKey key) const {
+  auto found = problemSettings.find(key);
+  return found == problemSettings.end() ? nullptr : &found->second;
+}
+
+void KernelAnalysis::checkProblem() {
+  if (kernel.problems.empty())
+    return;
+  const ast::Problem &problem = kernel.problems.front();
+  for (const ast::Setting &setting : problem.settings) {
+    const OptionInfo *option = findKey(setting.key, OptionBlock::Problem);
+    if (!option)
+      continue;
+    Assignment assignment = checkSetting(setting, *option, diags);
+    auto [earlier, inserted] = problemSettings.insert({option->key, assignment});
+    if (inserted)
+      continue;
+    diags.error(setting.key.range, option->name + " is set twice");
+    diags.note(earlier->second.keyRange, "first here");
+  }
+  for (const OptionInfo &option : allOptions())
+    if (option.block == OptionBlock::Problem && option.required && !problemSetting(option.key))
+      diags.error(problem.range, "problem sets no " + option.name + ", which has no default");
+}
+
+bool KernelAnalysis::hasHeadDimPair() const {
+  const Assignment *setting = problemSetting(OptionKey::HeadDim);
+  return setting && any_of(setting->items, [](const std::vector<OptionValue> &item) {
+           return item.front().number != item.front().second;
+         });
+}
+
+//===-- Schedules
+//--------------------------------------------------------------------------------------------------===//
+
+void KernelAnalysis::checkScheduleName(const ast::Schedule &schedule) {
+  std::string name = schedule.name ? schedule.name->text : "";
+  SMRange range = schedule.name ? schedule.name->range : schedule.range;
+  if (name == kImplicitSchedule)
+    diags.error(range, "'" + kImplicitSchedule + "' is the name of the schedule that fagen adds itself");
+  for (const CheckedSchedule &earlier : schedules) {
+    if (earlier.name != name)
+      continue;
+    diags.error(range,
+                name.empty() ? "a second schedule needs a name" : fmt::format("schedule '{}' is defined twice", name));
+    diags.note(earlier.range, "first here");
+    return;
+  }
+}
+
+void KernelAnalysis::checkSchedules() {
+  for (const ast::Schedule &schedule : kernel.schedules) {
+    checkScheduleName(schedule);
+    CheckedSchedule checked;
+    checked.name = schedule.name ? schedule.name->text : "";
+    checked.range = schedule.name ? schedule.name->range : schedule.range;
+    checked.body = checkBody(schedule.body);
+    spec.scheduleNames.push_back(checked.name);
+    schedules.push_back(std::move(checked));
+  }
+}
+
+std::optional<Assignment> KernelAnalysis::checkScheduleSetting(const ast::Setting &setting) {
+  const OptionInfo *option = findKey(setting.key, OptionBlock::Schedule);
+  if (!option)
+    return std::nullopt;
+  return checkSetting(setting, *option, diags);
+}
+
+std::vector<CheckedStatement> KernelAnalysis::checkBody(const std::vector<ast::Statement> &body) {
+  std::vector<CheckedStatement> checked;
+  for (const ast::Statement &statement : body) {
+    if (statement.when) {
+      checked.push_back({std::nullopt, checkWhen(*statement.when)});
+      continue;
+    }
+    std::optional<Assignment> assignment = checkScheduleSetting(*statement.setting);
+    if (!assignment)
+      continue;
+    auto earlier = find_if(checked, [&](const CheckedStatement &other) {
+      return other.assignment && other.assignment->option == assignment->option;
+    });
+    if (earlier != checked.end()) {
+      diags.error(assignment->keyRange, assignment->option->name + " is set twice");
+      diags.note(earlier->assignment->keyRange, "first here");
+    }
+    checked.push_back({std::move(assignment), nullptr});
+  }
+  return checked;
+}
+
+//===-- when
+//-------------------------------------------------------------------------------------------------------===//
+
+ConditionScope KernelAnalysis::whenScope() const {
+  ConditionScope scope;
+  auto add = [&](const std::string &name, ConditionName::Kind kind, WhenVariable variable, const OptionInfo *option) {
+    ConditionName &entry = scope.names[name];
+    entry.kind = kind;
+    entry.variable = int64_t(variable);
+    entry.option = option;
+  };
+  add("pass", ConditionName::Enumeration, WhenVariable::Pass, &optionInfo(OptionKey::Pass));
+  add("dtype", ConditionName::Enumeration, WhenVariable::DType, &optionInfo(OptionKey::DType));
+  add("accum", ConditionName::Enumeration, WhenVariable::Accum, &optionInfo(OptionKey::Accum));
+  add("head_dim", ConditionName::Number, WhenVariable::HeadDim, nullptr);
+  add("head_dim_qk", ConditionName::Number, WhenVariable::HeadDimQK, nullptr);
+  add("head_dim_v", ConditionName::Number, WhenVariable::HeadDimV, nullptr);
+  add("mask", ConditionName::Enumeration, WhenVariable::Mask, &optionInfo(OptionKey::Mask));
+  add("lse", ConditionName::Enumeration, WhenVariable::Lse, &optionInfo(OptionKey::Lse));
+  add("target", ConditionName::Target, WhenVariable::Target, nullptr);
+  auto refuse = [&](StringRef name, const std::string &why) {
+    scope.names[name.str()].kind = ConditionName::Refused;
+    scope.names[name.str()].refusal = why;
+  };
+  if (hasHeadDimPair())
+    refuse("head_dim", "head_dim is a pair here; say head_dim_qk or head_dim_v");
+  for (StringRef key : optionNames(OptionBlock::Schedule))
+    refuse(key, fmt::format("{} is a key of the schedule; a when sees problem keys and target", key.str()));
+  for (StringRef name : {"batch", "heads", "kv_heads", "seq_q", "seq_kv", "sms"})
+    refuse(name, fmt::format("{} is known at run time only; select can ask for it", name.str()));
+  return scope;
+}
+
+std::unique_ptr<CheckedWhen> KernelAnalysis::checkWhen(const ast::When &when) {
+  auto checked = std::make_unique<CheckedWhen>();
+  checked->range = when.condition->range;
+  checked->condition = compileCondition(*when.condition, whenScope(), diags);
+  collectNames(*when.condition, [&](StringRef name) {
+    StringRef key = name.starts_with("head_dim") ? "head_dim" : name;
+    if (const OptionInfo *option = findOption(OptionBlock::Problem, key))
+      checked->reads |= keyBit(option->key);
+  });
+  checked->body = checkBody(when.body);
+  return checked;
+}
+
+} // namespace fagen

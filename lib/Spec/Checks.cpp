@@ -1,0 +1,323 @@
+// fagen: what the keys of one variant must satisfy together.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Checks.h"
+
+#include "fagen/Spec/SharedMemory.h"
+#include "fagen/Support/Suggest.h"
+#include "fagen/Target/MmaInstrs.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <fmt/format.h>
+
+using namespace llvm;
+
+namespace fagen {
+
+namespace {
+
+class VariantChecker {
+public:
+  VariantChecker(const TargetInfo &target, const Problem &problem, Schedule &schedule, KeySet unknown, KeySet given)
+      : target(target), problem(problem), schedule(schedule), unknown(unknown), given(given) {}
+
+  std::vector<Finding> run();
+
+private:
+  template <typename... Keys> bool known(Keys... keys) const { return (unknown & (keyBit(keys) | ...)) == 0; }
+  bool isGiven(OptionKey key) const { return (given & keyBit(key)) != 0 && known(key); }
+  Finding &add(StringRef check, OptionKey key, std::string message) {
+    return findings.emplace_back(Finding{check, key, std::move(message), {}});
+  }
+  std::string mmaText() const { return toString(schedule.mma).str(); }
+
+  void checkInstruction();
+  void checkValues();
+  void checkValue(OptionKey key, const OptionValue &value);
+  void checkHeadDim();
+  void checkScalarWarps();
+  void checkWarps();
+  void checkKeys();
+  void checkOperandPlaces();
+  void checkVector();
+  void checkShared();
+  std::string describeShared(const SharedMemory &memory) const;
+  std::string whatFits() const;
+  std::optional<std::string> fits(Schedule candidate) const;
+
+  const TargetInfo &target;
+  const Problem &problem;
+  Schedule &schedule;
+  KeySet unknown, given;
+  std::vector<Finding> findings;
+};
+
+} // namespace
+
+std::vector<Finding> VariantChecker::run() {
+  schedule.rowWarps = schedule.keyWarps = 1;
+  if (!known(OptionKey::Mma))
+    schedule.mma = Mma::MmaSync; // keeps least in shared memory: what does not fit now fits with no mma
+  checkInstruction();
+  checkValues();
+  checkHeadDim();
+  if (known(OptionKey::Mma, OptionKey::Tile, OptionKey::Warps)) {
+    if (schedule.mma == Mma::Scalar)
+      checkScalarWarps();
+    else
+      checkWarps();
+    checkKeys();
+  }
+  checkOperandPlaces();
+  checkVector();
+  checkShared();
+  return std::move(findings);
+}
+
+void VariantChecker::checkInstruction() {
+  if (!known(OptionKey::Mma, OptionKey::DType, OptionKey::Accum))
+    return;
+  if (problem.accum != DType::F32 && !findMmaInstr(schedule.mma, problem.dtype, problem.accum))
+    add("value", OptionKey::Accum,
+        fmt::format("{} has no {} accumulator for {}", mmaText(), toString(problem.accum).str(),
+                    toString(problem.dtype).str()));
+}
+
+void VariantChecker::checkValues() {
+  for (const OptionInfo &option : allOptions()) {
+    if (option.type != OptionType::Enum || !isGiven(option.key))
+      continue;
+    bool isProblem = option.block == OptionBlock::Problem;
+    checkValue(option.key, isProblem ? getKey(problem, option.key) : getKey(schedule, option.key));
+  }
+}
+
+// First what the target cannot do at all, then what is known but not generated.
+void VariantChecker::checkValue(OptionKey key, const OptionValue &value) {
+  const OptionInfo &option = optionInfo(key);
+  const OptionValueInfo &info = *option.findValue(value.number);
+  if (!target.hasAll(info.needs)) {
+    const TargetInfo *first = firstTargetWith(info.needs);
+    add("value", key,
+        fmt::format("{} needs {}; the target is {}", info.text.str(), first ? first->name.str() : "another target",
+                    target.name.str()));
+  } else if (info.notYet) {
+    add("value", key,
+        fmt::format("{} is not yet supported; {} takes {}", toText(option, value), option.name.str(),
+                    alternatives(option.availableTexts())));
+  }
+}
+
+void VariantChecker::checkHeadDim() {
+  if (!known(OptionKey::Mma, OptionKey::HeadDim))
+    return;
+  const unsigned multiple = firstMmaInstr(schedule.mma).headDimMultiple;
+  for (unsigned headDim : {problem.headDimQK, problem.headDimV}) {
+    if (headDim % multiple == 0)
+      continue;
+    unsigned below = std::max(headDim / multiple * multiple, multiple);
+    Finding &finding = add("head_dim", OptionKey::HeadDim,
+                           fmt::format("head_dim {} is no multiple of {}, which {} needs; the nearest are {} and {}",
+                                       headDim, multiple, mmaText(), below, below + multiple));
+    finding.notes.push_back({OptionKey::Mma, fmt::format("{} is chosen here", mmaText())});
+    return;
+  }
+}
+
+void VariantChecker::checkScalarWarps() {
+  if (schedule.tileRows % schedule.warps == 0) {
+    schedule.rowWarps = schedule.warps;
+    return;
+  }
+  unsigned above = (schedule.tileRows / schedule.warps + 1) * schedule.warps;
+  Finding &finding = add("warps", OptionKey::Tile,
+                         fmt::format("{} warps do not divide {} query rows", schedule.warps, schedule.tileRows));
+  finding.notes.push_back({OptionKey::Tile, fmt::format("with tile = {} x {} they do", above, schedule.tileKeys)});
+}
+
+/// Row groups and key groups of `groups` groups of warps on `slabs` slabs, if they divide evenly.
+static std::optional<std::pair<unsigned, unsigned>> divideWarps(unsigned groups, unsigned slabs) {
+  unsigned rowGroups = std::min(groups, slabs);
+  if (rowGroups == 0 || slabs % rowGroups != 0 || groups % rowGroups != 0)
+    return std::nullopt;
+  return std::make_pair(rowGroups, groups / rowGroups);
+}
+
+/// "1, 3, 6, 9": the numbers of warps that divide over that many slabs.
+static std::string warpsThatFit(unsigned slabs, unsigned slabWarps) {
+  std::vector<std::string> fitting;
+  for (unsigned warps = slabWarps; warps <= optionInfo(OptionKey::Warps).max; warps += slabWarps)
+    if (divideWarps(warps / slabWarps, slabs))
+      fitting.push_back(std::to_string(warps));
+  return join(fitting, ", ");
+}
+
+void VariantChecker::checkWarps() {
+  const MmaInstrInfo &instr = firstMmaInstr(schedule.mma);
+  if (schedule.tileRows % instr.slabRows != 0) {
+    unsigned below = std::max(schedule.tileRows / instr.slabRows * instr.slabRows, instr.slabRows);
+    add("warps", OptionKey::Tile,
+        fmt::format("{} takes a multiple of {} query rows, not {}; the nearest are {} and {}", mmaText(),
+                    instr.slabRows, schedule.tileRows, below, below + instr.slabRows));
+    return;
+  }
+  if (schedule.warps % instr.slabWarps != 0) {
+    add("warps", OptionKey::Warps,
+        fmt::format("{} works in groups of {} warps; {} is no multiple of it", mmaText(), instr.slabWarps,
+                    schedule.warps));
+    return;
+  }
+  const unsigned slabs = schedule.tileRows / instr.slabRows;
+  if (auto groups = divideWarps(schedule.warps / instr.slabWarps, slabs)) {
+    schedule.rowWarps = groups->first * instr.slabWarps;
+    schedule.keyWarps = groups->second;
+    return;
+  }
+  Finding &finding =
+      add("warps", OptionKey::Tile,
+          fmt::format("{} warps cannot share {} query rows evenly: {} has slabs of {} rows, and here are {}",
+                      schedule.warps, schedule.tileRows, mmaText(), instr.slabRows, slabs));
+  finding.notes.push_back({OptionKey::Warps, fmt::format("warps that can: {}", warpsThatFit(slabs, instr.slabWarps))});
+}
+
+void VariantChecker::checkKeys() {
+  const unsigned multiple = firstMmaInstr(schedule.mma).keyMultiple * schedule.keyWarps;
+  if (schedule.tileKeys % multiple == 0)
+    return;
+  unsigned below = std::max(schedule.tileKeys / multiple * multiple, multiple);
+  std::string who = schedule.keyWarps == 1
+                        ? mmaText()
+                        : fmt::format("{} with {} warps side by side over keys", mmaText(), schedule.keyWarps);
+  add("keys", OptionKey::Tile,
+      fmt::format("{} takes a multiple of {} keys, not {}; the nearest are {} and {}", who, multiple, schedule.tileKeys,
+                  below, below + multiple));
+}
+
+// Where operands live and how reductions cross threads is fixed by the implemented instruction families.
+void VariantChecker::checkOperandPlaces() {
+  if (!known(OptionKey::Mma))
+    return;
+  auto refuse = [&](OptionKey key, StringRef accepted) {
+    const OptionInfo &option = optionInfo(key);
+    add("operand", key,
+        fmt::format("{} = {} is not yet supported with {}; it takes {}", option.name.str(),
+                    toText(option, getKey(schedule, key)), mmaText(), accepted.str()));
+  };
+  bool isScalar = schedule.mma == Mma::Scalar;
+  if (isGiven(OptionKey::QIn) && isScalar && schedule.qIn == OperandPlace::Registers)
+    refuse(OptionKey::QIn, "shared");
+  if (isGiven(OptionKey::PIn) && isScalar && schedule.pIn == OperandPlace::Registers)
+    refuse(OptionKey::PIn, "shared");
+  if (isGiven(OptionKey::PIn) && schedule.mma == Mma::MmaSync && schedule.pIn == OperandPlace::Shared)
+    refuse(OptionKey::PIn, "registers");
+  if (isGiven(OptionKey::Reduce) && !isScalar && schedule.reduce == Reduce::Shared)
+    refuse(OptionKey::Reduce, "warp");
+}
+
+void VariantChecker::checkVector() {
+  if (!known(OptionKey::Copy, OptionKey::Vector) || schedule.copy != Copy::CpAsync || schedule.vectorBytes == 16)
+    return;
+  Finding &finding =
+      add("vector", OptionKey::Vector, fmt::format("cp_async copies 16 B at a time, not {} B", schedule.vectorBytes));
+  finding.notes.push_back(
+      {OptionKey::Vector, fmt::format("vector = {} B goes with copy = ld_st", schedule.vectorBytes)});
+}
+
+//===-- Shared memory
+//----------------------------------------------------------------------------------------------===//
+
+/// "Q 32768 B, K 49152 B, V 49152 B at head_dim 64"
+std::string VariantChecker::describeShared(const SharedMemory &memory) const {
+  static constexpr std::pair<const char *, const char *> kTitles[] = {
+      {"q", "Q"}, {"k", "K"}, {"v", "V"}, {"s", "S"}, {"partial", "partial results"}, {"scratch", "reductions"}};
+  std::string text;
+  for (const SharedBuffer &buffer : memory.buffers) {
+    auto title = find_if(kTitles, [&](const auto &entry) { return buffer.name == entry.first; });
+    text += fmt::format("{}{} {} B{}", text.empty() ? "" : ", ", title->second, buffer.bytes,
+                        buffer.overRing ? " (over K and V)" : "");
+  }
+  return text + " at head_dim " + toText(optionInfo(OptionKey::HeadDim), getKey(problem, OptionKey::HeadDim));
+}
+
+/// "... it is 98304 B, which fits" when the candidate breaks no rule at all.
+std::optional<std::string> VariantChecker::fits(Schedule candidate) const {
+  uint64_t total = computeSharedMemory(problem, candidate).total;
+  if (total > target.sharedPerBlock)
+    return std::nullopt;
+  if (!VariantChecker(target, problem, candidate, unknown, 0).run().empty())
+    return std::nullopt;
+  return fmt::format("it is {} B, which fits", total);
+}
+
+// Fewer stages first, then fewer keys, then fewer rows: the nearest schedule that keeps the most of what was asked.
+std::string VariantChecker::whatFits() const {
+  Schedule candidate = schedule;
+  for (candidate.stages = schedule.stages - 1; candidate.stages != 0; --candidate.stages)
+    if (auto text = fits(candidate))
+      return fmt::format("with stages = {} {}", candidate.stages, *text);
+  candidate.stages = schedule.stages;
+  for (candidate.tileKeys = (schedule.tileKeys - 1) / 16 * 16; candidate.tileKeys != 0; candidate.tileKeys -= 16)
+    if (auto text = fits(candidate))
+      return fmt::format("with tile = {} x {} {}", candidate.tileRows, candidate.tileKeys, *text);
+  candidate.tileKeys = schedule.tileKeys;
+  for (candidate.tileRows = schedule.tileRows / 2; candidate.tileRows != 0; candidate.tileRows /= 2)
+    if (auto text = fits(candidate))
+      return fmt::format("with tile = {} x {} {}", candidate.tileRows, candidate.tileKeys, *text);
+  return {};
+}
+
+void VariantChecker::checkShared() {
+  if (!known(OptionKey::Tile, OptionKey::Stages, OptionKey::HeadDim, OptionKey::DType, OptionKey::QIn))
+    return;
+  SharedMemory memory = computeSharedMemory(problem, schedule);
+  if (memory.total <= target.sharedPerBlock)
+    return;
+  Finding &finding =
+      add("shared", OptionKey::Tile,
+          fmt::format("tile {} x {} with {} stage{} needs {} B of shared memory; {} has {} B", schedule.tileRows,
+                      schedule.tileKeys, schedule.stages, schedule.stages == 1 ? "" : "s", memory.total,
+                      target.name.str(), target.sharedPerBlock));
+  finding.notes.push_back({OptionKey::Tile, describeShared(memory)});
+  if (std::string text = whatFits(); !text.empty())
+    finding.notes.push_back({OptionKey::Tile, text});
+}
+
+//===-- Policy defaults
+//--------------------------------------------------------------------------------------------===//
+
+/// The last copy of the table that the target has, among those something is generated for if that is true of the mma.
+static Copy bestCopy(const TargetInfo &target, Mma mma) {
+  bool isAvailable = !optionInfo(OptionKey::Mma).findValue(unsigned(mma))->notYet;
+  Copy best = Copy::LdSt;
+  for (const OptionValueInfo &value : optionInfo(OptionKey::Copy).values)
+    if (target.hasAll(value.needs) && !(isAvailable && value.notYet))
+      best = Copy(value.number);
+  return best;
+}
+
+void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) {
+  auto open = [&](OptionKey key) { return (given & keyBit(key)) == 0; };
+  bool isScalar = schedule.mma == Mma::Scalar;
+  bool isVectorNarrow = schedule.vectorBytes != 16;
+  if (open(OptionKey::Copy))
+    schedule.copy = isVectorNarrow ? Copy::LdSt : bestCopy(target, schedule.mma);
+  if (open(OptionKey::Swizzle)) {
+    bool isBulk = schedule.copy == Copy::Tma;
+    schedule.swizzle = isScalar ? Swizzle::None : isBulk ? Swizzle::B128 : Swizzle::Xor;
+  }
+  if (open(OptionKey::QIn))
+    schedule.qIn = OperandPlace::Shared;
+  if (open(OptionKey::PIn))
+    schedule.pIn = isScalar ? OperandPlace::Shared : OperandPlace::Registers;
+  if (open(OptionKey::Roles))
+    schedule.roles = schedule.copy == Copy::Tma && schedule.mma == Mma::Wgmma ? Roles::Specialized : Roles::Unified;
+}
+
+std::vector<Finding> checkVariant(const TargetInfo &target, const Problem &problem, Schedule &schedule, KeySet unknown,
+                                  KeySet given) {
+  return VariantChecker(target, problem, schedule, unknown, given).run();
+}
+
+} // namespace fagen

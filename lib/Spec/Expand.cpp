@@ -1,0 +1,354 @@
+// fagen: expansion of a kernel: problem axes, targets, the schedules' whens, schedule axes, tune.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelAnalysis.h"
+
+#include "fagen/Spec/SharedMemory.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/format.h>
+
+using namespace llvm;
+
+namespace fagen {
+
+/// Calls `visit` with one index for each size, the last counting fastest: the first call has all zeros.
+static void forEachCombination(ArrayRef<unsigned> sizes, function_ref<void(ArrayRef<unsigned>)> visit) {
+  std::vector<unsigned> indices(sizes.size(), 0);
+  while (true) {
+    visit(indices);
+    size_t digit = sizes.size();
+    while (digit != 0 && ++indices[digit - 1] == sizes[digit - 1])
+      indices[--digit] = 0;
+    if (digit == 0)
+      return;
+  }
+}
+
+static uint64_t combinationCount(ArrayRef<unsigned> sizes) {
+  uint64_t count = 1;
+  for (unsigned size : sizes)
+    count = std::min<uint64_t>(count * size, kMaxVariants + 1);
+  return count;
+}
+
+//===-- Problem axes
+//-----------------------------------------------------------------------------------------------===//
+
+/// Whether every variant's name has the key's value anyway.
+static bool isAlwaysInName(OptionKey key) {
+  return key == OptionKey::DType || key == OptionKey::HeadDim || key == OptionKey::Mask;
+}
+
+static void setProblemKey(ProblemPoint &point, const OptionInfo &option, const Assignment *setting, unsigned item) {
+  if (!setting) {
+    if (option.required)
+      point.unknown |= keyBit(option.key);
+    else
+      setKey(point.problem, option.key, defaultValue(option));
+    return;
+  }
+  const OptionValue &value = setting->items[item].front();
+  point.ranges[option.key] = value.range;
+  if (!value.known) {
+    point.unknown |= keyBit(option.key);
+    return;
+  }
+  setKey(point.problem, option.key, value);
+  if (setting->isAxis && !isAlwaysInName(option.key))
+    point.axisParts += "_" + toNamePart(option, value);
+}
+
+std::vector<ProblemPoint> KernelAnalysis::expandProblem() {
+  std::vector<const OptionInfo *> options;
+  std::vector<unsigned> sizes;
+  for (const OptionInfo &option : allOptions()) {
+    if (option.block != OptionBlock::Problem)
+      continue;
+    const Assignment *setting = problemSetting(option.key);
+    options.push_back(&option);
+    sizes.push_back(setting ? setting->items.size() : 1);
+  }
+  std::vector<ProblemPoint> result;
+  if (combinationCount(sizes) > kMaxVariants) {
+    diags.error(kernel.name.range, fmt::format("the problem has more than {} points", kMaxVariants));
+    return result;
+  }
+  forEachCombination(sizes, [&](ArrayRef<unsigned> items) {
+    ProblemPoint &point = result.emplace_back();
+    for (auto [option, item] : zip(options, items))
+      setProblemKey(point, *option, problemSetting(option->key), item);
+    for (const auto &[key, range] : point.ranges)
+      point.problem.locations.push_back({optionInfo(key).name.str(), diags.locate(range.Start)});
+  });
+  return result;
+}
+
+//===-- when
+//-------------------------------------------------------------------------------------------------------===//
+
+static int64_t whenValue(WhenVariable variable, const Problem &problem, const TargetInfo &target) {
+  switch (variable) {
+  case WhenVariable::Pass:
+    return int64_t(problem.pass);
+  case WhenVariable::DType:
+    return int64_t(problem.dtype);
+  case WhenVariable::Accum:
+    return int64_t(problem.accum);
+  case WhenVariable::HeadDim:
+  case WhenVariable::HeadDimQK:
+    return problem.headDimQK;
+  case WhenVariable::HeadDimV:
+    return problem.headDimV;
+  case WhenVariable::Mask:
+    return int64_t(problem.mask);
+  case WhenVariable::Lse:
+    return problem.lse;
+  case WhenVariable::Target:
+    return lookupTarget(target.name) ? &target - allTargets().data() : -1;
+  }
+  return 0;
+}
+
+bool KernelAnalysis::holds(const CheckedWhen &when, const ProblemPoint &point, const TargetInfo &target) {
+  if (!when.condition || (when.reads & point.unknown) != 0)
+    return false; // reported
+  std::optional<int64_t> value = evaluate(
+      *when.condition, [&](int64_t variable) { return whenValue(WhenVariable(variable), point.problem, target); });
+  if (value)
+    return *value != 0;
+  if (reported.insert({when.range.Start.getPointer(), "division"}).second)
+    diags.error(when.range, "division by zero at " + variantName("", "", point).substr(1));
+  return false;
+}
+
+void KernelAnalysis::resolveBody(const std::vector<CheckedStatement> &body, const ProblemPoint &point,
+                                 const TargetInfo &target, Resolved &resolved) {
+  for (const CheckedStatement &statement : body) {
+    if (statement.assignment)
+      resolved[statement.assignment->option->key] = &*statement.assignment;
+    else if (statement.when && holds(*statement.when, point, target))
+      resolveBody(statement.when->body, point, target, resolved);
+  }
+}
+
+Resolved KernelAnalysis::resolve(const CheckedSchedule &schedule, const ProblemPoint &point, const TargetInfo &target) {
+  Resolved resolved;
+  resolveBody(schedule.body, point, target, resolved);
+  return resolved;
+}
+
+//===-- Variants
+//---------------------------------------------------------------------------------------------------===//
+
+void KernelAnalysis::requireKeys(const CheckedSchedule &schedule, const Resolved &resolved) {
+  for (const OptionInfo &option : allOptions()) {
+    if (option.block != OptionBlock::Schedule || !option.required || resolved.count(option.key))
+      continue;
+    if (reported.insert({schedule.range.Start.getPointer(), option.name.str()}).second)
+      diags.error(schedule.range, "schedule sets no " + option.name + ", which has no default");
+  }
+}
+
+void KernelAnalysis::expandSchedule(unsigned index, const ProblemPoint &point, const TargetInfo &target) {
+  Resolved resolved = resolve(schedules[index], point, target);
+  requireKeys(schedules[index], resolved);
+  std::vector<OptionKey> axes;
+  std::vector<unsigned> sizes;
+  for (const auto &[key, assignment] : resolved) {
+    axes.push_back(key);
+    sizes.push_back(assignment->items.size());
+  }
+  if (spec.variants.size() + combinationCount(sizes) > kMaxVariants) {
+    if (reported.insert({kernel.name.range.Start.getPointer(), "variants"}).second)
+      diags.error(kernel.name.range, fmt::format("the kernel has more than {} variants", kMaxVariants));
+    return;
+  }
+  forEachCombination(sizes, [&](ArrayRef<unsigned> items) {
+    Choice choice;
+    for (auto [key, item] : zip(axes, items))
+      choice[key] = item;
+    addVariant(index, point, target, resolved, choice);
+  });
+}
+
+/// The schedule that a choice of axis items and tune choices gives, its keys' places, and what is unknown of it.
+ScheduleChoice KernelAnalysis::makeSchedule(const CheckedSchedule &checked, const TargetInfo &target,
+                                            const Resolved &resolved, const Choice &items, const Choice &tunes) {
+  ScheduleChoice made;
+  made.schedule.name = checked.name;
+  made.schedule.location = diags.locate(checked.range.Start);
+  for (const OptionInfo &option : allOptions()) {
+    if (option.block != OptionBlock::Schedule)
+      continue;
+    auto found = resolved.find(option.key);
+    if (found == resolved.end()) {
+      if (option.required)
+        made.unknown |= keyBit(option.key);
+      else if (!option.defaultText.empty())
+        setKey(made.schedule, option.key, defaultValue(option));
+      continue;
+    }
+    auto tune = tunes.find(option.key);
+    const OptionValue &value = found->second->items[items.at(option.key)][tune == tunes.end() ? 0 : tune->second];
+    made.given |= keyBit(option.key);
+    made.ranges[option.key] = value.range;
+    made.schedule.locations.push_back({option.name.str(), diags.locate(value.range.Start)});
+    if (value.known)
+      setKey(made.schedule, option.key, value);
+    else
+      made.unknown |= keyBit(option.key);
+  }
+  chooseDefaults(target, made.schedule, made.given);
+  return made;
+}
+
+std::string KernelAnalysis::variantName(StringRef schedule, StringRef axisParts, const ProblemPoint &point) const {
+  std::string name = schedule.empty() ? "" : "_" + schedule.str();
+  for (OptionKey key : {OptionKey::DType, OptionKey::HeadDim, OptionKey::Mask})
+    if ((point.unknown & keyBit(key)) == 0)
+      name += "_" + toNamePart(optionInfo(key), getKey(point.problem, key));
+  return name + point.axisParts + axisParts.str();
+}
+
+void KernelAnalysis::addVariant(unsigned index, const ProblemPoint &point, const TargetInfo &target,
+                                const Resolved &resolved, const Choice &items) {
+  const CheckedSchedule &checked = schedules[index];
+  ScheduleChoice made = makeSchedule(checked, target, resolved, items, {});
+  std::vector<Finding> findings =
+      checkVariant(target, point.problem, made.schedule, made.unknown | point.unknown, made.given | givenKeys(point));
+  report(findings, point, made, checked.range);
+
+  Variant variant;
+  std::string axisParts;
+  for (const auto &[key, item] : items) {
+    const Assignment &assignment = *resolved.at(key);
+    variant.dispatched &= item == 0;
+    if (assignment.isAxis && assignment.items[item].front().known)
+      axisParts += "_" + toNamePart(*assignment.option, assignment.items[item].front());
+  }
+  variant.name = kernel.name.text + variantName(checked.name, axisParts, point);
+  variant.symbol = fmt::format("fagen_{}_{}", variant.name, target.name.str());
+  variant.target = &target;
+  variant.problem = point.problem;
+  variant.schedule = std::move(made.schedule);
+  variant.scheduleIndex = index;
+  variant.location = spec.location;
+  addTuneChoices(variant, point, resolved, items);
+  spec.variants.push_back(std::move(variant));
+  pointOfVariant.push_back(&point);
+}
+
+KeySet KernelAnalysis::givenKeys(const ProblemPoint &point) {
+  KeySet keys = 0;
+  for (const auto &entry : point.ranges)
+    keys |= keyBit(entry.first);
+  return keys;
+}
+
+//===-- tune
+//-------------------------------------------------------------------------------------------------------===//
+
+// The first combination is the variant itself, which was checked and must be right. What does not fit of the others is
+// dropped with a remark.
+void KernelAnalysis::addTuneChoices(Variant &variant, const ProblemPoint &point, const Resolved &resolved,
+                                    const Choice &items) {
+  std::vector<OptionKey> keys;
+  std::vector<unsigned> sizes;
+  for (const auto &[key, assignment] : resolved) {
+    keys.push_back(key);
+    sizes.push_back(assignment->items[items.at(key)].size());
+  }
+  const CheckedSchedule &checked = schedules[variant.scheduleIndex];
+  if (combinationCount(sizes) > kMaxVariants) {
+    if (reported.insert({checked.range.Start.getPointer(), "tune"}).second)
+      diags.error(checked.range, fmt::format("the schedule has more than {} tune combinations", kMaxVariants));
+    return;
+  }
+  bool isFirst = true;
+  forEachCombination(sizes, [&](ArrayRef<unsigned> chosen) {
+    Choice tunes;
+    for (auto [key, choice] : zip(keys, chosen))
+      tunes[key] = choice;
+    if (!std::exchange(isFirst, false))
+      addTuneChoice(variant, point, resolved, items, tunes);
+  });
+}
+
+void KernelAnalysis::addTuneChoice(Variant &variant, const ProblemPoint &point, const Resolved &resolved,
+                                   const Choice &items, const Choice &tunes) {
+  const CheckedSchedule &checked = schedules[variant.scheduleIndex];
+  ScheduleChoice made = makeSchedule(checked, *variant.target, resolved, items, tunes);
+  KeySet unknown = made.unknown | point.unknown;
+  std::vector<Finding> findings = checkVariant(*variant.target, point.problem, made.schedule, unknown, made.given);
+  if (findings.empty()) {
+    if (unknown == 0)
+      variant.tuneChoices.push_back(std::move(made.schedule));
+    return;
+  }
+  std::string combination;
+  SMRange place = checked.range;
+  for (const auto &[key, choice] : tunes) {
+    const Assignment &assignment = *resolved.at(key);
+    const std::vector<OptionValue> &choices = assignment.items[items.at(key)];
+    if (choices.size() == 1)
+      continue;
+    combination += fmt::format("{}{} = {}", combination.empty() ? "" : ", ", assignment.option->name.str(),
+                               toText(*assignment.option, choices[choice]));
+    place = assignment.range;
+  }
+  std::string remark = fmt::format("{} on {}: {} is dropped: {}", variant.name, variant.target->name.str(), combination,
+                                   findings.front().message);
+  diags.remark(place, remark);
+  spec.remarks.push_back(remark);
+}
+
+//===-- Findings
+//---------------------------------------------------------------------------------------------------===//
+
+void KernelAnalysis::report(const std::vector<Finding> &findings, const ProblemPoint &point, const ScheduleChoice &made,
+                            SMRange fallback) {
+  auto rangeOf = [&](OptionKey key) {
+    if (auto found = made.ranges.find(key); found != made.ranges.end())
+      return found->second;
+    auto found = point.ranges.find(key);
+    return found == point.ranges.end() ? fallback : found->second;
+  };
+  for (const Finding &finding : findings) {
+    SMRange range = rangeOf(finding.key);
+    if (!reported.insert({range.Start.getPointer(), finding.check.str()}).second)
+      continue;
+    diags.error(range, finding.message);
+    for (const auto &[key, text] : finding.notes)
+      diags.note(rangeOf(key), text);
+  }
+}
+
+//===-- The implicit schedule
+//--------------------------------------------------------------------------------------===//
+
+// A row for strides and alignments that wider accesses cannot take: the fallback schedule with copies of one element.
+void KernelAnalysis::addUnaligned() {
+  const unsigned index = schedules.size();
+  spec.scheduleNames.push_back(kImplicitSchedule.str());
+  const size_t written = spec.variants.size();
+  for (size_t i = 0; i != written; ++i) {
+    if (spec.variants[i].scheduleIndex != fallbackSchedule || !spec.variants[i].dispatched)
+      continue;
+    Variant variant = spec.variants[i];
+    Schedule &schedule = variant.schedule;
+    schedule.name = kImplicitSchedule.str();
+    schedule.implicit = true;
+    schedule.copy = Copy::LdSt;
+    schedule.vectorBytes = elementBytes(variant.problem.dtype);
+    erase_if(schedule.locations, [](const auto &entry) { return entry.first == "copy" || entry.first == "vector"; });
+    variant.scheduleIndex = index;
+    variant.tuneChoices.clear();
+    variant.name = kernel.name.text + variantName(kImplicitSchedule, "", *pointOfVariant[i]);
+    variant.symbol = fmt::format("fagen_{}_{}", variant.name, variant.target->name.str());
+    spec.variants.push_back(std::move(variant));
+  }
+}
+
+} // namespace fagen

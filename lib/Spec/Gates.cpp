@@ -1,0 +1,177 @@
+// fagen: require: the gates that a kernel must pass.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelAnalysis.h"
+
+#include "fagen/Spec/Gates.h"
+#include "fagen/Spec/SharedMemory.h"
+#include "fagen/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/format.h>
+
+using namespace llvm;
+
+namespace fagen {
+
+namespace {
+
+/// What a gate asks for.
+struct GateInfo {
+  StringRef name;
+  bool isInteger; ///< bytes or registers
+  bool isTime;    ///< microseconds, or a factor of a baseline
+};
+
+constexpr GateInfo kGates[] = {
+    {"registers", true, false}, {"spills", true, false}, {"shared", true, false},
+    {"error", false, false},    {"time", false, true},
+};
+constexpr StringLiteral kBaselines[] = {"sdpa", "fa2", "cudnn", "cublas"};
+
+/// A number, or a number times a baseline.
+struct Quantity {
+  double value = 0;
+  std::string baseline;
+};
+
+/// Folds the right side of a gate.
+class GateFolder {
+public:
+  GateFolder(const GateInfo &gate, Diagnostics &diags) : gate(gate), diags(diags) {}
+  std::optional<Quantity> fold(const ast::Expr &expr);
+
+private:
+  std::optional<Quantity> fail(const ast::Expr &expr, const std::string &message) {
+    diags.error(expr.range, message);
+    return std::nullopt;
+  }
+  std::optional<Quantity> foldName(const ast::Expr &expr);
+  std::optional<Quantity> foldBinary(const ast::Expr &expr);
+  std::optional<Quantity> foldProduct(const ast::Expr &expr, const Quantity &left, const Quantity &right);
+
+  const GateInfo &gate;
+  Diagnostics &diags;
+};
+
+} // namespace
+
+std::optional<Quantity> GateFolder::fold(const ast::Expr &expr) {
+  switch (expr.kind) {
+  case ast::Expr::Integer:
+    return Quantity{double(expr.integer), ""};
+  case ast::Expr::Decimal:
+    if (gate.isInteger)
+      return fail(expr, fmt::format("{} is an integer", gate.name.str()));
+    return Quantity{expr.decimal, ""};
+  case ast::Expr::Variable:
+    return foldName(expr);
+  case ast::Expr::Binary:
+    return foldBinary(expr);
+  default:
+    return fail(expr, "a gate's value is made of numbers, + - * / and ( )");
+  }
+}
+
+std::optional<Quantity> GateFolder::foldName(const ast::Expr &expr) {
+  std::vector<StringRef> baselines(std::begin(kBaselines), std::end(kBaselines));
+  if (!gate.isTime)
+    return fail(expr, fmt::format("{} is compared with a number, not with '{}'", gate.name.str(), expr.name));
+  if (is_contained(baselines, expr.name))
+    return Quantity{1, expr.name};
+  StringRef near = nearestWord(expr.name, baselines);
+  return fail(expr, fmt::format("unknown baseline '{}'{}", expr.name,
+                                near.empty() ? "; it is " + alternatives(baselines)
+                                             : fmt::format("; did you mean '{}'?", near.str())));
+}
+
+std::optional<Quantity> GateFolder::foldProduct(const ast::Expr &expr, const Quantity &left, const Quantity &right) {
+  bool isQuotient = expr.name == "/";
+  if (!right.baseline.empty() && (isQuotient || !left.baseline.empty()))
+    return fail(expr, "a baseline may be multiplied or divided by a number only");
+  if (isQuotient && right.value == 0)
+    return fail(expr, "division by zero");
+  return Quantity{isQuotient ? left.value / right.value : left.value * right.value, left.baseline + right.baseline};
+}
+
+std::optional<Quantity> GateFolder::foldBinary(const ast::Expr &expr) {
+  std::optional<Quantity> left = fold(*expr.operands[0]);
+  std::optional<Quantity> right = fold(*expr.operands[1]);
+  if (!left || !right)
+    return std::nullopt;
+  if (expr.name == "*" || expr.name == "/")
+    return foldProduct(expr, *left, *right);
+  if (expr.name != "+" && expr.name != "-")
+    return fail(expr, "a gate's value is made of numbers, + - * / and ( )");
+  if (left->baseline != right->baseline)
+    return fail(expr, "a baseline may be multiplied or divided by a number only");
+  return Quantity{expr.name == "+" ? left->value + right->value : left->value - right->value, left->baseline};
+}
+
+void KernelAnalysis::checkGate(const ast::Gate &gate) {
+  auto info = find_if(kGates, [&](const GateInfo &other) { return other.name == gate.name.text; });
+  if (info == std::end(kGates)) {
+    std::vector<StringRef> names;
+    for (const GateInfo &known : kGates)
+      names.push_back(known.name);
+    StringRef near = nearestWord(gate.name.text, names);
+    diags.error(gate.name.range, fmt::format("unknown gate '{}'{}", gate.name.text,
+                                             near.empty() ? "; it is " + alternatives(names)
+                                                          : fmt::format("; did you mean '{}'?", near.str())));
+    return;
+  }
+  std::optional<Quantity> quantity = GateFolder(*info, diags).fold(*gate.value);
+  if (!quantity)
+    return;
+  Gate checked;
+  checked.name = gate.name.text;
+  checked.relation = gate.relation;
+  checked.value = quantity->value;
+  checked.baseline = quantity->baseline;
+  checked.text = textOf(gate.range);
+  checked.location = diags.locate(gate.range.Start);
+  spec.gates.push_back(std::move(checked));
+}
+
+void KernelAnalysis::checkGates() {
+  if (kernel.requires_.empty())
+    return;
+  for (const ast::Gate &gate : kernel.requires_.front().gates)
+    checkGate(gate);
+}
+
+bool gateHolds(const Gate &gate, double measured) {
+  if (gate.relation == "==")
+    return measured == gate.value;
+  if (gate.relation == "!=")
+    return measured != gate.value;
+  if (gate.relation == "<")
+    return measured < gate.value;
+  if (gate.relation == "<=")
+    return measured <= gate.value;
+  if (gate.relation == ">")
+    return measured > gate.value;
+  return measured >= gate.value;
+}
+
+bool checkSharedGates(const KernelSpec &kernel, Diagnostics &diags) {
+  bool passed = true;
+  for (const Gate &gate : kernel.gates) {
+    if (gate.name != "shared")
+      continue;
+    for (const Variant &variant : kernel.variants) {
+      uint64_t bytes = computeSharedMemory(variant.problem, variant.schedule).total;
+      if (gateHolds(gate, double(bytes)))
+        continue;
+      passed = false;
+      diags.error(gate.location,
+                  fmt::format("{} needs {} B of shared memory, which fails '{}'", variant.name, bytes, gate.text));
+      diags.note(variant.schedule.locationOf("tile"), "its tile is set here");
+      break; // one variant shows the mistake
+    }
+  }
+  return passed;
+}
+
+} // namespace fagen

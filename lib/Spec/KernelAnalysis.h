@@ -1,0 +1,138 @@
+// fagen: one kernel on its way from AST to variants: the checked blocks, and what is known to be wrong.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "Checks.h"
+#include "Conditions.h"
+#include "OptionValues.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <map>
+#include <set>
+
+namespace fagen {
+
+struct CheckedWhen;
+
+/// A setting or a when, in text order; neither for what was reported.
+struct CheckedStatement {
+  std::optional<Assignment> assignment;
+  std::unique_ptr<CheckedWhen> when;
+};
+
+struct CheckedWhen {
+  std::optional<Program> condition; ///< over problem variables; nothing when it was reported
+  KeySet reads = 0;                 ///< the problem keys that the condition reads
+  std::vector<CheckedStatement> body;
+  llvm::SMRange range; ///< of the condition
+};
+
+struct CheckedSchedule {
+  std::string name; ///< empty: unnamed
+  std::vector<CheckedStatement> body;
+  llvm::SMRange range; ///< of the name, or of the word `schedule`
+};
+
+/// One point of the problem axes.
+struct ProblemPoint {
+  Problem problem;
+  KeySet unknown = 0;                        ///< keys whose value was reported
+  std::map<OptionKey, llvm::SMRange> ranges; ///< of the values that were given
+  std::string axisParts;                     ///< "_lse_on": what axes of keys that names leave out add to names
+};
+
+/// What a `when` can read, as variables of its program.
+enum class WhenVariable : int64_t { Pass, DType, Accum, HeadDim, HeadDimQK, HeadDimV, Mask, Lse, Target };
+
+/// The settings that hold at one point: one for each key.
+using Resolved = std::map<OptionKey, const Assignment *>;
+
+/// For each key, which item of its axis, or which choice of its tune.
+using Choice = std::map<OptionKey, unsigned>;
+
+/// A schedule with its axes and tunes decided.
+struct ScheduleChoice {
+  Schedule schedule;
+  KeySet unknown = 0; ///< keys that were reported, or are missing
+  KeySet given = 0;   ///< keys that the spec sets
+  std::map<OptionKey, llvm::SMRange> ranges;
+};
+
+/// The schedule that fagen adds itself.
+inline constexpr llvm::StringLiteral kImplicitSchedule = "unaligned";
+
+class KernelAnalysis {
+public:
+  KernelAnalysis(const ast::Kernel &kernel, llvm::ArrayRef<const TargetInfo *> targets, Diagnostics &diags)
+      : kernel(kernel), targets(targets), diags(diags) {}
+
+  KernelSpec run();
+
+private:
+  // Blocks.cpp: the text, block by block.
+  void checkBlockCounts();
+  void checkProblem();
+  void checkSchedules();
+  void checkScheduleName(const ast::Schedule &schedule);
+  std::vector<CheckedStatement> checkBody(const std::vector<ast::Statement> &body);
+  std::optional<Assignment> checkScheduleSetting(const ast::Setting &setting);
+  const OptionInfo *findKey(const ast::Name &key, OptionBlock block);
+  std::unique_ptr<CheckedWhen> checkWhen(const ast::When &when);
+  ConditionScope whenScope() const;
+  const Assignment *problemSetting(OptionKey key) const;
+  bool hasHeadDimPair() const;
+
+  // Expand.cpp: points, targets, schedules, axes.
+  std::vector<ProblemPoint> expandProblem();
+  Resolved resolve(const CheckedSchedule &schedule, const ProblemPoint &point, const TargetInfo &target);
+  void resolveBody(const std::vector<CheckedStatement> &body, const ProblemPoint &point, const TargetInfo &target,
+                   Resolved &resolved);
+  bool holds(const CheckedWhen &when, const ProblemPoint &point, const TargetInfo &target);
+  void expandSchedule(unsigned index, const ProblemPoint &point, const TargetInfo &target);
+  ScheduleChoice makeSchedule(const CheckedSchedule &checked, const TargetInfo &target, const Resolved &resolved,
+                              const Choice &items, const Choice &tunes);
+  void addVariant(unsigned index, const ProblemPoint &point, const TargetInfo &target, const Resolved &resolved,
+                  const Choice &items);
+  void addTuneChoices(Variant &variant, const ProblemPoint &point, const Resolved &resolved, const Choice &items);
+  void addTuneChoice(Variant &variant, const ProblemPoint &point, const Resolved &resolved, const Choice &items,
+                     const Choice &tunes);
+  void addUnaligned();
+  void report(const std::vector<Finding> &findings, const ProblemPoint &point, const ScheduleChoice &made,
+              llvm::SMRange fallback);
+  void requireKeys(const CheckedSchedule &schedule, const Resolved &resolved);
+  /// "_prefill_f16_d64_none": everything behind the kernel's name.
+  std::string variantName(llvm::StringRef schedule, llvm::StringRef axisParts, const ProblemPoint &point) const;
+  static KeySet givenKeys(const ProblemPoint &point);
+
+  // Select.cpp and Gates.cpp.
+  void checkSelect();
+  void checkSelectLine(const ast::SelectLine &line, const ConditionScope &scope);
+  void warnUnselected();
+  ConditionScope selectScope() const;
+  void addKeyToScope(ConditionScope &scope, OptionKey key, const std::string &name, std::optional<int64_t> variable,
+                     llvm::function_ref<int64_t(const Problem &)> get) const;
+  std::optional<unsigned> findSchedule(const ast::Name &name);
+  void checkGates();
+  void checkGate(const ast::Gate &gate);
+
+  const ast::Kernel &kernel;
+  llvm::ArrayRef<const TargetInfo *> targets;
+  Diagnostics &diags;
+
+  llvm::MapVector<OptionKey, Assignment> problemSettings;
+  std::vector<CheckedSchedule> schedules;
+  std::vector<ProblemPoint> points;
+  std::vector<const ProblemPoint *> pointOfVariant;        ///< of spec.variants, by index
+  std::set<std::pair<const char *, std::string>> reported; ///< place and rule of findings
+  unsigned fallbackSchedule = 0;                           ///< the one `otherwise` names
+  KernelSpec spec;
+};
+
+/// "seq_q <= 32": source text on one line, comments left out.
+std::string textOf(llvm::SMRange range);
+
+/// Variants of one kernel at most: beyond is a mistake, and would take minutes to generate.
+inline constexpr unsigned kMaxVariants = 4096;
+
+} // namespace fagen

@@ -1,0 +1,170 @@
+// fagen: keys of the table to fields of Problem and Schedule, and back.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "OptionValues.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+Location Schedule::locationOf(StringRef key) const {
+  auto found = find_if(locations, [&](const auto &entry) { return entry.first == key; });
+  return found == locations.end() ? location : found->second;
+}
+
+void setKey(Problem &problem, OptionKey key, const OptionValue &value) {
+  switch (key) {
+  case OptionKey::Pass:
+    problem.pass = PassKind(value.number);
+    return;
+  case OptionKey::DType:
+    problem.dtype = DType(value.number);
+    return;
+  case OptionKey::Accum:
+    problem.accum = DType(value.number);
+    return;
+  case OptionKey::HeadDim:
+    problem.headDimQK = value.number;
+    problem.headDimV = value.second;
+    return;
+  case OptionKey::Mask:
+    problem.mask = Mask(value.number);
+    return;
+  case OptionKey::Lse:
+    problem.lse = value.number != 0;
+    return;
+  default:
+    llvm_unreachable("no key of a problem");
+  }
+}
+
+static OptionValue single(unsigned number) {
+  OptionValue value;
+  value.number = number;
+  return value;
+}
+
+static OptionValue pair(unsigned first, unsigned second) {
+  OptionValue value = single(first);
+  value.second = second;
+  return value;
+}
+
+OptionValue getKey(const Problem &problem, OptionKey key) {
+  switch (key) {
+  case OptionKey::Pass:
+    return single(unsigned(problem.pass));
+  case OptionKey::DType:
+    return single(unsigned(problem.dtype));
+  case OptionKey::Accum:
+    return single(unsigned(problem.accum));
+  case OptionKey::HeadDim:
+    return pair(problem.headDimQK, problem.headDimV);
+  case OptionKey::Mask:
+    return single(unsigned(problem.mask));
+  case OptionKey::Lse:
+    return single(problem.lse);
+  default:
+    llvm_unreachable("no key of a problem");
+  }
+}
+
+void setKey(Schedule &schedule, OptionKey key, const OptionValue &value) {
+  switch (key) {
+  case OptionKey::Tile:
+    schedule.tileRows = value.number;
+    schedule.tileKeys = value.second;
+    return;
+  case OptionKey::Warps:
+    schedule.warps = value.number;
+    return;
+  case OptionKey::Mma:
+    schedule.mma = Mma(value.number);
+    return;
+  case OptionKey::Copy:
+    schedule.copy = Copy(value.number);
+    return;
+  case OptionKey::Stages:
+    schedule.stages = value.number;
+    return;
+  case OptionKey::Barriers:
+    schedule.barriers = BarrierPolicy(value.number);
+    schedule.barrierPlaces = value.names;
+    return;
+  case OptionKey::Swizzle:
+    schedule.swizzle = Swizzle(value.number);
+    return;
+  case OptionKey::Vector:
+    schedule.vectorBytes = value.number;
+    return;
+  case OptionKey::QIn:
+    schedule.qIn = OperandPlace(value.number);
+    return;
+  case OptionKey::PIn:
+    schedule.pIn = OperandPlace(value.number);
+    return;
+  case OptionKey::Reduce:
+    schedule.reduce = Reduce(value.number);
+    return;
+  case OptionKey::Roles:
+    schedule.roles = Roles(value.number);
+    return;
+  case OptionKey::Overlap:
+    schedule.overlap = Overlap(value.number);
+    return;
+  case OptionKey::Grid:
+    schedule.grid = Grid(value.number);
+    return;
+  case OptionKey::Exp:
+    schedule.exp = Exp(value.number);
+    schedule.expMixed = value.second;
+    return;
+  default:
+    llvm_unreachable("no key of a schedule");
+  }
+}
+
+OptionValue getKey(const Schedule &schedule, OptionKey key) {
+  switch (key) {
+  case OptionKey::Tile:
+    return pair(schedule.tileRows, schedule.tileKeys);
+  case OptionKey::Warps:
+    return single(schedule.warps);
+  case OptionKey::Mma:
+    return single(unsigned(schedule.mma));
+  case OptionKey::Copy:
+    return single(unsigned(schedule.copy));
+  case OptionKey::Stages:
+    return single(schedule.stages);
+  case OptionKey::Barriers: {
+    OptionValue value = single(unsigned(schedule.barriers));
+    value.names = schedule.barrierPlaces;
+    return value;
+  }
+  case OptionKey::Swizzle:
+    return single(unsigned(schedule.swizzle));
+  case OptionKey::Vector:
+    return single(schedule.vectorBytes);
+  case OptionKey::QIn:
+    return single(unsigned(schedule.qIn));
+  case OptionKey::PIn:
+    return single(unsigned(schedule.pIn));
+  case OptionKey::Reduce:
+    return single(unsigned(schedule.reduce));
+  case OptionKey::Roles:
+    return single(unsigned(schedule.roles));
+  case OptionKey::Overlap:
+    return single(unsigned(schedule.overlap));
+  case OptionKey::Grid:
+    return single(unsigned(schedule.grid));
+  case OptionKey::Exp:
+    return pair(unsigned(schedule.exp), schedule.expMixed);
+  default:
+    llvm_unreachable("no key of a schedule");
+  }
+}
+
+} // namespace fagen

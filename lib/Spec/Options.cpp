@@ -1,0 +1,62 @@
+// fagen: the table of spec keys.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Spec/Options.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+const std::vector<OptionInfo> &allOptions() {
+  static const std::vector<OptionInfo> options = {
+#define GET_OPTION_TABLE
+#include "fagen/Spec/SpecOptions.inc"
+  };
+  return options;
+}
+
+const OptionInfo &optionInfo(OptionKey key) { return allOptions()[unsigned(key)]; }
+
+const OptionInfo *findOption(OptionBlock block, StringRef name) {
+  for (const OptionInfo &option : allOptions())
+    if (option.block == block && option.name == name)
+      return &option;
+  return nullptr;
+}
+
+std::vector<StringRef> optionNames(OptionBlock block) {
+  std::vector<StringRef> names;
+  for (const OptionInfo &option : allOptions())
+    if (option.block == block)
+      names.push_back(option.name);
+  return names;
+}
+
+const OptionValueInfo *OptionInfo::findValue(StringRef text) const {
+  auto found = find_if(values, [&](const OptionValueInfo &value) { return value.text == text; });
+  return found == values.end() ? nullptr : &*found;
+}
+
+const OptionValueInfo *OptionInfo::findValue(unsigned number) const {
+  auto found = find_if(values, [&](const OptionValueInfo &value) { return value.number == number; });
+  return found == values.end() ? nullptr : &*found;
+}
+
+std::vector<StringRef> OptionInfo::valueTexts() const {
+  std::vector<StringRef> texts;
+  for (const OptionValueInfo &value : values)
+    texts.push_back(value.text);
+  return texts;
+}
+
+std::vector<StringRef> OptionInfo::availableTexts() const {
+  std::vector<StringRef> texts;
+  for (const OptionValueInfo &value : values)
+    if (!value.notYet)
+      texts.push_back(value.text);
+  return texts;
+}
+
+} // namespace fagen

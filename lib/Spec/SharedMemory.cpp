@@ -1,0 +1,62 @@
+// fagen: the shared memory that a schedule needs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Spec/SharedMemory.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+static constexpr uint64_t kBufferAlignment = 128; // where a swizzle pattern may begin
+static constexpr uint64_t kFloatBytes = 4;
+static constexpr uint64_t kLanes = 32;
+
+unsigned elementBytes(DType type) {
+  switch (type) {
+  case DType::E4M3:
+    return 1;
+  case DType::F16:
+  case DType::BF16:
+    return 2;
+  case DType::F32:
+    return 4;
+  }
+  return 0;
+}
+
+uint64_t SharedMemory::bytesOf(StringRef name) const {
+  auto found = find_if(buffers, [&](const SharedBuffer &buffer) { return buffer.name == name; });
+  return found == buffers.end() ? 0 : found->bytes;
+}
+
+SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedule) {
+  const uint64_t element = elementBytes(problem.dtype);
+  const uint64_t rows = schedule.tileRows, keys = schedule.tileKeys, stages = schedule.stages;
+  const uint64_t qBytes = rows * problem.headDimQK * element;
+  const uint64_t kBytes = stages * keys * problem.headDimQK * element;
+  const uint64_t vBytes = stages * keys * problem.headDimV * element;
+
+  SharedMemory memory;
+  const bool throughRing = schedule.qIn == OperandPlace::Registers && qBytes <= kBytes + vBytes;
+  memory.buffers = {{"q", qBytes, throughRing}, {"k", kBytes, false}, {"v", vBytes, false}};
+  if (schedule.keyWarps > 1)
+    memory.buffers.push_back({"partial", schedule.keyWarps * rows * (problem.headDimV + 2) * kFloatBytes, true});
+  if (schedule.mma == Mma::Scalar && schedule.reduce == Reduce::Shared)
+    memory.buffers.push_back({"scratch", rows * kLanes * kFloatBytes, false});
+  if (schedule.mma == Mma::Scalar)
+    memory.buffers.push_back({"s", rows * keys * kFloatBytes, false});
+
+  uint64_t ringBegin = throughRing ? 0 : alignTo(qBytes, kBufferAlignment);
+  for (const SharedBuffer &buffer : memory.buffers)
+    if (!buffer.overRing)
+      memory.total += alignTo(buffer.bytes, kBufferAlignment);
+  for (const SharedBuffer &buffer : memory.buffers)
+    if (buffer.overRing)
+      memory.total = std::max(memory.total, ringBegin + alignTo(buffer.bytes, kBufferAlignment));
+  return memory;
+}
+
+} // namespace fagen
