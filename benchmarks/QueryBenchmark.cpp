@@ -3,7 +3,6 @@
 #include "../unittests/Runtime/TestTable.h"
 
 #include <benchmark/benchmark.h>
-#include <cstdio>
 
 using namespace fagen::test;
 

@@ -1,0 +1,109 @@
+// fagen: fagen.h for C++17: owning handles, and failures as exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//   fagen::Device device(0);
+//   fagen_problem problem = fagen_problem_init(); problem.dtype = FAGEN_DTYPE_F16; ...
+//   fagen::Choice choice = device.query({&fagen_table_l4_fp16}, problem);
+//   choice.prepare();
+//   choice.run(tensors, stream);
+#pragma once
+
+#include <fagen/fagen.h>
+
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fagen {
+
+/// A failed call: its status, and fagen_last_error() as text.
+class Error : public std::runtime_error {
+public:
+  explicit Error(fagen_status status)
+      : std::runtime_error(std::string(fagen_status_name(status)) + ": " + fagen_last_error()), code(status) {}
+  fagen_status status() const noexcept { return code; }
+
+private:
+  fagen_status code;
+};
+
+/// Throws unless the status is OK.
+inline void check(fagen_status status) {
+  if (status != FAGEN_OK)
+    throw Error(status);
+}
+
+/// The row that fits a problem. Refers to its device, which must outlive it; may be copied.
+class Choice {
+public:
+  Choice(const fagen_choice &choice, fagen_device *device) : choice(choice), device(device) {}
+
+  void prepare() const { check(fagen_prepare(&choice, device)); }
+
+  void run(const fagen_tensors &tensors, CUstream_st *stream = nullptr, void *workspace = nullptr,
+           std::size_t workspaceBytes = 0) const {
+    check(fagen_run(&choice, &tensors, workspace, workspaceBytes, stream));
+  }
+
+  fagen_choice_info info() const {
+    fagen_choice_info result = fagen_choice_info_init();
+    check(fagen_choice_get_info(&choice, &result));
+    return result;
+  }
+
+  std::size_t workspaceBytes() const { return choice.workspace_bytes; }
+  const fagen_choice &get() const { return choice; }
+
+private:
+  fagen_choice choice;
+  fagen_device *device;
+};
+
+/// A GPU, or the description of one. Unloads its kernels when it ends.
+class Device {
+public:
+  /// By CUDA ordinal, in its primary context; FAGEN_CURRENT_CONTEXT: the thread's current one.
+  explicit Device(int ordinal) { check(fagen_device_create(ordinal, &device)); }
+  static Device describe(std::uint32_t computeCapability, std::uint32_t smCount) {
+    Device result;
+    check(fagen_device_describe(computeCapability, smCount, &result.device));
+    return result;
+  }
+  Device(Device &&other) noexcept : device(std::exchange(other.device, nullptr)) {}
+  Device &operator=(Device &&other) noexcept {
+    std::swap(device, other.device);
+    return *this;
+  }
+  ~Device() { fagen_device_destroy(device); }
+
+  void makeCurrent() const { check(fagen_device_make_current(device)); }
+
+  fagen_device_info info() const {
+    fagen_device_info result = fagen_device_info_init();
+    check(fagen_device_get_info(device, &result));
+    return result;
+  }
+
+  Choice query(std::initializer_list<const fagen_table *> tables, const fagen_problem &problem) const {
+    fagen_choice choice = fagen_choice_init();
+    check(fagen_query(tables.begin(), tables.size(), &problem, device, &choice));
+    return Choice(choice, device);
+  }
+
+  std::string explain(std::initializer_list<const fagen_table *> tables, const fagen_problem &problem) const {
+    std::size_t size = fagen_explain(tables.begin(), tables.size(), &problem, device, nullptr, 0);
+    std::vector<char> text(size + 1);
+    fagen_explain(tables.begin(), tables.size(), &problem, device, text.data(), text.size());
+    return std::string(text.data(), size);
+  }
+
+  fagen_device *get() const { return device; }
+
+private:
+  Device() = default;
+  fagen_device *device = nullptr;
+};
+
+} // namespace fagen

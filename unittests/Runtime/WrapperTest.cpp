@@ -1,0 +1,41 @@
+// fagen: the C++ wrapper.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "TestTable.h"
+
+#include <fagen/fagen.hpp>
+#include <gtest/gtest.h>
+
+using namespace fagen;
+using namespace fagen::test;
+
+namespace {
+
+TEST(Wrapper, QueriesExplainsAndMoves) {
+  TestTable table("k");
+  table.add(makeRow("row"));
+  Device first = Device::describe(89, 58);
+  Device device = std::move(first);
+  EXPECT_EQ(device.info().sm_count, 58u);
+  Choice choice = device.query({table.get()}, makeProblem());
+  EXPECT_STREQ(choice.info().variant, "row");
+  EXPECT_EQ(choice.workspaceBytes(), 0u);
+  EXPECT_NE(device.explain({table.get()}, makeProblem()).find("picked   row"), std::string::npos);
+}
+
+TEST(Wrapper, FailuresAreExceptions) {
+  TestTable table("k");
+  table.add(makeRow("row"));
+  Device device = Device::describe(89, 58);
+  fagen_problem problem = makeProblem();
+  problem.heads = -1;
+  try {
+    device.query({table.get()}, problem);
+    FAIL() << "no exception";
+  } catch (const Error &error) {
+    EXPECT_EQ(error.status(), FAGEN_INVALID);
+    EXPECT_STREQ(error.what(), "INVALID: heads is -1; it must not be negative");
+  }
+  EXPECT_THROW(device.makeCurrent(), Error);
+}
+
+} // namespace
