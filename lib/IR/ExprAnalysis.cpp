@@ -87,6 +87,11 @@ std::optional<Interval> combine(ExprKind kind, Interval a, Interval b) {
   }
 }
 
+/// Whether the value is 0 or 1; && and || of other values are not monotone.
+bool isTruth(const Expr &expr) {
+  return expr.kind() >= ExprKind::Lt || (expr.kind() == ExprKind::Constant && (expr.value() == 0 || expr.value() == 1));
+}
+
 Direction reversed(Direction direction) {
   if (direction == Direction::NotDecreasing)
     return Direction::NotIncreasing;
@@ -135,9 +140,10 @@ Direction fagen::ir::direction(const Expr &expr, StringRef variable) {
   case ExprKind::Add:
   case ExprKind::Min:
   case ExprKind::Max:
+    return joined(lhs, rhs);
   case ExprKind::And:
   case ExprKind::Or:
-    return joined(lhs, rhs);
+    return isTruth(expr.lhs()) && isTruth(expr.rhs()) ? joined(lhs, rhs) : Direction::Unknown;
   case ExprKind::Sub:
   case ExprKind::Gt:
   case ExprKind::Ge:

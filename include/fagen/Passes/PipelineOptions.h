@@ -1,0 +1,42 @@
+// fagen: the options that fagen and fagen-opt share.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "llvm/Support/CommandLine.h"
+
+#include <string>
+#include <vector>
+
+namespace fagen {
+
+struct PipelineOptions {
+  std::vector<std::string> runPasses;  ///< these in this order instead of the default pipeline
+  std::vector<std::string> printAfter; ///< print the IR behind these passes
+  bool printAfterAll = false;
+  std::string stopAfter;   ///< empty: run to the end
+  bool verifyEach = false; ///< verify the IR behind each pass, not only behind the last
+  bool timePasses = false;
+};
+
+/// The command line's share: construct it in main before cl::ParseCommandLineOptions, then ask get().
+class PipelineFlags {
+public:
+  PipelineOptions get() const;
+
+private:
+  llvm::cl::OptionCategory category{"Pass options"};
+  llvm::cl::list<std::string> runPasses{"run-pass", llvm::cl::value_desc("pass"), llvm::cl::cat(category),
+                                        llvm::cl::desc("run this pass instead of the pipeline; may be repeated")};
+  llvm::cl::list<std::string> printAfter{"print-after", llvm::cl::value_desc("pass"), llvm::cl::cat(category),
+                                         llvm::cl::CommaSeparated, llvm::cl::desc("print the IR behind this pass")};
+  llvm::cl::opt<bool> printAfterAll{"print-after-all", llvm::cl::cat(category),
+                                    llvm::cl::desc("print the IR behind each pass")};
+  llvm::cl::opt<std::string> stopAfter{"stop-after", llvm::cl::value_desc("pass"), llvm::cl::cat(category),
+                                       llvm::cl::desc("run no pass behind this one")};
+  llvm::cl::opt<bool> verifyEach{"verify-each", llvm::cl::cat(category),
+                                 llvm::cl::desc("verify the IR behind each pass")};
+  llvm::cl::opt<bool> timePasses{"time-passes", llvm::cl::cat(category),
+                                 llvm::cl::desc("print how long each pass took")};
+};
+
+} // namespace fagen

@@ -1,0 +1,47 @@
+// fagen: the table of contents: every pass in order, and one line why it stands there.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The barrier passes stand behind allocate-shared: buffers may overlay others, so who meets whom is a question about
+// absolute bytes, which exist only once every buffer has its offset.
+
+#include "fagen/Passes/Pipeline.h"
+
+using namespace fagen;
+using fagen::ir::Phase;
+
+namespace {
+
+constexpr PassEntry kPipeline[] = {
+    // First: from here on numbers are named constants that know their spec key.
+    {"resolve-options", resolveOptions, true, Phase::Built, Phase::Built},
+    // The algorithm as plain as it can be written: all later passes move and add ops, none needs to know attention.
+    {"build-tiles", buildTiles, true, Phase::Built, Phase::Built},
+    // Before pipelining: there must be one copy of K and V to take as pattern, and the final loops to run ahead of.
+    {"split-mask-loops", splitMaskLoops, false, Phase::Built, Phase::Split},
+    // Behind splitting: copies run ahead across the border of two loops. Beyond this point no copy or wait is added.
+    {"pipeline-loads", pipelineLoads, false, Phase::Split, Phase::Pipelined},
+    // All buffers exist now; offsets and accesses depend on their layout.
+    {"assign-layouts", assignLayouts, true, Phase::Pipelined, Phase::LaidOut},
+    // Beyond this point no shared buffer moves.
+    {"allocate-shared", allocateShared, false, Phase::LaidOut, Phase::Allocated},
+    // The last pass that changes ops: hazards are those of the final order and the final bytes.
+    {"place-barriers", placeBarriers, false, Phase::Allocated, Phase::Placed},
+    // Proof, not trust: hazards recomputed on the final IR; one left open is our mistake.
+    {"verify-barriers", verifyBarriers, false, Phase::Placed, Phase::Verified},
+};
+
+constexpr PassEntry kByName[] = {
+    {"print-hazards", printHazards, false, Phase::LaidOut, Phase::Built},
+};
+
+} // namespace
+
+llvm::ArrayRef<PassEntry> fagen::pipelinePasses() { return kPipeline; }
+
+const PassEntry *fagen::lookupPass(llvm::StringRef name) {
+  for (llvm::ArrayRef<PassEntry> passes : {llvm::ArrayRef(kPipeline), llvm::ArrayRef(kByName)})
+    for (const PassEntry &pass : passes)
+      if (pass.name == name)
+        return &pass;
+  return nullptr;
+}

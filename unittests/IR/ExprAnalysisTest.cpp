@@ -1,0 +1,109 @@
+// fagen: tests of interval evaluation and monotony, against enumeration.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "RandomExpr.h"
+
+#include "fagen/IR/ExprAnalysis.h"
+
+#include "gtest/gtest.h"
+
+#include <iostream>
+
+using namespace fagen::ir;
+using llvm::StringRef;
+
+namespace {
+
+Expr parse(StringRef text) {
+  std::string error;
+  return parseExpr(text, error);
+}
+
+std::optional<int64_t> at(const Expr &expr, int64_t a, int64_t b) {
+  return expr.evaluate([&](StringRef name) -> std::optional<int64_t> { return name == "a" ? a : b; });
+}
+
+std::optional<Interval> rangeOf(StringRef text, Interval a, Interval b) {
+  return range(parse(text), [&](StringRef name) -> std::optional<Interval> { return name == "a" ? a : b; });
+}
+
+TEST(Range, IsTightWhereVariablesOccurOnce) {
+  const Interval a{-3, 5}, b{2, 4};
+  const auto expect = [&](StringRef text, int64_t low, int64_t high) {
+    const std::optional<Interval> interval = rangeOf(text, a, b);
+    ASSERT_TRUE(interval) << text.str();
+    EXPECT_EQ(interval->low, low) << text.str();
+    EXPECT_EQ(interval->high, high) << text.str();
+  };
+  expect("a + b", -1, 9);
+  expect("a - b", -7, 3);
+  expect("a * b", -12, 20);
+  expect("floor_div(a, b)", -2, 2);
+  expect("ceil_div(a, b)", -1, 3);
+  expect("a % b", -3, 3);
+  expect("min(a, b)", -3, 4);
+  expect("max(a, b)", 2, 5);
+  expect("a < b", 0, 1);
+  expect("a < 6", 1, 1);
+  expect("a > 5", 0, 0);
+  expect("b >= 2 && a <= 5", 1, 1);
+  expect("b < 2 || a > 5", 0, 0);
+}
+
+TEST(Range, GivesNothingWithoutBounds) {
+  EXPECT_FALSE(rangeOf("floor_div(a, b)", {0, 1}, {-1, 1})) << "the divisor may be 0";
+  EXPECT_FALSE(rangeOf("a * b", {0, int64_t(1) << 40}, {0, int64_t(1) << 40})) << "overflow";
+  EXPECT_FALSE(range(parse("x"), [](StringRef) { return std::nullopt; }));
+}
+
+TEST(Range, HoldsEveryValue) {
+  const uint64_t seed = std::random_device()();
+  std::cout << "seed " << seed << "\n";
+  std::mt19937_64 random(seed);
+  for (int i = 0; i != 5000; ++i) {
+    const Expr expr = randomExpr(random, 3, {"a", "b"});
+    const int64_t low = int64_t(random() % 9) - 6;
+    const Interval interval{low, low + 4};
+    const std::optional<Interval> result = range(expr, [&](StringRef) { return interval; });
+    for (int64_t a = interval.low; result && a <= interval.high; ++a)
+      for (int64_t b = interval.low; b <= interval.high; ++b)
+        if (std::optional<int64_t> value = at(expr, a, b)) {
+          ASSERT_GE(*value, result->low) << "seed " << seed << ": " << expr.str();
+          ASSERT_LE(*value, result->high) << "seed " << seed << ": " << expr.str();
+        }
+  }
+}
+
+TEST(Direction, OfTypicalExpressions) {
+  EXPECT_EQ(direction(parse("b + 1"), "a"), Direction::Constant);
+  EXPECT_EQ(direction(parse("3 * a - b"), "a"), Direction::NotDecreasing);
+  EXPECT_EQ(direction(parse("b - a"), "a"), Direction::NotIncreasing);
+  EXPECT_EQ(direction(parse("ceil_div(min(b, a), -2)"), "a"), Direction::NotIncreasing);
+  EXPECT_EQ(direction(parse("a < b"), "a"), Direction::NotIncreasing);
+  EXPECT_EQ(direction(parse("a % 3"), "a"), Direction::Unknown);
+  EXPECT_EQ(direction(parse("a * b"), "a"), Direction::Unknown);
+}
+
+TEST(Direction, AgreesWithEnumeration) {
+  const uint64_t seed = std::random_device()();
+  std::cout << "seed " << seed << "\n";
+  std::mt19937_64 random(seed);
+  for (int i = 0; i != 5000; ++i) {
+    const Expr expr = randomExpr(random, 3, {"a", "b"});
+    const Direction moves = direction(expr, "a");
+    const int64_t b = int64_t(random() % 11) - 5;
+    for (int64_t a = -5; a <= 5 && moves != Direction::Unknown; ++a) {
+      const std::optional<int64_t> here = at(expr, a, b), next = at(expr, a + 1, b);
+      if (!here || !next)
+        continue;
+      if (moves != Direction::NotIncreasing) {
+        ASSERT_LE(*here, *next) << "seed " << seed << ": " << expr.str() << " at " << a << ", " << b;
+      }
+      if (moves != Direction::NotDecreasing) {
+        ASSERT_GE(*here, *next) << "seed " << seed << ": " << expr.str() << " at " << a << ", " << b;
+      }
+    }
+  }
+}
+
+} // namespace

@@ -1,0 +1,174 @@
+// fagen: tests of expressions: folding, printing, parsing, evaluation.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "RandomExpr.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <iostream>
+#include <map>
+
+using namespace fagen::ir;
+using llvm::StringRef;
+
+namespace {
+
+Expr parse(StringRef text) {
+  std::string error;
+  Expr expr = parseExpr(text, error);
+  EXPECT_TRUE(expr) << text.str() << ": " << error;
+  return expr;
+}
+
+std::string parseError(StringRef text) {
+  std::string error;
+  EXPECT_FALSE(parseExpr(text, error)) << text.str();
+  return error;
+}
+
+/// The text after one trip through the parser and the factories.
+std::string folded(StringRef text) { return parse(text).str(); }
+
+std::optional<int64_t> evaluate(StringRef text, std::map<std::string, int64_t> values = {}) {
+  return parse(text).evaluate([&](StringRef name) -> std::optional<int64_t> {
+    auto it = values.find(name.str());
+    return it == values.end() ? std::nullopt : std::optional(it->second);
+  });
+}
+
+TEST(Expr, PrintsParenthesesByPrecedenceOnly) {
+  for (StringRef text :
+       {"a + b * c", "(a + b) * c", "a - (b - c)", "a - b - c", "a * (b % c)", "a * b % c", "a < b && c <= d",
+        "(a < b) == (c < d)", "(a && b) || c", "a && (b || c)", "a && b && c", "min(a + 1, b) - max(c, d)",
+        "floor_div(a, ceil_div(b, 2))", "a + 1 < b - 1", "0 - a", "-5 * a"})
+    EXPECT_EQ(folded(text), text.str());
+}
+
+TEST(Expr, DropsParenthesesThatChangeNothing) {
+  EXPECT_EQ(folded("((a)) + (b * c)"), "a + b * c");
+  EXPECT_EQ(folded("(a - b) - c"), "a - b - c");
+  EXPECT_EQ(folded("-a"), "0 - a");
+  EXPECT_EQ(folded("a && b || c"), "(a && b) || c");
+}
+
+TEST(Expr, FoldsConstants) {
+  EXPECT_EQ(folded("2 + 3 * 4 - -1"), "15");
+  EXPECT_EQ(folded("a + 0"), "a");
+  EXPECT_EQ(folded("0 + a"), "a");
+  EXPECT_EQ(folded("a - a"), "0");
+  EXPECT_EQ(folded("a * 1 + b * 0"), "a");
+  EXPECT_EQ(folded("a + 2 - 1"), "a + 1");
+  EXPECT_EQ(folded("a + 1 - 1"), "a");
+  EXPECT_EQ(folded("a + 1 - 3"), "a - 2");
+  EXPECT_EQ(folded("a + -5"), "a - 5");
+  EXPECT_EQ(folded("a - -5"), "a + 5");
+  EXPECT_EQ(folded("floor_div(a, 1) + a % 1"), "a");
+  EXPECT_EQ(folded("min(a, a)"), "a");
+  EXPECT_EQ(folded("min(min(a, b), a)"), "min(a, b)");
+  EXPECT_EQ(folded("min(a, 9223372036854775807)"), "a");
+  EXPECT_EQ(folded("1 && a < b"), "a < b");
+  EXPECT_EQ(folded("0 && a"), "0");
+  EXPECT_EQ(folded("a < b || 1"), "1");
+  EXPECT_EQ(folded("1 && a"), "1 && a") << "a may be neither 0 nor 1";
+}
+
+TEST(Expr, KeepsWhatHasNoValue) {
+  EXPECT_EQ(folded("floor_div(1, 0)"), "floor_div(1, 0)");
+  EXPECT_EQ(folded("1 % 0"), "1 % 0");
+  EXPECT_EQ(folded("9223372036854775807 + 1"), "9223372036854775807 + 1");
+  EXPECT_EQ(evaluate("floor_div(a, b)", {{"a", 1}, {"b", 0}}), std::nullopt);
+  EXPECT_EQ(evaluate("a * a", {{"a", int64_t(1) << 32}}), std::nullopt);
+  EXPECT_EQ(evaluate("floor_div(a, b)", {{"a", std::numeric_limits<int64_t>::min()}, {"b", -1}}), std::nullopt);
+}
+
+TEST(Expr, DividesTowardsTheNamedSide) {
+  for (int64_t a = -9; a <= 9; ++a)
+    for (int64_t b : {-4, -3, -1, 1, 2, 4}) {
+      const std::map<std::string, int64_t> values{{"a", a}, {"b", b}};
+      EXPECT_EQ(evaluate("floor_div(a, b)", values), int64_t(std::floor(double(a) / double(b))));
+      EXPECT_EQ(evaluate("ceil_div(a, b)", values), int64_t(std::ceil(double(a) / double(b))));
+      EXPECT_EQ(evaluate("a % b", values), a % b) << "as in C";
+    }
+}
+
+TEST(Expr, EvaluatesLogicLikeC) {
+  EXPECT_EQ(evaluate("a != 0 && floor_div(8, a) == 4", {{"a", 0}}), 0);
+  EXPECT_EQ(evaluate("a == 0 || floor_div(8, a) == 4", {{"a", 0}}), 1);
+  EXPECT_EQ(evaluate("a && 1", {{"a", 7}}), 1);
+  EXPECT_EQ(evaluate("missing + 1"), std::nullopt);
+}
+
+TEST(Expr, Substitutes) {
+  EXPECT_EQ(parse("j + 1 < n").substitute("j", parse("j + 2")).str(), "j + 3 < n");
+  EXPECT_EQ(parse("j * k").substitute("j", constant(0)).str(), "0");
+  EXPECT_EQ(parse("a + b").substitute("a", parse("b - 1")).str(), "b - 1 + b");
+  EXPECT_TRUE(parse("a + b").uses("b"));
+  EXPECT_FALSE(parse("a + b").uses("j"));
+}
+
+TEST(Expr, ComparesByStructure) {
+  EXPECT_EQ(parse("a + b * 2"), variable("a") + variable("b") * constant(2));
+  EXPECT_FALSE(parse("a + b") == parse("b + a"));
+  EXPECT_FALSE(parse("a") == Expr());
+  EXPECT_TRUE(Expr() == Expr());
+}
+
+TEST(Expr, RefusesWhatIsNoExpression) {
+  EXPECT_EQ(parseError(""), "expected an expression");
+  EXPECT_EQ(parseError("a +"), "expected an expression");
+  EXPECT_EQ(parseError("a b"), "unexpected 'b' after the expression");
+  EXPECT_EQ(parseError("(a"), "expected ')'");
+  EXPECT_EQ(parseError("min(a)"), "expected ','");
+  EXPECT_EQ(parseError("min"), "expected '('");
+  EXPECT_EQ(parseError("12x"), "malformed number '12x'");
+  EXPECT_EQ(parseError("9223372036854775808"), "number '9223372036854775808' does not fit in 64 bits");
+  EXPECT_EQ(parse("-9223372036854775808").value(), std::numeric_limits<int64_t>::min());
+}
+
+TEST(Expr, LimitsDepth) {
+  const std::string limit = "expression is nested deeper than 200";
+  EXPECT_EQ(parseError(std::string(100000, '(')), limit);
+  EXPECT_EQ(parseError(std::string(100000, '-') + "a"), limit);
+  std::string sum = "a";
+  for (int i = 0; i != 100000; ++i)
+    sum += " + a";
+  EXPECT_EQ(parseError(sum), limit);
+  EXPECT_TRUE(parse(std::string(150, '(') + "a" + std::string(150, ')')));
+}
+
+TEST(Expr, RandomRoundTrip) {
+  const uint64_t seed = std::random_device()();
+  std::cout << "seed " << seed << "\n";
+  std::mt19937_64 random(seed);
+  for (int i = 0; i != 20000; ++i) {
+    const Expr expr = randomExpr(random, 5, {"a", "b", "c"});
+    std::string error;
+    const Expr again = parseExpr(expr.str(), error);
+    ASSERT_TRUE(again) << "seed " << seed << ": " << expr.str() << ": " << error;
+    ASSERT_EQ(again.str(), expr.str()) << "seed " << seed;
+    ASSERT_EQ(again, expr) << "seed " << seed << ": " << expr.str();
+  }
+}
+
+/// Folding never changes a value: the same tree evaluated with constants folded in, and with variables.
+TEST(Expr, SubstitutionAgreesWithEvaluation) {
+  const uint64_t seed = std::random_device()();
+  std::cout << "seed " << seed << "\n";
+  std::mt19937_64 random(seed);
+  for (int i = 0; i != 20000; ++i) {
+    const Expr expr = randomExpr(random, 4, {"a", "b"});
+    const int64_t a = int64_t(random() % 41) - 20, b = int64_t(random() % 41) - 20;
+    const std::optional<int64_t> value =
+        expr.evaluate([&](StringRef name) -> std::optional<int64_t> { return name == "a" ? a : b; });
+    if (!value)
+      continue;
+    const Expr substituted = expr.substitute("a", constant(a)).substitute("b", constant(b));
+    const std::optional<int64_t> again = substituted.evaluate([](StringRef) { return std::nullopt; });
+    if (again) {
+      ASSERT_EQ(*again, *value) << "seed " << seed << ": " << expr.str() << " at " << a << ", " << b;
+    }
+  }
+}
+
+} // namespace

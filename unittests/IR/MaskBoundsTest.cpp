@@ -1,0 +1,121 @@
+// fagen: tests of analyzeMask against asking the predicate for every row and key.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/IR/ExprAnalysis.h"
+
+#include "gtest/gtest.h"
+
+#include <map>
+
+using namespace fagen::ir;
+using llvm::StringRef;
+
+namespace {
+
+using Values = std::map<std::string, int64_t>;
+
+Expr parse(StringRef text) {
+  std::string error;
+  Expr expr = parseExpr(text, error);
+  EXPECT_TRUE(expr) << text.str() << ": " << error;
+  return expr;
+}
+
+int64_t evaluate(const Expr &expr, const Values &values) {
+  const std::optional<int64_t> value = expr.evaluate([&](StringRef name) -> std::optional<int64_t> {
+    auto it = values.find(name.str());
+    return it == values.end() ? std::nullopt : std::optional(it->second);
+  });
+  EXPECT_TRUE(value) << expr.str();
+  return value.value_or(0);
+}
+
+constexpr int64_t kRows = 8;
+constexpr int64_t kKeys = 40; // more than any predicate below can see
+
+/// How many of the tile's rows see the key.
+int64_t rowsThatSee(const Expr &predicate, int64_t key, Values values) {
+  int64_t count = 0;
+  for (int64_t row = 0; row != kRows; ++row) {
+    values["q"] = values["row_begin"] + row;
+    values["k"] = key;
+    count += evaluate(predicate, values) != 0;
+  }
+  return count;
+}
+
+/// Compares with brute force. `exact`: the bounds are not only safe, but the best there are.
+void check(StringRef text, const Values &values, bool exact) {
+  const Expr predicate = parse(text);
+  const MaskBounds bounds = analyzeMask(predicate, "q", "k", variable("row_begin"), kRows);
+  const int64_t firstKey = evaluate(bounds.firstKey, values), fullBegin = evaluate(bounds.fullBegin, values);
+  const int64_t fullEnd = evaluate(bounds.fullEnd, values), keyEnd = evaluate(bounds.keyEnd, values);
+  for (int64_t key = 0; key != kKeys; ++key) {
+    const int64_t rows = rowsThatSee(predicate, key, values);
+    SCOPED_TRACE(text.str() + ", key " + std::to_string(key) + ", " + std::to_string(rows) + " rows see it; bounds " +
+                 bounds.firstKey.str() + " | " + bounds.fullBegin.str() + " | " + bounds.fullEnd.str() + " | " +
+                 bounds.keyEnd.str());
+    const bool inFull = key >= fullBegin && key < fullEnd, inKeys = key >= firstKey && key < keyEnd;
+    if (inFull) {
+      ASSERT_EQ(rows, kRows);
+    }
+    if (!inKeys) {
+      ASSERT_EQ(rows, 0);
+    }
+    if (exact) {
+      ASSERT_EQ(inFull, rows == kRows);
+    }
+  }
+}
+
+void checkAll(StringRef text, bool exact) {
+  for (int64_t rowBegin : {0, 8, 16})
+    for (int64_t seqQ : {1, 7, 16, 20})
+      for (int64_t seqKv : {0, 1, 5, 16, 23})
+        check(text, {{"row_begin", rowBegin}, {"seq_q", seqQ}, {"seq_kv", seqKv}}, exact);
+}
+
+TEST(MaskBounds, Lengths) { checkAll("k < seq_kv", true); }
+TEST(MaskBounds, Causal) { checkAll("k < seq_kv && k <= q + seq_kv - seq_q", true); }
+TEST(MaskBounds, StrictAndTurnedRound) {
+  checkAll("seq_kv > k && q + seq_kv - seq_q > k", true);
+  checkAll("seq_kv >= k + 1 && 0 <= q - k", true);
+}
+TEST(MaskBounds, SlidingWindow) {
+  checkAll("k < seq_kv && k <= q && k >= q - 5", true);
+  checkAll("k < seq_kv && k > q - 6", true);
+  checkAll("k <= q + 2 && q < k + 4", true);
+}
+TEST(MaskBounds, FallingInRows) { checkAll("k < 30 - q && k >= 10 - q", true); }
+TEST(MaskBounds, Slopes) {
+  checkAll("k < seq_kv && 3 * k <= 2 * q + 7", true);
+  checkAll("k < seq_kv && 3 * k < q * 2", true);
+  checkAll("k < seq_kv && 2 * k >= q + 1 && 2 * k > q - 5", true);
+  checkAll("k - 1 <= q + q + 3 - (q - 2)", true);
+}
+TEST(MaskBounds, OneDiagonal) { checkAll("k < seq_kv && k == q + 1", true); }
+TEST(MaskBounds, OtherTermsMayBeAnything) { checkAll("k < min(seq_kv, 2 * seq_q) && k <= q + seq_kv % 5", true); }
+
+TEST(MaskBounds, UnknownConjunctsAreSafe) {
+  checkAll("k < seq_kv && (k < 4 || k == q)", false);
+  checkAll("k < seq_kv && k % 2 == 0", false);
+  checkAll("k < seq_kv && q < seq_q", false);
+  checkAll("k < seq_kv && k != q", false);
+  checkAll("k < min(q, seq_kv)", false);
+}
+
+TEST(MaskBounds, Constants) {
+  checkAll("1", true);
+  checkAll("0", true);
+}
+
+TEST(MaskBounds, ReadsWell) {
+  const MaskBounds bounds =
+      analyzeMask(parse("k < seq_kv && k <= q + seq_kv - seq_q"), "q", "k", variable("row_begin"), 128);
+  EXPECT_EQ(bounds.firstKey.str(), "0");
+  EXPECT_EQ(bounds.fullBegin.str(), "0");
+  EXPECT_EQ(bounds.fullEnd.str(), "min(seq_kv, row_begin + seq_kv - seq_q + 1)");
+  EXPECT_EQ(bounds.keyEnd.str(), "min(seq_kv, row_begin + seq_kv - seq_q + 128)");
+}
+
+} // namespace
