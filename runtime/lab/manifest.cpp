@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 namespace fagen::lab {
@@ -77,6 +78,8 @@ public:
     return static_cast<uint32_t>(whole);
   }
 
+  bool isText() const { return value.is_string(); }
+
   std::string text() const {
     if (!value.is_string())
       fail("is not text");
@@ -98,13 +101,54 @@ std::string readFile(const fs::path &path) {
   return text.str();
 }
 
+/// Operations and variables by their numbers in <fagen/table.h>.
+constexpr const char *kOperations[] = {nullptr, nullptr, "add", "sub", "mul", "div", "mod", "ceil_div", "neg",
+                                       "not",   "eq",    "ne",  "lt",  "le",  "gt",  "ge",  "and",      "or"};
+constexpr const char *kVariables[] = {"batch", "heads",       "kv_heads",   "seq_q", "seq_kv",
+                                      "sms",   "head_dim_qk", "head_dim_v", "dtype", "mask"};
+
+/// Words for the numbers of fagen.h and table.h.
+struct Word {
+  const char *word;
+  uint32_t number;
+};
+constexpr Word kPasses[] = {{"forward", FAGEN_PASS_FORWARD}, {"backward", FAGEN_PASS_BACKWARD}};
+constexpr Word kDTypes[] = {{"f16", FAGEN_DTYPE_F16}, {"bf16", FAGEN_DTYPE_BF16}, {"e4m3", FAGEN_DTYPE_E4M3}};
+constexpr Word kMasks[] = {{"none", FAGEN_MASK_NONE}, {"causal", FAGEN_MASK_CAUSAL}};
+constexpr Word kDispatches[] = {
+    {"dispatched", FAGEN_ROW_DISPATCHED}, {"fallback", FAGEN_ROW_FALLBACK}, {"by_name", FAGEN_ROW_BY_NAME}};
+constexpr Word kGrids[] = {{"tiles", FAGEN_GRID_TILES}};
+
+template <size_t N> uint32_t wordOf(const Field &field, const Word (&words)[N]) {
+  std::string text = field.text();
+  std::vector<std::string> known;
+  for (const Word &entry : words) {
+    if (text == entry.word)
+      return entry.number;
+    known.emplace_back(entry.word);
+  }
+  field.fail(fmt::format("is '{}'; known: {}", text, fmt::join(known, ", ")));
+}
+
+template <size_t N> std::optional<uint32_t> indexOf(const char *const (&names)[N], const std::string &name) {
+  for (uint32_t i = 0; i < N; ++i)
+    if (names[i] && name == names[i])
+      return i;
+  return std::nullopt;
+}
+
+/// Numbers, variables and operations in postfix order: ["seq_q", 32, "le"].
 std::vector<fagen_op> readProgram(const Field &field) {
   std::vector<fagen_op> program;
   for (const Field &item : field.items()) {
-    std::vector<Field> pair = item.items();
-    if (pair.size() != 2)
-      item.fail("is not a pair [operation, value]");
-    program.push_back({pair[0].number(), 0, pair[1].integer()});
+    if (!item.isText())
+      program.push_back({FAGEN_OP_CONSTANT, 0, item.integer()});
+    else if (auto variable = indexOf(kVariables, item.text()))
+      program.push_back({FAGEN_OP_VARIABLE, 0, *variable});
+    else if (auto operation = indexOf(kOperations, item.text()))
+      program.push_back({*operation, 0, 0});
+    else
+      item.fail(fmt::format("is '{}', neither an operation nor a variable", item.text()));
   }
   return program;
 }
@@ -134,7 +178,7 @@ private:
   }
 
   fagen_launch readLaunch(const Field &field) {
-    return {storage.keep(field["symbol"].text()), field["grid"].number(), field["threads"].number(),
+    return {storage.keep(field["symbol"].text()), wordOf(field["grid"], kGrids), field["threads"].number(),
             field["shared_bytes"].number(), 0};
   }
 
@@ -148,18 +192,18 @@ private:
     fagen_row row{};
     row.variant = storage.keep(field["variant"].text());
     row.target = storage.keep(field["target"].text());
+    row.pass = wordOf(field["pass"], kPasses);
+    row.dtype = wordOf(field["dtype"], kDTypes);
+    row.mask = wordOf(field["mask"], kMasks);
+    row.dispatch = wordOf(field["dispatch"], kDispatches);
     const std::pair<const char *, uint32_t *> numbers[] = {{"sm", &row.sm},
                                                            {"first_sm", &row.first_sm},
                                                            {"last_sm", &row.last_sm},
                                                            {"exact", &row.exact},
-                                                           {"pass", &row.pass},
-                                                           {"dtype", &row.dtype},
-                                                           {"mask", &row.mask},
                                                            {"lse", &row.lse},
                                                            {"head_dim_qk", &row.head_dim_qk},
                                                            {"head_dim_v", &row.head_dim_v},
                                                            {"schedule", &row.schedule},
-                                                           {"dispatch", &row.dispatch},
                                                            {"order", &row.order},
                                                            {"alignment", &row.alignment},
                                                            {"tile_rows", &row.tile_rows},
@@ -171,13 +215,11 @@ private:
       field["launches"].fail(fmt::format("has {} entries; 1 to {} are possible", launches.size(), FAGEN_MAX_LAUNCHES));
     for (const Field &launch : launches)
       row.launches[row.launch_count++] = readLaunch(launch);
-    if (field.has("workspace")) {
-      auto &parts = storage.workspaces.emplace_back();
-      for (const Field &part : field["workspace"].items())
-        parts.push_back(readWorkspace(part));
-      row.workspace = parts.data();
-      row.workspace_count = static_cast<uint32_t>(parts.size());
-    }
+    auto &parts = storage.workspaces.emplace_back();
+    for (const Field &part : field["workspace"].items())
+      parts.push_back(readWorkspace(part));
+    row.workspace = parts.data();
+    row.workspace_count = static_cast<uint32_t>(parts.size());
     row.code = readCode(field["source"]);
     readFacts(field, row);
     return row;
@@ -194,12 +236,12 @@ private:
   }
 
   void readFacts(const Field &field, const fagen_row &row) {
-    Field plan = field["plan"];
+    Field schedule = field["plan"]["schedule"];
     RowFacts &facts = storage.facts[row.launches[0].symbol];
-    facts.warps = static_cast<int>(plan["warps"].number());
-    facts.stages = static_cast<int>(plan["stages"].number());
-    facts.mma = plan["mma"].text();
-    facts.copy = plan["copy"].text();
+    facts.warps = static_cast<int>(schedule["warps"].number());
+    facts.stages = static_cast<int>(schedule["stages"].number());
+    facts.mma = schedule["mma"].text();
+    facts.copy = schedule["copy"].text();
   }
 
   void finishTable() {

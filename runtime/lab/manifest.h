@@ -14,7 +14,7 @@ namespace fagen::lab {
 /// Options of a row that dispatch does not need, as `list` shows them.
 struct RowFacts {
   int warps = 0, stages = 0;
-  std::string mma, copy, schedule;
+  std::string mma, copy;
 };
 
 class KernelSet {

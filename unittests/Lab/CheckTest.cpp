@@ -1,6 +1,6 @@
 // fagen: the check loop on a device that computes right, or wrong in one chosen way.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "check.h"
+#include "report.h"
 #include "FakeSet.h"
 
 #include <cmath>
@@ -101,7 +101,7 @@ private:
       o[5] = static_cast<uint16_t>(o[5] ^ (launch.attempt == 2));
       break;
     case Plant::Input:
-      const_cast<uint16_t *>(static_cast<const uint16_t *>(launch.tensors.k))[3] ^= 1;
+      const_cast<uint16_t *>(static_cast<const uint16_t *>(launch.tensors.k))[3] = 0x1234;
       break;
     default:
       break;
@@ -114,20 +114,22 @@ private:
 
 /// Checks the fake set on one case; the criteria that failed, each once, in the order of the results.
 struct Outcome {
+  std::vector<std::unique_ptr<KernelSet>> sets; // the report points into them
   CheckReport report;
   std::vector<std::string> criteria;
-  int runs;
+  int runs = 0;
 };
 Outcome check(FakeSet &fake, Plant plant, const std::string &text) {
-  std::vector<std::unique_ptr<KernelSet>> sets;
-  sets.push_back(fake.load());
+  Outcome outcome;
+  outcome.sets.push_back(fake.load());
   FakeDevice device(plant);
   CpuReference engine;
   CheckOptions options;
   options.deviceFlag = "cpu";
   if (!text.empty())
     options.cases = {parseCase(text)};
-  Outcome outcome{runCheck(sets, device, engine, options, [](size_t, size_t, const std::string &) {}), {}, device.runs};
+  outcome.report = runCheck(outcome.sets, device, engine, options, [](size_t, size_t, const std::string &) {});
+  outcome.runs = device.runs;
   auto note = [&](const std::vector<Failure> &failures) {
     for (const Failure &failure : failures)
       if (std::find(outcome.criteria.begin(), outcome.criteria.end(), failure.criterion) == outcome.criteria.end())
@@ -136,7 +138,7 @@ Outcome check(FakeSet &fake, Plant plant, const std::string &text) {
   note(outcome.report.failures);
   for (const CaseResult &result : outcome.report.results)
     note(result.measured.failures);
-  EXPECT_EQ(outcome.report.passed(), outcome.criteria.empty());
+  EXPECT_EQ(outcome.report.passed(), outcome.criteria.empty()) << checkFailures(outcome.report, options);
   return outcome;
 }
 
@@ -146,7 +148,7 @@ using Names = std::vector<std::string>;
 TEST(Check, rightResultsPassTheSmokeSuite) {
   FakeSet fake;
   Outcome outcome = check(fake, Plant::None, "");
-  EXPECT_EQ(outcome.criteria, Names{});
+  EXPECT_EQ(outcome.criteria, Names{}) << checkFailures(outcome.report, CheckOptions());
   EXPECT_GT(outcome.report.results.size(), 20u);
   EXPECT_EQ(outcome.runs, static_cast<int>(outcome.report.results.size()) * 3);
   EXPECT_EQ(outcome.report.skipped, 1); // the aligned row on layout=odd

@@ -38,28 +38,30 @@ private:
   nlohmann::json row(const std::string &variant, int fallback) {
     std::string source = "sm_89/" + variant + ".cu";
     std::ofstream(directory / source) << "// " << variant << "\n";
-    return {{"variant", variant},
-            {"target", "sm_89"},
-            {"sm", 89},
-            {"first_sm", 80},
-            {"last_sm", 0},
-            {"exact", 0},
-            {"pass", FAGEN_PASS_FORWARD},
-            {"dtype", FAGEN_DTYPE_F16},
-            {"mask", FAGEN_MASK_CAUSAL},
-            {"lse", 1},
-            {"head_dim_qk", 16},
-            {"head_dim_v", 16},
-            {"schedule", fallback},
-            {"dispatch", fallback ? FAGEN_ROW_FALLBACK : FAGEN_ROW_DISPATCHED},
-            {"order", fallback},
-            {"alignment", fallback ? 2 : 16},
-            {"tile_rows", 16},
-            {"tile_keys", 32},
-            {"launches",
-             {{{"symbol", "fagen_" + variant + "_sm_89"}, {"grid", 1}, {"threads", 128}, {"shared_bytes", 4096}}}},
-            {"source", source},
-            {"plan", {{"mma", "scalar"}, {"copy", "ld_st"}, {"warps", 4}, {"stages", 1}}}};
+    return {
+        {"variant", variant},
+        {"target", "sm_89"},
+        {"sm", 89},
+        {"first_sm", 80},
+        {"last_sm", 0},
+        {"exact", false},
+        {"pass", "forward"},
+        {"dtype", "f16"},
+        {"mask", "causal"},
+        {"lse", true},
+        {"head_dim_qk", 16},
+        {"head_dim_v", 16},
+        {"schedule", fallback},
+        {"dispatch", fallback ? "fallback" : "dispatched"},
+        {"order", fallback},
+        {"alignment", fallback ? 2 : 16},
+        {"tile_rows", 16},
+        {"tile_keys", 32},
+        {"launches",
+         {{{"symbol", "fagen_" + variant + "_sm_89"}, {"grid", "tiles"}, {"threads", 128}, {"shared_bytes", 4096}}}},
+        {"workspace", nlohmann::json::array()},
+        {"source", source},
+        {"plan", {{"schedule", {{"mma", "scalar"}, {"copy", "ld_st"}, {"warps", 4}, {"stages", 1}}}}}};
   }
 };
 

@@ -68,6 +68,27 @@ TEST(Manifest, numberOutOfRange) {
   expectError(fake, "rows[0].alignment is -16");
 }
 
+TEST(Manifest, unknownWords) {
+  FakeSet fake;
+  fake.manifest["rows"][0]["dtype"] = "f8";
+  expectError(fake, "rows[0].dtype is 'f8'; known: f16, bf16, e4m3");
+}
+
+TEST(Manifest, selectProgram) {
+  FakeSet fake;
+  nlohmann::json shortRows = {{"text", "seq_q <= 32"}, {"schedule", 0}, {"condition", {"seq_q", 32, "le"}}};
+  fake.manifest["select"].insert(fake.manifest["select"].begin(), shortRows);
+  auto set = fake.load();
+  const fagen_select &line = set->table()->select[0];
+  ASSERT_EQ(line.condition_size, 3u);
+  EXPECT_EQ(line.condition[0].kind, uint32_t{FAGEN_OP_VARIABLE});
+  EXPECT_EQ(line.condition[0].value, FAGEN_VAR_SEQ_Q);
+  EXPECT_EQ(line.condition[1].value, 32);
+  EXPECT_EQ(line.condition[2].kind, uint32_t{FAGEN_OP_LE});
+  fake.manifest["select"][0]["condition"][2] = "less";
+  expectError(fake, "select[0].condition[2] is 'less'");
+}
+
 TEST(Manifest, tooManyLaunches) {
   FakeSet fake;
   for (int i = 0; i < 4; ++i)
@@ -83,7 +104,7 @@ TEST(Manifest, missingSource) {
 
 TEST(Manifest, selectWithoutOtherwise) {
   FakeSet fake;
-  fake.manifest["select"][0]["condition"] = {{1, 3}, {0, 32}, {13, 0}};
+  fake.manifest["select"][0]["condition"] = {"seq_q", 32, "le"};
   expectError(fake, "select does not end in an otherwise line");
 }
 

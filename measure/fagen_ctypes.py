@@ -1,0 +1,131 @@
+# fagen: the C ABI (runtime/include/fagen/fagen.h) by ctypes, on PyTorch tensors.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loads libfagen_capi.so and runs generated kernels on PyTorch tensors, in PyTorch's own context and stream."""
+import ctypes
+from ctypes import POINTER, c_char, c_char_p, c_float, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+
+import torch
+
+ABI = 1
+OK = 0
+DTYPES = {torch.float16: 1, torch.bfloat16: 2}
+MASKS = {"none": 1, "causal": 2}
+FLAG_LSE = 1
+
+
+class Abi(ctypes.Structure):
+    """A struct of the C ABI: knows its size and number."""
+
+    def __init__(self):
+        super().__init__()
+        self.struct_size = ctypes.sizeof(self)
+        self.abi = ABI
+
+
+class Problem(Abi):
+    _fields_ = [("struct_size", c_uint32), ("abi", c_uint32), ("pass_", c_uint32), ("dtype", c_uint32),
+                ("mask", c_uint32), ("flags", c_uint32), ("batch", c_int64), ("heads", c_int64),
+                ("kv_heads", c_int64), ("seq_q", c_int64), ("seq_kv", c_int64), ("head_dim_qk", c_int64),
+                ("head_dim_v", c_int64), ("q_stride", c_int64 * 3), ("k_stride", c_int64 * 3),
+                ("v_stride", c_int64 * 3), ("o_stride", c_int64 * 3), ("lse_stride", c_int64 * 2),
+                ("scale", c_float), ("has_scale", c_uint32), ("alignment", c_uint32), ("variant", c_char_p)]
+
+
+class Choice(Abi):
+    _fields_ = [("struct_size", c_uint32), ("abi", c_uint32), ("table", c_void_p), ("row", c_void_p),
+                ("device", c_void_p), ("workspace_bytes", c_size_t), ("workspace_alignment", c_uint32),
+                ("reserved", c_uint32), ("state", c_uint64 * 64)]
+
+
+class Tensors(Abi):
+    _fields_ = [("struct_size", c_uint32), ("abi", c_uint32), ("q", c_void_p), ("k", c_void_p), ("v", c_void_p),
+                ("o", c_void_p), ("lse", c_void_p)]
+
+
+class ChoiceInfo(Abi):
+    _fields_ = [("struct_size", c_uint32), ("abi", c_uint32), ("variant", c_char_p), ("target", c_char_p),
+                ("symbol", c_char_p), ("origin", c_char_p), ("grid", c_uint64), ("threads", c_uint32),
+                ("shared_bytes", c_uint32), ("registers", c_int32), ("local_bytes", c_int32)]
+
+
+class Error(Exception):
+    pass
+
+
+class Library:
+    """Kernel sets of some directories, ready to query on the current GPU."""
+
+    def __init__(self, path, directories):
+        self.lib = ctypes.CDLL(path)
+        self.lib.fagen_last_error.restype = c_char_p
+        self.lib.fagen_status_name.restype = c_char_p
+        self.lib.fagen_tables_from_manifest.restype = c_void_p
+        self.lib.fagen_tables_list.restype = POINTER(c_void_p)
+        self.lib.fagen_tables_variant.restype = c_char_p
+        torch.cuda.init()
+        torch.empty(1, device="cuda")  # makes the primary context current
+        self.device = c_void_p()
+        self.check(self.lib.fagen_device_create(c_int32(0), ctypes.byref(self.device)), "fagen_device_create")
+        self.handles, tables = [], []
+        for directory in directories:
+            error = (c_char * 1024)()
+            handle = self.lib.fagen_tables_from_manifest(directory.encode(), error, c_size_t(1024))
+            if not handle:
+                raise Error(error.value.decode())
+            count = c_size_t()
+            listed = self.lib.fagen_tables_list(c_void_p(handle), ctypes.byref(count))
+            tables += [listed[i] for i in range(count.value)]
+            self.handles.append(handle)
+        self.tables = (c_void_p * len(tables))(*tables)
+
+    def check(self, status, what):
+        if status != OK:
+            name = self.lib.fagen_status_name(status).decode()
+            raise Error(f"{what}: {name}: {self.lib.fagen_last_error().decode()}")
+
+    def variants(self):
+        names = []
+        for handle in self.handles:
+            while name := self.lib.fagen_tables_variant(c_void_p(handle), c_size_t(len(names))):
+                names.append(name.decode())
+        return names
+
+    def attention(self, q, k, v, o, lse, mask, variant=None):
+        """A prepared launch; raises Error when no row (or not that variant) fits."""
+        return Attention(self, q, k, v, o, lse, mask, variant)
+
+
+class Attention:
+    def __init__(self, library, q, k, v, o, lse, mask, variant):
+        self.library, self.keep = library, (q, k, v, o, lse)
+        p = Problem()
+        p.dtype, p.mask, p.flags = DTYPES[q.dtype], MASKS[mask], FLAG_LSE if lse is not None else 0
+        p.batch, p.heads, p.seq_q, p.head_dim_qk = q.shape
+        p.kv_heads, p.seq_kv, p.head_dim_v = k.shape[1], k.shape[2], v.shape[3]
+        for name, tensor in (("q", q), ("k", k), ("v", v), ("o", o)):
+            setattr(p, f"{name}_stride", (c_int64 * 3)(*tensor.stride()[:3]))
+        if lse is not None:
+            p.lse_stride = (c_int64 * 2)(*lse.stride()[:2])
+        p.variant = variant.encode() if variant else None
+        self.choice = Choice()
+        lib = library.lib
+        library.check(lib.fagen_query(library.tables, c_size_t(len(library.tables)), ctypes.byref(p), library.device,
+                                      ctypes.byref(self.choice)), "fagen_query")
+        library.check(lib.fagen_prepare(ctypes.byref(self.choice), library.device), "fagen_prepare")
+        self.workspace = torch.zeros(max(1, self.choice.workspace_bytes), dtype=torch.uint8, device="cuda")
+        self.tensors = Tensors()
+        self.tensors.q, self.tensors.k, self.tensors.v = q.data_ptr(), k.data_ptr(), v.data_ptr()
+        self.tensors.o = o.data_ptr()
+        self.tensors.lse = lse.data_ptr() if lse is not None else None
+
+    def info(self):
+        info = ChoiceInfo()
+        self.library.check(self.library.lib.fagen_choice_get_info(ctypes.byref(self.choice), ctypes.byref(info)),
+                           "fagen_choice_get_info")
+        return info
+
+    def __call__(self):
+        stream = c_void_p(torch.cuda.current_stream().cuda_stream)
+        self.library.check(self.library.lib.fagen_run(ctypes.byref(self.choice), ctypes.byref(self.tensors),
+                                                      c_void_p(self.workspace.data_ptr()),
+                                                      c_size_t(self.choice.workspace_bytes), stream), "fagen_run")

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# fagen: tables in Markdown from measured results (evidence/*.json).
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""tables.py RESULT.json prints a table for what the file holds: compare_sdpa.py, fagen-run check or fagen-run time.
+With --into FILE --name NAME it replaces what stands between `<!-- begin NAME -->` and `<!-- end NAME -->` there;
+with --verify as well it only tells, by exit code 2, whether that would change anything."""
+import argparse
+import json
+import sys
+
+
+def markdown(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def machine_line(data):
+    machine, notes = data["machine"], data.get("notes") or {}
+    words = [machine.get("gpu") or machine.get("cpu"), f"PyTorch {machine['torch']}" if "torch" in machine else "",
+             f"cuDNN {machine['cudnn']}" if "cudnn" in machine else "",
+             f"NVRTC {machine['nvrtc']}" if machine.get("nvrtc") else "",
+             *(f"{key} {value}" for key, value in notes.items())]
+    return ", ".join(word for word in words if word)
+
+
+def compare_table(data):
+    """One row a problem: PyTorch's backends, the fastest of them, and each of our variants that was timed."""
+    backends = [name for name in ("flash", "cudnn", "efficient", "math")
+                if any(r["name"] == name for p in data["problems"] for r in p["results"])]
+    rows = []
+    for p in data["problems"]:
+        times = {r["name"]: r["median_us"] for r in p["results"] if r["kind"] == "sdpa"}
+        best = min(times.values())
+        for r in (r for r in p["results"] if r["kind"] == "fagen"):
+            rows.append([str(p["b"]), str(p["h"]), str(p["s"]), str(p["d"]), p["mask"],
+                         *(f"{times[name]:.1f}" if name in times else "–" for name in backends),
+                         f"`{r['name']}`", f"{r['median_us']:.1f}", f"{r['tflops']:.0f}",
+                         f"{r['median_us'] / best:.2f}"])
+    head = ["B", "H", "S", "d", "mask", *(f"{name} µs" for name in backends), "variant", "µs", "TFLOP/s",
+            "time / best SDPA"]
+    return f"{markdown(head, rows)}\n\nMedian of one run, {data['state']}: {machine_line(data)}."
+
+
+def check_table(data):
+    rows = [[f"`{v['variant']}`", v["target"], str(v["cases"]), f"{v['max_error']:.2e}", f"{v['bound']:.2e}",
+             f"{v['cosine']:.1e}", f"{v['lse_error']:.1e}", "PASS" if v["passed"] else "FAIL"]
+            for v in data["check"]["variants"]]
+    head = ["variant", "target", "cases", "max \\|O − ref\\|", "allowed", "cosine", "LSE", "result"]
+    return f"{markdown(head, rows)}\n\n{machine_line(data)}."
+
+
+def time_table(data):
+    rows = [[r["shape"], r["dtype"], r["mask"], f"`{r['variant']}`", f"{r['median_us']:.2f}", f"{r['p90_us']:.2f}",
+             f"{r['tflops']:.1f}", "yes" if r["picked"] else ""]
+            for r in data["time"]["results"] if "failure" not in r]
+    head = ["b,h,hkv,sq,sk,d", "dtype", "mask", "variant", "median µs", "p90 µs", "TFLOP/s", "dispatched"]
+    return f"{markdown(head, rows)}\n\nMedian of one run, {data['time']['state']}: {machine_line(data)}."
+
+
+TABLES = {"compare_sdpa.py": compare_table, "fagen-run check": check_table, "fagen-run time": time_table}
+
+
+def replace(path, name, text):
+    """The file with the marked part replaced."""
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    with open(path) as file:
+        whole = file.read()
+    if whole.count(begin) != 1 or whole.count(end) != 1:
+        sys.exit(f"{path} must have '{begin}' and '{end}' once each")
+    before, rest = whole.split(begin)
+    return whole, before + begin + "\n" + text + "\n" + end + rest.split(end)[1]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("result", help="JSON file")
+    parser.add_argument("--into", help="a Markdown file with markers")
+    parser.add_argument("--name", help="of the markers")
+    parser.add_argument("--verify", action="store_true")
+    arguments = parser.parse_args()
+    with open(arguments.result) as file:
+        data = json.load(file)
+    if data.get("tool") not in TABLES:
+        sys.exit(f"{arguments.result}: no table for tool '{data.get('tool')}'; known: {', '.join(TABLES)}")
+    text = TABLES[data["tool"]](data)
+    if not arguments.into:
+        print(text)
+        return
+    old, new = replace(arguments.into, arguments.name, text)
+    if arguments.verify:
+        sys.exit(0 if old == new else 2)
+    with open(arguments.into, "w") as file:
+        file.write(new)
+
+
+if __name__ == "__main__":
+    main()
