@@ -102,6 +102,7 @@ public:
     if (!given[0] && !given[1] && !given[2])
       return pack(name, sizes, stride);
     int64_t extent = sizes[3];
+    const bool empty = !sizes[0] || !sizes[1] || !sizes[2]; // has no rows that could overlap
     for (int i = 2; i >= 0; --i) {
       if (sizes[i] <= 1) {
         stride[i] = 0;
@@ -109,7 +110,7 @@ public:
       }
       if (given[i] < 0)
         return fail(FAGEN_INVALID, "%s_stride[%d] is %lld; it must not be negative", name, i, (long long)given[i]);
-      if (output && given[i] < sizes[3])
+      if (output && !empty && given[i] < sizes[3])
         return fail(FAGEN_INVALID, "%s_stride[%d] is %lld: rows of %lld elements would overlap", name, i,
                     (long long)given[i], (long long)sizes[3]);
       int64_t reach;
