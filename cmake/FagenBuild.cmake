@@ -22,8 +22,9 @@ target_compile_options(fagen_warnings INTERFACE -Wall -Wextra -Werror
 
 # Flags, headers and static libraries of everything that links LLVM: no exceptions, no RTTI.
 function(fagen_compiler_flags target)
-  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
-  target_include_directories(${target} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
+  target_include_directories(${target} SYSTEM PUBLIC $<BUILD_INTERFACE:${LLVM_INCLUDE_DIRS}>)
   target_compile_definitions(${target} PUBLIC ${LLVM_DEFINITIONS_LIST})
   target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti)
   target_link_libraries(${target} PRIVATE fagen_warnings)

@@ -1,0 +1,96 @@
+// fagen: the driver's command line.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CommandLine.h"
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Process.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+static constexpr const char kExamples[] = R"(
+EXAMPLES:
+  fagen specs/l4_fp16.fa -o generated
+      writes generated/l4_fp16/: a .cu for each variant and target, table.h, table.cpp, manifest.json, CMakeLists.txt
+  fagen specs/l4_fp16.fa --emit=spec
+      prints every variant with every key and where it was set
+  fagen specs/l4_fp16.fa --emit=cuda --variant=l4_fp16_prefill_f16_d64_none
+      prints one kernel
+  fagen specs/l4_fp16.fa --emit=ir --stop-after=pipeline-loads
+      prints the IR behind a pass
+  fagen specs/l4_fp16.fa -o generated --check-resources
+      also compiles each kernel and compares registers, spills and shared memory with the spec's require
+
+EXIT CODES: 0 done; 1 a mistake in a spec or on the command line; 2 a gate failed; 70 a mistake of fagen's own.
+Unless the exit code is 0, nothing is written.
+)";
+
+static constexpr const char kOverview[] =
+    "fagen: attention specs (.fa) to readable CUDA, a dispatch table and a manifest";
+
+namespace {
+
+/// The options as LLVM's command line library knows them; they live while the command line is parsed.
+struct Flags {
+  cl::OptionCategory category{"fagen"};
+  cl::list<std::string> specs{cl::Positional, cl::OneOrMore, cl::desc("SPEC..."), cl::cat(category)};
+  cl::opt<std::string> output{"o", cl::value_desc("path"), cl::cat(category),
+                              cl::desc("directory to write the kernel sets to; with --emit, a file (default: stdout)")};
+  cl::opt<EmitKind> emit{
+      "emit", cl::desc("print this instead of writing kernel sets"), cl::init(EmitKind::Files), cl::cat(category),
+      cl::values(clEnumValN(EmitKind::Spec, "spec", "the resolved spec: every variant, every key"),
+                 clEnumValN(EmitKind::Plan, "plan", "tiles, buffers, barriers and estimates of every variant"),
+                 clEnumValN(EmitKind::IR, "ir", "the IR behind the last pass"),
+                 clEnumValN(EmitKind::Cuda, "cuda", "the kernels' CUDA C++"),
+                 clEnumValN(EmitKind::Ptx, "ptx", "what nvcc makes of them"),
+                 clEnumValN(EmitKind::Cubin, "cubin", "machine code of one variant (see --variant)"),
+                 clEnumValN(EmitKind::Table, "table", "the dispatch table"))};
+  cl::list<std::string> targets{"target", cl::value_desc("sm_NN"), cl::CommaSeparated, cl::cat(category),
+                                cl::desc("build for these targets instead of those that the specs name")};
+  cl::list<std::string> variants{"variant", cl::value_desc("name"), cl::CommaSeparated, cl::cat(category),
+                                 cl::desc("emit only these variants")};
+  cl::opt<bool> checkResources{"check-resources", cl::cat(category),
+                               cl::desc("compile with nvcc and check registers, spills and shared memory")};
+  cl::opt<bool> remarks{"remarks", cl::desc("print which tune combinations are dropped, and why"), cl::cat(category)};
+  cl::opt<std::string> deviceInclude{"device-include", cl::value_desc("dir"), cl::cat(category),
+                                     cl::desc("where fagen/device is (default: FAGEN_DEVICE_INCLUDE, or found "
+                                              "from the executable's place)")};
+  cl::opt<std::string> nvcc{"nvcc", cl::value_desc("path"), cl::cat(category),
+                            cl::desc("nvcc (default: FAGEN_NVCC, or found on PATH)")};
+  cl::extrahelp examples{kExamples};
+};
+
+} // namespace
+
+static std::string orEnvironment(const std::string &value, StringRef name) {
+  if (!value.empty())
+    return value;
+  return sys::Process::GetEnv(name).value_or("");
+}
+
+DriverOptions parseCommandLine(int argc, char **argv) {
+  Flags flags;
+  PipelineFlags pipelineFlags;
+  cl::SetVersionPrinter([](raw_ostream &os) { os << "fagen " FAGEN_VERSION "\n"; });
+  cl::HideUnrelatedOptions({&flags.category, &pipelineFlags.getCategory()});
+  cl::ParseCommandLineOptions(argc, argv, kOverview);
+
+  DriverOptions options;
+  options.specs = flags.specs;
+  options.output = flags.output;
+  options.targets = flags.targets;
+  options.variants = flags.variants;
+  options.emit = flags.emit;
+  options.checkResources = flags.checkResources;
+  options.showRemarks = flags.remarks;
+  options.deviceInclude = orEnvironment(flags.deviceInclude, "FAGEN_DEVICE_INCLUDE");
+  options.nvcc = orEnvironment(flags.nvcc, "FAGEN_NVCC");
+  options.pipeline = pipelineFlags.get();
+  if (!options.pipeline.stopAfter.empty() && options.emit == EmitKind::Files)
+    options.emit = EmitKind::IR; // there is nothing else to show of unfinished kernels
+  return options;
+}
+
+} // namespace fagen

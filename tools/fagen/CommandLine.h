@@ -1,0 +1,30 @@
+// fagen: the driver's command line.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/Passes/PipelineOptions.h"
+
+#include <string>
+#include <vector>
+
+namespace fagen {
+
+enum class EmitKind : uint8_t { Files, Spec, Plan, IR, Cuda, Ptx, Cubin, Table };
+
+struct DriverOptions {
+  std::vector<std::string> specs;
+  std::string output;                ///< directory of the kernel sets; with another emit a file, - for stdout
+  std::vector<std::string> targets;  ///< instead of those of the specs, if any
+  std::vector<std::string> variants; ///< only these, for everything but Files; empty: all
+  EmitKind emit = EmitKind::Files;
+  bool checkResources = false;
+  bool showRemarks = false;
+  std::string deviceInclude; ///< empty: found beside the executable
+  std::string nvcc;          ///< empty: found on PATH
+  PipelineOptions pipeline;
+};
+
+/// Exits with code 1 on a mistake in the command line, and with 0 after --help or --version.
+DriverOptions parseCommandLine(int argc, char **argv);
+
+} // namespace fagen

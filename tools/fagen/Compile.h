@@ -1,0 +1,32 @@
+// fagen: from a checked kernel to its sources and its plan.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/Emit/Plan.h"
+#include "fagen/IR/IR.h"
+#include "fagen/Passes/Pipeline.h"
+
+#include <memory>
+#include <optional>
+
+namespace fagen {
+
+struct CompiledVariant {
+  const Variant *variant = nullptr;
+  std::unique_ptr<ir::Program> program;
+  std::string source; ///< CUDA C++; empty when the passes were stopped
+};
+
+/// Refers to the KernelSpec, which must outlive it.
+struct CompiledKernel {
+  const KernelSpec *spec = nullptr;
+  std::string specName;
+  std::vector<CompiledVariant> variants; ///< in the order of the spec's
+  KernelPlan plan;                       ///< empty when the passes were stopped
+};
+
+/// Lowers every variant of a kernel. Nothing after a reported mistake.
+std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::StringRef specName, PipelineRunner &runner,
+                                            Diagnostics &diags);
+
+} // namespace fagen

@@ -1,0 +1,151 @@
+// fagen: what the driver writes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Output.h"
+
+#include "fagen/Emit/BuildPlan.h"
+#include "fagen/Emit/CMakeFile.h"
+#include "fagen/Emit/Manifest.h"
+#include "fagen/Emit/Table.h"
+#include "fagen/Support/Suggest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+//===-- Kernel sets
+//------------------------------------------------------------------------------------------------===//
+
+void addKernelFiles(const CompiledKernel &kernel, StringRef directory, OutputSet &files) {
+  auto place = [&](StringRef name) {
+    SmallString<128> path(directory);
+    sys::path::append(path, kernel.spec->name, name);
+    return path.str().str();
+  };
+  for (auto [variant, plan] : zip(kernel.variants, kernel.plan.variants))
+    files.add(place(plan.sourcePath), variant.source);
+  files.add(place("table.h"), emitTableHeader(kernel.plan));
+  files.add(place("table.cpp"), emitTable(kernel.plan));
+  files.add(place("CMakeLists.txt"), emitCMakeFile(kernel.plan));
+  files.add(place("manifest.json"), emitManifest(kernel.plan));
+
+  std::vector<std::string> made = filesOf(kernel.plan);
+  std::optional<std::string> older = readFile(place("manifest.json"));
+  for (const std::string &name : filesOfManifest(older.value_or("")))
+    if (!is_contained(made, name) && sys::fs::is_regular_file(place(name)))
+      files.remove(place(name));
+}
+
+//===-- --emit
+//-----------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// A variant that --variant leaves, with its kernel.
+struct Chosen {
+  const CompiledKernel *kernel;
+  const CompiledVariant *variant;
+};
+
+} // namespace
+
+/// Reports every name of --variant that no variant has.
+static std::vector<Chosen> chooseVariants(ArrayRef<CompiledKernel> kernels, ArrayRef<std::string> names,
+                                          Diagnostics &diags) {
+  std::vector<Chosen> chosen;
+  std::vector<StringRef> known;
+  for (const CompiledKernel &kernel : kernels) {
+    for (const CompiledVariant &variant : kernel.variants) {
+      known.push_back(variant.variant->name);
+      if (names.empty() || is_contained(names, variant.variant->name))
+        chosen.push_back({&kernel, &variant});
+    }
+  }
+  for (const std::string &name : names) {
+    if (is_contained(known, name))
+      continue;
+    StringRef near = nearestWord(name, known);
+    diags.error(Location(), "no variant '" + name + "'" +
+                                (near.empty() ? "; --emit=plan lists all" : "; did you mean '" + near.str() + "'?"));
+  }
+  return chosen;
+}
+
+static std::string plansOf(ArrayRef<Chosen> chosen) {
+  std::string text;
+  raw_string_ostream os(text);
+  for (size_t i = 0; i != chosen.size();) {
+    const CompiledKernel *kernel = chosen[i].kernel;
+    KernelPlan plan = kernel->plan;
+    erase_if(plan.variants, [&](const VariantPlan &variant) {
+      return none_of(chosen, [&](const Chosen &other) { return other.variant->variant == variant.variant; });
+    });
+    printPlan(plan, os);
+    while (i != chosen.size() && chosen[i].kernel == kernel)
+      ++i;
+  }
+  return text;
+}
+
+/// PTX or machine code of the chosen variants, one behind the other.
+static std::optional<std::string> compiledText(ArrayRef<Chosen> chosen, StringRef kind, const Nvcc &nvcc,
+                                               Diagnostics &diags) {
+  if (!nvcc.missing().empty()) {
+    diags.error(Location(), "--emit=" + kind + " needs nvcc: " + nvcc.missing());
+    return std::nullopt;
+  }
+  if (kind == "cubin" && chosen.size() != 1) {
+    diags.error(Location(), "--emit=cubin takes one variant on one target, not " + Twine(chosen.size()) +
+                                "; choose it with --variant and --target");
+    return std::nullopt;
+  }
+  std::string text;
+  for (const Chosen &one : chosen) {
+    Nvcc::Result result = nvcc.compile(one.variant->source, one.variant->variant->target->name, kind);
+    if (!result.ok)
+      diags.internalError("generated text", "nvcc refuses " + one.variant->variant->name + ":\n" + result.log,
+                          one.variant->variant->location);
+    text += result.output;
+  }
+  return diags.hasErrors() ? std::nullopt : std::optional(text);
+}
+
+std::optional<std::string> emitText(ArrayRef<CompiledKernel> kernels, const DriverOptions &options, const Nvcc &nvcc,
+                                    Diagnostics &diags) {
+  std::vector<Chosen> chosen = chooseVariants(kernels, options.variants, diags);
+  if (diags.hasErrors())
+    return std::nullopt;
+  std::string text;
+  raw_string_ostream os(text);
+  switch (options.emit) {
+  case EmitKind::Plan:
+    return plansOf(chosen);
+  case EmitKind::IR:
+    for (const Chosen &one : chosen)
+      ir::print(*one.variant->program, os);
+    return text;
+  case EmitKind::Cuda:
+    for (const Chosen &one : chosen)
+      os << one.variant->source;
+    return text;
+  case EmitKind::Ptx:
+    return compiledText(chosen, "ptx", nvcc, diags);
+  case EmitKind::Cubin:
+    return compiledText(chosen, "cubin", nvcc, diags);
+  case EmitKind::Table:
+    for (const CompiledKernel &kernel : kernels)
+      os << emitTable(kernel.plan);
+    return text;
+  case EmitKind::Files:
+  case EmitKind::Spec:
+    break; // not for this function
+  }
+  return text;
+}
+
+} // namespace fagen

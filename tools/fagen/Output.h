@@ -1,0 +1,20 @@
+// fagen: what the driver writes: kernel sets on disk, or one text.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "CommandLine.h"
+#include "Compile.h"
+#include "Nvcc.h"
+#include "fagen/Support/OutputSet.h"
+
+namespace fagen {
+
+/// Adds the files of a kernel below `directory`, the manifest last, and marks for removal what an older manifest there
+/// lists and this run does not make.
+void addKernelFiles(const CompiledKernel &kernel, llvm::StringRef directory, OutputSet &files);
+
+/// The text of --emit for everything behind the front end. Nothing after a reported mistake.
+std::optional<std::string> emitText(llvm::ArrayRef<CompiledKernel> kernels, const DriverOptions &options,
+                                    const Nvcc &nvcc, Diagnostics &diags);
+
+} // namespace fagen

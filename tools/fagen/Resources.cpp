@@ -1,0 +1,92 @@
+// fagen: --check-resources.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Resources.h"
+
+#include "fagen/Spec/Gates.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/ThreadPool.h"
+
+#include <fmt/format.h>
+
+using namespace llvm;
+
+namespace fagen {
+
+KernelFigures measureResources(const CompiledKernel &kernel, const Nvcc &nvcc, Diagnostics &diags) {
+  std::vector<Nvcc::Result> results(kernel.variants.size());
+  DefaultThreadPool pool;
+  for (auto [variant, result] : zip(kernel.variants, results))
+    pool.async([&variant = variant, &result = result, &nvcc] {
+      result = nvcc.compile(variant.source, variant.variant->target->name, "cubin");
+    });
+  pool.wait();
+
+  KernelFigures figures;
+  for (auto [variant, result] : zip(kernel.variants, results)) {
+    figures.push_back(result.ok ? parsePtxas(result.log, variant.variant->symbol) : std::nullopt);
+    if (!figures.back())
+      diags.internalError("generated text", "nvcc refuses " + variant.variant->name + ":\n" + result.log,
+                          variant.variant->location);
+  }
+  return figures;
+}
+
+/// What a gate on resources is compared with; nothing for gates that need a GPU.
+static std::optional<double> measured(const Gate &gate, const PtxasFigures &figures, const LaunchPlan &launch) {
+  if (gate.name == "registers")
+    return figures.registers;
+  if (gate.name == "spills")
+    return double(figures.spillBytes);
+  if (gate.name == "shared")
+    return double(launch.sharedBytes + figures.staticShared);
+  return std::nullopt;
+}
+
+static bool checkVariant(const KernelSpec &spec, const Variant &variant, const PtxasFigures &figures,
+                         const LaunchPlan &launch, Diagnostics &diags) {
+  bool passed = true;
+  for (const Gate &gate : spec.gates) {
+    std::optional<double> figure = measured(gate, figures, launch);
+    if (!figure || gateHolds(gate, *figure))
+      continue;
+    passed = false;
+    diags.error(gate.location, fmt::format("{} on {} has {} {}, which fails '{}'", variant.name,
+                                           variant.target->name.str(), gate.name, *figure, gate.text));
+  }
+  return passed;
+}
+
+bool checkResources(const CompiledKernel &kernel, const KernelFigures &figures, Diagnostics &diags, raw_ostream &os) {
+  bool passed = true;
+  for (auto [plan, figure] : zip(kernel.plan.variants, figures)) {
+    if (!figure)
+      continue;
+    const LaunchPlan &launch = plan.launches.front();
+    bool ok = checkVariant(*kernel.spec, *plan.variant, *figure, launch, diags);
+    os << fmt::format("{:<44} {:<7} {:>3} registers {:>5} B spilled {:>7} B shared  {}\n", plan.variant->name,
+                      plan.variant->target->name.str(), figure->registers, figure->spillBytes,
+                      launch.sharedBytes + figure->staticShared, ok ? "ok" : "FAIL");
+    passed &= ok;
+  }
+  return passed;
+}
+
+std::string emitResources(const CompiledKernel &kernel, const KernelFigures &figures) {
+  json::Array rows;
+  for (auto [plan, figure] : zip(kernel.plan.variants, figures)) {
+    if (!figure)
+      continue;
+    rows.push_back(json::Object{{"variant", plan.variant->name},
+                                {"target", plan.variant->target->name},
+                                {"registers", figure->registers},
+                                {"spill_bytes", int64_t(figure->spillBytes)},
+                                {"shared_bytes", int64_t(plan.launches.front().sharedBytes + figure->staticShared)}});
+  }
+  return formatv("{0:2}\n", json::Value(std::move(rows))).str();
+}
+
+} // namespace fagen

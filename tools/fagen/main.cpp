@@ -1,0 +1,175 @@
+// fagen: the compiler's driver, as a story: read specs, check them, lower every variant, write everything or nothing.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CommandLine.h"
+#include "Compile.h"
+#include "Nvcc.h"
+#include "Output.h"
+#include "Resources.h"
+#include "fagen/Spec/Analyze.h"
+#include "fagen/Spec/Gates.h"
+#include "fagen/Spec/PrintSpec.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
+
+using namespace fagen;
+
+namespace {
+
+enum ExitCode : int { kDone = 0, kUserMistake = 1, kGateFailed = 2, kInternalError = 70 };
+
+class Driver {
+public:
+  Driver(DriverOptions given, const char *argv0)
+      : options(std::move(given)), argv0(argv0), diags(sources, llvm::errs()), runner(options.pipeline, llvm::outs()) {
+    diags.setShowRemarks(options.showRemarks);
+  }
+
+  ExitCode run();
+
+private:
+  bool checkOptions();
+  void readSpecs();
+  void compileKernels();
+  void checkGates();
+  bool writeKernels();
+  bool writeText(llvm::StringRef text);
+  ExitCode result() const;
+
+  DriverOptions options;
+  const char *argv0;
+  llvm::SourceMgr sources;
+  Diagnostics diags;
+  PipelineRunner runner;
+  std::vector<SpecFile> files;
+  std::vector<CompiledKernel> kernels;
+  OutputSet outputs;
+  bool gatesPassed = true;
+};
+
+ExitCode Driver::run() {
+  if (!checkOptions())
+    return kUserMistake;
+
+  // Every spec is read and checked before anything is lowered, so that one run shows all mistakes of all of them.
+  readSpecs();
+  if (diags.hasErrors())
+    return result();
+  if (options.emit == EmitKind::Spec) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    for (const SpecFile &file : files)
+      printSpec(file, os);
+    return writeText(text) ? kDone : kUserMistake;
+  }
+
+  // What is left now should not fail on any spec: from here on an error is a barrier policy that leaves a hazard open,
+  // or a mistake of fagen's own.
+  compileKernels();
+  runner.printTimes();
+  if (diags.hasErrors())
+    return result();
+
+  if (options.emit != EmitKind::Files) {
+    Nvcc nvcc(options.nvcc, options.deviceInclude, argv0);
+    std::optional<std::string> text = emitText(kernels, options, nvcc, diags);
+    return text && writeText(*text) ? kDone : result();
+  }
+
+  // Gates come before the first file is renamed into place: a kernel set that fails them never appears.
+  checkGates();
+  if (diags.hasErrors())
+    return result();
+  return writeKernels() ? kDone : kUserMistake;
+}
+
+ExitCode Driver::result() const {
+  if (diags.hasInternalErrors())
+    return kInternalError;
+  return gatesPassed ? kUserMistake : kGateFailed;
+}
+
+bool Driver::checkOptions() {
+  if (options.emit == EmitKind::Files && options.output.empty())
+    diags.error(Location(), "-o says which directory to write to; --emit prints instead");
+  if (options.emit == EmitKind::Files && !options.variants.empty())
+    diags.error(Location(), "--variant goes with --emit: a kernel set is written whole");
+  return runner.checkNames(diags) && !diags.hasErrors();
+}
+
+void Driver::readSpecs() {
+  for (const std::string &path : options.specs) {
+    llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(path);
+    if (!buffer) {
+      diags.error(Location(), "cannot read '" + path + "': " + buffer.getError().message());
+      continue;
+    }
+    unsigned id = sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+    if (std::optional<SpecFile> file = analyzeSpec(sources, id, diags, {options.targets}))
+      files.push_back(std::move(*file));
+  }
+  if (!diags.hasErrors())
+    checkDistinct(files, diags);
+}
+
+void Driver::compileKernels() {
+  for (const SpecFile &file : files)
+    for (const KernelSpec &kernel : file.kernels)
+      if (std::optional<CompiledKernel> compiled = compileKernel(kernel, file.baseName, runner, diags))
+        kernels.push_back(std::move(*compiled));
+}
+
+void Driver::checkGates() {
+  Nvcc nvcc(options.nvcc, options.deviceInclude, argv0);
+  for (const CompiledKernel &kernel : kernels) {
+    if (!options.checkResources) {
+      gatesPassed &= checkSharedGates(*kernel.spec, diags);
+      continue;
+    }
+    if (!nvcc.missing().empty()) {
+      llvm::outs() << kernel.spec->name << ": registers and spills not checked: " << nvcc.missing() << "\n";
+      gatesPassed &= checkSharedGates(*kernel.spec, diags);
+      continue;
+    }
+    KernelFigures figures = measureResources(kernel, nvcc, diags);
+    gatesPassed &= checkResources(kernel, figures, diags, llvm::outs());
+    llvm::SmallString<128> path(options.output);
+    llvm::sys::path::append(path, kernel.spec->name, "resources.json");
+    outputs.add(path.str().str(), emitResources(kernel, figures));
+  }
+}
+
+bool Driver::writeKernels() {
+  for (const CompiledKernel &kernel : kernels)
+    addKernelFiles(kernel, options.output, outputs);
+  std::string problem = outputs.commit();
+  if (!problem.empty()) {
+    diags.error(Location(), problem);
+    return false;
+  }
+  for (const CompiledKernel &kernel : kernels)
+    llvm::outs() << kernel.spec->name << ": " << kernel.variants.size() << " variants in " << options.output << "/"
+                 << kernel.spec->name << "\n";
+  return true;
+}
+
+bool Driver::writeText(llvm::StringRef text) {
+  if (options.output.empty() || options.output == "-") {
+    llvm::outs() << text;
+    return true;
+  }
+  outputs.add(options.output, text.str());
+  std::string problem = outputs.commit();
+  if (!problem.empty())
+    diags.error(Location(), problem);
+  return problem.empty();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  return Driver(parseCommandLine(argc, argv), argv[0]).run();
+}
