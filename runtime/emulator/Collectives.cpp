@@ -86,14 +86,14 @@ void multiplyFragments(Warp &warp, device::ptx::ElementType type) {
   for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
     const Operands &own = warp.operands[lane];
     const unsigned g = lane / 4, t = lane % 4 * 2;
-    for (unsigned i = 0; i < 4; ++i) {
-      double *pair = &product.a[g + i % 2 * 8][t + i / 2 * 8];
-      decodePair(type, own.a[i], pair[0], pair[1]);
-    }
-    decodePair(type, own.b0, product.b[t][g], product.b[t + 1][g]);
-    decodePair(type, own.b1, product.b[t + 8][g], product.b[t + 9][g]);
+    for (unsigned i = 0; i < 4; ++i)
+      std::memcpy(&product.a[g + i % 2 * 8][t + i / 2 * 8], &own.a[i], sizeof(unsigned));
+    product.b[t][g] = static_cast<uint16_t>(own.b0);
+    product.b[t + 1][g] = static_cast<uint16_t>(own.b0 >> 16);
+    product.b[t + 8][g] = static_cast<uint16_t>(own.b1);
+    product.b[t + 9][g] = static_cast<uint16_t>(own.b1 >> 16);
   }
-  multiply(product);
+  multiply(type, product);
   for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
     float *d = static_cast<float *>(warp.operands[lane].result);
     const unsigned g = lane / 4, t = lane % 4 * 2;

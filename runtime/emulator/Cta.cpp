@@ -196,9 +196,7 @@ void Cta::perhapsYield() {
     switchFibers(self->fiber, lane->fiber);
 }
 
-void Cta::count(Site site) {
-  if (++instructionCount < grid->options.maxInstructions)
-    return;
+void Cta::stop(Site site) {
   found.add("instruction-limit", site,
             [&] { return fmt::format("CTA {} was stopped after {} instructions", ctaIndex, instructionCount); });
   abandon();

@@ -135,7 +135,11 @@ private:
   void block();
   void perhapsYield();
   void releaseBarrier();
-  void count(Site site);
+  void count(Site site) {
+    if (++instructionCount >= grid->options.maxInstructions) [[unlikely]]
+      stop(site);
+  }
+  [[noreturn]] void stop(Site site);
   void reportDeadlock();
   std::string describeWaiting() const;
   std::string describeThread() const;

@@ -2,21 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
 #include <fagen/device/ptx/engine.h>
 
 namespace fagen::emulator {
 
-/// One warp's operands in plain order. f64 holds the values and their products exactly.
+/// One warp's operands and result in plain order.
 struct Product {
-  double a[16][16]; ///< row, k
-  double b[16][8];  ///< k, column
-  double d[16][8];  ///< on return: the dot products, added from k = 0 to 15
+  uint16_t a[16][16]; ///< row, k
+  uint16_t b[16][8];  ///< k, column
+  double d[16][8];    ///< on return: the dot products
 };
 
-/// d = a b. The result does not depend on the machine.
-void multiply(Product &product);
-
-/// Two 16-bit values of a word as f64.
-void decodePair(device::ptx::ElementType type, unsigned word, double &low, double &high);
+/// d = a b: products are exact, and are added in f64 from k = 0 to 15. The result does not depend on the machine.
+void multiply(device::ptx::ElementType type, Product &product);
 
 } // namespace fagen::emulator

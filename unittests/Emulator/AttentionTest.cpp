@@ -13,10 +13,17 @@ namespace {
 constexpr int kHeadDim = 64;
 
 float decode(unsigned short bits) {
-  const int exponent = bits >> 10 & 31;
-  const float magnitude =
-      exponent == 0 ? std::ldexp(float(bits & 1023), -24) : std::ldexp(float(1024 + (bits & 1023)), exponent - 25);
-  return bits & 0x8000 ? -magnitude : magnitude;
+  static const std::vector<float> values = [] {
+    std::vector<float> all(65536);
+    for (int i = 0; i < 65536; ++i) {
+      const int exponent = i >> 10 & 31;
+      const float magnitude =
+          exponent == 0 ? std::ldexp(float(i & 1023), -24) : std::ldexp(float(1024 + (i & 1023)), exponent - 25);
+      all[i] = i & 0x8000 ? -magnitude : magnitude;
+    }
+    return all;
+  }();
+  return values[bits];
 }
 
 /// Uniform in (-2, 2): sign, exponents 13 to 15, fraction.
