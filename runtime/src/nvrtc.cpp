@@ -58,12 +58,26 @@ template <typename Function> void find(void *library, const char *symbol, Functi
     problem = std::string("NVRTC is too old: it has no ") + symbol;
 }
 
+/// NVRTC loads its builtins by their bare name; those that lie beside it are loaded first, so that it finds them
+/// without a loader's path.
+void loadBuiltins(const Nvrtc &n, const std::string &file) {
+  size_t slash = file.rfind('/');
+  int major = 0, minor = 0;
+  if (slash == std::string::npos || n.version(&major, &minor) != 0)
+    return;
+  std::string builtins = "libnvrtc-builtins.so." + std::to_string(major) + "." + std::to_string(minor);
+  dlopen((file.substr(0, slash + 1) + builtins).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
 Nvrtc load() {
   Nvrtc n = {};
   void *library = nullptr;
+  std::string file;
   for (const std::string &candidate : candidates())
-    if (!library)
+    if (!library) {
       library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
+      file = candidate;
+    }
   if (!library) {
     n.problem =
         "no NVRTC: libnvrtc.so.13 and libnvrtc.so.12 cannot be loaded; install it, or name the file in FAGEN_NVRTC";
@@ -84,6 +98,7 @@ Nvrtc load() {
   find(library, "nvrtcGetErrorString", n.errorString, n.problem);
   if (!n.problem.empty())
     return n;
+  loadBuiltins(n, file);
   int count = 0;
   if (n.archCount(&count) == 0 && count > 0) {
     n.known.resize(size_t(count));
