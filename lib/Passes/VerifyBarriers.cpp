@@ -53,10 +53,6 @@ private:
       if (synchronizes && undecided)
         fail(*op, "the condition of " + info.points().nameOf(undecided) +
                       " depends on more than lets, loop variables and constants, so it may not be reached");
-      if (op->kind == OpKind::Place)
-        fail(*op, "the place was not replaced; run place-barriers first");
-      if (op->kind == OpKind::CopyWait && op->integer("pending") < 0)
-        fail(*op, "the count is still open");
       if (op->kind == OpKind::Barrier)
         checkParticipants(*op);
       check(op->body, op->kind == OpKind::If && !isDecided(op->expr("condition")) ? op.get() : undecided);
