@@ -138,6 +138,11 @@ TEST(Dispatch, ExactTargetThenNearestLowerThenHigherText) {
   TestTable higher("k");
   higher.add(makeRow("on89", 0, 89)).add(makeRow("on86", 0, 86));
   EXPECT_EQ(pick({higher.get()}, makeProblem(), sm80), "on86"); // text for sm_86 uses only what sm_80 has
+  higher.add(makeRow("on80", 0, 80));
+  EXPECT_EQ(pick({higher.get()}, makeProblem(), sm87), "on86"); // lower targets before higher ones, however near
+  TestTable both("k");
+  both.add(makeRow("on80", 0, 80)).add(makeRow("on89", 0, 89));
+  EXPECT_EQ(pick({both.get()}, makeProblem(), sm87), "on80");
 }
 
 TEST(Dispatch, ArchitectureSpecificRowsWantTheirCapability) {
@@ -161,6 +166,19 @@ TEST(Dispatch, BetweenTablesTargetThenOrder) {
   TestDevice device(89);
   EXPECT_EQ(pick({a.get(), b.get(), c.get()}, makeProblem(), device), "b89");
   EXPECT_EQ(pick({a.get(), c.get(), b.get()}, makeProblem(), device), "c89");
+}
+
+TEST(Dispatch, FallbackOfOneTableComesAfterRowsOfOthers) {
+  TestTable a("a"), b("b");
+  fagen_row any = makeRow("b80", 0, 80);
+  any.alignment = 2;
+  a.add(makeRow("a89", 0, 89)).add(fallbackRow("a_unaligned", 0));
+  b.add(any);
+  TestDevice device(89);
+  fagen_problem problem = makeProblem();
+  problem.alignment = 2;
+  EXPECT_EQ(pick({a.get(), b.get()}, problem, device), "b80");
+  EXPECT_EQ(pick({a.get()}, problem, device), "a_unaligned");
 }
 
 TEST(Dispatch, SpecOrderWithinASchedule) {
