@@ -71,8 +71,8 @@ Shape parseShape(std::string_view text) {
   std::vector<std::string> parts = split(text, ',');
   if (parts.size() == 1) {
     std::string near = nearest(text, shapeNames());
-    throw UserError(fmt::format("unknown shape '{}'{}; shapes are b,h,hkv,sq,sk,d[,dv] or one of: {}", text,
-                                near.empty() ? "" : fmt::format("; did you mean '{}'?", near),
+    throw UserError(fmt::format("unknown shape '{}'; {}shapes are b,h,hkv,sq,sk,d[,dv] or one of: {}", text,
+                                near.empty() ? "" : fmt::format("did you mean '{}'? ", near),
                                 fmt::join(shapeNames(), ", ")));
   }
   if (parts.size() != 6 && parts.size() != 7)

@@ -104,8 +104,8 @@ void requireVariants(const std::vector<std::unique_ptr<KernelSet>> &sets, const 
     if (std::find(known.begin(), known.end(), name) != known.end())
       continue;
     std::string near = nearest(name, known);
-    throw UserError(fmt::format("unknown variant '{}'{}; fagen-run list shows all {}", name,
-                                near.empty() ? "" : fmt::format("; did you mean '{}'?", near), known.size()));
+    throw UserError(fmt::format("unknown variant '{}'; {}fagen-run list shows all {}", name,
+                                near.empty() ? "" : fmt::format("did you mean '{}'? ", near), known.size()));
   }
 }
 

@@ -1,7 +1,7 @@
 // fagen: the check loop on a device that computes right, or wrong in one chosen way.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "report.h"
 #include "FakeSet.h"
+#include "report.h"
 
 #include <cmath>
 #include <cstdlib>
