@@ -22,6 +22,7 @@ struct PipelineOptions {
 class PipelineFlags {
 public:
   PipelineOptions get() const;
+  llvm::cl::OptionCategory &getCategory() { return category; } ///< to keep these options in --help
 
 private:
   llvm::cl::OptionCategory category{"Pass options"};
