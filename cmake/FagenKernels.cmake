@@ -112,7 +112,7 @@ function(_fagen_add_row library directory work row archs)
       set(binary ${work}/${variant}.${target}.${arch}.${kind})
       add_custom_command(
         OUTPUT ${binary}
-        COMMAND ${nvcc} -${kind} -arch=${arch} -std=c++17 -I${include} -o ${binary} ${source_file}
+        COMMAND ${nvcc} -${kind} -arch=${arch} -std=c++17 --expt-relaxed-constexpr -I${include} -o ${binary} ${source_file}
         DEPENDS ${source_file}
         COMMENT "Compiling ${variant} (${target}) to ${kind} for ${arch}"
         VERBATIM)

@@ -5,6 +5,7 @@
 
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/Kernel.h"
+#include "fagen/Spec/SharedMemory.h"
 
 namespace fagen {
 
@@ -14,6 +15,16 @@ static std::unique_ptr<ir::Program> beginProgram(const Variant &variant) {
   program->name = variant.name;
   program->kernels.push_back(std::make_unique<ir::Kernel>());
   return program;
+}
+
+/// What the spec's check promised must be what the kernel takes.
+static void checkPromise(const ir::Kernel &kernel, const Variant &variant, Diagnostics &diags) {
+  uint64_t promised = computeSharedMemory(variant.problem, variant.schedule).total;
+  if (kernel.sharedBytes != promised)
+    diags.internalError("allocate-shared",
+                        variant.name + " takes " + llvm::Twine(kernel.sharedBytes) +
+                            " B of shared memory; the check of the spec computed " + llvm::Twine(promised) + " B",
+                        variant.location);
 }
 
 std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::StringRef specName, PipelineRunner &runner,
@@ -32,6 +43,7 @@ std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::Stri
     const ir::Kernel &lowered = *result.program->kernels.front();
     if (reached == PipelineResult::Stopped || lowered.phase != ir::Phase::Verified)
       continue;
+    checkPromise(lowered, variant, diags);
     result.source = emitKernel(lowered, variant);
     compiled.plan.variants.push_back(buildPlan(lowered, variant));
   }

@@ -85,8 +85,19 @@ Nvcc::Result Nvcc::compile(StringRef source, StringRef target, StringRef kind) c
     return result;
 
   std::string arch = ("-arch=" + target).str(), mode = ("-" + kind).str();
-  StringRef arguments[] = {program,   "-std=c++17", "-O3", arch, "-I",   includeDirectory,
-                           "-Xptxas", "-v",         mode,  "-o", output, input};
+  StringRef arguments[] = {program,
+                           "-std=c++17",
+                           "--expt-relaxed-constexpr",
+                           "-O3",
+                           arch,
+                           "-I",
+                           includeDirectory,
+                           "-Xptxas",
+                           "-v",
+                           mode,
+                           "-o",
+                           output,
+                           input};
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
   std::string problem;
   int code = sys::ExecuteAndWait(program, arguments, std::nullopt, redirects, /*SecondsToWait=*/0, /*MemoryLimit=*/0,

@@ -107,7 +107,7 @@ static std::optional<std::string> compiledText(ArrayRef<Chosen> chosen, StringRe
   std::string text;
   for (const Chosen &one : chosen) {
     Nvcc::Result result = nvcc.compile(one.variant->source, one.variant->variant->target->name, kind);
-    if (!result.ok)
+    if (!result.ok && !diags.hasErrors())
       diags.internalError("generated text", "nvcc refuses " + one.variant->variant->name + ":\n" + result.log,
                           one.variant->variant->location);
     text += result.output;

@@ -28,7 +28,7 @@ KernelFigures measureResources(const CompiledKernel &kernel, const Nvcc &nvcc, D
   KernelFigures figures;
   for (auto [variant, result] : zip(kernel.variants, results)) {
     figures.push_back(result.ok ? parsePtxas(result.log, variant.variant->symbol) : std::nullopt);
-    if (!figures.back())
+    if (!figures.back() && !diags.hasErrors()) // one log is enough to see what is wrong
       diags.internalError("generated text", "nvcc refuses " + variant.variant->name + ":\n" + result.log,
                           variant.variant->location);
   }
