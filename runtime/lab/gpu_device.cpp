@@ -16,8 +16,11 @@ void *GpuDevice::allocate(int64_t bytes) {
 
 void GpuDevice::release(void *memory) { measuringDriver().cuMemFree(asDevicePtr(memory)); }
 
+/// A copy from pageable memory returns once the bytes are staged; they may reach the GPU later, and a non-blocking
+/// stream does not wait for them. So this waits for the null stream, on which such copies run.
 void GpuDevice::upload(void *to, const void *from, int64_t bytes) {
   checkCuda(measuringDriver().cuMemcpyHtoD(asDevicePtr(to), from, bytes), "copy to the GPU");
+  checkCuda(measuringDriver().cuStreamSynchronize(nullptr), "copy to the GPU");
 }
 
 void GpuDevice::download(void *to, const void *from, int64_t bytes) {
