@@ -21,6 +21,8 @@
 
 #include "fagen/Analysis/Timeline.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -36,12 +38,16 @@ public:
     isAsync = copyK->text("kind") == "cp_async";
     std::vector<std::unique_ptr<Op>> ops;
     bool beforeLoops = true;
+    const bool loadsFragment =
+        llvm::any_of(body.ops, [](const auto &op) { return op && op->kind == OpKind::LoadFragment; });
     for (std::unique_ptr<Op> &op : body.ops) {
       if (op->kind == OpKind::Loop) {
         if (beforeLoops)
           buildPrologue(ops);
         beforeLoops = false;
         op->body.ops = joint ? jointStep(std::move(op->body.ops)) : splitStep(std::move(op->body.ops));
+      } else if (beforeLoops && op->kind == OpKind::CopyIssue && !loadsFragment) {
+        op->attributes["when"] = lessThan(constant(0), ir::variable("key_tiles")); // else nothing would wait for it
       } else if (beforeLoops && op->kind == OpKind::LoadFragment) {
         appendCommit(ops, "pipeline-loads: the group of Q");
         appendWait(ops, "pipeline-loads: Q has arrived");
