@@ -249,7 +249,13 @@ private:
 
   void runJob(const Job &job) {
     const Case &c = job.testCase;
-    fagen_problem problem = describeProblem(c, Placements(c));
+    Placements places(c);
+    for (const Placement *place : {&places.q, &places.k, &places.v, &places.o, &places.lse})
+      if (place->span() > device.largestTensor() / 4) { // at most four bytes an element
+        report.tooLarge.push_back(formatCase(c));
+        return;
+      }
+    fagen_problem problem = describeProblem(c, places);
     std::vector<Candidate> fitting;
     for (const Candidate &candidate : *job.candidates)
       if (fits(candidate, problem))

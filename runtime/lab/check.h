@@ -27,8 +27,9 @@ struct CaseResult {
 
 struct CheckReport {
   std::vector<CaseResult> results;
-  std::vector<Failure> failures; ///< of the whole: a case that no variant fits, a lost device
-  int64_t skipped = 0;           ///< pairs of variant and case that do not fit (alignment, strides, LSE)
+  std::vector<Failure> failures;     ///< of the whole: a case that no variant fits, a lost device
+  int64_t skipped = 0;               ///< pairs of variant and case that do not fit (alignment, strides, LSE)
+  std::vector<std::string> tooLarge; ///< cases whose tensors this device does not hold
 
   bool passed() const;
 };

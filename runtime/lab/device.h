@@ -40,6 +40,8 @@ public:
   virtual std::string name() const = 0; ///< "NVIDIA H200", "emulator"
   /// The device to query rows for; the emulator has one for each target.
   virtual fagen_device *queryDevice(const fagen_row &row) = 0;
+  /// Bytes that one tensor may take here; cases with a larger one are left to other devices.
+  virtual int64_t largestTensor() const = 0;
   /// 256-byte aligned.
   virtual void *allocate(int64_t bytes) = 0;
   virtual void release(void *memory) = 0;

@@ -33,9 +33,11 @@ public:
     return device.get();
   }
 
+  /// Batches gigabytes apart are for GPUs.
+  int64_t largestTensor() const override { return int64_t{1} << 30; }
+
   void *allocate(int64_t bytes) override {
-    // More than a check ever needs on the CPU: batches gigabytes apart are for GPUs.
-    void *memory = bytes < kLargest ? std::aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
+    void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
     if (!memory)
       throw DeviceError(fmt::format("allocate {} B of host memory", bytes));
     return memory;
@@ -78,8 +80,6 @@ public:
   }
 
 private:
-  static constexpr int64_t kLargest = int64_t{1} << 30;
-
   static emulator::Launch describe(const Launch &launch, uint32_t index, uint32_t grid) {
     const fagen_launch &part = launch.row->launches[index];
     emulator::Launch emulated;

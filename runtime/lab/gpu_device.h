@@ -10,6 +10,7 @@ class GpuDevice : public TestDevice {
 public:
   std::string name() const override { return gpu.info().name; }
   fagen_device *queryDevice(const fagen_row &) override { return gpu.device(); }
+  int64_t largestTensor() const override { return int64_t{16} << 30; }
   void *allocate(int64_t bytes) override;
   void release(void *memory) override;
   void upload(void *to, const void *from, int64_t bytes) override;

@@ -153,6 +153,7 @@ Json checkJson(const CheckReport &report, const CheckOptions &options) {
             {"seed", options.seed},
             {"device", options.deviceFlag},
             {"skipped", report.skipped},
+            {"too_large", report.tooLarge},
             {"tolerances",
              {{"plain_factor", kTolerances.plainFactor},
               {"ulps", kTolerances.ulps},

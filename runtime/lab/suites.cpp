@@ -98,6 +98,12 @@ static void addSmoke(CaseList &list) {
   list.add(1, {2, 2}, {9, 21}).layout = Layout::Odd;
   list.add(1, {1, 1}, {9, 21}).layout = Layout::Junk;
   list.add(1, {2, 1}, {9, 21}).lse = false;
+  for (auto [rows, keys] : list.group.tiles) {
+    list.add(1, {1, 1}, {rows - 1, keys - 1});
+    list.add(1, {1, 1}, {rows, keys});
+    list.add(1, {1, 1}, {rows + 1, 2 * keys + 1});
+    list.add(1, {1, 1}, {rows + 2, 3 * keys});
+  }
 }
 
 std::vector<std::string> suiteNames() { return {"smoke", "full", "fa3", "ragged", "hard"}; }

@@ -19,7 +19,7 @@ struct ProblemGroup {
   auto key() const { return std::make_tuple(dtype, headDimQK, headDimV, mask); }
 };
 
-/// smoke: some ten tiny cases, for the emulator. full: fa3, ragged and hard together.
+/// smoke: some twenty tiny cases, for the emulator. full: fa3, ragged and hard together.
 std::vector<std::string> suiteNames();
 std::vector<Case> suiteCases(std::string_view suite, const ProblemGroup &group);
 

@@ -171,6 +171,8 @@ int finishCheck(const Common &common, const CheckOptions &options, const CheckRe
   json["check"] = checkJson(report, options);
   deliver(common, checkTable(report), json);
   std::cerr << checkFailures(report, options);
+  if (!report.tooLarge.empty())
+    fmt::print(stderr, "{} cases skipped, too large for {}\n", report.tooLarge.size(), deviceName);
   fmt::print(stderr, "{}: {} runs of a variant on a case on {}, {} pairs that do not fit skipped\n",
              report.passed() ? "PASS" : "FAIL", report.results.size(), deviceName, report.skipped);
   return report.passed() ? kOk : kFailedCheck;

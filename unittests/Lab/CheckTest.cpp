@@ -21,11 +21,8 @@ public:
 
   std::string name() const override { return "fake"; }
   fagen_device *queryDevice(const fagen_row &) override { return described; }
-  void *allocate(int64_t bytes) override {
-    if (bytes > int64_t{1} << 30)
-      throw DeviceError("too large for a test");
-    return std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  }
+  int64_t largestTensor() const override { return int64_t{1} << 20; }
+  void *allocate(int64_t bytes) override { return std::aligned_alloc(256, (bytes + 255) / 256 * 256); }
   void release(void *memory) override { std::free(memory); }
   void upload(void *to, const void *from, int64_t bytes) override { std::memcpy(to, from, bytes); }
   void download(void *to, const void *from, int64_t bytes) override { std::memcpy(to, from, bytes); }
@@ -205,6 +202,22 @@ TEST(Check, caseThatNoRowFits) {
   FakeSet fake;
   fake.manifest["rows"].erase(1); // no fallback for odd strides
   EXPECT_EQ(check(fake, Plant::None, std::string(kPlain) + " layout=odd").criteria, Names{"fit"});
+}
+
+TEST(Check, caseTooLargeForTheDevice) {
+  FakeSet fake;
+  Outcome outcome = check(fake, Plant::None, "");
+  EXPECT_TRUE(outcome.report.tooLarge.empty());
+  std::vector<std::unique_ptr<KernelSet>> sets;
+  sets.push_back(fake.load());
+  FakeDevice device;
+  CpuReference engine;
+  CheckOptions options;
+  options.cases = {parseCase("2,2,1,9,12,16 mask=causal layout=far"), parseCase(kPlain)};
+  CheckReport report = runCheck(sets, device, engine, options, [](size_t, size_t, const std::string &) {});
+  EXPECT_EQ(report.tooLarge, Names{"2,2,1,9,12,16 mask=causal layout=far"});
+  EXPECT_EQ(report.results.size(), 2u);
+  EXPECT_TRUE(report.passed());
 }
 
 TEST(Check, caseOfAnotherProblem) {
