@@ -1,0 +1,34 @@
+// fagen: the passes, each a free function on one kernel.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A pass gives true when it changed the kernel. What it needs and ensures stands in Passes.td; Pipeline.cpp has the
+// order and the reasons. Mistakes are reported through the context's diagnostics; the pipeline stops behind the pass.
+#pragma once
+
+#include "fagen/IR/IR.h"
+#include "fagen/Support/Diagnostics.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace fagen {
+
+struct Variant;
+
+/// What a pass may know beside the kernel.
+struct PassContext {
+  Diagnostics &diags;
+  const Variant *variant = nullptr;     ///< null under fagen-opt, for passes that read only the IR
+  llvm::raw_ostream *listing = nullptr; ///< where print-hazards writes
+};
+
+bool resolveOptions(ir::Kernel &kernel, PassContext &context);
+bool buildTiles(ir::Kernel &kernel, PassContext &context);
+bool splitMaskLoops(ir::Kernel &kernel, PassContext &context);
+bool pipelineLoads(ir::Kernel &kernel, PassContext &context);
+bool assignLayouts(ir::Kernel &kernel, PassContext &context);
+bool allocateShared(ir::Kernel &kernel, PassContext &context);
+bool placeBarriers(ir::Kernel &kernel, PassContext &context);
+bool verifyBarriers(ir::Kernel &kernel, PassContext &context);
+bool printHazards(ir::Kernel &kernel, PassContext &context);
+
+} // namespace fagen
