@@ -102,9 +102,9 @@ private:
         complete = false;
       }
     }
-    for (const auto &[name, value] : op.attributes)
-      if (llvm::none_of(info.attributes, [&](const AttributeInfo &attribute) { return attribute.name == name; }))
-        defect(op, "there is no attribute '" + name + "'");
+    for (const auto &given : op.attributes)
+      if (llvm::none_of(info.attributes, [&](const AttributeInfo &known) { return known.name == given.first; }))
+        defect(op, "there is no attribute '" + given.first + "'");
     return complete;
   }
 
