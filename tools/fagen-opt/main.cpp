@@ -39,8 +39,8 @@ std::unique_ptr<ir::Program> readProgram(StringRef path, Diagnostics &diags) {
   std::unique_ptr<ir::Program> program = ir::parseProgram(buffer, diags);
   if (!program)
     return nullptr;
-  const bool sound = ir::verify(
-      *program, [&](const Location &location, const Twine &message) { diags.error(location, message); });
+  const bool sound =
+      ir::verify(*program, [&](const Location &location, const Twine &message) { diags.error(location, message); });
   return sound ? std::move(program) : nullptr;
 }
 

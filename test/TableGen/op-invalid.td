@@ -1,0 +1,23 @@
+// Ops are declared once, name each operand and attribute once, and admit some value and space for each.
+// RUN: not fagen-tblgen -gen-ops -I %source/include -DTWICE %s 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not fagen-tblgen -gen-ops -I %source/include -DFIELD %s 2>&1 | FileCheck %s --check-prefix=FIELD
+// RUN: not fagen-tblgen -gen-ops -I %source/include -DVALUE %s 2>&1 | FileCheck %s --check-prefix=VALUE
+// RUN: not fagen-tblgen -gen-ops -I %source/include -DSPACE %s 2>&1 | FileCheck %s --check-prefix=SPACE
+include "fagen/td/Ops.td"
+
+#ifdef TWICE
+// TWICE: [[#@LINE+1]]:5: error: op 'fill' is declared twice
+def Fill2 : Op<"fill", "again", []>;
+#endif
+#ifdef FIELD
+// FIELD: [[#@LINE+1]]:5: error: op 'arrive' has 'dst' twice
+def Arrive : Op<"arrive", "an op", [Operand<"dst", Write, [Shared]>], [Ex<"dst">]>;
+#endif
+#ifdef VALUE
+// VALUE: [[#@LINE+1]]:5: error: attribute 'count' admits no value
+def Arrive : Op<"arrive", "an op", [], [Int<"count", 2, 1>]>;
+#endif
+#ifdef SPACE
+// SPACE: [[#@LINE+1]]:5: error: operand 'dst' has no space
+def Arrive : Op<"arrive", "an op", [Operand<"dst", Write, []>]>;
+#endif

@@ -1,0 +1,21 @@
+// A new op gets its kind, its operands with effects and spaces, its attributes, and a row of the table.
+// RUN: fagen-tblgen -gen-ops -I %source/include %s | FileCheck %s
+include "fagen/td/Ops.td"
+
+def Gather : Op<"gather", "rows that a table names",
+    [Operand<"dst", Write, [Shared, Fragment]>, OptionalOperand<"pages", Read, [Global]>],
+    [Str<"kind", ["a", "b"]>, Int<"depth", 1, 4, 1>, MaskEx<"when">]> {
+  let HasSite = 1;
+}
+
+// CHECK: Gather, ///< gather
+// CHECK: inline constexpr OperandInfo kGatherOperands[] = {
+// CHECK-NEXT: {"dst", Effect::Write, kShared | kFragment, false},
+// CHECK-NEXT: {"pages", Effect::Read, kGlobal, true},
+// CHECK: inline constexpr llvm::StringLiteral kGatherValues_kind[] = {"a", "b"};
+// CHECK-NEXT: inline constexpr AttributeInfo kGatherAttributes[] = {
+// CHECK-NEXT: {"kind", AttributeType::String, false, 0, 0, kGatherValues_kind, false},
+// CHECK-NEXT: {"depth", AttributeType::Integer, true, 1, 4, {}, false},
+// CHECK-NEXT: {"when", AttributeType::Expression, false, 0, 0, {}, true},
+// CHECK: {OpKind::Gather, "gather", kGatherOperands, kGatherAttributes, false, true,
+// CHECK-NEXT: "rows that a table names"},
