@@ -64,6 +64,13 @@ TEST(Copies, WeakWaitShowsInTheDataAsTheLandingSays) {
   EXPECT_LT(landed, static_cast<long>(kThreads));
 }
 
+TEST(Copies, WaitLeavesTheNewestGroupsOutstanding) {
+  const std::vector<float> in = numbers();
+  std::vector<float> out(kThreads);
+  for (const Options::Landing landing : kLandings)
+    expectOnly(launch(runOf("newer_group", landing), in, out), "unfinished-copy", kFile, "newer_group");
+}
+
 TEST(Copies, NeverWaited) {
   const std::vector<float> in = numbers();
   std::vector<float> out(kThreads);

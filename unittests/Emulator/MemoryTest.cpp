@@ -55,6 +55,14 @@ TEST(Memory, GlobalWriteBeyondTheEndIsDropped) {
   EXPECT_EQ(memory, std::vector<unsigned>(40, 5));
 }
 
+TEST(Memory, GlobalWriteAcrossTheEndIsDropped) {
+  std::vector<unsigned> memory(40, 5);
+  const Launch launch = {"store_beyond", 1, 1, 0, {{memory.data(), 126, true, "out"}}};
+  const Arguments arguments = {nullptr, memory.data(), 31};
+  expectOnly(kernels(kFile).launch(launch, &arguments, sizeof(arguments), {}), "out-of-bounds", kFile, "store_beyond");
+  EXPECT_EQ(memory, std::vector<unsigned>(40, 5));
+}
+
 TEST(Memory, WriteToInputIsDropped) {
   const std::vector<unsigned> in = numbers(1);
   std::vector<unsigned> out(1);

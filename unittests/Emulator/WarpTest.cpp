@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Kernels.h"
 
+#include <cstring>
+
 namespace fagen::emulator {
 namespace {
 
@@ -47,19 +49,26 @@ TEST(Warp, MissingWarpBarrierIsFound) {
   expectOnly(launch(runOf("warp_exchange", 32, 0), kNothing, out), "never-written", kFile, "warp_exchange");
 }
 
-TEST(Warp, SeedChangesTheOrder) {
-  std::vector<float> first(128);
-  launch(runOf("exchange", 128, 0), kNothing, first);
+/// Without their barrier these show which thread came first.
+class Order : public testing::TestWithParam<std::pair<const char *, unsigned>> {};
+
+TEST_P(Order, IsDrawnFromTheSeed) {
+  const auto [symbol, threads] = GetParam();
+  std::vector<float> natural(threads);
+  launch(runOf(symbol, threads, 0), kNothing, natural);
   bool differs = false;
   for (uint64_t seed = 1; seed < 8; ++seed) {
-    std::vector<float> out(128), again(128);
-    launch(runOf("exchange", 128, 0, seed), kNothing, out);
-    launch(runOf("exchange", 128, 0, seed), kNothing, again);
-    EXPECT_EQ(0, memcmp(out.data(), again.data(), 512)) << "a seed stands for one order";
-    differs |= memcmp(out.data(), first.data(), 512) != 0;
+    std::vector<float> out(threads), again(threads);
+    launch(runOf(symbol, threads, 0, seed), kNothing, out);
+    launch(runOf(symbol, threads, 0, seed), kNothing, again);
+    EXPECT_EQ(0, std::memcmp(out.data(), again.data(), 4 * threads)) << "a seed stands for one order";
+    differs |= std::memcmp(out.data(), natural.data(), 4 * threads) != 0;
   }
   EXPECT_TRUE(differs);
 }
+
+INSTANTIATE_TEST_SUITE_P(Warps, Order, testing::Values(std::pair{"exchange", 128u}));
+INSTANTIATE_TEST_SUITE_P(Lanes, Order, testing::Values(std::pair{"warp_exchange", 32u}));
 
 TEST(Warp, LaneMismatch) {
   std::vector<unsigned> out(1);
@@ -69,6 +78,14 @@ TEST(Warp, LaneMismatch) {
             "thread 5 (warp 0 lane 5) of CTA 0 comes to shuffle_xor, but other lanes of its "
             "warp wait in ldmatrix at warp.cu:" +
                 std::to_string(lineOf(kFile, "mismatch") - 2));
+}
+
+TEST(Warp, MismatchOfPlaceOrOfKindAlone) {
+  std::vector<float> out(1);
+  expectOnly(launch(runOf("other_line", 32, 5), kNothing, out), "lane-mismatch", kFile, "other_line");
+  EXPECT_TRUE(launch(runOf("other_line", 32, 32), kNothing, out).ok);
+  expectOnly(launch(runOf("same_line", 32, 5), kNothing, out), "lane-mismatch", kFile, "same_line");
+  EXPECT_TRUE(launch(runOf("same_line", 32, 32), kNothing, out).ok);
 }
 
 TEST(Warp, LanesThatReturned) {

@@ -52,6 +52,18 @@ extern "C" __global__ void weak_wait(const __grid_constant__ Arguments arguments
   ptx::cp_async_wait<0>();
 }
 
+// Of two groups the wait completes the older one only.
+extern "C" __global__ void newer_group(const __grid_constant__ Arguments arguments) {
+  issue(arguments, 0, 0, true);
+  ptx::cp_async_commit();
+  issue(arguments, 1, 1, true);
+  ptx::cp_async_commit();
+  ptx::cp_async_wait<1>();
+  store(arguments, 0, ptx::ld_shared_f32(4 * ptx::thread_index()));
+  store(arguments, 0, ptx::ld_shared_f32(4 * (kThreads + ptx::thread_index()))); // [newer_group]
+  ptx::cp_async_wait<0>();
+}
+
 // A copy belongs to the group that is closed next; one issued after the commit is not waited for.
 extern "C" __global__ void late_issue(const __grid_constant__ Arguments arguments) {
   ptx::cp_async_commit();

@@ -48,6 +48,25 @@ extern "C" __global__ void mismatch(const __grid_constant__ Arguments arguments)
   ptx::st_global_u32(arguments.out, matrix[0]);
 }
 
+extern "C" __global__ void other_line(const __grid_constant__ Arguments arguments) {
+  float value = 0.0f;
+  if (ptx::lane_index() < arguments.count)
+    value = ptx::shuffle_xor(1.0f, 1);
+  else
+    value = ptx::shuffle_xor(2.0f, 1); // [other_line]
+  ptx::st_global_f32(static_cast<float *>(arguments.out), value);
+}
+
+__device__ __forceinline__ void meet_or_shuffle(bool meet, ptx::Site site = ptx::Site::here()) {
+  if (meet)
+    ptx::warp_barrier(site);
+  else
+    ptx::shuffle_xor(1.0f, 1, site);
+}
+extern "C" __global__ void same_line(const __grid_constant__ Arguments arguments) {
+  meet_or_shuffle(ptx::lane_index() < arguments.count); // [same_line]
+}
+
 extern "C" __global__ void exited(const __grid_constant__ Arguments arguments) {
   if (ptx::lane_index() >= arguments.count)
     return;
