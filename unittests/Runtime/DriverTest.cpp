@@ -1,0 +1,173 @@
+// fagen: what prepare and run ask of the CUDA driver, on one that only remembers.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "FakeDriver.h"
+#include "TestTable.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+using namespace fagen::test;
+
+namespace {
+
+const char kCubin89[] = "cubin 89", kCubin80[] = "cubin 80", kPtx[] = "ptx";
+const fagen_binary kBinaries[] = {{FAGEN_BINARY_PTX, 80, 0, 0, kPtx, sizeof(kPtx)},
+                                  {FAGEN_BINARY_CUBIN, 80, 0, 0, kCubin80, sizeof(kCubin80)},
+                                  {FAGEN_BINARY_CUBIN, 89, 0, 0, kCubin89, sizeof(kCubin89)},
+                                  {FAGEN_BINARY_CUBIN, 90, 0, 0, kCubin80, sizeof(kCubin80)}};
+
+void *pointer(uintptr_t address) { return reinterpret_cast<void *>(address); }
+
+struct DriverTest : testing::Test {
+  FakeDriver *fake = nullptr;
+  fagen_device *device = nullptr;
+  fagen_code code = {nullptr, "k.cu", kBinaries, 4};
+  fagen_row row = makeRow("k");
+  std::deque<TestTable> tables; // a table must outlive the device
+  fagen_problem problem = makeProblem();
+  fagen_choice choice = fagen_choice_init();
+  fagen_tensors tensors = fagen_tensors_init();
+
+  void SetUp() override {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    auto access = library ? reinterpret_cast<FakeDriver *(*)()>(dlsym(library, "fakeDriver")) : nullptr;
+    ASSERT_NE(access, nullptr) << "LD_LIBRARY_PATH must lead to the fake driver";
+    fake = access();
+    *fake = {};
+    ASSERT_EQ(fagen_device_create(0, &device), FAGEN_OK) << fagen_last_error();
+    ASSERT_EQ(fagen_device_make_current(device), FAGEN_OK);
+    row.code = &code;
+    tensors.q = pointer(0x1000);
+    tensors.k = pointer(0x2000);
+    tensors.v = pointer(0x3000);
+    tensors.o = pointer(0x4000);
+    tensors.lse = static_cast<float *>(pointer(0x5000));
+  }
+  void TearDown() override {
+    fagen_device_destroy(device);
+    EXPECT_EQ(fake->modules, 0);
+    EXPECT_EQ(fake->retained, 0);
+  }
+
+  fagen_status prepare() {
+    const fagen_table *table = tables.emplace_back("k").add(row).get();
+    EXPECT_EQ(fagen_query(&table, 1, &problem, device, &choice), FAGEN_OK) << fagen_last_error();
+    fagen_status status = fagen_prepare(&choice, device);
+    fagen_device_make_current(device); // the fake keeps no stack
+    return status;
+  }
+};
+
+TEST_F(DriverTest, LaunchGetsEverything) {
+  problem.batch = 2;
+  problem.kv_heads = 2;
+  problem.seq_q = 300;
+  row.launches[0].shared_bytes = 96 * 1024;
+  ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
+  EXPECT_EQ(fake->attributes, std::vector<std::string>{"k: max dynamic shared = 98304"});
+  ASSERT_EQ(fagen_run(&choice, &tensors, nullptr, 0, static_cast<CUstream_st *>(pointer(0x77))), FAGEN_OK)
+      << fagen_last_error();
+  ASSERT_EQ(fake->launches.size(), 1u);
+  const FakeLaunch &launch = fake->launches[0];
+  EXPECT_EQ(launch.symbol, "k");
+  EXPECT_EQ(launch.grid, 3u * 8u * 2u);
+  EXPECT_EQ(launch.threads, 128u);
+  EXPECT_EQ(launch.sharedBytes, 98304u);
+  EXPECT_EQ(launch.stream, pointer(0x77));
+  EXPECT_EQ(launch.params.q, tensors.q);
+  EXPECT_EQ(launch.params.k, tensors.k);
+  EXPECT_EQ(launch.params.v, tensors.v);
+  EXPECT_EQ(launch.params.o, tensors.o);
+  EXPECT_EQ(launch.params.lse, tensors.lse);
+  EXPECT_EQ(launch.params.heads_per_kv, 4);
+  EXPECT_EQ(launch.params.q_stride[1], 300 * 64);
+  EXPECT_EQ(launch.params.scale, 0.125f);
+}
+
+TEST_F(DriverTest, SmallSharedMemoryNeedsNoAttribute) {
+  ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
+  EXPECT_TRUE(fake->attributes.empty());
+}
+
+TEST_F(DriverTest, NearestMachineCodeThenPtx) {
+  ASSERT_EQ(prepare(), FAGEN_OK);
+  EXPECT_EQ(fake->images, std::vector<const void *>{kCubin89});
+  code.binary_count = 2; // PTX and the one for 8.0
+  ASSERT_EQ(prepare(), FAGEN_OK);
+  EXPECT_EQ(fake->images.back(), kCubin80);
+  code.binary_count = 1;
+  ASSERT_EQ(prepare(), FAGEN_OK);
+  EXPECT_EQ(fake->images.back(), kPtx);
+  fagen_choice_info info = fagen_choice_info_init();
+  ASSERT_EQ(fagen_choice_get_info(&choice, &info), FAGEN_OK);
+  EXPECT_STREQ(info.origin, "ptx");
+  EXPECT_EQ(info.registers, 96);
+  EXPECT_EQ(info.local_bytes, 8);
+}
+
+TEST_F(DriverTest, PreparesOnce) {
+  ASSERT_EQ(prepare(), FAGEN_OK);
+  ASSERT_EQ(fagen_prepare(&choice, device), FAGEN_OK);
+  EXPECT_EQ(fake->images.size(), 1u);
+}
+
+TEST_F(DriverTest, LaunchesRunInOrder) {
+  row.launch_count = 2;
+  row.launches[1] = row.launches[0];
+  row.launches[1].symbol = "second";
+  ASSERT_EQ(prepare(), FAGEN_OK);
+  ASSERT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_OK);
+  ASSERT_EQ(fake->launches.size(), 2u);
+  EXPECT_EQ(fake->launches[0].symbol, "k");
+  EXPECT_EQ(fake->launches[1].symbol, "second");
+}
+
+TEST_F(DriverTest, RunWantsTheDevicesContext) {
+  ASSERT_EQ(prepare(), FAGEN_OK);
+  fake->current = pointer(0x99);
+  EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_INVALID);
+  EXPECT_STREQ(fagen_last_error(), "the current context is not the device's; fagen_device_make_current makes it so");
+  EXPECT_TRUE(fake->launches.empty());
+}
+
+TEST_F(DriverTest, EmptyKeysStillLaunch) {
+  problem.seq_kv = 0;
+  tensors.k = tensors.v = nullptr;
+  ASSERT_EQ(prepare(), FAGEN_OK);
+  ASSERT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_OK) << fagen_last_error();
+  EXPECT_EQ(fake->launches.size(), 1u);
+}
+
+TEST_F(DriverTest, FailuresCarryTheDriversWords) {
+  fake->failLoad = 218;
+  EXPECT_EQ(prepare(), FAGEN_CUDA);
+  EXPECT_STREQ(fagen_last_error(), "cannot load k: ptxas: no good: CUDA_ERROR_FAKE (218): as the test asked");
+  fake->failLoad = 2;
+  EXPECT_EQ(prepare(), FAGEN_OUT_OF_MEMORY);
+  fake->failLoad = 0;
+  row.launches[0].symbol = "missing";
+  EXPECT_EQ(prepare(), FAGEN_CUDA);
+  EXPECT_EQ(fake->modules, 0);
+  row.launches[0].symbol = "k";
+  ASSERT_EQ(prepare(), FAGEN_OK);
+  fake->failLaunch = 700;
+  EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_CUDA);
+}
+
+TEST_F(DriverTest, CurrentContextAndMissingDevices) {
+  fagen_device *other = nullptr;
+  ASSERT_EQ(fagen_device_create(FAGEN_CURRENT_CONTEXT, &other), FAGEN_OK) << fagen_last_error();
+  EXPECT_EQ(fake->retained, 1);
+  fagen_device_info info = fagen_device_info_init();
+  ASSERT_EQ(fagen_device_get_info(other, &info), FAGEN_OK);
+  EXPECT_EQ(info.compute_capability, 89u);
+  EXPECT_EQ(info.sm_count, 58u);
+  EXPECT_STREQ(info.name, "fake");
+  fagen_device_destroy(other);
+  fake->current = nullptr;
+  EXPECT_EQ(fagen_device_create(FAGEN_CURRENT_CONTEXT, &other), FAGEN_CUDA);
+  EXPECT_EQ(other, nullptr);
+  EXPECT_EQ(fagen_device_create(1, &other), FAGEN_CUDA);
+}
+
+} // namespace

@@ -1,0 +1,114 @@
+// fagen: a libcuda.so.1 for tests: one GPU of compute capability 8.9.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "FakeDriver.h"
+
+#include "driver.h"
+
+#include <cstring>
+#include <deque>
+#include <fmt/format.h>
+
+using namespace fagen;
+using fagen::test::FakeDriver;
+
+namespace {
+FakeDriver state;
+std::deque<std::string> functions; // by handle: their symbols
+char primary;                      // its address is the primary context
+} // namespace
+
+extern "C" {
+
+FakeDriver *fakeDriver() { return &state; }
+
+CuResult cuInit(unsigned) { return 0; }
+CuResult cuDeviceGet(CuDevice *device, int ordinal) {
+  *device = ordinal;
+  return ordinal == 0 ? 0 : 101;
+}
+CuResult cuDeviceGetAttribute(int *value, int attribute, CuDevice) {
+  *value = attribute == kDeviceMultiprocessors   ? 58
+           : attribute == kDeviceCapabilityMajor ? 8
+           : attribute == kDeviceCapabilityMinor ? 9
+                                                 : 101376;
+  return 0;
+}
+CuResult cuDeviceGetName(char *name, int size, CuDevice) {
+  strncpy(name, "fake", size_t(size));
+  return 0;
+}
+CuResult cuDevicePrimaryCtxRetain(CuContext *context, CuDevice) {
+  ++state.retained;
+  *context = reinterpret_cast<CuContext>(&primary);
+  return 0;
+}
+CuResult cuDevicePrimaryCtxRelease_v2(CuDevice) {
+  --state.retained;
+  return 0;
+}
+CuResult cuCtxGetCurrent(CuContext *context) {
+  *context = static_cast<CuContext>(state.current);
+  return 0;
+}
+CuResult cuCtxSetCurrent(CuContext context) {
+  state.current = context;
+  return 0;
+}
+CuResult cuCtxGetDevice(CuDevice *device) {
+  *device = 0;
+  return 0;
+}
+CuResult cuCtxPushCurrent_v2(CuContext context) {
+  state.current = context;
+  return 0;
+}
+CuResult cuCtxPopCurrent_v2(CuContext *context) {
+  *context = static_cast<CuContext>(state.current);
+  state.current = nullptr;
+  return 0;
+}
+CuResult cuModuleLoadDataEx(CuModule *module, const void *image, unsigned, int *, void **values) {
+  if (state.failLoad) {
+    strcpy(static_cast<char *>(values[0]), "ptxas: no good");
+    return state.failLoad;
+  }
+  state.images.push_back(image);
+  ++state.modules;
+  *module = reinterpret_cast<CuModule>(&state.images);
+  return 0;
+}
+CuResult cuModuleUnload(CuModule) {
+  --state.modules;
+  return 0;
+}
+CuResult cuModuleGetFunction(CuFunction *function, CuModule, const char *name) {
+  functions.push_back(name);
+  *function = reinterpret_cast<CuFunction>(&functions.back());
+  return strcmp(name, "missing") == 0 ? 500 : 0;
+}
+CuResult cuFuncGetAttribute(int *value, int attribute, CuFunction) {
+  *value = attribute == kFunctionRegisters ? 96 : 8;
+  return 0;
+}
+CuResult cuFuncSetAttribute(CuFunction function, int attribute, int value) {
+  state.attributes.push_back(fmt::format("{}: {} = {}", *reinterpret_cast<std::string *>(function),
+                                         attribute == kFunctionMaxDynamicShared ? "max dynamic shared" : "?", value));
+  return 0;
+}
+CuResult cuLaunchKernel(CuFunction function, unsigned gridX, unsigned, unsigned, unsigned blockX, unsigned, unsigned,
+                        unsigned sharedBytes, CuStream stream, void **arguments, void **) {
+  if (state.failLaunch)
+    return state.failLaunch;
+  state.launches.push_back({*reinterpret_cast<std::string *>(function), gridX, blockX, sharedBytes, stream,
+                            *static_cast<device::AttentionParams *>(arguments[0])});
+  return 0;
+}
+CuResult cuGetErrorName(CuResult result, const char **name) {
+  *name = result == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
+  return 0;
+}
+CuResult cuGetErrorString(CuResult, const char **text) {
+  *text = "as the test asked";
+  return 0;
+}
+}
