@@ -105,7 +105,7 @@ std::unique_ptr<ast::Expr> Parser::parseNumber() {
   expr->integer = token.integer;
   expr->decimal = token.decimal;
   advance();
-  if (isInteger && token.kind == Token::Word && !applyUnit(expr->integer))
+  if (isInteger && token.kind == Token::Word && !atNewLine() && !applyUnit(expr->integer))
     return nullptr;
   expr->range = rangeFrom(begin);
   return expr;

@@ -51,20 +51,21 @@ void Lexer::skipSpace() {
 }
 
 // What follows a number at once: nothing, `x` and a digit, or a unit. Anything else is skipped as one mistake.
-void Lexer::checkSuffix(const char *begin) {
+bool Lexer::checkSuffix(const char *begin) {
   const char *suffix = position;
   const char *suffixEnd = suffix;
   while (suffixEnd != end && isWordPart(*suffixEnd))
     ++suffixEnd;
   StringRef letters(suffix, suffixEnd - suffix);
   if (letters.empty() || letters == "B" || letters == "KiB")
-    return;
+    return true;
   if (letters.size() >= 2 && letters[0] == 'x' && isDigit(letters[1]))
-    return;
+    return true;
   position = suffixEnd;
   diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(position)),
               "'" + StringRef(begin, position - begin) +
                   "' is no number; only 'x' and a digit, 'B' or 'KiB' may follow its digits");
+  return false;
 }
 
 Token Lexer::number() {
@@ -82,10 +83,11 @@ Token Lexer::number() {
     token = make(Token::Integer, begin);
     if (token.text.getAsInteger(10, token.integer) || token.integer >= kIntegerLimit) {
       diags.error(token.range(), "integer " + token.text + " is too large; integers are below 2147483648");
-      token.integer = 1;
+      token.kind = Token::Reported;
     }
   }
-  checkSuffix(begin);
+  if (!checkSuffix(begin))
+    token.kind = Token::Reported;
   return token;
 }
 

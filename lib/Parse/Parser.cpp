@@ -33,7 +33,8 @@ std::string Parser::describeToken() const {
 }
 
 bool Parser::fail(const Twine &message) {
-  diags.error(token.range(), message);
+  if (token.kind != Token::Reported)
+    diags.error(token.range(), message);
   return false;
 }
 
@@ -41,12 +42,15 @@ bool Parser::expect(StringRef text, StringRef where) {
   return accept(text) || fail("expected '" + text + "' " + where + ", not " + describeToken());
 }
 
+bool Parser::atNewLine() const {
+  return StringRef(lastEnd.getPointer(), token.text.begin() - lastEnd.getPointer()).contains('\n');
+}
+
 // A `;` that is missing at the end of a line is reported there and taken as written.
 bool Parser::expectSemicolon(StringRef where) {
   if (accept(";"))
     return true;
-  StringRef between(lastEnd.getPointer(), token.text.begin() - lastEnd.getPointer());
-  if (!between.contains('\n') && !token.is("}"))
+  if (!atNewLine() && !token.is("}"))
     return fail("expected ';' " + where + ", not " + describeToken());
   diags.error(SMRange(lastEnd, lastEnd), "expected ';' " + where, SMFixIt(SMRange(lastEnd, lastEnd), ";"));
   return true;
@@ -101,6 +105,13 @@ bool Parser::parseBlock(StringRef what, function_ref<bool()> statement) {
   return true; // reported; there is nothing left to skip
 }
 
+bool Parser::parseBlock(StringRef what, bool &isDamaged, function_ref<bool()> statement) {
+  unsigned before = diags.errorCount();
+  bool parsed = parseBlock(what, statement);
+  isDamaged = diags.errorCount() != before;
+  return parsed;
+}
+
 //===-- File and kernel
 //--------------------------------------------------------------------------------------------===//
 
@@ -141,7 +152,8 @@ bool Parser::parseKernel(ast::File &file) {
   advance();
   ast::Kernel &kernel = file.kernels.emplace_back();
   kernel.name.range = token.range();
-  return expectName(kernel.name, "the kernel's name") && parseBlock("kernel", [&] { return parseKernelPart(kernel); });
+  return expectName(kernel.name, "the kernel's name") &&
+         parseBlock("kernel", kernel.isDamaged, [&] { return parseKernelPart(kernel); });
 }
 
 bool Parser::parseKernelPart(ast::Kernel &kernel) {
@@ -166,7 +178,7 @@ bool Parser::parseProblem(ast::Kernel &kernel) {
   ast::Problem &problem = kernel.problems.emplace_back();
   problem.range = token.range();
   advance();
-  return parseBlock("problem", [&] {
+  return parseBlock("problem", problem.isDamaged, [&] {
     ast::Setting setting;
     if (token.is("when") && !ahead.is("="))
       return fail("'when' stands in schedules; a problem has axes instead");
@@ -185,7 +197,7 @@ bool Parser::parseSchedule(ast::Kernel &kernel) {
     schedule.name = ast::Name{token.text.str(), token.range()};
     advance();
   }
-  return parseBlock("schedule", [&] { return parseStatement(schedule.body); });
+  return parseBlock("schedule", schedule.isDamaged, [&] { return parseStatement(schedule.body); });
 }
 
 bool Parser::parseStatement(std::vector<ast::Statement> &body) {
@@ -219,7 +231,7 @@ bool Parser::parseSelect(ast::Kernel &kernel) {
   ast::Select &select = kernel.selects.emplace_back();
   select.range = token.range();
   advance();
-  return parseBlock("select", [&] { return parseSelectLine(select); });
+  return parseBlock("select", select.isDamaged, [&] { return parseSelectLine(select); });
 }
 
 bool Parser::parseSelectLine(ast::Select &select) {

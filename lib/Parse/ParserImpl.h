@@ -21,6 +21,7 @@ private:
   void advance();
   bool accept(llvm::StringRef text);
   bool expect(llvm::StringRef text, llvm::StringRef where);
+  bool atNewLine() const; ///< a line ends before the token
   bool expectSemicolon(llvm::StringRef where);
   bool expectName(ast::Name &name, llvm::StringRef what);
   bool fail(const llvm::Twine &message);
@@ -29,8 +30,10 @@ private:
   llvm::SMLoc here() const { return token.range().Start; }
   /// Skips to behind the next `;` or block of this nesting, or to its `}`.
   void recover();
-  /// Runs `statement` until the block's `}`; false when the file ends first.
+  /// Runs `statement` until the block's `}`; false when the block does not even begin.
   bool parseBlock(llvm::StringRef what, llvm::function_ref<bool()> statement);
+  /// The same, and sets `isDamaged` when anything in the block was reported.
+  bool parseBlock(llvm::StringRef what, bool &isDamaged, llvm::function_ref<bool()> statement);
 
   // Blocks.
   bool parseTarget(ast::File &file);

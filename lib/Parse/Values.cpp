@@ -104,7 +104,7 @@ bool Parser::parsePlains(std::vector<ast::Plain> &choices) {
       return fail("expected an integer after ':', not " + describeToken());
     only.numbers.push_back(token.integer);
     advance();
-  } else if (isOneInteger && token.kind == Token::Word && !token.is("x")) {
+  } else if (isOneInteger && token.kind == Token::Word && !token.is("x") && !atNewLine()) {
     only.kind = ast::Plain::Bytes;
     if (!applyUnit(only.numbers[0]))
       return false;

@@ -25,9 +25,9 @@ void KernelAnalysis::checkBlockCounts() {
   checkOnce(kernel.problems, "problem", diags);
   checkOnce(kernel.selects, "select", diags);
   checkOnce(kernel.requires_, "require", diags);
-  if (kernel.problems.empty())
+  if (kernel.problems.empty() && !kernel.isDamaged)
     diags.error(kernel.name.range, fmt::format("kernel '{}' has no problem", kernel.name.text));
-  if (kernel.schedules.empty())
+  if (kernel.schedules.empty() && !kernel.isDamaged)
     diags.error(kernel.name.range, fmt::format("kernel '{}' has no schedule", kernel.name.text));
 }
 
@@ -70,6 +70,8 @@ void KernelAnalysis::checkProblem() {
     diags.error(setting.key.range, option->name + " is set twice");
     diags.note(earlier->second.keyRange, "first here");
   }
+  if (problem.isDamaged)
+    return;
   for (const OptionInfo &option : allOptions())
     if (option.block == OptionBlock::Problem && option.required && !problemSetting(option.key))
       diags.error(problem.range, "problem sets no " + option.name + ", which has no default");
@@ -106,6 +108,7 @@ void KernelAnalysis::checkSchedules() {
     CheckedSchedule checked;
     checked.name = schedule.name ? schedule.name->text : "";
     checked.range = schedule.name ? schedule.name->range : schedule.range;
+    checked.isDamaged = schedule.isDamaged;
     checked.body = checkBody(schedule.body);
     spec.scheduleNames.push_back(checked.name);
     schedules.push_back(std::move(checked));

@@ -141,8 +141,8 @@ std::optional<Program> ConditionCompiler::compileBinary(const ast::Expr &expr) {
 
 std::optional<Program> ConditionCompiler::combine(SelectOp::Kind kind, const ast::Expr &left, const ast::Expr &right) {
   std::optional<Program> a = compile(left);
-  std::optional<Program> b = compile(right);
-  if (!a || !b)
+  std::optional<Program> b = a ? compile(right) : std::nullopt; // one mistake a condition: the next may follow from it
+  if (!b)
     return std::nullopt;
   bool divides = kind == SelectOp::Div || kind == SelectOp::Mod || kind == SelectOp::CeilDiv;
   if (divides && isConstant(*b) && b->front().value == 0)

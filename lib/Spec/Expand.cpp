@@ -153,7 +153,8 @@ void KernelAnalysis::requireKeys(const CheckedSchedule &schedule, const Resolved
 
 void KernelAnalysis::expandSchedule(unsigned index, const ProblemPoint &point, const TargetInfo &target) {
   Resolved resolved = resolve(schedules[index], point, target);
-  requireKeys(schedules[index], resolved);
+  if (!schedules[index].isDamaged)
+    requireKeys(schedules[index], resolved);
   std::vector<OptionKey> axes;
   std::vector<unsigned> sizes;
   for (const auto &[key, assignment] : resolved) {

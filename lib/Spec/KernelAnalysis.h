@@ -29,7 +29,8 @@ struct CheckedWhen {
 };
 
 struct CheckedSchedule {
-  std::string name; ///< empty: unnamed
+  std::string name;       ///< empty: unnamed
+  bool isDamaged = false; ///< the parser lost something of it
   std::vector<CheckedStatement> body;
   llvm::SMRange range; ///< of the name, or of the word `schedule`
 };

@@ -137,7 +137,7 @@ void KernelAnalysis::checkSelect() {
     isOver |= !line.condition;
     checkSelectLine(line, scope);
   }
-  if (!isOver)
+  if (!isOver && !select.isDamaged)
     diags.error(select.range, "select needs a last line 'otherwise : schedule;'");
   if (diags.errorCount() == before)
     warnUnselected();

@@ -33,7 +33,7 @@ SMDiagnostic Diagnostics::make(const Location &location, SourceMgr::DiagKind kin
   if (location.source.isValid() && sources.FindBufferContainingLoc(location.source) != 0)
     return sources.GetMessage(location.source, kind, message);
   return SMDiagnostic(sources, SMLoc(), location.isKnown() ? location.file : "fagen",
-                      location.isKnown() ? int(location.line) : 0, location.column ? int(location.column) - 1 : -1,
+                      location.isKnown() ? int(location.line) : -1, location.column ? int(location.column) - 1 : -1,
                       kind, message.str(), "", {});
 }
 

@@ -84,12 +84,14 @@ struct When {
 
 struct Problem {
   std::vector<Setting> settings;
-  llvm::SMRange range; ///< of the word `problem`
+  bool isDamaged = false; ///< something in it was reported: what is missing may have been lost
+  llvm::SMRange range;    ///< of the word `problem`
 };
 
 struct Schedule {
   std::optional<Name> name;
   std::vector<Statement> body;
+  bool isDamaged = false;
   llvm::SMRange range; ///< of the word `schedule`
 };
 
@@ -101,6 +103,7 @@ struct SelectLine {
 
 struct Select {
   std::vector<SelectLine> lines;
+  bool isDamaged = false;
   llvm::SMRange range; ///< of the word `select`
 };
 
@@ -122,6 +125,7 @@ struct Kernel {
   std::vector<Schedule> schedules;
   std::vector<Select> selects;
   std::vector<Require> requires_;
+  bool isDamaged = false;
 };
 
 struct File {

@@ -10,7 +10,7 @@
 namespace fagen {
 
 struct Token {
-  enum Kind : uint8_t { Word, Integer, Decimal, Punctuation, End };
+  enum Kind : uint8_t { Word, Integer, Decimal, Punctuation, Reported, End }; ///< Reported: was no token
   Kind kind = End;
   llvm::StringRef text;
   int64_t integer = 0;
@@ -36,7 +36,7 @@ private:
   Token word();
   Token punctuation();
   Token make(Token::Kind kind, const char *begin);
-  void checkSuffix(const char *begin);
+  bool checkSuffix(const char *begin);
   char peek(size_t offset = 0) const { return size_t(end - position) > offset ? position[offset] : '\0'; }
 
   const char *position;
