@@ -91,11 +91,17 @@ void addMeeting(HazardMap &hazards, const Timeline &timeline, const Meeting &mee
 
 } // namespace
 
+/// An op as ledgers name it; which product it is, its result says.
+static std::string titleOf(const Op &op) {
+  std::string title = opInfo(op.kind).name.str();
+  return op.kind == OpKind::Mma ? title + " " + op.operand("acc").buffer->name : title;
+}
+
 std::string Hazard::title() const {
   std::string title = toString(kind).str() + " " + source.buffer->name;
   if (sink.buffer != source.buffer)
     title += "/" + sink.buffer->name;
-  return title + ": " + opInfo(source.op->kind).name.str() + " -> " + opInfo(sink.op->kind).name.str();
+  return title + ": " + titleOf(*source.op) + " -> " + titleOf(*sink.op);
 }
 
 HazardInfo::HazardInfo(const Kernel &kernel, const Role &role) : numbering(role) {

@@ -88,14 +88,15 @@ std::string coveredBy(const HazardInfo &info, const Op &barrier) {
   return titles.empty() ? "nothing that other barriers do not cover" : titles.join();
 }
 
-/// The copies that the wait completes, by who reads them; by who overwrites them if nobody does.
+/// The copies that the wait completes, by who reads them; by who meets their bytes otherwise if nobody does.
 std::string completedBy(const HazardInfo &info, const Op &wait) {
-  Sentences reads, writes;
+  Sentences reads, others;
   for (const Hazard &hazard : info.hazards())
     if (llvm::is_contained(hazard.waits, &wait))
-      (hazard.kind == HazardKind::Raw ? reads : writes).add(hazard.title());
-  const Sentences &titles = reads.empty() ? writes : reads;
-  return titles.empty() ? "nothing that is read" : titles.join();
+      (hazard.kind == HazardKind::Raw && hazard.source.buffer == hazard.sink.buffer ? reads : others)
+          .add(hazard.title());
+  const Sentences &titles = reads.empty() ? others : reads;
+  return titles.empty() ? "nothing that is used" : titles.join();
 }
 
 std::string nameOf(const Op &op) {

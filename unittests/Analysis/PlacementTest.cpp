@@ -120,6 +120,61 @@ TEST(Placement, LegacyHasSixBarriersAStepAndLightFour) {
   }
 }
 
+TEST(Placement, WhatAPolicyLacksIsAddedWithARemark) {
+  // With reduce = shared a warp's lanes exchange maxima where light has no place.
+  Lowering lowering({"scratch", Mma::Scalar, Copy::LdSt, 16, 32, 4, 1, 64, 0, 1, OperandPlace::Shared, Reduce::Shared},
+                    BarrierPolicy::Light);
+  lowering.diags.setShowRemarks(true);
+  lowering.lower();
+  PassContext context = lowering.context();
+  placeBarriers(lowering.kernel, context);
+  EXPECT_NE(lowering.messages.find("remark: barriers = light leaves a hazard open; warp barrier added before"),
+            std::string::npos)
+      << lowering.messages;
+  EXPECT_TRUE(isVerified(lowering));
+}
+
+TEST(Placement, AtPutsBarriersAtItsPlacesOnly) {
+  const Shape shape{"prefill", Mma::MmaSync, Copy::CpAsync, 64, 32, 4, 2};
+  Lowering enough(shape, BarrierPolicy::At, {"after_load"});
+  enough.lower();
+  PassContext context = enough.context();
+  placeBarriers(enough.kernel, context);
+  EXPECT_EQ(enough.messages, "");
+  EXPECT_EQ(enough.countIn(0, "cta"), 2u); // after K and after V
+  EXPECT_TRUE(isVerified(enough));
+
+  Lowering idle(shape, BarrierPolicy::At, {"after_load", "after_exp"});
+  idle.lower();
+  PassContext idleContext = idle.context();
+  placeBarriers(idle.kernel, idleContext);
+  EXPECT_NE(idle.messages.find("warning: place after_exp covers no hazard that the others leave open"),
+            std::string::npos)
+      << idle.messages;
+
+  Lowering open(shape, BarrierPolicy::At, {"after_exp"});
+  open.lower();
+  PassContext openContext = open.context();
+  placeBarriers(open.kernel, openContext);
+  EXPECT_TRUE(open.diags.hasErrors());
+  EXPECT_FALSE(open.diags.hasInternalErrors());
+  EXPECT_NE(open.messages.find("RAW hazard on k: no CTA barrier between copy_issue"), std::string::npos)
+      << open.messages;
+}
+
+TEST(Placement, WhatVerificationFindsInLoweredKernelsIsOurMistake) {
+  Lowering lowering({"prefill", Mma::MmaSync, Copy::CpAsync, 64, 32, 4, 2});
+  lowering.lower();
+  PassContext context = lowering.context();
+  placeBarriers(lowering.kernel, context);
+  for (Op *op : lowering.sites())
+    if (op->kind == OpKind::Barrier)
+      op->attributes["scope"] = std::string("warp");
+  verifyBarriers(lowering.kernel, context);
+  EXPECT_NE(lowering.kernel.phase, Phase::Verified);
+  EXPECT_TRUE(lowering.diags.hasInternalErrors());
+}
+
 TEST(Placement, PipelineWaitsAreExact) {
   for (unsigned stages : {1u, 2u, 3u, 4u}) {
     Lowering lowering({"prefill", Mma::MmaSync, Copy::CpAsync, 64, 32, 4, stages});

@@ -77,7 +77,7 @@ struct Hazard {
   bool isUnfinished = false;                  ///< the source is a copy that no wait completes before the sink
   std::vector<Path> paths;                    ///< none contains another; when unfinished one, without points
   llvm::SmallVector<const ir::Op *, 2> waits; ///< that complete the source
-  /// "RAW k: copy_issue -> mma"
+  /// "RAW k: copy_issue -> mma s"
   std::string title() const;
 };
 

@@ -1,0 +1,144 @@
+// fagen: which thread touches which bytes, op by op.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "TestKernels.h"
+
+#include "fagen/Analysis/Access.h"
+
+#include "gtest/gtest.h"
+
+#include <map>
+#include <set>
+
+using namespace fagen;
+using namespace fagen::ir;
+using namespace fagen::test;
+
+namespace {
+
+/// The threads that touch each byte of a slot.
+using Touches = std::map<unsigned, std::set<unsigned>>;
+
+const Op *firstOp(Lowering &lowering, OpKind kind, llvm::StringRef form = {}) {
+  const Op *found = nullptr;
+  walk(lowering.body(), [&](Op &op) {
+    if (!found && op.kind == kind && (form.empty() || op.text("form") == form))
+      found = &op;
+  });
+  return found;
+}
+
+Touches touchesOf(Lowering &lowering, const Op &op, unsigned operand) {
+  Touches touches;
+  forEachAccess(lowering.kernel, lowering.kernel.roles.front(), op, operand,
+                [&](ThreadRange threads, unsigned byte, unsigned bytes) {
+                  for (unsigned b = byte; b < byte + bytes; ++b)
+                    for (unsigned t = threads.first; t < threads.first + threads.count; ++t)
+                      touches[b].insert(t);
+                });
+  return touches;
+}
+
+std::set<unsigned> warp(unsigned number) {
+  std::set<unsigned> threads;
+  for (unsigned lane = 0; lane < 32; ++lane)
+    threads.insert(32 * number + lane);
+  return threads;
+}
+
+TEST(Access, CopiesGiveEachVectorToOneThread) {
+  for (unsigned vectorBytes : {2u, 4u, 8u, 16u})
+    for (Mma mma : {Mma::MmaSync, Mma::Scalar}) {
+      Lowering lowering(
+          {"copy", mma, Copy::LdSt, 64, 32, 4, 1, 64, 0, 1, OperandPlace::Shared, Reduce::Warp, vectorBytes});
+      lowering.lower();
+      const Op *copy = firstOp(lowering, OpKind::CopyIssue);
+      const Touches touches = touchesOf(lowering, *copy, 0);
+      ASSERT_EQ(touches.size(), 64u * 64 * 2);
+      std::map<unsigned, unsigned> bytes;
+      for (const auto &[byte, threads] : touches) {
+        ASSERT_EQ(threads.size(), 1u);
+        ++bytes[*threads.begin()];
+      }
+      for (unsigned thread = 0; thread < 128; ++thread)
+        EXPECT_EQ(bytes[thread], 64u * 64 * 2 / 128);
+      EXPECT_EQ(*touches.at(0).begin(), 0u);
+      if (mma == Mma::Scalar) {
+        EXPECT_EQ(*touches.at(vectorBytes).begin(), 1u); // row-major: the next vector is the next thread's
+      }
+    }
+}
+
+TEST(Access, TensorCoreOperandsBelongToTheWarpsOfTheirRows) {
+  Lowering lowering({"grid", Mma::MmaSync, Copy::CpAsync, 32, 64, 4, 1, 64, 2, 2});
+  lowering.lower();
+  const Op *scores = firstOp(lowering, OpKind::Mma, "abt");
+  const Touches q = touchesOf(lowering, *scores, 1), k = touchesOf(lowering, *scores, 2);
+  std::set<unsigned> first = warp(0), second = warp(1);
+  first.merge(warp(2)); // row warp 0 is warps 0 and 2
+  second.merge(warp(3));
+  EXPECT_EQ(q.at(0), first);
+  EXPECT_EQ(q.at(16 * 128), second);
+  std::set<unsigned> low = warp(0), high = warp(2);
+  low.merge(warp(1)); // key warp 0 is warps 0 and 1
+  high.merge(warp(3));
+  EXPECT_EQ(k.at(0), low);
+  EXPECT_EQ(k.at(32 * 128), high);
+  EXPECT_EQ(k.size(), 64u * 64 * 2);
+}
+
+TEST(Access, ScalarLanesOwnKeysAndColumns) {
+  Lowering lowering({"scalar", Mma::Scalar, Copy::LdSt, 32, 64, 4, 1});
+  lowering.lower();
+  const Op *scores = firstOp(lowering, OpKind::Mma, "abt"), *output = firstOp(lowering, OpKind::Mma, "ab");
+  const Touches s = touchesOf(lowering, *scores, 0), k = touchesOf(lowering, *scores, 2);
+  const Touches p = touchesOf(lowering, *output, 1), v = touchesOf(lowering, *output, 2);
+  for (unsigned row = 0; row < 32; ++row)
+    for (unsigned key = 0; key < 64; ++key) {
+      EXPECT_EQ(s.at((row * 64 + key) * 4), std::set<unsigned>({32 * (row / 8) + key % 32}));
+      EXPECT_EQ(p.at((row * 64 + key) * 4), warp(row / 8));
+    }
+  for (unsigned key = 0; key < 64; ++key)
+    for (unsigned column = 0; column < 64; ++column) {
+      const unsigned byte = (key * 64 + column) * 2;
+      EXPECT_EQ(k.at(byte), std::set<unsigned>({key % 32, 32 + key % 32, 64 + key % 32, 96 + key % 32}));
+      const unsigned lane = column / 2;
+      EXPECT_EQ(v.at(byte), std::set<unsigned>({lane, 32 + lane, 64 + lane, 96 + lane}));
+    }
+}
+
+TEST(Access, PartialResultsAreStoredOnceAndReadByTheMergingThreads) {
+  Lowering lowering({"merge", Mma::MmaSync, Copy::CpAsync, 16, 64, 4, 1, 64, 1, 4});
+  lowering.lower();
+  const Op *store = firstOp(lowering, OpKind::StorePartial), *merge = firstOp(lowering, OpKind::StoreMerged);
+  const unsigned columns = 64 + 2;
+  const Touches written = touchesOf(lowering, *store, 0), read = touchesOf(lowering, *merge, 2);
+  ASSERT_EQ(written.size(), 4u * 16 * columns * 4);
+  EXPECT_EQ(read.size(), written.size());
+  for (const auto &[byte, threads] : written)
+    EXPECT_EQ(threads.size(), 1u);
+  // Row 9 of key warp 2: lanes 4 to 7 of warp 2, columns 8 n + 2 (lane % 4) + {0, 1}; m and l by lane 4.
+  const unsigned row = (2 * 16 + 9) * columns;
+  EXPECT_EQ(written.at((row + 11) * 4), std::set<unsigned>({64 + 4 + 1}));
+  EXPECT_EQ(written.at((row + 64) * 4), std::set<unsigned>({64 + 4}));
+  // Element pair 9 * 32 + 5 is that thread's modulo 128.
+  EXPECT_EQ(read.at((row + 11) * 4), std::set<unsigned>({(9 * 32 + 5) % 128}));
+}
+
+TEST(Access, FootprintsMeetAsFarAsTheirThreads) {
+  Lowering lowering({"scalar", Mma::Scalar, Copy::LdSt, 32, 64, 4, 1});
+  lowering.lower();
+  const Role &role = lowering.kernel.roles.front();
+  const Op *scores = firstOp(lowering, OpKind::Mma, "abt"), *output = firstOp(lowering, OpKind::Mma, "ab");
+  const Op *exp2 = firstOp(lowering, OpKind::Exp2), *copy = firstOp(lowering, OpKind::CopyIssue);
+  const Footprint written(lowering.kernel, role, *scores, 0), own(lowering.kernel, role, *exp2, 0);
+  const Footprint broadcast(lowering.kernel, role, *output, 1), copied(lowering.kernel, role, *copy, 0);
+  EXPECT_EQ(written.conflictWith(0, own, 0).scope, Scope::Thread);
+  EXPECT_EQ(written.conflictWith(0, broadcast, 0).scope, Scope::Warp);
+  EXPECT_EQ(written.conflictWith(0, copied, 0).scope, Scope::Cta);
+  EXPECT_EQ(written.conflictWith(0, copied, written.bytes()).scope, Scope::None);
+  EXPECT_EQ(written.conflictWith(0, copied, written.bytes() - 2).scope, Scope::Cta);
+  EXPECT_EQ(written.conflictWith(0, own, 0).warps, 0xfu);
+}
+
+} // namespace
