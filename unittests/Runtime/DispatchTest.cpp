@@ -286,6 +286,23 @@ TEST(Dispatch, GridLimitAndEmptyProblems) {
   EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_OK); // nothing to launch
 }
 
+TEST(Dispatch, WorkspaceThatCannotBeComputed) {
+  static const fagen_op divided[] = {
+      {FAGEN_OP_CONSTANT, 0, 1}, {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_KV}, {FAGEN_OP_DIV, 0, 0}};
+  static const fagen_workspace part = {"partial", divided, 3, 16};
+  fagen_row row = makeRow("row", 0);
+  row.workspace = &part;
+  row.workspace_count = 1;
+  TestTable table("k");
+  table.add(row);
+  TestDevice device(89);
+  fagen_problem problem = makeProblem();
+  EXPECT_EQ(pick({table.get()}, problem, device), "row");
+  problem.seq_kv = 0;
+  EXPECT_EQ(pick({table.get()}, problem, device), "UNSUPPORTED");
+  EXPECT_STREQ(fagen_last_error(), "row: the size of workspace 'partial' cannot be computed for this problem");
+}
+
 TEST(Dispatch, WorkspaceIsLaidOutPerProblem) {
   static const fagen_op heads[] = {
       {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_HEADS}, {FAGEN_OP_CONSTANT, 0, 4}, {FAGEN_OP_MUL, 0, 0}};

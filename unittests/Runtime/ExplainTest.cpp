@@ -83,6 +83,50 @@ TEST_F(Explain, OnlyRowsByNameAreLeft) {
   EXPECT_NE(text.find("not      h_legacy (sm_89): fits, but is reached by name only\n"), std::string::npos) << text;
 }
 
+TEST_F(Explain, EveryReasonAgainstARow) {
+  static const char bytes[] = "x";
+  static const fagen_binary cubin80 = {FAGEN_BINARY_CUBIN, 80, 0, 0, bytes, 1};
+  static const fagen_code linked = {nullptr, "k.cu", &cubin80, 1};
+  TestTable others("o");
+  fagen_row row = makeRow("exact");
+  row.target = "sm_90a";
+  row.first_sm = row.last_sm = 90;
+  others.add(row);
+  row = makeRow("newer");
+  row.target = "sm_90";
+  row.first_sm = 90;
+  others.add(row);
+  row = makeRow("unlinked");
+  row.code = &linked;
+  others.add(row);
+  row = makeRow("large");
+  row.launches[0].shared_bytes = 200000;
+  others.add(row);
+  row = makeRow("silent");
+  row.lse = 0;
+  others.add(row);
+  row = makeRow("tiny");
+  row.tile_rows = 1;
+  others.add(row);
+  problem.flags = FAGEN_FLAG_LSE;
+  problem.batch = 1 << 20;
+  TestDevice ada{89}, turing{75};
+  std::string text = explain(others.get(), problem, ada);
+  for (const char *reason :
+       {"exact (sm_90a): its text for sm_90a runs on compute capability 9.0 only; the device has 8.9\n",
+        "newer (sm_90): its text for sm_90 needs compute capability 9.0 or more; the device has 8.9\n",
+        "large (sm_89): needs 200000 B of shared memory; the device has 101376 B\n",
+        "silent (sm_89): cannot write LSE (lse = off)\n",
+        "tiny (sm_89): would need more than 2147483647 CTAs: 512 tiles of 1 rows for each of batch 1048576 x heads "
+        "8\n"})
+    EXPECT_NE(text.find(reason), std::string::npos) << reason << text;
+  TestDevice hopper{90};
+  text = explain(others.get(), problem, hopper);
+  EXPECT_NE(text.find("unlinked (sm_89): it was linked without source and without a binary for sm_90\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(Explain, InvalidProblem) {
   problem.batch = -1;
   EXPECT_EQ(explain(table.get(), problem, device), "INVALID: batch is -1; it must not be negative\n");
