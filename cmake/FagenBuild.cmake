@@ -20,6 +20,17 @@ add_library(fagen_warnings INTERFACE)
 target_compile_options(fagen_warnings INTERFACE -Wall -Wextra -Werror
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>) # false alarms of GCC 12 on "text" + std::string
 
+# fagen_fmt: fmt, statically. Fmt.cpp knows what fmt 9 leaves to its library; another version is used as headers only.
+find_package(fmt 9 REQUIRED)
+if(fmt_VERSION VERSION_LESS 10)
+  add_library(fagen_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/Fmt.cpp)
+  target_include_directories(fagen_fmt SYSTEM PUBLIC
+    $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+else()
+  add_library(fagen_fmt INTERFACE)
+  target_link_libraries(fagen_fmt INTERFACE fmt::fmt-header-only)
+endif()
+
 # Flags, headers and static libraries of everything that links LLVM: no exceptions, no RTTI.
 function(fagen_compiler_flags target)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
@@ -37,12 +48,12 @@ endfunction()
 function(fagen_compiler_library name)
   add_library(${name} STATIC ${ARGN})
   fagen_compiler_flags(${name})
-  target_link_libraries(${name} PUBLIC LLVMSupport fmt::fmt-header-only)
+  target_link_libraries(${name} PUBLIC LLVMSupport fagen_fmt)
 endfunction()
 
 # fagen_compiler_tool(name sources...): one executable of the compiler.
 function(fagen_compiler_tool name)
   add_executable(${name} ${ARGN})
   fagen_compiler_flags(${name})
-  target_link_libraries(${name} PRIVATE LLVMSupport fmt::fmt-header-only)
+  target_link_libraries(${name} PRIVATE LLVMSupport fagen_fmt)
 endfunction()
