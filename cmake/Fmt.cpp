@@ -1,4 +1,4 @@
-// fagen: fmt 9, compiled once: as headers only, it is most of a file's compile time. Debian has no static library of it.
+// fagen: fmt 9, compiled once: as headers only, it is most of a file's compile time. Debian has no static fmt.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <fmt/format-inl.h>
 
