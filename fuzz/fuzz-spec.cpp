@@ -1,0 +1,25 @@
+// fagen: libFuzzer target: parser, checks, expansion and the printer on any text.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//   cmake -B build/fuzz -DCMAKE_CXX_COMPILER=clang++ -DFAGEN_FUZZ=ON && ninja -C build/fuzz fuzz-spec
+//   build/fuzz/bin/fuzz-spec -max_total_time=600 corpus specs
+
+#include "fagen/Spec/Analyze.h"
+#include "fagen/Spec/PrintSpec.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdlib>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  llvm::StringRef text(reinterpret_cast<const char *>(data), size);
+  llvm::SourceMgr sources;
+  unsigned id = sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "fuzz.fa"), llvm::SMLoc());
+  fagen::Diagnostics diags(sources, llvm::nulls());
+  std::optional<fagen::SpecFile> file = fagen::analyzeSpec(sources, id, diags);
+  if (file.has_value() == diags.hasErrors())
+    abort(); // neither a file nor an error, or both
+  if (file)
+    fagen::printSpec(*file, llvm::nulls());
+  return 0;
+}

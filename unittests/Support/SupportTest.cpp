@@ -1,0 +1,122 @@
+// fagen: tests of suggestions, the indented stream, diagnostics and transactional output.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Support/Diagnostics.h"
+#include "fagen/Support/IndentedStream.h"
+#include "fagen/Support/OutputSet.h"
+#include "fagen/Support/Suggest.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+
+#include "gtest/gtest.h"
+
+using namespace fagen;
+
+namespace {
+
+TEST(Suggest, NearestWithinAThird) {
+  EXPECT_EQ(nearestWord("mma_snyc", {"scalar", "mma_sync", "wgmma"}), "mma_sync");
+  EXPECT_EQ(nearestWord("sliding", {"none", "causal"}), "");
+  EXPECT_EQ(nearestWord("ab", {"cb", "ac"}), "cb"); // the first of equals
+  EXPECT_EQ(nearestWord("abc", {"abd", "abc"}), "abc");
+}
+
+TEST(Suggest, Alternatives) {
+  EXPECT_EQ(alternatives({"a"}), "a");
+  EXPECT_EQ(alternatives({"a", "b", "c"}), "a, b or c");
+}
+
+TEST(IndentedStream, IndentsLinesAndLeavesEmptyOnesEmpty) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  IndentedStream os(out);
+  os << "if {\n";
+  {
+    auto scope = os.scope();
+    os << "a" << 1 << ";\n\nb;\n";
+  }
+  os << "}\n";
+  EXPECT_EQ(text, "if {\n  a1;\n\n  b;\n}\n");
+}
+
+struct Printed {
+  llvm::SourceMgr sources;
+  std::string text;
+  llvm::raw_string_ostream os{text};
+  Diagnostics diags{sources, os};
+  llvm::SMRange at(unsigned offset, unsigned length) {
+    if (sources.getNumBuffers() == 0)
+      sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer("one two\nthree\n", "dir/t.fa"), llvm::SMLoc());
+    const char *begin = sources.getMemoryBuffer(1)->getBufferStart() + offset;
+    return {llvm::SMLoc::getFromPointer(begin), llvm::SMLoc::getFromPointer(begin + length)};
+  }
+};
+
+TEST(Diagnostics, Caret) {
+  Printed printed;
+  printed.diags.error(printed.at(4, 3), "no two");
+  EXPECT_EQ(printed.text, "dir/t.fa:1:5: error: no two\none two\n    ^~~\n");
+  EXPECT_EQ(printed.diags.locate(printed.at(8, 1).Start).str(), "t.fa:2");
+}
+
+TEST(Diagnostics, SortedWithTheirNotes) {
+  Printed printed;
+  {
+    Diagnostics::Sorted sorted(printed.diags);
+    printed.diags.error(printed.at(8, 5), "later");
+    printed.diags.note(printed.at(0, 3), "of later");
+    printed.diags.error(printed.at(0, 3), "first");
+    EXPECT_EQ(printed.text, "");
+  }
+  size_t first = printed.text.find("error: first"), later = printed.text.find("error: later");
+  EXPECT_LT(first, later);
+  EXPECT_LT(later, printed.text.find("note: of later"));
+}
+
+TEST(Diagnostics, LocationsWithoutBuffer) {
+  Printed printed;
+  printed.diags.error(Location{"x.fa", 7, 0, {}}, "gone");
+  printed.diags.error(Location(), "nowhere");
+  EXPECT_EQ(printed.text, "x.fa:7: error: gone\nfagen: error: nowhere\n");
+}
+
+TEST(Diagnostics, LimitCountsAndNotesDisappearWithTheirError) {
+  Printed printed;
+  for (unsigned i = 0; i != Diagnostics::kErrorLimit + 5; ++i) {
+    printed.diags.error(Location(), "e");
+    printed.diags.note(Location(), "n");
+  }
+  EXPECT_EQ(printed.diags.errorCount(), Diagnostics::kErrorLimit + 5);
+  size_t notes = 0;
+  for (size_t at = printed.text.find("note:"); at != std::string::npos; at = printed.text.find("note:", at + 1))
+    ++notes;
+  EXPECT_EQ(notes, Diagnostics::kErrorLimit);
+}
+
+TEST(OutputSet, AllOrNothing) {
+  llvm::SmallString<128> directory;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("fagen-output", directory));
+  auto place = [&](const char *name) { return (directory + "/" + name).str(); };
+  OutputSet good;
+  good.add(place("a/b.txt"), "text");
+  good.add(place("c.txt"), "more");
+  EXPECT_EQ(good.commit(), "");
+  EXPECT_EQ(readFile(place("a/b.txt")), "text");
+
+  OutputSet bad; // its second file would lie below a file
+  bad.add(place("c.txt"), "changed");
+  bad.add(place("c.txt/d.txt"), "no");
+  bad.remove(place("a/b.txt"));
+  EXPECT_NE(bad.commit(), "");
+  EXPECT_EQ(readFile(place("c.txt")), "more");
+  EXPECT_EQ(readFile(place("a/b.txt")), "text");
+  unsigned entries = 0;
+  std::error_code code;
+  for (llvm::sys::fs::directory_iterator it(directory, code), end; it != end && !code; it.increment(code))
+    ++entries;
+  EXPECT_EQ(entries, 2u); // no temporary file is left
+  llvm::sys::fs::remove_directories(directory);
+}
+
+} // namespace
