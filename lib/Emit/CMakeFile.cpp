@@ -15,7 +15,7 @@ static constexpr const char *kText =
 # Library fagen::kernels::{1}: link it, include <{1}/table.h>, and hand fagen_table_{1} to fagen_query.
 cmake_minimum_required(VERSION 3.25)
 project({1} LANGUAGES CXX)
-if(NOT COMMAND fagen_add_kernels)
+if(NOT TARGET fagen::runtime)
   find_package(fagen REQUIRED)
 endif()
 fagen_add_kernels({1} DIRECTORY ${{CMAKE_CURRENT_SOURCE_DIR}})
