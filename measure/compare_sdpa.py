@@ -8,6 +8,7 @@ import argparse
 import ctypes
 import json
 import platform
+import random
 import statistics
 import sys
 import time
@@ -51,6 +52,23 @@ class Nvml:
     def joules(self):
         millijoules = self.read("nvmlDeviceGetTotalEnergyConsumption", ctypes.c_ulonglong())
         return None if millijoules is None else millijoules / 1e3
+
+
+def percentile(samples, fraction):
+    samples = sorted(samples)
+    position = fraction * (len(samples) - 1)
+    below = int(position)
+    above = min(below + 1, len(samples) - 1)
+    return samples[below] + (samples[above] - samples[below]) * (position - below)
+
+
+def ratio_of_medians(ours, theirs, draws=1000):
+    """median(ours) / median(theirs) and its 95 % bootstrap interval."""
+    generator = random.Random(1)
+    drawn = [statistics.median(generator.choices(ours, k=len(ours))) /
+             statistics.median(generator.choices(theirs, k=len(theirs))) for _ in range(draws)]
+    return dict(ratio=statistics.median(ours) / statistics.median(theirs), low=percentile(drawn, 0.025),
+                high=percentile(drawn, 0.975))
 
 
 class Entrant:
@@ -107,11 +125,13 @@ class Entrant:
         if state == "steady" and joules is not None:
             self.joules = (nvml.joules() - joules) / launches
 
+    def times(self):
+        return [us for _, us in self.samples]
+
     def result(self, flops):
-        times = sorted(us for _, us in self.samples)
-        median = statistics.median(times)
-        return dict(name=self.name, median_us=median, p90_us=times[int(0.9 * (len(times) - 1) + 0.5)],
-                    tflops=flops / median / 1e6, launches_per_graph=self.count, sm_clock_mhz=self.clock,
+        median = statistics.median(self.times())
+        return dict(name=self.name, median_us=median, p90_us=percentile(self.times(), 0.9),
+                    p99_us=percentile(self.times(), 0.99), tflops=flops / median / 1e6, launches_per_graph=self.count, sm_clock_mhz=self.clock,
                     watts=self.watts, joules_per_launch=self.joules, samples_round_us=self.samples, **self.facts)
 
 
@@ -181,7 +201,12 @@ def measure(library, shape, mask, dtype, arguments, nvml):
     for number in range(arguments.rounds):
         for entrant in entrants:
             entrant.segment(arguments.state, number, nvml)
-    results = [entrant.result(flops) for entrant in entrants]
+    best = min((e for e in entrants if e.facts["kind"] == "sdpa"), key=lambda e: statistics.median(e.times()))
+    results = []
+    for entrant in entrants:
+        results.append(entrant.result(flops))
+        if entrant.facts["kind"] == "fagen":
+            results[-1]["against"] = dict(name=best.name, **ratio_of_medians(entrant.times(), best.times()))
     for r in results:
         print(f"b{b} h{h} s{s} d{d} {mask:6s} {r['name']:44s} {r['median_us']:9.2f} us {r['tflops']:7.1f} TFLOP/s",
               file=sys.stderr, flush=True)
@@ -191,7 +216,7 @@ def measure(library, shape, mask, dtype, arguments, nvml):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directories", nargs="+", help="generated kernel directories")
-    parser.add_argument("--library", default="build/release/runtime/lab/libfagen_capi.so")
+    parser.add_argument("--library", default="build/release/bin/libfagen_capi.so")
     parser.add_argument("--output", required=True, help="JSON file to write")
     parser.add_argument("--shape", action="append", default=[], help="b,h,s,d, mission or mission2; may be repeated")
     parser.add_argument("--grid", action="store_true", help="d 64, 128 at S 512, 2048, 8192; B*S = 16384, H*d = 2048")

@@ -24,20 +24,19 @@ def machine_line(data):
 
 
 def compare_table(data):
-    """One row a problem: PyTorch's backends, the fastest of them, and each of our variants that was timed."""
+    """A row for each of our variants on each problem, with PyTorch's backends beside it."""
     backends = [name for name in ("flash", "cudnn", "efficient", "math")
                 if any(r["name"] == name for p in data["problems"] for r in p["results"])]
     rows = []
     for p in data["problems"]:
         times = {r["name"]: r["median_us"] for r in p["results"] if r["kind"] == "sdpa"}
-        best = min(times.values())
         for r in (r for r in p["results"] if r["kind"] == "fagen"):
             rows.append([str(p["b"]), str(p["h"]), str(p["s"]), str(p["d"]), p["mask"],
                          *(f"{times[name]:.1f}" if name in times else "–" for name in backends),
                          f"`{r['name']}`", f"{r['median_us']:.1f}", f"{r['tflops']:.0f}",
-                         f"{r['median_us'] / best:.2f}"])
+                         "{ratio:.2f} ({low:.2f}–{high:.2f})".format(**r["against"])])
     head = ["B", "H", "S", "d", "mask", *(f"{name} µs" for name in backends), "variant", "µs", "TFLOP/s",
-            "time / best SDPA"]
+            "time / best SDPA (95 %)"]
     return f"{markdown(head, rows)}\n\nMedian of one run, {data['state']}: {machine_line(data)}."
 
 
