@@ -8,7 +8,6 @@ import argparse
 import ctypes
 import json
 import platform
-import random
 import statistics
 import sys
 import time
@@ -18,6 +17,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import fagen_ctypes
+from samples import percentile
 
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
@@ -52,23 +52,6 @@ class Nvml:
     def joules(self):
         millijoules = self.read("nvmlDeviceGetTotalEnergyConsumption", ctypes.c_ulonglong())
         return None if millijoules is None else millijoules / 1e3
-
-
-def percentile(samples, fraction):
-    samples = sorted(samples)
-    position = fraction * (len(samples) - 1)
-    below = int(position)
-    above = min(below + 1, len(samples) - 1)
-    return samples[below] + (samples[above] - samples[below]) * (position - below)
-
-
-def ratio_of_medians(ours, theirs, draws=1000):
-    """median(ours) / median(theirs) and its 95 % bootstrap interval."""
-    generator = random.Random(1)
-    drawn = [statistics.median(generator.choices(ours, k=len(ours))) /
-             statistics.median(generator.choices(theirs, k=len(theirs))) for _ in range(draws)]
-    return dict(ratio=statistics.median(ours) / statistics.median(theirs), low=percentile(drawn, 0.025),
-                high=percentile(drawn, 0.975))
 
 
 class Entrant:
@@ -201,12 +184,7 @@ def measure(library, shape, mask, dtype, arguments, nvml):
     for number in range(arguments.rounds):
         for entrant in entrants:
             entrant.segment(arguments.state, number, nvml)
-    best = min((e for e in entrants if e.facts["kind"] == "sdpa"), key=lambda e: statistics.median(e.times()))
-    results = []
-    for entrant in entrants:
-        results.append(entrant.result(flops))
-        if entrant.facts["kind"] == "fagen":
-            results[-1]["against"] = dict(name=best.name, **ratio_of_medians(entrant.times(), best.times()))
+    results = [entrant.result(flops) for entrant in entrants]
     for r in results:
         print(f"b{b} h{h} s{s} d{d} {mask:6s} {r['name']:44s} {r['median_us']:9.2f} us {r['tflops']:7.1f} TFLOP/s",
               file=sys.stderr, flush=True)

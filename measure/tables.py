@@ -8,6 +8,8 @@ import argparse
 import json
 import sys
 
+from samples import ratio_of_medians
+
 
 def markdown(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
@@ -23,24 +25,29 @@ def machine_line(data):
     return ", ".join(word for word in words if word)
 
 
-def compare_table(data):
+def samples_of(result):
+    return [microseconds for _, microseconds in result["samples_round_us"]]
+
+
+def compare_table(data, dispatched):
     """A row for each of our variants on each problem, with PyTorch's backends beside it."""
     backends = [name for name in ("flash", "cudnn", "efficient", "math")
                 if any(r["name"] == name for p in data["problems"] for r in p["results"])]
     rows = []
     for p in data["problems"]:
         times = {r["name"]: r["median_us"] for r in p["results"] if r["kind"] == "sdpa"}
-        for r in (r for r in p["results"] if r["kind"] == "fagen"):
+        best = samples_of(next(r for r in p["results"] if r["name"] == min(times, key=times.get)))
+        for r in (r for r in p["results"] if r["kind"] == "fagen" and (r["picked"] or not dispatched)):
             rows.append([str(p["b"]), str(p["h"]), str(p["s"]), str(p["d"]), p["mask"],
                          *(f"{times[name]:.1f}" if name in times else "–" for name in backends),
                          f"`{r['name']}`", f"{r['median_us']:.1f}", f"{r['tflops']:.0f}",
-                         "{ratio:.2f} ({low:.2f}–{high:.2f})".format(**r["against"])])
+                         "{:.2f} ({:.2f}–{:.2f})".format(*ratio_of_medians(samples_of(r), best))])
     head = ["B", "H", "S", "d", "mask", *(f"{name} µs" for name in backends), "variant", "µs", "TFLOP/s",
             "time / best SDPA (95 %)"]
     return f"{markdown(head, rows)}\n\nMedian of one run, {data['state']}: {machine_line(data)}."
 
 
-def check_table(data):
+def check_table(data, _):
     rows = [[f"`{v['variant']}`", v["target"], str(v["cases"]), f"{v['max_error']:.2e}", f"{v['bound']:.2e}",
              f"{v['cosine']:.1e}", f"{v['lse_error']:.1e}", "PASS" if v["passed"] else "FAIL"]
             for v in data["check"]["variants"]]
@@ -48,10 +55,10 @@ def check_table(data):
     return f"{markdown(head, rows)}\n\n{machine_line(data)}."
 
 
-def time_table(data):
+def time_table(data, dispatched):
     rows = [[r["shape"], r["dtype"], r["mask"], f"`{r['variant']}`", f"{r['median_us']:.2f}", f"{r['p90_us']:.2f}",
              f"{r['tflops']:.1f}", "yes" if r["picked"] else ""]
-            for r in data["time"]["results"] if "failure" not in r]
+            for r in data["time"]["results"] if "failure" not in r and (r["picked"] or not dispatched)]
     head = ["b,h,hkv,sq,sk,d", "dtype", "mask", "variant", "median µs", "p90 µs", "TFLOP/s", "dispatched"]
     return f"{markdown(head, rows)}\n\nMedian of one run, {data['time']['state']}: {machine_line(data)}."
 
@@ -75,13 +82,14 @@ def main():
     parser.add_argument("result", help="JSON file")
     parser.add_argument("--into", help="a Markdown file with markers")
     parser.add_argument("--name", help="of the markers")
+    parser.add_argument("--dispatched", action="store_true", help="of timed variants only those that dispatch picks")
     parser.add_argument("--verify", action="store_true")
     arguments = parser.parse_args()
     with open(arguments.result) as file:
         data = json.load(file)
     if data.get("tool") not in TABLES:
         sys.exit(f"{arguments.result}: no table for tool '{data.get('tool')}'; known: {', '.join(TABLES)}")
-    text = TABLES[data["tool"]](data)
+    text = TABLES[data["tool"]](data, arguments.dispatched)
     if not arguments.into:
         print(text)
         return
