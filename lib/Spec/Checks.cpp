@@ -42,6 +42,7 @@ private:
   void checkKeys();
   void checkOperandPlaces();
   void checkVector();
+  void checkSwizzle();
   void checkShared();
   std::string describeShared(const SharedMemory &memory) const;
   std::string whatFits() const;
@@ -72,6 +73,7 @@ std::vector<Finding> VariantChecker::run() {
   }
   checkOperandPlaces();
   checkVector();
+  checkSwizzle();
   checkShared();
   return std::move(findings);
 }
@@ -223,6 +225,22 @@ void VariantChecker::checkVector() {
       add("vector", OptionKey::Vector, fmt::format("cp_async copies 16 B at a time, not {} B", schedule.vectorBytes));
   finding.notes.push_back(
       {OptionKey::Vector, fmt::format("vector = {} B goes with copy = ld_st", schedule.vectorBytes)});
+}
+
+// The pattern permutes whole chunks of 16 B inside panels of at least two chunks: 16 columns (device/tile/layout.h).
+void VariantChecker::checkSwizzle() {
+  static constexpr unsigned kPanelColumns = 16;
+  if (!known(OptionKey::Swizzle, OptionKey::HeadDim) || schedule.swizzle != Swizzle::Xor)
+    return;
+  for (unsigned headDim : {problem.headDimQK, problem.headDimV}) {
+    if (headDim % kPanelColumns == 0)
+      continue;
+    Finding &finding =
+        add("swizzle", OptionKey::Swizzle,
+            fmt::format("swizzle = xor needs head dims that are multiples of {}, not {}", kPanelColumns, headDim));
+    finding.notes.push_back({OptionKey::Swizzle, "with swizzle = none any head dim will do"});
+    return;
+  }
 }
 
 //===-- Shared memory
