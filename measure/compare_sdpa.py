@@ -114,8 +114,9 @@ class Entrant:
     def result(self, flops):
         median = statistics.median(self.times())
         return dict(name=self.name, median_us=median, p90_us=percentile(self.times(), 0.9),
-                    p99_us=percentile(self.times(), 0.99), tflops=flops / median / 1e6, launches_per_graph=self.count, sm_clock_mhz=self.clock,
-                    watts=self.watts, joules_per_launch=self.joules, samples_round_us=self.samples, **self.facts)
+                    p99_us=percentile(self.times(), 0.99), tflops=flops / median / 1e6,
+                    launches_per_graph=self.count, sm_clock_mhz=self.clock, watts=self.watts,
+                    joules_per_launch=self.joules, samples_round_us=self.samples, **self.facts)
 
 
 def sdpa_entrants(q, k, v, mask, state):
