@@ -230,8 +230,10 @@ void VariantChecker::checkVector() {
 // The pattern permutes whole chunks of 16 B inside panels of at least two chunks: 16 columns (device/tile/layout.h).
 void VariantChecker::checkSwizzle() {
   static constexpr unsigned kPanelColumns = 16;
-  if (!known(OptionKey::Swizzle, OptionKey::HeadDim) || schedule.swizzle != Swizzle::Xor)
+  if (!known(OptionKey::Swizzle, OptionKey::HeadDim, OptionKey::Mma) || schedule.swizzle != Swizzle::Xor)
     return;
+  if (firstMmaInstr(schedule.mma).headDimMultiple % kPanelColumns == 0)
+    return; // the instruction asks for it already
   for (unsigned headDim : {problem.headDimQK, problem.headDimV}) {
     if (headDim % kPanelColumns == 0)
       continue;
