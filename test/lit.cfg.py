@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -36,6 +37,12 @@ if shutil.which(os.environ.get("FAGEN_CXX", "c++")):
     config.available_features.add("cxx")
 else:
     lit_config.note("no C++ compiler at run time: tests on the emulator are unsupported")
+# Its output differs from release to release: only the pinned one judges.
+formatter = shutil.which("clang-format", path=os.pathsep.join(path))
+if formatter and " 19." in subprocess.run([formatter, "--version"], capture_output=True, text=True).stdout:
+    config.available_features.add("clang-format")
+else:
+    lit_config.note("no clang-format 19: tests of formatting are unsupported")
 if os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/nvidia0"):
     config.available_features.add("gpu")
 else:
