@@ -152,6 +152,7 @@ bool Parser::parseKernel(ast::File &file) {
   advance();
   ast::Kernel &kernel = file.kernels.emplace_back();
   kernel.name.range = token.range();
+  kernel.isDamaged = true; // until its block was parsed
   return expectName(kernel.name, "the kernel's name") &&
          parseBlock("kernel", kernel.isDamaged, [&] { return parseKernelPart(kernel); });
 }
