@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import subprocess
 
 import lit.formats
 
@@ -47,3 +48,16 @@ if os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/nvidia0"):
     config.available_features.add("gpu")
 else:
     lit_config.note("no GPU: tests that launch on one are unsupported")
+
+# What the scripts are held to: formatting by the pinned clang-format, shellcheck.
+with open(os.path.join(config.fagen_source, "scripts", "requirements.txt"), encoding="utf-8") as pins:
+    pinned = [line.split("==")[1].strip() for line in pins if line.startswith("clang-format==")][0]
+clang_format = shutil.which("clang-format")
+if clang_format and f"version {pinned}" in subprocess.run([clang_format, "--version"], capture_output=True, text=True).stdout:
+    config.available_features.add("clang-format")
+else:
+    lit_config.note(f"no clang-format {pinned} on PATH: formatting is not tested")
+if shutil.which("shellcheck"):
+    config.available_features.add("shellcheck")
+else:
+    lit_config.note("no shellcheck: the shell scripts are not tested by it")
