@@ -75,11 +75,11 @@ std::optional<unsigned> KernelAnalysis::findSchedule(const ast::Name &name) {
   for (const CheckedSchedule &schedule : schedules)
     if (!schedule.name.empty())
       names.push_back(schedule.name);
+  if (names.empty())
+    return std::nullopt; // reported: they have no names
   std::string message = fmt::format("unknown schedule '{}'", name.text);
   if (StringRef near = nearestWord(name.text, names); !near.empty())
     message += fmt::format("; did you mean '{}'?", near.str());
-  else if (names.empty())
-    message += "; a select needs schedules with names";
   else
     message += "; there is " + alternatives(names);
   diags.error(name.range, message);
@@ -131,6 +131,9 @@ void KernelAnalysis::checkSelect() {
   ConditionScope scope = selectScope();
   bool isOver = false;
   unsigned before = diags.errorCount();
+  for (const CheckedSchedule &schedule : schedules)
+    if (schedule.name.empty())
+      diags.error(schedule.range, "this schedule needs a name: there is a select, which chooses by name");
   for (const ast::SelectLine &line : select.lines) {
     if (isOver)
       diags.error(line.range, "otherwise is the last line of a select");

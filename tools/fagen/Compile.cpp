@@ -7,6 +7,9 @@
 #include "fagen/Emit/Kernel.h"
 #include "fagen/Spec/SharedMemory.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ThreadPool.h"
+
 namespace fagen {
 
 /// A program of one kernel that no pass has seen: resolve-options and build-tiles fill it from the variant.
@@ -27,25 +30,78 @@ static void checkPromise(const ir::Kernel &kernel, const Variant &variant, Diagn
                         variant.location);
 }
 
-std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::StringRef specName, PipelineRunner &runner,
+namespace {
+
+struct LoweredVariant {
+  CompiledVariant compiled;
+  std::optional<VariantPlan> plan; ///< nothing when the passes were stopped
+};
+
+} // namespace
+
+/// Nothing after a reported mistake.
+static std::optional<LoweredVariant> lowerVariant(const Variant &variant, PipelineRunner &runner, Diagnostics &diags) {
+  LoweredVariant result;
+  result.compiled.variant = &variant;
+  result.compiled.program = beginProgram(variant);
+  PassContext context{.diags = diags, .variant = &variant, .listing = &llvm::outs()};
+  PipelineResult reached = runner.run(*result.compiled.program, context);
+  if (reached == PipelineResult::Failed)
+    return std::nullopt;
+  const ir::Kernel &lowered = *result.compiled.program->kernels.front();
+  if (reached == PipelineResult::Stopped || lowered.phase != ir::Phase::Verified)
+    return result;
+  checkPromise(lowered, variant, diags);
+  result.compiled.source = emitKernel(lowered, variant);
+  result.plan = buildPlan(lowered, variant);
+  return result;
+}
+
+/// Whether the passes only compute: nothing to print on the way, no times to add up.
+static bool isSilent(const PipelineOptions &options) {
+  return options.runPasses.empty() && options.printAfter.empty() && !options.printAfterAll && !options.timePasses;
+}
+
+// Variants are independent, so they are lowered side by side, each with diagnostics of its own. If one of those says
+// anything, nothing is returned: the caller then goes through the variants in order, and messages come in order.
+static std::vector<std::optional<LoweredVariant>> lowerSideBySide(const KernelSpec &kernel,
+                                                                  const PipelineOptions &options) {
+  std::vector<std::optional<LoweredVariant>> results(kernel.variants.size());
+  std::vector<std::string> messages(results.size());
+  llvm::DefaultThreadPool pool;
+  for (size_t i = 0; i != results.size(); ++i)
+    pool.async([&, i] {
+      llvm::SourceMgr noSources;
+      llvm::raw_string_ostream os(messages[i]);
+      Diagnostics diags(noSources, os);
+      PipelineRunner runner(options, llvm::nulls());
+      results[i] = lowerVariant(kernel.variants[i], runner, diags);
+    });
+  pool.wait();
+  if (llvm::any_of(messages, [](const std::string &text) { return !text.empty(); }))
+    results.clear();
+  return results;
+}
+
+std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::StringRef specName,
+                                            const PipelineOptions &options, PipelineRunner &runner,
                                             Diagnostics &diags) {
+  std::vector<std::optional<LoweredVariant>> lowered;
+  if (isSilent(options))
+    lowered = lowerSideBySide(kernel, options);
+  if (lowered.empty())
+    for (const Variant &variant : kernel.variants)
+      lowered.push_back(lowerVariant(variant, runner, diags));
+  if (diags.hasErrors())
+    return std::nullopt;
+
   CompiledKernel compiled;
   compiled.spec = compiled.plan.kernel = &kernel;
   compiled.specName = compiled.plan.specName = specName.str();
-  for (const Variant &variant : kernel.variants) {
-    CompiledVariant &result = compiled.variants.emplace_back();
-    result.variant = &variant;
-    result.program = beginProgram(variant);
-    PassContext context{.diags = diags, .variant = &variant, .listing = &llvm::outs()};
-    PipelineResult reached = runner.run(*result.program, context);
-    if (reached == PipelineResult::Failed)
-      return std::nullopt;
-    const ir::Kernel &lowered = *result.program->kernels.front();
-    if (reached == PipelineResult::Stopped || lowered.phase != ir::Phase::Verified)
-      continue;
-    checkPromise(lowered, variant, diags);
-    result.source = emitKernel(lowered, variant);
-    compiled.plan.variants.push_back(buildPlan(lowered, variant));
+  for (std::optional<LoweredVariant> &variant : lowered) {
+    compiled.variants.push_back(std::move(variant->compiled));
+    if (variant->plan)
+      compiled.plan.variants.push_back(std::move(*variant->plan));
   }
   return compiled;
 }

@@ -25,8 +25,8 @@ struct CompiledKernel {
   KernelPlan plan;                       ///< empty when the passes were stopped
 };
 
-/// Lowers every variant of a kernel. Nothing after a reported mistake.
-std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::StringRef specName, PipelineRunner &runner,
-                                            Diagnostics &diags);
+/// Lowers every variant of a kernel, with the passes of the runner and its options. Nothing after a reported mistake.
+std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::StringRef specName,
+                                            const PipelineOptions &options, PipelineRunner &runner, Diagnostics &diags);
 
 } // namespace fagen

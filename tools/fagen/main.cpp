@@ -13,6 +13,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/PrettyStackTrace.h"
 
 using namespace fagen;
 
@@ -117,7 +118,8 @@ void Driver::readSpecs() {
 void Driver::compileKernels() {
   for (const SpecFile &file : files)
     for (const KernelSpec &kernel : file.kernels)
-      if (std::optional<CompiledKernel> compiled = compileKernel(kernel, file.baseName, runner, diags))
+      if (std::optional<CompiledKernel> compiled =
+              compileKernel(kernel, file.baseName, options.pipeline, runner, diags))
         kernels.push_back(std::move(*compiled));
 }
 
@@ -170,6 +172,7 @@ bool Driver::writeText(llvm::StringRef text) {
 } // namespace
 
 int main(int argc, char **argv) {
+  llvm::setBugReportMsg("fagen: this is a mistake of fagen's own; please report it with the spec and what follows\n");
   llvm::InitLLVM init(argc, argv);
   return Driver(parseCommandLine(argc, argv), argv[0]).run();
 }
