@@ -36,8 +36,10 @@ struct Temporary {
 } // namespace
 
 static std::error_code writeTemporary(const OutputSet::File &file, Temporary &temporary) {
-  if (std::error_code code = sys::fs::create_directories(sys::path::parent_path(file.path)))
-    return code;
+  const StringRef directory = sys::path::parent_path(file.path);
+  if (!directory.empty()) // a bare name lies in the working directory, which is there
+    if (std::error_code code = sys::fs::create_directories(directory))
+      return code;
   int descriptor = -1;
   if (std::error_code code = sys::fs::createUniqueFile(file.path + ".%%%%%%.tmp", descriptor, temporary.path,
                                                        sys::fs::OF_None, sys::fs::all_read | sys::fs::owner_write))
