@@ -195,7 +195,7 @@ public:
       if (!options.variants.empty() &&
           std::find(options.variants.begin(), options.variants.end(), row->variant) == options.variants.end())
         continue;
-      ProblemGroup group{dtypeOf(*row), maskOf(*row), row->head_dim_qk, row->head_dim_v, {}};
+      ProblemGroup group{dtypeOf(*row), maskOf(*row), row->head_dim_qk, row->head_dim_v, {}, row->lse != 0};
       auto &entry = groups.try_emplace(group.key(), group, std::vector<Candidate>()).first->second;
       entry.first.tiles.insert({row->tile_rows, row->tile_keys});
       entry.second.push_back({&set, row});
@@ -227,11 +227,12 @@ private:
       const auto &[group, candidates] = entry;
       std::vector<Case> cases = options.cases.empty() ? suiteCases(options.suite, group) : options.cases;
       for (const Case &c : cases)
-        if (std::make_tuple(c.dtype, c.shape.headDimQK, c.shape.headDimV, c.mask) == key)
+        if (std::make_tuple(c.dtype, c.shape.headDimQK, c.shape.headDimV, c.mask, c.lse || group.lse) == key)
           jobs.push_back({c, &candidates});
     }
     if (jobs.empty())
-      throw UserError("no case fits a variant: dtype, mask and head_dim of the case must be those of a variant");
+      throw UserError("no case fits a variant: dtype, mask and head_dim of the case must be those of a variant, and "
+                      "LSE asks for lse = on");
   }
 
   bool fits(const Candidate &candidate, const fagen_problem &problem) {

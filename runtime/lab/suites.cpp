@@ -24,6 +24,7 @@ public:
     c.shape = {batch, heads.heads, heads.kvHeads, lengths.seqQ, lengths.seqKv, group.headDimQK, group.headDimV};
     c.dtype = group.dtype;
     c.mask = group.mask;
+    c.lse = group.lse;
     return cases.emplace_back(c);
   }
   std::vector<Case> take() { return std::move(cases); }

@@ -15,8 +15,9 @@ struct ProblemGroup {
   Mask mask = Mask::None;
   int64_t headDimQK = 0, headDimV = 0;
   std::set<std::pair<int64_t, int64_t>> tiles; ///< rows, keys
+  bool lse = true;                             ///< false: they write none, so no case asks for it
 
-  auto key() const { return std::make_tuple(dtype, headDimQK, headDimV, mask); }
+  auto key() const { return std::make_tuple(dtype, headDimQK, headDimV, mask, lse); }
 };
 
 /// smoke: some twenty tiny cases, for the emulator. full: fa3, ragged and hard together.

@@ -63,6 +63,13 @@ TEST(Case, mistakes) {
   EXPECT_NE(errorOf("mission causal").find("not key=value"), std::string::npos);
 }
 
+TEST(Suite, nobodyIsAskedForLseWhoWritesNone) {
+  ProblemGroup group{DType::F16, Mask::None, 64, 64, {{128, 64}}, false};
+  for (const std::string &suite : suiteNames())
+    for (const Case &c : suiteCases(suite, group))
+      EXPECT_FALSE(c.lse) << formatCase(c);
+}
+
 TEST(Suite, fullHoldsWhatItPromises) {
   ProblemGroup group{DType::F16, Mask::None, 64, 64, {{128, 64}}};
   std::vector<Case> full = suiteCases("full", group);
