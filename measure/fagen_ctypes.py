@@ -86,8 +86,10 @@ class Library:
     def variants(self):
         names = []
         for handle in self.handles:
-            while name := self.lib.fagen_tables_variant(c_void_p(handle), c_size_t(len(names))):
+            index = 0
+            while name := self.lib.fagen_tables_variant(c_void_p(handle), c_size_t(index)):
                 names.append(name.decode())
+                index += 1
         return names
 
     def attention(self, q, k, v, o, lse, mask, variant=None):

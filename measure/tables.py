@@ -63,7 +63,33 @@ def time_table(data, dispatched):
     return f"{markdown(head, rows)}\n\nMedian of one run, {data['time']['state']}: {machine_line(data)}."
 
 
-TABLES = {"compare_sdpa.py": compare_table, "fagen-run check": check_table, "fagen-run time": time_table}
+def compile_table(data, _):
+    texts = [[f"text of {t['spec']}", f"{t['median_ms']:.0f} ms", "", f"median of {len(t['samples_ms'])}"] for t in data["texts"]]
+    kernels = sorted(data["kernels"], key=lambda kernel: kernel["seconds"])
+    middle, slowest = kernels[len(kernels) // 2], kernels[-1]
+    rows = texts + [[f"`{k['kernel']}` to {k['target']} machine code", f"{k['seconds']:.2f} s", f"{k['megabytes']:.0f} MB",
+                     f"{which} of {len(kernels)}"] for which, k in (("median", middle), ("slowest", slowest))]
+    machine, notes = data["machine"], data["notes"]
+    words = [f"{machine['cpus']} cores", data["nvcc"], *(f"{key} {value}" for key, value in notes.items())]
+    return f"{markdown(['what', 'time', 'memory', ''], rows)}\n\n{', '.join(words)}."
+
+
+def benchmark_table(data, _):
+    """Google Benchmark's own format: the medians of the repetitions."""
+    rows = []
+    for b in data["benchmarks"]:
+        if b.get("aggregate_name") != "median":
+            continue
+        if "overhead_ns" in b:
+            rows.append([f"`{b['run_name']}`", f"{b['run_ns']:.0f} ns a launch, bare {b['bare_ns']:.0f} ns: "
+                                               f"{b['overhead_ns']:.0f} ns over it"])
+        else:
+            rows.append([f"`{b['run_name']}`", f"{b['cpu_time']:.0f} {b['time_unit']}"])
+    return markdown(["benchmark", "median"], rows)
+
+
+TABLES = {"compile_cost.py": compile_table, "Google Benchmark": benchmark_table,
+          "compare_sdpa.py": compare_table, "fagen-run check": check_table, "fagen-run time": time_table}
 
 
 def replace(path, name, text):
@@ -87,6 +113,8 @@ def main():
     arguments = parser.parse_args()
     with open(arguments.result) as file:
         data = json.load(file)
+    if "benchmarks" in data:
+        data["tool"] = "Google Benchmark"
     if data.get("tool") not in TABLES:
         sys.exit(f"{arguments.result}: no table for tool '{data.get('tool')}'; known: {', '.join(TABLES)}")
     text = TABLES[data["tool"]](data, arguments.dispatched)
