@@ -54,8 +54,8 @@ void addBounds(Kernel &kernel, const MaskBounds &bounds) {
   llvm::erase_if(kernel.lets, [](const Let &let) { return let.name == "key_tiles"; });
   kernel.lets.push_back({"full_tiles", floorDiv(max(bounds.fullEnd, zero), keys),
                          "split-mask-loops: key tiles that every row sees whole"});
-  kernel.lets.push_back({"key_tiles", ceilDiv(max(bounds.keyEnd, zero), keys),
-                         "split-mask-loops: key tiles that some row sees"});
+  kernel.lets.push_back(
+      {"key_tiles", ceilDiv(max(bounds.keyEnd, zero), keys), "split-mask-loops: key tiles that some row sees"});
 }
 
 } // namespace

@@ -9,8 +9,8 @@ namespace fagen::device {
 
 /// kNone: rows one behind the other. kXor: panels of 64, 32 or 16 columns of 2-byte elements (the widest that divides
 /// the columns), one behind the other; inside a panel the 16-byte chunks of a row are permuted by the row number so
-/// that eight consecutive rows of one chunk column lie in eight different groups of four banks: ldmatrix is free of bank
-/// conflicts, and 16-byte copies are where a row is one panel or panels are 128 bytes wide (the 128B, 64B and 32B
+/// that eight consecutive rows of one chunk column lie in eight different groups of four banks: ldmatrix is free of
+/// bank conflicts, and 16-byte copies are where a row is one panel or panels are 128 bytes wide (the 128B, 64B and 32B
 /// patterns of the bulk copy engine).
 enum class Swizzle { kNone, kXor };
 
