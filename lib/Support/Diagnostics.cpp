@@ -55,7 +55,7 @@ void Diagnostics::note(const Location &location, const Twine &message) {
 
 void Diagnostics::internalError(const Twine &where, const Twine &message, const Location &location) {
   ++internalErrors;
-  error(location, "internal error in " + where + ": " + message);
+  error(location, "internal error in " + where + ": " + message); // check-messages: no input causes it
 }
 
 void Diagnostics::begin(SMDiagnostic message, SMLoc place) {
