@@ -114,7 +114,7 @@ HazardInfo::HazardInfo(const Kernel &kernel, const Role &role) : numbering(role)
 
   HazardMap hazards;
   forEachTimeline(kernel, role, numbering, why, [&](const Timeline &timeline) {
-    forEachMeeting(timeline, table,
+    forEachMeeting(timeline, table, Sources::All,
                    [&](const Meeting &meeting) { addMeeting(hazards, timeline, meeting, numbering.size()); });
   });
   for (auto &[key, hazard] : hazards) {
@@ -128,7 +128,7 @@ void HazardInfo::addSelfConflicts(AccessTable &table) {
     for (const Access &b : table.of(a.op)) {
       if (b.index < a.index || (!a.writes && !b.writes))
         continue;
-      const Conflict &conflict = table.conflict(a, 0, b, 0);
+      const Conflict &conflict = table.conflict(table.cellOf(a, 0), table.cellOf(b, 0));
       if (conflict.scope > Scope::Thread)
         racing.push_back(a.writes ? a : b);
     }

@@ -48,9 +48,7 @@ private:
     std::string problem;
     AccessTable table(kernel, role);
     isSound &= forEachTimeline(kernel, role, points, problem, [&](const Timeline &timeline) {
-      forEachMeeting(timeline, table, [&](const Meeting &meeting) {
-        if (!meeting.first.isAsync)
-          return;
+      forEachMeeting(timeline, table, Sources::AsyncCopies, [&](const Meeting &meeting) {
         unsigned last = 0;
         Demand demand = demandOf(timeline, meeting, last);
         isSound &= !demand.empty();

@@ -31,20 +31,25 @@ public:
   AccessTable(const ir::Kernel &kernel, const ir::Role &role);
   llvm::ArrayRef<Access> accesses() const { return all; }
   llvm::ArrayRef<Access> of(const ir::Op *op) const;
-  /// Who meets when the accesses are at these positions of their buffers (0 for buffers that are no rings).
-  const Conflict &conflict(const Access &a, int64_t aPosition, const Access &b, int64_t bPosition);
+  /// The access at this position of its buffer (0 for a buffer that is no ring), as conflict() takes it.
+  unsigned cellOf(const Access &access, int64_t position) const;
+  /// Who meets on these two cells.
+  const Conflict &conflict(unsigned a, unsigned b);
 
 private:
-  static uint64_t slotOf(const Access &access, int64_t position);
+  /// A footprint in a slot of its buffer.
+  struct Cell {
+    unsigned footprint;
+    uint64_t base; ///< first byte of the slot
+  };
 
-  SharedMap map;
   std::vector<Access> all;
   llvm::DenseMap<const ir::Op *, std::pair<unsigned, unsigned>> ranges;
   std::vector<unsigned> footprintOf; ///< by access; equal accesses share one
   std::vector<Footprint> footprints;
-  std::vector<unsigned> firstSlot; ///< by access, in the numbering of (access, slot)
-  unsigned slots = 0;
-  std::vector<Conflict> known; ///< by two (access, slot)
+  std::vector<unsigned> firstCell; ///< by footprint: that of slot 0
+  std::vector<Cell> cells;
+  std::vector<Conflict> known; ///< by two cells
   std::vector<bool> isKnown;
 };
 
@@ -56,9 +61,13 @@ struct Meeting {
   const Conflict &conflict;
 };
 
+/// Which instances are asked for as the first of a meeting.
+enum class Sources : uint8_t { All, AsyncCopies };
+
 /// Calls `visit` for meetings of which at least one writes and which program order alone does not settle. For each
 /// instance only the next one of each op and scope is visited: later ones have all of that path in theirs.
-void forEachMeeting(const Timeline &timeline, AccessTable &table, llvm::function_ref<void(const Meeting &)> visit);
+void forEachMeeting(const Timeline &timeline, AccessTable &table, Sources sources,
+                    llvm::function_ref<void(const Meeting &)> visit);
 
 enum class HazardKind : uint8_t { Raw, War, Waw };
 llvm::StringRef toString(HazardKind kind); ///< RAW, WAR, WAW
