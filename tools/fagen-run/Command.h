@@ -1,0 +1,66 @@
+// fagen: what every command of fagen-run shares: its options, its progress line, its output.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A command is one file: a class with its options as members, made by a function that main.cpp lists.
+#pragma once
+
+#include "listing.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fagen::lab {
+
+enum ExitCode { kOk = 0, kUserMistake = 1, kFailedCheck = 2, kInternal = 70 };
+
+class Command {
+public:
+  Command(const char *name, const char *summary) : name(name), summary(summary) {}
+  virtual ~Command() = default;
+  /// Declares the command's own options.
+  virtual void addOptions(CLI::App &app) = 0;
+  /// Does the work; gives the exit code. Throws UserError for the user's mistakes, DeviceError when the GPU gives up.
+  virtual int run() = 0;
+
+  /// Declares what all commands take, then addOptions().
+  void declare(CLI::App &app);
+  bool isChosen() const { return declared->parsed(); }
+
+protected:
+  /// The head that every JSON result has.
+  Json envelope(const class Gpu *gpu) const;
+  /// Prints the table or, with --json, the JSON; writes the JSON to --output.
+  void deliver(const std::string &table, const Json &json) const;
+
+  std::vector<std::string> directories;
+  bool json = false;
+  std::string output;
+  std::vector<std::string> notes;
+
+private:
+  const char *name, *summary;
+  CLI::App *declared = nullptr;
+};
+
+std::unique_ptr<Command> makeListCommand();
+std::unique_ptr<Command> makeCheckCommand();
+std::unique_ptr<Command> makeTimeCommand();
+
+/// One line on standard error: overwritten on a terminal, else one every ten seconds.
+class ProgressLine {
+public:
+  ProgressLine();
+  void operator()(size_t done, size_t total, const std::string &what);
+
+private:
+  bool terminal;
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
+
+/// UserError, with the nearest name, unless every wanted variant is in the sets.
+void requireVariants(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::vector<std::string> &wanted);
+
+} // namespace fagen::lab

@@ -1,0 +1,66 @@
+// fagen: fagen-run list: shows the rows, or why a problem gets its row.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Command.h"
+
+#include <fmt/format.h>
+
+namespace fagen::lab {
+
+namespace {
+
+/// "89", "sm_89" or "sm_90a".
+uint32_t parseSm(std::string text) {
+  if (text.starts_with("sm_"))
+    text.erase(0, 3);
+  if (text.ends_with('a'))
+    text.pop_back();
+  return static_cast<uint32_t>(parseInteger(text, "--sm"));
+}
+
+class ListCommand : public Command {
+public:
+  ListCommand() : Command("list", "show the rows, or why a problem gets its row") {}
+
+  void addOptions(CLI::App &app) override {
+    app.add_option("--shape", shapes, "say which row a problem gets: b,h,hkv,sq,sk,d[,dv], mission, mission2");
+    app.add_option("--mask", mask, "of the problem: none, causal")->capture_default_str();
+    app.add_option("--dtype", dtype, "of the problem: f16, bf16")->capture_default_str();
+    app.add_option("--sm", sm, "compute capability to dispatch for: 89 (default: the first row's)");
+  }
+
+  int run() override {
+    auto sets = loadKernelSets(directories);
+    Json result = envelope(nullptr);
+    if (shapes.empty()) {
+      result["sets"] = listJson(sets);
+      deliver(listTable(sets), result);
+      return kOk;
+    }
+    uint32_t target = sm.empty() ? sets.front()->rows().front()->sm : parseSm(sm);
+    std::string text;
+    bool found = true;
+    result["explanations"] = Json::array();
+    for (const std::string &shape : shapes) {
+      Case problem;
+      problem.shape = parseShape(shape);
+      problem.mask = parseMask(mask);
+      problem.dtype = parseDType(dtype);
+      Explanation explanation = explain(sets, problem, target);
+      text += explanation.text + (explanation.text.ends_with('\n') ? "" : "\n");
+      result["explanations"].push_back(explanationJson(explanation));
+      found = found && explanation.status == FAGEN_OK;
+    }
+    deliver(text, result);
+    return found ? kOk : kFailedCheck;
+  }
+
+private:
+  std::vector<std::string> shapes;
+  std::string mask = "none", dtype = "f16", sm;
+};
+
+} // namespace
+
+std::unique_ptr<Command> makeListCommand() { return std::make_unique<ListCommand>(); }
+
+} // namespace fagen::lab
