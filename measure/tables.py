@@ -88,7 +88,29 @@ def benchmark_table(data, _):
     return markdown(["benchmark", "median"], rows)
 
 
-TABLES = {"compile_cost.py": compile_table, "Google Benchmark": benchmark_table,
+def barrier_table(data, _):
+    """Time of each policy over that of `minimal`; steps are those of the longest CTA, which sees every key."""
+    barriers, problems = data["barriers"], {}
+    for r in data["time"]["results"]:
+        family = barriers[r["variant"]]["family"]
+        problems.setdefault((r["shape"], family), {})[barriers[r["variant"]]["policy"]] = r
+    rows = []
+    for (shape, family), results in problems.items():
+        least = results["minimal"]
+        for policy, r in results.items():
+            count, base = barriers[r["variant"]], barriers[least["variant"]]
+            steps = -(-int(shape.split(",")[4]) // count["tile_keys"])
+            more = count["cta_barrier"] - base["cta_barrier"]
+            each = f"{(r['median_us'] - least['median_us']) * 1e3 / (more * steps):.0f}" if more else ""
+            ratio, low, high = ratio_of_medians(samples_of(r), samples_of(least))
+            rows.append([shape, f"`{family}`", policy, str(count["cta_barrier"]), str(count["warp_barrier"]), str(steps),
+                         f"{r['median_us']:.2f}", "" if r is least else f"{ratio:.3f} ({low:.3f}–{high:.3f})", each])
+    head = ["b,h,hkv,sq,sk,d", "kernel", "barriers", "CTA a step", "warp a step", "steps", "median µs", "time / minimal (95 %)",
+            "ns for each more"]
+    return f"{markdown(head, rows)}\n\nMedian of one run, {data['time']['state']}: {machine_line(data)}."
+
+
+TABLES = {"barrier_cost.py": barrier_table, "compile_cost.py": compile_table, "Google Benchmark": benchmark_table,
           "compare_sdpa.py": compare_table, "fagen-run check": check_table, "fagen-run time": time_table}
 
 
