@@ -46,7 +46,7 @@ VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant) {
   plan.variant = &variant;
   plan.sourcePath = fmt::format("{}/{}.cu", kernel.target, variant.name);
   plan.alignment = requiredAlignment(variant.schedule);
-  plan.launches.push_back({kernel.symbol, kernel.threads, kernel.sharedBytes});
+  plan.launches.push_back({kernel.symbol, kernel.threads, kernel.sharedBytes, /*ops=*/{}});
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space != Space::Global)
       plan.buffers.push_back(planBuffer(*buffer));

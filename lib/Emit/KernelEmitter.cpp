@@ -59,9 +59,10 @@ struct Sections {
 class KernelEmitter {
 public:
   KernelEmitter(const Kernel &kernel, const Variant &variant)
-      : kernel(kernel), variant(variant), sections(kernel.roles.front().body), stream(text), out(stream) {}
+      : kernel(kernel), variant(variant), sections(kernel.roles.front().body), points(kernel.roles.front()),
+        stream(text.source), out(stream) {}
 
-  std::string run() {
+  KernelText run() {
     emitHead();
     emitIncludes();
     line(out,
@@ -102,7 +103,8 @@ private:
   const Kernel &kernel;
   const Variant &variant;
   const Sections sections;
-  std::string text;
+  const Points points;
+  KernelText text;
   llvm::raw_string_ostream stream;
   IndentedStream out;
 };
@@ -314,7 +316,7 @@ void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, 
   line(out, "__device__ __forceinline__ void {}(const Cta &cta, Registers &r{}) {{", name.str(), parameters.str());
   {
     auto scope = out.scope();
-    OpEmitter emitter(kernel, out);
+    OpEmitter emitter(kernel, points, out, text.ops);
     if (isEpilogue) {
       emitter.enterEpilogue();
       line(out, "const CtaPlace place = locate_cta<kTileRows>(cta.params);");
@@ -369,6 +371,6 @@ void KernelEmitter::emitEntry() {
 
 } // namespace
 
-std::string fagen::emitKernel(const Kernel &kernel, const Variant &variant) {
+KernelText fagen::emitKernel(const Kernel &kernel, const Variant &variant) {
   return KernelEmitter(kernel, variant).run();
 }

@@ -43,11 +43,24 @@ static json::Value jsonOf(const Gate &gate) {
                       {"text", gate.text}};
 }
 
+static json::Value jsonOf(const OpPlan &op) {
+  json::Object object{{"line", op.line}, {"op", op.op}};
+  if (!op.spec.empty())
+    object["spec"] = op.spec;
+  if (op.site)
+    object["site"] = op.site;
+  return object;
+}
+
 static json::Value jsonOf(const LaunchPlan &launch) {
+  json::Array ops;
+  for (const OpPlan &op : launch.ops)
+    ops.push_back(jsonOf(op));
   return json::Object{{"symbol", launch.symbol},
                       {"grid", "tiles"},
                       {"threads", launch.threads},
-                      {"shared_bytes", int64_t(launch.sharedBytes)}};
+                      {"shared_bytes", int64_t(launch.sharedBytes)},
+                      {"ops", std::move(ops)}};
 }
 
 static json::Value jsonOf(const BufferPlan &buffer) {

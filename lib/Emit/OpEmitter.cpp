@@ -73,6 +73,7 @@ void OpEmitter::emitCopyIssue(const Op &op) {
   if (op.has("when") && !(op.expr("when").kind() == ExprKind::Constant && op.expr("when").value() != 0)) {
     line(out, "if ({})", expression(op.expr("when")));
     scope.emplace(out);
+    callStandsHere();
   }
   line(out, "{}<kThreads, kVectorBytes>({}, cta.{}, cta.params.{}_stride[2], {}, {});",
        isAsync ? "copy_tile_async" : "copy_tile", operand(target), tensor, tensor, expression(op.expr("row")),
@@ -177,12 +178,14 @@ void OpEmitter::emitStoreMerged(const Op &op) {
 
 void OpEmitter::emitStore(const Op &op) {
   line(out, "Element *const o = head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head);");
+  callStandsHere();
   line(out, "store_rows<kVectorBytes>(o, cta.params.o_stride[2], {}, {} + warp_row(), {});", operand(op.operand("o")),
        expression(op.expr("row")), expression(op.expr("limit")));
 }
 
 void OpEmitter::emitStoreLse(const Op &op) {
   line(out, "float *const lse = head_lse(cta.params, place.batch, place.head);");
+  callStandsHere();
   line(out, "store_lse(lse, {}, {}, cta.params.scale, {} + warp_row(), {});", operand(op.operand("m")),
        operand(op.operand("l")), expression(op.expr("row")), expression(op.expr("limit")));
 }
@@ -196,6 +199,7 @@ void OpEmitter::emitBarrier(const Op &op) {
 
 void OpEmitter::emit(const Op &op) {
   comment(op);
+  places.push_back({out.getLine(), points.nameOf(&op), op.location.isKnown() ? op.location.str() : "", op.site});
   switch (op.kind) {
   case OpKind::CopyIssue:
     return emitCopyIssue(op);

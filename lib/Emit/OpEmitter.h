@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fagen/Analysis/Timeline.h"
+#include "fagen/Emit/Plan.h"
 #include "fagen/IR/IR.h"
 #include "fagen/Support/IndentedStream.h"
 
@@ -15,10 +17,11 @@ template <class... Args> void line(IndentedStream &out, fmt::format_string<Args.
 }
 
 /// Writes ops as calls of the device library. Inside a generated function `cta` holds what is the CTA's, `r` what a
-/// thread keeps in registers; in the epilogue `place` says which rows the CTA has.
+/// thread keeps in registers; in the epilogue `place` says which rows the CTA has. `places` gets each op's line.
 class OpEmitter {
 public:
-  OpEmitter(const ir::Kernel &kernel, IndentedStream &out) : kernel(kernel), out(out) {}
+  OpEmitter(const ir::Kernel &kernel, const Points &points, IndentedStream &out, std::vector<OpPlan> &places)
+      : kernel(kernel), points(points), out(out), places(places) {}
 
   void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
   /// In the epilogue rows and tensors are located anew, so that nothing of them lives across the loop.
@@ -32,6 +35,8 @@ public:
 private:
   void emit(const ir::Op &op);
   void comment(const ir::Op &op);
+  /// The next line has the op's call; for ops whose first line has not.
+  void callStandsHere() { places.back().line = out.getLine(); }
   void emitCopyIssue(const ir::Op &op);
   void emitMma(const ir::Op &op);
   void emitMask(const ir::Op &op);
@@ -49,7 +54,9 @@ private:
   std::string heading(const ir::Op &op) const;
 
   const ir::Kernel &kernel;
+  const Points &points;
   IndentedStream &out;
+  std::vector<OpPlan> &places;
   bool inEpilogue = false;
 };
 

@@ -12,15 +12,16 @@ namespace fagen {
 void IndentedStream::write_impl(const char *text, size_t size) {
   StringRef rest(text, size);
   while (!rest.empty()) {
-    StringRef line = rest.take_until([](char c) { return c == '\n'; });
-    bool ended = line.size() != rest.size();
-    if (atLineStart && !line.empty())
+    StringRef piece = rest.take_until([](char c) { return c == '\n'; });
+    bool ended = piece.size() != rest.size();
+    if (atLineStart && !piece.empty())
       os.indent(level * width);
-    os << line;
+    os << piece;
     if (ended)
       os << '\n';
     atLineStart = ended;
-    rest = rest.drop_front(line.size() + ended);
+    line += ended;
+    rest = rest.drop_front(piece.size() + ended);
   }
 }
 

@@ -27,7 +27,8 @@ struct KernelSet::Storage {
   std::vector<fagen_select> select;
   std::vector<fagen_row> rows; ///< sorted by key
   std::vector<uint64_t> keys;
-  std::map<std::string, RowFacts> facts; ///< by symbol
+  std::map<std::string, RowFacts> facts;          ///< by symbol
+  std::map<std::string, std::vector<OpLine>> ops; ///< by symbol
   fagen_table table{};
 
   const char *keep(std::string text) { return texts.emplace_back(std::move(text)).c_str(); }
@@ -178,8 +179,19 @@ private:
   }
 
   fagen_launch readLaunch(const Field &field) {
-    return {storage.keep(field["symbol"].text()), wordOf(field["grid"], kGrids), field["threads"].number(),
-            field["shared_bytes"].number(), 0};
+    const char *symbol = storage.keep(field["symbol"].text());
+    storage.ops[symbol] = readOps(field);
+    return {symbol, wordOf(field["grid"], kGrids), field["threads"].number(), field["shared_bytes"].number(), 0};
+  }
+
+  static std::vector<OpLine> readOps(const Field &launch) {
+    std::vector<OpLine> ops;
+    if (!launch.has("ops"))
+      return ops;
+    for (const Field &op : launch["ops"].items())
+      ops.push_back({static_cast<int>(op["line"].number()), op["op"].text(), op.has("spec") ? op["spec"].text() : "",
+                     op.has("site") ? op["site"].number() : 0});
+    return ops;
   }
 
   fagen_workspace readWorkspace(const Field &field) {
@@ -305,6 +317,10 @@ std::vector<const fagen_row *> KernelSet::rows() const {
 fs::path KernelSet::sourcePath(const fagen_row &row) const { return storage->directory / row.code->source_name; }
 
 const RowFacts &KernelSet::facts(const fagen_row &row) const { return storage->facts.at(row.launches[0].symbol); }
+
+const std::vector<OpLine> &KernelSet::ops(const fagen_row &row, uint32_t launch) const {
+  return storage->ops.at(row.launches[launch].symbol);
+}
 
 std::vector<std::unique_ptr<KernelSet>> loadKernelSets(const std::vector<std::string> &paths) {
   std::vector<std::unique_ptr<KernelSet>> sets;

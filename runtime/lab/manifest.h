@@ -17,6 +17,14 @@ struct RowFacts {
   std::string mma, copy;
 };
 
+/// Where an op of a launch stands in the .cu file.
+struct OpLine {
+  int line = 0;
+  std::string op;    ///< "copy_wait@9"
+  std::string spec;  ///< "l4_fp16.fa:20"; empty when no line of the spec asked for it
+  unsigned site = 0; ///< of a barrier or wait; else 0
+};
+
 class KernelSet {
 public:
   struct Storage; ///< what the table points into
@@ -31,6 +39,8 @@ public:
   std::vector<const fagen_row *> rows() const; ///< in the order of the spec
   std::filesystem::path sourcePath(const fagen_row &row) const;
   const RowFacts &facts(const fagen_row &row) const;
+  /// The ops of one of the row's launches, in the order of lines; none when the manifest does not list them.
+  const std::vector<OpLine> &ops(const fagen_row &row, uint32_t launch) const;
 
 private:
   explicit KernelSet(std::unique_ptr<Storage> storage);

@@ -52,8 +52,10 @@ static std::optional<LoweredVariant> lowerVariant(const Variant &variant, Pipeli
   if (reached == PipelineResult::Stopped || lowered.phase != ir::Phase::Verified)
     return result;
   checkPromise(lowered, variant, diags);
-  result.compiled.source = emitKernel(lowered, variant);
+  KernelText text = emitKernel(lowered, variant);
+  result.compiled.source = std::move(text.source);
   result.plan = buildPlan(lowered, variant);
+  result.plan->launches.front().ops = std::move(text.ops);
   return result;
 }
 

@@ -35,6 +35,24 @@ TEST(Manifest, becomesATable) {
   EXPECT_STREQ(set->table()->schedules[1], "unaligned");
 }
 
+TEST(Manifest, opsOfALaunch) {
+  FakeSet fake;
+  fake.manifest["rows"][0]["launches"][0]["ops"] = {
+      {{"line", 61}, {"op", "copy_wait@9"}, {"spec", "fake.fa:20"}, {"site", 3}}, {{"line", 64}, {"op", "mma@11"}}};
+  auto set = fake.load();
+  const std::vector<OpLine> &ops = set->ops(*set->rows()[0], 0);
+  ASSERT_EQ(ops.size(), 2u);
+  EXPECT_EQ(ops[0].line, 61);
+  EXPECT_EQ(ops[0].op, "copy_wait@9");
+  EXPECT_EQ(ops[0].spec, "fake.fa:20");
+  EXPECT_EQ(ops[0].site, 3u);
+  EXPECT_EQ(ops[1].spec, "");
+  EXPECT_EQ(ops[1].site, 0u);
+  EXPECT_TRUE(set->ops(*set->rows()[1], 0).empty());
+  fake.manifest["rows"][0]["launches"][0]["ops"][1]["line"] = "last";
+  expectError(fake, "rows[0].launches[0].ops[1].line is not a whole number");
+}
+
 TEST(Manifest, directoryOfDirectories) {
   FakeSet fake;
   fake.load();

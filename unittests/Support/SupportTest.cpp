@@ -31,11 +31,13 @@ TEST(IndentedStream, IndentsLinesAndLeavesEmptyOnesEmpty) {
   std::string text;
   llvm::raw_string_ostream out(text);
   IndentedStream os(out);
+  EXPECT_EQ(os.getLine(), 1u);
   os << "if {\n";
   {
     auto scope = os.scope();
     os << "a" << 1 << ";\n\nb;\n";
   }
+  EXPECT_EQ(os.getLine(), 5u);
   os << "}\n";
   EXPECT_EQ(text, "if {\n  a1;\n\n  b;\n}\n");
 }

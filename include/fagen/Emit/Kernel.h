@@ -2,16 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fagen/Emit/Plan.h"
 #include "fagen/IR/IR.h"
-#include "fagen/Spec/Spec.h"
 
 #include <string>
 
 namespace fagen {
 
+/// A kernel's source, and where its ops stand in it.
+struct KernelText {
+  std::string source;
+  std::vector<OpPlan> ops; ///< in the order of lines
+};
+
 /// The CUDA C++17 source of one verified kernel (phase Verified): a head with shared-memory map, roles and barrier
 /// ledger, named constants with their origin, then prologue, steps, epilogue and entry. The same kernel gives the same
 /// bytes on any machine. Clean under clang-format's LLVM style without a column limit.
-std::string emitKernel(const ir::Kernel &kernel, const Variant &variant);
+KernelText emitKernel(const ir::Kernel &kernel, const Variant &variant);
 
 } // namespace fagen

@@ -26,10 +26,19 @@ struct BarrierPlan {
   std::string covers; ///< the hazards
 };
 
+/// Where an op stands in the generated text: what the emulator reports by line is the work of this op.
+struct OpPlan {
+  unsigned line = 0; ///< of the op's call of the device library, from 1
+  std::string op;    ///< "copy_wait@9": ops are numbered in program order
+  std::string spec;  ///< "l4_fp16.fa:20", the line that asked for it; empty when none did
+  unsigned site = 0; ///< of a barrier or wait; else 0
+};
+
 struct LaunchPlan {
   std::string symbol;
   unsigned threads = 0;
   uint64_t sharedBytes = 0; ///< dynamic
+  std::vector<OpPlan> ops;  ///< in the order of lines
 };
 
 struct EstimatePlan {

@@ -24,6 +24,8 @@ public:
   void indent() { ++level; }
   void unindent() { --level; }
   unsigned getLevel() const { return level; }
+  /// The line, from 1, on which the next character will stand.
+  unsigned getLine() const { return line; }
 
   /// Indents by one level for as long as it lives.
   class Scope {
@@ -45,6 +47,7 @@ private:
   llvm::raw_ostream &os;
   unsigned width;
   unsigned level = 0;
+  unsigned line = 1;
   bool atLineStart = true;
 };
 
