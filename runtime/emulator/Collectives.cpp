@@ -49,6 +49,8 @@ void Cta::meet(Collective collective, const Operands &operands, Site site) {
   if (grid->options.landing == Options::Random)
     landSome(lane);
   perform(warp);
+  if (grid->options.banks)
+    banks.meet(warp.index);
   warp.arrived = 0;
   warp.ready = ~0u;
   perhapsYield();

@@ -74,6 +74,7 @@ void Cta::begin() {
     lane.firstCopy = lane.firstGroup = 0;
     prepare(lane.fiber, stacks, t, runThread);
   }
+  banks.begin(grid->options.banks ? threads : 0);
   running = nullptr;
   live = threads;
   barrierCount = 0;
@@ -223,6 +224,8 @@ void Cta::releaseBarrier() {
   for (unsigned w = 0; w < warpCount; ++w) {
     warps[w].ready |= warps[w].atBarrier;
     warps[w].atBarrier = 0;
+    if (grid->options.banks)
+      banks.meet(w);
   }
   barrierCount = 0;
 }

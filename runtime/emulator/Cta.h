@@ -8,8 +8,10 @@
 //   Collectives.cpp  what a warp's lanes do together
 //   Memory.cpp       global and shared memory, and what is known about each shared byte
 //   Copies.cpp       asynchronous copies between issue and wait
+// Banks.h counts bank conflicts beside them, told by Engine.cpp.
 #pragma once
 
+#include "Banks.h"
 #include "Fiber.h"
 #include "Findings.h"
 
@@ -103,6 +105,7 @@ public:
 
   const Findings &findings() const { return found; }
   uint64_t instructions() const { return instructionCount; }
+  const BankSites &bankSites() { return banks.finish(); }
 
   // What threads of the kernel call.
   unsigned threadIndex() const { return running->thread; }
@@ -117,6 +120,11 @@ public:
   void waitForCopies(unsigned pending, Site site);
   void meet(Collective collective, const Operands &operands, Site site);
   void ctaBarrier(Site site);
+  /// Tells the bank counter of the running thread's access; `caller` is where the kernel's code goes on after it.
+  void countBanks(BankAccess access, unsigned address, unsigned bytes, Site site, const void *caller) {
+    if (grid->options.banks) [[unlikely]]
+      banks.add(running->thread, access, address, bytes, site.line, caller);
+  }
 
   /// The CTA whose thread calls; threads never move to another OS thread.
   static thread_local Cta *current;
@@ -185,6 +193,7 @@ private:
   uint64_t randomState = 0;
   uint64_t instructionCount = 0;
   Findings found;
+  BankCounter banks;
 };
 
 /// What is known about a byte of shared memory.

@@ -16,10 +16,15 @@ int threadIndex() { return static_cast<int>(Cta::current->threadIndex()); }
 int ctaIndex() { return static_cast<int>(Cta::current->index()); }
 void *sharedBase() { return Cta::current->sharedBase(); }
 
+/// The place in the kernel's code that called the engine's function: Banks.h tells accesses of one line apart by it.
+#define FAGEN_CALLER __builtin_extract_return_addr(__builtin_return_address(0))
+
 void loadShared(void *to, unsigned address, unsigned bytes, Site site) {
+  Cta::current->countBanks(BankAccess::kLoad, address, bytes, site, FAGEN_CALLER);
   Cta::current->loadShared(to, address, bytes, site);
 }
 void storeShared(unsigned address, const void *from, unsigned bytes, Site site) {
+  Cta::current->countBanks(BankAccess::kStore, address, bytes, site, FAGEN_CALLER);
   Cta::current->storeShared(address, from, bytes, site);
 }
 void loadGlobal(void *to, const void *from, unsigned bytes, Site site) {
@@ -30,12 +35,14 @@ void storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
 }
 
 void copyAsync(unsigned target, const void *source, unsigned bytes, bool valid, Site site) {
+  Cta::current->countBanks(BankAccess::kCopyAsync, target, bytes, site, FAGEN_CALLER);
   Cta::current->issueCopy(target, source, bytes, valid, site);
 }
 void copyCommit(Site site) { Cta::current->commitCopies(site); }
 void copyWait(unsigned pending, Site site) { Cta::current->waitForCopies(pending, site); }
 
 void loadMatrices(unsigned *words, unsigned address, bool transpose, Site site) {
+  Cta::current->countBanks(BankAccess::kLdmatrix, address, 16, site, FAGEN_CALLER);
   Cta::current->meet(transpose ? Collective::kLoadMatricesTransposed : Collective::kLoadMatrices,
                      {.result = words, .b0 = address}, site);
 }

@@ -47,6 +47,7 @@ struct Progress {
   std::mutex mutex; ///< guards what follows
   uint64_t instructions = 0;
   std::vector<std::pair<unsigned, Findings>> found; ///< of the CTAs that have any
+  BankSites banks;
 };
 
 void work(const Grid &grid, Progress &progress) {
@@ -57,15 +58,18 @@ void work(const Grid &grid, Progress &progress) {
   }
   uint64_t instructions = 0;
   std::vector<std::pair<unsigned, Findings>> found;
+  BankSites banks;
   for (unsigned index; (index = progress.nextCta++) < grid.launch.grid;) {
     cta->run(grid, index);
     instructions += cta->instructions();
     if (!cta->findings().empty())
       found.emplace_back(index, cta->findings());
+    banks.merge(cta->bankSites());
   }
   pool().give(std::move(cta));
   const std::lock_guard lock(progress.mutex);
   progress.instructions += instructions;
+  progress.banks.merge(banks);
   progress.found.insert(progress.found.end(), found.begin(), found.end());
 }
 
@@ -102,7 +106,7 @@ Report Module::launch(const Launch &launch, const void *params, size_t paramByte
   Findings all(std::max<size_t>(1, options.maxFindings));
   for (const auto &[index, findings] : progress.found)
     all.merge(findings);
-  return {progress.found.empty(), all.list(kKernelFile, cuPath), progress.instructions};
+  return {progress.found.empty(), all.list(kKernelFile, cuPath), progress.instructions, progress.banks.list()};
 }
 
 } // namespace fagen::emulator

@@ -35,6 +35,7 @@ struct Options {
   /// 0: warps and lanes run in their natural order. Else the order of everything not ordered by the kernel is drawn.
   uint64_t seed = 0;
   size_t maxFindings = 20;
+  bool banks = false; ///< count the wavefronts of shared memory in Report::banks
   /// A CTA is stopped when it has called this many ptx functions.
   uint64_t maxInstructions = uint64_t(1) << 34;
 };
@@ -47,10 +48,22 @@ struct Finding {
   int line;
 };
 
+/// Accesses to shared memory of one kind and width from one line, as docs/Conflicts.md counts them.
+struct BankSite {
+  std::string kind; ///< load, store, ldmatrix, cp_async, wmma_load, wmma_store
+  int line;
+  unsigned bytes;    ///< of a lane
+  uint64_t requests; ///< of a warp
+  uint64_t wavefronts;
+  uint64_t ideal;              ///< wavefronts, if no bank were met twice
+  std::vector<unsigned> worst; ///< the lanes' 32 addresses in the worst request; ~0u for a lane that takes no part
+};
+
 struct Report {
   bool ok;
   std::vector<Finding> findings;
-  uint64_t instructions; ///< ptx functions called that touch memory or synchronise
+  uint64_t instructions;            ///< ptx functions called that touch memory or synchronise
+  std::vector<BankSite> banks = {}; ///< in order of lines, if Options::banks
 };
 
 /// A kernel file, compiled by the system's C++ compiler and loaded.
