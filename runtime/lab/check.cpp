@@ -4,140 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <fmt/format.h>
 #include <map>
 
 namespace fagen::lab {
 
-Placements::Placements(const Case &c) {
-  const Shape &s = c.shape;
-  q = placeTensor(c.layout, {s.batch, s.heads, s.seqQ, s.headDimQK}, 0);
-  k = placeTensor(c.layout, {s.batch, s.kvHeads, s.seqKv, s.headDimQK}, 1);
-  v = placeTensor(c.layout, {s.batch, s.kvHeads, s.seqKv, s.headDimV}, 2);
-  o = placeTensor(c.layout, {s.batch, s.heads, s.seqQ, s.headDimV}, 3);
-  lse = placeLse(c.layout, {s.batch, s.heads, s.seqQ});
-}
-
-fagen_problem describeProblem(const Case &c, const Placements &places) {
-  fagen_problem problem = makeAbi<fagen_problem>();
-  const Shape &s = c.shape;
-  problem.pass = FAGEN_PASS_FORWARD;
-  problem.dtype = c.dtype == DType::F16 ? FAGEN_DTYPE_F16 : FAGEN_DTYPE_BF16;
-  problem.mask = c.mask == Mask::None ? FAGEN_MASK_NONE : FAGEN_MASK_CAUSAL;
-  problem.flags = c.lse ? FAGEN_FLAG_LSE : 0;
-  problem.batch = s.batch;
-  problem.heads = s.heads;
-  problem.kv_heads = s.kvHeads;
-  problem.seq_q = s.seqQ;
-  problem.seq_kv = s.seqKv;
-  problem.head_dim_qk = s.headDimQK;
-  problem.head_dim_v = s.headDimV;
-  std::copy_n(places.q.strides.begin(), 3, problem.q_stride);
-  std::copy_n(places.k.strides.begin(), 3, problem.k_stride);
-  std::copy_n(places.v.strides.begin(), 3, problem.v_stride);
-  std::copy_n(places.o.strides.begin(), 3, problem.o_stride);
-  std::copy_n(places.lse.strides.begin(), 2, problem.lse_stride);
-  if (c.scale) {
-    problem.scale = static_cast<float>(*c.scale);
-    problem.has_scale = 1;
-  }
-  problem.alignment = c.layout == Layout::Offset ? 2 : 16;
-  return problem;
-}
-
 namespace {
-
-/// A tensor's host image and its memory on the device.
-template <typename Word> struct Tensor {
-  Tensor(TestDevice &device, const Placement &place)
-      : image(place), memory(device, image.allocationBytes()), device(device) {}
-
-  void upload() {
-    for (auto &window : image.windows())
-      device.upload(memory.address(window.begin * sizeof(Word)), window.words.data(),
-                    static_cast<int64_t>(window.words.size() * sizeof(Word)));
-  }
-  void download() {
-    for (auto &window : image.windows())
-      device.download(window.words.data(), memory.address(window.begin * sizeof(Word)),
-                      static_cast<int64_t>(window.words.size() * sizeof(Word)));
-  }
-  void poison() {
-    image.poison();
-    upload();
-  }
-  void *base() const { return memory.address(image.baseBytes()); }
-  MemoryView view(const char *name, bool writable) const {
-    return {name, base(), image.placement().span() * static_cast<int64_t>(sizeof(Word)), writable};
-  }
-
-  Image<Word> image;
-  DeviceMemory memory;
-  TestDevice &device;
-};
-
-/// The tensors of one case on the device; inputs are in place once constructed.
-class CaseMemory {
-public:
-  CaseMemory(TestDevice &device, const Case &c, const DenseInputs &inputs)
-      : testCase(c), places(c), q(device, places.q), k(device, places.k), v(device, places.v), o(device, places.o),
-        lse(device, places.lse) {
-    auto place = [](Tensor<uint16_t> &tensor, const std::vector<uint16_t> &dense) {
-      tensor.image.poison();
-      tensor.image.scatter(dense);
-      tensor.upload();
-    };
-    place(q, inputs.q);
-    place(k, inputs.k);
-    place(v, inputs.v);
-  }
-
-  Launch launchOf(const KernelSet &set, const fagen_row &row, int attempt) {
-    Launch launch;
-    launch.set = &set;
-    launch.row = &row;
-    launch.attempt = attempt;
-    launch.problem = describeProblem(testCase, places);
-    launch.problem.variant = row.variant;
-    // An absent K and V is legal when there is no key; the junk layout tries it.
-    bool nullKv = testCase.layout == Layout::Junk && testCase.shape.seqKv == 0;
-    launch.tensors.q = q.base();
-    launch.tensors.k = nullKv ? nullptr : k.base();
-    launch.tensors.v = nullKv ? nullptr : v.base();
-    launch.tensors.o = o.base();
-    launch.tensors.lse = testCase.lse ? static_cast<float *>(lse.base()) : nullptr;
-    launch.memory = {q.view("Q", false), k.view("K", false), v.view("V", false), o.view("O", true)};
-    if (testCase.lse)
-      launch.memory.push_back(lse.view("LSE", true));
-    return launch;
-  }
-
-  /// Whether the inputs and the words around them are as they were uploaded.
-  void checkInputs(const DenseInputs &inputs, std::vector<Failure> &failures) {
-    auto check = [&](const char *name, Tensor<uint16_t> &tensor, const std::vector<uint16_t> &dense) {
-      tensor.download();
-      if (tensor.image.collect() != dense)
-        failures.push_back({"input", fmt::format("{} was changed", name)});
-      checkGuards(name, tensor, failures);
-    };
-    check("Q", q, inputs.q);
-    check("K", k, inputs.k);
-    check("V", v, inputs.v);
-  }
-
-  template <typename Word>
-  static void checkGuards(const char *name, const Tensor<Word> &collected, std::vector<Failure> &failures) {
-    if (auto word = collected.image.firstForeignWord())
-      failures.push_back(
-          {"guard", fmt::format("{} was written outside its elements, at element offset {}", name, *word)});
-  }
-
-  const Case &testCase;
-  Placements places;
-  Tensor<uint16_t> q, k, v, o;
-  Tensor<uint32_t> lse;
-};
 
 /// A row of a set; the unit that a check reports on.
 struct Candidate {
@@ -235,19 +107,6 @@ private:
                       "LSE asks for lse = on");
   }
 
-  bool fits(const Candidate &candidate, const fagen_problem &problem) {
-    fagen_problem named = problem;
-    named.variant = candidate.row->variant;
-    const fagen_table *table = candidate.set->table();
-    fagen_choice choice = makeAbi<fagen_choice>();
-    fagen_status status = fagen_query(&table, 1, &named, device.queryDevice(*candidate.row), &choice);
-    if (status == FAGEN_OK)
-      return choice.row == candidate.row; // else a row of the same name for a nearer target
-    if (status != FAGEN_UNSUPPORTED && status != FAGEN_MISALIGNED)
-      report.failures.push_back({"query", fmt::format("{}: {}", candidate.row->variant, fagen_last_error())});
-    return false;
-  }
-
   void runJob(const Job &job) {
     const Case &c = job.testCase;
     Placements places(c);
@@ -259,7 +118,7 @@ private:
     fagen_problem problem = describeProblem(c, places);
     std::vector<Candidate> fitting;
     for (const Candidate &candidate : *job.candidates)
-      if (fits(candidate, problem))
+      if (fitsRow(device, *candidate.set, *candidate.row, problem, report.failures))
         fitting.push_back(candidate);
     report.skipped += static_cast<int64_t>(job.candidates->size() - fitting.size());
     if (fitting.empty()) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "device.h"
+#include "case_memory.h"
 #include "suites.h"
 
 #include <functional>
@@ -41,12 +41,5 @@ CheckReport runCheck(const std::vector<std::unique_ptr<KernelSet>> &sets, TestDe
 
 /// The command that runs one variant on one case again.
 std::string reproLine(const CaseResult &result, const CheckOptions &options);
-
-/// The C ABI's description of a case with these placements.
-struct Placements {
-  Placement q, k, v, o, lse;
-  explicit Placements(const Case &c);
-};
-fagen_problem describeProblem(const Case &c, const Placements &places);
 
 } // namespace fagen::lab

@@ -4,8 +4,10 @@
 
 #include "abi.h"
 #include "criteria.h"
+#include "emulator/emulator.h"
 #include "manifest.h"
 
+#include <functional>
 #include <memory>
 
 namespace fagen::lab {
@@ -65,8 +67,16 @@ private:
   void *memory;
 };
 
+/// What a command wants of the emulator beyond results.
+struct EmulatorHooks {
+  /// Called before each launch of the row, which is the `index`-th, with the options that are about to be used.
+  std::function<void(const Launch &launch, uint32_t index, emulator::Options &options)> prepare;
+  /// Called after it.
+  std::function<void(const Launch &launch, uint32_t index, const emulator::Report &report)> observe;
+};
+
 /// Throws UserError when there is no GPU, or no emulator in this build.
 std::unique_ptr<TestDevice> makeGpuDevice();
-std::unique_ptr<TestDevice> makeEmulatorDevice();
+std::unique_ptr<TestDevice> makeEmulatorDevice(EmulatorHooks hooks = {});
 
 } // namespace fagen::lab

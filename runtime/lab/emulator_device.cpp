@@ -19,6 +19,8 @@ struct DestroyDevice {
 
 class EmulatorDevice : public TestDevice {
 public:
+  explicit EmulatorDevice(EmulatorHooks hooks) : hooks(std::move(hooks)) {}
+
   std::string name() const override { return "emulator"; }
 
   /// A description of the row's own target, so that every target's text runs.
@@ -69,7 +71,11 @@ public:
     options.seed = launch.attempt;
     std::vector<Failure> failures;
     for (uint32_t i = 0; i < launch.row->launch_count && failures.empty(); ++i) {
+      if (hooks.prepare)
+        hooks.prepare(launch, i, options);
       emulator::Report report = module.launch(describe(launch, i, state.grid), &params, sizeof(params), options);
+      if (hooks.observe)
+        hooks.observe(launch, i, report);
       for (const emulator::Finding &finding : report.findings)
         failures.push_back(
             {"emulator", fmt::format("{}:{}: {}: {}", finding.file, finding.line, finding.kind, finding.message)});
@@ -103,12 +109,15 @@ private:
     return *module;
   }
 
+  EmulatorHooks hooks;
   std::map<uint32_t, std::unique_ptr<fagen_device, DestroyDevice>> devices;
   std::map<const fagen_row *, std::unique_ptr<emulator::Module>> modules;
 };
 
 } // namespace
 
-std::unique_ptr<TestDevice> makeEmulatorDevice() { return std::make_unique<EmulatorDevice>(); }
+std::unique_ptr<TestDevice> makeEmulatorDevice(EmulatorHooks hooks) {
+  return std::make_unique<EmulatorDevice>(std::move(hooks));
+}
 
 } // namespace fagen::lab

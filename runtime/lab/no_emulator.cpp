@@ -4,7 +4,7 @@
 
 namespace fagen::lab {
 
-std::unique_ptr<TestDevice> makeEmulatorDevice() {
+std::unique_ptr<TestDevice> makeEmulatorDevice(EmulatorHooks) {
   throw UserError("this build of fagen-run has no emulator; build it where Boost.Context is installed");
 }
 
