@@ -78,6 +78,23 @@ std::vector<unsigned> bankPhases(const BankRequest &request) {
   return phases;
 }
 
+std::vector<BankRequest> wmmaRequests(BankAccess access, unsigned address, unsigned stride, unsigned elementBytes) {
+  std::vector<BankRequest> requests;
+  if (access == BankAccess::kWmmaLoad) {
+    BankRequest &rows = requests.emplace_back(BankRequest{access, 16, {}});
+    for (unsigned lane = 0; lane < 32; ++lane)
+      rows.addresses[lane] = address + lane % 16 * stride + lane / 16 * 16;
+    return requests;
+  }
+  for (unsigned quarter = 0; quarter < 4; ++quarter) {
+    BankRequest &pairs = requests.emplace_back(BankRequest{access, 2 * elementBytes, {}});
+    for (unsigned lane = 0; lane < 32; ++lane)
+      pairs.addresses[lane] =
+          address + (quarter % 2 * 8 + lane / 4) * stride + (quarter / 2 * 8 + lane % 4 * 2) * elementBytes;
+  }
+  return requests;
+}
+
 unsigned phaseWavefronts(const BankRequest &request, unsigned lanes, std::array<unsigned, kBanks> &words) {
   std::array<unsigned, 32 * 4> asked;
   size_t count = 0;
@@ -165,6 +182,11 @@ void BankCounter::add(unsigned thread, BankAccess access, unsigned address, unsi
   open.missing[index] &= ~(1u << lane);
   while (!open.missing.empty() && open.missing.front() == 0)
     flush(line, open, 1);
+}
+
+void BankCounter::addMatrix(BankAccess access, unsigned address, unsigned stride, unsigned elementBytes, int line) {
+  for (const BankRequest &request : wmmaRequests(access, address, stride, elementBytes))
+    sites.add(line, request);
 }
 
 void BankCounter::flush(int line, Open &open, size_t count) {

@@ -32,6 +32,10 @@ struct BankRequest {
 
 /// The lanes that are served together: a mask for each phase, none empty.
 std::vector<unsigned> bankPhases(const BankRequest &request);
+/// What ptxas makes of wmma on a 16 x 16 matrix whose lines, rows or columns, are `stride` bytes apart (seen in the
+/// machine code for sm_89 and sm_90; PTX promises nothing): a load of 16-bit elements is one ldmatrix, a store is four
+/// plain stores of two neighbouring elements a lane, in the layout of mma's result.
+std::vector<BankRequest> wmmaRequests(BankAccess access, unsigned address, unsigned stride, unsigned elementBytes);
 /// Wavefronts of one phase: the most different words that any bank must give. `words[b]` counts those of bank b.
 unsigned phaseWavefronts(const BankRequest &request, unsigned lanes, std::array<unsigned, kBanks> &words);
 /// Wavefronts of the whole request, and those it would have if no phase met a bank twice.
@@ -72,8 +76,8 @@ public:
   void begin(unsigned threads);
   /// A thread's access: the line of its call, and the return address of the call in the machine code.
   void add(unsigned thread, BankAccess access, unsigned address, unsigned bytes, int line, const void *caller);
-  /// A request that all lanes make together.
-  void add(const BankRequest &request, int line) { sites.add(line, request); }
+  /// A 16 x 16 matrix that a warp takes to or from fragments by wmma; `stride` is in bytes.
+  void addMatrix(BankAccess access, unsigned address, unsigned stride, unsigned elementBytes, int line);
   /// All lanes of the warp that still run are at one place: open requests are whole.
   void meet(unsigned warp);
   /// The CTA ended.

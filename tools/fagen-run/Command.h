@@ -48,6 +48,7 @@ private:
 std::unique_ptr<Command> makeListCommand();
 std::unique_ptr<Command> makeCheckCommand();
 std::unique_ptr<Command> makeTimeCommand();
+std::unique_ptr<Command> makeConflictsCommand();
 
 /// One line on standard error: overwritten on a terminal, else one every ten seconds.
 class ProgressLine {

@@ -16,6 +16,7 @@ int run(int argc, char **argv) {
   commands.push_back(makeListCommand());
   commands.push_back(makeCheckCommand());
   commands.push_back(makeTimeCommand());
+  commands.push_back(makeConflictsCommand());
   for (const auto &command : commands)
     command->declare(app);
   try {
