@@ -7,6 +7,8 @@
 //   vectors        copies: vector i of the tile, row by row, is thread i % T's
 //   rowsOfRowWarp  left operands and row totals: the rows of the warp's row_warp, every lane (ldmatrix, broadcasts)
 //   rowsOfKeyWarp  right operands of mma_sync: the rows (keys) of the warp's key_warp, every lane
+//   rowsOfFragment results of wmma: the rows of the warp, each element by one of its lanes, nobody knows which
+//   columnsOfLane  P V on its way to O: columns 64 i + 2 lane + {0, 1} of the warp's rows
 //   keysOfLane     right operand of scalar Q K^T: keys lane, lane + 32, ... of all warps
 //   pairsOfLane    right operand of scalar P V: columns 64 i + 2 lane + {0, 1} of all keys, all warps
 //   scores         scalar scores and scratch: element (row, column) by lane column % 32 of the row's warp
@@ -17,6 +19,7 @@
 
 #include "fagen/device/tile/layout.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace fagen;
@@ -31,10 +34,10 @@ constexpr unsigned kChunkBytes = 16;
 class Enumerator {
 public:
   Enumerator(const Kernel &kernel, const Role &role, const Buffer &buffer, AccessVisitor visit)
-      : buffer(buffer), visit(visit), isScalar(kernel.backend == "scalar"), elementBytes(sizeOf(buffer.type)),
-        firstThread(kLanes * role.firstWarp), threads(kLanes * role.warps), warps(role.warps),
-        rowWarps(constantOr(kernel, "kRowWarps", role.warps)), keyWarps(constantOr(kernel, "kKeyWarps", 1)),
-        vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)) {}
+      : buffer(buffer), visit(visit), isScalar(kernel.backend == "scalar"), isWmma(kernel.backend == "wmma"),
+        elementBytes(sizeOf(buffer.type)), firstThread(kLanes * role.firstWarp), threads(kLanes * role.warps),
+        warps(role.warps), rowWarps(constantOr(kernel, "kRowWarps", role.warps)),
+        keyWarps(constantOr(kernel, "kKeyWarps", 1)), vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)) {}
 
   void run(const Op &op, llvm::StringRef operand) {
     switch (op.kind) {
@@ -49,8 +52,11 @@ public:
     case OpKind::RowMax:
     case OpKind::Exp2:
     case OpKind::RowSum:
+    case OpKind::Convert:
     case OpKind::ReducePartial:
-      return isScalar ? scores() : everything();
+      return isScalar || isWmma ? scores() : everything();
+    case OpKind::Accumulate:
+      return columnsOfLane();
     case OpKind::StorePartial:
       return isScalar ? everything() : ownElements();
     case OpKind::StoreMerged:
@@ -66,8 +72,7 @@ private:
   }
 
   unsigned offset(unsigned row, unsigned column) const {
-    const auto swizzle = buffer.layout == Layout::Xor ? device::Swizzle::kXor : device::Swizzle::kNone;
-    return device::tile_offset(swizzle, buffer.rows, buffer.columns, elementBytes, row, column);
+    return device::tile_offset(device::Swizzle(buffer.layout), buffer.rows, buffer.columns, elementBytes, row, column);
   }
   ThreadRange warp(unsigned number) const { return {firstThread + kLanes * number, kLanes}; }
   ThreadRange lane(unsigned number, unsigned lane) const { return {firstThread + kLanes * number + lane, 1}; }
@@ -113,7 +118,21 @@ private:
       return rowsOfRowWarp();
     if (operand == "b")
       return !isScalar ? rowsOfKeyWarp() : isAbt ? keysOfLane() : pairsOfLane();
-    return isScalar ? scores() : everything();
+    return isScalar ? scores() : isWmma ? rowsOfFragment() : everything();
+  }
+
+  void rowsOfFragment() {
+    const unsigned share = llvm::divideCeil(buffer.rows, rowWarps);
+    for (unsigned w = 0; w < warps; ++w)
+      rows({firstThread + kLanes * w, kLanes, /*isUnknownOne=*/true}, w % rowWarps * share, share);
+  }
+
+  void columnsOfLane() {
+    const unsigned share = llvm::divideCeil(buffer.rows, rowWarps);
+    for (unsigned w = 0; w < warps; ++w)
+      for (unsigned row = w % rowWarps * share; row < std::min((w % rowWarps + 1) * share, buffer.rows); ++row)
+        for (unsigned column = 0; column < buffer.columns; column += 2)
+          columns(lane(w, column / 2 % kLanes), row, column, std::min(2u, buffer.columns - column));
   }
 
   void keysOfLane() {
@@ -162,7 +181,7 @@ private:
 
   const Buffer &buffer;
   AccessVisitor visit;
-  const bool isScalar;
+  const bool isScalar, isWmma;
   const unsigned elementBytes;
   const unsigned firstThread, threads, warps;
   const unsigned rowWarps, keyWarps, vectorBytes;
@@ -209,12 +228,17 @@ void Footprint::add(ThreadRange threads, unsigned byte, unsigned bytes) {
   for (unsigned g = byte / kGranuleBytes; g < (byte + bytes) / kGranuleBytes; ++g) {
     Granule &granule = granules[g];
     const bool wasFree = granule.warps == 0;
-    if (threads.count > 1 || (!wasFree && granule.thread != threads.first))
-      granule.several = true;
+    const bool isAnother = !wasFree && (granule.several || granule.thread != threads.first);
+    granule.meets |= isAnother || (threads.count > 1 && !threads.isUnknownOne);
+    granule.several |= isAnother || threads.count > 1;
     if (wasFree)
       granule.thread = threads.first;
     granule.warps |= warps;
   }
+}
+
+bool Footprint::meetsItself() const {
+  return llvm::any_of(granules, [](const Granule &granule) { return granule.meets; });
 }
 
 Conflict Footprint::conflictWith(uint64_t base, const Footprint &other, uint64_t otherBase) const {

@@ -128,8 +128,10 @@ void HazardInfo::addSelfConflicts(AccessTable &table) {
     for (const Access &b : table.of(a.op)) {
       if (b.index < a.index || (!a.writes && !b.writes))
         continue;
-      const Conflict &conflict = table.conflict(table.cellOf(a, 0), table.cellOf(b, 0));
-      if (conflict.scope > Scope::Thread)
+      const bool meets = a.index == b.index
+                             ? table.meetsItself(a)
+                             : table.conflict(table.cellOf(a, 0), table.cellOf(b, 0)).scope > Scope::Thread;
+      if (meets)
         racing.push_back(a.writes ? a : b);
     }
 }

@@ -15,12 +15,13 @@ static constexpr unsigned kOtherRegisters = 48;
 /// ptxas hands out registers to warps in units of 8 a thread.
 static constexpr unsigned kRegisterUnit = 8;
 
-/// Registers a thread holds of a fragment: its share of a warp's elements, or for scalar kernels of the rows that
+/// Registers a thread holds of a fragment: its share of a warp's elements, or without mma_sync of the rows that
 /// every lane keeps.
 static unsigned fragmentRegisters(const Kernel &kernel, const Buffer &buffer) {
+  const bool isMma = kernel.backend == "mma_sync";
   if (buffer.columns == 1)
-    return kernel.backend == "scalar" ? buffer.rows : buffer.rows / 16 * 2;
-  if (kernel.backend == "scalar")
+    return isMma ? buffer.rows / 16 * 2 : buffer.rows;
+  if (!isMma && buffer.type == ElementType::F32)
     return buffer.rows * llvm::divideCeil(buffer.columns, 64) * 2;
   return buffer.rows * buffer.columns * sizeOf(buffer.type) / 4 / 32;
 }

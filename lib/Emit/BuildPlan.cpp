@@ -34,7 +34,7 @@ static BufferPlan planBuffer(const Buffer &buffer) {
   plan.stages = buffer.stages;
   plan.offset = buffer.offset.value_or(0);
   plan.bytes = buffer.bytes();
-  plan.layout = buffer.layout == Layout::Xor ? "xor" : "row_major";
+  plan.layout = buffer.layout == Layout::Xor ? "xor" : buffer.layout == Layout::Padded ? "padded" : "row_major";
   return plan;
 }
 

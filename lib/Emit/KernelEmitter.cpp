@@ -29,6 +29,22 @@ llvm::StringRef spelling(ElementType type) {
   return {};
 }
 
+/// Of a shared tile in the head's map, and as the device library's Swizzle.
+struct LayoutText {
+  llvm::StringRef description, enumerator;
+};
+LayoutText spelling(Layout layout) {
+  switch (layout) {
+  case Layout::RowMajor:
+    return {"row-major", "kNone"};
+  case Layout::Xor:
+    return {"swizzle xor", "kXor"};
+  case Layout::Padded:
+    return {"padded rows", "kPad"};
+  }
+  return {};
+}
+
 /// "key_tile": KeyTile.
 std::string typeName(llvm::StringRef buffer) {
   std::string name;
@@ -143,7 +159,7 @@ void KernelEmitter::emitSharedMap() {
         buffer->overlays.empty() ? "" : fmt::format(", in the bytes of {} and what follows", buffer->overlays);
     line(out, "//   shared   {:<8} {:>6} {:>7} B  {}{} x {} {}, {}{}", buffer->name, *buffer->offset, buffer->bytes(),
          stages, buffer->rows, buffer->columns, spelling(buffer->type).str(),
-         buffer->layout == Layout::Xor ? "swizzle xor" : "row-major", overlay);
+         spelling(buffer->layout).description.str(), overlay);
   }
   line(out, "//   shared   total           {:>7} B", kernel.sharedBytes);
   for (const Role &role : kernel.roles)
@@ -157,13 +173,12 @@ void KernelEmitter::emitLedger() {
 
 void KernelEmitter::emitIncludes() {
   llvm::SetVector<llvm::StringRef> headers;
-  const bool isScalar = kernel.backend == "scalar";
   headers.insert("ops/copy.h");
   for (const Op *op : sections.epilogue)
     if (op->kind == OpKind::StorePartial)
       headers.insert("ops/merge.h");
-  if (isScalar) {
-    headers.insert("ops/scalar.h");
+  if (kernel.backend != "mma_sync") {
+    headers.insert(kernel.backend == "scalar" ? "ops/scalar.h" : "ops/wmma.h");
   } else {
     headers.insert("ops/mma.h");
     headers.insert("ops/softmax.h");
@@ -215,15 +230,17 @@ void KernelEmitter::emitTileTypes() {
       return std::to_string(value);
     };
     const bool isTensor = buffer->type != ElementType::F32;
-    const bool isQuery = buffer->name == "q" || buffer->name == "s" || buffer->name == "scratch";
+    static constexpr llvm::StringLiteral kOfQueries[] = {"q", "s", "p", "pv", "scratch"};
+    const bool isQuery = llvm::is_contained(kOfQueries, buffer->name);
+    const bool isScores = buffer->name == "s" || buffer->name == "p";
+    const bool isOutput = buffer->name == "v" || buffer->name == "pv";
     const std::string rows = buffer->name == "partial" ? "kKeyWarps * kTileRows"
                                                        : named(buffer->rows, {isQuery ? "kTileRows" : "kTileKeys"});
     const std::string columns = buffer->name == "partial" ? "kHeadDimV + 2"
-                                : buffer->name == "s"
-                                    ? "kTileKeys"
-                                    : named(buffer->columns, {buffer->name == "v" ? "kHeadDimV" : "kHeadDimQK"});
+                                : isScores                ? "kTileKeys"
+                                           : named(buffer->columns, {isOutput ? "kHeadDimV" : "kHeadDimQK"});
     line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name), isTensor ? "Element" : "float",
-         rows, columns, buffer->layout == Layout::Xor ? "kXor" : "kNone");
+         rows, columns, spelling(buffer->layout).enumerator.str());
   }
   out << '\n';
 }
@@ -292,15 +309,15 @@ void KernelEmitter::emitCta() {
 }
 
 std::string KernelEmitter::fragmentType(const Buffer &buffer) const {
-  const bool isScalar = kernel.backend == "scalar";
+  const bool isMma = kernel.backend == "mma_sync"; // else O and the rows are the lanes' of ops/lane_softmax.h
   if (buffer.columns == 1)
-    return isScalar ? "LaneRows<kWarpRows>" : "RowValues<kWarpRows>";
+    return isMma ? "RowValues<kWarpRows>" : "LaneRows<kWarpRows>";
   const std::string columns = buffer.name == "q_fragment" ? "kHeadDimQK"
                               : buffer.name == "o"        ? "kHeadDimV"
                                                           : "kWarpKeys";
   if (buffer.type == ElementType::F32)
-    return fmt::format("{}<kWarpRows, {}>", isScalar ? "LaneColumns" : "Accumulator", columns);
-  return fmt::format("LeftOperand<Element, kWarpRows, {}>", columns);
+    return fmt::format("{}<kWarpRows, {}>", isMma ? "Accumulator" : "LaneColumns", columns);
+  return fmt::format("{}<Element, kWarpRows, {}>", isMma ? "LeftOperand" : "WmmaOperand", columns);
 }
 
 void KernelEmitter::emitRegisters() {

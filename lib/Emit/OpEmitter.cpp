@@ -40,7 +40,11 @@ std::string OpEmitter::operand(const Operand &operand) const {
 std::string OpEmitter::heading(const Op &op) const {
   switch (op.kind) {
   case OpKind::Mma:
-    return op.text("form") == "abt" ? "S = Q K^T" : "O += P V";
+    return op.text("form") == "abt"        ? "S = Q K^T"
+           : op.integer("accumulate") == 0 ? "P V, which no lane can add to its O yet"
+                                           : "O += P V";
+  case OpKind::Accumulate:
+    return "O += P V";
   case OpKind::Mask:
     return "S = -inf where the key is not visible";
   case OpKind::RowMax:
@@ -90,6 +94,8 @@ void OpEmitter::emitMma(const Op &op) {
       line(out, "output_ab({}, {}, {}, warp_row());", acc, a, b);
     return;
   }
+  if (kernel.backend == "wmma")
+    return line(out, "{}<kWarpRows>({}, {}, {}, warp_row());", isScores ? "wmma_abt" : "wmma_ab", acc, a, b);
   if (isScores && isShared(op, "a"))
     line(out, "mma_abt({}, {}, warp_row(), {}, warp_key());", acc, a, b);
   else
@@ -160,6 +166,14 @@ void OpEmitter::emitRowSum(const Op &op) {
     line(out, "row_sum({}, {});", l, s);
 }
 
+void OpEmitter::emitConvert(const Op &op) {
+  const std::string p = operand(op.operand("p")), s = operand(op.operand("s"));
+  if (isShared(op, "s"))
+    line(out, "convert<kWarpRows>({}, {}, warp_row());", p, s);
+  else
+    line(out, "convert({}, {});", p, s);
+}
+
 void OpEmitter::emitStorePartial(const Op &op) {
   line(out, "store_partial({}, ptx::warp_index() / kRowWarps * kTileRows + warp_row(), {}, {}, {});",
        operand(op.operand("partial")), operand(op.operand("o")), operand(op.operand("m")), operand(op.operand("l")));
@@ -226,7 +240,9 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::RowSum:
     return emitRowSum(op);
   case OpKind::Convert:
-    return line(out, "convert({}, {});", operand(op.operand("p")), operand(op.operand("s")));
+    return emitConvert(op);
+  case OpKind::Accumulate:
+    return line(out, "accumulate({}, {}, warp_row());", operand(op.operand("o")), operand(op.operand("pv")));
   case OpKind::ReducePartial:
   case OpKind::ReduceTotal:
     return emitReduce(op);

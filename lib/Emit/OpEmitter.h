@@ -45,6 +45,7 @@ private:
   void emitFill(const ir::Op &op);
   void emitExp2(const ir::Op &op);
   void emitRowSum(const ir::Op &op);
+  void emitConvert(const ir::Op &op);
   void emitStorePartial(const ir::Op &op);
   void emitStoreMerged(const ir::Op &op);
   void emitStore(const ir::Op &op);

@@ -3,6 +3,8 @@
 
 #include "fagen/IR/IR.h"
 
+#include "fagen/device/tile/layout.h"
+
 #include <cassert>
 
 using namespace fagen;
@@ -10,6 +12,12 @@ using namespace fagen::ir;
 using llvm::StringRef;
 
 unsigned ir::sizeOf(ElementType type) { return type == ElementType::F32 || type == ElementType::U32 ? 4 : 2; }
+
+static_assert(device::Swizzle(Layout::RowMajor) == device::Swizzle::kNone &&
+              device::Swizzle(Layout::Xor) == device::Swizzle::kXor &&
+              device::Swizzle(Layout::Padded) == device::Swizzle::kPad);
+
+uint64_t Buffer::stageBytes() const { return device::tile_bytes(device::Swizzle(layout), rows, columns, sizeOf(type)); }
 
 const Operand &Op::operand(StringRef name) const {
   const OpInfo &info = opInfo(kind);

@@ -40,7 +40,17 @@ StringRef ir::toString(ElementType type) {
   return {};
 }
 
-StringRef ir::toString(Layout layout) { return layout == Layout::Xor ? "xor" : "none"; }
+StringRef ir::toString(Layout layout) {
+  switch (layout) {
+  case Layout::RowMajor:
+    return "none";
+  case Layout::Xor:
+    return "xor";
+  case Layout::Padded:
+    return "pad";
+  }
+  return "none";
+}
 
 StringRef ir::toString(Phase phase) {
   switch (phase) {

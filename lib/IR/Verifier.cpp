@@ -21,7 +21,7 @@ namespace {
 constexpr llvm::StringLiteral kRequiredConstants[] = {"kTileRows", "kTileKeys", "kHeadDimQK", "kHeadDimV",
                                                       "kStages",   "kWarps",    "kThreads",   "kRowWarps",
                                                       "kKeyWarps", "kWarpRows", "kWarpKeys",  "kVectorBytes"};
-constexpr llvm::StringLiteral kBackends[] = {"scalar", "mma_sync"};
+constexpr llvm::StringLiteral kBackends[] = {"scalar", "wmma", "mma_sync"};
 constexpr unsigned kMaxThreads = 1024;
 constexpr uint64_t kMaxBufferBytes = uint64_t(1) << 31;
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // K, V and Q tiles take the schedule's swizzle. What threads exchange in f32 (scores, partial results, scratch) is
-// row-major: its rows are no multiple of the 32-byte pattern, or are read whole.
+// row-major: its rows are no multiple of the 32-byte pattern, or are read whole. With wmma the results of products
+// cross shared memory as whole matrices, so there they are padded too.
 
 #include "fagen/Passes/Passes.h"
 
@@ -12,10 +13,13 @@ using namespace fagen;
 using namespace fagen::ir;
 
 bool fagen::assignLayouts(Kernel &kernel, PassContext &context) {
-  const bool swizzled = context.variant->schedule.swizzle == Swizzle::Xor;
+  const Swizzle swizzle = context.variant->schedule.swizzle;
+  const Layout layout = swizzle == Swizzle::Xor   ? Layout::Xor
+                        : swizzle == Swizzle::Pad ? Layout::Padded
+                                                  : Layout::RowMajor;
   for (std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space == Space::Shared)
-      buffer->layout = swizzled && buffer->type != ElementType::F32 ? Layout::Xor : Layout::RowMajor;
+      buffer->layout = buffer->type != ElementType::F32 || kernel.backend == "wmma" ? layout : Layout::RowMajor;
   kernel.phase = Phase::LaidOut;
   return true;
 }

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One loop over key tiles: copy K(j) and V(j), S = Q K^T, mask, online softmax, O += P V; then O / l. Nothing is ahead
-// of anything and every tile is masked: split-mask-loops and pipeline-loads change that. Both backends are the same
-// sequence; they differ in where S and P live (fragments, or a shared tile for scalar kernels).
+// of anything and every tile is masked: split-mask-loops and pipeline-loads change that. All backends are the same
+// sequence; they differ in where S and P live: fragments (mma_sync), one shared tile (scalar), or a shared tile each,
+// since nobody knows a wmma fragment's layout. Then P V too is stored and read again to be added to O.
 
 #include "fagen/Passes/Passes.h"
 
+#include "fagen/Spec/SharedMemory.h"
 #include "fagen/Spec/Spec.h"
 
 using namespace fagen;
@@ -18,8 +20,10 @@ class TileBuilder {
 public:
   TileBuilder(Kernel &kernel, const Variant &variant)
       : kernel(kernel), problem(variant.problem), schedule(variant.schedule), variant(variant),
-        isScalar(schedule.mma == Mma::Scalar), reduceShared(schedule.reduce == Reduce::Shared),
-        element(problem.dtype == DType::BF16 ? ElementType::BF16 : ElementType::F16) {}
+        isScalar(schedule.mma == Mma::Scalar), isWmma(schedule.mma == Mma::Wmma),
+        reduceShared(schedule.reduce == Reduce::Shared),
+        element(problem.dtype == DType::BF16 ? ElementType::BF16 : ElementType::F16),
+        result(problem.accum == DType::F16 ? ElementType::F16 : ElementType::F32) {}
 
   void build() {
     addTensors();
@@ -61,7 +65,7 @@ private:
     k = add("k", Space::Shared, element, schedule.tileKeys, problem.headDimQK, "stages", schedule.stages);
     v = add("v", Space::Shared, element, schedule.tileKeys, problem.headDimV, "stages", schedule.stages);
     k->isRing = v->isRing = true;
-    if (schedule.qIn == OperandPlace::Registers && q->bytes() <= k->bytes() + v->bytes())
+    if (computeSharedMemory(problem, schedule).isOverRing(q->name))
       q->overlays = k->name;
     if (schedule.keyWarps > 1) {
       partial = add("partial", Space::Shared, ElementType::F32, schedule.keyWarps * schedule.tileRows,
@@ -79,6 +83,8 @@ private:
     if (isScalar) {
       s = add("s", Space::Shared, ElementType::F32, schedule.tileRows, schedule.tileKeys, "mma");
       p = s;
+    } else if (isWmma) {
+      addResults();
     } else {
       s = add("s", Space::Fragment, ElementType::F32, rows, keys, "mma");
       p = add("p", Space::Fragment, element, rows, keys, "mma");
@@ -87,6 +93,15 @@ private:
     m = add("m", Space::Fragment, ElementType::F32, rows, 1, "mma");
     mNew = add("m_new", Space::Fragment, ElementType::F32, rows, 1, "mma");
     l = add("l", Space::Fragment, ElementType::F32, rows, 1, "mma");
+  }
+
+  /// Where P and P V have the shape and type of S they take its place, one of them.
+  void addResults() {
+    s = add("s", Space::Shared, result, schedule.tileRows, schedule.tileKeys, "mma");
+    p = result == element ? s : add("p", Space::Shared, element, schedule.tileRows, schedule.tileKeys, "mma");
+    pv = p != s && schedule.tileKeys == problem.headDimV
+             ? s
+             : add("pv", Space::Shared, result, schedule.tileRows, problem.headDimV, "mma");
   }
 
   /// The keys that any row of the tile sees are [0, key_end); split-mask-loops narrows this by the mask.
@@ -130,14 +145,20 @@ private:
     at(builder, "mma");
     builder.add(OpKind::Mma, {{s, {}}, {qFragment ? qFragment : q, {}}, {k, j}},
                 {{"form", std::string("abt")}, {"accumulate", int64_t(0)}});
+    if (isWmma) // other lanes wrote the scores that the mask changes
+      place(builder, "after_scores");
     builder.setLocation(variant.location);
     builder.add(OpKind::Mask, {{s, {}}},
                 {{"predicate", maskPredicate()}, {"row", variable("row_begin")}, {"key", j * variable("kTileKeys")}});
-    place(builder, "after_scores");
+    if (!isWmma)
+      place(builder, "after_scores");
     buildSoftmax(builder);
     at(builder, "mma");
-    builder.add(OpKind::Mma, {{o, {}}, {p, {}}, {v, j}}, {{"form", std::string("ab")}, {"accumulate", int64_t(1)}});
+    builder.add(OpKind::Mma, {{pv ? pv : o, {}}, {p, {}}, {v, j}},
+                {{"form", std::string("ab")}, {"accumulate", int64_t(pv ? 0 : 1)}});
     place(builder, "after_pv");
+    if (pv)
+      builder.add(OpKind::Accumulate, {{o, {}}, {pv, {}}});
     place(builder, "after_tile");
   }
 
@@ -184,11 +205,12 @@ private:
   const Problem &problem;
   const Schedule &schedule;
   const Variant &variant;
-  const bool isScalar, reduceShared;
-  const ElementType element;
+  const bool isScalar, isWmma, reduceShared;
+  const ElementType element, result; ///< of tensors; of the products that cross shared memory
   Buffer *gq = nullptr, *gk = nullptr, *gv = nullptr, *go = nullptr, *glse = nullptr;
   Buffer *q = nullptr, *k = nullptr, *v = nullptr, *partial = nullptr, *scratch = nullptr;
-  Buffer *qFragment = nullptr, *s = nullptr, *p = nullptr, *o = nullptr, *m = nullptr, *mNew = nullptr, *l = nullptr;
+  Buffer *qFragment = nullptr, *s = nullptr, *p = nullptr, *pv = nullptr, *o = nullptr, *m = nullptr, *mNew = nullptr,
+         *l = nullptr;
 };
 
 } // namespace

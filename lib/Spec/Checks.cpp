@@ -81,10 +81,16 @@ std::vector<Finding> VariantChecker::run() {
 void VariantChecker::checkInstruction() {
   if (!known(OptionKey::Mma, OptionKey::DType, OptionKey::Accum))
     return;
-  if (problem.accum != DType::F32 && !findMmaInstr(schedule.mma, problem.dtype, problem.accum))
+  if (problem.accum == DType::F32)
+    return;
+  const MmaInstrInfo *instr = findMmaInstr(schedule.mma, problem.dtype, problem.accum);
+  if (!instr)
     add("value", OptionKey::Accum,
         fmt::format("{} has no {} accumulator for {}", mmaText(), toString(problem.accum).str(),
                     toString(problem.dtype).str()));
+  else if (!instr->implemented && firstMmaInstr(schedule.mma).implemented)
+    add("value", OptionKey::Accum,
+        fmt::format("accum = {} is not yet supported with {}; it takes f32", toString(problem.accum).str(), mmaText()));
 }
 
 void VariantChecker::checkValues() {
@@ -147,10 +153,10 @@ static std::optional<std::pair<unsigned, unsigned>> divideWarps(unsigned groups,
   return std::make_pair(rowGroups, groups / rowGroups);
 }
 
-/// "1, 3, 6, 9": the numbers of warps that divide over that many slabs.
-static std::string warpsThatFit(unsigned slabs, unsigned slabWarps) {
+/// "1, 3, 6, 9": the numbers of warps up to `most` that divide over that many slabs.
+static std::string warpsThatFit(unsigned slabs, unsigned slabWarps, unsigned most) {
   std::vector<std::string> fitting;
-  for (unsigned warps = slabWarps; warps <= optionInfo(OptionKey::Warps).max; warps += slabWarps)
+  for (unsigned warps = slabWarps; warps <= std::min(most, optionInfo(OptionKey::Warps).max); warps += slabWarps)
     if (divideWarps(warps / slabWarps, slabs))
       fitting.push_back(std::to_string(warps));
   return join(fitting, ", ");
@@ -172,6 +178,14 @@ void VariantChecker::checkWarps() {
     return;
   }
   const unsigned slabs = schedule.tileRows / instr.slabRows;
+  if (schedule.mma == Mma::Wmma && schedule.warps > slabs) {
+    Finding &finding =
+        add("warps", OptionKey::Warps,
+            fmt::format("{} warps need {} query rows with wmma, not {}: it has no warps side by side over keys",
+                        schedule.warps, schedule.warps * instr.slabRows, schedule.tileRows));
+    finding.notes.push_back({OptionKey::Warps, fmt::format("warps that can: {}", warpsThatFit(slabs, 1, slabs))});
+    return;
+  }
   if (auto groups = divideWarps(schedule.warps / instr.slabWarps, slabs)) {
     schedule.rowWarps = groups->first * instr.slabWarps;
     schedule.keyWarps = groups->second;
@@ -181,7 +195,9 @@ void VariantChecker::checkWarps() {
       add("warps", OptionKey::Tile,
           fmt::format("{} warps cannot share {} query rows evenly: {} has slabs of {} rows, and here are {}",
                       schedule.warps, schedule.tileRows, mmaText(), instr.slabRows, slabs));
-  finding.notes.push_back({OptionKey::Warps, fmt::format("warps that can: {}", warpsThatFit(slabs, instr.slabWarps))});
+  const unsigned most = schedule.mma == Mma::Wmma ? slabs : optionInfo(OptionKey::Warps).max;
+  finding.notes.push_back(
+      {OptionKey::Warps, fmt::format("warps that can: {}", warpsThatFit(slabs, instr.slabWarps, most))});
 }
 
 void VariantChecker::checkKeys() {
@@ -207,10 +223,10 @@ void VariantChecker::checkOperandPlaces() {
         fmt::format("{} = {} is not yet supported with {}; it takes {}", option.name.str(),
                     toText(option, getKey(schedule, key)), mmaText(), accepted.str()));
   };
-  bool isScalar = schedule.mma == Mma::Scalar;
+  bool isScalar = schedule.mma == Mma::Scalar, isStaged = isScalar || schedule.mma == Mma::Wmma;
   if (isGiven(OptionKey::QIn) && isScalar && schedule.qIn == OperandPlace::Registers)
     refuse(OptionKey::QIn, "shared");
-  if (isGiven(OptionKey::PIn) && isScalar && schedule.pIn == OperandPlace::Registers)
+  if (isGiven(OptionKey::PIn) && isStaged && schedule.pIn == OperandPlace::Registers)
     refuse(OptionKey::PIn, "shared");
   if (isGiven(OptionKey::PIn) && schedule.mma == Mma::MmaSync && schedule.pIn == OperandPlace::Shared)
     refuse(OptionKey::PIn, "registers");
@@ -232,6 +248,11 @@ void VariantChecker::checkSwizzle() {
   static constexpr unsigned kPanelColumns = 16;
   if (!known(OptionKey::Swizzle, OptionKey::HeadDim, OptionKey::Mma) || schedule.swizzle != Swizzle::Xor)
     return;
+  if (schedule.mma == Mma::Wmma) {
+    add("swizzle", OptionKey::Swizzle,
+        "swizzle = xor has no constant stride from row to row, which wmma needs; it takes pad or none");
+    return;
+  }
   if (firstMmaInstr(schedule.mma).headDimMultiple % kPanelColumns == 0)
     return; // the instruction asks for it already
   for (unsigned headDim : {problem.headDimQK, problem.headDimV}) {
@@ -250,8 +271,14 @@ void VariantChecker::checkSwizzle() {
 
 /// "Q 32768 B, K 49152 B, V 49152 B at head_dim 64"
 std::string VariantChecker::describeShared(const SharedMemory &memory) const {
-  static constexpr std::pair<const char *, const char *> kTitles[] = {
-      {"q", "Q"}, {"k", "K"}, {"v", "V"}, {"s", "S"}, {"partial", "partial results"}, {"scratch", "reductions"}};
+  static constexpr std::pair<const char *, const char *> kTitles[] = {{"q", "Q"},
+                                                                      {"k", "K"},
+                                                                      {"v", "V"},
+                                                                      {"s", "S"},
+                                                                      {"p", "P"},
+                                                                      {"pv", "P V"},
+                                                                      {"partial", "partial results"},
+                                                                      {"scratch", "reductions"}};
   std::string text;
   for (const SharedBuffer &buffer : memory.buffers) {
     auto title = find_if(kTitles, [&](const auto &entry) { return buffer.name == entry.first; });
@@ -325,12 +352,15 @@ void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) 
     schedule.copy = isVectorNarrow ? Copy::LdSt : bestCopy(target, schedule.mma);
   if (open(OptionKey::Swizzle)) {
     bool isBulk = schedule.copy == Copy::Tma;
-    schedule.swizzle = isScalar ? Swizzle::None : isBulk ? Swizzle::B128 : Swizzle::Xor;
+    schedule.swizzle = isScalar                    ? Swizzle::None
+                       : schedule.mma == Mma::Wmma ? Swizzle::Pad
+                       : isBulk                    ? Swizzle::B128
+                                                   : Swizzle::Xor;
   }
   if (open(OptionKey::QIn))
     schedule.qIn = OperandPlace::Shared;
   if (open(OptionKey::PIn))
-    schedule.pIn = isScalar ? OperandPlace::Shared : OperandPlace::Registers;
+    schedule.pIn = isScalar || schedule.mma == Mma::Wmma ? OperandPlace::Shared : OperandPlace::Registers;
   if (open(OptionKey::Roles))
     schedule.roles = schedule.copy == Copy::Tma && schedule.mma == Mma::Wgmma ? Roles::Specialized : Roles::Unified;
 }

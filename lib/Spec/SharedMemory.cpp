@@ -3,6 +3,8 @@
 
 #include "fagen/Spec/SharedMemory.h"
 
+#include "fagen/device/tile/layout.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -32,12 +34,35 @@ uint64_t SharedMemory::bytesOf(StringRef name) const {
   return found == buffers.end() ? 0 : found->bytes;
 }
 
+bool SharedMemory::isOverRing(StringRef name) const {
+  return any_of(buffers, [&](const SharedBuffer &buffer) { return buffer.name == name && buffer.overRing; });
+}
+
+/// A tile of operands or, with wmma, of results: the layout is the schedule's.
+static uint64_t tileBytes(const Schedule &schedule, uint64_t rows, uint64_t columns, uint64_t element) {
+  const device::Swizzle swizzle = schedule.swizzle == Swizzle::Xor   ? device::Swizzle::kXor
+                                  : schedule.swizzle == Swizzle::Pad ? device::Swizzle::kPad
+                                                                     : device::Swizzle::kNone;
+  return device::tile_bytes(swizzle, rows, columns, element);
+}
+
+/// Tiles through which the results of wmma reach the softmax and O. With f16 accumulators S holds P at last.
+static void addResults(SharedMemory &memory, const Problem &problem, const Schedule &schedule) {
+  const uint64_t rows = schedule.tileRows, accum = elementBytes(problem.accum);
+  memory.buffers.push_back({"s", tileBytes(schedule, rows, schedule.tileKeys, accum), false});
+  const bool isHalf = problem.accum == DType::F16;
+  if (!isHalf)
+    memory.buffers.push_back({"p", tileBytes(schedule, rows, schedule.tileKeys, elementBytes(problem.dtype)), false});
+  if (isHalf || schedule.tileKeys != problem.headDimV) // else P V takes the place of S
+    memory.buffers.push_back({"pv", tileBytes(schedule, rows, problem.headDimV, accum), false});
+}
+
 SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedule) {
   const uint64_t element = elementBytes(problem.dtype);
   const uint64_t rows = schedule.tileRows, keys = schedule.tileKeys, stages = schedule.stages;
-  const uint64_t qBytes = rows * problem.headDimQK * element;
-  const uint64_t kBytes = stages * keys * problem.headDimQK * element;
-  const uint64_t vBytes = stages * keys * problem.headDimV * element;
+  const uint64_t qBytes = tileBytes(schedule, rows, problem.headDimQK, element);
+  const uint64_t kBytes = stages * tileBytes(schedule, keys, problem.headDimQK, element);
+  const uint64_t vBytes = stages * tileBytes(schedule, keys, problem.headDimV, element);
 
   SharedMemory memory;
   const bool throughRing = schedule.qIn == OperandPlace::Registers && qBytes <= kBytes + vBytes;
@@ -48,6 +73,8 @@ SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedul
     memory.buffers.push_back({"scratch", rows * kLanes * kFloatBytes, false});
   if (schedule.mma == Mma::Scalar)
     memory.buffers.push_back({"s", rows * keys * kFloatBytes, false});
+  if (schedule.mma == Mma::Wmma)
+    addResults(memory, problem, schedule);
 
   uint64_t ringBegin = throughRing ? 0 : alignTo(qBytes, kBufferAlignment);
   for (const SharedBuffer &buffer : memory.buffers)

@@ -19,6 +19,12 @@ const char *collectiveName(Collective collective) {
     return "mma f16";
   case Collective::kMultiplyBf16:
     return "mma bf16";
+  case Collective::kWmmaLoad:
+    return "wmma_load";
+  case Collective::kWmmaMultiply:
+    return "wmma_mma";
+  case Collective::kWmmaStore:
+    return "wmma_store";
   case Collective::kShuffleXor:
     return "shuffle_xor";
   case Collective::kWarpBarrier:
@@ -130,6 +136,12 @@ void Cta::perform(Warp &warp) {
     return multiplyFragments(warp, device::ptx::ElementType::kF16);
   case Collective::kMultiplyBf16:
     return multiplyFragments(warp, device::ptx::ElementType::kBf16);
+  case Collective::kWmmaLoad:
+    return loadMatrix(warp);
+  case Collective::kWmmaMultiply:
+    return multiplyMatrices(warp);
+  case Collective::kWmmaStore:
+    return storeMatrix(warp);
   case Collective::kShuffleXor:
     return shuffle(warp);
   case Collective::kWarpBarrier:

@@ -6,6 +6,7 @@
 // member function here, called through the table in Engine.cpp:
 //   Cta.cpp          who runs next, barriers, the end, deadlock
 //   Collectives.cpp  what a warp's lanes do together
+//   Wmma.cpp         those of wmma, whose fragments nobody knows
 //   Memory.cpp       global and shared memory, and what is known about each shared byte
 //   Copies.cpp       asynchronous copies between issue and wait
 // Banks.h counts bank conflicts beside them, told by Engine.cpp.
@@ -39,6 +40,9 @@ enum class Collective : uint8_t {
   kLoadMatricesTransposed,
   kMultiplyF16,
   kMultiplyBf16,
+  kWmmaLoad,
+  kWmmaMultiply,
+  kWmmaStore,
   kShuffleXor,
   kWarpBarrier
 };
@@ -48,8 +52,11 @@ const char *collectiveName(Collective collective);
 struct Operands {
   void *result = nullptr;
   const unsigned *a = nullptr;
-  unsigned b0 = 0; ///< mma: B; ldmatrix: address; shuffle: value
-  unsigned b1 = 0; ///< mma: B; shuffle: mask
+  const unsigned *b = nullptr;    ///< wmma: B
+  unsigned b0 = 0;                ///< mma: B; ldmatrix, wmma: address; shuffle: value
+  unsigned b1 = 0;                ///< mma: B; shuffle: mask; wmma: stride
+  unsigned words = 0;             ///< wmma: of a loaded fragment
+  device::ptx::WmmaTypes types{}; ///< wmma
 };
 
 struct Warp;
@@ -125,6 +132,11 @@ public:
     if (grid->options.banks) [[unlikely]]
       banks.add(running->thread, access, address, bytes, site.line, caller);
   }
+  /// The same for a matrix of the whole warp: its first lane speaks for all.
+  void countMatrixBanks(BankAccess access, unsigned address, unsigned stride, unsigned elementBytes, Site site) {
+    if (grid->options.banks && running->thread % kWarpLanes == 0) [[unlikely]]
+      banks.addMatrix(access, address, stride, elementBytes, site.line);
+  }
 
   /// The CTA whose thread calls; threads never move to another OS thread.
   static thread_local Cta *current;
@@ -158,6 +170,13 @@ private:
   void perform(Warp &warp);
   void loadMatrices(Warp &warp, bool transpose);
   void reportMismatch(Warp &warp, Collective collective, Site site);
+
+  // Wmma.cpp
+  void loadMatrix(Warp &warp);
+  void multiplyMatrices(Warp &warp);
+  void storeMatrix(Warp &warp);
+  bool checkMatrix(Warp &warp, unsigned elementBytes);
+  bool touchMatrix(Access access, Warp &warp, unsigned address);
 
   // Memory.cpp
   bool checkShared(Access access, unsigned address, unsigned bytes, Site site);

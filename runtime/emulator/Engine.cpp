@@ -50,6 +50,21 @@ void multiplyFragments(float *d, const unsigned *a, unsigned b0, unsigned b1, El
   Cta::current->meet(type == ElementType::kF16 ? Collective::kMultiplyF16 : Collective::kMultiplyBf16,
                      {.result = d, .a = a, .b0 = b0, .b1 = b1}, site);
 }
+void wmmaLoad(unsigned *words, unsigned count, unsigned address, unsigned stride, Site site) {
+  Cta::current->countMatrixBanks(BankAccess::kWmmaLoad, address, 2 * stride, 2, site);
+  Cta::current->meet(Collective::kWmmaLoad, {.result = words, .b0 = address, .b1 = stride, .words = count}, site);
+}
+void wmmaMultiply(void *d, const unsigned *a, const unsigned *b, device::ptx::WmmaTypes types, Site site) {
+  Cta::current->meet(Collective::kWmmaMultiply, {.result = d, .a = a, .b = b, .types = types}, site);
+}
+void wmmaStore(unsigned address, const void *d, bool isHalf, unsigned stride, Site site) {
+  const unsigned elementBytes = isHalf ? 2 : 4;
+  Cta::current->countMatrixBanks(BankAccess::kWmmaStore, address, stride * elementBytes, elementBytes, site);
+  Cta::current->meet(
+      Collective::kWmmaStore,
+      {.a = static_cast<const unsigned *>(d), .b0 = address, .b1 = stride, .types = {ElementType::kF16, isHalf, false}},
+      site);
+}
 float shuffleXor(float value, int mask, Site site) {
   float result;
   Cta::current->meet(Collective::kShuffleXor,
@@ -77,6 +92,9 @@ const device::ptx::Engine kEngine = {
     .copy_wait = copyWait,
     .load_matrices = loadMatrices,
     .multiply = multiplyFragments,
+    .wmma_load = wmmaLoad,
+    .wmma_multiply = wmmaMultiply,
+    .wmma_store = wmmaStore,
     .shuffle_xor = shuffleXor,
     .cta_barrier = ctaBarrier,
     .warp_barrier = warpBarrier,

@@ -13,9 +13,11 @@
 
 namespace fagen {
 
-/// Threads of the CTA that touch the same bytes together.
+/// Threads of the CTA that touch the same bytes together; or one of them does, and nobody knows which: fragments of
+/// wmma. That one does not meet itself in the same op, but whoever else touches the bytes must be ordered with all.
 struct ThreadRange {
   unsigned first = 0, count = 1;
+  bool isUnknownOne = false;
 };
 
 /// Called with bytes from the start of the buffer's slot; accesses of one thread come in its program order.
@@ -48,13 +50,16 @@ public:
   Footprint(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op, unsigned operand);
   /// Who meets when this slot starts at byte `base` of shared memory and the other's at `otherBase`.
   Conflict conflictWith(uint64_t base, const Footprint &other, uint64_t otherBase) const;
+  /// Whether threads of the op meet on a byte among themselves.
+  bool meetsItself() const;
   uint64_t bytes() const { return granules.size() * kGranuleBytes; }
 
 private:
   struct Granule {
     uint32_t warps = 0;
     uint16_t thread = 0;  ///< the only one, unless `several`
-    bool several = false; ///< more threads than one
+    bool several = false; ///< more threads than one, or one of several
+    bool meets = false;   ///< more threads than one in the same op
   };
   void add(ThreadRange threads, unsigned byte, unsigned bytes);
 

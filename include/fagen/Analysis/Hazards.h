@@ -35,6 +35,8 @@ public:
   unsigned cellOf(const Access &access, int64_t position) const;
   /// Who meets on these two cells.
   const Conflict &conflict(unsigned a, unsigned b);
+  /// Whether threads of the access's op meet on a byte in one run of the op.
+  bool meetsItself(const Access &access) const { return footprints[footprintOf[access.index]].meetsItself(); }
 
 private:
   /// A footprint in a slot of its buffer.

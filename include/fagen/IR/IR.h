@@ -55,8 +55,9 @@ namespace fagen::ir {
 
 enum class Space : uint8_t { Global, Shared, Fragment };
 enum class ElementType : uint8_t { F16, BF16, F32, U32 };
-/// How rows and columns of a shared buffer map to bytes; the maths is device/tile/layout.h, shared with the kernels.
-enum class Layout : uint8_t { RowMajor, Xor };
+/// How rows and columns of a shared buffer map to bytes: device::Swizzle of device/tile/layout.h, shared with the
+/// kernels, by the same numbers.
+enum class Layout : uint8_t { RowMajor, Xor, Padded };
 
 unsigned sizeOf(ElementType type);
 
@@ -73,7 +74,7 @@ struct Buffer {
   std::string overlays;           ///< name of the buffer whose bytes this one reuses, if any (set before allocation)
   Location location;
 
-  uint64_t stageBytes() const { return uint64_t(rows) * columns * sizeOf(type); }
+  uint64_t stageBytes() const; ///< with the gaps of its layout
   uint64_t bytes() const { return stageBytes() * stages; }
 };
 
@@ -142,7 +143,7 @@ struct LedgerEntry {
 struct Kernel {
   std::string symbol;
   std::string target;  ///< sm_89
-  std::string backend; ///< scalar | mma_sync
+  std::string backend; ///< scalar | wmma | mma_sync
   unsigned threads = 0;
   Phase phase = Phase::Built;
   std::vector<Constant> constants;

@@ -7,8 +7,9 @@
 //   ring
 //
 // Over the ring lie Q while it is on its way to registers (if it fits; else it has its own place), and the partial
-// results of key warps when the last tile is done. Beside it lie S (scalar kernels; P overwrites it) and the scratch of
-// row reductions through shared memory.
+// results of key warps when the last tile is done. Beside it lie S (scalar kernels; P overwrites it), the scratch of
+// row reductions through shared memory, and with wmma S, P and P V (P V overwrites S where both have the same shape;
+// with f16 accumulators P overwrites S instead).
 #pragma once
 
 #include "fagen/Spec/Spec.h"
@@ -26,6 +27,7 @@ struct SharedMemory {
   uint64_t total = 0;
 
   uint64_t bytesOf(llvm::StringRef name) const; ///< 0 for a buffer that the kernel has not
+  bool isOverRing(llvm::StringRef name) const;
 };
 
 SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedule);

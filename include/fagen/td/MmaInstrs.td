@@ -59,22 +59,24 @@ let Implemented = 1, DRegisters = 4 in {
 }
 let DRegisters = 2 in def MmaM16N8K16F16F16 : MmaM16N8K16<F16, F16>; // two values a register
 
-// nvcuda::wmma: the fragment's layout is not specified, so P and O cross shared memory.
-class Wmma16<Case operand, Case accum> : MmaInstr<MmaWmma, operand, accum, 16, 16, 16> {
-  let Mnemonic = "wmma.mma.sync.aligned.row.col.m16n16k16";
-  let PtxSection = "Warp-level matrix instructions: wmma.mma";
+// wmma m16n16k16: which lane holds which element is not specified, so S, P and P V cross shared memory. The mnemonic is
+// that of a column-major B; with a row-major B it reads .row.row. A and B of f16 are held twice by the warp.
+class Wmma16<Case operand, Case accum, string types> : MmaInstr<MmaWmma, operand, accum, 16, 16, 16> {
+  let Mnemonic = "wmma.mma.sync.aligned.row.col.m16n16k16." # types;
+  let PtxSection = "Warp-level matrix instructions: wmma.load, wmma.mma, wmma.store, fragments for .m16n16k16";
   let Needs = [MmaSync];
-  let KeyMultiple = 16;
+  let KeyMultiple = 32; // a lane takes every 32nd key of the softmax
   let HeadDimMultiple = 16;
   let ARegisters = 8;
   let BRegisters = 8;
+  let Implemented = 1;
 }
 
 let DRegisters = 8 in {
-  def WmmaF32F16 : Wmma16<F16, F32>;
-  def WmmaF32BF16 : Wmma16<BF16, F32>;
+  def WmmaF32F16 : Wmma16<F16, F32, "f32.f32">;
+  let ARegisters = 4, BRegisters = 4 in def WmmaF32BF16 : Wmma16<BF16, F32, "f32.bf16.bf16.f32">;
 }
-let DRegisters = 4 in def WmmaF16F16 : Wmma16<F16, F16>;
+let DRegisters = 4 in def WmmaF16F16 : Wmma16<F16, F16, "f16.f16">;
 
 // wgmma m64nNk16, N = 8, 16, ..., 256: four warps take 64 rows; warp w of the group holds rows 16w to 16w + 15 in the
 // fragments of mma.m16n8k16. A comes from registers or shared memory, B from shared memory by descriptor.

@@ -96,6 +96,9 @@ def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt
      Operand<"b", Read, [Fragment, Shared]>],
     [Str<"form", ["abt", "ab"]>, Int<"accumulate", 0, 1>]>;
 
+def Accumulate : Op<"accumulate", "o += pv, element by element: a product that crossed shared memory",
+    [Operand<"o", ReadWrite, [Fragment]>, Operand<"pv", Read, [Shared]>]>;
+
 // Softmax. Maxima are kept in raw score units; c is the scale times log2(e).
 
 def Mask : Op<"mask", "s = -inf where predicate is false; row and key are the first ones of the tile",
@@ -116,7 +119,7 @@ def RowSum : Op<"row_sum", "l += sum of each row of s",
     [Operand<"l", ReadWrite, [Fragment]>, Operand<"s", Read, [Fragment, Shared]>]>;
 
 def Convert : Op<"convert", "p = s, rounded once to the type of p",
-    [Operand<"p", Write, [Fragment]>, Operand<"s", Read, [Fragment]>]>;
+    [Operand<"p", Write, [Fragment, Shared]>, Operand<"s", Read, [Fragment, Shared]>]>;
 
 def ReducePartial : Op<"reduce_partial", "each lane's own maximum or sum of its row to shared memory",
     [Operand<"scratch", Write, [Shared]>, Operand<"s", Read, [Fragment, Shared]>], [Str<"op", ["max", "sum"]>]>;

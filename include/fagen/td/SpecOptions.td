@@ -57,11 +57,12 @@ def BarrierPolicyEnum : Enumeration<"BarrierPolicy", "Where barriers go.",
 
 def SwizzleNone : Case<"none", "None">;
 def SwizzleXor : Case<"xor", "Xor">;
+def SwizzlePad : Case<"pad", "Pad">;
 def SwizzleB32 : Case<"b32", "B32">;
 def SwizzleB64 : Case<"b64", "B64">;
 def SwizzleB128 : Case<"b128", "B128">;
 def SwizzleEnum : Enumeration<"Swizzle", "Shared-memory layout against bank conflicts.",
-                              [SwizzleNone, SwizzleXor, SwizzleB32, SwizzleB64, SwizzleB128]>;
+                              [SwizzleNone, SwizzleXor, SwizzlePad, SwizzleB32, SwizzleB64, SwizzleB128]>;
 
 def PlaceRegisters : Case<"registers", "Registers">;
 def PlaceShared : Case<"shared", "Shared">;
@@ -170,7 +171,7 @@ def DTypeOption : EnumOption<"dtype", "problem", DTypeEnum, "element type of Q, 
 
 def AccumOption : EnumOption<"accum", "problem", DTypeEnum, "accumulator of both products", [
   Value<F32, "single precision">,
-  NotYet<F16, "half precision, where the instruction has it">
+  Value<F16, "half precision: wmma on f16 only; scores and P V of a tile are f16, O and the sums f32">
 ]> { let InName = "accum_"; let Default = "f32"; }
 
 def HeadDimOption : Option<"head_dim", "problem", HeadDimType,
@@ -209,7 +210,7 @@ def WarpsOption : Option<"warps", "schedule", IntegerType, "warps that do arithm
 
 def MmaOption : EnumOption<"mma", "schedule", MmaEnum, "instruction family of both products", [
   Value<MmaScalar, "fused multiply-adds on the CUDA cores">,
-  NotYetNeeds<MmaSync, MmaWmma, "warp matrix functions, 16 x 16 x 16">,
+  Needs<MmaSync, MmaWmma, "wmma 16 x 16 x 16: fragments of unknown layout, results staged through shared memory">,
   Needs<MmaSync, MmaMmaSync, "mma.sync m16n8k16, operands by ldmatrix">,
   NotYetNeeds<Wgmma, MmaWgmma, "warp-group products from shared memory">
 ]> { let Required = 1; }
@@ -237,11 +238,12 @@ def BarriersOption : EnumOption<"barriers", "schedule", BarrierPolicyEnum, "whic
 
 def SwizzleOption : EnumOption<"swizzle", "schedule", SwizzleEnum, "shared-memory layout against bank conflicts", [
   Value<SwizzleNone, "rows follow each other">,
-  Value<SwizzleXor, "16 B chunks of a row permuted by the row's number">,
+  Value<SwizzleXor, "16 B chunks of a row permuted by the row's number; not with wmma">,
+  Value<SwizzlePad, "a gap of 8 elements behind each row">,
   NotYet<SwizzleB32, "the bulk copy engine's 32 B pattern">,
   NotYet<SwizzleB64, "the bulk copy engine's 64 B pattern">,
   NotYet<SwizzleB128, "the bulk copy engine's 128 B pattern">
-]> { let InName = "swizzle_"; let DefaultDoc = "xor for tensor cores, none for scalar"; }
+]> { let InName = "swizzle_"; let DefaultDoc = "xor for mma_sync, pad for wmma, none for scalar"; }
 
 def VectorOption : Option<"vector", "schedule", BytesType, "bytes per global access"> {
   let InName = "v";
@@ -257,7 +259,7 @@ def QInOption : EnumOption<"q_in", "schedule", OperandPlaceEnum, "where Q lives 
 def PInOption : EnumOption<"p_in", "schedule", OperandPlaceEnum, "where P lives as a matrix operand", [
   Value<PlaceRegisters, "in registers: scores become the next product's operand in place">,
   Value<PlaceShared, "in shared memory">
-]> { let InName = "p_"; let DefaultDoc = "registers for tensor cores, shared for scalar"; }
+]> { let InName = "p_"; let DefaultDoc = "registers for mma_sync, shared for scalar and wmma"; }
 
 def ReduceOption : EnumOption<"reduce", "schedule", ReduceEnum, "how row maxima and sums cross threads", [
   Value<ReduceShared, "through shared memory">,

@@ -67,6 +67,10 @@ __device__ __forceinline__ float ld_shared_f32(unsigned address, Site = Site::he
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
   return value;
 }
+/// Two consecutive f32; the address is a multiple of 8.
+__device__ __forceinline__ void ld_shared_f32x2(float (&values)[2], unsigned address, Site = Site::here()) {
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(values[0]), "=f"(values[1]) : "r"(address) : "memory");
+}
 __device__ __forceinline__ void st_shared_f32(unsigned address, float value, Site = Site::here()) {
   asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }

@@ -11,14 +11,21 @@ namespace fagen::device {
 /// the columns), one behind the other; inside a panel the 16-byte chunks of a row are permuted by the row number so
 /// that eight consecutive rows of one chunk column lie in eight different groups of four banks: ldmatrix is free of
 /// bank conflicts, and 16-byte copies are where a row is one panel or panels are 128 bytes wide (the 128B, 64B and 32B
-/// patterns of the bulk copy engine).
-enum class Swizzle { kNone, kXor };
+/// patterns of the bulk copy engine). kPad: as kNone with a gap of 8 elements behind each row, so that for rows of whole
+/// 16-element blocks eight rows of 16 bytes, and the 8-byte pieces of an f32 matrix of wmma, meet no bank twice; the
+/// stride is constant, which wmma asks for.
+enum class Swizzle { kNone, kXor, kPad };
 
-/// Bytes of one row of a panel.
+/// Elements of the gap of kPad.
+constexpr unsigned kPadElements = 8;
+
+/// Bytes from one row of a panel to the next.
 constexpr unsigned panel_row_bytes(Swizzle swizzle, unsigned columns, unsigned element_bytes) {
   const unsigned row_bytes = columns * element_bytes;
   if (swizzle == Swizzle::kNone)
     return row_bytes;
+  if (swizzle == Swizzle::kPad)
+    return row_bytes + kPadElements * element_bytes;
   return row_bytes % 128 == 0 ? 128 : row_bytes % 64 == 0 ? 64 : 32;
 }
 
@@ -27,12 +34,19 @@ constexpr unsigned chunk_permutation(unsigned panel_bytes, unsigned row) {
   return panel_bytes == 128 ? row & 7 : panel_bytes == 64 ? (row >> 1) & 3 : (row >> 2) & 1;
 }
 
+/// Bytes of a tile of rows x columns elements.
+constexpr unsigned long long tile_bytes(Swizzle swizzle, unsigned rows, unsigned columns, unsigned element_bytes) {
+  const unsigned row_bytes =
+      swizzle == Swizzle::kXor ? columns * element_bytes : panel_row_bytes(swizzle, columns, element_bytes);
+  return static_cast<unsigned long long>(rows) * row_bytes;
+}
+
 /// Byte offset of element (row, column) in a tile of rows x columns elements.
 constexpr unsigned tile_offset(Swizzle swizzle, unsigned rows, unsigned columns, unsigned element_bytes, unsigned row,
                                unsigned column) {
   const unsigned panel_bytes = panel_row_bytes(swizzle, columns, element_bytes);
   const unsigned byte = column * element_bytes;
-  if (swizzle == Swizzle::kNone)
+  if (swizzle != Swizzle::kXor)
     return row * panel_bytes + byte;
   const unsigned panel = byte / panel_bytes;
   const unsigned in_row = byte % panel_bytes;

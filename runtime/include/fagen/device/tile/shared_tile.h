@@ -12,12 +12,12 @@ template <class T, int kTileRows, int kTileColumns, Swizzle kTileSwizzle> struct
   using Element = T;
   static constexpr int kRows = kTileRows;
   static constexpr int kColumns = kTileColumns;
-  static constexpr int kRowBytes = kColumns * static_cast<int>(sizeof(T));
   static constexpr int kPanelBytes = static_cast<int>(panel_row_bytes(kTileSwizzle, kColumns, sizeof(T)));
   static constexpr Swizzle kSwizzle = kTileSwizzle;
-  static_assert(kSwizzle == Swizzle::kNone || kRowBytes % 32 == 0, "a swizzled row is a multiple of 32 bytes");
+  static_assert(kSwizzle != Swizzle::kXor || kColumns * sizeof(T) % 32 == 0,
+                "a swizzled row is a multiple of 32 bytes");
 
-  alignas(128) unsigned char bytes[kRows * kRowBytes];
+  alignas(128) unsigned char bytes[tile_bytes(kSwizzle, kRows, kColumns, sizeof(T))];
 
   __device__ __forceinline__ unsigned base() const { return ptx::shared_address(bytes); }
   /// Address of element (row, column).
@@ -31,8 +31,8 @@ template <class T, int kTileRows, int kTileColumns, Swizzle kTileSwizzle> struct
 /// only the bits above the chunk pair change, so an unrolled loop needs one xor a column and immediate offsets.
 template <class Tile> __device__ __forceinline__ unsigned slice_address(unsigned corner, int rows, int columns) {
   const int byte = columns * static_cast<int>(sizeof(typename Tile::Element));
-  if constexpr (Tile::kSwizzle == Swizzle::kNone)
-    return corner + byte + rows * Tile::kRowBytes;
+  if constexpr (Tile::kSwizzle != Swizzle::kXor)
+    return corner + byte + rows * Tile::kPanelBytes;
   else
     return (corner ^ (byte % Tile::kPanelBytes)) + byte / Tile::kPanelBytes * (Tile::kRows * Tile::kPanelBytes) +
            rows * Tile::kPanelBytes;

@@ -12,8 +12,15 @@ namespace fagen::device::ptx {
 /// What mma multiplies.
 enum class ElementType : int { kF16, kBf16 };
 
+/// One product of wmma.
+struct WmmaTypes {
+  ElementType operand;
+  bool is_half_accumulator; ///< f16; else f32
+  bool is_column_b;         ///< B was loaded by columns; else by rows
+};
+
 /// Counts up with every change of Engine; a kernel built against another one is refused.
-inline constexpr unsigned kEngineVersion = 1;
+inline constexpr unsigned kEngineVersion = 2;
 
 struct Engine {
   unsigned version;
@@ -33,6 +40,9 @@ struct Engine {
 
   void (*load_matrices)(unsigned *words, unsigned address, bool transpose, Site site);
   void (*multiply)(float *d, const unsigned *a, unsigned b0, unsigned b1, ElementType type, Site site);
+  void (*wmma_load)(unsigned *words, unsigned count, unsigned address, unsigned stride, Site site);
+  void (*wmma_multiply)(void *d, const unsigned *a, const unsigned *b, WmmaTypes types, Site site);
+  void (*wmma_store)(unsigned address, const void *d, bool is_half, unsigned stride, Site site);
   float (*shuffle_xor)(float value, int mask, Site site);
 
   void (*cta_barrier)(Site site);

@@ -40,6 +40,9 @@ inline float ld_shared_f32(unsigned address, Site site = Site::here()) {
   engine->load_shared(&value, address, sizeof(value), site);
   return value;
 }
+inline void ld_shared_f32x2(float (&values)[2], unsigned address, Site site = Site::here()) {
+  engine->load_shared(values, address, sizeof(values), site);
+}
 inline void st_shared_f32(unsigned address, float value, Site site = Site::here()) {
   engine->store_shared(address, &value, sizeof(value), site);
 }
