@@ -46,7 +46,9 @@ struct Flags {
                  clEnumValN(EmitKind::Cuda, "cuda", "the kernels' CUDA C++"),
                  clEnumValN(EmitKind::Ptx, "ptx", "what nvcc makes of them"),
                  clEnumValN(EmitKind::Cubin, "cubin", "machine code of one variant (see --variant)"),
-                 clEnumValN(EmitKind::Table, "table", "the dispatch table"))};
+                 clEnumValN(EmitKind::Table, "table", "the dispatch table"),
+                 clEnumValN(EmitKind::Mutants, "mutants",
+                            "each barrier and wait disabled, weakened, moved, and what the analysis says of it"))};
   cl::list<std::string> targets{"target", cl::value_desc("sm_NN"), cl::CommaSeparated, cl::cat(category),
                                 cl::desc("build for these targets instead of those that the specs name")};
   cl::list<std::string> variants{"variant", cl::value_desc("name"), cl::CommaSeparated, cl::cat(category),

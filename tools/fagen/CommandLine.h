@@ -9,7 +9,7 @@
 
 namespace fagen {
 
-enum class EmitKind : uint8_t { Files, Spec, Plan, IR, Cuda, Ptx, Cubin, Table };
+enum class EmitKind : uint8_t { Files, Spec, Plan, IR, Cuda, Ptx, Cubin, Table, Mutants };
 
 struct DriverOptions {
   std::vector<std::string> specs;

@@ -3,6 +3,7 @@
 
 #include "Output.h"
 
+#include "Mutants.h"
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/CMakeFile.h"
 #include "fagen/Emit/Manifest.h"
@@ -92,6 +93,17 @@ static std::string plansOf(ArrayRef<Chosen> chosen) {
   return text;
 }
 
+static std::string mutantsOf(ArrayRef<Chosen> chosen) {
+  std::vector<MutantSource> sources;
+  for (const Chosen &one : chosen) {
+    const CompiledKernel &kernel = *one.kernel;
+    const size_t index = one.variant - kernel.variants.data();
+    if (index < kernel.plan.variants.size()) // the passes were not stopped
+      sources.push_back({one.variant, &kernel.plan.variants[index]});
+  }
+  return emitMutants(sources);
+}
+
 /// PTX or machine code of the chosen variants, one behind the other.
 static std::optional<std::string> compiledText(ArrayRef<Chosen> chosen, StringRef kind, const Nvcc &nvcc,
                                                Diagnostics &diags) {
@@ -141,6 +153,8 @@ std::optional<std::string> emitText(ArrayRef<CompiledKernel> kernels, const Driv
     for (const CompiledKernel &kernel : kernels)
       os << emitTable(kernel.plan);
     return text;
+  case EmitKind::Mutants:
+    return mutantsOf(chosen);
   case EmitKind::Files:
   case EmitKind::Spec:
     break; // not for this function
