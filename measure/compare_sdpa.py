@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # fagen: times PyTorch's attention backends and generated kernels side by side, in one process on the same tensors.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The method of docs/Checking.md, Timing: CUDA graphs of 20 launches (200 below 20 us), one warm replay, nine timed
-ones; the contestants of a shape alternate in rounds; burst = the first 30 ms after a second of idling, steady = after
-a second of the same load. Raw samples go to the JSON."""
+"""The method of docs/Laboratory.md: CUDA graphs of 20 launches (200 below 20 us), one warm replay, nine timed ones; the
+contestants of a shape alternate in rounds; burst = the first 30 ms after a second of idling, steady = after a second of
+the same load. Raw samples and sensor readings go to the JSON. `fagen-run time --baseline sdpa` runs this script with
+--stream: then each line of standard output is {"progress": [done, total, what]}, the last one {"result": ...}."""
 import argparse
 import ctypes
 import json
@@ -12,9 +13,12 @@ import statistics
 import sys
 import time
 
-import torch
-import torch.nn.functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
+try:
+    import torch
+    import torch.nn.functional as F
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+except ImportError as error:
+    sys.exit(f"PyTorch cannot be imported by {sys.executable}: {error}")
 
 import fagen_ctypes
 from samples import percentile
@@ -22,200 +26,305 @@ from samples import percentile
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
 MATH_MOST_SCORES = 1 << 30  # math writes all scores to memory
-TIMED_REPLAYS, LAUNCHES, SHORT_LAUNCHES, SHORT_US, BURST_US = 9, 20, 200, 20.0, 30e3
+SAME_RESULT = 2e-2
+TIMED_REPLAYS, LAUNCHES, SHORT_LAUNCHES, SHORT_US, BURST_US, SEGMENT_S, ENERGY_S = 9, 20, 200, 20.0, 30e3, 1.0, 0.5
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "float16": torch.float16, "bfloat16": torch.bfloat16}
+NAMED_SHAPES = {"mission": (1, 8, 8, 512, 512, 64, 64), "mission2": (2, 8, 8, 512, 512, 64, 64)}
 
 
 class Nvml:
-    """Clock, power and energy of the first GPU; None for what NVML does not tell."""
+    """Sensors of the current GPU; None for what NVML does not tell."""
 
     def __init__(self):
         self.device = ctypes.c_void_p()
         try:
             self.lib = ctypes.CDLL("libnvidia-ml.so.1")
-            if self.lib.nvmlInit_v2() or self.lib.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self.device)):
+            if self.lib.nvmlInit_v2() or not self.find():
                 self.lib = None
         except OSError:
             self.lib = None
 
-    def read(self, name, value, *arguments):
+    def find(self):
+        properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+        if hasattr(properties, "pci_bus_id"):
+            address = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
+            if self.lib.nvmlDeviceGetHandleByPciBusId_v2(address.encode(), ctypes.byref(self.device)) == 0:
+                return True
+        return self.lib.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self.device)) == 0
+
+    def ask(self, name, value, *arguments, scale=1):
         if self.lib is None or getattr(self.lib, name)(self.device, *arguments, ctypes.byref(value)):
             return None
-        return value.value
+        return value.value * scale
 
-    def clock_mhz(self):
-        return self.read("nvmlDeviceGetClockInfo", ctypes.c_uint(), ctypes.c_int(1))
+    def read(self):
+        return dict(sm_clock_mhz=self.ask("nvmlDeviceGetClockInfo", ctypes.c_uint(), ctypes.c_int(1)),
+                    watts=self.ask("nvmlDeviceGetPowerUsage", ctypes.c_uint(), scale=1e-3),
+                    celsius=self.ask("nvmlDeviceGetTemperature", ctypes.c_uint(), ctypes.c_int(0)),
+                    joules=self.ask("nvmlDeviceGetTotalEnergyConsumption", ctypes.c_ulonglong(), scale=1e-3))
 
-    def watts(self):
-        milliwatts = self.read("nvmlDeviceGetPowerUsage", ctypes.c_uint())
-        return None if milliwatts is None else milliwatts / 1e3
 
-    def joules(self):
-        millijoules = self.read("nvmlDeviceGetTotalEnergyConsumption", ctypes.c_ulonglong())
-        return None if millijoules is None else millijoules / 1e3
+class WarmGraph:
+    """Launches one after the other; the time of a replay is theirs."""
+
+    def __init__(self, launch, count):
+        self.count = count
+        self.graph = capture(lambda: [launch() for _ in range(count)], launch)
+        self.start, self.end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+    def time(self):
+        """Microseconds a launch of one replay."""
+        self.start.record()
+        self.graph.replay()
+        self.end.record()
+        self.end.synchronize()
+        return self.start.elapsed_time(self.end) * 1e3 / self.count
+
+
+class ColdGraph:
+    """Before each launch twice the L2 is written; events in the graph enclose the launch alone."""
+
+    def __init__(self, launch, count, flushed):
+        self.count = count
+        self.pairs = [[torch.cuda.Event(enable_timing=True, external=True) for _ in range(2)] for _ in range(count)]
+
+        def all_launches():
+            for start, end in self.pairs:
+                flushed.zero_()
+                start.record()
+                launch()
+                end.record()
+        self.graph = capture(all_launches, launch)
+
+    def time(self):
+        self.graph.replay()
+        torch.cuda.synchronize()
+        return sum(start.elapsed_time(end) for start, end in self.pairs) * 1e3 / self.count
+
+
+def capture(work, launch):
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            launch()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    return graph
 
 
 class Entrant:
     """One way to compute a shape, as a CUDA graph."""
 
-    def __init__(self, name, launch, state, facts):
-        self.name, self.launch, self.facts = name, launch, facts
-        self.samples, self.clock, self.watts, self.joules = [], None, None, None
-        self.graph, self.count = self.capture(LAUNCHES), LAUNCHES
-        self.time()  # the first replay also loads
-        once = self.time()
-        count = SHORT_LAUNCHES if once < SHORT_US else LAUNCHES
-        if state == "burst":
+    def __init__(self, name, launch, arguments, facts):
+        self.name, self.facts, self.state = name, facts, arguments.state
+        self.samples, self.segments = [], []
+        flushed = None
+        if arguments.l2 == "cold":
+            size = torch.cuda.get_device_properties(0).L2_cache_size
+            flushed = torch.empty(2 * size, dtype=torch.uint8, device="cuda")
+        self.make = lambda count: ColdGraph(launch, count, flushed) if flushed is not None else WarmGraph(launch, count)
+        self.graph = self.make(LAUNCHES)
+        self.graph.time()  # the first replay also loads
+        once = self.graph.time()
+        count = SHORT_LAUNCHES if once < SHORT_US and flushed is None else LAUNCHES
+        if self.state == "burst":
             count = max(1, min(count, int(BURST_US / (TIMED_REPLAYS + 1) / once)))
-        if count != self.count:
-            self.graph, self.count = self.capture(count), count
+        if count != LAUNCHES:
+            self.graph = self.make(count)
 
-    def capture(self, count):
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                self.launch()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for _ in range(count):
-                self.launch()
-        return graph
-
-    def time(self):
-        """Microseconds a launch of one replay."""
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        self.graph.replay()
-        end.record()
-        end.synchronize()
-        return start.elapsed_time(end) * 1e3 / self.count
-
-    def segment(self, state, number, nvml):
-        joules, launches = nvml.joules(), 0
-        if state == "burst":
-            time.sleep(1)
-            self.graph.replay()
+    def segment(self, number, nvml):
+        replays = TIMED_REPLAYS + 1
+        if self.state == "burst":
+            time.sleep(SEGMENT_S)
+            before, begin = nvml.read(), time.monotonic()
+            self.graph.time()
         else:
-            begin = time.monotonic()
-            while time.monotonic() - begin < 1:
-                self.time()
-                launches += self.count
-        for _ in range(TIMED_REPLAYS):
-            self.samples.append([number, self.time()])
-        launches += TIMED_REPLAYS * self.count
-        self.clock, self.watts = nvml.clock_mhz(), nvml.watts()
-        if state == "steady" and joules is not None:
-            self.joules = (nvml.joules() - joules) / launches
+            before, begin, replays = nvml.read(), time.monotonic(), TIMED_REPLAYS
+            while time.monotonic() - begin < SEGMENT_S:
+                self.graph.time()
+                replays += 1
+        self.samples += [[number, self.graph.time()] for _ in range(TIMED_REPLAYS)]
+        told = time.monotonic() - begin >= ENERGY_S  # a shorter load than NVML counts energy in
+        self.segments.append(dict(before=before, after=nvml.read(), launches=replays * self.graph.count if told else 0))
 
-    def times(self):
-        return [us for _, us in self.samples]
+    def joules(self):
+        spent = [(s["after"]["joules"] - s["before"]["joules"]) / s["launches"] for s in self.segments
+                 if s["launches"] and s["before"]["joules"] is not None]
+        return statistics.median(spent) if spent else None
 
     def result(self, flops):
-        median = statistics.median(self.times())
-        return dict(name=self.name, median_us=median, p90_us=percentile(self.times(), 0.9),
-                    p99_us=percentile(self.times(), 0.99), tflops=flops / median / 1e6,
-                    launches_per_graph=self.count, sm_clock_mhz=self.clock, watts=self.watts,
-                    joules_per_launch=self.joules, samples_round_us=self.samples, **self.facts)
+        times, last = [us for _, us in self.samples], self.segments[-1]["after"]
+        median = statistics.median(times)
+        return dict(name=self.name, median_us=median, p90_us=percentile(times, 0.9), p99_us=percentile(times, 0.99),
+                    tflops=flops / median / 1e6, launches_per_graph=self.graph.count,
+                    sm_clock_mhz=last["sm_clock_mhz"], watts=last["watts"], joules_per_launch=self.joules(),
+                    samples_round_us=self.samples, segments=self.segments, **self.facts)
 
 
-def sdpa_entrants(q, k, v, mask, state):
+def attention_by(backend, q, k, v, mask):
+    with sdpa_kernel(backend):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=mask == "causal", enable_gqa=q.shape[1] != k.shape[1])
+
+
+def sdpa_entrants(q, k, v, mask, arguments):
     """Each backend that takes the shape; for the others, the reason."""
     entrants, refused = [], {}
-    for name, backend in BACKENDS.items():
+    for name in arguments.backend or BACKENDS:
+        if mask == "causal" and q.shape[2] != k.shape[2]:
+            refused[name] = "skipped: its is_causal aligns the mask top left, ours bottom right"
+            continue
         if name == "math" and q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] > MATH_MOST_SCORES:
             refused[name] = "skipped: its score matrix would take gigabytes"
             continue
         try:
-            def launch(backend=backend):
-                with sdpa_kernel(backend):
-                    return F.scaled_dot_product_attention(q, k, v, is_causal=mask == "causal",
-                                                          enable_gqa=q.shape[1] != k.shape[1])
-            entrants.append(Entrant(name, launch, state, dict(kind="sdpa")))
+            entrants.append(Entrant(name, lambda backend=BACKENDS[name]: attention_by(backend, q, k, v, mask),
+                                    arguments, dict(kind="sdpa")))
         except RuntimeError as error:
             refused[name] = str(error).splitlines()[0][:200]
     return entrants, refused
 
 
-def fagen_entrants(library, q, k, v, mask, state, everything):
-    """The row that dispatch picks; with `everything` each fitting variant."""
+def expected_result(q, k, v, mask):
+    """By a backend that every shape has; a causal mask is aligned bottom right, as ours is."""
+    k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for t in (k, v))
+    bias = None
+    if mask == "causal" and q.shape[2] != k.shape[2]:
+        from torch.nn.attention.bias import causal_lower_right
+        bias = causal_lower_right(q.shape[2], k.shape[2])
+    with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
+        causal = mask == "causal" and bias is None
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=causal).float()
+
+
+def fagen_entrants(library, q, k, v, mask, arguments):
+    """The rows that dispatch picks; with --all each fitting variant; with --variant those. And what went wrong."""
     o = torch.empty(*q.shape[:3], v.shape[3], dtype=q.dtype, device="cuda")
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device="cuda")
-    with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
-        expected = F.scaled_dot_product_attention(q, k, v, is_causal=mask == "causal", enable_gqa=False).float()
-    picked = library.attention(q, k, v, o, lse, mask).info().variant.decode()
-    entrants = []
-    for variant in library.variants() if everything else [picked]:
+    expected = expected_result(q, k, v, mask)
+    picked = library.picked(q, k, v, o, lse, mask)
+    wanted = arguments.variant or (library.variants() if arguments.all else [variant for variant, _ in picked])
+    entrants, failed = [], []
+    for variant in dict.fromkeys(wanted):
         try:
             attention = library.attention(q, k, v, o, lse, mask, variant)
         except fagen_ctypes.Error:
             continue  # another problem's variant
+        info = attention.info()
+        target = info.target.decode()
         o.fill_(float("nan"))
         attention()
         difference = (o.float() - expected).abs().max().item()
-        if not difference < 2e-2:
-            sys.exit(f"{variant} differs from PyTorch by {difference} on {tuple(q.shape)} {mask}")
-        info = attention.info()
-        entrants.append(Entrant(variant, attention, state,
-                                dict(kind="fagen", picked=variant == picked, target=info.target.decode(),
+        if not difference < SAME_RESULT:
+            failed.append(dict(name=variant, target=target, reason=f"differs from PyTorch by {difference}"))
+            continue
+        entrants.append(Entrant(variant, attention, arguments,
+                                dict(kind="fagen", picked=(variant, target) in picked, target=target,
                                      registers=info.registers, local_bytes=info.local_bytes,
                                      max_difference_from_sdpa=difference)))
-    return entrants
+    return entrants, failed
 
 
 def parse_shape(text):
-    named = {"mission": (1, 8, 512, 64), "mission2": (2, 8, 512, 64)}
-    return named[text] if text in named else tuple(int(x) for x in text.split(","))
+    """b,h,s,d or b,h,hkv,sq,sk,d[,dv] or a name."""
+    if text in NAMED_SHAPES:
+        return NAMED_SHAPES[text]
+    numbers = tuple(int(x) for x in text.split(","))
+    if len(numbers) == 4:
+        b, h, s, d = numbers
+        return b, h, h, s, s, d, d
+    return numbers if len(numbers) == 7 else (*numbers, numbers[5])
 
 
-def shapes_of(arguments):
+def parse_problem(text):
+    """As fagen-run writes a case: "1,8,8,512,512,64 dtype=bf16 mask=causal"."""
+    shape, *words = text.split()
+    options = dict(word.split("=", 1) for word in words)
+    return parse_shape(shape), options.get("mask", "none"), DTYPES[options.get("dtype", "f16")]
+
+
+def problems_of(arguments):
+    if arguments.problem:
+        return [parse_problem(text) for text in arguments.problem]
     shapes = [parse_shape(text) for text in arguments.shape]
     if arguments.grid:
-        shapes += [(16384 // s, 2048 // d, s, d) for d in (64, 128) for s in (512, 2048, 8192)]
-    return shapes or [parse_shape("mission"), parse_shape("mission2")]
+        shapes += [parse_shape(f"{16384 // s},{2048 // d},{s},{d}") for d in (64, 128) for s in (512, 2048, 8192)]
+    return [(shape, mask, DTYPES[arguments.dtype])
+            for shape in shapes or NAMED_SHAPES.values() for mask in ("none", "causal")]
 
 
-def measure(library, shape, mask, dtype, arguments, nvml):
-    b, h, s, d = shape
-    torch.manual_seed(0)
-    q, k, v = (torch.randn(b, h, s, d, device="cuda", dtype=dtype) for _ in range(3))
-    flops = 4.0 * b * h * s * s * d * (0.5 if mask == "causal" else 1.0)
-    entrants, refused = sdpa_entrants(q, k, v, mask, arguments.state)
-    entrants += fagen_entrants(library, q, k, v, mask, arguments.state, arguments.all)
+def measure(library, problem, arguments, nvml, tell):
+    (b, h, hkv, sq, sk, d, dv), mask, dtype = problem
+    torch.manual_seed(arguments.seed)
+    q, k, v = (torch.randn(*shape, device="cuda", dtype=dtype)
+               for shape in ((b, h, sq, d), (b, hkv, sk, d), (b, hkv, sk, dv)))
+    flops = 2.0 * b * h * sq * sk * (d + dv) * (0.5 if mask == "causal" else 1.0)
+    ours, failed = fagen_entrants(library, q, k, v, mask, arguments)
+    backends, refused = sdpa_entrants(q, k, v, mask, arguments)
+    entrants = backends + ours
     for number in range(arguments.rounds):
         for entrant in entrants:
-            entrant.segment(arguments.state, number, nvml)
+            tell(f"{b},{h},{hkv},{sq},{sk},{d} {mask} round {number + 1}: {entrant.name}")
+            entrant.segment(number, nvml)
     results = [entrant.result(flops) for entrant in entrants]
-    for r in results:
-        print(f"b{b} h{h} s{s} d{d} {mask:6s} {r['name']:44s} {r['median_us']:9.2f} us {r['tflops']:7.1f} TFLOP/s",
+    for r in results if not arguments.stream else []:
+        print(f"b{b} h{h} s{sq} d{d} {mask:6s} {r['name']:44s} {r['median_us']:9.2f} us {r['tflops']:7.1f} TFLOP/s",
               file=sys.stderr, flush=True)
-    return dict(b=b, h=h, s=s, d=d, mask=mask, dtype=str(dtype).split(".")[1], refused=refused, results=results)
+    return dict(b=b, h=h, s=sq, d=d, hkv=hkv, sk=sk, dv=dv, mask=mask, dtype=str(dtype).split(".")[1],
+                refused=refused, failed=failed, results=results)
 
 
-def main():
+def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directories", nargs="+", help="generated kernel directories")
     parser.add_argument("--library", default="build/release/bin/libfagen_capi.so")
-    parser.add_argument("--output", required=True, help="JSON file to write")
-    parser.add_argument("--shape", action="append", default=[], help="b,h,s,d, mission or mission2; may be repeated")
+    parser.add_argument("--output", help="JSON file to write")
+    parser.add_argument("--stream", action="store_true", help="progress and result as lines of JSON")
+    parser.add_argument("--shape", action="append", default=[],
+                        help="b,h,s,d or b,h,hkv,sq,sk,d[,dv], mission or mission2; may be repeated")
     parser.add_argument("--grid", action="store_true", help="d 64, 128 at S 512, 2048, 8192; B*S = 16384, H*d = 2048")
     parser.add_argument("--dtype", choices=["float16", "bfloat16"], default="float16")
+    parser.add_argument("--problem", action="append", default=[],
+                        help='instead of --shape and --dtype: "b,h,hkv,sq,sk,d[,dv] [mask=causal] [dtype=bf16]"')
+    parser.add_argument("--backend", action="append", choices=list(BACKENDS), help="default: all; may be repeated")
     parser.add_argument("--state", choices=["burst", "steady"], default="burst")
+    parser.add_argument("--l2", choices=["warm", "cold"], default="warm")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--all", action="store_true", help="every fitting variant, not only the dispatched one")
+    parser.add_argument("--variant", action="append", default=[], help="only this one; may be repeated")
     parser.add_argument("--note", action="append", default=[], help="key=value to keep in the JSON")
     arguments = parser.parse_args()
+    if not arguments.output and not arguments.stream:
+        parser.error("--output says where the JSON goes")
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    if not torch.cuda.is_available():
+        sys.exit("PyTorch finds no GPU")
     library = fagen_ctypes.Library(arguments.library, arguments.directories)
-    nvml = Nvml()
-    problems = [measure(library, shape, mask, getattr(torch, arguments.dtype), arguments, nvml)
-                for shape in shapes_of(arguments) for mask in ("none", "causal")]
+    nvml, problems, measured = Nvml(), problems_of(arguments), []
+
+    def tell(what):
+        if arguments.stream:
+            print(json.dumps(dict(progress=[len(measured), len(problems), what])), flush=True)
+    for problem in problems:
+        measured.append(measure(library, problem, arguments, nvml, tell))
     properties = torch.cuda.get_device_properties(0)
     machine = dict(gpu=properties.name, sms=properties.multi_processor_count, torch=torch.__version__,
                    cuda=torch.version.cuda, cudnn=torch.backends.cudnn.version(), python=platform.python_version())
-    with open(arguments.output, "w") as file:
-        json.dump(dict(tool="compare_sdpa.py", state=arguments.state, rounds=arguments.rounds, machine=machine,
-                       notes=dict(note.split("=", 1) for note in arguments.note),
-                       layout="contiguous [B, H, S, D]; ours also writes LSE", problems=problems), file, indent=1)
+    result = dict(tool="compare_sdpa.py", state=arguments.state, l2=arguments.l2, rounds=arguments.rounds,
+                  machine=machine, notes=dict(note.split("=", 1) for note in arguments.note),
+                  layout="contiguous [B, H, S, D]; ours also writes LSE", problems=measured)
+    if arguments.stream:
+        print(json.dumps(dict(result=result)), flush=True)
+    if arguments.output:
+        with open(arguments.output, "w") as file:
+            json.dump(result, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -96,19 +96,43 @@ class Library:
         """A prepared launch; raises Error when no row (or not that variant) fits."""
         return Attention(self, q, k, v, o, lse, mask, variant)
 
+    def picked(self, q, k, v, o, lse, mask):
+        """What dispatch picks from each kernel set: pairs of variant and target."""
+        pairs = []
+        for table in self.tables:
+            choice = Choice()
+            problem = describe(q, k, v, o, lse, mask, None)
+            one = (c_void_p * 1)(table)
+            if self.lib.fagen_query(one, c_size_t(1), ctypes.byref(problem), self.device, ctypes.byref(choice)) == OK:
+                info = choice_info(self, choice)
+                pairs.append((info.variant.decode(), info.target.decode()))
+        return pairs
+
+
+def choice_info(library, choice):
+    info = ChoiceInfo()
+    library.check(library.lib.fagen_choice_get_info(ctypes.byref(choice), ctypes.byref(info)), "fagen_choice_get_info")
+    return info
+
+
+def describe(q, k, v, o, lse, mask, variant):
+    """The C ABI's description of the problem that these tensors are of."""
+    p = Problem()
+    p.dtype, p.mask, p.flags = DTYPES[q.dtype], MASKS[mask], FLAG_LSE if lse is not None else 0
+    p.batch, p.heads, p.seq_q, p.head_dim_qk = q.shape
+    p.kv_heads, p.seq_kv, p.head_dim_v = k.shape[1], k.shape[2], v.shape[3]
+    for name, tensor in (("q", q), ("k", k), ("v", v), ("o", o)):
+        setattr(p, f"{name}_stride", (c_int64 * 3)(*tensor.stride()[:3]))
+    if lse is not None:
+        p.lse_stride = (c_int64 * 2)(*lse.stride()[:2])
+    p.variant = variant.encode() if variant else None
+    return p
+
 
 class Attention:
     def __init__(self, library, q, k, v, o, lse, mask, variant):
         self.library, self.keep = library, (q, k, v, o, lse)
-        p = Problem()
-        p.dtype, p.mask, p.flags = DTYPES[q.dtype], MASKS[mask], FLAG_LSE if lse is not None else 0
-        p.batch, p.heads, p.seq_q, p.head_dim_qk = q.shape
-        p.kv_heads, p.seq_kv, p.head_dim_v = k.shape[1], k.shape[2], v.shape[3]
-        for name, tensor in (("q", q), ("k", k), ("v", v), ("o", o)):
-            setattr(p, f"{name}_stride", (c_int64 * 3)(*tensor.stride()[:3]))
-        if lse is not None:
-            p.lse_stride = (c_int64 * 2)(*lse.stride()[:2])
-        p.variant = variant.encode() if variant else None
+        p = describe(q, k, v, o, lse, mask, variant)
         self.choice = Choice()
         lib = library.lib
         library.check(lib.fagen_query(library.tables, c_size_t(len(library.tables)), ctypes.byref(p), library.device,
@@ -121,10 +145,7 @@ class Attention:
         self.tensors.lse = lse.data_ptr() if lse is not None else None
 
     def info(self):
-        info = ChoiceInfo()
-        self.library.check(self.library.lib.fagen_choice_get_info(ctypes.byref(self.choice), ctypes.byref(info)),
-                           "fagen_choice_get_info")
-        return info
+        return choice_info(self.library, self.choice)
 
     def __call__(self):
         stream = c_void_p(torch.cuda.current_stream().cuda_stream)

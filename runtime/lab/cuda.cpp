@@ -22,8 +22,11 @@ static MeasuringDriver loadMeasuringDriver() {
   find("cuDriverGetVersion", d.cuDriverGetVersion);
   find("cuMemAlloc_v2", d.cuMemAlloc);
   find("cuMemFree_v2", d.cuMemFree);
+  find("cuMemGetInfo_v2", d.cuMemGetInfo);
+  find("cuMemsetD32Async", d.cuMemsetD32Async);
   find("cuMemcpyHtoD_v2", d.cuMemcpyHtoD);
   find("cuMemcpyDtoH_v2", d.cuMemcpyDtoH);
+  find("cuDeviceGetPCIBusId", d.cuDeviceGetPCIBusId);
   find("cuStreamCreate", d.cuStreamCreate);
   find("cuStreamDestroy_v2", d.cuStreamDestroy);
   find("cuStreamSynchronize", d.cuStreamSynchronize);
@@ -36,6 +39,7 @@ static MeasuringDriver loadMeasuringDriver() {
   find("cuEventCreate", d.cuEventCreate);
   find("cuEventDestroy_v2", d.cuEventDestroy);
   find("cuEventRecord", d.cuEventRecord);
+  find("cuEventRecordWithFlags", d.cuEventRecordWithFlags);
   find("cuEventSynchronize", d.cuEventSynchronize);
   find("cuEventElapsedTime", d.cuEventElapsedTime);
   return d;
@@ -76,6 +80,25 @@ std::string Gpu::driverVersion() const {
   int version = 0;
   checkCuda(measuringDriver().cuDriverGetVersion(&version), "read the driver's version");
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::string Gpu::pciBusId() const {
+  char text[32] = "";
+  checkCuda(measuringDriver().cuDeviceGetPCIBusId(text, sizeof text, description.ordinal), "read the PCI address");
+  return text;
+}
+
+int64_t Gpu::l2Bytes() const {
+  constexpr int kL2Bytes = 38; // CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
+  int bytes = 0;
+  checkCuda(fagen::driver()->cuDeviceGetAttribute(&bytes, kL2Bytes, description.ordinal), "read the size of the L2");
+  return bytes;
+}
+
+int64_t Gpu::freeBytes() const {
+  size_t free = 0, total = 0;
+  checkCuda(measuringDriver().cuMemGetInfo(&free, &total), "read the free memory");
+  return static_cast<int64_t>(free);
 }
 
 } // namespace fagen::lab

@@ -17,8 +17,11 @@ struct MeasuringDriver {
   CuResult (*cuDriverGetVersion)(int *version);
   CuResult (*cuMemAlloc)(CuDevicePtr *memory, size_t bytes);
   CuResult (*cuMemFree)(CuDevicePtr memory);
+  CuResult (*cuMemGetInfo)(size_t *free, size_t *total);
+  CuResult (*cuMemsetD32Async)(CuDevicePtr memory, unsigned value, size_t words, CuStream stream);
   CuResult (*cuMemcpyHtoD)(CuDevicePtr to, const void *from, size_t bytes);
   CuResult (*cuMemcpyDtoH)(void *to, CuDevicePtr from, size_t bytes);
+  CuResult (*cuDeviceGetPCIBusId)(char *text, int size, CuDevice device);
   CuResult (*cuStreamCreate)(CuStream *stream, unsigned flags);
   CuResult (*cuStreamDestroy)(CuStream stream);
   CuResult (*cuStreamSynchronize)(CuStream stream);
@@ -31,6 +34,7 @@ struct MeasuringDriver {
   CuResult (*cuEventCreate)(CuEvent *event, unsigned flags);
   CuResult (*cuEventDestroy)(CuEvent event);
   CuResult (*cuEventRecord)(CuEvent event, CuStream stream);
+  CuResult (*cuEventRecordWithFlags)(CuEvent event, CuStream stream, unsigned flags);
   CuResult (*cuEventSynchronize)(CuEvent event);
   CuResult (*cuEventElapsedTime)(float *milliseconds, CuEvent start, CuEvent end);
 };
@@ -55,6 +59,9 @@ public:
   CuStream stream() const { return work; }
   const fagen_device_info &info() const { return description; }
   std::string driverVersion() const; ///< the CUDA version that the driver speaks, "13.0"
+  std::string pciBusId() const;      ///< "0000:18:00.0"
+  int64_t l2Bytes() const;
+  int64_t freeBytes() const; ///< of memory, now
 
 private:
   fagen_device *handle = nullptr;

@@ -20,8 +20,6 @@ void GpuDevice::release(void *memory) { measuringDriver().cuMemFree(asDevicePtr(
 /// stream does not wait for them. So this waits for the null stream, on which such copies run.
 void GpuDevice::upload(void *to, const void *from, int64_t bytes) {
   checkCuda(measuringDriver().cuMemcpyHtoD(asDevicePtr(to), from, bytes), "copy to the GPU");
-  // The copy returns once the bytes are staged, and kernels on our own stream would not wait for the rest.
-  checkCuda(measuringDriver().cuStreamSynchronize(nullptr), "copy to the GPU");
   checkCuda(measuringDriver().cuStreamSynchronize(nullptr), "copy to the GPU");
 }
 

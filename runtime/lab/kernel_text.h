@@ -1,10 +1,12 @@
-// fagen: the reference kernels' source, embedded at build time from kernels/.
+// fagen: the source of our own kernels, embedded at build time from kernels/.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 namespace fagen::lab {
 
-extern const char *const kNumericText;   ///< kernels/numeric.h
-extern const char *const kReferenceText; ///< kernels/reference.cu
+extern const char *const kNumericText;     ///< kernels/numeric.h
+extern const char *const kReferenceText;   ///< kernels/reference.cu
+extern const char *const kConformanceText; ///< kernels/conformance.cu
+extern const char *const kSoftmaxText;     ///< kernels/softmax.cu
 
 } // namespace fagen::lab

@@ -7,7 +7,7 @@
 
 namespace fagen::lab {
 
-Nvml::Nvml() {
+Nvml::Nvml(const std::string &pciBusId) {
   void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return;
@@ -15,30 +15,37 @@ Nvml::Nvml() {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
   };
   int (*init)() = nullptr;
+  int (*deviceByBus)(const char *, Device *) = nullptr;
   int (*deviceByIndex)(unsigned, Device *) = nullptr;
   find("nvmlInit_v2", init);
+  find("nvmlDeviceGetHandleByPciBusId_v2", deviceByBus);
   find("nvmlDeviceGetHandleByIndex_v2", deviceByIndex);
-  if (!init || !deviceByIndex || init() != 0 || deviceByIndex(0, &device) != 0)
+  if (!init || init() != 0)
+    return;
+  bool found =
+      (deviceByBus && deviceByBus(pciBusId.c_str(), &device) == 0) || (deviceByIndex && deviceByIndex(0, &device) == 0);
+  if (!found)
     return;
   find("nvmlDeviceGetClockInfo", clockInfo);
   find("nvmlDeviceGetPowerUsage", powerUsage);
+  find("nvmlDeviceGetTemperature", temperature);
   find("nvmlDeviceGetTotalEnergyConsumption", totalEnergy);
 }
 
-double Nvml::smClockMhz() const {
-  unsigned megahertz = 0;
-  constexpr int kSmClock = 1;
-  return clockInfo && clockInfo(device, kSmClock, &megahertz) == 0 ? megahertz : 0;
-}
-
-double Nvml::watts() const {
-  unsigned milliwatts = 0;
-  return powerUsage && powerUsage(device, &milliwatts) == 0 ? milliwatts / 1e3 : 0;
-}
-
-double Nvml::joules() const {
+Telemetry Nvml::read() const {
+  Telemetry reading;
+  unsigned value = 0;
   unsigned long long millijoules = 0;
-  return totalEnergy && totalEnergy(device, &millijoules) == 0 ? static_cast<double>(millijoules) / 1e3 : 0;
+  constexpr int kSmClock = 1, kGpuSensor = 0;
+  if (clockInfo && clockInfo(device, kSmClock, &value) == 0)
+    reading.clockMhz = value;
+  if (powerUsage && powerUsage(device, &value) == 0)
+    reading.watts = value / 1e3;
+  if (temperature && temperature(device, kGpuSensor, &value) == 0)
+    reading.celsius = value;
+  if (totalEnergy && totalEnergy(device, &millijoules) == 0)
+    reading.joules = static_cast<double>(millijoules) / 1e3;
+  return reading;
 }
 
 } // namespace fagen::lab

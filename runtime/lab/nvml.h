@@ -1,25 +1,34 @@
-// fagen: clock, power and energy of a GPU, when its management library is there.
+// fagen: clock, power, energy and temperature of a GPU, when its management library is there.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <string>
+
 namespace fagen::lab {
 
-/// Readings of the first GPU; 0 for what NVML does not tell.
+/// One reading; 0 for what is not told.
+struct Telemetry {
+  double clockMhz = 0; ///< of the SMs
+  double watts = 0;
+  double celsius = 0;
+  double joules = 0; ///< since the driver was loaded
+};
+
 class Nvml {
 public:
-  Nvml();
+  /// The GPU at this address ("0000:18:00.0"); the first one when the library does not know it.
+  explicit Nvml(const std::string &pciBusId);
   Nvml(const Nvml &) = delete;
   Nvml &operator=(const Nvml &) = delete;
 
-  double smClockMhz() const;
-  double watts() const;
-  double joules() const; ///< since the driver was loaded
+  Telemetry read() const;
 
 private:
   using Device = struct NvmlDevice *;
   Device device = nullptr;
   int (*clockInfo)(Device, int type, unsigned *megahertz) = nullptr;
   int (*powerUsage)(Device, unsigned *milliwatts) = nullptr;
+  int (*temperature)(Device, int sensor, unsigned *celsius) = nullptr;
   int (*totalEnergy)(Device, unsigned long long *millijoules) = nullptr;
 };
 

@@ -3,12 +3,10 @@
 #include "report.h"
 #include "cuda.h"
 #include "src/nvrtc.h"
-#include "statistics.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
-#include <optional>
 #include <sys/utsname.h>
 #include <thread>
 
@@ -190,90 +188,6 @@ Json checkJson(const CheckReport &report, const CheckOptions &options) {
       entry["again"] = reproLine(result, options);
     }
     json["cases"].push_back(entry);
-  }
-  return json;
-}
-
-static constexpr uint64_t kBootstrapSeed = 1;
-
-/// A variant's time over that of the row that dispatch picks for the same problem.
-struct Ratio {
-  double value;
-  Interval interval;
-};
-
-static std::vector<double> microseconds(const TimeResult &result) {
-  std::vector<double> values;
-  for (const Sample &sample : result.samples)
-    values.push_back(sample.microseconds);
-  return values;
-}
-
-static std::optional<Ratio> ratioToPicked(const TimeReport &report, const TimeResult &result) {
-  for (const TimeResult &picked : report.results)
-    if (picked.picked && picked.set == result.set && picked.shape == result.shape && picked.dtype == result.dtype &&
-        picked.mask == result.mask && !picked.samples.empty() && !result.samples.empty())
-      return Ratio{result.medianMicroseconds() / picked.medianMicroseconds(),
-                   ratioOfMedians(microseconds(result), microseconds(picked), kBootstrapSeed)};
-  return std::nullopt;
-}
-
-std::string timeTable(const TimeReport &report) {
-  TextTable table({{"shape"},
-                   {"dtype"},
-                   {"mask"},
-                   {"variant"},
-                   {"median us", true},
-                   {"p90 us", true},
-                   {"TFLOP/s", true},
-                   {"SM MHz", true},
-                   {"W", true},
-                   {"time / picked"}});
-  for (const TimeResult &r : report.results) {
-    auto number = [&](double value, const char *format) {
-      return r.failure.empty() && value > 0 ? fmt::format(fmt::runtime(format), value) : std::string("-");
-    };
-    std::string standing = !r.failure.empty() ? r.failure : r.picked ? "picked" : "";
-    if (auto ratio = ratioToPicked(report, r); ratio && !r.picked)
-      standing = fmt::format("{:.3f} ({:.3f} to {:.3f})", ratio->value, ratio->interval.low, ratio->interval.high);
-    table.add({formatShape(r.shape), std::string(nameOf(r.dtype)), std::string(nameOf(r.mask)), r.row->variant,
-               number(r.medianMicroseconds(), "{:.2f}"), number(r.percentileMicroseconds(0.9), "{:.2f}"),
-               number(r.teraflops(), "{:.1f}"), number(r.clockMhz, "{:.0f}"), number(r.watts, "{:.0f}"), standing});
-  }
-  return table.text();
-}
-
-Json timeJson(const TimeReport &report, const TimeOptions &options) {
-  Json json{{"state", options.state == PowerState::Burst ? "burst" : "steady"},
-            {"seed", options.seed},
-            {"rounds", options.rounds},
-            {"flops", "2 B H Sq Sk (d_qk + d_v), halved for causal"},
-            {"results", Json::array()}};
-  for (const TimeResult &r : report.results) {
-    Json entry{{"shape", formatShape(r.shape)}, {"dtype", nameOf(r.dtype)}, {"mask", nameOf(r.mask)},
-               {"variant", r.row->variant},     {"target", r.row->target},  {"picked", r.picked}};
-    if (!r.failure.empty()) {
-      entry["failure"] = r.failure;
-    } else {
-      entry.update({{"median_us", r.medianMicroseconds()},
-                    {"p90_us", r.percentileMicroseconds(0.9)},
-                    {"p99_us", r.percentileMicroseconds(0.99)},
-                    {"tflops", r.teraflops()},
-                    {"launches_per_graph", r.launchesPerGraph},
-                    {"registers", r.registers},
-                    {"local_bytes", r.localBytes},
-                    {"sm_clock_mhz", r.clockMhz},
-                    {"watts", r.watts},
-                    {"joules_per_launch", r.joulesPerLaunch}});
-      if (auto ratio = ratioToPicked(report, r))
-        entry["time_over_picked"] = {
-            {"ratio", ratio->value}, {"low", ratio->interval.low}, {"high", ratio->interval.high}};
-      Json samples = Json::array();
-      for (const Sample &sample : r.samples)
-        samples.push_back({sample.round, sample.microseconds});
-      entry["samples_round_us"] = samples;
-    }
-    json["results"].push_back(entry);
   }
   return json;
 }

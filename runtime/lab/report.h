@@ -3,7 +3,6 @@
 #pragma once
 
 #include "check.h"
-#include "timing.h"
 
 #include <nlohmann/json.hpp>
 
@@ -34,8 +33,5 @@ std::string checkTable(const CheckReport &report);
 /// Failures with the command that shows each again; at most `limit`, then how many more there are.
 std::string checkFailures(const CheckReport &report, const CheckOptions &options, size_t limit = 20);
 Json checkJson(const CheckReport &report, const CheckOptions &options);
-
-std::string timeTable(const TimeReport &report);
-Json timeJson(const TimeReport &report, const TimeOptions &options);
 
 } // namespace fagen::lab

@@ -13,9 +13,18 @@ inline double median(const std::vector<double> &samples) { return percentile(sam
 
 struct Interval {
   double low, high;
+  double width() const { return high - low; }
 };
-/// 95 % percentile-bootstrap interval of median(a) / median(b), from `resamples` draws of a seeded generator.
-Interval ratioOfMedians(const std::vector<double> &a, const std::vector<double> &b, uint64_t seed,
-                        int resamples = 1000);
+
+/// The samples of each segment. Those of one segment resemble each other (clock, temperature), so a resample draws
+/// segments first, and then samples within each drawn segment.
+using Segments = std::vector<std::vector<double>>;
+
+constexpr int kResamples = 10'000;
+
+/// 95 % percentile-bootstrap interval of the median of all samples. NaN when there is none.
+Interval intervalOfMedian(const Segments &segments, uint64_t seed, int resamples = kResamples);
+/// The same of median(a) / median(b). Segments of one number ran side by side and are drawn together.
+Interval ratioOfMedians(const Segments &a, const Segments &b, uint64_t seed, int resamples = kResamples);
 
 } // namespace fagen::lab

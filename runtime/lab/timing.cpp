@@ -1,161 +1,88 @@
-// fagen: builds the graphs, alternates them, collects samples.
+// fagen: lets the contestants of a problem take turns, and collects their samples.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "timing.h"
+#include "baselines/names.h"
+#include "baselines/peer.h"
 #include "check.h"
-#include "gpu_device.h"
-#include "nvml.h"
-#include "statistics.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fmt/format.h>
-#include <thread>
 
 namespace fagen::lab {
-
-using Clock = std::chrono::steady_clock;
 
 static constexpr int kTimedReplays = 9;
 static constexpr int kLaunches = 20;       ///< in a graph
 static constexpr int kShortLaunches = 200; ///< for launches below 20 microseconds
 static constexpr double kShortMicroseconds = 20;
 static constexpr double kBurstMicroseconds = 30e3;
-static constexpr auto kSegment = std::chrono::seconds(1);
+static constexpr double kSegmentSeconds = 1;
+/// NVML counts energy every 20 to 100 ms: less than this many seconds of load say nothing.
+static constexpr double kEnergySeconds = 0.5;
 
-double TimeResult::percentileMicroseconds(double fraction) const {
-  std::vector<double> values;
-  for (const Sample &sample : samples)
-    values.push_back(sample.microseconds);
-  return percentile(values, fraction);
+double Segment::joulesPerLaunch() const {
+  bool told = before.joules > 0 && after.joules > before.joules && launches > 0;
+  return told ? (after.joules - before.joules) / static_cast<double>(launches) : 0;
 }
-double TimeResult::medianMicroseconds() const { return percentileMicroseconds(0.5); }
+
+std::vector<double> TimeResult::samples() const {
+  std::vector<double> values;
+  for (const Segment &segment : segments)
+    values.insert(values.end(), segment.microseconds.begin(), segment.microseconds.end());
+  return values;
+}
+
+Segments TimeResult::sampleSegments() const {
+  Segments samples;
+  for (const Segment &segment : segments)
+    samples.push_back(segment.microseconds);
+  return samples;
+}
+
+double TimeResult::percentileMicroseconds(double fraction) const { return percentile(samples(), fraction); }
 double TimeResult::teraflops() const { return flops(shape, mask) / medianMicroseconds() / 1e6; }
+
+double TimeResult::medianOf(const std::function<double(const Segment &)> &figure) const {
+  std::vector<double> told;
+  for (const Segment &segment : segments)
+    if (double value = figure(segment); value > 0)
+      told.push_back(value);
+  return told.empty() ? 0 : median(told);
+}
 
 namespace {
 
-/// A graph of the same launch, `count` times.
-class LaunchGraph {
-public:
-  LaunchGraph(const Gpu &gpu, const fagen_choice &choice, const fagen_tensors &tensors, char *workspace, int count)
-      : gpu(gpu), launches(count) {
-    const MeasuringDriver &d = measuringDriver();
-    checkCuda(d.cuStreamBeginCapture(gpu.stream(), 2 /* relaxed */), "begin stream capture");
-    fagen_status status = FAGEN_OK;
-    for (int i = 0; i < count && status == FAGEN_OK; ++i)
-      status = fagen_run(&choice, &tensors, workspace, choice.workspace_bytes, gpu.stream());
-    CuGraph graph = nullptr;
-    CuResult ended = d.cuStreamEndCapture(gpu.stream(), &graph);
-    checkStatus(status, "fagen_run under capture");
-    checkCuda(ended, "end stream capture");
-    CuResult made = d.cuGraphInstantiate(&executable, graph, 0);
-    d.cuGraphDestroy(graph);
-    checkCuda(made, "instantiate a graph");
-    checkCuda(d.cuEventCreate(&start, 0), "create an event");
-    checkCuda(d.cuEventCreate(&end, 0), "create an event");
-  }
-  ~LaunchGraph() {
-    const MeasuringDriver &d = measuringDriver();
-    d.cuEventDestroy(start);
-    d.cuEventDestroy(end);
-    d.cuGraphExecDestroy(executable);
-  }
-  LaunchGraph(const LaunchGraph &) = delete;
-  LaunchGraph &operator=(const LaunchGraph &) = delete;
-
-  int count() const { return launches; }
-
-  void replay() { checkCuda(measuringDriver().cuGraphLaunch(executable, gpu.stream()), "launch a graph"); }
-
-  /// Microseconds a launch of one replay.
-  double time() {
-    const MeasuringDriver &d = measuringDriver();
-    checkCuda(d.cuEventRecord(start, gpu.stream()), "record an event");
-    replay();
-    checkCuda(d.cuEventRecord(end, gpu.stream()), "record an event");
-    checkCuda(d.cuEventSynchronize(end), "run a graph");
-    float milliseconds = 0;
-    checkCuda(d.cuEventElapsedTime(&milliseconds, start, end), "read an event");
-    return milliseconds * 1e3 / launches;
-  }
-
-private:
-  const Gpu &gpu;
-  int launches;
-  CuGraphExec executable = nullptr;
-  CuEvent start = nullptr, end = nullptr;
-};
-
-/// Dense tensors of one problem on the GPU.
-struct TimeTensors {
-  TimeTensors(GpuDevice &device, const Case &c, uint64_t seed)
-      : q(device, c.shape.qElements() * 2 + 256), k(device, c.shape.kElements() * 2 + 256),
-        v(device, c.shape.vElements() * 2 + 256), o(device, c.shape.oElements() * 2 + 256),
-        lse(device, c.shape.rows() * 4 + 256) {
-    DenseInputs inputs = makeInputs(c, seed);
-    device.upload(q.address(), inputs.q.data(), c.shape.qElements() * 2);
-    device.upload(k.address(), inputs.k.data(), c.shape.kElements() * 2);
-    device.upload(v.address(), inputs.v.data(), c.shape.vElements() * 2);
-    tensors.q = q.address();
-    tensors.k = k.address();
-    tensors.v = v.address();
-    tensors.o = o.address();
-    tensors.lse = reinterpret_cast<float *>(lse.address());
-  }
-  DeviceMemory q, k, v, o, lse;
-  fagen_tensors tensors = makeAbi<fagen_tensors>();
-};
-
-/// A variant that takes part in one problem's contest.
+/// A variant or a baseline that takes part in one problem's contest.
 struct Entrant {
   TimeResult result;
-  fagen_choice choice = makeAbi<fagen_choice>();
-  std::unique_ptr<DeviceMemory> workspace;
-  std::unique_ptr<LaunchGraph> graph;
+  fagen_choice choice = makeAbi<fagen_choice>(); ///< of a variant
+  std::unique_ptr<Launchable> graph;
 };
 
 class Contest {
 public:
-  Contest(GpuDevice &device, const TimeOptions &options, const Nvml &nvml, const Case &c)
-      : device(device), options(options), nvml(nvml), problemCase(c) {}
+  Contest(TimingDevice &device, const TimeOptions &options, const Case &c)
+      : device(device), options(options), problemCase(c) {}
 
-  void admit(const std::vector<std::unique_ptr<KernelSet>> &sets) {
-    fagen_problem problem = describeProblem(problemCase, Placements(problemCase));
-    for (const auto &set : sets) {
-      const fagen_table *table = set->table();
-      fagen_choice picked = makeAbi<fagen_choice>();
-      bool any = fagen_query(&table, 1, &problem, device.gpu.device(), &picked) == FAGEN_OK;
-      for (const fagen_row *row : set->rows()) {
-        bool chosen = any && picked.row == row;
-        bool wanted = options.variants.empty() ? (chosen || !options.dispatchedOnly)
-                                               : std::find(options.variants.begin(), options.variants.end(),
-                                                           row->variant) != options.variants.end();
-        Entrant entrant;
-        problem.variant = row->variant;
-        if (!wanted || fagen_query(&table, 1, &problem, device.gpu.device(), &entrant.choice) != FAGEN_OK ||
-            entrant.choice.row != row)
-          continue;
-        entrant.result.set = set.get();
-        entrant.result.row = row;
-        entrant.result.shape = problemCase.shape;
-        entrant.result.dtype = problemCase.dtype;
-        entrant.result.mask = problemCase.mask;
-        entrant.result.picked = chosen;
-        entrants.push_back(std::move(entrant));
-      }
-      problem.variant = nullptr;
-    }
+  void admit(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::vector<std::string> &baselines) {
+    for (const auto &set : sets)
+      admitVariants(*set, baselines);
+    if (entrants.empty())
+      return; // nothing of ours computes this problem
+    for (const std::string &name : baselines)
+      if (baselineVariant(name).empty())
+        for (const std::string &member : baselineMembers(name))
+          entrants.push_back(makeEntrant(member));
   }
 
   bool empty() const { return entrants.empty(); }
 
   std::vector<TimeResult> run() {
-    TimeTensors tensors(device, problemCase, options.seed);
+    std::unique_ptr<TimedProblem> problem = device.open(problemCase, options.seed, options.l2);
     for (Entrant &entrant : entrants)
-      prepare(entrant, tensors.tensors);
+      attempt(entrant, [&] { prepare(entrant, *problem); });
     for (int round = 0; round < options.rounds; ++round)
       for (Entrant &entrant : entrants)
-        if (entrant.graph)
-          options.state == PowerState::Burst ? burst(entrant, round) : steady(entrant, round);
+        attempt(entrant, [&] { takeTurn(entrant); });
     std::vector<TimeResult> results;
     for (Entrant &entrant : entrants)
       results.push_back(std::move(entrant.result));
@@ -163,77 +90,103 @@ public:
   }
 
 private:
-  /// Compiles and loads, and finds how many launches a graph of this variant gets.
-  void prepare(Entrant &entrant, const fagen_tensors &tensors) {
-    if (fagen_status status = fagen_prepare(&entrant.choice, device.gpu.device())) {
-      entrant.result.failure = fmt::format("{}: {}", fagen_status_name(status), fagen_last_error());
-      return;
-    }
-    fagen_choice_info info = makeAbi<fagen_choice_info>();
-    checkStatus(fagen_choice_get_info(&entrant.choice, &info), "describe a choice");
-    entrant.result.registers = info.registers;
-    entrant.result.localBytes = info.local_bytes;
-    int64_t bytes = static_cast<int64_t>(entrant.choice.workspace_bytes);
-    entrant.workspace = std::make_unique<DeviceMemory>(device, std::max<int64_t>(bytes, 256));
-    std::vector<char> zeros(bytes);
-    device.upload(entrant.workspace->address(), zeros.data(), bytes);
-    auto makeGraph = [&](int count) {
-      return std::make_unique<LaunchGraph>(device.gpu, entrant.choice, tensors, entrant.workspace->address(), count);
+  Entrant makeEntrant(const std::string &name) const {
+    Entrant entrant;
+    entrant.result.name = name;
+    entrant.result.shape = problemCase.shape;
+    entrant.result.dtype = problemCase.dtype;
+    entrant.result.mask = problemCase.mask;
+    entrant.result.process = "fagen-run";
+    return entrant;
+  }
+
+  /// Asked for by name, or nothing was and dispatch may pick it, or a baseline.
+  bool isWanted(const fagen_row &row, bool picked, const std::vector<std::string> &baselines) const {
+    auto has = [&](const std::vector<std::string> &names, const std::string &name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
     };
-    entrant.graph = makeGraph(kLaunches);
-    entrant.graph->time(); // the first launch of a kernel also loads it
-    double once = entrant.graph->time();
-    int count = once < kShortMicroseconds ? kShortLaunches : kLaunches;
+    bool asked = options.variants.empty() ? picked || !options.dispatchedOnly : has(options.variants, row.variant);
+    return asked || has(baselines, std::string("kernel:") + row.variant);
+  }
+
+  void admitVariants(const KernelSet &set, const std::vector<std::string> &baselines) {
+    fagen_problem problem = describeProblem(problemCase, Placements(problemCase));
+    const fagen_table *table = set.table();
+    fagen_choice picked = makeAbi<fagen_choice>();
+    bool any = fagen_query(&table, 1, &problem, device.queryDevice(), &picked) == FAGEN_OK;
+    for (const fagen_row *row : set.rows()) {
+      bool isPicked = any && picked.row == row;
+      Entrant entrant = makeEntrant(row->variant);
+      problem.variant = row->variant;
+      if (!isWanted(*row, isPicked, baselines) ||
+          fagen_query(&table, 1, &problem, device.queryDevice(), &entrant.choice) != FAGEN_OK ||
+          entrant.choice.row != row)
+        continue;
+      entrant.result.set = &set;
+      entrant.result.row = row;
+      entrant.result.picked = isPicked;
+      entrants.push_back(std::move(entrant));
+    }
+  }
+
+  /// What one contestant cannot do takes it out of the contest.
+  template <typename Action> static void attempt(Entrant &entrant, Action action) {
+    if (!entrant.result.failure.empty())
+      return;
+    try {
+      action();
+    } catch (const CannotRun &reason) {
+      entrant.result.failure = reason.what();
+    }
+  }
+
+  /// Loads the contestant, and finds how many launches its graph gets.
+  void prepare(Entrant &entrant, TimedProblem &problem) {
+    TimeResult &result = entrant.result;
+    entrant.graph = result.row ? problem.prepare(entrant.choice) : problem.prepareBaseline(result.name);
+    result.registers = entrant.graph->registers;
+    result.localBytes = entrant.graph->localBytes;
+    entrant.graph->build(kLaunches);
+    entrant.graph->replay(); // the first launch of a kernel also loads it
+    double once = entrant.graph->replay();
+    int count = once < kShortMicroseconds && options.l2 == L2State::Warm ? kShortLaunches : kLaunches;
     if (options.state == PowerState::Burst) // one warm and nine timed replays fit the burst
       count = std::clamp(static_cast<int>(kBurstMicroseconds / (kTimedReplays + 1) / once), 1, count);
     if (count != kLaunches)
-      entrant.graph = makeGraph(count);
-    entrant.result.launchesPerGraph = count;
+      entrant.graph->build(count);
+    result.launchesPerGraph = count;
   }
 
-  void timedReplays(Entrant &entrant, int round) {
-    for (int replay = 0; replay < kTimedReplays; ++replay)
-      entrant.result.samples.push_back({entrant.graph->time(), round});
-  }
-
-  void burst(Entrant &entrant, int round) {
-    std::this_thread::sleep_for(kSegment);
-    entrant.graph->replay();
-    timedReplays(entrant, round);
-    entrant.result.clockMhz = nvml.smClockMhz();
-  }
-
-  /// A second of the same load, then the timed replays under it.
-  void steady(Entrant &entrant, int round) {
-    double joules = nvml.joules();
-    int64_t launches = 0;
-    auto begin = Clock::now();
-    while (Clock::now() - begin < kSegment) {
-      entrant.graph->time();
-      launches += entrant.graph->count();
+  void takeTurn(Entrant &entrant) {
+    Segment segment;
+    int replays = kTimedReplays + 1;
+    double begin = device.now();
+    if (options.state == PowerState::Burst) {
+      device.sleep(kSegmentSeconds);
+      segment.before = device.telemetry();
+      begin = device.now();
+      entrant.graph->replay();
+    } else {
+      segment.before = device.telemetry();
+      for (replays = kTimedReplays; device.now() - begin < kSegmentSeconds; ++replays)
+        entrant.graph->replay();
     }
-    timedReplays(entrant, round);
-    launches += kTimedReplays * entrant.graph->count();
-    entrant.result.clockMhz = nvml.smClockMhz();
-    entrant.result.watts = nvml.watts();
-    if (joules > 0)
-      entrant.result.joulesPerLaunch = (nvml.joules() - joules) / static_cast<double>(launches);
+    for (int replay = 0; replay < kTimedReplays; ++replay)
+      segment.microseconds.push_back(entrant.graph->replay());
+    bool energyTold = device.now() - begin >= kEnergySeconds;
+    segment.after = device.telemetry();
+    segment.launches = energyTold ? int64_t{replays} * entrant.result.launchesPerGraph : 0;
+    entrant.result.segments.push_back(std::move(segment));
   }
 
-  GpuDevice &device;
+  TimingDevice &device;
   const TimeOptions &options;
-  const Nvml &nvml;
   Case problemCase;
   std::vector<Entrant> entrants;
 };
 
-} // namespace
-
-TimeReport runTime(GpuDevice &device, const std::vector<std::unique_ptr<KernelSet>> &sets, const TimeOptions &options,
-                   const TimeProgress &progress) {
-  Nvml nvml;
-  std::vector<Contest> contests;
-  std::vector<std::string> names;
+std::vector<Case> problemsOf(const TimeOptions &options) {
+  std::vector<Case> problems;
   for (const Shape &shape : options.shapes)
     for (DType dtype : options.dtypes)
       for (Mask mask : options.masks) {
@@ -241,21 +194,40 @@ TimeReport runTime(GpuDevice &device, const std::vector<std::unique_ptr<KernelSe
         c.shape = shape;
         c.dtype = dtype;
         c.mask = mask;
-        Contest contest(device, options, nvml, c);
-        contest.admit(sets);
-        if (contest.empty())
-          continue;
-        contests.push_back(std::move(contest));
-        names.push_back(formatCase(c));
+        problems.push_back(c);
       }
+  return problems;
+}
+
+} // namespace
+
+TimeReport runTime(TimingDevice &device, const std::vector<std::unique_ptr<KernelSet>> &sets,
+                   const TimeOptions &options, const TimeProgress &progress) {
+  std::vector<std::string> here, elsewhere;
+  for (const std::string &baseline : options.baselines)
+    (device.timesBaseline(baseline) ? here : elsewhere).push_back(baseline);
+  std::vector<Contest> contests;
+  std::vector<Case> problems;
+  for (const Case &c : problemsOf(options)) {
+    Contest contest(device, options, c);
+    contest.admit(sets, here);
+    if (contest.empty())
+      continue;
+    contests.push_back(std::move(contest));
+    problems.push_back(c);
+  }
   if (contests.empty())
-    throw UserError("no variant computes any of these shapes on this GPU");
+    throw UserError(fmt::format("no variant computes any of these shapes on {}", device.name()));
   TimeReport report;
-  for (size_t i = 0; i < contests.size(); ++i) {
-    progress(i, contests.size(), names[i]);
+  // Variants that the peer times beside its baselines need no second contest without any.
+  bool contested = elsewhere.empty() || !here.empty();
+  for (size_t i = 0; i < contests.size() && contested; ++i) {
+    progress(i, contests.size(), formatCase(problems[i]));
     for (TimeResult &result : contests[i].run())
       report.results.push_back(std::move(result));
   }
+  if (!elsewhere.empty())
+    runPeer(sets, problems, elsewhere, options, progress, report);
   progress(contests.size(), contests.size(), "");
   return report;
 }

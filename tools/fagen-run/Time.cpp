@@ -1,10 +1,12 @@
-// fagen: fagen-run time: times variants on a GPU with CUDA graphs.
+// fagen: fagen-run time: times variants and baselines with CUDA graphs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
-#include "gpu_reference.h"
+#include "TimingOptions.h"
+#include "time_report.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iostream>
 
 namespace fagen::lab {
 
@@ -12,68 +14,58 @@ namespace {
 
 class TimeCommand : public Command {
 public:
-  TimeCommand() : Command("time", "time variants on a GPU with CUDA graphs") {}
+  TimeCommand() : Command("time", "time variants on a GPU with CUDA graphs, beside baselines") {}
 
   void addOptions(CLI::App &app) override {
-    app.add_option("--shape", shapes, "b,h,hkv,sq,sk,d[,dv], mission, mission2 (default: both)");
-    app.add_flag("--grid", grid, "d 64 and 128 at S 512, 2048, 8192 with B*S = 16384 and H*d = 2048");
+    timing.declare(app);
     app.add_option("--mask", masks, "none, causal (default: both)")->delimiter(',');
     app.add_option("--dtype", dtypes, "f16, bf16 (default: f16)")->delimiter(',');
     app.add_option("--variant", variants, "time only this variant; may be repeated");
     app.add_flag("--dispatched", dispatched, "time only the row that dispatch picks");
-    app.add_option("--state", state, "burst or steady")->capture_default_str();
-    app.add_option("--rounds", rounds, "alternating segments of each variant")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 100));
-    app.add_option("--seed", seed, "of the inputs")->capture_default_str();
+    app.add_option("--baseline", baselines,
+                   "sdpa, sdpa:flash, sdpa:cudnn, sdpa:efficient, sdpa:math, cublas-unfused, cublas-gemm, "
+                   "kernel:VARIANT; may be repeated");
   }
 
   int run() override {
     TimeOptions options = timeOptions();
     auto sets = loadKernelSets(directories);
     requireVariants(sets, options.variants);
-    GpuDevice device;
-    TimeReport report = runTime(device, sets, options, ProgressLine());
-    Json json = envelope(&device.gpu);
+    requireBaselines(sets, options.baselines);
+    std::unique_ptr<TimingDevice> device = makeTimingDevice(timing.device);
+    TimeReport report = runTime(*device, sets, options, ProgressLine());
+    Json json = envelope(device->gpu());
+    json["device"] = device->name();
     json["time"] = timeJson(report, options);
-    deliver(timeTable(report), json);
+    deliver(timeTable(report, options), json);
+    for (const std::string &note : report.notes)
+      std::cerr << note << '\n';
+    for (const std::string &warning : timeWarnings(report, options))
+      std::cerr << "warning: " << warning << '\n';
+    // A baseline that is not on this machine is no failure of ours.
     bool failed = std::any_of(report.results.begin(), report.results.end(),
-                              [](const TimeResult &result) { return !result.failure.empty(); });
+                              [](const TimeResult &result) { return result.row && !result.failure.empty(); });
     return failed ? kFailedCheck : kOk;
   }
 
 private:
   TimeOptions timeOptions() const {
-    TimeOptions options;
-    for (const std::string &shape : shapes)
-      options.shapes.push_back(parseShape(shape));
-    if (grid)
-      for (const Shape &shape : gridShapes({64, 128}, {512, 2048, 8192}))
-        options.shapes.push_back(shape);
-    if (options.shapes.empty())
-      for (const std::string &name : shapeNames())
-        options.shapes.push_back(parseShape(name));
+    TimeOptions options = timing.options();
     options.masks.clear();
     for (const std::string &mask : masks)
       options.masks.push_back(parseMask(mask));
     options.dtypes.clear();
     for (const std::string &dtype : dtypes)
       options.dtypes.push_back(parseDType(dtype));
-    if (state != "burst" && state != "steady")
-      throw UserError(fmt::format("unknown state '{}'; known: burst, steady", state));
-    options.state = state == "burst" ? PowerState::Burst : PowerState::Steady;
     options.variants = variants;
+    options.baselines = baselines;
     options.dispatchedOnly = dispatched;
-    options.rounds = rounds;
-    options.seed = seed;
     return options;
   }
 
-  std::vector<std::string> shapes, masks = {"none", "causal"}, dtypes = {"f16"}, variants;
-  std::string state = "burst";
-  bool grid = false, dispatched = false;
-  int rounds = 3;
-  uint64_t seed = 1;
+  TimingFlags timing;
+  std::vector<std::string> masks = {"none", "causal"}, dtypes = {"f16"}, variants, baselines;
+  bool dispatched = false;
 };
 
 } // namespace
