@@ -102,9 +102,9 @@ public:
     json["conflicts"] = Json::array();
     for (const ConflictResult &result : results)
       json["conflicts"].push_back(resultJson(result));
-    deliver(conflictTable(results), json);
     if (!mapDirectory.empty())
       writeMaps(results);
+    deliver(conflictTable(results), json);
     return judge(results);
   }
 
@@ -113,6 +113,8 @@ private:
     const std::filesystem::path directory = mapDirectory;
     std::error_code error;
     std::filesystem::create_directories(directory, error);
+    if (error)
+      throw UserError(fmt::format("cannot write {}: {}", mapDirectory, error.message()));
     for (const ConflictResult &result : results)
       for (const ConflictSite &site : result.sites) {
         const emulator::BankSite &counts = site.counts;
