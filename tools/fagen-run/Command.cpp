@@ -15,7 +15,8 @@ namespace fagen::lab {
 
 void Command::declare(CLI::App &app) {
   declared = app.add_subcommand(name, summary);
-  declared->add_option("DIR", directories, "generated kernel directories, or a directory of such")->required();
+  if (takesKernels)
+    declared->add_option("DIR", directories, "generated kernel directories, or a directory of such")->required();
   declared->add_flag("--json", json, "print JSON instead of the table");
   declared->add_option("--output", output, "also write the JSON to this file");
   declared->add_option("--note", notes, "key=value to keep in the JSON: --note commit=1a2b3c");
@@ -23,10 +24,9 @@ void Command::declare(CLI::App &app) {
 }
 
 Json Command::envelope(const Gpu *gpu) const {
-  Json head{{"tool", fmt::format("fagen-run {}", name)},
-            {"version", FAGEN_VERSION},
-            {"machine", describeMachine(gpu)},
-            {"kernels", directories}};
+  Json head{{"tool", fmt::format("fagen-run {}", name)}, {"version", FAGEN_VERSION}, {"machine", describeMachine(gpu)}};
+  if (takesKernels)
+    head["kernels"] = directories;
   for (const std::string &note : notes) {
     size_t equals = note.find('=');
     if (equals == std::string::npos || equals == 0)

@@ -18,7 +18,9 @@ enum ExitCode { kOk = 0, kUserMistake = 1, kFailedCheck = 2, kInternal = 70 };
 
 class Command {
 public:
-  Command(const char *name, const char *summary) : name(name), summary(summary) {}
+  /// `takesKernels`: the command reads generated kernel directories.
+  Command(const char *name, const char *summary, bool takesKernels = true)
+      : name(name), summary(summary), takesKernels(takesKernels) {}
   virtual ~Command() = default;
   /// Declares the command's own options.
   virtual void addOptions(CLI::App &app) = 0;
@@ -42,6 +44,7 @@ protected:
 
 private:
   const char *name, *summary;
+  bool takesKernels;
   CLI::App *declared = nullptr;
 };
 
@@ -49,6 +52,7 @@ std::unique_ptr<Command> makeListCommand();
 std::unique_ptr<Command> makeCheckCommand();
 std::unique_ptr<Command> makeTimeCommand();
 std::unique_ptr<Command> makeConflictsCommand();
+std::unique_ptr<Command> makeConformanceCommand();
 
 /// One line on standard error: overwritten on a terminal, else one every ten seconds.
 class ProgressLine {

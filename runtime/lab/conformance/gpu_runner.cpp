@@ -1,0 +1,66 @@
+// fagen: conformance kernels on a GPU, compiled by NVRTC.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "conformance/conformance.h"
+#include "gpu_device.h"
+#include "src/nvrtc.h"
+
+#include <fmt/format.h>
+
+namespace fagen::lab {
+
+namespace {
+
+class GpuRunner : public KernelRunner {
+public:
+  explicit GpuRunner(GpuDevice &device) : device(device) {}
+  ~GpuRunner() override {
+    if (module)
+      fagen::driver()->cuModuleUnload(module);
+  }
+
+  std::string name() const override { return device.name(); }
+
+  std::string run(const KernelJob &job, const WordList &in, WordList &out) override {
+    load(job.text);
+    const Driver &d = *fagen::driver();
+    CuFunction function = nullptr;
+    checkCuda(d.cuModuleGetFunction(&function, module, job.symbol.c_str()), fmt::format("find {}", job.symbol).c_str());
+    const auto inBytes = static_cast<int64_t>(in.size() * 4), outBytes = static_cast<int64_t>(out.size() * 4);
+    DeviceMemory from(device, std::max<int64_t>(256, inBytes)), to(device, std::max<int64_t>(256, outBytes));
+    device.upload(from.address(), in.data(), inBytes);
+    device.upload(to.address(), out.data(), outBytes);
+    ConformanceParams params{from.address(), to.address(), out.size()};
+    void *arguments[] = {&params};
+    checkCuda(d.cuLaunchKernel(function, job.grid, 1, 1, job.threads, 1, 1, job.sharedBytes, device.gpu.stream(),
+                               arguments, nullptr),
+              fmt::format("launch {}", job.symbol).c_str());
+    checkCuda(measuringDriver().cuStreamSynchronize(device.gpu.stream()), fmt::format("run {}", job.symbol).c_str());
+    device.download(out.data(), to.address(), outBytes);
+    return "";
+  }
+
+private:
+  void load(const std::string &text) {
+    if (module)
+      return;
+    const uint32_t sm = device.gpu.info().compute_capability;
+    const bool ptx = !nvrtcSupports(sm);
+    std::string binary;
+    checkStatus(nvrtcCompile(text, "conformance.cu",
+                             {fmt::format("-arch={}_{}", ptx ? "compute" : "sm", ptx ? nvrtcNearest(sm) : sm),
+                              "-std=c++17", "-default-device", "-no-source-include"},
+                             ptx, binary),
+                "compile the conformance kernels");
+    checkCuda(fagen::driver()->cuModuleLoadDataEx(&module, binary.data(), 0, nullptr, nullptr),
+              "load the conformance kernels");
+  }
+
+  GpuDevice &device;
+  CuModule module = nullptr;
+};
+
+} // namespace
+
+std::unique_ptr<KernelRunner> makeGpuRunner(GpuDevice &device) { return std::make_unique<GpuRunner>(device); }
+
+} // namespace fagen::lab
