@@ -106,7 +106,7 @@ void multiplyFragments(Warp &warp, device::ptx::ElementType type) {
     float *d = static_cast<float *>(warp.operands[lane].result);
     const unsigned g = lane / 4, t = lane % 4 * 2;
     for (unsigned i = 0; i < 4; ++i)
-      d[i] = static_cast<float>(static_cast<double>(d[i]) + product.d[g + i / 2 * 8][t + i % 2]);
+      d[i] = addProduct(d[i], product.d[g + i / 2 * 8][t + i % 2]);
   }
 }
 

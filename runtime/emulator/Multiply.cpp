@@ -3,6 +3,7 @@
 #include "Multiply.h"
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace fagen::emulator {
@@ -71,6 +72,11 @@ void multiply(ElementType type, Product &product) {
     return multiplyAvx2(type, product);
 #endif
   multiplyAny(type, product);
+}
+
+float addProduct(float accumulator, double product) {
+  const double sum = static_cast<double>(accumulator) + product;
+  return std::isnan(sum) ? std::bit_cast<float>(0x7fffffffu) : static_cast<float>(sum);
 }
 
 } // namespace fagen::emulator

@@ -17,4 +17,7 @@ struct Product {
 /// d = a b: products are exact, and are added in f64 from k = 0 to 15. The result does not depend on the machine.
 void multiply(device::ptx::ElementType type, Product &product);
 
+/// accumulator + product, rounded once to f32; a NaN becomes the one that mma gives.
+float addProduct(float accumulator, double product);
+
 } // namespace fagen::emulator

@@ -53,7 +53,7 @@ float halfToFloat(uint16_t bits) { return device::ptx::to_float(device::f16{bits
 void accumulate(Warp &warp, bool isHalf, unsigned e, double sum) {
   if (!isHalf) {
     float &d = static_cast<float *>(warp.operands[e % kWarpLanes].result)[e / kWarpLanes];
-    d = static_cast<float>(static_cast<double>(d) + sum);
+    d = addProduct(d, sum);
     return;
   }
   uint16_t *pair = static_cast<uint16_t *>(warp.operands[e / 2 % kWarpLanes].result) + e / 2 / kWarpLanes * 2;

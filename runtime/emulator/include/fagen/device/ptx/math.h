@@ -24,24 +24,27 @@ inline float flush_subnormal(float x) {
   return (bits & 0x7f800000u) == 0 ? bits_float(bits & 0x80000000u) : x;
 }
 
+/// The one NaN that instructions on f32 give, whatever the payloads of their operands.
+inline float canonical_nan(float x) { return x != x ? bits_float(0x7fffffffu) : x; }
+
 inline float negative_infinity() { return bits_float(0xff800000u); }
 
-inline float exp2(float x) { return flush_subnormal(__builtin_exp2f(flush_subnormal(x))); }
+inline float exp2(float x) { return canonical_nan(flush_subnormal(__builtin_exp2f(flush_subnormal(x)))); }
 
 inline float log2(float x) {
   const float flushed = flush_subnormal(x);
-  return flushed == 0.0f ? negative_infinity() : flush_subnormal(__builtin_log2f(flushed));
+  return flushed == 0.0f ? negative_infinity() : canonical_nan(flush_subnormal(__builtin_log2f(flushed)));
 }
 
 // The compiler is told never to contract a product and an addition (-ffp-contract=off), so these are one rounding each.
-inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-inline float mul(float a, float b) { return a * b; }
-inline float add(float a, float b) { return a + b; }
-inline float div(float a, float b) { return a / b; }
+inline float fma(float a, float b, float c) { return canonical_nan(__builtin_fmaf(a, b, c)); }
+inline float mul(float a, float b) { return canonical_nan(a * b); }
+inline float add(float a, float b) { return canonical_nan(a + b); }
+inline float div(float a, float b) { return canonical_nan(a / b); }
 
 inline float max(float a, float b) {
   if (a != a)
-    return b != b ? bits_float(0x7fffffffu) : b;
+    return canonical_nan(b);
   if (a == 0.0f && b == 0.0f) // -0 < +0
     return bits_float(float_bits(a) & float_bits(b));
   return a < b ? b : a;
@@ -82,7 +85,7 @@ inline float to_float(f16 x) {
   const unsigned magnitude = x.bits & 0x7fffu;
   const unsigned sign = (x.bits & 0x8000u) << 16;
   if (magnitude >= 0x7c00u)
-    return bits_float(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+    return magnitude == 0x7c00u ? bits_float(sign | 0x7f800000u) : bits_float(0x7fffffffu);
   // Moved into place the exponent is 112 too small; the product mends it, for subnormals too.
   return bits_float(sign | float_bits(bits_float(magnitude << 13) * 0x1p112f));
 }
