@@ -3,8 +3,10 @@
 #include "emulator/Banks.h"
 #include "Kernels.h"
 
+#include <algorithm>
 #include <fagen/device/tile/layout.h>
 #include <functional>
+#include <sstream>
 
 namespace fagen::emulator {
 namespace {
@@ -211,6 +213,40 @@ TEST(BankSites, MatricesAndCopies) {
   const KernelRun run = {.file = kFile, .symbol = "matrices", .sharedBytes = 4096, .count = 128};
   expectCounts(siteOf(run, "copy"), "cp_async", 16, 1, 32, 4);
   expectCounts(siteOf(run, "ldmatrix"), "ldmatrix", 16, 1, 32, 4);
+}
+
+// What ncu counts on a GPU is compared with the same table.
+TEST(BankProbe, AsTheTableSays) {
+  std::string error;
+  const auto probe = Module::compile(FAGEN_BANK_PROBE ".cu", error);
+  ASSERT_TRUE(probe) << error;
+  std::ifstream table(FAGEN_BANK_PROBE ".txt");
+  std::string line;
+  int probes = 0;
+  while (std::getline(table, line)) {
+    std::istringstream row(line);
+    std::string name;
+    uint64_t wavefronts, ideal;
+    if (line.starts_with('#') || !(row >> name >> wavefronts >> ideal))
+      continue;
+    SCOPED_TRACE(name);
+    std::vector<unsigned> out(32);
+    const struct {
+      unsigned *out;
+      long long unused[2];
+    } arguments = {out.data(), {}};
+    const Launch launch = {name, 1, 32, 8192, {{out.data(), 128, true, "out"}}};
+    const Report report = probe->launch(launch, &arguments, sizeof(arguments), {.banks = true});
+    EXPECT_TRUE(report.ok) << text(report);
+    const std::string kind = name.substr(0, name.find('_'));
+    const auto site =
+        std::find_if(report.banks.begin(), report.banks.end(), [&](const BankSite &s) { return s.kind == kind; });
+    ASSERT_NE(site, report.banks.end());
+    const std::string width = name.substr(kind.size() + 1);
+    expectCounts(*site, kind, static_cast<unsigned>(std::stoi(width)), 1, wavefronts, ideal);
+    ++probes;
+  }
+  EXPECT_GT(probes, 40);
 }
 
 } // namespace
