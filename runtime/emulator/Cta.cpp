@@ -75,6 +75,7 @@ void Cta::begin() {
     prepare(lane.fiber, stacks, t, runThread);
   }
   banks.begin(grid->options.banks ? threads : 0);
+  mutator.begin(grid->options.mutations, threads);
   running = nullptr;
   live = threads;
   barrierCount = 0;

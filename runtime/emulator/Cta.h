@@ -15,6 +15,7 @@
 #include "Banks.h"
 #include "Fiber.h"
 #include "Findings.h"
+#include "Mutations.h"
 
 #include <fagen/device/ptx/engine.h>
 #include <string>
@@ -138,6 +139,14 @@ public:
       banks.addMatrix(access, address, stride, elementBytes, site.line);
   }
 
+  /// Before each call that has a site: mutations that were moved here take place.
+  void passBy(Site site) {
+    if (!mutator.isIdle()) [[unlikely]]
+      mutator.passBy(*this, site);
+  }
+  /// At waits and barriers: whether a mutation took their place.
+  bool isReplaced(Site site) { return !mutator.isIdle() && mutator.replaces(*this, site); }
+
   /// The CTA whose thread calls; threads never move to another OS thread.
   static thread_local Cta *current;
 
@@ -213,6 +222,7 @@ private:
   uint64_t instructionCount = 0;
   Findings found;
   BankCounter banks;
+  Mutator mutator;
 };
 
 /// What is known about a byte of shared memory.

@@ -20,44 +20,61 @@ void *sharedBase() { return Cta::current->sharedBase(); }
 #define FAGEN_CALLER __builtin_extract_return_addr(__builtin_return_address(0))
 
 void loadShared(void *to, unsigned address, unsigned bytes, Site site) {
+  Cta::current->passBy(site);
   Cta::current->countBanks(BankAccess::kLoad, address, bytes, site, FAGEN_CALLER);
   Cta::current->loadShared(to, address, bytes, site);
 }
 void storeShared(unsigned address, const void *from, unsigned bytes, Site site) {
+  Cta::current->passBy(site);
   Cta::current->countBanks(BankAccess::kStore, address, bytes, site, FAGEN_CALLER);
   Cta::current->storeShared(address, from, bytes, site);
 }
 void loadGlobal(void *to, const void *from, unsigned bytes, Site site) {
+  Cta::current->passBy(site);
   Cta::current->loadGlobal(to, from, bytes, site);
 }
 void storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
+  Cta::current->passBy(site);
   Cta::current->storeGlobal(to, from, bytes, site);
 }
 
 void copyAsync(unsigned target, const void *source, unsigned bytes, bool valid, Site site) {
+  Cta::current->passBy(site);
   Cta::current->countBanks(BankAccess::kCopyAsync, target, bytes, site, FAGEN_CALLER);
   Cta::current->issueCopy(target, source, bytes, valid, site);
 }
-void copyCommit(Site site) { Cta::current->commitCopies(site); }
-void copyWait(unsigned pending, Site site) { Cta::current->waitForCopies(pending, site); }
+void copyCommit(Site site) {
+  Cta::current->passBy(site);
+  Cta::current->commitCopies(site);
+}
+void copyWait(unsigned pending, Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->waitForCopies(pending, site);
+}
 
 void loadMatrices(unsigned *words, unsigned address, bool transpose, Site site) {
+  Cta::current->passBy(site);
   Cta::current->countBanks(BankAccess::kLdmatrix, address, 16, site, FAGEN_CALLER);
   Cta::current->meet(transpose ? Collective::kLoadMatricesTransposed : Collective::kLoadMatrices,
                      {.result = words, .b0 = address}, site);
 }
 void multiplyFragments(float *d, const unsigned *a, unsigned b0, unsigned b1, ElementType type, Site site) {
+  Cta::current->passBy(site);
   Cta::current->meet(type == ElementType::kF16 ? Collective::kMultiplyF16 : Collective::kMultiplyBf16,
                      {.result = d, .a = a, .b0 = b0, .b1 = b1}, site);
 }
 void wmmaLoad(unsigned *words, unsigned count, unsigned address, unsigned stride, Site site) {
+  Cta::current->passBy(site);
   Cta::current->countMatrixBanks(BankAccess::kWmmaLoad, address, 2 * stride, 2, site);
   Cta::current->meet(Collective::kWmmaLoad, {.result = words, .b0 = address, .b1 = stride, .words = count}, site);
 }
 void wmmaMultiply(void *d, const unsigned *a, const unsigned *b, device::ptx::WmmaTypes types, Site site) {
+  Cta::current->passBy(site);
   Cta::current->meet(Collective::kWmmaMultiply, {.result = d, .a = a, .b = b, .types = types}, site);
 }
 void wmmaStore(unsigned address, const void *d, bool isHalf, unsigned stride, Site site) {
+  Cta::current->passBy(site);
   const unsigned elementBytes = isHalf ? 2 : 4;
   Cta::current->countMatrixBanks(BankAccess::kWmmaStore, address, stride * elementBytes, elementBytes, site);
   Cta::current->meet(
@@ -66,6 +83,7 @@ void wmmaStore(unsigned address, const void *d, bool isHalf, unsigned stride, Si
       site);
 }
 float shuffleXor(float value, int mask, Site site) {
+  Cta::current->passBy(site);
   float result;
   Cta::current->meet(Collective::kShuffleXor,
                      {.result = &result, .b0 = std::bit_cast<unsigned>(value), .b1 = static_cast<unsigned>(mask)},
@@ -73,8 +91,16 @@ float shuffleXor(float value, int mask, Site site) {
   return result;
 }
 
-void ctaBarrier(Site site) { Cta::current->ctaBarrier(site); }
-void warpBarrier(Site site) { Cta::current->meet(Collective::kWarpBarrier, {}, site); }
+void ctaBarrier(Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->ctaBarrier(site);
+}
+void warpBarrier(Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->meet(Collective::kWarpBarrier, {}, site);
+}
 
 } // namespace
 

@@ -27,6 +27,18 @@ struct Launch {
   unsigned workers = 0; ///< OS threads that CTAs are spread over; 0: as many as the machine has
 };
 
+/// A wait or barrier that is done otherwise than the kernel says; it is named by its line.
+struct Mutation {
+  enum Action { Disable, Weaken, Move } action = Disable;
+  int line = 0;
+  enum Call { CopyWait, CtaBarrier, WarpBarrier } call = CtaBarrier; ///< what stands there
+  unsigned pending = 0; ///< of a copy wait that is weakened or moved: so many groups may stay outstanding
+  /// Of a moved one: the line that a thread's calls come from which it passes. It is left out at its own line, and done
+  /// before the first of these calls; or, `later`, behind the last one, which may be none.
+  int target = 0;
+  bool later = false;
+};
+
 struct Options {
   /// When an asynchronous copy reads its source and writes its target: at issue, at the wait that completes it, or at a
   /// seeded moment between.
@@ -38,6 +50,8 @@ struct Options {
   bool banks = false; ///< count the wavefronts of shared memory in Report::banks
   /// A CTA is stopped when it has called this many ptx functions.
   uint64_t maxInstructions = uint64_t(1) << 34;
+  /// A weakened CTA barrier is one of each warp; a warp barrier cannot be weaker.
+  std::vector<Mutation> mutations = {};
 };
 
 /// One kind of wrong at one place; docs/Emulator.md lists the kinds.

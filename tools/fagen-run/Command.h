@@ -51,7 +51,9 @@ private:
 std::unique_ptr<Command> makeListCommand();
 std::unique_ptr<Command> makeCheckCommand();
 std::unique_ptr<Command> makeTimeCommand();
+std::unique_ptr<Command> makeGateCommand();
 std::unique_ptr<Command> makeConflictsCommand();
+std::unique_ptr<Command> makeMutateCommand();
 std::unique_ptr<Command> makeConformanceCommand();
 
 /// One line on standard error: overwritten on a terminal, else one every ten seconds.

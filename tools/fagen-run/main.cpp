@@ -16,7 +16,9 @@ int run(int argc, char **argv) {
   commands.push_back(makeListCommand());
   commands.push_back(makeCheckCommand());
   commands.push_back(makeTimeCommand());
+  commands.push_back(makeGateCommand());
   commands.push_back(makeConflictsCommand());
+  commands.push_back(makeMutateCommand());
   commands.push_back(makeConformanceCommand());
   for (const auto &command : commands)
     command->declare(app);
