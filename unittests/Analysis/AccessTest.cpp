@@ -141,4 +141,34 @@ TEST(Access, FootprintsMeetAsFarAsTheirThreads) {
   EXPECT_EQ(written.conflictWith(0, own, 0).warps, 0xfu);
 }
 
+TEST(Access, NobodyKnowsWhichLaneHoldsAnElementOfWmma) {
+  Lowering lowering({"wmma", Mma::Wmma, Copy::LdSt, 32, 64, 2, 1, 96});
+  lowering.lower();
+  const Role &role = lowering.kernel.roles.front();
+  const Op *scores = firstOp(lowering, OpKind::Mma, "abt"), *product = firstOp(lowering, OpKind::Mma, "ab");
+  const Op *convert = firstOp(lowering, OpKind::Convert), *accumulate = firstOp(lowering, OpKind::Accumulate);
+  unsigned bytes = 0;
+  forEachAccess(lowering.kernel, role, *scores, 0, [&](ThreadRange threads, unsigned byte, unsigned count) {
+    EXPECT_TRUE(threads.isUnknownOne);
+    EXPECT_EQ(threads.count, 32u);
+    EXPECT_EQ(threads.first, byte < 16 * (64 + 8) * 4 ? 0u : 32u); // a warp's rows, each with a gap behind it
+    bytes += count;
+  });
+  EXPECT_EQ(bytes, 32u * 64 * 4);
+
+  // One lane of each element: the op does not meet itself. Whoever else comes, and the op again, meets the warp.
+  const Footprint s(lowering.kernel, role, *scores, 0), pv(lowering.kernel, role, *product, 0);
+  const Footprint read(lowering.kernel, role, *convert, 1), added(lowering.kernel, role, *accumulate, 1);
+  EXPECT_FALSE(s.meetsItself());
+  EXPECT_TRUE(Footprint(lowering.kernel, role, *product, 1).meetsItself()); // P, read by every lane
+  EXPECT_EQ(s.conflictWith(0, s, 0).scope, Scope::Warp);
+  EXPECT_EQ(s.conflictWith(0, read, 0).scope, Scope::Warp);
+  EXPECT_EQ(pv.conflictWith(0, added, 0).scope, Scope::Warp);
+  EXPECT_FALSE(added.meetsItself());
+  const Touches touches = touchesOf(lowering, *accumulate, 1);
+  for (unsigned row : {0u, 17u, 31u})
+    for (unsigned column = 0; column < 96; ++column)
+      EXPECT_EQ(touches.at((row * (96 + 8) + column) * 4), std::set<unsigned>({row / 16 * 32 + column / 2 % 32}));
+}
+
 } // namespace

@@ -32,6 +32,8 @@ std::vector<Shape> smallShapes() {
     list.push_back({"staged", Mma::MmaSync, Copy::CpAsync, 32, 32, 2, stages, 32, 0, 1, OperandPlace::Registers});
     list.push_back({"keys", Mma::MmaSync, Copy::CpAsync, 16, 32, 2, stages, 32, 1, 2});
     list.push_back({"plain", Mma::MmaSync, Copy::LdSt, 32, 32, 2, stages, 32});
+    list.push_back({"wmma", Mma::Wmma, Copy::CpAsync, 32, 32, 2, stages, 48});
+    list.push_back({"wmma_over", Mma::Wmma, Copy::LdSt, 32, 32, 2, stages, 32});
     list.push_back({"scalar", Mma::Scalar, Copy::CpAsync, 8, 32, 2, stages, 32});
     list.push_back(
         {"scratch", Mma::Scalar, Copy::LdSt, 8, 32, 2, stages, 32, 0, 1, OperandPlace::Shared, Reduce::Shared});

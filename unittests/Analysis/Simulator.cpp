@@ -124,12 +124,16 @@ private:
       const Effect effect = opInfo(op.kind).operands[i].effect;
       const bool isAsync = op.kind == OpKind::CopyIssue && op.text("kind") == "cp_async";
       forEachAccess(kernel, role, op, i, [&](ThreadRange who, unsigned first, unsigned count) {
-        for (unsigned t = who.first; t < who.first + who.count; ++t)
-          for (unsigned byte = base + first; byte < base + first + count; byte += 2)
-            touch(t, byte / 2, effect != Effect::Write, effect != Effect::Read, isAsync);
+        for (unsigned byte = base + first; byte < base + first + count; byte += 2)
+          for (unsigned t = who.first; t < who.first + who.count; ++t)
+            if (!who.isUnknownOne || t == lanesChoice(who, byte / 2))
+              touch(t, byte / 2, effect != Effect::Write, effect != Effect::Read, isAsync);
       });
     }
   }
+
+  /// A layout of fragments that is nobody's: neighbouring elements in lanes far apart.
+  static unsigned lanesChoice(ThreadRange who, unsigned at) { return who.first + (7 * at + 3) % who.count; }
 
   void touch(unsigned thread, unsigned at, bool reads, bool writes, bool isAsync) {
     const Clock &seen = clocks[thread];

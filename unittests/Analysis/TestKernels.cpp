@@ -19,7 +19,7 @@ Lowering::Lowering(const Shape &shape, BarrierPolicy policy, std::vector<std::st
   schedule.mma = shape.mma;
   schedule.copy = shape.copy;
   schedule.stages = shape.stages;
-  schedule.swizzle = shape.mma == Mma::Scalar ? Swizzle::None : Swizzle::Xor;
+  schedule.swizzle = shape.mma == Mma::Scalar ? Swizzle::None : shape.mma == Mma::Wmma ? Swizzle::Pad : Swizzle::Xor;
   schedule.barriers = policy;
   schedule.barrierPlaces = std::move(places);
   schedule.vectorBytes = shape.vectorBytes;
@@ -74,6 +74,8 @@ std::vector<Shape> fagen::test::shapes() {
       list.push_back({"grid", Mma::MmaSync, copy, 32, 64, 4, stages, 64, 2, 2, OperandPlace::Registers});
       list.push_back({"one_warp", Mma::MmaSync, copy, 16, 32, 1, stages});
       list.push_back({"scalar", Mma::Scalar, copy, 32, 64, 4, stages});
+      list.push_back({"wmma", Mma::Wmma, copy, 64, 32, 4, stages});
+      list.push_back({"wmma_over", Mma::Wmma, copy, 32, 64, 2, stages, 64, 0, 1, OperandPlace::Registers});
       list.push_back({"scratch", Mma::Scalar, copy, 16, 32, 4, stages, 64, 0, 1, OperandPlace::Shared, Reduce::Shared});
     }
   list.push_back(
