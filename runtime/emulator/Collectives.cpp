@@ -145,7 +145,7 @@ void Cta::perform(Warp &warp) {
   case Collective::kShuffleXor:
     return shuffle(warp);
   case Collective::kWarpBarrier:
-    return;
+    return races.clocks.warpBarrier(warp.index);
   }
 }
 

@@ -15,6 +15,7 @@ void Cta::issueCopy(unsigned target, const void *source, unsigned bytes, bool va
   const bool readable = !valid || checkGlobal(Access::kRead, source, bytes, site);
   if (!checkShared(Access::kWrite, target, bytes, site))
     return;
+  checkRace(Access::kWrite, self(), target, bytes, site);
   Copy copy = {valid && readable ? source : nullptr, target, bytes, site, false, !readable};
   std::memset(&state[target], kCopyPending, bytes);
   if (grid->options.landing == Options::Earliest)
@@ -64,6 +65,7 @@ void Cta::complete(Lane &lane, size_t end) {
     if (!copy.landed)
       land(copy);
     std::memset(&state[copy.target], kWritten, copy.bytes);
+    checkRace(Access::kWrite, {lane.thread / kWarpLanes, lane.bit}, copy.target, copy.bytes, copy.site);
   }
   if (end < 64 || end < lane.copies.size() / 2)
     return;

@@ -75,6 +75,8 @@ void Cta::begin() {
     prepare(lane.fiber, stacks, t, runThread);
   }
   banks.begin(grid->options.banks ? threads : 0);
+  races.begin(warpCount, grid->options.races ? sharedBytes : 0);
+  ranLines.clear();
   mutator.begin(grid->options.mutations, threads);
   running = nullptr;
   live = threads;
@@ -198,6 +200,13 @@ void Cta::perhapsYield() {
     switchFibers(self->fiber, lane->fiber);
 }
 
+void Cta::markLine(Site site) {
+  const size_t line = static_cast<size_t>(site.line);
+  if (ranLines.size() <= line)
+    ranLines.resize(line + 1);
+  ranLines[line] = true;
+}
+
 void Cta::stop(Site site) {
   found.add("instruction-limit", site,
             [&] { return fmt::format("CTA {} was stopped after {} instructions", ctaIndex, instructionCount); });
@@ -222,12 +231,15 @@ void Cta::ctaBarrier(Site site) {
 
 /// All threads that did not return are there. Those that returned have left the count, as on the GPU.
 void Cta::releaseBarrier() {
+  uint32_t synchronised = 0;
   for (unsigned w = 0; w < warpCount; ++w) {
+    synchronised |= warps[w].atBarrier ? 1u << w : 0;
     warps[w].ready |= warps[w].atBarrier;
     warps[w].atBarrier = 0;
     if (grid->options.banks)
       banks.meet(w);
   }
+  races.clocks.barrier(synchronised);
   barrierCount = 0;
 }
 

@@ -16,6 +16,7 @@
 #include "Fiber.h"
 #include "Findings.h"
 #include "Mutations.h"
+#include "Races.h"
 
 #include <fagen/device/ptx/engine.h>
 #include <string>
@@ -97,6 +98,8 @@ struct Grid {
   void *kernel; ///< void (*)(Params)
   const void *params;
   size_t paramBytes;
+  /// Of each buffer; null for those that are only read, and without Options::races.
+  const std::vector<std::unique_ptr<GlobalRaces>> &races;
 };
 
 class Cta {
@@ -114,6 +117,7 @@ public:
   const Findings &findings() const { return found; }
   uint64_t instructions() const { return instructionCount; }
   const BankSites &bankSites() { return banks.finish(); }
+  const std::vector<bool> &linesRun() const { return ranLines; }
 
   // What threads of the kernel call.
   unsigned threadIndex() const { return running->thread; }
@@ -167,7 +171,10 @@ private:
   void count(Site site) {
     if (++instructionCount >= grid->options.maxInstructions) [[unlikely]]
       stop(site);
+    if (grid->options.coverage) [[unlikely]]
+      markLine(site);
   }
+  void markLine(Site site);
   [[noreturn]] void stop(Site site);
   void reportDeadlock();
   std::string describeWaiting() const;
@@ -193,6 +200,9 @@ private:
   bool checkGlobal(Access access, const void *address, unsigned bytes, Site site);
   void reportGlobal(Access access, const void *address, unsigned bytes, Site site);
   const unsigned char *matrixRow(Lane &lane, unsigned address, Site site);
+  void checkRace(Access access, Agent agent, unsigned address, unsigned bytes, Site site);
+  void checkGlobalRace(Access access, const Buffer &buffer, const void *address, unsigned bytes, Site site);
+  Agent self() const { return {running->thread / kWarpLanes, running->bit}; }
 
   // Copies.cpp
   void land(Copy &copy);
@@ -222,6 +232,8 @@ private:
   uint64_t instructionCount = 0;
   Findings found;
   BankCounter banks;
+  SharedRaces races;
+  std::vector<bool> ranLines; ///< by line of the generated file
   Mutator mutator;
 };
 

@@ -25,8 +25,10 @@ void loadShared(void *to, unsigned address, unsigned bytes, Site site) {
   Cta::current->loadShared(to, address, bytes, site);
 }
 void storeShared(unsigned address, const void *from, unsigned bytes, Site site) {
+  Cta::current->countBanks(BankAccess::kStore, from ? address : kNoAddress, bytes, site, FAGEN_CALLER);
+  if (!from)
+    return;
   Cta::current->passBy(site);
-  Cta::current->countBanks(BankAccess::kStore, address, bytes, site, FAGEN_CALLER);
   Cta::current->storeShared(address, from, bytes, site);
 }
 void loadGlobal(void *to, const void *from, unsigned bytes, Site site) {

@@ -7,36 +7,59 @@
 
 namespace fagen::emulator {
 
-bool Findings::isKnown(const char *kind, Site site, uint64_t count) {
+bool Findings::isKnown(const char *kind, Site site, const Pair &pair, uint64_t count) {
   for (Entry &entry : entries)
-    if (entry.site.line == site.line && !std::strcmp(entry.kind, kind) && !std::strcmp(entry.site.file, site.file)) {
+    if (entry.site.line == site.line && entry.pair.otherLine == pair.otherLine && !std::strcmp(entry.kind, kind) &&
+        !std::strcmp(entry.site.file, site.file)) {
       entry.count += count;
       return true;
     }
   return entries.size() >= limit;
 }
 
-void Findings::insert(const char *kind, Site site, std::string message) {
-  entries.push_back({kind, site, std::move(message), 1});
-}
-
 void Findings::merge(const Findings &other) {
   for (const Entry &entry : other.entries)
-    if (!isKnown(entry.kind, entry.site, entry.count))
+    if (!isKnown(entry.kind, entry.site, entry.pair, entry.count))
       entries.push_back(entry);
 }
 
-std::vector<Finding> Findings::list(std::string_view compiledName, const std::string &cuPath) const {
+namespace {
+
+/// The op on a line; null when the line is not known.
+const LineInfo *infoOf(const std::vector<LineInfo> &lines, int line) {
+  for (const LineInfo &info : lines)
+    if (info.line == line)
+      return &info;
+  return nullptr;
+}
+
+} // namespace
+
+std::vector<Finding> Findings::list(std::string_view compiledName, const std::string &cuPath,
+                                    const std::vector<LineInfo> &lines) const {
   const std::string baseName = cuPath.substr(cuPath.rfind('/') + 1);
   std::vector<Finding> findings;
   for (const Entry &entry : entries) {
-    std::string message = entry.message;
-    for (size_t at; (at = message.find(compiledName)) != std::string::npos;)
-      message.replace(at, compiledName.size(), baseName);
+    const bool isKernel = compiledName == entry.site.file;
+    Finding finding{entry.kind, entry.message, isKernel ? cuPath : entry.site.file, entry.site.line};
+    for (size_t at; (at = finding.message.find(compiledName)) != std::string::npos;)
+      finding.message.replace(at, compiledName.size(), baseName);
+    finding.otherLine = entry.pair.otherLine;
+    finding.thread = entry.pair.thread;
+    finding.otherThread = entry.pair.otherThread;
+    if (const LineInfo *info = isKernel ? infoOf(lines, entry.site.line) : nullptr) {
+      finding.op = info->op;
+      finding.spec = info->spec;
+      finding.message += fmt::format("; this is {}{}", info->op, info->spec.empty() ? "" : " of " + info->spec);
+    }
+    if (const LineInfo *info = infoOf(lines, entry.pair.otherLine)) {
+      finding.otherOp = info->op;
+      finding.otherSpec = info->spec;
+      finding.message += fmt::format(", the other {}{}", info->op, info->spec.empty() ? "" : " of " + info->spec);
+    }
     if (entry.count > 1)
-      message += fmt::format(" (the first of {} at this place)", entry.count);
-    findings.push_back(
-        {entry.kind, message, compiledName == entry.site.file ? cuPath : entry.site.file, entry.site.line});
+      finding.message += fmt::format(" (the first of {} at this place)", entry.count);
+    findings.push_back(std::move(finding));
   }
   return findings;
 }

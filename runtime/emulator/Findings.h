@@ -16,10 +16,16 @@ class Findings {
 public:
   explicit Findings(size_t limit = 0) : limit(limit) {}
 
-  /// `message()` is called only for the first finding of this kind at this place.
-  template <class Message> void add(const char *kind, Site site, Message message) {
-    if (!isKnown(kind, site, 1))
-      insert(kind, site, message());
+  /// The other side of a finding: of a race the earlier access.
+  struct Pair {
+    int otherLine = 0;
+    int thread = -1, otherThread = -1;
+  };
+
+  /// `message()` is called only for the first finding of this kind at this place, or pair of places.
+  template <class Message> void add(const char *kind, Site site, Message message, const Pair &pair = {}) {
+    if (!isKnown(kind, site, pair, 1))
+      entries.push_back({kind, site, pair, message(), 1});
   }
 
   bool empty() const { return entries.empty(); }
@@ -27,18 +33,20 @@ public:
   void merge(const Findings &other);
 
   /// As reported: the file that the compiler knew as `compiledName` is called `cuPath`, in messages without directory.
-  std::vector<Finding> list(std::string_view compiledName, const std::string &cuPath) const;
+  /// `lines` says what stands where.
+  std::vector<Finding> list(std::string_view compiledName, const std::string &cuPath,
+                            const std::vector<LineInfo> &lines) const;
 
 private:
   struct Entry {
     const char *kind;
     Site site;
+    Pair pair;
     std::string message;
     uint64_t count;
   };
 
-  bool isKnown(const char *kind, Site site, uint64_t count);
-  void insert(const char *kind, Site site, std::string message);
+  bool isKnown(const char *kind, Site site, const Pair &pair, uint64_t count);
 
   size_t limit;
   std::vector<Entry> entries;

@@ -48,7 +48,24 @@ struct Progress {
   uint64_t instructions = 0;
   std::vector<std::pair<unsigned, Findings>> found; ///< of the CTAs that have any
   BankSites banks;
+  std::vector<bool> lines; ///< that ran
 };
+
+/// a = a or b.
+void merge(std::vector<bool> &a, const std::vector<bool> &b) {
+  a.resize(std::max(a.size(), b.size()));
+  for (size_t i = 0; i < b.size(); ++i)
+    a[i] = a[i] || b[i];
+}
+
+/// The set ones.
+std::vector<int> numbers(const std::vector<bool> &lines) {
+  std::vector<int> list;
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (lines[i])
+      list.push_back(static_cast<int>(i));
+  return list;
+}
 
 void work(const Grid &grid, Progress &progress) {
   std::unique_ptr<Cta> cta = pool().take();
@@ -59,17 +76,20 @@ void work(const Grid &grid, Progress &progress) {
   uint64_t instructions = 0;
   std::vector<std::pair<unsigned, Findings>> found;
   BankSites banks;
+  std::vector<bool> lines;
   for (unsigned index; (index = progress.nextCta++) < grid.launch.grid;) {
     cta->run(grid, index);
     instructions += cta->instructions();
     if (!cta->findings().empty())
       found.emplace_back(index, cta->findings());
     banks.merge(cta->bankSites());
+    merge(lines, cta->linesRun());
   }
   pool().give(std::move(cta));
   const std::lock_guard lock(progress.mutex);
   progress.instructions += instructions;
   progress.banks.merge(banks);
+  merge(progress.lines, lines);
   progress.found.insert(progress.found.end(), found.begin(), found.end());
 }
 
@@ -88,7 +108,11 @@ Report Module::launch(const Launch &launch, const void *params, size_t paramByte
   if (!kernel)
     return refuse(cuPath, fmt::format("there is no kernel '{}'", launch.symbol));
 
-  const Grid grid{launch, options, kernel, params, paramBytes};
+  std::vector<std::unique_ptr<GlobalRaces>> races(launch.buffers.size());
+  for (size_t i = 0; i < races.size() && options.races; ++i)
+    if (launch.buffers[i].writable)
+      races[i] = std::make_unique<GlobalRaces>(launch.buffers[i].begin, launch.buffers[i].bytes);
+  const Grid grid{launch, options, kernel, params, paramBytes, races};
   const unsigned wanted = launch.workers ? launch.workers : std::max(1u, std::thread::hardware_concurrency());
   Progress progress;
   std::vector<std::thread> helpers;
@@ -106,7 +130,8 @@ Report Module::launch(const Launch &launch, const void *params, size_t paramByte
   Findings all(std::max<size_t>(1, options.maxFindings));
   for (const auto &[index, findings] : progress.found)
     all.merge(findings);
-  return {progress.found.empty(), all.list(kKernelFile, cuPath), progress.instructions, progress.banks.list()};
+  return {progress.found.empty(), all.list(kKernelFile, cuPath, launch.lines), progress.instructions,
+          progress.banks.list(), numbers(progress.lines)};
 }
 
 } // namespace fagen::emulator

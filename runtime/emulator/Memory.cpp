@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Cta.h"
 
+#include <bit>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -91,18 +92,68 @@ bool Cta::checkState(Access access, unsigned address, unsigned bytes, Site site)
   return true;
 }
 
+/// Threads by name: "thread 5 (warp 0 lane 5)" or "warp 2".
+static std::string nameOf(Agent agent) {
+  if (agent.lanes & (agent.lanes - 1))
+    return fmt::format("warp {}", agent.warp);
+  const int lane = std::countr_zero(agent.lanes);
+  return fmt::format("thread {} (warp {} lane {})", agent.warp * kWarpLanes + lane, agent.warp, lane);
+}
+
+static int threadOf(Agent agent) { return static_cast<int>(agent.warp * kWarpLanes) + std::countr_zero(agent.lanes); }
+
+void Cta::checkRace(Access access, Agent agent, unsigned address, unsigned bytes, Site site) {
+  if (!grid->options.races)
+    return;
+  const std::optional<Race> race = access == Access::kRead ? races.read(agent, address, bytes, site.line)
+                                                           : races.write(agent, address, bytes, site.line);
+  if (!race) [[likely]]
+    return;
+  found.add("race", site,
+            [&] {
+              return fmt::format("{}: {} of CTA {} {} shared byte {}, which {} {} at {}, and nothing orders the two",
+                                 raceName(race->kind), nameOf(agent), ctaIndex,
+                                 access == Access::kRead ? "reads" : "writes", race->byte, nameOf(race->other),
+                                 race->kind == RaceKind::kWriteAfterRead ? "read" : "wrote",
+                                 place({site.file, race->line}));
+            },
+            {race->line, threadOf(agent), threadOf(race->other)});
+}
+
+void Cta::checkGlobalRace(Access access, const Buffer &buffer, const void *address, unsigned bytes, Site site) {
+  GlobalRaces *accesses = grid->races[static_cast<size_t>(&buffer - grid->launch.buffers.data())].get();
+  if (!accesses)
+    return;
+  const auto race =
+      accesses->access(access == Access::kWrite, {ctaIndex, running->thread, site.line}, races.clocks, address, bytes);
+  if (!race) [[likely]]
+    return;
+  found.add("race", site,
+            [&] {
+              return fmt::format(
+                  "{}: {} {} byte {} of {}, which thread {} of CTA {} {} at {}, and nothing orders the two",
+                  raceName(race->kind), describeThread(), access == Access::kRead ? "reads" : "writes", race->byte,
+                  buffer.name, race->other.thread, race->other.cta,
+                  race->kind == RaceKind::kWriteAfterRead ? "read" : "wrote", place({site.file, race->other.line}));
+            },
+            {race->other.line, static_cast<int>(running->thread), static_cast<int>(race->other.thread)});
+}
+
 void Cta::loadShared(void *to, unsigned address, unsigned bytes, Site site) {
   count(site);
-  if (checkShared(Access::kRead, address, bytes, site))
-    copyBytes(to, shared + address, bytes);
-  else
+  if (!checkShared(Access::kRead, address, bytes, site)) {
     std::memset(to, 0xff, bytes);
+    return;
+  }
+  checkRace(Access::kRead, self(), address, bytes, site);
+  copyBytes(to, shared + address, bytes);
 }
 
 void Cta::storeShared(unsigned address, const void *from, unsigned bytes, Site site) {
   count(site);
   if (!checkShared(Access::kWrite, address, bytes, site))
     return;
+  checkRace(Access::kWrite, self(), address, bytes, site);
   copyBytes(shared + address, from, bytes);
   std::memset(&state[address], kWritten, bytes);
 }
@@ -111,11 +162,11 @@ void Cta::storeShared(unsigned address, const void *from, unsigned bytes, Site s
 const unsigned char *Cta::matrixRow(Lane &lane, unsigned address, Site site) {
   static constexpr unsigned char kPoisonRow[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
                                                    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-  if (address % 16 == 0 && uint64_t(address) + 16 <= sharedBytes && allWritten(&state[address], 16))
-    return shared + address;
   Lane *caller = running;
   running = &lane; // whom the finding names
   const bool usable = checkShared(Access::kRead, address, 16, site);
+  if (usable) // every lane gets a part of the row
+    checkRace(Access::kRead, {lane.thread / kWarpLanes, ~0u}, address, 16, site);
   running = caller;
   return usable ? shared + address : kPoisonRow;
 }
@@ -127,8 +178,10 @@ bool Cta::checkGlobal(Access access, const void *address, unsigned bytes, Site s
     const Buffer &buffer = buffers[lastBuffer];
     const uintptr_t offset = begin - reinterpret_cast<uintptr_t>(buffer.begin);
     if (offset < buffer.bytes && buffer.bytes - offset >= bytes) {
-      if ((begin & (bytes - 1)) == 0 && (access == Access::kRead || buffer.writable))
+      if ((begin & (bytes - 1)) == 0 && (access == Access::kRead || buffer.writable)) {
+        checkGlobalRace(access, buffer, address, bytes, site);
         return true;
+      }
       break;
     }
     lastBuffer = lastBuffer + 1 < buffers.size() ? lastBuffer + 1 : 0;

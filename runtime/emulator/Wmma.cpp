@@ -88,7 +88,10 @@ bool Cta::checkMatrix(Warp &warp, unsigned elementBytes) {
 
 /// The warp's access to kPieceBytes bytes of a line; false when it is refused.
 bool Cta::touchMatrix(Access access, Warp &warp, unsigned address) {
-  return checkShared(access, address, kPieceBytes, warp.site);
+  if (!checkShared(access, address, kPieceBytes, warp.site))
+    return false;
+  checkRace(access, {warp.index, ~0u}, address, kPieceBytes, warp.site);
+  return true;
 }
 
 void Cta::loadMatrix(Warp &warp) {

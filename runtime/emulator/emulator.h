@@ -18,6 +18,13 @@ struct Buffer {
   std::string name;
 };
 
+/// What stands on a line of the generated file.
+struct LineInfo {
+  int line;
+  std::string op;   ///< of the IR: mma@12
+  std::string spec; ///< the place in the spec that asked for it: l4_fp16.fa:17; may be empty
+};
+
 struct Launch {
   std::string symbol;
   unsigned grid;    ///< CTAs
@@ -25,6 +32,7 @@ struct Launch {
   size_t sharedBytes;
   std::vector<Buffer> buffers;
   unsigned workers = 0; ///< OS threads that CTAs are spread over; 0: as many as the machine has
+  std::vector<LineInfo> lines = {}; ///< in order; findings cite them
 };
 
 /// A wait or barrier that is done otherwise than the kernel says; it is named by its line.
@@ -47,6 +55,8 @@ struct Options {
   /// 0: warps and lanes run in their natural order. Else the order of everything not ordered by the kernel is drawn.
   uint64_t seed = 0;
   size_t maxFindings = 20;
+  bool races = true;     ///< look for accesses that nothing orders
+  bool coverage = false; ///< tell in Report::lines which lines ran
   bool banks = false; ///< count the wavefronts of shared memory in Report::banks
   /// A CTA is stopped when it has called this many ptx functions.
   uint64_t maxInstructions = uint64_t(1) << 34;
@@ -60,6 +70,11 @@ struct Finding {
   std::string message;
   std::string file;
   int line;
+  std::string op = {}, spec = {}; ///< of the line, where Launch::lines knows it
+  /// Of a race the earlier access and both threads; else 0 and -1.
+  int otherLine = 0;
+  std::string otherOp = {}, otherSpec = {};
+  int thread = -1, otherThread = -1;
 };
 
 /// Accesses to shared memory of one kind and width from one line, as docs/Conflicts.md counts them.
@@ -78,6 +93,7 @@ struct Report {
   std::vector<Finding> findings;
   uint64_t instructions;            ///< ptx functions called that touch memory or synchronise
   std::vector<BankSite> banks = {}; ///< in order of lines, if Options::banks
+  std::vector<int> lines = {};      ///< from which ptx functions were called, in order, if Options::coverage
 };
 
 /// A kernel file, compiled by the system's C++ compiler and loaded.

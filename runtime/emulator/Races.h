@@ -1,0 +1,129 @@
+// fagen: which accesses to the same bytes nothing orders.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Vector clocks (Lamport; Mattern), kept as FastTrack does (Flanagan and Freund, 2009): each access is an epoch of its
+// warp, and each warp knows up to which epoch of every other warp it has been synchronised. Clocks of warps are enough,
+// because whatever synchronises takes a warp's lanes together: it ends the warp's epoch. Within an epoch nothing orders
+// two lanes of a warp, and a lane's own accesses are in program order. Collectives (ldmatrix, mma, shuffles) order
+// nothing. An asynchronous copy is a write by the thread that issued it, when it issued it and again when it waited for
+// it; between the two its bytes are nobody's (Copies.cpp).
+//
+// Whether a race is found does not depend on the order in which the emulator runs the threads, only on what they do.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace fagen::emulator {
+
+enum class RaceKind : uint8_t { kReadAfterWrite, kWriteAfterRead, kWriteAfterWrite };
+const char *raceName(RaceKind kind); ///< RAW, WAR, WAW
+
+/// Who accesses: one lane, or lanes of which it is unknown which one touches which byte.
+struct Agent {
+  unsigned warp;
+  uint32_t lanes; ///< a bit each
+};
+
+/// What an access meets.
+struct Race {
+  RaceKind kind;
+  Agent other;   ///< the earlier access
+  int line;      ///< of the earlier access
+  unsigned byte; ///< the first one both touch
+};
+
+/// The clocks of a CTA's warps.
+class Clocks {
+public:
+  /// A CTA of so many warps begins. What older CTAs did is forgotten: their epochs lie before all of this one's.
+  void begin(unsigned warps);
+  /// These warps (a bit each) wait for each other.
+  void barrier(uint32_t warps);
+  /// The lanes of a warp wait for each other.
+  void warpBarrier(unsigned warp) { known[warp * kWarps + warp] = epochs[warp]++; }
+
+  uint32_t epoch(unsigned warp) const { return epochs[warp]; }
+  uint32_t first() const { return firstEpoch; }
+  /// Whether `agent` comes after what `other` did in its epoch `epoch`.
+  bool isAfter(Agent agent, Agent other, uint32_t epoch) const {
+    if (agent.warp != other.warp)
+      return known[agent.warp * kWarps + other.warp] >= epoch;
+    return epoch < epochs[agent.warp] || (agent.lanes == other.lanes && (agent.lanes & (agent.lanes - 1)) == 0);
+  }
+
+private:
+  static constexpr unsigned kWarps = 32;
+  uint32_t firstEpoch = 1;
+  uint32_t epochs[kWarps] = {};
+  uint32_t known[kWarps * kWarps] = {}; ///< [w][v]: the last epoch of v that w comes after
+};
+
+/// The accesses to a CTA's shared memory.
+class SharedRaces {
+public:
+  /// The smallest access there is; no two threads share part of one.
+  static constexpr unsigned kGranuleBytes = 2;
+
+  void begin(unsigned warps, size_t sharedBytes);
+  Clocks clocks;
+
+  /// An access to [address, address + bytes) from generated line `line`; gives the first race.
+  std::optional<Race> read(Agent agent, unsigned address, unsigned bytes, int line);
+  std::optional<Race> write(Agent agent, unsigned address, unsigned bytes, int line);
+
+private:
+  struct Record {
+    uint32_t epoch = 0;
+    uint32_t lanes = 0;
+    int line = 0;
+  };
+  struct Write : Record {
+    unsigned warp = 0;
+  };
+  bool isLive(const Record &record) const { return record.epoch >= clocks.first(); }
+
+  unsigned warpCount = 0;
+  std::vector<Write> writes; ///< by granule
+  std::vector<Record> reads; ///< by granule and warp: the last epoch in which it read
+};
+
+/// The accesses of all CTAs of a launch to one buffer that the kernel may write. Within a launch nothing orders CTAs.
+class GlobalRaces {
+public:
+  GlobalRaces(const void *begin, size_t bytes);
+
+  struct Place {
+    unsigned cta;
+    unsigned thread;
+    int line;
+  };
+  /// What the access meets: another CTA's, or one of another thread of this CTA that `clocks` does not order.
+  struct Meeting {
+    RaceKind kind;
+    Place other;
+    size_t byte;
+  };
+  std::optional<Meeting> access(bool isWrite, const Place &who, const Clocks &clocks, const void *address,
+                                unsigned bytes);
+
+private:
+  /// Who touched a granule last: CTA + 1 in the upper half, thread and epoch in the lower.
+  struct Granule {
+    std::atomic<uint64_t> writer{0}, reader{0};
+    std::atomic<uint32_t> writerEpoch{0}, readerEpoch{0};
+    std::atomic<int> writerLine{0}, readerLine{0};
+  };
+  std::optional<Meeting> meet(RaceKind kind, uint64_t other, uint32_t epoch, int line, const Place &who,
+                              const Clocks &clocks, size_t granule) const;
+
+  const unsigned char *begin;
+  size_t count;
+  std::unique_ptr<Granule[]> granules;
+};
+
+} // namespace fagen::emulator
