@@ -94,7 +94,10 @@ void addMeeting(HazardMap &hazards, const Timeline &timeline, const Meeting &mee
 /// An op as ledgers name it; which product it is, its result says.
 static std::string titleOf(const Op &op) {
   std::string title = opInfo(op.kind).name.str();
-  return op.kind == OpKind::Mma ? title + " " + op.operand("acc").buffer->name : title;
+  if (op.kind != OpKind::Mma)
+    return title;
+  const bool isStaged = op.text("form") == "ab" && op.integer("accumulate") == 0; // P V, perhaps in the place of S
+  return title + " " + (isStaged ? "pv" : op.operand("acc").buffer->name);
 }
 
 std::string Hazard::title() const {

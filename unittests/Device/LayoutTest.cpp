@@ -26,7 +26,9 @@ struct Shape {
 
 std::ostream &operator<<(std::ostream &os, const Shape &shape) {
   return os << shape.rows << " x " << shape.columns << " of " << shape.elementBytes << " B, "
-            << (shape.swizzle == Swizzle::kXor ? "xor" : "none");
+            << (shape.swizzle == Swizzle::kXor   ? "xor"
+                : shape.swizzle == Swizzle::kPad ? "pad"
+                                                 : "none");
 }
 
 /// Tiles of Q, K and V: every head dim that an instruction takes.
@@ -75,12 +77,15 @@ unsigned worstCopyPhase(const Shape &shape) {
 
 TEST(Layout, everyElementHasBytesOfItsOwn) {
   std::vector<Shape> shapes = tensorTiles(Swizzle::kXor);
-  for (const Shape &shape : tensorTiles(Swizzle::kNone))
-    shapes.push_back(shape);
+  for (Swizzle swizzle : {Swizzle::kNone, Swizzle::kPad})
+    for (const Shape &shape : tensorTiles(swizzle))
+      shapes.push_back(shape);
   shapes.push_back({Swizzle::kNone, 64, 66, 4}); // partial results: a row of O, m and l
   shapes.push_back({Swizzle::kNone, 32, 32, 4});
   for (const Shape &shape : shapes) {
-    std::vector<bool> taken(shape.rows * shape.columns, false);
+    std::vector<bool> taken(tile_bytes(shape.swizzle, shape.rows, shape.columns, shape.elementBytes) /
+                            shape.elementBytes);
+    ASSERT_GE(taken.size(), shape.rows * shape.columns) << shape;
     for (unsigned row = 0; row < shape.rows; ++row)
       for (unsigned column = 0; column < shape.columns; ++column) {
         const unsigned offset = shape.offset(row, column);
@@ -93,7 +98,7 @@ TEST(Layout, everyElementHasBytesOfItsOwn) {
 }
 
 TEST(Layout, chunksStayWhole) {
-  for (Swizzle swizzle : {Swizzle::kNone, Swizzle::kXor})
+  for (Swizzle swizzle : {Swizzle::kNone, Swizzle::kXor, Swizzle::kPad})
     for (const Shape &shape : tensorTiles(swizzle))
       for (unsigned row = 0; row < shape.rows; ++row)
         for (unsigned column = 0; column < shape.columns; column += kChunk / kHalf) {
@@ -114,6 +119,27 @@ TEST(Layout, rowMajorIsRowMajor) {
 TEST(Layout, ldmatrixMeetsNoBankTwice) {
   for (const Shape &shape : tensorTiles(Swizzle::kXor))
     EXPECT_EQ(worstLdmatrixPhase(shape), 1u) << shape;
+}
+
+/// A padded row is 8 elements longer, so eight rows begin in eight groups of banks.
+TEST(Layout, paddedRowsMeetNoBankTwice) {
+  for (const Shape &shape : tensorTiles(Swizzle::kPad)) {
+    EXPECT_EQ(worstLdmatrixPhase(shape), 1u) << shape;
+    EXPECT_EQ(shape.offset(1, 0) - shape.offset(0, 0), (shape.columns + 8) * kHalf);
+    EXPECT_EQ(shape.offset(16, 0) % 32, 0u) << shape; // what wmma asks of a matrix's address
+  }
+}
+
+/// An f32 matrix stored by pieces of two elements, four of each of four rows in a phase.
+TEST(Layout, paddedResultsMeetNoBankTwice) {
+  for (unsigned columns = 16; columns <= 256; columns += 16) {
+    const Shape shape{Swizzle::kPad, 16, columns, 4};
+    std::array<unsigned, 32> words{};
+    for (unsigned lane = 0; lane < 16; ++lane)
+      for (unsigned i = 0; i < 2; ++i)
+        ++words[shape.offset(lane / 4, lane % 4 * 2 + i) / 4 % 32];
+    EXPECT_EQ(*std::max_element(words.begin(), words.end()), 1u) << shape;
+  }
 }
 
 /// What the swizzle is for: without it whole phases fall on one group.

@@ -32,6 +32,7 @@ template <class Tile> void expectSlicesLikeTheLayout() {
 template <int kRows, int... kSixteenths> void expectForEveryHeadDim(std::integer_sequence<int, kSixteenths...>) {
   (expectSlicesLikeTheLayout<SharedTile<f16, kRows, 16 * (kSixteenths + 1), Swizzle::kXor>>(), ...);
   (expectSlicesLikeTheLayout<SharedTile<bf16, kRows, 16 * (kSixteenths + 1), Swizzle::kNone>>(), ...);
+  (expectSlicesLikeTheLayout<SharedTile<f16, kRows, 16 * (kSixteenths + 1), Swizzle::kPad>>(), ...);
 }
 
 TEST(SharedTile, slicesAreThoseOfTheLayout) {
@@ -43,6 +44,7 @@ TEST(SharedTile, slicesAreThoseOfTheLayout) {
 TEST(SharedTile, isAsLargeAsItsElements) {
   EXPECT_EQ(sizeof(SharedTile<f16, 64, 96, Swizzle::kXor>), 64u * 96 * 2);
   EXPECT_EQ(sizeof(SharedTile<float, 64, 66, Swizzle::kNone>), 64u * 66 * 4);
+  EXPECT_EQ(sizeof(SharedTile<float, 16, 64, Swizzle::kPad>), 16u * (64 + 8) * 4);
   EXPECT_EQ(alignof(SharedTile<f16, 16, 16, Swizzle::kXor>), 128u);
 }
 
