@@ -124,6 +124,8 @@ unsigned idealWavefronts(const BankRequest &request) { return static_cast<unsign
 
 void BankSites::add(int line, const BankRequest &request) {
   const unsigned wavefronts = bankWavefronts(request), ideal = idealWavefronts(request);
+  if (ideal == 0) // no lane took part
+    return;
   add({line, request.access, request.bytes}, {1, wavefronts, ideal, wavefronts - ideal, request});
 }
 

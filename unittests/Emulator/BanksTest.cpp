@@ -147,12 +147,18 @@ TEST(Banks, WmmaAsPtxasMakesIt) {
 
 const std::string kFile = "banks.cu";
 
+/// These kernels write where lanes and CTAs meet: that is what is counted here.
+void expectNothingButRaces(const Report &report) {
+  for (const Finding &finding : report.findings)
+    EXPECT_EQ(finding.kind, "race") << text(report);
+}
+
 /// What the site marked so counted in a run with one row of 16 bytes as input.
 BankSite siteOf(KernelRun run, const std::string &mark) {
   run.options.banks = true;
   std::vector<unsigned> in(4), out(32);
   const Report report = launch(run, in, out);
-  EXPECT_TRUE(report.ok) << text(report);
+  expectNothingButRaces(report);
   for (const BankSite &site : report.banks)
     if (site.line == lineOf(kFile, mark))
       return site;
@@ -237,7 +243,7 @@ TEST(BankProbe, AsTheTableSays) {
     } arguments = {out.data(), {}};
     const Launch launch = {name, 1, 32, 8192, {{out.data(), 128, true, "out"}}};
     const Report report = probe->launch(launch, &arguments, sizeof(arguments), {.banks = true});
-    EXPECT_TRUE(report.ok) << text(report);
+    expectNothingButRaces(report);
     const std::string kind = name.substr(0, name.find('_'));
     const auto site =
         std::find_if(report.banks.begin(), report.banks.end(), [&](const BankSite &s) { return s.kind == kind; });

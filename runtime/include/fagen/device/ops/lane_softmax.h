@@ -25,11 +25,12 @@ template <class T> __device__ __forceinline__ float load_as_float(unsigned addre
   else
     return ptx::to_float(T{ptx::ld_shared_u16(address, site)});
 }
-template <class T> __device__ __forceinline__ void store_rounded(unsigned address, float value, ptx::Site site) {
+template <class T>
+__device__ __forceinline__ void store_rounded(unsigned address, float value, ptx::Site site, bool active = true) {
   if constexpr (sizeof(T) == sizeof(float))
-    ptx::st_shared_f32(address, value, site);
+    ptx::st_shared_f32(address, value, site, active);
   else
-    ptx::st_shared_u16(address, ptx::round_to<T>(value).bits, site);
+    ptx::st_shared_u16(address, ptx::round_to<T>(value).bits, site, active);
 }
 
 /// Calls visit(r, key) for each of the lane's scores in the warp's rows r.
@@ -60,8 +61,8 @@ template <int kRows, class Scores, class Visible>
 __device__ __forceinline__ void mask(const Scores &s, int row, int first_row, int first_key, Visible visible,
                                      ptx::Site site = ptx::Site::here()) {
   for_own_scores<kRows, Scores>([&](int r, int key) {
-    if (!visible(first_row + r, first_key + key))
-      store_rounded<typename Scores::Element>(s.address(row + r, key), ptx::negative_infinity(), site);
+    const bool hidden = !visible(first_row + r, first_key + key);
+    store_rounded<typename Scores::Element>(s.address(row + r, key), ptx::negative_infinity(), site, hidden);
   });
 }
 

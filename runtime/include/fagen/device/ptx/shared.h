@@ -30,8 +30,11 @@ __device__ __forceinline__ unsigned short ld_shared_u16(unsigned address, Site =
   asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(address) : "memory");
   return value;
 }
-__device__ __forceinline__ void st_shared_u16(unsigned address, unsigned short value, Site = Site::here()) {
-  asm volatile("st.shared.u16 [%0], %1;" ::"r"(address), "h"(value) : "memory");
+/// Nothing where not `active`. Lanes that differ in it should all call: it is one instruction of the warp.
+__device__ __forceinline__ void st_shared_u16(unsigned address, unsigned short value, Site = Site::here(),
+                                              bool active = true) {
+  if (active)
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(address), "h"(value) : "memory");
 }
 
 /// kWords (1, 2 or 4) consecutive words; the address is a multiple of 4 * kWords.
@@ -71,8 +74,9 @@ __device__ __forceinline__ float ld_shared_f32(unsigned address, Site = Site::he
 __device__ __forceinline__ void ld_shared_f32x2(float (&values)[2], unsigned address, Site = Site::here()) {
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(values[0]), "=f"(values[1]) : "r"(address) : "memory");
 }
-__device__ __forceinline__ void st_shared_f32(unsigned address, float value, Site = Site::here()) {
-  asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+__device__ __forceinline__ void st_shared_f32(unsigned address, float value, Site = Site::here(), bool active = true) {
+  if (active)
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }
 
 } // namespace fagen::device::ptx

@@ -20,7 +20,7 @@ struct WmmaTypes {
 };
 
 /// Counts up with every change of Engine; a kernel built against another one is refused.
-inline constexpr unsigned kEngineVersion = 2;
+inline constexpr unsigned kEngineVersion = 3;
 
 struct Engine {
   unsigned version;
@@ -30,6 +30,7 @@ struct Engine {
   void *(*shared_base)();
 
   void (*load_shared)(void *to, unsigned address, unsigned bytes, Site site);
+  /// `from` is null for a lane that takes no part in its warp's store.
   void (*store_shared)(unsigned address, const void *from, unsigned bytes, Site site);
   void (*load_global)(void *to, const void *from, unsigned bytes, Site site);
   void (*store_global)(void *to, const void *from, unsigned bytes, Site site);

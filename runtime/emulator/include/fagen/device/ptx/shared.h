@@ -21,8 +21,8 @@ inline unsigned short ld_shared_u16(unsigned address, Site site = Site::here()) 
   engine->load_shared(&value, address, sizeof(value), site);
   return value;
 }
-inline void st_shared_u16(unsigned address, unsigned short value, Site site = Site::here()) {
-  engine->store_shared(address, &value, sizeof(value), site);
+inline void st_shared_u16(unsigned address, unsigned short value, Site site = Site::here(), bool active = true) {
+  engine->store_shared(address, active ? &value : nullptr, sizeof(value), site);
 }
 
 template <int kWords> inline void ld_shared(unsigned (&words)[kWords], unsigned address, Site site = Site::here()) {
@@ -43,8 +43,8 @@ inline float ld_shared_f32(unsigned address, Site site = Site::here()) {
 inline void ld_shared_f32x2(float (&values)[2], unsigned address, Site site = Site::here()) {
   engine->load_shared(values, address, sizeof(values), site);
 }
-inline void st_shared_f32(unsigned address, float value, Site site = Site::here()) {
-  engine->store_shared(address, &value, sizeof(value), site);
+inline void st_shared_f32(unsigned address, float value, Site site = Site::here(), bool active = true) {
+  engine->store_shared(address, active ? &value : nullptr, sizeof(value), site);
 }
 
 } // namespace fagen::device::ptx
