@@ -110,8 +110,33 @@ def barrier_table(data, _):
     return f"{markdown(head, rows)}\n\nMedian of one run, {data['time']['state']}: {machine_line(data)}."
 
 
+def conformance_cell(entry, device):
+    """What a device made of a function: exact, or its largest error; a GPU's bits may also be those of the emulator."""
+    result = next((r for r in entry["results"] if r["device"] == device), None)
+    if result is None:
+        return ""
+    if entry["bound"] == "exact":
+        return f"{result['wrong']} wrong" if result["wrong"] else "exact"
+    beyond = f", {result['wrong']} beyond" if result["wrong"] else ""
+    return f"{result['max_ulp']:.3f} ulp, {result['max_of_bound']:.2f} of the bound{beyond}"
+
+
+def conformance_table(data, _):
+    """A row for each case; then how matrix instructions of the first device add."""
+    c = data["conformance"]
+    rows = [[", ".join(f"`{name}`" for name in entry["name"].split(", ")), entry["inputs"], str(entry["results"][0]["values"]),
+             entry["bound"], *(conformance_cell(entry, device) for device in c["devices"])] for entry in c["functions"]]
+    text = markdown(["function", "inputs", "values", "must be", *c["devices"]], rows)
+    models = [[f"`{m['name']}`", best["model"], f"{best['different']} of {m['values']}",
+               f"{other['model']}: {'at least ' if other['stopped'] else ''}{other['different']}"]
+              for m in c["models"] for best, other in [m["best"][:2]]]
+    if models:
+        text += "\n\n" + markdown(["instruction", f"adds on {c['devices'][0]} like", "results that differ", "next best"], models)
+    return f"{text}\n\nSeed {c['seed']}, {c['rounds']} rounds: {machine_line(data)}."
+
+
 TABLES = {"barrier_cost.py": barrier_table, "compile_cost.py": compile_table, "Google Benchmark": benchmark_table,
-          "compare_sdpa.py": compare_table, "fagen-run check": check_table, "fagen-run time": time_table}
+          "compare_sdpa.py": compare_table, "fagen-run check": check_table, "fagen-run conformance": conformance_table, "fagen-run time": time_table}
 
 
 def replace(path, name, text):
