@@ -15,7 +15,7 @@ namespace {
 using emulator::BankRequest;
 using emulator::kBanks;
 
-constexpr int kCellWidth = 18, kCellHeight = 13, kLeft = 74, kRight = 130, kTop = 82, kPhaseGap = 8;
+constexpr int kCellWidth = 18, kCellHeight = 13, kLeft = 74, kRight = 160, kTop = 82, kPhaseGap = 8;
 constexpr int kWidth = kLeft + int{kBanks} * kCellWidth + kRight;
 
 /// Classes of cells, by words asked of the bank: 1, 2, to 4, to 8, more.

@@ -47,11 +47,17 @@ const OpLine *opOf(const std::vector<OpLine> &ops, int line) {
 
 class ConflictRunner {
 public:
-  explicit ConflictRunner(uint64_t seed)
-      : seed(seed), device(makeEmulatorDevice(
-                        {.prepare = [](const Launch &, uint32_t, emulator::Options &options) { options.banks = true; },
-                         .observe = [this](const Launch &launch, uint32_t index,
-                                           const emulator::Report &report) { collect(launch, index, report); }})) {}
+  explicit ConflictRunner(uint64_t seed) : seed(seed) {
+    EmulatorHooks hooks;
+    hooks.prepare = [](const Launch &, uint32_t, emulator::Options &options) {
+      options.banks = true;
+      options.races = false; // fagen-run check looks for them
+    };
+    hooks.observe = [this](const Launch &launch, uint32_t index, const emulator::Report &report) {
+      collect(launch, index, report);
+    };
+    device = makeEmulatorDevice(std::move(hooks));
+  }
 
   void run(const KernelSet &set, const fagen_row &row, const Case &c) {
     std::vector<Failure> failures;
