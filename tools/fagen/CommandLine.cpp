@@ -18,6 +18,8 @@ EXAMPLES:
       prints every variant with every key and where it was set
   fagen specs/l4_fp16.fa --emit=cuda --variant=l4_fp16_prefill_f16_d64_none
       prints one kernel
+  fagen specs/l4_fp16.fa --emit=barriers --variant=l4_fp16_prefill_f16_d64_none
+      shows why each barrier of a kernel is there
   fagen specs/l4_fp16.fa --emit=ir --stop-after=pipeline-loads
       prints the IR behind a pass
   fagen specs/l4_fp16.fa -o generated --check-resources
@@ -40,19 +42,22 @@ struct Flags {
                               cl::desc("directory to write the kernel sets to; with --emit, a file (default: stdout)")};
   cl::opt<EmitKind> emit{
       "emit", cl::desc("print this instead of writing kernel sets"), cl::init(EmitKind::Files), cl::cat(category),
-      cl::values(clEnumValN(EmitKind::Spec, "spec", "the resolved spec: every variant, every key"),
-                 clEnumValN(EmitKind::Plan, "plan", "tiles, buffers, barriers and estimates of every variant"),
-                 clEnumValN(EmitKind::IR, "ir", "the IR behind the last pass"),
-                 clEnumValN(EmitKind::Cuda, "cuda", "the kernels' CUDA C++"),
-                 clEnumValN(EmitKind::Ptx, "ptx", "what nvcc makes of them"),
-                 clEnumValN(EmitKind::Cubin, "cubin", "machine code of one variant (see --variant)"),
-                 clEnumValN(EmitKind::Table, "table", "the dispatch table"),
-                 clEnumValN(EmitKind::Mutants, "mutants",
-                            "each barrier and wait disabled, weakened, moved, and what the analysis says of it"))};
+      cl::values(
+          clEnumValN(EmitKind::Spec, "spec", "the resolved spec: every variant, every key"),
+          clEnumValN(EmitKind::Plan, "plan", "tiles, buffers, barriers and estimates of every variant"),
+          clEnumValN(EmitKind::IR, "ir", "the IR behind the last pass"),
+          clEnumValN(EmitKind::Cuda, "cuda", "the kernels' CUDA C++"),
+          clEnumValN(EmitKind::Ptx, "ptx", "what nvcc makes of them"),
+          clEnumValN(EmitKind::Cubin, "cubin", "machine code of one variant (see --variant)"),
+          clEnumValN(EmitKind::Table, "table", "the dispatch table"),
+          clEnumValN(EmitKind::Barriers, "barriers", "each barrier and wait, the hazards it covers, and its partners"),
+          clEnumValN(EmitKind::Mutants, "mutants",
+                     "each barrier and wait disabled, weakened, moved, and what the analysis says of it"))};
   cl::list<std::string> targets{"target", cl::value_desc("sm_NN"), cl::CommaSeparated, cl::cat(category),
                                 cl::desc("build for these targets instead of those that the specs name")};
   cl::list<std::string> variants{"variant", cl::value_desc("name"), cl::CommaSeparated, cl::cat(category),
                                  cl::desc("emit only these variants")};
+  cl::opt<bool> json{"json", cl::cat(category), cl::desc("with --emit=barriers: JSON instead of a table")};
   cl::opt<bool> checkResources{"check-resources", cl::cat(category),
                                cl::desc("compile with nvcc and check registers, spills and shared memory")};
   cl::opt<bool> remarks{"remarks", cl::desc("print which tune combinations are dropped, and why"), cl::cat(category)};
@@ -85,6 +90,7 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   options.targets = flags.targets;
   options.variants = flags.variants;
   options.emit = flags.emit;
+  options.json = flags.json;
   options.checkResources = flags.checkResources;
   options.showRemarks = flags.remarks;
   options.deviceInclude = orEnvironment(flags.deviceInclude, "FAGEN_DEVICE_INCLUDE");

@@ -9,7 +9,7 @@
 
 namespace fagen {
 
-enum class EmitKind : uint8_t { Files, Spec, Plan, IR, Cuda, Ptx, Cubin, Table, Mutants };
+enum class EmitKind : uint8_t { Files, Spec, Plan, IR, Cuda, Ptx, Cubin, Table, Barriers, Mutants };
 
 struct DriverOptions {
   std::vector<std::string> specs;
@@ -17,6 +17,7 @@ struct DriverOptions {
   std::vector<std::string> targets;  ///< instead of those of the specs, if any
   std::vector<std::string> variants; ///< only these, for everything but Files; empty: all
   EmitKind emit = EmitKind::Files;
+  bool json = false; ///< of Barriers
   bool checkResources = false;
   bool showRemarks = false;
   std::string deviceInclude; ///< empty: found beside the executable

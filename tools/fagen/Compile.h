@@ -29,4 +29,10 @@ struct CompiledKernel {
 std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::StringRef specName,
                                             const PipelineOptions &options, PipelineRunner &runner, Diagnostics &diags);
 
+/// A variant with the plan of its launches.
+struct PlannedVariant {
+  const CompiledVariant *variant;
+  const VariantPlan *plan;
+};
+
 } // namespace fagen

@@ -76,7 +76,7 @@ private:
 
 } // namespace
 
-static json::Array mutantsOf(const MutantSource &source) {
+static json::Array mutantsOf(const PlannedVariant &source) {
   json::Array kernels;
   for (const auto &[kernel, launch] : zip(source.variant->program->kernels, source.plan->launches)) {
     const MutantWriter writer(*kernel, launch);
@@ -92,7 +92,7 @@ static json::Array mutantsOf(const MutantSource &source) {
   return kernels;
 }
 
-std::string emitMutants(ArrayRef<MutantSource> sources) {
+std::string emitMutants(ArrayRef<PlannedVariant> sources) {
   std::vector<json::Array> parts(sources.size());
   DefaultThreadPool pool;
   for (size_t i = 0; i != sources.size(); ++i)

@@ -6,14 +6,8 @@
 
 namespace fagen {
 
-/// A variant with the plan of its launches.
-struct MutantSource {
-  const CompiledVariant *variant;
-  const VariantPlan *plan;
-};
-
 /// JSON: for each kernel of each launch the mutants of all sites, with the analysis's verdict. Kernels are judged side
 /// by side; the text does not depend on how.
-std::string emitMutants(llvm::ArrayRef<MutantSource> sources);
+std::string emitMutants(llvm::ArrayRef<PlannedVariant> sources);
 
 } // namespace fagen

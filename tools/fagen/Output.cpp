@@ -3,6 +3,7 @@
 
 #include "Output.h"
 
+#include "BarrierTable.h"
 #include "Mutants.h"
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/CMakeFile.h"
@@ -93,15 +94,15 @@ static std::string plansOf(ArrayRef<Chosen> chosen) {
   return text;
 }
 
-static std::string mutantsOf(ArrayRef<Chosen> chosen) {
-  std::vector<MutantSource> sources;
+static std::vector<PlannedVariant> plannedOf(ArrayRef<Chosen> chosen) {
+  std::vector<PlannedVariant> sources;
   for (const Chosen &one : chosen) {
     const CompiledKernel &kernel = *one.kernel;
     const size_t index = one.variant - kernel.variants.data();
     if (index < kernel.plan.variants.size()) // the passes were not stopped
       sources.push_back({one.variant, &kernel.plan.variants[index]});
   }
-  return emitMutants(sources);
+  return sources;
 }
 
 /// PTX or machine code of the chosen variants, one behind the other.
@@ -154,7 +155,9 @@ std::optional<std::string> emitText(ArrayRef<CompiledKernel> kernels, const Driv
       os << emitTable(kernel.plan);
     return text;
   case EmitKind::Mutants:
-    return mutantsOf(chosen);
+    return emitMutants(plannedOf(chosen));
+  case EmitKind::Barriers:
+    return emitBarriers(plannedOf(chosen), options.json);
   case EmitKind::Files:
   case EmitKind::Spec:
     break; // not for this function
