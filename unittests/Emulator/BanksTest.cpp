@@ -145,6 +145,28 @@ TEST(Banks, WmmaAsPtxasMakesIt) {
   EXPECT_EQ(wmma(BankAccess::kWmmaStore, 144, 2), (Count{4, 4}));
 }
 
+TEST(Banks, WmmaTouchesEachByteOfTheMatrixOnce) {
+  constexpr unsigned kStride = 80;
+  auto touched = [](BankAccess access, unsigned elementBytes) {
+    std::map<unsigned, int> bytes;
+    for (const BankRequest &request : wmmaRequests(access, 0, kStride, elementBytes))
+      for (unsigned address : request.addresses)
+        for (unsigned byte = 0; byte < request.bytes; ++byte)
+          ++bytes[address + byte];
+    return bytes;
+  };
+  auto matrix = [](unsigned elementBytes) {
+    std::map<unsigned, int> bytes;
+    for (unsigned row = 0; row < 16; ++row)
+      for (unsigned byte = 0; byte < 16 * elementBytes; ++byte)
+        ++bytes[row * kStride + byte];
+    return bytes;
+  };
+  EXPECT_EQ(touched(BankAccess::kWmmaLoad, 2), matrix(2));
+  EXPECT_EQ(touched(BankAccess::kWmmaStore, 2), matrix(2));
+  EXPECT_EQ(touched(BankAccess::kWmmaStore, 4), matrix(4));
+}
+
 const std::string kFile = "banks.cu";
 
 /// These kernels write where lanes and CTAs meet: that is what is counted here.
