@@ -118,7 +118,8 @@ def conformance_cell(entry, device):
     if entry["bound"] == "exact":
         return f"{result['wrong']} wrong" if result["wrong"] else "exact"
     beyond = f", {result['wrong']} beyond" if result["wrong"] else ""
-    return f"{result['max_ulp']:.3f} ulp, {result['max_of_bound']:.2f} of the bound{beyond}"
+    absolute = f", {result['max_absolute']:.2e}" if entry["is_absolute"] else ""
+    return f"{result['max_ulp']:.3f} ulp{absolute}, {result['max_of_bound']:.2f} of the bound{beyond}"
 
 
 def conformance_table(data, _):

@@ -41,7 +41,7 @@ float accumulatorValue(bool half, uint32_t bits) {
 /// The largest exponent of a step is never below that of the smallest normal f32.
 constexpr int kLeastExponent = -126;
 
-/// sum * 2^exponent to the accumulator's type.
+/// sum * 2^exponent to the accumulator's type. What rounds to zero is +0, whatever its sign was.
 uint32_t roundSum(int64_t sum, int exponent, bool half, bool truncate) {
   const uint32_t sign = sum < 0 ? (half ? 0x8000u : 0x80000000u) : 0;
   const auto magnitude = static_cast<uint64_t>(sum < 0 ? -sum : sum);
@@ -58,7 +58,7 @@ uint32_t roundSum(int64_t sum, int exponent, bool half, bool truncate) {
   // A leading bit makes the number normal, and a carry out of rounding moves into the exponent by itself.
   const uint64_t bits = kept + (static_cast<uint64_t>(top - lowest) << fractionBits);
   const uint64_t infinity = static_cast<uint64_t>(highest - lowest + 2) << fractionBits;
-  return sign | static_cast<uint32_t>(std::min(bits, infinity));
+  return bits == 0 ? 0 : sign | static_cast<uint32_t>(std::min(bits, infinity));
 }
 
 /// Terms of one step, added as the way says.
@@ -128,7 +128,7 @@ uint32_t idealSum(const Dot &dot) {
     return asWord(static_cast<float>(sum)); // finite operands: never a NaN
   int exponent;
   const auto significand = static_cast<int64_t>(std::ldexp(std::frexp(sum, &exponent), 53));
-  return roundSum(significand, exponent - 53, true, false) | (std::signbit(sum) && sum == 0 ? 0x8000u : 0u);
+  return roundSum(significand, exponent - 53, true, false) | (std::signbit(sum) ? 0x8000u : 0u);
 }
 
 } // namespace

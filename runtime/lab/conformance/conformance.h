@@ -66,7 +66,8 @@ struct ConformanceCase {
   std::function<void(const WordList &in, WordList &out)> expect;
   /// Bounded cases: the deviations of all output words, by index.
   std::function<void(const WordList &in, const WordList &out, std::vector<Deviation> &deviations)> judge;
-  std::string bound; ///< in words; empty: exact
+  std::string bound;       ///< in words; empty: exact
+  bool isAbsolute = false; ///< part of the bound is absolute
   /// Matrix cases: the terms of an output word.
   std::function<Dot(const WordList &in, size_t index)> dot;
 

@@ -11,7 +11,8 @@ static std::string verdict(const ConformanceCase &c, const Measurement &m) {
     return "failed";
   if (c.exact())
     return m.wrong ? fmt::format("{} wrong", m.wrong) : "exact";
-  return fmt::format("{:.3f} ulp, {:.2f} of bound{}", m.maxUlp, m.maxOfBound,
+  return fmt::format("{:.3f} ulp{}, {:.2f} of bound{}", m.maxUlp,
+                     c.isAbsolute ? fmt::format(", {:.2e}", m.maxAbsolute) : "", m.maxOfBound,
                      m.wrong ? fmt::format(", {} beyond", m.wrong) : "");
 }
 
@@ -86,6 +87,7 @@ Json conformanceJson(const ConformanceReport &report) {
     const ConformanceCase &c = *result.testCase;
     Json entry{{"name", c.name}, {"functions", c.functions}, {"inputs", c.inputs}};
     entry["bound"] = c.exact() ? Json("exact") : Json(c.bound);
+    entry["is_absolute"] = c.isAbsolute;
     entry["results"] = Json::array();
     for (size_t d = 0; d < result.devices.size(); ++d)
       entry["results"].push_back(measurementJson(c, report.devices[d], result.devices[d]));
