@@ -45,6 +45,8 @@ std::string formatCase(const Case &c) {
   std::string text = formatShape(c.shape);
   if (c.dtype != DType::F16)
     text += fmt::format(" dtype={}", nameOf(c.dtype));
+  if (c.halfAccum)
+    text += " accum=f16";
   if (c.mask != Mask::None)
     text += fmt::format(" mask={}", nameOf(c.mask));
   if (c.inputs != Inputs::Normal)
@@ -69,6 +71,8 @@ static double parseScale(const std::string &text) {
 static void setCaseKey(Case &c, std::string_view key, const std::string &value) {
   if (key == "dtype")
     c.dtype = parseDType(value);
+  else if (key == "accum" && (value == "f32" || value == "f16"))
+    c.halfAccum = value == "f16";
   else if (key == "mask")
     c.mask = parseMask(value);
   else if (key == "inputs")
@@ -80,8 +84,8 @@ static void setCaseKey(Case &c, std::string_view key, const std::string &value) 
   else if (key == "lse" && (value == "on" || value == "off"))
     c.lse = value == "on";
   else
-    throw UserError(fmt::format("unknown setting '{}={}' of a case; known: dtype, mask, inputs, layout, scale, "
-                                "lse=on|off",
+    throw UserError(fmt::format("unknown setting '{}={}' of a case; known: dtype, accum=f32|f16, mask, inputs, layout, "
+                                "scale, lse=on|off",
                                 key, value));
 }
 

@@ -28,6 +28,7 @@ enum class Layout {
 struct Case {
   Shape shape;
   DType dtype = DType::F16;
+  bool halfAccum = false; ///< of a kernel whose products accumulate in f16: it is judged by what those explain
   Mask mask = Mask::None;
   Inputs inputs = Inputs::Normal;
   Layout layout = Layout::Bhsd;
@@ -38,7 +39,7 @@ struct Case {
   bool operator==(const Case &) const = default;
 };
 
-/// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [mask=none] [inputs=normal] [layout=bhsd] [scale=X] [lse=off]`; what equals
+/// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [accum=f32] [mask=none] [inputs=normal] [layout=bhsd] [scale=X] [lse=off]`; what equals
 /// the default is left out. parseCase(formatCase(c)) == c.
 std::string formatCase(const Case &c);
 Case parseCase(std::string_view text);

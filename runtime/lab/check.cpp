@@ -9,6 +9,9 @@
 
 namespace fagen::lab {
 
+DType dtypeOf(const fagen_row &row) { return row.dtype == FAGEN_DTYPE_F16 ? DType::F16 : DType::BF16; }
+Mask maskOf(const fagen_row &row) { return row.mask == FAGEN_MASK_CAUSAL ? Mask::Causal : Mask::None; }
+
 namespace {
 
 /// A row of a set; the unit that a check reports on.
@@ -16,9 +19,6 @@ struct Candidate {
   const KernelSet *set;
   const fagen_row *row;
 };
-
-DType dtypeOf(const fagen_row &row) { return row.dtype == FAGEN_DTYPE_F16 ? DType::F16 : DType::BF16; }
-Mask maskOf(const fagen_row &row) { return row.mask == FAGEN_MASK_CAUSAL ? Mask::Causal : Mask::None; }
 
 /// Runs one row three times and judges each run.
 Measured checkRow(TestDevice &device, CaseMemory &memory, const Candidate &candidate, const Case &c,
@@ -68,6 +68,7 @@ public:
           std::find(options.variants.begin(), options.variants.end(), row->variant) == options.variants.end())
         continue;
       ProblemGroup group{dtypeOf(*row), maskOf(*row), row->head_dim_qk, row->head_dim_v, {}, row->lse != 0};
+      group.halfAccum = set.facts(*row).accum == "f16";
       auto &entry = groups.try_emplace(group.key(), group, std::vector<Candidate>()).first->second;
       entry.first.tiles.insert({row->tile_rows, row->tile_keys});
       entry.second.push_back({&set, row});
@@ -99,12 +100,13 @@ private:
       const auto &[group, candidates] = entry;
       std::vector<Case> cases = options.cases.empty() ? suiteCases(options.suite, group) : options.cases;
       for (const Case &c : cases)
-        if (std::make_tuple(c.dtype, c.shape.headDimQK, c.shape.headDimV, c.mask, c.lse || group.lse) == key)
+        if (std::make_tuple(c.dtype, c.halfAccum, c.shape.headDimQK, c.shape.headDimV, c.mask, c.lse || group.lse) ==
+            key)
           jobs.push_back({c, &candidates});
     }
     if (jobs.empty())
-      throw UserError("no case fits a variant: dtype, mask and head_dim of the case must be those of a variant, and "
-                      "LSE asks for lse = on");
+      throw UserError("no case fits a variant: dtype, accum, mask and head_dim of the case must be those of a variant, "
+                      "and LSE asks for lse = on");
   }
 
   void runJob(const Job &job) {

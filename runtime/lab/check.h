@@ -39,6 +39,9 @@ using Progress = std::function<void(size_t done, size_t total, const std::string
 CheckReport runCheck(const std::vector<std::unique_ptr<KernelSet>> &sets, TestDevice &device, ReferenceEngine &engine,
                      const CheckOptions &options, const Progress &progress);
 
+DType dtypeOf(const fagen_row &row);
+Mask maskOf(const fagen_row &row);
+
 /// The command that runs one variant on one case again.
 std::string reproLine(const CaseResult &result, const CheckOptions &options);
 

@@ -18,8 +18,6 @@ double ulpAt(DType dtype, double x) {
   return std::ldexp(1.0, exponent - mantissaBits);
 }
 
-double cosineDifference(double ab, double aa, double bb) { return aa + bb == 0 ? 0 : 1 - 2 * ab / (aa + bb); }
-
 /// "batch 0, head 1, row 5, column 3" of a dense index.
 static std::string placeOf(const Shape &s, int64_t index, int64_t columns) {
   int64_t row = index / columns;
@@ -101,6 +99,7 @@ static void judgeOutputs(const Case &c, const Reference &reference, const std::v
   measured.bound =
       kTolerances.plainFactor * reference.maxPlainError + kTolerances.ulps * ulpAt(c.dtype, reference.maxMagnitude);
   measured.cosine = cosineDifference(sums.ab, sums.aa, sums.bb);
+  const double cosineBound = kTolerances.cosine + kTolerances.plainFactor * reference.plainCosine;
   if (sums.unwritten.count)
     fail("unwritten", fmt::format("{} of {} elements of O were never written; the first: {}", sums.unwritten.count,
                                   o.size(), at(sums.unwritten.first)));
@@ -114,12 +113,12 @@ static void judgeOutputs(const Case &c, const Reference &reference, const std::v
     fail("error",
          fmt::format("|O - ref| is {:.3e}, at most {:.3e} is allowed, at {}: O {:.6g}, ref {:.6g}", measured.maxError,
                      measured.bound, at(sums.worst), floatOfHalf(c.dtype, o[sums.worst]), reference.o[sums.worst]));
-  if (!(measured.cosine < kTolerances.cosine))
-    fail("cosine",
-         fmt::format("cosine difference is {:.3e}, below {:.0e} is required", measured.cosine, kTolerances.cosine));
+  if (!(measured.cosine < cosineBound))
+    fail("cosine", fmt::format("cosine difference is {:.3e}, below {:.3g} is required", measured.cosine, cosineBound));
 }
 
 static void judgeLse(const Case &c, const Reference &reference, const std::vector<uint32_t> &lse, Measured &measured) {
+  const double bound = kTolerances.lse + kTolerances.plainFactor * reference.maxPlainLseError;
   Seen unwritten, misplaced, wrong;
   int64_t worst = 0;
   for (int64_t i = 0; i < static_cast<int64_t>(lse.size()); ++i) {
@@ -130,12 +129,12 @@ static void judgeLse(const Case &c, const Reference &reference, const std::vecto
       if (value != expected)
         misplaced.add(i);
     } else {
-      double error = std::abs(value - expected) / std::max(1.0, std::abs(expected));
+      double error = lseDifference(value, expected);
       if (error > measured.lseError) {
         measured.lseError = error;
         worst = i;
       }
-      if (error > kTolerances.lse)
+      if (error > bound)
         wrong.add(i);
     }
   }
@@ -147,7 +146,7 @@ static void judgeLse(const Case &c, const Reference &reference, const std::vecto
   };
   fail(unwritten, unwritten.first, "were never written");
   fail(misplaced, misplaced.first, "are infinite or NaN in the wrong place");
-  fail(wrong, worst, fmt::format("differ by more than {:.0e} * max(1, |ref|)", kTolerances.lse).c_str());
+  fail(wrong, worst, fmt::format("differ by more than {:.3g} * max(1, |ref|)", bound).c_str());
 }
 
 Measured judge(const Case &c, const Reference &reference, const std::vector<uint16_t> &o,

@@ -13,9 +13,10 @@ namespace fagen::lab {
 struct Tolerances {
   double plainFactor = 2; ///< max |O - ref| <= plainFactor * max |plain - ref| + ulps at max |ref|
   double ulps = 2;
-  double cosine = 5e-6; ///< 1 - 2 O.ref / (O.O + ref.ref)
-  double lse = 1e-5;    ///< |LSE - ref| <= lse * max(1, |ref|)
-  int runs = 3;         ///< equal bits in each
+  double cosine = 5e-6; ///< 1 - 2 O.ref / (O.O + ref.ref) < cosine
+  double lse = 1e-5;    ///< |LSE - ref| / max(1, |ref|) <= lse
+  // Where products accumulate in f16, the last two are widened by plainFactor times what plain has.
+  int runs = 3; ///< equal bits in each
 };
 inline constexpr Tolerances kTolerances;
 
@@ -33,9 +34,6 @@ struct Measured {
 
 /// Distance between adjacent values of the format around magnitude x.
 double ulpAt(DType dtype, double x);
-
-/// 1 - 2 a.b / (a.a + b.b): 0 for equal vectors (also two zero vectors).
-double cosineDifference(double ab, double aa, double bb);
 
 /// Compares O (dense bits) and, when given, LSE (dense bits of f32) with the reference.
 Measured judge(const Case &c, const Reference &reference, const std::vector<uint16_t> &o,

@@ -12,7 +12,7 @@ namespace fagen::lab {
 
 /// As in kernels/reference.cu.
 struct ReferenceParams {
-  CuDevicePtr q, k, v, o, lse, plain;
+  CuDevicePtr q, k, v, o, lse, plain, plainLse;
   long long heads, kvHeads, seqQ, seqKv;
   int headDimQK, headDimV, causal;
   DType dtype;
@@ -48,6 +48,7 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   reference.o.resize(s.oElements());
   reference.plain.resize(s.oElements());
   reference.lse.resize(s.rows());
+  reference.plainLse.resize(c.halfAccum ? s.rows() : 0);
   if (s.rows() == 0)
     return reference;
   auto place = [&](const std::vector<uint16_t> &values) {
@@ -57,6 +58,7 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   };
   auto q = place(inputs.q), k = place(inputs.k), v = place(inputs.v);
   DeviceMemory o(device, s.oElements() * 8), lse(device, s.rows() * 8), rounded(device, s.oElements() * 2);
+  DeviceMemory plainLse(device, s.rows() * 4);
   auto address = [](const DeviceMemory &memory) { return reinterpret_cast<CuDevicePtr>(memory.address()); };
   ReferenceParams params{address(*q),
                          address(*k),
@@ -64,6 +66,7 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
                          address(o),
                          address(lse),
                          address(rounded),
+                         c.halfAccum ? address(plainLse) : CuDevicePtr(),
                          s.heads,
                          s.kvHeads,
                          s.seqQ,
@@ -82,12 +85,22 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   device.download(reference.o.data(), o.address(), s.oElements() * 8);
   device.download(reference.lse.data(), lse.address(), s.rows() * 8);
   device.download(reference.plain.data(), rounded.address(), s.oElements() * 2);
+  if (c.halfAccum)
+    device.download(reference.plainLse.data(), plainLse.address(), s.rows() * 4);
   summarize(reference, c.dtype);
   return reference;
 }
 
 bool GpuReference::Agreement::holds() const {
   return o <= 1e-12 && lse <= 1e-12 && plainGpu <= 2 * plainCpu && plainCpu <= 2 * plainGpu;
+}
+
+GpuReference::Agreement GpuReference::requireAgreement() {
+  Agreement agreement = compareWithCpu();
+  if (!agreement.holds())
+    throw std::runtime_error(fmt::format("the GPU's reference differs from the CPU's by {:.1e} (O) and {:.1e} (LSE)",
+                                         agreement.o, agreement.lse));
+  return agreement;
 }
 
 GpuReference::Agreement GpuReference::compareWithCpu() {

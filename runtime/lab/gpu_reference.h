@@ -20,6 +20,8 @@ public:
     bool holds() const; ///< O and LSE agree to 1e-12, and the plain errors to a factor of 2
   };
   Agreement compareWithCpu();
+  /// The same; throws when it does not hold.
+  Agreement requireAgreement();
 
 private:
   GpuDevice &device;

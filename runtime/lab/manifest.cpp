@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,7 @@ struct KernelSet::Storage {
   std::vector<fagen_select> select;
   std::vector<fagen_row> rows; ///< sorted by key
   std::vector<uint64_t> keys;
+  std::vector<Gate> gates;
   std::map<std::string, RowFacts> facts;          ///< by symbol
   std::map<std::string, std::vector<OpLine>> ops; ///< by symbol
   fagen_table table{};
@@ -70,6 +72,12 @@ public:
     if (!value.is_number_integer())
       fail("is not a whole number");
     return value.get<int64_t>();
+  }
+
+  double decimal() const {
+    if (!value.is_number())
+      fail("is not a number");
+    return value.get<double>();
   }
 
   uint32_t number() const {
@@ -168,10 +176,26 @@ public:
       storage.select.push_back(readSelect(line));
     for (const Field &row : manifest["rows"].items())
       storage.rows.push_back(readRow(row));
+    if (manifest.has("gates"))
+      for (const Field &gate : manifest["gates"].items())
+        storage.gates.push_back(readGate(gate));
     finishTable();
   }
 
 private:
+  static Gate readGate(const Field &field) {
+    static const std::string kRelations[] = {"<", "<=", "==", "!=", ">=", ">"};
+    static const std::string kNames[] = {"registers", "spills", "shared", "error", "time"};
+    auto known = [](const Field &word, const auto &words) {
+      std::string text = word.text();
+      if (std::find(std::begin(words), std::end(words), text) == std::end(words))
+        word.fail(fmt::format("is '{}'; known: {}", text, fmt::join(words, ", ")));
+      return text;
+    };
+    return {known(field["name"], kNames), known(field["relation"], kRelations), field["value"].decimal(),
+            field["baseline"].text(), field["text"].text()};
+  }
+
   fagen_select readSelect(const Field &field) {
     const auto &program = storage.programs.emplace_back(readProgram(field["condition"]));
     return {program.data(), static_cast<uint32_t>(program.size()), field["schedule"].number(),
@@ -254,6 +278,7 @@ private:
     facts.stages = static_cast<int>(schedule["stages"].number());
     facts.mma = schedule["mma"].text();
     facts.copy = schedule["copy"].text();
+    facts.accum = field.has("accum") ? field["accum"].text() : "f32";
   }
 
   void finishTable() {
@@ -317,6 +342,20 @@ std::vector<const fagen_row *> KernelSet::rows() const {
 fs::path KernelSet::sourcePath(const fagen_row &row) const { return storage->directory / row.code->source_name; }
 
 const RowFacts &KernelSet::facts(const fagen_row &row) const { return storage->facts.at(row.launches[0].symbol); }
+
+const std::vector<Gate> &KernelSet::gates() const { return storage->gates; }
+
+bool Gate::holds(double figure) const {
+  if (relation == "<")
+    return figure < value;
+  if (relation == "<=")
+    return figure <= value;
+  if (relation == "==")
+    return figure == value;
+  if (relation == "!=")
+    return figure != value;
+  return relation == ">" ? figure > value : figure >= value;
+}
 
 const std::vector<OpLine> &KernelSet::ops(const fagen_row &row, uint32_t launch) const {
   return storage->ops.at(row.launches[launch].symbol);

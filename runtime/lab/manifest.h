@@ -14,7 +14,7 @@ namespace fagen::lab {
 /// Options of a row that dispatch does not need, as `list` shows them.
 struct RowFacts {
   int warps = 0, stages = 0;
-  std::string mma, copy;
+  std::string mma, copy, accum;
 };
 
 /// Where an op of a launch stands in the .cu file.
@@ -23,6 +23,17 @@ struct OpLine {
   std::string op;    ///< "copy_wait@9"
   std::string spec;  ///< "l4_fp16.fa:20"; empty when no line of the spec asked for it
   unsigned site = 0; ///< of a barrier or wait; else 0
+};
+
+/// A line of the spec's `require`: "time < 0.95 * sdpa".
+struct Gate {
+  std::string name;     ///< registers, spills, shared, error, time
+  std::string relation; ///< <, <=, ==, !=, >=, >
+  double value = 0;     ///< the right side; of a baseline, its factor
+  std::string baseline; ///< sdpa, fa2, cudnn, cublas; empty: none
+  std::string text;     ///< as the spec has it
+
+  bool holds(double figure) const;
 };
 
 class KernelSet {
@@ -39,6 +50,7 @@ public:
   std::vector<const fagen_row *> rows() const; ///< in the order of the spec
   std::filesystem::path sourcePath(const fagen_row &row) const;
   const RowFacts &facts(const fagen_row &row) const;
+  const std::vector<Gate> &gates() const;
   /// The ops of one of the row's launches, in the order of lines; none when the manifest does not list them.
   const std::vector<OpLine> &ops(const fagen_row &row, uint32_t launch) const;
 

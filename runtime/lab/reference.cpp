@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <utility>
 
 namespace fagen::lab {
 
@@ -17,6 +18,11 @@ template <typename Real> static std::vector<Real> widen(const std::vector<uint16
   return values;
 }
 
+/// As an f16 accumulator holds it.
+template <typename Real> static Real asHalf(Real x) {
+  return floatOfHalf(DType::F16, halfOfFloat(DType::F16, static_cast<float>(x)));
+}
+
 /// One query row in precision Real. With `roundP`, each probability is rounded once to the 16-bit format before it
 /// meets V, as tensor cores need it; the row sum takes it unrounded.
 template <typename Real> struct RowAttention {
@@ -24,7 +30,21 @@ template <typename Real> struct RowAttention {
   int64_t keys, headDimQK, headDimV;
   Real scale;
   bool roundP;
+  bool halfAccum; ///< sums of products are f16: a score after each 16 products, P V after each 16 keys
   DType dtype;
+
+  /// q . k of one key.
+  Real score(int64_t key) const {
+    const Real *column = k + key * headDimQK;
+    Real dot = 0;
+    for (int64_t first = 0; first < headDimQK; first += kAccumulatedProducts) {
+      Real part = halfAccum ? Real(0) : dot;
+      for (int64_t c = first; c < std::min(first + kAccumulatedProducts, headDimQK); ++c)
+        part += q[c] * column[c];
+      dot = halfAccum ? asHalf(dot + part) : part;
+    }
+    return dot;
+  }
 
   /// Writes headDimV columns to o, returns the log-sum-exp. `p` has room for `keys`.
   Real compute(std::vector<Real> &p, std::vector<Real> &o) const {
@@ -33,12 +53,11 @@ template <typename Real> struct RowAttention {
       return -std::numeric_limits<Real>::infinity();
     Real rowMax = -std::numeric_limits<Real>::infinity();
     for (int64_t j = 0; j < keys; ++j) {
-      Real dot = 0;
-      for (int64_t c = 0; c < headDimQK; ++c)
-        dot += q[c] * k[j * headDimQK + c];
-      p[j] = dot * scale;
+      p[j] = score(j) * scale;
       rowMax = std::max(rowMax, p[j]);
     }
+    std::vector<Real> part(halfAccum ? headDimV : 0);
+    std::vector<Real> &sums = halfAccum ? part : o;
     Real sum = 0;
     for (int64_t j = 0; j < keys; ++j) {
       Real probability = std::exp(p[j] - rowMax);
@@ -46,7 +65,10 @@ template <typename Real> struct RowAttention {
       if (roundP)
         probability = floatOfHalf(dtype, halfOfFloat(dtype, static_cast<float>(probability)));
       for (int64_t c = 0; c < headDimV; ++c)
-        o[c] += probability * v[j * headDimV + c];
+        sums[c] += probability * v[j * headDimV + c];
+      if (halfAccum && (j % kAccumulatedProducts == kAccumulatedProducts - 1 || j == keys - 1))
+        for (int64_t c = 0; c < headDimV; ++c)
+          o[c] += asHalf(std::exchange(part[c], Real(0)));
     }
     for (Real &column : o)
       column /= sum;
@@ -71,6 +93,7 @@ static void forEachRow(const Case &c, const DenseInputs &inputs, bool roundP, St
                                    s.headDimV,
                                    static_cast<Real>(c.scaleValue()),
                                    roundP,
+                                   roundP && c.halfAccum,
                                    c.dtype};
       Real lse = attention.compute(p, o);
       store(i, o, lse);
@@ -84,11 +107,14 @@ Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
   reference.o.resize(c.shape.oElements());
   reference.plain.resize(c.shape.oElements());
   reference.lse.resize(c.shape.rows());
+  reference.plainLse.resize(c.halfAccum ? c.shape.rows() : 0);
   forEachRow<double>(c, inputs, false, [&](int64_t i, const std::vector<double> &o, double lse) {
     std::copy(o.begin(), o.end(), reference.o.begin() + i * columns);
     reference.lse[i] = lse;
   });
-  forEachRow<float>(c, inputs, true, [&](int64_t i, const std::vector<float> &o, float) {
+  forEachRow<float>(c, inputs, true, [&](int64_t i, const std::vector<float> &o, float lse) {
+    if (c.halfAccum)
+      reference.plainLse[i] = lse;
     for (int64_t column = 0; column < columns; ++column)
       reference.plain[i * columns + column] = halfOfFloat(c.dtype, o[column]);
   });
@@ -99,16 +125,36 @@ Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
 void summarize(Reference &reference, DType dtype) {
   std::mutex lock;
   reference.maxPlainError = reference.maxMagnitude = 0;
+  double ab = 0, aa = 0, bb = 0;
   parallelFor(static_cast<int64_t>(reference.o.size()), 65536, [&](int64_t begin, int64_t end) {
-    double error = 0, magnitude = 0;
+    double error = 0, magnitude = 0, partAb = 0, partAa = 0, partBb = 0;
     for (int64_t i = begin; i < end; ++i) {
-      error = std::max(error, std::abs(floatOfHalf(dtype, reference.plain[i]) - reference.o[i]));
-      magnitude = std::max(magnitude, std::abs(reference.o[i]));
+      const double plain = floatOfHalf(dtype, reference.plain[i]), o = reference.o[i];
+      error = std::max(error, std::abs(plain - o));
+      magnitude = std::max(magnitude, std::abs(o));
+      partAb += plain * o;
+      partAa += plain * plain;
+      partBb += o * o;
     }
     std::lock_guard guard(lock);
+    ab += partAb;
+    aa += partAa;
+    bb += partBb;
     reference.maxPlainError = std::max(reference.maxPlainError, error);
     reference.maxMagnitude = std::max(reference.maxMagnitude, magnitude);
   });
+  if (!reference.plainLse.empty())
+    reference.plainCosine = cosineDifference(ab, aa, bb);
+  for (size_t i = 0; i < reference.plainLse.size(); ++i)
+    if (std::isfinite(reference.lse[i]))
+      reference.maxPlainLseError =
+          std::max(reference.maxPlainLseError, lseDifference(reference.plainLse[i], reference.lse[i]));
+}
+
+double cosineDifference(double ab, double aa, double bb) { return aa + bb == 0 ? 0 : 1 - 2 * ab / (aa + bb); }
+
+double lseDifference(double lse, double expected) {
+  return std::abs(lse - expected) / std::max(1.0, std::abs(expected));
 }
 
 } // namespace fagen::lab

@@ -23,6 +23,7 @@ public:
     Case c;
     c.shape = {batch, heads.heads, heads.kvHeads, lengths.seqQ, lengths.seqKv, group.headDimQK, group.headDimV};
     c.dtype = group.dtype;
+    c.halfAccum = group.halfAccum;
     c.mask = group.mask;
     c.lse = group.lse;
     return cases.emplace_back(c);
@@ -108,6 +109,12 @@ static void addSmoke(CaseList &list) {
 }
 
 std::vector<std::string> suiteNames() { return {"smoke", "full", "fa3", "ragged", "hard"}; }
+
+void requireSuite(const std::string &name) {
+  std::vector<std::string> names = suiteNames();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw UserError(fmt::format("unknown suite '{}'; known: {}", name, fmt::join(names, ", ")));
+}
 
 std::vector<Case> suiteCases(std::string_view suite, const ProblemGroup &group) {
   CaseList list(group);

@@ -40,6 +40,27 @@ TEST_F(Judge, passesThePlainResult) {
   EXPECT_GT(measured.bound, 2 * reference.maxPlainError);
 }
 
+/// Products that accumulate in f16: their own plain result passes, and would not where they accumulate in f32.
+TEST_F(Judge, halfAccumulatorsAreJudgedByWhatTheyExplain) {
+  Case half = c;
+  half.halfAccum = true;
+  const Reference own = CpuReference().compute(half, makeInputs(half, 1));
+  EXPECT_EQ(reference.plainCosine, 0);
+  EXPECT_EQ(reference.maxPlainLseError, 0);
+  EXPECT_GT(own.maxPlainError, reference.maxPlainError);
+  EXPECT_GT(own.maxPlainLseError, kTolerances.lse);
+  std::vector<uint32_t> ownLse;
+  for (float value : own.plainLse)
+    ownLse.push_back(bitsOfFloat(value));
+  EXPECT_TRUE(judge(half, own, own.plain, &ownLse).failures.empty());
+  lse = ownLse;
+  EXPECT_EQ(failing(), Names{"lse"});
+  for (uint32_t &value : ownLse) // twice as far, and a little more
+    if (std::isfinite(floatOfBits(value)))
+      value = bitsOfFloat(static_cast<float>(floatOfBits(value) + 2.1 * own.maxPlainLseError * 10));
+  EXPECT_EQ(judge(half, own, own.plain, &ownLse).failures.size(), 1u);
+}
+
 TEST_F(Judge, wrongElement) {
   size_t last = o.size() - 1;
   o[last] = f16OfFloat(static_cast<float>(reference.o[last] + 0.05));

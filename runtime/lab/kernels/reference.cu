@@ -9,17 +9,24 @@ namespace fagen::lab {
 constexpr int kThreads = 128;
 constexpr int kChunk = kThreads;
 constexpr int kMaxColumns = 512;
+constexpr int kAccumulatedProducts = 16; // as in reference.h
 
 struct ReferenceParams {
   const unsigned short *q, *k, *v;
   double *o;             ///< written by referenceF64
   double *lse;           ///< written by referenceF64
   unsigned short *plain; ///< written by referencePlain
+  float *plainLse;       ///< likewise, where not null: products accumulate in f16
   long long heads, kvHeads, seqQ, seqKv;
   int headDimQK, headDimV, causal;
   DType dtype;
   double scale;
 };
+
+/// As an f16 accumulator holds it.
+template <typename Real> __device__ Real asHalf(Real x) {
+  return Real(floatOfHalf(DType::F16, halfOfFloat(DType::F16, float(x))));
+}
 
 template <typename Real> struct RowState {
   const ReferenceParams &params;
@@ -28,12 +35,23 @@ template <typename Real> struct RowState {
   Real scale;
   Real *q;     ///< shared, headDimQK
   Real *chunk; ///< shared, kChunk
+  bool halfAccum;
 
   __device__ Real score(long long key) const {
     const unsigned short *row = k + key * params.headDimQK;
-    Real dot = 0;
-    for (int c = 0; c < params.headDimQK; ++c)
-      dot += q[c] * Real(floatOfHalf(params.dtype, row[c]));
+    Real dot = 0, part = 0;
+    for (int c = 0; c < params.headDimQK; ++c) {
+      const Real product = q[c] * Real(floatOfHalf(params.dtype, row[c]));
+      if (!halfAccum) {
+        dot += product;
+        continue;
+      }
+      part += product;
+      if (c % kAccumulatedProducts == kAccumulatedProducts - 1 || c == params.headDimQK - 1) {
+        dot = asHalf(dot + part);
+        part = 0;
+      }
+    }
     return dot * scale;
   }
 };
@@ -80,8 +98,13 @@ __device__ Real accumulate(const RowState<Real> &state, Real rowMax, Real (&o)[k
       if (column >= params.headDimV)
         break;
       const unsigned short *values = state.v + first * params.headDimV + column;
-      for (long long j = 0; j < count; ++j)
-        o[part] += state.chunk[j] * Real(floatOfHalf(params.dtype, values[j * params.headDimV]));
+      const long long step = state.halfAccum ? kAccumulatedProducts : count;
+      for (long long begin = 0; begin < count; begin += step) {
+        Real sum = state.halfAccum ? Real(0) : o[part];
+        for (long long j = begin; j < count && j < begin + step; ++j)
+          sum += state.chunk[j] * Real(floatOfHalf(params.dtype, values[j * params.headDimV]));
+        o[part] = state.halfAccum ? o[part] + asHalf(sum) : sum;
+      }
     }
   }
   return sum;
@@ -107,7 +130,8 @@ __device__ void attendRow(const ReferenceParams &params, Store store, StoreLse s
                        keys,
                        Real(params.scale),
                        q,
-                       chunk};
+                       chunk,
+                       RoundP && params.plainLse != nullptr};
   for (int c = threadIdx.x; c < params.headDimQK; c += kThreads)
     q[c] = Real(floatOfHalf(params.dtype, params.q[index * params.headDimQK + c]));
   __syncthreads();
@@ -132,7 +156,10 @@ extern "C" __global__ void __launch_bounds__(kThreads) referenceF64(const Refere
 extern "C" __global__ void __launch_bounds__(kThreads) referencePlain(const ReferenceParams params) {
   attendRow<float, true>(
       params, [&](long long i, float value) { params.plain[i] = halfOfFloat(params.dtype, value); },
-      [](long long, float) {});
+      [&](long long i, float value) {
+        if (params.plainLse != nullptr)
+          params.plainLse[i] = value;
+      });
 }
 
 } // namespace fagen::lab
