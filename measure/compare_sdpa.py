@@ -200,12 +200,14 @@ def expected_result(q, k, v, mask):
 
 
 def fagen_entrants(library, q, k, v, mask, arguments):
-    """The rows that dispatch picks; with --all each fitting variant; with --variant those. And what went wrong."""
+    """The rows that dispatch picks, or what --all, --variant and --dispatched say. And what went wrong."""
     o = torch.empty(*q.shape[:3], v.shape[3], dtype=q.dtype, device="cuda")
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device="cuda")
     expected = expected_result(q, k, v, mask)
     picked = library.picked(q, k, v, o, lse, mask)
-    wanted = arguments.variant or (library.variants() if arguments.all else [variant for variant, _ in picked])
+    wanted = arguments.variant or library.variants()
+    if arguments.dispatched or not (arguments.all or arguments.variant):
+        wanted = [variant for variant, _ in picked if variant in wanted]
     entrants, failed = [], []
     for variant in dict.fromkeys(wanted):
         try:
@@ -294,6 +296,7 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--all", action="store_true", help="every fitting variant, not only the dispatched one")
+    parser.add_argument("--dispatched", action="store_true", help="of those, only what dispatch picks")
     parser.add_argument("--variant", action="append", default=[], help="only this one; may be repeated")
     parser.add_argument("--note", action="append", default=[], help="key=value to keep in the JSON")
     arguments = parser.parse_args()

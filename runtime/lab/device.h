@@ -35,6 +35,13 @@ struct Launch {
   int attempt = 0; ///< 0, 1, 2: the emulator lands asynchronous copies late, early and at random moments
 };
 
+/// What became of a row's text.
+struct Built {
+  std::string failure;                 ///< the compiler's words; empty: it can be launched
+  std::string by;                      ///< who compiled: "cubin", "nvrtc", "c++"
+  int registers = -1, localBytes = -1; ///< a thread's, by the driver; -1: not told
+};
+
 class TestDevice {
 public:
   virtual ~TestDevice() = default;
@@ -49,6 +56,8 @@ public:
   virtual void release(void *memory) = 0;
   virtual void upload(void *to, const void *from, int64_t bytes) = 0;
   virtual void download(void *to, const void *from, int64_t bytes) = 0;
+  /// Compiles and loads what the launch needs.
+  virtual Built build(const Launch &launch) = 0;
   /// Launches and waits. What went wrong, if anything.
   virtual std::vector<Failure> run(const Launch &launch) = 0;
 };

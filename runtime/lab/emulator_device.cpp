@@ -48,6 +48,15 @@ public:
   void upload(void *to, const void *from, int64_t bytes) override { std::memcpy(to, from, bytes); }
   void download(void *to, const void *from, int64_t bytes) override { std::memcpy(to, from, bytes); }
 
+  Built build(const Launch &launch) override {
+    try {
+      moduleOf(launch);
+    } catch (const DeviceError &error) {
+      return {error.what(), "c++"};
+    }
+    return {"", "c++"};
+  }
+
   std::vector<Failure> run(const Launch &launch) override {
     const fagen_table *table = launch.set->table();
     fagen_choice choice = makeAbi<fagen_choice>();

@@ -27,6 +27,19 @@ void GpuDevice::download(void *to, const void *from, int64_t bytes) {
   checkCuda(measuringDriver().cuMemcpyDtoH(to, asDevicePtr(from), bytes), "copy from the GPU");
 }
 
+Built GpuDevice::build(const Launch &launch) {
+  const fagen_table *table = launch.set->table();
+  fagen_choice choice = makeAbi<fagen_choice>();
+  fagen_status status = fagen_query(&table, 1, &launch.problem, gpu.device(), &choice);
+  if (status == FAGEN_OK)
+    status = fagen_prepare(&choice, gpu.device());
+  if (status != FAGEN_OK)
+    return {fmt::format("{}: {}", fagen_status_name(status), fagen_last_error()), "nvrtc"};
+  fagen_choice_info info = makeAbi<fagen_choice_info>();
+  checkStatus(fagen_choice_get_info(&choice, &info), "describe a choice");
+  return {"", info.origin, info.registers, info.local_bytes};
+}
+
 std::vector<Failure> GpuDevice::run(const Launch &launch) {
   const fagen_table *table = launch.set->table();
   fagen_choice choice = makeAbi<fagen_choice>();
@@ -49,6 +62,13 @@ std::vector<Failure> GpuDevice::run(const Launch &launch) {
   // An illegal access ends the context: nothing after it could be trusted.
   checkCuda(measuringDriver().cuStreamSynchronize(gpu.stream()), fmt::format("run {}", launch.row->variant).c_str());
   return {};
+}
+
+bool hasGpu() {
+  fagen_device *device = nullptr;
+  bool present = fagen_device_create(0, &device) == FAGEN_OK;
+  fagen_device_destroy(device);
+  return present;
 }
 
 std::unique_ptr<TestDevice> makeGpuDevice() { return std::make_unique<GpuDevice>(); }

@@ -15,9 +15,13 @@ public:
   void release(void *memory) override;
   void upload(void *to, const void *from, int64_t bytes) override;
   void download(void *to, const void *from, int64_t bytes) override;
+  Built build(const Launch &launch) override;
   std::vector<Failure> run(const Launch &launch) override;
 
   Gpu gpu;
 };
+
+/// Whether this machine has a GPU that the runtime can use.
+bool hasGpu();
 
 } // namespace fagen::lab

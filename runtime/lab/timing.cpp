@@ -105,7 +105,8 @@ private:
     auto has = [&](const std::vector<std::string> &names, const std::string &name) {
       return std::find(names.begin(), names.end(), name) != names.end();
     };
-    bool asked = options.variants.empty() ? picked || !options.dispatchedOnly : has(options.variants, row.variant);
+    bool asked =
+        (options.variants.empty() || has(options.variants, row.variant)) && (picked || !options.dispatchedOnly);
     return asked || has(baselines, std::string("kernel:") + row.variant);
   }
 

@@ -3,7 +3,6 @@
 #include "Command.h"
 #include "gpu_reference.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iostream>
@@ -11,13 +10,6 @@
 namespace fagen::lab {
 
 namespace {
-
-bool gpuPresent() {
-  fagen_device *device = nullptr;
-  bool present = fagen_device_create(0, &device) == FAGEN_OK;
-  fagen_device_destroy(device);
-  return present;
-}
 
 class CheckCommand : public Command {
 public:
@@ -46,10 +38,7 @@ public:
     }
     GpuDevice device;
     GpuReference engine(device);
-    GpuReference::Agreement agreement = engine.compareWithCpu();
-    if (!agreement.holds())
-      throw std::runtime_error(fmt::format("the GPU's reference differs from the CPU's by {:.1e} (O) and {:.1e} (LSE)",
-                                           agreement.o, agreement.lse));
+    GpuReference::Agreement agreement = engine.requireAgreement();
     CheckReport report = runCheck(sets, device, engine, options, ProgressLine());
     Json json = envelope(&device.gpu);
     json["reference"] = {{"o_gpu_cpu", agreement.o},
@@ -62,12 +51,11 @@ public:
 private:
   CheckOptions checkOptions() const {
     CheckOptions options;
-    options.deviceFlag = device == "auto" ? (gpuPresent() ? "gpu" : "cpu") : device;
+    options.deviceFlag = device == "auto" ? (hasGpu() ? "gpu" : "cpu") : device;
     if (options.deviceFlag != "gpu" && options.deviceFlag != "cpu")
       throw UserError(fmt::format("unknown device '{}'; known: auto, gpu, cpu", options.deviceFlag));
     options.suite = !suite.empty() ? suite : options.deviceFlag == "gpu" ? "full" : "smoke";
-    if (auto names = suiteNames(); std::find(names.begin(), names.end(), options.suite) == names.end())
-      throw UserError(fmt::format("unknown suite '{}'; known: {}", options.suite, fmt::join(names, ", ")));
+    requireSuite(options.suite);
     for (const std::string &text : cases)
       options.cases.push_back(parseCase(text));
     options.variants = variants;

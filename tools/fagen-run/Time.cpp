@@ -17,7 +17,7 @@ public:
   TimeCommand() : Command("time", "time variants on a GPU with CUDA graphs, beside baselines") {}
 
   void addOptions(CLI::App &app) override {
-    timing.declare(app);
+    timing.declare(app, "gpu, or simulated:FILE.json (recorded times)");
     app.add_option("--mask", masks, "none, causal (default: both)")->delimiter(',');
     app.add_option("--dtype", dtypes, "f16, bf16 (default: f16)")->delimiter(',');
     app.add_option("--variant", variants, "time only this variant; may be repeated");

@@ -11,7 +11,7 @@ namespace fagen::lab {
 /// How to time, and on which shapes.
 class TimingFlags {
 public:
-  void declare(CLI::App &app);
+  void declare(CLI::App &app, const std::string &devices);
   /// With the shapes, state, L2, rounds and seed that were asked for.
   TimeOptions options() const;
 

@@ -62,8 +62,7 @@ static std::vector<std::string> peerArguments(const std::vector<std::unique_ptr<
       add("--backend", member.substr(member.find(':') + 1));
   for (const std::string &variant : options.variants)
     add("--variant", variant);
-  if (options.variants.empty() && !options.dispatchedOnly)
-    arguments.push_back("--all");
+  arguments.push_back(options.dispatchedOnly ? "--dispatched" : "--all");
   add("--state", options.state == PowerState::Burst ? "burst" : "steady");
   add("--l2", options.l2 == L2State::Warm ? "warm" : "cold");
   add("--rounds", std::to_string(options.rounds));
