@@ -15,7 +15,7 @@ KernelRun runOf(const std::string &symbol, unsigned threads, int count, uint64_t
           .symbol = symbol,
           .threads = threads,
           .sharedBytes = 512,
-          .options = {.seed = seed},
+          .options = {.seed = seed, .races = false},
           .count = count};
 }
 
