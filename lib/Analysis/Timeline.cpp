@@ -3,6 +3,8 @@
 
 #include "fagen/Analysis/Timeline.h"
 
+#include "fagen/IR/ExprAnalysis.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -84,6 +86,42 @@ private:
       else if (names.contains(let.name))
         steering.push_back(&let);
     }
+    findDifferences();
+  }
+
+  /// What the lets' own expressions say of two of them: the full tiles are never more than all tiles, and only so many
+  /// less as a tile of rows crosses. A bound is kept only if it lets both be equal: then fewer steps keep within it.
+  void findDifferences() {
+    std::vector<Expr> exact;
+    for (const Let *let : steering)
+      exact.push_back(expand(let->value));
+    differences.assign(steering.size(), {});
+    for (unsigned i = 0; i < steering.size(); ++i)
+      for (unsigned j = 0; j < i; ++j) {
+        const std::optional<Interval> apart = difference(exact[i], exact[j]);
+        const bool isUsable = apart && apart->low <= 0 && apart->high >= 0;
+        differences[i].push_back(isUsable ? apart : std::nullopt);
+      }
+  }
+
+  /// With the constants' values, and lets in place of their names.
+  Expr expand(Expr expr) const {
+    for (const Let &let : llvm::reverse(kernel.lets))
+      expr = expr.substitute(let.name, let.value);
+    for (const Constant &constant : kernel.constants)
+      expr = expr.substitute(constant.name, ir::constant(constant.value));
+    return expr;
+  }
+
+  /// Whether the let's value goes with those chosen before it.
+  bool isPossible(unsigned let, int64_t value) const {
+    for (unsigned other = 0; other < let; ++other)
+      if (const std::optional<Interval> &apart = differences[let][other]) {
+        const int64_t difference = value - values.lookup(steering[other]->name);
+        if (difference < apart->low || difference > apart->high)
+          return false;
+      }
+    return true;
   }
 
   static int64_t largestLiteral(const Expr &expr) {
@@ -106,6 +144,8 @@ private:
     if (next == steering.size())
       return unroll();
     for (int64_t value = 0; value <= limit; ++value) {
+      if (!isPossible(next, value))
+        continue;
       values[steering[next]->name] = value;
       enumerate(next + 1);
     }
@@ -222,6 +262,7 @@ private:
 
   llvm::StringMap<int64_t> values;
   std::vector<const Let *> steering;
+  std::vector<std::vector<std::optional<Interval>>> differences; ///< of each let to those before it, where known
   int64_t limit = 0;
   Timeline timeline;
   unsigned groups = 0;

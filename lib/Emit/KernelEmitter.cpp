@@ -10,6 +10,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 
+#include <utility>
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -62,13 +64,21 @@ std::string typeName(llvm::StringRef buffer) {
 
 /// The body of a role cut at its loops: what runs before, the steps, what runs after.
 struct Sections {
+  struct Steps {
+    const Op *loop;
+    std::vector<const Op *> before; ///< what runs between the loop before and this one
+  };
   std::vector<const Op *> prologue;
-  std::vector<const Op *> loops;
+  std::vector<Steps> loops;
   std::vector<const Op *> epilogue;
 
   explicit Sections(const Block &body) {
-    for (const std::unique_ptr<Op> &op : body.ops)
-      (op->kind == OpKind::Loop ? loops : loops.empty() ? prologue : epilogue).push_back(op.get());
+    for (const std::unique_ptr<Op> &op : body.ops) {
+      if (op->kind == OpKind::Loop)
+        loops.push_back({op.get(), std::exchange(epilogue, {})});
+      else
+        (loops.empty() ? prologue : epilogue).push_back(op.get());
+    }
   }
 };
 
@@ -89,8 +99,12 @@ public:
     emitCta();
     emitRegisters();
     emitFunction("prologue", "What runs before the first key tile.", "", sections.prologue);
-    for (const Op *loop : sections.loops)
-      emitStep(*loop);
+    for (const Sections::Steps &steps : sections.loops) {
+      if (!steps.before.empty())
+        emitFunction(nameOfBefore(*steps.loop), "What runs once, between the steps above and those below.", "",
+                     steps.before);
+      emitStep(*steps.loop);
+    }
     emitFunction("epilogue", "What runs after the last key tile.", "", sections.epilogue, /*isEpilogue=*/true);
     line(out, "}} // namespace\n");
     emitEntry();
@@ -111,6 +125,7 @@ private:
   void emitFunction(llvm::StringRef name, llvm::StringRef summary, llvm::StringRef parameters,
                     llvm::ArrayRef<const Op *> ops, bool isEpilogue = false);
   void emitStep(const Op &loop);
+  static std::string nameOfBefore(const Op &loop) { return ("before_" + loop.text("name")).str(); }
   void emitEntry();
   std::string fragmentType(const Buffer &buffer) const;
   std::string letValue(const Expr &value) const;
@@ -375,7 +390,9 @@ void KernelEmitter::emitEntry() {
     line(out, "              {}}};", lets);
     line(out, "Registers r;");
     line(out, "prologue(cta, r);");
-    for (const Op *loop : sections.loops) {
+    for (const auto &[loop, before] : sections.loops) {
+      if (!before.empty())
+        line(out, "{}(cta, r);", nameOfBefore(*loop));
       const std::string variable = loop->text("variable").str();
       line(out, "for (int {0} = {1}; {0} < {2}; ++{0})", variable, letValue(loop->expr("begin")),
            letValue(loop->expr("end")));

@@ -56,6 +56,8 @@ std::vector<Case> mutationCases(const KernelSet &set, const fagen_row &row) {
   for (int64_t steps = 0; steps < most; ++steps) {
     add(rows, diagonal + steps * keys + 1);
     add(rows - 1, diagonal + steps * keys);
+    if (diagonal) // the first row sees all but one key of a tile, so the last one sees most of the next
+      add(rows, rows + steps * keys + keys - 2);
   }
   if (diagonal) {
     add(rows, rows);     // edge steps only

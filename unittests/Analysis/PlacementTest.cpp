@@ -75,11 +75,24 @@ TEST(Placement, TensorCoreStepsHaveTwoCtaBarriers) {
     lowering.lower();
     PassContext context = lowering.context();
     placeBarriers(lowering.kernel, context);
-    for (unsigned loop : {0u, 1u}) {
-      EXPECT_EQ(lowering.countIn(loop, "cta"), 2u);
-      EXPECT_EQ(lowering.countIn(loop, "warp"), 0u);
-    }
+    EXPECT_EQ(lowering.countIn(0, "cta"), 2u);
+    EXPECT_EQ(lowering.countIn(0, "warp"), 0u);
+    // A tile of rows crosses only a few tiles of keys: those steps may end before a slot is used twice.
+    EXPECT_LE(lowering.countIn(1, "cta"), 2u);
+    EXPECT_EQ(lowering.countIn(1, "warp"), 0u);
   }
+}
+
+// With two steps at most and three slots nothing in them is used twice, but the first one's V comes from the loop
+// before.
+TEST(Placement, FewStepsNeedFewBarriers) {
+  Lowering lowering({"plain", Mma::MmaSync, Copy::LdSt, 16, 64, 4, 3, 64, 1, 4});
+  lowering.lower();
+  PassContext context = lowering.context();
+  placeBarriers(lowering.kernel, context);
+  EXPECT_EQ(lowering.countIn(0, "cta"), 2u);
+  EXPECT_LT(lowering.countIn(1, "cta"), 2u);
+  EXPECT_TRUE(isVerified(lowering));
 }
 
 TEST(Placement, OneWarpNeedsNoCtaBarrier) {
@@ -100,10 +113,9 @@ TEST(Placement, ScalarStepsHaveTwoBarriers) {
     lowering.lower();
     PassContext context = lowering.context();
     placeBarriers(lowering.kernel, context);
-    for (unsigned loop : {0u, 1u}) {
-      EXPECT_EQ(lowering.countIn(loop, "cta"), stages == 1 ? 2u : 1u);
-      EXPECT_EQ(lowering.countIn(loop, "warp"), stages == 1 ? 0u : 1u);
-    }
+    EXPECT_EQ(lowering.countIn(0, "cta"), stages == 1 ? 2u : 1u);
+    EXPECT_EQ(lowering.countIn(0, "warp"), stages == 1 ? 0u : 1u);
+    EXPECT_LE(lowering.countIn(1, "cta"), stages == 1 ? 2u : 1u);
   }
 }
 

@@ -84,6 +84,50 @@ TEST(Direction, OfTypicalExpressions) {
   EXPECT_EQ(direction(parse("a * b"), "a"), Direction::Unknown);
 }
 
+TEST(Difference, OfTheBoundsOfLoops) {
+  const auto of = [](const char *a, const char *b) { return difference(parse(a), parse(b)); };
+  auto expect = [](std::optional<Interval> found, int64_t low, int64_t high) {
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->low, low);
+    EXPECT_EQ(found->high, high);
+  };
+  expect(of("ceil_div(max(a, 0), 64)", "floor_div(max(a, 0), 64)"), 0, 1);
+  expect(of("floor_div(max(a, 0), 64)", "ceil_div(max(a, 0), 64)"), -1, 0);
+  expect(of("ceil_div(max(min(a, b + a + 128), 0), 32)", "floor_div(max(min(a, b + a + 1), 0), 32)"), 0, 5);
+  expect(of("ceil_div(max(min(a, b + a + 16), 0), 64)", "floor_div(max(min(a, b + a + 1), 0), 64)"), 0, 2);
+  expect(of("a - b + 3", "a + 1 - b"), 2, 2);
+  EXPECT_FALSE(of("a", "b"));
+  EXPECT_FALSE(of("ceil_div(a, 64)", "ceil_div(a, 32)"));
+  EXPECT_FALSE(of("ceil_div(a, b)", "ceil_div(a + 1, b)"));
+  EXPECT_FALSE(of("min(a, b)", "max(a, b)"));
+}
+
+TEST(Difference, HoldsEveryValue) {
+  const uint64_t seed = std::random_device()();
+  std::cout << "seed " << seed << "\n";
+  std::mt19937_64 random(seed);
+  unsigned known = 0;
+  for (int i = 0; i != 5000; ++i) {
+    const int64_t k = int64_t(random() % 5) + 1;
+    const Expr inner = randomExpr(random, 1, {"a", "b"});
+    auto variation = [&] {
+      const Expr sum = inner + constant(int64_t(random() % 9) - 4);
+      const Expr bounded = i % 2 ? max(sum, constant(0)) : min(variable("b"), sum);
+      return random() % 2 ? ceilDiv(bounded, constant(k)) : floorDiv(bounded, constant(k));
+    };
+    const Expr x = variation(), y = variation();
+    const std::optional<Interval> apart = difference(x, y);
+    known += apart.has_value();
+    for (int64_t a = -7; a <= 7 && apart; ++a)
+      for (int64_t b = -7; b <= 7; ++b)
+        if (const std::optional<int64_t> here = at(x - y, a, b)) {
+          ASSERT_LE(apart->low, *here) << "seed " << seed << ": " << x.str() << " - " << y.str();
+          ASSERT_GE(apart->high, *here) << "seed " << seed << ": " << x.str() << " - " << y.str();
+        }
+  }
+  EXPECT_GT(known, 500u);
+}
+
 TEST(Direction, AgreesWithEnumeration) {
   const uint64_t seed = std::random_device()();
   std::cout << "seed " << seed << "\n";

@@ -15,9 +15,9 @@
 //   site  3  copy_wait 2    RAW v: copy_issue -> mma o
 //   site  4  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
 //   site  5  copy_wait 2    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  6  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
+//   site  6  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  7  copy_wait 2    RAW v: copy_issue -> mma o
-//   site  8  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
+//   site  8  cta barrier    RAW v: copy_issue -> mma o
 //   site  9  cta barrier    WAR v/partial: mma o -> store_partial
 //   site 10  cta barrier    RAW partial: store_partial -> store_merged
 
@@ -153,18 +153,16 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: K(j) has arrived
   ptx::cp_async_wait<2>();
-  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-  ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
     copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
+  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
+  ptx::cta_barrier();
   // S = Q K^T (l4_bf16.fa:28)
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<2>();
-  // place-barriers: RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-  ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
     copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages) % kStages], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
@@ -179,6 +177,8 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   exp2<true>(r.s, r.m, cta.params.scale_log2);
   row_sum(r.l, r.s);
   convert(r.p, r.s);
+  // place-barriers: RAW v: copy_issue -> mma o
+  ptx::cta_barrier();
   // O += P V (l4_bf16.fa:28)
   mma_ab(r.o, r.p, cta.shared.ring.v[j % kStages], warp_key());
 }

@@ -9,10 +9,9 @@
 //   shared   v         32768   16384 B  2 stages of 64 x 64 bf16, swizzle xor
 //   shared   total             49152 B
 //   role     all      warps 0 to 3
-//   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-//   site  2  cta barrier    WAR k: mma s -> copy_issue
-//   site  3  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-//   site  4  cta barrier    WAR k: mma s -> copy_issue
+//   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+//   site  2  cta barrier    WAR v: mma o -> copy_issue
+//   site  3  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>
@@ -102,18 +101,20 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   // pipeline-loads: K runs ahead
   if (1 < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[1], cta.k, cta.params.k_stride[2], kTileKeys, cta.params.seq_kv);
+  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+  ptx::cta_barrier();
 }
 
 /// Key tile j, which every row sees whole.
 __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
-  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
+  // place-barriers: WAR v: mma o -> copy_issue
   ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_bf16.fa:17)
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
-  // place-barriers: WAR k: mma s -> copy_issue
+  // place-barriers: RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
   ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
@@ -130,15 +131,11 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
 
 /// Key tile j, of which some rows see only a part.
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
-  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-  ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_bf16.fa:17)
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
-  // place-barriers: WAR k: mma s -> copy_issue
-  ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages) % kStages], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);

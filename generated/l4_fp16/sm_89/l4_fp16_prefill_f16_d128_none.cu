@@ -16,7 +16,7 @@
 //   site  5  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  6  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
 //   site  7  copy_wait 0    RAW v: copy_issue -> mma o
-//   site  8  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
+//   site  8  cta barrier    RAW v: copy_issue -> mma o
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>
@@ -147,8 +147,6 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[0], warp_key());
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<0>();
-  // place-barriers: RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-  ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
     copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
@@ -163,6 +161,8 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   exp2<true>(r.s, r.m, cta.params.scale_log2);
   row_sum(r.l, r.s);
   convert(r.p, r.s);
+  // place-barriers: RAW v: copy_issue -> mma o
+  ptx::cta_barrier();
   // O += P V (l4_fp16.fa:17)
   mma_ab(r.o, r.p, cta.shared.ring.v[0], warp_key());
 }

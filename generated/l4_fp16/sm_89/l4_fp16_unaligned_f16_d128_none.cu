@@ -11,8 +11,8 @@
 //   role     all      warps 0 to 3
 //   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
 //   site  2  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-//   site  3  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-//   site  4  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
+//   site  3  cta barrier    WAR v: mma o -> copy_issue
+//   site  4  cta barrier    RAW v: copy_issue -> mma o
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>
@@ -122,17 +122,21 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   mma_ab(r.o, r.p, cta.shared.ring.v[0], warp_key());
 }
 
+/// What runs once, between the steps above and those below.
+__device__ __forceinline__ void before_edge(const Cta &cta, Registers &r) {
+  // place-barriers: WAR v: mma o -> copy_issue
+  ptx::cta_barrier();
+}
+
 /// Key tile j, of which some rows see only a part.
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
-  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-  ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+  // place-barriers: RAW v: copy_issue -> mma o
+  ptx::cta_barrier();
   // S = Q K^T (l4_fp16.fa:17)
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[0], warp_key());
-  // place-barriers: RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-  ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
@@ -180,6 +184,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_fp16_unaligne
   prologue(cta, r);
   for (int j = 0; j < full_tiles; ++j)
     interior_step(cta, r, j);
+  before_edge(cta, r);
   for (int j = full_tiles; j < key_tiles; ++j)
     edge_step(cta, r, j);
   epilogue(cta, r);

@@ -17,7 +17,7 @@
 //   site  5  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  6  cta barrier    nothing that other barriers do not cover
 //   site  7  cta barrier    RAW s: exp2 -> mma o
-//   site  8  cta barrier    WAR v: mma o -> copy_issue
+//   site  8  cta barrier    nothing that other barriers do not cover
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/scalar.h>
@@ -150,7 +150,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::cta_barrier();
   // O += P V (l4_fp16_scalar.fa:15)
   output_ab(r.o, cta.shared.s, cta.shared.ring.v[0], warp_row());
-  // place-barriers: WAR v: mma o -> copy_issue
+  // place-barriers: nothing that other barriers do not cover
   ptx::cta_barrier();
 }
 

@@ -12,8 +12,9 @@
 //   role     all      warps 0 to 3
 //   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR s: mma o -> mma s; WAR s: mma o -> exp2; WAR v: mma o -> copy_issue
 //   site  2  cta barrier    RAW v: copy_issue -> mma o; RAW s: mma s -> mma o; WAR k: mma s -> copy_issue; RAW s: exp2 -> mma o
-//   site  3  cta barrier    RAW q: copy_issue -> mma s; WAR s: mma o -> mma s; WAR s: mma o -> mask; WAR s: mma o -> exp2; WAR v: mma o -> copy_issue; RAW k: copy_issue -> mma s
-//   site  4  cta barrier    RAW v: copy_issue -> mma o; RAW s: mma s -> mma o; WAR k: mma s -> copy_issue; RAW s: mask -> mma o; RAW s: exp2 -> mma o
+//   site  3  cta barrier    WAR v: mma o -> copy_issue
+//   site  4  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+//   site  5  warp barrier   RAW s: mma s -> mma o; RAW s: mask -> mma o; RAW s: exp2 -> mma o
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/scalar.h>
@@ -116,15 +117,21 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   output_ab(r.o, cta.shared.s, cta.shared.ring.v[0], warp_row());
 }
 
+/// What runs once, between the steps above and those below.
+__device__ __forceinline__ void before_edge(const Cta &cta, Registers &r) {
+  // place-barriers: WAR v: mma o -> copy_issue
+  ptx::cta_barrier();
+}
+
 /// Key tile j, of which some rows see only a part.
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: K and V into the slots of the step before
   if (j + kStages - 1 < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
-  // place-barriers: RAW q: copy_issue -> mma s; WAR s: mma o -> mma s; WAR s: mma o -> mask; WAR s: mma o -> exp2; WAR v: mma o -> copy_issue; RAW k: copy_issue -> mma s
-  ptx::cta_barrier();
   if (j + kStages - 1 < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+  // place-barriers: RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+  ptx::cta_barrier();
   // S = Q K^T (l4_fp16_scalar.fa:15)
   scores_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
   // S = -inf where the key is not visible (l4_fp16_scalar.fa:5)
@@ -136,8 +143,8 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   rescale<true>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
   exp2<true>(cta.shared.s, warp_row(), r.m, cta.params.scale_log2);
   row_sum(r.l, cta.shared.s, warp_row());
-  // place-barriers: RAW v: copy_issue -> mma o; RAW s: mma s -> mma o; WAR k: mma s -> copy_issue; RAW s: mask -> mma o; RAW s: exp2 -> mma o
-  ptx::cta_barrier();
+  // place-barriers: RAW s: mma s -> mma o; RAW s: mask -> mma o; RAW s: exp2 -> mma o
+  ptx::warp_barrier();
   // O += P V (l4_fp16_scalar.fa:15)
   output_ab(r.o, cta.shared.s, cta.shared.ring.v[0], warp_row());
 }
@@ -172,6 +179,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_fp16_scalar_f
   prologue(cta, r);
   for (int j = 0; j < full_tiles; ++j)
     interior_step(cta, r, j);
+  before_edge(cta, r);
   for (int j = full_tiles; j < key_tiles; ++j)
     edge_step(cta, r, j);
   epilogue(cta, r);

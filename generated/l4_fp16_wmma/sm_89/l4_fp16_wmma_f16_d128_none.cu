@@ -21,7 +21,7 @@
 //   site  7  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  8  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue
 //   site  9  copy_wait 0    RAW v: copy_issue -> mma pv
-//   site 10  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
+//   site 10  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
 //   site 11  warp barrier   RAW p: convert -> mma pv
 //   site 12  warp barrier   RAW pv: mma pv -> accumulate
 
@@ -162,12 +162,12 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   wmma_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<0>();
-  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
-  ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
     copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
+  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
+  ptx::cta_barrier();
   // S = -inf where the key is not visible (l4_fp16_wmma.fa:5)
   mask<kWarpRows>(cta.shared.s, warp_row(), cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv;

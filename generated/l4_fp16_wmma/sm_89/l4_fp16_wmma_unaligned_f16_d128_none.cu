@@ -16,9 +16,9 @@
 //   site  2  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
 //   site  3  warp barrier   RAW p: convert -> mma pv
 //   site  4  cta barrier    RAW k: copy_issue -> mma s; RAW pv: mma pv -> accumulate; WAR v: mma pv -> copy_issue
-//   site  5  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
+//   site  5  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
 //   site  6  warp barrier   RAW p: convert -> mma pv
-//   site  7  cta barrier    RAW k: copy_issue -> mma s; RAW pv: mma pv -> accumulate; WAR v: mma pv -> copy_issue
+//   site  7  warp barrier   RAW pv: mma pv -> accumulate
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/wmma.h>
@@ -143,11 +143,11 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
     copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_fp16_wmma.fa:16)
   wmma_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
-  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
-  ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
+  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
+  ptx::cta_barrier();
   // S = -inf where the key is not visible (l4_fp16_wmma.fa:5)
   mask<kWarpRows>(cta.shared.s, warp_row(), cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv;
@@ -162,8 +162,8 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::warp_barrier();
   // P V, which no lane can add to its O yet (l4_fp16_wmma.fa:16)
   wmma_ab<kWarpRows>(cta.shared.pv, cta.shared.p, cta.shared.ring.v[0], warp_row());
-  // place-barriers: RAW k: copy_issue -> mma s; RAW pv: mma pv -> accumulate; WAR v: mma pv -> copy_issue
-  ptx::cta_barrier();
+  // place-barriers: RAW pv: mma pv -> accumulate
+  ptx::warp_barrier();
   // O += P V (l4_fp16_wmma.fa:16)
   accumulate(r.o, cta.shared.pv, warp_row());
 }

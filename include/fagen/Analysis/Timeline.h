@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Loops have run-time bounds, so the body is run on small concrete ones: every let that steers a loop, a position or a
-// predicate takes each value from 0 to a limit, and each combination gives one Timeline. That is all there is to see:
+// predicate takes each value from 0 to a limit, and each combination that the lets' expressions do not exclude gives
+// one Timeline. That is all there is to see:
 //
 //   Let S be the longest ring. Slots and groups of copies repeat every S steps of a loop, and the program text between
 //   two instances depends only on the step's distance from the loop's first step (what the prologue loaded) and from

@@ -15,6 +15,10 @@ struct Interval {
 /// when a divisor may be 0, or when a bound leaves 64 bits.
 std::optional<Interval> range(const Expr &expr, llvm::function_ref<std::optional<Interval>(llvm::StringRef)> lookup);
 
+/// An interval that holds a - b whatever the variables are; nothing when the two differ in more than constants within
+/// sums, min, max, and divisions by one constant.
+std::optional<Interval> difference(const Expr &a, const Expr &b);
+
 /// How a value moves when a variable grows and all others stay.
 enum class Direction : uint8_t { Constant, NotDecreasing, NotIncreasing, Unknown };
 Direction direction(const Expr &expr, llvm::StringRef variable);
