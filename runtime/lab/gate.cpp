@@ -77,17 +77,19 @@ private:
   }
 
   /// A small problem with ragged edges, as launch, sanity and build see it.
-  static Case firstCase(const fagen_row &row) {
+  static Case firstCase(const GatedVariant &variant) {
+    const fagen_row &row = *variant.row;
     Case c;
     c.shape = {1, 2, 1, row.tile_rows + 3, row.tile_keys + 5, row.head_dim_qk, row.head_dim_v};
     c.dtype = dtypeOf(row);
+    c.halfAccum = variant.set->facts(row).accum == "f16";
     c.mask = maskOf(row);
     c.lse = row.lse != 0;
     return c;
   }
 
   bool build(GatedVariant &variant) {
-    Case c = firstCase(*variant.row);
+    Case c = firstCase(variant);
     Launch launch;
     launch.set = variant.set;
     launch.row = variant.row;
@@ -134,16 +136,17 @@ private:
       variant.judge(
           Stage::Resources, Verdict::Skipped,
           fmt::format("{}: neither a GPU nor resources.json tells; fagen --check-resources writes one", unknown));
+    else if (told.empty())
+      variant.judge(Stage::Resources, Verdict::NotRequired, "no gate on resources");
     else
-      variant.judge(Stage::Resources, Verdict::Pass,
-                    told.empty() ? "nothing is required" : fmt::format("{} by {}", told, figures.source));
+      variant.judge(Stage::Resources, Verdict::Pass, fmt::format("{} by {}", told, figures.source));
     return true;
   }
 
   /// Whether the kernel gets through one launch, and what it leaves are numbers.
   void firstLaunch(GatedVariant &variant) {
     CheckOptions check = options.check;
-    check.cases = {firstCase(*variant.row)};
+    check.cases = {firstCase(variant)};
     check.variants = {variant.row->variant};
     CheckReport result = runCheck(sets, devices.device, devices.engine, check, [](size_t, size_t, const auto &) {});
     variant.judge(Stage::Launch, Verdict::Pass, "one launch of " + formatCase(check.cases[0]));

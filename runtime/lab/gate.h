@@ -16,6 +16,7 @@ std::string_view nameOf(Stage stage);
 
 enum class Verdict {
   Pass,
+  NotRequired, ///< the spec has no gate on it
   Fail,
   Skipped,   ///< cannot be judged here; `why` says for want of what
   NotReached ///< an earlier stage failed

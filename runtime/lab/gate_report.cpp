@@ -13,6 +13,8 @@ static std::string_view wordOf(Verdict verdict) {
   switch (verdict) {
   case Verdict::Pass:
     return "pass";
+  case Verdict::NotRequired:
+    return "none";
   case Verdict::Fail:
     return "FAIL";
   case Verdict::Skipped:
@@ -71,7 +73,7 @@ Json gateJson(const GateReport &report, const GateOptions &options) {
                {"stages", Json::array()}};
     for (int stage = 0; stage < kStages; ++stage) {
       const StageResult &result = variant.stages[stage];
-      static constexpr std::string_view kWords[] = {"pass", "fail", "skipped", "not reached"};
+      static constexpr std::string_view kWords[] = {"pass", "not required", "fail", "skipped", "not reached"};
       entry["stages"].push_back({{"stage", nameOf(static_cast<Stage>(stage))},
                                  {"verdict", kWords[static_cast<size_t>(result.verdict)]},
                                  {"why", result.why}});
@@ -120,6 +122,7 @@ static std::string junitOutcome(const StageResult &result, bool strict) {
   std::string why = escaped(result.why);
   switch (result.verdict) {
   case Verdict::Pass:
+  case Verdict::NotRequired:
     return "";
   case Verdict::Fail:
     return fmt::format("<failure message=\"{}\"/>", why);

@@ -7,7 +7,7 @@
 
 namespace fagen::lab {
 
-/// Variants by stages: pass, FAIL, skip, or - where an earlier stage failed.
+/// Variants by stages: pass, FAIL, skip, none where nothing is required, or - where an earlier stage failed.
 std::string gateTable(const GateReport &report);
 /// Why stages failed, a line each, and why they were skipped, a line for each reason.
 std::string gateReasons(const GateReport &report);

@@ -64,7 +64,7 @@ private:
   /// A variant with gates on time that can be timed here.
   void enter(GatedVariant &variant) {
     if (timeGates(*variant.set).empty())
-      return variant.judge(Stage::Speed, Verdict::Pass, "nothing is required");
+      return variant.judge(Stage::Speed, Verdict::NotRequired, "no gate on time");
     if (std::string why = obstacle(variant, devices); !why.empty())
       return variant.judge(Stage::Speed, Verdict::Skipped, why);
     if (!isDispatched(variant)) {

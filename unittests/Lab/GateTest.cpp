@@ -69,6 +69,8 @@ void expectFailsAt(const GatedVariant &variant, Stage failing, const std::string
   for (int i = 0; i < kStages; ++i) {
     auto stage = static_cast<Stage>(i);
     Verdict expected = stage < failing ? Verdict::Pass : stage == failing ? Verdict::Fail : Verdict::NotReached;
+    if (stage < failing && stage == Stage::Resources && variant.at(stage).verdict == Verdict::NotRequired)
+      continue;
     EXPECT_EQ(variant.at(stage).verdict, expected) << nameOf(stage) << ": " << variant.at(stage).why;
   }
   EXPECT_THAT(variant.at(failing).why, HasSubstr(why));
@@ -219,6 +221,23 @@ TEST(Gate, speedIsSkippedWhereItCannotBeJudged) {
   skipped(shape, "none of the shapes");
 }
 
+TEST(Gate, whatIsNotRequiredIsNotClaimed) {
+  Gated gated(json::array());
+  const GatedVariant &variant = gated.run();
+  EXPECT_EQ(variant.at(Stage::Resources).verdict, Verdict::NotRequired);
+  EXPECT_EQ(variant.at(Stage::Speed).verdict, Verdict::NotRequired);
+  gated.options.strict = true;
+  EXPECT_TRUE(gated.report.passed(gated.options));
+}
+
+TEST(Gate, kernelsThatAccumulateInF16HaveTheirOwnCases) {
+  Gated gated(json::array());
+  for (json &row : gated.set.manifest["rows"])
+    row["accum"] = "f16";
+  gated.options.check.cases = {parseCase("1,2,1,9,12,16 accum=f16 mask=causal")};
+  EXPECT_EQ(gated.run().at(Stage::Determinism).verdict, Verdict::Pass);
+}
+
 TEST(Gate, namesOfBaselines) {
   EXPECT_EQ(baselineOfGate("fa2"), "sdpa:flash");
   EXPECT_EQ(baselineOfGate("cudnn"), "sdpa:cudnn");
@@ -229,7 +248,8 @@ TEST(Gate, namesOfBaselines) {
 TEST(Gate, report) {
   Gated gated(json::array({gate("time", "<", 0.95, "sdpa")}), Plant::Lse);
   gated.run();
-  EXPECT_THAT(gateTable(gated.report), HasSubstr("sm_89   pass   pass       pass    pass    FAIL         -            -"));
+  EXPECT_THAT(gateTable(gated.report),
+              HasSubstr("sm_89   pass   none       pass    pass    FAIL         -            -"));
   EXPECT_THAT(gateReasons(gated.report), HasSubstr("fake_f16_d16_causal on sm_89 fails correctness: lse: "));
   std::string xml = gateJUnit(gated.report, gated.options);
   EXPECT_THAT(xml, HasSubstr("<testsuite name=\"fake\" tests=\"7\" failures=\"1\" skipped=\"2\">"));
