@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace fagen::lab;
 
@@ -47,6 +48,13 @@ TEST(Statistics, intervalOfEqualSamplesIsAPoint) {
   Interval alone = intervalOfMedian({{7, 7}, {7}}, 1);
   EXPECT_EQ(alone.low, 7);
   EXPECT_EQ(alone.high, 7);
+}
+
+TEST(Statistics, anEvenNumberHasItsMedianInTheMiddle) {
+  std::set<double> seen;
+  for (uint64_t seed = 0; seed < 30; ++seed)
+    seen.insert(intervalOfMedian({{1, 3}}, seed, 1).low); // of one resample
+  EXPECT_EQ(seen, (std::set<double>{1, 2, 3}));
 }
 
 TEST(Statistics, nothingHasNoInterval) {
