@@ -20,6 +20,8 @@ constexpr PassEntry kPipeline[] = {
     {"split-mask-loops", splitMaskLoops, false, Phase::Built, Phase::Split},
     // Behind splitting: copies run ahead across the border of two loops. Beyond this point no copy or wait is added.
     {"pipeline-loads", pipelineLoads, false, Phase::Split, Phase::Pipelined},
+    // Right behind: what it guards against in vain is taken out before anybody orders it.
+    {"drop-idle-copies", dropIdleCopies, false, Phase::Pipelined, Phase::Pipelined},
     // All buffers exist now; offsets and accesses depend on their layout.
     {"assign-layouts", assignLayouts, true, Phase::Pipelined, Phase::LaidOut},
     // Beyond this point no shared buffer moves.

@@ -1,4 +1,4 @@
-// fagen: the check loop: case by case, each variant three times on poisoned outputs between guards.
+// fagen: the check loop: case by case, each variant three times or more on poisoned outputs between guards.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "check.h"
 
@@ -20,13 +20,13 @@ struct Candidate {
   const fagen_row *row;
 };
 
-/// Runs one row three times and judges each run.
+/// Runs one row `runs` times and judges each run.
 Measured checkRow(TestDevice &device, CaseMemory &memory, const Candidate &candidate, const Case &c,
-                  const Reference &reference) {
+                  const Reference &reference, int runs) {
   Measured measured;
   std::vector<uint16_t> firstO;
   std::vector<uint32_t> firstLse;
-  for (int attempt = 0; attempt < kTolerances.runs; ++attempt) {
+  for (int attempt = 0; attempt < runs; ++attempt) {
     memory.o.poison();
     memory.lse.poison();
     std::vector<Failure> failures = device.run(memory.launchOf(*candidate.set, *candidate.row, attempt));
@@ -135,7 +135,7 @@ private:
     size_t first = report.results.size();
     for (const Candidate &candidate : fitting) {
       auto start = std::chrono::steady_clock::now();
-      Measured measured = checkRow(device, memory, candidate, c, reference);
+      Measured measured = checkRow(device, memory, candidate, c, reference, kTolerances.runs * options.seeds);
       std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
       report.results.push_back({candidate.set, candidate.row, c, std::move(measured), elapsed.count()});
     }
@@ -164,9 +164,10 @@ bool CheckReport::passed() const {
 }
 
 std::string reproLine(const CaseResult &result, const CheckOptions &options) {
-  return fmt::format("fagen-run check {} --device {} --variant {} --case \"{}\" --seed {}",
+  return fmt::format("fagen-run check {} --device {} --variant {} --case \"{}\" --seed {}{}",
                      result.set->directory().string(), options.deviceFlag, result.row->variant,
-                     formatCase(result.testCase), options.seed);
+                     formatCase(result.testCase), options.seed,
+                     options.seeds == 1 ? "" : fmt::format(" --seeds {}", options.seeds));
 }
 
 CheckReport runCheck(const std::vector<std::unique_ptr<KernelSet>> &sets, TestDevice &device, ReferenceEngine &engine,

@@ -32,7 +32,7 @@ struct Launch {
   fagen_problem problem = makeAbi<fagen_problem>(); ///< names the row's variant
   fagen_tensors tensors = makeAbi<fagen_tensors>();
   std::vector<MemoryView> memory;
-  int attempt = 0; ///< 0, 1, 2: the emulator lands asynchronous copies late, early and at random moments
+  int attempt = 0; ///< the emulator's seed; modulo 3 it lands asynchronous copies late, early or at random moments
 };
 
 /// What became of a row's text.

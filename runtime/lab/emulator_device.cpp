@@ -104,6 +104,8 @@ private:
     emulated.sharedBytes = part.shared_bytes;
     for (const MemoryView &view : launch.memory)
       emulated.buffers.push_back({view.begin, static_cast<size_t>(view.bytes), view.writable, view.name});
+    for (const OpLine &op : launch.set->ops(*launch.row, index))
+      emulated.lines.push_back({op.line, op.op, op.spec});
     return emulated;
   }
 

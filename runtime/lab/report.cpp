@@ -150,6 +150,7 @@ Json checkJson(const CheckReport &report, const CheckOptions &options) {
   Json json{{"passed", report.passed()},
             {"suite", options.cases.empty() ? options.suite : "given"},
             {"seed", options.seed},
+            {"seeds", options.seeds},
             {"device", options.deviceFlag},
             {"skipped", report.skipped},
             {"too_large", report.tooLarge},

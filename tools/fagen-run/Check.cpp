@@ -1,6 +1,7 @@
 // fagen: fagen-run check: compares every variant with the f64 reference.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
+#include "coverage.h"
 #include "gpu_reference.h"
 
 #include <fmt/format.h>
@@ -24,6 +25,14 @@ public:
                    "instead of a suite: \"b,h,hkv,sq,sk,d[,dv] [dtype=] [mask=] [inputs=] [layout=] [scale=] "
                    "[lse=off]\"; may be repeated");
     app.add_option("--seed", seed, "of the inputs")->capture_default_str();
+    app.add_option("--seeds", seeds, "emulator: orders of the threads, each with copies landing late, early, at random")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
+    app.add_flag("--coverage", withCoverage, "emulator: also tell which ops of the kernels never ran");
+    app.footer("Examples:\n"
+               "  fagen-run check generated --device cpu --seeds 8 --json\n"
+               "  fagen-run check generated/l4_fp16 --case \"1,2,1,80,130,64 mask=causal\"\n"
+               "Exit codes: 0 all pass, 1 your mistake, 2 a variant failed.");
   }
 
   int run() override {
@@ -31,11 +40,17 @@ public:
     auto sets = loadKernelSets(directories);
     requireVariants(sets, options.variants);
     if (options.deviceFlag == "cpu") {
-      auto device = makeEmulatorDevice();
+      OpCoverage coverage;
+      auto device = makeEmulatorDevice(withCoverage ? coverage.hooks() : EmulatorHooks());
       CpuReference engine;
       CheckReport report = runCheck(sets, *device, engine, options, ProgressLine());
-      return finishCheck(options, report, envelope(nullptr), device->name());
+      Json json = envelope(nullptr);
+      if (withCoverage)
+        json["coverage"] = coverage.json();
+      return finishCheck(options, report, std::move(json), device->name(), withCoverage ? coverage.table() : "");
     }
+    if (seeds != 1 || withCoverage)
+      throw UserError("--seeds and --coverage are of the emulator; add --device cpu");
     GpuDevice device;
     GpuReference engine(device);
     GpuReference::Agreement agreement = engine.requireAgreement();
@@ -60,12 +75,14 @@ private:
       options.cases.push_back(parseCase(text));
     options.variants = variants;
     options.seed = seed;
+    options.seeds = seeds;
     return options;
   }
 
-  int finishCheck(const CheckOptions &options, const CheckReport &report, Json json, const std::string &deviceName) {
+  int finishCheck(const CheckOptions &options, const CheckReport &report, Json json, const std::string &deviceName,
+                  const std::string &coverage = {}) {
     json["check"] = checkJson(report, options);
-    deliver(checkTable(report), json);
+    deliver(checkTable(report) + (coverage.empty() ? "" : "\n" + coverage), json);
     std::cerr << checkFailures(report, options);
     if (!report.tooLarge.empty())
       fmt::print(stderr, "{} cases skipped, too large for {}\n", report.tooLarge.size(), deviceName);
@@ -77,6 +94,8 @@ private:
   std::string device = "auto", suite;
   std::vector<std::string> variants, cases;
   uint64_t seed = 1;
+  int seeds = 1;
+  bool withCoverage = false;
 };
 
 } // namespace

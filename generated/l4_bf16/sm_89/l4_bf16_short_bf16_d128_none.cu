@@ -153,9 +153,6 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: K(j) has arrived
   ptx::cp_async_wait<2>();
-  // pipeline-loads: V into the slot that P V left
-  if (j + kStages - 1 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
   ptx::cta_barrier();
@@ -163,9 +160,6 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<2>();
-  // pipeline-loads: K into the slot that Q K^T left
-  if (j + kStages < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages) % kStages], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // S = -inf where the key is not visible (l4_bf16.fa:4)
   mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {

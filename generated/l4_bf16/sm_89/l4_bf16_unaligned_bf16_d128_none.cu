@@ -137,9 +137,6 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::cta_barrier();
   // S = Q K^T (l4_bf16.fa:17)
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[0], warp_key());
-  // pipeline-loads: K into the slot that Q K^T left
-  if (j + kStages < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   // S = -inf where the key is not visible (l4_bf16.fa:4)
   mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv;

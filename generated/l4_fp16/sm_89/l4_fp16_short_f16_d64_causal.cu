@@ -163,9 +163,6 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<2>();
-  // pipeline-loads: K into the slot that Q K^T left
-  if (j + kStages < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages) % kStages], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // S = -inf where the key is not visible (l4_fp16.fa:4)
   mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {

@@ -131,14 +131,8 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
 
 /// Key tile j, of which some rows see only a part.
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
-  // pipeline-loads: V into the slot that P V left
-  if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_fp16.fa:17)
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
-  // pipeline-loads: K into the slot that Q K^T left
-  if (j + kStages < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages) % kStages], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   // S = -inf where the key is not visible (l4_fp16.fa:4)
   mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv;

@@ -162,9 +162,6 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   wmma_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<0>();
-  // pipeline-loads: K into the slot that Q K^T left
-  if (j + kStages < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
   ptx::cta_barrier();

@@ -143,9 +143,6 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
     copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_fp16_wmma.fa:16)
   wmma_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
-  // pipeline-loads: K into the slot that Q K^T left
-  if (j + kStages < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
   ptx::cta_barrier();
   // S = -inf where the key is not visible (l4_fp16_wmma.fa:5)

@@ -25,6 +25,7 @@ bool resolveOptions(ir::Kernel &kernel, PassContext &context);
 bool buildTiles(ir::Kernel &kernel, PassContext &context);
 bool splitMaskLoops(ir::Kernel &kernel, PassContext &context);
 bool pipelineLoads(ir::Kernel &kernel, PassContext &context);
+bool dropIdleCopies(ir::Kernel &kernel, PassContext &context);
 bool assignLayouts(ir::Kernel &kernel, PassContext &context);
 bool allocateShared(ir::Kernel &kernel, PassContext &context);
 bool placeBarriers(ir::Kernel &kernel, PassContext &context);

@@ -25,6 +25,10 @@ def PipelineLoads : Pass<"pipeline-loads",
   "moves copies ahead by the number of stages and inserts commits and waits",
   "the loop is final",
   "each ring read waits for the copy of its position, with exact pending counts">;
+def DropIdleCopies : Pass<"drop-idle-copies",
+  "removes copies whose `when` no problem ever makes true",
+  "positions and guards of copies are final",
+  "some problem issues each copy that is left">;
 def AssignLayouts : Pass<"assign-layouts",
   "gives each shared buffer its layout",
   "all shared buffers exist",
