@@ -31,7 +31,7 @@ struct Launch {
   unsigned threads; ///< of a CTA, 1 to 1024
   size_t sharedBytes;
   std::vector<Buffer> buffers;
-  unsigned workers = 0; ///< OS threads that CTAs are spread over; 0: as many as the machine has
+  unsigned workers = 0;             ///< OS threads that CTAs are spread over; 0: as many as the machine has
   std::vector<LineInfo> lines = {}; ///< in order; findings cite them
 };
 
@@ -57,7 +57,7 @@ struct Options {
   size_t maxFindings = 20;
   bool races = true;     ///< look for accesses that nothing orders
   bool coverage = false; ///< tell in Report::lines which lines ran
-  bool banks = false; ///< count the wavefronts of shared memory in Report::banks
+  bool banks = false;    ///< count the wavefronts of shared memory in Report::banks
   /// A CTA is stopped when it has called this many ptx functions.
   uint64_t maxInstructions = uint64_t(1) << 34;
   /// A weakened CTA barrier is one of each warp; a warp barrier cannot be weaker.

@@ -39,8 +39,8 @@ struct Case {
   bool operator==(const Case &) const = default;
 };
 
-/// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [accum=f32] [mask=none] [inputs=normal] [layout=bhsd] [scale=X] [lse=off]`; what equals
-/// the default is left out. parseCase(formatCase(c)) == c.
+/// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [accum=f32] [mask=none] [inputs=normal] [layout=bhsd] [scale=X] [lse=off]`; what
+/// equals the default is left out. parseCase(formatCase(c)) == c.
 std::string formatCase(const Case &c);
 Case parseCase(std::string_view text);
 

@@ -11,9 +11,9 @@ namespace fagen::device {
 /// the columns), one behind the other; inside a panel the 16-byte chunks of a row are permuted by the row number so
 /// that eight consecutive rows of one chunk column lie in eight different groups of four banks: ldmatrix is free of
 /// bank conflicts, and 16-byte copies are where a row is one panel or panels are 128 bytes wide (the 128B, 64B and 32B
-/// patterns of the bulk copy engine). kPad: as kNone with a gap of 8 elements behind each row, so that for rows of whole
-/// 16-element blocks eight rows of 16 bytes, and the 8-byte pieces of an f32 matrix of wmma, meet no bank twice; the
-/// stride is constant, which wmma asks for.
+/// patterns of the bulk copy engine). kPad: as kNone with a gap of 8 elements behind each row, so that for rows of
+/// whole 16-element blocks eight rows of 16 bytes, and the 8-byte pieces of an f32 matrix of wmma, meet no bank twice;
+/// the stride is constant, which wmma asks for.
 enum class Swizzle { kNone, kXor, kPad };
 
 /// Elements of the gap of kPad.
