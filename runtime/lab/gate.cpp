@@ -135,7 +135,8 @@ private:
     if (!unknown.empty())
       variant.judge(
           Stage::Resources, Verdict::Skipped,
-          fmt::format("{}: neither a GPU nor resources.json tells; fagen --check-resources writes one", unknown));
+          fmt::format("{}: neither a GPU of the target nor resources.json tells; fagen --check-resources writes one",
+                      unknown));
     else if (told.empty())
       variant.judge(Stage::Resources, Verdict::NotRequired, "no gate on resources");
     else

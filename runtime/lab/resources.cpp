@@ -34,14 +34,10 @@ static int64_t sharedOf(const fagen_row &row) {
 }
 
 ResourceFigures resourcesOf(const KernelSet &set, const fagen_row &row, const Built &built, uint32_t sm) {
-  bool told = built.registers >= 0;
-  ResourceFigures driver{built.registers, built.localBytes, sharedOf(row), fmt::format("the driver, for sm_{}", sm)};
-  if (told && sm == row.sm)
-    return driver;
+  if (built.registers >= 0 && sm == row.sm)
+    return {built.registers, built.localBytes, sharedOf(row), fmt::format("the driver, for sm_{}", sm)};
   if (auto figures = fromPtxas(set, row))
     return *figures;
-  if (told)
-    return driver;
   return {-1, -1, sharedOf(row), "the manifest"};
 }
 

@@ -15,8 +15,8 @@ struct ResourceFigures {
 };
 
 /// The driver's figures when the row was built for its target's GPU; else those that `fagen --check-resources` left in
-/// the set's resources.json; else the driver's of another GPU; else only the manifest's shared memory.
-/// `sm` is that of the GPU, 0 when there is none. UserError when resources.json is damaged.
+/// the set's resources.json; else only the manifest's shared memory: what another GPU's compiler makes of the text is
+/// not what ships. `sm` is that of the GPU, 0 when there is none. UserError when resources.json is damaged.
 ResourceFigures resourcesOf(const KernelSet &set, const fagen_row &row, const Built &built, uint32_t sm);
 
 } // namespace fagen::lab

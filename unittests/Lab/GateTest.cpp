@@ -115,11 +115,15 @@ TEST(Gate, resourcesThatNobodyTellsAreSkipped) {
   Gated gated(json::array({gate("registers", "<=", 128), gate("shared", "<=", 4096)}));
   const GatedVariant &variant = gated.run();
   EXPECT_EQ(variant.at(Stage::Resources).verdict, Verdict::Skipped);
-  EXPECT_THAT(variant.at(Stage::Resources).why, HasSubstr("registers: neither a GPU nor resources.json tells"));
+  EXPECT_THAT(variant.at(Stage::Resources).why,
+              HasSubstr("registers: neither a GPU of the target nor resources.json tells"));
   EXPECT_EQ(variant.at(Stage::Determinism).verdict, Verdict::Pass);
   EXPECT_TRUE(gated.report.passed(gated.options));
   gated.options.strict = true;
   EXPECT_FALSE(gated.report.passed(gated.options));
+  gated.sm = 90; // what another GPU's compiler makes of the text does not count
+  gated.device.registers = 200;
+  EXPECT_EQ(gated.run().at(Stage::Resources).verdict, Verdict::Skipped);
 }
 
 TEST(Gate, aDamagedResourcesFileIsTheUsersMistake) {
