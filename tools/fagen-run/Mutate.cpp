@@ -108,6 +108,12 @@ Json mutantJson(const MutantResult &result) {
             {"outcome", nameOf(result.outcome)}};
   if (!mutant.spec.empty())
     json["spec"] = mutant.spec;
+  if (mutant.mutation.call == emulator::Mutation::CopyWait)
+    json["pending"] = mutant.mutation.pending;
+  if (mutant.mutation.action == emulator::Mutation::Move) {
+    json["target"] = mutant.mutation.target;
+    json["later"] = mutant.mutation.later;
+  }
   if (mutant.isNeeded)
     json["why"] = mutant.why;
   if (!result.finding.empty()) {
@@ -127,7 +133,11 @@ Json resultJson(const MutationResult &result) {
             {"target", result.row->target},
             {"symbol", result.kernel->symbol},
             {"policy", result.kernel->policy},
-            {"seconds", result.seconds}};
+            {"source", result.row->code->source_name},
+            {"seconds", result.seconds},
+            {"cases", Json::array()}};
+  for (const Case &c : mutationCases(*result.set, *result.row))
+    head["cases"].push_back(formatCase(c));
   head.update(json);
   head["failures"] = Json::array();
   for (const Failure &failure : result.failures)
