@@ -1,6 +1,7 @@
 // fagen: the check loop: case by case, each variant three times or more on poisoned outputs between guards.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "check.h"
+#include "src/cache.h"
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +20,13 @@ struct Candidate {
   const KernelSet *set;
   const fagen_row *row;
 };
+
+std::string digestOf(const std::vector<uint16_t> &o, const std::vector<uint32_t> &lse) {
+  const auto bytes = [](const auto &words) {
+    return std::string_view(reinterpret_cast<const char *>(words.data()), words.size() * sizeof(words[0]));
+  };
+  return hashParts({bytes(o), bytes(lse)});
+}
 
 /// Runs one row `runs` times and judges each run.
 Measured checkRow(TestDevice &device, CaseMemory &memory, const Candidate &candidate, const Case &c,
@@ -45,6 +53,7 @@ Measured checkRow(TestDevice &device, CaseMemory &memory, const Candidate &candi
       Measured judged = judge(c, reference, o, c.lse ? &lse : nullptr);
       judged.failures.insert(judged.failures.end(), measured.failures.begin(), measured.failures.end());
       measured = std::move(judged);
+      measured.digest = digestOf(o, lse);
       firstO = std::move(o);
       firstLse = std::move(lse);
     } else if (o != firstO || lse != firstLse) {

@@ -182,6 +182,7 @@ Json checkJson(const CheckReport &report, const CheckOptions &options) {
                {"bound", m.bound},
                {"cosine", m.cosine},
                {"lse_error", m.lseError},
+               {"digest", m.digest},
                {"seconds", result.seconds},
                {"passed", m.failures.empty()}};
     if (!m.failures.empty()) {
