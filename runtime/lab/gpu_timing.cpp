@@ -198,6 +198,7 @@ private:
     if (work->computesAttention())
       requireSameResult(*work);
     int registers = work->registers, localBytes = work->localBytes;
+    std::string library = work->library;
     std::unique_ptr<Launchable> launchable;
     if (flushed)
       launchable = std::make_unique<ColdLaunchable>(tensors.device, std::move(work), flushed, flushedBytes);
@@ -205,6 +206,7 @@ private:
       launchable = std::make_unique<WarmLaunchable>(tensors.device.gpu.stream(), std::move(work));
     launchable->registers = registers;
     launchable->localBytes = localBytes;
+    launchable->library = library;
     return launchable;
   }
 

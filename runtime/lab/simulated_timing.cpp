@@ -27,7 +27,7 @@ struct Entry {
   double median = 0, noise = 0.01;
   std::vector<double> clockMhz, watts, celsius;
   int registers = -1, localBytes = -1;
-  std::string fails, refuses;
+  std::string fails, refuses, library;
   bool hangs = false, crashes = false;
 
   bool isAbout(const std::string &contestant, const Case &c, L2State state) const {
@@ -42,9 +42,9 @@ std::vector<double> numbers(const json &value) {
 }
 
 Entry readEntry(const json &value) {
-  static const std::string kWords[] = {"name",      "shape", "mask",    "dtype",     "l2",         "us",
-                                       "median_us", "noise", "fails",   "refuses",   "hangs",      "crashes",
-                                       "clock_mhz", "watts", "celsius", "registers", "local_bytes"};
+  static const std::string kWords[] = {"name",      "shape", "mask",    "dtype",     "l2",          "us",
+                                       "median_us", "noise", "fails",   "refuses",   "hangs",       "crashes",
+                                       "clock_mhz", "watts", "celsius", "registers", "local_bytes", "library"};
   for (const auto &[key, ignored] : value.items())
     if (std::find(std::begin(kWords), std::end(kWords), key) == std::end(kWords))
       throw UserError(fmt::format("unknown key '{}' of an entry", key));
@@ -66,6 +66,7 @@ Entry readEntry(const json &value) {
   entry.noise = value.value("noise", 0.01);
   entry.registers = value.value("registers", -1);
   entry.localBytes = value.value("local_bytes", -1);
+  entry.library = value.value("library", "");
   entry.fails = value.value("fails", "");
   entry.refuses = value.value("refuses", "");
   entry.hangs = value.value("hangs", false);
@@ -93,6 +94,7 @@ public:
   SimulatedLaunchable(const Entry &entry, uint64_t seed, World &world) : entry(entry), world(world), seed(seed) {
     registers = entry.registers;
     localBytes = entry.localBytes;
+    library = entry.library;
   }
   ~SimulatedLaunchable() override {
     if (world.running == this)

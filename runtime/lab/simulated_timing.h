@@ -11,7 +11,7 @@
 //   us                 the times of its replays, over and over; or
 //   median_us, noise   seeded times around a median; noise is their relative standard deviation (0.01)
 //   clock_mhz, watts, celsius    a number, or a list with one for each turn, the last one repeated
-//   registers, local_bytes       what the driver would tell
+//   registers, local_bytes, library    what the driver would tell, and whose work it is
 //   fails, refuses     a message: the launch fails, the contestant cannot be prepared
 //   hangs, crashes     true: the first replay never returns, or aborts the process
 // Time is virtual: sleeping and replaying only move the clock.

@@ -111,6 +111,8 @@ Json timeJson(const TimeReport &report, const TimeOptions &options) {
       entry["target"] = r.row->target;
     else
       entry["baseline"] = true;
+    if (!r.library.empty())
+      entry["library"] = r.library;
     if (!r.failure.empty()) {
       entry["failure"] = r.failure;
     } else {

@@ -147,6 +147,7 @@ private:
     entrant.graph = result.row ? problem.prepare(entrant.choice) : problem.prepareBaseline(result.name);
     result.registers = entrant.graph->registers;
     result.localBytes = entrant.graph->localBytes;
+    result.library = entrant.graph->library;
     entrant.graph->build(kLaunches);
     entrant.graph->replay(); // the first launch of a kernel also loads it
     double once = entrant.graph->replay();

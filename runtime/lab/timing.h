@@ -49,6 +49,7 @@ struct TimeResult {
   int launchesPerGraph = 0;
   int registers = -1, localBytes = -1;
   std::vector<Segment> segments;
+  std::string library; ///< of a baseline: "cuBLAS 13.1.0"
   std::string failure; ///< empty: it ran
 
   bool ran() const { return failure.empty() && !segments.empty(); }

@@ -35,6 +35,7 @@ public:
   virtual double replay() = 0;
 
   int registers = -1, localBytes = -1; ///< a thread's; -1: not known
+  std::string library;                 ///< whose work it is: "cuBLAS 13.1.0"; empty: ours
 };
 
 /// The tensors of one problem on a device.

@@ -1,6 +1,7 @@
 // fagen: baselines as far as they go without a GPU: names, sizes, the text of the softmax kernel.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "baselines/cublas.h"
+#include "baselines/cublas_library.h"
 #include "baselines/names.h"
 #include "kernel_text.h"
 #include "src/nvrtc.h"
@@ -31,6 +32,17 @@ TEST(Baselines, theSquareHasAboutAsManyFlops) {
   EXPECT_EQ(gemmSide(mission, Mask::None), 640);
   EXPECT_EQ(gemmSide(mission, Mask::Causal), 512);
   EXPECT_EQ(gemmSide(parseShape("1,1,1,8,8,16"), Mask::None), 128);
+}
+
+TEST(Baselines, everyFunctionOfCublasIsFound) {
+  std::string reason;
+  if (const Cublas *library = cublas(reason)) {
+    EXPECT_TRUE(library->gemmStridedBatched);
+    EXPECT_STREQ(library->statusString(0), "success");
+    return;
+  }
+  EXPECT_NE(reason.find("is not found"), std::string::npos) << reason;
+  GTEST_SKIP() << reason;
 }
 
 TEST(Baselines, theSoftmaxKernelCompiles) {

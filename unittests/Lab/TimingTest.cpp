@@ -185,7 +185,9 @@ TEST(Timing, anIntervalWiderThanTheDifferenceIsSaid) {
 TEST(Timing, theJsonHasEverySampleAndReading) {
   json entry = steadyEntry(kMain, 90);
   entry["clock_mhz"] = 1980;
-  Record record(json::array({entry, steadyEntry(kFallback, 200), steadyEntry("cublas-gemm", 45)}));
+  json gemm = steadyEntry("cublas-gemm", 45);
+  gemm["library"] = "cuBLAS 13.1.0";
+  Record record(json::array({entry, steadyEntry(kFallback, 200), gemm}));
   record.options.baselines = {"cublas-gemm"};
   Json time = timeJson(record.time(), record.options);
   const Json &result = time["results"][0];
@@ -195,6 +197,8 @@ TEST(Timing, theJsonHasEverySampleAndReading) {
   EXPECT_EQ(result["time_over_baseline"][0]["ratio"], 2);
   EXPECT_EQ(result["time_over_baseline"][0]["clear"], true);
   EXPECT_EQ(time["results"][2]["baseline"], true);
+  EXPECT_EQ(time["results"][2]["library"], "cuBLAS 13.1.0");
+  EXPECT_FALSE(result.contains("library"));
   EXPECT_EQ(time["l2"], "warm");
 }
 

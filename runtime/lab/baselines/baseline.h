@@ -28,7 +28,8 @@ public:
   /// The problem's FLOPs over those of one launch: times are multiplied by it.
   virtual double scale() const { return 1; }
 
-  int registers = -1, localBytes = -1;
+  int registers = -1, localBytes = -1; ///< a thread's; -1: not known
+  std::string library;                 ///< whose work it is, with its version; empty: ours
 };
 
 class Baseline {

@@ -41,6 +41,12 @@ public:
   Handle(const Handle &) = delete;
   Handle &operator=(const Handle &) = delete;
 
+  std::string version() const {
+    int version = 0;
+    check(library->getVersion(handle, &version), "cublasGetVersion");
+    return fmt::format("cuBLAS {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+  }
+
   /// Column-major C (m x n) = alpha op(A) B, batch by batch, dense matrices of one 16-bit type.
   struct Product {
     bool transposeA = false;
@@ -109,7 +115,9 @@ class UnfusedWork : public GpuWork {
 public:
   explicit UnfusedWork(GpuTensors &tensors)
       : tensors(tensors), handle(tensors.device), softmax(tensors.device, tensors.problem.dtype),
-        scores(tensors.device, bytes(tensors)) {}
+        scores(tensors.device, bytes(tensors)) {
+    library = handle.version();
+  }
 
   static int64_t bytes(const GpuTensors &tensors) {
     return tensors.problem.shape.rows() * tensors.problem.shape.seqKv * 2;
@@ -149,6 +157,7 @@ public:
     DenseInputs inputs = makeInputs(values, 1);
     tensors.device.upload(a.address(), inputs.q.data(), side * side * 2);
     tensors.device.upload(b.address(), inputs.k.data(), side * side * 2);
+    library = handle.version();
   }
 
   void enqueue(CuStream) override {

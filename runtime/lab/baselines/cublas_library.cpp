@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "cublas_library.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
 #include <type_traits>
+#include <vector>
 
 namespace fagen::lab {
 
@@ -14,14 +17,36 @@ struct Loaded {
   std::string reason; ///< empty: every function is there
 };
 
+/// In a directory outside the loader's path, the library that it needs is beside it and must be loaded first.
+void *openAt(const std::filesystem::path &file) {
+  std::string name = file.filename().string();
+  std::string needed = "libcublasLt" + name.substr(std::string("libcublas").size());
+  if (file.has_parent_path())
+    dlopen((file.parent_path() / needed).c_str(), RTLD_NOW | RTLD_LOCAL);
+  return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+void *openLibrary() {
+  if (const char *named = getenv("FAGEN_CUBLAS"); named && *named)
+    return openAt(named);
+  std::vector<std::filesystem::path> directories = {""}; // the loader's path
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char *root = getenv(variable); root && *root)
+      directories.emplace_back(root);
+  directories.emplace_back("/usr/local/cuda");
+  for (const auto &directory : directories)
+    for (const char *inside : {"lib64", "lib"})
+      for (const char *name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"})
+        if (void *library = openAt(directory.empty() ? name : directory / inside / name))
+          return library;
+  return nullptr;
+}
+
 Loaded load() {
   Loaded loaded;
-  void *library = nullptr;
-  for (const char *name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"})
-    if (!library)
-      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  void *library = openLibrary();
   if (!library) {
-    loaded.reason = "libcublas.so.13, .12 or .11 is not found; LD_LIBRARY_PATH can name its directory";
+    loaded.reason = "libcublas.so.13, .12 or .11 is not found; FAGEN_CUBLAS can name the file";
     return loaded;
   }
   auto find = [&](const char *symbol, auto &function) {

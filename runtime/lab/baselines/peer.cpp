@@ -103,7 +103,7 @@ static void findRow(const std::vector<std::unique_ptr<KernelSet>> &sets, const s
 
 /// The contestants of one problem: those that were timed, and those that refused it.
 static void readProblem(const json &value, const Case &problem, const std::vector<std::unique_ptr<KernelSet>> &sets,
-                        TimeReport &report) {
+                        const std::string &library, TimeReport &report) {
   TimeResult blank;
   blank.shape = problem.shape;
   blank.dtype = problem.dtype;
@@ -115,7 +115,9 @@ static void readProblem(const json &value, const Case &problem, const std::vecto
     result.name = (ours ? "" : "sdpa:") + measured.at("name").get<std::string>();
     result.launchesPerGraph = measured.at("launches_per_graph");
     result.segments = readSegments(measured);
-    if (ours) {
+    if (!ours) {
+      result.library = library;
+    } else {
       result.picked = measured.at("picked");
       result.registers = measured.at("registers");
       result.localBytes = measured.at("local_bytes");
@@ -158,12 +160,12 @@ void runPeer(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::vec
                                 outcome.signal ? "signal" : "exit code",
                                 outcome.signal ? outcome.signal : outcome.exitCode, outcome.errors));
   try {
-    const json &measured = result.at("problems");
+    const json &measured = result.at("problems"), &machine = result.at("machine");
+    std::string library =
+        fmt::format("PyTorch {}, its cuDNN {}", machine.at("torch").get<std::string>(), machine.at("cudnn").dump());
     for (size_t i = 0; i < problems.size(); ++i)
-      readProblem(measured.at(i), problems[i], sets, report);
-    const json &machine = result.at("machine");
-    report.notes.push_back(
-        fmt::format("PyTorch {}, its cuDNN {}", machine.at("torch").get<std::string>(), machine.at("cudnn").dump()));
+      readProblem(measured.at(i), problems[i], sets, library, report);
+    report.notes.push_back(library);
   } catch (const json::exception &error) {
     throw UserError(fmt::format("{} said something else than times: {}", arguments[1], error.what()));
   }
