@@ -127,7 +127,7 @@ private:
       report.times.results.insert(report.times.results.end(), times.results.begin(), times.results.end());
       report.times.notes.insert(report.times.notes.end(), times.notes.begin(), times.notes.end());
     } catch (const UserError &reason) { // no shape fits, or no PyTorch
-      report.times.notes.emplace_back(reason.what());
+      refusal = reason.what();
     }
   }
 
@@ -191,7 +191,7 @@ private:
             why = fmt::format(": {}: {}", baseline.name, baseline.failure);
         return fmt::format("'{}': {} did not run{}", gate.text, name, why);
       }
-    return report.times.notes.empty() ? fmt::format("'{}': it was not timed", gate.text) : report.times.notes.back();
+    return refusal.empty() ? fmt::format("'{}': it was not timed", gate.text) : refusal;
   }
 
   const std::vector<std::unique_ptr<KernelSet>> &sets;
@@ -200,6 +200,7 @@ private:
   const Progress &progress;
   GateReport &report;
   std::vector<GatedVariant *> entered;
+  std::string refusal; ///< why a round of timing could not begin
 };
 
 } // namespace
