@@ -62,6 +62,8 @@ std::optional<Race> SharedRaces::read(Agent agent, unsigned address, unsigned by
     const Write &last = writes[g];
     if (isLive(last) && !race && !clocks.isAfter(agent, {last.warp, last.lanes}, last.epoch))
       race = Race{RaceKind::kReadAfterWrite, {last.warp, last.lanes}, last.line, g * kGranuleBytes};
+    if (own.epoch == epoch && (own.lanes & agent.lanes) == agent.lanes)
+      continue; // the line stays that of the access by which these lanes became known
     own.lanes = own.epoch == epoch ? own.lanes | agent.lanes : agent.lanes;
     own.epoch = epoch;
     own.line = line;
