@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # fagen: what the barriers of each policy cost, for the kernels of measure/barrier_cost.fa.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Times every kernel of a generated set that has `_minimal`, `_light` and `_legacy` variants with fagen-run, counts the
-barriers that a step of each has in its text, and writes both to one JSON:
+"""Times every kernel of a generated set that has `_minimal`, `_light` and `_legacy` variants with fagen-run, and what
+other policies it has, counts the barriers that a step of each has in its text, and writes both to one JSON:
 
     fagen measure/barrier_cost.fa -o /tmp/generated
     measure/barrier_cost.py /tmp/generated/barrier_cost --fagen-run build/release/bin/fagen-run --output cost.json
@@ -39,13 +39,12 @@ def keys_of(text):
 
 
 def families(directory):
-    """{variant without policy: {policy: variant}} of the set; only complete ones."""
+    """{variant without policy: {policy: variant}} of the set; only those that have all of POLICIES."""
     found = {}
     for file in sorted(directory.glob("*/*.cu")):
-        for policy in POLICIES:
-            if file.stem.endswith("_" + policy):
-                found.setdefault(file.stem.removesuffix("_" + policy), {})[policy] = file
-    return {family: files for family, files in found.items() if len(files) == len(POLICIES)}
+        if match := re.fullmatch(r"(.*_(?:none|causal))_(\w+)", file.stem):
+            found.setdefault(match[1], {})[match[2]] = file
+    return {family: files for family, files in found.items() if files.keys() >= set(POLICIES)}
 
 
 def main():

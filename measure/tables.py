@@ -89,25 +89,34 @@ def benchmark_table(data, _):
 
 
 def barrier_table(data, _):
-    """Time of each policy over that of `minimal`; steps are those of the longest CTA, which sees every key."""
-    barriers, problems = data["barriers"], {}
+    """A row for each kernel and problem: barriers of a step and time of each policy; steps are those of the longest CTA,
+    which sees every key."""
+    barriers, problems, others = data["barriers"], {}, []
     for r in data["time"]["results"]:
-        family = barriers[r["variant"]]["family"]
-        problems.setdefault((r["shape"], family), {})[barriers[r["variant"]]["policy"]] = r
+        known = barriers[r["variant"]]
+        problems.setdefault((r["shape"], known["family"]), {})[known["policy"]] = r
     rows = []
     for (shape, family), results in problems.items():
         least = results["minimal"]
-        for policy, r in results.items():
-            count, base = barriers[r["variant"]], barriers[least["variant"]]
-            steps = -(-int(shape.split(",")[4]) // count["tile_keys"])
-            more = count["cta_barrier"] - base["cta_barrier"]
-            each = f"{(r['median_us'] - least['median_us']) * 1e3 / (more * steps):.0f}" if more else ""
-            ratio, low, high = ratio_of_medians(samples_of(r), samples_of(least))
-            rows.append([shape, f"`{family}`", policy, str(count["cta_barrier"]), str(count["warp_barrier"]), str(steps),
-                         f"{r['median_us']:.2f}", "" if r is least else f"{ratio:.3f} ({low:.3f}–{high:.3f})", each])
-    head = ["b,h,hkv,sq,sk,d", "kernel", "barriers", "CTA a step", "warp a step", "steps", "median µs", "time / minimal (95 %)",
-            "ns for each more"]
-    return f"{markdown(head, rows)}\n\nMedian of one run, {data['time']['state']}: {machine_line(data)}."
+        base = barriers[least["variant"]]
+        steps = -(-int(shape.split(",")[4]) // base["tile_keys"])
+        row = [shape, f"`{family.removeprefix('barrier_cost_')}`", str(steps)]
+        for policy in ("minimal", "light", "legacy"):
+            r, count = results[policy], barriers[results[policy]["variant"]]
+            row += [f"{count['cta_barrier']} + {count['warp_barrier']}", f"{r['median_us']:.2f}"]
+            if r is not least:
+                row.append("{:.3f} ({:.3f}–{:.3f})".format(*ratio_of_medians(samples_of(r), samples_of(least))))
+        rows.append(row)
+        others += [[shape, row[1], f"`{policy}`", f"{barriers[r['variant']]['cta_barrier']} + "
+                    f"{barriers[r['variant']]['warp_barrier']}", f"{r['median_us']:.2f}",
+                    "{:.3f} ({:.3f}–{:.3f})".format(*ratio_of_medians(samples_of(r), samples_of(least)))]
+                   for policy, r in results.items() if policy not in ("minimal", "light", "legacy")]
+    head = ["b,h,hkv,sq,sk,d", "kernel", "steps", "minimal", "µs", "light", "µs", "/ minimal (95 %)", "legacy", "µs",
+            "/ minimal (95 %)"]
+    text = markdown(head, rows)
+    if others:
+        text += "\n\n" + markdown(["b,h,hkv,sq,sk,d", "kernel", "barriers", "a step", "µs", "/ minimal (95 %)"], others)
+    return f"{text}\n\nMedian of one run, {data['time']['state']}: {machine_line(data)}."
 
 
 def conformance_cell(entry, device):
