@@ -45,25 +45,28 @@ void Clocks::barrier(uint32_t warps) {
 void SharedRaces::begin(unsigned warps, size_t sharedBytes) {
   clocks.begin(warps);
   const size_t granules = (sharedBytes + kGranuleBytes - 1) / kGranuleBytes;
+  warpCount = warps;
   if (writes.size() < granules)
     writes.resize(granules);
-  if (warps != warpCount) // records are laid out by the number of warps
-    reads.assign(std::max(reads.size(), granules * warps), {});
-  else if (reads.size() < granules * warps)
-    reads.resize(granules * warps);
-  warpCount = warps;
+  if (reads.size() < warps)
+    reads.resize(warps);
+  for (unsigned w = 0; w < warps; ++w)
+    if (reads[w].size() < granules)
+      reads[w].resize(granules);
 }
 
 std::optional<Race> SharedRaces::read(Agent agent, unsigned address, unsigned bytes, int line) {
   std::optional<Race> race;
   const uint32_t epoch = clocks.epoch(agent.warp);
+  const Write *ordered = nullptr; // the write that the access was last seen to come after
   for (unsigned g = address / kGranuleBytes; g < (address + bytes) / kGranuleBytes; ++g) {
-    Record &own = reads[g * warpCount + agent.warp];
     const Write &last = writes[g];
-    if (isLive(last) && !race && !clocks.isAfter(agent, {last.warp, last.lanes}, last.epoch))
-      race = Race{RaceKind::kReadAfterWrite, {last.warp, last.lanes}, last.line, g * kGranuleBytes};
-    if (own.epoch == epoch && (own.lanes & agent.lanes) == agent.lanes)
-      continue; // the line stays that of the access by which these lanes became known
+    if (!(ordered && last.isOfSameAs(*ordered)) && !race) {
+      if (isLive(last) && !clocks.isAfter(agent, {last.warp, last.lanes}, last.epoch))
+        race = Race{RaceKind::kReadAfterWrite, {last.warp, last.lanes}, last.line, g * kGranuleBytes};
+      ordered = &last;
+    }
+    Record &own = reads[agent.warp][g];
     own.lanes = own.epoch == epoch ? own.lanes | agent.lanes : agent.lanes;
     own.epoch = epoch;
     own.line = line;
@@ -72,37 +75,57 @@ std::optional<Race> SharedRaces::read(Agent agent, unsigned address, unsigned by
 }
 
 std::optional<Race> SharedRaces::write(Agent agent, unsigned address, unsigned bytes, int line) {
+  const unsigned first = address / kGranuleBytes, end = (address + bytes) / kGranuleBytes;
   std::optional<Race> race;
-  for (unsigned g = address / kGranuleBytes; g < (address + bytes) / kGranuleBytes; ++g) {
-    Write &last = writes[g];
-    if (isLive(last) && !race && !clocks.isAfter(agent, {last.warp, last.lanes}, last.epoch))
+  for (unsigned g = first; g < end && !race; ++g)
+    if (const Write &last = writes[g]; isLive(last) && !clocks.isAfter(agent, {last.warp, last.lanes}, last.epoch))
       race = Race{RaceKind::kWriteAfterWrite, {last.warp, last.lanes}, last.line, g * kGranuleBytes};
-    for (unsigned w = 0; w < warpCount && !race; ++w) {
-      const Record &other = reads[g * warpCount + w];
-      if (isLive(other) && !clocks.isAfter(agent, {w, other.lanes}, other.epoch))
+  for (unsigned w = 0; w < warpCount; ++w)
+    for (unsigned g = first; g < end && !race; ++g)
+      if (const Record &other = reads[w][g]; isLive(other) && !clocks.isAfter(agent, {w, other.lanes}, other.epoch))
         race = Race{RaceKind::kWriteAfterRead, {w, other.lanes}, other.line, g * kGranuleBytes};
-    }
-    last.epoch = clocks.epoch(agent.warp);
-    last.lanes = agent.lanes;
-    last.warp = agent.warp;
-    last.line = line;
+  for (unsigned g = first; g < end; ++g) {
+    Write &own = writes[g];
+    own.epoch = clocks.epoch(agent.warp);
+    own.lanes = agent.lanes;
+    own.warp = agent.warp;
+    own.line = line;
   }
   return race;
 }
 
 GlobalRaces::GlobalRaces(const void *begin, size_t bytes)
-    : begin(static_cast<const unsigned char *>(begin)), count((bytes + 1) / SharedRaces::kGranuleBytes),
-      granules(std::make_unique<Granule[]>(count)) {}
+    : begin(static_cast<const unsigned char *>(begin)), chunks(bytes / SharedRaces::kGranuleBytes / kChunk + 1) {}
 
-std::optional<GlobalRaces::Meeting> GlobalRaces::meet(RaceKind kind, uint64_t other, uint32_t epoch, int line,
-                                                      const Place &who, const Clocks &clocks, size_t granule) const {
-  if (other == 0)
+GlobalRaces::~GlobalRaces() {
+  for (const std::atomic<Granule *> &chunk : chunks)
+    delete[] chunk.load();
+}
+
+GlobalRaces::Granule &GlobalRaces::granuleAt(size_t index) {
+  std::atomic<Granule *> &chunk = chunks[index / kChunk];
+  Granule *granules = chunk.load(std::memory_order_acquire);
+  if (!granules) [[unlikely]] {
+    Granule *fresh = new Granule[kChunk];
+    if (chunk.compare_exchange_strong(granules, fresh))
+      granules = fresh;
+    else
+      delete[] fresh; // another CTA was faster
+  }
+  return granules[index % kChunk];
+}
+
+/// What one that touched a granule meets in an earlier one.
+std::optional<GlobalRaces::Meeting> GlobalRaces::meet(RaceKind kind, const Touch &other, const Place &who,
+                                                      const Clocks &clocks, size_t granule) const {
+  const uint64_t by = other.by.load();
+  if (by == 0)
     return std::nullopt;
-  const unsigned cta = static_cast<unsigned>(other >> 32) - 1, thread = static_cast<unsigned>(other);
+  const unsigned cta = static_cast<unsigned>(by >> 32) - 1, thread = static_cast<unsigned>(by);
   const auto agent = [](unsigned t) { return Agent{t / 32, uint32_t(1) << t % 32}; };
-  if (cta == who.cta && clocks.isAfter(agent(who.thread), agent(thread), epoch))
+  if (cta == who.cta && clocks.isAfter(agent(who.thread), agent(thread), other.epoch))
     return std::nullopt;
-  return Meeting{kind, {cta, thread, line}, granule * SharedRaces::kGranuleBytes};
+  return Meeting{kind, {cta, thread, other.line}, granule * SharedRaces::kGranuleBytes};
 }
 
 std::optional<GlobalRaces::Meeting> GlobalRaces::access(bool isWrite, const Place &who, const Clocks &clocks,
@@ -112,17 +135,25 @@ std::optional<GlobalRaces::Meeting> GlobalRaces::access(bool isWrite, const Plac
   const uint32_t epoch = clocks.epoch(who.thread / 32);
   const size_t first = static_cast<size_t>(static_cast<const unsigned char *>(address) - begin);
   for (size_t g = first / SharedRaces::kGranuleBytes; g < (first + bytes) / SharedRaces::kGranuleBytes; ++g) {
-    Granule &granule = granules[g];
-    const uint64_t writer = isWrite ? granule.writer.exchange(self) : granule.writer.load();
+    Granule &granule = granuleAt(g);
+    // Each first leaves its own trace and then looks for others': of two CTAs at least one sees the other.
+    Touch &own = isWrite ? granule.writer : granule.reader;
+    const Touch before(own);
+    const uint64_t by = own.by.exchange(self);
+    own.epoch = epoch;
+    own.line = who.line;
+    if (isWrite) {
+      if (by != 0 && !found)
+        found = meet(RaceKind::kWriteAfterWrite, Touch(before, by), who, clocks, g);
+      for (const Touch *reader : {&granule.reader, &granule.readerElsewhere})
+        if (!found)
+          found = meet(RaceKind::kWriteAfterRead, *reader, who, clocks, g);
+      continue;
+    }
+    if (by != 0 && by >> 32 != self >> 32)
+      granule.readerElsewhere.set(Touch(before, by));
     if (!found)
-      found = meet(isWrite ? RaceKind::kWriteAfterWrite : RaceKind::kReadAfterWrite, writer, granule.writerEpoch,
-                   granule.writerLine, who, clocks, g);
-    if (isWrite && !found)
-      found = meet(RaceKind::kWriteAfterRead, granule.reader, granule.readerEpoch, granule.readerLine, who, clocks, g);
-    (isWrite ? granule.writerEpoch : granule.readerEpoch) = epoch;
-    (isWrite ? granule.writerLine : granule.readerLine) = who.line;
-    if (!isWrite)
-      granule.reader = self;
+      found = meet(RaceKind::kReadAfterWrite, granule.writer, who, clocks, g);
   }
   return found;
 }

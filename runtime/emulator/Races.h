@@ -84,18 +84,25 @@ private:
   };
   struct Write : Record {
     unsigned warp = 0;
+    bool isOfSameAs(const Write &other) const {
+      return epoch == other.epoch && lanes == other.lanes && warp == other.warp;
+    }
   };
   bool isLive(const Record &record) const { return record.epoch >= clocks.first(); }
 
   unsigned warpCount = 0;
-  std::vector<Write> writes; ///< by granule
-  std::vector<Record> reads; ///< by granule and warp: the last epoch in which it read
+  std::vector<Write> writes;              ///< by granule
+  std::vector<std::vector<Record>> reads; ///< by warp and granule: the last epoch in which it read
 };
 
 /// The accesses of all CTAs of a launch to one buffer that the kernel may write. Within a launch nothing orders CTAs.
+/// Between CTAs every race is found; within a CTA, those with the last thread that read and the last that wrote.
 class GlobalRaces {
 public:
   GlobalRaces(const void *begin, size_t bytes);
+  ~GlobalRaces();
+  GlobalRaces(const GlobalRaces &) = delete;
+  GlobalRaces &operator=(const GlobalRaces &) = delete;
 
   struct Place {
     unsigned cta;
@@ -108,22 +115,37 @@ public:
     Place other;
     size_t byte;
   };
+  /// CTAs may call it side by side.
   std::optional<Meeting> access(bool isWrite, const Place &who, const Clocks &clocks, const void *address,
                                 unsigned bytes);
 
 private:
-  /// Who touched a granule last: CTA + 1 in the upper half, thread and epoch in the lower.
-  struct Granule {
-    std::atomic<uint64_t> writer{0}, reader{0};
-    std::atomic<uint32_t> writerEpoch{0}, readerEpoch{0};
-    std::atomic<int> writerLine{0}, readerLine{0};
-  };
-  std::optional<Meeting> meet(RaceKind kind, uint64_t other, uint32_t epoch, int line, const Place &who,
-                              const Clocks &clocks, size_t granule) const;
+  /// Who touched a granule, and when; 0: nobody, else CTA + 1 in the upper half and the thread in the lower.
+  struct Touch {
+    std::atomic<uint64_t> by{0};
+    std::atomic<uint32_t> epoch{0};
+    std::atomic<int> line{0};
 
+    Touch() = default;
+    Touch(const Touch &other, uint64_t by) : by(by), epoch(other.epoch.load()), line(other.line.load()) {}
+    explicit Touch(const Touch &other) : Touch(other, other.by.load()) {}
+    void set(const Touch &other) {
+      by = other.by.load();
+      epoch = other.epoch.load();
+      line = other.line.load();
+    }
+  };
+  struct Granule {
+    Touch writer, reader;  ///< the last ones
+    Touch readerElsewhere; ///< the last one of another CTA than `reader`'s
+  };
+  Granule &granuleAt(size_t index);
+  std::optional<Meeting> meet(RaceKind kind, const Touch &other, const Place &who, const Clocks &clocks,
+                              size_t granule) const;
+
+  static constexpr size_t kChunk = 4096; ///< granules that are made together, when the first of them is touched
   const unsigned char *begin;
-  size_t count;
-  std::unique_ptr<Granule[]> granules;
+  std::vector<std::atomic<Granule *>> chunks;
 };
 
 } // namespace fagen::emulator

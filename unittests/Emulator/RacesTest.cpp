@@ -78,6 +78,15 @@ TEST(Races, BetweenCtas) {
   EXPECT_TRUE(hasRace(run("others_output", {}, 2)));
 }
 
+TEST(Races, WithAnyReaderOfAnotherCta) {
+  const Report report = run("read_by_all", {}, 3, 2);
+  ASSERT_TRUE(hasRace(report));
+  EXPECT_EQ(std::set({report.findings[0].line, report.findings[0].otherLine}),
+            std::set({lineOf(kFile, "read_by_all"), lineOf(kFile, "read_by_all first")}))
+      << text(report);
+  EXPECT_TRUE(run("read_by_all", {}, 1, 0).ok);
+}
+
 TEST(Races, ThroughGlobalMemory) {
   EXPECT_TRUE(hasRace(run("global_exchange", {}, 1, 0)));
   EXPECT_TRUE(run("global_exchange", {}, 1, 1).ok);

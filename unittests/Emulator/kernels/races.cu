@@ -137,3 +137,12 @@ extern "C" __global__ void global_exchange(const __grid_constant__ Arguments arg
   unsigned word[1];
   ptx::ld_global(word, out + (ptx::thread_index() + 33) % kThreads); // [global_exchange]
 }
+
+// All CTAs read; the last one, which has also read last, writes.
+extern "C" __global__ void read_by_all(const __grid_constant__ Arguments arguments) {
+  float *const out = static_cast<float *>(arguments.out);
+  unsigned word[1];
+  ptx::ld_global(word, out + ptx::thread_index()); // [read_by_all first]
+  if (ptx::cta_index() == arguments.count)
+    keep(arguments, 1.0f); // [read_by_all]
+}
