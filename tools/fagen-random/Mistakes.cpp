@@ -1,0 +1,174 @@
+// fagen: picks a mistake; mistakes in what several keys must satisfy together.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Mistakes.h"
+
+#include "Draw.h"
+#include "Rules.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace fagen::random {
+
+//===-- Rules
+//------------------------------------------------------------------------------------------------------===//
+
+/// Any value that the key alone may have: of every target, generated or not.
+static Plain anyPlain(const OptionInfo &option, Random &random) {
+  switch (option.type) {
+  case OptionType::Enum: {
+    const OptionValueInfo &value = random.pick(option.values);
+    Plain plain(value.number);
+    if (value.argument == ArgumentKind::Number)
+      plain.second = random.between(value.argumentMin, value.argumentMax);
+    if (value.argument == ArgumentKind::Names)
+      plain.names = {random.pick(value.argumentNames).str()};
+    return plain;
+  }
+  case OptionType::Switch:
+    return random.below(2);
+  case OptionType::Integer:
+    return random.between(option.min, option.max);
+  case OptionType::Bytes:
+    return random.pick(option.allowed);
+  case OptionType::HeadDim: {
+    const unsigned most = option.max / option.multipleOf;
+    const unsigned qk = option.multipleOf * random.between(1, most);
+    return Plain(qk, random.percent(50) ? qk : option.multipleOf * random.between(1, most));
+  }
+  case OptionType::Tile: {
+    static constexpr unsigned kMultiples[] = {1, 8, 16, 32};
+    const unsigned rowMultiple = random.pick(kMultiples), keyMultiple = random.pick(kMultiples);
+    const unsigned rows = rowMultiple * random.between(1, 8);
+    return Plain(rows, keyMultiple * random.between(1, random.percent(50) ? 8 : 32));
+  }
+  }
+  return {};
+}
+
+static bool hasRule(const std::vector<Breach> &breaches, StringRef rule) {
+  return any_of(breaches, [&](const Breach &breach) { return breach.rule == rule; });
+}
+
+/// Marks what the kernel's breaches are blamed on; false where none of them is of the rule.
+static bool markBreaches(StringRef rule, Kernel &kernel) {
+  bool isBroken = false;
+  for (Schedule &schedule : kernel.schedules) {
+    for (size_t point = 0; point != kernel.points.size(); ++point) {
+      const Resolved resolved = resolve(schedule, point);
+      forEachVariant(resolved, [&](const Values &values) {
+        const std::vector<Breach> breaches = findBreaches(kernel.points[point], values);
+        isBroken |= hasRule(breaches, rule);
+        for (const Breach &breach : breaches) {
+          auto setting = resolved.find(breach.key);
+          auto inProblem = find_if(kernel.problem, [&](Setting &other) { return other.option->key == breach.key; });
+          if (setting != resolved.end())
+            setting->second->isWrong = true;
+          else if (inProblem != kernel.problem.end())
+            inProblem->isWrong = true;
+          else
+            schedule.isWrong = true;
+        }
+      });
+    }
+  }
+  return isBroken;
+}
+
+static void unmark(Kernel &kernel) {
+  for (Setting &setting : kernel.problem)
+    setting.isWrong = false;
+  for (Schedule &schedule : kernel.schedules) {
+    schedule.isWrong = false;
+    for (size_t point = 0; point != kernel.points.size(); ++point)
+      for (const auto &[key, setting] : resolve(schedule, point))
+        setting->isWrong = false;
+  }
+}
+
+/// Every setting of the kernel that some point takes, problem's first.
+static std::vector<Setting *> settingsOf(Kernel &kernel) {
+  std::vector<Setting *> settings;
+  for (Setting &setting : kernel.problem)
+    settings.push_back(&setting);
+  for (Schedule &schedule : kernel.schedules)
+    for (size_t point = 0; point != kernel.points.size(); ++point)
+      for (const auto &[key, setting] : resolve(schedule, point))
+        if (!is_contained(settings, setting))
+          settings.push_back(setting);
+  return settings;
+}
+
+// A value is changed where it stands, as long as the whens hold where they did: keys of the problem that a condition
+// may read are left alone where there is one.
+static bool hasWhen(const Kernel &kernel) {
+  return any_of(kernel.schedules, [](const Schedule &schedule) {
+    return any_of(schedule.body, [](const Statement &statement) { return statement.when != nullptr; });
+  });
+}
+
+/// Conditions of select name keys of the problem as numbers and values; those of whens decide what holds.
+static bool canChange(const Kernel &kernel, const Setting &setting) {
+  return setting.option->block == OptionBlock::Schedule || (!hasWhen(kernel) && kernel.select.empty());
+}
+
+bool breakRule(StringRef rule, Spec &spec, Random &random) {
+  for (unsigned tries = 0; tries != 400; ++tries) {
+    Kernel &kernel = random.pick(spec.kernels);
+    const std::vector<Setting *> settings = settingsOf(kernel);
+    Setting &setting = *random.pick(settings);
+    if (!canChange(kernel, setting))
+      continue;
+    std::vector<Plain> &choices = random.pick(setting.items);
+    const std::vector<Plain> old = choices;
+    const Plain wrong = anyPlain(*setting.option, random);
+    const bool isListed = any_of(setting.items, [&](const std::vector<Plain> &item) { return item.front() == wrong; });
+    choices = {wrong};
+    kernel.points = expandPoints(kernel, spec.targets);
+    if (!isListed && markBreaches(rule, kernel))
+      return true;
+    unmark(kernel);
+    choices = old;
+    kernel.points = expandPoints(kernel, spec.targets);
+  }
+  return false;
+}
+
+//===-- Choice
+//-----------------------------------------------------------------------------------------------------===//
+
+static std::vector<Mistake> textMistakes() {
+  std::vector<Mistake> mistakes;
+  for (const std::vector<Mistake> &more : {blockMistakes(), valueMistakes(), expressionMistakes()})
+    append_range(mistakes, more);
+  return mistakes;
+}
+
+std::vector<std::string> allMistakes() {
+  std::vector<std::string> names;
+  for (const Mistake &mistake : textMistakes())
+    names.push_back(mistake.name.str());
+  for (StringRef rule : allRules())
+    names.push_back("rule-" + rule.str());
+  return names;
+}
+
+WrongSpec drawWrongSpec(Random &random, uint64_t first) {
+  const std::vector<Mistake> inText = textMistakes();
+  const std::vector<std::string> names = allMistakes();
+  Spec spec = drawSpec(random);
+  std::vector<Node> nodes = toNodes(spec, random);
+  for (uint64_t kind = first % names.size();; kind = (kind + 1) % names.size()) {
+    if (kind < inText.size()) {
+      std::vector<Node> changed = nodes;
+      if (inText[kind].inText(changed, random))
+        return {names[kind], std::move(changed)};
+    } else if (breakRule(allRules()[kind - inText.size()], spec, random)) {
+      return {names[kind], toNodes(spec, random)};
+    }
+  }
+}
+
+} // namespace fagen::random

@@ -1,0 +1,269 @@
+// fagen: what the keys of one variant must satisfy together, stated a second time.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Rules.h"
+
+#include "fagen/Spec/SharedMemory.h"
+#include "fagen/Target/MmaInstrs.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace fagen::random {
+
+namespace {
+
+/// A schedule at a point, every key with its value.
+class Variant {
+public:
+  Variant(const Point &point, const Values &schedule) : point(point), schedule(schedule) {}
+
+  bool isGiven(OptionKey key) const { return schedule.count(key) != 0; }
+  unsigned number(OptionKey key) const { return value(key).number; }
+  unsigned second(OptionKey key) const { return value(key).second; }
+  Mma mma() const { return Mma(number(OptionKey::Mma)); }
+  DType dtype() const { return DType(number(OptionKey::DType)); }
+  DType accum() const { return DType(number(OptionKey::Accum)); }
+  Copy copy() const { return Copy(number(OptionKey::Copy)); }
+  Swizzle swizzle() const { return Swizzle(number(OptionKey::Swizzle)); }
+  OperandPlace qIn() const { return OperandPlace(number(OptionKey::QIn)); }
+  OperandPlace pIn() const { return OperandPlace(number(OptionKey::PIn)); }
+  Reduce reduce() const { return Reduce(number(OptionKey::Reduce)); }
+  const MmaInstrInfo &instr() const { return firstMmaInstr(mma()); }
+  unsigned keyWarps() const { return random::keyWarps(mma(), number(OptionKey::Tile), number(OptionKey::Warps)); }
+
+  std::vector<std::string> names(OptionKey key) const { return value(key).names; }
+
+  uint64_t sharedBytes() const;
+  std::optional<std::vector<std::vector<StringRef>>> neededPlaces() const;
+  const Point &point;
+
+private:
+  Plain value(OptionKey key) const;
+  unsigned policy(OptionKey key) const;
+
+  const Values &schedule;
+};
+
+/// Collects the breaches of one variant.
+class Judge {
+public:
+  explicit Judge(const Variant &variant) : variant(variant) {}
+  std::vector<Breach> run();
+
+private:
+  void require(bool holds, StringRef rule, OptionKey key) {
+    if (!holds)
+      breaches.push_back({rule, key});
+  }
+  void judgeValues();
+  void judgeProducts();
+  void judgeWarps();
+  void judgeOperands();
+  void judgePlaces();
+
+  const Variant &variant;
+  std::vector<Breach> breaches;
+};
+
+} // namespace
+
+//===-- Values of all keys
+//-----------------------------------------------------------------------------------------===//
+
+/// Keys that the spec leaves to fagen (docs/Options.md).
+unsigned Variant::policy(OptionKey key) const {
+  switch (key) {
+  case OptionKey::Copy: {
+    if (number(OptionKey::Vector) != 16)
+      return unsigned(Copy::LdSt);
+    unsigned best = unsigned(Copy::LdSt);
+    for (const OptionValueInfo &value : optionInfo(key).values)
+      if (isAvailable(value, *point.target))
+        best = value.number;
+    return best;
+  }
+  case OptionKey::Swizzle:
+    return unsigned(mma() == Mma::MmaSync ? Swizzle::Xor : mma() == Mma::Wmma ? Swizzle::Pad : Swizzle::None);
+  case OptionKey::QIn:
+    return unsigned(OperandPlace::Shared);
+  case OptionKey::PIn:
+    return unsigned(mma() == Mma::MmaSync ? OperandPlace::Registers : OperandPlace::Shared);
+  default:
+    return 0; // roles: unified, the first
+  }
+}
+
+Plain Variant::value(OptionKey key) const {
+  if (auto found = point.problem.find(key); found != point.problem.end())
+    return found->second;
+  if (auto found = schedule.find(key); found != schedule.end())
+    return found->second;
+  if (std::optional<Plain> fallback = defaultValue(optionInfo(key)))
+    return *fallback;
+  Plain chosen;
+  chosen.number = policy(key);
+  return chosen;
+}
+
+uint64_t Variant::sharedBytes() const {
+  Problem problem;
+  problem.dtype = dtype();
+  problem.accum = accum();
+  problem.headDimQK = number(OptionKey::HeadDim);
+  problem.headDimV = second(OptionKey::HeadDim);
+  fagen::Schedule taken;
+  taken.tileRows = number(OptionKey::Tile);
+  taken.tileKeys = second(OptionKey::Tile);
+  taken.warps = number(OptionKey::Warps);
+  taken.mma = mma();
+  taken.stages = number(OptionKey::Stages);
+  taken.swizzle = swizzle();
+  taken.qIn = qIn();
+  taken.reduce = reduce();
+  taken.keyWarps = keyWarps();
+  return computeSharedMemory(problem, taken).total;
+}
+
+//===-- Warps
+//------------------------------------------------------------------------------------------------------===//
+
+bool isAvailable(const OptionValueInfo &value, const TargetInfo &target) {
+  return !value.notYet && target.hasAll(value.needs);
+}
+
+unsigned keyWarps(Mma mma, unsigned rows, unsigned warps) {
+  const MmaInstrInfo &instr = firstMmaInstr(mma);
+  if (mma == Mma::Scalar || rows % instr.slabRows != 0 || warps % instr.slabWarps != 0)
+    return 1;
+  const unsigned groups = warps / instr.slabWarps, rowGroups = std::min(groups, rows / instr.slabRows);
+  return rowGroups == 0 ? 1 : groups / rowGroups;
+}
+
+static bool canShare(Mma mma, unsigned rows, unsigned warps) {
+  if (mma == Mma::Scalar)
+    return rows % warps == 0;
+  const MmaInstrInfo &instr = firstMmaInstr(mma);
+  const unsigned slabs = rows / instr.slabRows, groups = warps / instr.slabWarps;
+  return mma == Mma::Wmma ? groups <= slabs && slabs % groups == 0
+                          : std::max(slabs, groups) % std::min(slabs, groups) == 0;
+}
+
+std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
+  std::vector<unsigned> fitting;
+  for (unsigned warps = firstMmaInstr(mma).slabWarps; warps <= optionInfo(OptionKey::Warps).max;
+       warps += firstMmaInstr(mma).slabWarps)
+    if (canShare(mma, rows, warps))
+      fitting.push_back(warps);
+  return fitting;
+}
+
+//===-- Rules
+//------------------------------------------------------------------------------------------------------===//
+
+ArrayRef<StringRef> allRules() {
+  static const StringRef kRules[] = {"target", "not-yet", "accum",  "head-dim", "rows",   "warps", "warp-group",
+                                     "keys",   "operand", "vector", "swizzle",  "shared", "places"};
+  return kRules;
+}
+
+// What the target cannot do is said first, and then nothing of what fagen cannot do.
+void Judge::judgeValues() {
+  for (const OptionInfo &option : allOptions()) {
+    const bool isGiven = option.block == OptionBlock::Problem || variant.isGiven(option.key);
+    if (option.type != OptionType::Enum || !isGiven)
+      continue;
+    const OptionValueInfo &value = *option.findValue(variant.number(option.key));
+    const bool canTarget = variant.point.target->hasAll(value.needs);
+    require(canTarget, "target", option.key);
+    require(!canTarget || !value.notYet, "not-yet", option.key);
+  }
+}
+
+void Judge::judgeProducts() {
+  const MmaInstrInfo *instr = findMmaInstr(variant.mma(), variant.dtype(), variant.accum());
+  const bool isNotYet = !variant.instr().implemented;
+  require(variant.accum() == DType::F32 || (instr && (instr->implemented || isNotYet)), "accum", OptionKey::Accum);
+  const unsigned multiple = variant.instr().headDimMultiple;
+  require(variant.number(OptionKey::HeadDim) % multiple == 0 && variant.second(OptionKey::HeadDim) % multiple == 0,
+          "head-dim", OptionKey::HeadDim);
+}
+
+void Judge::judgeWarps() {
+  const unsigned rows = variant.number(OptionKey::Tile), warps = variant.number(OptionKey::Warps);
+  const MmaInstrInfo &instr = variant.instr();
+  if (variant.mma() != Mma::Scalar && rows % instr.slabRows != 0)
+    require(false, "rows", OptionKey::Tile);
+  else if (warps % instr.slabWarps != 0)
+    require(false, "warp-group", OptionKey::Warps);
+  else if (variant.mma() == Mma::Wmma && warps * instr.slabRows > rows)
+    require(false, "warp-group", OptionKey::Warps);
+  else
+    require(canShare(variant.mma(), rows, warps), "warps", OptionKey::Tile);
+  require(variant.second(OptionKey::Tile) % (instr.keyMultiple * variant.keyWarps()) == 0, "keys", OptionKey::Tile);
+}
+
+void Judge::judgeOperands() {
+  const Mma mma = variant.mma();
+  const bool isScalar = mma == Mma::Scalar, isStaged = isScalar || mma == Mma::Wmma;
+  require(!isScalar || variant.qIn() == OperandPlace::Shared, "operand", OptionKey::QIn);
+  require(!isStaged || variant.pIn() == OperandPlace::Shared, "operand", OptionKey::PIn);
+  require(mma != Mma::MmaSync || variant.pIn() == OperandPlace::Registers, "operand", OptionKey::PIn);
+  require(isScalar || variant.reduce() == Reduce::Warp, "operand", OptionKey::Reduce);
+  require(variant.copy() != Copy::CpAsync || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);
+  if (variant.swizzle() != Swizzle::Xor)
+    return;
+  const bool isWide = variant.number(OptionKey::HeadDim) % 16 == 0 && variant.second(OptionKey::HeadDim) % 16 == 0;
+  require(mma != Mma::Wmma && (isWide || !isScalar), "swizzle", OptionKey::Swizzle);
+}
+
+std::optional<std::vector<std::vector<StringRef>>> Variant::neededPlaces() const {
+  if (qIn() == OperandPlace::Registers || reduce() == Reduce::Shared || keyWarps() > 1)
+    return std::nullopt;
+  switch (mma()) {
+  case Mma::Scalar: // P is handed from the lanes that made it to those that read it, and its place taken again
+    return {{{"after_load"}, {"after_exp"}, {"after_pv", "after_tile"}}};
+  case Mma::Wmma: // the same; and nobody may write S over P V before all lanes have it
+    return {{{"after_load"}, {"after_exp"}, {"after_pv"}}};
+  case Mma::MmaSync: // scores never leave their registers
+    return {{{"after_load"}}};
+  default:
+    return std::nullopt;
+  }
+}
+
+void Judge::judgePlaces() {
+  if (BarrierPolicy(variant.number(OptionKey::Barriers)) != BarrierPolicy::At)
+    return;
+  const auto groups = variant.neededPlaces();
+  const std::vector<std::string> names = variant.names(OptionKey::Barriers);
+  require(groups && all_of(*groups,
+                           [&](const std::vector<StringRef> &group) {
+                             return any_of(group, [&](StringRef place) { return is_contained(names, place); });
+                           }),
+          "places", OptionKey::Barriers);
+}
+
+std::vector<Breach> Judge::run() {
+  judgeValues();
+  judgeProducts();
+  judgeWarps();
+  judgeOperands();
+  require(variant.sharedBytes() <= variant.point.target->sharedPerBlock, "shared", OptionKey::Tile);
+  judgePlaces();
+  return std::move(breaches);
+}
+
+std::vector<Breach> findBreaches(const Point &point, const Values &schedule) {
+  const Variant variant(point, schedule);
+  return Judge(variant).run();
+}
+
+uint64_t sharedBytes(const Point &point, const Values &schedule) { return Variant(point, schedule).sharedBytes(); }
+
+std::optional<std::vector<std::vector<StringRef>>> neededPlaces(const Point &point, const Values &schedule) {
+  return Variant(point, schedule).neededPlaces();
+}
+
+} // namespace fagen::random
