@@ -86,11 +86,24 @@ void Parser::recover() {
   }
 }
 
+// `schedule name {`, `select {` and the like begin no statement of a block: its `}` is missing.
+bool Parser::atBlockAround(StringRef what) const {
+  const bool isNamed = token.is("kernel") || token.is("schedule");
+  const bool isInKernel = token.is("problem") || token.is("schedule") || token.is("select") || token.is("require");
+  return (token.is("kernel") || (isInKernel && what != "kernel")) &&
+         (ahead.is("{") || (isNamed && ahead.kind == Token::Word));
+}
+
 bool Parser::parseBlock(StringRef what, function_ref<bool()> statement) {
   SMRange open = token.range();
   if (!expect("{", ("to begin the " + what).str()))
     return false;
   while (token.kind != Token::End && !token.is("}")) {
+    if (atBlockAround(what)) {
+      fail("expected '}' to end the " + what + ", not " + describeToken());
+      diags.note(open, "to match this '{'");
+      return true;
+    }
     const char *before = token.text.begin();
     if (statement())
       continue;
@@ -100,6 +113,7 @@ bool Parser::parseBlock(StringRef what, function_ref<bool()> statement) {
   }
   if (accept("}"))
     return true;
+  isCutShort = true;
   diags.error(token.range(), "expected '}' to end the " + what + ", not the end of the file");
   diags.note(open, "to match this '{'");
   return true; // reported; there is nothing left to skip
@@ -117,8 +131,10 @@ bool Parser::parseBlock(StringRef what, bool &isDamaged, function_ref<bool()> st
 
 ast::File Parser::parseFile() {
   ast::File file;
-  if (token.is("target") && !parseTarget(file))
+  if (token.is("target") && !parseTarget(file)) {
+    file.hasLostTargets = true;
     recover();
+  }
   while (token.kind != Token::End) {
     const char *before = token.text.begin();
     bool parsed = false;
@@ -153,8 +169,13 @@ bool Parser::parseKernel(ast::File &file) {
   ast::Kernel &kernel = file.kernels.emplace_back();
   kernel.name.range = token.range();
   kernel.isDamaged = true; // until its block was parsed
-  return expectName(kernel.name, "the kernel's name") &&
-         parseBlock("kernel", kernel.isDamaged, [&] { return parseKernelPart(kernel); });
+  bool parsed = expectName(kernel.name, "the kernel's name") && parseBlock("kernel", kernel.isDamaged, [&] {
+                  bool understood = parseKernelPart(kernel);
+                  kernel.hasLostBlocks |= !understood;
+                  return understood;
+                });
+  kernel.hasLostBlocks |= isCutShort;
+  return parsed;
 }
 
 bool Parser::parseKernelPart(ast::Kernel &kernel) {

@@ -22,6 +22,7 @@ private:
   bool accept(llvm::StringRef text);
   bool expect(llvm::StringRef text, llvm::StringRef where);
   bool atNewLine() const; ///< a line ends before the token
+  bool atBlockAround(llvm::StringRef what) const;
   bool expectSemicolon(llvm::StringRef where);
   bool expectName(ast::Name &name, llvm::StringRef what);
   bool fail(const llvm::Twine &message);
@@ -77,6 +78,7 @@ private:
   Token token;
   Token ahead;
   llvm::SMLoc lastEnd;
+  bool isCutShort = false; ///< the file ended in a block
   unsigned whenDepth = 0;
   unsigned exprDepth = 0;
 };

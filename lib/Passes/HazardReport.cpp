@@ -47,7 +47,7 @@ bool HazardReport::reportUnmendable(const Kernel &kernel) const {
   return isSound;
 }
 
-void HazardReport::reportOpen(const Hazard &hazard) const {
+std::string HazardReport::messageOf(const Hazard &hazard) const {
   const std::string source = info.points().nameOf(hazard.source.op), sink = info.points().nameOf(hazard.sink.op);
   const std::string &steps = info.openSteps(hazard);
   std::string message = toString(hazard.kind).str() + " hazard on " + hazard.source.buffer->name;
@@ -56,11 +56,24 @@ void HazardReport::reportOpen(const Hazard &hazard) const {
   message += hazard.isUnfinished
                  ? ": no copy_wait completes " + source + " before " + sink
                  : ": no " + barrierKind(hazard.conflict.scope).str() + " between " + source + " and " + sink;
-  if (!steps.empty())
-    message += " when " + steps;
-  error(hazard.sink.op->location, message);
+  return steps.empty() ? message : message + " when " + steps;
+}
+
+void HazardReport::noteAccesses(const Hazard &hazard) const {
   diags.note(hazard.source.op->location, "first: " + textOf(*hazard.source.op));
   diags.note(hazard.sink.op->location, "then: " + textOf(*hazard.sink.op));
+}
+
+void HazardReport::reportOpen(const Hazard &hazard) const {
+  error(hazard.sink.op->location, messageOf(hazard));
+  noteAccesses(hazard);
+}
+
+void HazardReport::reportPlaces(llvm::ArrayRef<const Hazard *> open, const Location &place) const {
+  const std::string count = open.size() == 1 ? "a hazard" : std::to_string(open.size()) + " hazards";
+  error(place, "these places leave " + count + " open: " + messageOf(*open.front()));
+  noteAccesses(*open.front());
+  diags.note(place, "barriers = minimal covers every hazard with the fewest barriers");
 }
 
 namespace {

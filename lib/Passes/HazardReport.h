@@ -20,8 +20,13 @@ public:
   bool reportUnmendable(const ir::Kernel &kernel) const;
   /// A hazard that is not covered.
   void reportOpen(const Hazard &hazard) const;
+  /// Hazards that the places of a schedule's at(...) leave open: one error where that was set, by the first of them.
+  void reportPlaces(llvm::ArrayRef<const Hazard *> open, const Location &place) const;
 
 private:
+  std::string messageOf(const Hazard &hazard) const;
+  void noteAccesses(const Hazard &hazard) const;
+
   const HazardInfo &info;
   Diagnostics &diags;
   llvm::StringRef internal;

@@ -30,7 +30,7 @@ class BarrierPlacer {
 public:
   BarrierPlacer(Kernel &kernel, Role &role, PassContext &context)
       : kernel(kernel), role(role), diags(context.diags), policy(policyOf(kernel, context)),
-        isLowered(context.variant) {
+        schedule(context.variant ? &context.variant->schedule : nullptr) {
     for (const std::string &place : placesOf(policy, context))
       places.insert(place);
     takesEveryPlace = policy == BarrierPolicy::At && !context.variant;
@@ -39,7 +39,7 @@ public:
   bool run() {
     convertPlaces(role.body);
     const HazardInfo info(kernel, role);
-    if (!HazardReport(info, diags, isLowered ? "place-barriers" : "").reportUnmendable(kernel))
+    if (!HazardReport(info, diags, schedule ? "place-barriers" : "").reportUnmendable(kernel))
       return false;
     if (policy == BarrierPolicy::At)
       return checkPlaces(info);
@@ -96,13 +96,16 @@ private:
 
   bool checkPlaces(const HazardInfo &info) {
     const HazardReport report(info, diags);
-    bool isSound = true;
+    std::vector<const Hazard *> open;
     for (const Hazard &hazard : info.hazards())
-      if (!info.isCovered(hazard)) {
-        report.reportOpen(hazard);
-        isSound = false;
-      }
-    if (!isSound)
+      if (!info.isCovered(hazard))
+        open.push_back(&hazard);
+    if (!open.empty() && schedule)
+      report.reportPlaces(open, schedule->locationOf("barriers"));
+    else
+      for (const Hazard *hazard : open)
+        report.reportOpen(*hazard);
+    if (!open.empty())
       return false;
     llvm::StringSet<> asked;
     for (const BarrierOp &barrier : info.barriers()) {
@@ -163,8 +166,8 @@ private:
   Role &role;
   Diagnostics &diags;
   const BarrierPolicy policy;
-  const bool isLowered;         ///< by passes, from a spec: then a missing wait is their mistake
-  bool takesEveryPlace = false; ///< textual IR: the markers are the places
+  const Schedule *const schedule; ///< null in textual IR; otherwise a missing wait is a mistake of the passes before
+  bool takesEveryPlace = false;   ///< textual IR: the markers are the places
   llvm::StringSet<> places;
   llvm::DenseMap<const Op *, std::string> placeOf; ///< of barriers that were markers
 };

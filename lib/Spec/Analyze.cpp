@@ -103,7 +103,7 @@ static std::vector<const TargetInfo *> checkTargets(const ast::File &file, const
       targets.push_back(target);
     }
   }
-  if (names.empty())
+  if (names.empty() && !file.hasLostTargets)
     diags.error(begin, "the file names no target: begin it with, for example, 'target sm_89;', or give --target");
   return targets;
 }

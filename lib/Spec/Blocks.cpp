@@ -35,6 +35,7 @@ void KernelAnalysis::checkBlockCounts() {
 const OptionInfo *KernelAnalysis::findKey(const ast::Name &key, OptionBlock block) {
   if (const OptionInfo *option = findOption(block, key.text))
     return option;
+  ++unknownKeys;
   bool isProblem = block == OptionBlock::Problem;
   OptionBlock other = isProblem ? OptionBlock::Schedule : OptionBlock::Problem;
   std::string message = fmt::format("unknown key '{}'", key.text);
@@ -59,6 +60,7 @@ void KernelAnalysis::checkProblem() {
   if (kernel.problems.empty())
     return;
   const ast::Problem &problem = kernel.problems.front();
+  const unsigned before = unknownKeys;
   for (const ast::Setting &setting : problem.settings) {
     const OptionInfo *option = findKey(setting.key, OptionBlock::Problem);
     if (!option)
@@ -70,7 +72,7 @@ void KernelAnalysis::checkProblem() {
     diags.error(setting.key.range, option->name + " is set twice");
     diags.note(earlier->second.keyRange, "first here");
   }
-  if (problem.isDamaged)
+  if (problem.isDamaged || unknownKeys != before)
     return;
   for (const OptionInfo &option : allOptions())
     if (option.block == OptionBlock::Problem && option.required && !problemSetting(option.key))
@@ -108,8 +110,9 @@ void KernelAnalysis::checkSchedules() {
     CheckedSchedule checked;
     checked.name = schedule.name ? schedule.name->text : "";
     checked.range = schedule.name ? schedule.name->range : schedule.range;
-    checked.isDamaged = schedule.isDamaged;
+    const unsigned before = unknownKeys;
     checked.body = checkBody(schedule.body);
+    checked.isDamaged = schedule.isDamaged || unknownKeys != before;
     spec.scheduleNames.push_back(checked.name);
     schedules.push_back(std::move(checked));
   }

@@ -75,8 +75,8 @@ std::optional<unsigned> KernelAnalysis::findSchedule(const ast::Name &name) {
   for (const CheckedSchedule &schedule : schedules)
     if (!schedule.name.empty())
       names.push_back(schedule.name);
-  if (names.empty())
-    return std::nullopt; // reported: they have no names
+  if (names.empty() || kernel.hasLostBlocks)
+    return std::nullopt; // reported: they have no names, or one was not understood
   std::string message = fmt::format("unknown schedule '{}'", name.text);
   if (StringRef near = nearestWord(name.text, names); !near.empty())
     message += fmt::format("; did you mean '{}'?", near.str());
@@ -117,6 +117,8 @@ void KernelAnalysis::warnUnselected() {
 
 void KernelAnalysis::checkSelect() {
   if (kernel.selects.empty()) {
+    if (kernel.hasLostBlocks)
+      return;
     if (schedules.size() > 1) {
       diags.error(schedules[1].range, "two schedules need a select that says when each is taken");
       return;

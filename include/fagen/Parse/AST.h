@@ -125,11 +125,13 @@ struct Kernel {
   std::vector<Schedule> schedules;
   std::vector<Select> selects;
   std::vector<Require> requires_;
-  bool isDamaged = false;
+  bool isDamaged = false;     ///< something in it was reported
+  bool hasLostBlocks = false; ///< a block of it was not understood: what refers to one may have meant that
 };
 
 struct File {
   std::vector<Name> targets;
+  bool hasLostTargets = false; ///< their line was not understood
   std::vector<Kernel> kernels;
 };
 
