@@ -75,25 +75,32 @@ def number(text):
 
 
 def parse_source_page(path):
-    """Of `ncu --page source --print-source sass --csv`: kernel -> (kind, bytes) -> [requests, wavefronts, ideal]."""
-    kernels, name, header = {}, None, None
+    """Of `ncu --page source --print-source sass --csv`: kernel -> (kind, bytes) -> [requests, wavefronts, ideal].
+
+    Of a report of several kernels ncu lists each one twice. No kernel here is launched more than once: all its lists
+    must say the same, and one counts."""
+    lists, header = [], None
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         for row in csv.reader(file):
             if len(row) >= 2 and row[0] in ("Kernel Name", "Function Name"):
-                name, header = row[1].split("(")[0].strip().split()[-1], None
-                kernels.setdefault(name, {})
+                lists.append((row[1].split("(")[0].strip().split()[-1], {}))
+                header = None
             elif "Address" in row and "Source" in row:
                 header = row
                 source, executed = row.index("Source"), column(row, EXECUTED)
                 actual, ideal = column(row, ACTUAL), column(row, IDEAL)
-            elif header and name and len(row) == len(header):
+            elif header and lists and len(row) == len(header):
                 access = access_of(row[source])
                 if access:
-                    counts = kernels[name].setdefault(access, [0, 0, 0])
+                    counts = lists[-1][1].setdefault(access, [0, 0, 0])
                     for i, place in enumerate((executed, actual, ideal)):
                         counts[i] += number(row[place])
-    if not kernels:
+    if not lists:
         raise NcuError(f"{path} names no kernel: is it what ncu --page source --csv prints?")
+    kernels = {}
+    for name, counts in lists:
+        if kernels.setdefault(name, counts) != counts:
+            raise NcuError(f"{path} has different counts for {name}: profile one launch of a kernel")
     return kernels
 
 
