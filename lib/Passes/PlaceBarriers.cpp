@@ -88,7 +88,7 @@ private:
         ops.push_back(std::move(op));
       } else if (hasBarrierAt(op->text("name"))) {
         ops.push_back(makeBarrier(Scope::Cta, op->location));
-        placeOf[ops.back().get()] = op->text("name").str();
+        ops.back()->attributes["place"] = op->text("name").str();
       }
     }
     block.ops = std::move(ops);
@@ -109,19 +109,18 @@ private:
       return false;
     llvm::StringSet<> asked;
     for (const BarrierOp &barrier : info.barriers()) {
-      auto place = placeOf.find(barrier.op);
-      if (place != placeOf.end() && asked.insert(place->second).second && isSuperfluous(info, place->second))
-        diags.warning(barrier.op->location, "place " + place->second + " covers no hazard that the others leave open");
+      const llvm::StringRef place = placeOf(*barrier.op);
+      if (!place.empty() && asked.insert(place).second && isSuperfluous(info, place))
+        diags.warning(barrier.op->location, "place " + place + " covers no hazard that the others leave open");
     }
     return true;
   }
 
+  static llvm::StringRef placeOf(const Op &barrier) { return barrier.has("place") ? barrier.text("place") : ""; }
+
   /// Whether all barriers of a place can go together.
-  bool isSuperfluous(const HazardInfo &info, const std::string &place) const {
-    auto isElsewhere = [&](const Op *barrier) {
-      auto it = placeOf.find(barrier);
-      return it == placeOf.end() || it->second != place;
-    };
+  static bool isSuperfluous(const HazardInfo &info, llvm::StringRef place) {
+    auto isElsewhere = [&](const Op *barrier) { return placeOf(*barrier) != place; };
     return llvm::all_of(info.hazards(), [&](const Hazard &hazard) {
       return hazard.conflict.scope == Scope::Thread || llvm::all_of(hazard.paths, [&](const Path &path) {
                return llvm::any_of(info.covering(hazard, path), isElsewhere);
@@ -169,7 +168,6 @@ private:
   const Schedule *const schedule; ///< null in textual IR; otherwise a missing wait is a mistake of the passes before
   bool takesEveryPlace = false;   ///< textual IR: the markers are the places
   llvm::StringSet<> places;
-  llvm::DenseMap<const Op *, std::string> placeOf; ///< of barriers that were markers
 };
 
 } // namespace

@@ -45,7 +45,8 @@ public:
     std::vector<std::vector<std::string>> rows{
         {"site", "line", "barrier", "", "hazard", "first", "then", "distance", "threads", "partners"}};
     for (const ir::Op *site : sites) {
-      const std::vector<std::string> head{std::to_string(site->site), std::to_string(lineOf(site)), describe(*site)};
+      const std::vector<std::string> head{std::to_string(site->site), std::to_string(lineOf(site)),
+                                          describe(*site) + (placeOf(*site).empty() ? "" : " " + placeOf(*site).str())};
       bool isFirst = true;
       for (const Entry &entry : entries)
         if (entry.site == site) {
@@ -75,6 +76,8 @@ public:
                           {"role", role.name},
                           {"needed", isNeeded(site)},
                           {"hazards", std::move(hazards)}};
+      if (!placeOf(*site).empty())
+        object["place"] = placeOf(*site);
       if (site->location.isKnown())
         object["spec"] = site->location.str();
       result.push_back(std::move(object));
@@ -127,6 +130,9 @@ private:
       return "copy_wait " + std::to_string(op.integer("pending"));
     return op.text("scope").str() + " barrier";
   }
+
+  /// Of a barrier that a place of the policy asked for: its name; else a hazard did.
+  static StringRef placeOf(const ir::Op &op) { return op.has("place") ? op.text("place") : ""; }
 
   static std::string bufferOf(const Hazard &hazard) {
     const std::string first = hazard.source.buffer->name;

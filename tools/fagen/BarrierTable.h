@@ -7,9 +7,9 @@
 namespace fagen {
 
 /// A table for each kernel of each launch, a line for each hazard that a barrier or wait takes part in covering: the
-/// site, whether anything is open without it, both accesses with their lines in the emitted file, and the site's
-/// partners, which are the waits that complete the source and the barriers that would do as well. With `asJson` the
-/// same as JSON.
+/// site, the place of the policy that asked for it, whether anything is open without it, both accesses with their lines
+/// in the emitted file, and the site's partners, which are the waits that complete the source and the barriers that
+/// would do as well. With `asJson` the same as JSON.
 std::string emitBarriers(llvm::ArrayRef<PlannedVariant> variants, bool asJson);
 
 } // namespace fagen

@@ -170,7 +170,7 @@ TEST(Placement, AtPutsBarriersAtItsPlacesOnly) {
   placeBarriers(open.kernel, openContext);
   EXPECT_TRUE(open.diags.hasErrors());
   EXPECT_FALSE(open.diags.hasInternalErrors());
-  EXPECT_NE(open.messages.find("RAW hazard on k: no CTA barrier between copy_issue"), std::string::npos)
+  EXPECT_NE(open.messages.find("hazards open: RAW hazard on q: no CTA barrier between copy_issue"), std::string::npos)
       << open.messages;
 }
 

@@ -153,7 +153,8 @@ def StoreLse : Op<"store_lse", "the log-sum-exp of each row below limit, if the 
 // Synchronisation and control.
 
 def Barrier : Op<"barrier", "all threads of the CTA, of each warp, or of the named warps arrive before any goes on", [],
-    [Str<"scope", ["cta", "warp", "named"]>, Int<"id", 0, 15, 1>, Int<"first_warp", 0, 31, 1>, Int<"warps", 1, 32, 1>]> {
+    [Str<"scope", ["cta", "warp", "named"]>, Int<"id", 0, 15, 1>, Int<"first_warp", 0, 31, 1>, Int<"warps", 1, 32, 1>,
+     Str<"place", [], 1>]> { // the place of a policy where it stands; none when a hazard asked for it
   let HasSite = 1;
 }
 
