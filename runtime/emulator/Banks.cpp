@@ -120,7 +120,11 @@ unsigned bankWavefronts(const BankRequest &request) {
   return wavefronts;
 }
 
-unsigned idealWavefronts(const BankRequest &request) { return static_cast<unsigned>(bankPhases(request).size()); }
+unsigned idealWavefronts(const BankRequest &request) {
+  constexpr unsigned kWavefrontBytes = 128;
+  const unsigned bytes = static_cast<unsigned>(std::popcount(activeLanes(request))) * request.bytes;
+  return std::min(static_cast<unsigned>(bankPhases(request).size()), (bytes + kWavefrontBytes - 1) / kWavefrontBytes);
+}
 
 void BankSites::add(int line, const BankRequest &request) {
   const unsigned wavefronts = bankWavefronts(request), ideal = idealWavefronts(request);

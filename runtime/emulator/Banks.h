@@ -38,7 +38,8 @@ std::vector<unsigned> bankPhases(const BankRequest &request);
 std::vector<BankRequest> wmmaRequests(BankAccess access, unsigned address, unsigned stride, unsigned elementBytes);
 /// Wavefronts of one phase: the most different words that any bank must give. `words[b]` counts those of bank b.
 unsigned phaseWavefronts(const BankRequest &request, unsigned lanes, std::array<unsigned, kBanks> &words);
-/// Wavefronts of the whole request, and those it would have if no phase met a bank twice.
+/// Wavefronts of the whole request, and those it would have if no phase met a bank twice and lanes that take no more
+/// than a wavefront together shared one.
 unsigned bankWavefronts(const BankRequest &request);
 unsigned idealWavefronts(const BankRequest &request);
 
