@@ -104,6 +104,7 @@ void addSharedCases(std::vector<ConformanceCase> &cases) {
   add("ld_shared_f32, st_shared_f32", "ld_shared_f32", "conformance_shared_f32");
   cases.back().functions.push_back("st_shared_f32");
   add("ld_shared_f32x2", "ld_shared_f32x2", "conformance_shared_f32x2");
+  cases.back().functions.push_back("st_shared_f32x2");
 }
 
 void addGlobalCases(std::vector<ConformanceCase> &cases) {

@@ -226,15 +226,17 @@ extern "C" __global__ void conformance_shared_f32(const __grid_constant__ Confor
   put_result(params, element(), data);
 }
 
-/// Pairs of numbers; and a store by an inactive thread writes nothing.
+/// Pairs of numbers, stored and loaded; and a store by an inactive thread writes nothing.
 extern "C" __global__ void conformance_shared_f32x2(const __grid_constant__ ConformanceParams params) {
   const Head head = head_of(params, 8);
   unsigned data[4];
   ptx::ld_global(data, params.in + element() * 8 + 4);
-  for (int i = 0; i < 4; ++i) {
-    ptx::st_shared_f32(shared_base_address() + head.words[0] * 16 + 4 * i, as_float(data[i]));
-    ptx::st_shared_f32(shared_base_address() + head.words[0] * 16 + 4 * i, 1.0f, ptx::Site::here(), false);
+  for (int i = 0; i < 4; i += 2) {
+    const float pair[2] = {as_float(data[i]), as_float(data[i + 1])};
+    ptx::st_shared_f32x2(shared_base_address() + head.words[0] * 16 + 4 * i, pair);
   }
+  for (int i = 0; i < 4; ++i)
+    ptx::st_shared_f32(shared_base_address() + head.words[0] * 16 + 4 * i, 1.0f, ptx::Site::here(), false);
   ptx::cta_barrier();
   for (int i = 0; i < 4; i += 2) {
     float pair[2];

@@ -78,5 +78,9 @@ __device__ __forceinline__ void st_shared_f32(unsigned address, float value, Sit
   if (active)
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }
+/// Two consecutive f32; the address is a multiple of 8.
+__device__ __forceinline__ void st_shared_f32x2(unsigned address, const float (&values)[2], Site = Site::here()) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(values[0]), "f"(values[1]) : "memory");
+}
 
 } // namespace fagen::device::ptx

@@ -46,5 +46,8 @@ inline void ld_shared_f32x2(float (&values)[2], unsigned address, Site site = Si
 inline void st_shared_f32(unsigned address, float value, Site site = Site::here(), bool active = true) {
   engine->store_shared(address, active ? &value : nullptr, sizeof(value), site);
 }
+inline void st_shared_f32x2(unsigned address, const float (&values)[2], Site site = Site::here()) {
+  engine->store_shared(address, values, sizeof(values), site);
+}
 
 } // namespace fagen::device::ptx
