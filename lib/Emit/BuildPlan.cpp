@@ -7,6 +7,8 @@
 
 #include "fmt/format.h"
 
+#include <fagen/device/trace.h>
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -20,6 +22,8 @@ static llvm::StringRef spelling(ElementType type) {
     return "f32";
   case ElementType::U32:
     return "u32";
+  case ElementType::MBarrier:
+    return "mbarrier";
   }
   return {};
 }
@@ -41,7 +45,30 @@ static BufferPlan planBuffer(const Buffer &buffer) {
 /// Bytes that every base pointer and stride must be a multiple of: what one access of the kernel takes.
 static unsigned requiredAlignment(const Schedule &schedule) { return schedule.vectorBytes; }
 
-VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant) {
+/// What <fagen/device/trace.h> lays out.
+static std::vector<WorkspacePlan> planTrace(const Variant &variant, Instrument instrument) {
+  using Op = SelectOp;
+  auto value = [](SelectVariable variable) { return Op{Op::Variable, int64_t(variable)}; };
+  const int64_t warps = variant.schedule.warps;
+  std::vector<WorkspacePlan> parts;
+  if (instrument == Instrument::Trace)
+    parts.push_back({"trace", {{Op::Constant, device::trace_bytes(int(warps))}}, device::kRecordAlignment});
+  if (instrument != Instrument::None)
+    parts.push_back({"stages",
+                     {value(SelectVariable::SeqQ),
+                      {Op::Constant, int64_t(variant.schedule.tileRows)},
+                      {Op::CeilDiv},
+                      value(SelectVariable::Heads),
+                      {Op::Mul},
+                      value(SelectVariable::Batch),
+                      {Op::Mul},
+                      {Op::Constant, warps * int64_t(sizeof(device::WarpRecord))},
+                      {Op::Mul}},
+                     device::kRecordAlignment});
+  return parts;
+}
+
+VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instrument instrument) {
   VariantPlan plan;
   plan.variant = &variant;
   plan.sourcePath = fmt::format("{}/{}.cu", kernel.target, variant.name);
@@ -52,6 +79,7 @@ VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant) {
       plan.buffers.push_back(planBuffer(*buffer));
   for (const LedgerEntry &entry : kernel.ledger)
     plan.barriers.push_back({entry.site, entry.what, entry.covers});
+  plan.workspace = planTrace(variant, instrument);
   const ResourceEstimate estimate = estimateResources(kernel, *variant.target);
   plan.estimates = {estimate.registers, estimate.ctasPerSm, estimate.limit};
   return plan;

@@ -6,10 +6,10 @@
 #include "OpEmitter.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 
+#include <set>
 #include <utility>
 
 using namespace fagen;
@@ -27,6 +27,8 @@ llvm::StringRef spelling(ElementType type) {
     return "float";
   case ElementType::U32:
     return "unsigned";
+  case ElementType::MBarrier:
+    break; // no backend has them yet
   }
   return {};
 }
@@ -84,9 +86,9 @@ struct Sections {
 
 class KernelEmitter {
 public:
-  KernelEmitter(const Kernel &kernel, const Variant &variant)
-      : kernel(kernel), variant(variant), sections(kernel.roles.front().body), points(kernel.roles.front()),
-        stream(text.source), out(stream) {}
+  KernelEmitter(const Kernel &kernel, const Variant &variant, Instrument instrument)
+      : kernel(kernel), variant(variant), instrument(instrument), sections(kernel.roles.front().body),
+        points(kernel.roles.front()), stream(text.source), out(stream) {}
 
   KernelText run() {
     emitHead();
@@ -133,6 +135,7 @@ private:
 
   const Kernel &kernel;
   const Variant &variant;
+  const Instrument instrument;
   const Sections sections;
   const Points points;
   KernelText text;
@@ -164,6 +167,9 @@ void KernelEmitter::emitHead() {
   line(out, "//");
   emitSharedMap();
   emitLedger();
+  if (instrument != Instrument::None)
+    line(out, "//\n// Instrumented: each warp leaves the clocks of its stages{} in the workspace.",
+         instrument == Instrument::Trace ? ", and the first steps of some CTAs," : "");
   out << '\n';
 }
 
@@ -187,7 +193,7 @@ void KernelEmitter::emitLedger() {
 }
 
 void KernelEmitter::emitIncludes() {
-  llvm::SetVector<llvm::StringRef> headers;
+  std::set<llvm::StringRef> headers; // sorted
   headers.insert("ops/copy.h");
   for (const Op *op : sections.epilogue)
     if (op->kind == OpKind::StorePartial)
@@ -199,6 +205,8 @@ void KernelEmitter::emitIncludes() {
     headers.insert("ops/softmax.h");
     headers.insert("ops/store.h");
   }
+  if (instrument != Instrument::None)
+    headers.insert("ops/stage_clock.h");
   headers.insert("ptx/barrier.h");
   headers.insert("tile/cta.h");
   headers.insert("tile/fragment.h");
@@ -339,6 +347,8 @@ void KernelEmitter::emitRegisters() {
   line(out, "/// What a thread keeps in registers.\nstruct Registers {{");
   for (const Buffer *buffer : buffersIn(Space::Fragment))
     line(out, "  {} {};", fragmentType(*buffer), buffer->name);
+  if (instrument != Instrument::None)
+    line(out, "  StageClock<kWarps, {}> clock;", instrument == Instrument::Trace);
   line(out, "}};\n");
 }
 
@@ -353,6 +363,8 @@ void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, 
       emitter.enterEpilogue();
       line(out, "const CtaPlace place = locate_cta<kTileRows>(cta.params);");
     }
+    if (instrument != Instrument::None)
+      emitter.markStages();
     emitter.emitBlock(ops);
   }
   line(out, "}}\n");
@@ -375,8 +387,10 @@ void KernelEmitter::emitEntry() {
        kernel.symbol);
   {
     auto scope = out.scope();
+    const bool isInstrumented = instrument != Instrument::None;
+    if (isInstrumented)
+      line(out, "Registers r;\nr.clock.start(params);");
     line(out, "const CtaPlace place = locate_cta<kTileRows>(params);");
-    std::string tail;
     for (const Let &let : kernel.lets)
       line(out, "const int {} = {};", let.name, letValue(let.value));
     line(out, "const Cta cta{{params,");
@@ -388,7 +402,7 @@ void KernelEmitter::emitEntry() {
     for (const Let &let : kernel.lets)
       lets += ",\n              " + let.name;
     line(out, "              {}}};", lets);
-    line(out, "Registers r;");
+    line(out, "{}", isInstrumented ? "r.clock.mark(params, Stage::kPrologue);" : "Registers r;");
     line(out, "prologue(cta, r);");
     for (const auto &[loop, before] : sections.loops) {
       if (!before.empty())
@@ -399,12 +413,14 @@ void KernelEmitter::emitEntry() {
       line(out, "  {}_step(cta, r, {});", loop->text("name").str(), variable);
     }
     line(out, "epilogue(cta, r);");
+    if (isInstrumented)
+      line(out, "r.clock.stop(params);");
   }
   line(out, "}}\n\n}} // namespace fagen::generated");
 }
 
 } // namespace
 
-KernelText fagen::emitKernel(const Kernel &kernel, const Variant &variant) {
-  return KernelEmitter(kernel, variant).run();
+KernelText fagen::emitKernel(const Kernel &kernel, const Variant &variant, Instrument instrument) {
+  return KernelEmitter(kernel, variant, instrument).run();
 }

@@ -28,11 +28,19 @@ static json::Value jsonOf(const SelectOp &op) {
   return op.kind == SelectOp::Variable ? kVariableWords[op.value] : kOpWords[op.kind];
 }
 
+static json::Array programOf(const std::vector<SelectOp> &ops) {
+  json::Array program;
+  for (const SelectOp &op : ops)
+    program.push_back(jsonOf(op));
+  return program;
+}
+
+static json::Value jsonOf(const WorkspacePlan &part) {
+  return json::Object{{"name", part.name}, {"bytes", programOf(part.bytes)}, {"alignment", part.alignment}};
+}
+
 static json::Value jsonOf(const SelectLine &line) {
-  json::Array condition;
-  for (const SelectOp &op : line.condition)
-    condition.push_back(jsonOf(op));
-  return json::Object{{"condition", std::move(condition)}, {"schedule", line.scheduleIndex}, {"text", line.text}};
+  return json::Object{{"condition", programOf(line.condition)}, {"schedule", line.scheduleIndex}, {"text", line.text}};
 }
 
 static json::Value jsonOf(const Gate &gate) {
@@ -146,7 +154,7 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
                       {"tile_rows", variant.schedule.tileRows},
                       {"tile_keys", variant.schedule.tileKeys},
                       {"launches", arrayOf(plan.launches)},
-                      {"workspace", json::Array()},
+                      {"workspace", arrayOf(plan.workspace)},
                       {"source", plan.sourcePath}};
 }
 

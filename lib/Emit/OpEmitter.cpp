@@ -3,6 +3,8 @@
 
 #include "OpEmitter.h"
 
+#include "Stages.h"
+
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/ErrorHandling.h"
 
@@ -260,6 +262,17 @@ void OpEmitter::emit(const Op &op) {
     return emitStoreLse(op);
   case OpKind::Barrier:
     return emitBarrier(op);
+  case OpKind::BulkStore: // no backend of several roles yet
+  case OpKind::BulkCommit:
+  case OpKind::BulkWait:
+  case OpKind::MmaIssue:
+  case OpKind::MmaCommit:
+  case OpKind::MmaWait:
+  case OpKind::BarrierArrive:
+  case OpKind::MbarrierInit:
+  case OpKind::Arrive:
+  case OpKind::Wait:
+  case OpKind::Fence:
   case OpKind::Loop:
   case OpKind::If:
   case OpKind::Place:
@@ -270,6 +283,10 @@ void OpEmitter::emit(const Op &op) {
 }
 
 void OpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
-  for (const Op *op : ops)
-    emit(*op);
+  for (size_t i = 0; i != ops.size(); ++i) {
+    emit(*ops[i]);
+    const device::Stage stage = stageOf(*ops[i]);
+    if (marksStages && (i + 1 == ops.size() || stageOf(*ops[i + 1]) != stage))
+      line(out, "r.clock.mark(cta.params, Stage::{});", enumeratorOf(stage));
+  }
 }

@@ -24,6 +24,8 @@ public:
       : kernel(kernel), points(points), out(out), places(places) {}
 
   void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
+  /// Every stage of a block tells its end.
+  void markStages() { marksStages = true; }
   /// In the epilogue rows and tensors are located anew, so that nothing of them lives across the loop.
   void enterEpilogue() { inEpilogue = true; }
 
@@ -58,7 +60,7 @@ private:
   const Points &points;
   IndentedStream &out;
   std::vector<OpPlan> &places;
-  bool inEpilogue = false;
+  bool inEpilogue = false, marksStages = false;
 };
 
 } // namespace fagen

@@ -130,7 +130,8 @@ private:
   void emitDeclarations();
   void emitSchedules();
   void emitSelect();
-  void emitCondition(unsigned index);
+  void emitProgram(llvm::StringRef name, const std::vector<SelectOp> &ops);
+  void emitWorkspace(unsigned index);
   void emitRows();
   void emitRow(const VariantPlan &variantPlan, unsigned index);
   void emitKeys();
@@ -166,10 +167,9 @@ void TableEmitter::emitSchedules() {
   line("}};\n");
 }
 
-void TableEmitter::emitCondition(unsigned index) {
-  const SelectLine &select = plan.kernel->select[index];
-  line("const fagen_op kCondition{}[] = {{", index);
-  for (const SelectOp &op : select.condition) {
+void TableEmitter::emitProgram(llvm::StringRef name, const std::vector<SelectOp> &ops) {
+  line("const fagen_op {}[] = {{", name.str());
+  for (const SelectOp &op : ops) {
     std::string value = op.kind == SelectOp::Variable ? fmt::format("FAGEN_VAR_{}", kVariableNames[op.value])
                         : op.value == INT64_MIN       ? "INT64_MIN"
                                                       : std::to_string(op.value);
@@ -182,12 +182,25 @@ void TableEmitter::emitSelect() {
   const std::vector<SelectLine> &select = plan.kernel->select;
   for (unsigned i = 0; i < select.size(); ++i)
     if (!select[i].condition.empty())
-      emitCondition(i);
+      emitProgram(fmt::format("kCondition{}", i), select[i].condition);
   line("const fagen_select kSelect[] = {{");
   for (unsigned i = 0; i < select.size(); ++i)
     line("    {{.condition = {}, .condition_size = {}, .schedule = {}, .text = {}}},",
          select[i].condition.empty() ? "nullptr" : fmt::format("kCondition{}", i), select[i].condition.size(),
          select[i].scheduleIndex, quote(select[i].text));
+  line("}};\n");
+}
+
+void TableEmitter::emitWorkspace(unsigned index) {
+  const std::vector<WorkspacePlan> &parts = plan.variants[index].workspace;
+  if (parts.empty())
+    return;
+  for (unsigned i = 0; i < parts.size(); ++i)
+    emitProgram(fmt::format("kWorkspace{}Bytes{}", index, i), parts[i].bytes);
+  line("const fagen_workspace kWorkspace{}[] = {{", index);
+  for (unsigned i = 0; i < parts.size(); ++i)
+    line("    {{.name = {}, .bytes = kWorkspace{}Bytes{}, .bytes_size = {}, .alignment = {}}},", quote(parts[i].name),
+         index, i, parts[i].bytes.size(), parts[i].alignment);
   line("}};\n");
 }
 
@@ -215,18 +228,20 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   line("        .tile_rows = {},", variant.schedule.tileRows);
   line("        .tile_keys = {},", variant.schedule.tileKeys);
   line("        .launch_count = {},", variantPlan.launches.size());
-  line("        .workspace_count = 0,");
+  line("        .workspace_count = {},", variantPlan.workspace.size());
   line("        .launches = {{");
   for (const LaunchPlan &launch : variantPlan.launches)
     line("            {{.symbol = {}, .grid = FAGEN_GRID_TILES, .threads = {}, .shared_bytes = {}, .reserved = 0}},",
          quote(launch.symbol), launch.threads, launch.sharedBytes);
   line("        }},");
-  line("        .workspace = nullptr,");
+  line("        .workspace = {},", variantPlan.workspace.empty() ? "nullptr" : fmt::format("kWorkspace{}", index));
   line("        .code = &{},", codeName(variant));
   line("    }},");
 }
 
 void TableEmitter::emitRows() {
+  for (unsigned index : order)
+    emitWorkspace(index);
   line("const fagen_row kRows[] = {{");
   for (unsigned index : order)
     emitRow(plan.variants[index], index);

@@ -95,5 +95,6 @@ fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors,
   params.v = tensors->v;
   params.o = tensors->o;
   params.lse = tensors->lse;
+  params.workspace = choice->workspace_bytes ? workspace : nullptr;
   return launch(*prepared, params, state.grid, stream, *choice->device);
 }

@@ -24,6 +24,8 @@ EXAMPLES:
       prints the IR behind a pass
   fagen specs/l4_fp16.fa -o generated --check-resources
       also compiles each kernel and compares registers, spills and shared memory with the spec's require
+  fagen specs/l4_fp16.fa -o instrumented --instrument
+      kernels for fagen-run breakdown
 
 EXIT CODES: 0 done; 1 a mistake in a spec or on the command line; 2 a gate failed; 70 a mistake of fagen's own.
 Unless the exit code is 0, nothing is written.
@@ -60,6 +62,15 @@ struct Flags {
   cl::opt<bool> json{"json", cl::cat(category), cl::desc("with --emit=barriers: JSON instead of a table")};
   cl::opt<bool> checkResources{"check-resources", cl::cat(category),
                                cl::desc("compile with nvcc and check registers, spills and shared memory")};
+  cl::opt<Instrument> instrument{
+      "instrument",
+      cl::ValueOptional,
+      cl::init(Instrument::None),
+      cl::cat(category),
+      cl::desc("kernels that also tell where their time goes (docs/Breakdown.md)"),
+      cl::values(clEnumValN(Instrument::Stages, "stages", "clocks of each stage, by warp; the default"),
+                 clEnumValN(Instrument::Stages, "", ""),
+                 clEnumValN(Instrument::Trace, "trace", "and the first steps of some CTAs, stage by stage"))};
   cl::opt<bool> remarks{"remarks", cl::desc("print which tune combinations are dropped, and why"), cl::cat(category)};
   cl::opt<std::string> deviceInclude{"device-include", cl::value_desc("dir"), cl::cat(category),
                                      cl::desc("where fagen/device is (default: FAGEN_DEVICE_INCLUDE, or found "
@@ -93,6 +104,7 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   options.json = flags.json;
   options.checkResources = flags.checkResources;
   options.showRemarks = flags.remarks;
+  options.instrument = flags.instrument;
   options.deviceInclude = orEnvironment(flags.deviceInclude, "FAGEN_DEVICE_INCLUDE");
   options.nvcc = orEnvironment(flags.nvcc, "FAGEN_NVCC");
   options.pipeline = pipelineFlags.get();

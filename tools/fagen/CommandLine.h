@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fagen/Emit/Kernel.h"
 #include "fagen/Passes/PipelineOptions.h"
 
 #include <string>
@@ -20,6 +21,7 @@ struct DriverOptions {
   bool json = false; ///< of Barriers
   bool checkResources = false;
   bool showRemarks = false;
+  Instrument instrument = Instrument::None;
   std::string deviceInclude; ///< empty: found beside the executable
   std::string nvcc;          ///< empty: found on PATH
   PipelineOptions pipeline;

@@ -40,7 +40,8 @@ struct LoweredVariant {
 } // namespace
 
 /// Nothing after a reported mistake.
-static std::optional<LoweredVariant> lowerVariant(const Variant &variant, PipelineRunner &runner, Diagnostics &diags) {
+static std::optional<LoweredVariant> lowerVariant(const Variant &variant, Instrument instrument, PipelineRunner &runner,
+                                                  Diagnostics &diags) {
   LoweredVariant result;
   result.compiled.variant = &variant;
   result.compiled.program = beginProgram(variant);
@@ -52,9 +53,9 @@ static std::optional<LoweredVariant> lowerVariant(const Variant &variant, Pipeli
   if (reached == PipelineResult::Stopped || lowered.phase != ir::Phase::Verified)
     return result;
   checkPromise(lowered, variant, diags);
-  KernelText text = emitKernel(lowered, variant);
+  KernelText text = emitKernel(lowered, variant, instrument);
   result.compiled.source = std::move(text.source);
-  result.plan = buildPlan(lowered, variant);
+  result.plan = buildPlan(lowered, variant, instrument);
   result.plan->launches.front().ops = std::move(text.ops);
   return result;
 }
@@ -66,8 +67,8 @@ static bool isSilent(const PipelineOptions &options) {
 
 // Variants are independent, so they are lowered side by side, each with diagnostics of its own. If one of those says
 // anything, nothing is returned: the caller then goes through the variants in order, and messages come in order.
-static std::vector<std::optional<LoweredVariant>> lowerSideBySide(const KernelSpec &kernel,
-                                                                  const PipelineOptions &options) {
+static std::vector<std::optional<LoweredVariant>>
+lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instrument instrument) {
   std::vector<std::optional<LoweredVariant>> results(kernel.variants.size());
   std::vector<std::string> messages(results.size());
   llvm::DefaultThreadPool pool;
@@ -77,7 +78,7 @@ static std::vector<std::optional<LoweredVariant>> lowerSideBySide(const KernelSp
       llvm::raw_string_ostream os(messages[i]);
       Diagnostics diags(noSources, os);
       PipelineRunner runner(options, llvm::nulls());
-      results[i] = lowerVariant(kernel.variants[i], runner, diags);
+      results[i] = lowerVariant(kernel.variants[i], instrument, runner, diags);
     });
   pool.wait();
   if (llvm::any_of(messages, [](const std::string &text) { return !text.empty(); }))
@@ -86,14 +87,14 @@ static std::vector<std::optional<LoweredVariant>> lowerSideBySide(const KernelSp
 }
 
 std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::StringRef specName,
-                                            const PipelineOptions &options, PipelineRunner &runner,
-                                            Diagnostics &diags) {
+                                            const PipelineOptions &options, Instrument instrument,
+                                            PipelineRunner &runner, Diagnostics &diags) {
   std::vector<std::optional<LoweredVariant>> lowered;
   if (isSilent(options))
-    lowered = lowerSideBySide(kernel, options);
+    lowered = lowerSideBySide(kernel, options, instrument);
   if (lowered.empty())
     for (const Variant &variant : kernel.variants)
-      lowered.push_back(lowerVariant(variant, runner, diags));
+      lowered.push_back(lowerVariant(variant, instrument, runner, diags));
   if (diags.hasErrors())
     return std::nullopt;
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fagen/Emit/Kernel.h"
 #include "fagen/Emit/Plan.h"
 #include "fagen/IR/IR.h"
 #include "fagen/Passes/Pipeline.h"
@@ -27,7 +28,8 @@ struct CompiledKernel {
 
 /// Lowers every variant of a kernel, with the passes of the runner and its options. Nothing after a reported mistake.
 std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::StringRef specName,
-                                            const PipelineOptions &options, PipelineRunner &runner, Diagnostics &diags);
+                                            const PipelineOptions &options, Instrument instrument,
+                                            PipelineRunner &runner, Diagnostics &diags);
 
 /// A variant with the plan of its launches.
 struct PlannedVariant {

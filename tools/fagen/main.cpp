@@ -119,7 +119,7 @@ void Driver::compileKernels() {
   for (const SpecFile &file : files)
     for (const KernelSpec &kernel : file.kernels)
       if (std::optional<CompiledKernel> compiled =
-              compileKernel(kernel, file.baseName, options.pipeline, runner, diags))
+              compileKernel(kernel, file.baseName, options.pipeline, options.instrument, runner, diags))
         kernels.push_back(std::move(*compiled));
 }
 

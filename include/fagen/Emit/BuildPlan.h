@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fagen/Emit/Kernel.h"
 #include "fagen/Emit/Plan.h"
 #include "fagen/IR/IR.h"
 
@@ -10,7 +11,7 @@
 namespace fagen {
 
 /// What the verified kernel of a variant takes and how it is launched.
-VariantPlan buildPlan(const ir::Kernel &kernel, const Variant &variant);
+VariantPlan buildPlan(const ir::Kernel &kernel, const Variant &variant, Instrument instrument = Instrument::None);
 
 /// For people: a paragraph a variant with buffers, barriers and estimates; then what was dropped and why.
 void printPlan(const KernelPlan &plan, llvm::raw_ostream &os);

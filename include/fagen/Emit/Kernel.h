@@ -9,6 +9,13 @@
 
 namespace fagen {
 
+/// Whether a kernel also tells where its time goes (docs/Breakdown.md).
+enum class Instrument : uint8_t {
+  None,
+  Stages, ///< clocks of each stage, by warp
+  Trace   ///< and the first steps of some CTAs, stage by stage
+};
+
 /// A kernel's source, and where its ops stand in it.
 struct KernelText {
   std::string source;
@@ -18,6 +25,6 @@ struct KernelText {
 /// The CUDA C++17 source of one verified kernel (phase Verified): a head with shared-memory map, roles and barrier
 /// ledger, named constants with their origin, then prologue, steps, epilogue and entry. The same kernel gives the same
 /// bytes on any machine. Clean under clang-format's LLVM style without a column limit.
-KernelText emitKernel(const ir::Kernel &kernel, const Variant &variant);
+KernelText emitKernel(const ir::Kernel &kernel, const Variant &variant, Instrument instrument = Instrument::None);
 
 } // namespace fagen

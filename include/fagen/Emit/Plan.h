@@ -41,6 +41,13 @@ struct LaunchPlan {
   std::vector<OpPlan> ops;  ///< in the order of lines
 };
 
+/// A part of the workspace.
+struct WorkspacePlan {
+  std::string name;
+  std::vector<SelectOp> bytes; ///< over the problem's run-time values, in postfix order
+  unsigned alignment = 1;
+};
+
 struct EstimatePlan {
   unsigned registers = 0; ///< a thread
   unsigned ctasPerSm = 0;
@@ -54,6 +61,7 @@ struct VariantPlan {
   std::vector<LaunchPlan> launches; ///< 1 to 4, in order
   std::vector<BufferPlan> buffers;
   std::vector<BarrierPlan> barriers;
+  std::vector<WorkspacePlan> workspace; ///< one part behind the other
   EstimatePlan estimates;
 };
 

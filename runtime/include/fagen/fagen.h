@@ -139,8 +139,8 @@ fagen_status fagen_prepare(const fagen_choice *choice, fagen_device *device);
 
 /* Launches the choice's kernels on the stream. Never compiles, loads, allocates or waits, so it may be captured into a
  * graph: an unprepared choice is NOT_PREPARED, captured or not. The device's context must be current and be the
- * stream's. The workspace is the caller's: workspace_bytes, zeroed once; each launch leaves it zeroed; one per launch
- * in flight. INVALID, MISALIGNED (a pointer is less aligned than fagen_problem.alignment promised), WORKSPACE, CUDA. */
+ * stream's. The workspace is the caller's: workspace_bytes, zeroed once; a launch leaves it zeroed, or a trace in it
+ * (docs/Breakdown.md); one for each in flight. INVALID, MISALIGNED (by fagen_problem.alignment), WORKSPACE, CUDA. */
 fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors, void *workspace,
                        size_t workspace_bytes, struct CUstream_st *stream);
 

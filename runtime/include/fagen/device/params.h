@@ -27,6 +27,7 @@ struct AttentionParams {
   int seq_kv;
   float scale;
   float scale_log2; ///< max(scale * log2(e), smallest normal f32): the factor of exp2
+  void *workspace;  ///< the row's parts one after the other (fagen_workspace); null when it has none
 };
 
 } // namespace fagen::device

@@ -1,0 +1,76 @@
+// fagen: which stage of a kernel an op belongs to, for instrumented kernels.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Stages.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+using device::Stage;
+
+Stage fagen::stageOf(const Op &op) {
+  switch (op.kind) {
+  case OpKind::Fill:
+  case OpKind::LoadFragment:
+  case OpKind::MbarrierInit:
+    return Stage::kPrologue;
+  case OpKind::CopyIssue:
+  case OpKind::CopyCommit:
+    return Stage::kCopyIssue;
+  case OpKind::CopyWait:
+  case OpKind::Wait:
+    return Stage::kLoadWait;
+  case OpKind::Barrier:
+  case OpKind::BarrierArrive:
+  case OpKind::Arrive:
+  case OpKind::Fence:
+    return Stage::kBarrierWait;
+  case OpKind::MmaCommit:
+  case OpKind::MmaWait:
+    return Stage::kPv;
+  case OpKind::MmaIssue:
+  case OpKind::Mma:
+    return op.text("form") == "abt" ? Stage::kQk : Stage::kPv;
+  case OpKind::Accumulate:
+    return Stage::kPv;
+  case OpKind::Mask:
+    return Stage::kMask;
+  case OpKind::RowMax:
+  case OpKind::Exp2:
+  case OpKind::RowSum:
+  case OpKind::Convert:
+  case OpKind::ReducePartial:
+  case OpKind::ReduceTotal:
+    return Stage::kSoftmax;
+  case OpKind::Rescale:
+    return Stage::kRescale;
+  case OpKind::Total:
+  case OpKind::StorePartial:
+  case OpKind::StoreMerged:
+  case OpKind::Normalize:
+  case OpKind::Store:
+  case OpKind::StoreLse:
+  case OpKind::BulkStore:
+  case OpKind::BulkCommit:
+  case OpKind::BulkWait:
+    return Stage::kEpilogue;
+  case OpKind::Loop:
+  case OpKind::If:
+  case OpKind::Place:
+    break; // never emitted as an op of its own
+  }
+  return Stage::kPrologue;
+}
+
+/// "load wait": kLoadWait; "QK": kQk.
+std::string fagen::enumeratorOf(Stage stage) {
+  std::string name = "k";
+  bool upper = true;
+  for (char c : llvm::StringRef(device::kStageNames[int(stage)])) {
+    if (c != ' ')
+      name += upper ? llvm::toUpper(c) : llvm::toLower(c);
+    upper = c == ' ';
+  }
+  return name;
+}

@@ -1,0 +1,58 @@
+// fagen: what an instrumented kernel writes into its workspace; shared by compiler, kernels and laboratory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels that also trace begin it with kTraceEvents StageEvents of each warp of the first kTracedCtas CTAs. Then a
+// WarpRecord of each warp of each CTA follows, in the order of CTAs.
+#pragma once
+
+namespace fagen::device {
+
+/// What a warp can be at. Emit/Stages.cpp of the compiler says which op belongs to which.
+enum class Stage : int {
+  kPrologue,
+  kCopyIssue,
+  kLoadWait,
+  kBarrierWait,
+  kQk,
+  kMask,
+  kSoftmax,
+  kRescale,
+  kPv,
+  kEpilogue
+};
+inline constexpr int kStageCount = 10;
+
+/// As tables and traces spell them.
+inline constexpr const char *kStageNames[kStageCount] = {
+    "prologue", "copy issue", "load wait", "barrier wait", "QK", "mask", "softmax", "rescale", "PV", "epilogue"};
+
+inline constexpr int kRecordStages = 22; ///< lane i of a warp keeps stage i
+
+/// One warp's life. Words of 64 bits are two of 32, low first. A warp that never ran left zeros.
+struct WarpRecord {
+  unsigned begin[2], end[2];       ///< SM clock
+  unsigned begin_ns[2], end_ns[2]; ///< the GPU's time, which all SMs share
+  unsigned sm;                     ///< where it ran
+  unsigned marks;                  ///< ends of stages that it told, where events are traced; else 0
+  unsigned clocks[kRecordStages];  ///< by stage
+};
+
+/// The end of a stage; it began where the one before ended, the first one with the warp.
+struct StageEvent {
+  unsigned clock; ///< low half of the SM clock
+  unsigned stage;
+};
+
+inline constexpr int kTracedCtas = 8;
+inline constexpr int kTraceEvents = 512; ///< of a warp
+
+inline constexpr int kRecordAlignment = 128;
+static_assert(sizeof(WarpRecord) == kRecordAlignment, "records follow each other without gaps");
+static_assert(kStageCount <= kRecordStages, "a stage has a lane and a word");
+
+/// Bytes of the events of a kernel that traces.
+constexpr long long trace_bytes(int warps) {
+  return static_cast<long long>(kTracedCtas) * warps * kTraceEvents * static_cast<int>(sizeof(StageEvent));
+}
+
+} // namespace fagen::device
