@@ -71,6 +71,9 @@ public:
     params.v = launch.tensors.v;
     params.o = launch.tensors.o;
     params.lse = launch.tensors.lse;
+    std::vector<char> own(launch.workspace ? 0 : choice.workspace_bytes);
+    params.workspace = launch.workspace ? launch.workspace : own.data();
+    const MemoryView workspace{"workspace", params.workspace, static_cast<int64_t>(choice.workspace_bytes), true};
 
     emulator::Module &module = moduleOf(launch);
     static constexpr emulator::Options::Landing kLandings[] = {emulator::Options::Latest, emulator::Options::Earliest,
@@ -82,7 +85,7 @@ public:
     for (uint32_t i = 0; i < launch.row->launch_count && failures.empty(); ++i) {
       if (hooks.prepare)
         hooks.prepare(launch, i, options);
-      emulator::Report report = module.launch(describe(launch, i, state.grid), &params, sizeof(params), options);
+      emulator::Report report = module.launch(describe(launch, i, state.grid, workspace), &params, sizeof(params), options);
       if (hooks.observe)
         hooks.observe(launch, i, report);
       for (const emulator::Finding &finding : report.findings)
@@ -95,7 +98,8 @@ public:
   }
 
 private:
-  static emulator::Launch describe(const Launch &launch, uint32_t index, uint32_t grid) {
+  static emulator::Launch describe(const Launch &launch, uint32_t index, uint32_t grid,
+                                   const MemoryView &workspace) {
     const fagen_launch &part = launch.row->launches[index];
     emulator::Launch emulated;
     emulated.symbol = part.symbol;
@@ -104,6 +108,9 @@ private:
     emulated.sharedBytes = part.shared_bytes;
     for (const MemoryView &view : launch.memory)
       emulated.buffers.push_back({view.begin, static_cast<size_t>(view.bytes), view.writable, view.name});
+    if (workspace.bytes)
+      emulated.buffers.push_back(
+          {workspace.begin, static_cast<size_t>(workspace.bytes), workspace.writable, workspace.name});
     for (const OpLine &op : launch.set->ops(*launch.row, index))
       emulated.lines.push_back({op.line, op.op, op.spec});
     return emulated;

@@ -3,6 +3,7 @@
 #include "gpu_device.h"
 
 #include <fmt/format.h>
+#include <optional>
 
 namespace fagen::lab {
 
@@ -51,13 +52,14 @@ std::vector<Failure> GpuDevice::run(const Launch &launch) {
     return failed("fagen_query", status);
   if (fagen_status status = fagen_prepare(&choice, gpu.device()))
     return failed("fagen_prepare", status);
-  DeviceMemory workspace(*this, std::max<int64_t>(256, static_cast<int64_t>(choice.workspace_bytes)));
-  if (choice.workspace_bytes) {
+  std::optional<DeviceMemory> own;
+  void *workspace = launch.workspace;
+  if (!workspace && choice.workspace_bytes) {
     std::vector<char> zeros(choice.workspace_bytes);
-    upload(workspace.address(), zeros.data(), static_cast<int64_t>(zeros.size()));
+    workspace = own.emplace(*this, static_cast<int64_t>(zeros.size())).address();
+    upload(workspace, zeros.data(), static_cast<int64_t>(zeros.size()));
   }
-  if (fagen_status status =
-          fagen_run(&choice, &launch.tensors, workspace.address(), choice.workspace_bytes, gpu.stream()))
+  if (fagen_status status = fagen_run(&choice, &launch.tensors, workspace, choice.workspace_bytes, gpu.stream()))
     return failed("fagen_run", status);
   // An illegal access ends the context: nothing after it could be trusted.
   checkCuda(measuringDriver().cuStreamSynchronize(gpu.stream()), fmt::format("run {}", launch.row->variant).c_str());

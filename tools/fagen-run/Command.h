@@ -53,6 +53,7 @@ std::unique_ptr<Command> makeCheckCommand();
 std::unique_ptr<Command> makeTimeCommand();
 std::unique_ptr<Command> makeGateCommand();
 std::unique_ptr<Command> makeConflictsCommand();
+std::unique_ptr<Command> makeBreakdownCommand();
 std::unique_ptr<Command> makeMutateCommand();
 std::unique_ptr<Command> makeConformanceCommand();
 

@@ -1,0 +1,153 @@
+// fagen: where the time of a launch goes, by stage.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "breakdown.h"
+#include "statistics.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <numeric>
+
+namespace fagen::lab {
+
+using device::StageEvent;
+using device::WarpRecord;
+
+uint64_t WarpTimes::sum() const { return std::accumulate(clocks.begin(), clocks.end(), uint64_t{0}); }
+
+static Spread spreadOf(const std::vector<double> &values) {
+  if (values.empty())
+    return {};
+  auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return {median(values), *least, *most};
+}
+
+template <typename Figure> static Spread spreadOver(const std::vector<WarpTimes> &warps, Figure figure) {
+  std::vector<double> values;
+  for (const WarpTimes &warp : warps)
+    values.push_back(figure(warp));
+  return spreadOf(values);
+}
+
+static double shareOf(const WarpTimes &warp, uint64_t clocks) {
+  return warp.span() ? static_cast<double>(clocks) / static_cast<double>(warp.span()) : 0;
+}
+
+std::vector<StageSummary> Breakdown::stages() const {
+  std::vector<StageSummary> list;
+  for (int stage = 0; stage < kStageCount; ++stage) {
+    StageSummary summary;
+    summary.name = device::kStageNames[stage];
+    summary.clocks = spreadOver(warps, [&](const WarpTimes &warp) { return static_cast<double>(warp.clocks[stage]); });
+    summary.share = spreadOver(warps, [&](const WarpTimes &warp) { return shareOf(warp, warp.clocks[stage]); });
+    if (summary.clocks.max > 0)
+      list.push_back(std::move(summary));
+  }
+  return list;
+}
+
+Spread Breakdown::span() const {
+  return spreadOver(warps, [](const WarpTimes &warp) { return static_cast<double>(warp.span()); });
+}
+
+Spread Breakdown::sumOverSpan() const {
+  return spreadOver(warps, [](const WarpTimes &warp) { return shareOf(warp, warp.sum()); });
+}
+
+bool Breakdown::addsUp() const {
+  const Spread ratio = sumOverSpan();
+  return !warps.empty() && ratio.min >= 1 - kSumTolerance && ratio.max <= 1 + kSumTolerance;
+}
+
+double Breakdown::megahertz() const {
+  double clocks = 0, nanoseconds = 0;
+  for (const WarpTimes &warp : warps) {
+    clocks += static_cast<double>(warp.span());
+    nanoseconds += static_cast<double>(warp.endNs - warp.beginNs);
+  }
+  return nanoseconds > 0 ? clocks / nanoseconds * 1e3 : 0;
+}
+
+bool isInstrumented(const fagen_row &row, bool events) {
+  return std::any_of(row.workspace, row.workspace + row.workspace_count, [&](const fagen_workspace &part) {
+    return std::string_view(part.name) == (events ? "trace" : "stages");
+  });
+}
+
+static uint64_t wide(const unsigned (&words)[2]) { return uint64_t{words[1]} << 32 | words[0]; }
+
+static WarpTimes readWarp(const WarpRecord &record) {
+  WarpTimes times;
+  times.sm = record.sm;
+  times.begin = wide(record.begin);
+  times.end = wide(record.end);
+  times.beginNs = wide(record.begin_ns);
+  times.endNs = wide(record.end_ns);
+  times.marks = record.marks;
+  std::copy_n(record.clocks, kStageCount, times.clocks.begin());
+  return times;
+}
+
+/// Why the record cannot be true; empty if it can.
+static std::string complaintAbout(const WarpTimes &times) {
+  if (times.end == 0)
+    return "left no record";
+  if (times.end < times.begin)
+    return fmt::format("ended at clock {}, before its begin at {}", times.end, times.begin);
+  if (times.span() >> 32)
+    return fmt::format("ran for {} clocks; sums hold less than 2^32: take a smaller shape", times.span());
+  return {};
+}
+
+std::vector<WarpTimes> readTrace(const fagen_row &row, const std::vector<char> &workspace,
+                                 std::vector<Failure> &failures) {
+  const int warps = static_cast<int>(row.launches[0].threads / 32);
+  const bool traces = isInstrumented(row, true);
+  const size_t eventBytes = traces ? device::trace_bytes(warps) : 0;
+  const size_t records = workspace.size() < eventBytes ? 0 : (workspace.size() - eventBytes) / sizeof(WarpRecord);
+  std::vector<WarpTimes> all;
+  for (size_t i = 0; i < records; ++i) {
+    WarpRecord record;
+    std::memcpy(&record, workspace.data() + eventBytes + i * sizeof(WarpRecord), sizeof(WarpRecord));
+    WarpTimes times = readWarp(record);
+    times.cta = static_cast<int64_t>(i) / warps;
+    times.warp = static_cast<int>(i % warps);
+    if (std::string complaint = complaintAbout(times); !complaint.empty()) {
+      failures.push_back({"breakdown", fmt::format("warp {} of CTA {} {}", times.warp, times.cta, complaint)});
+      continue;
+    }
+    if (traces && times.cta < device::kTracedCtas) {
+      times.events.resize(std::min<uint64_t>(times.marks, device::kTraceEvents));
+      std::memcpy(times.events.data(), workspace.data() + i * device::kTraceEvents * sizeof(StageEvent),
+                  times.events.size() * sizeof(StageEvent));
+    }
+    all.push_back(std::move(times));
+  }
+  return all;
+}
+
+Breakdown runBreakdown(TestDevice &device, const KernelSet &set, const fagen_row &row, const Case &c, uint64_t seed,
+                       int warmups) {
+  Breakdown result{&set, &row, c, {}, {}};
+  CaseMemory memory(device, c, makeInputs(c, seed));
+  Launch launch = memory.launchOf(set, row, 0);
+  const fagen_table *table = set.table();
+  fagen_choice choice = makeAbi<fagen_choice>();
+  if (fagen_query(&table, 1, &launch.problem, device.queryDevice(row), &choice) != FAGEN_OK)
+    throw UserError(fagen_last_error());
+  std::vector<char> workspace(choice.workspace_bytes);
+  DeviceMemory trace(device, std::max<int64_t>(static_cast<int64_t>(workspace.size()), 256));
+  launch.workspace = trace.address();
+  for (int run = 0; run <= warmups && result.failures.empty(); ++run) {
+    std::fill(workspace.begin(), workspace.end(), 0);
+    device.upload(trace.address(), workspace.data(), static_cast<int64_t>(workspace.size()));
+    result.failures = device.run(launch);
+  }
+  if (!result.failures.empty())
+    return result;
+  device.download(workspace.data(), trace.address(), static_cast<int64_t>(workspace.size()));
+  result.warps = readTrace(row, workspace, result.failures);
+  return result;
+}
+
+} // namespace fagen::lab
