@@ -29,6 +29,10 @@ const char *collectiveName(Collective collective) {
     return "shuffle_xor";
   case Collective::kWarpBarrier:
     return "warp_barrier";
+  case Collective::kNamedBarrier:
+    return "named_barrier";
+  case Collective::kNamedBarrierArrive:
+    return "named_barrier_arrive";
   }
   return "";
 }
@@ -58,8 +62,11 @@ void Cta::meet(Collective collective, const Operands &operands, Site site) {
   if (grid->options.banks)
     banks.meet(warp.index);
   warp.arrived = 0;
-  warp.ready = ~0u;
-  perhapsYield();
+  warp.ready = warp.heldAt ? 0 : ~0u;
+  if (warp.heldAt)
+    block();
+  else
+    perhapsYield();
 }
 
 /// The lanes cannot meet: some returned, or wait elsewhere.
@@ -146,6 +153,9 @@ void Cta::perform(Warp &warp) {
     return shuffle(warp);
   case Collective::kWarpBarrier:
     return races.clocks.warpBarrier(warp.index);
+  case Collective::kNamedBarrier:
+  case Collective::kNamedBarrierArrive:
+    return comeToBarrier(warp);
   }
 }
 

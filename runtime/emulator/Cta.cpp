@@ -1,4 +1,4 @@
-// fagen: who runs next, barriers, the end of a CTA, deadlock.
+// fagen: who runs next, the end of a CTA, deadlock.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Cta.h"
 
@@ -61,7 +61,7 @@ void Cta::begin() {
     const unsigned count = std::min(kWarpLanes, threads - w * kWarpLanes);
     warp.index = w;
     warp.present = warp.ready = count == kWarpLanes ? ~0u : (1u << count) - 1;
-    warp.exited = warp.arrived = warp.atBarrier = 0;
+    warp.exited = warp.arrived = warp.atBarrier = warp.heldAt = 0;
     warp.lastLane = kWarpLanes - 1;
   }
   for (unsigned t = 0; t < threads; ++t) {
@@ -76,6 +76,7 @@ void Cta::begin() {
   }
   banks.begin(grid->options.banks ? threads : 0);
   races.begin(warpCount, grid->options.races ? sharedBytes : 0);
+  named.fill({});
   ranLines.clear();
   mutator.begin(grid->options.mutations, threads);
   running = nullptr;
@@ -213,36 +214,6 @@ void Cta::stop(Site site) {
   abandon();
 }
 
-void Cta::ctaBarrier(Site site) {
-  count(site);
-  if (grid->options.landing == Options::Random)
-    landSome(*running);
-  Warp &warp = *running->warp;
-  running->barrierSite = site;
-  warp.atBarrier |= running->bit;
-  warp.ready &= ~running->bit;
-  if (++barrierCount == live) {
-    releaseBarrier();
-    perhapsYield();
-  } else {
-    block();
-  }
-}
-
-/// All threads that did not return are there. Those that returned have left the count, as on the GPU.
-void Cta::releaseBarrier() {
-  uint32_t synchronised = 0;
-  for (unsigned w = 0; w < warpCount; ++w) {
-    synchronised |= warps[w].atBarrier ? 1u << w : 0;
-    warps[w].ready |= warps[w].atBarrier;
-    warps[w].atBarrier = 0;
-    if (grid->options.banks)
-      banks.meet(w);
-  }
-  races.clocks.barrier(synchronised);
-  barrierCount = 0;
-}
-
 namespace {
 
 /// "lanes 0-3, 8"
@@ -294,6 +265,9 @@ std::string Cta::describeWaiting() const {
                           place(site), barrierCount, live);
       open &= ~same;
     }
+    if (warp.heldAt)
+      text += fmt::format("\n  warp {}: named_barrier {} at {}, where {} of {} threads are", w, warp.heldAt,
+                          place(warp.site), named[warp.heldAt].count(), named[warp.heldAt].threads);
     if (warp.exited)
       text += fmt::format("\n  warp {} {}: returned", w, laneList(warp.exited));
   }
@@ -305,7 +279,7 @@ void Cta::reportDeadlock() {
   for (unsigned w = warpCount; w-- > 0;) {
     if (warps[w].atBarrier)
       site = lanes[w * kWarpLanes + std::countr_zero(warps[w].atBarrier)].barrierSite;
-    if (warps[w].arrived)
+    if (warps[w].arrived || warps[w].heldAt)
       site = warps[w].site;
   }
   found.add("deadlock", site, [&] {

@@ -4,7 +4,8 @@
 // A CTA stays on one OS thread. A thread of the kernel runs until it must wait for others; then the next one that can
 // run continues, of the same warp if there is one. Everything that a thread can do to memory or to other threads is a
 // member function here, called through the table in Engine.cpp:
-//   Cta.cpp          who runs next, barriers, the end, deadlock
+//   Cta.cpp          who runs next, the end, deadlock
+//   Barriers.cpp     barriers of the CTA and named ones
 //   Collectives.cpp  what a warp's lanes do together
 //   Wmma.cpp         those of wmma, whose fragments nobody knows
 //   Memory.cpp       global and shared memory, and what is known about each shared byte
@@ -18,6 +19,7 @@
 #include "Mutations.h"
 #include "Races.h"
 
+#include <array>
 #include <fagen/device/ptx/engine.h>
 #include <string>
 #include <vector>
@@ -46,7 +48,9 @@ enum class Collective : uint8_t {
   kWmmaMultiply,
   kWmmaStore,
   kShuffleXor,
-  kWarpBarrier
+  kWarpBarrier,
+  kNamedBarrier,
+  kNamedBarrierArrive
 };
 const char *collectiveName(Collective collective);
 
@@ -55,8 +59,8 @@ struct Operands {
   void *result = nullptr;
   const unsigned *a = nullptr;
   const unsigned *b = nullptr;    ///< wmma: B
-  unsigned b0 = 0;                ///< mma: B; ldmatrix, wmma: address; shuffle: value
-  unsigned b1 = 0;                ///< mma: B; shuffle: mask; wmma: stride
+  unsigned b0 = 0;                ///< mma: B; ldmatrix, wmma: address; shuffle: value; named barrier: its number
+  unsigned b1 = 0;                ///< mma: B; shuffle: mask; wmma: stride; named barrier: threads
   unsigned words = 0;             ///< wmma: of a loaded fragment
   device::ptx::WmmaTypes types{}; ///< wmma
 };
@@ -85,10 +89,21 @@ struct Warp {
   unsigned ready = 0;     ///< lanes that can run, the running one among them
   unsigned arrived = 0;   ///< lanes that wait in `collective`
   unsigned atBarrier = 0; ///< lanes that wait in a CTA barrier
+  unsigned heldAt = 0;    ///< the named barrier where the whole warp waits, or 0
   unsigned lastLane = 0;  ///< that was switched to
   Collective collective{};
   Site site{};
   Operands operands[kWarpLanes];
+};
+
+inline constexpr unsigned kNamedBarriers = 16; ///< the first is the CTA's
+
+/// Who has come to a named barrier since it last let go.
+struct NamedBarrier {
+  unsigned threads = 0; ///< that must come
+  uint32_t come = 0;    ///< a bit for each warp
+  Clocks::Joined joined;
+  unsigned count() const; ///< threads that came
 };
 
 /// A launch as its CTAs see it.
@@ -167,7 +182,6 @@ private:
   Lane *nextOfWarp(Warp &warp);
   void block();
   void perhapsYield();
-  void releaseBarrier();
   void count(Site site) {
     if (++instructionCount >= grid->options.maxInstructions) [[unlikely]]
       stop(site);
@@ -181,6 +195,11 @@ private:
   std::string describeThread() const;
   uint64_t random();
   std::string place(Site site) const;
+
+  // Barriers.cpp
+  void releaseBarrier();
+  std::string refusalAtBarrier(const Warp &warp) const;
+  void comeToBarrier(Warp &warp);
 
   // Collectives.cpp
   void perform(Warp &warp);
@@ -222,6 +241,7 @@ private:
   unsigned currentWarp = 0;
   unsigned live = 0;         ///< threads that did not return
   unsigned barrierCount = 0; ///< threads that wait in the CTA barrier
+  std::array<NamedBarrier, kNamedBarriers> named;
   bool abandoned = false;
   unsigned char *shared = nullptr;
   size_t sharedBytes = 0;

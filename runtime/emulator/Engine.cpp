@@ -66,10 +66,12 @@ void multiplyFragments(float *d, const unsigned *a, unsigned b0, unsigned b1, El
   Cta::current->meet(type == ElementType::kF16 ? Collective::kMultiplyF16 : Collective::kMultiplyBf16,
                      {.result = d, .a = a, .b0 = b0, .b1 = b1}, site);
 }
-void wmmaLoad(unsigned *words, unsigned count, unsigned address, unsigned stride, Site site) {
+void wmmaLoad(unsigned *words, unsigned count, bool isColumn, unsigned address, unsigned stride, Site site) {
   Cta::current->passBy(site);
   Cta::current->countMatrixBanks(BankAccess::kWmmaLoad, address, 2 * stride, 2, site);
-  Cta::current->meet(Collective::kWmmaLoad, {.result = words, .b0 = address, .b1 = stride, .words = count}, site);
+  Cta::current->meet(Collective::kWmmaLoad,
+                     {.result = words, .b0 = address, .b1 = stride, .words = count, .types = {ElementType::kF16, false, isColumn}},
+                     site);
 }
 void wmmaMultiply(void *d, const unsigned *a, const unsigned *b, device::ptx::WmmaTypes types, Site site) {
   Cta::current->passBy(site);
@@ -97,6 +99,12 @@ void ctaBarrier(Site site) {
   Cta::current->passBy(site);
   if (!Cta::current->isReplaced(site))
     Cta::current->ctaBarrier(site);
+}
+void namedBarrier(int id, int threads, bool waits, Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->meet(waits ? Collective::kNamedBarrier : Collective::kNamedBarrierArrive,
+                       {.b0 = static_cast<unsigned>(id), .b1 = static_cast<unsigned>(threads)}, site);
 }
 void warpBarrier(Site site) {
   Cta::current->passBy(site);
@@ -126,6 +134,7 @@ const device::ptx::Engine kEngine = {
     .shuffle_xor = shuffleXor,
     .cta_barrier = ctaBarrier,
     .warp_barrier = warpBarrier,
+    .named_barrier = namedBarrier,
 };
 
 } // namespace fagen::emulator

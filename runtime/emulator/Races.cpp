@@ -3,6 +3,7 @@
 #include "Races.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace fagen::emulator {
 
@@ -25,71 +26,113 @@ void Clocks::begin(unsigned warps) {
   std::fill_n(known, kWarps * std::max(1u, std::min(warps, kWarps)), firstEpoch - 1);
 }
 
-void Clocks::barrier(uint32_t warps) {
-  uint32_t joined[kWarps] = {};
-  for (unsigned w = 0; w < kWarps; ++w) {
-    if (!(warps >> w & 1))
-      continue;
-    for (unsigned v = 0; v < kWarps; ++v)
-      joined[v] = std::max(joined[v], known[w * kWarps + v]);
-    joined[w] = std::max(joined[w], epochs[w]);
+void Clocks::arrive(unsigned warp, Joined &joined) {
+  for (unsigned v = 0; v < kWarps; ++v)
+    joined.epochs[v] = std::max(joined.epochs[v], known[warp * kWarps + v]);
+  joined.epochs[warp] = epochs[warp]++;
+}
+
+void Clocks::learn(unsigned warp, const Joined &joined) {
+  for (unsigned v = 0; v < kWarps; ++v)
+    known[warp * kWarps + v] = std::max(known[warp * kWarps + v], joined.epochs[v]);
+}
+
+void SharedRaces::Pieces::reserve(unsigned warps, size_t count) {
+  if (writes.size() < count) {
+    writes.resize(count);
+    readers.resize(count);
   }
-  for (unsigned w = 0; w < kWarps; ++w) {
-    if (!(warps >> w & 1))
-      continue;
-    std::copy_n(joined, kWarps, &known[w * kWarps]);
-    ++epochs[w];
-  }
+  if (reads.size() < warps)
+    reads.resize(warps);
+  for (std::vector<Record> &ofWarp : reads)
+    if (ofWarp.size() < count)
+      ofWarp.resize(count);
 }
 
 void SharedRaces::begin(unsigned warps, size_t sharedBytes) {
   clocks.begin(warps);
-  const size_t granules = (sharedBytes + kGranuleBytes - 1) / kGranuleBytes;
-  warpCount = warps;
-  if (writes.size() < granules)
-    writes.resize(granules);
-  if (reads.size() < warps)
-    reads.resize(warps);
-  for (unsigned w = 0; w < warps; ++w)
-    if (reads[w].size() < granules)
-      reads[w].resize(granules);
+  const size_t count = (sharedBytes + kBlockBytes - 1) / kBlockBytes;
+  blocks.reserve(warps, count);
+  granules.reserve(warps, count * (kBlockBytes / kGranuleBytes));
+  isSplit.assign(count, false);
+}
+
+inline void SharedRaces::readPiece(Pieces &pieces, size_t index, Agent agent, int line, std::optional<Race> &race) {
+  const Write &last = pieces.writes[index];
+  if (!isOrdered(agent, {last.warp, last.lanes}, last.epoch) && !race) [[unlikely]]
+    race = Race{
+        RaceKind::kReadAfterWrite, {last.warp, last.lanes}, last.line, static_cast<unsigned>(index) * pieces.bytes};
+  pieces.readers[index] |= uint32_t(1) << agent.warp;
+  Record &own = pieces.reads[agent.warp][index];
+  own = {clocks.epoch(agent.warp), own.epoch > clocks.met(agent.warp) ? own.lanes | agent.lanes : agent.lanes, line};
+}
+
+inline void SharedRaces::checkWrite(const Pieces &pieces, size_t index, Agent agent, std::optional<Race> &race) const {
+  const unsigned address = static_cast<unsigned>(index) * pieces.bytes;
+  const Write &last = pieces.writes[index];
+  if (!isOrdered(agent, {last.warp, last.lanes}, last.epoch) && !race)
+    race = Race{RaceKind::kWriteAfterWrite, {last.warp, last.lanes}, last.line, address};
+  for (uint32_t open = pieces.readers[index]; open && !race; open &= open - 1) {
+    const unsigned warp = static_cast<unsigned>(std::countr_zero(open));
+    const Record &other = pieces.reads[warp][index];
+    if (!isOrdered(agent, {warp, other.lanes}, other.epoch))
+      race = Race{RaceKind::kWriteAfterRead, {warp, other.lanes}, other.line, address};
+  }
+}
+
+/// Who comes after this write comes after the reads before it, or else is in a race with it: they are forgotten.
+inline void SharedRaces::writePiece(Pieces &pieces, size_t index, Agent agent, int line) const {
+  pieces.readers[index] = 0;
+  pieces.writes[index] = {{clocks.epoch(agent.warp), agent.lanes, line}, agent.warp};
+}
+
+/// From now on each granule of the block goes its own way.
+void SharedRaces::split(size_t block) {
+  constexpr size_t kGranules = kBlockBytes / kGranuleBytes;
+  isSplit[block] = true;
+  for (size_t g = kGranules * block; g < kGranules * (block + 1); ++g) {
+    granules.writes[g] = blocks.writes[block];
+    granules.readers[g] = blocks.readers[block];
+    for (uint32_t open = blocks.readers[block]; open; open &= open - 1) {
+      const size_t warp = static_cast<size_t>(std::countr_zero(open));
+      granules.reads[warp][g] = blocks.reads[warp][block];
+    }
+  }
 }
 
 std::optional<Race> SharedRaces::read(Agent agent, unsigned address, unsigned bytes, int line) {
   std::optional<Race> race;
-  const uint32_t epoch = clocks.epoch(agent.warp);
-  const Write *ordered = nullptr; // the write that the access was last seen to come after
-  for (unsigned g = address / kGranuleBytes; g < (address + bytes) / kGranuleBytes; ++g) {
-    const Write &last = writes[g];
-    if (!(ordered && last.isOfSameAs(*ordered)) && !race) {
-      if (isLive(last) && !clocks.isAfter(agent, {last.warp, last.lanes}, last.epoch))
-        race = Race{RaceKind::kReadAfterWrite, {last.warp, last.lanes}, last.line, g * kGranuleBytes};
-      ordered = &last;
+  const size_t block = address / kBlockBytes;
+  if (!isSplit[block]) {
+    if (bytes == kBlockBytes) {
+      readPiece(blocks, block, agent, line, race);
+      return race;
     }
-    Record &own = reads[agent.warp][g];
-    own.lanes = own.epoch == epoch ? own.lanes | agent.lanes : agent.lanes;
-    own.epoch = epoch;
-    own.line = line;
+    split(block);
   }
+  for (unsigned g = address / kGranuleBytes; g < (address + bytes) / kGranuleBytes; ++g)
+    readPiece(granules, g, agent, line, race);
   return race;
 }
 
 std::optional<Race> SharedRaces::write(Agent agent, unsigned address, unsigned bytes, int line) {
-  const unsigned first = address / kGranuleBytes, end = (address + bytes) / kGranuleBytes;
   std::optional<Race> race;
-  for (unsigned g = first; g < end && !race; ++g)
-    if (const Write &last = writes[g]; isLive(last) && !clocks.isAfter(agent, {last.warp, last.lanes}, last.epoch))
-      race = Race{RaceKind::kWriteAfterWrite, {last.warp, last.lanes}, last.line, g * kGranuleBytes};
-  for (unsigned w = 0; w < warpCount; ++w)
-    for (unsigned g = first; g < end && !race; ++g)
-      if (const Record &other = reads[w][g]; isLive(other) && !clocks.isAfter(agent, {w, other.lanes}, other.epoch))
-        race = Race{RaceKind::kWriteAfterRead, {w, other.lanes}, other.line, g * kGranuleBytes};
-  for (unsigned g = first; g < end; ++g) {
-    Write &own = writes[g];
-    own.epoch = clocks.epoch(agent.warp);
-    own.lanes = agent.lanes;
-    own.warp = agent.warp;
-    own.line = line;
+  const size_t block = address / kBlockBytes;
+  const bool isWhole = bytes == kBlockBytes;
+  if (isSplit[block] || !isWhole) {
+    if (!isSplit[block])
+      split(block);
+    for (unsigned g = address / kGranuleBytes; g < (address + bytes) / kGranuleBytes; ++g) {
+      checkWrite(granules, g, agent, race);
+      if (!isWhole)
+        writePiece(granules, g, agent, line);
+    }
+  } else {
+    checkWrite(blocks, block, agent, race);
+  }
+  if (isWhole) {
+    isSplit[block] = false;
+    writePiece(blocks, block, agent, line);
   }
   return race;
 }

@@ -3,10 +3,10 @@
 //
 // Vector clocks (Lamport; Mattern), kept as FastTrack does (Flanagan and Freund, 2009): each access is an epoch of its
 // warp, and each warp knows up to which epoch of every other warp it has been synchronised. Clocks of warps are enough,
-// because whatever synchronises takes a warp's lanes together: it ends the warp's epoch. Within an epoch nothing orders
-// two lanes of a warp, and a lane's own accesses are in program order. Collectives (ldmatrix, mma, shuffles) order
-// nothing. An asynchronous copy is a write by the thread that issued it, when it issued it and again when it waited for
-// it; between the two its bytes are nobody's (Copies.cpp).
+// because whatever synchronises takes a warp's lanes together: it ends the warp's epoch. Between two such meetings
+// nothing orders two lanes of a warp, and a lane's own accesses are in program order. Collectives (ldmatrix, mma,
+// shuffles) order nothing. An asynchronous copy is a write by the thread that issued it, when it issued it and again
+// when it waited for it; between the two its bytes are nobody's (Copies.cpp).
 //
 // Whether a race is found does not depend on the order in which the emulator runs the threads, only on what they do.
 #pragma once
@@ -40,10 +40,17 @@ struct Race {
 /// The clocks of a CTA's warps.
 class Clocks {
 public:
+  static constexpr unsigned kWarps = 32;
   /// A CTA of so many warps begins. What older CTAs did is forgotten: their epochs lie before all of this one's.
   void begin(unsigned warps);
-  /// These warps (a bit each) wait for each other.
-  void barrier(uint32_t warps);
+  /// Those who come to a barrier leave there what they know.
+  struct Joined {
+    uint32_t epochs[kWarps] = {};
+  };
+  /// The warp comes: what it did so far is seen by whoever waits.
+  void arrive(unsigned warp, Joined &joined);
+  /// The warp, which came before, waited until all had.
+  void learn(unsigned warp, const Joined &joined);
   /// The lanes of a warp wait for each other.
   void warpBarrier(unsigned warp) { known[warp * kWarps + warp] = epochs[warp]++; }
 
@@ -51,19 +58,20 @@ public:
   uint32_t first() const { return firstEpoch; }
   /// Whether `agent` comes after what `other` did in its epoch `epoch`.
   bool isAfter(Agent agent, Agent other, uint32_t epoch) const {
-    if (agent.warp != other.warp)
-      return known[agent.warp * kWarps + other.warp] >= epoch;
-    return epoch < epochs[agent.warp] || (agent.lanes == other.lanes && (agent.lanes & (agent.lanes - 1)) == 0);
+    return known[agent.warp * kWarps + other.warp] >= epoch ||
+           (agent.warp == other.warp && agent.lanes == other.lanes && (agent.lanes & (agent.lanes - 1)) == 0);
   }
+  /// Up to which epoch of its own warp every lane comes after every other.
+  uint32_t met(unsigned warp) const { return known[warp * kWarps + warp]; }
 
 private:
-  static constexpr unsigned kWarps = 32;
   uint32_t firstEpoch = 1;
   uint32_t epochs[kWarps] = {};
-  uint32_t known[kWarps * kWarps] = {}; ///< [w][v]: the last epoch of v that w comes after
+  uint32_t known[kWarps * kWarps] = {}; ///< [w][v]: the last epoch of v that all of w comes after
 };
 
-/// The accesses to a CTA's shared memory.
+/// The accesses to a CTA's shared memory. They are known for blocks of 16 bytes, which is what copies and ldmatrix
+/// access, and, once a smaller access has split a block, for each of its granules.
 class SharedRaces {
 public:
   /// The smallest access there is; no two threads share part of one.
@@ -72,11 +80,12 @@ public:
   void begin(unsigned warps, size_t sharedBytes);
   Clocks clocks;
 
-  /// An access to [address, address + bytes) from generated line `line`; gives the first race.
+  /// An aligned access of at most 16 bytes from generated line `line`; gives the first race.
   std::optional<Race> read(Agent agent, unsigned address, unsigned bytes, int line);
   std::optional<Race> write(Agent agent, unsigned address, unsigned bytes, int line);
 
 private:
+  static constexpr unsigned kBlockBytes = 16;
   struct Record {
     uint32_t epoch = 0;
     uint32_t lanes = 0;
@@ -84,15 +93,28 @@ private:
   };
   struct Write : Record {
     unsigned warp = 0;
-    bool isOfSameAs(const Write &other) const {
-      return epoch == other.epoch && lanes == other.lanes && warp == other.warp;
-    }
   };
-  bool isLive(const Record &record) const { return record.epoch >= clocks.first(); }
+  /// What is known about pieces of memory of one size.
+  struct Pieces {
+    unsigned bytes;
+    std::vector<Write> writes = {};     ///< the last one
+    std::vector<uint32_t> readers = {}; ///< a bit for each warp that read since
+    /// By warp: the lanes that read since the warp last met, and when and where the last of them did.
+    std::vector<std::vector<Record>> reads = {};
 
-  unsigned warpCount = 0;
-  std::vector<Write> writes;              ///< by granule
-  std::vector<std::vector<Record>> reads; ///< by warp and granule: the last epoch in which it read
+    void reserve(unsigned warps, size_t count);
+  };
+
+  bool isOrdered(Agent agent, Agent other, uint32_t epoch) const {
+    return epoch < clocks.first() || clocks.isAfter(agent, other, epoch);
+  }
+  void readPiece(Pieces &pieces, size_t index, Agent agent, int line, std::optional<Race> &race);
+  void checkWrite(const Pieces &pieces, size_t index, Agent agent, std::optional<Race> &race) const;
+  void writePiece(Pieces &pieces, size_t index, Agent agent, int line) const;
+  void split(size_t block);
+
+  Pieces blocks{kBlockBytes}, granules{kGranuleBytes};
+  std::vector<unsigned char> isSplit; ///< by block
 };
 
 /// The accesses of all CTAs of a launch to one buffer that the kernel may write. Within a launch nothing orders CTAs.

@@ -6,6 +6,7 @@
 //
 //   A, B   word w of lane l holds elements 2 (32 w + l) and 2 (32 w + l) + 1, w = 0 to 3; words 4 to 7 of f16 repeat
 //          words 0 to 3
+//          B that was loaded by columns: lanes in pairs exchanged, so that multiplying it as by rows shows
 //   D      f32: word w of lane l holds element 32 w + l, w = 0 to 7; f16: as A
 //
 // No GPU does so: a kernel that reads meaning into a fragment gives wrong results here. A matrix is reached by the warp
@@ -40,11 +41,16 @@ float roundToOdd(double x) {
   return std::bit_cast<float>(std::abs(static_cast<double>(nearest)) < std::abs(x) ? bits + 1 : bits - 1);
 }
 
+/// The first of a 16-bit fragment's elements in word w of a lane, in the order of memory.
+unsigned firstElement(unsigned lane, unsigned w, bool isColumn) {
+  return 2 * (kWarpLanes * w + (isColumn ? lane ^ 1 : lane));
+}
+
 /// Elements of a 16-bit fragment in the order of memory.
-void gather(const Warp &warp, const unsigned *Operands::*fragment, uint16_t (&elements)[kElements]) {
+void gather(const Warp &warp, const unsigned *Operands::*fragment, bool isColumn, uint16_t (&elements)[kElements]) {
   for (unsigned lane = 0; lane < kWarpLanes; ++lane)
     for (unsigned w = 0; w < 4; ++w)
-      std::memcpy(&elements[2 * (kWarpLanes * w + lane)], &(warp.operands[lane].*fragment)[w], sizeof(unsigned));
+      std::memcpy(&elements[firstElement(lane, w, isColumn)], &(warp.operands[lane].*fragment)[w], sizeof(unsigned));
 }
 
 float halfToFloat(uint16_t bits) { return device::ptx::to_float(device::f16{bits}); }
@@ -107,7 +113,7 @@ void Cta::loadMatrix(Warp &warp) {
   for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
     const Operands &own = warp.operands[lane];
     for (unsigned w = 0; w < own.words; ++w)
-      std::memcpy(static_cast<unsigned *>(own.result) + w, &elements[2 * (kWarpLanes * (w % 4) + lane)],
+      std::memcpy(static_cast<unsigned *>(own.result) + w, &elements[firstElement(lane, w % 4, own.types.is_column_b)],
                   sizeof(unsigned));
   }
 }
@@ -115,8 +121,8 @@ void Cta::loadMatrix(Warp &warp) {
 void Cta::multiplyMatrices(Warp &warp) {
   const device::ptx::WmmaTypes types = warp.operands[0].types;
   uint16_t a[kElements], b[kElements];
-  gather(warp, &Operands::a, a);
-  gather(warp, &Operands::b, b);
+  gather(warp, &Operands::a, false, a);
+  gather(warp, &Operands::b, types.is_column_b, b);
   constexpr unsigned kHalf = 8; // Product has 8 columns
   for (unsigned first = 0; first < kLines; first += kHalf) {
     Product product;

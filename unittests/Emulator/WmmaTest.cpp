@@ -68,6 +68,17 @@ INSTANTIATE_TEST_SUITE_P(
                     Types{"f16_f16_row", false, true, false}, Types{"f16_f16_col", false, true, true}),
     [](const auto &info) { return std::string(info.param.symbol); });
 
+TEST(Wmma, LayoutsOfLoadAndProductMustAgree) {
+  std::mt19937 random(3);
+  std::vector<unsigned short> in(512);
+  for (unsigned short &element : in)
+    element = static_cast<unsigned short>((random() & 0x83ff) | 15 << 10);
+  std::vector<float> mixed(256), right(256);
+  ASSERT_TRUE(launch({.file = kFile, .symbol = "mixed_layouts", .sharedBytes = kStorageBytes}, in, mixed).ok);
+  ASSERT_TRUE(launch({.file = kFile, .symbol = "f32_f16_row", .sharedBytes = kStorageBytes}, in, right).ok);
+  EXPECT_NE(mixed, right);
+}
+
 TEST(Wmma, HalfAccumulatorsOverflowToInfinity) {
   std::vector<unsigned short> in(512, 0x5400); // 64: 16 * 64 * 64 = 65536
   std::vector<float> out(256);

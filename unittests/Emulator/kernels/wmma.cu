@@ -19,7 +19,7 @@ struct Storage {
 
 // in: A then B as 16-bit elements, line by line; a line of B is a column if kByColumns. out: D by rows, f32. `count` is
 // added to the address of A.
-template <class T, class Accumulator, bool kByColumns>
+template <class T, class Accumulator, bool kByColumns, bool kMultipliedByColumns = kByColumns>
 __device__ __forceinline__ void product(const Arguments &arguments) {
   Storage &storage = ptx::shared_storage<Storage>();
   const unsigned a_address = ptx::shared_address(storage.a), b_address = ptx::shared_address(storage.b);
@@ -34,8 +34,8 @@ __device__ __forceinline__ void product(const Arguments &arguments) {
   WmmaBlock<Accumulator> d;
   Wmma<T>::load_a(a, a_address + arguments.count, 24, ptx::Site::here()); // [load]
   Wmma<T>::template load_b<kByColumns>(b, b_address, 24, ptx::Site::here());
-  Wmma<T>::template multiply<kByColumns>(d.value, a, b, ptx::Site::here());
-  Wmma<T>::template multiply<kByColumns>(d.value, a, b, ptx::Site::here());
+  Wmma<T>::template multiply<kMultipliedByColumns>(d.value, a, b, ptx::Site::here());
+  Wmma<T>::template multiply<kMultipliedByColumns>(d.value, a, b, ptx::Site::here());
   d.store(d_address, 80 / sizeof(Accumulator), ptx::Site::here());
   ptx::warp_barrier();
   for (int i = lane; i < 256; i += 32)
@@ -61,6 +61,11 @@ extern "C" __global__ void f16_f16_row(const __grid_constant__ Arguments argumen
 }
 extern "C" __global__ void f16_f16_col(const __grid_constant__ Arguments arguments) {
   product<f16, f16, true>(arguments);
+}
+
+// B is loaded by columns and multiplied as if by rows: nobody says what that gives.
+extern "C" __global__ void mixed_layouts(const __grid_constant__ Arguments arguments) {
+  product<f16, float, true, false>(arguments);
 }
 
 // Stores zeros, at an address and with a stride that need not be right: lane 5's address is `count` bytes further.

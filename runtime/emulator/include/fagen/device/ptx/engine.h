@@ -20,7 +20,7 @@ struct WmmaTypes {
 };
 
 /// Counts up with every change of Engine; a kernel built against another one is refused.
-inline constexpr unsigned kEngineVersion = 3;
+inline constexpr unsigned kEngineVersion = 4;
 
 struct Engine {
   unsigned version;
@@ -41,13 +41,14 @@ struct Engine {
 
   void (*load_matrices)(unsigned *words, unsigned address, bool transpose, Site site);
   void (*multiply)(float *d, const unsigned *a, unsigned b0, unsigned b1, ElementType type, Site site);
-  void (*wmma_load)(unsigned *words, unsigned count, unsigned address, unsigned stride, Site site);
+  void (*wmma_load)(unsigned *words, unsigned count, bool is_column, unsigned address, unsigned stride, Site site);
   void (*wmma_multiply)(void *d, const unsigned *a, const unsigned *b, WmmaTypes types, Site site);
   void (*wmma_store)(unsigned address, const void *d, bool is_half, unsigned stride, Site site);
   float (*shuffle_xor)(float value, int mask, Site site);
 
   void (*cta_barrier)(Site site);
   void (*warp_barrier)(Site site);
+  void (*named_barrier)(int id, int threads, bool waits, Site site);
 };
 
 } // namespace fagen::device::ptx

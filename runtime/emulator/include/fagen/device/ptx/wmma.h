@@ -11,22 +11,22 @@
 namespace fagen::device::ptx {
 
 inline void wmma_load_a_f16(unsigned (&a)[8], unsigned address, unsigned stride, Site site = Site::here()) {
-  engine->wmma_load(a, 8, address, stride, site);
+  engine->wmma_load(a, 8, false, address, stride, site);
 }
 inline void wmma_load_b_f16_row(unsigned (&b)[8], unsigned address, unsigned stride, Site site = Site::here()) {
-  engine->wmma_load(b, 8, address, stride, site);
+  engine->wmma_load(b, 8, false, address, stride, site);
 }
 inline void wmma_load_b_f16_col(unsigned (&b)[8], unsigned address, unsigned stride, Site site = Site::here()) {
-  engine->wmma_load(b, 8, address, stride, site);
+  engine->wmma_load(b, 8, true, address, stride, site);
 }
 inline void wmma_load_a_bf16(unsigned (&a)[4], unsigned address, unsigned stride, Site site = Site::here()) {
-  engine->wmma_load(a, 4, address, stride, site);
+  engine->wmma_load(a, 4, false, address, stride, site);
 }
 inline void wmma_load_b_bf16_row(unsigned (&b)[4], unsigned address, unsigned stride, Site site = Site::here()) {
-  engine->wmma_load(b, 4, address, stride, site);
+  engine->wmma_load(b, 4, false, address, stride, site);
 }
 inline void wmma_load_b_bf16_col(unsigned (&b)[4], unsigned address, unsigned stride, Site site = Site::here()) {
-  engine->wmma_load(b, 4, address, stride, site);
+  engine->wmma_load(b, 4, true, address, stride, site);
 }
 
 inline void wmma_mma_f32_f16_row(float (&d)[8], const unsigned (&a)[8], const unsigned (&b)[8],
