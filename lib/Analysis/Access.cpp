@@ -12,7 +12,7 @@
 //   keysOfLane     right operand of scalar Q K^T: keys lane, lane + 32, ... of all warps
 //   pairsOfLane    right operand of scalar P V: columns 64 i + 2 lane + {0, 1} of all keys, all warps
 //   scores         scalar scores and scratch: element (row, column) by lane column % 32 of the row's warp
-//   ownElements    partial results: each lane its accumulator elements, the quad's first lane also m and l
+//   ownElements    partial results: each lane its accumulator's pairs, and behind them a copy of m and l
 //   mergedPairs    the merge: m, l and element pair e of every key warp's row by thread e % T
 
 #include "fagen/Analysis/Access.h"
@@ -37,7 +37,8 @@ public:
       : buffer(buffer), visit(visit), isScalar(kernel.backend == "scalar"), isWmma(kernel.backend == "wmma"),
         elementBytes(sizeOf(buffer.type)), firstThread(kLanes * role.firstWarp), threads(kLanes * role.warps),
         warps(role.warps), rowWarps(constantOr(kernel, "kRowWarps", role.warps)),
-        keyWarps(constantOr(kernel, "kKeyWarps", 1)), vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)) {}
+        keyWarps(constantOr(kernel, "kKeyWarps", 1)), vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)),
+        headDimV(constantOr(kernel, "kHeadDimV", buffer.columns)) {}
 
   void run(const Op &op, llvm::StringRef operand) {
     switch (op.kind) {
@@ -156,25 +157,24 @@ private:
           columns(lane(w, column % kLanes), row, column, 1);
   }
 
-  /// Rows [key_warp * tile rows + row_warp * share, + share) of the warp; the last two columns are m and l.
+  /// Rows [key_warp * tile rows + row_warp * share, + share) of the warp.
   void ownElements() {
-    const unsigned tileRows = buffer.rows / keyWarps, share = tileRows / rowWarps, dv = buffer.columns - 2;
+    const unsigned tileRows = buffer.rows / keyWarps, share = tileRows / rowWarps;
     for (unsigned w = 0; w < warps; ++w)
       for (unsigned r = 0; r < share; ++r) {
         const unsigned row = w / rowWarps * tileRows + w % rowWarps * share + r, quad = r % 8 * 4;
-        for (unsigned column = 0; column < dv; ++column)
-          columns(lane(w, quad + column / 2 % 4), row, column, 1);
-        columns(lane(w, quad), row, dv, 2);
+        for (unsigned column = 0; column < buffer.columns; column += 2)
+          columns(lane(w, quad + column / 2 % 4), row, column, 2);
       }
   }
 
   void mergedPairs() {
-    const unsigned tileRows = buffer.rows / keyWarps, dv = buffer.columns - 2, pairs = dv / 2;
+    const unsigned tileRows = buffer.rows / keyWarps, pairs = headDimV / 2;
     for (unsigned pair = 0; pair < tileRows * pairs; ++pair)
       for (unsigned keyWarp = 0; keyWarp < keyWarps; ++keyWarp) {
         const ThreadRange who{firstThread + pair % threads, 1};
         const unsigned row = keyWarp * tileRows + pair / pairs;
-        columns(who, row, dv, 2);
+        columns(who, row, headDimV, 2); // m and l
         columns(who, row, pair % pairs * 2, 2);
       }
   }
@@ -184,7 +184,7 @@ private:
   const bool isScalar, isWmma;
   const unsigned elementBytes;
   const unsigned firstThread, threads, warps;
-  const unsigned rowWarps, keyWarps, vectorBytes;
+  const unsigned rowWarps, keyWarps, vectorBytes, headDimV;
 };
 
 } // namespace

@@ -27,8 +27,6 @@ llvm::StringRef spelling(ElementType type) {
     return "float";
   case ElementType::U32:
     return "unsigned";
-  case ElementType::MBarrier:
-    break; // no backend has them yet
   }
   return {};
 }
@@ -259,7 +257,7 @@ void KernelEmitter::emitTileTypes() {
     const bool isOutput = buffer->name == "v" || buffer->name == "pv";
     const std::string rows = buffer->name == "partial" ? "kKeyWarps * kTileRows"
                                                        : named(buffer->rows, {isQuery ? "kTileRows" : "kTileKeys"});
-    const std::string columns = buffer->name == "partial" ? "kHeadDimV + 2"
+    const std::string columns = buffer->name == "partial" ? "kHeadDimV + kPartialExtra"
                                 : isScores                ? "kTileKeys"
                                            : named(buffer->columns, {isOutput ? "kHeadDimV" : "kHeadDimQK"});
     line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name), isTensor ? "Element" : "float",

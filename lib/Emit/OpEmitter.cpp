@@ -262,17 +262,6 @@ void OpEmitter::emit(const Op &op) {
     return emitStoreLse(op);
   case OpKind::Barrier:
     return emitBarrier(op);
-  case OpKind::BulkStore: // no backend of several roles yet
-  case OpKind::BulkCommit:
-  case OpKind::BulkWait:
-  case OpKind::MmaIssue:
-  case OpKind::MmaCommit:
-  case OpKind::MmaWait:
-  case OpKind::BarrierArrive:
-  case OpKind::MbarrierInit:
-  case OpKind::Arrive:
-  case OpKind::Wait:
-  case OpKind::Fence:
   case OpKind::Loop:
   case OpKind::If:
   case OpKind::Place:

@@ -11,6 +11,8 @@
 #include "fagen/Spec/SharedMemory.h"
 #include "fagen/Spec/Spec.h"
 
+#include "fagen/device/tile/layout.h"
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -69,7 +71,7 @@ private:
       q->overlays = k->name;
     if (schedule.keyWarps > 1) {
       partial = add("partial", Space::Shared, ElementType::F32, schedule.keyWarps * schedule.tileRows,
-                    problem.headDimV + 2, "warps");
+                    problem.headDimV + device::kPartialExtra, "warps");
       partial->overlays = k->name;
     }
     if (isScalar && reduceShared)

@@ -68,7 +68,8 @@ SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedul
   const bool throughRing = schedule.qIn == OperandPlace::Registers && qBytes <= kBytes + vBytes;
   memory.buffers = {{"q", qBytes, throughRing}, {"k", kBytes, false}, {"v", vBytes, false}};
   if (schedule.keyWarps > 1)
-    memory.buffers.push_back({"partial", schedule.keyWarps * rows * (problem.headDimV + 2) * kFloatBytes, true});
+    memory.buffers.push_back(
+        {"partial", schedule.keyWarps * rows * (problem.headDimV + device::kPartialExtra) * kFloatBytes, true});
   if (schedule.mma == Mma::Scalar && schedule.reduce == Reduce::Shared)
     memory.buffers.push_back({"scratch", rows * kLanes * kFloatBytes, false});
   if (schedule.mma == Mma::Scalar)

@@ -111,16 +111,17 @@ TEST(Access, PartialResultsAreStoredOnceAndReadByTheMergingThreads) {
   Lowering lowering({"merge", Mma::MmaSync, Copy::CpAsync, 16, 64, 4, 1, 64, 1, 4});
   lowering.lower();
   const Op *store = firstOp(lowering, OpKind::StorePartial), *merge = firstOp(lowering, OpKind::StoreMerged);
-  const unsigned columns = 64 + 2;
+  const unsigned columns = 64 + 8;
   const Touches written = touchesOf(lowering, *store, 0), read = touchesOf(lowering, *merge, 2);
   ASSERT_EQ(written.size(), 4u * 16 * columns * 4);
-  EXPECT_EQ(read.size(), written.size());
+  EXPECT_EQ(read.size(), 4u * 16 * (64 + 2) * 4);
   for (const auto &[byte, threads] : written)
     EXPECT_EQ(threads.size(), 1u);
-  // Row 9 of key warp 2: lanes 4 to 7 of warp 2, columns 8 n + 2 (lane % 4) + {0, 1}; m and l by lane 4.
+  // Row 9 of key warp 2: lanes 4 to 7 of warp 2, columns 8 n + 2 (lane % 4) + {0, 1}; each its copy of m and l behind.
   const unsigned row = (2 * 16 + 9) * columns;
   EXPECT_EQ(written.at((row + 11) * 4), std::set<unsigned>({64 + 4 + 1}));
   EXPECT_EQ(written.at((row + 64) * 4), std::set<unsigned>({64 + 4}));
+  EXPECT_EQ(written.at((row + 71) * 4), std::set<unsigned>({64 + 7}));
   // Element pair 9 * 32 + 5 is that thread's modulo 128.
   EXPECT_EQ(read.at((row + 11) * 4), std::set<unsigned>({(9 * 32 + 5) % 128}));
 }

@@ -80,7 +80,7 @@ TEST(Layout, everyElementHasBytesOfItsOwn) {
   for (Swizzle swizzle : {Swizzle::kNone, Swizzle::kPad})
     for (const Shape &shape : tensorTiles(swizzle))
       shapes.push_back(shape);
-  shapes.push_back({Swizzle::kNone, 64, 66, 4}); // partial results: a row of O, m and l
+  shapes.push_back({Swizzle::kNone, 64, 72, 4}); // partial results: a row of O, m and l
   shapes.push_back({Swizzle::kNone, 32, 32, 4});
   for (const Shape &shape : shapes) {
     std::vector<bool> taken(tile_bytes(shape.swizzle, shape.rows, shape.columns, shape.elementBytes) /

@@ -43,7 +43,7 @@ TEST(SharedTile, slicesAreThoseOfTheLayout) {
 
 TEST(SharedTile, isAsLargeAsItsElements) {
   EXPECT_EQ(sizeof(SharedTile<f16, 64, 96, Swizzle::kXor>), 64u * 96 * 2);
-  EXPECT_EQ(sizeof(SharedTile<float, 64, 66, Swizzle::kNone>), 64u * 66 * 4);
+  EXPECT_EQ(sizeof(SharedTile<float, 64, 72, Swizzle::kNone>), 64u * 72 * 4);
   EXPECT_EQ(sizeof(SharedTile<float, 16, 64, Swizzle::kPad>), 16u * (64 + 8) * 4);
   EXPECT_EQ(alignof(SharedTile<f16, 16, 16, Swizzle::kXor>), 128u);
 }

@@ -7,7 +7,7 @@
 //   shared   q             0    4096 B  16 x 128 bf16, swizzle xor
 //   shared   k          4096   32768 B  2 stages of 64 x 128 bf16, swizzle xor
 //   shared   v         36864   32768 B  2 stages of 64 x 128 bf16, swizzle xor
-//   shared   partial    4096   33280 B  64 x 130 float, row-major, in the bytes of k and what follows
+//   shared   partial    4096   34816 B  64 x 136 float, row-major, in the bytes of k and what follows
 //   shared   total             69632 B
 //   role     all      warps 0 to 3
 //   site  1  copy_wait 2    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
@@ -56,7 +56,7 @@ constexpr int kVectorBytes = 16;                 // l4_bf16.fa:25 vector, by def
 using QTile = SharedTile<Element, kTileRows, kHeadDimQK, Swizzle::kXor>;
 using KTile = SharedTile<Element, kTileKeys, kHeadDimQK, Swizzle::kXor>;
 using VTile = SharedTile<Element, kTileKeys, kHeadDimV, Swizzle::kXor>;
-using PartialTile = SharedTile<float, kKeyWarps * kTileRows, kHeadDimV + 2, Swizzle::kNone>;
+using PartialTile = SharedTile<float, kKeyWarps * kTileRows, kHeadDimV + kPartialExtra, Swizzle::kNone>;
 
 struct KvRing {
   KTile k[kStages];

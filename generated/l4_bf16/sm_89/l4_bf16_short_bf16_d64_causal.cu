@@ -7,7 +7,7 @@
 //   shared   q             0    2048 B  16 x 64 bf16, swizzle xor
 //   shared   k          2048   16384 B  2 stages of 64 x 64 bf16, swizzle xor
 //   shared   v         18432   16384 B  2 stages of 64 x 64 bf16, swizzle xor
-//   shared   partial    2048   16896 B  64 x 66 float, row-major, in the bytes of k and what follows
+//   shared   partial    2048   18432 B  64 x 72 float, row-major, in the bytes of k and what follows
 //   shared   total             34816 B
 //   role     all      warps 0 to 3
 //   site  1  copy_wait 2    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
@@ -56,7 +56,7 @@ constexpr int kVectorBytes = 16;                 // l4_bf16.fa:25 vector, by def
 using QTile = SharedTile<Element, kTileRows, kHeadDimQK, Swizzle::kXor>;
 using KTile = SharedTile<Element, kTileKeys, kHeadDimQK, Swizzle::kXor>;
 using VTile = SharedTile<Element, kTileKeys, kHeadDimV, Swizzle::kXor>;
-using PartialTile = SharedTile<float, kKeyWarps * kTileRows, kHeadDimV + 2, Swizzle::kNone>;
+using PartialTile = SharedTile<float, kKeyWarps * kTileRows, kHeadDimV + kPartialExtra, Swizzle::kNone>;
 
 struct KvRing {
   KTile k[kStages];

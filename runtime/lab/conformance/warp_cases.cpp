@@ -55,6 +55,25 @@ ConformanceCase barrierCase(const char *name, const char *symbol, unsigned group
   return c;
 }
 
+/// The first half of a CTA hands words to the second one, eight times.
+ConformanceCase handOverCase() {
+  ConformanceCase c = barrierCase("named_barrier_arrive", "conformance_named_barrier_arrive", kThreads);
+  c.inputs = "eight times, words of one half to random threads of the other";
+  c.expect = [](const WordList &in, WordList &out) {
+    for (unsigned t = 0; t < kAll; ++t)
+      out[t] = in[4 * t];
+    for (uint32_t round = 0; round < 8; ++round) {
+      const WordList before = out;
+      for (unsigned t = 0; t < kAll; ++t) {
+        const bool receives = t % kThreads >= kThreads / 2;
+        const unsigned from = receives ? t / kThreads * kThreads + in[4 * t + 1] % (kThreads / 2) : t;
+        out[t] = stirred(before[t], before[from] + round);
+      }
+    }
+  };
+  return c;
+}
+
 /// Lane l wrote row l of its warp, and gives the address of row words[1]: of row l % 8 of matrix l / 8.
 ConformanceCase matrixCase(const char *name, const char *symbol, bool transpose) {
   ConformanceCase c = threadCase(name, name, symbol, 8, 4);
@@ -109,11 +128,23 @@ ConformanceCase indexCase() {
   return c;
 }
 
+/// Clocks and places are nobody's to predict: that clocks do not go back, and that the SM's number is small, is.
+ConformanceCase clockCase() {
+  ConformanceCase c = threadCase("clock32, clock64, global_nanoseconds, sm_index", "clock64", "conformance_clocks", 1, 1);
+  c.functions.insert(c.functions.end(), {"clock32", "global_nanoseconds", "sm_index"});
+  c.inputs = "every thread of 64 CTAs; 1 for what holds of each";
+  c.expect = [](const WordList &, WordList &out) { std::fill_n(out.begin(), kAll, 0xfu); };
+  return c;
+}
+
 } // namespace
 
 void addWarpCases(std::vector<ConformanceCase> &cases) {
   cases.push_back(barrierCase("cta_barrier", "conformance_cta_barrier", kThreads));
   cases.push_back(barrierCase("warp_barrier", "conformance_warp_barrier", kLanes));
+  cases.push_back(barrierCase("named_barrier", "conformance_named_barrier", kThreads / 2));
+  cases.push_back(handOverCase());
+  cases.push_back(clockCase());
   cases.push_back(shuffleCase());
   cases.push_back(matrixCase("ldmatrix_x4", "conformance_ldmatrix_x4", false));
   cases.push_back(matrixCase("ldmatrix_x4_trans", "conformance_ldmatrix_x4_trans", true));

@@ -4,6 +4,7 @@
 // The same text runs on a GPU, by NVRTC, and in the emulator. conformance/*_cases.cpp say what comes in and what must
 // come out; a CTA has 128 threads unless a kernel says otherwise.
 #include <fagen/device/ptx/barrier.h>
+#include <fagen/device/ptx/clock.h>
 #include <fagen/device/ptx/cp_async.h>
 #include <fagen/device/ptx/global.h>
 #include <fagen/device/ptx/ldmatrix.h>
@@ -109,6 +110,15 @@ extern "C" __global__ void conformance_threads(const __grid_constant__ Conforman
   const int values[4] = {ptx::thread_index(), ptx::cta_index(), ptx::lane_index(), ptx::warp_index()};
   for (int i = 0; i < 4; ++i)
     ptx::st_global_u32(out + i, static_cast<unsigned>(values[i]));
+}
+
+// A bit for each that holds: clocks do not go back between two readings, the SM has a number.
+extern "C" __global__ void conformance_clocks(const __grid_constant__ ConformanceParams params) {
+  const unsigned long long clocks = ptx::clock64(), nanoseconds = ptx::global_nanoseconds();
+  const unsigned low = ptx::clock32();
+  const unsigned holds = (ptx::clock64() >= clocks ? 1u : 0u) | (ptx::global_nanoseconds() >= nanoseconds ? 2u : 0u) |
+                         (ptx::clock32() - low < 0x80000000u ? 4u : 0u) | (ptx::sm_index() < 4096u ? 8u : 0u);
+  ptx::st_global_u32(params.out + element(), holds);
 }
 
 struct alignas(16) Storage {
@@ -367,6 +377,44 @@ template <bool kWarp> __device__ __forceinline__ void stir(const ConformancePara
     ptx::ld_shared(other, shared_base_address() + head.words[1] * 4);
     value[0] = stirred(value[0], other[0]);
     kWarp ? ptx::warp_barrier() : ptx::cta_barrier();
+  }
+  ptx::st_global_u32(params.out + element(), value[0]);
+}
+
+// The same in halves of the CTA, each with its own barrier.
+extern "C" __global__ void conformance_named_barrier(const __grid_constant__ ConformanceParams params) {
+  const Head head = head_of(params, 4);
+  const int half = ptx::thread_index() / 64;
+  const unsigned own = shared_base_address() + ptx::thread_index() * 4;
+  unsigned value[1] = {head.words[0]};
+  for (int round = 0; round < 8; ++round) {
+    ptx::st_shared(own, value);
+    ptx::named_barrier(1 + half, 64);
+    unsigned other[1];
+    ptx::ld_shared(other, shared_base_address() + head.words[1] * 4);
+    value[0] = stirred(value[0], other[0]);
+    ptx::named_barrier(1 + half, 64);
+  }
+  ptx::st_global_u32(params.out + element(), value[0]);
+}
+
+// The first half hands its numbers to the second one: each side arrives where the other one waits.
+extern "C" __global__ void conformance_named_barrier_arrive(const __grid_constant__ ConformanceParams params) {
+  const Head head = head_of(params, 4);
+  unsigned value[1] = {head.words[0]};
+  for (int round = 0; round < 8; ++round) {
+    unsigned other[1];
+    if (ptx::thread_index() < 64) {
+      ptx::st_shared(shared_base_address() + ptx::thread_index() * 4, value);
+      ptx::named_barrier_arrive(1, 128);
+      other[0] = value[0];
+      ptx::named_barrier(2, 128);
+    } else {
+      ptx::named_barrier(1, 128);
+      ptx::ld_shared(other, shared_base_address() + head.words[1] % 64 * 4);
+      ptx::named_barrier_arrive(2, 128);
+    }
+    value[0] = stirred(value[0], other[0] + round);
   }
   ptx::st_global_u32(params.out + element(), value[0]);
 }

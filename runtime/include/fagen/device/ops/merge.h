@@ -1,9 +1,11 @@
 // fagen: warps that share the keys of a tile bring their results together through shared memory.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each key warp leaves its unnormalised O, its maximum and its sum in a row of `kHeadDimV + 2` f32; row
-// key_warp * kTileRows + r belongs to query row r. They are then added in the order of the key warps, so that the same
-// inputs give the same bits (the split-K combine of FlashDecoding, within a CTA).
+// Each key warp leaves its unnormalised O, its maximum m and its sum l in a row of `kHeadDimV + kPartialExtra` f32; row
+// key_warp * kTileRows + r belongs to query row r. Behind the columns of O each lane of a quad has a pair (m, l) of its
+// own, of which the first is read: so all lanes store alike, and the rows have the stride without bank conflicts. They
+// are then added in the order of the key warps, so that the same inputs give the same bits (the split-K combine of
+// FlashDecoding, within a CTA).
 #pragma once
 
 #include <fagen/device/ops/store.h>
@@ -16,22 +18,21 @@ template <int kRows, int kColumns, class Partial>
 __device__ __forceinline__ void store_partial(const Partial &partial, int row, const Accumulator<kRows, kColumns> &o,
                                               const RowValues<kRows> &m, const RowValues<kRows> &l,
                                               ptx::Site site = ptx::Site::here()) {
+  static_assert(Partial::kColumns == kColumns + static_cast<int>(kPartialExtra),
+                "a row holds O, then pairs of m and l");
   const int lane = ptx::lane_index();
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int own_row = row + 16 * slab + 8 * half + lane / 4;
+      const int own_row = row + 16 * slab + 8 * half + lane / 4, own_column = 2 * (lane % 4);
 #pragma unroll
-      for (int tile = 0; tile < kColumns / 8; ++tile)
-#pragma unroll
-        for (int i = 0; i < 2; ++i)
-          ptx::st_shared_f32(partial.address(own_row, 8 * tile + 2 * (lane % 4) + i), o.value[slab][tile][2 * half + i],
-                             site);
-      if (lane % 4 == 0) {
-        ptx::st_shared_f32(partial.address(own_row, kColumns), m.value[slab][half], site);
-        ptx::st_shared_f32(partial.address(own_row, kColumns + 1), l.value[slab][half], site);
+      for (int tile = 0; tile < kColumns / 8; ++tile) {
+        const float pair[2] = {o.value[slab][tile][2 * half], o.value[slab][tile][2 * half + 1]};
+        ptx::st_shared_f32x2(partial.address(own_row, 8 * tile + own_column), pair, site);
       }
+      const float pair[2] = {m.value[slab][half], l.value[slab][half]};
+      ptx::st_shared_f32x2(partial.address(own_row, kColumns + own_column), pair, site);
     }
 }
 
@@ -42,25 +43,28 @@ __device__ __forceinline__ void store_merged(T *o, long long row_stride, float *
                                              float scale, float c, int first_row, int limit,
                                              ptx::Site site = ptx::Site::here()) {
   constexpr int kTileRows = Partial::kRows / kKeyWarps;
-  constexpr int kColumns = Partial::kColumns - 2;
+  constexpr int kColumns = Partial::kColumns - static_cast<int>(kPartialExtra);
   for (int pair = ptx::thread_index(); pair < kTileRows * kColumns / 2; pair += kThreads) {
     const int row = pair / (kColumns / 2);
     const int column = pair % (kColumns / 2) * 2;
     if (first_row + row >= limit)
       continue;
     float m = ptx::negative_infinity();
+    float of_row[kKeyWarps][2]; // m and l
 #pragma unroll
-    for (int warp = 0; warp < kKeyWarps; ++warp)
-      m = ptx::max(m, ptx::ld_shared_f32(partial.address(warp * kTileRows + row, kColumns), site));
+    for (int warp = 0; warp < kKeyWarps; ++warp) {
+      ptx::ld_shared_f32x2(of_row[warp], partial.address(warp * kTileRows + row, kColumns), site);
+      m = ptx::max(m, of_row[warp][0]);
+    }
     float low = 0.0f, high = 0.0f, sum = 0.0f;
 #pragma unroll
     for (int warp = 0; warp < kKeyWarps; ++warp) {
-      const int from = warp * kTileRows + row;
-      const float factor =
-          ptx::exp2(ptx::mul(ptx::ld_shared_f32(partial.address(from, kColumns), site) - finite_max<true>(m), c));
-      sum = ptx::fma(factor, ptx::ld_shared_f32(partial.address(from, kColumns + 1), site), sum);
-      low = ptx::fma(factor, ptx::ld_shared_f32(partial.address(from, column), site), low);
-      high = ptx::fma(factor, ptx::ld_shared_f32(partial.address(from, column + 1), site), high);
+      float values[2];
+      ptx::ld_shared_f32x2(values, partial.address(warp * kTileRows + row, column), site);
+      const float factor = ptx::exp2(ptx::mul(of_row[warp][0] - finite_max<true>(m), c));
+      sum = ptx::fma(factor, of_row[warp][1], sum);
+      low = ptx::fma(factor, values[0], low);
+      high = ptx::fma(factor, values[1], high);
     }
     const float inverse = inverse_sum(sum);
     store_pair<kVectorBytes>(o + (first_row + row) * row_stride + column, ptx::mul(low, inverse),

@@ -14,4 +14,15 @@ __device__ __forceinline__ void warp_barrier(Site = Site::here()) {
   asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 }
 
+/// Whole warps of `threads` threads meet at barrier `id`, 1 to 15; the accesses before it of all of them are seen after
+/// it.
+__device__ __forceinline__ void named_barrier(int id, int threads, Site = Site::here()) {
+  asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/// The warp is counted at the barrier and goes on: those that wait there see its accesses before, it learns nothing.
+__device__ __forceinline__ void named_barrier_arrive(int id, int threads, Site = Site::here()) {
+  asm volatile("barrier.cta.arrive.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 } // namespace fagen::device::ptx

@@ -54,4 +54,8 @@ constexpr unsigned tile_offset(Swizzle swizzle, unsigned rows, unsigned columns,
   return panel * rows * panel_bytes + row * panel_bytes + (chunk << 4) + (in_row & 15);
 }
 
+/// Columns of a row of partial results behind those of O: m and l, a copy for each lane of a quad. With them the rows
+/// of f32 lie so that the pairs of a warp's accumulator meet no bank twice.
+constexpr unsigned kPartialExtra = 8;
+
 } // namespace fagen::device
