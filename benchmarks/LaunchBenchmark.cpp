@@ -18,9 +18,9 @@ using namespace fagen::test;
 
 namespace {
 
-static_assert(sizeof(device::AttentionParams) == 184, "the PTX below declares its parameter so large");
+static_assert(sizeof(device::AttentionParams) == 192, "the PTX below declares its parameter so large");
 const char kPtx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
-                    ".visible .entry k(.param .align 8 .b8 params[184])\n{\n  ret;\n}\n";
+                    ".visible .entry k(.param .align 8 .b8 params[192])\n{\n  ret;\n}\n";
 
 constexpr int kBurst = 256;
 

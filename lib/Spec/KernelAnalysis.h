@@ -126,8 +126,8 @@ private:
   std::vector<ProblemPoint> points;
   std::vector<const ProblemPoint *> pointOfVariant;        ///< of spec.variants, by index
   std::set<std::pair<const char *, std::string>> reported; ///< place and rule of findings
-  unsigned unknownKeys = 0; ///< reported so far: each may have been a key that is missing
-  unsigned fallbackSchedule = 0;                           ///< the one `otherwise` names
+  unsigned unknownKeys = 0;      ///< reported so far: each may have been a key that is missing
+  unsigned fallbackSchedule = 0; ///< the one `otherwise` names
   KernelSpec spec;
 };
 

@@ -69,9 +69,10 @@ void multiplyFragments(float *d, const unsigned *a, unsigned b0, unsigned b1, El
 void wmmaLoad(unsigned *words, unsigned count, bool isColumn, unsigned address, unsigned stride, Site site) {
   Cta::current->passBy(site);
   Cta::current->countMatrixBanks(BankAccess::kWmmaLoad, address, 2 * stride, 2, site);
-  Cta::current->meet(Collective::kWmmaLoad,
-                     {.result = words, .b0 = address, .b1 = stride, .words = count, .types = {ElementType::kF16, false, isColumn}},
-                     site);
+  Cta::current->meet(
+      Collective::kWmmaLoad,
+      {.result = words, .b0 = address, .b1 = stride, .words = count, .types = {ElementType::kF16, false, isColumn}},
+      site);
 }
 void wmmaMultiply(void *d, const unsigned *a, const unsigned *b, device::ptx::WmmaTypes types, Site site) {
   Cta::current->passBy(site);

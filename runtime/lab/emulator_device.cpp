@@ -85,7 +85,8 @@ public:
     for (uint32_t i = 0; i < launch.row->launch_count && failures.empty(); ++i) {
       if (hooks.prepare)
         hooks.prepare(launch, i, options);
-      emulator::Report report = module.launch(describe(launch, i, state.grid, workspace), &params, sizeof(params), options);
+      emulator::Report report =
+          module.launch(describe(launch, i, state.grid, workspace), &params, sizeof(params), options);
       if (hooks.observe)
         hooks.observe(launch, i, report);
       for (const emulator::Finding &finding : report.findings)
@@ -98,8 +99,7 @@ public:
   }
 
 private:
-  static emulator::Launch describe(const Launch &launch, uint32_t index, uint32_t grid,
-                                   const MemoryView &workspace) {
+  static emulator::Launch describe(const Launch &launch, uint32_t index, uint32_t grid, const MemoryView &workspace) {
     const fagen_launch &part = launch.row->launches[index];
     emulator::Launch emulated;
     emulated.symbol = part.symbol;

@@ -130,7 +130,8 @@ ConformanceCase indexCase() {
 
 /// Clocks and places are nobody's to predict: that clocks do not go back, and that the SM's number is small, is.
 ConformanceCase clockCase() {
-  ConformanceCase c = threadCase("clock32, clock64, global_nanoseconds, sm_index", "clock64", "conformance_clocks", 1, 1);
+  ConformanceCase c =
+      threadCase("clock32, clock64, global_nanoseconds, sm_index", "clock64", "conformance_clocks", 1, 1);
   c.functions.insert(c.functions.end(), {"clock32", "global_nanoseconds", "sm_index"});
   c.inputs = "every thread of 64 CTAs; 1 for what holds of each";
   c.expect = [](const WordList &, WordList &out) { std::fill_n(out.begin(), kAll, 0xfu); };
