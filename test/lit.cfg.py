@@ -49,6 +49,14 @@ if os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/nvidia0"):
 else:
     lit_config.note("no GPU: tests that launch on one are unsupported")
 
+# The libFuzzer target, where somebody built it with clang (fuzz/fuzz-ir.cpp).
+fuzz_ir = os.path.join(config.fagen_source, "build", "fuzz", "bin", "fuzz-ir")
+config.substitutions.append(("%fuzz-ir", fuzz_ir))
+if os.path.exists(fuzz_ir):
+    config.available_features.add("fuzz-ir")
+else:
+    lit_config.note("no build/fuzz/bin/fuzz-ir: IR is fuzzed without guidance by coverage")
+
 # What the scripts are held to: formatting by the pinned clang-format, shellcheck.
 with open(os.path.join(config.fagen_source, "scripts", "requirements.txt"), encoding="utf-8") as pins:
     pinned = [line.split("==")[1].strip() for line in pins if line.startswith("clang-format==")][0]

@@ -95,7 +95,8 @@ private:
   void everything() { rows({firstThread, threads}, 0, buffer.rows); }
 
   void vectors() {
-    const unsigned elements = vectorBytes / elementBytes, perRow = llvm::divideCeil(buffer.columns, elements);
+    const unsigned elements = std::max(vectorBytes / elementBytes, 1u);
+    const unsigned perRow = llvm::divideCeil(buffer.columns, elements);
     for (unsigned vector = 0; vector < buffer.rows * perRow; ++vector) {
       const unsigned first = vector % perRow * elements;
       columns({firstThread + vector % threads, 1}, vector / perRow, first, std::min(elements, buffer.columns - first));
@@ -225,7 +226,9 @@ void Footprint::add(ThreadRange threads, unsigned byte, unsigned bytes) {
   uint32_t warps = 0;
   for (unsigned w = threads.first / kLanes; w <= (threads.first + threads.count - 1) / kLanes; ++w)
     warps |= uint32_t(1) << w;
-  for (unsigned g = byte / kGranuleBytes; g < (byte + bytes) / kGranuleBytes; ++g) {
+  const uint64_t end = (uint64_t(byte) + bytes) / kGranuleBytes;
+  isOutside |= end > granules.size();
+  for (uint64_t g = byte / kGranuleBytes; g < std::min<uint64_t>(end, granules.size()); ++g) {
     Granule &granule = granules[g];
     const bool wasFree = granule.warps == 0;
     const bool isAnother = !wasFree && (granule.several || granule.thread != threads.first);

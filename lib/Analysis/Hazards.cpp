@@ -4,6 +4,7 @@
 #include "fagen/Analysis/Hazards.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <map>
 #include <tuple>
@@ -79,8 +80,9 @@ void addMeeting(HazardMap &hazards, const Timeline &timeline, const Meeting &mee
   }
   hazard.conflict.warps |= meeting.conflict.warps;
   if (meeting.first.buffer == meeting.second.buffer && meeting.first.buffer->isRing) {
-    const int64_t distance = meeting.secondPosition - meeting.firstPosition;
-    hazard.distance = std::min(hazard.distance.value_or(distance), distance);
+    int64_t distance = 0;
+    if (!llvm::SubOverflow(meeting.secondPosition, meeting.firstPosition, distance))
+      hazard.distance = std::min(hazard.distance.value_or(distance), distance);
   }
   if (isUnfinished)
     return addPath(hazard.paths, {llvm::BitVector(points), timeline.steps});
@@ -113,6 +115,12 @@ HazardInfo::HazardInfo(const Kernel &kernel, const Role &role) : numbering(role)
       placed.push_back(barrierOf(op, numbering.before(&op)));
   });
   AccessTable table(kernel, role);
+  for (const Access &access : table.accesses())
+    if (table.leavesBuffer(access)) {
+      why = numbering.nameOf(access.op) + " reaches over the end of %" + access.buffer->name +
+            ", whose shape does not suit the kernel's constants";
+      return;
+    }
   addSelfConflicts(table);
 
   HazardMap hazards;

@@ -9,7 +9,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
-#include <cstdlib>
+#include <cstdint>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -37,6 +37,12 @@ namespace {
 constexpr unsigned kMaxSteering = 3;
 /// Steps of the longest runs that are tried; needed only when an expression compares with large literals.
 constexpr int64_t kMaxLimit = 64;
+/// Events of a timeline meet each other: the sum of their squares is what an analysis takes. Kernels of 8 stages have a
+/// hundredth of it.
+constexpr uint64_t kMaxWork = uint64_t(1) << 32;
+
+/// In words.
+constexpr const char *kTooLong = "there are too many steps of its loops to try them all";
 
 class Unroller {
 public:
@@ -79,7 +85,7 @@ private:
       for (const Operand &operand : op.operands)
         add(operand.position);
     });
-    limit = 4 * stages + 2 + (largest > stages ? largest : 0);
+    limit = 4 * stages + 2 + (largest > stages ? std::min(largest, kMaxLimit) : 0);
     for (const Let &let : kernel.lets) {
       if (std::optional<int64_t> value = evaluate(let.value))
         values[let.name] = *value;
@@ -127,7 +133,7 @@ private:
   static int64_t largestLiteral(const Expr &expr) {
     if (expr.kind() == ExprKind::Variable)
       return 0;
-    return expr.kind() == ExprKind::Constant ? std::abs(expr.value())
+    return expr.kind() == ExprKind::Constant ? std::max(expr.value(), -std::max(expr.value(), -INT64_MAX))
                                              : std::max(largestLiteral(expr.lhs()), largestLiteral(expr.rhs()));
   }
 
@@ -161,6 +167,9 @@ private:
     unroll(role.body);
     if (problem.empty())
       visit(timeline);
+    work += uint64_t(timeline.events.size()) * timeline.events.size();
+    if (problem.empty() && work > kMaxWork)
+      problem = kTooLong;
   }
 
   void unroll(const Block &block) {
@@ -206,6 +215,8 @@ private:
         event.positions.push_back(position.value_or(0));
       }
     timeline.events.push_back(std::move(event));
+    if (uint64_t(timeline.events.size()) * timeline.events.size() > kMaxWork)
+      problem = kTooLong;
   }
 
   void unrollLoop(const Op &loop) {
@@ -215,7 +226,7 @@ private:
       return;
     }
     const llvm::StringRef variable = loop.text("variable");
-    for (int64_t value = *begin; value < *end; ++value) {
+    for (int64_t value = *begin; value < *end && problem.empty(); ++value) {
       values[variable] = value;
       unroll(loop.body);
     }
@@ -265,6 +276,7 @@ private:
   std::vector<std::vector<std::optional<Interval>>> differences; ///< of each let to those before it, where known
   int64_t limit = 0;
   Timeline timeline;
+  uint64_t work = 0;
   unsigned groups = 0;
   std::vector<unsigned> open; ///< events of copies that no wait has completed
 };

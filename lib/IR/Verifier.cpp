@@ -24,6 +24,10 @@ constexpr llvm::StringLiteral kRequiredConstants[] = {"kTileRows", "kTileKeys", 
 constexpr llvm::StringLiteral kBackends[] = {"scalar", "wmma", "mma_sync"};
 constexpr unsigned kMaxThreads = 1024;
 constexpr uint64_t kMaxBufferBytes = uint64_t(1) << 31;
+/// What analyses enumerate byte by byte and slot by slot: no GPU's CTA has more, no schedule asks for more stages.
+constexpr uint64_t kMaxSharedBytes = uint64_t(256) << 10;
+constexpr unsigned kMaxStages = 15;
+constexpr int64_t kMaxConstant = int64_t(1) << 16;
 
 bool isIdentifier(StringRef name) {
   return !name.empty() && !llvm::isDigit(name.front()) &&
@@ -73,6 +77,10 @@ private:
       if (!kernel.hasConstant(name) || kernel.constant(name) <= 0) {
         state.defect(kernel.location, "the kernel needs a positive constant " + name);
         complete = false;
+      } else if (kernel.constant(name) > kMaxConstant) {
+        state.defect(kernel.location,
+                     name + " is " + Twine(kernel.constant(name)) + "; it may be 1 to " + Twine(kMaxConstant));
+        complete = false;
       }
     if (complete)
       checkConstantValues();
@@ -82,6 +90,9 @@ private:
     checkEqual("kThreads", kernel.constant("kThreads"), "the kernel's threads", kernel.threads);
     checkEqual("kWarps", kernel.constant("kWarps"), "kRowWarps * kKeyWarps",
                product(kernel.constant("kRowWarps"), kernel.constant("kKeyWarps")));
+    if (kernel.constant("kThreads") == kernel.threads && kernel.constant("kWarps") > kernel.threads / 32)
+      state.defect(kernel.location, "kWarps is " + Twine(kernel.constant("kWarps")) + "; " + Twine(kernel.threads) +
+                                        " threads are " + Twine(kernel.threads / 32) + " warps");
     checkEqual("kTileRows", kernel.constant("kTileRows"), "kRowWarps * kWarpRows",
                product(kernel.constant("kRowWarps"), kernel.constant("kWarpRows")));
     checkEqual("kTileKeys", kernel.constant("kTileKeys"), "kKeyWarps * kWarpKeys",
@@ -106,8 +117,12 @@ private:
       defect("rows and columns are at least 1");
     if (buffer.stages == 0 || (!buffer.isRing && buffer.stages != 1))
       defect("a ring has at least one stage, another buffer just one");
+    else if (buffer.stages > kMaxStages)
+      defect("a ring has at most " + Twine(kMaxStages) + " stages");
     else if (uint64_t(buffer.rows) * buffer.columns > kMaxBufferBytes / sizeOf(buffer.type) / buffer.stages)
       defect("the buffer is larger than " + Twine(kMaxBufferBytes) + " B");
+    else if (isShared && buffer.bytes() > kMaxSharedBytes)
+      defect("a shared buffer has at most " + Twine(kMaxSharedBytes) + " B");
     if (!isShared && (buffer.isRing || buffer.layout != Layout::RowMajor || buffer.offset || !buffer.overlays.empty()))
       defect("only shared buffers have stages, a swizzle, an offset or overlay others");
     if (buffer.layout == Layout::Xor && (sizeOf(buffer.type) != 2 || buffer.columns % 16 != 0))

@@ -26,7 +26,8 @@ private:
   void defect(const Op &op, const Twine &message) { state.defect(op.location, opInfo(op.kind).name + ": " + message); }
 
   void check(const Op &op) {
-    const bool complete = checkOperands(op) & checkAttributes(op);
+    bool complete = checkOperands(op);
+    complete &= checkAttributes(op); // both, for all that is wrong
     if (op.site != 0 && !opInfo(op.kind).hasSite)
       defect(op, "only barriers and waits have a site");
     if (!opInfo(op.kind).hasBody && !op.body.ops.empty())

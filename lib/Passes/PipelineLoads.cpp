@@ -31,7 +31,7 @@ namespace {
 class LoadPipeliner {
 public:
   explicit LoadPipeliner(Kernel &kernel)
-      : kernel(kernel), stages(kernel.constant("kStages")), joint(kernel.backend == "scalar") {}
+      : stages(kernel.constant("kStages")), joint(kernel.backend == "scalar") {}
 
   void run(Block &body) {
     takeTemplates(body);
@@ -158,7 +158,6 @@ private:
     return ops;
   }
 
-  Kernel &kernel;
   const int64_t stages;
   const bool joint;
   bool isAsync = false;

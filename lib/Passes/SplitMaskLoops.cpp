@@ -29,13 +29,19 @@ std::unique_ptr<Op> clone(const Op &op) {
   return copy;
 }
 
-/// The loop with mask ops and guards removed.
-std::unique_ptr<Op> interiorOf(const Op &loop) {
-  std::unique_ptr<Op> interior = clone(loop);
-  llvm::erase_if(interior->body.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Mask; });
-  for (std::unique_ptr<Op> &op : interior->body.ops)
+/// Takes mask ops and guards out of a block.
+void unmask(Block &block) {
+  llvm::erase_if(block.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Mask; });
+  for (std::unique_ptr<Op> &op : block.ops) {
     if (op->has("guard"))
       op->attributes["guard"] = int64_t(0);
+    unmask(op->body);
+  }
+}
+
+std::unique_ptr<Op> interiorOf(const Op &loop) {
+  std::unique_ptr<Op> interior = clone(loop);
+  unmask(interior->body);
   return interior;
 }
 
@@ -48,10 +54,21 @@ const Op *findMask(const Block &block) {
   return mask;
 }
 
+/// The variable of a loop that the bounds name: then they are none of the CTA. Empty where there is none.
+std::string loopVariableIn(const MaskBounds &bounds, const Block &body) {
+  std::string found;
+  walk(body, [&](const Op &op) {
+    if (op.kind == OpKind::Loop)
+      for (const Expr &bound : {bounds.fullEnd, bounds.keyEnd})
+        bound.forEachVariable([&](llvm::StringRef name) { found = name == op.text("variable") ? name.str() : found; });
+  });
+  return found;
+}
+
 /// Loop bounds as run-time values: counts of whole tiles inside [0, end), never negative.
 void addBounds(Kernel &kernel, const MaskBounds &bounds) {
   const Expr keys = variable("kTileKeys"), zero = constant(0);
-  llvm::erase_if(kernel.lets, [](const Let &let) { return let.name == "key_tiles"; });
+  llvm::erase_if(kernel.lets, [](const Let &let) { return let.name == "key_tiles" || let.name == "full_tiles"; });
   kernel.lets.push_back({"full_tiles", floorDiv(max(bounds.fullEnd, zero), keys),
                          "split-mask-loops: key tiles that every row sees whole"});
   kernel.lets.push_back(
@@ -60,7 +77,7 @@ void addBounds(Kernel &kernel, const MaskBounds &bounds) {
 
 } // namespace
 
-bool fagen::splitMaskLoops(Kernel &kernel, PassContext &) {
+bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
   for (Role &role : kernel.roles) {
     std::vector<std::unique_ptr<Op>> &ops = role.body.ops;
     auto loop = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });
@@ -69,7 +86,14 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &) {
     const Op *mask = findMask((*loop)->body);
     if (!mask)
       continue;
-    addBounds(kernel, analyzeMask(mask->expr("predicate"), "q", "k", mask->expr("row"), kernel.constant("kTileRows")));
+    const MaskBounds bounds =
+        analyzeMask(mask->expr("predicate"), "q", "k", mask->expr("row"), kernel.constant("kTileRows"));
+    if (const std::string name = loopVariableIn(bounds, role.body); !name.empty()) {
+      context.diags.error(mask->location, "which keys the mask lets through depends on '" + name +
+                                              "', the variable of a loop; it may depend on lets and run-time values");
+      return false;
+    }
+    addBounds(kernel, bounds);
     std::unique_ptr<Op> interior = interiorOf(**loop);
     interior->attributes["name"] = std::string("interior");
     interior->attributes["end"] = variable("full_tiles");

@@ -52,6 +52,8 @@ public:
   Conflict conflictWith(uint64_t base, const Footprint &other, uint64_t otherBase) const;
   /// Whether threads of the op meet on a byte among themselves.
   bool meetsItself() const;
+  /// Whether the op touches bytes behind the slot: buffer and kernel do not go together.
+  bool leavesBuffer() const { return isOutside; }
   uint64_t bytes() const { return granules.size() * kGranuleBytes; }
 
 private:
@@ -64,6 +66,7 @@ private:
   void add(ThreadRange threads, unsigned byte, unsigned bytes);
 
   std::vector<Granule> granules;
+  bool isOutside = false;
 };
 
 /// The first byte of each shared buffer: its offset, or before allocate-shared one as that pass would give: apart from

@@ -37,6 +37,8 @@ public:
   const Conflict &conflict(unsigned a, unsigned b);
   /// Whether threads of the access's op meet on a byte in one run of the op.
   bool meetsItself(const Access &access) const { return footprints[footprintOf[access.index]].meetsItself(); }
+  /// Whether it touches bytes that its buffer has not.
+  bool leavesBuffer(const Access &access) const { return footprints[footprintOf[access.index]].leavesBuffer(); }
 
 private:
   /// A footprint in a slot of its buffer.
