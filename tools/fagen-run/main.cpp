@@ -21,6 +21,9 @@ int run(int argc, char **argv) {
   commands.push_back(makeConflictsCommand());
   commands.push_back(makeMutateCommand());
   commands.push_back(makeConformanceCommand());
+#ifdef FAGEN_HAS_TUNER
+  commands.push_back(makeTuneCommand());
+#endif
   for (const auto &command : commands)
     command->declare(app);
   try {

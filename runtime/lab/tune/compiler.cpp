@@ -1,0 +1,338 @@
+// fagen: the compiler as the tuner uses it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tune/compiler.h"
+#include "child_process.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace fagen::lab::tune {
+
+namespace fs = std::filesystem;
+
+static constexpr double kCompilerSeconds = 120;
+static constexpr int kOtherRegisters = 60;     ///< addresses, maxima, sums, what is on its way to a product
+static constexpr int kHopelessRegisters = 300; ///< a thread has 255; a few may be spilled
+static constexpr int kSharedOfSm = 100 * 1024; ///< of the smallest target; it only ranks
+
+static std::string readText(const fs::path &file) {
+  std::ifstream stream(file);
+  if (!stream)
+    throw UserError(fmt::format("cannot read {}", file.string()));
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+static void writeText(const fs::path &file, const std::string &text) {
+  std::ofstream stream(file);
+  stream << text;
+  if (!stream.flush())
+    throw UserError(fmt::format("cannot write {}", file.string()));
+}
+
+std::string hashOf(const std::string &text) {
+  uint64_t value = 0xcbf29ce484222325;
+  for (unsigned char letter : text)
+    value = (value ^ letter) * 0x100000001b3;
+  return fmt::format("{:016x}", value);
+}
+
+/// FAGEN, or beside this executable, or on PATH.
+static std::string findCompiler() {
+  if (const char *named = std::getenv("FAGEN"))
+    return named;
+  std::error_code error;
+  fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / "fagen";
+  return fs::exists(beside, error) ? beside.string() : "fagen";
+}
+
+Compiler::Compiler(fs::path spec, std::string target)
+    : spec(std::move(spec)), target(std::move(target)), executable(findCompiler()) {
+  std::string errors, version = run({"--version"}, kCompilerSeconds, errors);
+  if (version.empty())
+    throw UserError(fmt::format("{} cannot be started; FAGEN names another compiler", executable));
+  std::error_code error;
+  std::string code = fs::exists(executable, error) ? hashOf(readText(executable)) : "";
+  identity = fmt::format("{} {}", version.substr(0, version.find('\n')), code);
+}
+
+std::string Compiler::specHash() const { return hashOf(readText(spec) + target); }
+
+/// The standard output; empty, and `errors` set, when it failed.
+std::string Compiler::run(const std::vector<std::string> &arguments, double seconds, std::string &errors) const {
+  std::vector<std::string> words = {executable};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::string text;
+  ChildOutcome outcome = runChild(words, seconds, [&](const std::string &line) { text += line + '\n'; });
+  if (outcome.succeeded())
+    return text.empty() ? "\n" : text;
+  errors = outcome.timedOut ? fmt::format("the compiler took more than {:.0f} s", seconds)
+           : outcome.signal ? fmt::format("the compiler ended by signal {}", outcome.signal)
+                            : outcome.errors;
+  return {};
+}
+
+void Compiler::compileSpec(const fs::path &directory) const {
+  std::vector<std::string> arguments = {spec.string(), "-o", directory.string()};
+  if (!target.empty())
+    arguments.push_back("--target=" + target);
+  std::string errors;
+  if (run(arguments, kCompilerSeconds, errors).empty())
+    throw UserError(errors);
+}
+
+static std::string gatesWithoutTime(const KernelSet &set) {
+  std::string text;
+  for (const Gate &gate : set.gates())
+    if (gate.name != "time")
+      text += fmt::format("    {};\n", gate.text);
+  return text.empty() ? "" : "  require {\n" + text + "  }\n";
+}
+
+BaseKernel Compiler::baseOf(const KernelSet &set, const fagen_row &row) {
+  Json manifest = Json::parse(readText(set.directory() / "manifest.json"));
+  BaseKernel base{set.table()->kernel, row.target, row.variant, "", gatesWithoutTime(set), {}, {}, 0, 0};
+  for (const Json &entry : manifest.at("rows")) {
+    if (entry.at("variant") != base.variant || entry.at("target") != base.target)
+      continue;
+    int qk = base.headDimQK = entry.at("head_dim_qk"), v = base.headDimV = entry.at("head_dim_v");
+    base.problem = fmt::format("pass = {}; dtype = {}; accum = {}; head_dim = {}; mask = {}; lse = {};",
+                               entry.at("pass").get<std::string>(), entry.at("dtype").get<std::string>(),
+                               entry.at("accum").get<std::string>(),
+                               qk == v ? fmt::format("{}", qk) : fmt::format("{} : {}", qk, v),
+                               entry.at("mask").get<std::string>(), entry.at("lse").get<bool>() ? "on" : "off");
+    const Json &schedule = entry.at("plan").at("schedule");
+    base.fixed = {{"mma", schedule.at("mma")}, {"barriers", schedule.at("barriers")}};
+    auto number = [&](const Json &value) { return std::to_string(value.get<int>()); };
+    base.shipped = {{"rows", number(schedule.at("tile")[0])},
+                    {"keys", number(schedule.at("tile")[1])},
+                    {"warps", number(schedule.at("warps"))},
+                    {"stages", number(schedule.at("stages"))},
+                    {"copy", schedule.at("copy")},
+                    {"swizzle", schedule.at("swizzle")},
+                    {"q_in", schedule.at("q_in")}};
+  }
+  return base;
+}
+
+//===-- The text of specs -----------------------------------------------------------------------------------------===//
+
+/// `dims` and `values` give the text of an axis.
+template <typename Text> static std::string scheduleText(const BaseKernel &base, const std::string &name, Text text) {
+  std::string keys = fmt::format("tile = {} x {};", text("rows"), text("keys"));
+  for (const char *key : {"warps", "stages", "copy", "swizzle", "q_in"})
+    keys += fmt::format(" {} = {};", key, text(key));
+  for (const auto &[key, value] : base.fixed)
+    keys += fmt::format(" {} = {};", key, value);
+  return fmt::format("  schedule {} {{ {} }}\n", name, keys);
+}
+
+static std::string kernelText(const BaseKernel &base, const std::string &name, const std::string &schedule) {
+  return fmt::format("kernel {} {{\n  problem {{ {} }}\n{}{}}}\n", name, base.problem, schedule, base.require);
+}
+
+static std::string pointSchedule(const BaseKernel &base, const Space &space, const Point &point,
+                                 const std::string &name) {
+  return scheduleText(base, name, [&](const char *axis) { return space.value(point, axis); });
+}
+
+//===-- Space -----------------------------------------------------------------------------------------------------===//
+
+static const std::vector<Axis> &derivedAxes() {
+  static const std::vector<Axis> axes = {{"rows", {"16", "32", "64", "96", "128", "192", "256"}, false},
+                                         {"keys", {"16", "32", "48", "64", "80", "96", "128"}, false},
+                                         {"warps", {"1", "2", "4", "8"}, false},
+                                         {"stages", {"1", "2", "3", "4"}, false},
+                                         {"copy", {"cp_async", "ld_st"}, true},
+                                         {"swizzle", {"xor", "pad", "none"}, true},
+                                         {"q_in", {"shared", "registers"}, true}};
+  return axes;
+}
+
+static void addValue(Axis &axis, const std::string &value) {
+  if (std::find(axis.values.begin(), axis.values.end(), value) == axis.values.end())
+    axis.values.push_back(value);
+}
+
+/// "tile = 16 x 128, stages = 3" as axes and values.
+static std::map<std::string, std::string> parseChoice(const std::string &line) {
+  std::map<std::string, std::string> choice;
+  for (const std::string &part : split(line, ',')) {
+    std::istringstream words(part);
+    std::string key, equals, value, times, second;
+    words >> key >> equals >> value >> times >> second;
+    if (key == "tile") {
+      choice["rows"] = value;
+      choice["keys"] = second;
+    } else {
+      choice[key] = value;
+    }
+  }
+  return choice;
+}
+
+/// The lines "tune: ..." of a variant in what --emit=spec prints.
+std::vector<std::string> Compiler::tuneLines(const BaseKernel &base, const std::string &printed,
+                                             const std::string &variant) const {
+  static const std::string kTune = "    tune: ";
+  std::istringstream stream(printed);
+  std::vector<std::string> lines;
+  bool inside = false;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("  variant "))
+      inside = line == fmt::format("  variant {} target {}", variant, base.target);
+    else if (inside && line.starts_with(kTune))
+      lines.push_back(line.substr(kTune.size()));
+  }
+  return lines;
+}
+
+std::string problemSuffix(const BaseKernel &base) {
+  size_t place = base.variant.find("_f16_d");
+  return base.variant.substr(place == std::string::npos ? base.variant.find("_bf16_d") : place);
+}
+
+Space Compiler::spaceOf(const BaseKernel &base, bool derived, const fs::path &scratch) const {
+  std::vector<std::string> arguments = {spec.string(), "--emit=spec"};
+  if (!target.empty())
+    arguments.push_back("--target=" + target);
+  std::string errors;
+  std::vector<std::string> lines = tuneLines(base, run(arguments, kCompilerSeconds, errors), base.variant);
+  Space space;
+  for (Axis axis : derivedAxes()) {
+    if (!derived)
+      axis.values.clear();
+    addValue(axis, base.shipped.at(axis.name));
+    for (const std::string &line : lines)
+      if (auto choice = parseChoice(line); choice.count(axis.name))
+        addValue(axis, choice[axis.name]);
+    if (!axis.structural)
+      std::sort(axis.values.begin(), axis.values.end(),
+                [](const std::string &a, const std::string &b) { return std::stoi(a) < std::stoi(b); });
+    space.axes.push_back(axis);
+  }
+  auto add = [&](const std::map<std::string, std::string> &choice) {
+    Point point;
+    for (const Axis &axis : space.axes) {
+      auto found = choice.find(axis.name);
+      const std::string &value = found == choice.end() ? base.shipped.at(axis.name) : found->second;
+      auto place = std::find(axis.values.begin(), axis.values.end(), value);
+      point.push_back(static_cast<int>(place - axis.values.begin()));
+    }
+    space.points.push_back(point);
+  };
+  add({});
+  if (derived) {
+    // One spec with every value as tune(...): the compiler drops what it refuses and lists the others.
+    auto text = [&](const char *name) {
+      const Axis &axis = space.axes[static_cast<size_t>(space.axisOf(name))];
+      std::vector<std::string> values = {base.shipped.at(name)};
+      for (const std::string &value : axis.values)
+        if (value != values.front())
+          values.push_back(value);
+      return values.size() == 1 ? values.front() : fmt::format("tune({})", fmt::join(values, ", "));
+    };
+    fs::path file = scratch / "space.fa";
+    lines.clear();
+    // A schedule has at most 4096 combinations: the structures are listed apart.
+    for (const std::string &copy : space.axes[4].values)
+      for (const std::string &swizzle : space.axes[5].values) {
+        auto apart = [&](const char *name) {
+          return std::string(name) == "copy" ? copy : std::string(name) == "swizzle" ? swizzle : text(name);
+        };
+        writeText(file, fmt::format("target {};\n", base.target) +
+                            kernelText(base, base.kernel, scheduleText(base, "", apart)));
+        std::string printed = run({file.string(), "--emit=spec"}, kCompilerSeconds, errors);
+        std::vector<std::string> found = tuneLines(base, printed, base.kernel + problemSuffix(base));
+        if (!printed.empty())
+          found.push_back("");
+        for (const std::string &line : found)
+          lines.push_back(fmt::format("copy = {}, swizzle = {}{}{}", copy, swizzle, line.empty() ? "" : ", ", line));
+      }
+  }
+  for (const std::string &line : lines)
+    add(parseChoice(line));
+  std::set<Point> once;
+  std::erase_if(space.points, [&](const Point &point) { return !once.insert(point).second; });
+  prune(base, space);
+  return space;
+}
+
+/// What the fragments and buffers of a point need at least, for points that the compiler has not planned.
+static Estimate roughEstimate(const BaseKernel &base, const Space &space, const Point &point) {
+  int rows = space.number(point, "rows"), keys = space.number(point, "keys"), warps = space.number(point, "warps");
+  int slabs = std::max(1, rows / 16), rowWarps = std::min(warps, slabs), keyWarps = std::max(1, warps / rowWarps);
+  bool qInRegisters = space.value(point, "q_in") == "registers";
+  int warpRows = rows / rowWarps, scores = warpRows * (keys / keyWarps) / 32, output = warpRows * base.headDimV / 32;
+  Estimate estimate;
+  estimate.registers = kOtherRegisters + scores + output + (qInRegisters ? warpRows * base.headDimQK / 64 : 0);
+  estimate.sharedBytes =
+      2 * (rows * base.headDimQK + space.number(point, "stages") * keys * (base.headDimQK + base.headDimV));
+  int perThread = std::min(estimate.registers, 255);
+  estimate.ctasPerSm = std::min(65536 / (perThread * 32 * warps), kSharedOfSm / std::max(1, estimate.sharedBytes));
+  return estimate;
+}
+
+/// What would spend its time in spills is left out; only the shipped point stays whatever it needs.
+void Compiler::prune(const BaseKernel &base, Space &space) const {
+  for (const Point &point : space.points)
+    space.estimates[point] = roughEstimate(base, space, point);
+  bool fragments = base.fixed.at("mma") == "mma_sync"; // the other families keep results in shared memory
+  Point shipped = space.points.front();
+  std::erase_if(space.points, [&](const Point &point) {
+    return point != shipped && fragments && space.estimates[point].registers > kHopelessRegisters;
+  });
+}
+
+/// One spec with a kernel for each point.
+void Compiler::plan(const BaseKernel &base, Space &space, const std::vector<Point> &points,
+                    const fs::path &scratch) const {
+  std::string text = fmt::format("target {};\n", base.target);
+  BaseKernel bare = base;
+  bare.require.clear();
+  for (size_t i = 0; i < points.size(); ++i)
+    text += kernelText(bare, fmt::format("c{}", i), pointSchedule(base, space, points[i], ""));
+  fs::path file = scratch / "plans.fa";
+  writeText(file, text);
+  std::string errors, printed = run({file.string(), "--emit=plan"}, kCompilerSeconds, errors);
+  if (printed.empty())
+    throw UserError(errors);
+  std::istringstream stream(printed);
+  size_t index = 0;
+  bool counts = false;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.size() > 1 && line[0] == 'c' && line.find(" for sm_") != std::string::npos) {
+      counts = line.find("_unaligned_") == std::string::npos;
+      index = std::stoul(line.substr(1));
+    }
+    if (!counts)
+      continue;
+    Estimate &estimate = space.estimates[points[index]];
+    Estimate read = estimate;
+    if (std::sscanf(line.c_str(), "  shared   total %d B", &read.sharedBytes) == 1)
+      estimate.sharedBytes = read.sharedBytes;
+    if (std::sscanf(line.c_str(), "  estimate %d registers, %d CTAs", &read.registers, &read.ctasPerSm) == 2)
+      estimate = read;
+  }
+}
+
+std::string Compiler::compile(const BaseKernel &base, const Space &space, const Point &point, const fs::path &directory,
+                              double seconds) const {
+  fs::create_directories(directory);
+  std::string name = nameOf(space, point);
+  fs::path file = directory / (name + ".fa");
+  writeText(file, fmt::format("target {};\n", base.target) +
+                      kernelText(base, base.kernel, pointSchedule(base, space, point, name)));
+  std::string errors;
+  if (run({file.string(), "-o", directory.string()}, seconds, errors).empty())
+    return errors.empty() ? "the compiler failed" : errors;
+  return {};
+}
+
+} // namespace fagen::lab::tune

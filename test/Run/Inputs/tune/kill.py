@@ -1,0 +1,48 @@
+# fagen: kills a tuner at many moments, then lets it end; counts what was run twice.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+database, command = sys.argv[1], sys.argv[3:]
+
+
+def records():
+    if not os.path.exists(database):
+        return {}
+    with sqlite3.connect(database) as connection:
+        try:
+            rows = connection.execute("SELECT candidate, outcome, samples, seconds, attempts FROM evaluation").fetchall()
+        except sqlite3.OperationalError:  # killed before the tables were made
+            return {}
+    return {row[0]: row[1:] for row in rows}
+
+
+def ended(found):
+    return {name: row for name, row in found.items() if row[0] not in ("running", "gated")}
+
+
+before = {}
+for delay in [0.03, 0.1, 0.15, 0.2, 0.3, 0.5]:
+    child = subprocess.Popen(command + ["--db", database], stdout=subprocess.DEVNULL)
+    time.sleep(delay)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    now = records()
+    for name, row in ended(before).items():
+        if now.get(name) != row:
+            sys.exit(f"{name} had ended as {row} and is {now.get(name)} now")
+    before = now
+    # A candidate that is blamed for two deaths of the tuner would be given up: it is innocent here.
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE evaluation SET attempts = 1 WHERE outcome = 'running'") if now else None
+known = ended(before)
+subprocess.run(command + ["--db", database], check=True, stdout=subprocess.DEVNULL)
+after = records()
+for name, row in known.items():
+    if after[name] != row:
+        sys.exit(f"{name} ran twice: {row}, then {after[name]}")
+print("nothing lost, nothing run twice; outcomes", *sorted(row[0] for row in after.values()))

@@ -1,0 +1,158 @@
+// fagen: fagen-run tune: searches the best schedule of a spec on a device.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tune/tune.h"
+#include "Command.h"
+#include "TimingOptions.h"
+
+#include <csignal>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+namespace fagen::lab {
+
+namespace {
+
+std::atomic<bool> interrupted = false;
+void interrupt(int) { interrupted = true; }
+
+/// "10m", "90s", "1h", "600".
+double parseDuration(const std::string &text) {
+  size_t used = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception &) {
+    used = 0;
+  }
+  std::string unit = text.substr(used);
+  double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (used == 0 || factor == 0 || !(value > 0))
+    throw UserError(fmt::format("'{}' is no duration; 90s, 10m or 1h are", text));
+  return value * factor;
+}
+
+class TuneCommand : public Command {
+public:
+  TuneCommand() : Command("tune", "search the fastest schedule of a spec, with its gates passed", false) {}
+
+  void addOptions(CLI::App &app) override {
+    app.add_option("SPEC", spec, "the spec whose schedules are tuned")->required();
+    app.add_option("--db", database, "results, in SQLite; what it has is not run again")->capture_default_str();
+    app.add_option("--budget", budget, "time for all problems together: 90s, 10m")->capture_default_str();
+    app.add_option("--evaluations", evaluations, "at most so many candidates a problem; 0: all");
+    app.add_option("--strategy", strategy, fmt::format("{}", fmt::join(tune::strategyNames(), ", ")))
+        ->capture_default_str();
+    app.add_option("--space", space, "derived: around what the spec ships; spec: its tune(...) only")
+        ->capture_default_str();
+    app.add_option("--shape", shapes, "b,h,hkv,sq,sk,d[,dv], mission, mission2 (default: mission); may be repeated");
+    app.add_flag("--grid", grid, "d 64 at S 512, 2048, 8192 and d 128 at S 2048, with B*S = 16384 and H*d = 2048");
+    app.add_option("--mask", masks, "none, causal (default: none)")->delimiter(',');
+    app.add_option("--dtype", dtype, "f16, bf16")->capture_default_str();
+    app.add_option("--target", target, "build for this target instead of the spec's");
+    app.add_option("--device", device, "gpu, or simulated:FILE.json (recorded times)")->capture_default_str();
+    app.add_option("--seed", seed, "of the search")->capture_default_str();
+    app.add_option("--rounds", rounds, "segments of a candidate that is not out after the first")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 100));
+    app.add_option("--jobs", jobs, "candidates that are compiled and checked at a time (default: threads, at most 8)")
+        ->check(CLI::Range(1, 64));
+    app.add_option("--limit", limit, "seconds after which a candidate's compile, gate or timing has hung")
+        ->capture_default_str();
+    app.add_flag("--unchecked", unchecked, "do not take candidates through the gates, only time them");
+    app.add_option("--evidence", evidence, "write micro_log.csv, evo_log.csv, elite.json, ... to this directory");
+    app.add_option("--landscape", landscape, "write what was timed as a file for --device simulated:FILE");
+  }
+
+  int run() override {
+    tune::TuneOptions options = tuneOptions();
+    std::signal(SIGINT, interrupt);
+    options.stop = &interrupted;
+    std::unique_ptr<TimingDevice> timing = makeTimingDevice(device);
+    tune::TuneReport report = tune::runTune(*timing, options, ProgressLine());
+    Json result = envelope(timing->gpu());
+    result["device"] = report.device;
+    result["tune"] = tune::tuneJson(report, options);
+    deliver(tune::tuneTable(report), result);
+    if (!evidence.empty())
+      tune::writeEvidence(report, evidence);
+    if (!landscape.empty())
+      writeLandscape(report);
+    if (interrupted)
+      std::cerr << "stopped; the same command goes on from here\n";
+    bool found = !report.studies.empty();
+    for (const tune::StudyResult &study : report.studies)
+      found = found && !study.elites.empty();
+    return found ? kOk : kFailedCheck;
+  }
+
+private:
+  tune::TuneOptions tuneOptions() const {
+    tune::TuneOptions options;
+    options.spec = spec;
+    options.database = database;
+    options.target = target;
+    options.device = device;
+    options.budgetSeconds = parseDuration(budget);
+    const auto &known = tune::strategyNames();
+    if (std::find(known.begin(), known.end(), strategy) == known.end())
+      throw UserError(fmt::format("unknown strategy '{}'; known: {}", strategy, fmt::join(known, ", ")));
+    if (space != "derived" && space != "spec")
+      throw UserError(fmt::format("unknown space '{}'; known: derived, spec", space));
+    options.search = {strategy, seed, evaluations};
+    options.derived = space == "derived";
+    options.gated = !unchecked;
+    options.rounds = rounds;
+    options.jobs = jobs ? jobs : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 8);
+    options.limits = {limit, limit, limit};
+    options.problems = problems();
+    return options;
+  }
+
+  std::vector<Case> problems() const {
+    std::vector<Shape> wanted;
+    for (const std::string &shape : shapes)
+      wanted.push_back(parseShape(shape));
+    if (grid) {
+      for (const Shape &shape : gridShapes({64}, {512, 2048, 8192}))
+        wanted.push_back(shape);
+      wanted.push_back(gridShapes({128}, {2048}).front());
+    }
+    if (wanted.empty())
+      wanted.push_back(parseShape("mission"));
+    std::vector<Case> cases;
+    for (const Shape &shape : wanted)
+      for (const std::string &mask : masks) {
+        Case problem;
+        problem.shape = shape;
+        problem.mask = parseMask(mask);
+        problem.dtype = parseDType(dtype);
+        cases.push_back(problem);
+      }
+    return cases;
+  }
+
+  void writeLandscape(const tune::TuneReport &report) const {
+    std::ofstream file(landscape);
+    file << tune::landscapeJson(report).dump(1) << '\n';
+    if (!file.flush())
+      throw UserError(fmt::format("cannot write {}", landscape));
+  }
+
+  std::string spec, database = "results.db", budget = "10m", strategy = "evolutionary", space = "derived", target;
+  std::string device = "gpu", dtype = "f16", evidence, landscape;
+  std::vector<std::string> shapes, masks = {"none"};
+  size_t evaluations = 0;
+  uint64_t seed = 1;
+  int rounds = 3, jobs = 0;
+  double limit = 120;
+  bool grid = false, unchecked = false;
+};
+
+} // namespace
+
+std::unique_ptr<Command> makeTuneCommand() { return std::make_unique<TuneCommand>(); }
+
+} // namespace fagen::lab
