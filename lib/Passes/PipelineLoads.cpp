@@ -30,8 +30,7 @@ namespace {
 
 class LoadPipeliner {
 public:
-  explicit LoadPipeliner(Kernel &kernel)
-      : stages(kernel.constant("kStages")), joint(kernel.backend == "scalar") {}
+  explicit LoadPipeliner(Kernel &kernel) : stages(kernel.constant("kStages")), joint(kernel.backend == "scalar") {}
 
   void run(Block &body) {
     takeTemplates(body);
