@@ -26,6 +26,18 @@ static unsigned fragmentRegisters(const Kernel &kernel, const Buffer &buffer) {
   return buffer.rows * buffer.columns * sizeOf(buffer.type) / 4 / 32;
 }
 
+Occupancy fagen::occupancyOf(unsigned registers, unsigned threads, uint64_t sharedBytes, const TargetInfo &target) {
+  const unsigned perThread = llvm::alignTo(registers, kRegisterUnit);
+  const std::pair<unsigned, const char *> limits[] = {
+      {unsigned(target.sharedPerSm / (sharedBytes + target.sharedReserved)), "shared memory"},
+      {target.registersPerSm / (perThread * threads), "registers"},
+      {target.maxWarpsPerSm / (threads / 32), "warps"},
+      {target.maxBlocksPerSm, "CTA slots"}};
+  const auto *scarcest = std::min_element(std::begin(limits), std::end(limits),
+                                          [](const auto &a, const auto &b) { return a.first < b.first; });
+  return {scarcest->first, scarcest->second};
+}
+
 ResourceEstimate fagen::estimateResources(const Kernel &kernel, const TargetInfo &target) {
   ResourceEstimate estimate;
   estimate.registers = kOtherRegisters;
@@ -33,16 +45,8 @@ ResourceEstimate fagen::estimateResources(const Kernel &kernel, const TargetInfo
     if (buffer->space == Space::Fragment && buffer->name != "p") // P takes the registers that S leaves
       estimate.registers += fragmentRegisters(kernel, *buffer);
   estimate.registers = std::min(estimate.registers, target.maxRegistersPerThread);
-
-  const unsigned perThread = llvm::alignTo(estimate.registers, kRegisterUnit);
-  const std::pair<unsigned, const char *> limits[] = {
-      {unsigned(target.sharedPerSm / (kernel.sharedBytes + target.sharedReserved)), "shared memory"},
-      {target.registersPerSm / (perThread * kernel.threads), "registers"},
-      {target.maxWarpsPerSm / (kernel.threads / 32), "warps"},
-      {target.maxBlocksPerSm, "CTA slots"}};
-  const auto *scarcest = std::min_element(std::begin(limits), std::end(limits),
-                                          [](const auto &a, const auto &b) { return a.first < b.first; });
-  estimate.ctasPerSm = scarcest->first;
-  estimate.limit = scarcest->second;
+  const Occupancy occupancy = occupancyOf(estimate.registers, kernel.threads, kernel.sharedBytes, target);
+  estimate.ctasPerSm = occupancy.ctasPerSm;
+  estimate.limit = occupancy.limit;
   return estimate;
 }

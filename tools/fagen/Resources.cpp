@@ -3,6 +3,7 @@
 
 #include "Resources.h"
 
+#include "fagen/Analysis/Resources.h"
 #include "fagen/Spec/Gates.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -80,11 +81,20 @@ std::string emitResources(const CompiledKernel &kernel, const KernelFigures &fig
   for (auto [plan, figure] : zip(kernel.plan.variants, figures)) {
     if (!figure)
       continue;
-    rows.push_back(json::Object{{"variant", plan.variant->name},
-                                {"target", plan.variant->target->name},
-                                {"registers", figure->registers},
-                                {"spill_bytes", int64_t(figure->spillBytes)},
-                                {"shared_bytes", int64_t(plan.launches.front().sharedBytes + figure->staticShared)}});
+    const LaunchPlan &launch = plan.launches.front();
+    const TargetInfo &target = *plan.variant->target;
+    const uint64_t shared = launch.sharedBytes + figure->staticShared;
+    const Occupancy occupancy = occupancyOf(figure->registers, launch.threads, shared, target);
+    rows.push_back(
+        json::Object{{"variant", plan.variant->name},
+                     {"target", target.name},
+                     {"registers", figure->registers},
+                     {"spill_bytes", int64_t(figure->spillBytes)},
+                     {"shared_bytes", int64_t(shared)},
+                     {"threads", launch.threads},
+                     {"ctas_per_sm", occupancy.ctasPerSm},
+                     {"limit", occupancy.limit},
+                     {"occupancy", double(occupancy.ctasPerSm * launch.threads / 32) / target.maxWarpsPerSm}});
   }
   return formatv("{0:2}\n", json::Value(std::move(rows))).str();
 }

@@ -7,11 +7,18 @@
 
 namespace fagen {
 
+/// How many CTAs an SM holds at once, by shared memory, registers, warps and CTA slots, whichever is scarcest.
+struct Occupancy {
+  unsigned ctasPerSm = 0;
+  const char *limit = ""; ///< which one that is
+};
+Occupancy occupancyOf(unsigned registers, unsigned threads, uint64_t sharedBytes, const TargetInfo &target);
+
 struct ResourceEstimate {
   unsigned registers =
       0; ///< a thread: fragments plus a constant for addresses and temporaries; ptxas has the last word
-  unsigned ctasPerSm = 0; ///< by shared memory, registers, warps and CTA slots, whichever is scarcest
-  const char *limit = ""; ///< which one that is
+  unsigned ctasPerSm = 0; ///< of Occupancy
+  const char *limit = "";
 };
 
 /// Never fails: a kernel that does not fit at all has 0 CTAs an SM.
