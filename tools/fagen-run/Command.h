@@ -56,6 +56,7 @@ std::unique_ptr<Command> makeConflictsCommand();
 std::unique_ptr<Command> makeBreakdownCommand();
 std::unique_ptr<Command> makeMutateCommand();
 std::unique_ptr<Command> makeConformanceCommand();
+std::unique_ptr<Command> makeReportCommand();
 std::unique_ptr<Command> makeTuneCommand();
 
 /// One line on standard error: overwritten on a terminal, else one every ten seconds.
