@@ -129,14 +129,16 @@ std::string microTable(const fs::path &file, const std::string &problem) {
   if (!fs::exists(file, error))
     return paragraph("micro_log.csv is not there: generation 0 is not shown.");
   const Csv log = Csv::read(file.string(), kRemedy);
-  const bool isMeasured = log.hasColumn("median_us");
   HtmlTable table("Generation 0: the first of the ranking",
-                  {{"rank", true}, {"candidate"}, {isMeasured ? "micro us" : "cost by the model", true}});
+                  {{"rank", true}, {"candidate"}, {"cost by the model", true}, {"us by its tile", true}});
+  const auto told = [&](size_t row, const char *column) {
+    const std::optional<double> figure = log.hasColumn(column) ? log.number(row, column) : std::nullopt;
+    return figure ? numberText(*figure) : std::string("-");
+  };
   size_t shown = 0;
   for (size_t i = 0; i < log.size() && shown < kMicroRows; ++i)
     if (log.text(i, "problem") == problem) {
-      const std::optional<double> figure = log.number(i, isMeasured ? "median_us" : "cost");
-      table.add({log.text(i, "rank"), log.text(i, "candidate"), figure ? numberText(*figure) : "-"});
+      table.add({log.text(i, "rank"), log.text(i, "candidate"), told(i, "cost"), told(i, "median_us")});
       ++shown;
     }
   return table.empty() ? "" : table.markup();
