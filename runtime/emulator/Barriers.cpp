@@ -14,6 +14,7 @@ void Cta::ctaBarrier(Site site) {
   if (grid->options.landing == Options::Random)
     landSome(*running);
   Warp &warp = *running->warp;
+  requireSameBarrier(warp, site);
   running->barrierSite = site;
   warp.atBarrier |= running->bit;
   warp.ready &= ~running->bit;
@@ -23,6 +24,23 @@ void Cta::ctaBarrier(Site site) {
   } else {
     block();
   }
+}
+
+/// A warp comes to a barrier of the CTA as a whole (barrier.cta.*.aligned): its lanes wait at one place.
+void Cta::requireSameBarrier(const Warp &warp, Site site) {
+  if (!warp.atBarrier)
+    return;
+  const Lane &other = lanes[warp.index * kWarpLanes + std::countr_zero(warp.atBarrier)];
+  if (other.barrierSite.line == site.line)
+    return;
+  report(
+      "lane-mismatch", site,
+      [&] {
+        return fmt::format("{} comes to cta_barrier, but other lanes of its warp wait in cta_barrier at {}",
+                           describeThread(), place(other.barrierSite));
+      },
+      other.barrierSite.line, static_cast<int>(other.thread));
+  abandon();
 }
 
 /// All threads that did not return are there. Those that returned have left the count, as on the GPU.
@@ -66,9 +84,8 @@ std::string Cta::refusalAtBarrier(const Warp &warp) const {
 
 void Cta::comeToBarrier(Warp &warp) {
   if (const std::string refusal = refusalAtBarrier(warp); !refusal.empty()) {
-    found.add("barrier-mismatch", warp.site, [&] {
-      return fmt::format("warp {} of CTA {} at {}: {}", warp.index, ctaIndex, place(warp.site), refusal);
-    });
+    report("barrier-mismatch", warp.site,
+           [&] { return fmt::format("warp {} of CTA {} at {}: {}", warp.index, ctaIndex, place(warp.site), refusal); });
     abandon();
   }
   const unsigned id = warp.operands[0].b0;

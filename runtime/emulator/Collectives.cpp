@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Cta.h"
 #include "Multiply.h"
+#include "Uninitialised.h"
 
 #include <bit>
 #include <cstring>
@@ -73,22 +74,25 @@ void Cta::meet(Collective collective, const Operands &operands, Site site) {
 void Cta::reportMismatch(Warp &warp, Collective collective, Site site) {
   const char *name = collectiveName(collective);
   if (warp.present != ~0u || warp.exited)
-    found.add("exited-lane", site, [&] {
+    report("exited-lane", site, [&] {
       return fmt::format("{} comes to {}, but {} lanes of its warp {}", describeThread(), name,
                          std::popcount(warp.exited | ~warp.present), warp.exited ? "have returned" : "do not exist");
     });
   else
-    found.add("lane-mismatch", site, [&] {
-      return fmt::format("{} comes to {}, but other lanes of its warp wait in {} at {}", describeThread(), name,
-                         collectiveName(warp.collective), place(warp.site));
-    });
+    report(
+        "lane-mismatch", site,
+        [&] {
+          return fmt::format("{} comes to {}, but other lanes of its warp wait in {} at {}", describeThread(), name,
+                             collectiveName(warp.collective), place(warp.site));
+        },
+        warp.site.line, static_cast<int>(warp.index * kWarpLanes) + std::countr_zero(warp.arrived));
 }
 
-namespace {
-
-void shuffle(Warp &warp) {
+void Cta::shuffle(Warp &warp) {
   for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
     const Operands &own = warp.operands[lane];
+    if (isUninitialised(own.b0)) [[unlikely]]
+      reportUninitialised(lanes[warp.index * kWarpLanes + lane], "gives shuffle_xor", warp.site);
     std::memcpy(own.result, &warp.operands[(lane ^ own.b1) % kWarpLanes].b0, sizeof(float));
   }
 }
@@ -96,8 +100,9 @@ void shuffle(Warp &warp) {
 /// PTX ISA, matrix fragments for mma.m16n8k16: with g = lane / 4 and t = lane % 4, a[0] holds A (g, 2t) and (g, 2t +
 /// 1), a[1] the same of row g + 8, a[2] and a[3] those of columns + 8; b0 holds B (2t, g) and (2t + 1, g), b1 those of
 /// rows + 8; d[0], d[1] are D (g, 2t), (g, 2t + 1), and d[2], d[3] those of row g + 8.
-void multiplyFragments(Warp &warp, device::ptx::ElementType type) {
+void Cta::multiplyFragments(Warp &warp, device::ptx::ElementType type) {
   Product product;
+  float accumulators[kWarpLanes][4];
   for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
     const Operands &own = warp.operands[lane];
     const unsigned g = lane / 4, t = lane % 4 * 2;
@@ -107,17 +112,28 @@ void multiplyFragments(Warp &warp, device::ptx::ElementType type) {
     product.b[t + 1][g] = static_cast<uint16_t>(own.b0 >> 16);
     product.b[t + 8][g] = static_cast<uint16_t>(own.b1);
     product.b[t + 9][g] = static_cast<uint16_t>(own.b1 >> 16);
+    std::memcpy(accumulators[lane], own.result, sizeof(accumulators[lane]));
   }
   multiply(type, product);
+  bool hasNan = false;
   for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
     float *d = static_cast<float *>(warp.operands[lane].result);
     const unsigned g = lane / 4, t = lane % 4 * 2;
-    for (unsigned i = 0; i < 4; ++i)
+    for (unsigned i = 0; i < 4; ++i) {
       d[i] = addProduct(d[i], product.d[g + i / 2 * 8][t + i % 2]);
+      hasNan |= d[i] != d[i];
+    }
+  }
+  if (!hasNan) [[likely]]
+    return;
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    const Operands &own = warp.operands[lane];
+    const unsigned b[] = {own.b0, own.b1};
+    if (holdsUninitialised(accumulators[lane], sizeof(accumulators[lane])) ||
+        holdsUninitialised(own.a, 4 * sizeof(unsigned)) || holdsUninitialised(b, sizeof(b)))
+      reportUninitialised(lanes[warp.index * kWarpLanes + lane], "gives mma", warp.site);
   }
 }
-
-} // namespace
 
 void Cta::loadMatrices(Warp &warp, bool transpose) {
   unsigned short matrix[4][8][8];

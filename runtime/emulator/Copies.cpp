@@ -5,6 +5,7 @@
 // copy lands. Landing late also poisons the target at issue, so that a missing wait shows in the results as well.
 #include "Cta.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -84,22 +85,26 @@ void Cta::reportUnwaitedCopies() {
       const Copy &copy = lane.copies[i];
       if (!copy.source && !copy.poisoned)
         continue;
-      found.add("copy-never-waited", copy.site, [&] {
-        return fmt::format("thread {} of CTA {} returned without waiting for its copy of {} bytes to shared address {}",
-                           t, ctaIndex, copy.bytes, copy.target);
-      });
+      found.add("copy-never-waited", copy.site,
+                [&] {
+                  return fmt::format(
+                      "thread {} of CTA {} returned without waiting for its copy of {} bytes to shared address {}", t,
+                      ctaIndex, copy.bytes, copy.target);
+                },
+                {.thread = static_cast<int>(t)});
     }
   }
 }
 
-std::string Cta::describePending(unsigned address, unsigned bytes) const {
+/// There is one: bytes are pending from a copy's issue to its completion.
+Cta::Pending Cta::findPending(unsigned address, unsigned bytes) const {
   for (unsigned t = 0; t < grid->launch.threads; ++t)
     for (size_t i = lanes[t].firstCopy; i < lanes[t].copies.size(); ++i) {
       const Copy &copy = lanes[t].copies[i];
       if (copy.target < address + bytes && address < copy.target + copy.bytes)
-        return fmt::format("thread {} issued a copy at {}", t, place(copy.site));
+        return {t, &copy};
     }
-  return "a copy was issued";
+  std::abort();
 }
 
 } // namespace fagen::emulator

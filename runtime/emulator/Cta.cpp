@@ -1,6 +1,7 @@
 // fagen: who runs next, the end of a CTA, deadlock.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Cta.h"
+#include "Compile.h"
 
 #include <algorithm>
 #include <bit>
@@ -124,7 +125,7 @@ void Cta::exitThread() {
   warp.exited |= running->bit;
   --live;
   if (warp.arrived) {
-    found.add("exited-lane", warp.site, [&] {
+    report("exited-lane", warp.site, [&] {
       return fmt::format("{} returned while other lanes of its warp wait in {}", describeThread(),
                          collectiveName(warp.collective));
     });
@@ -209,27 +210,31 @@ void Cta::markLine(Site site) {
 }
 
 void Cta::stop(Site site) {
-  found.add("instruction-limit", site,
-            [&] { return fmt::format("CTA {} was stopped after {} instructions", ctaIndex, instructionCount); });
+  report("instruction-limit", site,
+         [&] { return fmt::format("CTA {} was stopped after {} instructions", ctaIndex, instructionCount); });
   abandon();
 }
 
 namespace {
 
-/// "lanes 0-3, 8"
-std::string laneList(unsigned mask) {
+/// "0-3, 8"
+std::string numberList(unsigned mask) {
   std::string text;
-  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
-    if (!(mask >> lane & 1))
+  for (unsigned number = 0; number < 32; ++number) {
+    if (!(mask >> number & 1))
       continue;
-    unsigned end = lane;
-    while (end + 1 < kWarpLanes && (mask >> (end + 1) & 1))
+    unsigned end = number;
+    while (end + 1 < 32 && (mask >> (end + 1) & 1))
       ++end;
     text += text.empty() ? "" : ", ";
-    text += end == lane ? fmt::format("{}", lane) : fmt::format("{}-{}", lane, end);
-    lane = end;
+    text += end == number ? fmt::format("{}", number) : fmt::format("{}-{}", number, end);
+    number = end;
   }
-  return (std::popcount(mask) == 1 ? "lane " : "lanes ") + text;
+  return text;
+}
+
+std::string withPlural(const char *word, unsigned mask) {
+  return fmt::format("{}{} {}", word, std::popcount(mask) == 1 ? "" : "s", numberList(mask));
 }
 
 } // namespace
@@ -239,53 +244,80 @@ std::string Cta::place(Site site) const {
   return fmt::format("{}:{}", slash ? slash + 1 : site.file, site.line);
 }
 
+/// The same with the op and the place in the spec, where the launch says what stands there.
+std::string Cta::placeAndOp(Site site) const {
+  const bool isKernel = !std::strcmp(site.file, kKernelFile);
+  const LineInfo *info = isKernel ? infoOf(grid->launch.lines, site.line) : nullptr;
+  return info ? fmt::format("{} ({})", place(site), describe(*info)) : place(site);
+}
+
 std::string Cta::describeThread() const {
   return fmt::format("thread {} (warp {} lane {}) of CTA {}", running->thread, running->thread / kWarpLanes,
                      running->thread % kWarpLanes, ctaIndex);
 }
 
-/// One line for each group of a warp's lanes that wait at one place.
-std::string Cta::describeWaiting() const {
+/// Warps of which the same lanes wait in the same place, or returned.
+struct Cta::Waiting {
+  unsigned warps; ///< a bit for each
+  unsigned lanes;
+  bool isWhole; ///< these are all the warp has
+  Site site;    ///< line 0 for those that returned
   std::string text;
+
+  int firstThread() const { return static_cast<int>(kWarpLanes) * std::countr_zero(warps) + std::countr_zero(lanes); }
+};
+
+/// Everybody, warp by warp.
+std::vector<Cta::Waiting> Cta::waiting() const {
+  std::vector<Waiting> groups;
+  const auto add = [&](const Warp &warp, unsigned lanes, Site site, std::string text) {
+    for (Waiting &group : groups)
+      if (group.lanes == lanes && group.site.line == site.line && group.text == text) {
+        group.warps |= 1u << warp.index;
+        return;
+      }
+    groups.push_back({1u << warp.index, lanes, lanes == warp.present, site, std::move(text)});
+  };
   for (unsigned w = 0; w < warpCount; ++w) {
     const Warp &warp = warps[w];
     if (warp.arrived)
-      text += fmt::format("\n  warp {} {}: {} at {}, which needs all 32 lanes", w, laneList(warp.arrived),
-                          collectiveName(warp.collective), place(warp.site));
-    unsigned open = warp.atBarrier;
-    while (open) {
-      const Site site = lanes[w * kWarpLanes + std::countr_zero(open)].barrierSite;
-      unsigned same = 0;
-      for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
-        const Site other = lanes[w * kWarpLanes + lane].barrierSite;
-        if ((open >> lane & 1) && other.line == site.line && !std::strcmp(other.file, site.file))
-          same |= 1u << lane;
-      }
-      text += fmt::format("\n  warp {} {}: cta_barrier at {}, where {} of {} threads are", w, laneList(same),
-                          place(site), barrierCount, live);
-      open &= ~same;
+      add(warp, warp.arrived, warp.site,
+          fmt::format("{} at {}, which needs all 32 lanes", collectiveName(warp.collective), placeAndOp(warp.site)));
+    if (warp.atBarrier) {
+      const Site site = lanes[w * kWarpLanes + std::countr_zero(warp.atBarrier)].barrierSite;
+      add(warp, warp.atBarrier, site,
+          fmt::format("cta_barrier at {}, where {} of {} threads are", placeAndOp(site), barrierCount, live));
     }
     if (warp.heldAt)
-      text += fmt::format("\n  warp {}: named_barrier {} at {}, where {} of {} threads are", w, warp.heldAt,
-                          place(warp.site), named[warp.heldAt].count(), named[warp.heldAt].threads);
+      add(warp, ~0u, warp.site,
+          fmt::format("named_barrier {} at {}, where {} of {} threads are", warp.heldAt, placeAndOp(warp.site),
+                      named[warp.heldAt].count(), named[warp.heldAt].threads));
     if (warp.exited)
-      text += fmt::format("\n  warp {} {}: returned", w, laneList(warp.exited));
+      add(warp, warp.exited, {"", 0}, "returned");
   }
-  return text;
+  return groups;
 }
 
 void Cta::reportDeadlock() {
-  Site site{"", 0};
-  for (unsigned w = warpCount; w-- > 0;) {
-    if (warps[w].atBarrier)
-      site = lanes[w * kWarpLanes + std::countr_zero(warps[w].atBarrier)].barrierSite;
-    if (warps[w].arrived || warps[w].heldAt)
-      site = warps[w].site;
-  }
-  found.add("deadlock", site, [&] {
-    return fmt::format("CTA {}: nobody can go on; {} of {} threads wait{}", ctaIndex, live, grid->launch.threads,
-                       describeWaiting());
-  });
+  const std::vector<Waiting> groups = waiting();
+  const auto waits = [](const Waiting &group) { return group.site.line != 0; };
+  const auto first = std::find_if(groups.begin(), groups.end(), waits);
+  const auto other = std::find_if(
+      first, groups.end(), [&](const Waiting &group) { return waits(group) && group.site.line != first->site.line; });
+  Findings::Pair pair{0, first->firstThread(), -1};
+  if (other != groups.end())
+    pair = {other->site.line, first->firstThread(), other->firstThread()};
+  found.add(
+      "deadlock", first->site,
+      [&] {
+        std::string text =
+            fmt::format("CTA {}: nobody can go on; {} of {} threads wait", ctaIndex, live, grid->launch.threads);
+        for (const Waiting &group : groups)
+          text += fmt::format("\n  {}{}: {}", withPlural("warp", group.warps),
+                              group.isWhole ? "" : " " + withPlural("lane", group.lanes), group.text);
+        return text;
+      },
+      pair);
   abandoned = true;
 }
 

@@ -191,24 +191,35 @@ private:
   void markLine(Site site);
   [[noreturn]] void stop(Site site);
   void reportDeadlock();
-  std::string describeWaiting() const;
+  struct Waiting;
+  std::vector<Waiting> waiting() const;
+  /// A finding about the running thread; the other side is at `otherLine`.
+  template <class Message>
+  void report(const char *kind, Site site, Message message, int otherLine = 0, int otherThread = -1) {
+    found.add(kind, site, message, {otherLine, static_cast<int>(running->thread), otherThread});
+  }
   std::string describeThread() const;
   uint64_t random();
   std::string place(Site site) const;
+  std::string placeAndOp(Site site) const;
 
   // Barriers.cpp
+  void requireSameBarrier(const Warp &warp, Site site);
   void releaseBarrier();
   std::string refusalAtBarrier(const Warp &warp) const;
   void comeToBarrier(Warp &warp);
 
   // Collectives.cpp
   void perform(Warp &warp);
+  void multiplyFragments(Warp &warp, device::ptx::ElementType type);
+  void shuffle(Warp &warp);
   void loadMatrices(Warp &warp, bool transpose);
   void reportMismatch(Warp &warp, Collective collective, Site site);
 
   // Wmma.cpp
   void loadMatrix(Warp &warp);
   void multiplyMatrices(Warp &warp);
+  void reportUninitialisedFragments(Warp &warp);
   void storeMatrix(Warp &warp);
   bool checkMatrix(Warp &warp, unsigned elementBytes);
   bool touchMatrix(Access access, Warp &warp, unsigned address);
@@ -218,6 +229,8 @@ private:
   bool checkState(Access access, unsigned address, unsigned bytes, Site site);
   bool checkGlobal(Access access, const void *address, unsigned bytes, Site site);
   void reportGlobal(Access access, const void *address, unsigned bytes, Site site);
+  void reportInside(Access access, const Buffer &buffer, size_t offset, unsigned bytes, Site site);
+  void reportUninitialised(Lane &lane, const char *what, Site site);
   const unsigned char *matrixRow(Lane &lane, unsigned address, Site site);
   void checkRace(Access access, Agent agent, unsigned address, unsigned bytes, Site site);
   void checkGlobalRace(Access access, const Buffer &buffer, const void *address, unsigned bytes, Site site);
@@ -228,7 +241,12 @@ private:
   void landSome(Lane &lane);
   void complete(Lane &lane, size_t end);
   void reportUnwaitedCopies();
-  std::string describePending(unsigned address, unsigned bytes) const;
+  /// Who is bringing something to these bytes, and its copy.
+  struct Pending {
+    unsigned thread;
+    const Copy *copy;
+  };
+  Pending findPending(unsigned address, unsigned bytes) const;
 
   const Grid *grid = nullptr;
   unsigned ctaIndex = 0;

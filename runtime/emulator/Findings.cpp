@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Findings.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -23,9 +24,6 @@ void Findings::merge(const Findings &other) {
       entries.push_back(entry);
 }
 
-namespace {
-
-/// The op on a line; null when the line is not known.
 const LineInfo *infoOf(const std::vector<LineInfo> &lines, int line) {
   for (const LineInfo &info : lines)
     if (info.line == line)
@@ -33,7 +31,7 @@ const LineInfo *infoOf(const std::vector<LineInfo> &lines, int line) {
   return nullptr;
 }
 
-} // namespace
+std::string describe(const LineInfo &info) { return info.spec.empty() ? info.op : info.op + " of " + info.spec; }
 
 std::vector<Finding> Findings::list(std::string_view compiledName, const std::string &cuPath,
                                     const std::vector<LineInfo> &lines) const {
@@ -47,18 +45,23 @@ std::vector<Finding> Findings::list(std::string_view compiledName, const std::st
     finding.otherLine = entry.pair.otherLine;
     finding.thread = entry.pair.thread;
     finding.otherThread = entry.pair.otherThread;
+    std::string where; // behind the first line of the message; a list below it names its own places
+    const bool isList = finding.message.find('\n') != std::string::npos;
     if (const LineInfo *info = isKernel ? infoOf(lines, entry.site.line) : nullptr) {
       finding.op = info->op;
       finding.spec = info->spec;
-      finding.message += fmt::format("; this is {}{}", info->op, info->spec.empty() ? "" : " of " + info->spec);
+      if (!isList)
+        where += "; this is " + describe(*info);
     }
     if (const LineInfo *info = infoOf(lines, entry.pair.otherLine)) {
       finding.otherOp = info->op;
       finding.otherSpec = info->spec;
-      finding.message += fmt::format(", the other {}{}", info->op, info->spec.empty() ? "" : " of " + info->spec);
+      if (!isList)
+        where += (where.empty() ? "; the other is " : ", the other ") + describe(*info);
     }
     if (entry.count > 1)
-      finding.message += fmt::format(" (the first of {} at this place)", entry.count);
+      where += fmt::format(" (the first of {} at this place)", entry.count);
+    finding.message.insert(std::min(finding.message.find('\n'), finding.message.size()), where);
     findings.push_back(std::move(finding));
   }
   return findings;

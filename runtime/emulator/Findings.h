@@ -10,13 +10,18 @@ namespace fagen::emulator {
 
 using Site = device::ptx::Site;
 
+/// What stands on a line; null when nobody knows.
+const LineInfo *infoOf(const std::vector<LineInfo> &lines, int line);
+/// "mma@12 of l4_fp16.fa:17"
+std::string describe(const LineInfo &info);
+
 /// The findings of one CTA or, merged, of a launch. A repetition is only counted, so that a wrong access in a loop
 /// costs little.
 class Findings {
 public:
   explicit Findings(size_t limit = 0) : limit(limit) {}
 
-  /// The other side of a finding: of a race the earlier access.
+  /// Who did it, and the other side: of a race the earlier access, of an unfinished copy its issue.
   struct Pair {
     int otherLine = 0;
     int thread = -1, otherThread = -1;

@@ -1,6 +1,7 @@
 // fagen: global and shared memory, and what is known about each shared byte.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Cta.h"
+#include "Uninitialised.h"
 
 #include <bit>
 #include <cstring>
@@ -9,6 +10,9 @@
 namespace fagen::emulator {
 
 namespace {
+
+constexpr unsigned char kPoison[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 /// memcpy of the sizes that accesses have, each one or two moves.
 void copyBytes(void *to, const void *from, unsigned bytes) {
@@ -31,6 +35,16 @@ template <class Word> bool equals(const unsigned char *from, Word pattern) {
   Word word;
   std::memcpy(&word, from, sizeof(word));
   return word == pattern;
+}
+
+/// Whether an access inside the buffer reaches bytes between the tensor's rows.
+bool touchesGap(const Buffer &buffer, size_t offset, unsigned bytes) {
+  if (!buffer.used) [[likely]]
+    return false;
+  for (size_t i = offset / buffer.elementBytes; i * buffer.elementBytes < offset + bytes; ++i)
+    if (!(*buffer.used)[i])
+      return true;
+  return false;
 }
 
 /// Whether `bytes` bytes from `state` on are all kWritten.
@@ -59,12 +73,12 @@ bool Cta::checkShared(Access access, unsigned address, unsigned bytes, Site site
   }
   const char *verb = access == Access::kRead ? "reads" : "writes";
   if (end > sharedBytes)
-    found.add("out-of-bounds", site, [&] {
+    report("out-of-bounds", site, [&] {
       return fmt::format("{} {} {} bytes at shared address {}; the CTA has {} bytes", describeThread(), verb, bytes,
                          address, sharedBytes);
     });
   else
-    found.add("misaligned", site, [&] {
+    report("misaligned", site, [&] {
       return fmt::format("{} {} {} bytes at shared address {}, which is no multiple of {}", describeThread(), verb,
                          bytes, address, bytes);
     });
@@ -78,14 +92,20 @@ bool Cta::checkState(Access access, unsigned address, unsigned bytes, Site site)
     pending |= state[address + i] == kCopyPending;
     never |= state[address + i] == kNeverWritten;
   }
-  if (pending)
-    found.add("unfinished-copy", site, [&] {
-      return fmt::format("{} {} shared bytes {} to {}, into which {} that was not waited for", describeThread(),
-                         access == Access::kRead ? "reads" : "writes", address, address + bytes - 1,
-                         describePending(address, bytes));
-    });
+  if (pending) {
+    const auto [thread, copy] = findPending(address, bytes);
+    report(
+        "unfinished-copy", site,
+        [&] {
+          return fmt::format(
+              "{} {} shared bytes {} to {}, into which thread {} issued a copy at {} that was not waited for",
+              describeThread(), access == Access::kRead ? "reads" : "writes", address, address + bytes - 1, thread,
+              place(copy->site));
+        },
+        copy->site.line, static_cast<int>(thread));
+  }
   if (never && access == Access::kRead)
-    found.add("never-written", site, [&] {
+    report("never-written", site, [&] {
       return fmt::format("{} reads shared bytes {} to {}, which nobody wrote in this CTA", describeThread(), address,
                          address + bytes - 1);
     });
@@ -154,21 +174,31 @@ void Cta::storeShared(unsigned address, const void *from, unsigned bytes, Site s
   if (!checkShared(Access::kWrite, address, bytes, site))
     return;
   checkRace(Access::kWrite, self(), address, bytes, site);
+  if (holdsUninitialised(from, bytes)) [[unlikely]] {
+    reportUninitialised(*running, "stores to shared memory", site);
+    from = kPoison; // what reads it is not to blame
+  }
   copyBytes(shared + address, from, bytes);
   std::memset(&state[address], kWritten, bytes);
 }
 
 /// The 16 bytes of a row of ldmatrix; poison when the access is wrong.
 const unsigned char *Cta::matrixRow(Lane &lane, unsigned address, Site site) {
-  static constexpr unsigned char kPoisonRow[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-                                                   0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
   Lane *caller = running;
   running = &lane; // whom the finding names
   const bool usable = checkShared(Access::kRead, address, 16, site);
   if (usable) // every lane gets a part of the row
     checkRace(Access::kRead, {lane.thread / kWarpLanes, ~0u}, address, 16, site);
   running = caller;
-  return usable ? shared + address : kPoisonRow;
+  return usable ? shared + address : kPoison;
+}
+
+void Cta::reportUninitialised(Lane &lane, const char *what, Site site) {
+  Lane *caller = running;
+  running = &lane; // whom the finding names
+  report("uninitialised", site,
+         [&] { return fmt::format("{} {} what comes of registers that nobody wrote", describeThread(), what); });
+  running = caller;
 }
 
 bool Cta::checkGlobal(Access access, const void *address, unsigned bytes, Site site) {
@@ -178,7 +208,8 @@ bool Cta::checkGlobal(Access access, const void *address, unsigned bytes, Site s
     const Buffer &buffer = buffers[lastBuffer];
     const uintptr_t offset = begin - reinterpret_cast<uintptr_t>(buffer.begin);
     if (offset < buffer.bytes && buffer.bytes - offset >= bytes) {
-      if ((begin & (bytes - 1)) == 0 && (access == Access::kRead || buffer.writable)) {
+      if ((begin & (bytes - 1)) == 0 && (access == Access::kRead || buffer.writable) &&
+          !touchesGap(buffer, offset, bytes)) {
         checkGlobalRace(access, buffer, address, bytes, site);
         return true;
       }
@@ -190,6 +221,22 @@ bool Cta::checkGlobal(Access access, const void *address, unsigned bytes, Site s
   return false;
 }
 
+/// An access inside a buffer that is refused.
+void Cta::reportInside(Access access, const Buffer &buffer, size_t offset, unsigned bytes, Site site) {
+  const bool isReadOnly = access == Access::kWrite && !buffer.writable;
+  const bool isMisaligned = (reinterpret_cast<uintptr_t>(buffer.begin) + offset) % bytes != 0;
+  report(isReadOnly     ? "read-only"
+         : isMisaligned ? "misaligned"
+                        : "out-of-bounds",
+         site, [&] {
+           return fmt::format("{} {} {} bytes at byte {} of {}, {}", describeThread(),
+                              access == Access::kRead ? "reads" : "writes", bytes, offset, buffer.name,
+                              isReadOnly     ? "which is read-only"
+                              : isMisaligned ? fmt::format("no multiple of {}", bytes)
+                                             : "in a gap between its rows");
+         });
+}
+
 void Cta::reportGlobal(Access access, const void *address, unsigned bytes, Site site) {
   const auto begin = reinterpret_cast<uintptr_t>(address);
   const char *verb = access == Access::kRead ? "reads" : "writes";
@@ -199,14 +246,8 @@ void Cta::reportGlobal(Access access, const void *address, unsigned bytes, Site 
   for (const Buffer &buffer : grid->launch.buffers) {
     const auto first = reinterpret_cast<uintptr_t>(buffer.begin);
     const uintptr_t end = first + buffer.bytes;
-    if (begin >= first && begin + bytes <= end) {
-      const bool readOnly = access == Access::kWrite && !buffer.writable;
-      found.add(readOnly ? "read-only" : "misaligned", site, [&] {
-        return fmt::format("{} {} {} bytes at byte {} of {}, {}", describeThread(), verb, bytes, begin - first,
-                           buffer.name, readOnly ? "which is read-only" : fmt::format("no multiple of {}", bytes));
-      });
-      return;
-    }
+    if (begin >= first && begin + bytes <= end)
+      return reportInside(access, buffer, begin - first, bytes, site);
     const bool isBefore = begin < first;
     const uintptr_t gap = isBefore ? first - begin : begin - end;
     if (!nearest || gap < distance || (begin < end && !isBefore)) {
@@ -215,7 +256,7 @@ void Cta::reportGlobal(Access access, const void *address, unsigned bytes, Site 
       before = isBefore;
     }
   }
-  found.add("out-of-bounds", site, [&] {
+  report("out-of-bounds", site, [&] {
     if (!nearest)
       return fmt::format("{} {} {} bytes at {}, in no buffer", describeThread(), verb, bytes, address);
     const auto first = reinterpret_cast<uintptr_t>(nearest->begin);
@@ -237,8 +278,11 @@ void Cta::loadGlobal(void *to, const void *from, unsigned bytes, Site site) {
 
 void Cta::storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
   count(site);
-  if (checkGlobal(Access::kWrite, to, bytes, site))
-    copyBytes(to, from, bytes);
+  if (!checkGlobal(Access::kWrite, to, bytes, site))
+    return;
+  if (holdsUninitialised(from, bytes)) [[unlikely]]
+    reportUninitialised(*running, "stores to global memory", site);
+  copyBytes(to, from, bytes);
 }
 
 } // namespace fagen::emulator

@@ -21,6 +21,10 @@ void Mutator::perform(Cta &cta, const Mutation &mutation, Site site) {
     return cta.ctaBarrier(site);
   case Mutation::WarpBarrier:
     return cta.meet(Collective::kWarpBarrier, {}, site);
+  case Mutation::NamedBarrier:
+    return cta.meet(Collective::kNamedBarrier, {.b0 = mutation.barrier, .b1 = mutation.threads}, site);
+  case Mutation::NamedBarrierArrive:
+    return cta.meet(Collective::kNamedBarrierArrive, {.b0 = mutation.barrier, .b1 = mutation.threads}, site);
   }
 }
 
@@ -54,7 +58,7 @@ bool Mutator::replaces(Cta &cta, Site site) {
     case Mutation::Weaken:
       if (mutation.call == Mutation::CopyWait)
         cta.waitForCopies(mutation.pending, site);
-      else
+      else if (mutation.call != Mutation::NamedBarrierArrive)
         cta.meet(Collective::kWarpBarrier, {}, site);
       return true;
     case Mutation::Move:

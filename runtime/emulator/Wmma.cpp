@@ -14,6 +14,7 @@
 // lanes of the warp. touchMatrix() is the one place through which these accesses go.
 #include "Cta.h"
 #include "Multiply.h"
+#include "Uninitialised.h"
 
 #include <bit>
 #include <cmath>
@@ -118,8 +119,22 @@ void Cta::loadMatrix(Warp &warp) {
   }
 }
 
+/// Of lanes that multiply what nobody wrote.
+void Cta::reportUninitialisedFragments(Warp &warp) {
+  const device::ptx::WmmaTypes types = warp.operands[0].types;
+  const unsigned words = types.operand == device::ptx::ElementType::kF16 ? 8 : 4;
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    const Operands &own = warp.operands[lane];
+    const unsigned results = types.is_half_accumulator ? 4 : 8;
+    if (holdsUninitialised(own.a, words * sizeof(unsigned)) || holdsUninitialised(own.b, words * sizeof(unsigned)) ||
+        holdsUninitialised(own.result, results * sizeof(unsigned)))
+      reportUninitialised(lanes[warp.index * kWarpLanes + lane], "gives wmma_mma", warp.site);
+  }
+}
+
 void Cta::multiplyMatrices(Warp &warp) {
   const device::ptx::WmmaTypes types = warp.operands[0].types;
+  reportUninitialisedFragments(warp);
   uint16_t a[kElements], b[kElements];
   gather(warp, &Operands::a, false, a);
   gather(warp, &Operands::b, types.is_column_b, b);
@@ -144,6 +159,9 @@ void Cta::storeMatrix(Warp &warp) {
   for (unsigned lane = 0; lane < kWarpLanes; ++lane)
     for (unsigned w = 0; w < (isHalf ? 4u : 8u); ++w)
       std::memcpy(elements + sizeof(unsigned) * (kWarpLanes * w + lane), &warp.operands[lane].a[w], sizeof(unsigned));
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane)
+    if (holdsUninitialised(warp.operands[lane].a, (isHalf ? 4 : 8) * sizeof(unsigned))) [[unlikely]]
+      reportUninitialised(lanes[warp.index * kWarpLanes + lane], "gives wmma_store", warp.site);
   if (!checkMatrix(warp, elementBytes))
     return;
   const unsigned lineBytes = kLines * elementBytes, strideBytes = warp.operands[0].b1 * elementBytes;

@@ -16,6 +16,9 @@ struct Buffer {
   size_t bytes;
   bool writable;
   std::string name;
+  /// Where rows have gaps between them: for each element whether it is the tensor's. Null: all bytes are.
+  std::shared_ptr<const std::vector<unsigned char>> used = {};
+  unsigned elementBytes = 2;
 };
 
 /// What stands on a line of the generated file.
@@ -39,8 +42,16 @@ struct Launch {
 struct Mutation {
   enum Action { Disable, Weaken, Move } action = Disable;
   int line = 0;
-  enum Call { CopyWait, CtaBarrier, WarpBarrier } call = CtaBarrier; ///< what stands there
+  enum Call {
+    CopyWait,
+    CtaBarrier,
+    WarpBarrier,
+    NamedBarrier,
+    NamedBarrierArrive
+  } call = CtaBarrier;  ///< what is there
   unsigned pending = 0; ///< of a copy wait that is weakened or moved: so many groups may stay outstanding
+  unsigned barrier = 0; ///< of a named barrier that is moved: its number,
+  unsigned threads = 0; ///< and how many threads must come
   /// Of a moved one: the line that a thread's calls come from which it passes. It is left out at its own line, and done
   /// before the first of these calls; or, `later`, behind the last one, which may be none.
   int target = 0;
@@ -60,7 +71,8 @@ struct Options {
   bool banks = false;    ///< count the wavefronts of shared memory in Report::banks
   /// A CTA is stopped when it has called this many ptx functions.
   uint64_t maxInstructions = uint64_t(1) << 34;
-  /// A weakened CTA barrier is one of each warp; a warp barrier cannot be weaker.
+  /// A weakened barrier of the CTA or of some warps is one of each warp, and a weakened arrival is none; a warp barrier
+  /// cannot be weaker.
   std::vector<Mutation> mutations = {};
 };
 
@@ -71,10 +83,11 @@ struct Finding {
   std::string file;
   int line;
   std::string op = {}, spec = {}; ///< of the line, where Launch::lines knows it
-  /// Of a race the earlier access and both threads; else 0 and -1.
+  /// The other side: of a race the earlier access, of an unfinished copy where it was issued, of lanes or warps that
+  /// do not meet where the others wait. 0 where there is none.
   int otherLine = 0;
   std::string otherOp = {}, otherSpec = {};
-  int thread = -1, otherThread = -1;
+  int thread = -1, otherThread = -1; ///< in the CTA; -1: no single one
 };
 
 /// Accesses to shared memory of one kind and width from one line, as docs/Conflicts.md counts them.

@@ -51,6 +51,7 @@ struct KernelRun {
   size_t sharedBytes = 0;
   Options options{};
   int count = 0;
+  std::vector<LineInfo> lines = {};
 };
 
 /// `in` is read-only, `out` writable.
@@ -60,7 +61,9 @@ template <class In, class Out> Report launch(const KernelRun &run, const std::ve
       run.grid,
       run.threads,
       run.sharedBytes,
-      {{in.data(), in.size() * sizeof(In), false, "in"}, {out.data(), out.size() * sizeof(Out), true, "out"}}};
+      {{in.data(), in.size() * sizeof(In), false, "in"}, {out.data(), out.size() * sizeof(Out), true, "out"}},
+      0,
+      run.lines};
   const Arguments arguments = {in.data(), out.data(), run.count};
   return kernels(run.file).launch(launch, &arguments, sizeof(arguments), run.options);
 }

@@ -81,6 +81,42 @@ TEST(Memory, GlobalMisaligned) {
   expectOnly(launch(run, in, out), "misaligned", kFile, "load_misaligned");
 }
 
+/// Two rows of 4 words, 6 words apart, between guards of as many; the word at `index` is written, or read.
+Report touchRows(const std::string &symbol, int index, std::vector<unsigned> &memory) {
+  memory.assign(30, 5);
+  std::vector<unsigned char> used(10, 1);
+  used[4] = used[5] = 0;
+  Buffer rows = {memory.data() + 10, 40, true, "O"};
+  rows.used = std::make_shared<std::vector<unsigned char>>(used);
+  rows.elementBytes = 4;
+  std::vector<unsigned> out(1);
+  const Launch launch = {symbol, 1, 1, 0, {rows, {out.data(), 4, true, "out"}}};
+  const bool reads = symbol == "copy_words";
+  const Arguments arguments = {memory.data() + 10, reads ? out.data() : memory.data() + 10, index};
+  return kernels(kFile).launch(launch, &arguments, sizeof(arguments), {});
+}
+
+TEST(Memory, GuardsAroundAndBetweenRowsAreNotTouched) {
+  std::vector<unsigned> memory;
+  for (const std::string symbol : {"store_beyond", "copy_words"})
+    for (const int inside : {0, 3, 6, 9})
+      EXPECT_TRUE(touchRows(symbol, inside, memory).ok);
+  const std::pair<int, const char *> kOutside[] = {{-1, "4 bytes at 4 bytes before O"},
+                                                   {4, "4 bytes at byte 16 of O, in a gap between its rows"},
+                                                   {5, "4 bytes at byte 20 of O, in a gap between its rows"},
+                                                   {10, "4 bytes at byte 40 of O, which has 40 bytes"}};
+  for (const auto &[index, where] : kOutside) {
+    const Report written = touchRows("store_beyond", index, memory);
+    ASSERT_NO_FATAL_FAILURE(expectOnly(written, "out-of-bounds", kFile, "store_beyond"));
+    EXPECT_EQ(written.findings[0].message, "thread 0 (warp 0 lane 0) of CTA 0 writes " + std::string(where));
+    EXPECT_EQ(written.findings[0].thread, 0);
+    EXPECT_EQ(memory, std::vector<unsigned>(30, 5)); // dropped
+    const Report read = touchRows("copy_words", index, memory);
+    ASSERT_NO_FATAL_FAILURE(expectOnly(read, "out-of-bounds", kFile, "load"));
+    EXPECT_EQ(read.findings[0].message, "thread 0 (warp 0 lane 0) of CTA 0 reads " + std::string(where));
+  }
+}
+
 TEST(Memory, SharedWords) {
   const std::vector<unsigned> in(1);
   std::vector<float> out(32);
@@ -122,8 +158,10 @@ TEST(Memory, SharedWriteBeyondTheEndIsDropped) {
   std::vector<float> out(1);
   KernelRun run = {.file = kFile, .symbol = "shared_store_beyond", .threads = 1, .sharedBytes = 16, .count = 8};
   EXPECT_TRUE(launch(run, in, out).ok);
-  run.count = 16;
-  expectOnly(launch(run, in, out), "out-of-bounds", kFile, "shared_store_beyond");
+  for (const int beyond : {16, -8}) {
+    run.count = beyond;
+    expectOnly(launch(run, in, out), "out-of-bounds", kFile, "shared_store_beyond");
+  }
 }
 
 TEST(Memory, PlaceIsTheCallersWhenPassedOn) {

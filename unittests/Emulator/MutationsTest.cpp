@@ -9,13 +9,13 @@ const std::string kFile = "mutations.cu";
 constexpr size_t kThreads = 64;
 
 /// The kinds of all findings in `count` steps.
-std::string kindsOf(const std::vector<Mutation> &mutations, int count) {
+std::string kindsOf(const std::vector<Mutation> &mutations, int count, const std::string &symbol = "steps") {
   const std::vector<float> in(kThreads, 1.0f);
   std::vector<float> out(kThreads);
   const Report report = launch({.file = kFile,
-                                .symbol = "steps",
+                                .symbol = symbol,
                                 .threads = kThreads,
-                                .sharedBytes = 8 * kThreads,
+                                .sharedBytes = 12 * kThreads,
                                 .options = {.mutations = mutations},
                                 .count = count},
                                in, out);
@@ -75,6 +75,41 @@ TEST(Mutations, MovedBehind) {
 TEST(Mutations, TwoAtOnce) {
   EXPECT_EQ(kindsOf({mutate(Mutation::Weaken, "wait", 0), mutate(Mutation::Disable, "end")}, 1), "");
   EXPECT_TRUE(finds("race", {mutate(Mutation::Weaken, "wait", 0), mutate(Mutation::Disable, "barrier")}, 1));
+}
+
+Mutation named(Mutation::Action action, const std::string &mark, unsigned barrier, bool waits) {
+  return {.action = action,
+          .line = lineOf(kFile, mark),
+          .call = waits ? Mutation::NamedBarrier : Mutation::NamedBarrierArrive,
+          .barrier = barrier,
+          .threads = kThreads};
+}
+
+Mutation moveNamed(const std::string &mark, unsigned barrier, bool waits, const std::string &over, bool later) {
+  Mutation mutation = named(Mutation::Move, mark, barrier, waits);
+  mutation.target = lineOf(kFile, over);
+  mutation.later = later;
+  return mutation;
+}
+
+std::string kindsOfHandOver(const Mutation &mutation, int count = 3) { return kindsOf({mutation}, count, "hand_over"); }
+
+TEST(Mutations, NamedBarrierDisabledAndWeakened) {
+  EXPECT_EQ(kindsOf({}, 3, "hand_over"), "");
+  EXPECT_EQ(kindsOfHandOver(named(Mutation::Disable, "meet", 3, true)), "never-written race");
+  EXPECT_EQ(kindsOfHandOver(named(Mutation::Weaken, "meet", 3, true)), "never-written race"); // reaches no other warp
+  EXPECT_EQ(kindsOfHandOver(named(Mutation::Disable, "full", 1, false)), "deadlock");
+  EXPECT_EQ(kindsOfHandOver(named(Mutation::Weaken, "full", 1, false)), "deadlock");
+}
+
+TEST(Mutations, NamedBarrierMoved) {
+  EXPECT_EQ(kindsOfHandOver(moveNamed("meet", 3, true, "give", false)), "never-written race");
+  EXPECT_EQ(kindsOfHandOver(moveNamed("meet", 3, true, "get", true)), "never-written race");
+  EXPECT_EQ(kindsOfHandOver(moveNamed("wait_full", 1, true, "take", true)), "race");
+  EXPECT_EQ(kindsOfHandOver(moveNamed("full", 1, false, "fill", false)), "race"); // says so before it writes
+  EXPECT_EQ(kindsOfHandOver(moveNamed("empty", 2, false, "take", false)), "race");
+  EXPECT_EQ(kindsOfHandOver(moveNamed("full", 1, false, "aside", true)), ""); // says so a little later
+  EXPECT_EQ(kindsOfHandOver(moveNamed("wait_empty", 2, true, "aside", false)), "");
 }
 
 } // namespace

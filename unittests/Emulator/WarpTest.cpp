@@ -106,22 +106,35 @@ TEST(Warp, ReturnedThreadsLeaveTheBarriersCount) {
 TEST(Warp, DeadlockNamesWhoWaitsWhere) {
   std::vector<float> out(1);
   const Report report = launch(runOf("deadlock", 128, 0), kNothing, out);
-  expectOnly(report, "deadlock", kFile, "half_warp");
-  const std::string barrier = std::to_string(lineOf(kFile, "cta_barrier"));
-  EXPECT_EQ(report.findings[0].message, "CTA 0: nobody can go on; 96 of 128 threads wait\n"
-                                        "  warp 0 lanes 0-15: warp_barrier at warp.cu:" +
-                                            std::to_string(lineOf(kFile, "half_warp")) +
-                                            ", which needs all 32 lanes\n"
-                                            "  warp 0 lanes 16-31: cta_barrier at warp.cu:" +
-                                            barrier +
-                                            ", where 80 of 96 threads are\n"
-                                            "  warp 1 lanes 0-31: cta_barrier at warp.cu:" +
-                                            barrier +
-                                            ", where 80 of 96 threads are\n"
-                                            "  warp 2 lanes 0-31: cta_barrier at warp.cu:" +
-                                            barrier +
-                                            ", where 80 of 96 threads are\n"
-                                            "  warp 3 lanes 0-31: returned");
+  ASSERT_NO_FATAL_FAILURE(expectOnly(report, "deadlock", kFile, "half_warp"));
+  const int half = lineOf(kFile, "half_warp"), barrier = lineOf(kFile, "cta_barrier");
+  const auto expected = [&](const std::string &opOfHalf, const std::string &opOfBarrier) {
+    const std::string atBarrier =
+        "cta_barrier at warp.cu:" + std::to_string(barrier) + opOfBarrier + ", where 80 of 96 threads are\n";
+    return "CTA 0: nobody can go on; 96 of 128 threads wait\n"
+           "  warp 0 lanes 0-15: warp_barrier at warp.cu:" +
+           std::to_string(half) + opOfHalf + ", which needs all 32 lanes\n  warp 0 lanes 16-31: " + atBarrier +
+           "  warps 1-2: " + atBarrier + "  warp 3: returned";
+  };
+  EXPECT_EQ(report.findings[0].message, expected("", ""));
+  EXPECT_EQ(report.findings[0].thread, 0);
+  EXPECT_EQ(report.findings[0].otherLine, barrier);
+  EXPECT_EQ(report.findings[0].otherThread, 16);
+
+  KernelRun told = runOf("deadlock", 128, 0);
+  told.lines = {{half, "barrier@3", "a.fa:7"}, {barrier, "barrier@9", ""}};
+  const Finding finding = launch(told, kNothing, out).findings.at(0);
+  EXPECT_EQ(finding.message, expected(" (barrier@3 of a.fa:7)", " (barrier@9)"));
+  EXPECT_EQ(finding.op + finding.spec + finding.otherOp, "barrier@3a.fa:7barrier@9");
+}
+
+TEST(Warp, LanesOfAWarpAtDifferentBarriersOfTheCta) {
+  std::vector<float> out(1);
+  const Report report = launch(runOf("two_barriers", 64, 7), kNothing, out);
+  ASSERT_NO_FATAL_FAILURE(expectOnly(report, "lane-mismatch", kFile, "other_barrier"));
+  EXPECT_EQ(report.findings[0].thread, 7);
+  EXPECT_EQ(report.findings[0].otherLine, lineOf(kFile, "one_barrier"));
+  EXPECT_TRUE(launch(runOf("two_barriers", 64, 32), kNothing, out).ok); // whole warps may
 }
 
 TEST(Warp, EndlessKernelIsStopped) {

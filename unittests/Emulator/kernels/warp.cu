@@ -90,6 +90,14 @@ extern "C" __global__ void deadlock(const __grid_constant__ Arguments arguments)
     ptx::cta_barrier(); // [cta_barrier]
 }
 
+// A barrier of the CTA is one instruction for a warp; other warps may come from elsewhere.
+extern "C" __global__ void two_barriers(const __grid_constant__ Arguments arguments) {
+  if (ptx::thread_index() < arguments.count)
+    ptx::cta_barrier(); // [one_barrier]
+  else
+    ptx::cta_barrier(); // [other_barrier]
+}
+
 extern "C" __global__ void endless(const __grid_constant__ Arguments arguments) {
   for (;;)
     ptx::cta_barrier(); // [endless]

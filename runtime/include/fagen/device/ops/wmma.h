@@ -7,6 +7,7 @@
 #pragma once
 
 #include <fagen/device/ops/lane_softmax.h>
+#include <fagen/device/ptx/registers.h>
 #include <fagen/device/ptx/wmma.h>
 
 namespace fagen::device {
@@ -82,11 +83,11 @@ template <> struct WmmaBlock<f16> {
 };
 
 /// kRows x kColumns elements of T as left operands.
-template <class T, int kFragmentRows, int kFragmentColumns> struct WmmaOperand {
+template <class T, int kFragmentRows, int kFragmentColumns>
+struct WmmaOperand : ptx::Registers<unsigned[kFragmentRows / 16][kFragmentColumns / 16][Wmma<T>::kWords]> {
   static constexpr int kRows = kFragmentRows;
   static constexpr int kSlabs = kFragmentRows / 16;
   static constexpr int kSlices = kFragmentColumns / 16;
-  unsigned value[kSlabs][kSlices][Wmma<T>::kWords];
 };
 
 /// Elements from one row of a tile to the next.

@@ -6,47 +6,47 @@
 // (g+8, 2t+1). The lane fragments of the scalar kernels stand below.
 #pragma once
 
+#include <fagen/device/ptx/registers.h>
+
 namespace fagen::device {
 
 /// kRows x kColumns f32 results of matrix products.
-template <int kFragmentRows, int kFragmentColumns> struct Accumulator {
+template <int kFragmentRows, int kFragmentColumns>
+struct Accumulator : ptx::Registers<float[kFragmentRows / 16][kFragmentColumns / 8][4]> {
   static constexpr int kRows = kFragmentRows;
   static constexpr int kColumns = kFragmentColumns;
   static constexpr int kSlabs = kRows / 16;
   static constexpr int kTiles = kColumns / 8;
   static_assert(kRows % 16 == 0 && kColumns % 16 == 0, "an accumulator is whole 16 x 16 blocks");
-  float value[kSlabs][kTiles][4];
 };
 
 /// kRows x kColumns 16-bit elements of T as the left operand of matrix products.
-template <class T, int kFragmentRows, int kFragmentColumns> struct LeftOperand {
+template <class T, int kFragmentRows, int kFragmentColumns>
+struct LeftOperand : ptx::Registers<unsigned[kFragmentRows / 16][kFragmentColumns / 16][4]> {
   using Element = T;
   static constexpr int kRows = kFragmentRows;
   static constexpr int kColumns = kFragmentColumns;
   static constexpr int kSlabs = kRows / 16;
   static constexpr int kSlices = kColumns / 16;
-  unsigned value[kSlabs][kSlices][4];
 };
 
 /// One f32 for each row of an accumulator: rows g and g + 8 of each slab, the same in the four lanes of a quad.
-template <int kFragmentRows> struct RowValues {
+template <int kFragmentRows> struct RowValues : ptx::Registers<float[kFragmentRows / 16][2]> {
   static constexpr int kRows = kFragmentRows;
   static constexpr int kSlabs = kRows / 16;
-  float value[kSlabs][2];
 };
 
 /// Scalar kernels: one f32 for each of the warp's rows; maxima are the same in all lanes, sums are each lane's part.
-template <int kFragmentRows> struct LaneRows {
+template <int kFragmentRows> struct LaneRows : ptx::Registers<float[kFragmentRows]> {
   static constexpr int kRows = kFragmentRows;
-  float value[kRows];
 };
 
 /// Scalar kernels: kRows x kColumns f32 of which a lane holds columns 64i + 2 lane and 64i + 2 lane + 1.
-template <int kFragmentRows, int kFragmentColumns> struct LaneColumns {
+template <int kFragmentRows, int kFragmentColumns>
+struct LaneColumns : ptx::Registers<float[kFragmentRows][(kFragmentColumns + 63) / 64][2]> {
   static constexpr int kRows = kFragmentRows;
   static constexpr int kColumns = kFragmentColumns;
   static constexpr int kPairs = (kColumns + 63) / 64;
-  float value[kRows][kPairs][2];
 };
 
 } // namespace fagen::device

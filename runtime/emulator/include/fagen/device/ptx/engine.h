@@ -19,6 +19,11 @@ struct WmmaTypes {
   bool is_column_b;         ///< B was loaded by columns; else by rows
 };
 
+/// What the registers of fragments hold until they are written: a NaN of f32, and twice one of f16 and bf16. Arithmetic
+/// hands it on; a value with which it leaves the registers is a finding. No instruction makes such a NaN.
+inline constexpr unsigned kUninitialised = 0xffe7ffe7u;
+inline constexpr unsigned short kUninitialisedHalf = 0xffe7u;
+
 /// Counts up with every change of Engine; a kernel built against another one is refused.
 inline constexpr unsigned kEngineVersion = 4;
 

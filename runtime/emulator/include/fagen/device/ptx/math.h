@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <fagen/device/ptx/engine.h>
 #include <fagen/device/types.h>
 
 namespace fagen::device::ptx {
@@ -24,8 +25,11 @@ inline float flush_subnormal(float x) {
   return (bits & 0x7f800000u) == 0 ? bits_float(bits & 0x80000000u) : x;
 }
 
+/// Whether x comes from a register that nobody wrote; signs change on the way.
+inline bool is_uninitialised(float x) { return (float_bits(x) | 0x80000000u) == kUninitialised; }
+
 /// The one NaN that instructions on f32 give, whatever the payloads of their operands.
-inline float canonical_nan(float x) { return x != x ? bits_float(0x7fffffffu) : x; }
+inline float canonical_nan(float x) { return x != x && !is_uninitialised(x) ? bits_float(0x7fffffffu) : x; }
 
 inline float negative_infinity() { return bits_float(0xff800000u); }
 
@@ -44,13 +48,16 @@ inline float div(float a, float b) { return canonical_nan(a / b); }
 
 inline float max(float a, float b) {
   if (a != a)
-    return canonical_nan(b);
+    return is_uninitialised(a) ? a : canonical_nan(b);
   if (a == 0.0f && b == 0.0f) // -0 < +0
     return bits_float(float_bits(a) & float_bits(b));
-  return a < b ? b : a;
+  return a < b || is_uninitialised(b) ? b : a;
 }
 
-/// f32 to a 16-bit type, to nearest even. A NaN becomes 0x7fff, the one NaN that cvt gives.
+/// The NaN that a NaN becomes in 16 bits: the one that cvt gives.
+inline unsigned short half_nan(float nan) { return is_uninitialised(nan) ? kUninitialisedHalf : 0x7fffu; }
+
+/// f32 to a 16-bit type, to nearest even.
 template <class T> inline T round_to(float x);
 
 template <> inline f16 round_to<f16>(float x) {
@@ -59,7 +66,7 @@ template <> inline f16 round_to<f16>(float x) {
   const unsigned magnitude = bits & 0x7fffffffu;
   unsigned half;
   if (magnitude > 0x7f800000u)
-    return {0x7fff};
+    return {half_nan(x)};
   if (magnitude >= 0x477ff000u) // from half way between the largest f16 and 2^16 on
     half = 0x7c00u;
   else if (magnitude < 0x38800000u) // below 2^-14: adding 1/2 leaves multiples of 2^-24 in the low bits
@@ -72,7 +79,7 @@ template <> inline f16 round_to<f16>(float x) {
 template <> inline bf16 round_to<bf16>(float x) {
   const unsigned bits = float_bits(x);
   if ((bits & 0x7fffffffu) > 0x7f800000u)
-    return {0x7fff};
+    return {half_nan(x)};
   return {static_cast<unsigned short>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16)};
 }
 
