@@ -38,7 +38,7 @@ template <typename Word> struct DeviceTensor {
   }
   void *base() const { return memory.address(image.baseBytes()); }
   MemoryView view(const char *name, bool writable) const {
-    return {name, base(), image.placement().span() * static_cast<int64_t>(sizeof(Word)), writable};
+    return {name, base(), image.placement().span() * static_cast<int64_t>(sizeof(Word)), writable, &image.placement()};
   }
 
   Image<Word> image;

@@ -28,13 +28,14 @@ std::string digestOf(const std::vector<uint16_t> &o, const std::vector<uint32_t>
   return hashParts({bytes(o), bytes(lse)});
 }
 
-/// Runs one row `runs` times and judges each run.
+/// Runs one row `runs` times and judges each run; `begins` is told of each.
 Measured checkRow(TestDevice &device, CaseMemory &memory, const Candidate &candidate, const Case &c,
-                  const Reference &reference, int runs) {
+                  const Reference &reference, int runs, const std::function<void(int)> &begins) {
   Measured measured;
   std::vector<uint16_t> firstO;
   std::vector<uint32_t> firstLse;
   for (int attempt = 0; attempt < runs; ++attempt) {
+    begins(attempt);
     memory.o.poison();
     memory.lse.poison();
     std::vector<Failure> failures = device.run(memory.launchOf(*candidate.set, *candidate.row, attempt));
@@ -88,8 +89,7 @@ public:
     plan();
     try {
       for (size_t i = 0; i < jobs.size(); ++i) {
-        progress(i, jobs.size(), formatCase(jobs[i].testCase));
-        runJob(jobs[i]);
+        runJob(i);
       }
     } catch (const DeviceError &lost) {
       report.failures.push_back({"device", lost.what()});
@@ -118,8 +118,10 @@ private:
                       "and LSE asks for lse = on");
   }
 
-  void runJob(const Job &job) {
+  void runJob(size_t index) {
+    const Job &job = jobs[index];
     const Case &c = job.testCase;
+    progress(index, jobs.size(), formatCase(c));
     Placements places(c);
     for (const Placement *place : {&places.q, &places.k, &places.v, &places.o, &places.lse})
       if (place->span() > device.largestTensor() / 4) { // at most four bytes an element
@@ -144,7 +146,11 @@ private:
     size_t first = report.results.size();
     for (const Candidate &candidate : fitting) {
       auto start = std::chrono::steady_clock::now();
-      Measured measured = checkRow(device, memory, candidate, c, reference, kTolerances.runs * options.seeds);
+      const int runs = kTolerances.runs * options.seeds;
+      Measured measured = checkRow(device, memory, candidate, c, reference, runs, [&](int run) {
+        const std::string which = options.seeds == 1 ? "" : fmt::format(", run {} of {}", run + 1, runs);
+        progress(index, jobs.size(), fmt::format("{}: {}{}", formatCase(c), candidate.row->variant, which));
+      });
       std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
       report.results.push_back({candidate.set, candidate.row, c, std::move(measured), elapsed.count()});
     }

@@ -14,7 +14,8 @@ struct CheckOptions {
   std::vector<Case> cases;           ///< instead of the suite's, when not empty
   std::vector<std::string> variants; ///< only these, when not empty
   uint64_t seed = 1;
-  int seeds = 1; ///< of the emulator: a case runs three times for each, with copies landing late, early and at random
+  int seeds = 1; ///< of the emulator: a case runs three times for each, in an order of the threads of its own, with
+                 ///< copies landing late, early and at random
   std::string deviceFlag; ///< as repro lines spell it: "gpu", "cpu"
 };
 

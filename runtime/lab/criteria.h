@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "emulator/emulator.h"
 #include "reference.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ inline constexpr Tolerances kTolerances;
 struct Failure {
   std::string criterion; ///< error, cosine, nan, unwritten, masked-row, lse, guard, determinism, input, launch, ...
   std::string message;
+  std::shared_ptr<const emulator::Finding> finding = {}; ///< of the emulator: where and who, beyond the message
 };
 
 /// The numbers of one result, kept whether it passed or not.

@@ -17,12 +17,15 @@ struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+struct Placement;
+
 /// A part of memory that the kernel may touch.
 struct MemoryView {
   std::string name;
   void *begin = nullptr;
   int64_t bytes = 0;
   bool writable = false;
+  const Placement *placement = nullptr; ///< of the tensor that lies there, with gaps perhaps
 };
 
 /// One launch: a row of a kernel set on a problem whose tensors lie in the device's memory.

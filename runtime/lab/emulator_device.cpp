@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device.h"
 #include "emulator/emulator.h"
+#include "placement.h"
 #include "src/state.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
@@ -16,6 +18,26 @@ namespace {
 struct DestroyDevice {
   void operator()(fagen_device *device) const { fagen_device_destroy(device); }
 };
+
+/// For each element that the tensor spans whether it is the tensor's; null when all are.
+std::shared_ptr<const std::vector<unsigned char>> usedElements(const Placement &place) {
+  if (place.elements() == place.span())
+    return nullptr;
+  const auto [batches, heads, rows, columns] = place.sizes;
+  auto used = std::make_shared<std::vector<unsigned char>>(place.span());
+  for (int64_t i = 0; i < batches * heads * rows; ++i)
+    std::fill_n(used->begin() + place.offset(i / rows / heads, i / rows % heads, i % rows), columns, 1);
+  return used;
+}
+
+emulator::Buffer describeMemory(const MemoryView &view) {
+  emulator::Buffer buffer{view.begin, static_cast<size_t>(view.bytes), view.writable, view.name};
+  if (!view.placement || !view.bytes)
+    return buffer;
+  buffer.used = usedElements(*view.placement);
+  buffer.elementBytes = static_cast<unsigned>(view.bytes / view.placement->span());
+  return buffer;
+}
 
 class EmulatorDevice : public TestDevice {
 public:
@@ -90,8 +112,9 @@ public:
       if (hooks.observe)
         hooks.observe(launch, i, report);
       for (const emulator::Finding &finding : report.findings)
-        failures.push_back(
-            {"emulator", fmt::format("{}:{}: {}: {}", finding.file, finding.line, finding.kind, finding.message)});
+        failures.push_back({"emulator",
+                            fmt::format("{}:{}: {}: {}", finding.file, finding.line, finding.kind, finding.message),
+                            std::make_shared<emulator::Finding>(finding)});
       if (!report.ok && failures.empty())
         failures.push_back({"emulator", "the launch failed without a finding"});
     }
@@ -107,10 +130,9 @@ private:
     emulated.threads = part.threads;
     emulated.sharedBytes = part.shared_bytes;
     for (const MemoryView &view : launch.memory)
-      emulated.buffers.push_back({view.begin, static_cast<size_t>(view.bytes), view.writable, view.name});
+      emulated.buffers.push_back(describeMemory(view));
     if (workspace.bytes)
-      emulated.buffers.push_back(
-          {workspace.begin, static_cast<size_t>(workspace.bytes), workspace.writable, workspace.name});
+      emulated.buffers.push_back(describeMemory(workspace));
     for (const OpLine &op : launch.set->ops(*launch.row, index))
       emulated.lines.push_back({op.line, op.op, op.spec});
     return emulated;

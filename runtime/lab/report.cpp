@@ -139,10 +139,31 @@ std::string checkFailures(const CheckReport &report, const CheckOptions &options
   return text;
 }
 
+/// One side of a finding: line of the kernel, op of the IR, line of the spec, thread; what is not known is left out.
+static Json accessJson(int line, const std::string &op, const std::string &spec, int thread) {
+  Json access{{"line", line}};
+  if (!op.empty())
+    access["op"] = op;
+  if (!spec.empty())
+    access["spec"] = spec;
+  if (thread >= 0)
+    access["thread"] = thread;
+  return access;
+}
+
 static Json failuresJson(const std::vector<Failure> &failures) {
   Json list = Json::array();
-  for (const Failure &failure : failures)
-    list.push_back({{"criterion", failure.criterion}, {"message", failure.message}});
+  for (const Failure &failure : failures) {
+    Json entry{{"criterion", failure.criterion}, {"message", failure.message}};
+    if (const emulator::Finding *finding = failure.finding.get()) {
+      entry["kind"] = finding->kind;
+      entry["file"] = finding->file;
+      entry["access"] = accessJson(finding->line, finding->op, finding->spec, finding->thread);
+      if (finding->otherLine)
+        entry["other"] = accessJson(finding->otherLine, finding->otherOp, finding->otherSpec, finding->otherThread);
+    }
+    list.push_back(entry);
+  }
   return list;
 }
 

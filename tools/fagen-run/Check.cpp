@@ -7,10 +7,37 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iostream>
+#include <map>
 
 namespace fagen::lab {
 
 namespace {
+
+/// In how many launches asynchronous copies landed when.
+class Landings {
+public:
+  /// Counts, then does as `hooks` says.
+  EmulatorHooks countBefore(EmulatorHooks hooks) {
+    return {[this, prepare = hooks.prepare](const Launch &launch, uint32_t index, emulator::Options &options) {
+              ++launches[options.landing];
+              if (prepare)
+                prepare(launch, index, options);
+            },
+            hooks.observe};
+  }
+  Json json() const {
+    const auto of = [this](emulator::Options::Landing landing) {
+      const auto found = launches.find(landing);
+      return found == launches.end() ? 0 : found->second;
+    };
+    return {{"latest", of(emulator::Options::Latest)},
+            {"earliest", of(emulator::Options::Earliest)},
+            {"random", of(emulator::Options::Random)}};
+  }
+
+private:
+  std::map<emulator::Options::Landing, int64_t> launches;
+};
 
 class CheckCommand : public Command {
 public:
@@ -25,14 +52,18 @@ public:
                    "instead of a suite: \"b,h,hkv,sq,sk,d[,dv] [dtype=] [mask=] [inputs=] [layout=] [scale=] "
                    "[lse=off]\"; may be repeated");
     app.add_option("--seed", seed, "of the inputs")->capture_default_str();
-    app.add_option("--seeds", seeds, "emulator: orders of the threads, each with copies landing late, early, at random")
+    app.add_option("--seeds", seeds,
+                   "emulator: run each case 3 times as often, each run in another order of the threads, with copies "
+                   "landing late, early and at random in turn")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
     app.add_flag("--coverage", withCoverage, "emulator: also tell which ops of the kernels never ran");
     app.footer("Examples:\n"
-               "  fagen-run check generated --device cpu --seeds 8 --json\n"
+               "  fagen-run check generated                                   every variant; the GPU, if there is one\n"
+               "  fagen-run check generated --device cpu --seeds 8 --json     the emulator, 24 orders of the threads\n"
                "  fagen-run check generated/l4_fp16 --case \"1,2,1,80,130,64 mask=causal\"\n"
-               "Exit codes: 0 all pass, 1 your mistake, 2 a variant failed.");
+               "  fagen-run check generated/l4_fp16 --device cpu --variant NAME --coverage\n"
+               "Exit codes: 0 all pass, 1 your mistake, 2 a variant failed, 70 a fault of fagen-run.");
   }
 
   int run() override {
@@ -41,10 +72,12 @@ public:
     requireVariants(sets, options.variants);
     if (options.deviceFlag == "cpu") {
       OpCoverage coverage;
-      auto device = makeEmulatorDevice(withCoverage ? coverage.hooks() : EmulatorHooks());
+      Landings landings;
+      auto device = makeEmulatorDevice(landings.countBefore(withCoverage ? coverage.hooks() : EmulatorHooks()));
       CpuReference engine;
       CheckReport report = runCheck(sets, *device, engine, options, ProgressLine());
       Json json = envelope(nullptr);
+      json["landings"] = landings.json();
       if (withCoverage)
         json["coverage"] = coverage.json();
       return finishCheck(options, report, std::move(json), device->name(), withCoverage ? coverage.table() : "");
