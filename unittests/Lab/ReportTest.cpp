@@ -92,7 +92,8 @@ TEST(Scale, numbersForPeople) {
   EXPECT_EQ(numberText(41.256), "41.26");
   EXPECT_EQ(numberText(0.5), "0.5");
   EXPECT_EQ(numberText(10000), "10000");
-  EXPECT_EQ(numberText(2e9), "2e+09");
+  EXPECT_EQ(numberText(1.8e9), "1800000000");
+  EXPECT_EQ(numberText(2e13), "2e+13");
   EXPECT_EQ(numberText(0.00012), "0.00012");
   EXPECT_EQ(numberText(std::nan("")), "-");
 }

@@ -10,6 +10,7 @@
 namespace fagen::lab::page {
 
 static constexpr const char *kRemedy = "fagen-run breakdown INSTRUMENTED --plain DIR --output FILE writes such a file";
+static constexpr size_t kColumns = 12;
 
 namespace {
 
@@ -36,8 +37,8 @@ std::vector<std::string> componentsOf(const std::vector<Field> &results) {
   return names;
 }
 
-Stack stackOf(const Field &result) {
-  Stack stack{result["variant"].text() + ", " + caseText(result["case"].text()), {}};
+Stack stackOf(const Field &result, size_t number) {
+  Stack stack{fmt::format("{}  {}, {}", number, result["variant"].text(), caseText(result["case"].text())), {}};
   double sum = 0;
   for (const Field &stage : result["stages"].items()) {
     const double share = stage["share"]["median"].number();
@@ -70,28 +71,47 @@ std::string shareText(const Field &result, const std::string &component) {
   return "";
 }
 
-std::string tableOf(const std::vector<Field> &results, const std::vector<std::string> &components,
-                    const std::string &clock) {
-  std::vector<HtmlTable::Column> columns = {{"kernel"}, {"problem"}, {"warps", true}, {"span", true}};
-  for (size_t i = 0; i < components.size(); ++i)
-    columns.push_back({partKey(i) + " " + components[i] + ", %", true});
-  for (const char *head : {"sum / span, %", "plain us", "instrumented us", "cost of the timestamps"})
-    columns.push_back({head, true});
-  HtmlTable table("Medians over warps; span in " + clock, columns);
-  for (const Field &result : results) {
-    std::vector<std::string> cells = {result["variant"].text(), caseText(result["case"].text()),
-                                      numberText(result["warps"].number()),
-                                      numberText(result["span"]["median"].number())};
-    for (const std::string &component : components)
-      cells.push_back(shareText(result, component));
-    cells.push_back(fmt::format("{:.1f}", 100 * result["sum_over_span"]["median"].number()));
+/// What each launch was, and what its timestamps cost.
+std::string launchTable(const std::vector<Field> &results, const std::string &clock) {
+  HtmlTable table("Medians over warps; span in " + clock, {{"no.", true},
+                                                           {"kernel"},
+                                                           {"problem"},
+                                                           {"warps", true},
+                                                           {"span", true},
+                                                           {"sum / span, %", true},
+                                                           {"plain us", true},
+                                                           {"instrumented us", true},
+                                                           {"cost of the timestamps", true}});
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Field &result = results[i];
     const bool isTold = result.has("cost");
-    cells.push_back(isTold ? numberText(result["cost"]["plain_us"].number()) : "-");
-    cells.push_back(isTold ? numberText(result["cost"]["instrumented_us"].number()) : "-");
-    cells.push_back(costText(result));
-    table.add(cells);
+    table.add({fmt::format("{}", i + 1), result["variant"].text(), caseText(result["case"].text()),
+               numberText(result["warps"].number()), numberText(result["span"]["median"].number()),
+               fmt::format("{:.1f}", 100 * result["sum_over_span"]["median"].number()),
+               isTold ? numberText(result["cost"]["plain_us"].number()) : "-",
+               isTold ? numberText(result["cost"]["instrumented_us"].number()) : "-", costText(result)});
   }
   return table.markup();
+}
+
+/// A row for each component and a column for each launch; of many launches several tables, which fit on paper.
+std::string shareTables(const std::vector<Field> &results, const std::vector<std::string> &components) {
+  std::string tables;
+  for (size_t begin = 0; begin < results.size(); begin += kColumns) {
+    const size_t end = std::min(begin + kColumns, results.size());
+    std::vector<HtmlTable::Column> columns = {{"component"}};
+    for (size_t i = begin; i < end; ++i)
+      columns.push_back({fmt::format("{}", i + 1), true});
+    HtmlTable table("Share of a warp's time in %, by the number of the launch", columns);
+    for (size_t c = 0; c < components.size(); ++c) {
+      std::vector<std::string> cells = {partKey(c) + " " + components[c]};
+      for (size_t i = begin; i < end; ++i)
+        cells.push_back(shareText(results[i], components[c]));
+      table.add(cells);
+    }
+    tables += table.markup();
+  }
+  return tables;
 }
 
 /// What went wrong, result by result.
@@ -123,10 +143,11 @@ Section breakdownSection(const std::vector<std::string> &files) {
     const std::vector<std::string> components = componentsOf(results);
     std::vector<Stack> stacks;
     for (const Field &result : results)
-      stacks.push_back(stackOf(result));
+      stacks.push_back(stackOf(result, stacks.size() + 1));
     const Chart chart = stackChart(fmt::format("breakdown-{}", section.charts.size() + 1),
                                    "Share of a warp's time by component", components, stacks);
-    section.body += provenance(head) + beside(chart, tableOf(results, components, head["clock"].text()));
+    section.body +=
+        provenance(head) + beside(chart, shareTables(results, components)) + launchTable(results, head["clock"].text());
     section.body += bullets(failuresOf(results), "warnings");
     section.charts.push_back(chart);
     kernels += results.size();

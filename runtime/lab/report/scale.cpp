@@ -83,7 +83,7 @@ std::string numberText(double value) {
   const double size = std::abs(value);
   if (!std::isfinite(value))
     return "-";
-  if (size >= 1e6 || (size > 0 && size < 1e-3))
+  if (size >= 1e12 || (size > 0 && size < 1e-3))
     return fmt::format("{:.3g}", value);
   const int whole = size < 1 ? 1 : static_cast<int>(std::floor(std::log10(size) + kSlack)) + 1;
   std::string text = fmt::format("{:.{}f}", value, std::max(0, 4 - whole));

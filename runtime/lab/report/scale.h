@@ -36,7 +36,7 @@ private:
 /// 1, 2 or 5 times a power of ten: the least that is not below `step`.
 double roundStep(double step);
 
-/// A number for people: four significant digits, no exponent from 0.001 to a million.
+/// A number for people: four significant digits, no exponent from 0.001 to 10^12.
 std::string numberText(double value);
 
 } // namespace fagen::lab::page
