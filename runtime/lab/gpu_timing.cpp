@@ -255,6 +255,10 @@ GpuTensors::GpuTensors(GpuDevice &device, const Case &c, uint64_t seed)
   tensors.lse = reinterpret_cast<float *>(lse.address());
 }
 
+std::unique_ptr<GpuWork> makeChoiceWork(GpuTensors &tensors, const fagen_choice &choice) {
+  return std::make_unique<ChoiceWork>(tensors, choice);
+}
+
 GpuTiming::GpuTiming() : nvml(gpuDevice.gpu.pciBusId()) {}
 
 bool GpuTiming::timesBaseline(const std::string &name) const { return !isSdpa(name); }

@@ -29,4 +29,7 @@ private:
   Nvml nvml;
 };
 
+/// One of our kernels on these tensors. CannotRun with the reason when it does not load.
+std::unique_ptr<class GpuWork> makeChoiceWork(class GpuTensors &tensors, const fagen_choice &choice);
+
 } // namespace fagen::lab

@@ -54,6 +54,7 @@ std::unique_ptr<Command> makeTimeCommand();
 std::unique_ptr<Command> makeGateCommand();
 std::unique_ptr<Command> makeConflictsCommand();
 std::unique_ptr<Command> makeBreakdownCommand();
+std::unique_ptr<Command> makeProfileCommand();
 std::unique_ptr<Command> makeMutateCommand();
 std::unique_ptr<Command> makeConformanceCommand();
 std::unique_ptr<Command> makeReportCommand();

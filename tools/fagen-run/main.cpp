@@ -18,6 +18,7 @@ int run(int argc, char **argv) {
   commands.push_back(makeTimeCommand());
   commands.push_back(makeGateCommand());
   commands.push_back(makeBreakdownCommand());
+  commands.push_back(makeProfileCommand());
   commands.push_back(makeConflictsCommand());
   commands.push_back(makeMutateCommand());
   commands.push_back(makeConformanceCommand());
