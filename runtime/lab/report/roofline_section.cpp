@@ -169,8 +169,8 @@ Section rooflineSection(const std::vector<std::string> &files) {
   Section section{"roofline", "Roofline", "", "", {}, false};
   section.body +=
       paragraph("What the GPU's matrix units and memory allow at each intensity. A filled dot is a measured "
-                "launch, the hollow one joined to it the floor of its problem: every tensor moved once, all "
-                "products at full rate.");
+                "launch, the hollow one joined to it the floor of its problem: every tensor moved once, every "
+                "product and exponential at full rate, all at the same time.");
   size_t count = 0;
   for (const std::string &file : files) {
     const Field result = Field::read(file, kRemedy);
