@@ -176,12 +176,13 @@ private:
   int judge(const std::vector<Profile> &profiles) const {
     bool failed = false;
     for (const Profile &profile : profiles) {
+      const std::string what =
+          fmt::format("{} on {}", profile.subject.row->variant, formatCase(profile.subject.problem));
       bool missing = profile.readings.size() < (compare ? 2u : 1u);
       for (const auto &[kind, reason] : profile.refused)
-        fmt::print(stderr, "{}{}: {} refused: {}\n", missing ? "" : "note: ", profile.subject.row->variant,
-                   nameOf(kind), reason);
+        fmt::print(stderr, "{}{}: {} refused: {}\n", missing ? "" : "note: ", what, nameOf(kind), reason);
       if (profile.readings.empty())
-        fmt::print(stderr, "{}: no counters: every source refused\n", profile.subject.row->variant);
+        fmt::print(stderr, "{}: no counters: every source refused\n", what);
       failed |= missing || (compare && !readingsAgree(profile));
     }
     return failed ? kFailedCheck : kOk;
