@@ -34,28 +34,36 @@ constexpr unsigned kChunkBytes = 16;
 class Enumerator {
 public:
   Enumerator(const Kernel &kernel, const Role &role, const Buffer &buffer, AccessVisitor visit)
-      : buffer(buffer), visit(visit), isScalar(kernel.backend == "scalar"), isWmma(kernel.backend == "wmma"),
-        elementBytes(sizeOf(buffer.type)), firstThread(kLanes * role.firstWarp), threads(kLanes * role.warps),
-        warps(role.warps), rowWarps(constantOr(kernel, "kRowWarps", role.warps)),
-        keyWarps(constantOr(kernel, "kKeyWarps", 1)), vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)),
+      : buffer(buffer), visit(visit), role(role), isScalar(kernel.backend == "scalar"),
+        isWmma(kernel.backend == "wmma"), isWgmma(kernel.backend == "wgmma"), elementBytes(sizeOf(buffer.type)),
+        firstThread(kLanes * role.firstWarp), threads(kLanes * role.warps), warps(role.warps),
+        keyWarps(constantOr(kernel, "kKeyWarps", 1)), rowWarps(rowWarpsOf(kernel, role)),
+        vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)),
         headDimV(constantOr(kernel, "kHeadDimV", buffer.columns)) {}
 
   void run(const Op &op, llvm::StringRef operand) {
     switch (op.kind) {
     case OpKind::CopyIssue:
-      return vectors();
+      return op.text("kind") == "bulk" ? wholeBy(threadsOf(role, op)) : vectors();
+    case OpKind::BulkStore:
+    case OpKind::MbarrierInit:
+    case OpKind::Arrive:
+    case OpKind::Wait:
+      return wholeBy(threadsOf(role, op));
     case OpKind::LoadFragment:
     case OpKind::ReduceTotal:
       return rowsOfRowWarp();
     case OpKind::Mma:
       return product(operand, op.text("form") == "abt");
+    case OpKind::MmaIssue: // a warp reads its rows of the left operand, and all of the right one
+      return operand == "a" ? rowsOfRowWarp() : everything();
     case OpKind::Mask:
     case OpKind::RowMax:
     case OpKind::Exp2:
     case OpKind::RowSum:
     case OpKind::Convert:
     case OpKind::ReducePartial:
-      return isScalar || isWmma ? scores() : everything();
+      return isScalar || isWmma ? scores() : isWgmma ? rowsOfFragment() : everything();
     case OpKind::Accumulate:
       return columnsOfLane();
     case OpKind::StorePartial:
@@ -70,6 +78,13 @@ public:
 private:
   static unsigned constantOr(const Kernel &kernel, llvm::StringRef name, unsigned fallback) {
     return kernel.hasConstant(name) ? kernel.constant(name) : fallback;
+  }
+
+  /// Those of the grid; where roles share it, tiles of a role are divided among its own warps.
+  static unsigned rowWarpsOf(const Kernel &kernel, const Role &role) {
+    const unsigned keyWarps = constantOr(kernel, "kKeyWarps", 1),
+                   rowWarps = constantOr(kernel, "kRowWarps", role.warps);
+    return rowWarps * keyWarps <= role.warps ? rowWarps : std::max(role.warps / keyWarps, 1u);
   }
 
   unsigned offset(unsigned row, unsigned column) const {
@@ -90,6 +105,11 @@ private:
   void rows(ThreadRange who, unsigned first, unsigned count) {
     for (unsigned row = first; row < std::min(first + count, buffer.rows); ++row)
       columns(who, row, 0, buffer.columns);
+  }
+
+  void wholeBy(llvm::ArrayRef<ThreadRange> threads) {
+    for (const ThreadRange &range : threads)
+      rows(range, 0, buffer.rows);
   }
 
   void everything() { rows({firstThread, threads}, 0, buffer.rows); }
@@ -170,7 +190,7 @@ private:
   }
 
   void mergedPairs() {
-    const unsigned tileRows = buffer.rows / keyWarps, pairs = headDimV / 2;
+    const unsigned tileRows = buffer.rows / keyWarps, pairs = std::min(headDimV, buffer.columns) / 2;
     for (unsigned pair = 0; pair < tileRows * pairs; ++pair)
       for (unsigned keyWarp = 0; keyWarp < keyWarps; ++keyWarp) {
         const ThreadRange who{firstThread + pair % threads, 1};
@@ -182,10 +202,11 @@ private:
 
   const Buffer &buffer;
   AccessVisitor visit;
-  const bool isScalar, isWmma;
+  const Role &role;
+  const bool isScalar, isWmma, isWgmma;
   const unsigned elementBytes;
   const unsigned firstThread, threads, warps;
-  const unsigned rowWarps, keyWarps, vectorBytes, headDimV;
+  const unsigned keyWarps, rowWarps, vectorBytes, headDimV;
 };
 
 } // namespace
@@ -196,10 +217,24 @@ void fagen::forEachAccess(const Kernel &kernel, const Role &role, const Op &op, 
   Enumerator(kernel, role, *buffer, visit).run(op, opInfo(op.kind).operands[operand].name);
 }
 
+llvm::SmallVector<ThreadRange, 4> fagen::threadsOf(const Role &role, const Op &op) {
+  const llvm::StringRef by = op.has("by") ? op.text("by") : "role";
+  const unsigned first = kLanes * role.firstWarp, end = first + kLanes * role.warps;
+  if (by == "thread")
+    return {{first, end - first}};
+  constexpr unsigned kGroupWarps = 4;
+  const unsigned step = by == "warp" ? kLanes : by == "group" ? kLanes * kGroupWarps : end - first;
+  llvm::SmallVector<ThreadRange, 4> ranges;
+  for (unsigned thread = first; thread < end; thread += step)
+    ranges.push_back({thread, 1});
+  return ranges;
+}
+
 Effect fagen::effectOn(const Op &op, unsigned operand) {
-  if (op.kind == OpKind::Mma && operand == 0 && op.integer("accumulate") == 0)
+  if ((op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue) && operand == 0 && op.integer("accumulate") == 0)
     return Effect::Write;
-  return opInfo(op.kind).operands[operand].effect;
+  const Effect effect = opInfo(op.kind).operands[operand].effect;
+  return effect == Effect::Sync ? Effect::Read : effect;
 }
 
 llvm::StringRef fagen::toString(Scope scope) {
@@ -210,10 +245,28 @@ llvm::StringRef fagen::toString(Scope scope) {
     return "thread";
   case Scope::Warp:
     return "warp";
+  case Scope::Group:
+    return "group";
   case Scope::Cta:
     return "cta";
   }
   return "cta";
+}
+
+Grouping fagen::findGrouping(const Role &role, const Conflict &conflict) {
+  auto keepsTogether = [&](unsigned count, bool isInterleaved) {
+    auto groupOf = [&](unsigned warp) { return isInterleaved ? warp % count : warp / (role.warps / count); };
+    for (unsigned w = 0; w < role.warps; ++w)
+      for (unsigned v = 0; v < role.warps; ++v)
+        if (conflict.meets[role.firstWarp + w] >> (role.firstWarp + v) & 1 && groupOf(w) != groupOf(v))
+          return false;
+    return true;
+  };
+  for (unsigned count = role.warps - 1; count > 1; --count)
+    for (bool isInterleaved : {false, true})
+      if (role.warps % count == 0 && keepsTogether(count, isInterleaved))
+        return {uint8_t(count), isInterleaved};
+  return {};
 }
 
 Footprint::Footprint(const Kernel &kernel, const Role &role, const Op &op, unsigned operand) {
@@ -247,16 +300,26 @@ bool Footprint::meetsItself() const {
 Conflict Footprint::conflictWith(uint64_t base, const Footprint &other, uint64_t otherBase) const {
   Conflict conflict;
   const uint64_t begin = std::max(base, otherBase), end = std::min(base + bytes(), otherBase + other.bytes());
-  for (uint64_t byte = begin; byte < end; byte += kGranuleBytes) {
-    const Granule &mine = granules[(byte - base) / kGranuleBytes];
-    const Granule &its = other.granules[(byte - otherBase) / kGranuleBytes];
-    if (!mine.warps || !its.warps)
+  if (begin >= end)
+    return conflict;
+  const Granule *mine = granules.data() + (begin - base) / kGranuleBytes;
+  const Granule *its = other.granules.data() + (begin - otherBase) / kGranuleBytes;
+  uint32_t myLast = 0, itsLast = 0; // warps of the last granule where several threads met: most are like it
+  for (uint64_t byte = begin; byte < end; byte += kGranuleBytes, ++mine, ++its) {
+    if (!mine->warps || !its->warps || (mine->warps == myLast && its->warps == itsLast))
       continue;
-    const uint32_t warps = mine.warps | its.warps;
-    const bool sameThread = !mine.several && !its.several && mine.thread == its.thread;
-    const Scope scope = sameThread ? Scope::Thread : llvm::isPowerOf2_32(warps) ? Scope::Warp : Scope::Cta;
-    conflict.scope = std::max(conflict.scope, scope);
+    const uint32_t warps = mine->warps | its->warps;
     conflict.warps |= warps;
+    if (!mine->several && !its->several && mine->thread == its->thread) {
+      conflict.scope = std::max(conflict.scope, Scope::Thread);
+      continue;
+    }
+    conflict.scope = std::max(conflict.scope, llvm::isPowerOf2_32(warps) ? Scope::Warp : Scope::Cta);
+    for (unsigned w = 0; w < kMaxWarps; ++w)
+      if (mine->warps >> w & 1)
+        conflict.meets[w] |= its->warps;
+    myLast = mine->warps;
+    itsLast = its->warps;
   }
   return conflict;
 }

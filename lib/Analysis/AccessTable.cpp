@@ -1,46 +1,98 @@
-// fagen: the accesses of a role's ops, and which of their instances meet.
+// fagen: the accesses of a kernel's ops, and which of their instances meet.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A loop that was split or a prologue repeats ops; equal ones share a footprint. Whether two accesses meet depends
 // only on their footprints and slots, so it is computed once for each two of those (a cell is a footprint in a slot).
 
-#include "fagen/Analysis/Hazards.h"
+#include "fagen/Analysis/AccessTable.h"
 
-#include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <map>
-#include <tuple>
 
 using namespace fagen;
 using namespace fagen::ir;
 
-AccessTable::AccessTable(const Kernel &kernel, const Role &role) {
-  const SharedMap map(kernel);
-  std::map<std::tuple<OpKind, unsigned, std::string, std::string>, unsigned> shared;
-  walk(role.body, [&](const Op &op) {
-    const unsigned begin = all.size();
-    for (unsigned i = 0; i < op.operands.size(); ++i) {
-      const Buffer *buffer = op.operands[i].buffer;
-      if (!buffer || buffer->space != Space::Shared)
-        continue;
-      const Effect effect = effectOn(op, i);
-      const bool reads = effect != Effect::Write, writes = effect != Effect::Read;
-      all.push_back({&op, i, buffer, reads, writes, writes && isAsyncCopy(op), unsigned(all.size())});
-      const std::string form = op.kind == OpKind::Mma ? op.text("form").str() : std::string();
-      auto [it, isNew] = shared.try_emplace({op.kind, i, buffer->name, form}, footprints.size());
-      if (isNew) {
-        firstCell.push_back(cells.size());
-        for (unsigned slot = 0; slot < buffer->stages; ++slot)
-          cells.push_back({unsigned(footprints.size()), map.baseOf(buffer, slot)});
-        footprints.emplace_back(kernel, role, op, i);
+/// What makes two accesses of a role alike: the same threads touch the same bytes of the same buffer.
+static std::string likenessOf(unsigned role, const Op &op, unsigned operand) {
+  std::string text = std::to_string(role) + " " + std::to_string(unsigned(op.kind)) + " " + std::to_string(operand) +
+                     " " + op.operands[operand].buffer->name;
+  for (const char *attribute : {"form", "by", "kind"})
+    if (op.has(attribute))
+      text += " " + op.text(attribute).str();
+  return text;
+}
+
+static bool isAsync(const Op &op, const Buffer &buffer, bool writes) {
+  if (op.kind == OpKind::CopyIssue)
+    return op.text("kind") != "ld_st" && writes;
+  return op.kind == OpKind::MmaIssue || (op.kind == OpKind::BulkStore && buffer.space == Space::Shared);
+}
+
+/// A bulk copy signals its mbarrier by the same proxy.
+static bool isByAsyncProxy(const Op &op, const Buffer &buffer) {
+  return (op.kind == OpKind::CopyIssue && op.text("kind") == "bulk") || op.kind == OpKind::BulkStore ||
+         (op.kind == OpKind::MmaIssue && buffer.space == Space::Shared);
+}
+
+AccessTable::AccessTable(const Kernel &kernel, llvm::ArrayRef<const Role *> roles)
+    : kernel(kernel), roles(roles), map(kernel) {
+  std::map<std::string, unsigned> alike; // the first cell
+  conflicts.emplace_back();
+  findOfInterest();
+  for (unsigned role = 0; role < this->roles.size(); ++role)
+    walk(this->roles[role]->body, [&](const Op &op) {
+      const unsigned begin = all.size();
+      for (unsigned i = 0; i < op.operands.size(); ++i) {
+        const Buffer *buffer = op.operands[i].buffer;
+        if (!buffer || (buffer->space != Space::Shared && !ofInterest.contains({role, buffer})))
+          continue;
+        const Effect effect = effectOn(op, i);
+        const bool reads = effect != Effect::Write, writes = effect != Effect::Read;
+        all.push_back({&op, i, buffer, reads, writes, isAsync(op, *buffer, writes), isByAsyncProxy(op, *buffer), role,
+                       unsigned(all.size())});
+        auto [it, isNew] = alike.try_emplace(likenessOf(role, op, i), cells.size());
+        if (isNew)
+          addCells(all.back());
+        firstCell.push_back(it->second);
       }
-      footprintOf.push_back(it->second);
-    }
-    if (all.size() > begin)
-      ranges[&op] = {begin, unsigned(all.size()) - begin};
-  });
-  known.resize(cells.size() * cells.size());
-  isKnown.resize(known.size());
+      if (all.size() > begin)
+        ranges[&op] = {begin, unsigned(all.size()) - begin};
+    });
+  known.resize(cells.size() * cells.size(), kNone);
+}
+
+/// Fragments of products in flight, and global buffers that are written and used again.
+void AccessTable::findOfInterest() {
+  llvm::DenseMap<const Buffer *, unsigned> uses;
+  llvm::DenseSet<const Buffer *> written;
+  for (unsigned role = 0; role < roles.size(); ++role)
+    walk(roles[role]->body, [&](const Op &op) {
+      for (unsigned i = 0; i < op.operands.size(); ++i) {
+        const Buffer *buffer = op.operands[i].buffer;
+        if (!buffer)
+          continue;
+        if (buffer->space == Space::Fragment && op.kind == OpKind::MmaIssue)
+          ofInterest.insert({role, buffer});
+        ++uses[buffer];
+        if (effectOn(op, i) != Effect::Read)
+          written.insert(buffer);
+      }
+    });
+  for (const Buffer *buffer : written)
+    if (buffer->space == Space::Global && uses[buffer] > 1)
+      for (unsigned role = 0; role < roles.size(); ++role)
+        ofInterest.insert({role, buffer});
+}
+
+void AccessTable::addCells(const Access &access) {
+  if (access.buffer->space != Space::Shared) {
+    cells.push_back({kNone, 0, access.index});
+    return;
+  }
+  for (unsigned slot = 0; slot < access.buffer->stages; ++slot)
+    cells.push_back({unsigned(footprints.size()), map.baseOf(access.buffer, slot), access.index});
+  footprints.emplace_back(kernel, *roles[access.role], *access.op, access.operand);
 }
 
 llvm::ArrayRef<Access> AccessTable::of(const Op *op) const {
@@ -51,53 +103,57 @@ llvm::ArrayRef<Access> AccessTable::of(const Op *op) const {
 unsigned AccessTable::cellOf(const Access &access, int64_t position) const {
   const int64_t stages = access.buffer->stages;
   const int64_t slot = stages == 1 ? 0 : ((position % stages) + stages) % stages;
-  return firstCell[footprintOf[access.index]] + unsigned(slot);
+  return firstCell[access.index] + unsigned(slot);
+}
+
+const Footprint *AccessTable::footprintOf(const Access &access) const {
+  const unsigned footprint = cells[firstCell[access.index]].footprint;
+  return footprint == kNone ? nullptr : &footprints[footprint];
+}
+
+bool AccessTable::meetsItself(const Access &access) const {
+  const Footprint *footprint = footprintOf(access);
+  return footprint && footprint->meetsItself();
+}
+
+bool AccessTable::leavesBuffer(const Access &access) const {
+  const Footprint *footprint = footprintOf(access);
+  return footprint && footprint->leavesBuffer();
 }
 
 const Conflict &AccessTable::conflict(unsigned a, unsigned b) {
-  const size_t at = size_t(a) * cells.size() + b;
-  if (!isKnown[at]) {
-    known[at] =
-        footprints[cells[a].footprint].conflictWith(cells[a].base, footprints[cells[b].footprint], cells[b].base);
-    isKnown[at] = true;
+  unsigned &number = known[size_t(a) * cells.size() + b];
+  if (number == kNone) {
+    Conflict conflict = compute(cells[a], cells[b]);
+    number = conflict.scope == Scope::None ? 0 : conflicts.size();
+    if (number != 0)
+      conflicts.push_back(conflict);
   }
-  return known[at];
+  return conflicts[number];
 }
 
-void fagen::forEachMeeting(const Timeline &timeline, AccessTable &table, Sources sources,
-                           llvm::function_ref<void(const Meeting &)> visit) {
-  struct Instance {
-    const Access *access;
-    unsigned event;
-    int64_t position;
-    unsigned cell;
-  };
-  std::vector<Instance> instances;
-  for (unsigned e = 0; e < timeline.events.size(); ++e)
-    if (const Event &event = timeline.events[e]; event.op && event.active)
-      for (const Access &access : table.of(event.op))
-        instances.push_back(
-            {&access, e, event.positions[access.operand], table.cellOf(access, event.positions[access.operand])});
+static uint32_t warpsOf(const Role &role) { return uint32_t(((uint64_t(1) << role.warps) - 1) << role.firstWarp); }
 
-  constexpr unsigned kScopes = 4;
-  llvm::SmallBitVector seen;
-  for (size_t i = 0; i < instances.size(); ++i) {
-    const Instance &first = instances[i];
-    if (sources == Sources::AsyncCopies && !first.access->isAsync)
-      continue;
-    seen.clear();
-    seen.resize(table.accesses().size() * kScopes);
-    for (size_t j = i + 1; j < instances.size(); ++j) {
-      const Instance &second = instances[j];
-      if (second.event == first.event || (!first.access->writes && !second.access->writes))
-        continue;
-      const Conflict &conflict = table.conflict(first.cell, second.cell);
-      const bool isOrdered = conflict.scope == Scope::Thread && !first.access->isAsync;
-      const unsigned key = second.access->index * kScopes + unsigned(conflict.scope);
-      if (conflict.scope == Scope::None || isOrdered || seen.test(key))
-        continue;
-      seen.set(key);
-      visit({*first.access, *second.access, first.event, second.event, first.position, second.position, conflict});
-    }
+Conflict AccessTable::compute(const Cell &a, const Cell &b) const {
+  const Access &first = all[a.access], &second = all[b.access];
+  const Role &from = *roles[first.role], &to = *roles[second.role];
+  Conflict conflict;
+  if (a.footprint != kNone && b.footprint != kNone) {
+    conflict = footprints[a.footprint].conflictWith(a.base, footprints[b.footprint], b.base);
+  } else if (first.buffer == second.buffer) {
+    const bool isOwn =
+        first.buffer->space == Space::Fragment || (first.op == second.op && first.operand == second.operand);
+    if (first.buffer->space == Space::Fragment && first.role != second.role)
+      return conflict; // each role has its own registers of that name
+    conflict.warps = warpsOf(from) | warpsOf(to);
+    conflict.scope = isOwn ? Scope::Thread : Scope::Cta;
+    for (unsigned w = from.firstWarp; !isOwn && w < from.firstWarp + from.warps; ++w)
+      conflict.meets[w] = warpsOf(to);
   }
+  if (conflict.scope == Scope::Cta && first.role == second.role) {
+    conflict.grouping = findGrouping(from, conflict);
+    if (conflict.grouping.count > 1)
+      conflict.scope = Scope::Group;
+  }
+  return conflict;
 }

@@ -1,16 +1,17 @@
 // fagen: covers hazards with barriers.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every path of an open hazard demands a barrier at one of its points; a candidate is a point with a scope, and meets
-// the demands that contain the point and reach no further. This is weighted set cover, on nearly ordered intervals:
+// Every path of an open hazard demands a barrier at one of its points; a candidate is a point with a reach, and meets
+// the demands that contain the point and need no more. This is weighted set cover, on nearly ordered intervals:
 //
 //   1. a demand whose candidates include all of another demand's is met with that one: dropped
 //   2. a candidate that meets no more than a cheaper one, or a later one of the same price, is dropped
 //   3. the only candidate of a demand is taken
 //   4. when 1 to 3 find nothing more, the candidate that meets most for its price is taken
-//   5. at last, dearest first, what the others make superfluous is given back, and CTA barriers are weakened
+//   5. at last, dearest first, what the others make superfluous is given back, and barriers are weakened
 //
-// In a loop a barrier costs as much as many outside it; a CTA barrier as much as many warp barriers. Just before the
+// In a loop a barrier costs as much as many outside it; a CTA barrier as much as many warp barriers, and as two that
+// only groups of warps share. Just before the
 // op that waits is as good as anywhere else and leaves the warps the most freedom, so later points win ties; the end
 // of a block is the last choice.
 
@@ -18,13 +19,15 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <set>
+
 using namespace fagen;
 
 namespace {
 
 struct Demand {
   llvm::BitVector points;
-  Scope scope;
+  Reach reach;
 };
 
 struct Candidate {
@@ -37,8 +40,10 @@ bool isSubset(const llvm::BitVector &a, const llvm::BitVector &b) { return !a.te
 
 class CoverSolver {
 public:
-  explicit CoverSolver(const HazardInfo &info) : points(info.points()) {
-    addDemands(info);
+  CoverSolver(const HazardInfo &info, unsigned freeIds, llvm::function_ref<bool(const Hazard &)> isWanted)
+      : points(info.points()) {
+    addDemands(info, isWanted);
+    findReaches(freeIds);
     addCandidates();
     open.resize(demands.size(), true);
   }
@@ -58,16 +63,16 @@ public:
   }
 
 private:
-  void addDemands(const HazardInfo &info) {
+  void addDemands(const HazardInfo &info, llvm::function_ref<bool(const Hazard &)> isWanted) {
     llvm::BitVector usable(points.size());
     for (unsigned p = 0; p < points.size(); ++p)
       usable[p] = !points[p].conditional;
     for (const Hazard &hazard : info.hazards()) {
-      if (hazard.isUnfinished || hazard.conflict.scope == Scope::Thread)
+      if (hazard.isUnfinished || hazard.conflict.scope == Scope::Thread || !isWanted(hazard))
         continue;
       for (const Path &path : hazard.paths)
         if (info.covering(hazard, path).empty())
-          addDemand({path.points, hazard.conflict.scope}, usable);
+          addDemand({path.points, {hazard.conflict.scope, hazard.conflict.grouping}}, usable);
     }
   }
 
@@ -75,27 +80,49 @@ private:
     demand.points &= usable;
     if (demand.points.none()) // inside an if, where no barrier may stand; the caller finds it still open
       return;
-    auto implies = [](const Demand &a, const Demand &b) { return a.scope >= b.scope && isSubset(a.points, b.points); };
+    auto implies = [](const Demand &a, const Demand &b) {
+      return a.reach.covers(b.reach) && isSubset(a.points, b.points);
+    };
     if (llvm::any_of(demands, [&](const Demand &other) { return implies(other, demand); }))
       return;
     llvm::erase_if(demands, [&](const Demand &other) { return implies(demand, other); });
     demands.push_back(std::move(demand));
   }
 
+  /// Those to choose from, cheapest first: of groups only what demands ask for, as far as there are barriers.
+  void findReaches(unsigned freeIds) {
+    std::set<Reach> asked;
+    for (const Demand &demand : demands)
+      if (demand.reach.scope == Scope::Group)
+        asked.insert(demand.reach);
+    reaches.push_back({Scope::Warp, {}});
+    for (const Reach &reach : llvm::reverse(asked)) // smallest groups first
+      if (reach.grouping.count <= freeIds) {
+        freeIds -= reach.grouping.count;
+        reaches.push_back(reach);
+      }
+    reaches.push_back({Scope::Cta, {}});
+  }
+
+  llvm::BitVector metBy(const Placement &placement) const {
+    llvm::BitVector met(demands.size());
+    for (unsigned d = 0; d < demands.size(); ++d)
+      met[d] = demands[d].points.test(placement.point) && placement.reach.covers(demands[d].reach);
+    return met;
+  }
+
   void addCandidates() {
     for (unsigned p = 0; p < points.size(); ++p)
-      for (Scope scope : {Scope::Warp, Scope::Cta}) {
-        Candidate candidate{{p, scope}, costOf(p, scope), llvm::BitVector(demands.size())};
-        for (unsigned d = 0; d < demands.size(); ++d)
-          candidate.meets[d] = demands[d].points.test(p) && demands[d].scope <= scope;
+      for (const Reach &reach : reaches) {
+        Candidate candidate{{p, reach}, costOf(p, reach), metBy({p, reach})};
         if (candidate.meets.any())
           candidates.push_back(std::move(candidate));
       }
   }
 
-  uint64_t costOf(unsigned point, Scope scope) const {
-    constexpr uint64_t kWarpCost = 2, kCtaCost = 32, kLoopFactor = 64;
-    uint64_t cost = scope == Scope::Cta ? kCtaCost : kWarpCost;
+  uint64_t costOf(unsigned point, const Reach &reach) const {
+    constexpr uint64_t kWarpCost = 2, kGroupCost = 16, kCtaCost = 32, kLoopFactor = 64;
+    uint64_t cost = reach.scope == Scope::Cta ? kCtaCost : reach.scope == Scope::Group ? kGroupCost : kWarpCost;
     cost += points[point].op == nullptr;
     for (unsigned i = 0; i < points[point].loops; ++i)
       cost *= kLoopFactor;
@@ -173,15 +200,13 @@ private:
   }
 
   void weaken(Candidate &candidate) {
-    if (candidate.placement.scope != Scope::Cta)
-      return;
     const Candidate before = candidate;
-    candidate.placement.scope = Scope::Warp;
-    for (unsigned d = 0; d < demands.size(); ++d)
-      if (demands[d].scope > Scope::Warp)
-        candidate.meets.reset(d);
-    if (!areMetBy(taken, taken.size()))
-      candidate = before;
+    for (const Reach &reach : reaches) {
+      candidate.placement.reach = reach;
+      candidate.meets = metBy(candidate.placement);
+      if (reach == before.placement.reach || areMetBy(taken, taken.size()))
+        return;
+    }
   }
 
   /// Whether `set` without its element `skip` meets every demand.
@@ -195,10 +220,14 @@ private:
 
   const Points &points;
   std::vector<Demand> demands;
+  std::vector<Reach> reaches;
   std::vector<Candidate> candidates, taken;
   llvm::BitVector open;
 };
 
 } // namespace
 
-std::vector<Placement> fagen::coverHazards(const HazardInfo &info) { return CoverSolver(info).run(); }
+std::vector<Placement> fagen::coverHazards(const HazardInfo &info, unsigned freeIds,
+                                           llvm::function_ref<bool(const Hazard &)> isWanted) {
+  return CoverSolver(info, freeIds, isWanted).run();
+}

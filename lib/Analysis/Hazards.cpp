@@ -35,11 +35,16 @@ HazardKind kindOf(const Access &first, const Access &second) {
 uint32_t rangeOfWarps(unsigned first, unsigned count) { return uint32_t(((uint64_t(1) << count) - 1) << first); }
 
 BarrierOp barrierOf(const Op &op, unsigned point) {
-  BarrierOp barrier{&op, point, Scope::Cta, ~0u};
+  BarrierOp barrier{&op, point, Scope::Cta, ~0u, {}};
   if (op.text("scope") == "warp")
     barrier.scope = Scope::Warp;
-  else if (op.text("scope") == "named")
-    barrier.warps = rangeOfWarps(op.integer("first_warp"), op.integer("warps"));
+  if (op.text("scope") != "named")
+    return barrier;
+  barrier.warps = rangeOfWarps(op.integer("first_warp"), op.integer("warps"));
+  if (op.has("groups")) {
+    barrier.scope = Scope::Group;
+    barrier.grouping = {uint8_t(op.integer("groups")), op.has("interleaved") && op.integer("interleaved") != 0};
+  }
   return barrier;
 }
 
@@ -61,15 +66,15 @@ llvm::BitVector pointsBetween(const Timeline &timeline, unsigned from, unsigned 
   return points;
 }
 
-/// By accesses (their order is program order), scope, and whether no wait completes the source.
-using HazardKey = std::tuple<unsigned, unsigned, Scope, bool>;
+/// By accesses (their order is program order), scope with its groups, and whether no wait completes the source.
+using HazardKey = std::tuple<unsigned, unsigned, Scope, Grouping, bool>;
 using HazardMap = std::map<HazardKey, Hazard>;
 
 void addMeeting(HazardMap &hazards, const Timeline &timeline, const Meeting &meeting, unsigned points) {
   const unsigned done = meeting.first.isAsync ? timeline.events[meeting.firstEvent].doneAt : meeting.firstEvent;
   const bool isUnfinished = done > meeting.secondEvent;
-  auto [it, isNew] =
-      hazards.try_emplace({meeting.first.index, meeting.second.index, meeting.conflict.scope, isUnfinished});
+  auto [it, isNew] = hazards.try_emplace(
+      {meeting.first.index, meeting.second.index, meeting.conflict.scope, meeting.conflict.grouping, isUnfinished});
   Hazard &hazard = it->second;
   if (isNew) {
     hazard.kind = kindOf(meeting.first, meeting.second);
@@ -77,6 +82,7 @@ void addMeeting(HazardMap &hazards, const Timeline &timeline, const Meeting &mee
     hazard.sink = meeting.second;
     hazard.isUnfinished = isUnfinished;
     hazard.conflict.scope = meeting.conflict.scope;
+    hazard.conflict.grouping = meeting.conflict.grouping;
   }
   hazard.conflict.warps |= meeting.conflict.warps;
   if (meeting.first.buffer == meeting.second.buffer && meeting.first.buffer->isRing) {
@@ -109,12 +115,28 @@ std::string Hazard::title() const {
   return title + ": " + titleOf(*source.op) + " -> " + titleOf(*sink.op);
 }
 
+bool BarrierOp::orders(const Conflict &conflict) const {
+  if (conflict.scope <= Scope::Warp)
+    return true;
+  if (scope == Scope::Warp || (conflict.warps & ~warps) != 0)
+    return false;
+  return scope == Scope::Cta || (conflict.scope == Scope::Group && grouping.contains(conflict.grouping));
+}
+
 HazardInfo::HazardInfo(const Kernel &kernel, const Role &role) : numbering(role) {
+  AccessTable table(kernel, {&role});
+  collect(kernel, role, table);
+}
+
+HazardInfo::HazardInfo(const Kernel &kernel, const Role &role, AccessTable &table) : numbering(role) {
+  collect(kernel, role, table);
+}
+
+void HazardInfo::collect(const Kernel &kernel, const Role &role, AccessTable &table) {
   walk(role.body, [&](const Op &op) {
     if (op.kind == OpKind::Barrier)
       placed.push_back(barrierOf(op, numbering.before(&op)));
   });
-  AccessTable table(kernel, role);
   for (const Access &access : table.accesses())
     if (table.leavesBuffer(access)) {
       why = numbering.nameOf(access.op) + " reaches over the end of %" + access.buffer->name +

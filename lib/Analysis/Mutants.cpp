@@ -23,7 +23,7 @@ struct Site {
 
 class MutantJudge {
 public:
-  MutantJudge(Kernel &kernel, Role &role) : kernel(kernel), role(role), points(role) {}
+  MutantJudge(Kernel &kernel, Role &role) : kernel(kernel), role(role), points(role), table(kernel, {&role}) {}
 
   std::vector<Mutant> run() {
     findSites(role.body);
@@ -104,7 +104,7 @@ private:
   }
 
   void judge(Mutant mutant) {
-    const HazardInfo info(kernel, role);
+    const HazardInfo info(kernel, role, table);
     if (!info.problem().empty())
       mutant.why = info.problem();
     for (const Hazard &hazard : info.hazards())
@@ -128,6 +128,7 @@ private:
   Kernel &kernel;
   Role &role;
   const Points points; ///< of the unchanged body
+  AccessTable table;
   std::vector<Site> sites;
   std::vector<Mutant> mutants;
 };

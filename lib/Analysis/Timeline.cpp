@@ -46,9 +46,9 @@ constexpr const char *kTooLong = "there are too many steps of its loops to try t
 
 class Unroller {
 public:
-  Unroller(const Kernel &kernel, const Role &role, const Points &points, std::string &problem,
-           llvm::function_ref<void(const Timeline &)> visit)
-      : kernel(kernel), role(role), points(points), problem(problem), visit(visit) {}
+  Unroller(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<const Points *> numberings,
+           std::string &problem, llvm::function_ref<void(llvm::ArrayRef<Timeline>)> visit)
+      : kernel(kernel), roles(roles), numberings(numberings), problem(problem), visit(visit), timelines(roles.size()) {}
 
   bool run() {
     findSteering();
@@ -78,13 +78,16 @@ private:
       expr.forEachVariable([&](llvm::StringRef name) { names.insert(name); });
       largest = std::max(largest, largestLiteral(expr));
     };
-    walk(role.body, [&](const Op &op) {
-      for (const char *name : {"begin", "end", "when", "condition"})
-        if (op.has(name))
-          add(op.expr(name));
-      for (const Operand &operand : op.operands)
-        add(operand.position);
-    });
+    for (const Role *role : roles)
+      walk(role->body, [&](const Op &op) {
+        for (const char *name : {"begin", "end", "when", "condition"})
+          if (op.has(name))
+            add(op.expr(name));
+        if (op.has("bytes"))
+          op.expr("bytes").forEachVariable([&](llvm::StringRef name) { names.insert(name); });
+        for (const Operand &operand : op.operands)
+          add(operand.position);
+      });
     limit = 4 * stages + 2 + (largest > stages ? std::min(largest, kMaxLimit) : 0);
     for (const Let &let : kernel.lets) {
       if (std::optional<int64_t> value = evaluate(let.value))
@@ -158,16 +161,20 @@ private:
   }
 
   void unroll() {
-    timeline.events.clear();
-    timeline.steps.clear();
+    std::string steps;
     for (const Let *let : steering)
-      timeline.steps += (timeline.steps.empty() ? "" : ", ") + let->name + " = " + std::to_string(values[let->name]);
-    groups = 0;
-    open.clear();
-    unroll(role.body);
+      steps += (steps.empty() ? "" : ", ") + let->name + " = " + std::to_string(values[let->name]);
+    for (unsigned r = 0; r < roles.size() && problem.empty(); ++r) {
+      role = r;
+      timeline().events.clear();
+      timeline().steps = steps;
+      groups = 0;
+      open.clear();
+      unroll(roles[r]->body);
+      work += uint64_t(timeline().events.size()) * timeline().events.size();
+    }
     if (problem.empty())
-      visit(timeline);
-    work += uint64_t(timeline.events.size()) * timeline.events.size();
+      visit(timelines);
     if (problem.empty() && work > kMaxWork)
       problem = kTooLong;
   }
@@ -176,10 +183,10 @@ private:
     for (const std::unique_ptr<Op> &op : block.ops) {
       if (!problem.empty())
         return;
-      append(points.before(op.get()), op.get());
+      append(points().before(op.get()), op.get());
       step(*op);
     }
-    append(points.endOf(&block), nullptr);
+    append(points().endOf(&block), nullptr);
   }
 
   void step(const Op &op) {
@@ -210,19 +217,25 @@ private:
       for (const Operand &operand : op->operands) {
         const std::optional<int64_t> position = operand.position ? evaluate(operand.position) : 0;
         if (!position)
-          problem = "position " + operand.position.str() + " of " + points.nameOf(op) +
+          problem = "position " + operand.position.str() + " of " + points().nameOf(op) +
                     " is not determined by lets, loop variables and constants";
         event.positions.push_back(position.value_or(0));
       }
-    timeline.events.push_back(std::move(event));
-    if (uint64_t(timeline.events.size()) * timeline.events.size() > kMaxWork)
+    if (op && op->has("bytes")) {
+      const std::optional<int64_t> bytes = evaluate(op->expr("bytes"));
+      if (!bytes)
+        problem = "the bytes of " + points().nameOf(op) + " are not determined by lets, loop variables and constants";
+      event.bytes = bytes.value_or(0);
+    }
+    timeline().events.push_back(std::move(event));
+    if (uint64_t(timeline().events.size()) * timeline().events.size() > kMaxWork)
       problem = kTooLong;
   }
 
   void unrollLoop(const Op &loop) {
     const std::optional<int64_t> begin = evaluate(loop.expr("begin")), end = evaluate(loop.expr("end"));
     if (!begin || !end) {
-      problem = "the bounds of " + points.nameOf(&loop) + " are not determined by lets, loop variables and constants";
+      problem = "the bounds of " + points().nameOf(&loop) + " are not determined by lets, loop variables and constants";
       return;
     }
     const llvm::StringRef variable = loop.text("variable");
@@ -234,19 +247,19 @@ private:
   }
 
   void issue(const Op &op) {
-    Event &event = timeline.events.back();
+    Event &event = timeline().events.back();
     event.active = !op.has("when") || evaluate(op.expr("when")).value_or(1) != 0;
     if (!isAsyncCopy(op))
       return;
     event.doneAt = event.committedAt = Event::kNever;
     if (event.active)
-      open.push_back(timeline.events.size() - 1);
+      open.push_back(timeline().events.size() - 1);
   }
 
   void commit() {
-    const unsigned now = timeline.events.size() - 1;
+    const unsigned now = timeline().events.size() - 1;
     for (unsigned copy : open)
-      if (Event &event = timeline.events[copy]; event.committedAt == Event::kNever)
+      if (Event &event = timeline().events[copy]; event.committedAt == Event::kNever)
         event.committedAt = now;
     ++groups;
   }
@@ -255,9 +268,9 @@ private:
     const int64_t pending = op.integer("pending");
     if (pending < 0)
       return;
-    const unsigned now = timeline.events.size() - 1;
+    const unsigned now = timeline().events.size() - 1;
     llvm::erase_if(open, [&](unsigned copy) {
-      Event &event = timeline.events[copy];
+      Event &event = timeline().events[copy];
       const bool isDone = event.committedAt != Event::kNever && event.group + pending < groups;
       if (isDone)
         event.doneAt = now;
@@ -265,17 +278,21 @@ private:
     });
   }
 
+  const Points &points() const { return *numberings[role]; }
+  Timeline &timeline() { return timelines[role]; }
+
   const Kernel &kernel;
-  const Role &role;
-  const Points &points;
+  const llvm::ArrayRef<const Role *> roles;
+  const llvm::ArrayRef<const Points *> numberings; ///< of each role
   std::string &problem;
-  llvm::function_ref<void(const Timeline &)> visit;
+  llvm::function_ref<void(llvm::ArrayRef<Timeline>)> visit;
 
   llvm::StringMap<int64_t> values;
   std::vector<const Let *> steering;
   std::vector<std::vector<std::optional<Interval>>> differences; ///< of each let to those before it, where known
   int64_t limit = 0;
-  Timeline timeline;
+  std::vector<Timeline> timelines; ///< of each role
+  unsigned role = 0;               ///< the one that is being unrolled
   uint64_t work = 0;
   unsigned groups = 0;
   std::vector<unsigned> open; ///< events of copies that no wait has completed
@@ -285,6 +302,12 @@ private:
 
 bool fagen::forEachTimeline(const Kernel &kernel, const Role &role, const Points &points, std::string &problem,
                             llvm::function_ref<void(const Timeline &)> visit) {
+  return forEachRun(kernel, {&role}, {&points}, problem,
+                    [&](llvm::ArrayRef<Timeline> timelines) { visit(timelines.front()); });
+}
+
+bool fagen::forEachRun(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<const Points *> points,
+                       std::string &problem, llvm::function_ref<void(llvm::ArrayRef<Timeline>)> visit) {
   problem.clear();
-  return Unroller(kernel, role, points, problem, visit).run();
+  return Unroller(kernel, roles, points, problem, visit).run();
 }

@@ -46,7 +46,7 @@ private:
   bool collect() {
     bool isSound = true;
     std::string problem;
-    AccessTable table(kernel, role);
+    AccessTable table(kernel, {&role});
     isSound &= forEachTimeline(kernel, role, points, problem, [&](const Timeline &timeline) {
       forEachMeeting(timeline, table, Sources::AsyncCopies, [&](const Meeting &meeting) {
         unsigned last = 0;

@@ -22,6 +22,8 @@ static llvm::StringRef spelling(ElementType type) {
     return "f32";
   case ElementType::U32:
     return "u32";
+  case ElementType::MBarrier:
+    return "mbarrier";
   }
   return {};
 }

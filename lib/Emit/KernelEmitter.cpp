@@ -27,6 +27,8 @@ llvm::StringRef spelling(ElementType type) {
     return "float";
   case ElementType::U32:
     return "unsigned";
+  case ElementType::MBarrier:
+    break; // no backend has them yet
   }
   return {};
 }

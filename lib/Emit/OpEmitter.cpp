@@ -208,9 +208,17 @@ void OpEmitter::emitStoreLse(const Op &op) {
 
 void OpEmitter::emitBarrier(const Op &op) {
   const llvm::StringRef scope = op.text("scope");
-  if (scope != "cta" && scope != "warp")
-    llvm::report_fatal_error("emit: no device function for a barrier of scope '" + scope + "'");
-  line(out, "ptx::{}_barrier();", scope.str());
+  if (scope != "named")
+    return line(out, "ptx::{}_barrier();", scope.str());
+  const int64_t warps = op.integer("warps"), firstWarp = op.integer("first_warp");
+  const int64_t groups = op.has("groups") ? op.integer("groups") : 1;
+  std::string id = std::to_string(op.integer("id"));
+  if (groups > 1) { // each group has its own barrier
+    const std::string warp = firstWarp == 0 ? "ptx::warp_index()" : fmt::format("(ptx::warp_index() - {})", firstWarp);
+    const bool isInterleaved = op.has("interleaved") && op.integer("interleaved") != 0;
+    id += isInterleaved ? fmt::format(" + {} % {}", warp, groups) : fmt::format(" + {} / {}", warp, warps / groups);
+  }
+  line(out, "ptx::named_barrier({}, {});", id, 32 * warps / groups);
 }
 
 void OpEmitter::emit(const Op &op) {
@@ -262,6 +270,17 @@ void OpEmitter::emit(const Op &op) {
     return emitStoreLse(op);
   case OpKind::Barrier:
     return emitBarrier(op);
+  case OpKind::BulkStore: // no backend of several roles yet
+  case OpKind::BulkCommit:
+  case OpKind::BulkWait:
+  case OpKind::MmaIssue:
+  case OpKind::MmaCommit:
+  case OpKind::MmaWait:
+  case OpKind::BarrierArrive:
+  case OpKind::MbarrierInit:
+  case OpKind::Arrive:
+  case OpKind::Wait:
+  case OpKind::Fence:
   case OpKind::Loop:
   case OpKind::If:
   case OpKind::Place:

@@ -13,14 +13,23 @@ Stage fagen::stageOf(const Op &op) {
   switch (op.kind) {
   case OpKind::Fill:
   case OpKind::LoadFragment:
+  case OpKind::MbarrierInit:
     return Stage::kPrologue;
   case OpKind::CopyIssue:
   case OpKind::CopyCommit:
     return Stage::kCopyIssue;
   case OpKind::CopyWait:
+  case OpKind::Wait:
     return Stage::kLoadWait;
   case OpKind::Barrier:
+  case OpKind::BarrierArrive:
+  case OpKind::Arrive:
+  case OpKind::Fence:
     return Stage::kBarrierWait;
+  case OpKind::MmaCommit:
+  case OpKind::MmaWait:
+    return Stage::kPv;
+  case OpKind::MmaIssue:
   case OpKind::Mma:
     return op.text("form") == "abt" ? Stage::kQk : Stage::kPv;
   case OpKind::Accumulate:
@@ -42,6 +51,9 @@ Stage fagen::stageOf(const Op &op) {
   case OpKind::Normalize:
   case OpKind::Store:
   case OpKind::StoreLse:
+  case OpKind::BulkStore:
+  case OpKind::BulkCommit:
+  case OpKind::BulkWait:
     return Stage::kEpilogue;
   case OpKind::Loop:
   case OpKind::If:

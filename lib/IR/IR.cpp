@@ -11,7 +11,19 @@ using namespace fagen;
 using namespace fagen::ir;
 using llvm::StringRef;
 
-unsigned ir::sizeOf(ElementType type) { return type == ElementType::F32 || type == ElementType::U32 ? 4 : 2; }
+unsigned ir::sizeOf(ElementType type) {
+  switch (type) {
+  case ElementType::F16:
+  case ElementType::BF16:
+    return 2;
+  case ElementType::F32:
+  case ElementType::U32:
+    return 4;
+  case ElementType::MBarrier:
+    return 8;
+  }
+  return 0;
+}
 
 static_assert(device::Swizzle(Layout::RowMajor) == device::Swizzle::kNone &&
               device::Swizzle(Layout::Xor) == device::Swizzle::kXor &&

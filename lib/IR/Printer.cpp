@@ -36,6 +36,8 @@ StringRef ir::toString(ElementType type) {
     return "f32";
   case ElementType::U32:
     return "u32";
+  case ElementType::MBarrier:
+    return "mbarrier";
   }
   return {};
 }

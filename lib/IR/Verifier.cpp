@@ -21,7 +21,7 @@ namespace {
 constexpr llvm::StringLiteral kRequiredConstants[] = {"kTileRows", "kTileKeys", "kHeadDimQK", "kHeadDimV",
                                                       "kStages",   "kWarps",    "kThreads",   "kRowWarps",
                                                       "kKeyWarps", "kWarpRows", "kWarpKeys",  "kVectorBytes"};
-constexpr llvm::StringLiteral kBackends[] = {"scalar", "wmma", "mma_sync"};
+constexpr llvm::StringLiteral kBackends[] = {"scalar", "wmma", "mma_sync", "wgmma"};
 constexpr unsigned kMaxThreads = 1024;
 constexpr uint64_t kMaxBufferBytes = uint64_t(1) << 31;
 /// What analyses enumerate byte by byte and slot by slot: no GPU's CTA has more, no schedule asks for more stages.
@@ -127,6 +127,8 @@ private:
       defect("only shared buffers have stages, a swizzle, an offset or overlay others");
     if (buffer.layout == Layout::Xor && (sizeOf(buffer.type) != 2 || buffer.columns % 16 != 0))
       defect("the xor swizzle needs elements of 2 bytes and a multiple of 16 columns");
+    if (buffer.type == ElementType::MBarrier && (!isShared || buffer.rows != 1 || buffer.columns != 1))
+      defect("an mbarrier is a shared buffer of one row and one column");
     if (!buffer.overlays.empty())
       checkOverlay(buffer);
   }
@@ -242,6 +244,24 @@ private:
 
 bool ir::verify(const Kernel &kernel, DefectHandler report) { return KernelVerifier(kernel, report).run(); }
 
+/// A global buffer of one name is one buffer in all kernels.
+static bool verifyGlobals(const Program &program, DefectHandler report) {
+  llvm::StringMap<const Buffer *> known;
+  bool sound = true;
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    for (const std::unique_ptr<Buffer> &buffer : kernel->buffers) {
+      if (buffer->space != Space::Global)
+        continue;
+      const Buffer &first = *known.try_emplace(buffer->name, buffer.get()).first->second;
+      if (first.type == buffer->type && first.columns == buffer->columns)
+        continue;
+      report(buffer->location, "%" + buffer->name + " has another type or other columns in kernel '" + kernel->symbol +
+                                   "' than in one before it");
+      sound = false;
+    }
+  return sound;
+}
+
 bool ir::verify(const Program &program, DefectHandler report) {
   bool sound = true;
   std::set<StringRef> symbols;
@@ -252,6 +272,7 @@ bool ir::verify(const Program &program, DefectHandler report) {
     }
     sound &= verify(*kernel, report);
   }
+  sound &= verifyGlobals(program, report);
   if (program.kernels.empty())
     report({}, "program '" + program.name + "' has no kernel");
   return sound && !program.kernels.empty();

@@ -15,7 +15,7 @@ namespace {
 
 class OpVerifier {
 public:
-  explicit OpVerifier(VerifierState &state) : state(state), kernel(state.kernel) {}
+  OpVerifier(const Role &role, VerifierState &state) : role(role), state(state), kernel(state.kernel) {}
 
   void check(const Block &block) {
     for (const std::unique_ptr<Op> &op : block.ops)
@@ -29,7 +29,7 @@ private:
     bool complete = checkOperands(op);
     complete &= checkAttributes(op); // both, for all that is wrong
     if (op.site != 0 && !opInfo(op.kind).hasSite)
-      defect(op, "only barriers and waits have a site");
+      defect(op, "only barriers, arrivals, waits and fences have a site");
     if (!opInfo(op.kind).hasBody && !op.body.ops.empty())
       defect(op, "the op has no body");
     if (!complete)
@@ -38,10 +38,15 @@ private:
       return checkLoop(op);
     if (op.kind == OpKind::CopyIssue)
       checkCopy(op);
-    if (op.kind == OpKind::Mma)
+    if (op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue)
       checkMma(op);
     if (op.kind == OpKind::Barrier)
       checkBarrier(op);
+    if (op.kind == OpKind::BarrierArrive)
+      checkNamed(op);
+    if (op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait ||
+        (op.has("by") && op.text("by") == "group"))
+      checkGroups(op);
     check(op.body);
   }
 
@@ -73,6 +78,11 @@ private:
     }
     if (!(info.spaces & (1u << unsigned(buffer.space)))) {
       defect(op, name + " is a " + toString(buffer.space) + " buffer; it may be " + spaceList(info));
+      return false;
+    }
+    const bool isMbarrier = info.effect == Effect::Sync || op.kind == OpKind::MbarrierInit;
+    if ((buffer.type == ElementType::MBarrier) != isMbarrier) {
+      defect(op, name + (isMbarrier ? " is no mbarrier" : " is an mbarrier"));
       return false;
     }
     if (bool(operand.position) != buffer.isRing)
@@ -172,6 +182,8 @@ private:
     const Buffer &dst = *op.operand("dst").buffer, &src = *op.operand("src").buffer;
     if (dst.columns != src.columns || dst.type != src.type)
       defect(op, "%" + dst.name + " and %" + src.name + " differ in columns or type");
+    if ((op.text("kind") == "bulk") != (op.operand("full").buffer != nullptr))
+      defect(op, "a bulk copy, and no other, signals an mbarrier: operand 'full'");
   }
 
   /// A fragment of scores holds the keys of one key warp, a shared tile those of the CTA.
@@ -194,14 +206,36 @@ private:
     for (StringRef name : {"id", "first_warp", "warps"})
       if (op.has(name) != isNamed)
         return defect(op, "attribute '" + name + "' belongs to named barriers, all of them");
-    if (isNamed && op.integer("first_warp") + op.integer("warps") > kernel.threads / 32)
-      defect(op, "the CTA has " + Twine(kernel.threads / 32) + " warps");
+    if (isNamed)
+      checkNamed(op);
+    if (!isNamed && (op.has("groups") || op.has("interleaved")))
+      return defect(op, "only the warps of named barriers are divided into groups");
+    const int64_t groups = op.has("groups") ? op.integer("groups") : 1;
+    if (isNamed && (op.integer("warps") % groups != 0 || op.integer("id") + groups > kNamedBarriers))
+      defect(op, Twine(groups) + " groups do not divide its warps, or go beyond barrier 15");
   }
 
+  void checkNamed(const Op &op) {
+    if (op.integer("first_warp") + op.integer("warps") > kernel.threads / 32)
+      defect(op, "the CTA has " + Twine(kernel.threads / 32) + " warps");
+    if (op.integer("id") == 0)
+      defect(op, "barrier 0 is the CTA's");
+  }
+
+  /// What groups of four warps do together.
+  void checkGroups(const Op &op) {
+    if (role.firstWarp % 4 != 0 || role.warps % 4 != 0)
+      defect(op, "role " + role.name + " is warps " + Twine(role.firstWarp) + " to " +
+                     Twine(role.firstWarp + role.warps) + ", which are no groups of four");
+  }
+
+  static constexpr int64_t kNamedBarriers = 16;
+
+  const Role &role;
   VerifierState &state;
   const Kernel &kernel;
 };
 
 } // namespace
 
-void ir::verifyOps(const Role &role, VerifierState &state) { OpVerifier(state).check(role.body); }
+void ir::verifyOps(const Role &role, VerifierState &state) { OpVerifier(role, state).check(role.body); }

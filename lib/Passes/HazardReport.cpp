@@ -19,7 +19,9 @@ std::string textOf(const Op &op) {
   return llvm::StringRef(text).split('\n').first.trim().str();
 }
 
-llvm::StringRef barrierKind(Scope scope) { return scope == Scope::Warp ? "warp or CTA barrier" : "CTA barrier"; }
+llvm::StringRef barrierKind(Scope scope) {
+  return scope == Scope::Warp ? "warp or CTA barrier" : scope == Scope::Group ? "named or CTA barrier" : "CTA barrier";
+}
 
 } // namespace
 
@@ -74,6 +76,52 @@ void HazardReport::reportPlaces(llvm::ArrayRef<const Hazard *> open, const Locat
   error(place, "these places leave " + count + " open: " + messageOf(*open.front()));
   noteAccesses(*open.front());
   diags.note(place, "barriers = minimal covers every hazard with the fewest barriers");
+}
+
+static unsigned launchOf(const Program &program, const Kernel &kernel) {
+  const auto *it =
+      llvm::find_if(llvm::ArrayRef(program.kernels), [&](const auto &other) { return other.get() == &kernel; });
+  return it - program.kernels.data();
+}
+
+/// all.store@9
+static std::string nameOf(const GlobalAccess &access) {
+  return access.role->name + "." + Points(*access.role).nameOf(access.op);
+}
+
+bool fagen::reportGlobal(const Program &program, const Kernel &kernel, Diagnostics &diags, llvm::StringRef internal) {
+  bool isSound = true;
+  for (const GlobalHazard &hazard : findGlobalHazards(program, launchOf(program, kernel))) {
+    if (hazard.isOrdered())
+      continue;
+    isSound = false;
+    const std::string message = toString(hazard.kind).str() + " hazard on " + hazard.first.buffer->name + ": " +
+                                nameOf(hazard.first) + " and " + nameOf(hazard.second) +
+                                " of CTAs of one launch may reach the same rows, and nothing orders these CTAs; what "
+                                "one CTA hands another needs a launch between";
+    if (internal.empty())
+      diags.error(hazard.second.op->location, message);
+    else
+      diags.internalError(internal, message, hazard.second.op->location);
+    diags.note(hazard.first.op->location, "first: " + textOf(*hazard.first.op));
+    diags.note(hazard.second.op->location, "then: " + textOf(*hazard.second.op));
+  }
+  return isSound;
+}
+
+void fagen::printGlobal(const Program &program, const Kernel &kernel, llvm::raw_ostream &os) {
+  const unsigned launch = launchOf(program, kernel);
+  const std::vector<GlobalHazard> hazards = findGlobalHazards(program, launch);
+  if (hazards.empty())
+    return;
+  os << "global memory of @" << kernel.symbol << ", launch " << launch + 1 << " of " << program.kernels.size() << ":\n";
+  for (const GlobalHazard &hazard : hazards) {
+    os << "  " << toString(hazard.kind) << ' ' << hazard.first.buffer->name << ": ";
+    if (hazard.isOrdered())
+      os << "launch " << hazard.first.launch + 1 << ' ';
+    os << nameOf(hazard.first) << " -> " << nameOf(hazard.second)
+       << (hazard.isOrdered() ? ", ordered by the launch" : ", open: CTAs of one launch run in any order") << '\n';
+  }
 }
 
 namespace {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fagen/Analysis/Hazards.h"
+#include "fagen/Analysis/Launches.h"
 #include "fagen/Support/Diagnostics.h"
 
 namespace fagen {
@@ -31,6 +31,12 @@ private:
   Diagnostics &diags;
   llvm::StringRef internal;
 };
+
+/// Uses of global buffers by CTAs of one launch that nothing orders, one error each, naming both; true when there is
+/// none. `internal` as above.
+bool reportGlobal(const ir::Program &program, const ir::Kernel &kernel, Diagnostics &diags, llvm::StringRef internal);
+/// What the launches of a program hand each other, as print-hazards lists it for one kernel.
+void printGlobal(const ir::Program &program, const ir::Kernel &kernel, llvm::raw_ostream &os);
 
 /// Numbers barriers and waits in program order, from 1, and says of each in the ledger which hazards would be open
 /// without it.

@@ -50,6 +50,7 @@ bool PipelineRunner::checkNames(Diagnostics &diags) const {
 }
 
 PipelineResult PipelineRunner::run(ir::Program &program, PassContext &context) {
+  context.program = &program;
   std::vector<const PassEntry *> passes;
   for (StringRef name : options.runPasses)
     passes.push_back(lookupPass(name));

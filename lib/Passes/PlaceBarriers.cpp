@@ -8,7 +8,8 @@
 //   legacy   a CTA barrier at every place: after_load, after_scores, after_max, after_exp, after_pv, after_tile
 //   light    at after_load, after_scores, after_exp, after_tile
 //   at(...)  at these places, and nowhere else: refused when a hazard stays open
-//   minimal  none at the places; an irredundant cover of the hazards (Analysis/Cover.h)
+//   minimal  none at the places; an irredundant cover of the hazards (Analysis/Cover.h): a warp barrier where the
+//            threads of a warp meet, a named one where groups of warps do, else a CTA barrier
 //
 // legacy and light get what they lack from the same cover, each addition a remark.
 
@@ -21,15 +22,41 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <map>
+
 using namespace fagen;
 using namespace fagen::ir;
 
 namespace {
 
+/// Named barriers that no op of the kernel uses. Those of a grouping are taken once: the same warps meet there again.
+class FreeBarriers {
+public:
+  explicit FreeBarriers(const Kernel &kernel) {
+    for (const Role &role : kernel.roles)
+      walk(role.body, [this](const Op &op) {
+        if (op.has("id"))
+          first = std::max<unsigned>(first, op.integer("id") + (op.has("groups") ? op.integer("groups") : 1));
+      });
+  }
+  unsigned count() const { return kNamedBarriers - first; }
+  unsigned take(const Grouping &grouping) {
+    auto [it, isNew] = taken.try_emplace(grouping, first);
+    if (isNew)
+      first += grouping.count;
+    return it->second;
+  }
+
+private:
+  static constexpr unsigned kNamedBarriers = 16;
+  unsigned first = 1; ///< 0 is the CTA's
+  std::map<Grouping, unsigned> taken;
+};
+
 class BarrierPlacer {
 public:
   BarrierPlacer(Kernel &kernel, Role &role, PassContext &context)
-      : kernel(kernel), role(role), diags(context.diags), policy(policyOf(kernel, context)),
+      : kernel(kernel), role(role), diags(context.diags), ids(kernel), policy(policyOf(kernel, context)),
         schedule(context.variant ? &context.variant->schedule : nullptr) {
     for (const std::string &place : placesOf(policy, context))
       places.insert(place);
@@ -38,12 +65,13 @@ public:
 
   bool run() {
     convertPlaces(role.body);
-    const HazardInfo info(kernel, role);
+    AccessTable table(kernel, {&role});
+    const HazardInfo info(kernel, role, table);
     if (!HazardReport(info, diags, schedule ? "place-barriers" : "").reportUnmendable(kernel))
       return false;
     if (policy == BarrierPolicy::At)
       return checkPlaces(info);
-    insertAll(info, coverHazards(info));
+    insertAll(info, coverHazards(info, ids.count(), [](const Hazard &) { return true; }));
     return true;
   }
 
@@ -72,9 +100,17 @@ private:
 
   bool hasBarrierAt(llvm::StringRef place) const { return takesEveryPlace || places.contains(place); }
 
-  std::unique_ptr<Op> makeBarrier(Scope scope, const Location &location) const {
+  std::unique_ptr<Op> makeBarrier(const Reach &reach, const Location &location) {
     auto barrier = std::make_unique<Op>(OpKind::Barrier);
-    barrier->attributes["scope"] = toString(scope).str();
+    barrier->attributes["scope"] = (reach.scope == Scope::Group ? "named" : toString(reach.scope)).str();
+    if (reach.scope == Scope::Group) {
+      barrier->attributes["id"] = int64_t(ids.take(reach.grouping));
+      barrier->attributes["first_warp"] = int64_t(role.firstWarp);
+      barrier->attributes["warps"] = int64_t(role.warps);
+      barrier->attributes["groups"] = int64_t(reach.grouping.count);
+      if (reach.grouping.isInterleaved)
+        barrier->attributes["interleaved"] = int64_t(1);
+    }
     barrier->location = location;
     return barrier;
   }
@@ -87,7 +123,7 @@ private:
       if (op->kind != OpKind::Place) {
         ops.push_back(std::move(op));
       } else if (hasBarrierAt(op->text("name"))) {
-        ops.push_back(makeBarrier(Scope::Cta, op->location));
+        ops.push_back(makeBarrier({Scope::Cta, {}}, op->location));
         ops.back()->attributes["place"] = op->text("name").str();
       }
     }
@@ -105,15 +141,20 @@ private:
     else
       for (const Hazard *hazard : open)
         report.reportOpen(*hazard);
-    if (!open.empty())
-      return false;
+    if (open.empty())
+      warnOfSuperfluous(info);
+    return open.empty();
+  }
+
+  /// Where the spec asks for the places; of textual IR at the first barrier of each.
+  void warnOfSuperfluous(const HazardInfo &info) const {
     llvm::StringSet<> asked;
     for (const BarrierOp &barrier : info.barriers()) {
       const llvm::StringRef place = placeOf(*barrier.op);
       if (!place.empty() && asked.insert(place).second && isSuperfluous(info, place))
-        diags.warning(barrier.op->location, "place " + place + " covers no hazard that the others leave open");
+        diags.warning(schedule ? schedule->locationOf("barriers") : barrier.op->location,
+                      "place " + place + " covers no hazard that the others leave open in " + kernel.symbol);
     }
-    return true;
   }
 
   static llvm::StringRef placeOf(const Op &barrier) { return barrier.has("place") ? barrier.text("place") : ""; }
@@ -134,8 +175,8 @@ private:
       const Location location = point.op ? point.op->location : lastLocation(*point.block);
       if (policy != BarrierPolicy::Minimal)
         diags.remark(location, "barriers = " + toString(policy) + " leaves a hazard open; " +
-                                   toString(placement.scope) + " barrier added " + whereIs(info.points(), point));
-      insert(*findBlock(role.body, point.block), point.op, makeBarrier(placement.scope, location));
+                                   toString(placement.reach.scope) + " barrier added " + whereIs(info.points(), point));
+      insert(*findBlock(role.body, point.block), point.op, makeBarrier(placement.reach, location));
     }
   }
 
@@ -164,6 +205,7 @@ private:
   Kernel &kernel;
   Role &role;
   Diagnostics &diags;
+  FreeBarriers ids;
   const BarrierPolicy policy;
   const Schedule *const schedule; ///< null in textual IR; otherwise a missing wait is a mistake of the passes before
   bool takesEveryPlace = false;   ///< textual IR: the markers are the places

@@ -7,11 +7,15 @@
 //     RAW k: copy_issue@5 -> mma@12 distance 0, cta, covered by copy_wait@9 barrier@11
 //     WAR s: mma@18 -> mma@12, warp, open: no barrier between (key_tiles = 2)
 //
-// "cta", "warp" or "thread" says how far apart the threads are that meet.
+// "cta", "group", "warp" or "thread" says how far apart the threads are that meet. Behind the roles follows what the
+// kernel shares with other CTAs and launches by global memory:
+//
+//   global memory of @fagen_k_sm_89, launch 2 of 2:
+//     RAW partial: launch 1 all.store@9 -> all.copy_issue@1, ordered by the launch
 
 #include "fagen/Passes/Passes.h"
 
-#include "fagen/Analysis/Hazards.h"
+#include "HazardReport.h"
 
 using namespace fagen;
 
@@ -27,5 +31,7 @@ bool fagen::printHazards(ir::Kernel &kernel, PassContext &context) {
     for (const Hazard &hazard : info.hazards())
       os << "  " << info.describe(hazard) << '\n';
   }
+  if (context.program)
+    printGlobal(*context.program, kernel, os);
   return false;
 }

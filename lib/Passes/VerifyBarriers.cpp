@@ -4,7 +4,8 @@
 // Needs the final IR: nothing after it may change an op. It trusts no earlier pass: hazards are computed anew, on the
 // bytes that allocate-shared gave. Ensures, or reports naming both accesses,
 //
-//   no race   every hazard has its wait and its barrier, on every path of every timeline
+//   no race   every hazard has its wait and its barrier, on every path of every timeline; what a kernel writes to
+//             global memory only it reads again, by the CTA that wrote it, or a later launch
 //   no hang   the warps of a role take every branch and every step together (whatever an expression can name is the
 //             same for all of them), and a barrier names just the warps of the role that reaches it: all participants
 //             arrive equally often
@@ -103,7 +104,10 @@ bool fagen::verifyBarriers(Kernel &kernel, PassContext &context) {
                                              llvm::Twine(kernel.roles.size()));
     return false;
   }
-  if (!BarrierVerifier(kernel, kernel.roles.front(), context).run())
+  bool isSound = BarrierVerifier(kernel, kernel.roles.front(), context).run();
+  if (context.program)
+    isSound &= reportGlobal(*context.program, kernel, context.diags, context.variant ? "verify-barriers" : "");
+  if (!isSound)
     return false;
   kernel.phase = Phase::Verified;
   return true;

@@ -48,7 +48,7 @@ void emitKinds(raw_ostream &os, const std::vector<Record *> &ops) {
 /// The types of the table's rows.
 void emitTypes(raw_ostream &os) {
   os << R"(
-enum class Effect : uint8_t { Read, Write, ReadWrite };
+enum class Effect : uint8_t { Read, Write, ReadWrite, Sync };
 enum class AttributeType : uint8_t { Integer, String, Expression };
 
 struct OperandInfo {
@@ -58,7 +58,7 @@ struct OperandInfo {
   bool optional;
 
   bool reads() const { return effect != Effect::Write; }
-  bool writes() const { return effect != Effect::Read; }
+  bool writes() const { return effect == Effect::Write || effect == Effect::ReadWrite; }
 };
 
 struct AttributeInfo {

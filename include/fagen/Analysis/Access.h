@@ -11,6 +11,9 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+#include <array>
+#include <compare>
+
 namespace fagen {
 
 /// Threads of the CTA that touch the same bytes together; or one of them does, and nobody knows which: fragments of
@@ -19,6 +22,10 @@ struct ThreadRange {
   unsigned first = 0, count = 1;
   bool isUnknownOne = false;
 };
+
+/// The threads that an op's `by` names, or the one that asks for a bulk copy: all of the role, or the first lane of
+/// each warp, of each group of four warps, or of the role.
+llvm::SmallVector<ThreadRange, 4> threadsOf(const ir::Role &role, const ir::Op &op);
 
 /// Called with bytes from the start of the buffer's slot; accesses of one thread come in its program order.
 using AccessVisitor = llvm::function_ref<void(ThreadRange threads, unsigned byte, unsigned bytes)>;
@@ -29,17 +36,37 @@ using AccessVisitor = llvm::function_ref<void(ThreadRange threads, unsigned byte
 void forEachAccess(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op, unsigned operand,
                    AccessVisitor visit);
 
-/// What the op does to the operand: as Ops.td says, but a product that does not accumulate only writes.
+/// What the op does to the operand: as Ops.td says, but a product that does not accumulate only writes, and an mbarrier
+/// that counts or is waited for is read: no such two race, and all of them with what else touches its bytes.
 ir::Effect effectOn(const ir::Op &op, unsigned operand);
 
 /// How far apart threads are that meet on some byte; what orders them must reach as far.
-enum class Scope : uint8_t { None, Thread, Warp, Cta };
-llvm::StringRef toString(Scope scope); ///< none, thread, warp, cta
+enum class Scope : uint8_t { None, Thread, Warp, Group, Cta };
+llvm::StringRef toString(Scope scope); ///< none, thread, warp, group, cta
+
+/// The warps of a role in groups of equal size: neighbours, or interleaved, where warp w is of group w mod count.
+struct Grouping {
+  uint8_t count = 1;
+  bool isInterleaved = false;
+  /// Whether each of the other's groups lies in one of these.
+  bool contains(const Grouping &other) const {
+    return count == 1 || (isInterleaved == other.isInterleaved && other.count % count == 0);
+  }
+  auto operator<=>(const Grouping &) const = default;
+};
+
+inline constexpr unsigned kMaxWarps = 32;
 
 struct Conflict {
   Scope scope = Scope::None;
+  Grouping grouping;  ///< the smallest groups that hold together who meets, where the scope is Group
   uint32_t warps = 0; ///< all that take part, a bit each
+  /// By warp of the first access: the warps of the second that it meets; itself where other lanes do.
+  std::array<uint32_t, kMaxWarps> meets{};
 };
+
+/// The grouping of a role's warps that keeps together who meets, of most groups; one group when there is none.
+Grouping findGrouping(const ir::Role &role, const Conflict &conflict);
 
 /// Who touches each granule of one slot of a buffer.
 class Footprint {
@@ -48,7 +75,8 @@ public:
   static constexpr unsigned kGranuleBytes = 2;
 
   Footprint(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op, unsigned operand);
-  /// Who meets when this slot starts at byte `base` of shared memory and the other's at `otherBase`.
+  /// Who meets when this slot starts at byte `base` of shared memory and the other's at `otherBase`; of no role in
+  /// particular, so that warps are never grouped.
   Conflict conflictWith(uint64_t base, const Footprint &other, uint64_t otherBase) const;
   /// Whether threads of the op meet on a byte among themselves.
   bool meetsItself() const;

@@ -8,54 +8,12 @@
 // points that the path between the two passes; a set that contains another says nothing new and is dropped.
 #pragma once
 
-#include "fagen/Analysis/Access.h"
+#include "fagen/Analysis/AccessTable.h"
 #include "fagen/Analysis/Timeline.h"
 
 #include "llvm/ADT/BitVector.h"
 
 namespace fagen {
-
-/// One use of a shared buffer by an op.
-struct Access {
-  const ir::Op *op = nullptr;
-  unsigned operand = 0;
-  const ir::Buffer *buffer = nullptr;
-  bool reads = false, writes = false;
-  bool isAsync = false;
-  unsigned index = 0;
-};
-
-/// The accesses of a role, and who meets in any two of them.
-class AccessTable {
-public:
-  AccessTable(const ir::Kernel &kernel, const ir::Role &role);
-  llvm::ArrayRef<Access> accesses() const { return all; }
-  llvm::ArrayRef<Access> of(const ir::Op *op) const;
-  /// The access at this position of its buffer (0 for a buffer that is no ring), as conflict() takes it.
-  unsigned cellOf(const Access &access, int64_t position) const;
-  /// Who meets on these two cells.
-  const Conflict &conflict(unsigned a, unsigned b);
-  /// Whether threads of the access's op meet on a byte in one run of the op.
-  bool meetsItself(const Access &access) const { return footprints[footprintOf[access.index]].meetsItself(); }
-  /// Whether it touches bytes that its buffer has not.
-  bool leavesBuffer(const Access &access) const { return footprints[footprintOf[access.index]].leavesBuffer(); }
-
-private:
-  /// A footprint in a slot of its buffer.
-  struct Cell {
-    unsigned footprint;
-    uint64_t base; ///< first byte of the slot
-  };
-
-  std::vector<Access> all;
-  llvm::DenseMap<const ir::Op *, std::pair<unsigned, unsigned>> ranges;
-  std::vector<unsigned> footprintOf; ///< by access; equal accesses share one
-  std::vector<Footprint> footprints;
-  std::vector<unsigned> firstCell; ///< by footprint: that of slot 0
-  std::vector<Cell> cells;
-  std::vector<Conflict> known; ///< by two cells
-  std::vector<bool> isKnown;
-};
 
 /// Two instances in a timeline that meet, the first one earlier.
 struct Meeting {
@@ -69,7 +27,7 @@ struct Meeting {
 enum class Sources : uint8_t { All, AsyncCopies };
 
 /// Calls `visit` for meetings of which at least one writes and which program order alone does not settle. For each
-/// instance only the next one of each op and scope is visited: later ones have all of that path in theirs.
+/// instance only the next one of each access and scope is visited: later ones have all of that path in theirs.
 void forEachMeeting(const Timeline &timeline, AccessTable &table, Sources sources,
                     llvm::function_ref<void(const Meeting &)> visit);
 
@@ -100,15 +58,16 @@ struct BarrierOp {
   unsigned point = 0;
   Scope scope = Scope::Cta;
   uint32_t warps = ~0u;
-  bool orders(const Conflict &conflict) const {
-    return scope == Scope::Warp ? conflict.scope <= Scope::Warp : (conflict.warps & ~warps) == 0;
-  }
+  Grouping grouping; ///< where the scope is Group
+  bool orders(const Conflict &conflict) const;
 };
 
 /// All hazards of one role, in the order of (source, sink).
 class HazardInfo {
 public:
   HazardInfo(const ir::Kernel &kernel, const ir::Role &role);
+  /// With a table of the role's accesses: barriers and waits do not change it.
+  HazardInfo(const ir::Kernel &kernel, const ir::Role &role, AccessTable &table);
 
   const std::string &problem() const { return why; } ///< not empty: the role cannot be analysed
   const Points &points() const { return numbering; }
@@ -127,6 +86,7 @@ public:
   std::string describe(const Hazard &hazard) const;
 
 private:
+  void collect(const ir::Kernel &kernel, const ir::Role &role, AccessTable &table);
   void addSelfConflicts(AccessTable &table);
 
   Points numbering;

@@ -62,6 +62,7 @@ struct Event {
   unsigned doneAt = 0;                     ///< of a cp_async copy: the event whose wait completes it, or kNever
   unsigned committedAt = 0;                ///< of a cp_async copy: the event that closes its group, or kNever
   unsigned group = 0;                      ///< of a cp_async copy: its group; of other events: groups closed so far
+  int64_t bytes = 0;                       ///< that an arrive announces
 };
 
 struct Timeline {
@@ -76,6 +77,11 @@ inline bool isAsyncCopy(const ir::Op &op) { return op.kind == ir::OpKind::CopyIs
 /// determine.
 bool forEachTimeline(const ir::Kernel &kernel, const ir::Role &role, const Points &points, std::string &problem,
                      llvm::function_ref<void(const Timeline &)> visit);
+
+/// The same for roles that run side by side, each with its points: every run gives one timeline a role, with the same
+/// values of the lets.
+bool forEachRun(const ir::Kernel &kernel, llvm::ArrayRef<const ir::Role *> roles, llvm::ArrayRef<const Points *> points,
+                std::string &problem, llvm::function_ref<void(llvm::ArrayRef<Timeline>)> visit);
 
 /// Gives each copy_wait whose count is still open (pending = -1) the largest one that leaves no reader before its
 /// data: the newest groups that may be outstanding in every timeline. False when some copy has no wait before its

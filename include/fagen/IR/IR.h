@@ -54,7 +54,7 @@ class Diagnostics;
 namespace fagen::ir {
 
 enum class Space : uint8_t { Global, Shared, Fragment };
-enum class ElementType : uint8_t { F16, BF16, F32, U32 };
+enum class ElementType : uint8_t { F16, BF16, F32, U32, MBarrier };
 /// How rows and columns of a shared buffer map to bytes: device::Swizzle of device/tile/layout.h, shared with the
 /// kernels, by the same numbers.
 enum class Layout : uint8_t { RowMajor, Xor, Padded };
@@ -143,7 +143,7 @@ struct LedgerEntry {
 struct Kernel {
   std::string symbol;
   std::string target;  ///< sm_89
-  std::string backend; ///< scalar | wmma | mma_sync
+  std::string backend; ///< scalar | wmma | mma_sync | wgmma
   unsigned threads = 0;
   Phase phase = Phase::Built;
   std::vector<Constant> constants;

@@ -19,6 +19,7 @@ struct PassContext {
   Diagnostics &diags;
   const Variant *variant = nullptr;     ///< null under fagen-opt, for passes that read only the IR
   llvm::raw_ostream *listing = nullptr; ///< where print-hazards writes
+  const ir::Program *program = nullptr; ///< that the kernel is of: what its launches hand each other
 };
 
 bool resolveOptions(ir::Kernel &kernel, PassContext &context);

@@ -10,6 +10,7 @@ class Effect<string enumerator> {
 def Read : Effect<"Read">;
 def Write : Effect<"Write">;
 def ReadWrite : Effect<"ReadWrite">;
+def Sync : Effect<"Sync">; // an mbarrier that counts, signals or is waited for: any number of threads at once
 
 class MemorySpace<string enumerator> {
   string Enumerator = enumerator;
@@ -70,9 +71,10 @@ class Op<string name, string summary, list<Operand> operands, list<Attribute> at
 // Copies from global to shared memory.
 
 def CopyIssue : Op<"copy_issue",
-    "rows [row, row + dst.rows) of src to dst; rows from limit on become zero; only if `when`, where given",
-    [Operand<"dst", Write, [Shared]>, Operand<"src", Read, [Global]>],
-    [Str<"kind", ["ld_st", "cp_async"]>, Ex<"row">, Ex<"limit">, Ex<"when", 1>]>;
+    "rows [row, row + dst.rows) of src to dst; rows from limit on become zero; only if `when`, where given. bulk: one "
+    "thread asks the async proxy for it, which counts the bytes of the whole slot off the phase of `full`",
+    [Operand<"dst", Write, [Shared]>, Operand<"src", Read, [Global]>, OptionalOperand<"full", Sync, [Shared]>],
+    [Str<"kind", ["ld_st", "cp_async", "bulk"]>, Ex<"row">, Ex<"limit">, Ex<"when", 1>]>;
 
 def CopyCommit : Op<"copy_commit",
     "closes the group of the cp_async copies issued since the last commit, possibly none", []>;
@@ -80,6 +82,16 @@ def CopyCommit : Op<"copy_commit",
 def CopyWait : Op<"copy_wait",
     "waits until at most `pending` of the newest groups of the executing thread are outstanding; -1: not yet counted", [],
     [Int<"pending", -1, 64>]> {
+  let HasSite = 1;
+}
+
+def BulkStore : Op<"bulk_store", "one thread asks the async proxy to copy src to rows [row, row + src.rows) of dst",
+    [Operand<"dst", Write, [Global]>, Operand<"src", Read, [Shared]>], [Ex<"row">, Ex<"limit">]>;
+
+def BulkCommit : Op<"bulk_commit", "closes the group of the bulk_stores that the same thread issued", []>;
+
+def BulkWait : Op<"bulk_wait", "the same thread waits until at most `pending` of its newest groups still read", [],
+    [Int<"pending", 0, 64>]> {
   let HasSite = 1;
 }
 
@@ -95,6 +107,18 @@ def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt
     [Operand<"acc", ReadWrite, [Fragment, Shared]>, Operand<"a", Read, [Fragment, Shared]>,
      Operand<"b", Read, [Fragment, Shared]>],
     [Str<"form", ["abt", "ab"]>, Int<"accumulate", 0, 1>]>;
+
+def MmaIssue : Op<"mma_issue",
+    "as mma, but asynchronous: a group of four warps asks for it, and it reads and writes until mma_wait says so",
+    [Operand<"acc", ReadWrite, [Fragment]>, Operand<"a", Read, [Fragment, Shared]>, Operand<"b", Read, [Shared]>],
+    [Str<"form", ["abt", "ab"]>, Int<"accumulate", 0, 1>]>;
+
+def MmaCommit : Op<"mma_commit", "closes the group of the products that the warps issued since the last commit", []>;
+
+def MmaWait : Op<"mma_wait", "waits until at most `pending` of the newest groups of products are outstanding", [],
+    [Int<"pending", 0, 64>]> {
+  let HasSite = 1;
+}
 
 def Accumulate : Op<"accumulate", "o += pv, element by element: a product that crossed shared memory",
     [Operand<"o", ReadWrite, [Fragment]>, Operand<"pv", Read, [Shared]>]>;
@@ -152,9 +176,43 @@ def StoreLse : Op<"store_lse", "the log-sum-exp of each row below limit, if the 
 
 // Synchronisation and control.
 
+// Named warps may be divided: group g of `groups`, with barrier id + g, is the g-th run of neighbouring warps, or where
+// interleaved every warp w with w mod groups == g. `place` is the place of a policy where the barrier stands; it has
+// none when a hazard asked for it.
 def Barrier : Op<"barrier", "all threads of the CTA, of each warp, or of the named warps arrive before any goes on", [],
     [Str<"scope", ["cta", "warp", "named"]>, Int<"id", 0, 15, 1>, Int<"first_warp", 0, 31, 1>, Int<"warps", 1, 32, 1>,
-     Str<"place", [], 1>]> { // the place of a policy where it stands; none when a hazard asked for it
+     Int<"groups", 2, 16, 1>, Int<"interleaved", 0, 1, 1>, Str<"place", [], 1>]> {
+  let HasSite = 1;
+}
+
+def BarrierArrive : Op<"barrier_arrive", "arrives at a named barrier for others to wait at, and goes on", [],
+    [Int<"id", 0, 15>, Int<"first_warp", 0, 31>, Int<"warps", 1, 32>]> {
+  let HasSite = 1;
+}
+
+// An mbarrier counts phases. That of position p is phase p / stages of slot p mod stages; it completes when as many
+// arrivals as mbarrier_init said have come, and all bytes that they announced.
+
+def MbarrierInit : Op<"mbarrier_init", "one thread sets how many arrivals a phase of this slot takes",
+    [Operand<"bar", Write, [Shared]>], [Int<"arrivals", 1, 1024>]>;
+
+def Arrive : Op<"arrive",
+    "arrives at the phase of bar's position: every thread, one of each warp, of each group of four warps, or of the "
+    "role; `bytes` more are to come from bulk copies",
+    [Operand<"bar", Sync, [Shared]>], [Str<"by", ["thread", "warp", "group", "role"]>, Ex<"bytes", 1>]> {
+  let HasSite = 1;
+}
+
+def Wait : Op<"wait",
+    "waits until the phase of bar's position is complete; that before the first one is. `by` says who waits",
+    [Operand<"bar", Sync, [Shared]>], [Str<"by", ["thread", "warp", "group", "role"]>]> {
+  let HasSite = 1;
+}
+
+def Fence : Op<"fence",
+    "each thread orders its accesses before it with what comes behind: of the async proxy (async_proxy), at mbarriers "
+    "that it initialised (mbarrier_init), by products from registers that it used (mma)", [],
+    [Str<"kind", ["async_proxy", "mbarrier_init", "mma"]>]> {
   let HasSite = 1;
 }
 

@@ -1,0 +1,72 @@
+// fagen: the accesses of a kernel's ops, and which of their instances meet.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Beside shared memory two kinds of buffers are of interest. Fragments that a product uses after its op is past: each
+// thread meets itself there. Global buffers that the kernel writes and uses elsewhere too: which rows an op reaches is
+// not followed, so its threads meet those of every other op that names the buffer.
+#pragma once
+
+#include "fagen/Analysis/Access.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <deque>
+
+namespace fagen {
+
+/// One use of a buffer by an op.
+struct Access {
+  const ir::Op *op = nullptr;
+  unsigned operand = 0;
+  const ir::Buffer *buffer = nullptr;
+  bool reads = false, writes = false;
+  bool isAsync = false;        ///< may happen after the op
+  bool isByAsyncProxy = false; ///< else by the generic one, where both meet a fence is needed
+  unsigned role = 0;           ///< of those that the table was made for
+  unsigned index = 0;
+};
+
+/// The accesses of some roles, and who meets in any two of them.
+class AccessTable {
+public:
+  AccessTable(const ir::Kernel &kernel, llvm::ArrayRef<const ir::Role *> roles);
+  llvm::ArrayRef<Access> accesses() const { return all; }
+  llvm::ArrayRef<Access> of(const ir::Op *op) const;
+  /// The access at this position of its buffer (0 for a buffer that is no ring), as conflict() takes it.
+  unsigned cellOf(const Access &access, int64_t position) const;
+  /// Who meets on these two cells.
+  const Conflict &conflict(unsigned a, unsigned b);
+  /// Whether threads of the access's op meet on a byte in one run of the op.
+  bool meetsItself(const Access &access) const;
+  /// Whether it touches bytes that its buffer has not.
+  bool leavesBuffer(const Access &access) const;
+
+private:
+  /// An access in a slot of its buffer. Ops that do the same share them.
+  struct Cell {
+    unsigned footprint; ///< kNone: not of shared memory
+    uint64_t base;      ///< first byte of the slot
+    unsigned access;    ///< one of them
+  };
+  static constexpr unsigned kNone = ~0u;
+
+  void findOfInterest();
+  void addCells(const Access &access);
+  const Footprint *footprintOf(const Access &access) const; ///< null: not of shared memory
+  Conflict compute(const Cell &a, const Cell &b) const;
+
+  const ir::Kernel &kernel;
+  const llvm::SmallVector<const ir::Role *, 4> roles;
+  const SharedMap map;
+  llvm::DenseSet<std::pair<unsigned, const ir::Buffer *>> ofInterest; ///< beside shared ones, by role
+  std::vector<Access> all;
+  llvm::DenseMap<const ir::Op *, std::pair<unsigned, unsigned>> ranges;
+  std::vector<Footprint> footprints;
+  std::vector<unsigned> firstCell; ///< by access: that of slot 0
+  std::vector<Cell> cells;
+  std::deque<Conflict> conflicts; ///< the first one is none
+  std::vector<unsigned> known;    ///< by two cells: its number, or kNone
+};
+
+} // namespace fagen

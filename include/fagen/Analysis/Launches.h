@@ -1,0 +1,40 @@
+// fagen: global buffers that a program writes, and what orders those who use them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A global buffer of one name is one buffer in all kernels of a program: results, or a workspace by which a launch
+// hands something to a later one. Three things may order two uses of it:
+//
+//   - the launch: a kernel begins when all CTAs of the one before it have ended and their writes are seen
+//   - the CTA: uses of the CTA's own rows are its threads' business, hazards like those on shared memory (Hazards.h)
+//   - nothing: two CTAs of one launch run at any time, in any order
+//
+// A CTA's own rows are the tile of kTileRows rows from row_begin, of its batch and head. An op that may reach over them
+// meets the ops of other CTAs.
+#pragma once
+
+#include "fagen/Analysis/Hazards.h"
+
+namespace fagen {
+
+/// One use of a global buffer that some kernel of the program writes.
+struct GlobalAccess {
+  unsigned launch = 0; ///< from 0
+  const ir::Role *role = nullptr;
+  const ir::Op *op = nullptr;
+  const ir::Buffer *buffer = nullptr;
+  bool reads = false, writes = false;
+  bool isOwn = false; ///< only the CTA's own rows
+};
+
+/// Uses by two CTAs, at least one a write.
+struct GlobalHazard {
+  HazardKind kind = HazardKind::Raw;
+  GlobalAccess first, second;
+  /// Whether a launch stands between; else the two CTAs are of one launch, and nothing orders them.
+  bool isOrdered() const { return first.launch != second.launch; }
+};
+
+/// Those whose second use is of that launch, in program order.
+std::vector<GlobalHazard> findGlobalHazards(const ir::Program &program, unsigned launch);
+
+} // namespace fagen

@@ -1,0 +1,86 @@
+// fagen: collects the uses of global buffers over the launches of a program.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Analysis/Launches.h"
+
+#include "fagen/IR/ExprAnalysis.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+/// With lets in place of their names, but for the CTA's first row.
+Expr expand(const Kernel &kernel, Expr expr) {
+  for (const Let &let : llvm::reverse(kernel.lets))
+    if (let.name != "row_begin")
+      expr = expr.substitute(let.name, let.value);
+  for (const Constant &constant : kernel.constants)
+    expr = expr.substitute(constant.name, ir::constant(constant.value));
+  return expr;
+}
+
+/// How many rows of the global buffer the op names: as many as the tile on the other side has, which for fragments is
+/// that of the CTA.
+int64_t rowsOf(const Kernel &kernel, const Op &op) {
+  if (op.kind == OpKind::CopyIssue)
+    return op.operand("dst").buffer->rows;
+  if (op.kind == OpKind::BulkStore)
+    return op.operand("src").buffer->rows;
+  return kernel.constant("kTileRows");
+}
+
+bool isOwn(const Kernel &kernel, const Op &op) {
+  if (!op.has("row"))
+    return false;
+  const std::optional<Interval> apart = difference(expand(kernel, op.expr("row")), variable("row_begin"));
+  return apart && apart->low >= 0 && apart->high <= kernel.constant("kTileRows") - rowsOf(kernel, op);
+}
+
+std::vector<GlobalAccess> accessesOf(const Program &program) {
+  std::vector<GlobalAccess> all;
+  llvm::StringSet<> written;
+  for (unsigned launch = 0; launch < program.kernels.size(); ++launch) {
+    const Kernel &kernel = *program.kernels[launch];
+    for (const Role &role : kernel.roles)
+      walk(role.body, [&](const Op &op) {
+        for (unsigned i = 0; i < op.operands.size(); ++i) {
+          const Buffer *buffer = op.operands[i].buffer;
+          if (!buffer || buffer->space != Space::Global)
+            continue;
+          const Effect effect = effectOn(op, i);
+          const bool writes = effect != Effect::Read;
+          all.push_back({launch, &role, &op, buffer, effect != Effect::Write, writes, isOwn(kernel, op)});
+          if (writes)
+            written.insert(buffer->name);
+        }
+      });
+  }
+  llvm::erase_if(all, [&](const GlobalAccess &access) { return !written.contains(access.buffer->name); });
+  return all;
+}
+
+HazardKind kindOf(const GlobalAccess &first, const GlobalAccess &second) {
+  if (first.writes && second.reads)
+    return HazardKind::Raw;
+  return first.writes ? HazardKind::Waw : HazardKind::War;
+}
+
+} // namespace
+
+std::vector<GlobalHazard> fagen::findGlobalHazards(const Program &program, unsigned launch) {
+  const std::vector<GlobalAccess> accesses = accessesOf(program);
+  std::vector<GlobalHazard> hazards;
+  for (unsigned second = 0; second < accesses.size(); ++second)
+    for (unsigned first = 0; first <= second; ++first) {
+      const GlobalAccess &a = accesses[first], &b = accesses[second];
+      if (b.launch != launch || a.buffer->name != b.buffer->name || (!a.writes && !b.writes))
+        continue;
+      if (a.launch != b.launch || !a.isOwn || !b.isOwn)
+        hazards.push_back({kindOf(a, b), a, b});
+    }
+  return hazards;
+}
