@@ -15,6 +15,14 @@ static std::string toldNumber(const Field &row, const std::string &key) {
   return row.has(key) ? fmt::format("{:.0f}", row[key].number()) : "-";
 }
 
+/// In percent.
+static double occupancyOf(const Field &row) {
+  const double occupancy = row["occupancy"].number();
+  if (occupancy < 0 || occupancy > 1)
+    row["occupancy"].fail(fmt::format("is {}, not from 0 to 1", occupancy));
+  return 100 * occupancy;
+}
+
 Section resourcesSection(const std::vector<std::string> &files) {
   if (files.empty())
     return missingSection("resources", "Resources",
@@ -41,7 +49,7 @@ Section resourcesSection(const std::vector<std::string> &files) {
       const double spilled = row["spill_bytes"].number();
       const bool isTold = row.has("occupancy");
       if (isTold)
-        bars.push_back({variant, 100 * row["occupancy"].number(), {}, true});
+        bars.push_back({variant, occupancyOf(row), {}, true});
       table.add({variant, row["target"].text(), fmt::format("{:.0f}", row["registers"].number()),
                  fmt::format("{:.0f}", spilled), fmt::format("{:.0f}", row["shared_bytes"].number()),
                  toldNumber(row, "threads"), toldNumber(row, "ctas_per_sm"),
