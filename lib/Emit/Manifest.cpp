@@ -40,7 +40,10 @@ static json::Value jsonOf(const WorkspacePlan &part) {
 }
 
 static json::Value jsonOf(const SelectLine &line) {
-  return json::Object{{"condition", programOf(line.condition)}, {"schedule", line.scheduleIndex}, {"text", line.text}};
+  json::Object object{{"condition", programOf(line.condition)}, {"schedule", line.scheduleIndex}, {"text", line.text}};
+  if (!line.evidence.empty())
+    object["evidence"] = json::Array(line.evidence);
+  return object;
 }
 
 static json::Value jsonOf(const Gate &gate) {
@@ -175,6 +178,8 @@ std::string fagen::emitManifest(const KernelPlan &plan) {
                                {"buffers", arrayOf(variant.buffers)},
                                {"barriers", arrayOf(variant.barriers)},
                                {"estimates", jsonOf(variant.estimates)}};
+    if (!variant.variant->evidence.empty())
+      row["evidence"] = json::Array(variant.variant->evidence);
     rows.push_back(std::move(row));
   }
   json::Value manifest = json::Object{{"abi", int64_t(FAGEN_ABI)},

@@ -130,6 +130,7 @@ private:
   void emitDeclarations();
   void emitSchedules();
   void emitSelect();
+  void emitEvidence(const std::vector<std::string> &lines);
   void emitProgram(llvm::StringRef name, const std::vector<SelectOp> &ops);
   void emitWorkspace(unsigned index);
   void emitRows();
@@ -184,11 +185,19 @@ void TableEmitter::emitSelect() {
     if (!select[i].condition.empty())
       emitProgram(fmt::format("kCondition{}", i), select[i].condition);
   line("const fagen_select kSelect[] = {{");
-  for (unsigned i = 0; i < select.size(); ++i)
+  for (unsigned i = 0; i < select.size(); ++i) {
+    emitEvidence(select[i].evidence);
     line("    {{.condition = {}, .condition_size = {}, .schedule = {}, .text = {}}},",
          select[i].condition.empty() ? "nullptr" : fmt::format("kCondition{}", i), select[i].condition.size(),
          select[i].scheduleIndex, quote(select[i].text));
+  }
   line("}};\n");
+}
+
+/// What was measured, as comments.
+void TableEmitter::emitEvidence(const std::vector<std::string> &lines) {
+  for (const std::string &text : lines)
+    line("    // {}", text);
 }
 
 void TableEmitter::emitWorkspace(unsigned index) {
@@ -208,6 +217,7 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   const Variant &variant = *variantPlan.variant;
   const TargetInfo &target = *variant.target;
   const Problem &problem = variant.problem;
+  emitEvidence(variant.evidence);
   line("    {{");
   line("        .variant = {},", quote(variant.name));
   line("        .target = {},", quote(target.name));

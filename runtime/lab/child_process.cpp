@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdexcept>
 #include <sys/prctl.h>
@@ -22,7 +23,7 @@ namespace {
 class Pipe {
 public:
   Pipe() {
-    if (pipe(ends) != 0)
+    if (pipe2(ends, O_CLOEXEC) != 0) // children of other threads must not keep it open
       throw std::runtime_error("no pipe for a child process");
   }
   ~Pipe() {

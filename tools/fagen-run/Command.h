@@ -59,6 +59,8 @@ std::unique_ptr<Command> makeMutateCommand();
 std::unique_ptr<Command> makeConformanceCommand();
 std::unique_ptr<Command> makeReportCommand();
 std::unique_ptr<Command> makeTuneCommand();
+std::unique_ptr<Command> makeTuneReplayCommand();
+std::unique_ptr<Command> makeTuneWorkerCommand();
 
 /// One line on standard error: overwritten on a terminal, else one every ten seconds.
 class ProgressLine {

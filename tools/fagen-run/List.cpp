@@ -22,7 +22,8 @@ public:
   ListCommand() : Command("list", "show the rows, or why a problem gets its row") {}
 
   void addOptions(CLI::App &app) override {
-    app.add_option("--shape", shapes, "say which row a problem gets: b,h,hkv,sq,sk,d[,dv], mission, mission2");
+    app.add_option("--why,--shape", shapes,
+                   "say which row a problem gets, and by which evidence: b,h,hkv,sq,sk,d[,dv], mission, mission2");
     app.add_option("--mask", mask, "of the problem: none, causal")->capture_default_str();
     app.add_option("--dtype", dtype, "of the problem: f16, bf16")->capture_default_str();
     app.add_option("--sm", sm, "compute capability to dispatch for: 89 (default: the first row's)");

@@ -3,6 +3,8 @@
 #include "tune/tune.h"
 #include "Command.h"
 #include "TimingOptions.h"
+#include "tune/replay.h"
+#include "tune/serve.h"
 
 #include <csignal>
 #include <fmt/format.h>
@@ -39,7 +41,7 @@ public:
   TuneCommand() : Command("tune", "search the fastest schedule of a spec, with its gates passed", false) {}
 
   void addOptions(CLI::App &app) override {
-    app.add_option("SPEC", spec, "the spec whose schedules are tuned")->required();
+    app.add_option("SPEC", spec, "the spec whose schedules are tuned; with --export alone: none");
     app.add_option("--db", database, "results, in SQLite; what it has is not run again")->capture_default_str();
     app.add_option("--budget", budget, "time for all problems together: 90s, 10m")->capture_default_str();
     app.add_option("--evaluations", evaluations, "at most so many candidates a problem; 0: all");
@@ -61,12 +63,32 @@ public:
         ->check(CLI::Range(1, 64));
     app.add_option("--limit", limit, "seconds after which a candidate's compile, gate or timing has hung")
         ->capture_default_str();
+    app.add_option("--tiles", tiles, "candidates whose synthetic tiles are timed before the search; 0: none")
+        ->capture_default_str();
+    app.add_option("--generation", generation, "candidates that are compiled, checked and timed together")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 256));
     app.add_flag("--unchecked", unchecked, "do not take candidates through the gates, only time them");
     app.add_option("--evidence", evidence, "write micro_log.csv, evo_log.csv, elite.json, ... to this directory");
     app.add_option("--landscape", landscape, "write what was timed as a file for --device simulated:FILE");
+    app.add_option("--export", exported, "write all that the results have to a file for fagen --tuned");
   }
 
   int run() override {
+    if (spec.empty() && exported.empty())
+      throw UserError("SPEC says what to tune, or --export what to write");
+    int code = spec.empty() ? kOk : tuneSpec();
+    if (!exported.empty()) {
+      if (spec.empty() && !std::filesystem::exists(database))
+        throw UserError(fmt::format("cannot read {}", database));
+      tune::Store store(database);
+      writeFile(exported, tune::exportJson(store));
+    }
+    return code;
+  }
+
+private:
+  int tuneSpec() {
     tune::TuneOptions options = tuneOptions();
     std::signal(SIGINT, interrupt);
     options.stop = &interrupted;
@@ -79,7 +101,7 @@ public:
     if (!evidence.empty())
       tune::writeEvidence(report, evidence);
     if (!landscape.empty())
-      writeLandscape(report);
+      writeFile(landscape, tune::landscapeJson(report));
     if (interrupted)
       std::cerr << "stopped; the same command goes on from here\n";
     bool found = !report.studies.empty();
@@ -88,7 +110,6 @@ public:
     return found ? kOk : kFailedCheck;
   }
 
-private:
   tune::TuneOptions tuneOptions() const {
     tune::TuneOptions options;
     options.spec = spec;
@@ -96,12 +117,11 @@ private:
     options.target = target;
     options.device = device;
     options.budgetSeconds = parseDuration(budget);
-    const auto &known = tune::strategyNames();
-    if (std::find(known.begin(), known.end(), strategy) == known.end())
-      throw UserError(fmt::format("unknown strategy '{}'; known: {}", strategy, fmt::join(known, ", ")));
+    tune::requireStrategy(strategy);
     if (space != "derived" && space != "spec")
       throw UserError(fmt::format("unknown space '{}'; known: derived, spec", space));
-    options.search = {strategy, seed, evaluations};
+    options.search = {strategy, seed, evaluations, generation};
+    options.tiles = strategy == "evolutionary" ? tiles : 0; // the others do not look at the order
     options.derived = space == "derived";
     options.gated = !unchecked;
     options.rounds = rounds;
@@ -134,25 +154,81 @@ private:
     return cases;
   }
 
-  void writeLandscape(const tune::TuneReport &report) const {
-    std::ofstream file(landscape);
-    file << tune::landscapeJson(report).dump(1) << '\n';
+  static void writeFile(const std::string &path, const Json &json) {
+    std::ofstream file(path);
+    file << json.dump(1) << '\n';
     if (!file.flush())
-      throw UserError(fmt::format("cannot write {}", landscape));
+      throw UserError(fmt::format("cannot write {}", path));
   }
 
   std::string spec, database = "results.db", budget = "10m", strategy = "evolutionary", space = "derived", target;
-  std::string device = "gpu", dtype = "f16", evidence, landscape;
+  std::string device = "gpu", dtype = "f16", evidence, landscape, exported;
   std::vector<std::string> shapes, masks = {"none"};
-  size_t evaluations = 0;
+  size_t evaluations = 0, tiles = 24, generation = 6;
   uint64_t seed = 1;
   int rounds = 3, jobs = 0;
-  double limit = 120;
+  double limit = 30;
   bool grid = false, unchecked = false;
+};
+
+class ReplayCommand : public Command {
+public:
+  ReplayCommand() : Command("tune-replay", "compare the tuner's strategies on recorded landscapes", false) {}
+
+  void addOptions(CLI::App &app) override {
+    app.add_option("FILE", files, "what tune --strategy exhaustive --landscape wrote")->required();
+    app.add_option("--strategy", options.strategies, fmt::format("{}", fmt::join(tune::strategyNames(), ", ")));
+    app.add_option("--seeds", options.seeds, "walks of each strategy")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
+    app.add_option("--goal", options.goal, "of the optimum's speed")
+        ->capture_default_str()
+        ->check(CLI::Range(0.01, 1.0));
+    app.add_option("--generation", options.generation, "candidates asked together")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 256));
+  }
+
+  int run() override {
+    for (const std::string &strategy : options.strategies)
+      tune::requireStrategy(strategy);
+    std::vector<tune::Landscape> landscapes;
+    for (const std::string &file : files)
+      for (tune::Landscape &landscape : tune::readLandscapes(file))
+        landscapes.push_back(std::move(landscape));
+    std::vector<tune::ReplayResult> results = tune::replay(landscapes, options);
+    Json result = envelope(nullptr);
+    result["replay"] = tune::replayJson(results, options);
+    deliver(tune::replayTable(results, options), result);
+    return kOk;
+  }
+
+private:
+  std::vector<std::string> files;
+  tune::ReplayOptions options;
+};
+
+class WorkerCommand : public Command {
+public:
+  WorkerCommand()
+      : Command("tune-worker", "the process in which tune times candidates (runtime/lab/tune/serve.h)", false) {}
+
+  void addOptions(CLI::App &app) override { app.add_option("--device", device, "gpu, or simulated:FILE.json"); }
+
+  int run() override {
+    std::unique_ptr<TimingDevice> timing = makeTimingDevice(device);
+    tune::serveTiming(*timing, std::cin, std::cout);
+    return kOk;
+  }
+
+private:
+  std::string device = "gpu";
 };
 
 } // namespace
 
+std::unique_ptr<Command> makeTuneReplayCommand() { return std::make_unique<ReplayCommand>(); }
+std::unique_ptr<Command> makeTuneWorkerCommand() { return std::make_unique<WorkerCommand>(); }
 std::unique_ptr<Command> makeTuneCommand() { return std::make_unique<TuneCommand>(); }
 
 } // namespace fagen::lab

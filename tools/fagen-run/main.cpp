@@ -25,6 +25,8 @@ int run(int argc, char **argv) {
   commands.push_back(makeReportCommand());
 #ifdef FAGEN_HAS_TUNER
   commands.push_back(makeTuneCommand());
+  commands.push_back(makeTuneReplayCommand());
+  commands.push_back(makeTuneWorkerCommand());
 #endif
   for (const auto &command : commands)
     command->declare(app);

@@ -24,6 +24,8 @@ EXAMPLES:
       prints the IR behind a pass
   fagen specs/l4_fp16.fa -o generated --check-resources
       also compiles each kernel and compares registers, spills and shared memory with the spec's require
+  fagen specs/l4_fp16.fa -o generated --tuned=results.db
+      takes values and thresholds from times that fagen-run tune measured
   fagen specs/l4_fp16.fa -o instrumented --instrument
       kernels for fagen-run breakdown
 
@@ -72,6 +74,9 @@ struct Flags {
                  clEnumValN(Instrument::Stages, "", ""),
                  clEnumValN(Instrument::Trace, "trace", "and the first steps of some CTAs, stage by stage"))};
   cl::opt<bool> remarks{"remarks", cl::desc("print which tune combinations are dropped, and why"), cl::cat(category)};
+  cl::opt<std::string> tuned{"tuned", cl::value_desc("file"), cl::cat(category),
+                             cl::desc("take values and thresholds from these times of fagen-run tune (docs/Tuning.md): "
+                                      "its database, or what --export wrote")};
   cl::opt<std::string> deviceInclude{"device-include", cl::value_desc("dir"), cl::cat(category),
                                      cl::desc("where fagen/device is (default: FAGEN_DEVICE_INCLUDE, or found "
                                               "from the executable's place)")};
@@ -105,6 +110,7 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   options.checkResources = flags.checkResources;
   options.showRemarks = flags.remarks;
   options.instrument = flags.instrument;
+  options.tuned = flags.tuned;
   options.deviceInclude = orEnvironment(flags.deviceInclude, "FAGEN_DEVICE_INCLUDE");
   options.nvcc = orEnvironment(flags.nvcc, "FAGEN_NVCC");
   options.pipeline = pipelineFlags.get();

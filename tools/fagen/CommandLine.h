@@ -22,6 +22,7 @@ struct DriverOptions {
   bool checkResources = false;
   bool showRemarks = false;
   Instrument instrument = Instrument::None;
+  std::string tuned;         ///< file of measured times; empty: none
   std::string deviceInclude; ///< empty: found beside the executable
   std::string nvcc;          ///< empty: found on PATH
   PipelineOptions pipeline;

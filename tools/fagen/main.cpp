@@ -6,10 +6,12 @@
 #include "Nvcc.h"
 #include "Output.h"
 #include "Resources.h"
+#include "TunedFile.h"
 #include "fagen/Spec/Analyze.h"
 #include "fagen/Spec/Gates.h"
 #include "fagen/Spec/PrintSpec.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
@@ -33,6 +35,7 @@ public:
 private:
   bool checkOptions();
   void readSpecs();
+  void applyTimes();
   void compileKernels();
   void checkGates();
   bool writeKernels();
@@ -45,6 +48,7 @@ private:
   Diagnostics diags;
   PipelineRunner runner;
   std::vector<SpecFile> files;
+  std::vector<llvm::StringRef> texts; ///< of the files
   std::vector<CompiledKernel> kernels;
   OutputSet outputs;
   bool gatesPassed = true;
@@ -56,6 +60,8 @@ ExitCode Driver::run() {
 
   // Every spec is read and checked before anything is lowered, so that one run shows all mistakes of all of them.
   readSpecs();
+  if (!diags.hasErrors() && !options.tuned.empty())
+    applyTimes();
   if (diags.hasErrors())
     return result();
   if (options.emit == EmitKind::Spec) {
@@ -108,11 +114,28 @@ void Driver::readSpecs() {
       continue;
     }
     unsigned id = sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-    if (std::optional<SpecFile> file = analyzeSpec(sources, id, diags, {options.targets}))
+    if (std::optional<SpecFile> file = analyzeSpec(sources, id, diags, {options.targets})) {
       files.push_back(std::move(*file));
+      texts.push_back(sources.getMemoryBuffer(id)->getBuffer());
+    }
   }
   if (!diags.hasErrors())
     checkDistinct(files, diags);
+}
+
+/// Measured times replace values and thresholds of the specs.
+void Driver::applyTimes() {
+  std::optional<std::vector<TunedStudy>> studies = readTuned(options.tuned, diags);
+  if (!studies)
+    return;
+  bool any = false;
+  for (auto [file, text] : llvm::zip(files, texts))
+    for (KernelSpec &kernel : file.kernels) {
+      warnOfOtherText(kernel, text, options.targets, *studies, diags);
+      any |= applyTuned(kernel, *studies, diags);
+    }
+  if (!any)
+    diags.error(Location(), options.tuned + " has no times of a kernel of these specs");
 }
 
 void Driver::compileKernels() {

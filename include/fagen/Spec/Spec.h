@@ -71,6 +71,7 @@ struct Variant {
   unsigned scheduleIndex = 0;        ///< in KernelSpec::scheduleNames; the implicit one has the last index
   bool dispatched = true;            ///< first values of every schedule axis; others are reached by name only
   std::vector<Schedule> tuneChoices; ///< the other tune combinations that fit, for the tuner; not variants of their own
+  std::vector<std::string> evidence; ///< of tuned values: what was measured, a line each
   Location location;                 ///< of the kernel's name
 };
 
@@ -106,6 +107,7 @@ struct SelectLine {
   std::vector<SelectOp> condition; ///< empty: otherwise
   std::string text;                ///< as written, for explanations
   unsigned scheduleIndex = 0;
+  std::vector<std::string> evidence; ///< of a tuned threshold: what was measured, a line each
   Location location;
 };
 

@@ -16,8 +16,9 @@ namespace fagen::lab::tune {
 namespace fs = std::filesystem;
 
 static constexpr double kCompilerSeconds = 120;
-static constexpr int kOtherRegisters = 60;     ///< addresses, maxima, sums, what is on its way to a product
-static constexpr int kHopelessRegisters = 300; ///< a thread has 255; a few may be spilled
+static constexpr int kOtherRegisters = 60; ///< addresses, maxima, sums, what is on its way to a product
+static constexpr int kRegistersOfThread = 255;
+static constexpr int kLeastRegisters = 24;     ///< addresses, loop counters, one operand: what no kernel does without
 static constexpr int kSharedOfSm = 100 * 1024; ///< of the smallest target; it only ranks
 
 static std::string readText(const fs::path &file) {
@@ -97,7 +98,11 @@ static std::string gatesWithoutTime(const KernelSet &set) {
 
 BaseKernel Compiler::baseOf(const KernelSet &set, const fagen_row &row) {
   Json manifest = Json::parse(readText(set.directory() / "manifest.json"));
-  BaseKernel base{set.table()->kernel, row.target, row.variant, "", gatesWithoutTime(set), {}, {}, 0, 0};
+  BaseKernel base;
+  base.kernel = set.table()->kernel;
+  base.target = row.target;
+  base.variant = row.variant;
+  base.require = gatesWithoutTime(set);
   for (const Json &entry : manifest.at("rows")) {
     if (entry.at("variant") != base.variant || entry.at("target") != base.target)
       continue;
@@ -108,7 +113,10 @@ BaseKernel Compiler::baseOf(const KernelSet &set, const fagen_row &row) {
                                qk == v ? fmt::format("{}", qk) : fmt::format("{} : {}", qk, v),
                                entry.at("mask").get<std::string>(), entry.at("lse").get<bool>() ? "on" : "off");
     const Json &schedule = entry.at("plan").at("schedule");
-    base.fixed = {{"mma", schedule.at("mma")}, {"barriers", schedule.at("barriers")}};
+    base.fixed = {{"mma", schedule.at("mma")}};
+    base.schedule = schedule.at("name");
+    base.lse = entry.at("lse");
+    base.accum = entry.at("accum");
     auto number = [&](const Json &value) { return std::to_string(value.get<int>()); };
     base.shipped = {{"rows", number(schedule.at("tile")[0])},
                     {"keys", number(schedule.at("tile")[1])},
@@ -116,18 +124,31 @@ BaseKernel Compiler::baseOf(const KernelSet &set, const fagen_row &row) {
                     {"stages", number(schedule.at("stages"))},
                     {"copy", schedule.at("copy")},
                     {"swizzle", schedule.at("swizzle")},
-                    {"q_in", schedule.at("q_in")}};
+                    {"q_in", schedule.at("q_in")},
+                    {"p_in", schedule.at("p_in")},
+                    {"reduce", schedule.at("reduce")},
+                    {"overlap", schedule.at("overlap")},
+                    {"vector", number(schedule.at("vector")) + " B"},
+                    {"grid", schedule.at("grid")},
+                    {"exp", schedule.at("exp")},
+                    {"barriers", schedule.at("barriers")}};
+    if (schedule.contains("exp_mixed"))
+      base.shipped["exp"] = fmt::format("mixed({})", schedule.at("exp_mixed").get<int>());
+    if (schedule.contains("barrier_places"))
+      base.shipped["barriers"] =
+          fmt::format("at({})", fmt::join(schedule.at("barrier_places").get<std::vector<std::string>>(), ", "));
   }
   return base;
 }
 
 //===-- The text of specs -----------------------------------------------------------------------------------------===//
 
-/// `dims` and `values` give the text of an axis.
+/// `text` gives what an axis is set to: a value, or tune(...).
 template <typename Text> static std::string scheduleText(const BaseKernel &base, const std::string &name, Text text) {
   std::string keys = fmt::format("tile = {} x {};", text("rows"), text("keys"));
-  for (const char *key : {"warps", "stages", "copy", "swizzle", "q_in"})
-    keys += fmt::format(" {} = {};", key, text(key));
+  for (const auto &[key, value] : base.shipped)
+    if (key != "rows" && key != "keys")
+      keys += fmt::format(" {} = {};", key, text(key));
   for (const auto &[key, value] : base.fixed)
     keys += fmt::format(" {} = {};", key, value);
   return fmt::format("  schedule {} {{ {} }}\n", name, keys);
@@ -139,10 +160,16 @@ static std::string kernelText(const BaseKernel &base, const std::string &name, c
 
 static std::string pointSchedule(const BaseKernel &base, const Space &space, const Point &point,
                                  const std::string &name) {
-  return scheduleText(base, name, [&](const char *axis) { return space.value(point, axis); });
+  return scheduleText(base, name, [&](const std::string &key) {
+    bool isAxis = std::any_of(space.axes.begin(), space.axes.end(), [&](const Axis &axis) { return axis.name == key; });
+    return isAxis ? space.value(point, key) : base.shipped.at(key);
+  });
 }
 
 //===-- Space -----------------------------------------------------------------------------------------------------===//
+
+/// What every space has, also with one value, and what it has when there is a choice.
+static constexpr size_t kAlways = 7;
 
 static const std::vector<Axis> &derivedAxes() {
   static const std::vector<Axis> axes = {{"rows", {"16", "32", "64", "96", "128", "192", "256"}, false},
@@ -151,7 +178,15 @@ static const std::vector<Axis> &derivedAxes() {
                                          {"stages", {"1", "2", "3", "4"}, false},
                                          {"copy", {"cp_async", "ld_st"}, true},
                                          {"swizzle", {"xor", "pad", "none"}, true},
-                                         {"q_in", {"shared", "registers"}, true}};
+                                         {"q_in", {"shared", "registers"}, true},
+                                         {"p_in", {"registers", "shared"}, true},
+                                         {"reduce", {"warp", "shared"}, true},
+                                         {"overlap", {"none", "intra", "pingpong", "both"}, true},
+                                         // Only where the spec has tune(...) on them:
+                                         {"barriers", {}, true},
+                                         {"vector", {}, true},
+                                         {"grid", {}, true},
+                                         {"exp", {}, true}};
   return axes;
 }
 
@@ -170,8 +205,8 @@ static std::map<std::string, std::string> parseChoice(const std::string &line) {
     if (key == "tile") {
       choice["rows"] = value;
       choice["keys"] = second;
-    } else {
-      choice[key] = value;
+    } else if (!key.empty()) {
+      choice[key] = times.empty() ? value : value + ' ' + times; // 16 B
     }
   }
   return choice;
@@ -198,68 +233,110 @@ std::string problemSuffix(const BaseKernel &base) {
   return base.variant.substr(place == std::string::npos ? base.variant.find("_bf16_d") : place);
 }
 
+/// The choices of one schedule with tune(...) on these axes, the others as shipped: those that the compiler takes.
+Compiler::Choices Compiler::choicesOf(const BaseKernel &base, const std::vector<Axis> &axes,
+                                      const std::map<std::string, std::string> &apart, const fs::path &scratch) const {
+  auto valueOf = [&](const std::string &key) {
+    auto found = apart.find(key);
+    return found == apart.end() ? base.shipped.at(key) : found->second;
+  };
+  auto text = [&](const std::string &key) {
+    std::vector<std::string> values = {valueOf(key)};
+    for (const Axis &axis : axes)
+      if (axis.name == key)
+        for (const std::string &value : axis.values)
+          if (value != values.front())
+            values.push_back(value);
+    return values.size() == 1 ? values.front() : fmt::format("tune({})", fmt::join(values, ", "));
+  };
+  fs::path file = scratch / "space.fa";
+  writeText(file,
+            fmt::format("target {};\n", base.target) + kernelText(base, base.kernel, scheduleText(base, "", text)));
+  std::string errors, printed = run({file.string(), "--emit=spec"}, kCompilerSeconds, errors);
+  std::vector<std::map<std::string, std::string>> choices;
+  if (printed.empty())
+    return choices;
+  std::vector<std::string> lines = tuneLines(base, printed, base.kernel + problemSuffix(base));
+  lines.insert(lines.begin(), "");
+  for (const std::string &line : lines) {
+    std::map<std::string, std::string> choice = line.empty() ? apart : parseChoice(line);
+    choice.insert(apart.begin(), apart.end());
+    for (const auto &[key, value] : base.shipped)
+      choice.try_emplace(key, value);
+    choices.push_back(choice);
+  }
+  return choices;
+}
+
+/// Every structure with every number. A schedule has at most 4096 combinations, so structures are listed apart; one
+/// whose shipped numbers do not fit begins with the smallest.
+Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::path &scratch) const {
+  std::vector<Axis> structural, numeric;
+  for (const Axis &axis : derivedAxes())
+    (axis.structural ? structural : numeric).push_back(axis);
+  std::set<std::map<std::string, std::string>> structures;
+  for (auto choice : choicesOf(base, structural, {}, scratch)) {
+    std::erase_if(choice, [&](const auto &setting) {
+      return std::none_of(structural.begin(), structural.end(),
+                          [&](const Axis &axis) { return axis.name == setting.first; });
+    });
+    structures.insert(choice);
+  }
+  std::vector<std::map<std::string, std::string>> choices;
+  for (std::map<std::string, std::string> apart : structures) {
+    auto found = choicesOf(base, numeric, apart, scratch);
+    if (found.empty()) {
+      apart.insert({{"rows", "16"}, {"keys", "32"}, {"warps", "1"}, {"stages", "1"}});
+      found = choicesOf(base, numeric, apart, scratch);
+    }
+    choices.insert(choices.end(), found.begin(), found.end());
+  }
+  return choices;
+}
+
+/// The axes with the values that some choice has, in the order of derivedAxes(), numbers ascending.
+static std::vector<Axis> axesOf(const BaseKernel &base,
+                                const std::vector<std::map<std::string, std::string>> &choices) {
+  std::vector<Axis> axes;
+  for (size_t i = 0; i < derivedAxes().size(); ++i) {
+    Axis axis = derivedAxes()[i];
+    axis.values = {base.shipped.at(axis.name)};
+    for (const auto &choice : choices)
+      addValue(axis, choice.at(axis.name));
+    if (!axis.structural)
+      std::sort(axis.values.begin(), axis.values.end(),
+                [](const std::string &a, const std::string &b) { return std::stoi(a) < std::stoi(b); });
+    if (i < kAlways || axis.values.size() > 1)
+      axes.push_back(axis);
+  }
+  return axes;
+}
+
 Space Compiler::spaceOf(const BaseKernel &base, bool derived, const fs::path &scratch) const {
   std::vector<std::string> arguments = {spec.string(), "--emit=spec"};
   if (!target.empty())
     arguments.push_back("--target=" + target);
   std::string errors;
-  std::vector<std::string> lines = tuneLines(base, run(arguments, kCompilerSeconds, errors), base.variant);
-  Space space;
-  for (Axis axis : derivedAxes()) {
-    if (!derived)
-      axis.values.clear();
-    addValue(axis, base.shipped.at(axis.name));
-    for (const std::string &line : lines)
-      if (auto choice = parseChoice(line); choice.count(axis.name))
-        addValue(axis, choice[axis.name]);
-    if (!axis.structural)
-      std::sort(axis.values.begin(), axis.values.end(),
-                [](const std::string &a, const std::string &b) { return std::stoi(a) < std::stoi(b); });
-    space.axes.push_back(axis);
+  std::vector<std::map<std::string, std::string>> choices = {base.shipped};
+  for (const std::string &line : tuneLines(base, run(arguments, kCompilerSeconds, errors), base.variant)) {
+    choices.push_back(parseChoice(line));
+    choices.back().insert(base.shipped.begin(), base.shipped.end()); // what the line does not name
   }
-  auto add = [&](const std::map<std::string, std::string> &choice) {
+  if (derived)
+    for (const auto &choice : derivedChoices(base, scratch))
+      choices.push_back(choice);
+  Space space;
+  space.axes = axesOf(base, choices);
+  std::set<Point> once;
+  for (const auto &choice : choices) {
     Point point;
     for (const Axis &axis : space.axes) {
-      auto found = choice.find(axis.name);
-      const std::string &value = found == choice.end() ? base.shipped.at(axis.name) : found->second;
-      auto place = std::find(axis.values.begin(), axis.values.end(), value);
+      auto place = std::find(axis.values.begin(), axis.values.end(), choice.at(axis.name));
       point.push_back(static_cast<int>(place - axis.values.begin()));
     }
-    space.points.push_back(point);
-  };
-  add({});
-  if (derived) {
-    // One spec with every value as tune(...): the compiler drops what it refuses and lists the others.
-    auto text = [&](const char *name) {
-      const Axis &axis = space.axes[static_cast<size_t>(space.axisOf(name))];
-      std::vector<std::string> values = {base.shipped.at(name)};
-      for (const std::string &value : axis.values)
-        if (value != values.front())
-          values.push_back(value);
-      return values.size() == 1 ? values.front() : fmt::format("tune({})", fmt::join(values, ", "));
-    };
-    fs::path file = scratch / "space.fa";
-    lines.clear();
-    // A schedule has at most 4096 combinations: the structures are listed apart.
-    for (const std::string &copy : space.axes[4].values)
-      for (const std::string &swizzle : space.axes[5].values) {
-        auto apart = [&](const char *name) {
-          return std::string(name) == "copy" ? copy : std::string(name) == "swizzle" ? swizzle : text(name);
-        };
-        writeText(file, fmt::format("target {};\n", base.target) +
-                            kernelText(base, base.kernel, scheduleText(base, "", apart)));
-        std::string printed = run({file.string(), "--emit=spec"}, kCompilerSeconds, errors);
-        std::vector<std::string> found = tuneLines(base, printed, base.kernel + problemSuffix(base));
-        if (!printed.empty())
-          found.push_back("");
-        for (const std::string &line : found)
-          lines.push_back(fmt::format("copy = {}, swizzle = {}{}{}", copy, swizzle, line.empty() ? "" : ", ", line));
-      }
+    if (once.insert(point).second)
+      space.points.push_back(point);
   }
-  for (const std::string &line : lines)
-    add(parseChoice(line));
-  std::set<Point> once;
-  std::erase_if(space.points, [&](const Point &point) { return !once.insert(point).second; });
   prune(base, space);
   return space;
 }
@@ -279,14 +356,16 @@ static Estimate roughEstimate(const BaseKernel &base, const Space &space, const 
   return estimate;
 }
 
-/// What would spend its time in spills is left out; only the shipped point stays whatever it needs.
+/// Only hard limits prune: a point whose fragments alone leave no registers for anything else; the compiler refuses
+/// what shared memory does not hold. The shipped point stays whatever it needs.
 void Compiler::prune(const BaseKernel &base, Space &space) const {
   for (const Point &point : space.points)
     space.estimates[point] = roughEstimate(base, space, point);
   bool fragments = base.fixed.at("mma") == "mma_sync"; // the other families keep results in shared memory
   Point shipped = space.points.front();
-  std::erase_if(space.points, [&](const Point &point) {
-    return point != shipped && fragments && space.estimates[point].registers > kHopelessRegisters;
+  space.pruned = std::erase_if(space.points, [&](const Point &point) {
+    return point != shipped && fragments &&
+           space.estimates[point].registers - kOtherRegisters > kRegistersOfThread - kLeastRegisters;
   });
 }
 

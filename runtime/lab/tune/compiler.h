@@ -12,7 +12,10 @@ namespace fagen::lab::tune {
 
 /// What stays the same in every candidate of a problem, and what the spec ships.
 struct BaseKernel {
-  std::string kernel, target, variant;        ///< of the row that dispatch picks
+  std::string kernel, target, variant; ///< of the row that dispatch picks
+  std::string schedule;                ///< its name; empty: unnamed
+  std::string accum;
+  bool lse = true;
   std::string problem;                        ///< the text of the problem block
   std::string require;                        ///< the spec's gates but those on time; a whole block, or empty
   std::map<std::string, std::string> fixed;   ///< keys of the schedule that are no axes
@@ -44,6 +47,10 @@ public:
 
 private:
   std::string run(const std::vector<std::string> &arguments, double seconds, std::string &errors) const;
+  using Choices = std::vector<std::map<std::string, std::string>>; ///< axes and values
+  Choices choicesOf(const BaseKernel &base, const std::vector<Axis> &axes,
+                    const std::map<std::string, std::string> &apart, const std::filesystem::path &scratch) const;
+  Choices derivedChoices(const BaseKernel &base, const std::filesystem::path &scratch) const;
   void prune(const BaseKernel &base, Space &space) const;
   std::vector<std::string> tuneLines(const BaseKernel &base, const std::string &printed,
                                      const std::string &variant) const;

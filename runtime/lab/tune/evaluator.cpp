@@ -4,6 +4,7 @@
 #include "child_process.h"
 #include "statistics.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <fstream>
@@ -53,110 +54,108 @@ std::string Evaluator::variantOf(const Point &point) const {
   return set->rows().front()->variant;
 }
 
-/// Runs this program again. What keeps it from answering is the candidate's outcome.
-Evaluator::Answer Evaluator::run(const std::string &stage, std::vector<std::string> arguments, double seconds,
-                                 Record &record) const {
-  fs::path output = sandbox.directory / fmt::format("{}.{}.json", record.candidate, stage);
-  fs::remove(output);
-  arguments.insert(arguments.begin(), {fs::read_symlink("/proc/self/exe").string(), stage});
-  arguments.insert(arguments.end(), {"--output", output.string()});
-  ChildOutcome outcome = runChild(arguments, seconds, [](const std::string &) {});
-  Answer answer;
-  if (outcome.timedOut) {
-    conclude(record, "hung", stage, fmt::format("no end after {:g} s", seconds));
-  } else if (outcome.signal) {
-    conclude(record, "crashed", stage, fmt::format("signal {}", outcome.signal));
-  } else {
-    std::ifstream stream(output);
-    answer.json = Json::parse(stream, nullptr, false);
-    answer.ended = stream && !answer.json.is_discarded();
-    if (!answer.ended)
-      conclude(record, "failed", stage, fmt::format("exit code {}: {}", outcome.exitCode, lastLine(outcome.errors)));
-  }
-  fs::remove(output);
-  return answer;
+std::string Evaluator::compile(const Point &point) const {
+  return compiler.compile(base, space, point, directoryOf(point), sandbox.limits.compile);
 }
 
-void Evaluator::prepare(const Point &point, Record &record) const {
+std::string Evaluator::build(const Point &point, const Case &about, Worker &builder) const {
+  std::string refusal = compile(point);
+  if (refusal.empty())
+    builder.ask(request(about, {point}, 0, 0), sandbox.limits.compile); // what fails here fails again when it is timed
+  return refusal;
+}
+
+void Evaluator::prepare(const Point &point, Record &record, Worker &builder) const {
   Stopwatch stopwatch(record);
-  std::string refusal = compiler.compile(base, space, point, directoryOf(point), sandbox.limits.compile);
+  std::string refusal = sandbox.gated ? compile(point) : build(point, problem, builder);
   if (!refusal.empty())
     return conclude(record, "refused", "compile", refusal.substr(0, refusal.find('\n')));
   record.outcome = "gated";
-  if (!sandbox.gated)
-    return;
-  Answer answer = run("gate",
-                      {directoryOf(point).string(), "--device", sandbox.device == "gpu" ? "gpu" : "cpu", "--suite",
-                       "smoke", "--variant", variantOf(point), "--shape", formatShape(problem.shape)},
-                      sandbox.limits.gate, record);
-  if (!answer.ended)
-    return;
-  for (const Json &variant : answer.json.at("gate").at("variants"))
+  if (sandbox.gated)
+    gate(point, record);
+}
+
+/// `fagen-run gate` in a process of its own. What keeps it from answering is the candidate's outcome.
+void Evaluator::gate(const Point &point, Record &record) const {
+  fs::path output = sandbox.directory / fmt::format("{}.gate.json", record.candidate);
+  fs::remove(output);
+  ChildOutcome outcome =
+      runChild({fs::read_symlink("/proc/self/exe").string(), "gate", directoryOf(point).string(), "--device",
+                sandbox.device == "gpu" ? "gpu" : "cpu", "--suite", "smoke", "--variant", variantOf(point), "--shape",
+                formatShape(problem.shape), "--output", output.string()},
+               sandbox.limits.gate, [](const std::string &) {});
+  std::ifstream stream(output);
+  Json answer = Json::parse(stream, nullptr, false);
+  fs::remove(output);
+  if (outcome.timedOut)
+    return conclude(record, "hung", "gate", fmt::format("no end after {:g} s", sandbox.limits.gate));
+  if (outcome.signal)
+    return conclude(record, "crashed", "gate", fmt::format("signal {}", outcome.signal));
+  if (answer.is_discarded() || !answer.contains("gate"))
+    return conclude(record, "failed", "gate",
+                    fmt::format("exit code {}: {}", outcome.exitCode, lastLine(outcome.errors)));
+  for (const Json &variant : answer.at("gate").at("variants"))
     for (const Json &stage : variant.at("stages"))
       if (stage.at("verdict") == "fail") {
         std::string name = stage.at("stage");
         bool refused = name == "build" || name == "resources";
-        return conclude(record, refused ? "refused" : "wrong", name, stage.at("why"));
+        std::string why = stage.at("why");
+        why.erase(std::min(why.find("; again:"), why.size())); // the candidate's files will be gone
+        return conclude(record, refused ? "refused" : "wrong", name, why);
       }
 }
 
-std::vector<std::string> Evaluator::timing(int rounds) const {
-  return {"--device", sandbox.device,
-          "--shape",  formatShape(problem.shape),
-          "--mask",   std::string(nameOf(problem.mask)),
-          "--dtype",  std::string(nameOf(problem.dtype)),
-          "--rounds", std::to_string(rounds)};
+Json Evaluator::contestant(const Point &point) const {
+  return {{"directory", (directoryOf(point) / base.kernel).string()}, {"variant", variantOf(point)}};
 }
 
-bool Evaluator::timeRounds(const Point &point, int rounds, Record &record) const {
-  std::vector<std::string> arguments = timing(rounds);
-  arguments.insert(arguments.begin(), {directoryOf(point).string(), "--variant", variantOf(point)});
-  Answer answer = run("time", arguments, sandbox.limits.time, record);
-  if (!answer.ended)
-    return false;
-  const Json &result = answer.json.at("time").at("results").at(0);
-  if (result.contains("failure")) {
-    conclude(record, "failed", "time", result.at("failure"));
-    return false;
-  }
-  for (const Json &sample : result.at("samples_round_us")) // [round, microseconds]
-    record.samples.push_back(sample.at(1));
-  record.median = median(record.samples);
-  return true;
+Json Evaluator::request(const Case &about, const std::vector<Point> &points, int rounds, double limit) const {
+  Json request{{"problem", formatCase(about)}, {"rounds", rounds}, {"limit_us", limit}, {"contestants", Json::array()}};
+  if (rounds > 0)
+    request["reference"] = {{"directory", (sandbox.directory / "spec" / base.kernel).string()},
+                            {"variant", base.variant}};
+  for (const Point &point : points)
+    request["contestants"].push_back(contestant(point));
+  return request;
 }
 
 void Evaluator::time(const Point &point, double best, Record &record) const {
   Stopwatch stopwatch(record);
   record.samples.clear();
-  bool races = best > 0 && sandbox.rounds > 1;
-  if (!timeRounds(point, races ? 1 : sandbox.rounds, record))
-    return;
-  if (races && record.median > best * sandbox.raceLimit)
+  double limit = best * sandbox.raceLimit;
+  Reply reply = worker.ask(request(problem, {point}, sandbox.rounds, limit), sandbox.limits.time);
+  if (!reply.ending.empty())
+    return conclude(record, reply.ending.c_str(), "time", reply.why);
+  const Json &result = reply.json.at("results").at(0);
+  if (result.contains("failure"))
+    return conclude(record, "failed", "time", result.at("failure"));
+  for (const Json &segment : result.at("segments"))
+    for (const Json &sample : segment)
+      record.samples.push_back(sample);
+  record.median = median(record.samples);
+  if (result.at("stopped"))
     return conclude(record, "raced", "time",
-                    fmt::format("{:.3f} times the best after one round", record.median / best));
-  if (races && !timeRounds(point, sandbox.rounds - 1, record))
-    return;
+                    fmt::format("{:.3f} times the best after {} replays", record.median / best, record.samples.size()));
   conclude(record, "ok", "time", "");
 }
 
-Json Evaluator::duel(const Point &shipped, const Point &best) const {
-  Record scratch;
-  scratch.candidate = "duel";
-  for (const Point &point : {shipped, best})
-    if (std::string why = compiler.compile(base, space, point, directoryOf(point), sandbox.limits.compile);
-        !why.empty())
-      return {{"failure", why}};
-  std::vector<std::string> arguments = timing(std::max(sandbox.rounds, 5));
-  arguments.insert(arguments.begin(), {directoryOf(shipped).string(), directoryOf(best).string(), "--variant",
-                                       variantOf(best), "--baseline", "kernel:" + variantOf(shipped)});
-  Answer answer = run("time", arguments, 2 * sandbox.limits.time, scratch);
-  if (!answer.ended)
-    return {{"failure", scratch.why}};
-  for (const Json &result : answer.json.at("time").at("results"))
-    if (result.at("variant") == variantOf(best) && result.contains("time_over_baseline") &&
-        !result.at("time_over_baseline").empty())
-      return result.at("time_over_baseline").at(0);
-  return {{"failure", "the duel has no ratio"}};
+double Evaluator::timeOn(const Case &other, const Point &point) const {
+  Reply reply = worker.ask(request(other, {point}, 1, 0), sandbox.limits.time);
+  if (!reply.ending.empty() || reply.json.at("results").at(0).contains("failure"))
+    return 0;
+  return median(reply.json.at("results").at(0).at("segments").at(0).get<std::vector<double>>());
+}
+
+std::vector<Segments> Evaluator::contest(const std::vector<Point> &points, int rounds) const {
+  std::vector<Segments> segments(points.size());
+  Reply reply =
+      worker.ask(request(problem, points, rounds, 0), static_cast<double>(points.size()) * sandbox.limits.time);
+  if (!reply.ending.empty())
+    return segments;
+  for (size_t i = 0; i < points.size(); ++i)
+    if (const Json &result = reply.json.at("results").at(i); result.contains("segments"))
+      segments[i] = result.at("segments").get<Segments>();
+  return segments;
 }
 
 } // namespace fagen::lab::tune

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "cases.h"
+#include "statistics.h"
 #include "tune/compiler.h"
 #include "tune/store.h"
+#include "tune/worker.h"
 
 namespace fagen::lab::tune {
 
@@ -18,40 +20,43 @@ struct Sandbox {
   std::filesystem::path directory; ///< candidates' files; each one's own is removed when it has ended
   ChildLimits limits;
   int rounds = 3;          ///< of a candidate that wins its race
-  double raceLimit = 1.08; ///< after one round, slower than the best by this factor: it stops
+  double raceLimit = 1.08; ///< slower than the best by this factor after its first replays or a turn: it stops
 };
 
 class Evaluator {
 public:
   Evaluator(const Compiler &compiler, const BaseKernel &base, const Space &space, const Case &problem,
-            const Sandbox &sandbox)
-      : compiler(compiler), base(base), space(space), problem(problem), sandbox(sandbox) {}
+            const Sandbox &sandbox, Worker &worker)
+      : compiler(compiler), base(base), space(space), problem(problem), sandbox(sandbox), worker(worker) {}
 
+  /// Compiles; gives the reason when the compiler refuses.
+  std::string compile(const Point &point) const;
+  /// Compiles, and has `builder` make machine code of it for the cache: that takes seconds, and may run beside others.
+  std::string build(const Point &point, const Case &about, Worker &builder) const;
   /// Compile and gate; may run beside others. Outcome "gated", or what stopped it.
-  void prepare(const Point &point, Record &record) const;
+  void prepare(const Point &point, Record &record, Worker &builder) const;
   /// Time, alone on the device; `best`: the median to race against, 0: none yet.
   void time(const Point &point, double best, Record &record) const;
-  /// The best against the shipped one, in turns of one process.
-  Json duel(const Point &shipped, const Point &best) const;
+  /// Microseconds of compiled points on another problem, for the micro benchmark; 0: no good.
+  double timeOn(const Case &other, const Point &point) const;
+  /// Compiled points in turns of one process: segments of each, empty for one that did not run.
+  std::vector<Segments> contest(const std::vector<Point> &points, int rounds) const;
   void remove(const Point &point) const;
   /// The variant's name in a compiled directory.
   std::string variantOf(const Point &point) const;
 
 private:
-  struct Answer {
-    Json json;
-    bool ended = false; ///< with a result
-  };
+  void gate(const Point &point, Record &record) const;
   std::filesystem::path directoryOf(const Point &point) const;
-  Answer run(const std::string &stage, std::vector<std::string> arguments, double seconds, Record &record) const;
-  bool timeRounds(const Point &point, int rounds, Record &record) const;
-  std::vector<std::string> timing(int rounds) const;
+  Json contestant(const Point &point) const;
+  Json request(const Case &about, const std::vector<Point> &points, int rounds, double limit) const;
 
   const Compiler &compiler;
   const BaseKernel &base;
   const Space &space;
   const Case &problem;
   const Sandbox &sandbox;
+  Worker &worker;
 };
 
 } // namespace fagen::lab::tune

@@ -1,22 +1,34 @@
 // fagen: how a tuner walks its space.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tune/search.h"
+#include "problem.h"
 #include "random.h"
+#include "tune/surrogate.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <set>
 
 namespace fagen::lab::tune {
 
-static constexpr size_t kFirstGeneration = 8, kMostPromising = 4, kGeneration = 6;
+static constexpr size_t kFirstGeneration = 8, kMostPromising = 4;
 static constexpr int kStrangers = 3; ///< every so many generations
 static constexpr int kTries = 40;    ///< to find a child that is new
+/// For a generation, of which the surrogate picks: children of elites, and points from anywhere.
+static constexpr size_t kBred = 40, kWild = 40;
 static constexpr double kMacro = 0.25, kCross = 0.25, kSecondStep = 0.25, kOtherStructure = 0.4, kNear = 1.2;
 
 const std::vector<std::string> &strategyNames() {
   static const std::vector<std::string> names = {"evolutionary", "random", "hillclimb", "exhaustive"};
   return names;
+}
+
+void requireStrategy(const std::string &name) {
+  const auto &names = strategyNames();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw UserError(fmt::format("unknown strategy '{}'; known: {}", name, fmt::join(names, ", ")));
 }
 
 namespace {
@@ -42,19 +54,22 @@ class Search {
 public:
   Search(const Space &space, const std::vector<Point> &ranked, const SearchOptions &options, const Evaluate &evaluate)
       : space(space), ranked(ranked), valid(ranked.begin(), ranked.end()), evaluate(evaluate), dice(options.seed),
-        left(options.evaluations ? std::min(options.evaluations, ranked.size()) : ranked.size()) {}
+        options(options), left(options.evaluations ? std::min(options.evaluations, ranked.size()) : ranked.size()) {
+    for (size_t i = 0; i < ranked.size(); ++i)
+      rankOf[ranked[i]] = static_cast<double>(i) / static_cast<double>(ranked.size());
+  }
 
   void exhaustive() {
-    for (size_t begin = 0; begin < ranked.size() && left; begin += kGeneration)
+    for (size_t begin = 0; begin < ranked.size() && left; begin += options.generation)
       if (!ask({ranked.begin() + static_cast<long>(begin),
-                ranked.begin() + static_cast<long>(std::min(begin + kGeneration, ranked.size()))}))
+                ranked.begin() + static_cast<long>(std::min(begin + options.generation, ranked.size()))}))
         return;
   }
 
   void random() {
     while (left) {
       std::vector<Point> points;
-      while (points.size() < std::min(left, kGeneration))
+      while (points.size() < std::min(left, options.generation))
         if (auto point = unseen(points))
           points.push_back(*point);
         else
@@ -89,14 +104,7 @@ public:
     if (!ask(firstGeneration()))
       return;
     while (left) {
-      std::vector<Point> children;
-      while (children.size() < std::min(left, kGeneration)) {
-        // Now and then one comes from anywhere: what no elite is near to is not lost.
-        auto child = generation % kStrangers == 0 && children.empty() ? unseen(children) : breed(children);
-        if (!child)
-          break;
-        children.push_back(*child);
-      }
+      std::vector<Point> children = nextGeneration(std::min(left, options.generation));
       if (children.empty() || !ask(children))
         return;
     }
@@ -118,6 +126,35 @@ private:
           first.push_back(point);
       }
     return first;
+  }
+
+  /// Many are bred; those are evaluated of which what is known promises most.
+  std::vector<Point> nextGeneration(size_t count) {
+    std::vector<Point> brood, chosen;
+    // Now and then one comes from anywhere: what no elite is near to is not lost.
+    if (generation % kStrangers == 0)
+      if (auto stranger = unseen(chosen))
+        chosen.push_back(*stranger);
+    while (brood.size() < kBred) {
+      auto child = breed(brood);
+      if (!child)
+        break;
+      brood.push_back(*child);
+    }
+    std::vector<const Point *> open = unseenPoints({});
+    for (size_t i = 0; i < kWild && !open.empty(); ++i)
+      if (const Point &any = *open[dice.below(open.size())]; std::count(brood.begin(), brood.end(), any) == 0)
+        brood.push_back(any);
+    std::erase_if(brood, [&](const Point &child) { return std::count(chosen.begin(), chosen.end(), child) > 0; });
+    Surrogate surrogate(space, rankOf, seen);
+    std::vector<std::pair<double, Point>> promising;
+    for (const Point &child : brood)
+      promising.push_back({surrogate.promise(child), child});
+    std::stable_sort(promising.begin(), promising.end(),
+                     [](const auto &a, const auto &b) { return a.first < b.first; });
+    for (size_t i = 0; i < promising.size() && chosen.size() < count; ++i)
+      chosen.push_back(promising[i].second);
+    return chosen;
   }
 
   /// The better elites have more children. Some are of another structure's best when that is near: a structure is
@@ -163,11 +200,16 @@ private:
     return answers.size() == points.size() && left > 0;
   }
 
-  std::optional<Point> unseen(const std::vector<Point> &pending) {
+  std::vector<const Point *> unseenPoints(const std::vector<Point> &pending) const {
     std::vector<const Point *> open;
     for (const Point &point : ranked)
       if (isNew(point, pending))
         open.push_back(&point);
+    return open;
+  }
+
+  std::optional<Point> unseen(const std::vector<Point> &pending) {
+    std::vector<const Point *> open = unseenPoints(pending);
     if (open.empty())
       return std::nullopt;
     return *open[dice.below(open.size())];
@@ -203,7 +245,7 @@ private:
   /// keeps the structure and takes a step or two on the numbers.
   std::optional<Point> breed(const std::vector<Point> &pending) {
     if (elites.empty())
-      return unseen(pending);
+      return std::nullopt;
     for (int attempt = 0; attempt < kTries; ++attempt) {
       Point child = parent();
       if (dice.chance(kMacro))
@@ -215,7 +257,7 @@ private:
       if (isNew(child, pending))
         return child;
     }
-    return unseen(pending);
+    return std::nullopt;
   }
 
   void changeStructure(Point &child) {
@@ -271,7 +313,9 @@ private:
   std::set<Point> valid;
   const Evaluate &evaluate;
   Dice dice;
+  const SearchOptions &options;
   size_t left;
+  std::map<Point, double> rankOf; ///< 0 to 1 in the model's order
   int generation = 0;
   std::map<Point, Measured> seen;
   std::vector<Scored> elites;

@@ -25,9 +25,12 @@ struct SearchOptions {
   std::string strategy = "evolutionary"; ///< or random, hillclimb, exhaustive
   uint64_t seed = 1;
   size_t evaluations = 0; ///< at most; 0: as many as there are points
+  size_t generation = 6;  ///< candidates that are evaluated together
 };
 
 const std::vector<std::string> &strategyNames();
+/// UserError that names them unless it is one.
+void requireStrategy(const std::string &name);
 
 /// `ranked`: the space's points, the most promising first (the model's order); evolution begins with the first ones.
 void search(const Space &space, const std::vector<Point> &ranked, const SearchOptions &options,

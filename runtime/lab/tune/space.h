@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Space {
   std::vector<Axis> axes;
   std::vector<Point> points; ///< those that the compiler takes; the first is what the spec ships
   std::map<Point, Estimate> estimates;
+  size_t pruned = 0; ///< points that hard limits of the resource model left out
 
   int axisOf(const std::string &name) const;
   const std::string &value(const Point &point, const std::string &axis) const;
@@ -35,5 +37,10 @@ struct Space {
 
 /// "t128x64_w4_s2_cp_async_xor_q_shared": a C identifier that tells points of a space apart.
 std::string nameOf(const Space &space, const Point &point);
+
+/// The point as a spec says it: tile = "128 x 64", warps = "4", ...
+std::map<std::string, std::string> settingsOf(const Space &space, const Point &point);
+/// The point of the space that has these settings; nothing when there is none.
+std::optional<Point> pointOf(const Space &space, const std::map<std::string, std::string> &settings);
 
 } // namespace fagen::lab::tune

@@ -15,11 +15,14 @@ PRAGMA synchronous = FULL;
 PRAGMA busy_timeout = 10000;
 CREATE TABLE IF NOT EXISTS study (
   id INTEGER PRIMARY KEY, gpu TEXT NOT NULL, driver TEXT NOT NULL, compiler TEXT NOT NULL, spec_hash TEXT NOT NULL,
-  problem TEXT NOT NULL, UNIQUE (gpu, driver, compiler, spec_hash, problem));
+  problem TEXT NOT NULL, description TEXT NOT NULL, UNIQUE (gpu, driver, compiler, spec_hash, problem));
 CREATE TABLE IF NOT EXISTS evaluation (
   study INTEGER NOT NULL REFERENCES study, candidate TEXT NOT NULL, settings TEXT NOT NULL, outcome TEXT NOT NULL,
   stage TEXT NOT NULL, why TEXT NOT NULL, samples TEXT NOT NULL, median REAL NOT NULL, seconds REAL NOT NULL,
   generation INTEGER NOT NULL, attempts INTEGER NOT NULL, strategy TEXT NOT NULL, PRIMARY KEY (study, candidate));
+CREATE TABLE IF NOT EXISTS tile (
+  gpu TEXT NOT NULL, driver TEXT NOT NULL, compiler TEXT NOT NULL, tile TEXT NOT NULL, candidate TEXT NOT NULL,
+  microseconds REAL NOT NULL, PRIMARY KEY (gpu, driver, compiler, tile, candidate));
 )";
 
 namespace {
@@ -85,13 +88,13 @@ void Store::execute(const char *sql) {
     throw UserError(sqlite3_errmsg(database));
 }
 
-long Store::open(const StudyKey &key) {
+long Store::open(const StudyKey &key, const std::string &description) {
   auto bindKey = [&](Statement &statement) -> Statement & {
     return statement.bind(key.gpu).bind(key.driver).bind(key.compiler).bind(key.specHash).bind(key.problem);
   };
-  Statement insert(database,
-                   "INSERT OR IGNORE INTO study (gpu, driver, compiler, spec_hash, problem) VALUES (?, ?, ?, ?, ?)");
-  bindKey(insert).step();
+  Statement insert(database, "INSERT OR IGNORE INTO study (gpu, driver, compiler, spec_hash, problem, description) "
+                             "VALUES (?, ?, ?, ?, ?, ?)");
+  bindKey(insert).bind(description).step();
   Statement select(database, "SELECT id FROM study WHERE gpu = ? AND driver = ? AND compiler = ? AND spec_hash = ? AND "
                              "problem = ?");
   bindKey(select).step();
@@ -137,6 +140,36 @@ void Store::finish(long study, const Record &record) {
 void Store::abandon(long study, const std::string &candidate) {
   Statement remove(database, "DELETE FROM evaluation WHERE study = ? AND candidate = ? AND outcome = 'running'");
   remove.bind(study).bind(candidate).step();
+}
+
+std::map<std::string, double> Store::tiles(const StudyKey &key, const std::string &tile) {
+  Statement select(database, "SELECT candidate, microseconds FROM tile WHERE gpu = ? AND driver = ? AND compiler = ? "
+                             "AND tile = ?");
+  select.bind(key.gpu).bind(key.driver).bind(key.compiler).bind(tile);
+  std::map<std::string, double> found;
+  while (select.step())
+    found[select.text(0)] = select.real(1);
+  return found;
+}
+
+void Store::keepTile(const StudyKey &key, const std::string &tile, const std::string &candidate, double microseconds) {
+  Statement insert(database, "INSERT OR REPLACE INTO tile VALUES (?, ?, ?, ?, ?, ?)");
+  insert.bind(key.gpu).bind(key.driver).bind(key.compiler).bind(tile).bind(candidate).bind(microseconds).step();
+}
+
+std::vector<Store::Evidence> Store::evidence() {
+  Statement select(database,
+                   "SELECT gpu, driver, compiler, spec_hash, problem, description, id FROM study ORDER BY id");
+  std::vector<Evidence> found;
+  while (select.step()) {
+    Evidence study{
+        {select.text(0), select.text(1), select.text(2), select.text(3), select.text(4)}, select.text(5), {}};
+    for (const auto &[candidate, record] : records(select.integer(6)))
+      if (record.timed())
+        study.records.push_back(record);
+    found.push_back(std::move(study));
+  }
+  return found;
 }
 
 } // namespace fagen::lab::tune

@@ -38,14 +38,26 @@ public:
   Store(const Store &) = delete;
   Store &operator=(const Store &) = delete;
 
-  /// The study's number; made when it is new.
-  long open(const StudyKey &key);
+  /// The study's number; made when it is new. `description`: JSON that tells readers what the key's words mean.
+  long open(const StudyKey &key, const std::string &description = "{}");
   std::map<std::string, Record> records(long study);
   /// Marks the candidate as running; one attempt more when a tuner that was killed had left it running.
   void begin(long study, const Record &record);
   void finish(long study, const Record &record);
   /// Forgets a candidate that was in flight when the user stopped.
   void abandon(long study, const std::string &candidate);
+
+  /// Microseconds of synthetic tiles by candidate; `tile`: what was timed, of which kernel.
+  std::map<std::string, double> tiles(const StudyKey &key, const std::string &tile);
+  void keepTile(const StudyKey &key, const std::string &tile, const std::string &candidate, double microseconds);
+
+  /// Everything that was timed, by study, for fagen --tuned.
+  struct Evidence {
+    StudyKey key;
+    std::string description;
+    std::vector<Record> records;
+  };
+  std::vector<Evidence> evidence();
 
 private:
   void execute(const char *sql);

@@ -23,6 +23,7 @@ struct TuneOptions {
   bool gated = true;
   int jobs = 2;
   int rounds = 3;
+  size_t tiles = 24; ///< candidates whose synthetic tiles are timed first; 0: none
   ChildLimits limits;
   const std::atomic<bool> *stop = nullptr;
 };
@@ -32,20 +33,30 @@ struct Elite {
   Record record;
 };
 
+/// What a synthetic tile said of a candidate.
+struct MicroTile {
+  Point point;
+  double shorter = 0, longer = 0, predicted = 0; ///< microseconds
+};
+
 /// What was found for one problem.
 struct StudyResult {
   Case problem;
   StudyKey key;
   BaseKernel base;
   Space space;
-  std::vector<Point> ranked;
-  std::vector<Record> log;   ///< in the order in which this search asked
-  size_t run = 0, known = 0; ///< evaluated now, answered from the store
-  std::vector<Elite> elites; ///< the fastest, at most kElites
-  Json duel;                 ///< the best against the shipped one, side by side; null: the shipped one is the best
-  std::string ended;         ///< finished, budget, stopped
+  std::vector<Point> ranked;    ///< by what tiles and model expect
+  std::vector<MicroTile> micro; ///< the fastest first
+  std::vector<Record> log;      ///< in the order in which this search asked
+  size_t run = 0, known = 0;    ///< evaluated now, answered from the store
+  std::vector<Elite> elites;    ///< the fastest, at most kElites; in the contest's order when there was one
+  Json contest = Json::array(); ///< elites and the shipped one side by side: candidate, median_us, ratio, low, high
+  std::string ended;            ///< finished, budget, stopped
 
+  std::string shippedName() const { return nameOf(space, space.points.front()); }
   const Record *shipped() const;
+  /// The winner's ratio to the shipped one, {"ratio", "low", "high"}; null: the shipped one is the best, or none ran.
+  Json bestOverShipped() const;
 };
 
 struct TuneReport {
@@ -63,7 +74,9 @@ std::string tuneTable(const TuneReport &report);
 Json tuneJson(const TuneReport &report, const TuneOptions &options);
 /// micro_log.csv, micro_best.json, evo_log.csv, evo_best.json, elite.json.
 void writeEvidence(const TuneReport &report, const std::filesystem::path &directory);
-/// All that was timed, as a file for --device simulated:FILE.
+/// All that was timed, as a file for --device simulated:FILE and for tune-replay.
 Json landscapeJson(const TuneReport &report);
+/// All that a database has, as fagen --tuned reads it.
+Json exportJson(Store &store);
 
 } // namespace fagen::lab::tune

@@ -24,15 +24,12 @@ std::string tuneTable(const TuneReport &report) {
                    {"ended"}});
   for (const StudyResult &study : report.studies) {
     const Record *shipped = study.shipped();
-    std::string ratio = "1";
-    if (study.duel.contains("ratio"))
-      ratio = fmt::format("{:.3f} ({:.3f} to {:.3f})", study.duel.at("ratio").get<double>(),
-                          study.duel.at("low").get<double>(), study.duel.at("high").get<double>());
-    else if (!study.duel.is_null())
-      ratio = "-";
+    Json over = study.bestOverShipped();
+    std::string ratio = over.is_null() ? "1"
+                                       : fmt::format("{:.3f} ({:.3f} to {:.3f})", over.at("ratio").get<double>(),
+                                                     over.at("low").get<double>(), over.at("high").get<double>());
     bool any = !study.elites.empty();
-    table.add({formatShape(study.problem.shape), std::string(nameOf(study.problem.mask)),
-               nameOf(study.space, study.space.points.front()),
+    table.add({formatShape(study.problem.shape), std::string(nameOf(study.problem.mask)), study.shippedName(),
                shipped && shipped->timed() ? fmt::format("{:.2f}", shipped->median) : "-",
                any ? study.elites.front().record.candidate : "-",
                any ? fmt::format("{:.2f}", study.elites.front().record.median) : "-", any ? ratio : "-",
@@ -81,9 +78,11 @@ Json tuneJson(const TuneReport &report, const TuneOptions &options) {
                {"run", study.run},
                {"known", study.known},
                {"ended", study.ended},
-               {"shipped", nameOf(study.space, study.space.points.front())},
+               {"shipped", study.shippedName()},
                {"elites", elitesJson(study)},
-               {"best_over_shipped", study.duel},
+               {"pruned", study.space.pruned},
+               {"contest", study.contest},
+               {"best_over_shipped", study.bestOverShipped()},
                {"log", Json::array()}};
     for (const Record &record : study.log)
       entry["log"].push_back(recordJson(record));
@@ -101,60 +100,124 @@ static void write(const fs::path &file, const std::string &text) {
     throw UserError(fmt::format("cannot write {}", file.string()));
 }
 
-static std::string quoted(const std::string &text) {
+static std::string csvText(const std::string &text) {
   std::string result = "\"";
   for (char letter : text)
     result += letter == '"' ? "\"\"" : std::string(1, letter == '\n' ? ' ' : letter);
   return result + '"';
 }
 
+/// "tile=128x64;warps=4;..."
+static std::string settingsText(const std::map<std::string, std::string> &settings) {
+  std::string text;
+  for (const auto &[key, value] : settings) {
+    text += fmt::format("{}{}=", text.empty() ? "" : ";", key);
+    std::copy_if(value.begin(), value.end(), std::back_inserter(text), [](char letter) { return letter != ' '; });
+  }
+  return csvText(text);
+}
+
+static std::string microLog(const StudyResult &study, int sms) {
+  std::string text;
+  for (size_t i = 0; i < study.ranked.size(); ++i) {
+    const Point &point = study.ranked[i];
+    const Estimate &estimate = study.space.estimates.at(point);
+    const MicroTile *tile = i < study.micro.size() ? &study.micro[i] : nullptr;
+    text += fmt::format("{},{},{},{},{:.1f},{},{},{},{},{}\n", csvText(formatCase(study.problem)), i + 1,
+                        nameOf(study.space, point), settingsText(settingsOf(study.space, point)),
+                        modelCost(study.space, point, study.problem.shape, study.problem.mask, sms), estimate.registers,
+                        estimate.ctasPerSm, estimate.sharedBytes,
+                        tile ? fmt::format("{:.3f},{:.3f}", tile->shorter, tile->longer) : ",",
+                        tile ? fmt::format("{:.3f}", tile->predicted) : "");
+  }
+  return text;
+}
+
+static std::string evolutionLog(const StudyResult &study) {
+  std::string text;
+  double best = 0;
+  for (size_t i = 0; i < study.log.size(); ++i) {
+    const Record &record = study.log[i];
+    if (record.outcome == "ok" && (best == 0 || record.median < best))
+      best = record.median;
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{:.3f}\n", csvText(formatCase(study.problem)), i + 1, record.generation,
+        record.candidate, settingsText(Json::parse(record.settings).get<std::map<std::string, std::string>>()),
+        record.outcome, record.stage, csvText(record.why), record.timed() ? fmt::format("{:.3f}", record.median) : "",
+        best > 0 ? fmt::format("{:.3f}", best) : "", record.seconds);
+  }
+  return text;
+}
+
+static Json microBest(const StudyResult &study) {
+  Json best{{"problem", formatCase(study.problem)}, {"candidate", nameOf(study.space, study.ranked[0])}};
+  if (study.micro.empty())
+    best["by"] = "model";
+  else
+    best.update({{"by", "tiles"}, {"predicted_us", study.micro[0].predicted}});
+  return best;
+}
+
+static Json evolutionBest(const StudyResult &study) {
+  const Record *shipped = study.shipped();
+  return {{"problem", formatCase(study.problem)},
+          {"best", study.elites.empty() ? Json() : recordJson(study.elites[0].record)},
+          {"shipped", study.shippedName()},
+          {"shipped_us", shipped && shipped->timed() ? Json(shipped->median) : Json()},
+          {"best_over_shipped", study.bestOverShipped()},
+          {"contest", study.contest}};
+}
+
 void writeEvidence(const TuneReport &report, const fs::path &directory) {
   fs::create_directories(directory);
-  std::string micro = "problem,rank,candidate,cost,registers,ctas_per_sm,shared_bytes\n";
-  std::string evolution = "problem,number,generation,candidate,outcome,stage,why,median_us,best_us,seconds\n";
-  Json microBest = Json::array(), evolutionBest = Json::array(), elites = Json::array();
+  std::string micro = "problem,rank,candidate,settings,cost,registers,ctas_per_sm,shared_bytes,shorter_us,longer_us,"
+                      "median_us\n";
+  std::string evolution = "problem,number,generation,candidate,settings,outcome,stage,why,median_us,best_us,seconds\n";
+  Json microBests = Json::array(), evolutionBests = Json::array(), elites = Json::array();
   for (const StudyResult &study : report.studies) {
-    std::string problem = quoted(formatCase(study.problem));
-    for (size_t i = 0; i < study.ranked.size(); ++i) {
-      const Point &point = study.ranked[i];
-      const Estimate &estimate = study.space.estimates.at(point);
-      micro += fmt::format(
-          "{},{},{},{:.1f},{},{},{}\n", problem, i + 1, nameOf(study.space, point),
-          modelCost(study.space, point, study.problem.shape, study.problem.mask, static_cast<int>(report.sms)),
-          estimate.registers, estimate.ctasPerSm, estimate.sharedBytes);
-    }
-    microBest.push_back({{"problem", formatCase(study.problem)}, {"candidate", nameOf(study.space, study.ranked[0])}});
-    double best = 0;
-    for (size_t i = 0; i < study.log.size(); ++i) {
-      const Record &record = study.log[i];
-      if (record.outcome == "ok" && (best == 0 || record.median < best))
-        best = record.median;
-      evolution += fmt::format("{},{},{},{},{},{},{},{},{},{:.3f}\n", problem, i + 1, record.generation,
-                               record.candidate, record.outcome, record.stage, quoted(record.why),
-                               record.timed() ? fmt::format("{:.3f}", record.median) : "",
-                               best > 0 ? fmt::format("{:.3f}", best) : "", record.seconds);
-    }
-    Json found = elitesJson(study);
-    evolutionBest.push_back({{"problem", formatCase(study.problem)},
-                             {"best", found.empty() ? Json() : found[0]},
-                             {"best_over_shipped", study.duel}});
-    elites.push_back({{"problem", formatCase(study.problem)}, {"elites", found}});
+    micro += microLog(study, static_cast<int>(report.sms));
+    evolution += evolutionLog(study);
+    microBests.push_back(microBest(study));
+    evolutionBests.push_back(evolutionBest(study));
+    elites.push_back({{"problem", formatCase(study.problem)}, {"elites", elitesJson(study)}});
   }
   write(directory / "micro_log.csv", micro);
-  write(directory / "micro_best.json", microBest.dump(1) + '\n');
+  write(directory / "micro_best.json", microBests.dump(1) + '\n');
   write(directory / "evo_log.csv", evolution);
-  write(directory / "evo_best.json", evolutionBest.dump(1) + '\n');
+  write(directory / "evo_best.json", evolutionBests.dump(1) + '\n');
   write(directory / "elite.json", elites.dump(1) + '\n');
 }
+
+//===-- Landscapes ------------------------------------------------------------------------------------------------===//
 
 /// "kernel_schedule_rest": the candidate's name stands for the schedule's.
 static std::string variantOf(const StudyResult &study, const std::string &candidate) {
   return fmt::format("{}_{}{}", study.base.kernel, candidate, problemSuffix(study.base));
 }
 
+/// What tune-replay reads: axes, and the points in the order in which the search would see them.
+static Json studyLandscape(const StudyResult &study) {
+  std::map<std::string, const Record *> records;
+  for (const Record &record : study.log)
+    records[record.candidate] = &record;
+  Json axes = Json::array(), points = Json::array();
+  for (const Axis &axis : study.space.axes)
+    axes.push_back({{"name", axis.name}, {"values", axis.values}, {"structural", axis.structural}});
+  for (const Point &point : study.ranked) {
+    auto found = records.find(nameOf(study.space, point));
+    if (found != records.end())
+      points.push_back({{"at", point}, {"us", found->second->timed() ? Json(found->second->median) : Json()}});
+  }
+  return {{"problem", formatCase(study.problem)},
+          {"shipped", study.space.points.front()},
+          {"axes", axes},
+          {"points", points}};
+}
+
 Json landscapeJson(const TuneReport &report) {
-  Json entries = Json::array();
-  for (const StudyResult &study : report.studies)
+  Json entries = Json::array(), studies = Json::array();
+  for (const StudyResult &study : report.studies) {
+    studies.push_back(studyLandscape(study));
     for (const Record &record : study.log) {
       Json entry{{"name", variantOf(study, record.candidate)},
                  {"shape", formatShape(study.problem.shape)},
@@ -166,8 +229,32 @@ Json landscapeJson(const TuneReport &report) {
         entry["refuses"] = record.outcome + ": " + record.why;
       entries.push_back(entry);
     }
+  }
   return {{"device", {{"name", report.device}, {"compute_capability", report.sm}, {"sms", report.sms}}},
+          {"machine", report.machine},
+          {"studies", studies},
           {"entries", entries}};
+}
+
+//===-- For the compiler ------------------------------------------------------------------------------------------===//
+
+Json exportJson(Store &store) {
+  Json studies = Json::array();
+  for (const Store::Evidence &evidence : store.evidence()) {
+    Json study{{"gpu", evidence.key.gpu},
+               {"driver", evidence.key.driver},
+               {"compiler", evidence.key.compiler},
+               {"spec_hash", evidence.key.specHash},
+               {"about", Json::parse(evidence.description)},
+               {"times", Json::array()}};
+    for (const Record &record : evidence.records)
+      study["times"].push_back({{"candidate", record.candidate},
+                                {"settings", Json::parse(record.settings)},
+                                {"median_us", record.median},
+                                {"replays", record.samples.size()}});
+    studies.push_back(study);
+  }
+  return {{"fagen_tuned", 1}, {"studies", studies}};
 }
 
 } // namespace fagen::lab::tune

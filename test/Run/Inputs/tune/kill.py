@@ -1,4 +1,4 @@
-# fagen: kills a tuner at many moments, then lets it end; counts what was run twice.
+# fagen: interrupts a tuner, kills it at many moments, then lets it end; counts what was run twice.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import os
 import signal
@@ -25,8 +25,26 @@ def ended(found):
     return {name: row for name, row in found.items() if row[0] not in ("running", "gated")}
 
 
-before = {}
-for delay in [0.03, 0.1, 0.15, 0.2, 0.3, 0.5]:
+def waitFor(child, count):
+    """Until so many candidates have ended, or the tuner has."""
+    while len(ended(records())) < count and child.poll() is None:
+        time.sleep(0.01)
+
+
+# Ctrl-C reaches the whole group; the second candidate never ends.
+child = subprocess.Popen(command + ["--db", database], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+waitFor(child, 1)
+time.sleep(0.3)
+os.killpg(child.pid, signal.SIGINT)
+errors = child.communicate(timeout=20)[1].decode()
+if "stopped; the same command goes on from here" not in errors:
+    sys.exit("it does not say that it stopped: " + errors)
+if sorted(row[0] for row in records().values()) != ["gated", "gated", "ok"]:
+    sys.exit(f"after Ctrl-C: {records()}")
+print(f"interrupted: exit code {child.returncode}, the first is kept, the second forgotten")
+
+before = ended(records())
+for delay in [0.03, 0.1, 0.15, 0.2, 0.3, 0.5, 1.2]:
     child = subprocess.Popen(command + ["--db", database], stdout=subprocess.DEVNULL)
     time.sleep(delay)
     child.send_signal(signal.SIGKILL)
