@@ -6,6 +6,8 @@
 #include "ParserImpl.h"
 #include "fagen/Support/Suggest.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace llvm;
 
 namespace fagen {
@@ -78,6 +80,8 @@ void Parser::recover() {
       return;
     if (token.is("{"))
       ++depth;
+    if (lost && token.kind == Token::Word && ahead.is("="))
+      lost->keys.push_back(token.text.str());
     bool closed = token.is("}") && --depth == 0;
     bool ended = (token.is(";") && depth == 0) || closed;
     advance();
@@ -102,12 +106,18 @@ bool Parser::parseBlock(StringRef what, function_ref<bool()> statement) {
     if (atBlockAround(what)) {
       fail("expected '}' to end the " + what + ", not " + describeToken());
       diags.note(open, "to match this '{'");
+      if (lost)
+        lost->mayBeAny = true; // statements may stand in another block than was meant
       return true;
     }
     const char *before = token.text.begin();
+    const size_t lostBefore = lost ? lost->keys.size() : 0;
+    const bool isEmpty = token.is(";");
     if (statement())
       continue;
     recover();
+    if (lost)
+      lost->mayBeAny |= !isEmpty && lost->keys.size() == lostBefore;
     if (token.text.begin() == before && !token.is("}"))
       advance(); // always forward
   }
@@ -123,6 +133,13 @@ bool Parser::parseBlock(StringRef what, bool &isDamaged, function_ref<bool()> st
   unsigned before = diags.errorCount();
   bool parsed = parseBlock(what, statement);
   isDamaged = diags.errorCount() != before;
+  return parsed;
+}
+
+bool Parser::parseBlock(StringRef what, ast::Lost &skipped, function_ref<bool()> statement) {
+  SaveAndRestore inThisBlock(lost, &skipped);
+  bool parsed = parseBlock(what, statement);
+  skipped.mayBeAny |= !parsed || isCutShort;
   return parsed;
 }
 
@@ -175,6 +192,8 @@ bool Parser::parseKernel(ast::File &file) {
                   return understood;
                 });
   kernel.hasLostBlocks |= isCutShort;
+  if (isCutShort && !kernel.schedules.empty())
+    kernel.schedules.back().lost.mayBeAny = true; // the '}' that is missing may be one of its own
   return parsed;
 }
 
@@ -200,7 +219,7 @@ bool Parser::parseProblem(ast::Kernel &kernel) {
   ast::Problem &problem = kernel.problems.emplace_back();
   problem.range = token.range();
   advance();
-  return parseBlock("problem", problem.isDamaged, [&] {
+  return parseBlock("problem", problem.lost, [&] {
     ast::Setting setting;
     if (token.is("when") && !ahead.is("="))
       return fail("'when' stands in schedules; a problem has axes instead");
@@ -219,7 +238,7 @@ bool Parser::parseSchedule(ast::Kernel &kernel) {
     schedule.name = ast::Name{token.text.str(), token.range()};
     advance();
   }
-  return parseBlock("schedule", schedule.isDamaged, [&] { return parseStatement(schedule.body); });
+  return parseBlock("schedule", schedule.lost, [&] { return parseStatement(schedule.body); });
 }
 
 bool Parser::parseStatement(std::vector<ast::Statement> &body) {
@@ -239,7 +258,7 @@ bool Parser::parseWhen(std::vector<ast::Statement> &body) {
   if (!enter(whenDepth))
     return false;
   when->condition = parseExpr();
-  bool parsed = when->condition && parseBlock("when", [&] { return parseStatement(when->body); });
+  bool parsed = when->condition && parseBlock("when", when->lost, [&] { return parseStatement(when->body); });
   --whenDepth;
   if (parsed)
     body.push_back({std::nullopt, std::move(when)});

@@ -35,6 +35,8 @@ private:
   bool parseBlock(llvm::StringRef what, llvm::function_ref<bool()> statement);
   /// The same, and sets `isDamaged` when anything in the block was reported.
   bool parseBlock(llvm::StringRef what, bool &isDamaged, llvm::function_ref<bool()> statement);
+  /// The same, and collects what was skipped.
+  bool parseBlock(llvm::StringRef what, ast::Lost &skipped, llvm::function_ref<bool()> statement);
 
   // Blocks.
   bool parseTarget(ast::File &file);
@@ -78,7 +80,8 @@ private:
   Token token;
   Token ahead;
   llvm::SMLoc lastEnd;
-  bool isCutShort = false; ///< the file ended in a block
+  ast::Lost *lost = nullptr; ///< of the innermost block that keeps account of it
+  bool isCutShort = false;   ///< the file ended in a block
   unsigned whenDepth = 0;
   unsigned exprDepth = 0;
 };

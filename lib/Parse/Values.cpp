@@ -13,8 +13,12 @@ using namespace llvm;
 namespace fagen {
 
 bool Parser::parseSetting(ast::Setting &setting) {
-  return expectName(setting.key, "a key") && expect("=", "after the key") && parseValue(setting.value) &&
-         expectSemicolon("after the value");
+  if (!expectName(setting.key, "a key"))
+    return false;
+  const bool parsed = expect("=", "after the key") && parseValue(setting.value) && expectSemicolon("after the value");
+  if (!parsed && lost)
+    lost->keys.push_back(setting.key.text);
+  return parsed;
 }
 
 bool Parser::parseValue(ast::Value &value) {

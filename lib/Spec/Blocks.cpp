@@ -31,21 +31,47 @@ void KernelAnalysis::checkBlockCounts() {
     diags.error(kernel.name.range, fmt::format("kernel '{}' has no schedule", kernel.name.text));
 }
 
-/// The key of that name in the block; otherwise says what it may have been.
-const OptionInfo *KernelAnalysis::findKey(const ast::Name &key, OptionBlock block) {
+static KeySet requiredKeys(OptionBlock block) {
+  KeySet keys = 0;
+  for (const OptionInfo &option : allOptions())
+    if (option.block == block && option.required)
+      keys |= keyBit(option.key);
+  return keys;
+}
+
+/// The key of that name in the block; otherwise says what it may have been, and counts that as lost.
+const OptionInfo *KernelAnalysis::findKey(const ast::Name &key, OptionBlock block, LostKeys &lost) {
   if (const OptionInfo *option = findOption(block, key.text))
     return option;
-  ++unknownKeys;
   bool isProblem = block == OptionBlock::Problem;
   OptionBlock other = isProblem ? OptionBlock::Schedule : OptionBlock::Problem;
   std::string message = fmt::format("unknown key '{}'", key.text);
-  if (findOption(other, key.text))
+  StringRef near = nearestWord(key.text, optionNames(block));
+  const bool isOther = findOption(other, key.text) != nullptr;
+  if (isOther)
     message = fmt::format("{} is a key of {}, not of {}", key.text, isProblem ? "schedule" : "problem",
                           isProblem ? "problem" : "schedule");
-  else if (StringRef near = nearestWord(key.text, optionNames(block)); !near.empty())
+  else if (!near.empty())
     message += fmt::format("; did you mean '{}'?", near.str());
+  if (isOther || near.empty())
+    lost.possible |= requiredKeys(block); // like none of the others, but those cannot be left out
+  else
+    lost.keys |= keyBit(findOption(block, near)->key);
   diags.error(key.range, message);
   return nullptr;
+}
+
+/// What the parser skipped, by the block's keys.
+static LostKeys findLost(const ast::Lost &lost, OptionBlock block) {
+  LostKeys found;
+  found.possible = lost.mayBeAny ? kAllKeys : 0;
+  for (const std::string &key : lost.keys) {
+    if (const OptionInfo *option = findOption(block, key))
+      found.keys |= keyBit(option->key);
+    else
+      found.possible = kAllKeys;
+  }
+  return found;
 }
 
 //===-- Problem
@@ -57,12 +83,14 @@ const Assignment *KernelAnalysis::problemSetting(OptionKey key) const {
 }
 
 void KernelAnalysis::checkProblem() {
-  if (kernel.problems.empty())
+  if (kernel.problems.empty()) {
+    problemLost.possible = kAllKeys; // reported
     return;
+  }
   const ast::Problem &problem = kernel.problems.front();
-  const unsigned before = unknownKeys;
+  problemLost = findLost(problem.lost, OptionBlock::Problem);
   for (const ast::Setting &setting : problem.settings) {
-    const OptionInfo *option = findKey(setting.key, OptionBlock::Problem);
+    const OptionInfo *option = findKey(setting.key, OptionBlock::Problem, problemLost);
     if (!option)
       continue;
     Assignment assignment = checkSetting(setting, *option, diags);
@@ -72,10 +100,10 @@ void KernelAnalysis::checkProblem() {
     diags.error(setting.key.range, option->name + " is set twice");
     diags.note(earlier->second.keyRange, "first here");
   }
-  if (problem.isDamaged || unknownKeys != before)
-    return;
+  const KeySet lost = problemLost.keys | problemLost.possible;
   for (const OptionInfo &option : allOptions())
-    if (option.block == OptionBlock::Problem && option.required && !problemSetting(option.key))
+    if (option.block == OptionBlock::Problem && option.required && !problemSetting(option.key) &&
+        !(lost & keyBit(option.key)))
       diags.error(problem.range, "problem sets no " + option.name + ", which has no default");
 }
 
@@ -104,45 +132,54 @@ void KernelAnalysis::checkScheduleName(const ast::Schedule &schedule) {
   }
 }
 
+/// A setting that stands for one which was reported.
+static Assignment makeUnknown(const OptionInfo &option, SMRange place) {
+  Assignment unknown;
+  unknown.option = &option;
+  unknown.items.emplace_back(1);
+  unknown.items[0][0].known = false;
+  unknown.keyRange = unknown.range = unknown.items[0][0].range = place;
+  return unknown;
+}
+
 void KernelAnalysis::checkSchedules() {
+  for (const OptionInfo &option : allOptions())
+    if (option.block == OptionBlock::Schedule)
+      unknownSettings[option.key] = makeUnknown(option, kernel.name.range);
   for (const ast::Schedule &schedule : kernel.schedules) {
     checkScheduleName(schedule);
     CheckedSchedule checked;
     checked.name = schedule.name ? schedule.name->text : "";
     checked.range = schedule.name ? schedule.name->range : schedule.range;
-    const unsigned before = unknownKeys;
-    checked.body = checkBody(schedule.body);
-    checked.isDamaged = schedule.isDamaged || unknownKeys != before;
+    checked.body = checkBody(schedule.body, schedule.lost);
     spec.scheduleNames.push_back(checked.name);
     schedules.push_back(std::move(checked));
   }
 }
 
-std::optional<Assignment> KernelAnalysis::checkScheduleSetting(const ast::Setting &setting) {
-  const OptionInfo *option = findKey(setting.key, OptionBlock::Schedule);
+void KernelAnalysis::checkScheduleSetting(const ast::Setting &setting, CheckedBody &body) {
+  const OptionInfo *option = findKey(setting.key, OptionBlock::Schedule, body.lost);
   if (!option)
-    return std::nullopt;
-  return checkSetting(setting, *option, diags);
+    return;
+  Assignment assignment = checkSetting(setting, *option, diags);
+  auto earlier = find_if(body.statements, [&](const CheckedStatement &other) {
+    return other.assignment && other.assignment->option == option;
+  });
+  if (earlier != body.statements.end()) {
+    diags.error(assignment.keyRange, option->name + " is set twice");
+    diags.note(earlier->assignment->keyRange, "first here");
+  }
+  body.statements.push_back({std::move(assignment), nullptr});
 }
 
-std::vector<CheckedStatement> KernelAnalysis::checkBody(const std::vector<ast::Statement> &body) {
-  std::vector<CheckedStatement> checked;
+CheckedBody KernelAnalysis::checkBody(const std::vector<ast::Statement> &body, const ast::Lost &lost) {
+  CheckedBody checked;
+  checked.lost = findLost(lost, OptionBlock::Schedule);
   for (const ast::Statement &statement : body) {
-    if (statement.when) {
-      checked.push_back({std::nullopt, checkWhen(*statement.when)});
-      continue;
-    }
-    std::optional<Assignment> assignment = checkScheduleSetting(*statement.setting);
-    if (!assignment)
-      continue;
-    auto earlier = find_if(checked, [&](const CheckedStatement &other) {
-      return other.assignment && other.assignment->option == assignment->option;
-    });
-    if (earlier != checked.end()) {
-      diags.error(assignment->keyRange, assignment->option->name + " is set twice");
-      diags.note(earlier->assignment->keyRange, "first here");
-    }
-    checked.push_back({std::move(assignment), nullptr});
+    if (statement.when)
+      checked.statements.push_back({std::nullopt, checkWhen(*statement.when)});
+    else
+      checkScheduleSetting(*statement.setting, checked);
   }
   return checked;
 }
@@ -189,7 +226,7 @@ std::unique_ptr<CheckedWhen> KernelAnalysis::checkWhen(const ast::When &when) {
     if (const OptionInfo *option = findOption(OptionBlock::Problem, key))
       checked->reads |= keyBit(option->key);
   });
-  checked->body = checkBody(when.body);
+  checked->body = checkBody(when.body, when.lost);
   return checked;
 }
 

@@ -41,9 +41,11 @@ static bool isAlwaysInName(OptionKey key) {
   return key == OptionKey::DType || key == OptionKey::HeadDim || key == OptionKey::Mask;
 }
 
-static void setProblemKey(ProblemPoint &point, const OptionInfo &option, const Assignment *setting, unsigned item) {
-  if (!setting) {
-    if (option.required)
+void KernelAnalysis::setProblemKey(ProblemPoint &point, const OptionInfo &option, unsigned item) const {
+  const Assignment *setting = problemSetting(option.key);
+  const bool isLost = (problemLost.keys & keyBit(option.key)) != 0;
+  if (!setting || isLost) {
+    if (option.required || isLost || (problemLost.possible & keyBit(option.key)) != 0)
       point.unknown |= keyBit(option.key);
     else
       setKey(point.problem, option.key, defaultValue(option));
@@ -78,7 +80,7 @@ std::vector<ProblemPoint> KernelAnalysis::expandProblem() {
   forEachCombination(sizes, [&](ArrayRef<unsigned> items) {
     ProblemPoint &point = result.emplace_back();
     for (auto [option, item] : zip(options, items))
-      setProblemKey(point, *option, problemSetting(option->key), item);
+      setProblemKey(point, *option, item);
     for (const auto &[key, range] : point.ranges)
       point.problem.locations.push_back({optionInfo(key).name.str(), diags.locate(range.Start)});
   });
@@ -111,26 +113,48 @@ static int64_t whenValue(WhenVariable variable, const Problem &problem, const Ta
   return 0;
 }
 
-bool KernelAnalysis::holds(const CheckedWhen &when, const ProblemPoint &point, const TargetInfo &target) {
+/// Nothing where the condition, or what it reads, was reported.
+std::optional<bool> KernelAnalysis::holds(const CheckedWhen &when, const ProblemPoint &point,
+                                          const TargetInfo &target) {
   if (!when.condition || (when.reads & point.unknown) != 0)
-    return false; // reported
+    return std::nullopt;
   std::optional<int64_t> value = evaluate(
       *when.condition, [&](int64_t variable) { return whenValue(WhenVariable(variable), point.problem, target); });
   if (value)
     return *value != 0;
   if (reported.insert({when.range.Start.getPointer(), "division"}).second)
     diags.error(when.range, "division by zero at " + variantName("", "", point).substr(1));
-  return false;
+  return std::nullopt;
 }
 
-void KernelAnalysis::resolveBody(const std::vector<CheckedStatement> &body, const ProblemPoint &point,
-                                 const TargetInfo &target, Resolved &resolved) {
-  for (const CheckedStatement &statement : body) {
-    if (statement.assignment)
+/// The keys that a body sets, or may set, on any condition.
+static KeySet keysOf(const CheckedBody &body) {
+  KeySet keys = body.lost.keys | body.lost.possible;
+  for (const CheckedStatement &statement : body.statements)
+    keys |= statement.when ? keysOf(statement.when->body) : keyBit(statement.assignment->option->key);
+  return keys;
+}
+
+void KernelAnalysis::resolveBody(const CheckedBody &body, const ProblemPoint &point, const TargetInfo &target,
+                                 Resolved &resolved) {
+  auto forget = [&](KeySet keys) {
+    for (auto &[key, unknown] : unknownSettings)
+      if (keys & keyBit(key))
+        resolved[key] = &unknown;
+  };
+  forget(body.lost.possible);
+  for (const CheckedStatement &statement : body.statements) {
+    if (statement.assignment) {
       resolved[statement.assignment->option->key] = &*statement.assignment;
-    else if (statement.when && holds(*statement.when, point, target))
+      continue;
+    }
+    std::optional<bool> isTaken = holds(*statement.when, point, target);
+    if (!isTaken)
+      forget(keysOf(statement.when->body));
+    else if (*isTaken)
       resolveBody(statement.when->body, point, target, resolved);
   }
+  forget(body.lost.keys);
 }
 
 Resolved KernelAnalysis::resolve(const CheckedSchedule &schedule, const ProblemPoint &point, const TargetInfo &target) {
@@ -153,8 +177,7 @@ void KernelAnalysis::requireKeys(const CheckedSchedule &schedule, const Resolved
 
 void KernelAnalysis::expandSchedule(unsigned index, const ProblemPoint &point, const TargetInfo &target) {
   Resolved resolved = resolve(schedules[index], point, target);
-  if (!schedules[index].isDamaged)
-    requireKeys(schedules[index], resolved);
+  requireKeys(schedules[index], resolved);
   std::vector<OptionKey> axes;
   std::vector<unsigned> sizes;
   for (const auto &[key, assignment] : resolved) {

@@ -15,23 +15,34 @@ namespace fagen {
 
 struct CheckedWhen;
 
-/// A setting or a when, in text order; neither for what was reported.
+/// A setting or a when.
 struct CheckedStatement {
   std::optional<Assignment> assignment;
   std::unique_ptr<CheckedWhen> when;
 };
 
+/// What was reported of a body instead of checked: what it set is unknown, and no mistake may be seen in it.
+struct LostKeys {
+  KeySet keys = 0;     ///< set to something that was not understood
+  KeySet possible = 0; ///< may have been set, where the body does not set them
+};
+
+/// What stands in a schedule or a when, in text order.
+struct CheckedBody {
+  std::vector<CheckedStatement> statements;
+  LostKeys lost;
+};
+
 struct CheckedWhen {
   std::optional<Program> condition; ///< over problem variables; nothing when it was reported
   KeySet reads = 0;                 ///< the problem keys that the condition reads
-  std::vector<CheckedStatement> body;
+  CheckedBody body;
   llvm::SMRange range; ///< of the condition
 };
 
 struct CheckedSchedule {
-  std::string name;       ///< empty: unnamed
-  bool isDamaged = false; ///< the parser lost something of it
-  std::vector<CheckedStatement> body;
+  std::string name; ///< empty: unnamed
+  CheckedBody body;
   llvm::SMRange range; ///< of the name, or of the word `schedule`
 };
 
@@ -76,9 +87,9 @@ private:
   void checkProblem();
   void checkSchedules();
   void checkScheduleName(const ast::Schedule &schedule);
-  std::vector<CheckedStatement> checkBody(const std::vector<ast::Statement> &body);
-  std::optional<Assignment> checkScheduleSetting(const ast::Setting &setting);
-  const OptionInfo *findKey(const ast::Name &key, OptionBlock block);
+  CheckedBody checkBody(const std::vector<ast::Statement> &body, const ast::Lost &lost);
+  void checkScheduleSetting(const ast::Setting &setting, CheckedBody &body);
+  const OptionInfo *findKey(const ast::Name &key, OptionBlock block, LostKeys &lost);
   std::unique_ptr<CheckedWhen> checkWhen(const ast::When &when);
   ConditionScope whenScope() const;
   const Assignment *problemSetting(OptionKey key) const;
@@ -87,9 +98,9 @@ private:
   // Expand.cpp: points, targets, schedules, axes.
   std::vector<ProblemPoint> expandProblem();
   Resolved resolve(const CheckedSchedule &schedule, const ProblemPoint &point, const TargetInfo &target);
-  void resolveBody(const std::vector<CheckedStatement> &body, const ProblemPoint &point, const TargetInfo &target,
-                   Resolved &resolved);
-  bool holds(const CheckedWhen &when, const ProblemPoint &point, const TargetInfo &target);
+  void resolveBody(const CheckedBody &body, const ProblemPoint &point, const TargetInfo &target, Resolved &resolved);
+  std::optional<bool> holds(const CheckedWhen &when, const ProblemPoint &point, const TargetInfo &target);
+  void setProblemKey(ProblemPoint &point, const OptionInfo &option, unsigned item) const;
   void expandSchedule(unsigned index, const ProblemPoint &point, const TargetInfo &target);
   ScheduleChoice makeSchedule(const CheckedSchedule &checked, const TargetInfo &target, const Resolved &resolved,
                               const Choice &items, const Choice &tunes);
@@ -122,12 +133,13 @@ private:
   Diagnostics &diags;
 
   llvm::MapVector<OptionKey, Assignment> problemSettings;
+  LostKeys problemLost;
+  std::map<OptionKey, Assignment> unknownSettings; ///< one for each key of schedules, with an unknown value
   std::vector<CheckedSchedule> schedules;
   std::vector<ProblemPoint> points;
   std::vector<const ProblemPoint *> pointOfVariant;        ///< of spec.variants, by index
   std::set<std::pair<const char *, std::string>> reported; ///< place and rule of findings
-  unsigned unknownKeys = 0;      ///< reported so far: each may have been a key that is missing
-  unsigned fallbackSchedule = 0; ///< the one `otherwise` names
+  unsigned fallbackSchedule = 0;                           ///< the one `otherwise` names
   KernelSpec spec;
 };
 

@@ -24,6 +24,7 @@ struct OptionValue {
 
 /// A set of keys.
 using KeySet = uint32_t;
+constexpr KeySet kAllKeys = ~KeySet(0);
 constexpr KeySet keyBit(OptionKey key) { return KeySet(1) << unsigned(key); }
 
 /// One setting: the items of its axis, each with the choices of its tunes. Never empty.

@@ -22,14 +22,15 @@ void KernelAnalysis::addKeyToScope(ConditionScope &scope, OptionKey key, const s
   bool isNumber = option.type == OptionType::HeadDim;
   entry.kind = isNumber ? ConditionName::Number : ConditionName::Enumeration;
   entry.option = isNumber ? nullptr : &option;
-  bool isKnown = none_of(points, [&](const ProblemPoint &point) { return (point.unknown & keyBit(key)) != 0; });
-  bool isSame = isKnown && !points.empty() && all_of(points, [&](const ProblemPoint &point) {
+  bool isKnown =
+      !points.empty() && none_of(points, [&](const ProblemPoint &point) { return (point.unknown & keyBit(key)) != 0; });
+  bool isSame = isKnown && all_of(points, [&](const ProblemPoint &point) {
                   return get(point.problem) == get(points.front().problem);
                 });
   if (isSame)
     entry.constant = get(points.front().problem);
-  else if (variable)
-    entry.variable = *variable;
+  else if (variable || !isKnown)
+    entry.variable = variable.value_or(0); // an unknown value was reported, so that no program will ask for it
   else {
     entry.kind = ConditionName::Refused;
     entry.refusal = fmt::format("{} has several values here, and dispatch does not know it", name);

@@ -3,6 +3,7 @@
 
 #include "fagen/Parse/Parser.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include "gtest/gtest.h"
@@ -83,12 +84,29 @@ TEST(Parser, Tune) {
   EXPECT_EQ(parseChoices("tune()"), "error");
 }
 
+TEST(Parser, KeepsAccountOfWhatItSkips) {
+  auto lostOf = [](llvm::StringRef body) {
+    Parsed parsed(("kernel k { schedule { " + body + " }").str());
+    const ast::Lost &lost = parsed.file.kernels[0].schedules[0].lost;
+    return llvm::join(lost.keys, " ") + (lost.mayBeAny ? " *" : "");
+  };
+  EXPECT_EQ(lostOf("a = 1; }"), "");
+  EXPECT_EQ(lostOf("a = tune(1, 2; b = 1; }"), "a");
+  EXPECT_EQ(lostOf("a = 1 b = 2; }"), "a b");
+  EXPECT_EQ(lostOf("when x + { a = 1; when y { b = 2; } } }"), "a b");
+  EXPECT_EQ(lostOf("when x { a = ; } }"), "");
+  EXPECT_EQ(lostOf("64 = a; }"), " *");
+  EXPECT_EQ(lostOf("a = 1; when x { b = 1; }"), " *");
+}
+
 TEST(Parser, RecoversInsideOneStatement) {
   Parsed parsed("kernel k { schedule { a = ; b = { x; } ; c = 1; } schedule s { d = 2; } }");
   ASSERT_EQ(parsed.file.kernels.size(), 1u);
   ASSERT_EQ(parsed.file.kernels[0].schedules.size(), 2u);
-  EXPECT_TRUE(parsed.file.kernels[0].schedules[0].isDamaged);
-  EXPECT_FALSE(parsed.file.kernels[0].schedules[1].isDamaged);
+  const ast::Lost &lost = parsed.file.kernels[0].schedules[0].lost;
+  EXPECT_EQ(lost.keys, (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(lost.mayBeAny);
+  EXPECT_TRUE(parsed.file.kernels[0].schedules[1].lost.keys.empty());
   EXPECT_EQ(parsed.file.kernels[0].schedules[1].body[0].setting->key.text, "d");
 }
 

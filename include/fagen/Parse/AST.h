@@ -68,6 +68,12 @@ struct Expr {
   llvm::SMRange range;
 };
 
+/// What was reported of a body and skipped: checks must not take it for something that was never written.
+struct Lost {
+  std::vector<std::string> keys; ///< that it set
+  bool mayBeAny = false;         ///< some of it shows no key: it may have set any
+};
+
 struct When;
 
 /// What stands in a problem or schedule: a setting or a `when`, in text order.
@@ -79,19 +85,20 @@ struct Statement {
 struct When {
   std::unique_ptr<Expr> condition;
   std::vector<Statement> body;
+  Lost lost;
   llvm::SMRange range; ///< of the word `when`
 };
 
 struct Problem {
   std::vector<Setting> settings;
-  bool isDamaged = false; ///< something in it was reported: what is missing may have been lost
-  llvm::SMRange range;    ///< of the word `problem`
+  Lost lost;
+  llvm::SMRange range; ///< of the word `problem`
 };
 
 struct Schedule {
   std::optional<Name> name;
   std::vector<Statement> body;
-  bool isDamaged = false;
+  Lost lost;
   llvm::SMRange range; ///< of the word `schedule`
 };
 
@@ -103,8 +110,8 @@ struct SelectLine {
 
 struct Select {
   std::vector<SelectLine> lines;
-  bool isDamaged = false;
-  llvm::SMRange range; ///< of the word `select`
+  bool isDamaged = false; ///< something in it was reported: what is missing may have been lost
+  llvm::SMRange range;    ///< of the word `select`
 };
 
 struct Gate {
