@@ -13,9 +13,9 @@
 
 namespace fagen::lab::tune {
 
-static constexpr size_t kFirstGeneration = 8, kMostPromising = 4;
-static constexpr int kStrangers = 3; ///< every so many generations
-static constexpr int kTries = 40;    ///< to find a child that is new
+static constexpr size_t kFirstGeneration = 8; ///< at least
+static constexpr int kStrangers = 3;          ///< every so many generations
+static constexpr int kTries = 40;             ///< to find a child that is new
 /// For a generation, of which the surrogate picks: children of elites, and points from anywhere.
 static constexpr size_t kBred = 40, kWild = 40;
 static constexpr double kMacro = 0.25, kCross = 0.25, kSecondStep = 0.25, kOtherStructure = 0.4, kNear = 1.2;
@@ -114,6 +114,7 @@ private:
   /// What is shipped, the most promising, and the most promising of structures that these do not have.
   std::vector<Point> firstGeneration() const {
     std::vector<Point> first = {space.points.front()};
+    size_t size = std::max(kFirstGeneration, options.generation), promising = size / 2;
     std::vector<size_t> axes = axesThatAre(true);
     auto isAlike = [&](const Point &a, const Point &b) {
       return std::all_of(axes.begin(), axes.end(), [&](size_t axis) { return a[axis] == b[axis]; });
@@ -122,7 +123,7 @@ private:
       for (const Point &point : ranked) {
         bool known = std::find(first.begin(), first.end(), point) != first.end();
         bool alike = std::any_of(first.begin(), first.end(), [&](const Point &other) { return isAlike(other, point); });
-        if (!known && !(fresh && alike) && first.size() < (fresh ? kFirstGeneration : kMostPromising))
+        if (!known && !(fresh && alike) && first.size() < (fresh ? size : promising))
           first.push_back(point);
       }
     return first;

@@ -11,8 +11,8 @@
 
 namespace fagen::lab::tune {
 
-/// A candidate in flight when the tuner died this often has probably killed it.
-static constexpr int kAttempts = 2;
+/// A candidate in flight when the tuner died this often has probably taken the machine with it.
+static constexpr int kAttempts = 5;
 static constexpr double kTileShare = 0.2; ///< of the budget, at most
 static constexpr size_t kAlikeTiles = 3;  ///< of one structure: the others are of others
 static constexpr int kContestRounds = 12;

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 namespace fagen::lab::tune {
 
@@ -62,17 +65,39 @@ void putFirst(const std::vector<StudyResult> &earlier, StudyResult &result) {
   }
 }
 
+/// Candidates' files, of one tuner at a time; the lock ends with the process.
+class WorkDirectory {
+public:
+  explicit WorkDirectory(const fs::path &database) : path(database.string() + ".work") {
+    fs::create_directories(path);
+    lock = ::open((path / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+    if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0)
+      throw UserError(fmt::format("another tuner works on {}", database.string()));
+  }
+  ~WorkDirectory() {
+    std::error_code error;
+    fs::remove_all(path, error);
+    close(lock);
+  }
+  WorkDirectory(const WorkDirectory &) = delete;
+  WorkDirectory &operator=(const WorkDirectory &) = delete;
+
+  const fs::path path;
+
+private:
+  int lock;
+};
+
 class Tuner {
 public:
   Tuner(TimingDevice &device, const TuneOptions &options, const TuneProgress &progress)
       : device(device), options(options), progress(progress), compiler(options.spec, options.target),
-        store(options.database.string()), worker(options.device) {
+        store(options.database.string()), work(options.database), worker(options.device) {
     sandbox.device = options.device;
     sandbox.gated = options.gated;
-    sandbox.directory = options.database.string() + ".work";
+    sandbox.directory = work.path;
     sandbox.limits = options.limits;
     sandbox.rounds = options.rounds;
-    fs::create_directories(sandbox.directory);
     compiler.compileSpec(sandbox.directory / "spec");
     sets = loadKernelSets({(sandbox.directory / "spec").string()});
     fagen_device_info info = makeAbi<fagen_device_info>();
@@ -94,8 +119,6 @@ public:
     for (StudyResult &result : report.studies)
       if (crossShare > 0 && !stopped())
         study(result, options.budgetSeconds - spent()).cross(bestOfOthers(result));
-    std::error_code error;
-    fs::remove_all(sandbox.directory, error);
     return std::move(report);
   }
 
@@ -150,6 +173,7 @@ private:
   Clock::time_point begin = Clock::now();
   Compiler compiler;
   Store store;
+  WorkDirectory work;
   Worker worker;
   Sandbox sandbox;
   std::vector<std::unique_ptr<KernelSet>> sets;

@@ -43,6 +43,15 @@ if sorted(row[0] for row in records().values()) != ["gated", "gated", "ok"]:
     sys.exit(f"after Ctrl-C: {records()}")
 print(f"interrupted: exit code {child.returncode}, the first is kept, the second forgotten")
 
+# While one works, another one may not.
+child = subprocess.Popen(command + ["--db", database], stdout=subprocess.DEVNULL)
+time.sleep(0.5)
+second = subprocess.run(command + ["--db", database], capture_output=True, text=True)
+child.send_signal(signal.SIGKILL)
+child.wait()
+if second.returncode != 1 or "another tuner works on" not in second.stderr:
+    sys.exit(f"a second tuner: {second}")
+
 before = ended(records())
 for delay in [0.03, 0.1, 0.15, 0.2, 0.3, 0.5, 1.2]:
     child = subprocess.Popen(command + ["--db", database], stdout=subprocess.DEVNULL)
@@ -54,7 +63,7 @@ for delay in [0.03, 0.1, 0.15, 0.2, 0.3, 0.5, 1.2]:
         if now.get(name) != row:
             sys.exit(f"{name} had ended as {row} and is {now.get(name)} now")
     before = now
-    # A candidate that is blamed for two deaths of the tuner would be given up: it is innocent here.
+    # A candidate that is blamed for five deaths of the tuner would be given up: it is innocent here.
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE evaluation SET attempts = 1 WHERE outcome = 'running'") if now else None
 known = ended(before)
