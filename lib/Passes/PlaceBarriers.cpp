@@ -11,11 +11,14 @@
 //   minimal  none at the places; an irredundant cover of the hazards (Analysis/Cover.h): a warp barrier where the
 //            threads of a warp meet, a named one where groups of warps do, else a CTA barrier
 //
+// Kernels of several roles, or with ops that run beside threads (Analysis/Order.h), get none: they must be ordered.
+//
 // legacy and light get what they lack from the same cover, each addition a remark.
 
 #include "fagen/Passes/Passes.h"
 
 #include "HazardReport.h"
+#include "OrderReport.h"
 #include "fagen/Analysis/Cover.h"
 #include "fagen/Spec/Spec.h"
 
@@ -214,11 +217,28 @@ private:
 
 } // namespace
 
-bool fagen::placeBarriers(Kernel &kernel, PassContext &context) {
-  if (kernel.roles.size() != 1) {
-    context.diags.error(kernel.location, "hazards are analysed in kernels of one role; this one has " +
-                                             llvm::Twine(kernel.roles.size()));
+static void removePlaces(Block &block) {
+  llvm::erase_if(block.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Place; });
+  for (std::unique_ptr<Op> &op : block.ops)
+    removePlaces(op->body);
+}
+
+/// Between roles nothing is placed: who made them ordered them, and if not, says where.
+static bool checkOrder(Kernel &kernel, PassContext &context) {
+  for (Role &role : kernel.roles)
+    removePlaces(role.body);
+  const OrderInfo info(kernel);
+  if (!reportOrder(kernel, info, context.diags, context.variant ? "place-barriers" : ""))
     return false;
+  fillLedger(kernel, info);
+  return true;
+}
+
+bool fagen::placeBarriers(Kernel &kernel, PassContext &context) {
+  if (needsOrder(kernel)) {
+    if (checkOrder(kernel, context))
+      kernel.phase = Phase::Placed;
+    return true;
   }
   if (!BarrierPlacer(kernel, kernel.roles.front(), context).run())
     return true;

@@ -10,12 +10,16 @@
 //             same for all of them), and a barrier names just the warps of the role that reaches it: all participants
 //             arrive equally often
 //
+// Several roles, or ops that run beside threads: Analysis/Order.h says what orders them, whether phases and bytes
+// match, and whether all roles come to their end.
+//
 // A wait or barrier under a condition that the timelines do not decide counts as a hang. What is found in IR lowered
 // from a spec is our mistake; in textual IR it is the text's.
 
 #include "fagen/Passes/Passes.h"
 
 #include "HazardReport.h"
+#include "OrderReport.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -24,6 +28,50 @@ using namespace fagen::ir;
 
 namespace {
 
+/// Conditions that timelines do not decide: lets take all values there, run-time values none.
+class Conditions {
+public:
+  Conditions(const Kernel &kernel, const Role &role) : kernel(kernel), role(role) {}
+
+  bool isDecided(const Expr &condition) const {
+    bool isDecided = true;
+    condition.forEachVariable([&](llvm::StringRef name) {
+      const bool isLet = llvm::any_of(kernel.lets, [&](const Let &let) { return let.name == name; });
+      isDecided &= isLet || kernel.hasConstant(name) || isLoopVariable(name);
+    });
+    return isDecided;
+  }
+
+  /// Calls `visit` for ops that synchronise, with the innermost undecided `if` around.
+  void forEachUndecided(const Block &block, llvm::function_ref<void(const Op &, const Op &)> visit,
+                        const Op *undecided = nullptr) const {
+    for (const std::unique_ptr<Op> &op : block.ops) {
+      const bool isBulk = op->kind == OpKind::CopyIssue && op->text("kind") == "bulk";
+      const bool synchronizes = opInfo(op->kind).hasSite || op->kind == OpKind::CopyCommit || isBulk ||
+                                op->kind == OpKind::MbarrierInit || op->kind == OpKind::BulkCommit ||
+                                op->kind == OpKind::MmaCommit;
+      if (synchronizes && undecided)
+        visit(*op, *undecided);
+      if (isBulk && op->has("when") && !isDecided(op->expr("when")))
+        visit(*op, *op);
+      forEachUndecided(op->body, visit,
+                       op->kind == OpKind::If && !isDecided(op->expr("condition")) ? op.get() : undecided);
+    }
+  }
+
+private:
+  bool isLoopVariable(llvm::StringRef name) const {
+    bool isFound = false;
+    walk(role.body, [&](const Op &op) { isFound |= op.kind == OpKind::Loop && op.text("variable") == name; });
+    return isFound;
+  }
+
+  const Kernel &kernel;
+  const Role &role;
+};
+
+constexpr const char *kUndecided = " depends on more than lets, loop variables and constants, so it may not be reached";
+
 class BarrierVerifier {
 public:
   BarrierVerifier(const Kernel &kernel, const Role &role, PassContext &context)
@@ -31,7 +79,13 @@ public:
         report(info, context.diags, context.variant ? "verify-barriers" : "") {}
 
   bool run() {
-    check(role.body, nullptr);
+    Conditions(kernel, role).forEachUndecided(role.body, [&](const Op &op, const Op &undecided) {
+      fail(op, "the condition of " + info.points().nameOf(&undecided) + kUndecided);
+    });
+    walk(role.body, [&](const Op &op) {
+      if (op.kind == OpKind::Barrier)
+        checkParticipants(op);
+    });
     isSound &= report.reportUnmendable(kernel);
     for (const Hazard &hazard : info.hazards())
       if (!hazard.isUnfinished && !info.isCovered(hazard)) {
@@ -45,35 +99,6 @@ private:
   void fail(const Op &op, const llvm::Twine &message) {
     report.error(op.location, info.points().nameOf(&op) + ": " + message);
     isSound = false;
-  }
-
-  /// `undecided`: the innermost condition around that timelines do not decide.
-  void check(const Block &block, const Op *undecided) {
-    for (const std::unique_ptr<Op> &op : block.ops) {
-      const bool synchronizes = opInfo(op->kind).hasSite || op->kind == OpKind::CopyCommit;
-      if (synchronizes && undecided)
-        fail(*op, "the condition of " + info.points().nameOf(undecided) +
-                      " depends on more than lets, loop variables and constants, so it may not be reached");
-      if (op->kind == OpKind::Barrier)
-        checkParticipants(*op);
-      check(op->body, op->kind == OpKind::If && !isDecided(op->expr("condition")) ? op.get() : undecided);
-    }
-  }
-
-  /// Whether timelines know every name: lets take all values there, run-time values none.
-  bool isDecided(const Expr &condition) const {
-    bool isDecided = true;
-    condition.forEachVariable([&](llvm::StringRef name) {
-      const bool isLet = llvm::any_of(kernel.lets, [&](const Let &let) { return let.name == name; });
-      isDecided &= isLet || kernel.hasConstant(name) || isLoopVariable(name);
-    });
-    return isDecided;
-  }
-
-  bool isLoopVariable(llvm::StringRef name) const {
-    bool isFound = false;
-    walk(role.body, [&](const Op &op) { isFound |= op.kind == OpKind::Loop && op.text("variable") == name; });
-    return isFound;
   }
 
   void checkParticipants(const Op &barrier) {
@@ -98,13 +123,25 @@ private:
 
 } // namespace
 
+static bool verifyOrder(const Kernel &kernel, PassContext &context) {
+  const OrderInfo info(kernel);
+  const llvm::StringRef internal = context.variant ? "verify-barriers" : "";
+  bool isSound = reportOrder(kernel, info, context.diags, internal);
+  for (const Role &role : kernel.roles)
+    Conditions(kernel, role).forEachUndecided(role.body, [&](const Op &op, const Op &undecided) {
+      const std::string message = info.nameOf(&op) + ": the condition of " + info.nameOf(&undecided) + kUndecided;
+      if (internal.empty())
+        context.diags.error(op.location, message);
+      else
+        context.diags.internalError(internal, message, op.location);
+      isSound = false;
+    });
+  return isSound;
+}
+
 bool fagen::verifyBarriers(Kernel &kernel, PassContext &context) {
-  if (kernel.roles.size() != 1) {
-    context.diags.error(kernel.location, "hazards are analysed in kernels of one role; this one has " +
-                                             llvm::Twine(kernel.roles.size()));
-    return false;
-  }
-  bool isSound = BarrierVerifier(kernel, kernel.roles.front(), context).run();
+  bool isSound =
+      needsOrder(kernel) ? verifyOrder(kernel, context) : BarrierVerifier(kernel, kernel.roles.front(), context).run();
   if (context.program)
     isSound &= reportGlobal(*context.program, kernel, context.diags, context.variant ? "verify-barriers" : "");
   if (!isSound)

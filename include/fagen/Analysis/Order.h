@@ -1,0 +1,60 @@
+// fagen: what orders the roles of a kernel: mbarriers, named barriers, fences, asynchronous products and bulk copies.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each run of the roles (forEachRun) is executed on paper. Who may go on depends on counts only, never on who is
+// faster, so one order of execution stands for all of them: if it ends, every one does. Vector clocks
+// (lib/Analysis/Clocks.h) say what every thread knows; two accesses that meet are ordered if the threads of the second
+// know of the first.
+#pragma once
+
+#include "fagen/Analysis/Hazards.h"
+
+namespace fagen {
+
+/// Whether only this analysis can say what orders the kernel's ops: it has several roles, or synchronises with more
+/// than barriers, copy_wait and one role.
+bool needsOrder(const ir::Kernel &kernel);
+
+/// Two accesses that meet.
+struct OrderedPair {
+  HazardKind kind = HazardKind::Raw;
+  Access source, sink;
+  std::optional<int64_t> distance; ///< positions, when both are on one ring; the smallest
+  std::string open;                ///< what is missing; empty when the two are ordered
+  std::string steps;               ///< a run where they meet; where they are open, one where that is so
+  const ir::Op *release = nullptr, *acquire = nullptr; ///< the first and the last op that order them, where some do
+};
+
+/// What is wrong with how the roles synchronise, whatever they access.
+struct OrderDefect {
+  const ir::Op *op = nullptr;
+  std::string message;
+  std::string steps;
+};
+
+class OrderInfo {
+public:
+  explicit OrderInfo(const ir::Kernel &kernel);
+
+  const std::string &problem() const { return why; } ///< not empty: the kernel cannot be analysed
+  llvm::ArrayRef<OrderedPair> pairs() const { return found; }
+  llvm::ArrayRef<OrderDefect> defects() const { return wrong; }
+  llvm::ArrayRef<Access> selfConflicts() const { return racing; }
+
+  /// math.mma_issue@7
+  std::string nameOf(const ir::Op *op) const;
+  /// One line: "RAW k: load.copy_issue@3 -> math.mma_issue@2 distance 0, ordered by math.wait@1".
+  std::string describe(const OrderedPair &pair) const;
+
+private:
+  bool checkAccesses(const ir::Kernel &kernel, AccessTable &table);
+
+  std::vector<const ir::Role *> roles;
+  std::vector<Points> numberings;
+  std::string why;
+  std::vector<OrderedPair> found;
+  std::vector<OrderDefect> wrong;
+  std::vector<Access> racing;
+};
+
+} // namespace fagen

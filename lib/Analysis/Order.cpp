@@ -1,0 +1,169 @@
+// fagen: collects what executions of all runs of a kernel's roles tell.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Analysis/Order.h"
+
+#include "Execution.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <map>
+
+using namespace fagen;
+using namespace fagen::ir;
+
+/// Whether barriers, copy_wait and a single role leave the op without meaning.
+static bool isBetweenRoles(const Op &op) {
+  switch (op.kind) {
+  case OpKind::BarrierArrive:
+  case OpKind::MbarrierInit:
+  case OpKind::Arrive:
+  case OpKind::Wait:
+  case OpKind::Fence:
+  case OpKind::MmaIssue:
+  case OpKind::MmaCommit:
+  case OpKind::MmaWait:
+  case OpKind::BulkStore:
+  case OpKind::BulkCommit:
+  case OpKind::BulkWait:
+    return true;
+  case OpKind::CopyIssue:
+    return op.text("kind") == "bulk";
+  default:
+    return false;
+  }
+}
+
+bool fagen::needsOrder(const Kernel &kernel) {
+  bool isNeeded = kernel.roles.size() != 1;
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) { isNeeded |= isBetweenRoles(op); });
+  return isNeeded;
+}
+
+static HazardKind kindOf(const Access &first, const Access &second) {
+  if (first.writes && second.reads)
+    return HazardKind::Raw;
+  return first.writes ? HazardKind::Waw : HazardKind::War;
+}
+
+/// Turns of warps, each compared with every access in every slot by every warp: more take too long.
+static constexpr uint64_t kMaxWork = uint64_t(1) << 32;
+static constexpr unsigned kMaxSlots = 64;
+
+static uint64_t workOf(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<Timeline> timelines,
+                       const AccessTable &table) {
+  uint64_t turns = 0, instances = 0;
+  for (unsigned role = 0; role < roles.size(); ++role)
+    turns += uint64_t(timelines[role].events.size()) * roles[role]->warps;
+  for (const Access &access : table.accesses())
+    instances += access.buffer->stages;
+  return turns * (instances + 1) * (kernel.threads / 32);
+}
+
+OrderInfo::OrderInfo(const Kernel &kernel) {
+  for (const Role &role : kernel.roles) {
+    roles.push_back(&role);
+    numberings.emplace_back(role);
+  }
+  AccessTable table(kernel, roles);
+  if (!checkAccesses(kernel, table))
+    return;
+
+  std::map<std::pair<unsigned, unsigned>, OrderedPair> pairs;
+  std::map<std::pair<const Op *, std::string>, unsigned> known; // defects: one of a kind and op is enough
+  std::vector<const Points *> points;
+  for (const Points &numbering : numberings)
+    points.push_back(&numbering);
+  uint64_t work = 0;
+  forEachRun(kernel, roles, points, why, [&](llvm::ArrayRef<Timeline> timelines) {
+    work += workOf(kernel, roles, timelines, table);
+    if (work > kMaxWork)
+      return;
+    const std::string &steps = timelines.front().steps;
+    auto meet = [&](const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
+                    std::string open, const Known &by) {
+      auto [it, isNew] = pairs.try_emplace({first.index, second.index});
+      OrderedPair &pair = it->second;
+      if (isNew)
+        pair = {kindOf(first, second), first, second, std::nullopt, "", steps, by.release, by.acquire};
+      if (pair.open.empty() && !open.empty()) {
+        pair.open = std::move(open);
+        pair.steps = steps;
+      }
+      int64_t distance = 0;
+      if (first.buffer == second.buffer && first.buffer->isRing &&
+          !llvm::SubOverflow(secondPosition, firstPosition, distance))
+        pair.distance = std::min(pair.distance.value_or(distance), distance);
+    };
+    auto fail = [&](const Op &op, std::string message) {
+      if (known.try_emplace({&op, message.substr(0, message.find_first_of("0123456789"))}, 0).second)
+        wrong.push_back({&op, std::move(message), steps});
+    };
+    auto name = [&](const Op *op) { return nameOf(op); };
+    const ExecutionObserver observer{meet, fail, name};
+    Execution(kernel, roles, timelines, table, observer).run();
+  });
+  if (why.empty() && work > kMaxWork)
+    why = "there are too many steps of its loops to try them all";
+  for (auto &[key, pair] : pairs)
+    found.push_back(std::move(pair));
+}
+
+/// Footprints that cannot be; mbarriers whose bytes somebody takes for something else.
+bool OrderInfo::checkAccesses(const Kernel &kernel, AccessTable &table) {
+  unsigned slots = 0;
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    slots += buffer->type == ElementType::MBarrier ? buffer->stages : 0;
+  if (slots > kMaxSlots) {
+    why = "more than " + std::to_string(kMaxSlots) + " mbarriers";
+    return false;
+  }
+  for (const Access &access : table.accesses())
+    if (table.leavesBuffer(access)) {
+      why = nameOf(access.op) + " reaches over the end of %" + access.buffer->name +
+            ", whose shape does not suit the kernel's constants";
+      return false;
+    }
+  for (const Access &a : table.accesses()) {
+    if (a.writes && table.meetsItself(a))
+      racing.push_back(a);
+    if (a.buffer->space == Space::Global && a.op->kind == OpKind::BulkStore)
+      why = nameOf(a.op) + " writes %" + a.buffer->name + ", which the kernel uses again; that is not analysed";
+    if (a.buffer->type != ElementType::MBarrier)
+      continue;
+    for (const Access &b : table.accesses())
+      for (unsigned i = 0; i < a.buffer->stages; ++i)
+        for (unsigned j = 0; j < b.buffer->stages && b.buffer != a.buffer; ++j)
+          if (table.conflict(table.cellOf(a, i), table.cellOf(b, j)).scope != Scope::None)
+            why = "%" + a.buffer->name + " is an mbarrier whose bytes %" + b.buffer->name + " shares";
+  }
+  return why.empty();
+}
+
+std::string OrderInfo::nameOf(const Op *op) const {
+  for (unsigned role = 0; role < roles.size(); ++role) {
+    const unsigned point = numberings[role].before(op);
+    if (numberings[role].size() > point && numberings[role][point].op == op)
+      return roles[role]->name + "." + numberings[role].nameOf(op);
+  }
+  return opInfo(op->kind).name.str();
+}
+
+std::string OrderInfo::describe(const OrderedPair &pair) const {
+  std::string text = toString(pair.kind).str() + " " + pair.source.buffer->name;
+  if (pair.sink.buffer != pair.source.buffer)
+    text += "/" + pair.sink.buffer->name;
+  text += ": " + nameOf(pair.source.op) + " -> " + nameOf(pair.sink.op);
+  if (pair.distance)
+    text += " distance " + std::to_string(*pair.distance);
+  if (!pair.open.empty())
+    return text + ", open: " + pair.open + (pair.steps.empty() ? "" : " (" + pair.steps + ")");
+  text += ", ordered";
+  if (pair.release)
+    text += " by " + nameOf(pair.release);
+  if (pair.acquire && pair.acquire != pair.release)
+    text += (pair.release ? " and " : " by ") + nameOf(pair.acquire);
+  return text;
+}
