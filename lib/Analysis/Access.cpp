@@ -4,7 +4,7 @@
 // Warp w of a role stands at (row_warp, key_warp) = (w % row_warps, w / row_warps). The patterns, each the doing of a
 // function of device/ops:
 //
-//   vectors        copies: vector i of the tile, row by row, is thread i % T's
+//   vectors        copies: `across` threads side by side over a row's vectors, so many rows at once, and so on
 //   rowsOfRowWarp  left operands and row totals: the rows of the warp's row_warp, every lane (ldmatrix, broadcasts)
 //   rowsOfKeyWarp  right operands of mma_sync: the rows (keys) of the warp's key_warp, every lane
 //   rowsOfFragment results of wmma: the rows of the warp, each element by one of its lanes, nobody knows which
@@ -116,11 +116,11 @@ private:
 
   void vectors() {
     const unsigned elements = std::max(vectorBytes / elementBytes, 1u);
-    const unsigned perRow = llvm::divideCeil(buffer.columns, elements);
-    for (unsigned vector = 0; vector < buffer.rows * perRow; ++vector) {
-      const unsigned first = vector % perRow * elements;
-      columns({firstThread + vector % threads, 1}, vector / perRow, first, std::min(elements, buffer.columns - first));
-    }
+    const unsigned across = device::threads_across(vectorBytes, buffer.columns, elementBytes);
+    for (unsigned row = 0; row < buffer.rows; ++row)
+      for (unsigned first = 0; first < buffer.columns; first += elements)
+        columns({firstThread + (row * across + first / elements % across) % threads, 1}, row, first,
+                std::min(elements, buffer.columns - first));
   }
 
   void rowsOfRowWarp() {

@@ -5,6 +5,8 @@
 
 #include "OpEmitter.h"
 
+#include "fagen/IR/ExprAnalysis.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -132,6 +134,9 @@ private:
   std::string fragmentType(const Buffer &buffer) const;
   std::string letValue(const Expr &value) const;
   std::vector<const Buffer *> buffersIn(Space space) const;
+  std::vector<std::pair<const Buffer *, const Op *>> runningCopies() const;
+  std::string locate() const;
+  void emitCursors();
 
   const Kernel &kernel;
   const Variant &variant;
@@ -149,6 +154,41 @@ std::vector<const Buffer *> KernelEmitter::buffersIn(Space space) const {
     if (buffer->space == space)
       found.push_back(buffer.get());
   return found;
+}
+
+/// The rings that are filled by running copies, each with one of them.
+std::vector<std::pair<const Buffer *, const Op *>> KernelEmitter::runningCopies() const {
+  std::vector<std::pair<const Buffer *, const Op *>> found;
+  auto visit = [&](const Op &op) {
+    if (op.kind != OpKind::CopyIssue || !op.isSet("running"))
+      return;
+    const Buffer *ring = op.operand("dst").buffer;
+    if (llvm::none_of(found, [&](const auto &entry) { return entry.first == ring; }))
+      found.push_back({ring, &op});
+  };
+  for (const std::unique_ptr<Op> &op : kernel.roles.front().body.ops) {
+    visit(*op);
+    for (const std::unique_ptr<Op> &inner : op->body.ops)
+      visit(*inner);
+  }
+  return found;
+}
+
+/// Tiles in the order of their rows, or the longest first when later rows have more key tiles.
+std::string KernelEmitter::locate() const {
+  const bool grows = llvm::any_of(kernel.lets, [&](const Let &let) {
+    const Expr value = let.value.substitute("kTileKeys", constant(kernel.constant("kTileKeys")));
+    return let.name == "key_tiles" && direction(value, "row_begin") == Direction::NotDecreasing;
+  });
+  return fmt::format("locate_cta<kTileRows{}>", grows ? ", TileOrder::kLastTileFirst" : "");
+}
+
+void KernelEmitter::emitCursors() {
+  for (const auto &[ring, op] : runningCopies())
+    line(out,
+         "r.next_{0} = tile_cursor<TileShare<kThreads, kVectorBytes, {1}>>(cta.{0}, cta.params.{0}_stride[2], 0, "
+         "cta.params.{2});",
+         ring->name, typeName(ring->name), op->expr("limit").str());
 }
 
 void KernelEmitter::emitHead() {
@@ -230,7 +270,7 @@ void KernelEmitter::emitConstants() {
   std::vector<std::pair<std::string, std::string>> lines;
   for (const Constant &constant : kernel.constants) {
     llvm::StringRef origin = constant.origin;
-    if (constant.name == "kBarrierPolicy")
+    if (constant.name == "kBarrierPolicy" || constant.name == "kRefill") // passes read them, no kernel
       continue;
     if (origin.consume_front("= "))
       lines.push_back(
@@ -347,6 +387,8 @@ void KernelEmitter::emitRegisters() {
   line(out, "/// What a thread keeps in registers.\nstruct Registers {{");
   for (const Buffer *buffer : buffersIn(Space::Fragment))
     line(out, "  {} {};", fragmentType(*buffer), buffer->name);
+  for (const auto &[ring, op] : runningCopies())
+    line(out, "  TileCursor<Element> next_{};", ring->name);
   if (instrument != Instrument::None)
     line(out, "  StageClock<kWarps, {}> clock;", instrument == Instrument::Trace);
   line(out, "}};\n");
@@ -361,10 +403,12 @@ void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, 
     OpEmitter emitter(kernel, points, out, text.ops);
     if (isEpilogue) {
       emitter.enterEpilogue();
-      line(out, "const CtaPlace place = locate_cta<kTileRows>(cta.params);");
+      line(out, "const CtaPlace place = {}(cta.params);", locate());
     }
     if (instrument != Instrument::None)
       emitter.markStages();
+    if (name == "prologue")
+      emitCursors();
     emitter.emitBlock(ops);
   }
   line(out, "}}\n");
@@ -390,7 +434,7 @@ void KernelEmitter::emitEntry() {
     const bool isInstrumented = instrument != Instrument::None;
     if (isInstrumented)
       line(out, "Registers r;\nr.clock.start(params);");
-    line(out, "const CtaPlace place = locate_cta<kTileRows>(params);");
+    line(out, "const CtaPlace place = {}(params);", locate());
     for (const Let &let : kernel.lets)
       line(out, "const int {} = {};", let.name, letValue(let.value));
     line(out, "const Cta cta{{params,");

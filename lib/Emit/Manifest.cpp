@@ -103,6 +103,7 @@ static json::Value jsonOf(const Schedule &schedule) {
                       {"mma", toString(schedule.mma)},
                       {"copy", toString(schedule.copy)},
                       {"stages", schedule.stages},
+                      {"refill", toString(schedule.refill)},
                       {"barriers", toString(schedule.barriers)},
                       {"swizzle", toString(schedule.swizzle)},
                       {"vector", schedule.vectorBytes},
@@ -112,7 +113,8 @@ static json::Value jsonOf(const Schedule &schedule) {
                       {"roles", toString(schedule.roles)},
                       {"overlap", toString(schedule.overlap)},
                       {"grid", toString(schedule.grid)},
-                      {"exp", toString(schedule.exp)}};
+                      {"exp", toString(schedule.exp)},
+                      {"rescale", toString(schedule.rescale)}};
   if (!schedule.barrierPlaces.empty())
     object["barrier_places"] = json::Array(schedule.barrierPlaces);
   if (schedule.exp == Exp::Mixed)

@@ -81,6 +81,11 @@ void OpEmitter::emitCopyIssue(const Op &op) {
     scope.emplace(out);
     callStandsHere();
   }
+  if (op.isSet("running")) {
+    line(out, "copy_next_tile{}<kThreads, kVectorBytes>({}, r.next_{}, cta.params.{}_stride[2]);",
+         isAsync ? "_async" : "", operand(target), tensor, tensor);
+    return;
+  }
   line(out, "{}<kThreads, kVectorBytes>({}, cta.{}, cta.params.{}_stride[2], {}, {});",
        isAsync ? "copy_tile_async" : "copy_tile", operand(target), tensor, tensor, expression(op.expr("row")),
        expression(op.expr("limit")));
@@ -242,7 +247,8 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::RowMax:
     return emitRowMax(op);
   case OpKind::Rescale:
-    return line(out, "rescale<{}>({}, {}, {}, {}, cta.params.scale_log2);", op.integer("guard") ? "true" : "false",
+    return line(out, "rescale{}<{}>({}, {}, {}, {}, cta.params.scale_log2);",
+                op.isSet("lazy") ? "_lazily" : "", op.integer("guard") ? "true" : "false",
                 operand(op.operand("o")), operand(op.operand("l")), operand(op.operand("m")),
                 operand(op.operand("m_new")));
   case OpKind::Exp2:

@@ -174,7 +174,10 @@ private:
     }
     place(builder, "after_max");
     at(builder, "mma");
-    builder.add(OpKind::Rescale, {{o, {}}, {l, {}}, {m, {}}, {mNew, {}}}, {{"guard", int64_t(1)}});
+    std::map<std::string, Attribute> how{{"guard", int64_t(1)}};
+    if (schedule.rescale == RescalePolicy::Lazy)
+      how["lazy"] = int64_t(1);
+    builder.add(OpKind::Rescale, {{o, {}}, {l, {}}, {m, {}}, {mNew, {}}}, how);
     builder.add(OpKind::Exp2, {{s, {}}, {m, {}}}, {{"guard", int64_t(1)}});
     builder.add(OpKind::RowSum, {{l, {}}, {s, {}}});
     if (p != s)

@@ -22,6 +22,8 @@ constexpr PassEntry kPipeline[] = {
     {"pipeline-loads", pipelineLoads, false, Phase::Split, Phase::Pipelined},
     // Right behind: what it guards against in vain is taken out before anybody orders it.
     {"drop-idle-copies", dropIdleCopies, false, Phase::Pipelined, Phase::Pipelined},
+    // Behind it: the copies that are left have their final order.
+    {"strength-reduce-copies", strengthReduceCopies, false, Phase::Pipelined, Phase::Pipelined},
     // All buffers exist now; offsets and accesses depend on their layout.
     {"assign-layouts", assignLayouts, true, Phase::Pipelined, Phase::LaidOut},
     // Beyond this point no shared buffer moves.

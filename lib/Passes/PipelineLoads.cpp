@@ -3,13 +3,13 @@
 //
 // A ring is refilled as soon as its oldest slot is free. With S stages:
 //
-//   tensor cores ("split": K and V apart)            scalar ("joint": K and V together)
-//     before: K(0), V(0), K(1), ... V(S-2), K(S-1)     before: K,V(0) ... K,V(S-2)
-//     step j: wait K(j)                                step j: issue K,V(j+S-1)
-//             issue V(j+S-1)  slot of V(j-1)                   wait K,V(j)
-//             S = Q K^T                                        everything else
-//             wait V(j)
-//             issue K(j+S)    slot of K(j)
+//   split: K and V apart                              joint, late: K and V together
+//     before: K(0), V(0), K(1), ... V(S-2), K(S-1)      before: K,V(0) ... K,V(S-2)
+//     step j: wait K(j)                                 step j: joint: issue K,V(j+S-1)   slots of K,V(j-1)
+//             issue V(j+S-1)  slot of V(j-1)                    wait K,V(j)
+//             S = Q K^T                                         S = Q K^T
+//             wait V(j)                                         late: issue K,V(j+S-1)
+//             issue K(j+S)    slot of K(j)                      softmax, O += P V
 //             softmax, O += P V
 //
 // so one stage already has K(j+1) in flight under softmax and P V, and V(j) under Q K^T (FlashAttention-2's order).
@@ -20,6 +20,7 @@
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/Analysis/Timeline.h"
+#include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -30,7 +31,8 @@ namespace {
 
 class LoadPipeliner {
 public:
-  explicit LoadPipeliner(Kernel &kernel) : stages(kernel.constant("kStages")), joint(kernel.backend == "scalar") {}
+  explicit LoadPipeliner(Kernel &kernel)
+      : stages(kernel.constant("kStages")), refill(refillOf(kernel)), joint(refill != Refill::Split) {}
 
   void run(Block &body) {
     takeTemplates(body);
@@ -57,6 +59,13 @@ public:
   }
 
 private:
+  /// IR from text may lack the option.
+  static Refill refillOf(const Kernel &kernel) {
+    if (kernel.hasConstant("kRefill"))
+      return Refill(kernel.constant("kRefill"));
+    return kernel.backend == "scalar" ? Refill::Joint : Refill::Split;
+  }
+
   /// Takes the copies of K and V out of every loop; their first occurrence is the pattern for all others.
   void takeTemplates(Block &body) {
     for (std::unique_ptr<Op> &loop : body.ops) {
@@ -144,20 +153,30 @@ private:
     return ops;
   }
 
-  std::vector<std::unique_ptr<Op>> jointStep(std::vector<std::unique_ptr<Op>> body) const {
+  void appendJointCopies(std::vector<std::unique_ptr<Op>> &ops) const {
     const Expr ahead = ir::variable(variable) + ir::variable("kStages") - constant(1);
-    std::vector<std::unique_ptr<Op>> ops;
     ops.push_back(copyOf(*copyK, ahead, "pipeline-loads: K and V into the slots of the step before"));
     ops.push_back(copyOf(*copyV, ahead, {}));
     appendCommit(ops);
+  }
+
+  std::vector<std::unique_ptr<Op>> jointStep(std::vector<std::unique_ptr<Op>> body) const {
+    std::vector<std::unique_ptr<Op>> ops;
+    if (refill == Refill::Joint)
+      appendJointCopies(ops);
     appendWait(ops, "pipeline-loads: K(j) and V(j) have arrived");
     appendPlace(ops, "after_load");
-    for (std::unique_ptr<Op> &op : body)
+    for (std::unique_ptr<Op> &op : body) {
+      const bool readsK = op->kind == OpKind::Mma && op->text("form") == "abt";
       ops.push_back(std::move(op));
+      if (refill == Refill::Late && readsK)
+        appendJointCopies(ops);
+    }
     return ops;
   }
 
   const int64_t stages;
+  const Refill refill;
   const bool joint;
   bool isAsync = false;
   std::string variable;

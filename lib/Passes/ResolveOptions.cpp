@@ -37,6 +37,7 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   kernel.addConstant("kWarpRows", schedule.tileRows / schedule.rowWarps, "= kTileRows / kRowWarps");
   kernel.addConstant("kWarpKeys", schedule.tileKeys / schedule.keyWarps, "= kTileKeys / kKeyWarps");
   fromKey("kVectorBytes", schedule.vectorBytes, "vector");
+  fromKey("kRefill", static_cast<int64_t>(schedule.refill), "refill");
   fromKey("kBarrierPolicy", static_cast<int64_t>(schedule.barriers), "barriers");
   return true;
 }

@@ -41,6 +41,8 @@ private:
   void checkWarps();
   void checkKeys();
   void checkOperandPlaces();
+  void checkRefill();
+  void checkRescale();
   void checkVector();
   void checkSwizzle();
   void checkShared();
@@ -72,6 +74,8 @@ std::vector<Finding> VariantChecker::run() {
     checkKeys();
   }
   checkOperandPlaces();
+  checkRefill();
+  checkRescale();
   checkVector();
   checkSwizzle();
   checkShared();
@@ -234,6 +238,19 @@ void VariantChecker::checkOperandPlaces() {
     refuse(OptionKey::Reduce, "warp");
 }
 
+// Copies behind Q K^T fill the slot that the step before has left; with one stage that is the one being read.
+void VariantChecker::checkRefill() {
+  if (known(OptionKey::Refill, OptionKey::Stages) && schedule.refill == Refill::Late && schedule.stages == 1)
+    add("refill", OptionKey::Refill, "refill = late needs at least 2 stages; with 1 it takes split or joint");
+}
+
+// Probabilities may be 2^8 times as large as usual, and with them P V of a tile.
+void VariantChecker::checkRescale() {
+  if (known(OptionKey::Rescale, OptionKey::Accum) && schedule.rescale == RescalePolicy::Lazy &&
+      problem.accum == DType::F16)
+    add("rescale", OptionKey::Rescale, "rescale = lazy with accum = f16 could overflow; it takes always");
+}
+
 void VariantChecker::checkVector() {
   if (!known(OptionKey::Copy, OptionKey::Vector) || schedule.copy != Copy::CpAsync || schedule.vectorBytes == 16)
     return;
@@ -357,6 +374,8 @@ void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) 
                        : isBulk                    ? Swizzle::B128
                                                    : Swizzle::Xor;
   }
+  if (open(OptionKey::Refill))
+    schedule.refill = isScalar ? Refill::Joint : Refill::Split;
   if (open(OptionKey::QIn))
     schedule.qIn = OperandPlace::Shared;
   if (open(OptionKey::PIn))

@@ -90,6 +90,9 @@ void setKey(Schedule &schedule, OptionKey key, const OptionValue &value) {
   case OptionKey::Stages:
     schedule.stages = value.number;
     return;
+  case OptionKey::Refill:
+    schedule.refill = Refill(value.number);
+    return;
   case OptionKey::Barriers:
     schedule.barriers = BarrierPolicy(value.number);
     schedule.barrierPlaces = value.names;
@@ -122,6 +125,9 @@ void setKey(Schedule &schedule, OptionKey key, const OptionValue &value) {
     schedule.exp = Exp(value.number);
     schedule.expMixed = value.second;
     return;
+  case OptionKey::Rescale:
+    schedule.rescale = RescalePolicy(value.number);
+    return;
   default:
     llvm_unreachable("no key of a schedule");
   }
@@ -139,6 +145,8 @@ OptionValue getKey(const Schedule &schedule, OptionKey key) {
     return single(unsigned(schedule.copy));
   case OptionKey::Stages:
     return single(schedule.stages);
+  case OptionKey::Refill:
+    return single(unsigned(schedule.refill));
   case OptionKey::Barriers: {
     OptionValue value = single(unsigned(schedule.barriers));
     value.names = schedule.barrierPlaces;
@@ -162,6 +170,8 @@ OptionValue getKey(const Schedule &schedule, OptionKey key) {
     return single(unsigned(schedule.grid));
   case OptionKey::Exp:
     return pair(unsigned(schedule.exp), schedule.expMixed);
+  case OptionKey::Rescale:
+    return single(unsigned(schedule.rescale));
   default:
     llvm_unreachable("no key of a schedule");
   }

@@ -28,6 +28,8 @@ const char *collectiveName(Collective collective) {
     return "wmma_store";
   case Collective::kShuffleXor:
     return "shuffle_xor";
+  case Collective::kVoteAny:
+    return "any";
   case Collective::kWarpBarrier:
     return "warp_barrier";
   case Collective::kNamedBarrier:
@@ -95,6 +97,14 @@ void Cta::shuffle(Warp &warp) {
       reportUninitialised(lanes[warp.index * kWarpLanes + lane], "gives shuffle_xor", warp.site);
     std::memcpy(own.result, &warp.operands[(lane ^ own.b1) % kWarpLanes].b0, sizeof(float));
   }
+}
+
+void vote(Warp &warp) {
+  unsigned any = 0;
+  for (const Operands &own : warp.operands)
+    any |= own.b0;
+  for (const Operands &own : warp.operands)
+    *static_cast<bool *>(own.result) = any != 0;
 }
 
 /// PTX ISA, matrix fragments for mma.m16n8k16: with g = lane / 4 and t = lane % 4, a[0] holds A (g, 2t) and (g, 2t +
@@ -167,6 +177,8 @@ void Cta::perform(Warp &warp) {
     return storeMatrix(warp);
   case Collective::kShuffleXor:
     return shuffle(warp);
+  case Collective::kVoteAny:
+    return vote(warp);
   case Collective::kWarpBarrier:
     return races.clocks.warpBarrier(warp.index);
   case Collective::kNamedBarrier:

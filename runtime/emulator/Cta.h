@@ -48,6 +48,7 @@ enum class Collective : uint8_t {
   kWmmaMultiply,
   kWmmaStore,
   kShuffleXor,
+  kVoteAny,
   kWarpBarrier,
   kNamedBarrier,
   kNamedBarrierArrive

@@ -96,6 +96,13 @@ float shuffleXor(float value, int mask, Site site) {
   return result;
 }
 
+bool voteAny(bool predicate, Site site) {
+  Cta::current->passBy(site);
+  bool result;
+  Cta::current->meet(Collective::kVoteAny, {.result = &result, .b0 = predicate}, site);
+  return result;
+}
+
 void ctaBarrier(Site site) {
   Cta::current->passBy(site);
   if (!Cta::current->isReplaced(site))
@@ -133,6 +140,7 @@ const device::ptx::Engine kEngine = {
     .wmma_multiply = wmmaMultiply,
     .wmma_store = wmmaStore,
     .shuffle_xor = shuffleXor,
+    .vote_any = voteAny,
     .cta_barrier = ctaBarrier,
     .warp_barrier = warpBarrier,
     .named_barrier = namedBarrier,

@@ -29,6 +29,7 @@ public:
   Swizzle swizzle() const { return Swizzle(number(OptionKey::Swizzle)); }
   OperandPlace qIn() const { return OperandPlace(number(OptionKey::QIn)); }
   OperandPlace pIn() const { return OperandPlace(number(OptionKey::PIn)); }
+  Refill refill() const { return Refill(number(OptionKey::Refill)); }
   Reduce reduce() const { return Reduce(number(OptionKey::Reduce)); }
   const MmaInstrInfo &instr() const { return firstMmaInstr(mma()); }
   unsigned keyWarps() const { return random::keyWarps(mma(), number(OptionKey::Tile), number(OptionKey::Warps)); }
@@ -86,6 +87,8 @@ unsigned Variant::policy(OptionKey key) const {
   }
   case OptionKey::Swizzle:
     return unsigned(mma() == Mma::MmaSync ? Swizzle::Xor : mma() == Mma::Wmma ? Swizzle::Pad : Swizzle::None);
+  case OptionKey::Refill:
+    return unsigned(mma() == Mma::Scalar ? Refill::Joint : Refill::Split);
   case OptionKey::QIn:
     return unsigned(OperandPlace::Shared);
   case OptionKey::PIn:
@@ -164,7 +167,8 @@ std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
 
 ArrayRef<StringRef> allRules() {
   static const StringRef kRules[] = {"target", "not-yet", "accum",  "head-dim", "rows",   "warps", "warp-group",
-                                     "keys",   "operand", "vector", "swizzle",  "shared", "places"};
+                                     "keys",   "operand", "refill", "rescale",  "vector", "swizzle",
+                                     "shared", "places"};
   return kRules;
 }
 
@@ -211,6 +215,9 @@ void Judge::judgeOperands() {
   require(!isStaged || variant.pIn() == OperandPlace::Shared, "operand", OptionKey::PIn);
   require(mma != Mma::MmaSync || variant.pIn() == OperandPlace::Registers, "operand", OptionKey::PIn);
   require(isScalar || variant.reduce() == Reduce::Warp, "operand", OptionKey::Reduce);
+  require(variant.refill() != Refill::Late || variant.number(OptionKey::Stages) > 1, "refill", OptionKey::Refill);
+  require(RescalePolicy(variant.number(OptionKey::Rescale)) == RescalePolicy::Always || variant.accum() == DType::F32,
+          "rescale", OptionKey::Rescale);
   require(variant.copy() != Copy::CpAsync || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);
   if (variant.swizzle() != Swizzle::Xor)
     return;
@@ -219,7 +226,7 @@ void Judge::judgeOperands() {
 }
 
 std::optional<std::vector<std::vector<StringRef>>> Variant::neededPlaces() const {
-  if (qIn() == OperandPlace::Registers || reduce() == Reduce::Shared || keyWarps() > 1)
+  if (refill() != Refill(policy(OptionKey::Refill)) || qIn() == OperandPlace::Registers || reduce() == Reduce::Shared || keyWarps() > 1)
     return std::nullopt;
   switch (mma()) {
   case Mma::Scalar: // P is handed from the lanes that made it to those that read it, and its place taken again

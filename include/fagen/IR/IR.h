@@ -105,6 +105,8 @@ struct Op {
   const Operand &operand(llvm::StringRef name) const; ///< asserts that the kind has it
   bool has(llvm::StringRef attribute) const { return attributes.count(attribute.str()) != 0; }
   int64_t integer(llvm::StringRef attribute) const;
+  /// Whether the optional attribute of 0 and 1 is there and 1.
+  bool isSet(llvm::StringRef attribute) const { return has(attribute) && integer(attribute) != 0; }
   llvm::StringRef text(llvm::StringRef attribute) const;
   const Expr &expr(llvm::StringRef attribute) const;
 };

@@ -27,6 +27,7 @@ bool buildTiles(ir::Kernel &kernel, PassContext &context);
 bool splitMaskLoops(ir::Kernel &kernel, PassContext &context);
 bool pipelineLoads(ir::Kernel &kernel, PassContext &context);
 bool dropIdleCopies(ir::Kernel &kernel, PassContext &context);
+bool strengthReduceCopies(ir::Kernel &kernel, PassContext &context);
 bool assignLayouts(ir::Kernel &kernel, PassContext &context);
 bool allocateShared(ir::Kernel &kernel, PassContext &context);
 bool placeBarriers(ir::Kernel &kernel, PassContext &context);

@@ -39,6 +39,7 @@ struct Schedule {
   Mma mma = Mma::Scalar;
   Copy copy = Copy::LdSt;
   unsigned stages = 2;
+  Refill refill = Refill::Split;
   BarrierPolicy barriers = BarrierPolicy::Minimal;
   std::vector<std::string> barrierPlaces; ///< of at(...)
   Swizzle swizzle = Swizzle::None;
@@ -51,6 +52,7 @@ struct Schedule {
   Grid grid = Grid::Tiles;
   Exp exp = Exp::Mufu;
   unsigned expMixed = 0; ///< n of mixed(n)
+  RescalePolicy rescale = RescalePolicy::Always;
 
   /// Where each key was set (its value); invalid for a default.
   std::vector<std::pair<std::string, Location>> locations;

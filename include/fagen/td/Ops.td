@@ -74,7 +74,8 @@ def CopyIssue : Op<"copy_issue",
     "rows [row, row + dst.rows) of src to dst; rows from limit on become zero; only if `when`, where given. bulk: one "
     "thread asks the async proxy for it, which counts the bytes of the whole slot off the phase of `full`",
     [Operand<"dst", Write, [Shared]>, Operand<"src", Read, [Global]>, OptionalOperand<"full", Sync, [Shared]>],
-    [Str<"kind", ["ld_st", "cp_async", "bulk"]>, Ex<"row">, Ex<"limit">, Ex<"when", 1>]>;
+    [Str<"kind", ["ld_st", "cp_async", "bulk"]>, Ex<"row">, Ex<"limit">, Ex<"when", 1>,
+     Int<"running", 0, 1, 1>]>; // row is where the copy to dst before this one ended
 
 def CopyCommit : Op<"copy_commit",
     "closes the group of the cp_async copies issued since the last commit, possibly none", []>;
@@ -131,10 +132,11 @@ def Mask : Op<"mask", "s = -inf where predicate is false; row and key are the fi
 def RowMax : Op<"row_max", "m_new = max(m, largest element of each row of s)",
     [Operand<"m_new", Write, [Fragment]>, Operand<"s", Read, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>]>;
 
-def Rescale : Op<"rescale", "alpha = exp2((m - m_new) c); o *= alpha; l *= alpha; m = m_new",
+def Rescale : Op<"rescale",
+    "alpha = exp2((m - m_new) c); o *= alpha; l *= alpha; m = m_new; lazy: only if some row of the warp has grown far",
     [Operand<"o", ReadWrite, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>,
      Operand<"m", ReadWrite, [Fragment]>, Operand<"m_new", Read, [Fragment]>],
-    [Int<"guard", 0, 1>]>;
+    [Int<"guard", 0, 1>, Int<"lazy", 0, 1, 1>]>;
 
 def Exp2 : Op<"exp2", "s = exp2(s c - m c); with guard, m = -inf counts as 0",
     [Operand<"s", ReadWrite, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>], [Int<"guard", 0, 1>]>;

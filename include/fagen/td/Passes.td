@@ -29,6 +29,10 @@ def DropIdleCopies : Pass<"drop-idle-copies",
   "removes copies whose `when` no problem ever makes true",
   "positions and guards of copies are final",
   "some problem issues each copy that is left">;
+def StrengthReduceCopies : Pass<"strength-reduce-copies",
+  "lets copies of tiles that follow each other keep a running address",
+  "copies are final",
+  "the copies of a ring are all `running`, or none">;
 def AssignLayouts : Pass<"assign-layouts",
   "gives each shared buffer its layout",
   "all shared buffers exist",

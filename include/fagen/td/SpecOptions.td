@@ -92,6 +92,17 @@ def ExpMufu : Case<"mufu", "Mufu">;
 def ExpMixed : Case<"mixed", "Mixed">;
 def ExpEnum : Enumeration<"Exp", "How exp2 is computed.", [ExpMufu, ExpMixed]>;
 
+def RefillSplit : Case<"split", "Split">;
+def RefillJoint : Case<"joint", "Joint">;
+def RefillLate : Case<"late", "Late">;
+def RefillEnum : Enumeration<"Refill", "When a step issues the copies of later tiles.",
+                             [RefillSplit, RefillJoint, RefillLate]>;
+
+def RescaleAlways : Case<"always", "Always">;
+def RescaleLazy : Case<"lazy", "Lazy">;
+def RescaleEnum : Enumeration<"RescalePolicy", "When O and the row sums follow a new row maximum.",
+                              [RescaleAlways, RescaleLazy]>;
+
 //===-- Values of one key ------------------------------------------------------------------------------------------===//
 
 // What stands in a value's parentheses.
@@ -228,6 +239,12 @@ def StagesOption : Option<"stages", "schedule", IntegerType, "depth of the K/V p
   let Max = 8;
 }
 
+def RefillOption : EnumOption<"refill", "schedule", RefillEnum, "when a step issues the copies of later tiles", [
+  Value<RefillSplit, "K and V apart, each as soon as its slot is free">,
+  Value<RefillJoint, "K and V together, before the step's products">,
+  Value<RefillLate, "K and V together behind Q K^T: one wait and one barrier a step serve both; from 2 stages on">
+]> { let InName = "refill_"; let DefaultDoc = "joint for scalar, else split"; }
+
 def BarriersOption : EnumOption<"barriers", "schedule", BarrierPolicyEnum, "which barriers a step has", [
   Value<BarriersLegacy, "six: after_load, after_scores, after_max, after_exp, after_pv, after_tile">,
   Value<BarriersLight, "four: after_load, after_scores, after_exp, after_tile">,
@@ -288,5 +305,10 @@ def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
   Value<ExpMufu, "on the special-function unit">,
   NotYet<ExpMixed, "n of every 16 by polynomial on the FMA units", Number<1, 15>>
 ]> { let InName = "exp_"; let Default = "mufu"; }
+
+def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and the row sums follow a new row maximum", [
+  Value<RescaleAlways, "in every step">,
+  Value<RescaleLazy, "only in steps where a row of the warp has grown by more than a factor of 2^8">
+]> { let InName = "rescale_"; let Default = "always"; }
 
 #endif // FAGEN_TD_SPECOPTIONS

@@ -118,6 +118,7 @@ void addGlobalCases(std::vector<ConformanceCase> &cases) {
     add(fmt::format("ld_global<{}>", words), "ld_global", fmt::format("conformance_ld_global_{}", 4 * words));
   add("st_global_u16", "st_global_u16", "conformance_st_global_u16");
   add("st_global_u32", "st_global_u32", "conformance_st_global_u32");
+  add("st_global", "st_global", "conformance_st_global_16");
   add("st_global_f32", "st_global_f32", "conformance_st_global_f32");
 }
 

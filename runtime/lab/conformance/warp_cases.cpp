@@ -114,6 +114,23 @@ ConformanceCase shuffleCase() {
   return c;
 }
 
+ConformanceCase voteCase() {
+  ConformanceCase c = threadCase("any", "any", "conformance_any", 1, 32);
+  c.inputs = "words of which few have bits set, all 32 bits";
+  c.fill = [](Words &random, unsigned, WordList &in) {
+    std::generate(in.begin(), in.end(), [&] { return random.oneIn(32) ? random.next() : 0; });
+  };
+  c.expect = [](const WordList &in, WordList &out) {
+    for (unsigned t = 0; t < kAll; ++t)
+      for (unsigned bit = 0; bit < 32; ++bit) {
+        out[t * 32 + bit] = 0;
+        for (unsigned lane = 0; lane < kLanes; ++lane)
+          out[t * 32 + bit] |= in[t / kLanes * kLanes + lane] >> bit & 1;
+      }
+  };
+  return c;
+}
+
 ConformanceCase indexCase() {
   ConformanceCase c =
       threadCase("thread_index, cta_index, lane_index, warp_index", "thread_index", "conformance_threads", 1, 4);
@@ -147,6 +164,7 @@ void addWarpCases(std::vector<ConformanceCase> &cases) {
   cases.push_back(handOverCase());
   cases.push_back(clockCase());
   cases.push_back(shuffleCase());
+  cases.push_back(voteCase());
   cases.push_back(matrixCase("ldmatrix_x4", "conformance_ldmatrix_x4", false));
   cases.push_back(matrixCase("ldmatrix_x4_trans", "conformance_ldmatrix_x4_trans", true));
   cases.push_back(indexCase());

@@ -273,7 +273,7 @@ template <int kBytes> __device__ __forceinline__ void get_global(unsigned (&data
   }
 }
 
-enum class Store { U16, U32, F32 };
+enum class Store { U16, U32, F32, Words };
 
 /// A thread reads the data of the thread of its CTA that word 1 names, and writes it where word 0 says.
 template <int kLoad, Store kStore> __device__ __forceinline__ void copy_global(const ConformanceParams &params) {
@@ -282,6 +282,8 @@ template <int kLoad, Store kStore> __device__ __forceinline__ void copy_global(c
   unsigned data[4];
   get_global<kLoad>(data, params.in + (first + head.words[1]) * 8 + 4);
   unsigned *target = params.out + (first + head.words[0]) * 4;
+  if constexpr (kStore == Store::Words)
+    return ptx::st_global(target, data);
   for (int i = 0; i < 4; ++i) {
     if constexpr (kStore == Store::U16) {
       char *bytes = reinterpret_cast<char *>(target + i);
@@ -295,6 +297,9 @@ template <int kLoad, Store kStore> __device__ __forceinline__ void copy_global(c
   }
 }
 
+extern "C" __global__ void conformance_st_global_16(const __grid_constant__ ConformanceParams params) {
+  copy_global<16, Store::Words>(params);
+}
 extern "C" __global__ void conformance_ld_global_u16(const __grid_constant__ ConformanceParams params) {
   copy_global<2, Store::U32>(params);
 }
@@ -432,7 +437,17 @@ extern "C" __global__ void conformance_shuffle_xor(const __grid_constant__ Confo
   unsigned word[1];
   ptx::ld_global(word, params.in + element());
   for (int mask = 0; mask < 32; ++mask)
-    ptx::st_global_u32(params.out + element() * 32 + mask, as_word(ptx::shuffle_xor(as_float(word[0]), mask)));
+    ptx::st_global_u32(params.out + element() * 32 + mask, mask % 2 == 0
+                                                               ? as_word(ptx::shuffle_xor(as_float(word[0]), mask))
+                                                               : ptx::shuffle_xor(word[0], mask));
+}
+
+/// Of each bit of the lane's word.
+extern "C" __global__ void conformance_any(const __grid_constant__ ConformanceParams params) {
+  unsigned word[1];
+  ptx::ld_global(word, params.in + element());
+  for (int bit = 0; bit < 32; ++bit)
+    ptx::st_global_u32(params.out + element() * 32 + bit, ptx::any((word[0] >> bit & 1) != 0));
 }
 
 /// A lane writes row `lane` of its warp's 32 rows, and gives the address of row words[1].

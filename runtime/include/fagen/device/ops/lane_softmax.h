@@ -151,6 +151,18 @@ __device__ __forceinline__ void rescale(LaneColumns<kRows, kColumns> &o, LaneRow
   }
 }
 
+/// As rescale, but only when a row has grown by more than a factor of 2^kLazyBits (ops/softmax.h).
+template <bool kGuard, int kRows, int kColumns>
+__device__ __forceinline__ void rescale_lazily(LaneColumns<kRows, kColumns> &o, LaneRows<kRows> &l,
+                                               LaneRows<kRows> &m, const LaneRows<kRows> &m_new, float c) {
+  bool has_grown = false; // the same in all lanes, as the maxima are
+#pragma unroll
+  for (int r = 0; r < kRows; ++r)
+    has_grown |= ptx::mul(m_new.value[r] - m.value[r], c) > kLazyBits;
+  if (has_grown)
+    rescale<kGuard>(o, l, m, m_new, c);
+}
+
 /// s = exp2(c s - c m), in place.
 template <bool kGuard, int kRows, class Scores>
 __device__ __forceinline__ void exp2(const Scores &s, int row, const LaneRows<kRows> &m, float c,

@@ -14,6 +14,9 @@
 
 namespace fagen::device {
 
+/// How far a maximum may stay behind, as a power of two: 2^8 times a sum of probabilities is far from any limit.
+constexpr float kLazyBits = 8.0f;
+
 template <int kRows> __device__ __forceinline__ void fill(RowValues<kRows> &rows, float value) {
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
@@ -74,6 +77,22 @@ __device__ __forceinline__ void rescale(Accumulator<kRows, kColumns> &o, RowValu
         o.value[slab][tile][2 * half + 1] = ptx::mul(o.value[slab][tile][2 * half + 1], factor);
       }
     }
+}
+
+/// As rescale, but only when some row of the warp has grown by more than a factor of 2^kLazyBits; else m stays behind,
+/// and probabilities and sums are larger than with m_new by the same factor in every row (FlashAttention-4's idea).
+template <bool kGuard, int kRows, int kColumns>
+__device__ __forceinline__ void rescale_lazily(Accumulator<kRows, kColumns> &o, RowValues<kRows> &l,
+                                               RowValues<kRows> &m, const RowValues<kRows> &m_new, float c,
+                                               ptx::Site site = ptx::Site::here()) {
+  bool has_grown = false;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      has_grown |= ptx::mul(m_new.value[slab][half] - m.value[slab][half], c) > kLazyBits;
+  if (ptx::any(has_grown, site))
+    rescale<kGuard>(o, l, m, m_new, c);
 }
 
 /// s = exp2(c s - c m).

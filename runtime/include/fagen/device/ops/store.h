@@ -19,22 +19,49 @@ __device__ __forceinline__ void store_pair(T *target, float low, float high, ptx
   }
 }
 
-/// Rows of o; `target` is row 0 of the head, the fragment's first row is `first_row`.
+/// Word i of lane t of a quad becomes word t of lane i: a lane has two neighbouring columns of each of four tiles, and
+/// then the eight columns of one. Two exchanges, after each of which one more bit of i and t has changed places.
+__device__ __forceinline__ void transpose_in_quad(unsigned (&words)[4], ptx::Site site) {
+#pragma unroll
+  for (int bit = 1; bit <= 2; bit *= 2) {
+    const bool is_upper = (ptx::lane_index() & bit) != 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      if ((i & bit) == 0) {
+        const unsigned other = ptx::shuffle_xor(is_upper ? words[i] : words[i + bit], bit, site);
+        (is_upper ? words[i] : words[i + bit]) = other;
+      }
+  }
+}
+
+/// Rows of o; `target` is row 0 of the head, the fragment's first row is `first_row`. With vectors of 16 bytes a quad
+/// hands its elements round, so that a lane has a whole vector.
 template <int kVectorBytes, class T, int kRows, int kColumns>
 __device__ __forceinline__ void store_rows(T *target, long long row_stride, const Accumulator<kRows, kColumns> &o,
                                            int first_row, int limit, ptx::Site site = ptx::Site::here()) {
+  constexpr int kTiles = kColumns / 8, kWholeTiles = kVectorBytes == 16 ? kTiles / 4 * 4 : 0;
+  const int lane_of_quad = ptx::lane_index() % 4;
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = static_cast<int>(ptx::recompute(first_row + 16 * slab + 8 * half + ptx::lane_index() / 4));
-      if (row >= limit)
-        continue;
-      T *row_target = target + row * row_stride + ptx::lane_index() % 4 * 2;
+      T *row_target = target + row * row_stride;
 #pragma unroll
-      for (int tile = 0; tile < kColumns / 8; ++tile)
-        store_pair<kVectorBytes>(row_target + 8 * tile, o.value[slab][tile][2 * half],
-                                 o.value[slab][tile][2 * half + 1], site);
+      for (int tile = 0; tile < kWholeTiles; tile += 4) {
+        unsigned words[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          words[i] = ptx::round_pair<T>(o.value[slab][tile + i][2 * half], o.value[slab][tile + i][2 * half + 1]);
+        transpose_in_quad(words, site);
+        if (row < limit)
+          ptx::st_global(row_target + 8 * (tile + lane_of_quad), words, site);
+      }
+#pragma unroll
+      for (int tile = kWholeTiles; tile < kTiles; ++tile)
+        if (row < limit)
+          store_pair<kVectorBytes>(row_target + 8 * tile + 2 * lane_of_quad, o.value[slab][tile][2 * half],
+                                   o.value[slab][tile][2 * half + 1], site);
     }
 }
 

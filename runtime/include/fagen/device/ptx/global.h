@@ -36,5 +36,11 @@ __device__ __forceinline__ void st_global_u32(void *target, unsigned value, Site
 __device__ __forceinline__ void st_global_f32(float *target, float value, Site = Site::here()) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(target), "f"(value) : "memory");
 }
+/// Four consecutive words; the address is a multiple of 16.
+__device__ __forceinline__ void st_global(void *target, const unsigned (&words)[4], Site = Site::here()) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(target), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+               "r"(words[3])
+               : "memory");
+}
 
 } // namespace fagen::device::ptx

@@ -13,4 +13,20 @@ __device__ __forceinline__ float shuffle_xor(float value, int mask, Site = Site:
   return result;
 }
 
+__device__ __forceinline__ unsigned shuffle_xor(unsigned value, int mask, Site = Site::here()) {
+  unsigned result;
+  asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(result) : "r"(value), "r"(mask));
+  return result;
+}
+
+/// Whether the predicate holds in any lane of the warp; all 32 take part. Orders no memory. PTX ISA: vote.sync.
+__device__ __forceinline__ bool any(bool predicate, Site = Site::here()) {
+  int result;
+  asm volatile("{\n\t.reg .pred p, q;\n\t"
+               "setp.ne.s32 p, %1, 0;\n\tvote.sync.any.pred q, p, 0xffffffff;\n\tselp.s32 %0, 1, 0, q;\n\t}"
+               : "=r"(result)
+               : "r"(static_cast<int>(predicate)));
+  return result != 0;
+}
+
 } // namespace fagen::device::ptx

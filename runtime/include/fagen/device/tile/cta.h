@@ -8,7 +8,7 @@
 
 namespace fagen::device {
 
-/// CTAs are numbered with the query tiles fastest, then heads, then batches. The numbers are computed where they are
+/// CTAs are numbered with the query tiles fastest, then heads, then batches: CTAs that run together share K and V. The numbers are computed where they are
 /// asked for and not kept across the loop: registers are dearer than a few divisions.
 struct CtaPlace {
   int batch;
@@ -17,11 +17,17 @@ struct CtaPlace {
   int row_begin; ///< first query row
 };
 
-template <int kTileRows> __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
+/// Which query tile of a head comes first. CTAs start in the order of their numbers: where later rows see more keys,
+/// the last tile goes first, so that the short ones fill the gaps at the end.
+enum class TileOrder { kFirstTileFirst, kLastTileFirst };
+
+template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst>
+__device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows;
   const int cta = static_cast<int>(ptx::recompute(ptx::cta_index()));
   const int head = cta / tiles % params.heads;
-  return {cta / tiles / params.heads, head, head / params.heads_per_kv, cta % tiles * kTileRows};
+  const int tile = kOrder == TileOrder::kLastTileFirst ? tiles - 1 - cta % tiles : cta % tiles;
+  return {cta / tiles / params.heads, head, head / params.heads_per_kv, tile * kTileRows};
 }
 
 /// First row of a head of Q, K, V or O, [batch, heads, rows, columns].

@@ -54,6 +54,16 @@ constexpr unsigned tile_offset(Swizzle swizzle, unsigned rows, unsigned columns,
   return panel * rows * panel_bytes + row * panel_bytes + (chunk << 4) + (in_row & 15);
 }
 
+/// Threads of a warp side by side over a row's vectors when a tile is copied: the largest power of two that divides
+/// their number, at most the warp. Eight vectors of 16 bytes that are written at once then fill whole panels.
+constexpr int threads_across(int vector_bytes, int columns, int element_bytes) {
+  const int vectors = columns * element_bytes / vector_bytes;
+  int across = 1;
+  while (across < 32 && vectors % (2 * across) == 0)
+    across *= 2;
+  return across;
+}
+
 /// Columns of a row of partial results behind those of O: m and l, a copy for each lane of a quad. With them the rows
 /// of f32 lie so that the pairs of a warp's accumulator meet no bank twice.
 constexpr unsigned kPartialExtra = 8;

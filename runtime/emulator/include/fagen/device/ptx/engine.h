@@ -50,6 +50,7 @@ struct Engine {
   void (*wmma_multiply)(void *d, const unsigned *a, const unsigned *b, WmmaTypes types, Site site);
   void (*wmma_store)(unsigned address, const void *d, bool is_half, unsigned stride, Site site);
   float (*shuffle_xor)(float value, int mask, Site site);
+  bool (*vote_any)(bool predicate, Site site);
 
   void (*cta_barrier)(Site site);
   void (*warp_barrier)(Site site);

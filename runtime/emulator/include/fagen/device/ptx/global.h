@@ -26,5 +26,8 @@ inline void st_global_u32(void *target, unsigned value, Site site = Site::here()
 inline void st_global_f32(float *target, float value, Site site = Site::here()) {
   engine->store_global(target, &value, sizeof(value), site);
 }
+inline void st_global(void *target, const unsigned (&words)[4], Site site = Site::here()) {
+  engine->store_global(target, words, sizeof(words), site);
+}
 
 } // namespace fagen::device::ptx
