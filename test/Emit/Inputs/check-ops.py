@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 # What an op becomes; ops that are not listed here need no more than a call on their line.
-CALLS = {"copy_issue": r"copy_tile\w*<", "copy_commit": r"cp_async_commit\(", "copy_wait": r"cp_async_wait<",
+CALLS = {"copy_issue": r"copy_(next_)?tile\w*<", "copy_commit": r"cp_async_commit\(", "copy_wait": r"cp_async_wait<",
          "barrier": r"\w+_barrier\(", "mma": r"(scores_abt|output_ab|mma_abt?)\b", "mask": r"mask(<\w+>)?\(",
          "row_max": r"row_max\(", "store": r"store_rows<", "store_lse": r"store_lse\(", "store_merged": r"store_merged<",
          "store_partial": r"store_partial\(", "load_fragment": r"load_operand\("}
@@ -26,7 +26,7 @@ def check(launch, lines):
         assert "site" in op or not re.search(r"_barrier\(|cp_async_wait", text), op
         listed.add(op["line"])
     for number, text in enumerate(lines, 1):
-        assert number in listed or not re.match(r" +(ptx::\w+_barrier|ptx::cp_async_\w+|copy_tile|mma_|row_max)", text), text
+        assert number in listed or not re.match(r" +(ptx::\w+_barrier|ptx::cp_async_\w+|copy_(next_)?tile|mma_|row_max)", text), text
     return len(ops)
 
 
