@@ -7,6 +7,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -134,9 +135,9 @@ private:
   std::string fragmentType(const Buffer &buffer) const;
   std::string letValue(const Expr &value) const;
   std::vector<const Buffer *> buffersIn(Space space) const;
-  std::vector<std::pair<const Buffer *, const Op *>> runningCopies() const;
+  std::vector<const Buffer *> runningRings() const;
   std::string locate() const;
-  void emitCursors();
+  void emitFirstSources();
 
   const Kernel &kernel;
   const Variant &variant;
@@ -156,22 +157,19 @@ std::vector<const Buffer *> KernelEmitter::buffersIn(Space space) const {
   return found;
 }
 
-/// The rings that are filled by running copies, each with one of them.
-std::vector<std::pair<const Buffer *, const Op *>> KernelEmitter::runningCopies() const {
-  std::vector<std::pair<const Buffer *, const Op *>> found;
+/// The rings that are filled by running copies.
+std::vector<const Buffer *> KernelEmitter::runningRings() const {
+  llvm::SetVector<const Buffer *> found;
   auto visit = [&](const Op &op) {
-    if (op.kind != OpKind::CopyIssue || !op.isSet("running"))
-      return;
-    const Buffer *ring = op.operand("dst").buffer;
-    if (llvm::none_of(found, [&](const auto &entry) { return entry.first == ring; }))
-      found.push_back({ring, &op});
+    if (op.kind == OpKind::CopyIssue && op.isSet("running"))
+      found.insert(op.operand("dst").buffer);
   };
   for (const std::unique_ptr<Op> &op : kernel.roles.front().body.ops) {
     visit(*op);
     for (const std::unique_ptr<Op> &inner : op->body.ops)
       visit(*inner);
   }
-  return found;
+  return {found.begin(), found.end()};
 }
 
 /// Tiles in the order of their rows, or the longest first when later rows have more key tiles.
@@ -183,12 +181,11 @@ std::string KernelEmitter::locate() const {
   return fmt::format("locate_cta<kTileRows{}>", grows ? ", TileOrder::kLastTileFirst" : "");
 }
 
-void KernelEmitter::emitCursors() {
-  for (const auto &[ring, op] : runningCopies())
-    line(out,
-         "r.next_{0} = tile_cursor<TileShare<kThreads, kVectorBytes, {1}>>(cta.{0}, cta.params.{0}_stride[2], 0, "
-         "cta.params.{2});",
-         ring->name, typeName(ring->name), op->expr("limit").str());
+/// Running copies begin with the first row.
+void KernelEmitter::emitFirstSources() {
+  for (const Buffer *ring : runningRings())
+    line(out, "r.next_{0} = own_source<TileShare<kThreads, kVectorBytes, {1}>>(cta.{0}, cta.params.{0}_stride[2], 0);",
+         ring->name, typeName(ring->name));
 }
 
 void KernelEmitter::emitHead() {
@@ -387,8 +384,8 @@ void KernelEmitter::emitRegisters() {
   line(out, "/// What a thread keeps in registers.\nstruct Registers {{");
   for (const Buffer *buffer : buffersIn(Space::Fragment))
     line(out, "  {} {};", fragmentType(*buffer), buffer->name);
-  for (const auto &[ring, op] : runningCopies())
-    line(out, "  TileCursor<Element> next_{};", ring->name);
+  for (const Buffer *ring : runningRings())
+    line(out, "  const Element *next_{}; // where this thread's next vector comes from", ring->name);
   if (instrument != Instrument::None)
     line(out, "  StageClock<kWarps, {}> clock;", instrument == Instrument::Trace);
   line(out, "}};\n");
@@ -408,7 +405,7 @@ void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, 
     if (instrument != Instrument::None)
       emitter.markStages();
     if (name == "prologue")
-      emitCursors();
+      emitFirstSources();
     emitter.emitBlock(ops);
   }
   line(out, "}}\n");

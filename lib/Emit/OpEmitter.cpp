@@ -81,14 +81,10 @@ void OpEmitter::emitCopyIssue(const Op &op) {
     scope.emplace(out);
     callStandsHere();
   }
-  if (op.isSet("running")) {
-    line(out, "copy_next_tile{}<kThreads, kVectorBytes>({}, r.next_{}, cta.params.{}_stride[2]);",
-         isAsync ? "_async" : "", operand(target), tensor, tensor);
-    return;
-  }
-  line(out, "{}<kThreads, kVectorBytes>({}, cta.{}, cta.params.{}_stride[2], {}, {});",
-       isAsync ? "copy_tile_async" : "copy_tile", operand(target), tensor, tensor, expression(op.expr("row")),
-       expression(op.expr("limit")));
+  const bool isRunning = op.isSet("running");
+  line(out, "copy_{}tile{}<kThreads, kVectorBytes>({}, {}{}, cta.params.{}_stride[2], {}, {});",
+       isRunning ? "next_" : "", isAsync ? "_async" : "", operand(target), isRunning ? "r.next_" : "cta.", tensor, tensor,
+       expression(op.expr("row")), expression(op.expr("limit")));
 }
 
 void OpEmitter::emitMma(const Op &op) {

@@ -36,52 +36,52 @@ template <int kThreads, int kVectorBytes, class Tile> struct TileShare {
   }
 };
 
-/// Where a thread's next vector of a tensor lies, and how many rows the tensor has from there on.
-template <class T> struct TileCursor {
-  const T *source;
-  int rows;
-};
-
-/// At the tile that begins at `first_row`; rows at or beyond `limit` count as not there.
+/// Where this thread's first vector of the tile lies that begins at `first_row`.
 template <class Share, class T>
-__device__ __forceinline__ TileCursor<T> tile_cursor(const T *source, long long row_stride, int first_row, int limit) {
-  const int row = first_row + Share::row_of_thread();
-  return {source + row * row_stride + Share::column_of_thread(), limit - row};
+__device__ __forceinline__ const T *own_source(const T *source, long long row_stride, int first_row) {
+  return source + (first_row + Share::row_of_thread()) * row_stride + Share::column_of_thread();
 }
 
-/// Calls visit(row, column, source, is_there) for each vector of this thread, and moves the cursor to the next tile.
+/// Calls visit(row, column, source, is_there) for each vector of this thread; `own` is its first, and moves to the tile
+/// behind. There are the first `rows` rows of the tile.
 template <class Share, class Tile, class Visit>
-__device__ __forceinline__ void for_own_vectors(TileCursor<typename Tile::Element> &cursor, long long row_stride, Visit visit) {
+__device__ __forceinline__ void for_own_vectors(const typename Tile::Element *&own, long long row_stride, int rows,
+                                                Visit visit) {
   const int own_row = Share::row_of_thread(), own_column = Share::column_of_thread();
-  const typename Tile::Element *source = cursor.source;
+  const typename Tile::Element *source = own;
 #pragma unroll Share::kUnroll
   for (int row = 0; row < Tile::kRows; row += Share::kRowsPerPass) {
 #pragma unroll
     for (int column = 0; column < Tile::kColumns; column += Share::kColumnsPerPass)
       if (Share::has_row(row, own_row))
-        visit(row + own_row, column + own_column, source + column, row < cursor.rows);
+        visit(row + own_row, column + own_column, source + column, row + own_row < rows);
     source += Share::kRowsPerPass * row_stride;
   }
-  cursor.source = Tile::kRows % Share::kRowsPerPass == 0 ? source : cursor.source + Tile::kRows * row_stride;
-  cursor.rows -= Tile::kRows;
+  own = Tile::kRows % Share::kRowsPerPass == 0 ? source : own + Tile::kRows * row_stride;
 }
 
-/// Copies the cursor's tile asynchronously: it lands at any time before a cp_async_wait that covers its group.
+/// Copies the tile whose vectors begin at `own`, asynchronously: it lands at any time before a cp_async_wait that
+/// covers its group. Rows [first_row, first_row + Tile::kRows) of the tensor, those at or beyond `limit` as zeros. `own`
+/// moves to the tile behind.
 template <int kThreads, int kVectorBytes, class Tile>
-__device__ __forceinline__ void copy_next_tile_async(const Tile &tile, TileCursor<typename Tile::Element> &cursor,
-                                                     long long row_stride, ptx::Site site = ptx::Site::here()) {
+__device__ __forceinline__ void copy_next_tile_async(const Tile &tile, const typename Tile::Element *&own,
+                                                     long long row_stride, int first_row, int limit,
+                                                     ptx::Site site = ptx::Site::here()) {
   for_own_vectors<TileShare<kThreads, kVectorBytes, Tile>, Tile>(
-      cursor, row_stride, [&](int row, int column, const typename Tile::Element *from, bool is_there) {
+      own, row_stride, limit - first_row,
+      [&](int row, int column, const typename Tile::Element *from, bool is_there) {
         ptx::cp_async<kVectorBytes>(tile.address(row, column), from, is_there, site);
       });
 }
 
-/// Copies the cursor's tile through registers; done when the thread goes on.
+/// The same through registers; done when the thread goes on.
 template <int kThreads, int kVectorBytes, class Tile>
-__device__ __forceinline__ void copy_next_tile(const Tile &tile, TileCursor<typename Tile::Element> &cursor,
-                                               long long row_stride, ptx::Site site = ptx::Site::here()) {
+__device__ __forceinline__ void copy_next_tile(const Tile &tile, const typename Tile::Element *&own,
+                                               long long row_stride, int first_row, int limit,
+                                               ptx::Site site = ptx::Site::here()) {
   for_own_vectors<TileShare<kThreads, kVectorBytes, Tile>, Tile>(
-      cursor, row_stride, [&](int row, int column, const typename Tile::Element *from, bool is_there) {
+      own, row_stride, limit - first_row,
+      [&](int row, int column, const typename Tile::Element *from, bool is_there) {
         if constexpr (kVectorBytes == 2) {
           const unsigned short value = is_there ? ptx::ld_global_u16(from, site) : static_cast<unsigned short>(0);
           ptx::st_shared_u16(tile.address(row, column), value, site);
@@ -94,21 +94,19 @@ __device__ __forceinline__ void copy_next_tile(const Tile &tile, TileCursor<type
       });
 }
 
-/// Rows [first_row, first_row + Tile::kRows), those at or beyond `limit` as zeros; asynchronously.
+/// A tile by its rows: `source` is row 0 of the tensor.
 template <int kThreads, int kVectorBytes, class Tile>
 __device__ __forceinline__ void copy_tile_async(const Tile &tile, const typename Tile::Element *source,
                                                 long long row_stride, int first_row, int limit,
                                                 ptx::Site site = ptx::Site::here()) {
-  auto cursor = tile_cursor<TileShare<kThreads, kVectorBytes, Tile>>(source, row_stride, first_row, limit);
-  copy_next_tile_async<kThreads, kVectorBytes>(tile, cursor, row_stride, site);
+  const auto *own = own_source<TileShare<kThreads, kVectorBytes, Tile>>(source, row_stride, first_row);
+  copy_next_tile_async<kThreads, kVectorBytes>(tile, own, row_stride, first_row, limit, site);
 }
-
-/// The same through registers; done when the thread goes on.
 template <int kThreads, int kVectorBytes, class Tile>
 __device__ __forceinline__ void copy_tile(const Tile &tile, const typename Tile::Element *source, long long row_stride,
                                           int first_row, int limit, ptx::Site site = ptx::Site::here()) {
-  auto cursor = tile_cursor<TileShare<kThreads, kVectorBytes, Tile>>(source, row_stride, first_row, limit);
-  copy_next_tile<kThreads, kVectorBytes>(tile, cursor, row_stride, site);
+  const auto *own = own_source<TileShare<kThreads, kVectorBytes, Tile>>(source, row_stride, first_row);
+  copy_next_tile<kThreads, kVectorBytes>(tile, own, row_stride, first_row, limit, site);
 }
 
 } // namespace fagen::device
