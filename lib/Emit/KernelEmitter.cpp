@@ -7,8 +7,8 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 
@@ -134,6 +134,7 @@ private:
   void emitEntry();
   std::string fragmentType(const Buffer &buffer) const;
   std::string letValue(const Expr &value) const;
+  bool runsAtMostOnce(const Op &loop) const;
   std::vector<const Buffer *> buffersIn(Space space) const;
   std::vector<const Buffer *> runningRings() const;
   std::string locate() const;
@@ -155,6 +156,20 @@ std::vector<const Buffer *> KernelEmitter::buffersIn(Space space) const {
     if (buffer->space == space)
       found.push_back(buffer.get());
   return found;
+}
+
+/// Whether the lets' own expressions say so, as they do of the last tile of a tensor without a mask: ptxas need not
+/// keep what a second step would want.
+bool KernelEmitter::runsAtMostOnce(const Op &loop) const {
+  auto expand = [&](Expr expr) {
+    for (const Let &let : llvm::reverse(kernel.lets))
+      expr = expr.substitute(let.name, let.value);
+    for (const Constant &value : kernel.constants)
+      expr = expr.substitute(value.name, constant(value.value));
+    return expr;
+  };
+  const std::optional<Interval> steps = difference(expand(loop.expr("end")), expand(loop.expr("begin")));
+  return steps && steps->high <= 1;
 }
 
 /// The rings that are filled by running copies.
@@ -449,8 +464,11 @@ void KernelEmitter::emitEntry() {
       if (!before.empty())
         line(out, "{}(cta, r);", nameOfBefore(*loop));
       const std::string variable = loop->text("variable").str();
-      line(out, "for (int {0} = {1}; {0} < {2}; ++{0})", variable, letValue(loop->expr("begin")),
-           letValue(loop->expr("end")));
+      const std::string begin = letValue(loop->expr("begin")), end = letValue(loop->expr("end"));
+      if (runsAtMostOnce(*loop))
+        line(out, "if (const int {0} = {1}; {0} < {2})", variable, begin, end);
+      else
+        line(out, "for (int {0} = {1}; {0} < {2}; ++{0})", variable, begin, end);
       line(out, "  {}_step(cta, r, {});", loop->text("name").str(), variable);
     }
     line(out, "epilogue(cta, r);");

@@ -39,6 +39,14 @@ void unmask(Block &block) {
   }
 }
 
+/// In the few steps with a mask a branch costs registers and gains nothing.
+void rescaleAlways(Block &block) {
+  for (std::unique_ptr<Op> &op : block.ops) {
+    op->attributes.erase("lazy");
+    rescaleAlways(op->body);
+  }
+}
+
 std::unique_ptr<Op> interiorOf(const Op &loop) {
   std::unique_ptr<Op> interior = clone(loop);
   unmask(interior->body);
@@ -97,6 +105,7 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
     std::unique_ptr<Op> interior = interiorOf(**loop);
     interior->attributes["name"] = std::string("interior");
     interior->attributes["end"] = variable("full_tiles");
+    rescaleAlways((*loop)->body);
     (*loop)->attributes["name"] = std::string("edge");
     (*loop)->attributes["begin"] = variable("full_tiles");
     ops.insert(loop, std::move(interior));

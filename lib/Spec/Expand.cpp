@@ -352,7 +352,8 @@ void KernelAnalysis::report(const std::vector<Finding> &findings, const ProblemP
 //===-- The implicit schedule
 //--------------------------------------------------------------------------------------===//
 
-// A row for strides and alignments that wider accesses cannot take: the fallback schedule with copies of one element.
+// A row for strides and alignments that wider accesses cannot take: the fallback schedule with copies of one element,
+// which leave neither time nor registers for rescaling lazily.
 void KernelAnalysis::addUnaligned() {
   const unsigned index = schedules.size();
   spec.scheduleNames.push_back(kImplicitSchedule.str());
@@ -366,7 +367,8 @@ void KernelAnalysis::addUnaligned() {
     schedule.implicit = true;
     schedule.copy = Copy::LdSt;
     schedule.vectorBytes = elementBytes(variant.problem.dtype);
-    erase_if(schedule.locations, [](const auto &entry) { return entry.first == "copy" || entry.first == "vector"; });
+    schedule.rescale = RescalePolicy::Always;
+    erase_if(schedule.locations, [](const auto &entry) { return isImplicitKey(entry.first); });
     variant.scheduleIndex = index;
     variant.tuneChoices.clear();
     variant.name = kernel.name.text + variantName(kImplicitSchedule, "", *pointOfVariant[i]);

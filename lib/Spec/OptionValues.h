@@ -9,6 +9,9 @@
 
 namespace fagen {
 
+/// Keys that the compiler itself sets in the schedule for unaligned tensors.
+inline bool isImplicitKey(llvm::StringRef key) { return key == "copy" || key == "vector" || key == "rescale"; }
+
 /// What a key is set to. `known` is false for a value that was reported: checks that need it are left out.
 struct OptionValue {
   unsigned number = 0;            ///< enumerator, integer, bytes, switch, tile rows, QK head dim

@@ -36,11 +36,11 @@ namespace {
 
 using Element = bf16;
 
-constexpr int kTileRows = 128;                   // l4_bf16.fa:22 tile
-constexpr int kTileKeys = 32;                    // l4_bf16.fa:22 tile
+constexpr int kTileRows = 128;                   // l4_bf16.fa:26 tile
+constexpr int kTileKeys = 32;                    // l4_bf16.fa:26 tile
 constexpr int kHeadDimQK = 128;                  // l4_bf16.fa:4 head_dim
 constexpr int kHeadDimV = 128;                   // l4_bf16.fa:4 head_dim
-constexpr int kStages = 1;                       // l4_bf16.fa:22 stages
+constexpr int kStages = 1;                       // l4_bf16.fa:26 stages
 constexpr int kWarps = 4;                        // l4_bf16.fa:16 warps
 constexpr int kThreads = 32 * kWarps;            // 128
 constexpr int kRowWarps = 4;                     // warps side by side over query rows
@@ -88,10 +88,14 @@ struct Registers {
   RowValues<kWarpRows> m;
   RowValues<kWarpRows> m_new;
   RowValues<kWarpRows> l;
+  const Element *next_k; // where this thread's next vector comes from
+  const Element *next_v; // where this thread's next vector comes from
 };
 
 /// What runs before the first key tile.
 __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
+  r.next_k = own_source<TileShare<kThreads, kVectorBytes, KTile>>(cta.k, cta.params.k_stride[2], 0);
+  r.next_v = own_source<TileShare<kThreads, kVectorBytes, VTile>>(cta.v, cta.params.v_stride[2], 0);
   if (0 < cta.key_tiles)
     copy_tile_async<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
   clear(r.o);
@@ -99,7 +103,7 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   fill(r.m, ptx::negative_infinity());
   // pipeline-loads: K runs ahead
   if (0 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], 0, cta.params.seq_kv);
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], 0, cta.params.seq_kv);
   ptx::cp_async_commit();
 }
 
@@ -111,7 +115,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // S = Q K^T (l4_bf16.fa:17)
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[0], warp_key());
@@ -121,11 +125,11 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // online softmax (l4_bf16.fa:14)
   row_max(r.m_new, r.s, r.m);
-  rescale<false>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
+  rescale_lazily<false>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
   exp2<false>(r.s, r.m, cta.params.scale_log2);
   row_sum(r.l, r.s);
   convert(r.p, r.s);
@@ -141,7 +145,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // S = Q K^T (l4_bf16.fa:17)
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[0], warp_key());
@@ -151,7 +155,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // S = -inf where the key is not visible (l4_bf16.fa:4)
   mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
@@ -169,7 +173,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
 
 /// What runs after the last key tile.
 __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
-  const CtaPlace place = locate_cta<kTileRows>(cta.params);
+  const CtaPlace place = locate_cta<kTileRows, TileOrder::kLastTileFirst>(cta.params);
   total(r.l);
   // O /= l (l4_bf16.fa:16)
   normalize(r.o, r.l);
@@ -182,7 +186,7 @@ __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
 } // namespace
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_bf16_prefill_bf16_d128_causal_sm_89(const __grid_constant__ AttentionParams params) {
-  const CtaPlace place = locate_cta<kTileRows>(params);
+  const CtaPlace place = locate_cta<kTileRows, TileOrder::kLastTileFirst>(params);
   const int full_tiles = floor_div(max(min(params.seq_kv, place.row_begin + params.seq_kv - params.seq_q + 1), 0), kTileKeys);
   const int key_tiles = ceil_div(max(min(params.seq_kv, place.row_begin + params.seq_kv - params.seq_q + 128), 0), kTileKeys);
   const Cta cta{params,

@@ -32,11 +32,11 @@ namespace {
 
 using Element = bf16;
 
-constexpr int kTileRows = 128;                   // l4_bf16.fa:22 tile
-constexpr int kTileKeys = 32;                    // l4_bf16.fa:22 tile
+constexpr int kTileRows = 128;                   // l4_bf16.fa:26 tile
+constexpr int kTileKeys = 32;                    // l4_bf16.fa:26 tile
 constexpr int kHeadDimQK = 128;                  // l4_bf16.fa:4 head_dim
 constexpr int kHeadDimV = 128;                   // l4_bf16.fa:4 head_dim
-constexpr int kStages = 1;                       // l4_bf16.fa:22 stages
+constexpr int kStages = 1;                       // l4_bf16.fa:26 stages
 constexpr int kWarps = 4;                        // l4_bf16.fa:16 warps
 constexpr int kThreads = 32 * kWarps;            // 128
 constexpr int kRowWarps = 4;                     // warps side by side over query rows
@@ -84,10 +84,14 @@ struct Registers {
   RowValues<kWarpRows> m;
   RowValues<kWarpRows> m_new;
   RowValues<kWarpRows> l;
+  const Element *next_k; // where this thread's next vector comes from
+  const Element *next_v; // where this thread's next vector comes from
 };
 
 /// What runs before the first key tile.
 __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
+  r.next_k = own_source<TileShare<kThreads, kVectorBytes, KTile>>(cta.k, cta.params.k_stride[2], 0);
+  r.next_v = own_source<TileShare<kThreads, kVectorBytes, VTile>>(cta.v, cta.params.v_stride[2], 0);
   if (0 < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
   clear(r.o);
@@ -95,7 +99,7 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   fill(r.m, ptx::negative_infinity());
   // pipeline-loads: K runs ahead
   if (0 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], 0, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], 0, cta.params.seq_kv);
 }
 
 /// Key tile j, which every row sees whole.
@@ -104,14 +108,14 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_bf16.fa:17)
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[0], warp_key());
   // place-barriers: RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
   ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   // online softmax (l4_bf16.fa:14)
   row_max(r.m_new, r.s, r.m);
   rescale<false>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
@@ -132,7 +136,7 @@ __device__ __forceinline__ void before_edge(const Cta &cta, Registers &r) {
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // place-barriers: RAW v: copy_issue -> mma o
   ptx::cta_barrier();
   // S = Q K^T (l4_bf16.fa:17)
@@ -182,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_bf16_unaligne
   for (int j = 0; j < full_tiles; ++j)
     interior_step(cta, r, j);
   before_edge(cta, r);
-  for (int j = full_tiles; j < key_tiles; ++j)
+  if (const int j = full_tiles; j < key_tiles)
     edge_step(cta, r, j);
   epilogue(cta, r);
 }

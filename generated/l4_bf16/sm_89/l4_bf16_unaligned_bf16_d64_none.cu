@@ -4,14 +4,15 @@
 // Kernel l4_bf16_unaligned_bf16_d64_none (l4_bf16.fa:4), target sm_89, made by the compiler for unaligned tensors (l4_bf16.fa:14).
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 64 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
-//   shared   q             0   16384 B  128 x 64 bf16, swizzle xor
-//   shared   k         16384   16384 B  2 stages of 64 x 64 bf16, swizzle xor
-//   shared   v         32768   16384 B  2 stages of 64 x 64 bf16, swizzle xor
-//   shared   total             49152 B
+//   shared   q             0   16384 B  128 x 64 bf16, swizzle xor, in the bytes of k and what follows
+//   shared   k             0   16384 B  2 stages of 64 x 64 bf16, swizzle xor
+//   shared   v         16384   16384 B  2 stages of 64 x 64 bf16, swizzle xor
+//   shared   total             32768 B
 //   role     all      warps 0 to 3
-//   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
-//   site  2  cta barrier    WAR v: mma o -> copy_issue
-//   site  3  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
+//   site  1  cta barrier    RAW q: copy_issue -> load_fragment
+//   site  2  cta barrier    WAR q/k: load_fragment -> copy_issue
+//   site  3  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
+//   site  4  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>
@@ -54,10 +55,12 @@ struct KvRing {
 };
 
 struct SharedStorage {
-  QTile q;
-  KvRing ring;
+  union {
+    KvRing ring;
+    QTile q;
+  };
 };
-static_assert(sizeof(SharedStorage) == 49152, "shared memory is as allocate-shared laid it out");
+static_assert(sizeof(SharedStorage) == 32768, "shared memory is as allocate-shared laid it out");
 
 /// What all threads of a CTA share.
 struct Cta {
@@ -77,48 +80,49 @@ __device__ __forceinline__ int warp_key() { return ptx::warp_index() / kRowWarps
 
 /// What a thread keeps in registers.
 struct Registers {
+  LeftOperand<Element, kWarpRows, kHeadDimQK> q_fragment;
   Accumulator<kWarpRows, kWarpKeys> s;
   LeftOperand<Element, kWarpRows, kWarpKeys> p;
   Accumulator<kWarpRows, kHeadDimV> o;
   RowValues<kWarpRows> m;
   RowValues<kWarpRows> m_new;
   RowValues<kWarpRows> l;
+  const Element *next_k; // where this thread's next vector comes from
+  const Element *next_v; // where this thread's next vector comes from
 };
 
 /// What runs before the first key tile.
 __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
-  if (0 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
+  r.next_k = own_source<TileShare<kThreads, kVectorBytes, KTile>>(cta.k, cta.params.k_stride[2], 0);
+  r.next_v = own_source<TileShare<kThreads, kVectorBytes, VTile>>(cta.v, cta.params.v_stride[2], 0);
+  copy_tile<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
+  // place-barriers: RAW q: copy_issue -> load_fragment
+  ptx::cta_barrier();
+  load_operand(r.q_fragment, cta.shared.q, warp_row());
   clear(r.o);
   fill(r.l, 0.0f);
   fill(r.m, ptx::negative_infinity());
+  // place-barriers: WAR q/k: load_fragment -> copy_issue
+  ptx::cta_barrier();
   // pipeline-loads: K runs ahead
   if (0 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], 0, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], 0, cta.params.seq_kv);
   // pipeline-loads: V runs ahead
   if (0 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], 0, cta.params.seq_kv);
-  // pipeline-loads: K runs ahead
-  if (1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[1], cta.k, cta.params.k_stride[2], kTileKeys, cta.params.seq_kv);
-  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
-  ptx::cta_barrier();
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], 0, cta.params.seq_kv);
 }
 
 /// Key tile j, which every row sees whole.
 __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
-  // place-barriers: WAR v: mma o -> copy_issue
+  // place-barriers: RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
   ptx::cta_barrier();
-  // pipeline-loads: V into the slot that P V left
-  if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_bf16.fa:17)
-  mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
-  // place-barriers: RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-  ptx::cta_barrier();
-  // pipeline-loads: K into the slot that Q K^T left
-  if (j + kStages < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages) % kStages], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
+  mma_abt(r.s, r.q_fragment, cta.shared.ring.k[j % kStages], warp_key());
+  // pipeline-loads: K and V into the slots of the step before
+  if (j + kStages - 1 < cta.key_tiles)
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages - 1) % kStages], r.next_k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+  if (j + kStages - 1 < cta.key_tiles)
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // online softmax (l4_bf16.fa:14)
   row_max(r.m_new, r.s, r.m);
   rescale<false>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
@@ -129,10 +133,16 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   mma_ab(r.o, r.p, cta.shared.ring.v[j % kStages], warp_key());
 }
 
+/// What runs once, between the steps above and those below.
+__device__ __forceinline__ void before_edge(const Cta &cta, Registers &r) {
+  // place-barriers: RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+  ptx::cta_barrier();
+}
+
 /// Key tile j, of which some rows see only a part.
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // S = Q K^T (l4_bf16.fa:17)
-  mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
+  mma_abt(r.s, r.q_fragment, cta.shared.ring.k[j % kStages], warp_key());
   // S = -inf where the key is not visible (l4_bf16.fa:4)
   mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
     return k < cta.params.seq_kv;
@@ -177,7 +187,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_bf16_unaligne
   prologue(cta, r);
   for (int j = 0; j < full_tiles; ++j)
     interior_step(cta, r, j);
-  for (int j = full_tiles; j < key_tiles; ++j)
+  before_edge(cta, r);
+  if (const int j = full_tiles; j < key_tiles)
     edge_step(cta, r, j);
   epilogue(cta, r);
 }

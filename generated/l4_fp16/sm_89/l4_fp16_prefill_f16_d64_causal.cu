@@ -4,19 +4,18 @@
 // Kernel l4_fp16_prefill_f16_d64_causal (l4_fp16.fa:4), target sm_89, schedule prefill (l4_fp16.fa:14).
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 64 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
-//   shared   q             0   16384 B  128 x 64 f16, swizzle xor
-//   shared   k         16384   16384 B  2 stages of 64 x 64 f16, swizzle xor
-//   shared   v         32768   16384 B  2 stages of 64 x 64 f16, swizzle xor
-//   shared   total             49152 B
+//   shared   q             0   16384 B  128 x 64 f16, swizzle xor, in the bytes of k and what follows
+//   shared   k             0   16384 B  2 stages of 64 x 64 f16, swizzle xor
+//   shared   v         16384   16384 B  2 stages of 64 x 64 f16, swizzle xor
+//   shared   total             32768 B
 //   role     all      warps 0 to 3
-//   site  1  copy_wait 2    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  2  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-//   site  3  copy_wait 2    RAW v: copy_issue -> mma o
-//   site  4  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-//   site  5  copy_wait 2    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  6  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-//   site  7  copy_wait 2    RAW v: copy_issue -> mma o
-//   site  8  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
+//   site  1  copy_wait 0    RAW q: copy_issue -> load_fragment
+//   site  2  cta barrier    RAW q: copy_issue -> load_fragment
+//   site  3  cta barrier    WAR q/k: load_fragment -> copy_issue
+//   site  4  copy_wait 0    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+//   site  5  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
+//   site  6  copy_wait 0    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+//   site  7  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>
@@ -59,10 +58,12 @@ struct KvRing {
 };
 
 struct SharedStorage {
-  QTile q;
-  KvRing ring;
+  union {
+    KvRing ring;
+    QTile q;
+  };
 };
-static_assert(sizeof(SharedStorage) == 49152, "shared memory is as allocate-shared laid it out");
+static_assert(sizeof(SharedStorage) == 32768, "shared memory is as allocate-shared laid it out");
 
 /// What all threads of a CTA share.
 struct Cta {
@@ -82,58 +83,60 @@ __device__ __forceinline__ int warp_key() { return ptx::warp_index() / kRowWarps
 
 /// What a thread keeps in registers.
 struct Registers {
+  LeftOperand<Element, kWarpRows, kHeadDimQK> q_fragment;
   Accumulator<kWarpRows, kWarpKeys> s;
   LeftOperand<Element, kWarpRows, kWarpKeys> p;
   Accumulator<kWarpRows, kHeadDimV> o;
   RowValues<kWarpRows> m;
   RowValues<kWarpRows> m_new;
   RowValues<kWarpRows> l;
+  const Element *next_k; // where this thread's next vector comes from
+  const Element *next_v; // where this thread's next vector comes from
 };
 
 /// What runs before the first key tile.
 __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
-  if (0 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
+  r.next_k = own_source<TileShare<kThreads, kVectorBytes, KTile>>(cta.k, cta.params.k_stride[2], 0);
+  r.next_v = own_source<TileShare<kThreads, kVectorBytes, VTile>>(cta.v, cta.params.v_stride[2], 0);
+  copy_tile_async<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
+  // pipeline-loads: the group of Q
+  ptx::cp_async_commit();
+  // pipeline-loads: Q has arrived
+  ptx::cp_async_wait<0>();
+  // place-barriers: RAW q: copy_issue -> load_fragment
+  ptx::cta_barrier();
+  load_operand(r.q_fragment, cta.shared.q, warp_row());
   clear(r.o);
   fill(r.l, 0.0f);
   fill(r.m, ptx::negative_infinity());
+  // place-barriers: WAR q/k: load_fragment -> copy_issue
+  ptx::cta_barrier();
   // pipeline-loads: K runs ahead
   if (0 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], 0, cta.params.seq_kv);
-  ptx::cp_async_commit();
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], 0, cta.params.seq_kv);
   // pipeline-loads: V runs ahead
   if (0 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], 0, cta.params.seq_kv);
-  ptx::cp_async_commit();
-  // pipeline-loads: K runs ahead
-  if (1 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[1], cta.k, cta.params.k_stride[2], kTileKeys, cta.params.seq_kv);
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], 0, cta.params.seq_kv);
   ptx::cp_async_commit();
 }
 
 /// Key tile j, which every row sees whole.
 __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
-  // pipeline-loads: K(j) has arrived
-  ptx::cp_async_wait<2>();
-  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
+  // pipeline-loads: K(j) and V(j) have arrived
+  ptx::cp_async_wait<0>();
+  // place-barriers: RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
   ptx::cta_barrier();
-  // pipeline-loads: V into the slot that P V left
-  if (j + kStages - 1 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
-  ptx::cp_async_commit();
   // S = Q K^T (l4_fp16.fa:17)
-  mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
-  // pipeline-loads: V(j) has arrived
-  ptx::cp_async_wait<2>();
-  // place-barriers: RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-  ptx::cta_barrier();
-  // pipeline-loads: K into the slot that Q K^T left
-  if (j + kStages < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages) % kStages], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
+  mma_abt(r.s, r.q_fragment, cta.shared.ring.k[j % kStages], warp_key());
+  // pipeline-loads: K and V into the slots of the step before
+  if (j + kStages - 1 < cta.key_tiles)
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages - 1) % kStages], r.next_k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+  if (j + kStages - 1 < cta.key_tiles)
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // online softmax (l4_fp16.fa:14)
   row_max(r.m_new, r.s, r.m);
-  rescale<false>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
+  rescale_lazily<false>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
   exp2<false>(r.s, r.m, cta.params.scale_log2);
   row_sum(r.l, r.s);
   convert(r.p, r.s);
@@ -143,23 +146,17 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
 
 /// Key tile j, of which some rows see only a part.
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
-  // pipeline-loads: K(j) has arrived
-  ptx::cp_async_wait<2>();
-  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
+  // pipeline-loads: K(j) and V(j) have arrived
+  ptx::cp_async_wait<0>();
+  // place-barriers: RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
   ptx::cta_barrier();
-  // pipeline-loads: V into the slot that P V left
-  if (j + kStages - 1 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
-  ptx::cp_async_commit();
   // S = Q K^T (l4_fp16.fa:17)
-  mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
-  // pipeline-loads: V(j) has arrived
-  ptx::cp_async_wait<2>();
-  // place-barriers: RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-  ptx::cta_barrier();
-  // pipeline-loads: K into the slot that Q K^T left
-  if (j + kStages < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages) % kStages], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
+  mma_abt(r.s, r.q_fragment, cta.shared.ring.k[j % kStages], warp_key());
+  // pipeline-loads: K and V into the slots of the step before
+  if (j + kStages - 1 < cta.key_tiles)
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages - 1) % kStages], r.next_k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+  if (j + kStages - 1 < cta.key_tiles)
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // S = -inf where the key is not visible (l4_fp16.fa:4)
   mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
@@ -177,7 +174,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
 
 /// What runs after the last key tile.
 __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
-  const CtaPlace place = locate_cta<kTileRows>(cta.params);
+  const CtaPlace place = locate_cta<kTileRows, TileOrder::kLastTileFirst>(cta.params);
   total(r.l);
   // O /= l (l4_fp16.fa:16)
   normalize(r.o, r.l);
@@ -190,7 +187,7 @@ __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
 } // namespace
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_fp16_prefill_f16_d64_causal_sm_89(const __grid_constant__ AttentionParams params) {
-  const CtaPlace place = locate_cta<kTileRows>(params);
+  const CtaPlace place = locate_cta<kTileRows, TileOrder::kLastTileFirst>(params);
   const int full_tiles = floor_div(max(min(params.seq_kv, place.row_begin + params.seq_kv - params.seq_q + 1), 0), kTileKeys);
   const int key_tiles = ceil_div(max(min(params.seq_kv, place.row_begin + params.seq_kv - params.seq_q + 128), 0), kTileKeys);
   const Cta cta{params,

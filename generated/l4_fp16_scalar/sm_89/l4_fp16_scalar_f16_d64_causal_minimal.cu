@@ -83,10 +83,14 @@ struct Registers {
   LaneRows<kWarpRows> m;
   LaneRows<kWarpRows> m_new;
   LaneRows<kWarpRows> l;
+  const Element *next_k; // where this thread's next vector comes from
+  const Element *next_v; // where this thread's next vector comes from
 };
 
 /// What runs before the first key tile.
 __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
+  r.next_k = own_source<TileShare<kThreads, kVectorBytes, KTile>>(cta.k, cta.params.k_stride[2], 0);
+  r.next_v = own_source<TileShare<kThreads, kVectorBytes, VTile>>(cta.v, cta.params.v_stride[2], 0);
   if (0 < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
   clear(r.o);
@@ -98,11 +102,11 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
 __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: K and V into the slots of the step before
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR s: mma o -> mma s; WAR s: mma o -> exp2; WAR v: mma o -> copy_issue
   ptx::cta_barrier();
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_fp16_scalar.fa:15)
   scores_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
   // online softmax (l4_fp16_scalar.fa:19)
@@ -120,11 +124,11 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: K and V into the slots of the step before
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // place-barriers: RAW q: copy_issue -> mma s; WAR s: mma o -> mma s; WAR s: mma o -> mask; WAR s: mma o -> exp2; WAR v: mma o -> copy_issue; RAW k: copy_issue -> mma s
   ptx::cta_barrier();
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_fp16_scalar.fa:15)
   scores_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
   // S = -inf where the key is not visible (l4_fp16_scalar.fa:5)
@@ -144,7 +148,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
 
 /// What runs after the last key tile.
 __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
-  const CtaPlace place = locate_cta<kTileRows>(cta.params);
+  const CtaPlace place = locate_cta<kTileRows, TileOrder::kLastTileFirst>(cta.params);
   total(r.l);
   // O /= l (l4_fp16_scalar.fa:14)
   normalize(r.o, r.l);
@@ -157,7 +161,7 @@ __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
 } // namespace
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_fp16_scalar_f16_d64_causal_minimal_sm_89(const __grid_constant__ AttentionParams params) {
-  const CtaPlace place = locate_cta<kTileRows>(params);
+  const CtaPlace place = locate_cta<kTileRows, TileOrder::kLastTileFirst>(params);
   const int full_tiles = floor_div(max(min(params.seq_kv, place.row_begin + params.seq_kv - params.seq_q + 1), 0), kTileKeys);
   const int key_tiles = ceil_div(max(min(params.seq_kv, place.row_begin + params.seq_kv - params.seq_q + 32), 0), kTileKeys);
   const Cta cta{params,

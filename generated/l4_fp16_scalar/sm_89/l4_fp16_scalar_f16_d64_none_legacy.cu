@@ -91,10 +91,14 @@ struct Registers {
   LaneRows<kWarpRows> m;
   LaneRows<kWarpRows> m_new;
   LaneRows<kWarpRows> l;
+  const Element *next_k; // where this thread's next vector comes from
+  const Element *next_v; // where this thread's next vector comes from
 };
 
 /// What runs before the first key tile.
 __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
+  r.next_k = own_source<TileShare<kThreads, kVectorBytes, KTile>>(cta.k, cta.params.k_stride[2], 0);
+  r.next_v = own_source<TileShare<kThreads, kVectorBytes, VTile>>(cta.v, cta.params.v_stride[2], 0);
   if (0 < cta.key_tiles)
     copy_tile<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
   clear(r.o);
@@ -106,9 +110,9 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
 __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: K and V into the slots of the step before
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
   ptx::cta_barrier();
   // S = Q K^T (l4_fp16_scalar.fa:15)
@@ -136,9 +140,9 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: K and V into the slots of the step before
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
   ptx::cta_barrier();
   // S = Q K^T (l4_fp16_scalar.fa:15)
@@ -196,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_fp16_scalar_f
   prologue(cta, r);
   for (int j = 0; j < full_tiles; ++j)
     interior_step(cta, r, j);
-  for (int j = full_tiles; j < key_tiles; ++j)
+  if (const int j = full_tiles; j < key_tiles)
     edge_step(cta, r, j);
   epilogue(cta, r);
 }

@@ -97,10 +97,14 @@ struct Registers {
   LaneRows<kWarpRows> m;
   LaneRows<kWarpRows> m_new;
   LaneRows<kWarpRows> l;
+  const Element *next_k; // where this thread's next vector comes from
+  const Element *next_v; // where this thread's next vector comes from
 };
 
 /// What runs before the first key tile.
 __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
+  r.next_k = own_source<TileShare<kThreads, kVectorBytes, KTile>>(cta.k, cta.params.k_stride[2], 0);
+  r.next_v = own_source<TileShare<kThreads, kVectorBytes, VTile>>(cta.v, cta.params.v_stride[2], 0);
   if (0 < cta.key_tiles)
     copy_tile_async<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
   clear(r.o);
@@ -108,7 +112,7 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   fill(r.m, ptx::negative_infinity());
   // pipeline-loads: K runs ahead
   if (0 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], 0, cta.params.seq_kv);
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], 0, cta.params.seq_kv);
   ptx::cp_async_commit();
 }
 
@@ -120,7 +124,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // S = Q K^T (l4_fp16_wmma.fa:16)
   wmma_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
@@ -130,7 +134,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // online softmax (l4_fp16_wmma.fa:13)
   row_max(r.m_new, cta.shared.s, warp_row(), r.m);
@@ -156,7 +160,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // S = Q K^T (l4_fp16_wmma.fa:16)
   wmma_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
@@ -215,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_fp16_wmma_f16
   prologue(cta, r);
   for (int j = 0; j < full_tiles; ++j)
     interior_step(cta, r, j);
-  for (int j = full_tiles; j < key_tiles; ++j)
+  if (const int j = full_tiles; j < key_tiles)
     edge_step(cta, r, j);
   epilogue(cta, r);
 }

@@ -95,10 +95,14 @@ struct Registers {
   LaneRows<kWarpRows> m;
   LaneRows<kWarpRows> m_new;
   LaneRows<kWarpRows> l;
+  const Element *next_k; // where this thread's next vector comes from
+  const Element *next_v; // where this thread's next vector comes from
 };
 
 /// What runs before the first key tile.
 __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
+  r.next_k = own_source<TileShare<kThreads, kVectorBytes, KTile>>(cta.k, cta.params.k_stride[2], 0);
+  r.next_v = own_source<TileShare<kThreads, kVectorBytes, VTile>>(cta.v, cta.params.v_stride[2], 0);
   copy_tile<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
   // place-barriers: RAW q: copy_issue -> load_fragment
   ptx::cta_barrier();
@@ -110,7 +114,7 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   ptx::cta_barrier();
   // pipeline-loads: K runs ahead
   if (0 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], 0, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], 0, cta.params.seq_kv);
 }
 
 /// Key tile j, which every row sees whole.
@@ -119,14 +123,14 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_fp16_wmma.fa:16)
   wmma_abt<kWarpRows>(cta.shared.s, r.q_fragment, cta.shared.ring.k[0], warp_row());
   // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
   ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   // online softmax (l4_fp16_wmma.fa:13)
   row_max(r.m_new, cta.shared.s, warp_row(), r.m);
   rescale<false>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
@@ -153,7 +157,7 @@ __device__ __forceinline__ void before_edge(const Cta &cta, Registers &r) {
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_fp16_wmma.fa:16)
   wmma_abt<kWarpRows>(cta.shared.s, r.q_fragment, cta.shared.ring.k[0], warp_row());
   // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
@@ -209,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_fp16_wmma_una
   for (int j = 0; j < full_tiles; ++j)
     interior_step(cta, r, j);
   before_edge(cta, r);
-  for (int j = full_tiles; j < key_tiles; ++j)
+  if (const int j = full_tiles; j < key_tiles)
     edge_step(cta, r, j);
   epilogue(cta, r);
 }

@@ -308,7 +308,7 @@ def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
 
 def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and the row sums follow a new row maximum", [
   Value<RescaleAlways, "in every step">,
-  Value<RescaleLazy, "only in steps where a row of the warp has grown by more than a factor of 2^8">
+  Value<RescaleLazy, "where no key is masked, only in steps in which a row of the warp has grown by more than a factor of 2^8">
 ]> { let InName = "rescale_"; let Default = "always"; }
 
 #endif // FAGEN_TD_SPECOPTIONS

@@ -24,11 +24,9 @@ template <int kThreads, int kVectorBytes, class Tile> struct TileShare {
   /// Small vectors take many passes: registers, not code.
   static constexpr int kUnroll = kPasses * kAlong <= 16 ? kPasses : kAlong < 4 ? 4 / kAlong : 1;
 
-  static __device__ __forceinline__ int row_of_thread() {
-    return static_cast<int>(ptx::recompute(ptx::thread_index() / kAcross));
-  }
+  static __device__ __forceinline__ int row_of_thread() { return ptx::recompute(ptx::thread_index() / kAcross); }
   static __device__ __forceinline__ int column_of_thread() {
-    return static_cast<int>(ptx::recompute(ptx::thread_index() % kAcross * kElements));
+    return ptx::recompute(ptx::thread_index() % kAcross * kElements);
   }
   /// Whether the pass that begins at row `pass_row` has a row for the thread.
   static __device__ __forceinline__ bool has_row(int pass_row, int row) {
@@ -48,6 +46,7 @@ template <class Share, class Tile, class Visit>
 __device__ __forceinline__ void for_own_vectors(const typename Tile::Element *&own, long long row_stride, int rows,
                                                 Visit visit) {
   const int own_row = Share::row_of_thread(), own_column = Share::column_of_thread();
+  const long long step = ptx::recompute(Share::kRowsPerPass * row_stride);
   const typename Tile::Element *source = own;
 #pragma unroll Share::kUnroll
   for (int row = 0; row < Tile::kRows; row += Share::kRowsPerPass) {
@@ -55,21 +54,20 @@ __device__ __forceinline__ void for_own_vectors(const typename Tile::Element *&o
     for (int column = 0; column < Tile::kColumns; column += Share::kColumnsPerPass)
       if (Share::has_row(row, own_row))
         visit(row + own_row, column + own_column, source + column, row + own_row < rows);
-    source += Share::kRowsPerPass * row_stride;
+    source = ptx::recompute(source + step);
   }
   own = Tile::kRows % Share::kRowsPerPass == 0 ? source : own + Tile::kRows * row_stride;
 }
 
 /// Copies the tile whose vectors begin at `own`, asynchronously: it lands at any time before a cp_async_wait that
-/// covers its group. Rows [first_row, first_row + Tile::kRows) of the tensor, those at or beyond `limit` as zeros. `own`
-/// moves to the tile behind.
+/// covers its group. Rows [first_row, first_row + Tile::kRows) of the tensor, those at or beyond `limit` as zeros.
+/// `own` moves to the tile behind.
 template <int kThreads, int kVectorBytes, class Tile>
 __device__ __forceinline__ void copy_next_tile_async(const Tile &tile, const typename Tile::Element *&own,
                                                      long long row_stride, int first_row, int limit,
                                                      ptx::Site site = ptx::Site::here()) {
   for_own_vectors<TileShare<kThreads, kVectorBytes, Tile>, Tile>(
-      own, row_stride, limit - first_row,
-      [&](int row, int column, const typename Tile::Element *from, bool is_there) {
+      own, row_stride, limit - first_row, [&](int row, int column, const typename Tile::Element *from, bool is_there) {
         ptx::cp_async<kVectorBytes>(tile.address(row, column), from, is_there, site);
       });
 }
@@ -80,8 +78,7 @@ __device__ __forceinline__ void copy_next_tile(const Tile &tile, const typename 
                                                long long row_stride, int first_row, int limit,
                                                ptx::Site site = ptx::Site::here()) {
   for_own_vectors<TileShare<kThreads, kVectorBytes, Tile>, Tile>(
-      own, row_stride, limit - first_row,
-      [&](int row, int column, const typename Tile::Element *from, bool is_there) {
+      own, row_stride, limit - first_row, [&](int row, int column, const typename Tile::Element *from, bool is_there) {
         if constexpr (kVectorBytes == 2) {
           const unsigned short value = is_there ? ptx::ld_global_u16(from, site) : static_cast<unsigned short>(0);
           ptx::st_shared_u16(tile.address(row, column), value, site);

@@ -45,7 +45,7 @@ __device__ __forceinline__ void store_rows(T *target, long long row_stride, cons
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = static_cast<int>(ptx::recompute(first_row + 16 * slab + 8 * half + ptx::lane_index() / 4));
+      const int row = ptx::recompute(first_row + 16 * slab + 8 * half + ptx::lane_index() / 4);
       T *row_target = target + row * row_stride;
 #pragma unroll
       for (int tile = 0; tile < kWholeTiles; tile += 4) {

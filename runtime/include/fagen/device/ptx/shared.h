@@ -23,6 +23,18 @@ __device__ __forceinline__ unsigned recompute(unsigned value) {
   asm volatile("" : "+r"(value));
   return value;
 }
+__device__ __forceinline__ int recompute(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+__device__ __forceinline__ long long recompute(long long value) {
+  asm volatile("" : "+l"(value));
+  return value;
+}
+template <class T> __device__ __forceinline__ const T *recompute(const T *value) {
+  asm volatile("" : "+l"(value));
+  return value;
+}
 
 /// One element of 2 bytes.
 __device__ __forceinline__ unsigned short ld_shared_u16(unsigned address, Site = Site::here()) {

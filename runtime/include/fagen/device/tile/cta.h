@@ -8,8 +8,9 @@
 
 namespace fagen::device {
 
-/// CTAs are numbered with the query tiles fastest, then heads, then batches: CTAs that run together share K and V. The numbers are computed where they are
-/// asked for and not kept across the loop: registers are dearer than a few divisions.
+/// CTAs are numbered with the query tiles fastest, then heads, then batches: CTAs that run together share K and V. The
+/// numbers are computed where they are asked for and not kept across the loop: registers are dearer than a few
+/// divisions.
 struct CtaPlace {
   int batch;
   int head;
@@ -24,7 +25,7 @@ enum class TileOrder { kFirstTileFirst, kLastTileFirst };
 template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst>
 __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows;
-  const int cta = static_cast<int>(ptx::recompute(ptx::cta_index()));
+  const int cta = ptx::recompute(ptx::cta_index());
   const int head = cta / tiles % params.heads;
   const int tile = kOrder == TileOrder::kLastTileFirst ? tiles - 1 - cta % tiles : cta % tiles;
   return {cta / tiles / params.heads, head, head / params.heads_per_kv, tile * kTileRows};
