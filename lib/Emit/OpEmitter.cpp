@@ -83,8 +83,8 @@ void OpEmitter::emitCopyIssue(const Op &op) {
   }
   const bool isRunning = op.isSet("running");
   line(out, "copy_{}tile{}<kThreads, kVectorBytes>({}, {}{}, cta.params.{}_stride[2], {}, {});",
-       isRunning ? "next_" : "", isAsync ? "_async" : "", operand(target), isRunning ? "r.next_" : "cta.", tensor, tensor,
-       expression(op.expr("row")), expression(op.expr("limit")));
+       isRunning ? "next_" : "", isAsync ? "_async" : "", operand(target), isRunning ? "r.next_" : "cta.", tensor,
+       tensor, expression(op.expr("row")), expression(op.expr("limit")));
 }
 
 void OpEmitter::emitMma(const Op &op) {
@@ -243,10 +243,9 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::RowMax:
     return emitRowMax(op);
   case OpKind::Rescale:
-    return line(out, "rescale{}<{}>({}, {}, {}, {}, cta.params.scale_log2);",
-                op.isSet("lazy") ? "_lazily" : "", op.integer("guard") ? "true" : "false",
-                operand(op.operand("o")), operand(op.operand("l")), operand(op.operand("m")),
-                operand(op.operand("m_new")));
+    return line(out, "rescale{}<{}>({}, {}, {}, {}, cta.params.scale_log2);", op.isSet("lazy") ? "_lazily" : "",
+                op.integer("guard") ? "true" : "false", operand(op.operand("o")), operand(op.operand("l")),
+                operand(op.operand("m")), operand(op.operand("m_new")));
   case OpKind::Exp2:
     return emitExp2(op);
   case OpKind::RowSum:

@@ -32,8 +32,8 @@ public:
     collect(role.body);
     const Points points(role);
     std::string problem; // place-barriers reports what cannot be analysed
-    const bool isKnown = forEachTimeline(kernel, role, points, problem,
-                                         [&](const Timeline &timeline) { checkOrder(timeline); });
+    const bool isKnown =
+        forEachTimeline(kernel, role, points, problem, [&](const Timeline &timeline) { checkOrder(timeline); });
     bool changed = false;
     for (auto &[buffer, copies] : rings)
       if (isKnown && copies.inOrder)

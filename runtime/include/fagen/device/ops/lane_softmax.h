@@ -153,8 +153,8 @@ __device__ __forceinline__ void rescale(LaneColumns<kRows, kColumns> &o, LaneRow
 
 /// As rescale, but only when a row has grown by more than a factor of 2^kLazyBits (ops/softmax.h).
 template <bool kGuard, int kRows, int kColumns>
-__device__ __forceinline__ void rescale_lazily(LaneColumns<kRows, kColumns> &o, LaneRows<kRows> &l,
-                                               LaneRows<kRows> &m, const LaneRows<kRows> &m_new, float c) {
+__device__ __forceinline__ void rescale_lazily(LaneColumns<kRows, kColumns> &o, LaneRows<kRows> &l, LaneRows<kRows> &m,
+                                               const LaneRows<kRows> &m_new, float c) {
   bool has_grown = false; // the same in all lanes, as the maxima are
 #pragma unroll
   for (int r = 0; r < kRows; ++r)
