@@ -115,6 +115,8 @@ TEST(Tuned, AThresholdOnTheFigureThatTellsThemApart) {
             (Lines{"seq_q <= 32 : short", "batch * heads * seq_q <= 32768 : long_tuned1", "otherwise : long"}));
   EXPECT_EQ(applied.tileFor(1, 512, 512), (Tile{64, 64}));
   EXPECT_EQ(applied.tileFor(16, 512, 512), (Tile{128, 64}));
+  EXPECT_EQ(applied.tileFor(1, 4096, 512), (Tile{64, 64})) << "8 * 4096 is the limit";
+  EXPECT_EQ(applied.tileFor(1, 4097, 512), (Tile{128, 64}));
   EXPECT_EQ(applied.tileFor(1, 32, 512), (Tile{16, 64})) << "other lines of select come first as before";
 }
 

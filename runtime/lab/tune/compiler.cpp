@@ -117,6 +117,8 @@ BaseKernel Compiler::baseOf(const KernelSet &set, const fagen_row &row) {
     base.schedule = schedule.at("name");
     base.lse = entry.at("lse");
     base.accum = entry.at("accum");
+    base.dtype = entry.at("dtype");
+    base.mask = entry.at("mask");
     auto number = [&](const Json &value) { return std::to_string(value.get<int>()); };
     base.shipped = {{"rows", number(schedule.at("tile")[0])},
                     {"keys", number(schedule.at("tile")[1])},
@@ -229,8 +231,8 @@ std::vector<std::string> Compiler::tuneLines(const BaseKernel &base, const std::
 }
 
 std::string problemSuffix(const BaseKernel &base) {
-  size_t place = base.variant.find("_f16_d");
-  return base.variant.substr(place == std::string::npos ? base.variant.find("_bf16_d") : place);
+  return fmt::format("_{}_d{}{}_{}", base.dtype, base.headDimQK,
+                     base.headDimV == base.headDimQK ? "" : fmt::format("x{}", base.headDimV), base.mask);
 }
 
 /// The choices of one schedule with tune(...) on these axes, the others as shipped: those that the compiler takes.

@@ -14,7 +14,7 @@ namespace fagen::lab::tune {
 struct BaseKernel {
   std::string kernel, target, variant; ///< of the row that dispatch picks
   std::string schedule;                ///< its name; empty: unnamed
-  std::string accum;
+  std::string accum, dtype, mask;
   bool lse = true;
   std::string problem;                        ///< the text of the problem block
   std::string require;                        ///< the spec's gates but those on time; a whole block, or empty
@@ -23,7 +23,7 @@ struct BaseKernel {
   int headDimQK = 0, headDimV = 0;
 };
 
-/// "_f16_d64_none": what a variant's name has behind its schedule.
+/// "_f16_d64_none": what a candidate's name has behind its schedule; the spec's own axes are none of a candidate's.
 std::string problemSuffix(const BaseKernel &base);
 
 class Compiler {
