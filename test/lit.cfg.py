@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import subprocess
 
 import lit.formats
 
@@ -69,7 +68,8 @@ if shutil.which("shellcheck"):
     config.available_features.add("shellcheck")
 else:
     lit_config.note("no shellcheck: the shell scripts are not tested by it")
-if subprocess.run([os.path.join(config.fagen_build, "bin", "fagen-run"), "tune", "--help"], capture_output=True).returncode == 0:
+fagen_run = os.path.join(config.fagen_build, "bin", "fagen-run")
+if os.path.exists(fagen_run) and subprocess.run([fagen_run, "tune", "--help"], capture_output=True).returncode == 0:
     config.available_features.add("tuner")
 else:
     lit_config.note("no SQLite: the tuner is not built")

@@ -113,6 +113,7 @@ TEST(Tuned, AThresholdOnTheFigureThatTellsThemApart) {
                    study(16, 512, 512, {{"128 x 64", 80}, {"64 x 64", 99}})});
   EXPECT_EQ(applied.select(),
             (Lines{"seq_q <= 32 : short", "batch * heads * seq_q <= 32768 : long_tuned1", "otherwise : long"}));
+  EXPECT_EQ(applied.kernel.scheduleNames[applied.kernel.variants.back().scheduleIndex], "unaligned");
   EXPECT_EQ(applied.tileFor(1, 512, 512), (Tile{64, 64}));
   EXPECT_EQ(applied.tileFor(16, 512, 512), (Tile{128, 64}));
   EXPECT_EQ(applied.tileFor(1, 4096, 512), (Tile{64, 64})) << "8 * 4096 is the limit";
