@@ -121,6 +121,8 @@ private:
   ArrayRef<TunedStudy> studies;
   Diagnostics &diags;
   const KernelSpec written; ///< as the spec has it
+  unsigned leftOut = 0;     ///< settings of the variant at hand that are not taken
+  std::string whyLeftOut;   ///< the first of them
   struct NewSchedule {
     std::string name;
     std::vector<Variant> variants;
@@ -216,7 +218,8 @@ std::optional<Schedule> Tuning::makeSchedule(const Variant &variant,
       problem = findings.front().message;
   if (problem.empty())
     return schedule;
-  diags.warning(variant.location, "tuned values of " + variant.name + " are left out: " + problem);
+  if (leftOut++ == 0)
+    whyLeftOut = problem;
   return std::nullopt;
 }
 
@@ -246,6 +249,7 @@ std::vector<Choice> Tuning::choicesOf(const Variant &variant, ArrayRef<Class> cl
       times.resize(classes.size());
       times[index] = time.microseconds;
     }
+  leftOut = 0;
   std::vector<Choice> choices = {{variant.schedule, true, std::vector<double>(classes.size())}};
   for (const auto &[settings, times] : bySettings) {
     std::optional<Schedule> schedule = makeSchedule(variant, settings);
@@ -256,6 +260,9 @@ std::vector<Choice> Tuning::choicesOf(const Variant &variant, ArrayRef<Class> cl
     else
       choices.push_back({*schedule, false, times});
   }
+  if (leftOut)
+    diags.warning(variant.location, fmt::format("{} tuned settings of {} are left out, the first because {}", leftOut,
+                                                variant.name, whyLeftOut));
   return choices;
 }
 

@@ -96,6 +96,25 @@ static std::string gatesWithoutTime(const KernelSet &set) {
   return text.empty() ? "" : "  require {\n" + text + "  }\n";
 }
 
+/// Every key of the schedule as a spec writes it; the tile as rows and keys.
+static std::map<std::string, std::string> shippedValues(const Json &schedule) {
+  static const std::set<std::string> kNoKeys = {"name",      "implicit",       "row_warps",
+                                                "key_warps", "barrier_places", "exp_mixed"};
+  std::map<std::string, std::string> values;
+  for (const auto &[key, value] : schedule.items())
+    if (!kNoKeys.count(key) && key != "tile" && key != "mma")
+      values[key] = value.is_string() ? value.get<std::string>() : std::to_string(value.get<int>());
+  values["rows"] = std::to_string(schedule.at("tile")[0].get<int>());
+  values["keys"] = std::to_string(schedule.at("tile")[1].get<int>());
+  values["vector"] += " B";
+  if (schedule.contains("exp_mixed"))
+    values["exp"] = fmt::format("mixed({})", schedule.at("exp_mixed").get<int>());
+  if (schedule.contains("barrier_places"))
+    values["barriers"] =
+        fmt::format("at({})", fmt::join(schedule.at("barrier_places").get<std::vector<std::string>>(), ", "));
+  return values;
+}
+
 BaseKernel Compiler::baseOf(const KernelSet &set, const fagen_row &row) {
   Json manifest = Json::parse(readText(set.directory() / "manifest.json"));
   BaseKernel base;
@@ -113,32 +132,13 @@ BaseKernel Compiler::baseOf(const KernelSet &set, const fagen_row &row) {
                                qk == v ? fmt::format("{}", qk) : fmt::format("{} : {}", qk, v),
                                entry.at("mask").get<std::string>(), entry.at("lse").get<bool>() ? "on" : "off");
     const Json &schedule = entry.at("plan").at("schedule");
-    base.fixed = {{"mma", schedule.at("mma")}};
     base.schedule = schedule.at("name");
     base.lse = entry.at("lse");
     base.accum = entry.at("accum");
     base.dtype = entry.at("dtype");
     base.mask = entry.at("mask");
-    auto number = [&](const Json &value) { return std::to_string(value.get<int>()); };
-    base.shipped = {{"rows", number(schedule.at("tile")[0])},
-                    {"keys", number(schedule.at("tile")[1])},
-                    {"warps", number(schedule.at("warps"))},
-                    {"stages", number(schedule.at("stages"))},
-                    {"copy", schedule.at("copy")},
-                    {"swizzle", schedule.at("swizzle")},
-                    {"q_in", schedule.at("q_in")},
-                    {"p_in", schedule.at("p_in")},
-                    {"reduce", schedule.at("reduce")},
-                    {"overlap", schedule.at("overlap")},
-                    {"vector", number(schedule.at("vector")) + " B"},
-                    {"grid", schedule.at("grid")},
-                    {"exp", schedule.at("exp")},
-                    {"barriers", schedule.at("barriers")}};
-    if (schedule.contains("exp_mixed"))
-      base.shipped["exp"] = fmt::format("mixed({})", schedule.at("exp_mixed").get<int>());
-    if (schedule.contains("barrier_places"))
-      base.shipped["barriers"] =
-          fmt::format("at({})", fmt::join(schedule.at("barrier_places").get<std::vector<std::string>>(), ", "));
+    base.mma = schedule.at("mma");
+    base.shipped = shippedValues(schedule);
   }
   return base;
 }
@@ -151,8 +151,7 @@ template <typename Text> static std::string scheduleText(const BaseKernel &base,
   for (const auto &[key, value] : base.shipped)
     if (key != "rows" && key != "keys")
       keys += fmt::format(" {} = {};", key, text(key));
-  for (const auto &[key, value] : base.fixed)
-    keys += fmt::format(" {} = {};", key, value);
+  keys += fmt::format(" mma = {};", base.mma);
   return fmt::format("  schedule {} {{ {} }}\n", name, keys);
 }
 
@@ -184,11 +183,8 @@ static const std::vector<Axis> &derivedAxes() {
                                          {"p_in", {"registers", "shared"}, true},
                                          {"reduce", {"warp", "shared"}, true},
                                          {"overlap", {"none", "intra", "pingpong", "both"}, true},
-                                         // Only where the spec has tune(...) on them:
-                                         {"barriers", {}, true},
-                                         {"vector", {}, true},
-                                         {"grid", {}, true},
-                                         {"exp", {}, true}};
+                                         {"refill", {"split", "joint", "late"}, true},
+                                         {"rescale", {"always", "lazy"}, true}};
   return axes;
 }
 
@@ -288,7 +284,7 @@ Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::pat
   for (std::map<std::string, std::string> apart : structures) {
     auto found = choicesOf(base, numeric, apart, scratch);
     if (found.empty()) {
-      apart.insert({{"rows", "16"}, {"keys", "32"}, {"warps", "1"}, {"stages", "1"}});
+      apart.insert({{"rows", "16"}, {"keys", "32"}, {"warps", "1"}, {"stages", "2"}});
       found = choicesOf(base, numeric, apart, scratch);
     }
     choices.insert(choices.end(), found.begin(), found.end());
@@ -299,16 +295,19 @@ Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::pat
 /// The axes with the values that some choice has, in the order of derivedAxes(), numbers ascending.
 static std::vector<Axis> axesOf(const BaseKernel &base,
                                 const std::vector<std::map<std::string, std::string>> &choices) {
-  std::vector<Axis> axes;
-  for (size_t i = 0; i < derivedAxes().size(); ++i) {
-    Axis axis = derivedAxes()[i];
+  std::vector<Axis> all = derivedAxes(), axes;
+  for (const auto &[key, value] : base.shipped) // any other key may be an axis of the spec's tune(...)
+    if (std::none_of(all.begin(), all.end(), [&](const Axis &axis) { return axis.name == key; }))
+      all.push_back({key, {}, true});
+  for (Axis axis : all) {
     axis.values = {base.shipped.at(axis.name)};
     for (const auto &choice : choices)
       addValue(axis, choice.at(axis.name));
     if (!axis.structural)
       std::sort(axis.values.begin(), axis.values.end(),
                 [](const std::string &a, const std::string &b) { return std::stoi(a) < std::stoi(b); });
-    if (i < kAlways || axis.values.size() > 1)
+    bool always = axes.size() < kAlways && axis.name == derivedAxes()[axes.size()].name;
+    if (always || axis.values.size() > 1)
       axes.push_back(axis);
   }
   return axes;
@@ -363,7 +362,7 @@ static Estimate roughEstimate(const BaseKernel &base, const Space &space, const 
 void Compiler::prune(const BaseKernel &base, Space &space) const {
   for (const Point &point : space.points)
     space.estimates[point] = roughEstimate(base, space, point);
-  bool fragments = base.fixed.at("mma") == "mma_sync"; // the other families keep results in shared memory
+  bool fragments = base.mma == "mma_sync"; // the other families keep results in shared memory
   Point shipped = space.points.front();
   space.pruned = std::erase_if(space.points, [&](const Point &point) {
     return point != shipped && fragments &&

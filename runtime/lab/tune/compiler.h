@@ -16,10 +16,10 @@ struct BaseKernel {
   std::string schedule;                ///< its name; empty: unnamed
   std::string accum, dtype, mask;
   bool lse = true;
-  std::string problem;                        ///< the text of the problem block
-  std::string require;                        ///< the spec's gates but those on time; a whole block, or empty
-  std::map<std::string, std::string> fixed;   ///< keys of the schedule that are no axes
-  std::map<std::string, std::string> shipped; ///< the axes' values
+  std::string problem; ///< the text of the problem block
+  std::string require; ///< the spec's gates but those on time; a whole block, or empty
+  std::string mma;
+  std::map<std::string, std::string> shipped; ///< every other key of the schedule: axes have these and others
   int headDimQK = 0, headDimV = 0;
 };
 

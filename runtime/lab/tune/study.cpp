@@ -54,8 +54,6 @@ void Study::run() {
     timeTiles();
   search(result.space, result.ranked, options.search,
          [&](const std::vector<Point> &points, int generation) { return evaluate(points, generation); });
-  if (!stopped())
-    runContest();
 }
 
 void Study::cross(const std::vector<Point> &points) {
@@ -110,7 +108,7 @@ static std::vector<Point> tilesToTime(const StudyResult &result, size_t count) {
 void Study::timeTiles() {
   MicroProblem micro = microProblem(result.problem, sms);
   auto keyOf = [&](const Case &tile) {
-    return fmt::format("{} of {} {} for {}", formatCase(tile), result.base.problem, result.base.fixed.at("mma"),
+    return fmt::format("{} of {} {} for {}", formatCase(tile), result.base.problem, result.base.mma,
                        result.base.target);
   };
   std::vector<Point> points = tilesToTime(result, options.tiles), open;
@@ -292,8 +290,7 @@ void Study::showProgress(const std::string &what) const {
 
 //===-- Contest ---------------------------------------------------------------------------------------------------===//
 
-/// Elites were timed one after the other; side by side they are put in their final order.
-void Study::runContest() {
+void Study::contest() {
   std::vector<Point> points = {result.space.points.front()};
   for (const Elite &elite : result.elites)
     if (elite.point != points.front())

@@ -16,14 +16,15 @@ public:
   Study(const TuneOptions &options, const Compiler &compiler, Store &store, const Sandbox &sandbox, Worker &worker,
         StudyResult &result, double seconds, int sms, const TuneProgress &progress);
 
-  /// Tiles, search, contest.
+  /// Tiles and search.
   void run();
   /// Evaluates these points too: what was best for other problems of the same kernel.
   void cross(const std::vector<Point> &points);
+  /// Elites were timed one after the other; side by side they are put in their final order.
+  void contest();
 
 private:
   void timeTiles();
-  void runContest();
   bool stopped() const { return options.stop && *options.stop; }
   bool mayGoOn();
   std::vector<Measured> evaluate(const std::vector<Point> &points, int generation);

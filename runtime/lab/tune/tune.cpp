@@ -119,6 +119,9 @@ public:
     for (StudyResult &result : report.studies)
       if (crossShare > 0 && !stopped())
         study(result, options.budgetSeconds - spent()).cross(bestOfOthers(result));
+    for (StudyResult &result : report.studies)
+      if (!stopped())
+        study(result, 0).contest();
     return std::move(report);
   }
 

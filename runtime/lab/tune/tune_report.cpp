@@ -3,6 +3,7 @@
 #include "tune/model.h"
 #include "tune/tune.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
 
@@ -117,9 +118,11 @@ static std::string settingsText(const std::map<std::string, std::string> &settin
   return csvText(text);
 }
 
+static constexpr size_t kLoggedRanks = 500;
+
 static std::string microLog(const StudyResult &study, int sms) {
   std::string text;
-  for (size_t i = 0; i < study.ranked.size(); ++i) {
+  for (size_t i = 0; i < std::min(kLoggedRanks, study.ranked.size()); ++i) {
     const Point &point = study.ranked[i];
     const Estimate &estimate = study.space.estimates.at(point);
     const MicroTile *tile = i < study.micro.size() ? &study.micro[i] : nullptr;
