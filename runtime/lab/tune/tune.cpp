@@ -141,7 +141,10 @@ private:
     std::string driver = report.machine.value("driver", report.machine.value("driver_cuda", options.device));
     result.key = {report.device, driver, compiler.version(), compiler.specHash(),
                   fmt::format("{} by {} for {}", formatCase(problem), row->variant, row->target)};
-    result.space = compiler.spaceOf(result.base, options.derived, sandbox.directory);
+    Space &space = spaces[std::string(row->variant) + row->target]; // problems of one row have one space
+    if (space.points.empty())
+      space = compiler.spaceOf(result.base, options.derived, sandbox.directory);
+    result.space = space;
     int sms = static_cast<int>(report.sms);
     result.ranked = rankByModel(result.space, problem, sms);
     auto planned = static_cast<long>(std::min(kPlanned, result.ranked.size()));
@@ -180,6 +183,7 @@ private:
   Worker worker;
   Sandbox sandbox;
   std::vector<std::unique_ptr<KernelSet>> sets;
+  std::map<std::string, Space> spaces; ///< by variant and target
   TuneReport report;
 };
 
