@@ -3,7 +3,9 @@
 #include "gpu_timing.h"
 #include "baselines/baseline.h"
 #include "baselines/names.h"
+#include "parallel.h"
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <fmt/format.h>
@@ -222,14 +224,20 @@ private:
       first = std::move(o);
       return;
     }
-    double difference = 0;
-    for (int64_t i = 0; i < elements; ++i) {
-      double apart = std::abs(floatOfHalf(tensors.problem.dtype, o[i]) - floatOfHalf(tensors.problem.dtype, first[i]));
-      difference = std::isnan(apart) ? std::numeric_limits<double>::infinity() : std::max(difference, apart);
-    }
+    std::atomic<double> difference = 0;
+    parallelFor(elements, 1 << 18, [&](int64_t begin, int64_t end) {
+      double largest = 0;
+      for (int64_t i = begin; i < end; ++i) {
+        double apart =
+            std::abs(floatOfHalf(tensors.problem.dtype, o[i]) - floatOfHalf(tensors.problem.dtype, first[i]));
+        largest = std::isnan(apart) ? std::numeric_limits<double>::infinity() : std::max(largest, apart);
+      }
+      for (double known = difference; largest > known && !difference.compare_exchange_weak(known, largest);)
+        ;
+    });
     if (!(difference <= kSameResult))
-      throw CannotRun(
-          fmt::format("its O differs by {:.3g} from the first contestant's; {} is allowed", difference, kSameResult));
+      throw CannotRun(fmt::format("its O differs by {:.3g} from the first contestant's; {} is allowed",
+                                  difference.load(), kSameResult));
   }
 
   GpuTensors tensors;
