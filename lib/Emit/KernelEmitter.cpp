@@ -131,6 +131,7 @@ private:
                     llvm::ArrayRef<const Op *> ops, bool isEpilogue = false);
   void emitStep(const Op &loop);
   static std::string nameOfBefore(const Op &loop) { return ("before_" + loop.text("name")).str(); }
+  void emitLoops();
   void emitEntry();
   std::string fragmentType(const Buffer &buffer) const;
   std::string letValue(const Expr &value) const;
@@ -436,6 +437,20 @@ void KernelEmitter::emitStep(const Op &loop) {
                (", int " + loop.text("variable")).str(), ops);
 }
 
+void KernelEmitter::emitLoops() {
+  for (const auto &[loop, before] : sections.loops) {
+    if (!before.empty())
+      line(out, "{}(cta, r);", nameOfBefore(*loop));
+    const std::string variable = loop->text("variable").str();
+    const std::string begin = letValue(loop->expr("begin")), end = letValue(loop->expr("end"));
+    if (runsAtMostOnce(*loop))
+      line(out, "if (const int {0} = {1}; {0} < {2})", variable, begin, end);
+    else
+      line(out, "for (int {0} = {1}; {0} < {2}; ++{0})", variable, begin, end);
+    line(out, "  {}_step(cta, r, {});", loop->text("name").str(), variable);
+  }
+}
+
 void KernelEmitter::emitEntry() {
   line(out,
        "extern \"C\" __global__ void __launch_bounds__(kThreads, 1) {}(const __grid_constant__ AttentionParams params) "
@@ -460,17 +475,7 @@ void KernelEmitter::emitEntry() {
     line(out, "              {}}};", lets);
     line(out, "{}", isInstrumented ? "r.clock.mark(params, Stage::kPrologue);" : "Registers r;");
     line(out, "prologue(cta, r);");
-    for (const auto &[loop, before] : sections.loops) {
-      if (!before.empty())
-        line(out, "{}(cta, r);", nameOfBefore(*loop));
-      const std::string variable = loop->text("variable").str();
-      const std::string begin = letValue(loop->expr("begin")), end = letValue(loop->expr("end"));
-      if (runsAtMostOnce(*loop))
-        line(out, "if (const int {0} = {1}; {0} < {2})", variable, begin, end);
-      else
-        line(out, "for (int {0} = {1}; {0} < {2}; ++{0})", variable, begin, end);
-      line(out, "  {}_step(cta, r, {});", loop->text("name").str(), variable);
-    }
+    emitLoops();
     line(out, "epilogue(cta, r);");
     if (isInstrumented)
       line(out, "r.clock.stop(params);");

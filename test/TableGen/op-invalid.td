@@ -10,14 +10,14 @@ include "fagen/td/Ops.td"
 def Fill2 : Op<"fill", "again", []>;
 #endif
 #ifdef FIELD
-// FIELD: [[#@LINE+1]]:5: error: op 'arrive' has 'dst' twice
-def Arrive : Op<"arrive", "an op", [Operand<"dst", Write, [Shared]>], [Ex<"dst">]>;
+// FIELD: [[#@LINE+1]]:5: error: op 'dawdle' has 'dst' twice
+def Dawdle : Op<"dawdle", "an op", [Operand<"dst", Write, [Shared]>], [Ex<"dst">]>;
 #endif
 #ifdef VALUE
 // VALUE: [[#@LINE+1]]:5: error: attribute 'count' admits no value
-def Arrive : Op<"arrive", "an op", [], [Int<"count", 2, 1>]>;
+def Dawdle : Op<"dawdle", "an op", [], [Int<"count", 2, 1>]>;
 #endif
 #ifdef SPACE
 // SPACE: [[#@LINE+1]]:5: error: operand 'dst' has no space
-def Arrive : Op<"arrive", "an op", [Operand<"dst", Write, []>]>;
+def Dawdle : Op<"dawdle", "an op", [Operand<"dst", Write, []>]>;
 #endif

@@ -166,9 +166,9 @@ std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
 //------------------------------------------------------------------------------------------------------===//
 
 ArrayRef<StringRef> allRules() {
-  static const StringRef kRules[] = {"target", "not-yet", "accum",  "head-dim", "rows",   "warps", "warp-group",
-                                     "keys",   "operand", "refill", "rescale",  "vector", "swizzle",
-                                     "shared", "places"};
+  static const StringRef kRules[] = {"target",  "not-yet",    "accum",   "head-dim", "rows",
+                                     "warps",   "warp-group", "keys",    "operand",  "refill",
+                                     "rescale", "vector",     "swizzle", "shared",   "places"};
   return kRules;
 }
 
@@ -226,7 +226,8 @@ void Judge::judgeOperands() {
 }
 
 std::optional<std::vector<std::vector<StringRef>>> Variant::neededPlaces() const {
-  if (refill() != Refill(policy(OptionKey::Refill)) || qIn() == OperandPlace::Registers || reduce() == Reduce::Shared || keyWarps() > 1)
+  if (refill() != Refill(policy(OptionKey::Refill)) || qIn() == OperandPlace::Registers || reduce() == Reduce::Shared ||
+      keyWarps() > 1)
     return std::nullopt;
   switch (mma()) {
   case Mma::Scalar: // P is handed from the lanes that made it to those that read it, and its place taken again

@@ -23,6 +23,7 @@ Lowering::Lowering(const Shape &shape, BarrierPolicy policy, std::vector<std::st
   schedule.barriers = policy;
   schedule.barrierPlaces = std::move(places);
   schedule.vectorBytes = shape.vectorBytes;
+  schedule.refill = shape.mma == Mma::Scalar ? Refill::Joint : Refill::Split;
   schedule.qIn = shape.qIn;
   schedule.reduce = shape.reduce;
   schedule.rowWarps = shape.rowWarps ? shape.rowWarps : shape.warps;

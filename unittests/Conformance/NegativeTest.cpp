@@ -50,7 +50,7 @@ const Defect kDefects[] = {
     {"exp2 off by 3 ulp", "as_word(ptx::exp2(as_float(x[0])))", "as_word(ptx::exp2(as_float(x[0]))) + 3", "exp2"},
     {"a copy that is not valid copies", "(valid >> (stage * 4 + byte / 4) & 1) != 0", "true", "cp_async<16>"},
     {"the mask is another", "ptx::shuffle_xor(as_float(word[0]), mask)",
-     "ptx::shuffle_xor(as_float(word[0]), mask ^ (mask == 5))", "shuffle"},
+     "ptx::shuffle_xor(as_float(word[0]), mask ^ (mask == 4))", "shuffle"},
     {"transposed or not", "if constexpr (kTranspose)", "if constexpr (!kTranspose)", "ldmatrix_x4_trans"},
     {"the accumulator is ignored", "function(d, a, b[0], b[1]);",
      "d[0] = d[1] = d[2] = d[3] = 0; function(d, a, b[0], b[1]);", "mma_m16n8k16_f32_f16"},
