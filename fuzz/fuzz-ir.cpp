@@ -67,8 +67,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fail("printed IR reads back as another:\n" + text);
   if (!isSound)
     return 0;
-  for (const char *pass :
-       {"split-mask-loops", "drop-idle-copies", "allocate-shared", "verify-barriers", "print-hazards"})
+  for (const char *pass : {"split-mask-loops", "drop-idle-copies", "strength-reduce-copies", "allocate-shared",
+                           "verify-barriers", "print-hazards"})
     runPasses(text, {pass});
   runPasses(text, {"allocate-shared", "place-barriers", "verify-barriers"});
   return 0;

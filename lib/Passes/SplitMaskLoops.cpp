@@ -73,6 +73,17 @@ std::string loopVariableIn(const MaskBounds &bounds, const Block &body) {
   return found;
 }
 
+/// One of the lets that addBounds replaces, if the bounds name it: it would then depend on itself.
+std::string replacedLetIn(const MaskBounds &bounds) {
+  std::string found;
+  for (const Expr &bound : {bounds.fullEnd, bounds.keyEnd})
+    bound.forEachVariable([&](llvm::StringRef name) {
+      if (name == "key_tiles" || name == "full_tiles")
+        found = name.str();
+    });
+  return found;
+}
+
 /// Loop bounds as run-time values: counts of whole tiles inside [0, end), never negative.
 void addBounds(Kernel &kernel, const MaskBounds &bounds) {
   const Expr keys = variable("kTileKeys"), zero = constant(0);
@@ -99,6 +110,12 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
     if (const std::string name = loopVariableIn(bounds, role.body); !name.empty()) {
       context.diags.error(mask->location, "which keys the mask lets through depends on '" + name +
                                               "', the variable of a loop; it may depend on lets and run-time values");
+      return false;
+    }
+    if (const std::string name = replacedLetIn(bounds); !name.empty()) {
+      context.diags.error(mask->location, "which keys the mask lets through depends on '" + name +
+                                              "', which is to be computed from that; it may depend on other lets and "
+                                              "run-time values");
       return false;
     }
     addBounds(kernel, bounds);
