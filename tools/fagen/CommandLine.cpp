@@ -61,7 +61,12 @@ struct Flags {
                                 cl::desc("build for these targets instead of those that the specs name")};
   cl::list<std::string> variants{"variant", cl::value_desc("name"), cl::CommaSeparated, cl::cat(category),
                                  cl::desc("emit only these variants")};
-  cl::opt<bool> json{"json", cl::cat(category), cl::desc("with --emit=barriers: JSON instead of a table")};
+  cl::opt<bool> json{"json", cl::cat(category),
+                     cl::desc("with --emit=barriers, or plan and --shape: JSON instead of a table")};
+  cl::list<std::string> shapes{"shape", cl::value_desc("b,h,hkv,sq,sk,d"), cl::cat(category),
+                               cl::desc("with --emit=plan: what the model says of these problems (docs/Model.md)")};
+  cl::opt<std::string> gpu{"gpu", cl::value_desc("sm_NN"), cl::cat(category),
+                           cl::desc("with --shape: on this GPU instead of the target's")};
   cl::opt<bool> checkResources{"check-resources", cl::cat(category),
                                cl::desc("compile with nvcc and check registers, spills and shared memory")};
   cl::opt<Instrument> instrument{
@@ -107,6 +112,8 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   options.variants = flags.variants;
   options.emit = flags.emit;
   options.json = flags.json;
+  options.shapes = flags.shapes;
+  options.gpu = flags.gpu;
   options.checkResources = flags.checkResources;
   options.showRemarks = flags.remarks;
   options.instrument = flags.instrument;

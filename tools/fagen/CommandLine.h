@@ -18,7 +18,9 @@ struct DriverOptions {
   std::vector<std::string> targets;  ///< instead of those of the specs, if any
   std::vector<std::string> variants; ///< only these, for everything but Files; empty: all
   EmitKind emit = EmitKind::Files;
-  bool json = false; ///< of Barriers
+  bool json = false;               ///< of Barriers, and of Plan with shapes
+  std::vector<std::string> shapes; ///< of Plan: that the model's times are asked for
+  std::string gpu;                 ///< target whose GPU the model is asked about; empty: each variant's own
   bool checkResources = false;
   bool showRemarks = false;
   Instrument instrument = Instrument::None;

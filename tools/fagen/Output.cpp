@@ -4,6 +4,7 @@
 #include "Output.h"
 
 #include "BarrierTable.h"
+#include "ModelTable.h"
 #include "Mutants.h"
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/CMakeFile.h"
@@ -105,6 +106,21 @@ static std::vector<PlannedVariant> plannedOf(ArrayRef<Chosen> chosen) {
   return sources;
 }
 
+static std::optional<std::string> modelsOf(ArrayRef<Chosen> chosen, const DriverOptions &options, Diagnostics &diags) {
+  std::vector<model::Shape> shapes;
+  for (const std::string &text : options.shapes)
+    if (std::optional<model::Shape> shape = model::parseShape(text))
+      shapes.push_back(*shape);
+    else
+      diags.error(Location(), "--shape takes b,h,hkv,sq,sk,d, not '" + text + "'");
+  const TargetInfo *target = lookupTarget(options.gpu);
+  if (!options.gpu.empty() && (!target || !model::gpuOf(target->sm)))
+    diags.error(Location(), "the model knows no GPU for --gpu=" + options.gpu);
+  if (diags.hasErrors())
+    return std::nullopt;
+  return emitModel(plannedOf(chosen), shapes, options.gpu, options.json);
+}
+
 /// PTX or machine code of the chosen variants, one behind the other.
 static std::optional<std::string> compiledText(ArrayRef<Chosen> chosen, StringRef kind, const Nvcc &nvcc,
                                                Diagnostics &diags) {
@@ -137,7 +153,7 @@ std::optional<std::string> emitText(ArrayRef<CompiledKernel> kernels, const Driv
   raw_string_ostream os(text);
   switch (options.emit) {
   case EmitKind::Plan:
-    return plansOf(chosen);
+    return options.shapes.empty() ? plansOf(chosen) : modelsOf(chosen, options, diags);
   case EmitKind::IR:
     for (const Chosen &one : chosen)
       ir::print(*one.variant->program, os);

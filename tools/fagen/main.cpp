@@ -103,6 +103,10 @@ bool Driver::checkOptions() {
     diags.error(Location(), "-o says which directory to write to; --emit prints instead");
   if (options.emit == EmitKind::Files && !options.variants.empty())
     diags.error(Location(), "--variant goes with --emit: a kernel set is written whole");
+  if (!options.shapes.empty() && options.emit != EmitKind::Plan)
+    diags.error(Location(), "--shape goes with --emit=plan");
+  if (!options.gpu.empty() && options.shapes.empty())
+    diags.error(Location(), "--gpu goes with --shape");
   return runner.checkNames(diags) && !diags.hasErrors();
 }
 

@@ -1,0 +1,404 @@
+// fagen: counts the work of ops, and adds up clocks of a CTA, an SM and a grid.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Analysis/TimeModel.h"
+
+#include "fagen/Analysis/Resources.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include "fmt/format.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+using namespace fagen;
+using namespace fagen::ir;
+using namespace fagen::model;
+
+// Where these come from: docs/Model.md.
+static constexpr double kBarrierClocks = 30;
+static constexpr double kLoadClocks = 700;       ///< from a copy's issue to its arrival
+static constexpr double kPrologueClocks = 1200;  ///< a CTA's start: parameters, addresses, first load
+static constexpr double kLaunchMicroseconds = 2; ///< of one launch of a graph
+/// Of the clocks that other units than the busiest are at work, so many are not hidden behind it.
+static constexpr double kExposed = 0.42;
+/// Registers that ptxas takes beyond the plan's occupancy.
+static constexpr unsigned kMoreRegisters = 12;
+static constexpr double kSchedulers = 4;
+static constexpr double kWarp = 32;
+
+//===-- GPUs and shapes -------------------------------------------------------------------------------------------===//
+
+static constexpr Gpu kGpus[] = {
+    {"A100", 80, 108, 1.41, 2048, 16, 64, 64, 128, 40, 1555},
+    {"A10", 86, 72, 1.695, 1024, 16, 128, 64, 128, 32, 600},
+    {"L4", 89, 58, 2.04, 1024, 16, 128, 64, 128, 32, 300},
+    {"H200", 90, 132, 1.98, 2729, 16, 128, 64, 128, 40, 4630},
+};
+
+const Gpu *model::gpuOf(unsigned sm) {
+  const Gpu *found = llvm::find_if(kGpus, [&](const Gpu &gpu) { return gpu.sm == sm; });
+  return found == std::end(kGpus) ? nullptr : found;
+}
+
+std::string Shape::str() const { return fmt::format("{},{},{},{},{},{}", batch, heads, kvHeads, seqQ, seqKv, headDim); }
+
+std::optional<Shape> model::parseShape(llvm::StringRef text) {
+  constexpr int64_t kLargest = 1 << 24;
+  llvm::SmallVector<llvm::StringRef, 6> parts;
+  text.split(parts, ',');
+  int64_t values[6];
+  if (parts.size() != std::size(values))
+    return std::nullopt;
+  for (auto [part, value] : llvm::zip(parts, values))
+    if (part.getAsInteger(10, value) || value < 1 || value > kLargest)
+      return std::nullopt;
+  return Shape{values[0], values[1], values[2], values[3], values[4], values[5]};
+}
+
+//===-- Work of an op ---------------------------------------------------------------------------------------------===//
+
+Work &Work::operator+=(const Work &other) {
+  tensorFlops += other.tensorFlops;
+  exps += other.exps;
+  fp32 += other.fp32;
+  halfRate += other.halfRate;
+  wavefronts += other.wavefronts;
+  copiedBytes += other.copiedBytes;
+  storedBytes += other.storedBytes;
+  barriers += other.barriers;
+  loadRounds += other.loadRounds;
+  return *this;
+}
+
+static double elements(const Buffer &buffer) { return double(buffer.rows) * buffer.columns; }
+static double wavefrontsOf(double bytes) { return bytes / 128; }
+
+/// An instruction a vector moves it; some more make addresses and compare the row with the limit.
+static Work workOfCopy(const Kernel &kernel, const Op &op) {
+  constexpr double kFreshAddress = 4, kRunningAddress = 2;
+  const Buffer &tile = *op.operand("dst").buffer;
+  const double vectorBytes = double(kernel.constant("kVectorBytes"));
+  const double bytes = elements(tile) * sizeOf(tile.type), vectors = bytes / vectorBytes;
+  Work work;
+  work.copiedBytes = bytes;
+  work.wavefronts = std::max(wavefrontsOf(bytes), vectors / kWarp);
+  work.fp32 = vectors * (op.isSet("running") ? kRunningAddress : kFreshAddress);
+  if (op.text("kind") == "ld_st") { // so many vectors are in flight at once as ops/copy.h unrolls
+    const double perThread = vectors / kernel.threads;
+    work.loadRounds = perThread <= 16 ? 1 : perThread / 4;
+    work.wavefronts *= 2; // to registers, too, they come through the same unit
+  }
+  return work;
+}
+
+/// A warp reads its own rows of a and all columns of b, each by ldmatrix where it is in shared memory.
+static Work workOfMma(const Op &op, double warps) {
+  const Buffer &acc = *op.operand("acc").buffer, &a = *op.operand("a").buffer, &b = *op.operand("b").buffer;
+  const double depth = a.columns;
+  Work work;
+  work.tensorFlops = warps * 2 * elements(acc) * depth;
+  work.wavefronts = warps * wavefrontsOf(acc.columns * depth * sizeOf(b.type));
+  if (a.space == Space::Shared)
+    work.wavefronts += warps * wavefrontsOf(acc.rows * depth * sizeOf(a.type));
+  return work;
+}
+
+/// Each of 4 lanes has a copy of its row's value.
+static double rowLanes(const Buffer &rows, double warps) { return warps * rows.rows * 4; }
+
+static Work workOfSoftmax(const Op &op, double warps) {
+  Work work;
+  switch (op.kind) {
+  case OpKind::Mask:
+    work.fp32 = 3 * warps * elements(*op.operand("s").buffer);
+    break;
+  case OpKind::RowMax: // two shuffles a row and lane
+    work.halfRate = warps * elements(*op.operand("s").buffer) + 2 * rowLanes(*op.operand("m").buffer, warps);
+    work.wavefronts = 2 * rowLanes(*op.operand("m").buffer, warps) / kWarp;
+    break;
+  case OpKind::Rescale: // lazily it hardly ever happens
+    work.fp32 = 3 * rowLanes(*op.operand("m").buffer, warps);
+    if (!op.isSet("lazy")) {
+      work.fp32 += warps * elements(*op.operand("o").buffer);
+      work.exps = rowLanes(*op.operand("m").buffer, warps);
+    }
+    break;
+  case OpKind::Exp2:
+    work.exps = work.fp32 = warps * elements(*op.operand("s").buffer);
+    break;
+  case OpKind::RowSum:
+    work.fp32 = warps * elements(*op.operand("s").buffer);
+    break;
+  case OpKind::Convert: // two elements an instruction
+    work.halfRate = warps * elements(*op.operand("s").buffer) / 2;
+    break;
+  case OpKind::Total:
+    work.wavefronts = 2 * rowLanes(*op.operand("l").buffer, warps) / kWarp;
+    break;
+  case OpKind::Normalize:
+    work.fp32 = warps * elements(*op.operand("o").buffer);
+    break;
+  default:
+    break;
+  }
+  return work;
+}
+
+static Work workOfResult(const Kernel &kernel, const Op &op, double warps) {
+  Work work;
+  if (op.kind == OpKind::Store) { // a quad hands its words round: half a shuffle an element pair
+    const double count = warps * elements(*op.operand("o").buffer);
+    work.halfRate = count / 2;
+    work.wavefronts = count / 2 / kWarp;
+    work.storedBytes = count * sizeOf(op.operand("dst").buffer->type);
+  } else if (op.kind == OpKind::StorePartial) {
+    const Buffer &partial = *op.operand("partial").buffer;
+    work.wavefronts = wavefrontsOf(elements(partial) * sizeOf(partial.type));
+  } else { // store_merged: a pair of m and l, and an exp2, for each pair of columns
+    const Buffer &partial = *op.operand("partial").buffer;
+    work.wavefronts = 2 * wavefrontsOf(elements(partial) * sizeOf(partial.type));
+    work.exps = elements(partial) / 2;
+    work.fp32 = 4 * elements(partial);
+    work.storedBytes = elements(partial) / double(kernel.constant("kKeyWarps")) * sizeOf(op.operand("o").buffer->type);
+  }
+  return work;
+}
+
+Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
+  const double warps = role.warps;
+  Work work;
+  switch (op.kind) {
+  case OpKind::CopyIssue:
+    return workOfCopy(kernel, op);
+  case OpKind::LoadFragment: {
+    const Buffer &dst = *op.operand("dst").buffer;
+    work.wavefronts = warps * wavefrontsOf(elements(dst) * sizeOf(dst.type));
+    return work;
+  }
+  case OpKind::Mma:
+    return workOfMma(op, warps);
+  case OpKind::Barrier:
+    work.barriers = op.text("scope") == "warp" ? 0 : 1;
+    return work;
+  case OpKind::Store:
+  case OpKind::StorePartial:
+  case OpKind::StoreMerged:
+    return workOfResult(kernel, op, warps);
+  default:
+    return workOfSoftmax(op, warps);
+  }
+}
+
+//===-- Clocks ----------------------------------------------------------------------------------------------------===//
+
+double Clocks::longest() const { return std::max({tensor, exp, fp32, shared, l2}); }
+
+const char *Clocks::limit() const {
+  const double most = longest();
+  return most == tensor ? "tensor" : most == shared ? "shared" : most == exp ? "exp" : most == fp32 ? "fp32" : "l2";
+}
+
+Clocks model::clocksOf(const Work &work, const Gpu &gpu) {
+  Clocks clocks;
+  clocks.tensor = work.tensorFlops / gpu.tensorFlops;
+  clocks.exp = work.exps / gpu.exps;
+  clocks.fp32 = work.fp32 / gpu.fp32 + work.halfRate / gpu.halfRate;
+  clocks.shared = work.wavefronts * 128 / gpu.sharedBytes;
+  clocks.l2 = (work.copiedBytes + work.storedBytes) / gpu.l2Bytes;
+  clocks.latency = work.barriers * kBarrierClocks + work.loadRounds * kLoadClocks;
+  return clocks;
+}
+
+double model::together(const Clocks &each, unsigned ctas, unsigned warps) {
+  const double idle = kSchedulers / std::min(kSchedulers, double(ctas) * warps); // schedulers without a warp
+  const double busiest = std::max({each.tensor * idle, each.exp * idle, each.fp32 * idle, each.shared, each.l2});
+  // Copies through L2 are nobody's work while they fly: they only bound.
+  const double inOrder = (each.tensor + each.exp + each.fp32) * idle + each.shared;
+  return ctas * (busiest + kExposed * std::max(0.0, inOrder - busiest)) + each.latency / ctas;
+}
+
+//===-- A CTA -----------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// A body as a list, loops left out.
+void flatten(const Block &block, std::vector<const Op *> &ops) {
+  for (const std::unique_ptr<Op> &op : block.ops) {
+    if (op->kind == OpKind::Loop)
+      continue;
+    ops.push_back(op.get());
+    flatten(op->body, ops);
+  }
+}
+
+class CtaModel {
+public:
+  CtaModel(const Kernel &kernel, const Gpu &gpu, const model::Shape &shape)
+      : kernel(kernel), role(kernel.roles.front()), gpu(gpu), shape(shape) {
+    std::vector<const Op *> straight;
+    flatten(role.body, straight);
+    sections.push_back(sectionOf("once", straight));
+    sections.back().clocks.latency += kPrologueClocks;
+    loops.push_back(nullptr);
+    walk(role.body, [&](const Op &op) {
+      if (op.kind != OpKind::Loop)
+        return;
+      std::vector<const Op *> body;
+      flatten(op.body, body);
+      sections.push_back(sectionOf(op.has("name") ? op.text("name").str() : "loop", body));
+      sections.back().clocks.latency += exposedLoads(body);
+      loops.push_back(&op);
+    });
+  }
+
+  /// How often each section runs for the CTA of these rows; empty when a bound cannot be told.
+  std::vector<double> stepsOf(int64_t rowBegin) const {
+    std::vector<double> steps{1};
+    for (const Op *loop : llvm::drop_begin(loops)) {
+      std::optional<int64_t> begin = value(loop->expr("begin"), rowBegin), end = value(loop->expr("end"), rowBegin);
+      if (!begin || !end)
+        return {};
+      steps.push_back(double(std::max<int64_t>(0, *end - *begin)));
+    }
+    return steps;
+  }
+
+  std::vector<Section> sections; ///< the first is what happens once
+
+private:
+  Section sectionOf(std::string name, llvm::ArrayRef<const Op *> ops) const {
+    Section section;
+    section.name = std::move(name);
+    for (const Op *op : ops)
+      section.work += workOf(kernel, role, *op);
+    section.clocks = clocksOf(section.work, gpu);
+    return section;
+  }
+
+  /// A wait leaves `pending` groups; the newest that it waits for was closed so many commits before, in this turn of
+  /// the loop or an earlier one. What of the load's time the ops in between do not fill stands still.
+  double exposedLoads(llvm::ArrayRef<const Op *> body) const {
+    double exposed = 0;
+    for (auto [at, wait] : llvm::enumerate(body)) {
+      if (wait->kind != OpKind::CopyWait)
+        continue;
+      double filled = 0;
+      int64_t newer = 0;
+      for (size_t back = 1; filled < kLoadClocks && back <= 16 * body.size(); ++back) {
+        const Op &op = *body[(at + 16 * body.size() - back) % body.size()];
+        if (op.kind == OpKind::CopyCommit && newer++ == wait->integer("pending")) {
+          exposed += kLoadClocks - filled;
+          break;
+        }
+        filled += together(clocksOf(workOf(kernel, role, op), gpu), 1, role.warps);
+      }
+    }
+    return exposed;
+  }
+
+  std::optional<int64_t> value(const Expr &expr, int64_t rowBegin) const {
+    return expr.evaluate([&](llvm::StringRef name) -> std::optional<int64_t> {
+      if (name == "row_begin")
+        return rowBegin;
+      if (name == "seq_q")
+        return shape.seqQ;
+      if (name == "seq_kv")
+        return shape.seqKv;
+      for (const Let &let : kernel.lets)
+        if (let.name == name)
+          return value(let.value, rowBegin);
+      return kernel.hasConstant(name) ? std::optional(kernel.constant(name)) : std::nullopt;
+    });
+  }
+
+  const Kernel &kernel;
+  const Role &role;
+  const Gpu &gpu;
+  const model::Shape &shape;
+  std::vector<const Op *> loops; ///< beside the sections; null for the first
+};
+
+double clocksOfCta(llvm::ArrayRef<Section> sections, llvm::ArrayRef<double> steps, unsigned resident, unsigned warps) {
+  double clocks = 0;
+  for (auto [section, count] : llvm::zip(sections, steps))
+    clocks += count * together(section.clocks, resident, warps);
+  return clocks;
+}
+
+/// CTAs go to the place that is free first, in grid order: all query tiles of a head, then the next head.
+double clocksOfGrid(llvm::ArrayRef<double> full, llvm::ArrayRef<double> last, uint64_t ctas, uint64_t places) {
+  std::priority_queue<double, std::vector<double>, std::greater<>> free;
+  const uint64_t lastBegin = ctas / places * places;
+  double end = 0;
+  for (uint64_t cta = 0; cta < ctas; ++cta) {
+    double start = 0;
+    if (free.size() == places) {
+      start = free.top();
+      free.pop();
+    }
+    const double stop = start + (cta < lastBegin ? full : last)[cta % full.size()];
+    free.push(stop);
+    end = std::max(end, stop);
+  }
+  return end;
+}
+
+/// Q, O, and the keys and values once each.
+double leastBytes(const model::Shape &s) {
+  constexpr double kElement = 2;
+  return 2 * kElement * double(s.headDim) *
+         (double(s.batch * s.heads) * double(s.seqQ) + double(s.batch * s.kvHeads) * double(s.seqKv));
+}
+
+} // namespace
+
+std::optional<Prediction> model::predict(const Kernel &kernel, const Gpu &gpu, const TargetInfo &limits,
+                                         const model::Shape &shape) {
+  const unsigned registers =
+      std::min(estimateResources(kernel, limits).registers + kMoreRegisters, limits.maxRegistersPerThread);
+  const Occupancy occupancy = occupancyOf(registers, kernel.threads, kernel.sharedBytes, limits);
+  if (kernel.backend != "mma_sync" || kernel.roles.size() != 1 || occupancy.ctasPerSm == 0)
+    return std::nullopt;
+  const unsigned warps = kernel.roles.front().warps;
+  const int64_t rows = kernel.constant("kTileRows"), tiles = llvm::divideCeil(uint64_t(shape.seqQ), uint64_t(rows));
+  Prediction result;
+  result.registers = registers;
+  result.ctasPerSm = occupancy.ctasPerSm;
+  result.occupancyLimit = occupancy.limit;
+  result.sharedBytes = kernel.sharedBytes;
+  result.ctas = uint64_t(tiles * shape.heads * shape.batch);
+  const uint64_t places = uint64_t(gpu.sms) * occupancy.ctasPerSm, rest = result.ctas % places;
+  result.waves = double(result.ctas) / double(places);
+  result.tail = rest == 0 ? 1 : double(rest) / double(places);
+  auto perSm = [&](uint64_t ctas) { return unsigned(llvm::divideCeil(ctas, uint64_t(gpu.sms))); };
+  result.resident = std::min(occupancy.ctasPerSm, perSm(result.ctas));
+  const unsigned inTail = rest == 0 ? occupancy.ctasPerSm : perSm(rest);
+
+  CtaModel cta(kernel, gpu, shape);
+  std::vector<double> full, last;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    const std::vector<double> steps = cta.stepsOf(tile * rows);
+    if (steps.empty())
+      return std::nullopt;
+    for (auto [section, count] : llvm::zip(cta.sections, steps))
+      section.steps += count / double(tiles);
+    full.push_back(clocksOfCta(cta.sections, steps, result.resident, warps));
+    last.push_back(clocksOfCta(cta.sections, steps, inTail, warps));
+  }
+  if (full.back() > full.front()) { // as the emitted kernel locates its CTAs: longest first
+    std::reverse(full.begin(), full.end());
+    std::reverse(last.begin(), last.end());
+  }
+  for (Section &section : cta.sections)
+    section.together = together(section.clocks, result.resident, warps);
+  result.sections = cta.sections;
+  result.dramMicroseconds = leastBytes(shape) / gpu.dramGBs / 1e3;
+  const double clocks = clocksOfGrid(full, last, result.ctas, places);
+  result.microseconds = kLaunchMicroseconds + std::max(result.dramMicroseconds, clocks / gpu.clockGHz / 1e3);
+  return result;
+}
