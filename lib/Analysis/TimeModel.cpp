@@ -30,6 +30,8 @@ static constexpr double kExposed = 0.42;
 static constexpr unsigned kMoreRegisters = 12;
 static constexpr double kSchedulers = 4;
 static constexpr double kWarp = 32;
+/// Each CTA of a grid is placed: for larger grids that would take long.
+static constexpr uint64_t kMaxCtas = 1 << 24;
 
 //===-- GPUs and shapes -------------------------------------------------------------------------------------------===//
 
@@ -48,7 +50,7 @@ const Gpu *model::gpuOf(unsigned sm) {
 std::string Shape::str() const { return fmt::format("{},{},{},{},{},{}", batch, heads, kvHeads, seqQ, seqKv, headDim); }
 
 std::optional<Shape> model::parseShape(llvm::StringRef text) {
-  constexpr int64_t kLargest = 1 << 24;
+  constexpr int64_t kLargest = 1 << 20; // so that no count of CTAs overflows
   llvm::SmallVector<llvm::StringRef, 6> parts;
   text.split(parts, ',');
   int64_t values[6];
@@ -372,6 +374,8 @@ std::optional<Prediction> model::predict(const Kernel &kernel, const Gpu &gpu, c
   result.occupancyLimit = occupancy.limit;
   result.sharedBytes = kernel.sharedBytes;
   result.ctas = uint64_t(tiles * shape.heads * shape.batch);
+  if (result.ctas > kMaxCtas)
+    return std::nullopt;
   const uint64_t places = uint64_t(gpu.sms) * occupancy.ctasPerSm, rest = result.ctas % places;
   result.waves = double(result.ctas) / double(places);
   result.tail = rest == 0 ? 1 : double(rest) / double(places);

@@ -26,7 +26,7 @@ static void print(const Row &row, raw_ostream &os) {
   os << fmt::format("{} at {} on sm_{} ({} of {} SMs at {} GHz)\n", row.planned.variant->variant->name, row.shape.str(),
                     row.gpu.sm, row.gpu.name, row.gpu.sms, row.gpu.clockGHz);
   if (!row.prediction) {
-    os << "  not modelled: only mma_sync, and only what fits\n\n";
+    os << "  not modelled: only mma_sync, what fits, and at most 2^24 CTAs\n\n";
     return;
   }
   const model::Prediction &p = *row.prediction;

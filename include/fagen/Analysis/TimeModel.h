@@ -81,7 +81,8 @@ struct Prediction {
   double microseconds = 0;
 };
 
-/// None for other backends than mma_sync, for roles that divide the work, and for kernels that do not fit.
+/// None for other backends than mma_sync, for roles that divide the work, for kernels that do not fit, and for more
+/// than 2^24 CTAs.
 std::optional<Prediction> predict(const ir::Kernel &kernel, const Gpu &gpu, const TargetInfo &limits,
                                   const Shape &shape);
 
