@@ -16,7 +16,8 @@ TEST(TimeModelTest, ReadsShapes) {
   EXPECT_EQ(shape->kvHeads, 8);
   EXPECT_EQ(shape->seqKv, 1024);
   EXPECT_EQ(shape->str(), "2,32,8,512,1024,64");
-  for (const char *wrong : {"", "1,2,3", "1,2,3,4,5,6,7", "1,2,3,4,5,x", "0,1,1,1,1,64", "1,1,1,1,-1,64", "1048577,1,1,1,1,64"})
+  for (const char *wrong :
+       {"", "1,2,3", "1,2,3,4,5,6,7", "1,2,3,4,5,x", "0,1,1,1,1,64", "1,1,1,1,-1,64", "1048577,1,1,1,1,64"})
     EXPECT_FALSE(parseShape(wrong)) << wrong;
 }
 
