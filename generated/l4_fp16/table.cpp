@@ -63,7 +63,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 0,
         .launches = {
-            {.symbol = "fagen_l4_fp16_prefill_f16_d64_none_sm_89", .grid = FAGEN_GRID_TILES, .threads = 128, .shared_bytes = 32768, .reserved = 0},
+            {.symbol = "fagen_l4_fp16_prefill_f16_d64_none_sm_89", .grid = FAGEN_GRID_TILES, .threads = 128, .shared_bytes = 49152, .reserved = 0},
         },
         .workspace = nullptr,
         .code = &fagen_code_l4_fp16_prefill_f16_d64_none_sm_89,
@@ -117,7 +117,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 0,
         .launches = {
-            {.symbol = "fagen_l4_fp16_unaligned_f16_d64_none_sm_89", .grid = FAGEN_GRID_TILES, .threads = 128, .shared_bytes = 32768, .reserved = 0},
+            {.symbol = "fagen_l4_fp16_unaligned_f16_d64_none_sm_89", .grid = FAGEN_GRID_TILES, .threads = 128, .shared_bytes = 49152, .reserved = 0},
         },
         .workspace = nullptr,
         .code = &fagen_code_l4_fp16_unaligned_f16_d64_none_sm_89,
@@ -225,7 +225,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 0,
         .launches = {
-            {.symbol = "fagen_l4_fp16_prefill_f16_d64_causal_sm_89", .grid = FAGEN_GRID_TILES, .threads = 128, .shared_bytes = 32768, .reserved = 0},
+            {.symbol = "fagen_l4_fp16_prefill_f16_d64_causal_sm_89", .grid = FAGEN_GRID_TILES, .threads = 128, .shared_bytes = 49152, .reserved = 0},
         },
         .workspace = nullptr,
         .code = &fagen_code_l4_fp16_prefill_f16_d64_causal_sm_89,
@@ -279,7 +279,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 0,
         .launches = {
-            {.symbol = "fagen_l4_fp16_unaligned_f16_d64_causal_sm_89", .grid = FAGEN_GRID_TILES, .threads = 128, .shared_bytes = 32768, .reserved = 0},
+            {.symbol = "fagen_l4_fp16_unaligned_f16_d64_causal_sm_89", .grid = FAGEN_GRID_TILES, .threads = 128, .shared_bytes = 49152, .reserved = 0},
         },
         .workspace = nullptr,
         .code = &fagen_code_l4_fp16_unaligned_f16_d64_causal_sm_89,

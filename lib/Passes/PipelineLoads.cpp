@@ -24,6 +24,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <utility>
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -38,12 +40,12 @@ public:
     takeTemplates(body);
     isAsync = copyK->text("kind") == "cp_async";
     std::vector<std::unique_ptr<Op>> ops;
-    bool beforeLoops = true;
+    bool beforeLoops = true, hasPrologue = false;
     const bool loadsFragment =
         llvm::any_of(body.ops, [](const auto &op) { return op && op->kind == OpKind::LoadFragment; });
     for (std::unique_ptr<Op> &op : body.ops) {
       if (op->kind == OpKind::Loop) {
-        if (beforeLoops)
+        if (!std::exchange(hasPrologue, true))
           buildPrologue(ops);
         beforeLoops = false;
         op->body.ops = joint ? jointStep(std::move(op->body.ops)) : splitStep(std::move(op->body.ops));
@@ -51,6 +53,10 @@ public:
         op->attributes["when"] = lessThan(constant(0), ir::variable("key_tiles")); // else nothing would wait for it
       } else if (beforeLoops && op->kind == OpKind::LoadFragment) {
         appendCommit(ops, "pipeline-loads: the group of Q");
+        if (op->operand("src").buffer->overlays.empty()) { // the rings are free: K and V need not wait for Q
+          hasPrologue = true;
+          buildPrologue(ops);
+        }
         appendWait(ops, "pipeline-loads: Q has arrived");
       }
       ops.push_back(std::move(op));

@@ -57,16 +57,31 @@ static void addResults(SharedMemory &memory, const Problem &problem, const Sched
     memory.buffers.push_back({"pv", tileBytes(schedule, rows, problem.headDimV, accum), false});
 }
 
-SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedule) {
+/// With no more than this, two CTAs fit an SM of every target.
+constexpr uint64_t kHalfOfAnSm = 48 * 1024;
+
+/// Adds up what lies side by side, and what lies over the ring where it reaches farther.
+static void addUp(SharedMemory &memory) {
+  uint64_t ringBegin = 0;
+  for (const SharedBuffer &buffer : memory.buffers) {
+    if (buffer.overRing)
+      continue;
+    if (buffer.name == "q")
+      ringBegin = alignTo(buffer.bytes, kBufferAlignment);
+    memory.total += alignTo(buffer.bytes, kBufferAlignment);
+  }
+  for (const SharedBuffer &buffer : memory.buffers)
+    if (buffer.overRing)
+      memory.total = std::max(memory.total, ringBegin + alignTo(buffer.bytes, kBufferAlignment));
+}
+
+static SharedMemory layOut(const Problem &problem, const Schedule &schedule, bool isQOverRing) {
   const uint64_t element = elementBytes(problem.dtype);
   const uint64_t rows = schedule.tileRows, keys = schedule.tileKeys, stages = schedule.stages;
-  const uint64_t qBytes = tileBytes(schedule, rows, problem.headDimQK, element);
-  const uint64_t kBytes = stages * tileBytes(schedule, keys, problem.headDimQK, element);
-  const uint64_t vBytes = stages * tileBytes(schedule, keys, problem.headDimV, element);
-
   SharedMemory memory;
-  const bool throughRing = schedule.qIn == OperandPlace::Registers && qBytes <= kBytes + vBytes;
-  memory.buffers = {{"q", qBytes, throughRing}, {"k", kBytes, false}, {"v", vBytes, false}};
+  memory.buffers = {{"q", tileBytes(schedule, rows, problem.headDimQK, element), isQOverRing},
+                    {"k", stages * tileBytes(schedule, keys, problem.headDimQK, element), false},
+                    {"v", stages * tileBytes(schedule, keys, problem.headDimV, element), false}};
   if (schedule.keyWarps > 1)
     memory.buffers.push_back(
         {"partial", schedule.keyWarps * rows * (problem.headDimV + device::kPartialExtra) * kFloatBytes, true});
@@ -76,15 +91,17 @@ SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedul
     memory.buffers.push_back({"s", rows * keys * kFloatBytes, false});
   if (schedule.mma == Mma::Wmma)
     addResults(memory, problem, schedule);
-
-  uint64_t ringBegin = throughRing ? 0 : alignTo(qBytes, kBufferAlignment);
-  for (const SharedBuffer &buffer : memory.buffers)
-    if (!buffer.overRing)
-      memory.total += alignTo(buffer.bytes, kBufferAlignment);
-  for (const SharedBuffer &buffer : memory.buffers)
-    if (buffer.overRing)
-      memory.total = std::max(memory.total, ringBegin + alignTo(buffer.bytes, kBufferAlignment));
+  addUp(memory);
   return memory;
+}
+
+// Q on its way to registers may lie over the ring, but in bytes of its own the first K and V come at the same time.
+SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedule) {
+  const SharedMemory apart = layOut(problem, schedule, /*isQOverRing=*/false);
+  const bool fitsRing = apart.bytesOf("q") <= apart.bytesOf("k") + apart.bytesOf("v");
+  if (schedule.qIn != OperandPlace::Registers || !fitsRing || apart.total <= kHalfOfAnSm)
+    return apart;
+  return layOut(problem, schedule, /*isQOverRing=*/true);
 }
 
 } // namespace fagen

@@ -40,12 +40,16 @@ TEST(SharedMemory, HeadDimsOfQKAndVDiffer) {
   EXPECT_EQ(memory.bytesOf("v"), 2u * 32 * 128 * 2);
 }
 
-TEST(SharedMemory, QGoesThroughTheRingWhenItFits) {
+TEST(SharedMemory, QGoesThroughTheRingWhenTheCtaIsLarge) {
   Schedule registers = schedule(Mma::MmaSync, 128, 64, 1);
   registers.qIn = OperandPlace::Registers;
-  EXPECT_EQ(computeSharedMemory(problem(64, 64), registers).total, 16384u); // K + V; Q is as large as both
-  registers.tileKeys = 32;                                                  // Q no longer fits into K + V
-  EXPECT_EQ(computeSharedMemory(problem(64, 64), registers).total, 16384u + 8192);
+  EXPECT_EQ(computeSharedMemory(problem(64, 64), registers).total, 16384u + 16384); // Q, K + V: small enough
+  registers.stages = 2;
+  EXPECT_EQ(computeSharedMemory(problem(64, 64), registers).total, 49152u); // just so
+  registers.stages = 3;
+  EXPECT_EQ(computeSharedMemory(problem(64, 64), registers).total, 49152u); // Q over the 3 stages of K + V
+  registers.tileRows = 512;                                                 // Q does not fit into K + V
+  EXPECT_EQ(computeSharedMemory(problem(64, 64), registers).total, 65536u + 49152);
 }
 
 TEST(SharedMemory, PartialResultsLieOverTheRing) {

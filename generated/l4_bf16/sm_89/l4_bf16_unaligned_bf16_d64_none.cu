@@ -4,15 +4,14 @@
 // Kernel l4_bf16_unaligned_bf16_d64_none (l4_bf16.fa:4), target sm_89, made by the compiler for unaligned tensors (l4_bf16.fa:14).
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 64 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
-//   shared   q             0   16384 B  128 x 64 bf16, swizzle xor, in the bytes of k and what follows
-//   shared   k             0   16384 B  2 stages of 64 x 64 bf16, swizzle xor
-//   shared   v         16384   16384 B  2 stages of 64 x 64 bf16, swizzle xor
-//   shared   total             32768 B
+//   shared   q             0   16384 B  128 x 64 bf16, swizzle xor
+//   shared   k         16384   16384 B  2 stages of 64 x 64 bf16, swizzle xor
+//   shared   v         32768   16384 B  2 stages of 64 x 64 bf16, swizzle xor
+//   shared   total             49152 B
 //   role     all      warps 0 to 3
-//   site  1  cta barrier    RAW q: copy_issue -> load_fragment
-//   site  2  cta barrier    WAR q/k: load_fragment -> copy_issue
-//   site  3  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
-//   site  4  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+//   site  1  cta barrier    RAW q: copy_issue -> load_fragment; RAW k: copy_issue -> mma s
+//   site  2  cta barrier    WAR k: mma s -> copy_issue; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR v: mma o -> copy_issue
+//   site  3  cta barrier    RAW v: copy_issue -> mma o
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>
@@ -55,12 +54,10 @@ struct KvRing {
 };
 
 struct SharedStorage {
-  union {
-    KvRing ring;
-    QTile q;
-  };
+  QTile q;
+  KvRing ring;
 };
-static_assert(sizeof(SharedStorage) == 32768, "shared memory is as allocate-shared laid it out");
+static_assert(sizeof(SharedStorage) == 49152, "shared memory is as allocate-shared laid it out");
 
 /// What all threads of a CTA share.
 struct Cta {
@@ -96,31 +93,29 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   r.next_k = own_source<TileShare<kThreads, kVectorBytes, KTile>>(cta.k, cta.params.k_stride[2], 0);
   r.next_v = own_source<TileShare<kThreads, kVectorBytes, VTile>>(cta.v, cta.params.v_stride[2], 0);
   copy_tile<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
-  // place-barriers: RAW q: copy_issue -> load_fragment
-  ptx::cta_barrier();
-  load_operand(r.q_fragment, cta.shared.q, warp_row());
-  clear(r.o);
-  fill(r.l, 0.0f);
-  fill(r.m, ptx::negative_infinity());
-  // place-barriers: WAR q/k: load_fragment -> copy_issue
-  ptx::cta_barrier();
   // pipeline-loads: K runs ahead
   if (0 < cta.key_tiles)
     copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], 0, cta.params.seq_kv);
   // pipeline-loads: V runs ahead
   if (0 < cta.key_tiles)
     copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], 0, cta.params.seq_kv);
+  // place-barriers: RAW q: copy_issue -> load_fragment; RAW k: copy_issue -> mma s
+  ptx::cta_barrier();
+  load_operand(r.q_fragment, cta.shared.q, warp_row());
+  clear(r.o);
+  fill(r.l, 0.0f);
+  fill(r.m, ptx::negative_infinity());
 }
 
 /// Key tile j, which every row sees whole.
 __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
-  // place-barriers: RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
-  ptx::cta_barrier();
   // S = Q K^T (l4_bf16.fa:17)
   mma_abt(r.s, r.q_fragment, cta.shared.ring.k[j % kStages], warp_key());
   // pipeline-loads: K and V into the slots of the step before
   if (j + kStages - 1 < cta.key_tiles)
     copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages - 1) % kStages], r.next_k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+  // place-barriers: WAR k: mma s -> copy_issue; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR v: mma o -> copy_issue
+  ptx::cta_barrier();
   if (j + kStages - 1 < cta.key_tiles)
     copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // online softmax (l4_bf16.fa:14)
@@ -135,7 +130,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
 
 /// What runs once, between the steps above and those below.
 __device__ __forceinline__ void before_edge(const Cta &cta, Registers &r) {
-  // place-barriers: RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+  // place-barriers: RAW v: copy_issue -> mma o
   ptx::cta_barrier();
 }
 

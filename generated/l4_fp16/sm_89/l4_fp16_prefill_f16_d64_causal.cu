@@ -4,18 +4,17 @@
 // Kernel l4_fp16_prefill_f16_d64_causal (l4_fp16.fa:4), target sm_89, schedule prefill (l4_fp16.fa:14).
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 64 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
-//   shared   q             0   16384 B  128 x 64 f16, swizzle xor, in the bytes of k and what follows
-//   shared   k             0   16384 B  2 stages of 64 x 64 f16, swizzle xor
-//   shared   v         16384   16384 B  2 stages of 64 x 64 f16, swizzle xor
-//   shared   total             32768 B
+//   shared   q             0   16384 B  128 x 64 f16, swizzle xor
+//   shared   k         16384   16384 B  2 stages of 64 x 64 f16, swizzle xor
+//   shared   v         32768   16384 B  2 stages of 64 x 64 f16, swizzle xor
+//   shared   total             49152 B
 //   role     all      warps 0 to 3
-//   site  1  copy_wait 0    RAW q: copy_issue -> load_fragment
+//   site  1  copy_wait 1    RAW q: copy_issue -> load_fragment
 //   site  2  cta barrier    RAW q: copy_issue -> load_fragment
-//   site  3  cta barrier    WAR q/k: load_fragment -> copy_issue
-//   site  4  copy_wait 0    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
-//   site  5  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
-//   site  6  copy_wait 0    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
-//   site  7  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
+//   site  3  copy_wait 0    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+//   site  4  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
+//   site  5  copy_wait 0    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+//   site  6  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>
@@ -58,12 +57,10 @@ struct KvRing {
 };
 
 struct SharedStorage {
-  union {
-    KvRing ring;
-    QTile q;
-  };
+  QTile q;
+  KvRing ring;
 };
-static_assert(sizeof(SharedStorage) == 32768, "shared memory is as allocate-shared laid it out");
+static_assert(sizeof(SharedStorage) == 49152, "shared memory is as allocate-shared laid it out");
 
 /// What all threads of a CTA share.
 struct Cta {
@@ -101,16 +98,6 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   copy_tile_async<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
   // pipeline-loads: the group of Q
   ptx::cp_async_commit();
-  // pipeline-loads: Q has arrived
-  ptx::cp_async_wait<0>();
-  // place-barriers: RAW q: copy_issue -> load_fragment
-  ptx::cta_barrier();
-  load_operand(r.q_fragment, cta.shared.q, warp_row());
-  clear(r.o);
-  fill(r.l, 0.0f);
-  fill(r.m, ptx::negative_infinity());
-  // place-barriers: WAR q/k: load_fragment -> copy_issue
-  ptx::cta_barrier();
   // pipeline-loads: K runs ahead
   if (0 < cta.key_tiles)
     copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], 0, cta.params.seq_kv);
@@ -118,6 +105,14 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   if (0 < cta.key_tiles)
     copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], 0, cta.params.seq_kv);
   ptx::cp_async_commit();
+  // pipeline-loads: Q has arrived
+  ptx::cp_async_wait<1>();
+  // place-barriers: RAW q: copy_issue -> load_fragment
+  ptx::cta_barrier();
+  load_operand(r.q_fragment, cta.shared.q, warp_row());
+  clear(r.o);
+  fill(r.l, 0.0f);
+  fill(r.m, ptx::negative_infinity());
 }
 
 /// Key tile j, which every row sees whole.
