@@ -3,6 +3,7 @@
 //
 // The file is checked in, since the device library is used without a compiler build; test/TableGen proves it fresh.
 
+#include "AsmText.h"
 #include "EmitterSupport.h"
 
 #include "llvm/TableGen/TableGenBackend.h"
@@ -20,14 +21,6 @@ std::string functionName(const Record &instr) {
      << instr.getValueAsDef("Accum")->getValueAsString("Text") << "_"
      << instr.getValueAsDef("Operand")->getValueAsString("Text");
   return result;
-}
-
-/// {%4, %5, %6, %7}: `count` operands of the asm from number `first` on.
-std::string operandList(int64_t first, int64_t count) {
-  std::string result = "{";
-  for (int64_t i = 0; i != count; ++i)
-    result += (i == 0 ? "%" : ", %") + std::to_string(first + i);
-  return result + "}";
 }
 
 /// "+f"(d[0]), "+f"(d[1])

@@ -3,6 +3,7 @@
 //
 // The file is checked in, since the device library is used without a compiler build; test/TableGen proves it fresh.
 
+#include "AsmText.h"
 #include "EmitterSupport.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -34,41 +35,14 @@ Fragment accumulatorOf(const Record &instr) {
   return {type.str(), instr.getValueAsInt("DRegisters"), type == "f32"};
 }
 
-/// {%4, %5, %6, %7}: `count` operands of the asm from number `first` on.
-std::string operandList(int64_t first, int64_t count) {
-  std::string result = "{";
-  for (int64_t i = 0; i != count; ++i)
-    result += (i == 0 ? "%" : ", %") + std::to_string(first + i);
-  return result + "}";
-}
-
 /// "+f"(d[0]), "+f"(d[1])
-std::vector<std::string> constraints(StringRef prefix, const Fragment &fragment, StringRef array) {
-  std::vector<std::string> result;
-  for (int64_t i = 0; i != fragment.registers; ++i)
-    result.push_back("\"" + prefix.str() + (fragment.isFloat ? "f\"(" : "r\"(") + array.str() + "[" +
-                     std::to_string(i) + "])");
-  return result;
+std::vector<std::string> constraintsOf(StringRef prefix, const Fragment &fragment, StringRef array) {
+  return constraints(prefix.str() + (fragment.isFloat ? "f" : "r"), array, fragment.registers);
 }
 
 std::vector<std::string> operator+(std::vector<std::string> list, const std::vector<std::string> &more) {
   list.insert(list.end(), more.begin(), more.end());
   return list;
-}
-
-/// A colon and the list, in lines of at most 120 columns, then `end`, as clang-format leaves them.
-void emitList(raw_ostream &os, size_t indent, const std::vector<std::string> &list, StringRef end = "") {
-  constexpr size_t kColumns = 120;
-  std::string line = std::string(indent, ' ') + ":";
-  for (size_t i = 0; i != list.size(); ++i) {
-    const std::string item = list[i] + (i + 1 != list.size() ? "," : end.str());
-    if (line.size() + 1 + item.size() > kColumns) {
-      os << line << '\n';
-      line = std::string(indent + 1, ' ');
-    }
-    line += " " + item;
-  }
-  os << line << '\n';
 }
 
 constexpr size_t kAsmIndent = 6, kVolatileIndent = 15; // of the lists of asm and of asm volatile
@@ -87,7 +61,7 @@ void emitLoad(raw_ostream &os, char matrix, const Fragment &fragment, StringRef 
   os << "  asm volatile(\"wmma.load." << name << ".sync.aligned." << order << ".m16n16k16.shared." << fragment.type
      << " " << operandList(0, fragment.registers) << ", [%" << fragment.registers << "], %" << fragment.registers + 1
      << ";\"\n";
-  emitList(os, kVolatileIndent, constraints("=", fragment, name));
+  emitList(os, kVolatileIndent, constraintsOf("=", fragment, name));
   emitList(os, kVolatileIndent, {"\"r\"(address)", "\"r\"(stride)"});
   emitList(os, kVolatileIndent, {"\"memory\""}, ");");
   os << "}\n";
@@ -101,7 +75,7 @@ void emitStore(raw_ostream &os, const Fragment &fragment) {
      << operandList(1, fragment.registers) << ", %" << fragment.registers + 1 << ";\"\n";
   emitList(os, kVolatileIndent, {});
   emitList(os, kVolatileIndent,
-           std::vector<std::string>{"\"r\"(address)"} + constraints("", fragment, "d") +
+           std::vector<std::string>{"\"r\"(address)"} + constraintsOf("", fragment, "d") +
                std::vector<std::string>{"\"r\"(stride)"});
   emitList(os, kVolatileIndent, {"\"memory\""}, ");");
   os << "}\n";
@@ -120,8 +94,8 @@ void emitProduct(raw_ostream &os, const Record &instr, StringRef order) {
   os << "  asm(\"" << mnemonic << " \"\n      \"" << result << ", \"\n      \"" << operandList(d.registers, a.registers)
      << ", \"\n      \"" << operandList(d.registers + a.registers, b.registers) << ", \"\n      \"" << result
      << ";\"\n";
-  emitList(os, kAsmIndent, constraints("+", d, "d"));
-  emitList(os, kAsmIndent, constraints("", a, "a") + constraints("", b, "b"), ");");
+  emitList(os, kAsmIndent, constraintsOf("+", d, "d"));
+  emitList(os, kAsmIndent, constraintsOf("", a, "a") + constraintsOf("", b, "b"), ");");
   os << "}\n";
 }
 

@@ -1,0 +1,46 @@
+// fagen: swizzled shared tiles as operands of warp-group products.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A tile is what bulk tensor copies leave: panels of 64 or 32 columns (128 or 64 bytes a row), one behind the other,
+// the chunks of a row permuted by its number. One and the same tile serves as K-major operand (Q, K, P: its columns are
+// summed over) and as MN-major one (V: its rows are summed over); only the descriptor differs. It begins at a multiple
+// of 1024 bytes. A product takes 16 of what is summed over at a time: slice i.
+#pragma once
+
+#include <fagen/device/ptx/matrix_descriptor.h>
+#include <fagen/device/tile/shared_tile.h>
+
+namespace fagen::device {
+
+template <class Tile> constexpr BoxSwizzle box_swizzle() {
+  static_assert(Tile::kSwizzle == Swizzle::kXor, "operands of warp-group products lie in swizzled tiles");
+  return Tile::kPanelBytes == 128 ? BoxSwizzle::k128B : Tile::kPanelBytes == 64 ? BoxSwizzle::k64B : BoxSwizzle::k32B;
+}
+
+template <class Tile> constexpr int panel_columns() {
+  return Tile::kPanelBytes / static_cast<int>(sizeof(typename Tile::Element));
+}
+
+/// Bytes of eight rows of a panel.
+template <class Tile> constexpr int core_bytes() { return 8 * Tile::kPanelBytes; }
+
+/// Rows [row, ...) of the tile, `row` a multiple of 8; its columns are summed over, the first 16 of them here.
+template <class Tile> __device__ __forceinline__ ptx::MatrixDescriptor k_major_operand(const Tile &tile, int row = 0) {
+  return ptx::matrix_descriptor(tile.base() + row * Tile::kPanelBytes, 16, core_bytes<Tile>(), box_swizzle<Tile>());
+}
+/// From the first 16 columns to those from 16 * slice on.
+template <class Tile> constexpr int k_major_step(int slice) {
+  const int column = 16 * slice;
+  return column / panel_columns<Tile>() * (Tile::kRows * Tile::kPanelBytes) +
+         column % panel_columns<Tile>() * static_cast<int>(sizeof(typename Tile::Element));
+}
+
+/// All columns of the tile, of which N counts; its rows are summed over, 16 from `row`, a multiple of 16, on.
+template <class Tile> __device__ __forceinline__ ptx::MatrixDescriptor mn_major_operand(const Tile &tile, int row = 0) {
+  return ptx::matrix_descriptor(tile.base() + row * Tile::kPanelBytes, Tile::kRows * Tile::kPanelBytes,
+                                core_bytes<Tile>(), box_swizzle<Tile>());
+}
+/// From the first 16 rows to those from 16 * slice on.
+template <class Tile> constexpr int mn_major_step(int slice) { return 16 * slice * Tile::kPanelBytes; }
+
+} // namespace fagen::device
