@@ -174,7 +174,7 @@ static constexpr size_t kAlways = 7;
 
 static const std::vector<Axis> &derivedAxes() {
   static const std::vector<Axis> axes = {{"rows", {"16", "32", "64", "96", "128", "192", "256"}, false},
-                                         {"keys", {"16", "32", "48", "64", "80", "96", "128"}, false},
+                                         {"keys", {"16", "32", "48", "64", "80", "96", "128", "192", "256"}, false},
                                          {"warps", {"1", "2", "4", "8"}, false},
                                          {"stages", {"1", "2", "3", "4"}, false},
                                          {"copy", {"cp_async", "ld_st"}, true},
@@ -370,9 +370,44 @@ void Compiler::prune(const BaseKernel &base, Space &space) const {
   });
 }
 
-/// One spec with a kernel for each point.
-void Compiler::plan(const BaseKernel &base, Space &space, const std::vector<Point> &points,
-                    const fs::path &scratch) const {
+/// Plans are of one spec with kernels c0, c1, ...: the one that a variant's name begins with; null: of a fallback.
+static Estimate *estimateOf(const std::string &variant, const std::vector<Point> &points, Space &space) {
+  if (variant.size() < 2 || variant[0] != 'c' || variant.find("_unaligned_") != std::string::npos)
+    return nullptr;
+  return &space.estimates[points.at(std::stoul(variant.substr(1)))];
+}
+
+/// What the compiler's time model says, in JSON; false: nothing of any of them.
+static bool readModel(const std::string &printed, const std::vector<Point> &points, Space &space) {
+  Json entries = Json::parse(printed, nullptr, false);
+  bool any = false;
+  for (const Json &entry : entries)
+    if (Estimate *estimate = entry.contains("us") ? estimateOf(entry.at("variant"), points, space) : nullptr) {
+      *estimate = {entry.at("registers"), entry.at("ctas_per_sm"), entry.at("shared_bytes"), entry.at("us")};
+      any = true;
+    }
+  return any;
+}
+
+/// The text of plans.
+static void readPlans(const std::string &printed, const std::vector<Point> &points, Space &space) {
+  std::istringstream stream(printed);
+  Estimate *estimate = nullptr;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.find(" for sm_") != std::string::npos)
+      estimate = estimateOf(line, points, space);
+    if (!estimate)
+      continue;
+    Estimate read = *estimate;
+    if (std::sscanf(line.c_str(), "  shared   total %d B", &read.sharedBytes) == 1 ||
+        std::sscanf(line.c_str(), "  estimate %d registers, %d CTAs", &read.registers, &read.ctasPerSm) == 2)
+      *estimate = read;
+  }
+}
+
+/// The model does not know every GPU and family; the plan is of all.
+void Compiler::plan(const BaseKernel &base, Space &space, const std::vector<Point> &points, const Shape &shape,
+                    uint32_t sm, const fs::path &scratch) const {
   std::string text = fmt::format("target {};\n", base.target);
   BaseKernel bare = base;
   bare.require.clear();
@@ -380,26 +415,17 @@ void Compiler::plan(const BaseKernel &base, Space &space, const std::vector<Poin
     text += kernelText(bare, fmt::format("c{}", i), pointSchedule(base, space, points[i], ""));
   fs::path file = scratch / "plans.fa";
   writeText(file, text);
-  std::string errors, printed = run({file.string(), "--emit=plan"}, kCompilerSeconds, errors);
+  std::vector<std::string> plan = {file.string(), "--emit=plan"}, model = plan;
+  for (const std::string &option :
+       {"--shape=" + formatShape(shape), fmt::format("--gpu=sm_{}", sm), std::string("--json")})
+    model.push_back(option);
+  std::string errors;
+  if (readModel(run(model, kCompilerSeconds, errors), points, space))
+    return;
+  std::string printed = run(plan, kCompilerSeconds, errors);
   if (printed.empty())
     throw UserError(errors);
-  std::istringstream stream(printed);
-  size_t index = 0;
-  bool counts = false;
-  for (std::string line; std::getline(stream, line);) {
-    if (line.size() > 1 && line[0] == 'c' && line.find(" for sm_") != std::string::npos) {
-      counts = line.find("_unaligned_") == std::string::npos;
-      index = std::stoul(line.substr(1));
-    }
-    if (!counts)
-      continue;
-    Estimate &estimate = space.estimates[points[index]];
-    Estimate read = estimate;
-    if (std::sscanf(line.c_str(), "  shared   total %d B", &read.sharedBytes) == 1)
-      estimate.sharedBytes = read.sharedBytes;
-    if (std::sscanf(line.c_str(), "  estimate %d registers, %d CTAs", &read.registers, &read.ctasPerSm) == 2)
-      estimate = read;
-  }
+  readPlans(printed, points, space);
 }
 
 std::string Compiler::compile(const BaseKernel &base, const Space &space, const Point &point, const fs::path &directory,

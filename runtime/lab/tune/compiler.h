@@ -38,8 +38,8 @@ public:
   static BaseKernel baseOf(const KernelSet &set, const fagen_row &row);
   /// The derived space around what is shipped, or only what the spec's tune(...) has; refused points are left out.
   Space spaceOf(const BaseKernel &base, bool derived, const std::filesystem::path &scratch) const;
-  /// Has the compiler plan these points: its estimates replace the rough ones.
-  void plan(const BaseKernel &base, Space &space, const std::vector<Point> &points,
+  /// Has the compiler plan these points: its estimates for a problem on GPUs of `sm` replace the rough ones.
+  void plan(const BaseKernel &base, Space &space, const std::vector<Point> &points, const Shape &shape, uint32_t sm,
             const std::filesystem::path &scratch) const;
   /// Compiles one point into `directory`; gives the reason when it is refused, else nothing.
   std::string compile(const BaseKernel &base, const Space &space, const Point &point,

@@ -79,15 +79,6 @@ bool Study::mayGoOn() {
 
 //===-- Synthetic tiles -------------------------------------------------------------------------------------------===//
 
-std::vector<Point> rankByModel(const Space &space, const Case &problem, int sms) {
-  std::map<Point, double> cost;
-  for (const Point &point : space.points)
-    cost[point] = modelCost(space, point, problem.shape, problem.mask, sms);
-  std::vector<Point> ranked = space.points;
-  std::stable_sort(ranked.begin(), ranked.end(), [&](const Point &a, const Point &b) { return cost[a] < cost[b]; });
-  return ranked;
-}
-
 /// The first of the model's order, not more than a few of one structure, and the shipped one.
 static std::vector<Point> tilesToTime(const StudyResult &result, size_t count) {
   std::vector<Point> chosen = {result.space.points.front()};

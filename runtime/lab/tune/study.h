@@ -49,7 +49,4 @@ private:
   std::map<std::string, Record> records;
 };
 
-/// By the model.
-std::vector<Point> rankByModel(const Space &space, const Case &problem, int sms);
-
 } // namespace fagen::lab::tune

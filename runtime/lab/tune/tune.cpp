@@ -3,6 +3,7 @@
 #include "tune/tune.h"
 #include "check.h"
 #include "gpu_device.h"
+#include "tune/rank.h"
 #include "tune/study.h"
 
 #include <algorithm>
@@ -17,8 +18,6 @@ namespace fagen::lab::tune {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// The model's first ones have their estimates from the compiler.
-static constexpr size_t kPlanned = 64;
 /// Of the budget: to time what is best for one problem on the others.
 static constexpr double kCrossShare = 0.15;
 
@@ -145,12 +144,8 @@ private:
     if (space.points.empty())
       space = compiler.spaceOf(result.base, options.derived, sandbox.directory);
     result.space = space;
-    int sms = static_cast<int>(report.sms);
-    result.ranked = rankByModel(result.space, problem, sms);
-    auto planned = static_cast<long>(std::min(kPlanned, result.ranked.size()));
-    compiler.plan(result.base, result.space, {result.ranked.begin(), result.ranked.begin() + planned},
-                  sandbox.directory);
-    result.ranked = rankByModel(result.space, problem, sms);
+    result.ranked = rankPoints(compiler, result.base, result.space, problem, report.sm, static_cast<int>(report.sms),
+                               sandbox.directory);
     putFirst(report.studies, result);
     return result;
   }

@@ -126,9 +126,10 @@ static std::string microLog(const StudyResult &study, int sms) {
     const Point &point = study.ranked[i];
     const Estimate &estimate = study.space.estimates.at(point);
     const MicroTile *tile = i < study.micro.size() ? &study.micro[i] : nullptr;
-    text += fmt::format("{},{},{},{},{:.1f},{},{},{},{},{}\n", csvText(formatCase(study.problem)), i + 1,
+    text += fmt::format("{},{},{},{},{:.1f},{},{},{},{},{},{}\n", csvText(formatCase(study.problem)), i + 1,
                         nameOf(study.space, point), settingsText(settingsOf(study.space, point)),
-                        modelCost(study.space, point, study.problem.shape, study.problem.mask, sms), estimate.registers,
+                        modelCost(study.space, point, study.problem.shape, study.problem.mask, sms),
+                        estimate.microseconds ? fmt::format("{:.3f}", estimate.microseconds) : "", estimate.registers,
                         estimate.ctasPerSm, estimate.sharedBytes,
                         tile ? fmt::format("{:.3f},{:.3f}", tile->shorter, tile->longer) : ",",
                         tile ? fmt::format("{:.3f}", tile->predicted) : "");
@@ -173,8 +174,9 @@ static Json evolutionBest(const StudyResult &study) {
 
 void writeEvidence(const TuneReport &report, const fs::path &directory) {
   fs::create_directories(directory);
-  std::string micro = "problem,rank,candidate,settings,cost,registers,ctas_per_sm,shared_bytes,shorter_us,longer_us,"
-                      "median_us\n";
+  std::string micro =
+      "problem,rank,candidate,settings,cost,model_us,registers,ctas_per_sm,shared_bytes,shorter_us,longer_us,"
+      "median_us\n";
   std::string evolution = "problem,number,generation,candidate,settings,outcome,stage,why,median_us,best_us,seconds\n";
   Json microBests = Json::array(), evolutionBests = Json::array(), elites = Json::array();
   for (const StudyResult &study : report.studies) {

@@ -1,0 +1,15 @@
+// fagen: the order in which models expect candidates, before any is timed.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "problem.h"
+#include "tune/compiler.h"
+
+namespace fagen::lab::tune {
+
+/// All points of the space, those that promise most first. The compiler plans the most promising ones; what it
+/// estimates replaces the rough estimates in `space`.
+std::vector<Point> rankPoints(const Compiler &compiler, const BaseKernel &base, Space &space, const Case &problem,
+                              uint32_t sm, int sms, const std::filesystem::path &scratch);
+
+} // namespace fagen::lab::tune
