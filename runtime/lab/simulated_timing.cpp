@@ -11,7 +11,9 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <unistd.h>
 
 namespace fagen::lab {
@@ -87,6 +89,7 @@ struct World {
   double seconds = 0;
   Telemetry sensors{0, 0, 0, 1};
   SimulatedLaunchable *running = nullptr; ///< the last to replay
+  std::map<const fagen_row *, std::string> prepared;
 };
 
 class SimulatedLaunchable : public Launchable {
@@ -140,7 +143,13 @@ public:
   SimulatedProblem(const std::vector<Entry> &entries, const Case &c, uint64_t seed, L2State l2, World &world)
       : entries(entries), problem(c), seed(seed), l2(l2), world(world) {}
 
-  std::unique_ptr<Launchable> prepare(const fagen_choice &choice) override { return find(choice.row->variant); }
+  /// As the runtime, which finds code by its row: one that is freed gets its code mixed up with the next one there.
+  std::unique_ptr<Launchable> prepare(const fagen_choice &choice) override {
+    std::string variant = choice.row->variant;
+    if (world.prepared.try_emplace(choice.row, variant).first->second != variant)
+      throw std::logic_error(fmt::format("the row of {} lies where another's was", variant));
+    return find(variant);
+  }
   std::unique_ptr<Launchable> prepareBaseline(const std::string &name) override { return find(name); }
 
 private:

@@ -19,7 +19,6 @@ static constexpr double kWarmSeconds = 0.01;               ///< of load before a
 namespace {
 
 struct Contestant {
-  std::unique_ptr<KernelSet> set;
   std::unique_ptr<Launchable> graph;
   std::vector<std::vector<double>> segments;
   bool stopped = false;
@@ -78,11 +77,11 @@ private:
   Contestant admit(const Json &entry, bool willRun) {
     Contestant contestant;
     attempt(contestant, [&] {
-      contestant.set = KernelSet::load(entry.at("directory").get<std::string>());
+      sets.push_back(KernelSet::load(entry.at("directory").get<std::string>()));
       std::string variant = entry.at("variant");
       fagen_problem described = describeProblem(problemCase, Placements(problemCase));
       described.variant = variant.c_str();
-      const fagen_table *table = contestant.set->table();
+      const fagen_table *table = sets.back()->table();
       fagen_choice choice = makeAbi<fagen_choice>();
       if (fagen_query(&table, 1, &described, device.queryDevice(), &choice) != FAGEN_OK)
         throw CannotRun(fagen_last_error());
@@ -113,6 +112,8 @@ private:
   }
 
   TimingDevice &device;
+  /// All there were: the runtime finds a row's code by the row's address, so none may lie where another was.
+  std::vector<std::unique_ptr<KernelSet>> sets;
   std::string opened;
   Case problemCase;
   std::unique_ptr<TimedProblem> problem;
