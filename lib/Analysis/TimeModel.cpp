@@ -1,4 +1,4 @@
-// fagen: counts the work of ops, and adds up clocks of a CTA, an SM and a grid.
+// fagen: adds up clocks of a CTA, an SM and a grid.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/TimeModel.h"
@@ -29,23 +29,10 @@ static constexpr double kExposed = 0.42;
 /// Registers that ptxas takes beyond the plan's occupancy.
 static constexpr unsigned kMoreRegisters = 12;
 static constexpr double kSchedulers = 4;
-static constexpr double kWarp = 32;
 /// Each CTA of a grid is placed: for larger grids that would take long.
 static constexpr uint64_t kMaxCtas = 1 << 24;
 
-//===-- GPUs and shapes -------------------------------------------------------------------------------------------===//
-
-static constexpr Gpu kGpus[] = {
-    {"A100", 80, 108, 1.41, 2048, 16, 64, 64, 128, 40, 1555},
-    {"A10", 86, 72, 1.695, 1024, 16, 128, 64, 128, 32, 600},
-    {"L4", 89, 58, 2.04, 1024, 16, 128, 64, 128, 32, 300},
-    {"H200", 90, 132, 1.98, 2729, 16, 128, 64, 128, 40, 4630},
-};
-
-const Gpu *model::gpuOf(unsigned sm) {
-  const Gpu *found = llvm::find_if(kGpus, [&](const Gpu &gpu) { return gpu.sm == sm; });
-  return found == std::end(kGpus) ? nullptr : found;
-}
+//===-- Shapes ----------------------------------------------------------------------------------------------------===//
 
 std::string Shape::str() const { return fmt::format("{},{},{},{},{},{}", batch, heads, kvHeads, seqQ, seqKv, headDim); }
 
@@ -62,140 +49,6 @@ std::optional<Shape> model::parseShape(llvm::StringRef text) {
   return Shape{values[0], values[1], values[2], values[3], values[4], values[5]};
 }
 
-//===-- Work of an op ---------------------------------------------------------------------------------------------===//
-
-Work &Work::operator+=(const Work &other) {
-  tensorFlops += other.tensorFlops;
-  exps += other.exps;
-  fp32 += other.fp32;
-  halfRate += other.halfRate;
-  wavefronts += other.wavefronts;
-  copiedBytes += other.copiedBytes;
-  storedBytes += other.storedBytes;
-  barriers += other.barriers;
-  loadRounds += other.loadRounds;
-  return *this;
-}
-
-static double elements(const Buffer &buffer) { return double(buffer.rows) * buffer.columns; }
-static double wavefrontsOf(double bytes) { return bytes / 128; }
-
-/// An instruction a vector moves it; some more make addresses and compare the row with the limit.
-static Work workOfCopy(const Kernel &kernel, const Op &op) {
-  constexpr double kFreshAddress = 4, kRunningAddress = 2;
-  const Buffer &tile = *op.operand("dst").buffer;
-  const double vectorBytes = double(kernel.constant("kVectorBytes"));
-  const double bytes = elements(tile) * sizeOf(tile.type), vectors = bytes / vectorBytes;
-  Work work;
-  work.copiedBytes = bytes;
-  work.wavefronts = std::max(wavefrontsOf(bytes), vectors / kWarp);
-  work.fp32 = vectors * (op.isSet("running") ? kRunningAddress : kFreshAddress);
-  if (op.text("kind") == "ld_st") { // so many vectors are in flight at once as ops/copy.h unrolls
-    const double perThread = vectors / kernel.threads;
-    work.loadRounds = perThread <= 16 ? 1 : perThread / 4;
-    work.wavefronts *= 2; // to registers, too, they come through the same unit
-  }
-  return work;
-}
-
-/// A warp reads its own rows of a and all columns of b, each by ldmatrix where it is in shared memory.
-static Work workOfMma(const Op &op, double warps) {
-  const Buffer &acc = *op.operand("acc").buffer, &a = *op.operand("a").buffer, &b = *op.operand("b").buffer;
-  const double depth = a.columns;
-  Work work;
-  work.tensorFlops = warps * 2 * elements(acc) * depth;
-  work.wavefronts = warps * wavefrontsOf(acc.columns * depth * sizeOf(b.type));
-  if (a.space == Space::Shared)
-    work.wavefronts += warps * wavefrontsOf(acc.rows * depth * sizeOf(a.type));
-  return work;
-}
-
-/// Each of 4 lanes has a copy of its row's value.
-static double rowLanes(const Buffer &rows, double warps) { return warps * rows.rows * 4; }
-
-static Work workOfSoftmax(const Op &op, double warps) {
-  Work work;
-  switch (op.kind) {
-  case OpKind::Mask:
-    work.fp32 = 3 * warps * elements(*op.operand("s").buffer);
-    break;
-  case OpKind::RowMax: // two shuffles a row and lane
-    work.halfRate = warps * elements(*op.operand("s").buffer) + 2 * rowLanes(*op.operand("m").buffer, warps);
-    work.wavefronts = 2 * rowLanes(*op.operand("m").buffer, warps) / kWarp;
-    break;
-  case OpKind::Rescale: // lazily it hardly ever happens
-    work.fp32 = 3 * rowLanes(*op.operand("m").buffer, warps);
-    if (!op.isSet("lazy")) {
-      work.fp32 += warps * elements(*op.operand("o").buffer);
-      work.exps = rowLanes(*op.operand("m").buffer, warps);
-    }
-    break;
-  case OpKind::Exp2:
-    work.exps = work.fp32 = warps * elements(*op.operand("s").buffer);
-    break;
-  case OpKind::RowSum:
-    work.fp32 = warps * elements(*op.operand("s").buffer);
-    break;
-  case OpKind::Convert: // two elements an instruction
-    work.halfRate = warps * elements(*op.operand("s").buffer) / 2;
-    break;
-  case OpKind::Total:
-    work.wavefronts = 2 * rowLanes(*op.operand("l").buffer, warps) / kWarp;
-    break;
-  case OpKind::Normalize:
-    work.fp32 = warps * elements(*op.operand("o").buffer);
-    break;
-  default:
-    break;
-  }
-  return work;
-}
-
-static Work workOfResult(const Kernel &kernel, const Op &op, double warps) {
-  Work work;
-  if (op.kind == OpKind::Store) { // a quad hands its words round: half a shuffle an element pair
-    const double count = warps * elements(*op.operand("o").buffer);
-    work.halfRate = count / 2;
-    work.wavefronts = count / 2 / kWarp;
-    work.storedBytes = count * sizeOf(op.operand("dst").buffer->type);
-  } else if (op.kind == OpKind::StorePartial) {
-    const Buffer &partial = *op.operand("partial").buffer;
-    work.wavefronts = wavefrontsOf(elements(partial) * sizeOf(partial.type));
-  } else { // store_merged: a pair of m and l, and an exp2, for each pair of columns
-    const Buffer &partial = *op.operand("partial").buffer;
-    work.wavefronts = 2 * wavefrontsOf(elements(partial) * sizeOf(partial.type));
-    work.exps = elements(partial) / 2;
-    work.fp32 = 4 * elements(partial);
-    work.storedBytes = elements(partial) / double(kernel.constant("kKeyWarps")) * sizeOf(op.operand("o").buffer->type);
-  }
-  return work;
-}
-
-Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
-  const double warps = role.warps;
-  Work work;
-  switch (op.kind) {
-  case OpKind::CopyIssue:
-    return workOfCopy(kernel, op);
-  case OpKind::LoadFragment: {
-    const Buffer &dst = *op.operand("dst").buffer;
-    work.wavefronts = warps * wavefrontsOf(elements(dst) * sizeOf(dst.type));
-    return work;
-  }
-  case OpKind::Mma:
-    return workOfMma(op, warps);
-  case OpKind::Barrier:
-    work.barriers = op.text("scope") == "warp" ? 0 : 1;
-    return work;
-  case OpKind::Store:
-  case OpKind::StorePartial:
-  case OpKind::StoreMerged:
-    return workOfResult(kernel, op, warps);
-  default:
-    return workOfSoftmax(op, warps);
-  }
-}
-
 //===-- Clocks ----------------------------------------------------------------------------------------------------===//
 
 double Clocks::longest() const { return std::max({tensor, exp, fp32, shared, l2}); }
@@ -205,9 +58,9 @@ const char *Clocks::limit() const {
   return most == tensor ? "tensor" : most == shared ? "shared" : most == exp ? "exp" : most == fp32 ? "fp32" : "l2";
 }
 
-Clocks model::clocksOf(const Work &work, const Gpu &gpu) {
+Clocks model::clocksOf(const Work &work, const GpuRates &gpu) {
   Clocks clocks;
-  clocks.tensor = work.tensorFlops / gpu.tensorFlops;
+  clocks.tensor = work.tensorFlops / gpu.mmaSyncFlops;
   clocks.exp = work.exps / gpu.exps;
   clocks.fp32 = work.fp32 / gpu.fp32 + work.halfRate / gpu.halfRate;
   clocks.shared = work.wavefronts * 128 / gpu.sharedBytes;
@@ -240,7 +93,7 @@ void flatten(const Block &block, std::vector<const Op *> &ops) {
 
 class CtaModel {
 public:
-  CtaModel(const Kernel &kernel, const Gpu &gpu, const model::Shape &shape)
+  CtaModel(const Kernel &kernel, const GpuRates &gpu, const model::Shape &shape)
       : kernel(kernel), role(kernel.roles.front()), gpu(gpu), shape(shape) {
     std::vector<const Op *> straight;
     flatten(role.body, straight);
@@ -320,7 +173,7 @@ private:
 
   const Kernel &kernel;
   const Role &role;
-  const Gpu &gpu;
+  const GpuRates &gpu;
   const model::Shape &shape;
   std::vector<const Op *> loops; ///< beside the sections; null for the first
 };
@@ -359,7 +212,7 @@ double leastBytes(const model::Shape &s) {
 
 } // namespace
 
-std::optional<Prediction> model::predict(const Kernel &kernel, const Gpu &gpu, const TargetInfo &limits,
+std::optional<Prediction> model::predict(const Kernel &kernel, const GpuRates &gpu, const TargetInfo &limits,
                                          const model::Shape &shape) {
   const unsigned registers =
       std::min(estimateResources(kernel, limits).registers + kMoreRegisters, limits.maxRegistersPerThread);
@@ -403,6 +256,6 @@ std::optional<Prediction> model::predict(const Kernel &kernel, const Gpu &gpu, c
   result.sections = cta.sections;
   result.dramMicroseconds = leastBytes(shape) / gpu.dramGBs / 1e3;
   const double clocks = clocksOfGrid(full, last, result.ctas, places);
-  result.microseconds = kLaunchMicroseconds + std::max(result.dramMicroseconds, clocks / gpu.clockGHz / 1e3);
+  result.microseconds = kLaunchMicroseconds + std::max(result.dramMicroseconds, clocks / gpu.clockMhz);
   return result;
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "roofline.h"
 
+#include "fagen/Target/Gpus.h"
+
 #include <algorithm>
 
 namespace fagen::lab {
@@ -25,26 +27,10 @@ LeastWork leastWork(const Shape &s, Mask mask, bool lse) {
   return work;
 }
 
-/// Tensor FLOPs: the vendor's dense f16 peak over SMs and boost clock. An exp2 is one of 16 lanes of the SM's unit for
-/// special functions. GeForce boards of 8.6 and 8.9 do half of these FLOPs with f32 sums.
-std::optional<SmRates> smRates(uint32_t computeCapability) {
-  switch (computeCapability) {
-  case 80:
-    return SmRates{2048, 16};
-  case 86:
-  case 89:
-    return SmRates{1024, 16};
-  case 90:
-    return SmRates{4096, 16};
-  default:
-    return std::nullopt;
-  }
-}
-
 Peaks peaksOf(uint32_t computeCapability, int sms, double clockHz, double dramBytesPerSecond) {
   Peaks peaks;
   peaks.dramBytes = dramBytesPerSecond;
-  if (std::optional<SmRates> rates = smRates(computeCapability)) {
+  if (const GpuRates *rates = ratesOf(computeCapability)) {
     peaks.tensorFlops = rates->tensorFlops * sms * clockHz;
     peaks.exps = rates->exps * sms * clockHz;
   }

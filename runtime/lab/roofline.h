@@ -4,7 +4,7 @@
 
 #include "problem.h"
 
-#include <optional>
+#include <string>
 
 namespace fagen::lab {
 
@@ -16,18 +16,11 @@ struct LeastWork {
 };
 LeastWork leastWork(const Shape &shape, Mask mask, bool lse);
 
-/// What one SM does in a clock.
-struct SmRates {
-  double tensorFlops = 0; ///< 16-bit operands that are dense, sums in f32
-  double exps = 0;
-};
-/// Of a GPU of this compute capability; none where this table has no figures.
-std::optional<SmRates> smRates(uint32_t computeCapability);
-
 /// Of a GPU, each second; 0: not known.
 struct Peaks {
   double tensorFlops = 0, exps = 0, dramBytes = 0;
 };
+/// Of so many SMs of the GPU that stands for this compute capability (fagen/Target/Gpus.h); only DRAM where none does.
 /// `clockHz` is the measured clock of the SMs.
 Peaks peaksOf(uint32_t computeCapability, int sms, double clockHz, double dramBytesPerSecond);
 

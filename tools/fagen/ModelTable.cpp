@@ -15,7 +15,7 @@ namespace {
 
 struct Row {
   const PlannedVariant &planned;
-  const model::Gpu &gpu;
+  const GpuRates &gpu;
   const model::Shape &shape;
   std::optional<model::Prediction> prediction;
 };
@@ -24,7 +24,7 @@ struct Row {
 
 static void print(const Row &row, raw_ostream &os) {
   os << fmt::format("{} at {} on sm_{} ({} of {} SMs at {} GHz)\n", row.planned.variant->variant->name, row.shape.str(),
-                    row.gpu.sm, row.gpu.name, row.gpu.sms, row.gpu.clockGHz);
+                    row.gpu.sm, row.gpu.name, row.gpu.sms, row.gpu.clockMhz / 1e3);
   if (!row.prediction) {
     os << "  not modelled: only mma_sync, what fits, and at most 2^24 CTAs\n\n";
     return;
@@ -93,7 +93,7 @@ std::string emitModel(ArrayRef<PlannedVariant> variants, ArrayRef<model::Shape> 
       if (problem.headDimQK != shape.headDim || problem.headDimV != shape.headDim)
         continue;
       const TargetInfo &target = gpuTarget.empty() ? *planned.variant->variant->target : *lookupTarget(gpuTarget);
-      const model::Gpu *gpu = model::gpuOf(target.sm);
+      const GpuRates *gpu = ratesOf(target.sm);
       if (!gpu)
         continue;
       const Row row{planned, *gpu, shape,

@@ -114,7 +114,7 @@ static std::optional<std::string> modelsOf(ArrayRef<Chosen> chosen, const Driver
     else
       diags.error(Location(), "--shape takes b,h,hkv,sq,sk,d, not '" + text + "'");
   const TargetInfo *target = lookupTarget(options.gpu);
-  if (!options.gpu.empty() && (!target || !model::gpuOf(target->sm)))
+  if (!options.gpu.empty() && (!target || !ratesOf(target->sm)))
     diags.error(Location(), "the model knows no GPU for --gpu=" + options.gpu);
   if (diags.hasErrors())
     return std::nullopt;

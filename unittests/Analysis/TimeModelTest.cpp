@@ -23,22 +23,18 @@ TEST(TimeModelTest, ReadsShapes) {
 
 TEST(TimeModelTest, EveryTargetHasAGpu) {
   for (const TargetInfo &target : allTargets())
-    EXPECT_NE(gpuOf(target.sm), nullptr) << target.name.str();
-  EXPECT_EQ(gpuOf(70), nullptr);
+    EXPECT_NE(ratesOf(target.sm), nullptr) << target.name.str();
+  EXPECT_EQ(ratesOf(70), nullptr);
 }
 
 TEST(TimeModelTest, WorkOverRates) {
-  const Gpu gpu{"",
-                0,
-                1,
-                1,
-                /*tensorFlops=*/1024,
-                /*exps=*/16,
-                /*fp32=*/128,
-                /*halfRate=*/64,
-                /*sharedBytes=*/128,
-                /*l2Bytes=*/32,
-                1};
+  GpuRates gpu{};
+  gpu.mmaSyncFlops = 1024;
+  gpu.exps = 16;
+  gpu.fp32 = 128;
+  gpu.halfRate = 64;
+  gpu.sharedBytes = 128;
+  gpu.l2Bytes = 32;
   Work work;
   work.tensorFlops = 10240;
   work.exps = 64;

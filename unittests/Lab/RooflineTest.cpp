@@ -70,7 +70,6 @@ TEST(Roofline, expAndProductsOnHopper) {
 }
 
 TEST(Roofline, unknownGpusHaveTheDramFloorOnly) {
-  EXPECT_FALSE(smRates(75));
   Roofline line = rooflineOf({1e9, 1e6, 1e6}, peaksOf(75, 40, 1.5e9, 1e12));
   EXPECT_EQ(line.tensorMicroseconds, 0);
   EXPECT_EQ(line.limit(), "dram");

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fagen/IR/IR.h"
+#include "fagen/Analysis/Work.h"
+#include "fagen/Target/Gpus.h"
 #include "fagen/Target/Target.h"
 
 #include <optional>
@@ -11,40 +12,12 @@
 
 namespace fagen::model {
 
-/// A GPU's rates. An SM's are for each clock.
-struct Gpu {
-  const char *name = "";
-  unsigned sm = 0; ///< compute capability, 10 * major + minor
-  unsigned sms = 0;
-  double clockGHz = 0;
-  double tensorFlops = 0; ///< of an SM by mma.sync: 16-bit operands, sums in f32
-  double exps = 0, fp32 = 0, halfRate = 0, sharedBytes = 0, l2Bytes = 0; ///< of an SM
-  double dramGBs = 0;
-};
-/// The GPU that stands for a compute capability, or null.
-const Gpu *gpuOf(unsigned sm);
-
 struct Shape {
   int64_t batch = 0, heads = 0, kvHeads = 0, seqQ = 0, seqKv = 0, headDim = 0;
   std::string str() const; ///< as parseShape reads it
 };
 /// b,h,hkv,sq,sk,d, as fagen-run writes it.
 std::optional<Shape> parseShape(llvm::StringRef text);
-
-/// What a CTA does, and asks of an SM's units.
-struct Work {
-  double tensorFlops = 0;
-  double exps = 0;       ///< lanes of the unit for special functions
-  double fp32 = 0;       ///< lanes of full rate: softmax, rescale, addresses
-  double halfRate = 0;   ///< lanes of half rate: maxima and conversions
-  double wavefronts = 0; ///< of shared memory
-  double copiedBytes = 0, storedBytes = 0;
-  double barriers = 0;
-  double loadRounds = 0; ///< round trips to global memory that a thread stands still for
-
-  Work &operator+=(const Work &other);
-};
-Work workOf(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op);
 
 /// Clocks of an SM's units for some work of one CTA.
 struct Clocks {
@@ -53,7 +26,7 @@ struct Clocks {
   double longest() const;
   const char *limit() const; ///< which unit is busy longest
 };
-Clocks clocksOf(const Work &work, const Gpu &gpu);
+Clocks clocksOf(const Work &work, const GpuRates &gpu);
 
 /// Clocks until `ctas` CTAs of an SM, of so many warps each, have all done this once: the busiest unit's, the others'
 /// as far as the warps of a scheduler do not hide them, and latencies as far as other CTAs do not.
@@ -83,7 +56,7 @@ struct Prediction {
 
 /// None for other backends than mma_sync, for roles that divide the work, for kernels that do not fit, and for more
 /// than 2^24 CTAs.
-std::optional<Prediction> predict(const ir::Kernel &kernel, const Gpu &gpu, const TargetInfo &limits,
+std::optional<Prediction> predict(const ir::Kernel &kernel, const GpuRates &gpu, const TargetInfo &limits,
                                   const Shape &shape);
 
 } // namespace fagen::model

@@ -1,4 +1,4 @@
-// fagen: the GPUs that text can be generated for.
+// fagen: the GPUs that text can be generated for, and the rates of those that times are predicted for.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Figures are those of the CUDA C++ Programming Guide's table of technical specifications per compute capability.
@@ -66,4 +66,79 @@ def SM90 : Hopper<"sm_90">;
 def SM90a : Hopper<"sm_90a", [Wgmma]> {
   let LastSm = 90;
   let Exact = 1;
+}
+
+//===-- Rates ----------------------------------------------------------------------------------------------------===//
+
+// A GPU that stands for its compute capability where times are predicted (docs/Model.md) and rooflines drawn. An SM's
+// figures are per clock; several GPUs of one capability: the first stands for it. The vendor's data sheets (dense
+// 16-bit peaks over SMs and boost clock, memory) and the CUDA C++ Programming Guide (arithmetic throughput, simplified)
+// say all but what is marked.
+class Gpu<string name, int sm> {
+  string Name = name;
+  int Sm = sm;
+  int Sms = ?;
+  int ClockMhz = ?;
+  int TensorFlops = ?;            // by the fastest instruction: 16-bit operands, sums in f32
+  int MmaSyncFlops = TensorFlops; // by mma.sync, sums in f32
+  int MmaSyncF16Flops = MmaSyncFlops; // by mma.sync, sums in f16
+  int Exps = 16;                  // special functions
+  int Fp32 = 128;
+  int HalfRate = 64;              // maxima, conversions
+  int SharedBytes = 128;
+  int L2Bytes = ?;                // a guess; a bound that hardly ever acts
+  int DramGBs = ?;
+}
+
+def A100 : Gpu<"A100", 80> {
+  let Sms = 108;
+  let ClockMhz = 1410;
+  let TensorFlops = 2048;
+  let Fp32 = 64;
+  let L2Bytes = 40;
+  let DramGBs = 1555;
+}
+
+def A10 : Gpu<"A10", 86> {
+  let Sms = 72;
+  let ClockMhz = 1695;
+  let TensorFlops = 1024;
+  let L2Bytes = 32;
+  let DramGBs = 600;
+}
+
+// GeForce boards: half the rate with sums in f32.
+def RTX3090 : Gpu<"RTX 3090", 86> {
+  let Sms = 82;
+  let ClockMhz = 1695;
+  let TensorFlops = 512;
+  let MmaSyncF16Flops = 1024;
+  let L2Bytes = 32;
+  let DramGBs = 936;
+}
+
+def L4 : Gpu<"L4", 89> {
+  let Sms = 58;
+  let ClockMhz = 2040;
+  let TensorFlops = 1024;
+  let L2Bytes = 32;
+  let DramGBs = 300;
+}
+
+def RTX4090 : Gpu<"RTX 4090", 89> {
+  let Sms = 128;
+  let ClockMhz = 2520;
+  let TensorFlops = 512;
+  let MmaSyncF16Flops = 1024;
+  let L2Bytes = 32;
+  let DramGBs = 1008;
+}
+
+def H200 : Gpu<"H200", 90> {
+  let Sms = 132;
+  let ClockMhz = 1980;     // seen during measurements
+  let TensorFlops = 4096;  // wgmma
+  let MmaSyncFlops = 2729; // measured: two thirds of wgmma
+  let L2Bytes = 40;
+  let DramGBs = 4630;      // a measured streaming read
 }

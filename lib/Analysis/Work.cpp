@@ -1,0 +1,144 @@
+// fagen: counts the work of ops.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Analysis/Work.h"
+
+#include <algorithm>
+
+using namespace fagen;
+using namespace fagen::ir;
+using namespace fagen::model;
+
+static constexpr double kWarp = 32;
+
+Work &Work::operator+=(const Work &other) {
+  tensorFlops += other.tensorFlops;
+  exps += other.exps;
+  fp32 += other.fp32;
+  halfRate += other.halfRate;
+  wavefronts += other.wavefronts;
+  copiedBytes += other.copiedBytes;
+  storedBytes += other.storedBytes;
+  barriers += other.barriers;
+  loadRounds += other.loadRounds;
+  return *this;
+}
+
+static double elements(const Buffer &buffer) { return double(buffer.rows) * buffer.columns; }
+static double wavefrontsOf(double bytes) { return bytes / 128; }
+
+/// An instruction a vector moves it; some more make addresses and compare the row with the limit.
+static Work workOfCopy(const Kernel &kernel, const Op &op) {
+  constexpr double kFreshAddress = 4, kRunningAddress = 2;
+  const Buffer &tile = *op.operand("dst").buffer;
+  const double vectorBytes = double(kernel.constant("kVectorBytes"));
+  const double bytes = elements(tile) * sizeOf(tile.type), vectors = bytes / vectorBytes;
+  Work work;
+  work.copiedBytes = bytes;
+  work.wavefronts = std::max(wavefrontsOf(bytes), vectors / kWarp);
+  work.fp32 = vectors * (op.isSet("running") ? kRunningAddress : kFreshAddress);
+  if (op.text("kind") == "ld_st") { // so many vectors are in flight at once as ops/copy.h unrolls
+    const double perThread = vectors / kernel.threads;
+    work.loadRounds = perThread <= 16 ? 1 : perThread / 4;
+    work.wavefronts *= 2; // to registers, too, they come through the same unit
+  }
+  return work;
+}
+
+/// A warp reads its own rows of a and all columns of b, each by ldmatrix where it is in shared memory.
+static Work workOfMma(const Op &op, double warps) {
+  const Buffer &acc = *op.operand("acc").buffer, &a = *op.operand("a").buffer, &b = *op.operand("b").buffer;
+  const double depth = a.columns;
+  Work work;
+  work.tensorFlops = warps * 2 * elements(acc) * depth;
+  work.wavefronts = warps * wavefrontsOf(acc.columns * depth * sizeOf(b.type));
+  if (a.space == Space::Shared)
+    work.wavefronts += warps * wavefrontsOf(acc.rows * depth * sizeOf(a.type));
+  return work;
+}
+
+/// Each of 4 lanes has a copy of its row's value.
+static double rowLanes(const Buffer &rows, double warps) { return warps * rows.rows * 4; }
+
+static Work workOfSoftmax(const Op &op, double warps) {
+  Work work;
+  switch (op.kind) {
+  case OpKind::Mask:
+    work.fp32 = 3 * warps * elements(*op.operand("s").buffer);
+    break;
+  case OpKind::RowMax: // two shuffles a row and lane
+    work.halfRate = warps * elements(*op.operand("s").buffer) + 2 * rowLanes(*op.operand("m").buffer, warps);
+    work.wavefronts = 2 * rowLanes(*op.operand("m").buffer, warps) / kWarp;
+    break;
+  case OpKind::Rescale: // lazily it hardly ever happens
+    work.fp32 = 3 * rowLanes(*op.operand("m").buffer, warps);
+    if (!op.isSet("lazy")) {
+      work.fp32 += warps * elements(*op.operand("o").buffer);
+      work.exps = rowLanes(*op.operand("m").buffer, warps);
+    }
+    break;
+  case OpKind::Exp2:
+    work.exps = work.fp32 = warps * elements(*op.operand("s").buffer);
+    break;
+  case OpKind::RowSum:
+    work.fp32 = warps * elements(*op.operand("s").buffer);
+    break;
+  case OpKind::Convert: // two elements an instruction
+    work.halfRate = warps * elements(*op.operand("s").buffer) / 2;
+    break;
+  case OpKind::Total:
+    work.wavefronts = 2 * rowLanes(*op.operand("l").buffer, warps) / kWarp;
+    break;
+  case OpKind::Normalize:
+    work.fp32 = warps * elements(*op.operand("o").buffer);
+    break;
+  default:
+    break;
+  }
+  return work;
+}
+
+static Work workOfResult(const Kernel &kernel, const Op &op, double warps) {
+  Work work;
+  if (op.kind == OpKind::Store) { // a quad hands its words round: half a shuffle an element pair
+    const double count = warps * elements(*op.operand("o").buffer);
+    work.halfRate = count / 2;
+    work.wavefronts = count / 2 / kWarp;
+    work.storedBytes = count * sizeOf(op.operand("dst").buffer->type);
+  } else if (op.kind == OpKind::StorePartial) {
+    const Buffer &partial = *op.operand("partial").buffer;
+    work.wavefronts = wavefrontsOf(elements(partial) * sizeOf(partial.type));
+  } else { // store_merged: a pair of m and l, and an exp2, for each pair of columns
+    const Buffer &partial = *op.operand("partial").buffer;
+    work.wavefronts = 2 * wavefrontsOf(elements(partial) * sizeOf(partial.type));
+    work.exps = elements(partial) / 2;
+    work.fp32 = 4 * elements(partial);
+    work.storedBytes = elements(partial) / double(kernel.constant("kKeyWarps")) * sizeOf(op.operand("o").buffer->type);
+  }
+  return work;
+}
+
+Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
+  const double warps = role.warps;
+  Work work;
+  switch (op.kind) {
+  case OpKind::CopyIssue:
+    return workOfCopy(kernel, op);
+  case OpKind::LoadFragment: {
+    const Buffer &dst = *op.operand("dst").buffer;
+    work.wavefronts = warps * wavefrontsOf(elements(dst) * sizeOf(dst.type));
+    return work;
+  }
+  case OpKind::Mma:
+    return workOfMma(op, warps);
+  case OpKind::Barrier:
+    work.barriers = op.text("scope") == "warp" ? 0 : 1;
+    return work;
+  case OpKind::Store:
+  case OpKind::StorePartial:
+  case OpKind::StoreMerged:
+    return workOfResult(kernel, op, warps);
+  default:
+    return workOfSoftmax(op, warps);
+  }
+}
