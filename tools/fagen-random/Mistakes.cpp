@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <optional>
+
 using namespace llvm;
 
 namespace fagen::random {
@@ -155,20 +157,29 @@ std::vector<std::string> allMistakes() {
   return names;
 }
 
-WrongSpec drawWrongSpec(Random &random, uint64_t first) {
+/// So many specs are looked through for a place where the wanted mistake can be made: the rarest needs about 15.
+static constexpr unsigned kMostSpecs = 40;
+
+/// A spec with that mistake, or none.
+static std::optional<WrongSpec> makeMistake(size_t kind, Random &random) {
   const std::vector<Mistake> inText = textMistakes();
-  const std::vector<std::string> names = allMistakes();
   Spec spec = drawSpec(random);
   std::vector<Node> nodes = toNodes(spec, random);
-  for (uint64_t kind = first % names.size();; kind = (kind + 1) % names.size()) {
-    if (kind < inText.size()) {
-      std::vector<Node> changed = nodes;
-      if (inText[kind].inText(changed, random))
-        return {names[kind], std::move(changed)};
-    } else if (breakRule(allRules()[kind - inText.size()], spec, random)) {
-      return {names[kind], toNodes(spec, random)};
-    }
-  }
+  if (kind < inText.size())
+    return inText[kind].inText(nodes, random) ? std::optional(WrongSpec{inText[kind].name.str(), std::move(nodes)})
+                                              : std::nullopt;
+  const StringRef rule = allRules()[kind - inText.size()];
+  if (!breakRule(rule, spec, random))
+    return std::nullopt;
+  return WrongSpec{"rule-" + rule.str(), toNodes(spec, random)};
+}
+
+WrongSpec drawWrongSpec(Random &random, uint64_t first) {
+  const size_t kinds = allMistakes().size();
+  for (uint64_t kind = first % kinds;; kind = (kind + 1) % kinds)
+    for (unsigned count = 0; count != kMostSpecs; ++count)
+      if (std::optional<WrongSpec> wrong = makeMistake(kind, random))
+        return *wrong;
 }
 
 } // namespace fagen::random
