@@ -41,8 +41,7 @@ public:
     isAsync = copyK->text("kind") == "cp_async";
     std::vector<std::unique_ptr<Op>> ops;
     bool beforeLoops = true, hasPrologue = false;
-    const bool loadsFragment =
-        llvm::any_of(body.ops, [](const auto &op) { return op && op->kind == OpKind::LoadFragment; });
+    loadsFragment = llvm::any_of(body.ops, [](const auto &op) { return op && op->kind == OpKind::LoadFragment; });
     for (std::unique_ptr<Op> &op : body.ops) {
       if (op->kind == OpKind::Loop) {
         if (!std::exchange(hasPrologue, true))
@@ -134,7 +133,7 @@ private:
         ops.push_back(copyOf(*copyV, constant(position), "pipeline-loads: V runs ahead"));
       appendCommit(ops);
     }
-    if (joint && stages == 1) // Q's group, if nothing else closed it
+    if (joint && stages == 1 && !loadsFragment) // else Q's group is closed already
       appendCommit(ops, "pipeline-loads: the group of Q");
   }
 
@@ -185,6 +184,7 @@ private:
   const Refill refill;
   const bool joint;
   bool isAsync = false;
+  bool loadsFragment = false; ///< Q goes to registers, behind a wait of its own
   std::string variable;
   std::unique_ptr<Op> copyK, copyV;
 };
