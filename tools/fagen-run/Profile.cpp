@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fstream>
 #include <iostream>
 
 namespace fagen::lab {
@@ -17,8 +18,8 @@ namespace fagen::lab {
 namespace {
 
 constexpr const char *kFooter = R"(
-Without --variant the row that dispatch picks is profiled, for each shape, mask and dtype. Counters come from CUPTI in
-this process; where it refuses, from ncu. docs/Profiling.md has the rules of the verdict and what the floor is.
+Without --variant the row that dispatch picks is profiled, for each shape, mask and dtype. Counters come from CUPTI;
+where it refuses or crashes, from ncu. docs/Profiling.md has the rules of the verdict and what the floor is.
 
 Examples:
   fagen-run profile generated/l4_fp16 --shape mission --mask none
@@ -49,6 +50,7 @@ public:
     app.add_option("--metric", extra, "count this one too; may be repeated");
     app.add_option("--list-metrics", listedChip, "only list the metrics of a chip (GH100), or of the first GPU (gpu)");
     app.add_option("--cupti-log", logFile, "write each call of CUPTI and its status to this file");
+    app.add_flag("--in-process", inProcess, "CUPTI counts in this process, which ends where CUPTI crashes");
     app.add_option("--seed", seed, "of the inputs")->capture_default_str();
     app.footer(kFooter);
   }
@@ -94,10 +96,10 @@ private:
   std::unique_ptr<CounterDevice> makeCounterDevice() const {
     constexpr std::string_view kSimulated = "simulated:";
     if (isSimulated(device))
-      return makeRecordedCounters(device.substr(kSimulated.size()));
+      return makeRecordedCounters(device.substr(kSimulated.size()), logFile);
     if (device != "gpu")
       throw UserError(fmt::format("unknown device '{}'; counters come from gpu or simulated:FILE.json", device));
-    return makeGpuCounters(logFile);
+    return makeGpuCounters(logFile, inProcess ? CuptiPlace::Here : CuptiPlace::Process);
   }
 
   std::vector<ProfiledRow> chooseRows(const std::vector<std::unique_ptr<KernelSet>> &sets,
@@ -194,13 +196,14 @@ private:
     if (!library)
       throw UserError(fmt::format("metrics are listed by CUPTI: {}", reason));
     std::vector<cupti::MetricName> metrics;
+    std::ofstream log = cupti::openLog(logFile);
+    std::string chip = listedChip;
     try {
-      if (listedChip == "gpu") {
+      if (chip == "gpu") {
         Gpu gpu;
-        metrics = cupti::metricsOf(*library, cupti::chipOf(*library, static_cast<size_t>(gpu.info().ordinal)));
-      } else {
-        metrics = cupti::metricsOf(*library, listedChip);
+        chip = cupti::chipOf(*library, static_cast<size_t>(gpu.info().ordinal), log.is_open() ? &log : nullptr);
       }
+      metrics = cupti::metricsOf(*library, chip, log.is_open() ? &log : nullptr);
     } catch (const cupti::Failure &failure) {
       throw UserError(fmt::format("CUPTI does not list the metrics of '{}': {}", listedChip, failure.what()));
     }
@@ -216,7 +219,7 @@ private:
 
   std::string device = "gpu", counters = "auto", listedChip, logFile;
   std::vector<std::string> variants, shapes, masks, dtypes, extra;
-  bool compare = false;
+  bool compare = false, inProcess = false;
   uint64_t seed = 1;
 };
 

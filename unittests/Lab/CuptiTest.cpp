@@ -1,7 +1,10 @@
 // fagen: counting with CUPTI, against a stand-in for its calls; its metric names where the real one is.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "profile/cupti_process.h"
 #include "profile/cupti_session.h"
 
+#include <algorithm>
+#include <csignal>
 #include <gmock/gmock.h>
 #include <sstream>
 
@@ -11,6 +14,8 @@ using testing::HasSubstr;
 
 namespace {
 
+const std::string kAvailability = "what this GPU counts, in an image of its own";
+
 /// What the stand-in does and saw.
 struct State {
   std::string failing;   ///< this call fails ...
@@ -18,6 +23,7 @@ struct State {
   bool failsUser = true; ///< ... also when passes are launched here
   size_t passes = 3, announced = 3, submitted = 0, ranges = 1;
   int replay = 0;
+  const uint8_t *availability = nullptr;
   std::vector<std::string> open; ///< what was made and not yet given back
 } state;
 
@@ -53,11 +59,25 @@ cupti::Library standIn() {
   f.deviceGetChipName = [](DeviceChipName *p) { return p->chipName = "FAKE100", plain("chip", p); };
   f.profilerInitialize = [](Initialize *) { return makeOrGiveBack("initialize", "profiling", true); };
   f.profilerDeInitialize = [](Initialize *) { return makeOrGiveBack("deinitialize", "profiling", false); };
-  f.profilerGetCounterAvailability = [](CounterAvailability *p) { return p->imageSize = 4, plain("availability", p); };
-  f.hostInitialize = [](HostInitialize *) { return makeOrGiveBack("host", "host", true); };
+  f.profilerGetCounterAvailability = [](CounterAvailability *p) {
+    p->imageSize = kAvailability.size();
+    if (p->image)
+      std::copy(kAvailability.begin(), kAvailability.end(), p->image);
+    return plain("availability", p);
+  };
+  f.hostInitialize = [](HostInitialize *p) {
+    state.availability = p->availabilityImage;
+    return makeOrGiveBack("host", "host", true);
+  };
   f.hostDeinitialize = [](HostDeinitialize *) { return makeOrGiveBack("host off", "host", false); };
   f.hostGetMetricProperties = [](MetricProperties *p) { return std::string(p->name).starts_with("no") ? 17 : 0; };
-  f.hostConfigAddMetrics = [](AddMetrics *p) { return plain("add", p); };
+  f.hostConfigAddMetrics = [](AddMetrics *p) {
+    // The real one reads the image here, and not when it gets it.
+    if (state.availability) {
+      EXPECT_EQ(std::string(reinterpret_cast<const char *>(state.availability), kAvailability.size()), kAvailability);
+    }
+    return plain("add", p);
+  };
   f.hostGetConfigImageSize = [](ConfigImageSize *p) { return p->size = 8, plain("config size", p); };
   f.hostGetConfigImage = [](ConfigImage *p) { return plain("config", p); };
   f.hostGetNumOfPasses = [](NumberOfPasses *p) { return p->passes = state.announced, plain("passes", p); };
@@ -137,6 +157,20 @@ TEST_F(Cupti, everyCallThatFailsIsNamedAndAllIsGivenBack) {
   }
 }
 
+TEST_F(Cupti, availabilityLivesAsLongAsItsReader) {
+  count();
+  EXPECT_NE(state.availability, nullptr);
+}
+
+TEST_F(Cupti, callsAreLoggedBeforeTheyAreMade) {
+  static std::string seen;
+  static std::ostringstream *into = &log;
+  library.hostConfigAddMetrics = [](cupti::AddMetrics *) { return seen = into->str(), 0; };
+  count();
+  EXPECT_EQ(unfinishedCall(seen), "cuptiProfilerHostConfigAddMetrics");
+  EXPECT_EQ(unfinishedCall(log.str()), "");
+}
+
 TEST_F(Cupti, availabilityIsNotNeeded) {
   state.failing = "availability";
   EXPECT_EQ(count().counters.size(), 2u);
@@ -166,6 +200,30 @@ TEST_F(Cupti, passesThatNeverEnd) {
 TEST_F(Cupti, moreThanOneKernelInARange) {
   state.ranges = 2;
   EXPECT_THAT(failure(), HasSubstr("2 ranges of one kernel, 0 dropped"));
+}
+
+TEST(CuptiProcess, readings) {
+  const std::string kRead = R"({"profile": [{"readings": [{"by": "CUPTI", "counters": {"a": 2.5}}]}]})";
+  EXPECT_EQ(readCuptiProcess({}, kRead, "").counters, (Counters{{"a", 2.5}}));
+  EXPECT_EQ(readCuptiProcess({}, kRead, "").by, "CUPTI");
+  auto reason = [&](ChildOutcome outcome, const std::string &output, const std::string &log) -> std::string {
+    try {
+      readCuptiProcess(outcome, output, log);
+    } catch (const CountersRefused &refused) {
+      return refused.what();
+    }
+    return "";
+  };
+  ChildOutcome crashed, slow, failed;
+  crashed.signal = SIGSEGV;
+  slow.timedOut = true;
+  failed.exitCode = 70;
+  failed.errors = "what\nfor";
+  EXPECT_EQ(reason(crashed, "", "cuptiA: SUCCESS (0)\n  a note\n"), "CUPTI crashed: Segmentation fault");
+  EXPECT_EQ(reason(crashed, "", "cuptiA: SUCCESS (0)\ncuptiB"), "CUPTI crashed in cuptiB: Segmentation fault");
+  EXPECT_EQ(reason(slow, "", "cuptiB"), "CUPTI took more than 300 s in cuptiB");
+  EXPECT_EQ(reason(failed, "", ""), "the process that counts with CUPTI ended with exit code 70: what");
+  EXPECT_EQ(reason({}, R"({"profile": [{}]})", ""), "the process that counts with CUPTI told no counters");
 }
 
 TEST(CuptiLibrary, everyChipKnowsTheMetricsOfItsComputeCapability) {

@@ -59,16 +59,20 @@ public:
 /// Launches before the one that is counted.
 inline constexpr int kProfileWarmups = 3;
 
+/// Where CUPTI counts: a process of its own may crash.
+enum class CuptiPlace { Process, Here };
+
 /// The first GPU. `logFile` gets each call of CUPTI and its status; empty: none. UserError when there is no GPU.
-std::unique_ptr<CounterDevice> makeGpuCounters(const std::filesystem::path &logFile);
+std::unique_ptr<CounterDevice> makeGpuCounters(const std::filesystem::path &logFile, CuptiPlace place);
 
 /// The file is what `fagen-run profile --output` writes; only these parts are read:
 ///   {"device": {"name": "recorded H200", "compute_capability": 90, "sms": 132},
 ///    "profile": [{"variant": "l4_fp16_short_f16_d64_none", "shape": "mission", "mask": "none", "dtype": "f16",
 ///                 "readings": [{"source": "cupti", "by": "CUPTI 13.0, 42 passes", "counters": {METRIC: VALUE, ...}}],
 ///                 "refused": {"ncu": "the reason"}}, ...]}
-/// With "ncu": "process" ncu runs as on a GPU (FAGEN_NCU can name a stand-in). UserError when the file says something
-/// else.
-std::unique_ptr<CounterDevice> makeRecordedCounters(const std::filesystem::path &file);
+/// With "ncu": "process" ncu runs as on a GPU (FAGEN_NCU can name a stand-in), and so with "cupti" (FAGEN_PROFILER).
+/// UserError when the file says something else.
+std::unique_ptr<CounterDevice> makeRecordedCounters(const std::filesystem::path &file,
+                                                    const std::filesystem::path &logFile);
 
 } // namespace fagen::lab

@@ -1,11 +1,12 @@
 // fagen: counts one kernel with CUPTI's range profiler.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "profile/cupti_session.h"
+#include "cases.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <ostream>
+#include <fstream>
 
 namespace fagen::lab::cupti {
 
@@ -14,7 +15,7 @@ Failure::Failure(const std::string &call, int status, const std::string &text)
 
 namespace {
 
-/// CUPTI's calls: each one's struct is sized, its status logged and looked at.
+/// CUPTI's calls: each one's struct is sized, it is logged before it is made, its status logged and looked at.
 class Calls {
 public:
   Calls(const Library &library, std::ostream *log) : library(library), log(log) {}
@@ -22,9 +23,11 @@ public:
   /// The status.
   template <typename Params> int attempt(const char *name, Function<Params> function, Params &params) const {
     params.structSize = kSizeOf<Params>;
+    if (log)
+      *log << name << std::flush; // a call may crash: the log then ends with its name
     int status = function(&params);
     if (log)
-      *log << name << ": " << textOf(status) << std::endl; // a call may crash: nothing is kept back
+      *log << ": " << textOf(status) << std::endl;
     return status;
   }
 
@@ -54,7 +57,8 @@ private:
 /// CUPTI's own library of what each chip counts, and how.
 class Host {
 public:
-  Host(const Calls &call, const std::string &chip, const std::vector<uint8_t> &availability) : call(call) {
+  Host(const Calls &call, std::string chipName, std::vector<uint8_t> available)
+      : call(call), chip(std::move(chipName)), availability(std::move(available)) {
     HostInitialize params{};
     params.profilerType = kRangeProfilerType;
     params.chipName = chip.c_str();
@@ -72,10 +76,10 @@ public:
 
   bool knows(const std::string &metric, MetricProperties *properties = nullptr) const {
     MetricProperties params{};
-    params.structSize = kSizeOf<MetricProperties>;
     params.host = object;
     params.name = metric.c_str();
-    bool known = call.library.hostGetMetricProperties(&params) == kSuccess;
+    bool known =
+        call.attempt("cuptiProfilerHostGetMetricProperties", call.library.hostGetMetricProperties, params) == kSuccess;
     if (properties)
       *properties = params;
     return known;
@@ -133,6 +137,8 @@ public:
 
 private:
   const Calls &call;
+  std::string chip;
+  std::vector<uint8_t> availability; // CUPTI reads it as long as the object lives
   HostObject *object = nullptr;
 };
 
@@ -308,6 +314,16 @@ Result count(const Library &library, const Request &request) {
   }
 }
 
+std::ofstream openLog(const std::string &file) {
+  std::ofstream log;
+  if (file.empty())
+    return log;
+  log.open(file, std::ios::app); // each kernel's process adds to it
+  if (!log)
+    throw UserError(fmt::format("cannot write {}", file));
+  return log;
+}
+
 std::string versionOf(const Library &library) {
   uint32_t version = 0; // since CUDA 13, 130001 is 13.0 update 1; before, a running number
   if (library.getVersion(&version) != kSuccess)
@@ -317,8 +333,8 @@ std::string versionOf(const Library &library) {
   return fmt::format("CUPTI {}.{}", version / 10000, version / 100 % 100);
 }
 
-std::vector<MetricName> metricsOf(const Library &library, const std::string &chip) {
-  Calls call(library, nullptr);
+std::vector<MetricName> metricsOf(const Library &library, const std::string &chip, std::ostream *log) {
+  Calls call(library, log);
   Host host(call, chip, {});
   std::vector<MetricName> metrics;
   for (MetricType type : {kCounter, kRatio, kThroughput})
@@ -332,8 +348,10 @@ std::vector<MetricName> metricsOf(const Library &library, const std::string &chi
   return metrics;
 }
 
-std::string chipOf(const Library &library, size_t deviceIndex) {
-  return readChip(Calls(library, nullptr), deviceIndex);
+std::string chipOf(const Library &library, size_t deviceIndex, std::ostream *log) {
+  const Calls call(library, log);
+  const Profiling profiling(call);
+  return readChip(call, deviceIndex);
 }
 
 std::vector<std::string> unknownMetrics(const Library &library, const std::string &chip,

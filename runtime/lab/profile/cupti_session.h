@@ -39,16 +39,19 @@ struct Result {
 
 Result count(const Library &library, const Request &request);
 
+/// The log's file, open behind what it has; without a name it is none. UserError when it cannot be written.
+std::ofstream openLog(const std::string &file);
+
 /// "CUPTI 13.0"
 std::string versionOf(const Library &library);
 
 struct MetricName {
   std::string name, unit, description;
 };
-/// Every counter, ratio and throughput of a chip ("GH100"), by name. No GPU is needed.
-std::vector<MetricName> metricsOf(const Library &library, const std::string &chip);
-/// The chip of a GPU.
-std::string chipOf(const Library &library, size_t deviceIndex);
+/// Every counter, ratio and throughput of a chip ("GH100"), by name. No GPU is needed. `log` gets each call.
+std::vector<MetricName> metricsOf(const Library &library, const std::string &chip, std::ostream *log = nullptr);
+/// The chip of a GPU. `log` gets each call.
+std::string chipOf(const Library &library, size_t deviceIndex, std::ostream *log = nullptr);
 /// Those of `metrics` that the chip does not know.
 std::vector<std::string> unknownMetrics(const Library &library, const std::string &chip,
                                         const std::vector<std::string> &metrics);

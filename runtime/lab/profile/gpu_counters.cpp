@@ -1,8 +1,9 @@
-// fagen: hardware counters of the first GPU, by CUPTI in this process or by ncu in another.
+// fagen: hardware counters of the first GPU, by CUPTI or by ncu, in processes of their own; or by CUPTI in this one.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "baselines/baseline.h"
 #include "gpu_timing.h"
 #include "profile/counter_device.h"
+#include "profile/cupti_process.h"
 #include "profile/cupti_session.h"
 #include "profile/ncu.h"
 
@@ -35,13 +36,8 @@ private:
 
 class GpuCounters : public CounterDevice {
 public:
-  explicit GpuCounters(const std::filesystem::path &logFile) {
-    if (logFile.empty())
-      return;
-    log.open(logFile);
-    if (!log)
-      throw UserError(fmt::format("cannot write {}", logFile.string()));
-  }
+  GpuCounters(const std::filesystem::path &logFile, CuptiPlace place)
+      : logFile(logFile), place(place), log(cupti::openLog(logFile)) {}
 
   std::string name() const override { return device.name(); }
   uint32_t computeCapability() const override { return device.gpu.info().compute_capability; }
@@ -50,7 +46,9 @@ public:
   const Gpu *gpu() const override { return &device.gpu; }
 
   Reading count(CounterKind kind, const ProfiledRow &row, const std::vector<std::string> &metrics) override {
-    return kind == CounterKind::Ncu ? countWithNcu(row, metrics) : countHere(row, metrics);
+    if (kind == CounterKind::Ncu)
+      return countWithNcu(row, metrics);
+    return place == CuptiPlace::Here ? countHere(row, metrics) : countWithCuptiProcess(row, metrics, logFile);
   }
 
   void launch(const ProfiledRow &row, int launches) override {
@@ -88,13 +86,15 @@ private:
   }
 
   GpuDevice device;
+  const std::filesystem::path logFile;
+  const CuptiPlace place;
   std::ofstream log;
 };
 
 } // namespace
 
-std::unique_ptr<CounterDevice> makeGpuCounters(const std::filesystem::path &logFile) {
-  return std::make_unique<GpuCounters>(logFile);
+std::unique_ptr<CounterDevice> makeGpuCounters(const std::filesystem::path &logFile, CuptiPlace place) {
+  return std::make_unique<GpuCounters>(logFile, place);
 }
 
 } // namespace fagen::lab

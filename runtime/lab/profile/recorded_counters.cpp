@@ -1,6 +1,7 @@
 // fagen: hardware counters from a file instead of a GPU, so that everything above a counter device is tested without
 // one. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "profile/counter_device.h"
+#include "profile/cupti_process.h"
 #include "profile/ncu.h"
 
 #include <algorithm>
@@ -16,12 +17,14 @@ namespace {
 
 class RecordedCounters : public CounterDevice {
 public:
-  explicit RecordedCounters(const json &file) : profiles(file.at("profile")) {
+  RecordedCounters(const json &file, const std::filesystem::path &logFile)
+      : profiles(file.at("profile")), logFile(logFile) {
     const json &described = file.at("device");
     label = described.at("name");
     sm = described.at("compute_capability");
     smCount = described.at("sms");
     ncuRuns = file.value("ncu", "") == "process";
+    cuptiRuns = file.value("cupti", "") == "process";
     for (const json &profile : profiles)
       requireProfile(profile);
     fagen_device *handle = nullptr;
@@ -38,6 +41,8 @@ public:
   Reading count(CounterKind kind, const ProfiledRow &row, const std::vector<std::string> &metrics) override {
     if (kind == CounterKind::Ncu && ncuRuns)
       return countWithNcu(row, metrics);
+    if (kind == CounterKind::Cupti && cuptiRuns)
+      return countWithCuptiProcess(row, metrics, logFile);
     auto profile = std::find_if(profiles.begin(), profiles.end(), [&](const json &p) { return isAbout(p, row); });
     if (profile == profiles.end())
       throw CountersRefused(fmt::format("nothing is recorded of {} on {}", row.row->variant, formatCase(row.problem)));
@@ -75,21 +80,23 @@ private:
     void operator()(fagen_device *handle) const { fagen_device_destroy(handle); }
   };
   json profiles;
+  std::filesystem::path logFile;
   std::string label;
   uint32_t sm = 0;
   int smCount = 0;
-  bool ncuRuns = false;
+  bool ncuRuns = false, cuptiRuns = false;
   std::unique_ptr<fagen_device, Destroy> device;
 };
 
 } // namespace
 
-std::unique_ptr<CounterDevice> makeRecordedCounters(const std::filesystem::path &file) {
+std::unique_ptr<CounterDevice> makeRecordedCounters(const std::filesystem::path &file,
+                                                    const std::filesystem::path &logFile) {
   std::ifstream stream(file);
   if (!stream)
     throw UserError(fmt::format("cannot read {}", file.string()));
   try {
-    return std::make_unique<RecordedCounters>(json::parse(stream));
+    return std::make_unique<RecordedCounters>(json::parse(stream), logFile);
   } catch (const json::exception &error) {
     throw UserError(fmt::format("{} is no record of counters: {}", file.string(), error.what()));
   } catch (const UserError &error) {
