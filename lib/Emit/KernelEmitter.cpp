@@ -128,7 +128,7 @@ private:
   void emitCta();
   void emitRegisters();
   void emitFunction(llvm::StringRef name, llvm::StringRef summary, llvm::StringRef parameters,
-                    llvm::ArrayRef<const Op *> ops, bool isEpilogue = false);
+                    llvm::ArrayRef<const Op *> ops, bool isEpilogue = false, bool isSampled = false);
   void emitStep(const Op &loop);
   static std::string nameOfBefore(const Op &loop) { return ("before_" + loop.text("name")).str(); }
   void emitLoops();
@@ -136,6 +136,7 @@ private:
   std::string fragmentType(const Buffer &buffer) const;
   std::string letValue(const Expr &value) const;
   bool runsAtMostOnce(const Op &loop) const;
+  bool isSampled(const Op &loop) const;
   std::vector<const Buffer *> buffersIn(Space space) const;
   std::vector<const Buffer *> runningRings() const;
   std::string locate() const;
@@ -171,6 +172,15 @@ bool KernelEmitter::runsAtMostOnce(const Op &loop) const {
   };
   const std::optional<Interval> steps = difference(expand(loop.expr("end")), expand(loop.expr("begin")));
   return steps && steps->high <= 1;
+}
+
+static bool isMasked(const Op &loop) {
+  return llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Mask; });
+}
+
+/// Whether only some steps tell their stages: of the loop over whole tiles.
+bool KernelEmitter::isSampled(const Op &loop) const {
+  return instrument == Instrument::Stages && !runsAtMostOnce(loop) && !isMasked(loop);
 }
 
 /// The rings that are filled by running copies.
@@ -408,8 +418,10 @@ void KernelEmitter::emitRegisters() {
 }
 
 void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, llvm::StringRef parameters,
-                                 llvm::ArrayRef<const Op *> ops, bool isEpilogue) {
+                                 llvm::ArrayRef<const Op *> ops, bool isEpilogue, bool isSampled) {
   line(out, "/// {}", summary.str());
+  if (isSampled)
+    line(out, "template <bool kSampled>");
   line(out, "__device__ __forceinline__ void {}(const Cta &cta, Registers &r{}) {{", name.str(), parameters.str());
   {
     auto scope = out.scope();
@@ -418,7 +430,9 @@ void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, 
       emitter.enterEpilogue();
       line(out, "const CtaPlace place = {}(cta.params);", locate());
     }
-    if (instrument != Instrument::None)
+    if (isSampled)
+      emitter.sampleStages();
+    else if (instrument != Instrument::None)
       emitter.markStages();
     if (name == "prologue")
       emitFirstSources();
@@ -431,10 +445,10 @@ void KernelEmitter::emitStep(const Op &loop) {
   std::vector<const Op *> ops;
   for (const std::unique_ptr<Op> &op : loop.body.ops)
     ops.push_back(op.get());
-  const bool isMasked = llvm::any_of(ops, [](const Op *op) { return op->kind == OpKind::Mask; });
   emitFunction((loop.text("name") + "_step").str(),
-               isMasked ? "Key tile j, of which some rows see only a part." : "Key tile j, which every row sees whole.",
-               (", int " + loop.text("variable")).str(), ops);
+               isMasked(loop) ? "Key tile j, of which some rows see only a part."
+                              : "Key tile j, which every row sees whole.",
+               (", int " + loop.text("variable")).str(), ops, /*isEpilogue=*/false, isSampled(loop));
 }
 
 void KernelEmitter::emitLoops() {
@@ -447,7 +461,13 @@ void KernelEmitter::emitLoops() {
       line(out, "if (const int {0} = {1}; {0} < {2})", variable, begin, end);
     else
       line(out, "for (int {0} = {1}; {0} < {2}; ++{0})", variable, begin, end);
-    line(out, "  {}_step(cta, r, {});", loop->text("name").str(), variable);
+    const std::string step = (loop->text("name") + "_step").str();
+    if (!isSampled(*loop)) {
+      line(out, "  {}(cta, r, {});", step, variable);
+      continue;
+    }
+    line(out, "  if (r.clock.samples({}))", begin == "0" ? variable : fmt::format("{} - {}", variable, begin));
+    line(out, "    {}<true>(cta, r, {});\n  else\n    {}<false>(cta, r, {});", step, variable, step, variable);
   }
 }
 
@@ -460,7 +480,7 @@ void KernelEmitter::emitEntry() {
     auto scope = out.scope();
     const bool isInstrumented = instrument != Instrument::None;
     if (isInstrumented)
-      line(out, "Registers r;\nr.clock.start(params);");
+      line(out, "Registers r;\nr.clock.start();");
     line(out, "const CtaPlace place = {}(params);", locate());
     for (const Let &let : kernel.lets)
       line(out, "const int {} = {};", let.name, letValue(let.value));

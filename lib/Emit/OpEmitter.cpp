@@ -291,11 +291,23 @@ void OpEmitter::emit(const Op &op) {
                            llvm::Twine(op.location.str()) + ")");
 }
 
+void OpEmitter::emitMark(device::Stage stage, bool isBeforeWait) {
+  const std::string name = enumeratorOf(stage);
+  if (marks == Marks::Samples && !isWait(stage))
+    line(out, "r.clock.{}<kSampled>(Stage::{});", isBeforeWait ? "sample_before_wait" : "sample", name);
+  else
+    line(out, "r.clock.mark(cta.params, Stage::{});", name);
+}
+
 void OpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
   for (size_t i = 0; i != ops.size(); ++i) {
     emit(*ops[i]);
+    if (marks == Marks::None)
+      continue;
     const device::Stage stage = stageOf(*ops[i]);
-    if (marksStages && (i + 1 == ops.size() || stageOf(*ops[i + 1]) != stage))
-      line(out, "r.clock.mark(cta.params, Stage::{});", enumeratorOf(stage));
+    if (i + 1 == ops.size())
+      emitMark(stage, /*isBeforeWait=*/true); // what follows the loop is told, too
+    else if (device::Stage next = stageOf(*ops[i + 1]); next != stage)
+      emitMark(stage, isWait(next));
   }
 }

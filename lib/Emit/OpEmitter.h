@@ -9,6 +9,8 @@
 
 #include "fmt/format.h"
 
+#include <fagen/device/trace.h>
+
 namespace fagen {
 
 /// One line of text: fmt's format and arguments.
@@ -25,7 +27,9 @@ public:
 
   void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
   /// Every stage of a block tells its end.
-  void markStages() { marksStages = true; }
+  void markStages() { marks = Marks::Stages; }
+  /// The ops are a step of a sampled loop.
+  void sampleStages() { marks = Marks::Samples; }
   /// In the epilogue rows and tensors are located anew, so that nothing of them lives across the loop.
   void enterEpilogue() { inEpilogue = true; }
 
@@ -53,6 +57,7 @@ private:
   void emitStore(const ir::Op &op);
   void emitStoreLse(const ir::Op &op);
   void emitBarrier(const ir::Op &op);
+  void emitMark(device::Stage stage, bool isBeforeWait);
   bool isShared(const ir::Op &op, llvm::StringRef operand) const;
   std::string heading(const ir::Op &op) const;
 
@@ -60,7 +65,9 @@ private:
   const Points &points;
   IndentedStream &out;
   std::vector<OpPlan> &places;
-  bool inEpilogue = false, marksStages = false;
+  enum class Marks : uint8_t { None, Stages, Samples };
+  Marks marks = Marks::None;
+  bool inEpilogue = false;
 };
 
 } // namespace fagen

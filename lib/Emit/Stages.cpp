@@ -63,6 +63,8 @@ Stage fagen::stageOf(const Op &op) {
   return Stage::kPrologue;
 }
 
+bool fagen::isWait(Stage stage) { return stage == Stage::kLoadWait || stage == Stage::kBarrierWait; }
+
 /// "load wait": kLoadWait; "QK": kQk.
 std::string fagen::enumeratorOf(Stage stage) {
   std::string name = "k";

@@ -13,6 +13,9 @@ namespace fagen {
 /// Every op that is emitted has one.
 device::Stage stageOf(const ir::Op &op);
 
+/// Whether its ops only wait: nothing is interleaved with them.
+bool isWait(device::Stage stage);
+
 /// The enumerator, as generated text names it: "kLoadWait".
 std::string enumeratorOf(device::Stage stage);
 

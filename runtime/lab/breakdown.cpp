@@ -13,7 +13,21 @@ namespace fagen::lab {
 using device::StageEvent;
 using device::WarpRecord;
 
-uint64_t WarpTimes::sum() const { return std::accumulate(clocks.begin(), clocks.end(), uint64_t{0}); }
+static uint64_t total(const std::array<uint64_t, kStageCount> &clocks) {
+  return std::accumulate(clocks.begin(), clocks.end(), uint64_t{0});
+}
+
+uint64_t WarpTimes::sum() const { return total(clocks) + total(sampled) + untold; }
+
+std::array<double, kStageCount + 1> WarpTimes::byStage() const {
+  std::array<double, kStageCount + 1> all{};
+  const uint64_t told = total(sampled);
+  const double scale = told ? 1 + static_cast<double>(untold) / static_cast<double>(told) : 0;
+  for (int stage = 0; stage < kStageCount; ++stage)
+    all[stage] = static_cast<double>(clocks[stage]) + scale * static_cast<double>(sampled[stage]);
+  all[kStageCount] = told ? 0 : static_cast<double>(untold);
+  return all;
+}
 
 static Spread spreadOf(const std::vector<double> &values) {
   if (values.empty())
@@ -29,17 +43,17 @@ template <typename Figure> static Spread spreadOver(const std::vector<WarpTimes>
   return spreadOf(values);
 }
 
-static double shareOf(const WarpTimes &warp, uint64_t clocks) {
-  return warp.span() ? static_cast<double>(clocks) / static_cast<double>(warp.span()) : 0;
+static double shareOf(const WarpTimes &warp, double clocks) {
+  return warp.span() ? clocks / static_cast<double>(warp.span()) : 0;
 }
 
 std::vector<StageSummary> Breakdown::stages() const {
   std::vector<StageSummary> list;
-  for (int stage = 0; stage < kStageCount; ++stage) {
+  for (int stage = 0; stage <= kStageCount; ++stage) {
     StageSummary summary;
-    summary.name = device::kStageNames[stage];
-    summary.clocks = spreadOver(warps, [&](const WarpTimes &warp) { return static_cast<double>(warp.clocks[stage]); });
-    summary.share = spreadOver(warps, [&](const WarpTimes &warp) { return shareOf(warp, warp.clocks[stage]); });
+    summary.name = stage < kStageCount ? device::kStageNames[stage] : kUntoldName;
+    summary.clocks = spreadOver(warps, [&](const WarpTimes &warp) { return warp.byStage()[stage]; });
+    summary.share = spreadOver(warps, [&](const WarpTimes &warp) { return shareOf(warp, warp.byStage()[stage]); });
     if (summary.clocks.max > 0)
       list.push_back(std::move(summary));
   }
@@ -51,7 +65,11 @@ Spread Breakdown::span() const {
 }
 
 Spread Breakdown::sumOverSpan() const {
-  return spreadOver(warps, [](const WarpTimes &warp) { return shareOf(warp, warp.sum()); });
+  return spreadOver(warps, [](const WarpTimes &warp) { return shareOf(warp, static_cast<double>(warp.sum())); });
+}
+
+Spread Breakdown::untold() const {
+  return spreadOver(warps, [](const WarpTimes &warp) { return shareOf(warp, static_cast<double>(warp.untold)); });
 }
 
 bool Breakdown::addsUp() const {
@@ -85,6 +103,8 @@ static WarpTimes readWarp(const WarpRecord &record) {
   times.endNs = wide(record.end_ns);
   times.marks = record.marks;
   std::copy_n(record.clocks, kStageCount, times.clocks.begin());
+  std::copy_n(record.clocks + kStageCount, kStageCount, times.sampled.begin());
+  times.untold = record.clocks[device::kUntoldSum];
   return times;
 }
 

@@ -18,13 +18,21 @@ struct WarpTimes {
   int warp = 0;
   unsigned sm = 0;
   uint64_t begin = 0, end = 0, beginNs = 0, endNs = 0;
-  std::array<uint64_t, kStageCount> clocks{}; ///< by stage
-  uint64_t marks = 0;                         ///< ends of stages; more than `events` when these ran out
-  std::vector<device::StageEvent> events;     ///< of a traced warp
+  std::array<uint64_t, kStageCount> clocks{};  ///< by stage, without those of sampled steps
+  std::array<uint64_t, kStageCount> sampled{}; ///< by stage, between the waits of the steps that told
+  uint64_t untold = 0;                         ///< between the waits of the other steps
+  uint64_t marks = 0;                          ///< ends of stages; more than `events` when these ran out
+  std::vector<device::StageEvent> events;      ///< of a traced warp
 
   uint64_t span() const { return end - begin; }
+  /// As counted; nothing is estimated.
   uint64_t sum() const;
+  /// By stage; untold clocks are shared out as those of the sampled steps are, and are the last where none was.
+  std::array<double, kStageCount + 1> byStage() const;
 };
+
+/// What clocks of no known stage are called.
+inline constexpr const char *kUntoldName = "untold steps";
 
 /// Over the warps.
 struct Spread {
@@ -52,6 +60,7 @@ struct Breakdown {
 
   std::vector<StageSummary> stages() const; ///< those that any warp was in
   Spread span() const;                      ///< clocks
+  Spread untold() const;                    ///< over the span; 0 where every step told
   Spread sumOverSpan() const;
   bool addsUp() const;      ///< within kSumTolerance for each warp
   double megahertz() const; ///< of the SMs, by the GPU's time; 0 when the launch was too short to tell

@@ -52,7 +52,8 @@ Json resultJson(const Result &result) {
             {"case", formatCase(b.testCase)}, {"warps", b.warps.size()},
             {"sm_mhz", b.megahertz()},        {"stages", Json::array()},
             {"span", spreadJson(b.span())},   {"sum_over_span", spreadJson(b.sumOverSpan())},
-            {"adds_up", b.addsUp()},          {"failures", Json::array()}};
+            {"adds_up", b.addsUp()},          {"untold", spreadJson(b.untold())},
+            {"failures", Json::array()}};
   for (const StageSummary &stage : b.stages())
     json["stages"].push_back(
         {{"name", stage.name}, {"clocks", spreadJson(stage.clocks)}, {"share", spreadJson(stage.share)}});
@@ -87,6 +88,10 @@ std::string resultText(const Result &result) {
   std::string text =
       fmt::format("{} on {}: {} warps; medians over them\n", b.row->variant, formatCase(b.testCase), b.warps.size());
   text += breakdownTable(b);
+  if (const Spread untold = b.untold(); untold.max > 0)
+    text += fmt::format("{:.1f} % of a warp's time lies in steps of a sampled loop that tell only their waits; it is "
+                        "shared out as in those that tell all, where there are any (--instrument=every: all tell)\n",
+                        100 * untold.median);
   if (result.cost)
     text += fmt::format("time {:.2f} us instrumented, {:.2f} us plain: {:+.1f} % [{:+.1f}, {:+.1f}]\n",
                         result.cost->instrumented, result.cost->plain, 100 * (result.cost->ratio - 1),

@@ -75,9 +75,11 @@ struct Flags {
       cl::init(Instrument::None),
       cl::cat(category),
       cl::desc("kernels that also tell where their time goes (docs/Breakdown.md)"),
-      cl::values(clEnumValN(Instrument::Stages, "stages", "clocks of each stage, by warp; the default"),
-                 clEnumValN(Instrument::Stages, "", ""),
-                 clEnumValN(Instrument::Trace, "trace", "and the first steps of some CTAs, stage by stage"))};
+      cl::values(
+          clEnumValN(Instrument::Stages, "stages", "clocks of each stage, by warp, sampled in long loops; the default"),
+          clEnumValN(Instrument::Stages, "", ""),
+          clEnumValN(Instrument::Every, "every", "clocks of every step: exact, and slower"),
+          clEnumValN(Instrument::Trace, "trace", "of every step, and the first steps of some CTAs, stage by stage"))};
   cl::opt<bool> remarks{"remarks", cl::desc("print which tune combinations are dropped, and why"), cl::cat(category)};
   cl::opt<std::string> tuned{"tuned", cl::value_desc("file"), cl::cat(category),
                              cl::desc("take values and thresholds from these times of fagen-run tune (docs/Tuning.md): "

@@ -80,6 +80,29 @@ TEST(Breakdown, stagesOfWarps) {
   EXPECT_TRUE(b.addsUp());
 }
 
+TEST(Breakdown, untoldStepsAreSharedOut) {
+  Fixture fixture(false);
+  WarpRecord sampled = recordOf(1000, 2000, 100, 50), tooShort = recordOf(1000, 2000, 600, 300);
+  sampled.clocks[device::kStageCount + static_cast<int>(Stage::kQk)] = 60;
+  sampled.clocks[device::kStageCount + static_cast<int>(Stage::kPv)] = 40;
+  sampled.clocks[device::kUntoldSum] = 750; // 60 and 40 of 100 are those of 850
+  tooShort.clocks[device::kUntoldSum] = 100;
+  fixture.put(0, sampled);
+  fixture.put(1, tooShort);
+  Breakdown b = fixture.read();
+  ASSERT_EQ(b.warps.size(), 2u);
+  EXPECT_EQ(b.warps[0].sum(), 1000u);
+  EXPECT_DOUBLE_EQ(b.warps[0].byStage()[static_cast<int>(Stage::kQk)], 610);
+  EXPECT_DOUBLE_EQ(b.warps[0].byStage()[static_cast<int>(Stage::kPv)], 390);
+  auto stages = b.stages();
+  ASSERT_EQ(stages.size(), 3u);
+  EXPECT_EQ(stages[2].name, "untold steps");
+  EXPECT_EQ(stages[2].clocks.min, 0);
+  EXPECT_EQ(stages[2].clocks.max, 100);
+  EXPECT_DOUBLE_EQ(b.untold().max, 0.75);
+  EXPECT_TRUE(b.addsUp());
+}
+
 TEST(Breakdown, fivePercentOfEachWarp) {
   for (auto [sum, fits] : {std::pair{950u, true}, {949u, false}, {1050u, true}, {1051u, false}}) {
     Fixture fixture(false);

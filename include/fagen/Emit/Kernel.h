@@ -12,7 +12,8 @@ namespace fagen {
 /// Whether a kernel also tells where its time goes (docs/Breakdown.md).
 enum class Instrument : uint8_t {
   None,
-  Stages, ///< clocks of each stage, by warp
+  Stages, ///< clocks of each stage, by warp; of long loops between the waits from some steps
+  Every,  ///< from every step
   Trace   ///< and the first steps of some CTAs, stage by stage
 };
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #   check_breakdown.py counts FILE         on the emulator: stages of one step are entered equally often
+#   check_breakdown.py sampled FILE ALL    on the emulator: sampled loops beside the same ones of which all steps tell
 #   check_breakdown.py trace FILE EVENTS   the events are a trace, and add up to the figures of FILE
 #   check_breakdown.py times FILE          writes recorded times
 import collections
@@ -31,6 +32,27 @@ def check_counts(path):
         tiles = -(-int(result["case"].split(",")[4]) // 16)
         assert stages["QK"]["max"] <= tiles
     print("counts agree")
+
+
+def check_sampled(path, all_path):
+    sampled, told = breakdowns(path), breakdowns(all_path)
+    assert [(r["variant"], r["case"]) for r in sampled] == [(r["variant"], r["case"]) for r in told]
+    count = 0
+    for ours, all_steps in zip(sampled, told):
+        stages, exact = ({stage["name"]: stage["clocks"]["max"] for stage in r["stages"]} for r in (ours, all_steps))
+        for name in ("prologue", "load wait", "barrier wait", "mask", "epilogue"):
+            assert stages.get(name) == exact.get(name), (ours["variant"], name)
+        # What is shared out keeps the ratios of a step: one end of QK, rescale and PV, two of softmax.
+        for name, ends in (("rescale", 1), ("PV", 1), ("softmax", 2)):
+            assert abs(stages[name] - ends * stages["QK"]) < 1e-6, (ours["variant"], name)
+        assert all_steps["untold"]["max"] == 0
+        if ours["untold"]["max"] > 0:
+            assert ours["span"]["max"] < all_steps["span"]["max"], "fewer clocks are read"
+            count += 1
+        else:
+            assert stages == exact, ours["variant"]
+        assert ours["adds_up"] and ours["sum_over_span"]["min"] == ours["sum_over_span"]["max"] == 1
+    print(count, "sampled kernels agree")
 
 
 def check_trace(path, events_path):
@@ -72,4 +94,4 @@ def write_times(path):
         json.dump(record, file)
 
 
-{"counts": check_counts, "trace": check_trace, "times": write_times}[sys.argv[1]](*sys.argv[2:])
+{"counts": check_counts, "sampled": check_sampled, "trace": check_trace, "times": write_times}[sys.argv[1]](*sys.argv[2:])

@@ -26,7 +26,12 @@ inline constexpr int kStageCount = 10;
 inline constexpr const char *kStageNames[kStageCount] = {
     "prologue", "copy issue", "load wait", "barrier wait", "QK", "mask", "softmax", "rescale", "PV", "epilogue"};
 
-inline constexpr int kRecordStages = 22; ///< lane i of a warp keeps stage i
+/// A sampled loop tells its waits in each step, what is between them only in one step of kSampleEvery: telling parts
+/// what the compiler interleaves. Of a warp's sums, i is of stage i as told everywhere else, kStageCount + i of stage i
+/// in the sampled steps, kUntoldSum of what the other steps did between their waits.
+inline constexpr int kSampleEvery = 8, kFirstSample = 2;
+inline constexpr int kUntoldSum = 2 * kStageCount;
+inline constexpr int kRecordSums = 22;
 
 /// One warp's life. Words of 64 bits are two of 32, low first. A warp that never ran left zeros.
 struct WarpRecord {
@@ -34,8 +39,12 @@ struct WarpRecord {
   unsigned begin_ns[2], end_ns[2]; ///< the GPU's time, which all SMs share
   unsigned sm;                     ///< where it ran
   unsigned marks;                  ///< ends of stages that it told, where events are traced; else 0
-  unsigned clocks[kRecordStages];  ///< by stage
+  unsigned clocks[kRecordSums];
 };
+
+/// Where each begins in a record; lane i keeps word i.
+enum class WarpWord : int { kBegin = 0, kEnd = 2, kBeginNs = 4, kEndNs = 6, kSm = 8, kMarks = 9, kClocks = 10 };
+inline constexpr int kRecordWords = 32;
 
 /// The end of a stage; it began where the one before ended, the first one with the warp.
 struct StageEvent {
@@ -48,7 +57,8 @@ inline constexpr int kTraceEvents = 512; ///< of a warp
 
 inline constexpr int kRecordAlignment = 128;
 static_assert(sizeof(WarpRecord) == kRecordAlignment, "records follow each other without gaps");
-static_assert(kStageCount <= kRecordStages, "a stage has a lane and a word");
+static_assert(sizeof(WarpRecord) == kRecordWords * sizeof(unsigned), "each lane keeps a word");
+static_assert(kUntoldSum < kRecordSums, "each sum has a word");
 
 /// Bytes of the events of a kernel that traces.
 constexpr long long trace_bytes(int warps) {
