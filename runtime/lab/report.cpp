@@ -5,8 +5,10 @@
 #include "src/nvrtc.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 #include <fstream>
+#include <sstream>
 #include <sys/utsname.h>
 #include <thread>
 
@@ -43,6 +45,14 @@ static std::string cpuModel() {
   return "unknown";
 }
 
+std::string driverVersionOf(const std::string &line) {
+  std::istringstream words(line);
+  for (std::string word; words >> word;)
+    if (std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos)
+      return word;
+  return line;
+}
+
 Json describeMachine(const Gpu *gpu) {
   utsname system{};
   uname(&system);
@@ -58,7 +68,7 @@ Json describeMachine(const Gpu *gpu) {
     machine["nvrtc"] = nvrtcVersion();
     std::ifstream version("/proc/driver/nvidia/version");
     if (std::string line; std::getline(version, line))
-      machine["driver"] = line;
+      machine["driver"] = driverVersionOf(line);
   }
   return machine;
 }

@@ -26,6 +26,8 @@ private:
   std::vector<std::vector<std::string>> rows;
 };
 
+/// "580.159.04" of the line that the NVIDIA driver says of itself in /proc; the line itself when there is none in it.
+std::string driverVersionOf(const std::string &line);
 /// CPU, operating system, and, when given, GPU, driver and NVRTC.
 Json describeMachine(const class Gpu *gpu);
 

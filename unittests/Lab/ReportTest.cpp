@@ -1,5 +1,6 @@
 // fagen: what the HTML report is made of: scales, ticks, markup, CSV, landscapes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "report.h"
 #include "report/bar_chart.h"
 #include "report/csv.h"
 #include "report/field.h"
@@ -21,6 +22,13 @@ using testing::HasSubstr;
 using testing::Not;
 
 namespace {
+
+TEST(Machine, TheDriversVersionAlone) {
+  EXPECT_EQ(driverVersionOf(
+                "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder@host)"),
+            "580.159.04");
+  EXPECT_EQ(driverVersionOf("something else"), "something else");
+}
 
 TEST(Scale, linearMapsEndsAndMiddle) {
   const Scale scale = Scale::linear(10, 20, 100, 200);
