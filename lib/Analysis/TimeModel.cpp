@@ -164,6 +164,8 @@ private:
         return shape.seqQ;
       if (name == "seq_kv")
         return shape.seqKv;
+      if (name == "heads_per_kv")
+        return shape.heads / shape.kvHeads;
       for (const Let &let : kernel.lets)
         if (let.name == name)
           return value(let.value, rowBegin);
@@ -220,13 +222,14 @@ std::optional<Prediction> model::predict(const Kernel &kernel, const GpuRates &g
   if (kernel.backend != "mma_sync" || kernel.roles.size() != 1 || occupancy.ctasPerSm == 0)
     return std::nullopt;
   const unsigned warps = kernel.roles.front().warps;
-  const int64_t rows = kernel.constant("kTileRows"), tiles = llvm::divideCeil(uint64_t(shape.seqQ), uint64_t(rows));
+  const int64_t rows = kernel.constant("kTileRows"), groups = kernel.packsHeads() ? shape.kvHeads : shape.heads;
+  const int64_t tiles = llvm::divideCeil(uint64_t(shape.seqQ * shape.heads / groups), uint64_t(rows));
   Prediction result;
   result.registers = registers;
   result.ctasPerSm = occupancy.ctasPerSm;
   result.occupancyLimit = occupancy.limit;
   result.sharedBytes = kernel.sharedBytes;
-  result.ctas = uint64_t(tiles * shape.heads * shape.batch);
+  result.ctas = uint64_t(tiles * groups * shape.batch);
   if (result.ctas > kMaxCtas)
     return std::nullopt;
   const uint64_t places = uint64_t(gpu.sms) * occupancy.ctasPerSm, rest = result.ctas % places;

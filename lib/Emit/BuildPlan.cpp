@@ -45,26 +45,45 @@ static BufferPlan planBuffer(const Buffer &buffer) {
 /// Bytes that every base pointer and stride must be a multiple of: what one access of the kernel takes.
 static unsigned requiredAlignment(const Schedule &schedule) { return schedule.vectorBytes; }
 
+static SelectOp valueOf(SelectVariable variable) { return {SelectOp::Variable, int64_t(variable)}; }
+
+/// How many CTAs a launch has.
+static std::vector<SelectOp> countCtas(const Schedule &schedule) {
+  using Op = SelectOp;
+  const Op tileRows{Op::Constant, int64_t(schedule.tileRows)};
+  if (schedule.gqa == Gqa::Separate)
+    return {valueOf(SelectVariable::SeqQ),  tileRows, {Op::CeilDiv}, valueOf(SelectVariable::Heads), {Op::Mul},
+            valueOf(SelectVariable::Batch), {Op::Mul}};
+  const Op kvHeads = valueOf(SelectVariable::KvHeads);
+  return {valueOf(SelectVariable::SeqQ),
+          valueOf(SelectVariable::Heads),
+          {Op::Mul},
+          kvHeads,
+          kvHeads,
+          {Op::Not},
+          {Op::Add}, // 1 where there are no heads
+          {Op::Div},
+          tileRows,
+          {Op::CeilDiv},
+          kvHeads,
+          {Op::Mul},
+          valueOf(SelectVariable::Batch),
+          {Op::Mul}};
+}
+
 /// What <fagen/device/trace.h> lays out.
 static std::vector<WorkspacePlan> planTrace(const Variant &variant, Instrument instrument) {
   using Op = SelectOp;
-  auto value = [](SelectVariable variable) { return Op{Op::Variable, int64_t(variable)}; };
   const int64_t warps = variant.schedule.warps;
   std::vector<WorkspacePlan> parts;
   if (instrument == Instrument::Trace)
     parts.push_back({"trace", {{Op::Constant, device::trace_bytes(int(warps))}}, device::kRecordAlignment});
-  if (instrument != Instrument::None)
-    parts.push_back({"stages",
-                     {value(SelectVariable::SeqQ),
-                      {Op::Constant, int64_t(variant.schedule.tileRows)},
-                      {Op::CeilDiv},
-                      value(SelectVariable::Heads),
-                      {Op::Mul},
-                      value(SelectVariable::Batch),
-                      {Op::Mul},
-                      {Op::Constant, warps * int64_t(sizeof(device::WarpRecord))},
-                      {Op::Mul}},
-                     device::kRecordAlignment});
+  if (instrument == Instrument::None)
+    return parts;
+  std::vector<Op> bytes = countCtas(variant.schedule);
+  bytes.push_back({Op::Constant, warps * int64_t(sizeof(device::WarpRecord))});
+  bytes.push_back({Op::Mul});
+  parts.push_back({"stages", std::move(bytes), device::kRecordAlignment});
   return parts;
 }
 
@@ -73,7 +92,7 @@ VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instr
   plan.variant = &variant;
   plan.sourcePath = fmt::format("{}/{}.cu", kernel.target, variant.name);
   plan.alignment = requiredAlignment(variant.schedule);
-  plan.launches.push_back({kernel.symbol, kernel.threads, kernel.sharedBytes, /*ops=*/{}});
+  plan.launches.push_back({kernel.symbol, kernel.threads, kernel.sharedBytes, /*ops=*/{}, kernel.packsHeads()});
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space != Space::Global)
       plan.buffers.push_back(planBuffer(*buffer));

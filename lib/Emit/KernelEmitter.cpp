@@ -204,7 +204,10 @@ std::string KernelEmitter::locate() const {
     const Expr value = let.value.substitute("kTileKeys", constant(kernel.constant("kTileKeys")));
     return let.name == "key_tiles" && direction(value, "row_begin") == Direction::NotDecreasing;
   });
-  return fmt::format("locate_cta<kTileRows{}>", grows ? ", TileOrder::kLastTileFirst" : "");
+  const std::string order = grows                 ? ", TileOrder::kLastTileFirst"
+                            : kernel.packsHeads() ? ", TileOrder::kFirstTileFirst"
+                                                  : "";
+  return fmt::format("locate_cta<kTileRows{}{}>", order, kernel.packsHeads() ? ", Rows::kOfGroup" : "");
 }
 
 /// Running copies begin with the first row.
@@ -227,6 +230,8 @@ void KernelEmitter::emitHead() {
   line(out,
        "// O = softmax(scale Q K^T + mask) V; {} query rows x {} keys at once, {} warps: {} over rows x {} over keys.",
        schedule.tileRows, schedule.tileKeys, schedule.warps, schedule.rowWarps, schedule.keyWarps);
+  if (kernel.packsHeads())
+    line(out, "// Rows are those of all query heads of a K/V head: row r is query r / heads_per_kv.");
   line(out, "//");
   emitSharedMap();
   emitLedger();
@@ -274,6 +279,8 @@ void KernelEmitter::emitIncludes() {
   headers.insert("tile/cta.h");
   headers.insert("tile/fragment.h");
   headers.insert("tile/integer.h");
+  if (kernel.packsHeads())
+    headers.insert("tile/rows.h");
   headers.insert("tile/shared_tile.h");
   for (llvm::StringRef header : headers)
     line(out, "#include <fagen/device/{}>", header.str());
@@ -369,19 +376,17 @@ void KernelEmitter::emitStorage() {
 
 /// A let with run-time values spelled as the entry function reaches them.
 std::string KernelEmitter::letValue(const Expr &value) const {
-  return value.substitute("seq_q", variable("params.seq_q"))
-      .substitute("seq_kv", variable("params.seq_kv"))
-      .substitute("row_begin", variable("place.row_begin"))
-      .str();
+  return spellSizes(value, "params").substitute("row_begin", variable("place.row_begin")).str();
 }
 
 void KernelEmitter::emitCta() {
   line(out, "/// What all threads of a CTA share.\nstruct Cta {{");
   line(out, "  const AttentionParams &params;\n  SharedStorage &shared;");
-  std::vector<std::pair<std::string, std::string>> members = {{"const Element *q;", "row 0 of the head"},
-                                                              {"const Element *k;", "row 0 of the K/V head"},
-                                                              {"const Element *v;", "likewise"},
-                                                              {"int row_begin;", "first query row"}};
+  std::vector<std::pair<std::string, std::string>> members = {
+      {"const Element *q;", kernel.packsHeads() ? "row 0 of the group's first head" : "row 0 of the head"},
+      {"const Element *k;", "row 0 of the K/V head"},
+      {"const Element *v;", "likewise"},
+      {"int row_begin;", "first query row"}};
   for (const Let &let : kernel.lets)
     members.push_back({fmt::format("int {};", let.name), let.note});
   {

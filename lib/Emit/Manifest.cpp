@@ -68,7 +68,7 @@ static json::Value jsonOf(const LaunchPlan &launch) {
   for (const OpPlan &op : launch.ops)
     ops.push_back(jsonOf(op));
   return json::Object{{"symbol", launch.symbol},
-                      {"grid", "tiles"},
+                      {"grid", launch.packsHeads ? "packed_tiles" : "tiles"},
                       {"threads", launch.threads},
                       {"shared_bytes", int64_t(launch.sharedBytes)},
                       {"ops", std::move(ops)}};
@@ -117,6 +117,8 @@ static json::Value jsonOf(const Schedule &schedule) {
                       {"rescale", toString(schedule.rescale)}};
   if (!schedule.barrierPlaces.empty())
     object["barrier_places"] = json::Array(schedule.barrierPlaces);
+  if (schedule.gqa == Gqa::Pack)
+    object["gqa"] = toString(schedule.gqa);
   if (schedule.exp == Exp::Mixed)
     object["exp_mixed"] = schedule.expMixed;
   return object;

@@ -11,14 +11,23 @@
 using namespace fagen;
 using namespace fagen::ir;
 
+Expr fagen::spellSizes(const Expr &expr, llvm::StringRef params) {
+  auto member = [&](llvm::StringRef name) { return variable((params + "." + name).str()); };
+  if (expr.kind() == ExprKind::Variable)
+    return llvm::is_contained({"seq_q", "seq_kv", "heads_per_kv"}, expr.name()) ? member(expr.name()) : expr;
+  if (!expr.isBinary())
+    return expr;
+  const bool isByHeads = expr.kind() == ExprKind::FloorDiv && expr.rhs() == variable("heads_per_kv");
+  return Expr::binary(expr.kind(), spellSizes(expr.lhs(), params),
+                      isByHeads ? member("by_heads_per_kv") : spellSizes(expr.rhs(), params));
+}
+
 bool OpEmitter::isShared(const Op &op, llvm::StringRef name) const {
   return op.operand(name).buffer->space == Space::Shared;
 }
 
 std::string OpEmitter::expression(const Expr &expr) const {
-  Expr spelled = expr;
-  for (llvm::StringRef parameter : {"seq_q", "seq_kv"})
-    spelled = spelled.substitute(parameter, variable(("cta.params." + parameter).str()));
+  Expr spelled = spellSizes(expr, "cta.params");
   for (const Let &let : kernel.lets)
     spelled =
         spelled.substitute(let.name, variable((inEpilogue && let.name == "row_begin" ? "place." : "cta.") + let.name));
@@ -82,6 +91,12 @@ void OpEmitter::emitCopyIssue(const Op &op) {
     callStandsHere();
   }
   const bool isRunning = op.isSet("running");
+  if (op.operand("src").buffer->isPacked)
+    return line(out,
+                "copy_packed_tile{}<kThreads, kVectorBytes>({}, cta.{}, packed_rows(cta.params, "
+                "cta.params.{}_stride), {}, {});",
+                isAsync ? "_async" : "", operand(target), tensor, tensor, expression(op.expr("row")),
+                expression(op.expr("limit")));
   line(out, "copy_{}tile{}<kThreads, kVectorBytes>({}, {}{}, cta.params.{}_stride[2], {}, {});",
        isRunning ? "next_" : "", isAsync ? "_async" : "", operand(target), isRunning ? "r.next_" : "cta.", tensor,
        tensor, expression(op.expr("row")), expression(op.expr("limit")));
@@ -182,28 +197,34 @@ void OpEmitter::emitStorePartial(const Op &op) {
        operand(op.operand("partial")), operand(op.operand("o")), operand(op.operand("m")), operand(op.operand("l")));
 }
 
+/// By which the store functions get from row 0 to the others.
+const char *OpEmitter::rowsOfO() const {
+  return kernel.packsHeads() ? "packed_rows(cta.params, cta.params.o_stride)" : "cta.params.o_stride[2]";
+}
+const char *OpEmitter::rowsOfLse() const { return kernel.packsHeads() ? "packed_lse_rows(cta.params), " : ""; }
+
 void OpEmitter::emitStoreMerged(const Op &op) {
   const bool hasLse = op.operand("lse").buffer != nullptr;
   line(out, "store_merged<kThreads, kKeyWarps, kVectorBytes>(");
   auto scope = out.scope();
   auto deeper = out.scope();
-  line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head), cta.params.o_stride[2],");
-  line(out, "{}, {}, cta.params.scale, cta.params.scale_log2, {}, {});",
-       hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr", operand(op.operand("partial")),
-       expression(op.expr("row")), expression(op.expr("limit")));
+  line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head), {},", rowsOfO());
+  line(out, "{}, {}{}, cta.params.scale, cta.params.scale_log2, {}, {});",
+       hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr", rowsOfLse(),
+       operand(op.operand("partial")), expression(op.expr("row")), expression(op.expr("limit")));
 }
 
 void OpEmitter::emitStore(const Op &op) {
   line(out, "Element *const o = head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head);");
   callStandsHere();
-  line(out, "store_rows<kVectorBytes>(o, cta.params.o_stride[2], {}, {} + warp_row(), {});", operand(op.operand("o")),
+  line(out, "store_rows<kVectorBytes>(o, {}, {}, {} + warp_row(), {});", rowsOfO(), operand(op.operand("o")),
        expression(op.expr("row")), expression(op.expr("limit")));
 }
 
 void OpEmitter::emitStoreLse(const Op &op) {
   line(out, "float *const lse = head_lse(cta.params, place.batch, place.head);");
   callStandsHere();
-  line(out, "store_lse(lse, {}, {}, cta.params.scale, {} + warp_row(), {});", operand(op.operand("m")),
+  line(out, "store_lse(lse, {}{}, {}, cta.params.scale, {} + warp_row(), {});", rowsOfLse(), operand(op.operand("m")),
        operand(op.operand("l")), expression(op.expr("row")), expression(op.expr("limit")));
 }
 

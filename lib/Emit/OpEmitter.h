@@ -18,6 +18,9 @@ template <class... Args> void line(IndentedStream &out, fmt::format_string<Args.
   out << fmt::format(format, std::forward<Args>(args)...) << '\n';
 }
 
+/// Sizes of the problem as generated text reaches them through `params`; the divisor heads_per_kv as its reciprocal.
+ir::Expr spellSizes(const ir::Expr &expr, llvm::StringRef params);
+
 /// Writes ops as calls of the device library. Inside a generated function `cta` holds what is the CTA's, `r` what a
 /// thread keeps in registers; in the epilogue `place` says which rows the CTA has. `places` gets each op's line.
 class OpEmitter {
@@ -58,6 +61,8 @@ private:
   void emitStoreLse(const ir::Op &op);
   void emitBarrier(const ir::Op &op);
   void emitMark(device::Stage stage, bool isBeforeWait);
+  const char *rowsOfO() const;
+  const char *rowsOfLse() const;
   bool isShared(const ir::Op &op, llvm::StringRef operand) const;
   std::string heading(const ir::Op &op) const;
 

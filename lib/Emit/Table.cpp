@@ -241,8 +241,8 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   line("        .workspace_count = {},", variantPlan.workspace.size());
   line("        .launches = {{");
   for (const LaunchPlan &launch : variantPlan.launches)
-    line("            {{.symbol = {}, .grid = FAGEN_GRID_TILES, .threads = {}, .shared_bytes = {}, .reserved = 0}},",
-         quote(launch.symbol), launch.threads, launch.sharedBytes);
+    line("            {{.symbol = {}, .grid = FAGEN_GRID_{}TILES, .threads = {}, .shared_bytes = {}, .reserved = 0}},",
+         quote(launch.symbol), launch.packsHeads ? "PACKED_" : "", launch.threads, launch.sharedBytes);
   line("        }},");
   line("        .workspace = {},", variantPlan.workspace.empty() ? "nullptr" : fmt::format("kWorkspace{}", index));
   line("        .code = &{},", codeName(variant));

@@ -3,6 +3,8 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <array>
 
@@ -113,6 +115,8 @@ Direction joined(Direction a, Direction b) {
 Direction scaled(Direction direction, const Expr &factor) {
   if (direction == Direction::Constant)
     return direction;
+  if (isPositive(factor))
+    return direction;
   if (factor.kind() != ExprKind::Constant)
     return Direction::Unknown;
   return factor.value() < 0 ? reversed(direction) : direction;
@@ -128,6 +132,13 @@ std::optional<Interval> fagen::ir::range(const Expr &expr,
     return lookup(expr.name());
   const std::optional<Interval> a = range(expr.lhs(), lookup), b = range(expr.rhs(), lookup);
   return a && b ? combine(expr.kind(), *a, *b) : std::nullopt;
+}
+
+bool fagen::ir::isPositive(const Expr &expr) {
+  static constexpr llvm::StringLiteral kCounts[] = {"heads", "kv_heads", "heads_per_kv"};
+  if (expr.kind() == ExprKind::Constant)
+    return expr.value() > 0;
+  return expr.kind() == ExprKind::Variable && llvm::is_contained(kCounts, expr.name());
 }
 
 Direction fagen::ir::direction(const Expr &expr, StringRef variable) {

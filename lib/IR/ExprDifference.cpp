@@ -3,6 +3,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -16,9 +17,14 @@ namespace {
 /// Beyond it sums could leave 64 bits; sizes of tiles are far below.
 constexpr int64_t kMost = int64_t(1) << 31;
 
-/// Variables times whole numbers, and a constant.
+/// Variables times whole numbers, quotients by counts of heads, and a constant.
 struct Linear {
+  struct Quotient {
+    Expr expr;
+    int64_t times;
+  };
   llvm::StringMap<int64_t> factors;
+  llvm::SmallVector<Quotient, 2> quotients;
   int64_t constant = 0;
 
   /// Adds `times` times the expression; false when it is not linear.
@@ -34,15 +40,42 @@ struct Linear {
       return add(expr.lhs(), times) && add(expr.rhs(), times);
     case ExprKind::Sub:
       return add(expr.lhs(), times) && add(expr.rhs(), -times);
+    case ExprKind::FloorDiv:
+      quotients.push_back({expr, times});
+      return expr.rhs().kind() == ExprKind::Variable && isPositive(expr.rhs());
     default:
       return false;
     }
   }
 
-  bool isConstant() const {
+  bool isWithoutVariables() const {
     return std::all_of(factors.begin(), factors.end(), [](const auto &factor) { return factor.second == 0; });
   }
+
+  std::optional<Interval> value() const;
 };
+
+/// Of x / n - y / n for one n of 1 or more: as far apart as x and y at most, and not the other way round.
+std::optional<Interval> apartByCount(const Expr &x, const Expr &y) {
+  if (!(x.rhs() == y.rhs()))
+    return std::nullopt;
+  const std::optional<Interval> apart = difference(x.lhs(), y.lhs());
+  return apart ? std::optional(Interval{std::min<int64_t>(apart->low, 0), std::max<int64_t>(apart->high, 0)})
+               : std::nullopt;
+}
+
+/// What is left when variables cancel out, and quotients two by two.
+std::optional<Interval> Linear::value() const {
+  if (!isWithoutVariables() || quotients.size() > 2)
+    return std::nullopt;
+  if (quotients.empty())
+    return Interval{constant, constant};
+  if (quotients.size() == 1 || quotients[0].times + quotients[1].times != 0)
+    return std::nullopt;
+  const bool swapped = quotients[0].times < 0; // times is 1 or -1: products are not linear here
+  const std::optional<Interval> apart = apartByCount(quotients[swapped].expr, quotients[!swapped].expr);
+  return apart ? std::optional(Interval{constant + apart->low, constant + apart->high}) : std::nullopt;
+}
 
 bool isDivision(const Expr &expr) {
   return (expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::CeilDiv) &&
@@ -66,7 +99,7 @@ Interval divided(ExprKind a, ExprKind b, Interval apart, int64_t k) {
 std::optional<Interval> fagen::ir::difference(const Expr &a, const Expr &b) {
   Linear linear;
   if (linear.add(a, 1) && linear.add(b, -1))
-    return linear.isConstant() ? std::optional(Interval{linear.constant, linear.constant}) : std::nullopt;
+    return linear.value();
   if (a == b)
     return Interval{0, 0};
   if (isDivision(a) && isDivision(b) && a.rhs().value() == b.rhs().value()) {

@@ -61,6 +61,10 @@ Buffer *Kernel::buffer(StringRef name) const {
   return nullptr;
 }
 
+bool Kernel::packsHeads() const {
+  return llvm::any_of(buffers, [](const std::unique_ptr<Buffer> &buffer) { return buffer->isPacked; });
+}
+
 Buffer &Kernel::addBuffer(Buffer buffer) {
   assert(!this->buffer(buffer.name) && "buffer names are unique");
   buffers.push_back(std::make_unique<Buffer>(std::move(buffer)));

@@ -1,7 +1,7 @@
 // fagen: which keys all, some or none of a tile's query rows see.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each conjunct is brought to the form c k + a q + rest < 0 (or <= 0) with constant c and a. For c > 0 it bounds k
+// Each conjunct is brought to the form c k + f(q) < 0 (or <= 0) with constant c and monotone f. For c > 0 it bounds k
 // from above by an expression that is monotone in q, so its smallest and largest value over the tile's rows stand at
 // the first and the last row:
 //
@@ -143,18 +143,20 @@ private:
   void addComparison(const Expr &lhs, const Expr &rhs, bool strict) {
     LinearForm form;
     const bool isLinear = form.add(lhs, 1) && form.add(rhs, -1);
-    const int64_t ofK = isLinear ? form.take(k) : 0, ofQ = isLinear ? form.take(q) : 0;
-    if (!isLinear || ofK == 0 || form.uses(k) || form.uses(q)) {
+    const int64_t ofK = isLinear ? form.take(k) : 0;
+    const Direction ofForm = isLinear ? direction(form.toExpr(), q) : Direction::Unknown;
+    if (ofK == 0 || form.uses(k) || ofForm == Direction::Unknown) {
       bounds.fullEnd = constant(0);
       return;
     }
+    const int64_t ofQ = form.take(q);
     const Expr atFirst = boundAt(form, ofK, ofQ, rowBegin, strict);
     const Expr atLast = boundAt(form, ofK, ofQ, rowBegin + constant(rows - 1), strict);
     if (!atFirst || !atLast) {
       bounds.fullEnd = constant(0);
       return;
     }
-    const bool grows = (ofQ > 0) != (ofK > 0); // the bound is -ofQ/ofK q + ...
+    const bool grows = (ofForm == Direction::NotDecreasing) != (ofK > 0); // the bound is -form / ofK
     const Expr smallest = grows ? atFirst : atLast, largest = grows ? atLast : atFirst;
     if (ofK > 0) {
       bounds.fullEnd = min(bounds.fullEnd, smallest);
@@ -165,13 +167,13 @@ private:
     }
   }
 
-  /// For c k + a row + rest < 0 (<= 0 if not strict): the end of the keys that fulfil it when c > 0, their beginning
-  /// when c < 0. Null when a coefficient leaves 64 bits.
-  static Expr boundAt(const LinearForm &rest, int64_t c, int64_t a, const Expr &row, bool strict) {
+  /// For c k + a row + rest(row) < 0 (<= 0 if not strict): the end of the keys that fulfil it when c > 0, their
+  /// beginning when c < 0. Null when a coefficient leaves 64 bits.
+  Expr boundAt(const LinearForm &rest, int64_t c, int64_t a, const Expr &row, bool strict) const {
     const int64_t sign = c > 0 ? -1 : 1, divisor = std::abs(c);
     LinearForm form; // c > 0: |c| k < form; c < 0: |c| k > form
     int64_t slope = 0;
-    if (llvm::MulOverflow(a, sign, slope) || !form.add(row, slope) || !form.add(rest.toExpr(), sign))
+    if (llvm::MulOverflow(a, sign, slope) || !form.add(row, slope) || !form.add(rest.toExpr().substitute(q, row), sign))
       return {};
     if (strict == (c > 0)) // k < x / c ends at ceil(x / c); k >= x / c begins there
       return ceilDiv(form.toExpr(), constant(divisor));

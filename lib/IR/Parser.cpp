@@ -264,6 +264,7 @@ private:
   }
 
   bool parseBufferProperties(Buffer &buffer) {
+    buffer.isPacked = lexer.accept("packed");
     if (lexer.accept("stages")) {
       buffer.isRing = true;
       if (!lexer.number(buffer.stages))

@@ -164,6 +164,8 @@ private:
     else
       os << buffer.rows;
     os << " x " << buffer.columns << "]";
+    if (buffer.isPacked)
+      os << " packed";
     if (buffer.isRing)
       os << " stages " << buffer.stages;
     if (buffer.layout != Layout::RowMajor)

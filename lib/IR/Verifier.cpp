@@ -125,6 +125,8 @@ private:
       defect("a shared buffer has at most " + Twine(kMaxSharedBytes) + " B");
     if (!isShared && (buffer.isRing || buffer.layout != Layout::RowMajor || buffer.offset || !buffer.overlays.empty()))
       defect("only shared buffers have stages, a swizzle, an offset or overlay others");
+    if (buffer.isPacked && buffer.space != Space::Global)
+      defect("only the rows of global buffers are packed");
     if (buffer.layout == Layout::Xor && (sizeOf(buffer.type) != 2 || buffer.columns % 16 != 0))
       defect("the xor swizzle needs elements of 2 bytes and a multiple of 16 columns");
     if (buffer.type == ElementType::MBarrier && (!isShared || buffer.rows != 1 || buffer.columns != 1))

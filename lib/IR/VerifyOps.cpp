@@ -184,6 +184,8 @@ private:
       defect(op, "%" + dst.name + " and %" + src.name + " differ in columns or type");
     if ((op.text("kind") == "bulk") != (op.operand("full").buffer != nullptr))
       defect(op, "a bulk copy, and no other, signals an mbarrier: operand 'full'");
+    if (src.isPacked && (op.isSet("running") || op.text("kind") == "bulk"))
+      defect(op, "rows of %" + src.name + " are packed: no bulk or running copy can follow them");
   }
 
   /// A fragment of scores holds the keys of one key warp, a shared tile those of the CTA.

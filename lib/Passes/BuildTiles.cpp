@@ -4,7 +4,9 @@
 // One loop over key tiles: copy K(j) and V(j), S = Q K^T, mask, online softmax, O += P V; then O / l. Nothing is ahead
 // of anything and every tile is masked: split-mask-loops and pipeline-loads change that. All backends are the same
 // sequence; they differ in where S and P live: fragments (mma_sync), one shared tile (scalar), or a shared tile each,
-// since nobody knows a wmma fragment's layout. Then P V too is stored and read again to be added to O.
+// since nobody knows a wmma fragment's layout. Then P V too is stored and read again to be added to O. Where heads are
+// packed, rows of Q and O are numbered over all heads that share a K/V head, those of one query side by side: K and V
+// are read once for all of them, and causal masks still grow with the row.
 
 #include "fagen/Passes/Passes.h"
 
@@ -60,6 +62,9 @@ private:
     go = add("go", Space::Global, element, 0, problem.headDimV, "copy");
     if (problem.lse)
       glse = add("glse", Space::Global, ElementType::F32, 0, 1, "copy");
+    for (Buffer *ofQueries : {gq, go, glse})
+      if (ofQueries)
+        ofQueries->isPacked = schedule.gqa == Gqa::Pack;
   }
 
   void addTiles() {
@@ -111,24 +116,31 @@ private:
     kernel.lets.push_back({"key_tiles", ceilDiv(variable("seq_kv"), variable("kTileKeys")), "every key tile"});
   }
 
+  /// How many rows there are, and the query of one.
+  Expr rowLimit() const {
+    return schedule.gqa == Gqa::Pack ? variable("seq_q") * variable("heads_per_kv") : variable("seq_q");
+  }
+  Expr queryOf(Expr row) const { return schedule.gqa == Gqa::Pack ? floorDiv(row, variable("heads_per_kv")) : row; }
+
   Expr maskPredicate() const {
     Expr inLength = lessThan(variable("k"), variable("seq_kv"));
     if (problem.mask == Mask::None)
       return inLength;
-    return logicalAnd(inLength, lessEqual(variable("k"), variable("q") + variable("seq_kv") - variable("seq_q")));
+    return logicalAnd(inLength,
+                      lessEqual(variable("k"), queryOf(variable("q")) + variable("seq_kv") - variable("seq_q")));
   }
 
   void at(Builder &builder, llvm::StringRef key) { builder.setLocation(schedule.locationOf(key)); }
   void place(Builder &builder, llvm::StringRef name) { builder.add(OpKind::Place, {}, {{"name", name.str()}}); }
 
-  void copy(Builder &builder, Buffer *target, Expr position, Buffer *source, Expr row, llvm::StringRef limit) {
+  void copy(Builder &builder, Buffer *target, Expr position, Buffer *source, Expr row, Expr limit) {
     at(builder, "copy");
     builder.add(OpKind::CopyIssue, {{target, position}, {source, {}}},
-                {{"kind", toString(schedule.copy).str()}, {"row", row}, {"limit", variable(limit)}});
+                {{"kind", toString(schedule.copy).str()}, {"row", row}, {"limit", limit}});
   }
 
   void buildPrologue(Builder &builder) {
-    copy(builder, q, {}, gq, variable("row_begin"), "seq_q");
+    copy(builder, q, {}, gq, variable("row_begin"), rowLimit());
     if (qFragment) {
       at(builder, "q_in");
       builder.add(OpKind::LoadFragment, {{qFragment, {}}, {q, {}}});
@@ -141,8 +153,8 @@ private:
 
   void buildStep(Builder &builder) {
     const Expr j = variable("j");
-    copy(builder, k, j, gk, j * variable("kTileKeys"), "seq_kv");
-    copy(builder, v, j, gv, j * variable("kTileKeys"), "seq_kv");
+    copy(builder, k, j, gk, j * variable("kTileKeys"), variable("seq_kv"));
+    copy(builder, v, j, gv, j * variable("kTileKeys"), variable("seq_kv"));
 
     at(builder, "mma");
     builder.add(OpKind::Mma, {{s, {}}, {qFragment ? qFragment : q, {}}, {k, j}},
@@ -186,7 +198,7 @@ private:
   }
 
   void buildEpilogue(Builder &builder) {
-    const std::map<std::string, Attribute> rows{{"row", variable("row_begin")}, {"limit", variable("seq_q")}};
+    const std::map<std::string, Attribute> rows{{"row", variable("row_begin")}, {"limit", rowLimit()}};
     at(builder, "reduce");
     if (scratch) {
       builder.add(OpKind::ReducePartial, {{scratch, {}}, {l, {}}}, {{"op", std::string("sum")}});

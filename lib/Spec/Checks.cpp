@@ -43,6 +43,7 @@ private:
   void checkOperandPlaces();
   void checkRefill();
   void checkRescale();
+  void checkGqa();
   void checkVector();
   void checkSwizzle();
   void checkShared();
@@ -76,6 +77,7 @@ std::vector<Finding> VariantChecker::run() {
   checkOperandPlaces();
   checkRefill();
   checkRescale();
+  checkGqa();
   checkVector();
   checkSwizzle();
   checkShared();
@@ -249,6 +251,12 @@ void VariantChecker::checkRescale() {
   if (known(OptionKey::Rescale, OptionKey::Accum) && schedule.rescale == RescalePolicy::Lazy &&
       problem.accum == DType::F16)
     add("rescale", OptionKey::Rescale, "rescale = lazy with accum = f16 could overflow; it takes always");
+}
+
+// The bulk copy engine takes rows at one stride; the heads of a query and its neighbours have two.
+void VariantChecker::checkGqa() {
+  if (known(OptionKey::Gqa, OptionKey::Copy) && schedule.gqa == Gqa::Pack && schedule.copy == Copy::Tma)
+    add("gqa", OptionKey::Gqa, "gqa = pack goes with copy = ld_st or cp_async, not with tma");
 }
 
 void VariantChecker::checkVector() {

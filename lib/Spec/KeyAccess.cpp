@@ -128,6 +128,9 @@ void setKey(Schedule &schedule, OptionKey key, const OptionValue &value) {
   case OptionKey::Rescale:
     schedule.rescale = RescalePolicy(value.number);
     return;
+  case OptionKey::Gqa:
+    schedule.gqa = Gqa(value.number);
+    return;
   default:
     llvm_unreachable("no key of a schedule");
   }
@@ -172,6 +175,8 @@ OptionValue getKey(const Schedule &schedule, OptionKey key) {
     return pair(unsigned(schedule.exp), schedule.expMixed);
   case OptionKey::Rescale:
     return single(unsigned(schedule.rescale));
+  case OptionKey::Gqa:
+    return single(unsigned(schedule.gqa));
   default:
     llvm_unreachable("no key of a schedule");
   }

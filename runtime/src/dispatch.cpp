@@ -134,10 +134,17 @@ uint32_t targetDistance(const fagen_row &row, const fagen_device &device) {
   return row.sm <= device.sm ? device.sm - row.sm : kHigherTarget + row.sm - device.sm;
 }
 
+static bool packsHeads(const fagen_row &row) { return row.launches[0].grid == FAGEN_GRID_PACKED_TILES; }
+
+int64_t tiledRowsOf(const fagen_row &row, const Problem &problem) {
+  return int64_t(problem.params.seq_q) * (packsHeads(row) ? problem.params.heads_per_kv : 1);
+}
+
 __int128 gridOf(const fagen_row &row, const Problem &problem) {
   const device::AttentionParams &p = problem.params;
-  uint32_t tiles = (uint32_t(p.seq_q) + row.tile_rows - 1) / row.tile_rows; // fits: seq_q and tile_rows are below 2^31
-  return __int128(tiles) * p.heads * p.batch;
+  // In 32 bits: misfitOf refuses more rows.
+  uint32_t tiles = (uint32_t(tiledRowsOf(row, problem)) + row.tile_rows - 1) / row.tile_rows;
+  return __int128(tiles) * (packsHeads(row) ? p.kv_heads : p.heads) * p.batch;
 }
 
 uint32_t sharedBytesOf(const fagen_row &row) {
@@ -170,6 +177,8 @@ Misfit misfitOf(const fagen_row &row, const Problem &problem, const fagen_device
     return Misfit::Code;
   if (sharedBytesOf(row) > device.sharedPerBlock)
     return Misfit::Shared;
+  if (packsHeads(row) && tiledRowsOf(row, problem) > INT_MAX - int64_t(row.tile_rows)) // kernels count them in an int
+    return Misfit::Rows;
   if (gridOf(row, problem) > INT_MAX)
     return Misfit::Grid;
   if (problem.lse && !row.lse)

@@ -23,14 +23,17 @@ struct RowRange {
 RowRange rowsOf(const fagen_table &table, uint64_t problemKey);
 
 /// Why a row cannot compute a problem on a device.
-enum class Misfit { None, Target, Code, Shared, Lse, Grid, Alignment };
+enum class Misfit { None, Target, Code, Shared, Lse, Rows, Grid, Alignment };
 Misfit misfitOf(const fagen_row &row, const Problem &problem, const fagen_device &device);
 
 /// How far a row's target is from the device: 0 exact, then lower targets by distance, then higher ones whose text runs
 /// here.
 uint32_t targetDistance(const fagen_row &row, const fagen_device &device);
 
-/// CTAs of each of a row's launches (FAGEN_GRID_TILES), also beyond what a grid may have.
+/// Rows that a row's tiles cut up: of a head, or of all heads that share a K/V head.
+int64_t tiledRowsOf(const fagen_row &row, const Problem &problem);
+
+/// CTAs of each of a row's launches, also beyond what a grid may have.
 __int128 gridOf(const fagen_row &row, const Problem &problem);
 
 /// The most shared memory that a launch of the row asks for.

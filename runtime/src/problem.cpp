@@ -208,6 +208,7 @@ fagen_status readProblem(const fagen_problem *given, Problem &problem) {
   params.heads = int(p.heads);
   params.kv_heads = int(p.kv_heads);
   params.heads_per_kv = p.kv_heads ? params.heads / params.kv_heads : 1;
+  params.by_heads_per_kv = device::make_divisor(params.heads_per_kv);
   params.seq_q = int(p.seq_q);
   params.seq_kv = int(p.seq_kv);
 

@@ -36,6 +36,8 @@ fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fa
 
 constexpr uint32_t kMaxTileRows = 65536;
 
+bool isKnownGrid(uint32_t grid) { return grid == FAGEN_GRID_TILES || grid == FAGEN_GRID_PACKED_TILES; }
+
 fagen_status checkRow(const fagen_table &table, uint32_t i) {
   const fagen_row &row = rowAt(table, i);
   auto invalid = [&](const char *what) {
@@ -56,8 +58,9 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
   if (row.tile_rows == 0 || row.tile_rows > kMaxTileRows || row.alignment == 0 || (row.alignment & (row.alignment - 1)))
     return invalid("tile_rows is not 1 to 65536, or alignment is not a power of two");
   for (uint32_t launch = 0; launch < row.launch_count; ++launch)
-    if (!row.launches[launch].symbol || row.launches[launch].grid != FAGEN_GRID_TILES ||
-        row.launches[launch].threads == 0 || row.launches[launch].threads > 1024)
+    if (!row.launches[launch].symbol || !isKnownGrid(row.launches[launch].grid) ||
+        row.launches[launch].grid != row.launches[0].grid || row.launches[launch].threads == 0 ||
+        row.launches[launch].threads > 1024)
       return invalid("a launch has no symbol, an unknown grid, or not 1 to 1024 threads");
   for (uint32_t part = 0; part < row.workspace_count; ++part)
     if (const char *problem = checkProgram(row.workspace[part].bytes, row.workspace[part].bytes_size))

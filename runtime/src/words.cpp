@@ -5,6 +5,7 @@
 #include "error.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -98,11 +99,19 @@ void addMisfit(Text &text, Misfit misfit, const fagen_row &row, const Problem &p
   case Misfit::Lse:
     text.add("cannot write LSE (lse = off)");
     break;
-  case Misfit::Grid:
-    text.add("would need more than 2147483647 CTAs: %lld tiles of %u rows for each of batch %d x heads %d",
-             (long long)((int64_t(problem.params.seq_q) + row.tile_rows - 1) / row.tile_rows), row.tile_rows,
-             problem.params.batch, problem.params.heads);
+  case Misfit::Rows:
+    text.add("packs heads, and cannot number so many rows: seq_q %d of each of the %d heads of a K/V head; it takes up "
+             "to %lld",
+             problem.params.seq_q, problem.params.heads_per_kv, (long long)(INT_MAX - int64_t(row.tile_rows)));
     break;
+  case Misfit::Grid: {
+    const bool packed = row.launches[0].grid == FAGEN_GRID_PACKED_TILES;
+    text.add("would need more than 2147483647 CTAs: %lld tiles of %u rows for each of batch %d x %s %d",
+             (long long)((tiledRowsOf(row, problem) + row.tile_rows - 1) / row.tile_rows), row.tile_rows,
+             problem.params.batch, packed ? "kv_heads" : "heads",
+             packed ? problem.params.kv_heads : problem.params.heads);
+    break;
+  }
   case Misfit::Alignment:
     text.add("needs %u-byte alignment; base pointers and strides share %u", row.alignment, problem.commonAlignment);
     break;

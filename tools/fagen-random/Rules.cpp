@@ -216,6 +216,7 @@ void Judge::judgeOperands() {
   require(mma != Mma::MmaSync || variant.pIn() == OperandPlace::Registers, "operand", OptionKey::PIn);
   require(isScalar || variant.reduce() == Reduce::Warp, "operand", OptionKey::Reduce);
   require(variant.refill() != Refill::Late || variant.number(OptionKey::Stages) > 1, "refill", OptionKey::Refill);
+  require(Gqa(variant.number(OptionKey::Gqa)) == Gqa::Separate || variant.copy() != Copy::Tma, "gqa", OptionKey::Gqa);
   require(RescalePolicy(variant.number(OptionKey::Rescale)) == RescalePolicy::Always || variant.accum() == DType::F32,
           "rescale", OptionKey::Rescale);
   require(variant.copy() != Copy::CpAsync || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);

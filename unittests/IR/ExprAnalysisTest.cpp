@@ -80,6 +80,9 @@ TEST(Direction, OfTypicalExpressions) {
   EXPECT_EQ(direction(parse("b - a"), "a"), Direction::NotIncreasing);
   EXPECT_EQ(direction(parse("ceil_div(min(b, a), -2)"), "a"), Direction::NotIncreasing);
   EXPECT_EQ(direction(parse("a < b"), "a"), Direction::NotIncreasing);
+  EXPECT_EQ(direction(parse("floor_div(a, heads_per_kv) * kv_heads"), "a"), Direction::NotDecreasing);
+  EXPECT_EQ(direction(parse("ceil_div(0 - a, heads_per_kv)"), "a"), Direction::NotIncreasing);
+  EXPECT_EQ(direction(parse("floor_div(a, seq_q)"), "a"), Direction::Unknown); // it may be 0
   EXPECT_EQ(direction(parse("a % 3"), "a"), Direction::Unknown);
   EXPECT_EQ(direction(parse("a * b"), "a"), Direction::Unknown);
 }
@@ -96,6 +99,14 @@ TEST(Difference, OfTheBoundsOfLoops) {
   expect(of("ceil_div(max(min(a, b + a + 128), 0), 32)", "floor_div(max(min(a, b + a + 1), 0), 32)"), 0, 5);
   expect(of("ceil_div(max(min(a, b + a + 16), 0), 64)", "floor_div(max(min(a, b + a + 1), 0), 64)"), 0, 2);
   expect(of("a - b + 3", "a + 1 - b"), 2, 2);
+  // Packed heads: rows of a tile are that far apart or less in their query.
+  expect(of("floor_div(a + 15, heads_per_kv) + b", "floor_div(a, heads_per_kv) + b - 2"), 2, 17);
+  expect(of("floor_div(a, heads_per_kv)", "floor_div(a + 15, heads_per_kv)"), -15, 0);
+  expect(of("b - floor_div(a, heads)", "b - floor_div(a + 2, heads)"), 0, 2);
+  EXPECT_FALSE(of("floor_div(a, heads)", "floor_div(a, kv_heads)"));
+  EXPECT_FALSE(of("floor_div(a, heads)", "b"));
+  EXPECT_FALSE(of("floor_div(a, heads) + floor_div(a, heads)", "b"));
+  EXPECT_FALSE(of("floor_div(a, b)", "floor_div(a + 1, b)"));
   EXPECT_FALSE(of("a", "b"));
   EXPECT_FALSE(of("ceil_div(a, 64)", "ceil_div(a, 32)"));
   EXPECT_FALSE(of("ceil_div(a, b)", "ceil_div(a + 1, b)"));

@@ -96,12 +96,30 @@ TEST(MaskBounds, Slopes) {
 TEST(MaskBounds, OneDiagonal) { checkAll("k < seq_kv && k == q + 1", true); }
 TEST(MaskBounds, OtherTermsMayBeAnything) { checkAll("k < min(seq_kv, 2 * seq_q) && k <= q + seq_kv % 5", true); }
 
+TEST(MaskBounds, PackedHeads) {
+  for (int64_t heads : {1, 2, 3, 4, 7, 8, 16})
+    for (int64_t rowBegin : {0, 8, 16, 40})
+      for (int64_t seqQ : {1, 3, 7, 16})
+        for (int64_t seqKv : {0, 1, 5, 16, 23})
+          for (StringRef text : {"k < seq_kv && k <= floor_div(q, heads_per_kv) + seq_kv - seq_q",
+                                 "k < seq_kv && k >= floor_div(q, heads_per_kv) - 2",
+                                 "k < 30 - 2 * floor_div(q, heads_per_kv) && k > 9 - floor_div(q, heads_per_kv)"})
+            check(text, {{"row_begin", rowBegin}, {"heads_per_kv", heads}, {"seq_q", seqQ}, {"seq_kv", seqKv}}, true);
+}
+
+TEST(MaskBounds, MonotoneInRows) {
+  checkAll("k < min(q, seq_kv)", true);
+  checkAll("k < seq_kv && k <= q + min(q, 9)", true);
+  checkAll("k < seq_kv - max(q - 3, 0)", true);
+}
+
 TEST(MaskBounds, UnknownConjunctsAreSafe) {
   checkAll("k < seq_kv && (k < 4 || k == q)", false);
   checkAll("k < seq_kv && k % 2 == 0", false);
   checkAll("k < seq_kv && q < seq_q", false);
   checkAll("k < seq_kv && k != q", false);
-  checkAll("k < min(q, seq_kv)", false);
+  checkAll("k < max(0 - q, q - 9)", false);
+  checkAll("k < floor_div(q, seq_kv + 1)", false);
 }
 
 TEST(MaskBounds, Constants) {

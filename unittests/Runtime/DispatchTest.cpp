@@ -286,6 +286,56 @@ TEST(Dispatch, GridLimitAndEmptyProblems) {
   EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_OK); // nothing to launch
 }
 
+fagen_row makePackedRow() {
+  fagen_row row = makeRow("row", 0);
+  row.tile_rows = 16;
+  row.launches[0].grid = FAGEN_GRID_PACKED_TILES;
+  return row;
+}
+
+TEST(Dispatch, GridOfPackedHeads) {
+  TestTable table("k");
+  table.add(makePackedRow());
+  TestDevice device(89);
+  const fagen_table *tables[] = {table.get()};
+  ASSERT_EQ(fagen_table_check(tables[0]), FAGEN_OK) << fagen_last_error();
+  const struct {
+    int64_t batch, heads, kvHeads, seqQ;
+    uint32_t grid;
+  } problems[] = {{1, 32, 8, 1, 8}, {3, 32, 8, 4, 24}, {3, 32, 8, 5, 48}, {2, 6, 6, 17, 24},
+                  {1, 12, 4, 6, 8}, {1, 64, 1, 1, 4},  {1, 8, 8, 0, 0},   {1, 0, 0, 4, 0}};
+  for (const auto &p : problems) {
+    fagen_problem problem = makeProblem();
+    problem.batch = p.batch, problem.heads = p.heads, problem.kv_heads = p.kvHeads, problem.seq_q = p.seqQ;
+    fagen_choice choice = fagen_choice_init();
+    fagen_choice_info info = fagen_choice_info_init();
+    ASSERT_EQ(fagen_query(tables, 1, &problem, device, &choice), FAGEN_OK) << fagen_last_error();
+    ASSERT_EQ(fagen_choice_get_info(&choice, &info), FAGEN_OK);
+    EXPECT_EQ(info.grid, p.grid) << p.batch << ", " << p.heads << " / " << p.kvHeads << ", " << p.seqQ;
+  }
+}
+
+TEST(Dispatch, TooManyRowsOfPackedHeads) {
+  TestTable table("k");
+  table.add(makePackedRow());
+  TestDevice device(89);
+  fagen_problem problem = makeProblem();
+  problem.heads = 8, problem.kv_heads = 2;
+  problem.seq_q = (INT32_MAX - 16) / 4;
+  EXPECT_EQ(pick({table.get()}, problem, device), "row");
+  ++problem.seq_q;
+  EXPECT_EQ(pick({table.get()}, problem, device), "UNSUPPORTED");
+  EXPECT_NE(std::string(fagen_last_error()).find("cannot number so many rows: seq_q 536870908 of each of the 4 heads"),
+            std::string::npos)
+      << fagen_last_error();
+  problem.seq_q = 32;
+  problem.batch = 1 << 30;
+  EXPECT_EQ(pick({table.get()}, problem, device), "UNSUPPORTED");
+  EXPECT_NE(std::string(fagen_last_error()).find("8 tiles of 16 rows for each of batch 1073741824 x kv_heads 2"),
+            std::string::npos)
+      << fagen_last_error();
+}
+
 TEST(Dispatch, WorkspaceThatCannotBeComputed) {
   static const fagen_op divided[] = {
       {FAGEN_OP_CONSTANT, 0, 1}, {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_KV}, {FAGEN_OP_DIV, 0, 0}};

@@ -8,8 +8,8 @@
 //   - the CTA: uses of the CTA's own rows are its threads' business, hazards like those on shared memory (Hazards.h)
 //   - nothing: two CTAs of one launch run at any time, in any order
 //
-// A CTA's own rows are the tile of kTileRows rows from row_begin, of its batch and head. An op that may reach over them
-// meets the ops of other CTAs.
+// A CTA's own rows are the tile of kTileRows rows from row_begin, of its batch and head, or K/V head where packed. An
+// op that may reach over them meets the ops of other CTAs.
 #pragma once
 
 #include "fagen/Analysis/Hazards.h"

@@ -39,6 +39,7 @@ struct LaunchPlan {
   unsigned threads = 0;
   uint64_t sharedBytes = 0; ///< dynamic
   std::vector<OpPlan> ops;  ///< in the order of lines
+  bool packsHeads = false;  ///< a tile's rows are those of all heads that share a K/V head
 };
 
 /// A part of the workspace.

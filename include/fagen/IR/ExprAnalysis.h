@@ -16,8 +16,11 @@ struct Interval {
 std::optional<Interval> range(const Expr &expr, llvm::function_ref<std::optional<Interval>(llvm::StringRef)> lookup);
 
 /// An interval that holds a - b whatever the variables are; nothing when the two differ in more than constants within
-/// sums, min, max, and divisions by one constant.
+/// sums, min, max, and divisions by one constant or by one count of heads.
 std::optional<Interval> difference(const Expr &a, const Expr &b);
+
+/// Whether it is positive wherever a CTA runs: a positive constant, or a count of heads.
+bool isPositive(const Expr &expr);
 
 /// How a value moves when a variable grows and all others stay.
 enum class Direction : uint8_t { Constant, NotDecreasing, NotIncreasing, Unknown };
@@ -36,8 +39,8 @@ struct MaskBounds {
 };
 
 /// The bounds for rows [rowBegin, rowBegin + rows). The predicate is a conjunction of comparisons that are linear in
-/// `q` and `k`; for a conjunct of another kind fullEnd is 0, and it does not narrow the other bounds. They are exact
-/// where all conjuncts bound k with the same slope in q, else at least safe.
+/// `k` and monotone in `q`; for a conjunct of another kind fullEnd is 0, and it does not narrow the other bounds. They
+/// are exact where all conjuncts bound k with the same slope in q, else at least safe.
 MaskBounds analyzeMask(const Expr &predicate, llvm::StringRef q, llvm::StringRef k, const Expr &rowBegin, int64_t rows);
 
 } // namespace fagen::ir

@@ -12,6 +12,7 @@
 //     kernel @fagen_l4_fp16_prefill_f16_d64_none_sm_89 target sm_89 backend mma_sync threads 128 phase placed shared
 //     49152 {
 //       const kTileRows = 128 origin "tile" loc("l4_fp16.fa":17:16)
+//       global %gq : f16[rows x 64] packed
 //       global %gk : f16[rows x 64]
 //       shared %k : f16[64 x 64] stages 2 swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
 //       fragment %s : f32[32 x 64]
@@ -67,8 +68,9 @@ struct Buffer {
   Space space = Space::Shared;
   ElementType type = ElementType::F16;
   unsigned rows = 0, columns = 0;
-  bool isRing = false; ///< ops name a position; slot = position mod stages
-  unsigned stages = 1; ///< slots of a ring; 1 for others
+  bool isRing = false;   ///< ops name a position; slot = position mod stages
+  unsigned stages = 1;   ///< slots of a ring; 1 for others
+  bool isPacked = false; ///< global: rows are those of all query heads of a K/V head: row query * heads_per_kv + head
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
   std::string overlays;           ///< name of the buffer whose bytes this one reuses, if any (set before allocation)
@@ -157,6 +159,7 @@ struct Kernel {
   Location location;
 
   Buffer *buffer(llvm::StringRef name) const; ///< null when there is none
+  bool packsHeads() const;                    ///< whether it has a packed buffer
   Buffer &addBuffer(Buffer buffer);
   int64_t constant(llvm::StringRef name) const; ///< asserts that it exists
   bool hasConstant(llvm::StringRef name) const;

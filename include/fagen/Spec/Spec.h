@@ -53,6 +53,7 @@ struct Schedule {
   Exp exp = Exp::Mufu;
   unsigned expMixed = 0; ///< n of mixed(n)
   RescalePolicy rescale = RescalePolicy::Always;
+  Gqa gqa = Gqa::Separate;
 
   /// Where each key was set (its value); invalid for a default.
   std::vector<std::pair<std::string, Location>> locations;

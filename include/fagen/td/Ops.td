@@ -53,7 +53,8 @@ class Str<string name, list<string> values, bit optional = 0> : Attribute<name, 
   let Values = values;
 }
 class Ex<string name, bit optional = 0> : Attribute<name, Expression, optional>;
-/// An expression that may also name q and k: the query and the key it is asked about.
+/// An expression that may also name q and k: the row and the key it is asked about. Where rows are packed, row q is of
+/// query floor_div(q, heads_per_kv).
 class MaskEx<string name> : Ex<name> {
   let Mask = 1;
 }

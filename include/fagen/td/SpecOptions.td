@@ -103,6 +103,10 @@ def RescaleLazy : Case<"lazy", "Lazy">;
 def RescaleEnum : Enumeration<"RescalePolicy", "When O and the row sums follow a new row maximum.",
                               [RescaleAlways, RescaleLazy]>;
 
+def GqaSeparate : Case<"separate", "Separate">;
+def GqaPack : Case<"pack", "Pack">;
+def GqaEnum : Enumeration<"Gqa", "Which query rows are a tile's.", [GqaSeparate, GqaPack]>;
+
 //===-- Values of one key ------------------------------------------------------------------------------------------===//
 
 // What stands in a value's parentheses.
@@ -310,5 +314,10 @@ def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and t
   Value<RescaleAlways, "in every step">,
   Value<RescaleLazy, "where no key is masked, only in steps in which a row of the warp has grown by more than a factor of 2^8">
 ]> { let InName = "rescale_"; let Default = "always"; }
+
+def GqaOption : EnumOption<"gqa", "schedule", GqaEnum, "which query rows are a tile's where heads share K and V", [
+  Value<GqaSeparate, "rows of one head">,
+  Value<GqaPack, "rows of all heads that share a K/V head: each query's heads, then the next query's; not with tma">
+]> { let InName = "gqa_"; let Default = "separate"; }
 
 #endif // FAGEN_TD_SPECOPTIONS

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <fagen/device/divisor.h>
+
 namespace fagen::device {
 
 /// O = softmax(scale * Q K^T + mask) V for every batch and head.
@@ -28,6 +30,7 @@ struct AttentionParams {
   float scale;
   float scale_log2; ///< max(scale * log2(e), smallest normal f32): the factor of exp2
   void *workspace;  ///< the row's parts one after the other (fagen_workspace); null when it has none
+  Divisor by_heads_per_kv;
 };
 
 } // namespace fagen::device

@@ -9,6 +9,7 @@
 #include <fagen/device/ptx/cp_async.h>
 #include <fagen/device/ptx/global.h>
 #include <fagen/device/ptx/threads.h>
+#include <fagen/device/tile/rows.h>
 #include <fagen/device/tile/shared_tile.h>
 
 namespace fagen::device {
@@ -59,6 +60,20 @@ __device__ __forceinline__ void for_own_vectors(const typename Tile::Element *&o
   own = Tile::kRows % Share::kRowsPerPass == 0 ? source : own + Tile::kRows * row_stride;
 }
 
+/// One vector through registers, or zeros.
+template <int kVectorBytes, class T>
+__device__ __forceinline__ void copy_vector(unsigned to, const T *from, bool is_there, ptx::Site site) {
+  if constexpr (kVectorBytes == 2) {
+    const unsigned short value = is_there ? ptx::ld_global_u16(from, site) : static_cast<unsigned short>(0);
+    ptx::st_shared_u16(to, value, site);
+  } else {
+    unsigned words[kVectorBytes / 4] = {};
+    if (is_there)
+      ptx::ld_global(words, from, site);
+    ptx::st_shared(to, words, site);
+  }
+}
+
 /// Copies the tile whose vectors begin at `own`, asynchronously: it lands at any time before a cp_async_wait that
 /// covers its group. Rows [first_row, first_row + Tile::kRows) of the tensor, those at or beyond `limit` as zeros.
 /// `own` moves to the tile behind.
@@ -79,15 +94,7 @@ __device__ __forceinline__ void copy_next_tile(const Tile &tile, const typename 
                                                ptx::Site site = ptx::Site::here()) {
   for_own_vectors<TileShare<kThreads, kVectorBytes, Tile>, Tile>(
       own, row_stride, limit - first_row, [&](int row, int column, const typename Tile::Element *from, bool is_there) {
-        if constexpr (kVectorBytes == 2) {
-          const unsigned short value = is_there ? ptx::ld_global_u16(from, site) : static_cast<unsigned short>(0);
-          ptx::st_shared_u16(tile.address(row, column), value, site);
-        } else {
-          unsigned words[kVectorBytes / 4] = {};
-          if (is_there)
-            ptx::ld_global(words, from, site);
-          ptx::st_shared(tile.address(row, column), words, site);
-        }
+        copy_vector<kVectorBytes>(tile.address(row, column), from, is_there, site);
       });
 }
 
@@ -104,6 +111,42 @@ __device__ __forceinline__ void copy_tile(const Tile &tile, const typename Tile:
                                           int first_row, int limit, ptx::Site site = ptx::Site::here()) {
   const auto *own = own_source<TileShare<kThreads, kVectorBytes, Tile>>(source, row_stride, first_row);
   copy_next_tile<kThreads, kVectorBytes>(tile, own, row_stride, first_row, limit, site);
+}
+
+/// Calls visit(row, column, source, is_there) for each vector of this thread, each row where `rows` has it.
+template <class Share, class Tile, class Visit>
+__device__ __forceinline__ void for_own_packed_vectors(const typename Tile::Element *source, const PackedRows &rows,
+                                                       int first_row, int limit, Visit visit) {
+  const int own_row = Share::row_of_thread(), own_column = Share::column_of_thread();
+#pragma unroll Share::kUnroll
+  for (int row = 0; row < Tile::kRows; row += Share::kRowsPerPass) {
+    const int of_tensor = first_row + row + own_row;
+    const typename Tile::Element *from = source + row_offset(rows, of_tensor) + own_column;
+#pragma unroll
+    for (int column = 0; column < Tile::kColumns; column += Share::kColumnsPerPass)
+      if (Share::has_row(row, own_row))
+        visit(row + own_row, column + own_column, from + column, of_tensor < limit);
+  }
+}
+
+/// A tile of packed rows: `source` is row 0 of the first head.
+template <int kThreads, int kVectorBytes, class Tile>
+__device__ __forceinline__ void copy_packed_tile_async(const Tile &tile, const typename Tile::Element *source,
+                                                       const PackedRows &rows, int first_row, int limit,
+                                                       ptx::Site site = ptx::Site::here()) {
+  for_own_packed_vectors<TileShare<kThreads, kVectorBytes, Tile>, Tile>(
+      source, rows, first_row, limit, [&](int row, int column, const typename Tile::Element *from, bool is_there) {
+        ptx::cp_async<kVectorBytes>(tile.address(row, column), from, is_there, site);
+      });
+}
+template <int kThreads, int kVectorBytes, class Tile>
+__device__ __forceinline__ void copy_packed_tile(const Tile &tile, const typename Tile::Element *source,
+                                                 const PackedRows &rows, int first_row, int limit,
+                                                 ptx::Site site = ptx::Site::here()) {
+  for_own_packed_vectors<TileShare<kThreads, kVectorBytes, Tile>, Tile>(
+      source, rows, first_row, limit, [&](int row, int column, const typename Tile::Element *from, bool is_there) {
+        copy_vector<kVectorBytes>(tile.address(row, column), from, is_there, site);
+      });
 }
 
 } // namespace fagen::device

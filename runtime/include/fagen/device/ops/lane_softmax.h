@@ -207,9 +207,10 @@ __device__ __forceinline__ void normalize(LaneColumns<kRows, kColumns> &o, const
   }
 }
 
-/// Rows of o; `target` is row 0 of the head, the warp's first row is `first_row`.
-template <int kVectorBytes, class T, int kRows, int kColumns>
-__device__ __forceinline__ void store_rows(T *target, long long row_stride, const LaneColumns<kRows, kColumns> &o,
+/// Rows of o; `target` is row 0, from which `rows` (tile/rows.h) leads to the others; the warp's first row is
+/// `first_row`.
+template <int kVectorBytes, class T, class RowMap, int kRows, int kColumns>
+__device__ __forceinline__ void store_rows(T *target, const RowMap &rows, const LaneColumns<kRows, kColumns> &o,
                                            int first_row, int limit, ptx::Site site = ptx::Site::here()) {
 #pragma unroll
   for (int r = 0; r < kRows; ++r)
@@ -217,21 +218,27 @@ __device__ __forceinline__ void store_rows(T *target, long long row_stride, cons
     for (int pair = 0; pair < LaneColumns<kRows, kColumns>::kPairs; ++pair) {
       const int column = 64 * pair + 2 * ptx::lane_index();
       if (first_row + r < limit && column < kColumns)
-        store_pair<kVectorBytes>(target + (first_row + r) * row_stride + column, o.value[r][pair][0],
+        store_pair<kVectorBytes>(target + row_offset(rows, first_row + r) + column, o.value[r][pair][0],
                                  o.value[r][pair][1], site);
     }
 }
 
-/// Log-sum-exp of each row; nothing when the caller gave no pointer. `target` is row 0 of the head.
-template <int kRows>
-__device__ __forceinline__ void store_lse(float *target, const LaneRows<kRows> &m, const LaneRows<kRows> &l,
-                                          float scale, int first_row, int limit, ptx::Site site = ptx::Site::here()) {
+/// Log-sum-exp of each row; nothing when the caller gave no pointer. `target` is row 0.
+template <class RowMap, int kRows>
+__device__ __forceinline__ void store_lse(float *target, const RowMap &rows, const LaneRows<kRows> &m,
+                                          const LaneRows<kRows> &l, float scale, int first_row, int limit,
+                                          ptx::Site site = ptx::Site::here()) {
   if (target == nullptr || ptx::lane_index() != 0)
     return;
 #pragma unroll
   for (int r = 0; r < kRows; ++r)
     if (first_row + r < limit)
-      ptx::st_global_f32(target + first_row + r, log_sum_exp(m.value[r], l.value[r], scale), site);
+      ptx::st_global_f32(target + row_offset(rows, first_row + r), log_sum_exp(m.value[r], l.value[r], scale), site);
+}
+template <int kRows>
+__device__ __forceinline__ void store_lse(float *target, const LaneRows<kRows> &m, const LaneRows<kRows> &l,
+                                          float scale, int first_row, int limit, ptx::Site site = ptx::Site::here()) {
+  store_lse(target, 1LL, m, l, scale, first_row, limit, site);
 }
 
 } // namespace fagen::device

@@ -37,10 +37,10 @@ __device__ __forceinline__ void store_partial(const Partial &partial, int row, c
 }
 
 /// Merges the key warps' rows and stores them; element pair e of the tile is thread e % kThreads's. `o` and `lse` are
-/// row 0 of the head.
-template <int kThreads, int kKeyWarps, int kVectorBytes, class T, class Partial>
-__device__ __forceinline__ void store_merged(T *o, long long row_stride, float *lse, const Partial &partial,
-                                             float scale, float c, int first_row, int limit,
+/// row 0, from which `o_rows` and `lse_rows` (tile/rows.h) lead to the others.
+template <int kThreads, int kKeyWarps, int kVectorBytes, class T, class RowMap, class LseRowMap, class Partial>
+__device__ __forceinline__ void store_merged(T *o, const RowMap &o_rows, float *lse, const LseRowMap &lse_rows,
+                                             const Partial &partial, float scale, float c, int first_row, int limit,
                                              ptx::Site site = ptx::Site::here()) {
   constexpr int kTileRows = Partial::kRows / kKeyWarps;
   constexpr int kColumns = Partial::kColumns - static_cast<int>(kPartialExtra);
@@ -67,11 +67,17 @@ __device__ __forceinline__ void store_merged(T *o, long long row_stride, float *
       high = ptx::fma(factor, values[1], high);
     }
     const float inverse = inverse_sum(sum);
-    store_pair<kVectorBytes>(o + (first_row + row) * row_stride + column, ptx::mul(low, inverse),
+    store_pair<kVectorBytes>(o + row_offset(o_rows, first_row + row) + column, ptx::mul(low, inverse),
                              ptx::mul(high, inverse), site);
     if (lse != nullptr && column == 0)
-      ptx::st_global_f32(lse + first_row + row, log_sum_exp(m, sum, scale), site);
+      ptx::st_global_f32(lse + row_offset(lse_rows, first_row + row), log_sum_exp(m, sum, scale), site);
   }
+}
+template <int kThreads, int kKeyWarps, int kVectorBytes, class T, class Partial>
+__device__ __forceinline__ void store_merged(T *o, long long row_stride, float *lse, const Partial &partial,
+                                             float scale, float c, int first_row, int limit,
+                                             ptx::Site site = ptx::Site::here()) {
+  store_merged<kThreads, kKeyWarps, kVectorBytes>(o, row_stride, lse, 1LL, partial, scale, c, first_row, limit, site);
 }
 
 } // namespace fagen::device

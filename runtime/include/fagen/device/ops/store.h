@@ -5,6 +5,7 @@
 #include <fagen/device/ops/softmax.h>
 #include <fagen/device/ptx/global.h>
 #include <fagen/device/ptx/threads.h>
+#include <fagen/device/tile/rows.h>
 
 namespace fagen::device {
 
@@ -34,10 +35,11 @@ __device__ __forceinline__ void transpose_in_quad(unsigned (&words)[4], ptx::Sit
   }
 }
 
-/// Rows of o; `target` is row 0 of the head, the fragment's first row is `first_row`. With vectors of 16 bytes a quad
+/// Rows of o; `target` is row 0, from which `rows` (tile/rows.h) leads to the others; the fragment's first row is
+/// `first_row`. With vectors of 16 bytes a quad
 /// hands its elements round, so that a lane has a whole vector.
-template <int kVectorBytes, class T, int kRows, int kColumns>
-__device__ __forceinline__ void store_rows(T *target, long long row_stride, const Accumulator<kRows, kColumns> &o,
+template <int kVectorBytes, class T, class RowMap, int kRows, int kColumns>
+__device__ __forceinline__ void store_rows(T *target, const RowMap &rows, const Accumulator<kRows, kColumns> &o,
                                            int first_row, int limit, ptx::Site site = ptx::Site::here()) {
   constexpr int kTiles = kColumns / 8, kWholeTiles = kVectorBytes == 16 ? kTiles / 4 * 4 : 0;
   const int lane_of_quad = ptx::lane_index() % 4;
@@ -46,7 +48,7 @@ __device__ __forceinline__ void store_rows(T *target, long long row_stride, cons
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = ptx::recompute(first_row + 16 * slab + 8 * half + ptx::lane_index() / 4);
-      T *row_target = target + row * row_stride;
+      T *row_target = target + row_offset(rows, row);
 #pragma unroll
       for (int tile = 0; tile < kWholeTiles; tile += 4) {
         unsigned words[4];
@@ -65,10 +67,11 @@ __device__ __forceinline__ void store_rows(T *target, long long row_stride, cons
     }
 }
 
-/// Log-sum-exp of each row; nothing when the caller gave no pointer. `target` is row 0 of the head.
-template <int kRows>
-__device__ __forceinline__ void store_lse(float *target, const RowValues<kRows> &m, const RowValues<kRows> &l,
-                                          float scale, int first_row, int limit, ptx::Site site = ptx::Site::here()) {
+/// Log-sum-exp of each row; nothing when the caller gave no pointer. `target` is row 0.
+template <class RowMap, int kRows>
+__device__ __forceinline__ void store_lse(float *target, const RowMap &rows, const RowValues<kRows> &m,
+                                          const RowValues<kRows> &l, float scale, int first_row, int limit,
+                                          ptx::Site site = ptx::Site::here()) {
   if (target == nullptr || ptx::lane_index() % 4 != 0)
     return;
 #pragma unroll
@@ -77,8 +80,14 @@ __device__ __forceinline__ void store_lse(float *target, const RowValues<kRows> 
     for (int half = 0; half < 2; ++half) {
       const int row = first_row + 16 * slab + 8 * half + ptx::lane_index() / 4;
       if (row < limit)
-        ptx::st_global_f32(target + row, log_sum_exp(m.value[slab][half], l.value[slab][half], scale), site);
+        ptx::st_global_f32(target + row_offset(rows, row), log_sum_exp(m.value[slab][half], l.value[slab][half], scale),
+                           site);
     }
+}
+template <int kRows>
+__device__ __forceinline__ void store_lse(float *target, const RowValues<kRows> &m, const RowValues<kRows> &l,
+                                          float scale, int first_row, int limit, ptx::Site site = ptx::Site::here()) {
+  store_lse(target, 1LL, m, l, scale, first_row, limit, site);
 }
 
 } // namespace fagen::device

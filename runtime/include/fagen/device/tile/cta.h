@@ -5,6 +5,7 @@
 #include <fagen/device/params.h>
 #include <fagen/device/ptx/shared.h>
 #include <fagen/device/ptx/threads.h>
+#include <fagen/device/tile/rows.h>
 
 namespace fagen::device {
 
@@ -13,7 +14,7 @@ namespace fagen::device {
 /// divisions.
 struct CtaPlace {
   int batch;
-  int head;
+  int head; ///< the first one of its group, where rows are a group's
   int kv_head;
   int row_begin; ///< first query row
 };
@@ -22,13 +23,17 @@ struct CtaPlace {
 /// the last tile goes first, so that the short ones fill the gaps at the end.
 enum class TileOrder { kFirstTileFirst, kLastTileFirst };
 
-template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst>
+template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst, Rows kRows = Rows::kOfHead>
 __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
-  const int tiles = (params.seq_q + kTileRows - 1) / kTileRows;
+  const int tiles = (row_count<kRows>(params) + kTileRows - 1) / kTileRows;
   const int cta = ptx::recompute(ptx::cta_index());
-  const int head = cta / tiles % params.heads;
+  const int heads = tile_heads<kRows>(params);
+  const int head = cta / tiles % heads;
   const int tile = kOrder == TileOrder::kLastTileFirst ? tiles - 1 - cta % tiles : cta % tiles;
-  return {cta / tiles / params.heads, head, head / params.heads_per_kv, tile * kTileRows};
+  if constexpr (kRows == Rows::kOfGroup)
+    return {cta / tiles / heads, head * params.heads_per_kv, head, tile * kTileRows};
+  else
+    return {cta / tiles / heads, head, head / params.heads_per_kv, tile * kTileRows};
 }
 
 /// First row of a head of Q, K, V or O, [batch, heads, rows, columns].
