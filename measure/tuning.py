@@ -6,15 +6,21 @@
 NAME:
   found       what was found for each problem, from tune.json (fagen-run tune --output)
   dispatch    what fagen --tuned makes of it beside the shipped set, from time.json (fagen-run time --output)
+  lines       the thresholds that fagen --tuned writes, with their evidence, from FAGEN (default: fagen), l4_fp16.fa and
+              tuned.json (fagen-run tune --export)
   strategies  how many evaluations strategies need, from replay-*.json (fagen-run tune-replay --output)
 
 --into replaces what stands between `<!-- begin tuning-NAME -->` and `<!-- end tuning-NAME -->` in FILE; with --verify as
 well it only tells, by exit code 2, whether that would change anything."""
 import argparse
 import json
+import os
 import pathlib
+import re
 import statistics
+import subprocess
 import sys
+import tempfile
 
 from samples import ratio_of_medians
 from tables import machine_line, markdown, replace, samples_of
@@ -69,6 +75,22 @@ def dispatch_table(directory):
     return f"{markdown(head, rows)}\n\nMedians, {data['time']['state']}: {machine_line(data)}."
 
 
+def lines_table(directory):
+    """What select and the tuned variants say in the manifest of the set that fagen makes."""
+    with tempfile.TemporaryDirectory() as scratch:
+        subprocess.run([os.environ.get("FAGEN", "fagen"), directory / "l4_fp16.fa", f"--tuned={directory / 'tuned.json'}",
+                        "-o", scratch], check=True, stdout=subprocess.DEVNULL)
+        manifest = read(pathlib.Path(scratch) / "l4_fp16" / "manifest.json")
+    lines = []
+    for line in manifest["select"]:
+        lines += [f"{line['text']} : {manifest['schedules'][line['schedule']]}", *(f"    {said}" for said in line.get("evidence", []))]
+    for row in manifest["rows"]:
+        if "evidence" in row and "_tuned" not in row["variant"]:
+            lines += [row["variant"], *(f"    {said}" for said in row["evidence"])]
+    machine = re.compile(r" on NVIDIA.*")
+    return "```\n" + "\n".join(machine.sub("", line) for line in lines) + "\n```"
+
+
 def strategies_table(directory):
     rows, goals = [], set()
     for file in sorted(directory.glob("replay-*.json")):
@@ -85,7 +107,7 @@ def strategies_table(directory):
     return f"{markdown(head, rows)}\n\n{seeds} seeds each."
 
 
-TABLES = {"found": found_table, "dispatch": dispatch_table, "strategies": strategies_table}
+TABLES = {"found": found_table, "dispatch": dispatch_table, "lines": lines_table, "strategies": strategies_table}
 
 
 def table(arguments):

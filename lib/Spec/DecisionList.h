@@ -1,4 +1,4 @@
-// fagen: which of several choices to take where, by thresholds on one figure of the problem.
+// fagen: which of several choices to take where, by thresholds on figures of the problem.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -14,15 +14,14 @@ struct RegretTable {
   std::vector<std::vector<int64_t>> figures; ///< by figure and problem
 };
 
-/// Problems with figure <= limit take the choice; the last part has no limit.
+/// Of the problems that no part before takes, those with figure <= limit take the choice; the last part has no limit.
 struct DecisionPart {
-  size_t choice = 0;
+  size_t choice = 0, figure = 0;
   int64_t limit = 0;
   std::vector<size_t> problems; ///< that fall to it
 };
 
 struct DecisionList {
-  size_t figure = 0;
   std::vector<DecisionPart> parts;
   double worst = 0; ///< regret
 };

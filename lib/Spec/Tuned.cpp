@@ -146,9 +146,9 @@ std::string Tuning::pointText(const Variant &variant, std::vector<SelectOp> &pro
 
 void Tuning::addPart(const Variant &variant, const DecisionList &list, size_t part, ArrayRef<TunedChoice> choices,
                      ArrayRef<TunedClass> classes) {
-  const DecisionPart &here = list.parts[part], &next = list.parts[part + 1];
-  const ThresholdFigure &figure = thresholdFigures()[list.figure];
-  const TunedChoice &choice = choices[here.choice], &other = choices[next.choice];
+  const DecisionPart &here = list.parts[part];
+  const ThresholdFigure &figure = thresholdFigures()[here.figure];
+  const TunedChoice &choice = choices[here.choice];
   std::string name = scheduleName(variant, part);
   auto place = find_if(added, [&](const NewSchedule &schedule) { return schedule.name == name; });
   if (place == added.end())
@@ -160,10 +160,18 @@ void Tuning::addPart(const Variant &variant, const DecisionList &list, size_t pa
   line.line.condition.push_back({SelectOp::Constant, here.limit});
   line.line.condition.push_back({SelectOp::Le});
   line.line.text = fmt::format("{} <= {}{}", figure.text, here.limit, pointText(variant, line.line.condition));
-  auto tell = [&](const char *side, const DecisionPart &of, bool last) {
-    auto byFigure = [&](size_t a, size_t b) { return figure.of(*classes[a]) < figure.of(*classes[b]); };
-    size_t problem = last ? *std::max_element(of.problems.begin(), of.problems.end(), byFigure)
-                          : *std::min_element(of.problems.begin(), of.problems.end(), byFigure);
+  // The problems nearest to the threshold, and what takes the one beyond it.
+  auto of = [&](size_t problem) { return figure.of(*classes[problem]); };
+  size_t below = *llvm::max_element(here.problems, [&](size_t a, size_t b) { return of(a) < of(b); });
+  size_t above = list.parts[part + 1].problems.front(), beyond = part + 1;
+  for (size_t later = part + 1; later < list.parts.size(); ++later)
+    for (size_t problem : list.parts[later].problems)
+      if (of(problem) < of(above)) {
+        above = problem;
+        beyond = later;
+      }
+  const TunedChoice &other = choices[list.parts[beyond].choice];
+  auto tell = [&](const char *side, size_t problem) {
     line.line.evidence.push_back(
         fmt::format("{} {}: {} here, {} beyond the threshold", side, problemText(*classes[problem]),
                     microsecondsText(choice.microseconds[problem]), microsecondsText(other.microseconds[problem])));
@@ -171,8 +179,8 @@ void Tuning::addPart(const Variant &variant, const DecisionList &list, size_t pa
   line.line.evidence.push_back(fmt::format("tuned: {}; worst regret {:.3f} over {} problems on {}",
                                            differenceOf(choice.schedule, variant.schedule), list.worst, classes.size(),
                                            machinesText(classes)));
-  tell("below:", here, true);
-  tell("above:", next, false);
+  tell("below:", below);
+  tell("above:", above);
   lines.push_back(line);
 
   Variant made = variant;

@@ -121,6 +121,22 @@ TEST(Tuned, AThresholdOnTheFigureThatTellsThemApart) {
   EXPECT_EQ(applied.tileFor(1, 32, 512), (Tile{16, 64})) << "other lines of select come first as before";
 }
 
+TEST(Tuned, EachThresholdHasAFigureOfItsOwn) {
+  // No figure alone separates all three.
+  Applied applied({study(1, 512, 512, {{"128 x 64", 12}, {"64 x 64", 20}, {"32 x 64", 6}}),
+                   study(16, 512, 512, {{"128 x 64", 120}, {"64 x 64", 80}, {"32 x 64", 200}}),
+                   study(4, 2048, 2048, {{"128 x 64", 300}, {"64 x 64", 400}, {"32 x 64", 900}})});
+  EXPECT_EQ(applied.select(), (Lines{"seq_q <= 32 : short", "batch * heads * seq_q <= 16384 : long_tuned1",
+                                     "seq_q <= 1024 : long_tuned2", "otherwise : long"}));
+  EXPECT_EQ(applied.tileFor(1, 512, 512), (Tile{32, 64}));
+  EXPECT_EQ(applied.tileFor(16, 512, 512), (Tile{64, 64}));
+  EXPECT_EQ(applied.tileFor(4, 2048, 2048), (Tile{128, 64}));
+  EXPECT_EQ(applied.tileFor(1, 2048, 2048), (Tile{32, 64})) << "the first line that holds";
+  const auto &evidence = applied.kernel.select[1].evidence;
+  EXPECT_EQ(evidence[1], "below: 1,8,8,512,512,64: 6.00 us here, 20.00 us beyond the threshold")
+      << "of two problems at the same distance the one of the next part";
+}
+
 TEST(Tuned, LinesBeforeALineWithAConditionKeepIt) {
   Applied applied(
       {study(1, 8, 512, {{"16 x 64", 9}, {"16 x 128", 5}}), study(1, 8, 8192, {{"16 x 64", 50}, {"16 x 128", 99}})});

@@ -23,8 +23,9 @@ th, td { padding: 0.15rem 0.7rem 0.15rem 0; text-align: left; vertical-align: to
 @media print {
 @page { margin: 14mm }
 body { margin: 0; max-width: none; font-size: 9pt }
-table { font-size: 7.5pt }
-h2, h3 { break-after: avoid } figure, tr { break-inside: avoid }
+table { font-size: 7.5pt; max-width: 100% } th, td { padding-right: 0.4rem } .number { white-space: nowrap }
+td:first-child, td:last-child { overflow-wrap: anywhere }
+h2, h3, h2 + p, .source { break-after: avoid } figure, tr { break-inside: avoid }
 figure, .scroll { overflow: visible }
 svg { max-width: 100%; height: auto }
 nav { display: none }

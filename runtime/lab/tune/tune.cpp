@@ -111,7 +111,8 @@ public:
     report.studies.reserve(options.problems.size());
     double crossShare = options.problems.size() > 1 ? kCrossShare : 0;
     for (size_t i = 0; i < options.problems.size() && !stopped(); ++i) {
-      report.studies.push_back(open(options.problems[i]));
+      if (!openNext(options.problems[i]))
+        break;
       double left = options.budgetSeconds * (1 - crossShare) - spent();
       study(report.studies.back(), left / static_cast<double>(options.problems.size() - i)).run();
     }
@@ -130,6 +131,17 @@ private:
 
   Study study(StudyResult &result, double seconds) {
     return Study(options, compiler, store, sandbox, worker, result, seconds, static_cast<int>(report.sms), progress);
+  }
+
+  /// False: the signal that stops the tuner reached the compiler as well.
+  bool openNext(const Case &problem) {
+    try {
+      report.studies.push_back(open(problem));
+    } catch (const UserError &) {
+      if (!stopped())
+        throw;
+    }
+    return !stopped();
   }
 
   StudyResult open(const Case &problem) {
