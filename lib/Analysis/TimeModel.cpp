@@ -60,7 +60,7 @@ const char *Clocks::limit() const {
 
 Clocks model::clocksOf(const Work &work, const GpuRates &gpu) {
   Clocks clocks;
-  clocks.tensor = work.tensorFlops / gpu.mmaSyncFlops;
+  clocks.tensor = work.tensorFlops / gpu.mmaSyncFlops + work.tensorF16Flops / gpu.mmaSyncF16Flops;
   clocks.exp = work.exps / gpu.exps;
   clocks.fp32 = work.fp32 / gpu.fp32 + work.halfRate / gpu.halfRate;
   clocks.shared = work.wavefronts * 128 / gpu.sharedBytes;

@@ -13,6 +13,7 @@ static constexpr double kWarp = 32;
 
 Work &Work::operator+=(const Work &other) {
   tensorFlops += other.tensorFlops;
+  tensorF16Flops += other.tensorF16Flops;
   exps += other.exps;
   fp32 += other.fp32;
   halfRate += other.halfRate;
@@ -50,7 +51,9 @@ static Work workOfMma(const Op &op, double warps) {
   const Buffer &acc = *op.operand("acc").buffer, &a = *op.operand("a").buffer, &b = *op.operand("b").buffer;
   const double depth = a.columns;
   Work work;
-  work.tensorFlops = warps * 2 * elements(acc) * depth;
+  (op.has("sums") ? work.tensorF16Flops : work.tensorFlops) = warps * 2 * elements(acc) * depth;
+  if (op.has("sums")) // they become f32, and are added where they must be
+    work.halfRate = warps * elements(acc);
   work.wavefronts = warps * wavefrontsOf(acc.columns * depth * sizeOf(b.type));
   if (a.space == Space::Shared)
     work.wavefronts += warps * wavefrontsOf(acc.rows * depth * sizeOf(a.type));

@@ -270,6 +270,10 @@ void KernelEmitter::emitIncludes() {
     headers.insert(kernel.backend == "scalar" ? "ops/scalar.h" : "ops/wmma.h");
   } else {
     headers.insert("ops/mma.h");
+    walk(kernel.roles.front().body, [&](const Op &op) {
+      if (op.kind == OpKind::Mma && op.has("sums"))
+        headers.insert("ops/mma_f16.h");
+    });
     headers.insert("ops/softmax.h");
     headers.insert("ops/store.h");
   }

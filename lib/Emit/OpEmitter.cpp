@@ -114,10 +114,11 @@ void OpEmitter::emitMma(const Op &op) {
   }
   if (kernel.backend == "wmma")
     return line(out, "{}<kWarpRows>({}, {}, {}, warp_row());", isScores ? "wmma_abt" : "wmma_ab", acc, a, b);
+  const std::string function = std::string(isScores ? "mma_abt" : "mma_ab") + (op.has("sums") ? "_f16" : "");
   if (isScores && isShared(op, "a"))
-    line(out, "mma_abt({}, {}, warp_row(), {}, warp_key());", acc, a, b);
+    line(out, "{}({}, {}, warp_row(), {}, warp_key());", function, acc, a, b);
   else
-    line(out, "{}({}, {}, {}, warp_key());", isScores ? "mma_abt" : "mma_ab", acc, a, b);
+    line(out, "{}({}, {}, {}, warp_key());", function, acc, a, b);
 }
 
 void OpEmitter::emitMask(const Op &op) {

@@ -151,14 +151,21 @@ private:
     builder.add(OpKind::Fill, {{m, {}}}, {{"value", std::string("-inf")}});
   }
 
+  /// By wmma the results' type says what is summed in; accumulators of mma_sync are f32 all the same.
+  void multiply(Builder &builder, const char *form, Buffer *acc, Buffer *a, Operand b, bool accumulate) {
+    std::map<std::string, Attribute> how{{"form", std::string(form)}, {"accumulate", int64_t(accumulate)}};
+    if (schedule.mma == Mma::MmaSync && problem.accum == DType::F16)
+      how["sums"] = std::string("f16");
+    builder.add(OpKind::Mma, {{acc, {}}, {a, {}}, b}, how);
+  }
+
   void buildStep(Builder &builder) {
     const Expr j = variable("j");
     copy(builder, k, j, gk, j * variable("kTileKeys"), variable("seq_kv"));
     copy(builder, v, j, gv, j * variable("kTileKeys"), variable("seq_kv"));
 
     at(builder, "mma");
-    builder.add(OpKind::Mma, {{s, {}}, {qFragment ? qFragment : q, {}}, {k, j}},
-                {{"form", std::string("abt")}, {"accumulate", int64_t(0)}});
+    multiply(builder, "abt", s, qFragment ? qFragment : q, {k, j}, /*accumulate=*/false);
     if (isWmma) // other lanes wrote the scores that the mask changes
       place(builder, "after_scores");
     builder.setLocation(variant.location);
@@ -168,8 +175,7 @@ private:
       place(builder, "after_scores");
     buildSoftmax(builder);
     at(builder, "mma");
-    builder.add(OpKind::Mma, {{pv ? pv : o, {}}, {p, {}}, {v, j}},
-                {{"form", std::string("ab")}, {"accumulate", int64_t(pv ? 0 : 1)}});
+    multiply(builder, "ab", pv ? pv : o, p, {v, j}, /*accumulate=*/!pv);
     place(builder, "after_pv");
     if (pv)
       builder.add(OpKind::Accumulate, {{o, {}}, {pv, {}}});

@@ -187,8 +187,7 @@ void Judge::judgeValues() {
 
 void Judge::judgeProducts() {
   const MmaInstrInfo *instr = findMmaInstr(variant.mma(), variant.dtype(), variant.accum());
-  const bool isNotYet = !variant.instr().implemented;
-  require(variant.accum() == DType::F32 || (instr && (instr->implemented || isNotYet)), "accum", OptionKey::Accum);
+  require(variant.accum() == DType::F32 || (instr && instr->implemented), "accum", OptionKey::Accum);
   const unsigned multiple = variant.instr().headDimMultiple;
   require(variant.number(OptionKey::HeadDim) % multiple == 0 && variant.second(OptionKey::HeadDim) % multiple == 0,
           "head-dim", OptionKey::HeadDim);

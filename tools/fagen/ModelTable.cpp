@@ -52,6 +52,8 @@ static json::Value jsonOf(const model::Section &s) {
                       {"shared", s.clocks.shared},
                       {"l2", s.clocks.l2},
                       {"latency", s.clocks.latency},
+                      {"barriers", s.work.barriers},
+                      {"load_rounds", s.work.loadRounds},
                       {"together", s.together},
                       {"limit", s.clocks.limit()},
                       {"copied_bytes", s.work.copiedBytes},

@@ -57,7 +57,7 @@ let Implemented = 1, DRegisters = 4 in {
   def MmaM16N8K16F32F16 : MmaM16N8K16<F16, F32>;
   def MmaM16N8K16F32BF16 : MmaM16N8K16<BF16, F32>;
 }
-let DRegisters = 2 in def MmaM16N8K16F16F16 : MmaM16N8K16<F16, F16>; // two values a register
+let Implemented = 1, DRegisters = 2 in def MmaM16N8K16F16F16 : MmaM16N8K16<F16, F16>; // two values a register
 
 // wmma m16n16k16: which lane holds which element is not specified, so S, P and P V cross shared memory. The mnemonic is
 // that of a column-major B; with a row-major B it reads .row.row. A and B of f16 are held twice by the warp.

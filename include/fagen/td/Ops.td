@@ -108,7 +108,8 @@ def Fill : Op<"fill", "every element of dst becomes value",
 def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt) or a b (ab), added if `accumulate`",
     [Operand<"acc", ReadWrite, [Fragment, Shared]>, Operand<"a", Read, [Fragment, Shared]>,
      Operand<"b", Read, [Fragment, Shared]>],
-    [Str<"form", ["abt", "ab"]>, Int<"accumulate", 0, 1>]>;
+    [Str<"form", ["abt", "ab"]>, Int<"accumulate", 0, 1>,
+     Str<"sums", ["f16"], 1>]>; // a tile's sums, before they become acc's f32; f32 where not given
 
 def MmaIssue : Op<"mma_issue",
     "as mma, but asynchronous: a group of four warps asks for it, and it reads and writes until mma_wait says so",

@@ -186,7 +186,7 @@ def DTypeOption : EnumOption<"dtype", "problem", DTypeEnum, "element type of Q, 
 
 def AccumOption : EnumOption<"accum", "problem", DTypeEnum, "accumulator of both products", [
   Value<F32, "single precision">,
-  Value<F16, "half precision: wmma on f16 only; scores and P V of a tile are f16, O and the sums f32">
+  Value<F16, "half precision: wmma and mma_sync on f16 only; scores and P V of a tile are f16, O and the sums f32">
 ]> { let InName = "accum_"; let Default = "f32"; }
 
 def HeadDimOption : Option<"head_dim", "problem", HeadDimType,

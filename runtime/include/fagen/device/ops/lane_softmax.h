@@ -5,18 +5,11 @@
 // `row` is the warp's first row in the tile. Scores are f32, or f16 where products accumulate in f16.
 #pragma once
 
+#include <fagen/device/ops/halves.h>
 #include <fagen/device/ops/store.h>
 #include <fagen/device/tile/shared_tile.h>
 
 namespace fagen::device {
-
-/// Two neighbouring 16-bit elements of a word.
-template <class T> __device__ __forceinline__ float low_half(unsigned word) {
-  return ptx::to_float(T{static_cast<unsigned short>(word & 0xffff)});
-}
-template <class T> __device__ __forceinline__ float high_half(unsigned word) {
-  return ptx::to_float(T{static_cast<unsigned short>(word >> 16)});
-}
 
 /// One element of a tile of T as f32, and back, rounded once.
 template <class T> __device__ __forceinline__ float load_as_float(unsigned address, ptx::Site site) {
