@@ -32,8 +32,8 @@ namespace {
 
 class Tuning {
 public:
-  Tuning(KernelSpec &kernel, ArrayRef<TunedStudy> studies, Diagnostics &diags)
-      : kernel(kernel), studies(studies), diags(diags), written(kernel) {}
+  Tuning(KernelSpec &kernel, ArrayRef<TunedStudy> studies, Diagnostics &diags, TunedVeto veto)
+      : kernel(kernel), studies(studies), diags(diags), veto(veto), written(kernel) {}
 
   void run() {
     for (size_t i = 0; i != written.variants.size(); ++i)
@@ -44,6 +44,8 @@ public:
 
 private:
   void tune(const Variant &variant, size_t index);
+  std::optional<size_t> refusedChoice(const Variant &variant, const DecisionList &list,
+                                      MutableArrayRef<TunedChoice> choices) const;
   void addPart(const Variant &variant, const DecisionList &list, size_t part, ArrayRef<TunedChoice> choices,
                ArrayRef<TunedClass> classes);
   void placeSchedules();
@@ -54,6 +56,7 @@ private:
   KernelSpec &kernel;
   ArrayRef<TunedStudy> studies;
   Diagnostics &diags;
+  TunedVeto veto;
   const KernelSpec written; ///< as the spec has it
   struct NewSchedule {
     std::string name;
@@ -85,12 +88,38 @@ static std::string machinesText(ArrayRef<const TunedStudy *> classes) {
   return fmt::format("{}", fmt::join(machines, ", "));
 }
 
+/// Of the choices that the list takes the first one that must not be taken. The spec's own values are the spec's
+/// matter.
+std::optional<size_t> Tuning::refusedChoice(const Variant &variant, const DecisionList &list,
+                                            MutableArrayRef<TunedChoice> choices) const {
+  for (const DecisionPart &part : list.parts) {
+    TunedChoice &choice = choices[part.choice];
+    if (!veto || choice.isWritten || choice.mayBeTaken)
+      continue;
+    Variant made = variant;
+    made.schedule = choice.schedule;
+    std::string why = veto(written, made);
+    if (!why.empty()) {
+      diags.warning(variant.location, fmt::format("tuned settings of {} are left out ({}): {}", variant.name,
+                                                  differenceOf(choice.schedule, variant.schedule), why));
+      return part.choice;
+    }
+    choice.mayBeTaken = true;
+  }
+  return std::nullopt;
+}
+
 void Tuning::tune(const Variant &variant, size_t index) {
   std::vector<TunedClass> classes = tunedClasses(written, variant, studies);
   if (classes.empty())
     return;
   std::vector<TunedChoice> choices = tunedChoices(variant, classes, diags);
-  auto [list, asWritten] = decideTuned(choices, classes);
+  TunedDecision decision = decideTuned(choices, classes);
+  while (std::optional<size_t> refused = refusedChoice(variant, decision.list, choices)) {
+    choices.erase(choices.begin() + *refused);
+    decision = decideTuned(choices, classes);
+  }
+  const auto &[list, asWritten] = decision;
   if (list.parts.empty())
     return; // nothing was measured on all classes that a part would have
   const TunedChoice &last = choices[list.parts.back().choice];
@@ -228,10 +257,10 @@ void Tuning::placeSchedules() {
   }
 }
 
-bool applyTuned(KernelSpec &kernel, ArrayRef<TunedStudy> studies, Diagnostics &diags) {
+bool applyTuned(KernelSpec &kernel, ArrayRef<TunedStudy> studies, Diagnostics &diags, TunedVeto veto) {
   if (none_of(studies, [&](const TunedStudy &study) { return study.kernel == kernel.name; }))
     return false;
-  Tuning(kernel, studies, diags).run();
+  Tuning(kernel, studies, diags, veto).run();
   return true;
 }
 

@@ -11,6 +11,7 @@ struct TunedChoice {
   Schedule schedule;
   bool isWritten = false;           ///< what the spec has
   std::vector<double> microseconds; ///< by class; 0: not measured
+  bool mayBeTaken = false;          ///< the veto was asked
 };
 
 /// A problem that was searched.

@@ -76,6 +76,16 @@ bool checkResources(const CompiledKernel &kernel, const KernelFigures &figures, 
   return passed;
 }
 
+std::string failedResourceGate(const CompiledKernel &kernel, const KernelFigures &figures) {
+  for (auto [plan, figure] : zip(kernel.plan.variants, figures))
+    for (const Gate &gate : kernel.spec->gates)
+      if (std::optional<double> value = figure ? measured(gate, *figure, plan.launches.front()) : std::nullopt;
+          value && !gateHolds(gate, *value))
+        return fmt::format("{} {} on {}, which fails '{}'", gate.name, *value, plan.variant->target->name.str(),
+                           gate.text);
+  return "";
+}
+
 std::string emitResources(const CompiledKernel &kernel, const KernelFigures &figures) {
   json::Array rows;
   for (auto [plan, figure] : zip(kernel.plan.variants, figures)) {

@@ -17,6 +17,9 @@ KernelFigures measureResources(const CompiledKernel &kernel, const Nvcc &nvcc, D
 bool checkResources(const CompiledKernel &kernel, const KernelFigures &figures, Diagnostics &diags,
                     llvm::raw_ostream &os);
 
+/// The first gate on resources that fails, "spills 456, which fails 'spills == 0'"; empty when all hold.
+std::string failedResourceGate(const CompiledKernel &kernel, const KernelFigures &figures);
+
 /// resources.json: the figures, for whoever wants to keep them. Not part of the generated set.
 std::string emitResources(const CompiledKernel &kernel, const KernelFigures &figures);
 

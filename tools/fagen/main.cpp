@@ -36,6 +36,7 @@ private:
   bool checkOptions();
   void readSpecs();
   void applyTimes();
+  std::string resourceVeto(const Nvcc &nvcc, const KernelSpec &kernel, const Variant &variant);
   void compileKernels();
   void checkGates();
   bool writeKernels();
@@ -127,16 +128,29 @@ void Driver::readSpecs() {
     checkDistinct(files, diags);
 }
 
+/// Why the kernel's gates on resources refuse a variant; tuners run on other GPUs than its target too.
+std::string Driver::resourceVeto(const Nvcc &nvcc, const KernelSpec &kernel, const Variant &variant) {
+  KernelSpec alone = kernel;
+  alone.variants = {variant};
+  std::optional<CompiledKernel> compiled =
+      compileKernel(alone, "tuned", options.pipeline, Instrument::None, runner, diags);
+  return compiled ? failedResourceGate(*compiled, measureResources(*compiled, nvcc, diags)) : "";
+}
+
 /// Measured times replace values and thresholds of the specs.
 void Driver::applyTimes() {
   std::optional<std::vector<TunedStudy>> studies = readTuned(options.tuned, diags);
   if (!studies)
     return;
+  Nvcc nvcc(options.nvcc, options.deviceInclude, argv0);
+  auto veto = [&](const KernelSpec &kernel, const Variant &variant) {
+    return options.checkResources && nvcc.missing().empty() ? resourceVeto(nvcc, kernel, variant) : "";
+  };
   bool any = false;
   for (auto [file, text] : llvm::zip(files, texts))
     for (KernelSpec &kernel : file.kernels) {
       warnOfOtherText(kernel, text, options.targets, *studies, diags);
-      any |= applyTuned(kernel, *studies, diags);
+      any |= applyTuned(kernel, *studies, diags, veto);
     }
   if (!any)
     diags.error(Location(), options.tuned + " has no times of a kernel of these specs");

@@ -48,12 +48,12 @@ struct Applied {
   std::string messages;
   KernelSpec kernel;
 
-  explicit Applied(const std::vector<TunedStudy> &studies) {
+  explicit Applied(const std::vector<TunedStudy> &studies, TunedVeto veto = nullptr) {
     unsigned id = sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(kSpec, "t.fa"), llvm::SMLoc());
     llvm::raw_string_ostream os(messages);
     Diagnostics diags(sources, os);
     kernel = analyzeSpec(sources, id, diags)->kernels.front();
-    applyTuned(kernel, studies, diags);
+    applyTuned(kernel, studies, diags, veto);
   }
 
   std::vector<std::string> select() const {
@@ -135,6 +135,21 @@ TEST(Tuned, EachThresholdHasAFigureOfItsOwn) {
   const auto &evidence = applied.kernel.select[1].evidence;
   EXPECT_EQ(evidence[1], "below: 1,8,8,512,512,64: 6.00 us here, 20.00 us beyond the threshold")
       << "of two problems at the same distance the one of the next part";
+}
+
+TEST(Tuned, WhatIsRefusedIsLeftOutAndTheNextBestTaken) {
+  std::vector<unsigned> asked;
+  auto veto = [&](const KernelSpec &, const Variant &variant) -> std::string {
+    asked.push_back(variant.schedule.tileRows);
+    return variant.schedule.tileRows == 64 ? "spills 8" : "";
+  };
+  Applied applied({study(1, 512, 512, {{"128 x 64", 12}, {"64 x 64", 8}, {"32 x 64", 9}, {"16 x 64", 20}})}, veto);
+  EXPECT_EQ(applied.tileFor(1, 512, 512), (Tile{32, 64}));
+  EXPECT_EQ(asked, (std::vector<unsigned>{64, 32})) << "only what would be taken, once";
+  EXPECT_NE(
+      applied.messages.find("warning: tuned settings of k_long_f16_d64_none are left out (tile = 64 x 64): spills 8"),
+      std::string::npos)
+      << applied.messages;
 }
 
 TEST(Tuned, LinesBeforeALineWithAConditionKeepIt) {

@@ -5,6 +5,8 @@
 #include "fagen/Spec/Spec.h"
 #include "fagen/Support/Diagnostics.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <map>
 
 namespace fagen {
@@ -27,9 +29,13 @@ struct TunedStudy {
 /// What the tuner calls a spec of this text, tuned with that --target (empty: none).
 std::string tunedSpecHash(llvm::StringRef text, llvm::StringRef target);
 
+/// Why a variant with tuned values must not be taken; empty when it may.
+using TunedVeto = llvm::function_ref<std::string(const KernelSpec &kernel, const Variant &variant)>;
+
 /// Gives each schedule of each problem point the values, and select the thresholds, for which the worst regret over the
 /// studies is least. Regret: time over the best time of the study. Studies of other kernels are left out; false when
-/// none is of this one. What the compiler does not take any more is left out with a warning.
-bool applyTuned(KernelSpec &kernel, llvm::ArrayRef<TunedStudy> studies, Diagnostics &diags);
+/// none is of this one. What the compiler does not take any more, and what `veto` (when there is one) refuses, is left
+/// out with a warning; it is asked about what would be taken only.
+bool applyTuned(KernelSpec &kernel, llvm::ArrayRef<TunedStudy> studies, Diagnostics &diags, TunedVeto veto = nullptr);
 
 } // namespace fagen
