@@ -39,6 +39,12 @@ static json::Value jsonOf(const WorkspacePlan &part) {
   return json::Object{{"name", part.name}, {"bytes", programOf(part.bytes)}, {"alignment", part.alignment}};
 }
 
+static json::Value jsonOf(const MapPlan &map) {
+  return json::Object{{"tensor", std::string(1, map.tensor)},
+                      {"box", json::Array{map.boxColumns, map.boxRows}},
+                      {"swizzle", map.swizzle}};
+}
+
 static json::Value jsonOf(const SelectLine &line) {
   json::Object object{{"condition", programOf(line.condition)}, {"schedule", line.scheduleIndex}, {"text", line.text}};
   if (!line.evidence.empty())
@@ -141,7 +147,7 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
   const Variant &variant = *plan.variant;
   const TargetInfo &target = *variant.target;
   const Problem &problem = variant.problem;
-  return json::Object{{"variant", variant.name},
+  json::Object object{{"variant", variant.name},
                       {"target", target.name},
                       {"sm", target.sm},
                       {"first_sm", target.firstSm},
@@ -163,6 +169,9 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
                       {"launches", arrayOf(plan.launches)},
                       {"workspace", arrayOf(plan.workspace)},
                       {"source", plan.sourcePath}};
+  if (!plan.maps.empty())
+    object["maps"] = arrayOf(plan.maps);
+  return object;
 }
 
 std::vector<std::string> fagen::filesOf(const KernelPlan &plan) {

@@ -11,6 +11,7 @@
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cctype>
 #include <fagen/table.h>
 #include <fmt/format.h>
 #include <iterator>
@@ -133,6 +134,7 @@ private:
   void emitEvidence(const std::vector<std::string> &lines);
   void emitProgram(llvm::StringRef name, const std::vector<SelectOp> &ops);
   void emitWorkspace(unsigned index);
+  void emitMaps(unsigned index);
   void emitRows();
   void emitRow(const VariantPlan &variantPlan, unsigned index);
   void emitKeys();
@@ -213,6 +215,17 @@ void TableEmitter::emitWorkspace(unsigned index) {
   line("}};\n");
 }
 
+void TableEmitter::emitMaps(unsigned index) {
+  const std::vector<MapPlan> &maps = plan.variants[index].maps;
+  if (maps.empty())
+    return;
+  line("const fagen_map kMaps{}[] = {{", index);
+  for (const MapPlan &map : maps)
+    line("    {{.tensor = FAGEN_MAP_{}, .box_columns = {}, .box_rows = {}, .swizzle = {}}},",
+         static_cast<char>(std::toupper(map.tensor)), map.boxColumns, map.boxRows, map.swizzle);
+  line("}};\n");
+}
+
 void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   const Variant &variant = *variantPlan.variant;
   const TargetInfo &target = *variant.target;
@@ -246,12 +259,18 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   line("        }},");
   line("        .workspace = {},", variantPlan.workspace.empty() ? "nullptr" : fmt::format("kWorkspace{}", index));
   line("        .code = &{},", codeName(variant));
+  if (!variantPlan.maps.empty()) {
+    line("        .maps = kMaps{},", index);
+    line("        .map_count = {},", variantPlan.maps.size());
+  }
   line("    }},");
 }
 
 void TableEmitter::emitRows() {
-  for (unsigned index : order)
+  for (unsigned index : order) {
     emitWorkspace(index);
+    emitMaps(index);
+  }
   line("const fagen_row kRows[] = {{");
   for (unsigned index : order)
     emitRow(plan.variants[index], index);

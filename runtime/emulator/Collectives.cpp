@@ -36,6 +36,22 @@ const char *collectiveName(Collective collective) {
     return "named_barrier";
   case Collective::kNamedBarrierArrive:
     return "named_barrier_arrive";
+  case Collective::kStoreMatrices:
+    return "stmatrix";
+  case Collective::kStoreMatricesTransposed:
+    return "stmatrix.trans";
+  case Collective::kElectOne:
+    return "elect_one";
+  case Collective::kWgmma:
+    return "wgmma";
+  case Collective::kWgmmaFence:
+    return "wgmma_fence";
+  case Collective::kWgmmaCommit:
+    return "wgmma_commit";
+  case Collective::kWgmmaWait:
+    return "wgmma_wait";
+  case Collective::kSetMaxNReg:
+    return "setmaxnreg";
   }
   return "";
 }
@@ -65,8 +81,8 @@ void Cta::meet(Collective collective, const Operands &operands, Site site) {
   if (grid->options.banks)
     banks.meet(warp.index);
   warp.arrived = 0;
-  warp.ready = warp.heldAt ? 0 : ~0u;
-  if (warp.heldAt)
+  warp.ready = warp.isHeld() ? 0 : ~0u;
+  if (warp.isHeld())
     block();
   else
     perhapsYield();
@@ -159,6 +175,35 @@ void Cta::loadMatrices(Warp &warp, bool transpose) {
   }
 }
 
+/// Of each matrix lane 8i + r names row r, and four lanes hold it: the warp writes it as a whole.
+void Cta::storeMatrices(Warp &warp, bool transpose) {
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    const unsigned i = lane / 8, row = lane % 8, address = warp.operands[lane].b0;
+    uint16_t elements[8];
+    for (unsigned column = 0; column < 8; ++column) {
+      const unsigned g = transpose ? column : row, t = transpose ? row : column;
+      elements[column] = static_cast<uint16_t>(warp.operands[4 * g + t / 2].a[i] >> 16 * (t % 2));
+    }
+    Lane &own = lanes[warp.index * kWarpLanes + lane];
+    if (holdsUninitialised(warp.operands[lane].a, 4 * sizeof(unsigned))) [[unlikely]]
+      reportUninitialised(own, "stores by stmatrix", warp.site);
+    Lane *caller = running;
+    running = &own; // whom findings name
+    const bool usable = checkShared(Access::kWrite, address, sizeof(elements), warp.site);
+    running = caller;
+    if (!usable)
+      continue;
+    checkRace(Access::kWrite, {warp.index, ~0u}, address, sizeof(elements), warp.site);
+    std::memcpy(shared + address, elements, sizeof(elements));
+    std::memset(&state[address], kWritten, sizeof(elements));
+  }
+}
+
+static void electFirst(Warp &warp) {
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane)
+    *static_cast<bool *>(warp.operands[lane].result) = lane == 0;
+}
+
 void Cta::perform(Warp &warp) {
   switch (warp.collective) {
   case Collective::kLoadMatrices:
@@ -184,6 +229,22 @@ void Cta::perform(Warp &warp) {
   case Collective::kNamedBarrier:
   case Collective::kNamedBarrierArrive:
     return comeToBarrier(warp);
+  case Collective::kStoreMatrices:
+    return storeMatrices(warp, false);
+  case Collective::kStoreMatricesTransposed:
+    return storeMatrices(warp, true);
+  case Collective::kElectOne:
+    return electFirst(warp);
+  case Collective::kWgmma:
+    return comeToProduct(warp);
+  case Collective::kWgmmaFence:
+    return fenceProducts(warp);
+  case Collective::kWgmmaCommit:
+    return commitProducts(warp);
+  case Collective::kWgmmaWait:
+    return waitForProducts(warp, warp.operands[0].b0);
+  case Collective::kSetMaxNReg:
+    return setRegisters(warp);
   }
 }
 

@@ -98,11 +98,13 @@ void Cta::reportUnwaitedCopies() {
 
 /// There is one: bytes are pending from a copy's issue to its completion.
 Cta::Pending Cta::findPending(unsigned address, unsigned bytes) const {
+  if (const BulkCopy *box = findPendingBox(address))
+    return {box->thread, box->site};
   for (unsigned t = 0; t < grid->launch.threads; ++t)
     for (size_t i = lanes[t].firstCopy; i < lanes[t].copies.size(); ++i) {
       const Copy &copy = lanes[t].copies[i];
       if (copy.target < address + bytes && address < copy.target + copy.bytes)
-        return {t, &copy};
+        return {t, copy.site};
     }
   std::abort();
 }

@@ -18,6 +18,9 @@ namespace {
 /// Shared memory is filled with it: a NaN in f16, bf16 and f32.
 constexpr unsigned char kPoison = 0xff;
 
+/// Of an SM, all of them one CTA's; a thread has at most so many.
+constexpr unsigned kRegistersOfSm = 65536, kMostRegisters = 256;
+
 /// A kernel takes its parameters by value. In the ABIs of x86-64 and AArch64 a longer structure may stand for a
 /// shorter one, so these two serve all kernels.
 template <size_t kBytes> struct alignas(16) Parameters {
@@ -31,6 +34,16 @@ template <size_t kBytes> void call(const Grid &grid) {
 }
 
 } // namespace
+
+bool Grid::holds(const void *begin, size_t bytes, bool writable) const {
+  const auto first = reinterpret_cast<uintptr_t>(begin);
+  for (const Buffer &buffer : launch.buffers) {
+    const uintptr_t offset = first - reinterpret_cast<uintptr_t>(buffer.begin);
+    if (offset < buffer.bytes && buffer.bytes - offset >= bytes && (buffer.writable || !writable))
+      return true;
+  }
+  return false;
+}
 
 Cta::~Cta() { std::free(shared); }
 
@@ -62,7 +75,11 @@ void Cta::begin() {
     const unsigned count = std::min(kWarpLanes, threads - w * kWarpLanes);
     warp.index = w;
     warp.present = warp.ready = count == kWarpLanes ? ~0u : (1u << count) - 1;
-    warp.exited = warp.arrived = warp.atBarrier = warp.heldAt = 0;
+    warp.exited = warp.arrived = warp.atBarrier = warp.atPhase = warp.heldAt = 0;
+    warp.heldInGroup = false;
+    warp.registers =
+        grid->launch.registers ? grid->launch.registers : std::min(kMostRegisters, kRegistersOfSm / threads / 8 * 8);
+    warp.wantsRegisters = 0;
     warp.lastLane = kWarpLanes - 1;
   }
   for (unsigned t = 0; t < threads; ++t) {
@@ -73,11 +90,22 @@ void Cta::begin() {
     lane.copies.clear();
     lane.groupEnds.clear();
     lane.firstCopy = lane.firstGroup = 0;
+    lane.stores.clear();
+    lane.storeGroupEnds.clear();
+    lane.storesDone = lane.storeQueue = 0;
+    lane.registers.clear();
+    lane.fencedAt = lane.waitedAt = 0;
     prepare(lane.fiber, stacks, t, runThread);
   }
   banks.begin(grid->options.banks ? threads : 0);
   races.begin(warpCount, grid->options.races ? sharedBytes : 0);
   named.fill({});
+  barriers.clear();
+  loads.clear();
+  storeQueues = 0;
+  warpGroups.fill({});
+  warpProducts.fill({});
+  registerTime = freeRegisters = 0;
   ranLines.clear();
   mutator.begin(grid->options.mutations, threads);
   running = nullptr;
@@ -105,8 +133,11 @@ void Cta::run(const Grid &g, unsigned index) {
 void Cta::finish() {
   if (!abandoned && live > 0)
     reportDeadlock();
-  if (!abandoned)
+  if (!abandoned) {
     reportUnwaitedCopies();
+    reportUnwaitedBoxes();
+    checkRegisters();
+  }
   current = nullptr;
 }
 
@@ -161,8 +192,18 @@ Lane *Cta::nextOfWarp(Warp &warp) {
   return &lanes[warp.index * kWarpLanes + lane];
 }
 
-/// Who runs next; null when nobody can.
+/// Who runs next; null when nobody can, and nothing that is on its way could change that.
 Lane *Cta::next() {
+  for (;;) {
+    if (Lane *lane = nextReady())
+      return lane;
+    if (!landNext())
+      return nullptr;
+  }
+}
+
+/// Of the threads that can run.
+Lane *Cta::nextReady() {
   if (warps[currentWarp].ready && running)
     return nextOfWarp(warps[currentWarp]);
   const bool drawn = grid->options.seed != 0;
@@ -292,10 +333,41 @@ std::vector<Cta::Waiting> Cta::waiting() const {
       add(warp, ~0u, warp.site,
           fmt::format("named_barrier {} at {}, where {} of {} threads are", warp.heldAt, placeAndOp(warp.site),
                       named[warp.heldAt].count(), named[warp.heldAt].threads));
+    if (warp.heldInGroup)
+      add(warp, ~0u, warp.site,
+          fmt::format("wgmma at {}, where warps {} of its group are", placeAndOp(warp.site),
+                      numberList(warpGroups[w / 4].come)));
+    if (warp.wantsRegisters)
+      add(warp, ~0u, warp.site,
+          fmt::format("setmaxnreg_inc<{}> at {}, which needs {} more registers a thread; {} are free for a warp",
+                      warp.wantsRegisters, placeAndOp(warp.site), warp.wantsRegisters - warp.registers,
+                      freeRegisters / kWarpLanes));
+    for (unsigned waiting = warp.atPhase; waiting;) {
+      const Lane &lane = lanes[w * kWarpLanes + std::countr_zero(waiting)];
+      unsigned same = 0;
+      for (unsigned rest = waiting; rest; rest &= rest - 1) {
+        const Lane &other = lanes[w * kWarpLanes + std::countr_zero(rest)];
+        if (other.waitsAt == lane.waitsAt && other.phaseSite.line == lane.phaseSite.line)
+          same |= other.bit;
+      }
+      waiting &= ~same;
+      add(warp, same, lane.phaseSite,
+          fmt::format("{}mbarrier_wait for phase {} of {} at {}, which lacks {}", roleOf(w),
+                      barriers.at(lane.waitsAt).phase, sharedName(lane.waitsAt), placeAndOp(lane.phaseSite),
+                      missingAt(lane.waitsAt)));
+    }
     if (warp.exited)
       add(warp, warp.exited, {"", 0}, "returned");
   }
   return groups;
+}
+
+/// "load: ", where the launch names the warp's role.
+std::string Cta::roleOf(unsigned warp) const {
+  for (const Role &role : grid->launch.roles)
+    if (warp >= role.firstWarp && warp < role.firstWarp + role.warps)
+      return role.name + ": ";
+  return "";
 }
 
 void Cta::reportDeadlock() {

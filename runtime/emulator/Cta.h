@@ -10,9 +10,13 @@
 //   Wmma.cpp         those of wmma, whose fragments nobody knows
 //   Memory.cpp       global and shared memory, and what is known about each shared byte
 //   Copies.cpp       asynchronous copies between issue and wait
+//   MBarriers.cpp    barriers in shared memory that count arrivals and bytes
+//   BulkCopies.cpp   boxes of tensors between issue and landing
+//   WarpGroups.cpp   products of warp groups, and the registers of groups
 // Banks.h counts bank conflicts beside them, told by Engine.cpp.
 #pragma once
 
+#include "Asynchronous.h"
 #include "Banks.h"
 #include "Fiber.h"
 #include "Findings.h"
@@ -20,7 +24,9 @@
 #include "Races.h"
 
 #include <array>
+#include <deque>
 #include <fagen/device/ptx/engine.h>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -51,7 +57,15 @@ enum class Collective : uint8_t {
   kVoteAny,
   kWarpBarrier,
   kNamedBarrier,
-  kNamedBarrierArrive
+  kNamedBarrierArrive,
+  kStoreMatrices,
+  kStoreMatricesTransposed,
+  kElectOne,
+  kWgmma,
+  kWgmmaFence,
+  kWgmmaCommit,
+  kWgmmaWait,
+  kSetMaxNReg
 };
 const char *collectiveName(Collective collective);
 
@@ -59,11 +73,14 @@ const char *collectiveName(Collective collective);
 struct Operands {
   void *result = nullptr;
   const unsigned *a = nullptr;
-  const unsigned *b = nullptr;    ///< wmma: B
-  unsigned b0 = 0;                ///< mma: B; ldmatrix, wmma: address; shuffle: value; named barrier: its number
-  unsigned b1 = 0;                ///< mma: B; shuffle: mask; wmma: stride; named barrier: threads
-  unsigned words = 0;             ///< wmma: of a loaded fragment
-  device::ptx::WmmaTypes types{}; ///< wmma
+  const unsigned *b = nullptr; ///< wmma: B
+  unsigned b0 =
+      0; ///< mma: B; ldmatrix, wmma: address; shuffle: value; named barrier: its number; setmaxnreg: registers
+  unsigned b1 = 0; ///< mma: B; shuffle: mask; wmma: stride; named barrier: threads; setmaxnreg: whether they increase
+  unsigned words = 0;                    ///< wmma: of a loaded fragment
+  device::ptx::WmmaTypes types{};        ///< wmma
+  std::array<uint64_t, 2> descriptors{}; ///< wgmma: of A and B
+  device::ptx::WgmmaForm form{};         ///< wgmma
 };
 
 struct Warp;
@@ -80,21 +97,39 @@ struct Lane {
   std::vector<size_t> groupEnds;
   size_t firstCopy = 0;
   size_t firstGroup = 0;
+  // In the barrier where it waits, if the warp's atPhase says so:
+  unsigned waitsAt = 0;  ///< its address
+  unsigned waitsFor = 0; ///< the parity
+  Site phaseSite{};
+  // Its bulk stores: those that it has not waited for, and the numbers behind the last ones of closed groups.
+  std::deque<BulkCopy> stores;
+  std::vector<uint64_t> storeGroupEnds;
+  uint64_t storesDone = 0;
+  unsigned storeQueue = 0; ///< 0: none yet
+  // Registers that it gave to products of its warp group, and when it last called wgmma_fence and wgmma_wait.
+  std::vector<KnownRegisters> registers;
+  uint64_t fencedAt = 0, waitedAt = 0;
 };
 
 /// Masks have a bit for each lane.
 struct Warp {
   unsigned index = 0;
-  unsigned present = 0;   ///< lanes that began
-  unsigned exited = 0;    ///< lanes that returned
-  unsigned ready = 0;     ///< lanes that can run, the running one among them
-  unsigned arrived = 0;   ///< lanes that wait in `collective`
-  unsigned atBarrier = 0; ///< lanes that wait in a CTA barrier
-  unsigned heldAt = 0;    ///< the named barrier where the whole warp waits, or 0
-  unsigned lastLane = 0;  ///< that was switched to
+  unsigned present = 0;        ///< lanes that began
+  unsigned exited = 0;         ///< lanes that returned
+  unsigned ready = 0;          ///< lanes that can run, the running one among them
+  unsigned arrived = 0;        ///< lanes that wait in `collective`
+  unsigned atBarrier = 0;      ///< lanes that wait in a CTA barrier
+  unsigned atPhase = 0;        ///< lanes that wait for a phase of a barrier in shared memory
+  unsigned heldAt = 0;         ///< the named barrier where the whole warp waits, or 0
+  bool heldInGroup = false;    ///< the whole warp waits for the others of its group to come to a product
+  unsigned registers = 0;      ///< of a thread
+  unsigned wantsRegisters = 0; ///< so many, and waits for them; or 0
+  unsigned lastLane = 0;       ///< that was switched to
   Collective collective{};
   Site site{};
   Operands operands[kWarpLanes];
+
+  bool isHeld() const { return heldAt || heldInGroup || wantsRegisters; }
 };
 
 inline constexpr unsigned kNamedBarriers = 16; ///< the first is the CTA's
@@ -116,6 +151,13 @@ struct Grid {
   size_t paramBytes;
   /// Of each buffer; null for those that are only read, and without Options::races.
   const std::vector<std::unique_ptr<GlobalRaces>> &races;
+
+  /// Whether a buffer of the launch holds all of these bytes.
+  bool isReadable(const void *begin, size_t bytes) const { return holds(begin, bytes, false); }
+  bool isWritable(const void *begin, size_t bytes) const { return holds(begin, bytes, true); }
+
+private:
+  bool holds(const void *begin, size_t bytes, bool writable) const;
 };
 
 class Cta {
@@ -148,6 +190,15 @@ public:
   void waitForCopies(unsigned pending, Site site);
   void meet(Collective collective, const Operands &operands, Site site);
   void ctaBarrier(Site site);
+  void initBarrier(unsigned address, int arrivals, Site site);
+  void fenceBarrierInit(Site site);
+  void arriveAtBarrier(unsigned address, int bytes, Site site);
+  void waitAtBarrier(unsigned address, unsigned parity, Site site);
+  void issueLoad(unsigned target, const device::TensorMap *map, const int *at, int rank, unsigned barrier, Site site);
+  void issueStore(const device::TensorMap *map, const int *at, int rank, unsigned source, Site site);
+  void commitStores(Site site);
+  void waitForStores(unsigned pending, Site site);
+  void fenceProxy(Site site);
   /// Tells the bank counter of the running thread's access; `caller` is where the kernel's code goes on after it.
   void countBanks(BankAccess access, unsigned address, unsigned bytes, Site site, const void *caller) {
     if (grid->options.banks) [[unlikely]]
@@ -180,6 +231,7 @@ private:
   [[noreturn]] void exitThread();
   [[noreturn]] void abandon();
   Lane *next();
+  Lane *nextReady();
   Lane *nextOfWarp(Warp &warp);
   void block();
   void perhapsYield();
@@ -194,6 +246,7 @@ private:
   void reportDeadlock();
   struct Waiting;
   std::vector<Waiting> waiting() const;
+  std::string roleOf(unsigned warp) const;
   /// A finding about the running thread; the other side is at `otherLine`.
   template <class Message>
   void report(const char *kind, Site site, Message message, int otherLine = 0, int otherThread = -1) {
@@ -217,6 +270,8 @@ private:
   void loadMatrices(Warp &warp, bool transpose);
   void reportMismatch(Warp &warp, Collective collective, Site site);
 
+  void storeMatrices(Warp &warp, bool transpose);
+
   // Wmma.cpp
   void loadMatrix(Warp &warp);
   void multiplyMatrices(Warp &warp);
@@ -234,6 +289,8 @@ private:
   void reportUninitialised(Lane &lane, const char *what, Site site);
   const unsigned char *matrixRow(Lane &lane, unsigned address, Site site);
   void checkRace(Access access, Agent agent, unsigned address, unsigned bytes, Site site);
+  void reportRace(Access access, const Race &race, Agent agent, const char *what, Site site);
+  std::string nameOf(Agent agent) const;
   void checkGlobalRace(Access access, const Buffer &buffer, const void *address, unsigned bytes, Site site);
   Agent self() const { return {running->thread / kWarpLanes, running->bit}; }
 
@@ -245,9 +302,47 @@ private:
   /// Who is bringing something to these bytes, and its copy.
   struct Pending {
     unsigned thread;
-    const Copy *copy;
+    Site site; ///< of its copy
   };
   Pending findPending(unsigned address, unsigned bytes) const;
+
+  // MBarriers.cpp
+  MBarrier *barrierAt(unsigned address, const char *what, Site site);
+  void advanceBarrier(unsigned address, MBarrier &barrier);
+  std::string missingAt(unsigned address) const;
+  std::string sharedName(unsigned address) const;
+  void refineClocks();
+
+  // BulkCopies.cpp
+  bool describeCopy(const device::TensorMap *map, const int *at, int rank, unsigned address, Site site, BulkCopy &copy);
+  bool checkChunk(Access access, const char *tensor, unsigned begin, unsigned end, Site site);
+  void checkAsynchronous(Access access, const SharedRaces::Asynchronous &by, unsigned address, Site site);
+  void landLoad(BulkCopy &copy);
+  bool landNext();
+  void landSomeBulk();
+  void landStore(BulkCopy &copy);
+  void reportUnwaitedBoxes();
+  const BulkCopy *findPendingBox(unsigned address) const;
+
+  // WarpGroups.cpp
+  void comeToProduct(Warp &warp);
+  bool isSameProduct(unsigned first);
+  KnownRegisters &knownRegisters(Lane &lane, const void *where, unsigned words);
+  void checkFenced(Lane &lane, const void *where, unsigned words, const char *what, Site site);
+  Flight &flightOf(WarpGroup &group, unsigned first, unsigned registers, bool accumulate, Site site);
+  void issueProduct(WarpGroup &group, unsigned first);
+  void checkOperands(WarpGroup &group, const Product64 &product, unsigned first);
+  uint16_t sharedElement(unsigned address) const;
+  void computeProduct(const Product64 &product);
+  void computeProducts(WarpGroup &group, uint64_t end);
+  void reportInFlight(Lane &lane, const char *what, Site site);
+  void fenceProducts(Warp &warp);
+  void commitProducts(Warp &warp);
+  void waitForProducts(Warp &warp, unsigned pending);
+  void deliver(Flight &flight, Warp &warp);
+  void setRegisters(Warp &warp);
+  void grantRegisters();
+  void checkRegisters();
 
   const Grid *grid = nullptr;
   unsigned ctaIndex = 0;
@@ -261,6 +356,13 @@ private:
   unsigned live = 0;         ///< threads that did not return
   unsigned barrierCount = 0; ///< threads that wait in the CTA barrier
   std::array<NamedBarrier, kNamedBarriers> named;
+  std::map<unsigned, MBarrier> barriers; ///< by address
+  std::vector<BulkCopy> loads;           ///< in the order of issue; those that were waited for are left out at times
+  unsigned storeQueues = 0;              ///< threads that issued bulk stores
+  std::array<WarpGroup, 8> warpGroups;
+  std::array<WarpProducts, kWarpLanes> warpProducts;
+  uint64_t registerTime = 0;  ///< counts fences of and waits for products
+  unsigned freeRegisters = 0; ///< of the CTA's, that no warp has
   bool abandoned = false;
   unsigned char *shared = nullptr;
   size_t sharedBytes = 0;
@@ -277,6 +379,10 @@ private:
 };
 
 /// What is known about a byte of shared memory.
-enum ByteState : unsigned char { kNeverWritten = 0, kWritten = 1, kCopyPending = 2 };
+enum ByteState : unsigned char { kNeverWritten = 0, kWritten = 1, kCopyPending = 2, kBarrier = 3 };
+
+/// Queues of the race detector: products by warp group, then bulk stores by thread, then bulk loads by barrier.
+inline constexpr unsigned kFirstStoreQueue = 8;
+inline constexpr unsigned kFirstBarrierQueue = SharedRaces::kReadQueues;
 
 } // namespace fagen::emulator

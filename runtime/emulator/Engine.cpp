@@ -103,6 +103,85 @@ bool voteAny(bool predicate, Site site) {
   return result;
 }
 
+void mbarrierInit(unsigned barrier, int arrivals, Site site) {
+  Cta::current->passBy(site);
+  Cta::current->initBarrier(barrier, arrivals, site);
+}
+void mbarrierInitFence(Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->fenceBarrierInit(site);
+}
+void mbarrierArrive(unsigned barrier, int bytes, Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->arriveAtBarrier(barrier, bytes, site);
+}
+void mbarrierWait(unsigned barrier, unsigned parity, Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->waitAtBarrier(barrier, parity, site);
+}
+
+void tmaLoad(unsigned target, const device::TensorMap *map, const int *at, int rank, unsigned barrier, Site site) {
+  Cta::current->passBy(site);
+  Cta::current->issueLoad(target, map, at, rank, barrier, site);
+}
+void tmaStore(const device::TensorMap *map, const int *at, int rank, unsigned source, Site site) {
+  Cta::current->passBy(site);
+  Cta::current->issueStore(map, at, rank, source, site);
+}
+void tmaCommit(Site site) {
+  Cta::current->passBy(site);
+  Cta::current->commitStores(site);
+}
+void tmaWait(unsigned pending, Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->waitForStores(pending, site);
+}
+void fenceProxyAsync(Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->fenceProxy(site);
+}
+
+void wgmma(float *d, const unsigned *a, unsigned long long aDescriptor, unsigned long long bDescriptor,
+           device::ptx::WgmmaForm form, Site site) {
+  Cta::current->passBy(site);
+  Cta::current->meet(Collective::kWgmma, {.result = d, .a = a, .descriptors = {aDescriptor, bDescriptor}, .form = form},
+                     site);
+}
+void wgmmaFence(Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->meet(Collective::kWgmmaFence, {}, site);
+}
+void wgmmaCommit(Site site) {
+  Cta::current->passBy(site);
+  Cta::current->meet(Collective::kWgmmaCommit, {}, site);
+}
+void wgmmaWait(unsigned pending, Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->meet(Collective::kWgmmaWait, {.b0 = pending}, site);
+}
+void setmaxnreg(unsigned registers, bool increases, Site site) {
+  Cta::current->passBy(site);
+  Cta::current->meet(Collective::kSetMaxNReg, {.b0 = registers, .b1 = increases}, site);
+}
+void storeMatrices(unsigned address, const unsigned *words, bool transpose, Site site) {
+  Cta::current->passBy(site);
+  Cta::current->meet(transpose ? Collective::kStoreMatricesTransposed : Collective::kStoreMatrices,
+                     {.a = words, .b0 = address}, site);
+}
+bool electOne(Site site) {
+  Cta::current->passBy(site);
+  bool result;
+  Cta::current->meet(Collective::kElectOne, {.result = &result}, site);
+  return result;
+}
+
 void ctaBarrier(Site site) {
   Cta::current->passBy(site);
   if (!Cta::current->isReplaced(site))
@@ -141,6 +220,22 @@ const device::ptx::Engine kEngine = {
     .wmma_store = wmmaStore,
     .shuffle_xor = shuffleXor,
     .vote_any = voteAny,
+    .mbarrier_init = mbarrierInit,
+    .mbarrier_init_fence = mbarrierInitFence,
+    .mbarrier_arrive = mbarrierArrive,
+    .mbarrier_wait = mbarrierWait,
+    .tma_load = tmaLoad,
+    .tma_store = tmaStore,
+    .tma_commit = tmaCommit,
+    .tma_wait = tmaWait,
+    .fence_proxy_async = fenceProxyAsync,
+    .wgmma = wgmma,
+    .wgmma_fence = wgmmaFence,
+    .wgmma_commit = wgmmaCommit,
+    .wgmma_wait = wgmmaWait,
+    .setmaxnreg = setmaxnreg,
+    .store_matrices = storeMatrices,
+    .elect_one = electOne,
     .cta_barrier = ctaBarrier,
     .warp_barrier = warpBarrier,
     .named_barrier = namedBarrier,

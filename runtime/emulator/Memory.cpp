@@ -87,22 +87,30 @@ bool Cta::checkShared(Access access, unsigned address, unsigned bytes, Site site
 
 /// The access is in bounds and aligned, but not all its bytes are plainly written. Findings here do not stop it.
 bool Cta::checkState(Access access, unsigned address, unsigned bytes, Site site) {
-  bool pending = false, never = false;
+  bool pending = false, never = false, barrier = false;
   for (unsigned i = 0; i < bytes; ++i) {
     pending |= state[address + i] == kCopyPending;
+    barrier |= state[address + i] == kBarrier;
     never |= state[address + i] == kNeverWritten;
   }
   if (pending) {
-    const auto [thread, copy] = findPending(address, bytes);
+    const auto [thread, issued] = findPending(address, bytes);
     report(
         "unfinished-copy", site,
         [&] {
           return fmt::format(
               "{} {} shared bytes {} to {}, into which thread {} issued a copy at {} that was not waited for",
               describeThread(), access == Access::kRead ? "reads" : "writes", address, address + bytes - 1, thread,
-              place(copy->site));
+              place(issued));
         },
-        copy->site.line, static_cast<int>(thread));
+        issued.line, static_cast<int>(thread));
+  }
+  if (barrier) {
+    report("mbarrier", site, [&] {
+      return fmt::format("{} {} shared bytes {} to {}, where a barrier is", describeThread(),
+                         access == Access::kRead ? "reads" : "writes", address, address + bytes - 1);
+    });
+    return false;
   }
   if (never && access == Access::kRead)
     report("never-written", site, [&] {
@@ -113,31 +121,53 @@ bool Cta::checkState(Access access, unsigned address, unsigned bytes, Site site)
 }
 
 /// Threads by name: "thread 5 (warp 0 lane 5)" or "warp 2".
-static std::string nameOf(Agent agent) {
+std::string Cta::nameOf(Agent agent) const {
+  if (agent.warp >= Clocks::kFirstQueue) {
+    const unsigned queue = agent.warp - Clocks::kFirstQueue;
+    if (queue < kFirstStoreQueue)
+      return fmt::format("a product of warp group {}", queue);
+    for (const auto &[address, barrier] : barriers)
+      if (barrier.queue == queue)
+        return fmt::format("a bulk copy for {}", sharedName(address));
+    return "a bulk store";
+  }
   if (agent.lanes & (agent.lanes - 1))
     return fmt::format("warp {}", agent.warp);
   const int lane = std::countr_zero(agent.lanes);
   return fmt::format("thread {} (warp {} lane {})", agent.warp * kWarpLanes + lane, agent.warp, lane);
 }
 
-static int threadOf(Agent agent) { return static_cast<int>(agent.warp * kWarpLanes) + std::countr_zero(agent.lanes); }
+static int threadOf(Agent agent) {
+  return agent.warp >= Clocks::kFirstQueue ? -1
+                                           : static_cast<int>(agent.warp * kWarpLanes) + std::countr_zero(agent.lanes);
+}
 
 void Cta::checkRace(Access access, Agent agent, unsigned address, unsigned bytes, Site site) {
   if (!grid->options.races)
     return;
   const std::optional<Race> race = access == Access::kRead ? races.read(agent, address, bytes, site.line)
                                                            : races.write(agent, address, bytes, site.line);
-  if (!race) [[likely]]
-    return;
-  found.add("race", site,
+  if (race) [[unlikely]]
+    reportRace(access, *race, agent, "", site);
+}
+
+/// `what` stands before the verb: "", or "what it started " for those who only began the access.
+void Cta::reportRace(Access access, const Race &race, Agent agent, const char *what, Site site) {
+  const bool isUnfenced = race.kind == RaceKind::kUnfenced;
+  found.add(isUnfenced ? "missing-fence" : "race", site,
             [&] {
-              return fmt::format("{}: {} of CTA {} {} shared byte {}, which {} {} at {}, and nothing orders the two",
-                                 raceName(race->kind), nameOf(agent), ctaIndex,
-                                 access == Access::kRead ? "reads" : "writes", race->byte, nameOf(race->other),
-                                 race->kind == RaceKind::kWriteAfterRead ? "read" : "wrote",
-                                 place({site.file, race->line}));
+              const char *verb = access == Access::kRead ? "reads" : "writes";
+              const std::string other =
+                  fmt::format("{} {} at {}", nameOf(race.other),
+                              race.kind == RaceKind::kWriteAfterRead ? "read" : "wrote", place({site.file, race.line}));
+              if (isUnfenced)
+                return fmt::format("{} of CTA {}: {}{} shared byte {}, which {} without a fence_proxy_async behind it",
+                                   nameOf(agent), ctaIndex, what, verb, race.byte, other);
+              return fmt::format("{}: {} of CTA {} {}{}{} shared byte {}, which {}, and nothing orders the two",
+                                 raceName(race.kind), nameOf(agent), ctaIndex, *what ? "- " : "", what, verb, race.byte,
+                                 other);
             },
-            {race->line, threadOf(agent), threadOf(race->other)});
+            {race.line, threadOf(agent), threadOf(race.other)});
 }
 
 void Cta::checkGlobalRace(Access access, const Buffer &buffer, const void *address, unsigned bytes, Site site) {

@@ -15,26 +15,10 @@ const char *raceName(RaceKind kind) {
     return "WAR";
   case RaceKind::kWriteAfterWrite:
     return "WAW";
+  case RaceKind::kUnfenced:
+    return "no proxy fence";
   }
   return "";
-}
-
-void Clocks::begin(unsigned warps) {
-  for (unsigned w = 0; w < kWarps; ++w)
-    firstEpoch = std::max(firstEpoch, epochs[w] + 1);
-  std::fill_n(epochs, kWarps, firstEpoch);
-  std::fill_n(known, kWarps * std::max(1u, std::min(warps, kWarps)), firstEpoch - 1);
-}
-
-void Clocks::arrive(unsigned warp, Joined &joined) {
-  for (unsigned v = 0; v < kWarps; ++v)
-    joined.epochs[v] = std::max(joined.epochs[v], known[warp * kWarps + v]);
-  joined.epochs[warp] = epochs[warp]++;
-}
-
-void Clocks::learn(unsigned warp, const Joined &joined) {
-  for (unsigned v = 0; v < kWarps; ++v)
-    known[warp * kWarps + v] = std::max(known[warp * kWarps + v], joined.epochs[v]);
 }
 
 void SharedRaces::Pieces::reserve(unsigned warps, size_t count) {
@@ -42,11 +26,18 @@ void SharedRaces::Pieces::reserve(unsigned warps, size_t count) {
     writes.resize(count);
     readers.resize(count);
   }
-  if (reads.size() < warps)
-    reads.resize(warps);
-  for (std::vector<Record> &ofWarp : reads)
-    if (ofWarp.size() < count)
-      ofWarp.resize(count);
+  if (reads.size() < Clocks::kWarps + kReadQueues)
+    reads.resize(Clocks::kWarps + kReadQueues);
+  for (unsigned w = 0; w < warps; ++w)
+    if (reads[w].size() < count)
+      reads[w].resize(count);
+}
+
+/// Queues get their place when they first read.
+inline SharedRaces::Record &SharedRaces::Pieces::readOf(unsigned agent, size_t index) {
+  if (reads[agent].size() < writes.size()) [[unlikely]]
+    reads[agent].resize(writes.size());
+  return reads[agent][index];
 }
 
 void SharedRaces::begin(unsigned warps, size_t sharedBytes) {
@@ -55,6 +46,32 @@ void SharedRaces::begin(unsigned warps, size_t sharedBytes) {
   blocks.reserve(warps, count);
   granules.reserve(warps, count * (kBlockBytes / kGranuleBytes));
   isSplit.assign(count, false);
+  mixed.clear();
+  for (std::vector<Fence> &ofThread : fences)
+    ofThread.clear();
+}
+
+uint64_t SharedRaces::mixedKey(const Pieces &pieces, size_t index, unsigned warp) const {
+  return (static_cast<uint64_t>(index) << 6 | warp) << 1 | (pieces.bytes == kGranuleBytes);
+}
+
+/// The agent's read joins those of its warp's other lanes that nothing has ordered before it.
+inline void SharedRaces::addRead(const Pieces &pieces, size_t index, Agent agent, Record &own) {
+  const uint32_t epoch = clocks.epoch(agent.warp);
+  if (own.epoch <= clocks.met(agent.warp) || (own.lanes & ~agent.lanes) == 0) {
+    own = {epoch, agent.lanes, own.line};
+    return;
+  }
+  if (!own.isMixed && (own.epoch == epoch || !clocks.isFine())) {
+    own = {epoch, own.lanes | agent.lanes, own.line};
+    return;
+  }
+  LaneEpochs &epochs = mixed[mixedKey(pieces, index, agent.warp)];
+  if (!own.isMixed)
+    epochs.fill(own.epoch);
+  for (uint32_t lanes = agent.lanes; lanes; lanes &= lanes - 1)
+    epochs[static_cast<size_t>(std::countr_zero(lanes))] = epoch;
+  own = {epoch, own.lanes | agent.lanes, own.line, true};
 }
 
 inline void SharedRaces::readPiece(Pieces &pieces, size_t index, Agent agent, int line, std::optional<Race> &race) {
@@ -62,9 +79,25 @@ inline void SharedRaces::readPiece(Pieces &pieces, size_t index, Agent agent, in
   if (!isOrdered(agent, {last.warp, last.lanes}, last.epoch) && !race) [[unlikely]]
     race = Race{
         RaceKind::kReadAfterWrite, {last.warp, last.lanes}, last.line, static_cast<unsigned>(index) * pieces.bytes};
-  pieces.readers[index] |= uint32_t(1) << agent.warp;
+  pieces.readers[index] |= uint64_t(1) << agent.warp;
   Record &own = pieces.reads[agent.warp][index];
-  own = {clocks.epoch(agent.warp), own.epoch > clocks.met(agent.warp) ? own.lanes | agent.lanes : agent.lanes, line};
+  addRead(pieces, index, agent, own);
+  own.line = line;
+}
+
+inline bool SharedRaces::isReadOrdered(const Pieces &pieces, size_t index, Agent agent, unsigned reader,
+                                       const Record &read) const {
+  if (!read.isMixed) [[likely]]
+    return isOrdered(agent, {reader, read.lanes}, read.epoch);
+  const auto epochs = mixed.find(mixedKey(pieces, index, reader));
+  if (epochs == mixed.end())
+    return true; // of an older CTA
+  for (uint32_t lanes = read.lanes; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<size_t>(std::countr_zero(lanes));
+    if (!isOrdered(agent, {reader, uint32_t(1) << lane}, epochs->second[lane]))
+      return false;
+  }
+  return true;
 }
 
 inline void SharedRaces::checkWrite(const Pieces &pieces, size_t index, Agent agent, std::optional<Race> &race) const {
@@ -72,18 +105,85 @@ inline void SharedRaces::checkWrite(const Pieces &pieces, size_t index, Agent ag
   const Write &last = pieces.writes[index];
   if (!isOrdered(agent, {last.warp, last.lanes}, last.epoch) && !race)
     race = Race{RaceKind::kWriteAfterWrite, {last.warp, last.lanes}, last.line, address};
-  for (uint32_t open = pieces.readers[index]; open && !race; open &= open - 1) {
-    const unsigned warp = static_cast<unsigned>(std::countr_zero(open));
-    const Record &other = pieces.reads[warp][index];
-    if (!isOrdered(agent, {warp, other.lanes}, other.epoch))
-      race = Race{RaceKind::kWriteAfterRead, {warp, other.lanes}, other.line, address};
+  for (uint64_t open = pieces.readers[index]; open && !race; open &= open - 1) {
+    const unsigned reader = static_cast<unsigned>(std::countr_zero(open));
+    const Record &other = pieces.reads[reader][index];
+    if (!isReadOrdered(pieces, index, agent, reader, other))
+      race = Race{RaceKind::kWriteAfterRead, {reader, other.lanes}, other.line, address};
   }
 }
 
 /// Who comes after this write comes after the reads before it, or else is in a race with it: they are forgotten.
 inline void SharedRaces::writePiece(Pieces &pieces, size_t index, Agent agent, int line) const {
   pieces.readers[index] = 0;
-  pieces.writes[index] = {{clocks.epoch(agent.warp), agent.lanes, line}, agent.warp};
+  pieces.writes[index] = {{clocks.epoch(agent.warp), agent.lanes, line}, agent.warp, fenceCounts[agent.warp]};
+}
+
+void SharedRaces::fenceProxy(unsigned thread) {
+  if (fences.size() <= thread)
+    fences.resize(thread + 1);
+  const unsigned warp = thread / 32;
+  fences[thread].push_back({++fenceCounts[warp], clocks.epoch(warp)});
+}
+
+/// Whether each lane that wrote made a proxy fence later, and the agent has been told of it.
+bool SharedRaces::isFenced(Agent agent, const Write &write) const {
+  if (write.epoch < clocks.first() || write.warp >= Clocks::kFirstQueue)
+    return true;
+  for (uint32_t lanes = write.lanes; lanes; lanes &= lanes - 1) {
+    const unsigned lane = static_cast<unsigned>(std::countr_zero(lanes)), thread = write.warp * 32 + lane;
+    if (thread >= fences.size())
+      return false;
+    const std::vector<Fence> &own = fences[thread];
+    const auto next = std::upper_bound(own.begin(), own.end(), write.fences,
+                                       [](uint32_t number, const Fence &fence) { return number < fence.number; });
+    if (next == own.end() || !clocks.isAfter(agent, {write.warp, uint32_t(1) << lane}, next->epoch))
+      return false;
+  }
+  return true;
+}
+
+inline void SharedRaces::checkProxy(const Pieces &pieces, size_t index, Agent agent, std::optional<Race> &race) const {
+  const Write &last = pieces.writes[index];
+  if (!race && !isFenced(agent, last))
+    race = Race{RaceKind::kUnfenced, {last.warp, last.lanes}, last.line, static_cast<unsigned>(index) * pieces.bytes};
+}
+
+/// Calls visit(pieces, index) for the block, or for its granules once it is split.
+template <class Visit> void SharedRaces::forPieces(size_t block, Visit visit) {
+  if (!isSplit[block])
+    return visit(blocks, block);
+  constexpr size_t kGranules = kBlockBytes / kGranuleBytes;
+  for (size_t g = kGranules * block; g < kGranules * (block + 1); ++g)
+    visit(granules, g);
+}
+
+std::optional<Race> SharedRaces::readBlock(const Asynchronous &access, unsigned address) {
+  std::optional<Race> race;
+  const unsigned reader = Clocks::kFirstQueue + access.queue;
+  forPieces(address / kBlockBytes, [&](Pieces &pieces, size_t index) {
+    const Write &last = pieces.writes[index];
+    if (!race && !isOrdered(access.issuer, {last.warp, last.lanes}, last.epoch))
+      race = Race{
+          RaceKind::kReadAfterWrite, {last.warp, last.lanes}, last.line, static_cast<unsigned>(index) * pieces.bytes};
+    checkProxy(pieces, index, access.issuer, race);
+    pieces.readers[index] |= uint64_t(1) << reader;
+    pieces.readOf(reader, index) = {clocks.epochOf(access.entry), 1, access.line};
+  });
+  return race;
+}
+
+std::optional<Race> SharedRaces::writeBlock(const Asynchronous &access, unsigned address) {
+  std::optional<Race> race;
+  const size_t block = address / kBlockBytes;
+  forPieces(block, [&](Pieces &pieces, size_t index) {
+    checkWrite(pieces, index, access.issuer, race);
+    checkProxy(pieces, index, access.issuer, race);
+  });
+  isSplit[block] = false;
+  blocks.readers[block] = 0;
+  blocks.writes[block] = {{clocks.epochOf(access.entry), 1, access.line}, Clocks::kFirstQueue + access.queue, 0};
+  return race;
 }
 
 /// From now on each granule of the block goes its own way.
@@ -93,9 +193,12 @@ void SharedRaces::split(size_t block) {
   for (size_t g = kGranules * block; g < kGranules * (block + 1); ++g) {
     granules.writes[g] = blocks.writes[block];
     granules.readers[g] = blocks.readers[block];
-    for (uint32_t open = blocks.readers[block]; open; open &= open - 1) {
-      const size_t warp = static_cast<size_t>(std::countr_zero(open));
-      granules.reads[warp][g] = blocks.reads[warp][block];
+    for (uint64_t open = blocks.readers[block]; open; open &= open - 1) {
+      const unsigned reader = static_cast<unsigned>(std::countr_zero(open));
+      granules.readOf(reader, g) = blocks.reads[reader][block];
+      const auto epochs = mixed.find(mixedKey(blocks, block, reader));
+      if (blocks.reads[reader][block].isMixed && epochs != mixed.end())
+        mixed[mixedKey(granules, g, reader)] = LaneEpochs(epochs->second);
     }
   }
 }

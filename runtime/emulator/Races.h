@@ -1,33 +1,35 @@
 // fagen: which accesses to the same bytes nothing orders.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Vector clocks (Lamport; Mattern), kept as FastTrack does (Flanagan and Freund, 2009): each access is an epoch of its
-// warp, and each warp knows up to which epoch of every other warp it has been synchronised. Clocks of warps are enough,
-// because whatever synchronises takes a warp's lanes together: it ends the warp's epoch. Between two such meetings
-// nothing orders two lanes of a warp, and a lane's own accesses are in program order. Collectives (ldmatrix, mma,
-// shuffles) order nothing. An asynchronous copy is a write by the thread that issued it, when it issued it and again
-// when it waited for it; between the two its bytes are nobody's (Copies.cpp).
+// Clocks.h says who has been told of whom; accesses are kept as FastTrack does (Flanagan and Freund, 2009): each is an
+// epoch of its warp. Collectives (ldmatrix, mma, shuffles) order nothing. A cp.async is a write by the thread that
+// issued it, when it issued it and again when it waited for it; between the two its bytes are nobody's (Copies.cpp).
+//
+// Bulk copies and products of warp groups are agents of their own, which read and write as entries of queues: a copy to
+// shared memory in the queue of the barrier that counts it, a copy from it in that of its thread, a product in that of
+// its warp group. They begin after what their issuer has been told of, and are over for those who waited for their
+// entry. They see memory through another proxy than threads do: what a thread wrote they see only behind a proxy fence
+// of that thread.
 //
 // Whether a race is found does not depend on the order in which the emulator runs the threads, only on what they do.
 #pragma once
 
+#include "Clocks.h"
+
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace fagen::emulator {
 
-enum class RaceKind : uint8_t { kReadAfterWrite, kWriteAfterRead, kWriteAfterWrite };
+/// kUnfenced: ordered, but written by a thread without a proxy fence before an asynchronous engine's access.
+enum class RaceKind : uint8_t { kReadAfterWrite, kWriteAfterRead, kWriteAfterWrite, kUnfenced };
 const char *raceName(RaceKind kind); ///< RAW, WAR, WAW
-
-/// Who accesses: one lane, or lanes of which it is unknown which one touches which byte.
-struct Agent {
-  unsigned warp;
-  uint32_t lanes; ///< a bit each
-};
 
 /// What an access meets.
 struct Race {
@@ -35,39 +37,6 @@ struct Race {
   Agent other;   ///< the earlier access
   int line;      ///< of the earlier access
   unsigned byte; ///< the first one both touch
-};
-
-/// The clocks of a CTA's warps.
-class Clocks {
-public:
-  static constexpr unsigned kWarps = 32;
-  /// A CTA of so many warps begins. What older CTAs did is forgotten: their epochs lie before all of this one's.
-  void begin(unsigned warps);
-  /// Those who come to a barrier leave there what they know.
-  struct Joined {
-    uint32_t epochs[kWarps] = {};
-  };
-  /// The warp comes: what it did so far is seen by whoever waits.
-  void arrive(unsigned warp, Joined &joined);
-  /// The warp, which came before, waited until all had.
-  void learn(unsigned warp, const Joined &joined);
-  /// The lanes of a warp wait for each other.
-  void warpBarrier(unsigned warp) { known[warp * kWarps + warp] = epochs[warp]++; }
-
-  uint32_t epoch(unsigned warp) const { return epochs[warp]; }
-  uint32_t first() const { return firstEpoch; }
-  /// Whether `agent` comes after what `other` did in its epoch `epoch`.
-  bool isAfter(Agent agent, Agent other, uint32_t epoch) const {
-    return known[agent.warp * kWarps + other.warp] >= epoch ||
-           (agent.warp == other.warp && agent.lanes == other.lanes && (agent.lanes & (agent.lanes - 1)) == 0);
-  }
-  /// Up to which epoch of its own warp every lane comes after every other.
-  uint32_t met(unsigned warp) const { return known[warp * kWarps + warp]; }
-
-private:
-  uint32_t firstEpoch = 1;
-  uint32_t epochs[kWarps] = {};
-  uint32_t known[kWarps * kWarps] = {}; ///< [w][v]: the last epoch of v that all of w comes after
 };
 
 /// The accesses to a CTA's shared memory. They are known for blocks of 16 bytes, which is what copies and ldmatrix
@@ -84,25 +53,44 @@ public:
   std::optional<Race> read(Agent agent, unsigned address, unsigned bytes, int line);
   std::optional<Race> write(Agent agent, unsigned address, unsigned bytes, int line);
 
-private:
+  /// An access to a block by an entry of a queue, which `issuer` started.
+  struct Asynchronous {
+    Agent issuer;
+    unsigned queue;
+    uint32_t entry;
+    int line;
+  };
+  static constexpr unsigned kReadQueues = 32; ///< these may read; the others only write
   static constexpr unsigned kBlockBytes = 16;
+  /// `address` is a multiple of kBlockBytes.
+  std::optional<Race> readBlock(const Asynchronous &access, unsigned address);
+  std::optional<Race> writeBlock(const Asynchronous &access, unsigned address);
+
+  /// The thread's writes so far are seen by asynchronous engines.
+  void fenceProxy(unsigned thread);
+
+private:
   struct Record {
     uint32_t epoch = 0;
     uint32_t lanes = 0;
     int line = 0;
+    bool isMixed = false; ///< of a read: the lanes' epochs differ, and stand in `mixed`
   };
   struct Write : Record {
     unsigned warp = 0;
+    uint32_t fences = 0; ///< of the warp's lanes, before it
   };
+  using LaneEpochs = std::array<uint32_t, 32>;
   /// What is known about pieces of memory of one size.
   struct Pieces {
     unsigned bytes;
     std::vector<Write> writes = {};     ///< the last one
-    std::vector<uint32_t> readers = {}; ///< a bit for each warp that read since
-    /// By warp: the lanes that read since the warp last met, and when and where the last of them did.
+    std::vector<uint64_t> readers = {}; ///< a bit for each warp, then each queue, that read since
+    /// By warp: the lanes that read since the warp last met, and when and where the last of them did. Then by queue.
     std::vector<std::vector<Record>> reads = {};
 
     void reserve(unsigned warps, size_t count);
+    Record &readOf(unsigned agent, size_t index);
   };
 
   bool isOrdered(Agent agent, Agent other, uint32_t epoch) const {
@@ -112,9 +100,22 @@ private:
   void checkWrite(const Pieces &pieces, size_t index, Agent agent, std::optional<Race> &race) const;
   void writePiece(Pieces &pieces, size_t index, Agent agent, int line) const;
   void split(size_t block);
+  void addRead(const Pieces &pieces, size_t index, Agent agent, Record &own);
+  bool isReadOrdered(const Pieces &pieces, size_t index, Agent agent, unsigned reader, const Record &read) const;
+  uint64_t mixedKey(const Pieces &pieces, size_t index, unsigned warp) const;
+  bool isFenced(Agent agent, const Write &write) const;
+  void checkProxy(const Pieces &pieces, size_t index, Agent agent, std::optional<Race> &race) const;
+  template <class Visit> void forPieces(size_t block, Visit visit);
 
   Pieces blocks{kBlockBytes}, granules{kGranuleBytes};
   std::vector<unsigned char> isSplit; ///< by block
+  std::unordered_map<uint64_t, LaneEpochs> mixed;
+  /// Proxy fences of a thread: how many its warp's lanes had made with it, and in which epoch.
+  struct Fence {
+    uint32_t number, epoch;
+  };
+  std::vector<std::vector<Fence>> fences; ///< by thread, in order
+  uint32_t fenceCounts[Clocks::kWarps] = {};
 };
 
 /// The accesses of all CTAs of a launch to one buffer that the kernel may write. Within a launch nothing orders CTAs.

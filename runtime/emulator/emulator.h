@@ -28,6 +28,18 @@ struct LineInfo {
   std::string spec; ///< the place in the spec that asked for it: l4_fp16.fa:17; may be empty
 };
 
+/// Warps that do the same; deadlock reports name them.
+struct Role {
+  std::string name;
+  unsigned firstWarp, warps;
+};
+
+/// What stands in shared memory from byte `offset` on: `count` objects of `bytes` bytes. Reports name barriers by it.
+struct SharedName {
+  std::string name;
+  unsigned offset, bytes, count = 1;
+};
+
 struct Launch {
   std::string symbol;
   unsigned grid;    ///< CTAs
@@ -36,6 +48,9 @@ struct Launch {
   std::vector<Buffer> buffers;
   unsigned workers = 0;             ///< OS threads that CTAs are spread over; 0: as many as the machine has
   std::vector<LineInfo> lines = {}; ///< in order; findings cite them
+  std::vector<Role> roles = {};
+  std::vector<SharedName> names = {};
+  unsigned registers = 0; ///< of a thread at the start; 0: as many as one CTA an SM leaves it
 };
 
 /// A wait or barrier that is done otherwise than the kernel says; it is named by its line.

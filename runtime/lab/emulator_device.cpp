@@ -3,6 +3,7 @@
 #include "device.h"
 #include "emulator/emulator.h"
 #include "placement.h"
+#include "src/maps.h"
 #include "src/state.h"
 
 #include <algorithm>
@@ -87,7 +88,8 @@ public:
     ChoiceState state = loadState(choice);
     if (state.grid == 0)
       return {};
-    device::AttentionParams params = state.params;
+    device::MappedAttentionParams params = {};
+    static_cast<device::AttentionParams &>(params) = state.params;
     params.q = launch.tensors.q;
     params.k = launch.tensors.k;
     params.v = launch.tensors.v;
@@ -95,6 +97,7 @@ public:
     params.lse = launch.tensors.lse;
     std::vector<char> own(launch.workspace ? 0 : choice.workspace_bytes);
     params.workspace = launch.workspace ? launch.workspace : own.data();
+    describeMaps(*launch.row, params);
     const MemoryView workspace{"workspace", params.workspace, static_cast<int64_t>(choice.workspace_bytes), true};
 
     emulator::Module &module = moduleOf(launch);

@@ -23,6 +23,7 @@ struct KernelSet::Storage {
   std::deque<std::string> texts;
   std::deque<std::vector<fagen_op>> programs;
   std::deque<std::vector<fagen_workspace>> workspaces;
+  std::deque<std::vector<fagen_map>> maps;
   std::deque<fagen_code> codes;
   std::vector<const char *> schedules;
   std::vector<fagen_select> select;
@@ -224,6 +225,21 @@ private:
             field["alignment"].number()};
   }
 
+  /// A row without the key has none.
+  void readMaps(const Field &field, fagen_row &row) {
+    static constexpr Word kTensors[] = {{"q", FAGEN_MAP_Q}, {"k", FAGEN_MAP_K}, {"v", FAGEN_MAP_V}, {"o", FAGEN_MAP_O}};
+    auto &maps = storage.maps.emplace_back();
+    if (field.has("maps"))
+      for (const Field &map : field["maps"].items()) {
+        const std::vector<Field> box = map["box"].items();
+        if (box.size() != 2)
+          map["box"].fail(fmt::format("has {} numbers; columns and rows are two", box.size()));
+        maps.push_back({wordOf(map["tensor"], kTensors), box[0].number(), box[1].number(), map["swizzle"].number()});
+      }
+    row.maps = maps.data();
+    row.map_count = static_cast<uint32_t>(maps.size());
+  }
+
   fagen_row readRow(const Field &field) {
     fagen_row row{};
     row.variant = storage.keep(field["variant"].text());
@@ -256,6 +272,7 @@ private:
       parts.push_back(readWorkspace(part));
     row.workspace = parts.data();
     row.workspace_count = static_cast<uint32_t>(parts.size());
+    readMaps(field, row);
     row.code = readCode(field["source"]);
     readFacts(field, row);
     return row;

@@ -47,6 +47,8 @@ Loaded load() {
   find(library, "cuFuncGetAttribute", d.cuFuncGetAttribute, problem);
   find(library, "cuFuncSetAttribute", d.cuFuncSetAttribute, problem);
   find(library, "cuLaunchKernel", d.cuLaunchKernel, problem);
+  std::string unused; // kernels for older GPUs do without it
+  find(library, "cuTensorMapEncodeTiled", d.cuTensorMapEncodeTiled, unused);
   find(library, "cuGetErrorName", d.cuGetErrorName, problem);
   find(library, "cuGetErrorString", d.cuGetErrorString, problem);
   if (!problem.empty())

@@ -51,6 +51,10 @@ struct Driver {
   CuResult (*cuLaunchKernel)(CuFunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
                              unsigned blockY, unsigned blockZ, unsigned sharedBytes, CuStream stream, void **arguments,
                              void **extra);
+  /// Since CUDA 12.0; null in an older driver.
+  CuResult (*cuTensorMapEncodeTiled)(void *map, int type, uint32_t rank, void *base, const uint64_t *sizes,
+                                     const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
+                                     int interleave, int swizzle, int promotion, int fill);
   CuResult (*cuGetErrorName)(CuResult result, const char **name);
   CuResult (*cuGetErrorString)(CuResult result, const char **text);
 };

@@ -38,6 +38,15 @@ constexpr uint32_t kMaxTileRows = 65536;
 
 bool isKnownGrid(uint32_t grid) { return grid == FAGEN_GRID_TILES || grid == FAGEN_GRID_PACKED_TILES; }
 
+/// Whether the copy engine can move the box: at most 256 elements a side, rows of whole 16 bytes, a swizzled one
+/// filled.
+bool isMap(const fagen_map &map) {
+  const uint32_t rowBytes = 2 * map.box_columns;
+  const bool isSwizzle = map.swizzle == 128 || map.swizzle == 64 || map.swizzle == 32;
+  return map.tensor <= FAGEN_MAP_O && map.box_columns >= 1 && map.box_columns <= 256 && map.box_rows >= 1 &&
+         map.box_rows <= 256 && rowBytes % 16 == 0 && (isSwizzle ? rowBytes == map.swizzle : map.swizzle == 0);
+}
+
 fagen_status checkRow(const fagen_table &table, uint32_t i) {
   const fagen_row &row = rowAt(table, i);
   auto invalid = [&](const char *what) {
@@ -67,6 +76,13 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
       return invalid(problem);
     else if (row.workspace[part].alignment == 0)
       return invalid("a workspace alignment is 0");
+  uint32_t mapped = 0; // a bit for each tensor
+  for (uint32_t i = 0; i < row.map_count; ++i) {
+    const fagen_map &map = row.maps[i];
+    if (!isMap(map) || (mapped >> map.tensor & 1))
+      return invalid("a map is of no tensor, of one twice, or its box is none");
+    mapped |= 1u << map.tensor;
+  }
   return FAGEN_OK;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device.h"
 #include "error.h"
+#include "maps.h"
 #include "state.h"
 
 using namespace fagen;
@@ -47,7 +48,7 @@ fagen_status checkWorkspace(const fagen_choice &choice, const void *workspace, s
   return FAGEN_OK;
 }
 
-fagen_status launch(const PreparedRow &prepared, device::AttentionParams &params, uint32_t grid, CuStream stream,
+fagen_status launch(const PreparedRow &prepared, device::MappedAttentionParams &params, uint32_t grid, CuStream stream,
                     const fagen_device &device) {
   const Driver &d = *driver();
   CuContext current = nullptr;
@@ -56,6 +57,8 @@ fagen_status launch(const PreparedRow &prepared, device::AttentionParams &params
   if (current != device.context)
     return fail(FAGEN_INVALID, "the current context is not the device's; fagen_device_make_current makes it so");
   const fagen_row &row = *prepared.row;
+  if (fagen_status status = encodeMaps(d, row, params))
+    return status;
   void *arguments[] = {&params};
   for (uint32_t i = 0; i < row.launch_count; ++i) {
     const fagen_launch &launch = row.launches[i];
@@ -89,7 +92,8 @@ fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors,
     return fail(FAGEN_NOT_PREPARED, "%s is not prepared on this device; call fagen_prepare first", row.variant);
   if (!prepared->module)
     return fail(FAGEN_CUDA, "the device is a description (%s), not a GPU", choice->device->name);
-  device::AttentionParams &params = state.params;
+  device::MappedAttentionParams params;
+  static_cast<device::AttentionParams &>(params) = state.params;
   params.q = tensors->q;
   params.k = tensors->k;
   params.v = tensors->v;

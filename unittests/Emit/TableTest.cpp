@@ -40,6 +40,28 @@ TEST(Table, ConditionsAreNamedOperations) {
             std::string::npos);
 }
 
+TEST(Table, MapsStandWhereThereAreAny) {
+  TestPlan test;
+  EXPECT_EQ(emitTable(test.plan).find("map"), std::string::npos);
+  EXPECT_EQ(emitManifest(test.plan).find("\"maps\""), std::string::npos);
+  test.plan.variants[1].maps = {{'q', 64, 128, 128}, {'k', 32, 176, 64}};
+  std::string text = emitTable(test.plan);
+  EXPECT_NE(text.find("const fagen_map kMaps1[] = {\n"
+                      "    {.tensor = FAGEN_MAP_Q, .box_columns = 64, .box_rows = 128, .swizzle = 128},\n"
+                      "    {.tensor = FAGEN_MAP_K, .box_columns = 32, .box_rows = 176, .swizzle = 64},\n"
+                      "};\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("        .maps = kMaps1,\n        .map_count = 2,\n"), std::string::npos) << text;
+  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(emitManifest(test.plan));
+  ASSERT_TRUE(bool(parsed));
+  const llvm::json::Object &row = *(*parsed->getAsObject()->getArray("rows"))[1].getAsObject();
+  const llvm::json::Object &map = *(*row.getArray("maps"))[1].getAsObject();
+  EXPECT_EQ(map.getString("tensor"), "k");
+  EXPECT_EQ((*map.getArray("box"))[1].getAsInteger(), 176);
+  EXPECT_EQ(map.getInteger("swizzle"), 64);
+}
+
 TEST(Table, SameSpecSameBytes) {
   TestPlan a, b;
   EXPECT_EQ(emitTable(a.plan), emitTable(b.plan));

@@ -101,6 +101,11 @@ TEST(Abi, TableCheckFindsMistakes) {
   refuses([](auto &, auto *rows, auto *) { rows[0].schedule = 1; }, "schedule is out of range");
   refuses([](auto &, auto *rows, auto *) { rows[0].launch_count = 5; }, "launch_count is not 1 to 4");
   refuses([](auto &, auto *rows, auto *) { rows[0].launches[0].threads = 0; }, "a launch has no symbol");
+  static constexpr fagen_map kWide = {FAGEN_MAP_K, 64, 257, 128}, kUnfilled = {FAGEN_MAP_K, 64, 128, 64},
+                             kTwice[] = {{FAGEN_MAP_O, 32, 64, 64}, {FAGEN_MAP_O, 32, 64, 64}};
+  for (const fagen_map *map : {&kWide, &kUnfilled})
+    refuses([&](auto &, auto *rows, auto *) { rows[0].maps = map, rows[0].map_count = 1; }, "a map is of no tensor");
+  refuses([](auto &, auto *rows, auto *) { rows[0].maps = kTwice, rows[0].map_count = 2; }, "a map is of no tensor");
   refuses([](auto &, auto *rows, auto *) { rows[0].alignment = 3; }, "alignment is not a power of two");
   refuses([](auto &t, auto *, auto *) { t.select_count = 0; }, "does not end in an otherwise line");
   refuses([](auto &t, auto *, auto *) { t.row_size = 8; }, "has rows of 8 bytes");

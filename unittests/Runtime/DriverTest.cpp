@@ -84,6 +84,65 @@ TEST_F(DriverTest, LaunchGetsEverything) {
   EXPECT_EQ(launch.params.scale, 0.125f);
 }
 
+const fagen_map kMaps[] = {{FAGEN_MAP_K, 64, 128, 128}, {FAGEN_MAP_O, 32, 64, 64}};
+
+TEST_F(DriverTest, MapsAreEncodedIntoEachLaunchsParameters) {
+  row.maps = kMaps;
+  row.map_count = 2;
+  row.dtype = problem.dtype = FAGEN_DTYPE_BF16;
+  problem.batch = 2;
+  problem.heads = 8;
+  problem.kv_heads = 2;
+  problem.seq_q = 300;
+  problem.seq_kv = 77;
+  ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
+  for (int call = 0; call < 2; ++call)
+    ASSERT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_OK) << fagen_last_error();
+  ASSERT_EQ(fake->maps.size(), 4u);
+  const FakeMap &k = fake->maps[0], &o = fake->maps[1];
+  EXPECT_EQ(k.base, tensors.k);
+  EXPECT_EQ(k.type, 9);
+  EXPECT_EQ(k.swizzle, 3);
+  EXPECT_EQ(k.fill, 0);
+  EXPECT_EQ(k.sizes, (std::vector<uint64_t>{64, 77, 2, 2}));
+  EXPECT_EQ(k.strides, (std::vector<uint64_t>{128, 77 * 128, 2 * 77 * 128}));
+  EXPECT_EQ(k.box, (std::vector<uint32_t>{64, 128, 1, 1}));
+  EXPECT_EQ(o.base, tensors.o);
+  EXPECT_EQ(o.swizzle, 2);
+  EXPECT_EQ(o.sizes, (std::vector<uint64_t>{64, 300, 8, 2}));
+  EXPECT_EQ(o.box, (std::vector<uint32_t>{32, 64, 1, 1}));
+  // The fake fills the n-th map with the n-th letter; each launch has its own.
+  EXPECT_EQ(fake->launches[0].params.k_map.words[15], 0x4141414141414141u);
+  EXPECT_EQ(fake->launches[0].params.o_map.words[0], 0x4242424242424242u);
+  EXPECT_EQ(fake->launches[1].params.k_map.words[0], 0x4343434343434343u);
+  EXPECT_EQ(fake->launches[1].params.q, tensors.q);
+}
+
+TEST_F(DriverTest, MapsOfTensorsWithoutRowsOrWithJunkStrides) {
+  row.maps = kMaps;
+  row.map_count = 1;
+  problem.seq_kv = 0;
+  problem.batch = 1;
+  tensors.k = tensors.v = nullptr;
+  ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
+  ASSERT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_OK) << fagen_last_error();
+  ASSERT_EQ(fake->maps.size(), 1u);
+  EXPECT_EQ(fake->maps[0].base, tensors.q);
+  EXPECT_EQ(fake->maps[0].sizes[1], 1u);
+  EXPECT_EQ(fake->maps[0].strides[0], 16u); // of one row: any multiple of 16
+  EXPECT_EQ(fake->maps[0].strides[2], 16u);
+}
+
+TEST_F(DriverTest, RefusedMapIsNamed) {
+  row.maps = kMaps;
+  row.map_count = 2;
+  ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
+  fake->failMap = 1;
+  EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_CUDA);
+  EXPECT_STREQ(fagen_last_error(), "cannot encode the tensor map of k: CUDA_ERROR_FAKE (1): as the test asked");
+  EXPECT_TRUE(fake->launches.empty());
+}
+
 TEST_F(DriverTest, SmallSharedMemoryNeedsNoAttribute) {
   ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
   EXPECT_TRUE(fake->attributes.empty());

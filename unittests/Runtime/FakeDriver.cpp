@@ -100,7 +100,24 @@ CuResult cuLaunchKernel(CuFunction function, unsigned gridX, unsigned, unsigned,
   if (state.failLaunch)
     return state.failLaunch;
   state.launches.push_back({*reinterpret_cast<std::string *>(function), gridX, blockX, sharedBytes, stream,
-                            *static_cast<device::AttentionParams *>(arguments[0])});
+                            *static_cast<device::MappedAttentionParams *>(arguments[0])});
+  return 0;
+}
+CuResult cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *base, const uint64_t *sizes,
+                                const uint64_t *strides, const uint32_t *box, const uint32_t *, int, int swizzle,
+                                int promotion, int fill) {
+  if (state.failMap)
+    return state.failMap;
+  memset(map, int('A' + state.maps.size()), sizeof(device::TensorMap));
+  state.maps.push_back({map,
+                        type,
+                        swizzle,
+                        promotion,
+                        fill,
+                        base,
+                        {sizes, sizes + rank},
+                        {strides, strides + rank - 1},
+                        {box, box + rank}});
   return 0;
 }
 CuResult cuGetErrorName(CuResult result, const char **name) {

@@ -9,11 +9,20 @@
 
 namespace fagen::test {
 
+/// What was asked of a tensor map.
+struct FakeMap {
+  void *map;
+  int type, swizzle, promotion, fill;
+  void *base;
+  std::vector<uint64_t> sizes, strides;
+  std::vector<uint32_t> box;
+};
+
 struct FakeLaunch {
   std::string symbol;
   unsigned grid, threads, sharedBytes;
   void *stream;
-  device::AttentionParams params;
+  device::MappedAttentionParams params; ///< maps: as filled; garbage where the row has none
 };
 
 /// What the driver saw, and how it shall fail.
@@ -23,7 +32,8 @@ struct FakeDriver {
   std::vector<const void *> images;    ///< loaded so far
   std::vector<std::string> attributes; ///< "k: max dynamic shared 98304"
   std::vector<FakeLaunch> launches;
-  int failLoad = 0, failLaunch = 0; ///< the result to give
+  std::vector<FakeMap> maps;
+  int failLoad = 0, failLaunch = 0, failMap = 0; ///< the result to give
 };
 
 } // namespace fagen::test

@@ -49,6 +49,13 @@ struct WorkspacePlan {
   unsigned alignment = 1;
 };
 
+/// A tensor map among the kernels' parameters, and the box that one copy moves.
+struct MapPlan {
+  char tensor = 'q'; ///< q, k, v or o
+  unsigned boxColumns = 0, boxRows = 0;
+  unsigned swizzle = 0; ///< bytes of a swizzled row: 128, 64, 32; 0: none
+};
+
 struct EstimatePlan {
   unsigned registers = 0; ///< a thread
   unsigned ctasPerSm = 0;
@@ -63,6 +70,7 @@ struct VariantPlan {
   std::vector<BufferPlan> buffers;
   std::vector<BarrierPlan> barriers;
   std::vector<WorkspacePlan> workspace; ///< one part behind the other
+  std::vector<MapPlan> maps;
   EstimatePlan estimates;
 };
 

@@ -123,6 +123,15 @@ typedef struct fagen_workspace {
   uint32_t alignment;
 } fagen_workspace;
 
+/* A tensor map that the row's kernels take (device/params.h), and the box that one copy moves. */
+enum { FAGEN_MAP_Q = 0, FAGEN_MAP_K = 1, FAGEN_MAP_V = 2, FAGEN_MAP_O = 3 };
+
+typedef struct fagen_map {
+  uint32_t tensor;
+  uint32_t box_columns, box_rows; /* elements, at most 256 */
+  uint32_t swizzle;               /* bytes of a swizzled row, which box_columns fill: 128, 64, 32; 0: none */
+} fagen_map;
+
 /* One variant for one target. */
 struct fagen_row {
   const char *variant;
@@ -141,6 +150,8 @@ struct fagen_row {
   fagen_launch launches[FAGEN_MAX_LAUNCHES];
   const fagen_workspace *workspace;
   const fagen_code *code;
+  const fagen_map *maps; /* at most one for each tensor */
+  uint32_t map_count, reserved;
 };
 
 struct fagen_table {

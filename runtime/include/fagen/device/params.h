@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fagen/device/divisor.h>
+#include <fagen/device/tensor_map.h>
 
 namespace fagen::device {
 
@@ -31,6 +32,15 @@ struct AttentionParams {
   float scale_log2; ///< max(scale * log2(e), smallest normal f32): the factor of exp2
   void *workspace;  ///< the row's parts one after the other (fagen_workspace); null when it has none
   Divisor by_heads_per_kv;
+};
+
+/// The argument of kernels that copy boxes: a row's table says which of the maps are filled. Their dimensions are
+/// columns, rows, heads and batch.
+struct MappedAttentionParams : AttentionParams {
+  TensorMap q_map;
+  TensorMap k_map;
+  TensorMap v_map;
+  TensorMap o_map;
 };
 
 } // namespace fagen::device

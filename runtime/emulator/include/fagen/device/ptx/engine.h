@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fagen/device/ptx/site.h>
+#include <fagen/device/tensor_map.h>
 
 namespace fagen::device::ptx {
 
@@ -19,13 +20,26 @@ struct WmmaTypes {
   bool is_column_b;         ///< B was loaded by columns; else by rows
 };
 
+/// One product of a warp group.
+struct WgmmaForm {
+  ElementType operand;
+  unsigned registers; ///< of the accumulators, in each thread
+  bool accumulate;
+  bool is_mn_major_a, is_mn_major_b;
+
+  friend bool operator==(const WgmmaForm &a, const WgmmaForm &b) {
+    return a.operand == b.operand && a.registers == b.registers && a.accumulate == b.accumulate &&
+           a.is_mn_major_a == b.is_mn_major_a && a.is_mn_major_b == b.is_mn_major_b;
+  }
+};
+
 /// What the registers of fragments hold until they are written: a NaN of f32, and twice one of f16 and bf16. Arithmetic
 /// hands it on; a value with which it leaves the registers is a finding. No instruction makes such a NaN.
 inline constexpr unsigned kUninitialised = 0xffe7ffe7u;
 inline constexpr unsigned short kUninitialisedHalf = 0xffe7u;
 
 /// Counts up with every change of Engine; a kernel built against another one is refused.
-inline constexpr unsigned kEngineVersion = 4;
+inline constexpr unsigned kEngineVersion = 5;
 
 struct Engine {
   unsigned version;
@@ -51,6 +65,27 @@ struct Engine {
   void (*wmma_store)(unsigned address, const void *d, bool is_half, unsigned stride, Site site);
   float (*shuffle_xor)(float value, int mask, Site site);
   bool (*vote_any)(bool predicate, Site site);
+
+  void (*mbarrier_init)(unsigned barrier, int arrivals, Site site);
+  void (*mbarrier_init_fence)(Site site);
+  void (*mbarrier_arrive)(unsigned barrier, int bytes, Site site);
+  void (*mbarrier_wait)(unsigned barrier, unsigned parity, Site site);
+
+  void (*tma_load)(unsigned target, const TensorMap *map, const int *at, int rank, unsigned barrier, Site site);
+  void (*tma_store)(const TensorMap *map, const int *at, int rank, unsigned source, Site site);
+  void (*tma_commit)(Site site);
+  void (*tma_wait)(unsigned pending, Site site);
+  void (*fence_proxy_async)(Site site);
+
+  /// `a` is null where A is in shared memory.
+  void (*wgmma)(float *d, const unsigned *a, unsigned long long a_descriptor, unsigned long long b_descriptor,
+                WgmmaForm form, Site site);
+  void (*wgmma_fence)(Site site);
+  void (*wgmma_commit)(Site site);
+  void (*wgmma_wait)(unsigned pending, Site site);
+  void (*setmaxnreg)(unsigned registers, bool increases, Site site);
+  void (*store_matrices)(unsigned address, const unsigned *words, bool transpose, Site site);
+  bool (*elect_one)(Site site);
 
   void (*cta_barrier)(Site site);
   void (*warp_barrier)(Site site);

@@ -1,0 +1,109 @@
+// fagen: the tensor maps of a launch, described from its parameters and encoded by the driver.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "maps.h"
+
+#include "error.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace fagen {
+
+namespace {
+
+constexpr unsigned kElementBytes = 2;
+constexpr unsigned kRank = 4;
+constexpr uint64_t kStrideUnit = 16; // bytes; strides of maps are multiples of it
+
+const char *const kTensorNames[] = {"q", "k", "v", "o"};
+
+/// cuda.h's numbers.
+enum : int { kMapF16 = 6, kMapBf16 = 9, kMapNoInterleave = 0, kMapPromote256B = 3, kMapZeroFill = 0 };
+
+int swizzleNumber(device::BoxSwizzle swizzle) {
+  switch (swizzle) {
+  case device::BoxSwizzle::k32B:
+    return 1;
+  case device::BoxSwizzle::k64B:
+    return 2;
+  case device::BoxSwizzle::k128B:
+    return 3;
+  case device::BoxSwizzle::kNone:
+    break;
+  }
+  return 0;
+}
+
+} // namespace
+
+device::TensorMapDescription describeMap(const fagen_row &row, const fagen_map &map, const device::AttentionParams &p) {
+  const bool isKeys = map.tensor == FAGEN_MAP_K || map.tensor == FAGEN_MAP_V;
+  const void *const pointers[] = {p.q, p.k, p.v, p.o};
+  const long long *const strides[] = {p.q_stride, p.k_stride, p.v_stride, p.o_stride};
+  const int rows = isKeys ? p.seq_kv : p.seq_q;
+  device::TensorMapDescription d = {};
+  d.base = rows > 0 ? pointers[map.tensor] : p.q;
+  d.rank = kRank;
+  d.element_bytes = kElementBytes;
+  d.swizzle = static_cast<device::BoxSwizzle>(map.swizzle);
+  d.is_bf16 = row.dtype == FAGEN_DTYPE_BF16;
+  d.mark = device::kMapMark;
+  d.sizes[0] = map.tensor == FAGEN_MAP_Q || map.tensor == FAGEN_MAP_K ? row.head_dim_qk : row.head_dim_v;
+  d.sizes[1] = rows > 0 ? unsigned(rows) : 1;
+  d.sizes[2] = unsigned(isKeys ? p.kv_heads : p.heads);
+  d.sizes[3] = unsigned(p.batch);
+  d.box[0] = static_cast<unsigned short>(map.box_columns);
+  d.box[1] = static_cast<unsigned short>(map.box_rows);
+  d.box[2] = d.box[3] = 1;
+  d.strides[0] = kElementBytes;
+  for (unsigned i = 1; i < kRank; ++i) {
+    const bool isOne = d.sizes[i] == 1;
+    d.strides[i] = isOne ? kStrideUnit : uint64_t(strides[map.tensor][kRank - 1 - i]) * kElementBytes;
+  }
+  return d;
+}
+
+device::TensorMap &mapOf(device::MappedAttentionParams &params, uint32_t tensor) {
+  device::TensorMap *const maps[] = {&params.q_map, &params.k_map, &params.v_map, &params.o_map};
+  return *maps[tensor];
+}
+
+fagen_status encodeMap(const Driver &driver, const device::TensorMapDescription &d, const char *name,
+                       device::TensorMap &map) {
+  if (!driver.cuTensorMapEncodeTiled)
+    return fail(FAGEN_UNSUPPORTED, "this CUDA driver has no tensor maps; 12.0 or newer does");
+  uint64_t sizes[device::kMapRank], strides[device::kMapRank];
+  uint32_t box[device::kMapRank], steps[device::kMapRank];
+  for (unsigned n = 0; n < d.rank; ++n) {
+    sizes[n] = d.sizes[n];
+    strides[n] = d.strides[n];
+    box[n] = d.box[n];
+    steps[n] = 1;
+  }
+  const CuResult status = driver.cuTensorMapEncodeTiled(
+      &map, d.is_bf16 ? kMapBf16 : kMapF16, d.rank, const_cast<void *>(d.base), sizes, strides + 1, box, steps,
+      kMapNoInterleave, swizzleNumber(d.swizzle), kMapPromote256B, kMapZeroFill);
+  if (status == kCudaSuccess)
+    return FAGEN_OK;
+  char action[64];
+  snprintf(action, sizeof(action), "encode the tensor map of %s", name);
+  return failCuda(status, action);
+}
+
+fagen_status encodeMaps(const Driver &driver, const fagen_row &row, device::MappedAttentionParams &params) {
+  fagen_status status = FAGEN_OK;
+  for (uint32_t i = 0; i < row.map_count && !status; ++i) {
+    const uint32_t tensor = row.maps[i].tensor;
+    status = encodeMap(driver, describeMap(row, row.maps[i], params), kTensorNames[tensor], mapOf(params, tensor));
+  }
+  return status;
+}
+
+void describeMaps(const fagen_row &row, device::MappedAttentionParams &params) {
+  for (uint32_t i = 0; i < row.map_count; ++i) {
+    const device::TensorMapDescription d = describeMap(row, row.maps[i], params);
+    memcpy(&mapOf(params, row.maps[i].tensor), &d, sizeof(d));
+  }
+}
+
+} // namespace fagen

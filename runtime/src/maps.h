@@ -1,0 +1,33 @@
+// fagen: the tensor maps of a launch, described from its parameters and encoded by the driver.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A map holds a tensor's address, so it is made for each call, on the host, into the parameters that the launch copies:
+// nothing to allocate, nothing that a graph capture could miss.
+#pragma once
+
+#include "driver.h"
+
+#include <fagen/device/params.h>
+#include <fagen/table.h>
+
+namespace fagen {
+
+/// Dimensions are columns, rows, heads and batch. What a tensor has only one of is given a stride that the driver
+/// accepts; a tensor without rows is described as one row of Q, which nobody loads.
+device::TensorMapDescription describeMap(const fagen_row &row, const fagen_map &map,
+                                         const device::AttentionParams &params);
+
+/// The driver's encoding; `name` is the tensor's, for messages.
+fagen_status encodeMap(const Driver &driver, const device::TensorMapDescription &description, const char *name,
+                       device::TensorMap &map);
+
+/// The map of its tensor in the parameters.
+device::TensorMap &mapOf(device::MappedAttentionParams &params, uint32_t tensor);
+
+/// Fills the maps that the row's kernels take; the pointers of `params` are set. Nothing for a row without maps.
+fagen_status encodeMaps(const Driver &driver, const fagen_row &row, device::MappedAttentionParams &params);
+
+/// The same for the emulator: descriptions stand in the maps' places.
+void describeMaps(const fagen_row &row, device::MappedAttentionParams &params);
+
+} // namespace fagen
