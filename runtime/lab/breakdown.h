@@ -63,7 +63,7 @@ struct Breakdown {
   Spread untold() const;                    ///< over the span; 0 where every step told
   Spread sumOverSpan() const;
   bool addsUp() const;      ///< within kSumTolerance for each warp
-  double megahertz() const; ///< of the SMs, by the GPU's time; 0 when the launch was too short to tell
+  double megahertz() const; ///< of the SMs, by the GPU's time; 0: not traced, or too short to tell
 };
 
 /// Whether the row's kernel leaves records; with `events` whether it also traces.

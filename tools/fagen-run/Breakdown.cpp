@@ -48,12 +48,17 @@ Json spreadJson(const Spread &spread) { return {{"median", spread.median}, {"min
 
 Json resultJson(const Result &result) {
   const Breakdown &b = result.breakdown;
-  Json json{{"variant", b.row->variant},      {"target", b.row->target},
-            {"case", formatCase(b.testCase)}, {"warps", b.warps.size()},
-            {"sm_mhz", b.megahertz()},        {"stages", Json::array()},
-            {"span", spreadJson(b.span())},   {"sum_over_span", spreadJson(b.sumOverSpan())},
-            {"adds_up", b.addsUp()},          {"untold", spreadJson(b.untold())},
+  Json json{{"variant", b.row->variant},
+            {"target", b.row->target},
+            {"case", formatCase(b.testCase)},
+            {"warps", b.warps.size()},
+            {"stages", Json::array()},
+            {"span", spreadJson(b.span())},
+            {"sum_over_span", spreadJson(b.sumOverSpan())},
+            {"adds_up", b.addsUp()},
+            {"untold", spreadJson(b.untold())},
             {"failures", Json::array()}};
+  json["sm_mhz"] = b.megahertz() > 0 ? Json(b.megahertz()) : Json();
   for (const StageSummary &stage : b.stages())
     json["stages"].push_back(
         {{"name", stage.name}, {"clocks", spreadJson(stage.clocks)}, {"share", spreadJson(stage.share)}});

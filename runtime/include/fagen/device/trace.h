@@ -29,14 +29,14 @@ inline constexpr const char *kStageNames[kStageCount] = {
 /// A sampled loop tells its waits in each step, what is between them only in one step of kSampleEvery: telling parts
 /// what the compiler interleaves. Of a warp's sums, i is of stage i as told everywhere else, kStageCount + i of stage i
 /// in the sampled steps, kUntoldSum of what the other steps did between their waits.
-inline constexpr int kSampleEvery = 8, kFirstSample = 2;
+inline constexpr int kSampleEvery = 16, kFirstSample = 2;
 inline constexpr int kUntoldSum = 2 * kStageCount;
 inline constexpr int kRecordSums = 22;
 
 /// One warp's life. Words of 64 bits are two of 32, low first. A warp that never ran left zeros.
 struct WarpRecord {
   unsigned begin[2], end[2];       ///< SM clock
-  unsigned begin_ns[2], end_ns[2]; ///< the GPU's time, which all SMs share
+  unsigned begin_ns[2], end_ns[2]; ///< the GPU's time, which all SMs share, where events are traced; else 0
   unsigned sm;                     ///< where it ran
   unsigned marks;                  ///< ends of stages that it told, where events are traced; else 0
   unsigned clocks[kRecordSums];

@@ -16,13 +16,13 @@ namespace fagen::device {
 template <int kWarps, bool kTraces> class StageClock {
 public:
   __device__ __forceinline__ void start() {
-    const unsigned long long begin = ptx::clock64(), nanoseconds = ptx::global_nanoseconds();
+    const unsigned long long begin = ptx::clock64();
     last = static_cast<unsigned>(begin);
     word = 0;
     marks = 0;
     put(WarpWord::kBegin, begin);
-    put(WarpWord::kBeginNs, nanoseconds);
-    put(WarpWord::kSm, ptx::sm_index());
+    if constexpr (kTraces) // a read of the GPU's time takes tenths of a microsecond
+      put(WarpWord::kBeginNs, ptx::global_nanoseconds());
   }
 
   /// Whether this step of a sampled loop is one that tells.
@@ -55,8 +55,11 @@ public:
 
   __device__ __forceinline__ void stop(const AttentionParams &params, ptx::Site site = ptx::Site::here()) {
     put(WarpWord::kEnd, ptx::clock64());
-    put(WarpWord::kEndNs, ptx::global_nanoseconds());
-    put(WarpWord::kMarks, marks);
+    put(WarpWord::kSm, ptx::sm_index());
+    if constexpr (kTraces) {
+      put(WarpWord::kEndNs, ptx::global_nanoseconds());
+      put(WarpWord::kMarks, marks);
+    }
     if (params.workspace != nullptr)
       ptx::st_global_u32(word_of_record(params), word, site);
   }
