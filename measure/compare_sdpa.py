@@ -21,6 +21,7 @@ except ImportError as error:
     sys.exit(f"PyTorch cannot be imported by {sys.executable}: {error}")
 
 import fagen_ctypes
+from notes import notes_of
 from samples import percentile
 
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
@@ -321,7 +322,7 @@ def main():
     machine = dict(gpu=properties.name, sms=properties.multi_processor_count, torch=torch.__version__,
                    cuda=torch.version.cuda, cudnn=torch.backends.cudnn.version(), python=platform.python_version())
     result = dict(tool="compare_sdpa.py", state=arguments.state, l2=arguments.l2, rounds=arguments.rounds,
-                  machine=machine, notes=dict(note.split("=", 1) for note in arguments.note),
+                  machine=machine, notes=notes_of(arguments.note),
                   layout="contiguous [B, H, S, D]; ours also writes LSE", problems=measured)
     if arguments.stream:
         print(json.dumps(dict(result=result)), flush=True)

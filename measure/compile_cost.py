@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 
+from notes import notes_of
+
 
 def timed(command):
     """Seconds, and the largest resident set in MB of what the command started."""
@@ -59,7 +61,7 @@ def main():
     print(f"slowest kernel {slowest['seconds']:.2f} s, median {statistics.median(k['seconds'] for k in kernels):.2f} s")
     with open(arguments.output, "w") as file:
         json.dump(dict(tool="compile_cost.py", machine=dict(cpus=os.cpu_count(), processor=platform.processor() or platform.machine()),
-                       nvcc=version, notes=dict(note.split("=", 1) for note in arguments.note), texts=texts, kernels=kernels),
+                       nvcc=version, notes=notes_of(arguments.note), texts=texts, kernels=kernels),
                   file, indent=1)
 
 

@@ -7,19 +7,25 @@ Needs a GPU, ncu (Nsight Compute), the release build and, for the emulator, a C+
 
   measure/ncu_conflicts.py generated/l4_fp16 generated/l4_fp16_scalar --probe --output evidence/conflicts
 
-For each variant the problem is the one that `fagen-run conflicts` takes by itself, unless --case names another. ncu
-profiles one launch with the section SourceCounters, whose counts for each machine instruction say which wavefronts its
-addresses cost (memory_l1_wavefronts_shared) and which would be needed without conflicts (.._ideal). The hardware's own
-counters (l1tex__data_...) go into the results too, unjudged: they also count what was lost to other clients. cp.async
-(LDGSTS) is shown, and not judged. Written to --output: emulator.json, for each kernel ncu's report and its pages as CSV,
-result.json. Exit code 2: a count differs, or a kernel could not be profiled. --again judges the CSV of an earlier run."""
+For each variant the problem is the one that `fagen-run conflicts` takes by itself, unless --case names another. One ncu
+process profiles all kernels with the section SourceCounters, whose counts for each machine instruction say which
+wavefronts its addresses cost (memory_l1_wavefronts_shared) and which would be needed without conflicts (.._ideal). The
+hardware's own counters (l1tex__data_...) go into the results too, unjudged: they also count what was lost to other
+clients. cp.async (LDGSTS) is shown, and not judged. Written to --output: emulator.json, ncu's reports of the kernels and of
+the probe and their pages as CSV, result.json. Exit code 2: a count differs, or a kernel could not be profiled. --again
+judges the CSV of an earlier run."""
 import argparse
+import collections
 import csv
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
+
+from notes import notes_of
 
 ACTUAL = ("L1 Wavefronts Shared", "memory_l1_wavefronts_shared")
 IDEAL = ("L1 Wavefronts Shared Ideal", "memory_l1_wavefronts_shared_ideal")
@@ -77,8 +83,8 @@ def number(text):
 def parse_source_page(path):
     """Of `ncu --page source --print-source sass --csv`: kernel -> (kind, bytes) -> [requests, wavefronts, ideal].
 
-    Of a report of several kernels ncu lists each one twice. No kernel here is launched more than once: all its lists
-    must say the same, and one counts."""
+    A kernel has a list for each of its launches, of a report of several kernels even two. Addresses do not depend on the
+    launch: all its lists must say the same, and one counts."""
     lists, header = [], None
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         for row in csv.reader(file):
@@ -100,7 +106,7 @@ def parse_source_page(path):
     kernels = {}
     for name, counts in lists:
         if kernels.setdefault(name, counts) != counts:
-            raise NcuError(f"{path} has different counts for {name}: profile one launch of a kernel")
+            raise NcuError(f"{path} has different counts for launches of {name}")
     return kernels
 
 
@@ -193,10 +199,32 @@ def profile(arguments, stem, target, filters):
     page(arguments.ncu, report, "raw", [], stem + ".raw.csv")
 
 
+def launches(arguments, kernels):
+    """A shell's lines: a check for each problem, with the variants that have it."""
+    variants = collections.defaultdict(list)
+    for kernel in kernels:
+        variants[kernel["case"]].append(kernel["variant"])
+    check = [arguments.fagen_run, "check", *arguments.sets, "--device", "gpu"]
+    return [shlex.join(check + ["--case", case, *(word for name in names for word in ("--variant", name))])
+            for case, names in variants.items()]
+
+
+def profile_kernels(arguments, kernels, stem):
+    """All of them by one ncu process. Before, all are built side by side: what ncu runs finds their code made."""
+    lines = launches(arguments, kernels)
+    builds = [subprocess.Popen(["sh", "-c", line], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for line in lines]
+    for build in builds:
+        build.wait()  # a check that fails fails again below
+    ours = "|".join(kernel["symbol"] for kernel in kernels)  # and no kernel that computes what is compared with
+    profile(arguments, stem, ["sh", "-c", "\n".join(lines)], ["--kernel-name", f"regex:^({ours})$"])
+
+
 def check_kernels(arguments):
     """The rows of all kernels, and what went wrong."""
     emulator = os.path.join(arguments.output, "emulator.json")
-    if not arguments.again:
+    if arguments.emulator:
+        shutil.copyfile(arguments.emulator, emulator)
+    elif not arguments.again:
         command = [arguments.fagen_run, "conflicts", *arguments.sets, "--output", emulator]
         for option, value in (("--kernel", arguments.kernel), ("--case", arguments.case)):
             command += [option, value] if value else []
@@ -204,24 +232,23 @@ def check_kernels(arguments):
             sys.exit(f"failed: {' '.join(command)}")
     with open(emulator, encoding="utf-8") as file:
         kernels = json.load(file)["conflicts"]
+    stem = os.path.join(arguments.output, "kernels")
+    try:
+        if not arguments.again:
+            profile_kernels(arguments, kernels, stem)
+        found, counted = parse_source_page(stem + ".source.csv"), parse_raw_page(stem + ".raw.csv")
+    except (NcuError, OSError) as error:
+        return [], [f"the kernels: {error}"], {}
     rows, problems, counters = [], [], {}
-    for i, kernel in enumerate(kernels):
-        symbol, stem = kernel["symbol"], os.path.join(arguments.output, kernel["symbol"])
-        print(f"[{i + 1}/{len(kernels)}] {kernel['variant']}", file=sys.stderr, flush=True)
-        try:
-            if not arguments.again:
-                profile(arguments, stem,
-                        [arguments.fagen_run, "check", *arguments.sets, "--device", "gpu", "--variant", kernel["variant"],
-                         "--case", kernel["case"]], ["--kernel-name", symbol, "--launch-count", "1"])
-            found = parse_source_page(stem + ".source.csv")
-            if symbol not in found:
-                raise NcuError(f"ncu profiled {', '.join(found)}, not {symbol}")
-            if not any(access[0] in JUDGED for access in found[symbol]):
-                raise NcuError(f"ncu saw no access to shared memory in {symbol}")
-            rows += compare(kernel["variant"], emulator_counts(kernel), found[symbol])
-            counters[kernel["variant"]] = parse_raw_page(stem + ".raw.csv").get(symbol, {})
-        except (NcuError, OSError) as error:
-            problems.append(f"{kernel['variant']}: {error}")
+    for kernel in kernels:
+        symbol, variant = kernel["symbol"], kernel["variant"]
+        if symbol not in found:
+            problems.append(f"{variant}: ncu profiled {', '.join(found)}, not {symbol}")
+        elif not any(access[0] in JUDGED for access in found[symbol]):
+            problems.append(f"{variant}: ncu saw no access to shared memory in {symbol}")
+        else:
+            rows += compare(variant, emulator_counts(kernel), found[symbol])
+            counters[variant] = counted.get(symbol, {})
     return rows, problems, counters
 
 
@@ -258,6 +285,7 @@ def main():
     parser.add_argument("--case", help="instead of two tiles of rows and three of keys")
     parser.add_argument("--probe", action="store_true", help="also bank_probe.cu, one access a kernel")
     parser.add_argument("--again", action="store_true", help="judge the files of an earlier run in --output")
+    parser.add_argument("--emulator", metavar="FILE", help="take the emulator's counts of the same sets from here")
     parser.add_argument("--fagen-run", default="build/release/bin/fagen-run")
     parser.add_argument("--ncu", default="ncu")
     parser.add_argument("--nvcc", default="nvcc")
@@ -276,7 +304,7 @@ def main():
         if part:
             print_table(part)
             print()
-    result = {"tool": "ncu_conflicts", "notes": dict(note.split("=", 1) for note in arguments.note),
+    result = {"tool": "ncu_conflicts", "notes": notes_of(arguments.note),
               "agrees": not (failed(rows + probe) or problems), "rows": rows, "probe": probe, "counters": counters,
               "problems": problems}
     with open(os.path.join(arguments.output, "result.json"), "w", encoding="utf-8") as file:

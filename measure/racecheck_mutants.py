@@ -26,6 +26,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from notes import notes_of
+
 SUMMARY = re.compile(r"RACECHECK SUMMARY: (\d+) hazards? displayed \((\d+) errors?, (\d+) warnings?\)")
 
 
@@ -217,7 +219,7 @@ def main():
         return 1
     disagree = sum(result["outcome"] != "agree" for result in results)
     document = {"tool": "measure/racecheck_mutants.py", "sanitizer": sanitizer, "device": arguments.device,
-                "notes": dict(note.split("=", 1) for note in arguments.note), "runs": len(results),
+                "notes": notes_of(arguments.note), "runs": len(results),
                 "disagree": disagree, "results": results}
     arguments.output.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print_table(results)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
@@ -27,6 +28,8 @@ Json Command::envelope(const Gpu *gpu) const {
   Json head{{"tool", fmt::format("fagen-run {}", name)}, {"version", FAGEN_VERSION}, {"machine", describeMachine(gpu)}};
   if (takesKernels)
     head["kernels"] = directories;
+  if (const char *commit = getenv("FAGEN_COMMIT"); commit && *commit)
+    head["notes"]["commit"] = commit;
   for (const std::string &note : notes) {
     size_t equals = note.find('=');
     if (equals == std::string::npos || equals == 0)
