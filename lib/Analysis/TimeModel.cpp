@@ -20,15 +20,9 @@ using namespace fagen::ir;
 using namespace fagen::model;
 
 // Where these come from: docs/Model.md.
-static constexpr double kBarrierClocks = 30;
-static constexpr double kLoadClocks = 700;       ///< from a copy's issue to its arrival
-static constexpr double kPrologueClocks = 1200;  ///< a CTA's start: parameters, addresses, first load
-static constexpr double kLaunchMicroseconds = 2; ///< of one launch of a graph
-/// Of the clocks that other units than the busiest are at work, so many are not hidden behind it.
-static constexpr double kExposed = 0.42;
-/// Registers that ptxas takes beyond the plan's occupancy.
-static constexpr unsigned kMoreRegisters = 12;
-static constexpr double kSchedulers = 4;
+static constexpr double kStepClocks = 320;         ///< of a step: what waits for results in its chain of ops
+static constexpr double kPrologueClocks = 4450;    ///< a CTA's start and end: parameters, addresses, first load, O
+static constexpr double kLaunchMicroseconds = 0.5; ///< of one launch of a graph
 /// Each CTA of a grid is placed: for larger grids that would take long.
 static constexpr uint64_t kMaxCtas = 1 << 24;
 
@@ -49,32 +43,9 @@ std::optional<Shape> model::parseShape(llvm::StringRef text) {
   return Shape{values[0], values[1], values[2], values[3], values[4], values[5]};
 }
 
-//===-- Clocks ----------------------------------------------------------------------------------------------------===//
-
-double Clocks::longest() const { return std::max({tensor, exp, fp32, shared, l2}); }
-
-const char *Clocks::limit() const {
-  const double most = longest();
-  return most == tensor ? "tensor" : most == shared ? "shared" : most == exp ? "exp" : most == fp32 ? "fp32" : "l2";
-}
-
-Clocks model::clocksOf(const Work &work, const GpuRates &gpu) {
-  Clocks clocks;
-  clocks.tensor = work.tensorFlops / gpu.mmaSyncFlops + work.tensorF16Flops / gpu.mmaSyncF16Flops;
-  clocks.exp = work.exps / gpu.exps;
-  clocks.fp32 = work.fp32 / gpu.fp32 + work.halfRate / gpu.halfRate;
-  clocks.shared = work.wavefronts * 128 / gpu.sharedBytes;
-  clocks.l2 = (work.copiedBytes + work.storedBytes) / gpu.l2Bytes;
-  clocks.latency = work.barriers * kBarrierClocks + work.loadRounds * kLoadClocks;
-  return clocks;
-}
-
-double model::together(const Clocks &each, unsigned ctas, unsigned warps) {
-  const double idle = kSchedulers / std::min(kSchedulers, double(ctas) * warps); // schedulers without a warp
-  const double busiest = std::max({each.tensor * idle, each.exp * idle, each.fp32 * idle, each.shared, each.l2});
-  // Copies through L2 are nobody's work while they fly: they only bound.
-  const double inOrder = (each.tensor + each.exp + each.fp32) * idle + each.shared;
-  return ctas * (busiest + kExposed * std::max(0.0, inOrder - busiest)) + each.latency / ctas;
+Ranking model::rankingOf(const GpuRates &gpu, bool isCausal) {
+  return isCausal ? Ranking{gpu.causalRank / 100.0, gpu.causalVariants}
+                  : Ranking{gpu.unmaskedRank / 100.0, gpu.unmaskedVariants};
 }
 
 //===-- A CTA -----------------------------------------------------------------------------------------------------===//
@@ -106,7 +77,7 @@ public:
       std::vector<const Op *> body;
       flatten(op.body, body);
       sections.push_back(sectionOf(op.has("name") ? op.text("name").str() : "loop", body));
-      sections.back().clocks.latency += exposedLoads(body);
+      sections.back().clocks.latency += kStepClocks + exposedLoads(body);
       loops.push_back(&op);
     });
   }
@@ -212,12 +183,27 @@ double leastBytes(const model::Shape &s) {
          (double(s.batch * s.heads) * double(s.seqQ) + double(s.batch * s.kvHeads) * double(s.seqKv));
 }
 
+/// Each kind of fragment takes more or less than its elements fill (docs/Model.md).
+unsigned registersOf(const Kernel &kernel, const TargetInfo &limits) {
+  constexpr double kOthers = 47, kOutput = 1.2, kScores = 1.57, kQuery = 0.8;
+  double registers = kOthers;
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
+    if (buffer->space != Space::Fragment || buffer->columns == 1)
+      continue;
+    const double own = double(buffer->rows) * buffer->columns * sizeOf(buffer->type) / 4 / 32;
+    registers += own * (buffer->name == "o"            ? kOutput
+                        : buffer->name == "s"          ? kScores
+                        : buffer->name == "q_fragment" ? kQuery
+                                                       : 0);
+  }
+  return unsigned(std::min(registers, double(limits.maxRegistersPerThread)));
+}
+
 } // namespace
 
 std::optional<Prediction> model::predict(const Kernel &kernel, const GpuRates &gpu, const TargetInfo &limits,
                                          const model::Shape &shape) {
-  const unsigned registers =
-      std::min(estimateResources(kernel, limits).registers + kMoreRegisters, limits.maxRegistersPerThread);
+  const unsigned registers = registersOf(kernel, limits);
   const Occupancy occupancy = occupancyOf(registers, kernel.threads, kernel.sharedBytes, limits);
   if (kernel.backend != "mma_sync" || kernel.roles.size() != 1 || occupancy.ctasPerSm == 0)
     return std::nullopt;

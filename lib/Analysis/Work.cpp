@@ -18,6 +18,7 @@ Work &Work::operator+=(const Work &other) {
   fp32 += other.fp32;
   halfRate += other.halfRate;
   wavefronts += other.wavefronts;
+  copiedWavefronts += other.copiedWavefronts;
   copiedBytes += other.copiedBytes;
   storedBytes += other.storedBytes;
   barriers += other.barriers;
@@ -31,11 +32,13 @@ static double wavefrontsOf(double bytes) { return bytes / 128; }
 /// An instruction a vector moves it; some more make addresses and compare the row with the limit.
 static Work workOfCopy(const Kernel &kernel, const Op &op) {
   constexpr double kFreshAddress = 4, kRunningAddress = 2;
+  constexpr double kPadded = 8; // rows of padded tiles are not aligned to 128 bytes
   const Buffer &tile = *op.operand("dst").buffer;
   const double vectorBytes = double(kernel.constant("kVectorBytes"));
   const double bytes = elements(tile) * sizeOf(tile.type), vectors = bytes / vectorBytes;
   Work work;
   work.copiedBytes = bytes;
+  work.copiedWavefronts = wavefrontsOf(bytes) * (tile.layout == Layout::Padded ? kPadded : 1);
   work.wavefronts = std::max(wavefrontsOf(bytes), vectors / kWarp);
   work.fp32 = vectors * (op.isSet("running") ? kRunningAddress : kFreshAddress);
   if (op.text("kind") == "ld_st") { // so many vectors are in flight at once as ops/copy.h unrolls

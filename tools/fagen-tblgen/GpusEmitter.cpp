@@ -5,6 +5,7 @@
 
 #include "EmitterSupport.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/TableGen/Error.h"
 #include "llvm/TableGen/TableGenBackend.h"
 
@@ -26,8 +27,13 @@ constexpr Field kFields[] = {{"sm", "Sm", "compute capability, 10 * major + mino
                              {"fp32", "Fp32", "operations of an SM and clock"},
                              {"halfRate", "HalfRate", "maxima and conversions of an SM and clock"},
                              {"sharedBytes", "SharedBytes", "of an SM and clock"},
-                             {"l2Bytes", "L2Bytes", "of an SM and clock"},
                              {"dramGBs", "DramGBs", "of the GPU, 1e9 bytes a second"}};
+
+/// What measurements say of the time model; 0: nothing was measured.
+constexpr Field kRecords[] = {{"unmaskedRank", "UnmaskedRank", "least rank correlation at a shape, percent"},
+                              {"unmaskedVariants", "UnmaskedVariants", "over so many variants"},
+                              {"causalRank", "CausalRank", "the same with a causal mask"},
+                              {"causalVariants", "CausalVariants", "over so many variants"}};
 
 /// An operation takes time, so no rate is zero.
 void validate(const Record &gpu) {
@@ -42,12 +48,12 @@ void emitGpus(RecordKeeper &records, raw_ostream &os) {
     validate(*gpu);
   emitFileHeader(os, "rates of the GPUs that times are predicted for.", "Targets.td");
   os << "#pragma once\n\nnamespace fagen {\n\nstruct GpuRates {\n  const char *name;\n";
-  for (const Field &field : kFields)
+  for (const Field &field : concat<const Field>(kFields, kRecords))
     os << "  /// " << field.doc << "\n  unsigned " << field.member << ";\n";
   os << "};\n\n/// The first of a compute capability stands for it.\nconstexpr GpuRates kGpuRates[] = {\n";
   for (const Record *gpu : gpus) {
     os << "    {" << quoted(gpu->getValueAsString("Name"));
-    for (const Field &field : kFields)
+    for (const Field &field : concat<const Field>(kFields, kRecords))
       os << ", " << gpu->getValueAsInt(field.value);
     os << "},\n";
   }

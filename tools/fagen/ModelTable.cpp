@@ -35,10 +35,10 @@ static void print(const Row &row, raw_ostream &os) {
   os << fmt::format("  {} CTAs: {:.2f} waves, the last {:.0f} % full; {} resident an SM\n", p.ctas, p.waves,
                     100 * p.tail, p.resident);
   os << fmt::format("  {:<10} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>8} {:>9}  {}\n", "clocks", "steps", "tensor",
-                    "exp", "fp32", "shared", "l2", "latency", "together", "limit");
+                    "exp", "fp32", "shared", "copy", "latency", "together", "limit");
   for (const model::Section &s : p.sections)
     os << fmt::format("  {:<10} {:>7.1f} {:>7.0f} {:>7.0f} {:>7.0f} {:>7.0f} {:>7.0f} {:>8.0f} {:>9.0f}  {}\n", s.name,
-                      s.steps, s.clocks.tensor, s.clocks.exp, s.clocks.fp32, s.clocks.shared, s.clocks.l2,
+                      s.steps, s.clocks.tensor, s.clocks.exp, s.clocks.fp32, s.clocks.shared, s.clocks.copy,
                       s.clocks.latency, s.together, s.clocks.limit());
   os << fmt::format("  at least {:.1f} us for DRAM; {:.1f} us predicted\n\n", p.dramMicroseconds, p.microseconds);
 }
@@ -50,7 +50,7 @@ static json::Value jsonOf(const model::Section &s) {
                       {"exp", s.clocks.exp},
                       {"fp32", s.clocks.fp32},
                       {"shared", s.clocks.shared},
-                      {"l2", s.clocks.l2},
+                      {"copy", s.clocks.copy},
                       {"latency", s.clocks.latency},
                       {"barriers", s.work.barriers},
                       {"load_rounds", s.work.loadRounds},
@@ -81,6 +81,14 @@ static json::Value jsonOf(const Row &row) {
   object["sections"] = std::move(sections);
   object["dram_us"] = p.dramMicroseconds;
   object["us"] = p.microseconds;
+  const bool isCausal = row.planned.variant->variant->problem.mask == Mask::Causal;
+  const model::Ranking ranking = model::rankingOf(row.gpu, isCausal);
+  object["mask"] = isCausal ? "causal" : "none";
+  object["rank_correlation"] = ranking.correlation;
+  object["ranked_variants"] = ranking.variants;
+  object["may_prune"] = ranking.mayPrune();
+  if (ranking.mayPrune())
+    object["prune_over"] = model::kPruneOver;
   return object;
 }
 

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 using namespace fagen;
 using namespace fagen::model;
 
@@ -30,65 +32,70 @@ TEST(TimeModelTest, EveryTargetHasAGpu) {
 TEST(TimeModelTest, WorkOverRates) {
   GpuRates gpu{};
   gpu.mmaSyncFlops = 1024;
+  gpu.mmaSyncF16Flops = 2048;
   gpu.exps = 16;
   gpu.fp32 = 128;
   gpu.halfRate = 64;
   gpu.sharedBytes = 128;
-  gpu.l2Bytes = 32;
   Work work;
-  work.tensorFlops = 10240;
+  work.tensorFlops = 9 * 1024;
+  work.tensorF16Flops = 2048;
   work.exps = 64;
   work.fp32 = 256;
   work.halfRate = 192;
   work.wavefronts = 7;
-  work.copiedBytes = 64;
+  work.copiedWavefronts = 10;
   work.storedBytes = 32;
   const Clocks clocks = clocksOf(work, gpu);
   EXPECT_EQ(clocks.tensor, 10);
   EXPECT_EQ(clocks.exp, 4);
   EXPECT_EQ(clocks.fp32, 2 + 3);
   EXPECT_EQ(clocks.shared, 7);
-  EXPECT_EQ(clocks.l2, 3);
+  EXPECT_DOUBLE_EQ(clocks.copy, 10 * 0.48);
   EXPECT_EQ(clocks.latency, 0);
   EXPECT_STREQ(clocks.limit(), "tensor");
 }
 
-/// 100 of the busiest unit and 0.42 of the 100 of the others.
+/// A norm of exponent 1.7: more than the longest, less than all one after the other; a CTA more adds all of it.
 TEST(TimeModelTest, HidesPartOfTheOtherUnits) {
   Clocks clocks;
-  clocks.tensor = 100;
-  clocks.exp = 60;
-  clocks.shared = 40;
-  EXPECT_DOUBLE_EQ(together(clocks, 1, 4), 142);
-  EXPECT_DOUBLE_EQ(together(clocks, 2, 4), 284);
+  clocks.shared = clocks.copy = 100;
+  EXPECT_NEAR(together(clocks, 1, 4), 100 * std::pow(2, 1 / 1.7), 1e-9);
+  EXPECT_NEAR(together(clocks, 3, 4), 300 * std::pow(2, 1 / 1.7), 1e-9);
+  clocks.copy = 0;
+  EXPECT_NEAR(together(clocks, 1, 4), 100, 1e-9);
 }
 
 TEST(TimeModelTest, OtherCtasFillLatency) {
   Clocks clocks;
   clocks.latency = 600;
-  EXPECT_DOUBLE_EQ(together(clocks, 1, 4), 600);
-  EXPECT_DOUBLE_EQ(together(clocks, 3, 4), 200);
+  EXPECT_NEAR(together(clocks, 1, 4), 600, 1e-9);
+  EXPECT_NEAR(together(clocks, 3, 4), 600, 1e-9);
+  clocks.shared = 600;
+  EXPECT_LT(together(clocks, 3, 4), 3 * together(clocks, 1, 4));
 }
 
-/// Two warps keep two of four schedulers busy: their units need twice the clocks; shared memory belongs to all.
+/// A CTA of two warps has two of the four schedulers: its own products need twice the clocks of the SM's rate.
 TEST(TimeModelTest, FewWarpsLeaveSchedulersIdle) {
   Clocks clocks;
   clocks.tensor = 100;
-  EXPECT_DOUBLE_EQ(together(clocks, 1, 2), 200);
-  EXPECT_DOUBLE_EQ(together(clocks, 2, 2), 200);
-  clocks.tensor = 0;
-  clocks.shared = 100;
-  EXPECT_DOUBLE_EQ(together(clocks, 1, 2), 100);
+  EXPECT_NEAR(together(clocks, 1, 4), 100 * std::pow(2, 1 / 2.75), 1e-9);
+  EXPECT_NEAR(together(clocks, 1, 2), 100 * std::pow(1 + std::pow(2, 2.75), 1 / 2.75), 1e-9);
+  EXPECT_LT(together(clocks, 8, 2), 1.01 * 800); // there are warps enough, and throughput counts
 }
 
-/// Bytes in flight bound a step, and add nothing to what warps do.
-TEST(TimeModelTest, CopiesOnlyBound) {
-  Clocks clocks;
-  clocks.tensor = 100;
-  clocks.l2 = 90;
-  EXPECT_DOUBLE_EQ(together(clocks, 1, 4), 100);
-  clocks.l2 = 130;
-  EXPECT_DOUBLE_EQ(together(clocks, 1, 4), 130);
+TEST(TimeModelTest, PrunesByRecordOnly) {
+  GpuRates gpu{};
+  EXPECT_FALSE(rankingOf(gpu, /*isCausal=*/false).mayPrune());
+  gpu.unmaskedRank = 70;
+  gpu.unmaskedVariants = 200;
+  EXPECT_TRUE(rankingOf(gpu, false).mayPrune());
+  EXPECT_FALSE(rankingOf(gpu, true).mayPrune());
+  gpu.unmaskedVariants = 199;
+  EXPECT_FALSE(rankingOf(gpu, false).mayPrune());
+  gpu.unmaskedVariants = 200;
+  gpu.unmaskedRank = 69;
+  EXPECT_FALSE(rankingOf(gpu, false).mayPrune());
 }
 
 } // namespace

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fagen/Analysis/Work.h"
-#include "fagen/Target/Gpus.h"
+#include "fagen/Analysis/Clocks.h"
 #include "fagen/Target/Target.h"
 
 #include <optional>
@@ -18,19 +17,6 @@ struct Shape {
 };
 /// b,h,hkv,sq,sk,d, as fagen-run writes it.
 std::optional<Shape> parseShape(llvm::StringRef text);
-
-/// Clocks of an SM's units for some work of one CTA.
-struct Clocks {
-  double tensor = 0, exp = 0, fp32 = 0, shared = 0, l2 = 0;
-  double latency = 0; ///< of barriers, waits and round trips
-  double longest() const;
-  const char *limit() const; ///< which unit is busy longest
-};
-Clocks clocksOf(const Work &work, const GpuRates &gpu);
-
-/// Clocks until `ctas` CTAs of an SM, of so many warps each, have all done this once: the busiest unit's, the others'
-/// as far as the warps of a scheduler do not hide them, and latencies as far as other CTAs do not.
-double together(const Clocks &each, unsigned ctas, unsigned warps);
 
 /// A loop, or all ops outside of loops, in a CTA.
 struct Section {
@@ -53,6 +39,16 @@ struct Prediction {
   double dramMicroseconds = 0;
   double microseconds = 0;
 };
+
+/// What was measured of the model's ranking; only a recorded one counts (docs/Model.md).
+struct Ranking {
+  double correlation = 0; ///< Spearman's, the least at a shape
+  unsigned variants = 0;
+  bool mayPrune() const { return correlation >= 0.7 && variants >= 200; }
+};
+Ranking rankingOf(const GpuRates &gpu, bool isCausal);
+/// Where it may prune: candidates of one problem whose time is more than so many times the least may be left out.
+constexpr double kPruneOver = 1.5;
 
 /// None for other backends than mma_sync, for roles that divide the work, for kernels that do not fit, and for more
 /// than 2^24 CTAs.

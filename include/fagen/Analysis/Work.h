@@ -8,12 +8,13 @@ namespace fagen::model {
 
 /// What a CTA does, and asks of an SM's units.
 struct Work {
-  double tensorFlops = 0;    ///< with sums in f32
-  double tensorF16Flops = 0; ///< with sums in f16
-  double exps = 0;           ///< lanes of the unit for special functions
-  double fp32 = 0;           ///< lanes of full rate: softmax, rescale, addresses
-  double halfRate = 0;       ///< lanes of half rate: maxima and conversions
-  double wavefronts = 0;     ///< of shared memory
+  double tensorFlops = 0;      ///< with sums in f32
+  double tensorF16Flops = 0;   ///< with sums in f16
+  double exps = 0;             ///< lanes of the unit for special functions
+  double fp32 = 0;             ///< lanes of full rate: softmax, rescale, addresses
+  double halfRate = 0;         ///< lanes of half rate: maxima and conversions
+  double copiedWavefronts = 0; ///< as the way of copies counts them
+  double wavefronts = 0;       ///< of shared memory
   double copiedBytes = 0, storedBytes = 0;
   double barriers = 0;
   double loadRounds = 0; ///< round trips to global memory that a thread stands still for

@@ -27,20 +27,26 @@ struct GpuRates {
   unsigned halfRate;
   /// of an SM and clock
   unsigned sharedBytes;
-  /// of an SM and clock
-  unsigned l2Bytes;
   /// of the GPU, 1e9 bytes a second
   unsigned dramGBs;
+  /// least rank correlation at a shape, percent
+  unsigned unmaskedRank;
+  /// over so many variants
+  unsigned unmaskedVariants;
+  /// the same with a causal mask
+  unsigned causalRank;
+  /// over so many variants
+  unsigned causalVariants;
 };
 
 /// The first of a compute capability stands for it.
 constexpr GpuRates kGpuRates[] = {
-    {"A100", 80, 108, 1410, 2048, 2048, 2048, 16, 64, 64, 128, 40, 1555},
-    {"A10", 86, 72, 1695, 1024, 1024, 1024, 16, 128, 64, 128, 32, 600},
-    {"RTX 3090", 86, 82, 1695, 512, 512, 1024, 16, 128, 64, 128, 32, 936},
-    {"L4", 89, 58, 2040, 1024, 1024, 1024, 16, 128, 64, 128, 32, 300},
-    {"RTX 4090", 89, 128, 2520, 512, 512, 1024, 16, 128, 64, 128, 32, 1008},
-    {"H200", 90, 132, 1980, 4096, 2729, 2729, 16, 128, 64, 128, 40, 4630},
+    {"A100", 80, 108, 1410, 2048, 2048, 2048, 16, 64, 64, 128, 1555, 0, 0, 0, 0},
+    {"A10", 86, 72, 1695, 1024, 1024, 1024, 16, 128, 64, 128, 600, 0, 0, 0, 0},
+    {"RTX 3090", 86, 82, 1695, 512, 512, 1024, 16, 128, 64, 128, 936, 0, 0, 0, 0},
+    {"L4", 89, 58, 2040, 1024, 1024, 1024, 16, 128, 64, 128, 300, 0, 0, 0, 0},
+    {"RTX 4090", 89, 128, 2520, 512, 512, 1024, 16, 128, 64, 128, 1008, 0, 0, 0, 0},
+    {"H200", 90, 132, 1980, 4096, 2729, 2729, 16, 128, 64, 128, 4630, 88, 200, 61, 72},
 };
 
 constexpr const GpuRates *ratesOf(unsigned sm) {
