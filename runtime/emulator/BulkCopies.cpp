@@ -92,6 +92,8 @@ bool Cta::describeCopy(const device::TensorMap *map, const int *at, int rank, un
                   fmt::format("rows of {} bytes are not whole chunks of 16, or do not fill the {} bytes of "
                               "the swizzle",
                               rowBytes(d), span));
+  if (copy.at[0] * d.element_bytes % static_cast<int>(kChunk))
+    return refuse("misaligned", fmt::format("its first coordinate is {}, no multiple of 16 bytes", copy.at[0]));
   if (address % kAlignment)
     return refuse("misaligned", fmt::format("shared address {} is no multiple of {}", address, kAlignment));
   if (uint64_t(address) + boxBytes(d) > sharedBytes)
@@ -187,6 +189,13 @@ void Cta::issueStore(const device::TensorMap *map, const int *at, int rank, unsi
   BulkCopy copy;
   if (!describeCopy(map, at, rank, source, site, copy))
     return;
+  if (*std::min_element(at, at + rank) < 0) {
+    report("out-of-bounds", site, [&] {
+      return fmt::format("{} stores a box that begins before the tensor; only its end may be outside",
+                         describeThread());
+    });
+    return;
+  }
   Lane &lane = *running;
   if (lane.storeQueue == 0)
     lane.storeQueue = std::min(kFirstStoreQueue + storeQueues++, SharedRaces::kReadQueues - 1);

@@ -175,6 +175,12 @@ TEST(Hopper, StoreNeedsFenceBarrierAndWait) {
   expectFinding({.symbol = "store", .wrong = 5}, "race", "overwrite", "WAR");
 }
 
+/// On the GPU the one is an illegal instruction, the other undefined.
+TEST(Hopper, BoxesBeginAtWholeChunksOfTheTensor) {
+  expectOnly(run({.symbol = "store", .wrong = 6}).report, "misaligned", kFile, "store");
+  expectOnly(run({.symbol = "store", .wrong = 7}).report, "out-of-bounds", kFile, "store");
+}
+
 float halfOf(uint16_t bits) {
   return bits == 0 ? 0.0f : std::ldexp(1.0f + static_cast<float>(bits & 0x3ff) / 1024.0f, (bits >> 10) - 15);
 }

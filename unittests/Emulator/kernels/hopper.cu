@@ -89,7 +89,8 @@ extern "C" __global__ void store(const __grid_constant__ Arguments arguments) {
   if (wrong != 2)
     ptx::cta_barrier();
   if (ptx::thread_index() == 0) {
-    ptx::tma_store(arguments.out, {0, 32}, at(&storage().staging)); // [store]
+    const int column = wrong == 6 ? 4 : wrong == 7 ? -8 : 0;
+    ptx::tma_store(arguments.out, {column, 32}, at(&storage().staging)); // [store]
     if (wrong != 3)
       ptx::tma_commit();
     if (wrong != 4)

@@ -1,9 +1,10 @@
 // fagen: bulk tensor copies between global and shared memory. PTX ISA, Data Movement: cp.async.bulk.tensor.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One thread issues a copy of the map's box at the coordinates `at`, dimension 0 first. Elements outside the tensor are
-// loaded as zeros and not stored. Shared addresses are multiples of 128; of swizzled boxes of 1024, 512 or 256 where
-// the pattern is to begin with a row. sm_90.
+// One thread issues a copy of the map's box at the coordinates `at`, dimension 0 first, whose coordinate is a multiple
+// of 16 bytes (else the instruction is illegal). Elements outside the tensor are loaded as zeros and not stored; a
+// store may not begin before the tensor. Shared addresses are multiples of 128; of swizzled boxes of 1024, 512 or 256
+// where the pattern is to begin with a row. sm_90.
 #pragma once
 
 #include <fagen/device/ptx/site.h>
