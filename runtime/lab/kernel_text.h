@@ -4,9 +4,10 @@
 
 namespace fagen::lab {
 
-extern const char *const kNumericText;     ///< kernels/numeric.h
-extern const char *const kReferenceText;   ///< kernels/reference.cu
-extern const char *const kConformanceText; ///< kernels/conformance.cu
-extern const char *const kSoftmaxText;     ///< kernels/softmax.cu
+extern const char *const kNumericText;          ///< kernels/numeric.h
+extern const char *const kReferenceText;        ///< kernels/reference.cu
+extern const char *const kConformanceText;      ///< kernels/conformance.cu
+extern const char *const kConformanceSm90aText; ///< kernels/conformance_sm90a.cu
+extern const char *const kSoftmaxText;          ///< kernels/softmax.cu
 
 } // namespace fagen::lab

@@ -88,7 +88,7 @@ TEST(ModelStudy, findsThePlantedWay) {
 TEST(ModelStudy, boundHoldsForItsModelAndForBetterOnes) {
   for (const Accumulation &way : {Accumulation{}, Accumulation{.ideal = true}}) {
     ModelRunner device(way);
-    for (const CaseReport &c : runOn(device, "mma", 2).cases) {
+    for (const CaseReport &c : runOn(device, "mma_", 2).cases) {
       EXPECT_TRUE(c.passed()) << way.name() << " " << c.testCase->name;
       EXPECT_GT(c.devices[0].maxOfBound, way.ideal ? 0.2 : 0.5) << c.testCase->name;
     }

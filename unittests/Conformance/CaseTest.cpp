@@ -27,11 +27,10 @@ std::set<std::string> ptxFunctions() {
   return names;
 }
 
-/// Functions of sm_90a, whose cases need kernels of their own.
-bool isAhead(const std::string &name) {
-  static const std::regex ahead("(mbarrier|tma|wgmma|setmaxnreg|cluster|stmatrix)_.*|fence_proxy_async|pin_registers|"
-                                "warp_group_index|elect_one|descriptor_mode|matrix_descriptor|advance");
-  return std::regex_match(name, ahead);
+/// Of clusters of more than one CTA, which need a launch of their own; and sums in f16 by mma, which no GPU has
+/// recorded.
+bool hasNoCase(const std::string &name) {
+  return name == "tma_load_multicast" || name == "mbarrier_arrive_at" || name == "mma_m16n8k16_f16_f16";
 }
 
 TEST(Cases, everyFunctionHasOne) {
@@ -41,7 +40,7 @@ TEST(Cases, everyFunctionHasOne) {
   const std::set<std::string> defined = ptxFunctions();
   EXPECT_GE(defined.size(), 50u);
   for (const std::string &name : defined)
-    EXPECT_TRUE(exercised.contains(name) || isAhead(name))
+    EXPECT_TRUE(exercised.contains(name) || hasNoCase(name))
         << name << " of device/ptx has no case in runtime/lab/conformance";
   for (const std::string &name : exercised)
     EXPECT_TRUE(defined.contains(name)) << "a case names " << name << ", which device/ptx does not have";

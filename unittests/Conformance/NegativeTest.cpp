@@ -54,6 +54,11 @@ const Defect kDefects[] = {
     {"transposed or not", "if constexpr (kTranspose)", "if constexpr (!kTranspose)", "ldmatrix_x4_trans"},
     {"the accumulator is ignored", "function(d, a, b[0], b[1]);",
      "d[0] = d[1] = d[2] = d[3] = 0; function(d, a, b[0], b[1]);", "mma_m16n8k16_f32_f16"},
+    {"matrices are stored transposed", "ptx::stmatrix_x4(row, words);", "ptx::stmatrix_x4_trans(row, words);",
+     "stmatrix_x4"},
+    {"B is always the first slice", "k_major_step<B>(slice)", "k_major_step<B>(0)", "wgmma f16_shared_128"},
+    {"the second store is the first one again", "at, data + next);", "at, data);", "tma_store<4> 64"},
+    {"a box comes from elsewhere", "coordinates(at, params);", "coordinates(at, params), ++at[1];", "tma_load<3> 128"},
     {"B by columns", "ptx::wmma_mma_f32_f16_row", "ptx::wmma_mma_f32_f16_col", "wmma_mma_f32_f16_row"},
 };
 
@@ -79,7 +84,7 @@ TEST(Negative, eachDefectIsNoticed) {
 /// The emulator itself names a missing wait or barrier.
 TEST(Negative, missingWaitsAndBarriersAreNoticed) {
   const Defect defects[] = {{"no wait", "ptx::cp_async_wait<kPending>();", "", "cp_async<16>", 3},
-                            {"no barrier", "kWarp ? ptx::warp_barrier() : ptx::cta_barrier();", "", "barrier", 3}};
+                            {"no barrier", "kWarp ? ptx::warp_barrier() : ptx::cta_barrier();", "", "cta_barrier", 3}};
   for (const Defect &defect : defects) {
     BrokenRunner runner(defect.from, defect.to);
     EXPECT_FALSE(runOn(runner, defect.pattern, defect.rounds).passed()) << defect.what;

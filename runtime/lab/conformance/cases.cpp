@@ -13,6 +13,8 @@ const std::vector<ConformanceCase> &conformanceCases() {
     addMemoryCases(cases);
     addWarpCases(cases);
     addMatrixCases(cases);
+    addBulkCases(cases);
+    addWarpGroupCases(cases);
     return cases;
   }();
   return all;

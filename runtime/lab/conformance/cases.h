@@ -10,5 +10,7 @@ void addArithmeticCases(std::vector<ConformanceCase> &cases);
 void addMemoryCases(std::vector<ConformanceCase> &cases);
 void addWarpCases(std::vector<ConformanceCase> &cases);
 void addMatrixCases(std::vector<ConformanceCase> &cases);
+void addBulkCases(std::vector<ConformanceCase> &cases);
+void addWarpGroupCases(std::vector<ConformanceCase> &cases);
 
 } // namespace fagen::lab

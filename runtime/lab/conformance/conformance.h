@@ -8,17 +8,32 @@
 #include "report.h"
 #include "words.h"
 
+#include <fagen/device/tensor_map.h>
 #include <functional>
 
 namespace fagen::lab {
 
 using WordList = std::vector<uint32_t>;
 
+/// A tensor of 16-bit elements without gaps in a kernel's words, and the box that a copy moves.
+struct MapShape {
+  std::vector<int> sizes;    ///< by dimension; empty: there is no map
+  std::vector<unsigned> box; ///< the same
+  unsigned swizzle = 0;      ///< bytes of a row
+  size_t offsetWords = 0;    ///< where it begins
+};
+device::TensorMapDescription describeMap(const MapShape &shape, const void *words);
+
+/// Whose text: kernels/conformance.cu, or that of sm_90a only.
+enum class KernelText { Any, Sm90a };
+
 /// A launch of an embedded kernel: input words in, output words out.
 struct KernelJob {
+  KernelText kernels = KernelText::Any;
   std::string text;
   std::string symbol;
   unsigned grid = 1, threads = 128, sharedBytes = 0;
+  MapShape inMap = {}, outMap = {};
   int attempt = 0; ///< 0, 1, 2: the emulator lands asynchronous copies late, early and at random moments
 };
 
@@ -27,6 +42,7 @@ struct ConformanceParams {
   const void *in;
   void *out;
   uint64_t outWords;
+  device::TensorMap inMap = {}, outMap = {}; ///< kernels/conformance_sm90a.cu only
 };
 
 /// Where kernels run.
@@ -34,6 +50,7 @@ class KernelRunner {
 public:
   virtual ~KernelRunner() = default;
   virtual std::string name() const = 0;
+  virtual bool canRun(KernelText) const { return true; }
   /// `out` has the size that the kernel writes. What went wrong, if anything.
   virtual std::string run(const KernelJob &job, const WordList &in, WordList &out) = 0;
 };
@@ -56,6 +73,8 @@ struct ConformanceCase {
   std::vector<std::string> functions; ///< of the device/ptx headers, that it exercises
   std::string inputs;                 ///< what the inputs are, in words
   std::string symbol;
+  KernelText kernels = KernelText::Any;
+  MapShape inMap = {}, outMap = {};
   unsigned grid = 1, threads = 128, sharedBytes = 0;
   size_t inWords = 0, outWords = 0; ///< of the whole grid
 
@@ -86,6 +105,7 @@ struct Measurement {
   uint64_t hash = 0;                 ///< of all words of all rounds
   std::vector<std::string> examples; ///< the first few wrong ones
   std::string failure;               ///< the launch's, when it failed
+  bool skipped = false;              ///< the device has no such instructions
 };
 
 struct CaseReport {

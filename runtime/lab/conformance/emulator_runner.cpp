@@ -3,10 +3,12 @@
 #include "conformance/conformance.h"
 #include "emulator/emulator.h"
 
+#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
+#include <tuple>
 #include <unistd.h>
 
 namespace fagen::lab {
@@ -29,14 +31,20 @@ public:
     emulator::Options options;
     options.landing = kLandings[job.attempt];
     options.seed = static_cast<uint64_t>(job.attempt);
-    const ConformanceParams params{in.data(), out.data(), out.size()};
+    ConformanceParams params{in.data(), out.data(), out.size()};
+    for (auto [shape, words, map] : {std::tuple{&job.inMap, static_cast<const void *>(in.data()), &params.inMap},
+                                     std::tuple{&job.outMap, static_cast<const void *>(out.data()), &params.outMap}}) {
+      const device::TensorMapDescription description = describeMap(*shape, words);
+      std::memcpy(map, &description, sizeof(description));
+    }
     const emulator::Report report = moduleOf(job.text).launch(launch, &params, sizeof(params), options);
     if (report.ok)
       return "";
     if (report.findings.empty())
       return "the launch failed without a finding";
     const emulator::Finding &finding = report.findings.front();
-    return fmt::format("conformance.cu:{}: {}: {}", finding.line, finding.kind, finding.message);
+    return fmt::format("{}:{}: {}: {}", job.kernels == KernelText::Sm90a ? "conformance_sm90a.cu" : "conformance.cu",
+                       finding.line, finding.kind, finding.message);
   }
 
 private:

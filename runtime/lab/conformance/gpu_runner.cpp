@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "conformance/conformance.h"
 #include "gpu_device.h"
+#include "src/maps.h"
 #include "src/nvrtc.h"
 
 #include <fmt/format.h>
+#include <map>
 
 namespace fagen::lab {
 
@@ -14,14 +16,18 @@ class GpuRunner : public KernelRunner {
 public:
   explicit GpuRunner(GpuDevice &device) : device(device) {}
   ~GpuRunner() override {
-    if (module)
+    for (const auto &[kernels, module] : modules)
       fagen::driver()->cuModuleUnload(module);
   }
 
   std::string name() const override { return device.name(); }
 
+  bool canRun(KernelText kernels) const override {
+    return kernels == KernelText::Any || device.gpu.info().compute_capability == 90;
+  }
+
   std::string run(const KernelJob &job, const WordList &in, WordList &out) override {
-    load(job.text);
+    const CuModule module = load(job);
     const Driver &d = *fagen::driver();
     CuFunction function = nullptr;
     checkCuda(d.cuModuleGetFunction(&function, module, job.symbol.c_str()), fmt::format("find {}", job.symbol).c_str());
@@ -30,6 +36,8 @@ public:
     device.upload(from.address(), in.data(), inBytes);
     device.upload(to.address(), out.data(), outBytes);
     ConformanceParams params{from.address(), to.address(), out.size()};
+    encode(job.inMap, from.address(), params.inMap);
+    encode(job.outMap, to.address(), params.outMap);
     void *arguments[] = {&params};
     checkCuda(d.cuLaunchKernel(function, job.grid, 1, 1, job.threads, 1, 1, job.sharedBytes, device.gpu.stream(),
                                arguments, nullptr),
@@ -40,23 +48,32 @@ public:
   }
 
 private:
-  void load(const std::string &text) {
-    if (module)
+  void encode(const MapShape &shape, void *words, device::TensorMap &map) {
+    if (shape.sizes.empty())
       return;
+    checkStatus(encodeMap(*fagen::driver(), describeMap(shape, words), "a case", map), "encode a tensor map");
+  }
+
+  CuModule load(const KernelJob &job) {
+    CuModule &module = modules[job.kernels];
+    if (module)
+      return module;
     const uint32_t sm = device.gpu.info().compute_capability;
     const bool ptx = !nvrtcSupports(sm);
     std::string binary;
-    checkStatus(nvrtcCompile(text, "conformance.cu",
-                             {fmt::format("-arch={}_{}", ptx ? "compute" : "sm", ptx ? nvrtcNearest(sm) : sm),
+    const char *exact = job.kernels == KernelText::Sm90a ? "a" : "";
+    checkStatus(nvrtcCompile(job.text, "conformance.cu",
+                             {fmt::format("-arch={}_{}{}", ptx ? "compute" : "sm", ptx ? nvrtcNearest(sm) : sm, exact),
                               "-std=c++17", "-default-device", "-no-source-include"},
                              ptx, binary),
                 "compile the conformance kernels");
     checkCuda(fagen::driver()->cuModuleLoadDataEx(&module, binary.data(), 0, nullptr, nullptr),
               "load the conformance kernels");
+    return module;
   }
 
   GpuDevice &device;
-  CuModule module = nullptr;
+  std::map<KernelText, CuModule> modules;
 };
 
 } // namespace

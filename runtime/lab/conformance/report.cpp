@@ -7,6 +7,8 @@
 namespace fagen::lab {
 
 static std::string verdict(const ConformanceCase &c, const Measurement &m) {
+  if (m.skipped)
+    return "no such GPU";
   if (!m.failure.empty())
     return "failed";
   if (c.exact())
