@@ -18,7 +18,7 @@ static constexpr unsigned kRegisterUnit = 8;
 /// Registers a thread holds of a fragment: its share of a warp's elements, or without mma_sync of the rows that
 /// every lane keeps.
 static unsigned fragmentRegisters(const Kernel &kernel, const Buffer &buffer) {
-  const bool isMma = kernel.backend == "mma_sync";
+  const bool isMma = kernel.backend == "mma_sync" || kernel.backend == "wgmma";
   if (buffer.columns == 1)
     return isMma ? buffer.rows / 16 * 2 : buffer.rows;
   if (!isMma && buffer.type == ElementType::F32)
@@ -45,6 +45,8 @@ ResourceEstimate fagen::estimateResources(const Kernel &kernel, const TargetInfo
     if (buffer->space == Space::Fragment && buffer->name != "p") // P takes the registers that S leaves
       estimate.registers += fragmentRegisters(kernel, *buffer);
   estimate.registers = std::min(estimate.registers, target.maxRegistersPerThread);
+  if (kernel.hasConstant("kMathRegisters")) // roles share out what the CTA begins with
+    estimate.registers = target.registersPerSm / kernel.threads / kRegisterUnit * kRegisterUnit;
   const Occupancy occupancy = occupancyOf(estimate.registers, kernel.threads, kernel.sharedBytes, target);
   estimate.ctasPerSm = occupancy.ctasPerSm;
   estimate.limit = occupancy.limit;

@@ -56,6 +56,8 @@ public:
       problem = "more than " + std::to_string(kMaxSteering) + " run-time values steer loops and predicates";
     else if (limit > kMaxLimit)
       problem = "a loop or predicate compares with a literal above " + std::to_string(kMaxLimit);
+    else if (turnsLet)
+      enumerateTurns();
     else
       enumerate(0);
     return problem.empty();
@@ -70,8 +72,8 @@ private:
     int64_t stages = 1;
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       stages = std::max<int64_t>(stages, buffer->stages);
-    int64_t largest = 0; // literal: beyond it a predicate's value may change
-    llvm::SetVector<llvm::StringRef> names;
+    int64_t largest = 0;                           // literal: beyond it a predicate's value may change
+    llvm::SetVector<llvm::StringRef> names, turns; // turns: of the loop that carries a value
     auto add = [&](const Expr &expr) {
       if (!expr)
         return;
@@ -80,9 +82,11 @@ private:
     };
     for (const Role *role : roles)
       walk(role->body, [&](const Op &op) {
-        for (const char *name : {"begin", "end", "when", "condition"})
+        for (const char *name : {"begin", "end", "when", "condition", "step"})
           if (op.has(name))
             add(op.expr(name));
+        if (op.has("carry"))
+          op.expr("end").forEachVariable([&](llvm::StringRef name) { turns.insert(name); });
         if (op.has("bytes"))
           op.expr("bytes").forEachVariable([&](llvm::StringRef name) { names.insert(name); });
         for (const Operand &operand : op.operands)
@@ -92,9 +96,12 @@ private:
     for (const Let &let : kernel.lets) {
       if (std::optional<int64_t> value = evaluate(let.value))
         values[let.name] = *value;
+      else if (turns.contains(let.name))
+        turnsLet = &let;
       else if (names.contains(let.name))
         steering.push_back(&let);
     }
+    turnLimit = stages;
     findDifferences();
   }
 
@@ -160,10 +167,54 @@ private:
     }
   }
 
+  /// One turn of every length, and three turns of all short lengths (see the head of Timeline.h).
+  void enumerateTurns() {
+    for (const auto &[count, most] : {std::pair<int64_t, int64_t>{0, 0}, {1, limit}, {3, turnLimit}}) {
+      values[turnsLet->name] = count;
+      turnValues.clear();
+      enumerateTurn(count, most, 0);
+    }
+  }
+
+  void enumerateTurn(int64_t count, int64_t most, unsigned next) {
+    if (!problem.empty())
+      return;
+    if (int64_t(turnValues.size()) == count)
+      return unroll();
+    if (next == steering.size()) {
+      turnValues.emplace_back();
+      for (const Let *let : steering)
+        turnValues.back().push_back(values[let->name]);
+      enumerateTurn(count, most, 0);
+      turnValues.pop_back();
+      return;
+    }
+    for (int64_t value = 0; value <= most; ++value)
+      if (values[steering[next]->name] = value; isPossible(next, value))
+        enumerateTurn(count, most, next + 1);
+  }
+
+  /// The lets' values of a turn of the loop that carries a value.
+  void beginTurn(size_t turn) {
+    if (turn < turnValues.size())
+      for (size_t i = 0; i != steering.size(); ++i)
+        values[steering[i]->name] = turnValues[turn][i];
+  }
+
+  std::string stepsText() const {
+    std::string text;
+    for (size_t i = 0; i != steering.size(); ++i) {
+      text += (text.empty() ? "" : ", ") + steering[i]->name + " = ";
+      if (!turnsLet)
+        text += std::to_string(values.lookup(steering[i]->name));
+      for (const std::vector<int64_t> &turn : turnValues)
+        text += (&turn == turnValues.data() ? "" : " ") + std::to_string(turn[i]);
+    }
+    return text;
+  }
+
   void unroll() {
-    std::string steps;
-    for (const Let *let : steering)
-      steps += (steps.empty() ? "" : ", ") + let->name + " = " + std::to_string(values[let->name]);
+    const std::string steps = stepsText();
     for (unsigned r = 0; r < roles.size() && problem.empty(); ++r) {
       role = r;
       timeline().events.clear();
@@ -239,11 +290,20 @@ private:
       return;
     }
     const llvm::StringRef variable = loop.text("variable");
+    const bool carries = loop.has("carry");
+    if (carries)
+      values[loop.text("carry")] = 0;
     for (int64_t value = *begin; value < *end && problem.empty(); ++value) {
       values[variable] = value;
+      if (carries)
+        beginTurn(value - *begin);
       unroll(loop.body);
+      if (carries)
+        values[loop.text("carry")] += evaluate(loop.expr("step")).value_or(0);
     }
     values.erase(variable);
+    if (carries)
+      values.erase(loop.text("carry"));
   }
 
   void issue(const Op &op) {
@@ -291,8 +351,11 @@ private:
   std::vector<const Let *> steering;
   std::vector<std::vector<std::optional<Interval>>> differences; ///< of each let to those before it, where known
   int64_t limit = 0;
-  std::vector<Timeline> timelines; ///< of each role
-  unsigned role = 0;               ///< the one that is being unrolled
+  const Let *turnsLet = nullptr; ///< the turns of the loop that carries a value
+  int64_t turnLimit = 0;
+  std::vector<std::vector<int64_t>> turnValues; ///< of the steering lets, by turn
+  std::vector<Timeline> timelines;              ///< of each role
+  unsigned role = 0;                            ///< the one that is being unrolled
   uint64_t work = 0;
   unsigned groups = 0;
   std::vector<unsigned> open; ///< events of copies that no wait has completed

@@ -7,6 +7,9 @@
 
 #include "fmt/format.h"
 
+#include "llvm/ADT/STLExtras.h"
+
+#include <fagen/device/tile/layout.h>
 #include <fagen/device/trace.h>
 
 using namespace fagen;
@@ -71,6 +74,22 @@ static std::vector<SelectOp> countCtas(const Schedule &schedule) {
           {Op::Mul}};
 }
 
+/// A map for each tensor that bulk copies read, and their box: a panel of its tile (device/tile/layout.h).
+static std::vector<MapPlan> planMaps(const Kernel &kernel) {
+  std::vector<MapPlan> maps;
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) {
+      if (op.kind != OpKind::CopyIssue || op.text("kind") != "bulk")
+        return;
+      const Buffer &tile = *op.operand("dst").buffer;
+      const unsigned element = sizeOf(tile.type);
+      const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, element);
+      if (llvm::none_of(maps, [&](const MapPlan &map) { return map.tensor == tile.name.front(); }))
+        maps.push_back({tile.name.front(), bytes / element, tile.rows, bytes});
+    });
+  return maps;
+}
+
 /// What <fagen/device/trace.h> lays out.
 static std::vector<WorkspacePlan> planTrace(const Variant &variant, Instrument instrument) {
   using Op = SelectOp;
@@ -92,13 +111,15 @@ VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instr
   plan.variant = &variant;
   plan.sourcePath = fmt::format("{}/{}.cu", kernel.target, variant.name);
   plan.alignment = requiredAlignment(variant.schedule);
-  plan.launches.push_back({kernel.symbol, kernel.threads, kernel.sharedBytes, /*ops=*/{}, kernel.packsHeads()});
+  plan.launches.push_back({kernel.symbol, kernel.threads, kernel.sharedBytes, /*ops=*/{}, kernel.packsHeads(),
+                           variant.schedule.grid != Grid::Tiles});
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space != Space::Global)
       plan.buffers.push_back(planBuffer(*buffer));
   for (const LedgerEntry &entry : kernel.ledger)
     plan.barriers.push_back({entry.site, entry.what, entry.covers});
   plan.workspace = planTrace(variant, instrument);
+  plan.maps = planMaps(kernel);
   const ResourceEstimate estimate = estimateResources(kernel, *variant.target);
   plan.estimates = {estimate.registers, estimate.ctasPerSm, estimate.limit};
   return plan;

@@ -11,6 +11,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/ErrorHandling.h"
 
 #include <set>
 #include <utility>
@@ -31,7 +32,7 @@ llvm::StringRef spelling(ElementType type) {
   case ElementType::U32:
     return "unsigned";
   case ElementType::MBarrier:
-    break; // no backend has them yet
+    return "mbarrier";
   }
   return {};
 }
@@ -90,8 +91,9 @@ struct Sections {
 class KernelEmitter {
 public:
   KernelEmitter(const Kernel &kernel, const Variant &variant, Instrument instrument)
-      : kernel(kernel), variant(variant), instrument(instrument), sections(kernel.roles.front().body),
-        points(kernel.roles.front()), stream(text.source), out(stream) {}
+      : kernel(kernel), variant(variant), instrument(instrument), load(findRole(kernel, "load")),
+        math(kernel.roles.back()), turns(findTurns(math.body)), sections(turns ? turns->body : math.body), points(math),
+        stream(text.source), out(stream) {}
 
   KernelText run() {
     emitHead();
@@ -103,6 +105,8 @@ public:
     emitStorage();
     emitCta();
     emitRegisters();
+    if (load)
+      emitLoad();
     emitFunction("prologue", "What runs before the first key tile.", "", sections.prologue);
     for (const Sections::Steps &steps : sections.loops) {
       if (!steps.before.empty())
@@ -118,6 +122,17 @@ public:
   }
 
 private:
+  static const Role *findRole(const Kernel &kernel, llvm::StringRef name) {
+    auto found = llvm::find_if(kernel.roles, [&](const Role &role) { return role.name == name; });
+    return found == kernel.roles.end() ? nullptr : &*found;
+  }
+
+  /// The loop over the tiles of query rows of a CTA; null where it has one.
+  static const Op *findTurns(const Block &body) {
+    auto found = llvm::find_if(body.ops, [](const std::unique_ptr<Op> &op) { return op->has("carry"); });
+    return found == body.ops.end() ? nullptr : found->get();
+  }
+
   void emitHead();
   void emitSharedMap();
   void emitLedger();
@@ -127,12 +142,20 @@ private:
   void emitStorage();
   void emitCta();
   void emitRegisters();
+  std::vector<Let> letsOfTile() const;
+  void emitCtaAt();
+  void emitTurns(llvm::StringRef group, llvm::function_ref<void()> body);
+  void emitLoad();
+  void emitRoles();
   void emitFunction(llvm::StringRef name, llvm::StringRef summary, llvm::StringRef parameters,
                     llvm::ArrayRef<const Op *> ops, bool isEpilogue = false, bool isSampled = false);
   void emitStep(const Op &loop);
   static std::string nameOfBefore(const Op &loop) { return ("before_" + loop.text("name")).str(); }
   void emitLoops();
   void emitEntry();
+  void emitEntryOfOneTile();
+  void emitPersistentEntry();
+  std::string expressionOf(const Expr &value);
   std::string fragmentType(const Buffer &buffer) const;
   std::string letValue(const Expr &value) const;
   bool runsAtMostOnce(const Op &loop) const;
@@ -145,7 +168,10 @@ private:
   const Kernel &kernel;
   const Variant &variant;
   const Instrument instrument;
-  const Sections sections;
+  const Role *const load; ///< null where every warp loads
+  const Role &math;
+  const Op *const turns;   ///< null where a CTA has one tile of query rows
+  const Sections sections; ///< of math, of one tile
   const Points points;
   KernelText text;
   llvm::raw_string_ostream stream;
@@ -190,7 +216,7 @@ std::vector<const Buffer *> KernelEmitter::runningRings() const {
     if (op.kind == OpKind::CopyIssue && op.isSet("running"))
       found.insert(op.operand("dst").buffer);
   };
-  for (const std::unique_ptr<Op> &op : kernel.roles.front().body.ops) {
+  for (const std::unique_ptr<Op> &op : math.body.ops) {
     visit(*op);
     for (const std::unique_ptr<Op> &inner : op->body.ops)
       visit(*inner);
@@ -204,10 +230,89 @@ std::string KernelEmitter::locate() const {
     const Expr value = let.value.substitute("kTileKeys", constant(kernel.constant("kTileKeys")));
     return let.name == "key_tiles" && direction(value, "row_begin") == Direction::NotDecreasing;
   });
+  if (turns)
+    return "locate_tile<kTileRows>"; // only without a mask
   const std::string order = grows                 ? ", TileOrder::kLastTileFirst"
                             : kernel.packsHeads() ? ", TileOrder::kFirstTileFirst"
                                                   : "";
   return fmt::format("locate_cta<kTileRows{}{}>", order, kernel.packsHeads() ? ", Rows::kOfGroup" : "");
+}
+
+/// Whether the first thread of a role executes the op for all of them.
+static bool isByOneThread(const Op &op) {
+  switch (op.kind) {
+  case OpKind::MbarrierInit:
+  case OpKind::Fence:
+    return true;
+  case OpKind::CopyIssue:
+    return op.text("kind") == "bulk";
+  case OpKind::Arrive:
+  case OpKind::Wait:
+    return op.text("by") == "role";
+  case OpKind::Loop:
+    return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByOneThread(*inner); });
+  default:
+    return false;
+  }
+}
+
+/// As inside a generated function.
+std::string KernelEmitter::expressionOf(const Expr &value) {
+  return OpEmitter(kernel, points, out, text.ops).expression(value);
+}
+
+/// One tile after the other, by one thread or by whole warps, which therefore say their group: `body` writes what is
+/// done with each.
+void KernelEmitter::emitTurns(llvm::StringRef group, llvm::function_ref<void()> body) {
+  line(out, "for (int turn = 0, base = 0; turn < tiles_of_cta<kTileRows>(params); ++turn) {{");
+  {
+    auto scope = out.scope();
+    line(out, "const Cta cta = cta_at(params, {}, turn, base);", group.str());
+    body();
+    line(out, "base += {};", expressionOf(turns->expr("step")));
+  }
+  line(out, "}}");
+}
+
+/// One thread works on both sides of the barrier.
+void KernelEmitter::emitLoad() {
+  const Points loadPoints(*load);
+  line(out, "/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.");
+  line(out, "__device__ __forceinline__ void load(const {}) {{", turns ? "MappedAttentionParams &params" : "Cta &cta");
+  {
+    auto scope = out.scope();
+    OpEmitter emitter(kernel, loadPoints, out, text.ops, "load.");
+    std::vector<const Op *> before, after;
+    const Op *barrier = nullptr;
+    for (const std::unique_ptr<Op> &op : load->body.ops) {
+      if (op->kind == OpKind::Barrier && !barrier)
+        barrier = op.get();
+      else if (isByOneThread(*op))
+        (barrier ? after : before).push_back(op.get());
+      else
+        llvm::report_fatal_error("emit: role load does more than one thread can");
+    }
+    line(out, "const bool is_first = ptx::thread_index() == 0;\nif (is_first) {{");
+    {
+      auto inner = out.scope();
+      if (turns)
+        line(out, "const Cta cta = cta_at(params, 0, 0, 0);");
+      emitter.emitBlock(before);
+    }
+    line(out, "}}");
+    emitter.emitBlock({barrier});
+    line(out, "if (!is_first)\n  return;");
+    if (!turns)
+      emitter.emitBlock(after);
+    else
+      emitTurns("0", [&] {
+        std::vector<const Op *> ops;
+        for (const std::unique_ptr<Op> &op : after.front()->body.ops)
+          ops.push_back(op.get());
+        emitter.emitBlock(ops);
+      });
+  }
+  line(out, "}}\n");
 }
 
 /// Running copies begin with the first row.
@@ -243,6 +348,11 @@ void KernelEmitter::emitHead() {
 
 void KernelEmitter::emitSharedMap() {
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
+    if (buffer->type == ElementType::MBarrier) {
+      line(out, "//   shared   {:<8} {:>6} {:>7} B  {} mbarrier{}", buffer->name, *buffer->offset, buffer->bytes(),
+           buffer->stages, buffer->stages == 1 ? "" : "s");
+      continue;
+    }
     const std::string stages = buffer->isRing ? fmt::format("{} stages of ", buffer->stages) : "";
     const std::string overlay =
         buffer->overlays.empty() ? "" : fmt::format(", in the bytes of {} and what follows", buffer->overlays);
@@ -262,11 +372,13 @@ void KernelEmitter::emitLedger() {
 
 void KernelEmitter::emitIncludes() {
   std::set<llvm::StringRef> headers; // sorted
-  headers.insert("ops/copy.h");
+  headers.insert(load ? "ops/pipeline.h" : "ops/copy.h");
   for (const Op *op : sections.epilogue)
     if (op->kind == OpKind::StorePartial)
       headers.insert("ops/merge.h");
-  if (kernel.backend != "mma_sync") {
+  if (kernel.backend == "wgmma")
+    headers.insert("ops/wgmma.h");
+  if (kernel.backend == "scalar" || kernel.backend == "wmma") {
     headers.insert(kernel.backend == "scalar" ? "ops/scalar.h" : "ops/wmma.h");
   } else {
     headers.insert("ops/mma.h");
@@ -304,7 +416,8 @@ void KernelEmitter::emitConstants() {
   std::vector<std::pair<std::string, std::string>> lines;
   for (const Constant &constant : kernel.constants) {
     llvm::StringRef origin = constant.origin;
-    if (constant.name == "kBarrierPolicy" || constant.name == "kRefill") // passes read them, no kernel
+    if (constant.name == "kBarrierPolicy" || constant.name == "kRefill" || constant.name == "kOverlap" ||
+        constant.name == "kGrid") // passes read them, no kernel
       continue;
     if (origin.consume_front("= "))
       lines.push_back(
@@ -320,6 +433,8 @@ void KernelEmitter::emitConstants() {
 
 void KernelEmitter::emitTileTypes() {
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
+    if (buffer->type == ElementType::MBarrier)
+      continue;
     auto named = [&](unsigned value, std::initializer_list<llvm::StringRef> names) {
       for (llvm::StringRef name : names)
         if (kernel.hasConstant(name) && kernel.constant(name) == value)
@@ -347,7 +462,7 @@ void KernelEmitter::emitStorage() {
   emitTileTypes();
   std::vector<const Buffer *> rings, overlays;
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (buffer->isRing)
+    if (buffer->isRing && buffer->type != ElementType::MBarrier)
       rings.push_back(buffer);
     if (!buffer->overlays.empty())
       overlays.push_back(buffer);
@@ -358,6 +473,10 @@ void KernelEmitter::emitStorage() {
   line(out, "}};\n\nstruct SharedStorage {{");
   bool ringWritten = false;
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
+    if (buffer->type == ElementType::MBarrier) {
+      line(out, "  Mbarriers<{}> {};", buffer->stages == 1 ? "1" : "kStages", buffer->name);
+      continue;
+    }
     if (!buffer->overlays.empty() || (buffer->isRing && ringWritten))
       continue;
     if (!buffer->isRing) {
@@ -385,26 +504,76 @@ std::string KernelEmitter::letValue(const Expr &value) const {
 
 void KernelEmitter::emitCta() {
   line(out, "/// What all threads of a CTA share.\nstruct Cta {{");
-  line(out, "  const AttentionParams &params;\n  SharedStorage &shared;");
-  std::vector<std::pair<std::string, std::string>> members = {
-      {"const Element *q;", kernel.packsHeads() ? "row 0 of the group's first head" : "row 0 of the head"},
-      {"const Element *k;", "row 0 of the K/V head"},
-      {"const Element *v;", "likewise"},
-      {"int row_begin;", "first query row"}};
-  for (const Let &let : kernel.lets)
+  line(out, "  const {} &params;\n  SharedStorage &shared;", load ? "MappedAttentionParams" : "AttentionParams");
+  std::vector<std::pair<std::string, std::string>> members;
+  if (load)
+    members = {{"int batch;", "of Q, K, V and O"},
+               {"int head;", "of Q and O"},
+               {"int kv_head;", "of K and V"},
+               {"int row_begin;", "first query row"},
+               {"int group_row;", "first row of this warp group in the tile"}};
+  else
+    members = {{"const Element *q;", kernel.packsHeads() ? "row 0 of the group's first head" : "row 0 of the head"},
+               {"const Element *k;", "row 0 of the K/V head"},
+               {"const Element *v;", "likewise"},
+               {"int row_begin;", "first query row"}};
+  if (turns)
+    members.insert(members.end(), {{"int tile;", "number of the tile of query rows"},
+                                   {"int turn;", "tiles that this CTA had before"},
+                                   {"int base;", "key tiles of those"}});
+  for (const Let &let : letsOfTile())
     members.push_back({fmt::format("int {};", let.name), let.note});
   {
     auto scope = out.scope();
     printAligned(out, members);
   }
   line(out, "}};\n");
+  if (load) {
+    line(out, "/// First query row of this warp in the tile.");
+    line(out, "__device__ __forceinline__ int warp_row() {{ return (ptx::warp_index() - kLoadWarps) * kWarpRows; }}\n");
+    if (turns)
+      emitCtaAt();
+    return;
+  }
   line(out, "/// First query row and first key of this warp in the tile.");
   line(out, "__device__ __forceinline__ int warp_row() {{ return ptx::warp_index() % kRowWarps * kWarpRows; }}");
   line(out, "__device__ __forceinline__ int warp_key() {{ return ptx::warp_index() / kRowWarps * kWarpKeys; }}\n");
 }
 
+/// All but the number of tiles.
+std::vector<Let> KernelEmitter::letsOfTile() const {
+  std::vector<Let> lets;
+  for (const Let &let : kernel.lets)
+    if (let.name != "cta_tiles")
+      lets.push_back(let);
+  return lets;
+}
+
+void KernelEmitter::emitCtaAt() {
+  line(out, "/// At the CTA's tile number `turn`, with `base` key tiles behind it, for warp group `group`.");
+  line(out,
+       "__device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int group, int turn, int base) {{");
+  {
+    auto scope = out.scope();
+    line(out, "const int tile = ptx::cta_index() + turn * ptx::cta_count();");
+    line(out, "const CtaPlace place = {}(params, tile);", locate());
+    for (const Let &let : letsOfTile())
+      line(out, "const int {} = {};", let.name, letValue(let.value));
+    line(out, "return {{params,");
+    line(out, "        ptx::shared_storage<SharedStorage>(),");
+    line(out, "        place.batch,\n        place.head,\n        place.kv_head,\n        place.row_begin,");
+    line(out, "        (group - 1) * 4 * kWarpRows,");
+    std::string rest = "tile,\n        turn,\n        base";
+    for (const Let &let : letsOfTile())
+      rest += ",\n        " + let.name;
+    line(out, "        {}}};", rest);
+  }
+  line(out, "}}\n");
+}
+
 std::string KernelEmitter::fragmentType(const Buffer &buffer) const {
-  const bool isMma = kernel.backend == "mma_sync"; // else O and the rows are the lanes' of ops/lane_softmax.h
+  const bool isMma = kernel.backend == "mma_sync" ||
+                     kernel.backend == "wgmma"; // else O and the rows are the lanes' of ops/lane_softmax.h
   if (buffer.columns == 1)
     return isMma ? "RowValues<kWarpRows>" : "LaneRows<kWarpRows>";
   const std::string columns = buffer.name == "q_fragment" ? "kHeadDimQK"
@@ -434,10 +603,10 @@ void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, 
   line(out, "__device__ __forceinline__ void {}(const Cta &cta, Registers &r{}) {{", name.str(), parameters.str());
   {
     auto scope = out.scope();
-    OpEmitter emitter(kernel, points, out, text.ops);
+    OpEmitter emitter(kernel, points, out, text.ops, load ? "math." : "");
     if (isEpilogue) {
       emitter.enterEpilogue();
-      line(out, "const CtaPlace place = {}(cta.params);", locate());
+      line(out, "const CtaPlace place = {}(cta.params{});", locate(), turns ? ", cta.tile" : "");
     }
     if (isSampled)
       emitter.sampleStages();
@@ -454,9 +623,12 @@ void KernelEmitter::emitStep(const Op &loop) {
   std::vector<const Op *> ops;
   for (const std::unique_ptr<Op> &op : loop.body.ops)
     ops.push_back(op.get());
-  emitFunction((loop.text("name") + "_step").str(),
-               isMasked(loop) ? "Key tile j, of which some rows see only a part."
-                              : "Key tile j, which every row sees whole.",
+  const llvm::StringRef name = loop.text("name");
+  emitFunction((name + "_step").str(),
+               name == "first"  ? "Scores and softmax of the first key tile: no P V runs under them yet."
+               : name == "last" ? "P V of the last key tile."
+               : isMasked(loop) ? "Key tile j, of which some rows see only a part."
+                                : "Key tile j, which every row sees whole.",
                (", int " + loop.text("variable")).str(), ops, /*isEpilogue=*/false, isSampled(loop));
 }
 
@@ -465,7 +637,9 @@ void KernelEmitter::emitLoops() {
     if (!before.empty())
       line(out, "{}(cta, r);", nameOfBefore(*loop));
     const std::string variable = loop->text("variable").str();
-    const std::string begin = letValue(loop->expr("begin")), end = letValue(loop->expr("end"));
+    const Expr first = loop->expr("begin"), last = loop->expr("end");
+    const std::string begin = turns ? expressionOf(first) : letValue(first);
+    const std::string end = turns ? expressionOf(last) : letValue(last);
     if (runsAtMostOnce(*loop))
       line(out, "if (const int {0} = {1}; {0} < {2})", variable, begin, end);
     else
@@ -480,36 +654,72 @@ void KernelEmitter::emitLoops() {
   }
 }
 
+/// Registers go from those who load to those who compute.
+void KernelEmitter::emitRoles() {
+  line(out, "if (group == 0) {{\n  ptx::setmaxnreg_dec<kLoadRegisters>();\n  load({});\n  return;\n}}",
+       turns ? "params" : "cta");
+  line(out, "ptx::setmaxnreg_inc<kMathRegisters>();");
+}
+
+/// The entry of a kernel whose CTAs take one tile after the other.
+void KernelEmitter::emitPersistentEntry() {
+  auto scope = out.scope();
+  line(out, "const int group = ptx::warp_group_index(); // 0 loads");
+  emitRoles();
+  OpEmitter emitter(kernel, points, out, text.ops, "math.");
+  for (const std::unique_ptr<Op> &op : math.body.ops)
+    if (op.get() != turns)
+      emitter.emitBlock({op.get()});
+  emitTurns("group", [&] {
+    line(out, "Registers r;\nprologue(cta, r);");
+    emitLoops();
+    line(out, "epilogue(cta, r);");
+  });
+}
+
 void KernelEmitter::emitEntry() {
-  line(out,
-       "extern \"C\" __global__ void __launch_bounds__(kThreads, 1) {}(const __grid_constant__ AttentionParams params) "
-       "{{",
-       kernel.symbol);
-  {
-    auto scope = out.scope();
-    const bool isInstrumented = instrument != Instrument::None;
-    if (isInstrumented)
-      line(out, "Registers r;\nr.clock.start();");
-    line(out, "const CtaPlace place = {}(params);", locate());
-    for (const Let &let : kernel.lets)
-      line(out, "const int {} = {};", let.name, letValue(let.value));
-    line(out, "const Cta cta{{params,");
-    line(out, "              ptx::shared_storage<SharedStorage>(),");
+  line(out, "extern \"C\" __global__ void __launch_bounds__(kThreads, 1) {}(const __grid_constant__ {} params) {{",
+       kernel.symbol, load ? "MappedAttentionParams" : "AttentionParams");
+  if (turns)
+    emitPersistentEntry();
+  else
+    emitEntryOfOneTile();
+  line(out, "}}\n\n}} // namespace fagen::generated");
+}
+
+void KernelEmitter::emitEntryOfOneTile() {
+  auto scope = out.scope();
+  const bool isInstrumented = instrument != Instrument::None;
+  if (isInstrumented)
+    line(out, "Registers r;\nr.clock.start();");
+  line(out, "const CtaPlace place = {}(params);", locate());
+  for (const Let &let : kernel.lets)
+    line(out, "const int {} = {};", let.name, letValue(let.value));
+  if (load)
+    line(out, "const int group = ptx::warp_group_index(); // 0 loads");
+  line(out, "const Cta cta{{params,");
+  line(out, "              ptx::shared_storage<SharedStorage>(),");
+  if (load) {
+    line(out, "              place.batch,\n              place.head,\n              place.kv_head,");
+  } else {
     line(out, "              head_rows<Element>(params.q, params.q_stride, place.batch, place.head),");
     line(out, "              head_rows<Element>(params.k, params.k_stride, place.batch, place.kv_head),");
     line(out, "              head_rows<Element>(params.v, params.v_stride, place.batch, place.kv_head),");
-    std::string lets = "place.row_begin";
-    for (const Let &let : kernel.lets)
-      lets += ",\n              " + let.name;
-    line(out, "              {}}};", lets);
-    line(out, "{}", isInstrumented ? "r.clock.mark(params, Stage::kPrologue);" : "Registers r;");
-    line(out, "prologue(cta, r);");
-    emitLoops();
-    line(out, "epilogue(cta, r);");
-    if (isInstrumented)
-      line(out, "r.clock.stop(params);");
   }
-  line(out, "}}\n\n}} // namespace fagen::generated");
+  std::string rest = "place.row_begin";
+  if (load)
+    rest += ",\n              (group - 1) * 4 * kWarpRows";
+  for (const Let &let : kernel.lets)
+    rest += ",\n              " + let.name;
+  line(out, "              {}}};", rest);
+  if (load)
+    emitRoles();
+  line(out, "{}", isInstrumented ? "r.clock.mark(params, Stage::kPrologue);" : "Registers r;");
+  line(out, "prologue(cta, r);");
+  emitLoops();
+  line(out, "epilogue(cta, r);");
+  if (isInstrumented)
+    line(out, "r.clock.stop(params);");
 }
 
 } // namespace

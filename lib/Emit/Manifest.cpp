@@ -74,7 +74,9 @@ static json::Value jsonOf(const LaunchPlan &launch) {
   for (const OpPlan &op : launch.ops)
     ops.push_back(jsonOf(op));
   return json::Object{{"symbol", launch.symbol},
-                      {"grid", launch.packsHeads ? "packed_tiles" : "tiles"},
+                      {"grid", launch.packsHeads     ? "packed_tiles"
+                               : launch.isPersistent ? "persistent"
+                                                     : "tiles"},
                       {"threads", launch.threads},
                       {"shared_bytes", int64_t(launch.sharedBytes)},
                       {"ops", std::move(ops)}};

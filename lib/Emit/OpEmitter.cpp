@@ -31,6 +31,8 @@ std::string OpEmitter::expression(const Expr &expr) const {
   for (const Let &let : kernel.lets)
     spelled =
         spelled.substitute(let.name, variable((inEpilogue && let.name == "row_begin" ? "place." : "cta.") + let.name));
+  for (llvm::StringRef name : {"turn", "base"}) // of persist-tiles
+    spelled = spelled.substitute(name, variable(("cta." + name).str()));
   return spelled.substitute("row_begin", variable(inEpilogue ? "place.row_begin" : "cta.row_begin")).str();
 }
 
@@ -43,7 +45,7 @@ std::string OpEmitter::operand(const Operand &operand) const {
   const std::string slot = buffer.stages == 1 ? "0"
                            : operand.position.kind() == ExprKind::Constant
                                ? std::to_string(operand.position.value() % buffer.stages)
-                               : (operand.position % variable("kStages")).str();
+                               : expression(operand.position % variable("kStages"));
   return fmt::format("cta.shared.ring.{}[{}]", buffer.name, slot);
 }
 
@@ -51,6 +53,7 @@ std::string OpEmitter::operand(const Operand &operand) const {
 std::string OpEmitter::heading(const Op &op) const {
   switch (op.kind) {
   case OpKind::Mma:
+  case OpKind::MmaIssue:
     return op.text("form") == "abt"        ? "S = Q K^T"
            : op.integer("accumulate") == 0 ? "P V, which no lane can add to its O yet"
                                            : "O += P V";
@@ -102,6 +105,52 @@ void OpEmitter::emitCopyIssue(const Op &op) {
        tensor, expression(op.expr("row")), expression(op.expr("limit")));
 }
 
+void OpEmitter::emitBulkCopy(const Op &op) {
+  const Operand &target = op.operand("dst");
+  const bool isOfQueries = target.buffer->name == "q"; // which no other CTA reads
+  line(out, "copy_boxes({}, cta.params.{}_map, {}, cta.{}, cta.batch, {}, ptx::CacheHint::{});", operand(target),
+       target.buffer->name, expression(op.expr("row")), isOfQueries ? "head" : "kv_head", mbarrier(op.operand("full")),
+       isOfQueries ? "kEvictFirst" : "kEvictLast");
+}
+
+std::string OpEmitter::mbarrier(const Operand &operand) const {
+  return fmt::format("cta.shared.{}, {}", operand.buffer->name,
+                     operand.buffer->isRing ? expression(operand.position) : "0");
+}
+
+void OpEmitter::emitSync(const Op &op) {
+  const Operand &bar = op.operand("bar");
+  if (op.kind == OpKind::MbarrierInit)
+    return line(out, "ptx::mbarrier_init(cta.shared.{}.address({}), {});", bar.buffer->name,
+                bar.buffer->isRing ? bar.position.str() : "0", op.integer("arrivals"));
+  if (op.kind == OpKind::Wait)
+    return line(out, "wait_for({});", mbarrier(bar));
+  if (op.has("bytes"))
+    return line(out, "arrive_expecting({}, {});", mbarrier(bar), expression(op.expr("bytes")));
+  line(out, "{}({});", op.text("by") == "group" ? "arrive_by_group" : "arrive", mbarrier(bar));
+}
+
+void OpEmitter::emitMmaIssue(const Op &op) {
+  const std::string acc = operand(op.operand("acc")), a = operand(op.operand("a")), b = operand(op.operand("b"));
+  if (isShared(op, "a"))
+    line(out, "issue_abt({}, {}, cta.group_row, {});", acc, a, b);
+  else
+    line(out, "issue_ab({}, {}, {});", acc, a, b);
+}
+
+void OpEmitter::emitLoop(const Op &op) {
+  line(out, "for (int {0} = {1}; {0} < {2}; ++{0}) {{", op.text("variable").str(), expression(op.expr("begin")),
+       expression(op.expr("end")));
+  {
+    auto scope = out.scope();
+    std::vector<const Op *> ops;
+    for (const std::unique_ptr<Op> &inner : op.body.ops)
+      ops.push_back(inner.get());
+    emitBlock(ops);
+  }
+  line(out, "}}");
+}
+
 void OpEmitter::emitMma(const Op &op) {
   const std::string acc = operand(op.operand("acc")), a = operand(op.operand("a")), b = operand(op.operand("b"));
   const bool isScores = op.text("form") == "abt";
@@ -122,8 +171,8 @@ void OpEmitter::emitMma(const Op &op) {
 }
 
 void OpEmitter::emitMask(const Op &op) {
-  const std::string corner =
-      fmt::format("{} + warp_row(), {} + warp_key()", expression(op.expr("row")), expression(op.expr("key")));
+  const std::string corner = fmt::format("{} + warp_row(), {}{}", expression(op.expr("row")),
+                                         expression(op.expr("key")), kernel.backend == "wgmma" ? "" : " + warp_key()");
   const std::string s = operand(op.operand("s"));
   if (isShared(op, "s"))
     line(out, "mask<kWarpRows>({}, warp_row(), {}, [&](int q, int k) {{", s, corner);
@@ -158,6 +207,16 @@ void OpEmitter::emitReduce(const Op &op) {
     line(out, "reduce_total_max({}, {}, warp_row(), {});", target, scratch, operand(op.operand("m")));
   else
     line(out, "reduce_total_sum({}, {}, warp_row());", target, scratch);
+}
+
+void OpEmitter::emitRescale(const Op &op) {
+  const char *lazily = op.isSet("lazy") ? "_lazily" : "";
+  if (op.kind == OpKind::RescaleOutput)
+    return line(out, "rescale_output{}({}, {});", lazily, operand(op.operand("o")), operand(op.operand("alpha")));
+  const bool isWhole = op.kind == OpKind::Rescale;
+  line(out, "rescale{}{}<{}>({}, {}, {}, {}, cta.params.scale_log2);", isWhole ? "" : "_rows", lazily,
+       op.integer("guard") ? "true" : "false", operand(op.operand(isWhole ? "o" : "alpha")), operand(op.operand("l")),
+       operand(op.operand("m")), operand(op.operand("m_new")));
 }
 
 void OpEmitter::emitFill(const Op &op) {
@@ -246,10 +305,11 @@ void OpEmitter::emitBarrier(const Op &op) {
 
 void OpEmitter::emit(const Op &op) {
   comment(op);
-  places.push_back({out.getLine(), points.nameOf(&op), op.location.isKnown() ? op.location.str() : "", op.site});
+  places.push_back(
+      {out.getLine(), (role + points.nameOf(&op)).str(), op.location.isKnown() ? op.location.str() : "", op.site});
   switch (op.kind) {
   case OpKind::CopyIssue:
-    return emitCopyIssue(op);
+    return op.text("kind") == "bulk" ? emitBulkCopy(op) : emitCopyIssue(op);
   case OpKind::CopyCommit:
     return line(out, "ptx::cp_async_commit();");
   case OpKind::CopyWait:
@@ -265,9 +325,9 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::RowMax:
     return emitRowMax(op);
   case OpKind::Rescale:
-    return line(out, "rescale{}<{}>({}, {}, {}, {}, cta.params.scale_log2);", op.isSet("lazy") ? "_lazily" : "",
-                op.integer("guard") ? "true" : "false", operand(op.operand("o")), operand(op.operand("l")),
-                operand(op.operand("m")), operand(op.operand("m_new")));
+  case OpKind::RescaleRows:
+  case OpKind::RescaleOutput:
+    return emitRescale(op);
   case OpKind::Exp2:
     return emitExp2(op);
   case OpKind::RowSum:
@@ -293,18 +353,27 @@ void OpEmitter::emit(const Op &op) {
     return emitStoreLse(op);
   case OpKind::Barrier:
     return emitBarrier(op);
-  case OpKind::BulkStore: // no backend of several roles yet
-  case OpKind::BulkCommit:
-  case OpKind::BulkWait:
   case OpKind::MmaIssue:
+    return emitMmaIssue(op);
   case OpKind::MmaCommit:
+    return line(out, "ptx::wgmma_commit();");
   case OpKind::MmaWait:
-  case OpKind::BarrierArrive:
+    return line(out, "ptx::wgmma_wait<{}>();", op.integer("pending"));
   case OpKind::MbarrierInit:
   case OpKind::Arrive:
   case OpKind::Wait:
+    return emitSync(op);
   case OpKind::Fence:
+    return line(out, "ptx::{}();",
+                op.text("kind") == "mma"             ? "wgmma_fence"
+                : op.text("kind") == "mbarrier_init" ? "mbarrier_init_fence"
+                                                     : "fence_proxy_async");
   case OpKind::Loop:
+    return emitLoop(op);
+  case OpKind::BulkStore: // no pass makes these
+  case OpKind::BulkCommit:
+  case OpKind::BulkWait:
+  case OpKind::BarrierArrive:
   case OpKind::If:
   case OpKind::Place:
     break;

@@ -25,8 +25,10 @@ ir::Expr spellSizes(const ir::Expr &expr, llvm::StringRef params);
 /// thread keeps in registers; in the epilogue `place` says which rows the CTA has. `places` gets each op's line.
 class OpEmitter {
 public:
-  OpEmitter(const ir::Kernel &kernel, const Points &points, IndentedStream &out, std::vector<OpPlan> &places)
-      : kernel(kernel), points(points), out(out), places(places) {}
+  /// `role` stands before the name of each op.
+  OpEmitter(const ir::Kernel &kernel, const Points &points, IndentedStream &out, std::vector<OpPlan> &places,
+            llvm::StringRef role = "")
+      : kernel(kernel), points(points), out(out), places(places), role(role) {}
 
   void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
   /// Every stage of a block tells its end.
@@ -47,10 +49,17 @@ private:
   /// The next line has the op's call; for ops whose first line has not.
   void callStandsHere() { places.back().line = out.getLine(); }
   void emitCopyIssue(const ir::Op &op);
+  void emitBulkCopy(const ir::Op &op);
   void emitMma(const ir::Op &op);
+  void emitMmaIssue(const ir::Op &op);
+  void emitSync(const ir::Op &op);
+  void emitLoop(const ir::Op &op);
+  /// "cta.shared.k_full, j": an mbarrier and a position.
+  std::string mbarrier(const ir::Operand &operand) const;
   void emitMask(const ir::Op &op);
   void emitRowMax(const ir::Op &op);
   void emitReduce(const ir::Op &op);
+  void emitRescale(const ir::Op &op);
   void emitFill(const ir::Op &op);
   void emitExp2(const ir::Op &op);
   void emitRowSum(const ir::Op &op);
@@ -70,6 +79,7 @@ private:
   const Points &points;
   IndentedStream &out;
   std::vector<OpPlan> &places;
+  const llvm::StringRef role;
   enum class Marks : uint8_t { None, Stages, Samples };
   Marks marks = Marks::None;
   bool inEpilogue = false;

@@ -44,6 +44,8 @@ Stage fagen::stageOf(const Op &op) {
   case OpKind::ReduceTotal:
     return Stage::kSoftmax;
   case OpKind::Rescale:
+  case OpKind::RescaleRows:
+  case OpKind::RescaleOutput:
     return Stage::kRescale;
   case OpKind::Total:
   case OpKind::StorePartial:

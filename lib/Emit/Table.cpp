@@ -136,6 +136,7 @@ private:
   void emitWorkspace(unsigned index);
   void emitMaps(unsigned index);
   void emitRows();
+  void emitLaunches(const VariantPlan &plan);
   void emitRow(const VariantPlan &variantPlan, unsigned index);
   void emitKeys();
   void emitTable();
@@ -226,6 +227,18 @@ void TableEmitter::emitMaps(unsigned index) {
   line("}};\n");
 }
 
+void TableEmitter::emitLaunches(const VariantPlan &plan) {
+  line("        .launches = {{");
+  for (const LaunchPlan &launch : plan.launches)
+    line("            {{.symbol = {}, .grid = FAGEN_GRID_{}, .threads = {}, .shared_bytes = {}, .reserved = 0}},",
+         quote(launch.symbol),
+         launch.packsHeads     ? "PACKED_TILES"
+         : launch.isPersistent ? "PERSISTENT"
+                               : "TILES",
+         launch.threads, launch.sharedBytes);
+  line("        }},");
+}
+
 void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   const Variant &variant = *variantPlan.variant;
   const TargetInfo &target = *variant.target;
@@ -252,11 +265,7 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   line("        .tile_keys = {},", variant.schedule.tileKeys);
   line("        .launch_count = {},", variantPlan.launches.size());
   line("        .workspace_count = {},", variantPlan.workspace.size());
-  line("        .launches = {{");
-  for (const LaunchPlan &launch : variantPlan.launches)
-    line("            {{.symbol = {}, .grid = FAGEN_GRID_{}TILES, .threads = {}, .shared_bytes = {}, .reserved = 0}},",
-         quote(launch.symbol), launch.packsHeads ? "PACKED_" : "", launch.threads, launch.sharedBytes);
-  line("        }},");
+  emitLaunches(variantPlan);
   line("        .workspace = {},", variantPlan.workspace.empty() ? "nullptr" : fmt::format("kWorkspace{}", index));
   line("        .code = &{},", codeName(variant));
   if (!variantPlan.maps.empty()) {

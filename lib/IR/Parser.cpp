@@ -395,7 +395,7 @@ private:
     return true;
   }
 
-  /// variable = begin to end [name "text"]
+  /// variable = begin to end [carry variable step expr] [name "text"]
   bool parseLoopHead(Op &op) {
     StringRef variable;
     if (!lexer.word(variable, "the loop's variable"))
@@ -403,6 +403,12 @@ private:
     op.attributes["variable"] = variable.str();
     if (!lexer.expect("=") || !parseExpression(op, "begin") || !lexer.expect("to") || !parseExpression(op, "end"))
       return false;
+    if (lexer.accept("carry")) {
+      StringRef carry;
+      if (!lexer.word(carry, "the carried variable") || !lexer.expect("step") || !parseExpression(op, "step"))
+        return false;
+      op.attributes["carry"] = carry.str();
+    }
     return !lexer.accept("name") || parseString(op, "name");
   }
 

@@ -215,6 +215,8 @@ private:
     const bool isNamed = op.has("variable") && std::holds_alternative<std::string>(op.attributes.at("variable"));
     os << " " << (isNamed ? op.text("variable") : "<missing>") << " = " << attributeText(op, "begin") << " to "
        << attributeText(op, "end");
+    if (op.has("carry"))
+      os << " carry " << op.text("carry") << " step " << attributeText(op, "step");
     if (op.has("name"))
       os << " name " << attributeText(op, "name");
   }

@@ -168,12 +168,19 @@ private:
     const bool isNew = state.declare(variable) && !llvm::is_contained(kRuntimeNames, StringRef(variable));
     if (!isNew)
       defect(op, "variable '" + variable + "' hides another value of that name");
+    if (op.has("carry") != op.has("step"))
+      defect(op, "a carried variable and its step go together");
+    const bool isCarried = op.has("carry") && state.declare(op.text("carry"));
+    if (op.has("carry") && !isCarried)
+      defect(op, "carried variable '" + op.text("carry") + "' hides another value of that name");
     if (kernel.phase >= Phase::Split && op.has("name") && op.text("name") == "interior")
       walk(op.body, [&](const Op &inner) {
         if (inner.kind == OpKind::Mask)
           defect(inner, "the interior loop masks nothing");
       });
     check(op.body);
+    if (isCarried)
+      state.forget(op.text("carry"));
     if (isNew)
       state.forget(variable);
   }

@@ -7,6 +7,7 @@
 // since nobody knows a wmma fragment's layout. Then P V too is stored and read again to be added to O. Where heads are
 // packed, rows of Q and O are numbered over all heads that share a K/V head, those of one query side by side: K and V
 // are read once for all of them, and causal masks still grow with the row.
+// Bulk copies (with wgmma) signal an mbarrier each; who waits there is decided when there are roles.
 
 #include "fagen/Passes/Passes.h"
 
@@ -24,7 +25,7 @@ class TileBuilder {
 public:
   TileBuilder(Kernel &kernel, const Variant &variant)
       : kernel(kernel), problem(variant.problem), schedule(variant.schedule), variant(variant),
-        isScalar(schedule.mma == Mma::Scalar), isWmma(schedule.mma == Mma::Wmma),
+        isScalar(schedule.mma == Mma::Scalar), isWmma(schedule.mma == Mma::Wmma), isBulk(schedule.copy == Copy::Tma),
         reduceShared(schedule.reduce == Reduce::Shared),
         element(problem.dtype == DType::BF16 ? ElementType::BF16 : ElementType::F16),
         result(problem.accum == DType::F16 ? ElementType::F16 : ElementType::F32) {}
@@ -79,8 +80,17 @@ private:
                     problem.headDimV + device::kPartialExtra, "warps");
       partial->overlays = k->name;
     }
+    if (isBulk)
+      addMbarriers();
     if (isScalar && reduceShared)
       scratch = add("scratch", Space::Shared, ElementType::F32, schedule.tileRows, 32, "reduce");
+  }
+
+  void addMbarriers() {
+    qFull = add("q_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy");
+    kFull = add("k_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy", schedule.stages);
+    vFull = add("v_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy", schedule.stages);
+    kFull->isRing = vFull->isRing = true;
   }
 
   void addFragments() {
@@ -133,14 +143,15 @@ private:
   void at(Builder &builder, llvm::StringRef key) { builder.setLocation(schedule.locationOf(key)); }
   void place(Builder &builder, llvm::StringRef name) { builder.add(OpKind::Place, {}, {{"name", name.str()}}); }
 
-  void copy(Builder &builder, Buffer *target, Expr position, Buffer *source, Expr row, Expr limit) {
+  /// `full` is null but for bulk copies.
+  void copy(Builder &builder, Buffer *target, Expr position, Buffer *source, Expr row, Expr limit, Buffer *full) {
     at(builder, "copy");
-    builder.add(OpKind::CopyIssue, {{target, position}, {source, {}}},
-                {{"kind", toString(schedule.copy).str()}, {"row", row}, {"limit", limit}});
+    builder.add(OpKind::CopyIssue, {{target, position}, {source, {}}, {full, full ? position : Expr()}},
+                {{"kind", isBulk ? "bulk" : toString(schedule.copy).str()}, {"row", row}, {"limit", limit}});
   }
 
   void buildPrologue(Builder &builder) {
-    copy(builder, q, {}, gq, variable("row_begin"), rowLimit());
+    copy(builder, q, {}, gq, variable("row_begin"), rowLimit(), qFull);
     if (qFragment) {
       at(builder, "q_in");
       builder.add(OpKind::LoadFragment, {{qFragment, {}}, {q, {}}});
@@ -161,8 +172,8 @@ private:
 
   void buildStep(Builder &builder) {
     const Expr j = variable("j");
-    copy(builder, k, j, gk, j * variable("kTileKeys"), variable("seq_kv"));
-    copy(builder, v, j, gv, j * variable("kTileKeys"), variable("seq_kv"));
+    copy(builder, k, j, gk, j * variable("kTileKeys"), variable("seq_kv"), kFull);
+    copy(builder, v, j, gv, j * variable("kTileKeys"), variable("seq_kv"), vFull);
 
     at(builder, "mma");
     multiply(builder, "abt", s, qFragment ? qFragment : q, {k, j}, /*accumulate=*/false);
@@ -228,9 +239,10 @@ private:
   const Problem &problem;
   const Schedule &schedule;
   const Variant &variant;
-  const bool isScalar, isWmma, reduceShared;
+  const bool isScalar, isWmma, isBulk, reduceShared;
   const ElementType element, result; ///< of tensors; of the products that cross shared memory
   Buffer *gq = nullptr, *gk = nullptr, *gv = nullptr, *go = nullptr, *glse = nullptr;
+  Buffer *qFull = nullptr, *kFull = nullptr, *vFull = nullptr;
   Buffer *q = nullptr, *k = nullptr, *v = nullptr, *partial = nullptr, *scratch = nullptr;
   Buffer *qFragment = nullptr, *s = nullptr, *p = nullptr, *pv = nullptr, *o = nullptr, *m = nullptr, *mNew = nullptr,
          *l = nullptr;

@@ -18,6 +18,14 @@ constexpr PassEntry kPipeline[] = {
     {"build-tiles", buildTiles, true, Phase::Built, Phase::Built},
     // Before pipelining: there must be one copy of K and V to take as pattern, and the final loops to run ahead of.
     {"split-mask-loops", splitMaskLoops, false, Phase::Built, Phase::Split},
+    // Behind splitting: the copies of all loops make one loop of their own. No effect without `roles = specialized`.
+    {"split-roles", splitRoles, false, Phase::Split, Phase::Split},
+    // Copies are out of the way: what is left between two products is what can run under them.
+    {"issue-products", issueProducts, false, Phase::Split, Phase::Split},
+    // Products have their place: from it follows who waits for which slot. Still before allocation: it adds mbarriers.
+    {"order-roles", orderRoles, false, Phase::Split, Phase::Split},
+    // Roles are in step: the loop over tiles goes around what is there. Still before allocation, as above.
+    {"persist-tiles", persistTiles, false, Phase::Split, Phase::Split},
     // Behind splitting: copies run ahead across the border of two loops. Beyond this point no copy or wait is added.
     {"pipeline-loads", pipelineLoads, false, Phase::Split, Phase::Pipelined},
     // Right behind: what it guards against in vain is taken out before anybody orders it.

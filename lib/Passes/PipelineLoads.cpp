@@ -192,6 +192,10 @@ private:
 } // namespace
 
 bool fagen::pipelineLoads(Kernel &kernel, PassContext &) {
+  if (kernel.roles.size() > 1) { // whoever loads runs ahead by itself
+    kernel.phase = Phase::Pipelined;
+    return false;
+  }
   for (Role &role : kernel.roles)
     LoadPipeliner(kernel).run(role.body);
   resolveWaits(kernel);

@@ -9,6 +9,17 @@
 
 using namespace fagen;
 
+/// A warp group of their own: registers are handed out to groups.
+static constexpr unsigned kLoadWarps = 4;
+
+/// Registers of a thread by role: what the group that loads gives up goes to those that compute. In all no more than
+/// the 65536 of an SM, in units of 8 (PTX ISA, setmaxnreg).
+static void addRegisters(ir::Kernel &kernel, unsigned groups) {
+  const unsigned load = groups < 3 ? 24 : 32, math = groups < 3 ? 240 : 160;
+  kernel.addConstant("kLoadRegisters", load, "registers of a thread that loads");
+  kernel.addConstant("kMathRegisters", math, "registers of a thread that computes");
+}
+
 bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   assert(context.variant && "resolve-options reads the variant");
   const Variant &variant = *context.variant;
@@ -18,7 +29,8 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   kernel.symbol = variant.symbol;
   kernel.target = variant.target->name.str();
   kernel.backend = toString(schedule.mma).str();
-  kernel.threads = 32 * schedule.warps;
+  const bool isSpecialized = schedule.roles == Roles::Specialized;
+  kernel.threads = 32 * (schedule.warps + (isSpecialized ? kLoadWarps : 0));
   kernel.location = variant.location;
 
   auto fromKey = [&](llvm::StringRef name, int64_t value, llvm::StringRef key) {
@@ -31,13 +43,23 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   kernel.addConstant("kHeadDimV", problem.headDimV, "head_dim", variant.location);
   fromKey("kStages", schedule.stages, "stages");
   fromKey("kWarps", schedule.warps, "warps");
-  kernel.addConstant("kThreads", kernel.threads, "= 32 * kWarps");
+  if (isSpecialized) {
+    kernel.addConstant("kLoadWarps", kLoadWarps, "warps that load, in front of the others");
+    kernel.addConstant("kThreads", kernel.threads, "= 32 * (kLoadWarps + kWarps)");
+    addRegisters(kernel, schedule.warps / 4);
+  } else {
+    kernel.addConstant("kThreads", kernel.threads, "= 32 * kWarps");
+  }
   kernel.addConstant("kRowWarps", schedule.rowWarps, "warps side by side over query rows");
   kernel.addConstant("kKeyWarps", schedule.keyWarps, "warps side by side over keys");
   kernel.addConstant("kWarpRows", schedule.tileRows / schedule.rowWarps, "= kTileRows / kRowWarps");
   kernel.addConstant("kWarpKeys", schedule.tileKeys / schedule.keyWarps, "= kTileKeys / kKeyWarps");
   fromKey("kVectorBytes", schedule.vectorBytes, "vector");
   fromKey("kRefill", static_cast<int64_t>(schedule.refill), "refill");
+  if (isSpecialized) {
+    fromKey("kOverlap", static_cast<int64_t>(schedule.overlap), "overlap");
+    fromKey("kGrid", static_cast<int64_t>(schedule.grid), "grid");
+  }
   fromKey("kBarrierPolicy", static_cast<int64_t>(schedule.barriers), "barriers");
   return true;
 }

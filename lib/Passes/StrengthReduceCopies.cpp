@@ -60,7 +60,8 @@ private:
     const Expr tile = op.operand("dst").position * constant(op.operand("dst").buffer->rows);
     const Expr row = op.expr("row").substitute("kTileKeys", constant(op.operand("dst").buffer->rows));
     copies.inOrder &= row.str() == tile.str() && op.operand("src").buffer == first.operand("src").buffer &&
-                      op.text("kind") == first.text("kind") && op.expr("limit").str() == first.expr("limit").str();
+                      op.text("kind") == first.text("kind") && op.text("kind") != "bulk" &&
+                      op.expr("limit").str() == first.expr("limit").str();
   }
 
   void checkOrder(const Timeline &timeline) {

@@ -41,6 +41,13 @@ private:
   void checkWarps();
   void checkKeys();
   void checkOperandPlaces();
+  bool isOnTarget(OptionKey key, unsigned number) const {
+    return target.hasAll(optionInfo(key).findValue(number)->needs);
+  }
+  void refuse(StringRef check, OptionKey key, StringRef accepted);
+  void checkWarpGroups();
+  void checkWarpGroupTile();
+  void checkCopy();
   void checkRefill();
   void checkRescale();
   void checkGqa();
@@ -75,6 +82,8 @@ std::vector<Finding> VariantChecker::run() {
     checkKeys();
   }
   checkOperandPlaces();
+  checkWarpGroups();
+  checkCopy();
   checkRefill();
   checkRescale();
   checkGqa();
@@ -223,21 +232,80 @@ void VariantChecker::checkKeys() {
 void VariantChecker::checkOperandPlaces() {
   if (!known(OptionKey::Mma))
     return;
-  auto refuse = [&](OptionKey key, StringRef accepted) {
-    const OptionInfo &option = optionInfo(key);
-    add("operand", key,
-        fmt::format("{} = {} is not yet supported with {}; it takes {}", option.name.str(),
-                    toText(option, getKey(schedule, key)), mmaText(), accepted.str()));
-  };
   bool isScalar = schedule.mma == Mma::Scalar, isStaged = isScalar || schedule.mma == Mma::Wmma;
-  if (isGiven(OptionKey::QIn) && isScalar && schedule.qIn == OperandPlace::Registers)
-    refuse(OptionKey::QIn, "shared");
+  bool isWgmma = schedule.mma == Mma::Wgmma;
+  if (isGiven(OptionKey::QIn) && (isScalar || isWgmma) && schedule.qIn == OperandPlace::Registers)
+    refuse("operand", OptionKey::QIn, "shared");
   if (isGiven(OptionKey::PIn) && isStaged && schedule.pIn == OperandPlace::Registers)
-    refuse(OptionKey::PIn, "shared");
-  if (isGiven(OptionKey::PIn) && schedule.mma == Mma::MmaSync && schedule.pIn == OperandPlace::Shared)
-    refuse(OptionKey::PIn, "registers");
+    refuse("operand", OptionKey::PIn, "shared");
+  if (isGiven(OptionKey::PIn) && !isStaged && schedule.pIn == OperandPlace::Shared)
+    refuse("operand", OptionKey::PIn, "registers");
   if (isGiven(OptionKey::Reduce) && !isScalar && schedule.reduce == Reduce::Shared)
-    refuse(OptionKey::Reduce, "warp");
+    refuse("operand", OptionKey::Reduce, "warp");
+}
+
+/// A value that is generated for, but not with this mma.
+void VariantChecker::refuse(StringRef check, OptionKey key, StringRef accepted) {
+  const OptionInfo &option = optionInfo(key);
+  add(check, key,
+      fmt::format("{} = {} is not yet supported with {}; it takes {}", option.name.str(),
+                  toText(option, getKey(schedule, key)), mmaText(), accepted.str()));
+}
+
+// A kernel of warp groups is of one kind: bulk copies by warps of their own, waited for at mbarriers.
+void VariantChecker::checkWarpGroups() {
+  if (!known(OptionKey::Mma) || !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
+    return;
+  const bool isWgmma = schedule.mma == Mma::Wgmma;
+  if (isGiven(OptionKey::Roles) && (schedule.roles == Roles::Specialized) != isWgmma)
+    refuse("roles", OptionKey::Roles, isWgmma ? "specialized" : "unified");
+  if (isGiven(OptionKey::Grid) && !isWgmma && schedule.grid != Grid::Tiles)
+    refuse("grid", OptionKey::Grid, "tiles");
+  if (isGiven(OptionKey::Grid) && isWgmma && schedule.grid == Grid::Persistent && known(OptionKey::Mask) &&
+      problem.mask != Mask::None)
+    add("grid", OptionKey::Grid,
+        fmt::format("grid = persistent is not yet supported with mask = {}; it takes tiles",
+                    toString(problem.mask).str()));
+  if (isGiven(OptionKey::Overlap) && !isWgmma && schedule.overlap == Overlap::Intra)
+    refuse("overlap", OptionKey::Overlap, "none");
+  if (!isWgmma)
+    return;
+  if (isGiven(OptionKey::Refill) && schedule.refill != Refill::Split)
+    refuse("refill", OptionKey::Refill, "split");
+  if (isGiven(OptionKey::Barriers) && schedule.barriers != BarrierPolicy::Minimal)
+    refuse("barriers", OptionKey::Barriers, "minimal");
+  if (known(OptionKey::Tile, OptionKey::Warps))
+    checkWarpGroupTile();
+}
+
+/// What one instruction and one box of a bulk copy take, and how registers can be divided.
+void VariantChecker::checkWarpGroupTile() {
+  constexpr unsigned kMostKeys = 256, kMostWarps = 12;
+  if (schedule.tileKeys > kMostKeys)
+    add("keys", OptionKey::Tile,
+        fmt::format("wgmma takes at most {} keys at once, not {}", kMostKeys, schedule.tileKeys));
+  if (schedule.keyWarps > 1)
+    add("warps", OptionKey::Warps,
+        fmt::format("{} warps for {} query rows are not yet supported with wgmma; it takes {}, one group of four for "
+                    "64 rows",
+                    schedule.warps, schedule.tileRows, schedule.rowWarps));
+  else if (schedule.warps > kMostWarps)
+    add("warps", OptionKey::Warps,
+        fmt::format("{} warps are not yet supported with wgmma; it takes 4, 8 or {}", schedule.warps, kMostWarps));
+  else if (schedule.rowWarps * 16 != schedule.tileRows)
+    add("warps", OptionKey::Warps,
+        fmt::format("{} warps for {} query rows are not yet supported with wgmma; it takes {}, one group of four for "
+                    "64 rows",
+                    schedule.warps, schedule.tileRows, schedule.tileRows / 16));
+}
+
+void VariantChecker::checkCopy() {
+  if (!known(OptionKey::Mma) || !isGiven(OptionKey::Copy) || !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) ||
+      !isOnTarget(OptionKey::Copy, unsigned(schedule.copy)))
+    return;
+  const bool isWgmma = schedule.mma == Mma::Wgmma;
+  if ((schedule.copy == Copy::Tma) != isWgmma)
+    refuse("copy", OptionKey::Copy, isWgmma ? "tma" : "ld_st or cp_async");
 }
 
 // Copies behind Q K^T fill the slot that the step before has left; with one stage that is the one being read.
@@ -260,18 +328,29 @@ void VariantChecker::checkGqa() {
 }
 
 void VariantChecker::checkVector() {
-  if (!known(OptionKey::Copy, OptionKey::Vector) || schedule.copy != Copy::CpAsync || schedule.vectorBytes == 16)
+  if (!known(OptionKey::Copy, OptionKey::Vector) || schedule.copy == Copy::LdSt || schedule.vectorBytes == 16)
     return;
+  const bool isBulk = schedule.copy == Copy::Tma;
   Finding &finding =
-      add("vector", OptionKey::Vector, fmt::format("cp_async copies 16 B at a time, not {} B", schedule.vectorBytes));
-  finding.notes.push_back(
-      {OptionKey::Vector, fmt::format("vector = {} B goes with copy = ld_st", schedule.vectorBytes)});
+      add("vector", OptionKey::Vector,
+          isBulk ? fmt::format("tma goes with results stored 16 B at a time, not {} B", schedule.vectorBytes)
+                 : fmt::format("cp_async copies 16 B at a time, not {} B", schedule.vectorBytes));
+  if (!isBulk)
+    finding.notes.push_back(
+        {OptionKey::Vector, fmt::format("vector = {} B goes with copy = ld_st", schedule.vectorBytes)});
 }
 
 // The pattern permutes whole chunks of 16 B inside panels of at least two chunks: 16 columns (device/tile/layout.h).
 void VariantChecker::checkSwizzle() {
   static constexpr unsigned kPanelColumns = 16;
-  if (!known(OptionKey::Swizzle, OptionKey::HeadDim, OptionKey::Mma) || schedule.swizzle != Swizzle::Xor)
+  if (!known(OptionKey::Swizzle, OptionKey::HeadDim, OptionKey::Mma))
+    return;
+  if (isGiven(OptionKey::Swizzle) && isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) &&
+      (schedule.swizzle == Swizzle::B128) != (schedule.mma == Mma::Wgmma)) {
+    const bool isWgmma = schedule.mma == Mma::Wgmma;
+    return refuse("swizzle", OptionKey::Swizzle, isWgmma ? "b128" : "none, xor or pad");
+  }
+  if (schedule.swizzle != Swizzle::Xor)
     return;
   if (schedule.mma == Mma::Wmma) {
     add("swizzle", OptionKey::Swizzle,
@@ -307,6 +386,8 @@ std::string VariantChecker::describeShared(const SharedMemory &memory) const {
   std::string text;
   for (const SharedBuffer &buffer : memory.buffers) {
     auto title = find_if(kTitles, [&](const auto &entry) { return buffer.name == entry.first; });
+    if (title == std::end(kTitles)) // mbarriers: a few bytes
+      continue;
     text += fmt::format("{}{} {} B{}", text.empty() ? "" : ", ", title->second, buffer.bytes,
                         buffer.overRing ? " (over K and V)" : "");
   }
@@ -359,12 +440,13 @@ void VariantChecker::checkShared() {
 //===-- Policy defaults
 //--------------------------------------------------------------------------------------------===//
 
-/// The last copy of the table that the target has, among those something is generated for if that is true of the mma.
+/// Bulk copies for warp groups; else the last of the others that the target has.
 static Copy bestCopy(const TargetInfo &target, Mma mma) {
-  bool isAvailable = !optionInfo(OptionKey::Mma).findValue(unsigned(mma))->notYet;
+  if (mma == Mma::Wgmma)
+    return Copy::Tma;
   Copy best = Copy::LdSt;
   for (const OptionValueInfo &value : optionInfo(OptionKey::Copy).values)
-    if (target.hasAll(value.needs) && !(isAvailable && value.notYet))
+    if (target.hasAll(value.needs) && Copy(value.number) != Copy::Tma)
       best = Copy(value.number);
   return best;
 }
@@ -374,13 +456,12 @@ void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) 
   bool isScalar = schedule.mma == Mma::Scalar;
   bool isVectorNarrow = schedule.vectorBytes != 16;
   if (open(OptionKey::Copy))
-    schedule.copy = isVectorNarrow ? Copy::LdSt : bestCopy(target, schedule.mma);
+    schedule.copy = isVectorNarrow && schedule.mma != Mma::Wgmma ? Copy::LdSt : bestCopy(target, schedule.mma);
   if (open(OptionKey::Swizzle)) {
-    bool isBulk = schedule.copy == Copy::Tma;
-    schedule.swizzle = isScalar                    ? Swizzle::None
-                       : schedule.mma == Mma::Wmma ? Swizzle::Pad
-                       : isBulk                    ? Swizzle::B128
-                                                   : Swizzle::Xor;
+    schedule.swizzle = isScalar                     ? Swizzle::None
+                       : schedule.mma == Mma::Wmma  ? Swizzle::Pad
+                       : schedule.mma == Mma::Wgmma ? Swizzle::B128
+                                                    : Swizzle::Xor;
   }
   if (open(OptionKey::Refill))
     schedule.refill = isScalar ? Refill::Joint : Refill::Split;
@@ -389,7 +470,7 @@ void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) 
   if (open(OptionKey::PIn))
     schedule.pIn = isScalar || schedule.mma == Mma::Wmma ? OperandPlace::Shared : OperandPlace::Registers;
   if (open(OptionKey::Roles))
-    schedule.roles = schedule.copy == Copy::Tma && schedule.mma == Mma::Wgmma ? Roles::Specialized : Roles::Unified;
+    schedule.roles = schedule.mma == Mma::Wgmma ? Roles::Specialized : Roles::Unified;
 }
 
 std::vector<Finding> checkVariant(const TargetInfo &target, const Problem &problem, Schedule &schedule, KeySet unknown,

@@ -352,6 +352,18 @@ void KernelAnalysis::report(const std::vector<Finding> &findings, const ProblemP
 //===-- The implicit schedule
 //--------------------------------------------------------------------------------------===//
 
+/// Without bulk copies there are no warp groups either: what the fallback schedule was chosen for does not count then.
+static void leaveWarpGroups(Schedule &schedule) {
+  schedule.mma = Mma::MmaSync;
+  schedule.swizzle = Swizzle::Xor;
+  schedule.roles = Roles::Unified;
+  schedule.overlap = Overlap::None;
+  schedule.grid = Grid::Tiles;
+  erase_if(schedule.locations, [](const auto &entry) {
+    return is_contained({"mma", "swizzle", "roles", "overlap", "grid"}, StringRef(entry.first));
+  });
+}
+
 // A row for strides and alignments that wider accesses cannot take: the fallback schedule with copies of one element,
 // which leave neither time nor registers for rescaling lazily.
 void KernelAnalysis::addUnaligned() {
@@ -368,6 +380,8 @@ void KernelAnalysis::addUnaligned() {
     schedule.copy = Copy::LdSt;
     schedule.vectorBytes = elementBytes(variant.problem.dtype);
     schedule.rescale = RescalePolicy::Always;
+    if (schedule.mma == Mma::Wgmma)
+      leaveWarpGroups(schedule);
     erase_if(schedule.locations, [](const auto &entry) { return isImplicitKey(entry.first); });
     variant.scheduleIndex = index;
     variant.tuneChoices.clear();

@@ -29,7 +29,7 @@ static std::string originOf(StringRef key, ArrayRef<std::pair<std::string, Locat
   auto found = find_if(locations, [&](const auto &entry) { return entry.first == key; });
   if (found != locations.end())
     return found->second.str();
-  return implicit && isImplicitKey(key) ? "implicit" : "default";
+  return implicit && (isImplicitKey(key) || key == "mma") ? "implicit" : "default";
 }
 
 static void printKeys(const Variant &variant, IndentedStream &os) {

@@ -15,6 +15,7 @@ namespace fagen {
 static constexpr uint64_t kBufferAlignment = 128; // where a swizzle pattern may begin
 static constexpr uint64_t kFloatBytes = 4;
 static constexpr uint64_t kLanes = 32;
+static constexpr uint64_t kMbarrierBytes = 8;
 
 unsigned elementBytes(DType type) {
   switch (type) {
@@ -40,7 +41,8 @@ bool SharedMemory::isOverRing(StringRef name) const {
 
 /// A tile of operands or, with wmma, of results: the layout is the schedule's.
 static uint64_t tileBytes(const Schedule &schedule, uint64_t rows, uint64_t columns, uint64_t element) {
-  const device::Swizzle swizzle = schedule.swizzle == Swizzle::Xor   ? device::Swizzle::kXor
+  const bool isXor = schedule.swizzle == Swizzle::Xor || schedule.swizzle == Swizzle::B128;
+  const device::Swizzle swizzle = isXor                              ? device::Swizzle::kXor
                                   : schedule.swizzle == Swizzle::Pad ? device::Swizzle::kPad
                                                                      : device::Swizzle::kNone;
   return device::tile_bytes(swizzle, rows, columns, element);
@@ -59,6 +61,15 @@ static void addResults(SharedMemory &memory, const Problem &problem, const Sched
 
 /// With no more than this, two CTAs fit an SM of every target.
 constexpr uint64_t kHalfOfAnSm = 48 * 1024;
+
+/// What counts the arrivals of bulk copies, and of those who have left a slot of a ring.
+static void addMbarriers(SharedMemory &memory, const Schedule &schedule) {
+  memory.buffers.push_back({"q_full", kMbarrierBytes, false});
+  if (schedule.grid != Grid::Tiles)
+    memory.buffers.push_back({"q_empty", kMbarrierBytes, false});
+  for (StringRef ring : {"k_full", "v_full", "k_empty", "v_empty"})
+    memory.buffers.push_back({ring, schedule.stages * kMbarrierBytes, false});
+}
 
 /// Adds up what lies side by side, and what lies over the ring where it reaches farther.
 static void addUp(SharedMemory &memory) {
@@ -91,6 +102,8 @@ static SharedMemory layOut(const Problem &problem, const Schedule &schedule, boo
     memory.buffers.push_back({"s", rows * keys * kFloatBytes, false});
   if (schedule.mma == Mma::Wmma)
     addResults(memory, problem, schedule);
+  if (schedule.mma == Mma::Wgmma && schedule.copy == Copy::Tma)
+    addMbarriers(memory, schedule);
   addUp(memory);
   return memory;
 }

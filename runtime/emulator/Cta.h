@@ -180,6 +180,7 @@ public:
   // What threads of the kernel call.
   unsigned threadIndex() const { return running->thread; }
   unsigned index() const { return ctaIndex; }
+  unsigned count() const { return grid->launch.grid; }
   void *sharedBase() const { return shared; }
   void loadShared(void *to, unsigned address, unsigned bytes, Site site);
   void storeShared(unsigned address, const void *from, unsigned bytes, Site site);

@@ -14,6 +14,7 @@ using device::ptx::ElementType;
 
 int threadIndex() { return static_cast<int>(Cta::current->threadIndex()); }
 int ctaIndex() { return static_cast<int>(Cta::current->index()); }
+int ctaCount() { return static_cast<int>(Cta::current->count()); }
 void *sharedBase() { return Cta::current->sharedBase(); }
 
 /// The place in the kernel's code that called the engine's function: Banks.h tells accesses of one line apart by it.
@@ -205,6 +206,7 @@ const device::ptx::Engine kEngine = {
     .version = device::ptx::kEngineVersion,
     .thread_index = threadIndex,
     .cta_index = ctaIndex,
+    .cta_count = ctaCount,
     .shared_base = sharedBase,
     .load_shared = loadShared,
     .store_shared = storeShared,

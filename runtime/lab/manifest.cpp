@@ -127,7 +127,8 @@ constexpr Word kDTypes[] = {{"f16", FAGEN_DTYPE_F16}, {"bf16", FAGEN_DTYPE_BF16}
 constexpr Word kMasks[] = {{"none", FAGEN_MASK_NONE}, {"causal", FAGEN_MASK_CAUSAL}};
 constexpr Word kDispatches[] = {
     {"dispatched", FAGEN_ROW_DISPATCHED}, {"fallback", FAGEN_ROW_FALLBACK}, {"by_name", FAGEN_ROW_BY_NAME}};
-constexpr Word kGrids[] = {{"tiles", FAGEN_GRID_TILES}, {"packed_tiles", FAGEN_GRID_PACKED_TILES}};
+constexpr Word kGrids[] = {
+    {"tiles", FAGEN_GRID_TILES}, {"packed_tiles", FAGEN_GRID_PACKED_TILES}, {"persistent", FAGEN_GRID_PERSISTENT}};
 
 template <size_t N> uint32_t wordOf(const Field &field, const Word (&words)[N]) {
   std::string text = field.text();

@@ -140,11 +140,17 @@ int64_t tiledRowsOf(const fagen_row &row, const Problem &problem) {
   return int64_t(problem.params.seq_q) * (packsHeads(row) ? problem.params.heads_per_kv : 1);
 }
 
-__int128 gridOf(const fagen_row &row, const Problem &problem) {
+/// Tiles of rows of all heads and batches.
+static __int128 tilesOf(const fagen_row &row, const Problem &problem) {
   const device::AttentionParams &p = problem.params;
   // In 32 bits: misfitOf refuses more rows.
   uint32_t tiles = (uint32_t(tiledRowsOf(row, problem)) + row.tile_rows - 1) / row.tile_rows;
   return __int128(tiles) * (packsHeads(row) ? p.kv_heads : p.heads) * p.batch;
+}
+
+__int128 gridOf(const fagen_row &row, const Problem &problem, const fagen_device &device) {
+  const __int128 tiles = tilesOf(row, problem);
+  return row.launches[0].grid == FAGEN_GRID_PERSISTENT ? std::min<__int128>(tiles, device.smCount) : tiles;
 }
 
 uint32_t sharedBytesOf(const fagen_row &row) {
@@ -179,7 +185,7 @@ Misfit misfitOf(const fagen_row &row, const Problem &problem, const fagen_device
     return Misfit::Shared;
   if (packsHeads(row) && tiledRowsOf(row, problem) > INT_MAX - int64_t(row.tile_rows)) // kernels count them in an int
     return Misfit::Rows;
-  if (gridOf(row, problem) > INT_MAX)
+  if (tilesOf(row, problem) > INT_MAX) // which kernels count, whatever their grid
     return Misfit::Grid;
   if (problem.lse && !row.lse)
     return Misfit::Lse;

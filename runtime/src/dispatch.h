@@ -33,8 +33,8 @@ uint32_t targetDistance(const fagen_row &row, const fagen_device &device);
 /// Rows that a row's tiles cut up: of a head, or of all heads that share a K/V head.
 int64_t tiledRowsOf(const fagen_row &row, const Problem &problem);
 
-/// CTAs of each of a row's launches, also beyond what a grid may have.
-__int128 gridOf(const fagen_row &row, const Problem &problem);
+/// CTAs of each of a row's launches; of tiles also beyond what a grid may have.
+__int128 gridOf(const fagen_row &row, const Problem &problem, const fagen_device &device);
 
 /// The most shared memory that a launch of the row asks for.
 uint32_t sharedBytesOf(const fagen_row &row);

@@ -36,7 +36,9 @@ fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fa
 
 constexpr uint32_t kMaxTileRows = 65536;
 
-bool isKnownGrid(uint32_t grid) { return grid == FAGEN_GRID_TILES || grid == FAGEN_GRID_PACKED_TILES; }
+bool isKnownGrid(uint32_t grid) {
+  return grid == FAGEN_GRID_TILES || grid == FAGEN_GRID_PACKED_TILES || grid == FAGEN_GRID_PERSISTENT;
+}
 
 /// Whether the copy engine can move the box: at most 256 elements a side, rows of whole 16 bytes, a swizzled one
 /// filled.
@@ -108,7 +110,7 @@ fagen_status fagen_query(const fagen_table *const *tables, size_t table_count, c
   choice->table = picked.table;
   choice->row = picked.row;
   choice->device = device;
-  storeState({known.params, uint32_t(gridOf(*picked.row, known))}, *choice);
+  storeState({known.params, uint32_t(gridOf(*picked.row, known, *device))}, *choice);
   return FAGEN_OK;
 }
 

@@ -195,7 +195,7 @@ std::optional<Base> ScheduleDrawer::drawBase(const Subset &subset) {
   for (const OptionValueInfo &family : families) {
     const MmaInstrInfo &instr = firstMmaInstr(Mma(family.number));
     const Base base{family.number, Plain(instr.slabRows, instr.keyMultiple), instr.slabWarps};
-    if (!family.notYet && fits(subset, base))
+    if (!family.notYet && !isOfWarpGroups(family) && fits(subset, base))
       smallest.push_back(base);
   }
   if (smallest.empty())

@@ -132,8 +132,12 @@ uint64_t Variant::sharedBytes() const {
 //===-- Warps
 //------------------------------------------------------------------------------------------------------===//
 
+bool isOfWarpGroups(const OptionValueInfo &value) {
+  return is_contained({"wgmma", "tma", "b128", "specialized", "intra", "persistent"}, value.text);
+}
+
 bool isAvailable(const OptionValueInfo &value, const TargetInfo &target) {
-  return !value.notYet && target.hasAll(value.needs);
+  return !value.notYet && !isOfWarpGroups(value) && target.hasAll(value.needs);
 }
 
 unsigned keyWarps(Mma mma, unsigned rows, unsigned warps) {

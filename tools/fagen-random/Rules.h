@@ -25,6 +25,9 @@ std::vector<Breach> findBreaches(const Point &point, const Values &schedule);
 /// Bytes of shared memory that the schedule takes at the point.
 uint64_t sharedBytes(const Point &point, const Values &schedule);
 
+/// Values that only go with each other: kernels of warp groups are not drawn.
+bool isOfWarpGroups(const OptionValueInfo &value);
+
 /// Whether a value may stand in a spec for the target at all.
 bool isAvailable(const OptionValueInfo &value, const TargetInfo &target);
 

@@ -3,6 +3,7 @@
 
 #include "Draw.h"
 #include "Mistakes.h"
+#include "Rules.h"
 #include "Text.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -65,7 +66,7 @@ public:
       for (unsigned bytes : option.allowed)
         add(fmt::format("{} {} B", option.name.str(), bytes), 0);
       for (const fagen::OptionValueInfo &value : option.values)
-        if (!value.notYet)
+        if (!value.notYet && !fagen::random::isOfWarpGroups(value))
           add(option.name.str() + " " + value.text.str(), 0);
     }
   }

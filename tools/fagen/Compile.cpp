@@ -53,6 +53,11 @@ static std::optional<LoweredVariant> lowerVariant(const Variant &variant, Instru
   if (reached == PipelineResult::Stopped || lowered.phase != ir::Phase::Verified)
     return result;
   checkPromise(lowered, variant, diags);
+  if (instrument != Instrument::None && lowered.roles.size() > 1) {
+    diags.error(variant.schedule.locationOf("roles"),
+                "stage clocks are not yet supported with roles = specialized; --instrument takes kernels of one role");
+    return std::nullopt;
+  }
   KernelText text = emitKernel(lowered, variant, instrument);
   result.compiled.source = std::move(text.source);
   result.plan = buildPlan(lowered, variant, instrument);

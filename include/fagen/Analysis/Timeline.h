@@ -13,6 +13,12 @@
 //   behind them; without those steps slots, groups and predicates around the two are the same. So runs of up to
 //   4 S + 2 steps show every pair of accesses that any run has, with the least that can stand between them.
 //
+// A loop that carries a value works on one thing a turn, and the other lets may differ from turn to turn. Positions go
+// on from turn to turn, so a run of many turns is one long run with seams. A turn of more than S steps looks from both
+// of its seams like one of S steps, which has less between them; accesses that are further apart than S steps meet
+// within a turn, or over turns of which those in the middle are shorter than S. So all combinations of three turns of
+// up to S steps, and all single turns of up to 4 S + 2, are tried.
+//
 // An asynchronous copy is an agent of its own: it may land at any moment from its issue to the copy_wait that
 // completes its group, and counts as done by the issuing thread at that wait.
 #pragma once

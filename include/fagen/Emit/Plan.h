@@ -37,9 +37,10 @@ struct OpPlan {
 struct LaunchPlan {
   std::string symbol;
   unsigned threads = 0;
-  uint64_t sharedBytes = 0; ///< dynamic
-  std::vector<OpPlan> ops;  ///< in the order of lines
-  bool packsHeads = false;  ///< a tile's rows are those of all heads that share a K/V head
+  uint64_t sharedBytes = 0;  ///< dynamic
+  std::vector<OpPlan> ops;   ///< in the order of lines
+  bool packsHeads = false;   ///< a tile's rows are those of all heads that share a K/V head
+  bool isPersistent = false; ///< a CTA for each SM, not for each tile of query rows
 };
 
 /// A part of the workspace.

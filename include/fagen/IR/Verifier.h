@@ -18,8 +18,8 @@ namespace fagen::ir {
 
 /// Run-time values that every kernel has, besides its lets: `batch` and `head` are those of the CTA, row_begin its
 /// first query row.
-inline constexpr llvm::StringLiteral kRuntimeNames[] = {"batch",        "head",      "kv_head", "heads", "kv_heads",
-                                                        "heads_per_kv", "row_begin", "seq_q",   "seq_kv"};
+inline constexpr llvm::StringLiteral kRuntimeNames[] = {
+    "batch", "head", "kv_head", "heads", "kv_heads", "heads_per_kv", "row_begin", "seq_q", "seq_kv", "tiles_of_cta"};
 
 /// Called for each defect; the location may be unknown.
 using DefectHandler = llvm::function_ref<void(const Location &location, const llvm::Twine &message)>;

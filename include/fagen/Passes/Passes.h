@@ -25,6 +25,10 @@ struct PassContext {
 bool resolveOptions(ir::Kernel &kernel, PassContext &context);
 bool buildTiles(ir::Kernel &kernel, PassContext &context);
 bool splitMaskLoops(ir::Kernel &kernel, PassContext &context);
+bool splitRoles(ir::Kernel &kernel, PassContext &context);
+bool issueProducts(ir::Kernel &kernel, PassContext &context);
+bool orderRoles(ir::Kernel &kernel, PassContext &context);
+bool persistTiles(ir::Kernel &kernel, PassContext &context);
 bool pipelineLoads(ir::Kernel &kernel, PassContext &context);
 bool dropIdleCopies(ir::Kernel &kernel, PassContext &context);
 bool strengthReduceCopies(ir::Kernel &kernel, PassContext &context);

@@ -9,7 +9,7 @@
 // Over the ring lie Q while it is on its way to registers (if it fits; else it has its own place), and the partial
 // results of key warps when the last tile is done. Beside it lie S (scalar kernels; P overwrites it), the scratch of
 // row reductions through shared memory, and with wmma S, P and P V (P V overwrites S where both have the same shape;
-// with f16 accumulators P overwrites S instead).
+// with f16 accumulators P overwrites S instead), and with bulk copies mbarriers.
 #pragma once
 
 #include "fagen/Spec/Spec.h"

@@ -87,11 +87,11 @@ class WgmmaM64K16<Case operand, Case accum> : MmaInstr<MmaWgmma, operand, accum,
   let Needs = [Wgmma];
   let SlabWarps = 4;
   let KeyMultiple = 16;
-  let HeadDimMultiple = 16;
+  let HeadDimMultiple = 64; // whole panels of the bulk copy engine's 128 B pattern
   let ARegisters = 4;
 }
 
-let DRegisters = 4 in { // for N = 8; N / 8 times as many in general
+let Implemented = 1, DRegisters = 4 in { // for N = 8; N / 8 times as many in general
   def WgmmaF32F16 : WgmmaM64K16<F16, F32>;
   def WgmmaF32BF16 : WgmmaM64K16<BF16, F32>;
 }

@@ -140,6 +140,17 @@ def Rescale : Op<"rescale",
      Operand<"m", ReadWrite, [Fragment]>, Operand<"m_new", Read, [Fragment]>],
     [Int<"guard", 0, 1>, Int<"lazy", 0, 1, 1>]>;
 
+// The two halves of rescale, for an o that a product still adds to.
+def RescaleRows : Op<"rescale_rows",
+    "alpha = exp2((m - m_new) c); l *= alpha; m = m_new; lazy: alpha = 1 and m stays, unless some row of the warp has "
+    "grown far",
+    [Operand<"alpha", Write, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>, Operand<"m", ReadWrite, [Fragment]>,
+     Operand<"m_new", Read, [Fragment]>],
+    [Int<"guard", 0, 1>, Int<"lazy", 0, 1, 1>]>;
+
+def RescaleOutput : Op<"rescale_output", "o *= alpha; lazy: only if alpha is not 1 in some row of the warp",
+    [Operand<"o", ReadWrite, [Fragment]>, Operand<"alpha", Read, [Fragment]>], [Int<"lazy", 0, 1, 1>]>;
+
 def Exp2 : Op<"exp2", "s = exp2(s c - m c); with guard, m = -inf counts as 0",
     [Operand<"s", ReadWrite, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>], [Int<"guard", 0, 1>]>;
 
@@ -220,8 +231,10 @@ def Fence : Op<"fence",
   let HasSite = 1;
 }
 
+// `carry` is 0 in the first turn and grows by `step` behind each; lets may have other values in each turn then, as they
+// follow from what the turn works on.
 def Loop : Op<"loop", "the body for each value of variable in [begin, end)", [],
-    [Str<"variable", []>, Ex<"begin">, Ex<"end">, Str<"name", [], 1>]> {
+    [Str<"variable", []>, Ex<"begin">, Ex<"end">, Str<"carry", [], 1>, Ex<"step", 1>, Str<"name", [], 1>]> {
   let HasBody = 1;
 }
 

@@ -21,6 +21,22 @@ def SplitMaskLoops : Pass<"split-mask-loops",
   "sorts key tiles into full, partial and empty by intervals of the mask, and splits the loop",
   "one loop over key tiles with the mask as an expression",
   "interior tiles carry no masking op; empty tiles are not visited">;
+def SplitRoles : Pass<"split-roles",
+  "gives bulk copies to warps that do nothing else",
+  "the loops are final",
+  "role load copies, role math computes; nothing orders them yet">;
+def IssueProducts : Pass<"issue-products",
+  "makes products of warp groups asynchronous: fence, issue, commit, wait",
+  "no op but products stands between scores and P V that is no part of the softmax",
+  "every product is complete where its result is used">;
+def OrderRoles : Pass<"order-roles",
+  "lets roles hand each other the slots of rings at mbarriers",
+  "copies and products have their final place",
+  "each tile is waited for before it is read, each slot before it is filled">;
+def PersistTiles : Pass<"persist-tiles",
+  "lets a CTA work on one tile of query rows after the other",
+  "the roles order each other",
+  "positions go on from tile to tile; Q is handed over like a slot of a ring">;
 def PipelineLoads : Pass<"pipeline-loads",
   "moves copies ahead by the number of stages and inserts commits and waits",
   "the loop is final",

@@ -227,13 +227,13 @@ def MmaOption : EnumOption<"mma", "schedule", MmaEnum, "instruction family of bo
   Value<MmaScalar, "fused multiply-adds on the CUDA cores">,
   Needs<MmaSync, MmaWmma, "wmma 16 x 16 x 16: fragments of unknown layout, results staged through shared memory">,
   Needs<MmaSync, MmaMmaSync, "mma.sync m16n8k16, operands by ldmatrix">,
-  NotYetNeeds<Wgmma, MmaWgmma, "warp-group products from shared memory">
+  Needs<Wgmma, MmaWgmma, "warp-group products from shared memory; copy = tma, roles = specialized, head dims that are multiples of 64">
 ]> { let Required = 1; }
 
 def CopyOption : EnumOption<"copy", "schedule", CopyEnum, "how tiles reach shared memory", [
   Value<CopyLdSt, "load to registers, store to shared memory">,
   Needs<CpAsync, CopyCpAsync, "asynchronous copies of 16 B">,
-  NotYetNeeds<Tma, CopyTma, "the bulk copy engine">
+  Needs<Tma, CopyTma, "the bulk copy engine; only with wgmma">
 ]> { let DefaultDoc = "best the target has"; }
 
 def StagesOption : Option<"stages", "schedule", IntegerType, "depth of the K/V pipeline"> {
@@ -263,8 +263,8 @@ def SwizzleOption : EnumOption<"swizzle", "schedule", SwizzleEnum, "shared-memor
   Value<SwizzlePad, "a gap of 8 elements behind each row">,
   NotYet<SwizzleB32, "the bulk copy engine's 32 B pattern">,
   NotYet<SwizzleB64, "the bulk copy engine's 64 B pattern">,
-  NotYet<SwizzleB128, "the bulk copy engine's 128 B pattern">
-]> { let InName = "swizzle_"; let DefaultDoc = "xor for mma_sync, pad for wmma, none for scalar"; }
+  Value<SwizzleB128, "the bulk copy engine's 128 B pattern; only with wgmma, and its default">
+]> { let InName = "swizzle_"; let DefaultDoc = "xor for mma_sync, pad for wmma, b128 for wgmma, none for scalar"; }
 
 def VectorOption : Option<"vector", "schedule", BytesType, "bytes per global access"> {
   let InName = "v";
@@ -280,7 +280,7 @@ def QInOption : EnumOption<"q_in", "schedule", OperandPlaceEnum, "where Q lives 
 def PInOption : EnumOption<"p_in", "schedule", OperandPlaceEnum, "where P lives as a matrix operand", [
   Value<PlaceRegisters, "in registers: scores become the next product's operand in place">,
   Value<PlaceShared, "in shared memory">
-]> { let InName = "p_"; let DefaultDoc = "registers for mma_sync, shared for scalar and wmma"; }
+]> { let InName = "p_"; let DefaultDoc = "registers for mma_sync and wgmma, shared for scalar and wmma"; }
 
 def ReduceOption : EnumOption<"reduce", "schedule", ReduceEnum, "how row maxima and sums cross threads", [
   Value<ReduceShared, "through shared memory">,
@@ -289,19 +289,19 @@ def ReduceOption : EnumOption<"reduce", "schedule", ReduceEnum, "how row maxima 
 
 def RolesOption : EnumOption<"roles", "schedule", RolesEnum, "whether loading warps are separate", [
   Value<RolesUnified, "every warp loads and computes">,
-  NotYet<RolesSpecialized, "some warps load, the others compute">
+  Value<RolesSpecialized, "four warps beside load, the others compute; only with wgmma">
 ]> { let DefaultDoc = "unified; specialized for tma with wgmma"; }
 
 def OverlapOption : EnumOption<"overlap", "schedule", OverlapEnum, "what runs under the products", [
   Value<OverlapNone, "nothing">,
-  NotYet<OverlapIntra, "softmax under the same warp group's products">,
+  Value<OverlapIntra, "softmax under the same warp group's products; only with wgmma">,
   NotYet<OverlapPingpong, "softmax under another warp group's products">,
   NotYet<OverlapBoth, "both">
 ]> { let InName = "overlap_"; let Default = "none"; }
 
 def GridOption : EnumOption<"grid", "schedule", GridEnum, "how CTAs take work", [
   Value<GridTiles, "a CTA for each tile of query rows">,
-  NotYet<GridPersistent, "a CTA for each SM, taking tiles in turn">,
+  Value<GridPersistent, "a CTA for each SM, taking tiles in turn; only with wgmma and no mask">,
   NotYet<GridLongestFirst, "a CTA for each SM, the longest rows of tiles first">
 ]> { let Default = "tiles"; }
 

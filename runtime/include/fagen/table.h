@@ -95,7 +95,8 @@ enum {
       1, /* one CTA for each tile of query rows, head and batch: ceil(seq_q / tile_rows) * heads * batch */
   /* One CTA for each tile of rows, K/V head and batch; the rows of a K/V head are those of all query heads that share
    * it: ceil(seq_q * (heads / kv_heads) / tile_rows) * kv_heads * batch. */
-  FAGEN_GRID_PACKED_TILES = 3
+  FAGEN_GRID_PACKED_TILES = 3,
+  FAGEN_GRID_PERSISTENT = 5 /* one CTA for each SM, and no more than tiles: they take tiles in turn */
 };
 
 /* Which rows dispatch may pick. */

@@ -95,6 +95,64 @@ __device__ __forceinline__ void rescale_lazily(Accumulator<kRows, kColumns> &o, 
     rescale<kGuard>(o, l, m, m_new, c);
 }
 
+/// The half of rescale that does without o: alpha is what o is still to be multiplied by.
+template <bool kGuard, int kRows>
+__device__ __forceinline__ void rescale_rows(RowValues<kRows> &alpha, RowValues<kRows> &l, RowValues<kRows> &m,
+                                             const RowValues<kRows> &m_new, float c) {
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float factor = ptx::exp2(ptx::mul(m.value[slab][half] - finite_max<kGuard>(m_new.value[slab][half]), c));
+      alpha.value[slab][half] = factor;
+      m.value[slab][half] = m_new.value[slab][half];
+      l.value[slab][half] = ptx::mul(l.value[slab][half], factor);
+    }
+}
+
+/// As rescale_rows, but only when some row of the warp has grown by more than a factor of 2^kLazyBits (rescale_lazily);
+/// else alpha is 1.
+template <bool kGuard, int kRows>
+__device__ __forceinline__ void rescale_rows_lazily(RowValues<kRows> &alpha, RowValues<kRows> &l, RowValues<kRows> &m,
+                                                    const RowValues<kRows> &m_new, float c,
+                                                    ptx::Site site = ptx::Site::here()) {
+  bool has_grown = false;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      has_grown |= ptx::mul(m_new.value[slab][half] - m.value[slab][half], c) > kLazyBits;
+  fill(alpha, 1.0f);
+  if (ptx::any(has_grown, site))
+    rescale_rows<kGuard>(alpha, l, m, m_new, c);
+}
+
+/// The other half: o *= alpha.
+template <int kRows, int kColumns>
+__device__ __forceinline__ void rescale_output(Accumulator<kRows, kColumns> &o, const RowValues<kRows> &alpha) {
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int tile = 0; tile < kColumns / 8; ++tile) {
+        o.value[slab][tile][2 * half] = ptx::mul(o.value[slab][tile][2 * half], alpha.value[slab][half]);
+        o.value[slab][tile][2 * half + 1] = ptx::mul(o.value[slab][tile][2 * half + 1], alpha.value[slab][half]);
+      }
+}
+
+/// As rescale_output, but only when alpha is not 1 in some row of the warp.
+template <int kRows, int kColumns>
+__device__ __forceinline__ void rescale_output_lazily(Accumulator<kRows, kColumns> &o, const RowValues<kRows> &alpha,
+                                                      ptx::Site site = ptx::Site::here()) {
+  bool has_grown = false;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+    has_grown |= alpha.value[slab][0] != 1.0f || alpha.value[slab][1] != 1.0f;
+  if (ptx::any(has_grown, site))
+    rescale_output(o, alpha);
+}
+
 /// s = exp2(c s - c m).
 template <bool kGuard, int kRows, int kColumns>
 __device__ __forceinline__ void exp2(Accumulator<kRows, kColumns> &s, const RowValues<kRows> &m, float c) {

@@ -10,6 +10,9 @@ __device__ __forceinline__ int thread_index() { return static_cast<int>(threadId
 /// Index of the CTA in the grid (one-dimensional). PTX ISA, Special Registers: %ctaid.
 __device__ __forceinline__ int cta_index() { return static_cast<int>(blockIdx.x); }
 
+/// CTAs of the grid. PTX ISA, Special Registers: %nctaid.
+__device__ __forceinline__ int cta_count() { return static_cast<int>(gridDim.x); }
+
 /// Index of the thread in its warp.
 __device__ __forceinline__ int lane_index() { return thread_index() % 32; }
 

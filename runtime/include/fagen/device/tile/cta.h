@@ -36,6 +36,19 @@ __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
     return {cta / tiles / heads, head, head / params.heads_per_kv, tile * kTileRows};
 }
 
+/// Where the tile of query rows with this number lies.
+template <int kTileRows> __device__ __forceinline__ CtaPlace locate_tile(const AttentionParams &params, int number) {
+  const int tiles = (params.seq_q + kTileRows - 1) / kTileRows;
+  const int head = number / tiles % params.heads;
+  return {number / tiles / params.heads, head, head / params.heads_per_kv, number % tiles * kTileRows};
+}
+
+/// How many tiles fall to this CTA where all CTAs take them in turn: tile cta, cta + CTAs, and so on.
+template <int kTileRows> __device__ __forceinline__ int tiles_of_cta(const AttentionParams &params) {
+  const int tiles = (params.seq_q + kTileRows - 1) / kTileRows * params.heads * params.batch;
+  return (tiles - ptx::cta_index() + ptx::cta_count() - 1) / ptx::cta_count();
+}
+
 /// First row of a head of Q, K, V or O, [batch, heads, rows, columns].
 template <class T>
 __device__ __forceinline__ const T *head_rows(const void *tensor, const long long (&stride)[3], int batch, int head) {

@@ -39,13 +39,14 @@ inline constexpr unsigned kUninitialised = 0xffe7ffe7u;
 inline constexpr unsigned short kUninitialisedHalf = 0xffe7u;
 
 /// Counts up with every change of Engine; a kernel built against another one is refused.
-inline constexpr unsigned kEngineVersion = 5;
+inline constexpr unsigned kEngineVersion = 6;
 
 struct Engine {
   unsigned version;
 
   int (*thread_index)();
   int (*cta_index)();
+  int (*cta_count)();
   void *(*shared_base)();
 
   void (*load_shared)(void *to, unsigned address, unsigned bytes, Site site);

@@ -10,6 +10,7 @@ namespace fagen::device::ptx {
 // compiler may keep them.
 __attribute__((const, noinline)) inline int thread_index() { return engine->thread_index(); }
 __attribute__((const, noinline)) inline int cta_index() { return engine->cta_index(); }
+__attribute__((const, noinline)) inline int cta_count() { return engine->cta_count(); }
 inline int lane_index() { return thread_index() % 32; }
 inline int warp_index() { return thread_index() / 32; }
 

@@ -1,0 +1,210 @@
+// fagen: pass issue-products: products of warp groups are asked for, and waited for where their results are used.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Without overlap each product stands alone:
+//
+//   fence; mma_issue; mma_commit; mma_wait 0
+//
+// With overlap = intra the loops over key tiles are rotated, so that P V of tile j - 1 runs under the softmax of tile j
+// (FlashAttention-3, Shah et al., 2024). While it does nobody may touch O, so that rescale becomes two ops:
+//
+//   first step   S(0); wait; softmax(0)
+//   step j       S(j), O += P V(j - 1); wait for S; row_max, rescale_rows, exp2, row_sum; wait for P V; convert P;
+//                rescale_output
+//   last step    O += P V(last); wait
+//
+// The first step is one of the masked kind: it may be the only one.
+
+#include "fagen/Passes/Passes.h"
+
+#include "fagen/Spec/Spec.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+using Ops = std::vector<std::unique_ptr<Op>>;
+
+Op &append(Ops &ops, OpKind kind, const Location &location) {
+  ops.push_back(std::make_unique<Op>(kind));
+  ops.back()->operands.resize(opInfo(kind).operands.size());
+  ops.back()->location = location;
+  return *ops.back();
+}
+
+void appendIssue(Ops &ops, const Op &product) {
+  append(ops, OpKind::Fence, product.location).attributes["kind"] = std::string("mma");
+  Op &issue = append(ops, OpKind::MmaIssue, product.location);
+  issue.operands = product.operands;
+  issue.attributes = product.attributes;
+  append(ops, OpKind::MmaCommit, product.location);
+}
+
+void appendWait(Ops &ops, int64_t pending, const Location &location) {
+  append(ops, OpKind::MmaWait, location).attributes["pending"] = pending;
+}
+
+void issueAlone(Block &block) {
+  Ops ops;
+  for (std::unique_ptr<Op> &op : block.ops) {
+    issueAlone(op->body);
+    if (op->kind != OpKind::Mma) {
+      ops.push_back(std::move(op));
+      continue;
+    }
+    appendIssue(ops, *op);
+    appendWait(ops, 0, op->location);
+  }
+  block.ops = std::move(ops);
+}
+
+bool isProductLoop(const Op &op) {
+  return op.kind == OpKind::Loop &&
+         llvm::any_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return inner->kind == OpKind::Mma; });
+}
+
+class LoopRotator {
+public:
+  LoopRotator(Kernel &kernel, Block &body) : kernel(kernel), body(body) {}
+
+  void run() {
+    addAlpha();
+    Ops ops;
+    bool isFirst = true;
+    for (std::unique_ptr<Op> &op : body.ops) {
+      if (op->kind == OpKind::Loop) {
+        if (std::exchange(isFirst, false))
+          ops.push_back(firstStep());
+        lastLoop = rotate(*op);
+      } else if (lastLoop) {
+        ops.push_back(lastStep());
+        lastLoop = nullptr;
+      }
+      ops.push_back(std::move(op));
+    }
+    body.ops = std::move(ops);
+  }
+
+private:
+  void addAlpha() {
+    Buffer buffer = *kernel.buffer("m");
+    buffer.name = "alpha";
+    alpha = &kernel.addBuffer(std::move(buffer));
+  }
+
+  const Op &loopOfMasked() const {
+    const Op *last = nullptr;
+    for (const std::unique_ptr<Op> &op : body.ops)
+      if (op && op->kind == OpKind::Loop)
+        last = op.get();
+    return *last;
+  }
+
+  static const Op &productOf(const Op &loop, llvm::StringRef form) {
+    for (const std::unique_ptr<Op> &op : loop.body.ops)
+      if (op->kind == OpKind::Mma && op->text("form") == form)
+        return *op;
+    llvm_unreachable("a step has both products");
+  }
+
+  static std::unique_ptr<Op> copyOf(const Op &op) {
+    auto copy = std::make_unique<Op>(op.kind);
+    copy->operands = op.operands;
+    copy->attributes = op.attributes;
+    copy->location = op.location;
+    copy->note = op.note;
+    return copy;
+  }
+
+  std::unique_ptr<Op> makeLoop(const Op &from, llvm::StringRef name, Expr begin, Expr end) const {
+    auto loop = std::make_unique<Op>(OpKind::Loop);
+    loop->location = from.location;
+    loop->attributes = {
+        {"variable", from.text("variable").str()}, {"begin", begin}, {"end", end}, {"name", name.str()}};
+    return loop;
+  }
+
+  std::unique_ptr<Op> firstStep() const {
+    const Op &masked = loopOfMasked();
+    std::unique_ptr<Op> loop = makeLoop(masked, "first", constant(0), min(masked.expr("end"), constant(1)));
+    appendIssue(loop->body.ops, productOf(masked, "abt"));
+    appendWait(loop->body.ops, 0, masked.location);
+    appendSoftmax(loop->body.ops, masked, [](Ops &) {});
+    return loop;
+  }
+
+  /// Of the loop before, whose ops are rotated already.
+  std::unique_ptr<Op> lastStep() const {
+    const Expr end = lastLoop->expr("end");
+    std::unique_ptr<Op> loop = makeLoop(*lastLoop, "last", end - min(end, constant(1)), end);
+    appendIssue(loop->body.ops, *output);
+    appendWait(loop->body.ops, 0, lastLoop->location);
+    return loop;
+  }
+
+  /// What stands between the products, up to what needs P V to be complete: `finish` does that, and puts O in order.
+  void appendSoftmax(Ops &ops, const Op &loop, llvm::function_ref<void(Ops &)> finish) const {
+    for (const std::unique_ptr<Op> &op : loop.body.ops) {
+      if (op->kind == OpKind::Mma || op->kind == OpKind::Place)
+        continue;
+      if (op->kind == OpKind::Rescale) {
+        Op &rows = append(ops, OpKind::RescaleRows, op->location);
+        rows.operands = {{alpha, {}}, op->operand("l"), op->operand("m"), op->operand("m_new")};
+        rows.attributes = op->attributes;
+        continue;
+      }
+      if (op->kind == OpKind::Convert)
+        finish(ops);
+      ops.push_back(copyOf(*op));
+    }
+  }
+
+  /// The loop from its second tile on.
+  Op *rotate(Op &loop) {
+    const std::string variable = loop.text("variable").str();
+    std::unique_ptr<Op> before = copyOf(productOf(loop, "ab"));
+    Operand &v = before->operands[2];
+    v.position = v.position.substitute(variable, ir::variable(variable) - constant(1));
+    output = copyOf(productOf(loop, "ab"));
+    Op *rescale = nullptr;
+    for (const std::unique_ptr<Op> &op : loop.body.ops)
+      rescale = op->kind == OpKind::Rescale ? op.get() : rescale;
+    Ops ops;
+    appendIssue(ops, productOf(loop, "abt"));
+    appendIssue(ops, *before);
+    appendWait(ops, 1, loop.location);
+    appendSoftmax(ops, loop, [&](Ops &ops) { appendWait(ops, 0, before->location); });
+    Op &scaled = append(ops, OpKind::RescaleOutput, rescale->location);
+    scaled.operands = {rescale->operand("o"), {alpha, {}}};
+    if (rescale->isSet("lazy"))
+      scaled.attributes["lazy"] = int64_t(1);
+    loop.body.ops = std::move(ops);
+    const Expr begin = loop.expr("begin");
+    loop.attributes["begin"] =
+        begin.kind() == ExprKind::Constant ? constant(std::max<int64_t>(begin.value(), 1)) : max(begin, constant(1));
+    return &loop;
+  }
+
+  Kernel &kernel;
+  Block &body;
+  Buffer *alpha = nullptr;
+  Op *lastLoop = nullptr;
+  std::unique_ptr<Op> output; ///< P V as the last loop had it
+};
+
+} // namespace
+
+bool fagen::issueProducts(Kernel &kernel, PassContext &) {
+  if (kernel.backend != "wgmma")
+    return false;
+  for (Role &role : kernel.roles)
+    if (kernel.hasConstant("kOverlap") && Overlap(kernel.constant("kOverlap")) == Overlap::Intra &&
+        llvm::any_of(role.body.ops, [](const auto &op) { return isProductLoop(*op); }))
+      LoopRotator(kernel, role.body).run();
+    else
+      issueAlone(role.body);
+  return true;
+}

@@ -1,0 +1,197 @@
+// fagen: pass order-roles: who waits for whom at which mbarrier.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each buffer that bulk copies fill has an mbarrier that counts their bytes; a ring gets a second one, `_empty`, that
+// counts the warp groups that have left a slot. From where a buffer is filled and read follows
+//
+//   load   wait    k_empty[j - S]  by one thread: everybody has left the slot's last tile
+//          arrive  k_full[j]       announces the bytes
+//          copy_issue k[j]
+//   math   wait    k_full[j]       before the first product that reads k[j]
+//          mma_issue ... k[j]
+//          mma_wait
+//          arrive  k_empty[j - .]  behind the wait that completes that product, one thread of each group
+//
+// One thread makes the mbarriers, and a barrier of the CTA tells all. place-barriers and verify-barriers then prove
+// from the ops alone that this orders every access and that nobody waits for ever.
+
+#include "fagen/Passes/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+constexpr unsigned kGroupWarps = 4;
+
+class RoleOrderer {
+public:
+  RoleOrderer(Kernel &kernel, Role &load, Role &math) : kernel(kernel), load(load), math(math) {}
+
+  void run() {
+    collectCopies(load.body);
+    for (const auto &[buffer, full] : filled)
+      if (buffer->isRing)
+        empties[buffer] = addEmpty(*buffer, *full);
+    announceCopies(load.body);
+    waitForCopies(math.body);
+    beginMath();
+    beginLoad();
+  }
+
+private:
+  using Ops = std::vector<std::unique_ptr<Op>>;
+
+  void collectCopies(const Block &block) {
+    walk(block, [&](const Op &op) {
+      if (op.kind == OpKind::CopyIssue)
+        filled.insert({op.operand("dst").buffer, op.operand("full").buffer});
+    });
+  }
+
+  Buffer *addEmpty(const Buffer &ring, const Buffer &full) {
+    Buffer empty;
+    empty.name = ring.name + "_empty";
+    empty.type = ElementType::MBarrier;
+    empty.rows = empty.columns = 1;
+    empty.isRing = true;
+    empty.stages = ring.stages;
+    empty.location = full.location;
+    return &kernel.addBuffer(std::move(empty));
+  }
+
+  static Op &append(Ops &ops, OpKind kind, const Location &location, llvm::StringRef note = {}) {
+    ops.push_back(std::make_unique<Op>(kind));
+    Op &op = *ops.back();
+    op.operands.resize(opInfo(kind).operands.size());
+    op.location = location;
+    op.note = note.str();
+    return op;
+  }
+
+  static void appendSync(Ops &ops, OpKind kind, Buffer *bar, Expr position, llvm::StringRef by,
+                         const Location &location, llvm::StringRef note = {}) {
+    Op &op = append(ops, kind, location, note);
+    op.operands[0] = {bar, position};
+    op.attributes["by"] = by.str();
+  }
+
+  void announceCopies(Block &block) {
+    Ops ops;
+    for (std::unique_ptr<Op> &op : block.ops) {
+      announceCopies(op->body);
+      if (op->kind == OpKind::CopyIssue) {
+        const Operand &target = op->operand("dst");
+        if (target.buffer->isRing)
+          appendSync(ops, OpKind::Wait, empties[target.buffer], target.position - variable("kStages"), "role",
+                     op->location, "order-roles: everybody has left the slot");
+        appendSync(ops, OpKind::Arrive, op->operand("full").buffer, target.position, "role", op->location);
+        ops.back()->attributes["bytes"] = constant(int64_t(target.buffer->stageBytes()));
+      }
+      ops.push_back(std::move(op));
+    }
+    block.ops = std::move(ops);
+  }
+
+  /// A product that no wait has completed yet.
+  struct Running {
+    Buffer *ring;
+    Expr position;
+    unsigned group; ///< the number of its commit
+  };
+
+  void waitForCopies(Block &block) {
+    Ops ops;
+    llvm::SmallVector<Running, 4> running;
+    unsigned commits = 0;
+    for (std::unique_ptr<Op> &op : block.ops) {
+      waitForCopies(op->body);
+      if (op->kind == OpKind::MmaIssue)
+        waitBefore(*op, ops, running, commits);
+      commits += op->kind == OpKind::MmaCommit;
+      const int64_t done = op->kind == OpKind::MmaWait ? int64_t(commits) - op->integer("pending") : 0;
+      const Location location = op->location;
+      ops.push_back(std::move(op));
+      for (const Running &product : running)
+        if (product.group < done)
+          appendSync(ops, OpKind::Arrive, empties[product.ring], product.position, "group", location,
+                     "order-roles: the group has left the slot");
+      llvm::erase_if(running, [&](const Running &product) { return product.group < done; });
+    }
+    assert(running.empty() && "a product ends in the block where it began");
+    block.ops = std::move(ops);
+  }
+
+  /// The wait stands in front of the fence, so that nothing comes between that and the product.
+  void waitBefore(const Op &product, Ops &ops, llvm::SmallVectorImpl<Running> &running, unsigned commits) {
+    const Operand &b = product.operand("b");
+    running.push_back({b.buffer, b.position, commits});
+    std::unique_ptr<Op> fence;
+    if (!ops.empty() && ops.back()->kind == OpKind::Fence) {
+      fence = std::move(ops.back());
+      ops.pop_back();
+    }
+    appendSync(ops, OpKind::Wait, filled.lookup(b.buffer), b.position, "thread", product.location,
+               "order-roles: the tile has arrived");
+    if (fence)
+      ops.push_back(std::move(fence));
+  }
+
+  void addBarrier(Ops &ops, llvm::StringRef note) {
+    append(ops, OpKind::Barrier, kernel.location, note).attributes["scope"] = std::string("cta");
+  }
+
+  /// Buffers that are no rings are filled once.
+  void beginMath() {
+    Ops ops;
+    addBarrier(ops, "order-roles: the mbarriers are there");
+    for (std::unique_ptr<Op> &op : math.body.ops) {
+      if (op->kind == OpKind::Loop && !hasWaited)
+        for (const auto &[buffer, full] : filled)
+          if (!buffer->isRing)
+            appendSync(ops, OpKind::Wait, full, {}, "thread", full->location, "order-roles: the tile has arrived");
+      hasWaited |= op->kind == OpKind::Loop;
+      ops.push_back(std::move(op));
+    }
+    math.body.ops = std::move(ops);
+  }
+
+  void initialise(Ops &ops, Buffer *bar, unsigned arrivals) {
+    for (unsigned slot = 0; slot < bar->stages; ++slot) {
+      Op &op = append(ops, OpKind::MbarrierInit, bar->location);
+      op.operands[0] = {bar, bar->isRing ? constant(slot) : Expr()};
+      op.attributes["arrivals"] = int64_t(arrivals);
+    }
+  }
+
+  void beginLoad() {
+    Ops ops;
+    for (const auto &[buffer, full] : filled)
+      initialise(ops, full, 1);
+    for (const auto &[ring, empty] : empties)
+      initialise(ops, empty, math.warps / kGroupWarps);
+    append(ops, OpKind::Fence, kernel.location).attributes["kind"] = std::string("mbarrier_init");
+    addBarrier(ops, "order-roles: the mbarriers are there");
+    for (std::unique_ptr<Op> &op : load.body.ops)
+      ops.push_back(std::move(op));
+    load.body.ops = std::move(ops);
+  }
+
+  Kernel &kernel;
+  Role &load, &math;
+  llvm::MapVector<Buffer *, Buffer *> filled;  ///< by bulk copies, and the mbarriers that count their bytes
+  llvm::MapVector<Buffer *, Buffer *> empties; ///< of the rings
+  bool hasWaited = false;
+};
+
+} // namespace
+
+bool fagen::orderRoles(Kernel &kernel, PassContext &) {
+  if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 2)
+    return false;
+  RoleOrderer(kernel, kernel.roles[0], kernel.roles[1]).run();
+  return true;
+}

@@ -1,0 +1,121 @@
+// fagen: pass persist-tiles: CTAs that work on one tile of query rows after the other.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What both roles do behind the first barrier becomes a loop over the CTA's tiles, so that the copies of the next tile
+// run under the end of this one. Positions of rings go on from tile to tile: `base`, carried by the loop, is the number
+// of key tiles before. Q has one slot: a second mbarrier says when everybody has multiplied with it for the last time.
+// Every thread arrives there: without keys there is no product that would say that its group has seen Q come.
+
+#include "fagen/Passes/Passes.h"
+
+#include "fagen/Spec/Spec.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+constexpr unsigned kLanes = 32;
+
+class TilePersister {
+public:
+  TilePersister(Kernel &kernel, Role &load, Role &math) : kernel(kernel), load(load), math(math) {}
+
+  void run() {
+    kernel.lets.push_back({"cta_tiles", variable("tiles_of_cta"), "persist-tiles: tiles of query rows of this CTA"});
+    qFull = kernel.buffer("q_full");
+    qFull->isRing = true;
+    addEmpty();
+    for (Role *role : {&load, &math})
+      shift(role->body);
+    handOverQ();
+    wrap(load.body);
+    wrap(math.body);
+  }
+
+private:
+  using Ops = std::vector<std::unique_ptr<Op>>;
+
+  void addEmpty() {
+    Buffer empty = *qFull;
+    empty.name = "q_empty";
+    qEmpty = &kernel.addBuffer(std::move(empty));
+  }
+
+  /// Ring positions go on from tile to tile; Q is filled once a tile. What stands before the barrier names slots.
+  void shift(Block &block) {
+    for (std::unique_ptr<Op> &op : block.ops) {
+      shift(op->body);
+      for (Operand &operand : op->operands) {
+        if (operand.buffer == qFull)
+          operand.position = op->kind == OpKind::MbarrierInit ? constant(0) : variable("turn");
+        else if (operand.position && op->kind != OpKind::MbarrierInit)
+          operand.position = variable("base") + operand.position;
+      }
+    }
+  }
+
+  static std::unique_ptr<Op> makeSync(OpKind kind, Buffer *bar, Expr position, llvm::StringRef by,
+                                      llvm::StringRef note) {
+    auto op = std::make_unique<Op>(kind);
+    op->operands = {{bar, position}};
+    op->attributes["by"] = by.str();
+    op->location = bar->location;
+    op->note = note.str();
+    return op;
+  }
+
+  static bool readsQ(const Op &loop) {
+    bool reads = false;
+    walk(loop.body,
+         [&](const Op &op) { reads |= op.kind == OpKind::MmaIssue && op.operand("a").buffer->space == Space::Shared; });
+    return reads;
+  }
+
+  void handOverQ() {
+    auto fills = llvm::find_if(
+        load.body.ops, [&](const auto &op) { return op->kind == OpKind::Arrive && op->operands[0].buffer == qFull; });
+    load.body.ops.insert(fills, makeSync(OpKind::Wait, qEmpty, variable("turn") - constant(1), "role",
+                                         "persist-tiles: everybody has left the last tile's Q"));
+    auto last = llvm::find_if(llvm::reverse(math.body.ops),
+                              [](const auto &op) { return op->kind == OpKind::Loop && readsQ(*op); });
+    math.body.ops.insert(last.base(), makeSync(OpKind::Arrive, qEmpty, variable("turn"), "thread",
+                                               "persist-tiles: the thread has left Q"));
+    auto fence = llvm::find_if(load.body.ops, [](const auto &op) { return op->kind == OpKind::Fence; });
+    auto init = std::make_unique<Op>(OpKind::MbarrierInit);
+    init->operands = {{qEmpty, constant(0)}};
+    init->attributes["arrivals"] = int64_t(kLanes * math.warps);
+    init->location = qEmpty->location;
+    load.body.ops.insert(fence, std::move(init));
+  }
+
+  /// What stands behind the barrier becomes the loop's body.
+  void wrap(Block &body) const {
+    auto barrier = llvm::find_if(body.ops, [](const auto &op) { return op->kind == OpKind::Barrier; });
+    auto loop = std::make_unique<Op>(OpKind::Loop);
+    loop->attributes = {{"variable", std::string("turn")}, {"begin", constant(0)},
+                        {"end", variable("cta_tiles")},    {"carry", std::string("base")},
+                        {"step", variable("key_tiles")},   {"name", std::string("tiles")}};
+    loop->location = kernel.location;
+    for (auto op = barrier + 1; op != body.ops.end(); ++op)
+      loop->body.ops.push_back(std::move(*op));
+    body.ops.erase(barrier + 1, body.ops.end());
+    body.ops.push_back(std::move(loop));
+  }
+
+  Kernel &kernel;
+  Role &load, &math;
+  Buffer *qFull = nullptr, *qEmpty = nullptr;
+};
+
+} // namespace
+
+bool fagen::persistTiles(Kernel &kernel, PassContext &) {
+  const bool isAsked = kernel.hasConstant("kGrid") && Grid(kernel.constant("kGrid")) != Grid::Tiles;
+  if (!isAsked || kernel.roles.size() != 2)
+    return false;
+  TilePersister(kernel, kernel.roles[0], kernel.roles[1]).run();
+  return true;
+}

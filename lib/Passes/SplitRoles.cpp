@@ -1,0 +1,74 @@
+// fagen: pass split-roles: warps that load, and warps that compute.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Bulk copies need one thread, and that thread should wait for nothing but free slots. So the copies leave the body:
+// role `load`, the first warps of the CTA, asks for Q and then, in one loop over the tiles of all loops, for K and V;
+// role `math` keeps the rest. Nothing orders the two yet: order-roles does when products have their final place.
+
+#include "fagen/Passes/Passes.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+class RoleSplitter {
+public:
+  explicit RoleSplitter(Kernel &kernel) : kernel(kernel), loadWarps(kernel.constant("kLoadWarps")) {}
+
+  void run() {
+    Role load{"load", 0, loadWarps, {}};
+    Role math{"math", loadWarps, kernel.threads / 32 - loadWarps, std::move(kernel.roles.front().body)};
+    takeCopies(math.body, load.body);
+    kernel.roles.clear();
+    kernel.roles.push_back(std::move(load));
+    kernel.roles.push_back(std::move(math));
+  }
+
+private:
+  /// Those of a loop come in each of the loops that it was split into: the first ones stand for all tiles.
+  void takeCopies(Block &from, Block &to) {
+    Op *loop = nullptr;
+    for (std::unique_ptr<Op> &op : from.ops) {
+      if (op->kind == OpKind::CopyIssue)
+        to.ops.push_back(std::move(op));
+      else if (op->kind == OpKind::Loop)
+        loop = takeFromLoop(*op, to, loop);
+    }
+    llvm::erase_if(from.ops, [](const std::unique_ptr<Op> &op) { return !op; });
+  }
+
+  static Op *takeFromLoop(Op &from, Block &to, Op *loop) {
+    const bool isFirst = !loop;
+    if (isFirst) {
+      to.ops.push_back(std::make_unique<Op>(OpKind::Loop));
+      loop = to.ops.back().get();
+      loop->attributes = from.attributes;
+      loop->attributes.erase("name");
+      loop->location = from.location;
+    }
+    loop->attributes["end"] = from.expr("end");
+    for (std::unique_ptr<Op> &op : from.body.ops)
+      if (op->kind == OpKind::CopyIssue) {
+        if (isFirst)
+          loop->body.ops.push_back(std::move(op));
+        op.reset();
+      }
+    llvm::erase_if(from.body.ops, [](const std::unique_ptr<Op> &op) { return !op; });
+    return loop;
+  }
+
+  Kernel &kernel;
+  const unsigned loadWarps;
+};
+
+} // namespace
+
+bool fagen::splitRoles(Kernel &kernel, PassContext &) {
+  if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 1)
+    return false;
+  RoleSplitter(kernel).run();
+  return true;
+}

@@ -1,0 +1,64 @@
+// fagen: how roles hand each other the slots of a ring: mbarriers, and bulk copies that signal them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is handed over has a position 0, 1, 2, ...; position p is phase p / kSlots of slot p % kSlots.
+#pragma once
+
+#include <fagen/device/ptx/mbarrier.h>
+#include <fagen/device/ptx/shared.h>
+#include <fagen/device/ptx/threads.h>
+#include <fagen/device/ptx/tma.h>
+#include <fagen/device/tile/operand.h>
+
+namespace fagen::device {
+
+/// An mbarrier for each slot of a ring.
+template <int kRingSlots> struct Mbarriers {
+  static constexpr int kSlots = kRingSlots;
+  alignas(128) unsigned long long slots[kSlots];
+
+  __device__ __forceinline__ unsigned address(int position) const {
+    return ptx::shared_address(&slots[static_cast<unsigned>(position) % kSlots]);
+  }
+};
+
+/// Returns when the phase of `position` is complete; positions from -kSlots on are, before the first one.
+template <int kSlots>
+__device__ __forceinline__ void wait_for(const Mbarriers<kSlots> &barriers, int position,
+                                         ptx::Site site = ptx::Site::here()) {
+  const unsigned from_before = static_cast<unsigned>(position + kSlots);
+  ptx::mbarrier_wait(barriers.address(position + kSlots), (from_before / kSlots + 1) % 2, site);
+}
+
+template <int kSlots>
+__device__ __forceinline__ void arrive(const Mbarriers<kSlots> &barriers, int position,
+                                       ptx::Site site = ptx::Site::here()) {
+  ptx::mbarrier_arrive(barriers.address(position), site);
+}
+
+/// One thread of each group of four warps arrives.
+template <int kSlots>
+__device__ __forceinline__ void arrive_by_group(const Mbarriers<kSlots> &barriers, int position,
+                                                ptx::Site site = ptx::Site::here()) {
+  if (ptx::thread_index() % 128 == 0)
+    ptx::mbarrier_arrive(barriers.address(position), site);
+}
+
+template <int kSlots>
+__device__ __forceinline__ void arrive_expecting(const Mbarriers<kSlots> &barriers, int position, int bytes,
+                                                 ptx::Site site = ptx::Site::here()) {
+  ptx::mbarrier_arrive_expect(barriers.address(position), bytes, site);
+}
+
+/// Rows [row, row + Tile::kRows) of a head, panel by panel. Rows outside the tensor become zeros.
+template <class Tile, int kSlots>
+__device__ __forceinline__ void copy_boxes(Tile &tile, const TensorMap &map, int row, int head, int batch,
+                                           const Mbarriers<kSlots> &barriers, int position, ptx::CacheHint hint,
+                                           ptx::Site site = ptx::Site::here()) {
+  constexpr int kPanels = Tile::kColumns / panel_columns<Tile>();
+  for (int panel = 0; panel < kPanels; ++panel)
+    ptx::tma_load(tile.base() + panel * (Tile::kRows * Tile::kPanelBytes), map,
+                  {panel * panel_columns<Tile>(), row, head, batch}, barriers.address(position), hint, site);
+}
+
+} // namespace fagen::device

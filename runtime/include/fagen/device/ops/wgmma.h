@@ -1,0 +1,69 @@
+// fagen: matrix products of warp groups: asked for, not waited for.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The four warps of a group call these together; warp w of the group has rows 16w to 16w + 15 of the 64 in its
+// accumulator of 16 rows. ptx/warpgroup.h says what stands around products.
+#pragma once
+
+#include <fagen/device/ptx/warpgroup.h>
+#include <fagen/device/ptx/wgmma.h>
+#include <fagen/device/tile/fragment.h>
+#include <fagen/device/tile/operand.h>
+#include <fagen/device/types.h>
+
+namespace fagen::device {
+
+/// One instruction for the element type, A in shared memory or in registers.
+template <ptx::Major kA, ptx::Major kB, class D>
+__device__ __forceinline__ void wgmma_slice(f16, D &d, ptx::MatrixDescriptor a, ptx::MatrixDescriptor b,
+                                            bool accumulate, ptx::Site site) {
+  ptx::wgmma_f32_f16<kA, kB>(d, a, b, accumulate, site);
+}
+template <ptx::Major kA, ptx::Major kB, class D>
+__device__ __forceinline__ void wgmma_slice(bf16, D &d, ptx::MatrixDescriptor a, ptx::MatrixDescriptor b,
+                                            bool accumulate, ptx::Site site) {
+  ptx::wgmma_f32_bf16<kA, kB>(d, a, b, accumulate, site);
+}
+template <ptx::Major kB, class D>
+__device__ __forceinline__ void wgmma_slice(f16, D &d, const unsigned (&a)[4], ptx::MatrixDescriptor b, bool accumulate,
+                                            ptx::Site site) {
+  ptx::wgmma_f32_f16<kB>(d, a, b, accumulate, site);
+}
+template <ptx::Major kB, class D>
+__device__ __forceinline__ void wgmma_slice(bf16, D &d, const unsigned (&a)[4], ptx::MatrixDescriptor b,
+                                            bool accumulate, ptx::Site site) {
+  ptx::wgmma_f32_bf16<kB>(d, a, b, accumulate, site);
+}
+
+/// The thread's elements in the instruction's order, which is theirs.
+template <class Acc> __device__ __forceinline__ float (&elements(Acc &accumulator))[Acc::kColumns / 2] {
+  static_assert(Acc::kRows == 16, "a warp has 16 of the group's 64 rows");
+  return reinterpret_cast<float(&)[Acc::kColumns / 2]>(accumulator.value);
+}
+
+/// Accumulator = (rows [a_row, a_row + 64) of a) b^T, both in shared memory.
+template <class Acc, class ATile, class BTile>
+__device__ __forceinline__ void issue_abt(Acc &accumulator, const ATile &a, int a_row, const BTile &b,
+                                          ptx::Site site = ptx::Site::here()) {
+  static_assert(Acc::kColumns == BTile::kRows && ATile::kColumns == BTile::kColumns, "shapes of a product");
+  const ptx::MatrixDescriptor a_operand = k_major_operand(a, a_row), b_operand = k_major_operand(b);
+#pragma unroll
+  for (int slice = 0; slice < ATile::kColumns / 16; ++slice)
+    wgmma_slice<ptx::Major::kK, ptx::Major::kK>(typename ATile::Element{}, elements(accumulator),
+                                                ptx::advance(a_operand, k_major_step<ATile>(slice)),
+                                                ptx::advance(b_operand, k_major_step<BTile>(slice)), slice != 0, site);
+}
+
+/// Accumulator += a b, a in registers.
+template <class T, int kRows, int kColumns, class Acc, class BTile>
+__device__ __forceinline__ void issue_ab(Acc &accumulator, const LeftOperand<T, kRows, kColumns> &a, const BTile &b,
+                                         ptx::Site site = ptx::Site::here()) {
+  static_assert(kRows == 16 && kColumns == BTile::kRows && Acc::kColumns == BTile::kColumns, "shapes of a product");
+  const ptx::MatrixDescriptor b_operand = mn_major_operand(b);
+#pragma unroll
+  for (int slice = 0; slice < kColumns / 16; ++slice)
+    wgmma_slice<ptx::Major::kMn>(T{}, elements(accumulator), a.value[0][slice],
+                                 ptx::advance(b_operand, mn_major_step<BTile>(slice)), true, site);
+}
+
+} // namespace fagen::device
