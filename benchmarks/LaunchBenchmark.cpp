@@ -12,15 +12,18 @@
 #include <benchmark/benchmark.h>
 #include <chrono>
 #include <dlfcn.h>
+#include <string>
 
 using namespace fagen;
 using namespace fagen::test;
 
 namespace {
 
-static_assert(sizeof(device::AttentionParams) == 192, "the PTX below declares its parameter so large");
-const char kPtx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
-                    ".visible .entry k(.param .align 8 .b8 params[192])\n{\n  ret;\n}\n";
+/// An empty kernel that takes the parameter block of every generated one.
+std::string emptyKernel() {
+  return ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .align 8 .b8 params[" +
+         std::to_string(sizeof(device::AttentionParams)) + "])\n{\n  ret;\n}\n";
+}
 
 constexpr int kBurst = 256;
 
@@ -40,7 +43,8 @@ void launchOverhead(benchmark::State &state) {
   fagen_device *device = nullptr;
   if (fagen_device_create(0, &device) || fagen_device_make_current(device))
     return state.SkipWithError(fagen_last_error());
-  static const fagen_binary ptx = {FAGEN_BINARY_PTX, 80, 0, 0, kPtx, sizeof(kPtx)};
+  static const std::string text = emptyKernel();
+  static const fagen_binary ptx = {FAGEN_BINARY_PTX, 80, 0, 0, text.c_str(), text.size() + 1};
   static const fagen_code code = {nullptr, "k.cu", &ptx, 1};
   fagen_row row = makeRow("k");
   row.sm = 80;
@@ -57,7 +61,7 @@ void launchOverhead(benchmark::State &state) {
   const Driver &d = *driver();
   CuModule module = nullptr;
   CuFunction function = nullptr;
-  if (d.cuModuleLoadDataEx(&module, kPtx, 0, nullptr, nullptr) || d.cuModuleGetFunction(&function, module, "k"))
+  if (d.cuModuleLoadDataEx(&module, text.c_str(), 0, nullptr, nullptr) || d.cuModuleGetFunction(&function, module, "k"))
     return state.SkipWithError("the bare kernel does not load");
   device::AttentionParams params = {};
   void *arguments[] = {&params};
