@@ -238,7 +238,8 @@ void VariantChecker::checkOperandPlaces() {
     refuse("operand", OptionKey::QIn, "shared");
   if (isGiven(OptionKey::PIn) && isStaged && schedule.pIn == OperandPlace::Registers)
     refuse("operand", OptionKey::PIn, "shared");
-  if (isGiven(OptionKey::PIn) && !isStaged && schedule.pIn == OperandPlace::Shared)
+  if (isGiven(OptionKey::PIn) && !isStaged && isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) &&
+      schedule.pIn == OperandPlace::Shared)
     refuse("operand", OptionKey::PIn, "registers");
   if (isGiven(OptionKey::Reduce) && !isScalar && schedule.reduce == Reduce::Shared)
     refuse("operand", OptionKey::Reduce, "warp");
@@ -323,7 +324,8 @@ void VariantChecker::checkRescale() {
 
 // The bulk copy engine takes rows at one stride; the heads of a query and its neighbours have two.
 void VariantChecker::checkGqa() {
-  if (known(OptionKey::Gqa, OptionKey::Copy) && schedule.gqa == Gqa::Pack && schedule.copy == Copy::Tma)
+  if (known(OptionKey::Gqa, OptionKey::Copy) && schedule.gqa == Gqa::Pack && schedule.copy == Copy::Tma &&
+      isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
     add("gqa", OptionKey::Gqa, "gqa = pack goes with copy = ld_st or cp_async, not with tma");
 }
 
