@@ -15,7 +15,8 @@ static constexpr unsigned kLoadWarps = 4;
 /// Registers of a thread by role: what the group that loads gives up goes to those that compute. In all no more than
 /// the 65536 of an SM, in units of 8 (PTX ISA, setmaxnreg).
 static void addRegisters(ir::Kernel &kernel, unsigned groups) {
-  const unsigned load = groups < 3 ? 24 : 32, math = groups < 3 ? 240 : 160;
+  constexpr unsigned kMath[] = {256, 240, 160}; // a group may only take more than it begins with
+  const unsigned load = groups < 3 ? 24 : 32, math = kMath[groups - 1];
   kernel.addConstant("kLoadRegisters", load, "registers of a thread that loads");
   kernel.addConstant("kMathRegisters", math, "registers of a thread that computes");
 }
