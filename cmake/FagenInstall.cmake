@@ -12,7 +12,8 @@ if(TARGET fagen-run)
   install(TARGETS fagen-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   # What `fagen-run time --baseline sdpa` starts, and the library that it loads.
   install(TARGETS fagen_capi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(FILES measure/compare_sdpa.py measure/fagen_ctypes.py measure/samples.py
+  install(FILES measure/compare_sdpa.py measure/contestant.h measure/contestants.py measure/fagen_ctypes.py
+                measure/notes.py measure/samples.py
           DESTINATION ${CMAKE_INSTALL_DATADIR}/fagen/measure)
 endif()
 install(DIRECTORY runtime/include/fagen DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The method of docs/Laboratory.md: CUDA graphs of 20 launches (200 below 20 us), one warm replay, nine timed ones; the
 contestants of a shape alternate in rounds; burst = the first 30 ms after a second of idling, steady = after a second of
-the same load. Raw samples and sensor readings go to the JSON. `fagen-run time --baseline sdpa` runs this script with
+the same load. Raw samples and sensor readings go to the JSON, which is written anew after each problem. `fagen-run time --baseline sdpa` runs this script with
 --stream: then each line of standard output is {"progress": [done, total, what]}, the last one {"result": ...}."""
 import argparse
 import ctypes
 import json
+import os
 import platform
 import statistics
 import sys
@@ -20,6 +21,7 @@ try:
 except ImportError as error:
     sys.exit(f"PyTorch cannot be imported by {sys.executable}: {error}")
 
+import contestants
 import fagen_ctypes
 from notes import notes_of
 from samples import percentile
@@ -27,9 +29,12 @@ from samples import percentile
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
 MATH_MOST_SCORES = 1 << 30  # math writes all scores to memory
-SAME_RESULT = 2e-2
+SAME_RESULT = {torch.float16: 2e-2, torch.bfloat16: 4e-2}  # one ulp of a bf16 above 4 is 0.031
+PRODUCT_SIZE = 8192
 TIMED_REPLAYS, LAUNCHES, SHORT_LAUNCHES, SHORT_US, BURST_US, SEGMENT_S, ENERGY_S = 9, 20, 200, 20.0, 30e3, 1.0, 0.5
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "float16": torch.float16, "bfloat16": torch.bfloat16}
+GRID = (64, 128), (512, 2048, 8192)  # head dims, lengths; B*S = 16384, H*d = 2048
+FULL_GRID = (64, 128, 256), (512, 1024, 2048, 4096, 8192, 16384)
 NAMED_SHAPES = {"mission": (1, 8, 8, 512, 512, 64, 64), "mission2": (2, 8, 8, 512, 512, 64, 64)}
 
 
@@ -220,7 +225,7 @@ def fagen_entrants(library, q, k, v, mask, arguments):
         o.fill_(float("nan"))
         attention()
         difference = (o.float() - expected).abs().max().item()
-        if not difference < SAME_RESULT:
+        if not difference < SAME_RESULT[q.dtype]:
             failed.append(dict(name=variant, target=target, reason=f"differs from PyTorch by {difference}"))
             continue
         entrants.append(Entrant(variant, attention, arguments,
@@ -228,6 +233,44 @@ def fagen_entrants(library, q, k, v, mask, arguments):
                                      registers=info.registers, local_bytes=info.local_bytes,
                                      max_difference_from_sdpa=difference)))
     return entrants, failed
+
+
+def outside_entrants(outsiders, q, k, v, mask, arguments):
+    """Contestants of other libraries, each with the reason when it does not take the shape or is wrong."""
+    if not outsiders:
+        return [], {}, []
+    o = torch.empty(*q.shape[:3], v.shape[3], dtype=q.dtype, device="cuda")
+    lse = torch.empty(q.shape[:3], dtype=torch.float32, device="cuda")
+    expected = expected_result(q, k, v, mask)
+    entrants, refused, failed = [], {}, []
+    for outsider in outsiders:
+        launch = outsider.attention(q, k, v, o, lse, mask)
+        o.fill_(float("nan"))
+        try:
+            launch()
+        except contestants.Refused as reason:
+            refused[outsider.name] = str(reason)
+            continue
+        difference = (o.float() - expected).abs().max().item()
+        if not difference < SAME_RESULT[q.dtype]:
+            failed.append(dict(name=outsider.name, target="", reason=f"differs from PyTorch by {difference}"))
+            continue
+        entrants.append(Entrant(outsider.name, launch, arguments,
+                                dict(kind="contestant", max_difference_from_sdpa=difference)))
+    return entrants, refused, failed
+
+
+def matrix_products(dtypes, arguments, nvml, when):
+    """What a large square product reaches in this run and state: the ceiling of products."""
+    products = []
+    for dtype in dtypes:
+        a, b = (torch.randn(PRODUCT_SIZE, PRODUCT_SIZE, device="cuda", dtype=dtype) for _ in range(2))
+        c = torch.empty(PRODUCT_SIZE, PRODUCT_SIZE, device="cuda", dtype=dtype)
+        entrant = Entrant("matmul", lambda: torch.matmul(a, b, out=c), arguments,
+                          dict(kind="product", size=PRODUCT_SIZE, dtype=str(dtype).split(".")[1], when=when))
+        entrant.segment(0, nvml)
+        products.append(entrant.result(2.0 * PRODUCT_SIZE ** 3))
+    return products
 
 
 def parse_shape(text):
@@ -252,13 +295,13 @@ def problems_of(arguments):
     if arguments.problem:
         return [parse_problem(text) for text in arguments.problem]
     shapes = [parse_shape(text) for text in arguments.shape]
-    if arguments.grid:
-        shapes += [parse_shape(f"{16384 // s},{2048 // d},{s},{d}") for d in (64, 128) for s in (512, 2048, 8192)]
-    return [(shape, mask, DTYPES[arguments.dtype])
-            for shape in shapes or NAMED_SHAPES.values() for mask in ("none", "causal")]
+    for heads, lengths in [GRID] * arguments.grid + [FULL_GRID] * arguments.full_grid:
+        shapes += [parse_shape(f"{16384 // s},{2048 // d},{s},{d}") for d in heads for s in lengths]
+    return [(shape, mask, DTYPES[dtype]) for dtype in arguments.dtype or ["float16"]
+            for shape in shapes or NAMED_SHAPES.values() for mask in arguments.mask or ["none", "causal"]]
 
 
-def measure(library, problem, arguments, nvml, tell):
+def measure(library, outsiders, problem, arguments, nvml, tell):
     (b, h, hkv, sq, sk, d, dv), mask, dtype = problem
     torch.manual_seed(arguments.seed)
     q, k, v = (torch.randn(*shape, device="cuda", dtype=dtype)
@@ -266,7 +309,8 @@ def measure(library, problem, arguments, nvml, tell):
     flops = 2.0 * b * h * sq * sk * (d + dv) * (0.5 if mask == "causal" else 1.0)
     ours, failed = fagen_entrants(library, q, k, v, mask, arguments)
     backends, refused = sdpa_entrants(q, k, v, mask, arguments)
-    entrants = backends + ours
+    outside, outside_refused, outside_failed = outside_entrants(outsiders, q, k, v, mask, arguments)
+    entrants = backends + outside + ours
     for number in range(arguments.rounds):
         for entrant in entrants:
             tell(f"{b},{h},{hkv},{sq},{sk},{d} {mask} round {number + 1}: {entrant.name}")
@@ -276,7 +320,7 @@ def measure(library, problem, arguments, nvml, tell):
         print(f"b{b} h{h} s{sq} d{d} {mask:6s} {r['name']:44s} {r['median_us']:9.2f} us {r['tflops']:7.1f} TFLOP/s",
               file=sys.stderr, flush=True)
     return dict(b=b, h=h, s=sq, d=d, hkv=hkv, sk=sk, dv=dv, mask=mask, dtype=str(dtype).split(".")[1],
-                refused=refused, failed=failed, results=results)
+                refused={**refused, **outside_refused}, failed=failed + outside_failed, results=results)
 
 
 def parse_arguments():
@@ -288,10 +332,17 @@ def parse_arguments():
     parser.add_argument("--shape", action="append", default=[],
                         help="b,h,s,d or b,h,hkv,sq,sk,d[,dv], mission or mission2; may be repeated")
     parser.add_argument("--grid", action="store_true", help="d 64, 128 at S 512, 2048, 8192; B*S = 16384, H*d = 2048")
-    parser.add_argument("--dtype", choices=["float16", "bfloat16"], default="float16")
+    parser.add_argument("--full-grid", action="store_true", help="d 64, 128, 256 at S 512 to 16384, likewise")
+    parser.add_argument("--dtype", choices=["float16", "bfloat16"], action="append",
+                        help="default: float16; may be repeated")
+    parser.add_argument("--mask", choices=["none", "causal"], action="append", help="default: both")
     parser.add_argument("--problem", action="append", default=[],
                         help='instead of --shape and --dtype: "b,h,hkv,sq,sk,d[,dv] [mask=causal] [dtype=bf16]"')
     parser.add_argument("--backend", action="append", choices=list(BACKENDS), help="default: all; may be repeated")
+    parser.add_argument("--contestant", action="append", default=[], metavar="NAME=LIBRARY",
+                        help="another library's attention, by measure/contestant.h; may be repeated")
+    parser.add_argument("--product", action="store_true",
+                        help=f"also time a square matrix product of {PRODUCT_SIZE} rows, first and last")
     parser.add_argument("--state", choices=["burst", "steady"], default="burst")
     parser.add_argument("--l2", choices=["warm", "cold"], default="warm")
     parser.add_argument("--rounds", type=int, default=3)
@@ -306,29 +357,50 @@ def parse_arguments():
     return arguments
 
 
+def machine_facts():
+    properties = torch.cuda.get_device_properties(0)
+    return dict(gpu=properties.name, sms=properties.multi_processor_count, torch=torch.__version__,
+                cuda=torch.version.cuda, cudnn=torch.backends.cudnn.version(), python=platform.python_version())
+
+
+def write_whole(path, result):
+    """The file never holds half a result: whoever stops the run keeps the problems measured so far."""
+    with open(path + ".part", "w") as file:
+        json.dump(result, file, indent=1)
+    os.replace(path + ".part", path)
+
+
 def main():
     arguments = parse_arguments()
     if not torch.cuda.is_available():
         sys.exit("PyTorch finds no GPU")
+    try:
+        outsiders = [contestants.Contestant(named) for named in arguments.contestant]
+    except ValueError as mistake:
+        sys.exit(str(mistake))
     library = fagen_ctypes.Library(arguments.library, arguments.directories)
-    nvml, problems, measured = Nvml(), problems_of(arguments), []
+    nvml, problems = Nvml(), problems_of(arguments)
+    result = dict(tool="compare_sdpa.py", state=arguments.state, l2=arguments.l2, rounds=arguments.rounds,
+                  machine=machine_facts(), notes=notes_of(arguments.note),
+                  layout="contiguous [B, H, S, D]; ours and contestants also write LSE",
+                  contestants={outsider.name: outsider.about for outsider in outsiders},
+                  asked=len(problems), products=[], problems=[])
 
     def tell(what):
         if arguments.stream:
-            print(json.dumps(dict(progress=[len(measured), len(problems), what])), flush=True)
+            print(json.dumps(dict(progress=[len(result["problems"]), len(problems), what])), flush=True)
+
+    def add(key, values):
+        result[key] += values
+        if arguments.output:
+            write_whole(arguments.output, result)
+    dtypes = list(dict.fromkeys(dtype for _, _, dtype in problems)) if arguments.product else []
+    add("products", matrix_products(dtypes, arguments, nvml, "first"))
     for problem in problems:
-        measured.append(measure(library, problem, arguments, nvml, tell))
-    properties = torch.cuda.get_device_properties(0)
-    machine = dict(gpu=properties.name, sms=properties.multi_processor_count, torch=torch.__version__,
-                   cuda=torch.version.cuda, cudnn=torch.backends.cudnn.version(), python=platform.python_version())
-    result = dict(tool="compare_sdpa.py", state=arguments.state, l2=arguments.l2, rounds=arguments.rounds,
-                  machine=machine, notes=notes_of(arguments.note),
-                  layout="contiguous [B, H, S, D]; ours also writes LSE", problems=measured)
+        add("problems", [measure(library, outsiders, problem, arguments, nvml, tell)])
+    add("products", matrix_products(dtypes, arguments, nvml, "last"))
     if arguments.stream:
         print(json.dumps(dict(result=result)), flush=True)
-    if arguments.output:
-        with open(arguments.output, "w") as file:
-            json.dump(result, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 
-from samples import ratio_of_medians
+from samples import geometric_mean, ratio_by_rounds, ratio_of_medians
 
 
 def markdown(head, rows):
@@ -45,6 +45,57 @@ def compare_table(data, dispatched):
     head = ["B", "H", "S", "d", "mask", *(f"{name} µs" for name in backends), "variant", "µs", "TFLOP/s",
             "time / best SDPA (95 %)"]
     return f"{markdown(head, rows)}\n\nMedian of one run, {data['state']}: {machine_line(data)}."
+
+
+def best_of(results):
+    return min(results, key=lambda result: result["median_us"], default=None)
+
+
+def sensors(result):
+    """Power, joules a launch and clock, where NVML told them."""
+    watts, joules, clock = (result.get(key) for key in ("watts", "joules_per_launch", "sm_clock_mhz"))
+    return ["–" if watts is None else f"{watts:.0f}", "–" if joules is None else f"{joules:.3g}",
+            "–" if clock is None else f"{clock}"]
+
+
+def contest_summary(ratios, asked, measured):
+    """How often ours is faster, whose interval says so, and the geometric mean of time ratios."""
+    surely = sum(high <= 1 for _, _, high in ratios)
+    lost = sum(low > 1 for _, low, _ in ratios)
+    text = (f"Time of ours / best peer: {geometric_mean([middle for middle, _, _ in ratios]):.3f} in the geometric mean of "
+            f"{len(ratios)} problems; the interval is below 1 on {surely}, above 1 on {lost}.")
+    return text + (f" Only {measured} of {asked} problems were measured." if measured < asked else "")
+
+
+def contest_table(data, _):
+    """A row for each problem: what dispatch picks beside the best of each peer, against the fastest of them."""
+    peers = list(dict.fromkeys(r["name"] for p in data["problems"] for r in p["results"] if r["kind"] != "fagen"))
+    rows, ratios = [], []
+    for p in data["problems"]:
+        others = [r for r in p["results"] if r["kind"] != "fagen"]
+        times = {r["name"]: r["median_us"] for r in others}
+        best = best_of(others)
+        ours = best_of(r for r in p["results"] if r["kind"] == "fagen" and r["picked"])
+        row = [str(p["b"]), str(p["h"]), str(p["s"]), str(p["d"]), p["mask"], {"float16": "f16", "bfloat16": "bf16"}[p["dtype"]],
+               *(f"{times[name]:.1f}" if name in times else "–" for name in peers)]
+        if ours is None or best is None:
+            rows.append(row + ["no result"] + ["–"] * 7)
+            continue
+        ratio = ratio_by_rounds(ours["samples_round_us"], best["samples_round_us"])
+        ratios.append(ratio)
+        theirs = sensors(best)
+        rows.append(row + [f"`{ours['name']}`", f"{ours['median_us']:.1f}", f"{ours['tflops']:.0f}",
+                           *(f"{mine} / {other}" for mine, other in zip(sensors(ours), theirs)),
+                           "{:.3f} ({:.3f}–{:.3f})".format(*ratio)])
+    head = ["B", "H", "S", "d", "mask", "dtype", *(f"{name} µs" for name in peers), "variant", "µs", "TFLOP/s",
+            "W, ours / best", "J a launch", "SM MHz", "time / best peer (95 %)"]
+    text = [markdown(head, rows), contest_summary(ratios, data["asked"], len(data["problems"])) if ratios else "No result."]
+    products = ", ".join(f"{r['tflops']:.0f} TFLOP/s in {r['dtype']} ({r['when']} in the run)" for r in data["products"])
+    if products:
+        text.append(f"Square matrix product of {data['products'][0]['size']} rows: {products}.")
+    text += [f"{name}: {about}." for name, about in data["contestants"].items() if about]
+    text.append(f"Median of one run of {data['rounds']} rounds, {data['state']}: {machine_line(data)}.")
+    return "\n\n".join(text)
 
 
 def check_table(data, _):
@@ -174,7 +225,8 @@ def main():
         data["tool"] = "Google Benchmark"
     if data.get("tool") not in TABLES:
         sys.exit(f"{arguments.result}: no table for tool '{data.get('tool')}'; known: {', '.join(TABLES)}")
-    text = TABLES[data["tool"]](data, arguments.dispatched)
+    make = contest_table if data.get("contestants") else TABLES[data["tool"]]
+    text = make(data, arguments.dispatched)
     if not arguments.into:
         print(text)
         return

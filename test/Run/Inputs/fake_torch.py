@@ -16,6 +16,15 @@ class Tensor:
         return self
     float = __sub__ = abs = max = repeat_interleave = fill_ = zero_ = same
 
+    def stride(self):
+        strides = [1]
+        for size in reversed(self.shape[1:]):
+            strides.insert(0, strides[0] * size)
+        return tuple(strides)
+
+    def data_ptr(self):
+        return 4096
+
     def item(self):
         return float(os.environ.get("FAKE_DIFFERENCE", "0.001"))
 
@@ -81,7 +90,7 @@ attention = module("torch.nn.attention", sdpa_kernel=Backend, SDPBackend=types.S
 nn = module("torch.nn", functional=functional, attention=attention)
 module("torch", cuda=cuda, nn=nn, Tensor=Tensor, randn=Tensor, manual_seed=lambda _: None, float16="torch.float16",
        bfloat16="torch.bfloat16", float32="torch.float32", uint8="torch.uint8", __version__="9.9",
-       empty=lambda *shape, **_: Tensor(*shape), version=types.SimpleNamespace(cuda="13.0"),
+       empty=lambda *shape, **_: Tensor(*shape), zeros=Tensor, matmul=lambda *_, **__: None, version=types.SimpleNamespace(cuda="13.0"),
        backends=types.SimpleNamespace(cudnn=types.SimpleNamespace(version=lambda: 91002)))
 module("fagen_ctypes", Library=Library, Error=ValueError)
 time.sleep = lambda _: None  # a burst idles before each segment
