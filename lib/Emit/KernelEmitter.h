@@ -1,0 +1,119 @@
+// fagen: the text of a kernel; its functions stand in three files.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//   KernelEmitter.cpp   the order of the file, its head, constants
+//   KernelStorage.cpp   what lies in shared memory and registers, what threads of a CTA share
+//   KernelEntry.cpp     the functions in the order in which they run: roles, steps, the entry
+#pragma once
+
+#include "OpEmitter.h"
+
+#include "fagen/Emit/Kernel.h"
+#include "fagen/IR/ExprAnalysis.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+
+#include <utility>
+
+namespace fagen {
+
+/// Of a shared tile in the head's map, and as the device library's Swizzle.
+struct LayoutText {
+  llvm::StringRef description, enumerator;
+};
+LayoutText layoutText(ir::Layout layout);
+
+/// "key_tile": KeyTile.
+std::string typeName(llvm::StringRef buffer);
+
+/// Lines with trailing comments, the comments one below the other.
+void printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::string, std::string>> lines);
+
+/// The body of a role cut at its loops: what runs before, the steps, what runs after.
+struct Sections {
+  struct Steps {
+    const ir::Op *loop;
+    std::vector<const ir::Op *> before; ///< what runs between the loop before and this one
+  };
+  std::vector<const ir::Op *> prologue;
+  std::vector<Steps> loops;
+  std::vector<const ir::Op *> epilogue;
+
+  explicit Sections(const ir::Block &body) {
+    for (const std::unique_ptr<ir::Op> &op : body.ops) {
+      if (op->kind == ir::OpKind::Loop)
+        loops.push_back({op.get(), std::exchange(epilogue, {})});
+      else
+        (loops.empty() ? prologue : epilogue).push_back(op.get());
+    }
+  }
+};
+
+class KernelEmitter {
+public:
+  KernelEmitter(const ir::Kernel &kernel, const Variant &variant, Instrument instrument)
+      : kernel(kernel), variant(variant), instrument(instrument), load(findRole(kernel, "load")),
+        math(kernel.roles.back()), turns(findTurns(math.body)), sections(turns ? turns->body : math.body), points(math),
+        stream(text.source), out(stream) {}
+
+  KernelText run();
+
+private:
+  static const ir::Role *findRole(const ir::Kernel &kernel, llvm::StringRef name) {
+    auto found = llvm::find_if(kernel.roles, [&](const ir::Role &role) { return role.name == name; });
+    return found == kernel.roles.end() ? nullptr : &*found;
+  }
+
+  /// The loop over the tiles of query rows of a CTA; null where it has one.
+  static const ir::Op *findTurns(const ir::Block &body) {
+    auto found = llvm::find_if(body.ops, [](const std::unique_ptr<ir::Op> &op) { return op->has("carry"); });
+    return found == body.ops.end() ? nullptr : found->get();
+  }
+
+  void emitHead();
+  void emitSharedMap();
+  void emitLedger();
+  void emitIncludes();
+  void emitConstants();
+  void emitTileTypes();
+  void emitStorage();
+  void emitCta();
+  void emitRegisters();
+  std::vector<ir::Let> letsOfTile() const;
+  void emitCtaAt();
+  void emitTurns(llvm::StringRef group, llvm::function_ref<void()> body);
+  void emitLoad();
+  void emitRoles();
+  void emitFunction(llvm::StringRef name, llvm::StringRef summary, llvm::StringRef parameters,
+                    llvm::ArrayRef<const ir::Op *> ops, bool isEpilogue = false, bool isSampled = false);
+  void emitStep(const ir::Op &loop);
+  static std::string nameOfBefore(const ir::Op &loop) { return ("before_" + loop.text("name")).str(); }
+  void emitLoops();
+  void emitEntry();
+  void emitEntryOfOneTile();
+  void emitPersistentEntry();
+  std::string expressionOf(const ir::Expr &value);
+  std::string fragmentType(const ir::Buffer &buffer) const;
+  std::string letValue(const ir::Expr &value) const;
+  bool runsAtMostOnce(const ir::Op &loop) const;
+  bool isSampled(const ir::Op &loop) const;
+  std::vector<const ir::Buffer *> buffersIn(ir::Space space) const;
+  std::vector<const ir::Buffer *> runningRings() const;
+  std::string locate() const;
+  void emitFirstSources();
+
+  const ir::Kernel &kernel;
+  const Variant &variant;
+  const Instrument instrument;
+  const ir::Role *const load; ///< null where every warp loads
+  const ir::Role &math;
+  const ir::Op *const turns; ///< null where a CTA has one tile of query rows
+  const Sections sections;   ///< of math, of one tile
+  const Points points;
+  KernelText text;
+  llvm::raw_string_ostream stream;
+  IndentedStream out;
+};
+
+} // namespace fagen

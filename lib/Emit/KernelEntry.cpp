@@ -1,0 +1,243 @@
+// fagen: the functions of a generated kernel: roles, steps, and the entry that calls them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelEmitter.h"
+
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+static bool isMasked(const Op &loop) {
+  return llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Mask; });
+}
+
+/// Whether only some steps tell their stages: of the loop over whole tiles.
+bool KernelEmitter::isSampled(const Op &loop) const {
+  return instrument == Instrument::Stages && !runsAtMostOnce(loop) && !isMasked(loop);
+}
+
+/// Tiles in the order of their rows, or the longest first when later rows have more key tiles.
+std::string KernelEmitter::locate() const {
+  const bool grows = llvm::any_of(kernel.lets, [&](const Let &let) {
+    const Expr value = let.value.substitute("kTileKeys", constant(kernel.constant("kTileKeys")));
+    return let.name == "key_tiles" && direction(value, "row_begin") == Direction::NotDecreasing;
+  });
+  if (turns)
+    return "locate_tile<kTileRows>"; // only without a mask
+  const std::string order = grows                 ? ", TileOrder::kLastTileFirst"
+                            : kernel.packsHeads() ? ", TileOrder::kFirstTileFirst"
+                                                  : "";
+  return fmt::format("locate_cta<kTileRows{}{}>", order, kernel.packsHeads() ? ", Rows::kOfGroup" : "");
+}
+
+/// Whether the first thread of a role executes the op for all of them.
+static bool isByOneThread(const Op &op) {
+  switch (op.kind) {
+  case OpKind::MbarrierInit:
+  case OpKind::Fence:
+    return true;
+  case OpKind::CopyIssue:
+    return op.text("kind") == "bulk";
+  case OpKind::Arrive:
+  case OpKind::Wait:
+    return op.text("by") == "role";
+  case OpKind::Loop:
+    return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByOneThread(*inner); });
+  default:
+    return false;
+  }
+}
+
+/// As inside a generated function.
+std::string KernelEmitter::expressionOf(const Expr &value) {
+  return OpEmitter(kernel, points, out, text.ops).expression(value);
+}
+
+/// One tile after the other, by one thread or by whole warps, which therefore say their group: `body` writes what is
+/// done with each.
+void KernelEmitter::emitTurns(llvm::StringRef group, llvm::function_ref<void()> body) {
+  line(out, "for (int turn = 0, base = 0; turn < tiles_of_cta<kTileRows>(params); ++turn) {{");
+  {
+    auto scope = out.scope();
+    line(out, "const Cta cta = cta_at(params, {}, turn, base);", group.str());
+    body();
+    line(out, "base += {};", expressionOf(turns->expr("step")));
+  }
+  line(out, "}}");
+}
+
+/// One thread works on both sides of the barrier.
+void KernelEmitter::emitLoad() {
+  const Points loadPoints(*load);
+  line(out, "/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.");
+  line(out, "__device__ __forceinline__ void load(const {}) {{", turns ? "MappedAttentionParams &params" : "Cta &cta");
+  {
+    auto scope = out.scope();
+    OpEmitter emitter(kernel, loadPoints, out, text.ops, "load.");
+    std::vector<const Op *> before, after;
+    const Op *barrier = nullptr;
+    for (const std::unique_ptr<Op> &op : load->body.ops) {
+      if (op->kind == OpKind::Barrier && !barrier)
+        barrier = op.get();
+      else if (isByOneThread(*op))
+        (barrier ? after : before).push_back(op.get());
+      else
+        llvm::report_fatal_error("emit: role load does more than one thread can");
+    }
+    line(out, "const bool is_first = ptx::thread_index() == 0;\nif (is_first) {{");
+    {
+      auto inner = out.scope();
+      if (turns)
+        line(out, "const Cta cta = cta_at(params, 0, 0, 0);");
+      emitter.emitBlock(before);
+    }
+    line(out, "}}");
+    emitter.emitBlock({barrier});
+    line(out, "if (!is_first)\n  return;");
+    if (!turns)
+      emitter.emitBlock(after);
+    else
+      emitTurns("0", [&] {
+        std::vector<const Op *> ops;
+        for (const std::unique_ptr<Op> &op : after.front()->body.ops)
+          ops.push_back(op.get());
+        emitter.emitBlock(ops);
+      });
+  }
+  line(out, "}}\n");
+}
+
+/// Running copies begin with the first row.
+void KernelEmitter::emitFirstSources() {
+  for (const Buffer *ring : runningRings())
+    line(out, "r.next_{0} = own_source<TileShare<kThreads, kVectorBytes, {1}>>(cta.{0}, cta.params.{0}_stride[2], 0);",
+         ring->name, typeName(ring->name));
+}
+
+void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, llvm::StringRef parameters,
+                                 llvm::ArrayRef<const Op *> ops, bool isEpilogue, bool isSampled) {
+  line(out, "/// {}", summary.str());
+  if (isSampled)
+    line(out, "template <bool kSampled>");
+  line(out, "__device__ __forceinline__ void {}(const Cta &cta, Registers &r{}) {{", name.str(), parameters.str());
+  {
+    auto scope = out.scope();
+    OpEmitter emitter(kernel, points, out, text.ops, load ? "math." : "");
+    if (isEpilogue) {
+      emitter.enterEpilogue();
+      line(out, "const CtaPlace place = {}(cta.params{});", locate(), turns ? ", cta.tile" : "");
+    }
+    if (isSampled)
+      emitter.sampleStages();
+    else if (instrument != Instrument::None)
+      emitter.markStages();
+    if (name == "prologue")
+      emitFirstSources();
+    emitter.emitBlock(ops);
+  }
+  line(out, "}}\n");
+}
+
+void KernelEmitter::emitStep(const Op &loop) {
+  std::vector<const Op *> ops;
+  for (const std::unique_ptr<Op> &op : loop.body.ops)
+    ops.push_back(op.get());
+  const llvm::StringRef name = loop.text("name");
+  emitFunction((name + "_step").str(),
+               name == "first"  ? "Scores and softmax of the first key tile: no P V runs under them yet."
+               : name == "last" ? "P V of the last key tile."
+               : isMasked(loop) ? "Key tile j, of which some rows see only a part."
+                                : "Key tile j, which every row sees whole.",
+               (", int " + loop.text("variable")).str(), ops, /*isEpilogue=*/false, isSampled(loop));
+}
+
+void KernelEmitter::emitLoops() {
+  for (const auto &[loop, before] : sections.loops) {
+    if (!before.empty())
+      line(out, "{}(cta, r);", nameOfBefore(*loop));
+    const std::string variable = loop->text("variable").str();
+    const Expr first = loop->expr("begin"), last = loop->expr("end");
+    const std::string begin = turns ? expressionOf(first) : letValue(first);
+    const std::string end = turns ? expressionOf(last) : letValue(last);
+    if (runsAtMostOnce(*loop))
+      line(out, "if (const int {0} = {1}; {0} < {2})", variable, begin, end);
+    else
+      line(out, "for (int {0} = {1}; {0} < {2}; ++{0})", variable, begin, end);
+    const std::string step = (loop->text("name") + "_step").str();
+    if (!isSampled(*loop)) {
+      line(out, "  {}(cta, r, {});", step, variable);
+      continue;
+    }
+    line(out, "  if (r.clock.samples({}))", begin == "0" ? variable : fmt::format("{} - {}", variable, begin));
+    line(out, "    {}<true>(cta, r, {});\n  else\n    {}<false>(cta, r, {});", step, variable, step, variable);
+  }
+}
+
+/// Registers go from those who load to those who compute.
+void KernelEmitter::emitRoles() {
+  line(out, "if (group == 0) {{\n  ptx::setmaxnreg_dec<kLoadRegisters>();\n  load({});\n  return;\n}}",
+       turns ? "params" : "cta");
+  line(out, "ptx::setmaxnreg_inc<kMathRegisters>();");
+}
+
+/// The entry of a kernel whose CTAs take one tile after the other.
+void KernelEmitter::emitPersistentEntry() {
+  auto scope = out.scope();
+  line(out, "const int group = ptx::warp_group_index(); // 0 loads");
+  emitRoles();
+  OpEmitter emitter(kernel, points, out, text.ops, "math.");
+  for (const std::unique_ptr<Op> &op : math.body.ops)
+    if (op.get() != turns)
+      emitter.emitBlock({op.get()});
+  emitTurns("group", [&] {
+    line(out, "Registers r;\nprologue(cta, r);");
+    emitLoops();
+    line(out, "epilogue(cta, r);");
+  });
+}
+
+void KernelEmitter::emitEntry() {
+  line(out, "extern \"C\" __global__ void __launch_bounds__(kThreads, 1) {}(const __grid_constant__ {} params) {{",
+       kernel.symbol, load ? "MappedAttentionParams" : "AttentionParams");
+  if (turns)
+    emitPersistentEntry();
+  else
+    emitEntryOfOneTile();
+  line(out, "}}\n\n}} // namespace fagen::generated");
+}
+
+void KernelEmitter::emitEntryOfOneTile() {
+  auto scope = out.scope();
+  const bool isInstrumented = instrument != Instrument::None;
+  if (isInstrumented)
+    line(out, "Registers r;\nr.clock.start();");
+  line(out, "const CtaPlace place = {}(params);", locate());
+  for (const Let &let : kernel.lets)
+    line(out, "const int {} = {};", let.name, letValue(let.value));
+  if (load)
+    line(out, "const int group = ptx::warp_group_index(); // 0 loads");
+  line(out, "const Cta cta{{params,");
+  line(out, "              ptx::shared_storage<SharedStorage>(),");
+  if (load) {
+    line(out, "              place.batch,\n              place.head,\n              place.kv_head,");
+  } else {
+    line(out, "              head_rows<Element>(params.q, params.q_stride, place.batch, place.head),");
+    line(out, "              head_rows<Element>(params.k, params.k_stride, place.batch, place.kv_head),");
+    line(out, "              head_rows<Element>(params.v, params.v_stride, place.batch, place.kv_head),");
+  }
+  std::string rest = "place.row_begin";
+  if (load)
+    rest += ",\n              (group - 1) * 4 * kWarpRows";
+  for (const Let &let : kernel.lets)
+    rest += ",\n              " + let.name;
+  line(out, "              {}}};", rest);
+  if (load)
+    emitRoles();
+  line(out, "{}", isInstrumented ? "r.clock.mark(params, Stage::kPrologue);" : "Registers r;");
+  line(out, "prologue(cta, r);");
+  emitLoops();
+  line(out, "epilogue(cta, r);");
+  if (isInstrumented)
+    line(out, "r.clock.stop(params);");
+}

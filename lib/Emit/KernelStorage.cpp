@@ -1,0 +1,171 @@
+// fagen: what a generated kernel keeps where: shared memory, what is the CTA's, registers.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelEmitter.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+void KernelEmitter::emitTileTypes() {
+  for (const Buffer *buffer : buffersIn(Space::Shared)) {
+    if (buffer->type == ElementType::MBarrier)
+      continue;
+    auto named = [&](unsigned value, std::initializer_list<llvm::StringRef> names) {
+      for (llvm::StringRef name : names)
+        if (kernel.hasConstant(name) && kernel.constant(name) == value)
+          return name.str();
+      return std::to_string(value);
+    };
+    const bool isTensor = buffer->type != ElementType::F32;
+    static constexpr llvm::StringLiteral kOfQueries[] = {"q", "s", "p", "pv", "scratch"};
+    const bool isQuery = llvm::is_contained(kOfQueries, buffer->name);
+    const bool isScores = buffer->name == "s" || buffer->name == "p";
+    const bool isOutput = buffer->name == "v" || buffer->name == "pv";
+    const std::string rows = buffer->name == "partial" ? "kKeyWarps * kTileRows"
+                                                       : named(buffer->rows, {isQuery ? "kTileRows" : "kTileKeys"});
+    const std::string columns = buffer->name == "partial" ? "kHeadDimV + kPartialExtra"
+                                : isScores                ? "kTileKeys"
+                                           : named(buffer->columns, {isOutput ? "kHeadDimV" : "kHeadDimQK"});
+    line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name), isTensor ? "Element" : "float",
+         rows, columns, layoutText(buffer->layout).enumerator.str());
+  }
+  out << '\n';
+}
+
+/// Members stand in the order of allocation, so that sizeof proves the offsets of the head's map.
+void KernelEmitter::emitStorage() {
+  emitTileTypes();
+  std::vector<const Buffer *> rings, overlays;
+  for (const Buffer *buffer : buffersIn(Space::Shared)) {
+    if (buffer->isRing && buffer->type != ElementType::MBarrier)
+      rings.push_back(buffer);
+    if (!buffer->overlays.empty())
+      overlays.push_back(buffer);
+  }
+  line(out, "struct KvRing {{");
+  for (const Buffer *ring : rings)
+    line(out, "  {} {}[kStages];", typeName(ring->name), ring->name);
+  line(out, "}};\n\nstruct SharedStorage {{");
+  bool ringWritten = false;
+  for (const Buffer *buffer : buffersIn(Space::Shared)) {
+    if (buffer->type == ElementType::MBarrier) {
+      line(out, "  Mbarriers<{}> {};", buffer->stages == 1 ? "1" : "kStages", buffer->name);
+      continue;
+    }
+    if (!buffer->overlays.empty() || (buffer->isRing && ringWritten))
+      continue;
+    if (!buffer->isRing) {
+      line(out, "  {} {};", typeName(buffer->name), buffer->name);
+      continue;
+    }
+    ringWritten = true;
+    if (overlays.empty()) {
+      line(out, "  KvRing ring;");
+      continue;
+    }
+    line(out, "  union {{\n    KvRing ring;");
+    for (const Buffer *overlay : overlays)
+      line(out, "    {} {};", typeName(overlay->name), overlay->name);
+    line(out, "  }};");
+  }
+  line(out, "}};\nstatic_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");\n",
+       kernel.sharedBytes);
+}
+
+/// A let with run-time values spelled as the entry function reaches them.
+std::string KernelEmitter::letValue(const Expr &value) const {
+  return spellSizes(value, "params").substitute("row_begin", variable("place.row_begin")).str();
+}
+
+void KernelEmitter::emitCta() {
+  line(out, "/// What all threads of a CTA share.\nstruct Cta {{");
+  line(out, "  const {} &params;\n  SharedStorage &shared;", load ? "MappedAttentionParams" : "AttentionParams");
+  std::vector<std::pair<std::string, std::string>> members;
+  if (load)
+    members = {{"int batch;", "of Q, K, V and O"},
+               {"int head;", "of Q and O"},
+               {"int kv_head;", "of K and V"},
+               {"int row_begin;", "first query row"},
+               {"int group_row;", "first row of this warp group in the tile"}};
+  else
+    members = {{"const Element *q;", kernel.packsHeads() ? "row 0 of the group's first head" : "row 0 of the head"},
+               {"const Element *k;", "row 0 of the K/V head"},
+               {"const Element *v;", "likewise"},
+               {"int row_begin;", "first query row"}};
+  if (turns)
+    members.insert(members.end(), {{"int tile;", "number of the tile of query rows"},
+                                   {"int turn;", "tiles that this CTA had before"},
+                                   {"int base;", "key tiles of those"}});
+  for (const Let &let : letsOfTile())
+    members.push_back({fmt::format("int {};", let.name), let.note});
+  {
+    auto scope = out.scope();
+    printAligned(out, members);
+  }
+  line(out, "}};\n");
+  if (load) {
+    line(out, "/// First query row of this warp in the tile.");
+    line(out, "__device__ __forceinline__ int warp_row() {{ return (ptx::warp_index() - kLoadWarps) * kWarpRows; }}\n");
+    if (turns)
+      emitCtaAt();
+    return;
+  }
+  line(out, "/// First query row and first key of this warp in the tile.");
+  line(out, "__device__ __forceinline__ int warp_row() {{ return ptx::warp_index() % kRowWarps * kWarpRows; }}");
+  line(out, "__device__ __forceinline__ int warp_key() {{ return ptx::warp_index() / kRowWarps * kWarpKeys; }}\n");
+}
+
+/// All but the number of tiles.
+std::vector<Let> KernelEmitter::letsOfTile() const {
+  std::vector<Let> lets;
+  for (const Let &let : kernel.lets)
+    if (let.name != "cta_tiles")
+      lets.push_back(let);
+  return lets;
+}
+
+void KernelEmitter::emitCtaAt() {
+  line(out, "/// At the CTA's tile number `turn`, with `base` key tiles behind it, for warp group `group`.");
+  line(out,
+       "__device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int group, int turn, int base) {{");
+  {
+    auto scope = out.scope();
+    line(out, "const int tile = ptx::cta_index() + turn * ptx::cta_count();");
+    line(out, "const CtaPlace place = {}(params, tile);", locate());
+    for (const Let &let : letsOfTile())
+      line(out, "const int {} = {};", let.name, letValue(let.value));
+    line(out, "return {{params,");
+    line(out, "        ptx::shared_storage<SharedStorage>(),");
+    line(out, "        place.batch,\n        place.head,\n        place.kv_head,\n        place.row_begin,");
+    line(out, "        (group - 1) * 4 * kWarpRows,");
+    std::string rest = "tile,\n        turn,\n        base";
+    for (const Let &let : letsOfTile())
+      rest += ",\n        " + let.name;
+    line(out, "        {}}};", rest);
+  }
+  line(out, "}}\n");
+}
+
+std::string KernelEmitter::fragmentType(const Buffer &buffer) const {
+  const bool isMma = kernel.backend == "mma_sync" ||
+                     kernel.backend == "wgmma"; // else O and the rows are the lanes' of ops/lane_softmax.h
+  if (buffer.columns == 1)
+    return isMma ? "RowValues<kWarpRows>" : "LaneRows<kWarpRows>";
+  const std::string columns = buffer.name == "q_fragment" ? "kHeadDimQK"
+                              : buffer.name == "o"        ? "kHeadDimV"
+                                                          : "kWarpKeys";
+  if (buffer.type == ElementType::F32)
+    return fmt::format("{}<kWarpRows, {}>", isMma ? "Accumulator" : "LaneColumns", columns);
+  return fmt::format("{}<Element, kWarpRows, {}>", isMma ? "LeftOperand" : "WmmaOperand", columns);
+}
+
+void KernelEmitter::emitRegisters() {
+  line(out, "/// What a thread keeps in registers.\nstruct Registers {{");
+  for (const Buffer *buffer : buffersIn(Space::Fragment))
+    line(out, "  {} {};", fragmentType(*buffer), buffer->name);
+  for (const Buffer *ring : runningRings())
+    line(out, "  const Element *next_{}; // where this thread's next vector comes from", ring->name);
+  if (instrument != Instrument::None)
+    line(out, "  StageClock<kWarps, {}> clock;", instrument == Instrument::Trace);
+  line(out, "}};\n");
+}
