@@ -125,7 +125,7 @@ class Entrant:
     """One way to compute a shape, as a CUDA graph."""
 
     def __init__(self, name, launch, arguments, facts):
-        self.name, self.facts, self.state = name, facts, arguments.state
+        self.name, self.facts, self.state, self.idle = name, facts, arguments.state, arguments.idle
         self.samples, self.segments = [], []
         flushed = None
         if arguments.l2 == "cold":
@@ -144,7 +144,7 @@ class Entrant:
     def segment(self, number, nvml):
         replays = TIMED_REPLAYS + 1
         if self.state == "burst":
-            time.sleep(SEGMENT_S)
+            time.sleep(self.idle)
             before, begin = nvml.read(), time.monotonic()
             self.graph.time()
         else:
@@ -344,6 +344,7 @@ def parse_arguments():
     parser.add_argument("--product", action="store_true",
                         help=f"also time a square matrix product of {PRODUCT_SIZE} rows, first and last")
     parser.add_argument("--state", choices=["burst", "steady"], default="burst")
+    parser.add_argument("--idle", type=float, default=SEGMENT_S, help="seconds before each burst; less is a quick look")
     parser.add_argument("--l2", choices=["warm", "cold"], default="warm")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
@@ -380,8 +381,8 @@ def main():
         sys.exit(str(mistake))
     library = fagen_ctypes.Library(arguments.library, arguments.directories)
     nvml, problems = Nvml(), problems_of(arguments)
-    result = dict(tool="compare_sdpa.py", state=arguments.state, l2=arguments.l2, rounds=arguments.rounds,
-                  machine=machine_facts(), notes=notes_of(arguments.note),
+    result = dict(tool="compare_sdpa.py", state=arguments.state, idle_s=arguments.idle, l2=arguments.l2,
+                  rounds=arguments.rounds, machine=machine_facts(), notes=notes_of(arguments.note),
                   layout="contiguous [B, H, S, D]; ours and contestants also write LSE",
                   contestants={outsider.name: outsider.about for outsider in outsiders},
                   asked=len(problems), products=[], problems=[])

@@ -94,7 +94,8 @@ def contest_table(data, _):
     if products:
         text.append(f"Square matrix product of {data['products'][0]['size']} rows: {products}.")
     text += [f"{name}: {about}." for name, about in data["contestants"].items() if about]
-    text.append(f"Median of one run of {data['rounds']} rounds, {data['state']}: {machine_line(data)}.")
+    idling = f" after {data['idle_s']:g} s of idling" if data["state"] == "burst" else ""
+    text.append(f"Median of one run of {data['rounds']} rounds, {data['state']}{idling}: {machine_line(data)}.")
     return "\n\n".join(text)
 
 
