@@ -28,7 +28,7 @@ def functions(text):
 def barriers_per_step(text):
     """Calls of each kind in the loop's body; of two loops the one without masks."""
     bodies = functions(text)
-    step = bodies.get("interior_step") or bodies.get("edge_step")
+    step = bodies.get("interior_step") or bodies.get("tile_step") or bodies.get("edge_step")
     if step is None:
         sys.exit("no step function in the emitted text")
     return {kind: len(re.findall(rf"ptx::{kind}\b", step)) for kind in BARRIERS}

@@ -223,6 +223,297 @@ void KernelEmitter::emitConstants() {
   out << '\n';
 }
 
+<<<<<<< HEAD
+=======
+void KernelEmitter::emitTileTypes() {
+  for (const Buffer *buffer : buffersIn(Space::Shared)) {
+    if (buffer->type == ElementType::MBarrier)
+      continue;
+    auto named = [&](unsigned value, std::initializer_list<llvm::StringRef> names) {
+      for (llvm::StringRef name : names)
+        if (kernel.hasConstant(name) && kernel.constant(name) == value)
+          return name.str();
+      return std::to_string(value);
+    };
+    const bool isTensor = buffer->type != ElementType::F32;
+    static constexpr llvm::StringLiteral kOfQueries[] = {"q", "s", "p", "pv", "scratch"};
+    const bool isQuery = llvm::is_contained(kOfQueries, buffer->name);
+    const bool isScores = buffer->name == "s" || buffer->name == "p";
+    const bool isOutput = buffer->name == "v" || buffer->name == "pv";
+    const std::string rows = buffer->name == "partial" ? "kKeyWarps * kTileRows"
+                                                       : named(buffer->rows, {isQuery ? "kTileRows" : "kTileKeys"});
+    const std::string columns = buffer->name == "partial" ? "kHeadDimV + kPartialExtra"
+                                : isScores                ? "kTileKeys"
+                                           : named(buffer->columns, {isOutput ? "kHeadDimV" : "kHeadDimQK"});
+    line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name), isTensor ? "Element" : "float",
+         rows, columns, spelling(buffer->layout).enumerator.str());
+  }
+  out << '\n';
+}
+
+/// Members stand in the order of allocation, so that sizeof proves the offsets of the head's map.
+void KernelEmitter::emitStorage() {
+  emitTileTypes();
+  std::vector<const Buffer *> rings, overlays;
+  for (const Buffer *buffer : buffersIn(Space::Shared)) {
+    if (buffer->isRing && buffer->type != ElementType::MBarrier)
+      rings.push_back(buffer);
+    if (!buffer->overlays.empty())
+      overlays.push_back(buffer);
+  }
+  line(out, "struct KvRing {{");
+  for (const Buffer *ring : rings)
+    line(out, "  {} {}[kStages];", typeName(ring->name), ring->name);
+  line(out, "}};\n\nstruct SharedStorage {{");
+  bool ringWritten = false;
+  for (const Buffer *buffer : buffersIn(Space::Shared)) {
+    if (buffer->type == ElementType::MBarrier) {
+      line(out, "  Mbarriers<{}> {};", buffer->stages == 1 ? "1" : "kStages", buffer->name);
+      continue;
+    }
+    if (!buffer->overlays.empty() || (buffer->isRing && ringWritten))
+      continue;
+    if (!buffer->isRing) {
+      line(out, "  {} {};", typeName(buffer->name), buffer->name);
+      continue;
+    }
+    ringWritten = true;
+    if (overlays.empty()) {
+      line(out, "  KvRing ring;");
+      continue;
+    }
+    line(out, "  union {{\n    KvRing ring;");
+    for (const Buffer *overlay : overlays)
+      line(out, "    {} {};", typeName(overlay->name), overlay->name);
+    line(out, "  }};");
+  }
+  line(out, "}};\nstatic_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");\n",
+       kernel.sharedBytes);
+}
+
+/// A let with run-time values spelled as the entry function reaches them.
+std::string KernelEmitter::letValue(const Expr &value) const {
+  return spellSizes(value, "params").substitute("row_begin", variable("place.row_begin")).str();
+}
+
+void KernelEmitter::emitCta() {
+  line(out, "/// What all threads of a CTA share.\nstruct Cta {{");
+  line(out, "  const {} &params;\n  SharedStorage &shared;", load ? "MappedAttentionParams" : "AttentionParams");
+  std::vector<std::pair<std::string, std::string>> members;
+  if (load)
+    members = {{"int batch;", "of Q, K, V and O"},
+               {"int head;", "of Q and O"},
+               {"int kv_head;", "of K and V"},
+               {"int row_begin;", "first query row"},
+               {"int group_row;", "first row of this warp group in the tile"}};
+  else
+    members = {{"const Element *q;", kernel.packsHeads() ? "row 0 of the group's first head" : "row 0 of the head"},
+               {"const Element *k;", "row 0 of the K/V head"},
+               {"const Element *v;", "likewise"},
+               {"int row_begin;", "first query row"}};
+  if (turns)
+    members.insert(members.end(), {{"int tile;", "number of the tile of query rows"},
+                                   {"int turn;", "tiles that this CTA had before"},
+                                   {"int base;", "key tiles of those"}});
+  for (const Let &let : letsOfTile())
+    members.push_back({fmt::format("int {};", let.name), let.note});
+  {
+    auto scope = out.scope();
+    printAligned(out, members);
+  }
+  line(out, "}};\n");
+  if (load) {
+    line(out, "/// First query row of this warp in the tile.");
+    line(out, "__device__ __forceinline__ int warp_row() {{ return (ptx::warp_index() - kLoadWarps) * kWarpRows; }}\n");
+    if (turns)
+      emitCtaAt();
+    return;
+  }
+  line(out, "/// First query row and first key of this warp in the tile.");
+  line(out, "__device__ __forceinline__ int warp_row() {{ return ptx::warp_index() % kRowWarps * kWarpRows; }}");
+  line(out, "__device__ __forceinline__ int warp_key() {{ return ptx::warp_index() / kRowWarps * kWarpKeys; }}\n");
+}
+
+/// All but the number of tiles.
+std::vector<Let> KernelEmitter::letsOfTile() const {
+  std::vector<Let> lets;
+  for (const Let &let : kernel.lets)
+    if (let.name != "cta_tiles")
+      lets.push_back(let);
+  return lets;
+}
+
+void KernelEmitter::emitCtaAt() {
+  line(out, "/// At the CTA's tile number `turn`, with `base` key tiles behind it, for warp group `group`.");
+  line(out,
+       "__device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int group, int turn, int base) {{");
+  {
+    auto scope = out.scope();
+    line(out, "const int tile = ptx::cta_index() + turn * ptx::cta_count();");
+    line(out, "const CtaPlace place = {}(params, tile);", locate());
+    for (const Let &let : letsOfTile())
+      line(out, "const int {} = {};", let.name, letValue(let.value));
+    line(out, "return {{params,");
+    line(out, "        ptx::shared_storage<SharedStorage>(),");
+    line(out, "        place.batch,\n        place.head,\n        place.kv_head,\n        place.row_begin,");
+    line(out, "        (group - 1) * 4 * kWarpRows,");
+    std::string rest = "tile,\n        turn,\n        base";
+    for (const Let &let : letsOfTile())
+      rest += ",\n        " + let.name;
+    line(out, "        {}}};", rest);
+  }
+  line(out, "}}\n");
+}
+
+std::string KernelEmitter::fragmentType(const Buffer &buffer) const {
+  const bool isMma = kernel.backend == "mma_sync" ||
+                     kernel.backend == "wgmma"; // else O and the rows are the lanes' of ops/lane_softmax.h
+  if (buffer.columns == 1)
+    return isMma ? "RowValues<kWarpRows>" : "LaneRows<kWarpRows>";
+  const std::string columns = buffer.name == "q_fragment" ? "kHeadDimQK"
+                              : buffer.name == "o"        ? "kHeadDimV"
+                                                          : "kWarpKeys";
+  if (buffer.type == ElementType::F32)
+    return fmt::format("{}<kWarpRows, {}>", isMma ? "Accumulator" : "LaneColumns", columns);
+  return fmt::format("{}<Element, kWarpRows, {}>", isMma ? "LeftOperand" : "WmmaOperand", columns);
+}
+
+void KernelEmitter::emitRegisters() {
+  line(out, "/// What a thread keeps in registers.\nstruct Registers {{");
+  for (const Buffer *buffer : buffersIn(Space::Fragment))
+    line(out, "  {} {};", fragmentType(*buffer), buffer->name);
+  for (const Buffer *ring : runningRings())
+    line(out, "  const Element *next_{}; // where this thread's next vector comes from", ring->name);
+  if (instrument != Instrument::None)
+    line(out, "  StageClock<kWarps, {}> clock;", instrument == Instrument::Trace);
+  line(out, "}};\n");
+}
+
+void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, llvm::StringRef parameters,
+                                 llvm::ArrayRef<const Op *> ops, bool isEpilogue, bool isSampled) {
+  line(out, "/// {}", summary.str());
+  if (isSampled)
+    line(out, "template <bool kSampled>");
+  line(out, "__device__ __forceinline__ void {}(const Cta &cta, Registers &r{}) {{", name.str(), parameters.str());
+  {
+    auto scope = out.scope();
+    OpEmitter emitter(kernel, points, out, text.ops, load ? "math." : "");
+    if (isEpilogue) {
+      emitter.enterEpilogue();
+      line(out, "const CtaPlace place = {}(cta.params{});", locate(), turns ? ", cta.tile" : "");
+    }
+    if (isSampled)
+      emitter.sampleStages();
+    else if (instrument != Instrument::None)
+      emitter.markStages();
+    if (name == "prologue")
+      emitFirstSources();
+    emitter.emitBlock(ops);
+  }
+  line(out, "}}\n");
+}
+
+void KernelEmitter::emitStep(const Op &loop) {
+  std::vector<const Op *> ops;
+  for (const std::unique_ptr<Op> &op : loop.body.ops)
+    ops.push_back(op.get());
+  emitFunction((loop.text("name") + "_step").str(), summaryOf(loop), (", int " + loop.text("variable")).str(), ops,
+               /*isEpilogue=*/false, isSampled(loop));
+}
+
+void KernelEmitter::emitLoops() {
+  for (const auto &[loop, before] : sections.loops) {
+    if (!before.empty())
+      line(out, "{}(cta, r);", nameOfBefore(*loop));
+    const std::string variable = loop->text("variable").str();
+    const Expr first = loop->expr("begin"), last = loop->expr("end");
+    const std::string begin = turns ? expressionOf(first) : letValue(first);
+    const std::string end = turns ? expressionOf(last) : letValue(last);
+    if (runsAtMostOnce(*loop))
+      line(out, "if (const int {0} = {1}; {0} < {2})", variable, begin, end);
+    else
+      line(out, "for (int {0} = {1}; {0} < {2}; ++{0})", variable, begin, end);
+    const std::string step = (loop->text("name") + "_step").str();
+    if (!isSampled(*loop)) {
+      line(out, "  {}(cta, r, {});", step, variable);
+      continue;
+    }
+    line(out, "  if (r.clock.samples({}))", begin == "0" ? variable : fmt::format("{} - {}", variable, begin));
+    line(out, "    {}<true>(cta, r, {});\n  else\n    {}<false>(cta, r, {});", step, variable, step, variable);
+  }
+}
+
+/// Registers go from those who load to those who compute.
+void KernelEmitter::emitRoles() {
+  line(out, "if (group == 0) {{\n  ptx::setmaxnreg_dec<kLoadRegisters>();\n  load({});\n  return;\n}}",
+       turns ? "params" : "cta");
+  line(out, "ptx::setmaxnreg_inc<kMathRegisters>();");
+}
+
+/// The entry of a kernel whose CTAs take one tile after the other.
+void KernelEmitter::emitPersistentEntry() {
+  auto scope = out.scope();
+  line(out, "const int group = ptx::warp_group_index(); // 0 loads");
+  emitRoles();
+  OpEmitter emitter(kernel, points, out, text.ops, "math.");
+  for (const std::unique_ptr<Op> &op : math.body.ops)
+    if (op.get() != turns)
+      emitter.emitBlock({op.get()});
+  emitTurns("group", [&] {
+    line(out, "Registers r;\nprologue(cta, r);");
+    emitLoops();
+    line(out, "epilogue(cta, r);");
+  });
+}
+
+void KernelEmitter::emitEntry() {
+  line(out, "extern \"C\" __global__ void __launch_bounds__(kThreads, 1) {}(const __grid_constant__ {} params) {{",
+       kernel.symbol, load ? "MappedAttentionParams" : "AttentionParams");
+  if (turns)
+    emitPersistentEntry();
+  else
+    emitEntryOfOneTile();
+  line(out, "}}\n\n}} // namespace fagen::generated");
+}
+
+void KernelEmitter::emitEntryOfOneTile() {
+  auto scope = out.scope();
+  const bool isInstrumented = instrument != Instrument::None;
+  if (isInstrumented)
+    line(out, "Registers r;\nr.clock.start();");
+  line(out, "const CtaPlace place = {}(params);", locate());
+  for (const Let &let : kernel.lets)
+    line(out, "const int {} = {};", let.name, letValue(let.value));
+  if (load)
+    line(out, "const int group = ptx::warp_group_index(); // 0 loads");
+  line(out, "const Cta cta{{params,");
+  line(out, "              ptx::shared_storage<SharedStorage>(),");
+  if (load) {
+    line(out, "              place.batch,\n              place.head,\n              place.kv_head,");
+  } else {
+    line(out, "              head_rows<Element>(params.q, params.q_stride, place.batch, place.head),");
+    line(out, "              head_rows<Element>(params.k, params.k_stride, place.batch, place.kv_head),");
+    line(out, "              head_rows<Element>(params.v, params.v_stride, place.batch, place.kv_head),");
+  }
+  std::string rest = "place.row_begin";
+  if (load)
+    rest += ",\n              (group - 1) * 4 * kWarpRows";
+  for (const Let &let : kernel.lets)
+    rest += ",\n              " + let.name;
+  line(out, "              {}}};", rest);
+  if (load)
+    emitRoles();
+  line(out, "{}", isInstrumented ? "r.clock.mark(params, Stage::kPrologue);" : "Registers r;");
+  line(out, "prologue(cta, r);");
+  emitLoops();
+  line(out, "epilogue(cta, r);");
+  if (isInstrumented)
+    line(out, "r.clock.stop(params);");
+}
+
+} // namespace
+
+>>>>>>> 551095c ([split-mask-loops] a loop that rescales lazily stays one, with a branch around its mask; [specs] l4: 128 x 128 at head dim 64, 48 keys at 128, medium for small launches; [device] copies of whole tiles compare no row)
 KernelText fagen::emitKernel(const Kernel &kernel, const Variant &variant, Instrument instrument) {
   return KernelEmitter(kernel, variant, instrument).run();
 }

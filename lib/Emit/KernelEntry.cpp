@@ -8,8 +8,25 @@
 using namespace fagen;
 using namespace fagen::ir;
 
+static const Op *maskOf(const Op &loop) {
+  auto mask = llvm::find_if(loop.body.ops, [](const auto &op) { return op->kind == OpKind::Mask; });
+  return mask == loop.body.ops.end() ? nullptr : mask->get();
+}
+
+/// Whether every step masks, not only those of the last tiles.
 static bool isMasked(const Op &loop) {
-  return llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Mask; });
+  const Op *mask = maskOf(loop);
+  return mask && !mask->has("when");
+}
+
+static const char *summaryOf(const Op &loop) {
+  if (loop.text("name") == "first")
+    return "Scores and softmax of the first key tile: no P V runs under them yet.";
+  if (loop.text("name") == "last")
+    return "P V of the last key tile.";
+  if (!maskOf(loop))
+    return "Key tile j, which every row sees whole.";
+  return isMasked(loop) ? "Key tile j, of which some rows see only a part." : "Key tile j.";
 }
 
 /// Whether only some steps tell their stages: of the loop over whole tiles.
@@ -143,13 +160,8 @@ void KernelEmitter::emitStep(const Op &loop) {
   std::vector<const Op *> ops;
   for (const std::unique_ptr<Op> &op : loop.body.ops)
     ops.push_back(op.get());
-  const llvm::StringRef name = loop.text("name");
-  emitFunction((name + "_step").str(),
-               name == "first"  ? "Scores and softmax of the first key tile: no P V runs under them yet."
-               : name == "last" ? "P V of the last key tile."
-               : isMasked(loop) ? "Key tile j, of which some rows see only a part."
-                                : "Key tile j, which every row sees whole.",
-               (", int " + loop.text("variable")).str(), ops, /*isEpilogue=*/false, isSampled(loop));
+  emitFunction((loop.text("name") + "_step").str(), summaryOf(loop), (", int " + loop.text("variable")).str(), ops,
+               /*isEpilogue=*/false, isSampled(loop));
 }
 
 void KernelEmitter::emitLoops() {

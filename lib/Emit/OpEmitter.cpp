@@ -174,15 +174,25 @@ void OpEmitter::emitMask(const Op &op) {
   const std::string corner = fmt::format("{} + warp_row(), {}{}", expression(op.expr("row")),
                                          expression(op.expr("key")), kernel.backend == "wgmma" ? "" : " + warp_key()");
   const std::string s = operand(op.operand("s"));
+  std::optional<IndentedStream::Scope> scope;
+  if (op.has("when")) {
+    line(out, "if ({}) {{", expression(op.expr("when")));
+    scope.emplace(out);
+    callStandsHere();
+  }
   if (isShared(op, "s"))
     line(out, "mask<kWarpRows>({}, warp_row(), {}, [&](int q, int k) {{", s, corner);
   else
     line(out, "mask({}, {}, [&](int q, int k) {{", s, corner);
   {
-    auto scope = out.scope();
+    auto body = out.scope();
     line(out, "return {};", expression(op.expr("predicate")));
   }
   line(out, "}});");
+  if (scope) {
+    scope.reset();
+    line(out, "}}");
+  }
 }
 
 void OpEmitter::emitRowMax(const Op &op) {

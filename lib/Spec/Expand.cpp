@@ -359,13 +359,13 @@ static void leaveWarpGroups(Schedule &schedule) {
   schedule.roles = Roles::Unified;
   schedule.overlap = Overlap::None;
   schedule.grid = Grid::Tiles;
+  schedule.rescale = RescalePolicy::Always;
   erase_if(schedule.locations, [](const auto &entry) {
-    return is_contained({"mma", "swizzle", "roles", "overlap", "grid"}, StringRef(entry.first));
+    return is_contained({"mma", "swizzle", "roles", "overlap", "grid", "rescale"}, StringRef(entry.first));
   });
 }
 
-// A row for strides and alignments that wider accesses cannot take: the fallback schedule with copies of one element,
-// which leave neither time nor registers for rescaling lazily.
+// A row for strides and alignments that wider accesses cannot take: the fallback schedule with copies of one element.
 void KernelAnalysis::addUnaligned() {
   const unsigned index = schedules.size();
   spec.scheduleNames.push_back(kImplicitSchedule.str());
@@ -379,7 +379,6 @@ void KernelAnalysis::addUnaligned() {
     schedule.implicit = true;
     schedule.copy = Copy::LdSt;
     schedule.vectorBytes = elementBytes(variant.problem.dtype);
-    schedule.rescale = RescalePolicy::Always;
     if (schedule.mma == Mma::Wgmma)
       leaveWarpGroups(schedule);
     erase_if(schedule.locations, [](const auto &entry) { return isImplicitKey(entry.first); });

@@ -10,7 +10,7 @@
 namespace fagen {
 
 /// Keys that the compiler itself sets in the schedule for unaligned tensors.
-inline bool isImplicitKey(llvm::StringRef key) { return key == "copy" || key == "vector" || key == "rescale"; }
+inline bool isImplicitKey(llvm::StringRef key) { return key == "copy" || key == "vector"; }
 
 /// What a key is set to. `known` is false for a value that was reported: checks that need it are left out.
 struct OptionValue {

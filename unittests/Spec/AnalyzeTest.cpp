@@ -38,11 +38,11 @@ TEST(Analyze, ReturnsVariantsSelectAndGates) {
   ASSERT_TRUE(analysis.file);
   EXPECT_EQ(analysis.file->baseName, "t.fa");
   const KernelSpec &kernel = analysis.file->kernels.at(0);
-  EXPECT_EQ(kernel.variants.size(), 12u); // 2 schedules x 2 head dims x 2 masks, and an implicit row a problem
-  EXPECT_EQ(kernel.scheduleNames, (std::vector<std::string>{"prefill", "short", "unaligned"}));
-  EXPECT_EQ(kernel.select.size(), 2u);
-  EXPECT_EQ(kernel.select[0].scheduleIndex, 1u);
-  EXPECT_TRUE(kernel.select[1].condition.empty());
+  EXPECT_EQ(kernel.variants.size(), 16u); // 3 schedules x 2 head dims x 2 masks, and an implicit row a problem
+  EXPECT_EQ(kernel.scheduleNames, (std::vector<std::string>{"prefill", "medium", "short", "unaligned"}));
+  EXPECT_EQ(kernel.select.size(), 4u);
+  EXPECT_EQ(kernel.select[0].scheduleIndex, 2u);
+  EXPECT_TRUE(kernel.select[3].condition.empty());
   EXPECT_EQ(kernel.gates.size(), 5u);
   EXPECT_EQ(kernel.gates[4].baseline, "sdpa");
   EXPECT_DOUBLE_EQ(kernel.gates[4].value, 0.95);

@@ -2,21 +2,15 @@
 // This file is unencumbered: no licence of fagen applies to generated text.
 //
 // Kernel l4_bf16_prefill_bf16_d128_causal (l4_bf16.fa:4), target sm_89, schedule prefill (l4_bf16.fa:14).
-// O = softmax(scale Q K^T + mask) V; 128 query rows x 32 keys at once, 4 warps: 4 over rows x 1 over keys.
+// O = softmax(scale Q K^T + mask) V; 128 query rows x 48 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
 //   shared   q             0   32768 B  128 x 128 bf16, swizzle xor
-//   shared   k         32768    8192 B  1 stages of 32 x 128 bf16, swizzle xor
-//   shared   v         40960    8192 B  1 stages of 32 x 128 bf16, swizzle xor
-//   shared   total             49152 B
+//   shared   k         32768   24576 B  2 stages of 48 x 128 bf16, swizzle xor
+//   shared   v         57344   24576 B  2 stages of 48 x 128 bf16, swizzle xor
+//   shared   total             81920 B
 //   role     all      warps 0 to 3
-//   site  1  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  2  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-//   site  3  copy_wait 0    RAW v: copy_issue -> mma o
-//   site  4  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-//   site  5  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  6  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-//   site  7  copy_wait 0    RAW v: copy_issue -> mma o
-//   site  8  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
+//   site  1  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+//   site  2  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>
@@ -36,17 +30,17 @@ namespace {
 
 using Element = bf16;
 
-constexpr int kTileRows = 128;                   // l4_bf16.fa:26 tile
-constexpr int kTileKeys = 32;                    // l4_bf16.fa:26 tile
+constexpr int kTileRows = 128;                   // l4_bf16.fa:24 tile
+constexpr int kTileKeys = 48;                    // l4_bf16.fa:24 tile
 constexpr int kHeadDimQK = 128;                  // l4_bf16.fa:4 head_dim
 constexpr int kHeadDimV = 128;                   // l4_bf16.fa:4 head_dim
-constexpr int kStages = 1;                       // l4_bf16.fa:26 stages
+constexpr int kStages = 2;                       // l4_bf16.fa:24 stages
 constexpr int kWarps = 4;                        // l4_bf16.fa:16 warps
 constexpr int kThreads = 32 * kWarps;            // 128
 constexpr int kRowWarps = 4;                     // warps side by side over query rows
 constexpr int kKeyWarps = 1;                     // warps side by side over keys
 constexpr int kWarpRows = kTileRows / kRowWarps; // 32
-constexpr int kWarpKeys = kTileKeys / kKeyWarps; // 32
+constexpr int kWarpKeys = kTileKeys / kKeyWarps; // 48
 constexpr int kVectorBytes = 16;                 // l4_bf16.fa:14 vector, by default
 
 using QTile = SharedTile<Element, kTileRows, kHeadDimQK, Swizzle::kXor>;
@@ -62,7 +56,7 @@ struct SharedStorage {
   QTile q;
   KvRing ring;
 };
-static_assert(sizeof(SharedStorage) == 49152, "shared memory is as allocate-shared laid it out");
+static_assert(sizeof(SharedStorage) == 81920, "shared memory is as allocate-shared laid it out");
 
 /// What all threads of a CTA share.
 struct Cta {
@@ -104,71 +98,40 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   // pipeline-loads: K runs ahead
   if (0 < cta.key_tiles)
     copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], 0, cta.params.seq_kv);
+  // pipeline-loads: V runs ahead
+  if (0 < cta.key_tiles)
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], 0, cta.params.seq_kv);
   ptx::cp_async_commit();
 }
 
-/// Key tile j, which every row sees whole.
-__device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
-  // pipeline-loads: K(j) has arrived
+/// Key tile j.
+__device__ __forceinline__ void tile_step(const Cta &cta, Registers &r, int j) {
+  // pipeline-loads: K(j) and V(j) have arrived
   ptx::cp_async_wait<0>();
-  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
+  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
   ptx::cta_barrier();
-  // pipeline-loads: V into the slot that P V left
-  if (j + kStages - 1 < cta.key_tiles)
-    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
-  ptx::cp_async_commit();
   // S = Q K^T (l4_bf16.fa:17)
-  mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[0], warp_key());
-  // pipeline-loads: V(j) has arrived
-  ptx::cp_async_wait<0>();
-  // place-barriers: RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-  ptx::cta_barrier();
-  // pipeline-loads: K into the slot that Q K^T left
-  if (j + kStages < cta.key_tiles)
-    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
-  ptx::cp_async_commit();
-  // online softmax (l4_bf16.fa:14)
-  row_max(r.m_new, r.s, r.m);
-  rescale_lazily<false>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
-  exp2<false>(r.s, r.m, cta.params.scale_log2);
-  row_sum(r.l, r.s);
-  convert(r.p, r.s);
-  // O += P V (l4_bf16.fa:17)
-  mma_ab(r.o, r.p, cta.shared.ring.v[0], warp_key());
-}
-
-/// Key tile j, of which some rows see only a part.
-__device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
-  // pipeline-loads: K(j) has arrived
-  ptx::cp_async_wait<0>();
-  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-  ptx::cta_barrier();
-  // pipeline-loads: V into the slot that P V left
+  mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
+  // pipeline-loads: K and V into the slots of the step before
   if (j + kStages - 1 < cta.key_tiles)
-    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
-  ptx::cp_async_commit();
-  // S = Q K^T (l4_bf16.fa:17)
-  mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[0], warp_key());
-  // pipeline-loads: V(j) has arrived
-  ptx::cp_async_wait<0>();
-  // place-barriers: RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-  ptx::cta_barrier();
-  // pipeline-loads: K into the slot that Q K^T left
-  if (j + kStages < cta.key_tiles)
-    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages - 1) % kStages], r.next_k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+  if (j + kStages - 1 < cta.key_tiles)
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // S = -inf where the key is not visible (l4_bf16.fa:4)
-  mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
-    return k < cta.params.seq_kv && k <= q + cta.params.seq_kv - cta.params.seq_q;
-  });
+  if (cta.full_tiles <= j) {
+    mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
+      return k < cta.params.seq_kv && k <= q + cta.params.seq_kv - cta.params.seq_q;
+    });
+  }
   // online softmax (l4_bf16.fa:14)
   row_max(r.m_new, r.s, r.m);
-  rescale<true>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
+  rescale_lazily<true>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
   exp2<true>(r.s, r.m, cta.params.scale_log2);
   row_sum(r.l, r.s);
   convert(r.p, r.s);
   // O += P V (l4_bf16.fa:17)
-  mma_ab(r.o, r.p, cta.shared.ring.v[0], warp_key());
+  mma_ab(r.o, r.p, cta.shared.ring.v[j % kStages], warp_key());
 }
 
 /// What runs after the last key tile.
@@ -199,10 +162,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_bf16_prefill_
                 key_tiles};
   Registers r;
   prologue(cta, r);
-  for (int j = 0; j < full_tiles; ++j)
-    interior_step(cta, r, j);
-  for (int j = full_tiles; j < key_tiles; ++j)
-    edge_step(cta, r, j);
+  for (int j = 0; j < key_tiles; ++j)
+    tile_step(cta, r, j);
   epilogue(cta, r);
 }
 

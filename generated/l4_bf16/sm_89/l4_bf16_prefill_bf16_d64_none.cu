@@ -2,19 +2,17 @@
 // This file is unencumbered: no licence of fagen applies to generated text.
 //
 // Kernel l4_bf16_prefill_bf16_d64_none (l4_bf16.fa:4), target sm_89, schedule prefill (l4_bf16.fa:14).
-// O = softmax(scale Q K^T + mask) V; 128 query rows x 64 keys at once, 4 warps: 4 over rows x 1 over keys.
+// O = softmax(scale Q K^T + mask) V; 128 query rows x 128 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
 //   shared   q             0   16384 B  128 x 64 bf16, swizzle xor
-//   shared   k         16384   16384 B  2 stages of 64 x 64 bf16, swizzle xor
-//   shared   v         32768   16384 B  2 stages of 64 x 64 bf16, swizzle xor
+//   shared   k         16384   16384 B  1 stages of 128 x 64 bf16, swizzle xor
+//   shared   v         32768   16384 B  1 stages of 128 x 64 bf16, swizzle xor
 //   shared   total             49152 B
 //   role     all      warps 0 to 3
-//   site  1  copy_wait 1    RAW q: copy_issue -> load_fragment
-//   site  2  cta barrier    RAW q: copy_issue -> load_fragment
-//   site  3  copy_wait 0    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
-//   site  4  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
-//   site  5  copy_wait 0    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
-//   site  6  cta barrier    RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+//   site  1  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
+//   site  2  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
+//   site  3  copy_wait 0    RAW v: copy_issue -> mma o
+//   site  4  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>
@@ -35,16 +33,16 @@ namespace {
 using Element = bf16;
 
 constexpr int kTileRows = 128;                   // l4_bf16.fa:15 tile
-constexpr int kTileKeys = 64;                    // l4_bf16.fa:15 tile
+constexpr int kTileKeys = 128;                   // l4_bf16.fa:15 tile
 constexpr int kHeadDimQK = 64;                   // l4_bf16.fa:4 head_dim
 constexpr int kHeadDimV = 64;                    // l4_bf16.fa:4 head_dim
-constexpr int kStages = 2;                       // l4_bf16.fa:19 stages
+constexpr int kStages = 1;                       // l4_bf16.fa:19 stages
 constexpr int kWarps = 4;                        // l4_bf16.fa:16 warps
 constexpr int kThreads = 32 * kWarps;            // 128
 constexpr int kRowWarps = 4;                     // warps side by side over query rows
 constexpr int kKeyWarps = 1;                     // warps side by side over keys
 constexpr int kWarpRows = kTileRows / kRowWarps; // 32
-constexpr int kWarpKeys = kTileKeys / kKeyWarps; // 64
+constexpr int kWarpKeys = kTileKeys / kKeyWarps; // 128
 constexpr int kVectorBytes = 16;                 // l4_bf16.fa:14 vector, by default
 
 using QTile = SharedTile<Element, kTileRows, kHeadDimQK, Swizzle::kXor>;
@@ -80,7 +78,6 @@ __device__ __forceinline__ int warp_key() { return ptx::warp_index() / kRowWarps
 
 /// What a thread keeps in registers.
 struct Registers {
-  LeftOperand<Element, kWarpRows, kHeadDimQK> q_fragment;
   Accumulator<kWarpRows, kWarpKeys> s;
   LeftOperand<Element, kWarpRows, kWarpKeys> p;
   Accumulator<kWarpRows, kHeadDimV> o;
@@ -95,71 +92,51 @@ struct Registers {
 __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   r.next_k = own_source<TileShare<kThreads, kVectorBytes, KTile>>(cta.k, cta.params.k_stride[2], 0);
   r.next_v = own_source<TileShare<kThreads, kVectorBytes, VTile>>(cta.v, cta.params.v_stride[2], 0);
-  copy_tile_async<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
-  // pipeline-loads: the group of Q
-  ptx::cp_async_commit();
-  // pipeline-loads: K runs ahead
   if (0 < cta.key_tiles)
-    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], 0, cta.params.seq_kv);
-  // pipeline-loads: V runs ahead
-  if (0 < cta.key_tiles)
-    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], 0, cta.params.seq_kv);
-  ptx::cp_async_commit();
-  // pipeline-loads: Q has arrived
-  ptx::cp_async_wait<1>();
-  // place-barriers: RAW q: copy_issue -> load_fragment
-  ptx::cta_barrier();
-  load_operand(r.q_fragment, cta.shared.q, warp_row());
+    copy_tile_async<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
   clear(r.o);
   fill(r.l, 0.0f);
   fill(r.m, ptx::negative_infinity());
-}
-
-/// Key tile j, which every row sees whole.
-__device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
-  // pipeline-loads: K(j) and V(j) have arrived
-  ptx::cp_async_wait<0>();
-  // place-barriers: RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue; WAR v: mma o -> copy_issue
-  ptx::cta_barrier();
-  // S = Q K^T (l4_bf16.fa:17)
-  mma_abt(r.s, r.q_fragment, cta.shared.ring.k[j % kStages], warp_key());
-  // pipeline-loads: K and V into the slots of the step before
-  if (j + kStages - 1 < cta.key_tiles)
-    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages - 1) % kStages], r.next_k, cta.params.k_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
-  if (j + kStages - 1 < cta.key_tiles)
-    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+  // pipeline-loads: K runs ahead
+  if (0 < cta.key_tiles)
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], 0, cta.params.seq_kv);
   ptx::cp_async_commit();
-  // online softmax (l4_bf16.fa:14)
-  row_max(r.m_new, r.s, r.m);
-  rescale_lazily<false>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
-  exp2<false>(r.s, r.m, cta.params.scale_log2);
-  row_sum(r.l, r.s);
-  convert(r.p, r.s);
-  // O += P V (l4_bf16.fa:17)
-  mma_ab(r.o, r.p, cta.shared.ring.v[j % kStages], warp_key());
 }
 
-/// Key tile j, of which some rows see only a part.
-__device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
-  // pipeline-loads: K(j) and V(j) have arrived
+/// Key tile j.
+__device__ __forceinline__ void tile_step(const Cta &cta, Registers &r, int j) {
+  // pipeline-loads: K(j) has arrived
   ptx::cp_async_wait<0>();
-  // place-barriers: RAW k: copy_issue -> mma s; RAW v: copy_issue -> mma o
+  // place-barriers: RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
   ptx::cta_barrier();
+  // pipeline-loads: V into the slot that P V left
+  if (j + kStages - 1 < cta.key_tiles)
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
+  ptx::cp_async_commit();
   // S = Q K^T (l4_bf16.fa:17)
-  mma_abt(r.s, r.q_fragment, cta.shared.ring.k[j % kStages], warp_key());
+  mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[0], warp_key());
+  // pipeline-loads: V(j) has arrived
+  ptx::cp_async_wait<0>();
+  // place-barriers: RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
+  ptx::cta_barrier();
+  // pipeline-loads: K into the slot that Q K^T left
+  if (j + kStages < cta.key_tiles)
+    copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], r.next_k, cta.params.k_stride[2], (j + kStages) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
   // S = -inf where the key is not visible (l4_bf16.fa:4)
-  mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
-    return k < cta.params.seq_kv;
-  });
+  if (cta.full_tiles <= j) {
+    mask(r.s, cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
+      return k < cta.params.seq_kv;
+    });
+  }
   // online softmax (l4_bf16.fa:14)
   row_max(r.m_new, r.s, r.m);
-  rescale<true>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
+  rescale_lazily<true>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
   exp2<true>(r.s, r.m, cta.params.scale_log2);
   row_sum(r.l, r.s);
   convert(r.p, r.s);
   // O += P V (l4_bf16.fa:17)
-  mma_ab(r.o, r.p, cta.shared.ring.v[j % kStages], warp_key());
+  mma_ab(r.o, r.p, cta.shared.ring.v[0], warp_key());
 }
 
 /// What runs after the last key tile.
@@ -190,10 +167,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_l4_bf16_prefill_
                 key_tiles};
   Registers r;
   prologue(cta, r);
-  for (int j = 0; j < full_tiles; ++j)
-    interior_step(cta, r, j);
-  if (const int j = full_tiles; j < key_tiles)
-    edge_step(cta, r, j);
+  for (int j = 0; j < key_tiles; ++j)
+    tile_step(cta, r, j);
   epilogue(cta, r);
 }
 

@@ -128,8 +128,9 @@ def Accumulate : Op<"accumulate", "o += pv, element by element: a product that c
 
 // Softmax. Maxima are kept in raw score units; c is the scale times log2(e).
 
-def Mask : Op<"mask", "s = -inf where predicate is false; row and key are the first ones of the tile",
-    [Operand<"s", ReadWrite, [Fragment, Shared]>], [MaskEx<"predicate">, Ex<"row">, Ex<"key">]>;
+def Mask : Op<"mask",
+    "s = -inf where predicate is false; row and key are the first ones of the tile; only if `when`, where given",
+    [Operand<"s", ReadWrite, [Fragment, Shared]>], [MaskEx<"predicate">, Ex<"row">, Ex<"key">, Ex<"when", 1>]>;
 
 def RowMax : Op<"row_max", "m_new = max(m, largest element of each row of s)",
     [Operand<"m_new", Write, [Fragment]>, Operand<"s", Read, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>]>;

@@ -312,7 +312,7 @@ def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
 
 def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and the row sums follow a new row maximum", [
   Value<RescaleAlways, "in every step">,
-  Value<RescaleLazy, "where no key is masked, only in steps in which a row of the warp has grown by more than a factor of 2^8">
+  Value<RescaleLazy, "only in steps in which a row of the warp has grown by more than a factor of 2^8">
 ]> { let InName = "rescale_"; let Default = "always"; }
 
 def GqaOption : EnumOption<"gqa", "schedule", GqaEnum, "which query rows are a tile's where heads share K and V", [

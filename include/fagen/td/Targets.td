@@ -143,6 +143,6 @@ def H200 : Gpu<"H200", 90> {
   let DramGBs = 4630;      // a measured streaming read
   let UnmaskedRank = 88;   // evidence/h200/model
   let UnmaskedVariants = 200;
-  let CausalRank = 61;
+  let CausalRank = 60;
   let CausalVariants = 72;
 }

@@ -39,14 +39,15 @@ def findings(lines):
         if not line.isascii():
             yield number, "not ASCII"
     found = {name: (first, body) for name, first, body in functions(lines)}
-    for name in ("prologue", "interior_step", "edge_step", "epilogue"):
+    steps = ["tile_step"] if "tile_step" in found else ["interior_step", "edge_step"]
+    for name in ("prologue", *steps, "epilogue"):
         if name not in found:
             yield 1, f"no function {name}"
     for name, (first, body) in found.items():
         if len(body) > MAX_FUNCTION_LINES:
             yield first, f"{name} has {len(body)} lines, more than {MAX_FUNCTION_LINES}"
         masks = any(re.search(r"\bmask(<\w+>)?\(", code_of(line)) for line in body)
-        if masks != (name == "edge_step"):
+        if masks != (name in ("edge_step", "tile_step")):
             yield first, f"{name} {'masks' if masks else 'masks nothing'}"
 
 

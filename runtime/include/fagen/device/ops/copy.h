@@ -41,22 +41,38 @@ __device__ __forceinline__ const T *own_source(const T *source, long long row_st
   return source + (first_row + Share::row_of_thread()) * row_stride + Share::column_of_thread();
 }
 
-/// Calls visit(row, column, source, is_there) for each vector of this thread; `own` is its first, and moves to the tile
-/// behind. There are the first `rows` rows of the tile.
-template <class Share, class Tile, class Visit>
-__device__ __forceinline__ void for_own_vectors(const typename Tile::Element *&own, long long row_stride, int rows,
-                                                Visit visit) {
+/// Whether all vectors of a thread lie below each other in shared memory: the swizzle repeats every 8 rows.
+template <class Share, class Tile> __device__ constexpr bool has_one_address() {
+  return Share::kAlong == 1 && (Tile::kSwizzle != Swizzle::kXor || Share::kRowsPerPass % 8 == 0);
+}
+
+/// Calls visit(target, source, is_there) for each vector of this thread; `own` is its first, and moves to the tile
+/// behind. There are the first `rows` rows of the tile; with kWhole also a text that compares no row, for whole tiles.
+template <class Share, bool kWhole, class Tile, class Visit>
+__device__ __forceinline__ void for_own_vectors(const Tile &tile, const typename Tile::Element *&own,
+                                                long long row_stride, int rows, Visit visit) {
   const int own_row = Share::row_of_thread(), own_column = Share::column_of_thread();
+  const unsigned own_target = tile.address(own_row, own_column);
   const long long step = ptx::recompute(Share::kRowsPerPass * row_stride);
   const typename Tile::Element *source = own;
+  auto visit_all = [&](auto is_there) {
 #pragma unroll Share::kUnroll
-  for (int row = 0; row < Tile::kRows; row += Share::kRowsPerPass) {
+    for (int row = 0; row < Tile::kRows; row += Share::kRowsPerPass) {
 #pragma unroll
-    for (int column = 0; column < Tile::kColumns; column += Share::kColumnsPerPass)
-      if (Share::has_row(row, own_row))
-        visit(row + own_row, column + own_column, source + column, row + own_row < rows);
-    source = ptx::recompute(source + step);
-  }
+      for (int column = 0; column < Tile::kColumns; column += Share::kColumnsPerPass)
+        if (Share::has_row(row, own_row)) {
+          const unsigned target = kWhole && has_one_address<Share, Tile>()
+                                      ? own_target + row * Tile::kPanelBytes
+                                      : tile.address(row + own_row, column + own_column);
+          visit(target, source + column, is_there(row));
+        }
+      source = ptx::recompute(source + step);
+    }
+  };
+  if (kWhole && rows >= Tile::kRows)
+    visit_all([](int) { return true; });
+  else
+    visit_all([&](int row) { return kWhole ? row < rows - own_row : row + own_row < rows; });
   own = Tile::kRows % Share::kRowsPerPass == 0 ? source : own + Tile::kRows * row_stride;
 }
 
@@ -81,9 +97,10 @@ template <int kThreads, int kVectorBytes, class Tile>
 __device__ __forceinline__ void copy_next_tile_async(const Tile &tile, const typename Tile::Element *&own,
                                                      long long row_stride, int first_row, int limit,
                                                      ptx::Site site = ptx::Site::here()) {
-  for_own_vectors<TileShare<kThreads, kVectorBytes, Tile>, Tile>(
-      own, row_stride, limit - first_row, [&](int row, int column, const typename Tile::Element *from, bool is_there) {
-        ptx::cp_async<kVectorBytes>(tile.address(row, column), from, is_there, site);
+  for_own_vectors<TileShare<kThreads, kVectorBytes, Tile>, /*kWhole=*/true>(
+      tile, own, row_stride, limit - first_row,
+      [&](unsigned target, const typename Tile::Element *from, bool is_there) {
+        ptx::cp_async<kVectorBytes>(target, from, is_there, site);
       });
 }
 
@@ -92,9 +109,10 @@ template <int kThreads, int kVectorBytes, class Tile>
 __device__ __forceinline__ void copy_next_tile(const Tile &tile, const typename Tile::Element *&own,
                                                long long row_stride, int first_row, int limit,
                                                ptx::Site site = ptx::Site::here()) {
-  for_own_vectors<TileShare<kThreads, kVectorBytes, Tile>, Tile>(
-      own, row_stride, limit - first_row, [&](int row, int column, const typename Tile::Element *from, bool is_there) {
-        copy_vector<kVectorBytes>(tile.address(row, column), from, is_there, site);
+  for_own_vectors<TileShare<kThreads, kVectorBytes, Tile>, /*kWhole=*/false>(
+      tile, own, row_stride, limit - first_row,
+      [&](unsigned target, const typename Tile::Element *from, bool is_there) {
+        copy_vector<kVectorBytes>(target, from, is_there, site);
       });
 }
 

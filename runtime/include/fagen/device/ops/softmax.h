@@ -26,8 +26,9 @@ template <int kRows> __device__ __forceinline__ void fill(RowValues<kRows> &rows
 /// -inf where visible(row, key) is false; (first_row, first_key) is the fragment's corner in the tensor.
 template <int kRows, int kColumns, class Visible>
 __device__ __forceinline__ void mask(Accumulator<kRows, kColumns> &s, int first_row, int first_key, Visible visible) {
-  const int row = ptx::recompute(first_row + ptx::lane_index() / 4);
-  const int key = first_key + ptx::lane_index() % 4 * 2;
+  const int lane = ptx::recompute(ptx::thread_index()) % 32;
+  const int row = ptx::recompute(first_row + lane / 4);
+  const int key = first_key + lane % 4 * 2;
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
