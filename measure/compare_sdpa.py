@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The method of docs/Laboratory.md: CUDA graphs of 20 launches (200 below 20 us), one warm replay, nine timed ones; the
 contestants of a shape alternate in rounds; burst = the first 30 ms after a second of idling, steady = after a second of
-the same load. Raw samples and sensor readings go to the JSON, which is written anew after each problem. `fagen-run time --baseline sdpa` runs this script with
+the same load, alternating = no idling, and three timed replays a round behind one that is not. Raw samples and sensor
+readings go to the JSON, which is written anew after each problem. `fagen-run time --baseline sdpa` runs this script with
 --stream: then each line of standard output is {"progress": [done, total, what]}, the last one {"result": ...}."""
 import argparse
 import ctypes
@@ -32,6 +33,7 @@ MATH_MOST_SCORES = 1 << 30  # math writes all scores to memory
 SAME_RESULT = {torch.float16: 2e-2, torch.bfloat16: 4e-2}  # one ulp of a bf16 above 4 is 0.031
 PRODUCT_SIZE = 8192
 TIMED_REPLAYS, LAUNCHES, SHORT_LAUNCHES, SHORT_US, BURST_US, SEGMENT_S, ENERGY_S = 9, 20, 200, 20.0, 30e3, 1.0, 0.5
+ALTERNATING_REPLAYS = 3
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "float16": torch.float16, "bfloat16": torch.bfloat16}
 GRID = (64, 128), (512, 2048, 8192)  # head dims, lengths; B*S = 16384, H*d = 2048
 FULL_GRID = (64, 128, 256), (512, 1024, 2048, 4096, 8192, 16384)
@@ -136,14 +138,18 @@ class Entrant:
         self.graph.time()  # the first replay also loads
         once = self.graph.time()
         count = SHORT_LAUNCHES if once < SHORT_US and flushed is None else LAUNCHES
-        if self.state == "burst":
+        if self.state != "steady":
             count = max(1, min(count, int(BURST_US / (TIMED_REPLAYS + 1) / once)))
         if count != LAUNCHES:
             self.graph = self.make(count)
 
     def segment(self, number, nvml):
-        replays = TIMED_REPLAYS + 1
-        if self.state == "burst":
+        timed = ALTERNATING_REPLAYS if self.state == "alternating" else TIMED_REPLAYS
+        replays = timed + 1
+        if self.state == "alternating":
+            before, begin = nvml.read(), time.monotonic()
+            self.graph.time()
+        elif self.state == "burst":
             time.sleep(self.idle)
             before, begin = nvml.read(), time.monotonic()
             self.graph.time()
@@ -152,7 +158,7 @@ class Entrant:
             while time.monotonic() - begin < SEGMENT_S:
                 self.graph.time()
                 replays += 1
-        self.samples += [[number, self.graph.time()] for _ in range(TIMED_REPLAYS)]
+        self.samples += [[number, self.graph.time()] for _ in range(timed)]
         told = time.monotonic() - begin >= ENERGY_S  # a shorter load than NVML counts energy in
         self.segments.append(dict(before=before, after=nvml.read(), launches=replays * self.graph.count if told else 0))
 
@@ -343,7 +349,7 @@ def parse_arguments():
                         help="another library's attention, by measure/contestant.h; may be repeated")
     parser.add_argument("--product", action="store_true",
                         help=f"also time a square matrix product of {PRODUCT_SIZE} rows, first and last")
-    parser.add_argument("--state", choices=["burst", "steady"], default="burst")
+    parser.add_argument("--state", choices=["burst", "steady", "alternating"], default="burst")
     parser.add_argument("--idle", type=float, default=SEGMENT_S, help="seconds before each burst; less is a quick look")
     parser.add_argument("--l2", choices=["warm", "cold"], default="warm")
     parser.add_argument("--rounds", type=int, default=3)

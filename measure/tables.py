@@ -6,6 +6,7 @@ With --into FILE --name NAME it replaces what stands between `<!-- begin NAME --
 with --verify as well it only tells, by exit code 2, whether that would change anything."""
 import argparse
 import json
+import statistics
 import sys
 
 from samples import geometric_mean, ratio_by_rounds, ratio_of_medians
@@ -29,22 +30,33 @@ def samples_of(result):
     return [microseconds for _, microseconds in result["samples_round_us"]]
 
 
+def geometric_means(ratios):
+    """One line for the ratios of each head dimension, and of all."""
+    groups = {f"d {d}": ratios[d] for d in sorted(ratios)} | {"all": [r for d in ratios for r in ratios[d]]}
+    return "; ".join(f"{name}: {statistics.geometric_mean(group):.3f} in the geometric mean of {len(group)}, least "
+                     f"{min(group):.3f}" for name, group in groups.items())
+
+
 def compare_table(data, dispatched):
-    """A row for each of our variants on each problem, with PyTorch's backends beside it."""
+    """A row for each of our variants on each problem, with PyTorch's backends beside it; then how many times as fast the
+    dispatched ones are as the best backend."""
     backends = [name for name in ("flash", "cudnn", "efficient", "math")
                 if any(r["name"] == name for p in data["problems"] for r in p["results"])]
-    rows = []
+    rows, ratios = [], {}
     for p in data["problems"]:
         times = {r["name"]: r["median_us"] for r in p["results"] if r["kind"] == "sdpa"}
         best = samples_of(next(r for r in p["results"] if r["name"] == min(times, key=times.get)))
         for r in (r for r in p["results"] if r["kind"] == "fagen" and (r["picked"] or not dispatched)):
+            if r["picked"]:
+                ratios.setdefault(p["d"], []).append(min(times.values()) / r["median_us"])
             rows.append([str(p["b"]), str(p["h"]), str(p["s"]), str(p["d"]), p["mask"],
                          *(f"{times[name]:.1f}" if name in times else "–" for name in backends),
                          f"`{r['name']}`", f"{r['median_us']:.1f}", f"{r['tflops']:.0f}",
                          "{:.2f} ({:.2f}–{:.2f})".format(*ratio_of_medians(samples_of(r), best))])
     head = ["B", "H", "S", "d", "mask", *(f"{name} µs" for name in backends), "variant", "µs", "TFLOP/s",
             "time / best SDPA (95 %)"]
-    return f"{markdown(head, rows)}\n\nMedian of one run, {data['state']}: {machine_line(data)}."
+    return (f"{markdown(head, rows)}\n\nBest SDPA's time over ours, {geometric_means(ratios)}.\n"
+            f"Median of one run, {data['state']}: {machine_line(data)}.")
 
 
 def best_of(results):
