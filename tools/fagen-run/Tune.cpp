@@ -69,6 +69,7 @@ public:
         ->capture_default_str()
         ->check(CLI::Range(1, 256));
     app.add_flag("--unchecked", unchecked, "do not take candidates through the gates, only time them");
+    app.add_flag("--unpruned", unpruned, "search also what the compiler's time model finds too slow");
     app.add_option("--evidence", evidence, "write micro_log.csv, evo_log.csv, elite.json, ... to this directory");
     app.add_option("--landscape", landscape, "write what was timed as a file for --device simulated:FILE");
     app.add_option("--export", exported, "write all that the results have to a file for fagen --tuned");
@@ -124,6 +125,7 @@ private:
     options.tiles = strategy == "evolutionary" ? tiles : 0; // the others do not look at the order
     options.derived = space == "derived";
     options.gated = !unchecked;
+    options.pruned = !unpruned;
     options.rounds = rounds;
     options.jobs = jobs ? jobs : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 8);
     options.limits = {limit, limit, limit};
@@ -168,7 +170,7 @@ private:
   uint64_t seed = 1;
   int rounds = 3, jobs = 0;
   double limit = 30;
-  bool grid = false, unchecked = false;
+  bool grid = false, unchecked = false, unpruned = false;
 };
 
 class ReplayCommand : public Command {

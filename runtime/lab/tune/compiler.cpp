@@ -384,6 +384,7 @@ static bool readModel(const std::string &printed, const std::vector<Point> &poin
   for (const Json &entry : entries)
     if (Estimate *estimate = entry.contains("us") ? estimateOf(entry.at("variant"), points, space) : nullptr) {
       *estimate = {entry.at("registers"), entry.at("ctas_per_sm"), entry.at("shared_bytes"), entry.at("us")};
+      space.pruneOver = entry.value("may_prune", false) ? entry.at("prune_over").get<double>() : 0;
       any = true;
     }
   return any;

@@ -4,6 +4,7 @@
 #include "tune/model.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 namespace fagen::lab::tune {
@@ -104,6 +105,19 @@ std::vector<Point> rankPoints(const Compiler &compiler, const BaseKernel &base, 
     compiler.plan(base, space, points, problem.shape, sm, scratch);
   }
   return ranking.order();
+}
+
+size_t leaveOutSlow(const Space &space, std::vector<Point> &ranked) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Point &point : ranked)
+    if (double microseconds = space.estimates.at(point).microseconds)
+      least = std::min(least, microseconds);
+  if (space.pruneOver == 0)
+    return 0;
+  const Point &shipped = space.points.front();
+  return std::erase_if(ranked, [&](const Point &point) {
+    return point != shipped && space.estimates.at(point).microseconds > space.pruneOver * least;
+  });
 }
 
 } // namespace fagen::lab::tune

@@ -12,4 +12,8 @@ namespace fagen::lab::tune {
 std::vector<Point> rankPoints(const Compiler &compiler, const BaseKernel &base, Space &space, const Case &problem,
                               uint32_t sm, int sms, const std::filesystem::path &scratch);
 
+/// Takes out of the ranking what the compiler's time model finds too slow, where its record allows it that (Space);
+/// what it has not timed stays, and so does the shipped point. Gives how many it took.
+size_t leaveOutSlow(const Space &space, std::vector<Point> &ranked);
+
 } // namespace fagen::lab::tune

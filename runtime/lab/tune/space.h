@@ -30,6 +30,8 @@ struct Space {
   std::vector<Point> points; ///< those that the compiler takes; the first is what the spec ships
   std::map<Point, Estimate> estimates;
   size_t pruned = 0; ///< points that hard limits of the resource model left out
+  double pruneOver =
+      0; ///< the time model may leave out what it finds so many times slower than the fastest; 0: nothing
 
   int axisOf(const std::string &name) const;
   const std::string &value(const Point &point, const std::string &axis) const;

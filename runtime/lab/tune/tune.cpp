@@ -158,6 +158,8 @@ private:
     result.space = space;
     result.ranked = rankPoints(compiler, result.base, result.space, problem, report.sm, static_cast<int>(report.sms),
                                sandbox.directory);
+    if (options.pruned)
+      result.slow = leaveOutSlow(result.space, result.ranked);
     putFirst(report.studies, result);
     return result;
   }

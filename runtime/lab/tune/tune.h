@@ -21,6 +21,7 @@ struct TuneOptions {
   double budgetSeconds = 600; ///< of all problems together
   bool derived = true;        ///< false: only the spec's own tune(...)
   bool gated = true;
+  bool pruned = true; ///< by the compiler's time model, where it may
   int jobs = 2;
   int rounds = 3;
   size_t tiles = 24; ///< candidates whose synthetic tiles are timed first; 0: none
@@ -48,6 +49,7 @@ struct StudyResult {
   std::vector<Point> ranked;    ///< by what tiles and model expect
   std::vector<MicroTile> micro; ///< the fastest first
   std::vector<Record> log;      ///< in the order in which this search asked
+  size_t slow = 0;              ///< points that the time model left out of `ranked`
   size_t run = 0, known = 0;    ///< evaluated now, answered from the store
   std::vector<Elite> elites;    ///< the fastest, at most kElites; in the contest's order when there was one
   Json contest = Json::array(); ///< elites and the shipped one side by side: candidate, median_us, ratio, low, high

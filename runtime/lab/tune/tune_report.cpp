@@ -37,7 +37,15 @@ std::string tuneTable(const TuneReport &report) {
                std::to_string(study.ranked.size()), std::to_string(study.run), std::to_string(study.known),
                study.ended});
   }
-  return table.text();
+  std::string text = table.text();
+  for (const StudyResult &study : report.studies)
+    if (study.slow)
+      text +=
+          fmt::format("{} {}: {} of {} candidates are left out, which the time model finds more than {:.3g} times as "
+                      "slow as the fastest\n",
+                      formatShape(study.problem.shape), nameOf(study.problem.mask), study.slow,
+                      study.slow + study.ranked.size(), study.space.pruneOver);
+  return text;
 }
 
 static Json recordJson(const Record &record) {
@@ -82,6 +90,7 @@ Json tuneJson(const TuneReport &report, const TuneOptions &options) {
                {"shipped", study.shippedName()},
                {"elites", elitesJson(study)},
                {"pruned", study.space.pruned},
+               {"pruned_by_model", study.slow},
                {"contest", study.contest},
                {"best_over_shipped", study.bestOverShipped()},
                {"log", Json::array()}};
