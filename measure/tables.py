@@ -79,10 +79,29 @@ def contest_summary(ratios, asked, measured):
     return text + (f" Only {measured} of {asked} problems were measured." if measured < asked else "")
 
 
+def contest_groups(ratios):
+    """The geometric mean of each head dim and mask, and the problem that is furthest behind in each."""
+    groups = {}
+    for p, ratio in ratios:
+        groups.setdefault((p["d"], p["mask"]), []).append((ratio[0], p["s"]))
+    words = [f"d {d} {mask} {geometric_mean([ratio for ratio, _ in members]):.3f} (most {max(members)[0]:.3f} at S {max(members)[1]})"
+             for (d, mask), members in groups.items()]
+    return f"By head dim and mask: {'; '.join(words)}."
+
+
+def product_rates(products):
+    """The mean TFLOP/s of the matrix products of each dtype."""
+    rates = {}
+    for r in products:
+        rates.setdefault(r["dtype"], []).append(r["tflops"])
+    return {dtype: sum(values) / len(values) for dtype, values in rates.items()}
+
+
 def contest_table(data, _):
     """A row for each problem: what dispatch picks beside the best of each peer, against the fastest of them."""
     peers = list(dict.fromkeys(r["name"] for p in data["problems"] for r in p["results"] if r["kind"] != "fagen"))
-    rows, ratios = [], []
+    steady = data["state"] == "steady"  # a burst is over before power and clock have settled
+    rows, ratios, ceiling = [], [], product_rates(data["products"])
     for p in data["problems"]:
         others = [r for r in p["results"] if r["kind"] != "fagen"]
         times = {r["name"]: r["median_us"] for r in others}
@@ -91,17 +110,20 @@ def contest_table(data, _):
         row = [str(p["b"]), str(p["h"]), str(p["s"]), str(p["d"]), p["mask"], {"float16": "f16", "bfloat16": "bf16"}[p["dtype"]],
                *(f"{times[name]:.1f}" if name in times else "–" for name in peers)]
         if ours is None or best is None:
-            rows.append(row + ["no result"] + ["–"] * 7)
+            rows.append(row + ["no result"] + ["–"] * (7 if steady else 4))
             continue
         ratio = ratio_by_rounds(ours["samples_round_us"], best["samples_round_us"])
-        ratios.append(ratio)
+        ratios.append((p, ratio))
         theirs = sensors(best)
-        rows.append(row + [f"`{ours['name']}`", f"{ours['median_us']:.1f}", f"{ours['tflops']:.0f}",
-                           *(f"{mine} / {other}" for mine, other in zip(sensors(ours), theirs)),
+        rate = f"{ours['tflops'] / ceiling[p['dtype']]:.2f}" if p["dtype"] in ceiling else "–"
+        rows.append(row + [f"`{ours['name']}`", f"{ours['median_us']:.1f}", f"{ours['tflops']:.0f}", rate,
+                           *(f"{mine} / {other}" for mine, other in zip(sensors(ours), theirs) if steady),
                            "{:.3f} ({:.3f}–{:.3f})".format(*ratio)])
     head = ["B", "H", "S", "d", "mask", "dtype", *(f"{name} µs" for name in peers), "variant", "µs", "TFLOP/s",
-            "W, ours / best", "J a launch", "SM MHz", "time / best peer (95 %)"]
-    text = [markdown(head, rows), contest_summary(ratios, data["asked"], len(data["problems"])) if ratios else "No result."]
+            "of the product", *(["W, ours / best", "J a launch", "SM MHz"] if steady else []), "time / best peer (95 %)"]
+    text = [markdown(head, rows)]
+    if ratios:
+        text += [contest_summary([ratio for _, ratio in ratios], data["asked"], len(data["problems"])), contest_groups(ratios)]
     products = ", ".join(f"{r['tflops']:.0f} TFLOP/s in {r['dtype']} ({r['when']} in the run)" for r in data["products"])
     if products:
         text.append(f"Square matrix product of {data['products'][0]['size']} rows: {products}.")
