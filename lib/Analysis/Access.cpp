@@ -47,6 +47,7 @@ public:
       return op.text("kind") == "bulk" ? wholeBy(threadsOf(role, op)) : vectors();
     case OpKind::BulkStore:
     case OpKind::MbarrierInit:
+    case OpKind::HandTile:
     case OpKind::Arrive:
     case OpKind::Wait:
       return wholeBy(threadsOf(role, op));

@@ -90,6 +90,8 @@ Execution::Lanes Execution::lanesOf(const Warp &warp, const Op &op) const {
   case OpKind::BulkCommit:
   case OpKind::BulkWait:
   case OpKind::MbarrierInit:
+  case OpKind::FetchTile:
+  case OpKind::HandTile:
     return index == 0 ? kFirst : 0;
   case OpKind::Arrive:
   case OpKind::Wait: {
@@ -140,6 +142,12 @@ bool Execution::execute(Warp &warp, const Event &event) {
     if (op.kind == OpKind::Barrier && isBlocked(warp, event))
       return false;
     break;
+  case OpKind::HandTile:
+    handed[op.operand("dst").buffer] = event.positions[0];
+    break;
+  case OpKind::TakeTile:
+    checkTaken(event);
+    break;
   case OpKind::Fence:
     (op.text("kind") == "async_proxy" ? warp.asyncFence
      : op.text("kind") == "mma"       ? warp.mmaFence
@@ -178,6 +186,17 @@ bool Execution::execute(Warp &warp, const Event &event) {
   }
   remember(warp, event, lanes);
   return !hasFailed;
+}
+
+/// All roles work on the same tiles only if each takes, turn by turn, what was handed over for that turn. Where this is
+/// the last one in the order of this execution, and races are none, it is so in every order.
+void Execution::checkTaken(const Event &event) {
+  const Buffer *buffer = event.op->operand("src").buffer;
+  auto last = handed.find(buffer);
+  if (last == handed.end() || last->second != event.positions[1])
+    fail(*event.op, "nothing was handed over at position " + std::to_string(event.positions[1]) + " of %" +
+                        buffer->name +
+                        (last == handed.end() ? "" : "; position " + std::to_string(last->second) + " was, last"));
 }
 
 /// lastIssue has an entry for the group that is open.

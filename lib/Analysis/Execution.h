@@ -78,6 +78,7 @@ private:
 
   bool step(Warp &warp);
   bool execute(Warp &warp, const Event &event);
+  void checkTaken(const Event &event);
   void issueProduct(Warp &warp);
   void waitForProducts(Warp &warp, const ir::Op &op);
   bool isBlocked(Warp &warp, const Event &event);
@@ -133,6 +134,7 @@ private:
   std::vector<Slot> slots;
   llvm::DenseMap<const ir::Buffer *, unsigned> firstSlot;
   std::vector<Barrier> barriers;
+  llvm::DenseMap<const ir::Buffer *, int64_t> handed; ///< the last position that hand_tile wrote
   std::vector<Instance> instances;
   std::vector<unsigned> firstInstance; ///< by access
   bool hasFailed = false;

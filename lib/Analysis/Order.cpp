@@ -27,6 +27,8 @@ static bool isBetweenRoles(const Op &op) {
   case OpKind::BulkStore:
   case OpKind::BulkCommit:
   case OpKind::BulkWait:
+  case OpKind::HandTile:
+  case OpKind::TakeTile:
     return true;
   case OpKind::CopyIssue:
     return op.text("kind") == "bulk";

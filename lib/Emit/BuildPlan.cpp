@@ -106,6 +106,13 @@ static std::vector<WorkspacePlan> planTrace(const Variant &variant, Instrument i
   return parts;
 }
 
+/// Counters, which each launch leaves as it finds them.
+static void planCounters(const Kernel &kernel, std::vector<WorkspacePlan> &parts) {
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (buffer->space == Space::Global && buffer->type == ElementType::U32)
+      parts.push_back({buffer->name, {{SelectOp::Constant, int64_t(buffer->bytes())}}, sizeOf(buffer->type)});
+}
+
 VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instrument instrument) {
   VariantPlan plan;
   plan.variant = &variant;
@@ -119,6 +126,7 @@ VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instr
   for (const LedgerEntry &entry : kernel.ledger)
     plan.barriers.push_back({entry.site, entry.what, entry.covers});
   plan.workspace = planTrace(variant, instrument);
+  planCounters(kernel, plan.workspace);
   plan.maps = planMaps(kernel);
   const ResourceEstimate estimate = estimateResources(kernel, *variant.target);
   plan.estimates = {estimate.registers, estimate.ctasPerSm, estimate.limit};

@@ -146,6 +146,11 @@ void KernelEmitter::emitSharedMap() {
            buffer->stages, buffer->stages == 1 ? "" : "s");
       continue;
     }
+    if (buffer->type == ElementType::U32) {
+      line(out, "//   shared   {:<8} {:>6} {:>7} B  the number of a tile", buffer->name, *buffer->offset,
+           buffer->bytes());
+      continue;
+    }
     const std::string stages = buffer->isRing ? fmt::format("{} stages of ", buffer->stages) : "";
     const std::string overlay =
         buffer->overlays.empty() ? "" : fmt::format(", in the bytes of {} and what follows", buffer->overlays);

@@ -39,6 +39,7 @@ struct Sections {
   std::vector<const ir::Op *> prologue;
   std::vector<Steps> loops;
   std::vector<const ir::Op *> epilogue;
+  std::vector<const ir::Op *> handover; ///< of the next tile's number; empty where nobody hands it over
 
   explicit Sections(const ir::Block &body) {
     for (const std::unique_ptr<ir::Op> &op : body.ops) {
@@ -47,6 +48,11 @@ struct Sections {
       else
         (loops.empty() ? prologue : epilogue).push_back(op.get());
     }
+    auto take = llvm::find_if(epilogue, [](const ir::Op *op) { return op->kind == ir::OpKind::TakeTile; });
+    if (take == epilogue.end())
+      return;
+    handover.assign(take - 1, epilogue.end()); // from its wait on
+    epilogue.erase(take - 1, epilogue.end());
   }
 };
 

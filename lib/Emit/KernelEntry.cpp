@@ -36,15 +36,11 @@ bool KernelEmitter::isSampled(const Op &loop) const {
 
 /// Tiles in the order of their rows, or the longest first when later rows have more key tiles.
 std::string KernelEmitter::locate() const {
-  const bool grows = llvm::any_of(kernel.lets, [&](const Let &let) {
-    const Expr value = let.value.substitute("kTileKeys", constant(kernel.constant("kTileKeys")));
-    return let.name == "key_tiles" && direction(value, "row_begin") == Direction::NotDecreasing;
-  });
   if (turns)
-    return "locate_tile<kTileRows>"; // only without a mask
-  const std::string order = grows                 ? ", TileOrder::kLastTileFirst"
-                            : kernel.packsHeads() ? ", TileOrder::kFirstTileFirst"
-                                                  : "";
+    return "locate_tile<kTileRows>"; // whose numbers are in order already
+  const std::string order = seesMoreInLaterRows(kernel) ? ", TileOrder::kLastTileFirst"
+                            : kernel.packsHeads()       ? ", TileOrder::kFirstTileFirst"
+                                                        : "";
   return fmt::format("locate_cta<kTileRows{}{}>", order, kernel.packsHeads() ? ", Rows::kOfGroup" : "");
 }
 
@@ -52,6 +48,8 @@ std::string KernelEmitter::locate() const {
 static bool isByOneThread(const Op &op) {
   switch (op.kind) {
   case OpKind::MbarrierInit:
+  case OpKind::FetchTile:
+  case OpKind::HandTile:
   case OpKind::Fence:
     return true;
   case OpKind::CopyIssue:
@@ -72,14 +70,19 @@ std::string KernelEmitter::expressionOf(const Expr &value) {
 }
 
 /// One tile after the other, by one thread or by whole warps, which therefore say their group: `body` writes what is
-/// done with each.
+/// done with each. CTAs take them in turn, or go on with `next`, which the body leaves.
 void KernelEmitter::emitTurns(llvm::StringRef group, llvm::function_ref<void()> body) {
-  line(out, "for (int turn = 0, base = 0; turn < tiles_of_cta<kTileRows>(params); ++turn) {{");
+  const bool isFetched = !sections.handover.empty();
+  OpEmitter emitter(kernel, points, out, text.ops);
+  line(out, "for (int tile = {}, turn = 0, base = 0; tile < tile_count<kTileRows>(params); {}++turn) {{",
+       emitter.tileOf("ptx::cta_index()", "params"), isFetched ? "" : "tile += ptx::cta_count(), ");
   {
     auto scope = out.scope();
-    line(out, "const Cta cta = cta_at(params, {}, turn, base);", group.str());
+    line(out, "const Cta cta = cta_at(params, {}, tile, turn, base);", group.str());
     body();
     line(out, "base += {};", expressionOf(turns->expr("step")));
+    if (isFetched)
+      line(out, "tile = next;");
   }
   line(out, "}}");
 }
@@ -106,7 +109,7 @@ void KernelEmitter::emitLoad() {
     {
       auto inner = out.scope();
       if (turns)
-        line(out, "const Cta cta = cta_at(params, 0, 0, 0);");
+        line(out, "const Cta cta = cta_at(params, 0, 0, 0, 0);");
       emitter.emitBlock(before);
     }
     line(out, "}}");
@@ -206,6 +209,7 @@ void KernelEmitter::emitPersistentEntry() {
     line(out, "Registers r;\nprologue(cta, r);");
     emitLoops();
     line(out, "epilogue(cta, r);");
+    emitter.emitBlock(sections.handover);
   });
 }
 

@@ -6,9 +6,18 @@
 using namespace fagen;
 using namespace fagen::ir;
 
+/// No tile: what roles tell each other.
+static bool isOfHandover(const Buffer &buffer) {
+  return buffer.type == ElementType::MBarrier || buffer.type == ElementType::U32;
+}
+
+static const char *handoverType(const Buffer &buffer) {
+  return buffer.type == ElementType::U32 ? "NextTile" : buffer.stages == 1 ? "Mbarriers<1>" : "Mbarriers<kStages>";
+}
+
 void KernelEmitter::emitTileTypes() {
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (buffer->type == ElementType::MBarrier)
+    if (isOfHandover(*buffer))
       continue;
     auto named = [&](unsigned value, std::initializer_list<llvm::StringRef> names) {
       for (llvm::StringRef name : names)
@@ -37,7 +46,7 @@ void KernelEmitter::emitStorage() {
   emitTileTypes();
   std::vector<const Buffer *> rings, overlays;
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (buffer->isRing && buffer->type != ElementType::MBarrier)
+    if (buffer->isRing && !isOfHandover(*buffer))
       rings.push_back(buffer);
     if (!buffer->overlays.empty())
       overlays.push_back(buffer);
@@ -48,8 +57,8 @@ void KernelEmitter::emitStorage() {
   line(out, "}};\n\nstruct SharedStorage {{");
   bool ringWritten = false;
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (buffer->type == ElementType::MBarrier) {
-      line(out, "  Mbarriers<{}> {};", buffer->stages == 1 ? "1" : "kStages", buffer->name);
+    if (isOfHandover(*buffer)) {
+      line(out, "  {} {};", handoverType(*buffer), buffer->name);
       continue;
     }
     if (!buffer->overlays.empty() || (buffer->isRing && ringWritten))
@@ -125,12 +134,11 @@ std::vector<Let> KernelEmitter::letsOfTile() const {
 }
 
 void KernelEmitter::emitCtaAt() {
-  line(out, "/// At the CTA's tile number `turn`, with `base` key tiles behind it, for warp group `group`.");
-  line(out,
-       "__device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int group, int turn, int base) {{");
+  line(out, "/// At this tile, the CTA's number `turn`, with `base` key tiles behind it, for warp group `group`.");
+  line(out, "__device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int group, int tile, int turn, "
+            "int base) {{");
   {
     auto scope = out.scope();
-    line(out, "const int tile = ptx::cta_index() + turn * ptx::cta_count();");
     line(out, "const CtaPlace place = {}(params, tile);", locate());
     for (const Let &let : letsOfTile())
       line(out, "const int {} = {};", let.name, letValue(let.value));
@@ -162,7 +170,8 @@ std::string KernelEmitter::fragmentType(const Buffer &buffer) const {
 void KernelEmitter::emitRegisters() {
   line(out, "/// What a thread keeps in registers.\nstruct Registers {{");
   for (const Buffer *buffer : buffersIn(Space::Fragment))
-    line(out, "  {} {};", fragmentType(*buffer), buffer->name);
+    if (buffer->type != ElementType::U32) // the entry's own variable
+      line(out, "  {} {};", fragmentType(*buffer), buffer->name);
   for (const Buffer *ring : runningRings())
     line(out, "  const Element *next_{}; // where this thread's next vector comes from", ring->name);
   if (instrument != Instrument::None)

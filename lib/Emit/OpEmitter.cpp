@@ -130,6 +130,31 @@ void OpEmitter::emitSync(const Op &op) {
   line(out, "{}({});", op.text("by") == "group" ? "arrive_by_group" : "arrive", mbarrier(bar));
 }
 
+void OpEmitter::emitFence(const Op &op) {
+  const llvm::StringRef kind = op.text("kind");
+  line(out, "ptx::{}();",
+       kind == "mma"             ? "wgmma_fence"
+       : kind == "mbarrier_init" ? "mbarrier_init_fence"
+                                 : "fence_proxy_async");
+}
+
+std::string OpEmitter::tileOf(const char *ticket, const char *params) const {
+  if (!kernel.hasConstant("kCachedRows"))
+    return ticket;
+  return fmt::format("longest_tile_first<kTileRows, kCachedRows>({}, {})", params, ticket);
+}
+
+/// A thread keeps the ticket, and the number that it hands over or takes, in variables of those names.
+void OpEmitter::emitHandover(const Op &op) {
+  if (op.kind == OpKind::FetchTile)
+    return line(out, "const int ticket = draw_ticket<kTileRows>(cta.params);");
+  if (op.kind == OpKind::TakeTile)
+    return line(out, "const int next = take_tile(cta.shared.{});", op.operand("src").buffer->name);
+  line(out, "const int next = {};", tileOf("ticket", "cta.params"));
+  callStandsHere();
+  line(out, "hand_tile(cta.shared.{}, next);", op.operand("dst").buffer->name);
+}
+
 void OpEmitter::emitMmaIssue(const Op &op) {
   const std::string acc = operand(op.operand("acc")), a = operand(op.operand("a")), b = operand(op.operand("b"));
   if (isShared(op, "a"))
@@ -373,11 +398,12 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::Arrive:
   case OpKind::Wait:
     return emitSync(op);
+  case OpKind::FetchTile:
+  case OpKind::HandTile:
+  case OpKind::TakeTile:
+    return emitHandover(op);
   case OpKind::Fence:
-    return line(out, "ptx::{}();",
-                op.text("kind") == "mma"             ? "wgmma_fence"
-                : op.text("kind") == "mbarrier_init" ? "mbarrier_init_fence"
-                                                     : "fence_proxy_async");
+    return emitFence(op);
   case OpKind::Loop:
     return emitLoop(op);
   case OpKind::BulkStore: // no pass makes these

@@ -42,6 +42,8 @@ public:
   std::string operand(const ir::Operand &operand) const;
   /// The expression with run-time values spelled as the generated function reaches them.
   std::string expression(const ir::Expr &expr) const;
+  /// The number of the tile that goes with a ticket.
+  std::string tileOf(const char *ticket, const char *params) const;
 
 private:
   void emit(const ir::Op &op);
@@ -53,6 +55,8 @@ private:
   void emitMma(const ir::Op &op);
   void emitMmaIssue(const ir::Op &op);
   void emitSync(const ir::Op &op);
+  void emitFence(const ir::Op &op);
+  void emitHandover(const ir::Op &op);
   void emitLoop(const ir::Op &op);
   /// "cta.shared.k_full, j": an mbarrier and a position.
   std::string mbarrier(const ir::Operand &operand) const;

@@ -17,6 +17,8 @@ Stage fagen::stageOf(const Op &op) {
     return Stage::kPrologue;
   case OpKind::CopyIssue:
   case OpKind::CopyCommit:
+  case OpKind::FetchTile:
+  case OpKind::HandTile:
     return Stage::kCopyIssue;
   case OpKind::CopyWait:
   case OpKind::Wait:
@@ -56,6 +58,7 @@ Stage fagen::stageOf(const Op &op) {
   case OpKind::BulkStore:
   case OpKind::BulkCommit:
   case OpKind::BulkWait:
+  case OpKind::TakeTile:
     return Stage::kEpilogue;
   case OpKind::Loop:
   case OpKind::If:

@@ -3,6 +3,8 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 
+#include "fagen/IR/IR.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -172,4 +174,12 @@ Direction fagen::ir::direction(const Expr &expr, StringRef variable) {
   default:
     return Direction::Unknown;
   }
+}
+
+bool fagen::ir::seesMoreInLaterRows(const Kernel &kernel) {
+  return llvm::any_of(kernel.lets, [&](const Let &let) {
+    return let.name == "key_tiles" &&
+           direction(let.value.substitute("kTileKeys", constant(kernel.constant("kTileKeys"))), "row_begin") ==
+               Direction::NotDecreasing;
+  });
 }

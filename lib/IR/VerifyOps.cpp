@@ -80,7 +80,8 @@ private:
       defect(op, name + " is a " + toString(buffer.space) + " buffer; it may be " + spaceList(info));
       return false;
     }
-    const bool isMbarrier = info.effect == Effect::Sync || op.kind == OpKind::MbarrierInit;
+    const bool isMbarrier =
+        (info.effect == Effect::Sync && buffer.space == Space::Shared) || op.kind == OpKind::MbarrierInit;
     if ((buffer.type == ElementType::MBarrier) != isMbarrier) {
       defect(op, name + (isMbarrier ? " is no mbarrier" : " is an mbarrier"));
       return false;

@@ -18,7 +18,7 @@ bool fagen::assignLayouts(Kernel &kernel, PassContext &context) {
   const bool isXor = swizzle == Swizzle::Xor || swizzle == Swizzle::B128; // of 64 columns on the same
   const Layout layout = isXor ? Layout::Xor : swizzle == Swizzle::Pad ? Layout::Padded : Layout::RowMajor;
   for (std::unique_ptr<Buffer> &buffer : kernel.buffers)
-    if (buffer->space == Space::Shared && buffer->type != ElementType::MBarrier)
+    if (buffer->space == Space::Shared && buffer->columns > 1)
       buffer->layout = buffer->type != ElementType::F32 || kernel.backend == "wmma" ? layout : Layout::RowMajor;
   kernel.phase = Phase::LaidOut;
   return true;

@@ -26,6 +26,8 @@ constexpr PassEntry kPipeline[] = {
     {"order-roles", orderRoles, false, Phase::Split, Phase::Split},
     // Roles are in step: the loop over tiles goes around what is there. Still before allocation, as above.
     {"persist-tiles", persistTiles, false, Phase::Split, Phase::Split},
+    // The loop over tiles is there: where it gets their numbers from is a question of its own.
+    {"fetch-tiles", fetchTiles, false, Phase::Split, Phase::Split},
     // Behind splitting: copies run ahead across the border of two loops. Beyond this point no copy or wait is added.
     {"pipeline-loads", pipelineLoads, false, Phase::Split, Phase::Pipelined},
     // Right behind: what it guards against in vain is taken out before anybody orders it.

@@ -265,7 +265,7 @@ void VariantChecker::checkWarpGroups() {
   if (isGiven(OptionKey::Grid) && isWgmma && schedule.grid == Grid::Persistent && known(OptionKey::Mask) &&
       problem.mask != Mask::None)
     add("grid", OptionKey::Grid,
-        fmt::format("grid = persistent is not yet supported with mask = {}; it takes tiles",
+        fmt::format("grid = persistent is not yet supported with mask = {}; it takes tiles, longest_first",
                     toString(problem.mask).str()));
   if (isGiven(OptionKey::Overlap) && !isWgmma && schedule.overlap == Overlap::Intra)
     refuse("overlap", OptionKey::Overlap, "none");

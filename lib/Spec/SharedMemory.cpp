@@ -69,6 +69,9 @@ static void addMbarriers(SharedMemory &memory, const Schedule &schedule) {
     memory.buffers.push_back({"q_empty", kMbarrierBytes, false});
   for (StringRef ring : {"k_full", "v_full", "k_empty", "v_empty"})
     memory.buffers.push_back({ring, schedule.stages * kMbarrierBytes, false});
+  if (schedule.grid == Grid::LongestFirst)
+    for (StringRef handed : {"next_tile", "tile_full", "tile_empty"})
+      memory.buffers.push_back({handed, kMbarrierBytes, false}); // no more than one takes
 }
 
 /// Adds up what lies side by side, and what lies over the ring where it reaches farther.

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "Asynchronous.h"
+#include "AtomicOrder.h"
 #include "Banks.h"
 #include "Fiber.h"
 #include "Findings.h"
@@ -151,6 +152,7 @@ struct Grid {
   size_t paramBytes;
   /// Of each buffer; null for those that are only read, and without Options::races.
   const std::vector<std::unique_ptr<GlobalRaces>> &races;
+  AtomicOrder &atomics;
 
   /// Whether a buffer of the launch holds all of these bytes.
   bool isReadable(const void *begin, size_t bytes) const { return holds(begin, bytes, false); }
@@ -186,6 +188,7 @@ public:
   void storeShared(unsigned address, const void *from, unsigned bytes, Site site);
   void loadGlobal(void *to, const void *from, unsigned bytes, Site site);
   void storeGlobal(void *to, const void *from, unsigned bytes, Site site);
+  unsigned atomicInc(unsigned *word, unsigned last, Site site);
   void issueCopy(unsigned target, const void *source, unsigned bytes, bool valid, Site site);
   void commitCopies(Site site);
   void waitForCopies(unsigned pending, Site site);
@@ -223,7 +226,7 @@ public:
   static thread_local Cta *current;
 
 private:
-  enum class Access { kRead, kWrite };
+  enum class Access { kRead, kWrite, kAtomic };
 
   // Cta.cpp
   static void runThread();

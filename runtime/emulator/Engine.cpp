@@ -40,6 +40,10 @@ void storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
   Cta::current->passBy(site);
   Cta::current->storeGlobal(to, from, bytes, site);
 }
+unsigned atomicInc(unsigned *word, unsigned last, Site site) {
+  Cta::current->passBy(site);
+  return Cta::current->atomicInc(word, last, site);
+}
 
 void copyAsync(unsigned target, const void *source, unsigned bytes, bool valid, Site site) {
   Cta::current->passBy(site);
@@ -212,6 +216,7 @@ const device::ptx::Engine kEngine = {
     .store_shared = storeShared,
     .load_global = loadGlobal,
     .store_global = storeGlobal,
+    .atomic_inc = atomicInc,
     .copy_async = copyAsync,
     .copy_commit = copyCommit,
     .copy_wait = copyWait,

@@ -71,7 +71,7 @@ void work(const Grid &grid, Progress &progress) {
   std::unique_ptr<Cta> cta = pool().take();
   if (!cta->reserve(grid)) {
     progress.noMemory = true;
-    return;
+    return grid.atomics.leave();
   }
   uint64_t instructions = 0;
   std::vector<std::pair<unsigned, Findings>> found;
@@ -85,6 +85,7 @@ void work(const Grid &grid, Progress &progress) {
     banks.merge(cta->bankSites());
     merge(lines, cta->linesRun());
   }
+  grid.atomics.leave();
   pool().give(std::move(cta));
   const std::lock_guard lock(progress.mutex);
   progress.instructions += instructions;
@@ -112,11 +113,13 @@ Report Module::launch(const Launch &launch, const void *params, size_t paramByte
   for (size_t i = 0; i < races.size() && options.races; ++i)
     if (launch.buffers[i].writable)
       races[i] = std::make_unique<GlobalRaces>(launch.buffers[i].begin, launch.buffers[i].bytes);
-  const Grid grid{launch, options, kernel, params, paramBytes, races};
   const unsigned wanted = launch.workers ? launch.workers : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned workers = std::max(1u, std::min(wanted, launch.grid));
+  AtomicOrder atomics(workers, options.seed);
+  const Grid grid{launch, options, kernel, params, paramBytes, races, atomics};
   Progress progress;
   std::vector<std::thread> helpers;
-  for (unsigned i = 1; i < std::min(wanted, launch.grid); ++i)
+  for (unsigned i = 1; i < workers; ++i)
     helpers.emplace_back(work, std::cref(grid), std::ref(progress));
   work(grid, progress);
   for (std::thread &helper : helpers)

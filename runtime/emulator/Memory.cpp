@@ -240,7 +240,8 @@ bool Cta::checkGlobal(Access access, const void *address, unsigned bytes, Site s
     if (offset < buffer.bytes && buffer.bytes - offset >= bytes) {
       if ((begin & (bytes - 1)) == 0 && (access == Access::kRead || buffer.writable) &&
           !touchesGap(buffer, offset, bytes)) {
-        checkGlobalRace(access, buffer, address, bytes, site);
+        if (access != Access::kAtomic)
+          checkGlobalRace(access, buffer, address, bytes, site);
         return true;
       }
       break;
@@ -253,7 +254,7 @@ bool Cta::checkGlobal(Access access, const void *address, unsigned bytes, Site s
 
 /// An access inside a buffer that is refused.
 void Cta::reportInside(Access access, const Buffer &buffer, size_t offset, unsigned bytes, Site site) {
-  const bool isReadOnly = access == Access::kWrite && !buffer.writable;
+  const bool isReadOnly = access != Access::kRead && !buffer.writable;
   const bool isMisaligned = (reinterpret_cast<uintptr_t>(buffer.begin) + offset) % bytes != 0;
   report(isReadOnly     ? "read-only"
          : isMisaligned ? "misaligned"
@@ -313,6 +314,17 @@ void Cta::storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
   if (holdsUninitialised(from, bytes)) [[unlikely]]
     reportUninitialised(*running, "stores to global memory", site);
   copyBytes(to, from, bytes);
+}
+
+/// Atomics of other CTAs race with none: their order is that of a launch's turns (AtomicOrder.h).
+unsigned Cta::atomicInc(unsigned *word, unsigned last, Site site) {
+  count(site);
+  grid->atomics.enter(ctaIndex);
+  if (!checkGlobal(Access::kAtomic, word, sizeof(*word), site))
+    return ~0u;
+  const unsigned before = *word;
+  *word = before >= last ? 0 : before + 1;
+  return before;
 }
 
 } // namespace fagen::emulator

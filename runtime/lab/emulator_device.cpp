@@ -1,5 +1,6 @@
 // fagen: checks on the CPU: the kernel's own text, run by the emulator.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "counters.h"
 #include "device.h"
 #include "emulator/emulator.h"
 #include "placement.h"
@@ -19,6 +20,11 @@ namespace {
 struct DestroyDevice {
   void operator()(fagen_device *device) const { fagen_device_destroy(device); }
 };
+
+/// CTAs of a persistent kernel: few, so that each has several tiles, and two, so that they take turns.
+constexpr uint32_t kPersistentCtas = 2;
+
+bool isPersistent(const fagen_row &row) { return row.launches[0].grid == FAGEN_GRID_PERSISTENT; }
 
 /// For each element that the tensor spans whether it is the tensor's; null when all are.
 std::shared_ptr<const std::vector<unsigned char>> usedElements(const Placement &place) {
@@ -48,10 +54,11 @@ public:
 
   /// A description of the row's own target, so that every target's text runs.
   fagen_device *queryDevice(const fagen_row &row) override {
-    auto &device = devices[row.sm];
+    const uint32_t sms = isPersistent(row) ? kPersistentCtas : 1;
+    auto &device = devices[{row.sm, sms}];
     if (!device) {
       fagen_device *described = nullptr;
-      if (fagen_device_describe(row.sm, 1, &described) != FAGEN_OK)
+      if (fagen_device_describe(row.sm, sms, &described) != FAGEN_OK)
         throw DeviceError(fagen_last_error());
       device.reset(described);
     }
@@ -121,7 +128,7 @@ public:
       if (!report.ok && failures.empty())
         failures.push_back({"emulator", "the launch failed without a finding"});
     }
-    return failures;
+    return failures.empty() ? checkCounter(*launch.row, own) : failures;
   }
 
 private:
@@ -131,6 +138,8 @@ private:
     emulated.symbol = part.symbol;
     emulated.grid = grid;
     emulated.threads = part.threads;
+    if (isPersistent(*launch.row))
+      emulated.workers = grid; // all CTAs at once, as on a GPU
     emulated.sharedBytes = part.shared_bytes;
     for (const MemoryView &view : launch.memory)
       emulated.buffers.push_back(describeMemory(view));
@@ -153,7 +162,7 @@ private:
   }
 
   EmulatorHooks hooks;
-  std::map<uint32_t, std::unique_ptr<fagen_device, DestroyDevice>> devices;
+  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<fagen_device, DestroyDevice>> devices; ///< by target and SMs
   std::map<const fagen_row *, std::unique_ptr<emulator::Module>> modules;
 };
 

@@ -1,6 +1,7 @@
 // fagen: checks on a GPU.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "gpu_device.h"
+#include "counters.h"
 
 #include <fmt/format.h>
 #include <optional>
@@ -63,7 +64,11 @@ std::vector<Failure> GpuDevice::run(const Launch &launch) {
     return failed("fagen_run", status);
   // An illegal access ends the context: nothing after it could be trusted.
   checkCuda(measuringDriver().cuStreamSynchronize(gpu.stream()), fmt::format("run {}", launch.row->variant).c_str());
-  return {};
+  if (!own || !isCounter(*launch.row))
+    return {};
+  std::vector<char> left(choice.workspace_bytes);
+  download(left.data(), workspace, static_cast<int64_t>(left.size()));
+  return checkCounter(*launch.row, left);
 }
 
 bool hasGpu() {

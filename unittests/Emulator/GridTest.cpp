@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Kernels.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -42,19 +43,57 @@ TEST(Grid, SharedMemoryIsNotHandedOn) {
 }
 
 TEST(Grid, ReportDoesNotDependOnTheWorkers) {
-  std::vector<unsigned> in(128), out(128 * 16);
+  std::vector<unsigned> memory(128 * 16 + 128); // what is read beyond `in` is in no other buffer
+  unsigned *out = memory.data(), *in = out + 128 * 16;
   std::string first;
   for (const unsigned workers : {1u, 2u, 4u}) {
-    const Launch launch = {
-        "reverse", 16, 128, 512, {{in.data(), 4 * in.size(), false, "in"}, {out.data(), 4 * out.size(), true, "out"}},
-        workers};
-    const Arguments arguments = {in.data(), out.data(), 0};
+    const Launch launch = {"reverse", 16, 128, 512, {{in, 4 * 128, false, "in"}, {out, 4 * 128 * 16, true, "out"}},
+                           workers};
+    const Arguments arguments = {in, out, 0};
     const Report report = kernels(kFile).launch(launch, &arguments, sizeof(arguments), {});
     EXPECT_EQ(report.findings.size(), 1u);
     first = first.empty() ? text(report) : first;
     EXPECT_EQ(text(report), first);
   }
   EXPECT_NE(first.find("CTA 1 "), std::string::npos) << first;
+}
+
+/// Who drew which number, of `ctas` CTAs.
+std::vector<unsigned> drawNumbers(unsigned ctas, uint64_t seed) {
+  constexpr int kNumbers = 40;
+  std::vector<unsigned> out(1 + kNumbers);
+  const Launch launch = {"draw", ctas, 32, 0, {{out.data(), 4 * out.size(), true, "out"}}, /*workers=*/ctas};
+  const Arguments arguments = {nullptr, out.data(), kNumbers};
+  Options options;
+  options.seed = seed;
+  const Report report = kernels(kFile).launch(launch, &arguments, sizeof(arguments), options);
+  EXPECT_TRUE(report.ok) << text(report);
+  EXPECT_EQ(out[0], 0u) << "one draw a number and one more a CTA: the counter is back where it was";
+  return {out.begin() + 1, out.end()};
+}
+
+TEST(Grid, CtasTakeTurnsAtAtomics) {
+  std::vector<unsigned> inTurn(40);
+  for (unsigned i = 0; i < inTurn.size(); ++i)
+    inTurn[i] = i % 4;
+  EXPECT_EQ(drawNumbers(4, 0), inTurn);
+}
+
+TEST(Grid, TheSeedSaysWhoDrawsFirst) {
+  const std::vector<unsigned> once = drawNumbers(3, 1);
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(drawNumbers(3, 1), once);
+  EXPECT_NE(drawNumbers(3, 2), once);
+  EXPECT_EQ(*std::max_element(once.begin(), once.end()), 2u);
+}
+
+TEST(Grid, AtomicsOutsideOfBuffersAreReported) {
+  std::vector<unsigned> word(1);
+  const Launch launch = {"draw", 1, 32, 0, {{word.data(), 4, false, "out"}}};
+  const Arguments arguments = {nullptr, word.data(), 7};
+  const Report report = kernels(kFile).launch(launch, &arguments, sizeof(arguments), {});
+  ASSERT_EQ(report.findings.size(), 1u) << text(report);
+  EXPECT_EQ(report.findings[0].kind, "read-only");
 }
 
 TEST(Grid, LaunchesMayRunAtTheSameTime) {

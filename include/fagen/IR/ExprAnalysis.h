@@ -6,6 +6,8 @@
 
 namespace fagen::ir {
 
+struct Kernel;
+
 /// All integers of [low, high].
 struct Interval {
   int64_t low = 0, high = 0;
@@ -25,6 +27,9 @@ bool isPositive(const Expr &expr);
 /// How a value moves when a variable grows and all others stay.
 enum class Direction : uint8_t { Constant, NotDecreasing, NotIncreasing, Unknown };
 Direction direction(const Expr &expr, llvm::StringRef variable);
+
+/// Whether the number of key tiles of a tile of query rows grows with its rows.
+bool seesMoreInLaterRows(const Kernel &kernel);
 
 /// Which keys a tile of query rows sees:
 ///

@@ -29,6 +29,7 @@ bool splitRoles(ir::Kernel &kernel, PassContext &context);
 bool issueProducts(ir::Kernel &kernel, PassContext &context);
 bool orderRoles(ir::Kernel &kernel, PassContext &context);
 bool persistTiles(ir::Kernel &kernel, PassContext &context);
+bool fetchTiles(ir::Kernel &kernel, PassContext &context);
 bool pipelineLoads(ir::Kernel &kernel, PassContext &context);
 bool dropIdleCopies(ir::Kernel &kernel, PassContext &context);
 bool strengthReduceCopies(ir::Kernel &kernel, PassContext &context);

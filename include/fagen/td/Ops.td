@@ -10,7 +10,7 @@ class Effect<string enumerator> {
 def Read : Effect<"Read">;
 def Write : Effect<"Write">;
 def ReadWrite : Effect<"ReadWrite">;
-def Sync : Effect<"Sync">; // an mbarrier that counts, signals or is waited for: any number of threads at once
+def Sync : Effect<"Sync">; // an mbarrier or a counter: any number of threads at once
 
 class MemorySpace<string enumerator> {
   string Enumerator = enumerator;
@@ -224,6 +224,18 @@ def Wait : Op<"wait",
     [Operand<"bar", Sync, [Shared]>], [Str<"by", ["thread", "warp", "group", "role"]>]> {
   let HasSite = 1;
 }
+
+// Tickets for tiles of query rows, from a counter that all CTAs of a launch share. A CTA begins with its own number as
+// ticket; where no tile is left, what is handed over says so.
+
+def FetchTile : Op<"fetch_tile", "one thread draws the CTA's next ticket from the counter",
+    [Operand<"next", Write, [Fragment]>, Operand<"counter", Sync, [Global]>]>;
+
+def HandTile : Op<"hand_tile", "the same thread writes which tile the ticket stands for",
+    [Operand<"dst", Write, [Shared]>, Operand<"next", Read, [Fragment]>]>;
+
+def TakeTile : Op<"take_tile", "every thread reads which tile the next turn works on",
+    [Operand<"next", Write, [Fragment]>, Operand<"src", Read, [Shared]>]>;
 
 def Fence : Op<"fence",
     "each thread orders its accesses before it with what comes behind: of the async proxy (async_proxy), at mbarriers "

@@ -37,6 +37,10 @@ def PersistTiles : Pass<"persist-tiles",
   "lets a CTA work on one tile of query rows after the other",
   "the roles order each other",
   "positions go on from tile to tile; Q is handed over like a slot of a ring">;
+def FetchTiles : Pass<"fetch-tiles",
+  "draws the tiles of a CTA from a counter instead of handing them out beforehand",
+  "CTAs work on one tile after the other",
+  "every turn hands the number of the next tile from the thread that draws it to all others">;
 def PipelineLoads : Pass<"pipeline-loads",
   "moves copies ahead by the number of stages and inserts commits and waits",
   "the loop is final",

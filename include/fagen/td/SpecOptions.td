@@ -302,7 +302,7 @@ def OverlapOption : EnumOption<"overlap", "schedule", OverlapEnum, "what runs un
 def GridOption : EnumOption<"grid", "schedule", GridEnum, "how CTAs take work", [
   Value<GridTiles, "a CTA for each tile of query rows">,
   Value<GridPersistent, "a CTA for each SM, taking tiles in turn; only with wgmma and no mask">,
-  NotYet<GridLongestFirst, "a CTA for each SM, the longest rows of tiles first">
+  Value<GridLongestFirst, "a CTA for each SM, fetching tile by tile from a counter in the workspace, those with most keys first; only with wgmma">
 ]> { let Default = "tiles"; }
 
 def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [

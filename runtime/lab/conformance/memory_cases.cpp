@@ -73,6 +73,17 @@ void expectGlobalCopy(const WordList &in, WordList &out) {
     }
 }
 
+/// Each thread's word begins as its word 4, and counts up to word 5: three times what it was, and what it is then.
+void expectIncrements(const WordList &in, WordList &out) {
+  for (unsigned t = 0; t < kAll; ++t) {
+    uint32_t word = in[t * 8 + 4];
+    for (unsigned i = 0; i < 4; ++i) {
+      out[t * 4 + i] = word;
+      word = word >= in[t * 8 + 5] ? 0 : word + 1;
+    }
+  }
+}
+
 /// Four stages: bit 4 * stage + word of words[2] says whether the copy of that word is valid; 8 and 16 bytes have one
 /// bit, that of their first word.
 void expectAsyncCopy(size_t bytes, const WordList &in, WordList &out) {
@@ -120,6 +131,8 @@ void addGlobalCases(std::vector<ConformanceCase> &cases) {
   add("st_global_u32", "st_global_u32", "conformance_st_global_u32");
   add("st_global", "st_global", "conformance_st_global_16");
   add("st_global_f32", "st_global_f32", "conformance_st_global_f32");
+  add("atomic_inc", "atomic_inc", "conformance_atomic_inc");
+  cases.back().expect = expectIncrements;
 }
 
 void addCopyCases(std::vector<ConformanceCase> &cases) {

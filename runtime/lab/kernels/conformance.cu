@@ -297,6 +297,17 @@ template <int kLoad, Store kStore> __device__ __forceinline__ void copy_global(c
   }
 }
 
+/// Three increments of a word of the thread's own, which stands where the last result goes.
+extern "C" __global__ void conformance_atomic_inc(const __grid_constant__ ConformanceParams params) {
+  const unsigned *in = params.in + element() * 8;
+  unsigned *out = params.out + element() * 4;
+  unsigned word[2];
+  ptx::ld_global(word, in + 4);
+  ptx::st_global_u32(out + 3, word[0]);
+  for (int i = 0; i < 3; ++i)
+    ptx::st_global_u32(out + i, ptx::atomic_inc(out + 3, word[1]));
+}
+
 extern "C" __global__ void conformance_st_global_16(const __grid_constant__ ConformanceParams params) {
   copy_global<16, Store::Words>(params);
 }

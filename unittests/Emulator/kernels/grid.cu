@@ -31,3 +31,17 @@ extern "C" __global__ void stale(const __grid_constant__ Arguments arguments) {
   else
     ptx::st_global_f32(static_cast<float *>(arguments.out), ptx::ld_shared_f32(0)); // [stale]
 }
+
+// The first thread of each CTA draws numbers until none of `count` is left, and leaves its own number beside each.
+extern "C" __global__ void draw(const __grid_constant__ Arguments arguments) {
+  if (ptx::thread_index() != 0)
+    return;
+  unsigned *out = static_cast<unsigned *>(arguments.out);
+  for (;;) {
+    const unsigned last = arguments.count + ptx::cta_count() - 1;
+    const unsigned drawn = ptx::atomic_inc(out, last); // [draw]
+    if (drawn >= static_cast<unsigned>(arguments.count))
+      return;
+    ptx::st_global_u32(out + 1 + drawn, ptx::cta_index());
+  }
+}

@@ -4,10 +4,12 @@
 // What is handed over has a position 0, 1, 2, ...; position p is phase p / kSlots of slot p % kSlots.
 #pragma once
 
+#include <fagen/device/ptx/global.h>
 #include <fagen/device/ptx/mbarrier.h>
 #include <fagen/device/ptx/shared.h>
 #include <fagen/device/ptx/threads.h>
 #include <fagen/device/ptx/tma.h>
+#include <fagen/device/tile/cta.h>
 #include <fagen/device/tile/operand.h>
 
 namespace fagen::device {
@@ -59,6 +61,31 @@ __device__ __forceinline__ void copy_boxes(Tile &tile, const TensorMap &map, int
   for (int panel = 0; panel < kPanels; ++panel)
     ptx::tma_load(tile.base() + panel * (Tile::kRows * Tile::kPanelBytes), map,
                   {panel * panel_columns<Tile>(), row, head, batch}, barriers.address(position), hint, site);
+}
+
+/// The number of the next tile, on its way from the thread that loads to all others.
+struct alignas(128) NextTile {
+  unsigned number;
+};
+
+/// One thread: this CTA's next ticket. Its first one is its own number; the counter gives the others, and is 0 again
+/// when each CTA has drawn one that stands for no tile.
+template <int kTileRows>
+__device__ __forceinline__ int draw_ticket(const AttentionParams &params, ptx::Site site = ptx::Site::here()) {
+  const int tiles = tile_count<kTileRows>(params), ctas = ptx::cta_count();
+  const int drawn = static_cast<int>(ptx::atomic_inc(static_cast<unsigned *>(params.workspace), tiles - 1, site));
+  return drawn < tiles - ctas ? ctas + drawn : tiles;
+}
+
+__device__ __forceinline__ void hand_tile(NextTile &next, int number, ptx::Site site = ptx::Site::here()) {
+  const unsigned words[1] = {static_cast<unsigned>(number)};
+  ptx::st_shared(ptx::shared_address(&next.number), words, site);
+}
+
+__device__ __forceinline__ int take_tile(const NextTile &next, ptx::Site site = ptx::Site::here()) {
+  unsigned words[1];
+  ptx::ld_shared(words, ptx::shared_address(&next.number), site);
+  return static_cast<int>(words[0]);
 }
 
 } // namespace fagen::device

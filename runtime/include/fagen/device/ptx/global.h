@@ -1,4 +1,4 @@
-// fagen: global memory. PTX ISA, Data Movement: ld.global.nc (inputs, constant during a launch), st.global.
+// fagen: global memory. PTX ISA, Data Movement: ld.global.nc (inputs, constant during a launch), st.global; atom.inc.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -41,6 +41,13 @@ __device__ __forceinline__ void st_global(void *target, const unsigned (&words)[
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(target), "r"(words[0]), "r"(words[1]), "r"(words[2]),
                "r"(words[3])
                : "memory");
+}
+
+/// What the word held; then it is one more, and 0 behind `last`. Relaxed: it orders nothing else.
+__device__ __forceinline__ unsigned atomic_inc(unsigned *word, unsigned last, Site = Site::here()) {
+  unsigned before;
+  asm volatile("atom.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(last) : "memory");
+  return before;
 }
 
 } // namespace fagen::device::ptx

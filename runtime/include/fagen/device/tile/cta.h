@@ -43,10 +43,25 @@ template <int kTileRows> __device__ __forceinline__ CtaPlace locate_tile(const A
   return {number / tiles / params.heads, head, head / params.heads_per_kv, number % tiles * kTileRows};
 }
 
-/// How many tiles fall to this CTA where all CTAs take them in turn: tile cta, cta + CTAs, and so on.
-template <int kTileRows> __device__ __forceinline__ int tiles_of_cta(const AttentionParams &params) {
-  const int tiles = (params.seq_q + kTileRows - 1) / kTileRows * params.heads * params.batch;
-  return (tiles - ptx::cta_index() + ptx::cta_count() - 1) / ptx::cta_count();
+/// How many tiles of query rows a launch has.
+template <int kTileRows> __device__ __forceinline__ int tile_count(const AttentionParams &params) {
+  return (params.seq_q + kTileRows - 1) / kTileRows * params.heads * params.batch;
+}
+
+/// The tile that goes with a ticket where the last rows of heads come first: they see most keys. So many heads take
+/// turns that kCachedRows rows of their K and V together stay in L2. Tickets beyond the last tile stay beyond it.
+template <int kTileRows, int kCachedRows>
+__device__ __forceinline__ int longest_tile_first(const AttentionParams &params, int ticket) {
+  const int tiles = (params.seq_q + kTileRows - 1) / kTileRows, heads = params.heads * params.batch;
+  if (ticket >= tiles * heads)
+    return ticket;
+  const int cached = kCachedRows / (params.seq_kv > 1 ? params.seq_kv : 1);
+  const int wanted = (cached > 1 ? cached : 1) * params.heads_per_kv;
+  const int together = wanted < heads ? wanted : heads;
+  const int first = ticket / (tiles * together) * together;
+  const int size = heads - first < together ? heads - first : together;
+  const int turn = ticket - first * tiles;
+  return (first + turn % size) * tiles + tiles - 1 - turn / size;
 }
 
 /// First row of a head of Q, K, V or O, [batch, heads, rows, columns].

@@ -30,4 +30,8 @@ inline void st_global(void *target, const unsigned (&words)[4], Site site = Site
   engine->store_global(target, words, sizeof(words), site);
 }
 
+inline unsigned atomic_inc(unsigned *word, unsigned last, Site site = Site::here()) {
+  return engine->atomic_inc(word, last, site);
+}
+
 } // namespace fagen::device::ptx

@@ -1,0 +1,139 @@
+// fagen: pass fetch-tiles: CTAs draw their tiles of query rows from a counter.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// With a mask tiles differ in length, so CTAs that take them in turn drift apart. Here whoever is done draws the next
+// one. The thread that loads does so while it still has copies to issue, and hands the number on through shared memory:
+//
+//   load   fetch_tile  next                  early in the turn: the counter is far away
+//          ...                               copies of the turn's tile
+//          wait        tile_empty[turn - 1]  by one thread: everybody has read the last number
+//          hand_tile   next_tile[turn], next
+//          arrive      tile_full[turn]
+//   math   wait        tile_full[turn]       at the end of the turn
+//          take_tile   next, next_tile[turn]
+//          arrive      tile_empty[turn]      every thread
+//
+// Both roles then work on the same tiles in the same order, for as many turns. verify-barriers proves it from the ops.
+
+#include "fagen/Passes/Passes.h"
+
+#include "fagen/IR/ExprAnalysis.h"
+#include "fagen/Spec/Spec.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+constexpr unsigned kLanes = 32;
+/// K and V of heads that CTAs work on at the same time should stay in L2, with something left for Q and O.
+constexpr uint64_t kCachedBytes = uint64_t(32) << 20;
+
+class TileFetcher {
+public:
+  TileFetcher(Kernel &kernel, Role &load, Role &math) : kernel(kernel), load(load), math(math) {}
+
+  void run() {
+    for (Let &let : kernel.lets)
+      if (let.name == "cta_tiles")
+        let.note = "fetch-tiles: tiles of query rows that this CTA draws";
+    addBuffers();
+    initialise(*full, 1);
+    initialise(*empty, kLanes * math.warps);
+    draw(turnsOf(load).body);
+    take(turnsOf(math).body);
+    if (seesMoreInLaterRows(kernel))
+      addOrder();
+  }
+
+private:
+  /// The longest first pays where tiles differ; in the plain order fewer heads are worked on at a time.
+  void addOrder() {
+    const Buffer &k = *kernel.buffer("k"), &v = *kernel.buffer("v");
+    kernel.addConstant("kCachedRows", int64_t(kCachedBytes / (uint64_t(k.columns + v.columns) * sizeOf(k.type))),
+                       "rows of K and V that stay in L2 beside others");
+  }
+
+  void addBuffers() {
+    next = &add("next", Space::Fragment, ElementType::U32);
+    counter = &add("tile_counter", Space::Global, ElementType::U32);
+    number = &add("next_tile", Space::Shared, ElementType::U32);
+    full = &add("tile_full", Space::Shared, ElementType::MBarrier);
+    empty = &add("tile_empty", Space::Shared, ElementType::MBarrier);
+  }
+
+  /// In shared memory one slot, which is used again each turn.
+  Buffer &add(llvm::StringRef name, Space space, ElementType type) {
+    Buffer buffer;
+    buffer.name = name.str();
+    buffer.space = space;
+    buffer.type = type;
+    buffer.rows = buffer.columns = 1;
+    buffer.isRing = space == Space::Shared;
+    buffer.location = location();
+    return kernel.addBuffer(std::move(buffer));
+  }
+
+  const Location &location() const {
+    return llvm::find_if(kernel.constants, [](const Constant &constant) { return constant.name == "kGrid"; })->location;
+  }
+
+  std::unique_ptr<Op> make(OpKind kind, llvm::ArrayRef<Operand> operands, llvm::StringRef note = {}) const {
+    auto op = std::make_unique<Op>(kind);
+    op->operands.assign(operands.begin(), operands.end());
+    op->location = location();
+    op->note = note.str();
+    return op;
+  }
+
+  std::unique_ptr<Op> makeSync(OpKind kind, Buffer *bar, Expr position, llvm::StringRef by,
+                               llvm::StringRef note = {}) const {
+    auto op = make(kind, {{bar, position}}, note);
+    op->attributes["by"] = by.str();
+    return op;
+  }
+
+  void initialise(Buffer &bar, unsigned arrivals) {
+    auto fence = llvm::find_if(load.body.ops, [](const auto &op) { return op->kind == OpKind::Fence; });
+    auto init = make(OpKind::MbarrierInit, {{&bar, constant(0)}});
+    init->attributes["arrivals"] = int64_t(arrivals);
+    load.body.ops.insert(fence, std::move(init));
+  }
+
+  static Op &turnsOf(Role &role) {
+    return **llvm::find_if(role.body.ops, [](const auto &op) { return op->has("carry"); });
+  }
+
+  /// Q is on its way when the ticket is drawn.
+  void draw(Block &turn) const {
+    auto copies = llvm::find_if(turn.ops, [](const auto &op) { return op->kind == OpKind::Loop; });
+    turn.ops.insert(copies, make(OpKind::FetchTile, {{next, {}}, {counter, {}}}));
+    turn.ops.push_back(makeSync(OpKind::Wait, empty, variable("turn") - constant(1), "role",
+                                "fetch-tiles: everybody has read the last number"));
+    turn.ops.push_back(make(OpKind::HandTile, {{number, variable("turn")}, {next, {}}}));
+    turn.ops.push_back(makeSync(OpKind::Arrive, full, variable("turn"), "role"));
+  }
+
+  void take(Block &turn) const {
+    turn.ops.push_back(
+        makeSync(OpKind::Wait, full, variable("turn"), "thread", "fetch-tiles: the next tile's number is there"));
+    turn.ops.push_back(make(OpKind::TakeTile, {{next, {}}, {number, variable("turn")}}));
+    turn.ops.push_back(makeSync(OpKind::Arrive, empty, variable("turn"), "thread"));
+  }
+
+  Kernel &kernel;
+  Role &load, &math;
+  Buffer *next = nullptr, *counter = nullptr, *number = nullptr, *full = nullptr, *empty = nullptr;
+};
+
+} // namespace
+
+bool fagen::fetchTiles(Kernel &kernel, PassContext &) {
+  const bool isAsked = kernel.hasConstant("kGrid") && Grid(kernel.constant("kGrid")) == Grid::LongestFirst;
+  if (!isAsked || kernel.roles.size() != 2)
+    return false;
+  TileFetcher(kernel, kernel.roles[0], kernel.roles[1]).run();
+  return true;
+}
