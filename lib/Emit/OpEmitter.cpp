@@ -127,7 +127,8 @@ void OpEmitter::emitSync(const Op &op) {
     return line(out, "wait_for({});", mbarrier(bar));
   if (op.has("bytes"))
     return line(out, "arrive_expecting({}, {});", mbarrier(bar), expression(op.expr("bytes")));
-  line(out, "{}({});", op.text("by") == "group" ? "arrive_by_group" : "arrive", mbarrier(bar));
+  const llvm::StringRef by = op.text("by");
+  line(out, "{}({});", by == "group" ? "arrive_by_group" : by == "warp" ? "arrive_by_warp" : "arrive", mbarrier(bar));
 }
 
 void OpEmitter::emitFence(const Op &op) {
@@ -144,13 +145,13 @@ std::string OpEmitter::tileOf(const char *ticket, const char *params) const {
   return fmt::format("longest_tile_first<kTileRows, kCachedRows>({}, {})", params, ticket);
 }
 
-/// A thread keeps the ticket, and the number that it hands over or takes, in variables of those names.
+/// A thread keeps what it drew, and the number that it hands over or takes, in variables of those names.
 void OpEmitter::emitHandover(const Op &op) {
   if (op.kind == OpKind::FetchTile)
-    return line(out, "const int ticket = draw_ticket<kTileRows>(cta.params);");
+    return line(out, "const unsigned drawn = draw<kTileRows>(cta.params);");
   if (op.kind == OpKind::TakeTile)
     return line(out, "const int next = take_tile(cta.shared.{});", op.operand("src").buffer->name);
-  line(out, "const int next = {};", tileOf("ticket", "cta.params"));
+  line(out, "const int next = {};", tileOf("ticket_of<kTileRows>(cta.params, drawn)", "cta.params"));
   callStandsHere();
   line(out, "hand_tile(cta.shared.{}, next);", op.operand("dst").buffer->name);
 }

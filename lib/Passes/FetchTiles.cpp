@@ -11,7 +11,8 @@
 //          arrive      tile_full[turn]
 //   math   wait        tile_full[turn]       at the end of the turn
 //          take_tile   next, next_tile[turn]
-//          arrive      tile_empty[turn]      every thread
+//          barrier     warp                  so that its first lane knows of the others
+//          arrive      tile_empty[turn]      one thread of each warp
 //
 // Both roles then work on the same tiles in the same order, for as many turns. verify-barriers proves it from the ops.
 
@@ -27,7 +28,6 @@ using namespace fagen::ir;
 
 namespace {
 
-constexpr unsigned kLanes = 32;
 /// K and V of heads that CTAs work on at the same time should stay in L2, with something left for Q and O.
 constexpr uint64_t kCachedBytes = uint64_t(32) << 20;
 
@@ -41,7 +41,7 @@ public:
         let.note = "fetch-tiles: tiles of query rows that this CTA draws";
     addBuffers();
     initialise(*full, 1);
-    initialise(*empty, kLanes * math.warps);
+    initialise(*empty, math.warps);
     draw(turnsOf(load).body);
     take(turnsOf(math).body);
     if (seesMoreInLaterRows(kernel))
@@ -120,7 +120,9 @@ private:
     turn.ops.push_back(
         makeSync(OpKind::Wait, full, variable("turn"), "thread", "fetch-tiles: the next tile's number is there"));
     turn.ops.push_back(make(OpKind::TakeTile, {{next, {}}, {number, variable("turn")}}));
-    turn.ops.push_back(makeSync(OpKind::Arrive, empty, variable("turn"), "thread"));
+    turn.ops.push_back(make(OpKind::Barrier, {}, "fetch-tiles: all lanes have read it"));
+    turn.ops.back()->attributes["scope"] = std::string("warp");
+    turn.ops.push_back(makeSync(OpKind::Arrive, empty, variable("turn"), "warp"));
   }
 
   Kernel &kernel;

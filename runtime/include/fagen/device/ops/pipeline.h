@@ -46,6 +46,14 @@ __device__ __forceinline__ void arrive_by_group(const Mbarriers<kSlots> &barrier
     ptx::mbarrier_arrive(barriers.address(position), site);
 }
 
+/// One thread of each warp arrives.
+template <int kSlots>
+__device__ __forceinline__ void arrive_by_warp(const Mbarriers<kSlots> &barriers, int position,
+                                               ptx::Site site = ptx::Site::here()) {
+  if (ptx::lane_index() == 0)
+    ptx::mbarrier_arrive(barriers.address(position), site);
+}
+
 template <int kSlots>
 __device__ __forceinline__ void arrive_expecting(const Mbarriers<kSlots> &barriers, int position, int bytes,
                                                  ptx::Site site = ptx::Site::here()) {
@@ -68,13 +76,18 @@ struct alignas(128) NextTile {
   unsigned number;
 };
 
-/// One thread: this CTA's next ticket. Its first one is its own number; the counter gives the others, and is 0 again
-/// when each CTA has drawn one that stands for no tile.
+/// One thread draws for its CTA. The counter is 0 again when each CTA has drawn once more than there are tiles for it.
 template <int kTileRows>
-__device__ __forceinline__ int draw_ticket(const AttentionParams &params, ptx::Site site = ptx::Site::here()) {
+__device__ __forceinline__ unsigned draw(const AttentionParams &params, ptx::Site site = ptx::Site::here()) {
+  return ptx::atomic_inc(static_cast<unsigned *>(params.workspace), tile_count<kTileRows>(params) - 1, site);
+}
+
+/// The ticket that goes with what was drawn: a CTA's first one is its own number. What is drawn takes its time, so it
+/// is looked at no earlier than here.
+template <int kTileRows> __device__ __forceinline__ int ticket_of(const AttentionParams &params, unsigned drawn) {
   const int tiles = tile_count<kTileRows>(params), ctas = ptx::cta_count();
-  const int drawn = static_cast<int>(ptx::atomic_inc(static_cast<unsigned *>(params.workspace), tiles - 1, site));
-  return drawn < tiles - ctas ? ctas + drawn : tiles;
+  const int number = static_cast<int>(ptx::recompute(drawn));
+  return number < tiles - ctas ? ctas + number : tiles;
 }
 
 __device__ __forceinline__ void hand_tile(NextTile &next, int number, ptx::Site site = ptx::Site::here()) {
