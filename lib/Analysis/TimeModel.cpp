@@ -236,7 +236,7 @@ std::optional<Prediction> model::predict(const Kernel &kernel, const GpuRates &g
     full.push_back(clocksOfCta(cta.sections, steps, result.resident, warps));
     last.push_back(clocksOfCta(cta.sections, steps, inTail, warps));
   }
-  if (full.back() > full.front()) { // as the emitted kernel locates its CTAs: longest first
+  if (full.back() > full.front()) { // as the kernels did that the record is of
     std::reverse(full.begin(), full.end());
     std::reverse(last.begin(), last.end());
   }

@@ -9,8 +9,7 @@
 
 namespace fagen::device {
 
-/// CTAs are numbered with the query tiles fastest, then heads, then batches: CTAs that run together share K and V. The
-/// numbers are computed where they are asked for and not kept across the loop: registers are dearer than a few
+/// The numbers are computed where they are asked for and not kept across the loop: registers are dearer than a few
 /// divisions.
 struct CtaPlace {
   int batch;
@@ -19,21 +18,39 @@ struct CtaPlace {
   int row_begin; ///< first query row
 };
 
-/// Which query tile of a head comes first. CTAs start in the order of their numbers: where later rows see more keys,
-/// the last tile goes first, so that the short ones fill the gaps at the end.
+/// Which query tiles come first; CTAs start in the order of their numbers. kFirstTileFirst: those of one head, then
+/// those of the next: CTAs that run together share K and V. kLastTileFirst, where later rows see more keys: the last
+/// tiles of some heads, then those before them, so that the short ones fill the gaps at the end.
 enum class TileOrder { kFirstTileFirst, kLastTileFirst };
+
+/// How many heads take their last tiles together. So many that a square problem's are 512 CTAs, two or more for each SM
+/// of the largest GPU, since no gap at the end is then longer than a short tile; and no more, that K and V are still in
+/// the L2 for the tiles before the last ones: with 128 rows that is 32 MiB at head dim 128.
+template <int kTileRows> __device__ __forceinline__ int heads_together(const AttentionParams &params, int heads) {
+  constexpr int kCtas = 512;
+  const int wanted = kCtas * kTileRows / (params.seq_kv > 0 ? params.seq_kv : 1);
+  return wanted < 1 ? 1 : wanted < heads ? wanted : heads;
+}
 
 template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst, Rows kRows = Rows::kOfHead>
 __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
   const int tiles = (row_count<kRows>(params) + kTileRows - 1) / kTileRows;
   const int cta = ptx::recompute(ptx::cta_index());
   const int heads = tile_heads<kRows>(params);
-  const int head = cta / tiles % heads;
-  const int tile = kOrder == TileOrder::kLastTileFirst ? tiles - 1 - cta % tiles : cta % tiles;
+  int pair = cta / tiles, tile = cta % tiles; // batch and head
+  if constexpr (kOrder == TileOrder::kLastTileFirst) {
+    const int width = heads_together<kTileRows>(params, heads * params.batch);
+    const int first = cta / (tiles * width) * width, left = heads * params.batch - first;
+    const int together = left < width ? left : width;
+    const int number = cta - first * tiles;
+    pair = first + number % together;
+    tile = tiles - 1 - number / together;
+  }
+  const int head = pair % heads;
   if constexpr (kRows == Rows::kOfGroup)
-    return {cta / tiles / heads, head * params.heads_per_kv, head, tile * kTileRows};
+    return {pair / heads, head * params.heads_per_kv, head, tile * kTileRows};
   else
-    return {cta / tiles / heads, head, head / params.heads_per_kv, tile * kTileRows};
+    return {pair / heads, head, head / params.heads_per_kv, tile * kTileRows};
 }
 
 /// Where the tile of query rows with this number lies.

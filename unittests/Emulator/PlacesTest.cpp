@@ -1,0 +1,68 @@
+// fagen: each query tile of each head is one CTA's, in the order that the device library promises.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Kernels.h"
+
+#include <fagen/device/params.h>
+#include <set>
+
+namespace fagen::emulator {
+namespace {
+
+constexpr int kTileRows = 16;
+
+struct Place {
+  unsigned batch, head, kvHead, row;
+  auto operator<=>(const Place &) const = default;
+};
+
+/// Of the CTAs in the order of their numbers.
+std::vector<Place> placesOf(const char *kernel, int batch, int heads, int headsPerKv, int seqQ, int seqKv) {
+  device::AttentionParams params = {};
+  params.batch = batch, params.heads = heads, params.kv_heads = heads / headsPerKv, params.heads_per_kv = headsPerKv;
+  params.seq_q = seqQ, params.seq_kv = seqKv;
+  const bool isPacked = std::string(kernel) == "longest_first_packed";
+  const int rows = isPacked ? seqQ * headsPerKv : seqQ, groups = isPacked ? params.kv_heads : heads;
+  std::vector<Place> places(size_t((rows + kTileRows - 1) / kTileRows * groups * batch));
+  params.o = places.data();
+  const Launch launch = {kernel, unsigned(places.size()), 1, 0, {{params.o, sizeof(Place) * places.size(), true, "o"}}};
+  const Report report = kernels("places.cu").launch(launch, &params, sizeof(params), {});
+  EXPECT_TRUE(report.ok);
+  return places;
+}
+
+TEST(Places, EachTileIsOneCtas) {
+  for (const char *kernel : {"in_order", "longest_first", "longest_first_packed"})
+    for (const auto &[batch, heads, headsPerKv, seqQ, seqKv] : std::vector<std::array<int, 5>>{
+             {1, 1, 1, 1, 0}, {3, 6, 2, 100, 100}, {2, 5, 1, 33, 4000}, {7, 3, 3, 48, 1023}, {1, 8, 4, 16, 9000}}) {
+      const std::vector<Place> places = placesOf(kernel, batch, heads, headsPerKv, seqQ, seqKv);
+      const bool isPacked = std::string(kernel) == "longest_first_packed";
+      std::set<Place> once;
+      for (const Place &place : places) {
+        EXPECT_TRUE(once.insert(place).second) << kernel;
+        EXPECT_LT(place.batch, unsigned(batch));
+        EXPECT_LT(place.head, unsigned(heads));
+        EXPECT_EQ(place.kvHead, place.head / unsigned(headsPerKv));
+        EXPECT_EQ(place.head % unsigned(isPacked ? headsPerKv : 1), 0u);
+        EXPECT_LT(place.row, unsigned(isPacked ? seqQ * headsPerKv : seqQ));
+        EXPECT_EQ(place.row % kTileRows, 0u);
+      }
+    }
+}
+
+TEST(Places, LastTilesOfSomeHeadsComeFirst) {
+  // 512 tiles of 16 rows are 8192 keys: two heads of 4000 keys together, and one that is left.
+  const std::vector<Place> places = placesOf("longest_first", 1, 3, 1, 48, 4000);
+  const std::vector<Place> wanted = {{0, 0, 0, 32}, {0, 1, 1, 32}, {0, 0, 0, 16}, {0, 1, 1, 16}, {0, 0, 0, 0},
+                                     {0, 1, 1, 0},  {0, 2, 2, 32}, {0, 2, 2, 16}, {0, 2, 2, 0}};
+  EXPECT_EQ(places, wanted);
+}
+
+TEST(Places, TilesOfAHeadFollowEachOtherWithoutAMask) {
+  const std::vector<Place> places = placesOf("in_order", 1, 2, 1, 48, 4000);
+  const std::vector<Place> wanted = {{0, 0, 0, 0}, {0, 0, 0, 16}, {0, 0, 0, 32},
+                                     {0, 1, 1, 0}, {0, 1, 1, 16}, {0, 1, 1, 32}};
+  EXPECT_EQ(places, wanted);
+}
+
+} // namespace
+} // namespace fagen::emulator
