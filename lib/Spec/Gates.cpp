@@ -20,13 +20,13 @@ namespace {
 /// What a gate asks for.
 struct GateInfo {
   StringRef name;
-  bool isInteger; ///< bytes or registers
+  bool isInteger; ///< bytes, registers or CTAs
   bool isTime;    ///< microseconds, or a factor of a baseline
 };
 
 constexpr GateInfo kGates[] = {
     {"registers", true, false}, {"spills", true, false}, {"shared", true, false},
-    {"error", false, false},    {"time", false, true},
+    {"ctas", true, false},      {"error", false, false}, {"time", false, true},
 };
 constexpr StringLiteral kBaselines[] = {"sdpa", "fa2", "cudnn", "cublas"};
 
@@ -109,6 +109,17 @@ std::optional<Quantity> GateFolder::foldBinary(const ast::Expr &expr) {
   return Quantity{expr.name == "+" ? left->value + right->value : left->value - right->value, left->baseline};
 }
 
+/// Why a gate holds for every kernel; empty when it does not.
+static std::string whyItHolds(const Gate &gate) {
+  constexpr double kMostRegisters = 255; // of a thread, on every target
+  if (gate.name == "registers" && gateHolds(gate, 0) && gateHolds(gate, kMostRegisters))
+    return fmt::format("a thread has at most {} registers; ask for fewer, or for CTAs an SM, like ctas >= 2",
+                       kMostRegisters);
+  if (gate.name == "ctas" && gateHolds(gate, 1) && !gateHolds(gate, 0))
+    return "an SM holds every kernel once; ask for more, like ctas >= 2";
+  return "";
+}
+
 void KernelAnalysis::checkGate(const ast::Gate &gate) {
   auto info = find_if(kGates, [&](const GateInfo &other) { return other.name == gate.name.text; });
   if (info == std::end(kGates)) {
@@ -131,6 +142,10 @@ void KernelAnalysis::checkGate(const ast::Gate &gate) {
   checked.baseline = quantity->baseline;
   checked.text = textOf(gate.range);
   checked.location = diags.locate(gate.range.Start);
+  if (const std::string why = whyItHolds(checked); !why.empty()) {
+    diags.error(gate.range, fmt::format("'{}' cannot fail: {}", checked.text, why));
+    return;
+  }
   spec.gates.push_back(std::move(checked));
 }
 

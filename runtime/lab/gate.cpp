@@ -116,10 +116,11 @@ private:
     ResourceFigures figures = resourcesOf(*variant.set, *variant.row, built[variant.row], devices.sm);
     std::string told, unknown;
     for (const Gate &gate : variant.set->gates()) {
-      if (gate.name != "registers" && gate.name != "spills" && gate.name != "shared")
+      if (gate.name != "registers" && gate.name != "spills" && gate.name != "shared" && gate.name != "ctas")
         continue;
       int64_t figure = gate.name == "registers" ? figures.registers
                        : gate.name == "spills"  ? figures.spillBytes
+                       : gate.name == "ctas"    ? figures.ctasPerSm
                                                 : figures.sharedBytes;
       if (figure < 0) {
         unknown += (unknown.empty() ? "" : ", ") + gate.name;

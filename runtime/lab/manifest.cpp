@@ -187,7 +187,7 @@ public:
 private:
   static Gate readGate(const Field &field) {
     static const std::string kRelations[] = {"<", "<=", "==", "!=", ">=", ">"};
-    static const std::string kNames[] = {"registers", "spills", "shared", "error", "time"};
+    static const std::string kNames[] = {"registers", "spills", "shared", "ctas", "error", "time"};
     auto known = [](const Field &word, const auto &words) {
       std::string text = word.text();
       if (std::find(std::begin(words), std::end(words), text) == std::end(words))

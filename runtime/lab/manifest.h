@@ -27,7 +27,7 @@ struct OpLine {
 
 /// A line of the spec's `require`: "time < 0.95 * sdpa".
 struct Gate {
-  std::string name;     ///< registers, spills, shared, error, time
+  std::string name;     ///< registers, spills, shared, ctas, error, time
   std::string relation; ///< <, <=, ==, !=, >=, >
   double value = 0;     ///< the right side; of a baseline, its factor
   std::string baseline; ///< sdpa, fa2, cudnn, cublas; empty: none

@@ -19,7 +19,7 @@ static std::optional<ResourceFigures> fromPtxas(const KernelSet &set, const fage
     for (const auto &entry : nlohmann::json::parse(file))
       if (entry.at("variant") == row.variant && entry.at("target") == row.target)
         return ResourceFigures{entry.at("registers"), entry.at("spill_bytes"), entry.at("shared_bytes"),
-                               "ptxas (resources.json)"};
+                               entry.value("ctas_per_sm", int64_t(-1)), "ptxas (resources.json)"};
   } catch (const nlohmann::json::exception &error) {
     throw UserError(fmt::format("{} is not what fagen --check-resources writes: {}", path.string(), error.what()));
   }
@@ -35,10 +35,10 @@ static int64_t sharedOf(const fagen_row &row) {
 
 ResourceFigures resourcesOf(const KernelSet &set, const fagen_row &row, const Built &built, uint32_t sm) {
   if (built.registers >= 0 && sm == row.sm)
-    return {built.registers, built.localBytes, sharedOf(row), fmt::format("the driver, for sm_{}", sm)};
+    return {built.registers, built.localBytes, sharedOf(row), -1, fmt::format("the driver, for sm_{}", sm)};
   if (auto figures = fromPtxas(set, row))
     return *figures;
-  return {-1, -1, sharedOf(row), "the manifest"};
+  return {-1, -1, sharedOf(row), -1, "the manifest"};
 }
 
 } // namespace fagen::lab

@@ -11,6 +11,7 @@ struct ResourceFigures {
   int64_t registers = -1;   ///< a thread's
   int64_t spillBytes = -1;  ///< stored and loaded, a thread's; by the driver: bytes of local memory
   int64_t sharedBytes = -1; ///< a CTA's
+  int64_t ctasPerSm = -1;   ///< that an SM of the target holds
   std::string source;       ///< "ptxas (resources.json)", "the driver, for sm_90", "the manifest"
 };
 

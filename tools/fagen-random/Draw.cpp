@@ -83,7 +83,7 @@ static void drawGates(Random &random, Kernel &kernel) {
       "registers <= 248",   "registers < 2 * 64 + 1", "spills == 0",
       "spills <= 4 KiB",    "error <= 0.002",         "error < (1 / 256)",
       "time < 0.95 * sdpa", "time <= fa2 / 2",        "time < cudnn * 1.5 - 0.25 * cudnn",
-      "time != cublas",     "time <= 120.5"};
+      "time != cublas",     "time <= 120.5",          "ctas >= 2"};
   if (!random.percent(50))
     return;
   if (random.percent(70))

@@ -37,13 +37,16 @@ KernelFigures measureResources(const CompiledKernel &kernel, const Nvcc &nvcc, D
 }
 
 /// What a gate on resources is compared with; nothing for gates that need a GPU.
-static std::optional<double> measured(const Gate &gate, const PtxasFigures &figures, const LaunchPlan &launch) {
+static std::optional<double> measured(const Gate &gate, const PtxasFigures &figures, const LaunchPlan &launch,
+                                      const TargetInfo &target) {
   if (gate.name == "registers")
     return figures.registers;
   if (gate.name == "spills")
     return double(figures.spillBytes);
   if (gate.name == "shared")
     return double(launch.sharedBytes + figures.staticShared);
+  if (gate.name == "ctas")
+    return occupancyOf(figures.registers, launch.threads, launch.sharedBytes + figures.staticShared, target).ctasPerSm;
   return std::nullopt;
 }
 
@@ -51,7 +54,7 @@ static bool checkVariant(const KernelSpec &spec, const Variant &variant, const P
                          const LaunchPlan &launch, Diagnostics &diags) {
   bool passed = true;
   for (const Gate &gate : spec.gates) {
-    std::optional<double> figure = measured(gate, figures, launch);
+    std::optional<double> figure = measured(gate, figures, launch, *variant.target);
     if (!figure || gateHolds(gate, *figure))
       continue;
     passed = false;
@@ -79,7 +82,8 @@ bool checkResources(const CompiledKernel &kernel, const KernelFigures &figures, 
 std::string failedResourceGate(const CompiledKernel &kernel, const KernelFigures &figures) {
   for (auto [plan, figure] : zip(kernel.plan.variants, figures))
     for (const Gate &gate : kernel.spec->gates)
-      if (std::optional<double> value = figure ? measured(gate, *figure, plan.launches.front()) : std::nullopt;
+      if (std::optional<double> value =
+              figure ? measured(gate, *figure, plan.launches.front(), *plan.variant->target) : std::nullopt;
           value && !gateHolds(gate, *value))
         return fmt::format("{} {} on {}, which fails '{}'", gate.name, *value, plan.variant->target->name.str(),
                            gate.text);
