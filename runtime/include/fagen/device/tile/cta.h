@@ -23,34 +23,47 @@ struct CtaPlace {
 /// tiles of some heads, then those before them, so that the short ones fill the gaps at the end.
 enum class TileOrder { kFirstTileFirst, kLastTileFirst };
 
-/// How many heads take their last tiles together. So many that a square problem's are 512 CTAs, two or more for each SM
-/// of the largest GPU, since no gap at the end is then longer than a short tile; and no more, that K and V are still in
-/// the L2 for the tiles before the last ones: with 128 rows that is 32 MiB at head dim 128.
-template <int kTileRows> __device__ __forceinline__ int heads_together(const AttentionParams &params, int heads) {
-  constexpr int kCtas = 512;
-  const int wanted = kCtas * kTileRows / (params.seq_kv > 0 ? params.seq_kv : 1);
-  return wanted < 1 ? 1 : wanted < heads ? wanted : heads;
+/// Which of several heads, and which of its tiles.
+struct HeadTile {
+  int head, tile;
+};
+
+/// The tile with this number where `together` heads at a time take turns, their last tiles first.
+__device__ __forceinline__ HeadTile take_turns(int number, int tiles, int heads, int together) {
+  const int first = number / (tiles * together) * together, left = heads - first;
+  const int size = left < together ? left : together;
+  const int turn = number - first * tiles;
+  return {first + turn % size, tiles - 1 - turn / size};
 }
 
+/// How many of `heads` take turns, so that K and V of all of them together have no more than kCachedRows rows.
+template <int kCachedRows>
+__device__ __forceinline__ int heads_in_turn(const AttentionParams &params, int heads, int heads_per_kv) {
+  const int cached = kCachedRows / (params.seq_kv > 1 ? params.seq_kv : 1);
+  const int wanted = (cached > 1 ? cached : 1) * heads_per_kv;
+  return wanted < heads ? wanted : heads;
+}
+
+/// So many heads take turns that a square problem's are 512 CTAs, two or more for each SM of the largest GPU, since no
+/// gap at the end is then longer than a short tile; and no more, that K and V are still in the L2 for the tiles before
+/// the last ones: with 128 rows that is 32 MiB at head dim 128.
 template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst, Rows kRows = Rows::kOfHead>
 __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
+  constexpr int kCtas = 512;
   const int tiles = (row_count<kRows>(params) + kTileRows - 1) / kTileRows;
   const int cta = ptx::recompute(ptx::cta_index());
   const int heads = tile_heads<kRows>(params);
-  int pair = cta / tiles, tile = cta % tiles; // batch and head
+  HeadTile of_all{cta / tiles, cta % tiles};
   if constexpr (kOrder == TileOrder::kLastTileFirst) {
-    const int width = heads_together<kTileRows>(params, heads * params.batch);
-    const int first = cta / (tiles * width) * width, left = heads * params.batch - first;
-    const int together = left < width ? left : width;
-    const int number = cta - first * tiles;
-    pair = first + number % together;
-    tile = tiles - 1 - number / together;
+    const int per_kv = kRows == Rows::kOfGroup ? 1 : params.heads_per_kv;
+    const int together = heads_in_turn<kCtas * kTileRows>(params, heads * params.batch, per_kv);
+    of_all = take_turns(cta, tiles, heads * params.batch, together);
   }
-  const int head = pair % heads;
+  const int batch = of_all.head / heads, head = of_all.head % heads, row_begin = of_all.tile * kTileRows;
   if constexpr (kRows == Rows::kOfGroup)
-    return {pair / heads, head * params.heads_per_kv, head, tile * kTileRows};
+    return {batch, head * params.heads_per_kv, head, row_begin};
   else
-    return {pair / heads, head, head / params.heads_per_kv, tile * kTileRows};
+    return {batch, head, head / params.heads_per_kv, row_begin};
 }
 
 /// Where the tile of query rows with this number lies.
@@ -72,13 +85,9 @@ __device__ __forceinline__ int longest_tile_first(const AttentionParams &params,
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows, heads = params.heads * params.batch;
   if (ticket >= tiles * heads)
     return ticket;
-  const int cached = kCachedRows / (params.seq_kv > 1 ? params.seq_kv : 1);
-  const int wanted = (cached > 1 ? cached : 1) * params.heads_per_kv;
-  const int together = wanted < heads ? wanted : heads;
-  const int first = ticket / (tiles * together) * together;
-  const int size = heads - first < together ? heads - first : together;
-  const int turn = ticket - first * tiles;
-  return (first + turn % size) * tiles + tiles - 1 - turn / size;
+  const int together = heads_in_turn<kCachedRows>(params, heads, params.heads_per_kv);
+  const HeadTile of_all = take_turns(ticket, tiles, heads, together);
+  return of_all.head * tiles + of_all.tile;
 }
 
 /// First row of a head of Q, K, V or O, [batch, heads, rows, columns].
