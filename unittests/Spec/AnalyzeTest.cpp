@@ -43,9 +43,9 @@ TEST(Analyze, ReturnsVariantsSelectAndGates) {
   EXPECT_EQ(kernel.select.size(), 4u);
   EXPECT_EQ(kernel.select[0].scheduleIndex, 2u);
   EXPECT_TRUE(kernel.select[3].condition.empty());
-  EXPECT_EQ(kernel.gates.size(), 5u);
-  EXPECT_EQ(kernel.gates[4].baseline, "sdpa");
-  EXPECT_DOUBLE_EQ(kernel.gates[4].value, 0.95);
+  EXPECT_EQ(kernel.gates.size(), 4u);
+  EXPECT_EQ(kernel.gates[3].baseline, "sdpa");
+  EXPECT_DOUBLE_EQ(kernel.gates[3].value, 0.95);
   const Variant &variant = kernel.variants[0];
   EXPECT_EQ(variant.symbol, "fagen_l4_fp16_prefill_f16_d64_none_sm_89");
   EXPECT_EQ(variant.schedule.locationOf("tile").line, 15u);
