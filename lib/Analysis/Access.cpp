@@ -46,6 +46,7 @@ public:
     case OpKind::CopyIssue:
       return op.text("kind") == "bulk" ? wholeBy(threadsOf(role, op)) : vectors();
     case OpKind::BulkStore:
+      return rowsOfEach(threadsOf(role, op));
     case OpKind::MbarrierInit:
     case OpKind::HandTile:
     case OpKind::Arrive:
@@ -65,6 +66,8 @@ public:
     case OpKind::Convert:
     case OpKind::ReducePartial:
       return isScalar || isWmma ? scores() : isWgmma ? rowsOfFragment() : everything();
+    case OpKind::StageOutput: // stmatrix: which lane writes what is nobody's business
+      return rowsOfFragment();
     case OpKind::Accumulate:
       return columnsOfLane();
     case OpKind::StorePartial:
@@ -111,6 +114,13 @@ private:
   void wholeBy(llvm::ArrayRef<ThreadRange> threads) {
     for (const ThreadRange &range : threads)
       rows(range, 0, buffer.rows);
+  }
+
+  /// Each of the threads has its share of the rows.
+  void rowsOfEach(llvm::ArrayRef<ThreadRange> threads) {
+    const unsigned share = llvm::divideCeil(buffer.rows, unsigned(threads.size()));
+    for (unsigned i = 0; i < threads.size(); ++i)
+      rows(threads[i], i * share, share);
   }
 
   void everything() { rows({firstThread, threads}, 0, buffer.rows); }

@@ -11,7 +11,7 @@
 //
 // The other lanes of a warp know of each other only what a barrier told them: their own entry is not raised by program
 // order. Beside agents a clock counts what runs without them: complete phases of each mbarrier's slots, generations of
-// each CTA or named barrier, groups of products of each four warps, and groups of bulk stores of each role.
+// each CTA or named barrier, groups of products of each four warps, and groups of bulk stores of each warp.
 #pragma once
 
 #include "fagen/IR/IR.h"
@@ -23,15 +23,15 @@ enum class Layer : uint8_t { Performed, Executed, AsyncProxy, Initialised };
 /// Where each entry of a clock stands.
 struct ClockShape {
   static constexpr unsigned kLayers = 4, kBarriers = 16, kGroupWarps = 4;
-  unsigned warps = 0, slots = 0, roles = 0;
+  unsigned warps = 0, slots = 0;
 
   unsigned agents() const { return 2 * warps; }
   unsigned of(Layer layer, unsigned agent) const { return unsigned(layer) * agents() + agent; }
   unsigned slot(unsigned number) const { return kLayers * agents() + number; }
   unsigned barrier(unsigned id) const { return slot(slots) + id; }
   unsigned products(unsigned warp) const { return barrier(kBarriers) + warp / kGroupWarps; }
-  unsigned stores(unsigned role) const { return products(warps + kGroupWarps) + role; }
-  unsigned size() const { return stores(roles); }
+  unsigned stores(unsigned warp) const { return products(warps + kGroupWarps) + warp; }
+  unsigned size() const { return stores(warps); }
 };
 
 /// An entry, and by which ops it came here: the first release, and the last acquisition.

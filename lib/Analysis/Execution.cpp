@@ -16,7 +16,6 @@ Execution::Execution(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, l
                      AccessTable &table, const ExecutionObserver &observer)
     : kernel(kernel), roles(roles), timelines(timelines), table(table), observer(observer) {
   shape.warps = kernel.threads / kLanes;
-  shape.roles = roles.size();
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->type == ElementType::MBarrier) {
       firstSlot[buffer.get()] = slots.size();
@@ -86,16 +85,16 @@ Execution::Lanes Execution::lanesOf(const Warp &warp, const Op &op) const {
     if (op.text("kind") != "bulk")
       return kAll;
     [[fallthrough]];
-  case OpKind::BulkStore:
-  case OpKind::BulkCommit:
-  case OpKind::BulkWait:
   case OpKind::MbarrierInit:
   case OpKind::FetchTile:
   case OpKind::HandTile:
     return index == 0 ? kFirst : 0;
+  case OpKind::BulkStore:
+  case OpKind::BulkCommit:
+  case OpKind::BulkWait:
   case OpKind::Arrive:
   case OpKind::Wait: {
-    const llvm::StringRef by = op.text("by");
+    const llvm::StringRef by = op.has("by") ? op.text("by") : "role";
     if (by == "thread")
       return kAll;
     const unsigned step = by == "warp" ? 1 : by == "group" ? ClockShape::kGroupWarps : role.warps;
@@ -179,7 +178,7 @@ bool Execution::execute(Warp &warp, const Event &event) {
     break;
   case OpKind::BulkWait:
     if (const int64_t done = int64_t(warp.stores) - op.integer("pending"); done > 0)
-      warp.clocks[0].raise(shape.stores(warp.role), unsigned(done), &op, &op);
+      warp.clocks[0].raise(shape.stores(warp.number), unsigned(done), &op, &op);
     break;
   default:
     break;
@@ -367,7 +366,7 @@ void Execution::checkEnd() {
                                           std::to_string(barriers[id].arrived) + " of " +
                                           std::to_string(barriers[id].expected) + " warps");
   for (const Warp &warp : warps)
-    if (warp.lastStore && (warp.hasOpenStores || !isKnown(warp, kFirst, shape.stores(warp.role), warp.stores)))
+    if (warp.lastStore && (warp.hasOpenStores || !isKnown(warp, kFirst, shape.stores(warp.number), warp.stores)))
       return fail(*warp.lastStore, "role " + roles[warp.role]->name +
                                        " may end before its bulk_stores have read their source: no bulk_wait says so");
 }

@@ -127,7 +127,7 @@ void Execution::remember(Warp &warp, const Event &event, Lanes lanes) {
       last.entry = shape.products(warp.number);
       last.value = warp.products + 1;
     } else if (op.kind == OpKind::BulkStore) {
-      last.entry = shape.stores(warp.role);
+      last.entry = shape.stores(warp.number);
       last.value = warp.stores + 1;
     } else {
       last.event = event.doneAt;

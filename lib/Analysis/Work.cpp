@@ -111,6 +111,10 @@ static Work workOfResult(const Kernel &kernel, const Op &op, double warps) {
     work.halfRate = count / 2;
     work.wavefronts = count / 2 / kWarp;
     work.storedBytes = count * sizeOf(op.operand("dst").buffer->type);
+  } else if (op.kind == OpKind::StageOutput) {
+    const double count = warps * elements(*op.operand("o").buffer);
+    work.wavefronts = wavefrontsOf(count * sizeOf(op.operand("dst").buffer->type));
+    work.storedBytes = count * sizeOf(op.operand("dst").buffer->type); // by the bulk_store behind it
   } else if (op.kind == OpKind::StorePartial) {
     const Buffer &partial = *op.operand("partial").buffer;
     work.wavefronts = wavefrontsOf(elements(partial) * sizeOf(partial.type));
@@ -141,6 +145,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
     work.barriers = op.text("scope") == "warp" ? 0 : 1;
     return work;
   case OpKind::Store:
+  case OpKind::StageOutput:
   case OpKind::StorePartial:
   case OpKind::StoreMerged:
     return workOfResult(kernel, op, warps);

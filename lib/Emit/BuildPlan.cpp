@@ -74,18 +74,25 @@ static std::vector<SelectOp> countCtas(const Schedule &schedule) {
           {Op::Mul}};
 }
 
-/// A map for each tensor that bulk copies read, and their box: a panel of its tile (device/tile/layout.h).
+/// A map for each tensor that bulk copies read or write, and their box: a panel of its tile (device/tile/layout.h), of
+/// which a group of four warps stores its own rows.
 static std::vector<MapPlan> planMaps(const Kernel &kernel) {
+  constexpr unsigned kGroupWarps = 4;
   std::vector<MapPlan> maps;
+  auto add = [&](const Buffer &tensor, const Buffer &tile, unsigned rows) {
+    const unsigned element = sizeOf(tile.type);
+    const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, element);
+    const char name = tensor.name.back(); // of gq, gk, gv, go
+    if (llvm::none_of(maps, [&](const MapPlan &map) { return map.tensor == name; }))
+      maps.push_back({name, bytes / element, rows, bytes});
+  };
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
-      if (op.kind != OpKind::CopyIssue || op.text("kind") != "bulk")
-        return;
-      const Buffer &tile = *op.operand("dst").buffer;
-      const unsigned element = sizeOf(tile.type);
-      const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, element);
-      if (llvm::none_of(maps, [&](const MapPlan &map) { return map.tensor == tile.name.front(); }))
-        maps.push_back({tile.name.front(), bytes / element, tile.rows, bytes});
+      if (op.kind == OpKind::CopyIssue && op.text("kind") == "bulk")
+        add(*op.operand("src").buffer, *op.operand("dst").buffer, op.operand("dst").buffer->rows);
+      if (op.kind == OpKind::BulkStore)
+        add(*op.operand("dst").buffer, *op.operand("src").buffer,
+            op.operand("src").buffer->rows / (role.warps / kGroupWarps));
     });
   return maps;
 }

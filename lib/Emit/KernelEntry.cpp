@@ -205,12 +205,13 @@ void KernelEmitter::emitPersistentEntry() {
   for (const std::unique_ptr<Op> &op : math.body.ops)
     if (op.get() != turns)
       emitter.emitBlock({op.get()});
-  emitTurns("group", [&] {
-    line(out, "Registers r;\nprologue(cta, r);");
-    emitLoops();
-    line(out, "epilogue(cta, r);");
-    emitter.emitBlock(sections.handover);
-  });
+    else
+      emitTurns("group", [&] {
+        line(out, "Registers r;\nprologue(cta, r);");
+        emitLoops();
+        line(out, "epilogue(cta, r);");
+        emitter.emitBlock(sections.handover);
+      });
 }
 
 void KernelEmitter::emitEntry() {

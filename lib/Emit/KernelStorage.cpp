@@ -11,8 +11,10 @@ static bool isOfHandover(const Buffer &buffer) {
   return buffer.type == ElementType::MBarrier || buffer.type == ElementType::U32;
 }
 
-static const char *handoverType(const Buffer &buffer) {
-  return buffer.type == ElementType::U32 ? "NextTile" : buffer.stages == 1 ? "Mbarriers<1>" : "Mbarriers<kStages>";
+static std::string handoverType(const Buffer &buffer) {
+  if (buffer.type == ElementType::U32)
+    return "NextTile";
+  return fmt::format("Mbarriers<{}>", buffer.stages == 1 ? "1" : slotsOf(buffer));
 }
 
 void KernelEmitter::emitTileTypes() {
@@ -46,7 +48,7 @@ void KernelEmitter::emitStorage() {
   emitTileTypes();
   std::vector<const Buffer *> rings, overlays;
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (buffer->isRing && !isOfHandover(*buffer))
+    if (buffer->isRing && !isOfHandover(*buffer) && isOfKeys(*buffer))
       rings.push_back(buffer);
     if (!buffer->overlays.empty())
       overlays.push_back(buffer);
@@ -61,10 +63,10 @@ void KernelEmitter::emitStorage() {
       line(out, "  {} {};", handoverType(*buffer), buffer->name);
       continue;
     }
-    if (!buffer->overlays.empty() || (buffer->isRing && ringWritten))
+    if (!buffer->overlays.empty() || (buffer->isRing && isOfKeys(*buffer) && ringWritten))
       continue;
-    if (!buffer->isRing) {
-      line(out, "  {} {};", typeName(buffer->name), buffer->name);
+    if (!buffer->isRing || !isOfKeys(*buffer)) {
+      line(out, "  {} {}{};", typeName(buffer->name), buffer->name, buffer->isRing ? "[kQuerySlots]" : "");
       continue;
     }
     ringWritten = true;

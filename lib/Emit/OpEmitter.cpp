@@ -36,6 +36,9 @@ std::string OpEmitter::expression(const Expr &expr) const {
   return spelled.substitute("row_begin", variable(inEpilogue ? "place.row_begin" : "cta.row_begin")).str();
 }
 
+bool fagen::isOfKeys(const Buffer &ring) { return !llvm::StringRef(ring.name).starts_with("q"); }
+llvm::StringRef fagen::slotsOf(const Buffer &ring) { return isOfKeys(ring) ? "kStages" : "kQuerySlots"; }
+
 std::string OpEmitter::operand(const Operand &operand) const {
   const Buffer &buffer = *operand.buffer;
   if (buffer.space == Space::Fragment)
@@ -45,8 +48,8 @@ std::string OpEmitter::operand(const Operand &operand) const {
   const std::string slot = buffer.stages == 1 ? "0"
                            : operand.position.kind() == ExprKind::Constant
                                ? std::to_string(operand.position.value() % buffer.stages)
-                               : expression(operand.position % variable("kStages"));
-  return fmt::format("cta.shared.ring.{}[{}]", buffer.name, slot);
+                               : expression(operand.position % variable(slotsOf(buffer)));
+  return fmt::format("cta.shared.{}{}[{}]", isOfKeys(buffer) ? "ring." : "", buffer.name, slot);
 }
 
 /// What a reader wants to know before the line: the maths for ops that have some.
@@ -324,6 +327,13 @@ void OpEmitter::emitStoreLse(const Op &op) {
        operand(op.operand("l")), expression(op.expr("row")), expression(op.expr("limit")));
 }
 
+/// By the first thread of each group of warps.
+void OpEmitter::emitBulkStore(const Op &op) {
+  const Operand &source = op.operand("src");
+  line(out, "store_boxes_by_group<kHeadDimV>({}, cta.group_row, cta.params.o_map, {}, place.head, place.batch);",
+       operand(source), expression(op.expr("row")));
+}
+
 void OpEmitter::emitBarrier(const Op &op) {
   const llvm::StringRef scope = op.text("scope");
   if (scope != "named")
@@ -407,10 +417,15 @@ void OpEmitter::emit(const Op &op) {
     return emitFence(op);
   case OpKind::Loop:
     return emitLoop(op);
-  case OpKind::BulkStore: // no pass makes these
+  case OpKind::StageOutput:
+    return line(out, "stage_rows({}, {}, warp_row());", operand(op.operand("dst")), operand(op.operand("o")));
+  case OpKind::BulkStore:
+    return emitBulkStore(op);
   case OpKind::BulkCommit:
+    return line(out, "commit_boxes_by_group();");
   case OpKind::BulkWait:
-  case OpKind::BarrierArrive:
+    return line(out, "wait_for_boxes_by_group<{}>();", op.integer("pending"));
+  case OpKind::BarrierArrive: // no pass makes these
   case OpKind::If:
   case OpKind::Place:
     break;

@@ -21,6 +21,10 @@ template <class... Args> void line(IndentedStream &out, fmt::format_string<Args.
 /// Sizes of the problem as generated text reaches them through `params`; the divisor heads_per_kv as its reciprocal.
 ir::Expr spellSizes(const ir::Expr &expr, llvm::StringRef params);
 
+/// Whether a ring is one of those that K and V go through; the others are of Q. And how many slots it has, by name.
+bool isOfKeys(const ir::Buffer &ring);
+llvm::StringRef slotsOf(const ir::Buffer &ring);
+
 /// Writes ops as calls of the device library. Inside a generated function `cta` holds what is the CTA's, `r` what a
 /// thread keeps in registers; in the epilogue `place` says which rows the CTA has. `places` gets each op's line.
 class OpEmitter {
@@ -72,6 +76,7 @@ private:
   void emitStoreMerged(const ir::Op &op);
   void emitStore(const ir::Op &op);
   void emitStoreLse(const ir::Op &op);
+  void emitBulkStore(const ir::Op &op);
   void emitBarrier(const ir::Op &op);
   void emitMark(device::Stage stage, bool isBeforeWait);
   const char *rowsOfO() const;

@@ -55,6 +55,7 @@ Stage fagen::stageOf(const Op &op) {
   case OpKind::Normalize:
   case OpKind::Store:
   case OpKind::StoreLse:
+  case OpKind::StageOutput:
   case OpKind::BulkStore:
   case OpKind::BulkCommit:
   case OpKind::BulkWait:

@@ -3,6 +3,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "fagen/Spec/SharedMemory.h"
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -48,6 +49,8 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
     kernel.addConstant("kLoadWarps", kLoadWarps, "warps that load, in front of the others");
     kernel.addConstant("kThreads", kernel.threads, "= 32 * (kLoadWarps + kWarps)");
     addRegisters(kernel, schedule.warps / 4);
+    if (const unsigned slots = countQuerySlots(problem, schedule); slots > 1)
+      kernel.addConstant("kQuerySlots", slots, "slots of Q, through which results leave");
   } else {
     kernel.addConstant("kThreads", kernel.threads, "= 32 * kWarps");
   }

@@ -63,8 +63,8 @@ static void addResults(SharedMemory &memory, const Problem &problem, const Sched
 constexpr uint64_t kHalfOfAnSm = 48 * 1024;
 
 /// What counts the arrivals of bulk copies, and of those who have left a slot of a ring.
-static void addMbarriers(SharedMemory &memory, const Schedule &schedule) {
-  memory.buffers.push_back({"q_full", kMbarrierBytes, false});
+static void addMbarriers(SharedMemory &memory, const Schedule &schedule, unsigned querySlots) {
+  memory.buffers.push_back({"q_full", querySlots * kMbarrierBytes, false});
   if (schedule.grid != Grid::Tiles)
     memory.buffers.push_back({"q_empty", kMbarrierBytes, false});
   for (StringRef ring : {"k_full", "v_full", "k_empty", "v_empty"})
@@ -89,11 +89,11 @@ static void addUp(SharedMemory &memory) {
       memory.total = std::max(memory.total, ringBegin + alignTo(buffer.bytes, kBufferAlignment));
 }
 
-static SharedMemory layOut(const Problem &problem, const Schedule &schedule, bool isQOverRing) {
+static SharedMemory layOut(const Problem &problem, const Schedule &schedule, bool isQOverRing, unsigned querySlots) {
   const uint64_t element = elementBytes(problem.dtype);
   const uint64_t rows = schedule.tileRows, keys = schedule.tileKeys, stages = schedule.stages;
   SharedMemory memory;
-  memory.buffers = {{"q", tileBytes(schedule, rows, problem.headDimQK, element), isQOverRing},
+  memory.buffers = {{"q", querySlots * tileBytes(schedule, rows, problem.headDimQK, element), isQOverRing},
                     {"k", stages * tileBytes(schedule, keys, problem.headDimQK, element), false},
                     {"v", stages * tileBytes(schedule, keys, problem.headDimV, element), false}};
   if (schedule.keyWarps > 1)
@@ -106,18 +106,25 @@ static SharedMemory layOut(const Problem &problem, const Schedule &schedule, boo
   if (schedule.mma == Mma::Wmma)
     addResults(memory, problem, schedule);
   if (schedule.mma == Mma::Wgmma && schedule.copy == Copy::Tma)
-    addMbarriers(memory, schedule);
+    addMbarriers(memory, schedule, querySlots);
   addUp(memory);
   return memory;
 }
 
+unsigned countQuerySlots(const Problem &problem, const Schedule &schedule) {
+  constexpr uint64_t kOfACta = 227 * 1024; // sm_90
+  const bool isPersistent = schedule.mma == Mma::Wgmma && schedule.grid != Grid::Tiles;
+  const bool isResultNarrower = problem.headDimV <= problem.headDimQK;
+  return isPersistent && isResultNarrower && layOut(problem, schedule, false, 2).total <= kOfACta ? 2 : 1;
+}
+
 // Q on its way to registers may lie over the ring, but in bytes of its own the first K and V come at the same time.
 SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedule) {
-  const SharedMemory apart = layOut(problem, schedule, /*isQOverRing=*/false);
+  const SharedMemory apart = layOut(problem, schedule, /*isQOverRing=*/false, countQuerySlots(problem, schedule));
   const bool fitsRing = apart.bytesOf("q") <= apart.bytesOf("k") + apart.bytesOf("v");
   if (schedule.qIn != OperandPlace::Registers || !fitsRing || apart.total <= kHalfOfAnSm)
     return apart;
-  return layOut(problem, schedule, /*isQOverRing=*/true);
+  return layOut(problem, schedule, /*isQOverRing=*/true, /*querySlots=*/1);
 }
 
 } // namespace fagen

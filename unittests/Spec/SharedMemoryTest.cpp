@@ -52,6 +52,18 @@ TEST(SharedMemory, QGoesThroughTheRingWhenTheCtaIsLarge) {
   EXPECT_EQ(computeSharedMemory(problem(64, 64), registers).total, 65536u + 49152);
 }
 
+TEST(SharedMemory, QHasTwoSlotsWhereTheyFit) {
+  Schedule persistent = schedule(Mma::Wgmma, 128, 128, 2);
+  persistent.copy = Copy::Tma;
+  EXPECT_EQ(countQuerySlots(problem(128, 128), persistent), 1u); // a CTA has one tile
+  persistent.grid = Grid::Persistent;
+  EXPECT_EQ(countQuerySlots(problem(128, 128), persistent), 2u);
+  EXPECT_EQ(computeSharedMemory(problem(128, 128), persistent).bytesOf("q"), 2u * 32768);
+  EXPECT_EQ(countQuerySlots(problem(64, 128), persistent), 1u); // O is wider than Q
+  persistent.stages = 3;
+  EXPECT_EQ(countQuerySlots(problem(128, 128), persistent), 1u); // 256 KiB
+}
+
 TEST(SharedMemory, PartialResultsLieOverTheRing) {
   Schedule keys = schedule(Mma::MmaSync, 16, 64, 2);
   keys.keyWarps = 4;

@@ -3,8 +3,8 @@
 //
 // One function, for the spec's check and for allocate-shared:
 //
-//   total = Q + stages * (K + V) + what lies beside them, each rounded up to 128 B, or as far as what lies over the
-//   ring
+//   total = slots * Q + stages * (K + V) + what lies beside them, each rounded up to 128 B, or as far as what lies over
+//   the ring
 //
 // Over the ring lie Q while it is on its way to registers (if it fits; else it has its own place), and the partial
 // results of key warps when the last tile is done. Beside it lie S (scalar kernels; P overwrites it), the scratch of
@@ -31,6 +31,10 @@ struct SharedMemory {
 };
 
 SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedule);
+
+/// Slots of Q: two where CTAs take tile after tile and both fit, so that the next Q comes while this one is used, and
+/// results leave through the slot that was read.
+unsigned countQuerySlots(const Problem &problem, const Schedule &schedule);
 
 /// Bytes of one element of a tensor.
 unsigned elementBytes(DType type);

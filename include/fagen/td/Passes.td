@@ -41,6 +41,10 @@ def FetchTiles : Pass<"fetch-tiles",
   "draws the tiles of a CTA from a counter instead of handing them out beforehand",
   "CTAs work on one tile after the other",
   "every turn hands the number of the next tile from the thread that draws it to all others">;
+def StageOutput : Pass<"stage-output",
+  "gives Q a second slot; results leave through the one that was read, by a bulk store of each group of warps",
+  "a CTA works on one tile after the other",
+  "the next tile's Q comes while this one is used; a slot is filled when the store has read it">;
 def PipelineLoads : Pass<"pipeline-loads",
   "moves copies ahead by the number of stages and inserts commits and waits",
   "the loop is final",

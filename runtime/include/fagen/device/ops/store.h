@@ -4,8 +4,10 @@
 
 #include <fagen/device/ops/softmax.h>
 #include <fagen/device/ptx/global.h>
+#include <fagen/device/ptx/stmatrix.h>
 #include <fagen/device/ptx/threads.h>
 #include <fagen/device/tile/rows.h>
+#include <fagen/device/tile/shared_tile.h>
 
 namespace fagen::device {
 
@@ -64,6 +66,27 @@ __device__ __forceinline__ void store_rows(T *target, const RowMap &rows, const 
         if (row < limit)
           store_pair<kVectorBytes>(row_target + 8 * tile + 2 * lane_of_quad, o.value[slab][tile][2 * half],
                                    o.value[slab][tile][2 * half + 1], site);
+    }
+}
+
+/// Rows of o to rows first_row, ... of a tile, which has at least as many columns: two tiles of eight columns at once.
+template <class Tile, int kRows, int kColumns>
+__device__ __forceinline__ void stage_rows(const Tile &tile, const Accumulator<kRows, kColumns> &o, int first_row,
+                                           ptx::Site site = ptx::Site::here()) {
+  using T = typename Tile::Element;
+  const int matrix = ptx::lane_index() / 8;
+  const unsigned corner = tile.address(first_row + matrix % 2 * 8 + ptx::lane_index() % 8, matrix / 2 * 8);
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int pair = 0; pair < kColumns / 16; ++pair) {
+      unsigned words[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float(&own)[4] = o.value[slab][2 * pair + i / 2];
+        words[i] = ptx::round_pair<T>(own[i % 2 * 2], own[i % 2 * 2 + 1]);
+      }
+      ptx::stmatrix_x4(slice_address<Tile>(corner, 16 * slab, 16 * pair), words, site);
     }
 }
 
