@@ -1,5 +1,5 @@
 # Writes kernel_text.cpp: cmake -DSOURCE=dir -DOUTPUT=file -P EmbedText.cmake
-foreach(name IN ITEMS conformance.cu conformance_sm90a.cu numeric.h reference.cu softmax.cu)
+foreach(name IN ITEMS conformance.cu conformance_sm90a.cu numeric.h reference.cu soak.cu softmax.cu)
   file(READ ${SOURCE}/${name} ${name})
 endforeach()
 # As the main file of a compilation, the header needs no include guard.
@@ -12,5 +12,6 @@ const char *const fagen::lab::kNumericText = R\"fagen_text(${numeric.h})fagen_te
 const char *const fagen::lab::kReferenceText = R\"fagen_text(${reference.cu})fagen_text\";
 const char *const fagen::lab::kConformanceText = R\"fagen_text(${conformance.cu})fagen_text\";
 const char *const fagen::lab::kConformanceSm90aText = R\"fagen_text(${conformance_sm90a.cu})fagen_text\";
+const char *const fagen::lab::kSoakText = R\"fagen_text(${soak.cu})fagen_text\";
 const char *const fagen::lab::kSoftmaxText = R\"fagen_text(${softmax.cu})fagen_text\";
 ")

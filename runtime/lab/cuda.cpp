@@ -26,6 +26,7 @@ static MeasuringDriver loadMeasuringDriver() {
   find("cuMemsetD32Async", d.cuMemsetD32Async);
   find("cuMemcpyHtoD_v2", d.cuMemcpyHtoD);
   find("cuMemcpyDtoH_v2", d.cuMemcpyDtoH);
+  find("cuMemcpyDtoDAsync_v2", d.cuMemcpyDtoDAsync);
   find("cuDeviceGetPCIBusId", d.cuDeviceGetPCIBusId);
   find("cuStreamCreate", d.cuStreamCreate);
   find("cuStreamDestroy_v2", d.cuStreamDestroy);
@@ -40,6 +41,7 @@ static MeasuringDriver loadMeasuringDriver() {
   find("cuEventDestroy_v2", d.cuEventDestroy);
   find("cuEventRecord", d.cuEventRecord);
   find("cuEventRecordWithFlags", d.cuEventRecordWithFlags);
+  find("cuEventQuery", d.cuEventQuery);
   find("cuEventSynchronize", d.cuEventSynchronize);
   find("cuEventElapsedTime", d.cuEventElapsedTime);
   return d;

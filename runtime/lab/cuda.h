@@ -21,6 +21,7 @@ struct MeasuringDriver {
   CuResult (*cuMemsetD32Async)(CuDevicePtr memory, unsigned value, size_t words, CuStream stream);
   CuResult (*cuMemcpyHtoD)(CuDevicePtr to, const void *from, size_t bytes);
   CuResult (*cuMemcpyDtoH)(void *to, CuDevicePtr from, size_t bytes);
+  CuResult (*cuMemcpyDtoDAsync)(CuDevicePtr to, CuDevicePtr from, size_t bytes, CuStream stream);
   CuResult (*cuDeviceGetPCIBusId)(char *text, int size, CuDevice device);
   CuResult (*cuStreamCreate)(CuStream *stream, unsigned flags);
   CuResult (*cuStreamDestroy)(CuStream stream);
@@ -35,9 +36,12 @@ struct MeasuringDriver {
   CuResult (*cuEventDestroy)(CuEvent event);
   CuResult (*cuEventRecord)(CuEvent event, CuStream stream);
   CuResult (*cuEventRecordWithFlags)(CuEvent event, CuStream stream, unsigned flags);
+  CuResult (*cuEventQuery)(CuEvent event);
   CuResult (*cuEventSynchronize)(CuEvent event);
   CuResult (*cuEventElapsedTime)(float *milliseconds, CuEvent start, CuEvent end);
 };
+
+enum : CuResult { kCudaNotReady = 600 };
 
 /// UserError when this machine has no usable driver.
 const MeasuringDriver &measuringDriver();

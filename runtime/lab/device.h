@@ -46,6 +46,19 @@ struct Built {
   int registers = -1, localBytes = -1; ///< a thread's, by the driver; -1: not told
 };
 
+/// What became of several launches.
+struct Sequence {
+  size_t ended = 0;              ///< without a failure
+  std::vector<Failure> failures; ///< of the launch behind those
+  bool hangs = false;            ///< that launch did not end: nothing else can be asked of the device
+};
+
+/// Work that goes on beside launches.
+class Load {
+public:
+  virtual ~Load() = default;
+};
+
 class TestDevice {
 public:
   virtual ~TestDevice() = default;
@@ -64,6 +77,16 @@ public:
   virtual Built build(const Launch &launch) = 0;
   /// Launches and waits. What went wrong, if anything.
   virtual std::vector<Failure> run(const Launch &launch) = 0;
+
+  /// Launches them one after the other and waits at the end only, where the device can; stops at the first failure.
+  /// `patience` is in seconds without any launch ending. Each launch has its workspace.
+  virtual Sequence runAll(const std::vector<Launch> &launches, double patience);
+  /// Copies from memory of the device to memory of the device, before what is launched later.
+  virtual void copy(void *to, const void *from, int64_t bytes);
+  /// How many 32-bit words differ, once what was launched has ended; `bytes` is a multiple of 4.
+  virtual int64_t differences(const void *a, const void *b, int64_t bytes);
+  /// Work beside the launches, from now until it is destroyed; null where there is none to be had.
+  virtual std::unique_ptr<Load> load() { return nullptr; }
 };
 
 /// Memory of a device, released at the end of its scope.

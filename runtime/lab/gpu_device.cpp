@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "gpu_device.h"
 #include "counters.h"
+#include "kernel_text.h"
 
+#include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
-#include <optional>
+#include <thread>
 
 namespace fagen::lab {
 
@@ -42,7 +45,7 @@ Built GpuDevice::build(const Launch &launch) {
   return {"", info.origin, info.registers, info.local_bytes};
 }
 
-std::vector<Failure> GpuDevice::run(const Launch &launch) {
+std::vector<Failure> GpuDevice::enqueue(const Launch &launch, OwnWorkspace &own) {
   const fagen_table *table = launch.set->table();
   fagen_choice choice = makeAbi<fagen_choice>();
   auto failed = [](const char *call, fagen_status status) {
@@ -53,22 +56,122 @@ std::vector<Failure> GpuDevice::run(const Launch &launch) {
     return failed("fagen_query", status);
   if (fagen_status status = fagen_prepare(&choice, gpu.device()))
     return failed("fagen_prepare", status);
-  std::optional<DeviceMemory> own;
   void *workspace = launch.workspace;
   if (!workspace && choice.workspace_bytes) {
     std::vector<char> zeros(choice.workspace_bytes);
-    workspace = own.emplace(*this, static_cast<int64_t>(zeros.size())).address();
-    upload(workspace, zeros.data(), static_cast<int64_t>(zeros.size()));
+    own.bytes = static_cast<int64_t>(zeros.size());
+    workspace = own.memory.emplace(*this, own.bytes).address();
+    upload(workspace, zeros.data(), own.bytes);
   }
   if (fagen_status status = fagen_run(&choice, &launch.tensors, workspace, choice.workspace_bytes, gpu.stream()))
     return failed("fagen_run", status);
+  return {};
+}
+
+std::vector<Failure> GpuDevice::run(const Launch &launch) {
+  OwnWorkspace own;
+  if (std::vector<Failure> failures = enqueue(launch, own); !failures.empty())
+    return failures;
   // An illegal access ends the context: nothing after it could be trusted.
   checkCuda(measuringDriver().cuStreamSynchronize(gpu.stream()), fmt::format("run {}", launch.row->variant).c_str());
-  if (!own || !isCounter(*launch.row))
+  if (!own.memory || !isCounter(*launch.row))
     return {};
-  std::vector<char> left(choice.workspace_bytes);
-  download(left.data(), workspace, static_cast<int64_t>(left.size()));
+  std::vector<char> left(own.bytes);
+  download(left.data(), own.memory->address(), own.bytes);
   return checkCounter(*launch.row, left);
+}
+
+namespace {
+
+/// An event behind each of some launches.
+class Events {
+public:
+  explicit Events(size_t count) : events(count) {
+    for (CuEvent &event : events)
+      checkCuda(measuringDriver().cuEventCreate(&event, 2 /* no timing */), "create an event");
+  }
+  ~Events() {
+    for (CuEvent event : events)
+      measuringDriver().cuEventDestroy(event);
+  }
+  Events(const Events &) = delete;
+  Events &operator=(const Events &) = delete;
+  CuEvent operator[](size_t i) const { return events[i]; }
+
+  /// Success, the error that ended the context, or kCudaNotReady when `seconds` have passed.
+  CuResult wait(size_t i, double seconds) const {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    CuResult result = measuringDriver().cuEventQuery(events[i]);
+    for (; result == kCudaNotReady && std::chrono::steady_clock::now() < until;
+         result = measuringDriver().cuEventQuery(events[i]))
+      std::this_thread::yield();
+    return result;
+  }
+
+private:
+  std::vector<CuEvent> events;
+};
+
+} // namespace
+
+/// Few enough that no call blocks when a kernel hangs: a stream queues about a thousand.
+static constexpr size_t kQueued = 128;
+
+Sequence GpuDevice::runAll(const std::vector<Launch> &launches, double patience) {
+  Sequence sequence;
+  Events events(std::min(kQueued, launches.size()));
+  while (sequence.ended < launches.size()) {
+    const size_t begin = sequence.ended, count = std::min(kQueued, launches.size() - begin);
+    size_t queued = 0;
+    OwnWorkspace unused;
+    for (; queued < count && sequence.failures.empty(); ++queued) {
+      sequence.failures = enqueue(launches[begin + queued], unused);
+      checkCuda(measuringDriver().cuEventRecord(events[queued], gpu.stream()), "record an event");
+    }
+    for (size_t i = 0; i < queued - !sequence.failures.empty(); ++i, ++sequence.ended) {
+      const CuResult result = events.wait(i, patience);
+      if (result == kCudaSuccess)
+        continue;
+      sequence.hangs = true; // or the context is gone: as final
+      if (result == kCudaNotReady) {
+        sequence.failures = {{"hang", fmt::format("it has not ended after {} s", patience)}};
+      } else {
+        failCuda(result, "run");
+        sequence.failures = {{"device", fagen_last_error()}};
+      }
+      return sequence;
+    }
+    if (!sequence.failures.empty())
+      break;
+  }
+  return sequence;
+}
+
+void GpuDevice::copy(void *to, const void *from, int64_t bytes) {
+  checkCuda(measuringDriver().cuMemcpyDtoDAsync(asDevicePtr(to), asDevicePtr(from), bytes, gpu.stream()),
+            "copy on the GPU");
+}
+
+GpuModule &GpuDevice::soakKernels() {
+  if (!soak)
+    soak = std::make_unique<GpuModule>(gpu, kSoakText, "soak.cu");
+  return *soak;
+}
+
+int64_t GpuDevice::differences(const void *a, const void *b, int64_t bytes) {
+  constexpr unsigned kCtas = 512, kThreads = 256;
+  unsigned long long count = 0, words = bytes / sizeof(uint32_t);
+  if (!counter)
+    counter = std::make_unique<DeviceMemory>(*this, sizeof count);
+  void *to = counter->address();
+  checkCuda(measuringDriver().cuMemsetD32Async(asDevicePtr(to), 0, sizeof count / 4, gpu.stream()), "clear a counter");
+  void *arguments[] = {&a, &b, &words, &to};
+  checkCuda(fagen::driver()->cuLaunchKernel(soakKernels().function("countDifferences"), kCtas, 1, 1, kThreads, 1, 1, 0,
+                                            gpu.stream(), arguments, nullptr),
+            "compare on the GPU");
+  checkCuda(measuringDriver().cuStreamSynchronize(gpu.stream()), "compare on the GPU");
+  download(&count, to, sizeof count);
+  return static_cast<int64_t>(count);
 }
 
 bool hasGpu() {

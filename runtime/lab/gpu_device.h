@@ -3,6 +3,9 @@
 #pragma once
 
 #include "cuda.h"
+#include "gpu_module.h"
+
+#include <optional>
 
 namespace fagen::lab {
 
@@ -17,8 +20,25 @@ public:
   void download(void *to, const void *from, int64_t bytes) override;
   Built build(const Launch &launch) override;
   std::vector<Failure> run(const Launch &launch) override;
+  Sequence runAll(const std::vector<Launch> &launches, double patience) override;
+  void copy(void *to, const void *from, int64_t bytes) override;
+  int64_t differences(const void *a, const void *b, int64_t bytes) override;
+  std::unique_ptr<Load> load() override;
 
   Gpu gpu;
+
+private:
+  /// What a launch without a workspace gets.
+  struct OwnWorkspace {
+    std::optional<DeviceMemory> memory;
+    int64_t bytes = 0;
+  };
+  std::vector<Failure> enqueue(const Launch &launch, OwnWorkspace &own);
+
+  GpuModule &soakKernels();
+
+  std::unique_ptr<DeviceMemory> counter; ///< of differences()
+  std::unique_ptr<GpuModule> soak;       ///< kernels/soak.cu, once one of them is needed
 };
 
 /// Whether this machine has a GPU that the runtime can use.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "gpu_reference.h"
 #include "kernel_text.h"
-#include "src/nvrtc.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,24 +20,11 @@ struct ReferenceParams {
 static constexpr int kReferenceThreads = 128;
 static constexpr int64_t kMaxColumns = 512;
 
-GpuReference::GpuReference(GpuDevice &device) : device(device) {
-  const Driver &d = *fagen::driver();
-  uint32_t sm = device.gpu.info().compute_capability;
-  bool ptx = !nvrtcSupports(sm);
-  uint32_t compiled = ptx ? nvrtcNearest(sm) : sm;
-  std::string binary;
-  // No contraction: the plain rule is one rounding an operation, as on the CPU.
-  checkStatus(nvrtcCompile(fmt::format("{}\n{}", kNumericText, kReferenceText), "reference.cu",
-                           {fmt::format("-arch={}_{}", ptx ? "compute" : "sm", compiled), "-std=c++17",
-                            "-default-device", "-fmad=false"},
-                           ptx, binary),
-              "compile the reference kernels");
-  checkCuda(d.cuModuleLoadDataEx(&module, binary.data(), 0, nullptr, nullptr), "load the reference kernels");
-  checkCuda(d.cuModuleGetFunction(&f64, module, "referenceF64"), "find referenceF64");
-  checkCuda(d.cuModuleGetFunction(&plain, module, "referencePlain"), "find referencePlain");
-}
-
-GpuReference::~GpuReference() { fagen::driver()->cuModuleUnload(module); }
+// No contraction: the plain rule is one rounding an operation, as on the CPU.
+GpuReference::GpuReference(GpuDevice &device)
+    : device(device),
+      module(device.gpu, fmt::format("{}\n{}", kNumericText, kReferenceText), "reference.cu", {"-fmad=false"}),
+      f64(module.function("referenceF64")), plain(module.function("referencePlain")) {}
 
 Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   const Shape &s = c.shape;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gpu_device.h"
+#include "gpu_module.h"
 #include "reference.h"
 
 namespace fagen::lab {
@@ -11,7 +12,6 @@ class GpuReference : public ReferenceEngine {
 public:
   /// Compiles the reference kernels with NVRTC.
   explicit GpuReference(GpuDevice &device);
-  ~GpuReference() override;
   Reference compute(const Case &c, const DenseInputs &inputs) override;
 
   /// Largest difference from the CPU's reference on a small case: |O| and |LSE| in f64, and max |plain - ref| of each.
@@ -25,8 +25,8 @@ public:
 
 private:
   GpuDevice &device;
-  CuModule module = nullptr;
-  CuFunction f64 = nullptr, plain = nullptr;
+  GpuModule module;
+  CuFunction f64, plain;
 };
 
 } // namespace fagen::lab

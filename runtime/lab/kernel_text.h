@@ -8,6 +8,7 @@ extern const char *const kNumericText;          ///< kernels/numeric.h
 extern const char *const kReferenceText;        ///< kernels/reference.cu
 extern const char *const kConformanceText;      ///< kernels/conformance.cu
 extern const char *const kConformanceSm90aText; ///< kernels/conformance_sm90a.cu
+extern const char *const kSoakText;             ///< kernels/soak.cu
 extern const char *const kSoftmaxText;          ///< kernels/softmax.cu
 
 } // namespace fagen::lab

@@ -58,6 +58,7 @@ std::unique_ptr<Command> makeProfileCommand();
 std::unique_ptr<Command> makeMutateCommand();
 std::unique_ptr<Command> makeConformanceCommand();
 std::unique_ptr<Command> makeReportCommand();
+std::unique_ptr<Command> makeSoakCommand();
 std::unique_ptr<Command> makeTuneCommand();
 std::unique_ptr<Command> makeTuneReplayCommand();
 std::unique_ptr<Command> makeTuneWorkerCommand();

@@ -15,6 +15,7 @@ int run(int argc, char **argv) {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(makeListCommand());
   commands.push_back(makeCheckCommand());
+  commands.push_back(makeSoakCommand());
   commands.push_back(makeTimeCommand());
   commands.push_back(makeGateCommand());
   commands.push_back(makeBreakdownCommand());

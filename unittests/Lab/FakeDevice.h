@@ -9,7 +9,21 @@
 
 namespace fagen::lab {
 
-enum class Plant { None, Build, Nan, WrongElement, Unwritten, Guard, Gap, Lse, Nondeterminism, Input, Launch, Lost };
+enum class Plant {
+  None,
+  Build,
+  Nan,
+  WrongElement,
+  Unwritten,
+  Guard,
+  Gap,
+  Lse,
+  Nondeterminism,
+  Input,
+  Launch,
+  Lost,
+  Hang
+};
 
 /// Computes attention on the host from the strides it is told, and then does one thing wrong.
 class FakeDevice : public TestDevice {
@@ -37,6 +51,22 @@ public:
     compute(launch);
     corrupt(launch);
     return {};
+  }
+
+  /// Planted: a launch with more than 40 keys does not end.
+  Sequence runAll(const std::vector<Launch> &launches, double patience) override {
+    if (plant != Plant::Hang)
+      return TestDevice::runAll(launches, patience);
+    Sequence sequence;
+    for (const Launch &launch : launches) {
+      if (launch.problem.seq_kv > 40) {
+        sequence.failures = {{"hang", "planted"}};
+        sequence.hangs = true;
+        return sequence;
+      }
+      ++sequence.ended;
+    }
+    return sequence;
   }
 
   int runs = 0;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "cublas.h"
 #include "cublas_library.h"
+#include "gpu_module.h"
 #include "kernel_text.h"
-#include "src/nvrtc.h"
 #include "timing_device.h"
 
 #include <algorithm>
@@ -79,22 +79,9 @@ private:
 /// kernels/softmax.cu, compiled for this GPU.
 class Softmax {
 public:
-  Softmax(GpuDevice &device, DType dtype) {
-    uint32_t sm = device.gpu.info().compute_capability;
-    bool ptx = !nvrtcSupports(sm);
-    std::string binary;
-    checkStatus(nvrtcCompile(kSoftmaxText, "softmax.cu",
-                             {fmt::format("-arch={}_{}", ptx ? "compute" : "sm", ptx ? nvrtcNearest(sm) : sm),
-                              "-std=c++17", "-default-device"},
-                             ptx, binary),
-                "compile the softmax kernel");
-    const char *symbol = dtype == DType::F16 ? "softmaxRowsF16" : "softmaxRowsBf16";
-    checkCuda(fagen::driver()->cuModuleLoadDataEx(&module, binary.data(), 0, nullptr, nullptr), "load softmax.cu");
-    checkCuda(fagen::driver()->cuModuleGetFunction(&function, module, symbol), symbol);
-  }
-  ~Softmax() { fagen::driver()->cuModuleUnload(module); }
-  Softmax(const Softmax &) = delete;
-  Softmax &operator=(const Softmax &) = delete;
+  Softmax(GpuDevice &device, DType dtype)
+      : module(device.gpu, kSoftmaxText, "softmax.cu"),
+        function(module.function(dtype == DType::F16 ? "softmaxRowsF16" : "softmaxRowsBf16")) {}
 
   void enqueue(const Case &c, void *scores, CuStream stream) {
     long long keys = c.shape.seqKv, queries = c.shape.seqQ;
@@ -107,8 +94,8 @@ public:
   }
 
 private:
-  CuModule module = nullptr;
-  CuFunction function = nullptr;
+  GpuModule module;
+  CuFunction function;
 };
 
 class UnfusedWork : public GpuWork {
