@@ -64,9 +64,10 @@ def best_of(results):
 
 
 def sensors(result):
-    """Power, joules a launch and clock, where NVML told them."""
-    watts, joules, clock = (result.get(key) for key in ("watts", "joules_per_launch", "sm_clock_mhz"))
-    return ["–" if watts is None else f"{watts:.0f}", "–" if joules is None else f"{joules:.3g}",
+    """Power, joules a launch and clock, where NVML told them. Its power is the average of the second before; its counter
+    of energy steps too coarsely for a segment."""
+    watts, clock = result.get("watts"), result.get("sm_clock_mhz")
+    return ["–" if watts is None else f"{watts:.0f}", "–" if watts is None else f"{watts * result['median_us'] * 1e-6:.3g}",
             "–" if clock is None else f"{clock}"]
 
 
