@@ -159,7 +159,11 @@ void OpEmitter::emitHandover(const Op &op) {
   line(out, "hand_tile(cta.shared.{}, next);", op.operand("dst").buffer->name);
 }
 
-void OpEmitter::emitMmaIssue(const Op &op) {
+void OpEmitter::emitAsyncMma(const Op &op) {
+  if (op.kind == OpKind::MmaCommit)
+    return line(out, "ptx::wgmma_commit();");
+  if (op.kind == OpKind::MmaWait)
+    return line(out, "ptx::wgmma_wait<{}>();", op.integer("pending"));
   const std::string acc = operand(op.operand("acc")), a = operand(op.operand("a")), b = operand(op.operand("b"));
   if (isShared(op, "a"))
     line(out, "issue_abt({}, {}, cta.group_row, {});", acc, a, b);
@@ -327,11 +331,16 @@ void OpEmitter::emitStoreLse(const Op &op) {
        operand(op.operand("l")), expression(op.expr("row")), expression(op.expr("limit")));
 }
 
-/// By the first thread of each group of warps.
+/// By the first thread of each group of warps, when all its threads have staged their rows.
 void OpEmitter::emitBulkStore(const Op &op) {
-  const Operand &source = op.operand("src");
+  if (op.kind == OpKind::StageOutput)
+    return line(out, "stage_rows({}, {}, warp_row());", operand(op.operand("dst")), operand(op.operand("o")));
+  if (op.kind == OpKind::BulkCommit)
+    return line(out, "commit_boxes_by_group();");
+  if (op.kind == OpKind::BulkWait)
+    return line(out, "wait_for_boxes_by_group<{}>();", op.integer("pending"));
   line(out, "store_boxes_by_group<kHeadDimV>({}, cta.group_row, cta.params.o_map, {}, place.head, place.batch);",
-       operand(source), expression(op.expr("row")));
+       operand(op.operand("src")), expression(op.expr("row")));
 }
 
 void OpEmitter::emitBarrier(const Op &op) {
@@ -400,11 +409,9 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::Barrier:
     return emitBarrier(op);
   case OpKind::MmaIssue:
-    return emitMmaIssue(op);
   case OpKind::MmaCommit:
-    return line(out, "ptx::wgmma_commit();");
   case OpKind::MmaWait:
-    return line(out, "ptx::wgmma_wait<{}>();", op.integer("pending"));
+    return emitAsyncMma(op);
   case OpKind::MbarrierInit:
   case OpKind::Arrive:
   case OpKind::Wait:
@@ -418,13 +425,10 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::Loop:
     return emitLoop(op);
   case OpKind::StageOutput:
-    return line(out, "stage_rows({}, {}, warp_row());", operand(op.operand("dst")), operand(op.operand("o")));
   case OpKind::BulkStore:
-    return emitBulkStore(op);
   case OpKind::BulkCommit:
-    return line(out, "commit_boxes_by_group();");
   case OpKind::BulkWait:
-    return line(out, "wait_for_boxes_by_group<{}>();", op.integer("pending"));
+    return emitBulkStore(op);
   case OpKind::BarrierArrive: // no pass makes these
   case OpKind::If:
   case OpKind::Place:

@@ -57,7 +57,7 @@ private:
   void emitCopyIssue(const ir::Op &op);
   void emitBulkCopy(const ir::Op &op);
   void emitMma(const ir::Op &op);
-  void emitMmaIssue(const ir::Op &op);
+  void emitAsyncMma(const ir::Op &op);
   void emitSync(const ir::Op &op);
   void emitFence(const ir::Op &op);
   void emitHandover(const ir::Op &op);
