@@ -318,7 +318,7 @@ def measure(library, outsiders, problem, arguments, nvml, tell):
     outside, outside_refused, outside_failed = outside_entrants(outsiders, q, k, v, mask, arguments)
     entrants = backends + outside + ours
     for number in range(arguments.rounds):
-        for entrant in entrants:
+        for entrant in entrants[::-1] if number % 2 else entrants:  # nobody always follows the same one
             tell(f"{b},{h},{hkv},{sq},{sk},{d} {mask} round {number + 1}: {entrant.name}")
             entrant.segment(number, nvml)
     results = [entrant.result(flops) for entrant in entrants]
