@@ -87,7 +87,7 @@ class WgmmaM64K16<Case operand, Case accum> : MmaInstr<MmaWgmma, operand, accum,
   let Needs = [Wgmma];
   let SlabWarps = 4;
   let KeyMultiple = 16;
-  let HeadDimMultiple = 64; // whole panels of the bulk copy engine's 128 B pattern
+  let HeadDimMultiple = 32; // whole panels of the bulk copy engine: 64 columns, or 32 where those do not divide
   let ARegisters = 4;
 }
 

@@ -227,7 +227,7 @@ def MmaOption : EnumOption<"mma", "schedule", MmaEnum, "instruction family of bo
   Value<MmaScalar, "fused multiply-adds on the CUDA cores">,
   Needs<MmaSync, MmaWmma, "wmma 16 x 16 x 16: fragments of unknown layout, results staged through shared memory">,
   Needs<MmaSync, MmaMmaSync, "mma.sync m16n8k16, operands by ldmatrix">,
-  Needs<Wgmma, MmaWgmma, "warp-group products from shared memory; copy = tma, roles = specialized, head dims that are multiples of 64">
+  Needs<Wgmma, MmaWgmma, "warp-group products from shared memory; copy = tma, roles = specialized, head dims that are multiples of 32">
 ]> { let Required = 1; }
 
 def CopyOption : EnumOption<"copy", "schedule", CopyEnum, "how tiles reach shared memory", [
@@ -263,7 +263,7 @@ def SwizzleOption : EnumOption<"swizzle", "schedule", SwizzleEnum, "shared-memor
   Value<SwizzlePad, "a gap of 8 elements behind each row">,
   NotYet<SwizzleB32, "the bulk copy engine's 32 B pattern">,
   NotYet<SwizzleB64, "the bulk copy engine's 64 B pattern">,
-  Value<SwizzleB128, "the bulk copy engine's 128 B pattern; only with wgmma, and its default">
+  Value<SwizzleB128, "the bulk copy engine's 128 B pattern, or that of 64 B where rows are no multiple of 128 B; only with wgmma, and its default">
 ]> { let InName = "swizzle_"; let DefaultDoc = "xor for mma_sync, pad for wmma, b128 for wgmma, none for scalar"; }
 
 def VectorOption : Option<"vector", "schedule", BytesType, "bytes per global access"> {
