@@ -13,7 +13,8 @@
 //                rescale_output
 //   last step    O += P V(last); wait
 //
-// The first step is one of the masked kind: it may be the only one.
+// The first step is one of the masked kind, since it may be the only one; with a branch around its mask, since mostly
+// it is not.
 
 #include "fagen/Passes/Passes.h"
 
@@ -133,7 +134,14 @@ private:
     appendIssue(loop->body.ops, productOf(masked, "abt"));
     appendWait(loop->body.ops, 0, masked.location);
     appendSoftmax(loop->body.ops, masked, [](Ops &) {});
+    for (std::unique_ptr<Op> &op : loop->body.ops)
+      if (op->kind == OpKind::Mask && hasFullTiles())
+        op->attributes["when"] = lessThan(variable("full_tiles"), constant(1));
     return loop;
+  }
+
+  bool hasFullTiles() const {
+    return llvm::any_of(kernel.lets, [](const Let &let) { return let.name == "full_tiles"; });
   }
 
   /// Of the loop before, whose ops are rotated already.
