@@ -11,7 +11,7 @@ namespace fagen::lab {
 namespace {
 
 constexpr int64_t kWords = int64_t{1} << 24; ///< 64 MiB: more than any L2
-constexpr unsigned kThreads = 256, kMostSteps = 400, kInFlight = 4;
+constexpr unsigned kThreads = 256, kMostSteps = 128, kInFlight = 4;
 
 class GpuLoad : public Load {
 public:
