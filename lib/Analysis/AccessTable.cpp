@@ -132,6 +132,26 @@ const Conflict &AccessTable::conflict(unsigned a, unsigned b) {
   return conflicts[number];
 }
 
+llvm::ArrayRef<Neighbour> AccessTable::neighboursOf(const Access &access, int64_t position) {
+  const unsigned cell = cellOf(access, position);
+  neighbours.resize(all.size());
+  std::vector<Neighbours> &bySlot = neighbours[access.index];
+  bySlot.resize(access.buffer->stages);
+  Neighbours &found = bySlot[cell - firstCell[access.index]];
+  if (!found.areKnown)
+    found = {true, findNeighbours(access, cell)};
+  return found.list;
+}
+
+std::vector<Neighbour> AccessTable::findNeighbours(const Access &access, unsigned cell) {
+  std::vector<Neighbour> found;
+  for (const Access &other : all)
+    for (unsigned slot = 0; (other.writes || access.writes) && slot < other.buffer->stages; ++slot)
+      if (const Conflict &meeting = conflict(cellOf(other, slot), cell); meeting.scope != Scope::None)
+        found.push_back({other.index, slot, &meeting});
+  return found;
+}
+
 static uint32_t warpsOf(const Role &role) { return uint32_t(((uint64_t(1) << role.warps) - 1) << role.firstWarp); }
 
 Conflict AccessTable::compute(const Cell &a, const Cell &b) const {

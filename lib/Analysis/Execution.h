@@ -114,7 +114,7 @@ private:
 
   // Accesses.
   void checkAccesses(Warp &warp, const Event &event, Lanes lanes);
-  void checkAgainst(Warp &warp, const Event &event, Lanes lanes, const Access &second, const Access &first);
+  void checkAgainst(Warp &warp, int64_t position, Lanes lanes, const Access &second, const Neighbour &first);
   void compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Access &first, unsigned firstWarp,
                const Instance &instance, bool isSameThread);
   std::string missing(const Warp &warp, const Access &second, Lanes lanes, const Access &first, unsigned firstWarp,

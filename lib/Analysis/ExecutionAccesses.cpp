@@ -19,29 +19,26 @@ static unsigned slotNumber(const Access &access, int64_t position) {
 static bool isBulkCopy(const Op &op) { return op.kind == OpKind::CopyIssue && op.text("kind") == "bulk"; }
 
 void Execution::checkAccesses(Warp &warp, const Event &event, Lanes lanes) {
-  for (const Access &second : table.of(event.op))
-    for (const Access &first : table.accesses())
-      if (first.writes || second.writes)
-        checkAgainst(warp, event, lanes, second, first);
+  for (const Access &second : table.of(event.op)) {
+    const int64_t position = event.positions[second.operand];
+    for (const Neighbour &first : table.neighboursOf(second, position))
+      checkAgainst(warp, position, lanes, second, first);
+  }
 }
 
-void Execution::checkAgainst(Warp &warp, const Event &event, Lanes lanes, const Access &second, const Access &first) {
-  const int64_t position = event.positions[second.operand];
-  const unsigned cell = table.cellOf(second, position);
-  for (unsigned slot = 0; slot < first.buffer->stages; ++slot) {
-    const Conflict &conflict = table.conflict(table.cellOf(first, slot), cell);
-    if (conflict.scope == Scope::None)
+void Execution::checkAgainst(Warp &warp, int64_t position, Lanes lanes, const Access &second, const Neighbour &first) {
+  const Conflict &conflict = *first.conflict;
+  const Access &access = table.accesses()[first.access];
+  const Role &role = *roles[access.role];
+  for (unsigned other = role.firstWarp; other < role.firstWarp + role.warps; ++other) {
+    const bool meets = conflict.scope > Scope::Thread && (conflict.meets[other] >> warp.number & 1);
+    // The same thread, if not only it: to be asked where one of the two is no plain access.
+    const bool isSame = !meets && other == warp.number && (conflict.warps >> warp.number & 1);
+    if (!meets && !isSame)
       continue;
-    for (const Warp &other : warps) {
-      if (other.role != first.role)
-        continue;
-      const bool meets = conflict.scope > Scope::Thread && (conflict.meets[other.number] >> warp.number & 1);
-      // The same thread, if not only it: to be asked where one of the two is no plain access.
-      const bool isSame = !meets && other.number == warp.number && (conflict.warps >> warp.number & 1);
-      const Instance &found = instance(first, slot, other.number);
-      if (found.exists && (meets || isSame))
-        compare(warp, second, position, lanes, first, other.number, found, isSame);
-    }
+    const Instance &found = instance(access, first.slot, other);
+    if (found.exists)
+      compare(warp, second, position, lanes, access, other, found, isSame);
   }
 }
 

@@ -27,6 +27,12 @@ struct Access {
   unsigned index = 0;
 };
 
+/// An access in a slot of its buffer that meets another one, at least one of them a write.
+struct Neighbour {
+  unsigned access = 0, slot = 0;
+  const Conflict *conflict = nullptr; ///< of it with the other one
+};
+
 /// The accesses of some roles, and who meets in any two of them.
 class AccessTable {
 public:
@@ -37,6 +43,8 @@ public:
   unsigned cellOf(const Access &access, int64_t position) const;
   /// Who meets on these two cells.
   const Conflict &conflict(unsigned a, unsigned b);
+  /// All that meet the access at this position, in the order of accesses and slots.
+  llvm::ArrayRef<Neighbour> neighboursOf(const Access &access, int64_t position);
   /// Whether threads of the access's op meet on a byte in one run of the op.
   bool meetsItself(const Access &access) const;
   /// Whether it touches bytes that its buffer has not.
@@ -53,6 +61,7 @@ private:
 
   void findOfInterest();
   void addCells(const Access &access);
+  std::vector<Neighbour> findNeighbours(const Access &access, unsigned cell);
   const Footprint *footprintOf(const Access &access) const; ///< null: not of shared memory
   Conflict compute(const Cell &a, const Cell &b) const;
 
@@ -67,6 +76,11 @@ private:
   std::vector<Cell> cells;
   std::deque<Conflict> conflicts; ///< the first one is none
   std::vector<unsigned> known;    ///< by two cells: its number, or kNone
+  struct Neighbours {
+    bool areKnown = false;
+    std::vector<Neighbour> list;
+  };
+  std::vector<std::vector<Neighbours>> neighbours; ///< by access and slot
 };
 
 } // namespace fagen
