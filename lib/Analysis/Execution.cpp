@@ -100,6 +100,9 @@ Execution::Lanes Execution::lanesOf(const Warp &warp, const Op &op) const {
     const unsigned step = by == "warp" ? 1 : by == "group" ? ClockShape::kGroupWarps : role.warps;
     return index % step == 0 ? kFirst : 0;
   }
+  case OpKind::AwaitTurn:
+  case OpKind::PassTurn:
+    return op.has("group") && op.integer("group") != index / ClockShape::kGroupWarps ? 0 : kAll;
   default:
     return kAll;
   }
@@ -132,13 +135,9 @@ bool Execution::execute(Warp &warp, const Event &event) {
     break;
   case OpKind::Barrier:
   case OpKind::BarrierArrive:
-    if (op.kind == OpKind::Barrier && op.text("scope") == "warp") {
-      meetLanes(warp, &op, /*isMemoryToo=*/true);
-      break;
-    }
-    if (isFirstTry)
-      arriveAtBarrier(warp, op);
-    if (op.kind == OpKind::Barrier && isBlocked(warp, event))
+  case OpKind::AwaitTurn:
+  case OpKind::PassTurn:
+    if (!comeToBarrier(warp, event, isFirstTry))
       return false;
     break;
   case OpKind::HandTile:
@@ -270,11 +269,29 @@ bool Execution::isKnown(const Warp &warp, Lanes lanes, unsigned entry, unsigned 
 
 // CTA and named barriers.
 
+/// False: others are still to come.
+bool Execution::comeToBarrier(Warp &warp, const Event &event, bool isFirstTry) {
+  const Op &op = *event.op;
+  if (op.kind == OpKind::Barrier && op.text("scope") == "warp") {
+    meetLanes(warp, &op, /*isMemoryToo=*/true);
+    return true;
+  }
+  if (isFirstTry)
+    arriveAtBarrier(warp, op);
+  return (op.kind != OpKind::Barrier && op.kind != OpKind::AwaitTurn) || !isBlocked(warp, event);
+}
+
+static bool isTurn(const Op &op) { return op.kind == OpKind::AwaitTurn || op.kind == OpKind::PassTurn; }
+
 /// 0 is the CTA's.
 unsigned Execution::idOf(const Warp &warp, const Op &op) const {
   if (op.kind == OpKind::Barrier && op.text("scope") == "cta")
     return 0;
   const unsigned id = op.integer("id"), groups = op.has("groups") ? op.integer("groups") : 1;
+  if (isTurn(op)) {
+    const unsigned group = (warp.number - roles[warp.role]->firstWarp) / ClockShape::kGroupWarps;
+    return id + (group + (op.kind == OpKind::PassTurn)) % groups;
+  }
   const unsigned index = warp.number - std::min<unsigned>(warp.number, op.integer("first_warp"));
   const bool isInterleaved = op.has("interleaved") && op.integer("interleaved") != 0;
   return std::min(id + (isInterleaved ? index % groups : index / unsigned(op.integer("warps") / groups)),
@@ -282,23 +299,24 @@ unsigned Execution::idOf(const Warp &warp, const Op &op) const {
 }
 
 void Execution::arriveAtBarrier(Warp &warp, const Op &op) {
-  const bool isOfCta = op.kind == OpKind::Barrier && op.text("scope") == "cta";
-  const unsigned first = isOfCta ? 0 : op.integer("first_warp"), count = isOfCta ? shape.warps : op.integer("warps");
+  const bool isOfCta = op.kind == OpKind::Barrier && op.text("scope") == "cta", hasRange = !isOfCta && !isTurn(op);
+  const unsigned first = hasRange ? op.integer("first_warp") : 0, count = hasRange ? op.integer("warps") : shape.warps;
   if (warp.number < first || warp.number >= first + count)
     return fail(op, "the barrier waits for warps " + std::to_string(first) + " to " + std::to_string(first + count) +
                         "; warp " + std::to_string(warp.number) + " of role " + roles[warp.role]->name +
                         " is none of them");
   const unsigned id = idOf(warp, op), groups = op.has("groups") ? op.integer("groups") : 1;
+  const unsigned expected = isTurn(op) ? 2 * ClockShape::kGroupWarps : count / groups;
   Barrier &barrier = barriers[id];
   const unsigned generation = warp.generations[id]++;
   if (!isKnown(warp, kAll, shape.barrier(id), generation))
     return fail(op, "the arrival may count among those before it at barrier " + std::to_string(id) +
                         ": nothing tells the warp that those are complete");
   if (barrier.arrived == 0)
-    barrier.expected = count / groups;
-  if (barrier.expected != count / groups)
+    barrier.expected = expected;
+  if (barrier.expected != expected)
     return fail(op, "at barrier " + std::to_string(id) + " others wait for " + std::to_string(barrier.expected) +
-                        " warps, this op for " + std::to_string(count / groups));
+                        " warps, this op for " + std::to_string(expected));
   barrier.last = &op;
   barrier.gathered.join(release(warp, kAll, &op));
   if (++barrier.arrived < barrier.expected)
@@ -314,7 +332,7 @@ void Execution::arriveAtBarrier(Warp &warp, const Op &op) {
 std::string Execution::whatFor(const Warp &warp) const {
   const Event &event = timelines[warp.role].events[warp.next];
   const Op &op = *event.op;
-  if (op.kind == OpKind::Barrier) {
+  if (op.kind == OpKind::Barrier || op.kind == OpKind::AwaitTurn) {
     const Barrier &barrier = barriers[idOf(warp, op)];
     return "for " + std::to_string(barrier.expected - barrier.arrived) + " more of the " +
            std::to_string(barrier.expected) + " warps of its barrier";

@@ -81,6 +81,7 @@ private:
   void checkTaken(const Event &event);
   void issueProduct(Warp &warp);
   void waitForProducts(Warp &warp, const ir::Op &op);
+  bool comeToBarrier(Warp &warp, const Event &event, bool isFirstTry);
   bool isBlocked(Warp &warp, const Event &event);
   Lanes lanesOf(const Warp &warp, const ir::Op &op) const;
   void fail(const ir::Op &op, std::string message);

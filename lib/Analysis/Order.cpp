@@ -17,6 +17,8 @@ using namespace fagen::ir;
 static bool isBetweenRoles(const Op &op) {
   switch (op.kind) {
   case OpKind::BarrierArrive:
+  case OpKind::AwaitTurn:
+  case OpKind::PassTurn:
   case OpKind::MbarrierInit:
   case OpKind::Arrive:
   case OpKind::Wait:

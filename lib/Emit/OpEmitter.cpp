@@ -122,6 +122,10 @@ std::string OpEmitter::mbarrier(const Operand &operand) const {
 }
 
 void OpEmitter::emitSync(const Op &op) {
+  if (op.kind == OpKind::Fence)
+    return emitFence(op);
+  if (op.operands.empty())
+    return emitTurn(op);
   const Operand &bar = op.operand("bar");
   if (op.kind == OpKind::MbarrierInit)
     return line(out, "ptx::mbarrier_init(cta.shared.{}.address({}), {});", bar.buffer->name,
@@ -132,6 +136,16 @@ void OpEmitter::emitSync(const Op &op) {
     return line(out, "arrive_expecting({}, {});", mbarrier(bar), expression(op.expr("bytes")));
   const llvm::StringRef by = op.text("by");
   line(out, "{}({});", by == "group" ? "arrive_by_group" : by == "warp" ? "arrive_by_warp" : "arrive", mbarrier(bar));
+}
+
+void OpEmitter::emitTurn(const Op &op) {
+  std::optional<IndentedStream::Scope> scope;
+  if (op.has("group")) {
+    line(out, "if (turn_group<kLoadWarps>() == {})", op.integer("group"));
+    scope.emplace(out);
+    callStandsHere();
+  }
+  line(out, "{}<kLoadWarps, kWarps / 4>({});", opInfo(op.kind).name.str(), op.integer("id"));
 }
 
 void OpEmitter::emitFence(const Op &op) {
@@ -415,13 +429,14 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::MbarrierInit:
   case OpKind::Arrive:
   case OpKind::Wait:
+  case OpKind::AwaitTurn:
+  case OpKind::PassTurn:
+  case OpKind::Fence:
     return emitSync(op);
   case OpKind::FetchTile:
   case OpKind::HandTile:
   case OpKind::TakeTile:
     return emitHandover(op);
-  case OpKind::Fence:
-    return emitFence(op);
   case OpKind::Loop:
     return emitLoop(op);
   case OpKind::StageOutput:

@@ -59,6 +59,7 @@ private:
   void emitMma(const ir::Op &op);
   void emitAsyncMma(const ir::Op &op);
   void emitSync(const ir::Op &op);
+  void emitTurn(const ir::Op &op);
   void emitFence(const ir::Op &op);
   void emitHandover(const ir::Op &op);
   void emitLoop(const ir::Op &op);

@@ -25,6 +25,8 @@ Stage fagen::stageOf(const Op &op) {
     return Stage::kLoadWait;
   case OpKind::Barrier:
   case OpKind::BarrierArrive:
+  case OpKind::AwaitTurn:
+  case OpKind::PassTurn:
   case OpKind::Arrive:
   case OpKind::Fence:
     return Stage::kBarrierWait;

@@ -44,6 +44,8 @@ private:
       checkBarrier(op);
     if (op.kind == OpKind::BarrierArrive)
       checkNamed(op);
+    if (op.kind == OpKind::AwaitTurn || op.kind == OpKind::PassTurn)
+      checkTurn(op);
     if (op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait ||
         (op.has("by") && op.text("by") == "group"))
       checkGroups(op);
@@ -237,6 +239,19 @@ private:
     if (role.firstWarp % 4 != 0 || role.warps % 4 != 0)
       defect(op, "role " + role.name + " is warps " + Twine(role.firstWarp) + " to " +
                      Twine(role.firstWarp + role.warps) + ", which are no groups of four");
+  }
+
+  void checkTurn(const Op &op) {
+    const int64_t groups = op.integer("groups");
+    checkGroups(op);
+    if (groups * 4 != role.warps)
+      defect(op, Twine(groups) + " groups of four warps take turns; role " + role.name + " has " + Twine(role.warps) +
+                     " warps");
+    if (op.integer("id") + groups > kNamedBarriers)
+      defect(op, "barriers " + Twine(op.integer("id")) + " to " + Twine(op.integer("id") + groups - 1) +
+                     " go beyond barrier 15");
+    if (op.has("group") && op.integer("group") >= groups)
+      defect(op, "group " + Twine(op.integer("group")) + " is none of " + Twine(groups));
   }
 
   static constexpr int64_t kNamedBarriers = 16;

@@ -28,8 +28,9 @@ using namespace fagen::ir;
 
 namespace {
 
-/// K and V of heads that CTAs work on at the same time should stay in L2, with something left for Q and O.
-constexpr uint64_t kCachedBytes = uint64_t(32) << 20;
+/// K and V of heads that CTAs work on at the same time should stay in L2, with something left for Q and O. But the end
+/// of each group of heads has short tiles only: so many tiles of a square problem are worth some misses.
+constexpr uint64_t kCachedBytes = uint64_t(32) << 20, kLeastTiles = 512;
 
 class TileFetcher {
 public:
@@ -52,8 +53,9 @@ private:
   /// The longest first pays where tiles differ; in the plain order fewer heads are worked on at a time.
   void addOrder() {
     const Buffer &k = *kernel.buffer("k"), &v = *kernel.buffer("v");
-    kernel.addConstant("kCachedRows", int64_t(kCachedBytes / (uint64_t(k.columns + v.columns) * sizeOf(k.type))),
-                       "rows of K and V that stay in L2 beside others");
+    const uint64_t cached = kCachedBytes / (uint64_t(k.columns + v.columns) * sizeOf(k.type));
+    kernel.addConstant("kCachedRows", int64_t(std::max(cached, kLeastTiles * kernel.constant("kTileRows"))),
+                       "rows of K and V of heads that are worked on together: they stay in L2, or nearly");
   }
 
   void addBuffers() {

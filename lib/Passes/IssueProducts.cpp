@@ -209,7 +209,7 @@ bool fagen::issueProducts(Kernel &kernel, PassContext &) {
   if (kernel.backend != "wgmma")
     return false;
   for (Role &role : kernel.roles)
-    if (kernel.hasConstant("kOverlap") && Overlap(kernel.constant("kOverlap")) == Overlap::Intra &&
+    if (kernel.hasConstant("kOverlap") && Overlap(kernel.constant("kOverlap")) != Overlap::None &&
         llvm::any_of(role.body.ops, [](const auto &op) { return isProductLoop(*op); }))
       LoopRotator(kernel, role.body).run();
     else

@@ -30,6 +30,8 @@ constexpr PassEntry kPipeline[] = {
     {"fetch-tiles", fetchTiles, false, Phase::Split, Phase::Split},
     // Tiles follow each other: only then is there a second slot of Q, and something that a store may run under.
     {"stage-output", stageOutput, false, Phase::Split, Phase::Split},
+    // All loops are there: turns begin before them and end behind them.
+    {"take-turns", takeTurns, false, Phase::Split, Phase::Split},
     // Behind splitting: copies run ahead across the border of two loops. Beyond this point no copy or wait is added.
     {"pipeline-loads", pipelineLoads, false, Phase::Split, Phase::Pipelined},
     // Right behind: what it guards against in vain is taken out before anybody orders it.

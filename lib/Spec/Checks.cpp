@@ -267,10 +267,13 @@ void VariantChecker::checkWarpGroups() {
     add("grid", OptionKey::Grid,
         fmt::format("grid = persistent is not yet supported with mask = {}; it takes tiles, longest_first",
                     toString(problem.mask).str()));
-  if (isGiven(OptionKey::Overlap) && !isWgmma && schedule.overlap == Overlap::Intra)
+  if (isGiven(OptionKey::Overlap) && !isWgmma && schedule.overlap != Overlap::None)
     refuse("overlap", OptionKey::Overlap, "none");
   if (!isWgmma)
     return;
+  if (known(OptionKey::Overlap, OptionKey::Warps) && schedule.overlap == Overlap::Both && schedule.warps == 4)
+    add("overlap", OptionKey::Overlap,
+        "overlap = both needs at least 8 warps: one warp group has nobody to take turns with");
   if (isGiven(OptionKey::Refill) && schedule.refill != Refill::Split)
     refuse("refill", OptionKey::Refill, "split");
   if (isGiven(OptionKey::Barriers) && schedule.barriers != BarrierPolicy::Minimal)

@@ -31,6 +31,7 @@ bool orderRoles(ir::Kernel &kernel, PassContext &context);
 bool persistTiles(ir::Kernel &kernel, PassContext &context);
 bool fetchTiles(ir::Kernel &kernel, PassContext &context);
 bool stageOutput(ir::Kernel &kernel, PassContext &context);
+bool takeTurns(ir::Kernel &kernel, PassContext &context);
 bool pipelineLoads(ir::Kernel &kernel, PassContext &context);
 bool dropIdleCopies(ir::Kernel &kernel, PassContext &context);
 bool strengthReduceCopies(ir::Kernel &kernel, PassContext &context);

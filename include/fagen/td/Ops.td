@@ -213,6 +213,19 @@ def BarrierArrive : Op<"barrier_arrive", "arrives at a named barrier for others 
   let HasSite = 1;
 }
 
+// Groups of four warps of a role take turns: group g has named barrier id + g, where it waits for the group before it,
+// of the first one the last, to pass the turn on. With `group` only that one does.
+
+def AwaitTurn : Op<"await_turn", "each group of four warps of the role waits for its turn", [],
+    [Int<"id", 1, 15>, Int<"groups", 2, 8>, Int<"group", 0, 7, 1>]> {
+  let HasSite = 1;
+}
+
+def PassTurn : Op<"pass_turn", "each group of four warps gives the turn to the next one, and goes on", [],
+    [Int<"id", 1, 15>, Int<"groups", 2, 8>, Int<"group", 0, 7, 1>]> {
+  let HasSite = 1;
+}
+
 // An mbarrier counts phases. That of position p is phase p / stages of slot p mod stages; it completes when as many
 // arrivals as mbarrier_init said have come, and all bytes that they announced.
 

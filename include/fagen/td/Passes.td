@@ -45,6 +45,10 @@ def StageOutput : Pass<"stage-output",
   "gives Q a second slot; results leave through the one that was read, by a bulk store of each group of warps",
   "a CTA works on one tile after the other",
   "the next tile's Q comes while this one is used; a slot is filled when the store has read it">;
+def TakeTurns : Pass<"take-turns",
+  "lets warp groups take turns at the tensor cores",
+  "products have their final place, and loops over tiles are there",
+  "each group asks for the products of a step in its turn only; nobody waits for a turn for ever">;
 def PipelineLoads : Pass<"pipeline-loads",
   "moves copies ahead by the number of stages and inserts commits and waits",
   "the loop is final",

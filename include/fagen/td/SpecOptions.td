@@ -296,7 +296,7 @@ def OverlapOption : EnumOption<"overlap", "schedule", OverlapEnum, "what runs un
   Value<OverlapNone, "nothing">,
   Value<OverlapIntra, "softmax under the same warp group's products; only with wgmma">,
   NotYet<OverlapPingpong, "softmax under another warp group's products">,
-  NotYet<OverlapBoth, "both">
+  Value<OverlapBoth, "both: warp groups take turns at the products; only with wgmma">
 ]> { let InName = "overlap_"; let Default = "none"; }
 
 def GridOption : EnumOption<"grid", "schedule", GridEnum, "how CTAs take work", [

@@ -4,6 +4,7 @@
 // What is handed over has a position 0, 1, 2, ...; position p is phase p / kSlots of slot p % kSlots.
 #pragma once
 
+#include <fagen/device/ptx/barrier.h>
 #include <fagen/device/ptx/global.h>
 #include <fagen/device/ptx/mbarrier.h>
 #include <fagen/device/ptx/shared.h>
@@ -69,6 +70,21 @@ __device__ __forceinline__ void copy_boxes(Tile &tile, const TensorMap &map, int
   for (int panel = 0; panel < kPanels; ++panel)
     ptx::tma_load(tile.base() + panel * (Tile::kRows * Tile::kPanelBytes), map,
                   {panel * panel_columns<Tile>(), row, head, batch}, barriers.address(position), hint, site);
+}
+
+/// Warp groups behind those that load, from 0.
+template <int kLoadWarps> __device__ __forceinline__ int turn_group() { return (ptx::warp_index() - kLoadWarps) / 4; }
+
+/// kGroups warp groups take turns. Each has a named barrier, where it waits for the one before it to pass the turn on.
+template <int kLoadWarps, int kGroups>
+__device__ __forceinline__ void await_turn(int first_barrier, ptx::Site site = ptx::Site::here()) {
+  ptx::named_barrier(first_barrier + turn_group<kLoadWarps>(), 256, site);
+}
+
+template <int kLoadWarps, int kGroups>
+__device__ __forceinline__ void pass_turn(int first_barrier, ptx::Site site = ptx::Site::here()) {
+  const int group = turn_group<kLoadWarps>();
+  ptx::named_barrier_arrive(first_barrier + (group + 1 == kGroups ? 0 : group + 1), 256, site);
 }
 
 /// The number of the next tile, on its way from the thread that loads to all others.
