@@ -64,12 +64,22 @@ const fagen_op kCondition2[] = {
     {FAGEN_OP_CONSTANT, 0, 1024},
     {FAGEN_OP_LE, 0, 0},
     {FAGEN_OP_AND, 0, 0},
+    {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_BATCH},
+    {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_HEADS},
+    {FAGEN_OP_MUL, 0, 0},
+    {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_Q},
+    {FAGEN_OP_MUL, 0, 0},
+    {FAGEN_OP_CONSTANT, 0, 512},
+    {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SMS},
+    {FAGEN_OP_MUL, 0, 0},
+    {FAGEN_OP_LE, 0, 0},
+    {FAGEN_OP_AND, 0, 0},
 };
 
 const fagen_select kSelect[] = {
     {.condition = kCondition0, .condition_size = 3, .schedule = 2, .text = "seq_q <= 32"},
     {.condition = kCondition1, .condition_size = 9, .schedule = 1, .text = "batch * heads * seq_q <= 128 * sms"},
-    {.condition = kCondition2, .condition_size = 11, .schedule = 1, .text = "mask == causal && head_dim == 128 && seq_kv <= 1024"},
+    {.condition = kCondition2, .condition_size = 21, .schedule = 1, .text = "mask == causal && head_dim == 128 && seq_kv <= 1024 && batch * heads * seq_q <= 512 * sms"},
     {.condition = nullptr, .condition_size = 0, .schedule = 0, .text = "otherwise"},
 };
 

@@ -5,6 +5,7 @@
 #include <fagen/device/params.h>
 #include <fagen/device/ptx/shared.h>
 #include <fagen/device/ptx/threads.h>
+#include <fagen/device/tile/integer.h>
 #include <fagen/device/tile/rows.h>
 
 namespace fagen::device {
@@ -18,9 +19,9 @@ struct CtaPlace {
   int row_begin; ///< first query row
 };
 
-/// Which query tiles come first; CTAs start in the order of their numbers. kFirstTileFirst: those of one head, then
-/// those of the next: CTAs that run together share K and V. kLastTileFirst, where later rows see more keys: the last
-/// tiles of some heads, then those before them, so that the short ones fill the gaps at the end.
+/// Which query tiles come first; CTAs start in the order of their numbers. Those of one head follow each other: CTAs
+/// that run together share K and V. kLastTileFirst, where later rows see more keys: the longest tile of a head comes
+/// first, and the last heads take turns, so that the short tiles fill the gaps at the end of the grid.
 enum class TileOrder { kFirstTileFirst, kLastTileFirst };
 
 /// Which of several heads, and which of its tiles.
@@ -44,20 +45,34 @@ __device__ __forceinline__ int heads_in_turn(const AttentionParams &params, int 
   return wanted < heads ? wanted : heads;
 }
 
-/// So many heads take turns that a square problem's are 512 CTAs, two or more for each SM of the largest GPU, since no
-/// gap at the end is then longer than a short tile; and no more, that K and V are still in the L2 for the tiles before
-/// the last ones: with 128 rows that is 32 MiB at head dim 128.
+/// The exponent of the largest power of two that is no more than x, which is positive and below 2^24.
+__device__ __forceinline__ int floor_log2(int x) {
+  return (__builtin_bit_cast(int, static_cast<float>(x)) >> 23) - 127;
+}
+
+/// The tile with this number where the tiles of a head follow each other, the last one first, but the last
+/// 2^log_together heads take turns. Only one division: a CTA of a small launch lives for some microseconds.
+__device__ __forceinline__ HeadTile take_turns_at_the_end(int number, int tiles, int heads, int log_together) {
+  const int from_end = tiles * heads - 1 - number;
+  const int shift = from_end < tiles << log_together ? log_together : 0;
+  const int first = from_end / tiles >> shift << shift, turn = from_end - first * tiles;
+  return {first + (turn & ((1 << shift) - 1)), turn >> shift};
+}
+
+/// Which heads take turns: so many that a square problem's tiles are 512 to 1024 CTAs, two or more for each SM of the
+/// largest GPU, since no gap at the end of the grid is then longer than a short tile. The others gain nothing by
+/// turns, and lose: CTAs of one head that run together share its K and V.
 template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst, Rows kRows = Rows::kOfHead>
 __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
-  constexpr int kCtas = 512;
+  constexpr int kCtas = 1024;
   const int tiles = (row_count<kRows>(params) + kTileRows - 1) / kTileRows;
   const int cta = ptx::recompute(ptx::cta_index());
   const int heads = tile_heads<kRows>(params);
   HeadTile of_all{cta / tiles, cta % tiles};
   if constexpr (kOrder == TileOrder::kLastTileFirst) {
-    const int per_kv = kRows == Rows::kOfGroup ? 1 : params.heads_per_kv;
-    const int together = heads_in_turn<kCtas * kTileRows>(params, heads * params.batch, per_kv);
-    of_all = take_turns(cta, tiles, heads * params.batch, together);
+    const int wanted = floor_log2(kCtas * kTileRows) - floor_log2(2 * params.seq_kv - 1);
+    const int most = floor_log2(min(heads * params.batch, 1 << 20));
+    of_all = take_turns_at_the_end(cta, tiles, heads * params.batch, wanted < 0 ? 0 : wanted < most ? wanted : most);
   }
   const int batch = of_all.head / heads, head = of_all.head % heads, row_begin = of_all.tile * kTileRows;
   if constexpr (kRows == Rows::kOfGroup)
