@@ -31,7 +31,7 @@ std::vector<Place> placesOf(const char *kernel, int batch, int heads, int headsP
 }
 
 TEST(Places, EachTileIsOneCtas) {
-  for (const char *kernel : {"in_order", "longest_first", "longest_first_packed"})
+  for (const char *kernel : {"in_order", "longest_first", "longest_first_packed", "by_ticket"})
     for (const auto &[batch, heads, headsPerKv, seqQ, seqKv] : std::vector<std::array<int, 5>>{
              {1, 1, 1, 1, 0}, {3, 6, 2, 100, 100}, {2, 5, 1, 33, 4000}, {7, 3, 3, 48, 1023}, {1, 8, 4, 16, 9000}}) {
       const std::vector<Place> places = placesOf(kernel, batch, heads, headsPerKv, seqQ, seqKv);
@@ -55,6 +55,22 @@ TEST(Places, TheLastHeadsTakeTurns) {
   const std::vector<Place> wanted = {{0, 2, 2, 32}, {0, 2, 2, 16}, {0, 2, 2, 0}, {0, 1, 1, 32}, {0, 0, 0, 32},
                                      {0, 1, 1, 16}, {0, 0, 0, 16}, {0, 1, 1, 0}, {0, 0, 0, 0}};
   EXPECT_EQ(places, wanted);
+}
+
+TEST(Places, HeadsTakeTurnsByTicketWhileTheirKAndVStayInL2) {
+  // 4096 rows are kept: two heads of 2000 keys.
+  const std::vector<Place> places = placesOf("by_ticket", 1, 3, 1, 32, 2000);
+  const std::vector<Place> wanted = {{0, 0, 0, 16}, {0, 1, 1, 16}, {0, 0, 0, 0},
+                                     {0, 1, 1, 0},  {0, 2, 2, 16}, {0, 2, 2, 0}};
+  EXPECT_EQ(places, wanted);
+}
+
+TEST(Places, HeadsOfFewTilesTakeTurnsByTicketInSmallGroups) {
+  const std::vector<Place> places = placesOf("by_ticket", 1, 20, 1, 32, 32); // 16 heads for two tiles each
+  EXPECT_EQ(places[15], (Place{0, 15, 15, 16}));
+  EXPECT_EQ(places[16], (Place{0, 0, 0, 0}));
+  EXPECT_EQ(places[32], (Place{0, 16, 16, 16}));
+  EXPECT_EQ(places[39], (Place{0, 19, 19, 0}));
 }
 
 TEST(Places, TilesOfAHeadFollowEachOtherWithoutAMask) {

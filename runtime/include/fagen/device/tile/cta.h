@@ -37,11 +37,14 @@ __device__ __forceinline__ HeadTile take_turns(int number, int tiles, int heads,
   return {first + turn % size, tiles - 1 - turn / size};
 }
 
-/// How many of `heads` take turns, so that K and V of all of them together have no more than kCachedRows rows.
+/// How many of `heads` take turns: no more than K and V of all of them together have kCachedRows rows, and than eight
+/// for each tile of a head. What the order can save is as long as a head's longest tile, and where that is short, heads
+/// gain more from tiles that run side by side and share K and V.
 template <int kCachedRows>
-__device__ __forceinline__ int heads_in_turn(const AttentionParams &params, int heads, int heads_per_kv) {
+__device__ __forceinline__ int heads_in_turn(const AttentionParams &params, int tiles, int heads) {
   const int cached = kCachedRows / (params.seq_kv > 1 ? params.seq_kv : 1);
-  const int wanted = (cached > 1 ? cached : 1) * heads_per_kv;
+  const int worthwhile = cached < 8 * tiles ? cached : 8 * tiles;
+  const int wanted = (worthwhile > 1 ? worthwhile : 1) * params.heads_per_kv;
   return wanted < heads ? wanted : heads;
 }
 
@@ -93,14 +96,14 @@ template <int kTileRows> __device__ __forceinline__ int tile_count(const Attenti
   return (params.seq_q + kTileRows - 1) / kTileRows * params.heads * params.batch;
 }
 
-/// The tile that goes with a ticket where the last rows of heads come first: they see most keys. So many heads take
-/// turns that kCachedRows rows of their K and V together stay in L2. Tickets beyond the last tile stay beyond it.
+/// The tile that goes with a ticket where the last rows of heads come first: they see most keys. Tickets beyond the
+/// last tile stay beyond it.
 template <int kTileRows, int kCachedRows>
 __device__ __forceinline__ int longest_tile_first(const AttentionParams &params, int ticket) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows, heads = params.heads * params.batch;
   if (ticket >= tiles * heads)
     return ticket;
-  const int together = heads_in_turn<kCachedRows>(params, heads, params.heads_per_kv);
+  const int together = heads_in_turn<kCachedRows>(params, tiles, heads);
   const HeadTile of_all = take_turns(ticket, tiles, heads, together);
   return of_all.head * tiles + of_all.tile;
 }
