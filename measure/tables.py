@@ -232,8 +232,28 @@ def conformance_table(data, _):
     return f"{text}\n\nSeed {c['seed']}, {c['rounds']} rounds: {machine_line(data)}."
 
 
+def decode_table(data, _):
+    """A row for each of our variants on each shape, beside the plain reading of K and V and the fastest backend."""
+    rows = []
+    for result in data["results"]:
+        batch, heads, kv_heads, keys, d, *queries = result["shape"].split(",")
+        times = {entry["name"]: entry for entry in result["times"]}
+        stream, best = times["stream"], times[result["best"]]
+        for entry in result["times"]:
+            if "grid" in entry:
+                rows.append([batch, f"{heads}/{kv_heads}", d, "".join(queries) or "1", keys, f"{stream['median_us']:.1f}",
+                             f"{best['name']} {best['median_us']:.1f}", f"{100 * best['share_of_stream']:.0f} %",
+                             f"`{entry['name']}`", str(entry["grid"]), f"{entry['median_us']:.1f}",
+                             f"{100 * entry['share_of_stream']:.0f} %",
+                             "{:.2f} ({:.2f}–{:.2f})".format(entry["over_best"], *entry["over_best_95"])])
+    head = ["B", "heads", "d", "query rows", "keys", "`stream` µs", "best backend µs", "of `stream`", "variant", "CTAs",
+            "µs", "of `stream`", "time / best (95 %)"]
+    return f"{markdown(head, rows)}\n\nMedians of one run, {data['dtype']}, bursts in turn: {machine_line(data)}."
+
+
 TABLES = {"barrier_cost.py": barrier_table, "compile_cost.py": compile_table, "Google Benchmark": benchmark_table,
-          "compare_sdpa.py": compare_table, "fagen-run check": check_table, "fagen-run conformance": conformance_table, "fagen-run time": time_table}
+          "compare_sdpa.py": compare_table, "fagen-run check": check_table, "fagen-run conformance": conformance_table, "decode.py": decode_table,
+          "fagen-run time": time_table}
 
 
 def replace(path, name, text):

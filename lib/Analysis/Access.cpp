@@ -14,6 +14,7 @@
 //   scores         scalar scores and scratch: element (row, column) by lane column % 32 of the row's warp
 //   ownElements    partial results: each lane its accumulator's pairs, and behind them a copy of m and l
 //   mergedPairs    the merge: m, l and element pair e of every key warp's row by thread e % T
+//   mergedRows     the merge into a part: rows w, w + warps, ... of every key warp, all by lanes of warp w
 
 #include "fagen/Analysis/Access.h"
 
@@ -74,6 +75,9 @@ public:
       return isScalar ? everything() : ownElements();
     case OpKind::StoreMerged:
       return mergedPairs();
+    case OpKind::StoreMergedSplit:
+    case OpKind::CombineLast:
+      return mergedRows();
     default:
       return everything();
     }
@@ -209,6 +213,16 @@ private:
         columns(who, row, headDimV, 2); // m and l
         columns(who, row, pair % pairs * 2, 2);
       }
+  }
+
+  void mergedRows() {
+    const unsigned tileRows = buffer.rows / keyWarps, columnsOfO = std::min(headDimV, buffer.columns);
+    for (unsigned row = 0; row < buffer.rows; ++row) {
+      const unsigned w = row % tileRows % warps;
+      columns(warp(w), row, headDimV, 2); // m and l
+      for (unsigned column = 0; column < columnsOfO; column += 2)
+        columns(lane(w, column / 2 % kLanes), row, column, 2);
+    }
   }
 
   const Buffer &buffer;

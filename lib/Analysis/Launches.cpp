@@ -33,11 +33,53 @@ int64_t rowsOf(const Kernel &kernel, const Op &op) {
   return kernel.constant("kTileRows");
 }
 
-bool isOwn(const Kernel &kernel, const Op &op) {
+/// Whether several CTAs have the same rows of Q, each another part of the keys: then the kernel asks which.
+bool isSplit(const Kernel &kernel) {
+  bool found = false;
+  auto look = [&](const Expr &expr) {
+    expr.forEachVariable([&](llvm::StringRef name) { found |= name.split('_').first == "split"; });
+  };
+  for (const Let &let : kernel.lets)
+    look(let.value);
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) {
+      for (const auto &[name, value] : op.attributes)
+        if (const Expr *expr = std::get_if<Expr>(&value))
+          look(*expr);
+      found |= op.kind == OpKind::CombineLast;
+    });
+  return found;
+}
+
+/// Whether the op stays in the rows of the CTA's tile.
+bool isOfTile(const Kernel &kernel, const Op &op) {
   if (!op.has("row"))
     return false;
   const std::optional<Interval> apart = difference(expand(kernel, op.expr("row")), variable("row_begin"));
   return apart && apart->low >= 0 && apart->high <= kernel.constant("kTileRows") - rowsOf(kernel, op);
+}
+
+bool isOwn(const Kernel &kernel, const Op &op) {
+  if (isSplit(kernel) && !(op.has("split") && expand(kernel, op.expr("split")).str() == "split"))
+    return false;
+  return isOfTile(kernel, op);
+}
+
+/// Whether the splits' count orders `second` in one CTA behind `first` in another: first is the CTA's own part of rows
+/// that second, or is, the combine_last of one split for all. Both are what every warp does once, in this order, for
+/// the same of its rows.
+bool isCounted(const Kernel &kernel, const GlobalAccess &first, const GlobalAccess &second) {
+  if (second.op->kind != OpKind::CombineLast || !isOfTile(kernel, *second.op) || first.role != second.role)
+    return false;
+  if (first.op == second.op)
+    return true;
+  const auto &ops = first.role->body.ops;
+  const auto placeOf = [&](const Op *op) {
+    return llvm::find_if(ops, [&](const std::unique_ptr<Op> &each) { return each.get() == op; });
+  };
+  const bool isBefore = placeOf(second.op) != ops.end() && placeOf(first.op) < placeOf(second.op);
+  return first.op->kind == OpKind::StoreMergedSplit && first.isOwn && isBefore &&
+         expand(kernel, first.op->expr("row")).str() == expand(kernel, second.op->expr("row")).str();
 }
 
 std::vector<GlobalAccess> accessesOf(const Program &program) {
@@ -80,7 +122,7 @@ std::vector<GlobalHazard> fagen::findGlobalHazards(const Program &program, unsig
       if (b.launch != launch || a.buffer->name != b.buffer->name || (!a.writes && !b.writes))
         continue;
       if (a.launch != b.launch || !a.isOwn || !b.isOwn)
-        hazards.push_back({kindOf(a, b), a, b});
+        hazards.push_back({kindOf(a, b), a, b, a.launch == b.launch && isCounted(*program.kernels[launch], a, b)});
     }
   return hazards;
 }

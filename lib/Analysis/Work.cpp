@@ -115,15 +115,18 @@ static Work workOfResult(const Kernel &kernel, const Op &op, double warps) {
     const double count = warps * elements(*op.operand("o").buffer);
     work.wavefronts = wavefrontsOf(count * sizeOf(op.operand("dst").buffer->type));
     work.storedBytes = count * sizeOf(op.operand("dst").buffer->type); // by the bulk_store behind it
+  } else if (op.kind == OpKind::StoreSplit) {
+    work.storedBytes = warps * elements(*op.operand("o").buffer) * sizeOf(op.operand("dst").buffer->type);
   } else if (op.kind == OpKind::StorePartial) {
     const Buffer &partial = *op.operand("partial").buffer;
     work.wavefronts = wavefrontsOf(elements(partial) * sizeOf(partial.type));
-  } else { // store_merged: a pair of m and l, and an exp2, for each pair of columns
+  } else { // store_merged[_split]: a pair of m and l, and an exp2, for each pair of columns
     const Buffer &partial = *op.operand("partial").buffer;
     work.wavefronts = 2 * wavefrontsOf(elements(partial) * sizeOf(partial.type));
     work.exps = elements(partial) / 2;
     work.fp32 = 4 * elements(partial);
-    work.storedBytes = elements(partial) / double(kernel.constant("kKeyWarps")) * sizeOf(op.operand("o").buffer->type);
+    const Buffer &target = *op.operand(op.kind == OpKind::StoreMerged ? "o" : "dst").buffer;
+    work.storedBytes = elements(partial) / double(kernel.constant("kKeyWarps")) * sizeOf(target.type);
   }
   return work;
 }
@@ -148,6 +151,8 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::StageOutput:
   case OpKind::StorePartial:
   case OpKind::StoreMerged:
+  case OpKind::StoreSplit:
+  case OpKind::StoreMergedSplit:
     return workOfResult(kernel, op, warps);
   default:
     return workOfSoftmax(op, warps);

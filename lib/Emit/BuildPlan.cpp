@@ -50,7 +50,7 @@ static unsigned requiredAlignment(const Schedule &schedule) { return schedule.ve
 
 static SelectOp valueOf(SelectVariable variable) { return {SelectOp::Variable, int64_t(variable)}; }
 
-/// How many CTAs a launch has.
+/// How many CTAs a launch has that is not split.
 static std::vector<SelectOp> countCtas(const Schedule &schedule) {
   using Op = SelectOp;
   const Op tileRows{Op::Constant, int64_t(schedule.tileRows)};
@@ -97,11 +97,30 @@ static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   return maps;
 }
 
-/// What <fagen/device/trace.h> lays out.
-static std::vector<WorkspacePlan> planTrace(const Variant &variant, Instrument instrument) {
+/// The rows of every split: O, m and l (<fagen/device/ops/split.h>).
+static WorkspacePlan planSplits(const Variant &variant) {
+  using Op = SelectOp;
+  const int64_t bytes = 4 * int64_t(variant.problem.headDimV + device::kSplitExtra);
+  return {"splits",
+          {valueOf(SelectVariable::Splits),
+           valueOf(SelectVariable::Batch),
+           {Op::Mul},
+           valueOf(SelectVariable::Heads),
+           {Op::Mul},
+           valueOf(SelectVariable::SeqQ),
+           {Op::Mul},
+           {Op::Constant, bytes},
+           {Op::Mul}},
+          16};
+}
+
+/// Splits, and what <fagen/device/trace.h> lays out.
+static std::vector<WorkspacePlan> planWorkspace(const Variant &variant, Instrument instrument) {
   using Op = SelectOp;
   const int64_t warps = variant.schedule.warps;
   std::vector<WorkspacePlan> parts;
+  if (variant.schedule.isSplit())
+    parts.push_back(planSplits(variant));
   if (instrument == Instrument::Trace)
     parts.push_back({"trace", {{Op::Constant, device::trace_bytes(int(warps))}}, device::kRecordAlignment});
   if (instrument == Instrument::None)
@@ -120,24 +139,57 @@ static void planCounters(const Kernel &kernel, std::vector<WorkspacePlan> &parts
       parts.push_back({buffer->name, {{SelectOp::Constant, int64_t(buffer->bytes())}}, sizeOf(buffer->type)});
 }
 
-VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instrument instrument) {
+VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instrument instrument,
+                             const Kernel *combine) {
   VariantPlan plan;
   plan.variant = &variant;
   plan.sourcePath = fmt::format("{}/{}.cu", kernel.target, variant.name);
   plan.alignment = requiredAlignment(variant.schedule);
-  plan.launches.push_back({kernel.symbol, kernel.threads, kernel.sharedBytes, /*ops=*/{}, kernel.packsHeads(),
-                           variant.schedule.grid != Grid::Tiles});
+  plan.launches.push_back({kernel.symbol, kernel.threads, kernel.sharedBytes, /*ops=*/{}});
+  plan.launches.front().grid.packsHeads = kernel.packsHeads();
+  if (variant.schedule.grid != Grid::Tiles)
+    plan.launches.front().grid.kind = GridPlan::Persistent;
+  if (variant.schedule.isSplit()) {
+    const unsigned keys = splitKeys(variant.problem, variant.schedule);
+    GridPlan &grid = plan.launches.front().grid;
+    grid.kind = keys ? GridPlan::SplitKeys : GridPlan::Splits;
+    grid.number = keys ? keys : variant.schedule.split;
+  }
+  if (combine)
+    plan.launches.push_back({combine->symbol, combine->threads, combine->sharedBytes, /*ops=*/{}, {GridPlan::Rows}});
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space != Space::Global)
       plan.buffers.push_back(planBuffer(*buffer));
   for (const LedgerEntry &entry : kernel.ledger)
     plan.barriers.push_back({entry.site, entry.what, entry.covers});
-  plan.workspace = planTrace(variant, instrument);
+  plan.workspace = planWorkspace(variant, instrument);
   planCounters(kernel, plan.workspace);
   plan.maps = planMaps(kernel);
   const ResourceEstimate estimate = estimateResources(kernel, *variant.target);
   plan.estimates = {estimate.registers, estimate.ctasPerSm, estimate.limit};
   return plan;
+}
+
+std::string fagen::nameOf(const GridPlan &grid) {
+  static constexpr const char *kNames[] = {"tiles", "persistent", "splits", "split_keys", "rows"};
+  return std::string(grid.packsHeads ? "packed_" : "") + kNames[grid.kind];
+}
+
+static std::string gridText(const GridPlan &grid) {
+  switch (grid.kind) {
+  case GridPlan::Tiles:
+    return "a CTA for each tile of query rows";
+  case GridPlan::Persistent:
+    return "a CTA for each SM";
+  case GridPlan::Splits:
+    return grid.number ? fmt::format("{} CTAs for each tile of query rows", grid.number)
+                       : "as many CTAs for each tile of query rows as fill the GPU best";
+  case GridPlan::SplitKeys:
+    return fmt::format("a CTA for each tile of query rows and {} keys", grid.number);
+  case GridPlan::Rows:
+    return "a warp for each query row";
+  }
+  return "";
 }
 
 static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
@@ -160,6 +212,9 @@ static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
     else
       os << fmt::format("  fragment {:<10}        {:>7}    {} a warp\n", buffer.name, "", shape);
   }
+  for (const LaunchPlan &each : plan.launches)
+    if (variant.schedule.isSplit())
+      os << fmt::format("  launch   {}, {} threads, {}\n", each.symbol, each.threads, gridText(each.grid));
   os << fmt::format("  shared   total             {:>7} B of {} B\n", launch.sharedBytes,
                     variant.target->sharedPerBlock);
   for (const BarrierPlan &barrier : plan.barriers)

@@ -74,6 +74,9 @@ KernelText KernelEmitter::run() {
   emitFunction("epilogue", "What runs after the last key tile.", "", sections.epilogue, /*isEpilogue=*/true);
   line(out, "}} // namespace\n");
   emitEntry();
+  if (combine)
+    emitCombine();
+  line(out, "\n}} // namespace fagen::generated");
   stream.flush();
   return std::move(text);
 }
@@ -174,6 +177,8 @@ void KernelEmitter::emitIncludes() {
   for (const Op *op : sections.epilogue)
     if (op->kind == OpKind::StorePartial)
       headers.insert("ops/merge.h");
+  if (isSplit())
+    headers.insert("ops/split.h");
   if (kernel.backend == "wgmma")
     headers.insert("ops/wgmma.h");
   if (kernel.backend == "scalar" || kernel.backend == "wmma") {
@@ -230,6 +235,7 @@ void KernelEmitter::emitConstants() {
   out << '\n';
 }
 
-KernelText fagen::emitKernel(const Kernel &kernel, const Variant &variant, Instrument instrument) {
-  return KernelEmitter(kernel, variant, instrument).run();
+KernelText fagen::emitKernel(const Kernel &kernel, const Variant &variant, Instrument instrument,
+                             const Kernel *combine) {
+  return KernelEmitter(kernel, variant, instrument, combine).run();
 }

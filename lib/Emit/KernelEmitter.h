@@ -58,8 +58,8 @@ struct Sections {
 
 class KernelEmitter {
 public:
-  KernelEmitter(const ir::Kernel &kernel, const Variant &variant, Instrument instrument)
-      : kernel(kernel), variant(variant), instrument(instrument), load(findRole(kernel, "load")),
+  KernelEmitter(const ir::Kernel &kernel, const Variant &variant, Instrument instrument, const ir::Kernel *combine)
+      : kernel(kernel), variant(variant), instrument(instrument), combine(combine), load(findRole(kernel, "load")),
         math(kernel.roles.back()), turns(findTurns(math.body)), sections(turns ? turns->body : math.body), points(math),
         stream(text.source), out(stream) {}
 
@@ -99,6 +99,7 @@ private:
   void emitEntry();
   void emitEntryOfOneTile();
   void emitPersistentEntry();
+  void emitCombine();
   std::string expressionOf(const ir::Expr &value);
   std::string fragmentType(const ir::Buffer &buffer) const;
   std::string letValue(const ir::Expr &value) const;
@@ -106,13 +107,16 @@ private:
   bool isSampled(const ir::Op &loop) const;
   std::vector<const ir::Buffer *> buffersIn(ir::Space space) const;
   std::vector<const ir::Buffer *> runningRings() const;
+  bool isSplit() const { return variant.schedule.isSplit(); }
+  const char *placeType() const { return isSplit() ? "SplitPlace" : "CtaPlace"; }
   std::string locate() const;
   void emitFirstSources();
 
   const ir::Kernel &kernel;
   const Variant &variant;
   const Instrument instrument;
-  const ir::Role *const load; ///< null where every warp loads
+  const ir::Kernel *const combine; ///< the second launch, if there is one
+  const ir::Role *const load;      ///< null where every warp loads
   const ir::Role &math;
   const ir::Op *const turns; ///< null where a CTA has one tile of query rows
   const Sections sections;   ///< of math, of one tile

@@ -41,7 +41,8 @@ std::string KernelEmitter::locate() const {
   const std::string order = seesMoreInLaterRows(kernel) ? ", TileOrder::kLastTileFirst"
                             : kernel.packsHeads()       ? ", TileOrder::kFirstTileFirst"
                                                         : "";
-  return fmt::format("locate_cta<kTileRows{}{}>", order, kernel.packsHeads() ? ", Rows::kOfGroup" : "");
+  return fmt::format("locate_{}{}{}>", isSplit() ? "split<kTileRows, kTileKeys, kSplitKeys" : "cta<kTileRows", order,
+                     kernel.packsHeads() ? ", Rows::kOfGroup" : "");
 }
 
 /// Whether the first thread of a role executes the op for all of them.
@@ -146,7 +147,7 @@ void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, 
     OpEmitter emitter(kernel, points, out, text.ops, load ? "math." : "");
     if (isEpilogue) {
       emitter.enterEpilogue();
-      line(out, "const CtaPlace place = {}(cta.params{});", locate(), turns ? ", cta.tile" : "");
+      line(out, "const {} place = {}(cta.params{});", placeType(), locate(), turns ? ", cta.tile" : "");
     }
     if (isSampled)
       emitter.sampleStages();
@@ -221,7 +222,7 @@ void KernelEmitter::emitEntry() {
     emitPersistentEntry();
   else
     emitEntryOfOneTile();
-  line(out, "}}\n\n}} // namespace fagen::generated");
+  line(out, "}}");
 }
 
 void KernelEmitter::emitEntryOfOneTile() {
@@ -229,7 +230,7 @@ void KernelEmitter::emitEntryOfOneTile() {
   const bool isInstrumented = instrument != Instrument::None;
   if (isInstrumented)
     line(out, "Registers r;\nr.clock.start();");
-  line(out, "const CtaPlace place = {}(params);", locate());
+  line(out, "const {} place = {}(params);", placeType(), locate());
   for (const Let &let : kernel.lets)
     line(out, "const int {} = {};", let.name, letValue(let.value));
   if (load)
@@ -240,12 +241,15 @@ void KernelEmitter::emitEntryOfOneTile() {
     line(out, "              place.batch,\n              place.head,\n              place.kv_head,");
   } else {
     line(out, "              head_rows<Element>(params.q, params.q_stride, place.batch, place.head),");
-    line(out, "              head_rows<Element>(params.k, params.k_stride, place.batch, place.kv_head),");
-    line(out, "              head_rows<Element>(params.v, params.v_stride, place.batch, place.kv_head),");
+    for (const char *tensor : {"k", "v"})
+      line(out, "              head_rows<Element>(params.{0}, params.{0}_stride, place.batch, place.kv_head){1},",
+           tensor, isSplit() ? fmt::format(" + place.split_begin * params.{}_stride[2]", tensor) : "");
   }
   std::string rest = "place.row_begin";
   if (load)
     rest += ",\n              (group - 1) * 4 * kWarpRows";
+  if (isSplit())
+    rest += ",\n              place.split_begin,\n              place.split_keys";
   for (const Let &let : kernel.lets)
     rest += ",\n              " + let.name;
   line(out, "              {}}};", rest);
@@ -257,4 +261,22 @@ void KernelEmitter::emitEntryOfOneTile() {
   line(out, "epilogue(cta, r);");
   if (isInstrumented)
     line(out, "r.clock.stop(params);");
+}
+
+/// The second launch: its one op is the kernel.
+void KernelEmitter::emitCombine() {
+  const Op &op = *combine->roles.front().body.ops.front();
+  line(out, "\n/// The second launch: merges the parts of each query row, a row each warp ({}).", op.location.str());
+  line(out,
+       "extern \"C\" __global__ void __launch_bounds__(32 * kCombineWarps) {}(const __grid_constant__ AttentionParams "
+       "params) {{",
+       combine->symbol);
+  {
+    auto scope = out.scope();
+    line(out, "const long long row_begin = static_cast<long long>(ptx::cta_index()) * kCombineWarps;");
+    text.combineOps.push_back({out.getLine(), Points(combine->roles.front()).nameOf(&op), op.location.str(), 0});
+    line(out, "combine_splits<Element, kHeadDimV, kVectorBytes, {}>(params, row_begin + ptx::warp_index());",
+         op.operand("lse").buffer != nullptr);
+  }
+  line(out, "}}");
 }

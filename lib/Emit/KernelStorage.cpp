@@ -85,7 +85,11 @@ void KernelEmitter::emitStorage() {
 
 /// A let with run-time values spelled as the entry function reaches them.
 std::string KernelEmitter::letValue(const Expr &value) const {
-  return spellSizes(value, "params").substitute("row_begin", variable("place.row_begin")).str();
+  return spellSizes(value, "params")
+      .substitute("row_begin", variable("place.row_begin"))
+      .substitute("split_begin", variable("place.split_begin"))
+      .substitute("split_keys", variable("place.split_keys"))
+      .str();
 }
 
 void KernelEmitter::emitCta() {
@@ -100,9 +104,12 @@ void KernelEmitter::emitCta() {
                {"int group_row;", "first row of this warp group in the tile"}};
   else
     members = {{"const Element *q;", kernel.packsHeads() ? "row 0 of the group's first head" : "row 0 of the head"},
-               {"const Element *k;", "row 0 of the K/V head"},
+               {"const Element *k;", isSplit() ? "the first key's row of the K/V head" : "row 0 of the K/V head"},
                {"const Element *v;", "likewise"},
                {"int row_begin;", "first query row"}};
+  if (isSplit())
+    members.insert(members.end(),
+                   {{"int split_begin;", "first key of the split"}, {"int split_keys;", "how many keys it has"}});
   if (turns)
     members.insert(members.end(), {{"int tile;", "number of the tile of query rows"},
                                    {"int turn;", "tiles that this CTA had before"},

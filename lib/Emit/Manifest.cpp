@@ -18,8 +18,8 @@ using namespace llvm;
 /// Words rather than numbers, so that a person and a tool of another ABI can read them.
 static const char *const kOpWords[] = {"constant", "variable", "add", "sub", "mul", "div", "mod", "ceil_div", "neg",
                                        "not",      "eq",       "ne",  "lt",  "le",  "gt",  "ge",  "and",      "or"};
-static const char *const kVariableWords[] = {"batch", "heads",       "kv_heads",   "seq_q", "seq_kv",
-                                             "sms",   "head_dim_qk", "head_dim_v", "dtype", "mask"};
+static const char *const kVariableWords[] = {"batch",       "heads",      "kv_heads", "seq_q", "seq_kv", "sms",
+                                             "head_dim_qk", "head_dim_v", "dtype",    "mask",  "splits"};
 
 /// An operation is its word; a constant is its number; a variable is its name: ["seq_q", 32, "le"].
 static json::Value jsonOf(const SelectOp &op) {
@@ -73,13 +73,14 @@ static json::Value jsonOf(const LaunchPlan &launch) {
   json::Array ops;
   for (const OpPlan &op : launch.ops)
     ops.push_back(jsonOf(op));
-  return json::Object{{"symbol", launch.symbol},
-                      {"grid", launch.packsHeads     ? "packed_tiles"
-                               : launch.isPersistent ? "persistent"
-                                                     : "tiles"},
+  json::Object object{{"symbol", launch.symbol},
+                      {"grid", nameOf(launch.grid)},
                       {"threads", launch.threads},
                       {"shared_bytes", int64_t(launch.sharedBytes)},
                       {"ops", std::move(ops)}};
+  if (launch.grid.kind == GridPlan::Splits || launch.grid.kind == GridPlan::SplitKeys)
+    object[nameOf(launch.grid)] = launch.grid.number;
+  return object;
 }
 
 static json::Value jsonOf(const BufferPlan &buffer) {
@@ -127,6 +128,8 @@ static json::Value jsonOf(const Schedule &schedule) {
     object["barrier_places"] = json::Array(schedule.barrierPlaces);
   if (schedule.gqa == Gqa::Pack)
     object["gqa"] = toString(schedule.gqa);
+  if (schedule.isSplit())
+    object["split"] = schedule.split;
   if (schedule.exp == Exp::Mixed)
     object["exp_mixed"] = schedule.expMixed;
   return object;

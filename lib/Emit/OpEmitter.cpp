@@ -31,8 +31,9 @@ std::string OpEmitter::expression(const Expr &expr) const {
   for (const Let &let : kernel.lets)
     spelled =
         spelled.substitute(let.name, variable((inEpilogue && let.name == "row_begin" ? "place." : "cta.") + let.name));
-  for (llvm::StringRef name : {"turn", "base"}) // of persist-tiles
+  for (llvm::StringRef name : {"turn", "base", "split_begin", "split_keys"}) // of persist-tiles; of splits
     spelled = spelled.substitute(name, variable(("cta." + name).str()));
+  spelled = spelled.substitute("split", variable("place.split"));
   return spelled.substitute("row_begin", variable(inEpilogue ? "place.row_begin" : "cta.row_begin")).str();
 }
 
@@ -318,6 +319,9 @@ void OpEmitter::emitStorePartial(const Op &op) {
 const char *OpEmitter::rowsOfO() const {
   return kernel.packsHeads() ? "packed_rows(cta.params, cta.params.o_stride)" : "cta.params.o_stride[2]";
 }
+const char *OpEmitter::rowsOfParts() const {
+  return kernel.packsHeads() ? "packed_split_rows<kHeadDimV>(cta.params)" : "split_columns<kHeadDimV>()";
+}
 const char *OpEmitter::rowsOfLse() const { return kernel.packsHeads() ? "packed_lse_rows(cta.params), " : ""; }
 
 void OpEmitter::emitStoreMerged(const Op &op) {
@@ -355,6 +359,30 @@ void OpEmitter::emitBulkStore(const Op &op) {
     return line(out, "wait_for_boxes_by_group<{}>();", op.integer("pending"));
   line(out, "store_boxes_by_group<kHeadDimV>({}, cta.group_row, cta.params.o_map, {}, place.head, place.batch);",
        operand(op.operand("src")), expression(op.expr("row")));
+}
+
+/// From the registers, or of warps that share keys from where they left their results.
+void OpEmitter::emitStoreSplit(const Op &op) {
+  line(out, "float *const rows = split_rows<kHeadDimV>(cta.params, {}, place.batch, place.head);",
+       expression(op.expr("split")));
+  callStandsHere();
+  if (op.kind == OpKind::StoreMergedSplit)
+    return line(out, "store_merged_split<kWarps, kKeyWarps>(cta.params, rows, {}, {}, {}, {});", rowsOfParts(),
+                operand(op.operand("partial")), expression(op.expr("row")), expression(op.expr("limit")));
+  line(out, "store_split(rows, {}, {}, {}, {}, {} + warp_row(), {});", rowsOfParts(), operand(op.operand("o")),
+       operand(op.operand("m")), operand(op.operand("l")), expression(op.expr("row")), expression(op.expr("limit")));
+}
+
+void OpEmitter::emitCombineLast(const Op &op) {
+  const bool hasLse = op.operand("lse").buffer != nullptr;
+  line(out, "combine_last<kWarps, kKeyWarps, kVectorBytes>(");
+  auto scope = out.scope();
+  auto deeper = out.scope();
+  line(out, "cta.params, {}, split_rows<kHeadDimV>(cta.params, 0, place.batch, place.head), {},",
+       operand(op.operand("partial")), rowsOfParts());
+  line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head), {},", rowsOfO());
+  line(out, "{}, {}{}, {});", hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr", rowsOfLse(),
+       expression(op.expr("row")), expression(op.expr("limit")));
 }
 
 void OpEmitter::emitBarrier(const Op &op) {
@@ -420,6 +448,11 @@ void OpEmitter::emit(const Op &op) {
     return emitStore(op);
   case OpKind::StoreLse:
     return emitStoreLse(op);
+  case OpKind::StoreSplit:
+  case OpKind::StoreMergedSplit:
+    return emitStoreSplit(op);
+  case OpKind::CombineLast:
+    return emitCombineLast(op);
   case OpKind::Barrier:
     return emitBarrier(op);
   case OpKind::MmaIssue:
@@ -444,6 +477,7 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::BulkCommit:
   case OpKind::BulkWait:
     return emitBulkStore(op);
+  case OpKind::Combine:       // a kernel of its own
   case OpKind::BarrierArrive: // no pass makes these
   case OpKind::If:
   case OpKind::Place:

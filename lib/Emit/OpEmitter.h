@@ -78,10 +78,13 @@ private:
   void emitStore(const ir::Op &op);
   void emitStoreLse(const ir::Op &op);
   void emitBulkStore(const ir::Op &op);
+  void emitStoreSplit(const ir::Op &op);
+  void emitCombineLast(const ir::Op &op);
   void emitBarrier(const ir::Op &op);
   void emitMark(device::Stage stage, bool isBeforeWait);
   const char *rowsOfO() const;
   const char *rowsOfLse() const;
+  const char *rowsOfParts() const;
   bool isShared(const ir::Op &op, llvm::StringRef operand) const;
   std::string heading(const ir::Op &op) const;
 

@@ -58,6 +58,10 @@ Stage fagen::stageOf(const Op &op) {
   case OpKind::Store:
   case OpKind::StoreLse:
   case OpKind::StageOutput:
+  case OpKind::StoreSplit:
+  case OpKind::StoreMergedSplit:
+  case OpKind::Combine:
+  case OpKind::CombineLast:
   case OpKind::BulkStore:
   case OpKind::BulkCommit:
   case OpKind::BulkWait:

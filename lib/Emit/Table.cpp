@@ -29,9 +29,9 @@ static_assert(uint32_t(SelectVariable::Batch) == FAGEN_VAR_BATCH && uint32_t(Sel
 
 static const char *const kOpNames[] = {"CONSTANT", "VARIABLE", "ADD", "SUB", "MUL", "DIV", "MOD", "CEIL_DIV", "NEG",
                                        "NOT",      "EQ",       "NE",  "LT",  "LE",  "GT",  "GE",  "AND",      "OR"};
-static const char *const kVariableNames[] = {"BATCH", "HEADS",       "KV_HEADS",   "SEQ_Q", "SEQ_KV",
-                                             "SMS",   "HEAD_DIM_QK", "HEAD_DIM_V", "DTYPE", "MASK"};
-static_assert(std::size(kOpNames) == FAGEN_OP_OR + 1 && std::size(kVariableNames) == FAGEN_VAR_MASK + 1);
+static const char *const kVariableNames[] = {"BATCH",       "HEADS",      "KV_HEADS", "SEQ_Q", "SEQ_KV", "SMS",
+                                             "HEAD_DIM_QK", "HEAD_DIM_V", "DTYPE",    "MASK",  "SPLITS"};
+static_assert(std::size(kOpNames) == FAGEN_OP_OR + 1 && std::size(kVariableNames) == FAGEN_VAR_SPLITS + 1);
 
 static const char *passConstant(PassKind pass) {
   return pass == PassKind::Backward ? "FAGEN_PASS_BACKWARD" : "FAGEN_PASS_FORWARD";
@@ -230,12 +230,9 @@ void TableEmitter::emitMaps(unsigned index) {
 void TableEmitter::emitLaunches(const VariantPlan &plan) {
   line("        .launches = {{");
   for (const LaunchPlan &launch : plan.launches)
-    line("            {{.symbol = {}, .grid = FAGEN_GRID_{}, .threads = {}, .shared_bytes = {}, .reserved = 0}},",
-         quote(launch.symbol),
-         launch.packsHeads     ? "PACKED_TILES"
-         : launch.isPersistent ? "PERSISTENT"
-                               : "TILES",
-         launch.threads, launch.sharedBytes);
+    line("            {{.symbol = {}, .grid = FAGEN_GRID_{}, .threads = {}, .shared_bytes = {}, .reserved = {}}},",
+         quote(launch.symbol), llvm::StringRef(nameOf(launch.grid)).upper(), launch.threads, launch.sharedBytes,
+         launch.grid.number);
   line("        }},");
 }
 

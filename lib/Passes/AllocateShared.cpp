@@ -40,7 +40,7 @@ bool fagen::allocateShared(Kernel &kernel, PassContext &context) {
   }
   kernel.sharedBytes = std::max(end, overlaysEnd);
   kernel.phase = Phase::Allocated;
-  if (context.variant) {
+  if (context.variant && !isCombine(kernel, context)) {
     const uint64_t checked = computeSharedMemory(context.variant->problem, context.variant->schedule).total;
     if (checked != kernel.sharedBytes)
       context.diags.internalError("allocate-shared",

@@ -30,6 +30,18 @@ public:
         element(problem.dtype == DType::BF16 ? ElementType::BF16 : ElementType::F16),
         result(problem.accum == DType::F16 ? ElementType::F16 : ElementType::F32) {}
 
+  /// The second launch of a split kernel: all the splits' rows become O and LSE.
+  void buildCombine() {
+    addOutput();
+    addParts();
+    kernel.roles.push_back({"all", 0, device::kCombineWarps, {}});
+    Builder builder(kernel, kernel.roles.front().body);
+    at(builder, "split");
+    const Expr rows = variable("seq_q") * variable("heads") * variable("batch"); // of all heads, one after the other
+    builder.add(OpKind::Combine, {{go, {}}, {glse, {}}, {parts, {}}},
+                {{"row", variable("row_begin")}, {"limit", rows}});
+  }
+
   void build() {
     addTensors();
     addTiles();
@@ -60,12 +72,24 @@ private:
     gq = add("gq", Space::Global, element, 0, problem.headDimQK, "copy");
     gk = add("gk", Space::Global, element, 0, problem.headDimQK, "copy");
     gv = add("gv", Space::Global, element, 0, problem.headDimV, "copy");
-    go = add("go", Space::Global, element, 0, problem.headDimV, "copy");
-    if (problem.lse)
-      glse = add("glse", Space::Global, ElementType::F32, 0, 1, "copy");
+    if (schedule.isSplit())
+      addParts();
+    if (!isMergedLater(schedule))
+      addOutput();
     for (Buffer *ofQueries : {gq, go, glse})
       if (ofQueries)
         ofQueries->isPacked = schedule.gqa == Gqa::Pack;
+  }
+
+  void addOutput() {
+    go = add("go", Space::Global, element, 0, problem.headDimV, "copy");
+    if (problem.lse)
+      glse = add("glse", Space::Global, ElementType::F32, 0, 1, "copy");
+  }
+
+  /// What splits leave for the second launch, in the workspace.
+  void addParts() {
+    parts = add("parts", Space::Global, ElementType::F32, 0, problem.headDimV + device::kSplitExtra, "split");
   }
 
   void addTiles() {
@@ -122,9 +146,10 @@ private:
   }
 
   /// The keys that any row of the tile sees are [0, key_end); split-mask-loops narrows this by the mask.
-  void addLets() {
-    kernel.lets.push_back({"key_tiles", ceilDiv(variable("seq_kv"), variable("kTileKeys")), "every key tile"});
-  }
+  void addLets() { kernel.lets.push_back({"key_tiles", ceilDiv(keys(), variable("kTileKeys")), "every key tile"}); }
+
+  /// Of a split the keys are numbered from its first one.
+  Expr keys() const { return variable(schedule.isSplit() ? "split_keys" : "seq_kv"); }
 
   /// How many rows there are, and the query of one.
   Expr rowLimit() const {
@@ -133,11 +158,11 @@ private:
   Expr queryOf(Expr row) const { return schedule.gqa == Gqa::Pack ? floorDiv(row, variable("heads_per_kv")) : row; }
 
   Expr maskPredicate() const {
-    Expr inLength = lessThan(variable("k"), variable("seq_kv"));
+    Expr inLength = lessThan(variable("k"), keys());
     if (problem.mask == Mask::None)
       return inLength;
-    return logicalAnd(inLength,
-                      lessEqual(variable("k"), queryOf(variable("q")) + variable("seq_kv") - variable("seq_q")));
+    const Expr last = queryOf(variable("q")) + variable("seq_kv") - variable("seq_q");
+    return logicalAnd(inLength, lessEqual(variable("k"), schedule.isSplit() ? last - variable("split_begin") : last));
   }
 
   void at(Builder &builder, llvm::StringRef key) { builder.setLocation(schedule.locationOf(key)); }
@@ -172,8 +197,8 @@ private:
 
   void buildStep(Builder &builder) {
     const Expr j = variable("j");
-    copy(builder, k, j, gk, j * variable("kTileKeys"), variable("seq_kv"), kFull);
-    copy(builder, v, j, gv, j * variable("kTileKeys"), variable("seq_kv"), vFull);
+    copy(builder, k, j, gk, j * variable("kTileKeys"), keys(), kFull);
+    copy(builder, v, j, gv, j * variable("kTileKeys"), keys(), vFull);
 
     at(builder, "mma");
     multiply(builder, "abt", s, qFragment ? qFragment : q, {k, j}, /*accumulate=*/false);
@@ -224,8 +249,21 @@ private:
       builder.add(OpKind::Total, {{l, {}}});
     }
     at(builder, "warps");
-    if (partial) {
+    if (partial)
       builder.add(OpKind::StorePartial, {{partial, {}}, {o, {}}, {m, {}}, {l, {}}});
+    if (parts) {
+      std::map<std::string, Attribute> part = rows;
+      part["split"] = variable("split");
+      at(builder, "split");
+      if (isMergedLater(schedule)) {
+        builder.add(OpKind::StoreSplit, {{parts, {}}, {o, {}}, {m, {}}, {l, {}}}, part);
+        return;
+      }
+      builder.add(OpKind::StoreMergedSplit, {{parts, {}}, {partial, {}}}, part);
+      builder.add(OpKind::CombineLast, {{go, {}}, {glse, {}}, {parts, {}}, {partial, {}}}, rows);
+      return;
+    }
+    if (partial) {
       builder.add(OpKind::StoreMerged, {{go, {}}, {glse, {}}, {partial, {}}}, rows);
       return;
     }
@@ -241,7 +279,7 @@ private:
   const Variant &variant;
   const bool isScalar, isWmma, isBulk, reduceShared;
   const ElementType element, result; ///< of tensors; of the products that cross shared memory
-  Buffer *gq = nullptr, *gk = nullptr, *gv = nullptr, *go = nullptr, *glse = nullptr;
+  Buffer *gq = nullptr, *gk = nullptr, *gv = nullptr, *go = nullptr, *glse = nullptr, *parts = nullptr;
   Buffer *qFull = nullptr, *kFull = nullptr, *vFull = nullptr;
   Buffer *q = nullptr, *k = nullptr, *v = nullptr, *partial = nullptr, *scratch = nullptr;
   Buffer *qFragment = nullptr, *s = nullptr, *p = nullptr, *pv = nullptr, *o = nullptr, *m = nullptr, *mNew = nullptr,
@@ -251,7 +289,11 @@ private:
 } // namespace
 
 bool fagen::buildTiles(Kernel &kernel, PassContext &context) {
-  TileBuilder(kernel, *context.variant).build();
+  TileBuilder builder(kernel, *context.variant);
+  if (isCombine(kernel, context))
+    builder.buildCombine();
+  else
+    builder.build();
   kernel.phase = Phase::Built;
   return true;
 }

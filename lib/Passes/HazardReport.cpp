@@ -117,10 +117,13 @@ void fagen::printGlobal(const Program &program, const Kernel &kernel, llvm::raw_
   os << "global memory of @" << kernel.symbol << ", launch " << launch + 1 << " of " << program.kernels.size() << ":\n";
   for (const GlobalHazard &hazard : hazards) {
     os << "  " << toString(hazard.kind) << ' ' << hazard.first.buffer->name << ": ";
-    if (hazard.isOrdered())
+    if (hazard.isOrdered() && !hazard.isCounted)
       os << "launch " << hazard.first.launch + 1 << ' ';
     os << nameOf(hazard.first) << " -> " << nameOf(hazard.second)
-       << (hazard.isOrdered() ? ", ordered by the launch" : ", open: CTAs of one launch run in any order") << '\n';
+       << (hazard.isCounted     ? ", ordered by the count of splits"
+           : hazard.isOrdered() ? ", ordered by the launch"
+                                : ", open: CTAs of one launch run in any order")
+       << '\n';
   }
 }
 

@@ -197,7 +197,8 @@ bool fagen::pipelineLoads(Kernel &kernel, PassContext &) {
     return false;
   }
   for (Role &role : kernel.roles)
-    LoadPipeliner(kernel).run(role.body);
+    if (llvm::any_of(role.body.ops, [](const auto &op) { return op->kind == OpKind::Loop; }))
+      LoadPipeliner(kernel).run(role.body);
   resolveWaits(kernel);
   kernel.phase = Phase::Pipelined;
   return true;

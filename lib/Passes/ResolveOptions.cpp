@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <fagen/device/tile/layout.h>
+
 using namespace fagen;
 
 /// A warp group of their own: registers are handed out to groups.
@@ -22,18 +24,33 @@ static void addRegisters(ir::Kernel &kernel, unsigned groups) {
   kernel.addConstant("kMathRegisters", math, "registers of a thread that computes");
 }
 
+bool fagen::isMergedLater(const Schedule &schedule) { return schedule.isSplit() && schedule.keyWarps == 1; }
+
+bool fagen::isCombine(const ir::Kernel &kernel, const PassContext &context) {
+  return context.program && !context.program->kernels.empty() && &kernel != context.program->kernels.front().get();
+}
+
+/// The second launch has a warp for each query row, whatever the tiles of the first.
+static Schedule combineSchedule(const Schedule &first) {
+  Schedule schedule = first;
+  schedule.mma = Mma::Scalar;
+  schedule.tileRows = schedule.warps = schedule.rowWarps = device::kCombineWarps;
+  schedule.keyWarps = 1;
+  return schedule;
+}
+
 bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   assert(context.variant && "resolve-options reads the variant");
   const Variant &variant = *context.variant;
   const Problem &problem = variant.problem;
-  const Schedule &schedule = variant.schedule;
+  const Schedule schedule = isCombine(kernel, context) ? combineSchedule(variant.schedule) : variant.schedule;
 
-  kernel.symbol = variant.symbol;
   kernel.target = variant.target->name.str();
+  kernel.location = variant.location;
+  kernel.symbol = variant.symbol + (isCombine(kernel, context) ? "_combine" : "");
   kernel.backend = toString(schedule.mma).str();
   const bool isSpecialized = schedule.roles == Roles::Specialized;
   kernel.threads = 32 * (schedule.warps + (isSpecialized ? kLoadWarps : 0));
-  kernel.location = variant.location;
 
   auto fromKey = [&](llvm::StringRef name, int64_t value, llvm::StringRef key) {
     const bool isSet = llvm::any_of(schedule.locations, [&](const auto &entry) { return entry.first == key; });
@@ -58,6 +75,9 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   kernel.addConstant("kKeyWarps", schedule.keyWarps, "warps side by side over keys");
   kernel.addConstant("kWarpRows", schedule.tileRows / schedule.rowWarps, "= kTileRows / kRowWarps");
   kernel.addConstant("kWarpKeys", schedule.tileKeys / schedule.keyWarps, "= kTileKeys / kKeyWarps");
+  if (schedule.isSplit())
+    kernel.addConstant("kSplitKeys", splitKeys(problem, schedule), "invariant: keys of every split; 0: as they divide",
+                       schedule.locationOf("split"));
   fromKey("kVectorBytes", schedule.vectorBytes, "vector");
   fromKey("kRefill", static_cast<int64_t>(schedule.refill), "refill");
   if (isSpecialized) {

@@ -203,6 +203,7 @@ ConditionScope KernelAnalysis::whenScope() const {
   add("head_dim_v", ConditionName::Number, WhenVariable::HeadDimV, nullptr);
   add("mask", ConditionName::Enumeration, WhenVariable::Mask, &optionInfo(OptionKey::Mask));
   add("lse", ConditionName::Enumeration, WhenVariable::Lse, &optionInfo(OptionKey::Lse));
+  add("invariant", ConditionName::Enumeration, WhenVariable::Invariant, &optionInfo(OptionKey::Invariant));
   add("target", ConditionName::Target, WhenVariable::Target, nullptr);
   auto refuse = [&](StringRef name, const std::string &why) {
     scope.names[name.str()].kind = ConditionName::Refused;

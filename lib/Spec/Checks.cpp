@@ -51,6 +51,7 @@ private:
   void checkRefill();
   void checkRescale();
   void checkGqa();
+  void checkSplit();
   void checkVector();
   void checkSwizzle();
   void checkShared();
@@ -87,6 +88,7 @@ std::vector<Finding> VariantChecker::run() {
   checkRefill();
   checkRescale();
   checkGqa();
+  checkSplit();
   checkVector();
   checkSwizzle();
   checkShared();
@@ -318,6 +320,21 @@ void VariantChecker::checkRefill() {
     add("refill", OptionKey::Refill, "refill = late needs at least 2 stages; with 1 it takes split or joint");
 }
 
+// Only tensor-core kernels with results in registers leave them to a second launch.
+void VariantChecker::checkSplit() {
+  if (!known(OptionKey::Split) || !schedule.isSplit())
+    return;
+  const std::string split = toText(optionInfo(OptionKey::Split), getKey(schedule, OptionKey::Split));
+  if (known(OptionKey::Mma) && schedule.mma != Mma::MmaSync)
+    add("split", OptionKey::Split,
+        fmt::format("split = {} is not yet supported with {}; it takes 1", split, mmaText()));
+  if (known(OptionKey::Invariant) && problem.invariant && schedule.split != 0)
+    add("split", OptionKey::Split,
+        fmt::format("split = {} divides the keys by their number, and with invariant = on they are divided at fixed "
+                    "places; it takes 1 or auto",
+                    split));
+}
+
 // Probabilities may be 2^8 times as large as usual, and with them P V of a tile.
 void VariantChecker::checkRescale() {
   if (known(OptionKey::Rescale, OptionKey::Accum) && schedule.rescale == RescalePolicy::Lazy &&
@@ -481,6 +498,11 @@ void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) 
 std::vector<Finding> checkVariant(const TargetInfo &target, const Problem &problem, Schedule &schedule, KeySet unknown,
                                   KeySet given) {
   return VariantChecker(target, problem, schedule, unknown, given).run();
+}
+
+unsigned splitKeys(const Problem &problem, const Schedule &schedule) {
+  constexpr unsigned kKeys = 512; // few enough to fill a GPU with long rows, many enough to hide what a merge costs
+  return problem.invariant && schedule.split == 0 ? alignTo(kKeys, schedule.tileKeys) : 0;
 }
 
 } // namespace fagen

@@ -107,6 +107,8 @@ static int64_t whenValue(WhenVariable variable, const Problem &problem, const Ta
     return int64_t(problem.mask);
   case WhenVariable::Lse:
     return problem.lse;
+  case WhenVariable::Invariant:
+    return problem.invariant;
   case WhenVariable::Target:
     return lookupTarget(target.name) ? &target - allTargets().data() : -1;
   }

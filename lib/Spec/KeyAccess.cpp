@@ -36,6 +36,9 @@ void setKey(Problem &problem, OptionKey key, const OptionValue &value) {
   case OptionKey::Lse:
     problem.lse = value.number != 0;
     return;
+  case OptionKey::Invariant:
+    problem.invariant = value.number != 0;
+    return;
   default:
     llvm_unreachable("no key of a problem");
   }
@@ -67,6 +70,8 @@ OptionValue getKey(const Problem &problem, OptionKey key) {
     return single(unsigned(problem.mask));
   case OptionKey::Lse:
     return single(problem.lse);
+  case OptionKey::Invariant:
+    return single(problem.invariant);
   default:
     llvm_unreachable("no key of a problem");
   }
@@ -131,6 +136,9 @@ void setKey(Schedule &schedule, OptionKey key, const OptionValue &value) {
   case OptionKey::Gqa:
     schedule.gqa = Gqa(value.number);
     return;
+  case OptionKey::Split:
+    schedule.split = value.number;
+    return;
   default:
     llvm_unreachable("no key of a schedule");
   }
@@ -177,6 +185,8 @@ OptionValue getKey(const Schedule &schedule, OptionKey key) {
     return single(unsigned(schedule.rescale));
   case OptionKey::Gqa:
     return single(unsigned(schedule.gqa));
+  case OptionKey::Split:
+    return single(schedule.split);
   default:
     llvm_unreachable("no key of a schedule");
   }

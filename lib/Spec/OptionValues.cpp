@@ -129,9 +129,12 @@ OptionValue ValueChecker::checkSwitch(const ast::Plain &plain) {
 }
 
 OptionValue ValueChecker::checkInteger(const ast::Plain &plain) {
+  if (option.takesAuto && plain.kind == ast::Plain::Word && plain.word == "auto" && !plain.hasArguments)
+    return {};
   bool isInteger = plain.kind == ast::Plain::Dims && plain.numbers.size() == 1;
   if (!isInteger || !inRange(plain.numbers[0]))
-    return expected(plain, fmt::format("an integer from {} to {}", option.min, option.max));
+    return expected(
+        plain, fmt::format("{}an integer from {} to {}", option.takesAuto ? "auto or " : "", option.min, option.max));
   OptionValue value;
   value.number = plain.numbers[0];
   return value;
@@ -237,7 +240,7 @@ std::string toText(const OptionInfo &option, const OptionValue &value) {
   case OptionType::Switch:
     return value.number ? "on" : "off";
   case OptionType::Integer:
-    return std::to_string(value.number);
+    return option.takesAuto && value.number == 0 ? "auto" : std::to_string(value.number);
   case OptionType::Bytes:
     return fmt::format("{} B", value.number);
   case OptionType::HeadDim:

@@ -58,12 +58,20 @@ ConditionScope KernelAnalysis::selectScope() const {
   addKeyToScope(scope, OptionKey::Mask, "mask", int64_t(SelectVariable::Mask),
                 [](const Problem &p) { return int64_t(p.mask); });
   addKeyToScope(scope, OptionKey::Lse, "lse", std::nullopt, [](const Problem &p) { return int64_t(p.lse); });
+  addKeyToScope(scope, OptionKey::Invariant, "invariant", std::nullopt,
+                [](const Problem &p) { return int64_t(p.invariant); });
   auto refuse = [&](StringRef name, const std::string &why) {
     scope.names[name.str()].kind = ConditionName::Refused;
     scope.names[name.str()].refusal = why;
   };
   if (hasHeadDimPair())
     refuse("head_dim", "head_dim is a pair here; say head_dim_qk or head_dim_v");
+  if (any_of(points, [](const ProblemPoint &point) { return point.problem.invariant; }))
+    for (StringRef name : {"batch", "heads", "kv_heads", "sms"})
+      refuse(name,
+             fmt::format("with invariant = on the schedule may not depend on {}; select can ask for seq_q, seq_kv "
+                         "and the problem's keys",
+                         name.str()));
   refuse("target", "select works on every target alike; a schedule's when can ask for the target");
   return scope;
 }

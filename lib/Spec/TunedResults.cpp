@@ -49,6 +49,8 @@ static std::optional<unsigned> selected(const TunedStudy &study, const KernelSpe
       return optionInfo(OptionKey::DType).findValue(study.dtype)->number;
     case SelectVariable::Mask:
       return optionInfo(OptionKey::Mask).findValue(study.mask)->number;
+    case SelectVariable::Splits: // of workspaces only
+      break;
     }
     return 0;
   };

@@ -93,12 +93,15 @@ void Cta::begin() {
     lane.stores.clear();
     lane.storeGroupEnds.clear();
     lane.storesDone = lane.storeQueue = 0;
+    lane.fenced.reset();
+    lane.heard.clear();
     lane.registers.clear();
     lane.fencedAt = lane.waitedAt = 0;
     prepare(lane.fiber, stacks, t, runThread);
   }
   banks.begin(grid->options.banks ? threads : 0);
   races.begin(warpCount, grid->options.races ? sharedBytes : 0);
+  heard.clear();
   named.fill({});
   barriers.clear();
   loads.clear();

@@ -19,6 +19,7 @@
 #include "Asynchronous.h"
 #include "AtomicOrder.h"
 #include "Banks.h"
+#include "Counts.h"
 #include "Fiber.h"
 #include "Findings.h"
 #include "Mutations.h"
@@ -107,6 +108,9 @@ struct Lane {
   std::vector<uint64_t> storeGroupEnds;
   uint64_t storesDone = 0;
   unsigned storeQueue = 0; ///< 0: none yet
+  // What it knew at its last fence_device, and what it heard at additions since.
+  TellsWho fenced;
+  std::vector<TellsWho> heard;
   // Registers that it gave to products of its warp group, and when it last called wgmma_fence and wgmma_wait.
   std::vector<KnownRegisters> registers;
   uint64_t fencedAt = 0, waitedAt = 0;
@@ -153,6 +157,7 @@ struct Grid {
   /// Of each buffer; null for those that are only read, and without Options::races.
   const std::vector<std::unique_ptr<GlobalRaces>> &races;
   AtomicOrder &atomics;
+  Counts &counts;
 
   /// Whether a buffer of the launch holds all of these bytes.
   bool isReadable(const void *begin, size_t bytes) const { return holds(begin, bytes, false); }
@@ -189,6 +194,7 @@ public:
   void loadGlobal(void *to, const void *from, unsigned bytes, Site site);
   void storeGlobal(void *to, const void *from, unsigned bytes, Site site);
   unsigned atomicInc(unsigned *word, unsigned last, Site site);
+  void fenceDevice(Site site);
   void issueCopy(unsigned target, const void *source, unsigned bytes, bool valid, Site site);
   void commitCopies(Site site);
   void waitForCopies(unsigned pending, Site site);
@@ -295,6 +301,7 @@ private:
   void checkRace(Access access, Agent agent, unsigned address, unsigned bytes, Site site);
   void reportRace(Access access, const Race &race, Agent agent, const char *what, Site site);
   std::string nameOf(Agent agent) const;
+  void checkWritten(Access access, const Buffer &buffer, size_t offset, unsigned bytes, Site site);
   void checkGlobalRace(Access access, const Buffer &buffer, const void *address, unsigned bytes, Site site);
   Agent self() const { return {running->thread / kWarpLanes, running->bit}; }
 
@@ -378,6 +385,7 @@ private:
   Findings found;
   BankCounter banks;
   SharedRaces races;
+  Heard heard;
   std::vector<bool> ranLines; ///< by line of the generated file
   Mutator mutator;
 };

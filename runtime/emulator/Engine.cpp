@@ -45,6 +45,11 @@ unsigned atomicInc(unsigned *word, unsigned last, Site site) {
   return Cta::current->atomicInc(word, last, site);
 }
 
+void fenceDevice(Site site) {
+  Cta::current->passBy(site);
+  Cta::current->fenceDevice(site);
+}
+
 void copyAsync(unsigned target, const void *source, unsigned bytes, bool valid, Site site) {
   Cta::current->passBy(site);
   Cta::current->countBanks(BankAccess::kCopyAsync, target, bytes, site, FAGEN_CALLER);
@@ -217,6 +222,7 @@ const device::ptx::Engine kEngine = {
     .load_global = loadGlobal,
     .store_global = storeGlobal,
     .atomic_inc = atomicInc,
+    .fence_device = fenceDevice,
     .copy_async = copyAsync,
     .copy_commit = copyCommit,
     .copy_wait = copyWait,

@@ -116,7 +116,8 @@ Report Module::launch(const Launch &launch, const void *params, size_t paramByte
   const unsigned wanted = launch.workers ? launch.workers : std::max(1u, std::thread::hardware_concurrency());
   const unsigned workers = std::max(1u, std::min(wanted, launch.grid));
   AtomicOrder atomics(workers, options.seed);
-  const Grid grid{launch, options, kernel, params, paramBytes, races, atomics};
+  Counts counts;
+  const Grid grid{launch, options, kernel, params, paramBytes, races, atomics, counts};
   Progress progress;
   std::vector<std::thread> helpers;
   for (unsigned i = 1; i < workers; ++i)

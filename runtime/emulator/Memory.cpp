@@ -174,8 +174,8 @@ void Cta::checkGlobalRace(Access access, const Buffer &buffer, const void *addre
   GlobalRaces *accesses = grid->races[static_cast<size_t>(&buffer - grid->launch.buffers.data())].get();
   if (!accesses)
     return;
-  const auto race =
-      accesses->access(access == Access::kWrite, {ctaIndex, running->thread, site.line}, races.clocks, address, bytes);
+  const auto race = accesses->access(access == Access::kWrite, {ctaIndex, running->thread, site.line}, races.clocks,
+                                     heard, address, bytes);
   if (!race) [[likely]]
     return;
   found.add("race", site,
@@ -231,6 +231,21 @@ void Cta::reportUninitialised(Lane &lane, const char *what, Site site) {
   running = caller;
 }
 
+void Cta::checkWritten(Access access, const Buffer &buffer, size_t offset, unsigned bytes, Site site) {
+  if (!buffer.written) [[likely]]
+    return;
+  unsigned char *const written = buffer.written->data() + offset;
+  if (access == Access::kWrite) {
+    std::memset(written, 1, bytes);
+    return;
+  }
+  if (std::memchr(written, 0, bytes))
+    report("never-written", site, [&] {
+      return fmt::format("{} reads bytes {} to {} of {}, which no launch wrote", describeThread(), offset,
+                         offset + bytes - 1, buffer.name);
+    });
+}
+
 bool Cta::checkGlobal(Access access, const void *address, unsigned bytes, Site site) {
   const auto begin = reinterpret_cast<uintptr_t>(address);
   const std::vector<Buffer> &buffers = grid->launch.buffers;
@@ -240,8 +255,10 @@ bool Cta::checkGlobal(Access access, const void *address, unsigned bytes, Site s
     if (offset < buffer.bytes && buffer.bytes - offset >= bytes) {
       if ((begin & (bytes - 1)) == 0 && (access == Access::kRead || buffer.writable) &&
           !touchesGap(buffer, offset, bytes)) {
-        if (access != Access::kAtomic)
+        if (access != Access::kAtomic) {
           checkGlobalRace(access, buffer, address, bytes, site);
+          checkWritten(access, buffer, offset, bytes, site);
+        }
         return true;
       }
       break;
@@ -316,7 +333,8 @@ void Cta::storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
   copyBytes(to, from, bytes);
 }
 
-/// Atomics of other CTAs race with none: their order is that of a launch's turns (AtomicOrder.h).
+/// Atomics of other CTAs race with none: their order is that of a launch's turns (AtomicOrder.h). What is counted
+/// nobody reads, and launches leave zeros.
 unsigned Cta::atomicInc(unsigned *word, unsigned last, Site site) {
   count(site);
   grid->atomics.enter(ctaIndex);
@@ -324,7 +342,20 @@ unsigned Cta::atomicInc(unsigned *word, unsigned last, Site site) {
     return ~0u;
   const unsigned before = *word;
   *word = before >= last ? 0 : before + 1;
+  grid->counts.meet(word, running->fenced, running->heard);
   return before;
+}
+
+void Cta::fenceDevice(Site site) {
+  count(site);
+  refineClocks();
+  const unsigned thread = running->thread;
+  for (const TellsWho &told : running->heard)
+    heard.add(told, thread, races.clocks.epoch(thread / kWarpLanes));
+  running->heard.clear();
+  auto told = std::make_shared<Told>(Told{ctaIndex, {}});
+  races.clocks.arriveAlone(thread, told->known);
+  running->fenced = std::move(told);
 }
 
 } // namespace fagen::emulator

@@ -263,19 +263,20 @@ GlobalRaces::Granule &GlobalRaces::granuleAt(size_t index) {
 
 /// What one that touched a granule meets in an earlier one.
 std::optional<GlobalRaces::Meeting> GlobalRaces::meet(RaceKind kind, const Touch &other, const Place &who,
-                                                      const Clocks &clocks, size_t granule) const {
+                                                      const Clocks &clocks, const Heard &heard, size_t granule) const {
   const uint64_t by = other.by.load();
   if (by == 0)
     return std::nullopt;
   const unsigned cta = static_cast<unsigned>(by >> 32) - 1, thread = static_cast<unsigned>(by);
   const auto agent = [](unsigned t) { return Agent{t / 32, uint32_t(1) << t % 32}; };
-  if (cta == who.cta && clocks.isAfter(agent(who.thread), agent(thread), other.epoch))
+  if (cta == who.cta ? clocks.isAfter(agent(who.thread), agent(thread), other.epoch)
+                     : heard.isAfter(agent(who.thread), clocks, cta, thread, other.epoch))
     return std::nullopt;
   return Meeting{kind, {cta, thread, other.line}, granule * SharedRaces::kGranuleBytes};
 }
 
 std::optional<GlobalRaces::Meeting> GlobalRaces::access(bool isWrite, const Place &who, const Clocks &clocks,
-                                                        const void *address, unsigned bytes) {
+                                                        const Heard &heard, const void *address, unsigned bytes) {
   std::optional<Meeting> found;
   const uint64_t self = uint64_t(who.cta + 1) << 32 | who.thread;
   const uint32_t epoch = clocks.epoch(who.thread / 32);
@@ -290,16 +291,16 @@ std::optional<GlobalRaces::Meeting> GlobalRaces::access(bool isWrite, const Plac
     own.line = who.line;
     if (isWrite) {
       if (by != 0 && !found)
-        found = meet(RaceKind::kWriteAfterWrite, Touch(before, by), who, clocks, g);
+        found = meet(RaceKind::kWriteAfterWrite, Touch(before, by), who, clocks, heard, g);
       for (const Touch *reader : {&granule.reader, &granule.readerElsewhere})
         if (!found)
-          found = meet(RaceKind::kWriteAfterRead, *reader, who, clocks, g);
+          found = meet(RaceKind::kWriteAfterRead, *reader, who, clocks, heard, g);
       continue;
     }
     if (by != 0 && by >> 32 != self >> 32)
       granule.readerElsewhere.set(Touch(before, by));
     if (!found)
-      found = meet(RaceKind::kReadAfterWrite, granule.writer, who, clocks, g);
+      found = meet(RaceKind::kReadAfterWrite, granule.writer, who, clocks, heard, g);
   }
   return found;
 }

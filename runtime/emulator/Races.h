@@ -15,6 +15,7 @@
 #pragma once
 
 #include "Clocks.h"
+#include "Counts.h"
 
 #include <array>
 #include <atomic>
@@ -118,8 +119,9 @@ private:
   uint32_t fenceCounts[Clocks::kWarps] = {};
 };
 
-/// The accesses of all CTAs of a launch to one buffer that the kernel may write. Within a launch nothing orders CTAs.
-/// Between CTAs every race is found; within a CTA, those with the last thread that read and the last that wrote.
+/// The accesses of all CTAs of a launch to one buffer that the kernel may write. Within a launch nothing orders CTAs
+/// but what they tell each other by counting (Counts.h). Between CTAs every race is found, there those with the last
+/// that wrote and the last two that read; within a CTA, those with the last thread that read and the last that wrote.
 class GlobalRaces {
 public:
   GlobalRaces(const void *begin, size_t bytes);
@@ -132,15 +134,16 @@ public:
     unsigned thread;
     int line;
   };
-  /// What the access meets: another CTA's, or one of another thread of this CTA that `clocks` does not order.
+  /// What the access meets: another CTA's that nobody was told of, or one of another thread of this CTA that `clocks`
+  /// does not order.
   struct Meeting {
     RaceKind kind;
     Place other;
     size_t byte;
   };
   /// CTAs may call it side by side.
-  std::optional<Meeting> access(bool isWrite, const Place &who, const Clocks &clocks, const void *address,
-                                unsigned bytes);
+  std::optional<Meeting> access(bool isWrite, const Place &who, const Clocks &clocks, const Heard &heard,
+                                const void *address, unsigned bytes);
 
 private:
   /// Who touched a granule, and when; 0: nobody, else CTA + 1 in the upper half and the thread in the lower.
@@ -164,7 +167,7 @@ private:
   };
   Granule &granuleAt(size_t index);
   std::optional<Meeting> meet(RaceKind kind, const Touch &other, const Place &who, const Clocks &clocks,
-                              size_t granule) const;
+                              const Heard &heard, size_t granule) const;
 
   static constexpr size_t kChunk = 4096; ///< granules that are made together, when the first of them is touched
   const unsigned char *begin;

@@ -19,6 +19,8 @@ struct Buffer {
   /// Where rows have gaps between them: for each element whether it is the tensor's. Null: all bytes are.
   std::shared_ptr<const std::vector<unsigned char>> used = {};
   unsigned elementBytes = 2;
+  /// For each byte whether a launch has written it, which launches keep up to date. Null: all bytes are written.
+  std::shared_ptr<std::vector<unsigned char>> written = {};
 };
 
 /// What stands on a line of the generated file.

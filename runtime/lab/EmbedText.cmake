@@ -1,5 +1,5 @@
 # Writes kernel_text.cpp: cmake -DSOURCE=dir -DOUTPUT=file -P EmbedText.cmake
-foreach(name IN ITEMS conformance.cu conformance_sm90a.cu numeric.h reference.cu soak.cu softmax.cu)
+foreach(name IN ITEMS conformance.cu conformance_sm90a.cu numeric.h reference.cu soak.cu softmax.cu stream.cu)
   file(READ ${SOURCE}/${name} ${name})
 endforeach()
 # As the main file of a compilation, the header needs no include guard.
@@ -14,4 +14,5 @@ const char *const fagen::lab::kConformanceText = R\"fagen_text(${conformance.cu}
 const char *const fagen::lab::kConformanceSm90aText = R\"fagen_text(${conformance_sm90a.cu})fagen_text\";
 const char *const fagen::lab::kSoakText = R\"fagen_text(${soak.cu})fagen_text\";
 const char *const fagen::lab::kSoftmaxText = R\"fagen_text(${softmax.cu})fagen_text\";
+const char *const fagen::lab::kStreamText = R\"fagen_text(${stream.cu})fagen_text\";
 ")

@@ -92,6 +92,16 @@ bool isInstrumented(const fagen_row &row, bool events) {
   });
 }
 
+void checkWorkspaceLeft(const fagen_row &row, const std::vector<char> &workspace, std::vector<Failure> &failures) {
+  if (isInstrumented(row, false) || isInstrumented(row, true))
+    return;
+  const auto left = std::find_if(workspace.begin(), workspace.end(), [](char byte) { return byte != 0; });
+  if (left != workspace.end())
+    failures.push_back({"workspace", fmt::format("byte {} of {} is not zero after the launches of {}, and the next "
+                                                 "user of the workspace may count on zeros",
+                                                 left - workspace.begin(), workspace.size(), row.variant)});
+}
+
 static uint64_t wide(const unsigned (&words)[2]) { return uint64_t{words[1]} << 32 | words[0]; }
 
 static WarpTimes readWarp(const WarpRecord &record) {

@@ -21,9 +21,11 @@ struct Candidate {
   const fagen_row *row;
 };
 
-std::string digestOf(const std::vector<uint16_t> &o, const std::vector<uint32_t> &lse) {
-  const auto bytes = [](const auto &words) {
-    return std::string_view(reinterpret_cast<const char *>(words.data()), words.size() * sizeof(words[0]));
+/// Of the first of so many batches.
+std::string digestOf(const std::vector<uint16_t> &o, const std::vector<uint32_t> &lse, int64_t batches = 1) {
+  const auto bytes = [&](const auto &words) {
+    const size_t count = words.size() / static_cast<size_t>(std::max<int64_t>(batches, 1));
+    return std::string_view(reinterpret_cast<const char *>(words.data()), count * sizeof(words[0]));
   };
   return hashParts({bytes(o), bytes(lse)});
 }
@@ -55,6 +57,7 @@ Measured checkRow(TestDevice &device, CaseMemory &memory, const Candidate &candi
       judged.failures.insert(judged.failures.end(), measured.failures.begin(), measured.failures.end());
       measured = std::move(judged);
       measured.digest = digestOf(o, lse);
+      measured.firstBatchDigest = digestOf(o, lse, c.shape.batch);
       firstO = std::move(o);
       firstLse = std::move(lse);
     } else if (o != firstO || lse != firstLse) {

@@ -32,7 +32,8 @@ struct Failure {
 /// The numbers of one result, kept whether it passed or not.
 struct Measured {
   double maxError = 0, bound = 0, cosine = 0, lseError = 0;
-  std::string digest; ///< of the bits of O and LSE; the same for kernels that give the same results
+  std::string digest;           ///< of the bits of O and LSE; the same for kernels that give the same results
+  std::string firstBatchDigest; ///< of the first batch alone, whose inputs are the same however many follow
   std::vector<Failure> failures;
 };
 

@@ -46,6 +46,9 @@ struct Built {
   int registers = -1, localBytes = -1; ///< a thread's, by the driver; -1: not told
 };
 
+/// A launch leaves its workspace zeroed, as fagen_run promises, or a trace in it.
+void checkWorkspaceLeft(const fagen_row &row, const std::vector<char> &workspace, std::vector<Failure> &failures);
+
 /// What became of several launches.
 struct Sequence {
   size_t ended = 0;              ///< without a failure

@@ -46,6 +46,9 @@ emulator::Buffer describeMemory(const MemoryView &view) {
   return buffer;
 }
 
+/// Enough for grids of small problems to be split.
+constexpr uint32_t kEmulatedSms = 16;
+
 class EmulatorDevice : public TestDevice {
 public:
   explicit EmulatorDevice(EmulatorHooks hooks) : hooks(std::move(hooks)) {}
@@ -54,7 +57,7 @@ public:
 
   /// A description of the row's own target, so that every target's text runs.
   fagen_device *queryDevice(const fagen_row &row) override {
-    const uint32_t sms = isPersistent(row) ? kPersistentCtas : 1;
+    const uint32_t sms = isPersistent(row) ? kPersistentCtas : kEmulatedSms;
     auto &device = devices[{row.sm, sms}];
     if (!device) {
       fagen_device *described = nullptr;
@@ -93,7 +96,7 @@ public:
     if (fagen_status status = fagen_query(&table, 1, &launch.problem, queryDevice(*launch.row), &choice))
       return {{"launch", fmt::format("fagen_query: {}: {}", fagen_status_name(status), fagen_last_error())}};
     ChoiceState state = loadState(choice);
-    if (state.grid == 0)
+    if (state.ctas == 0)
       return {};
     device::MappedAttentionParams params = {};
     static_cast<device::AttentionParams &>(params) = state.params;
@@ -105,7 +108,8 @@ public:
     std::vector<char> own(launch.workspace ? 0 : choice.workspace_bytes);
     params.workspace = launch.workspace ? launch.workspace : own.data();
     describeMaps(*launch.row, params);
-    const MemoryView workspace{"workspace", params.workspace, static_cast<int64_t>(choice.workspace_bytes), true};
+    emulator::Buffer workspace{params.workspace, choice.workspace_bytes, true, "workspace"};
+    workspace.written = std::make_shared<std::vector<unsigned char>>(choice.workspace_bytes);
 
     emulator::Module &module = moduleOf(launch);
     static constexpr emulator::Options::Landing kLandings[] = {emulator::Options::Latest, emulator::Options::Earliest,
@@ -117,8 +121,8 @@ public:
     for (uint32_t i = 0; i < launch.row->launch_count && failures.empty(); ++i) {
       if (hooks.prepare)
         hooks.prepare(launch, i, options);
-      emulator::Report report =
-          module.launch(describe(launch, i, state.grid, workspace), &params, sizeof(params), options);
+      emulator::Report report = module.launch(describe(launch, i, gridOf(launch.row->launches[i], state), workspace),
+                                              &params, sizeof(params), options);
       if (hooks.observe)
         hooks.observe(launch, i, report);
       for (const emulator::Finding &finding : report.findings)
@@ -128,11 +132,16 @@ public:
       if (!report.ok && failures.empty())
         failures.push_back({"emulator", "the launch failed without a finding"});
     }
-    return failures.empty() ? checkCounter(*launch.row, own) : failures;
+    if (failures.empty() && !launch.workspace)
+      failures = checkCounter(*launch.row, own);
+    if (failures.empty() && !launch.workspace)
+      checkWorkspaceLeft(*launch.row, own, failures);
+    return failures;
   }
 
 private:
-  static emulator::Launch describe(const Launch &launch, uint32_t index, uint32_t grid, const MemoryView &workspace) {
+  static emulator::Launch describe(const Launch &launch, uint32_t index, uint32_t grid,
+                                   const emulator::Buffer &workspace) {
     const fagen_launch &part = launch.row->launches[index];
     emulator::Launch emulated;
     emulated.symbol = part.symbol;
@@ -144,7 +153,7 @@ private:
     for (const MemoryView &view : launch.memory)
       emulated.buffers.push_back(describeMemory(view));
     if (workspace.bytes)
-      emulated.buffers.push_back(describeMemory(workspace));
+      emulated.buffers.push_back(workspace);
     for (const OpLine &op : launch.set->ops(*launch.row, index))
       emulated.lines.push_back({op.line, op.op, op.spec});
     return emulated;

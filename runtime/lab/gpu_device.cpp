@@ -74,11 +74,14 @@ std::vector<Failure> GpuDevice::run(const Launch &launch) {
     return failures;
   // An illegal access ends the context: nothing after it could be trusted.
   checkCuda(measuringDriver().cuStreamSynchronize(gpu.stream()), fmt::format("run {}", launch.row->variant).c_str());
-  if (!own.memory || !isCounter(*launch.row))
+  if (!own.memory)
     return {};
   std::vector<char> left(own.bytes);
   download(left.data(), own.memory->address(), own.bytes);
-  return checkCounter(*launch.row, left);
+  std::vector<Failure> failures = checkCounter(*launch.row, left);
+  if (failures.empty())
+    checkWorkspaceLeft(*launch.row, left, failures);
+  return failures;
 }
 
 namespace {

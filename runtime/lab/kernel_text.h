@@ -10,5 +10,6 @@ extern const char *const kConformanceText;      ///< kernels/conformance.cu
 extern const char *const kConformanceSm90aText; ///< kernels/conformance_sm90a.cu
 extern const char *const kSoakText;             ///< kernels/soak.cu
 extern const char *const kSoftmaxText;          ///< kernels/softmax.cu
+extern const char *const kStreamText;           ///< kernels/stream.cu
 
 } // namespace fagen::lab

@@ -114,8 +114,8 @@ std::string readFile(const fs::path &path) {
 /// Operations and variables by their numbers in <fagen/table.h>.
 constexpr const char *kOperations[] = {nullptr, nullptr, "add", "sub", "mul", "div", "mod", "ceil_div", "neg",
                                        "not",   "eq",    "ne",  "lt",  "le",  "gt",  "ge",  "and",      "or"};
-constexpr const char *kVariables[] = {"batch", "heads",       "kv_heads",   "seq_q", "seq_kv",
-                                      "sms",   "head_dim_qk", "head_dim_v", "dtype", "mask"};
+constexpr const char *kVariables[] = {"batch",       "heads",      "kv_heads", "seq_q", "seq_kv", "sms",
+                                      "head_dim_qk", "head_dim_v", "dtype",    "mask",  "splits"};
 
 /// Words for the numbers of fagen.h and table.h.
 struct Word {
@@ -127,8 +127,14 @@ constexpr Word kDTypes[] = {{"f16", FAGEN_DTYPE_F16}, {"bf16", FAGEN_DTYPE_BF16}
 constexpr Word kMasks[] = {{"none", FAGEN_MASK_NONE}, {"causal", FAGEN_MASK_CAUSAL}};
 constexpr Word kDispatches[] = {
     {"dispatched", FAGEN_ROW_DISPATCHED}, {"fallback", FAGEN_ROW_FALLBACK}, {"by_name", FAGEN_ROW_BY_NAME}};
-constexpr Word kGrids[] = {
-    {"tiles", FAGEN_GRID_TILES}, {"packed_tiles", FAGEN_GRID_PACKED_TILES}, {"persistent", FAGEN_GRID_PERSISTENT}};
+constexpr Word kGrids[] = {{"tiles", FAGEN_GRID_TILES},
+                           {"packed_tiles", FAGEN_GRID_PACKED_TILES},
+                           {"persistent", FAGEN_GRID_PERSISTENT},
+                           {"splits", FAGEN_GRID_SPLITS},
+                           {"packed_splits", FAGEN_GRID_PACKED_SPLITS},
+                           {"split_keys", FAGEN_GRID_SPLIT_KEYS},
+                           {"packed_split_keys", FAGEN_GRID_PACKED_SPLIT_KEYS},
+                           {"rows", FAGEN_GRID_ROWS}};
 
 template <size_t N> uint32_t wordOf(const Field &field, const Word (&words)[N]) {
   std::string text = field.text();
@@ -207,7 +213,9 @@ private:
   fagen_launch readLaunch(const Field &field) {
     const char *symbol = storage.keep(field["symbol"].text());
     storage.ops[symbol] = readOps(field);
-    return {symbol, wordOf(field["grid"], kGrids), field["threads"].number(), field["shared_bytes"].number(), 0};
+    const std::string grid = field["grid"].text(); // some have a number under their own name
+    return {symbol, wordOf(field["grid"], kGrids), field["threads"].number(), field["shared_bytes"].number(),
+            field.has(grid.c_str()) ? field[grid.c_str()].number() : 0};
   }
 
   static std::vector<OpLine> readOps(const Field &launch) {

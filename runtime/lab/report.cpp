@@ -214,6 +214,7 @@ Json checkJson(const CheckReport &report, const CheckOptions &options) {
                {"cosine", m.cosine},
                {"lse_error", m.lseError},
                {"digest", m.digest},
+               {"first_batch_digest", m.firstBatchDigest},
                {"seconds", result.seconds},
                {"passed", m.failures.empty()}};
     if (!m.failures.empty()) {

@@ -12,6 +12,7 @@
 
 #include "error.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 
@@ -134,18 +135,85 @@ uint32_t targetDistance(const fagen_row &row, const fagen_device &device) {
   return row.sm <= device.sm ? device.sm - row.sm : kHigherTarget + row.sm - device.sm;
 }
 
-static bool packsHeads(const fagen_row &row) { return row.launches[0].grid == FAGEN_GRID_PACKED_TILES; }
+static bool packsHeads(const fagen_row &row) {
+  switch (row.launches[0].grid) {
+  case FAGEN_GRID_PACKED_TILES:
+  case FAGEN_GRID_PACKED_SPLITS:
+  case FAGEN_GRID_PACKED_SPLIT_KEYS:
+    return true;
+  }
+  return false;
+}
 
 int64_t tiledRowsOf(const fagen_row &row, const Problem &problem) {
   return int64_t(problem.params.seq_q) * (packsHeads(row) ? problem.params.heads_per_kv : 1);
 }
 
-/// Tiles of rows of all heads and batches.
-static __int128 tilesOf(const fagen_row &row, const Problem &problem) {
+int32_t tiledHeadsOf(const fagen_row &row, const Problem &problem) {
+  return packsHeads(row) ? problem.params.kv_heads : problem.params.heads;
+}
+
+__int128 tilesOf(const fagen_row &row, const Problem &problem) {
   const device::AttentionParams &p = problem.params;
   // In 32 bits: misfitOf refuses more rows.
   uint32_t tiles = (uint32_t(tiledRowsOf(row, problem)) + row.tile_rows - 1) / row.tile_rows;
-  return __int128(tiles) * (packsHeads(row) ? p.kv_heads : p.heads) * p.batch;
+  return __int128(tiles) * tiledHeadsOf(row, problem) * p.batch;
+}
+
+// How many CTAs at a time. A few query rows wait for memory, and one CTA an SM asks for enough of it; tiles of more
+// rows multiply, and where two of them fit an SM each does its softmax under the other's products.
+static uint64_t placesOf(const fagen_row &row, const fagen_device &device) {
+  constexpr uint32_t kManyRows = 64, kReserved = 1024; // bytes of shared memory that a CTA takes besides its own
+  const fagen_launch &launch = row.launches[0];
+  bool fitTwice = launch.threads <= 128 && 2 * uint64_t(launch.shared_bytes) + kReserved <= device.sharedPerBlock;
+  return uint64_t(device.smCount) * (row.tile_rows >= kManyRows && fitTwice ? 2 : 1);
+}
+
+// What CTAs cost in sixteenths of a key tile's time, where places take one after the other: the tiles of a split, a
+// tile's time to begin and end, and for each split its part in the merge.
+static uint64_t costOfSplits(uint64_t ctas, uint64_t splits, uint64_t keyTiles, uint64_t places) {
+  uint64_t turns = (ctas * splits + places - 1) / places;
+  return turns * ((keyTiles + splits - 1) / splits + 1) * 16 + splits;
+}
+
+// The cheapest; a grid that keeps the GPU busy for several turns is not split.
+static uint32_t fillingSplits(__int128 ctas, uint64_t keyTiles, uint64_t places) {
+  constexpr uint64_t kBusyTurns = 8;
+  if (ctas == 0 || ctas > __int128(kBusyTurns) * places)
+    return 1;
+  uint64_t best = 1;
+  for (uint64_t splits = 2; splits <= std::min<uint64_t>(keyTiles, FAGEN_MAX_SPLITS); ++splits)
+    if (costOfSplits(uint64_t(ctas), splits, keyTiles, places) < costOfSplits(uint64_t(ctas), best, keyTiles, places))
+      best = splits;
+  return uint32_t(best);
+}
+
+uint32_t splitsOf(const fagen_row &row, const Problem &problem, const fagen_device &device) {
+  const fagen_launch &launch = row.launches[0];
+  uint64_t keys = uint64_t(problem.params.seq_kv);
+  auto inRunsOf = [&](uint32_t run) { return (keys + run - 1) / run; };
+  switch (launch.grid) {
+  case FAGEN_GRID_SPLITS:
+  case FAGEN_GRID_PACKED_SPLITS:
+    if (launch.reserved || row.tile_keys == 0)
+      return std::max(launch.reserved, 1u);
+    return fillingSplits(tilesOf(row, problem), inRunsOf(row.tile_keys), placesOf(row, device));
+  case FAGEN_GRID_SPLIT_KEYS:
+  case FAGEN_GRID_PACKED_SPLIT_KEYS:
+    return launch.reserved ? uint32_t(std::max<uint64_t>(inRunsOf(launch.reserved), 1)) : 1;
+  }
+  return 1;
+}
+
+// The most CTAs that a launch has.
+static __int128 largestGrid(const fagen_row &row, const Problem &problem, const fagen_device &device) {
+  const device::AttentionParams &p = problem.params;
+  __int128 rows = __int128(p.batch) * p.heads * p.seq_q; // of a launch of rows, with at least one a CTA
+  __int128 tiles = tilesOf(row, problem) * splitsOf(row, problem, device);
+  for (uint32_t i = 0; i < row.launch_count; ++i)
+    if (row.launches[i].grid == FAGEN_GRID_ROWS)
+      return std::max(tiles, rows);
+  return tiles;
 }
 
 __int128 gridOf(const fagen_row &row, const Problem &problem, const fagen_device &device) {
@@ -185,7 +253,7 @@ Misfit misfitOf(const fagen_row &row, const Problem &problem, const fagen_device
     return Misfit::Shared;
   if (packsHeads(row) && tiledRowsOf(row, problem) > INT_MAX - int64_t(row.tile_rows)) // kernels count them in an int
     return Misfit::Rows;
-  if (tilesOf(row, problem) > INT_MAX) // which kernels count, whatever their grid
+  if (largestGrid(row, problem, device) > INT_MAX) // tiles, which kernels count, or more
     return Misfit::Grid;
   if (problem.lse && !row.lse)
     return Misfit::Lse;

@@ -30,11 +30,18 @@ Misfit misfitOf(const fagen_row &row, const Problem &problem, const fagen_device
 /// here.
 uint32_t targetDistance(const fagen_row &row, const fagen_device &device);
 
-/// Rows that a row's tiles cut up: of a head, or of all heads that share a K/V head.
+/// Rows that a row's tiles cut up: of a head, or of all heads that share a K/V head; and how many such heads there are.
 int64_t tiledRowsOf(const fagen_row &row, const Problem &problem);
+int32_t tiledHeadsOf(const fagen_row &row, const Problem &problem);
 
-/// CTAs of each of a row's launches; of tiles also beyond what a grid may have.
+/// Tiles of query rows of all heads and batches, also beyond what a grid may have.
+__int128 tilesOf(const fagen_row &row, const Problem &problem);
+
+/// CTAs of a row's launches of tiles whose keys are not split, likewise.
 __int128 gridOf(const fagen_row &row, const Problem &problem, const fagen_device &device);
+
+/// How many CTAs share the keys of a tile: 1 where the row says nothing of splits.
+uint32_t splitsOf(const fagen_row &row, const Problem &problem, const fagen_device &device);
 
 /// The most shared memory that a launch of the row asks for.
 uint32_t sharedBytesOf(const fagen_row &row);

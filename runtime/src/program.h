@@ -10,7 +10,7 @@ namespace fagen {
 
 /// Values of FAGEN_VAR_..., by their numbers.
 struct Variables {
-  static constexpr unsigned kCount = 10;
+  static constexpr unsigned kCount = 11;
   int64_t values[kCount] = {};
 };
 

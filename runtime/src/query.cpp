@@ -17,6 +17,7 @@ fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fa
   constexpr int64_t kMaxBytes = int64_t(1) << 62;
   Variables variables = problem.variables;
   variables.values[FAGEN_VAR_SMS] = device.smCount;
+  variables.values[FAGEN_VAR_SPLITS] = splitsOf(row, problem, device);
   uint64_t end = 0;
   choice.workspace_alignment = row.workspace_count ? 1 : 0;
   for (uint32_t i = 0; i < row.workspace_count; ++i) {
@@ -36,8 +37,25 @@ fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fa
 
 constexpr uint32_t kMaxTileRows = 65536;
 
-bool isKnownGrid(uint32_t grid) {
-  return grid == FAGEN_GRID_TILES || grid == FAGEN_GRID_PACKED_TILES || grid == FAGEN_GRID_PERSISTENT;
+/// What a launch's grid may be. Only the first one has splits, and tells the others how many; all that have tiles pack
+/// heads, or none does.
+bool isGrid(const fagen_row &row, uint32_t launch) {
+  const fagen_launch &part = row.launches[launch];
+  switch (part.grid) {
+  case FAGEN_GRID_TILES:
+  case FAGEN_GRID_PACKED_TILES:
+  case FAGEN_GRID_PERSISTENT:
+    return launch == 0 || part.grid == row.launches[0].grid;
+  case FAGEN_GRID_ROWS:
+    return launch != 0;
+  case FAGEN_GRID_SPLITS:
+  case FAGEN_GRID_PACKED_SPLITS:
+    return launch == 0 && part.reserved <= FAGEN_MAX_SPLITS;
+  case FAGEN_GRID_SPLIT_KEYS:
+  case FAGEN_GRID_PACKED_SPLIT_KEYS:
+    return launch == 0 && part.reserved != 0;
+  }
+  return false;
 }
 
 /// Whether the copy engine can move the box: at most 256 elements a side, rows of whole 16 bytes, a swizzled one
@@ -69,8 +87,7 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
   if (row.tile_rows == 0 || row.tile_rows > kMaxTileRows || row.alignment == 0 || (row.alignment & (row.alignment - 1)))
     return invalid("tile_rows is not 1 to 65536, or alignment is not a power of two");
   for (uint32_t launch = 0; launch < row.launch_count; ++launch)
-    if (!row.launches[launch].symbol || !isKnownGrid(row.launches[launch].grid) ||
-        row.launches[launch].grid != row.launches[0].grid || row.launches[launch].threads == 0 ||
+    if (!row.launches[launch].symbol || !isGrid(row, launch) || row.launches[launch].threads == 0 ||
         row.launches[launch].threads > 1024)
       return invalid("a launch has no symbol, an unknown grid, or not 1 to 1024 threads");
   for (uint32_t part = 0; part < row.workspace_count; ++part)
@@ -110,6 +127,7 @@ fagen_status fagen_query(const fagen_table *const *tables, size_t table_count, c
   choice->table = picked.table;
   choice->row = picked.row;
   choice->device = device;
+  known.params.splits = int(splitsOf(*picked.row, known, *device));
   storeState({known.params, uint32_t(gridOf(*picked.row, known, *device))}, *choice);
   return FAGEN_OK;
 }
@@ -127,7 +145,7 @@ fagen_status fagen_choice_get_info(const fagen_choice *choice, fagen_choice_info
   info->target = row.target;
   info->symbol = row.launches[0].symbol;
   info->origin = prepared ? prepared->origin : nullptr;
-  info->grid = loadState(*choice).grid;
+  info->grid = gridOf(row.launches[0], loadState(*choice));
   info->threads = row.launches[0].threads;
   info->shared_bytes = row.launches[0].shared_bytes;
   info->registers = prepared ? prepared->registers : -1;

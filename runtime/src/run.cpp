@@ -48,8 +48,8 @@ fagen_status checkWorkspace(const fagen_choice &choice, const void *workspace, s
   return FAGEN_OK;
 }
 
-fagen_status launch(const PreparedRow &prepared, device::MappedAttentionParams &params, uint32_t grid, CuStream stream,
-                    const fagen_device &device) {
+fagen_status launch(const PreparedRow &prepared, device::MappedAttentionParams &params, const ChoiceState &state,
+                    CuStream stream, const fagen_device &device) {
   const Driver &d = *driver();
   CuContext current = nullptr;
   if (CuResult status = d.cuCtxGetCurrent(&current))
@@ -62,8 +62,8 @@ fagen_status launch(const PreparedRow &prepared, device::MappedAttentionParams &
   void *arguments[] = {&params};
   for (uint32_t i = 0; i < row.launch_count; ++i) {
     const fagen_launch &launch = row.launches[i];
-    if (CuResult status = d.cuLaunchKernel(prepared.functions[i], grid, 1, 1, launch.threads, 1, 1, launch.shared_bytes,
-                                           stream, arguments, nullptr))
+    if (CuResult status = d.cuLaunchKernel(prepared.functions[i], gridOf(launch, state), 1, 1, launch.threads, 1, 1,
+                                           launch.shared_bytes, stream, arguments, nullptr))
       return failCuda(status, launch.symbol);
   }
   return FAGEN_OK;
@@ -80,8 +80,8 @@ fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors,
   if (!choice->row)
     return fail(FAGEN_INVALID, "the choice was not filled by fagen_query");
   const fagen_row &row = *choice->row;
-  ChoiceState state = loadState(*choice);
-  if (state.grid == 0)
+  const ChoiceState state = loadState(*choice);
+  if (state.ctas == 0)
     return FAGEN_OK;
   status = checkTensors(row, state.params, *tensors);
   status = status ? status : checkWorkspace(*choice, workspace, workspace_bytes);
@@ -100,5 +100,5 @@ fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors,
   params.o = tensors->o;
   params.lse = tensors->lse;
   params.workspace = choice->workspace_bytes ? workspace : nullptr;
-  return launch(*prepared, params, state.grid, stream, *choice->device);
+  return launch(*prepared, params, state, stream, *choice->device);
 }

@@ -12,10 +12,20 @@ namespace fagen {
 
 struct ChoiceState {
   device::AttentionParams params; ///< all but the pointers
-  uint32_t grid;                  ///< CTAs
+  uint32_t ctas;                  ///< of a launch of tiles whose keys are not split
 };
 static_assert(sizeof(ChoiceState) <= sizeof(fagen_choice::state), "fagen_choice.state is part of the ABI");
 static_assert(std::is_trivially_copyable_v<ChoiceState>, "a choice is copied as bytes");
+
+/// CTAs of a launch.
+inline uint32_t gridOf(const fagen_launch &launch, const ChoiceState &state) {
+  const device::AttentionParams &p = state.params;
+  if (launch.grid == FAGEN_GRID_ROWS) {
+    uint64_t rows = uint64_t(p.batch) * uint64_t(p.heads) * uint64_t(p.seq_q), warps = launch.threads / 32;
+    return uint32_t(warps ? (rows + warps - 1) / warps : 0);
+  }
+  return state.ctas * uint32_t(p.splits);
+}
 
 inline ChoiceState loadState(const fagen_choice &choice) {
   ChoiceState state;

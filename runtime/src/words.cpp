@@ -105,11 +105,12 @@ void addMisfit(Text &text, Misfit misfit, const fagen_row &row, const Problem &p
              problem.params.seq_q, problem.params.heads_per_kv, (long long)(INT_MAX - int64_t(row.tile_rows)));
     break;
   case Misfit::Grid: {
-    const bool packed = row.launches[0].grid == FAGEN_GRID_PACKED_TILES;
+    const int32_t heads = tiledHeadsOf(row, problem);
     text.add("would need more than 2147483647 CTAs: %lld tiles of %u rows for each of batch %d x %s %d",
              (long long)((tiledRowsOf(row, problem) + row.tile_rows - 1) / row.tile_rows), row.tile_rows,
-             problem.params.batch, packed ? "kv_heads" : "heads",
-             packed ? problem.params.kv_heads : problem.params.heads);
+             problem.params.batch, heads == problem.params.heads ? "heads" : "kv_heads", heads);
+    if (uint32_t splits = splitsOf(row, problem, device); splits > 1)
+      text.add(" x %u splits", splits);
     break;
   }
   case Misfit::Alignment:

@@ -255,10 +255,15 @@ Condition drawWhenCondition(Random &random, const std::vector<Point> &points) {
 std::string drawSelectCondition(Random &random, const std::vector<Point> &points) {
   ConditionDrawer drawer(random, 0);
   addHeadDims(drawer, points, false);
-  for (StringRef name : {"seq_q", "seq_kv", "batch"})
+  const bool isInvariant =
+      any_of(points, [](const Point &point) { return point.problem.at(OptionKey::Invariant).number != 0; });
+  for (StringRef name : {"seq_q", "seq_kv"})
     drawer.addNumber(name, false, {});
-  for (StringRef name : {"heads", "kv_heads", "sms"})
-    drawer.addNumber(name, true, {});
+  if (!isInvariant) {
+    drawer.addNumber("batch", false, {});
+    for (StringRef name : {"heads", "kv_heads", "sms"})
+      drawer.addNumber(name, true, {});
+  }
   for (const OptionInfo &option : allOptions()) {
     if (option.block != OptionBlock::Problem || option.type == OptionType::HeadDim)
       continue;

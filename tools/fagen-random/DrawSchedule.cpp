@@ -141,7 +141,7 @@ std::vector<Plain> ScheduleDrawer::plainsOf(const OptionInfo &option, const Subs
   if (option.type == OptionType::Switch)
     plains = {Plain(0), Plain(1)};
   if (option.type == OptionType::Integer)
-    for (unsigned number = option.min; number <= option.max; ++number)
+    for (unsigned number = option.takesAuto ? 0 : option.min; number <= option.max; ++number)
       plains.push_back(number);
   if (option.type == OptionType::Tile) {
     const Mma mma = subset.empty() ? Mma::Scalar : Mma(held[subset.front()].at(OptionKey::Mma)->items[0][0].number);

@@ -32,7 +32,7 @@ static Plain anyPlain(const OptionInfo &option, Random &random) {
   case OptionType::Switch:
     return random.below(2);
   case OptionType::Integer:
-    return random.between(option.min, option.max);
+    return random.between(option.takesAuto ? 0 : option.min, option.max);
   case OptionType::Bytes:
     return random.pick(option.allowed);
   case OptionType::HeadDim: {

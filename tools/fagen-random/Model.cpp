@@ -97,7 +97,7 @@ std::string textOf(const OptionInfo &option, const Plain &plain, Random &random)
   case OptionType::Switch:
     return plain.number ? "on" : "off";
   case OptionType::Integer:
-    return first;
+    return option.takesAuto && plain.number == 0 ? "auto" : first;
   case OptionType::Bytes:
     return first + (random.percent(70) ? " B" : "B");
   case OptionType::HeadDim:

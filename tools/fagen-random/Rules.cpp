@@ -77,6 +77,8 @@ private:
 unsigned Variant::policy(OptionKey key) const {
   switch (key) {
   case OptionKey::Copy: {
+    if (mma() == Mma::Wgmma)
+      return unsigned(Copy::Tma);
     if (number(OptionKey::Vector) != 16)
       return unsigned(Copy::LdSt);
     unsigned best = unsigned(Copy::LdSt);
@@ -86,7 +88,10 @@ unsigned Variant::policy(OptionKey key) const {
     return best;
   }
   case OptionKey::Swizzle:
-    return unsigned(mma() == Mma::MmaSync ? Swizzle::Xor : mma() == Mma::Wmma ? Swizzle::Pad : Swizzle::None);
+    return unsigned(mma() == Mma::MmaSync ? Swizzle::Xor
+                    : mma() == Mma::Wmma  ? Swizzle::Pad
+                    : mma() == Mma::Wgmma ? Swizzle::B128
+                                          : Swizzle::None);
   case OptionKey::Refill:
     return unsigned(mma() == Mma::Scalar ? Refill::Joint : Refill::Split);
   case OptionKey::QIn:
@@ -171,9 +176,9 @@ std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
 //------------------------------------------------------------------------------------------------------===//
 
 ArrayRef<StringRef> allRules() {
-  static const StringRef kRules[] = {"target",  "not-yet",    "accum",   "head-dim", "rows",
-                                     "warps",   "warp-group", "keys",    "operand",  "refill",
-                                     "rescale", "vector",     "swizzle", "shared",   "places"};
+  static const StringRef kRules[] = {"target",     "not-yet", "accum",   "head-dim", "rows",    "warps",
+                                     "warp-group", "keys",    "operand", "refill",   "rescale", "split",
+                                     "vector",     "swizzle", "shared",  "places"};
   return kRules;
 }
 
@@ -223,7 +228,16 @@ void Judge::judgeOperands() {
   require(Gqa(variant.number(OptionKey::Gqa)) == Gqa::Separate || variant.copy() != Copy::Tma, "gqa", OptionKey::Gqa);
   require(RescalePolicy(variant.number(OptionKey::Rescale)) == RescalePolicy::Always || variant.accum() == DType::F32,
           "rescale", OptionKey::Rescale);
-  require(variant.copy() != Copy::CpAsync || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);
+  const unsigned split = variant.number(OptionKey::Split);
+  require(split == 1 || mma == Mma::MmaSync, "split", OptionKey::Split);
+  require(split <= 1 || variant.number(OptionKey::Invariant) == 0, "split", OptionKey::Split);
+  const OptionValueInfo &copies = *optionInfo(OptionKey::Copy).findValue(unsigned(variant.copy()));
+  const bool isWhole =
+      variant.copy() != Copy::LdSt && (!variant.isGiven(OptionKey::Copy) || variant.point.target->hasAll(copies.needs));
+  require(!isWhole || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);
+  const OptionValueInfo &products = *optionInfo(OptionKey::Mma).findValue(unsigned(mma));
+  if (variant.isGiven(OptionKey::Swizzle) && variant.point.target->hasAll(products.needs))
+    require((variant.swizzle() == Swizzle::B128) == (mma == Mma::Wgmma), "swizzle", OptionKey::Swizzle);
   if (variant.swizzle() != Swizzle::Xor)
     return;
   const bool isWide = variant.number(OptionKey::HeadDim) % 16 == 0 && variant.second(OptionKey::HeadDim) % 16 == 0;

@@ -35,7 +35,7 @@ std::string plainValues(const Record &option) {
     for (int64_t allowed : option.getValueAsListOfInts("Allowed"))
       os << separator << "`" << allowed << " B`";
   } else
-    os << min << " to " << max;
+    os << (option.getValueAsBit("TakesAuto") ? "`auto`, " : "") << min << " to " << max;
   return result;
 }
 

@@ -84,7 +84,7 @@ void emitOption(raw_ostream &os, const Record &option) {
      << quoted(option.getValueAsString("Doc")) << ", " << quoted(option.getValueAsString("Default")) << ", "
      << (option.getValueAsBit("Required") ? "true" : "false") << ", " << quoted(option.getValueAsString("InName"))
      << ", " << option.getValueAsInt("Min") << ", " << option.getValueAsInt("Max") << ", "
-     << option.getValueAsInt("MultipleOf") << ", {";
+     << option.getValueAsInt("MultipleOf") << ", " << (option.getValueAsBit("TakesAuto") ? "true" : "false") << ", {";
   std::vector<Record *> values = option.getValueAsListOfDefs("Values");
   if (!values.empty()) {
     os << "\n";

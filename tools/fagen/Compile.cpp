@@ -5,6 +5,7 @@
 
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/Kernel.h"
+#include "fagen/Passes/Passes.h"
 #include "fagen/Spec/SharedMemory.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -17,6 +18,8 @@ static std::unique_ptr<ir::Program> beginProgram(const Variant &variant) {
   auto program = std::make_unique<ir::Program>();
   program->name = variant.name;
   program->kernels.push_back(std::make_unique<ir::Kernel>());
+  if (isMergedLater(variant.schedule)) // by one that finds what the first one left
+    program->kernels.push_back(std::make_unique<ir::Kernel>());
   return program;
 }
 
@@ -58,10 +61,18 @@ static std::optional<LoweredVariant> lowerVariant(const Variant &variant, Instru
                 "stage clocks are not yet supported with roles = specialized; --instrument takes kernels of one role");
     return std::nullopt;
   }
-  KernelText text = emitKernel(lowered, variant, instrument);
+  if (variant.schedule.isSplit() && instrument != Instrument::None) {
+    diags.error(variant.schedule.locationOf("split"),
+                "a kernel whose keys are split cannot be instrumented yet; that takes split = 1");
+    return std::nullopt;
+  }
+  const ir::Kernel *combine = isMergedLater(variant.schedule) ? result.compiled.program->kernels[1].get() : nullptr;
+  KernelText text = emitKernel(lowered, variant, instrument, combine);
   result.compiled.source = std::move(text.source);
-  result.plan = buildPlan(lowered, variant, instrument);
+  result.plan = buildPlan(lowered, variant, instrument, combine);
   result.plan->launches.front().ops = std::move(text.ops);
+  if (combine)
+    result.plan->launches.back().ops = std::move(text.combineOps);
   return result;
 }
 

@@ -42,6 +42,26 @@ TEST(Grid, SharedMemoryIsNotHandedOn) {
   expectOnly(launch(run, std::vector<unsigned>(1), out), "never-written", kFile, "stale");
 }
 
+// A workspace: what one launch wrote the next one may read, and nothing else.
+TEST(Grid, BytesThatNoLaunchWroteAreNotRead) {
+  std::vector<unsigned> in(256), out(256), last(256);
+  auto written = std::make_shared<std::vector<unsigned char>>(4 * out.size());
+  const Buffer workspace = {out.data(), 4 * out.size(), true, "workspace", {}, 2, written};
+  const Buffer input = {in.data(), 4 * in.size(), false, "in"}, output = {last.data(), 4 * last.size(), true, "out"};
+  const Arguments write = {in.data(), out.data(), 0}, read = {out.data(), last.data(), 0};
+  const Launch first = {"reverse", 1, 128, 512, {input, workspace}}; // 128 of 256 words
+  ASSERT_TRUE(kernels(kFile).launch(first, &write, sizeof(write), {}).ok);
+  Launch second = {"reverse", 1, 128, 512, {workspace, output}};
+  EXPECT_TRUE(kernels(kFile).launch(second, &read, sizeof(read), {}).ok);
+  second.grid = 2;
+  const Report report = kernels(kFile).launch(second, &read, sizeof(read), {});
+  ASSERT_EQ(report.findings.size(), 1u) << text(report);
+  EXPECT_EQ(report.findings[0].kind, "never-written");
+  EXPECT_NE(report.findings[0].message.find("reads bytes 512 to 515 of workspace, which no launch wrote"),
+            std::string::npos)
+      << report.findings[0].message;
+}
+
 TEST(Grid, ReportDoesNotDependOnTheWorkers) {
   std::vector<unsigned> memory(128 * 16 + 128); // what is read beyond `in` is in no other buffer
   unsigned *out = memory.data(), *in = out + 128 * 16;

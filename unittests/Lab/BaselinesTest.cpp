@@ -15,6 +15,7 @@ namespace {
 
 TEST(Baselines, names) {
   EXPECT_NO_THROW(requireBaseline("sdpa:math"));
+  EXPECT_NO_THROW(requireBaseline("stream"));
   EXPECT_NO_THROW(requireBaseline("kernel:anything"));
   EXPECT_THROW(requireBaseline("kernel:"), UserError);
   EXPECT_THROW(requireBaseline("sdpa:fast"), UserError);
@@ -22,7 +23,7 @@ TEST(Baselines, names) {
   EXPECT_EQ(baselineMembers("sdpa:math"), std::vector<std::string>{"sdpa:math"});
   EXPECT_EQ(baselineVariant("kernel:a_b"), "a_b");
   EXPECT_EQ(baselineVariant("sdpa"), "");
-  for (const char *name : {"cublas-unfused", "cublas-gemm"})
+  for (const char *name : {"cublas-unfused", "cublas-gemm", "stream"})
     EXPECT_TRUE(makeBaseline(name)) << name;
   EXPECT_FALSE(makeBaseline("sdpa"));
 }

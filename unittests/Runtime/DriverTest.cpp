@@ -143,6 +143,34 @@ TEST_F(DriverTest, RefusedMapIsNamed) {
   EXPECT_TRUE(fake->launches.empty());
 }
 
+TEST_F(DriverTest, SplitKeysAreTwoLaunches) {
+  static const fagen_op bytes[] = {
+      {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SPLITS}, {FAGEN_OP_CONSTANT, 0, 64}, {FAGEN_OP_MUL, 0, 0}};
+  static const fagen_workspace part = {"splits", bytes, 3, 16};
+  problem.seq_q = 300;
+  row.launch_count = 2;
+  row.launches[0].grid = FAGEN_GRID_SPLITS;
+  row.launches[0].reserved = 5;
+  row.launches[1] = {"k_combine", FAGEN_GRID_ROWS, 128, 0, 0};
+  row.workspace = &part;
+  row.workspace_count = 1;
+  ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
+  EXPECT_EQ(choice.workspace_bytes, 5u * 64);
+  EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_WORKSPACE);
+  ASSERT_EQ(fagen_run(&choice, &tensors, pointer(0x6000), 5 * 64, static_cast<CUstream_st *>(pointer(0x77))), FAGEN_OK)
+      << fagen_last_error();
+  ASSERT_EQ(fake->launches.size(), 2u);
+  EXPECT_EQ(fake->launches[0].symbol, "k");
+  EXPECT_EQ(fake->launches[0].grid, 3u * 8u * 5u);
+  EXPECT_EQ(fake->launches[1].symbol, "k_combine");
+  EXPECT_EQ(fake->launches[1].grid, 300u * 8u / 4u);
+  for (const FakeLaunch &launch : fake->launches) {
+    EXPECT_EQ(launch.params.splits, 5);
+    EXPECT_EQ(launch.params.workspace, pointer(0x6000));
+    EXPECT_EQ(launch.stream, pointer(0x77));
+  }
+}
+
 TEST_F(DriverTest, SmallSharedMemoryNeedsNoAttribute) {
   ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
   EXPECT_TRUE(fake->attributes.empty());

@@ -12,13 +12,13 @@ namespace {
 
 static_assert(offsetof(fagen::device::AttentionParams, lse) == 32 &&
                   offsetof(fagen::device::AttentionParams, scale) == 176 &&
-                  sizeof(fagen::device::AttentionParams) == 200,
+                  sizeof(fagen::device::AttentionParams) == 208,
               "the PTX below reads these");
 /// Stores the scale at lse.
 const char kPtx[] = R"(.version 7.0
 .target sm_80
 .address_size 64
-.visible .entry k(.param .align 8 .b8 params[200])
+.visible .entry k(.param .align 8 .b8 params[208])
 {
   .reg .f32 %f1;
   .reg .b64 %rd1;

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A global buffer of one name is one buffer in all kernels of a program: results, or a workspace by which a launch
-// hands something to a later one. Three things may order two uses of it:
+// hands something to a later one. Four things may order two uses of it:
 //
 //   - the launch: a kernel begins when all CTAs of the one before it have ended and their writes are seen
 //   - the CTA: uses of the CTA's own rows are its threads' business, hazards like those on shared memory (Hazards.h)
+//   - a count: of CTAs that store parts of the same rows, only the last to come goes on to merge them (combine_last)
 //   - nothing: two CTAs of one launch run at any time, in any order
 //
 // A CTA's own rows are the tile of kTileRows rows from row_begin, of its batch and head, or K/V head where packed. An
@@ -30,8 +31,9 @@ struct GlobalAccess {
 struct GlobalHazard {
   HazardKind kind = HazardKind::Raw;
   GlobalAccess first, second;
-  /// Whether a launch stands between; else the two CTAs are of one launch, and nothing orders them.
-  bool isOrdered() const { return first.launch != second.launch; }
+  bool isCounted = false; ///< the splits of a tile count themselves between the two
+  /// Whether a launch or a count stands between; else the two CTAs are of one launch, and nothing orders them.
+  bool isOrdered() const { return first.launch != second.launch || isCounted; }
 };
 
 /// Those whose second use is of that launch, in program order.

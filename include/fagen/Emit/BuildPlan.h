@@ -10,8 +10,9 @@
 
 namespace fagen {
 
-/// What the verified kernel of a variant takes and how it is launched.
-VariantPlan buildPlan(const ir::Kernel &kernel, const Variant &variant, Instrument instrument = Instrument::None);
+/// What the verified kernel of a variant takes and how it is launched; `combine`: its second launch, if it has one.
+VariantPlan buildPlan(const ir::Kernel &kernel, const Variant &variant, Instrument instrument = Instrument::None,
+                      const ir::Kernel *combine = nullptr);
 
 /// For people: a paragraph a variant with buffers, barriers and estimates; then what was dropped and why.
 void printPlan(const KernelPlan &plan, llvm::raw_ostream &os);

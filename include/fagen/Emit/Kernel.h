@@ -20,12 +20,15 @@ enum class Instrument : uint8_t {
 /// A kernel's source, and where its ops stand in it.
 struct KernelText {
   std::string source;
-  std::vector<OpPlan> ops; ///< in the order of lines
+  std::vector<OpPlan> ops;        ///< in the order of lines
+  std::vector<OpPlan> combineOps; ///< of the second launch
 };
 
 /// The CUDA C++17 source of one verified kernel (phase Verified): a head with shared-memory map, roles and barrier
 /// ledger, named constants with their origin, then prologue, steps, epilogue and entry. The same kernel gives the same
 /// bytes on any machine. Clean under clang-format's LLVM style without a column limit.
-KernelText emitKernel(const ir::Kernel &kernel, const Variant &variant, Instrument instrument = Instrument::None);
+/// `combine`: the second launch of a split kernel, which stands in the same text.
+KernelText emitKernel(const ir::Kernel &kernel, const Variant &variant, Instrument instrument = Instrument::None,
+                      const ir::Kernel *combine = nullptr);
 
 } // namespace fagen

@@ -34,13 +34,22 @@ struct OpPlan {
   unsigned site = 0; ///< of a barrier or wait; else 0
 };
 
+/// How many CTAs there are: FAGEN_GRID_... of <fagen/table.h>.
+struct GridPlan {
+  enum Kind : uint8_t { Tiles, Persistent, Splits, SplitKeys, Rows } kind = Tiles;
+  unsigned number = 0;     ///< of splits, 0: what fills the GPU; or of a split's keys
+  bool packsHeads = false; ///< a tile's rows are those of all heads that share a K/V head
+};
+
+/// As the manifest has it, and in upper case the table: "packed_tiles".
+std::string nameOf(const GridPlan &grid);
+
 struct LaunchPlan {
   std::string symbol;
   unsigned threads = 0;
-  uint64_t sharedBytes = 0;  ///< dynamic
-  std::vector<OpPlan> ops;   ///< in the order of lines
-  bool packsHeads = false;   ///< a tile's rows are those of all heads that share a K/V head
-  bool isPersistent = false; ///< a CTA for each SM, not for each tile of query rows
+  uint64_t sharedBytes = 0; ///< dynamic
+  std::vector<OpPlan> ops;  ///< in the order of lines
+  GridPlan grid = {};
 };
 
 /// A part of the workspace.

@@ -12,6 +12,7 @@
 
 namespace fagen {
 
+struct Schedule;
 struct Variant;
 
 /// What a pass may know beside the kernel.
@@ -21,6 +22,12 @@ struct PassContext {
   llvm::raw_ostream *listing = nullptr; ///< where print-hazards writes
   const ir::Program *program = nullptr; ///< that the kernel is of: what its launches hand each other
 };
+
+/// Who merges the splits: a second launch, or where a warp has few rows, as warps that share keys do, the last split.
+bool isMergedLater(const Schedule &schedule);
+
+/// Whether the kernel is the launch that merges the splits of the one before it.
+bool isCombine(const ir::Kernel &kernel, const PassContext &context);
 
 bool resolveOptions(ir::Kernel &kernel, PassContext &context);
 bool buildTiles(ir::Kernel &kernel, PassContext &context);

@@ -36,6 +36,7 @@ struct OptionInfo {
   bool required;
   llvm::StringRef inName; ///< what stands before an axis value in a variant's name
   unsigned min, max, multipleOf;
+  bool takesAuto;                      ///< an integer that may be left to the run time: auto is 0
   std::vector<OptionValueInfo> values; ///< of an enumeration
   std::vector<unsigned> allowed;       ///< of Bytes
 

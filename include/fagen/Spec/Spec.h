@@ -24,6 +24,7 @@ struct Problem {
   unsigned headDimV = 0;  ///< columns of V and O
   Mask mask = Mask::None;
   bool lse = true;
+  bool invariant = false; ///< no row's bits depend on how many others there are
 
   /// Where each key was set (its value); absent for a default.
   std::vector<std::pair<std::string, Location>> locations;
@@ -54,6 +55,8 @@ struct Schedule {
   unsigned expMixed = 0; ///< n of mixed(n)
   RescalePolicy rescale = RescalePolicy::Always;
   Gqa gqa = Gqa::Separate;
+  unsigned split = 1; ///< CTAs that share the keys of a tile of query rows; 0: auto
+  bool isSplit() const { return split != 1; }
 
   /// Where each key was set (its value); invalid for a default.
   std::vector<std::pair<std::string, Location>> locations;
@@ -64,6 +67,9 @@ struct Schedule {
   unsigned rowWarps = 1; ///< warps side by side over query rows
   unsigned keyWarps = 1; ///< warps side by side over keys of one tile; they merge at the end
 };
+
+/// Keys of each split, where that does not depend on the GPU or on how much there is to do; else 0.
+unsigned splitKeys(const Problem &problem, const Schedule &schedule);
 
 struct Variant {
   std::string name;   ///< kernel[_schedule]_dtype_dQK[xDV]_mask[_axisvalues]
@@ -105,7 +111,19 @@ struct SelectOp {
 };
 /// Run-time values, numbered as in the C table. The problem's keys stand there only where the kernel has several values
 /// of them; dtype and mask are numbers of their enumerations.
-enum class SelectVariable : uint8_t { Batch, Heads, KvHeads, SeqQ, SeqKv, Sms, HeadDimQK, HeadDimV, DType, Mask };
+enum class SelectVariable : uint8_t {
+  Batch,
+  Heads,
+  KvHeads,
+  SeqQ,
+  SeqKv,
+  Sms,
+  HeadDimQK,
+  HeadDimV,
+  DType,
+  Mask,
+  Splits
+};
 struct SelectLine {
   std::vector<SelectOp> condition; ///< empty: otherwise
   std::string text;                ///< as written, for explanations

@@ -197,6 +197,27 @@ def StoreLse : Op<"store_lse", "the log-sum-exp of each row below limit, if the 
     [Operand<"dst", Write, [Global]>, Operand<"m", Read, [Fragment]>, Operand<"l", Read, [Fragment]>],
     [Ex<"row">, Ex<"limit">]>;
 
+def StoreSplit : Op<"store_split", "a result, not normalised, with m and l: rows below limit of part `split` of dst",
+    [Operand<"dst", Write, [Global]>, Operand<"o", Read, [Fragment]>, Operand<"m", Read, [Fragment]>,
+     Operand<"l", Read, [Fragment]>], [Ex<"row">, Ex<"limit">, Ex<"split">]>;
+
+def StoreMergedSplit : Op<"store_merged_split",
+    "merges the results of the key warps in fixed order: rows below limit of part `split` of dst, unless that is the only "
+    "one",
+    [Operand<"dst", Write, [Global]>, Operand<"partial", Read, [Shared]>], [Ex<"row">, Ex<"limit">, Ex<"split">]>;
+
+def Combine : Op<"combine", "merges the parts of parts in fixed order, leaves zeros there, and stores rows below limit",
+    [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"parts", ReadWrite, [Global]>],
+    [Ex<"row">, Ex<"limit">]>;
+
+// Each warp counts itself behind what store_merged_split stored of its rows; the last split's sees what those of all
+// others did.
+def CombineLast : Op<"combine_last",
+    "in the last split to come to it, each warp for its rows: merges the parts as combine does, or the only one from "
+    "where the key warps left it",
+    [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"parts", ReadWrite, [Global]>,
+     Operand<"partial", Read, [Shared]>], [Ex<"row">, Ex<"limit">]>;
+
 // Synchronisation and control.
 
 // Named warps may be divided: group g of `groups`, with barrier id + g, is the g-th run of neighbouring warps, or where

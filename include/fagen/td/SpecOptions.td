@@ -162,6 +162,7 @@ class Option<string key, string block, Type type, string doc> {
   int Min = 0;
   int Max = 0;
   int MultipleOf = 1;
+  bit TakesAuto = 0;       // an integer that may be left to the run time: auto is 0
   list<int> Allowed = [];
 }
 
@@ -206,6 +207,13 @@ def LseOption : Option<"lse", "problem", SwitchType,
     "may also write the natural-log log-sum-exp of each query row, in f32"> {
   let InName = "lse_";
   let Default = "on";
+}
+
+def InvariantOption : Option<"invariant", "problem", SwitchType,
+    "the bits of a result do not depend on batch size, number of heads or GPU: keys are split at fixed places, and select "
+    "may not ask for them"> {
+  let InName = "invariant_";
+  let Default = "off";
 }
 
 // Schedule.
@@ -319,5 +327,15 @@ def GqaOption : EnumOption<"gqa", "schedule", GqaEnum, "which query rows are a t
   Value<GqaSeparate, "rows of one head">,
   Value<GqaPack, "rows of all heads that share a K/V head: each query's heads, then the next query's; not with tma">
 ]> { let InName = "gqa_"; let Default = "separate"; }
+
+def SplitOption : Option<"split", "schedule", IntegerType,
+    "how many CTAs share the keys of a tile of query rows; their results are merged in fixed order, by the last of them "
+    "where warps share keys, else by a second launch. auto: as the GPU is best filled, or a CTA for each 512 keys with invariant = on"> {
+  let InName = "split_";
+  let Default = "1";
+  let Min = 1;
+  let Max = 128;
+  let TakesAuto = 1;
+}
 
 #endif // FAGEN_TD_SPECOPTIONS

@@ -69,7 +69,8 @@ enum {
   FAGEN_VAR_HEAD_DIM_QK = 6,
   FAGEN_VAR_HEAD_DIM_V = 7,
   FAGEN_VAR_DTYPE = 8,
-  FAGEN_VAR_MASK = 9
+  FAGEN_VAR_MASK = 9,
+  FAGEN_VAR_SPLITS = 10 /* of a workspace only: how many splits the query chose */
 };
 
 #define FAGEN_PROGRAM_DEPTH 32 /* values on the stack at once, at most */
@@ -96,7 +97,14 @@ enum {
   /* One CTA for each tile of rows, K/V head and batch; the rows of a K/V head are those of all query heads that share
    * it: ceil(seq_q * (heads / kv_heads) / tile_rows) * kv_heads * batch. */
   FAGEN_GRID_PACKED_TILES = 3,
-  FAGEN_GRID_PERSISTENT = 5 /* one CTA for each SM, and no more than tiles: they take tiles in turn */
+  FAGEN_GRID_PERSISTENT = 5, /* one CTA for each SM, and no more than tiles: they take tiles in turn */
+  /* As many as tiles for each split of the keys: `reserved` splits, or where that is 0 what fills the GPU. */
+  FAGEN_GRID_SPLITS = 6,
+  FAGEN_GRID_PACKED_SPLITS = 7,
+  /* As many as tiles for each `reserved` keys, whatever the GPU. */
+  FAGEN_GRID_SPLIT_KEYS = 8,
+  FAGEN_GRID_PACKED_SPLIT_KEYS = 9,
+  FAGEN_GRID_ROWS = 10 /* a warp for each query row of each head and batch */
 };
 
 /* Which rows dispatch may pick. */
@@ -107,13 +115,14 @@ enum {
 };
 
 #define FAGEN_MAX_LAUNCHES 4
+#define FAGEN_MAX_SPLITS 128
 
 typedef struct fagen_launch {
   const char *symbol;
   uint32_t grid;
   uint32_t threads;
   uint32_t shared_bytes; /* dynamic */
-  uint32_t reserved;
+  uint32_t reserved;     /* what FAGEN_GRID_SPLITS and _SPLIT_KEYS say of it; else 0 */
 } fagen_launch;
 
 /* A part of the workspace; parts follow each other, each at a multiple of its alignment. */

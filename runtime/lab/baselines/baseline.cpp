@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "baseline.h"
 #include "cublas.h"
+#include "stream.h"
 
 namespace fagen::lab {
 
@@ -10,6 +11,8 @@ std::unique_ptr<Baseline> makeBaseline(const std::string &name) {
     return makeCublasUnfused();
   if (name == "cublas-gemm")
     return makeCublasGemm();
+  if (name == "stream")
+    return makeStream();
   return nullptr;
 }
 

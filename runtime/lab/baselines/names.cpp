@@ -25,7 +25,7 @@ std::vector<std::string> baselineMembers(const std::string &name) {
 void requireBaseline(const std::string &name) {
   if (!baselineVariant(name).empty())
     return;
-  std::vector<std::string> known = {"sdpa", "cublas-unfused", "cublas-gemm"};
+  std::vector<std::string> known = {"sdpa", "cublas-unfused", "cublas-gemm", "stream"};
   known.insert(known.end(), kSdpa.begin(), kSdpa.end());
   if (std::find(known.begin(), known.end(), name) != known.end())
     return;

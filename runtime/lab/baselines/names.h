@@ -5,6 +5,7 @@
 //   sdpa                 the fastest of PyTorch's backends, of those that take the problem
 //   sdpa:flash, sdpa:cudnn, sdpa:efficient, sdpa:math
 //   cublas-unfused       two products by cuBLAS with a softmax between them, scores in memory
+//   stream               a kernel that only reads K and V: the floor of memory
 //   cublas-gemm          a square product by cuBLAS of as many FLOPs: the ceiling of products
 #pragma once
 

@@ -30,6 +30,7 @@ struct AttentionParams {
   int seq_kv;
   float scale;
   float scale_log2; ///< max(scale * log2(e), smallest normal f32): the factor of exp2
+  int splits;       ///< CTAs that share the keys of a tile of query rows; 1 where the row has FAGEN_GRID_TILES only
   void *workspace;  ///< the row's parts one after the other (fagen_workspace); null when it has none
   Divisor by_heads_per_kv;
 };

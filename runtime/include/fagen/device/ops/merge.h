@@ -36,6 +36,37 @@ __device__ __forceinline__ void store_partial(const Partial &partial, int row, c
     }
 }
 
+/// Two neighbouring elements of a row, not normalised, with the row's maximum and sum.
+struct MergedPair {
+  float values[2];
+  float m;
+  float sum;
+};
+
+/// Of the key warps' rows, added in the order of the warps.
+template <int kKeyWarps, class Partial>
+__device__ __forceinline__ MergedPair merge_pair(const Partial &partial, int row, int column, float c, ptx::Site site) {
+  constexpr int kTileRows = Partial::kRows / kKeyWarps;
+  constexpr int kColumns = Partial::kColumns - static_cast<int>(kPartialExtra);
+  MergedPair merged = {{0.0f, 0.0f}, ptx::negative_infinity(), 0.0f};
+  float of_row[kKeyWarps][2]; // m and l
+#pragma unroll
+  for (int warp = 0; warp < kKeyWarps; ++warp) {
+    ptx::ld_shared_f32x2(of_row[warp], partial.address(warp * kTileRows + row, kColumns), site);
+    merged.m = ptx::max(merged.m, of_row[warp][0]);
+  }
+#pragma unroll
+  for (int warp = 0; warp < kKeyWarps; ++warp) {
+    float values[2];
+    ptx::ld_shared_f32x2(values, partial.address(warp * kTileRows + row, column), site);
+    const float factor = ptx::exp2(ptx::mul(of_row[warp][0] - finite_max<true>(merged.m), c));
+    merged.sum = ptx::fma(factor, of_row[warp][1], merged.sum);
+    merged.values[0] = ptx::fma(factor, values[0], merged.values[0]);
+    merged.values[1] = ptx::fma(factor, values[1], merged.values[1]);
+  }
+  return merged;
+}
+
 /// Merges the key warps' rows and stores them; element pair e of the tile is thread e % kThreads's. `o` and `lse` are
 /// row 0, from which `o_rows` and `lse_rows` (tile/rows.h) lead to the others.
 template <int kThreads, int kKeyWarps, int kVectorBytes, class T, class RowMap, class LseRowMap, class Partial>
@@ -49,28 +80,12 @@ __device__ __forceinline__ void store_merged(T *o, const RowMap &o_rows, float *
     const int column = pair % (kColumns / 2) * 2;
     if (first_row + row >= limit)
       continue;
-    float m = ptx::negative_infinity();
-    float of_row[kKeyWarps][2]; // m and l
-#pragma unroll
-    for (int warp = 0; warp < kKeyWarps; ++warp) {
-      ptx::ld_shared_f32x2(of_row[warp], partial.address(warp * kTileRows + row, kColumns), site);
-      m = ptx::max(m, of_row[warp][0]);
-    }
-    float low = 0.0f, high = 0.0f, sum = 0.0f;
-#pragma unroll
-    for (int warp = 0; warp < kKeyWarps; ++warp) {
-      float values[2];
-      ptx::ld_shared_f32x2(values, partial.address(warp * kTileRows + row, column), site);
-      const float factor = ptx::exp2(ptx::mul(of_row[warp][0] - finite_max<true>(m), c));
-      sum = ptx::fma(factor, of_row[warp][1], sum);
-      low = ptx::fma(factor, values[0], low);
-      high = ptx::fma(factor, values[1], high);
-    }
-    const float inverse = inverse_sum(sum);
-    store_pair<kVectorBytes>(o + row_offset(o_rows, first_row + row) + column, ptx::mul(low, inverse),
-                             ptx::mul(high, inverse), site);
+    const MergedPair merged = merge_pair<kKeyWarps>(partial, row, column, c, site);
+    const float inverse = inverse_sum(merged.sum);
+    store_pair<kVectorBytes>(o + row_offset(o_rows, first_row + row) + column, ptx::mul(merged.values[0], inverse),
+                             ptx::mul(merged.values[1], inverse), site);
     if (lse != nullptr && column == 0)
-      ptx::st_global_f32(lse + row_offset(lse_rows, first_row + row), log_sum_exp(m, sum, scale), site);
+      ptx::st_global_f32(lse + row_offset(lse_rows, first_row + row), log_sum_exp(merged.m, merged.sum, scale), site);
   }
 }
 template <int kThreads, int kKeyWarps, int kVectorBytes, class T, class Partial>

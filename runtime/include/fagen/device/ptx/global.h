@@ -1,4 +1,5 @@
-// fagen: global memory. PTX ISA, Data Movement: ld.global.nc (inputs, constant during a launch), st.global; atom.inc.
+// fagen: global memory. PTX ISA, Data Movement: ld.global.nc (inputs, constant during a launch), ld.global, st.global;
+// atom.inc. Parallel Synchronization: fence.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -36,6 +37,28 @@ __device__ __forceinline__ void st_global_u32(void *target, unsigned value, Site
 __device__ __forceinline__ void st_global_f32(float *target, float value, Site = Site::here()) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(target), "f"(value) : "memory");
 }
+/// Two or four consecutive f32 of memory that the kernel also writes; the address is a multiple of their size.
+template <int kCount>
+__device__ __forceinline__ void ld_global_f32(float (&values)[kCount], const float *source, Site = Site::here()) {
+  static_assert(kCount == 2 || kCount == 4, "a global load takes 8 or 16 bytes");
+  if constexpr (kCount == 2)
+    asm volatile("ld.global.v2.f32 {%0, %1}, [%2];" : "=f"(values[0]), "=f"(values[1]) : "l"(source) : "memory");
+  else
+    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(values[0]), "=f"(values[1]), "=f"(values[2]), "=f"(values[3])
+                 : "l"(source)
+                 : "memory");
+}
+template <int kCount>
+__device__ __forceinline__ void st_global_f32(float *target, const float (&values)[kCount], Site = Site::here()) {
+  static_assert(kCount == 2 || kCount == 4, "a global store takes 8 or 16 bytes");
+  if constexpr (kCount == 2)
+    asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(target), "f"(values[0]), "f"(values[1]) : "memory");
+  else
+    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(target), "f"(values[0]), "f"(values[1]),
+                 "f"(values[2]), "f"(values[3])
+                 : "memory");
+}
 /// Four consecutive words; the address is a multiple of 16.
 __device__ __forceinline__ void st_global(void *target, const unsigned (&words)[4], Site = Site::here()) {
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(target), "r"(words[0]), "r"(words[1]), "r"(words[2]),
@@ -49,5 +72,8 @@ __device__ __forceinline__ unsigned atomic_inc(unsigned *word, unsigned last, Si
   asm volatile("atom.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(last) : "memory");
   return before;
 }
+
+/// Before an atomic: whoever comes to that word later, and has a fence behind, sees what the thread has seen so far.
+__device__ __forceinline__ void fence_device(Site = Site::here()) { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
 } // namespace fagen::device::ptx

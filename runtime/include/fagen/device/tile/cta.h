@@ -66,10 +66,9 @@ __device__ __forceinline__ HeadTile take_turns_at_the_end(int number, int tiles,
 /// largest GPU, since no gap at the end of the grid is then longer than a short tile. The others gain nothing by
 /// turns, and lose: CTAs of one head that run together share its K and V.
 template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst, Rows kRows = Rows::kOfHead>
-__device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
+__device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params, int cta) {
   constexpr int kCtas = 1024;
   const int tiles = (row_count<kRows>(params) + kTileRows - 1) / kTileRows;
-  const int cta = ptx::recompute(ptx::cta_index());
   const int heads = tile_heads<kRows>(params);
   HeadTile of_all{cta / tiles, cta % tiles};
   if constexpr (kOrder == TileOrder::kLastTileFirst) {
@@ -82,6 +81,11 @@ __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
     return {batch, head * params.heads_per_kv, head, row_begin};
   else
     return {batch, head, head / params.heads_per_kv, row_begin};
+}
+
+template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst, Rows kRows = Rows::kOfHead>
+__device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
+  return locate_cta<kTileRows, kOrder, kRows>(params, ptx::recompute(ptx::cta_index()));
 }
 
 /// Where the tile of query rows with this number lies.

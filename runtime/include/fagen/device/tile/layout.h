@@ -68,4 +68,10 @@ constexpr int threads_across(int vector_bytes, int columns, int element_bytes) {
 /// of f32 lie so that the pairs of a warp's accumulator meet no bank twice.
 constexpr unsigned kPartialExtra = 8;
 
+/// f32 behind the columns of O in a row that one split leaves for the others: m, l, and a gap to whole 16 bytes.
+constexpr unsigned kSplitExtra = 4;
+
+/// Warps of a CTA that merges splits; each has a query row.
+constexpr unsigned kCombineWarps = 4;
+
 } // namespace fagen::device

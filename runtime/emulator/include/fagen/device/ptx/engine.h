@@ -39,7 +39,7 @@ inline constexpr unsigned kUninitialised = 0xffe7ffe7u;
 inline constexpr unsigned short kUninitialisedHalf = 0xffe7u;
 
 /// Counts up with every change of Engine; a kernel built against another one is refused.
-inline constexpr unsigned kEngineVersion = 7;
+inline constexpr unsigned kEngineVersion = 8;
 
 struct Engine {
   unsigned version;
@@ -55,6 +55,7 @@ struct Engine {
   void (*load_global)(void *to, const void *from, unsigned bytes, Site site);
   void (*store_global)(void *to, const void *from, unsigned bytes, Site site);
   unsigned (*atomic_inc)(unsigned *word, unsigned last, Site site);
+  void (*fence_device)(Site site);
 
   void (*copy_async)(unsigned target, const void *source, unsigned bytes, bool valid, Site site);
   void (*copy_commit)(Site site);

@@ -26,6 +26,16 @@ inline void st_global_u32(void *target, unsigned value, Site site = Site::here()
 inline void st_global_f32(float *target, float value, Site site = Site::here()) {
   engine->store_global(target, &value, sizeof(value), site);
 }
+template <int kCount>
+inline void ld_global_f32(float (&values)[kCount], const float *source, Site site = Site::here()) {
+  static_assert(kCount == 2 || kCount == 4, "a global load takes 8 or 16 bytes");
+  engine->load_global(values, source, sizeof(values), site);
+}
+template <int kCount>
+inline void st_global_f32(float *target, const float (&values)[kCount], Site site = Site::here()) {
+  static_assert(kCount == 2 || kCount == 4, "a global store takes 8 or 16 bytes");
+  engine->store_global(target, values, sizeof(values), site);
+}
 inline void st_global(void *target, const unsigned (&words)[4], Site site = Site::here()) {
   engine->store_global(target, words, sizeof(words), site);
 }
@@ -33,5 +43,6 @@ inline void st_global(void *target, const unsigned (&words)[4], Site site = Site
 inline unsigned atomic_inc(unsigned *word, unsigned last, Site site = Site::here()) {
   return engine->atomic_inc(word, last, site);
 }
+inline void fence_device(Site site = Site::here()) { engine->fence_device(site); }
 
 } // namespace fagen::device::ptx
