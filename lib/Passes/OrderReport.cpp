@@ -74,7 +74,17 @@ static std::string orderedBy(const OrderInfo &info, const Op &op) {
   return titles.empty() ? "no two accesses by itself" : llvm::join(titles, "; ");
 }
 
-void fagen::fillLedger(Kernel &kernel, const OrderInfo &info) {
+std::vector<std::string> fagen::coversOf(const Kernel &kernel, const OrderInfo &info) {
+  std::vector<std::string> covers;
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) {
+      if (opInfo(op.kind).hasSite)
+        covers.push_back(orderedBy(info, op));
+    });
+  return covers;
+}
+
+void fagen::fillLedger(Kernel &kernel, llvm::ArrayRef<std::string> covers) {
   kernel.ledger.clear();
   unsigned site = 0;
   for (Role &role : kernel.roles)
@@ -82,6 +92,6 @@ void fagen::fillLedger(Kernel &kernel, const OrderInfo &info) {
       if (!opInfo(op.kind).hasSite)
         return;
       op.site = ++site;
-      kernel.ledger.push_back({site, opInfo(op.kind).name.str(), orderedBy(info, op)});
+      kernel.ledger.push_back({site, opInfo(op.kind).name.str(), covers[site - 1]});
     });
 }

@@ -14,7 +14,10 @@ bool reportOrder(const ir::Kernel &kernel, const OrderInfo &info, Diagnostics &d
 /// As print-hazards lists it.
 void printOrder(const ir::Kernel &kernel, const OrderInfo &info, llvm::raw_ostream &os);
 
-/// Numbers what synchronises, from 1, and says of each in the ledger which accesses it orders.
-void fillLedger(ir::Kernel &kernel, const OrderInfo &info);
+/// Which accesses each op that synchronises orders, in program order.
+std::vector<std::string> coversOf(const ir::Kernel &kernel, const OrderInfo &info);
+
+/// Numbers what synchronises, from 1, and says so of each in the ledger.
+void fillLedger(ir::Kernel &kernel, llvm::ArrayRef<std::string> covers);
 
 } // namespace fagen
