@@ -170,21 +170,23 @@ static uint64_t placesOf(const fagen_row &row, const fagen_device &device) {
 }
 
 // What CTAs cost in sixteenths of a key tile's time, where places take one after the other: the tiles of a split, a
-// tile's time to begin and end, and for each split its part in the merge.
-static uint64_t costOfSplits(uint64_t ctas, uint64_t splits, uint64_t keyTiles, uint64_t places) {
+// tile's time to begin and end, and for each split its part in the merge, one sixteenth for 16 rows.
+static uint64_t costOfSplits(uint64_t ctas, uint64_t splits, uint64_t keyTiles, uint64_t places, uint32_t tileRows) {
   uint64_t turns = (ctas * splits + places - 1) / places;
-  return turns * ((keyTiles + splits - 1) / splits + 1) * 16 + splits;
+  return turns * ((keyTiles + splits - 1) / splits + 1) * 16 + splits * ((tileRows + 15) / 16);
 }
 
 // The cheapest; a grid that keeps the GPU busy for several turns is not split.
-static uint32_t fillingSplits(__int128 ctas, uint64_t keyTiles, uint64_t places) {
+static uint32_t fillingSplits(__int128 ctas, uint64_t keyTiles, uint64_t places, uint32_t tileRows) {
   constexpr uint64_t kBusyTurns = 8;
   if (ctas == 0 || ctas > __int128(kBusyTurns) * places)
     return 1;
-  uint64_t best = 1;
-  for (uint64_t splits = 2; splits <= std::min<uint64_t>(keyTiles, FAGEN_MAX_SPLITS); ++splits)
-    if (costOfSplits(uint64_t(ctas), splits, keyTiles, places) < costOfSplits(uint64_t(ctas), best, keyTiles, places))
+  uint64_t best = 1, cost = UINT64_MAX;
+  for (uint64_t splits = 1; splits <= std::max<uint64_t>(1, std::min<uint64_t>(keyTiles, FAGEN_MAX_SPLITS)); ++splits)
+    if (uint64_t now = costOfSplits(uint64_t(ctas), splits, keyTiles, places, tileRows); now < cost) {
       best = splits;
+      cost = now;
+    }
   return uint32_t(best);
 }
 
@@ -197,7 +199,7 @@ uint32_t splitsOf(const fagen_row &row, const Problem &problem, const fagen_devi
   case FAGEN_GRID_PACKED_SPLITS:
     if (launch.reserved || row.tile_keys == 0)
       return std::max(launch.reserved, 1u);
-    return fillingSplits(tilesOf(row, problem), inRunsOf(row.tile_keys), placesOf(row, device));
+    return fillingSplits(tilesOf(row, problem), inRunsOf(row.tile_keys), placesOf(row, device), row.tile_rows);
   case FAGEN_GRID_SPLIT_KEYS:
   case FAGEN_GRID_PACKED_SPLIT_KEYS:
     return launch.reserved ? uint32_t(std::max<uint64_t>(inRunsOf(launch.reserved), 1)) : 1;

@@ -98,6 +98,9 @@ TEST(Split, TilesOfManyRowsComeInPairs) {
   };
   EXPECT_EQ(splits(64, 128, 48 * 1024), 4u);  // 64 tiles: 256 CTAs, two an SM
   EXPECT_EQ(splits(128, 128, 48 * 1024), 8u); // 32 tiles
+  problem.seq_kv = 262144;
+  EXPECT_EQ(splits(128, 128, 48 * 1024), 8u); // 33 would leave fewer places idle, and four times as much to merge
+  problem.seq_kv = 16384;
   EXPECT_EQ(splits(64, 256, 48 * 1024), 2u);  // as many threads as have all registers
   EXPECT_EQ(splits(64, 128, 114 * 1024), 2u); // only one fits
 }
