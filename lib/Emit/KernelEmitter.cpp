@@ -178,7 +178,7 @@ void KernelEmitter::emitIncludes() {
     if (op->kind == OpKind::StorePartial)
       headers.insert("ops/merge.h");
   if (isSplit())
-    headers.insert("ops/split.h");
+    headers.insert({"ops/combine.h", "ops/split.h"});
   if (kernel.backend == "wgmma")
     headers.insert("ops/wgmma.h");
   if (kernel.backend == "scalar" || kernel.backend == "wmma") {

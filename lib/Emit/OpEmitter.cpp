@@ -400,6 +400,26 @@ void OpEmitter::emitBarrier(const Op &op) {
   line(out, "ptx::named_barrier({}, {});", id, 32 * warps / groups);
 }
 
+/// O and LSE on their way out of the CTA: whole, or the key warps' results, or the part of a split.
+void OpEmitter::emitResult(const Op &op) {
+  switch (op.kind) {
+  case OpKind::Normalize:
+    return line(out, "normalize({}, {});", operand(op.operand("o")), operand(op.operand("l")));
+  case OpKind::StorePartial:
+    return emitStorePartial(op);
+  case OpKind::StoreMerged:
+    return emitStoreMerged(op);
+  case OpKind::Store:
+    return emitStore(op);
+  case OpKind::StoreLse:
+    return emitStoreLse(op);
+  case OpKind::CombineLast:
+    return emitCombineLast(op);
+  default:
+    return emitStoreSplit(op);
+  }
+}
+
 void OpEmitter::emit(const Op &op) {
   comment(op);
   places.push_back(
@@ -438,21 +458,15 @@ void OpEmitter::emit(const Op &op) {
     return emitReduce(op);
   case OpKind::Total:
     return line(out, "total({});", operand(op.operand("l")));
-  case OpKind::StorePartial:
-    return emitStorePartial(op);
-  case OpKind::StoreMerged:
-    return emitStoreMerged(op);
   case OpKind::Normalize:
-    return line(out, "normalize({}, {});", operand(op.operand("o")), operand(op.operand("l")));
+  case OpKind::StorePartial:
+  case OpKind::StoreMerged:
   case OpKind::Store:
-    return emitStore(op);
   case OpKind::StoreLse:
-    return emitStoreLse(op);
   case OpKind::StoreSplit:
   case OpKind::StoreMergedSplit:
-    return emitStoreSplit(op);
   case OpKind::CombineLast:
-    return emitCombineLast(op);
+    return emitResult(op);
   case OpKind::Barrier:
     return emitBarrier(op);
   case OpKind::MmaIssue:

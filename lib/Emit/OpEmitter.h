@@ -73,6 +73,7 @@ private:
   void emitExp2(const ir::Op &op);
   void emitRowSum(const ir::Op &op);
   void emitConvert(const ir::Op &op);
+  void emitResult(const ir::Op &op);
   void emitStorePartial(const ir::Op &op);
   void emitStoreMerged(const ir::Op &op);
   void emitStore(const ir::Op &op);
