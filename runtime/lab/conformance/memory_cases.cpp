@@ -131,6 +131,11 @@ void addGlobalCases(std::vector<ConformanceCase> &cases) {
   add("st_global_u32", "st_global_u32", "conformance_st_global_u32");
   add("st_global", "st_global", "conformance_st_global_16");
   add("st_global_f32", "st_global_f32", "conformance_st_global_f32");
+  for (int count : {2, 4}) {
+    add(fmt::format("ld_global_f32<{0}>, st_global_f32<{0}>", count), "ld_global_f32",
+        fmt::format("conformance_global_f32x{}", count));
+    cases.back().functions.push_back("st_global_f32");
+  }
   add("atomic_inc", "atomic_inc", "conformance_atomic_inc");
   cases.back().expect = expectIncrements;
 }

@@ -297,6 +297,19 @@ template <int kLoad, Store kStore> __device__ __forceinline__ void copy_global(c
   }
 }
 
+/// The same by loads and stores of kCount f32.
+template <int kCount> __device__ __forceinline__ void copy_global_f32(const ConformanceParams &params) {
+  const Head head = head_of(params, 8);
+  const int first = ptx::cta_index() * kThreads;
+  const float *source = reinterpret_cast<const float *>(params.in + (first + head.words[1]) * 8 + 4);
+  float *target = reinterpret_cast<float *>(params.out + (first + head.words[0]) * 4);
+  for (int i = 0; i < 4; i += kCount) {
+    float part[kCount];
+    ptx::ld_global_f32(part, source + i);
+    ptx::st_global_f32(target + i, part);
+  }
+}
+
 /// Three increments of a word of the thread's own, which stands where the last result goes.
 extern "C" __global__ void conformance_atomic_inc(const __grid_constant__ ConformanceParams params) {
   const unsigned *in = params.in + element() * 8;
@@ -328,6 +341,12 @@ extern "C" __global__ void conformance_st_global_u16(const __grid_constant__ Con
 }
 extern "C" __global__ void conformance_st_global_u32(const __grid_constant__ ConformanceParams params) {
   copy_global<8, Store::U32>(params);
+}
+extern "C" __global__ void conformance_global_f32x2(const __grid_constant__ ConformanceParams params) {
+  copy_global_f32<2>(params);
+}
+extern "C" __global__ void conformance_global_f32x4(const __grid_constant__ ConformanceParams params) {
+  copy_global_f32<4>(params);
 }
 extern "C" __global__ void conformance_st_global_f32(const __grid_constant__ ConformanceParams params) {
   copy_global<16, Store::F32>(params);
