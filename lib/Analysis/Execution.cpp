@@ -157,7 +157,7 @@ bool Execution::execute(Warp &warp, const Event &event) {
     if (kernel.backend != "scalar")
       meetLanes(warp, &op, /*isMemoryToo=*/false);
     if (op.kind == OpKind::MmaIssue)
-      issueProduct(warp);
+      issueProduct(warp, op);
     break;
   case OpKind::MmaCommit:
     meetLanes(warp, &op, /*isMemoryToo=*/false);
@@ -197,8 +197,11 @@ void Execution::checkTaken(const Event &event) {
                         (last == handed.end() ? "" : "; position " + std::to_string(last->second) + " was, last"));
 }
 
-/// lastIssue has an entry for the group that is open.
-void Execution::issueProduct(Warp &warp) {
+/// lastIssue has an entry for the group that is open. The PTX ISA asks for a fence before a warp's first product,
+/// whatever was written.
+void Execution::issueProduct(Warp &warp, const Op &op) {
+  if (warp.mmaFence == 0)
+    return fail(op, "no fence of kind mma before the first product");
   warp.lastIssue.resize(warp.products + 2);
   warp.lastIssue.back() = warp.next + 1;
 }

@@ -79,7 +79,7 @@ private:
   bool step(Warp &warp);
   bool execute(Warp &warp, const Event &event);
   void checkTaken(const Event &event);
-  void issueProduct(Warp &warp);
+  void issueProduct(Warp &warp, const ir::Op &op);
   void waitForProducts(Warp &warp, const ir::Op &op);
   bool comeToBarrier(Warp &warp, const Event &event, bool isFirstTry);
   bool isBlocked(Warp &warp, const Event &event);
