@@ -5,6 +5,8 @@
 
 #include "Stages.h"
 
+#include "fagen/IR/ExprAnalysis.h"
+
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/ErrorHandling.h"
 
@@ -158,9 +160,9 @@ void OpEmitter::emitFence(const Op &op) {
 }
 
 std::string OpEmitter::tileOf(const char *ticket, const char *params) const {
-  if (!kernel.hasConstant("kCachedRows"))
-    return ticket;
-  return fmt::format("longest_tile_first<kTileRows, kCachedRows>({}, {})", params, ticket);
+  const bool isDrawn = kernel.buffer("tile_counter");
+  return isDrawn && seesMoreInLaterRows(kernel) ? fmt::format("longest_tile_first<kTileRows>({}, {})", params, ticket)
+                                                : ticket;
 }
 
 /// A thread keeps what it drew, and the number that it hands over or takes, in variables of those names.

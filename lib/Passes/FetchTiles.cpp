@@ -18,7 +18,6 @@
 
 #include "fagen/Passes/Passes.h"
 
-#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -27,10 +26,6 @@ using namespace fagen;
 using namespace fagen::ir;
 
 namespace {
-
-/// K and V of heads that CTAs work on at the same time should stay in L2, with something left for Q and O. But the end
-/// of each group of heads has short tiles only: so many tiles of a square problem are worth some misses.
-constexpr uint64_t kCachedBytes = uint64_t(32) << 20, kLeastTiles = 512;
 
 class TileFetcher {
 public:
@@ -45,19 +40,9 @@ public:
     initialise(*empty, math.warps);
     draw(turnsOf(load).body);
     take(turnsOf(math).body);
-    if (seesMoreInLaterRows(kernel))
-      addOrder();
   }
 
 private:
-  /// The longest first pays where tiles differ; in the plain order fewer heads are worked on at a time.
-  void addOrder() {
-    const Buffer &k = *kernel.buffer("k"), &v = *kernel.buffer("v");
-    const uint64_t cached = kCachedBytes / (uint64_t(k.columns + v.columns) * sizeOf(k.type));
-    kernel.addConstant("kCachedRows", int64_t(std::max(cached, kLeastTiles * kernel.constant("kTileRows"))),
-                       "rows of K and V of heads that are worked on together: they stay in L2, or nearly");
-  }
-
   void addBuffers() {
     next = &add("next", Space::Fragment, ElementType::U32);
     counter = &add("tile_counter", Space::Global, ElementType::U32);

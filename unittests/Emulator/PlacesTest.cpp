@@ -57,20 +57,22 @@ TEST(Places, TheLastHeadsTakeTurns) {
   EXPECT_EQ(places, wanted);
 }
 
-TEST(Places, HeadsTakeTurnsByTicketWhileTheirKAndVStayInL2) {
-  // 4096 rows are kept: two heads of 2000 keys.
-  const std::vector<Place> places = placesOf("by_ticket", 1, 3, 1, 32, 2000);
-  const std::vector<Place> wanted = {{0, 0, 0, 16}, {0, 1, 1, 16}, {0, 0, 0, 0},
-                                     {0, 1, 1, 0},  {0, 2, 2, 16}, {0, 2, 2, 0}};
-  EXPECT_EQ(places, wanted);
+TEST(Places, ByTicketAtLeastEightHeadsTakeTurns) {
+  const std::vector<Place> places = placesOf("by_ticket", 1, 9, 1, 32, 40000);
+  EXPECT_EQ(places[0], (Place{0, 8, 8, 16}));
+  EXPECT_EQ(places[1], (Place{0, 8, 8, 0}));
+  EXPECT_EQ(places[2], (Place{0, 7, 7, 16}));
+  EXPECT_EQ(places[9], (Place{0, 0, 0, 16}));
+  EXPECT_EQ(places[10], (Place{0, 7, 7, 0}));
 }
 
-TEST(Places, HeadsOfFewTilesTakeTurnsByTicketInSmallGroups) {
-  const std::vector<Place> places = placesOf("by_ticket", 1, 20, 1, 32, 32); // 16 heads for two tiles each
-  EXPECT_EQ(places[15], (Place{0, 15, 15, 16}));
-  EXPECT_EQ(places[16], (Place{0, 0, 0, 0}));
-  EXPECT_EQ(places[32], (Place{0, 16, 16, 16}));
-  EXPECT_EQ(places[39], (Place{0, 19, 19, 0}));
+TEST(Places, ByTicketAsManyHeadsTakeTurnsAsHave512Tiles) {
+  // 512 tiles of 16 rows are 8192 keys: 16 heads of 512.
+  const std::vector<Place> places = placesOf("by_ticket", 1, 40, 1, 32, 512);
+  EXPECT_EQ(places[47], (Place{0, 16, 16, 0}));
+  EXPECT_EQ(places[48], (Place{0, 15, 15, 16}));
+  EXPECT_EQ(places[63], (Place{0, 0, 0, 16}));
+  EXPECT_EQ(places[64], (Place{0, 15, 15, 0}));
 }
 
 TEST(Places, TilesOfAHeadFollowEachOtherWithoutAMask) {

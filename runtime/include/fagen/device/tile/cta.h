@@ -29,25 +29,6 @@ struct HeadTile {
   int head, tile;
 };
 
-/// The tile with this number where `together` heads at a time take turns, their last tiles first.
-__device__ __forceinline__ HeadTile take_turns(int number, int tiles, int heads, int together) {
-  const int first = number / (tiles * together) * together, left = heads - first;
-  const int size = left < together ? left : together;
-  const int turn = number - first * tiles;
-  return {first + turn % size, tiles - 1 - turn / size};
-}
-
-/// How many of `heads` take turns: no more than K and V of all of them together have kCachedRows rows, and than eight
-/// for each tile of a head. What the order can save is as long as a head's longest tile, and where that is short, heads
-/// gain more from tiles that run side by side and share K and V.
-template <int kCachedRows>
-__device__ __forceinline__ int heads_in_turn(const AttentionParams &params, int tiles, int heads) {
-  const int cached = kCachedRows / (params.seq_kv > 1 ? params.seq_kv : 1);
-  const int worthwhile = cached < 8 * tiles ? cached : 8 * tiles;
-  const int wanted = (worthwhile > 1 ? worthwhile : 1) * params.heads_per_kv;
-  return wanted < heads ? wanted : heads;
-}
-
 /// The exponent of the largest power of two that is no more than x, which is positive and below 2^24.
 __device__ __forceinline__ int floor_log2(int x) {
   return (__builtin_bit_cast(int, static_cast<float>(x)) >> 23) - 127;
@@ -62,19 +43,24 @@ __device__ __forceinline__ HeadTile take_turns_at_the_end(int number, int tiles,
   return {first + (turn & ((1 << shift) - 1)), turn >> shift};
 }
 
-/// Which heads take turns: so many that a square problem's tiles are 512 to 1024 CTAs, two or more for each SM of the
-/// largest GPU, since no gap at the end of the grid is then longer than a short tile. The others gain nothing by
-/// turns, and lose: CTAs of one head that run together share its K and V.
+/// How many heads take turns, as the exponent of a power of two: so many that a square problem's tiles are kCtas / 2 to
+/// kCtas, a few for each CTA that runs at a time, since no gap at the end of the grid is then longer than a short tile;
+/// but 2^kLeast heads if there are as many. The others gain nothing by turns, and lose: CTAs of one head that run
+/// together share its K and V.
+template <int kTileRows, int kCtas, int kLeast>
+__device__ __forceinline__ int log_heads_in_turn(const AttentionParams &params, int heads) {
+  const int wanted = floor_log2(kCtas * kTileRows) - floor_log2(2 * params.seq_kv - 1);
+  return min(wanted < kLeast ? kLeast : wanted, floor_log2(min(heads, 1 << 20)));
+}
+
 template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst, Rows kRows = Rows::kOfHead>
 __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params, int cta) {
-  constexpr int kCtas = 1024;
   const int tiles = (row_count<kRows>(params) + kTileRows - 1) / kTileRows;
   const int heads = tile_heads<kRows>(params);
   HeadTile of_all{cta / tiles, cta % tiles};
   if constexpr (kOrder == TileOrder::kLastTileFirst) {
-    const int wanted = floor_log2(kCtas * kTileRows) - floor_log2(2 * params.seq_kv - 1);
-    const int most = floor_log2(min(heads * params.batch, 1 << 20));
-    of_all = take_turns_at_the_end(cta, tiles, heads * params.batch, wanted < 0 ? 0 : wanted < most ? wanted : most);
+    const int all = heads * params.batch; // two CTAs and more an SM, launched by the hardware
+    of_all = take_turns_at_the_end(cta, tiles, all, log_heads_in_turn<kTileRows, 1024, 0>(params, all));
   }
   const int batch = of_all.head / heads, head = of_all.head % heads, row_begin = of_all.tile * kTileRows;
   if constexpr (kRows == Rows::kOfGroup)
@@ -101,14 +87,13 @@ template <int kTileRows> __device__ __forceinline__ int tile_count(const Attenti
 }
 
 /// The tile that goes with a ticket where the last rows of heads come first: they see most keys. Tickets beyond the
-/// last tile stay beyond it.
-template <int kTileRows, int kCachedRows>
-__device__ __forceinline__ int longest_tile_first(const AttentionParams &params, int ticket) {
+/// last tile stay beyond it. One CTA runs on an SM: half as many tiles as above take turns, but eight heads.
+template <int kTileRows> __device__ __forceinline__ int longest_tile_first(const AttentionParams &params, int ticket) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows, heads = params.heads * params.batch;
   if (ticket >= tiles * heads)
     return ticket;
-  const int together = heads_in_turn<kCachedRows>(params, tiles, heads);
-  const HeadTile of_all = take_turns(ticket, tiles, heads, together);
+  const HeadTile of_all =
+      take_turns_at_the_end(ticket, tiles, heads, log_heads_in_turn<kTileRows, 512, 3>(params, heads));
   return of_all.head * tiles + of_all.tile;
 }
 
