@@ -4,6 +4,7 @@
 #include "device.h"
 #include "emulator/emulator.h"
 #include "placement.h"
+#include "src/arguments.h"
 #include "src/maps.h"
 #include "src/state.h"
 
@@ -98,15 +99,9 @@ public:
     ChoiceState state = loadState(choice);
     if (state.ctas == 0)
       return {};
-    device::MappedAttentionParams params = {};
-    static_cast<device::AttentionParams &>(params) = state.params;
-    params.q = launch.tensors.q;
-    params.k = launch.tensors.k;
-    params.v = launch.tensors.v;
-    params.o = launch.tensors.o;
-    params.lse = launch.tensors.lse;
     std::vector<char> own(launch.workspace ? 0 : choice.workspace_bytes);
-    params.workspace = launch.workspace ? launch.workspace : own.data();
+    device::MappedAttentionParams params =
+        argumentsOf(*launch.row, state.params, launch.tensors, launch.workspace ? launch.workspace : own.data());
     describeMaps(*launch.row, params);
     emulator::Buffer workspace{params.workspace, choice.workspace_bytes, true, "workspace"};
     workspace.written = std::make_shared<std::vector<unsigned char>>(choice.workspace_bytes);

@@ -1,5 +1,6 @@
 // fagen: fagen_run: checks the pointers and launches.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "arguments.h"
 #include "device.h"
 #include "error.h"
 #include "maps.h"
@@ -92,13 +93,7 @@ fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors,
     return fail(FAGEN_NOT_PREPARED, "%s is not prepared on this device; call fagen_prepare first", row.variant);
   if (!prepared->module)
     return fail(FAGEN_CUDA, "the device is a description (%s), not a GPU", choice->device->name);
-  device::MappedAttentionParams params;
-  static_cast<device::AttentionParams &>(params) = state.params;
-  params.q = tensors->q;
-  params.k = tensors->k;
-  params.v = tensors->v;
-  params.o = tensors->o;
-  params.lse = tensors->lse;
-  params.workspace = choice->workspace_bytes ? workspace : nullptr;
+  device::MappedAttentionParams params =
+      argumentsOf(row, state.params, *tensors, choice->workspace_bytes ? workspace : nullptr);
   return launch(*prepared, params, state, stream, *choice->device);
 }

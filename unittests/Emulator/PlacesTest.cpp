@@ -17,13 +17,15 @@ struct Place {
 
 /// Of the CTAs in the order of their numbers.
 std::vector<Place> placesOf(const char *kernel, int batch, int heads, int headsPerKv, int seqQ, int seqKv) {
-  device::AttentionParams params = {};
+  device::MappedAttentionParams params = {};
   params.batch = batch, params.heads = heads, params.kv_heads = heads / headsPerKv, params.heads_per_kv = headsPerKv;
   params.seq_q = seqQ, params.seq_kv = seqKv;
   const bool isPacked = std::string(kernel) == "longest_first_packed";
   const int rows = isPacked ? seqQ * headsPerKv : seqQ, groups = isPacked ? params.kv_heads : heads;
   std::vector<Place> places(size_t((rows + kTileRows - 1) / kTileRows * groups * batch));
   params.o = places.data();
+  params.by_tiles = device::make_divisor((seqQ + kTileRows - 1) / kTileRows);
+  params.by_heads = device::make_divisor(heads), params.by_heads_per_kv = device::make_divisor(headsPerKv);
   const Launch launch = {kernel, unsigned(places.size()), 1, 0, {{params.o, sizeof(Place) * places.size(), true, "o"}}};
   const Report report = kernels("places.cu").launch(launch, &params, sizeof(params), {});
   EXPECT_TRUE(report.ok);

@@ -26,6 +26,6 @@ extern "C" __global__ void longest_first_packed(const __grid_constant__ Attentio
   write_place(params, locate_cta<16, TileOrder::kLastTileFirst, Rows::kOfGroup>(params));
 }
 
-extern "C" __global__ void by_ticket(const __grid_constant__ AttentionParams params) {
+extern "C" __global__ void by_ticket(const __grid_constant__ MappedAttentionParams params) {
   write_place(params, locate_tile<16>(params, longest_tile_first<16>(params, ptx::cta_index())));
 }

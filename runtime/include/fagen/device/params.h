@@ -38,6 +38,8 @@ struct AttentionParams {
 /// The argument of kernels that copy boxes: a row's table says which of the maps are filled. Their dimensions are
 /// columns, rows, heads and batch.
 struct MappedAttentionParams : AttentionParams {
+  Divisor by_tiles; ///< tiles of query rows that a head has
+  Divisor by_heads;
   TensorMap q_map;
   TensorMap k_map;
   TensorMap v_map;

@@ -34,12 +34,11 @@ __device__ __forceinline__ int floor_log2(int x) {
   return (__builtin_bit_cast(int, static_cast<float>(x)) >> 23) - 127;
 }
 
-/// The tile with this number where the tiles of a head follow each other, the last one first, but the last
-/// 2^log_together heads take turns. Only one division: a CTA of a small launch lives for some microseconds.
-__device__ __forceinline__ HeadTile take_turns_at_the_end(int number, int tiles, int heads, int log_together) {
-  const int from_end = tiles * heads - 1 - number;
+/// The tile with this number, counted from the end, where the tiles of a head follow each other, the last one first,
+/// but the last 2^log_together heads take turns. It is tile `from_end` of head from_end / tiles where none does.
+__device__ __forceinline__ HeadTile take_turns_at_the_end(int from_end, int head, int tiles, int log_together) {
   const int shift = from_end < tiles << log_together ? log_together : 0;
-  const int first = from_end / tiles >> shift << shift, turn = from_end - first * tiles;
+  const int first = head >> shift << shift, turn = from_end - first * tiles;
   return {first + (turn & ((1 << shift) - 1)), turn >> shift};
 }
 
@@ -59,8 +58,9 @@ __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params, in
   const int heads = tile_heads<kRows>(params);
   HeadTile of_all{cta / tiles, cta % tiles};
   if constexpr (kOrder == TileOrder::kLastTileFirst) {
-    const int all = heads * params.batch; // two CTAs and more an SM, launched by the hardware
-    of_all = take_turns_at_the_end(cta, tiles, all, log_heads_in_turn<kTileRows, 1024, 0>(params, all));
+    const int all = heads * params.batch, from_end = tiles * all - 1 - cta; // the hardware runs two CTAs and more an SM
+    of_all =
+        take_turns_at_the_end(from_end, from_end / tiles, tiles, log_heads_in_turn<kTileRows, 1024, 0>(params, all));
   }
   const int batch = of_all.head / heads, head = of_all.head % heads, row_begin = of_all.tile * kTileRows;
   if constexpr (kRows == Rows::kOfGroup)
@@ -74,11 +74,14 @@ __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
   return locate_cta<kTileRows, kOrder, kRows>(params, ptx::recompute(ptx::cta_index()));
 }
 
-/// Where the tile of query rows with this number lies.
-template <int kTileRows> __device__ __forceinline__ CtaPlace locate_tile(const AttentionParams &params, int number) {
+/// Where the tile of query rows with this number lies. All threads ask before they can begin a tile: no division by
+/// what only the launch knows.
+template <int kTileRows>
+__device__ __forceinline__ CtaPlace locate_tile(const MappedAttentionParams &params, int number) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows;
-  const int head = number / tiles % params.heads;
-  return {number / tiles / params.heads, head, head / params.heads_per_kv, number % tiles * kTileRows};
+  const int of_all = floor_div(number, params.by_tiles), batch = floor_div(of_all, params.by_heads);
+  const int head = of_all - batch * params.heads;
+  return {batch, head, floor_div(head, params.by_heads_per_kv), (number - of_all * tiles) * kTileRows};
 }
 
 /// How many tiles of query rows a launch has.
@@ -88,12 +91,14 @@ template <int kTileRows> __device__ __forceinline__ int tile_count(const Attenti
 
 /// The tile that goes with a ticket where the last rows of heads come first: they see most keys. Tickets beyond the
 /// last tile stay beyond it. One CTA runs on an SM: half as many tiles as above take turns, but eight heads.
-template <int kTileRows> __device__ __forceinline__ int longest_tile_first(const AttentionParams &params, int ticket) {
+template <int kTileRows>
+__device__ __forceinline__ int longest_tile_first(const MappedAttentionParams &params, int ticket) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows, heads = params.heads * params.batch;
   if (ticket >= tiles * heads)
     return ticket;
-  const HeadTile of_all =
-      take_turns_at_the_end(ticket, tiles, heads, log_heads_in_turn<kTileRows, 512, 3>(params, heads));
+  const int from_end = tiles * heads - 1 - ticket;
+  const HeadTile of_all = take_turns_at_the_end(from_end, floor_div(from_end, params.by_tiles), tiles,
+                                                log_heads_in_turn<kTileRows, 512, 3>(params, heads));
   return of_all.head * tiles + of_all.tile;
 }
 
