@@ -119,6 +119,13 @@ private:
     if (jobs.empty())
       throw UserError("no case fits a variant: dtype, accum, mask and head_dim of the case must be those of a variant, "
                       "and LSE asks for lse = on");
+    std::vector<Job> mine;
+    for (size_t i = options.part - 1; i < jobs.size(); i += options.parts)
+      mine.push_back(jobs[i]);
+    if (mine.empty())
+      throw UserError(fmt::format("part {} of {} is empty: there are {} cases; take fewer parts", options.part,
+                                  options.parts, jobs.size()));
+    jobs = std::move(mine);
   }
 
   void runJob(size_t index) {

@@ -13,6 +13,7 @@ struct CheckOptions {
   std::string suite = "smoke";
   std::vector<Case> cases;           ///< instead of the suite's, when not empty
   std::vector<std::string> variants; ///< only these, when not empty
+  int64_t part = 1, parts = 1;       ///< only every `parts`-th case, from number `part` on
   uint64_t seed = 1;
   int seeds = 1; ///< of the emulator: a case runs three times for each, in an order of the threads of its own, with
                  ///< copies landing late, early and at random

@@ -21,16 +21,19 @@ void TestDevice::copy(void *to, const void *from, int64_t bytes) {
   upload(to, between.data(), bytes);
 }
 
-int64_t TestDevice::differences(const void *a, const void *b, int64_t bytes) {
-  std::vector<uint32_t> words[2];
-  for (int which : {0, 1}) {
-    words[which].resize(bytes / sizeof(uint32_t));
-    download(words[which].data(), which ? b : a, bytes);
+std::vector<int64_t> TestDevice::differences(const std::vector<MemoryPair> &pairs) {
+  std::vector<int64_t> counts;
+  for (const MemoryPair &pair : pairs) {
+    std::vector<uint32_t> words[2];
+    for (int which : {0, 1}) {
+      words[which].resize(pair.bytes / sizeof(uint32_t));
+      download(words[which].data(), which ? pair.b : pair.a, pair.bytes);
+    }
+    int64_t &different = counts.emplace_back(0);
+    for (size_t i = 0; i < words[0].size(); ++i)
+      different += words[0][i] != words[1][i];
   }
-  int64_t different = 0;
-  for (size_t i = 0; i < words[0].size(); ++i)
-    different += words[0][i] != words[1][i];
-  return different;
+  return counts;
 }
 
 } // namespace fagen::lab

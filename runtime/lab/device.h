@@ -62,6 +62,12 @@ public:
   virtual ~Load() = default;
 };
 
+/// Two places to compare; `bytes` is a multiple of 4.
+struct MemoryPair {
+  const void *a, *b;
+  int64_t bytes;
+};
+
 class TestDevice {
 public:
   virtual ~TestDevice() = default;
@@ -86,8 +92,8 @@ public:
   virtual Sequence runAll(const std::vector<Launch> &launches, double patience);
   /// Copies from memory of the device to memory of the device, before what is launched later.
   virtual void copy(void *to, const void *from, int64_t bytes);
-  /// How many 32-bit words differ, once what was launched has ended; `bytes` is a multiple of 4.
-  virtual int64_t differences(const void *a, const void *b, int64_t bytes);
+  /// How many 32-bit words differ in each pair, once what was launched has ended.
+  virtual std::vector<int64_t> differences(const std::vector<MemoryPair> &pairs);
   /// Work beside the launches, from now until it is destroyed; null where there is none to be had.
   virtual std::unique_ptr<Load> load() { return nullptr; }
 };

@@ -161,20 +161,27 @@ GpuModule &GpuDevice::soakKernels() {
   return *soak;
 }
 
-int64_t GpuDevice::differences(const void *a, const void *b, int64_t bytes) {
+std::vector<int64_t> GpuDevice::differences(const std::vector<MemoryPair> &pairs) {
   constexpr unsigned kCtas = 512, kThreads = 256;
-  unsigned long long count = 0, words = bytes / sizeof(uint32_t);
-  if (!counter)
-    counter = std::make_unique<DeviceMemory>(*this, sizeof count);
-  void *to = counter->address();
-  checkCuda(measuringDriver().cuMemsetD32Async(asDevicePtr(to), 0, sizeof count / 4, gpu.stream()), "clear a counter");
-  void *arguments[] = {&a, &b, &words, &to};
-  checkCuda(fagen::driver()->cuLaunchKernel(soakKernels().function("countDifferences"), kCtas, 1, 1, kThreads, 1, 1, 0,
-                                            gpu.stream(), arguments, nullptr),
-            "compare on the GPU");
+  if (pairs.empty())
+    return {};
+  std::vector<int64_t> counts(pairs.size());
+  const auto bytes = static_cast<int64_t>(counts.size() * sizeof counts[0]);
+  DeviceMemory counters(*this, bytes);
+  checkCuda(measuringDriver().cuMemsetD32Async(asDevicePtr(counters.address()), 0, bytes / 4, gpu.stream()),
+            "clear counters");
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const void *a = pairs[i].a, *b = pairs[i].b;
+    void *to = counters.address(static_cast<int64_t>(i * sizeof counts[0]));
+    unsigned long long words = pairs[i].bytes / sizeof(uint32_t);
+    void *arguments[] = {&a, &b, &words, &to};
+    checkCuda(fagen::driver()->cuLaunchKernel(soakKernels().function("countDifferences"), kCtas, 1, 1, kThreads, 1, 1,
+                                              0, gpu.stream(), arguments, nullptr),
+              "compare on the GPU");
+  }
   checkCuda(measuringDriver().cuStreamSynchronize(gpu.stream()), "compare on the GPU");
-  download(&count, to, sizeof count);
-  return static_cast<int64_t>(count);
+  download(counts.data(), counters.address(), bytes);
+  return counts;
 }
 
 bool hasGpu() {

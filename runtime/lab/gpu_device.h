@@ -22,7 +22,7 @@ public:
   std::vector<Failure> run(const Launch &launch) override;
   Sequence runAll(const std::vector<Launch> &launches, double patience) override;
   void copy(void *to, const void *from, int64_t bytes) override;
-  int64_t differences(const void *a, const void *b, int64_t bytes) override;
+  std::vector<int64_t> differences(const std::vector<MemoryPair> &pairs) override;
   std::unique_ptr<Load> load() override;
 
   Gpu gpu;
@@ -37,8 +37,7 @@ private:
 
   GpuModule &soakKernels();
 
-  std::unique_ptr<DeviceMemory> counter; ///< of differences()
-  std::unique_ptr<GpuModule> soak;       ///< kernels/soak.cu, once one of them is needed
+  std::unique_ptr<GpuModule> soak; ///< kernels/soak.cu, once one of them is needed
 };
 
 /// Whether this machine has a GPU that the runtime can use.

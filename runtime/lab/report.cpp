@@ -180,6 +180,8 @@ static Json failuresJson(const std::vector<Failure> &failures) {
 Json checkJson(const CheckReport &report, const CheckOptions &options) {
   Json json{{"passed", report.passed()},
             {"suite", options.cases.empty() ? options.suite : "given"},
+            {"part", options.part},
+            {"parts", options.parts},
             {"seed", options.seed},
             {"seeds", options.seeds},
             {"device", options.deviceFlag},

@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kBatch = 512;  ///< random launches that are made up at once
 constexpr uint32_t kDraws = 64; ///< of problems for a launch, until its variant takes one
+constexpr int64_t kAtOnce = 32; ///< repeated launches that are not waited for one by one
 constexpr int64_t kNoKeysOneIn = 64, kNoLseOneIn = 8, kAtEdgeOneIn = 3, kSquareOneIn = 2;
 
 /// Random numbers of one launch.
@@ -105,26 +106,26 @@ template <typename Word> std::string_view bytesOf(const std::vector<Word> &words
   return {reinterpret_cast<const char *>(words.data()), words.size() * sizeof(Word)};
 }
 
-/// The first result of a tensor stays where it is; the others are made beside it, on the same poison.
+/// The first result of a tensor stays where it is; the others are made beside it, some at a time, on the same poison.
 template <typename Word> class Repeated {
 public:
-  Repeated(TestDevice &device, DeviceTensor<Word> &first)
-      : device(device), first(first), bytes(first.image.allocationBytes()), pristine(device, bytes),
-        again(device, bytes) {
+  Repeated(TestDevice &device, DeviceTensor<Word> &first, int64_t atOnce)
+      : device(device), first(first), bytes(first.image.allocationBytes()), pitch((bytes + 255) / 256 * 256),
+        pristine(device, bytes), again(device, pitch * atOnce) {
     first.poison();
     device.copy(pristine.address(), first.memory.address(), bytes);
   }
-  /// Where the next run writes.
-  void *prepare() {
-    device.copy(again.address(), pristine.address(), bytes);
-    return again.address(first.image.baseBytes());
+  /// Where a run writes, the `which`-th of some.
+  void *prepare(int64_t which) {
+    device.copy(again.address(which * pitch), pristine.address(), bytes);
+    return again.address(which * pitch + first.image.baseBytes());
   }
-  bool differs() { return device.differences(again.address(), first.memory.address(), bytes / 4 * 4) != 0; }
+  MemoryPair pair(int64_t which) { return {again.address(which * pitch), first.memory.address(), bytes / 4 * 4}; }
 
 private:
   TestDevice &device;
   DeviceTensor<Word> &first;
-  int64_t bytes;
+  int64_t bytes, pitch;
   DeviceMemory pristine, again;
 };
 
@@ -218,22 +219,26 @@ private:
       return;
     prepareProblem(c);
     CaseMemory memory(device, c, inputs);
-    Repeated<uint16_t> o(device, memory.o);
-    Repeated<uint32_t> lse(device, memory.lse);
-    for (int64_t run = 0; run < options.repeats; ++run) {
-      Launch launch = memory.launchOf(*variant.set, *variant.row, static_cast<int>(run));
-      launch.workspace = workspaces.of(*variant.row, choice->workspace_bytes);
-      if (run > 0)
-        redirect(launch, o.prepare(), lse.prepare());
-      const Sequence sequence = device.runAll({launch}, options.patience);
-      if (!sequence.failures.empty()) {
-        fail(variant, c, sequence.failures, sequence);
-        break;
+    const int64_t atOnce = std::min(kAtOnce, options.repeats);
+    Repeated<uint16_t> o(device, memory.o, atOnce);
+    Repeated<uint32_t> lse(device, memory.lse, atOnce);
+    while (variant.repeats < options.repeats) {
+      const bool first = variant.repeats == 0;
+      const int64_t count = first ? 1 : std::min(atOnce, options.repeats - variant.repeats);
+      std::vector<Launch> launches;
+      for (int64_t i = 0; i < count; ++i) {
+        launches.push_back(memory.launchOf(*variant.set, *variant.row, static_cast<int>(variant.repeats + i)));
+        launches.back().workspace = workspaces.of(*variant.row, choice->workspace_bytes);
+        if (!first)
+          redirect(launches.back(), o.prepare(i), lse.prepare(i));
       }
-      ++variant.repeats;
-      if (run > 0)
-        compare(variant, o, lse);
-      else if (!holds(variant, c, memory))
+      const Sequence sequence = device.runAll(launches, options.patience);
+      if (!sequence.hangs && !first)
+        compare(variant, o, lse, static_cast<int64_t>(sequence.ended));
+      variant.repeats += static_cast<int64_t>(sequence.ended);
+      if (!sequence.failures.empty())
+        fail(variant, c, sequence.failures, sequence);
+      if (!sequence.failures.empty() || (first && !holds(variant, c, memory)))
         break;
     }
     if (variant.different)
@@ -268,10 +273,16 @@ private:
     return measured.failures.empty();
   }
 
-  /// Counts a run of other bits; the others go on, to tell how often.
-  static void compare(SoakedVariant &variant, Repeated<uint16_t> &o, Repeated<uint32_t> &lse) {
-    if ((o.differs() || lse.differs()) && ++variant.different == 1)
-      variant.firstDifferent = variant.repeats;
+  /// Counts the runs of other bits among the last `count`; the others go on, to tell how often.
+  void compare(SoakedVariant &variant, Repeated<uint16_t> &o, Repeated<uint32_t> &lse, int64_t count) {
+    std::vector<MemoryPair> pairs;
+    for (int64_t i = 0; i < count; ++i)
+      for (const MemoryPair &pair : {o.pair(i), lse.pair(i)})
+        pairs.push_back(pair);
+    const std::vector<int64_t> differences = device.differences(pairs);
+    for (int64_t i = 0; i < count; ++i)
+      if ((differences[2 * i] || differences[2 * i + 1]) && ++variant.different == 1)
+        variant.firstDifferent = variant.repeats + i + 1;
   }
 
   /// A launch of the next random problem; its case and placements must outlive it.

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <iostream>
 #include <map>
+#include <sstream>
 
 namespace fagen::lab {
 
@@ -51,6 +52,7 @@ public:
     app.add_option("--case", cases,
                    "instead of a suite: \"b,h,hkv,sq,sk,d[,dv] [dtype=] [mask=] [inputs=] [layout=] [scale=] "
                    "[lse=off]\"; may be repeated");
+    app.add_option("--part", part, "\"K/N\": every N-th case, from the K-th on, so that N processes share a suite");
     app.add_option("--seed", seed, "of the inputs")->capture_default_str();
     app.add_option("--seeds", seeds,
                    "emulator: run each case 3 times as often, each run in another order of the threads, with copies "
@@ -107,9 +109,20 @@ private:
     for (const std::string &text : cases)
       options.cases.push_back(parseCase(text));
     options.variants = variants;
+    std::tie(options.part, options.parts) = parsePart();
     options.seed = seed;
     options.seeds = seeds;
     return options;
+  }
+
+  /// Of "2/14": 2 and 14.
+  std::pair<int64_t, int64_t> parsePart() const {
+    std::istringstream text(part);
+    int64_t which = 0, of = 0;
+    char slash = 0;
+    if (!(text >> which >> slash >> of) || slash != '/' || !text.eof() || which < 1 || which > of)
+      throw UserError(fmt::format("--part is '{}'; it is a number, '/' and how many parts there are: 2/14", part));
+    return {which, of};
   }
 
   int finishCheck(const CheckOptions &options, const CheckReport &report, Json json, const std::string &deviceName,
@@ -124,7 +137,7 @@ private:
     return report.passed() ? kOk : kFailedCheck;
   }
 
-  std::string device = "auto", suite;
+  std::string device = "auto", suite, part = "1/1";
   std::vector<std::string> variants, cases;
   uint64_t seed = 1;
   int seeds = 1;

@@ -70,6 +70,7 @@ public:
   }
 
   int runs = 0;
+  int otherAttempt = 2;                ///< of other bits, where that is planted
   int registers = -1, localBytes = -1; ///< what build() tells
 
 private:
@@ -130,7 +131,7 @@ private:
       launch.tensors.lse[1] += 1;
       break;
     case Plant::Nondeterminism:
-      o[5] = static_cast<uint16_t>(o[5] ^ (launch.attempt == 2));
+      o[5] = static_cast<uint16_t>(o[5] ^ (launch.attempt == otherAttempt));
       break;
     case Plant::Input:
       const_cast<uint16_t *>(static_cast<const uint16_t *>(launch.tensors.k))[3] = 0x1234;

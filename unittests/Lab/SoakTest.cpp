@@ -16,10 +16,11 @@ struct Soaked {
   SoakReport report;
   int timesLost = 0;
 };
-Soaked soak(FakeSet &fake, Plant plant, int64_t repeats, int64_t launches) {
+Soaked soak(FakeSet &fake, Plant plant, int64_t repeats, int64_t launches, int otherAttempt = 2) {
   Soaked soaked;
   soaked.sets.push_back(fake.load());
   FakeDevice device(plant);
+  device.otherAttempt = otherAttempt;
   CpuReference engine;
   SoakOptions options;
   options.repeats = repeats;
@@ -57,6 +58,14 @@ TEST(Soak, otherBitsAreCounted) {
                                          "runs gave other bits than the first; run 3 was the first to\n"
                                          "  again: fagen-run soak "),
                      testing::HasSubstr("--variant fake_f16_d16_causal --case \"1,2,1,9,12,16 mask=causal\"")));
+}
+
+TEST(Soak, launchesThatAreNotWaitedForOneByOneAreEachCompared) {
+  FakeSet fake;
+  const Soaked soaked = soak(fake, Plant::Nondeterminism, 80, 0, 70);
+  EXPECT_EQ(soaked.report.variants[0].repeats, 80);
+  EXPECT_EQ(soaked.report.variants[0].different, 1);
+  EXPECT_EQ(soaked.report.variants[0].firstDifferent, 71);
 }
 
 TEST(Soak, theFirstResultIsJudged) {
