@@ -294,61 +294,6 @@ Grouping fagen::findGrouping(const Role &role, const Conflict &conflict) {
   return {};
 }
 
-Footprint::Footprint(const Kernel &kernel, const Role &role, const Op &op, unsigned operand) {
-  granules.resize(llvm::divideCeil(op.operands[operand].buffer->stageBytes(), kGranuleBytes));
-  forEachAccess(kernel, role, op, operand,
-                [this](ThreadRange threads, unsigned byte, unsigned bytes) { add(threads, byte, bytes); });
-}
-
-void Footprint::add(ThreadRange threads, unsigned byte, unsigned bytes) {
-  uint32_t warps = 0;
-  for (unsigned w = threads.first / kLanes; w <= (threads.first + threads.count - 1) / kLanes; ++w)
-    warps |= uint32_t(1) << w;
-  const uint64_t end = (uint64_t(byte) + bytes) / kGranuleBytes;
-  isOutside |= end > granules.size();
-  for (uint64_t g = byte / kGranuleBytes; g < std::min<uint64_t>(end, granules.size()); ++g) {
-    Granule &granule = granules[g];
-    const bool wasFree = granule.warps == 0;
-    const bool isAnother = !wasFree && (granule.several || granule.thread != threads.first);
-    granule.meets |= isAnother || (threads.count > 1 && !threads.isUnknownOne);
-    granule.several |= isAnother || threads.count > 1;
-    if (wasFree)
-      granule.thread = threads.first;
-    granule.warps |= warps;
-  }
-}
-
-bool Footprint::meetsItself() const {
-  return llvm::any_of(granules, [](const Granule &granule) { return granule.meets; });
-}
-
-Conflict Footprint::conflictWith(uint64_t base, const Footprint &other, uint64_t otherBase) const {
-  Conflict conflict;
-  const uint64_t begin = std::max(base, otherBase), end = std::min(base + bytes(), otherBase + other.bytes());
-  if (begin >= end)
-    return conflict;
-  const Granule *mine = granules.data() + (begin - base) / kGranuleBytes;
-  const Granule *its = other.granules.data() + (begin - otherBase) / kGranuleBytes;
-  uint32_t myLast = 0, itsLast = 0; // warps of the last granule where several threads met: most are like it
-  for (uint64_t byte = begin; byte < end; byte += kGranuleBytes, ++mine, ++its) {
-    if (!mine->warps || !its->warps || (mine->warps == myLast && its->warps == itsLast))
-      continue;
-    const uint32_t warps = mine->warps | its->warps;
-    conflict.warps |= warps;
-    if (!mine->several && !its->several && mine->thread == its->thread) {
-      conflict.scope = std::max(conflict.scope, Scope::Thread);
-      continue;
-    }
-    conflict.scope = std::max(conflict.scope, llvm::isPowerOf2_32(warps) ? Scope::Warp : Scope::Cta);
-    for (unsigned w = 0; w < kMaxWarps; ++w)
-      if (mine->warps >> w & 1)
-        conflict.meets[w] |= its->warps;
-    myLast = mine->warps;
-    itsLast = its->warps;
-  }
-  return conflict;
-}
-
 SharedMap::SharedMap(const Kernel &kernel) {
   constexpr uint64_t kAlignment = 128;
   uint64_t end = 0;

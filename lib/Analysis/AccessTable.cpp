@@ -92,7 +92,7 @@ void AccessTable::addCells(const Access &access) {
   }
   for (unsigned slot = 0; slot < access.buffer->stages; ++slot)
     cells.push_back({unsigned(footprints.size()), map.baseOf(access.buffer, slot), access.index});
-  footprints.emplace_back(kernel, *roles[access.role], *access.op, access.operand);
+  footprints.push_back(&fagen::footprintOf(kernel, *roles[access.role], *access.op, access.operand));
 }
 
 llvm::ArrayRef<Access> AccessTable::of(const Op *op) const {
@@ -108,7 +108,7 @@ unsigned AccessTable::cellOf(const Access &access, int64_t position) const {
 
 const Footprint *AccessTable::footprintOf(const Access &access) const {
   const unsigned footprint = cells[firstCell[access.index]].footprint;
-  return footprint == kNone ? nullptr : &footprints[footprint];
+  return footprint == kNone ? nullptr : footprints[footprint];
 }
 
 bool AccessTable::meetsItself(const Access &access) const {
@@ -159,7 +159,7 @@ Conflict AccessTable::compute(const Cell &a, const Cell &b) const {
   const Role &from = *roles[first.role], &to = *roles[second.role];
   Conflict conflict;
   if (a.footprint != kNone && b.footprint != kNone) {
-    conflict = footprints[a.footprint].conflictWith(a.base, footprints[b.footprint], b.base);
+    conflict = conflictOf(*footprints[a.footprint], a.base, *footprints[b.footprint], b.base);
   } else if (first.buffer == second.buffer) {
     const bool isOwn =
         first.buffer->space == Space::Fragment || (first.op == second.op && first.operand == second.operand);

@@ -3,11 +3,11 @@
 
 #include "fagen/Analysis/Timeline.h"
 
+#include "ExprCode.h"
 #include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringMap.h"
 
 #include <cstdint>
 
@@ -44,6 +44,14 @@ constexpr uint64_t kMaxWork = uint64_t(1) << 32;
 /// In words.
 constexpr const char *kTooLong = "there are too many steps of its loops to try them all";
 
+/// What an op's turn depends on.
+struct OpCode {
+  llvm::SmallVector<ExprCode, 3> positions; ///< of each operand; none: always 0
+  ExprCode when, condition, begin, end, step, bytes;
+  unsigned variable = 0, carry = 0; ///< of a loop
+  bool isAsyncCopy = false, carries = false;
+};
+
 class Unroller {
 public:
   Unroller(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<const Points *> numberings,
@@ -52,6 +60,7 @@ public:
 
   bool run() {
     findSteering();
+    encode();
     if (steering.size() > kMaxSteering)
       problem = "more than " + std::to_string(kMaxSteering) + " run-time values steer loops and predicates";
     else if (limit > kMaxLimit)
@@ -68,7 +77,7 @@ private:
   /// do not determine.
   void findSteering() {
     for (const Constant &constant : kernel.constants)
-      values[constant.name] = constant.value;
+      valueOf(constant.name) = constant.value;
     int64_t stages = 1;
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       stages = std::max<int64_t>(stages, buffer->stages);
@@ -94,15 +103,47 @@ private:
       });
     limit = 4 * stages + 2 + (largest > stages ? std::min(largest, kMaxLimit) : 0);
     for (const Let &let : kernel.lets) {
-      if (std::optional<int64_t> value = evaluate(let.value))
-        values[let.name] = *value;
+      if (std::optional<int64_t> value = ExprCode(let.value, values).evaluate(values))
+        valueOf(let.name) = *value;
       else if (turns.contains(let.name))
         turnsLet = &let;
       else if (names.contains(let.name))
         steering.push_back(&let);
     }
     turnLimit = stages;
+    for (const Let *let : steering)
+      steeringNumbers.push_back(values.numberOf(let->name));
     findDifferences();
+  }
+
+  std::optional<int64_t> &valueOf(llvm::StringRef name) { return values[values.numberOf(name)]; }
+
+  void encode() {
+    for (const Points *points : numberings) {
+      codes.emplace_back(points->size());
+      for (unsigned point = 0; point < points->size(); ++point)
+        if (const Op *op = (*points)[point].op)
+          encode(*op, codes.back()[point]);
+    }
+  }
+
+  void encode(const Op &op, OpCode &code) {
+    auto encoded = [&](llvm::StringRef name) { return op.has(name) ? ExprCode(op.expr(name), values) : ExprCode(); };
+    for (const Operand &operand : op.operands)
+      code.positions.emplace_back(operand.position, values);
+    code.when = encoded("when");
+    code.condition = encoded("condition");
+    code.bytes = encoded("bytes");
+    code.isAsyncCopy = isAsyncCopy(op);
+    if (op.kind != OpKind::Loop)
+      return;
+    code.begin = encoded("begin");
+    code.end = encoded("end");
+    code.variable = values.numberOf(op.text("variable"));
+    if (code.carries = op.has("carry"); code.carries) {
+      code.carry = values.numberOf(op.text("carry"));
+      code.step = encoded("step");
+    }
   }
 
   /// What the lets' own expressions say of two of them: the full tiles are never more than all tiles, and only so many
@@ -133,7 +174,7 @@ private:
   bool isPossible(unsigned let, int64_t value) const {
     for (unsigned other = 0; other < let; ++other)
       if (const std::optional<Interval> &apart = differences[let][other]) {
-        const int64_t difference = value - values.lookup(steering[other]->name);
+        const int64_t difference = value - *values[steeringNumbers[other]];
         if (difference < apart->low || difference > apart->high)
           return false;
       }
@@ -147,12 +188,7 @@ private:
                                              : std::max(largestLiteral(expr.lhs()), largestLiteral(expr.rhs()));
   }
 
-  std::optional<int64_t> evaluate(const Expr &expr) const {
-    return expr.evaluate([this](llvm::StringRef name) -> std::optional<int64_t> {
-      auto it = values.find(name);
-      return it == values.end() ? std::nullopt : std::optional<int64_t>(it->second);
-    });
-  }
+  std::optional<int64_t> evaluate(const ExprCode &code) const { return code.evaluate(values); }
 
   void enumerate(unsigned next) {
     if (!problem.empty())
@@ -162,7 +198,7 @@ private:
     for (int64_t value = 0; value <= limit; ++value) {
       if (!isPossible(next, value))
         continue;
-      values[steering[next]->name] = value;
+      values[steeringNumbers[next]] = value;
       enumerate(next + 1);
     }
   }
@@ -170,7 +206,7 @@ private:
   /// One turn of every length, and three turns of all short lengths (see the head of Timeline.h).
   void enumerateTurns() {
     for (const auto &[count, most] : {std::pair<int64_t, int64_t>{0, 0}, {1, limit}, {3, turnLimit}}) {
-      values[turnsLet->name] = count;
+      valueOf(turnsLet->name) = count;
       turnValues.clear();
       enumerateTurn(count, most, 0);
     }
@@ -183,14 +219,14 @@ private:
       return unroll();
     if (next == steering.size()) {
       turnValues.emplace_back();
-      for (const Let *let : steering)
-        turnValues.back().push_back(values[let->name]);
+      for (unsigned number : steeringNumbers)
+        turnValues.back().push_back(*values[number]);
       enumerateTurn(count, most, 0);
       turnValues.pop_back();
       return;
     }
     for (int64_t value = 0; value <= most; ++value)
-      if (values[steering[next]->name] = value; isPossible(next, value))
+      if (values[steeringNumbers[next]] = value; isPossible(next, value))
         enumerateTurn(count, most, next + 1);
   }
 
@@ -198,7 +234,7 @@ private:
   void beginTurn(size_t turn) {
     if (turn < turnValues.size())
       for (size_t i = 0; i != steering.size(); ++i)
-        values[steering[i]->name] = turnValues[turn][i];
+        values[steeringNumbers[i]] = turnValues[turn][i];
   }
 
   std::string stepsText() const {
@@ -206,7 +242,7 @@ private:
     for (size_t i = 0; i != steering.size(); ++i) {
       text += (text.empty() ? "" : ", ") + steering[i]->name + " = ";
       if (!turnsLet)
-        text += std::to_string(values.lookup(steering[i]->name));
+        text += std::to_string(*values[steeringNumbers[i]]);
       for (const std::vector<int64_t> &turn : turnValues)
         text += (&turn == turnValues.data() ? "" : " ") + std::to_string(turn[i]);
     }
@@ -234,22 +270,23 @@ private:
     for (const std::unique_ptr<Op> &op : block.ops) {
       if (!problem.empty())
         return;
-      append(points().before(op.get()), op.get());
-      step(*op);
+      const unsigned point = points().before(op.get());
+      append(point, op.get());
+      step(*op, codes[role][point]);
     }
     append(points().endOf(&block), nullptr);
   }
 
-  void step(const Op &op) {
+  void step(const Op &op, const OpCode &code) {
     switch (op.kind) {
     case OpKind::Loop:
-      return unrollLoop(op);
+      return unrollLoop(op, code);
     case OpKind::If: // what constants and lets do not decide may happen; verify-barriers lets no barrier depend on it
-      if (evaluate(op.expr("condition")).value_or(1))
+      if (evaluate(code.condition).value_or(1))
         unroll(op.body);
       return;
     case OpKind::CopyIssue:
-      return issue(op);
+      return issue(code);
     case OpKind::CopyCommit:
       return commit();
     case OpKind::CopyWait:
@@ -260,56 +297,59 @@ private:
   }
 
   void append(unsigned point, const Op *op) {
-    Event event;
+    std::vector<Event> &events = timeline().events;
+    Event &event = events.emplace_back();
     event.point = point;
     event.op = op;
     event.group = groups;
     if (op)
-      for (const Operand &operand : op->operands) {
-        const std::optional<int64_t> position = operand.position ? evaluate(operand.position) : 0;
-        if (!position)
-          problem = "position " + operand.position.str() + " of " + points().nameOf(op) +
-                    " is not determined by lets, loop variables and constants";
-        event.positions.push_back(position.value_or(0));
-      }
-    if (op && op->has("bytes")) {
-      const std::optional<int64_t> bytes = evaluate(op->expr("bytes"));
-      if (!bytes)
-        problem = "the bytes of " + points().nameOf(op) + " are not determined by lets, loop variables and constants";
-      event.bytes = bytes.value_or(0);
-    }
-    timeline().events.push_back(std::move(event));
-    if (uint64_t(timeline().events.size()) * timeline().events.size() > kMaxWork)
+      place(event, codes[role][point]);
+    if (uint64_t(events.size()) * events.size() > kMaxWork)
       problem = kTooLong;
   }
 
-  void unrollLoop(const Op &loop) {
-    const std::optional<int64_t> begin = evaluate(loop.expr("begin")), end = evaluate(loop.expr("end"));
+  void place(Event &event, const OpCode &code) {
+    for (unsigned i = 0; i < code.positions.size(); ++i) {
+      const std::optional<int64_t> position = code.positions[i] ? evaluate(code.positions[i]) : 0;
+      if (!position)
+        problem = "position " + event.op->operands[i].position.str() + " of " + points().nameOf(event.op) +
+                  " is not determined by lets, loop variables and constants";
+      event.positions.push_back(position.value_or(0));
+    }
+    if (!code.bytes)
+      return;
+    const std::optional<int64_t> bytes = evaluate(code.bytes);
+    if (!bytes)
+      problem =
+          "the bytes of " + points().nameOf(event.op) + " are not determined by lets, loop variables and constants";
+    event.bytes = bytes.value_or(0);
+  }
+
+  void unrollLoop(const Op &loop, const OpCode &code) {
+    const std::optional<int64_t> begin = evaluate(code.begin), end = evaluate(code.end);
     if (!begin || !end) {
       problem = "the bounds of " + points().nameOf(&loop) + " are not determined by lets, loop variables and constants";
       return;
     }
-    const llvm::StringRef variable = loop.text("variable");
-    const bool carries = loop.has("carry");
-    if (carries)
-      values[loop.text("carry")] = 0;
+    if (code.carries)
+      values[code.carry] = 0;
     for (int64_t value = *begin; value < *end && problem.empty(); ++value) {
-      values[variable] = value;
-      if (carries)
+      values[code.variable] = value;
+      if (code.carries)
         beginTurn(value - *begin);
       unroll(loop.body);
-      if (carries)
-        values[loop.text("carry")] += evaluate(loop.expr("step")).value_or(0);
+      if (code.carries)
+        *values[code.carry] += evaluate(code.step).value_or(0);
     }
-    values.erase(variable);
-    if (carries)
-      values.erase(loop.text("carry"));
+    values[code.variable].reset();
+    if (code.carries)
+      values[code.carry].reset();
   }
 
-  void issue(const Op &op) {
+  void issue(const OpCode &code) {
     Event &event = timeline().events.back();
-    event.active = !op.has("when") || evaluate(op.expr("when")).value_or(1) != 0;
-    if (!isAsyncCopy(op))
+    event.active = !code.when || evaluate(code.when).value_or(1) != 0;
+    if (!code.isAsyncCopy)
       return;
     event.doneAt = event.committedAt = Event::kNever;
     if (event.active)
@@ -347,8 +387,10 @@ private:
   std::string &problem;
   llvm::function_ref<void(llvm::ArrayRef<Timeline>)> visit;
 
-  llvm::StringMap<int64_t> values;
+  ExprValues values;
+  std::vector<std::vector<OpCode>> codes; ///< by role and point
   std::vector<const Let *> steering;
+  std::vector<unsigned> steeringNumbers;                         ///< of their values
   std::vector<std::vector<std::optional<Interval>>> differences; ///< of each let to those before it, where known
   int64_t limit = 0;
   const Let *turnsLet = nullptr; ///< the turns of the loop that carries a value

@@ -1,7 +1,7 @@
 // fagen: expression trees: folding, printing, evaluation, substitution.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "fagen/IR/Expr.h"
+#include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -41,44 +41,6 @@ std::optional<int64_t> checkedDivision(ExprKind kind, int64_t a, int64_t b) {
   if (kind == ExprKind::FloorDiv)
     return quotient - (remainder != 0 && (remainder < 0) != (b < 0));
   return quotient + (remainder != 0 && (remainder < 0) == (b < 0));
-}
-
-/// The value of `a kind b`; nothing on overflow and division by zero.
-std::optional<int64_t> apply(ExprKind kind, int64_t a, int64_t b) {
-  switch (kind) {
-  case ExprKind::Add:
-  case ExprKind::Sub:
-  case ExprKind::Mul:
-    return checkedArithmetic(kind, a, b);
-  case ExprKind::FloorDiv:
-  case ExprKind::CeilDiv:
-  case ExprKind::Mod:
-    return checkedDivision(kind, a, b);
-  case ExprKind::Min:
-    return std::min(a, b);
-  case ExprKind::Max:
-    return std::max(a, b);
-  case ExprKind::Lt:
-    return a < b;
-  case ExprKind::Le:
-    return a <= b;
-  case ExprKind::Gt:
-    return a > b;
-  case ExprKind::Ge:
-    return a >= b;
-  case ExprKind::Eq:
-    return a == b;
-  case ExprKind::Ne:
-    return a != b;
-  case ExprKind::And:
-    return a != 0 && b != 0;
-  case ExprKind::Or:
-    return a != 0 || b != 0;
-  case ExprKind::Constant:
-  case ExprKind::Variable:
-    break;
-  }
-  return std::nullopt;
 }
 
 bool isConstant(const Expr &expr) { return expr.kind() == ExprKind::Constant; }
@@ -152,7 +114,7 @@ Expr foldLogic(ExprKind kind, const Expr &lhs, const Expr &rhs) {
 /// A simpler expression of the same value, or null.
 Expr fold(ExprKind kind, const Expr &lhs, const Expr &rhs) {
   if (isConstant(lhs) && isConstant(rhs))
-    if (std::optional<int64_t> value = apply(kind, lhs.value(), rhs.value()))
+    if (std::optional<int64_t> value = applyBinary(kind, lhs.value(), rhs.value()))
       return Expr::constant(*value);
   switch (kind) {
   case ExprKind::Add:
@@ -264,6 +226,43 @@ void appendText(const Expr &expr, std::string &text) {
 
 } // namespace
 
+std::optional<int64_t> fagen::ir::applyBinary(ExprKind kind, int64_t a, int64_t b) {
+  switch (kind) {
+  case ExprKind::Add:
+  case ExprKind::Sub:
+  case ExprKind::Mul:
+    return checkedArithmetic(kind, a, b);
+  case ExprKind::FloorDiv:
+  case ExprKind::CeilDiv:
+  case ExprKind::Mod:
+    return checkedDivision(kind, a, b);
+  case ExprKind::Min:
+    return std::min(a, b);
+  case ExprKind::Max:
+    return std::max(a, b);
+  case ExprKind::Lt:
+    return a < b;
+  case ExprKind::Le:
+    return a <= b;
+  case ExprKind::Gt:
+    return a > b;
+  case ExprKind::Ge:
+    return a >= b;
+  case ExprKind::Eq:
+    return a == b;
+  case ExprKind::Ne:
+    return a != b;
+  case ExprKind::And:
+    return a != 0 && b != 0;
+  case ExprKind::Or:
+    return a != 0 || b != 0;
+  case ExprKind::Constant:
+  case ExprKind::Variable:
+    break;
+  }
+  return std::nullopt;
+}
+
 Expr Expr::constant(int64_t value) {
   Expr expr;
   expr.node = std::make_shared<const Node>(Node{ExprKind::Constant, value, {}, {}, {}, 1});
@@ -336,7 +335,7 @@ std::optional<int64_t> Expr::evaluate(llvm::function_ref<std::optional<int64_t>(
   if (kind() == ExprKind::Or && *a != 0)
     return 1;
   const std::optional<int64_t> b = rhs().evaluate(lookup);
-  return b ? apply(kind(), *a, *b) : std::nullopt;
+  return b ? applyBinary(kind(), *a, *b) : std::nullopt;
 }
 
 Expr Expr::substitute(llvm::StringRef variableName, const Expr &replacement) const {

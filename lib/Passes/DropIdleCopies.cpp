@@ -17,21 +17,26 @@
 using namespace fagen;
 using namespace fagen::ir;
 
+static bool isGuardedCopy(const Op &op) { return op.kind == OpKind::CopyIssue && op.has("when"); }
+
 /// Removes copies that are not in `issued`, in nested bodies too.
 static bool dropFrom(Block &block, const llvm::DenseSet<const Op *> &issued) {
   bool changed = false;
   for (std::unique_ptr<Op> &op : block.ops)
     changed |= dropFrom(op->body, issued);
   const size_t before = block.ops.size();
-  llvm::erase_if(block.ops, [&](const std::unique_ptr<Op> &op) {
-    return op->kind == OpKind::CopyIssue && op->has("when") && !issued.contains(op.get());
-  });
+  llvm::erase_if(block.ops,
+                 [&](const std::unique_ptr<Op> &op) { return isGuardedCopy(*op) && !issued.contains(op.get()); });
   return changed || block.ops.size() != before;
 }
 
 bool fagen::dropIdleCopies(Kernel &kernel, PassContext &) {
   bool changed = false;
   for (Role &role : kernel.roles) {
+    bool hasGuards = false;
+    walk(role.body, [&](const Op &op) { hasGuards |= isGuardedCopy(op); });
+    if (!hasGuards)
+      continue;
     llvm::DenseSet<const Op *> issued;
     std::string problem; // place-barriers reports what cannot be analysed
     const Points points(role);

@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -30,6 +31,8 @@ public:
 
   bool run() {
     collect(role.body);
+    if (llvm::none_of(rings, [](const auto &ring) { return ring.second.inOrder; }))
+      return false;
     const Points points(role);
     std::string problem; // place-barriers reports what cannot be analysed
     const bool isKnown =

@@ -82,20 +82,37 @@ public:
   bool meetsItself() const;
   /// Whether the op touches bytes behind the slot: buffer and kernel do not go together.
   bool leavesBuffer() const { return isOutside; }
-  uint64_t bytes() const { return granules.size() * kGranuleBytes; }
+  uint64_t bytes() const { return count * kGranuleBytes; }
 
-private:
   struct Granule {
     uint32_t warps = 0;
     uint16_t thread = 0;  ///< the only one, unless `several`
     bool several = false; ///< more threads than one, or one of several
     bool meets = false;   ///< more threads than one in the same op
+    bool operator==(const Granule &) const = default;
   };
-  void add(ThreadRange threads, unsigned byte, unsigned bytes);
 
-  std::vector<Granule> granules;
+private:
+  /// Granules alike, up to the next run.
+  struct Run {
+    uint64_t begin = 0;
+    Granule granule;
+  };
+  using RunIterator = std::vector<Run>::const_iterator;
+  void add(llvm::MutableArrayRef<Granule> granules, ThreadRange threads, unsigned byte, unsigned bytes);
+  RunIterator runAt(uint64_t granule) const;
+  uint64_t endOf(RunIterator run) const;
+
+  std::vector<Run> runs;
+  uint64_t count = 0; ///< of granules
   bool isOutside = false;
 };
+
+/// The footprint of an operand. Kernels share it: it depends on shapes and on the warps alone.
+const Footprint &footprintOf(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op, unsigned operand);
+
+/// What conflictWith gives; of footprints that kernels share, computed once.
+Conflict conflictOf(const Footprint &first, uint64_t base, const Footprint &second, uint64_t otherBase);
 
 /// The first byte of each shared buffer: its offset, or before allocate-shared one as that pass would give: apart from
 /// all others unless it overlays one.

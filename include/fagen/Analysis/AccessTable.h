@@ -71,7 +71,7 @@ private:
   llvm::DenseSet<std::pair<unsigned, const ir::Buffer *>> ofInterest; ///< beside shared ones, by role
   std::vector<Access> all;
   llvm::DenseMap<const ir::Op *, std::pair<unsigned, unsigned>> ranges;
-  std::vector<Footprint> footprints;
+  std::vector<const Footprint *> footprints;
   std::vector<unsigned> firstCell; ///< by access: that of slot 0
   std::vector<Cell> cells;
   std::deque<Conflict> conflicts; ///< the first one is none

@@ -8,6 +8,9 @@ namespace fagen::ir {
 
 struct Kernel;
 
+/// What an operator gives; nothing for a division by zero, or where the value leaves 64 bits.
+std::optional<int64_t> applyBinary(ExprKind kind, int64_t a, int64_t b);
+
 /// All integers of [low, high].
 struct Interval {
   int64_t low = 0, high = 0;

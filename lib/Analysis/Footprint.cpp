@@ -1,0 +1,149 @@
+// fagen: who touches each byte of a slot, and who meets there.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Analysis/Access.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <mutex>
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+constexpr unsigned kLanes = 32;
+}
+
+Footprint::Footprint(const Kernel &kernel, const Role &role, const Op &op, unsigned operand) {
+  std::vector<Granule> granules(llvm::divideCeil(op.operands[operand].buffer->stageBytes(), kGranuleBytes));
+  forEachAccess(kernel, role, op, operand,
+                [&](ThreadRange threads, unsigned byte, unsigned bytes) { add(granules, threads, byte, bytes); });
+  for (unsigned g = 0; g < granules.size(); ++g)
+    if (g == 0 || !(granules[g] == granules[g - 1]))
+      runs.push_back({g, granules[g]});
+  count = granules.size();
+}
+
+void Footprint::add(llvm::MutableArrayRef<Granule> granules, ThreadRange threads, unsigned byte, unsigned bytes) {
+  uint32_t warps = 0;
+  for (unsigned w = threads.first / kLanes; w <= (threads.first + threads.count - 1) / kLanes; ++w)
+    warps |= uint32_t(1) << w;
+  const uint64_t end = (uint64_t(byte) + bytes) / kGranuleBytes;
+  isOutside |= end > granules.size();
+  for (uint64_t g = byte / kGranuleBytes; g < std::min<uint64_t>(end, granules.size()); ++g) {
+    Granule &granule = granules[g];
+    const bool wasFree = granule.warps == 0;
+    const bool isAnother = !wasFree && (granule.several || granule.thread != threads.first);
+    granule.meets |= isAnother || (threads.count > 1 && !threads.isUnknownOne);
+    granule.several |= isAnother || threads.count > 1;
+    if (wasFree)
+      granule.thread = threads.first;
+    granule.warps |= warps;
+  }
+}
+
+bool Footprint::meetsItself() const {
+  return llvm::any_of(runs, [](const Run &run) { return run.granule.meets; });
+}
+
+/// Adds who meets on a granule.
+static void addTo(Conflict &conflict, const Footprint::Granule &mine, const Footprint::Granule &its) {
+  if (!mine.warps || !its.warps)
+    return;
+  const uint32_t warps = mine.warps | its.warps;
+  conflict.warps |= warps;
+  if (!mine.several && !its.several && mine.thread == its.thread) {
+    conflict.scope = std::max(conflict.scope, Scope::Thread);
+    return;
+  }
+  conflict.scope = std::max(conflict.scope, llvm::isPowerOf2_32(warps) ? Scope::Warp : Scope::Cta);
+  for (uint32_t left = mine.warps; left != 0; left &= left - 1)
+    conflict.meets[llvm::countr_zero(left)] |= its.warps;
+}
+
+Conflict Footprint::conflictWith(uint64_t base, const Footprint &other, uint64_t otherBase) const {
+  Conflict conflict;
+  const uint64_t begin = std::max(base, otherBase), end = std::min(base + bytes(), otherBase + other.bytes());
+  if (begin >= end)
+    return conflict;
+  // Granules of which both have a run each, one piece after the other.
+  uint64_t at = (begin - base) / kGranuleBytes, otherAt = (begin - otherBase) / kGranuleBytes;
+  auto mine = runAt(at), its = other.runAt(otherAt);
+  for (uint64_t left = (end - begin) / kGranuleBytes; left > 0;) {
+    addTo(conflict, mine->granule, its->granule);
+    const uint64_t myEnd = endOf(mine), itsEnd = other.endOf(its);
+    const uint64_t piece = std::min({left, myEnd - at, itsEnd - otherAt});
+    left -= piece;
+    mine += (at += piece) == myEnd;
+    its += (otherAt += piece) == itsEnd;
+  }
+  return conflict;
+}
+
+Footprint::RunIterator Footprint::runAt(uint64_t granule) const {
+  return std::prev(llvm::upper_bound(runs, granule, [](uint64_t at, const Run &run) { return at < run.begin; }));
+}
+
+uint64_t Footprint::endOf(RunIterator run) const {
+  return std::next(run) == runs.end() ? count : std::next(run)->begin;
+}
+
+/// All that forEachAccess looks at.
+static std::string keyOf(const Kernel &kernel, const Role &role, const Op &op, unsigned operand) {
+  std::string key = kernel.backend;
+  const Buffer &buffer = *op.operands[operand].buffer;
+  for (uint64_t number :
+       {uint64_t(op.kind), uint64_t(operand), uint64_t(role.firstWarp), uint64_t(role.warps), uint64_t(buffer.rows),
+        uint64_t(buffer.columns), uint64_t(sizeOf(buffer.type)), uint64_t(buffer.layout), buffer.stageBytes()})
+    key += " " + std::to_string(number);
+  for (const char *name : {"kKeyWarps", "kRowWarps", "kVectorBytes", "kHeadDimV"})
+    key += " " + (kernel.hasConstant(name) ? std::to_string(kernel.constant(name)) : "-");
+  for (const char *attribute : {"form", "by", "kind"})
+    key += " " + (op.has(attribute) ? op.text(attribute).str() : "-");
+  return key;
+}
+
+namespace {
+
+/// What all kernels of this run of the compiler share. They are lowered side by side.
+struct Memo {
+  std::mutex mutex;
+  llvm::StringMap<std::unique_ptr<const Footprint>> footprints;
+  using Pair = std::pair<const Footprint *, const Footprint *>;
+  llvm::DenseMap<std::pair<Pair, int64_t>, Conflict> conflicts; ///< and how many bytes the second lies behind the first
+};
+
+Memo &memo() {
+  static Memo instance;
+  return instance;
+}
+
+} // namespace
+
+const Footprint &fagen::footprintOf(const Kernel &kernel, const Role &role, const Op &op, unsigned operand) {
+  const std::string key = keyOf(kernel, role, op, operand);
+  {
+    const std::lock_guard lock(memo().mutex);
+    if (auto found = memo().footprints.find(key); found != memo().footprints.end())
+      return *found->second;
+  }
+  auto footprint = std::make_unique<const Footprint>(kernel, role, op, operand);
+  const std::lock_guard lock(memo().mutex);
+  return *memo().footprints.try_emplace(key, std::move(footprint)).first->second;
+}
+
+Conflict fagen::conflictOf(const Footprint &first, uint64_t base, const Footprint &second, uint64_t otherBase) {
+  if (base + first.bytes() <= otherBase || otherBase + second.bytes() <= base)
+    return {};
+  const std::pair<Memo::Pair, int64_t> key{{&first, &second}, int64_t(otherBase - base)};
+  {
+    const std::lock_guard lock(memo().mutex);
+    if (auto found = memo().conflicts.find(key); found != memo().conflicts.end())
+      return found->second;
+  }
+  const Conflict conflict = first.conflictWith(base, second, otherBase);
+  const std::lock_guard lock(memo().mutex);
+  return memo().conflicts.try_emplace(key, conflict).first->second;
+}
