@@ -3,6 +3,7 @@
 
 #include "ModelTable.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
 #include "fmt/format.h"
@@ -92,7 +93,27 @@ static json::Value jsonOf(const Row &row) {
   return object;
 }
 
-std::string emitModel(ArrayRef<PlannedVariant> variants, ArrayRef<model::Shape> shapes, StringRef gpuTarget,
+/// Without blanks, in lower case.
+static std::string plainName(StringRef name) {
+  std::string plain;
+  for (const char c : name)
+    if (c != ' ')
+      plain += toLower(c);
+  return plain;
+}
+
+static const TargetInfo *targetOf(unsigned sm) { return lookupTarget(("sm_" + Twine(sm)).str()); }
+
+const GpuRates *findGpu(StringRef targetOrName) {
+  if (const TargetInfo *target = lookupTarget(targetOrName))
+    return ratesOf(target->sm);
+  for (const GpuRates &gpu : kGpuRates)
+    if (plainName(gpu.name) == plainName(targetOrName))
+      return &gpu;
+  return nullptr;
+}
+
+std::string emitModel(ArrayRef<PlannedVariant> variants, ArrayRef<model::Shape> shapes, const GpuRates *asked,
                       bool asJson) {
   std::string text;
   raw_string_ostream os(text);
@@ -102,12 +123,12 @@ std::string emitModel(ArrayRef<PlannedVariant> variants, ArrayRef<model::Shape> 
       const Problem &problem = planned.variant->variant->problem;
       if (problem.headDimQK != shape.headDim || problem.headDimV != shape.headDim)
         continue;
-      const TargetInfo &target = gpuTarget.empty() ? *planned.variant->variant->target : *lookupTarget(gpuTarget);
-      const GpuRates *gpu = ratesOf(target.sm);
+      const TargetInfo *target = asked ? targetOf(asked->sm) : planned.variant->variant->target;
+      const GpuRates *gpu = asked ? asked : ratesOf(target->sm);
       if (!gpu)
         continue;
       const Row row{planned, *gpu, shape,
-                    model::predict(*planned.variant->program->kernels.front(), *gpu, target, shape)};
+                    model::predict(*planned.variant->program->kernels.front(), *gpu, *target, shape)};
       if (asJson)
         rows.push_back(jsonOf(row));
       else

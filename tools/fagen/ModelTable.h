@@ -7,9 +7,12 @@
 
 namespace fagen {
 
-/// Each variant at each shape, on the GPU that stands for `gpuTarget`, or where that is empty for the variant's target:
+/// The GPU that stands for a target ("sm_89"), or the one of this name, blanks and case aside ("rtx4090"); else null.
+const GpuRates *findGpu(llvm::StringRef targetOrName);
+
+/// Each variant at each shape, on `gpu`, or where that is null on the GPU that stands for the variant's target:
 /// registers, occupancy, waves, clocks of a CTA's steps and microseconds. With `asJson` the same as JSON.
-std::string emitModel(llvm::ArrayRef<PlannedVariant> variants, llvm::ArrayRef<model::Shape> shapes,
-                      llvm::StringRef gpuTarget, bool asJson);
+std::string emitModel(llvm::ArrayRef<PlannedVariant> variants, llvm::ArrayRef<model::Shape> shapes, const GpuRates *gpu,
+                      bool asJson);
 
 } // namespace fagen

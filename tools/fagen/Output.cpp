@@ -14,6 +14,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -113,12 +114,17 @@ static std::optional<std::string> modelsOf(ArrayRef<Chosen> chosen, const Driver
       shapes.push_back(*shape);
     else
       diags.error(Location(), "--shape takes b,h,hkv,sq,sk,d, not '" + text + "'");
-  const TargetInfo *target = lookupTarget(options.gpu);
-  if (!options.gpu.empty() && (!target || !ratesOf(target->sm)))
-    diags.error(Location(), "the model knows no GPU for --gpu=" + options.gpu);
+  const GpuRates *gpu = options.gpu.empty() ? nullptr : findGpu(options.gpu);
+  if (!options.gpu.empty() && !gpu) {
+    std::vector<std::string> known;
+    for (const GpuRates &rates : kGpuRates)
+      known.push_back(rates.name);
+    diags.error(Location(),
+                "the model knows no GPU for --gpu=" + options.gpu + "; it takes sm_NN, " + join(known, ", "));
+  }
   if (diags.hasErrors())
     return std::nullopt;
-  return emitModel(plannedOf(chosen), shapes, options.gpu, options.json);
+  return emitModel(plannedOf(chosen), shapes, gpu, options.json);
 }
 
 /// PTX or machine code of the chosen variants, one behind the other.
