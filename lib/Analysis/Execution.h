@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "Clocks.h"
+#include "ExecutionPlan.h"
 #include "fagen/Analysis/Order.h"
-
-#include <array>
-#include <deque>
 
 namespace fagen {
 
@@ -14,7 +11,7 @@ namespace fagen {
 struct ExecutionObserver {
   /// Two instances that meet; `open` as in OrderedPair.
   llvm::function_ref<void(const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
-                          std::string open, const Known &by)>
+                          std::string open, Known by)>
       meet;
   llvm::function_ref<void(const ir::Op &op, std::string message)> fail;
   llvm::function_ref<std::string(const ir::Op *)> nameOf;
@@ -22,18 +19,14 @@ struct ExecutionObserver {
 
 class Execution {
 public:
-  Execution(const ir::Kernel &kernel, llvm::ArrayRef<const ir::Role *> roles, llvm::ArrayRef<Timeline> timelines,
-            AccessTable &table, const ExecutionObserver &observer);
+  Execution(ExecutionPlan &plan, llvm::ArrayRef<Timeline> timelines, const ExecutionObserver &observer);
   void run();
 
 private:
-  /// The lanes of a warp that do something: bit 0 the first, bit 1 the others.
-  using Lanes = unsigned;
-  static constexpr Lanes kFirst = 1, kAll = 3;
-
   struct Warp {
     unsigned number = 0, role = 0;
-    unsigned next = 0;                                    ///< event
+    unsigned next = 0;                                    ///< of the role's turns
+    unsigned event = 0;                                   ///< of the timeline, while its op is executed
     bool hasEntered = false;                              ///< its op was begun, and waits
     std::array<Clock, 2> clocks;                          ///< of the first lane, of the others
     unsigned asyncFence = 0, initFence = 0, mmaFence = 0; ///< event after the last fence of each kind
@@ -55,16 +48,18 @@ private:
     unsigned needed = 0, arrived = 0;
     int64_t announced = 0, copied = 0;
     Clock gathered;
-    std::vector<Clock> complete; ///< of each phase
+    Clock last;         ///< of the last complete phase
+    int64_t phases = 0; ///< complete
     std::vector<Passed> passed;
     const ir::Op *lastArrival = nullptr, *lastCopy = nullptr;
     int64_t lastCopyPhase = 0;
-    int64_t phase() const { return int64_t(complete.size()); }
+    int64_t phase() const { return phases; }
   };
   struct Barrier {
     unsigned expected = 0, arrived = 0;
     Clock gathered;
-    std::vector<Clock> complete; ///< of each generation
+    Clock complete; ///< of the last generation
+    unsigned generations = 0;
     const ir::Op *last = nullptr;
   };
   /// The last time that a warp made an access in a slot.
@@ -76,68 +71,66 @@ private:
     unsigned entry = 0, value = 0; ///< of a clock: what says that it is complete; 0: no more than that the op is past
   };
 
+  void findTurns();
   bool step(Warp &warp);
-  bool execute(Warp &warp, const Event &event);
+  bool execute(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
+  void raiseFence(Warp &warp, const PlannedOp &op);
   void checkTaken(const Event &event);
-  void issueProduct(Warp &warp, const ir::Op &op);
-  void waitForProducts(Warp &warp, const ir::Op &op);
-  bool comeToBarrier(Warp &warp, const Event &event, bool isFirstTry);
-  bool isBlocked(Warp &warp, const Event &event);
-  Lanes lanesOf(const Warp &warp, const ir::Op &op) const;
+  void issueProduct(Warp &warp, const PlannedOp &op);
+  void waitForProducts(Warp &warp, const PlannedOp &op);
+  bool comeToBarrier(Warp &warp, const PlannedOp &op, bool isFirstTry);
+  bool isBlocked(Warp &warp, const PlannedOp &op);
+  const Event &eventOf(const Warp &warp) const { return timelines[warp.role].events[turns[warp.role][warp.next]]; }
+  bool isAtEnd(const Warp &warp) const { return warp.next == turns[warp.role].size(); }
   void fail(const ir::Op &op, std::string message);
   void reportHang();
   std::string whatFor(const Warp &warp) const;
   void checkEnd();
 
   // Clocks.
-  Clock release(const Warp &warp, Lanes lanes, const ir::Op *op) const;
-  void acquire(Warp &warp, Lanes lanes, const Clock &clock, const ir::Op *op);
-  void meetLanes(Warp &warp, const ir::Op *op, bool isMemoryToo);
+  void release(Clock &to, const Warp &warp, Lanes lanes, const PlannedOp &op) const;
+  void acquire(Warp &warp, Lanes lanes, const Clock &clock, const PlannedOp &op);
+  void meetLanes(Warp &warp, const PlannedOp &op, bool isMemoryToo);
   bool isKnown(const Warp &warp, Lanes lanes, unsigned entry, unsigned value) const;
 
   // mbarriers.
-  Slot &slotOf(const ir::Operand &operand, int64_t position);
-  const Slot &slotOf(const ir::Operand &operand, int64_t position) const;
-  static int64_t phaseOf(const ir::Operand &operand, int64_t position);
+  Slot &slotOf(const PlannedOp &op, const Event &event);
+  unsigned numberOf(const Slot &slot) const { return unsigned(&slot - slots.data()); }
+  static int64_t phaseOf(const PlannedOp &op, const Event &event);
   /// That the phase is complete too early for a wait for the one before.
   std::string overtaken(const Slot &slot, int64_t phase, const ir::Op *wait) const;
   static std::string textOf(const Slot &slot, int64_t phase);
-  void initialise(const Event &event);
-  void arrive(Warp &warp, const Event &event, Lanes lanes);
-  bool wait(Warp &warp, const Event &event, Lanes lanes);
-  void copyInBulk(Warp &warp, const Event &event);
+  void initialise(const PlannedOp &op, const Event &event);
+  void arrive(Warp &warp, const PlannedOp &op, const Event &event, Lanes lanes);
+  bool wait(Warp &warp, const PlannedOp &op, const Event &event, Lanes lanes);
+  void copyInBulk(Warp &warp, const PlannedOp &op, const Event &event);
   bool isTimely(Warp &warp, const ir::Op &op, Slot &slot, int64_t phase, Lanes lanes);
-  void completeIfDone(Slot &slot, const ir::Op &op);
+  void completeIfDone(Slot &slot, const PlannedOp &op);
 
   // CTA and named barriers.
-  void arriveAtBarrier(Warp &warp, const ir::Op &op);
-  unsigned idOf(const Warp &warp, const ir::Op &op) const;
+  void arriveAtBarrier(Warp &warp, const PlannedOp &op);
+  unsigned idOf(const Warp &warp, const PlannedOp &op) const;
 
   // Accesses.
-  void checkAccesses(Warp &warp, const Event &event, Lanes lanes);
-  void checkAgainst(Warp &warp, int64_t position, Lanes lanes, const Access &second, const Neighbour &first);
+  enum class Gap : uint8_t { None, Incomplete, Unordered, InitFence, ProxyFence, ProductFence };
+  void checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
   void compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Access &first, unsigned firstWarp,
                const Instance &instance, bool isSameThread);
-  std::string missing(const Warp &warp, const Access &second, Lanes lanes, const Access &first, unsigned firstWarp,
-                      const Instance &instance, bool isSameThread, Known &by) const;
-  void remember(Warp &warp, const Event &event, Lanes lanes);
-  Instance &instance(const Access &access, unsigned slot, unsigned warp) {
-    return instances[firstInstance[access.index] + slot * shape.warps + warp];
-  }
+  Gap missing(const Warp &warp, const Access &second, Lanes lanes, const Access &first, unsigned firstWarp,
+              const Instance &instance, bool isSameThread, Known &by) const;
+  static std::string textOf(Gap gap, const Access &first);
+  void remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
 
-  const ir::Kernel &kernel;
-  const llvm::ArrayRef<const ir::Role *> roles;
+  ExecutionPlan &plan;
+  const ClockShape &shape;
   const llvm::ArrayRef<Timeline> timelines;
-  AccessTable &table;
   const ExecutionObserver &observer;
-  ClockShape shape;
+  std::vector<std::vector<unsigned>> turns; ///< of each role: events that do something
   std::vector<Warp> warps;
   std::vector<Slot> slots;
-  llvm::DenseMap<const ir::Buffer *, unsigned> firstSlot;
   std::vector<Barrier> barriers;
   llvm::DenseMap<const ir::Buffer *, int64_t> handed; ///< the last position that hand_tile wrote
   std::vector<Instance> instances;
-  std::vector<unsigned> firstInstance; ///< by access
   bool hasFailed = false;
 };
 

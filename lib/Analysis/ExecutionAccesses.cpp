@@ -11,44 +11,26 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-static unsigned slotNumber(const Access &access, int64_t position) {
-  const int64_t stages = access.buffer->stages;
-  return unsigned(((position % stages) + stages) % stages);
-}
-
-static bool isBulkCopy(const Op &op) { return op.kind == OpKind::CopyIssue && op.text("kind") == "bulk"; }
-
-void Execution::checkAccesses(Warp &warp, const Event &event, Lanes lanes) {
-  for (const Access &second : table.of(event.op)) {
+void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
+  for (const Access &second : op.accesses) {
     const int64_t position = event.positions[second.operand];
-    for (const Neighbour &first : table.neighboursOf(second, position))
-      checkAgainst(warp, position, lanes, second, first);
-  }
-}
-
-void Execution::checkAgainst(Warp &warp, int64_t position, Lanes lanes, const Access &second, const Neighbour &first) {
-  const Conflict &conflict = *first.conflict;
-  const Access &access = table.accesses()[first.access];
-  const Role &role = *roles[access.role];
-  for (unsigned other = role.firstWarp; other < role.firstWarp + role.warps; ++other) {
-    const bool meets = conflict.scope > Scope::Thread && (conflict.meets[other] >> warp.number & 1);
-    // The same thread, if not only it: to be asked where one of the two is no plain access.
-    const bool isSame = !meets && other == warp.number && (conflict.warps >> warp.number & 1);
-    if (!meets && !isSame)
-      continue;
-    const Instance &found = instance(access, first.slot, other);
-    if (found.exists)
-      compare(warp, second, position, lanes, access, other, found, isSame);
+    for (const Rival &rival : plan.rivalsOf(second, position)) {
+      const uint32_t others = rival.warps[warp.number];
+      const uint32_t same = rival.same & (uint32_t(1) << warp.number);
+      for (uint32_t left = others | same; left != 0; left &= left - 1) {
+        const unsigned other = llvm::countr_zero(left);
+        if (const Instance &found = instances[rival.instance + other]; found.exists)
+          compare(warp, second, position, lanes, plan.accesses()[rival.access], other, found, !(others >> other & 1));
+      }
+    }
   }
 }
 
 void Execution::compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Access &first,
                         unsigned firstWarp, const Instance &instance, bool isSameThread) {
-  if (isSameThread && !first.isAsync && !first.isByAsyncProxy && !second.isAsync && !second.isByAsyncProxy)
-    return;
   Known by;
-  std::string open = missing(warp, second, lanes, first, firstWarp, instance, isSameThread, by);
-  observer.meet(first, second, instance.position, position, std::move(open), by);
+  const Gap gap = missing(warp, second, lanes, first, firstWarp, instance, isSameThread, by);
+  observer.meet(first, second, instance.position, position, textOf(gap, first), by);
 }
 
 /// What says that an asynchronous access is complete.
@@ -63,30 +45,47 @@ static std::string completionOf(const Op &op) {
   }
 }
 
-/// Empty if the lanes know that the instance is done, and may follow it; `by` is then what told the first of them.
-std::string Execution::missing(const Warp &warp, const Access &second, Lanes lanes, const Access &first,
-                               unsigned firstWarp, const Instance &instance, bool isSameThread, Known &by) const {
+std::string Execution::textOf(Gap gap, const Access &first) {
+  switch (gap) {
+  case Gap::None:
+    return {};
+  case Gap::Incomplete:
+    return "no " + completionOf(*first.op) + " says that the first is complete";
+  case Gap::Unordered:
+    return "nothing orders the two";
+  case Gap::InitFence:
+    return "no fence of kind mbarrier_init between";
+  case Gap::ProxyFence:
+    return "no fence of kind async_proxy between";
+  case Gap::ProductFence:
+    return "no fence of kind mma between";
+  }
+  return {};
+}
+
+/// None if the lanes know that the instance is done, and may follow it; `by` is then what told the first of them.
+Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes lanes, const Access &first,
+                                  unsigned firstWarp, const Instance &instance, bool isSameThread, Known &by) const {
   const bool isOfFragment = second.buffer->space == Space::Fragment;
   if (isOfFragment && first.isAsync && second.isAsync)
-    return {}; // products of a group of warps follow each other
+    return Gap::None; // products of a group of warps follow each other
   if (instance.value != 0) {
     for (unsigned lane = 0; lane < 2; ++lane)
       if (lanes >> lane & 1) {
         by = warp.clocks[lane][instance.entry];
-        if (by.value < instance.value)
-          return "no " + completionOf(*first.op) + " says that the first is complete";
+        if (by.value() < instance.value)
+          return Gap::Incomplete;
       }
-    return {};
+    return Gap::None;
   }
   if (instance.event == Event::kNever)
-    return "no " + completionOf(*first.op) + " says that the first is complete";
+    return Gap::Incomplete;
   const bool isProxyCrossed = second.isByAsyncProxy && !first.isByAsyncProxy;
-  const Layer layer = first.op->kind == OpKind::MbarrierInit ? Layer::Initialised : Layer::AsyncProxy;
-  const unsigned ownFence = layer == Layer::Initialised ? warp.initFence : warp.asyncFence;
-  const std::string noFence =
-      layer == Layer::Initialised ? "no fence of kind mbarrier_init between" : "no fence of kind async_proxy between";
+  const bool isInit = first.op->kind == OpKind::MbarrierInit;
+  const Layer layer = isInit ? Layer::Initialised : Layer::AsyncProxy;
+  const unsigned ownFence = isInit ? warp.initFence : warp.asyncFence;
   if (isOfFragment && second.isAsync)
-    return warp.mmaFence > instance.event ? "" : "no fence of kind mma between";
+    return warp.mmaFence > instance.event ? Gap::None : Gap::ProductFence;
   for (unsigned lane = 0; lane < 2; ++lane)
     for (unsigned firstLane = 0; firstLane < 2; ++firstLane) {
       if (!(lanes >> lane & 1) || !(instance.lanes >> firstLane & 1))
@@ -98,32 +97,29 @@ std::string Execution::missing(const Warp &warp, const Access &second, Lanes lan
       const Clock &clock = warp.clocks[lane];
       if (!isItself) {
         by = clock[shape.of(Layer::Performed, agent)];
-        if (by.value <= instance.event)
-          return "nothing orders the two";
+        if (by.value() <= instance.event)
+          return Gap::Unordered;
       }
-      if (isProxyCrossed && (isItself ? ownFence : clock[shape.of(layer, agent)].value) <= instance.event)
-        return noFence;
+      if (isProxyCrossed && (isItself ? ownFence : clock[shape.of(layer, agent)].value()) <= instance.event)
+        return isInit ? Gap::InitFence : Gap::ProxyFence;
     }
-  return {};
+  return Gap::None;
 }
 
-void Execution::remember(Warp &warp, const Event &event, Lanes lanes) {
-  for (const Access &access : table.of(event.op)) {
+void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
+  for (const Access &access : op.accesses) {
     const int64_t position = event.positions[access.operand];
-    Instance &last = instance(access, slotNumber(access, position), warp.number);
-    last = {true, warp.next, position, lanes, 0, 0};
+    Instance &last = instances[plan.instanceOf(access, position) + warp.number];
+    last = {true, warp.event, position, lanes, 0, 0};
     if (!access.isAsync)
       continue;
-    const Op &op = *event.op;
-    if (isBulkCopy(op)) {
-      const Operand &full = op.operand("full");
-      const Slot &slot = slotOf(full, event.positions[2]);
-      last.entry = shape.slot(&slot - slots.data());
-      last.value = unsigned(phaseOf(full, event.positions[2]) + 1);
-    } else if (op.kind == OpKind::MmaIssue) {
+    if (op.isBulkCopy) {
+      last.entry = shape.slot(numberOf(slotOf(op, event)));
+      last.value = unsigned(phaseOf(op, event) + 1);
+    } else if (op.op->kind == OpKind::MmaIssue) {
       last.entry = shape.products(warp.number);
       last.value = warp.products + 1;
-    } else if (op.kind == OpKind::BulkStore) {
+    } else if (op.op->kind == OpKind::BulkStore) {
       last.entry = shape.stores(warp.number);
       last.value = warp.stores + 1;
     } else {

@@ -12,21 +12,12 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-static unsigned slotAt(const Buffer &buffer, int64_t position) {
-  const int64_t stages = buffer.stages;
-  return unsigned(((position % stages) + stages) % stages);
+Execution::Slot &Execution::slotOf(const PlannedOp &op, const Event &event) {
+  return slots[op.firstSlot + slotAt(*op.bar, event.positions[op.barOperand])];
 }
 
-Execution::Slot &Execution::slotOf(const Operand &operand, int64_t position) {
-  return slots[firstSlot.lookup(operand.buffer) + slotAt(*operand.buffer, position)];
-}
-
-const Execution::Slot &Execution::slotOf(const Operand &operand, int64_t position) const {
-  return slots[firstSlot.lookup(operand.buffer) + slotAt(*operand.buffer, position)];
-}
-
-int64_t Execution::phaseOf(const Operand &operand, int64_t position) {
-  const int64_t stages = operand.buffer->stages;
+int64_t Execution::phaseOf(const PlannedOp &op, const Event &event) {
+  const int64_t position = event.positions[op.barOperand], stages = op.bar->stages;
   return position / stages - (position % stages < 0);
 }
 
@@ -36,11 +27,11 @@ std::string Execution::textOf(const Slot &slot, int64_t phase) {
   return slot.buffer->isRing ? text + "[" + std::to_string(slot.number) + "]" : text;
 }
 
-void Execution::initialise(const Event &event) {
-  Slot &slot = slotOf(event.op->operand("bar"), event.positions[0]);
+void Execution::initialise(const PlannedOp &op, const Event &event) {
+  Slot &slot = slotOf(op, event);
   if (slot.needed != 0)
-    return fail(*event.op, "%" + slot.buffer->name + " is initialised twice");
-  slot.needed = unsigned(event.op->integer("arrivals"));
+    return fail(*op.op, "%" + slot.buffer->name + " is initialised twice");
+  slot.needed = unsigned(op.op->integer("arrivals"));
 }
 
 /// Whether what these lanes do counts in this phase of the slot, whoever is faster.
@@ -54,43 +45,40 @@ bool Execution::isTimely(Warp &warp, const Op &op, Slot &slot, int64_t phase, La
     wrong = textOf(slot, phase) + " is complete already, by " + std::to_string(slot.needed) +
             " arrivals and the bytes "
             "that they announced";
-  else if (phase > slot.phase() || !isKnown(warp, lanes, shape.slot(&slot - slots.data()), unsigned(phase)))
+  else if (phase > slot.phase() || !isKnown(warp, lanes, shape.slot(numberOf(slot)), unsigned(phase)))
     wrong = "it may count in the phase before: nothing says that " + textOf(slot, phase - 1) + " is complete";
   if (!wrong.empty())
     fail(op, wrong);
   return wrong.empty();
 }
 
-void Execution::arrive(Warp &warp, const Event &event, Lanes lanes) {
-  const Op &op = *event.op;
-  Slot &slot = slotOf(op.operand("bar"), event.positions[0]);
-  if (!isTimely(warp, op, slot, phaseOf(op.operand("bar"), event.positions[0]), lanes))
+void Execution::arrive(Warp &warp, const PlannedOp &planned, const Event &event, Lanes lanes) {
+  const Op &op = *planned.op;
+  Slot &slot = slotOf(planned, event);
+  if (!isTimely(warp, op, slot, phaseOf(planned, event), lanes))
     return;
   constexpr int64_t kMaxBytes = (int64_t(1) << 20) - 1; // that a phase can count
   if (event.bytes < 0 || event.bytes > kMaxBytes)
     return fail(op,
                 std::to_string(event.bytes) + " B are announced; a phase counts up to " + std::to_string(kMaxBytes));
-  const unsigned count = lanes == kAll ? 32 : 1;
+  const unsigned count = lanes == kAllLanes ? 32 : 1;
   slot.arrived += count;
   slot.lastArrival = &op;
   slot.announced += count * event.bytes;
   if (slot.arrived > slot.needed)
     return fail(op, textOf(slot, slot.phase()) + " gets " + std::to_string(slot.arrived) +
                         " arrivals; mbarrier_init says " + std::to_string(slot.needed));
-  slot.gathered.join(release(warp, lanes, &op));
-  completeIfDone(slot, op);
+  release(slot.gathered, warp, lanes, planned);
+  completeIfDone(slot, planned);
 }
 
-void Execution::copyInBulk(Warp &warp, const Event &event) {
-  const Op &op = *event.op;
-  const Operand &full = op.operand("full");
-  Slot &slot = slotOf(full, event.positions[2]);
-  const int64_t phase = phaseOf(full, event.positions[2]);
-  if (!isTimely(warp, op, slot, phase, kFirst))
+void Execution::copyInBulk(Warp &warp, const PlannedOp &op, const Event &event) {
+  Slot &slot = slotOf(op, event);
+  const int64_t phase = phaseOf(op, event);
+  if (!isTimely(warp, *op.op, slot, phase, kFirstLane))
     return;
-  const Buffer &dst = *op.operand("dst").buffer;
-  slot.copied += int64_t(dst.rows) * dst.columns * sizeOf(dst.type);
-  slot.lastCopy = &op;
+  slot.copied += op.bytes;
+  slot.lastCopy = op.op;
   slot.lastCopyPhase = phase;
   completeIfDone(slot, op);
 }
@@ -100,30 +88,31 @@ std::string Execution::overtaken(const Slot &slot, int64_t phase, const Op *wait
          ", which waits for phase " + std::to_string(phase - 1) + " and would then wait for ever";
 }
 
-void Execution::completeIfDone(Slot &slot, const Op &op) {
+void Execution::completeIfDone(Slot &slot, const PlannedOp &op) {
   if (slot.arrived < slot.needed || slot.copied < slot.announced)
     return;
   const int64_t phase = slot.phase();
   if (slot.copied > slot.announced)
-    return fail(op, "copies bring " + std::to_string(slot.copied) + " B to " + textOf(slot, phase) +
-                        "; its arrivals announce " + std::to_string(slot.announced) + " B");
+    return fail(*op.op, "copies bring " + std::to_string(slot.copied) + " B to " + textOf(slot, phase) +
+                            "; its arrivals announce " + std::to_string(slot.announced) + " B");
   for (const Passed &passed : slot.passed)
-    if (passed.phase < phase && slot.gathered[shape.of(Layer::Executed, passed.agent)].value <= passed.event)
-      return fail(op, overtaken(slot, phase, passed.op));
+    if (passed.phase < phase && slot.gathered[shape.of(Layer::Executed, passed.agent)].value() <= passed.event)
+      return fail(*op.op, overtaken(slot, phase, passed.op));
   llvm::erase_if(slot.passed, [&](const Passed &passed) { return passed.phase < phase; });
-  slot.gathered.raise(shape.slot(&slot - slots.data()), unsigned(phase) + 1, &op);
-  slot.complete.push_back(slot.gathered);
-  slot.gathered = Clock(shape.size());
+  slot.gathered.raise(shape.slot(numberOf(slot)), unsigned(phase) + 1, op.number);
+  slot.last = slot.gathered;
+  ++slot.phases;
+  slot.gathered.clear();
   slot.arrived = 0;
   slot.announced = slot.copied = 0;
 }
 
 /// False: the phase is not complete.
-bool Execution::wait(Warp &warp, const Event &event, Lanes lanes) {
-  const Op &op = *event.op;
-  Slot &slot = slotOf(op.operand("bar"), event.positions[0]);
-  const int64_t phase = phaseOf(op.operand("bar"), event.positions[0]);
-  const unsigned entry = shape.slot(&slot - slots.data());
+bool Execution::wait(Warp &warp, const PlannedOp &planned, const Event &event, Lanes lanes) {
+  const Op &op = *planned.op;
+  Slot &slot = slotOf(planned, event);
+  const int64_t phase = phaseOf(planned, event);
+  const unsigned entry = shape.slot(numberOf(slot));
   if (phase < -1) {
     fail(op, textOf(slot, phase) + " lies more than one phase before the first");
     return false;
@@ -140,9 +129,9 @@ bool Execution::wait(Warp &warp, const Event &event, Lanes lanes) {
     return false;
   }
   if (phase >= 0)
-    acquire(warp, lanes, slot.complete[phase], &op);
+    acquire(warp, lanes, slot.last, planned);
   for (unsigned lane = 0; lane < 2; ++lane)
     if (lanes >> lane & 1)
-      slot.passed.push_back({&op, 2 * warp.number + lane, warp.next, phase});
+      slot.passed.push_back({&op, 2 * warp.number + lane, warp.event, phase});
   return true;
 }

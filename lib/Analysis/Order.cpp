@@ -75,7 +75,10 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
   if (!checkAccesses(kernel, table))
     return;
 
-  std::map<std::pair<unsigned, unsigned>, OrderedPair> pairs;
+  ExecutionPlan plan(kernel, roles, numberings, table);
+  const unsigned accesses = table.accesses().size();
+  std::vector<int> pairs(size_t(accesses) * accesses, -1); // by first and second access: where in `met`
+  std::vector<OrderedPair> met;
   std::map<std::pair<const Op *, std::string>, unsigned> known; // defects: one of a kind and op is enough
   std::vector<const Points *> points;
   for (const Points &numbering : numberings)
@@ -87,11 +90,14 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
       return;
     const std::string &steps = timelines.front().steps;
     auto meet = [&](const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
-                    std::string open, const Known &by) {
-      auto [it, isNew] = pairs.try_emplace({first.index, second.index});
-      OrderedPair &pair = it->second;
-      if (isNew)
-        pair = {kindOf(first, second), first, second, std::nullopt, "", steps, by.release, by.acquire};
+                    std::string open, Known by) {
+      int &number = pairs[size_t(first.index) * accesses + second.index];
+      if (number < 0) {
+        number = int(met.size());
+        met.push_back({kindOf(first, second), first, second, std::nullopt, "", steps, plan.named(by.release()),
+                       plan.named(by.acquire())});
+      }
+      OrderedPair &pair = met[number];
       if (pair.open.empty() && !open.empty()) {
         pair.open = std::move(open);
         pair.steps = steps;
@@ -107,12 +113,13 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
     };
     auto name = [&](const Op *op) { return nameOf(op); };
     const ExecutionObserver observer{meet, fail, name};
-    Execution(kernel, roles, timelines, table, observer).run();
+    Execution(plan, timelines, observer).run();
   });
   if (why.empty() && work > kMaxWork)
     why = "there are too many steps of its loops to try them all";
-  for (auto &[key, pair] : pairs)
-    found.push_back(std::move(pair));
+  for (int number : pairs)
+    if (number >= 0)
+      found.push_back(std::move(met[number]));
 }
 
 /// Footprints that cannot be; mbarriers whose bytes somebody takes for something else.

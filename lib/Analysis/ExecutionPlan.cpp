@@ -1,0 +1,169 @@
+// fagen: prepares a kernel's roles for execution: who does what, and who meets whom.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ExecutionPlan.h"
+
+#include <limits>
+
+using namespace fagen;
+using namespace fagen::ir;
+
+ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<Points> points,
+                             AccessTable &table)
+    : kernel(kernel), all(roles), table(table) {
+  shape.warps = kernel.threads / 32;
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (buffer->type == ElementType::MBarrier) {
+      firstSlot[buffer.get()] = slots.size();
+      for (unsigned i = 0; i < buffer->stages; ++i)
+        slots.push_back({buffer.get(), i});
+    }
+  shape.slots = slots.size();
+  for (const Access &access : table.accesses()) {
+    firstInstance.push_back(instanceCount);
+    instanceCount += access.buffer->stages * shape.warps;
+    rivals.emplace_back(access.buffer->stages);
+  }
+  for (unsigned role = 0; role < roles.size(); ++role) {
+    ops.emplace_back(points[role].size());
+    for (unsigned point = 0; point < points[role].size(); ++point)
+      if (const Op *op = points[role][point].op)
+        ops.back()[point] = plan(role, *op);
+  }
+}
+
+/// Whether it has a meaning beside its accesses.
+static bool isAction(OpKind kind) {
+  switch (kind) {
+  case OpKind::MbarrierInit:
+  case OpKind::Arrive:
+  case OpKind::Wait:
+  case OpKind::CopyIssue:
+  case OpKind::Barrier:
+  case OpKind::BarrierArrive:
+  case OpKind::AwaitTurn:
+  case OpKind::PassTurn:
+  case OpKind::HandTile:
+  case OpKind::TakeTile:
+  case OpKind::Fence:
+  case OpKind::Mma:
+  case OpKind::LoadFragment:
+  case OpKind::MmaIssue:
+  case OpKind::MmaCommit:
+  case OpKind::MmaWait:
+  case OpKind::BulkStore:
+  case OpKind::BulkCommit:
+  case OpKind::BulkWait:
+    return true;
+  default:
+    return false;
+  }
+}
+
+PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
+  PlannedOp planned;
+  planned.op = &op;
+  names.push_back(&op);
+  if (names.size() <= std::numeric_limits<uint16_t>::max())
+    planned.number = uint16_t(names.size());
+  planned.accesses = table.of(&op);
+  planned.isIdle = !isAction(op.kind) && planned.accesses.empty();
+  planned.isBulkCopy = op.kind == OpKind::CopyIssue && op.text("kind") == "bulk";
+  if (op.kind == OpKind::Fence)
+    planned.fence = op.text("kind") == "async_proxy" ? PlannedOp::Fence::AsyncProxy
+                    : op.text("kind") == "mma"       ? PlannedOp::Fence::Mma
+                                                     : PlannedOp::Fence::MbarrierInit;
+  if (op.has("pending"))
+    planned.pending = op.integer("pending");
+  planBarrier(planned);
+  const bool hasBar = op.kind == OpKind::MbarrierInit || op.kind == OpKind::Arrive || op.kind == OpKind::Wait;
+  if (hasBar || planned.isBulkCopy) {
+    planned.barOperand = hasBar ? 0 : 2;
+    planned.bar = op.operands[planned.barOperand].buffer;
+    planned.firstSlot = firstSlot.lookup(planned.bar);
+  }
+  if (planned.isBulkCopy) {
+    const Buffer &dst = *op.operand("dst").buffer;
+    planned.bytes = int64_t(dst.rows) * dst.columns * sizeOf(dst.type);
+  }
+  for (unsigned warp = 0; warp < all[role]->warps; ++warp)
+    planned.lanes[warp] = uint8_t(lanesOf(*all[role], warp, planned));
+  return planned;
+}
+
+void ExecutionPlan::planBarrier(PlannedOp &planned) const {
+  const Op &op = *planned.op;
+  planned.isTurn = op.kind == OpKind::AwaitTurn || op.kind == OpKind::PassTurn;
+  planned.isOfCta = op.kind == OpKind::Barrier && op.text("scope") == "cta";
+  planned.isOfWarp = op.kind == OpKind::Barrier && op.text("scope") == "warp";
+  if (op.has("id"))
+    planned.id = op.integer("id");
+  if (op.has("groups"))
+    planned.groups = op.integer("groups");
+  planned.isInterleaved = op.isSet("interleaved");
+  const bool hasRange = op.has("first_warp") && !planned.isOfCta;
+  planned.firstWarp = hasRange ? op.integer("first_warp") : 0;
+  planned.warps = hasRange ? op.integer("warps") : shape.warps;
+}
+
+Lanes ExecutionPlan::lanesOf(const Role &role, unsigned warp, const PlannedOp &planned) const {
+  const Op &op = *planned.op;
+  switch (op.kind) {
+  case OpKind::CopyIssue:
+    if (!planned.isBulkCopy)
+      return kAllLanes;
+    [[fallthrough]];
+  case OpKind::MbarrierInit:
+  case OpKind::FetchTile:
+  case OpKind::HandTile:
+    return warp == 0 ? kFirstLane : 0;
+  case OpKind::BulkStore:
+  case OpKind::BulkCommit:
+  case OpKind::BulkWait:
+  case OpKind::Arrive:
+  case OpKind::Wait: {
+    const llvm::StringRef by = op.has("by") ? op.text("by") : "role";
+    if (by == "thread")
+      return kAllLanes;
+    const unsigned step = by == "warp" ? 1 : by == "group" ? ClockShape::kGroupWarps : role.warps;
+    return warp % step == 0 ? kFirstLane : 0;
+  }
+  case OpKind::AwaitTurn:
+  case OpKind::PassTurn:
+    return op.has("group") && op.integer("group") != warp / ClockShape::kGroupWarps ? 0 : kAllLanes;
+  default:
+    return kAllLanes;
+  }
+}
+
+unsigned ExecutionPlan::instanceOf(const Access &access, int64_t position) const {
+  return firstInstance[access.index] + slotAt(*access.buffer, position) * shape.warps;
+}
+
+llvm::ArrayRef<Rival> ExecutionPlan::rivalsOf(const Access &access, int64_t position) {
+  std::optional<std::vector<Rival>> &known = rivals[access.index][slotAt(*access.buffer, position)];
+  if (!known)
+    known = findRivals(access, position);
+  return *known;
+}
+
+std::vector<Rival> ExecutionPlan::findRivals(const Access &access, int64_t position) {
+  std::vector<Rival> found;
+  for (const Neighbour &neighbour : table.neighboursOf(access, position)) {
+    const Access &first = table.accesses()[neighbour.access];
+    const Conflict &conflict = *neighbour.conflict;
+    const Role &role = *all[first.role];
+    Rival rival{neighbour.access, instanceOf(first, neighbour.slot), {}, 0};
+    if (conflict.scope > Scope::Thread)
+      for (unsigned warp = role.firstWarp; warp < role.firstWarp + role.warps; ++warp)
+        for (uint32_t left = conflict.meets[warp]; left != 0; left &= left - 1)
+          rival.warps[llvm::countr_zero(left)] |= uint32_t(1) << warp;
+    // The same thread, if not only it: to be asked where one of the two is no plain access.
+    if (first.isAsync || first.isByAsyncProxy || access.isAsync || access.isByAsyncProxy)
+      for (unsigned warp = role.firstWarp; warp < role.firstWarp + role.warps; ++warp)
+        if (!(rival.warps[warp] >> warp & 1) && (conflict.warps >> warp & 1))
+          rival.same |= uint32_t(1) << warp;
+    found.push_back(rival);
+  }
+  return found;
+}

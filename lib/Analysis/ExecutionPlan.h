@@ -1,0 +1,85 @@
+// fagen: what all executions of a kernel's roles have in common.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "Clocks.h"
+#include "fagen/Analysis/AccessTable.h"
+#include "fagen/Analysis/Timeline.h"
+
+#include <array>
+
+namespace fagen {
+
+/// The lanes of a warp that do something: bit 0 the first, bit 1 the others.
+using Lanes = unsigned;
+inline constexpr Lanes kFirstLane = 1, kAllLanes = 3;
+
+/// An op as executions need it: its attributes looked up once.
+struct PlannedOp {
+  enum class Fence : uint8_t { Mma, AsyncProxy, MbarrierInit };
+
+  const ir::Op *op = nullptr;
+  uint16_t number = 0; ///< in clocks
+  bool isIdle = true;  ///< neither orders nor accesses anything
+  bool isBulkCopy = false;
+  bool isOfCta = false, isOfWarp = false; ///< a barrier's scope
+  bool isTurn = false, isInterleaved = false;
+  Fence fence = Fence::Mma;
+  int64_t pending = 0;
+  unsigned id = 0, groups = 1, firstWarp = 0, warps = 0; ///< of a barrier or turn
+  const ir::Buffer *bar = nullptr;                       ///< the mbarrier, which slots begin with firstSlot
+  unsigned barOperand = 0, firstSlot = 0;
+  int64_t bytes = 0;                      ///< of a bulk copy
+  std::array<uint8_t, kMaxWarps> lanes{}; ///< who does it, by warp of the role
+  llvm::ArrayRef<Access> accesses;
+};
+
+/// An access in a slot that an op's access meets.
+struct Rival {
+  unsigned access = 0, instance = 0;       ///< `instance`: of warp 0
+  std::array<uint32_t, kMaxWarps> warps{}; ///< by warp of the later access: those of the earlier one that it meets
+  uint32_t same = 0;                       ///< warps of which only each thread meets itself
+};
+
+class ExecutionPlan {
+public:
+  ExecutionPlan(const ir::Kernel &kernel, llvm::ArrayRef<const ir::Role *> roles, llvm::ArrayRef<Points> points,
+                AccessTable &table);
+
+  llvm::ArrayRef<const ir::Role *> roles() const { return all; }
+  const PlannedOp &op(unsigned role, unsigned point) const { return ops[role][point]; }
+  /// Null for 0.
+  const ir::Op *named(unsigned number) const { return number == 0 ? nullptr : names[number - 1]; }
+  llvm::ArrayRef<Access> accesses() const { return table.accesses(); }
+  /// Which the access meets at this position, in the order of accesses and slots.
+  llvm::ArrayRef<Rival> rivalsOf(const Access &access, int64_t position);
+  unsigned instanceOf(const Access &access, int64_t position) const;
+  unsigned instances() const { return instanceCount; }
+
+  const ir::Kernel &kernel;
+  ClockShape shape;
+  std::vector<std::pair<const ir::Buffer *, unsigned>> slots; ///< of mbarriers: whose, and which
+
+private:
+  PlannedOp plan(unsigned role, const ir::Op &op);
+  void planBarrier(PlannedOp &planned) const;
+  Lanes lanesOf(const ir::Role &role, unsigned warp, const PlannedOp &op) const;
+  std::vector<Rival> findRivals(const Access &access, int64_t position);
+
+  const llvm::ArrayRef<const ir::Role *> all;
+  AccessTable &table;
+  std::vector<std::vector<PlannedOp>> ops; ///< by role and point
+  std::vector<const ir::Op *> names;
+  llvm::DenseMap<const ir::Buffer *, unsigned> firstSlot;
+  std::vector<unsigned> firstInstance; ///< by access
+  unsigned instanceCount = 0;
+  std::vector<std::vector<std::optional<std::vector<Rival>>>> rivals; ///< by access and slot
+};
+
+/// The slot of a ring that a position stands for.
+inline unsigned slotAt(const ir::Buffer &buffer, int64_t position) {
+  const int64_t stages = buffer.stages;
+  return stages == 1 ? 0 : unsigned(((position % stages) + stages) % stages);
+}
+
+} // namespace fagen
