@@ -13,7 +13,7 @@ namespace fagen::lab {
 struct ReferenceParams {
   CuDevicePtr q, k, v, o, lse, plain, plainLse;
   long long heads, kvHeads, seqQ, seqKv;
-  int headDimQK, headDimV, causal;
+  int headDimQK, headDimV, causal, halfAccum;
   DType dtype;
   double scale;
 };
@@ -34,7 +34,7 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   reference.o.resize(s.oElements());
   reference.plain.resize(s.oElements());
   reference.lse.resize(s.rows());
-  reference.plainLse.resize(c.halfAccum ? s.rows() : 0);
+  reference.plainLse.resize(s.rows());
   if (s.rows() == 0)
     return reference;
   auto place = [&](const std::vector<uint16_t> &values) {
@@ -52,7 +52,7 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
                          address(o),
                          address(lse),
                          address(rounded),
-                         c.halfAccum ? address(plainLse) : CuDevicePtr(),
+                         address(plainLse),
                          s.heads,
                          s.kvHeads,
                          s.seqQ,
@@ -60,6 +60,7 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
                          static_cast<int>(s.headDimQK),
                          static_cast<int>(s.headDimV),
                          c.mask == Mask::Causal,
+                         c.halfAccum,
                          c.dtype,
                          c.scaleValue()};
   void *arguments[] = {&params};
@@ -71,9 +72,8 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   device.download(reference.o.data(), o.address(), s.oElements() * 8);
   device.download(reference.lse.data(), lse.address(), s.rows() * 8);
   device.download(reference.plain.data(), rounded.address(), s.oElements() * 2);
-  if (c.halfAccum)
-    device.download(reference.plainLse.data(), plainLse.address(), s.rows() * 4);
-  summarize(reference, c.dtype);
+  device.download(reference.plainLse.data(), plainLse.address(), s.rows() * 4);
+  summarize(reference, c);
   return reference;
 }
 
