@@ -12,6 +12,9 @@ import sys
 from samples import geometric_mean, ratio_by_rounds, ratio_of_medians
 
 
+SHORT_DTYPES = {"float16": "f16", "bfloat16": "bf16"}
+
+
 def markdown(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
@@ -108,7 +111,7 @@ def contest_table(data, _):
         times = {r["name"]: r["median_us"] for r in others}
         best = best_of(others)
         ours = best_of(r for r in p["results"] if r["kind"] == "fagen" and r["picked"])
-        row = [str(p["b"]), str(p["h"]), str(p["s"]), str(p["d"]), p["mask"], {"float16": "f16", "bfloat16": "bf16"}[p["dtype"]],
+        row = [str(p["b"]), str(p["h"]), str(p["s"]), str(p["d"]), p["mask"], SHORT_DTYPES[p["dtype"]],
                *(f"{times[name]:.1f}" if name in times else "–" for name in peers)]
         if ours is None or best is None:
             rows.append(row + ["no result"] + ["–"] * (7 if steady else 4))
@@ -132,6 +135,26 @@ def contest_table(data, _):
     idling = f" after {data['idle_s']:g} s of idling" if data["state"] == "burst" else ""
     text.append(f"Median of one run of {data['rounds']} rounds, {data['state']}{idling}: {machine_line(data)}.")
     return "\n\n".join(text)
+
+
+def contest_overview(data):
+    """Only the ratios: a row for each head dim, mask and dtype, a column for each length."""
+    ratios = {}
+    for p in data["problems"]:
+        ours = best_of(r for r in p["results"] if r["kind"] == "fagen" and r["picked"])
+        best = best_of(r for r in p["results"] if r["kind"] != "fagen")
+        if ours and best:
+            ratios[p["d"], p["mask"], p["dtype"], p["s"]] = ratio_by_rounds(ours["samples_round_us"], best["samples_round_us"])
+    lengths = sorted({key[3] for key in ratios})
+    rows = []
+    for group in dict.fromkeys(key[:3] for key in ratios):
+        members = [ratios.get((*group, s)) for s in lengths]
+        mean = geometric_mean([middle for middle, _, _ in filter(None, members)])
+        rows.append([str(group[0]), group[1], SHORT_DTYPES[group[2]],
+                     *("–" if ratio is None else f"{ratio[0]:.3f}" for ratio in members), f"{mean:.3f}"])
+    head = ["d", "mask", "dtype", *(f"S {s}" for s in lengths), "mean"]
+    return (f"{markdown(head, rows)}\n\n{contest_summary(list(ratios.values()), data['asked'], len(data['problems']))}\n\n"
+            f"Median of one run of {data['rounds']} rounds, {data['state']}: {machine_line(data)}.")
 
 
 def check_table(data, _):
@@ -273,6 +296,7 @@ def main():
     parser.add_argument("--into", help="a Markdown file with markers")
     parser.add_argument("--name", help="of the markers")
     parser.add_argument("--dispatched", action="store_true", help="of timed variants only those that dispatch picks")
+    parser.add_argument("--overview", action="store_true", help="of a contest only the ratios, by head dim, mask and length")
     parser.add_argument("--verify", action="store_true")
     arguments = parser.parse_args()
     with open(arguments.result) as file:
@@ -282,7 +306,7 @@ def main():
     if data.get("tool") not in TABLES:
         sys.exit(f"{arguments.result}: no table for tool '{data.get('tool')}'; known: {', '.join(TABLES)}")
     make = contest_table if data.get("contestants") else TABLES[data["tool"]]
-    text = make(data, arguments.dispatched)
+    text = contest_overview(data) if arguments.overview else make(data, arguments.dispatched)
     if not arguments.into:
         print(text)
         return
