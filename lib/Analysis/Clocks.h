@@ -19,22 +19,54 @@
 
 #include "fagen/IR/IR.h"
 
+#include <array>
+
 namespace fagen {
 
 enum class Layer : uint8_t { Performed, Executed, AsyncProxy, Initialised };
 
-/// Where each entry of a clock stands.
-struct ClockShape {
-  static constexpr unsigned kLayers = 4, kBarriers = 16, kGroupWarps = 4;
-  unsigned warps = 0, slots = 0;
+/// Where each entry of a clock stands. Only what somebody may ask for has an entry of its own.
+class ClockShape {
+public:
+  static constexpr unsigned kBarriers = 16, kGroupWarps = 4;
 
-  unsigned agents() const { return 2 * warps; }
-  unsigned of(Layer layer, unsigned agent) const { return unsigned(layer) * agents() + agent; }
-  unsigned slot(unsigned number) const { return kLayers * agents() + number; }
-  unsigned barrier(unsigned id) const { return slot(slots) + id; }
-  unsigned products(unsigned warp) const { return barrier(kBarriers) + warp / kGroupWarps; }
-  unsigned stores(unsigned warp) const { return products(warps + kGroupWarps) + warp; }
-  unsigned size() const { return stores(warps); }
+  unsigned of(Layer layer, unsigned agent) const { return agents[unsigned(layer)][agent]; }
+  unsigned slot(unsigned number) const { return kFirstEntry + number; }
+  unsigned barrier(unsigned id) const { return barriers[id]; }
+  unsigned products(unsigned warp) const { return groups[warp / kGroupWarps]; }
+  unsigned stores(unsigned warp) const { return storing[warp]; }
+  unsigned size() const { return end; }
+  /// All of Layer::Executed lie between.
+  unsigned executedBegin() const { return firstExecuted; }
+  unsigned executedEnd() const { return lastExecuted; }
+
+  void begin(unsigned warpCount, unsigned slots) {
+    warps = warpCount;
+    end = kFirstEntry + slots;
+    for (unsigned layer = 0; layer < agents.size(); ++layer)
+      agents[layer].assign(2 * warps, layer < unsigned(Layer::AsyncProxy) ? kNobodyAsks : kNever);
+    barriers.fill(kNobodyAsks);
+    groups.assign(warps / kGroupWarps + 1, kNobodyAsks);
+    storing.assign(warps, kNobodyAsks);
+  }
+  void add(Layer layer, unsigned agent) { add(agents[unsigned(layer)][agent]); }
+  void addBarrier(unsigned id) { add(barriers[std::min(id, kBarriers - 1)]); }
+  void addProducts(unsigned warp) { add(groups[warp / kGroupWarps]); }
+  void addStores(unsigned warp) { add(storing[warp]); }
+  void beginExecuted() { firstExecuted = end; }
+  void endExecuted() { lastExecuted = end; }
+
+  unsigned warps = 0;
+
+private:
+  /// kNever is always 0: where a warp has no fence, it showed nothing.
+  static constexpr unsigned kNever = 0, kNobodyAsks = 1, kFirstEntry = 2;
+  void add(unsigned &place) { place = place < kFirstEntry ? end++ : place; }
+
+  std::array<std::vector<unsigned>, 4> agents; ///< by layer
+  std::array<unsigned, kBarriers> barriers{};
+  std::vector<unsigned> groups, storing;
+  unsigned end = 0, firstExecuted = 0, lastExecuted = 0;
 };
 
 /// An entry: a value, and the numbers of the ops that brought it here, 0 where none did: the first release, and the

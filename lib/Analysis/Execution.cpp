@@ -224,8 +224,8 @@ void Execution::meetLanes(Warp &warp, const PlannedOp &op, bool isMemoryToo) {
     raise(Layer::AsyncProxy, warp.asyncFence);
     raise(Layer::Initialised, warp.initFence);
   }
-  const unsigned begin = isMemoryToo ? 0 : shape.of(Layer::Executed, 0),
-                 end = isMemoryToo ? shape.size() : shape.of(Layer::AsyncProxy, 0);
+  const unsigned begin = isMemoryToo ? 0 : shape.executedBegin(),
+                 end = isMemoryToo ? shape.size() : shape.executedEnd();
   warp.clocks[0].join(warp.clocks[1], begin, end, op.number);
   warp.clocks[1].join(warp.clocks[0], begin, end, op.number);
 }

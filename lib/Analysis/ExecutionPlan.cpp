@@ -18,7 +18,6 @@ ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> 
       for (unsigned i = 0; i < buffer->stages; ++i)
         slots.push_back({buffer.get(), i});
     }
-  shape.slots = slots.size();
   for (const Access &access : table.accesses()) {
     firstInstance.push_back(instanceCount);
     instanceCount += access.buffer->stages * shape.warps;
@@ -30,6 +29,41 @@ ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> 
       if (const Op *op = points[role][point].op)
         ops.back()[point] = plan(role, *op);
   }
+  findEntries();
+}
+
+/// What clocks tell of: lanes that access something, what fences show, barriers, products and stores that there are.
+void ExecutionPlan::findEntries() {
+  shape.begin(shape.warps, slots.size());
+  shape.beginExecuted();
+  forEachLane([&](const PlannedOp &op, unsigned agent) {
+    if (!op.accesses.empty())
+      shape.add(Layer::Executed, agent);
+  });
+  shape.endExecuted();
+  forEachLane([&](const PlannedOp &op, unsigned agent) {
+    const unsigned warp = agent / 2;
+    if (!op.accesses.empty())
+      shape.add(Layer::Performed, agent);
+    if (op.op->kind == OpKind::Fence && op.fence != PlannedOp::Fence::Mma)
+      shape.add(op.fence == PlannedOp::Fence::AsyncProxy ? Layer::AsyncProxy : Layer::Initialised, agent);
+    if (op.op->kind == OpKind::MmaIssue || op.op->kind == OpKind::MmaWait)
+      shape.addProducts(warp);
+    if (op.op->kind == OpKind::BulkStore || op.op->kind == OpKind::BulkWait)
+      shape.addStores(warp);
+    if (op.op->kind == OpKind::Barrier || op.op->kind == OpKind::BarrierArrive || op.isTurn)
+      for (unsigned group = 0; group < op.groups; ++group)
+        shape.addBarrier(op.isOfCta ? 0 : op.id + group);
+  });
+}
+
+void ExecutionPlan::forEachLane(llvm::function_ref<void(const PlannedOp &, unsigned agent)> visit) const {
+  for (unsigned role = 0; role < all.size(); ++role)
+    for (const PlannedOp &op : ops[role])
+      for (unsigned warp = 0; op.op && warp < all[role]->warps; ++warp)
+        for (unsigned lane = 0; lane < 2; ++lane)
+          if (op.lanes[warp] >> lane & 1)
+            visit(op, 2 * (all[role]->firstWarp + warp) + lane);
 }
 
 /// Whether it has a meaning beside its accesses.

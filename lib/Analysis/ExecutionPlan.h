@@ -63,6 +63,9 @@ public:
 private:
   PlannedOp plan(unsigned role, const ir::Op &op);
   void planBarrier(PlannedOp &planned) const;
+  void findEntries();
+  /// Who does what.
+  void forEachLane(llvm::function_ref<void(const PlannedOp &, unsigned agent)> visit) const;
   Lanes lanesOf(const ir::Role &role, unsigned warp, const PlannedOp &op) const;
   std::vector<Rival> findRivals(const Access &access, int64_t position);
 
