@@ -1,12 +1,12 @@
 // fagen: pass issue-products: products of warp groups are asked for, and waited for where their results are used.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Without overlap each product stands alone:
+// Without overlap, or with that of other warp groups only, each product stands alone:
 //
 //   fence; mma_issue; mma_commit; mma_wait 0
 //
-// With overlap = intra the loops over key tiles are rotated, so that P V of tile j - 1 runs under the softmax of tile j
-// (FlashAttention-3, Shah et al., 2024). While it does nobody may touch O, so that rescale becomes two ops:
+// With overlap = intra or both the loops over key tiles are rotated, so that P V of tile j - 1 runs under the softmax
+// of tile j (FlashAttention-3, Shah et al., 2024). While it does nobody may touch O, so that rescale becomes two ops:
 //
 //   first step   S(0); wait; softmax(0)
 //   step j       S(j), O += P V(j - 1); wait for S; row_max, rescale_rows, exp2, row_sum; wait for P V; convert P;
@@ -205,12 +205,17 @@ private:
 
 } // namespace
 
+/// Whether P V of a step runs under the softmax of the next one.
+static bool isRotated(const Kernel &kernel) {
+  const Overlap overlap = kernel.hasConstant("kOverlap") ? Overlap(kernel.constant("kOverlap")) : Overlap::None;
+  return overlap == Overlap::Intra || overlap == Overlap::Both;
+}
+
 bool fagen::issueProducts(Kernel &kernel, PassContext &) {
   if (kernel.backend != "wgmma")
     return false;
   for (Role &role : kernel.roles)
-    if (kernel.hasConstant("kOverlap") && Overlap(kernel.constant("kOverlap")) != Overlap::None &&
-        llvm::any_of(role.body.ops, [](const auto &op) { return isProductLoop(*op); }))
+    if (isRotated(kernel) && llvm::any_of(role.body.ops, [](const auto &op) { return isProductLoop(*op); }))
       LoopRotator(kernel, role.body).run();
     else
       issueAlone(role.body);

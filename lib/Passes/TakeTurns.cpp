@@ -14,6 +14,10 @@
 //
 // All groups of a CTA have as many steps as each other, so each turn comes. P V of the last step, which no product of
 // scores goes with, waits for none. No access needs any of this; that nobody waits for ever is verify-barriers' to say.
+//
+// With overlap = pingpong a group's own softmax stands between the products of a step. Then a turn is P V of one step
+// and the scores of the next: it begins in front of the steps, is passed on behind the scores and awaited again in
+// front of P V, and the last one ends behind the steps.
 
 #include "fagen/Passes/Passes.h"
 
@@ -30,11 +34,15 @@ constexpr unsigned kGroupWarps = 4;
 
 class TurnTaker {
 public:
-  TurnTaker(Kernel &kernel, Role &math) : kernel(kernel), math(math), groups(math.warps / kGroupWarps) {}
+  TurnTaker(Kernel &kernel, Role &math, Overlap overlap)
+      : kernel(kernel), math(math), overlap(overlap), groups(math.warps / kGroupWarps) {}
 
   void run() {
     findFreeBarrier();
-    takeTurns(math.body);
+    if (overlap == Overlap::Both)
+      takeTurns(math.body);
+    else
+      takeTurnsAcrossSteps(math.body);
     auto barrier = llvm::find_if(math.body.ops, [](const auto &op) { return op->kind == OpKind::Barrier; });
     math.body.ops.insert(barrier + 1, make(OpKind::PassTurn, "take-turns: the first group begins", groups - 1));
     math.body.ops.push_back(make(OpKind::AwaitTurn, "take-turns: nobody comes behind the last turn", 0));
@@ -80,8 +88,40 @@ private:
     block.ops.insert(last, make(OpKind::PassTurn, "take-turns: the next one does"));
   }
 
+  static bool isOf(const Op &op, bool scores) { return op.kind == OpKind::MmaIssue && isScores(op) == scores; }
+
+  static bool isStep(const Op &op) {
+    return op.kind == OpKind::Loop && llvm::any_of(op.body.ops, [](const auto &inner) { return isScores(*inner); });
+  }
+
+  /// The block that holds the loops over key tiles.
+  void takeTurnsAcrossSteps(Block &block) const {
+    auto isStepHere = [](const std::unique_ptr<Op> &op) { return isStep(*op); };
+    auto first = llvm::find_if(block.ops, isStepHere);
+    if (first == block.ops.end()) {
+      for (std::unique_ptr<Op> &op : block.ops)
+        takeTurnsAcrossSteps(op->body);
+      return;
+    }
+    for (std::unique_ptr<Op> &op : block.ops)
+      if (isStep(*op))
+        leaveSoftmaxOut(op->body);
+    const size_t begin = first - block.ops.begin();
+    auto behind = llvm::find_if(llvm::reverse(block.ops), isStepHere).base();
+    block.ops.insert(behind, make(OpKind::PassTurn, "take-turns: behind the last step"));
+    block.ops.insert(block.ops.begin() + begin, make(OpKind::AwaitTurn, "take-turns: this group multiplies"));
+  }
+
+  void leaveSoftmaxOut(Block &step) const {
+    auto scores = llvm::find_if(step.ops, [](const auto &op) { return isOf(*op, /*scores=*/true); });
+    step.ops.insert(scores + 2, make(OpKind::PassTurn, "take-turns: the next one does")); // behind its commit
+    auto output = llvm::find_if(step.ops, [](const auto &op) { return isOf(*op, /*scores=*/false); });
+    step.ops.insert(output - 1, make(OpKind::AwaitTurn, "take-turns: this group multiplies")); // in front of its fence
+  }
+
   Kernel &kernel;
   Role &math;
+  const Overlap overlap;
   const unsigned groups;
   int64_t id = 1; ///< 0 is the CTA's
 };
@@ -89,9 +129,9 @@ private:
 } // namespace
 
 bool fagen::takeTurns(Kernel &kernel, PassContext &) {
-  const bool isAsked = kernel.hasConstant("kOverlap") && Overlap(kernel.constant("kOverlap")) == Overlap::Both;
-  if (!isAsked || kernel.roles.size() != 2)
+  const Overlap overlap = kernel.hasConstant("kOverlap") ? Overlap(kernel.constant("kOverlap")) : Overlap::None;
+  if ((overlap != Overlap::Both && overlap != Overlap::Pingpong) || kernel.roles.size() != 2)
     return false;
-  TurnTaker(kernel, kernel.roles[1]).run();
+  TurnTaker(kernel, kernel.roles[1], overlap).run();
   return true;
 }

@@ -273,9 +273,11 @@ void VariantChecker::checkWarpGroups() {
     refuse("overlap", OptionKey::Overlap, "none");
   if (!isWgmma)
     return;
-  if (known(OptionKey::Overlap, OptionKey::Warps) && schedule.overlap == Overlap::Both && schedule.warps == 4)
+  if (known(OptionKey::Overlap, OptionKey::Warps) && schedule.warps == 4 &&
+      (schedule.overlap == Overlap::Both || schedule.overlap == Overlap::Pingpong))
     add("overlap", OptionKey::Overlap,
-        "overlap = both needs at least 8 warps: one warp group has nobody to take turns with");
+        fmt::format("overlap = {} needs at least 8 warps: one warp group has nobody to take turns with",
+                    toString(schedule.overlap).str()));
   if (isGiven(OptionKey::Refill) && schedule.refill != Refill::Split)
     refuse("refill", OptionKey::Refill, "split");
   if (isGiven(OptionKey::Barriers) && schedule.barriers != BarrierPolicy::Minimal)

@@ -303,7 +303,7 @@ def RolesOption : EnumOption<"roles", "schedule", RolesEnum, "whether loading wa
 def OverlapOption : EnumOption<"overlap", "schedule", OverlapEnum, "what runs under the products", [
   Value<OverlapNone, "nothing">,
   Value<OverlapIntra, "softmax under the same warp group's products; only with wgmma">,
-  NotYet<OverlapPingpong, "softmax under another warp group's products">,
+  Value<OverlapPingpong, "softmax under another warp group's products: warp groups take turns; only with wgmma">,
   Value<OverlapBoth, "both: warp groups take turns at the products; only with wgmma">
 ]> { let InName = "overlap_"; let Default = "none"; }
 
