@@ -218,7 +218,8 @@ static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
   os << fmt::format("  shared   total             {:>7} B of {} B\n", launch.sharedBytes,
                     variant.target->sharedPerBlock);
   for (const BarrierPlan &barrier : plan.barriers)
-    os << fmt::format("  site {:>3} {:<14} {}\n", barrier.site, barrier.what, barrier.covers);
+    os << fmt::format("  site {:>3} {:<14} {}\n", barrier.site, barrier.what,
+                      barrier.covers.empty() ? "in the middle of others' chains" : barrier.covers);
   os << fmt::format("  estimate {} registers, {} CTAs an SM (limited by {})\n\n", plan.estimates.registers,
                     plan.estimates.ctasPerSm, plan.estimates.limit);
 }

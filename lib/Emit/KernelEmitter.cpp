@@ -167,8 +167,14 @@ void KernelEmitter::emitSharedMap() {
 }
 
 void KernelEmitter::emitLedger() {
+  std::string others;
   for (const LedgerEntry &entry : kernel.ledger)
-    line(out, "//   site {:>2}  {:<14} {}", entry.site, entry.what, entry.covers);
+    if (entry.covers.empty())
+      others += fmt::format(" {}", entry.site);
+    else
+      line(out, "//   site {:>2}  {:<14} {}", entry.site, entry.what, entry.covers);
+  if (!others.empty())
+    line(out, "//   sites{}: in the middle of others' chains", others);
 }
 
 void KernelEmitter::emitIncludes() {

@@ -95,8 +95,8 @@ private:
 
   /// Q is on its way when the ticket is drawn.
   void draw(Block &turn) const {
-    auto copies = llvm::find_if(turn.ops, [](const auto &op) { return op->kind == OpKind::Loop; });
-    turn.ops.insert(copies, make(OpKind::FetchTile, {{next, {}}, {counter, {}}}));
+    auto query = llvm::find_if(turn.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
+    turn.ops.insert(query + 1, make(OpKind::FetchTile, {{next, {}}, {counter, {}}}));
     turn.ops.push_back(makeSync(OpKind::Wait, empty, variable("turn") - constant(1), "role",
                                 "fetch-tiles: everybody has read the last number"));
     turn.ops.push_back(make(OpKind::HandTile, {{number, variable("turn")}, {next, {}}}));

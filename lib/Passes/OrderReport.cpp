@@ -60,7 +60,7 @@ void fagen::printOrder(const Kernel &kernel, const OrderInfo &info, llvm::raw_os
     os << "  " << info.describe(pair) << '\n';
 }
 
-/// The pairs that the op takes part in ordering, by its first or last link.
+/// The pairs that the op takes part in ordering, by its first or last link: none for one in the middle of all chains.
 static std::string orderedBy(const OrderInfo &info, const Op &op) {
   std::vector<std::string> titles;
   for (const OrderedPair &pair : info.pairs()) {
@@ -71,7 +71,7 @@ static std::string orderedBy(const OrderInfo &info, const Op &op) {
     if (!llvm::is_contained(titles, title))
       titles.push_back(std::move(title));
   }
-  return titles.empty() ? "no two accesses by itself" : llvm::join(titles, "; ");
+  return llvm::join(titles, "; ");
 }
 
 std::vector<std::string> fagen::coversOf(const Kernel &kernel, const OrderInfo &info) {

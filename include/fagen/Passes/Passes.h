@@ -34,6 +34,7 @@ bool buildTiles(ir::Kernel &kernel, PassContext &context);
 bool splitMaskLoops(ir::Kernel &kernel, PassContext &context);
 bool splitRoles(ir::Kernel &kernel, PassContext &context);
 bool issueProducts(ir::Kernel &kernel, PassContext &context);
+bool rotateCopies(ir::Kernel &kernel, PassContext &context);
 bool orderRoles(ir::Kernel &kernel, PassContext &context);
 bool persistTiles(ir::Kernel &kernel, PassContext &context);
 bool fetchTiles(ir::Kernel &kernel, PassContext &context);

@@ -29,6 +29,10 @@ def IssueProducts : Pass<"issue-products",
   "makes products of warp groups asynchronous: fence, issue, commit, wait",
   "no op but products stands between scores and P V that is no part of the softmax",
   "every product is complete where its result is used">;
+def RotateCopies : Pass<"rotate-copies",
+  "asks for K and V in the order in which rotated products use them",
+  "products have their final place; copies of a tile stand in one loop",
+  "K(0) comes before Q, and V(j - 1) behind K(j)">;
 def OrderRoles : Pass<"order-roles",
   "lets roles hand each other the slots of rings at mbarriers",
   "copies and products have their final place",

@@ -1,0 +1,82 @@
+// fagen: pass rotate-copies: copies in the order in which rotated products use them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where P V of tile j - 1 is asked for behind the scores of tile j (issue-products), V(j - 1) is wanted after K(j):
+//
+//   copy_issue k[0]                              the first products want it with Q, and its slot is free before Q's is
+//   copy_issue q
+//   loop j = 1 ..  copy_issue k[j]; copy_issue v[j - 1]
+//   copy_issue v[last]
+//
+// A thread that waits for a slot keeps all later copies waiting, so none is asked for before it is needed.
+
+#include "fagen/Passes/Passes.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+class CopyRotator {
+public:
+  explicit CopyRotator(Role &load) : body(load.body) {}
+
+  void run() {
+    auto found = llvm::find_if(body.ops, [](const auto &op) { return op->kind == OpKind::Loop; });
+    const std::unique_ptr<Op> all = std::move(*found);
+    body.ops.erase(found);
+    assert(all->body.ops.size() == 2 && "a step copies a tile of K and one of V");
+    const Op &k = *all->body.ops[0], &v = *all->body.ops[1];
+    tile = all->text("variable").str();
+    const Expr end = all->expr("end"), j = variable(tile);
+    body.ops.insert(body.ops.begin(), loop(*all, constant(0), min(end, constant(1)), {copyOf(k, j)}));
+    body.ops.push_back(loop(*all, constant(1), end, {copyOf(k, j), copyOf(v, j - constant(1))}));
+    body.ops.push_back(loop(*all, end - min(end, constant(1)), end, {copyOf(v, j)}));
+  }
+
+private:
+  /// The copy, of tile `at`.
+  Op *copyOf(const Op &copy, const Expr &at) const {
+    Op *op = new Op(copy.kind);
+    op->operands = copy.operands;
+    op->attributes = copy.attributes;
+    op->location = copy.location;
+    for (Operand &operand : op->operands)
+      if (operand.position)
+        operand.position = operand.position.substitute(tile, at);
+    op->attributes["row"] = copy.expr("row").substitute(tile, at);
+    return op;
+  }
+
+  static std::unique_ptr<Op> loop(const Op &from, Expr begin, Expr end, llvm::ArrayRef<Op *> copies) {
+    auto loop = std::make_unique<Op>(OpKind::Loop);
+    loop->attributes = from.attributes;
+    loop->attributes["begin"] = begin;
+    loop->attributes["end"] = end;
+    loop->location = from.location;
+    for (Op *copy : copies)
+      loop->body.ops.emplace_back(copy);
+    return loop;
+  }
+
+  Block &body;
+  std::string tile; ///< the loop's variable
+};
+
+/// Rotated products end with P V of the last tile.
+bool isRotated(const Role &math) {
+  return llvm::any_of(math.body.ops, [](const auto &op) {
+    return op->kind == OpKind::Loop && op->has("name") && op->text("name") == "last";
+  });
+}
+
+} // namespace
+
+bool fagen::rotateCopies(Kernel &kernel, PassContext &) {
+  if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 2 || !isRotated(kernel.roles.back()))
+    return false;
+  CopyRotator(kernel.roles.front()).run();
+  return true;
+}
