@@ -5,53 +5,75 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <tuple>
-
 using namespace fagen;
 using namespace fagen::ir;
 
-Execution::Execution(ExecutionPlan &plan, llvm::ArrayRef<Timeline> timelines, const ExecutionObserver &observer)
-    : plan(plan), shape(plan.shape), timelines(timelines), observer(observer), slots(plan.slots.size()),
-      barriers(ClockShape::kBarriers), instances(plan.instances()) {
-  for (unsigned i = 0; i < slots.size(); ++i) {
-    std::tie(slots[i].buffer, slots[i].number) = plan.slots[i];
-    slots[i].gathered = Clock(shape.size());
+Execution::Execution(ExecutionPlan &plan, const ExecutionObserver &observer)
+    : plan(plan), shape(plan.shape), observer(observer), turns(plan.roles().size()), limits(turns.size()) {
+  const Clock nothing(shape.size());
+  for (const auto &[buffer, number] : plan.slots) {
+    Slot &slot = initial.slots.emplace_back();
+    slot.buffer = buffer;
+    slot.number = number;
+    slot.gathered = slot.last = nothing;
   }
-  for (Barrier &barrier : barriers)
-    barrier.gathered = Clock(shape.size());
+  for (unsigned id = 0; id < ClockShape::kBarriers; ++id) {
+    Barrier &barrier = initial.barriers.emplace_back();
+    barrier.gathered = barrier.complete = nothing;
+  }
   for (unsigned role = 0; role < plan.roles().size(); ++role)
-    for (unsigned warp = 0; warp < plan.roles()[role]->warps; ++warp) {
-      warps.emplace_back();
-      warps.back().number = plan.roles()[role]->firstWarp + warp;
-      warps.back().role = role;
-      warps.back().clocks.fill(Clock(shape.size()));
+    for (unsigned number = 0; number < plan.roles()[role]->warps; ++number) {
+      Warp &warp = initial.warps.emplace_back();
+      warp.number = plan.roles()[role]->firstWarp + number;
+      warp.role = role;
+      warp.clocks.fill(nothing);
     }
-  findTurns();
+  initial.instances.resize(plan.instances());
 }
 
 /// What neither orders nor accesses anything is passed over.
 void Execution::findTurns() {
   for (unsigned role = 0; role < timelines.size(); ++role) {
-    turns.emplace_back();
+    turns[role].clear();
     const std::vector<Event> &events = timelines[role].events;
     for (unsigned e = 0; e < events.size(); ++e)
       if (events[e].op && events[e].active && !plan.op(role, events[e].point).isIdle)
-        turns.back().push_back(e);
+        turns[role].push_back(e);
   }
 }
 
-void Execution::run() {
+void Execution::run(llvm::ArrayRef<Timeline> ofRoles) {
+  timelines = ofRoles;
+  hasFailed = false;
+  findTurns();
+  saved.resize(std::min<size_t>(saved.size(), timelines.front().sharedTurns));
+  state = saved.empty() ? initial : saved.back();
+  const unsigned places = timelines.front().sharedTurns ? timelines.front().turnBegins.size() : 0;
+  while (saved.size() < places && !hasFailed) {
+    for (unsigned role = 0; role < timelines.size(); ++role)
+      limits[role] = llvm::lower_bound(turns[role], timelines[role].turnBegins[saved.size()]) - turns[role].begin();
+    goOn();
+    if (!hasFailed)
+      saved.push_back(state);
+  }
+  for (unsigned role = 0; role < timelines.size(); ++role)
+    limits[role] = turns[role].size();
+  goOn();
+  if (hasFailed)
+    return;
+  if (!llvm::all_of(state.warps, [&](const Warp &warp) { return isAtEnd(warp); }))
+    return reportHang();
+  checkEnd();
+}
+
+/// Until each warp is at its limit or waits.
+void Execution::goOn() {
   for (bool moves = true; moves && !hasFailed;) {
     moves = false;
-    for (Warp &warp : warps)
+    for (Warp &warp : state.warps)
       while (step(warp))
         moves = true;
   }
-  if (hasFailed)
-    return;
-  if (!llvm::all_of(warps, [&](const Warp &warp) { return isAtEnd(warp); }))
-    return reportHang();
-  checkEnd();
 }
 
 void Execution::fail(const Op &op, std::string message) {
@@ -62,7 +84,7 @@ void Execution::fail(const Op &op, std::string message) {
 
 /// False at the end, and where it has to wait.
 bool Execution::step(Warp &warp) {
-  if (hasFailed || isAtEnd(warp))
+  if (hasFailed || isAtLimit(warp))
     return false;
   warp.event = turns[warp.role][warp.next];
   const Event &event = timelines[warp.role].events[warp.event];
@@ -104,7 +126,7 @@ bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lan
       return false;
     break;
   case OpKind::HandTile:
-    handed[op.op->operand("dst").buffer] = event.positions[0];
+    state.handed[op.op->operand("dst").buffer] = event.positions[0];
     break;
   case OpKind::TakeTile:
     checkTaken(event);
@@ -153,15 +175,15 @@ void Execution::raiseFence(Warp &warp, const PlannedOp &op) {
                                             : warp.initFence) = warp.event + 1;
 }
 
-/// All roles work on the same tiles only if each takes, turn by turn, what was handed over for that turn. Where this is
-/// the last one in the order of this execution, and races are none, it is so in every order.
+/// All roles work on the same tiles only if each takes, turn by turn, what was state.handed over for that turn. Where
+/// this is the last one in the order of this execution, and races are none, it is so in every order.
 void Execution::checkTaken(const Event &event) {
   const Buffer *buffer = event.op->operand("src").buffer;
-  auto last = handed.find(buffer);
-  if (last == handed.end() || last->second != event.positions[1])
-    fail(*event.op, "nothing was handed over at position " + std::to_string(event.positions[1]) + " of %" +
-                        buffer->name +
-                        (last == handed.end() ? "" : "; position " + std::to_string(last->second) + " was, last"));
+  auto last = state.handed.find(buffer);
+  if (last == state.handed.end() || last->second != event.positions[1])
+    fail(*event.op,
+         "nothing was handed over at position " + std::to_string(event.positions[1]) + " of %" + buffer->name +
+             (last == state.handed.end() ? "" : "; position " + std::to_string(last->second) + " was, last"));
 }
 
 /// lastIssue has an entry for the group that is open. The PTX ISA asks for a fence before a warp's first product,
@@ -252,9 +274,9 @@ bool Execution::comeToBarrier(Warp &warp, const PlannedOp &op, bool isFirstTry) 
 
 bool Execution::isBlocked(Warp &warp, const PlannedOp &op) {
   const unsigned id = idOf(warp, op);
-  if (barriers[id].generations < warp.generations[id])
+  if (state.barriers[id].generations < warp.generations[id])
     return true;
-  acquire(warp, kAllLanes, barriers[id].complete, op);
+  acquire(warp, kAllLanes, state.barriers[id].complete, op);
   return false;
 }
 
@@ -278,7 +300,7 @@ void Execution::arriveAtBarrier(Warp &warp, const PlannedOp &op) {
                             " of role " + plan.roles()[warp.role]->name + " is none of them");
   const unsigned id = idOf(warp, op);
   const unsigned expected = op.isTurn ? 2 * ClockShape::kGroupWarps : op.warps / op.groups;
-  Barrier &barrier = barriers[id];
+  Barrier &barrier = state.barriers[id];
   const unsigned generation = warp.generations[id]++;
   // Where others made generations without this warp, it knows as little of them.
   if (generation != barrier.generations || !isKnown(warp, kAllLanes, shape.barrier(id), generation))
@@ -305,11 +327,11 @@ std::string Execution::whatFor(const Warp &warp) const {
   const Event &event = eventOf(warp);
   const PlannedOp &op = plan.op(warp.role, event.point);
   if (op.op->kind == OpKind::Barrier || op.op->kind == OpKind::AwaitTurn) {
-    const Barrier &barrier = barriers[idOf(warp, op)];
+    const Barrier &barrier = state.barriers[idOf(warp, op)];
     return "for " + std::to_string(barrier.expected - barrier.arrived) + " more of the " +
            std::to_string(barrier.expected) + " warps of its barrier";
   }
-  const Slot &slot = slots[op.firstSlot + slotAt(*op.bar, event.positions[op.barOperand])];
+  const Slot &slot = state.slots[op.firstSlot + slotAt(*op.bar, event.positions[op.barOperand])];
   std::string text = "for " + textOf(slot, phaseOf(op, event));
   if (slot.phase() != phaseOf(op, event))
     return text + ", while phase " + std::to_string(slot.phase()) + " is not complete";
@@ -324,7 +346,7 @@ void Execution::reportHang() {
   std::string message;
   const Op *first = nullptr;
   unsigned lastRole = ~0u;
-  for (const Warp &warp : warps) {
+  for (const Warp &warp : state.warps) {
     if (isAtEnd(warp) || warp.role == lastRole)
       continue;
     lastRole = warp.role;
@@ -337,11 +359,11 @@ void Execution::reportHang() {
 
 /// What nobody waits for any more.
 void Execution::checkEnd() {
-  for (const Slot &slot : slots) {
+  for (const Slot &slot : state.slots) {
     auto knows = [&](const Warp &warp) {
       return isKnown(warp, kFirstLane, shape.slot(numberOf(slot)), slot.lastCopyPhase + 1);
     };
-    if (slot.lastCopy && llvm::none_of(warps, knows))
+    if (slot.lastCopy && llvm::none_of(state.warps, knows))
       return fail(*slot.lastCopy,
                   "the CTA may end before the copy has landed: nobody waits for " + textOf(slot, slot.lastCopyPhase));
     if (slot.arrived != 0)
@@ -349,12 +371,12 @@ void Execution::checkEnd() {
                                          std::to_string(slot.arrived) + " of " + std::to_string(slot.needed) +
                                          " arrivals");
   }
-  for (unsigned id = 0; id < barriers.size(); ++id)
-    if (barriers[id].arrived != 0)
-      return fail(*barriers[id].last, "at the end barrier " + std::to_string(id) + " has " +
-                                          std::to_string(barriers[id].arrived) + " of " +
-                                          std::to_string(barriers[id].expected) + " warps");
-  for (const Warp &warp : warps)
+  for (unsigned id = 0; id < state.barriers.size(); ++id)
+    if (state.barriers[id].arrived != 0)
+      return fail(*state.barriers[id].last, "at the end barrier " + std::to_string(id) + " has " +
+                                                std::to_string(state.barriers[id].arrived) + " of " +
+                                                std::to_string(state.barriers[id].expected) + " warps");
+  for (const Warp &warp : state.warps)
     if (warp.lastStore && (warp.hasOpenStores || !isKnown(warp, kFirstLane, shape.stores(warp.number), warp.stores)))
       return fail(*warp.lastStore, "role " + plan.roles()[warp.role]->name +
                                        " may end before its bulk_stores have read their source: no bulk_wait says so");

@@ -17,10 +17,12 @@ struct ExecutionObserver {
   llvm::function_ref<std::string(const ir::Op *)> nameOf;
 };
 
+/// Executes one run after the other. Where a run begins as the one before did, it goes on from there: what threads know
+/// depends on what they did only, not on who was faster.
 class Execution {
 public:
-  Execution(ExecutionPlan &plan, llvm::ArrayRef<Timeline> timelines, const ExecutionObserver &observer);
-  void run();
+  Execution(ExecutionPlan &plan, const ExecutionObserver &observer);
+  void run(llvm::ArrayRef<Timeline> timelines);
 
 private:
   struct Warp {
@@ -71,7 +73,17 @@ private:
     unsigned entry = 0, value = 0; ///< of a clock: what says that it is complete; 0: no more than that the op is past
   };
 
+  /// All that changes while roles are executed.
+  struct State {
+    std::vector<Warp> warps;
+    std::vector<Slot> slots;
+    std::vector<Barrier> barriers;
+    llvm::DenseMap<const ir::Buffer *, int64_t> handed; ///< the last position that hand_tile wrote
+    std::vector<Instance> instances;
+  };
+
   void findTurns();
+  void goOn();
   bool step(Warp &warp);
   bool execute(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
   void raiseFence(Warp &warp, const PlannedOp &op);
@@ -82,6 +94,7 @@ private:
   bool isBlocked(Warp &warp, const PlannedOp &op);
   const Event &eventOf(const Warp &warp) const { return timelines[warp.role].events[turns[warp.role][warp.next]]; }
   bool isAtEnd(const Warp &warp) const { return warp.next == turns[warp.role].size(); }
+  bool isAtLimit(const Warp &warp) const { return warp.next == limits[warp.role]; }
   void fail(const ir::Op &op, std::string message);
   void reportHang();
   std::string whatFor(const Warp &warp) const;
@@ -95,7 +108,7 @@ private:
 
   // mbarriers.
   Slot &slotOf(const PlannedOp &op, const Event &event);
-  unsigned numberOf(const Slot &slot) const { return unsigned(&slot - slots.data()); }
+  unsigned numberOf(const Slot &slot) const { return unsigned(&slot - state.slots.data()); }
   static int64_t phaseOf(const PlannedOp &op, const Event &event);
   /// That the phase is complete too early for a wait for the one before.
   std::string overtaken(const Slot &slot, int64_t phase, const ir::Op *wait) const;
@@ -123,14 +136,13 @@ private:
 
   ExecutionPlan &plan;
   const ClockShape &shape;
-  const llvm::ArrayRef<Timeline> timelines;
   const ExecutionObserver &observer;
+  llvm::ArrayRef<Timeline> timelines;
   std::vector<std::vector<unsigned>> turns; ///< of each role: events that do something
-  std::vector<Warp> warps;
-  std::vector<Slot> slots;
-  std::vector<Barrier> barriers;
-  llvm::DenseMap<const ir::Buffer *, int64_t> handed; ///< the last position that hand_tile wrote
-  std::vector<Instance> instances;
+  std::vector<unsigned> limits;             ///< of each role: how far it goes now
+  State state;
+  State initial;
+  std::vector<State> saved; ///< where turns of the loop over tiles begin
   bool hasFailed = false;
 };
 

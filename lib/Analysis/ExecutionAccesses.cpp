@@ -19,7 +19,7 @@ void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &o
       const uint32_t same = rival.same & (uint32_t(1) << warp.number);
       for (uint32_t left = others | same; left != 0; left &= left - 1) {
         const unsigned other = llvm::countr_zero(left);
-        if (const Instance &found = instances[rival.instance + other]; found.exists)
+        if (const Instance &found = state.instances[rival.instance + other]; found.exists)
           compare(warp, second, position, lanes, plan.accesses()[rival.access], other, found, !(others >> other & 1));
       }
     }
@@ -109,7 +109,7 @@ Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes 
 void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
   for (const Access &access : op.accesses) {
     const int64_t position = event.positions[access.operand];
-    Instance &last = instances[plan.instanceOf(access, position) + warp.number];
+    Instance &last = state.instances[plan.instanceOf(access, position) + warp.number];
     last = {true, warp.event, position, lanes, 0, 0};
     if (!access.isAsync)
       continue;

@@ -13,7 +13,7 @@ using namespace fagen;
 using namespace fagen::ir;
 
 Execution::Slot &Execution::slotOf(const PlannedOp &op, const Event &event) {
-  return slots[op.firstSlot + slotAt(*op.bar, event.positions[op.barOperand])];
+  return state.slots[op.firstSlot + slotAt(*op.bar, event.positions[op.barOperand])];
 }
 
 int64_t Execution::phaseOf(const PlannedOp &op, const Event &event) {

@@ -83,37 +83,38 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
   std::vector<const Points *> points;
   for (const Points &numbering : numberings)
     points.push_back(&numbering);
+  const std::string *steps = nullptr; // of the run
+  auto meet = [&](const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
+                  std::string open, Known by) {
+    int &number = pairs[size_t(first.index) * accesses + second.index];
+    if (number < 0) {
+      number = int(met.size());
+      met.push_back({kindOf(first, second), first, second, std::nullopt, "", *steps, plan.named(by.release()),
+                     plan.named(by.acquire())});
+    }
+    OrderedPair &pair = met[number];
+    if (pair.open.empty() && !open.empty()) {
+      pair.open = std::move(open);
+      pair.steps = *steps;
+    }
+    int64_t distance = 0;
+    if (first.buffer == second.buffer && first.buffer->isRing &&
+        !llvm::SubOverflow(secondPosition, firstPosition, distance))
+      pair.distance = std::min(pair.distance.value_or(distance), distance);
+  };
+  auto fail = [&](const Op &op, std::string message) {
+    if (known.try_emplace({&op, message.substr(0, message.find_first_of("0123456789"))}, 0).second)
+      wrong.push_back({&op, std::move(message), *steps});
+  };
+  auto name = [&](const Op *op) { return nameOf(op); };
+  const ExecutionObserver observer{meet, fail, name};
+  Execution execution(plan, observer);
   uint64_t work = 0;
   forEachRun(kernel, roles, points, why, [&](llvm::ArrayRef<Timeline> timelines) {
     work += workOf(kernel, roles, timelines, table);
-    if (work > kMaxWork)
-      return;
-    const std::string &steps = timelines.front().steps;
-    auto meet = [&](const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
-                    std::string open, Known by) {
-      int &number = pairs[size_t(first.index) * accesses + second.index];
-      if (number < 0) {
-        number = int(met.size());
-        met.push_back({kindOf(first, second), first, second, std::nullopt, "", steps, plan.named(by.release()),
-                       plan.named(by.acquire())});
-      }
-      OrderedPair &pair = met[number];
-      if (pair.open.empty() && !open.empty()) {
-        pair.open = std::move(open);
-        pair.steps = steps;
-      }
-      int64_t distance = 0;
-      if (first.buffer == second.buffer && first.buffer->isRing &&
-          !llvm::SubOverflow(secondPosition, firstPosition, distance))
-        pair.distance = std::min(pair.distance.value_or(distance), distance);
-    };
-    auto fail = [&](const Op &op, std::string message) {
-      if (known.try_emplace({&op, message.substr(0, message.find_first_of("0123456789"))}, 0).second)
-        wrong.push_back({&op, std::move(message), steps});
-    };
-    auto name = [&](const Op *op) { return nameOf(op); };
-    const ExecutionObserver observer{meet, fail, name};
-    Execution(plan, timelines, observer).run();
+    steps = &timelines.front().steps;
+    if (work <= kMaxWork)
+      execution.run(timelines);
   });
   if (why.empty() && work > kMaxWork)
     why = "there are too many steps of its loops to try them all";

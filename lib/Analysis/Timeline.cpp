@@ -134,7 +134,7 @@ private:
     code.when = encoded("when");
     code.condition = encoded("condition");
     code.bytes = encoded("bytes");
-    code.isAsyncCopy = isAsyncCopy(op);
+    hasAsyncCopies |= code.isAsyncCopy = isAsyncCopy(op);
     if (op.kind != OpKind::Loop)
       return;
     code.begin = encoded("begin");
@@ -254,16 +254,32 @@ private:
     for (unsigned r = 0; r < roles.size() && problem.empty(); ++r) {
       role = r;
       timeline().events.clear();
+      timeline().turnBegins.clear();
       timeline().steps = steps;
       groups = 0;
       open.clear();
       unroll(roles[r]->body);
       work += uint64_t(timeline().events.size()) * timeline().events.size();
     }
+    for (Timeline &timeline : timelines)
+      timeline.sharedTurns = sharedTurns();
+    lastTurnValues = turnValues;
     if (problem.empty())
       visit(timelines);
     if (problem.empty() && work > kMaxWork)
       problem = kTooLong;
+  }
+
+  /// Turns begin alike in two runs if those before them do, and if there are as many. What a wait completes is noted at
+  /// the copy, maybe turns earlier: with such copies nothing is shared.
+  unsigned sharedTurns() const {
+    const bool areKnown = llvm::all_of(
+        timelines, [&](const Timeline &timeline) { return timeline.turnBegins.size() == turnValues.size(); });
+    if (!areKnown || hasAsyncCopies || lastTurnValues.size() != turnValues.size())
+      return 0;
+    const auto [apart, other] =
+        std::mismatch(turnValues.begin(), turnValues.end(), lastTurnValues.begin(), lastTurnValues.end());
+    return apart - turnValues.begin() + 1;
   }
 
   void unroll(const Block &block) {
@@ -335,8 +351,10 @@ private:
       values[code.carry] = 0;
     for (int64_t value = *begin; value < *end && problem.empty(); ++value) {
       values[code.variable] = value;
-      if (code.carries)
+      if (code.carries) {
         beginTurn(value - *begin);
+        timeline().turnBegins.push_back(timeline().events.size());
+      }
       unroll(loop.body);
       if (code.carries)
         *values[code.carry] += evaluate(code.step).value_or(0);
@@ -396,8 +414,10 @@ private:
   const Let *turnsLet = nullptr; ///< the turns of the loop that carries a value
   int64_t turnLimit = 0;
   std::vector<std::vector<int64_t>> turnValues; ///< of the steering lets, by turn
-  std::vector<Timeline> timelines;              ///< of each role
-  unsigned role = 0;                            ///< the one that is being unrolled
+  std::vector<std::vector<int64_t>> lastTurnValues;
+  bool hasAsyncCopies = false;
+  std::vector<Timeline> timelines; ///< of each role
+  unsigned role = 0;               ///< the one that is being unrolled
   uint64_t work = 0;
   unsigned groups = 0;
   std::vector<unsigned> open; ///< events of copies that no wait has completed

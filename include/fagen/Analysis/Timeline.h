@@ -74,6 +74,10 @@ struct Event {
 struct Timeline {
   std::string steps; ///< full_tiles = 1, key_tiles = 3
   std::vector<Event> events;
+  /// The event with which each turn of the loop that carries a value begins.
+  std::vector<unsigned> turnBegins;
+  /// Up to the begin of so many turns, counted from 1, all is as in the run before; 0: nothing is.
+  unsigned sharedTurns = 0;
 };
 
 inline bool isAsyncCopy(const ir::Op &op) { return op.kind == ir::OpKind::CopyIssue && op.text("kind") == "cp_async"; }
