@@ -138,8 +138,8 @@ uint64_t Variant::sharedBytes() const {
 //------------------------------------------------------------------------------------------------------===//
 
 bool isOfWarpGroups(const OptionValueInfo &value) {
-  return is_contained({"wgmma", "tma", "b128", "specialized", "intra", "both", "persistent", "longest_first"},
-                      value.text);
+  return is_contained(
+      {"wgmma", "tma", "b128", "specialized", "intra", "pingpong", "both", "persistent", "longest_first"}, value.text);
 }
 
 bool isAvailable(const OptionValueInfo &value, const TargetInfo &target) {
