@@ -5,8 +5,6 @@
 
 #include "Stages.h"
 
-#include "fagen/IR/ExprAnalysis.h"
-
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/ErrorHandling.h"
 
@@ -160,9 +158,9 @@ void OpEmitter::emitFence(const Op &op) {
 }
 
 std::string OpEmitter::tileOf(const char *ticket, const char *params) const {
-  const bool isDrawn = kernel.buffer("tile_counter");
-  return isDrawn && seesMoreInLaterRows(kernel) ? fmt::format("longest_tile_first<kTileRows>({}, {})", params, ticket)
-                                                : ticket;
+  if (!kernel.hasConstant("kTurnRows"))
+    return ticket;
+  return fmt::format("longest_tile_first<kTileRows, kTurnRows, kTurnHeads>({}, {})", params, ticket);
 }
 
 /// A thread keeps what it drew, and the number that it hands over or takes, in variables of those names.

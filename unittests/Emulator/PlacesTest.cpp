@@ -68,8 +68,8 @@ TEST(Places, ByTicketAtLeastEightHeadsTakeTurns) {
   EXPECT_EQ(places[10], (Place{0, 7, 7, 0}));
 }
 
-TEST(Places, ByTicketAsManyHeadsTakeTurnsAsHave512Tiles) {
-  // 512 tiles of 16 rows are 8192 keys: 16 heads of 512.
+TEST(Places, ByTicketAsManyHeadsTakeTurnsAsHave8192Keys) {
+  // 16 heads of 512.
   const std::vector<Place> places = placesOf("by_ticket", 1, 40, 1, 32, 512);
   EXPECT_EQ(places[47], (Place{0, 16, 16, 0}));
   EXPECT_EQ(places[48], (Place{0, 15, 15, 16}));

@@ -42,14 +42,14 @@ __device__ __forceinline__ HeadTile take_turns_at_the_end(int from_end, int head
   return {first + (turn & ((1 << shift) - 1)), turn >> shift};
 }
 
-/// How many heads take turns, as the exponent of a power of two: so many that a square problem's tiles are kCtas / 2 to
-/// kCtas, a few for each CTA that runs at a time, since no gap at the end of the grid is then longer than a short tile;
-/// but 2^kLeast heads if there are as many. The others gain nothing by turns, and lose: CTAs of one head that run
-/// together share its K and V.
-template <int kTileRows, int kCtas, int kLeast>
+/// How many heads take turns, as the exponent of a power of two: so many that their K and V have kRows / 2 to kRows
+/// rows, but kLeast heads if there are as many. Of a square problem these are kRows / kTileRows tiles: with a few for
+/// each CTA that runs at a time no gap at the end of the grid is longer than a short tile. The others gain nothing by
+/// turns, and lose: CTAs of one head that run together share its K and V.
+template <int kRows, int kLeast>
 __device__ __forceinline__ int log_heads_in_turn(const AttentionParams &params, int heads) {
-  const int wanted = floor_log2(kCtas * kTileRows) - floor_log2(2 * params.seq_kv - 1);
-  return min(wanted < kLeast ? kLeast : wanted, floor_log2(min(heads, 1 << 20)));
+  const int wanted = floor_log2(kRows) - floor_log2(2 * params.seq_kv - 1), least = floor_log2(kLeast);
+  return min(wanted < least ? least : wanted, floor_log2(min(heads, 1 << 20)));
 }
 
 template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst, Rows kRows = Rows::kOfHead>
@@ -60,7 +60,7 @@ __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params, in
   if constexpr (kOrder == TileOrder::kLastTileFirst) {
     const int all = heads * params.batch, from_end = tiles * all - 1 - cta; // the hardware runs two CTAs and more an SM
     of_all =
-        take_turns_at_the_end(from_end, from_end / tiles, tiles, log_heads_in_turn<kTileRows, 1024, 0>(params, all));
+        take_turns_at_the_end(from_end, from_end / tiles, tiles, log_heads_in_turn<1024 * kTileRows, 1>(params, all));
   }
   const int batch = of_all.head / heads, head = of_all.head % heads, row_begin = of_all.tile * kTileRows;
   if constexpr (kRows == Rows::kOfGroup)
@@ -90,15 +90,15 @@ template <int kTileRows> __device__ __forceinline__ int tile_count(const Attenti
 }
 
 /// The tile that goes with a ticket where the last rows of heads come first: they see most keys. Tickets beyond the
-/// last tile stay beyond it. One CTA runs on an SM: half as many tiles as above take turns, but eight heads.
-template <int kTileRows>
+/// last tile stay beyond it. The heads that take turns have kTurnRows rows of K and V, or are kTurnHeads.
+template <int kTileRows, int kTurnRows, int kTurnHeads>
 __device__ __forceinline__ int longest_tile_first(const MappedAttentionParams &params, int ticket) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows, heads = params.heads * params.batch;
   if (ticket >= tiles * heads)
     return ticket;
   const int from_end = tiles * heads - 1 - ticket;
   const HeadTile of_all = take_turns_at_the_end(from_end, floor_div(from_end, params.by_tiles), tiles,
-                                                log_heads_in_turn<kTileRows, 512, 3>(params, heads));
+                                                log_heads_in_turn<kTurnRows, kTurnHeads>(params, heads));
   return of_all.head * tiles + of_all.tile;
 }
 
