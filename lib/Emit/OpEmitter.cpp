@@ -218,6 +218,13 @@ void OpEmitter::emitMma(const Op &op) {
     line(out, "{}({}, {}, {}, warp_key());", function, acc, a, b);
 }
 
+/// Behind the last key that row q sees, if it sees all keys before that one. Else empty.
+static Expr endOfRow(const Expr &predicate) {
+  const MaskBounds bounds = analyzeMask(predicate, "q", "k", variable("q"), 1);
+  const bool startsAtZero = bounds.firstKey == constant(0) && bounds.fullBegin == constant(0);
+  return startsAtZero && bounds.fullEnd == bounds.keyEnd ? bounds.keyEnd : Expr();
+}
+
 void OpEmitter::emitMask(const Op &op) {
   const std::string corner = fmt::format("{} + warp_row(), {}{}", expression(op.expr("row")),
                                          expression(op.expr("key")), kernel.backend == "wgmma" ? "" : " + warp_key()");
@@ -228,13 +235,16 @@ void OpEmitter::emitMask(const Op &op) {
     scope.emplace(out);
     callStandsHere();
   }
+  const Expr end = kernel.backend == "wgmma" ? endOfRow(op.expr("predicate")) : Expr();
   if (isShared(op, "s"))
     line(out, "mask<kWarpRows>({}, warp_row(), {}, [&](int q, int k) {{", s, corner);
+  else if (end)
+    line(out, "mask_from({}, {}, [&](int{}) {{", s, corner, end.uses("q") ? " q" : "");
   else
     line(out, "mask({}, {}, [&](int q, int k) {{", s, corner);
   {
     auto body = out.scope();
-    line(out, "return {};", expression(op.expr("predicate")));
+    line(out, "return {};", expression(end ? end : op.expr("predicate")));
   }
   line(out, "}});");
   if (scope) {

@@ -39,6 +39,26 @@ __device__ __forceinline__ void mask(Accumulator<kRows, kColumns> &s, int first_
           s.value[slab][tile][i] = ptx::negative_infinity();
 }
 
+/// As mask, where row q sees the keys before end(q): one comparison with a constant for each score.
+template <int kRows, int kColumns, class End>
+__device__ __forceinline__ void mask_from(Accumulator<kRows, kColumns> &s, int first_row, int first_key, End end) {
+  const int lane = ptx::recompute(ptx::thread_index()) % 32;
+  const int row = ptx::recompute(first_row + lane / 4);
+  const int key = first_key + lane % 4 * 2;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int seen = end(row + 16 * slab + 8 * half) - key;
+#pragma unroll
+      for (int tile = 0; tile < kColumns / 8; ++tile)
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+          if (8 * tile + i >= seen)
+            s.value[slab][tile][2 * half + i] = ptx::negative_infinity();
+    }
+}
+
 /// m_new = max(m, maximum of each row of s).
 template <int kRows, int kColumns>
 __device__ __forceinline__ void row_max(RowValues<kRows> &m_new, const Accumulator<kRows, kColumns> &s,
