@@ -5,6 +5,8 @@
 
 #include "Stages.h"
 
+#include "fagen/IR/ExprAnalysis.h"
+
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/ErrorHandling.h"
 
