@@ -9,7 +9,7 @@ using namespace fagen;
 using namespace fagen::ir;
 
 Execution::Execution(ExecutionPlan &plan, const ExecutionObserver &observer)
-    : plan(plan), shape(plan.shape), observer(observer), turns(plan.roles().size()), limits(turns.size()) {
+    : plan(plan), shape(plan.shape), observer(observer) {
   const Clock nothing(shape.size());
   for (const auto &[buffer, number] : plan.slots) {
     Slot &slot = initial.slots.emplace_back();
@@ -31,33 +31,48 @@ Execution::Execution(ExecutionPlan &plan, const ExecutionObserver &observer)
   initial.instances.resize(plan.instances());
 }
 
+/// The same ones in each run.
+void Execution::assignTimelines() {
+  turns.resize(timelines.size());
+  limits.resize(timelines.size());
+  for (Warp &warp : initial.warps)
+    warp.timeline =
+        llvm::find_if(timelines,
+                      [&](const Timeline &timeline) {
+                        return timeline.role == warp.role && warp.number - timeline.firstWarp < timeline.warps;
+                      }) -
+        timelines.begin();
+}
+
 /// What neither orders nor accesses anything is passed over.
 void Execution::findTurns() {
-  for (unsigned role = 0; role < timelines.size(); ++role) {
-    turns[role].clear();
-    const std::vector<Event> &events = timelines[role].events;
+  for (unsigned number = 0; number < timelines.size(); ++number) {
+    turns[number].clear();
+    const std::vector<Event> &events = timelines[number].events;
     for (unsigned e = 0; e < events.size(); ++e)
-      if (events[e].op && events[e].active && !plan.op(role, events[e].point).isIdle)
-        turns[role].push_back(e);
+      if (events[e].op && events[e].active && !plan.op(timelines[number].role, events[e].point).isIdle)
+        turns[number].push_back(e);
   }
 }
 
-void Execution::run(llvm::ArrayRef<Timeline> ofRoles) {
-  timelines = ofRoles;
+void Execution::run(llvm::ArrayRef<Timeline> ofWarps) {
+  timelines = ofWarps;
   hasFailed = false;
+  if (turns.empty())
+    assignTimelines();
   findTurns();
   saved.resize(std::min<size_t>(saved.size(), timelines.front().sharedTurns));
   state = saved.empty() ? initial : saved.back();
   const unsigned places = timelines.front().sharedTurns ? timelines.front().turnBegins.size() : 0;
   while (saved.size() < places && !hasFailed) {
-    for (unsigned role = 0; role < timelines.size(); ++role)
-      limits[role] = llvm::lower_bound(turns[role], timelines[role].turnBegins[saved.size()]) - turns[role].begin();
+    for (unsigned i = 0; i < timelines.size(); ++i)
+      limits[i] = llvm::lower_bound(turns[i], timelines[i].turnBegins[saved.size()]) - turns[i].begin();
     goOn();
     if (!hasFailed)
       saved.push_back(state);
   }
-  for (unsigned role = 0; role < timelines.size(); ++role)
-    limits[role] = turns[role].size();
+  for (unsigned i = 0; i < timelines.size(); ++i)
+    limits[i] = turns[i].size();
   goOn();
   if (hasFailed)
     return;
@@ -86,8 +101,8 @@ void Execution::fail(const Op &op, std::string message) {
 bool Execution::step(Warp &warp) {
   if (hasFailed || isAtLimit(warp))
     return false;
-  warp.event = turns[warp.role][warp.next];
-  const Event &event = timelines[warp.role].events[warp.event];
+  warp.event = turns[warp.timeline][warp.next];
+  const Event &event = timelines[warp.timeline].events[warp.event];
   const PlannedOp &op = plan.op(warp.role, event.point);
   const Lanes lanes = op.lanes[warp.number - plan.roles()[warp.role]->firstWarp];
   if (lanes != 0 && !execute(warp, event, op, lanes))
@@ -341,15 +356,15 @@ std::string Execution::whatFor(const Warp &warp) const {
   return text;
 }
 
-/// Nobody can go on: who waits for what, a warp for each role.
+/// Nobody can go on: who waits for what, a warp for each role, or for each group where groups differ.
 void Execution::reportHang() {
   std::string message;
   const Op *first = nullptr;
-  unsigned lastRole = ~0u;
+  unsigned last = ~0u;
   for (const Warp &warp : state.warps) {
-    if (isAtEnd(warp) || warp.role == lastRole)
+    if (isAtEnd(warp) || warp.timeline == last)
       continue;
-    lastRole = warp.role;
+    last = warp.timeline;
     const Op *op = eventOf(warp).op;
     first = first ? first : op;
     message += (message.empty() ? "the roles wait for ever: " : "; ") + observer.nameOf(op) + " " + whatFor(warp);

@@ -22,12 +22,12 @@ struct ExecutionObserver {
 class Execution {
 public:
   Execution(ExecutionPlan &plan, const ExecutionObserver &observer);
-  void run(llvm::ArrayRef<Timeline> timelines);
+  void run(llvm::ArrayRef<Timeline> ofWarps);
 
 private:
   struct Warp {
-    unsigned number = 0, role = 0;
-    unsigned next = 0;                                    ///< of the role's turns
+    unsigned number = 0, role = 0, timeline = 0;
+    unsigned next = 0;                                    ///< of the timeline's turns
     unsigned event = 0;                                   ///< of the timeline, while its op is executed
     bool hasEntered = false;                              ///< its op was begun, and waits
     std::array<Clock, 2> clocks;                          ///< of the first lane, of the others
@@ -82,6 +82,7 @@ private:
     std::vector<Instance> instances;
   };
 
+  void assignTimelines();
   void findTurns();
   void goOn();
   bool step(Warp &warp);
@@ -92,9 +93,11 @@ private:
   void waitForProducts(Warp &warp, const PlannedOp &op);
   bool comeToBarrier(Warp &warp, const PlannedOp &op, bool isFirstTry);
   bool isBlocked(Warp &warp, const PlannedOp &op);
-  const Event &eventOf(const Warp &warp) const { return timelines[warp.role].events[turns[warp.role][warp.next]]; }
-  bool isAtEnd(const Warp &warp) const { return warp.next == turns[warp.role].size(); }
-  bool isAtLimit(const Warp &warp) const { return warp.next == limits[warp.role]; }
+  const Event &eventOf(const Warp &warp) const {
+    return timelines[warp.timeline].events[turns[warp.timeline][warp.next]];
+  }
+  bool isAtEnd(const Warp &warp) const { return warp.next == turns[warp.timeline].size(); }
+  bool isAtLimit(const Warp &warp) const { return warp.next == limits[warp.timeline]; }
   void fail(const ir::Op &op, std::string message);
   void reportHang();
   std::string whatFor(const Warp &warp) const;
@@ -138,8 +141,8 @@ private:
   const ClockShape &shape;
   const ExecutionObserver &observer;
   llvm::ArrayRef<Timeline> timelines;
-  std::vector<std::vector<unsigned>> turns; ///< of each role: events that do something
-  std::vector<unsigned> limits;             ///< of each role: how far it goes now
+  std::vector<std::vector<unsigned>> turns; ///< of each timeline: events that do something
+  std::vector<unsigned> limits;             ///< of each timeline: how far it goes now
   State state;
   State initial;
   std::vector<State> saved; ///< where turns of the loop over tiles begin

@@ -14,7 +14,7 @@ using namespace fagen::ir;
 namespace {
 
 /// With lets in place of their names, but for the CTA's first row.
-Expr expand(const Kernel &kernel, Expr expr) {
+Expr expandButRow(const Kernel &kernel, Expr expr) {
   for (const Let &let : llvm::reverse(kernel.lets))
     if (let.name != "row_begin")
       expr = expr.substitute(let.name, let.value);
@@ -55,12 +55,12 @@ bool isSplit(const Kernel &kernel) {
 bool isOfTile(const Kernel &kernel, const Op &op) {
   if (!op.has("row"))
     return false;
-  const std::optional<Interval> apart = difference(expand(kernel, op.expr("row")), variable("row_begin"));
+  const std::optional<Interval> apart = difference(expandButRow(kernel, op.expr("row")), variable("row_begin"));
   return apart && apart->low >= 0 && apart->high <= kernel.constant("kTileRows") - rowsOf(kernel, op);
 }
 
 bool isOwn(const Kernel &kernel, const Op &op) {
-  if (isSplit(kernel) && !(op.has("split") && expand(kernel, op.expr("split")).str() == "split"))
+  if (isSplit(kernel) && !(op.has("split") && expandButRow(kernel, op.expr("split")).str() == "split"))
     return false;
   return isOfTile(kernel, op);
 }
@@ -79,7 +79,7 @@ bool isCounted(const Kernel &kernel, const GlobalAccess &first, const GlobalAcce
   };
   const bool isBefore = placeOf(second.op) != ops.end() && placeOf(first.op) < placeOf(second.op);
   return first.op->kind == OpKind::StoreMergedSplit && first.isOwn && isBefore &&
-         expand(kernel, first.op->expr("row")).str() == expand(kernel, second.op->expr("row")).str();
+         expandButRow(kernel, first.op->expr("row")).str() == expandButRow(kernel, second.op->expr("row")).str();
 }
 
 std::vector<GlobalAccess> accessesOf(const Program &program) {

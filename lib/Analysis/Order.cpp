@@ -53,14 +53,13 @@ static HazardKind kindOf(const Access &first, const Access &second) {
 }
 
 /// Turns of warps, each compared with every access in every slot by every warp: more take too long.
-static constexpr uint64_t kMaxWork = uint64_t(1) << 32;
+static constexpr uint64_t kMaxWork = uint64_t(1) << 34;
 static constexpr unsigned kMaxSlots = 64;
 
-static uint64_t workOf(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<Timeline> timelines,
-                       const AccessTable &table) {
+static uint64_t workOf(const Kernel &kernel, llvm::ArrayRef<Timeline> timelines, const AccessTable &table) {
   uint64_t turns = 0, instances = 0;
-  for (unsigned role = 0; role < roles.size(); ++role)
-    turns += uint64_t(timelines[role].events.size()) * roles[role]->warps;
+  for (const Timeline &timeline : timelines)
+    turns += uint64_t(timeline.events.size()) * timeline.warps;
   for (const Access &access : table.accesses())
     instances += access.buffer->stages;
   return turns * (instances + 1) * (kernel.threads / 32);
@@ -111,7 +110,7 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
   Execution execution(plan, observer);
   uint64_t work = 0;
   forEachRun(kernel, roles, points, why, [&](llvm::ArrayRef<Timeline> timelines) {
-    work += workOf(kernel, roles, timelines, table);
+    work += workOf(kernel, timelines, table);
     steps = &timelines.front().steps;
     if (work <= kMaxWork)
       execution.run(timelines);

@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cstdint>
 
@@ -56,12 +57,12 @@ class Unroller {
 public:
   Unroller(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<const Points *> numberings,
            std::string &problem, llvm::function_ref<void(llvm::ArrayRef<Timeline>)> visit)
-      : kernel(kernel), roles(roles), numberings(numberings), problem(problem), visit(visit), timelines(roles.size()) {}
+      : kernel(kernel), roles(roles), numberings(numberings), problem(problem), visit(visit) {}
 
   bool run() {
-    findSteering();
+    const unsigned lets = findSteering();
     encode();
-    if (steering.size() > kMaxSteering)
+    if (lets > kMaxSteering)
       problem = "more than " + std::to_string(kMaxSteering) + " run-time values steer loops and predicates";
     else if (limit > kMaxLimit)
       problem = "a loop or predicate compares with a literal above " + std::to_string(kMaxLimit);
@@ -73,9 +74,16 @@ public:
   }
 
 private:
+  /// A let whose value must be chosen, for one group of warps if it names `group_row`.
+  struct Steering {
+    const Let *let;
+    std::optional<unsigned> group;
+    unsigned number; ///< of its value
+  };
+
   /// The lets whose values must be chosen: those that control flow, positions or predicates name and that constants
-  /// do not determine.
-  void findSteering() {
+  /// do not determine. Gives how many there are.
+  unsigned findSteering() {
     for (const Constant &constant : kernel.constants)
       valueOf(constant.name) = constant.value;
     int64_t stages = 1;
@@ -102,18 +110,45 @@ private:
           add(operand.position);
       });
     limit = 4 * stages + 2 + (largest > stages ? std::min(largest, kMaxLimit) : 0);
+    llvm::SmallVector<const Let *, 4> lets;
     for (const Let &let : kernel.lets) {
       if (std::optional<int64_t> value = ExprCode(let.value, values).evaluate(values))
         valueOf(let.name) = *value;
       else if (turns.contains(let.name))
         turnsLet = &let;
       else if (names.contains(let.name))
-        steering.push_back(&let);
+        lets.push_back(&let);
     }
     turnLimit = stages;
-    for (const Let *let : steering)
-      steeringNumbers.push_back(values.numberOf(let->name));
+    const llvm::StringSet<> ofGroups = namesOfGroups(kernel);
+    addTimelines(ofGroups);
+    for (const Let *let : lets)
+      if (!ofGroups.contains(let->name))
+        steering.push_back({let, std::nullopt, values.numberOf(let->name)});
+    for (unsigned group = 0; group < groups; ++group)
+      for (const Let *let : lets)
+        if (ofGroups.contains(let->name))
+          steering.push_back({let, group, values.numberOf(let->name)});
+    chosen.assign(steering.size(), 0);
     findDifferences();
+    return lets.size();
+  }
+
+  /// One for each role, or for each group of its warps where it uses values that groups differ in.
+  void addTimelines(const llvm::StringSet<> &ofGroups) {
+    for (unsigned role = 0; role < roles.size(); ++role) {
+      const unsigned all = roles[role]->warps;
+      const bool isOfGroups = usesAny(*roles[role], ofGroups);
+      const unsigned warps = isOfGroups ? std::min(kGroupWarps, all) : all;
+      for (unsigned first = 0; first < all; first += warps) {
+        Timeline timeline;
+        timeline.role = role;
+        timeline.firstWarp = roles[role]->firstWarp + first;
+        timeline.warps = std::min(warps, all - first);
+        timelines.push_back(std::move(timeline));
+      }
+      groups = std::max(groups, isOfGroups ? unsigned(llvm::divideCeil(all, warps)) : 0);
+    }
   }
 
   std::optional<int64_t> &valueOf(llvm::StringRef name) { return values[values.numberOf(name)]; }
@@ -150,8 +185,8 @@ private:
   /// less as a tile of rows crosses. A bound is kept only if it lets both be equal: then fewer steps keep within it.
   void findDifferences() {
     std::vector<Expr> exact;
-    for (const Let *let : steering)
-      exact.push_back(expand(let->value));
+    for (const auto &[let, group, number] : steering)
+      exact.push_back(atGroup(kernel, expand(kernel, let->value), group.value_or(0)));
     differences.assign(steering.size(), {});
     for (unsigned i = 0; i < steering.size(); ++i)
       for (unsigned j = 0; j < i; ++j) {
@@ -161,20 +196,11 @@ private:
       }
   }
 
-  /// With the constants' values, and lets in place of their names.
-  Expr expand(Expr expr) const {
-    for (const Let &let : llvm::reverse(kernel.lets))
-      expr = expr.substitute(let.name, let.value);
-    for (const Constant &constant : kernel.constants)
-      expr = expr.substitute(constant.name, ir::constant(constant.value));
-    return expr;
-  }
-
   /// Whether the let's value goes with those chosen before it.
   bool isPossible(unsigned let, int64_t value) const {
     for (unsigned other = 0; other < let; ++other)
       if (const std::optional<Interval> &apart = differences[let][other]) {
-        const int64_t difference = value - *values[steeringNumbers[other]];
+        const int64_t difference = value - chosen[other];
         if (difference < apart->low || difference > apart->high)
           return false;
       }
@@ -198,51 +224,63 @@ private:
     for (int64_t value = 0; value <= limit; ++value) {
       if (!isPossible(next, value))
         continue;
-      values[steeringNumbers[next]] = value;
+      chosen[next] = value;
       enumerate(next + 1);
     }
   }
 
-  /// One turn of every length, and three turns of all short lengths (see the head of Timeline.h).
+  /// See the head of Timeline.h.
   void enumerateTurns() {
-    for (const auto &[count, most] : {std::pair<int64_t, int64_t>{0, 0}, {1, limit}, {3, turnLimit}}) {
-      valueOf(turnsLet->name) = count;
-      turnValues.clear();
-      enumerateTurn(count, most, 0);
-    }
+    enumerateTurns({});
+    enumerateTurns({limit});
+    enumerateTurns({turnLimit, turnLimit});
+    for (int64_t between = 0; between < turnLimit; ++between)
+      enumerateTurns({turnLimit - between, between, turnLimit - between});
   }
 
-  void enumerateTurn(int64_t count, int64_t most, unsigned next) {
+  /// Turns of all lengths up to these.
+  void enumerateTurns(llvm::ArrayRef<int64_t> most) {
+    valueOf(turnsLet->name) = most.size();
+    enumerateTurn(most, 0);
+  }
+
+  void enumerateTurn(llvm::ArrayRef<int64_t> most, unsigned next) {
     if (!problem.empty())
       return;
-    if (int64_t(turnValues.size()) == count)
+    if (turnValues.size() == most.size())
       return unroll();
     if (next == steering.size()) {
-      turnValues.emplace_back();
-      for (unsigned number : steeringNumbers)
-        turnValues.back().push_back(*values[number]);
-      enumerateTurn(count, most, 0);
-      turnValues.pop_back();
+      turnValues.push_back(chosen);
+      enumerateTurn(most, 0);
+      chosen = turnValues.pop_back_val(); // which later turns have used
       return;
     }
-    for (int64_t value = 0; value <= most; ++value)
-      if (values[steeringNumbers[next]] = value; isPossible(next, value))
-        enumerateTurn(count, most, next + 1);
+    for (int64_t value = 0; value <= most[turnValues.size()]; ++value)
+      if (chosen[next] = value; isPossible(next, value))
+        enumerateTurn(most, next + 1);
   }
 
   /// The lets' values of a turn of the loop that carries a value.
   void beginTurn(size_t turn) {
     if (turn < turnValues.size())
-      for (size_t i = 0; i != steering.size(); ++i)
-        values[steeringNumbers[i]] = turnValues[turn][i];
+      assign(turnValues[turn]);
+  }
+
+  /// For the warps that are being unrolled.
+  void assign(llvm::ArrayRef<int64_t> choice) {
+    const unsigned own = (timeline().firstWarp - roles[role]->firstWarp) / kGroupWarps;
+    for (const auto &[steered, value] : llvm::zip(steering, choice))
+      if (!steered.group || *steered.group == own)
+        values[steered.number] = value;
   }
 
   std::string stepsText() const {
     std::string text;
     for (size_t i = 0; i != steering.size(); ++i) {
-      text += (text.empty() ? "" : ", ") + steering[i]->name + " = ";
+      text += (text.empty() ? "" : ", ") + steering[i].let->name;
+      text += (steering[i].group ? " of group " + std::to_string(*steering[i].group) : "") + " = ";
       if (!turnsLet)
-        text += std::to_string(*values[steeringNumbers[i]]);
+        text += std::to_string(chosen[i]);
       for (const std::vector<int64_t> &turn : turnValues)
         text += (&turn == turnValues.data() ? "" : " ") + std::to_string(turn[i]);
     }
@@ -251,14 +289,16 @@ private:
 
   void unroll() {
     const std::string steps = stepsText();
-    for (unsigned r = 0; r < roles.size() && problem.empty(); ++r) {
-      role = r;
+    for (current = 0; current < timelines.size() && problem.empty(); ++current) {
+      role = timeline().role;
       timeline().events.clear();
       timeline().turnBegins.clear();
       timeline().steps = steps;
-      groups = 0;
+      closed = 0;
       open.clear();
-      unroll(roles[r]->body);
+      if (!turnsLet)
+        assign(chosen);
+      unroll(roles[role]->body);
       work += uint64_t(timeline().events.size()) * timeline().events.size();
     }
     for (Timeline &timeline : timelines)
@@ -317,7 +357,7 @@ private:
     Event &event = events.emplace_back();
     event.point = point;
     event.op = op;
-    event.group = groups;
+    event.group = closed;
     if (op)
       place(event, codes[role][point]);
     if (uint64_t(events.size()) * events.size() > kMaxWork)
@@ -379,7 +419,7 @@ private:
     for (unsigned copy : open)
       if (Event &event = timeline().events[copy]; event.committedAt == Event::kNever)
         event.committedAt = now;
-    ++groups;
+    ++closed;
   }
 
   void wait(const Op &op) {
@@ -389,7 +429,7 @@ private:
     const unsigned now = timeline().events.size() - 1;
     llvm::erase_if(open, [&](unsigned copy) {
       Event &event = timeline().events[copy];
-      const bool isDone = event.committedAt != Event::kNever && event.group + pending < groups;
+      const bool isDone = event.committedAt != Event::kNever && event.group + pending < closed;
       if (isDone)
         event.doneAt = now;
       return isDone;
@@ -397,7 +437,7 @@ private:
   }
 
   const Points &points() const { return *numberings[role]; }
-  Timeline &timeline() { return timelines[role]; }
+  Timeline &timeline() { return timelines[current]; }
 
   const Kernel &kernel;
   const llvm::ArrayRef<const Role *> roles;
@@ -407,19 +447,19 @@ private:
 
   ExprValues values;
   std::vector<std::vector<OpCode>> codes; ///< by role and point
-  std::vector<const Let *> steering;
-  std::vector<unsigned> steeringNumbers;                         ///< of their values
+  std::vector<Steering> steering;
+  std::vector<int64_t> chosen;                                   ///< the value of each
   std::vector<std::vector<std::optional<Interval>>> differences; ///< of each let to those before it, where known
   int64_t limit = 0;
   const Let *turnsLet = nullptr; ///< the turns of the loop that carries a value
   int64_t turnLimit = 0;
-  std::vector<std::vector<int64_t>> turnValues; ///< of the steering lets, by turn
-  std::vector<std::vector<int64_t>> lastTurnValues;
+  llvm::SmallVector<std::vector<int64_t>, 3> turnValues, lastTurnValues; ///< of the steering lets, by turn
   bool hasAsyncCopies = false;
-  std::vector<Timeline> timelines; ///< of each role
-  unsigned role = 0;               ///< the one that is being unrolled
+  std::vector<Timeline> timelines;
+  unsigned current = 0, role = 0; ///< what is being unrolled
+  unsigned groups = 0;            ///< of warps, that have values of their own
   uint64_t work = 0;
-  unsigned groups = 0;
+  unsigned closed = 0;        ///< groups of copies
   std::vector<unsigned> open; ///< events of copies that no wait has completed
 };
 
@@ -428,7 +468,7 @@ private:
 bool fagen::forEachTimeline(const Kernel &kernel, const Role &role, const Points &points, std::string &problem,
                             llvm::function_ref<void(const Timeline &)> visit) {
   return forEachRun(kernel, {&role}, {&points}, problem,
-                    [&](llvm::ArrayRef<Timeline> timelines) { visit(timelines.front()); });
+                    [&](llvm::ArrayRef<Timeline> timelines) { llvm::for_each(timelines, visit); });
 }
 
 bool fagen::forEachRun(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<const Points *> points,

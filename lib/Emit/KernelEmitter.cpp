@@ -92,15 +92,14 @@ std::vector<const Buffer *> KernelEmitter::buffersIn(Space space) const {
 /// Whether the lets' own expressions say so, as they do of the last tile of a tensor without a mask: ptxas need not
 /// keep what a second step would want.
 bool KernelEmitter::runsAtMostOnce(const Op &loop) const {
-  auto expand = [&](Expr expr) {
-    for (const Let &let : llvm::reverse(kernel.lets))
-      expr = expr.substitute(let.name, let.value);
-    for (const Constant &value : kernel.constants)
-      expr = expr.substitute(value.name, constant(value.value));
-    return expr;
-  };
-  const std::optional<Interval> steps = difference(expand(loop.expr("end")), expand(loop.expr("begin")));
-  return steps && steps->high <= 1;
+  const Expr begin = expand(kernel, loop.expr("begin")), end = expand(kernel, loop.expr("end"));
+  const unsigned groups = begin.uses(kGroupRow) || end.uses(kGroupRow) ? math.warps / kGroupWarps : 1;
+  for (unsigned group = 0; group < groups; ++group) {
+    const std::optional<Interval> steps = difference(atGroup(kernel, end, group), atGroup(kernel, begin, group));
+    if (!steps || steps->high > 1)
+      return false;
+  }
+  return true;
 }
 
 /// The rings that are filled by running copies.

@@ -87,6 +87,7 @@ private:
   void emitCta();
   void emitRegisters();
   std::vector<ir::Let> letsOfTile() const;
+  void emitLets();
   void emitCtaAt();
   void emitTurns(llvm::StringRef group, llvm::function_ref<void()> body);
   void emitLoad();

@@ -24,6 +24,10 @@ static const char *summaryOf(const Op &loop) {
     return "Scores and softmax of the first key tile: no P V runs under them yet.";
   if (loop.text("name") == "last")
     return "P V of the last key tile.";
+  if (loop.text("name") == "passed")
+    return "The group's turn at key tile j, of which its rows see nothing.";
+  if (loop.text("name") == "skipped")
+    return "Key tile j, of which the rows of the group see nothing.";
   if (!maskOf(loop))
     return "Key tile j, which every row sees whole.";
   return isMasked(loop) ? "Key tile j, of which some rows see only a part." : "Key tile j.";
@@ -231,10 +235,9 @@ void KernelEmitter::emitEntryOfOneTile() {
   if (isInstrumented)
     line(out, "Registers r;\nr.clock.start();");
   line(out, "const {} place = {}(params);", placeType(), locate());
-  for (const Let &let : kernel.lets)
-    line(out, "const int {} = {};", let.name, letValue(let.value));
   if (load)
     line(out, "const int group = ptx::warp_group_index(); // 0 loads");
+  emitLets();
   line(out, "const Cta cta{{params,");
   line(out, "              ptx::shared_storage<SharedStorage>(),");
   if (load) {
@@ -247,7 +250,7 @@ void KernelEmitter::emitEntryOfOneTile() {
   }
   std::string rest = "place.row_begin";
   if (load)
-    rest += ",\n              (group - 1) * 4 * kWarpRows";
+    rest += ",\n              group_row";
   if (isSplit())
     rest += ",\n              place.split_begin,\n              place.split_keys";
   for (const Let &let : kernel.lets)

@@ -142,6 +142,14 @@ std::vector<Let> KernelEmitter::letsOfTile() const {
   return lets;
 }
 
+/// With group_row, which they may name.
+void KernelEmitter::emitLets() {
+  if (load)
+    line(out, "const int group_row = (group - 1) * 4 * kWarpRows;");
+  for (const Let &let : letsOfTile())
+    line(out, "const int {} = {};", let.name, letValue(let.value));
+}
+
 void KernelEmitter::emitCtaAt() {
   line(out, "/// At this tile, the CTA's number `turn`, with `base` key tiles behind it, for warp group `group`.");
   line(out, "__device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int group, int tile, int turn, "
@@ -149,12 +157,11 @@ void KernelEmitter::emitCtaAt() {
   {
     auto scope = out.scope();
     line(out, "const CtaPlace place = {}(params, tile);", locate());
-    for (const Let &let : letsOfTile())
-      line(out, "const int {} = {};", let.name, letValue(let.value));
+    emitLets();
     line(out, "return {{params,");
     line(out, "        ptx::shared_storage<SharedStorage>(),");
     line(out, "        place.batch,\n        place.head,\n        place.kv_head,\n        place.row_begin,");
-    line(out, "        (group - 1) * 4 * kWarpRows,");
+    line(out, "        group_row,");
     std::string rest = "tile,\n        turn,\n        base";
     for (const Let &let : letsOfTile())
       rest += ",\n        " + let.name;

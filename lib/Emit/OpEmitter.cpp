@@ -33,7 +33,7 @@ std::string OpEmitter::expression(const Expr &expr) const {
   for (const Let &let : kernel.lets)
     spelled =
         spelled.substitute(let.name, variable((inEpilogue && let.name == "row_begin" ? "place." : "cta.") + let.name));
-  for (llvm::StringRef name : {"turn", "base", "split_begin", "split_keys"}) // of persist-tiles; of splits
+  for (llvm::StringRef name : {"turn", "base", "group_row", "split_begin", "split_keys"}) // of persist-tiles; of splits
     spelled = spelled.substitute(name, variable(("cta." + name).str()));
   spelled = spelled.substitute("split", variable("place.split"));
   return spelled.substitute("row_begin", variable(inEpilogue ? "place.row_begin" : "cta.row_begin")).str();

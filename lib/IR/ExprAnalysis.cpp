@@ -143,6 +143,47 @@ bool fagen::ir::isPositive(const Expr &expr) {
   return expr.kind() == ExprKind::Variable && llvm::is_contained(kCounts, expr.name());
 }
 
+Expr fagen::ir::expand(const Kernel &kernel, Expr expr) {
+  for (const Let &let : llvm::reverse(kernel.lets))
+    expr = expr.substitute(let.name, let.value);
+  for (const Constant &value : kernel.constants)
+    expr = expr.substitute(value.name, constant(value.value));
+  return expr;
+}
+
+llvm::StringSet<> fagen::ir::namesOfGroups(const Kernel &kernel) {
+  llvm::StringSet<> names;
+  names.insert(kGroupRow);
+  for (const Let &let : kernel.lets)
+    if (let.value && usesAny(let.value, names))
+      names.insert(let.name);
+  return names;
+}
+
+bool fagen::ir::usesAny(const Expr &expr, const llvm::StringSet<> &names) {
+  bool found = false;
+  expr.forEachVariable([&](StringRef name) { found |= names.contains(name); });
+  return found;
+}
+
+bool fagen::ir::usesAny(const Role &role, const llvm::StringSet<> &names) {
+  bool found = false;
+  walk(role.body, [&](const Op &op) {
+    for (const auto &[attribute, value] : op.attributes)
+      if (const Expr *expr = std::get_if<Expr>(&value))
+        found |= *expr && usesAny(*expr, names);
+    for (const Operand &operand : op.operands)
+      found |= operand.position && usesAny(operand.position, names);
+  });
+  return found;
+}
+
+Expr fagen::ir::atGroup(const Kernel &kernel, const Expr &expr, unsigned group) {
+  if (!expr.uses(kGroupRow))
+    return expr;
+  return expr.substitute(kGroupRow, constant(int64_t(group) * kGroupWarps * kernel.constant("kWarpRows")));
+}
+
 Direction fagen::ir::direction(const Expr &expr, StringRef variable) {
   if (!expr.uses(variable))
     return Direction::Constant;

@@ -3,6 +3,7 @@
 
 #include "VerifierState.h"
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Names.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -174,7 +175,18 @@ private:
           state.defect(kernel.location, "warp " + Twine(warp) + " has two roles");
         taken[warp] = true;
       }
+      checkGroupsOfRows(role);
     }
+  }
+
+  /// group_row is the first row of four warps that follow each other, the last ones of the CTA.
+  void checkGroupsOfRows(const Role &role) {
+    const bool shareRows = role.warps % kGroupWarps == 0 && role.firstWarp + role.warps == kernel.threads / 32 &&
+                           kernel.hasConstant("kRowWarps") && kernel.constant("kRowWarps") == role.warps;
+    if (!shareRows && usesAny(role, namesOfGroups(kernel)))
+      state.defect(kernel.location, "role " + role.name + " names " + kGroupRow +
+                                        " or a let of it, but is not the last " +
+                                        "kRowWarps warps of the CTA, in groups of four");
   }
 
   // From Allocated on.

@@ -26,6 +26,8 @@ constexpr PassEntry kPipeline[] = {
     {"rotate-copies", rotateCopies, false, Phase::Split, Phase::Split},
     // Products have their place: from it follows who waits for which slot. Still before allocation: it adds mbarriers.
     {"order-roles", orderRoles, false, Phase::Split, Phase::Split},
+    // Who leaves a slot where is known: warp groups can leave some early. Before anything goes around or behind that.
+    {"skip-masked-tiles", skipMaskedTiles, false, Phase::Split, Phase::Split},
     // Roles are in step: the loop over tiles goes around what is there. Still before allocation, as above.
     {"persist-tiles", persistTiles, false, Phase::Split, Phase::Split},
     // The loop over tiles is there: where it gets their numbers from is a question of its own.

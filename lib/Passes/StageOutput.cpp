@@ -24,7 +24,6 @@ using namespace fagen::ir;
 namespace {
 
 constexpr unsigned kGroupWarps = 4;
-constexpr int64_t kFirstBarrier = 1; // 0 is the CTA's
 
 using Ops = std::vector<std::unique_ptr<Op>>;
 
@@ -128,7 +127,7 @@ private:
 
   void addBarrier(Op &barrier) const {
     barrier.attributes = {{"scope", std::string("named")},
-                          {"id", kFirstBarrier},
+                          {"id", kGroupBarrier},
                           {"first_warp", int64_t(math.firstWarp)},
                           {"warps", int64_t(math.warps)}};
     if (math.warps > kGroupWarps)

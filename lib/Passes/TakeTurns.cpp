@@ -13,7 +13,8 @@
 //          await_turn   the first group, at the end: it takes what was passed on last, so that no arrival is left over
 //
 // All groups of a CTA have as many steps as each other, so each turn comes. P V of the last step, which no product of
-// scores goes with, waits for none. No access needs any of this; that nobody waits for ever is verify-barriers' to say.
+// scores goes with, waits for none; in front of it a group that skips key tiles passes on its turns at those. No access
+// needs any of this; that nobody waits for ever is verify-barriers' to say.
 //
 // With overlap = pingpong a group's own softmax stands between the products of a step. Then a turn is P V of one step
 // and the scores of the next: it begins in front of the steps, is passed on behind the scores and awaited again in
@@ -43,6 +44,7 @@ public:
       takeTurns(math.body);
     else
       takeTurnsAcrossSteps(math.body);
+    passSkipped(math.body);
     auto barrier = llvm::find_if(math.body.ops, [](const auto &op) { return op->kind == OpKind::Barrier; });
     math.body.ops.insert(barrier + 1, make(OpKind::PassTurn, "take-turns: the first group begins", groups - 1));
     math.body.ops.push_back(make(OpKind::AwaitTurn, "take-turns: nobody comes behind the last turn", 0));
@@ -117,6 +119,28 @@ private:
     step.ops.insert(scores + 2, make(OpKind::PassTurn, "take-turns: the next one does")); // behind its commit
     auto output = llvm::find_if(step.ops, [](const auto &op) { return isOf(*op, /*scores=*/false); });
     step.ops.insert(output - 1, make(OpKind::AwaitTurn, "take-turns: this group multiplies")); // in front of its fence
+  }
+
+  static Op *findLoop(const Block &block, llvm::StringRef name) {
+    auto loop = llvm::find_if(block.ops, [&](const auto &op) { return op->has("name") && op->text("name") == name; });
+    return loop == block.ops.end() ? nullptr : loop->get();
+  }
+
+  /// Of key tiles that the group has no products for.
+  void passSkipped(Block &block) const {
+    for (std::unique_ptr<Op> &op : block.ops)
+      passSkipped(op->body);
+    const Op *skipped = findLoop(block, "skipped"), *last = findLoop(block, "last");
+    if (!skipped)
+      return;
+    auto loop = std::make_unique<Op>(OpKind::Loop);
+    loop->location = skipped->location;
+    loop->attributes = skipped->attributes;
+    loop->attributes["name"] = std::string("passed");
+    loop->body.ops.push_back(make(OpKind::AwaitTurn, "take-turns: this group has nothing to multiply"));
+    loop->body.ops.push_back(make(OpKind::PassTurn, "take-turns: the next one does"));
+    block.ops.insert(llvm::find_if(block.ops, [&](const auto &op) { return op.get() == (last ? last : skipped); }),
+                     std::move(loop));
   }
 
   Kernel &kernel;

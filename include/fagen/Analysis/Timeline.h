@@ -16,8 +16,13 @@
 // A loop that carries a value works on one thing a turn, and the other lets may differ from turn to turn. Positions go
 // on from turn to turn, so a run of many turns is one long run with seams. A turn of more than S steps looks from both
 // of its seams like one of S steps, which has less between them; accesses that are further apart than S steps meet
-// within a turn, or over turns of which those in the middle are shorter than S. So all combinations of three turns of
-// up to S steps, and all single turns of up to 4 S + 2, are tried.
+// within a turn, or over turns of which those in the middle are shorter than S. With m steps in the middle they lie in
+// the last S - m steps before and the first S - m behind. What is filled once a turn has, over longer turns, all
+// between that it has over shorter ones. So are tried: single turns of up to 4 S + 2 steps, two of up to S steps, and,
+// for each m below S, three of which the second has up to m steps and the others up to S - m.
+//
+// Lets that name `group_row` have a value for each group of four warps, so a role that uses them has a timeline for
+// each group. What the lets' expressions say of their differences keeps the combinations few.
 //
 // An asynchronous copy is an agent of its own: it may land at any moment from its issue to the copy_wait that
 // completes its group, and counts as done by the issuing thread at that wait.
@@ -74,6 +79,8 @@ struct Event {
 struct Timeline {
   std::string steps; ///< full_tiles = 1, key_tiles = 3
   std::vector<Event> events;
+  unsigned role = 0;                 ///< whose warps these are, by its place among the roles that run
+  unsigned firstWarp = 0, warps = 0; ///< that do this
   /// The event with which each turn of the loop that carries a value begins.
   std::vector<unsigned> turnBegins;
   /// Up to the begin of so many turns, counted from 1, all is as in the run before; 0: nothing is.
@@ -88,8 +95,8 @@ inline bool isAsyncCopy(const ir::Op &op) { return op.kind == ir::OpKind::CopyIs
 bool forEachTimeline(const ir::Kernel &kernel, const ir::Role &role, const Points &points, std::string &problem,
                      llvm::function_ref<void(const Timeline &)> visit);
 
-/// The same for roles that run side by side, each with its points: every run gives one timeline a role, with the same
-/// values of the lets.
+/// The same for roles that run side by side, each with its points: every run gives one timeline a role, or one for each
+/// group of its warps, with the same values of the lets.
 bool forEachRun(const ir::Kernel &kernel, llvm::ArrayRef<const ir::Role *> roles, llvm::ArrayRef<const Points *> points,
                 std::string &problem, llvm::function_ref<void(llvm::ArrayRef<Timeline>)> visit);
 

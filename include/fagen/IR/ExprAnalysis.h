@@ -4,9 +4,12 @@
 
 #include "fagen/IR/Expr.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace fagen::ir {
 
 struct Kernel;
+struct Role;
 
 /// What an operator gives; nothing for a division by zero, or where the value leaves 64 bits.
 std::optional<int64_t> applyBinary(ExprKind kind, int64_t a, int64_t b);
@@ -26,6 +29,22 @@ std::optional<Interval> difference(const Expr &a, const Expr &b);
 
 /// Whether it is positive wherever a CTA runs: a positive constant, or a count of heads.
 bool isPositive(const Expr &expr);
+
+/// With lets and constants in place of their names.
+Expr expand(const Kernel &kernel, Expr expr);
+
+/// The run-time value that groups of warps differ in: the first of a group's rows in the tile. A group is four warps of
+/// a role whose warps share the tile's rows.
+inline constexpr llvm::StringLiteral kGroupRow = "group_row";
+inline constexpr unsigned kGroupWarps = 4;
+
+/// `group_row` and the lets that depend on it; whether an expression names one of these.
+llvm::StringSet<> namesOfGroups(const Kernel &kernel);
+bool usesAny(const Expr &expr, const llvm::StringSet<> &names);
+bool usesAny(const Role &role, const llvm::StringSet<> &names); ///< one of its loops, positions, predicates, ...
+
+/// With the number in place of `group_row`, for one group of the role.
+Expr atGroup(const Kernel &kernel, const Expr &expr, unsigned group);
 
 /// How a value moves when a variable grows and all others stay.
 enum class Direction : uint8_t { Constant, NotDecreasing, NotIncreasing, Unknown };

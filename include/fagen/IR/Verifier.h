@@ -17,10 +17,11 @@
 namespace fagen::ir {
 
 /// Run-time values that every kernel has, besides its lets: `batch` and `head` are those of the CTA, row_begin its
-/// first query row; split, split_begin and split_keys its part of the keys, where CTAs share them.
+/// first query row; group_row the first row of a warp group in the tile; split, split_begin and split_keys the CTA's
+/// part of the keys, where CTAs share them.
 inline constexpr llvm::StringLiteral kRuntimeNames[] = {
-    "batch", "head",   "kv_head", "heads",       "kv_heads",   "heads_per_kv", "row_begin",
-    "seq_q", "seq_kv", "split",   "split_begin", "split_keys", "tiles_of_cta"};
+    "batch",     "head",  "kv_head", "heads", "kv_heads",    "heads_per_kv", "row_begin",
+    "group_row", "seq_q", "seq_kv",  "split", "split_begin", "split_keys",   "tiles_of_cta"};
 
 /// Called for each defect; the location may be unknown.
 using DefectHandler = llvm::function_ref<void(const Location &location, const llvm::Twine &message)>;

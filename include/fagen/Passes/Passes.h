@@ -23,6 +23,9 @@ struct PassContext {
   const ir::Program *program = nullptr; ///< that the kernel is of: what its launches hand each other
 };
 
+/// The named barrier of the first warp group; those of the others follow. 0 is the CTA's.
+inline constexpr int64_t kGroupBarrier = 1;
+
 /// Who merges the splits: a second launch, or where a warp has few rows, as warps that share keys do, the last split.
 bool isMergedLater(const Schedule &schedule);
 
@@ -36,6 +39,7 @@ bool splitRoles(ir::Kernel &kernel, PassContext &context);
 bool issueProducts(ir::Kernel &kernel, PassContext &context);
 bool rotateCopies(ir::Kernel &kernel, PassContext &context);
 bool orderRoles(ir::Kernel &kernel, PassContext &context);
+bool skipMaskedTiles(ir::Kernel &kernel, PassContext &context);
 bool persistTiles(ir::Kernel &kernel, PassContext &context);
 bool fetchTiles(ir::Kernel &kernel, PassContext &context);
 bool stageOutput(ir::Kernel &kernel, PassContext &context);

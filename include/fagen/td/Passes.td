@@ -37,6 +37,10 @@ def OrderRoles : Pass<"order-roles",
   "lets roles hand each other the slots of rings at mbarriers",
   "copies and products have their final place",
   "each tile is waited for before it is read, each slot before it is filled">;
+def SkipMaskedTiles : Pass<"skip-masked-tiles",
+  "lets each warp group work on the key tiles that its own rows see",
+  "the roles order each other",
+  "a group does nothing with tiles that are masked for its rows, but leaves their slots">;
 def PersistTiles : Pass<"persist-tiles",
   "lets a CTA work on one tile of query rows after the other",
   "the roles order each other",

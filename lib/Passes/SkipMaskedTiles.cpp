@@ -1,0 +1,157 @@
+// fagen: pass skip-masked-tiles: a warp group works on the key tiles that its own rows see.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// With a mask the last rows of a tile see more keys than the first ones, and a warp group has 64 of them. Its loops end
+// where its own rows see nothing more, and mask nothing where they see all; copies are those of the CTA as before. So
+// that each slot is left by all groups, a group waits for the tiles that it skips, and leaves them:
+//
+//   math   loop j = own_key_tiles to key_tiles     behind the last product
+//            wait    k_full[j], v_full[j]  by every thread: phases are counted by a single bit
+//            barrier of the group          all of its threads have seen the phase, before anybody ends it
+//            arrive  k_empty[j], v_empty[j]
+//
+// Only where it pays: where some tile of as many rows as keys has a group that skips a key tile.
+
+#include "fagen/Passes/Passes.h"
+
+#include "fagen/IR/ExprAnalysis.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+class TileSkipper {
+public:
+  TileSkipper(Kernel &kernel, const Role &load, Role &math)
+      : kernel(kernel), load(load), math(math), groups(math.warps / kGroupWarps) {}
+
+  bool run() {
+    const Op *mask = findMask();
+    if (groups < 2 || !mask || !findLet("full_tiles"))
+      return false;
+    addLets(analyzeMask(mask->expr("predicate"), "q", "k", mask->expr("row") + variable(kGroupRow),
+                        kernel.constant("kTileRows") / groups));
+    if (!pays()) {
+      kernel.lets.resize(kernel.lets.size() - 2);
+      return false;
+    }
+    llvm::erase_if(kernel.lets, [](const Let &let) { return let.name == "full_tiles"; });
+    limit(math.body);
+    auto last = llvm::find_if(llvm::reverse(math.body.ops), [](const auto &op) { return op->kind == OpKind::Loop; });
+    math.body.ops.insert(last.base(), skip());
+    return true;
+  }
+
+private:
+  using Ops = std::vector<std::unique_ptr<Op>>;
+
+  const Op *findMask() const {
+    const Op *mask = nullptr;
+    walk(math.body, [&](const Op &op) { mask = op.kind == OpKind::Mask ? &op : mask; });
+    return mask;
+  }
+
+  const Let *findLet(llvm::StringRef name) const {
+    auto found = llvm::find_if(kernel.lets, [&](const Let &let) { return let.name == name; });
+    return found == kernel.lets.end() ? nullptr : &*found;
+  }
+
+  void addLets(const MaskBounds &bounds) {
+    const Expr keys = variable("kTileKeys"), zero = constant(0);
+    kernel.lets.push_back({"own_full_tiles", floorDiv(max(bounds.fullEnd, zero), keys),
+                           "skip-masked-tiles: key tiles that every row of the group sees whole"});
+    kernel.lets.push_back({"own_key_tiles", ceilDiv(max(bounds.keyEnd, zero), keys),
+                           "skip-masked-tiles: key tiles that some row of the group sees"});
+  }
+
+  /// Tiles of rows lie to those of keys as they did before when as many have passed as a key tile has keys.
+  bool pays() const {
+    const Expr all = expand(kernel, findLet("key_tiles")->value);
+    const Expr own = atGroup(kernel, expand(kernel, findLet("own_key_tiles")->value), 0);
+    for (int64_t tile = 0; tile < kernel.constant("kTileKeys"); ++tile) {
+      auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
+        constexpr int64_t kManyKeys = 1 << 30;
+        return name == "row_begin" ? tile * kernel.constant("kTileRows") : name.starts_with("seq_") ? kManyKeys : 1;
+      };
+      if (own.evaluate(value) < all.evaluate(value))
+        return true;
+    }
+    return false;
+  }
+
+  /// The loops of math end where the rows of the group do.
+  void limit(Block &block) const {
+    auto own = [](Expr &expr) {
+      for (const char *name : {"full_tiles", "key_tiles"})
+        expr = expr.substitute(name, variable(std::string("own_") + name));
+    };
+    for (std::unique_ptr<Op> &op : block.ops) {
+      for (auto &[name, value] : op->attributes)
+        if (Expr *expr = std::get_if<Expr>(&value))
+          own(*expr);
+      for (Operand &operand : op->operands)
+        if (operand.position)
+          own(operand.position);
+      limit(op->body);
+    }
+  }
+
+  std::unique_ptr<Op> make(OpKind kind, llvm::StringRef note = {}) const {
+    auto op = std::make_unique<Op>(kind);
+    op->location = kernel.location;
+    op->note = note.str();
+    return op;
+  }
+
+  std::unique_ptr<Op> makeSync(OpKind kind, Buffer *bar, llvm::StringRef by, llvm::StringRef note) const {
+    auto op = make(kind, note);
+    op->operands = {{bar, variable("j")}};
+    op->attributes["by"] = by.str();
+    return op;
+  }
+
+  std::unique_ptr<Op> skip() const {
+    auto loop = make(OpKind::Loop);
+    loop->attributes = {{"variable", std::string("j")},
+                        {"begin", variable("own_key_tiles")},
+                        {"end", variable("key_tiles")},
+                        {"name", std::string("skipped")}};
+    Ops &ops = loop->body.ops;
+    Ops arrivals;
+    llvm::SmallPtrSet<const Buffer *, 2> rings;
+    walk(load.body, [&](const Op &op) {
+      if (op.kind != OpKind::CopyIssue || !op.operand("dst").buffer->isRing ||
+          !rings.insert(op.operand("dst").buffer).second)
+        return;
+      Buffer *empty = kernel.buffer(op.operand("dst").buffer->name + "_empty");
+      ops.push_back(
+          makeSync(OpKind::Wait, op.operand("full").buffer, "thread", "skip-masked-tiles: the tile is there"));
+      arrivals.push_back(makeSync(OpKind::Arrive, empty, "group", "skip-masked-tiles: the group needs it no more"));
+    });
+    ops.push_back(make(OpKind::Barrier, "skip-masked-tiles: all threads of the group have seen it"));
+    ops.back()->attributes = {{"scope", std::string("named")},
+                              {"id", kGroupBarrier},
+                              {"first_warp", int64_t(math.firstWarp)},
+                              {"warps", int64_t(math.warps)},
+                              {"groups", int64_t(groups)}};
+    llvm::move(arrivals, std::back_inserter(ops));
+    return loop;
+  }
+
+  Kernel &kernel;
+  const Role &load;
+  Role &math;
+  const unsigned groups;
+};
+
+} // namespace
+
+bool fagen::skipMaskedTiles(Kernel &kernel, PassContext &) {
+  if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 2)
+    return false;
+  return TileSkipper(kernel, kernel.roles[0], kernel.roles[1]).run();
+}
