@@ -114,11 +114,20 @@ static WorkspacePlan planSplits(const Variant &variant) {
           16};
 }
 
-/// Splits, and what <fagen/device/trace.h> lays out.
-static std::vector<WorkspacePlan> planWorkspace(const Variant &variant, Instrument instrument) {
-  using Op = SelectOp;
-  const int64_t warps = variant.schedule.warps;
+/// Counters, which each launch leaves as it finds them, where the kernel looks for them: in front.
+static std::vector<WorkspacePlan> planCounters(const Kernel &kernel) {
   std::vector<WorkspacePlan> parts;
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (buffer->space == Space::Global && buffer->type == ElementType::U32)
+      parts.push_back({buffer->name, {{SelectOp::Constant, int64_t(buffer->bytes())}}, sizeOf(buffer->type)});
+  return parts;
+}
+
+/// Counters, splits, and what <fagen/device/trace.h> lays out, for as many CTAs as there are tiles.
+static std::vector<WorkspacePlan> planWorkspace(const Kernel &kernel, const Variant &variant, Instrument instrument) {
+  using Op = SelectOp;
+  const int64_t warps = kernel.threads / 32;
+  std::vector<WorkspacePlan> parts = planCounters(kernel);
   if (variant.schedule.isSplit())
     parts.push_back(planSplits(variant));
   if (instrument == Instrument::Trace)
@@ -130,13 +139,6 @@ static std::vector<WorkspacePlan> planWorkspace(const Variant &variant, Instrume
   bytes.push_back({Op::Mul});
   parts.push_back({"stages", std::move(bytes), device::kRecordAlignment});
   return parts;
-}
-
-/// Counters, which each launch leaves as it finds them.
-static void planCounters(const Kernel &kernel, std::vector<WorkspacePlan> &parts) {
-  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
-    if (buffer->space == Space::Global && buffer->type == ElementType::U32)
-      parts.push_back({buffer->name, {{SelectOp::Constant, int64_t(buffer->bytes())}}, sizeOf(buffer->type)});
 }
 
 VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instrument instrument,
@@ -162,8 +164,7 @@ VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instr
       plan.buffers.push_back(planBuffer(*buffer));
   for (const LedgerEntry &entry : kernel.ledger)
     plan.barriers.push_back({entry.site, entry.what, entry.covers});
-  plan.workspace = planWorkspace(variant, instrument);
-  planCounters(kernel, plan.workspace);
+  plan.workspace = planWorkspace(kernel, variant, instrument);
   plan.maps = planMaps(kernel);
   const ResourceEstimate estimate = estimateResources(kernel, *variant.target);
   plan.estimates = {estimate.registers, estimate.ctasPerSm, estimate.limit};

@@ -111,6 +111,9 @@ private:
   bool isSplit() const { return variant.schedule.isSplit(); }
   const char *placeType() const { return isSplit() ? "SplitPlace" : "CtaPlace"; }
   std::string locate() const;
+  bool isInstrumented() const { return instrument != Instrument::None; }
+  /// The arguments of the clocks' templates.
+  std::string clockArguments() const;
   void emitFirstSources();
 
   const ir::Kernel &kernel;

@@ -35,7 +35,8 @@ static const char *summaryOf(const Op &loop) {
 
 /// Whether only some steps tell their stages: of the loop over whole tiles.
 bool KernelEmitter::isSampled(const Op &loop) const {
-  return instrument == Instrument::Stages && !runsAtMostOnce(loop) && !isMasked(loop);
+  const bool isOneStep = loop.text("name") == "first" || loop.text("name") == "last" || runsAtMostOnce(loop);
+  return instrument == Instrument::Stages && !isOneStep && !isMasked(loop);
 }
 
 /// Tiles in the order of their rows, or the longest first when later rows have more key tiles.
@@ -77,12 +78,14 @@ std::string KernelEmitter::expressionOf(const Expr &value) {
 /// One tile after the other, by one thread or by whole warps, which therefore say their group: `body` writes what is
 /// done with each. CTAs take them in turn, or go on with `next`, which the body leaves.
 void KernelEmitter::emitTurns(llvm::StringRef group, llvm::function_ref<void()> body) {
-  const bool isFetched = !sections.handover.empty();
+  const bool isFetched = !sections.handover.empty(), isLoading = group == "0";
   OpEmitter emitter(kernel, points, out, text.ops);
   line(out, "for (int tile = {}, turn = 0, base = 0; tile < tile_count<kTileRows>(params); {}++turn) {{",
        emitter.tileOf("ptx::cta_index()", "params"), isFetched ? "" : "tile += ptx::cta_count(), ");
   {
     auto scope = out.scope();
+    if (isInstrumented())
+      line(out, "{}clock.count_tile();", isLoading ? "" : "r.");
     line(out, "const Cta cta = cta_at(params, {}, tile, turn, base);", group.str());
     body();
     line(out, "base += {};", expressionOf(turns->expr("step")));
@@ -92,7 +95,26 @@ void KernelEmitter::emitTurns(llvm::StringRef group, llvm::function_ref<void()> 
   line(out, "}}");
 }
 
+namespace {
+
 /// One thread works on both sides of the barrier.
+struct LoadParts {
+  std::vector<const Op *> before, after;
+  const Op *barrier = nullptr;
+
+  explicit LoadParts(const Role &load) {
+    for (const std::unique_ptr<Op> &op : load.body.ops)
+      if (op->kind == OpKind::Barrier && !barrier)
+        barrier = op.get();
+      else if (isByOneThread(*op))
+        (barrier ? after : before).push_back(op.get());
+      else
+        llvm::report_fatal_error("emit: role load does more than one thread can");
+  }
+};
+
+} // namespace
+
 void KernelEmitter::emitLoad() {
   const Points loadPoints(*load);
   line(out, "/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.");
@@ -100,35 +122,35 @@ void KernelEmitter::emitLoad() {
   {
     auto scope = out.scope();
     OpEmitter emitter(kernel, loadPoints, out, text.ops, "load.");
-    std::vector<const Op *> before, after;
-    const Op *barrier = nullptr;
-    for (const std::unique_ptr<Op> &op : load->body.ops) {
-      if (op->kind == OpKind::Barrier && !barrier)
-        barrier = op.get();
-      else if (isByOneThread(*op))
-        (barrier ? after : before).push_back(op.get());
-      else
-        llvm::report_fatal_error("emit: role load does more than one thread can");
+    const LoadParts parts(*load);
+    const std::string params = turns ? "params" : "cta.params";
+    if (isInstrumented()) {
+      line(out, "ThreadClock<{}> clock;\nclock.start();", clockArguments());
+      emitter.markStages({"clock", params});
     }
     line(out, "const bool is_first = ptx::thread_index() == 0;\nif (is_first) {{");
     {
       auto inner = out.scope();
       if (turns)
         line(out, "const Cta cta = cta_at(params, 0, 0, 0, 0);");
-      emitter.emitBlock(before);
+      emitter.emitBlock(parts.before);
     }
     line(out, "}}");
-    emitter.emitBlock({barrier});
+    OpEmitter(kernel, loadPoints, out, text.ops, "load.").emitBlock({parts.barrier}); // of all threads
     line(out, "if (!is_first)\n  return;");
+    if (isInstrumented())
+      line(out, "clock.mark({}, Stage::kBarrierWait);", params);
     if (!turns)
-      emitter.emitBlock(after);
+      emitter.emitBlock(parts.after);
     else
       emitTurns("0", [&] {
         std::vector<const Op *> ops;
-        for (const std::unique_ptr<Op> &op : after.front()->body.ops)
+        for (const std::unique_ptr<Op> &op : parts.after.front()->body.ops)
           ops.push_back(op.get());
         emitter.emitBlock(ops);
       });
+    if (isInstrumented())
+      line(out, "clock.stop({});", params);
   }
   line(out, "}}\n");
 }
@@ -155,7 +177,7 @@ void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, 
     }
     if (isSampled)
       emitter.sampleStages();
-    else if (instrument != Instrument::None)
+    else if (isInstrumented())
       emitter.markStages();
     if (name == "prologue")
       emitFirstSources();
@@ -207,16 +229,22 @@ void KernelEmitter::emitPersistentEntry() {
   line(out, "const int group = ptx::warp_group_index(); // 0 loads");
   emitRoles();
   OpEmitter emitter(kernel, points, out, text.ops, "math.");
+  if (isInstrumented()) {
+    line(out, "Registers r;\nr.clock.start();");
+    emitter.markStages({"r.clock", "params"});
+  }
   for (const std::unique_ptr<Op> &op : math.body.ops)
     if (op.get() != turns)
       emitter.emitBlock({op.get()});
     else
       emitTurns("group", [&] {
-        line(out, "Registers r;\nprologue(cta, r);");
+        line(out, "{}prologue(cta, r);", isInstrumented() ? "" : "Registers r;\n");
         emitLoops();
         line(out, "epilogue(cta, r);");
         emitter.emitBlock(sections.handover);
       });
+  if (isInstrumented())
+    line(out, "r.clock.stop(params);");
 }
 
 void KernelEmitter::emitEntry() {
@@ -231,8 +259,7 @@ void KernelEmitter::emitEntry() {
 
 void KernelEmitter::emitEntryOfOneTile() {
   auto scope = out.scope();
-  const bool isInstrumented = instrument != Instrument::None;
-  if (isInstrumented)
+  if (isInstrumented())
     line(out, "Registers r;\nr.clock.start();");
   line(out, "const {} place = {}(params);", placeType(), locate());
   if (load)
@@ -258,11 +285,11 @@ void KernelEmitter::emitEntryOfOneTile() {
   line(out, "              {}}};", rest);
   if (load)
     emitRoles();
-  line(out, "{}", isInstrumented ? "r.clock.mark(params, Stage::kPrologue);" : "Registers r;");
+  line(out, "{}", isInstrumented() ? "r.clock.mark(params, Stage::kPrologue);" : "Registers r;");
   line(out, "prologue(cta, r);");
   emitLoops();
   line(out, "epilogue(cta, r);");
-  if (isInstrumented)
+  if (isInstrumented())
     line(out, "r.clock.stop(params);");
 }
 

@@ -191,6 +191,12 @@ void KernelEmitter::emitRegisters() {
   for (const Buffer *ring : runningRings())
     line(out, "  const Element *next_{}; // where this thread's next vector comes from", ring->name);
   if (instrument != Instrument::None)
-    line(out, "  StageClock<kWarps, {}> clock;", instrument == Instrument::Trace);
+    line(out, "  StageClock<{}> clock;", clockArguments());
   line(out, "}};\n");
+}
+
+/// Records of all warps of a CTA, behind the counter that its tiles come from.
+std::string KernelEmitter::clockArguments() const {
+  return fmt::format("{}, {}{}", load ? "kThreads / 32" : "kWarps", instrument == Instrument::Trace,
+                     kernel.buffer("tile_counter") ? ", kRecordAlignment" : "");
 }

@@ -516,20 +516,22 @@ void OpEmitter::emit(const Op &op) {
 void OpEmitter::emitMark(device::Stage stage, bool isBeforeWait) {
   const std::string name = enumeratorOf(stage);
   if (marks == Marks::Samples && !isWait(stage))
-    line(out, "r.clock.{}<kSampled>(Stage::{});", isBeforeWait ? "sample_before_wait" : "sample", name);
+    line(out, "{}.{}<kSampled>(Stage::{});", clock.name, isBeforeWait ? "sample_before_wait" : "sample", name);
   else
-    line(out, "r.clock.mark(cta.params, Stage::{});", name);
+    line(out, "{}.mark({}, Stage::{});", clock.name, clock.params, name);
 }
 
 void OpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
+  std::vector<device::Stage> stages;
+  if (marks != Marks::None)
+    stages = stagesOf(ops);
   for (size_t i = 0; i != ops.size(); ++i) {
     emit(*ops[i]);
-    if (marks == Marks::None)
+    if (marks == Marks::None || ops[i]->kind == OpKind::Loop) // whose steps tell for themselves
       continue;
-    const device::Stage stage = stageOf(*ops[i]);
     if (i + 1 == ops.size())
-      emitMark(stage, /*isBeforeWait=*/true); // what follows the loop is told, too
-    else if (device::Stage next = stageOf(*ops[i + 1]); next != stage)
-      emitMark(stage, isWait(next));
+      emitMark(stages[i], /*isBeforeWait=*/true); // what follows the loop is told, too
+    else if (stages[i + 1] != stages[i] || ops[i + 1]->kind == OpKind::Loop)
+      emitMark(stages[i], isWait(stages[i + 1]));
   }
 }

@@ -35,8 +35,16 @@ public:
       : kernel(kernel), points(points), out(out), places(places), role(role) {}
 
   void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
+  /// The clock that an instrumented function has, and the parameters of the launch, as it spells them.
+  struct ClockNames {
+    std::string name = "r.clock", params = "cta.params";
+  };
   /// Every stage of a block tells its end.
   void markStages() { marks = Marks::Stages; }
+  void markStages(ClockNames names) {
+    clock = std::move(names);
+    markStages();
+  }
   /// The ops are a step of a sampled loop.
   void sampleStages() { marks = Marks::Samples; }
   /// In the epilogue rows and tensors are located anew, so that nothing of them lives across the loop.
@@ -96,6 +104,7 @@ private:
   const llvm::StringRef role;
   enum class Marks : uint8_t { None, Stages, Samples };
   Marks marks = Marks::None;
+  ClockNames clock;
   bool inEpilogue = false;
 };
 

@@ -9,7 +9,8 @@ using namespace fagen;
 using namespace fagen::ir;
 using device::Stage;
 
-Stage fagen::stageOf(const Op &op) {
+/// Of an op by itself.
+static Stage stageOf(const Op &op) {
   switch (op.kind) {
   case OpKind::Fill:
   case OpKind::LoadFragment:
@@ -73,6 +74,35 @@ Stage fagen::stageOf(const Op &op) {
     break; // never emitted as an op of its own
   }
   return Stage::kPrologue;
+}
+
+static bool isProductFence(const Op &op) { return op.kind == OpKind::Fence && op.text("kind") == "mma"; }
+
+/// Whether nobody waits there, so that the op belongs to what stands before it.
+static bool goesWithBefore(const Op &op) {
+  return op.kind == OpKind::MmaCommit || op.kind == OpKind::PassTurn || op.kind == OpKind::BarrierArrive ||
+         (op.kind == OpKind::Arrive && !op.has("bytes")) || (op.kind == OpKind::Fence && !isProductFence(op));
+}
+
+std::vector<Stage> fagen::stagesOf(llvm::ArrayRef<const Op *> ops) {
+  std::vector<Stage> stages;
+  std::vector<Stage> groups; // of products that were closed
+  for (const Op *op : ops) {
+    Stage stage = stageOf(*op);
+    if (goesWithBefore(*op) && !stages.empty())
+      stage = stages.back();
+    if (op->kind == OpKind::MmaCommit)
+      groups.push_back(stage);
+    if (op->kind == OpKind::MmaWait && int64_t(groups.size()) > op->integer("pending"))
+      stage = groups[groups.size() - 1 - op->integer("pending")];
+    if (op->kind == OpKind::Arrive && op->has("bytes"))
+      stage = Stage::kCopyIssue;
+    stages.push_back(stage);
+  }
+  for (size_t i = 0; i + 1 < ops.size(); ++i)
+    if (isProductFence(*ops[i]))
+      stages[i] = stages[i + 1];
+  return stages;
 }
 
 bool fagen::isWait(Stage stage) { return stage == Stage::kLoadWait || stage == Stage::kBarrierWait; }

@@ -7,11 +7,13 @@
 #include <fagen/device/trace.h>
 
 #include <string>
+#include <vector>
 
 namespace fagen {
 
-/// Every op that is emitted has one.
-device::Stage stageOf(const ir::Op &op);
+/// Every op of a block that is emitted has one. What only orders products or frees a slot goes with its neighbours, a
+/// wait for products with the newest that it completes.
+std::vector<device::Stage> stagesOf(llvm::ArrayRef<const ir::Op *> ops);
 
 /// Whether its ops only wait: nothing is interleaved with them.
 bool isWait(device::Stage stage);

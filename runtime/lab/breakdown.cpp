@@ -13,6 +13,9 @@ namespace fagen::lab {
 using device::StageEvent;
 using device::WarpRecord;
 
+/// Warps beside the one that loads.
+static constexpr int kGroupWarps = 4;
+
 static uint64_t total(const std::array<uint64_t, kStageCount> &clocks) {
   return std::accumulate(clocks.begin(), clocks.end(), uint64_t{0});
 }
@@ -54,10 +57,37 @@ std::vector<StageSummary> Breakdown::stages() const {
     summary.name = stage < kStageCount ? device::kStageNames[stage] : kUntoldName;
     summary.clocks = spreadOver(warps, [&](const WarpTimes &warp) { return warp.byStage()[stage]; });
     summary.share = spreadOver(warps, [&](const WarpTimes &warp) { return shareOf(warp, warp.byStage()[stage]); });
+    std::vector<double> ofTiles;
+    for (const WarpTimes &warp : warps)
+      if (warp.tiles)
+        ofTiles.push_back(warp.byStage()[stage] / static_cast<double>(warp.tiles));
+    summary.perTile = spreadOf(ofTiles).median;
     if (summary.clocks.max > 0)
       list.push_back(std::move(summary));
   }
   return list;
+}
+
+std::vector<Breakdown> Breakdown::byRole() const {
+  std::vector<Breakdown> roles;
+  for (bool loads : {false, true}) {
+    Breakdown role{set, row, testCase, {}, {}};
+    std::copy_if(warps.begin(), warps.end(), std::back_inserter(role.warps),
+                 [&](const WarpTimes &warp) { return warp.loads == loads; });
+    if (!role.warps.empty())
+      roles.push_back(std::move(role));
+  }
+  if (roles.size() > 1)
+    roles.front().isOneOfRoles = roles.back().isOneOfRoles = true;
+  return roles;
+}
+
+const char *Breakdown::role() const {
+  return !isOneOfRoles ? "warps" : warps.front().loads ? "load warps" : "math warps";
+}
+
+Spread Breakdown::tiles() const {
+  return spreadOver(warps, [](const WarpTimes &warp) { return static_cast<double>(warp.tiles); });
 }
 
 Spread Breakdown::span() const {
@@ -106,7 +136,9 @@ static uint64_t wide(const unsigned (&words)[2]) { return uint64_t{words[1]} << 
 
 static WarpTimes readWarp(const WarpRecord &record) {
   WarpTimes times;
-  times.sm = record.sm;
+  times.sm = record.sm & ~device::kLoads;
+  times.loads = record.sm & device::kLoads;
+  times.tiles = record.clocks[device::kTilesSum];
   times.begin = wide(record.begin);
   times.end = wide(record.end);
   times.beginNs = wide(record.begin_ns);
@@ -129,26 +161,40 @@ static std::string complaintAbout(const WarpTimes &times) {
   return {};
 }
 
-std::vector<WarpTimes> readTrace(const fagen_row &row, const std::vector<char> &workspace,
+/// Bytes in front of events and records: the counter that tiles come from.
+static size_t bytesBefore(const fagen_row &row) {
+  const std::string_view first = row.workspace_count ? row.workspace[0].name : "";
+  return first == "stages" || first == "trace" ? 0 : device::kRecordAlignment;
+}
+
+std::vector<WarpTimes> readTrace(const fagen_row &row, int64_t ctas, const std::vector<char> &workspace,
                                  std::vector<Failure> &failures) {
   const int warps = static_cast<int>(row.launches[0].threads / 32);
   const bool traces = isInstrumented(row, true);
-  const size_t eventBytes = traces ? device::trace_bytes(warps) : 0;
-  const size_t records = workspace.size() < eventBytes ? 0 : (workspace.size() - eventBytes) / sizeof(WarpRecord);
+  const size_t before = bytesBefore(row), events = traces ? device::trace_bytes(warps) : 0;
   std::vector<WarpTimes> all;
-  for (size_t i = 0; i < records; ++i) {
+  bool isBesideLoader = false;
+  for (size_t i = 0; i < static_cast<size_t>(ctas * warps); ++i) {
+    const size_t at = before + events + i * sizeof(WarpRecord);
+    if (at + sizeof(WarpRecord) > workspace.size()) {
+      failures.push_back({"breakdown", fmt::format("the workspace of {} B has no record {}", workspace.size(), i)});
+      break;
+    }
     WarpRecord record;
-    std::memcpy(&record, workspace.data() + eventBytes + i * sizeof(WarpRecord), sizeof(WarpRecord));
+    std::memcpy(&record, workspace.data() + at, sizeof(WarpRecord));
     WarpTimes times = readWarp(record);
     times.cta = static_cast<int64_t>(i) / warps;
     times.warp = static_cast<int>(i % warps);
+    isBesideLoader = times.loads || (isBesideLoader && times.warp % kGroupWarps != 0);
+    if (isBesideLoader && !times.loads && times.end == 0)
+      continue;
     if (std::string complaint = complaintAbout(times); !complaint.empty()) {
       failures.push_back({"breakdown", fmt::format("warp {} of CTA {} {}", times.warp, times.cta, complaint)});
       continue;
     }
     if (traces && times.cta < device::kTracedCtas) {
       times.events.resize(std::min<uint64_t>(times.marks, device::kTraceEvents));
-      std::memcpy(times.events.data(), workspace.data() + i * device::kTraceEvents * sizeof(StageEvent),
+      std::memcpy(times.events.data(), workspace.data() + before + i * device::kTraceEvents * sizeof(StageEvent),
                   times.events.size() * sizeof(StageEvent));
     }
     all.push_back(std::move(times));
@@ -176,7 +222,10 @@ Breakdown runBreakdown(TestDevice &device, const KernelSet &set, const fagen_row
   if (!result.failures.empty())
     return result;
   device.download(workspace.data(), trace.address(), static_cast<int64_t>(workspace.size()));
-  result.warps = readTrace(row, workspace, result.failures);
+  fagen_choice_info info = makeAbi<fagen_choice_info>();
+  if (fagen_choice_get_info(&choice, &info) != FAGEN_OK)
+    throw UserError(fagen_last_error());
+  result.warps = readTrace(row, static_cast<int64_t>(info.grid), workspace, result.failures);
   return result;
 }
 

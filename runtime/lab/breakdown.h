@@ -17,6 +17,8 @@ struct WarpTimes {
   int64_t cta = 0;
   int warp = 0;
   unsigned sm = 0;
+  bool loads = false; ///< its first thread does, for all others
+  uint64_t tiles = 0; ///< of query rows, where CTAs take one after the other; else 0
   uint64_t begin = 0, end = 0, beginNs = 0, endNs = 0;
   std::array<uint64_t, kStageCount> clocks{};  ///< by stage, without those of sampled steps
   std::array<uint64_t, kStageCount> sampled{}; ///< by stage, between the waits of the steps that told
@@ -42,7 +44,8 @@ struct Spread {
 struct StageSummary {
   std::string name;
   Spread clocks;
-  Spread share; ///< of the warp's span
+  Spread share;       ///< of the warp's span
+  double perTile = 0; ///< clocks of a warp for each of its tiles, the median; 0 where they are not counted
 };
 
 /// How far a warp's sum may be from its span, over the span.
@@ -58,6 +61,13 @@ struct Breakdown {
   std::vector<WarpTimes> warps;
   std::vector<Failure> failures; ///< the launch's, and records that make no sense
 
+  /// One for each role: all warps, where all do the same; else those that compute, and behind them those that load.
+  std::vector<Breakdown> byRole() const;
+  const char *role() const; ///< of the first warp: "warps", "math warps", "load warps"
+  Spread tiles() const;     ///< of a warp
+  bool hasTiles() const { return tiles().max > 0; }
+  bool isOneOfRoles = false;
+
   std::vector<StageSummary> stages() const; ///< those that any warp was in
   Spread span() const;                      ///< clocks
   Spread untold() const;                    ///< over the span; 0 where every step told
@@ -69,9 +79,9 @@ struct Breakdown {
 /// Whether the row's kernel leaves records; with `events` whether it also traces.
 bool isInstrumented(const fagen_row &row, bool events = false);
 
-/// What lies in the workspace of an instrumented row, by <fagen/device/trace.h>. A warp that left nothing, or that was
-/// at work for 2^32 clocks or more, is a failure.
-std::vector<WarpTimes> readTrace(const fagen_row &row, const std::vector<char> &workspace,
+/// What that many CTAs left in the workspace of an instrumented row, by <fagen/device/trace.h>. A warp that left
+/// nothing, though it should, or that was at work for 2^32 clocks or more, is a failure.
+std::vector<WarpTimes> readTrace(const fagen_row &row, int64_t ctas, const std::vector<char> &workspace,
                                  std::vector<Failure> &failures);
 
 /// Launches the row `warmups` times, and then once more for the figures.

@@ -46,22 +46,37 @@ struct Result {
 
 Json spreadJson(const Spread &spread) { return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}}; }
 
-Json resultJson(const Result &result) {
-  const Breakdown &b = result.breakdown;
-  Json json{{"variant", b.row->variant},
-            {"target", b.row->target},
-            {"case", formatCase(b.testCase)},
-            {"warps", b.warps.size()},
+/// What is told of some warps.
+Json warpsJson(const Breakdown &b) {
+  Json json{{"warps", b.warps.size()},
             {"stages", Json::array()},
             {"span", spreadJson(b.span())},
             {"sum_over_span", spreadJson(b.sumOverSpan())},
-            {"adds_up", b.addsUp()},
-            {"untold", spreadJson(b.untold())},
-            {"failures", Json::array()}};
+            {"untold", spreadJson(b.untold())}};
+  if (b.hasTiles())
+    json["tiles"] = spreadJson(b.tiles());
+  for (const StageSummary &stage : b.stages()) {
+    Json entry{{"name", stage.name}, {"clocks", spreadJson(stage.clocks)}, {"share", spreadJson(stage.share)}};
+    if (b.hasTiles())
+      entry["clocks_per_tile"] = stage.perTile;
+    json["stages"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+/// Of the warps that compute; those that load stand for themselves.
+Json resultJson(const Result &result) {
+  const Breakdown &b = result.breakdown;
+  const std::vector<Breakdown> roles = b.byRole();
+  Json json = warpsJson(roles.empty() ? b : roles.front());
+  json["variant"] = b.row->variant;
+  json["target"] = b.row->target;
+  json["case"] = formatCase(b.testCase);
+  json["adds_up"] = b.addsUp();
+  json["failures"] = Json::array();
+  if (roles.size() > 1)
+    json["load"] = warpsJson(roles.back());
   json["sm_mhz"] = b.megahertz() > 0 ? Json(b.megahertz()) : Json();
-  for (const StageSummary &stage : b.stages())
-    json["stages"].push_back(
-        {{"name", stage.name}, {"clocks", spreadJson(stage.clocks)}, {"share", spreadJson(stage.share)}});
   for (const Failure &failure : b.failures)
     json["failures"].push_back(failure.message);
   if (result.cost)
@@ -74,26 +89,39 @@ Json resultJson(const Result &result) {
   return json;
 }
 
+/// Where tiles are counted, a column more: the clocks of each.
 std::string breakdownTable(const Breakdown &b) {
-  TextTable table(
-      {{"component"}, {"clocks", true}, {"min", true}, {"max", true}, {"share", true}, {"min", true}, {"max", true}});
+  std::vector<TextTable::Column> columns = {{"component"},   {"clocks", true}, {"min", true}, {"max", true},
+                                            {"share", true}, {"min", true},    {"max", true}};
+  if (b.hasTiles())
+    columns.push_back({"a tile", true});
+  TextTable table(columns);
   auto clocks = [](double value) { return fmt::format("{:.0f}", value); };
   auto percent = [](double value) { return fmt::format("{:.1f} %", 100 * value); };
+  auto add = [&](std::vector<std::string> cells) {
+    cells.resize(columns.size());
+    table.add(std::move(cells));
+  };
   for (const StageSummary &stage : b.stages())
-    table.add({stage.name, clocks(stage.clocks.median), clocks(stage.clocks.min), clocks(stage.clocks.max),
-               percent(stage.share.median), percent(stage.share.min), percent(stage.share.max)});
+    add({stage.name, clocks(stage.clocks.median), clocks(stage.clocks.min), clocks(stage.clocks.max),
+         percent(stage.share.median), percent(stage.share.min), percent(stage.share.max), clocks(stage.perTile)});
   const Spread span = b.span(), ratio = b.sumOverSpan();
-  table.add({"sum / span", "", "", "", percent(ratio.median), percent(ratio.min), percent(ratio.max)});
-  table.add({"span", clocks(span.median), clocks(span.min), clocks(span.max), "", "", ""});
+  add({"sum / span", "", "", "", percent(ratio.median), percent(ratio.min), percent(ratio.max)});
+  add({"span", clocks(span.median), clocks(span.min), clocks(span.max)});
+  if (const Spread tiles = b.tiles(); b.hasTiles())
+    add({"tiles", clocks(tiles.median), clocks(tiles.min), clocks(tiles.max)});
   return table.text();
 }
 
 std::string resultText(const Result &result) {
   const Breakdown &b = result.breakdown;
-  std::string text =
-      fmt::format("{} on {}: {} warps; medians over them\n", b.row->variant, formatCase(b.testCase), b.warps.size());
-  text += breakdownTable(b);
-  if (const Spread untold = b.untold(); untold.max > 0)
+  std::string text;
+  const std::vector<Breakdown> roles = b.byRole();
+  for (const Breakdown &role : roles)
+    text += fmt::format("{} on {}: {} {}; medians over them\n", b.row->variant, formatCase(b.testCase),
+                        role.warps.size(), role.role()) +
+            breakdownTable(role);
+  if (const Spread untold = (roles.empty() ? b : roles.front()).untold(); untold.max > 0)
     text += fmt::format("{:.1f} % of a warp's time lies in steps of a sampled loop that tell only their waits; it is "
                         "shared out as in those that tell all, where there are any (--instrument=every: all tell)\n",
                         100 * untold.median);

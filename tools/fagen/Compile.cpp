@@ -56,11 +56,6 @@ static std::optional<LoweredVariant> lowerVariant(const Variant &variant, Instru
   if (reached == PipelineResult::Stopped || lowered.phase != ir::Phase::Verified)
     return result;
   checkPromise(lowered, variant, diags);
-  if (instrument != Instrument::None && lowered.roles.size() > 1) {
-    diags.error(variant.schedule.locationOf("roles"),
-                "stage clocks are not yet supported with roles = specialized; --instrument takes kernels of one role");
-    return std::nullopt;
-  }
   if (variant.schedule.isSplit() && instrument != Instrument::None) {
     diags.error(variant.schedule.locationOf("split"),
                 "a kernel whose keys are split cannot be instrumented yet; that takes split = 1");

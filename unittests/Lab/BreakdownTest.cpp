@@ -18,7 +18,7 @@ constexpr int kWarps = 2;
 
 /// A row of two warps, and a workspace of `ctas` CTAs.
 struct Fixture {
-  explicit Fixture(bool traces, int ctas = 1) : traces(traces) {
+  explicit Fixture(bool traces, int ctas = 1) : traces(traces), ctas(ctas) {
     if (traces)
       parts.push_back({"trace", nullptr, 0, 128});
     parts.push_back({"stages", nullptr, 0, 128});
@@ -38,11 +38,12 @@ struct Fixture {
   Breakdown read() {
     Breakdown b;
     b.row = &row;
-    b.warps = readTrace(row, workspace, b.failures);
+    b.warps = readTrace(row, ctas, workspace, b.failures);
     return b;
   }
 
   bool traces;
+  int ctas;
   std::vector<fagen_workspace> parts;
   fagen_row row{};
   std::vector<char> workspace;
@@ -101,6 +102,46 @@ TEST(Breakdown, untoldStepsAreSharedOut) {
   EXPECT_EQ(stages[2].clocks.max, 100);
   EXPECT_DOUBLE_EQ(b.untold().max, 0.75);
   EXPECT_TRUE(b.addsUp());
+}
+
+/// Four warps of which the first loads, and four that compute, behind the counter of tiles.
+TEST(Breakdown, rolesAndTiles) {
+  constexpr int kWarpsOfRoles = 8;
+  std::vector<fagen_workspace> parts = {{"tile_counter", nullptr, 0, 4}, {"stages", nullptr, 0, 128}};
+  fagen_row row{};
+  row.variant = "fake";
+  row.launches[0].threads = 32 * kWarpsOfRoles;
+  row.workspace = parts.data();
+  row.workspace_count = 2;
+  std::vector<char> workspace(device::kRecordAlignment + 3 * kWarpsOfRoles * sizeof(WarpRecord)); // a CTA's too many
+  auto put = [&](int index, WarpRecord record, unsigned tiles, bool loads) {
+    record.clocks[device::kTilesSum] = tiles;
+    record.sm = 7 | (loads ? device::kLoads : 0);
+    std::memcpy(workspace.data() + device::kRecordAlignment + index * sizeof(record), &record, sizeof(record));
+  };
+  for (int cta = 0; cta < 2; ++cta) {
+    put(cta * kWarpsOfRoles, recordOf(1000, 1500, 500, 0), 2 + cta, true);
+    for (int warp = 4; warp < (cta ? 7 : 8); ++warp)
+      put(cta * kWarpsOfRoles + warp, recordOf(1000, 2200, 600, 600), 2 + cta, false);
+  }
+  Breakdown b;
+  b.row = &row;
+  b.warps = readTrace(row, 2, workspace, b.failures);
+  ASSERT_EQ(b.failures.size(), 1u);
+  EXPECT_EQ(b.failures[0].message, "warp 7 of CTA 1 left no record");
+  const std::vector<Breakdown> roles = b.byRole();
+  ASSERT_EQ(roles.size(), 2u);
+  EXPECT_STREQ(roles[0].role(), "math warps");
+  EXPECT_STREQ(roles[1].role(), "load warps");
+  EXPECT_EQ(roles[0].warps.size(), 7u);
+  EXPECT_EQ(roles[1].warps.size(), 2u);
+  EXPECT_EQ(roles[0].warps[0].sm, 7u);
+  EXPECT_EQ(roles[1].tiles().min, 2);
+  EXPECT_EQ(roles[1].tiles().max, 3);
+  EXPECT_DOUBLE_EQ(roles[0].stages()[0].perTile, 300); // four of seven warps had two tiles
+  EXPECT_TRUE(b.addsUp());
+  b.warps = readTrace(row, 4, workspace, b.failures);
+  EXPECT_EQ(b.failures.back().message, "the workspace of 3200 B has no record 24");
 }
 
 TEST(Breakdown, fivePercentOfEachWarp) {

@@ -3,6 +3,7 @@
 #
 #   check_breakdown.py counts FILE         on the emulator: stages of one step are entered equally often
 #   check_breakdown.py sampled FILE ALL    on the emulator: sampled loops beside the same ones of which all steps tell
+#   check_breakdown.py roles FILE TILES    on the emulator: what two CTAs that share so many tiles do, role by role
 #   check_breakdown.py trace FILE EVENTS   the events are a trace, and add up to the figures of FILE
 #   check_breakdown.py times FILE          writes recorded times
 import collections
@@ -55,6 +56,25 @@ def check_sampled(path, all_path):
     print(count, "sampled kernels agree")
 
 
+def check_roles(path, tiles):
+    (result,) = breakdowns(path)
+    load = result["load"]
+    for role in (result, load):
+        assert role["tiles"] == (result["tiles"] | {"median": role["tiles"]["median"]}), "roles work on the same tiles"
+        assert role["sum_over_span"]["min"] == role["sum_over_span"]["max"] == 1
+    assert result["tiles"]["min"] + result["tiles"]["max"] == int(tiles), result["tiles"]
+    assert result["warps"] == 16 and load["warps"] == 2 and result["adds_up"] and not result["failures"]
+    # Products are asked for and waited for; only the first scores and the last P V are one stage each.
+    stages = {stage["name"]: stage for stage in result["stages"]}
+    for name in ("PV", "rescale"):
+        assert stages[name]["clocks"] == stages["QK"]["clocks"], name
+    assert stages["QK"]["clocks_per_tile"] > 0
+    # Each copy has a slot to wait for.
+    waits = {stage["name"]: stage["clocks"] for stage in load["stages"]}
+    assert waits["copy issue"] == waits["load wait"]
+    print("roles agree")
+
+
 def check_trace(path, events_path):
     (result,) = breakdowns(path)
     with open(events_path, encoding="utf-8") as file:
@@ -94,4 +114,5 @@ def write_times(path):
         json.dump(record, file)
 
 
-{"counts": check_counts, "sampled": check_sampled, "trace": check_trace, "times": write_times}[sys.argv[1]](*sys.argv[2:])
+COMMANDS = {"counts": check_counts, "sampled": check_sampled, "roles": check_roles, "trace": check_trace, "times": write_times}
+COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kernels that also trace begin it with kTraceEvents StageEvents of each warp of the first kTracedCtas CTAs. Then a
-// WarpRecord of each warp of each CTA follows, in the order of CTAs.
+// WarpRecord of each warp of each CTA follows, in the order of CTAs. Where CTAs draw their tiles, the counter for that
+// comes first, and kRecordAlignment bytes from the begin what else there is.
 #pragma once
 
 namespace fagen::device {
@@ -31,13 +32,18 @@ inline constexpr const char *kStageNames[kStageCount] = {
 /// in the sampled steps, kUntoldSum of what the other steps did between their waits.
 inline constexpr int kSampleEvery = 16, kFirstSample = 2;
 inline constexpr int kUntoldSum = 2 * kStageCount;
+/// Tiles of query rows that the warp worked on, where CTAs take one after the other; else 0.
+inline constexpr int kTilesSum = kUntoldSum + 1;
 inline constexpr int kRecordSums = 22;
+
+/// Of a warp whose first thread loads for all others; the warps beside it leave no record.
+inline constexpr unsigned kLoads = 1u << 31;
 
 /// One warp's life. Words of 64 bits are two of 32, low first. A warp that never ran left zeros.
 struct WarpRecord {
   unsigned begin[2], end[2];       ///< SM clock
   unsigned begin_ns[2], end_ns[2]; ///< the GPU's time, which all SMs share, where events are traced; else 0
-  unsigned sm;                     ///< where it ran
+  unsigned sm;                     ///< where it ran; and kLoads
   unsigned marks;                  ///< ends of stages that it told, where events are traced; else 0
   unsigned clocks[kRecordSums];
 };
@@ -58,7 +64,7 @@ inline constexpr int kTraceEvents = 512; ///< of a warp
 inline constexpr int kRecordAlignment = 128;
 static_assert(sizeof(WarpRecord) == kRecordAlignment, "records follow each other without gaps");
 static_assert(sizeof(WarpRecord) == kRecordWords * sizeof(unsigned), "each lane keeps a word");
-static_assert(kUntoldSum < kRecordSums, "each sum has a word");
+static_assert(kTilesSum < kRecordSums, "each sum has a word");
 
 /// Bytes of the events of a kernel that traces.
 constexpr long long trace_bytes(int warps) {

@@ -10,10 +10,32 @@
 
 namespace fagen::device {
 
+/// Where the record of a warp of this CTA lies, kBefore bytes from the begin of the workspace, and its events.
+template <int kWarps, bool kTraces, int kBefore> struct RecordPlace {
+  __device__ __forceinline__ static long long warp_of_grid() {
+    return static_cast<long long>(ptx::cta_index()) * kWarps + ptx::warp_index();
+  }
+  __device__ __forceinline__ static unsigned *record(const AttentionParams &params) {
+    char *records = static_cast<char *>(params.workspace) + kBefore + (kTraces ? trace_bytes(kWarps) : 0);
+    return reinterpret_cast<unsigned *>(records) + warp_of_grid() * kRecordWords;
+  }
+  __device__ __forceinline__ static void keep_event(const AttentionParams &params, unsigned index, Stage stage,
+                                                    unsigned clock, ptx::Site site) {
+    if (index >= kTraceEvents || ptx::cta_index() >= kTracedCtas || params.workspace == nullptr)
+      return;
+    StageEvent *events = reinterpret_cast<StageEvent *>(static_cast<char *>(params.workspace) + kBefore);
+    StageEvent &event = events[warp_of_grid() * kTraceEvents + index];
+    ptx::st_global_u32(&event.clock, clock, site);
+    ptx::st_global_u32(&event.stage, static_cast<unsigned>(stage), site);
+  }
+};
+
 /// Time goes to the stage whose end is told next, so nothing is left out and nothing counted twice. Each lane keeps one
 /// word of the warp's record, so that a stage's sum and the last reading are all that a thread keeps, and the record is
 /// stored at once. Without a workspace nothing is stored.
-template <int kWarps, bool kTraces> class StageClock {
+template <int kWarps, bool kTraces, int kBefore = 0> class StageClock {
+  using Place = RecordPlace<kWarps, kTraces, kBefore>;
+
 public:
   __device__ __forceinline__ void start() {
     const unsigned long long begin = ptx::clock64();
@@ -32,12 +54,8 @@ public:
   __device__ __forceinline__ void mark(const AttentionParams &params, Stage stage, ptx::Site site = ptx::Site::here()) {
     const unsigned now = book(static_cast<int>(stage));
     if constexpr (kTraces) {
-      if (marks < kTraceEvents && ptx::cta_index() < kTracedCtas && params.workspace != nullptr &&
-          ptx::lane_index() == 0) {
-        StageEvent &event = event_of_warp(params, marks);
-        ptx::st_global_u32(&event.clock, now, site);
-        ptx::st_global_u32(&event.stage, static_cast<unsigned>(stage), site);
-      }
+      if (ptx::lane_index() == 0)
+        Place::keep_event(params, marks, stage, now, site);
       ++marks;
     }
   }
@@ -53,6 +71,12 @@ public:
     book(kSampled ? kStageCount + static_cast<int>(stage) : kUntoldSum);
   }
 
+  /// Work on another tile of query rows begins.
+  __device__ __forceinline__ void count_tile() {
+    if (is_lane(WarpWord::kClocks, kTilesSum))
+      ++word;
+  }
+
   __device__ __forceinline__ void stop(const AttentionParams &params, ptx::Site site = ptx::Site::here()) {
     put(WarpWord::kEnd, ptx::clock64());
     put(WarpWord::kSm, ptx::sm_index());
@@ -61,7 +85,7 @@ public:
       put(WarpWord::kMarks, marks);
     }
     if (params.workspace != nullptr)
-      ptx::st_global_u32(word_of_record(params), word, site);
+      ptx::st_global_u32(Place::record(params) + ptx::lane_index(), word, site);
   }
 
 private:
@@ -86,18 +110,59 @@ private:
     last = now;
     return now;
   }
-  __device__ __forceinline__ static long long warp_of_grid() {
-    return static_cast<long long>(ptx::cta_index()) * kWarps + ptx::warp_index();
-  }
-  __device__ __forceinline__ static unsigned *word_of_record(const AttentionParams &params) {
-    char *records = static_cast<char *>(params.workspace) + (kTraces ? trace_bytes(kWarps) : 0);
-    return reinterpret_cast<unsigned *>(records) + warp_of_grid() * kRecordWords + ptx::lane_index();
-  }
-  __device__ __forceinline__ static StageEvent &event_of_warp(const AttentionParams &params, unsigned index) {
-    return static_cast<StageEvent *>(params.workspace)[warp_of_grid() * kTraceEvents + index];
-  }
 
   unsigned word, last, marks;
+};
+
+/// The same of one thread, which loads for all others: it keeps the sums itself.
+template <int kWarps, bool kTraces, int kBefore = 0> class ThreadClock {
+  using Place = RecordPlace<kWarps, kTraces, kBefore>;
+
+public:
+  __device__ __forceinline__ void start() {
+    begin = ptx::clock64();
+    last = static_cast<unsigned>(begin);
+    if constexpr (kTraces)
+      begin_ns = ptx::global_nanoseconds();
+  }
+
+  __device__ __forceinline__ void mark(const AttentionParams &params, Stage stage, ptx::Site site = ptx::Site::here()) {
+    const unsigned now = ptx::clock32();
+    sums[static_cast<int>(stage)] += now - last;
+    last = now;
+    if constexpr (kTraces)
+      Place::keep_event(params, marks++, stage, now, site);
+  }
+
+  __device__ __forceinline__ void count_tile() { ++tiles; }
+
+  __device__ __forceinline__ void stop(const AttentionParams &params, ptx::Site site = ptx::Site::here()) {
+    if (params.workspace == nullptr)
+      return;
+    put(params, WarpWord::kBegin, begin, site);
+    put(params, WarpWord::kEnd, ptx::clock64(), site);
+    put(params, WarpWord::kBeginNs, begin_ns, site);
+    put(params, WarpWord::kEndNs, kTraces ? ptx::global_nanoseconds() : 0, site);
+    unsigned *record = Place::record(params);
+    ptx::st_global_u32(record + static_cast<int>(WarpWord::kSm), ptx::sm_index() | kLoads, site);
+    ptx::st_global_u32(record + static_cast<int>(WarpWord::kMarks), marks, site);
+    unsigned *clocks = record + static_cast<int>(WarpWord::kClocks);
+#pragma unroll
+    for (int sum = 0; sum < kRecordSums; ++sum)
+      ptx::st_global_u32(clocks + sum, sum < kStageCount ? sums[sum] : sum == kTilesSum ? tiles : 0, site);
+  }
+
+private:
+  __device__ __forceinline__ static void put(const AttentionParams &params, WarpWord first, unsigned long long value,
+                                             ptx::Site site) {
+    unsigned *words = Place::record(params) + static_cast<int>(first);
+    ptx::st_global_u32(words, static_cast<unsigned>(value), site);
+    ptx::st_global_u32(words + 1, static_cast<unsigned>(value >> 32), site);
+  }
+
+  unsigned long long begin = 0, begin_ns = 0;
+  unsigned last = 0, marks = 0, tiles = 0;
+  unsigned sums[kStageCount] = {};
 };
 
 } // namespace fagen::device
