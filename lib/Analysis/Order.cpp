@@ -52,8 +52,8 @@ static HazardKind kindOf(const Access &first, const Access &second) {
   return first.writes ? HazardKind::Waw : HazardKind::War;
 }
 
-/// Turns of warps, each compared with every access in every slot by every warp: more take too long.
-static constexpr uint64_t kMaxWork = uint64_t(1) << 34;
+/// Turns of warps, each compared with every access in every slot by every warp: more take longer than some seconds.
+static constexpr uint64_t kMaxWork = uint64_t(1) << 39;
 static constexpr unsigned kMaxSlots = 64;
 
 static uint64_t workOf(const Kernel &kernel, llvm::ArrayRef<Timeline> timelines, const AccessTable &table) {

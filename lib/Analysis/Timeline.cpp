@@ -39,8 +39,8 @@ constexpr unsigned kMaxSteering = 3;
 /// Steps of the longest runs that are tried; needed only when an expression compares with large literals.
 constexpr int64_t kMaxLimit = 64;
 /// Events of a timeline meet each other: the sum of their squares is what an analysis takes. Kernels of 8 stages have a
-/// hundredth of it.
-constexpr uint64_t kMaxWork = uint64_t(1) << 32;
+/// hundredth of it, those of three warp groups that skip tiles of 4 stages a half.
+constexpr uint64_t kMaxWork = uint64_t(1) << 33;
 
 /// In words.
 constexpr const char *kTooLong = "there are too many steps of its loops to try them all";
@@ -250,6 +250,9 @@ private:
     if (turnValues.size() == most.size())
       return unroll();
     if (next == steering.size()) {
+      const bool isBetween = most.size() == 3 && turnValues.size() == 1;
+      if (isBetween && llvm::all_of(chosen, [&](int64_t value) { return value < most[1]; }))
+        return; // tried between longer turns
       turnValues.push_back(chosen);
       enumerateTurn(most, 0);
       chosen = turnValues.pop_back_val(); // which later turns have used

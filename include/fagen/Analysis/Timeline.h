@@ -19,7 +19,7 @@
 // within a turn, or over turns of which those in the middle are shorter than S. With m steps in the middle they lie in
 // the last S - m steps before and the first S - m behind. What is filled once a turn has, over longer turns, all
 // between that it has over shorter ones. So are tried: single turns of up to 4 S + 2 steps, two of up to S steps, and,
-// for each m below S, three of which the second has up to m steps and the others up to S - m.
+// for each m below S, three of which the second has m steps and the others up to S - m.
 //
 // Lets that name `group_row` have a value for each group of four warps, so a role that uses them has a timeline for
 // each group. What the lets' expressions say of their differences keeps the combinations few.
