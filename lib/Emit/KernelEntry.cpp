@@ -35,8 +35,10 @@ static const char *summaryOf(const Op &loop) {
 
 /// Whether only some steps tell their stages: of the loop over whole tiles.
 bool KernelEmitter::isSampled(const Op &loop) const {
-  const bool isOneStep = loop.text("name") == "first" || loop.text("name") == "last" || runsAtMostOnce(loop);
-  return instrument == Instrument::Stages && !isOneStep && !isMasked(loop);
+  const llvm::StringRef name = loop.text("name");
+  const bool isOneStep = name == "first" || name == "last" || runsAtMostOnce(loop);
+  const bool isIdle = name == "passed" || name == "skipped";
+  return instrument == Instrument::Stages && !isOneStep && !isIdle && !isMasked(loop);
 }
 
 /// Tiles in the order of their rows, or the longest first when later rows have more key tiles.
