@@ -30,7 +30,9 @@ from samples import percentile
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
 MATH_MOST_SCORES = 1 << 30  # math writes all scores to memory
-SAME_RESULT = {torch.float16: 2e-2, torch.bfloat16: 4e-2}  # one ulp of a bf16 above 4 is 0.031
+# A mean of a few normal numbers, as in the first rows of a causal mask, may lie in [4, 8), where one unit in the last
+# place is 0.0039 of f16 and 0.031 of bf16: two right results may round to neighbours. Seen were 0.001 and 0.008 at most.
+SAME_RESULT = {torch.float16: 5e-3, torch.bfloat16: 4e-2}
 PRODUCT_SIZE = 8192
 TIMED_REPLAYS, LAUNCHES, SHORT_LAUNCHES, SHORT_US, BURST_US, SEGMENT_S, ENERGY_S = 9, 20, 200, 20.0, 30e3, 1.0, 0.5
 ALTERNATING_REPLAYS = 3
