@@ -47,6 +47,13 @@ if os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/nvidia0"):
     config.available_features.add("gpu")
 else:
     lit_config.note("no GPU: tests that launch on one are unsupported")
+if "gpu" in config.available_features and shutil.which("nvidia-smi"):
+    asked = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    is_hopper = "9.0" in subprocess.run(asked, capture_output=True, text=True).stdout
+    if is_hopper and subprocess.run([config.python, "-c", "import torch"], capture_output=True).returncode == 0:
+        config.available_features.add("hopper-pytorch")
+    else:
+        lit_config.note("no Hopper GPU with PyTorch: kernels are not launched on two streams")
 
 # The libFuzzer target, where somebody built it with clang (fuzz/fuzz-ir.cpp).
 fuzz_ir = os.path.join(config.fagen_source, "build", "fuzz", "bin", "fuzz-ir")
