@@ -81,7 +81,8 @@ public:
   unsigned acquire() const { return bits & 0xffff; }
   /// Takes the other if that knows more; `mask` leaves of it what `acquire` does not replace.
   void join(Known other, uint64_t mask, uint16_t acquire) {
-    bits = value() < other.value() ? (other.bits & mask) | acquire : bits;
+    const uint64_t taken = (other.bits & mask) | acquire, takes = 0 - uint64_t(value() < other.value());
+    bits = (bits & ~takes) | (taken & takes);
   }
 
 private:

@@ -11,7 +11,7 @@ namespace fagen {
 struct ExecutionObserver {
   /// Two instances that meet; `open` as in OrderedPair.
   llvm::function_ref<void(const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
-                          std::string open, Known by)>
+                          llvm::StringRef open, Known by)>
       meet;
   llvm::function_ref<void(const ir::Op &op, std::string message)> fail;
   llvm::function_ref<std::string(const ir::Op *)> nameOf;

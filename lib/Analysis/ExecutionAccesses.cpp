@@ -30,7 +30,8 @@ void Execution::compare(Warp &warp, const Access &second, int64_t position, Lane
                         unsigned firstWarp, const Instance &instance, bool isSameThread) {
   Known by;
   const Gap gap = missing(warp, second, lanes, first, firstWarp, instance, isSameThread, by);
-  observer.meet(first, second, instance.position, position, textOf(gap, first), by);
+  const std::string open = gap == Gap::None ? std::string() : textOf(gap, first);
+  observer.meet(first, second, instance.position, position, open, by);
 }
 
 /// What says that an asynchronous access is complete.

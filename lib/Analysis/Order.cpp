@@ -84,7 +84,7 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
     points.push_back(&numbering);
   const std::string *steps = nullptr; // of the run
   auto meet = [&](const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
-                  std::string open, Known by) {
+                  llvm::StringRef open, Known by) {
     int &number = pairs[size_t(first.index) * accesses + second.index];
     if (number < 0) {
       number = int(met.size());
@@ -93,7 +93,7 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
     }
     OrderedPair &pair = met[number];
     if (pair.open.empty() && !open.empty()) {
-      pair.open = std::move(open);
+      pair.open = open.str();
       pair.steps = *steps;
     }
     int64_t distance = 0;
