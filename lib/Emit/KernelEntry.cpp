@@ -19,18 +19,29 @@ static bool isMasked(const Op &loop) {
   return mask && !mask->has("when");
 }
 
-static const char *summaryOf(const Op &loop) {
+/// Whether step j has key tile j from the end.
+static bool countsBack(const Kernel &kernel) {
+  bool found = false;
+  walk(kernel.roles.back().body,
+       [&](const Op &op) { found |= op.kind == OpKind::Mask && op.expr("key").uses("key_tiles"); });
+  return found;
+}
+
+static const char *summaryOf(const Op &loop, bool isBack) {
   if (loop.text("name") == "first")
-    return "Scores and softmax of the first key tile: no P V runs under them yet.";
+    return "Scores and softmax of the first step: no P V runs under them yet.";
   if (loop.text("name") == "last")
-    return "P V of the last key tile.";
+    return "P V of the last step.";
   if (loop.text("name") == "passed")
     return "The group's turn at key tile j, of which its rows see nothing.";
   if (loop.text("name") == "skipped")
     return "Key tile j, of which the rows of the group see nothing.";
   if (!maskOf(loop))
-    return "Key tile j, which every row sees whole.";
-  return isMasked(loop) ? "Key tile j, of which some rows see only a part." : "Key tile j.";
+    return isBack ? "Key tile j from the end, which every row sees whole." : "Key tile j, which every row sees whole.";
+  if (isMasked(loop))
+    return isBack ? "Key tile j from the end, of which some rows see only a part."
+                  : "Key tile j, of which some rows see only a part.";
+  return "Key tile j.";
 }
 
 /// Whether only some steps tell their stages: of the loop over whole tiles.
@@ -192,7 +203,8 @@ void KernelEmitter::emitStep(const Op &loop) {
   std::vector<const Op *> ops;
   for (const std::unique_ptr<Op> &op : loop.body.ops)
     ops.push_back(op.get());
-  emitFunction((loop.text("name") + "_step").str(), summaryOf(loop), (", int " + loop.text("variable")).str(), ops,
+  emitFunction((loop.text("name") + "_step").str(), summaryOf(loop, countsBack(kernel)),
+               (", int " + loop.text("variable")).str(), ops,
                /*isEpilogue=*/false, isSampled(loop));
 }
 

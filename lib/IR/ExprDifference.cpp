@@ -102,6 +102,10 @@ std::optional<Interval> fagen::ir::difference(const Expr &a, const Expr &b) {
     return linear.value();
   if (a == b)
     return Interval{0, 0};
+  if (a.kind() == ExprKind::Sub && b.kind() == ExprKind::Constant && std::abs(b.value()) < kMost) {
+    const std::optional<Interval> apart = difference(a.lhs(), a.rhs());
+    return apart ? std::optional(Interval{apart->low - b.value(), apart->high - b.value()}) : std::nullopt;
+  }
   if (isDivision(a) && isDivision(b) && a.rhs().value() == b.rhs().value()) {
     const std::optional<Interval> apart = difference(a.lhs(), b.lhs());
     return apart ? std::optional(divided(a.kind(), b.kind(), *apart, a.rhs().value())) : std::nullopt;

@@ -21,6 +21,7 @@
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -96,12 +97,16 @@ private:
     alpha = &kernel.addBuffer(std::move(buffer));
   }
 
-  const Op &loopOfMasked() const {
-    const Op *last = nullptr;
+  llvm::SmallVector<const Op *, 2> loops() const {
+    llvm::SmallVector<const Op *, 2> found;
     for (const std::unique_ptr<Op> &op : body.ops)
       if (op && op->kind == OpKind::Loop)
-        last = op.get();
-    return *last;
+        found.push_back(op.get());
+    return found;
+  }
+
+  static bool isMasked(const Op &loop) {
+    return llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Mask; });
   }
 
   static const Op &productOf(const Op &loop, llvm::StringRef form) {
@@ -129,14 +134,16 @@ private:
   }
 
   std::unique_ptr<Op> firstStep() const {
-    const Op &masked = loopOfMasked();
-    std::unique_ptr<Op> loop = makeLoop(masked, "first", constant(0), min(masked.expr("end"), constant(1)));
+    const llvm::SmallVector<const Op *, 2> all = loops();
+    const bool maskedFirst = all.size() > 1 && isMasked(*all.front());
+    const Op &masked = maskedFirst ? *all.front() : *all.back();
+    std::unique_ptr<Op> loop = makeLoop(masked, "first", constant(0), min(all.back()->expr("end"), constant(1)));
     appendIssue(loop->body.ops, productOf(masked, "abt"));
     appendWait(loop->body.ops, 0, masked.location);
     appendSoftmax(loop->body.ops, masked, [](Ops &) {});
     for (std::unique_ptr<Op> &op : loop->body.ops)
       if (op->kind == OpKind::Mask && hasFullTiles())
-        op->attributes["when"] = lessThan(variable("full_tiles"), constant(1));
+        op->attributes["when"] = lessThan(variable("full_tiles"), maskedFirst ? variable("key_tiles") : constant(1));
     return loop;
   }
 

@@ -33,12 +33,10 @@ public:
     const Op *mask = findMask();
     if (groups < 2 || !mask || !findLet("full_tiles"))
       return false;
+    if (!groupsSkipKeyTiles(kernel, *mask, groups))
+      return false;
     addLets(analyzeMask(mask->expr("predicate"), "q", "k", mask->expr("row") + variable(kGroupRow),
                         kernel.constant("kTileRows") / groups));
-    if (!pays()) {
-      kernel.lets.resize(kernel.lets.size() - 2);
-      return false;
-    }
     llvm::erase_if(kernel.lets, [](const Let &let) { return let.name == "full_tiles"; });
     limit(math.body);
     auto last = llvm::find_if(llvm::reverse(math.body.ops), [](const auto &op) { return op->kind == OpKind::Loop; });
@@ -66,21 +64,6 @@ private:
                            "skip-masked-tiles: key tiles that every row of the group sees whole"});
     kernel.lets.push_back({"own_key_tiles", ceilDiv(max(bounds.keyEnd, zero), keys),
                            "skip-masked-tiles: key tiles that some row of the group sees"});
-  }
-
-  /// Tiles of rows lie to those of keys as they did before when as many have passed as a key tile has keys.
-  bool pays() const {
-    const Expr all = expand(kernel, findLet("key_tiles")->value);
-    const Expr own = atGroup(kernel, expand(kernel, findLet("own_key_tiles")->value), 0);
-    for (int64_t tile = 0; tile < kernel.constant("kTileKeys"); ++tile) {
-      auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
-        constexpr int64_t kManyKeys = 1 << 30;
-        return name == "row_begin" ? tile * kernel.constant("kTileRows") : name.starts_with("seq_") ? kManyKeys : 1;
-      };
-      if (own.evaluate(value) < all.evaluate(value))
-        return true;
-    }
-    return false;
   }
 
   /// The loops of math end where the rows of the group do.
@@ -149,6 +132,25 @@ private:
 };
 
 } // namespace
+
+/// Tiles of rows lie to those of keys as they did before when as many have passed as a key tile has keys.
+bool fagen::groupsSkipKeyTiles(const Kernel &kernel, const Op &mask, unsigned groups) {
+  const int64_t rows = kernel.constant("kTileRows"), keys = kernel.constant("kTileKeys");
+  auto tilesSeen = [&](int64_t count) {
+    const MaskBounds bounds = analyzeMask(mask.expr("predicate"), "q", "k", mask.expr("row"), count);
+    return expand(kernel, ceilDiv(max(bounds.keyEnd, constant(0)), variable("kTileKeys")));
+  };
+  const Expr all = tilesSeen(rows), own = tilesSeen(rows / groups);
+  for (int64_t tile = 0; tile < keys; ++tile) {
+    auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
+      constexpr int64_t kManyKeys = 1 << 30;
+      return name == "row_begin" ? tile * rows : name.starts_with("seq_") ? kManyKeys : 1;
+    };
+    if (own.evaluate(value) < all.evaluate(value))
+      return true;
+  }
+  return false;
+}
 
 bool fagen::skipMaskedTiles(Kernel &kernel, PassContext &) {
   if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 2)

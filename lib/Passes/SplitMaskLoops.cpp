@@ -10,6 +10,12 @@
 //
 // A loop that rescales lazily stays one (but with wgmma, whose steps overlap), with a branch around the mask: what the
 // guards cost there is little, and with one text of the step ptxas has registers for larger tiles.
+//
+// With wgmma, where later rows see more, the last tile comes first: masked steps lie where no product runs under them
+// (issue-products), and CTAs of one head, whose last keys differ, do not all ask for the same bytes at once. Not where
+// warp groups can skip last tiles (skip-masked-tiles).
+//
+//   steps  [ edge ......][ interior ........ ]   step j has key tile key_tiles - (j + 1)
 
 #include "fagen/Passes/Passes.h"
 
@@ -70,6 +76,36 @@ std::unique_ptr<Op> interiorOf(const Op &loop) {
   return interior;
 }
 
+/// Step j of the loop has key tile key_tiles - (j + 1). Ring positions count steps.
+void countBack(Op &loop) {
+  const std::string step = loop.text("variable").str();
+  const Expr tile = variable("key_tiles") - (variable(step) + constant(1));
+  walk(loop.body, [&](Op &op) {
+    for (const char *name : {"row", "key"})
+      if (op.has(name))
+        op.attributes[name] = op.expr(name).substitute(step, tile);
+  });
+}
+
+/// The edge loop, and behind it the interior one.
+void splitLastFirst(std::vector<std::unique_ptr<Op>> &ops, std::vector<std::unique_ptr<Op>>::iterator loop) {
+  countBack(**loop);
+  std::unique_ptr<Op> interior = interiorOf(**loop);
+  const Expr masked = variable("key_tiles") - variable("full_tiles");
+  (*loop)->attributes["end"] = masked;
+  interior->attributes["begin"] = masked;
+  interior->attributes["name"] = std::string("interior");
+  ops.insert(std::next(loop), std::move(interior));
+}
+
+void splitFirstFirst(std::vector<std::unique_ptr<Op>> &ops, std::vector<std::unique_ptr<Op>>::iterator loop) {
+  std::unique_ptr<Op> interior = interiorOf(**loop);
+  interior->attributes["name"] = std::string("interior");
+  interior->attributes["end"] = variable("full_tiles");
+  (*loop)->attributes["begin"] = variable("full_tiles");
+  ops.insert(loop, std::move(interior));
+}
+
 const Op *findMask(const Block &block) {
   const Op *mask = nullptr;
   walk(block, [&](const Op &op) {
@@ -99,6 +135,11 @@ std::string replacedLetIn(const MaskBounds &bounds) {
         found = name.str();
     });
   return found;
+}
+
+bool beginsWithLast(const Kernel &kernel, const Op &mask) {
+  return kernel.backend == "wgmma" && seesMoreInLaterRows(kernel) &&
+         !groupsSkipKeyTiles(kernel, mask, kernel.constant("kRowWarps") / kGroupWarps);
 }
 
 /// Loop bounds as run-time values: counts of whole tiles inside [0, end), never negative.
@@ -141,13 +182,13 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
       branchAroundMask(**loop);
       continue;
     }
-    std::unique_ptr<Op> interior = interiorOf(**loop);
-    interior->attributes["name"] = std::string("interior");
-    interior->attributes["end"] = variable("full_tiles");
-    rescaleAlways((*loop)->body);
-    (*loop)->attributes["name"] = std::string("edge");
-    (*loop)->attributes["begin"] = variable("full_tiles");
-    ops.insert(loop, std::move(interior));
+    Op &edge = **loop;
+    if (beginsWithLast(kernel, *mask))
+      splitLastFirst(ops, loop);
+    else
+      splitFirstFirst(ops, loop);
+    rescaleAlways(edge.body);
+    edge.attributes["name"] = std::string("edge");
   }
   kernel.phase = Phase::Split;
   return true;

@@ -99,6 +99,7 @@ TEST(Difference, OfTheBoundsOfLoops) {
   expect(of("ceil_div(max(min(a, b + a + 128), 0), 32)", "floor_div(max(min(a, b + a + 1), 0), 32)"), 0, 5);
   expect(of("ceil_div(max(min(a, b + a + 16), 0), 64)", "floor_div(max(min(a, b + a + 1), 0), 64)"), 0, 2);
   expect(of("a - b + 3", "a + 1 - b"), 2, 2);
+  expect(of("ceil_div(max(a, 0), 64) - floor_div(max(a, 0), 64)", "1"), -1, 0);
   // Packed heads: rows of a tile are that far apart or less in their query.
   expect(of("floor_div(a + 15, heads_per_kv) + b", "floor_div(a, heads_per_kv) + b - 2"), 2, 17);
   expect(of("floor_div(a, heads_per_kv)", "floor_div(a + 15, heads_per_kv)"), -15, 0);

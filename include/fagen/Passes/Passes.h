@@ -29,6 +29,9 @@ inline constexpr int64_t kGroupBarrier = 1;
 /// Who merges the splits: a second launch, or where a warp has few rows, as warps that share keys do, the last split.
 bool isMergedLater(const Schedule &schedule);
 
+/// Whether, of a tile of as many rows as keys, a group of four warps sees fewer key tiles than the last one.
+bool groupsSkipKeyTiles(const ir::Kernel &kernel, const ir::Op &mask, unsigned groups);
+
 /// Whether the kernel is the launch that merges the splits of the one before it.
 bool isCombine(const ir::Kernel &kernel, const PassContext &context);
 
