@@ -64,6 +64,7 @@ struct Product64 {
   std::vector<std::array<unsigned, 4>> given; ///< what they held
   Flight *flight;
   Site site;
+  unsigned window = 0; ///< where the shared memory of its CTA begins
 };
 
 /// Four warps. Products are numbered from 0; those before firstProduct are computed and forgotten.

@@ -18,8 +18,9 @@ void Cta::ctaBarrier(Site site) {
   running->barrierSite = site;
   warp.atBarrier |= running->bit;
   warp.ready &= ~running->bit;
-  if (++barrierCount == live) {
-    releaseBarrier();
+  CtaCounts &cta = ctas[rank()];
+  if (++cta.atBarrier == cta.live) {
+    releaseBarrier(rank());
     perhapsYield();
   } else {
     block();
@@ -44,12 +45,13 @@ void Cta::requireSameBarrier(const Warp &warp, Site site) {
 }
 
 /// All threads that did not return are there. Those that returned have left the count, as on the GPU.
-void Cta::releaseBarrier() {
+void Cta::releaseBarrier(unsigned cta) {
   Clocks::Joined joined;
-  for (unsigned w = 0; w < warpCount; ++w)
+  const unsigned first = cta * ctaWarps, end = first + ctaWarps;
+  for (unsigned w = first; w < end; ++w)
     if (warps[w].atBarrier)
       races.clocks.arrive(w, joined);
-  for (unsigned w = 0; w < warpCount; ++w) {
+  for (unsigned w = first; w < end; ++w) {
     if (warps[w].atBarrier)
       races.clocks.learn(w, joined);
     warps[w].ready |= warps[w].atBarrier;
@@ -57,7 +59,7 @@ void Cta::releaseBarrier() {
     if (grid->options.banks)
       banks.meet(w);
   }
-  barrierCount = 0;
+  ctas[cta].atBarrier = 0;
 }
 
 unsigned NamedBarrier::count() const { return static_cast<unsigned>(std::popcount(come)) * kWarpLanes; }
@@ -72,8 +74,8 @@ std::string Cta::refusalAtBarrier(const Warp &warp) const {
   if (id < 1 || id >= static_cast<int>(kNamedBarriers))
     return fmt::format("named barriers are 1 to {}, there is no {}", kNamedBarriers - 1, id);
   if (threads < 1 || threads % static_cast<int>(kWarpLanes) != 0 || threads > static_cast<int>(grid->launch.threads))
-    return fmt::format("{} threads are not 1 to {} whole warps", threads, warpCount);
-  const NamedBarrier &barrier = named[id];
+    return fmt::format("{} threads are not 1 to {} whole warps", threads, ctaWarps);
+  const NamedBarrier &barrier = named[warp.index / ctaWarps * kNamedBarriers + static_cast<unsigned>(id)];
   if (barrier.come && barrier.threads != static_cast<unsigned>(threads))
     return fmt::format("it expects {} threads at barrier {}, those who came before {}", threads, id, barrier.threads);
   if (barrier.come >> warp.index & 1)
@@ -84,11 +86,13 @@ std::string Cta::refusalAtBarrier(const Warp &warp) const {
 
 void Cta::comeToBarrier(Warp &warp) {
   if (const std::string refusal = refusalAtBarrier(warp); !refusal.empty()) {
-    report("barrier-mismatch", warp.site,
-           [&] { return fmt::format("warp {} of CTA {} at {}: {}", warp.index, ctaIndex, place(warp.site), refusal); });
+    report("barrier-mismatch", warp.site, [&] {
+      return fmt::format("warp {} of CTA {} at {}: {}", warpInCta(warp.index), ctaOfWarp(warp.index), place(warp.site),
+                         refusal);
+    });
     abandon();
   }
-  const unsigned id = warp.operands[0].b0;
+  const unsigned id = warp.index / ctaWarps * kNamedBarriers + warp.operands[0].b0;
   NamedBarrier &barrier = named[id];
   barrier.threads = warp.operands[0].b1;
   barrier.come |= 1u << warp.index;

@@ -75,7 +75,7 @@ bool Cta::describeCopy(const device::TensorMap *map, const int *at, int rank, un
   std::memcpy(&copy.map, map, sizeof(copy.map));
   std::copy_n(at, rank, copy.at);
   copy.address = address;
-  copy.thread = running->thread;
+  copy.thread = threadIndex();
   copy.site = site;
   const device::TensorMapDescription &d = copy.map;
   const auto refuse = [&](const char *kind, const std::string &why) {
@@ -95,10 +95,10 @@ bool Cta::describeCopy(const device::TensorMap *map, const int *at, int rank, un
   if (copy.at[0] * d.element_bytes % static_cast<int>(kChunk))
     return refuse("misaligned", fmt::format("its first coordinate is {}, no multiple of 16 bytes", copy.at[0]));
   if (address % kAlignment)
-    return refuse("misaligned", fmt::format("shared address {} is no multiple of {}", address, kAlignment));
-  if (uint64_t(address) + boxBytes(d) > sharedBytes)
+    return refuse("misaligned", fmt::format("shared address {} is no multiple of {}", inCta(address), kAlignment));
+  if (!isShared(address, boxBytes(d)))
     return refuse("out-of-bounds", fmt::format("{} bytes at shared address {}; the CTA has {} bytes", boxBytes(d),
-                                               address, sharedBytes));
+                                               inCta(address), sharedBytes));
   return true;
 }
 
@@ -112,6 +112,21 @@ bool Cta::checkChunk(Access access, const char *tensor, unsigned begin, unsigned
   for (unsigned byte = begin; byte < end; byte += 2)
     isUsable &= checkGlobal(access, tensor + byte, 2, site);
   return isUsable;
+}
+
+/// To each of the CTAs it is a copy of its own: what lands, and where it is counted, are the CTA's.
+void Cta::issueLoads(unsigned target, const device::TensorMap *map, const int *at, int rank, unsigned barrier,
+                     unsigned ctas, Site site) {
+  if (ctas >> clusterSize()) {
+    report("multicast", site, [&] {
+      return fmt::format("{} copies to CTAs of mask {:#x}; its cluster has {}", describeThread(), ctas, clusterSize());
+    });
+    return;
+  }
+  const unsigned wanted = ctas ? ctas : 1u << this->rank();
+  for (unsigned cta = 0; cta < clusterSize(); ++cta)
+    if (wanted >> cta & 1)
+      issueLoad(addressIn(cta, target), map, at, rank, addressIn(cta, barrier), site);
 }
 
 void Cta::issueLoad(unsigned target, const device::TensorMap *map, const int *at, int rank, unsigned barrier,
@@ -128,9 +143,9 @@ void Cta::issueLoad(unsigned target, const device::TensorMap *map, const int *at
         [&] {
           return fmt::format("{} lets a copy count at {}, and thread {} that made it at {} called no "
                              "mbarrier_init_fence since",
-                             describeThread(), sharedName(barrier), counter->maker, place(counter->site));
+                             describeThread(), sharedName(barrier), threadInCta(counter->maker), place(counter->site));
         },
-        counter->site.line, static_cast<int>(counter->maker));
+        counter->site.line, static_cast<int>(threadInCta(counter->maker)));
   copy.barrier = barrier;
   copy.phase = counter->phase;
   forChunks(copy, [&](unsigned address, const char *tensor, unsigned begin, unsigned end) {
@@ -270,19 +285,20 @@ void Cta::reportUnwaitedBoxes() {
     if (barriers.at(copy.barrier).waited <= copy.phase)
       found.add("copy-never-waited", copy.site,
                 [&] {
-                  return fmt::format("nobody in CTA {} waited for phase {} of {}, which counts this copy", ctaIndex,
-                                     copy.phase, sharedName(copy.barrier));
+                  return fmt::format("nobody in CTA {} waited for phase {} of {}, which counts this copy",
+                                     ctaIndex + (clusterSize() > 1 ? copy.barrier / window : 0), copy.phase,
+                                     sharedName(copy.barrier));
                 },
                 {.thread = static_cast<int>(copy.thread)});
-  for (unsigned t = 0; t < grid->launch.threads; ++t)
+  for (unsigned t = 0; t < threads(); ++t)
     for (const BulkCopy &copy : lanes[t].stores)
       found.add("copy-never-waited", copy.site,
                 [&] {
                   return fmt::format(
-                      "thread {} of CTA {} returned without waiting for its store from shared address {}", t, ctaIndex,
-                      copy.address);
+                      "thread {} of CTA {} returned without waiting for its store from shared address {}",
+                      threadInCta(t), ctaOfWarp(t / kWarpLanes), inCta(copy.address));
                 },
-                {.thread = static_cast<int>(t)});
+                {.thread = static_cast<int>(threadInCta(t))});
 }
 
 } // namespace fagen::emulator

@@ -52,6 +52,10 @@ const char *collectiveName(Collective collective) {
     return "wgmma_wait";
   case Collective::kSetMaxNReg:
     return "setmaxnreg";
+  case Collective::kClusterArrive:
+    return "cluster_arrive";
+  case Collective::kClusterWait:
+    return "cluster_wait";
   }
   return "";
 }
@@ -245,6 +249,10 @@ void Cta::perform(Warp &warp) {
     return waitForProducts(warp, warp.operands[0].b0);
   case Collective::kSetMaxNReg:
     return setRegisters(warp);
+  case Collective::kClusterArrive:
+    return arriveAtCluster(warp);
+  case Collective::kClusterWait:
+    return waitAtCluster(warp);
   }
 }
 

@@ -79,7 +79,7 @@ void Cta::complete(Lane &lane, size_t end) {
 
 /// Copies that fetch nothing are let pass: a kernel may leave the last, empty steps of its pipeline unwaited.
 void Cta::reportUnwaitedCopies() {
-  for (unsigned t = 0; t < grid->launch.threads; ++t) {
+  for (unsigned t = 0; t < threads(); ++t) {
     Lane &lane = lanes[t];
     for (size_t i = lane.firstCopy; i < lane.copies.size(); ++i) {
       const Copy &copy = lane.copies[i];
@@ -88,10 +88,10 @@ void Cta::reportUnwaitedCopies() {
       found.add("copy-never-waited", copy.site,
                 [&] {
                   return fmt::format(
-                      "thread {} of CTA {} returned without waiting for its copy of {} bytes to shared address {}", t,
-                      ctaIndex, copy.bytes, copy.target);
+                      "thread {} of CTA {} returned without waiting for its copy of {} bytes to shared address {}",
+                      threadInCta(t), ctaOfWarp(t / kWarpLanes), copy.bytes, inCta(copy.target));
                 },
-                {.thread = static_cast<int>(t)});
+                {.thread = static_cast<int>(threadInCta(t))});
     }
   }
 }
@@ -100,11 +100,11 @@ void Cta::reportUnwaitedCopies() {
 Cta::Pending Cta::findPending(unsigned address, unsigned bytes) const {
   if (const BulkCopy *box = findPendingBox(address))
     return {box->thread, box->site};
-  for (unsigned t = 0; t < grid->launch.threads; ++t)
+  for (unsigned t = 0; t < threads(); ++t)
     for (size_t i = lanes[t].firstCopy; i < lanes[t].copies.size(); ++i) {
       const Copy &copy = lanes[t].copies[i];
       if (copy.target < address + bytes && address < copy.target + copy.bytes)
-        return {t, copy.site};
+        return {threadInCta(t), copy.site};
     }
   std::abort();
 }

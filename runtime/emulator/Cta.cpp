@@ -33,6 +33,10 @@ template <size_t kBytes> void call(const Grid &grid) {
   reinterpret_cast<void (*)(Parameters<kBytes>)>(grid.kernel)(parameters);
 }
 
+constexpr size_t kWindowUnit = 1024; // where any swizzle pattern may begin
+
+size_t windowOf(const Launch &launch) { return (launch.sharedBytes + kWindowUnit) / kWindowUnit * kWindowUnit; }
+
 } // namespace
 
 bool Grid::holds(const void *begin, size_t bytes, bool writable) const {
@@ -48,37 +52,42 @@ bool Grid::holds(const void *begin, size_t bytes, bool writable) const {
 Cta::~Cta() { std::free(shared); }
 
 bool Cta::reserve(const Grid &g) {
-  const unsigned threads = g.launch.threads;
+  const unsigned threads = g.launch.threads * g.launch.cluster;
   if (!stacks.reserve(threads))
     return false;
   if (lanes.size() < threads) {
     lanes.resize(threads);
     warps.resize((threads + kWarpLanes - 1) / kWarpLanes);
   }
-  if (g.launch.sharedBytes > sharedCapacity || !shared) {
+  const size_t bytes = windowOf(g.launch) * g.launch.cluster;
+  if (bytes > sharedCapacity || !shared) {
     std::free(shared);
-    sharedCapacity = (g.launch.sharedBytes + 1024) / 1024 * 1024;
-    shared = static_cast<unsigned char *>(std::aligned_alloc(1024, sharedCapacity));
+    sharedCapacity = bytes;
+    shared = static_cast<unsigned char *>(std::aligned_alloc(kWindowUnit, sharedCapacity));
   }
-  state.resize(std::max(state.size(), g.launch.sharedBytes));
+  state.resize(std::max(state.size(), bytes));
   return shared != nullptr;
 }
 
 void Cta::begin() {
-  const unsigned threads = grid->launch.threads;
+  const unsigned threads = this->threads();
   sharedBytes = grid->launch.sharedBytes;
-  std::memset(shared, kPoison, sharedBytes);
-  std::memset(state.data(), kNeverWritten, sharedBytes);
+  window = windowOf(grid->launch);
+  const size_t bytes = grid->launch.cluster == 1 ? sharedBytes : grid->launch.cluster * window;
+  std::memset(shared, kPoison, bytes);
+  std::memset(state.data(), kNeverWritten, bytes);
   warpCount = (threads + kWarpLanes - 1) / kWarpLanes;
+  ctaWarps = warpCount / grid->launch.cluster;
   for (unsigned w = 0; w < warpCount; ++w) {
     Warp &warp = warps[w];
     const unsigned count = std::min(kWarpLanes, threads - w * kWarpLanes);
     warp.index = w;
     warp.present = warp.ready = count == kWarpLanes ? ~0u : (1u << count) - 1;
     warp.exited = warp.arrived = warp.atBarrier = warp.atPhase = warp.heldAt = 0;
-    warp.heldInGroup = false;
-    warp.registers =
-        grid->launch.registers ? grid->launch.registers : std::min(kMostRegisters, kRegistersOfSm / threads / 8 * 8);
+    warp.heldInGroup = warp.heldAtCluster = false;
+    warp.clusterArrivals = warp.clusterWaits = 0;
+    warp.registers = grid->launch.registers ? grid->launch.registers
+                                            : std::min(kMostRegisters, kRegistersOfSm / grid->launch.threads / 8 * 8);
     warp.wantsRegisters = 0;
     warp.lastLane = kWarpLanes - 1;
   }
@@ -100,20 +109,23 @@ void Cta::begin() {
     prepare(lane.fiber, stacks, t, runThread);
   }
   banks.begin(grid->options.banks ? threads : 0);
-  races.begin(warpCount, grid->options.races ? sharedBytes : 0);
+  races.begin(warpCount, grid->options.races ? bytes : 0);
   heard.clear();
-  named.fill({});
+  named.assign(grid->launch.cluster * kNamedBarriers, {});
+  ctas.assign(grid->launch.cluster, {.live = grid->launch.threads});
+  clusterPhase = 0;
+  clusterOpen = clusterDone = {};
+  remoteArrivals.clear();
   barriers.clear();
   loads.clear();
   storeQueues = 0;
   warpGroups.fill({});
   warpProducts.fill({});
-  registerTime = freeRegisters = 0;
+  registerTime = 0;
   ranLines.clear();
   mutator.begin(grid->options.mutations, threads);
   running = nullptr;
   live = threads;
-  barrierCount = 0;
   currentWarp = 0;
   lastBuffer = 0;
   abandoned = false;
@@ -140,6 +152,7 @@ void Cta::finish() {
     reportUnwaitedCopies();
     reportUnwaitedBoxes();
     checkRegisters();
+    reportExitedCtas();
   }
   current = nullptr;
 }
@@ -158,6 +171,8 @@ void Cta::exitThread() {
   warp.ready &= ~running->bit;
   warp.exited |= running->bit;
   --live;
+  CtaCounts &cta = ctas[rank()];
+  --cta.live;
   if (warp.arrived) {
     report("exited-lane", warp.site, [&] {
       return fmt::format("{} returned while other lanes of its warp wait in {}", describeThread(),
@@ -165,8 +180,9 @@ void Cta::exitThread() {
     });
     abandon();
   }
-  if (live > 0 && barrierCount == live)
-    releaseBarrier();
+  if (cta.live > 0 && cta.atBarrier == cta.live)
+    releaseBarrier(rank());
+  releaseCluster();
   Lane *lane = next();
   Fiber &self = running->fiber;
   running = lane;
@@ -255,7 +271,7 @@ void Cta::markLine(Site site) {
 
 void Cta::stop(Site site) {
   report("instruction-limit", site,
-         [&] { return fmt::format("CTA {} was stopped after {} instructions", ctaIndex, instructionCount); });
+         [&] { return fmt::format("CTA {} was stopped after {} instructions", index(), instructionCount); });
   abandon();
 }
 
@@ -296,8 +312,8 @@ std::string Cta::placeAndOp(Site site) const {
 }
 
 std::string Cta::describeThread() const {
-  return fmt::format("thread {} (warp {} lane {}) of CTA {}", running->thread, running->thread / kWarpLanes,
-                     running->thread % kWarpLanes, ctaIndex);
+  return fmt::format("thread {} (warp {} lane {}) of CTA {}", threadIndex(), threadIndex() / kWarpLanes,
+                     threadIndex() % kWarpLanes, index());
 }
 
 /// Warps of which the same lanes wait in the same place, or returned.
@@ -307,6 +323,7 @@ struct Cta::Waiting {
   bool isWhole; ///< these are all the warp has
   Site site;    ///< line 0 for those that returned
   std::string text;
+  unsigned rank; ///< of their CTA
 
   int firstThread() const { return static_cast<int>(kWarpLanes) * std::countr_zero(warps) + std::countr_zero(lanes); }
 };
@@ -316,11 +333,13 @@ std::vector<Cta::Waiting> Cta::waiting() const {
   std::vector<Waiting> groups;
   const auto add = [&](const Warp &warp, unsigned lanes, Site site, std::string text) {
     for (Waiting &group : groups)
-      if (group.lanes == lanes && group.site.line == site.line && group.text == text) {
-        group.warps |= 1u << warp.index;
+      if (group.rank == warp.index / ctaWarps && group.lanes == lanes && group.site.line == site.line &&
+          group.text == text) {
+        group.warps |= 1u << warpInCta(warp.index);
         return;
       }
-    groups.push_back({1u << warp.index, lanes, lanes == warp.present, site, std::move(text)});
+    groups.push_back(
+        {1u << warpInCta(warp.index), lanes, lanes == warp.present, site, std::move(text), warp.index / ctaWarps});
   };
   for (unsigned w = 0; w < warpCount; ++w) {
     const Warp &warp = warps[w];
@@ -330,12 +349,16 @@ std::vector<Cta::Waiting> Cta::waiting() const {
     if (warp.atBarrier) {
       const Site site = lanes[w * kWarpLanes + std::countr_zero(warp.atBarrier)].barrierSite;
       add(warp, warp.atBarrier, site,
-          fmt::format("cta_barrier at {}, where {} of {} threads are", placeAndOp(site), barrierCount, live));
+          fmt::format("cta_barrier at {}, where {} of {} threads are", placeAndOp(site), ctas[w / ctaWarps].atBarrier,
+                      ctas[w / ctaWarps].live));
     }
     if (warp.heldAt)
       add(warp, ~0u, warp.site,
-          fmt::format("named_barrier {} at {}, where {} of {} threads are", warp.heldAt, placeAndOp(warp.site),
-                      named[warp.heldAt].count(), named[warp.heldAt].threads));
+          fmt::format("named_barrier {} at {}, where {} of {} threads are", warp.heldAt % kNamedBarriers,
+                      placeAndOp(warp.site), named[warp.heldAt].count(), named[warp.heldAt].threads));
+    if (warp.heldAtCluster)
+      add(warp, ~0u, warp.site,
+          fmt::format("cluster_wait at {}, where others have not arrived", placeAndOp(warp.site)));
     if (warp.heldInGroup)
       add(warp, ~0u, warp.site,
           fmt::format("wgmma at {}, where warps {} of its group are", placeAndOp(warp.site),
@@ -344,7 +367,7 @@ std::vector<Cta::Waiting> Cta::waiting() const {
       add(warp, ~0u, warp.site,
           fmt::format("setmaxnreg_inc<{}> at {}, which needs {} more registers a thread; {} are free for a warp",
                       warp.wantsRegisters, placeAndOp(warp.site), warp.wantsRegisters - warp.registers,
-                      freeRegisters / kWarpLanes));
+                      ctas[w / ctaWarps].freeRegisters / kWarpLanes));
     for (unsigned waiting = warp.atPhase; waiting;) {
       const Lane &lane = lanes[w * kWarpLanes + std::countr_zero(waiting)];
       unsigned same = 0;
@@ -368,7 +391,7 @@ std::vector<Cta::Waiting> Cta::waiting() const {
 /// "load: ", where the launch names the warp's role.
 std::string Cta::roleOf(unsigned warp) const {
   for (const Role &role : grid->launch.roles)
-    if (warp >= role.firstWarp && warp < role.firstWarp + role.warps)
+    if (warpInCta(warp) >= role.firstWarp && warpInCta(warp) < role.firstWarp + role.warps)
       return role.name + ": ";
   return "";
 }
@@ -385,11 +408,14 @@ void Cta::reportDeadlock() {
   found.add(
       "deadlock", first->site,
       [&] {
+        const unsigned others = grid->launch.cluster - 1;
         std::string text =
-            fmt::format("CTA {}: nobody can go on; {} of {} threads wait", ctaIndex, live, grid->launch.threads);
+            fmt::format("CTA{} {}{}: nobody can go on; {} of {} threads wait", others ? "s" : "", ctaIndex,
+                        others ? fmt::format(" to {}", ctaIndex + others) : "", live, threads());
         for (const Waiting &group : groups)
-          text += fmt::format("\n  {}{}: {}", withPlural("warp", group.warps),
-                              group.isWhole ? "" : " " + withPlural("lane", group.lanes), group.text);
+          text +=
+              fmt::format("\n  {}{}{}: {}", withPlural("warp", group.warps),
+                          group.isWhole ? "" : " " + withPlural("lane", group.lanes), ofCta(group.rank), group.text);
         return text;
       },
       pair);

@@ -1,5 +1,9 @@
-// fagen: one CTA while it runs: its threads, their warps, its shared memory and what it did wrong.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// fagen: one CTA, or the CTAs of a cluster, while they run: threads, their warps, shared memory and what they did
+// wrong. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// CTAs of a cluster run as one: threads, warps and warp groups are numbered over all of them, and their shared memory
+// lies side by side, a window each. Kernels name addresses of their own CTA; addressIn() says where they are. So
+// whoever reaches into another CTA is ordered, or in a race, as within one.
 //
 // A CTA stays on one OS thread. A thread of the kernel runs until it must wait for others; then the next one that can
 // run continues, of the same warp if there is one. Everything that a thread can do to memory or to other threads is a
@@ -10,6 +14,7 @@
 //   Wmma.cpp         those of wmma, whose fragments nobody knows
 //   Memory.cpp       global and shared memory, and what is known about each shared byte
 //   Copies.cpp       asynchronous copies between issue and wait
+//   Clusters.cpp     barriers of a cluster, and what may come behind the end of a CTA
 //   MBarriers.cpp    barriers in shared memory that count arrivals and bytes
 //   BulkCopies.cpp   boxes of tensors between issue and landing
 //   WarpGroups.cpp   products of warp groups, and the registers of groups
@@ -67,7 +72,9 @@ enum class Collective : uint8_t {
   kWgmmaFence,
   kWgmmaCommit,
   kWgmmaWait,
-  kSetMaxNReg
+  kSetMaxNReg,
+  kClusterArrive,
+  kClusterWait
 };
 const char *collectiveName(Collective collective);
 
@@ -91,7 +98,7 @@ struct Warp;
 struct Lane {
   Fiber fiber;
   Warp *warp = nullptr;
-  unsigned thread = 0; ///< in the CTA
+  unsigned thread = 0; ///< in the cluster
   unsigned bit = 0;    ///< in the warp's masks
   Site barrierSite{};  ///< of the CTA barrier where it waits
   /// Copies from `firstCopy` on are not yet waited for; groupEnds from `firstGroup` on are the ends of closed groups.
@@ -119,13 +126,15 @@ struct Lane {
 /// Masks have a bit for each lane.
 struct Warp {
   unsigned index = 0;
-  unsigned present = 0;        ///< lanes that began
-  unsigned exited = 0;         ///< lanes that returned
-  unsigned ready = 0;          ///< lanes that can run, the running one among them
-  unsigned arrived = 0;        ///< lanes that wait in `collective`
-  unsigned atBarrier = 0;      ///< lanes that wait in a CTA barrier
-  unsigned atPhase = 0;        ///< lanes that wait for a phase of a barrier in shared memory
-  unsigned heldAt = 0;         ///< the named barrier where the whole warp waits, or 0
+  unsigned present = 0;       ///< lanes that began
+  unsigned exited = 0;        ///< lanes that returned
+  unsigned ready = 0;         ///< lanes that can run, the running one among them
+  unsigned arrived = 0;       ///< lanes that wait in `collective`
+  unsigned atBarrier = 0;     ///< lanes that wait in a CTA barrier
+  unsigned atPhase = 0;       ///< lanes that wait for a phase of a barrier in shared memory
+  unsigned heldAt = 0;        ///< the named barrier where the whole warp waits (its place in Cta::named), or 0
+  bool heldAtCluster = false; ///< the whole warp waits for the cluster
+  unsigned clusterArrivals = 0, clusterWaits = 0; ///< at the cluster's barrier so far
   bool heldInGroup = false;    ///< the whole warp waits for the others of its group to come to a product
   unsigned registers = 0;      ///< of a thread
   unsigned wantsRegisters = 0; ///< so many, and waits for them; or 0
@@ -134,7 +143,7 @@ struct Warp {
   Site site{};
   Operands operands[kWarpLanes];
 
-  bool isHeld() const { return heldAt || heldInGroup || wantsRegisters; }
+  bool isHeld() const { return heldAt || heldAtCluster || heldInGroup || wantsRegisters; }
 };
 
 inline constexpr unsigned kNamedBarriers = 16; ///< the first is the CTA's
@@ -145,6 +154,13 @@ struct NamedBarrier {
   uint32_t come = 0;    ///< a bit for each warp
   Clocks::Joined joined;
   unsigned count() const; ///< threads that came
+};
+
+/// Of one CTA.
+struct CtaCounts {
+  unsigned live = 0;          ///< threads that did not return
+  unsigned atBarrier = 0;     ///< threads that wait in the CTA barrier
+  unsigned freeRegisters = 0; ///< that no warp has
 };
 
 /// A launch as its CTAs see it.
@@ -176,7 +192,7 @@ public:
 
   /// Makes room for the grid's CTAs. False when the system gives no memory.
   bool reserve(const Grid &grid);
-  /// Runs CTA `index` of the grid to its end.
+  /// Runs CTA `index` of the grid, and those of its cluster behind it, to their end.
   void run(const Grid &grid, unsigned index);
 
   const Findings &findings() const { return found; }
@@ -185,10 +201,17 @@ public:
   const std::vector<bool> &linesRun() const { return ranLines; }
 
   // What threads of the kernel call.
-  unsigned threadIndex() const { return running->thread; }
-  unsigned index() const { return ctaIndex; }
+  unsigned threadIndex() const { return running->thread % grid->launch.threads; }
+  unsigned rank() const { return running->thread / grid->launch.threads; }
+  unsigned clusterSize() const { return grid->launch.cluster; }
+  unsigned index() const { return ctaIndex + rank(); }
   unsigned count() const { return grid->launch.grid; }
-  void *sharedBase() const { return shared; }
+  void *sharedBase() const { return shared + rank() * window; }
+  /// Where a byte of the shared memory of the cluster's CTA `rank` is; outside of all where it has no such byte.
+  unsigned addressIn(unsigned rank, unsigned address) const {
+    const unsigned ctas = grid->launch.cluster;
+    return ctas == 1 ? address : address + static_cast<unsigned>(address < window ? rank * window : ctas * window);
+  }
   void loadShared(void *to, unsigned address, unsigned bytes, Site site);
   void storeShared(unsigned address, const void *from, unsigned bytes, Site site);
   void loadGlobal(void *to, const void *from, unsigned bytes, Site site);
@@ -203,8 +226,10 @@ public:
   void initBarrier(unsigned address, int arrivals, Site site);
   void fenceBarrierInit(Site site);
   void arriveAtBarrier(unsigned address, int bytes, Site site);
+  void arriveAtBarrierOf(unsigned rank, unsigned address, Site site);
   void waitAtBarrier(unsigned address, unsigned parity, Site site);
-  void issueLoad(unsigned target, const device::TensorMap *map, const int *at, int rank, unsigned barrier, Site site);
+  void issueLoads(unsigned target, const device::TensorMap *map, const int *at, int rank, unsigned barrier,
+                  unsigned ctas, Site site);
   void issueStore(const device::TensorMap *map, const int *at, int rank, unsigned source, Site site);
   void commitStores(Site site);
   void waitForStores(unsigned pending, Site site);
@@ -227,6 +252,9 @@ public:
   }
   /// At waits and barriers: whether a mutation took their place.
   bool isReplaced(Site site) { return !mutator.isIdle() && mutator.replaces(*this, site); }
+
+  /// The number of the running thread in its cluster.
+  unsigned threadOfCluster() const { return running->thread; }
 
   /// The CTA whose thread calls; threads never move to another OS thread.
   static thread_local Cta *current;
@@ -260,7 +288,7 @@ private:
   /// A finding about the running thread; the other side is at `otherLine`.
   template <class Message>
   void report(const char *kind, Site site, Message message, int otherLine = 0, int otherThread = -1) {
-    found.add(kind, site, message, {otherLine, static_cast<int>(running->thread), otherThread});
+    found.add(kind, site, message, {otherLine, static_cast<int>(threadIndex()), otherThread});
   }
   std::string describeThread() const;
   uint64_t random();
@@ -269,9 +297,27 @@ private:
 
   // Barriers.cpp
   void requireSameBarrier(const Warp &warp, Site site);
-  void releaseBarrier();
+  void releaseBarrier(unsigned cta);
   std::string refusalAtBarrier(const Warp &warp) const;
   void comeToBarrier(Warp &warp);
+
+  // Clusters.cpp
+  void arriveAtCluster(Warp &warp);
+  void waitAtCluster(Warp &warp);
+  void releaseCluster();
+  void reportExitedCtas();
+  unsigned threads() const { return grid->launch.threads * grid->launch.cluster; }
+  unsigned warpInCta(unsigned warp) const { return warp % ctaWarps; }
+  unsigned ctaOfWarp(unsigned warp) const { return ctaIndex + warp / ctaWarps; }
+  unsigned threadInCta(unsigned thread) const { return thread % grid->launch.threads; }
+  unsigned inCta(unsigned address) const { return grid->launch.cluster == 1 ? address : address % window; }
+  /// " of CTA 3", where there are several.
+  std::string ofCta(unsigned rank) const;
+  /// Whether it is shared memory of one CTA.
+  bool isShared(unsigned address, uint64_t bytes) const {
+    const uint64_t end = inCta(address) + bytes;
+    return end <= sharedBytes && (grid->launch.cluster == 1 || address < grid->launch.cluster * window);
+  }
 
   // Collectives.cpp
   void perform(Warp &warp);
@@ -300,7 +346,8 @@ private:
   const unsigned char *matrixRow(Lane &lane, unsigned address, Site site);
   void checkRace(Access access, Agent agent, unsigned address, unsigned bytes, Site site);
   void reportRace(Access access, const Race &race, Agent agent, const char *what, Site site);
-  std::string nameOf(Agent agent) const;
+  std::string nameOf(Agent agent, bool isAlone = false) const;
+  int threadOf(Agent agent) const;
   void checkWritten(Access access, const Buffer &buffer, size_t offset, unsigned bytes, Site site);
   void checkGlobalRace(Access access, const Buffer &buffer, const void *address, unsigned bytes, Site site);
   Agent self() const { return {running->thread / kWarpLanes, running->bit}; }
@@ -321,10 +368,11 @@ private:
   MBarrier *barrierAt(unsigned address, const char *what, Site site);
   void advanceBarrier(unsigned address, MBarrier &barrier);
   std::string missingAt(unsigned address) const;
-  std::string sharedName(unsigned address) const;
+  std::string sharedName(unsigned global) const;
   void refineClocks();
 
   // BulkCopies.cpp
+  void issueLoad(unsigned target, const device::TensorMap *map, const int *at, int rank, unsigned barrier, Site site);
   bool describeCopy(const device::TensorMap *map, const int *at, int rank, unsigned address, Site site, BulkCopy &copy);
   bool checkChunk(Access access, const char *tensor, unsigned begin, unsigned end, Site site);
   void checkAsynchronous(Access access, const SharedRaces::Asynchronous &by, unsigned address, Site site);
@@ -356,27 +404,36 @@ private:
   void checkRegisters();
 
   const Grid *grid = nullptr;
-  unsigned ctaIndex = 0;
+  unsigned ctaIndex = 0; ///< of the cluster's first
   Lane *running = nullptr;
   Fiber home; ///< the worker
   Stacks stacks;
   std::vector<Lane> lanes;
   std::vector<Warp> warps;
-  unsigned warpCount = 0;
+  unsigned warpCount = 0, ctaWarps = 0; ///< of the cluster, of one CTA
   unsigned currentWarp = 0;
-  unsigned live = 0;         ///< threads that did not return
-  unsigned barrierCount = 0; ///< threads that wait in the CTA barrier
-  std::array<NamedBarrier, kNamedBarriers> named;
+  unsigned live = 0; ///< threads that did not return
+  std::vector<CtaCounts> ctas;
+  std::vector<NamedBarrier> named; ///< those of each CTA
+  unsigned clusterPhase = 0;       ///< how often the cluster's barrier let go
+  Clocks::Joined clusterOpen, clusterDone;
+  /// The last arrival of a thread in another CTA, by that CTA's rank and the thread.
+  struct RemoteArrival {
+    uint32_t epoch;
+    unsigned barrier;
+    Site site;
+  };
+  std::map<std::pair<unsigned, unsigned>, RemoteArrival> remoteArrivals;
   std::map<unsigned, MBarrier> barriers; ///< by address
   std::vector<BulkCopy> loads;           ///< in the order of issue; those that were waited for are left out at times
   unsigned storeQueues = 0;              ///< threads that issued bulk stores
   std::array<WarpGroup, 8> warpGroups;
   std::array<WarpProducts, kWarpLanes> warpProducts;
-  uint64_t registerTime = 0;  ///< counts fences of and waits for products
-  unsigned freeRegisters = 0; ///< of the CTA's, that no warp has
+  uint64_t registerTime = 0; ///< counts fences of and waits for products
   bool abandoned = false;
   unsigned char *shared = nullptr;
-  size_t sharedBytes = 0;
+  size_t sharedBytes = 0; ///< of a CTA
+  size_t window = 1;      ///< from one CTA's to the next one's
   size_t sharedCapacity = 0;
   std::vector<unsigned char> state; ///< of each shared byte: what Memory.cpp's ByteState says
   size_t lastBuffer = 0;            ///< where the last global access hit

@@ -15,6 +15,10 @@ using device::ptx::ElementType;
 int threadIndex() { return static_cast<int>(Cta::current->threadIndex()); }
 int ctaIndex() { return static_cast<int>(Cta::current->index()); }
 int ctaCount() { return static_cast<int>(Cta::current->count()); }
+unsigned clusterRank() { return Cta::current->rank(); }
+unsigned clusterSize() { return Cta::current->clusterSize(); }
+/// Of the shared memory of the thread's own CTA.
+unsigned own(unsigned address) { return Cta::current->addressIn(Cta::current->rank(), address); }
 void *sharedBase() { return Cta::current->sharedBase(); }
 
 /// The place in the kernel's code that called the engine's function: Banks.h tells accesses of one line apart by it.
@@ -23,14 +27,14 @@ void *sharedBase() { return Cta::current->sharedBase(); }
 void loadShared(void *to, unsigned address, unsigned bytes, Site site) {
   Cta::current->passBy(site);
   Cta::current->countBanks(BankAccess::kLoad, address, bytes, site, FAGEN_CALLER);
-  Cta::current->loadShared(to, address, bytes, site);
+  Cta::current->loadShared(to, own(address), bytes, site);
 }
 void storeShared(unsigned address, const void *from, unsigned bytes, Site site) {
   Cta::current->countBanks(BankAccess::kStore, from ? address : kNoAddress, bytes, site, FAGEN_CALLER);
   if (!from)
     return;
   Cta::current->passBy(site);
-  Cta::current->storeShared(address, from, bytes, site);
+  Cta::current->storeShared(own(address), from, bytes, site);
 }
 void loadGlobal(void *to, const void *from, unsigned bytes, Site site) {
   Cta::current->passBy(site);
@@ -53,7 +57,7 @@ void fenceDevice(Site site) {
 void copyAsync(unsigned target, const void *source, unsigned bytes, bool valid, Site site) {
   Cta::current->passBy(site);
   Cta::current->countBanks(BankAccess::kCopyAsync, target, bytes, site, FAGEN_CALLER);
-  Cta::current->issueCopy(target, source, bytes, valid, site);
+  Cta::current->issueCopy(own(target), source, bytes, valid, site);
 }
 void copyCommit(Site site) {
   Cta::current->passBy(site);
@@ -69,7 +73,7 @@ void loadMatrices(unsigned *words, unsigned address, bool transpose, Site site) 
   Cta::current->passBy(site);
   Cta::current->countBanks(BankAccess::kLdmatrix, address, 16, site, FAGEN_CALLER);
   Cta::current->meet(transpose ? Collective::kLoadMatricesTransposed : Collective::kLoadMatrices,
-                     {.result = words, .b0 = address}, site);
+                     {.result = words, .b0 = own(address)}, site);
 }
 void multiplyFragments(float *d, const unsigned *a, unsigned b0, unsigned b1, ElementType type, Site site) {
   Cta::current->passBy(site);
@@ -79,10 +83,13 @@ void multiplyFragments(float *d, const unsigned *a, unsigned b0, unsigned b1, El
 void wmmaLoad(unsigned *words, unsigned count, bool isColumn, unsigned address, unsigned stride, Site site) {
   Cta::current->passBy(site);
   Cta::current->countMatrixBanks(BankAccess::kWmmaLoad, address, 2 * stride, 2, site);
-  Cta::current->meet(
-      Collective::kWmmaLoad,
-      {.result = words, .b0 = address, .b1 = stride, .words = count, .types = {ElementType::kF16, false, isColumn}},
-      site);
+  Cta::current->meet(Collective::kWmmaLoad,
+                     {.result = words,
+                      .b0 = own(address),
+                      .b1 = stride,
+                      .words = count,
+                      .types = {ElementType::kF16, false, isColumn}},
+                     site);
 }
 void wmmaMultiply(void *d, const unsigned *a, const unsigned *b, device::ptx::WmmaTypes types, Site site) {
   Cta::current->passBy(site);
@@ -92,10 +99,12 @@ void wmmaStore(unsigned address, const void *d, bool isHalf, unsigned stride, Si
   Cta::current->passBy(site);
   const unsigned elementBytes = isHalf ? 2 : 4;
   Cta::current->countMatrixBanks(BankAccess::kWmmaStore, address, stride * elementBytes, elementBytes, site);
-  Cta::current->meet(
-      Collective::kWmmaStore,
-      {.a = static_cast<const unsigned *>(d), .b0 = address, .b1 = stride, .types = {ElementType::kF16, isHalf, false}},
-      site);
+  Cta::current->meet(Collective::kWmmaStore,
+                     {.a = static_cast<const unsigned *>(d),
+                      .b0 = own(address),
+                      .b1 = stride,
+                      .types = {ElementType::kF16, isHalf, false}},
+                     site);
 }
 float shuffleXor(float value, int mask, Site site) {
   Cta::current->passBy(site);
@@ -115,7 +124,7 @@ bool voteAny(bool predicate, Site site) {
 
 void mbarrierInit(unsigned barrier, int arrivals, Site site) {
   Cta::current->passBy(site);
-  Cta::current->initBarrier(barrier, arrivals, site);
+  Cta::current->initBarrier(own(barrier), arrivals, site);
 }
 void mbarrierInitFence(Site site) {
   Cta::current->passBy(site);
@@ -125,21 +134,27 @@ void mbarrierInitFence(Site site) {
 void mbarrierArrive(unsigned barrier, int bytes, Site site) {
   Cta::current->passBy(site);
   if (!Cta::current->isReplaced(site))
-    Cta::current->arriveAtBarrier(barrier, bytes, site);
+    Cta::current->arriveAtBarrier(own(barrier), bytes, site);
+}
+void mbarrierArriveAt(unsigned barrier, unsigned rank, Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->arriveAtBarrierOf(rank, barrier, site);
 }
 void mbarrierWait(unsigned barrier, unsigned parity, Site site) {
   Cta::current->passBy(site);
   if (!Cta::current->isReplaced(site))
-    Cta::current->waitAtBarrier(barrier, parity, site);
+    Cta::current->waitAtBarrier(own(barrier), parity, site);
 }
 
-void tmaLoad(unsigned target, const device::TensorMap *map, const int *at, int rank, unsigned barrier, Site site) {
+void tmaLoad(unsigned target, const device::TensorMap *map, const int *at, int rank, unsigned barrier, unsigned ctas,
+             Site site) {
   Cta::current->passBy(site);
-  Cta::current->issueLoad(target, map, at, rank, barrier, site);
+  Cta::current->issueLoads(target, map, at, rank, barrier, ctas, site);
 }
 void tmaStore(const device::TensorMap *map, const int *at, int rank, unsigned source, Site site) {
   Cta::current->passBy(site);
-  Cta::current->issueStore(map, at, rank, source, site);
+  Cta::current->issueStore(map, at, rank, own(source), site);
 }
 void tmaCommit(Site site) {
   Cta::current->passBy(site);
@@ -183,7 +198,7 @@ void setmaxnreg(unsigned registers, bool increases, Site site) {
 void storeMatrices(unsigned address, const unsigned *words, bool transpose, Site site) {
   Cta::current->passBy(site);
   Cta::current->meet(transpose ? Collective::kStoreMatricesTransposed : Collective::kStoreMatrices,
-                     {.a = words, .b0 = address}, site);
+                     {.a = words, .b0 = own(address)}, site);
 }
 bool electOne(Site site) {
   Cta::current->passBy(site);
@@ -196,6 +211,16 @@ void ctaBarrier(Site site) {
   Cta::current->passBy(site);
   if (!Cta::current->isReplaced(site))
     Cta::current->ctaBarrier(site);
+}
+void clusterArrive(Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->meet(Collective::kClusterArrive, {}, site);
+}
+void clusterWait(Site site) {
+  Cta::current->passBy(site);
+  if (!Cta::current->isReplaced(site))
+    Cta::current->meet(Collective::kClusterWait, {}, site);
 }
 void namedBarrier(int id, int threads, bool waits, Site site) {
   Cta::current->passBy(site);
@@ -216,6 +241,8 @@ const device::ptx::Engine kEngine = {
     .thread_index = threadIndex,
     .cta_index = ctaIndex,
     .cta_count = ctaCount,
+    .cluster_rank = clusterRank,
+    .cluster_size = clusterSize,
     .shared_base = sharedBase,
     .load_shared = loadShared,
     .store_shared = storeShared,
@@ -236,6 +263,7 @@ const device::ptx::Engine kEngine = {
     .mbarrier_init = mbarrierInit,
     .mbarrier_init_fence = mbarrierInitFence,
     .mbarrier_arrive = mbarrierArrive,
+    .mbarrier_arrive_at = mbarrierArriveAt,
     .mbarrier_wait = mbarrierWait,
     .tma_load = tmaLoad,
     .tma_store = tmaStore,
@@ -250,6 +278,8 @@ const device::ptx::Engine kEngine = {
     .store_matrices = storeMatrices,
     .elect_one = electOne,
     .cta_barrier = ctaBarrier,
+    .cluster_arrive = clusterArrive,
+    .cluster_wait = clusterWait,
     .warp_barrier = warpBarrier,
     .named_barrier = namedBarrier,
 };

@@ -77,7 +77,8 @@ void work(const Grid &grid, Progress &progress) {
   std::vector<std::pair<unsigned, Findings>> found;
   BankSites banks;
   std::vector<bool> lines;
-  for (unsigned index; (index = progress.nextCta++) < grid.launch.grid;) {
+  const unsigned cluster = grid.launch.cluster;
+  for (unsigned index; (index = progress.nextCta.fetch_add(cluster)) < grid.launch.grid;) {
     cta->run(grid, index);
     instructions += cta->instructions();
     if (!cta->findings().empty())
@@ -103,6 +104,12 @@ Report refuse(const std::string &cuPath, std::string message) {
 Report Module::launch(const Launch &launch, const void *params, size_t paramBytes, const Options &options) const {
   if (launch.threads < 1 || launch.threads > 1024)
     return refuse(cuPath, fmt::format("a CTA has 1 to 1024 threads, not {}", launch.threads));
+  if (launch.cluster < 1 || launch.grid % launch.cluster != 0 ||
+      (launch.cluster > 1 && (launch.threads % kWarpLanes != 0 || launch.threads * launch.cluster > 1024)))
+    return refuse(cuPath,
+                  fmt::format("{} CTAs of {} threads in clusters of {}: a grid has whole clusters, and a cluster "
+                              "of several CTAs at most 1024 threads, whole warps",
+                              launch.grid, launch.threads, launch.cluster));
   if (paramBytes > 4096)
     return refuse(cuPath, fmt::format("{} bytes of parameters, at most 4096 are possible", paramBytes));
   void *kernel = dlsym(library, launch.symbol.c_str());
@@ -114,7 +121,7 @@ Report Module::launch(const Launch &launch, const void *params, size_t paramByte
     if (launch.buffers[i].writable)
       races[i] = std::make_unique<GlobalRaces>(launch.buffers[i].begin, launch.buffers[i].bytes);
   const unsigned wanted = launch.workers ? launch.workers : std::max(1u, std::thread::hardware_concurrency());
-  const unsigned workers = std::max(1u, std::min(wanted, launch.grid));
+  const unsigned workers = std::max(1u, std::min(wanted, launch.grid / launch.cluster));
   AtomicOrder atomics(workers, options.seed);
   Counts counts;
   const Grid grid{launch, options, kernel, params, paramBytes, races, atomics, counts};
@@ -126,8 +133,8 @@ Report Module::launch(const Launch &launch, const void *params, size_t paramByte
   for (std::thread &helper : helpers)
     helper.join();
   if (progress.noMemory)
-    return refuse(cuPath, fmt::format("no memory for {} threads and {} bytes of shared memory", launch.threads,
-                                      launch.sharedBytes));
+    return refuse(cuPath, fmt::format("no memory for {} threads and {} bytes of shared memory",
+                                      launch.threads * launch.cluster, launch.sharedBytes * launch.cluster));
 
   // In the order of the CTAs, so that the report does not depend on the workers' speed.
   std::sort(progress.found.begin(), progress.found.end(), [](auto &a, auto &b) { return a.first < b.first; });

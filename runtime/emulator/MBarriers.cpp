@@ -21,12 +21,12 @@ constexpr unsigned kMostArrivals = (1 << 20) - 1;
 void Cta::initBarrier(unsigned address, int arrivals, Site site) {
   count(site);
   refineClocks();
-  const bool inside = address % kBarrierBytes == 0 && uint64_t(address) + kBarrierBytes <= sharedBytes;
+  const bool inside = address % kBarrierBytes == 0 && isShared(address, kBarrierBytes);
   if (!inside || arrivals < 1 || arrivals > static_cast<int>(kMostArrivals)) {
     report("mbarrier", site, [&] {
       return fmt::format("{} makes a barrier for {} arrivals at shared address {}: it is 8 bytes at a multiple of 8 "
                          "below {}, for 1 to {} arrivals",
-                         describeThread(), arrivals, address, sharedBytes, kMostArrivals);
+                         describeThread(), arrivals, inCta(address), sharedBytes, kMostArrivals);
     });
     return;
   }
@@ -66,9 +66,10 @@ MBarrier *Cta::barrierAt(unsigned address, const char *what, Site site) {
         "race", site,
         [&] {
           return fmt::format("{} comes to {} of {}, which thread {} made at {}, and nothing orders the two",
-                             describeThread(), what, sharedName(address), barrier.maker, place(barrier.site));
+                             describeThread(), what, sharedName(address), threadInCta(barrier.maker),
+                             place(barrier.site));
         },
-        barrier.site.line, static_cast<int>(barrier.maker));
+        barrier.site.line, static_cast<int>(threadInCta(barrier.maker)));
   return &barrier;
 }
 
@@ -111,7 +112,7 @@ void Cta::advanceBarrier(unsigned address, MBarrier &barrier) {
   barrier.completed = barrier.open;
   barrier.missing = barrier.arrivals;
   ++barrier.phase;
-  for (unsigned t = 0; t < grid->launch.threads; ++t) {
+  for (unsigned t = 0; t < threads(); ++t) {
     Lane &lane = lanes[t];
     if (lane.waitsAt != address || !(lane.warp->atPhase & lane.bit) || barrier.phase % 2 == lane.waitsFor)
       continue;
@@ -156,18 +157,20 @@ std::string Cta::missingAt(unsigned address) const {
   return text;
 }
 
-/// A shared address by its name in the launch, "k_full[1]"; else the byte.
-std::string Cta::sharedName(unsigned address) const {
+/// A shared address by its name in the launch, "k_full[1]", in a cluster "k_full[1] of CTA 0"; else the byte.
+std::string Cta::sharedName(unsigned global) const {
+  const unsigned address = inCta(global);
+  const std::string cta = ofCta(static_cast<unsigned>(global / window));
   for (const SharedName &name : grid->launch.names) {
     const unsigned offset = address - name.offset;
     if (address < name.offset || offset >= name.count * name.bytes || offset % name.bytes)
       continue;
-    return name.count == 1 ? name.name : fmt::format("{}[{}]", name.name, offset / name.bytes);
+    return (name.count == 1 ? name.name : fmt::format("{}[{}]", name.name, offset / name.bytes)) + cta;
   }
-  return fmt::format("the barrier at byte {}", address);
+  return fmt::format("the barrier at byte {}", address) + cta;
 }
 
 /// From the first barrier, bulk copy or product of a warp group on.
-void Cta::refineClocks() { races.clocks.refine(grid->launch.threads); }
+void Cta::refineClocks() { races.clocks.refine(threads()); }
 
 } // namespace fagen::emulator

@@ -65,22 +65,22 @@ bool allWritten(const unsigned char *state, unsigned bytes) {
 } // namespace
 
 bool Cta::checkShared(Access access, unsigned address, unsigned bytes, Site site) {
-  const uint64_t end = uint64_t(address) + bytes;
-  if ((address & (bytes - 1)) == 0 && end <= sharedBytes) {
+  const bool isInside = isShared(address, bytes);
+  if ((address & (bytes - 1)) == 0 && isInside) {
     if (allWritten(&state[address], bytes))
       return true;
     return checkState(access, address, bytes, site);
   }
   const char *verb = access == Access::kRead ? "reads" : "writes";
-  if (end > sharedBytes)
+  if (!isInside)
     report("out-of-bounds", site, [&] {
       return fmt::format("{} {} {} bytes at shared address {}; the CTA has {} bytes", describeThread(), verb, bytes,
-                         address, sharedBytes);
+                         inCta(address), sharedBytes);
     });
   else
     report("misaligned", site, [&] {
       return fmt::format("{} {} {} bytes at shared address {}, which is no multiple of {}", describeThread(), verb,
-                         bytes, address, bytes);
+                         bytes, inCta(address), bytes);
     });
   return false;
 }
@@ -100,46 +100,50 @@ bool Cta::checkState(Access access, unsigned address, unsigned bytes, Site site)
         [&] {
           return fmt::format(
               "{} {} shared bytes {} to {}, into which thread {} issued a copy at {} that was not waited for",
-              describeThread(), access == Access::kRead ? "reads" : "writes", address, address + bytes - 1, thread,
-              place(issued));
+              describeThread(), access == Access::kRead ? "reads" : "writes", inCta(address),
+              inCta(address) + bytes - 1, thread, place(issued));
         },
         issued.line, static_cast<int>(thread));
   }
   if (barrier) {
     report("mbarrier", site, [&] {
       return fmt::format("{} {} shared bytes {} to {}, where a barrier is", describeThread(),
-                         access == Access::kRead ? "reads" : "writes", address, address + bytes - 1);
+                         access == Access::kRead ? "reads" : "writes", inCta(address), inCta(address) + bytes - 1);
     });
     return false;
   }
   if (never && access == Access::kRead)
     report("never-written", site, [&] {
-      return fmt::format("{} reads shared bytes {} to {}, which nobody wrote in this CTA", describeThread(), address,
-                         address + bytes - 1);
+      return fmt::format("{} reads shared bytes {} to {}, which nobody wrote in this CTA", describeThread(),
+                         inCta(address), inCta(address) + bytes - 1);
     });
   return true;
 }
 
-/// Threads by name: "thread 5 (warp 0 lane 5)" or "warp 2".
-std::string Cta::nameOf(Agent agent) const {
+/// Threads by name: "thread 5 (warp 0 lane 5)" or "warp 2"; in a cluster with their CTA, "warp 2 of CTA 0", unless
+/// `isAlone`.
+std::string Cta::nameOf(Agent agent, bool isAlone) const {
   if (agent.warp >= Clocks::kFirstQueue) {
     const unsigned queue = agent.warp - Clocks::kFirstQueue;
     if (queue < kFirstStoreQueue)
-      return fmt::format("a product of warp group {}", queue);
+      return fmt::format("a product of warp group {}{}", queue * 4 % ctaWarps / 4, ofCta(queue * 4 / ctaWarps));
     for (const auto &[address, barrier] : barriers)
       if (barrier.queue == queue)
         return fmt::format("a bulk copy for {}", sharedName(address));
     return "a bulk store";
   }
+  const std::string cta = isAlone ? "" : ofCta(agent.warp / ctaWarps);
+  const unsigned warp = warpInCta(agent.warp);
   if (agent.lanes & (agent.lanes - 1))
-    return fmt::format("warp {}", agent.warp);
+    return fmt::format("warp {}", warp) + cta;
   const int lane = std::countr_zero(agent.lanes);
-  return fmt::format("thread {} (warp {} lane {})", agent.warp * kWarpLanes + lane, agent.warp, lane);
+  return fmt::format("thread {} (warp {} lane {})", warp * kWarpLanes + lane, warp, lane) + cta;
 }
 
-static int threadOf(Agent agent) {
-  return agent.warp >= Clocks::kFirstQueue ? -1
-                                           : static_cast<int>(agent.warp * kWarpLanes) + std::countr_zero(agent.lanes);
+int Cta::threadOf(Agent agent) const {
+  if (agent.warp >= Clocks::kFirstQueue)
+    return -1;
+  return static_cast<int>(warpInCta(agent.warp) * kWarpLanes) + std::countr_zero(agent.lanes);
 }
 
 void Cta::checkRace(Access access, Agent agent, unsigned address, unsigned bytes, Site site) {
@@ -162,10 +166,10 @@ void Cta::reportRace(Access access, const Race &race, Agent agent, const char *w
                               race.kind == RaceKind::kWriteAfterRead ? "read" : "wrote", place({site.file, race.line}));
               if (isUnfenced)
                 return fmt::format("{} of CTA {}: {}{} shared byte {}, which {} without a fence_proxy_async behind it",
-                                   nameOf(agent), ctaIndex, what, verb, race.byte, other);
+                                   nameOf(agent, true), ctaOfWarp(agent.warp), what, verb, inCta(race.byte), other);
               return fmt::format("{}: {} of CTA {} {}{}{} shared byte {}, which {}, and nothing orders the two",
-                                 raceName(race.kind), nameOf(agent), ctaIndex, *what ? "- " : "", what, verb, race.byte,
-                                 other);
+                                 raceName(race.kind), nameOf(agent, true), ctaOfWarp(agent.warp), *what ? "- " : "",
+                                 what, verb, inCta(race.byte), other);
             },
             {race.line, threadOf(agent), threadOf(race.other)});
 }
@@ -183,10 +187,11 @@ void Cta::checkGlobalRace(Access access, const Buffer &buffer, const void *addre
               return fmt::format(
                   "{}: {} {} byte {} of {}, which thread {} of CTA {} {} at {}, and nothing orders the two",
                   raceName(race->kind), describeThread(), access == Access::kRead ? "reads" : "writes", race->byte,
-                  buffer.name, race->other.thread, race->other.cta,
+                  buffer.name, threadInCta(race->other.thread),
+                  race->other.cta + race->other.thread / grid->launch.threads,
                   race->kind == RaceKind::kWriteAfterRead ? "read" : "wrote", place({site.file, race->other.line}));
             },
-            {race->other.line, static_cast<int>(running->thread), static_cast<int>(race->other.thread)});
+            {race->other.line, static_cast<int>(threadIndex()), static_cast<int>(threadInCta(race->other.thread))});
 }
 
 void Cta::loadShared(void *to, unsigned address, unsigned bytes, Site site) {

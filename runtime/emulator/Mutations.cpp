@@ -29,7 +29,7 @@ void Mutator::perform(Cta &cta, const Mutation &mutation, Site site) {
 }
 
 void Mutator::passBy(Cta &cta, Site site) {
-  const unsigned thread = cta.threadIndex();
+  const unsigned thread = cta.threadOfCluster();
   const int last = lastLines[thread];
   lastLines[thread] = site.line;
   for (size_t i = 0; i < mutations.size(); ++i) {
@@ -46,7 +46,7 @@ void Mutator::passBy(Cta &cta, Site site) {
 }
 
 bool Mutator::replaces(Cta &cta, Site site) {
-  const unsigned thread = cta.threadIndex();
+  const unsigned thread = cta.threadOfCluster();
   for (size_t i = 0; i < mutations.size(); ++i) {
     const Mutation &mutation = mutations[i];
     if (mutation.line != site.line)

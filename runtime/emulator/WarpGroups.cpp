@@ -28,8 +28,10 @@ struct Operand {
   unsigned rowBytes;               ///< of the swizzle; 0: none
   bool isMnMajor;
 
-  Operand(uint64_t bits, bool isMnMajor)
-      : start(static_cast<unsigned>(bits & 0x3fff) << 4), leading(static_cast<unsigned>(bits >> 16 & 0x3fff) << 4),
+  /// `window` is where the shared memory of its CTA begins.
+  Operand(uint64_t bits, bool isMnMajor, unsigned window)
+      : start(window + (static_cast<unsigned>(bits & 0x3fff) << 4)),
+        leading(static_cast<unsigned>(bits >> 16 & 0x3fff) << 4),
         stride(static_cast<unsigned>(bits >> 32 & 0x3fff) << 4), rowBytes(bits >> 62 == 1   ? 128
                                                                           : bits >> 62 == 2 ? 64
                                                                           : bits >> 62 == 3 ? 32
@@ -74,8 +76,9 @@ void Cta::comeToProduct(Warp &warp) {
   refineClocks();
   WarpGroup &group = warpGroups[warp.index / kGroupWarps];
   if (warp.index / kGroupWarps * kGroupWarps + kGroupWarps > warpCount) {
-    report("lane-mismatch", warp.site,
-           [&] { return fmt::format("warp {} of CTA {} is in no warp group of four", warp.index, ctaIndex); });
+    report("lane-mismatch", warp.site, [&] {
+      return fmt::format("warp {} of CTA {} is in no warp group of four", warpInCta(warp.index), ctaOfWarp(warp.index));
+    });
     abandon();
   }
   group.come |= 1u << warp.index % kGroupWarps;
@@ -106,7 +109,8 @@ bool Cta::isSameProduct(unsigned first) {
         [&] {
           return fmt::format(
               "thread {} of CTA {} gives this product another shape or descriptor than thread {} did at {}",
-              first * kWarpLanes + t, ctaIndex, first * kWarpLanes, place(warps[first].site));
+              threadInCta(first * kWarpLanes + t), ctaOfWarp(first), threadInCta(first * kWarpLanes),
+              place(warps[first].site));
         },
         warps[first].site.line);
     return false;
@@ -181,6 +185,7 @@ void Cta::issueProduct(WarpGroup &group, unsigned first) {
   const Operands &one = warps[first].operands[0];
   const Site site = warps[first].site;
   Product64 product = {one.form, one.descriptors[0], one.descriptors[1], {}, {}, nullptr, site};
+  product.window = static_cast<unsigned>(first / ctaWarps * window);
   for (unsigned t = 0; one.a && t < kGroupThreads; ++t) {
     Lane &lane = lanes[first * kWarpLanes + t];
     const unsigned *a = warps[first + t / kWarpLanes].operands[t % kWarpLanes].a;
@@ -212,22 +217,23 @@ void Cta::checkOperands(WarpGroup &group, const Product64 &product, unsigned fir
         checkAsynchronous(Access::kRead, by, address, product.site);
     };
     if (!product.a[0])
-      forChunks(Operand(product.aDescriptor, product.form.is_mn_major_a), (w - first) * 16, (w - first) * 16 + 16,
-                check);
-    forChunks(Operand(product.bDescriptor, product.form.is_mn_major_b), 0, n, check);
+      forChunks(Operand(product.aDescriptor, product.form.is_mn_major_a, product.window), (w - first) * 16,
+                (w - first) * 16 + 16, check);
+    forChunks(Operand(product.bDescriptor, product.form.is_mn_major_b, product.window), 0, n, check);
     running = caller;
   }
 }
 
 uint16_t Cta::sharedElement(unsigned address) const {
   uint16_t bits = 0xffff;
-  if (uint64_t(address) + 2 <= sharedBytes)
+  if (isShared(address, 2))
     std::memcpy(&bits, shared + address, 2);
   return bits;
 }
 
 void Cta::computeProduct(const Product64 &product) {
-  const Operand a(product.aDescriptor, product.form.is_mn_major_a), b(product.bDescriptor, product.form.is_mn_major_b);
+  const Operand a(product.aDescriptor, product.form.is_mn_major_a, product.window),
+      b(product.bDescriptor, product.form.is_mn_major_b, product.window);
   const unsigned registers = product.form.registers;
   std::vector<Product> tiles(kGroupWarps);
   for (unsigned row = 0; row < kRows; ++row)
@@ -350,13 +356,14 @@ void Cta::setRegisters(Warp &warp) {
   const bool increases = warp.operands[0].b1 != 0;
   if (increases ? wanted < warp.registers : wanted > warp.registers) {
     report("setmaxnreg", warp.site, [&] {
-      return fmt::format("warp {} of CTA {} has {} registers a thread and {} to {}", warp.index, ctaIndex,
-                         warp.registers, increases ? "takes more up" : "gives some back down", wanted);
+      return fmt::format("warp {} of CTA {} has {} registers a thread and {} to {}", warpInCta(warp.index),
+                         ctaOfWarp(warp.index), warp.registers, increases ? "takes more up" : "gives some back down",
+                         wanted);
     });
     return;
   }
   if (!increases) {
-    freeRegisters += (warp.registers - wanted) * kWarpLanes;
+    ctas[warp.index / ctaWarps].freeRegisters += (warp.registers - wanted) * kWarpLanes;
     warp.registers = wanted;
     grantRegisters();
     return;
@@ -370,6 +377,7 @@ void Cta::grantRegisters() {
     Warp &warp = warps[w];
     if (!warp.wantsRegisters)
       continue;
+    unsigned &freeRegisters = ctas[w / ctaWarps].freeRegisters;
     const unsigned more = (warp.wantsRegisters - warp.registers) * kWarpLanes;
     if (more > freeRegisters)
       continue;
@@ -388,7 +396,7 @@ void Cta::checkRegisters() {
     if (warps[w].registers != first.registers)
       found.add("setmaxnreg", Site{"", 0}, [&] {
         return fmt::format("warps {} and {} of CTA {} are of one group and end with {} and {} registers a thread",
-                           first.index, w, ctaIndex, first.registers, warps[w].registers);
+                           warpInCta(first.index), warpInCta(w), ctaOfWarp(w), first.registers, warps[w].registers);
       });
   }
 }

@@ -77,7 +77,8 @@ bool Cta::checkMatrix(Warp &warp, unsigned elementBytes) {
     if (warp.operands[lane].b0 != first.b0 || warp.operands[lane].b1 != first.b1) {
       found.add("lane-mismatch", warp.site, [&] {
         return fmt::format("{}: lanes 0 and {} of warp {} of CTA {} give different addresses or strides to {}",
-                           place(warp.site), lane, warp.index, ctaIndex, collectiveName(warp.collective));
+                           place(warp.site), lane, warpInCta(warp.index), ctaOfWarp(warp.index),
+                           collectiveName(warp.collective));
       });
       return false;
     }
@@ -87,8 +88,8 @@ bool Cta::checkMatrix(Warp &warp, unsigned elementBytes) {
   found.add("misaligned", warp.site, [&] {
     return fmt::format("warp {} of CTA {}: {} of the matrix at shared address {}, lines {} bytes apart; they must be "
                        "multiples of {} and {}",
-                       warp.index, ctaIndex, collectiveName(warp.collective), first.b0, strideBytes, kBaseAlignment,
-                       kPieceBytes);
+                       warpInCta(warp.index), ctaOfWarp(warp.index), collectiveName(warp.collective), inCta(first.b0),
+                       strideBytes, kBaseAlignment, kPieceBytes);
   });
   return false;
 }

@@ -53,6 +53,7 @@ struct Launch {
   std::vector<Role> roles = {};
   std::vector<SharedName> names = {};
   unsigned registers = 0; ///< of a thread at the start; 0: as many as one CTA an SM leaves it
+  unsigned cluster = 1; ///< CTAs that run together, with at most 1024 threads, whole warps; the grid has whole clusters
 };
 
 /// A wait or barrier that is done otherwise than the kernel says; it is named by its line.

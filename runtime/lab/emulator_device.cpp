@@ -5,6 +5,7 @@
 #include "emulator/emulator.h"
 #include "placement.h"
 #include "src/arguments.h"
+#include "src/dispatch.h"
 #include "src/maps.h"
 #include "src/state.h"
 
@@ -22,10 +23,12 @@ struct DestroyDevice {
   void operator()(fagen_device *device) const { fagen_device_destroy(device); }
 };
 
-/// CTAs of a persistent kernel: few, so that each has several tiles, and two, so that they take turns.
+/// CTAs, or clusters, of a persistent kernel: few, so that each has several tiles, and two, so that they take turns.
 constexpr uint32_t kPersistentCtas = 2;
 
-bool isPersistent(const fagen_row &row) { return row.launches[0].grid == FAGEN_GRID_PERSISTENT; }
+bool isPersistent(const fagen_row &row) {
+  return row.launches[0].grid == FAGEN_GRID_PERSISTENT || row.launches[0].grid == FAGEN_GRID_CLUSTERS;
+}
 
 /// For each element that the tensor spans whether it is the tensor's; null when all are.
 std::shared_ptr<const std::vector<unsigned char>> usedElements(const Placement &place) {
@@ -58,7 +61,7 @@ public:
 
   /// A description of the row's own target, so that every target's text runs.
   fagen_device *queryDevice(const fagen_row &row) override {
-    const uint32_t sms = isPersistent(row) ? kPersistentCtas : kEmulatedSms;
+    const uint32_t sms = isPersistent(row) ? kPersistentCtas * clusterOf(row.launches[0]) : kEmulatedSms;
     auto &device = devices[{row.sm, sms}];
     if (!device) {
       fagen_device *described = nullptr;
@@ -144,6 +147,7 @@ private:
     emulated.threads = part.threads;
     if (isPersistent(*launch.row))
       emulated.workers = grid; // all CTAs at once, as on a GPU
+    emulated.cluster = clusterOf(part);
     emulated.sharedBytes = part.shared_bytes;
     for (const MemoryView &view : launch.memory)
       emulated.buffers.push_back(describeMemory(view));

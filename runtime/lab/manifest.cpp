@@ -134,7 +134,8 @@ constexpr Word kGrids[] = {{"tiles", FAGEN_GRID_TILES},
                            {"packed_splits", FAGEN_GRID_PACKED_SPLITS},
                            {"split_keys", FAGEN_GRID_SPLIT_KEYS},
                            {"packed_split_keys", FAGEN_GRID_PACKED_SPLIT_KEYS},
-                           {"rows", FAGEN_GRID_ROWS}};
+                           {"rows", FAGEN_GRID_ROWS},
+                           {"clusters", FAGEN_GRID_CLUSTERS}};
 
 template <size_t N> uint32_t wordOf(const Field &field, const Word (&words)[N]) {
   std::string text = field.text();

@@ -1,6 +1,7 @@
 // fagen: the one argument of a row's kernels.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "arguments.h"
+#include "dispatch.h"
 
 using namespace fagen;
 
@@ -14,8 +15,7 @@ device::MappedAttentionParams fagen::argumentsOf(const fagen_row &row, const dev
   params.o = tensors.o;
   params.lse = tensors.lse;
   params.workspace = workspace;
-  const uint32_t rows = uint32_t(problem.seq_q);
-  params.by_tiles = device::make_divisor(int((rows + row.tile_rows - 1) / row.tile_rows));
+  params.by_tiles = device::make_divisor(int(tilesOfRows(row, uint32_t(problem.seq_q))));
   params.by_heads = device::make_divisor(problem.heads);
   return params;
 }

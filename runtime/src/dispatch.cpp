@@ -153,11 +153,17 @@ int32_t tiledHeadsOf(const fagen_row &row, const Problem &problem) {
   return packsHeads(row) ? problem.params.kv_heads : problem.params.heads;
 }
 
+uint32_t clusterOf(const fagen_launch &launch) { return launch.grid == FAGEN_GRID_CLUSTERS ? launch.reserved : 1; }
+
+uint32_t tilesOfRows(const fagen_row &row, uint32_t rows) {
+  const uint32_t cluster = clusterOf(row.launches[0]), tiles = (rows + row.tile_rows - 1) / row.tile_rows;
+  return (tiles + cluster - 1) / cluster * cluster;
+}
+
 __int128 tilesOf(const fagen_row &row, const Problem &problem) {
   const device::AttentionParams &p = problem.params;
   // In 32 bits: misfitOf refuses more rows.
-  uint32_t tiles = (uint32_t(tiledRowsOf(row, problem)) + row.tile_rows - 1) / row.tile_rows;
-  return __int128(tiles) * tiledHeadsOf(row, problem) * p.batch;
+  return __int128(tilesOfRows(row, uint32_t(tiledRowsOf(row, problem)))) * tiledHeadsOf(row, problem) * p.batch;
 }
 
 // How many CTAs at a time. A few query rows wait for memory, and one CTA an SM asks for enough of it; tiles of more
@@ -220,7 +226,13 @@ static __int128 largestGrid(const fagen_row &row, const Problem &problem, const 
 
 __int128 gridOf(const fagen_row &row, const Problem &problem, const fagen_device &device) {
   const __int128 tiles = tilesOf(row, problem);
-  return row.launches[0].grid == FAGEN_GRID_PERSISTENT ? std::min<__int128>(tiles, device.smCount) : tiles;
+  switch (const fagen_launch &launch = row.launches[0]; launch.grid) {
+  case FAGEN_GRID_PERSISTENT:
+    return std::min<__int128>(tiles, device.smCount);
+  case FAGEN_GRID_CLUSTERS: // at least one, on whatever GPU
+    return std::min<__int128>(tiles, std::max(device.smCount / launch.reserved, 1u) * launch.reserved);
+  }
+  return tiles;
 }
 
 uint32_t sharedBytesOf(const fagen_row &row) {

@@ -34,6 +34,10 @@ uint32_t targetDistance(const fagen_row &row, const fagen_device &device);
 int64_t tiledRowsOf(const fagen_row &row, const Problem &problem);
 int32_t tiledHeadsOf(const fagen_row &row, const Problem &problem);
 
+/// CTAs of a cluster, 1 where there are none; and tiles of so many rows, whole clusters.
+uint32_t clusterOf(const fagen_launch &launch);
+uint32_t tilesOfRows(const fagen_row &row, uint32_t rows);
+
 /// Tiles of query rows of all heads and batches, also beyond what a grid may have.
 __int128 tilesOf(const fagen_row &row, const Problem &problem);
 

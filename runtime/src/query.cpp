@@ -36,6 +36,7 @@ fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fa
 }
 
 constexpr uint32_t kMaxTileRows = 65536;
+constexpr uint32_t kMaxCluster = 8; // every GPU with clusters takes so many
 
 /// What a launch's grid may be. Only the first one has splits, and tells the others how many; all that have tiles pack
 /// heads, or none does.
@@ -48,6 +49,8 @@ bool isGrid(const fagen_row &row, uint32_t launch) {
     return launch == 0 || part.grid == row.launches[0].grid;
   case FAGEN_GRID_ROWS:
     return launch != 0;
+  case FAGEN_GRID_CLUSTERS:
+    return launch == 0 && part.reserved >= 2 && part.reserved <= kMaxCluster;
   case FAGEN_GRID_SPLITS:
   case FAGEN_GRID_PACKED_SPLITS:
     return launch == 0 && part.reserved <= FAGEN_MAX_SPLITS;

@@ -144,7 +144,7 @@ TEST(Split, TablesAreChecked) {
   EXPECT_EQ(refusal(1, FAGEN_GRID_SPLITS, 2), unknown);
   EXPECT_EQ(refusal(0, FAGEN_GRID_SPLIT_KEYS, 0), unknown);
   EXPECT_EQ(refusal(1, FAGEN_GRID_SPLIT_KEYS, 512), unknown);
-  EXPECT_EQ(refusal(1, FAGEN_GRID_ROWS + 1, 0), unknown);
+  EXPECT_EQ(refusal(1, FAGEN_GRID_CLUSTERS + 1, 0), unknown);
 }
 
 } // namespace

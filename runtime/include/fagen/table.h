@@ -104,7 +104,10 @@ enum {
   /* As many as tiles for each `reserved` keys, whatever the GPU. */
   FAGEN_GRID_SPLIT_KEYS = 8,
   FAGEN_GRID_PACKED_SPLIT_KEYS = 9,
-  FAGEN_GRID_ROWS = 10 /* a warp for each query row of each head and batch */
+  FAGEN_GRID_ROWS = 10, /* a warp for each query row of each head and batch */
+  /* As persistent, in clusters of `reserved` CTAs that take tiles next to each other: a head has as many tiles as are
+   * whole clusters, and the grid is whole clusters. */
+  FAGEN_GRID_CLUSTERS = 11
 };
 
 /* Which rows dispatch may pick. */
@@ -122,7 +125,7 @@ typedef struct fagen_launch {
   uint32_t grid;
   uint32_t threads;
   uint32_t shared_bytes; /* dynamic */
-  uint32_t reserved;     /* what FAGEN_GRID_SPLITS and _SPLIT_KEYS say of it; else 0 */
+  uint32_t reserved;     /* what FAGEN_GRID_SPLITS, _SPLIT_KEYS and _CLUSTERS say of it; else 0 */
 } fagen_launch;
 
 /* A part of the workspace; parts follow each other, each at a multiple of its alignment. */

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <fagen/device/ptx/barrier.h>
+#include <fagen/device/ptx/cluster.h>
 #include <fagen/device/ptx/global.h>
 #include <fagen/device/ptx/mbarrier.h>
 #include <fagen/device/ptx/shared.h>
@@ -55,6 +56,22 @@ __device__ __forceinline__ void arrive_by_warp(const Mbarriers<kSlots> &barriers
     ptx::mbarrier_arrive(barriers.address(position), site);
 }
 
+/// In each of the kCtas CTAs of the cluster one thread of each group of four warps arrives.
+template <int kCtas, int kSlots>
+__device__ __forceinline__ void arrive_in_cluster_by_group(const Mbarriers<kSlots> &barriers, int position,
+                                                           ptx::Site site = ptx::Site::here()) {
+  const int cta = ptx::thread_index() % 128;
+  if (cta < kCtas)
+    ptx::mbarrier_arrive_at(barriers.address(position), cta, site);
+}
+
+/// All threads of the cluster; those of a warp come together first.
+__device__ __forceinline__ void cluster_barrier(ptx::Site site = ptx::Site::here()) {
+  ptx::warp_barrier(site);
+  ptx::cluster_arrive(site);
+  ptx::cluster_wait(site);
+}
+
 template <int kSlots>
 __device__ __forceinline__ void arrive_expecting(const Mbarriers<kSlots> &barriers, int position, int bytes,
                                                  ptx::Site site = ptx::Site::here()) {
@@ -70,6 +87,20 @@ __device__ __forceinline__ void copy_boxes(Tile &tile, const TensorMap &map, int
   for (int panel = 0; panel < kPanels; ++panel)
     ptx::tma_load(tile.base() + panel * (Tile::kRows * Tile::kPanelBytes), map,
                   {panel * panel_columns<Tile>(), row, head, batch}, barriers.address(position), hint, site);
+}
+
+/// This CTA's share of those rows, to the same place in all kCtas CTAs of its cluster: together they bring the tile.
+template <int kCtas, class Tile, int kSlots>
+__device__ __forceinline__ void copy_share(Tile &tile, const TensorMap &map, int row, int head, int batch,
+                                           const Mbarriers<kSlots> &barriers, int position, ptx::CacheHint hint,
+                                           ptx::Site site = ptx::Site::here()) {
+  constexpr int kPanels = Tile::kColumns / panel_columns<Tile>(), kRows = Tile::kRows / kCtas;
+  static_assert(kRows * kCtas == Tile::kRows && kRows % 8 == 0, "a share is whole groups of the swizzle's 8 rows");
+  const int first = static_cast<int>(ptx::cluster_rank()) * kRows;
+  for (int panel = 0; panel < kPanels; ++panel)
+    ptx::tma_load_multicast(tile.base() + (panel * Tile::kRows + first) * Tile::kPanelBytes, map,
+                            {panel * panel_columns<Tile>(), row + first, head, batch}, barriers.address(position),
+                            (1 << kCtas) - 1, hint, site);
 }
 
 /// Warp groups behind those that load, from 0.

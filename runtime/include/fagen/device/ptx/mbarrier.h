@@ -31,11 +31,13 @@ __device__ __forceinline__ void mbarrier_arrive_expect(unsigned barrier, int byt
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-/// One arrival at the barrier at the same address in CTA `rank` of the cluster.
+/// One arrival at the barrier at the same address in CTA `rank` of the cluster. Of the accesses before it the other CTA
+/// is told only what is complete, as products are behind their wait: with .release.cluster, which would tell of stores
+/// too, ptxas puts a fence of all memory in front.
 __device__ __forceinline__ void mbarrier_arrive_at(unsigned barrier, unsigned rank, Site = Site::here()) {
   asm volatile("{\n\t.reg .b32 remote;\n\t"
                "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
-               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
+               "mbarrier.arrive.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
                "r"(rank)
                : "memory");
 }

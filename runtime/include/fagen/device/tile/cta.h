@@ -74,19 +74,26 @@ __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params) {
   return locate_cta<kTileRows, kOrder, kRows>(params, ptx::recompute(ptx::cta_index()));
 }
 
+/// Tiles of query rows of a head. Where kCluster CTAs work on neighbouring ones together, whole clusters: the last one
+/// may have tiles behind the last row.
+template <int kTileRows, int kCluster = 1> __device__ __forceinline__ int head_tiles(const AttentionParams &params) {
+  constexpr int kRows = kTileRows * kCluster;
+  return (params.seq_q + kRows - 1) / kRows * kCluster;
+}
+
 /// Where the tile of query rows with this number lies. All threads ask before they can begin a tile: no division by
 /// what only the launch knows.
-template <int kTileRows>
+template <int kTileRows, int kCluster = 1>
 __device__ __forceinline__ CtaPlace locate_tile(const MappedAttentionParams &params, int number) {
-  const int tiles = (params.seq_q + kTileRows - 1) / kTileRows;
+  const int tiles = head_tiles<kTileRows, kCluster>(params);
   const int of_all = floor_div(number, params.by_tiles), batch = floor_div(of_all, params.by_heads);
   const int head = of_all - batch * params.heads;
   return {batch, head, floor_div(head, params.by_heads_per_kv), (number - of_all * tiles) * kTileRows};
 }
 
 /// How many tiles of query rows a launch has.
-template <int kTileRows> __device__ __forceinline__ int tile_count(const AttentionParams &params) {
-  return (params.seq_q + kTileRows - 1) / kTileRows * params.heads * params.batch;
+template <int kTileRows, int kCluster = 1> __device__ __forceinline__ int tile_count(const AttentionParams &params) {
+  return head_tiles<kTileRows, kCluster>(params) * params.heads * params.batch;
 }
 
 /// The tile that goes with a ticket where the last rows of heads come first: they see most keys. Tickets beyond the

@@ -1,4 +1,4 @@
-// fagen: CTAs that run together, in the emulator: each is alone in its cluster.
+// fagen: CTAs that run together, in the emulator.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace fagen::device::ptx {
 
-inline unsigned cluster_rank() { return 0; }
-inline unsigned cluster_size() { return 1; }
-inline void cluster_arrive(Site = Site::here()) {}
-inline void cluster_wait(Site site = Site::here()) { engine->cta_barrier(site); }
+__attribute__((const, noinline)) inline unsigned cluster_rank() { return engine->cluster_rank(); }
+__attribute__((const, noinline)) inline unsigned cluster_size() { return engine->cluster_size(); }
+inline void cluster_arrive(Site site = Site::here()) { engine->cluster_arrive(site); }
+inline void cluster_wait(Site site = Site::here()) { engine->cluster_wait(site); }
 
 } // namespace fagen::device::ptx

@@ -39,7 +39,7 @@ inline constexpr unsigned kUninitialised = 0xffe7ffe7u;
 inline constexpr unsigned short kUninitialisedHalf = 0xffe7u;
 
 /// Counts up with every change of Engine; a kernel built against another one is refused.
-inline constexpr unsigned kEngineVersion = 8;
+inline constexpr unsigned kEngineVersion = 9;
 
 struct Engine {
   unsigned version;
@@ -47,6 +47,8 @@ struct Engine {
   int (*thread_index)();
   int (*cta_index)();
   int (*cta_count)();
+  unsigned (*cluster_rank)();
+  unsigned (*cluster_size)();
   void *(*shared_base)();
 
   void (*load_shared)(void *to, unsigned address, unsigned bytes, Site site);
@@ -72,9 +74,12 @@ struct Engine {
   void (*mbarrier_init)(unsigned barrier, int arrivals, Site site);
   void (*mbarrier_init_fence)(Site site);
   void (*mbarrier_arrive)(unsigned barrier, int bytes, Site site);
+  void (*mbarrier_arrive_at)(unsigned barrier, unsigned rank, Site site);
   void (*mbarrier_wait)(unsigned barrier, unsigned parity, Site site);
 
-  void (*tma_load)(unsigned target, const TensorMap *map, const int *at, int rank, unsigned barrier, Site site);
+  /// To the CTAs of the cluster whose bits are set, or where there are none to the thread's own.
+  void (*tma_load)(unsigned target, const TensorMap *map, const int *at, int rank, unsigned barrier, unsigned ctas,
+                   Site site);
   void (*tma_store)(const TensorMap *map, const int *at, int rank, unsigned source, Site site);
   void (*tma_commit)(Site site);
   void (*tma_wait)(unsigned pending, Site site);
@@ -91,6 +96,8 @@ struct Engine {
   bool (*elect_one)(Site site);
 
   void (*cta_barrier)(Site site);
+  void (*cluster_arrive)(Site site);
+  void (*cluster_wait)(Site site);
   void (*warp_barrier)(Site site);
   void (*named_barrier)(int id, int threads, bool waits, Site site);
 };

@@ -14,6 +14,9 @@ inline void mbarrier_arrive(unsigned barrier, Site site = Site::here()) { engine
 inline void mbarrier_arrive_expect(unsigned barrier, int bytes, Site site = Site::here()) {
   engine->mbarrier_arrive(barrier, bytes, site);
 }
+inline void mbarrier_arrive_at(unsigned barrier, unsigned rank, Site site = Site::here()) {
+  engine->mbarrier_arrive_at(barrier, rank, site);
+}
 inline bool mbarrier_try_wait(unsigned barrier, unsigned parity, Site site = Site::here()) {
   engine->mbarrier_wait(barrier, parity, site);
   return true;

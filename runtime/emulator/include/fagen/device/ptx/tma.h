@@ -18,7 +18,14 @@ template <int kRank>
 inline void tma_load(unsigned target, const TensorMap &map, const int (&at)[kRank], unsigned barrier,
                      CacheHint = CacheHint::kNormal, Site site = Site::here()) {
   static_assert(kRank >= 2 && kRank <= 5, "a bulk tensor copy has 2 to 5 dimensions");
-  engine->tma_load(target, &map, at, kRank, barrier, site);
+  engine->tma_load(target, &map, at, kRank, barrier, 0, site);
+}
+
+template <int kRank>
+inline void tma_load_multicast(unsigned target, const TensorMap &map, const int (&at)[kRank], unsigned barrier,
+                               unsigned short ctas, CacheHint = CacheHint::kNormal, Site site = Site::here()) {
+  static_assert(kRank >= 2 && kRank <= 5, "a bulk tensor copy has 2 to 5 dimensions");
+  engine->tma_load(target, &map, at, kRank, barrier, ctas, site);
 }
 
 template <int kRank>

@@ -1,0 +1,76 @@
+// fagen: rows whose CTAs run in clusters: whole clusters of tiles and of CTAs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "TestTable.h"
+#include "arguments.h"
+#include "state.h"
+
+#include <gtest/gtest.h>
+
+using namespace fagen::test;
+
+namespace {
+
+fagen_row clusterRow(uint32_t ctas) {
+  fagen_row row = makeRow("row");
+  row.launches[0] = {"k", FAGEN_GRID_CLUSTERS, 384, 96 * 1024, ctas};
+  return row;
+}
+
+fagen::ChoiceState query(const fagen_row &row, int64_t seq_q, const fagen_device *device) {
+  TestTable table("k");
+  table.add(row);
+  EXPECT_EQ(fagen_table_check(table.get()), FAGEN_OK) << fagen_last_error();
+  const fagen_table *tables[] = {table.get()};
+  fagen_problem problem = makeProblem();
+  problem.batch = 1;
+  problem.heads = problem.kv_heads = 3;
+  problem.seq_q = seq_q;
+  fagen_choice choice = fagen_choice_init();
+  EXPECT_EQ(fagen_query(tables, 1, &problem, device, &choice), FAGEN_OK) << fagen_last_error();
+  return fagen::loadState(choice);
+}
+
+TEST(Cluster, GridsAreWholeClustersOfSmsOrOfTiles) {
+  TestDevice h200(90, 132), odd(90, 5), one(90, 1);
+  const auto grid = [](const fagen_device *device, int64_t seq_q) { return query(clusterRow(2), seq_q, device).ctas; };
+  EXPECT_EQ(grid(h200, 1 << 20), 132u);
+  EXPECT_EQ(grid(odd, 1 << 20), 4u);
+  EXPECT_EQ(grid(one, 1 << 20), 2u);
+  EXPECT_EQ(grid(h200, 100), 6u); // a tile of each of three heads, and one behind each
+  EXPECT_EQ(grid(h200, 256), 6u);
+  EXPECT_EQ(grid(h200, 257), 12u);
+}
+
+TEST(Cluster, KernelsDivideByWholeClusters) {
+  TestDevice device(90, 132);
+  for (uint32_t ctas : {2u, 4u}) {
+    const fagen_row row = clusterRow(ctas);
+    const fagen::ChoiceState state = query(row, 600, device); // 5 tiles
+    const auto params = fagen::argumentsOf(row, state.params, fagen_tensors_init(), nullptr);
+    const int tiles = ctas == 2 ? 6 : 8;
+    EXPECT_EQ(fagen::device::floor_div(tiles - 1, params.by_tiles), 0);
+    EXPECT_EQ(fagen::device::floor_div(tiles, params.by_tiles), 1);
+  }
+}
+
+std::string refusal(uint32_t launch, uint32_t ctas) {
+  fagen_row row = clusterRow(2);
+  row.launch_count = 2;
+  row.launches[1] = row.launches[0];
+  row.launches[1].grid = FAGEN_GRID_ROWS;
+  row.launches[launch].grid = FAGEN_GRID_CLUSTERS;
+  row.launches[launch].reserved = ctas;
+  TestTable table("k");
+  table.add(row);
+  return fagen_table_check(table.get()) == FAGEN_INVALID ? fagen_last_error() : "";
+}
+
+TEST(Cluster, TablesAreChecked) {
+  EXPECT_EQ(refusal(0, 8), "");
+  const std::string unknown = "table k, row 0 (row): a launch has no symbol, an unknown grid, or not 1 to 1024 threads";
+  EXPECT_EQ(refusal(0, 1), unknown);
+  EXPECT_EQ(refusal(0, 9), unknown);
+  EXPECT_EQ(refusal(1, 2), unknown);
+}
+
+} // namespace
