@@ -1,4 +1,4 @@
-// fagen: what each thread of a CTA knows to lie behind it: vector clocks of warps that run different roles.
+// fagen: what each thread of a CTA or cluster knows to lie behind it: vector clocks of warps that run different roles.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The agents are, of each warp, its first lane and the other lanes. A clock says of each agent up to which of its
@@ -11,7 +11,8 @@
 //
 // The other lanes of a warp know of each other only what a barrier told them: their own entry is not raised by program
 // order. Beside agents a clock counts what runs without them: complete phases of each mbarrier's slots, generations of
-// each CTA or named barrier, groups of products of each four warps, and groups of bulk stores of each warp.
+// each CTA or named barrier, groups of products of each four warps, and groups of bulk stores of each warp. Of a
+// cluster the warps, slots and barriers of all CTAs are numbered one behind the other.
 //
 // An entry is one number: what is known, and by which ops it came here. Most of an execution's time goes into learning
 // entries of other clocks, so there is no branch in that.
@@ -28,7 +29,7 @@ enum class Layer : uint8_t { Performed, Executed, AsyncProxy, Initialised };
 /// Where each entry of a clock stands. Only what somebody may ask for has an entry of its own.
 class ClockShape {
 public:
-  static constexpr unsigned kBarriers = 16, kGroupWarps = 4;
+  static constexpr unsigned kBarriers = 16, kGroupWarps = 4; ///< barriers of a CTA
 
   unsigned of(Layer layer, unsigned agent) const { return agents[unsigned(layer)][agent]; }
   unsigned slot(unsigned number) const { return kFirstEntry + number; }
@@ -40,17 +41,17 @@ public:
   unsigned executedBegin() const { return firstExecuted; }
   unsigned executedEnd() const { return lastExecuted; }
 
-  void begin(unsigned warpCount, unsigned slots) {
+  void begin(unsigned warpCount, unsigned slots, unsigned barrierCount) {
     warps = warpCount;
     end = kFirstEntry + slots;
     for (unsigned layer = 0; layer < agents.size(); ++layer)
       agents[layer].assign(2 * warps, layer < unsigned(Layer::AsyncProxy) ? kNobodyAsks : kNever);
-    barriers.fill(kNobodyAsks);
+    barriers.assign(barrierCount, kNobodyAsks);
     groups.assign(warps / kGroupWarps + 1, kNobodyAsks);
     storing.assign(warps, kNobodyAsks);
   }
   void add(Layer layer, unsigned agent) { add(agents[unsigned(layer)][agent]); }
-  void addBarrier(unsigned id) { add(barriers[std::min(id, kBarriers - 1)]); }
+  void addBarrier(unsigned id) { add(barriers[id]); }
   void addProducts(unsigned warp) { add(groups[warp / kGroupWarps]); }
   void addStores(unsigned warp) { add(storing[warp]); }
   void beginExecuted() { firstExecuted = end; }
@@ -64,8 +65,7 @@ private:
   void add(unsigned &place) { place = place < kFirstEntry ? end++ : place; }
 
   std::array<std::vector<unsigned>, 4> agents; ///< by layer
-  std::array<unsigned, kBarriers> barriers{};
-  std::vector<unsigned> groups, storing;
+  std::vector<unsigned> barriers, groups, storing;
   unsigned end = 0, firstExecuted = 0, lastExecuted = 0;
 };
 

@@ -11,24 +11,36 @@ using namespace fagen::ir;
 Execution::Execution(ExecutionPlan &plan, const ExecutionObserver &observer)
     : plan(plan), shape(plan.shape), observer(observer) {
   const Clock nothing(shape.size());
-  for (const auto &[buffer, number] : plan.slots) {
-    Slot &slot = initial.slots.emplace_back();
-    slot.buffer = buffer;
-    slot.number = number;
-    slot.gathered = slot.last = nothing;
-  }
-  for (unsigned id = 0; id < ClockShape::kBarriers; ++id) {
+  for (unsigned cta = 0; cta < plan.ctas; ++cta)
+    addCta(cta);
+  for (unsigned id = 0; id < plan.barriers(); ++id) {
     Barrier &barrier = initial.barriers.emplace_back();
     barrier.gathered = barrier.complete = nothing;
+  }
+  initial.instances.resize(size_t(plan.ctas) * plan.instances());
+  initial.remote.resize(size_t(plan.ctas) * 2 * shape.warps);
+}
+
+void Execution::addCta(unsigned cta) {
+  const Clock nothing(shape.size());
+  for (const ExecutionPlan::MbarrierSlot &planned : plan.slots) {
+    Slot &slot = initial.slots.emplace_back();
+    slot.buffer = planned.buffer;
+    slot.number = planned.number;
+    slot.countsBytes = planned.countsBytes;
+    slot.cta = cta;
+    slot.gathered = slot.last = nothing;
   }
   for (unsigned role = 0; role < plan.roles().size(); ++role)
     for (unsigned number = 0; number < plan.roles()[role]->warps; ++number) {
       Warp &warp = initial.warps.emplace_back();
       warp.number = plan.roles()[role]->firstWarp + number;
       warp.role = role;
+      warp.cta = cta;
+      warp.agent = cta * plan.ctaWarps + warp.number;
       warp.clocks.fill(nothing);
+      warp.generations.resize(plan.barriers());
     }
-  initial.instances.resize(plan.instances());
 }
 
 /// The same ones in each run.
@@ -112,6 +124,18 @@ bool Execution::step(Warp &warp) {
   return true;
 }
 
+std::string Execution::ofCta(unsigned cta) const { return plan.ctas > 1 ? " of CTA " + std::to_string(cta) : ""; }
+
+std::pair<unsigned, unsigned> Execution::ctasOf(const Warp &warp, const PlannedOp &op) const {
+  return op.isShared ? std::pair(0u, plan.ctas) : std::pair(warp.cta, warp.cta + 1);
+}
+
+/// The n-th lane arrives in the n-th CTA; one thread's copy reaches all.
+Lanes Execution::lanesFor(const PlannedOp &op, Lanes lanes, unsigned cta) {
+  const bool isByNeighbours = op.op->kind == OpKind::Arrive && op.isShared;
+  return !isByNeighbours ? lanes : cta == 0 ? kFirstLane : kAllLanes & ~kFirstLane;
+}
+
 /// False: not yet.
 bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
   const bool isFirstTry = !warp.hasEntered;
@@ -120,10 +144,11 @@ bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lan
     checkAccesses(warp, event, op, lanes);
   switch (op.op->kind) {
   case OpKind::MbarrierInit:
-    initialise(op, event);
+    initialise(warp, op, event);
     break;
   case OpKind::Arrive:
-    arrive(warp, op, event, lanes);
+    for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
+      arrive(cta, warp, op, event, lanesFor(op, lanes, cta));
     break;
   case OpKind::Wait:
     if (!wait(warp, op, event, lanes))
@@ -131,7 +156,8 @@ bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lan
     break;
   case OpKind::CopyIssue:
     if (op.isBulkCopy)
-      copyInBulk(warp, op, event);
+      for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
+        copyInBulk(cta, warp, op, event);
     break;
   case OpKind::Barrier:
   case OpKind::BarrierArrive:
@@ -175,7 +201,7 @@ bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lan
     break;
   case OpKind::BulkWait:
     if (const int64_t done = int64_t(warp.stores) - op.pending; done > 0)
-      warp.clocks[0].raise(shape.stores(warp.number), unsigned(done), op.number, op.number);
+      warp.clocks[0].raise(shape.stores(warp.agent), unsigned(done), op.number, op.number);
     break;
   default:
     break;
@@ -216,10 +242,10 @@ void Execution::waitForProducts(Warp &warp, const PlannedOp &op) {
   const int64_t done = int64_t(warp.products) - op.pending;
   if (done <= 0)
     return;
-  const unsigned first = warp.number - warp.number % ClockShape::kGroupWarps;
-  const unsigned end = std::min(first + ClockShape::kGroupWarps, shape.warps);
+  const unsigned first = warp.agent - warp.number % ClockShape::kGroupWarps;
+  const unsigned end = std::min(first + ClockShape::kGroupWarps, (warp.cta + 1) * plan.ctaWarps);
   for (Clock &clock : warp.clocks) {
-    clock.raise(shape.products(warp.number), unsigned(done), op.number, op.number);
+    clock.raise(shape.products(warp.agent), unsigned(done), op.number, op.number);
     for (unsigned agent = 2 * first; agent < 2 * end; ++agent)
       clock.raise(shape.of(Layer::Executed, agent), warp.lastIssue[done], op.number, op.number);
   }
@@ -232,7 +258,7 @@ void Execution::release(Clock &to, const Warp &warp, Lanes lanes, const PlannedO
   for (unsigned lane = 0; lane < 2; ++lane) {
     if (!(lanes >> lane & 1))
       continue;
-    const unsigned agent = 2 * warp.number + lane;
+    const unsigned agent = 2 * warp.agent + lane;
     to.join(warp.clocks[lane]);
     to.raise(shape.of(Layer::Performed, agent), warp.event + 1, op.number);
     to.raise(shape.of(Layer::Executed, agent), warp.event + 1, op.number);
@@ -250,7 +276,7 @@ void Execution::acquire(Warp &warp, Lanes lanes, const Clock &clock, const Plann
 /// All lanes come together: at a barrier, or without one, at an op that the lanes of a warp execute together.
 void Execution::meetLanes(Warp &warp, const PlannedOp &op, bool isMemoryToo) {
   for (unsigned lane = 0; lane < 2; ++lane) {
-    const unsigned agent = 2 * warp.number + lane;
+    const unsigned agent = 2 * warp.agent + lane;
     auto raise = [&](Layer layer, unsigned event) {
       warp.clocks[lane].raise(shape.of(layer, agent), event, op.number, op.number);
     };
@@ -295,17 +321,26 @@ bool Execution::isBlocked(Warp &warp, const PlannedOp &op) {
   return false;
 }
 
-/// 0 is the CTA's.
+/// Of each CTA the first is the CTA's own.
 unsigned Execution::idOf(const Warp &warp, const PlannedOp &op) const {
+  if (op.isOfCluster)
+    return plan.barriers() - 1;
+  const unsigned first = warp.cta * ClockShape::kBarriers;
   if (op.isOfCta)
-    return 0;
+    return first;
   if (op.isTurn) {
     const unsigned group = (warp.number - plan.roles()[warp.role]->firstWarp) / ClockShape::kGroupWarps;
-    return op.id + (group + (op.op->kind == OpKind::PassTurn)) % op.groups;
+    return first + op.id + (group + (op.op->kind == OpKind::PassTurn)) % op.groups;
   }
   const unsigned index = warp.number - std::min(warp.number, op.firstWarp);
-  return std::min(op.id + (op.isInterleaved ? index % op.groups : index / (op.warps / op.groups)),
-                  ClockShape::kBarriers - 1);
+  return first + std::min(op.id + (op.isInterleaved ? index % op.groups : index / (op.warps / op.groups)),
+                          ClockShape::kBarriers - 1);
+}
+
+std::string Execution::nameOfBarrier(unsigned id) const {
+  if (plan.ctas > 1 && id == plan.barriers() - 1)
+    return "the barrier of the cluster";
+  return "barrier " + std::to_string(id % ClockShape::kBarriers) + ofCta(id / ClockShape::kBarriers);
 }
 
 void Execution::arriveAtBarrier(Warp &warp, const PlannedOp &op) {
@@ -314,17 +349,19 @@ void Execution::arriveAtBarrier(Warp &warp, const PlannedOp &op) {
                             std::to_string(op.firstWarp + op.warps) + "; warp " + std::to_string(warp.number) +
                             " of role " + plan.roles()[warp.role]->name + " is none of them");
   const unsigned id = idOf(warp, op);
-  const unsigned expected = op.isTurn ? 2 * ClockShape::kGroupWarps : op.warps / op.groups;
+  const unsigned expected = op.isTurn        ? 2 * ClockShape::kGroupWarps
+                            : op.isOfCluster ? shape.warps
+                                             : op.warps / op.groups;
   Barrier &barrier = state.barriers[id];
   const unsigned generation = warp.generations[id]++;
   // Where others made generations without this warp, it knows as little of them.
   if (generation != barrier.generations || !isKnown(warp, kAllLanes, shape.barrier(id), generation))
-    return fail(*op.op, "the arrival may count among those before it at barrier " + std::to_string(id) +
+    return fail(*op.op, "the arrival may count among those before it at " + nameOfBarrier(id) +
                             ": nothing tells the warp that those are complete");
   if (barrier.arrived == 0)
     barrier.expected = expected;
   if (barrier.expected != expected)
-    return fail(*op.op, "at barrier " + std::to_string(id) + " others wait for " + std::to_string(barrier.expected) +
+    return fail(*op.op, "at " + nameOfBarrier(id) + " others wait for " + std::to_string(barrier.expected) +
                             " warps, this op for " + std::to_string(expected));
   barrier.last = op.op;
   release(barrier.gathered, warp, kAllLanes, op);
@@ -346,7 +383,7 @@ std::string Execution::whatFor(const Warp &warp) const {
     return "for " + std::to_string(barrier.expected - barrier.arrived) + " more of the " +
            std::to_string(barrier.expected) + " warps of its barrier";
   }
-  const Slot &slot = state.slots[op.firstSlot + slotAt(*op.bar, event.positions[op.barOperand])];
+  const Slot &slot = slotOf(warp.cta, op, event);
   std::string text = "for " + textOf(slot, phaseOf(op, event));
   if (slot.phase() != phaseOf(op, event))
     return text + ", while phase " + std::to_string(slot.phase()) + " is not complete";
@@ -362,37 +399,58 @@ void Execution::reportHang() {
   const Op *first = nullptr;
   unsigned last = ~0u;
   for (const Warp &warp : state.warps) {
-    if (isAtEnd(warp) || warp.timeline == last)
+    const unsigned timeline = warp.cta * unsigned(timelines.size()) + warp.timeline; // of each CTA its own
+    if (isAtEnd(warp) || timeline == last)
       continue;
-    last = warp.timeline;
+    last = timeline;
     const Op *op = eventOf(warp).op;
     first = first ? first : op;
-    message += (message.empty() ? "the roles wait for ever: " : "; ") + observer.nameOf(op) + " " + whatFor(warp);
+    message += (message.empty() ? "the roles wait for ever: " : "; ") + observer.nameOf(op) + ofCta(warp.cta) + " " +
+               whatFor(warp);
   }
   fail(*first, message);
 }
 
 /// What nobody waits for any more.
 void Execution::checkEnd() {
-  for (const Slot &slot : state.slots) {
-    auto knows = [&](const Warp &warp) {
-      return isKnown(warp, kFirstLane, shape.slot(numberOf(slot)), slot.lastCopyPhase + 1);
-    };
-    if (slot.lastCopy && llvm::none_of(state.warps, knows))
-      return fail(*slot.lastCopy,
-                  "the CTA may end before the copy has landed: nobody waits for " + textOf(slot, slot.lastCopyPhase));
-    if (slot.arrived != 0)
-      return fail(*slot.lastArrival, "at the end " + textOf(slot, slot.phase()) + " has " +
-                                         std::to_string(slot.arrived) + " of " + std::to_string(slot.needed) +
-                                         " arrivals");
-  }
+  for (const Slot &slot : state.slots)
+    checkSlotAtEnd(slot);
   for (unsigned id = 0; id < state.barriers.size(); ++id)
     if (state.barriers[id].arrived != 0)
-      return fail(*state.barriers[id].last, "at the end barrier " + std::to_string(id) + " has " +
+      return fail(*state.barriers[id].last, "at the end " + nameOfBarrier(id) + " has " +
                                                 std::to_string(state.barriers[id].arrived) + " of " +
                                                 std::to_string(state.barriers[id].expected) + " warps");
   for (const Warp &warp : state.warps)
-    if (warp.lastStore && (warp.hasOpenStores || !isKnown(warp, kFirstLane, shape.stores(warp.number), warp.stores)))
+    if (warp.lastStore && (warp.hasOpenStores || !isKnown(warp, kFirstLane, shape.stores(warp.agent), warp.stores)))
       return fail(*warp.lastStore, "role " + plan.roles()[warp.role]->name +
                                        " may end before its bulk_stores have read their source: no bulk_wait says so");
+  checkRemoteAtEnd();
+}
+
+/// Only its own CTA's warps keep it there.
+void Execution::checkSlotAtEnd(const Slot &slot) {
+  auto knows = [&](const Warp &warp) {
+    return warp.cta == slot.cta && isKnown(warp, kFirstLane, shape.slot(numberOf(slot)), slot.lastCopyPhase + 1);
+  };
+  if (slot.lastCopy && llvm::none_of(state.warps, knows))
+    return fail(*slot.lastCopy,
+                "the CTA may end before the copy has landed: nobody waits for " + textOf(slot, slot.lastCopyPhase));
+  if (slot.arrived != 0)
+    fail(*slot.lastArrival, "at the end " + textOf(slot, slot.phase()) + " has " + std::to_string(slot.arrived) +
+                                " of " + std::to_string(slot.needed) + " arrivals");
+}
+
+/// Shared memory is there as long as its CTA: some warp of it must know of whatever others did there.
+void Execution::checkRemoteAtEnd() {
+  for (unsigned cta = 0; cta < plan.ctas; ++cta)
+    for (unsigned agent = 0; agent < 2 * shape.warps; ++agent) {
+      const Remote &last = state.remote[cta * 2 * shape.warps + agent];
+      auto knows = [&](const Warp &warp) {
+        return warp.cta == cta && isKnown(warp, kFirstLane, shape.of(Layer::Performed, agent), last.event + 1);
+      };
+      if (last.op && llvm::none_of(state.warps, knows))
+        return fail(*last.op, "CTA " + std::to_string(cta) +
+                                  " may end before the arrival there: nobody in it waits for CTA " +
+                                  std::to_string(agent / 2 / plan.ctaWarps));
+    }
 }

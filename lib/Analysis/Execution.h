@@ -1,5 +1,8 @@
 // fagen: one run of a kernel's roles, executed on paper.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// CTAs of a cluster run together, all with the same steps: each has its warps, its shared memory with its mbarriers,
+// and its barriers. What an op does in all of them has the attribute `cluster`.
 #pragma once
 
 #include "ExecutionPlan.h"
@@ -26,7 +29,8 @@ public:
 
 private:
   struct Warp {
-    unsigned number = 0, role = 0, timeline = 0;
+    unsigned number = 0, role = 0, timeline = 0;          ///< in its CTA
+    unsigned cta = 0, agent = 0;                          ///< its number among the warps of all CTAs
     unsigned next = 0;                                    ///< of the timeline's turns
     unsigned event = 0;                                   ///< of the timeline, while its op is executed
     bool hasEntered = false;                              ///< its op was begun, and waits
@@ -36,7 +40,7 @@ private:
     bool hasOpenStores = false;
     const ir::Op *lastStore = nullptr;
     std::vector<unsigned> lastIssue{0}; ///< by group of products: the event after its last one
-    std::array<unsigned, ClockShape::kBarriers> generations{};
+    std::vector<unsigned> generations;  ///< by barrier
   };
   /// That threads waited for a phase.
   struct Passed {
@@ -46,7 +50,8 @@ private:
   };
   struct Slot {
     const ir::Buffer *buffer = nullptr;
-    unsigned number = 0;
+    unsigned number = 0, cta = 0;
+    bool countsBytes = false; ///< of copies
     unsigned needed = 0, arrived = 0;
     int64_t announced = 0, copied = 0;
     Clock gathered;
@@ -64,6 +69,11 @@ private:
     unsigned generations = 0;
     const ir::Op *last = nullptr;
   };
+  /// The last time that the first or the other lanes of a warp arrived in another CTA.
+  struct Remote {
+    const ir::Op *op = nullptr;
+    unsigned event = 0;
+  };
   /// The last time that a warp made an access in a slot.
   struct Instance {
     bool exists = false;
@@ -79,7 +89,8 @@ private:
     std::vector<Slot> slots;
     std::vector<Barrier> barriers;
     llvm::DenseMap<const ir::Buffer *, int64_t> handed; ///< the last position that hand_tile wrote
-    std::vector<Instance> instances;
+    std::vector<Remote> remote;                         ///< by CTA, then by agent
+    std::vector<Instance> instances;                    ///< in the memory of each CTA
   };
 
   void assignTimelines();
@@ -102,6 +113,15 @@ private:
   void reportHang();
   std::string whatFor(const Warp &warp) const;
   void checkEnd();
+  void checkSlotAtEnd(const Slot &slot);
+  void checkRemoteAtEnd();
+  void addCta(unsigned cta);
+  /// " of CTA 1", in a cluster.
+  std::string ofCta(unsigned cta) const;
+  /// The CTAs in whose memory a warp's op takes effect, from the first one to behind the last.
+  std::pair<unsigned, unsigned> ctasOf(const Warp &warp, const PlannedOp &op) const;
+  /// Of the lanes that execute the op those that reach this CTA.
+  static Lanes lanesFor(const PlannedOp &op, Lanes lanes, unsigned cta);
 
   // Clocks.
   void release(Clock &to, const Warp &warp, Lanes lanes, const PlannedOp &op) const;
@@ -110,29 +130,34 @@ private:
   bool isKnown(const Warp &warp, Lanes lanes, unsigned entry, unsigned value) const;
 
   // mbarriers.
-  Slot &slotOf(const PlannedOp &op, const Event &event);
+  const Slot &slotOf(unsigned cta, const PlannedOp &op, const Event &event) const;
+  Slot &slotOf(unsigned cta, const PlannedOp &op, const Event &event);
   unsigned numberOf(const Slot &slot) const { return unsigned(&slot - state.slots.data()); }
   static int64_t phaseOf(const PlannedOp &op, const Event &event);
   /// That the phase is complete too early for a wait for the one before.
   std::string overtaken(const Slot &slot, int64_t phase, const ir::Op *wait) const;
-  static std::string textOf(const Slot &slot, int64_t phase);
-  void initialise(const PlannedOp &op, const Event &event);
-  void arrive(Warp &warp, const PlannedOp &op, const Event &event, Lanes lanes);
+  std::string textOf(const Slot &slot, int64_t phase) const;
+  void initialise(const Warp &warp, const PlannedOp &op, const Event &event);
+  void arrive(unsigned cta, Warp &warp, const PlannedOp &op, const Event &event, Lanes lanes);
   bool wait(Warp &warp, const PlannedOp &op, const Event &event, Lanes lanes);
-  void copyInBulk(Warp &warp, const PlannedOp &op, const Event &event);
+  void copyInBulk(unsigned cta, Warp &warp, const PlannedOp &op, const Event &event);
+  void tellOfIssue(Slot &slot, const Warp &warp, const PlannedOp &op) const;
   bool isTimely(Warp &warp, const ir::Op &op, Slot &slot, int64_t phase, Lanes lanes);
   void completeIfDone(Slot &slot, const PlannedOp &op);
 
   // CTA and named barriers.
   void arriveAtBarrier(Warp &warp, const PlannedOp &op);
   unsigned idOf(const Warp &warp, const PlannedOp &op) const;
+  std::string nameOfBarrier(unsigned id) const;
 
   // Accesses.
   enum class Gap : uint8_t { None, Incomplete, Unordered, InitFence, ProxyFence, ProductFence };
   void checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
-  void compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Access &first, unsigned firstWarp,
-               const Instance &instance, bool isSameThread);
-  Gap missing(const Warp &warp, const Access &second, Lanes lanes, const Access &first, unsigned firstWarp,
+  void checkAgainst(Warp &warp, unsigned memory, int64_t position, Lanes lanes, const Access &second,
+                    const Rival &rival);
+  void compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Access &first,
+               unsigned firstAgent, const Instance &instance, bool isSameThread);
+  Gap missing(const Warp &warp, const Access &second, Lanes lanes, const Access &first, unsigned firstAgent,
               const Instance &instance, bool isSameThread, Known &by) const;
   static std::string textOf(Gap gap, const Access &first);
   void remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);

@@ -14,22 +14,36 @@ using namespace fagen::ir;
 void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
   for (const Access &second : op.accesses) {
     const int64_t position = event.positions[second.operand];
-    for (const Rival &rival : plan.rivalsOf(second, position)) {
-      const uint32_t others = rival.warps[warp.number];
-      const uint32_t same = rival.same & (uint32_t(1) << warp.number);
-      for (uint32_t left = others | same; left != 0; left &= left - 1) {
-        const unsigned other = llvm::countr_zero(left);
-        if (const Instance &found = state.instances[rival.instance + other]; found.exists)
-          compare(warp, second, position, lanes, plan.accesses()[rival.access], other, found, !(others >> other & 1));
-      }
-    }
+    for (const Rival &rival : plan.rivalsOf(second, position))
+      for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
+        checkAgainst(warp, cta, position, lanesFor(op, lanes, cta), second, rival);
   }
 }
 
+/// Whether the CTAs of a cluster bring their shares of one tile: not the same rows.
+static bool isOfOneTile(const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition) {
+  return first.op == second.op && first.op->kind == OpKind::CopyIssue && first.op->isSet("cluster") &&
+         firstPosition == secondPosition;
+}
+
+/// In the memory of one CTA, where warps of all CTAs may have been before. Threads of one number in two CTAs are two.
+void Execution::checkAgainst(Warp &warp, unsigned memory, int64_t position, Lanes lanes, const Access &second,
+                             const Rival &rival) {
+  const Access &first = plan.accesses()[rival.access];
+  const uint32_t others = rival.warps[warp.number], same = rival.same & (uint32_t(1) << warp.number);
+  for (unsigned cta = 0; cta < plan.ctas; ++cta)
+    for (uint32_t left = others | same; left != 0; left &= left - 1) {
+      const unsigned other = llvm::countr_zero(left), agent = cta * plan.ctaWarps + other;
+      const Instance &found = state.instances[memory * plan.instances() + rival.instance + agent];
+      if (found.exists && (cta == warp.cta || !isOfOneTile(first, second, found.position, position)))
+        compare(warp, second, position, lanes, first, agent, found, cta == warp.cta && !(others >> other & 1));
+    }
+}
+
 void Execution::compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Access &first,
-                        unsigned firstWarp, const Instance &instance, bool isSameThread) {
+                        unsigned firstAgent, const Instance &instance, bool isSameThread) {
   Known by;
-  const Gap gap = missing(warp, second, lanes, first, firstWarp, instance, isSameThread, by);
+  const Gap gap = missing(warp, second, lanes, first, firstAgent, instance, isSameThread, by);
   const std::string open = gap == Gap::None ? std::string() : textOf(gap, first);
   observer.meet(first, second, instance.position, position, open, by);
 }
@@ -66,7 +80,7 @@ std::string Execution::textOf(Gap gap, const Access &first) {
 
 /// None if the lanes know that the instance is done, and may follow it; `by` is then what told the first of them.
 Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes lanes, const Access &first,
-                                  unsigned firstWarp, const Instance &instance, bool isSameThread, Known &by) const {
+                                  unsigned firstAgent, const Instance &instance, bool isSameThread, Known &by) const {
   const bool isOfFragment = second.buffer->space == Space::Fragment;
   if (isOfFragment && first.isAsync && second.isAsync)
     return Gap::None; // products of a group of warps follow each other
@@ -91,10 +105,10 @@ Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes 
     for (unsigned firstLane = 0; firstLane < 2; ++firstLane) {
       if (!(lanes >> lane & 1) || !(instance.lanes >> firstLane & 1))
         continue;
-      const unsigned agent = 2 * firstWarp + firstLane;
+      const unsigned agent = 2 * firstAgent + firstLane;
       if (isSameThread && lane != firstLane)
         continue;
-      const bool isItself = firstWarp == warp.number && lane == firstLane && (lane == 0 || isSameThread);
+      const bool isItself = firstAgent == warp.agent && lane == firstLane && (lane == 0 || isSameThread);
       const Clock &clock = warp.clocks[lane];
       if (!isItself) {
         by = clock[shape.of(Layer::Performed, agent)];
@@ -108,23 +122,24 @@ Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes 
 }
 
 void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
-  for (const Access &access : op.accesses) {
-    const int64_t position = event.positions[access.operand];
-    Instance &last = state.instances[plan.instanceOf(access, position) + warp.number];
-    last = {true, warp.event, position, lanes, 0, 0};
-    if (!access.isAsync)
-      continue;
-    if (op.isBulkCopy) {
-      last.entry = shape.slot(numberOf(slotOf(op, event)));
-      last.value = unsigned(phaseOf(op, event) + 1);
-    } else if (op.op->kind == OpKind::MmaIssue) {
-      last.entry = shape.products(warp.number);
-      last.value = warp.products + 1;
-    } else if (op.op->kind == OpKind::BulkStore) {
-      last.entry = shape.stores(warp.number);
-      last.value = warp.stores + 1;
-    } else {
-      last.event = event.doneAt;
+  for (const Access &access : op.accesses)
+    for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta) {
+      const int64_t position = event.positions[access.operand];
+      Instance &last = state.instances[cta * plan.instances() + plan.instanceOf(access, position) + warp.agent];
+      last = {true, warp.event, position, lanesFor(op, lanes, cta), 0, 0};
+      if (!access.isAsync)
+        continue;
+      if (op.isBulkCopy) {
+        last.entry = shape.slot(numberOf(slotOf(cta, op, event)));
+        last.value = unsigned(phaseOf(op, event) + 1);
+      } else if (op.op->kind == OpKind::MmaIssue) {
+        last.entry = shape.products(warp.agent);
+        last.value = warp.products + 1;
+      } else if (op.op->kind == OpKind::BulkStore) {
+        last.entry = shape.stores(warp.agent);
+        last.value = warp.stores + 1;
+      } else {
+        last.event = event.doneAt;
+      }
     }
-  }
 }

@@ -9,11 +9,17 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <utility>
+
 using namespace fagen;
 using namespace fagen::ir;
 
-Execution::Slot &Execution::slotOf(const PlannedOp &op, const Event &event) {
-  return state.slots[op.firstSlot + slotAt(*op.bar, event.positions[op.barOperand])];
+const Execution::Slot &Execution::slotOf(unsigned cta, const PlannedOp &op, const Event &event) const {
+  return state.slots[cta * plan.slots.size() + op.firstSlot + slotAt(*op.bar, event.positions[op.barOperand])];
+}
+
+Execution::Slot &Execution::slotOf(unsigned cta, const PlannedOp &op, const Event &event) {
+  return const_cast<Slot &>(std::as_const(*this).slotOf(cta, op, event));
 }
 
 int64_t Execution::phaseOf(const PlannedOp &op, const Event &event) {
@@ -22,13 +28,13 @@ int64_t Execution::phaseOf(const PlannedOp &op, const Event &event) {
 }
 
 /// phase 1 of %full[0]
-std::string Execution::textOf(const Slot &slot, int64_t phase) {
+std::string Execution::textOf(const Slot &slot, int64_t phase) const {
   std::string text = "phase " + std::to_string(phase) + " of %" + slot.buffer->name;
-  return slot.buffer->isRing ? text + "[" + std::to_string(slot.number) + "]" : text;
+  return (slot.buffer->isRing ? text + "[" + std::to_string(slot.number) + "]" : text) + ofCta(slot.cta);
 }
 
-void Execution::initialise(const PlannedOp &op, const Event &event) {
-  Slot &slot = slotOf(op, event);
+void Execution::initialise(const Warp &warp, const PlannedOp &op, const Event &event) {
+  Slot &slot = slotOf(warp.cta, op, event);
   if (slot.needed != 0)
     return fail(*op.op, "%" + slot.buffer->name + " is initialised twice");
   slot.needed = unsigned(op.op->integer("arrivals"));
@@ -52,9 +58,9 @@ bool Execution::isTimely(Warp &warp, const Op &op, Slot &slot, int64_t phase, La
   return wrong.empty();
 }
 
-void Execution::arrive(Warp &warp, const PlannedOp &planned, const Event &event, Lanes lanes) {
+void Execution::arrive(unsigned cta, Warp &warp, const PlannedOp &planned, const Event &event, Lanes lanes) {
   const Op &op = *planned.op;
-  Slot &slot = slotOf(planned, event);
+  Slot &slot = slotOf(cta, planned, event);
   if (!isTimely(warp, op, slot, phaseOf(planned, event), lanes))
     return;
   constexpr int64_t kMaxBytes = (int64_t(1) << 20) - 1; // that a phase can count
@@ -68,18 +74,35 @@ void Execution::arrive(Warp &warp, const PlannedOp &planned, const Event &event,
   if (slot.arrived > slot.needed)
     return fail(op, textOf(slot, slot.phase()) + " gets " + std::to_string(slot.arrived) +
                         " arrivals; mbarrier_init says " + std::to_string(slot.needed));
-  release(slot.gathered, warp, lanes, planned);
+  if (planned.isShared && lanes != kFirstLane)
+    slot.gathered.join(warp.clocks[1]); // one lane, which speaks for no other one
+  else
+    release(slot.gathered, warp, lanes, planned);
+  if (cta != warp.cta)
+    state.remote[cta * 2 * shape.warps + 2 * warp.agent + (lanes != kFirstLane)] = {&op, warp.event};
   completeIfDone(slot, planned);
 }
 
-void Execution::copyInBulk(Warp &warp, const PlannedOp &op, const Event &event) {
-  Slot &slot = slotOf(op, event);
+/// What has landed was asked for: its thread had gone that far, and past its waits. That says nothing of memory, so no
+/// phase is told that copies are waited for with.
+void Execution::tellOfIssue(Slot &slot, const Warp &warp, const PlannedOp &op) const {
+  const Clock &clock = warp.clocks[0];
+  slot.gathered.join(clock, shape.executedBegin(), shape.executedEnd(), 0);
+  slot.gathered.raise(shape.of(Layer::Executed, 2 * warp.agent), warp.event + 1, op.number);
+  for (unsigned i = 0; i < state.slots.size(); ++i)
+    if (!state.slots[i].countsBytes)
+      slot.gathered.join(clock, shape.slot(i), shape.slot(i) + 1, 0);
+}
+
+void Execution::copyInBulk(unsigned cta, Warp &warp, const PlannedOp &op, const Event &event) {
+  Slot &slot = slotOf(cta, op, event);
   const int64_t phase = phaseOf(op, event);
   if (!isTimely(warp, *op.op, slot, phase, kFirstLane))
     return;
   slot.copied += op.bytes;
   slot.lastCopy = op.op;
   slot.lastCopyPhase = phase;
+  tellOfIssue(slot, warp, op);
   completeIfDone(slot, op);
 }
 
@@ -110,7 +133,7 @@ void Execution::completeIfDone(Slot &slot, const PlannedOp &op) {
 /// False: the phase is not complete.
 bool Execution::wait(Warp &warp, const PlannedOp &planned, const Event &event, Lanes lanes) {
   const Op &op = *planned.op;
-  Slot &slot = slotOf(planned, event);
+  Slot &slot = slotOf(warp.cta, planned, event);
   const int64_t phase = phaseOf(planned, event);
   const unsigned entry = shape.slot(numberOf(slot));
   if (phase < -1) {
@@ -132,6 +155,6 @@ bool Execution::wait(Warp &warp, const PlannedOp &planned, const Event &event, L
     acquire(warp, lanes, slot.last, planned);
   for (unsigned lane = 0; lane < 2; ++lane)
     if (lanes >> lane & 1)
-      slot.passed.push_back({&op, 2 * warp.number + lane, warp.event, phase});
+      slot.passed.push_back({&op, 2 * warp.agent + lane, warp.event, phase});
   return true;
 }

@@ -10,13 +10,14 @@ using namespace fagen::ir;
 
 ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<Points> points,
                              AccessTable &table)
-    : kernel(kernel), all(roles), table(table) {
-  shape.warps = kernel.threads / 32;
+    : kernel(kernel), ctas(kernel.hasConstant("kCluster") ? unsigned(kernel.constant("kCluster")) : 1),
+      ctaWarps(kernel.threads / 32), all(roles), table(table) {
+  shape.warps = ctas * ctaWarps;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->type == ElementType::MBarrier) {
       firstSlot[buffer.get()] = slots.size();
       for (unsigned i = 0; i < buffer->stages; ++i)
-        slots.push_back({buffer.get(), i});
+        slots.push_back({buffer.get(), i, false});
     }
   for (const Access &access : table.accesses()) {
     firstInstance.push_back(instanceCount);
@@ -34,7 +35,7 @@ ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> 
 
 /// What clocks tell of: lanes that access something, what fences show, barriers, products and stores that there are.
 void ExecutionPlan::findEntries() {
-  shape.begin(shape.warps, slots.size());
+  shape.begin(shape.warps, unsigned(ctas * slots.size()), barriers());
   shape.beginExecuted();
   forEachLane([&](const PlannedOp &op, unsigned agent) {
     if (!op.accesses.empty())
@@ -53,17 +54,22 @@ void ExecutionPlan::findEntries() {
       shape.addStores(warp);
     if (op.op->kind == OpKind::Barrier || op.op->kind == OpKind::BarrierArrive || op.isTurn)
       for (unsigned group = 0; group < op.groups; ++group)
-        shape.addBarrier(op.isOfCta ? 0 : op.id + group);
+        shape.addBarrier(op.isOfCluster ? barriers() - 1
+                                        : warp / ctaWarps * ClockShape::kBarriers +
+                                              (op.isOfCta ? 0 : std::min(op.id + group, ClockShape::kBarriers - 1)));
   });
 }
 
 void ExecutionPlan::forEachLane(llvm::function_ref<void(const PlannedOp &, unsigned agent)> visit) const {
   for (unsigned role = 0; role < all.size(); ++role)
     for (const PlannedOp &op : ops[role])
-      for (unsigned warp = 0; op.op && warp < all[role]->warps; ++warp)
+      for (unsigned warp = 0; op.op && warp < all[role]->warps; ++warp) {
+        const bool isByNeighbours = op.isShared && op.op->kind == OpKind::Arrive && op.lanes[warp] != 0;
         for (unsigned lane = 0; lane < 2; ++lane)
-          if (op.lanes[warp] >> lane & 1)
-            visit(op, 2 * (all[role]->firstWarp + warp) + lane);
+          for (unsigned cta = 0; cta < ctas; ++cta)
+            if (isByNeighbours || (op.lanes[warp] >> lane & 1))
+              visit(op, 2 * (cta * ctaWarps + all[role]->firstWarp + warp) + lane);
+      }
 }
 
 /// Whether it has a meaning beside its accesses.
@@ -102,6 +108,7 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
     planned.number = uint16_t(names.size());
   planned.accesses = table.of(&op);
   planned.isIdle = !isAction(op.kind) && planned.accesses.empty();
+  planned.isShared = op.isSet("cluster");
   planned.isBulkCopy = op.kind == OpKind::CopyIssue && op.text("kind") == "bulk";
   if (op.kind == OpKind::Fence)
     planned.fence = op.text("kind") == "async_proxy" ? PlannedOp::Fence::AsyncProxy
@@ -118,7 +125,9 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
   }
   if (planned.isBulkCopy) {
     const Buffer &dst = *op.operand("dst").buffer;
-    planned.bytes = int64_t(dst.rows) * dst.columns * sizeOf(dst.type);
+    planned.bytes = int64_t(dst.rows) * dst.columns * sizeOf(dst.type) / (planned.isShared ? ctas : 1);
+    for (unsigned i = 0; i < planned.bar->stages; ++i)
+      slots[planned.firstSlot + i].countsBytes = true;
   }
   for (unsigned warp = 0; warp < all[role]->warps; ++warp)
     planned.lanes[warp] = uint8_t(lanesOf(*all[role], warp, planned));
@@ -130,6 +139,7 @@ void ExecutionPlan::planBarrier(PlannedOp &planned) const {
   planned.isTurn = op.kind == OpKind::AwaitTurn || op.kind == OpKind::PassTurn;
   planned.isOfCta = op.kind == OpKind::Barrier && op.text("scope") == "cta";
   planned.isOfWarp = op.kind == OpKind::Barrier && op.text("scope") == "warp";
+  planned.isOfCluster = op.kind == OpKind::Barrier && op.text("scope") == "cluster";
   if (op.has("id"))
     planned.id = op.integer("id");
   if (op.has("groups"))
@@ -137,7 +147,7 @@ void ExecutionPlan::planBarrier(PlannedOp &planned) const {
   planned.isInterleaved = op.isSet("interleaved");
   const bool hasRange = op.has("first_warp") && !planned.isOfCta;
   planned.firstWarp = hasRange ? op.integer("first_warp") : 0;
-  planned.warps = hasRange ? op.integer("warps") : shape.warps;
+  planned.warps = hasRange ? op.integer("warps") : ctaWarps;
 }
 
 Lanes ExecutionPlan::lanesOf(const Role &role, unsigned warp, const PlannedOp &planned) const {

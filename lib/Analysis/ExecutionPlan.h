@@ -22,14 +22,15 @@ struct PlannedOp {
   uint16_t number = 0; ///< in clocks
   bool isIdle = true;  ///< neither orders nor accesses anything
   bool isBulkCopy = false;
-  bool isOfCta = false, isOfWarp = false; ///< a barrier's scope
+  bool isOfCta = false, isOfWarp = false, isOfCluster = false; ///< a barrier's scope
+  bool isShared = false;                                       ///< done in all CTAs of the cluster
   bool isTurn = false, isInterleaved = false;
   Fence fence = Fence::Mma;
   int64_t pending = 0;
   unsigned id = 0, groups = 1, firstWarp = 0, warps = 0; ///< of a barrier or turn
   const ir::Buffer *bar = nullptr;                       ///< the mbarrier, which slots begin with firstSlot
   unsigned barOperand = 0, firstSlot = 0;
-  int64_t bytes = 0;                      ///< of a bulk copy
+  int64_t bytes = 0;                      ///< of a bulk copy, in a cluster of the CTA's share
   std::array<uint8_t, kMaxWarps> lanes{}; ///< who does it, by warp of the role
   llvm::ArrayRef<Access> accesses;
 };
@@ -57,8 +58,17 @@ public:
   unsigned instances() const { return instanceCount; }
 
   const ir::Kernel &kernel;
+  const unsigned ctas, ctaWarps; ///< of a cluster, of each of its CTAs
+  /// Those of each CTA, and the cluster's last.
+  unsigned barriers() const { return ctas * ClockShape::kBarriers + (ctas > 1); }
   ClockShape shape;
-  std::vector<std::pair<const ir::Buffer *, unsigned>> slots; ///< of mbarriers: whose, and which
+  /// Of mbarriers of a CTA: whose, which, and whether copies' bytes are counted there.
+  struct MbarrierSlot {
+    const ir::Buffer *buffer;
+    unsigned number;
+    bool countsBytes;
+  };
+  std::vector<MbarrierSlot> slots;
 
 private:
   PlannedOp plan(unsigned role, const ir::Op &op);

@@ -16,6 +16,8 @@ using namespace fagen::ir;
 /// Whether barriers, copy_wait and a single role leave the op without meaning.
 static bool isBetweenRoles(const Op &op) {
   switch (op.kind) {
+  case OpKind::Barrier:
+    return op.text("scope") == "cluster";
   case OpKind::BarrierArrive:
   case OpKind::AwaitTurn:
   case OpKind::PassTurn:
@@ -62,7 +64,8 @@ static uint64_t workOf(const Kernel &kernel, llvm::ArrayRef<Timeline> timelines,
     turns += uint64_t(timeline.events.size()) * timeline.warps;
   for (const Access &access : table.accesses())
     instances += access.buffer->stages;
-  return turns * (instances + 1) * (kernel.threads / 32);
+  const uint64_t ctas = kernel.hasConstant("kCluster") ? kernel.constant("kCluster") : 1;
+  return turns * ctas * (instances + 1) * ctas * (kernel.threads / 32);
 }
 
 OrderInfo::OrderInfo(const Kernel &kernel) {
@@ -71,7 +74,7 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
     numberings.emplace_back(role);
   }
   AccessTable table(kernel, roles);
-  if (!checkAccesses(kernel, table))
+  if (!checkAccesses(kernel, table) || !checkCluster(kernel))
     return;
 
   ExecutionPlan plan(kernel, roles, numberings, table);
@@ -150,6 +153,25 @@ bool OrderInfo::checkAccesses(const Kernel &kernel, AccessTable &table) {
           if (table.conflict(table.cellOf(a, i), table.cellOf(b, j)).scope != Scope::None)
             why = "%" + a.buffer->name + " is an mbarrier whose bytes %" + b.buffer->name + " shares";
   }
+  return why.empty();
+}
+
+/// Executions give all CTAs of a cluster the same steps.
+bool OrderInfo::checkCluster(const Kernel &kernel) {
+  if (!kernel.hasConstant("kCluster"))
+    return true;
+  for (const Let &let : kernel.lets)
+    let.value.forEachVariable([&](llvm::StringRef name) {
+      if (name == "row_begin")
+        why = "let " + let.name + " depends on row_begin: CTAs of a cluster may take different numbers of steps";
+    });
+  for (const Role *role : roles)
+    walk(role->body, [&](const Op &op) {
+      if (op.kind == OpKind::FetchTile)
+        why = nameOf(&op) + " draws tiles for a CTA: those of a cluster may take different numbers of steps";
+    });
+  if (kernel.threads % (32 * ClockShape::kGroupWarps) != 0)
+    why = "CTAs of a cluster are not whole groups of four warps";
   return why.empty();
 }
 

@@ -75,7 +75,7 @@ static std::vector<SelectOp> countCtas(const Schedule &schedule) {
 }
 
 /// A map for each tensor that bulk copies read or write, and their box: a panel of its tile (device/tile/layout.h), of
-/// which a group of four warps stores its own rows.
+/// which a group of four warps stores its own rows, and a CTA of a cluster loads its share.
 static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   constexpr unsigned kGroupWarps = 4;
   std::vector<MapPlan> maps;
@@ -89,7 +89,8 @@ static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       if (op.kind == OpKind::CopyIssue && op.text("kind") == "bulk")
-        add(*op.operand("src").buffer, *op.operand("dst").buffer, op.operand("dst").buffer->rows);
+        add(*op.operand("src").buffer, *op.operand("dst").buffer,
+            op.operand("dst").buffer->rows / (op.isSet("cluster") ? kernel.constant("kCluster") : 1));
       if (op.kind == OpKind::BulkStore)
         add(*op.operand("dst").buffer, *op.operand("src").buffer,
             op.operand("src").buffer->rows / (role.warps / kGroupWarps));
@@ -151,6 +152,10 @@ VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instr
   plan.launches.front().grid.packsHeads = kernel.packsHeads();
   if (variant.schedule.grid != Grid::Tiles)
     plan.launches.front().grid.kind = GridPlan::Persistent;
+  if (variant.schedule.cluster > 1) {
+    plan.launches.front().grid.kind = GridPlan::Clusters;
+    plan.launches.front().grid.number = variant.schedule.cluster;
+  }
   if (variant.schedule.isSplit()) {
     const unsigned keys = splitKeys(variant.problem, variant.schedule);
     GridPlan &grid = plan.launches.front().grid;
@@ -172,7 +177,7 @@ VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instr
 }
 
 std::string fagen::nameOf(const GridPlan &grid) {
-  static constexpr const char *kNames[] = {"tiles", "persistent", "splits", "split_keys", "rows"};
+  static constexpr const char *kNames[] = {"tiles", "persistent", "splits", "split_keys", "rows", "clusters"};
   return std::string(grid.packsHeads ? "packed_" : "") + kNames[grid.kind];
 }
 
@@ -189,6 +194,8 @@ static std::string gridText(const GridPlan &grid) {
     return fmt::format("a CTA for each tile of query rows and {} keys", grid.number);
   case GridPlan::Rows:
     return "a warp for each query row";
+  case GridPlan::Clusters:
+    return fmt::format("a CTA for each SM, {} a cluster", grid.number);
   }
   return "";
 }

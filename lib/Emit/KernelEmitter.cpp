@@ -161,6 +161,8 @@ void KernelEmitter::emitSharedMap() {
          layoutText(buffer->layout).description.str(), overlay);
   }
   line(out, "//   shared   total           {:>7} B", kernel.sharedBytes);
+  if (kernel.hasConstant("kCluster"))
+    line(out, "//   cluster  {} CTAs", kernel.constant("kCluster"));
   for (const Role &role : kernel.roles)
     line(out, "//   role     {:<8} warps {} to {}", role.name, role.firstWarp, role.firstWarp + role.warps - 1);
 }

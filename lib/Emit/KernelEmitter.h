@@ -91,6 +91,7 @@ private:
   void emitCtaAt();
   void emitTurns(llvm::StringRef group, llvm::function_ref<void()> body);
   void emitLoad();
+  void emitCopies(OpEmitter &emitter, llvm::ArrayRef<const ir::Op *> ops, const std::string &params);
   void emitRoles();
   void emitFunction(llvm::StringRef name, llvm::StringRef summary, llvm::StringRef parameters,
                     llvm::ArrayRef<const ir::Op *> ops, bool isEpilogue = false, bool isSampled = false);
@@ -114,6 +115,7 @@ private:
   bool isInstrumented() const { return instrument != Instrument::None; }
   /// The arguments of the clocks' templates.
   std::string clockArguments() const;
+  std::string tileArguments() const;
   void emitFirstSources();
 
   const ir::Kernel &kernel;

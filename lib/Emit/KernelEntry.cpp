@@ -55,12 +55,17 @@ bool KernelEmitter::isSampled(const Op &loop) const {
 /// Tiles in the order of their rows, or the longest first when later rows have more key tiles.
 std::string KernelEmitter::locate() const {
   if (turns)
-    return "locate_tile<kTileRows>"; // whose numbers are in order already
+    return "locate_tile<" + tileArguments() + ">"; // whose numbers are in order already
   const std::string order = seesMoreInLaterRows(kernel) ? ", TileOrder::kLastTileFirst"
                             : kernel.packsHeads()       ? ", TileOrder::kFirstTileFirst"
                                                         : "";
   return fmt::format("locate_{}{}{}>", isSplit() ? "split<kTileRows, kTileKeys, kSplitKeys" : "cta<kTileRows", order,
                      kernel.packsHeads() ? ", Rows::kOfGroup" : "");
+}
+
+/// By which tiles of query rows are counted.
+std::string KernelEmitter::tileArguments() const {
+  return kernel.hasConstant("kCluster") ? "kTileRows, kCluster" : "kTileRows";
 }
 
 /// Whether the first thread of a role executes the op for all of them.
@@ -93,8 +98,8 @@ std::string KernelEmitter::expressionOf(const Expr &value) {
 void KernelEmitter::emitTurns(llvm::StringRef group, llvm::function_ref<void()> body) {
   const bool isFetched = !sections.handover.empty(), isLoading = group == "0";
   OpEmitter emitter(kernel, points, out, text.ops);
-  line(out, "for (int tile = {}, turn = 0, base = 0; tile < tile_count<kTileRows>(params); {}++turn) {{",
-       emitter.tileOf("ptx::cta_index()", "params"), isFetched ? "" : "tile += ptx::cta_count(), ");
+  line(out, "for (int tile = {}, turn = 0, base = 0; tile < tile_count<{}>(params); {}++turn) {{",
+       emitter.tileOf("ptx::cta_index()", "params"), tileArguments(), isFetched ? "" : "tile += ptx::cta_count(), ");
   {
     auto scope = out.scope();
     if (isInstrumented())
@@ -110,23 +115,39 @@ void KernelEmitter::emitTurns(llvm::StringRef group, llvm::function_ref<void()> 
 
 namespace {
 
-/// One thread works on both sides of the barrier.
+/// One thread works on both sides of the first barrier; at the second one, if there is one, all meet again.
 struct LoadParts {
-  std::vector<const Op *> before, after;
-  const Op *barrier = nullptr;
+  std::vector<const Op *> before, after, barriers;
 
   explicit LoadParts(const Role &load) {
     for (const std::unique_ptr<Op> &op : load.body.ops)
-      if (op->kind == OpKind::Barrier && !barrier)
-        barrier = op.get();
-      else if (isByOneThread(*op))
-        (barrier ? after : before).push_back(op.get());
+      if (op->kind == OpKind::Barrier && barriers.size() < 2)
+        barriers.push_back(op.get());
+      else if (isByOneThread(*op) && barriers.size() < 2)
+        (barriers.empty() ? before : after).push_back(op.get());
       else
         llvm::report_fatal_error("emit: role load does more than one thread can");
   }
 };
 
 } // namespace
+
+/// What the thread that loads does behind the first barrier.
+void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> ops, const std::string &params) {
+  if (isInstrumented())
+    line(out, "clock.mark({}, Stage::kBarrierWait);", params);
+  if (!turns)
+    emitter.emitBlock(ops);
+  else
+    emitTurns("0", [&] {
+      std::vector<const Op *> inner;
+      for (const std::unique_ptr<Op> &op : ops.front()->body.ops)
+        inner.push_back(op.get());
+      emitter.emitBlock(inner);
+    });
+  if (isInstrumented())
+    line(out, "clock.stop({});", params);
+}
 
 void KernelEmitter::emitLoad() {
   const Points loadPoints(*load);
@@ -149,21 +170,20 @@ void KernelEmitter::emitLoad() {
       emitter.emitBlock(parts.before);
     }
     line(out, "}}");
-    OpEmitter(kernel, loadPoints, out, text.ops, "load.").emitBlock({parts.barrier}); // of all threads
-    line(out, "if (!is_first)\n  return;");
-    if (isInstrumented())
-      line(out, "clock.mark({}, Stage::kBarrierWait);", params);
-    if (!turns)
-      emitter.emitBlock(parts.after);
-    else
-      emitTurns("0", [&] {
-        std::vector<const Op *> ops;
-        for (const std::unique_ptr<Op> &op : parts.after.front()->body.ops)
-          ops.push_back(op.get());
-        emitter.emitBlock(ops);
-      });
-    if (isInstrumented())
-      line(out, "clock.stop({});", params);
+    OpEmitter plain(kernel, loadPoints, out, text.ops, "load."); // of all threads
+    plain.emitBlock({parts.barriers.front()});
+    if (parts.barriers.size() == 1) {
+      line(out, "if (!is_first)\n  return;");
+      emitCopies(emitter, parts.after, params);
+    } else {
+      line(out, "if (is_first) {{");
+      {
+        auto inner = out.scope();
+        emitCopies(emitter, parts.after, params);
+      }
+      line(out, "}}");
+      plain.emitBlock({parts.barriers.back()});
+    }
   }
   line(out, "}}\n");
 }
@@ -262,8 +282,9 @@ void KernelEmitter::emitPersistentEntry() {
 }
 
 void KernelEmitter::emitEntry() {
-  line(out, "extern \"C\" __global__ void __launch_bounds__(kThreads, 1) {}(const __grid_constant__ {} params) {{",
-       kernel.symbol, load ? "MappedAttentionParams" : "AttentionParams");
+  line(out, "extern \"C\" __global__ void {}__launch_bounds__(kThreads, 1) {}(const __grid_constant__ {} params) {{",
+       kernel.hasConstant("kCluster") ? "__cluster_dims__(kCluster, 1, 1) " : "", kernel.symbol,
+       load ? "MappedAttentionParams" : "AttentionParams");
   if (turns)
     emitPersistentEntry();
   else

@@ -78,7 +78,7 @@ static json::Value jsonOf(const LaunchPlan &launch) {
                       {"threads", launch.threads},
                       {"shared_bytes", int64_t(launch.sharedBytes)},
                       {"ops", std::move(ops)}};
-  if (launch.grid.kind == GridPlan::Splits || launch.grid.kind == GridPlan::SplitKeys)
+  if (launch.grid.number || launch.grid.kind == GridPlan::Splits)
     object[nameOf(launch.grid)] = launch.grid.number;
   return object;
 }
@@ -130,6 +130,8 @@ static json::Value jsonOf(const Schedule &schedule) {
     object["gqa"] = toString(schedule.gqa);
   if (schedule.isSplit())
     object["split"] = schedule.split;
+  if (schedule.cluster != 1)
+    object["cluster"] = schedule.cluster;
   if (schedule.exp == Exp::Mixed)
     object["exp_mixed"] = schedule.expMixed;
   return object;

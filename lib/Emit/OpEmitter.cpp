@@ -114,8 +114,9 @@ void OpEmitter::emitCopyIssue(const Op &op) {
 void OpEmitter::emitBulkCopy(const Op &op) {
   const Operand &target = op.operand("dst");
   const bool isOfQueries = target.buffer->name == "q"; // which no other CTA reads
-  line(out, "copy_boxes({}, cta.params.{}_map, {}, cta.{}, cta.batch, {}, ptx::CacheHint::{});", operand(target),
-       target.buffer->name, expression(op.expr("row")), isOfQueries ? "head" : "kv_head", mbarrier(op.operand("full")),
+  line(out, "{}({}, cta.params.{}_map, {}, cta.{}, cta.batch, {}, ptx::CacheHint::{});",
+       op.isSet("cluster") ? "copy_share<kCluster>" : "copy_boxes", operand(target), target.buffer->name,
+       expression(op.expr("row")), isOfQueries ? "head" : "kv_head", mbarrier(op.operand("full")),
        isOfQueries ? "kEvictFirst" : "kEvictLast");
 }
 
@@ -138,6 +139,8 @@ void OpEmitter::emitSync(const Op &op) {
   if (op.has("bytes"))
     return line(out, "arrive_expecting({}, {});", mbarrier(bar), expression(op.expr("bytes")));
   const llvm::StringRef by = op.text("by");
+  if (op.isSet("cluster"))
+    return line(out, "arrive_in_cluster_by_{}<kCluster>({});", by.str(), mbarrier(bar));
   line(out, "{}({});", by == "group" ? "arrive_by_group" : by == "warp" ? "arrive_by_warp" : "arrive", mbarrier(bar));
 }
 
@@ -400,7 +403,7 @@ void OpEmitter::emitCombineLast(const Op &op) {
 void OpEmitter::emitBarrier(const Op &op) {
   const llvm::StringRef scope = op.text("scope");
   if (scope != "named")
-    return line(out, "ptx::{}_barrier();", scope.str());
+    return line(out, "{}{}_barrier();", scope == "cluster" ? "" : "ptx::", scope.str());
   const int64_t warps = op.integer("warps"), firstWarp = op.integer("first_warp");
   const int64_t groups = op.has("groups") ? op.integer("groups") : 1;
   std::string id = std::to_string(op.integer("id"));

@@ -73,6 +73,9 @@ private:
       if (!state.declare(constant.name))
         state.defect(constant.location, "constant '" + constant.name + "' is declared twice");
     }
+    if (kernel.hasConstant("kCluster") && (kernel.constant("kCluster") < 2 || kernel.constant("kCluster") > 8))
+      state.defect(kernel.location,
+                   "kCluster is " + Twine(kernel.constant("kCluster")) + "; a cluster has 2 to 8 CTAs");
     bool complete = true;
     for (StringRef name : kRequiredConstants)
       if (!kernel.hasConstant(name) || kernel.constant(name) <= 0) {

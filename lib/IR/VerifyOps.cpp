@@ -36,6 +36,8 @@ private:
       return;
     if (op.kind == OpKind::Loop)
       return checkLoop(op);
+    if (isOfCluster(op))
+      checkCluster(op);
     if (op.kind == OpKind::CopyIssue)
       checkCopy(op);
     if (op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue)
@@ -196,6 +198,28 @@ private:
       defect(op, "a bulk copy, and no other, signals an mbarrier: operand 'full'");
     if (src.isPacked && (op.isSet("running") || op.text("kind") == "bulk"))
       defect(op, "rows of %" + src.name + " are packed: no bulk or running copy can follow them");
+  }
+
+  static bool isOfCluster(const Op &op) {
+    return op.isSet("cluster") || (op.kind == OpKind::Barrier && op.text("scope") == "cluster");
+  }
+
+  /// The n-th of some neighbouring threads arrives in the n-th CTA; a share is whole groups of the 8 rows that a
+  /// swizzle pattern has.
+  void checkCluster(const Op &op) {
+    constexpr unsigned kPatternRows = 8;
+    if (!kernel.hasConstant("kCluster"))
+      return defect(op, "the kernel has no constant kCluster: its CTAs are in no clusters");
+    if (op.kind == OpKind::Arrive && (op.has("bytes") || op.text("by") != "group"))
+      return defect(op, "threads of groups of four warps arrive in other CTAs, and announce no bytes");
+    if (op.kind != OpKind::CopyIssue)
+      return;
+    if (op.text("kind") != "bulk")
+      return defect(op, "only bulk copies reach other CTAs");
+    const unsigned rows = op.operand("dst").buffer->rows;
+    if (kernel.constant("kCluster") > 0 && rows % (kPatternRows * kernel.constant("kCluster")) != 0)
+      defect(op,
+             Twine(rows) + " rows are not shared by " + Twine(kernel.constant("kCluster")) + " CTAs in groups of 8");
   }
 
   /// A fragment of scores holds the keys of one key warp, a shared tile those of the CTA.

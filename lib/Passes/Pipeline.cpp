@@ -36,6 +36,8 @@ constexpr PassEntry kPipeline[] = {
     {"stage-output", stageOutput, false, Phase::Split, Phase::Split},
     // All loops are there: turns begin before them and end behind them.
     {"take-turns", takeTurns, false, Phase::Split, Phase::Split},
+    // Nothing is added any more that begins or ends a role: barriers of the cluster stand around it.
+    {"form-clusters", formClusters, false, Phase::Split, Phase::Split},
     // Behind splitting: copies run ahead across the border of two loops. Beyond this point no copy or wait is added.
     {"pipeline-loads", pipelineLoads, false, Phase::Split, Phase::Pipelined},
     // Right behind: what it guards against in vain is taken out before anybody orders it.

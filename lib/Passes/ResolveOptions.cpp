@@ -83,6 +83,8 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   if (isSpecialized) {
     fromKey("kOverlap", static_cast<int64_t>(schedule.overlap), "overlap");
     fromKey("kGrid", static_cast<int64_t>(schedule.grid), "grid");
+    if (schedule.cluster > 1)
+      fromKey("kCluster", schedule.cluster, "cluster");
   }
   fromKey("kBarrierPolicy", static_cast<int64_t>(schedule.barriers), "barriers");
   return true;

@@ -52,6 +52,7 @@ private:
   void checkRescale();
   void checkGqa();
   void checkSplit();
+  void checkCluster();
   void checkVector();
   void checkSwizzle();
   void checkShared();
@@ -89,6 +90,7 @@ std::vector<Finding> VariantChecker::run() {
   checkRescale();
   checkGqa();
   checkSplit();
+  checkCluster();
   checkVector();
   checkSwizzle();
   checkShared();
@@ -335,6 +337,20 @@ void VariantChecker::checkSplit() {
         fmt::format("split = {} divides the keys by their number, and with invariant = on they are divided at fixed "
                     "places; it takes 1 or auto",
                     split));
+}
+
+// CTAs of a cluster go through the same key tiles step by step: their tiles of query rows see as many keys.
+void VariantChecker::checkCluster() {
+  if (!known(OptionKey::Cluster, OptionKey::Mma) || schedule.cluster == 1 ||
+      !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
+    return;
+  if (schedule.mma != Mma::Wgmma)
+    add("cluster", OptionKey::Cluster,
+        fmt::format("cluster = {} is not yet supported with {}; it takes 1", schedule.cluster, mmaText()));
+  else if (known(OptionKey::Grid) && schedule.grid != Grid::Persistent)
+    add("cluster", OptionKey::Cluster,
+        fmt::format("cluster = {} is not yet supported with grid = {}; it takes 1, or with grid = persistent 2",
+                    schedule.cluster, toString(schedule.grid).str()));
 }
 
 // Probabilities may be 2^8 times as large as usual, and with them P V of a tile.

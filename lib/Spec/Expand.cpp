@@ -362,8 +362,9 @@ static void leaveWarpGroups(Schedule &schedule) {
   schedule.overlap = Overlap::None;
   schedule.grid = Grid::Tiles;
   schedule.rescale = RescalePolicy::Always;
+  schedule.cluster = 1;
   erase_if(schedule.locations, [](const auto &entry) {
-    return is_contained({"mma", "swizzle", "roles", "overlap", "grid", "rescale"}, StringRef(entry.first));
+    return is_contained({"mma", "swizzle", "roles", "overlap", "grid", "rescale", "cluster"}, StringRef(entry.first));
   });
 }
 

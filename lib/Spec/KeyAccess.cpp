@@ -139,6 +139,9 @@ void setKey(Schedule &schedule, OptionKey key, const OptionValue &value) {
   case OptionKey::Split:
     schedule.split = value.number;
     return;
+  case OptionKey::Cluster:
+    schedule.cluster = value.number;
+    return;
   default:
     llvm_unreachable("no key of a schedule");
   }
@@ -187,6 +190,8 @@ OptionValue getKey(const Schedule &schedule, OptionKey key) {
     return single(unsigned(schedule.gqa));
   case OptionKey::Split:
     return single(schedule.split);
+  case OptionKey::Cluster:
+    return single(schedule.cluster);
   default:
     llvm_unreachable("no key of a schedule");
   }

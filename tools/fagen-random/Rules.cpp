@@ -220,12 +220,15 @@ void Judge::judgeWarps() {
 void Judge::judgeOperands() {
   const Mma mma = variant.mma();
   const bool isScalar = mma == Mma::Scalar, isStaged = isScalar || mma == Mma::Wmma;
-  require(!isScalar || variant.qIn() == OperandPlace::Shared, "operand", OptionKey::QIn);
+  const OptionValueInfo &products = *optionInfo(OptionKey::Mma).findValue(unsigned(mma));
+  const bool isOnTarget = variant.point.target->hasAll(products.needs);
+  require((!isScalar && mma != Mma::Wgmma) || variant.qIn() == OperandPlace::Shared, "operand", OptionKey::QIn);
   require(!isStaged || variant.pIn() == OperandPlace::Shared, "operand", OptionKey::PIn);
   require(mma != Mma::MmaSync || variant.pIn() == OperandPlace::Registers, "operand", OptionKey::PIn);
   require(isScalar || variant.reduce() == Reduce::Warp, "operand", OptionKey::Reduce);
   require(variant.refill() != Refill::Late || variant.number(OptionKey::Stages) > 1, "refill", OptionKey::Refill);
-  require(Gqa(variant.number(OptionKey::Gqa)) == Gqa::Separate || variant.copy() != Copy::Tma, "gqa", OptionKey::Gqa);
+  require(Gqa(variant.number(OptionKey::Gqa)) == Gqa::Separate || variant.copy() != Copy::Tma || !isOnTarget, "gqa",
+          OptionKey::Gqa);
   require(RescalePolicy(variant.number(OptionKey::Rescale)) == RescalePolicy::Always || variant.accum() == DType::F32,
           "rescale", OptionKey::Rescale);
   const unsigned split = variant.number(OptionKey::Split);
@@ -235,8 +238,11 @@ void Judge::judgeOperands() {
   const bool isWhole =
       variant.copy() != Copy::LdSt && (!variant.isGiven(OptionKey::Copy) || variant.point.target->hasAll(copies.needs));
   require(!isWhole || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);
-  const OptionValueInfo &products = *optionInfo(OptionKey::Mma).findValue(unsigned(mma));
-  if (variant.isGiven(OptionKey::Swizzle) && variant.point.target->hasAll(products.needs))
+  if (isOnTarget)
+    require(variant.number(OptionKey::Cluster) == 1 ||
+                (mma == Mma::Wgmma && Grid(variant.number(OptionKey::Grid)) == Grid::Persistent),
+            "cluster", OptionKey::Cluster);
+  if (variant.isGiven(OptionKey::Swizzle) && isOnTarget)
     require((variant.swizzle() == Swizzle::B128) == (mma == Mma::Wgmma), "swizzle", OptionKey::Swizzle);
   if (variant.swizzle() != Swizzle::Xor)
     return;

@@ -61,6 +61,11 @@ static std::optional<LoweredVariant> lowerVariant(const Variant &variant, Instru
                 "a kernel whose keys are split cannot be instrumented yet; that takes split = 1");
     return std::nullopt;
   }
+  if (variant.schedule.cluster > 1 && instrument != Instrument::None) {
+    diags.error(variant.schedule.locationOf("cluster"),
+                "a kernel whose CTAs run in clusters cannot be instrumented yet; that takes cluster = 1");
+    return std::nullopt;
+  }
   const ir::Kernel *combine = isMergedLater(variant.schedule) ? result.compiled.program->kernels[1].get() : nullptr;
   KernelText text = emitKernel(lowered, variant, instrument, combine);
   result.compiled.source = std::move(text.source);

@@ -48,6 +48,7 @@ public:
 
 private:
   bool checkAccesses(const ir::Kernel &kernel, AccessTable &table);
+  bool checkCluster(const ir::Kernel &kernel);
 
   std::vector<const ir::Role *> roles;
   std::vector<Points> numberings;

@@ -36,8 +36,8 @@ struct OpPlan {
 
 /// How many CTAs there are: FAGEN_GRID_... of <fagen/table.h>.
 struct GridPlan {
-  enum Kind : uint8_t { Tiles, Persistent, Splits, SplitKeys, Rows } kind = Tiles;
-  unsigned number = 0;     ///< of splits, 0: what fills the GPU; or of a split's keys
+  enum Kind : uint8_t { Tiles, Persistent, Splits, SplitKeys, Rows, Clusters } kind = Tiles;
+  unsigned number = 0;     ///< of splits, 0: what fills the GPU; or of a split's keys; or of a cluster's CTAs
   bool packsHeads = false; ///< a tile's rows are those of all heads that share a K/V head
 };
 

@@ -47,6 +47,7 @@ bool persistTiles(ir::Kernel &kernel, PassContext &context);
 bool fetchTiles(ir::Kernel &kernel, PassContext &context);
 bool stageOutput(ir::Kernel &kernel, PassContext &context);
 bool takeTurns(ir::Kernel &kernel, PassContext &context);
+bool formClusters(ir::Kernel &kernel, PassContext &context);
 bool pipelineLoads(ir::Kernel &kernel, PassContext &context);
 bool dropIdleCopies(ir::Kernel &kernel, PassContext &context);
 bool strengthReduceCopies(ir::Kernel &kernel, PassContext &context);

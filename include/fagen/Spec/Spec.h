@@ -57,6 +57,7 @@ struct Schedule {
   Gqa gqa = Gqa::Separate;
   unsigned split = 1; ///< CTAs that share the keys of a tile of query rows; 0: auto
   bool isSplit() const { return split != 1; }
+  unsigned cluster = 1; ///< CTAs that share the copies of K and V
 
   /// Where each key was set (its value); invalid for a default.
   std::vector<std::pair<std::string, Location>> locations;

@@ -73,10 +73,12 @@ class Op<string name, string summary, list<Operand> operands, list<Attribute> at
 
 def CopyIssue : Op<"copy_issue",
     "rows [row, row + dst.rows) of src to dst; rows from limit on become zero; only if `when`, where given. bulk: one "
-    "thread asks the async proxy for it, which counts the bytes of the whole slot off the phase of `full`",
+    "thread asks the async proxy for it, which counts the bytes of the whole slot off the phase of `full`; cluster: each CTA "
+    "of the cluster brings its share of the rows to the same slot of all of them, and all of them ask",
     [Operand<"dst", Write, [Shared]>, Operand<"src", Read, [Global]>, OptionalOperand<"full", Sync, [Shared]>],
     [Str<"kind", ["ld_st", "cp_async", "bulk"]>, Ex<"row">, Ex<"limit">, Ex<"when", 1>,
-     Int<"running", 0, 1, 1>]>; // row is where the copy to dst before this one ended
+     Int<"running", 0, 1, 1>, // row is where the copy to dst before this one ended
+     Int<"cluster", 0, 1, 1>]>;
 
 def CopyCommit : Op<"copy_commit",
     "closes the group of the cp_async copies issued since the last commit, possibly none", []>;
@@ -223,8 +225,9 @@ def CombineLast : Op<"combine_last",
 // Named warps may be divided: group g of `groups`, with barrier id + g, is the g-th run of neighbouring warps, or where
 // interleaved every warp w with w mod groups == g. `place` is the place of a policy where the barrier stands; it has
 // none when a hazard asked for it.
-def Barrier : Op<"barrier", "all threads of the CTA, of each warp, or of the named warps arrive before any goes on", [],
-    [Str<"scope", ["cta", "warp", "named"]>, Int<"id", 0, 15, 1>, Int<"first_warp", 0, 31, 1>, Int<"warps", 1, 32, 1>,
+def Barrier : Op<"barrier",
+    "all threads of the CTA, of its cluster, of each warp, or of the named warps arrive before any goes on", [],
+    [Str<"scope", ["cta", "cluster", "warp", "named"]>, Int<"id", 0, 15, 1>, Int<"first_warp", 0, 31, 1>, Int<"warps", 1, 32, 1>,
      Int<"groups", 2, 16, 1>, Int<"interleaved", 0, 1, 1>, Str<"place", [], 1>]> {
   let HasSite = 1;
 }
@@ -255,8 +258,9 @@ def MbarrierInit : Op<"mbarrier_init", "one thread sets how many arrivals a phas
 
 def Arrive : Op<"arrive",
     "arrives at the phase of bar's position: every thread, one of each warp, of each group of four warps, or of the "
-    "role; `bytes` more are to come from bulk copies",
-    [Operand<"bar", Sync, [Shared]>], [Str<"by", ["thread", "warp", "group", "role"]>, Ex<"bytes", 1>]> {
+    "role; `bytes` more are to come from bulk copies; cluster: in each CTA of the cluster, thread n of them in CTA n",
+    [Operand<"bar", Sync, [Shared]>],
+    [Str<"by", ["thread", "warp", "group", "role"]>, Ex<"bytes", 1>, Int<"cluster", 0, 1, 1>]> {
   let HasSite = 1;
 }
 

@@ -57,6 +57,10 @@ def TakeTurns : Pass<"take-turns",
   "lets warp groups take turns at the tensor cores",
   "products have their final place, and loops over tiles are there",
   "each group asks for the products of a step in its turn only; nobody waits for a turn for ever">;
+def FormClusters : Pass<"form-clusters",
+  "lets the CTAs of a cluster share their copies of K and V",
+  "roles order each other, and loops over tiles are there",
+  "each CTA copies its share of a tile to all; a slot is filled when all of them have left it; none ends before its peers">;
 def PipelineLoads : Pass<"pipeline-loads",
   "moves copies ahead by the number of stages and inserts commits and waits",
   "the loop is final",

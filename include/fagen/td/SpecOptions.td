@@ -338,4 +338,13 @@ def SplitOption : Option<"split", "schedule", IntegerType,
   let TakesAuto = 1;
 }
 
+def ClusterOption : Option<"cluster", "schedule", IntegerType,
+    "CTAs with neighbouring tiles of query rows that run together: each copies its share of every tile of K and V to all of "
+    "them; only with wgmma, grid = persistent"> {
+  let InName = "cluster_";
+  let Default = "1";
+  let Min = 1;
+  let Max = 2;
+}
+
 #endif // FAGEN_TD_SPECOPTIONS
