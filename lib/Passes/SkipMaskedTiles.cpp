@@ -10,7 +10,9 @@
 //            barrier of the group          all of its threads have seen the phase, before anybody ends it
 //            arrive  k_empty[j], v_empty[j]
 //
-// Only where it pays: where some tile of as many rows as keys has a group that skips a key tile.
+// Only where it pays: where in some tile of a square problem a group skips a key tile. And only where it skips no more
+// of them than a ring has slots: it leaves those of a tile when both K and V are there and its turns are passed on, and
+// by then others may wait for the tiles behind.
 
 #include "fagen/Passes/Passes.h"
 
@@ -24,6 +26,26 @@ using namespace fagen::ir;
 
 namespace {
 
+/// How many key tiles the first group sees fewer than the last one, at most, of tiles whose first rows are multiples of
+/// `step`, where row q sees the keys up to q. As many of them as a key tile has keys lie to the key tiles in all ways.
+int64_t mostSkippedKeyTiles(const Kernel &kernel, const Op &mask, unsigned groups, int64_t step) {
+  const int64_t rows = kernel.constant("kTileRows"), keys = kernel.constant("kTileKeys");
+  auto tilesSeen = [&](int64_t count) {
+    const MaskBounds bounds = analyzeMask(mask.expr("predicate"), "q", "k", mask.expr("row"), count);
+    return expand(kernel, ceilDiv(max(bounds.keyEnd, constant(0)), variable("kTileKeys")));
+  };
+  const Expr all = tilesSeen(rows), own = tilesSeen(rows / groups);
+  int64_t most = 0;
+  for (int64_t tile = 0; tile < keys; ++tile) {
+    auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
+      constexpr int64_t kManyKeys = 1 << 30;
+      return name == "row_begin" ? tile * step : name.starts_with("seq_") ? kManyKeys : 1;
+    };
+    most = std::max(most, all.evaluate(value).value_or(0) - own.evaluate(value).value_or(0));
+  }
+  return most;
+}
+
 class TileSkipper {
 public:
   TileSkipper(Kernel &kernel, const Role &load, Role &math)
@@ -34,6 +56,8 @@ public:
     if (groups < 2 || !mask || !findLet("full_tiles"))
       return false;
     if (!groupsSkipKeyTiles(kernel, *mask, groups))
+      return false;
+    if (mostSkippedKeyTiles(kernel, *mask, groups, /*step=*/1) > kernel.constant("kStages"))
       return false;
     addLets(analyzeMask(mask->expr("predicate"), "q", "k", mask->expr("row") + variable(kGroupRow),
                         kernel.constant("kTileRows") / groups));
@@ -133,23 +157,8 @@ private:
 
 } // namespace
 
-/// Tiles of rows lie to those of keys as they did before when as many have passed as a key tile has keys.
 bool fagen::groupsSkipKeyTiles(const Kernel &kernel, const Op &mask, unsigned groups) {
-  const int64_t rows = kernel.constant("kTileRows"), keys = kernel.constant("kTileKeys");
-  auto tilesSeen = [&](int64_t count) {
-    const MaskBounds bounds = analyzeMask(mask.expr("predicate"), "q", "k", mask.expr("row"), count);
-    return expand(kernel, ceilDiv(max(bounds.keyEnd, constant(0)), variable("kTileKeys")));
-  };
-  const Expr all = tilesSeen(rows), own = tilesSeen(rows / groups);
-  for (int64_t tile = 0; tile < keys; ++tile) {
-    auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
-      constexpr int64_t kManyKeys = 1 << 30;
-      return name == "row_begin" ? tile * rows : name.starts_with("seq_") ? kManyKeys : 1;
-    };
-    if (own.evaluate(value) < all.evaluate(value))
-      return true;
-  }
-  return false;
+  return mostSkippedKeyTiles(kernel, mask, groups, kernel.constant("kTileRows")) > 0;
 }
 
 bool fagen::skipMaskedTiles(Kernel &kernel, PassContext &) {
