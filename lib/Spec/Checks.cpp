@@ -349,8 +349,9 @@ void VariantChecker::checkCluster() {
         fmt::format("cluster = {} is not yet supported with {}; it takes 1", schedule.cluster, mmaText()));
   else if (known(OptionKey::Grid) && schedule.grid != Grid::Persistent)
     add("cluster", OptionKey::Cluster,
-        fmt::format("cluster = {} is not yet supported with grid = {}; it takes 1, or with grid = persistent 2",
-                    schedule.cluster, toString(schedule.grid).str()));
+        fmt::format(
+            "cluster = {} is not yet supported with grid = {}; it takes 1, or 2 with grid = persistent and no mask",
+            schedule.cluster, toString(schedule.grid).str()));
 }
 
 // Probabilities may be 2^8 times as large as usual, and with them P V of a tile.
