@@ -16,8 +16,8 @@ struct Tolerances {
   double plainFactor = 2; ///< max |O - ref| <= plainFactor * max |plain - ref| + ulps at max |ref|
   double ulps = 2;
   double cosine = 5e-6; ///< 1 - 2 O.ref / (O.O + ref.ref) < cosine
-  double lse = 1e-5;    ///< |LSE - ref| / max(1, |ref|) <= lse + plainFactor * what plain has
-  // Where products accumulate in f16, the cosine bound is widened by plainFactor times what plain has.
+  double lse = 1e-5;    ///< |LSE - ref| / max(1, |ref|) <= lse
+  // Where products accumulate in f16, the last two are widened by plainFactor times what plain has.
   int runs = 3; ///< equal bits in each
 };
 inline constexpr Tolerances kTolerances;

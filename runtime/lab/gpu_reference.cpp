@@ -13,7 +13,7 @@ namespace fagen::lab {
 struct ReferenceParams {
   CuDevicePtr q, k, v, o, lse, plain, plainLse;
   long long heads, kvHeads, seqQ, seqKv;
-  int headDimQK, headDimV, causal, halfAccum;
+  int headDimQK, headDimV, causal;
   DType dtype;
   double scale;
 };
@@ -34,7 +34,7 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   reference.o.resize(s.oElements());
   reference.plain.resize(s.oElements());
   reference.lse.resize(s.rows());
-  reference.plainLse.resize(s.rows());
+  reference.plainLse.resize(c.halfAccum ? s.rows() : 0);
   if (s.rows() == 0)
     return reference;
   auto place = [&](const std::vector<uint16_t> &values) {
@@ -52,7 +52,7 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
                          address(o),
                          address(lse),
                          address(rounded),
-                         address(plainLse),
+                         c.halfAccum ? address(plainLse) : CuDevicePtr(),
                          s.heads,
                          s.kvHeads,
                          s.seqQ,
@@ -60,7 +60,6 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
                          static_cast<int>(s.headDimQK),
                          static_cast<int>(s.headDimV),
                          c.mask == Mask::Causal,
-                         c.halfAccum,
                          c.dtype,
                          c.scaleValue()};
   void *arguments[] = {&params};
@@ -72,8 +71,9 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   device.download(reference.o.data(), o.address(), s.oElements() * 8);
   device.download(reference.lse.data(), lse.address(), s.rows() * 8);
   device.download(reference.plain.data(), rounded.address(), s.oElements() * 2);
-  device.download(reference.plainLse.data(), plainLse.address(), s.rows() * 4);
-  summarize(reference, c);
+  if (c.halfAccum)
+    device.download(reference.plainLse.data(), plainLse.address(), s.rows() * 4);
+  summarize(reference, c.dtype);
   return reference;
 }
 

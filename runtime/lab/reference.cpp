@@ -107,28 +107,29 @@ Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
   reference.o.resize(c.shape.oElements());
   reference.plain.resize(c.shape.oElements());
   reference.lse.resize(c.shape.rows());
-  reference.plainLse.resize(c.shape.rows());
+  reference.plainLse.resize(c.halfAccum ? c.shape.rows() : 0);
   forEachRow<double>(c, inputs, false, [&](int64_t i, const std::vector<double> &o, double lse) {
     std::copy(o.begin(), o.end(), reference.o.begin() + i * columns);
     reference.lse[i] = lse;
   });
   forEachRow<float>(c, inputs, true, [&](int64_t i, const std::vector<float> &o, float lse) {
-    reference.plainLse[i] = lse;
+    if (c.halfAccum)
+      reference.plainLse[i] = lse;
     for (int64_t column = 0; column < columns; ++column)
       reference.plain[i * columns + column] = halfOfFloat(c.dtype, o[column]);
   });
-  summarize(reference, c);
+  summarize(reference, c.dtype);
   return reference;
 }
 
-void summarize(Reference &reference, const Case &c) {
+void summarize(Reference &reference, DType dtype) {
   std::mutex lock;
   reference.maxPlainError = reference.maxMagnitude = 0;
   double ab = 0, aa = 0, bb = 0;
   parallelFor(static_cast<int64_t>(reference.o.size()), 65536, [&](int64_t begin, int64_t end) {
     double error = 0, magnitude = 0, partAb = 0, partAa = 0, partBb = 0;
     for (int64_t i = begin; i < end; ++i) {
-      const double plain = floatOfHalf(c.dtype, reference.plain[i]), o = reference.o[i];
+      const double plain = floatOfHalf(dtype, reference.plain[i]), o = reference.o[i];
       error = std::max(error, std::abs(plain - o));
       magnitude = std::max(magnitude, std::abs(o));
       partAb += plain * o;
@@ -142,7 +143,7 @@ void summarize(Reference &reference, const Case &c) {
     reference.maxPlainError = std::max(reference.maxPlainError, error);
     reference.maxMagnitude = std::max(reference.maxMagnitude, magnitude);
   });
-  if (c.halfAccum)
+  if (!reference.plainLse.empty())
     reference.plainCosine = cosineDifference(ab, aa, bb);
   for (size_t i = 0; i < reference.plainLse.size(); ++i)
     if (std::isfinite(reference.lse[i]))

@@ -20,18 +20,18 @@ struct Reference {
   std::vector<double> o;
   std::vector<double> lse;     ///< natural log; -infinity where no key is visible
   std::vector<uint16_t> plain; ///< bits of the dtype
-  std::vector<float> plainLse;
+  std::vector<float> plainLse; ///< of products that accumulate in f16; else empty
   double maxPlainError = 0;    ///< max |plain - o|
   double maxMagnitude = 0;     ///< max |o|
-  double maxPlainLseError = 0; ///< as lseDifference has it
-  double plainCosine = 0;      ///< its cosine difference where products accumulate in f16; else 0
+  double plainCosine = 0;      ///< with plainLse: its cosine difference and LSE error, as criteria.h has them; else 0
+  double maxPlainLseError = 0;
 };
 
 /// Products of a step of a matrix instruction: an f16 accumulator is rounded after so many.
 inline constexpr int64_t kAccumulatedProducts = 16;
 
 /// Fills the figures below `plainLse` from what stands above.
-void summarize(Reference &reference, const Case &c);
+void summarize(Reference &reference, DType dtype);
 
 /// 1 - 2 a.b / (a.a + b.b): 0 for equal vectors (also two zero vectors).
 double cosineDifference(double ab, double aa, double bb);

@@ -46,7 +46,7 @@ TEST_F(Judge, halfAccumulatorsAreJudgedByWhatTheyExplain) {
   half.halfAccum = true;
   const Reference own = CpuReference().compute(half, makeInputs(half, 1));
   EXPECT_EQ(reference.plainCosine, 0);
-  EXPECT_LT(reference.maxPlainLseError, 0.2 * kTolerances.lse);
+  EXPECT_EQ(reference.maxPlainLseError, 0);
   EXPECT_GT(own.maxPlainError, reference.maxPlainError);
   EXPECT_GT(own.maxPlainLseError, kTolerances.lse);
   std::vector<uint32_t> ownLse;
@@ -59,21 +59,6 @@ TEST_F(Judge, halfAccumulatorsAreJudgedByWhatTheyExplain) {
     if (std::isfinite(floatOfBits(value)))
       value = bitsOfFloat(static_cast<float>(floatOfBits(value) + 2.1 * own.maxPlainLseError * 10));
   EXPECT_EQ(judge(half, own, own.plain, &ownLse).failures.size(), 1u);
-}
-
-/// A row that sees one key has its score as LSE: 256 large products that nearly cancel. F32 explains some of its error.
-TEST_F(Judge, lseIsNoExacterThanTwiceF32Arithmetic) {
-  const Case large = parseCase("2,4,2,130,1,256 inputs=large");
-  const Reference own = CpuReference().compute(large, makeInputs(large, 1));
-  EXPECT_GT(own.maxPlainLseError, 0.2 * kTolerances.lse);
-  EXPECT_LT(own.maxPlainLseError, 10 * kTolerances.lse);
-  const double bound = kTolerances.lse + kTolerances.plainFactor * own.maxPlainLseError;
-  std::vector<uint32_t> values(own.lse.size());
-  for (double off : {0.9, 1.1}) {
-    for (size_t i = 0; i < values.size(); ++i)
-      values[i] = bitsOfFloat(static_cast<float>(own.lse[i] + off * bound * std::max(1.0, std::abs(own.lse[i]))));
-    EXPECT_EQ(judge(large, own, own.plain, &values).failures.size(), off > 1 ? 1u : 0u) << off;
-  }
 }
 
 TEST_F(Judge, wrongElement) {
