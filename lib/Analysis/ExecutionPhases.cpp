@@ -9,8 +9,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <utility>
-
 using namespace fagen;
 using namespace fagen::ir;
 

@@ -4,6 +4,7 @@
 #include "fagen/Emit/BuildPlan.h"
 
 #include "fagen/Analysis/Resources.h"
+#include "fagen/IR/ExprAnalysis.h"
 
 #include "fmt/format.h"
 
@@ -77,7 +78,6 @@ static std::vector<SelectOp> countCtas(const Schedule &schedule) {
 /// A map for each tensor that bulk copies read or write, and their box: a panel of its tile (device/tile/layout.h), of
 /// which a group of four warps stores its own rows, and a CTA of a cluster loads its share.
 static std::vector<MapPlan> planMaps(const Kernel &kernel) {
-  constexpr unsigned kGroupWarps = 4;
   std::vector<MapPlan> maps;
   auto add = [&](const Buffer &tensor, const Buffer &tile, unsigned rows) {
     const unsigned element = sizeOf(tile.type);

@@ -17,6 +17,8 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "fagen/IR/ExprAnalysis.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -24,8 +26,6 @@ using namespace fagen;
 using namespace fagen::ir;
 
 namespace {
-
-constexpr unsigned kGroupWarps = 4;
 
 class RoleOrderer {
 public:

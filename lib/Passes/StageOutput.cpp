@@ -16,14 +16,14 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "fagen/IR/ExprAnalysis.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace fagen;
 using namespace fagen::ir;
 
 namespace {
-
-constexpr unsigned kGroupWarps = 4;
 
 using Ops = std::vector<std::unique_ptr<Op>>;
 

@@ -22,6 +22,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -30,8 +31,6 @@ using namespace fagen;
 using namespace fagen::ir;
 
 namespace {
-
-constexpr unsigned kGroupWarps = 4;
 
 class TurnTaker {
 public:

@@ -5,7 +5,6 @@
 // that returned are not waited for.
 #include "Cta.h"
 
-#include <bit>
 #include <fmt/format.h>
 
 namespace fagen::emulator {
