@@ -3,6 +3,7 @@
 #include "Kernels.h"
 
 #include <fagen/device/params.h>
+#include <limits>
 #include <set>
 
 namespace fagen::emulator {
@@ -75,6 +76,19 @@ TEST(Places, ByTicketAsManyHeadsTakeTurnsAsHave8192Keys) {
   EXPECT_EQ(places[48], (Place{0, 15, 15, 16}));
   EXPECT_EQ(places[63], (Place{0, 0, 0, 16}));
   EXPECT_EQ(places[64], (Place{0, 15, 15, 0}));
+}
+
+/// Also with none, with more than a float tells apart, and with more than half of what an int holds.
+TEST(Places, WithManyKeysTheFewestHeadsTakeTurns) {
+  for (int seqKv : {0, (1 << 24) + 1, (1 << 30) + 1, std::numeric_limits<int>::max()}) {
+    const std::vector<Place> byTicket = placesOf("by_ticket", 1, 20, 1, 32, seqKv); // eight
+    EXPECT_EQ(byTicket[23], (Place{0, 8, 8, 0})) << seqKv;
+    EXPECT_EQ(byTicket[24], (Place{0, 7, 7, 16})) << seqKv;
+    EXPECT_EQ(byTicket[32], (Place{0, 7, 7, 0})) << seqKv;
+    const std::vector<Place> longestFirst = placesOf("longest_first", 1, 4, 1, 32, seqKv); // none
+    EXPECT_EQ(longestFirst[6], (Place{0, 0, 0, 16})) << seqKv;
+    EXPECT_EQ(longestFirst[7], (Place{0, 0, 0, 0})) << seqKv;
+  }
 }
 
 TEST(Places, TilesOfAHeadFollowEachOtherWithoutAMask) {

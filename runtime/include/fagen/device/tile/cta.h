@@ -29,8 +29,9 @@ struct HeadTile {
   int head, tile;
 };
 
-/// The exponent of the largest power of two that is no more than x, which is positive and below 2^24.
-__device__ __forceinline__ int floor_log2(int x) {
+/// The exponent of the largest power of two that is no more than x, which is positive. From 2^24 on x is rounded to a
+/// float first: the exponent may be one more.
+__device__ __forceinline__ int floor_log2(unsigned x) {
   return (__builtin_bit_cast(int, static_cast<float>(x)) >> 23) - 127;
 }
 
@@ -45,10 +46,11 @@ __device__ __forceinline__ HeadTile take_turns_at_the_end(int from_end, int head
 /// How many heads take turns, as the exponent of a power of two: so many that their K and V have kRows / 2 to kRows
 /// rows, but kLeast heads if there are as many. Of a square problem these are kRows / kTileRows tiles: with a few for
 /// each CTA that runs at a time no gap at the end of the grid is longer than a short tile. The others gain nothing by
-/// turns, and lose: CTAs of one head that run together share its K and V.
+/// turns, and lose: CTAs of one head that run together share its K and V. Without keys 2 * seq_kv - 1 is the
+/// largest number there is: kLeast heads do.
 template <int kRows, int kLeast>
 __device__ __forceinline__ int log_heads_in_turn(const AttentionParams &params, int heads) {
-  const int wanted = floor_log2(kRows) - floor_log2(2 * params.seq_kv - 1), least = floor_log2(kLeast);
+  const int wanted = floor_log2(kRows) - floor_log2(2u * params.seq_kv - 1), least = floor_log2(kLeast);
   return min(wanted < least ? least : wanted, floor_log2(min(heads, 1 << 20)));
 }
 
