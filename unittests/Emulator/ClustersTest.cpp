@@ -1,39 +1,21 @@
 // fagen: CTAs of a cluster: copies to all of them, arrivals in each other, their barrier, and each finding.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Boxes.h"
 #include "Kernels.h"
 
-#include <cstring>
-#include <fagen/device/tensor_map.h>
 #include <set>
 
 namespace fagen::emulator {
 namespace {
 
 const std::string kFile = "clusters.cu";
-constexpr unsigned kRows = 16, kColumns = 64, kSteps = 4, kShare = 8;
+constexpr unsigned kRows = 16, kColumns = kRowElements, kSteps = 4, kShare = 8;
 
 struct ClusterArguments {
   device::TensorMap in;
   void *result;
   int wrong;
 };
-
-device::TensorMap mapOf(const void *base) {
-  device::TensorMapDescription d = {};
-  d.base = base;
-  d.strides[1] = kColumns * 2;
-  d.sizes[0] = kColumns;
-  d.sizes[1] = kRows * kSteps;
-  d.box[0] = kColumns;
-  d.box[1] = kShare;
-  d.rank = 2;
-  d.element_bytes = 2;
-  d.swizzle = device::BoxSwizzle::k128B;
-  d.mark = device::kMapMark;
-  device::TensorMap map;
-  std::memcpy(&map, &d, sizeof(d));
-  return map;
-}
 
 constexpr Options::Landing kLandings[] = {Options::Latest, Options::Earliest, Options::Random};
 
@@ -66,7 +48,8 @@ Outcome run(const ClusterRun &run) {
   launch.roles = {{"math", 0, 4}, {"load", 4, 1}};
   launch.names = {{"full", 4096, 8, 2}, {"empty", 4112, 8, 2}};
   launch.cluster = run.cluster;
-  const ClusterArguments arguments = {mapOf(outcome.in.data()), outcome.result.data(), run.wrong};
+  const ClusterArguments arguments = {mapOf(outcome.in.data(), kRows * kSteps, kColumns, kShare), outcome.result.data(),
+                                      run.wrong};
   Options options;
   options.seed = run.seed;
   options.landing = kLandings[run.seed % 3];

@@ -1,40 +1,22 @@
 // fagen: barriers in shared memory, bulk copies and products of warp groups: what is right, and each finding.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Boxes.h"
 #include "Kernels.h"
 
 #include <cmath>
-#include <cstring>
-#include <fagen/device/tensor_map.h>
 #include <set>
 
 namespace fagen::emulator {
 namespace {
 
 const std::string kFile = "hopper.cu";
-constexpr unsigned kRows = 64, kColumns = 64, kTensorRows = 250;
+constexpr unsigned kRows = 64, kColumns = kRowElements, kTensorRows = 250;
 
 struct HopperArguments {
   device::TensorMap in, out;
   void *result;
   int wrong;
 };
-
-device::TensorMap mapOf(const void *base, unsigned rows, unsigned columns) {
-  device::TensorMapDescription d = {};
-  d.base = base;
-  d.strides[1] = kColumns * 2;
-  d.sizes[0] = columns;
-  d.sizes[1] = rows;
-  d.box[0] = kColumns;
-  d.box[1] = kRows;
-  d.rank = 2;
-  d.element_bytes = 2;
-  d.swizzle = device::BoxSwizzle::k128B;
-  d.mark = device::kMapMark;
-  device::TensorMap map;
-  std::memcpy(&map, &d, sizeof(d));
-  return map;
-}
 
 struct HopperRun {
   std::string symbol;
@@ -70,8 +52,9 @@ Outcome run(const HopperRun &run, bool isHalf = false) {
                     {outcome.result.data(), outcome.result.size() * 4, true, "result"}}};
   launch.roles = {{"math", 0, 4}, {"load", 4, 1}};
   launch.names = {{"full", 24576, 8, 2}, {"empty", 24592, 8, 2}};
-  const HopperArguments arguments = {mapOf(outcome.in.data(), kTensorRows, run.columns),
-                                     mapOf(outcome.out.data(), 80, run.columns), outcome.result.data(), run.wrong};
+  const HopperArguments arguments = {mapOf(outcome.in.data(), kTensorRows, run.columns, kRows),
+                                     mapOf(outcome.out.data(), 80, run.columns, kRows), outcome.result.data(),
+                                     run.wrong};
   outcome.report = kernels(kFile).launch(launch, &arguments, sizeof(arguments), run.options);
   return outcome;
 }
