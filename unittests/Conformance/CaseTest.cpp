@@ -27,11 +27,10 @@ std::set<std::string> ptxFunctions() {
   return names;
 }
 
-/// Of clusters of more than one CTA, which need a launch of their own; the number of a launch's CTAs, of which a case
-/// has one; a fence, which changes no value; and sums in f16 by mma, which no GPU has recorded.
+/// The number of a launch's CTAs, of which a case has one; a fence, which changes no value; and sums in f16 by mma,
+/// which no GPU has recorded.
 bool hasNoCase(const std::string &name) {
-  return name == "tma_load_multicast" || name == "mbarrier_arrive_at" || name == "cta_count" ||
-         name == "fence_device" || name == "mma_m16n8k16_f16_f16";
+  return name == "cta_count" || name == "fence_device" || name == "mma_m16n8k16_f16_f16";
 }
 
 TEST(Cases, everyFunctionHasOne) {

@@ -242,6 +242,37 @@ ConformanceCase warpGroupCase() {
   return c;
 }
 
+/// What each CTA of a cluster of two brings to both: 16 rows of 32 words, four times.
+ConformanceCase clusterCase() {
+  constexpr unsigned kClusters = 8, kRounds = 4, kTileRows = 16, kRowWords = 32;
+  ConformanceCase c = sm90aCase(
+      "clusters of two", {"tma_load_multicast", "mbarrier_arrive_at", "cluster_rank", "cluster_arrive", "cluster_wait"},
+      "conformance_clusters");
+  c.inputs = "random words; four tiles, half of each from either CTA";
+  c.grid = 2 * kClusters;
+  c.cluster = 2;
+  c.sharedBytes = 1024 + 4 * kTileRows * kRowWords;
+  c.inMap.sizes = {2 * kRowWords, int64_t{kClusters} * kRounds * kTileRows};
+  c.inMap.box = {2 * kRowWords, kTileRows / 2};
+  c.inWords = size_t{kClusters} * kRounds * kTileRows * kRowWords;
+  c.outWords = size_t{2} * kClusters * kTileRows * kRowWords;
+  c.operands = c.inWords;
+  c.fill = [](Words &random, unsigned, WordList &in) {
+    std::generate(in.begin(), in.end(), [&] { return random.next(); });
+  };
+  c.expect = [](const WordList &in, WordList &out) {
+    constexpr size_t kTile = size_t{kTileRows} * kRowWords;
+    for (size_t i = 0; i < out.size(); ++i) {
+      const size_t cluster = i / kTile / 2, word = i % kTile;
+      uint32_t mixed = 0;
+      for (size_t round = 0; round < kRounds; ++round)
+        mixed = (mixed ^ in[(cluster * kRounds + round) * kTile + word]) * 2654435761u + 1;
+      out[i] = mixed;
+    }
+  };
+  return c;
+}
+
 } // namespace
 
 void addBulkCases(std::vector<ConformanceCase> &cases) {
@@ -256,6 +287,7 @@ void addBulkCases(std::vector<ConformanceCase> &cases) {
   cases.push_back(storeMatrixCase("stmatrix_x4", false));
   cases.push_back(storeMatrixCase("stmatrix_x4_trans", true));
   cases.push_back(warpGroupCase());
+  cases.push_back(clusterCase());
 }
 
 } // namespace fagen::lab

@@ -34,7 +34,8 @@ struct KernelJob {
   std::string symbol;
   unsigned grid = 1, threads = 128, sharedBytes = 0;
   MapShape inMap = {}, outMap = {};
-  int attempt = 0; ///< 0, 1, 2: the emulator lands asynchronous copies late, early and at random moments
+  unsigned cluster = 1; ///< CTAs that run together, as the kernel's own text says
+  int attempt = 0;      ///< 0, 1, 2: the emulator lands asynchronous copies late, early and at random moments
 };
 
 /// The kernels' one parameter, as in kernels/conformance.cu.
@@ -75,7 +76,7 @@ struct ConformanceCase {
   std::string symbol;
   KernelText kernels = KernelText::Any;
   MapShape inMap = {}, outMap = {};
-  unsigned grid = 1, threads = 128, sharedBytes = 0;
+  unsigned grid = 1, threads = 128, sharedBytes = 0, cluster = 1;
   size_t inWords = 0, outWords = 0; ///< of the whole grid
 
   std::function<void(Words &random, unsigned round, WordList &in)> fill;

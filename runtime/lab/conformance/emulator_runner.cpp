@@ -27,6 +27,7 @@ public:
     launch.grid = job.grid;
     launch.threads = job.threads;
     launch.sharedBytes = job.sharedBytes;
+    launch.cluster = job.cluster;
     launch.buffers = {{in.data(), in.size() * 4, false, "in"}, {out.data(), out.size() * 4, true, "out"}};
     emulator::Options options;
     options.landing = kLandings[job.attempt];

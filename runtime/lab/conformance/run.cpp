@@ -54,15 +54,11 @@ void judgeBounded(const ConformanceCase &c, unsigned round, const WordList &in, 
 }
 
 KernelJob jobOf(const ConformanceCase &c, unsigned round) {
-  return {c.kernels,
-          c.kernels == KernelText::Sm90a ? kConformanceSm90aText : kConformanceText,
-          c.symbol,
-          c.grid,
-          c.threads,
-          c.sharedBytes,
-          c.inMap,
-          c.outMap,
-          static_cast<int>(round % 3)};
+  return {c.kernels, c.kernels == KernelText::Sm90a ? kConformanceSm90aText : kConformanceText,
+          c.symbol,  c.grid,
+          c.threads, c.sharedBytes,
+          c.inMap,   c.outMap,
+          c.cluster, static_cast<int>(round % 3)};
 }
 
 /// One round of a case on every device.

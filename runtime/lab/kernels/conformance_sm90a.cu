@@ -193,6 +193,46 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   ptx::st_global_u32(params.out + ptx::cta_index() * 384 + ptx::thread_index(), self);
 }
 
+// ---- Clusters of two: each CTA brings half of each of four tiles to both, and tells both when it has read them.
+
+constexpr int kTileRows = 16, kRounds = 4;
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1)
+    conformance_clusters(const __grid_constant__ ConformanceParams params) {
+  const unsigned full = shared_begin(), empty = full + 8, tile = full + kData, rank = ptx::cluster_rank();
+  if (ptx::thread_index() == 0) {
+    ptx::mbarrier_init(full, 1);
+    ptx::mbarrier_init(empty, 2);
+    ptx::mbarrier_init_fence();
+  }
+  ptx::warp_barrier();
+  ptx::cluster_arrive();
+  ptx::cluster_wait();
+  unsigned mixed[4] = {};
+  for (int round = 0; round < kRounds; ++round) {
+    if (ptx::thread_index() == 0) {
+      ptx::mbarrier_wait(empty, round % 2 ^ 1);
+      ptx::mbarrier_arrive_expect(full, 128 * kTileRows);
+      const int row = kTileRows * (ptx::cta_index() / 2 * kRounds + round) + kTileRows / 2 * static_cast<int>(rank);
+      ptx::tma_load_multicast(tile + 64 * kTileRows * rank, params.in_map, {0, row}, full, 3);
+    }
+    ptx::mbarrier_wait(full, round % 2);
+    for (int i = 0; i < 4; ++i) {
+      unsigned word[1];
+      ptx::ld_shared(word, tile + 4 * (ptx::thread_index() + kThreads * i));
+      mixed[i] = (mixed[i] ^ word[0]) * 2654435761u + 1;
+    }
+    ptx::cta_barrier();
+    if (ptx::thread_index() < 2)
+      ptx::mbarrier_arrive_at(empty, ptx::thread_index());
+  }
+  for (int i = 0; i < 4; ++i)
+    ptx::st_global_u32(params.out + 4 * kThreads * ptx::cta_index() + kThreads * i + ptx::thread_index(), mixed[i]);
+  ptx::warp_barrier();
+  ptx::cluster_arrive();
+  ptx::cluster_wait();
+}
+
 // ---- Products of whole numbers: exact, so each element of each operand must be where it belongs. CTA i takes N =
 // 8 (i + 1). Operands are made of the seed by the rule that the host knows.
 
