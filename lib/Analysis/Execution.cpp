@@ -160,7 +160,6 @@ bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lan
         copyInBulk(cta, warp, op, event);
     break;
   case OpKind::Barrier:
-  case OpKind::BarrierArrive:
   case OpKind::AwaitTurn:
   case OpKind::PassTurn:
     if (!comeToBarrier(warp, op, isFirstTry))
@@ -310,7 +309,7 @@ bool Execution::comeToBarrier(Warp &warp, const PlannedOp &op, bool isFirstTry) 
   }
   if (isFirstTry)
     arriveAtBarrier(warp, op);
-  return (op.op->kind != OpKind::Barrier && op.op->kind != OpKind::AwaitTurn) || !isBlocked(warp, op);
+  return op.op->kind == OpKind::PassTurn || !isBlocked(warp, op);
 }
 
 bool Execution::isBlocked(Warp &warp, const PlannedOp &op) {

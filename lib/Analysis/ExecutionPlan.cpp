@@ -52,7 +52,7 @@ void ExecutionPlan::findEntries() {
       shape.addProducts(warp);
     if (op.op->kind == OpKind::BulkStore || op.op->kind == OpKind::BulkWait)
       shape.addStores(warp);
-    if (op.op->kind == OpKind::Barrier || op.op->kind == OpKind::BarrierArrive || op.isTurn)
+    if (op.op->kind == OpKind::Barrier || op.isTurn)
       for (unsigned group = 0; group < op.groups; ++group)
         shape.addBarrier(op.isOfCluster ? barriers() - 1
                                         : warp / ctaWarps * ClockShape::kBarriers +
@@ -80,7 +80,6 @@ static bool isAction(OpKind kind) {
   case OpKind::Wait:
   case OpKind::CopyIssue:
   case OpKind::Barrier:
-  case OpKind::BarrierArrive:
   case OpKind::AwaitTurn:
   case OpKind::PassTurn:
   case OpKind::HandTile:

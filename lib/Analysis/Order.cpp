@@ -18,7 +18,6 @@ static bool isBetweenRoles(const Op &op) {
   switch (op.kind) {
   case OpKind::Barrier:
     return op.text("scope") == "cluster";
-  case OpKind::BarrierArrive:
   case OpKind::AwaitTurn:
   case OpKind::PassTurn:
   case OpKind::MbarrierInit:

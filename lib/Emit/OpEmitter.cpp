@@ -506,8 +506,7 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::BulkCommit:
   case OpKind::BulkWait:
     return emitBulkStore(op);
-  case OpKind::Combine:       // a kernel of its own
-  case OpKind::BarrierArrive: // no pass makes these
+  case OpKind::Combine: // a kernel of its own
   case OpKind::If:
   case OpKind::Place:
     break;

@@ -25,7 +25,6 @@ static Stage stageOf(const Op &op) {
   case OpKind::Wait:
     return Stage::kLoadWait;
   case OpKind::Barrier:
-  case OpKind::BarrierArrive:
   case OpKind::AwaitTurn:
   case OpKind::PassTurn:
   case OpKind::Arrive:
@@ -80,7 +79,7 @@ static bool isProductFence(const Op &op) { return op.kind == OpKind::Fence && op
 
 /// Whether nobody waits there, so that the op belongs to what stands before it.
 static bool goesWithBefore(const Op &op) {
-  return op.kind == OpKind::MmaCommit || op.kind == OpKind::PassTurn || op.kind == OpKind::BarrierArrive ||
+  return op.kind == OpKind::MmaCommit || op.kind == OpKind::PassTurn ||
          (op.kind == OpKind::Arrive && !op.has("bytes")) || (op.kind == OpKind::Fence && !isProductFence(op));
 }
 

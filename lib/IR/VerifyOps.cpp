@@ -44,8 +44,6 @@ private:
       checkMma(op);
     if (op.kind == OpKind::Barrier)
       checkBarrier(op);
-    if (op.kind == OpKind::BarrierArrive)
-      checkNamed(op);
     if (op.kind == OpKind::AwaitTurn || op.kind == OpKind::PassTurn)
       checkTurn(op);
     if (op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait ||
@@ -244,14 +242,14 @@ private:
         return defect(op, "attribute '" + name + "' belongs to named barriers, all of them");
     if (isNamed)
       checkNamed(op);
-    if (!isNamed && (op.has("groups") || op.has("interleaved")))
-      return defect(op, "only the warps of named barriers are divided into groups");
-    const int64_t groups = op.has("groups") ? op.integer("groups") : 1;
-    if (isNamed && (op.integer("warps") % groups != 0 || op.integer("id") + groups > kNamedBarriers))
-      defect(op, Twine(groups) + " groups do not divide its warps, or go beyond barrier 15");
+    else if (op.has("groups") || op.has("interleaved"))
+      defect(op, "only the warps of named barriers are divided into groups");
   }
 
   void checkNamed(const Op &op) {
+    const int64_t groups = op.has("groups") ? op.integer("groups") : 1;
+    if (op.integer("warps") % groups != 0 || op.integer("id") + groups > kNamedBarriers)
+      defect(op, Twine(groups) + " groups do not divide its warps, or go beyond barrier 15");
     if (op.integer("first_warp") + op.integer("warps") > kernel.threads / 32)
       defect(op, "the CTA has " + Twine(kernel.threads / 32) + " warps");
     if (op.integer("id") == 0)

@@ -232,11 +232,6 @@ def Barrier : Op<"barrier",
   let HasSite = 1;
 }
 
-def BarrierArrive : Op<"barrier_arrive", "arrives at a named barrier for others to wait at, and goes on", [],
-    [Int<"id", 0, 15>, Int<"first_warp", 0, 31>, Int<"warps", 1, 32>]> {
-  let HasSite = 1;
-}
-
 // Groups of four warps of a role take turns: group g has named barrier id + g, where it waits for the group before it,
 // of the first one the last, to pass the turn on. With `group` only that one does.
 
