@@ -60,6 +60,8 @@ public:
       return product(operand, op.text("form") == "abt");
     case OpKind::MmaIssue: // a warp reads its rows of the left operand, and all of the right one
       return operand == "a" ? rowsOfRowWarp() : everything();
+    case OpKind::SettleRows:
+      return operand == "q" ? rowsOfRowWarp() : operand == "k" ? rowsOfKeyWarp() : everything();
     case OpKind::Mask:
     case OpKind::RowMax:
     case OpKind::Exp2:

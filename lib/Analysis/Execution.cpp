@@ -177,6 +177,7 @@ bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lan
   case OpKind::Mma:
   case OpKind::LoadFragment:
   case OpKind::MmaIssue:
+  case OpKind::SettleRows:
     if (plan.kernel.backend != "scalar")
       meetLanes(warp, op, /*isMemoryToo=*/false);
     if (op.op->kind == OpKind::MmaIssue)

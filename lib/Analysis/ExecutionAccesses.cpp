@@ -95,7 +95,8 @@ Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes 
   }
   if (instance.event == Event::kNever)
     return Gap::Incomplete;
-  const bool isProxyCrossed = second.isByAsyncProxy && !first.isByAsyncProxy;
+  const bool isFenced = first.op->kind == OpKind::SettleRows; // by itself
+  const bool isProxyCrossed = second.isByAsyncProxy && !first.isByAsyncProxy && !isFenced;
   const bool isInit = first.op->kind == OpKind::MbarrierInit;
   const Layer layer = isInit ? Layer::Initialised : Layer::AsyncProxy;
   const unsigned ownFence = isInit ? warp.initFence : warp.asyncFence;

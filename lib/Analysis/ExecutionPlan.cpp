@@ -90,6 +90,7 @@ static bool isAction(OpKind kind) {
   case OpKind::MmaIssue:
   case OpKind::MmaCommit:
   case OpKind::MmaWait:
+  case OpKind::SettleRows:
   case OpKind::BulkStore:
   case OpKind::BulkCommit:
   case OpKind::BulkWait:

@@ -196,6 +196,10 @@ void KernelEmitter::emitIncludes() {
       if (op.kind == OpKind::Mma && op.has("sums"))
         headers.insert("ops/mma_f16.h");
     });
+    walk(kernel.roles.back().body, [&](const Op &op) {
+      if (op.kind == OpKind::SettleRows)
+        headers.insert("ops/settle.h");
+    });
     headers.insert("ops/softmax.h");
     headers.insert("ops/store.h");
   }

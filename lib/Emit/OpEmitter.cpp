@@ -79,7 +79,17 @@ std::string OpEmitter::heading(const Op &op) const {
   }
 }
 
+/// Short calls of which a step has many: what they are for stands behind them.
+static bool hasNoteBehind(const Op &op) {
+  return op.kind == OpKind::Arrive || op.kind == OpKind::Wait || op.kind == OpKind::AwaitTurn ||
+         op.kind == OpKind::PassTurn;
+}
+
+static std::string noteBehind(const Op &op) { return op.note.empty() ? "" : " // " + op.note; }
+
 void OpEmitter::comment(const Op &op) {
+  if (hasNoteBehind(op))
+    return;
   std::string text = heading(op);
   if (!text.empty() && op.location.isKnown())
     text += fmt::format(" ({})", op.location.str());
@@ -135,23 +145,31 @@ void OpEmitter::emitSync(const Op &op) {
     return line(out, "ptx::mbarrier_init(cta.shared.{}.address({}), {});", bar.buffer->name,
                 bar.buffer->isRing ? bar.position.str() : "0", op.integer("arrivals"));
   if (op.kind == OpKind::Wait)
-    return line(out, "wait_for({});", mbarrier(bar));
+    return line(out, "wait_for({});{}", mbarrier(bar), noteBehind(op));
   if (op.has("bytes"))
-    return line(out, "arrive_expecting({}, {});", mbarrier(bar), expression(op.expr("bytes")));
+    return line(out, "arrive_expecting({}, {});{}", mbarrier(bar), expression(op.expr("bytes")), noteBehind(op));
   const llvm::StringRef by = op.text("by");
   if (op.isSet("cluster"))
-    return line(out, "arrive_in_cluster_by_{}<kCluster>({});", by.str(), mbarrier(bar));
-  line(out, "{}({});", by == "group" ? "arrive_by_group" : by == "warp" ? "arrive_by_warp" : "arrive", mbarrier(bar));
+    return line(out, "arrive_in_cluster_by_{}<kCluster>({});{}", by.str(), mbarrier(bar), noteBehind(op));
+  line(out, "{}({});{}",
+       by == "group"  ? "arrive_by_group"
+       : by == "warp" ? "arrive_by_warp"
+                      : "arrive",
+       mbarrier(bar), noteBehind(op));
 }
 
+/// In front of the loop over tiles and behind it one group does, by its number among all groups of the CTA.
 void OpEmitter::emitTurn(const Op &op) {
   std::optional<IndentedStream::Scope> scope;
+  std::string row = "cta.group_row";
   if (op.has("group")) {
-    line(out, "if (turn_group<kLoadWarps>() == {})", op.integer("group"));
+    const int64_t group = op.integer("group");
+    line(out, "if (ptx::warp_group_index() == {})", group + kernel.constant("kLoadWarps") / kGroupWarps);
     scope.emplace(out);
     callStandsHere();
+    row = fmt::format("{} * kGroupRows", group);
   }
-  line(out, "{}<kLoadWarps, kWarps / 4>({});", opInfo(op.kind).name.str(), op.integer("id"));
+  line(out, "{}<kWarps / 4>({}, {});{}", opInfo(op.kind).name.str(), op.integer("id"), row, noteBehind(op));
 }
 
 void OpEmitter::emitFence(const Op &op) {
@@ -283,9 +301,12 @@ void OpEmitter::emitReduce(const Op &op) {
 }
 
 void OpEmitter::emitRescale(const Op &op) {
+  if (op.kind == OpKind::SettleRows)
+    return emitSettle(op);
   const char *lazily = op.isSet("lazy") ? "_lazily" : "";
   if (op.kind == OpKind::RescaleOutput)
-    return line(out, "rescale_output{}({}, {});", lazily, operand(op.operand("o")), operand(op.operand("alpha")));
+    return line(out, "{}rescale_output{}({}, {});", op.isSet("redone") ? "if (is_redone) " : "", lazily,
+                operand(op.operand("o")), operand(op.operand("alpha")));
   const bool isWhole = op.kind == OpKind::Rescale;
   line(out, "rescale{}{}<{}>({}, {}, {}, {}, cta.params.scale_log2);", isWhole ? "" : "_rows", lazily,
        op.integer("guard") ? "true" : "false", operand(op.operand(isWhole ? "o" : "alpha")), operand(op.operand("l")),
@@ -315,6 +336,12 @@ void OpEmitter::emitRowSum(const Op &op) {
     line(out, "row_sum({}, {}, warp_row());", l, s);
   else
     line(out, "row_sum({}, {});", l, s);
+}
+
+void OpEmitter::emitSettle(const Op &op) {
+  line(out, "const bool is_redone = settle_rows({}, {}, {}, {}, {}, warp_row(), {}, cta.params.scale_log2);",
+       operand(op.operand("s")), operand(op.operand("alpha")), operand(op.operand("l")), operand(op.operand("m")),
+       operand(op.operand("q")), operand(op.operand("k")));
 }
 
 void OpEmitter::emitConvert(const Op &op) {
@@ -407,7 +434,9 @@ void OpEmitter::emitBarrier(const Op &op) {
   const int64_t warps = op.integer("warps"), firstWarp = op.integer("first_warp");
   const int64_t groups = op.has("groups") ? op.integer("groups") : 1;
   std::string id = std::to_string(op.integer("id"));
-  if (groups > 1) { // each group has its own barrier
+  if (kernel.backend == "wgmma" && groups > 1) {
+    id += " + cta.group_row / kGroupRows"; // the same for all threads, as a register of each is not
+  } else if (groups > 1) {                 // each group has its own barrier
     const std::string warp = firstWarp == 0 ? "ptx::warp_index()" : fmt::format("(ptx::warp_index() - {})", firstWarp);
     const bool isInterleaved = op.has("interleaved") && op.integer("interleaved") != 0;
     id += isInterleaved ? fmt::format(" + {} % {}", warp, groups) : fmt::format(" + {} / {}", warp, warps / groups);
@@ -459,6 +488,7 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::Rescale:
   case OpKind::RescaleRows:
   case OpKind::RescaleOutput:
+  case OpKind::SettleRows:
     return emitRescale(op);
   case OpKind::Exp2:
     return emitExp2(op);

@@ -77,6 +77,7 @@ private:
   void emitRowMax(const ir::Op &op);
   void emitReduce(const ir::Op &op);
   void emitRescale(const ir::Op &op);
+  void emitSettle(const ir::Op &op);
   void emitFill(const ir::Op &op);
   void emitExp2(const ir::Op &op);
   void emitRowSum(const ir::Op &op);

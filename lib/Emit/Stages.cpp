@@ -43,6 +43,7 @@ static Stage stageOf(const Op &op) {
   case OpKind::RowMax:
   case OpKind::Exp2:
   case OpKind::RowSum:
+  case OpKind::SettleRows:
   case OpKind::Convert:
   case OpKind::ReducePartial:
   case OpKind::ReduceTotal:

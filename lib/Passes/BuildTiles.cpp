@@ -231,6 +231,8 @@ private:
     std::map<std::string, Attribute> how{{"guard", int64_t(1)}};
     if (schedule.rescale == RescalePolicy::Lazy)
       how["lazy"] = int64_t(1);
+    if (schedule.rescale == RescalePolicy::Optimistic)
+      how["optimistic"] = int64_t(1);
     builder.add(OpKind::Rescale, {{o, {}}, {l, {}}, {m, {}}, {mNew, {}}}, how);
     builder.add(OpKind::Exp2, {{s, {}}, {m, {}}}, {{"guard", int64_t(1)}});
     builder.add(OpKind::RowSum, {{l, {}}, {s, {}}});

@@ -12,6 +12,9 @@
 //          mma_wait
 //          arrive  k_empty[j - .]  behind the wait that completes that product, one thread of each group
 //
+// Where warps read a slot by themselves once more (settle_rows) one thread of each warp arrives, behind a barrier of
+// the warp.
+//
 // One thread makes the mbarriers, and a barrier of the CTA tells all. place-barriers and verify-barriers then prove
 // from the ops alone that this orders every access and that nobody waits for ever.
 
@@ -21,6 +24,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -36,6 +40,9 @@ public:
     for (const auto &[buffer, full] : filled)
       if (buffer->isRing)
         empties[buffer] = addEmpty(*buffer, *full);
+    for (const auto &[ring, empty] : empties)
+      if (isLeftByWarps(ring))
+        leftByWarps.insert(ring);
     announceCopies(load.body);
     waitForCopies(math.body);
     beginMath();
@@ -103,6 +110,33 @@ private:
     unsigned group; ///< the number of its commit
   };
 
+  /// The slot that the lanes of a warp read, behind a product that did.
+  static const Operand *readByWarps(const Op &op) { return op.kind == OpKind::SettleRows ? &op.operand("k") : nullptr; }
+
+  bool isLeftByWarps(const Buffer *ring) const {
+    bool isRead = false;
+    walk(math.body, [&](const Op &op) { isRead |= readByWarps(op) && readByWarps(op)->buffer == ring; });
+    return isRead;
+  }
+
+  /// By the ops of a block that have not been moved yet.
+  static bool isReadBelow(const Ops &ops, const Buffer *ring) {
+    return llvm::any_of(
+        ops, [&](const std::unique_ptr<Op> &op) { return op && readByWarps(*op) && readByWarps(*op)->buffer == ring; });
+  }
+
+  void leave(Ops &ops, Buffer *ring, Expr position, const Location &location) {
+    const std::string who = leftByWarps.contains(ring) ? "warp" : "group";
+    appendSync(ops, OpKind::Arrive, empties[ring], position, who, location,
+               "order-roles: the " + who + " has left the slot");
+  }
+
+  void leaveByLanes(Ops &ops, const Operand &slot, const Location &location) {
+    append(ops, OpKind::Barrier, location, "order-roles: all lanes have read the slot").attributes["scope"] =
+        std::string("warp");
+    appendSync(ops, OpKind::Arrive, empties[slot.buffer], slot.position, "warp", location);
+  }
+
   void waitForCopies(Block &block) {
     Ops ops;
     llvm::SmallVector<Running, 4> running;
@@ -114,11 +148,13 @@ private:
       commits += op->kind == OpKind::MmaCommit;
       const int64_t done = op->kind == OpKind::MmaWait ? int64_t(commits) - op->integer("pending") : 0;
       const Location location = op->location;
+      const Operand *const again = readByWarps(*op);
       ops.push_back(std::move(op));
+      if (again)
+        leaveByLanes(ops, *again, location);
       for (const Running &product : running)
-        if (product.group < done)
-          appendSync(ops, OpKind::Arrive, empties[product.ring], product.position, "group", location,
-                     "order-roles: the group has left the slot");
+        if (product.group < done && !isReadBelow(block.ops, product.ring))
+          leave(ops, product.ring, product.position, location);
       llvm::erase_if(running, [&](const Running &product) { return product.group < done; });
     }
     assert(running.empty() && "a product ends in the block where it began");
@@ -172,7 +208,7 @@ private:
     for (const auto &[buffer, full] : filled)
       initialise(ops, full, 1);
     for (const auto &[ring, empty] : empties)
-      initialise(ops, empty, math.warps / kGroupWarps);
+      initialise(ops, empty, leftByWarps.contains(ring) ? math.warps : math.warps / kGroupWarps);
     append(ops, OpKind::Fence, kernel.location).attributes["kind"] = std::string("mbarrier_init");
     addBarrier(ops, "order-roles: the mbarriers are there");
     for (std::unique_ptr<Op> &op : load.body.ops)
@@ -182,8 +218,9 @@ private:
 
   Kernel &kernel;
   Role &load, &math;
-  llvm::MapVector<Buffer *, Buffer *> filled;  ///< by bulk copies, and the mbarriers that count their bytes
-  llvm::MapVector<Buffer *, Buffer *> empties; ///< of the rings
+  llvm::MapVector<Buffer *, Buffer *> filled;       ///< by bulk copies, and the mbarriers that count their bytes
+  llvm::MapVector<Buffer *, Buffer *> empties;      ///< of the rings
+  llvm::SmallPtrSet<const Buffer *, 2> leftByWarps; ///< rings; others by groups of warps
   bool hasWaited = false;
 };
 

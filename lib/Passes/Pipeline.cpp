@@ -22,6 +22,8 @@ constexpr PassEntry kPipeline[] = {
     {"split-roles", splitRoles, false, Phase::Split, Phase::Split},
     // Copies are out of the way: what is left between two products is what can run under them.
     {"issue-products", issueProducts, false, Phase::Split, Phase::Split},
+    // Products overlap the softmax: only then is there a step to shorten. Before anybody asks who reads which slot.
+    {"settle-rows", settleRows, false, Phase::Split, Phase::Split},
     // Products have their place, and copies follow them. Still before anybody waits for them.
     {"rotate-copies", rotateCopies, false, Phase::Split, Phase::Split},
     // Products have their place: from it follows who waits for which slot. Still before allocation: it adds mbarriers.

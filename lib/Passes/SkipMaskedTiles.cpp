@@ -121,6 +121,16 @@ private:
     return op;
   }
 
+  /// At the mbarrier, in the steps.
+  llvm::StringRef whoArrivesAt(const Buffer *bar) const {
+    llvm::StringRef who;
+    walk(math.body, [&](const Op &op) {
+      if (op.kind == OpKind::Arrive && op.operand("bar").buffer == bar)
+        who = op.text("by");
+    });
+    return who;
+  }
+
   std::unique_ptr<Op> skip() const {
     auto loop = make(OpKind::Loop);
     loop->attributes = {{"variable", std::string("j")},
@@ -137,7 +147,8 @@ private:
       Buffer *empty = kernel.buffer(op.operand("dst").buffer->name + "_empty");
       ops.push_back(
           makeSync(OpKind::Wait, op.operand("full").buffer, "thread", "skip-masked-tiles: the tile is there"));
-      arrivals.push_back(makeSync(OpKind::Arrive, empty, "group", "skip-masked-tiles: the group needs it no more"));
+      arrivals.push_back(
+          makeSync(OpKind::Arrive, empty, whoArrivesAt(empty), "skip-masked-tiles: they need it no more"));
     });
     ops.push_back(make(OpKind::Barrier, "skip-masked-tiles: all threads of the group have seen it"));
     ops.back()->attributes = {{"scope", std::string("named")},

@@ -354,11 +354,25 @@ void VariantChecker::checkCluster() {
             schedule.cluster, toString(schedule.grid).str()));
 }
 
-// Probabilities may be 2^8 times as large as usual, and with them P V of a tile.
+// Probabilities may be 2^8 times as large as usual, or 2^14 times, and with them P V of a tile. A step can be done
+// again while the slots of Q and K are there, and there is something to gain where its softmax runs beside P V.
 void VariantChecker::checkRescale() {
-  if (known(OptionKey::Rescale, OptionKey::Accum) && schedule.rescale == RescalePolicy::Lazy &&
+  const std::string given = fmt::format("rescale = {}", toString(schedule.rescale).str());
+  if (known(OptionKey::Rescale, OptionKey::Accum) && schedule.rescale != RescalePolicy::Always &&
       problem.accum == DType::F16)
-    add("rescale", OptionKey::Rescale, "rescale = lazy with accum = f16 could overflow; it takes always");
+    add("rescale", OptionKey::Rescale, given + " with accum = f16 could overflow; it takes always");
+  if (!known(OptionKey::Rescale, OptionKey::Mma) || schedule.rescale != RescalePolicy::Optimistic ||
+      !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
+    return;
+  if (schedule.mma != Mma::Wgmma)
+    add("rescale", OptionKey::Rescale,
+        fmt::format("{} is not yet supported with {}; it takes always or lazy", given, mmaText()));
+  else if (known(OptionKey::Overlap) && schedule.overlap != Overlap::Intra && schedule.overlap != Overlap::Both)
+    add("rescale", OptionKey::Rescale,
+        fmt::format("{} goes with overlap = intra or both, not with {}", given, toString(schedule.overlap).str()));
+  else if (known(OptionKey::Cluster) && schedule.cluster != 1)
+    add("rescale", OptionKey::Rescale,
+        fmt::format("{} is not yet supported with cluster = {}; it takes always or lazy", given, schedule.cluster));
 }
 
 // The bulk copy engine takes rows at one stride; the heads of a query and its neighbours have two.

@@ -231,6 +231,11 @@ void Judge::judgeOperands() {
           OptionKey::Gqa);
   require(RescalePolicy(variant.number(OptionKey::Rescale)) == RescalePolicy::Always || variant.accum() == DType::F32,
           "rescale", OptionKey::Rescale);
+  const Overlap overlap = Overlap(variant.number(OptionKey::Overlap));
+  require(RescalePolicy(variant.number(OptionKey::Rescale)) != RescalePolicy::Optimistic || !isOnTarget ||
+              (mma == Mma::Wgmma && (overlap == Overlap::Intra || overlap == Overlap::Both) &&
+               variant.number(OptionKey::Cluster) == 1),
+          "rescale", OptionKey::Rescale);
   const unsigned split = variant.number(OptionKey::Split);
   require(split == 1 || mma == Mma::MmaSync, "split", OptionKey::Split);
   require(split <= 1 || variant.number(OptionKey::Invariant) == 0, "split", OptionKey::Split);

@@ -28,18 +28,18 @@ inline constexpr int64_t kGroupBarrier = 1;
 
 /// Who merges the splits: a second launch, or where a warp has few rows, as warps that share keys do, the last split.
 bool isMergedLater(const Schedule &schedule);
+/// Whether the kernel is the launch that merges the splits of the one before it.
+bool isCombine(const ir::Kernel &kernel, const PassContext &context);
 
 /// Whether, of a tile of as many rows as keys, a group of four warps sees fewer key tiles than the last one.
 bool groupsSkipKeyTiles(const ir::Kernel &kernel, const ir::Op &mask, unsigned groups);
-
-/// Whether the kernel is the launch that merges the splits of the one before it.
-bool isCombine(const ir::Kernel &kernel, const PassContext &context);
 
 bool resolveOptions(ir::Kernel &kernel, PassContext &context);
 bool buildTiles(ir::Kernel &kernel, PassContext &context);
 bool splitMaskLoops(ir::Kernel &kernel, PassContext &context);
 bool splitRoles(ir::Kernel &kernel, PassContext &context);
 bool issueProducts(ir::Kernel &kernel, PassContext &context);
+bool settleRows(ir::Kernel &kernel, PassContext &context);
 bool rotateCopies(ir::Kernel &kernel, PassContext &context);
 bool orderRoles(ir::Kernel &kernel, PassContext &context);
 bool skipMaskedTiles(ir::Kernel &kernel, PassContext &context);

@@ -145,7 +145,7 @@ def Rescale : Op<"rescale",
     "alpha = exp2((m - m_new) c); o *= alpha; l *= alpha; m = m_new; lazy: only if some row of the warp has grown far",
     [Operand<"o", ReadWrite, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>,
      Operand<"m", ReadWrite, [Fragment]>, Operand<"m_new", Read, [Fragment]>],
-    [Int<"guard", 0, 1>, Int<"lazy", 0, 1, 1>]>;
+    [Int<"guard", 0, 1>, Int<"lazy", 0, 1, 1>, Int<"optimistic", 0, 1, 1>]>; // settle-rows makes what that means
 
 // The two halves of rescale, for an o that a product still adds to.
 def RescaleRows : Op<"rescale_rows",
@@ -153,10 +153,21 @@ def RescaleRows : Op<"rescale_rows",
     "grown far",
     [Operand<"alpha", Write, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>, Operand<"m", ReadWrite, [Fragment]>,
      Operand<"m_new", Read, [Fragment]>],
-    [Int<"guard", 0, 1>, Int<"lazy", 0, 1, 1>]>;
+    [Int<"guard", 0, 1>, Int<"lazy", 0, 1, 1>, Int<"optimistic", 0, 1, 1>]>;
 
-def RescaleOutput : Op<"rescale_output", "o *= alpha; lazy: only if alpha is not 1 in some row of the warp",
-    [Operand<"o", ReadWrite, [Fragment]>, Operand<"alpha", Read, [Fragment]>], [Int<"lazy", 0, 1, 1>]>;
+def RescaleOutput : Op<"rescale_output",
+    "o *= alpha; lazy: only if alpha is not 1 in some row of the warp; redone: only in warps in which settle_rows did "
+    "the step again",
+    [Operand<"o", ReadWrite, [Fragment]>, Operand<"alpha", Read, [Fragment]>],
+    [Int<"lazy", 0, 1, 1>, Int<"redone", 0, 1, 1>]>;
+
+// The threads of a warp come to it together. What it reads of shared memory it orders before later accesses of the
+// async proxy; other threads' it does not order.
+def SettleRows : Op<"settle_rows",
+    "l += sum of each row of s, the terms by the old m; where one of the warp's is large, first the step again: s = q k^T, "
+    "m = the new maximum, alpha = exp2((old m - m) c), l *= alpha, s = exp2(s c - m c)",
+    [Operand<"s", ReadWrite, [Fragment]>, Operand<"alpha", Write, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>,
+     Operand<"m", ReadWrite, [Fragment]>, Operand<"q", Read, [Shared]>, Operand<"k", Read, [Shared]>]>;
 
 def Exp2 : Op<"exp2", "s = exp2(s c - m c); with guard, m = -inf counts as 0",
     [Operand<"s", ReadWrite, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>], [Int<"guard", 0, 1>]>;

@@ -29,6 +29,10 @@ def IssueProducts : Pass<"issue-products",
   "makes products of warp groups asynchronous: fence, issue, commit, wait",
   "no op but products stands between scores and P V that is no part of the softmax",
   "every product is complete where its result is used">;
+def SettleRows : Pass<"settle-rows",
+  "takes row maxima out of interior steps: by their sums rows are found whose old maximum will not do",
+  "products are rotated",
+  "with rescale = optimistic a step computes its terms by the old maximum, and again where that was too small">;
 def RotateCopies : Pass<"rotate-copies",
   "asks for K and V in the order in which rotated products use them",
   "products have their final place; copies of a tile stand in one loop",

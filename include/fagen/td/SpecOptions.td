@@ -100,8 +100,9 @@ def RefillEnum : Enumeration<"Refill", "When a step issues the copies of later t
 
 def RescaleAlways : Case<"always", "Always">;
 def RescaleLazy : Case<"lazy", "Lazy">;
+def RescaleOptimistic : Case<"optimistic", "Optimistic">;
 def RescaleEnum : Enumeration<"RescalePolicy", "When O and the row sums follow a new row maximum.",
-                              [RescaleAlways, RescaleLazy]>;
+                              [RescaleAlways, RescaleLazy, RescaleOptimistic]>;
 
 def GqaSeparate : Case<"separate", "Separate">;
 def GqaPack : Case<"pack", "Pack">;
@@ -320,7 +321,8 @@ def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
 
 def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and the row sums follow a new row maximum", [
   Value<RescaleAlways, "in every step">,
-  Value<RescaleLazy, "only in steps in which a row of the warp has grown by more than a factor of 2^8">
+  Value<RescaleLazy, "only in steps in which a row of the warp has grown by more than a factor of 2^8">,
+  Value<RescaleOptimistic, "no maximum is taken while no row's sum of a step exceeds 2^14; else the warp does the step again; only with wgmma and overlap = intra or both">
 ]> { let InName = "rescale_"; let Default = "always"; }
 
 def GqaOption : EnumOption<"gqa", "schedule", GqaEnum, "which query rows are a tile's where heads share K and V", [

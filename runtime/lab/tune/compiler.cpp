@@ -184,7 +184,7 @@ static const std::vector<Axis> &derivedAxes() {
                                          {"reduce", {"warp", "shared"}, true},
                                          {"overlap", {"none", "intra", "pingpong", "both"}, true},
                                          {"refill", {"split", "joint", "late"}, true},
-                                         {"rescale", {"always", "lazy"}, true}};
+                                         {"rescale", {"always", "lazy", "optimistic"}, true}};
   return axes;
 }
 

@@ -103,19 +103,20 @@ __device__ __forceinline__ void copy_share(Tile &tile, const TensorMap &map, int
                             (1 << kCtas) - 1, hint, site);
 }
 
-/// Warp groups behind those that load, from 0.
-template <int kLoadWarps> __device__ __forceinline__ int turn_group() { return (ptx::warp_index() - kLoadWarps) / 4; }
+/// Query rows of a warp group.
+constexpr int kGroupRows = 64;
 
 /// kGroups warp groups take turns. Each has a named barrier, where it waits for the one before it to pass the turn on.
-template <int kLoadWarps, int kGroups>
-__device__ __forceinline__ void await_turn(int first_barrier, ptx::Site site = ptx::Site::here()) {
-  ptx::named_barrier(first_barrier + turn_group<kLoadWarps>(), 256, site);
+/// `row` is the group's first one in the tile.
+template <int kGroups>
+__device__ __forceinline__ void await_turn(int first_barrier, int row, ptx::Site site = ptx::Site::here()) {
+  ptx::named_barrier(first_barrier + row / kGroupRows, 256, site);
 }
 
-template <int kLoadWarps, int kGroups>
-__device__ __forceinline__ void pass_turn(int first_barrier, ptx::Site site = ptx::Site::here()) {
-  const int group = turn_group<kLoadWarps>();
-  ptx::named_barrier_arrive(first_barrier + (group + 1 == kGroups ? 0 : group + 1), 256, site);
+template <int kGroups>
+__device__ __forceinline__ void pass_turn(int first_barrier, int row, ptx::Site site = ptx::Site::here()) {
+  const int next = row / kGroupRows + 1;
+  ptx::named_barrier_arrive(first_barrier + (next == kGroups ? 0 : next), 256, site);
 }
 
 /// The number of the next tile, on its way from the thread that loads to all others.

@@ -74,8 +74,8 @@ template <class Tile, int kRows, int kColumns>
 __device__ __forceinline__ void stage_rows(const Tile &tile, const Accumulator<kRows, kColumns> &o, int first_row,
                                            ptx::Site site = ptx::Site::here()) {
   using T = typename Tile::Element;
-  const int matrix = ptx::lane_index() / 8;
-  const unsigned corner = tile.address(first_row + matrix % 2 * 8 + ptx::lane_index() % 8, matrix / 2 * 8);
+  const int lane = ptx::recompute(ptx::thread_index()) % 32, matrix = lane / 8; // not kept across the loop
+  const unsigned corner = tile.address(first_row + matrix % 2 * 8 + lane % 8, matrix / 2 * 8);
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
