@@ -9,7 +9,7 @@
 
 #include <fagen/device/ops/mma.h>
 #include <fagen/device/ops/softmax.h>
-#include <fagen/device/ptx/barrier.h>
+#include <fagen/device/ptx/tma.h>
 
 namespace fagen::device {
 

@@ -1,0 +1,184 @@
+// fagen: steps of the online softmax without a maximum: when a warp does one again, and what comes out in either case.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+namespace fagen::emulator {
+namespace {
+
+constexpr int kRows = 16, kKeys = 32, kHeadDim = 64;
+constexpr double kBound = 16384; ///< of a thread's terms of a row
+
+struct SettleArguments {
+  const uint16_t *q, *k;
+  const std::array<float, 2> *rows;
+  float *terms, *alpha, *mOut, *lOut, *isRedone;
+};
+
+/// The bits of a value that f16 holds exactly, as a normal number, 0 or infinity.
+uint16_t halfBits(float value) {
+  if (value == 0)
+    return 0;
+  if (std::isinf(value))
+    return value < 0 ? 0xfc00 : 0x7c00;
+  int exponent = 0;
+  const float fraction = std::frexp(std::abs(value), &exponent);
+  return static_cast<uint16_t>((value < 0 ? 0x8000 : 0) | (exponent + 14) << 10 | (int(fraction * 2048) & 1023));
+}
+uint16_t bfloatBits(float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); }
+
+/// Scores of one warp's rows, what the rows had before, and what settle_rows makes of it.
+struct Step {
+  std::vector<float> scores = std::vector<float>(kRows * kKeys);
+  std::vector<float> m = std::vector<float>(kRows), l = std::vector<float>(kRows, 3.0f);
+  std::vector<float> terms = std::vector<float>(kRows * kKeys);
+  std::vector<float> alpha = std::vector<float>(kRows), mOut = alpha, lOut = alpha, isRedone = alpha;
+
+  Step() { // small ones, no two rows alike
+    for (int i = 0; i < kRows * kKeys; ++i)
+      scores[i] = float(i * 37 % 23) / 2 - 10;
+  }
+  float &score(int row, int key) { return scores[row * kKeys + key]; }
+
+  void run(bool isHalf) {
+    std::vector<uint16_t> q(kRows * kHeadDim), k(kKeys * kHeadDim);
+    const auto bits = isHalf ? halfBits : bfloatBits;
+    for (int row = 0; row < kRows; ++row) { // each row looks at a column of its own, in all slices
+      const int column = row % 4 * 16 + row;
+      q[row * kHeadDim + column] = bits(1);
+      for (int key = 0; key < kKeys; ++key)
+        k[key * kHeadDim + column] = bits(score(row, key));
+    }
+    std::vector<std::array<float, 2>> rows(kRows);
+    for (int row = 0; row < kRows; ++row)
+      rows[row] = {m[row], l[row]};
+    Launch launch = {isHalf ? "settle_f16" : "settle_bf16", 1, 32, 8192, {}};
+    const auto add = [&](const auto &of, bool isWritable, const char *name) {
+      launch.buffers.push_back({of.data(), of.size() * sizeof(of[0]), isWritable, name});
+    };
+    add(q, false, "q"), add(k, false, "k"), add(rows, false, "rows");
+    add(terms, true, "terms"), add(alpha, true, "alpha"), add(mOut, true, "m_out"), add(lOut, true, "l_out");
+    add(isRedone, true, "is_redone");
+    const SettleArguments arguments = {q.data(),     k.data(),    rows.data(), terms.data(),
+                                       alpha.data(), mOut.data(), lOut.data(), isRedone.data()};
+    const Report report = kernels("settle.cu").launch(launch, &arguments, sizeof(arguments), {});
+    ASSERT_TRUE(report.ok) << text(report);
+  }
+
+  double largest(int row) const {
+    return *std::max_element(scores.begin() + row * kKeys, scores.begin() + (row + 1) * kKeys);
+  }
+
+  /// The row's part of the softmax is right, whatever it is by: terms, sum, and the factor of what was before.
+  void expectSoftmax(int row) const {
+    const double top = std::max<double>(m[row], largest(row));
+    const double before = l[row] * std::exp2(m[row] - top);
+    double sum = before;
+    for (int key = 0; key < kKeys; ++key)
+      sum += std::exp2(scores[row * kKeys + key] - top);
+    for (int key = 0; key < kKeys; ++key)
+      EXPECT_NEAR(terms[row * kKeys + key] / lOut[row], std::exp2(scores[row * kKeys + key] - top) / sum, 1e-6)
+          << row << " " << key;
+    EXPECT_NEAR(double(l[row]) * alpha[row] / lOut[row], before / sum, 1e-6) << row;
+    EXPECT_NEAR(mOut[row] + std::log2(lOut[row]), top + std::log2(sum), 1e-5) << row;
+  }
+
+  /// All rows of the warp do the step again, or none does.
+  void expect(bool isAgain) const {
+    for (int row = 0; row < kRows; ++row) {
+      EXPECT_EQ(isRedone[row], isAgain ? 1 : 0) << row;
+      EXPECT_EQ(mOut[row], isAgain ? std::max<double>(m[row], largest(row)) : m[row]) << row;
+      EXPECT_FLOAT_EQ(alpha[row], float(std::exp2(m[row] - mOut[row]))) << row;
+      for (int key = 0; key < kKeys; ++key)
+        EXPECT_LE(terms[row * kKeys + key], isAgain ? 1 : kBound) << row << " " << key;
+      expectSoftmax(row);
+    }
+  }
+};
+
+class Settle : public testing::TestWithParam<bool> {
+protected:
+  static void expect(Step step, bool isAgain) {
+    ASSERT_NO_FATAL_FAILURE(step.run(GetParam()));
+    step.expect(isAgain);
+  }
+};
+
+TEST_P(Settle, OldMaximumIsKeptWhileItWillDo) {
+  expect({}, false);
+  Step larger; // by a factor of 2^13, and in a row of its own maximum
+  larger.score(3, 9) = 13;
+  larger.m[11] = -4;
+  larger.score(11, 31) = 9;
+  expect(larger, false);
+}
+
+TEST_P(Settle, OneKeyThatOutgrowsItMakesTheWarpStartAgain) {
+  for (const int row : {0, 6, 15})
+    for (const float score : {15.0f, 20.0f, 120.0f, 200.0f}) { // 2^200 is no float
+      Step step;
+      step.score(row, 13 + row) = score;
+      expect(step, true);
+    }
+}
+
+TEST_P(Settle, ManySmallKeysOutgrowItTogether) {
+  Step step; // of a thread 8 terms of 2^11.5
+  for (int key = 0; key < kKeys; ++key)
+    step.score(9, key) = 11.5f;
+  expect(step, true);
+  for (int key = 0; key < kKeys; ++key)
+    step.score(9, key) = 10.5f;
+  expect(step, false);
+}
+
+TEST_P(Settle, TheBoundItselfWillDo) {
+  Step step; // one thread has keys 0, 1, 8, 9, ...
+  for (int key = 0; key < kKeys; ++key)
+    step.score(5, key) = -100;
+  step.score(5, 8) = 14;
+  expect(step, false);
+  step.score(5, 2) = 0; // another thread's
+  expect(step, false);
+  step.score(5, 9) = 0;
+  expect(step, true);
+}
+
+TEST_P(Settle, ARowThatHasSeenNoKeyStartsHere) {
+  Step step;
+  step.m[7] = -INFINITY;
+  step.l[7] = 0;
+  ASSERT_NO_FATAL_FAILURE(step.run(GetParam()));
+  EXPECT_EQ(step.alpha[7], 0);
+  step.expect(true);
+  for (int row = 0; row < kRows; ++row)
+    step.m[row] = -INFINITY, step.l[row] = 0;
+  expect(step, true);
+}
+
+/// Scores of -inf leave such a row as it is. Times Q's zeros they are no number: so are other rows, and stay so.
+TEST_P(Settle, ScoresThatAreNoNumbers) {
+  Step step;
+  step.m[4] = -INFINITY;
+  step.l[4] = 0;
+  for (int key = 0; key < kKeys; ++key)
+    step.score(4, key) = -INFINITY;
+  ASSERT_NO_FATAL_FAILURE(step.run(GetParam()));
+  for (int row = 0; row < kRows; ++row) {
+    EXPECT_EQ(step.isRedone[row], 1) << row;
+    EXPECT_EQ(std::isnan(step.lOut[row]), row != 4) << row;
+    EXPECT_EQ(std::isnan(step.terms[row * kKeys]), row != 4) << row;
+  }
+  EXPECT_EQ(step.mOut[4], -INFINITY);
+  EXPECT_EQ(step.lOut[4], 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Settle, testing::Values(true, false),
+                         [](const auto &info) { return info.param ? "f16" : "bf16"; });
+
+} // namespace
+} // namespace fagen::emulator
