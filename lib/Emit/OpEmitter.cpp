@@ -183,7 +183,8 @@ void OpEmitter::emitFence(const Op &op) {
 std::string OpEmitter::tileOf(const char *ticket, const char *params) const {
   if (!kernel.hasConstant("kTurnRows"))
     return ticket;
-  return fmt::format("longest_tile_first<kTileRows, kTurnRows, kTurnHeads>({}, {})", params, ticket);
+  return fmt::format("longest_tile_first<kTileRows, kTurnRows, kTurnHeads{}>({}, {})",
+                     kernel.hasConstant("kTurnTiles") ? ", kTurnTiles" : "", params, ticket);
 }
 
 /// A thread keeps what it drew, and the number that it hands over or takes, in variables of those names.

@@ -49,6 +49,7 @@ private:
   /// The longest tiles first pay where tiles differ; in the plain order fewer heads are worked on at a time. K and V of
   /// the heads that take turns are to stay in L2, with something left for Q and O; from 64 Ki rows on more of them save
   /// nothing. At long sequences that would be too few heads, whose longest tiles all want the same keys at once.
+  /// Where a few CTAs of a head take all that a tile's loads get, balance counts for more: all heads take turns there.
   /// Numbers from times on an H200.
   void orderTiles() {
     constexpr uint64_t kCachedBytes = uint64_t(32) << 20, kMostRows = uint64_t(64) << 10;
@@ -58,6 +59,8 @@ private:
     kernel.addConstant("kTurnRows", int64_t(std::min(kCachedBytes / rowBytes, kMostRows)),
                        "rows of K and V of the heads whose tiles take turns at the end: they stay in L2");
     kernel.addConstant("kTurnHeads", isMiddling ? 4 : 8, "but so many heads take turns");
+    if (rowBytes >= 1024)
+      kernel.addConstant("kTurnTiles", 32, "heads of so many tiles all take turns, twice as many at a time");
   }
 
   void addBuffers() {

@@ -34,7 +34,7 @@ std::vector<Place> placesOf(const char *kernel, int batch, int heads, int headsP
 }
 
 TEST(Places, EachTileIsOneCtas) {
-  for (const char *kernel : {"in_order", "longest_first", "longest_first_packed", "by_ticket"})
+  for (const char *kernel : {"in_order", "longest_first", "longest_first_packed", "by_ticket", "all_by_ticket"})
     for (const auto &[batch, heads, headsPerKv, seqQ, seqKv] : std::vector<std::array<int, 5>>{
              {1, 1, 1, 1, 0}, {3, 6, 2, 100, 100}, {2, 5, 1, 33, 4000}, {7, 3, 3, 48, 1023}, {1, 8, 4, 16, 9000}}) {
       const std::vector<Place> places = placesOf(kernel, batch, heads, headsPerKv, seqQ, seqKv);
@@ -76,6 +76,21 @@ TEST(Places, ByTicketAsManyHeadsTakeTurnsAsHave8192Keys) {
   EXPECT_EQ(places[48], (Place{0, 15, 15, 16}));
   EXPECT_EQ(places[63], (Place{0, 0, 0, 16}));
   EXPECT_EQ(places[64], (Place{0, 15, 15, 0}));
+}
+
+TEST(Places, HeadsOfManyTilesAllTakeTurns) {
+  // 128 rows are four heads of 32; the ninth is alone.
+  const std::vector<Place> places = placesOf("all_by_ticket", 1, 9, 1, 48, 32);
+  const std::vector<Place> first = {{0, 8, 8, 32}, {0, 8, 8, 16}, {0, 8, 8, 0},  {0, 7, 7, 32}, {0, 6, 6, 32},
+                                    {0, 5, 5, 32}, {0, 4, 4, 32}, {0, 7, 7, 16}, {0, 6, 6, 16}};
+  EXPECT_EQ(std::vector<Place>(places.begin(), places.begin() + 9), first);
+  EXPECT_EQ(places[14], (Place{0, 4, 4, 0}));
+  EXPECT_EQ(places[15], (Place{0, 3, 3, 32}));
+  // Of two tiles only the last ones do: two heads of 32 rows.
+  const std::vector<Place> few = placesOf("all_by_ticket", 1, 9, 1, 32, 32);
+  EXPECT_EQ(few[13], (Place{0, 2, 2, 0}));
+  EXPECT_EQ(few[14], (Place{0, 1, 1, 16}));
+  EXPECT_EQ(few[15], (Place{0, 0, 0, 16}));
 }
 
 /// Also with none, with more than a float tells apart, and with more than half of what an int holds.

@@ -36,9 +36,10 @@ __device__ __forceinline__ int floor_log2(unsigned x) {
 }
 
 /// The tile with this number, counted from the end, where the tiles of a head follow each other, the last one first,
-/// but the last 2^log_together heads take turns. It is tile `from_end` of head from_end / tiles where none does.
-__device__ __forceinline__ HeadTile take_turns_at_the_end(int from_end, int head, int tiles, int log_together) {
-  const int shift = from_end < tiles << log_together ? log_together : 0;
+/// but the last in_turns heads, a multiple of 2^log_together, take turns, so many at a time. It is tile `from_end` of
+/// head from_end / tiles where none does.
+__device__ __forceinline__ HeadTile take_turns(int from_end, int head, int tiles, int log_together, int in_turns) {
+  const int shift = head < in_turns ? log_together : 0;
   const int first = head >> shift << shift, turn = from_end - first * tiles;
   return {first + (turn & ((1 << shift) - 1)), turn >> shift};
 }
@@ -61,8 +62,8 @@ __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params, in
   HeadTile of_all{cta / tiles, cta % tiles};
   if constexpr (kOrder == TileOrder::kLastTileFirst) {
     const int all = heads * params.batch, from_end = tiles * all - 1 - cta; // the hardware runs two CTAs and more an SM
-    of_all =
-        take_turns_at_the_end(from_end, from_end / tiles, tiles, log_heads_in_turn<1024 * kTileRows, 1>(params, all));
+    const int log = log_heads_in_turn<1024 * kTileRows, 1>(params, all);
+    of_all = take_turns(from_end, from_end / tiles, tiles, log, 1 << log);
   }
   const int batch = of_all.head / heads, head = of_all.head % heads, row_begin = of_all.tile * kTileRows;
   if constexpr (kRows == Rows::kOfGroup)
@@ -99,15 +100,21 @@ template <int kTileRows, int kCluster = 1> __device__ __forceinline__ int tile_c
 }
 
 /// The tile that goes with a ticket where the last rows of heads come first: they see most keys. Tickets beyond the
-/// last tile stay beyond it. The heads that take turns have kTurnRows rows of K and V, or are kTurnHeads.
-template <int kTileRows, int kTurnRows, int kTurnHeads>
+/// last tile stay beyond it. The last heads, which take turns, have kTurnRows rows of K and V, or are kTurnHeads. Heads
+/// of kTurnTiles tiles and more all do, with twice as many rows: else many CTAs work on the last long tiles when others
+/// find none left. 0: none does.
+template <int kTileRows, int kTurnRows, int kTurnHeads, int kTurnTiles = 0>
 __device__ __forceinline__ int longest_tile_first(const MappedAttentionParams &params, int ticket) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows, heads = params.heads * params.batch;
   if (ticket >= tiles * heads)
     return ticket;
-  const int from_end = tiles * heads - 1 - ticket;
-  const HeadTile of_all = take_turns_at_the_end(from_end, floor_div(from_end, params.by_tiles), tiles,
-                                                log_heads_in_turn<kTurnRows, kTurnHeads>(params, heads));
+  const int from_end = tiles * heads - 1 - ticket, head = floor_div(from_end, params.by_tiles);
+  int log = log_heads_in_turn<kTurnRows, kTurnHeads>(params, heads), in_turns = 1 << log;
+  if (kTurnTiles != 0 && tiles >= kTurnTiles) {
+    log = log_heads_in_turn<2 * kTurnRows, kTurnHeads>(params, heads);
+    in_turns = heads >> log << log;
+  }
+  const HeadTile of_all = take_turns(from_end, head, tiles, log, in_turns);
   return of_all.head * tiles + of_all.tile;
 }
 
