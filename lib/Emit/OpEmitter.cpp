@@ -340,9 +340,17 @@ void OpEmitter::emitRowSum(const Op &op) {
 }
 
 void OpEmitter::emitSettle(const Op &op) {
-  line(out, "const bool is_redone = settle_rows({}, {}, {}, {}, {}, warp_row(), {}, cta.params.scale_log2);",
+  const bool isMasked = op.has("predicate");
+  line(out, "const bool is_redone = settle_rows({}, {}, {}, {}, {}, warp_row(), {}, cta.params.scale_log2{}",
        operand(op.operand("s")), operand(op.operand("alpha")), operand(op.operand("l")), operand(op.operand("m")),
-       operand(op.operand("q")), operand(op.operand("k")));
+       operand(op.operand("q")), operand(op.operand("k")), isMasked ? ", [&] {" : ");");
+  if (!isMasked)
+    return;
+  {
+    auto scope = out.scope();
+    emitMask(op);
+  }
+  line(out, "}});");
 }
 
 void OpEmitter::emitConvert(const Op &op) {

@@ -8,9 +8,12 @@
 //   after    exp2 s; settle_rows s, alpha, l, m, from q and k             ...   rescale_output o, only if redone
 //
 // settle_rows does the step again where it has to, by products of the warp alone: the scores are gone, Q and K are not.
-// Edge steps and the first one take their maxima as ever.
+// The first step takes its maximum as ever. So do masked steps of three warp groups: what they would keep to mask again
+// is more than their threads have registers for.
 
 #include "fagen/Passes/Passes.h"
+
+#include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -33,7 +36,12 @@ public:
                         rescale.operand("m"), product.operand("a"),     product.operand("b")};
     settle->location = rescale.location;
     settle->note = "settle-rows: again, where a row has outgrown that";
-    find(OpKind::Exp2)->note = "online softmax; settle-rows: by the maximum of the tiles before";
+    if (position(OpKind::Mask) != ops.end())
+      for (const char *name : {"predicate", "row", "key"})
+        settle->attributes[name] = find(OpKind::Mask)->expr(name);
+    Op &terms = *find(OpKind::Exp2);
+    terms.attributes["guard"] = int64_t(0); // a row without a maximum has no number, and is found by that
+    terms.note = "online softmax; settle-rows: by the maximum of the tiles before";
     *position(OpKind::RowSum) = std::move(settle);
     ops.erase(position(OpKind::RowMax));
     ops.erase(position(OpKind::RescaleRows));
@@ -50,15 +58,19 @@ private:
   Ops &ops;
 };
 
+bool hasOp(const Op &loop, OpKind kind) {
+  return llvm::any_of(loop.body.ops, [&](const std::unique_ptr<Op> &op) { return op->kind == kind; });
+}
+
 /// Whether it is a rotated step, and asks for that.
 bool isOptimistic(const Op &loop) {
-  auto has = [&](OpKind kind) {
-    return llvm::find_if(loop.body.ops, [&](const std::unique_ptr<Op> &op) { return op->kind == kind; });
-  };
-  const auto rescale = has(OpKind::RescaleRows);
-  return rescale != loop.body.ops.end() && (*rescale)->isSet("optimistic") &&
-         has(OpKind::RescaleOutput) != loop.body.ops.end();
+  return hasOp(loop, OpKind::RescaleOutput) && llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) {
+           return op->kind == OpKind::RescaleRows && op->isSet("optimistic");
+         });
 }
+
+/// Whether a group's threads can keep what masks a step, too.
+bool hasRegisters(const Role &math) { return math.warps / kGroupWarps < 3; }
 
 } // namespace
 
@@ -66,7 +78,7 @@ bool fagen::settleRows(Kernel &kernel, PassContext &) {
   bool hasChanged = false;
   for (Role &role : kernel.roles)
     for (const std::unique_ptr<Op> &op : role.body.ops)
-      if (op->kind == OpKind::Loop && isOptimistic(*op)) {
+      if (op->kind == OpKind::Loop && isOptimistic(*op) && (!hasOp(*op, OpKind::Mask) || hasRegisters(role))) {
         RowSettler(*op).run();
         hasChanged = true;
       }

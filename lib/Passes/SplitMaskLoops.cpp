@@ -52,7 +52,6 @@ void unmask(Block &block) {
 void rescaleAlways(Block &block) {
   for (std::unique_ptr<Op> &op : block.ops) {
     op->attributes.erase("lazy");
-    op->attributes.erase("optimistic");
     rescaleAlways(op->body);
   }
 }

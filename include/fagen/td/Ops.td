@@ -55,7 +55,7 @@ class Str<string name, list<string> values, bit optional = 0> : Attribute<name, 
 class Ex<string name, bit optional = 0> : Attribute<name, Expression, optional>;
 /// An expression that may also name q and k: the row and the key it is asked about. Where rows are packed, row q is of
 /// query floor_div(q, heads_per_kv).
-class MaskEx<string name> : Ex<name> {
+class MaskEx<string name, bit optional = 0> : Ex<name, optional> {
   let Mask = 1;
 }
 
@@ -165,9 +165,11 @@ def RescaleOutput : Op<"rescale_output",
 // async proxy; other threads' it does not order.
 def SettleRows : Op<"settle_rows",
     "l += sum of each row of s, the terms by the old m; where one of the warp's is large, first the step again: s = q k^T, "
-    "m = the new maximum, alpha = exp2((old m - m) c), l *= alpha, s = exp2(s c - m c)",
+    "masked where a mask's attributes are given, m = the new maximum, alpha = exp2((old m - m) c), l *= alpha, "
+    "s = exp2(s c - m c)",
     [Operand<"s", ReadWrite, [Fragment]>, Operand<"alpha", Write, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>,
-     Operand<"m", ReadWrite, [Fragment]>, Operand<"q", Read, [Shared]>, Operand<"k", Read, [Shared]>]>;
+     Operand<"m", ReadWrite, [Fragment]>, Operand<"q", Read, [Shared]>, Operand<"k", Read, [Shared]>],
+    [MaskEx<"predicate", 1>, Ex<"row", 1>, Ex<"key", 1>]>;
 
 def Exp2 : Op<"exp2", "s = exp2(s c - m c); with guard, m = -inf counts as 0",
     [Operand<"s", ReadWrite, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>], [Int<"guard", 0, 1>]>;

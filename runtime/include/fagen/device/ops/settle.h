@@ -46,12 +46,12 @@ __device__ __forceinline__ void scores_again(Accumulator<kRows, kKeys> &s, const
 
 /// s = exp2(c s - c m) are the terms of a key tile by the maxima m of the tiles before; adds each row's sum of them to
 /// l. Where one of the warp's rows has outgrown its maximum the warp first does the step again, with scores (rows
-/// [q_row, q_row + kRows) of q) k^T: m becomes the maximum, alpha what o is still to be multiplied by, and l and s
-/// follow. True where it did; else alpha is 1.
-template <int kRows, int kKeys, class QTile, class KTile>
+/// [q_row, q_row + kRows) of q) k^T, which mask_again masks as they were: m becomes the maximum, alpha what o is still
+/// to be multiplied by, and l and s follow. True where it did; else alpha is 1.
+template <int kRows, int kKeys, class QTile, class KTile, class MaskAgain>
 __device__ __forceinline__ bool settle_rows(Accumulator<kRows, kKeys> &s, RowValues<kRows> &alpha, RowValues<kRows> &l,
                                             RowValues<kRows> &m, const QTile &q, int q_row, const KTile &k, float c,
-                                            ptx::Site site = ptx::Site::here()) {
+                                            MaskAgain mask_again, ptx::Site site = ptx::Site::here()) {
   RowValues<kRows> sums;
   fill(sums, 0.0f);
   row_sum(sums, s);
@@ -60,6 +60,7 @@ __device__ __forceinline__ bool settle_rows(Accumulator<kRows, kKeys> &s, RowVal
   if (is_redone) {
     scores_again(s, q, q_row, k, site);
     ptx::fence_proxy_async(site); // bulk copies to q and k come after what was read
+    mask_again();
     RowValues<kRows> m_new;
     row_max(m_new, s, m, site);
     rescale_rows<true>(alpha, l, m, m_new, c);
@@ -73,6 +74,14 @@ __device__ __forceinline__ bool settle_rows(Accumulator<kRows, kKeys> &s, RowVal
     for (int half = 0; half < 2; ++half)
       l.value[slab][half] = ptx::add(l.value[slab][half], sums.value[slab][half]);
   return is_redone;
+}
+
+/// Of a key tile that all rows see whole.
+template <int kRows, int kKeys, class QTile, class KTile>
+__device__ __forceinline__ bool settle_rows(Accumulator<kRows, kKeys> &s, RowValues<kRows> &alpha, RowValues<kRows> &l,
+                                            RowValues<kRows> &m, const QTile &q, int q_row, const KTile &k, float c,
+                                            ptx::Site site = ptx::Site::here()) {
+  return settle_rows(s, alpha, l, m, q, q_row, k, c, [] {}, site);
 }
 
 } // namespace fagen::device
