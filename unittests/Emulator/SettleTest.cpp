@@ -17,6 +17,7 @@ struct SettleArguments {
   const uint16_t *q, *k;
   const std::array<float, 2> *rows;
   float *terms, *alpha, *mOut, *lOut, *isRedone;
+  int seen;
 };
 
 /// The bits of a value that f16 holds exactly, as a normal number, 0 or infinity.
@@ -37,6 +38,7 @@ struct Step {
   std::vector<float> m = std::vector<float>(kRows), l = std::vector<float>(kRows, 3.0f);
   std::vector<float> terms = std::vector<float>(kRows * kKeys);
   std::vector<float> alpha = std::vector<float>(kRows), mOut = alpha, lOut = alpha, isRedone = alpha;
+  int seen = kKeys; ///< keys of row 0; each row sees one more than the one above
 
   Step() { // small ones, no two rows alike
     for (int i = 0; i < kRows * kKeys; ++i)
@@ -63,10 +65,13 @@ struct Step {
     add(q, false, "q"), add(k, false, "k"), add(rows, false, "rows");
     add(terms, true, "terms"), add(alpha, true, "alpha"), add(mOut, true, "m_out"), add(lOut, true, "l_out");
     add(isRedone, true, "is_redone");
-    const SettleArguments arguments = {q.data(),     k.data(),    rows.data(), terms.data(),
-                                       alpha.data(), mOut.data(), lOut.data(), isRedone.data()};
+    const SettleArguments arguments = {q.data(),    k.data(),    rows.data(),     terms.data(), alpha.data(),
+                                       mOut.data(), lOut.data(), isRedone.data(), seen};
     const Report report = kernels("settle.cu").launch(launch, &arguments, sizeof(arguments), {});
     ASSERT_TRUE(report.ok) << text(report);
+    for (int row = 0; row < kRows; ++row)
+      for (int key = row + seen; key < kKeys; ++key)
+        score(row, key) = -INFINITY; // as expectations see it
   }
 
   double largest(int row) const {
@@ -158,6 +163,19 @@ TEST_P(Settle, ARowThatHasSeenNoKeyStartsHere) {
   for (int row = 0; row < kRows; ++row)
     step.m[row] = -INFINITY, step.l[row] = 0;
   expect(step, true);
+}
+
+TEST_P(Settle, KeysThatARowDoesNotSeeStayMasked) {
+  for (const bool isAgain : {false, true}) {
+    Step step;
+    step.seen = 9;
+    for (int row = 0; row < kRows; ++row)
+      for (int key = row + step.seen; key < kKeys; ++key)
+        step.score(row, key) = 100;
+    if (isAgain)
+      step.score(2, 10) = 40; // the last one that it sees
+    expect(step, isAgain);
+  }
 }
 
 /// Scores of -inf leave such a row as it is. Times Q's zeros they are no number: so are other rows, and stay so.

@@ -13,6 +13,7 @@ struct Arguments {
   const unsigned short *q, *k;
   const float (*rows)[2];                           // m and l
   float *terms, *alpha, *m_out, *l_out, *is_redone; // terms: kRows x kKeys; the others one a row
+  int seen;                                         // keys of row 0; each row sees one more than the one above
 };
 
 template <class T> struct Storage {
@@ -41,8 +42,11 @@ template <class T> __device__ __forceinline__ void settle(const Arguments &argum
     l.value[0][half] = lane % 4 == 0 ? row[1] : 0.0f; // a thread's part
   }
   mma_abt(s, shared.q, 0, shared.k, 0);
+  const auto mask_rows = [&] { mask_from(s, 0, 0, [&](int row) { return row + arguments.seen; }); };
+  mask_rows();
   exp2<false>(s, m, 1.0f);
-  const bool is_redone = settle_rows(s, alpha, l, m, shared.q, 0, shared.k, 1.0f);
+  const bool is_redone = arguments.seen < kKeys ? settle_rows(s, alpha, l, m, shared.q, 0, shared.k, 1.0f, mask_rows)
+                                                : settle_rows(s, alpha, l, m, shared.q, 0, shared.k, 1.0f);
   total(l);
   for (int half = 0; half < 2; ++half) {
     const int row = lane / 4 + 8 * half;
