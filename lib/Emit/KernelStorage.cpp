@@ -176,6 +176,7 @@ std::string KernelEmitter::fragmentType(const Buffer &buffer) const {
   if (buffer.columns == 1)
     return isMma ? "RowValues<kWarpRows>" : "LaneRows<kWarpRows>";
   const std::string columns = buffer.name == "q_fragment" ? "kHeadDimQK"
+                              : buffer.name == "q_held"   ? "16 * kHeldSlices"
                               : buffer.name == "o"        ? "kHeadDimV"
                                                           : "kWarpKeys";
   if (buffer.type == ElementType::F32)

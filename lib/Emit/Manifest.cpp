@@ -132,6 +132,8 @@ static json::Value jsonOf(const Schedule &schedule) {
     object["split"] = schedule.split;
   if (schedule.cluster != 1)
     object["cluster"] = schedule.cluster;
+  if (schedule.qHeld != 0)
+    object["q_held"] = schedule.qHeld;
   if (schedule.exp == Exp::Mixed)
     object["exp_mixed"] = schedule.expMixed;
   return object;

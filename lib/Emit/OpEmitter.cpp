@@ -204,7 +204,9 @@ void OpEmitter::emitAsyncMma(const Op &op) {
   if (op.kind == OpKind::MmaWait)
     return line(out, "ptx::wgmma_wait<{}>();", op.integer("pending"));
   const std::string acc = operand(op.operand("acc")), a = operand(op.operand("a")), b = operand(op.operand("b"));
-  if (isShared(op, "a"))
+  if (isShared(op, "a") && op.operand("held").buffer)
+    line(out, "issue_abt({}, {}, {}, cta.group_row, {});", acc, operand(op.operand("held")), a, b);
+  else if (isShared(op, "a"))
     line(out, "issue_abt({}, {}, cta.group_row, {});", acc, a, b);
   else
     line(out, "issue_ab({}, {}, {});", acc, a, b);

@@ -40,7 +40,7 @@ Op &append(Ops &ops, OpKind kind, const Location &location) {
 void appendIssue(Ops &ops, const Op &product) {
   append(ops, OpKind::Fence, product.location).attributes["kind"] = std::string("mma");
   Op &issue = append(ops, OpKind::MmaIssue, product.location);
-  issue.operands = product.operands;
+  std::copy(product.operands.begin(), product.operands.end(), issue.operands.begin());
   issue.attributes = product.attributes;
   append(ops, OpKind::MmaCommit, product.location);
 }

@@ -28,6 +28,8 @@ constexpr PassEntry kPipeline[] = {
     {"rotate-copies", rotateCopies, false, Phase::Split, Phase::Split},
     // Products have their place: from it follows who waits for which slot. Still before allocation: it adds mbarriers.
     {"order-roles", orderRoles, false, Phase::Split, Phase::Split},
+    // Q's arrival is waited for: what is kept of it can be loaded. Before tiles follow each other.
+    {"hold-query", holdQuery, false, Phase::Split, Phase::Split},
     // Who leaves a slot where is known: warp groups can leave some early. Before anything goes around or behind that.
     {"skip-masked-tiles", skipMaskedTiles, false, Phase::Split, Phase::Split},
     // Roles are in step: the loop over tiles goes around what is there. Still before allocation, as above.

@@ -83,6 +83,8 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   if (isSpecialized) {
     fromKey("kOverlap", static_cast<int64_t>(schedule.overlap), "overlap");
     fromKey("kGrid", static_cast<int64_t>(schedule.grid), "grid");
+    if (schedule.qHeld > 0)
+      fromKey("kHeldSlices", schedule.qHeld, "q_held");
     if (schedule.cluster > 1)
       fromKey("kCluster", schedule.cluster, "cluster");
   }

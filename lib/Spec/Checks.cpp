@@ -240,6 +240,12 @@ void VariantChecker::checkOperandPlaces() {
   bool isWgmma = schedule.mma == Mma::Wgmma;
   if (isGiven(OptionKey::QIn) && (isScalar || isWgmma) && schedule.qIn == OperandPlace::Registers)
     refuse("operand", OptionKey::QIn, "shared");
+  if (known(OptionKey::QHeld) && schedule.qHeld != 0 && !isWgmma && isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
+    refuse("operand", OptionKey::QHeld, "0");
+  if (known(OptionKey::QHeld, OptionKey::HeadDim) && 16 * schedule.qHeld > problem.headDimQK)
+    add("operand", OptionKey::QHeld,
+        fmt::format("q_held = {} is {} columns; Q has {} of them", schedule.qHeld, 16 * schedule.qHeld,
+                    problem.headDimQK));
   if (isGiven(OptionKey::PIn) && isStaged && schedule.pIn == OperandPlace::Registers)
     refuse("operand", OptionKey::PIn, "shared");
   if (isGiven(OptionKey::PIn) && !isStaged && isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) &&

@@ -363,8 +363,10 @@ static void leaveWarpGroups(Schedule &schedule) {
   schedule.grid = Grid::Tiles;
   schedule.rescale = RescalePolicy::Always;
   schedule.cluster = 1;
+  schedule.qHeld = 0;
   erase_if(schedule.locations, [](const auto &entry) {
-    return is_contained({"mma", "swizzle", "roles", "overlap", "grid", "rescale", "cluster"}, StringRef(entry.first));
+    return is_contained({"mma", "swizzle", "roles", "overlap", "grid", "rescale", "cluster", "q_held"},
+                        StringRef(entry.first));
   });
 }
 

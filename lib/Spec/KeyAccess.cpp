@@ -142,6 +142,9 @@ void setKey(Schedule &schedule, OptionKey key, const OptionValue &value) {
   case OptionKey::Cluster:
     schedule.cluster = value.number;
     return;
+  case OptionKey::QHeld:
+    schedule.qHeld = value.number;
+    return;
   default:
     llvm_unreachable("no key of a schedule");
   }
@@ -192,6 +195,8 @@ OptionValue getKey(const Schedule &schedule, OptionKey key) {
     return single(schedule.split);
   case OptionKey::Cluster:
     return single(schedule.cluster);
+  case OptionKey::QHeld:
+    return single(schedule.qHeld);
   default:
     llvm_unreachable("no key of a schedule");
   }

@@ -226,6 +226,9 @@ void Judge::judgeOperands() {
   require(!isStaged || variant.pIn() == OperandPlace::Shared, "operand", OptionKey::PIn);
   require(mma != Mma::MmaSync || variant.pIn() == OperandPlace::Registers, "operand", OptionKey::PIn);
   require(isScalar || variant.reduce() == Reduce::Warp, "operand", OptionKey::Reduce);
+  const unsigned held = variant.number(OptionKey::QHeld);
+  require(held == 0 || mma == Mma::Wgmma || !isOnTarget, "operand", OptionKey::QHeld);
+  require(16 * held <= variant.number(OptionKey::HeadDim), "operand", OptionKey::QHeld);
   require(variant.refill() != Refill::Late || variant.number(OptionKey::Stages) > 1, "refill", OptionKey::Refill);
   require(Gqa(variant.number(OptionKey::Gqa)) == Gqa::Separate || variant.copy() != Copy::Tma || !isOnTarget, "gqa",
           OptionKey::Gqa);

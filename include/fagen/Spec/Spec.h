@@ -58,6 +58,7 @@ struct Schedule {
   unsigned split = 1; ///< CTAs that share the keys of a tile of query rows; 0: auto
   bool isSplit() const { return split != 1; }
   unsigned cluster = 1; ///< CTAs that share the copies of K and V
+  unsigned qHeld = 0;   ///< slices of 16 columns of Q that wgmma takes from registers
 
   /// Where each key was set (its value); invalid for a default.
   std::vector<std::pair<std::string, Location>> locations;

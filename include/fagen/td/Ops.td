@@ -105,7 +105,7 @@ def BulkWait : Op<"bulk_wait", "the same thread waits until at most `pending` of
 
 // Matrix operands and products.
 
-def LoadFragment : Op<"load_fragment", "a matrix operand from shared memory to registers",
+def LoadFragment : Op<"load_fragment", "a matrix operand, or its first columns, from shared memory to registers",
     [Operand<"dst", Write, [Fragment]>, Operand<"src", Read, [Shared]>]>;
 
 def Fill : Op<"fill", "every element of dst becomes value",
@@ -119,7 +119,8 @@ def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt
 
 def MmaIssue : Op<"mma_issue",
     "as mma, but asynchronous: a group of four warps asks for it, and it reads and writes until mma_wait says so",
-    [Operand<"acc", ReadWrite, [Fragment]>, Operand<"a", Read, [Fragment, Shared]>, Operand<"b", Read, [Shared]>],
+    [Operand<"acc", ReadWrite, [Fragment]>, Operand<"a", Read, [Fragment, Shared]>, Operand<"b", Read, [Shared]>,
+     OptionalOperand<"held", Read, [Fragment]>], // the first columns of a
     [Str<"form", ["abt", "ab"]>, Int<"accumulate", 0, 1>]>;
 
 def MmaCommit : Op<"mma_commit", "closes the group of the products that the warps issued since the last commit", []>;

@@ -41,6 +41,10 @@ def OrderRoles : Pass<"order-roles",
   "lets roles hand each other the slots of rings at mbarriers",
   "copies and products have their final place",
   "each tile is waited for before it is read, each slot before it is filled">;
+def HoldQuery : Pass<"hold-query",
+  "keeps some slices of Q in registers",
+  "the roles order each other; a tile's Q is waited for in one place",
+  "with q_held = n scores take n slices of Q from registers; the slot is read no later than before">;
 def SkipMaskedTiles : Pass<"skip-masked-tiles",
   "lets each warp group work on the key tiles that its own rows see",
   "the roles order each other",

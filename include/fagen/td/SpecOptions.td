@@ -349,4 +349,13 @@ def ClusterOption : Option<"cluster", "schedule", IntegerType,
   let Max = 2;
 }
 
+def QHeldOption : Option<"q_held", "schedule", IntegerType,
+    "slices of 16 columns of Q that products take from registers, where the others are read from shared memory in every step; "
+    "only with wgmma"> {
+  let InName = "held_";
+  let Default = "0";
+  let Min = 0;
+  let Max = 16;
+}
+
 #endif // FAGEN_TD_SPECOPTIONS

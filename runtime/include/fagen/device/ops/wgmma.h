@@ -54,6 +54,23 @@ __device__ __forceinline__ void issue_abt(Acc &accumulator, const ATile &a, int 
                                                 ptx::advance(b_operand, k_major_step<BTile>(slice)), slice != 0, site);
 }
 
+/// The same, the first columns of those rows of a in registers, too.
+template <class T, int kRows, int kHeld, class Acc, class ATile, class BTile>
+__device__ __forceinline__ void issue_abt(Acc &accumulator, const LeftOperand<T, kRows, kHeld> &held, const ATile &a,
+                                          int a_row, const BTile &b, ptx::Site site = ptx::Site::here()) {
+  static_assert(Acc::kColumns == BTile::kRows && ATile::kColumns == BTile::kColumns, "shapes of a product");
+  const ptx::MatrixDescriptor a_operand = k_major_operand(a, a_row), b_operand = k_major_operand(b);
+#pragma unroll
+  for (int slice = 0; slice < kHeld / 16; ++slice)
+    wgmma_slice<ptx::Major::kK>(T{}, elements(accumulator), held.value[0][slice],
+                                ptx::advance(b_operand, k_major_step<BTile>(slice)), slice != 0, site);
+#pragma unroll
+  for (int slice = kHeld / 16; slice < ATile::kColumns / 16; ++slice)
+    wgmma_slice<ptx::Major::kK, ptx::Major::kK>(T{}, elements(accumulator),
+                                                ptx::advance(a_operand, k_major_step<ATile>(slice)),
+                                                ptx::advance(b_operand, k_major_step<BTile>(slice)), true, site);
+}
+
 /// Accumulator += a b, a in registers.
 template <class T, int kRows, int kColumns, class Acc, class BTile>
 __device__ __forceinline__ void issue_ab(Acc &accumulator, const LeftOperand<T, kRows, kColumns> &a, const BTile &b,
