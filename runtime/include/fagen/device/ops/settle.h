@@ -25,26 +25,23 @@ template <int kRows> __device__ __forceinline__ bool outgrows(const RowValues<kR
   return has_grown;
 }
 
-/// s = (rows [q_row, q_row + kRows) of q) k^T, as mma_abt; 16 keys after the other and slice by slice, for few
-/// registers beside those of products in flight.
+/// s = (rows [q_row, q_row + kRows) of q) k^T, as mma_abt; slice by slice, for few registers beside those of products
+/// in flight.
 template <int kRows, int kKeys, class QTile, class KTile>
 __device__ __forceinline__ void scores_again(Accumulator<kRows, kKeys> &s, const QTile &q, int q_row, const KTile &k,
                                              ptx::Site site) {
-  static_assert(kRows == 16, "a warp's share of a warp group");
   const int lane = ptx::recompute(ptx::thread_index()) % 32;
   const unsigned q_corner = q.address(ptx::recompute(q_row) + lane % 16, lane / 16 * 8);
   const unsigned k_corner = k.address(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8);
   clear(s);
-#pragma unroll
-  for (int tile = 0; tile < kKeys / 8; tile += 2)
 #pragma unroll 1
-    for (int slice = 0; slice < QTile::kColumns / 16; ++slice) {
-      unsigned a[4], b[4];
-      ptx::ldmatrix_x4(a, slice_address<QTile>(q_corner, 0, 16 * slice), site);
-      ptx::ldmatrix_x4(b, slice_address<KTile>(k_corner, 8 * tile, 16 * slice), site);
-      mma_tile(typename KTile::Element{}, s.value[0][tile], a, b[0], b[1], site);
-      mma_tile(typename KTile::Element{}, s.value[0][tile + 1], a, b[2], b[3], site);
-    }
+  for (int slice = 0; slice < QTile::kColumns / 16; ++slice) {
+    unsigned q_slice[kRows / 16][4];
+#pragma unroll
+    for (int slab = 0; slab < kRows / 16; ++slab)
+      ptx::ldmatrix_x4(q_slice[slab], slice_address<QTile>(q_corner, 16 * slab, 16 * slice), site);
+    mma_abt_slice<Accumulator<kRows, kKeys>, KTile>(s, q_slice, k_corner, slice, site);
+  }
 }
 
 /// s = exp2(c s - c m) are the terms of a key tile by the maxima m of the tiles before; adds each row's sum of them to
