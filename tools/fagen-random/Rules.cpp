@@ -243,6 +243,8 @@ void Judge::judgeOperands() {
   require(split == 1 || mma == Mma::MmaSync, "split", OptionKey::Split);
   require(split <= 1 || variant.number(OptionKey::Invariant) == 0, "split", OptionKey::Split);
   const OptionValueInfo &copies = *optionInfo(OptionKey::Copy).findValue(unsigned(variant.copy()));
+  const bool isCopied = variant.isGiven(OptionKey::Copy) && isOnTarget && variant.point.target->hasAll(copies.needs);
+  require(!isCopied || variant.copy() != Copy::Tma || mma == Mma::Wgmma, "operand", OptionKey::Copy);
   const bool isWhole =
       variant.copy() != Copy::LdSt && (!variant.isGiven(OptionKey::Copy) || variant.point.target->hasAll(copies.needs));
   require(!isWhole || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);
