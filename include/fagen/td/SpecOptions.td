@@ -322,7 +322,7 @@ def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
 def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and the row sums follow a new row maximum", [
   Value<RescaleAlways, "in every step">,
   Value<RescaleLazy, "only in steps in which a row of the warp has grown by more than a factor of 2^8">,
-  Value<RescaleOptimistic, "no maximum is taken while no row's sum of a step exceeds 2^14; else the warp does the step again; only with wgmma and overlap = intra or both">
+  Value<RescaleOptimistic, "no maximum is taken while no thread's part of a row's sum of a step exceeds 2^14; else the warp does the step again; only with wgmma and overlap = intra or both">
 ]> { let InName = "rescale_"; let Default = "always"; }
 
 def GqaOption : EnumOption<"gqa", "schedule", GqaEnum, "which query rows are a tile's where heads share K and V", [
