@@ -327,10 +327,9 @@ void OpEmitter::emitFill(const Op &op) {
 void OpEmitter::emitExp2(const Op &op) {
   const std::string s = operand(op.operand("s")), m = operand(op.operand("m"));
   const char *guard = op.integer("guard") ? "true" : "false";
-  if (isShared(op, "s"))
-    line(out, "exp2<{}>({}, warp_row(), {}, cta.params.scale_log2);", guard, s, m);
-  else
-    line(out, "exp2<{}>({}, {}, cta.params.scale_log2);", guard, s, m);
+  const std::string every = op.has("every") ? fmt::format(", {}", op.integer("every")) : "";
+  line(out, "exp2<{}{}>({}, {}{}, cta.params.scale_log2);", guard, every, s, isShared(op, "s") ? "warp_row(), " : "",
+       m);
 }
 
 void OpEmitter::emitRowSum(const Op &op) {

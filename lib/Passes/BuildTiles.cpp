@@ -234,7 +234,10 @@ private:
     if (schedule.rescale == RescalePolicy::Optimistic)
       how["optimistic"] = int64_t(1);
     builder.add(OpKind::Rescale, {{o, {}}, {l, {}}, {m, {}}, {mNew, {}}}, how);
-    builder.add(OpKind::Exp2, {{s, {}}, {m, {}}}, {{"guard", int64_t(1)}});
+    std::map<std::string, Attribute> terms{{"guard", int64_t(1)}};
+    if (schedule.exp == Exp::Mixed)
+      terms["every"] = int64_t(schedule.expMixed);
+    builder.add(OpKind::Exp2, {{s, {}}, {m, {}}}, terms);
     builder.add(OpKind::RowSum, {{l, {}}, {s, {}}});
     if (p != s)
       builder.add(OpKind::Convert, {{p, {}}, {s, {}}});

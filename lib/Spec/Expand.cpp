@@ -361,11 +361,13 @@ static void leaveWarpGroups(Schedule &schedule) {
   schedule.roles = Roles::Unified;
   schedule.overlap = Overlap::None;
   schedule.grid = Grid::Tiles;
+  schedule.exp = Exp::Mufu;
+  schedule.expMixed = 0;
   schedule.rescale = RescalePolicy::Always;
   schedule.cluster = 1;
   schedule.qHeld = 0;
   erase_if(schedule.locations, [](const auto &entry) {
-    return is_contained({"mma", "swizzle", "roles", "overlap", "grid", "rescale", "cluster", "q_held"},
+    return is_contained({"mma", "swizzle", "roles", "overlap", "grid", "exp", "rescale", "cluster", "q_held"},
                         StringRef(entry.first));
   });
 }

@@ -83,13 +83,13 @@ TEST(Math, EveryValueAndEveryTieRoundsToNearestEven) {
 
 struct Results {
   unsigned pairF16, pairBf16;
-  float exp2, log2, fma, mul, add, div, max;
+  float exp2, log2, fma, mul, add, div, max, maxOrNan, minOrNan;
 };
 
 Results functions(float a, float b = 0.0f, float c = 0.0f) {
-  std::vector<unsigned> out(9);
+  std::vector<unsigned> out(11);
   EXPECT_TRUE(launch({.file = kFile, .symbol = "functions", .threads = 1}, std::vector<float>{a, b, c}, out).ok);
-  return std::bit_cast<Results>(*reinterpret_cast<unsigned(*)[9]>(out.data()));
+  return std::bit_cast<Results>(*reinterpret_cast<unsigned(*)[11]>(out.data()));
 }
 
 TEST(Math, PairsHaveTheFirstBelow) {
@@ -133,6 +133,17 @@ TEST(Math, Max) {
   EXPECT_FALSE(std::signbit(functions(-0.0f, 0.0f).max));
   EXPECT_FALSE(std::signbit(functions(0.0f, -0.0f).max));
   EXPECT_EQ(functions(-kInfinity, -kInfinity).max, -kInfinity);
+}
+
+TEST(Math, NaNWinsWhereAskedTo) {
+  for (const auto &[a, b] : {std::pair(kNan, 2.0f), std::pair(2.0f, kNan), std::pair(-kNan, kInfinity)}) {
+    EXPECT_EQ(std::bit_cast<unsigned>(functions(a, b).maxOrNan), 0x7fffffffu);
+    EXPECT_EQ(std::bit_cast<unsigned>(functions(a, b).minOrNan), 0x7fffffffu);
+  }
+  EXPECT_EQ(functions(-3.0f, 2.0f).maxOrNan, 2.0f);
+  EXPECT_EQ(functions(-3.0f, 2.0f).minOrNan, -3.0f);
+  EXPECT_EQ(functions(kInfinity, -kInfinity).minOrNan, -kInfinity);
+  EXPECT_TRUE(std::signbit(functions(-0.0f, 0.0f).minOrNan));
 }
 
 } // namespace

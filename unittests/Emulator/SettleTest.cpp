@@ -46,7 +46,8 @@ struct Step {
   }
   float &score(int row, int key) { return scores[row * kKeys + key]; }
 
-  void run(bool isHalf) {
+  void run(const std::string &symbol) {
+    const bool isHalf = symbol != "settle_bf16";
     std::vector<uint16_t> q(kRows * kHeadDim), k(kKeys * kHeadDim);
     const auto bits = isHalf ? halfBits : bfloatBits;
     for (int row = 0; row < kRows; ++row) { // each row looks at a column of its own, in all slices
@@ -58,7 +59,7 @@ struct Step {
     std::vector<std::array<float, 2>> rows(kRows);
     for (int row = 0; row < kRows; ++row)
       rows[row] = {m[row], l[row]};
-    Launch launch = {isHalf ? "settle_f16" : "settle_bf16", 1, 32, 8192, {}};
+    Launch launch = {symbol, 1, 32, 8192, {}};
     const auto add = [&](const auto &of, bool isWritable, const char *name) {
       launch.buffers.push_back({of.data(), of.size() * sizeof(of[0]), isWritable, name});
     };
@@ -105,7 +106,8 @@ struct Step {
   }
 };
 
-class Settle : public testing::TestWithParam<bool> {
+/// By the kernel; the mixed one has every second term, of odd keys, by polynomial.
+class Settle : public testing::TestWithParam<const char *> {
 protected:
   static void expect(Step step, bool isAgain) {
     ASSERT_NO_FATAL_FAILURE(step.run(GetParam()));
@@ -195,8 +197,8 @@ TEST_P(Settle, ScoresThatAreNoNumbers) {
   EXPECT_EQ(step.lOut[4], 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Settle, testing::Values(true, false),
-                         [](const auto &info) { return info.param ? "f16" : "bf16"; });
+INSTANTIATE_TEST_SUITE_P(Kernels, Settle, testing::Values("settle_f16", "settle_bf16", "settle_f16_mixed"),
+                         [](const auto &info) { return std::string(info.param); });
 
 } // namespace
 } // namespace fagen::emulator

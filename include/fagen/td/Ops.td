@@ -172,8 +172,10 @@ def SettleRows : Op<"settle_rows",
      Operand<"m", ReadWrite, [Fragment]>, Operand<"q", Read, [Shared]>, Operand<"k", Read, [Shared]>],
     [MaskEx<"predicate", 1>, Ex<"row", 1>, Ex<"key", 1>]>;
 
-def Exp2 : Op<"exp2", "s = exp2(s c - m c); with guard, m = -inf counts as 0",
-    [Operand<"s", ReadWrite, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>], [Int<"guard", 0, 1>]>;
+def Exp2 : Op<"exp2",
+    "s = exp2(s c - m c); with guard, m = -inf counts as 0; with every, each every-th of a thread's by polynomial",
+    [Operand<"s", ReadWrite, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>],
+    [Int<"guard", 0, 1>, Int<"every", 2, 32, 1>]>;
 
 def RowSum : Op<"row_sum", "l += sum of each row of s",
     [Operand<"l", ReadWrite, [Fragment]>, Operand<"s", Read, [Fragment, Shared]>]>;

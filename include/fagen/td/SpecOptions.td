@@ -316,7 +316,7 @@ def GridOption : EnumOption<"grid", "schedule", GridEnum, "how CTAs take work", 
 
 def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
   Value<ExpMufu, "on the special-function unit">,
-  NotYet<ExpMixed, "n of every 16 by polynomial on the FMA units", Number<1, 15>>
+  Value<ExpMixed, "each n-th of a thread's by polynomial on the FMA units, the others on the special-function unit", Number<2, 32>>
 ]> { let InName = "exp_"; let Default = "mufu"; }
 
 def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and the row sums follow a new row maximum", [

@@ -47,8 +47,8 @@ extern "C" __global__ void functions(const __grid_constant__ Arguments arguments
   unsigned *words = static_cast<unsigned *>(arguments.out);
   ptx::st_global_u32(words, ptx::round_pair<f16>(a, b));
   ptx::st_global_u32(words + 1, ptx::round_pair<bf16>(a, b));
-  const float results[7] = {ptx::exp2(a),   ptx::log2(a),   ptx::fma(a, b, c), ptx::mul(a, b),
-                            ptx::add(a, b), ptx::div(a, b), ptx::max(a, b)};
-  for (int i = 0; i < 7; ++i)
+  const float results[9] = {ptx::exp2(a),   ptx::log2(a),   ptx::fma(a, b, c),     ptx::mul(a, b),       ptx::add(a, b),
+                            ptx::div(a, b), ptx::max(a, b), ptx::max_or_nan(a, b), ptx::min_or_nan(a, b)};
+  for (int i = 0; i < 9; ++i)
     ptx::st_global_f32(reinterpret_cast<float *>(words) + 2 + i, results[i]);
 }

@@ -26,7 +26,7 @@ template <class Tile> __device__ __forceinline__ void fill_tile(const Tile &tile
     ptx::st_shared_u16(tile.address(i / Tile::kColumns, i % Tile::kColumns), ptx::ld_global_u16(bits + i));
 }
 
-template <class T> __device__ __forceinline__ void settle(const Arguments &arguments) {
+template <class T, int kEvery = 0> __device__ __forceinline__ void settle(const Arguments &arguments) {
   Storage<T> &shared = ptx::shared_storage<Storage<T>>();
   const int lane = ptx::lane_index();
   fill_tile(shared.q, arguments.q);
@@ -44,7 +44,7 @@ template <class T> __device__ __forceinline__ void settle(const Arguments &argum
   mma_abt(s, shared.q, 0, shared.k, 0);
   const auto mask_rows = [&] { mask_from(s, 0, 0, [&](int row) { return row + arguments.seen; }); };
   mask_rows();
-  exp2<false>(s, m, 1.0f);
+  exp2<false, kEvery>(s, m, 1.0f);
   const bool is_redone = arguments.seen < kKeys ? settle_rows(s, alpha, l, m, shared.q, 0, shared.k, 1.0f, mask_rows)
                                                 : settle_rows(s, alpha, l, m, shared.q, 0, shared.k, 1.0f);
   total(l);
@@ -64,3 +64,4 @@ template <class T> __device__ __forceinline__ void settle(const Arguments &argum
 
 extern "C" __global__ void settle_f16(const __grid_constant__ Arguments arguments) { settle<f16>(arguments); }
 extern "C" __global__ void settle_bf16(const __grid_constant__ Arguments arguments) { settle<bf16>(arguments); }
+extern "C" __global__ void settle_f16_mixed(const __grid_constant__ Arguments arguments) { settle<f16, 2>(arguments); }

@@ -6,6 +6,7 @@
 // that -inf - -inf never arises; unmasked tiles need no guard.
 #pragma once
 
+#include <fagen/device/ops/exp2.h>
 #include <fagen/device/ptx/math.h>
 #include <fagen/device/ptx/shared.h>
 #include <fagen/device/ptx/shuffle.h>
@@ -174,19 +175,21 @@ __device__ __forceinline__ void rescale_output_lazily(Accumulator<kRows, kColumn
     rescale_output(o, alpha);
 }
 
-/// s = exp2(c s - c m).
-template <bool kGuard, int kRows, int kColumns>
+/// s = exp2(c s - c m), each kEvery-th of a thread's by polynomial; with 0 none.
+template <bool kGuard, int kEvery = 0, int kRows, int kColumns>
 __device__ __forceinline__ void exp2(Accumulator<kRows, kColumns> &s, const RowValues<kRows> &m, float c) {
+  TermExp2<kEvery> power;
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float shift = -ptx::mul(finite_max<kGuard>(m.value[slab][half]), c);
+      power.fork();
 #pragma unroll
       for (int tile = 0; tile < kColumns / 8; ++tile)
 #pragma unroll
         for (int i = 2 * half; i < 2 * half + 2; ++i)
-          s.value[slab][tile][i] = ptx::exp2(ptx::fma(s.value[slab][tile][i], c, shift));
+          s.value[slab][tile][i] = power(ptx::fma(s.value[slab][tile][i], c, shift));
     }
 }
 

@@ -55,6 +55,24 @@ __device__ __forceinline__ float max(float a, float b) {
   return result;
 }
 
+/// The larger, or NaN where one is NaN. PTX ISA: max.NaN.f32.
+__device__ __forceinline__ float max_or_nan(float a, float b) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+
+/// The smaller, or NaN where one is NaN. PTX ISA: min.NaN.f32.
+__device__ __forceinline__ float min_or_nan(float a, float b) {
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+
+/// The bits of a value, and the value of bits.
+__device__ __forceinline__ unsigned float_bits(float x) { return static_cast<unsigned>(__float_as_int(x)); }
+__device__ __forceinline__ float bits_float(unsigned bits) { return __int_as_float(static_cast<int>(bits)); }
+
 /// Minus infinity.
 __device__ __forceinline__ float negative_infinity() { return __int_as_float(static_cast<int>(0xff800000u)); }
 

@@ -54,6 +54,9 @@ inline float max(float a, float b) {
   return a < b || is_uninitialised(b) ? b : a;
 }
 
+inline float max_or_nan(float a, float b) { return a != a || b != b ? canonical_nan(a + b) : max(a, b); }
+inline float min_or_nan(float a, float b) { return a != a || b != b ? canonical_nan(a + b) : -max(-a, -b); }
+
 /// The NaN that a NaN becomes in 16 bits: the one that cvt gives.
 inline unsigned short half_nan(float nan) { return is_uninitialised(nan) ? kUninitialisedHalf : 0x7fffu; }
 
