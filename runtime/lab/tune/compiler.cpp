@@ -172,25 +172,28 @@ static std::string pointSchedule(const BaseKernel &base, const Space &space, con
 /// What every space has, also with one value, and what it has when there is a choice.
 static constexpr size_t kAlways = 7;
 
-/// Only wgmma's products leave exp2 no time to spare. A schedule has at most 4096 combinations, so beside what is
-/// shipped there is one value.
-static std::vector<Axis> derivedAxes(const BaseKernel &base) {
-  const char *otherExp = base.shipped.at("exp") == "mufu" ? "mixed(8)" : "mufu";
-  std::vector<Axis> axes = {{"rows", {"16", "32", "64", "96", "128", "192", "256"}, false},
-                            {"keys", {"16", "32", "48", "64", "80", "96", "128", "192", "256"}, false},
-                            {"warps", {"1", "2", "4", "8"}, false},
-                            {"stages", {"1", "2", "3", "4"}, false},
-                            {"copy", {"cp_async", "ld_st"}, true},
-                            {"swizzle", {"xor", "pad", "none"}, true},
-                            {"q_in", {"shared", "registers"}, true},
-                            {"p_in", {"registers", "shared"}, true},
-                            {"reduce", {"warp", "shared"}, true},
-                            {"overlap", {"none", "intra", "pingpong", "both"}, true},
-                            {"refill", {"split", "joint", "late"}, true},
-                            {"rescale", {"always", "lazy", "optimistic"}, true}};
-  if (base.mma == "wgmma")
-    axes.push_back({"exp", {otherExp}, true});
+static const std::vector<Axis> &derivedAxes() {
+  static const std::vector<Axis> axes = {{"rows", {"16", "32", "64", "96", "128", "192", "256"}, false},
+                                         {"keys", {"16", "32", "48", "64", "80", "96", "128", "192", "256"}, false},
+                                         {"warps", {"1", "2", "4", "8"}, false},
+                                         {"stages", {"1", "2", "3", "4"}, false},
+                                         {"copy", {"cp_async", "ld_st"}, true},
+                                         {"swizzle", {"xor", "pad", "none"}, true},
+                                         {"q_in", {"shared", "registers"}, true},
+                                         {"p_in", {"registers", "shared"}, true},
+                                         {"reduce", {"warp", "shared"}, true},
+                                         {"overlap", {"none", "intra", "pingpong", "both"}, true},
+                                         {"refill", {"split", "joint", "late"}, true},
+                                         {"rescale", {"always", "lazy", "optimistic"}, true}};
   return axes;
+}
+
+/// It goes with every structure. Only wgmma's products leave exp2 no time to spare.
+static std::set<std::string> derivedExp(const BaseKernel &base) {
+  std::set<std::string> values = {base.shipped.at("exp")};
+  if (base.mma == "wgmma")
+    values.insert({"mufu", "mixed(8)"});
+  return values;
 }
 
 static void addValue(Axis &axis, const std::string &value) {
@@ -275,7 +278,7 @@ Compiler::Choices Compiler::choicesOf(const BaseKernel &base, const std::vector<
 /// whose shipped numbers do not fit begins with the smallest.
 Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::path &scratch) const {
   std::vector<Axis> structural, numeric;
-  for (const Axis &axis : derivedAxes(base))
+  for (const Axis &axis : derivedAxes())
     (axis.structural ? structural : numeric).push_back(axis);
   std::set<std::map<std::string, std::string>> structures;
   for (auto choice : choicesOf(base, structural, {}, scratch)) {
@@ -283,7 +286,10 @@ Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::pat
       return std::none_of(structural.begin(), structural.end(),
                           [&](const Axis &axis) { return axis.name == setting.first; });
     });
-    structures.insert(choice);
+    for (const std::string &exp : derivedExp(base)) {
+      choice["exp"] = exp;
+      structures.insert(choice);
+    }
   }
   std::vector<std::map<std::string, std::string>> choices;
   for (std::map<std::string, std::string> apart : structures) {
@@ -297,11 +303,10 @@ Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::pat
   return choices;
 }
 
-/// The axes with the values that some choice has, in the order of derivedAxes, numbers ascending.
+/// The axes with the values that some choice has, in the order of derivedAxes(), numbers ascending.
 static std::vector<Axis> axesOf(const BaseKernel &base,
                                 const std::vector<std::map<std::string, std::string>> &choices) {
-  const std::vector<Axis> derived = derivedAxes(base);
-  std::vector<Axis> all = derived, axes;
+  std::vector<Axis> all = derivedAxes(), axes;
   for (const auto &[key, value] : base.shipped) // any other key may be an axis of the spec's tune(...)
     if (std::none_of(all.begin(), all.end(), [&](const Axis &axis) { return axis.name == key; }))
       all.push_back({key, {}, true});
@@ -312,7 +317,7 @@ static std::vector<Axis> axesOf(const BaseKernel &base,
     if (!axis.structural)
       std::sort(axis.values.begin(), axis.values.end(),
                 [](const std::string &a, const std::string &b) { return std::stoi(a) < std::stoi(b); });
-    bool always = axes.size() < kAlways && axis.name == derived[axes.size()].name;
+    bool always = axes.size() < kAlways && axis.name == derivedAxes()[axes.size()].name;
     if (always || axis.values.size() > 1)
       axes.push_back(axis);
   }
