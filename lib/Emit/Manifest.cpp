@@ -28,15 +28,17 @@ static json::Value jsonOf(const SelectOp &op) {
   return op.kind == SelectOp::Variable ? kVariableWords[op.value] : kOpWords[op.kind];
 }
 
-static json::Array programOf(const std::vector<SelectOp> &ops) {
-  json::Array program;
-  for (const SelectOp &op : ops)
-    program.push_back(jsonOf(op));
-  return program;
+/// With room for all of them: an array that grows copies its values.
+template <typename T> static json::Array arrayOf(const std::vector<T> &values, json::Value (*valueOf)(const T &)) {
+  json::Array array;
+  array.reserve(values.size());
+  for (const T &value : values)
+    array.push_back(valueOf(value));
+  return array;
 }
 
 static json::Value jsonOf(const WorkspacePlan &part) {
-  return json::Object{{"name", part.name}, {"bytes", programOf(part.bytes)}, {"alignment", part.alignment}};
+  return json::Object{{"name", part.name}, {"bytes", arrayOf(part.bytes, jsonOf)}, {"alignment", part.alignment}};
 }
 
 static json::Value jsonOf(const MapPlan &map) {
@@ -46,7 +48,7 @@ static json::Value jsonOf(const MapPlan &map) {
 }
 
 static json::Value jsonOf(const SelectLine &line) {
-  json::Object object{{"condition", programOf(line.condition)}, {"schedule", line.scheduleIndex}, {"text", line.text}};
+  json::Object object{{"condition", arrayOf(line.condition, jsonOf)}, {"schedule", line.scheduleIndex}, {"text", line.text}};
   if (!line.evidence.empty())
     object["evidence"] = json::Array(line.evidence);
   return object;
@@ -70,14 +72,11 @@ static json::Value jsonOf(const OpPlan &op) {
 }
 
 static json::Value jsonOf(const LaunchPlan &launch) {
-  json::Array ops;
-  for (const OpPlan &op : launch.ops)
-    ops.push_back(jsonOf(op));
   json::Object object{{"symbol", launch.symbol},
                       {"grid", nameOf(launch.grid)},
                       {"threads", launch.threads},
                       {"shared_bytes", int64_t(launch.sharedBytes)},
-                      {"ops", std::move(ops)}};
+                      {"ops", arrayOf(launch.ops, jsonOf)}};
   if (launch.grid.number || launch.grid.kind == GridPlan::Splits)
     object[nameOf(launch.grid)] = launch.grid.number;
   return object;
@@ -139,13 +138,6 @@ static json::Value jsonOf(const Schedule &schedule) {
   return object;
 }
 
-template <typename T> static json::Array arrayOf(const std::vector<T> &values) {
-  json::Array array;
-  for (const T &value : values)
-    array.push_back(jsonOf(value));
-  return array;
-}
-
 static const char *dispatchWord(const Variant &variant) {
   static const char *const words[] = {"dispatched", "fallback", "by_name"};
   return words[dispatchOf(variant)];
@@ -175,11 +167,11 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
                       {"alignment", plan.alignment},
                       {"tile_rows", variant.schedule.tileRows},
                       {"tile_keys", variant.schedule.tileKeys},
-                      {"launches", arrayOf(plan.launches)},
-                      {"workspace", arrayOf(plan.workspace)},
+                      {"launches", arrayOf(plan.launches, jsonOf)},
+                      {"workspace", arrayOf(plan.workspace, jsonOf)},
                       {"source", plan.sourcePath}};
   if (!plan.maps.empty())
-    object["maps"] = arrayOf(plan.maps);
+    object["maps"] = arrayOf(plan.maps, jsonOf);
   return object;
 }
 
@@ -191,28 +183,38 @@ std::vector<std::string> fagen::filesOf(const KernelPlan &plan) {
   return files;
 }
 
+static json::Object rowWithPlan(const VariantPlan &plan, unsigned order) {
+  const Variant &variant = *plan.variant;
+  json::Object row = rowOf(plan, order);
+  row["plan"] = json::Object{{"schedule", jsonOf(variant.schedule)},
+                             {"buffers", arrayOf(plan.buffers, jsonOf)},
+                             {"barriers", arrayOf(plan.barriers, jsonOf)},
+                             {"estimates", jsonOf(plan.estimates)}};
+  if (!variant.evidence.empty())
+    row["evidence"] = json::Array(variant.evidence);
+  return row;
+}
+
+/// Row by row: all values of a large kernel at once would take more time than their text.
 std::string fagen::emitManifest(const KernelPlan &plan) {
-  json::Array rows;
-  for (unsigned index : tableOrder(plan)) {
-    const VariantPlan &variant = plan.variants[index];
-    json::Object row = rowOf(variant, index);
-    row["plan"] = json::Object{{"schedule", jsonOf(variant.variant->schedule)},
-                               {"buffers", arrayOf(variant.buffers)},
-                               {"barriers", arrayOf(variant.barriers)},
-                               {"estimates", jsonOf(variant.estimates)}};
-    if (!variant.variant->evidence.empty())
-      row["evidence"] = json::Array(variant.variant->evidence);
-    rows.push_back(std::move(row));
-  }
-  json::Value manifest = json::Object{{"abi", int64_t(FAGEN_ABI)},
-                                      {"kernel", plan.kernel->name},
-                                      {"spec", plan.specName},
-                                      {"schedules", json::Array(plan.kernel->scheduleNames)},
-                                      {"select", arrayOf(plan.kernel->select)},
-                                      {"gates", arrayOf(plan.kernel->gates)},
-                                      {"rows", std::move(rows)},
-                                      {"files", json::Array(filesOf(plan))}};
-  return formatv("{0:2}\n", manifest).str();
+  std::string text;
+  raw_string_ostream os(text);
+  json::OStream out(os, /*IndentSize=*/2);
+  out.object([&] { // in the order of the keys
+    out.attribute("abi", int64_t(FAGEN_ABI));
+    out.attribute("files", json::Array(filesOf(plan)));
+    out.attribute("gates", arrayOf(plan.kernel->gates, jsonOf));
+    out.attribute("kernel", plan.kernel->name);
+    out.attributeArray("rows", [&] {
+      for (unsigned index : tableOrder(plan))
+        out.value(rowWithPlan(plan.variants[index], index));
+    });
+    out.attribute("schedules", json::Array(plan.kernel->scheduleNames));
+    out.attribute("select", arrayOf(plan.kernel->select, jsonOf));
+    out.attribute("spec", plan.specName);
+  });
+  os << '\n';
+  return text;
 }
 
 /// Whether a manifest's path stays in its directory.

@@ -36,11 +36,14 @@ void addKernelFiles(const CompiledKernel &kernel, StringRef directory, OutputSet
   files.add(place("table.h"), emitTableHeader(kernel.plan));
   files.add(place("table.cpp"), emitTable(kernel.plan));
   files.add(place("CMakeLists.txt"), emitCMakeFile(kernel.plan));
-  files.add(place("manifest.json"), emitManifest(kernel.plan));
-
-  std::vector<std::string> made = filesOf(kernel.plan);
+  std::string manifest = emitManifest(kernel.plan);
   std::optional<std::string> older = readFile(place("manifest.json"));
-  for (const std::string &name : filesOfManifest(older.value_or("")))
+  const bool isSame = older == manifest; // then there is nothing to remove, and most of the time it is so
+  files.add(place("manifest.json"), std::move(manifest));
+  if (isSame || !older)
+    return;
+  std::vector<std::string> made = filesOf(kernel.plan);
+  for (const std::string &name : filesOfManifest(*older))
     if (!is_contained(made, name) && sys::fs::is_regular_file(place(name)))
       files.remove(place(name));
 }
