@@ -45,47 +45,43 @@ void Execution::addCta(unsigned cta) {
 
 /// The same ones in each run.
 void Execution::assignTimelines() {
-  turns.resize(timelines.size());
-  limits.resize(timelines.size());
   for (Warp &warp : initial.warps)
     warp.timeline =
         llvm::find_if(timelines,
-                      [&](const Timeline &timeline) {
-                        return timeline.role == warp.role && warp.number - timeline.firstWarp < timeline.warps;
+                      [&](const Timeline *timeline) {
+                        return timeline->role == warp.role && warp.number - timeline->firstWarp < timeline->warps;
                       }) -
         timelines.begin();
 }
 
-/// What neither orders nor accesses anything is passed over.
-void Execution::findTurns() {
-  for (unsigned number = 0; number < timelines.size(); ++number) {
-    turns[number].clear();
-    const std::vector<Event> &events = timelines[number].events;
-    for (unsigned e = 0; e < events.size(); ++e)
-      if (events[e].op && events[e].active && !plan.op(timelines[number].role, events[e].point).isIdle)
-        turns[number].push_back(e);
-  }
+bool fagen::isWithin(const Progress &progress, const Progress &limit) {
+  return llvm::all_of(llvm::zip(progress, limit), [](auto pair) { return std::get<0>(pair) <= std::get<1>(pair); });
 }
 
-void Execution::run(llvm::ArrayRef<Timeline> ofWarps) {
+const Progress *Execution::resumesAt(const Progress &shared) {
+  while (!saved.empty() && !isWithin(saved.back().progress, shared))
+    saved.pop_back();
+  return saved.empty() ? nullptr : &saved.back().progress;
+}
+
+void Execution::run(llvm::ArrayRef<const Timeline *> ofWarps, const Progress &shared, llvm::ArrayRef<Progress> places) {
+  if (timelines.empty()) {
+    timelines = ofWarps;
+    assignTimelines();
+  }
   timelines = ofWarps;
   hasFailed = false;
-  if (turns.empty())
-    assignTimelines();
-  findTurns();
-  saved.resize(std::min<size_t>(saved.size(), timelines.front().sharedTurns));
-  state = saved.empty() ? initial : saved.back();
-  const unsigned places = timelines.front().sharedTurns ? timelines.front().turnBegins.size() : 0;
-  while (saved.size() < places && !hasFailed) {
-    for (unsigned i = 0; i < timelines.size(); ++i)
-      limits[i] = llvm::lower_bound(turns[i], timelines[i].turnBegins[saved.size()]) - turns[i].begin();
-    goOn();
-    if (!hasFailed)
-      saved.push_back(state);
+  state = resumesAt(shared) ? saved.back().state : initial;
+  for (const Progress &place : places) {
+    goOn(place);
+    if (hasFailed)
+      return;
+    saved.push_back({place, state});
   }
-  for (unsigned i = 0; i < timelines.size(); ++i)
-    limits[i] = turns[i].size();
-  goOn();
+  Progress ends;
+  for (const Timeline *timeline : timelines)
+    ends.push_back(timeline->events.size());
+  goOn(ends);
   if (hasFailed)
     return;
   if (!llvm::all_of(state.warps, [&](const Warp &warp) { return isAtEnd(warp); }))
@@ -94,11 +90,11 @@ void Execution::run(llvm::ArrayRef<Timeline> ofWarps) {
 }
 
 /// Until each warp is at its limit or waits.
-void Execution::goOn() {
+void Execution::goOn(const Progress &limits) {
   for (bool moves = true; moves && !hasFailed;) {
     moves = false;
     for (Warp &warp : state.warps)
-      while (step(warp))
+      while (step(warp, limits[warp.timeline]))
         moves = true;
   }
 }
@@ -109,17 +105,16 @@ void Execution::fail(const Op &op, std::string message) {
   hasFailed = true;
 }
 
-/// False at the end, and where it has to wait.
-bool Execution::step(Warp &warp) {
-  if (hasFailed || isAtLimit(warp))
+/// False at the limit, and where it has to wait.
+bool Execution::step(Warp &warp, unsigned limit) {
+  if (hasFailed || warp.event == limit)
     return false;
-  warp.event = turns[warp.timeline][warp.next];
-  const Event &event = timelines[warp.timeline].events[warp.event];
+  const Event &event = eventOf(warp);
   const PlannedOp &op = plan.op(warp.role, event.point);
   const Lanes lanes = op.lanes[warp.number - plan.roles()[warp.role]->firstWarp];
   if (lanes != 0 && !execute(warp, event, op, lanes))
     return false;
-  ++warp.next;
+  ++warp.event;
   warp.hasEntered = false;
   return true;
 }

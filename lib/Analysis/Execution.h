@@ -20,19 +20,27 @@ struct ExecutionObserver {
   llvm::function_ref<std::string(const ir::Op *)> nameOf;
 };
 
+/// How far each timeline of a run is gone through, in events.
+using Progress = llvm::SmallVector<unsigned, 4>;
+/// Whether no timeline is further than in `limit`.
+bool isWithin(const Progress &progress, const Progress &limit);
+
 /// Executes one run after the other. Where a run begins as the one before did, it goes on from there: what threads know
 /// depends on what they did only, not on who was faster.
 class Execution {
 public:
   Execution(ExecutionPlan &plan, const ExecutionObserver &observer);
-  void run(llvm::ArrayRef<Timeline> ofWarps);
+  /// `shared`: up to where all is as in the run before. `places`: where others will go on, each further than the one
+  /// before and than where this run goes on.
+  void run(llvm::ArrayRef<const Timeline *> timelines, const Progress &shared, llvm::ArrayRef<Progress> places);
+  /// Where a run that shares so much with the one before goes on; nothing: at its beginning.
+  const Progress *resumesAt(const Progress &shared);
 
 private:
   struct Warp {
     unsigned number = 0, role = 0, timeline = 0;          ///< in its CTA
     unsigned cta = 0, agent = 0;                          ///< its number among the warps of all CTAs
-    unsigned next = 0;                                    ///< of the timeline's turns
-    unsigned event = 0;                                   ///< of the timeline, while its op is executed
+    unsigned event = 0;                                   ///< of the timeline: its next one, or what is executed
     bool hasEntered = false;                              ///< its op was begun, and waits
     std::array<Clock, 2> clocks;                          ///< of the first lane, of the others
     unsigned asyncFence = 0, initFence = 0, mmaFence = 0; ///< event after the last fence of each kind
@@ -94,9 +102,8 @@ private:
   };
 
   void assignTimelines();
-  void findTurns();
-  void goOn();
-  bool step(Warp &warp);
+  void goOn(const Progress &limits);
+  bool step(Warp &warp, unsigned limit);
   bool execute(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
   void raiseFence(Warp &warp, const PlannedOp &op);
   void checkTaken(const Event &event);
@@ -104,11 +111,8 @@ private:
   void waitForProducts(Warp &warp, const PlannedOp &op);
   bool comeToBarrier(Warp &warp, const PlannedOp &op, bool isFirstTry);
   bool isBlocked(Warp &warp, const PlannedOp &op);
-  const Event &eventOf(const Warp &warp) const {
-    return timelines[warp.timeline].events[turns[warp.timeline][warp.next]];
-  }
-  bool isAtEnd(const Warp &warp) const { return warp.next == turns[warp.timeline].size(); }
-  bool isAtLimit(const Warp &warp) const { return warp.next == limits[warp.timeline]; }
+  const Event &eventOf(const Warp &warp) const { return timelines[warp.timeline]->events[warp.event]; }
+  bool isAtEnd(const Warp &warp) const { return warp.event == timelines[warp.timeline]->events.size(); }
   void fail(const ir::Op &op, std::string message);
   void reportHang();
   std::string whatFor(const Warp &warp) const;
@@ -165,12 +169,14 @@ private:
   ExecutionPlan &plan;
   const ClockShape &shape;
   const ExecutionObserver &observer;
-  llvm::ArrayRef<Timeline> timelines;
-  std::vector<std::vector<unsigned>> turns; ///< of each timeline: events that do something
-  std::vector<unsigned> limits;             ///< of each timeline: how far it goes now
+  llvm::ArrayRef<const Timeline *> timelines;
   State state;
   State initial;
-  std::vector<State> saved; ///< where turns of the loop over tiles begin
+  struct Place {
+    Progress progress;
+    State state;
+  };
+  std::vector<Place> saved; ///< on the way of the last run, each further than the one before
   bool hasFailed = false;
 };
 

@@ -3,7 +3,7 @@
 
 #include "fagen/Analysis/Order.h"
 
-#include "Execution.h"
+#include "DistinctRuns.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -57,37 +57,59 @@ static HazardKind kindOf(const Access &first, const Access &second) {
 static constexpr uint64_t kMaxWork = uint64_t(1) << 39;
 static constexpr unsigned kMaxSlots = 64;
 
-static uint64_t workOf(const Kernel &kernel, llvm::ArrayRef<Timeline> timelines, const AccessTable &table) {
+static uint64_t workOf(const Kernel &kernel, llvm::ArrayRef<const Timeline *> timelines, const AccessTable &table) {
   uint64_t turns = 0, instances = 0;
-  for (const Timeline &timeline : timelines)
-    turns += uint64_t(timeline.events.size()) * timeline.warps;
+  for (const Timeline *timeline : timelines)
+    turns += uint64_t(timeline->length) * timeline->warps;
   for (const Access &access : table.accesses())
     instances += access.buffer->stages;
   const uint64_t ctas = kernel.hasConstant("kCluster") ? kernel.constant("kCluster") : 1;
   return turns * ctas * (instances + 1) * ctas * (kernel.threads / 32);
 }
 
-OrderInfo::OrderInfo(const Kernel &kernel) {
-  for (const Role &role : kernel.roles) {
-    roles.push_back(&role);
-    numberings.emplace_back(role);
-  }
-  AccessTable table(kernel, roles);
-  if (!checkAccesses(kernel, table) || !checkCluster(kernel))
-    return;
+namespace {
 
-  ExecutionPlan plan(kernel, roles, numberings, table);
-  const unsigned accesses = table.accesses().size();
-  std::vector<int> pairs(size_t(accesses) * accesses, -1); // by first and second access: where in `met`
-  std::vector<OrderedPair> met;
-  std::map<std::pair<const Op *, std::string>, unsigned> known; // defects: one of a kind and op is enough
-  std::vector<const Points *> points;
-  for (const Points &numbering : numberings)
-    points.push_back(&numbering);
-  const std::string *steps = nullptr; // of the run
-  auto meet = [&](const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
-                  llvm::StringRef open, Known by) {
-    int &number = pairs[size_t(first.index) * accesses + second.index];
+/// What executions of all runs tell.
+class Findings {
+public:
+  Findings(ExecutionPlan &plan, llvm::function_ref<std::string(const Op *)> nameOf) : plan(plan), nameOf(nameOf) {
+    pairs.resize(plan.accesses().size() * plan.accesses().size(), -1);
+  }
+
+  void execute(const DistinctRuns &runs, bool isTurnByTurn) {
+    auto onMeet = [this](const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
+                         llvm::StringRef open,
+                         Known by) { meet(first, second, firstPosition, secondPosition, open, by); };
+    auto onFail = [this](const Op &op, std::string message) { fail(op, std::move(message)); };
+    const ExecutionObserver observer{onMeet, onFail, nameOf};
+    Execution execution(plan, observer);
+    for (unsigned run = 0; run < runs.size(); ++run) {
+      steps = &runs.steps(run);
+      if (isTurnByTurn)
+        runs.executeTurnByTurn(run, execution);
+      else
+        runs.execute(run, execution);
+    }
+  }
+
+  bool areSound() const {
+    return defects.empty() && llvm::all_of(met, [](const OrderedPair &pair) { return pair.open.empty(); });
+  }
+
+  /// By first and second access.
+  std::vector<OrderedPair> takePairs() {
+    std::vector<OrderedPair> sorted;
+    for (int number : pairs)
+      if (number >= 0)
+        sorted.push_back(std::move(met[number]));
+    return sorted;
+  }
+  std::vector<OrderDefect> takeDefects() { return std::move(defects); }
+
+private:
+  void meet(const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
+            llvm::StringRef open, Known by) {
+    int &number = pairs[size_t(first.index) * plan.accesses().size() + second.index];
     if (number < 0) {
       number = int(met.size());
       met.push_back({kindOf(first, second), first, second, std::nullopt, "", *steps, plan.named(by.release()),
@@ -102,26 +124,59 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
     if (first.buffer == second.buffer && first.buffer->isRing &&
         !llvm::SubOverflow(secondPosition, firstPosition, distance))
       pair.distance = std::min(pair.distance.value_or(distance), distance);
-  };
-  auto fail = [&](const Op &op, std::string message) {
+  }
+
+  void fail(const Op &op, std::string message) {
     if (known.try_emplace({&op, message.substr(0, message.find_first_of("0123456789"))}, 0).second)
-      wrong.push_back({&op, std::move(message), *steps});
-  };
-  auto name = [&](const Op *op) { return nameOf(op); };
-  const ExecutionObserver observer{meet, fail, name};
-  Execution execution(plan, observer);
+      defects.push_back({&op, std::move(message), *steps});
+  }
+
+  ExecutionPlan &plan;
+  llvm::function_ref<std::string(const Op *)> nameOf;
+  const std::string *steps = nullptr; ///< of the run
+  std::vector<int> pairs;             ///< by first and second access: where in `met`
+  std::vector<OrderedPair> met;
+  std::vector<OrderDefect> defects;
+  std::map<std::pair<const Op *, std::string>, unsigned> known; ///< defects: one of a kind and op is enough
+};
+
+} // namespace
+
+OrderInfo::OrderInfo(const Kernel &kernel) {
+  for (const Role &role : kernel.roles) {
+    roles.push_back(&role);
+    numberings.emplace_back(role);
+  }
+  AccessTable table(kernel, roles);
+  if (!checkAccesses(kernel, table) || !checkCluster(kernel))
+    return;
+
+  ExecutionPlan plan(kernel, roles, numberings, table);
+  std::vector<const Points *> points;
+  for (const Points &numbering : numberings)
+    points.push_back(&numbering);
   uint64_t work = 0;
-  forEachRun(kernel, roles, points, why, [&](llvm::ArrayRef<Timeline> timelines) {
-    work += workOf(kernel, timelines, table);
-    steps = &timelines.front().steps;
-    if (work <= kMaxWork)
-      execution.run(timelines);
-  });
+  TimelinePool pool;
+  DistinctRuns runs;
+  forEachRun(
+      kernel, roles, points, [&](unsigned role, unsigned point) { return !plan.op(role, point).isIdle; }, pool, why,
+      [&](const Run &run) {
+        work += workOf(kernel, run.timelines, table);
+        if (work <= kMaxWork)
+          runs.add(run);
+      });
   if (why.empty() && work > kMaxWork)
     why = "there are too many steps of its loops to try them all";
-  for (int number : pairs)
-    if (number >= 0)
-      found.push_back(std::move(met[number]));
+
+  auto name = [this](const Op *op) { return nameOf(op); };
+  auto findings = std::make_unique<Findings>(plan, name);
+  findings->execute(runs, /*isTurnByTurn=*/false);
+  if (!findings->areSound()) { // what is said of a run that fails depends on who is executed first
+    findings = std::make_unique<Findings>(plan, name);
+    findings->execute(runs, /*isTurnByTurn=*/true);
+  }
+  found = findings->takePairs();
+  wrong = findings->takeDefects();
 }
 
 /// Footprints that cannot be; mbarriers whose bytes somebody takes for something else.

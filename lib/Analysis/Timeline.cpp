@@ -6,11 +6,13 @@
 #include "ExprCode.h"
 #include "fagen/IR/ExprAnalysis.h"
 
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cstdint>
+#include <map>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -32,6 +34,23 @@ std::string Points::nameOf(const Op *op) const {
   return opInfo(op->kind).name.str() + "@" + std::to_string(points[before(op)].number);
 }
 
+static size_t hashOf(const Timeline &timeline) {
+  llvm::hash_code hash = llvm::hash_combine(timeline.firstWarp, timeline.length);
+  for (const Event &event : timeline.events)
+    hash =
+        llvm::hash_combine(hash, event.point, llvm::hash_combine_range(event.positions.begin(), event.positions.end()));
+  return hash;
+}
+
+const Timeline *TimelinePool::keep(const Timeline &timeline) {
+  std::vector<std::unique_ptr<const Timeline>> &alike = byHash[hashOf(timeline)];
+  for (const std::unique_ptr<const Timeline> &other : alike)
+    if (other->firstWarp == timeline.firstWarp && other->length == timeline.length &&
+        other->turnBegins == timeline.turnBegins && other->events == timeline.events)
+      return other.get();
+  return alike.emplace_back(std::make_unique<const Timeline>(timeline)).get();
+}
+
 namespace {
 
 /// More values than this that steer loops independently would make too many timelines.
@@ -51,13 +70,17 @@ struct OpCode {
   ExprCode when, condition, begin, end, step, bytes;
   unsigned variable = 0, carry = 0; ///< of a loop
   bool isAsyncCopy = false, carries = false;
+  bool isWanted = true; ///< its event is kept
 };
 
 class Unroller {
 public:
+  /// Without a pool all events are kept, of one run at a time.
   Unroller(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<const Points *> numberings,
-           std::string &problem, llvm::function_ref<void(llvm::ArrayRef<Timeline>)> visit)
-      : kernel(kernel), roles(roles), numberings(numberings), problem(problem), visit(visit) {}
+           llvm::function_ref<bool(unsigned role, unsigned point)> isWanted, TimelinePool *pool, std::string &problem,
+           llvm::function_ref<void(const Run &)> visit)
+      : kernel(kernel), roles(roles), numberings(numberings), isWanted(isWanted), pool(pool), problem(problem),
+        visit(visit) {}
 
   bool run() {
     const unsigned lets = findSteering();
@@ -155,10 +178,15 @@ private:
 
   void encode() {
     for (const Points *points : numberings) {
+      const unsigned number = codes.size();
       codes.emplace_back(points->size());
-      for (unsigned point = 0; point < points->size(); ++point)
-        if (const Op *op = (*points)[point].op)
+      for (unsigned point = 0; point < points->size(); ++point) {
+        const Op *op = (*points)[point].op;
+        if (op)
           encode(*op, codes.back()[point]);
+        const bool isCopy = op && op->kind == OpKind::CopyIssue;
+        codes.back()[point].isWanted = !pool || isCopy || isWanted(number, point);
+      }
     }
   }
 
@@ -169,7 +197,7 @@ private:
     code.when = encoded("when");
     code.condition = encoded("condition");
     code.bytes = encoded("bytes");
-    hasAsyncCopies |= code.isAsyncCopy = isAsyncCopy(op);
+    code.isAsyncCopy = isAsyncCopy(op);
     if (op.kind != OpKind::Loop)
       return;
     code.begin = encoded("begin");
@@ -271,9 +299,8 @@ private:
 
   /// For the warps that are being unrolled.
   void assign(llvm::ArrayRef<int64_t> choice) {
-    const unsigned own = (timeline().firstWarp - roles[role]->firstWarp) / kGroupWarps;
     for (const auto &[steered, value] : llvm::zip(steering, choice))
-      if (!steered.group || *steered.group == own)
+      if (isOfCurrent(steered))
         values[steered.number] = value;
   }
 
@@ -291,38 +318,62 @@ private:
   }
 
   void unroll() {
-    const std::string steps = stepsText();
+    std::vector<const Timeline *> run;
     for (current = 0; current < timelines.size() && problem.empty(); ++current) {
-      role = timeline().role;
-      timeline().events.clear();
-      timeline().turnBegins.clear();
-      timeline().steps = steps;
-      closed = 0;
-      open.clear();
-      if (!turnsLet)
-        assign(chosen);
-      unroll(roles[role]->body);
-      work += uint64_t(timeline().events.size()) * timeline().events.size();
+      run.push_back(&unrolled());
+      work += uint64_t(run.back()->length) * run.back()->length;
     }
-    for (Timeline &timeline : timelines)
-      timeline.sharedTurns = sharedTurns();
-    lastTurnValues = turnValues;
     if (problem.empty())
-      visit(timelines);
+      visit({run, [this] { return stepsText(); }});
     if (problem.empty() && work > kMaxWork)
       problem = kTooLong;
   }
 
-  /// Turns begin alike in two runs if those before them do, and if there are as many. What a wait completes is noted at
-  /// the copy, maybe turns earlier: with such copies nothing is shared.
-  unsigned sharedTurns() const {
-    const bool areKnown = llvm::all_of(
-        timelines, [&](const Timeline &timeline) { return timeline.turnBegins.size() == turnValues.size(); });
-    if (!areKnown || hasAsyncCopies || lastTurnValues.size() != turnValues.size())
-      return 0;
-    const auto [apart, other] =
-        std::mismatch(turnValues.begin(), turnValues.end(), lastTurnValues.begin(), lastTurnValues.end());
-    return apart - turnValues.begin() + 1;
+  /// The current timeline. Most runs have some of them in common.
+  const Timeline &unrolled() {
+    if (pool)
+      if (auto found = known.find({current, valuesOfCurrent()}); found != known.end())
+        return *found->second;
+    unrollNow();
+    return pool ? *(known[{current, valuesOfCurrent()}] = pool->keep(timeline())) : timeline();
+  }
+
+  void unrollNow() {
+    role = timeline().role;
+    timeline().events.clear();
+    timeline().turnBegins.clear();
+    timeline().length = 0;
+    timeline().steps = stepsText();
+    closed = 0;
+    open.clear();
+    for (const Steering &steered : steering)
+      values[steered.number].reset();
+    if (!turnsLet)
+      assign(chosen);
+    else
+      beginTurn(0); // what stands before the loop, if it names such lets
+    unroll(roles[role]->body);
+  }
+
+  /// All that tells the current timeline from the same warps' timelines in other runs: how many turns there are, and
+  /// the lets' values in each.
+  std::vector<int64_t> valuesOfCurrent() const {
+    std::vector<int64_t> own{int64_t(turnValues.size())};
+    auto add = [&](llvm::ArrayRef<int64_t> choice) {
+      for (const auto &[steered, value] : llvm::zip(steering, choice))
+        if (isOfCurrent(steered))
+          own.push_back(value);
+    };
+    if (!turnsLet)
+      add(chosen);
+    llvm::for_each(turnValues, add);
+    return own;
+  }
+
+  /// Whether the warps that are being unrolled have this value.
+  bool isOfCurrent(const Steering &steered) const {
+    const Timeline &own = timelines[current];
+    return !steered.group || *steered.group == (own.firstWarp - roles[own.role]->firstWarp) / kGroupWarps;
   }
 
   void unroll(const Block &block) {
@@ -355,15 +406,20 @@ private:
     }
   }
 
+  /// What is not wanted is looked at all the same.
   void append(unsigned point, const Op *op) {
     std::vector<Event> &events = timeline().events;
+    now = events.size();
     Event &event = events.emplace_back();
     event.point = point;
     event.op = op;
     event.group = closed;
     if (op)
       place(event, codes[role][point]);
-    if (uint64_t(events.size()) * events.size() > kMaxWork)
+    if (!codes[role][point].isWanted)
+      events.pop_back();
+    ++timeline().length;
+    if (uint64_t(timeline().length) * timeline().length > kMaxWork)
       problem = kTooLong;
   }
 
@@ -410,15 +466,16 @@ private:
   void issue(const OpCode &code) {
     Event &event = timeline().events.back();
     event.active = !code.when || evaluate(code.when).value_or(1) != 0;
+    if (!event.active && pool)
+      return timeline().events.pop_back();
     if (!code.isAsyncCopy)
       return;
     event.doneAt = event.committedAt = Event::kNever;
     if (event.active)
-      open.push_back(timeline().events.size() - 1);
+      open.push_back(now);
   }
 
   void commit() {
-    const unsigned now = timeline().events.size() - 1;
     for (unsigned copy : open)
       if (Event &event = timeline().events[copy]; event.committedAt == Event::kNever)
         event.committedAt = now;
@@ -429,7 +486,6 @@ private:
     const int64_t pending = op.integer("pending");
     if (pending < 0)
       return;
-    const unsigned now = timeline().events.size() - 1;
     llvm::erase_if(open, [&](unsigned copy) {
       Event &event = timeline().events[copy];
       const bool isDone = event.committedAt != Event::kNever && event.group + pending < closed;
@@ -445,8 +501,10 @@ private:
   const Kernel &kernel;
   const llvm::ArrayRef<const Role *> roles;
   const llvm::ArrayRef<const Points *> numberings; ///< of each role
+  const llvm::function_ref<bool(unsigned role, unsigned point)> isWanted;
+  TimelinePool *const pool;
   std::string &problem;
-  llvm::function_ref<void(llvm::ArrayRef<Timeline>)> visit;
+  llvm::function_ref<void(const Run &)> visit;
 
   ExprValues values;
   std::vector<std::vector<OpCode>> codes; ///< by role and point
@@ -456,11 +514,12 @@ private:
   int64_t limit = 0;
   const Let *turnsLet = nullptr; ///< the turns of the loop that carries a value
   int64_t turnLimit = 0;
-  llvm::SmallVector<std::vector<int64_t>, 3> turnValues, lastTurnValues; ///< of the steering lets, by turn
-  bool hasAsyncCopies = false;
+  llvm::SmallVector<std::vector<int64_t>, 3> turnValues; ///< of the steering lets, by turn
   std::vector<Timeline> timelines;
-  unsigned current = 0, role = 0; ///< what is being unrolled
-  unsigned groups = 0;            ///< of warps, that have values of their own
+  std::map<std::pair<unsigned, std::vector<int64_t>>, const Timeline *> known; ///< by number and own values
+  unsigned current = 0, role = 0;                                              ///< what is being unrolled
+  unsigned now = 0;    ///< the event of the op that is being unrolled, or the one behind it
+  unsigned groups = 0; ///< of warps, that have values of their own
   uint64_t work = 0;
   unsigned closed = 0;        ///< groups of copies
   std::vector<unsigned> open; ///< events of copies that no wait has completed
@@ -470,12 +529,17 @@ private:
 
 bool fagen::forEachTimeline(const Kernel &kernel, const Role &role, const Points &points, std::string &problem,
                             llvm::function_ref<void(const Timeline &)> visit) {
-  return forEachRun(kernel, {&role}, {&points}, problem,
-                    [&](llvm::ArrayRef<Timeline> timelines) { llvm::for_each(timelines, visit); });
+  problem.clear();
+  auto visitAll = [&](const Run &run) {
+    for (const Timeline *timeline : run.timelines)
+      visit(*timeline);
+  };
+  return Unroller(kernel, {&role}, {&points}, nullptr, nullptr, problem, visitAll).run();
 }
 
 bool fagen::forEachRun(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<const Points *> points,
-                       std::string &problem, llvm::function_ref<void(llvm::ArrayRef<Timeline>)> visit) {
+                       llvm::function_ref<bool(unsigned role, unsigned point)> isWanted, TimelinePool &pool,
+                       std::string &problem, llvm::function_ref<void(const Run &)> visit) {
   problem.clear();
-  return Unroller(kernel, roles, points, problem, visit).run();
+  return Unroller(kernel, roles, points, isWanted, &pool, problem, visit).run();
 }

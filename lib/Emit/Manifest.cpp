@@ -48,7 +48,8 @@ static json::Value jsonOf(const MapPlan &map) {
 }
 
 static json::Value jsonOf(const SelectLine &line) {
-  json::Object object{{"condition", arrayOf(line.condition, jsonOf)}, {"schedule", line.scheduleIndex}, {"text", line.text}};
+  json::Object object{
+      {"condition", arrayOf(line.condition, jsonOf)}, {"schedule", line.scheduleIndex}, {"text", line.text}};
   if (!line.evidence.empty())
     object["evidence"] = json::Array(line.evidence);
   return object;

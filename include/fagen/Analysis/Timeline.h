@@ -33,6 +33,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <map>
+
 namespace fagen {
 
 /// Places of a role's body, numbered in program order: before each op, and the end of each block. An op is named by
@@ -74,17 +76,17 @@ struct Event {
   unsigned committedAt = 0;                ///< of a cp_async copy: the event that closes its group, or kNever
   unsigned group = 0;                      ///< of a cp_async copy: its group; of other events: groups closed so far
   int64_t bytes = 0;                       ///< that an arrive announces
+  bool operator==(const Event &) const = default;
 };
 
 struct Timeline {
-  std::string steps; ///< full_tiles = 1, key_tiles = 3
+  std::string steps; ///< full_tiles = 1, key_tiles = 3: the first run that has it
   std::vector<Event> events;
+  unsigned length = 0;               ///< of all events, also those that were not wanted
   unsigned role = 0;                 ///< whose warps these are, by its place among the roles that run
   unsigned firstWarp = 0, warps = 0; ///< that do this
   /// The event with which each turn of the loop that carries a value begins.
   std::vector<unsigned> turnBegins;
-  /// Up to the begin of so many turns, counted from 1, all is as in the run before; 0: nothing is.
-  unsigned sharedTurns = 0;
 };
 
 inline bool isAsyncCopy(const ir::Op &op) { return op.kind == ir::OpKind::CopyIssue && op.text("kind") == "cp_async"; }
@@ -95,10 +97,28 @@ inline bool isAsyncCopy(const ir::Op &op) { return op.kind == ir::OpKind::CopyIs
 bool forEachTimeline(const ir::Kernel &kernel, const ir::Role &role, const Points &points, std::string &problem,
                      llvm::function_ref<void(const Timeline &)> visit);
 
-/// The same for roles that run side by side, each with its points: every run gives one timeline a role, or one for each
-/// group of its warps, with the same values of the lets.
+/// Timelines, each once.
+class TimelinePool {
+public:
+  /// The one that has the same events.
+  const Timeline *keep(const Timeline &timeline);
+
+private:
+  std::map<size_t, std::vector<std::unique_ptr<const Timeline>>> byHash;
+};
+
+/// Roles that run side by side with the same values of the lets: one timeline a role, or one for each group of its
+/// warps.
+struct Run {
+  llvm::ArrayRef<const Timeline *> timelines; ///< of a pool
+  llvm::function_ref<std::string()> steps;    ///< full_tiles = 1, key_tiles = 3
+};
+
+/// Calls `visit` with every run of the roles, each with its points. Of events there are those at places that are
+/// wanted, and of copies those that happen; where an event would name one that there is not, it names the next one.
 bool forEachRun(const ir::Kernel &kernel, llvm::ArrayRef<const ir::Role *> roles, llvm::ArrayRef<const Points *> points,
-                std::string &problem, llvm::function_ref<void(llvm::ArrayRef<Timeline>)> visit);
+                llvm::function_ref<bool(unsigned role, unsigned point)> isWanted, TimelinePool &pool,
+                std::string &problem, llvm::function_ref<void(const Run &)> visit);
 
 /// Gives each copy_wait whose count is still open (pending = -1) the largest one that leaves no reader before its
 /// data: the newest groups that may be outstanding in every timeline. False when some copy has no wait before its
