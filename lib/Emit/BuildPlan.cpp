@@ -75,25 +75,25 @@ static std::vector<SelectOp> countCtas(const Schedule &schedule) {
           {Op::Mul}};
 }
 
-/// A map for each tensor that bulk copies read or write, and their box: a panel of its tile (device/tile/layout.h), of
-/// which a group of four warps stores its own rows, and a CTA of a cluster loads its share.
+/// A map for each tensor that bulk copies read or write, and their box: a tile with all its panels
+/// (device/tile/layout.h), or, of one panel, the rows that a group of four warps stores, or a CTA's share in a cluster.
 static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   std::vector<MapPlan> maps;
-  auto add = [&](const Buffer &tensor, const Buffer &tile, unsigned rows) {
+  auto add = [&](const Buffer &tensor, const Buffer &tile, unsigned parts, bool hasPanels) {
     const unsigned element = sizeOf(tile.type);
     const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, element);
+    const unsigned panels = tile.columns / (bytes / element);
     const char name = tensor.name.back(); // of gq, gk, gv, go
     if (llvm::none_of(maps, [&](const MapPlan &map) { return map.tensor == name; }))
-      maps.push_back({name, bytes / element, rows, bytes});
+      maps.push_back({name, bytes / element, tile.rows / parts, bytes, hasPanels && panels > 1 ? panels : 0});
   };
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       if (op.kind == OpKind::CopyIssue && op.text("kind") == "bulk")
         add(*op.operand("src").buffer, *op.operand("dst").buffer,
-            op.operand("dst").buffer->rows / (op.isSet("cluster") ? kernel.constant("kCluster") : 1));
+            op.isSet("cluster") ? kernel.constant("kCluster") : 1, !op.isSet("cluster"));
       if (op.kind == OpKind::BulkStore)
-        add(*op.operand("dst").buffer, *op.operand("src").buffer,
-            op.operand("src").buffer->rows / (role.warps / kGroupWarps));
+        add(*op.operand("dst").buffer, *op.operand("src").buffer, role.warps / kGroupWarps, /*hasPanels=*/false);
     });
   return maps;
 }

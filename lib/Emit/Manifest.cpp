@@ -43,7 +43,7 @@ static json::Value jsonOf(const WorkspacePlan &part) {
 
 static json::Value jsonOf(const MapPlan &map) {
   return json::Object{{"tensor", std::string(1, map.tensor)},
-                      {"box", json::Array{map.boxColumns, map.boxRows}},
+                      {"box", json::Array{map.boxColumns, map.boxRows, map.boxPanels}},
                       {"swizzle", map.swizzle}};
 }
 

@@ -125,7 +125,7 @@ void OpEmitter::emitBulkCopy(const Op &op) {
   const Operand &target = op.operand("dst");
   const bool isOfQueries = target.buffer->name == "q"; // which no other CTA reads
   line(out, "{}({}, cta.params.{}_map, {}, cta.{}, cta.batch, {}, ptx::CacheHint::{});",
-       op.isSet("cluster") ? "copy_share<kCluster>" : "copy_boxes", operand(target), target.buffer->name,
+       op.isSet("cluster") ? "copy_share<kCluster>" : "copy_tile_box", operand(target), target.buffer->name,
        expression(op.expr("row")), isOfQueries ? "head" : "kv_head", mbarrier(op.operand("full")),
        isOfQueries ? "kEvictFirst" : "kEvictLast");
 }

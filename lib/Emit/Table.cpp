@@ -222,8 +222,8 @@ void TableEmitter::emitMaps(unsigned index) {
     return;
   line("const fagen_map kMaps{}[] = {{", index);
   for (const MapPlan &map : maps)
-    line("    {{.tensor = FAGEN_MAP_{}, .box_columns = {}, .box_rows = {}, .swizzle = {}}},",
-         static_cast<char>(std::toupper(map.tensor)), map.boxColumns, map.boxRows, map.swizzle);
+    line("    {{.tensor = FAGEN_MAP_{}, .box_columns = {}, .box_rows = {}, .swizzle = {}, .box_panels = {}}},",
+         static_cast<char>(std::toupper(map.tensor)), map.boxColumns, map.boxRows, map.swizzle, map.boxPanels);
   line("}};\n");
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -81,11 +82,12 @@ public:
     return value.get<double>();
   }
 
-  uint32_t number() const {
+  template <class T = uint32_t> T number() const {
+    constexpr int64_t kMost = std::numeric_limits<T>::max();
     int64_t whole = integer();
-    if (whole < 0 || whole > UINT32_MAX)
-      fail(fmt::format("is {}, not a number from 0 to 4294967295", whole));
-    return static_cast<uint32_t>(whole);
+    if (whole < 0 || whole > kMost)
+      fail(fmt::format("is {}, not a number from 0 to {}", whole, kMost));
+    return static_cast<T>(whole);
   }
 
   bool isText() const { return value.is_string(); }
@@ -242,9 +244,10 @@ private:
     if (field.has("maps"))
       for (const Field &map : field["maps"].items()) {
         const std::vector<Field> box = map["box"].items();
-        if (box.size() != 2)
-          map["box"].fail(fmt::format("has {} numbers; columns and rows are two", box.size()));
-        maps.push_back({wordOf(map["tensor"], kTensors), box[0].number(), box[1].number(), map["swizzle"].number()});
+        if (box.size() != 3)
+          map["box"].fail(fmt::format("has {} numbers; columns, rows and panels are three", box.size()));
+        maps.push_back({wordOf(map["tensor"], kTensors), box[0].number(), box[1].number(),
+                        map["swizzle"].number<uint16_t>(), box[2].number<uint16_t>()});
       }
     row.maps = maps.data();
     row.map_count = static_cast<uint32_t>(maps.size());

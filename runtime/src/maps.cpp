@@ -12,7 +12,6 @@ namespace fagen {
 namespace {
 
 constexpr unsigned kElementBytes = 2;
-constexpr unsigned kRank = 4;
 constexpr uint64_t kStrideUnit = 16; // bytes; strides of maps are multiples of it
 
 const char *const kTensorNames[] = {"q", "k", "v", "o"};
@@ -42,24 +41,24 @@ device::TensorMapDescription describeMap(const fagen_row &row, const fagen_map &
   const long long *const strides[] = {p.q_stride, p.k_stride, p.v_stride, p.o_stride};
   const int rows = isKeys ? p.seq_kv : p.seq_q;
   device::TensorMapDescription d = {};
+  auto add = [&d](uint64_t size, long long stride, uint32_t box) {
+    d.sizes[d.rank] = static_cast<unsigned>(size);
+    d.strides[d.rank] = size == 1 ? kStrideUnit : static_cast<uint64_t>(stride) * kElementBytes;
+    d.box[d.rank++] = static_cast<unsigned short>(box);
+  };
   d.base = rows > 0 ? pointers[map.tensor] : p.q;
-  d.rank = kRank;
   d.element_bytes = kElementBytes;
   d.swizzle = static_cast<device::BoxSwizzle>(map.swizzle);
   d.is_bf16 = row.dtype == FAGEN_DTYPE_BF16;
   d.mark = device::kMapMark;
-  d.sizes[0] = map.tensor == FAGEN_MAP_Q || map.tensor == FAGEN_MAP_K ? row.head_dim_qk : row.head_dim_v;
-  d.sizes[1] = rows > 0 ? unsigned(rows) : 1;
-  d.sizes[2] = unsigned(isKeys ? p.kv_heads : p.heads);
-  d.sizes[3] = unsigned(p.batch);
-  d.box[0] = static_cast<unsigned short>(map.box_columns);
-  d.box[1] = static_cast<unsigned short>(map.box_rows);
-  d.box[2] = d.box[3] = 1;
-  d.strides[0] = kElementBytes;
-  for (unsigned i = 1; i < kRank; ++i) {
-    const bool isOne = d.sizes[i] == 1;
-    d.strides[i] = isOne ? kStrideUnit : uint64_t(strides[map.tensor][kRank - 1 - i]) * kElementBytes;
-  }
+  const uint32_t columns = map.tensor == FAGEN_MAP_Q || map.tensor == FAGEN_MAP_K ? row.head_dim_qk : row.head_dim_v;
+  const long long *const stride = strides[map.tensor]; // batch, head, row
+  add(map.box_panels ? map.box_columns : columns, 1, map.box_columns);
+  add(rows > 0 ? uint64_t(rows) : 1, stride[2], map.box_rows);
+  if (map.box_panels)
+    add(columns / map.box_columns, map.box_columns, map.box_panels);
+  add(isKeys ? p.kv_heads : p.heads, stride[1], 1);
+  add(p.batch, stride[0], 1);
   return d;
 }
 

@@ -62,12 +62,14 @@ bool isGrid(const fagen_row &row, uint32_t launch) {
 }
 
 /// Whether the copy engine can move the box: at most 256 elements a side, rows of whole 16 bytes, a swizzled one
-/// filled.
-bool isMap(const fagen_map &map) {
+/// filled; and no more panels than the tensor has.
+bool isMap(const fagen_row &row, const fagen_map &map) {
   const uint32_t rowBytes = 2 * map.box_columns;
+  const uint32_t columns = map.tensor == FAGEN_MAP_Q || map.tensor == FAGEN_MAP_K ? row.head_dim_qk : row.head_dim_v;
   const bool isSwizzle = map.swizzle == 128 || map.swizzle == 64 || map.swizzle == 32;
   return map.tensor <= FAGEN_MAP_O && map.box_columns >= 1 && map.box_columns <= 256 && map.box_rows >= 1 &&
-         map.box_rows <= 256 && rowBytes % 16 == 0 && (isSwizzle ? rowBytes == map.swizzle : map.swizzle == 0);
+         map.box_rows <= 256 && rowBytes % 16 == 0 && (isSwizzle ? rowBytes == map.swizzle : map.swizzle == 0) &&
+         (map.box_panels == 0 || (columns % map.box_columns == 0 && map.box_panels <= columns / map.box_columns));
 }
 
 fagen_status checkRow(const fagen_table &table, uint32_t i) {
@@ -101,7 +103,7 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
   uint32_t mapped = 0; // a bit for each tensor
   for (uint32_t i = 0; i < row.map_count; ++i) {
     const fagen_map &map = row.maps[i];
-    if (!isMap(map) || (mapped >> map.tensor & 1))
+    if (!isMap(row, map) || (mapped >> map.tensor & 1))
       return invalid("a map is of no tensor, of one twice, or its box is none");
     mapped |= 1u << map.tensor;
   }

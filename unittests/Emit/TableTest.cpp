@@ -44,11 +44,11 @@ TEST(Table, MapsStandWhereThereAreAny) {
   TestPlan test;
   EXPECT_EQ(emitTable(test.plan).find("map"), std::string::npos);
   EXPECT_EQ(emitManifest(test.plan).find("\"maps\""), std::string::npos);
-  test.plan.variants[1].maps = {{'q', 64, 128, 128}, {'k', 32, 176, 64}};
+  test.plan.variants[1].maps = {{'q', 64, 128, 128, 0}, {'k', 32, 176, 64, 3}};
   std::string text = emitTable(test.plan);
   EXPECT_NE(text.find("const fagen_map kMaps1[] = {\n"
-                      "    {.tensor = FAGEN_MAP_Q, .box_columns = 64, .box_rows = 128, .swizzle = 128},\n"
-                      "    {.tensor = FAGEN_MAP_K, .box_columns = 32, .box_rows = 176, .swizzle = 64},\n"
+                      "    {.tensor = FAGEN_MAP_Q, .box_columns = 64, .box_rows = 128, .swizzle = 128, .box_panels = 0},\n"
+                      "    {.tensor = FAGEN_MAP_K, .box_columns = 32, .box_rows = 176, .swizzle = 64, .box_panels = 3},\n"
                       "};\n"),
             std::string::npos)
       << text;
@@ -59,6 +59,7 @@ TEST(Table, MapsStandWhereThereAreAny) {
   const llvm::json::Object &map = *(*row.getArray("maps"))[1].getAsObject();
   EXPECT_EQ(map.getString("tensor"), "k");
   EXPECT_EQ((*map.getArray("box"))[1].getAsInteger(), 176);
+  EXPECT_EQ((*map.getArray("box"))[2].getAsInteger(), 3);
   EXPECT_EQ(map.getInteger("swizzle"), 64);
 }
 

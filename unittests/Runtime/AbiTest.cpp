@@ -101,9 +101,10 @@ TEST(Abi, TableCheckFindsMistakes) {
   refuses([](auto &, auto *rows, auto *) { rows[0].schedule = 1; }, "schedule is out of range");
   refuses([](auto &, auto *rows, auto *) { rows[0].launch_count = 5; }, "launch_count is not 1 to 4");
   refuses([](auto &, auto *rows, auto *) { rows[0].launches[0].threads = 0; }, "a launch has no symbol");
-  static constexpr fagen_map kWide = {FAGEN_MAP_K, 64, 257, 128}, kUnfilled = {FAGEN_MAP_K, 64, 128, 64},
-                             kTwice[] = {{FAGEN_MAP_O, 32, 64, 64}, {FAGEN_MAP_O, 32, 64, 64}};
-  for (const fagen_map *map : {&kWide, &kUnfilled})
+  static constexpr fagen_map kWide = {FAGEN_MAP_K, 64, 257, 128, 0}, kUnfilled = {FAGEN_MAP_K, 64, 128, 64, 0},
+                             kManyPanels = {FAGEN_MAP_K, 32, 128, 64, 9}, kPartPanel = {FAGEN_MAP_K, 24, 128, 0, 1},
+                             kTwice[] = {{FAGEN_MAP_O, 32, 64, 64, 0}, {FAGEN_MAP_O, 32, 64, 64, 0}};
+  for (const fagen_map *map : {&kWide, &kUnfilled, &kManyPanels, &kPartPanel})
     refuses([&](auto &, auto *rows, auto *) { rows[0].maps = map, rows[0].map_count = 1; }, "a map is of no tensor");
   refuses([](auto &, auto *rows, auto *) { rows[0].maps = kTwice, rows[0].map_count = 2; }, "a map is of no tensor");
   refuses([](auto &, auto *rows, auto *) { rows[0].alignment = 3; }, "alignment is not a power of two");

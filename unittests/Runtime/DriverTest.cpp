@@ -84,7 +84,7 @@ TEST_F(DriverTest, LaunchGetsEverything) {
   EXPECT_EQ(launch.params.scale, 0.125f);
 }
 
-const fagen_map kMaps[] = {{FAGEN_MAP_K, 64, 128, 128}, {FAGEN_MAP_O, 32, 64, 64}};
+const fagen_map kMaps[] = {{FAGEN_MAP_K, 64, 128, 128, 0}, {FAGEN_MAP_O, 32, 64, 64, 0}};
 
 TEST_F(DriverTest, MapsAreEncodedIntoEachLaunchsParameters) {
   row.maps = kMaps;
@@ -116,6 +116,22 @@ TEST_F(DriverTest, MapsAreEncodedIntoEachLaunchsParameters) {
   EXPECT_EQ(fake->launches[0].params.o_map.words[0], 0x4242424242424242u);
   EXPECT_EQ(fake->launches[1].params.k_map.words[0], 0x4343434343434343u);
   EXPECT_EQ(fake->launches[1].params.q, tensors.q);
+}
+
+TEST_F(DriverTest, PanelsOfABoxAreADimension) {
+  static const fagen_map map = {FAGEN_MAP_K, 32, 128, 64, 2};
+  row.maps = &map;
+  row.map_count = 1;
+  problem.batch = 2;
+  problem.kv_heads = 2;
+  problem.seq_kv = 77;
+  ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
+  ASSERT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_OK) << fagen_last_error();
+  ASSERT_EQ(fake->maps.size(), 1u);
+  const FakeMap &k = fake->maps[0];
+  EXPECT_EQ(k.sizes, (std::vector<uint64_t>{32, 77, 2, 2, 2}));
+  EXPECT_EQ(k.strides, (std::vector<uint64_t>{128, 64, 77 * 128, 2 * 77 * 128}));
+  EXPECT_EQ(k.box, (std::vector<uint32_t>{32, 128, 2, 1, 1}));
 }
 
 TEST_F(DriverTest, MapsOfTensorsWithoutRowsOrWithJunkStrides) {

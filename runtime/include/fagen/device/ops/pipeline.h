@@ -78,18 +78,19 @@ __device__ __forceinline__ void arrive_expecting(const Mbarriers<kSlots> &barrie
   ptx::mbarrier_arrive_expect(barriers.address(position), bytes, site);
 }
 
-/// Rows [row, row + Tile::kRows) of a head, panel by panel. Rows outside the tensor become zeros.
+/// Rows [row, row + Tile::kRows) of a head, all panels in one box: each box has its price. Rows outside the tensor
+/// become zeros.
 template <class Tile, int kSlots>
-__device__ __forceinline__ void copy_boxes(Tile &tile, const TensorMap &map, int row, int head, int batch,
-                                           const Mbarriers<kSlots> &barriers, int position, ptx::CacheHint hint,
-                                           ptx::Site site = ptx::Site::here()) {
-  constexpr int kPanels = Tile::kColumns / panel_columns<Tile>();
-  for (int panel = 0; panel < kPanels; ++panel)
-    ptx::tma_load(tile.base() + panel * (Tile::kRows * Tile::kPanelBytes), map,
-                  {panel * panel_columns<Tile>(), row, head, batch}, barriers.address(position), hint, site);
+__device__ __forceinline__ void copy_tile_box(Tile &tile, const TensorMap &map, int row, int head, int batch,
+                                              const Mbarriers<kSlots> &barriers, int position, ptx::CacheHint hint,
+                                              ptx::Site site = ptx::Site::here()) {
+  if constexpr (Tile::kColumns == panel_columns<Tile>())
+    ptx::tma_load(tile.base(), map, {0, row, head, batch}, barriers.address(position), hint, site);
+  else
+    ptx::tma_load(tile.base(), map, {0, row, 0, head, batch}, barriers.address(position), hint, site);
 }
 
-/// This CTA's share of those rows, to the same place in all kCtas CTAs of its cluster: together they bring the tile.
+/// This CTA's share of those rows, panel by panel, to the same place in all kCtas CTAs of its cluster: together they bring the tile.
 template <int kCtas, class Tile, int kSlots>
 __device__ __forceinline__ void copy_share(Tile &tile, const TensorMap &map, int row, int head, int batch,
                                            const Mbarriers<kSlots> &barriers, int position, ptx::CacheHint hint,
