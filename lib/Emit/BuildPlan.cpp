@@ -90,8 +90,8 @@ static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       if (op.kind == OpKind::CopyIssue && op.text("kind") == "bulk")
-        add(*op.operand("src").buffer, *op.operand("dst").buffer,
-            op.isSet("cluster") ? kernel.constant("kCluster") : 1, !op.isSet("cluster"));
+        add(*op.operand("src").buffer, *op.operand("dst").buffer, op.isSet("cluster") ? kernel.constant("kCluster") : 1,
+            !op.isSet("cluster"));
       if (op.kind == OpKind::BulkStore)
         add(*op.operand("dst").buffer, *op.operand("src").buffer, role.warps / kGroupWarps, /*hasPanels=*/false);
     });

@@ -46,11 +46,12 @@ TEST(Table, MapsStandWhereThereAreAny) {
   EXPECT_EQ(emitManifest(test.plan).find("\"maps\""), std::string::npos);
   test.plan.variants[1].maps = {{'q', 64, 128, 128, 0}, {'k', 32, 176, 64, 3}};
   std::string text = emitTable(test.plan);
-  EXPECT_NE(text.find("const fagen_map kMaps1[] = {\n"
-                      "    {.tensor = FAGEN_MAP_Q, .box_columns = 64, .box_rows = 128, .swizzle = 128, .box_panels = 0},\n"
-                      "    {.tensor = FAGEN_MAP_K, .box_columns = 32, .box_rows = 176, .swizzle = 64, .box_panels = 3},\n"
-                      "};\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("const fagen_map kMaps1[] = {\n"
+                "    {.tensor = FAGEN_MAP_Q, .box_columns = 64, .box_rows = 128, .swizzle = 128, .box_panels = 0},\n"
+                "    {.tensor = FAGEN_MAP_K, .box_columns = 32, .box_rows = 176, .swizzle = 64, .box_panels = 3},\n"
+                "};\n"),
+      std::string::npos)
       << text;
   EXPECT_NE(text.find("        .maps = kMaps1,\n        .map_count = 2,\n"), std::string::npos) << text;
   llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(emitManifest(test.plan));

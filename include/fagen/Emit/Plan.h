@@ -63,7 +63,7 @@ struct WorkspacePlan {
 struct MapPlan {
   char tensor = 'q'; ///< q, k, v or o
   unsigned boxColumns = 0, boxRows = 0;
-  unsigned swizzle = 0; ///< bytes of a swizzled row: 128, 64, 32; 0: none
+  unsigned swizzle = 0;   ///< bytes of a swizzled row: 128, 64, 32; 0: none
   unsigned boxPanels = 0; ///< panels of boxColumns in a box; 0: the map has no such dimension
 };
 

@@ -143,9 +143,9 @@ typedef struct fagen_map {
   uint32_t tensor;
   uint32_t box_columns, box_rows; /* elements, at most 256 */
   uint16_t swizzle;               /* bytes of a swizzled row, which box_columns fill: 128, 64, 32; 0: none */
-  uint16_t box_panels;            /* 0: the map has the dimensions columns, rows, heads, batch. Else columns are split in
-                                     panels of box_columns, of which the box has so many, one behind the other, and the
-                                     map has the dimensions columns of a panel, rows, panels, heads, batch */
+  uint16_t box_panels; /* 0: the map has the dimensions columns, rows, heads, batch. Else columns are split in
+                          panels of box_columns, of which the box has so many, one behind the other, and the
+                          map has the dimensions columns of a panel, rows, panels, heads, batch */
 } fagen_map;
 
 /* One variant for one target. */

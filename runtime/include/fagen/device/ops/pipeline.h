@@ -90,7 +90,8 @@ __device__ __forceinline__ void copy_tile_box(Tile &tile, const TensorMap &map, 
     ptx::tma_load(tile.base(), map, {0, row, 0, head, batch}, barriers.address(position), hint, site);
 }
 
-/// This CTA's share of those rows, panel by panel, to the same place in all kCtas CTAs of its cluster: together they bring the tile.
+/// This CTA's share of those rows, panel by panel, to the same place in all kCtas CTAs of its cluster: together they
+/// bring the tile.
 template <int kCtas, class Tile, int kSlots>
 __device__ __forceinline__ void copy_share(Tile &tile, const TensorMap &map, int row, int head, int batch,
                                            const Mbarriers<kSlots> &barriers, int position, ptx::CacheHint hint,
