@@ -188,14 +188,6 @@ static const std::vector<Axis> &derivedAxes() {
   return axes;
 }
 
-/// It goes with every structure. Only wgmma's products leave exp2 no time to spare.
-static std::set<std::string> derivedExp(const BaseKernel &base) {
-  std::set<std::string> values = {base.shipped.at("exp")};
-  if (base.mma == "wgmma")
-    values.insert({"mufu", "mixed(8)"});
-  return values;
-}
-
 static void addValue(Axis &axis, const std::string &value) {
   if (std::find(axis.values.begin(), axis.values.end(), value) == axis.values.end())
     axis.values.push_back(value);
@@ -286,10 +278,7 @@ Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::pat
       return std::none_of(structural.begin(), structural.end(),
                           [&](const Axis &axis) { return axis.name == setting.first; });
     });
-    for (const std::string &exp : derivedExp(base)) {
-      choice["exp"] = exp;
-      structures.insert(choice);
-    }
+    structures.insert(choice);
   }
   std::vector<std::map<std::string, std::string>> choices;
   for (std::map<std::string, std::string> apart : structures) {
