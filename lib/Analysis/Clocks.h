@@ -34,6 +34,7 @@ public:
   unsigned of(Layer layer, unsigned agent) const { return agents[unsigned(layer)][agent]; }
   unsigned slot(unsigned number) const { return kFirstEntry + number; }
   unsigned barrier(unsigned id) const { return barriers[id]; }
+  bool hasBarrier(unsigned id) const { return barriers[id] != kNobodyAsks; }
   unsigned products(unsigned warp) const { return groups[warp / kGroupWarps]; }
   unsigned stores(unsigned warp) const { return storing[warp]; }
   unsigned size() const { return end; }

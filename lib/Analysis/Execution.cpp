@@ -15,7 +15,8 @@ Execution::Execution(ExecutionPlan &plan, const ExecutionObserver &observer)
     addCta(cta);
   for (unsigned id = 0; id < plan.barriers(); ++id) {
     Barrier &barrier = initial.barriers.emplace_back();
-    barrier.gathered = barrier.complete = nothing;
+    if (shape.hasBarrier(id))
+      barrier.gathered = barrier.complete = nothing;
   }
   initial.instances.resize(size_t(plan.ctas) * plan.instances());
   initial.remote.resize(size_t(plan.ctas) * 2 * shape.warps);

@@ -84,11 +84,10 @@ private:
   };
   /// The last time that a warp made an access in a slot.
   struct Instance {
-    bool exists = false;
-    unsigned event = 0; ///< by when it is done, for what has no entry of its own
     int64_t position = 0;
-    Lanes lanes = 0;
+    unsigned event = 0;            ///< by when it is done, for what has no entry of its own
     unsigned entry = 0, value = 0; ///< of a clock: what says that it is complete; 0: no more than that the op is past
+    uint8_t lanes = 0;             ///< none: there was no such time
   };
 
   /// All that changes while roles are executed.
@@ -159,8 +158,9 @@ private:
   void checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
   void checkAgainst(Warp &warp, unsigned memory, int64_t position, Lanes lanes, const Access &second,
                     const Rival &rival);
-  void compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Access &first,
-               unsigned firstAgent, const Instance &instance, bool isSameThread);
+  void compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Rival &rival, unsigned firstAgent,
+               const Instance &instance, bool isSameThread);
+  bool isNews(const Rival &rival, int64_t distance);
   Gap missing(const Warp &warp, const Access &second, Lanes lanes, const Access &first, unsigned firstAgent,
               const Instance &instance, bool isSameThread, Known &by) const;
   static std::string textOf(Gap gap, const Access &first);
@@ -176,7 +176,8 @@ private:
     Progress progress;
     State state;
   };
-  std::vector<Place> saved; ///< on the way of the last run, each further than the one before
+  std::vector<Place> saved;  ///< on the way of the last run, each further than the one before
+  std::vector<int64_t> told; ///< by rival: the smallest distance that the observer knows of
   bool hasFailed = false;
 };
 

@@ -7,6 +7,9 @@
 #include "Execution.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -35,17 +38,30 @@ void Execution::checkAgainst(Warp &warp, unsigned memory, int64_t position, Lane
     for (uint32_t left = others | same; left != 0; left &= left - 1) {
       const unsigned other = llvm::countr_zero(left), agent = cta * plan.ctaWarps + other;
       const Instance &found = state.instances[memory * plan.instances() + rival.instance + agent];
-      if (found.exists && (cta == warp.cta || !isOfOneTile(first, second, found.position, position)))
-        compare(warp, second, position, lanes, first, agent, found, cta == warp.cta && !(others >> other & 1));
+      if (found.lanes != 0 && (cta == warp.cta || !isOfOneTile(first, second, found.position, position)))
+        compare(warp, second, position, lanes, rival, agent, found, cta == warp.cta && !(others >> other & 1));
     }
 }
 
-void Execution::compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Access &first,
+void Execution::compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Rival &rival,
                         unsigned firstAgent, const Instance &instance, bool isSameThread) {
+  const Access &first = plan.accesses()[rival.access];
   Known by;
   const Gap gap = missing(warp, second, lanes, first, firstAgent, instance, isSameThread, by);
-  const std::string open = gap == Gap::None ? std::string() : textOf(gap, first);
-  observer.meet(first, second, instance.position, position, open, by);
+  int64_t distance = 0;
+  const bool isFar = llvm::SubOverflow(position, instance.position, distance);
+  if (gap != Gap::None || isFar || isNews(rival, distance))
+    observer.meet(first, second, instance.position, position, gap == Gap::None ? std::string() : textOf(gap, first),
+                  by);
+}
+
+/// That two accesses are in order is told once, and again where they are closer together.
+bool Execution::isNews(const Rival &rival, int64_t distance) {
+  if (rival.number >= told.size())
+    told.resize(rival.number + 1, std::numeric_limits<int64_t>::max());
+  const bool isCloser = distance < told[rival.number];
+  told[rival.number] = std::min(told[rival.number], distance);
+  return isCloser;
 }
 
 /// What says that an asynchronous access is complete.
@@ -127,7 +143,7 @@ void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, La
     for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta) {
       const int64_t position = event.positions[access.operand];
       Instance &last = state.instances[cta * plan.instances() + plan.instanceOf(access, position) + warp.agent];
-      last = {true, warp.event, position, lanesFor(op, lanes, cta), 0, 0};
+      last = {position, warp.event, 0, 0, uint8_t(lanesFor(op, lanes, cta))};
       if (!access.isAsync)
         continue;
       if (op.isBulkCopy) {

@@ -197,7 +197,7 @@ std::vector<Rival> ExecutionPlan::findRivals(const Access &access, int64_t posit
     const Access &first = table.accesses()[neighbour.access];
     const Conflict &conflict = *neighbour.conflict;
     const Role &role = *all[first.role];
-    Rival rival{neighbour.access, instanceOf(first, neighbour.slot), {}, 0};
+    Rival rival{neighbour.access, instanceOf(first, neighbour.slot), rivalCount++, {}, 0};
     if (conflict.scope > Scope::Thread)
       for (unsigned warp = role.firstWarp; warp < role.firstWarp + role.warps; ++warp)
         for (uint32_t left = conflict.meets[warp]; left != 0; left &= left - 1)

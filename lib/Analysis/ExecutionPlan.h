@@ -38,6 +38,7 @@ struct PlannedOp {
 /// An access in a slot that an op's access meets.
 struct Rival {
   unsigned access = 0, instance = 0;       ///< `instance`: of warp 0
+  unsigned number = 0;                     ///< among all that were found
   std::array<uint32_t, kMaxWarps> warps{}; ///< by warp of the later access: those of the earlier one that it meets
   uint32_t same = 0;                       ///< warps of which only each thread meets itself
 };
@@ -85,7 +86,7 @@ private:
   std::vector<const ir::Op *> names;
   llvm::DenseMap<const ir::Buffer *, unsigned> firstSlot;
   std::vector<unsigned> firstInstance; ///< by access
-  unsigned instanceCount = 0;
+  unsigned instanceCount = 0, rivalCount = 0;
   std::vector<std::vector<std::optional<std::vector<Rival>>>> rivals; ///< by access and slot
 };
 

@@ -153,6 +153,8 @@ private:
         if (ofGroups.contains(let->name))
           steering.push_back({let, group, values.numberOf(let->name)});
     chosen.assign(steering.size(), 0);
+    for (const Timeline &timeline : timelines)
+      own.push_back(steeringOf(timeline));
     findDifferences();
     return lets.size();
   }
@@ -172,6 +174,20 @@ private:
       }
       groups = std::max(groups, isOfGroups ? unsigned(llvm::divideCeil(all, warps)) : 0);
     }
+  }
+
+  /// What the timeline's role names, of the timeline's group where groups differ.
+  llvm::SmallVector<unsigned, 8> steeringOf(const Timeline &timeline) const {
+    llvm::SmallVector<unsigned, 8> found;
+    const Role &role = *roles[timeline.role];
+    const unsigned group = (timeline.firstWarp - role.firstWarp) / kGroupWarps;
+    for (unsigned i = 0; i < steering.size(); ++i) {
+      llvm::StringSet<> name;
+      name.insert(steering[i].let->name);
+      if (steering[i].group.value_or(group) == group && usesAny(role, name))
+        found.push_back(i);
+    }
+    return found;
   }
 
   std::optional<int64_t> &valueOf(llvm::StringRef name) { return values[values.numberOf(name)]; }
@@ -299,9 +315,8 @@ private:
 
   /// For the warps that are being unrolled.
   void assign(llvm::ArrayRef<int64_t> choice) {
-    for (const auto &[steered, value] : llvm::zip(steering, choice))
-      if (isOfCurrent(steered))
-        values[steered.number] = value;
+    for (unsigned i : own[current])
+      values[steering[i].number] = choice[i];
   }
 
   std::string stepsText() const {
@@ -356,24 +371,17 @@ private:
   }
 
   /// All that tells the current timeline from the same warps' timelines in other runs: how many turns there are, and
-  /// the lets' values in each.
+  /// the values that steer it in each.
   std::vector<int64_t> valuesOfCurrent() const {
-    std::vector<int64_t> own{int64_t(turnValues.size())};
+    std::vector<int64_t> found{int64_t(turnValues.size())};
     auto add = [&](llvm::ArrayRef<int64_t> choice) {
-      for (const auto &[steered, value] : llvm::zip(steering, choice))
-        if (isOfCurrent(steered))
-          own.push_back(value);
+      for (unsigned i : own[current])
+        found.push_back(choice[i]);
     };
     if (!turnsLet)
       add(chosen);
     llvm::for_each(turnValues, add);
-    return own;
-  }
-
-  /// Whether the warps that are being unrolled have this value.
-  bool isOfCurrent(const Steering &steered) const {
-    const Timeline &own = timelines[current];
-    return !steered.group || *steered.group == (own.firstWarp - roles[own.role]->firstWarp) / kGroupWarps;
+    return found;
   }
 
   void unroll(const Block &block) {
@@ -510,6 +518,7 @@ private:
   std::vector<std::vector<OpCode>> codes; ///< by role and point
   std::vector<Steering> steering;
   std::vector<int64_t> chosen;                                   ///< the value of each
+  std::vector<llvm::SmallVector<unsigned, 8>> own;               ///< by timeline: what steers it
   std::vector<std::vector<std::optional<Interval>>> differences; ///< of each let to those before it, where known
   int64_t limit = 0;
   const Let *turnsLet = nullptr; ///< the turns of the loop that carries a value

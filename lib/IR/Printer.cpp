@@ -78,7 +78,7 @@ namespace {
 
 class Printer {
 public:
-  explicit Printer(llvm::raw_ostream &os) : os(os) {}
+  explicit Printer(llvm::raw_ostream &os, bool isBare = false) : os(os), isBare(isBare) {}
 
   void printProgram(const Program &program) {
     os << "program @" << program.name << " {\n";
@@ -91,8 +91,12 @@ public:
   }
 
   void printKernel(const Kernel &kernel) {
-    os << "kernel @" << kernel.symbol << " target " << kernel.target << " backend " << kernel.backend << " threads "
-       << kernel.threads << " phase " << toString(kernel.phase);
+    os << "kernel ";
+    if (!isBare)
+      os << "@" << kernel.symbol << " target " << kernel.target << " ";
+    os << "backend " << kernel.backend << " threads " << kernel.threads;
+    if (!isBare)
+      os << " phase " << toString(kernel.phase);
     if (kernel.sharedBytes != 0)
       os << " shared " << kernel.sharedBytes;
     printLocation(kernel.location);
@@ -105,8 +109,8 @@ public:
         printBuffer(*buffer);
       for (const Let &let : kernel.lets)
         printLet(let);
-      for (const LedgerEntry &entry : kernel.ledger)
-        os << "site " << entry.site << " " << quoted(entry.what) << " covers " << quoted(entry.covers) << "\n";
+      if (!isBare)
+        printLedger(kernel);
       for (const Role &role : kernel.roles)
         printRole(role);
     }
@@ -121,10 +125,10 @@ public:
       os << " " << attributeText(op, "condition");
     else
       printOperandsAndAttributes(op);
-    if (op.site != 0)
+    if (op.site != 0 && !isBare)
       os << " site " << op.site;
     printLocation(op.location);
-    if (!op.note.empty())
+    if (!op.note.empty() && !isBare)
       os << " note(" << quoted(op.note) << ")";
     if (opInfo(op.kind).hasBody)
       printBody(op.body);
@@ -141,7 +145,7 @@ private:
   }
 
   void printLocation(const Location &location) {
-    if (!location.isKnown())
+    if (!location.isKnown() || isBare)
       return;
     os << " loc(" << quoted(location.file) << ":" << location.line;
     if (location.column != 0)
@@ -151,7 +155,7 @@ private:
 
   void printConstant(const Constant &constant) {
     os << "const " << constant.name << " = " << constant.value;
-    if (!constant.origin.empty())
+    if (!constant.origin.empty() && !isBare)
       os << " origin " << quoted(constant.origin);
     printLocation(constant.location);
     os << "\n";
@@ -178,9 +182,14 @@ private:
     os << "\n";
   }
 
+  void printLedger(const Kernel &kernel) {
+    for (const LedgerEntry &entry : kernel.ledger)
+      os << "site " << entry.site << " " << quoted(entry.what) << " covers " << quoted(entry.covers) << "\n";
+  }
+
   void printLet(const Let &let) {
     os << "let " << let.name << " = " << let.value.str();
-    if (!let.note.empty())
+    if (!let.note.empty() && !isBare)
       os << " note(" << quoted(let.note) << ")";
     os << "\n";
   }
@@ -261,6 +270,7 @@ private:
   }
 
   IndentedStream os;
+  const bool isBare;
 };
 
 } // namespace
@@ -268,6 +278,8 @@ private:
 void ir::print(const Program &program, llvm::raw_ostream &os) { Printer(os).printProgram(program); }
 
 void ir::print(const Kernel &kernel, llvm::raw_ostream &os) { Printer(os).printKernel(kernel); }
+
+void ir::printBare(const Kernel &kernel, llvm::raw_ostream &os) { Printer(os, /*isBare=*/true).printKernel(kernel); }
 
 void ir::print(const Op &op, llvm::raw_ostream &os, unsigned indent) {
   IndentedStream indented(os);

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The proof is a function of the ops, buffers, lets and constants alone, so equal texts have equal proofs: nothing is
-// taken on trust. Variants are lowered side by side, hence the lock.
+// taken on trust. Variants are lowered side by side, hence the locks.
 
 #include "OrderProofs.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <mutex>
+#include <cstring>
 
 using namespace fagen;
 using llvm::StringRef;
@@ -18,7 +18,7 @@ namespace {
 
 struct Proofs {
   std::mutex mutex;
-  llvm::StringMap<std::vector<std::string>> covers;
+  llvm::StringMap<std::unique_ptr<OrderProof>> byKey;
 };
 
 Proofs &proofs() {
@@ -26,44 +26,26 @@ Proofs &proofs() {
   return instance;
 }
 
-/// Without what is only said to people, and without sites.
-StringRef essential(StringRef line) {
-  if (line.starts_with("kernel @"))
-    line = line.drop_front(line.find(" backend "));
-  for (const char *saying : {" loc(\"", " note(\"", " origin \"", " site ", " phase "})
-    line = line.take_front(line.find(saying));
-  return line.starts_with("site ") ? StringRef() : line;
-}
-
 } // namespace
 
 std::string fagen::proofKey(const ir::Kernel &kernel) {
   std::string text, key;
   llvm::raw_string_ostream os(text);
-  print(kernel, os);
-  for (StringRef rest = text; !rest.empty();) {
-    auto [first, others] = rest.split('\n');
-    rest = others;
-    const StringRef line = essential(first.ltrim());
-    if (line.empty())
-      continue;
-    const size_t type = line.find(": bf16[");
-    key += type == StringRef::npos ? line : line.take_front(type + 2); // ": "
-    key += type == StringRef::npos ? "" : line.drop_front(type + 3);   // "f16["
-    key += '\n';
+  printBare(kernel, os);
+  StringRef rest = text;
+  for (size_t type = rest.find(": bf16["); type != StringRef::npos; type = rest.find(": bf16[")) {
+    key += rest.take_front(type);
+    key += ": f16[";
+    rest = rest.drop_front(type + strlen(": bf16["));
   }
+  key += rest;
   return key;
 }
 
-std::optional<std::vector<std::string>> fagen::findProof(const std::string &key) {
+OrderProof &fagen::proofOf(const std::string &key) {
   const std::lock_guard lock(proofs().mutex);
-  auto found = proofs().covers.find(key);
-  if (found == proofs().covers.end())
-    return std::nullopt;
-  return found->second;
-}
-
-void fagen::keepProof(const std::string &key, std::vector<std::string> covers) {
-  const std::lock_guard lock(proofs().mutex);
-  proofs().covers[key] = std::move(covers);
+  std::unique_ptr<OrderProof> &proof = proofs().byKey[key];
+  if (!proof)
+    proof = std::make_unique<OrderProof>();
+  return *proof;
 }

@@ -5,6 +5,7 @@
 
 #include "fagen/IR/IR.h"
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,8 +15,11 @@ namespace fagen {
 /// Everything that Analysis/Order.h looks at, and no more: no symbol, place, note or site; bf16 is f16.
 std::string proofKey(const ir::Kernel &kernel);
 
-/// The ledger's text for each site of a kernel of this key that was found sound; nothing if none was.
-std::optional<std::vector<std::string>> findProof(const std::string &key);
-void keepProof(const std::string &key, std::vector<std::string> covers);
+/// Of all kernels with the same key. Who looks at it, or makes it, holds its mutex: who comes meanwhile waits.
+struct OrderProof {
+  std::mutex mutex;
+  std::optional<std::vector<std::string>> covers; ///< the ledger's text for each site; nothing: not found sound so far
+};
+OrderProof &proofOf(const std::string &key);
 
 } // namespace fagen

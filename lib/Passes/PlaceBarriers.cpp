@@ -228,16 +228,15 @@ static void removePlaces(Block &block) {
 static bool checkOrder(Kernel &kernel, PassContext &context) {
   for (Role &role : kernel.roles)
     removePlaces(role.body);
-  const std::string key = proofKey(kernel);
-  std::optional<std::vector<std::string>> covers = findProof(key);
-  if (!covers) {
+  OrderProof &proof = proofOf(proofKey(kernel));
+  const std::lock_guard lock(proof.mutex);
+  if (!proof.covers) {
     const OrderInfo info(kernel);
     if (!reportOrder(kernel, info, context.diags, context.variant ? "place-barriers" : ""))
       return false;
-    covers = coversOf(kernel, info);
-    keepProof(key, *covers);
+    proof.covers = coversOf(kernel, info);
   }
-  fillLedger(kernel, *covers);
+  fillLedger(kernel, *proof.covers);
   return true;
 }
 

@@ -200,6 +200,8 @@ void walk(Block &block, llvm::function_ref<void(Op &)> visit);
 void print(const Program &program, llvm::raw_ostream &os);
 void print(const Kernel &kernel, llvm::raw_ostream &os);
 void print(const Op &op, llvm::raw_ostream &os, unsigned indent = 0);
+/// What the kernel does, and no more: without its symbol and phase, the ledger, sites, places in files, notes, origins.
+void printBare(const Kernel &kernel, llvm::raw_ostream &os);
 
 /// Reads a buffer of the SourceMgr. Null after an error; every error has been reported with its place.
 std::unique_ptr<Program> parseProgram(unsigned buffer, Diagnostics &diags);
