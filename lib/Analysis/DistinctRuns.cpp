@@ -10,7 +10,7 @@ using namespace fagen;
 /// Runs behind a run that are asked where they will go on.
 static constexpr unsigned kLookAhead = 64;
 /// Steps of warps that take as long as keeping the state of an execution.
-static constexpr uint64_t kWorthKeeping = 100;
+static constexpr uint64_t kWorthKeeping = 50;
 
 void DistinctRuns::add(const Run &run) {
   std::vector<const Timeline *> timelines = run.timelines;

@@ -60,24 +60,25 @@ bool fagen::isWithin(const Progress &progress, const Progress &limit) {
 }
 
 const Progress *Execution::resumesAt(const Progress &shared) {
-  while (!saved.empty() && !isWithin(saved.back().progress, shared))
-    saved.pop_back();
-  return saved.empty() ? nullptr : &saved.back().progress;
+  while (places != 0 && !isWithin(saved[places - 1].progress, shared))
+    --places;
+  return places == 0 ? nullptr : &saved[places - 1].progress;
 }
 
-void Execution::run(llvm::ArrayRef<const Timeline *> ofWarps, const Progress &shared, llvm::ArrayRef<Progress> places) {
+void Execution::run(llvm::ArrayRef<const Timeline *> ofWarps, const Progress &shared,
+                    llvm::ArrayRef<Progress> newPlaces) {
   if (timelines.empty()) {
     timelines = ofWarps;
     assignTimelines();
   }
   timelines = ofWarps;
   hasFailed = false;
-  state = resumesAt(shared) ? saved.back().state : initial;
-  for (const Progress &place : places) {
+  state = resumesAt(shared) ? saved[places - 1].state : initial;
+  for (const Progress &place : newPlaces) {
     goOn(place);
     if (hasFailed)
       return;
-    saved.push_back({place, state});
+    save(place);
   }
   Progress ends;
   for (const Timeline *timeline : timelines)
@@ -88,6 +89,14 @@ void Execution::run(llvm::ArrayRef<const Timeline *> ofWarps, const Progress &sh
   if (!llvm::all_of(state.warps, [&](const Warp &warp) { return isAtEnd(warp); }))
     return reportHang();
   checkEnd();
+}
+
+/// Into what older places have left: most of a state is memory that it has already.
+void Execution::save(const Progress &progress) {
+  if (places == saved.size())
+    saved.emplace_back();
+  saved[places].progress = progress;
+  saved[places++].state = state;
 }
 
 /// Until each warp is at its limit or waits.

@@ -8,6 +8,8 @@
 #include "ExecutionPlan.h"
 #include "fagen/Analysis/Order.h"
 
+#include <deque>
+
 namespace fagen {
 
 /// What an execution tells.
@@ -30,9 +32,9 @@ bool isWithin(const Progress &progress, const Progress &limit);
 class Execution {
 public:
   Execution(ExecutionPlan &plan, const ExecutionObserver &observer);
-  /// `shared`: up to where all is as in the run before. `places`: where others will go on, each further than the one
+  /// `shared`: up to where all is as in the run before. `newPlaces`: where others will go on, each further than the one
   /// before and than where this run goes on.
-  void run(llvm::ArrayRef<const Timeline *> timelines, const Progress &shared, llvm::ArrayRef<Progress> places);
+  void run(llvm::ArrayRef<const Timeline *> timelines, const Progress &shared, llvm::ArrayRef<Progress> newPlaces);
   /// Where a run that shares so much with the one before goes on; nothing: at its beginning.
   const Progress *resumesAt(const Progress &shared);
 
@@ -102,6 +104,7 @@ private:
 
   void assignTimelines();
   void goOn(const Progress &limits);
+  void save(const Progress &progress);
   bool step(Warp &warp, unsigned limit);
   bool execute(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
   void raiseFence(Warp &warp, const PlannedOp &op);
@@ -176,7 +179,8 @@ private:
     Progress progress;
     State state;
   };
-  std::vector<Place> saved;  ///< on the way of the last run, each further than the one before
+  size_t places = 0;         ///< how many of `saved` there are now
+  std::deque<Place> saved;   ///< on the way of the last run, each further than the one before
   std::vector<int64_t> told; ///< by rival: the smallest distance that the observer knows of
   bool hasFailed = false;
 };

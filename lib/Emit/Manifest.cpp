@@ -6,14 +6,16 @@
 #include "fagen/Emit/Table.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Parallel.h"
 #include "llvm/Support/Path.h"
 
 #include <fagen/table.h>
 
 using namespace fagen;
 using namespace llvm;
+
+static constexpr unsigned kIndent = 2;
 
 /// Words rather than numbers, so that a person and a tool of another ABI can read them.
 static const char *const kOpWords[] = {"constant", "variable", "add", "sub", "mul", "div", "mod", "ceil_div", "neg",
@@ -196,19 +198,34 @@ static json::Object rowWithPlan(const VariantPlan &plan, unsigned order) {
   return row;
 }
 
-/// Row by row: all values of a large kernel at once would take more time than their text.
+/// As it stands in the manifest's array of rows, two levels in.
+static std::string rowText(const VariantPlan &plan, unsigned order) {
+  std::string text, nested;
+  raw_string_ostream os(text);
+  json::OStream(os, kIndent).value(rowWithPlan(plan, order));
+  for (char c : text) { // strings have no line's end as such
+    nested += c;
+    if (c == '\n')
+      nested.append(2 * kIndent, ' ');
+  }
+  return nested;
+}
+
 std::string fagen::emitManifest(const KernelPlan &plan) {
+  const std::vector<unsigned> order = tableOrder(plan);
+  std::vector<std::string> rows(order.size()); // side by side: they are most of the text
+  parallelFor(0, rows.size(), [&](size_t i) { rows[i] = rowText(plan.variants[order[i]], order[i]); });
   std::string text;
   raw_string_ostream os(text);
-  json::OStream out(os, /*IndentSize=*/2);
+  json::OStream out(os, kIndent);
   out.object([&] { // in the order of the keys
     out.attribute("abi", int64_t(FAGEN_ABI));
     out.attribute("files", json::Array(filesOf(plan)));
     out.attribute("gates", arrayOf(plan.kernel->gates, jsonOf));
     out.attribute("kernel", plan.kernel->name);
     out.attributeArray("rows", [&] {
-      for (unsigned index : tableOrder(plan))
-        out.value(rowWithPlan(plan.variants[index], index));
+      for (const std::string &row : rows)
+        out.rawValue(row);
     });
     out.attribute("schedules", json::Array(plan.kernel->scheduleNames));
     out.attribute("select", arrayOf(plan.kernel->select, jsonOf));
