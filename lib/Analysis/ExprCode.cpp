@@ -32,6 +32,8 @@ static std::optional<int64_t> combine(ExprKind kind, std::optional<int64_t> a, s
 }
 
 std::optional<int64_t> ExprCode::evaluate(const ExprValues &values) const {
+  if (steps.size() == 1)
+    return steps[0].kind == ExprKind::Constant ? steps[0].value : values[unsigned(steps[0].value)];
   llvm::SmallVector<std::optional<int64_t>, 8> stack;
   for (const Step &step : steps)
     if (step.kind == ExprKind::Constant) {

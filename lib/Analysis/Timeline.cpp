@@ -70,7 +70,8 @@ struct OpCode {
   ExprCode when, condition, begin, end, step, bytes;
   unsigned variable = 0, carry = 0; ///< of a loop
   bool isAsyncCopy = false, carries = false;
-  bool isWanted = true; ///< its event is kept
+  bool isWanted = true;   ///< its event is kept
+  bool isLookedAt = true; ///< it is wanted, or has values that must be there
 };
 
 class Unroller {
@@ -201,7 +202,10 @@ private:
         if (op)
           encode(*op, codes.back()[point]);
         const bool isCopy = op && op->kind == OpKind::CopyIssue;
-        codes.back()[point].isWanted = !pool || isCopy || isWanted(number, point);
+        OpCode &code = codes.back()[point];
+        code.isWanted = !pool || isCopy || isWanted(number, point);
+        code.isLookedAt = code.isWanted || code.bytes ||
+                          llvm::any_of(code.positions, [](const ExprCode &position) { return bool(position); });
       }
     }
   }
@@ -414,17 +418,18 @@ private:
     }
   }
 
-  /// What is not wanted is looked at all the same.
   void append(unsigned point, const Op *op) {
+    const OpCode &code = codes[role][point];
     std::vector<Event> &events = timeline().events;
     now = events.size();
-    Event &event = events.emplace_back();
-    event.point = point;
-    event.op = op;
-    event.group = closed;
-    if (op)
-      place(event, codes[role][point]);
-    if (!codes[role][point].isWanted)
+    if (code.isLookedAt) {
+      Event &event = events.emplace_back();
+      event.point = point;
+      event.op = op;
+      event.group = closed;
+      place(event, code);
+    }
+    if (code.isLookedAt && !code.isWanted)
       events.pop_back();
     ++timeline().length;
     if (uint64_t(timeline().length) * timeline().length > kMaxWork)

@@ -11,6 +11,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ThreadPool.h"
 
+#include <numeric>
+
 namespace fagen {
 
 /// A program of one kernel that no pass has seen: resolve-options and build-tiles fill it from the variant.
@@ -87,8 +89,14 @@ static std::vector<std::optional<LoweredVariant>>
 lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instrument instrument) {
   std::vector<std::optional<LoweredVariant>> results(kernel.variants.size());
   std::vector<std::string> messages(results.size());
+  // One schedule after the other: two schedules of one problem may need the same proof, and one would wait for the
+  // other.
+  std::vector<size_t> order(results.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::stable_sort(
+      order, [&](size_t a, size_t b) { return kernel.variants[a].scheduleIndex < kernel.variants[b].scheduleIndex; });
   llvm::DefaultThreadPool pool;
-  for (size_t i = 0; i != results.size(); ++i)
+  for (size_t i : order)
     pool.async([&, i] {
       llvm::SourceMgr noSources;
       llvm::raw_string_ostream os(messages[i]);
