@@ -75,25 +75,37 @@ static std::vector<SelectOp> countCtas(const Schedule &schedule) {
           {Op::Mul}};
 }
 
-/// A map for each tensor that bulk copies read or write, and their box: a tile with all its panels
-/// (device/tile/layout.h), or, of one panel, the rows that a group of four warps stores, or a CTA's share in a cluster.
+static unsigned panelBytesOf(const Buffer &tile) {
+  return device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, sizeOf(tile.type));
+}
+
+/// The box of a load: a tile with all its panels (device/tile/layout.h), or of `ctas` that share it its panels or rows.
+static MapPlan planLoad(const Buffer &tensor, const Buffer &tile, unsigned ctas) {
+  const unsigned bytes = panelBytesOf(tile), columns = bytes / sizeOf(tile.type), panels = tile.columns / columns;
+  const bool hasPanels = panels > 1 && panels % ctas == 0;
+  return {tensor.name.back(), columns, hasPanels ? tile.rows : tile.rows / ctas, bytes, hasPanels ? panels / ctas : 0};
+}
+
+/// The box of a store: of a panel the rows that a group of four warps has.
+static MapPlan planStore(const Buffer &tensor, const Buffer &tile, unsigned groups) {
+  const unsigned bytes = panelBytesOf(tile);
+  return {tensor.name.back(), bytes / sizeOf(tile.type), tile.rows / groups, bytes, 0};
+}
+
+/// A map for each tensor that bulk copies read or write: gq, gk, gv, go.
 static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   std::vector<MapPlan> maps;
-  auto add = [&](const Buffer &tensor, const Buffer &tile, unsigned parts, bool hasPanels) {
-    const unsigned element = sizeOf(tile.type);
-    const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, element);
-    const unsigned panels = tile.columns / (bytes / element);
-    const char name = tensor.name.back(); // of gq, gk, gv, go
-    if (llvm::none_of(maps, [&](const MapPlan &map) { return map.tensor == name; }))
-      maps.push_back({name, bytes / element, tile.rows / parts, bytes, hasPanels && panels > 1 ? panels : 0});
+  auto add = [&maps](const MapPlan &plan) {
+    if (llvm::none_of(maps, [&](const MapPlan &map) { return map.tensor == plan.tensor; }))
+      maps.push_back(plan);
   };
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       if (op.kind == OpKind::CopyIssue && op.text("kind") == "bulk")
-        add(*op.operand("src").buffer, *op.operand("dst").buffer, op.isSet("cluster") ? kernel.constant("kCluster") : 1,
-            !op.isSet("cluster"));
+        add(planLoad(*op.operand("src").buffer, *op.operand("dst").buffer,
+                     op.isSet("cluster") ? kernel.constant("kCluster") : 1));
       if (op.kind == OpKind::BulkStore)
-        add(*op.operand("dst").buffer, *op.operand("src").buffer, role.warps / kGroupWarps, /*hasPanels=*/false);
+        add(planStore(*op.operand("dst").buffer, *op.operand("src").buffer, role.warps / kGroupWarps));
     });
   return maps;
 }

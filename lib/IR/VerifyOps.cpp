@@ -208,8 +208,8 @@ private:
     constexpr unsigned kPatternRows = 8;
     if (!kernel.hasConstant("kCluster"))
       return defect(op, "the kernel has no constant kCluster: its CTAs are in no clusters");
-    if (op.kind == OpKind::Arrive && (op.has("bytes") || op.text("by") != "group"))
-      return defect(op, "threads of groups of four warps arrive in other CTAs, and announce no bytes");
+    if (op.kind == OpKind::Arrive && (op.has("bytes") || (op.text("by") != "group" && op.text("by") != "warp")))
+      return defect(op, "threads of warps or of groups of four arrive in other CTAs, and announce no bytes");
     if (op.kind != OpKind::CopyIssue)
       return;
     if (op.text("kind") != "bulk")

@@ -376,9 +376,6 @@ void VariantChecker::checkRescale() {
   else if (known(OptionKey::Overlap) && schedule.overlap != Overlap::Intra && schedule.overlap != Overlap::Both)
     add("rescale", OptionKey::Rescale,
         fmt::format("{} goes with overlap = intra or both, not with {}", given, toString(schedule.overlap).str()));
-  else if (known(OptionKey::Cluster) && schedule.cluster != 1)
-    add("rescale", OptionKey::Rescale,
-        fmt::format("{} is not yet supported with cluster = {}; it takes always or lazy", given, schedule.cluster));
 }
 
 // The bulk copy engine takes rows at one stride; the heads of a query and its neighbours have two.

@@ -65,6 +65,16 @@ __device__ __forceinline__ void arrive_in_cluster_by_group(const Mbarriers<kSlot
     ptx::mbarrier_arrive_at(barriers.address(position), cta, site);
 }
 
+/// In each of the kCtas CTAs of the cluster one thread of each warp arrives. What the warp has read itself (settle.h)
+/// is in registers by then.
+template <int kCtas, int kSlots>
+__device__ __forceinline__ void arrive_in_cluster_by_warp(const Mbarriers<kSlots> &barriers, int position,
+                                                          ptx::Site site = ptx::Site::here()) {
+  const int cta = ptx::lane_index();
+  if (cta < kCtas)
+    ptx::mbarrier_arrive_at(barriers.address(position), cta, site);
+}
+
 /// All threads of the cluster; those of a warp come together first.
 __device__ __forceinline__ void cluster_barrier(ptx::Site site = ptx::Site::here()) {
   ptx::warp_barrier(site);
@@ -90,19 +100,28 @@ __device__ __forceinline__ void copy_tile_box(Tile &tile, const TensorMap &map, 
     ptx::tma_load(tile.base(), map, {0, row, 0, head, batch}, barriers.address(position), hint, site);
 }
 
-/// This CTA's share of those rows, panel by panel, to the same place in all kCtas CTAs of its cluster: together they
-/// bring the tile.
+/// This CTA's share of those rows, to the same place in all kCtas CTAs of its cluster: together they bring the tile. A
+/// share is panels, in one box, where there are enough of them, else rows of each panel.
 template <int kCtas, class Tile, int kSlots>
 __device__ __forceinline__ void copy_share(Tile &tile, const TensorMap &map, int row, int head, int batch,
                                            const Mbarriers<kSlots> &barriers, int position, ptx::CacheHint hint,
                                            ptx::Site site = ptx::Site::here()) {
-  constexpr int kPanels = Tile::kColumns / panel_columns<Tile>(), kRows = Tile::kRows / kCtas;
-  static_assert(kRows * kCtas == Tile::kRows && kRows % 8 == 0, "a share is whole groups of the swizzle's 8 rows");
-  const int first = static_cast<int>(ptx::cluster_rank()) * kRows;
-  for (int panel = 0; panel < kPanels; ++panel)
-    ptx::tma_load_multicast(tile.base() + (panel * Tile::kRows + first) * Tile::kPanelBytes, map,
-                            {panel * panel_columns<Tile>(), row + first, head, batch}, barriers.address(position),
-                            (1 << kCtas) - 1, hint, site);
+  constexpr int kPanels = Tile::kColumns / panel_columns<Tile>(), kPanelOfTile = Tile::kRows * Tile::kPanelBytes;
+  constexpr unsigned short kAll = (1 << kCtas) - 1;
+  const int cta = static_cast<int>(ptx::cluster_rank());
+  if constexpr (kPanels % kCtas == 0) {
+    const int first = cta * (kPanels / kCtas);
+    ptx::tma_load_multicast(tile.base() + first * kPanelOfTile, map, {0, row, first, head, batch},
+                            barriers.address(position), kAll, hint, site);
+  } else {
+    constexpr int kRows = Tile::kRows / kCtas;
+    static_assert(kRows * kCtas == Tile::kRows && kRows % 8 == 0, "a share is whole groups of the swizzle's 8 rows");
+    const int first = cta * kRows;
+    for (int panel = 0; panel < kPanels; ++panel)
+      ptx::tma_load_multicast(tile.base() + panel * kPanelOfTile + first * Tile::kPanelBytes, map,
+                              {panel * panel_columns<Tile>(), row + first, head, batch}, barriers.address(position),
+                              kAll, hint, site);
+  }
 }
 
 /// Query rows of a warp group.
