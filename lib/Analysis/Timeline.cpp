@@ -371,7 +371,7 @@ private:
       assign(chosen);
     else
       beginTurn(0); // what stands before the loop, if it names such lets
-    unroll(roles[role]->body);
+    unroll(roles[role]->body, 0);
   }
 
   /// All that tells the current timeline from the same warps' timelines in other runs: how many turns there are, and
@@ -388,24 +388,26 @@ private:
     return found;
   }
 
-  void unroll(const Block &block) {
+  /// From its first place on.
+  void unroll(const Block &block, unsigned point) {
     for (const std::unique_ptr<Op> &op : block.ops) {
       if (!problem.empty())
         return;
-      const unsigned point = points().before(op.get());
       append(point, op.get());
-      step(*op, codes[role][point]);
+      step(*op, point);
+      point = opInfo(op->kind).hasBody ? points().endOf(&op->body) + 1 : point + 1;
     }
-    append(points().endOf(&block), nullptr);
+    append(point, nullptr);
   }
 
-  void step(const Op &op, const OpCode &code) {
+  void step(const Op &op, unsigned point) {
+    const OpCode &code = codes[role][point];
     switch (op.kind) {
     case OpKind::Loop:
-      return unrollLoop(op, code);
+      return unrollLoop(op, code, point + 1);
     case OpKind::If: // what constants and lets do not decide may happen; verify-barriers lets no barrier depend on it
       if (evaluate(code.condition).value_or(1))
-        unroll(op.body);
+        unroll(op.body, point + 1);
       return;
     case OpKind::CopyIssue:
       return issue(code);
@@ -453,7 +455,7 @@ private:
     event.bytes = bytes.value_or(0);
   }
 
-  void unrollLoop(const Op &loop, const OpCode &code) {
+  void unrollLoop(const Op &loop, const OpCode &code, unsigned body) {
     const std::optional<int64_t> begin = evaluate(code.begin), end = evaluate(code.end);
     if (!begin || !end) {
       problem = "the bounds of " + points().nameOf(&loop) + " are not determined by lets, loop variables and constants";
@@ -467,7 +469,7 @@ private:
         beginTurn(value - *begin);
         timeline().turnBegins.push_back(timeline().events.size());
       }
-      unroll(loop.body);
+      unroll(loop.body, body);
       if (code.carries)
         *values[code.carry] += evaluate(code.step).value_or(0);
     }

@@ -71,7 +71,7 @@ struct Event {
   unsigned point = 0;
   const ir::Op *op = nullptr;
   bool active = true;                      ///< false: a copy whose `when` is false
-  llvm::SmallVector<int64_t, 3> positions; ///< of each operand; 0 where there is none
+  llvm::SmallVector<int64_t, 4> positions; ///< of each operand; 0 where there is none
   unsigned doneAt = 0;                     ///< of a cp_async copy: the event whose wait completes it, or kNever
   unsigned committedAt = 0;                ///< of a cp_async copy: the event that closes its group, or kNever
   unsigned group = 0;                      ///< of a cp_async copy: its group; of other events: groups closed so far
