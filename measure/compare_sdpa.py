@@ -129,7 +129,8 @@ class Entrant:
     """One way to compute a shape, as a CUDA graph."""
 
     def __init__(self, name, launch, arguments, facts):
-        self.name, self.facts, self.state, self.idle = name, facts, arguments.state, arguments.idle
+        self.name, self.facts, self.state = name, facts, arguments.state
+        self.idle, self.load = arguments.idle, arguments.load
         self.samples, self.segments = [], []
         flushed = None
         if arguments.l2 == "cold":
@@ -157,7 +158,7 @@ class Entrant:
             self.graph.time()
         else:
             before, begin, replays = nvml.read(), time.monotonic(), TIMED_REPLAYS
-            while time.monotonic() - begin < SEGMENT_S:
+            while time.monotonic() - begin < self.load:
                 self.graph.time()
                 replays += 1
         self.samples += [[number, self.graph.time()] for _ in range(timed)]
@@ -353,6 +354,9 @@ def parse_arguments():
                         help=f"also time a square matrix product of {PRODUCT_SIZE} rows, first and last")
     parser.add_argument("--state", choices=["burst", "steady", "alternating"], default="burst")
     parser.add_argument("--idle", type=float, default=SEGMENT_S, help="seconds before each burst; less is a quick look")
+    parser.add_argument("--load", type=float, default=SEGMENT_S,
+                        help="seconds of load before what is timed in the steady state; contestants who are all at the power "
+                        "limit need less, and more rounds then even out who ran before")
     parser.add_argument("--l2", choices=["warm", "cold"], default="warm")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
@@ -389,7 +393,7 @@ def main():
         sys.exit(str(mistake))
     library = fagen_ctypes.Library(arguments.library, arguments.directories)
     nvml, problems = Nvml(), problems_of(arguments)
-    result = dict(tool="compare_sdpa.py", state=arguments.state, idle_s=arguments.idle, l2=arguments.l2,
+    result = dict(tool="compare_sdpa.py", state=arguments.state, idle_s=arguments.idle, load_s=arguments.load, l2=arguments.l2,
                   rounds=arguments.rounds, machine=machine_facts(), notes=notes_of(arguments.note),
                   layout="contiguous [B, H, S, D]; ours and contestants also write LSE",
                   contestants={outsider.name: outsider.about for outsider in outsiders},

@@ -132,8 +132,9 @@ def contest_table(data, _):
     if products:
         text.append(f"Square matrix product of {data['products'][0]['size']} rows: {products}.")
     text += [f"{name}: {about}." for name, about in data["contestants"].items() if about]
-    idling = f" after {data['idle_s']:g} s of idling" if data["state"] == "burst" else ""
-    text.append(f"Median of one run of {data['rounds']} rounds, {data['state']}{idling}: {machine_line(data)}.")
+    key, what = {"burst": ("idle_s", "idling"), "steady": ("load_s", "load")}.get(data["state"], ("", ""))
+    before = f" after {data[key]:g} s of {what}" if key in data else ""
+    text.append(f"Median of one run of {data['rounds']} rounds, {data['state']}{before}: {machine_line(data)}.")
     return "\n\n".join(text)
 
 
