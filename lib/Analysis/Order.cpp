@@ -238,6 +238,19 @@ std::string OrderInfo::nameOf(const Op *op) const {
   return opInfo(op->kind).name.str();
 }
 
+std::vector<const OrderedPair *> OrderInfo::orderedBy(const Op &op) const {
+  std::vector<const OrderedPair *> pairs;
+  for (const OrderedPair &pair : found) {
+    auto isSame = [&](const OrderedPair *other) {
+      return other->kind == pair.kind && other->source.buffer == pair.source.buffer &&
+             other->source.op == pair.source.op && other->sink.op == pair.sink.op;
+    };
+    if ((pair.release == &op || pair.acquire == &op) && llvm::none_of(pairs, isSame))
+      pairs.push_back(&pair);
+  }
+  return pairs;
+}
+
 std::string OrderInfo::describe(const OrderedPair &pair) const {
   std::string text = toString(pair.kind).str() + " " + pair.source.buffer->name;
   if (pair.sink.buffer != pair.source.buffer)

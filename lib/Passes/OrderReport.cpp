@@ -60,17 +60,12 @@ void fagen::printOrder(const Kernel &kernel, const OrderInfo &info, llvm::raw_os
     os << "  " << info.describe(pair) << '\n';
 }
 
-/// The pairs that the op takes part in ordering, by its first or last link: none for one in the middle of all chains.
-static std::string orderedBy(const OrderInfo &info, const Op &op) {
+/// The pairs that the op takes part in ordering.
+static std::string titlesOf(const OrderInfo &info, const Op &op) {
   std::vector<std::string> titles;
-  for (const OrderedPair &pair : info.pairs()) {
-    if (pair.release != &op && pair.acquire != &op)
-      continue;
-    std::string title = toString(pair.kind).str() + " " + pair.source.buffer->name + ": " +
-                        info.nameOf(pair.source.op) + " -> " + info.nameOf(pair.sink.op);
-    if (!llvm::is_contained(titles, title))
-      titles.push_back(std::move(title));
-  }
+  for (const OrderedPair *pair : info.orderedBy(op))
+    titles.push_back(toString(pair->kind).str() + " " + pair->source.buffer->name + ": " +
+                     info.nameOf(pair->source.op) + " -> " + info.nameOf(pair->sink.op));
   return llvm::join(titles, "; ");
 }
 
@@ -79,7 +74,7 @@ std::vector<std::string> fagen::coversOf(const Kernel &kernel, const OrderInfo &
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       if (opInfo(op.kind).hasSite)
-        covers.push_back(orderedBy(info, op));
+        covers.push_back(titlesOf(info, op));
     });
   return covers;
 }

@@ -6,6 +6,7 @@
 #include "BarrierTable.h"
 #include "ModelTable.h"
 #include "Mutants.h"
+#include "fagen/Analysis/Order.h"
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/CMakeFile.h"
 #include "fagen/Emit/Manifest.h"
@@ -130,6 +131,21 @@ static std::optional<std::string> modelsOf(ArrayRef<Chosen> chosen, const Driver
   return emitModel(plannedOf(chosen), shapes, gpu, options.json);
 }
 
+/// Only of kernels that the analysis of paths can judge.
+static std::optional<std::string> mutantsOf(ArrayRef<Chosen> chosen, Diagnostics &diags) {
+  std::vector<const Variant *> others;
+  for (const Chosen &one : chosen)
+    if (any_of(one.variant->program->kernels, [](const auto &kernel) { return needsOrder(*kernel); }))
+      others.push_back(one.variant->variant);
+  if (others.empty())
+    return emitMutants(plannedOf(chosen));
+  const std::string more = others.size() == 1 ? "" : " and " + std::to_string(others.size() - 1) + " more";
+  diags.error(others.front()->location,
+              "--emit=mutants is for kernels of one role, unlike " + others.front()->name + more +
+                  "; choose others with --variant; scripts/role-mutants changes kernels of several roles");
+  return std::nullopt;
+}
+
 /// PTX or machine code of the chosen variants, one behind the other.
 static std::optional<std::string> compiledText(ArrayRef<Chosen> chosen, StringRef kind, const Nvcc &nvcc,
                                                Diagnostics &diags) {
@@ -180,7 +196,7 @@ std::optional<std::string> emitText(ArrayRef<CompiledKernel> kernels, const Driv
       os << emitTable(kernel.plan);
     return text;
   case EmitKind::Mutants:
-    return emitMutants(plannedOf(chosen));
+    return mutantsOf(chosen, diags);
   case EmitKind::Barriers:
     return emitBarriers(plannedOf(chosen), options.json);
   case EmitKind::Files:

@@ -40,6 +40,9 @@ public:
   llvm::ArrayRef<OrderedPair> pairs() const { return found; }
   llvm::ArrayRef<OrderDefect> defects() const { return wrong; }
   llvm::ArrayRef<Access> selfConflicts() const { return racing; }
+  /// The pairs that the op takes part in ordering, by its first or last link: none for one in the middle of all chains.
+  /// Two ops that meet in several ways are listed once for each buffer of the first one and kind of hazard.
+  std::vector<const OrderedPair *> orderedBy(const ir::Op &op) const;
 
   /// math.mma_issue@7
   std::string nameOf(const ir::Op *op) const;
