@@ -297,6 +297,7 @@ void VariantChecker::checkWarpGroups() {
 /// What one instruction and one box of a bulk copy take, and how registers can be divided.
 void VariantChecker::checkWarpGroupTile() {
   constexpr unsigned kMostKeys = 256, kMostWarps = 12;
+  const bool isWhole = schedule.tileRows % firstMmaInstr(Mma::Wgmma).slabRows == 0; // else no warps fit: said already
   if (schedule.tileKeys > kMostKeys)
     add("keys", OptionKey::Tile,
         fmt::format("wgmma takes at most {} keys at once, not {}", kMostKeys, schedule.tileKeys));
@@ -308,7 +309,7 @@ void VariantChecker::checkWarpGroupTile() {
   else if (schedule.warps > kMostWarps)
     add("warps", OptionKey::Warps,
         fmt::format("{} warps are not yet supported with wgmma; it takes 4, 8 or {}", schedule.warps, kMostWarps));
-  else if (schedule.rowWarps * 16 != schedule.tileRows)
+  else if (isWhole && schedule.rowWarps * 16 != schedule.tileRows)
     add("warps", OptionKey::Warps,
         fmt::format("{} warps for {} query rows are not yet supported with wgmma; it takes {}, one group of four for "
                     "64 rows",

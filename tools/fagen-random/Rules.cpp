@@ -29,9 +29,13 @@ public:
   Swizzle swizzle() const { return Swizzle(number(OptionKey::Swizzle)); }
   OperandPlace qIn() const { return OperandPlace(number(OptionKey::QIn)); }
   OperandPlace pIn() const { return OperandPlace(number(OptionKey::PIn)); }
+  Overlap overlap() const { return Overlap(number(OptionKey::Overlap)); }
+  Grid grid() const { return Grid(number(OptionKey::Grid)); }
   Refill refill() const { return Refill(number(OptionKey::Refill)); }
   Reduce reduce() const { return Reduce(number(OptionKey::Reduce)); }
   const MmaInstrInfo &instr() const { return firstMmaInstr(mma()); }
+  /// Whether the target has the products; where it has not, nothing else is said of what goes with them.
+  bool isOnTarget() const { return point.target->hasAll(optionInfo(OptionKey::Mma).findValue(unsigned(mma()))->needs); }
   unsigned keyWarps() const { return random::keyWarps(mma(), number(OptionKey::Tile), number(OptionKey::Warps)); }
 
   std::vector<std::string> names(OptionKey key) const { return value(key).names; }
@@ -62,6 +66,9 @@ private:
   void judgeProducts();
   void judgeWarps();
   void judgeOperands();
+  void judgeRescale();
+  void judgeWarpGroups();
+  void judgeWarpGroupTile();
   void judgePlaces();
 
   const Variant &variant;
@@ -97,9 +104,11 @@ unsigned Variant::policy(OptionKey key) const {
   case OptionKey::QIn:
     return unsigned(OperandPlace::Shared);
   case OptionKey::PIn:
-    return unsigned(mma() == Mma::MmaSync ? OperandPlace::Registers : OperandPlace::Shared);
+    return unsigned(mma() == Mma::MmaSync || mma() == Mma::Wgmma ? OperandPlace::Registers : OperandPlace::Shared);
+  case OptionKey::Roles:
+    return unsigned(mma() == Mma::Wgmma ? Roles::Specialized : Roles::Unified);
   default:
-    return 0; // roles: unified, the first
+    return 0;
   }
 }
 
@@ -130,6 +139,8 @@ uint64_t Variant::sharedBytes() const {
   taken.swizzle = swizzle();
   taken.qIn = qIn();
   taken.reduce = reduce();
+  taken.copy = copy();
+  taken.grid = grid();
   taken.keyWarps = keyWarps();
   return computeSharedMemory(problem, taken).total;
 }
@@ -176,9 +187,11 @@ std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
 //------------------------------------------------------------------------------------------------------===//
 
 ArrayRef<StringRef> allRules() {
-  static const StringRef kRules[] = {"target",     "not-yet", "accum",   "head-dim", "rows",    "warps",
-                                     "warp-group", "keys",    "operand", "refill",   "rescale", "split",
-                                     "vector",     "swizzle", "shared",  "places"};
+  static const StringRef kRules[] = {
+      "target",      "not-yet",    "accum",      "head-dim",       "rows",         "warps",      "warp-group",
+      "keys",        "operand",    "refill",     "rescale",        "split",        "vector",     "swizzle",
+      "shared",      "places",     "gqa",        "cluster",        "roles",        "grid",       "overlap",
+      "wgmma-roles", "wgmma-p-in", "wgmma-copy", "wgmma-barriers", "wgmma-refill", "wgmma-warps"};
   return kRules;
 }
 
@@ -220,8 +233,7 @@ void Judge::judgeWarps() {
 void Judge::judgeOperands() {
   const Mma mma = variant.mma();
   const bool isScalar = mma == Mma::Scalar, isStaged = isScalar || mma == Mma::Wmma;
-  const OptionValueInfo &products = *optionInfo(OptionKey::Mma).findValue(unsigned(mma));
-  const bool isOnTarget = variant.point.target->hasAll(products.needs);
+  const bool isOnTarget = variant.isOnTarget();
   require((!isScalar && mma != Mma::Wgmma) || variant.qIn() == OperandPlace::Shared, "operand", OptionKey::QIn);
   require(!isStaged || variant.pIn() == OperandPlace::Shared, "operand", OptionKey::PIn);
   require(mma != Mma::MmaSync || variant.pIn() == OperandPlace::Registers, "operand", OptionKey::PIn);
@@ -232,25 +244,16 @@ void Judge::judgeOperands() {
   require(variant.refill() != Refill::Late || variant.number(OptionKey::Stages) > 1, "refill", OptionKey::Refill);
   require(Gqa(variant.number(OptionKey::Gqa)) == Gqa::Separate || variant.copy() != Copy::Tma || !isOnTarget, "gqa",
           OptionKey::Gqa);
-  require(RescalePolicy(variant.number(OptionKey::Rescale)) == RescalePolicy::Always || variant.accum() == DType::F32,
-          "rescale", OptionKey::Rescale);
-  const Overlap overlap = Overlap(variant.number(OptionKey::Overlap));
-  require(RescalePolicy(variant.number(OptionKey::Rescale)) != RescalePolicy::Optimistic || !isOnTarget ||
-              (mma == Mma::Wgmma && (overlap == Overlap::Intra || overlap == Overlap::Both) &&
-               variant.number(OptionKey::Cluster) == 1),
-          "rescale", OptionKey::Rescale);
   const unsigned split = variant.number(OptionKey::Split);
   require(split == 1 || mma == Mma::MmaSync, "split", OptionKey::Split);
   require(split <= 1 || variant.number(OptionKey::Invariant) == 0, "split", OptionKey::Split);
   const OptionValueInfo &copies = *optionInfo(OptionKey::Copy).findValue(unsigned(variant.copy()));
-  const bool isCopied = variant.isGiven(OptionKey::Copy) && isOnTarget && variant.point.target->hasAll(copies.needs);
-  require(!isCopied || variant.copy() != Copy::Tma || mma == Mma::Wgmma, "operand", OptionKey::Copy);
-  const bool isWhole =
-      variant.copy() != Copy::LdSt && (!variant.isGiven(OptionKey::Copy) || variant.point.target->hasAll(copies.needs));
-  require(!isWhole || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);
+  const bool isCopied = !variant.isGiven(OptionKey::Copy) || variant.point.target->hasAll(copies.needs);
+  require(!isCopied || !isOnTarget || (variant.copy() == Copy::Tma) == (mma == Mma::Wgmma),
+          mma == Mma::Wgmma ? "wgmma-copy" : "operand", OptionKey::Copy);
+  require(variant.copy() == Copy::LdSt || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);
   if (isOnTarget)
-    require(variant.number(OptionKey::Cluster) == 1 ||
-                (mma == Mma::Wgmma && Grid(variant.number(OptionKey::Grid)) == Grid::Persistent),
+    require(variant.number(OptionKey::Cluster) == 1 || (mma == Mma::Wgmma && variant.grid() == Grid::Persistent),
             "cluster", OptionKey::Cluster);
   if (variant.isGiven(OptionKey::Swizzle) && isOnTarget)
     require((variant.swizzle() == Swizzle::B128) == (mma == Mma::Wgmma), "swizzle", OptionKey::Swizzle);
@@ -260,20 +263,60 @@ void Judge::judgeOperands() {
   require(mma != Mma::Wmma && (isWide || !isScalar), "swizzle", OptionKey::Swizzle);
 }
 
-std::optional<std::vector<std::vector<StringRef>>> Variant::neededPlaces() const {
-  if (refill() != Refill(policy(OptionKey::Refill)) || qIn() == OperandPlace::Registers || reduce() == Reduce::Shared ||
-      keyWarps() > 1)
-    return std::nullopt;
-  switch (mma()) {
-  case Mma::Scalar: // P is handed from the lanes that made it to those that read it, and its place taken again
-    return {{{"after_load"}, {"after_exp"}, {"after_pv", "after_tile"}}};
-  case Mma::Wmma: // the same; and nobody may write S over P V before all lanes have it
-    return {{{"after_load"}, {"after_exp"}, {"after_pv"}}};
-  case Mma::MmaSync: // scores never leave their registers
-    return {{{"after_load"}}};
-  default:
-    return std::nullopt;
+void Judge::judgeRescale() {
+  const RescalePolicy policy = RescalePolicy(variant.number(OptionKey::Rescale));
+  require(policy == RescalePolicy::Always || variant.accum() == DType::F32, "rescale", OptionKey::Rescale);
+  const bool runsBesideProducts = variant.overlap() == Overlap::Intra || variant.overlap() == Overlap::Both;
+  require(policy != RescalePolicy::Optimistic || !variant.isOnTarget() ||
+              (variant.mma() == Mma::Wgmma && runsBesideProducts),
+          "rescale", OptionKey::Rescale);
+}
+
+// A schedule of warp groups takes one value each of many keys; no other schedule takes the values that are theirs.
+void Judge::judgeWarpGroups() {
+  if (!variant.isOnTarget())
+    return;
+  const Roles roles = Roles(variant.number(OptionKey::Roles));
+  const bool turns = variant.overlap() == Overlap::Both || variant.overlap() == Overlap::Pingpong;
+  if (variant.mma() != Mma::Wgmma) {
+    require(roles == Roles::Unified, "roles", OptionKey::Roles);
+    require(variant.grid() == Grid::Tiles, "grid", OptionKey::Grid);
+    require(variant.overlap() == Overlap::None, "overlap", OptionKey::Overlap);
+    return;
   }
+  require(roles == Roles::Specialized, "wgmma-roles", OptionKey::Roles);
+  require(variant.pIn() == OperandPlace::Registers, "wgmma-p-in", OptionKey::PIn);
+  require(variant.refill() == Refill::Split, "wgmma-refill", OptionKey::Refill);
+  require(BarrierPolicy(variant.number(OptionKey::Barriers)) == BarrierPolicy::Minimal, "wgmma-barriers",
+          OptionKey::Barriers);
+  require(variant.grid() != Grid::Persistent || Mask(variant.number(OptionKey::Mask)) == Mask::None, "grid",
+          OptionKey::Grid);
+  require(!turns || variant.number(OptionKey::Warps) >= 8, "overlap", OptionKey::Overlap);
+  judgeWarpGroupTile();
+}
+
+/// At most 256 keys; a group of four warps for 64 rows, at most three groups.
+void Judge::judgeWarpGroupTile() {
+  const unsigned rows = variant.number(OptionKey::Tile), warps = variant.number(OptionKey::Warps);
+  const bool isWhole = rows % variant.instr().slabRows == 0;
+  require(variant.second(OptionKey::Tile) <= 256, "keys", OptionKey::Tile);
+  require(warps <= 12 && (!isWhole || 16 * warps == rows), "wgmma-warps", OptionKey::Warps);
+}
+
+// Copies of K and V together overwrite what a step has read: nobody may issue them before all have done so.
+std::optional<std::vector<std::vector<StringRef>>> Variant::neededPlaces() const {
+  if (mma() == Mma::Wgmma || qIn() == OperandPlace::Registers || reduce() == Reduce::Shared || keyWarps() > 1)
+    return std::nullopt;
+  std::vector<std::vector<StringRef>> places = {{"after_load"}};
+  if (mma() != Mma::MmaSync) // P is handed from the lanes that made it to those that read it
+    places.push_back({"after_exp"});
+  if (mma() == Mma::Wmma) // nobody may write S over P V before all lanes have it
+    places.push_back({"after_pv"});
+  if (mma() == Mma::Wmma && refill() != Refill::Split)
+    places.push_back({"after_scores"});
+  if (mma() != Mma::Wmma && refill() == Refill::Joint)
+    places.push_back({"after_pv", "after_tile"});
+  return places;
 }
 
 void Judge::judgePlaces() {
@@ -293,6 +336,8 @@ std::vector<Breach> Judge::run() {
   judgeProducts();
   judgeWarps();
   judgeOperands();
+  judgeRescale();
+  judgeWarpGroups();
   require(variant.sharedBytes() <= variant.point.target->sharedPerBlock, "shared", OptionKey::Tile);
   judgePlaces();
   return std::move(breaches);
