@@ -14,8 +14,8 @@
 // each CTA or named barrier, groups of products of each four warps, and groups of bulk stores of each warp. Of a
 // cluster the warps, slots and barriers of all CTAs are numbered one behind the other.
 //
-// An entry is one number: what is known, and by which ops it came here. Most of an execution's time goes into learning
-// entries of other clocks, so there is no branch in that.
+// An entry is what is known, and by which ops it came here. Most of an execution's time goes into learning entries of
+// other clocks, so there is no branch in that.
 #pragma once
 
 #include "fagen/IR/IR.h"
@@ -75,42 +75,48 @@ private:
 class Known {
 public:
   Known() = default;
-  Known(unsigned value, uint16_t release, uint16_t acquire)
-      : bits(uint64_t(value) << 32 | uint64_t(release) << 16 | acquire) {}
-  unsigned value() const { return unsigned(bits >> 32); }
-  unsigned release() const { return bits >> 16 & 0xffff; }
-  unsigned acquire() const { return bits & 0xffff; }
-  /// Takes the other if that knows more; `mask` leaves of it what `acquire` does not replace.
-  void join(Known other, uint64_t mask, uint16_t acquire) {
-    const uint64_t taken = (other.bits & mask) | acquire, takes = 0 - uint64_t(value() < other.value());
-    bits = (bits & ~takes) | (taken & takes);
-  }
+  Known(unsigned value, uint32_t way) : known(value), way(way) {}
+  unsigned value() const { return known; }
+  unsigned release() const { return way >> 16; }
+  unsigned acquire() const { return way & 0xffff; }
 
 private:
-  uint64_t bits = 0;
+  unsigned known = 0;
+  uint32_t way = 0; ///< both ops
 };
 
+/// All values stand before all ways: joining takes several entries at a time, even with the oldest vector units, which
+/// compare signed numbers of 32 bits. Values are places in timelines, far below 2^31.
 class Clock {
 public:
-  explicit Clock(unsigned size = 0) : entries(size) {}
-  Known operator[](unsigned entry) const { return entries[entry]; }
+  explicit Clock(unsigned size = 0) : size(size), entries(2 * size) {}
+  unsigned value(unsigned entry) const { return unsigned(entries[entry]); }
+  Known operator[](unsigned entry) const { return {value(entry), uint32_t(entries[size + entry])}; }
   void raise(unsigned entry, unsigned value, uint16_t release, uint16_t acquire = 0) {
-    if (entries[entry].value() < value)
-      entries[entry] = Known(value, release, acquire);
+    if (entries[entry] >= int32_t(value))
+      return;
+    entries[entry] = int32_t(value);
+    entries[size + entry] = wayOf(release, acquire);
   }
   /// Learns what `other` knows of entries [begin, end); by `acquire`, unless that is 0.
   void join(const Clock &other, unsigned begin, unsigned end, uint16_t acquire) {
-    const uint64_t mask = acquire ? ~uint64_t(0xffff) : ~uint64_t(0);
-    Known *mine = entries.data();
-    const Known *its = other.entries.data();
-    for (unsigned i = begin; i < end; ++i)
-      mine[i].join(its[i], mask, acquire);
+    const int32_t kept = acquire ? wayOf(0xffff, 0) : -1;
+    int32_t *mine = entries.data(), *myWay = mine + size;
+    const int32_t *its = other.entries.data(), *itsWay = its + size;
+    for (unsigned i = begin; i < end; ++i) {
+      const int32_t takes = 0 - int32_t(mine[i] < its[i]);
+      mine[i] = (mine[i] & ~takes) | (its[i] & takes);
+      myWay[i] = (myWay[i] & ~takes) | (((itsWay[i] & kept) | acquire) & takes);
+    }
   }
-  void join(const Clock &other, uint16_t acquire = 0) { join(other, 0, entries.size(), acquire); }
-  void clear() { std::fill(entries.begin(), entries.end(), Known()); }
+  void join(const Clock &other, uint16_t acquire = 0) { join(other, 0, size, acquire); }
+  void clear() { std::fill(entries.begin(), entries.end(), 0); }
 
 private:
-  std::vector<Known> entries;
+  static int32_t wayOf(uint16_t release, uint16_t acquire) { return int32_t(uint32_t(release) << 16 | acquire); }
+
+  unsigned size;
+  std::vector<int32_t> entries;
 };
 
 } // namespace fagen

@@ -300,7 +300,7 @@ void Execution::meetLanes(Warp &warp, const PlannedOp &op, bool isMemoryToo) {
 
 bool Execution::isKnown(const Warp &warp, Lanes lanes, unsigned entry, unsigned value) const {
   for (unsigned lane = 0; lane < 2; ++lane)
-    if (lanes >> lane & 1 && warp.clocks[lane][entry].value() < value)
+    if (lanes >> lane & 1 && warp.clocks[lane].value(entry) < value)
       return false;
   return true;
 }

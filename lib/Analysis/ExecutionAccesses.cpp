@@ -132,7 +132,7 @@ Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes 
         if (by.value() <= instance.event)
           return Gap::Unordered;
       }
-      if (isProxyCrossed && (isItself ? ownFence : clock[shape.of(layer, agent)].value()) <= instance.event)
+      if (isProxyCrossed && (isItself ? ownFence : clock.value(shape.of(layer, agent))) <= instance.event)
         return isInit ? Gap::InitFence : Gap::ProxyFence;
     }
   return Gap::None;

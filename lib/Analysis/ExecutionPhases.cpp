@@ -117,7 +117,7 @@ void Execution::completeIfDone(Slot &slot, const PlannedOp &op) {
     return fail(*op.op, "copies bring " + std::to_string(slot.copied) + " B to " + textOf(slot, phase) +
                             "; its arrivals announce " + std::to_string(slot.announced) + " B");
   for (const Passed &passed : slot.passed)
-    if (passed.phase < phase && slot.gathered[shape.of(Layer::Executed, passed.agent)].value() <= passed.event)
+    if (passed.phase < phase && slot.gathered.value(shape.of(Layer::Executed, passed.agent)) <= passed.event)
       return fail(*op.op, overtaken(slot, phase, passed.op));
   llvm::erase_if(slot.passed, [&](const Passed &passed) { return passed.phase < phase; });
   slot.gathered.raise(shape.slot(numberOf(slot)), unsigned(phase) + 1, op.number);
