@@ -3,6 +3,7 @@
 
 #include "fagen/Emit/Manifest.h"
 
+#include "JsonText.h"
 #include "fagen/Emit/Table.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -200,15 +201,9 @@ static json::Object rowWithPlan(const VariantPlan &plan, unsigned order) {
 
 /// As it stands in the manifest's array of rows, two levels in.
 static std::string rowText(const VariantPlan &plan, unsigned order) {
-  std::string text, nested;
-  raw_string_ostream os(text);
-  json::OStream(os, kIndent).value(rowWithPlan(plan, order));
-  for (char c : text) { // strings have no line's end as such
-    nested += c;
-    if (c == '\n')
-      nested.append(2 * kIndent, ' ');
-  }
-  return nested;
+  std::string text;
+  appendJson(text, rowWithPlan(plan, order), 2 * kIndent);
+  return text;
 }
 
 std::string fagen::emitManifest(const KernelPlan &plan) {

@@ -99,15 +99,20 @@ bool PipelineRunner::runOnKernel(const PassEntry &pass, ir::Kernel &kernel, Pass
                                              kernel.symbol + "' is in phase " + toString(kernel.phase));
     return false;
   }
+  const bool changed = options.timePasses ? runTimed(pass, kernel, context) : pass.function(kernel, context);
+  if (kernel.phase < pass.leaves && !context.diags.hasErrors())
+    context.diags.internalError(
+        "pass '" + pass.name + "'",
+        "the kernel is left in phase " + toString(kernel.phase) + ", not " + toString(pass.leaves), kernel.location);
+  return changed;
+}
+
+bool PipelineRunner::runTimed(const PassEntry &pass, ir::Kernel &kernel, PassContext &context) {
   const llvm::TimeRecord begin = llvm::TimeRecord::getCurrentTime(true);
   const bool changed = pass.function(kernel, context);
   llvm::TimeRecord elapsed = llvm::TimeRecord::getCurrentTime(false);
   elapsed -= begin;
   times[pass.name] += elapsed;
-  if (kernel.phase < pass.leaves && !context.diags.hasErrors())
-    context.diags.internalError(
-        "pass '" + pass.name + "'",
-        "the kernel is left in phase " + toString(kernel.phase) + ", not " + toString(pass.leaves), kernel.location);
   return changed;
 }
 

@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Parallel.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -27,7 +28,7 @@ static std::string failure(StringRef path, std::error_code code) {
 
 namespace {
 
-/// A written temporary file, removed unless it was renamed.
+/// A written temporary file, removed unless it was renamed; none where the file is there already.
 struct Temporary {
   SmallString<128> path;
   StringRef destination;
@@ -54,22 +55,26 @@ static std::error_code writeTemporary(const OutputSet::File &file, Temporary &te
 }
 
 std::string OutputSet::commit() {
-  std::vector<Temporary> temporaries;
+  // Files are independent, so they are compared and written side by side.
+  std::vector<Temporary> temporaries(files.size());
+  std::vector<std::error_code> codes(files.size());
+  parallelFor(0, files.size(), [&](size_t i) {
+    if (readFile(files[i].path) != files[i].text)
+      codes[i] = writeTemporary(files[i], temporaries[i]);
+  });
   auto discard = [&](StringRef path, std::error_code code) {
     for (const Temporary &temporary : temporaries)
-      sys::fs::remove(temporary.path);
+      if (!temporary.path.empty())
+        sys::fs::remove(temporary.path);
     return failure(path, code);
   };
-  for (const File &file : files) {
-    if (readFile(file.path) == file.text)
-      continue;
-    temporaries.emplace_back();
-    if (std::error_code code = writeTemporary(file, temporaries.back()))
+  for (auto [file, code] : zip(files, codes))
+    if (code)
       return discard(file.path, code);
-  }
   for (const Temporary &temporary : temporaries)
-    if (std::error_code code = sys::fs::rename(temporary.path, temporary.destination))
-      return discard(temporary.destination, code);
+    if (!temporary.destination.empty())
+      if (std::error_code code = sys::fs::rename(temporary.path, temporary.destination))
+        return discard(temporary.destination, code);
   for (const std::string &path : stale)
     if (std::error_code code = sys::fs::remove(path))
       return failure(path, code);

@@ -46,6 +46,7 @@ public:
 private:
   bool runPass(const PassEntry &pass, ir::Program &program, PassContext &context, bool isLast);
   bool runOnKernel(const PassEntry &pass, ir::Kernel &kernel, PassContext &context);
+  bool runTimed(const PassEntry &pass, ir::Kernel &kernel, PassContext &context);
   void printAfter(const PassEntry &pass, const ir::Program &program, bool changed);
   bool prints(const PassEntry &pass) const;
 
