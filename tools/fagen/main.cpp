@@ -108,6 +108,10 @@ bool Driver::checkOptions() {
     diags.error(Location(), "--shape goes with --emit=plan");
   if (!options.gpu.empty() && options.shapes.empty())
     diags.error(Location(), "--gpu goes with --shape");
+  if (!options.pipeline.stopAfter.empty() && options.emit != EmitKind::IR && options.emit != EmitKind::Spec)
+    diags.error(Location(), "--stop-after leaves kernels unfinished: it goes with --emit=ir, or spec");
+  if (options.json && options.emit != EmitKind::Barriers && options.shapes.empty())
+    diags.error(Location(), "--json goes with --emit=barriers, or plan and --shape");
   return runner.checkNames(diags) && !diags.hasErrors();
 }
 
