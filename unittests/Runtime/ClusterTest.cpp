@@ -17,17 +17,12 @@ fagen_row clusterRow(uint32_t ctas) {
 }
 
 fagen::ChoiceState query(const fagen_row &row, int64_t seq_q, const fagen_device *device) {
-  TestTable table("k");
-  table.add(row);
-  EXPECT_EQ(fagen_table_check(table.get()), FAGEN_OK) << fagen_last_error();
-  const fagen_table *tables[] = {table.get()};
   fagen_problem problem = makeProblem();
-  problem.batch = 1;
   problem.heads = problem.kv_heads = 3;
   problem.seq_q = seq_q;
-  fagen_choice choice = fagen_choice_init();
-  EXPECT_EQ(fagen_query(tables, 1, &problem, device, &choice), FAGEN_OK) << fagen_last_error();
-  return fagen::loadState(choice);
+  const QueriedRow queried(row, problem, device);
+  EXPECT_EQ(queried.status, FAGEN_OK) << fagen_last_error();
+  return fagen::loadState(queried.choice);
 }
 
 TEST(Cluster, GridsAreWholeClustersOfSmsOrOfTiles) {
@@ -53,24 +48,15 @@ TEST(Cluster, KernelsDivideByWholeClusters) {
   }
 }
 
-std::string refusal(uint32_t launch, uint32_t ctas) {
+TEST(Cluster, TablesAreChecked) {
   fagen_row row = clusterRow(2);
   row.launch_count = 2;
   row.launches[1] = row.launches[0];
   row.launches[1].grid = FAGEN_GRID_ROWS;
-  row.launches[launch].grid = FAGEN_GRID_CLUSTERS;
-  row.launches[launch].reserved = ctas;
-  TestTable table("k");
-  table.add(row);
-  return fagen_table_check(table.get()) == FAGEN_INVALID ? fagen_last_error() : "";
-}
-
-TEST(Cluster, TablesAreChecked) {
-  EXPECT_EQ(refusal(0, 8), "");
-  const std::string unknown = "table k, row 0 (row): a launch has no symbol, an unknown grid, or not 1 to 1024 threads";
-  EXPECT_EQ(refusal(0, 1), unknown);
-  EXPECT_EQ(refusal(0, 9), unknown);
-  EXPECT_EQ(refusal(1, 2), unknown);
+  EXPECT_EQ(refusalOfLaunch(row, 0, FAGEN_GRID_CLUSTERS, 8), "");
+  EXPECT_EQ(refusalOfLaunch(row, 0, FAGEN_GRID_CLUSTERS, 1), kUnknownLaunch);
+  EXPECT_EQ(refusalOfLaunch(row, 0, FAGEN_GRID_CLUSTERS, 9), kUnknownLaunch);
+  EXPECT_EQ(refusalOfLaunch(row, 1, FAGEN_GRID_CLUSTERS, 2), kUnknownLaunch);
 }
 
 } // namespace

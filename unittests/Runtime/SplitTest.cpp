@@ -33,18 +33,14 @@ struct Queried {
 };
 
 Queried query(const fagen_row &row, const fagen_problem &problem, const fagen_device *device) {
-  TestTable table("k");
-  table.add(row);
-  EXPECT_EQ(fagen_table_check(table.get()), FAGEN_OK) << fagen_last_error();
-  const fagen_table *tables[] = {table.get()};
-  fagen_choice choice = fagen_choice_init();
-  EXPECT_EQ(fagen_query(tables, 1, &problem, device, &choice), FAGEN_OK) << fagen_last_error();
-  const fagen::ChoiceState state = fagen::loadState(choice);
+  const QueriedRow queried(row, problem, device);
+  EXPECT_EQ(queried.status, FAGEN_OK) << fagen_last_error();
+  const fagen::ChoiceState state = fagen::loadState(queried.choice);
   fagen_choice_info info = fagen_choice_info_init();
-  EXPECT_EQ(fagen_choice_get_info(&choice, &info), FAGEN_OK);
+  EXPECT_EQ(fagen_choice_get_info(&queried.choice, &info), FAGEN_OK);
   const uint32_t grid = gridOf(row.launches[0], state);
   EXPECT_EQ(info.grid, grid);
-  return {uint32_t(state.params.splits), grid, gridOf(row.launches[1], state), choice.workspace_bytes};
+  return {uint32_t(state.params.splits), grid, gridOf(row.launches[1], state), queried.choice.workspace_bytes};
 }
 
 /// heads query rows against `keys`.
@@ -128,23 +124,14 @@ TEST(Split, GridsBeyondTheLimitAreUnsupported) {
   EXPECT_EQ(pick({table.get()}, problem, device), "UNSUPPORTED");
 }
 
-std::string refusal(uint32_t launch, uint32_t grid, uint32_t number) {
-  fagen_row row = splitRow(FAGEN_GRID_SPLITS, 2);
-  row.launches[launch].grid = grid;
-  row.launches[launch].reserved = number;
-  TestTable table("k");
-  table.add(row);
-  return fagen_table_check(table.get()) == FAGEN_INVALID ? fagen_last_error() : "";
-}
-
 TEST(Split, TablesAreChecked) {
-  EXPECT_EQ(refusal(0, FAGEN_GRID_SPLITS, 128), "");
-  const std::string unknown = "table k, row 0 (row): a launch has no symbol, an unknown grid, or not 1 to 1024 threads";
-  EXPECT_EQ(refusal(0, FAGEN_GRID_SPLITS, 129), unknown);
-  EXPECT_EQ(refusal(1, FAGEN_GRID_SPLITS, 2), unknown);
-  EXPECT_EQ(refusal(0, FAGEN_GRID_SPLIT_KEYS, 0), unknown);
-  EXPECT_EQ(refusal(1, FAGEN_GRID_SPLIT_KEYS, 512), unknown);
-  EXPECT_EQ(refusal(1, FAGEN_GRID_CLUSTERS + 1, 0), unknown);
+  const fagen_row row = splitRow(FAGEN_GRID_SPLITS, 2);
+  EXPECT_EQ(refusalOfLaunch(row, 0, FAGEN_GRID_SPLITS, 128), "");
+  EXPECT_EQ(refusalOfLaunch(row, 0, FAGEN_GRID_SPLITS, 129), kUnknownLaunch);
+  EXPECT_EQ(refusalOfLaunch(row, 1, FAGEN_GRID_SPLITS, 2), kUnknownLaunch);
+  EXPECT_EQ(refusalOfLaunch(row, 0, FAGEN_GRID_SPLIT_KEYS, 0), kUnknownLaunch);
+  EXPECT_EQ(refusalOfLaunch(row, 1, FAGEN_GRID_SPLIT_KEYS, 512), kUnknownLaunch);
+  EXPECT_EQ(refusalOfLaunch(row, 1, FAGEN_GRID_CLUSTERS + 1, 0), kUnknownLaunch);
 }
 
 } // namespace

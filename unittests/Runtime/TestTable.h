@@ -121,4 +121,30 @@ inline std::string pick(std::vector<const fagen_table *> tables, const fagen_pro
   return status ? fagen_status_name(status) : choice.row->variant;
 }
 
+/// A table of one row, and what fagen_query says of it.
+struct QueriedRow {
+  QueriedRow(const fagen_row &row, const fagen_problem &problem, const fagen_device *device) {
+    const fagen_table *tables[] = {table.add(row).get()};
+    status = fagen_table_check(tables[0]);
+    if (status == FAGEN_OK)
+      status = fagen_query(tables, 1, &problem, device, &choice);
+  }
+
+  TestTable table{"k"}; ///< has the row that the choice points at
+  fagen_choice choice = fagen_choice_init();
+  fagen_status status; ///< of the check or of the query
+};
+
+/// What a table of the row is refused for when one of its launches has this grid and number; empty where it is not.
+inline std::string refusalOfLaunch(fagen_row row, uint32_t launch, uint32_t grid, uint32_t number) {
+  row.launches[launch].grid = grid;
+  row.launches[launch].reserved = number;
+  TestTable table("k");
+  return fagen_table_check(table.add(row).get()) == FAGEN_OK ? "" : fagen_last_error();
+}
+
+/// How it is, for the row of the name "row".
+inline const std::string kUnknownLaunch =
+    "table k, row 0 (row): a launch has no symbol, an unknown grid, or not 1 to 1024 threads";
+
 } // namespace fagen::test
