@@ -38,34 +38,37 @@ __device__ __forceinline__ void transpose_in_quad(unsigned (&words)[4], ptx::Sit
 }
 
 /// Rows of o; `target` is row 0, from which `rows` (tile/rows.h) leads to the others; the fragment's first row is
-/// `first_row`. With vectors of 16 bytes a quad
-/// hands its elements round, so that a lane has a whole vector.
+/// `first_row`. With vectors of 16 bytes a quad hands its elements round, so that a lane has a whole vector: first all
+/// of a row, and then they are stored behind one branch, from one address, lest one exchange waits for another's store.
 template <int kVectorBytes, class T, class RowMap, int kRows, int kColumns>
 __device__ __forceinline__ void store_rows(T *target, const RowMap &rows, const Accumulator<kRows, kColumns> &o,
                                            int first_row, int limit, ptx::Site site = ptx::Site::here()) {
   constexpr int kTiles = kColumns / 8, kWholeTiles = kVectorBytes == 16 ? kTiles / 4 * 4 : 0;
-  const int lane_of_quad = ptx::lane_index() % 4;
+  const int lane = ptx::recompute(ptx::thread_index()) % 32, lane_of_quad = lane % 4; // not kept across the loop
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = ptx::recompute(first_row + 16 * slab + 8 * half + ptx::lane_index() / 4);
-      T *row_target = target + row_offset(rows, row);
+      const int row = ptx::recompute(first_row + 16 * slab + 8 * half + lane / 4);
+      unsigned vectors[kWholeTiles / 4 + 1][4];
 #pragma unroll
-      for (int tile = 0; tile < kWholeTiles; tile += 4) {
-        unsigned words[4];
+      for (int tile = 0; tile < kWholeTiles; ++tile)
+        vectors[tile / 4][tile % 4] =
+            ptx::round_pair<T>(o.value[slab][tile][2 * half], o.value[slab][tile][2 * half + 1]);
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-          words[i] = ptx::round_pair<T>(o.value[slab][tile + i][2 * half], o.value[slab][tile + i][2 * half + 1]);
-        transpose_in_quad(words, site);
-        if (row < limit)
-          ptx::st_global(row_target + 8 * (tile + lane_of_quad), words, site);
-      }
+      for (int i = 0; i < kWholeTiles / 4; ++i)
+        transpose_in_quad(vectors[i], site);
+      if (row >= limit)
+        continue;
+      T *const row_target = target + row_offset(rows, row);
+      T *const vector_target = ptx::recompute(row_target + 8 * lane_of_quad);
+#pragma unroll
+      for (int i = 0; i < kWholeTiles / 4; ++i)
+        ptx::st_global(vector_target + 32 * i, vectors[i], site);
 #pragma unroll
       for (int tile = kWholeTiles; tile < kTiles; ++tile)
-        if (row < limit)
-          store_pair<kVectorBytes>(row_target + 8 * tile + 2 * lane_of_quad, o.value[slab][tile][2 * half],
-                                   o.value[slab][tile][2 * half + 1], site);
+        store_pair<kVectorBytes>(row_target + 8 * tile + 2 * lane_of_quad, o.value[slab][tile][2 * half],
+                                 o.value[slab][tile][2 * half + 1], site);
     }
 }
 

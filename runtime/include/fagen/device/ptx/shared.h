@@ -31,7 +31,7 @@ __device__ __forceinline__ long long recompute(long long value) {
   asm volatile("" : "+l"(value));
   return value;
 }
-template <class T> __device__ __forceinline__ const T *recompute(const T *value) {
+template <class T> __device__ __forceinline__ T *recompute(T *value) {
   asm volatile("" : "+l"(value));
   return value;
 }

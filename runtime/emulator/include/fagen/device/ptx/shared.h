@@ -17,7 +17,7 @@ inline unsigned shared_address(const void *object) {
 inline unsigned recompute(unsigned value) { return value; }
 inline int recompute(int value) { return value; }
 inline long long recompute(long long value) { return value; }
-template <class T> inline const T *recompute(const T *value) { return value; }
+template <class T> inline T *recompute(T *value) { return value; }
 
 inline unsigned short ld_shared_u16(unsigned address, Site site = Site::here()) {
   unsigned short value;
