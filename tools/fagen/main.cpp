@@ -7,6 +7,7 @@
 #include "Output.h"
 #include "Resources.h"
 #include "TunedFile.h"
+#include "fagen/Passes/Pipeline.h"
 #include "fagen/Spec/Analyze.h"
 #include "fagen/Spec/Gates.h"
 #include "fagen/Spec/PrintSpec.h"
@@ -34,6 +35,7 @@ public:
 
 private:
   bool checkOptions();
+  void checkRunPasses();
   void readSpecs();
   void applyTimes();
   std::string resourceVeto(const Nvcc &nvcc, const KernelSpec &kernel, const Variant &variant);
@@ -112,7 +114,23 @@ bool Driver::checkOptions() {
     diags.error(Location(), "--stop-after leaves kernels unfinished: it goes with --emit=ir, or spec");
   if (options.json && options.emit != EmitKind::Barriers && options.shapes.empty())
     diags.error(Location(), "--json goes with --emit=barriers, or plan and --shape");
-  return runner.checkNames(diags) && !diags.hasErrors();
+  if (runner.checkNames(diags))
+    checkRunPasses();
+  return !diags.hasErrors();
+}
+
+/// Kernels of a spec have nothing yet that a pass in the middle could start from.
+void Driver::checkRunPasses() {
+  const std::vector<std::string> &passes = options.pipeline.runPasses;
+  if (passes.empty())
+    return;
+  const PassEntry &first = pipelinePasses().front(), &last = pipelinePasses().back();
+  if (passes.front() != first.name)
+    diags.error(Location(), "--run-pass=" + passes.front() + ": kernels of a spec begin with " + first.name +
+                                "; fagen-opt runs one pass on IR, as --emit=ir --stop-after prints it");
+  else if (passes.back() != last.name && options.emit != EmitKind::IR && options.emit != EmitKind::Spec)
+    diags.error(Location(), "--run-pass leaves kernels unfinished unless " + last.name +
+                                " is the last: it goes with --emit=ir, or spec");
 }
 
 void Driver::readSpecs() {
