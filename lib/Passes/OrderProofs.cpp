@@ -1,4 +1,4 @@
-// fagen: what was proven of roles, by the text of their kernel.
+// fagen: what was proven of kernels, by their text.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The proof is a function of the ops, buffers, lets and constants alone, so equal texts have equal proofs: nothing is

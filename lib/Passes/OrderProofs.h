@@ -1,5 +1,5 @@
-// fagen: what was proven of roles, by the text of their kernel: types of the same size, and the same kernel again, take
-// no second proof.
+// fagen: what was proven of kernels, by their text: types of the same size, and the same kernel again, take no second
+// proof.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -12,13 +12,14 @@
 
 namespace fagen {
 
-/// Everything that Analysis/Order.h looks at, and no more: no symbol, place, note or site; bf16 is f16.
+/// Everything that Analysis/Order.h and Hazards.h look at, and no more: no symbol, place, note or site; bf16 is f16.
 std::string proofKey(const ir::Kernel &kernel);
 
 /// Of all kernels with the same key. Who looks at it, or makes it, holds its mutex: who comes meanwhile waits.
 struct OrderProof {
   std::mutex mutex;
-  std::optional<std::vector<std::string>> covers; ///< the ledger's text for each site; nothing: not found sound so far
+  std::optional<std::vector<std::string>>
+      covers; ///< the ledger's text for each site, where there are roles; nothing: not found sound so far
 };
 OrderProof &proofOf(const std::string &key);
 

@@ -124,6 +124,15 @@ private:
 
 } // namespace
 
+/// Of a single role. Kernels of the same text share the proof, too.
+static bool verifyRole(const Kernel &kernel, PassContext &context) {
+  OrderProof &proof = proofOf(proofKey(kernel));
+  const std::lock_guard lock(proof.mutex);
+  if (!proof.covers && BarrierVerifier(kernel, kernel.roles.front(), context).run())
+    proof.covers.emplace();
+  return proof.covers.has_value();
+}
+
 static bool isProven(const Kernel &kernel) {
   OrderProof &proof = proofOf(proofKey(kernel)); // of this very text
   const std::lock_guard lock(proof.mutex);
@@ -153,8 +162,7 @@ static bool verifyOrder(const Kernel &kernel, PassContext &context) {
 }
 
 bool fagen::verifyBarriers(Kernel &kernel, PassContext &context) {
-  bool isSound =
-      needsOrder(kernel) ? verifyOrder(kernel, context) : BarrierVerifier(kernel, kernel.roles.front(), context).run();
+  bool isSound = needsOrder(kernel) ? verifyOrder(kernel, context) : verifyRole(kernel, context);
   if (context.program)
     isSound &= reportGlobal(*context.program, kernel, context.diags, context.variant ? "verify-barriers" : "");
   if (!isSound)
