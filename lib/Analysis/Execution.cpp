@@ -131,16 +131,6 @@ bool Execution::step(Warp &warp, unsigned limit) {
 
 std::string Execution::ofCta(unsigned cta) const { return plan.ctas > 1 ? " of CTA " + std::to_string(cta) : ""; }
 
-std::pair<unsigned, unsigned> Execution::ctasOf(const Warp &warp, const PlannedOp &op) const {
-  return op.isShared ? std::pair(0u, plan.ctas) : std::pair(warp.cta, warp.cta + 1);
-}
-
-/// The n-th lane arrives in the n-th CTA; one thread's copy reaches all.
-Lanes Execution::lanesFor(const PlannedOp &op, Lanes lanes, unsigned cta) {
-  const bool isByNeighbours = op.op->kind == OpKind::Arrive && op.isShared;
-  return !isByNeighbours ? lanes : cta == 0 ? kFirstLane : kAllLanes & ~kFirstLane;
-}
-
 /// False: not yet.
 bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
   const bool isFirstTry = !warp.hasEntered;

@@ -125,9 +125,15 @@ private:
   /// " of CTA 1", in a cluster.
   std::string ofCta(unsigned cta) const;
   /// The CTAs in whose memory a warp's op takes effect, from the first one to behind the last.
-  std::pair<unsigned, unsigned> ctasOf(const Warp &warp, const PlannedOp &op) const;
-  /// Of the lanes that execute the op those that reach this CTA.
-  static Lanes lanesFor(const PlannedOp &op, Lanes lanes, unsigned cta);
+  std::pair<unsigned, unsigned> ctasOf(const Warp &warp, const PlannedOp &op) const {
+    return op.isShared ? std::pair(0u, plan.ctas) : std::pair(warp.cta, warp.cta + 1);
+  }
+  /// Of the lanes that execute the op those that reach this CTA: the n-th lane arrives in the n-th CTA; one thread's
+  /// copy reaches all.
+  static Lanes lanesFor(const PlannedOp &op, Lanes lanes, unsigned cta) {
+    const bool isByNeighbours = op.isShared && op.op->kind == ir::OpKind::Arrive;
+    return !isByNeighbours ? lanes : cta == 0 ? kFirstLane : kAllLanes & ~kFirstLane;
+  }
 
   // Clocks.
   void release(Clock &to, const Warp &warp, Lanes lanes, const PlannedOp &op) const;

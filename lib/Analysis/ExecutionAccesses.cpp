@@ -17,9 +17,12 @@ using namespace fagen::ir;
 void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
   for (const Access &second : op.accesses) {
     const int64_t position = event.positions[second.operand];
-    for (const Rival &rival : plan.rivalsOf(second, position))
+    for (const Rival &rival : plan.rivalsOf(second, position)) {
+      if (!rival.meets(warp.number))
+        continue;
       for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
         checkAgainst(warp, cta, position, lanesFor(op, lanes, cta), second, rival);
+    }
   }
 }
 

@@ -41,6 +41,7 @@ struct Rival {
   unsigned number = 0;                     ///< among all that were found
   std::array<uint32_t, kMaxWarps> warps{}; ///< by warp of the later access: those of the earlier one that it meets
   uint32_t same = 0;                       ///< warps of which only each thread meets itself
+  bool meets(unsigned warp) const { return (warps[warp] | (same >> warp & 1)) != 0; }
 };
 
 class ExecutionPlan {
