@@ -350,11 +350,16 @@ private:
 
   /// The current timeline. Most runs have some of them in common.
   const Timeline &unrolled() {
-    if (pool)
-      if (auto found = known.find({current, valuesOfCurrent()}); found != known.end())
-        return *found->second;
-    unrollNow();
-    return pool ? *(known[{current, valuesOfCurrent()}] = pool->keep(timeline())) : timeline();
+    if (!pool) {
+      unrollNow();
+      return timeline();
+    }
+    const Timeline *&kept = known[{current, valuesOfCurrent()}];
+    if (!kept) {
+      unrollNow();
+      kept = pool->keep(timeline());
+    }
+    return *kept;
   }
 
   void unrollNow() {
@@ -362,7 +367,8 @@ private:
     timeline().events.clear();
     timeline().turnBegins.clear();
     timeline().length = 0;
-    timeline().steps = stepsText();
+    if (!pool) // else many runs share it
+      timeline().steps = stepsText();
     closed = 0;
     open.clear();
     for (const Steering &steered : steering)

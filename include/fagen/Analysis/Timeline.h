@@ -80,7 +80,7 @@ struct Event {
 };
 
 struct Timeline {
-  std::string steps; ///< full_tiles = 1, key_tiles = 3: the first run that has it
+  std::string steps; ///< full_tiles = 1, key_tiles = 3; of none in a pool
   std::vector<Event> events;
   unsigned length = 0;               ///< of all events, also those that were not wanted
   unsigned role = 0;                 ///< whose warps these are, by its place among the roles that run
