@@ -3,7 +3,6 @@
 
 #include "fagen/Emit/Manifest.h"
 
-#include "JsonText.h"
 #include "fagen/Emit/Table.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -201,9 +200,15 @@ static json::Object rowWithPlan(const VariantPlan &plan, unsigned order) {
 
 /// As it stands in the manifest's array of rows, two levels in.
 static std::string rowText(const VariantPlan &plan, unsigned order) {
-  std::string text;
-  appendJson(text, rowWithPlan(plan, order), 2 * kIndent);
-  return text;
+  std::string text, nested;
+  raw_string_ostream os(text);
+  json::OStream(os, kIndent).value(rowWithPlan(plan, order));
+  for (char c : text) { // strings have no line's end as such
+    nested += c;
+    if (c == '\n')
+      nested.append(2 * kIndent, ' ');
+  }
+  return nested;
 }
 
 std::string fagen::emitManifest(const KernelPlan &plan) {

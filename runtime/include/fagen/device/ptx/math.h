@@ -74,7 +74,7 @@ __device__ __forceinline__ unsigned float_bits(float x) { return static_cast<uns
 __device__ __forceinline__ float bits_float(unsigned bits) { return __int_as_float(static_cast<int>(bits)); }
 
 /// Minus infinity.
-__device__ __forceinline__ float negative_infinity() { return __int_as_float(static_cast<int>(0xff800000u)); }
+__device__ __forceinline__ float negative_infinity() { return bits_float(0xff800000u); }
 
 /// f32 to a 16-bit type, to nearest even.
 template <class T> __device__ __forceinline__ T round_to(float x);
