@@ -25,7 +25,6 @@ struct PassContext {
 
 /// The named barrier of the first warp group; those of the others follow. 0 is the CTA's.
 inline constexpr int64_t kGroupBarrier = 1;
-
 /// Who merges the splits: a second launch, or where a warp has few rows, as warps that share keys do, the last split.
 bool isMergedLater(const Schedule &schedule);
 /// Whether the kernel is the launch that merges the splits of the one before it.
