@@ -183,7 +183,7 @@ void OpEmitter::emitFence(const Op &op) {
 std::string OpEmitter::tileOf(const char *ticket, const char *params) const {
   if (!kernel.hasConstant("kTurnRows"))
     return ticket;
-  return fmt::format("longest_tile_first<kTileRows, kTurnRows, kTurnHeads{}>({}, {})",
+  return fmt::format("longest_tile_first<kTileRows, kTurnRows{}>({}, {})",
                      kernel.hasConstant("kTurnTiles") ? ", kTurnTiles" : "", params, ticket);
 }
 

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // With a mask tiles differ in length, so CTAs that take them in turn drift apart. Here whoever is done draws the next
-// one. The thread that loads does so while it still has copies to issue, and hands the number on through shared memory:
+// one. The thread that loads does so when it is about to be: who draws at the beginning of a long tile has the next long
+// one, too. It hands the number on through shared memory:
 //
-//   load   fetch_tile  next                  early in the turn: the counter is far away
-//          ...                               copies of the turn's tile
+//   load   ...                               copies of the turn's tile
+//          fetch_tile  next                  before its last ones: the counter is far away
+//          ...
 //          wait        tile_empty[turn - 1]  by one thread: everybody has read the last number
 //          hand_tile   next_tile[turn], next
 //          arrive      tile_full[turn]
@@ -48,18 +50,16 @@ public:
 private:
   /// The longest tiles first pay where tiles differ; in the plain order fewer heads are worked on at a time. K and V of
   /// the heads that take turns are to stay in L2, with something left for Q and O; from 64 Ki rows on more of them save
-  /// nothing. At long sequences that would be too few heads, whose longest tiles all want the same keys at once.
-  /// Where a few CTAs of a head take all that a tile's loads get, balance counts for more: all heads take turns there.
-  /// Numbers from times on an H200.
+  /// nothing. Where rows are long, K and V of all heads that are worked on fill L2: fewer of them take turns then, and
+  /// of long sequences all do, so many at a time. Numbers from times on an H200.
   void orderTiles() {
     constexpr uint64_t kCachedBytes = uint64_t(32) << 20, kMostRows = uint64_t(64) << 10;
     const Buffer &k = *kernel.buffer("k"), &v = *kernel.buffer("v");
     const uint64_t rowBytes = uint64_t(k.columns + v.columns) * sizeOf(k.type);
-    const bool isMiddling = rowBytes > 256 && rowBytes < 1024; // bytes of L2 and heads at once weigh alike
-    kernel.addConstant("kTurnRows", int64_t(std::min(kCachedBytes / rowBytes, kMostRows)),
+    const bool isLong = rowBytes >= 1024;
+    kernel.addConstant("kTurnRows", int64_t(std::min(kCachedBytes / rowBytes / (isLong ? 2 : 1), kMostRows)),
                        "rows of K and V of the heads whose tiles take turns at the end: they stay in L2");
-    kernel.addConstant("kTurnHeads", isMiddling ? 4 : 8, "but so many heads take turns");
-    if (rowBytes >= 1024)
+    if (isLong)
       kernel.addConstant("kTurnTiles", 32, "heads of so many tiles all take turns, twice as many at a time");
   }
 
@@ -113,10 +113,12 @@ private:
     return **llvm::find_if(role.body.ops, [](const auto &op) { return op->has("carry"); });
   }
 
-  /// Q is on its way when the ticket is drawn.
+  /// Behind the loop over key tiles: what is left of V follows there, where products are rotated. By then all but a few
+  /// steps of the tile are done.
   void draw(Block &turn) const {
     auto query = llvm::find_if(turn.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
-    turn.ops.insert(query + 1, make(OpKind::FetchTile, {{next, {}}, {counter, {}}}));
+    auto keys = std::find_if(query, turn.ops.end(), [](const auto &op) { return op->kind == OpKind::Loop; });
+    turn.ops.insert(keys + 1, make(OpKind::FetchTile, {{next, {}}, {counter, {}}}));
     turn.ops.push_back(makeSync(OpKind::Wait, empty, variable("turn") - constant(1), "role",
                                 "fetch-tiles: everybody has read the last number"));
     turn.ops.push_back(make(OpKind::HandTile, {{number, variable("turn")}, {next, {}}}));

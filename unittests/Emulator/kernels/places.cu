@@ -27,9 +27,9 @@ extern "C" __global__ void longest_first_packed(const __grid_constant__ Attentio
 }
 
 extern "C" __global__ void by_ticket(const __grid_constant__ MappedAttentionParams params) {
-  write_place(params, locate_tile<16>(params, longest_tile_first<16, 8192, 8>(params, ptx::cta_index())));
+  write_place(params, locate_tile<16>(params, longest_tile_first<16, 8192>(params, ptx::cta_index())));
 }
 
 extern "C" __global__ void all_by_ticket(const __grid_constant__ MappedAttentionParams params) {
-  write_place(params, locate_tile<16>(params, longest_tile_first<16, 64, 2, 3>(params, ptx::cta_index())));
+  write_place(params, locate_tile<16>(params, longest_tile_first<16, 64, 3>(params, ptx::cta_index())));
 }

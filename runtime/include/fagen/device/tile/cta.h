@@ -45,14 +45,14 @@ __device__ __forceinline__ HeadTile take_turns(int from_end, int head, int tiles
 }
 
 /// How many heads take turns, as the exponent of a power of two: so many that their K and V have kRows / 2 to kRows
-/// rows, but kLeast heads if there are as many. Of a square problem these are kRows / kTileRows tiles: with a few for
+/// rows, but one at least. Of a square problem these are kRows / kTileRows tiles: with a few for
 /// each CTA that runs at a time no gap at the end of the grid is longer than a short tile. The others gain nothing by
 /// turns, and lose: CTAs of one head that run together share its K and V. Without keys 2 * seq_kv - 1 is the
-/// largest number there is: kLeast heads do.
-template <int kRows, int kLeast>
+/// largest number there is: one head does.
+template <int kRows>
 __device__ __forceinline__ int log_heads_in_turn(const AttentionParams &params, int heads) {
-  const int wanted = floor_log2(kRows) - floor_log2(2u * params.seq_kv - 1), least = floor_log2(kLeast);
-  return min(wanted < least ? least : wanted, floor_log2(min(heads, 1 << 20)));
+  const int wanted = floor_log2(kRows) - floor_log2(2u * params.seq_kv - 1);
+  return min(max(wanted, 0), floor_log2(min(heads, 1 << 20)));
 }
 
 template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst, Rows kRows = Rows::kOfHead>
@@ -62,7 +62,7 @@ __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params, in
   HeadTile of_all{cta / tiles, cta % tiles};
   if constexpr (kOrder == TileOrder::kLastTileFirst) {
     const int all = heads * params.batch, from_end = tiles * all - 1 - cta; // the hardware runs two CTAs and more an SM
-    const int log = log_heads_in_turn<1024 * kTileRows, 1>(params, all);
+    const int log = log_heads_in_turn<1024 * kTileRows>(params, all);
     of_all = take_turns(from_end, from_end / tiles, tiles, log, 1 << log);
   }
   const int batch = of_all.head / heads, head = of_all.head % heads, row_begin = of_all.tile * kTileRows;
@@ -100,18 +100,18 @@ template <int kTileRows, int kCluster = 1> __device__ __forceinline__ int tile_c
 }
 
 /// The tile that goes with a ticket where the last rows of heads come first: they see most keys. Tickets beyond the
-/// last tile stay beyond it. The last heads, which take turns, have kTurnRows rows of K and V, or are kTurnHeads. Heads
-/// of kTurnTiles tiles and more all do, with twice as many rows: else many CTAs work on the last long tiles when others
-/// find none left. 0: none does.
-template <int kTileRows, int kTurnRows, int kTurnHeads, int kTurnTiles = 0>
+/// last tile stay beyond it. The last heads, which take turns, have kTurnRows rows of K and V. Heads of kTurnTiles tiles
+/// and more all do, with twice as many rows: else many CTAs work on the last long tiles when others find none left.
+/// 0: none does.
+template <int kTileRows, int kTurnRows, int kTurnTiles = 0>
 __device__ __forceinline__ int longest_tile_first(const MappedAttentionParams &params, int ticket) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows, heads = params.heads * params.batch;
   if (ticket >= tiles * heads)
     return ticket;
   const int from_end = tiles * heads - 1 - ticket, head = floor_div(from_end, params.by_tiles);
-  int log = log_heads_in_turn<kTurnRows, kTurnHeads>(params, heads), in_turns = 1 << log;
+  int log = log_heads_in_turn<kTurnRows>(params, heads), in_turns = 1 << log;
   if (kTurnTiles != 0 && tiles >= kTurnTiles) {
-    log = log_heads_in_turn<2 * kTurnRows, kTurnHeads>(params, heads);
+    log = log_heads_in_turn<2 * kTurnRows>(params, heads);
     in_turns = heads >> log << log;
   }
   const HeadTile of_all = take_turns(from_end, head, tiles, log, in_turns);
