@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // With a mask tiles differ in length, so CTAs that take them in turn drift apart. Here whoever is done draws the next
-// one. The thread that loads does so when it is about to be: who draws at the beginning of a long tile has the next long
-// one, too. It hands the number on through shared memory:
+// one. The thread that loads does so when it is about to be: who draws at the beginning of a long tile has the next
+// long one, too. It hands the number on through shared memory:
 //
 //   load   ...                               copies of the turn's tile
 //          fetch_tile  next                  before its last ones: the counter is far away

@@ -49,8 +49,7 @@ __device__ __forceinline__ HeadTile take_turns(int from_end, int head, int tiles
 /// each CTA that runs at a time no gap at the end of the grid is longer than a short tile. The others gain nothing by
 /// turns, and lose: CTAs of one head that run together share its K and V. Without keys 2 * seq_kv - 1 is the
 /// largest number there is: one head does.
-template <int kRows>
-__device__ __forceinline__ int log_heads_in_turn(const AttentionParams &params, int heads) {
+template <int kRows> __device__ __forceinline__ int log_heads_in_turn(const AttentionParams &params, int heads) {
   const int wanted = floor_log2(kRows) - floor_log2(2u * params.seq_kv - 1);
   return min(max(wanted, 0), floor_log2(min(heads, 1 << 20)));
 }
@@ -100,9 +99,9 @@ template <int kTileRows, int kCluster = 1> __device__ __forceinline__ int tile_c
 }
 
 /// The tile that goes with a ticket where the last rows of heads come first: they see most keys. Tickets beyond the
-/// last tile stay beyond it. The last heads, which take turns, have kTurnRows rows of K and V. Heads of kTurnTiles tiles
-/// and more all do, with twice as many rows: else many CTAs work on the last long tiles when others find none left.
-/// 0: none does.
+/// last tile stay beyond it. The last heads, which take turns, have kTurnRows rows of K and V. Heads of kTurnTiles
+/// tiles and more all do, with twice as many rows: else many CTAs work on the last long tiles when others find none
+/// left. 0: none does.
 template <int kTileRows, int kTurnRows, int kTurnTiles = 0>
 __device__ __forceinline__ int longest_tile_first(const MappedAttentionParams &params, int ticket) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows, heads = params.heads * params.batch;
