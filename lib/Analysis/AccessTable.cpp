@@ -7,6 +7,7 @@
 #include "fagen/Analysis/AccessTable.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
 
 #include <map>
 
@@ -62,9 +63,23 @@ AccessTable::AccessTable(const Kernel &kernel, llvm::ArrayRef<const Role *> role
   known.resize(cells.size() * cells.size(), kNone);
 }
 
+/// Whether the ops touch columns of a tensor that the others leave alone: bulk stores of slices of results.
+static bool areDisjointSlices(llvm::ArrayRef<const Op *> uses) {
+  llvm::SmallSet<int64_t, 4> firsts;
+  unsigned columns = 0;
+  for (const Op *op : uses) {
+    if (op->kind != OpKind::BulkStore || !op->has("first"))
+      return false;
+    columns = op->operand("src").buffer->columns;
+    if (op->integer("first") % columns != 0 || !firsts.insert(op->integer("first")).second)
+      return false;
+  }
+  return llvm::all_of(uses, [&](const Op *op) { return op->operand("src").buffer->columns == columns; });
+}
+
 /// Fragments of products in flight, and global buffers that are written and used again.
 void AccessTable::findOfInterest() {
-  llvm::DenseMap<const Buffer *, unsigned> uses;
+  llvm::DenseMap<const Buffer *, llvm::SmallVector<const Op *, 4>> uses;
   llvm::DenseSet<const Buffer *> written;
   for (unsigned role = 0; role < roles.size(); ++role)
     walk(roles[role]->body, [&](const Op &op) {
@@ -74,13 +89,13 @@ void AccessTable::findOfInterest() {
           continue;
         if (buffer->space == Space::Fragment && op.kind == OpKind::MmaIssue)
           ofInterest.insert({role, buffer});
-        ++uses[buffer];
+        uses[buffer].push_back(&op);
         if (effectOn(op, i) != Effect::Read)
           written.insert(buffer);
       }
     });
   for (const Buffer *buffer : written)
-    if (buffer->space == Space::Global && uses[buffer] > 1)
+    if (buffer->space == Space::Global && uses[buffer].size() > 1 && !areDisjointSlices(uses[buffer]))
       for (unsigned role = 0; role < roles.size(); ++role)
         ofInterest.insert({role, buffer});
 }

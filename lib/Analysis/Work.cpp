@@ -118,7 +118,8 @@ static Work workOfResult(const Kernel &kernel, const Op &op, double warps) {
     work.wavefronts = count / 2 / kWarp;
     work.storedBytes = count * sizeOf(op.operand("dst").buffer->type);
   } else if (op.kind == OpKind::StageOutput) {
-    const double count = warps * elements(*op.operand("o").buffer);
+    const Buffer &o = *op.operand("o").buffer;
+    const double count = warps * o.rows * std::min(o.columns, op.operand("dst").buffer->columns);
     work.wavefronts = wavefrontsOf(count * sizeOf(op.operand("dst").buffer->type));
     work.storedBytes = count * sizeOf(op.operand("dst").buffer->type); // by the bulk_store behind it
   } else if (op.kind == OpKind::StoreSplit) {

@@ -232,7 +232,8 @@ void KernelEmitter::emitConstants() {
     if (constant.name == "kBarrierPolicy" || constant.name == "kRefill" || constant.name == "kOverlap" ||
         constant.name == "kGrid") // passes read them, no kernel
       continue;
-    if (constant.name == "kVectorBytes" && kernel.hasConstant("kQuerySlots")) // no thread copies or stores tensors
+    if (constant.name == "kVectorBytes" && (kernel.hasConstant("kQuerySlots") ||
+                                            kernel.hasConstant("kStagedColumns"))) // no thread copies or stores tensors
       continue;
     if (origin.consume_front("= "))
       lines.push_back(

@@ -28,7 +28,7 @@ void KernelEmitter::emitTileTypes() {
       return std::to_string(value);
     };
     const bool isTensor = buffer->type != ElementType::F32;
-    static constexpr llvm::StringLiteral kOfQueries[] = {"q", "s", "p", "pv", "scratch"};
+    static constexpr llvm::StringLiteral kOfQueries[] = {"q", "s", "p", "pv", "scratch", "out"};
     const bool isQuery = llvm::is_contained(kOfQueries, buffer->name);
     const bool isScores = buffer->name == "s" || buffer->name == "p";
     const bool isOutput = buffer->name == "v" || buffer->name == "pv";
@@ -36,7 +36,9 @@ void KernelEmitter::emitTileTypes() {
                                                        : named(buffer->rows, {isQuery ? "kTileRows" : "kTileKeys"});
     const std::string columns = buffer->name == "partial" ? "kHeadDimV + kPartialExtra"
                                 : isScores                ? "kTileKeys"
-                                           : named(buffer->columns, {isOutput ? "kHeadDimV" : "kHeadDimQK"});
+                                : buffer->name == "out"
+                                    ? "kStagedColumns"
+                                    : named(buffer->columns, {isOutput ? "kHeadDimV" : "kHeadDimQK"});
     line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name), isTensor ? "Element" : "float",
          rows, columns, layoutText(buffer->layout).enumerator.str());
   }

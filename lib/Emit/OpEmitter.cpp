@@ -404,12 +404,15 @@ void OpEmitter::emitStoreLse(const Op &op) {
 /// By the first thread of each group of warps, when all its threads have staged their rows.
 void OpEmitter::emitBulkStore(const Op &op) {
   if (op.kind == OpKind::StageOutput)
-    return line(out, "stage_rows({}, {}, warp_row());", operand(op.operand("dst")), operand(op.operand("o")));
+    return line(out, "stage_rows{}({}, {}, warp_row());",
+                op.has("first") ? fmt::format("<{}>", op.integer("first")) : "", operand(op.operand("dst")),
+                operand(op.operand("o")));
   if (op.kind == OpKind::BulkCommit)
     return line(out, "commit_boxes_by_group();");
   if (op.kind == OpKind::BulkWait)
     return line(out, "wait_for_boxes_by_group<{}>();", op.integer("pending"));
-  line(out, "store_boxes_by_group<kHeadDimV>({}, cta.group_row, cta.params.o_map, {}, place.head, place.batch);",
+  line(out, "store_boxes_by_group<{}>({}, cta.group_row, cta.params.o_map, {}, place.head, place.batch);",
+       op.has("first") ? fmt::format("kStagedColumns, {}", op.integer("first")) : "kHeadDimV",
        operand(op.operand("src")), expression(op.expr("row")));
 }
 

@@ -68,6 +68,8 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
     addRegisters(kernel, schedule.warps / 4);
     if (const unsigned slots = countQuerySlots(problem, schedule); slots > 1)
       kernel.addConstant("kQuerySlots", slots, "slots of Q, through which results leave");
+    else if (const unsigned columns = countStagedColumns(problem, schedule); columns != 0)
+      kernel.addConstant("kStagedColumns", columns, "columns of the results that leave at once");
   } else {
     kernel.addConstant("kThreads", kernel.threads, "= 32 * kWarps");
   }

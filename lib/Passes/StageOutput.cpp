@@ -13,12 +13,22 @@
 //
 // The store leaves out rows behind the last one, and needs neither addresses nor shuffles of the threads. A group waits
 // for no other: its products read no rows of Q but its own.
+//
+// Where Q has no second slot, half of O's columns have a place of their own, and leave one after the other:
+//
+//   turn t     all steps
+//              bulk_wait; barrier of the group  the store before has read the place
+//              stage_output; fence async_proxy; barrier of the group; bulk_store; bulk_commit
+//              the same with the other columns
+//   at last    bulk_wait
 
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/STLExtras.h"
+
+#include <optional>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -39,10 +49,50 @@ Op *findTurns(Role &role) {
   return found == role.body.ops.end() ? nullptr : found->get();
 }
 
-class OutputStager {
+/// What both ways have in common.
+class Stager {
+protected:
+  explicit Stager(Role &math) : math(math) {}
+
+  static Op &appendWait(Ops &ops, const Location &location = {}) {
+    Op &wait = append(ops, OpKind::BulkWait, location);
+    wait.attributes = {{"pending", int64_t(0)}, {"by", std::string("group")}};
+    return wait;
+  }
+
+  /// The store's columns from `first` on leave through `place`; all of them do where it is none.
+  void stage(const Op &store, Ops &ops, const Operand &place, std::optional<unsigned> first = {}) const {
+    Op &staged = append(ops, OpKind::StageOutput, store.location);
+    staged.operands = {place, store.operand("o")};
+    append(ops, OpKind::Fence, store.location).attributes["kind"] = std::string("async_proxy");
+    appendBarrier(ops, store.location, "stage-output: the rows of the group are there");
+    Op &bulk = append(ops, OpKind::BulkStore, store.location);
+    bulk.operands = {store.operand("dst"), place};
+    bulk.attributes = store.attributes;
+    bulk.attributes["by"] = std::string("group");
+    if (first)
+      staged.attributes["first"] = bulk.attributes["first"] = int64_t(*first);
+    append(ops, OpKind::BulkCommit, store.location).attributes["by"] = std::string("group");
+  }
+
+  void appendBarrier(Ops &ops, const Location &location, llvm::StringRef note) const {
+    Op &barrier = append(ops, OpKind::Barrier, location, note);
+    barrier.attributes = {{"scope", std::string("named")},
+                          {"id", kGroupBarrier},
+                          {"first_warp", int64_t(math.firstWarp)},
+                          {"warps", int64_t(math.warps)}};
+    if (math.warps > kGroupWarps)
+      barrier.attributes["groups"] = int64_t(math.warps / kGroupWarps);
+  }
+
+  Role &math;
+};
+
+/// Through the slot of Q that was read.
+class SlotStager : Stager {
 public:
-  OutputStager(Kernel &kernel, Role &load, Role &math)
-      : kernel(kernel), load(load), math(math), q(kernel.buffer("q")), qFull(kernel.buffer("q_full")),
+  SlotStager(Kernel &kernel, Role &load, Role &math)
+      : Stager(math), load(load), q(kernel.buffer("q")), qFull(kernel.buffer("q_full")),
         qEmpty(kernel.buffer("q_empty")), slots(kernel.constant("kQuerySlots")) {}
 
   void run() {
@@ -87,17 +137,13 @@ private:
     load.body.ops = std::move(ops);
   }
 
-  static void appendWait(Ops &ops, const Location &location = {}) {
-    append(ops, OpKind::BulkWait, location).attributes = {{"pending", int64_t(0)}, {"by", std::string("group")}};
-  }
-
   void stageTiles(Block &tiles) {
     Ops ops;
     bool isReleased = false;
     for (std::unique_ptr<Op> &op : tiles.ops) {
       const bool isLoop = op->kind == OpKind::Loop;
       if (op->kind == OpKind::Store)
-        stage(*op, ops);
+        stage(*op, ops, {q, variable("turn")});
       else if (op->kind != OpKind::Arrive || op->operand("bar").buffer != qEmpty)
         ops.push_back(std::move(op));
       if (isLoop && !std::exchange(isReleased, true))
@@ -114,37 +160,60 @@ private:
     arrive.attributes["by"] = std::string("group");
   }
 
-  void stage(const Op &store, Ops &ops) const {
-    append(ops, OpKind::StageOutput, store.location).operands = {{q, variable("turn")}, store.operand("o")};
-    append(ops, OpKind::Fence, store.location).attributes["kind"] = std::string("async_proxy");
-    addBarrier(append(ops, OpKind::Barrier, store.location, "stage-output: the rows of the group are there"));
-    Op &bulk = append(ops, OpKind::BulkStore, store.location);
-    bulk.operands = {store.operand("dst"), {q, variable("turn")}};
-    bulk.attributes = store.attributes;
-    bulk.attributes["by"] = std::string("group");
-    append(ops, OpKind::BulkCommit, store.location).attributes["by"] = std::string("group");
+  Role &load;
+  Buffer *const q, *const qFull, *const qEmpty;
+  const unsigned slots;
+};
+
+/// Slice by slice of the columns, through a place of their own.
+class SliceStager : Stager {
+public:
+  SliceStager(Kernel &kernel, Role &math) : Stager(math), kernel(kernel), columns(kernel.constant("kStagedColumns")) {}
+
+  void run() {
+    out = &addOut();
+    Block &tiles = findTurns(math)->body;
+    auto store = llvm::find_if(tiles.ops, [](const auto &op) { return op->kind == OpKind::Store; });
+    Ops slices;
+    for (unsigned first = 0; first < (*store)->operand("o").buffer->columns; first += columns) {
+      appendWait(slices, (*store)->location);
+      appendBarrier(slices, (*store)->location, "stage-output: the store before has read them");
+      stage(**store, slices, {out, {}}, first);
+    }
+    store = tiles.ops.erase(store);
+    tiles.ops.insert(store, std::make_move_iterator(slices.begin()), std::make_move_iterator(slices.end()));
+    appendWait(math.body.ops);
   }
 
-  void addBarrier(Op &barrier) const {
-    barrier.attributes = {{"scope", std::string("named")},
-                          {"id", kGroupBarrier},
-                          {"first_warp", int64_t(math.firstWarp)},
-                          {"warps", int64_t(math.warps)}};
-    if (math.warps > kGroupWarps)
-      barrier.attributes["groups"] = int64_t(math.warps / kGroupWarps);
+private:
+  /// Beside the rings of K and V: bulk copies want tiles where a swizzle pattern begins.
+  Buffer &addOut() const {
+    auto v = llvm::find_if(kernel.buffers, [](const auto &buffer) { return buffer->name == "v"; });
+    auto buffer = std::make_unique<Buffer>();
+    buffer->name = "out";
+    buffer->space = Space::Shared;
+    buffer->type = (*v)->type;
+    buffer->rows = kernel.constant("kTileRows");
+    buffer->columns = columns;
+    buffer->location = (*v)->location;
+    return **kernel.buffers.insert(v + 1, std::move(buffer));
   }
 
   Kernel &kernel;
-  Role &load, &math;
-  Buffer *const q, *const qFull, *const qEmpty;
-  const unsigned slots;
+  const unsigned columns;
+  Buffer *out = nullptr;
 };
 
 } // namespace
 
 bool fagen::stageOutput(Kernel &kernel, PassContext &) {
-  if (!kernel.hasConstant("kQuerySlots") || kernel.roles.size() != 2 || !findTurns(kernel.roles.back()))
+  if (kernel.roles.size() != 2 || !findTurns(kernel.roles.back()))
     return false;
-  OutputStager(kernel, kernel.roles[0], kernel.roles[1]).run();
+  if (kernel.hasConstant("kQuerySlots"))
+    SlotStager(kernel, kernel.roles[0], kernel.roles[1]).run();
+  else if (kernel.hasConstant("kStagedColumns"))
+    SliceStager(kernel, kernel.roles[1]).run();
+  else
+    return false;
   return true;
 }

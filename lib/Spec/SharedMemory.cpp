@@ -89,13 +89,16 @@ static void addUp(SharedMemory &memory) {
       memory.total = std::max(memory.total, ringBegin + alignTo(buffer.bytes, kBufferAlignment));
 }
 
-static SharedMemory layOut(const Problem &problem, const Schedule &schedule, bool isQOverRing, unsigned querySlots) {
+static SharedMemory layOut(const Problem &problem, const Schedule &schedule, bool isQOverRing, unsigned querySlots,
+                           unsigned stagedColumns = 0) {
   const uint64_t element = elementBytes(problem.dtype);
   const uint64_t rows = schedule.tileRows, keys = schedule.tileKeys, stages = schedule.stages;
   SharedMemory memory;
   memory.buffers = {{"q", querySlots * tileBytes(schedule, rows, problem.headDimQK, element), isQOverRing},
                     {"k", stages * tileBytes(schedule, keys, problem.headDimQK, element), false},
                     {"v", stages * tileBytes(schedule, keys, problem.headDimV, element), false}};
+  if (stagedColumns != 0)
+    memory.buffers.push_back({"out", tileBytes(schedule, rows, stagedColumns, element), false});
   if (schedule.keyWarps > 1)
     memory.buffers.push_back(
         {"partial", schedule.keyWarps * rows * (problem.headDimV + device::kPartialExtra) * kFloatBytes, true});
@@ -111,16 +114,29 @@ static SharedMemory layOut(const Problem &problem, const Schedule &schedule, boo
   return memory;
 }
 
+constexpr uint64_t kOfACta = 227 * 1024; // sm_90
+
+static bool isPersistent(const Schedule &schedule) {
+  return schedule.mma == Mma::Wgmma && schedule.grid != Grid::Tiles;
+}
+
 unsigned countQuerySlots(const Problem &problem, const Schedule &schedule) {
-  constexpr uint64_t kOfACta = 227 * 1024; // sm_90
-  const bool isPersistent = schedule.mma == Mma::Wgmma && schedule.grid != Grid::Tiles;
   const bool isResultNarrower = problem.headDimV <= problem.headDimQK;
-  return isPersistent && isResultNarrower && layOut(problem, schedule, false, 2).total <= kOfACta ? 2 : 1;
+  return isPersistent(schedule) && isResultNarrower && layOut(problem, schedule, false, 2).total <= kOfACta ? 2 : 1;
+}
+
+unsigned countStagedColumns(const Problem &problem, const Schedule &schedule) {
+  constexpr unsigned kPanelColumns = 64; // of the swizzle's 128 B
+  const unsigned half = problem.headDimV / 2;
+  if (!isPersistent(schedule) || countQuerySlots(problem, schedule) > 1 || half % kPanelColumns != 0)
+    return 0;
+  return layOut(problem, schedule, false, 1, half).total <= kOfACta ? half : 0;
 }
 
 // Q on its way to registers may lie over the ring, but in bytes of its own the first K and V come at the same time.
 SharedMemory computeSharedMemory(const Problem &problem, const Schedule &schedule) {
-  const SharedMemory apart = layOut(problem, schedule, /*isQOverRing=*/false, countQuerySlots(problem, schedule));
+  const SharedMemory apart = layOut(problem, schedule, /*isQOverRing=*/false, countQuerySlots(problem, schedule),
+                                    countStagedColumns(problem, schedule));
   const bool fitsRing = apart.bytesOf("q") <= apart.bytesOf("k") + apart.bytesOf("v");
   if (schedule.qIn != OperandPlace::Registers || !fitsRing || apart.total <= kHalfOfAnSm)
     return apart;

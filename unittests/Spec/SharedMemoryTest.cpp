@@ -64,6 +64,19 @@ TEST(SharedMemory, QHasTwoSlotsWhereTheyFit) {
   EXPECT_EQ(countQuerySlots(problem(128, 128), persistent), 1u); // 256 KiB
 }
 
+TEST(SharedMemory, HalfOfTheResultsHasAPlaceWhereQHasOneSlot) {
+  Schedule persistent = schedule(Mma::Wgmma, 128, 64, 2);
+  persistent.copy = Copy::Tma;
+  EXPECT_EQ(countStagedColumns(problem(256, 256), persistent), 0u); // a CTA has one tile
+  persistent.grid = Grid::Persistent;
+  EXPECT_EQ(countStagedColumns(problem(256, 256), persistent), 128u);
+  EXPECT_EQ(computeSharedMemory(problem(256, 256), persistent).bytesOf("out"), 32768u);
+  EXPECT_EQ(countStagedColumns(problem(128, 128), persistent), 0u); // two slots of Q
+  EXPECT_EQ(countStagedColumns(problem(96, 192), persistent), 0u);  // half is no multiple of a panel
+  persistent.tileKeys = 80;
+  EXPECT_EQ(countStagedColumns(problem(256, 256), persistent), 0u); // 256 KiB
+}
+
 TEST(SharedMemory, PartialResultsLieOverTheRing) {
   Schedule keys = schedule(Mma::MmaSync, 16, 64, 2);
   keys.keyWarps = 4;

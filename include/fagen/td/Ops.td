@@ -91,9 +91,9 @@ def CopyWait : Op<"copy_wait",
 
 def BulkStore : Op<"bulk_store",
     "one thread of the role, or of each group of four warps for the group's rows, asks the async proxy to copy src to "
-    "rows [row, row + src.rows) of dst",
+    "rows [row, row + src.rows) of dst, columns from `first` on",
     [Operand<"dst", Write, [Global]>, Operand<"src", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit">, Str<"by", ["group", "role"], 1>]>;
+    [Ex<"row">, Ex<"limit">, Str<"by", ["group", "role"], 1>, Int<"first", 0, 1024, 1>]>;
 
 def BulkCommit : Op<"bulk_commit", "closes the group of the bulk_stores that the same thread issued", [],
     [Str<"by", ["group", "role"], 1>]>;
@@ -208,8 +208,10 @@ def Normalize : Op<"normalize", "o /= l; 0 where l is 0",
 def Store : Op<"store", "rows [row, row + dst rows) below limit to global memory",
     [Operand<"dst", Write, [Global]>, Operand<"o", Read, [Fragment]>], [Ex<"row">, Ex<"limit">]>;
 
-def StageOutput : Op<"stage_output", "each warp's rows of o, rounded, to the same rows of dst: for a bulk_store",
-    [Operand<"dst", Write, [Shared]>, Operand<"o", Read, [Fragment]>]>;
+def StageOutput : Op<"stage_output",
+    "each warp's rows of o, rounded, to the same rows of dst: for a bulk_store; where dst has fewer columns, those from "
+    "`first` on",
+    [Operand<"dst", Write, [Shared]>, Operand<"o", Read, [Fragment]>], [Int<"first", 0, 1024, 1>]>;
 
 def StoreLse : Op<"store_lse", "the log-sum-exp of each row below limit, if the caller asked for it",
     [Operand<"dst", Write, [Global]>, Operand<"m", Read, [Fragment]>, Operand<"l", Read, [Fragment]>],

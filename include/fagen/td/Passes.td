@@ -58,7 +58,8 @@ def FetchTiles : Pass<"fetch-tiles",
   "CTAs work on one tile after the other",
   "every turn hands the number of the next tile from the thread that draws it to all others">;
 def StageOutput : Pass<"stage-output",
-  "gives Q a second slot; results leave through the one that was read, by a bulk store of each group of warps",
+  "gives Q a second slot; results leave through the one that was read, by a bulk store of each group of warps; without "
+  "one slice by slice through a place of their own",
   "a CTA works on one tile after the other",
   "the next tile's Q comes while this one is used; a slot is filled when the store has read it">;
 def TakeTurns : Pass<"take-turns",

@@ -72,21 +72,24 @@ __device__ __forceinline__ void store_rows(T *target, const RowMap &rows, const 
     }
 }
 
-/// Rows of o to rows first_row, ... of a tile, which has at least as many columns: two tiles of eight columns at once.
-template <class Tile, int kRows, int kColumns>
+/// Rows of o, columns from kFirst on, to rows first_row, ... of a tile, as many as it has: two tiles of eight columns
+/// at once.
+template <int kFirst = 0, class Tile, int kRows, int kColumns>
 __device__ __forceinline__ void stage_rows(const Tile &tile, const Accumulator<kRows, kColumns> &o, int first_row,
                                            ptx::Site site = ptx::Site::here()) {
   using T = typename Tile::Element;
+  constexpr int kStaged = kColumns - kFirst < Tile::kColumns ? kColumns - kFirst : Tile::kColumns;
+  static_assert(kFirst % 8 == 0 && kStaged % 16 == 0, "pairs of the accumulator's tiles");
   const int lane = ptx::recompute(ptx::thread_index()) % 32, matrix = lane / 8; // not kept across the loop
   const unsigned corner = tile.address(first_row + matrix % 2 * 8 + lane % 8, matrix / 2 * 8);
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
-    for (int pair = 0; pair < kColumns / 16; ++pair) {
+    for (int pair = 0; pair < kStaged / 16; ++pair) {
       unsigned words[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float(&own)[4] = o.value[slab][2 * pair + i / 2];
+        const float(&own)[4] = o.value[slab][kFirst / 8 + 2 * pair + i / 2];
         words[i] = ptx::round_pair<T>(own[i % 2 * 2], own[i % 2 * 2 + 1]);
       }
       ptx::stmatrix_x4(slice_address<Tile>(corner, 16 * slab, 16 * pair), words, site);
