@@ -112,9 +112,17 @@ private:
       column = end;
     }
   }
+  /// Whole rows: of each panel the bytes of its rows, in whatever order its chunks are.
   void rows(ThreadRange who, unsigned first, unsigned count) {
-    for (unsigned row = first; row < std::min(first + count, buffer.rows); ++row)
-      columns(who, row, 0, buffer.columns);
+    const unsigned end = std::min(first + count, buffer.rows), rowBytes = buffer.columns * elementBytes;
+    const unsigned panelBytes = device::panel_row_bytes(device::Swizzle(buffer.layout), buffer.columns, elementBytes);
+    if (rowBytes % panelBytes != 0) { // there are gaps
+      for (unsigned row = first; row < end; ++row)
+        columns(who, row, 0, buffer.columns);
+      return;
+    }
+    for (unsigned panel = 0; panel < rowBytes / panelBytes && first < end; ++panel)
+      visit(who, (panel * buffer.rows + first) * panelBytes, (end - first) * panelBytes);
   }
 
   void wholeBy(llvm::ArrayRef<ThreadRange> threads) {

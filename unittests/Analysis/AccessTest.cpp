@@ -4,6 +4,7 @@
 #include "TestKernels.h"
 
 #include "fagen/Analysis/Access.h"
+#include "fagen/device/tile/layout.h"
 
 #include "gtest/gtest.h"
 
@@ -85,6 +86,29 @@ TEST(Access, TensorCoreOperandsBelongToTheWarpsOfTheirRows) {
   EXPECT_EQ(k.at(0), low);
   EXPECT_EQ(k.at(32 * 128), high);
   EXPECT_EQ(k.size(), 64u * 64 * 2);
+}
+
+/// Whole rows are listed panel by panel: as many bytes as their elements have, wherever the layout puts those.
+TEST(Access, WholeRowsAreTheBytesOfTheirElements) {
+  Lowering lowering({"grid", Mma::MmaSync, Copy::CpAsync, 32, 64, 4, 1, 64, 2, 2});
+  lowering.lower();
+  const Op *scores = firstOp(lowering, OpKind::Mma, "abt");
+  Buffer &q = *scores->operands[1].buffer;
+  for (Layout layout : {Layout::RowMajor, Layout::Xor, Layout::Padded})
+    for (unsigned columns : {16u, 32u, 48u, 64u, 80u, 96u, 128u, 160u}) {
+      q.layout = layout;
+      q.columns = columns;
+      Touches expected;
+      for (unsigned row = 0; row < q.rows; ++row)
+        for (unsigned column = 0; column < columns; ++column)
+          for (unsigned b = 0; b < 2; ++b) { // row warp 0 is warps 0 and 2
+            std::set<unsigned> &threads =
+                expected[device::tile_offset(device::Swizzle(layout), q.rows, columns, 2, row, column) + b];
+            threads.merge(warp(row / (q.rows / 2)));
+            threads.merge(warp(row / (q.rows / 2) + 2));
+          }
+      EXPECT_EQ(touchesOf(lowering, *scores, 1), expected);
+    }
 }
 
 TEST(Access, ScalarLanesOwnKeysAndColumns) {
