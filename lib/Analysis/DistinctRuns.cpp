@@ -77,9 +77,10 @@ llvm::SmallVector<Progress, 4> DistinctRuns::turnsOf(unsigned run) const {
 
 void DistinctRuns::execute(unsigned run, Execution &execution) const {
   const Progress *begin = execution.resumesAt(runs[run].shared);
-  execution.run(runs[run].timelines, runs[run].shared, placesOf(run, begin));
+  const bool isLast = !begin || run + 1 == size() || !isWithin(*begin, runs[run + 1].shared);
+  execution.run(runs[run].timelines, runs[run].shared, placesOf(run, begin), isLast);
 }
 
 void DistinctRuns::executeTurnByTurn(unsigned run, Execution &execution) const {
-  execution.run(runs[run].timelines, Progress(runs[run].shared.size(), 0), turnsOf(run));
+  execution.run(runs[run].timelines, Progress(runs[run].shared.size(), 0), turnsOf(run), /*isLast=*/true);
 }

@@ -66,14 +66,19 @@ const Progress *Execution::resumesAt(const Progress &shared) {
 }
 
 void Execution::run(llvm::ArrayRef<const Timeline *> ofWarps, const Progress &shared,
-                    llvm::ArrayRef<Progress> newPlaces) {
+                    llvm::ArrayRef<Progress> newPlaces, bool isLast) {
   if (timelines.empty()) {
     timelines = ofWarps;
     assignTimelines();
   }
   timelines = ofWarps;
   hasFailed = false;
-  state = resumesAt(shared) ? saved[places - 1].state : initial;
+  if (!resumesAt(shared))
+    state = initial;
+  else if (isLast)
+    std::swap(state, saved[--places].state);
+  else
+    state = saved[places - 1].state;
   for (const Progress &place : newPlaces) {
     goOn(place);
     if (hasFailed)
@@ -266,6 +271,7 @@ void Execution::acquire(Warp &warp, Lanes lanes, const Clock &clock, const Plann
   for (unsigned lane = 0; lane < 2; ++lane)
     if (lanes >> lane & 1)
       warp.clocks[lane].join(clock, op.number);
+  warp.lanesAgree &= lanes == kAllLanes;
 }
 
 /// All lanes come together: at a barrier, or without one, at an op that the lanes of a warp execute together.
@@ -282,8 +288,18 @@ void Execution::meetLanes(Warp &warp, const PlannedOp &op, bool isMemoryToo) {
     raise(Layer::AsyncProxy, warp.asyncFence);
     raise(Layer::Initialised, warp.initFence);
   }
-  const unsigned begin = isMemoryToo ? 0 : shape.executedBegin(),
-                 end = isMemoryToo ? shape.size() : shape.executedEnd();
+  unsigned begin = 0, end = shape.size();
+  if (!isMemoryToo) {
+    begin = shape.executedBegin();
+    end = shape.executedEnd();
+    if (std::exchange(warp.lanesAgree, true)) { // then they differ in what was just raised
+      for (unsigned lane = 0; lane < 2; ++lane)
+        warp.clocks[1 - lane].raise(shape.of(Layer::Executed, 2 * warp.agent + lane), warp.event + 1, op.number,
+                                    op.number);
+      return;
+    }
+  }
+  warp.lanesAgree = true;
   warp.clocks[0].join(warp.clocks[1], begin, end, op.number);
   warp.clocks[1].join(warp.clocks[0], begin, end, op.number);
 }

@@ -34,7 +34,9 @@ public:
   Execution(ExecutionPlan &plan, const ExecutionObserver &observer);
   /// `shared`: up to where all is as in the run before. `newPlaces`: where others will go on, each further than the one
   /// before and than where this run goes on.
-  void run(llvm::ArrayRef<const Timeline *> timelines, const Progress &shared, llvm::ArrayRef<Progress> newPlaces);
+  /// `isLast`: no other run will go on from where this one does.
+  void run(llvm::ArrayRef<const Timeline *> timelines, const Progress &shared, llvm::ArrayRef<Progress> newPlaces,
+           bool isLast);
   /// Where a run that shares so much with the one before goes on; nothing: at its beginning.
   const Progress *resumesAt(const Progress &shared);
 
@@ -44,6 +46,7 @@ private:
     unsigned cta = 0, agent = 0;                          ///< its number among the warps of all CTAs
     unsigned event = 0;                                   ///< of the timeline: its next one, or what is executed
     bool hasEntered = false;                              ///< its op was begun, and waits
+    bool lanesAgree = true;                               ///< on Layer::Executed
     std::array<Clock, 2> clocks;                          ///< of the first lane, of the others
     unsigned asyncFence = 0, initFence = 0, mmaFence = 0; ///< event after the last fence of each kind
     unsigned products = 0, stores = 0;                    ///< groups closed
@@ -87,9 +90,9 @@ private:
   /// The last time that a warp made an access in a slot.
   struct Instance {
     int64_t position = 0;
-    unsigned event = 0;            ///< by when it is done, for what has no entry of its own
-    unsigned entry = 0, value = 0; ///< of a clock: what says that it is complete; 0: no more than that the op is past
-    uint8_t lanes = 0;             ///< none: there was no such time
+    unsigned entry : 24 = 0; ///< of a clock, which says that it is complete; 0: that the op is past says so
+    unsigned lanes : 8 = 0;  ///< none: there was no such time
+    unsigned done = 0;       ///< the value of that entry; of 0 the event by which it is done
   };
 
   /// All that changes while roles are executed.

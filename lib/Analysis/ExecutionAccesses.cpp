@@ -17,12 +17,9 @@ using namespace fagen::ir;
 void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
   for (const Access &second : op.accesses) {
     const int64_t position = event.positions[second.operand];
-    for (const Rival &rival : plan.rivalsOf(second, position)) {
-      if (!rival.meets(warp.number))
-        continue;
+    for (const Rival &rival : plan.rivalsOf(second, position, warp.number))
       for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
         checkAgainst(warp, cta, position, lanesFor(op, lanes, cta), second, rival);
-    }
   }
 }
 
@@ -36,13 +33,12 @@ static bool isOfOneTile(const Access &first, const Access &second, int64_t first
 void Execution::checkAgainst(Warp &warp, unsigned memory, int64_t position, Lanes lanes, const Access &second,
                              const Rival &rival) {
   const Access &first = plan.accesses()[rival.access];
-  const uint32_t others = rival.warps[warp.number], same = rival.same & (uint32_t(1) << warp.number);
   for (unsigned cta = 0; cta < plan.ctas; ++cta)
-    for (uint32_t left = others | same; left != 0; left &= left - 1) {
+    for (uint32_t left = rival.others | rival.same; left != 0; left &= left - 1) {
       const unsigned other = llvm::countr_zero(left), agent = cta * plan.ctaWarps + other;
       const Instance &found = state.instances[memory * plan.instances() + rival.instance + agent];
       if (found.lanes != 0 && (cta == warp.cta || !isOfOneTile(first, second, found.position, position)))
-        compare(warp, second, position, lanes, rival, agent, found, cta == warp.cta && !(others >> other & 1));
+        compare(warp, second, position, lanes, rival, agent, found, cta == warp.cta && !(rival.others >> other & 1));
     }
 }
 
@@ -103,16 +99,16 @@ Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes 
   const bool isOfFragment = second.buffer->space == Space::Fragment;
   if (isOfFragment && first.isAsync && second.isAsync)
     return Gap::None; // products of a group of warps follow each other
-  if (instance.value != 0) {
+  if (instance.entry != 0) {
     for (unsigned lane = 0; lane < 2; ++lane)
       if (lanes >> lane & 1) {
         by = warp.clocks[lane][instance.entry];
-        if (by.value() < instance.value)
+        if (by.value() < instance.done)
           return Gap::Incomplete;
       }
     return Gap::None;
   }
-  if (instance.event == Event::kNever)
+  if (instance.done == Event::kNever)
     return Gap::Incomplete;
   const bool isFenced = first.op->kind == OpKind::SettleRows; // by itself
   const bool isProxyCrossed = second.isByAsyncProxy && !first.isByAsyncProxy && !isFenced;
@@ -120,7 +116,7 @@ Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes 
   const Layer layer = isInit ? Layer::Initialised : Layer::AsyncProxy;
   const unsigned ownFence = isInit ? warp.initFence : warp.asyncFence;
   if (isOfFragment && second.isAsync)
-    return warp.mmaFence > instance.event ? Gap::None : Gap::ProductFence;
+    return warp.mmaFence > instance.done ? Gap::None : Gap::ProductFence;
   for (unsigned lane = 0; lane < 2; ++lane)
     for (unsigned firstLane = 0; firstLane < 2; ++firstLane) {
       if (!(lanes >> lane & 1) || !(instance.lanes >> firstLane & 1))
@@ -132,10 +128,10 @@ Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes 
       const Clock &clock = warp.clocks[lane];
       if (!isItself) {
         by = clock[shape.of(Layer::Performed, agent)];
-        if (by.value() <= instance.event)
+        if (by.value() <= instance.done)
           return Gap::Unordered;
       }
-      if (isProxyCrossed && (isItself ? ownFence : clock.value(shape.of(layer, agent))) <= instance.event)
+      if (isProxyCrossed && (isItself ? ownFence : clock.value(shape.of(layer, agent))) <= instance.done)
         return isInit ? Gap::InitFence : Gap::ProxyFence;
     }
   return Gap::None;
@@ -146,20 +142,20 @@ void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, La
     for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta) {
       const int64_t position = event.positions[access.operand];
       Instance &last = state.instances[cta * plan.instances() + plan.instanceOf(access, position) + warp.agent];
-      last = {position, warp.event, 0, 0, uint8_t(lanesFor(op, lanes, cta))};
+      last = {position, 0, lanesFor(op, lanes, cta), warp.event};
       if (!access.isAsync)
         continue;
       if (op.isBulkCopy) {
         last.entry = shape.slot(numberOf(slotOf(cta, op, event)));
-        last.value = unsigned(phaseOf(op, event) + 1);
+        last.done = unsigned(phaseOf(op, event) + 1);
       } else if (op.op->kind == OpKind::MmaIssue) {
         last.entry = shape.products(warp.agent);
-        last.value = warp.products + 1;
+        last.done = warp.products + 1;
       } else if (op.op->kind == OpKind::BulkStore) {
         last.entry = shape.stores(warp.agent);
-        last.value = warp.stores + 1;
+        last.done = warp.stores + 1;
       } else {
-        last.event = event.doneAt;
+        last.done = event.doneAt;
       }
     }
 }

@@ -184,30 +184,34 @@ unsigned ExecutionPlan::instanceOf(const Access &access, int64_t position) const
   return firstInstance[access.index] + slotAt(*access.buffer, position) * shape.warps;
 }
 
-llvm::ArrayRef<Rival> ExecutionPlan::rivalsOf(const Access &access, int64_t position) {
-  std::optional<std::vector<Rival>> &known = rivals[access.index][slotAt(*access.buffer, position)];
-  if (!known)
+llvm::ArrayRef<Rival> ExecutionPlan::rivalsOf(const Access &access, int64_t position, unsigned warp) {
+  RivalsByWarp &known = rivals[access.index][slotAt(*access.buffer, position)];
+  if (known.empty())
     known = findRivals(access, position);
-  return *known;
+  return known[warp];
 }
 
-std::vector<Rival> ExecutionPlan::findRivals(const Access &access, int64_t position) {
-  std::vector<Rival> found;
+ExecutionPlan::RivalsByWarp ExecutionPlan::findRivals(const Access &access, int64_t position) {
+  RivalsByWarp found(ctaWarps);
   for (const Neighbour &neighbour : table.neighboursOf(access, position)) {
     const Access &first = table.accesses()[neighbour.access];
     const Conflict &conflict = *neighbour.conflict;
     const Role &role = *all[first.role];
-    Rival rival{neighbour.access, instanceOf(first, neighbour.slot), rivalCount++, {}, 0};
+    std::array<uint32_t, kMaxWarps> others{}; // by warp of the later access
     if (conflict.scope > Scope::Thread)
       for (unsigned warp = role.firstWarp; warp < role.firstWarp + role.warps; ++warp)
         for (uint32_t left = conflict.meets[warp]; left != 0; left &= left - 1)
-          rival.warps[llvm::countr_zero(left)] |= uint32_t(1) << warp;
+          others[llvm::countr_zero(left)] |= uint32_t(1) << warp;
     // The same thread, if not only it: to be asked where one of the two is no plain access.
+    uint32_t same = 0;
     if (first.isAsync || first.isByAsyncProxy || access.isAsync || access.isByAsyncProxy)
       for (unsigned warp = role.firstWarp; warp < role.firstWarp + role.warps; ++warp)
-        if (!(rival.warps[warp] >> warp & 1) && (conflict.warps >> warp & 1))
-          rival.same |= uint32_t(1) << warp;
-    found.push_back(rival);
+        if (!(others[warp] >> warp & 1))
+          same |= conflict.warps & (uint32_t(1) << warp);
+    const unsigned number = rivalCount++;
+    for (unsigned warp = 0; warp < ctaWarps; ++warp)
+      if (const uint32_t itself = same & (uint32_t(1) << warp); (others[warp] | itself) != 0)
+        found[warp].push_back({neighbour.access, instanceOf(first, neighbour.slot), number, others[warp], itself});
   }
   return found;
 }

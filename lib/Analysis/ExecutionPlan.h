@@ -35,13 +35,12 @@ struct PlannedOp {
   llvm::ArrayRef<Access> accesses;
 };
 
-/// An access in a slot that an op's access meets.
+/// An access in a slot that a warp's access meets.
 struct Rival {
-  unsigned access = 0, instance = 0;       ///< `instance`: of warp 0
-  unsigned number = 0;                     ///< among all that were found
-  std::array<uint32_t, kMaxWarps> warps{}; ///< by warp of the later access: those of the earlier one that it meets
-  uint32_t same = 0;                       ///< warps of which only each thread meets itself
-  bool meets(unsigned warp) const { return (warps[warp] | (same >> warp & 1)) != 0; }
+  unsigned access = 0, instance = 0; ///< `instance`: of warp 0
+  unsigned number = 0;               ///< among all that were found, the same one for all warps of the later access
+  uint32_t others = 0;               ///< warps of the earlier access that it meets
+  uint32_t same = 0;                 ///< the warp itself, if only each of its threads meets itself
 };
 
 class ExecutionPlan {
@@ -54,8 +53,8 @@ public:
   /// Null for 0.
   const ir::Op *named(unsigned number) const { return number == 0 ? nullptr : names[number - 1]; }
   llvm::ArrayRef<Access> accesses() const { return table.accesses(); }
-  /// Which the access meets at this position, in the order of accesses and slots.
-  llvm::ArrayRef<Rival> rivalsOf(const Access &access, int64_t position);
+  /// Which a warp's access meets at this position, in the order of accesses and slots.
+  llvm::ArrayRef<Rival> rivalsOf(const Access &access, int64_t position, unsigned warp);
   unsigned instanceOf(const Access &access, int64_t position) const;
   unsigned instances() const { return instanceCount; }
 
@@ -79,7 +78,8 @@ private:
   /// Who does what.
   void forEachLane(llvm::function_ref<void(const PlannedOp &, unsigned agent)> visit) const;
   Lanes lanesOf(const ir::Role &role, unsigned warp, const PlannedOp &op) const;
-  std::vector<Rival> findRivals(const Access &access, int64_t position);
+  using RivalsByWarp = std::vector<std::vector<Rival>>;
+  RivalsByWarp findRivals(const Access &access, int64_t position);
 
   const llvm::ArrayRef<const ir::Role *> all;
   AccessTable &table;
@@ -88,7 +88,7 @@ private:
   llvm::DenseMap<const ir::Buffer *, unsigned> firstSlot;
   std::vector<unsigned> firstInstance; ///< by access
   unsigned instanceCount = 0, rivalCount = 0;
-  std::vector<std::vector<std::optional<std::vector<Rival>>>> rivals; ///< by access and slot
+  std::vector<std::vector<RivalsByWarp>> rivals; ///< by access and slot; empty: not found yet
 };
 
 /// The slot of a ring that a position stands for.
