@@ -61,7 +61,9 @@ public:
   KernelEmitter(const ir::Kernel &kernel, const Variant &variant, Instrument instrument, const ir::Kernel *combine)
       : kernel(kernel), variant(variant), instrument(instrument), combine(combine), load(findRole(kernel, "load")),
         math(kernel.roles.back()), turns(findTurns(math.body)), sections(turns ? turns->body : math.body), points(math),
-        stream(text.source), out(stream) {}
+        stream(text.source), out(stream) {
+    stream.SetBufferSize(size_t(1) << 14); // else it takes each piece on its own
+  }
 
   KernelText run();
 

@@ -12,10 +12,14 @@
 
 #include <fagen/table.h>
 
+#include <map>
+
 using namespace fagen;
 using namespace llvm;
 
 static constexpr unsigned kIndent = 2;
+/// Of a row's text: a stream without a buffer takes each character on its own.
+static constexpr size_t kBufferBytes = size_t(1) << 14;
 
 /// Words rather than numbers, so that a person and a tool of another ABI can read them.
 static const char *const kOpWords[] = {"constant", "variable", "add", "sub", "mul", "div", "mod", "ceil_div", "neg",
@@ -65,37 +69,73 @@ static json::Value jsonOf(const Gate &gate) {
                       {"text", gate.text}};
 }
 
-static json::Value jsonOf(const OpPlan &op) {
-  json::Object object{{"line", op.line}, {"op", op.op}};
-  if (!op.spec.empty())
-    object["spec"] = op.spec;
+// Three lists are most of the text. A Value of each entry would take longer than its text, so they are written as they
+// are gone through: entries in the order of their keys, as those of a Value are.
+
+static void write(json::OStream &out, const OpPlan &op) {
+  out.attribute("line", op.line);
+  out.attribute("op", StringRef(op.op));
   if (op.site)
-    object["site"] = op.site;
-  return object;
+    out.attribute("site", op.site);
+  if (!op.spec.empty())
+    out.attribute("spec", StringRef(op.spec));
 }
 
-static json::Value jsonOf(const LaunchPlan &launch) {
+static void write(json::OStream &out, const BufferPlan &buffer) {
+  out.attribute("bytes", int64_t(buffer.bytes));
+  out.attribute("columns", buffer.columns);
+  out.attribute("layout", StringRef(buffer.layout));
+  out.attribute("name", StringRef(buffer.name));
+  if (buffer.space == "shared")
+    out.attribute("offset", int64_t(buffer.offset));
+  out.attribute("rows", buffer.rows);
+  out.attribute("space", StringRef(buffer.space));
+  out.attribute("stages", buffer.stages);
+  out.attribute("type", StringRef(buffer.type));
+}
+
+static void write(json::OStream &out, const BarrierPlan &barrier) {
+  out.attribute("covers", StringRef(barrier.covers));
+  out.attribute("site", barrier.site);
+  out.attribute("what", StringRef(barrier.what));
+}
+
+template <typename T> static void writeList(json::OStream &out, const std::vector<T> &entries) {
+  out.array([&] {
+    for (const T &entry : entries)
+      out.object([&] { write(out, entry); });
+  });
+}
+
+/// An object of these members and lists, in the order of the keys.
+static void writeObject(json::OStream &out, const json::Object &members,
+                        std::map<StringRef, llvm::function_ref<void()>> lists) {
+  std::vector<StringRef> keys;
+  for (const auto &member : members)
+    keys.push_back(member.first);
+  for (const auto &list : lists)
+    keys.push_back(list.first);
+  llvm::sort(keys);
+  out.object([&] {
+    for (StringRef key : keys) {
+      out.attributeBegin(key);
+      if (const json::Value *value = members.get(key))
+        out.value(*value);
+      else
+        lists.at(key)();
+      out.attributeEnd();
+    }
+  });
+}
+
+static void write(json::OStream &out, const LaunchPlan &launch) {
   json::Object object{{"symbol", launch.symbol},
                       {"grid", nameOf(launch.grid)},
                       {"threads", launch.threads},
-                      {"shared_bytes", int64_t(launch.sharedBytes)},
-                      {"ops", arrayOf(launch.ops, jsonOf)}};
+                      {"shared_bytes", int64_t(launch.sharedBytes)}};
   if (launch.grid.number || launch.grid.kind == GridPlan::Splits)
     object[nameOf(launch.grid)] = launch.grid.number;
-  return object;
-}
-
-static json::Value jsonOf(const BufferPlan &buffer) {
-  json::Object object{{"name", buffer.name},     {"space", buffer.space},         {"type", buffer.type},
-                      {"rows", buffer.rows},     {"columns", buffer.columns},     {"stages", buffer.stages},
-                      {"layout", buffer.layout}, {"bytes", int64_t(buffer.bytes)}};
-  if (buffer.space == "shared")
-    object["offset"] = int64_t(buffer.offset);
-  return object;
-}
-
-static json::Value jsonOf(const BarrierPlan &barrier) {
-  return json::Object{{"site", barrier.site}, {"what", barrier.what}, {"covers", barrier.covers}};
+  writeObject(out, object, {{"ops", [&] { writeList(out, launch.ops); }}});
 }
 
 static json::Value jsonOf(const EstimatePlan &estimates) {
@@ -146,7 +186,7 @@ static const char *dispatchWord(const Variant &variant) {
   return words[dispatchOf(variant)];
 }
 
-/// What the table's row has, by the names of <fagen/table.h>.
+/// What the table's row has beside its launches, by the names of <fagen/table.h>.
 static json::Object rowOf(const VariantPlan &plan, unsigned order) {
   const Variant &variant = *plan.variant;
   const TargetInfo &target = *variant.target;
@@ -170,11 +210,12 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
                       {"alignment", plan.alignment},
                       {"tile_rows", variant.schedule.tileRows},
                       {"tile_keys", variant.schedule.tileKeys},
-                      {"launches", arrayOf(plan.launches, jsonOf)},
                       {"workspace", arrayOf(plan.workspace, jsonOf)},
                       {"source", plan.sourcePath}};
   if (!plan.maps.empty())
     object["maps"] = arrayOf(plan.maps, jsonOf);
+  if (!variant.evidence.empty())
+    object["evidence"] = json::Array(variant.evidence);
   return object;
 }
 
@@ -186,27 +227,38 @@ std::vector<std::string> fagen::filesOf(const KernelPlan &plan) {
   return files;
 }
 
-static json::Object rowWithPlan(const VariantPlan &plan, unsigned order) {
-  const Variant &variant = *plan.variant;
-  json::Object row = rowOf(plan, order);
-  row["plan"] = json::Object{{"schedule", jsonOf(variant.schedule)},
-                             {"buffers", arrayOf(plan.buffers, jsonOf)},
-                             {"barriers", arrayOf(plan.barriers, jsonOf)},
-                             {"estimates", jsonOf(plan.estimates)}};
-  if (!variant.evidence.empty())
-    row["evidence"] = json::Array(variant.evidence);
-  return row;
+static void writePlan(json::OStream &out, const VariantPlan &plan) {
+  writeObject(
+      out, json::Object{{"schedule", jsonOf(plan.variant->schedule)}, {"estimates", jsonOf(plan.estimates)}},
+      {{"buffers", [&] { writeList(out, plan.buffers); }}, {"barriers", [&] { writeList(out, plan.barriers); }}});
+}
+
+static void writeRow(json::OStream &out, const VariantPlan &plan, unsigned order) {
+  writeObject(out, rowOf(plan, order),
+              {{"launches",
+                [&] {
+                  out.array([&] {
+                    for (const LaunchPlan &launch : plan.launches)
+                      write(out, launch);
+                  });
+                }},
+               {"plan", [&] { writePlan(out, plan); }}});
 }
 
 /// As it stands in the manifest's array of rows, two levels in.
 static std::string rowText(const VariantPlan &plan, unsigned order) {
   std::string text, nested;
   raw_string_ostream os(text);
-  json::OStream(os, kIndent).value(rowWithPlan(plan, order));
-  for (char c : text) { // strings have no line's end as such
-    nested += c;
-    if (c == '\n')
-      nested.append(2 * kIndent, ' ');
+  os.SetBufferSize(kBufferBytes);
+  json::OStream out(os, kIndent);
+  writeRow(out, plan, order);
+  out.flush();
+  for (StringRef rest = text; !rest.empty();) { // strings have no line's end as such
+    const auto [line, left] = rest.split('\n');
+    nested += line;
+    rest = left;
+    if (!rest.empty())
+      nested.append("\n").append(2 * kIndent, ' ');
   }
   return nested;
 }
@@ -216,6 +268,10 @@ std::string fagen::emitManifest(const KernelPlan &plan) {
   std::vector<std::string> rows(order.size()); // side by side: they are most of the text
   parallelFor(0, rows.size(), [&](size_t i) { rows[i] = rowText(plan.variants[order[i]], order[i]); });
   std::string text;
+  size_t bytes = size_t(1) << 16; // for all but the rows
+  for (const std::string &row : rows)
+    bytes += row.size();
+  text.reserve(bytes);
   raw_string_ostream os(text);
   json::OStream out(os, kIndent);
   out.object([&] { // in the order of the keys

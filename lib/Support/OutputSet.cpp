@@ -22,6 +22,13 @@ std::optional<std::string> readFile(StringRef path) {
   return (*buffer)->getBuffer().str();
 }
 
+/// Whether the file is there and has this text.
+static bool has(StringRef path, StringRef text) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(path, /*IsText=*/false,
+                                                                        /*RequiresNullTerminator=*/false);
+  return buffer && (*buffer)->getBuffer() == text;
+}
+
 static std::string failure(StringRef path, std::error_code code) {
   return ("cannot write '" + path + "': " + code.message()).str();
 }
@@ -59,7 +66,7 @@ std::string OutputSet::commit() {
   std::vector<Temporary> temporaries(files.size());
   std::vector<std::error_code> codes(files.size());
   parallelFor(0, files.size(), [&](size_t i) {
-    if (readFile(files[i].path) != files[i].text)
+    if (!has(files[i].path, files[i].text))
       codes[i] = writeTemporary(files[i], temporaries[i]);
   });
   auto discard = [&](StringRef path, std::error_code code) {
