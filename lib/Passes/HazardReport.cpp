@@ -171,19 +171,26 @@ std::string nameOf(const Op &op) {
 
 } // namespace
 
-void fagen::fillLedger(Kernel &kernel) {
+std::vector<std::string> fagen::coversOfRole(const Kernel &kernel) {
+  const Role &role = kernel.roles.front();
+  const HazardInfo info(kernel, role);
+  std::vector<std::string> covers;
+  walk(role.body, [&](const Op &op) {
+    if (opInfo(op.kind).hasSite)
+      covers.push_back(op.kind == OpKind::Barrier ? coveredBy(info, op) : completedBy(info, op));
+  });
+  return covers;
+}
+
+void fagen::fillLedgerOfRole(Kernel &kernel, llvm::ArrayRef<std::string> covers) {
   kernel.ledger.clear();
   unsigned site = 0;
-  for (Role &role : kernel.roles) {
-    const HazardInfo info(kernel, role);
-    walk(role.body, [&](Op &op) {
-      if (!opInfo(op.kind).hasSite)
-        return;
-      op.site = ++site;
-      const std::string covers = op.kind == OpKind::Barrier ? coveredBy(info, op) : completedBy(info, op);
-      kernel.ledger.push_back({site, nameOf(op), covers});
-      if (op.kind == OpKind::Barrier)
-        op.note = "place-barriers: " + covers;
-    });
-  }
+  walk(kernel.roles.front().body, [&](Op &op) {
+    if (!opInfo(op.kind).hasSite)
+      return;
+    op.site = ++site;
+    kernel.ledger.push_back({site, nameOf(op), covers[site - 1]});
+    if (op.kind == OpKind::Barrier)
+      op.note = "place-barriers: " + covers[site - 1];
+  });
 }

@@ -38,8 +38,9 @@ bool reportGlobal(const ir::Program &program, const ir::Kernel &kernel, Diagnost
 /// What the launches of a program hand each other, as print-hazards lists it for one kernel.
 void printGlobal(const ir::Program &program, const ir::Kernel &kernel, llvm::raw_ostream &os);
 
-/// Numbers barriers and waits in program order, from 1, and says of each in the ledger which hazards would be open
-/// without it.
-void fillLedger(ir::Kernel &kernel);
+/// Which hazards would be open without it, of each barrier and wait of a kernel of one role, in program order.
+std::vector<std::string> coversOfRole(const ir::Kernel &kernel);
+/// Numbers barriers and waits, from 1, and says so of each in the ledger.
+void fillLedgerOfRole(ir::Kernel &kernel, llvm::ArrayRef<std::string> covers);
 
 } // namespace fagen

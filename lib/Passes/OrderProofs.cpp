@@ -31,7 +31,9 @@ Proofs &proofs() {
 std::string fagen::proofKey(const ir::Kernel &kernel) {
   std::string text, key;
   llvm::raw_string_ostream os(text);
+  os.SetBufferSize(1 << 14); // else it takes each piece on its own
   printBare(kernel, os);
+  os.flush();
   StringRef rest = text;
   for (size_t type = rest.find(": bf16["); type != StringRef::npos; type = rest.find(": bf16[")) {
     key += rest.take_front(type);

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fagen/IR/IR.h"
+#include "fagen/Analysis/Cover.h"
 
 #include <mutex>
 #include <optional>
@@ -20,6 +20,9 @@ struct OrderProof {
   std::mutex mutex;
   std::optional<std::vector<std::string>>
       covers; ///< the ledger's text for each site, where there are roles; nothing: not found sound so far
+  // Of a kernel of one role; nothing: not asked so far.
+  std::optional<std::vector<Placement>> missing;  ///< the barriers that it lacks, if barriers can mend it
+  std::optional<std::vector<std::string>> ledger; ///< its text for each site, sound or not
 };
 OrderProof &proofOf(const std::string &key);
 

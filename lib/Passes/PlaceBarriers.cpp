@@ -69,13 +69,19 @@ public:
 
   bool run() {
     convertPlaces(role.body);
-    AccessTable table(kernel, {&role});
-    const HazardInfo info(kernel, role, table);
-    if (!HazardReport(info, diags, schedule ? "place-barriers" : "").reportUnmendable(kernel))
-      return false;
-    if (policy == BarrierPolicy::At)
-      return checkPlaces(info);
-    insertAll(info, coverHazards(info, ids.count(), [](const Hazard &) { return true; }));
+    if (policy == BarrierPolicy::At) {
+      const HazardInfo info(kernel, role);
+      return canBeMended(info) && checkPlaces(info);
+    }
+    OrderProof &proof = proofOf(proofKey(kernel));
+    const std::lock_guard lock(proof.mutex);
+    if (!proof.missing) {
+      const HazardInfo info(kernel, role);
+      if (!canBeMended(info))
+        return false;
+      proof.missing = coverHazards(info, ids.count(), [](const Hazard &) { return true; });
+    }
+    insertAll(Points(role), *proof.missing);
     return true;
   }
 
@@ -100,6 +106,10 @@ private:
       return context.variant ? context.variant->schedule.barrierPlaces : std::vector<std::string>();
     }
     return {};
+  }
+
+  bool canBeMended(const HazardInfo &info) const {
+    return HazardReport(info, diags, schedule ? "place-barriers" : "").reportUnmendable(kernel);
   }
 
   bool hasBarrierAt(llvm::StringRef place) const { return takesEveryPlace || places.contains(place); }
@@ -173,13 +183,13 @@ private:
     });
   }
 
-  void insertAll(const HazardInfo &info, const std::vector<Placement> &placements) {
+  void insertAll(const Points &points, const std::vector<Placement> &placements) {
     for (const Placement &placement : placements) {
-      const Points::Point &point = info.points()[placement.point];
+      const Points::Point &point = points[placement.point];
       const Location location = point.op ? point.op->location : lastLocation(*point.block);
       if (policy != BarrierPolicy::Minimal)
         diags.remark(location, "barriers = " + toString(policy) + " leaves a hazard open; " +
-                                   toString(placement.reach.scope) + " barrier added " + whereIs(info.points(), point));
+                                   toString(placement.reach.scope) + " barrier added " + whereIs(points, point));
       insert(*findBlock(role.body, point.block), point.op, makeBarrier(placement.reach, location));
     }
   }
@@ -248,7 +258,11 @@ bool fagen::placeBarriers(Kernel &kernel, PassContext &context) {
   }
   if (!BarrierPlacer(kernel, kernel.roles.front(), context).run())
     return true;
-  fillLedger(kernel);
+  OrderProof &proof = proofOf(proofKey(kernel)); // with its barriers
+  const std::lock_guard lock(proof.mutex);
+  if (!proof.ledger)
+    proof.ledger = coversOfRole(kernel);
+  fillLedgerOfRole(kernel, *proof.ledger);
   kernel.phase = Phase::Placed;
   return true;
 }
