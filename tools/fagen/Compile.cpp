@@ -89,12 +89,14 @@ static std::vector<std::optional<LoweredVariant>>
 lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instrument instrument) {
   std::vector<std::optional<LoweredVariant>> results(kernel.variants.size());
   std::vector<std::string> messages(results.size());
-  // One schedule after the other: two schedules of one problem may need the same proof, and one would wait for the
-  // other.
+  // One type after the other, and of each one schedule after the other: problems that differ in the type need the same
+  // proof, two schedules of one problem may need the same, and one would wait for the other.
   std::vector<size_t> order(results.size());
   std::iota(order.begin(), order.end(), 0);
-  llvm::stable_sort(
-      order, [&](size_t a, size_t b) { return kernel.variants[a].scheduleIndex < kernel.variants[b].scheduleIndex; });
+  auto placeOf = [&](size_t i) {
+    return std::pair(kernel.variants[i].problem.dtype, kernel.variants[i].scheduleIndex);
+  };
+  llvm::stable_sort(order, [&](size_t a, size_t b) { return placeOf(a) < placeOf(b); });
   llvm::DefaultThreadPool pool;
   for (size_t i : order)
     pool.async([&, i] {

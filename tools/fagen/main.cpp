@@ -18,6 +18,10 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/PrettyStackTrace.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 using namespace fagen;
 
 namespace {
@@ -234,8 +238,21 @@ bool Driver::writeText(llvm::StringRef text) {
 
 } // namespace
 
+/// Threads take memory from the system in large pieces and give none back: a run is shorter than what that saves takes,
+/// and threads wait for each other there.
+static void keepMemory() {
+#ifdef __GLIBC__
+  mallopt(M_TOP_PAD, 16 << 20);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
 int main(int argc, char **argv) {
+  keepMemory();
   llvm::setBugReportMsg("fagen: this is a mistake of fagen's own; please report it with the spec and what follows\n");
   llvm::InitLLVM init(argc, argv);
-  return Driver(parseCommandLine(argc, argv), argv[0]).run();
+  // Its memory goes back with the process: taking thousands of ops and strings apart first would take longer.
+  static Driver &driver = *new Driver(parseCommandLine(argc, argv), argv[0]);
+  return driver.run();
 }
