@@ -60,7 +60,7 @@ protected:
     return wait;
   }
 
-  /// The store's columns from `first` on leave through `place`; all of them do where it is none.
+  /// The columns of the store from `first` on leave through `place`; without that, all of them.
   void stage(const Op &store, Ops &ops, const Operand &place, std::optional<unsigned> first = {}) const {
     Op &staged = append(ops, OpKind::StageOutput, store.location);
     staged.operands = {place, store.operand("o")};
