@@ -356,7 +356,7 @@ def parse_arguments():
     parser.add_argument("--idle", type=float, default=SEGMENT_S, help="seconds before each burst; less is a quick look")
     parser.add_argument("--load", type=float, default=SEGMENT_S,
                         help="seconds of load before what is timed in the steady state; contestants who are all at the power "
-                        "limit need less, and more rounds then even out who ran before")
+                        "limit need less, and more rounds then even out who ran before; problems below a millisecond need it")
     parser.add_argument("--l2", choices=["warm", "cold"], default="warm")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)

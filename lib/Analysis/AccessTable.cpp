@@ -66,15 +66,13 @@ AccessTable::AccessTable(const Kernel &kernel, llvm::ArrayRef<const Role *> role
 /// Whether the ops touch columns of a tensor that the others leave alone: bulk stores of slices of results.
 static bool areDisjointSlices(llvm::ArrayRef<const Op *> uses) {
   llvm::SmallSet<int64_t, 4> firsts;
-  unsigned columns = 0;
-  for (const Op *op : uses) {
+  return llvm::all_of(uses, [&](const Op *op) { // the first of them is asked first
     if (op->kind != OpKind::BulkStore || !op->has("first"))
       return false;
-    columns = op->operand("src").buffer->columns;
-    if (op->integer("first") % columns != 0 || !firsts.insert(op->integer("first")).second)
-      return false;
-  }
-  return llvm::all_of(uses, [&](const Op *op) { return op->operand("src").buffer->columns == columns; });
+    const Buffer *slice = op->operand("src").buffer;
+    return slice == uses.front()->operand("src").buffer && op->integer("first") % slice->columns == 0 &&
+           firsts.insert(op->integer("first")).second;
+  });
 }
 
 /// Fragments of products in flight, and global buffers that are written and used again.

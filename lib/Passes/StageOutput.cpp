@@ -54,10 +54,8 @@ class Stager {
 protected:
   explicit Stager(Role &math) : math(math) {}
 
-  static Op &appendWait(Ops &ops, const Location &location = {}) {
-    Op &wait = append(ops, OpKind::BulkWait, location);
-    wait.attributes = {{"pending", int64_t(0)}, {"by", std::string("group")}};
-    return wait;
+  static void appendWait(Ops &ops, const Location &location = {}) {
+    append(ops, OpKind::BulkWait, location).attributes = {{"pending", int64_t(0)}, {"by", std::string("group")}};
   }
 
   /// The columns of the store from `first` on leave through `place`; without that, all of them.
