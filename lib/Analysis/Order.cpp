@@ -166,7 +166,7 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
           runs.add(run);
       });
   if (why.empty() && work > kMaxWork)
-    why = "there are too many steps of its loops to try them all";
+    why = kTooManySteps;
 
   auto name = [this](const Op *op) { return nameOf(op); };
   auto findings = std::make_unique<Findings>(plan, name);

@@ -61,9 +61,6 @@ constexpr int64_t kMaxLimit = 64;
 /// hundredth of it, those of three warp groups that skip tiles of 4 stages a half.
 constexpr uint64_t kMaxWork = uint64_t(1) << 33;
 
-/// In words.
-constexpr const char *kTooLong = "there are too many steps of its loops to try them all";
-
 /// What an op's turn depends on.
 struct OpCode {
   llvm::SmallVector<ExprCode, 3> positions; ///< of each operand; none: always 0
@@ -345,7 +342,7 @@ private:
     if (problem.empty())
       visit({run, [this] { return stepsText(); }});
     if (problem.empty() && work > kMaxWork)
-      problem = kTooLong;
+      problem = kTooManySteps;
   }
 
   /// The current timeline. Most runs have some of them in common.
@@ -441,7 +438,7 @@ private:
       events.pop_back();
     ++timeline().length;
     if (uint64_t(timeline().length) * timeline().length > kMaxWork)
-      problem = kTooLong;
+      problem = kTooManySteps;
   }
 
   void place(Event &event, const OpCode &code) {

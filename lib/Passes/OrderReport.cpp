@@ -20,6 +20,11 @@ static std::string textOf(const Op &op) {
 static std::string when(const std::string &steps) { return steps.empty() ? "" : " when " + steps; }
 
 bool fagen::reportOrder(const Kernel &kernel, const OrderInfo &info, Diagnostics &diags, llvm::StringRef internal) {
+  if (info.isTooLong() && !internal.empty()) { // the schedule asks for it
+    diags.error(kernel.location, "the barriers of @" + kernel.symbol + " cannot be proved: " + info.problem() +
+                                     "; fewer stages or more keys a tile make them fewer");
+    return false;
+  }
   bool isSound = true;
   auto error = [&](const Location &location, const llvm::Twine &message) {
     isSound = false;

@@ -36,7 +36,8 @@ class OrderInfo {
 public:
   explicit OrderInfo(const ir::Kernel &kernel);
 
-  const std::string &problem() const { return why; } ///< not empty: the kernel cannot be analysed
+  const std::string &problem() const { return why; }      ///< not empty: the kernel cannot be analysed
+  bool isTooLong() const { return why == kTooManySteps; } ///< for no other reason than its size
   llvm::ArrayRef<OrderedPair> pairs() const { return found; }
   llvm::ArrayRef<OrderDefect> defects() const { return wrong; }
   llvm::ArrayRef<Access> selfConflicts() const { return racing; }

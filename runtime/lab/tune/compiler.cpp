@@ -109,6 +109,8 @@ static std::map<std::string, std::string> shippedValues(const Json &schedule) {
   values["vector"] += " B";
   if (schedule.contains("exp_mixed"))
     values["exp"] = fmt::format("mixed({})", schedule.at("exp_mixed").get<int>());
+  if (schedule.at("mma") == "wgmma") // of what the compiler leaves out of a manifest, axes of this family
+    values.insert({{"cluster", "1"}, {"q_held", "0"}});
   if (schedule.contains("barrier_places"))
     values["barriers"] =
         fmt::format("at({})", fmt::join(schedule.at("barrier_places").get<std::vector<std::string>>(), ", "));
@@ -161,10 +163,7 @@ static std::string kernelText(const BaseKernel &base, const std::string &name, c
 
 static std::string pointSchedule(const BaseKernel &base, const Space &space, const Point &point,
                                  const std::string &name) {
-  return scheduleText(base, name, [&](const std::string &key) {
-    bool isAxis = std::any_of(space.axes.begin(), space.axes.end(), [&](const Axis &axis) { return axis.name == key; });
-    return isAxis ? space.value(point, key) : base.shipped.at(key);
-  });
+  return scheduleText(base, name, [&](const std::string &key) { return space.value(point, key); });
 }
 
 //===-- Space -----------------------------------------------------------------------------------------------------===//
@@ -172,20 +171,41 @@ static std::string pointSchedule(const BaseKernel &base, const Space &space, con
 /// What every space has, also with one value, and what it has when there is a choice.
 static constexpr size_t kAlways = 7;
 
-static const std::vector<Axis> &derivedAxes() {
-  static const std::vector<Axis> axes = {{"rows", {"16", "32", "64", "96", "128", "192", "256"}, false},
-                                         {"keys", {"16", "32", "48", "64", "80", "96", "128", "192", "256"}, false},
-                                         {"warps", {"1", "2", "4", "8"}, false},
-                                         {"stages", {"1", "2", "3", "4"}, false},
-                                         {"copy", {"cp_async", "ld_st"}, true},
-                                         {"swizzle", {"xor", "pad", "none"}, true},
-                                         {"q_in", {"shared", "registers"}, true},
-                                         {"p_in", {"registers", "shared"}, true},
-                                         {"reduce", {"warp", "shared"}, true},
-                                         {"overlap", {"none", "intra", "pingpong", "both"}, true},
-                                         {"refill", {"split", "joint", "late"}, true},
-                                         {"rescale", {"always", "lazy", "optimistic"}, true}};
-  return axes;
+static const std::vector<Axis> &derivedAxes(const std::string &mma) {
+  static const std::vector<Axis> warps = {{"rows", {"16", "32", "64", "96", "128", "192", "256"}, false},
+                                          {"keys", {"16", "32", "48", "64", "80", "96", "128", "192", "256"}, false},
+                                          {"warps", {"1", "2", "4", "8"}, false},
+                                          {"stages", {"1", "2", "3", "4"}, false},
+                                          {"copy", {"cp_async", "ld_st"}, true},
+                                          {"swizzle", {"xor", "pad", "none"}, true},
+                                          {"q_in", {"shared", "registers"}, true},
+                                          {"p_in", {"registers", "shared"}, true},
+                                          {"reduce", {"warp", "shared"}, true},
+                                          {"overlap", {"none", "intra", "pingpong", "both"}, true},
+                                          {"refill", {"split", "joint", "late"}, true},
+                                          {"rescale", {"always", "lazy", "optimistic"}, true}};
+  static const std::vector<Axis> warpGroups = {
+      {"rows", {"64", "128", "192"}, false},
+      {"keys", {"32", "48", "64", "80", "96", "112", "128", "144", "160", "176", "192", "256"}, false},
+      {"warps", {"4", "8", "12"}, false},
+      {"stages", {"1", "2", "3", "4"}, false},
+      {"copy", {"tma"}, true},
+      {"swizzle", {"b128"}, true},
+      {"q_in", {"shared"}, true},
+      {"q_held", {"0", "2", "4", "7", "8"}, false},
+      {"overlap", {"none", "intra", "pingpong", "both"}, true},
+      {"rescale", {"always", "lazy", "optimistic"}, true},
+      {"grid", {"tiles", "persistent", "longest_first"}, true},
+      {"cluster", {"1", "2"}, true},
+      {"exp", {"mufu", "mixed(8)"}, true}};
+  return mma == "wgmma" ? warpGroups : warps;
+}
+
+/// The smallest tile that every structure of the family takes.
+static std::map<std::string, std::string> smallestNumbers(const std::string &mma) {
+  if (mma == "wgmma")
+    return {{"rows", "64"}, {"keys", "32"}, {"warps", "4"}, {"stages", "1"}, {"q_held", "0"}};
+  return {{"rows", "16"}, {"keys", "32"}, {"warps", "1"}, {"stages", "2"}};
 }
 
 static void addValue(Axis &axis, const std::string &value) {
@@ -270,7 +290,7 @@ Compiler::Choices Compiler::choicesOf(const BaseKernel &base, const std::vector<
 /// whose shipped numbers do not fit begins with the smallest.
 Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::path &scratch) const {
   std::vector<Axis> structural, numeric;
-  for (const Axis &axis : derivedAxes())
+  for (const Axis &axis : derivedAxes(base.mma))
     (axis.structural ? structural : numeric).push_back(axis);
   std::set<std::map<std::string, std::string>> structures;
   for (auto choice : choicesOf(base, structural, {}, scratch)) {
@@ -284,7 +304,7 @@ Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::pat
   for (std::map<std::string, std::string> apart : structures) {
     auto found = choicesOf(base, numeric, apart, scratch);
     if (found.empty()) {
-      apart.insert({{"rows", "16"}, {"keys", "32"}, {"warps", "1"}, {"stages", "2"}});
+      apart.merge(smallestNumbers(base.mma));
       found = choicesOf(base, numeric, apart, scratch);
     }
     choices.insert(choices.end(), found.begin(), found.end());
@@ -295,7 +315,7 @@ Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::pat
 /// The axes with the values that some choice has, in the order of derivedAxes(), numbers ascending.
 static std::vector<Axis> axesOf(const BaseKernel &base,
                                 const std::vector<std::map<std::string, std::string>> &choices) {
-  std::vector<Axis> all = derivedAxes(), axes;
+  std::vector<Axis> all = derivedAxes(base.mma), axes;
   for (const auto &[key, value] : base.shipped) // any other key may be an axis of the spec's tune(...)
     if (std::none_of(all.begin(), all.end(), [&](const Axis &axis) { return axis.name == key; }))
       all.push_back({key, {}, true});
@@ -306,7 +326,7 @@ static std::vector<Axis> axesOf(const BaseKernel &base,
     if (!axis.structural)
       std::sort(axis.values.begin(), axis.values.end(),
                 [](const std::string &a, const std::string &b) { return std::stoi(a) < std::stoi(b); });
-    bool always = axes.size() < kAlways && axis.name == derivedAxes()[axes.size()].name;
+    bool always = axes.size() < kAlways && axis.name == derivedAxes(base.mma)[axes.size()].name;
     if (always || axis.values.size() > 1)
       axes.push_back(axis);
   }
@@ -328,6 +348,7 @@ Space Compiler::spaceOf(const BaseKernel &base, bool derived, const fs::path &sc
       choices.push_back(choice);
   Space space;
   space.axes = axesOf(base, choices);
+  space.fixed = base.shipped; // axes stand before it
   std::set<Point> once;
   for (const auto &choice : choices) {
     Point point;
@@ -347,14 +368,23 @@ static Estimate roughEstimate(const BaseKernel &base, const Space &space, const 
   int rows = space.number(point, "rows"), keys = space.number(point, "keys"), warps = space.number(point, "warps");
   int slabs = std::max(1, rows / 16), rowWarps = std::min(warps, slabs), keyWarps = std::max(1, warps / rowWarps);
   bool qInRegisters = space.value(point, "q_in") == "registers";
+  int held = qInRegisters ? base.headDimQK : 16 * space.numberOr(point, "q_held", 0); // columns of Q
   int warpRows = rows / rowWarps, scores = warpRows * (keys / keyWarps) / 32, output = warpRows * base.headDimV / 32;
+  bool isOverlapped = space.value(point, "overlap") == "intra" || space.value(point, "overlap") == "both";
+  int terms = base.mma == "wgmma" && isOverlapped ? scores / 2 : 0; // P of a tile while the next one's scores arrive
   Estimate estimate;
-  estimate.registers = kOtherRegisters + scores + output + (qInRegisters ? warpRows * base.headDimQK / 64 : 0);
+  estimate.registers = kOtherRegisters + scores + output + terms + warpRows * held / 64;
   estimate.sharedBytes =
       2 * (rows * base.headDimQK + space.number(point, "stages") * keys * (base.headDimQK + base.headDimV));
-  int perThread = std::min(estimate.registers, 255);
+  int perThread = std::min(estimate.registers, kRegistersOfThread);
   estimate.ctasPerSm = std::min(65536 / (perThread * 32 * warps), kSharedOfSm / std::max(1, estimate.sharedBytes));
   return estimate;
+}
+
+/// Registers of a thread: with wgmma those of an SM are shared by the groups that compute (pass resolve-options).
+static int mostRegisters(const BaseKernel &base, const Space &space, const Point &point) {
+  const int groups = base.mma == "wgmma" ? space.number(point, "warps") / 4 : 1;
+  return groups > 2 ? 160 : groups > 1 ? 240 : kRegistersOfThread;
 }
 
 /// Only hard limits prune: a point whose fragments alone leave no registers for anything else; the compiler refuses
@@ -362,11 +392,11 @@ static Estimate roughEstimate(const BaseKernel &base, const Space &space, const 
 void Compiler::prune(const BaseKernel &base, Space &space) const {
   for (const Point &point : space.points)
     space.estimates[point] = roughEstimate(base, space, point);
-  bool fragments = base.mma == "mma_sync"; // the other families keep results in shared memory
+  bool fragments = base.mma == "mma_sync" || base.mma == "wgmma"; // the others keep results in shared memory
   Point shipped = space.points.front();
   space.pruned = std::erase_if(space.points, [&](const Point &point) {
     return point != shipped && fragments &&
-           space.estimates[point].registers - kOtherRegisters > kRegistersOfThread - kLeastRegisters;
+           space.estimates[point].registers - kOtherRegisters > mostRegisters(base, space, point) - kLeastRegisters;
   });
 }
 

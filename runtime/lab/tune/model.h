@@ -8,7 +8,8 @@
 namespace fagen::lab::tune {
 
 /// Relative cost of a point on a problem: waves of CTAs, steps of a CTA, what a step costs beside its products, and how
-/// well resident warps hide its latencies. It ranks; it is no prediction of microseconds.
+/// well resident warps hide its latencies; with wgmma, clocks of the unit that has most to do. It ranks; it is no
+/// prediction of microseconds.
 double modelCost(const Space &space, const Point &point, const Shape &shape, Mask mask, int sms);
 
 } // namespace fagen::lab::tune

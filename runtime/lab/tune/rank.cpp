@@ -99,6 +99,9 @@ private:
 std::vector<Point> rankPoints(const Compiler &compiler, const BaseKernel &base, Space &space, const Case &problem,
                               uint32_t sm, int sms, const std::filesystem::path &scratch) {
   Ranking ranking(space, problem, sms);
+  // With warp groups a plan takes ten times as long, and says of registers and CTAs only what the roles fix.
+  if (base.mma == "wgmma")
+    return ranking.order();
   for (auto choose : {&Ranking::oneOfEachNumbers, &Ranking::structuresOfTheBest}) {
     std::vector<Point> points = (ranking.*choose)();
     points.resize(std::min(points.size(), kPlanned));

@@ -101,14 +101,22 @@ private:
     do
       contestant.graph->replay();
     while (device.now() - begin < kWarmSeconds);
-    std::vector<double> &times = contestant.segments.emplace_back(), all;
-    while (times.size() < kTimedReplays && !contestant.stopped) {
-      times.push_back(contestant.graph->replay());
-      contestant.stopped = limit > 0 && times.size() == kFirstReplays && median(times) > limit;
+    const size_t turn = contestant.segments.size();
+    contestant.segments.emplace_back();
+    while (contestant.segments[turn].size() < kTimedReplays && !contestant.stopped) {
+      contestant.segments[turn].push_back(contestant.graph->replay());
+      const size_t replays = contestant.segments[turn].size();
+      if (replays == kFirstReplays || replays == kTimedReplays)
+        contestant.stopped = limit > 0 && medianOf(contestant.segments) > limit;
     }
-    for (const auto &segment : contestant.segments)
+  }
+
+  /// Of all turns: a few replays of a later one may meet the GPU at another clock.
+  static double medianOf(const Segments &segments) {
+    std::vector<double> all;
+    for (const auto &segment : segments)
       all.insert(all.end(), segment.begin(), segment.end());
-    contestant.stopped |= limit > 0 && median(all) > limit;
+    return median(all);
   }
 
   TimingDevice &device;

@@ -9,19 +9,22 @@
 
 namespace fagen::lab::tune {
 
-int Space::axisOf(const std::string &name) const {
+const std::string &Space::value(const Point &point, const std::string &key) const {
   for (size_t i = 0; i < axes.size(); ++i)
-    if (axes[i].name == name)
-      return static_cast<int>(i);
-  throw std::logic_error("no axis " + name);
+    if (axes[i].name == key)
+      return axes[i].values[static_cast<size_t>(point[i])];
+  auto found = fixed.find(key);
+  if (found == fixed.end())
+    throw std::logic_error("no key " + key);
+  return found->second;
 }
 
-const std::string &Space::value(const Point &point, const std::string &axis) const {
-  size_t index = static_cast<size_t>(axisOf(axis));
-  return axes[index].values[static_cast<size_t>(point[index])];
-}
+int Space::number(const Point &point, const std::string &key) const { return std::stoi(value(point, key)); }
 
-int Space::number(const Point &point, const std::string &axis) const { return std::stoi(value(point, axis)); }
+int Space::numberOr(const Point &point, const std::string &key, int other) const {
+  bool isAxis = std::any_of(axes.begin(), axes.end(), [&](const Axis &axis) { return axis.name == key; });
+  return isAxis || fixed.count(key) ? number(point, key) : other;
+}
 
 std::string nameOf(const Space &space, const Point &point) {
   std::string name;

@@ -27,15 +27,16 @@ struct Estimate {
 
 struct Space {
   std::vector<Axis> axes;
-  std::vector<Point> points; ///< those that the compiler takes; the first is what the spec ships
+  std::map<std::string, std::string> fixed; ///< the other keys of the schedule
+  std::vector<Point> points;                ///< those that the compiler takes; the first is what the spec ships
   std::map<Point, Estimate> estimates;
   size_t pruned = 0; ///< points that hard limits of the resource model left out
   double pruneOver =
       0; ///< the time model may leave out what it finds so many times slower than the fastest; 0: nothing
 
-  int axisOf(const std::string &name) const;
-  const std::string &value(const Point &point, const std::string &axis) const;
-  int number(const Point &point, const std::string &axis) const;
+  const std::string &value(const Point &point, const std::string &key) const;
+  int number(const Point &point, const std::string &key) const;
+  int numberOr(const Point &point, const std::string &key, int other) const; ///< `other` of schedules without the key
 };
 
 /// "t128x64_w4_s2_cp_async_xor_q_shared": a C identifier that tells points of a space apart.
