@@ -31,6 +31,8 @@ uint32_t larger(uint32_t a, uint32_t b) {
   return x == y ? (std::signbit(x) ? b : a) : b;
 }
 
+bool oneIsNan(const uint32_t *x) { return std::isnan(asFloat(x[0])) || std::isnan(asFloat(x[1])); }
+
 using Exact = uint32_t (*)(const uint32_t *operands);
 using Fill = void (*)(Words &random, unsigned round, uint32_t index, uint32_t *operands);
 
@@ -131,6 +133,11 @@ void addExactCases(std::vector<ConformanceCase> &cases) {
                             [](const uint32_t *x) { return canonical(asFloat(x[0]) / asFloat(x[1])); }));
   cases.push_back(
       exactCase("max", "max", "conformance_max", 2, anyTwo, [](const uint32_t *x) { return larger(x[0], x[1]); }));
+  cases.push_back(exactCase("max_or_nan", "max_or_nan", "conformance_max_or_nan", 2, anyTwo,
+                            [](const uint32_t *x) { return oneIsNan(x) ? kNan : larger(x[0], x[1]); }));
+  cases.push_back(exactCase("min_or_nan", "min_or_nan", "conformance_min_or_nan", 2, anyTwo, [](const uint32_t *x) {
+    return oneIsNan(x) ? kNan : larger(x[0], x[1]) == x[0] ? x[1] : x[0];
+  }));
   cases.push_back(exactCase("negative_infinity", "negative_infinity", "conformance_negative_infinity", 1, anyWord,
                             [](const uint32_t *) { return 0xff800000u; }));
   cases.push_back(

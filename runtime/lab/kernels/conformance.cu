@@ -78,6 +78,12 @@ extern "C" __global__ void conformance_div(const __grid_constant__ ConformancePa
 extern "C" __global__ void conformance_max(const __grid_constant__ ConformanceParams params) {
   each<2>(params, [](const unsigned *x) { return as_word(ptx::max(as_float(x[0]), as_float(x[1]))); });
 }
+extern "C" __global__ void conformance_max_or_nan(const __grid_constant__ ConformanceParams params) {
+  each<2>(params, [](const unsigned *x) { return as_word(ptx::max_or_nan(as_float(x[0]), as_float(x[1]))); });
+}
+extern "C" __global__ void conformance_min_or_nan(const __grid_constant__ ConformanceParams params) {
+  each<2>(params, [](const unsigned *x) { return as_word(ptx::min_or_nan(as_float(x[0]), as_float(x[1]))); });
+}
 extern "C" __global__ void conformance_negative_infinity(const __grid_constant__ ConformanceParams params) {
   each<1>(params, [](const unsigned *) { return as_word(ptx::negative_infinity()); });
 }
