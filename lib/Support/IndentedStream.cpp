@@ -12,7 +12,7 @@ namespace fagen {
 void IndentedStream::write_impl(const char *text, size_t size) {
   StringRef rest(text, size);
   while (!rest.empty()) {
-    StringRef piece = rest.take_until([](char c) { return c == '\n'; });
+    StringRef piece = rest.take_front(rest.find('\n'));
     bool ended = piece.size() != rest.size();
     if (atLineStart && !piece.empty())
       os.indent(level * width);
