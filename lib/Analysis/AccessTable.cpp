@@ -114,9 +114,7 @@ llvm::ArrayRef<Access> AccessTable::of(const Op *op) const {
 }
 
 unsigned AccessTable::cellOf(const Access &access, int64_t position) const {
-  const int64_t stages = access.buffer->stages;
-  const int64_t slot = stages == 1 ? 0 : ((position % stages) + stages) % stages;
-  return firstCell[access.index] + unsigned(slot);
+  return firstCell[access.index] + slotAt(*access.buffer, position);
 }
 
 const Footprint *AccessTable::footprintOf(const Access &access) const {

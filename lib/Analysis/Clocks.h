@@ -15,7 +15,7 @@
 // cluster the warps, slots and barriers of all CTAs are numbered one behind the other.
 //
 // An entry is what is known, and by which ops it came here. Most of an execution's time goes into learning entries of
-// other clocks, so there is no branch in that.
+// other clocks, so there is no branch in that (ClockLearn.cpp).
 #pragma once
 
 #include "fagen/IR/IR.h"
@@ -85,6 +85,13 @@ private:
   uint32_t way = 0; ///< both ops
 };
 
+/// Values and ways of neighbouring entries.
+template <typename T> struct Entries {
+  T *values, *ways;
+};
+/// Takes each of the `count` entries whose value is larger, and of its way the part that is kept, with `more`.
+void learn(Entries<int32_t> mine, Entries<const int32_t> its, unsigned count, int32_t kept, int32_t more);
+
 /// All values stand before all ways: joining takes several entries at a time, even with the oldest vector units, which
 /// compare signed numbers of 32 bits. Values are places in timelines, far below 2^31.
 class Clock {
@@ -100,14 +107,9 @@ public:
   }
   /// Learns what `other` knows of entries [begin, end); by `acquire`, unless that is 0.
   void join(const Clock &other, unsigned begin, unsigned end, uint16_t acquire) {
-    const int32_t kept = acquire ? wayOf(0xffff, 0) : -1;
-    int32_t *mine = entries.data(), *myWay = mine + size;
-    const int32_t *its = other.entries.data(), *itsWay = its + size;
-    for (unsigned i = begin; i < end; ++i) {
-      const int32_t takes = 0 - int32_t(mine[i] < its[i]);
-      mine[i] = (mine[i] & ~takes) | (its[i] & takes);
-      myWay[i] = (myWay[i] & ~takes) | (((itsWay[i] & kept) | acquire) & takes);
-    }
+    learn({entries.data() + begin, entries.data() + size + begin},
+          {other.entries.data() + begin, other.entries.data() + size + begin}, end - begin,
+          acquire ? wayOf(0xffff, 0) : -1, acquire);
   }
   void join(const Clock &other, uint16_t acquire = 0) { join(other, 0, size, acquire); }
   void clear() { std::fill(entries.begin(), entries.end(), 0); }

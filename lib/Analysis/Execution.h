@@ -167,14 +167,21 @@ private:
 
   // Accesses.
   enum class Gap : uint8_t { None, Incomplete, Unordered, InitFence, ProxyFence, ProductFence };
+  /// An access that these lanes of a warp are about to make.
+  struct Coming {
+    const Warp &warp;
+    const Access &access;
+    int64_t position;
+    Lanes lanes;
+  };
   void checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
-  void checkAgainst(Warp &warp, unsigned memory, int64_t position, Lanes lanes, const Access &second,
-                    const Rival &rival);
-  void compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Rival &rival, unsigned firstAgent,
-               const Instance &instance, bool isSameThread);
+  // Inline, but defined where they are used: this is done so often that calls would be a third of it.
+  inline void checkAgainst(const Coming &second, unsigned memory, const Rival &rival);
+  inline void compare(const Coming &second, const Rival &rival, const Access &first, unsigned firstAgent,
+                      const Instance &instance, bool isSameThread);
   bool isNews(const Rival &rival, int64_t distance);
-  Gap missing(const Warp &warp, const Access &second, Lanes lanes, const Access &first, unsigned firstAgent,
-              const Instance &instance, bool isSameThread, Known &by) const;
+  inline Gap missing(const Coming &second, const Access &first, unsigned firstAgent, const Instance &instance,
+                     bool isSameThread, Known &by) const;
   static std::string textOf(Gap gap, const Access &first);
   void remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
 

@@ -14,53 +14,10 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
-  for (const Access &second : op.accesses) {
-    const int64_t position = event.positions[second.operand];
-    for (const Rival &rival : plan.rivalsOf(second, position, warp.number))
-      for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
-        checkAgainst(warp, cta, position, lanesFor(op, lanes, cta), second, rival);
-  }
-}
-
 /// Whether the CTAs of a cluster bring their shares of one tile: not the same rows.
 static bool isOfOneTile(const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition) {
   return first.op == second.op && first.op->kind == OpKind::CopyIssue && first.op->isSet("cluster") &&
          firstPosition == secondPosition;
-}
-
-/// In the memory of one CTA, where warps of all CTAs may have been before. Threads of one number in two CTAs are two.
-void Execution::checkAgainst(Warp &warp, unsigned memory, int64_t position, Lanes lanes, const Access &second,
-                             const Rival &rival) {
-  const Access &first = plan.accesses()[rival.access];
-  for (unsigned cta = 0; cta < plan.ctas; ++cta)
-    for (uint32_t left = rival.others | rival.same; left != 0; left &= left - 1) {
-      const unsigned other = llvm::countr_zero(left), agent = cta * plan.ctaWarps + other;
-      const Instance &found = state.instances[memory * plan.instances() + rival.instance + agent];
-      if (found.lanes != 0 && (cta == warp.cta || !isOfOneTile(first, second, found.position, position)))
-        compare(warp, second, position, lanes, rival, agent, found, cta == warp.cta && !(rival.others >> other & 1));
-    }
-}
-
-void Execution::compare(Warp &warp, const Access &second, int64_t position, Lanes lanes, const Rival &rival,
-                        unsigned firstAgent, const Instance &instance, bool isSameThread) {
-  const Access &first = plan.accesses()[rival.access];
-  Known by;
-  const Gap gap = missing(warp, second, lanes, first, firstAgent, instance, isSameThread, by);
-  int64_t distance = 0;
-  const bool isFar = llvm::SubOverflow(position, instance.position, distance);
-  if (gap != Gap::None || isFar || isNews(rival, distance))
-    observer.meet(first, second, instance.position, position, gap == Gap::None ? std::string() : textOf(gap, first),
-                  by);
-}
-
-/// That two accesses are in order is told once, and again where they are closer together.
-bool Execution::isNews(const Rival &rival, int64_t distance) {
-  if (rival.number >= told.size())
-    told.resize(rival.number + 1, std::numeric_limits<int64_t>::max());
-  const bool isCloser = distance < told[rival.number];
-  told[rival.number] = std::min(told[rival.number], distance);
-  return isCloser;
 }
 
 /// What says that an asynchronous access is complete.
@@ -94,14 +51,15 @@ std::string Execution::textOf(Gap gap, const Access &first) {
 }
 
 /// None if the lanes know that the instance is done, and may follow it; `by` is then what told the first of them.
-Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes lanes, const Access &first,
-                                  unsigned firstAgent, const Instance &instance, bool isSameThread, Known &by) const {
-  const bool isOfFragment = second.buffer->space == Space::Fragment;
-  if (isOfFragment && first.isAsync && second.isAsync)
+Execution::Gap Execution::missing(const Coming &second, const Access &first, unsigned firstAgent,
+                                  const Instance &instance, bool isSameThread, Known &by) const {
+  const Warp &warp = second.warp;
+  const bool isOfFragment = second.access.buffer->space == Space::Fragment;
+  if (isOfFragment && first.isAsync && second.access.isAsync)
     return Gap::None; // products of a group of warps follow each other
   if (instance.entry != 0) {
     for (unsigned lane = 0; lane < 2; ++lane)
-      if (lanes >> lane & 1) {
+      if (second.lanes >> lane & 1) {
         by = warp.clocks[lane][instance.entry];
         if (by.value() < instance.done)
           return Gap::Incomplete;
@@ -110,16 +68,16 @@ Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes 
   }
   if (instance.done == Event::kNever)
     return Gap::Incomplete;
+  if (isOfFragment && second.access.isAsync)
+    return warp.mmaFence > instance.done ? Gap::None : Gap::ProductFence;
   const bool isFenced = first.op->kind == OpKind::SettleRows; // by itself
-  const bool isProxyCrossed = second.isByAsyncProxy && !first.isByAsyncProxy && !isFenced;
+  const bool isProxyCrossed = second.access.isByAsyncProxy && !first.isByAsyncProxy && !isFenced;
   const bool isInit = first.op->kind == OpKind::MbarrierInit;
   const Layer layer = isInit ? Layer::Initialised : Layer::AsyncProxy;
   const unsigned ownFence = isInit ? warp.initFence : warp.asyncFence;
-  if (isOfFragment && second.isAsync)
-    return warp.mmaFence > instance.done ? Gap::None : Gap::ProductFence;
   for (unsigned lane = 0; lane < 2; ++lane)
     for (unsigned firstLane = 0; firstLane < 2; ++firstLane) {
-      if (!(lanes >> lane & 1) || !(instance.lanes >> firstLane & 1))
+      if (!(second.lanes >> lane & 1) || !(instance.lanes >> firstLane & 1))
         continue;
       const unsigned agent = 2 * firstAgent + firstLane;
       if (isSameThread && lane != firstLane)
@@ -135,6 +93,50 @@ Execution::Gap Execution::missing(const Warp &warp, const Access &second, Lanes 
         return isInit ? Gap::InitFence : Gap::ProxyFence;
     }
   return Gap::None;
+}
+
+/// That two accesses are in order is told once, and again where they are closer together.
+bool Execution::isNews(const Rival &rival, int64_t distance) {
+  if (rival.number >= told.size())
+    told.resize(rival.number + 1, std::numeric_limits<int64_t>::max());
+  const bool isCloser = distance < told[rival.number];
+  told[rival.number] = std::min(told[rival.number], distance);
+  return isCloser;
+}
+
+void Execution::compare(const Coming &second, const Rival &rival, const Access &first, unsigned firstAgent,
+                        const Instance &instance, bool isSameThread) {
+  Known by;
+  const Gap gap = missing(second, first, firstAgent, instance, isSameThread, by);
+  int64_t distance = 0;
+  const bool isFar = llvm::SubOverflow(second.position, instance.position, distance);
+  if (gap != Gap::None || isFar || isNews(rival, distance))
+    observer.meet(first, second.access, instance.position, second.position,
+                  gap == Gap::None ? std::string() : textOf(gap, first), by);
+}
+
+/// In the memory of one CTA, where warps of all CTAs may have been before. Threads of one number in two CTAs are two.
+void Execution::checkAgainst(const Coming &second, unsigned memory, const Rival &rival) {
+  const Access &first = plan.accesses()[rival.access];
+  const Instance *instances = state.instances.data() + memory * plan.instances() + rival.instance;
+  for (unsigned cta = 0; cta < plan.ctas; ++cta) {
+    const bool isSameCta = cta == second.warp.cta;
+    for (uint32_t left = rival.others | rival.same; left != 0; left &= left - 1) {
+      const unsigned other = llvm::countr_zero(left), agent = cta * plan.ctaWarps + other;
+      const Instance &found = instances[agent];
+      if (found.lanes != 0 && (isSameCta || !isOfOneTile(first, second.access, found.position, second.position)))
+        compare(second, rival, first, agent, found, isSameCta && !(rival.others >> other & 1));
+    }
+  }
+}
+
+void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
+  for (const Access &second : op.accesses) {
+    const int64_t position = event.positions[second.operand];
+    for (const Rival &rival : plan.rivalsOf(second, position, warp.number))
+      for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
+        checkAgainst({warp, second, position, lanesFor(op, lanes, cta)}, cta, rival);
+  }
 }
 
 void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {

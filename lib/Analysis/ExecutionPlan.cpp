@@ -193,6 +193,7 @@ llvm::ArrayRef<Rival> ExecutionPlan::rivalsOf(const Access &access, int64_t posi
 
 ExecutionPlan::RivalsByWarp ExecutionPlan::findRivals(const Access &access, int64_t position) {
   RivalsByWarp found(ctaWarps);
+  const Role &later = *all[access.role];
   for (const Neighbour &neighbour : table.neighboursOf(access, position)) {
     const Access &first = table.accesses()[neighbour.access];
     const Conflict &conflict = *neighbour.conflict;
@@ -209,7 +210,7 @@ ExecutionPlan::RivalsByWarp ExecutionPlan::findRivals(const Access &access, int6
         if (!(others[warp] >> warp & 1))
           same |= conflict.warps & (uint32_t(1) << warp);
     const unsigned number = rivalCount++;
-    for (unsigned warp = 0; warp < ctaWarps; ++warp)
+    for (unsigned warp = later.firstWarp; warp < later.firstWarp + later.warps; ++warp)
       if (const uint32_t itself = same & (uint32_t(1) << warp); (others[warp] | itself) != 0)
         found[warp].push_back({neighbour.access, instanceOf(first, neighbour.slot), number, others[warp], itself});
   }

@@ -91,10 +91,4 @@ private:
   std::vector<std::vector<RivalsByWarp>> rivals; ///< by access and slot; empty: not found yet
 };
 
-/// The slot of a ring that a position stands for.
-inline unsigned slotAt(const ir::Buffer &buffer, int64_t position) {
-  const int64_t stages = buffer.stages;
-  return stages == 1 ? 0 : unsigned(((position % stages) + stages) % stages);
-}
-
 } // namespace fagen

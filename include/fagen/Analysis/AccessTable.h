@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/bit.h"
 
 #include <deque>
 
@@ -26,6 +27,13 @@ struct Access {
   unsigned role = 0;           ///< of those that the table was made for
   unsigned index = 0;
 };
+
+/// The slot of a ring that a position stands for. Most rings need no division, which would be what this costs.
+inline unsigned slotAt(const ir::Buffer &buffer, int64_t position) {
+  const int64_t stages = buffer.stages;
+  return unsigned(llvm::has_single_bit(buffer.stages) ? position & (stages - 1)
+                                                      : (position % stages + stages) % stages);
+}
 
 /// An access in a slot of its buffer that meets another one, at least one of them a write.
 struct Neighbour {

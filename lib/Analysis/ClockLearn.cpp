@@ -1,0 +1,36 @@
+// fagen: what a clock learns from another one: the hottest loop of an execution.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Compiled twice where the oldest processor that the compiler runs on has narrower vectors than most have.
+
+#include "Clocks.h"
+
+using namespace fagen;
+
+[[gnu::always_inline]] static inline void learnEach(Entries<int32_t> mine, Entries<const int32_t> its, unsigned count,
+                                                    int32_t kept, int32_t more) {
+  int32_t *__restrict values = mine.values, *__restrict ways = mine.ways;
+  for (unsigned i = 0; i < count; ++i) {
+    const int32_t takes = 0 - int32_t(values[i] < its.values[i]);
+    values[i] = (values[i] & ~takes) | (its.values[i] & takes);
+    ways[i] = (ways[i] & ~takes) | (((its.ways[i] & kept) | more) & takes);
+  }
+}
+
+#ifdef __x86_64__
+[[gnu::target("avx2")]] static void learnWide(Entries<int32_t> mine, Entries<const int32_t> its, unsigned count,
+                                              int32_t kept, int32_t more) {
+  learnEach(mine, its, count, kept, more);
+}
+
+void fagen::learn(Entries<int32_t> mine, Entries<const int32_t> its, unsigned count, int32_t kept, int32_t more) {
+  if (__builtin_cpu_supports("avx2"))
+    learnWide(mine, its, count, kept, more);
+  else
+    learnEach(mine, its, count, kept, more);
+}
+#else
+void fagen::learn(Entries<int32_t> mine, Entries<const int32_t> its, unsigned count, int32_t kept, int32_t more) {
+  learnEach(mine, its, count, kept, more);
+}
+#endif
