@@ -7,7 +7,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/Parallel.h"
 #include "llvm/Support/Path.h"
 
 #include <fagen/table.h>
@@ -246,7 +245,7 @@ static void writeRow(json::OStream &out, const VariantPlan &plan, unsigned order
 }
 
 /// As it stands in the manifest's array of rows, two levels in.
-static std::string rowText(const VariantPlan &plan, unsigned order) {
+std::string fagen::emitRow(const VariantPlan &plan, unsigned order) {
   std::string text, nested;
   raw_string_ostream os(text);
   os.SetBufferSize(kBufferBytes);
@@ -265,12 +264,10 @@ static std::string rowText(const VariantPlan &plan, unsigned order) {
 
 std::string fagen::emitManifest(const KernelPlan &plan) {
   const std::vector<unsigned> order = tableOrder(plan);
-  std::vector<std::string> rows(order.size()); // side by side: they are most of the text
-  parallelFor(0, rows.size(), [&](size_t i) { rows[i] = rowText(plan.variants[order[i]], order[i]); });
   std::string text;
   size_t bytes = size_t(1) << 16; // for all but the rows
-  for (const std::string &row : rows)
-    bytes += row.size();
+  for (const VariantPlan &variant : plan.variants)
+    bytes += variant.row.size();
   text.reserve(bytes);
   raw_string_ostream os(text);
   json::OStream out(os, kIndent);
@@ -280,8 +277,8 @@ std::string fagen::emitManifest(const KernelPlan &plan) {
     out.attribute("gates", arrayOf(plan.kernel->gates, jsonOf));
     out.attribute("kernel", plan.kernel->name);
     out.attributeArray("rows", [&] {
-      for (const std::string &row : rows)
-        out.rawValue(row);
+      for (unsigned variant : order)
+        out.rawValue(plan.variants[variant].row);
     });
     out.attribute("schedules", json::Array(plan.kernel->scheduleNames));
     out.attribute("select", arrayOf(plan.kernel->select, jsonOf));

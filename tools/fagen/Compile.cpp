@@ -5,6 +5,7 @@
 
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/Kernel.h"
+#include "fagen/Emit/Manifest.h"
 #include "fagen/Passes/Passes.h"
 #include "fagen/Spec/SharedMemory.h"
 
@@ -44,9 +45,9 @@ struct LoweredVariant {
 
 } // namespace
 
-/// Nothing after a reported mistake.
-static std::optional<LoweredVariant> lowerVariant(const Variant &variant, Instrument instrument, PipelineRunner &runner,
-                                                  Diagnostics &diags) {
+/// The kernel's variant number `order`. Nothing after a reported mistake.
+static std::optional<LoweredVariant> lowerVariant(const Variant &variant, unsigned order, Instrument instrument,
+                                                  PipelineRunner &runner, Diagnostics &diags) {
   LoweredVariant result;
   result.compiled.variant = &variant;
   result.compiled.program = beginProgram(variant);
@@ -75,6 +76,7 @@ static std::optional<LoweredVariant> lowerVariant(const Variant &variant, Instru
   result.plan->launches.front().ops = std::move(text.ops);
   if (combine)
     result.plan->launches.back().ops = std::move(text.combineOps);
+  result.plan->row = emitRow(*result.plan, order);
   return result;
 }
 
@@ -104,7 +106,7 @@ lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instru
       llvm::raw_string_ostream os(messages[i]);
       Diagnostics diags(noSources, os);
       PipelineRunner runner(options, llvm::nulls());
-      results[i] = lowerVariant(kernel.variants[i], instrument, runner, diags);
+      results[i] = lowerVariant(kernel.variants[i], i, instrument, runner, diags);
     });
   pool.wait();
   if (llvm::any_of(messages, [](const std::string &text) { return !text.empty(); }))
@@ -119,8 +121,8 @@ std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::Stri
   if (isSilent(options))
     lowered = lowerSideBySide(kernel, options, instrument);
   if (lowered.empty())
-    for (const Variant &variant : kernel.variants)
-      lowered.push_back(lowerVariant(variant, instrument, runner, diags));
+    for (const auto &[order, variant] : llvm::enumerate(kernel.variants))
+      lowered.push_back(lowerVariant(variant, order, instrument, runner, diags));
   if (diags.hasErrors())
     return std::nullopt;
 

@@ -17,6 +17,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
@@ -26,25 +27,26 @@ namespace fagen {
 //===-- Kernel sets
 //------------------------------------------------------------------------------------------------===//
 
-void addKernelFiles(const CompiledKernel &kernel, StringRef directory, OutputSet &files) {
+void addKernelFiles(CompiledKernel &kernel, StringRef directory, OutputSet &files) {
   auto place = [&](StringRef name) {
     SmallString<128> path(directory);
     sys::path::append(path, kernel.spec->name, name);
     return path.str().str();
   };
   for (auto [variant, plan] : zip(kernel.variants, kernel.plan.variants))
-    files.add(place(plan.sourcePath), variant.source);
+    files.add(place(plan.sourcePath), std::move(variant.source));
   files.add(place("table.h"), emitTableHeader(kernel.plan));
   files.add(place("table.cpp"), emitTable(kernel.plan));
   files.add(place("CMakeLists.txt"), emitCMakeFile(kernel.plan));
   std::string manifest = emitManifest(kernel.plan);
-  std::optional<std::string> older = readFile(place("manifest.json"));
-  const bool isSame = older == manifest; // then there is nothing to remove, and most of the time it is so
+  ErrorOr<std::unique_ptr<MemoryBuffer>> older = MemoryBuffer::getFile(place("manifest.json"), /*IsText=*/false,
+                                                                       /*RequiresNullTerminator=*/false);
+  const bool isSame = older && (*older)->getBuffer() == manifest; // then there is nothing to remove; mostly it is so
   files.add(place("manifest.json"), std::move(manifest));
   if (isSame || !older)
     return;
   std::vector<std::string> made = filesOf(kernel.plan);
-  for (const std::string &name : filesOfManifest(*older))
+  for (const std::string &name : filesOfManifest((*older)->getBuffer()))
     if (!is_contained(made, name) && sys::fs::is_regular_file(place(name)))
       files.remove(place(name));
 }

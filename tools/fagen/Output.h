@@ -10,8 +10,8 @@
 namespace fagen {
 
 /// Adds the files of a kernel below `directory`, the manifest last, and marks for removal what an older manifest there
-/// lists and this run does not make.
-void addKernelFiles(const CompiledKernel &kernel, llvm::StringRef directory, OutputSet &files);
+/// lists and this run does not make. Takes the sources out of the kernel.
+void addKernelFiles(CompiledKernel &kernel, llvm::StringRef directory, OutputSet &files);
 
 /// The text of --emit for everything behind the front end. Nothing after a reported mistake.
 std::optional<std::string> emitText(llvm::ArrayRef<CompiledKernel> kernels, const DriverOptions &options,
