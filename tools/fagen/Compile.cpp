@@ -3,6 +3,7 @@
 
 #include "Compile.h"
 
+#include "Memory.h"
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/Kernel.h"
 #include "fagen/Emit/Manifest.h"
@@ -102,6 +103,7 @@ lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instru
   llvm::DefaultThreadPool pool;
   for (size_t i : order)
     pool.async([&, i] {
+      takeLargePages();
       llvm::SourceMgr noSources;
       llvm::raw_string_ostream os(messages[i]);
       Diagnostics diags(noSources, os);

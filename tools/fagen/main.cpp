@@ -3,6 +3,7 @@
 
 #include "CommandLine.h"
 #include "Compile.h"
+#include "Memory.h"
 #include "Nvcc.h"
 #include "Output.h"
 #include "Resources.h"
@@ -17,10 +18,6 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/PrettyStackTrace.h"
-
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 using namespace fagen;
 
@@ -211,7 +208,7 @@ void Driver::checkGates() {
 }
 
 bool Driver::writeKernels() {
-  for (const CompiledKernel &kernel : kernels)
+  for (CompiledKernel &kernel : kernels)
     addKernelFiles(kernel, options.output, outputs);
   std::string problem = outputs.commit();
   if (!problem.empty()) {
@@ -238,18 +235,9 @@ bool Driver::writeText(llvm::StringRef text) {
 
 } // namespace
 
-/// Threads take memory from the system in large pieces and give none back: a run is shorter than what that saves takes,
-/// and threads wait for each other there.
-static void keepMemory() {
-#ifdef __GLIBC__
-  mallopt(M_TOP_PAD, 16 << 20);
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-#endif
-}
-
 int main(int argc, char **argv) {
   keepMemory();
+  takeLargePages();
   llvm::setBugReportMsg("fagen: this is a mistake of fagen's own; please report it with the spec and what follows\n");
   llvm::InitLLVM init(argc, argv);
   // Its memory goes back with the process: taking thousands of ops and strings apart first would take longer.
