@@ -158,7 +158,7 @@ std::vector<Neighbour> AccessTable::findNeighbours(const Access &access, unsigne
   std::vector<Neighbour> found;
   for (const Access &other : all)
     for (unsigned slot = 0; (other.writes || access.writes) && slot < other.buffer->stages; ++slot)
-      if (const Conflict &meeting = conflict(cellOf(other, slot), cell); meeting.scope != Scope::None)
+      if (const Conflict &meeting = conflict(firstCell[other.index] + slot, cell); meeting.scope != Scope::None)
         found.push_back({other.index, slot, &meeting});
   return found;
 }

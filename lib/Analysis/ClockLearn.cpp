@@ -11,9 +11,9 @@ using namespace fagen;
                                                     int32_t kept, int32_t more) {
   int32_t *__restrict values = mine.values, *__restrict ways = mine.ways;
   for (unsigned i = 0; i < count; ++i) {
-    const int32_t takes = 0 - int32_t(values[i] < its.values[i]);
-    values[i] = (values[i] & ~takes) | (its.values[i] & takes);
-    ways[i] = (ways[i] & ~takes) | (((its.ways[i] & kept) | more) & takes);
+    const bool takes = values[i] < its.values[i];
+    ways[i] = takes ? (its.ways[i] & kept) | more : ways[i];
+    values[i] = takes ? its.values[i] : values[i];
   }
 }
 

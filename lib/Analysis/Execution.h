@@ -179,7 +179,7 @@ private:
   inline void checkAgainst(const Coming &second, unsigned memory, const Rival &rival);
   inline void compare(const Coming &second, const Rival &rival, const Access &first, unsigned firstAgent,
                       const Instance &instance, bool isSameThread);
-  bool isNews(const Rival &rival, int64_t distance);
+  inline bool isNews(const Rival &rival, int64_t distance);
   inline Gap missing(const Coming &second, const Access &first, unsigned firstAgent, const Instance &instance,
                      bool isSameThread, Known &by) const;
   static std::string textOf(Gap gap, const Access &first);

@@ -119,11 +119,12 @@ void Execution::compare(const Coming &second, const Rival &rival, const Access &
 void Execution::checkAgainst(const Coming &second, unsigned memory, const Rival &rival) {
   const Access &first = plan.accesses()[rival.access];
   const Instance *instances = state.instances.data() + memory * plan.instances() + rival.instance;
-  for (unsigned cta = 0; cta < plan.ctas; ++cta) {
+  const Role &role = *plan.roles()[first.role];
+  for (unsigned cta = 0; cta < plan.ctas; ++cta, instances += role.warps) {
     const bool isSameCta = cta == second.warp.cta;
     for (uint32_t left = rival.others | rival.same; left != 0; left &= left - 1) {
       const unsigned other = llvm::countr_zero(left), agent = cta * plan.ctaWarps + other;
-      const Instance &found = instances[agent];
+      const Instance &found = instances[other - role.firstWarp];
       if (found.lanes != 0 && (isSameCta || !isOfOneTile(first, second.access, found.position, second.position)))
         compare(second, rival, first, agent, found, isSameCta && !(rival.others >> other & 1));
     }
@@ -140,10 +141,12 @@ void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &o
 }
 
 void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
+  const Role &role = *plan.roles()[warp.role];
+  const unsigned ofWarp = warp.cta * role.warps + warp.number - role.firstWarp;
   for (const Access &access : op.accesses)
     for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta) {
       const int64_t position = event.positions[access.operand];
-      Instance &last = state.instances[cta * plan.instances() + plan.instanceOf(access, position) + warp.agent];
+      Instance &last = state.instances[cta * plan.instances() + plan.instanceOf(access, position) + ofWarp];
       last = {position, 0, lanesFor(op, lanes, cta), warp.event};
       if (!access.isAsync)
         continue;

@@ -21,7 +21,7 @@ ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> 
     }
   for (const Access &access : table.accesses()) {
     firstInstance.push_back(instanceCount);
-    instanceCount += access.buffer->stages * shape.warps;
+    instanceCount += access.buffer->stages * ctas * roles[access.role]->warps;
     rivals.emplace_back(access.buffer->stages);
   }
   for (unsigned role = 0; role < roles.size(); ++role) {
@@ -181,7 +181,7 @@ Lanes ExecutionPlan::lanesOf(const Role &role, unsigned warp, const PlannedOp &p
 }
 
 unsigned ExecutionPlan::instanceOf(const Access &access, int64_t position) const {
-  return firstInstance[access.index] + slotAt(*access.buffer, position) * shape.warps;
+  return firstInstance[access.index] + slotAt(*access.buffer, position) * ctas * all[access.role]->warps;
 }
 
 llvm::ArrayRef<Rival> ExecutionPlan::rivalsOf(const Access &access, int64_t position, unsigned warp) {

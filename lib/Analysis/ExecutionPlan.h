@@ -37,7 +37,7 @@ struct PlannedOp {
 
 /// An access in a slot that a warp's access meets.
 struct Rival {
-  unsigned access = 0, instance = 0; ///< `instance`: of warp 0
+  unsigned access = 0, instance = 0; ///< `instance`: of the first warp of its role
   unsigned number = 0;               ///< among all that were found, the same one for all warps of the later access
   uint32_t others = 0;               ///< warps of the earlier access that it meets
   uint32_t same = 0;                 ///< the warp itself, if only each of its threads meets itself
@@ -55,6 +55,7 @@ public:
   llvm::ArrayRef<Access> accesses() const { return table.accesses(); }
   /// Which a warp's access meets at this position, in the order of accesses and slots.
   llvm::ArrayRef<Rival> rivalsOf(const Access &access, int64_t position, unsigned warp);
+  /// Of its role's first warp in the first CTA; those of the role's other warps follow, then those in other CTAs.
   unsigned instanceOf(const Access &access, int64_t position) const;
   unsigned instances() const { return instanceCount; }
 

@@ -32,8 +32,13 @@ static std::optional<int64_t> combine(ExprKind kind, std::optional<int64_t> a, s
 }
 
 std::optional<int64_t> ExprCode::evaluate(const ExprValues &values) const {
+  auto leaf = [&](const Step &step) {
+    return step.kind == ExprKind::Constant ? step.value : values[unsigned(step.value)];
+  };
   if (steps.size() == 1)
-    return steps[0].kind == ExprKind::Constant ? steps[0].value : values[unsigned(steps[0].value)];
+    return leaf(steps[0]);
+  if (steps.size() == 3)
+    return combine(steps[2].kind, leaf(steps[0]), leaf(steps[1]));
   llvm::SmallVector<std::optional<int64_t>, 8> stack;
   for (const Step &step : steps)
     if (step.kind == ExprKind::Constant) {

@@ -6,7 +6,6 @@
 #include "ExprCode.h"
 #include "fagen/IR/ExprAnalysis.h"
 
-#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -35,10 +34,16 @@ std::string Points::nameOf(const Op *op) const {
 }
 
 static size_t hashOf(const Timeline &timeline) {
-  llvm::hash_code hash = llvm::hash_combine(timeline.firstWarp, timeline.length);
-  for (const Event &event : timeline.events)
-    hash =
-        llvm::hash_combine(hash, event.point, llvm::hash_combine_range(event.positions.begin(), event.positions.end()));
+  uint64_t hash = (uint64_t(timeline.firstWarp) << 32) + timeline.length;
+  auto add = [&](uint64_t value) { // llvm::hash_combine takes longer for one number than for many
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
+  };
+  for (const Event &event : timeline.events) {
+    add(event.point);
+    for (const int64_t position : event.positions)
+      add(uint64_t(position));
+  }
   return hash;
 }
 
@@ -334,7 +339,7 @@ private:
   }
 
   void unroll() {
-    std::vector<const Timeline *> run;
+    llvm::SmallVector<const Timeline *, 8> run;
     for (current = 0; current < timelines.size() && problem.empty(); ++current) {
       run.push_back(&unrolled());
       work += uint64_t(run.back()->length) * run.back()->length;
@@ -377,10 +382,11 @@ private:
     unroll(roles[role]->body, 0);
   }
 
+  using OwnValues = llvm::SmallVector<int64_t, 12>;
   /// All that tells the current timeline from the same warps' timelines in other runs: how many turns there are, and
   /// the values that steer it in each.
-  std::vector<int64_t> valuesOfCurrent() const {
-    std::vector<int64_t> found{int64_t(turnValues.size())};
+  OwnValues valuesOfCurrent() const {
+    OwnValues found{int64_t(turnValues.size())};
     auto add = [&](llvm::ArrayRef<int64_t> choice) {
       for (unsigned i : own[current])
         found.push_back(choice[i]);
@@ -535,8 +541,8 @@ private:
   int64_t turnLimit = 0;
   llvm::SmallVector<std::vector<int64_t>, 3> turnValues; ///< of the steering lets, by turn
   std::vector<Timeline> timelines;
-  std::map<std::pair<unsigned, std::vector<int64_t>>, const Timeline *> known; ///< by number and own values
-  unsigned current = 0, role = 0;                                              ///< what is being unrolled
+  std::map<std::pair<unsigned, OwnValues>, const Timeline *> known; ///< by number and own values
+  unsigned current = 0, role = 0;                                   ///< what is being unrolled
   unsigned now = 0;    ///< the event of the op that is being unrolled, or the one behind it
   unsigned groups = 0; ///< of warps, that have values of their own
   uint64_t work = 0;

@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/bit.h"
 
 #include <array>
 #include <compare>
@@ -89,7 +90,10 @@ public:
     uint16_t thread = 0;  ///< the only one, unless `several`
     bool several = false; ///< more threads than one, or one of several
     bool meets = false;   ///< more threads than one in the same op
-    bool operator==(const Granule &) const = default;
+    /// All of it at once: it has no gaps.
+    bool operator==(const Granule &other) const {
+      return llvm::bit_cast<uint64_t>(*this) == llvm::bit_cast<uint64_t>(other);
+    }
   };
 
 private:
