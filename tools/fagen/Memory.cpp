@@ -28,7 +28,7 @@ void fagen::takeLargePages() {
     return;
   // All that a thread allocates lies in one heap, which begins at a multiple of its size and is reserved as a whole.
   constexpr uintptr_t kHeapBytes = uintptr_t(64) << 20, kPageBytes = uintptr_t(2) << 20;
-  void *piece = malloc(1);
+  void *piece = malloc(kPageBytes / 8); // the first thread has a little already, which is to grow
   char *heap = reinterpret_cast<char *>(reinterpret_cast<uintptr_t>(piece) / kHeapBytes * kHeapBytes);
   madvise(heap, kHeapBytes, MADV_HUGEPAGE);
   madvise(heap, kPageBytes, MADV_COLLAPSE); // which has small pages already
