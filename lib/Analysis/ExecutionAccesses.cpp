@@ -117,17 +117,14 @@ void Execution::compare(const Coming &second, const Rival &rival, const Access &
 
 /// In the memory of one CTA, where warps of all CTAs may have been before. Threads of one number in two CTAs are two.
 void Execution::checkAgainst(const Coming &second, unsigned memory, const Rival &rival) {
-  const Access &first = plan.accesses()[rival.access];
-  const Instance *instances = state.instances.data() + memory * plan.instances() + rival.instance;
-  const Role &role = *plan.roles()[first.role];
-  for (unsigned cta = 0; cta < plan.ctas; ++cta, instances += role.warps) {
+  const Instance *instance = &state.instances[memory * plan.instances() + rival.instance];
+  for (unsigned cta = 0; cta < plan.ctas; ++cta, instance += rival.ctaStep) {
+    if (instance->lanes == 0)
+      continue;
+    const Access &first = plan.accesses()[rival.access];
     const bool isSameCta = cta == second.warp.cta;
-    for (uint32_t left = rival.others | rival.same; left != 0; left &= left - 1) {
-      const unsigned other = llvm::countr_zero(left), agent = cta * plan.ctaWarps + other;
-      const Instance &found = instances[other - role.firstWarp];
-      if (found.lanes != 0 && (isSameCta || !isOfOneTile(first, second.access, found.position, second.position)))
-        compare(second, rival, first, agent, found, isSameCta && !(rival.others >> other & 1));
-    }
+    if (isSameCta || !isOfOneTile(first, second.access, instance->position, second.position))
+      compare(second, rival, first, cta * plan.ctaWarps + rival.warp, *instance, isSameCta && rival.isSameThread);
   }
 }
 

@@ -211,8 +211,11 @@ ExecutionPlan::RivalsByWarp ExecutionPlan::findRivals(const Access &access, int6
           same |= conflict.warps & (uint32_t(1) << warp);
     const unsigned number = rivalCount++;
     for (unsigned warp = later.firstWarp; warp < later.firstWarp + later.warps; ++warp)
-      if (const uint32_t itself = same & (uint32_t(1) << warp); (others[warp] | itself) != 0)
-        found[warp].push_back({neighbour.access, instanceOf(first, neighbour.slot), number, others[warp], itself});
+      for (uint32_t left = others[warp] | (same & (uint32_t(1) << warp)); left != 0; left &= left - 1) {
+        const unsigned other = llvm::countr_zero(left);
+        found[warp].push_back({neighbour.access, instanceOf(first, neighbour.slot) + other - role.firstWarp, number,
+                               uint8_t(other), uint8_t(role.warps), !(others[warp] >> other & 1)});
+      }
   }
   return found;
 }

@@ -35,12 +35,12 @@ struct PlannedOp {
   llvm::ArrayRef<Access> accesses;
 };
 
-/// An access in a slot that a warp's access meets.
+/// An access in a slot, by a warp of each CTA, that a warp's access meets.
 struct Rival {
-  unsigned access = 0, instance = 0; ///< `instance`: of the first warp of its role
-  unsigned number = 0;               ///< among all that were found, the same one for all warps of the later access
-  uint32_t others = 0;               ///< warps of the earlier access that it meets
-  uint32_t same = 0;                 ///< the warp itself, if only each of its threads meets itself
+  unsigned access = 0, instance = 0; ///< `instance`: in the first CTA
+  unsigned number = 0;               ///< of access and slot among all that were found, for all warps of both accesses
+  uint8_t warp = 0, ctaStep = 0;     ///< `ctaStep`: from its instance to the one in the next CTA
+  bool isSameThread = false;         ///< in the CTA of the later access: each of the threads meets itself only
 };
 
 class ExecutionPlan {
