@@ -10,14 +10,6 @@
 
 using namespace fagen::ir;
 
-struct Expr::Node {
-  ExprKind kind;
-  int64_t value = 0;
-  std::string name;
-  Expr lhs, rhs;
-  unsigned depth = 1;
-};
-
 namespace {
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
@@ -285,35 +277,6 @@ Expr Expr::binary(ExprKind kind, Expr lhs, Expr rhs) {
   expr.node = std::make_shared<const Node>(Node{kind, 0, {}, std::move(lhs), std::move(rhs), depth});
   return expr;
 }
-
-ExprKind Expr::kind() const {
-  assert(node && "no expression");
-  return node->kind;
-}
-
-int64_t Expr::value() const {
-  assert(kind() == ExprKind::Constant && "only constants have a value");
-  return node->value;
-}
-
-llvm::StringRef Expr::name() const {
-  assert(kind() == ExprKind::Variable && "only variables have a name");
-  return node->name;
-}
-
-const Expr &Expr::lhs() const {
-  assert(isBinary() && "only binary nodes have operands");
-  return node->lhs;
-}
-
-const Expr &Expr::rhs() const {
-  assert(isBinary() && "only binary nodes have operands");
-  return node->rhs;
-}
-
-bool Expr::isBinary() const { return kind() != ExprKind::Constant && kind() != ExprKind::Variable; }
-
-unsigned Expr::depth() const { return node ? node->depth : 0; }
 
 std::string Expr::str() const {
   std::string text;

@@ -9,6 +9,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -68,6 +69,43 @@ private:
   struct Node;
   std::shared_ptr<const Node> node;
 };
+
+struct Expr::Node {
+  ExprKind kind;
+  int64_t value = 0;
+  std::string name;
+  Expr lhs, rhs;
+  unsigned depth = 1;
+};
+
+inline ExprKind Expr::kind() const {
+  assert(node && "no expression");
+  return node->kind;
+}
+
+inline int64_t Expr::value() const {
+  assert(kind() == ExprKind::Constant && "only constants have a value");
+  return node->value;
+}
+
+inline llvm::StringRef Expr::name() const {
+  assert(kind() == ExprKind::Variable && "only variables have a name");
+  return node->name;
+}
+
+inline const Expr &Expr::lhs() const {
+  assert(isBinary() && "only binary nodes have operands");
+  return node->lhs;
+}
+
+inline const Expr &Expr::rhs() const {
+  assert(isBinary() && "only binary nodes have operands");
+  return node->rhs;
+}
+
+inline bool Expr::isBinary() const { return kind() != ExprKind::Constant && kind() != ExprKind::Variable; }
+
+inline unsigned Expr::depth() const { return node ? node->depth : 0; }
 
 inline Expr operator+(Expr a, Expr b) { return Expr::binary(ExprKind::Add, std::move(a), std::move(b)); }
 inline Expr operator-(Expr a, Expr b) { return Expr::binary(ExprKind::Sub, std::move(a), std::move(b)); }
