@@ -113,10 +113,6 @@ llvm::ArrayRef<Access> AccessTable::of(const Op *op) const {
   return llvm::ArrayRef<Access>(all).slice(begin, count);
 }
 
-unsigned AccessTable::cellOf(const Access &access, int64_t position) const {
-  return firstCell[access.index] + slotAt(*access.buffer, position);
-}
-
 const Footprint *AccessTable::footprintOf(const Access &access) const {
   const unsigned footprint = cells[firstCell[access.index]].footprint;
   return footprint == kNone ? nullptr : footprints[footprint];
@@ -132,15 +128,12 @@ bool AccessTable::leavesBuffer(const Access &access) const {
   return footprint && footprint->leavesBuffer();
 }
 
-const Conflict &AccessTable::conflict(unsigned a, unsigned b) {
-  unsigned &number = known[size_t(a) * cells.size() + b];
-  if (number == kNone) {
-    Conflict conflict = compute(cells[a], cells[b]);
-    number = conflict.scope == Scope::None ? 0 : conflicts.size();
-    if (number != 0)
-      conflicts.push_back(conflict);
-  }
-  return conflicts[number];
+unsigned AccessTable::findConflict(unsigned a, unsigned b) {
+  Conflict conflict = compute(cells[a], cells[b]);
+  if (conflict.scope == Scope::None)
+    return 0;
+  conflicts.push_back(conflict);
+  return unsigned(conflicts.size() - 1);
 }
 
 llvm::ArrayRef<Neighbour> AccessTable::neighboursOf(const Access &access, int64_t position) {

@@ -180,17 +180,6 @@ Lanes ExecutionPlan::lanesOf(const Role &role, unsigned warp, const PlannedOp &p
   }
 }
 
-unsigned ExecutionPlan::instanceOf(const Access &access, int64_t position) const {
-  return firstInstance[access.index] + slotAt(*access.buffer, position) * ctas * all[access.role]->warps;
-}
-
-llvm::ArrayRef<Rival> ExecutionPlan::rivalsOf(const Access &access, int64_t position, unsigned warp) {
-  RivalsByWarp &known = rivals[access.index][slotAt(*access.buffer, position)];
-  if (known.empty())
-    known = findRivals(access, position);
-  return known[warp];
-}
-
 ExecutionPlan::RivalsByWarp ExecutionPlan::findRivals(const Access &access, int64_t position) {
   RivalsByWarp found(ctaWarps);
   const Role &later = *all[access.role];

@@ -54,9 +54,16 @@ public:
   const ir::Op *named(unsigned number) const { return number == 0 ? nullptr : names[number - 1]; }
   llvm::ArrayRef<Access> accesses() const { return table.accesses(); }
   /// Which a warp's access meets at this position, in the order of accesses and slots.
-  llvm::ArrayRef<Rival> rivalsOf(const Access &access, int64_t position, unsigned warp);
+  llvm::ArrayRef<Rival> rivalsOf(const Access &access, int64_t position, unsigned warp) {
+    RivalsByWarp &known = rivals[access.index][slotAt(*access.buffer, position)];
+    if (known.empty())
+      known = findRivals(access, position);
+    return known[warp];
+  }
   /// Of its role's first warp in the first CTA; those of the role's other warps follow, then those in other CTAs.
-  unsigned instanceOf(const Access &access, int64_t position) const;
+  unsigned instanceOf(const Access &access, int64_t position) const {
+    return firstInstance[access.index] + slotAt(*access.buffer, position) * ctas * all[access.role]->warps;
+  }
   unsigned instances() const { return instanceCount; }
 
   const ir::Kernel &kernel;

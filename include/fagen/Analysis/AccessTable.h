@@ -48,9 +48,16 @@ public:
   llvm::ArrayRef<Access> accesses() const { return all; }
   llvm::ArrayRef<Access> of(const ir::Op *op) const;
   /// The access at this position of its buffer (0 for a buffer that is no ring), as conflict() takes it.
-  unsigned cellOf(const Access &access, int64_t position) const;
+  unsigned cellOf(const Access &access, int64_t position) const {
+    return firstCell[access.index] + slotAt(*access.buffer, position);
+  }
   /// Who meets on these two cells.
-  const Conflict &conflict(unsigned a, unsigned b);
+  const Conflict &conflict(unsigned a, unsigned b) {
+    unsigned &number = known[size_t(a) * cells.size() + b];
+    if (number == kNone)
+      number = findConflict(a, b);
+    return conflicts[number];
+  }
   /// All that meet the access at this position, in the order of accesses and slots.
   llvm::ArrayRef<Neighbour> neighboursOf(const Access &access, int64_t position);
   /// Whether threads of the access's op meet on a byte in one run of the op.
@@ -71,6 +78,7 @@ private:
   void addCells(const Access &access);
   std::vector<Neighbour> findNeighbours(const Access &access, unsigned cell);
   const Footprint *footprintOf(const Access &access) const; ///< null: not of shared memory
+  unsigned findConflict(unsigned a, unsigned b);            ///< its number
   Conflict compute(const Cell &a, const Cell &b) const;
 
   const ir::Kernel &kernel;
