@@ -277,8 +277,11 @@ std::string fagen::emitManifest(const KernelPlan &plan) {
     out.attribute("gates", arrayOf(plan.kernel->gates, jsonOf));
     out.attribute("kernel", plan.kernel->name);
     out.attributeArray("rows", [&] {
-      for (unsigned variant : order)
-        out.rawValue(plan.variants[variant].row);
+      for (unsigned number : order)
+        if (const VariantPlan &variant = plan.variants[number]; variant.row.empty())
+          out.rawValue(emitRow(variant, number));
+        else
+          out.rawValue(variant.row);
     });
     out.attribute("schedules", json::Array(plan.kernel->scheduleNames));
     out.attribute("select", arrayOf(plan.kernel->select, jsonOf));

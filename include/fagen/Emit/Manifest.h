@@ -11,9 +11,9 @@ namespace fagen {
 /// The row of the kernel's variant number `order`: most of a manifest is rows, and they can be made side by side.
 std::string emitRow(const VariantPlan &plan, unsigned order);
 
-/// Takes the rows from the variants. JSON with sorted keys: the same plan gives the same bytes. Besides the kernel's
-/// own files (sources, table, CMakeLists.txt, the manifest itself) it describes each row so fully that a tool can build
-/// the table from it.
+/// Makes the rows that variants do not have yet. JSON with sorted keys: the same plan gives the same bytes. Besides the
+/// kernel's own files (sources, table, CMakeLists.txt, the manifest itself) it describes each row so fully that a tool
+/// can build the table from it.
 std::string emitManifest(const KernelPlan &plan);
 
 /// The files of a kernel's directory, sorted; emitManifest lists them.

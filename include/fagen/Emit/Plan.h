@@ -83,7 +83,7 @@ struct VariantPlan {
   std::vector<WorkspacePlan> workspace; ///< one part behind the other
   std::vector<MapPlan> maps;
   EstimatePlan estimates;
-  std::string row; ///< what the manifest says of all this (emitRow)
+  std::string row; ///< what the manifest says of all this, where emitRow was asked already
 };
 
 /// A kernel with the plan of each of its variants, in the order of the variants.
