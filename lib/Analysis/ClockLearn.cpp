@@ -11,9 +11,10 @@ using namespace fagen;
                                                     int32_t kept, int32_t more) {
   int32_t *__restrict values = mine.values, *__restrict ways = mine.ways;
   for (unsigned i = 0; i < count; ++i) {
-    const bool takes = values[i] < its.values[i];
-    ways[i] = takes ? (its.ways[i] & kept) | more : ways[i];
-    values[i] = takes ? its.values[i] : values[i];
+    // All is read first: a compiler that need not ask which of these is read makes no branch of them.
+    const int32_t mineNow = values[i], wayNow = ways[i], itsNow = its.values[i], itsWay = (its.ways[i] & kept) | more;
+    ways[i] = mineNow < itsNow ? itsWay : wayNow;
+    values[i] = mineNow < itsNow ? itsNow : mineNow;
   }
 }
 
