@@ -5,6 +5,7 @@
 
 NAME:
   found       what was found for each problem, from tune.json (fagen-run tune --output)
+  hopper      the same from tune_*.json, of several searches
   dispatch    what fagen --tuned makes of it beside the shipped set, from time.json (fagen-run time --output)
   lines       the thresholds that fagen --tuned writes, with their evidence, from FAGEN (default: fagen), l4_fp16.fa and
               tuned.json (fagen-run tune --export)
@@ -37,25 +38,28 @@ def values_of(name, study):
     return ", ".join(f"{key} = {value}" for key, value in settings[name].items() if shipped.get(key) != value)
 
 
-def found_table(directory):
-    data = read(directory / "tune.json")
+def found_table(directory, pattern="tune.json"):
+    searches = [read(file) for file in sorted(directory.glob(pattern))]
     rows = []
-    for study in data["tune"]["studies"]:
-        times = {entry["candidate"]: entry["median_us"] for entry in study["contest"]}
+    for study in (study for data in searches for study in data["tune"]["studies"]):
+        contest = {entry["candidate"]: entry for entry in study["contest"]}
         log = {record["candidate"]: record for record in study["log"]}
-        elites = [entry["candidate"] for entry in study["elites"]]
-        best = elites[0]
-        shipped_us = times.get(study["shipped"]) or log[study["shipped"]]["median_us"]
-        best_us = times.get(best) or log[best]["median_us"]
-        over = study["best_over_shipped"]
+        best = min(contest, key=lambda name: contest[name]["median_us"], default=study["elites"][0]["candidate"])
+        shipped_us, best_us = ((contest.get(name) or log[name])["median_us"] for name in (study["shipped"], best))
+        over = contest[best] if best != study["shipped"] else None
         rows.append([study["problem"], f"{shipped_us:.2f}", f"{best_us:.2f}",
                      "{ratio:.3f} ({low:.3f}–{high:.3f})".format(**over) if over else "the shipped one is the best",
                      values_of(best, study) if over else "", f"{len(study['log'])} of {study['candidates']}",
                      f"{sum(record['seconds'] for record in study['log']):.0f} s"])
     head = ["b,h,hkv,sq,sk,d", "shipped µs", "best µs", "best / shipped (95 %)", "what is other in the best", "evaluated",
             "of candidates' time"]
-    budget = data["tune"]["budget_s"]
-    return f"{markdown(head, rows)}\n\n{budget:.0f} s for all of them; contest of the elites, medians: {machine_line(data)}."
+    budget = sum(data["tune"]["budget_s"] for data in searches)
+    return (f"{markdown(head, rows)}\n\n{budget:.0f} s for all of them; contest of the elites, medians: "
+            f"{machine_line(searches[0])}.")
+
+
+def hopper_table(directory):
+    return found_table(directory, "tune_*.json")
 
 
 def dispatch_table(directory):
@@ -107,7 +111,8 @@ def strategies_table(directory):
     return f"{markdown(head, rows)}\n\n{seeds} seeds each."
 
 
-TABLES = {"found": found_table, "dispatch": dispatch_table, "lines": lines_table, "strategies": strategies_table}
+TABLES = {"found": found_table, "hopper": hopper_table, "dispatch": dispatch_table, "lines": lines_table,
+          "strategies": strategies_table}
 
 
 def table(arguments):

@@ -19,6 +19,7 @@ static constexpr double kCompilerSeconds = 120;
 static constexpr int kOtherRegisters = 60; ///< addresses, maxima, sums, what is on its way to a product
 static constexpr int kRegistersOfThread = 255;
 static constexpr int kLeastRegisters = 24;     ///< addresses, loop counters, one operand: what no kernel does without
+static constexpr int kLeastOfGroup = 32;       ///< the same where warp groups multiply
 static constexpr int kSharedOfSm = 100 * 1024; ///< of the smallest target; it only ranks
 
 static std::string readText(const fs::path &file) {
@@ -381,10 +382,13 @@ static Estimate roughEstimate(const BaseKernel &base, const Space &space, const 
   return estimate;
 }
 
-/// Registers of a thread: with wgmma those of an SM are shared by the groups that compute (pass resolve-options).
+/// Registers of a thread that fragments may take: with wgmma those of an SM are shared by the groups that compute (pass
+/// resolve-options).
 static int mostRegisters(const BaseKernel &base, const Space &space, const Point &point) {
-  const int groups = base.mma == "wgmma" ? space.number(point, "warps") / 4 : 1;
-  return groups > 2 ? 160 : groups > 1 ? 240 : kRegistersOfThread;
+  if (base.mma != "wgmma")
+    return kRegistersOfThread - kLeastRegisters;
+  const int groups = space.number(point, "warps") / 4;
+  return (groups > 2 ? 160 : groups > 1 ? 240 : kRegistersOfThread) - kLeastOfGroup;
 }
 
 /// Only hard limits prune: a point whose fragments alone leave no registers for anything else; the compiler refuses
@@ -396,7 +400,7 @@ void Compiler::prune(const BaseKernel &base, Space &space) const {
   Point shipped = space.points.front();
   space.pruned = std::erase_if(space.points, [&](const Point &point) {
     return point != shipped && fragments &&
-           space.estimates[point].registers - kOtherRegisters > mostRegisters(base, space, point) - kLeastRegisters;
+           space.estimates[point].registers - kOtherRegisters > mostRegisters(base, space, point);
   });
 }
 

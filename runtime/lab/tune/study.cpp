@@ -307,9 +307,17 @@ void Study::contest() {
     }
     result.contest.push_back(entry);
   }
+  // What is shipped may have been timed at another clock than the elites: side by side it may be one of them.
+  const Point &shipped = result.space.points.front();
+  const Record *record = result.shipped();
+  if (record && medians.count(shipped) &&
+      std::none_of(result.elites.begin(), result.elites.end(),
+                   [&](const Elite &elite) { return elite.point == shipped; }))
+    result.elites.push_back({shipped, *record});
   std::stable_sort(result.elites.begin(), result.elites.end(), [&](const Elite &a, const Elite &b) {
     return medians.count(a.point) && (!medians.count(b.point) || medians[a.point] < medians[b.point]);
   });
+  result.elites.resize(std::min<size_t>(result.elites.size(), kElites));
 }
 
 } // namespace fagen::lab::tune
