@@ -151,6 +151,14 @@ private:
   /// Of a split the keys are numbered from its first one.
   Expr keys() const { return variable(schedule.isSplit() ? "split_keys" : "seq_kv"); }
 
+  /// Where a copy finds the first key of tile j, and where keys end there: boxes are of the whole head, pointers of the
+  /// split.
+  Expr keyRow() const {
+    const Expr row = variable("j") * variable("kTileKeys");
+    return isBulk && schedule.isSplit() ? variable("split_begin") + row : row;
+  }
+  Expr keyLimit() const { return isBulk ? variable("seq_kv") : keys(); }
+
   /// How many rows there are, and the query of one.
   Expr rowLimit() const {
     return schedule.gqa == Gqa::Pack ? variable("seq_q") * variable("heads_per_kv") : variable("seq_q");
@@ -197,8 +205,8 @@ private:
 
   void buildStep(Builder &builder) {
     const Expr j = variable("j");
-    copy(builder, k, j, gk, j * variable("kTileKeys"), keys(), kFull);
-    copy(builder, v, j, gv, j * variable("kTileKeys"), keys(), vFull);
+    copy(builder, k, j, gk, keyRow(), keyLimit(), kFull);
+    copy(builder, v, j, gv, keyRow(), keyLimit(), vFull);
 
     at(builder, "mma");
     multiply(builder, "abt", s, qFragment ? qFragment : q, {k, j}, /*accumulate=*/false);

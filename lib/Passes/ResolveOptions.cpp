@@ -34,6 +34,7 @@ bool fagen::isCombine(const ir::Kernel &kernel, const PassContext &context) {
 static Schedule combineSchedule(const Schedule &first) {
   Schedule schedule = first;
   schedule.mma = Mma::Scalar;
+  schedule.roles = Roles::Unified;
   schedule.tileRows = schedule.warps = schedule.rowWarps = device::kCombineWarps;
   schedule.keyWarps = 1;
   return schedule;

@@ -331,14 +331,19 @@ void VariantChecker::checkRefill() {
     add("refill", OptionKey::Refill, "refill = late needs at least 2 stages; with 1 it takes split or joint");
 }
 
-// Only tensor-core kernels with results in registers leave them to a second launch.
+// Only tensor-core kernels with results in registers leave them to a second launch, and a CTA has one tile and one
+// split.
 void VariantChecker::checkSplit() {
   if (!known(OptionKey::Split) || !schedule.isSplit())
     return;
   const std::string split = toText(optionInfo(OptionKey::Split), getKey(schedule, OptionKey::Split));
-  if (known(OptionKey::Mma) && schedule.mma != Mma::MmaSync)
+  if (known(OptionKey::Mma) && schedule.mma != Mma::MmaSync && schedule.mma != Mma::Wgmma)
     add("split", OptionKey::Split,
         fmt::format("split = {} is not yet supported with {}; it takes 1", split, mmaText()));
+  if (known(OptionKey::Mma, OptionKey::Grid) && schedule.mma == Mma::Wgmma && schedule.grid != Grid::Tiles)
+    add("split", OptionKey::Split,
+        fmt::format("split = {} is not yet supported with grid = {}; it takes 1, or any with grid = tiles", split,
+                    toString(schedule.grid).str()));
   if (known(OptionKey::Invariant) && problem.invariant && schedule.split != 0)
     add("split", OptionKey::Split,
         fmt::format("split = {} divides the keys by their number, and with invariant = on they are divided at fixed "

@@ -245,7 +245,8 @@ void Judge::judgeOperands() {
   require(Gqa(variant.number(OptionKey::Gqa)) == Gqa::Separate || variant.copy() != Copy::Tma || !isOnTarget, "gqa",
           OptionKey::Gqa);
   const unsigned split = variant.number(OptionKey::Split);
-  require(split == 1 || mma == Mma::MmaSync, "split", OptionKey::Split);
+  const bool canSplit = mma == Mma::MmaSync || (mma == Mma::Wgmma && variant.grid() == Grid::Tiles);
+  require(split == 1 || canSplit, "split", OptionKey::Split);
   require(split <= 1 || variant.number(OptionKey::Invariant) == 0, "split", OptionKey::Split);
   const OptionValueInfo &copies = *optionInfo(OptionKey::Copy).findValue(unsigned(variant.copy()));
   const bool isCopied = !variant.isGiven(OptionKey::Copy) || variant.point.target->hasAll(copies.needs);
