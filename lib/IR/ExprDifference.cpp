@@ -16,6 +16,7 @@ namespace {
 
 /// Beyond it sums could leave 64 bits; sizes of tiles are far below.
 constexpr int64_t kMost = int64_t(1) << 31;
+constexpr bool isSmall(int64_t value) { return -kMost < value && value < kMost; }
 
 /// Variables times whole numbers, quotients by counts of heads, and a constant.
 struct Linear {
@@ -31,8 +32,10 @@ struct Linear {
   bool add(const Expr &expr, int64_t times) {
     switch (expr.kind()) {
     case ExprKind::Constant:
+      if (!isSmall(expr.value())) // before it is added: that could overflow
+        return false;
       constant += times * expr.value();
-      return std::abs(expr.value()) < kMost && std::abs(constant) < kMost;
+      return isSmall(constant);
     case ExprKind::Variable:
       factors[expr.name()] += times;
       return true;
@@ -102,7 +105,7 @@ std::optional<Interval> fagen::ir::difference(const Expr &a, const Expr &b) {
     return linear.value();
   if (a == b)
     return Interval{0, 0};
-  if (a.kind() == ExprKind::Sub && b.kind() == ExprKind::Constant && std::abs(b.value()) < kMost) {
+  if (a.kind() == ExprKind::Sub && b.kind() == ExprKind::Constant && isSmall(b.value())) {
     const std::optional<Interval> apart = difference(a.lhs(), a.rhs());
     return apart ? std::optional(Interval{apart->low - b.value(), apart->high - b.value()}) : std::nullopt;
   }

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 
 #include <iostream>
+#include <limits>
 
 using namespace fagen::ir;
 using llvm::StringRef;
@@ -112,6 +113,13 @@ TEST(Difference, OfTheBoundsOfLoops) {
   EXPECT_FALSE(of("ceil_div(a, 64)", "ceil_div(a, 32)"));
   EXPECT_FALSE(of("ceil_div(a, b)", "ceil_div(a + 1, b)"));
   EXPECT_FALSE(of("min(a, b)", "max(a, b)"));
+}
+
+TEST(Difference, OfNumbersWhoseSumsCouldOverflow) {
+  const Expr a = variable("a");
+  for (const int64_t far : {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), int64_t(1) << 31})
+    EXPECT_FALSE(difference(a + constant(far), a)) << far;
+  EXPECT_TRUE(difference(a + constant((int64_t(1) << 31) - 1), a));
 }
 
 TEST(Difference, HoldsEveryValue) {
