@@ -11,10 +11,14 @@ namespace {
 std::atomic<int> allocations{0};
 } // namespace
 
-// Every allocation of this program by new; the runtime has no other way.
-void *operator new(size_t size) {
+// Every allocation of this program by new; the runtime has no other way. All forms that it takes: a sanitizer has its
+// own.
+void *operator new(size_t size, const std::nothrow_t &) noexcept {
   ++allocations;
-  if (void *memory = malloc(size ? size : 1))
+  return malloc(size ? size : 1);
+}
+void *operator new(size_t size) {
+  if (void *memory = operator new(size, std::nothrow))
     return memory;
   throw std::bad_alloc();
 }
