@@ -175,7 +175,7 @@ private:
     Lanes lanes;
   };
   void checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
-  // Inline, but defined where they are used: this is done so often that calls would be a third of it.
+  // Inline, but defined where they are used: this is done so often that calls would show.
   inline void checkAgainst(const Coming &second, unsigned memory, const Rival &rival);
   inline void compare(const Coming &second, const Rival &rival, const Access &first, unsigned firstAgent,
                       const Instance &instance, bool isSameThread);

@@ -1,8 +1,8 @@
 // fagen: how the driver takes memory from the system.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A run is short, so what it asks the system for costs more than what it does with it: page by page, a tenth of its
-// time. Where a C library or a system offers none of this, nothing is done.
+// A run is short: taking memory page by page is a part of its time that one can see. Where a C library or a system
+// offers none of this, nothing is done.
 #pragma once
 
 namespace fagen {

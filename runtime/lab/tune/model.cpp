@@ -19,8 +19,7 @@ static constexpr double kExpRate = 16;      ///< exp2
 static constexpr double kCopyRate = 40;     ///< bytes from the L2
 static constexpr double kCopyLatency = 800; ///< of a tile for which nothing else waits
 static constexpr double kTurnClocks = 100;  ///< of a step whose products never pause
-static constexpr double kChainClocks =
-    700; ///< of a step that exp2 fills: waits, sums, conversions (docs/Performance.md)
+static constexpr double kChainClocks = 700; ///< of a step that exp2 fills: waits, sums, conversions
 static constexpr double kTileClocks = 4500; ///< first scores, last P V and results (docs/Performance.md)
 
 /// Warp groups that compute side by side in the one CTA of an SM: clocks of a step as measured at

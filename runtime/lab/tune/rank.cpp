@@ -99,7 +99,7 @@ private:
 std::vector<Point> rankPoints(const Compiler &compiler, const BaseKernel &base, Space &space, const Case &problem,
                               uint32_t sm, int sms, const std::filesystem::path &scratch) {
   Ranking ranking(space, problem, sms);
-  // With warp groups a plan takes ten times as long, and says of registers and CTAs only what the roles fix.
+  // With warp groups a plan proves what roles wait for, and says of registers and CTAs only what the roles fix.
   if (base.mma == "wgmma")
     return ranking.order();
   for (auto choose : {&Ranking::oneOfEachNumbers, &Ranking::structuresOfTheBest}) {
