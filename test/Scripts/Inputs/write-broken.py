@@ -22,3 +22,4 @@ write("lib/Emit/Waived.cpp", function("emitWaived", 41, " // check-layout: funct
 write("lib/Emit/Short.cpp", function("emitShort", 40) + function("helper", 80))
 write("include/fagen/Passes/Big.h", "int a;\n" * 59)
 write("lib/Emit/Path.cpp", "/* " + os.sep + "root/x */\n")
+write("lib/Emit/Outside.cpp", "// " + os.pardir + "/Nowhere/a.md\n// " + os.pardir + "/Emit/Outside.cpp\n")
