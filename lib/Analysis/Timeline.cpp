@@ -5,9 +5,9 @@
 
 #include "ExprCode.h"
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Steering.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cstdint>
@@ -58,8 +58,6 @@ const Timeline *TimelinePool::keep(const Timeline &timeline) {
 
 namespace {
 
-/// More values than this that steer loops independently would make too many timelines.
-constexpr unsigned kMaxSteering = 3;
 /// Steps of the longest runs that are tried; needed only when an expression compares with large literals.
 constexpr int64_t kMaxLimit = 64;
 /// Events of a timeline meet each other: the sum of their squares is what an analysis takes. Kernels of 8 stages have a
@@ -107,44 +105,24 @@ private:
     unsigned number; ///< of its value
   };
 
-  /// The lets whose values must be chosen: those that control flow, positions or predicates name and that constants
-  /// do not determine. Gives how many there are.
+  /// Prepares the choice of the values of the lets that steer. Gives how many lets there are.
   unsigned findSteering() {
     for (const Constant &constant : kernel.constants)
       valueOf(constant.name) = constant.value;
     int64_t stages = 1;
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       stages = std::max<int64_t>(stages, buffer->stages);
-    int64_t largest = 0;                           // literal: beyond it a predicate's value may change
-    llvm::SetVector<llvm::StringRef> names, turns; // turns: of the loop that carries a value
-    auto add = [&](const Expr &expr) {
-      if (!expr)
-        return;
-      expr.forEachVariable([&](llvm::StringRef name) { names.insert(name); });
-      largest = std::max(largest, largestLiteral(expr));
-    };
+    int64_t largest = 0; // literal: beyond it a predicate's value may change
     for (const Role *role : roles)
       walk(role->body, [&](const Op &op) {
-        for (const char *name : {"begin", "end", "when", "condition", "step"})
-          if (op.has(name))
-            add(op.expr(name));
-        if (op.has("carry"))
-          op.expr("end").forEachVariable([&](llvm::StringRef name) { turns.insert(name); });
-        if (op.has("bytes"))
-          op.expr("bytes").forEachVariable([&](llvm::StringRef name) { names.insert(name); });
-        for (const Operand &operand : op.operands)
-          add(operand.position);
+        forEachSteering(op, [&](const Expr &expr) { largest = std::max(largest, largestLiteral(expr)); });
       });
     limit = 4 * stages + 2 + (largest > stages ? std::min(largest, kMaxLimit) : 0);
-    llvm::SmallVector<const Let *, 4> lets;
-    for (const Let &let : kernel.lets) {
+    for (const Let &let : kernel.lets)
       if (std::optional<int64_t> value = ExprCode(let.value, values).evaluate(values))
         valueOf(let.name) = *value;
-      else if (turns.contains(let.name))
-        turnsLet = &let;
-      else if (names.contains(let.name))
-        lets.push_back(&let);
-    }
+    const auto [lets, turns] = steeringLets(kernel, roles);
+    turnsLet = turns;
     turnLimit = stages;
     const llvm::StringSet<> ofGroups = namesOfGroups(kernel);
     addTimelines(ofGroups);

@@ -5,6 +5,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Names.h"
+#include "fagen/IR/Steering.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -48,6 +49,8 @@ public:
     checkRoles();
     for (const Role &role : kernel.roles)
       verifyOps(role, state);
+    if (!state.defective) // else attributes may lack their types
+      checkSteering();
     if (kernel.phase >= Phase::Allocated)
       checkAllocation();
     if (kernel.phase >= Phase::Placed)
@@ -190,6 +193,28 @@ private:
       state.defect(kernel.location, "role " + role.name + " names " + kGroupRow +
                                         " or a let of it, but is not the last " +
                                         "kRowWarps warps of the CTA, in groups of four");
+  }
+
+  /// Every analysis would refuse the kernel. The place is that of the first op that names the let beyond the limit.
+  void checkSteering() {
+    llvm::SmallVector<const Role *, 2> roles;
+    for (const Role &role : kernel.roles)
+      roles.push_back(&role);
+    const SteeringLets steering = steeringLets(kernel, roles);
+    if (steering.lets.size() <= kMaxSteering)
+      return;
+    const StringRef last = steering.lets[kMaxSteering]->name;
+    const Op *place = nullptr;
+    for (const Role &role : kernel.roles)
+      walk(role.body, [&](const Op &op) {
+        forEachSteering(op, [&](const Expr &expr) { place = !place && expr.uses(last) ? &op : place; });
+      });
+    std::string names;
+    for (const Let *let : steering.lets)
+      names += (names.empty() ? "" : ", ") + let->name;
+    state.defect(place ? place->location : kernel.location,
+                 Twine(steering.lets.size()) + " run-time values steer loops, conditions and positions: " + names +
+                     "; analyses try all values of at most " + Twine(kMaxSteering) + ". Let loops share bounds");
   }
 
   // From Allocated on.

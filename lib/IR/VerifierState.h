@@ -4,6 +4,7 @@
 
 #include "fagen/IR/Verifier.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <set>
@@ -35,6 +36,7 @@ public:
 
   const Kernel &kernel;
   bool defective = false;
+  llvm::DenseMap<const Buffer *, Expr> lengths; ///< of global buffers, as bulk copies name them
 
 private:
   DefectHandler report;

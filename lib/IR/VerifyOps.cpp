@@ -3,6 +3,7 @@
 
 #include "VerifierState.h"
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Names.h"
 #include "fagen/Support/Suggest.h"
 
@@ -40,6 +41,10 @@ private:
       checkCluster(op);
     if (op.kind == OpKind::CopyIssue)
       checkCopy(op);
+    if (isBulk(op))
+      checkBulk(op);
+    if (op.has("predicate"))
+      checkMask(op);
     if (op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue)
       checkMma(op);
     if (op.kind == OpKind::Barrier)
@@ -194,8 +199,42 @@ private:
       defect(op, "%" + dst.name + " and %" + src.name + " differ in columns or type");
     if ((op.text("kind") == "bulk") != (op.operand("full").buffer != nullptr))
       defect(op, "a bulk copy, and no other, signals an mbarrier: operand 'full'");
-    if (src.isPacked && (op.isSet("running") || op.text("kind") == "bulk"))
-      defect(op, "rows of %" + src.name + " are packed: no bulk or running copy can follow them");
+    if (src.isPacked && op.isSet("running"))
+      defect(op, "rows of %" + src.name + " are packed: no running copy can follow them");
+  }
+
+  static bool isBulk(const Op &op) {
+    return op.kind == OpKind::BulkStore || (op.kind == OpKind::CopyIssue && op.text("kind") == "bulk");
+  }
+
+  /// The copy engine knows the tensor and nothing else: where it ends, and that its rows are one behind the other.
+  void checkBulk(const Op &op) {
+    const Buffer &tensor = *op.operand(op.kind == OpKind::BulkStore ? "dst" : "src").buffer;
+    if (tensor.isPacked)
+      defect(op, "rows of %" + tensor.name + " are packed: no bulk copy can follow them");
+    if (op.has("when"))
+      defect(op, "a bulk copy has no condition: put it into an if");
+    const Expr &limit = op.expr("limit");
+    if (limit.kind() != ExprKind::Variable || !llvm::is_contained(kLengths, limit.name()))
+      return defect(op, "attribute 'limit' is '" + limit.str() + "', but a bulk copy ends where its tensor does: at " +
+                            alternatives({kLengths[0], kLengths[1]}) +
+                            "; only copies and stores by threads end elsewhere");
+    const Expr &known = state.lengths.try_emplace(&tensor, limit).first->second;
+    if (!(known == limit))
+      defect(op, "attribute 'limit' is '" + limit.str() + "', but a bulk copy before it says that %" + tensor.name +
+                     " ends at " + known.str());
+  }
+
+  /// Loops over key tiles begin with the first tile, and no pass knows tiles that are masked at their front.
+  void checkMask(const Op &op) {
+    const bool isOfTile = kernel.hasConstant("kTileRows") && op.has("row");
+    const Expr none = constant(0);
+    const MaskBounds bounds = analyzeMask(op.expr("predicate"), "q", "k", isOfTile ? op.expr("row") : none,
+                                          isOfTile ? kernel.constant("kTileRows") : 1);
+    if (!(bounds.firstKey == none) || !(bounds.fullBegin == none))
+      defect(op, "attribute 'predicate' hides the keys below " + bounds.fullBegin.str() +
+                     " from some row, but loops over key tiles begin at key 0 and mask only at their end; "
+                     "bound keys from above only");
   }
 
   static bool isOfCluster(const Op &op) {
@@ -277,6 +316,8 @@ private:
   }
 
   static constexpr int64_t kNamedBarriers = 16;
+  /// Of the tensors, in rows: what the maps of bulk copies are made from.
+  static constexpr StringRef kLengths[] = {"seq_q", "seq_kv"};
 
   const Role &role;
   VerifierState &state;

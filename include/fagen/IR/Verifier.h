@@ -4,6 +4,8 @@
 // Checked at any phase: ops have the operands and attributes that Ops.td lists, of the right space, type and range;
 // rings are named with a position and other buffers without; expressions use known names only; loop variables do not
 // hide anything; shapes of products and copies fit; warps, threads and constants agree.
+// Refused at any phase, for no later phase could do it: masks that bound keys from below; bulk copies that end before
+// their tensor does; more run-time values that steer than analyses can try.
 //   from split on      a loop named "interior" masks nothing
 //   from allocated on  every shared buffer lies 16-byte aligned inside sharedBytes, apart from all it does not overlay
 //   from placed on     no place op is left; every barrier and wait has its own site, and the ledger lists just these
