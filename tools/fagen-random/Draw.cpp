@@ -7,6 +7,7 @@
 #include "Rules.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 
 #include <fmt/format.h>
 
@@ -17,12 +18,14 @@ namespace fagen::random {
 /// Variants of a kernel, before fagen adds its own: more take the emulator too long.
 static constexpr unsigned kMostVariants = 8;
 
+/// One target, sometimes two. A target has a lot for each of its features.
 static std::vector<const TargetInfo *> drawTargets(Random &random) {
-  std::vector<const TargetInfo *> targets;
+  std::vector<const TargetInfo *> lots;
   for (const TargetInfo &target : allTargets())
-    targets.push_back(&target);
-  random.shuffle(targets);
-  targets.resize(random.percent(85) ? 1 : 2);
+    lots.insert(lots.end(), llvm::popcount(target.features), &target);
+  std::vector<const TargetInfo *> targets = {random.pick(lots)};
+  if (const TargetInfo *other = random.pick(lots); random.percent(15) && other != targets.front())
+    targets.push_back(other);
   return targets;
 }
 

@@ -6,6 +6,7 @@
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 
@@ -21,6 +22,7 @@ public:
   std::vector<Setting> draw();
 
 private:
+  unsigned drawMultiple();
   std::vector<Plain> plainsOf(const OptionInfo &option);
   Plain drawHeadDim();
   std::optional<Setting> drawSetting(const OptionInfo &option);
@@ -35,13 +37,23 @@ private:
 
 } // namespace
 
+/// What head dims are a multiple of: that of a family of tensor-core instructions which every target has, or any.
+unsigned ProblemDrawer::drawMultiple() {
+  std::vector<unsigned> multiples;
+  for (const OptionValueInfo &family : optionInfo(OptionKey::Mma).values)
+    if (family.needs != 0 && all_of(targets, [&](const TargetInfo *target) { return isAvailable(family, *target); }))
+      multiples.push_back(firstMmaInstr(Mma(family.number)).headDimMultiple);
+  const unsigned any = optionInfo(OptionKey::HeadDim).multipleOf;
+  return random.percent(20) ? any : random.pick(multiples);
+}
+
 /// Small ones are likely: kernels of large ones take the emulator longer.
 Plain ProblemDrawer::drawHeadDim() {
   static constexpr unsigned kLikely[] = {16, 32, 32, 48, 64, 64, 64, 96, 128};
   const OptionInfo &option = optionInfo(OptionKey::HeadDim);
   auto one = [&]() -> unsigned {
-    if (multiple == 16 && random.percent(60))
-      return random.pick(kLikely);
+    if (const unsigned likely = random.pick(kLikely); multiple != option.multipleOf && random.percent(60))
+      return alignTo(likely, multiple);
     const unsigned largest = random.percent(75) ? 64 : option.max;
     return multiple * random.between((option.min + multiple - 1) / multiple, largest / multiple);
   };
@@ -98,7 +110,7 @@ std::optional<Setting> ProblemDrawer::drawSetting(const OptionInfo &option) {
 }
 
 std::vector<Setting> ProblemDrawer::draw() {
-  multiple = random.percent(20) ? 8 : 16;
+  multiple = drawMultiple();
   std::vector<Setting> settings;
   for (const OptionInfo &option : allOptions()) {
     if (option.block != OptionBlock::Problem)

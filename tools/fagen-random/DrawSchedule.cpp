@@ -18,6 +18,10 @@ namespace fagen::random {
 
 namespace {
 
+/// Where warp groups can do the products, so many of the schedules are theirs at least: most head dims and targets leave
+/// them no chance, and theirs are the kernels with most that can go wrong.
+constexpr unsigned kWgmmaPercent = 50;
+
 /// Indices of points.
 using Subset = std::vector<size_t>;
 
@@ -170,21 +174,21 @@ Base ScheduleDrawer::drawTile(Mma mma) {
   static constexpr unsigned kKeys[] = {1, 1, 2, 2, 3, 4};
   static constexpr unsigned kRows[] = {1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 16, 24, 32};
   const MmaInstrInfo &instr = firstMmaInstr(mma);
-  const unsigned most = optionInfo(OptionKey::Tile).max;
+  const auto [mostRows, mostKeys] = largestTile(mma);
   unsigned rows = instr.slabRows * (mma == Mma::Scalar ? random.pick(kRows) : random.pick(kSlabs));
   unsigned keys = instr.keyMultiple * random.pick(kKeys);
-  if (random.percent(3)) {
-    rows = instr.slabRows * random.between(1, most / instr.slabRows);
+  if (rows > mostRows || random.percent(3)) {
+    rows = instr.slabRows * random.between(1, mostRows / instr.slabRows);
     keys = instr.keyMultiple * random.between(1, 6);
-  } else if (random.percent(3)) {
-    keys = instr.keyMultiple * random.between(1, most / instr.keyMultiple);
+  } else if (random.percent(mma == Mma::Wgmma ? 20 : 3)) { // its tiles are wide ones
+    keys = instr.keyMultiple * random.between(1, mostKeys / instr.keyMultiple);
   }
   Base base;
   base.mma.number = unsigned(mma);
   base.warps.number = random.pick(warpsFor(mma, rows));
   keys *= keyWarps(mma, rows, base.warps.number);
   base.tile.number = rows;
-  base.tile.second = std::min(keys, most / instr.keyMultiple * instr.keyMultiple);
+  base.tile.second = std::min(keys, mostKeys / instr.keyMultiple * instr.keyMultiple);
   return base;
 }
 
@@ -195,12 +199,13 @@ std::optional<Base> ScheduleDrawer::drawBase(const Subset &subset) {
   for (const OptionValueInfo &family : families) {
     const MmaInstrInfo &instr = firstMmaInstr(Mma(family.number));
     const Base base{family.number, Plain(instr.slabRows, instr.keyMultiple), instr.slabWarps};
-    if (!family.notYet && !isOfWarpGroups(family) && fits(subset, base))
+    if (!family.notYet && fits(subset, base))
       smallest.push_back(base);
   }
   if (smallest.empty())
     return std::nullopt;
-  const Base least = random.pick(smallest);
+  const bool isWgmma = Mma(smallest.back().mma.number) == Mma::Wgmma && random.percent(kWgmmaPercent);
+  const Base least = isWgmma ? smallest.back() : random.pick(smallest);
   for (unsigned tries = 0; tries != 20; ++tries)
     if (Base base = drawTile(Mma(least.mma.number)); fits(subset, base))
       return base;
@@ -309,6 +314,9 @@ void ScheduleDrawer::reorder() {
                        std::make_move_iterator(settings.end()));
 }
 
+/// Values of other keys go with certain values of these only (cluster with a grid, rescale with an overlap): drawn first.
+static bool isNeededByOthers(OptionKey key) { return key == OptionKey::Grid || key == OptionKey::Overlap; }
+
 void ScheduleDrawer::draw() {
   Subset all;
   for (size_t point = 0; point != points.size(); ++point)
@@ -320,6 +328,7 @@ void ScheduleDrawer::draw() {
     if (option.block == OptionBlock::Schedule && !option.required)
       options.push_back(&option);
   random.shuffle(options);
+  std::stable_partition(options.begin(), options.end(), [](const OptionInfo *option) { return isNeededByOthers(option->key); });
   for (const OptionInfo *option : options)
     if (random.percent(40))
       if (std::optional<Setting> setting = drawSetting(*option, all))

@@ -50,20 +50,15 @@ static Plain anyPlain(const OptionInfo &option, Random &random) {
   return {};
 }
 
-static bool hasRule(const std::vector<Breach> &breaches, StringRef rule) {
-  return any_of(breaches, [&](const Breach &breach) { return breach.rule == rule; });
-}
-
-/// Marks what the kernel's breaches are blamed on; false where none of them is of the rule.
-static bool markBreaches(StringRef rule, Kernel &kernel) {
-  bool isBroken = false;
+/// Marks what the kernel's breaches are blamed on; false where none of them is of the rule, or, alone, another is.
+static bool markBreaches(StringRef rule, bool isAlone, Kernel &kernel) {
+  bool isBroken = false, areOthersBroken = false;
   for (Schedule &schedule : kernel.schedules) {
     for (size_t point = 0; point != kernel.points.size(); ++point) {
       const Resolved resolved = resolve(schedule, point);
       forEachVariant(resolved, [&](const Values &values) {
-        const std::vector<Breach> breaches = findBreaches(kernel.points[point], values);
-        isBroken |= hasRule(breaches, rule);
-        for (const Breach &breach : breaches) {
+        for (const Breach &breach : findBreaches(kernel.points[point], values)) {
+          (breach.rule == rule ? isBroken : areOthersBroken) = true;
           auto setting = resolved.find(breach.key);
           auto inProblem = find_if(kernel.problem, [&](Setting &other) { return other.option->key == breach.key; });
           if (setting != resolved.end())
@@ -76,7 +71,7 @@ static bool markBreaches(StringRef rule, Kernel &kernel) {
       });
     }
   }
-  return isBroken;
+  return isBroken && !(isAlone && areOthersBroken);
 }
 
 static void unmark(Kernel &kernel) {
@@ -116,8 +111,8 @@ static bool canChange(const Kernel &kernel, const Setting &setting) {
   return setting.option->block == OptionBlock::Schedule || (!hasWhen(kernel) && kernel.select.empty());
 }
 
-bool breakRule(StringRef rule, Spec &spec, Random &random) {
-  for (unsigned tries = 0; tries != 400; ++tries) {
+bool breakRule(StringRef rule, bool isAlone, Spec &spec, Random &random) {
+  for (unsigned tries = 0; tries != 150; ++tries) {
     Kernel &kernel = random.pick(spec.kernels);
     const std::vector<Setting *> settings = settingsOf(kernel);
     Setting &setting = *random.pick(settings);
@@ -129,7 +124,7 @@ bool breakRule(StringRef rule, Spec &spec, Random &random) {
     const bool isListed = any_of(setting.items, [&](const std::vector<Plain> &item) { return item.front() == wrong; });
     choices = {wrong};
     kernel.points = expandPoints(kernel, spec.targets);
-    if (!isListed && markBreaches(rule, kernel))
+    if (!isListed && markBreaches(rule, isAlone, kernel))
       return true;
     unmark(kernel);
     choices = old;
@@ -157,11 +152,12 @@ std::vector<std::string> allMistakes() {
   return names;
 }
 
-/// So many specs are looked through for a place where the wanted mistake can be made: the rarest needs about 15.
-static constexpr unsigned kMostSpecs = 40;
+/// So many specs are looked through for a place where the wanted mistake can be made, and as many again where a rule
+/// need not be broken alone.
+static constexpr unsigned kMostSpecs = 100;
 
-/// A spec with that mistake, or none.
-static std::optional<WrongSpec> makeMistake(size_t kind, Random &random) {
+/// A spec with that mistake, or none. A rule may be broken alone only.
+static std::optional<WrongSpec> makeMistake(size_t kind, bool isAlone, Random &random) {
   const std::vector<Mistake> inText = textMistakes();
   Spec spec = drawSpec(random);
   std::vector<Node> nodes = toNodes(spec, random);
@@ -169,7 +165,7 @@ static std::optional<WrongSpec> makeMistake(size_t kind, Random &random) {
     return inText[kind].inText(nodes, random) ? std::optional(WrongSpec{inText[kind].name.str(), std::move(nodes)})
                                               : std::nullopt;
   const StringRef rule = allRules()[kind - inText.size()];
-  if (!breakRule(rule, spec, random))
+  if (!breakRule(rule, isAlone, spec, random))
     return std::nullopt;
   return WrongSpec{"rule-" + rule.str(), toNodes(spec, random)};
 }
@@ -177,8 +173,8 @@ static std::optional<WrongSpec> makeMistake(size_t kind, Random &random) {
 WrongSpec drawWrongSpec(Random &random, uint64_t first) {
   const size_t kinds = allMistakes().size();
   for (uint64_t kind = first % kinds;; kind = (kind + 1) % kinds)
-    for (unsigned count = 0; count != kMostSpecs; ++count)
-      if (std::optional<WrongSpec> wrong = makeMistake(kind, random))
+    for (unsigned count = 0; count != 2 * kMostSpecs; ++count)
+      if (std::optional<WrongSpec> wrong = makeMistake(kind, count < kMostSpecs && random.percent(80), random))
         return *wrong;
 }
 

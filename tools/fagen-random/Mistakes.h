@@ -17,9 +17,9 @@ std::vector<Mistake> blockMistakes();
 std::vector<Mistake> valueMistakes();
 std::vector<Mistake> expressionMistakes();
 
-/// A value that breaks the rule, and no other rule's place. The settings to blame are marked; false where none is
-/// found.
-bool breakRule(llvm::StringRef rule, Spec &spec, Random &random);
+/// A value that breaks the rule, alone or with others that it brings. The settings to blame are marked; false where none
+/// is found.
+bool breakRule(llvm::StringRef rule, bool isAlone, Spec &spec, Random &random);
 
 struct WrongSpec {
   std::string mistake; ///< its name

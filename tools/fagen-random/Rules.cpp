@@ -36,6 +36,7 @@ public:
   const MmaInstrInfo &instr() const { return firstMmaInstr(mma()); }
   /// Whether the target has the products; where it has not, nothing else is said of what goes with them.
   bool isOnTarget() const { return point.target->hasAll(optionInfo(OptionKey::Mma).findValue(unsigned(mma()))->needs); }
+  bool isOfWarpGroups() const { return mma() == Mma::Wgmma && isOnTarget(); }
   unsigned keyWarps() const { return random::keyWarps(mma(), number(OptionKey::Tile), number(OptionKey::Warps)); }
 
   std::vector<std::string> names(OptionKey key) const { return value(key).names; }
@@ -58,14 +59,14 @@ public:
   std::vector<Breach> run();
 
 private:
-  void require(bool holds, StringRef rule, OptionKey key) {
-    if (!holds)
-      breaches.push_back({rule, key});
-  }
+  void require(bool holds, StringRef rule, OptionKey key);
   void judgeValues();
   void judgeProducts();
   void judgeWarps();
   void judgeOperands();
+  void judgeCopies();
+  void judgeSplit();
+  void judgeSwizzle();
   void judgeRescale();
   void judgeWarpGroups();
   void judgeWarpGroupTile();
@@ -90,7 +91,7 @@ unsigned Variant::policy(OptionKey key) const {
       return unsigned(Copy::LdSt);
     unsigned best = unsigned(Copy::LdSt);
     for (const OptionValueInfo &value : optionInfo(key).values)
-      if (isAvailable(value, *point.target))
+      if (isAvailable(value, *point.target) && Copy(value.number) != Copy::Tma)
         best = value.number;
     return best;
   }
@@ -148,13 +149,8 @@ uint64_t Variant::sharedBytes() const {
 //===-- Warps
 //------------------------------------------------------------------------------------------------------===//
 
-bool isOfWarpGroups(const OptionValueInfo &value) {
-  return is_contained(
-      {"wgmma", "tma", "b128", "specialized", "intra", "pingpong", "both", "persistent", "longest_first"}, value.text);
-}
-
 bool isAvailable(const OptionValueInfo &value, const TargetInfo &target) {
-  return !value.notYet && !isOfWarpGroups(value) && target.hasAll(value.needs);
+  return !value.notYet && target.hasAll(value.needs);
 }
 
 unsigned keyWarps(Mma mma, unsigned rows, unsigned warps) {
@@ -163,6 +159,16 @@ unsigned keyWarps(Mma mma, unsigned rows, unsigned warps) {
     return 1;
   const unsigned groups = warps / instr.slabWarps, rowGroups = std::min(groups, rows / instr.slabRows);
   return rowGroups == 0 ? 1 : groups / rowGroups;
+}
+
+/// wgmma: one box of a bulk copy has at most 256 rows, and registers are divided among at most three warp groups.
+constexpr unsigned kMostWgmmaKeys = 256, kMostWgmmaWarps = 12;
+/// One group of four warps has 64 query rows.
+constexpr unsigned kWgmmaRowsOfAWarp = 16;
+
+std::pair<unsigned, unsigned> largestTile(Mma mma) {
+  const unsigned most = optionInfo(OptionKey::Tile).max;
+  return mma == Mma::Wgmma ? std::pair(kMostWgmmaWarps * kWgmmaRowsOfAWarp, kMostWgmmaKeys) : std::pair(most, most);
 }
 
 static bool canShare(Mma mma, unsigned rows, unsigned warps) {
@@ -175,6 +181,8 @@ static bool canShare(Mma mma, unsigned rows, unsigned warps) {
 }
 
 std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
+  if (mma == Mma::Wgmma)
+    return {rows / kWgmmaRowsOfAWarp};
   std::vector<unsigned> fitting;
   for (unsigned warps = firstMmaInstr(mma).slabWarps; warps <= optionInfo(OptionKey::Warps).max;
        warps += firstMmaInstr(mma).slabWarps)
@@ -188,11 +196,28 @@ std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
 
 ArrayRef<StringRef> allRules() {
   static const StringRef kRules[] = {
-      "target",      "not-yet",    "accum",      "head-dim",       "rows",         "warps",      "warp-group",
-      "keys",        "operand",    "refill",     "rescale",        "split",        "vector",     "swizzle",
-      "shared",      "places",     "gqa",        "cluster",        "roles",        "grid",       "overlap",
-      "wgmma-roles", "wgmma-p-in", "wgmma-copy", "wgmma-barriers", "wgmma-refill", "wgmma-warps"};
+      "target",         "not-yet",       "accum",         "head-dim",     "rows",        "warps",
+      "warp-group",     "keys",          "q-in",          "p-in",         "q-held",      "reduce",
+      "copy",           "refill",        "rescale",       "split",        "vector",      "swizzle",
+      "shared",         "places",        "gqa",           "cluster",      "roles",       "grid",
+      "overlap",        "wgmma-accum",   "wgmma-head-dim", "wgmma-rows",  "wgmma-warps", "wgmma-warp-group",
+      "wgmma-keys",     "wgmma-q-in",    "wgmma-p-in",    "wgmma-q-held", "wgmma-reduce", "wgmma-copy",
+      "wgmma-refill",   "wgmma-rescale", "wgmma-split",   "wgmma-vector", "wgmma-swizzle", "wgmma-shared",
+      "wgmma-barriers", "wgmma-cluster", "wgmma-roles",   "wgmma-grid",   "wgmma-overlap"};
   return kRules;
+}
+
+/// What warp groups break in ways of their own has a name of its own, so that each is broken both ways.
+static StringRef ofWarpGroups(StringRef rule) {
+  for (StringRef own : allRules())
+    if (StringRef name = own; name.consume_front("wgmma-") && name == rule)
+      return own;
+  return rule;
+}
+
+void Judge::require(bool holds, StringRef rule, OptionKey key) {
+  if (!holds)
+    breaches.push_back({variant.isOfWarpGroups() ? ofWarpGroups(rule) : rule, key});
 }
 
 // What the target cannot do is said first, and then nothing of what fagen cannot do.
@@ -233,35 +258,46 @@ void Judge::judgeWarps() {
 void Judge::judgeOperands() {
   const Mma mma = variant.mma();
   const bool isScalar = mma == Mma::Scalar, isStaged = isScalar || mma == Mma::Wmma;
-  const bool isOnTarget = variant.isOnTarget();
-  require((!isScalar && mma != Mma::Wgmma) || variant.qIn() == OperandPlace::Shared, "operand", OptionKey::QIn);
-  require(!isStaged || variant.pIn() == OperandPlace::Shared, "operand", OptionKey::PIn);
-  require(mma != Mma::MmaSync || variant.pIn() == OperandPlace::Registers, "operand", OptionKey::PIn);
-  require(isScalar || variant.reduce() == Reduce::Warp, "operand", OptionKey::Reduce);
+  require((!isScalar && mma != Mma::Wgmma) || variant.qIn() == OperandPlace::Shared, "q-in", OptionKey::QIn);
+  require(!isStaged || variant.pIn() == OperandPlace::Shared, "p-in", OptionKey::PIn);
+  const bool isHeld = mma == Mma::MmaSync || variant.isOfWarpGroups();
+  require(!isHeld || variant.pIn() == OperandPlace::Registers, "p-in", OptionKey::PIn);
+  require(isScalar || variant.reduce() == Reduce::Warp, "reduce", OptionKey::Reduce);
   const unsigned held = variant.number(OptionKey::QHeld);
-  require(held == 0 || mma == Mma::Wgmma || !isOnTarget, "operand", OptionKey::QHeld);
-  require(16 * held <= variant.number(OptionKey::HeadDim), "operand", OptionKey::QHeld);
-  require(variant.refill() != Refill::Late || variant.number(OptionKey::Stages) > 1, "refill", OptionKey::Refill);
-  require(Gqa(variant.number(OptionKey::Gqa)) == Gqa::Separate || variant.copy() != Copy::Tma || !isOnTarget, "gqa",
-          OptionKey::Gqa);
-  const unsigned split = variant.number(OptionKey::Split);
-  const bool canSplit = mma == Mma::MmaSync || (mma == Mma::Wgmma && variant.grid() == Grid::Tiles);
-  require(split == 1 || canSplit, "split", OptionKey::Split);
-  require(split <= 1 || variant.number(OptionKey::Invariant) == 0, "split", OptionKey::Split);
+  require(held == 0 || mma == Mma::Wgmma, "q-held", OptionKey::QHeld);
+  require(16 * held <= variant.number(OptionKey::HeadDim), "q-held", OptionKey::QHeld);
+}
+
+void Judge::judgeCopies() {
+  const bool isWgmma = variant.mma() == Mma::Wgmma, isBulk = variant.copy() == Copy::Tma;
+  const bool isOnTarget = variant.isOnTarget();
   const OptionValueInfo &copies = *optionInfo(OptionKey::Copy).findValue(unsigned(variant.copy()));
   const bool isCopied = !variant.isGiven(OptionKey::Copy) || variant.point.target->hasAll(copies.needs);
-  require(!isCopied || !isOnTarget || (variant.copy() == Copy::Tma) == (mma == Mma::Wgmma),
-          mma == Mma::Wgmma ? "wgmma-copy" : "operand", OptionKey::Copy);
+  require(!isCopied || !isOnTarget || isBulk == isWgmma, "copy", OptionKey::Copy);
   require(variant.copy() == Copy::LdSt || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);
-  if (isOnTarget)
-    require(variant.number(OptionKey::Cluster) == 1 || (mma == Mma::Wgmma && variant.grid() == Grid::Persistent),
-            "cluster", OptionKey::Cluster);
-  if (variant.isGiven(OptionKey::Swizzle) && isOnTarget)
+  require(Gqa(variant.number(OptionKey::Gqa)) == Gqa::Separate || !isBulk || !isOnTarget, "gqa", OptionKey::Gqa);
+  require(variant.refill() != Refill::Late || variant.number(OptionKey::Stages) > 1, "refill", OptionKey::Refill);
+}
+
+/// What CTAs share: the keys of a tile of query rows, or the tiles of K and V.
+void Judge::judgeSplit() {
+  const bool isWgmma = variant.mma() == Mma::Wgmma;
+  const unsigned split = variant.number(OptionKey::Split);
+  const bool canSplit = variant.mma() == Mma::MmaSync || (isWgmma && variant.grid() == Grid::Tiles);
+  require(split == 1 || canSplit, "split", OptionKey::Split);
+  require(split <= 1 || variant.number(OptionKey::Invariant) == 0, "split", OptionKey::Split);
+  const bool canCluster = !variant.isOnTarget() || (isWgmma && variant.grid() == Grid::Persistent);
+  require(variant.number(OptionKey::Cluster) == 1 || canCluster, "cluster", OptionKey::Cluster);
+}
+
+void Judge::judgeSwizzle() {
+  const Mma mma = variant.mma();
+  if (variant.isGiven(OptionKey::Swizzle) && variant.isOnTarget())
     require((variant.swizzle() == Swizzle::B128) == (mma == Mma::Wgmma), "swizzle", OptionKey::Swizzle);
-  if (variant.swizzle() != Swizzle::Xor)
+  if (variant.swizzle() != Swizzle::Xor || variant.isOfWarpGroups())
     return;
   const bool isWide = variant.number(OptionKey::HeadDim) % 16 == 0 && variant.second(OptionKey::HeadDim) % 16 == 0;
-  require(mma != Mma::Wmma && (isWide || !isScalar), "swizzle", OptionKey::Swizzle);
+  require(mma != Mma::Wmma && (isWide || mma != Mma::Scalar), "swizzle", OptionKey::Swizzle);
 }
 
 void Judge::judgeRescale() {
@@ -285,10 +321,9 @@ void Judge::judgeWarpGroups() {
     require(variant.overlap() == Overlap::None, "overlap", OptionKey::Overlap);
     return;
   }
-  require(roles == Roles::Specialized, "wgmma-roles", OptionKey::Roles);
-  require(variant.pIn() == OperandPlace::Registers, "wgmma-p-in", OptionKey::PIn);
-  require(variant.refill() == Refill::Split, "wgmma-refill", OptionKey::Refill);
-  require(BarrierPolicy(variant.number(OptionKey::Barriers)) == BarrierPolicy::Minimal, "wgmma-barriers",
+  require(roles == Roles::Specialized, "roles", OptionKey::Roles);
+  require(variant.refill() == Refill::Split, "refill", OptionKey::Refill);
+  require(BarrierPolicy(variant.number(OptionKey::Barriers)) == BarrierPolicy::Minimal, "barriers",
           OptionKey::Barriers);
   require(variant.grid() != Grid::Persistent || Mask(variant.number(OptionKey::Mask)) == Mask::None, "grid",
           OptionKey::Grid);
@@ -296,12 +331,11 @@ void Judge::judgeWarpGroups() {
   judgeWarpGroupTile();
 }
 
-/// At most 256 keys; a group of four warps for 64 rows, at most three groups.
 void Judge::judgeWarpGroupTile() {
   const unsigned rows = variant.number(OptionKey::Tile), warps = variant.number(OptionKey::Warps);
   const bool isWhole = rows % variant.instr().slabRows == 0;
-  require(variant.second(OptionKey::Tile) <= 256, "keys", OptionKey::Tile);
-  require(warps <= 12 && (!isWhole || 16 * warps == rows), "wgmma-warps", OptionKey::Warps);
+  require(variant.second(OptionKey::Tile) <= kMostWgmmaKeys, "keys", OptionKey::Tile);
+  require(warps <= kMostWgmmaWarps && (!isWhole || kWgmmaRowsOfAWarp * warps == rows), "warps", OptionKey::Warps);
 }
 
 // Copies of K and V together overwrite what a step has read: nobody may issue them before all have done so.
@@ -321,7 +355,7 @@ std::optional<std::vector<std::vector<StringRef>>> Variant::neededPlaces() const
 }
 
 void Judge::judgePlaces() {
-  if (BarrierPolicy(variant.number(OptionKey::Barriers)) != BarrierPolicy::At)
+  if (BarrierPolicy(variant.number(OptionKey::Barriers)) != BarrierPolicy::At || variant.isOfWarpGroups())
     return;
   const auto groups = variant.neededPlaces();
   const std::vector<std::string> names = variant.names(OptionKey::Barriers);
@@ -337,6 +371,9 @@ std::vector<Breach> Judge::run() {
   judgeProducts();
   judgeWarps();
   judgeOperands();
+  judgeCopies();
+  judgeSplit();
+  judgeSwizzle();
   judgeRescale();
   judgeWarpGroups();
   require(variant.sharedBytes() <= variant.point.target->sharedPerBlock, "shared", OptionKey::Tile);

@@ -25,14 +25,14 @@ std::vector<Breach> findBreaches(const Point &point, const Values &schedule);
 /// Bytes of shared memory that the schedule takes at the point.
 uint64_t sharedBytes(const Point &point, const Values &schedule);
 
-/// Values that only go with each other: kernels of warp groups are not drawn.
-bool isOfWarpGroups(const OptionValueInfo &value);
-
 /// Whether a value may stand in a spec for the target at all.
 bool isAvailable(const OptionValueInfo &value, const TargetInfo &target);
 
-/// Numbers of warps that can share so many query rows; at most 16.
+/// Numbers of warps that can share so many query rows; at most 16. None where the rows do not suit the instructions.
 std::vector<unsigned> warpsFor(Mma mma, unsigned rows);
+
+/// The most query rows of a tile, and the most keys.
+std::pair<unsigned, unsigned> largestTile(Mma mma);
 
 /// How many of the warps stand side by side over keys.
 unsigned keyWarps(Mma mma, unsigned rows, unsigned warps);

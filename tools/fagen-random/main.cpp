@@ -3,7 +3,6 @@
 
 #include "Draw.h"
 #include "Mistakes.h"
-#include "Rules.h"
 #include "Text.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -66,7 +65,7 @@ public:
       for (unsigned bytes : option.allowed)
         add(fmt::format("{} {} B", option.name.str(), bytes), 0);
       for (const fagen::OptionValueInfo &value : option.values)
-        if (!value.notYet && !fagen::random::isOfWarpGroups(value))
+        if (!value.notYet)
           add(option.name.str() + " " + value.text.str(), 0);
     }
   }
