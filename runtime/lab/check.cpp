@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "check.h"
 #include "src/cache.h"
+#include "steady.h"
 
 #include <algorithm>
 #include <chrono>
@@ -104,7 +105,7 @@ public:
 private:
   struct Job {
     Case testCase;
-    const std::vector<Candidate> *candidates;
+    std::vector<Candidate> candidates;
   };
 
   void plan() {
@@ -114,7 +115,9 @@ private:
       for (const Case &c : cases)
         if (std::make_tuple(c.dtype, c.halfAccum, c.shape.headDimQK, c.shape.headDimV, c.mask, c.lse || group.lse) ==
             key)
-          jobs.push_back({c, &candidates});
+          jobs.push_back({c, candidates});
+      if (options.cases.empty() && hasSteadyCases(options.suite))
+        planSteady(candidates);
     }
     if (jobs.empty())
       throw UserError("no case fits a variant: dtype, accum, mask and head_dim of the case must be those of a variant, "
@@ -126,6 +129,18 @@ private:
       throw UserError(fmt::format("part {} of {} is empty: there are {} cases; take fewer parts", options.part,
                                   options.parts, jobs.size()));
     jobs = std::move(mine);
+  }
+
+  /// A variant's own cases, once each: variants with the same schedule but for their copies share them.
+  void planSteady(const std::vector<Candidate> &candidates) {
+    const size_t first = jobs.size();
+    for (const Candidate &candidate : candidates)
+      for (const Case &c : steadyCases(*candidate.set, *candidate.row, device.queryDevice(*candidate.row))) {
+        auto job = std::find_if(jobs.begin() + first, jobs.end(), [&](const Job &known) { return known.testCase == c; });
+        if (job == jobs.end())
+          job = jobs.insert(job, {c, {}});
+        job->candidates.push_back(candidate);
+      }
   }
 
   void runJob(size_t index) {
@@ -140,10 +155,10 @@ private:
       }
     fagen_problem problem = describeProblem(c, places);
     std::vector<Candidate> fitting;
-    for (const Candidate &candidate : *job.candidates)
+    for (const Candidate &candidate : job.candidates)
       if (fitsRow(device, *candidate.set, *candidate.row, problem, report.failures))
         fitting.push_back(candidate);
-    report.skipped += static_cast<int64_t>(job.candidates->size() - fitting.size());
+    report.skipped += static_cast<int64_t>(job.candidates.size() - fitting.size());
     if (fitting.empty()) {
       // A variant asked for by name need not fit; a whole set must always have a row.
       if (options.variants.empty())

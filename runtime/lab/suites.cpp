@@ -108,7 +108,7 @@ static void addSmoke(CaseList &list) {
   }
 }
 
-std::vector<std::string> suiteNames() { return {"smoke", "full", "fa3", "ragged", "hard"}; }
+std::vector<std::string> suiteNames() { return {"smoke", "full", "fa3", "ragged", "hard", "steady"}; }
 
 void requireSuite(const std::string &name) {
   std::vector<std::string> names = suiteNames();
@@ -116,7 +116,10 @@ void requireSuite(const std::string &name) {
     throw UserError(fmt::format("unknown suite '{}'; known: {}", name, fmt::join(names, ", ")));
 }
 
-std::vector<Case> suiteCases(std::string_view suite, const ProblemGroup &group) {
+bool hasSteadyCases(const std::string &suite) { return suite == "smoke" || suite == "full" || suite == "steady"; }
+
+std::vector<Case> suiteCases(const std::string &suite, const ProblemGroup &group) {
+  requireSuite(suite);
   CaseList list(group);
   bool full = suite == "full";
   if (suite == "smoke")
@@ -130,8 +133,6 @@ std::vector<Case> suiteCases(std::string_view suite, const ProblemGroup &group) 
     addHardLayouts(list);
   }
   std::vector<Case> cases = list.take();
-  if (cases.empty())
-    throw UserError(fmt::format("unknown suite '{}'; known: {}", suite, fmt::join(suiteNames(), ", ")));
   // Tiles of different variants can give the same lengths.
   std::vector<Case> unique;
   for (const Case &c : cases)

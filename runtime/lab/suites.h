@@ -21,10 +21,13 @@ struct ProblemGroup {
   auto key() const { return std::make_tuple(dtype, halfAccum, headDimQK, headDimV, mask, lse); }
 };
 
-/// smoke: some twenty tiny cases, for the emulator. full: fa3, ragged and hard together.
+/// smoke: some twenty tiny cases, and steady, for the emulator. full: fa3, ragged, hard and steady together.
 std::vector<std::string> suiteNames();
 /// UserError, with the known ones, when no suite is called so.
 void requireSuite(const std::string &name);
-std::vector<Case> suiteCases(std::string_view suite, const ProblemGroup &group);
+/// The cases that all variants of a group share; UserError as above. Steady has none: its cases are a variant's own.
+std::vector<Case> suiteCases(const std::string &suite, const ProblemGroup &group);
+/// Whether the suite also has the steady cases of each variant (steady.h).
+bool hasSteadyCases(const std::string &suite);
 
 } // namespace fagen::lab

@@ -1,0 +1,19 @@
+// fagen: problems that take every loop of a row's kernels into its steady state.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "cases.h"
+#include "manifest.h"
+
+namespace fagen::lab {
+
+/// The few smallest problems of the row's dtype, mask and head dimensions on which, on `device`,
+///  - a tile of rows takes so many key tiles that each ring goes round at least twice, and no fewer than six: once with
+///    a part of a key tile behind them, once without, then on inputs whose maximum rises from step to step;
+///  - so does each split, where keys are split;
+///  - a CTA of a persistent grid takes at least three tiles of rows, and long ones at least two;
+///  - there are six heads, on three K/V heads, and three batches, or more.
+/// They depend on the row's schedule and the device's number of SMs. The row need not run on the device.
+std::vector<Case> steadyCases(const KernelSet &set, const fagen_row &row, const fagen_device *device);
+
+} // namespace fagen::lab
