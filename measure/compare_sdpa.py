@@ -24,7 +24,7 @@ except ImportError as error:
 
 import contestants
 import fagen_ctypes
-from notes import notes_of
+from notes import machine, notes_of
 from samples import percentile
 
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
@@ -372,7 +372,7 @@ def parse_arguments():
 
 def machine_facts():
     properties = torch.cuda.get_device_properties(0)
-    return dict(gpu=properties.name, sms=properties.multi_processor_count, torch=torch.__version__,
+    return dict(machine(), gpu=properties.name, sms=properties.multi_processor_count, torch=torch.__version__,
                 cuda=torch.version.cuda, cudnn=torch.backends.cudnn.version(), python=platform.python_version())
 
 
@@ -395,7 +395,7 @@ def main():
     nvml, problems = Nvml(), problems_of(arguments)
     result = dict(tool="compare_sdpa.py", state=arguments.state, idle_s=arguments.idle, load_s=arguments.load, l2=arguments.l2,
                   rounds=arguments.rounds, machine=machine_facts(), notes=notes_of(arguments.note),
-                  layout="contiguous [B, H, S, D]; ours and contestants also write LSE",
+                  inputs="standard normal", layout="contiguous [B, H, S, D]; ours and contestants also write LSE",
                   contestants={outsider.name: outsider.about for outsider in outsiders},
                   asked=len(problems), products=[], problems=[])
 

@@ -7,14 +7,13 @@ import argparse
 import glob
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-from notes import notes_of
+from notes import machine, notes_of
 
 
 def timed(command):
@@ -60,7 +59,7 @@ def main():
     slowest = max(kernels, key=lambda kernel: kernel["seconds"])
     print(f"slowest kernel {slowest['seconds']:.2f} s, median {statistics.median(k['seconds'] for k in kernels):.2f} s")
     with open(arguments.output, "w") as file:
-        json.dump(dict(tool="compile_cost.py", machine=dict(cpus=os.cpu_count(), processor=platform.processor() or platform.machine()),
+        json.dump(dict(tool="compile_cost.py", machine=machine(),
                        nvcc=version, notes=notes_of(arguments.note), texts=texts, kernels=kernels),
                   file, indent=1)
 

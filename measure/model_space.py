@@ -26,6 +26,8 @@ import tempfile
 import threading
 import time
 
+from notes import machine, notes_of
+
 POINTS = [(64, "none", 88), (64, "causal", 40), (128, "none", 64), (128, "causal", 32), (96, "none", 24),
           (256, "none", 24)]  # head_dim, mask, schedules
 SCHEDULES = 8  # of a kernel: what reads one reads all
@@ -211,7 +213,7 @@ def write_times(arguments):
     print(f"{len(variants)} variants compiled in {compiled:.0f} s, {len(failures)} failed", flush=True)
     runnable = [variant for variant in variants if variant[0] not in failures]
     results = time_all(arguments.fagen_run, arguments.device, runnable, arguments.shape, begin, arguments.seconds)
-    document = {"tool": "model_space.py", "notes": dict(note.split("=", 1) for note in arguments.note),
+    document = {"tool": "model_space.py", "machine": machine(), "notes": notes_of(arguments.note),
                 "compile_seconds": compiled, "not_compiled": failures, "machine_code": facts_of_cache(), "results": results}
     pathlib.Path(arguments.output).write_text(json.dumps(document, indent=0) + "\n")
     print(f"{len(results)} points in {time.monotonic() - begin:.0f} s, "

@@ -25,7 +25,7 @@ import shutil
 import subprocess
 import sys
 
-from notes import notes_of
+from notes import machine, notes_of
 
 ACTUAL = ("L1 Wavefronts Shared", "memory_l1_wavefronts_shared")
 IDEAL = ("L1 Wavefronts Shared Ideal", "memory_l1_wavefronts_shared_ideal")
@@ -304,7 +304,7 @@ def main():
         if part:
             print_table(part)
             print()
-    result = {"tool": "ncu_conflicts", "notes": notes_of(arguments.note),
+    result = {"tool": "ncu_conflicts", "machine": machine(), "notes": notes_of(arguments.note),
               "agrees": not (failed(rows + probe) or problems), "rows": rows, "probe": probe, "counters": counters,
               "problems": problems}
     with open(os.path.join(arguments.output, "result.json"), "w", encoding="utf-8") as file:

@@ -26,7 +26,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from notes import notes_of
+from notes import machine, notes_of
 
 SUMMARY = re.compile(r"RACECHECK SUMMARY: (\d+) hazards? displayed \((\d+) errors?, (\d+) warnings?\)")
 
@@ -219,7 +219,7 @@ def main():
         return 1
     disagree = sum(result["outcome"] != "agree" for result in results)
     document = {"tool": "measure/racecheck_mutants.py", "sanitizer": sanitizer, "device": arguments.device,
-                "notes": notes_of(arguments.note), "runs": len(results),
+                "machine": machine(), "notes": notes_of(arguments.note), "runs": len(results),
                 "disagree": disagree, "results": results}
     arguments.output.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print_table(results)
