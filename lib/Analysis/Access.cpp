@@ -14,7 +14,7 @@
 //   scores         scalar scores and scratch: element (row, column) by lane column % 32 of the row's warp
 //   ownElements    partial results: each lane its accumulator's pairs, and behind them a copy of m and l
 //   mergedPairs    the merge: m, l and element pair e of every key warp's row by thread e % T
-//   mergedRows     the merge into a part: rows w, w + warps, ... of every key warp, all by lanes of warp w
+//   rowsInTurn     operands with RowsOfWarps: rows w, w + warps, ... of every key warp, by lanes of warp w
 
 #include "fagen/Analysis/Access.h"
 
@@ -42,7 +42,10 @@ public:
         vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)),
         headDimV(constantOr(kernel, "kHeadDimV", buffer.columns)) {}
 
-  void run(const Op &op, llvm::StringRef operand) {
+  void run(const Op &op, const OperandInfo &info) {
+    if (info.rowsOfWarps)
+      return rowsInTurn();
+    const llvm::StringRef operand = info.name;
     switch (op.kind) {
     case OpKind::CopyIssue:
       return op.text("kind") == "bulk" ? wholeBy(threadsOf(role, op)) : vectors();
@@ -77,9 +80,6 @@ public:
       return isScalar ? everything() : ownElements();
     case OpKind::StoreMerged:
       return mergedPairs();
-    case OpKind::StoreMergedSplit:
-    case OpKind::CombineLast:
-      return mergedRows();
     default:
       return everything();
     }
@@ -225,14 +225,10 @@ private:
       }
   }
 
-  void mergedRows() {
-    const unsigned tileRows = buffer.rows / keyWarps, columnsOfO = std::min(headDimV, buffer.columns);
-    for (unsigned row = 0; row < buffer.rows; ++row) {
-      const unsigned w = row % tileRows % warps;
-      columns(warp(w), row, headDimV, 2); // m and l
-      for (unsigned column = 0; column < columnsOfO; column += 2)
-        columns(lane(w, column / 2 % kLanes), row, column, 2);
-    }
+  void rowsInTurn() {
+    const unsigned tileRows = buffer.rows / keyWarps;
+    for (unsigned row = 0; row < buffer.rows; ++row)
+      rows(warp(row % tileRows % warps), row, 1);
   }
 
   const Buffer &buffer;
@@ -249,7 +245,7 @@ private:
 void fagen::forEachAccess(const Kernel &kernel, const Role &role, const Op &op, unsigned operand, AccessVisitor visit) {
   const Buffer *buffer = op.operands[operand].buffer;
   assert(buffer && buffer->space == Space::Shared && "only shared memory is enumerated");
-  Enumerator(kernel, role, *buffer, visit).run(op, opInfo(op.kind).operands[operand].name);
+  Enumerator(kernel, role, *buffer, visit).run(op, opInfo(op.kind).operands[operand]);
 }
 
 llvm::SmallVector<ThreadRange, 4> fagen::threadsOf(const Role &role, const Op &op) {

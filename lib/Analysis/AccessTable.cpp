@@ -6,6 +6,8 @@
 
 #include "fagen/Analysis/AccessTable.h"
 
+#include "fagen/Analysis/GlobalRows.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallSet.h"
 
@@ -14,13 +16,16 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-/// What makes two accesses of a role alike: the same threads touch the same bytes of the same buffer.
+/// What makes two accesses of a role alike: the same threads touch the same bytes of the same buffer. In global memory
+/// no two are: each op names rows.
 static std::string likenessOf(unsigned role, const Op &op, unsigned operand) {
   std::string text = std::to_string(role) + " " + std::to_string(unsigned(op.kind)) + " " + std::to_string(operand) +
                      " " + op.operands[operand].buffer->name;
   for (const char *attribute : {"form", "by", "kind"})
     if (op.has(attribute))
       text += " " + op.text(attribute).str();
+  if (op.operands[operand].buffer->space == Space::Global)
+    text += " " + std::to_string(uintptr_t(&op));
   return text;
 }
 
@@ -158,24 +163,31 @@ std::vector<Neighbour> AccessTable::findNeighbours(const Access &access, unsigne
 
 static uint32_t warpsOf(const Role &role) { return uint32_t(((uint64_t(1) << role.warps) - 1) << role.firstWarp); }
 
+Conflict AccessTable::computeApart(const Access &first, const Access &second) const {
+  const Role &from = *roles[first.role], &to = *roles[second.role];
+  const bool isSameRole = first.role == second.role, isFragment = first.buffer->space == Space::Fragment;
+  Conflict conflict;
+  if (first.buffer != second.buffer || (isFragment && !isSameRole)) // each role has its own registers of that name
+    return conflict;
+  conflict.warps = warpsOf(from) | warpsOf(to);
+  conflict.scope = Scope::Cta;
+  if (isFragment || (first.op == second.op && first.operand == second.operand))
+    conflict.scope = Scope::Thread;
+  else if (isSameRole && first.info().rowsOfWarps && second.info().rowsOfWarps &&
+           nameSameRows(kernel, from, *first.op, *second.op))
+    conflict.scope = Scope::Warp;
+  for (unsigned w = from.firstWarp; conflict.scope != Scope::Thread && w < from.firstWarp + from.warps; ++w)
+    conflict.meets[w] = conflict.scope == Scope::Warp ? uint32_t(1) << w : warpsOf(to);
+  return conflict;
+}
+
 Conflict AccessTable::compute(const Cell &a, const Cell &b) const {
   const Access &first = all[a.access], &second = all[b.access];
-  const Role &from = *roles[first.role], &to = *roles[second.role];
-  Conflict conflict;
-  if (a.footprint != kNone && b.footprint != kNone) {
-    conflict = conflictOf(*footprints[a.footprint], a.base, *footprints[b.footprint], b.base);
-  } else if (first.buffer == second.buffer) {
-    const bool isOwn =
-        first.buffer->space == Space::Fragment || (first.op == second.op && first.operand == second.operand);
-    if (first.buffer->space == Space::Fragment && first.role != second.role)
-      return conflict; // each role has its own registers of that name
-    conflict.warps = warpsOf(from) | warpsOf(to);
-    conflict.scope = isOwn ? Scope::Thread : Scope::Cta;
-    for (unsigned w = from.firstWarp; !isOwn && w < from.firstWarp + from.warps; ++w)
-      conflict.meets[w] = warpsOf(to);
-  }
+  const bool isShared = a.footprint != kNone && b.footprint != kNone;
+  Conflict conflict = isShared ? conflictOf(*footprints[a.footprint], a.base, *footprints[b.footprint], b.base)
+                               : computeApart(first, second);
   if (conflict.scope == Scope::Cta && first.role == second.role) {
-    conflict.grouping = findGrouping(from, conflict);
+    conflict.grouping = findGrouping(*roles[first.role], conflict);
     if (conflict.grouping.count > 1)
       conflict.scope = Scope::Group;
   }

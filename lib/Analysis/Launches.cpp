@@ -3,6 +3,7 @@
 
 #include "fagen/Analysis/Launches.h"
 
+#include "fagen/Analysis/GlobalRows.h"
 #include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -12,16 +13,6 @@ using namespace fagen;
 using namespace fagen::ir;
 
 namespace {
-
-/// With lets in place of their names, but for the CTA's first row.
-Expr expandButRow(const Kernel &kernel, Expr expr) {
-  for (const Let &let : llvm::reverse(kernel.lets))
-    if (let.name != "row_begin")
-      expr = expr.substitute(let.name, let.value);
-  for (const Constant &constant : kernel.constants)
-    expr = expr.substitute(constant.name, ir::constant(constant.value));
-  return expr;
-}
 
 /// How many rows of the global buffer the op names: as many as the tile on the other side has, which for fragments is
 /// that of the CTA.
@@ -77,9 +68,8 @@ bool isCounted(const Kernel &kernel, const GlobalAccess &first, const GlobalAcce
   const auto placeOf = [&](const Op *op) {
     return llvm::find_if(ops, [&](const std::unique_ptr<Op> &each) { return each.get() == op; });
   };
-  const bool isBefore = placeOf(second.op) != ops.end() && placeOf(first.op) < placeOf(second.op);
-  return first.op->kind == OpKind::StoreMergedSplit && first.isOwn && isBefore &&
-         expandButRow(kernel, first.op->expr("row")).str() == expandButRow(kernel, second.op->expr("row")).str();
+  return first.op->kind == OpKind::StoreMergedSplit && first.isOwn &&
+         nameSameRows(kernel, *first.role, *first.op, *second.op) && placeOf(first.op) < placeOf(second.op);
 }
 
 std::vector<GlobalAccess> accessesOf(const Program &program) {

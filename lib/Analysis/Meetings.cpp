@@ -53,6 +53,12 @@ public:
   }
 
 private:
+  /// Whether the threads that meet are one, which goes on in program order, or of one warp, which the second op itself
+  /// brings together. What is still on its way waits for neither.
+  static bool isOrdered(const Access &first, const Access &second, Scope scope) {
+    return !first.isAsync && (scope == Scope::Thread || (scope == Scope::Warp && second.info().behindWarpBarrier));
+  }
+
   void visitAll(const Instance &first) {
     for (unsigned access = 0; access + 1 < firstNext.size(); ++access) {
       const llvm::ArrayRef<Instance> slots =
@@ -69,8 +75,7 @@ private:
       if (!second.access)
         continue;
       const Conflict &conflict = table.conflict(first.cell, second.cell);
-      const bool isOrdered = conflict.scope == Scope::Thread && !first.access->isAsync;
-      if (conflict.scope == Scope::None || isOrdered)
+      if (conflict.scope == Scope::None || isOrdered(*first.access, *second.access, conflict.scope))
         continue;
       auto same = llvm::find_if(nearest, [&](const auto &entry) {
         return entry.first->scope == conflict.scope && entry.first->grouping == conflict.grouping;

@@ -3,6 +3,7 @@
 // RUN: not fagen-tblgen -gen-ops -I %source/include -DFIELD %s 2>&1 | FileCheck %s --check-prefix=FIELD
 // RUN: not fagen-tblgen -gen-ops -I %source/include -DVALUE %s 2>&1 | FileCheck %s --check-prefix=VALUE
 // RUN: not fagen-tblgen -gen-ops -I %source/include -DSPACE %s 2>&1 | FileCheck %s --check-prefix=SPACE
+// RUN: not fagen-tblgen -gen-ops -I %source/include -DROWS %s 2>&1 | FileCheck %s --check-prefix=ROWS
 include "fagen/td/Ops.td"
 
 #ifdef TWICE
@@ -20,4 +21,8 @@ def Dawdle : Op<"dawdle", "an op", [], [Int<"count", 2, 1>]>;
 #ifdef SPACE
 // SPACE: [[#@LINE+1]]:5: error: operand 'dst' has no space
 def Dawdle : Op<"dawdle", "an op", [Operand<"dst", Write, []>]>;
+#endif
+#ifdef ROWS
+// ROWS: [[#@LINE+1]]:5: error: operand 'dst' has rows of warps, but the op has no attribute 'row'
+def Dawdle : Op<"dawdle", "an op", [RowsOfWarps<"dst", Write, [Global]>]>;
 #endif

@@ -3,15 +3,18 @@
 include "fagen/td/Ops.td"
 
 def Gather : Op<"gather", "rows that a table names",
-    [Operand<"dst", Write, [Shared, Fragment]>, OptionalOperand<"pages", Read, [Global]>],
-    [Str<"kind", ["a", "b"]>, Int<"depth", 1, 4, 1>, MaskEx<"when">]> {
+    [Operand<"dst", Write, [Shared, Fragment]>, OptionalOperand<"pages", Read, [Global]>,
+     RowsOfWarps<"rows", Read, [Global]>, RowsBehindWarpBarrier<"sums", ReadWrite, [Global]>],
+    [Str<"kind", ["a", "b"]>, Int<"depth", 1, 4, 1>, MaskEx<"when">, Ex<"row">]> {
   let HasSite = 1;
 }
 
 // CHECK: Gather, ///< gather
 // CHECK: inline constexpr OperandInfo kGatherOperands[] = {
-// CHECK-NEXT: {"dst", Effect::Write, kShared | kFragment, false},
-// CHECK-NEXT: {"pages", Effect::Read, kGlobal, true},
+// CHECK-NEXT: {"dst", Effect::Write, kShared | kFragment, false, false, false},
+// CHECK-NEXT: {"pages", Effect::Read, kGlobal, true, false, false},
+// CHECK-NEXT: {"rows", Effect::Read, kGlobal, false, true, false},
+// CHECK-NEXT: {"sums", Effect::ReadWrite, kGlobal, false, true, true},
 // CHECK: inline constexpr llvm::StringLiteral kGatherValues_kind[] = {"a", "b"};
 // CHECK-NEXT: inline constexpr AttributeInfo kGatherAttributes[] = {
 // CHECK-NEXT: {"kind", AttributeType::String, false, 0, 0, kGatherValues_kind, false},

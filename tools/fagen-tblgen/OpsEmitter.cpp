@@ -12,7 +12,12 @@ using namespace fagen::tblgen;
 
 namespace {
 
-/// Names of operands and attributes of one op must differ; ranges must hold something.
+bool hasAttribute(const Record &op, StringRef name) {
+  return any_of(op.getValueAsListOfDefs("Attributes"),
+                [&](const Record *attribute) { return attribute->getValueAsString("Name") == name; });
+}
+
+/// Names of operands and attributes of one op must differ; ranges must hold something; rows are counted from `row`.
 void validate(const Record &op) {
   StringSet<> seen;
   for (const char *list : {"Operands", "Attributes"})
@@ -23,9 +28,13 @@ void validate(const Record &op) {
   for (const Record *attribute : op.getValueAsListOfDefs("Attributes"))
     if (attribute->getValueAsInt("Min") > attribute->getValueAsInt("Max"))
       PrintFatalError(op.getLoc(), "attribute '" + attribute->getValueAsString("Name") + "' admits no value");
-  for (const Record *operand : op.getValueAsListOfDefs("Operands"))
+  for (const Record *operand : op.getValueAsListOfDefs("Operands")) {
     if (operand->getValueAsListOfDefs("Spaces").empty())
       PrintFatalError(op.getLoc(), "operand '" + operand->getValueAsString("Name") + "' has no space");
+    if (operand->getValueAsBit("RowsOfWarps") && !hasAttribute(op, "row"))
+      PrintFatalError(op.getLoc(), "operand '" + operand->getValueAsString("Name") +
+                                       "' has rows of warps, but the op has no attribute 'row'");
+  }
 }
 
 void validate(const std::vector<Record *> &ops) {
@@ -56,6 +65,8 @@ struct OperandInfo {
   Effect effect;
   uint8_t spaces; ///< bit 1 << unsigned(Space): the spaces a buffer may be in
   bool optional;
+  bool rowsOfWarps;       ///< row `row` + r is touched by warp r mod warps of the role only
+  bool behindWarpBarrier; ///< of the op's own
 
   bool reads() const { return effect != Effect::Write; }
   bool writes() const { return effect == Effect::Write || effect == Effect::ReadWrite; }
@@ -83,7 +94,9 @@ struct OpInfo {
 )";
 }
 
-/// {"dst", Effect::Write, kShared, false},
+StringRef boolOf(const Record &record, StringRef field) { return record.getValueAsBit(field) ? "true" : "false"; }
+
+/// {"dst", Effect::Write, kShared, false, false, false},
 void emitOperands(raw_ostream &os, const Record &op) {
   std::vector<Record *> operands = op.getValueAsListOfDefs("Operands");
   if (operands.empty())
@@ -95,7 +108,8 @@ void emitOperands(raw_ostream &os, const Record &op) {
     ListSeparator separator(" | ");
     for (const Record *space : operand->getValueAsListOfDefs("Spaces"))
       os << separator << "k" << space->getValueAsString("Enumerator");
-    os << ", " << (operand->getValueAsBit("Optional") ? "true" : "false") << "},\n";
+    os << ", " << boolOf(*operand, "Optional") << ", " << boolOf(*operand, "RowsOfWarps") << ", "
+       << boolOf(*operand, "BehindWarpBarrier") << "},\n";
   }
   os << "};\n";
 }
@@ -122,9 +136,9 @@ void emitAttributes(raw_ostream &os, const Record &op) {
     bool listed = !attribute->getValueAsListOfStrings("Values").empty();
     os << "    {" << quoted(name)
        << ", AttributeType::" << attribute->getValueAsDef("TheType")->getValueAsString("Enumerator") << ", "
-       << (attribute->getValueAsBit("Optional") ? "true" : "false") << ", " << attribute->getValueAsInt("Min") << ", "
+       << boolOf(*attribute, "Optional") << ", " << attribute->getValueAsInt("Min") << ", "
        << attribute->getValueAsInt("Max") << ", " << (listed ? prefix + name.str() : "{}") << ", "
-       << (attribute->getValueAsBit("Mask") ? "true" : "false") << "},\n";
+       << boolOf(*attribute, "Mask") << "},\n";
   }
   os << "};\n";
 }
@@ -135,9 +149,8 @@ void emitRow(raw_ostream &os, const Record &op) {
   bool hasAttributes = !op.getValueAsListOfDefs("Attributes").empty();
   os << "    {OpKind::" << op.getName() << ", " << quoted(op.getValueAsString("Name")) << ", "
      << (hasOperands ? ("k" + op.getName() + "Operands").str() : "{}") << ", "
-     << (hasAttributes ? ("k" + op.getName() + "Attributes").str() : "{}") << ", "
-     << (op.getValueAsBit("HasBody") ? "true" : "false") << ", " << (op.getValueAsBit("HasSite") ? "true" : "false")
-     << ",\n     " << quoted(op.getValueAsString("Summary")) << "},\n";
+     << (hasAttributes ? ("k" + op.getName() + "Attributes").str() : "{}") << ", " << boolOf(op, "HasBody") << ", "
+     << boolOf(op, "HasSite") << ",\n     " << quoted(op.getValueAsString("Summary")) << "},\n";
 }
 
 void emitTable(raw_ostream &os, const std::vector<Record *> &ops) {

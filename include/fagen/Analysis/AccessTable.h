@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Beside shared memory two kinds of buffers are of interest. Fragments that a product uses after its op is past: each
-// thread meets itself there. Global buffers that the kernel writes and uses elsewhere too: which rows an op reaches is
-// not followed, so its threads meet those of every other op that names the buffer.
+// thread meets itself there. Global buffers that the kernel writes and uses elsewhere too: two ops of which Ops.td says
+// that each warp has rows of its own (RowsOfWarps) meet within warps where they name the same rows; else all threads of
+// the one meet all of the other.
 #pragma once
 
 #include "fagen/Analysis/Access.h"
@@ -24,7 +25,8 @@ struct Access {
   bool reads = false, writes = false;
   bool isAsync = false;        ///< may happen after the op
   bool isByAsyncProxy = false; ///< else by the generic one, where both meet a fence is needed
-  unsigned role = 0;           ///< of those that the table was made for
+  const ir::OperandInfo &info() const { return ir::opInfo(op->kind).operands[operand]; }
+  unsigned role = 0; ///< of those that the table was made for
   unsigned index = 0;
 };
 
@@ -80,6 +82,7 @@ private:
   const Footprint *footprintOf(const Access &access) const; ///< null: not of shared memory
   unsigned findConflict(unsigned a, unsigned b);            ///< its number
   Conflict compute(const Cell &a, const Cell &b) const;
+  Conflict computeApart(const Access &first, const Access &second) const; ///< on no shared memory
 
   const ir::Kernel &kernel;
   const llvm::SmallVector<const ir::Role *, 4> roles;

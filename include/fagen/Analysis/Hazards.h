@@ -26,8 +26,9 @@ struct Meeting {
 /// Which instances are asked for as the first of a meeting.
 enum class Sources : uint8_t { All, AsyncCopies };
 
-/// Calls `visit` for meetings of which at least one writes and which program order alone does not settle. For each
-/// instance only the next one of each access and scope is visited: later ones have all of that path in theirs.
+/// Calls `visit` for meetings of which at least one writes and which neither program order nor a warp barrier of the
+/// second op settles. For each instance only the next one of each access and scope is visited: later ones have all of
+/// that path in theirs.
 void forEachMeeting(const Timeline &timeline, AccessTable &table, Sources sources,
                     llvm::function_ref<void(const Meeting &)> visit);
 

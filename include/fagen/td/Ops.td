@@ -24,8 +24,21 @@ class Operand<string name, Effect effect, list<MemorySpace> spaces, bit optional
   Effect TheEffect = effect;
   list<MemorySpace> Spaces = spaces;
   bit Optional = optional;
+  bit RowsOfWarps = 0;
+  bit BehindWarpBarrier = 0;
 }
 class OptionalOperand<string name, Effect effect, list<MemorySpace> spaces> : Operand<name, effect, spaces, 1>;
+/// Row `row` + r is touched by warp r mod warps of the role only: in global memory in whichever part, in shared memory
+/// in the tile of each key warp.
+class RowsOfWarps<string name, Effect effect, list<MemorySpace> spaces, bit optional = 0>
+    : Operand<name, effect, spaces, optional> {
+  let RowsOfWarps = 1;
+}
+/// And each warp has a barrier of its own in the op, before it touches them.
+class RowsBehindWarpBarrier<string name, Effect effect, list<MemorySpace> spaces>
+    : RowsOfWarps<name, effect, spaces> {
+  let BehindWarpBarrier = 1;
+}
 
 class AttributeType<string enumerator> {
   string Enumerator = enumerator;
@@ -224,7 +237,8 @@ def StoreSplit : Op<"store_split", "a result, not normalised, with m and l: rows
 def StoreMergedSplit : Op<"store_merged_split",
     "merges the results of the key warps in fixed order: rows below limit of part `split` of dst, unless that is the only "
     "one",
-    [Operand<"dst", Write, [Global]>, Operand<"partial", Read, [Shared]>], [Ex<"row">, Ex<"limit">, Ex<"split">]>;
+    [RowsOfWarps<"dst", Write, [Global]>, RowsOfWarps<"partial", Read, [Shared]>],
+    [Ex<"row">, Ex<"limit">, Ex<"split">]>;
 
 def Combine : Op<"combine", "merges the parts of parts in fixed order, leaves zeros there, and stores rows below limit",
     [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"parts", ReadWrite, [Global]>],
@@ -235,8 +249,9 @@ def Combine : Op<"combine", "merges the parts of parts in fixed order, leaves ze
 def CombineLast : Op<"combine_last",
     "in the last split to come to it, each warp for its rows: merges the parts as combine does, or the only one from "
     "where the key warps left it",
-    [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"parts", ReadWrite, [Global]>,
-     Operand<"partial", Read, [Shared]>], [Ex<"row">, Ex<"limit">]>;
+    [RowsOfWarps<"o", Write, [Global]>, RowsOfWarps<"lse", Write, [Global], 1>,
+     RowsBehindWarpBarrier<"parts", ReadWrite, [Global]>, RowsOfWarps<"partial", Read, [Shared]>],
+    [Ex<"row">, Ex<"limit">]>;
 
 // Synchronisation and control.
 

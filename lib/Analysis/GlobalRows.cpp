@@ -1,0 +1,42 @@
+// fagen: compares the rows of global buffers that ops name.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Analysis/GlobalRows.h"
+
+#include "fagen/IR/ExprAnalysis.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+Expr fagen::expandButRow(const Kernel &kernel, Expr expr) {
+  for (const Let &let : llvm::reverse(kernel.lets))
+    if (let.name != "row_begin")
+      expr = expr.substitute(let.name, let.value);
+  for (const Constant &constant : kernel.constants)
+    expr = expr.substitute(constant.name, ir::constant(constant.value));
+  return expr;
+}
+
+/// In no loop and under no condition.
+static bool isOfBody(const Role &role, const Op &op) {
+  return llvm::any_of(role.body.ops, [&](const std::unique_ptr<Op> &each) { return each.get() == &op; });
+}
+
+/// Whether groups of warps have each a row of its own.
+static bool isOfGroup(const Expr &expr) {
+  bool isFound = false;
+  expr.forEachVariable([&](llvm::StringRef name) { isFound |= name == kGroupRow; });
+  return isFound;
+}
+
+bool fagen::nameSameRows(const Kernel &kernel, const Role &role, const Op &a, const Op &b) {
+  if (!a.has("row") || !b.has("row") || !isOfBody(role, a) || !isOfBody(role, b))
+    return false;
+  const Expr first = expandButRow(kernel, a.expr("row")), second = expandButRow(kernel, b.expr("row"));
+  if (isOfGroup(first) || isOfGroup(second))
+    return false;
+  const std::optional<Interval> apart = difference(first, second);
+  return apart && apart->low == 0 && apart->high == 0;
+}
