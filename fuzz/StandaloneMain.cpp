@@ -1,9 +1,10 @@
-// fagen: runs a fuzz target without libFuzzer: every file as it is, then with so many random edits.
+// fagen: runs a fuzz target without libFuzzer: every text as it is, then with so many random edits.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-//   fuzz-ir-replay --runs=N [--seed=S] FILE...    runs each file, then N edited ones in turn; S decides the edits
+//   fuzz-ir-replay --runs=N [--seed=S] FILE...    runs each text, then N edited ones in turn; S decides the edits
 //
-// A target that fails ends the program; the line before says which file and seed it was.
+// A new text begins at each line that begins with `program`: a file may hold several, as tests for split-file and dumps
+// of --print-after-all do. A target that fails ends the program; the line before says which text and seed it was.
 
 #include "TextMutator.h"
 
@@ -24,29 +25,48 @@ static void runOn(const std::string &text, const std::string &name) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(text.data()), text.size());
 }
 
+struct Text {
+  std::string name, content;
+};
+
+/// What stands before the first program of a file goes with it.
+static void appendTexts(StringRef file, StringRef content, std::vector<Text> &texts) {
+  constexpr StringLiteral kBegin = "\nprogram @";
+  for (unsigned number = 1;; ++number) {
+    const size_t first = content.starts_with(kBegin.drop_front()) ? 0 : content.find(kBegin);
+    const size_t next = first == StringRef::npos ? first : content.find(kBegin, first + 1);
+    texts.push_back({(file + ", text " + Twine(number)).str(), content.take_front(next).str()});
+    if (next == StringRef::npos)
+      return;
+    content = content.drop_front(next + 1);
+  }
+}
+
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::list<std::string> files(cl::Positional, cl::OneOrMore, cl::desc("<file>..."));
-  cl::opt<unsigned> runs("runs", cl::desc("edited files"), cl::init(0));
+  cl::opt<unsigned> runs("runs", cl::desc("edited texts"), cl::init(0));
   cl::opt<uint64_t> seed("seed", cl::desc("of the first edit"), cl::init(1));
   cl::ParseCommandLineOptions(argc, argv, "Runs a fuzz target on files and on random edits of them.\n");
 
   sys::AddSignalHandler([](void *) { errs() << "failed on " << current << "\n"; }, nullptr);
-  std::vector<std::string> texts;
+  std::vector<Text> texts;
   for (const std::string &file : files) {
     ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(file);
     if (!buffer) {
       errs() << "cannot read '" << file << "': " << buffer.getError().message() << "\n";
       return 1;
     }
-    texts.push_back((*buffer)->getBuffer().str());
-    runOn(texts.back(), file);
+    appendTexts(file, (*buffer)->getBuffer(), texts);
   }
+  for (const Text &text : texts)
+    runOn(text.content, text.name);
   for (uint64_t run = seed; run != seed + runs; ++run) {
-    std::string text = texts[run % texts.size()];
-    fagen::fuzz::mutateText(text, run);
-    runOn(text, files[run % texts.size()] + " with the edits of seed " + std::to_string(run));
+    const Text &text = texts[run % texts.size()];
+    std::string edited = text.content;
+    fagen::fuzz::mutateText(edited, run);
+    runOn(edited, text.name + " with the edits of seed " + std::to_string(run));
   }
-  outs() << texts.size() << " files and " << runs << " edited ones from seed " << seed << ": no failure\n";
+  outs() << texts.size() << " texts and " << runs << " edited ones from seed " << seed << ": no failure\n";
   return 0;
 }

@@ -4,8 +4,8 @@
 //   cmake -B build/fuzz -DCMAKE_CXX_COMPILER=clang++ -DFAGEN_FUZZ=ON && ninja -C build/fuzz fuzz-ir
 //   build/fuzz/bin/fuzz-ir -max_total_time=600 -timeout=20 CORPUS
 //
-// Fails on a crash, on printed IR that reads back as another, on an internal error of a pass, and on a kernel for which
-// place-barriers found barriers that verify-barriers does not accept.
+// Each pass that needs no spec runs alone, in the phase that it needs, whatever phase the text names. Fails on a crash,
+// on printed IR that reads back as another, and on an internal error of a pass.
 
 #include "fagen/IR/Verifier.h"
 #include "fagen/Passes/Pipeline.h"
@@ -34,20 +34,27 @@ std::string print(const ir::Program &program) {
   abort();
 }
 
-/// Runs the passes on the text's program, as fagen-opt would. False after an error.
-bool runPasses(const std::string &text, std::vector<std::string> passes) {
+bool isSound(const ir::Program &program) {
+  return ir::verify(program, [](const Location &, const llvm::Twine &) {});
+}
+
+/// Runs the passes on the text's program, as fagen-opt would, if it is sound in the phase that the first of them needs.
+void runPasses(const std::string &text, std::vector<std::string> passes) {
   llvm::SourceMgr sources;
   std::string messages;
   llvm::raw_string_ostream os(messages);
   Diagnostics diags(sources, os);
   std::unique_ptr<ir::Program> program = read(text, diags);
+  for (std::unique_ptr<ir::Kernel> &kernel : program->kernels)
+    kernel->phase = lookupPass(passes.front())->needs;
+  if (!isSound(*program))
+    return;
   PipelineOptions options;
   options.runPasses = std::move(passes);
   PassContext context{.diags = diags, .listing = &llvm::nulls()};
   PipelineRunner(options, llvm::nulls()).run(*program, context);
   if (diags.hasInternalErrors())
     fail(options.runPasses.back() + ": " + os.str());
-  return !diags.hasErrors();
 }
 
 } // namespace
@@ -60,16 +67,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fail("neither a program nor an error, or both");
   if (!program)
     return 0;
-  const bool isSound = ir::verify(*program, [](const Location &, const llvm::Twine &) {});
   const std::string text = print(*program);
   std::unique_ptr<ir::Program> again = read(text, diags);
   if (!again || print(*again) != text)
     fail("printed IR reads back as another:\n" + text);
-  if (!isSound)
-    return 0;
-  for (const char *pass : {"split-mask-loops", "drop-idle-copies", "strength-reduce-copies", "allocate-shared",
-                           "verify-barriers", "print-hazards"})
-    runPasses(text, {pass});
+  for (const PassEntry &pass : pipelinePasses())
+    if (!pass.needsVariant)
+      runPasses(text, {pass.name.str()});
+  runPasses(text, {"print-hazards"});
   runPasses(text, {"allocate-shared", "place-barriers", "verify-barriers"});
   return 0;
 }

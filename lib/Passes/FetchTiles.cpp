@@ -20,6 +20,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/Spec/Spec.h"
 
@@ -34,6 +35,16 @@ class TileFetcher {
 public:
   TileFetcher(Kernel &kernel, Role &load, Role &math) : kernel(kernel), load(load), math(math) {}
 
+  bool fits(ShapeCheck &shape) const {
+    const Op *const loads = turnsOf(load), *const products = turnsOf(math);
+    return shape.needs(loads && products, "a loop over tiles of query rows in both roles") &&
+           shape.needs(!kernel.buffer("tile_counter"), "tiles that no counter gives out yet") &&
+           shape.needs(firstOf(load.body, OpKind::Fence), "a fence at the head of role " + load.name) &&
+           shape.needs(copiesAndLoops(*loads), "a copy in front of a loop in each turn of role " + load.name,
+                       loads->location) &&
+           shape.needs(kernel.buffer("k") && kernel.buffer("v"), "buffers %k and %v");
+  }
+
   void run() {
     for (Let &let : kernel.lets)
       if (let.name == "cta_tiles")
@@ -41,8 +52,8 @@ public:
     addBuffers();
     initialise(*full, 1);
     initialise(*empty, math.warps);
-    draw(turnsOf(load).body);
-    take(turnsOf(math).body);
+    draw(turnsOf(load)->body);
+    take(turnsOf(math)->body);
     if (seesMoreInLaterRows(kernel))
       orderTiles();
   }
@@ -109,8 +120,16 @@ private:
     load.body.ops.insert(fence, std::move(init));
   }
 
-  static Op &turnsOf(Role &role) {
-    return **llvm::find_if(role.body.ops, [](const auto &op) { return op->has("carry"); });
+  /// The loop over tiles of query rows; null where there is none.
+  static Op *turnsOf(const Role &role) {
+    auto turns = llvm::find_if(role.body.ops, [](const auto &op) { return op->has("carry"); });
+    return turns == role.body.ops.end() ? nullptr : turns->get();
+  }
+
+  /// A copy, and behind it a loop.
+  static bool copiesAndLoops(const Op &turn) {
+    auto copy = llvm::find_if(turn.body.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
+    return std::any_of(copy, turn.body.ops.end(), [](const auto &op) { return op->kind == OpKind::Loop; });
   }
 
   /// Behind the loop over key tiles: what is left of V follows there, where products are rotated. By then all but a few
@@ -141,10 +160,14 @@ private:
 
 } // namespace
 
-bool fagen::fetchTiles(Kernel &kernel, PassContext &) {
+bool fagen::fetchTiles(Kernel &kernel, PassContext &context) {
   const bool isAsked = kernel.hasConstant("kGrid") && Grid(kernel.constant("kGrid")) == Grid::LongestFirst;
   if (!isAsked || kernel.roles.size() != 2)
     return false;
-  TileFetcher(kernel, kernel.roles[0], kernel.roles[1]).run();
+  TileFetcher fetcher(kernel, kernel.roles[0], kernel.roles[1]);
+  ShapeCheck shape(kernel, context, "fetch-tiles");
+  if (!fetcher.fits(shape))
+    return false;
+  fetcher.run();
   return true;
 }

@@ -14,6 +14,8 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -32,6 +34,20 @@ class ClusterFormer {
 public:
   explicit ClusterFormer(Kernel &kernel) : kernel(kernel), ctas(kernel.constant("kCluster")) {}
 
+  bool fits(ShapeCheck &shape) const {
+    bool isShared = false, isLeft = true;
+    for (const Role &role : kernel.roles) {
+      if (!shape.needs(firstOf(role.body, OpKind::Barrier), "a barrier at the head of role " + role.name))
+        return false;
+      walk(role.body, [&](const Op &op) {
+        isShared |= op.isSet("cluster");
+        isLeft &= !isForAll(op) || emptyOf(op);
+      });
+    }
+    return shape.needs(!isShared, "copies that no cluster shares yet") &&
+           shape.needs(isLeft, "an mbarrier _empty of each ring");
+  }
+
   void run() {
     for (Role &role : kernel.roles)
       walk(role.body, [&](Op &op) { share(op); });
@@ -42,11 +58,16 @@ public:
   }
 
 private:
+  /// Whether it copies what all CTAs of the cluster want.
+  static bool isForAll(const Op &op) { return op.kind == OpKind::CopyIssue && !dependsOnTile(op.expr("row")); }
+
+  Buffer *emptyOf(const Op &copy) const { return kernel.buffer(copy.operand("dst").buffer->name + "_empty"); }
+
   void share(Op &op) {
-    if (op.kind != OpKind::CopyIssue || dependsOnTile(op.expr("row")))
+    if (!isForAll(op))
       return;
     op.attributes["cluster"] = int64_t(1);
-    empties.insert(kernel.buffer(op.operand("dst").buffer->name + "_empty"));
+    empties.insert(emptyOf(op));
   }
 
   /// Who has left a slot says so in all CTAs.
@@ -82,9 +103,13 @@ private:
 
 } // namespace
 
-bool fagen::formClusters(Kernel &kernel, PassContext &) {
+bool fagen::formClusters(Kernel &kernel, PassContext &context) {
   if (!kernel.hasConstant("kCluster") || kernel.roles.size() != 2)
     return false;
-  ClusterFormer(kernel).run();
+  ClusterFormer former(kernel);
+  ShapeCheck shape(kernel, context, "form-clusters");
+  if (!former.fits(shape))
+    return false;
+  former.run();
   return true;
 }

@@ -10,6 +10,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -34,15 +35,24 @@ std::unique_ptr<Op> makeOp(OpKind kind, const Location &location) {
   return op;
 }
 
+bool isWaitFor(const Op &op, const Buffer *bar) { return op.kind == OpKind::Wait && op.operand("bar").buffer == bar; }
+
+bool fits(const Kernel &kernel, const Role &math, ShapeCheck &shape) {
+  const Buffer *const full = kernel.buffer("q_full");
+  return shape.needs(kernel.buffer("q") && full && !kernel.buffer("q_held"),
+                     "buffers %q and %q_full, and no %q_held") &&
+         shape.needs(firstOf(math.body, [&](const Op &op) { return isWaitFor(op, full); }),
+                     "a wait for %q_full in role " + math.name) &&
+         shape.needs(kernel.constant("kHeldSlices") > 0, "a positive kHeldSlices");
+}
+
 void holdQueryOf(Kernel &kernel, Role &math) {
   Buffer &q = *kernel.buffer("q"), &held = addHeld(kernel, q);
   const Buffer *full = kernel.buffer("q_full");
   const Location location = llvm::find_if(kernel.constants, [](const Constant &constant) {
                               return constant.name == "kHeldSlices";
                             })->location;
-  auto wait = llvm::find_if(math.body.ops, [&](const std::unique_ptr<Op> &op) {
-    return op->kind == OpKind::Wait && op->operand("bar").buffer == full;
-  });
+  auto wait = llvm::find_if(math.body.ops, [&](const std::unique_ptr<Op> &op) { return isWaitFor(*op, full); });
   auto load = makeOp(OpKind::LoadFragment, location);
   load->operands = {{&held, {}}, {&q, {}}};
   load->note = "hold-query: what scores take from registers";
@@ -61,8 +71,11 @@ void holdQueryOf(Kernel &kernel, Role &math) {
 
 } // namespace
 
-bool fagen::holdQuery(Kernel &kernel, PassContext &) {
+bool fagen::holdQuery(Kernel &kernel, PassContext &context) {
   if (!kernel.hasConstant("kHeldSlices") || kernel.roles.size() != 2)
+    return false;
+  ShapeCheck shape(kernel, context, "hold-query");
+  if (!fits(kernel, kernel.roles.back(), shape))
     return false;
   holdQueryOf(kernel, kernel.roles.back());
   return true;

@@ -18,6 +18,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -92,7 +93,7 @@ public:
 
 private:
   void addAlpha() {
-    Buffer buffer = *kernel.buffer("m");
+    Buffer buffer = *firstOf(loops().front()->body, OpKind::Rescale)->operand("m").buffer;
     buffer.name = "alpha";
     alpha = &kernel.addBuffer(std::move(buffer));
   }
@@ -218,11 +219,37 @@ static bool isRotated(const Kernel &kernel) {
   return overlap == Overlap::Intra || overlap == Overlap::Both;
 }
 
-bool fagen::issueProducts(Kernel &kernel, PassContext &) {
+/// Whether each loop of the role is a step that can be rotated.
+static bool fits(const Role &role, ShapeCheck &shape) {
+  for (const std::unique_ptr<Op> &op : role.body.ops) {
+    if (op->kind != OpKind::Loop)
+      continue;
+    auto product = [&](llvm::StringRef form) {
+      return firstOf(op->body,
+                     [&](const Op &inner) { return inner.kind == OpKind::Mma && inner.text("form") == form; });
+    };
+    const Op *const output = product("ab");
+    if (!shape.needs(product("abt") && output && countOf(op->body, OpKind::Mma) == 2,
+                     "one product of form abt and one of form ab in each loop", op->location) ||
+        !shape.needs(output->operand("b").position && output->operand("b").position.uses(op->text("variable")),
+                     "a product that takes %v at the loop's position", output->location) ||
+        !shape.needs(firstOf(op->body, OpKind::Rescale) && firstOf(op->body, OpKind::Convert),
+                     "a rescale and a convert in each loop", op->location))
+      return false;
+  }
+  return true;
+}
+
+bool fagen::issueProducts(Kernel &kernel, PassContext &context) {
   if (kernel.backend != "wgmma")
     return false;
+  ShapeCheck shape(kernel, context, "issue-products");
+  auto isRotatedRole = [&](const Role &role) { return isRotated(kernel) && firstOf(role.body, isProductLoop); };
+  for (const Role &role : kernel.roles)
+    if (isRotatedRole(role) && !fits(role, shape))
+      return false;
   for (Role &role : kernel.roles)
-    if (isRotated(kernel) && llvm::any_of(role.body.ops, [](const auto &op) { return isProductLoop(*op); }))
+    if (isRotatedRole(role))
       LoopRotator(kernel, role.body).run();
     else
       issueAlone(role.body);

@@ -20,6 +20,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -157,7 +158,6 @@ private:
           leave(ops, product.ring, product.position, location);
       llvm::erase_if(running, [&](const Running &product) { return product.group < done; });
     }
-    assert(running.empty() && "a product ends in the block where it began");
     block.ops = std::move(ops);
   }
 
@@ -224,10 +224,57 @@ private:
   bool hasWaited = false;
 };
 
+bool isSync(const Op &op) {
+  return op.kind == OpKind::Wait || op.kind == OpKind::Arrive || op.kind == OpKind::MbarrierInit;
+}
+
+/// Whether waits of the block itself complete its products.
+bool endsItsProducts(const Block &block) {
+  llvm::SmallVector<int64_t, 4> running; // the commits before each
+  int64_t commits = 0;
+  for (const std::unique_ptr<Op> &op : block.ops) {
+    if (op->kind == OpKind::MmaIssue)
+      running.push_back(commits);
+    commits += op->kind == OpKind::MmaCommit;
+    if (op->kind == OpKind::MmaWait)
+      llvm::erase_if(running, [&](int64_t group) { return group < commits - op->integer("pending"); });
+    if (!endsItsProducts(op->body))
+      return false;
+  }
+  return running.empty();
+}
+
+bool fits(const Role &load, const Role &math, ShapeCheck &shape) {
+  llvm::SmallPtrSet<const Buffer *, 4> filled, rings;
+  bool isInOrder = false, isBulk = true, isFilled = true;
+  walk(load.body, [&](const Op &op) {
+    isInOrder |= isSync(op);
+    if (op.kind != OpKind::CopyIssue)
+      return;
+    isBulk &= op.operand("full").buffer != nullptr;
+    filled.insert(op.operand("dst").buffer);
+    if (op.operand("dst").buffer->isRing)
+      rings.insert(op.operand("dst").buffer);
+  });
+  walk(math.body, [&](const Op &op) {
+    isInOrder |= isSync(op);
+    isBulk &= op.kind != OpKind::CopyIssue;
+    isFilled &= op.kind != OpKind::MmaIssue || filled.contains(op.operand("b").buffer);
+    isFilled &= op.kind != OpKind::SettleRows || rings.contains(op.operand("k").buffer);
+  });
+  return shape.needs(!isInOrder, "roles that no mbarrier orders yet") &&
+         shape.needs(isBulk, "bulk copies only, all in role " + load.name) &&
+         shape.needs(isFilled, "products of buffers that role " + load.name + " fills") &&
+         shape.needs(endsItsProducts(math.body), "products that are complete where their block ends");
+}
+
 } // namespace
 
-bool fagen::orderRoles(Kernel &kernel, PassContext &) {
+bool fagen::orderRoles(Kernel &kernel, PassContext &context) {
   if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 2)
+    return false;
+  ShapeCheck shape(kernel, context, "order-roles");
+  if (!fits(kernel.roles[0], kernel.roles[1], shape))
     return false;
   RoleOrderer(kernel, kernel.roles[0], kernel.roles[1]).run();
   return true;

@@ -8,6 +8,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -22,6 +23,17 @@ constexpr unsigned kLanes = 32;
 class TilePersister {
 public:
   TilePersister(Kernel &kernel, Role &load, Role &math) : kernel(kernel), load(load), math(math) {}
+
+  bool fits(ShapeCheck &shape) const {
+    const Buffer *const full = kernel.buffer("q_full");
+    auto isFill = [&](const Op &op) { return op.kind == OpKind::Arrive && op.operand("bar").buffer == full; };
+    return shape.needs(full && !full->isRing, "an mbarrier %q_full of one slot that is filled once") &&
+           shape.needs(firstOf(load.body, isFill) && firstOf(load.body, OpKind::Fence),
+                       "a fence and an arrive at %q_full in role " + load.name) &&
+           shape.needs(firstOf(load.body, OpKind::Barrier) && firstOf(math.body, OpKind::Barrier),
+                       "a barrier at the head of both roles") &&
+           shape.needs(firstOf(math.body, isLoopOverQ), "a loop in role " + math.name + " that multiplies with Q");
+  }
 
   void run() {
     kernel.lets.push_back({"cta_tiles", variable("tiles_of_cta"), "persist-tiles: tiles of query rows of this CTA"});
@@ -67,11 +79,11 @@ private:
     return op;
   }
 
-  static bool readsQ(const Op &loop) {
+  static bool isLoopOverQ(const Op &loop) {
     bool reads = false;
     walk(loop.body,
          [&](const Op &op) { reads |= op.kind == OpKind::MmaIssue && op.operand("a").buffer->space == Space::Shared; });
-    return reads;
+    return reads && loop.kind == OpKind::Loop;
   }
 
   void handOverQ() {
@@ -79,8 +91,7 @@ private:
         load.body.ops, [&](const auto &op) { return op->kind == OpKind::Arrive && op->operands[0].buffer == qFull; });
     load.body.ops.insert(fills, makeSync(OpKind::Wait, qEmpty, variable("turn") - constant(1), "role",
                                          "persist-tiles: everybody has left the last tile's Q"));
-    auto last = llvm::find_if(llvm::reverse(math.body.ops),
-                              [](const auto &op) { return op->kind == OpKind::Loop && readsQ(*op); });
+    auto last = llvm::find_if(llvm::reverse(math.body.ops), [](const auto &op) { return isLoopOverQ(*op); });
     math.body.ops.insert(last.base(), makeSync(OpKind::Arrive, qEmpty, variable("turn"), "thread",
                                                "persist-tiles: the thread has left Q"));
     auto fence = llvm::find_if(load.body.ops, [](const auto &op) { return op->kind == OpKind::Fence; });
@@ -112,10 +123,14 @@ private:
 
 } // namespace
 
-bool fagen::persistTiles(Kernel &kernel, PassContext &) {
+bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
   const bool isAsked = kernel.hasConstant("kGrid") && Grid(kernel.constant("kGrid")) != Grid::Tiles;
   if (!isAsked || kernel.roles.size() != 2)
     return false;
-  TilePersister(kernel, kernel.roles[0], kernel.roles[1]).run();
+  TilePersister persister(kernel, kernel.roles[0], kernel.roles[1]);
+  ShapeCheck shape(kernel, context, "persist-tiles");
+  if (!persister.fits(shape))
+    return false;
+  persister.run();
   return true;
 }

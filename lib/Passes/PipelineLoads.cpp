@@ -19,6 +19,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
 #include "fagen/Analysis/Timeline.h"
 #include "fagen/Spec/Spec.h"
 
@@ -35,6 +36,19 @@ class LoadPipeliner {
 public:
   explicit LoadPipeliner(Kernel &kernel)
       : stages(kernel.constant("kStages")), refill(refillOf(kernel)), joint(refill != Refill::Split) {}
+
+  /// Each loop copies the b of its two products, into rings of kStages slots, and nothing is ahead or awaited yet.
+  bool fits(const Role &role, ShapeCheck &shape) const {
+    for (const std::unique_ptr<Op> &op : role.body.ops)
+      if (op->kind == OpKind::Loop &&
+          !shape.needs(copiesOperands(*op),
+                       "loops that copy the b of a product abt and of a product ab, each into a "
+                       "ring of kStages slots",
+                       op->location))
+        return false;
+    return shape.needs(countOf(role.body, OpKind::CopyCommit) + countOf(role.body, OpKind::CopyWait) == 0,
+                       "copies that no copy_commit and no copy_wait follows yet");
+  }
 
   void run(Block &body) {
     takeTemplates(body);
@@ -71,18 +85,35 @@ private:
     return kernel.backend == "scalar" ? Refill::Joint : Refill::Split;
   }
 
-  /// Takes the copies of K and V out of every loop; their first occurrence is the pattern for all others.
+  /// The b of the loop's product of this form; null where there is none.
+  static const Buffer *operandOf(const Op &loop, llvm::StringRef form) {
+    const Op *product =
+        firstOf(loop.body, [&](const Op &op) { return op.kind == OpKind::Mma && op.text("form") == form; });
+    return product ? product->operand("b").buffer : nullptr;
+  }
+
+  bool copiesOperands(const Op &loop) const {
+    const Buffer *const k = operandOf(loop, "abt"), *const v = operandOf(loop, "ab");
+    bool copies = k && v && k != v && countOf(loop.body, OpKind::CopyIssue) == 2;
+    for (const Buffer *ring : {k, v})
+      copies &= ring && ring->isRing && ring->stages == stages && firstOf(loop.body, [&](const Op &op) {
+                  return op.kind == OpKind::CopyIssue && op.operand("dst").buffer == ring;
+                });
+    return copies;
+  }
+
+  /// Takes the copies of K and V out of every loop; those of the last one are the pattern for all others.
   void takeTemplates(Block &body) {
     for (std::unique_ptr<Op> &loop : body.ops) {
       if (loop->kind != OpKind::Loop)
         continue;
       variable = loop->text("variable").str();
+      const Buffer *const k = operandOf(*loop, "abt");
       for (std::unique_ptr<Op> &op : loop->body.ops)
         if (op->kind == OpKind::CopyIssue)
-          (op->operand("dst").buffer->name == "k" ? copyK : copyV) = std::move(op);
+          (op->operand("dst").buffer == k ? copyK : copyV) = std::move(op);
       llvm::erase_if(loop->body.ops, [](const std::unique_ptr<Op> &op) { return !op; });
     }
-    assert(copyK && copyV && "the loop copies K and V");
   }
 
   std::unique_ptr<Op> make(OpKind kind, llvm::StringRef note) const {
@@ -191,15 +222,23 @@ private:
 
 } // namespace
 
-bool fagen::pipelineLoads(Kernel &kernel, PassContext &) {
-  if (kernel.roles.size() > 1) { // whoever loads runs ahead by itself
-    kernel.phase = Phase::Pipelined;
-    return false;
+/// Whether the role has a loop that copies: without one there is nothing to run ahead.
+static bool hasLoads(const Role &role) {
+  return firstOf(role.body,
+                 [](const Op &op) { return op.kind == OpKind::Loop && countOf(op.body, OpKind::CopyIssue); });
+}
+
+bool fagen::pipelineLoads(Kernel &kernel, PassContext &context) {
+  const bool isAhead = kernel.roles.size() > 1; // whoever loads runs ahead by itself
+  if (!isAhead && hasLoads(kernel.roles.front())) {
+    LoadPipeliner pipeliner(kernel);
+    ShapeCheck shape(kernel, context, "pipeline-loads");
+    if (!pipeliner.fits(kernel.roles.front(), shape))
+      return false;
+    pipeliner.run(kernel.roles.front().body);
   }
-  for (Role &role : kernel.roles)
-    if (llvm::any_of(role.body.ops, [](const auto &op) { return op->kind == OpKind::Loop; }))
-      LoadPipeliner(kernel).run(role.body);
-  resolveWaits(kernel);
+  if (!isAhead)
+    resolveWaits(kernel);
   kernel.phase = Phase::Pipelined;
-  return true;
+  return !isAhead;
 }

@@ -81,11 +81,20 @@ bool PipelineRunner::runPass(const PassEntry &pass, ir::Program &program, PassCo
   if (context.diags.hasErrors())
     return false;
   const bool isBuilt = llvm::none_of(program.kernels, [](const auto &kernel) { return kernel->roles.empty(); });
-  if (isBuilt && (options.verifyEach || isLast))
-    ir::verify(program, [&](const Location &location, const Twine &message) {
-      context.diags.internalError("IR after pass '" + pass.name + "'", message, location);
-    });
+  if (isBuilt && (options.verifyEach || isLast || !context.variant))
+    verifyAfter(pass, program, context);
   return !context.diags.hasErrors();
+}
+
+/// Passes leave sound IR of kernels that they were made for, which those of specs are. IR from text may be of any kind.
+void PipelineRunner::verifyAfter(const PassEntry &pass, const ir::Program &program, PassContext &context) {
+  ir::verify(program, [&](const Location &location, const Twine &message) {
+    if (context.variant)
+      context.diags.internalError("IR after pass '" + pass.name + "'", message, location);
+    else
+      context.diags.error(location, "pass '" + pass.name + "' does not know such a kernel, and leaves it unsound: " +
+                                        message + ". Run the passes before it first, each once");
+  });
 }
 
 /// Whether the pass changed the kernel.
@@ -97,6 +106,13 @@ bool PipelineRunner::runOnKernel(const PassEntry &pass, ir::Kernel &kernel, Pass
   if (kernel.phase < pass.needs) {
     context.diags.error(kernel.location, "pass '" + pass.name + "' needs phase " + toString(pass.needs) + "; kernel '" +
                                              kernel.symbol + "' is in phase " + toString(kernel.phase));
+    return false;
+  }
+  const bool hasPassed = kernel.phase > pass.leaves && pass.leaves >= pass.needs;
+  if (hasPassed) {
+    context.diags.error(kernel.location, "pass '" + pass.name + "' leaves phase " + toString(pass.leaves) +
+                                             "; kernel '" + kernel.symbol + "' is beyond it, in phase " +
+                                             toString(kernel.phase));
     return false;
   }
   const bool changed = options.timePasses ? runTimed(pass, kernel, context) : pass.function(kernel, context);

@@ -12,6 +12,8 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace fagen;
@@ -27,7 +29,6 @@ public:
     auto found = llvm::find_if(body.ops, [](const auto &op) { return op->kind == OpKind::Loop; });
     const std::unique_ptr<Op> all = std::move(*found);
     body.ops.erase(found);
-    assert(all->body.ops.size() == 2 && "a step copies a tile of K and one of V");
     const Op &k = *all->body.ops[0], &v = *all->body.ops[1];
     tile = all->text("variable").str();
     const Expr end = all->expr("end"), j = variable(tile);
@@ -72,10 +73,21 @@ bool isRotated(const Role &math) {
   });
 }
 
+bool fits(const Role &load, ShapeCheck &shape) {
+  const Op *const loop = firstOf(load.body, OpKind::Loop);
+  return shape.needs(loop && loop->body.ops.size() == 2 && countOf(loop->body, OpKind::CopyIssue) == 2 &&
+                         loop->expr("begin") == constant(0),
+                     "role " + load.name + " to have a loop from 0 on that copies one tile of K and one of V",
+                     loop ? loop->location : Location());
+}
+
 } // namespace
 
-bool fagen::rotateCopies(Kernel &kernel, PassContext &) {
+bool fagen::rotateCopies(Kernel &kernel, PassContext &context) {
   if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 2 || !isRotated(kernel.roles.back()))
+    return false;
+  ShapeCheck shape(kernel, context, "rotate-copies");
+  if (!fits(kernel.roles.front(), shape))
     return false;
   CopyRotator(kernel.roles.front()).run();
   return true;

@@ -13,6 +13,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -72,13 +73,21 @@ bool isOptimistic(const Op &loop) {
 /// Whether a group's threads can keep what masks a step, too.
 bool hasRegisters(const Role &math) { return math.warps / kGroupWarps < 3; }
 
+bool isStep(const Op &loop) {
+  constexpr OpKind kStep[] = {OpKind::MmaIssue, OpKind::RowMax, OpKind::Exp2, OpKind::RowSum};
+  return llvm::all_of(kStep, [&](OpKind kind) { return hasOp(loop, kind); });
+}
+
 } // namespace
 
-bool fagen::settleRows(Kernel &kernel, PassContext &) {
+bool fagen::settleRows(Kernel &kernel, PassContext &context) {
+  ShapeCheck shape(kernel, context, "settle-rows");
   bool hasChanged = false;
   for (Role &role : kernel.roles)
     for (const std::unique_ptr<Op> &op : role.body.ops)
       if (op->kind == OpKind::Loop && isOptimistic(*op) && (!hasOp(*op, OpKind::Mask) || hasRegisters(role))) {
+        if (!shape.needs(isStep(*op), "the products and the whole softmax in a loop that is optimistic", op->location))
+          return hasChanged;
         RowSettler(*op).run();
         hasChanged = true;
       }

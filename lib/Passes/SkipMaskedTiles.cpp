@@ -16,6 +16,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -48,8 +49,8 @@ int64_t mostSkippedKeyTiles(const Kernel &kernel, const Op &mask, unsigned group
 
 class TileSkipper {
 public:
-  TileSkipper(Kernel &kernel, const Role &load, Role &math)
-      : kernel(kernel), load(load), math(math), groups(math.warps / kGroupWarps) {}
+  TileSkipper(Kernel &kernel, const Role &load, Role &math, ShapeCheck &shape)
+      : kernel(kernel), load(load), math(math), shape(shape), groups(math.warps / kGroupWarps) {}
 
   bool run() {
     const Op *mask = findMask();
@@ -58,6 +59,8 @@ public:
     if (!groupsSkipKeyTiles(kernel, *mask, groups))
       return false;
     if (mostSkippedKeyTiles(kernel, *mask, groups, /*step=*/1) > kernel.constant("kStages"))
+      return false;
+    if (!fits())
       return false;
     addLets(analyzeMask(mask->expr("predicate"), "q", "k", mask->expr("row") + variable(kGroupRow),
                         kernel.constant("kTileRows") / groups));
@@ -70,6 +73,19 @@ public:
 
 private:
   using Ops = std::vector<std::unique_ptr<Op>>;
+
+  /// Whether math leaves each slot that the load role fills.
+  bool fits() const {
+    bool leavesAll = true;
+    walk(load.body, [&](const Op &op) {
+      if (op.kind != OpKind::CopyIssue || !op.operand("dst").buffer->isRing)
+        return;
+      const Buffer *empty = kernel.buffer(op.operand("dst").buffer->name + "_empty");
+      leavesAll &= op.operand("full").buffer && empty && !whoArrivesAt(empty).empty();
+    });
+    return shape.needs(leavesAll, "role " + math.name + " to arrive at an mbarrier _empty of each ring") &&
+           shape.needs(firstOf(math.body, OpKind::Loop), "loops in role " + math.name);
+  }
 
   const Op *findMask() const {
     const Op *mask = nullptr;
@@ -163,6 +179,7 @@ private:
   Kernel &kernel;
   const Role &load;
   Role &math;
+  ShapeCheck &shape;
   const unsigned groups;
 };
 
@@ -172,8 +189,9 @@ bool fagen::groupsSkipKeyTiles(const Kernel &kernel, const Op &mask, unsigned gr
   return mostSkippedKeyTiles(kernel, mask, groups, kernel.constant("kTileRows")) > 0;
 }
 
-bool fagen::skipMaskedTiles(Kernel &kernel, PassContext &) {
+bool fagen::skipMaskedTiles(Kernel &kernel, PassContext &context) {
   if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 2)
     return false;
-  return TileSkipper(kernel, kernel.roles[0], kernel.roles[1]).run();
+  ShapeCheck shape(kernel, context, "skip-masked-tiles");
+  return TileSkipper(kernel, kernel.roles[0], kernel.roles[1], shape).run();
 }

@@ -19,6 +19,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
 using namespace fagen;
@@ -137,6 +138,25 @@ std::string replacedLetIn(const MaskBounds &bounds) {
   return found;
 }
 
+/// Whether tile j of the loop is keys [j * kTileKeys, (j + 1) * kTileKeys), for all tiles.
+bool isOverKeyTiles(const Kernel &kernel, const Op &loop, const Op &mask) {
+  const Expr keys = constant(kernel.constant("kTileKeys"));
+  return loop.expr("begin") == constant(0) && loop.expr("end") == variable("key_tiles") &&
+         mask.expr("key").substitute("kTileKeys", keys) == variable(loop.text("variable")) * keys;
+}
+
+/// The interior loop drops its mask, and its bounds are lets of the kernel: there can be one mask only.
+bool fits(const Kernel &kernel, const Op &loop, const Op &mask, ShapeCheck &shape) {
+  unsigned masks = 0;
+  for (const Role &role : kernel.roles)
+    masks += countOf(role.body, OpKind::Mask);
+  return shape.needs(masks == 1, "a single mask in the kernel", mask.location) &&
+         shape.needs(isOverKeyTiles(kernel, loop, mask),
+                     "a loop from 0 to key_tiles whose mask begins at key j * kTileKeys", loop.location) &&
+         shape.needs(kernel.backend != "wgmma" || kernel.constant("kRowWarps") >= kGroupWarps,
+                     "four kRowWarps or more with wgmma");
+}
+
 bool beginsWithLast(const Kernel &kernel, const Op &mask) {
   return kernel.backend == "wgmma" && seesMoreInLaterRows(kernel) &&
          !groupsSkipKeyTiles(kernel, mask, kernel.constant("kRowWarps") / kGroupWarps);
@@ -155,6 +175,7 @@ void addBounds(Kernel &kernel, const MaskBounds &bounds) {
 } // namespace
 
 bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
+  ShapeCheck shape(kernel, context, "split-mask-loops");
   for (Role &role : kernel.roles) {
     std::vector<std::unique_ptr<Op>> &ops = role.body.ops;
     auto loop = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });
@@ -176,6 +197,8 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
                                               "run-time values");
       return false;
     }
+    if (!fits(kernel, **loop, *mask, shape))
+      return false;
     addBounds(kernel, bounds);
     if (kernel.backend != "wgmma" && rescalesLazily((*loop)->body)) {
       (*loop)->attributes["name"] = std::string("tile");

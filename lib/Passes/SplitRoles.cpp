@@ -7,6 +7,8 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace fagen;
@@ -64,10 +66,52 @@ private:
   const unsigned loadWarps;
 };
 
+bool isLoopOfCopies(const Op &op) { return op.kind == OpKind::Loop && firstOf(op.body, OpKind::CopyIssue); }
+
+std::vector<const Op *> copiesOf(const Block &block) {
+  std::vector<const Op *> copies;
+  for (const std::unique_ptr<Op> &op : block.ops)
+    if (op->kind == OpKind::CopyIssue)
+      copies.push_back(op.get());
+  return copies;
+}
+
+bool isSameCopy(const Op *a, const Op *b) {
+  auto isSameOperand = [](const Operand &a, const Operand &b) {
+    return a.buffer == b.buffer && a.position == b.position;
+  };
+  return llvm::equal(a->operands, b->operands, isSameOperand) && a->attributes == b->attributes;
+}
+
+/// Whether the second loop goes on with the copies of the first.
+bool goesOn(const Op &first, const Op &second) {
+  return second.expr("begin") == first.expr("end") && second.text("variable") == first.text("variable") &&
+         llvm::equal(copiesOf(first.body), copiesOf(second.body), isSameCopy);
+}
+
+bool fits(const Kernel &kernel, const Role &role, ShapeCheck &shape) {
+  const int64_t loadWarps = kernel.constant("kLoadWarps");
+  size_t copies = copiesOf(role.body).size();
+  const Op *last = nullptr;
+  for (const std::unique_ptr<Op> &op : role.body.ops) {
+    if (!isLoopOfCopies(*op))
+      continue;
+    if (!shape.needs(!last || goesOn(*last, *op), "loops that go on with the copies of the loop before", op->location))
+      return false;
+    copies += copiesOf(op->body).size();
+    last = op.get();
+  }
+  return shape.needs(copies == countOf(role.body, OpKind::CopyIssue), "copies outside of ifs and inner loops") &&
+         shape.needs(loadWarps > 0 && loadWarps < kernel.threads / 32, "kLoadWarps from 1 to all warps but one");
+}
+
 } // namespace
 
-bool fagen::splitRoles(Kernel &kernel, PassContext &) {
+bool fagen::splitRoles(Kernel &kernel, PassContext &context) {
   if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 1)
+    return false;
+  ShapeCheck shape(kernel, context, "split-roles");
+  if (!fits(kernel, kernel.roles.front(), shape))
     return false;
   RoleSplitter(kernel).run();
   return true;

@@ -24,6 +24,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -92,6 +93,12 @@ public:
   SlotStager(Kernel &kernel, Role &load, Role &math)
       : Stager(math), load(load), q(kernel.buffer("q")), qFull(kernel.buffer("q_full")),
         qEmpty(kernel.buffer("q_empty")), slots(kernel.constant("kQuerySlots")) {}
+
+  bool fits(ShapeCheck &shape) const {
+    constexpr unsigned kMostSlots = 8;
+    return shape.needs(q && qFull && qEmpty && !q->isRing, "buffers %q of one slot, %q_full and %q_empty") &&
+           shape.needs(slots > 1 && slots <= kMostSlots, "kQuerySlots from 2 to " + llvm::Twine(kMostSlots));
+  }
 
   void run() {
     for (Buffer *buffer : {q, qFull}) {
@@ -168,6 +175,14 @@ class SliceStager : Stager {
 public:
   SliceStager(Kernel &kernel, Role &math) : Stager(math), kernel(kernel), columns(kernel.constant("kStagedColumns")) {}
 
+  bool fits(ShapeCheck &shape) const {
+    const Op *const store = firstOf(findTurns(math)->body, OpKind::Store);
+    return shape.needs(kernel.buffer("v") && !kernel.buffer("out"), "a buffer %v, and no %out") &&
+           shape.needs(store, "a store in each turn of role " + math.name) &&
+           shape.needs(columns > 0 && columns <= store->operand("o").buffer->columns,
+                       "kStagedColumns from 1 to the columns of the store", store->location);
+  }
+
   void run() {
     out = &addOut();
     Block &tiles = findTurns(math)->body;
@@ -204,14 +219,20 @@ private:
 
 } // namespace
 
-bool fagen::stageOutput(Kernel &kernel, PassContext &) {
+template <typename Stager> static bool stageBy(Stager stager, ShapeCheck &shape) {
+  if (!stager.fits(shape))
+    return false;
+  stager.run();
+  return true;
+}
+
+bool fagen::stageOutput(Kernel &kernel, PassContext &context) {
   if (kernel.roles.size() != 2 || !findTurns(kernel.roles.back()))
     return false;
+  ShapeCheck shape(kernel, context, "stage-output");
   if (kernel.hasConstant("kQuerySlots"))
-    SlotStager(kernel, kernel.roles[0], kernel.roles[1]).run();
-  else if (kernel.hasConstant("kStagedColumns"))
-    SliceStager(kernel, kernel.roles[1]).run();
-  else
-    return false;
-  return true;
+    return stageBy(SlotStager(kernel, kernel.roles[0], kernel.roles[1]), shape);
+  if (kernel.hasConstant("kStagedColumns"))
+    return stageBy(SliceStager(kernel, kernel.roles[1]), shape);
+  return false;
 }

@@ -22,6 +22,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/Spec/Spec.h"
 
@@ -36,6 +37,13 @@ class TurnTaker {
 public:
   TurnTaker(Kernel &kernel, Role &math, Overlap overlap)
       : kernel(kernel), math(math), overlap(overlap), groups(math.warps / kGroupWarps) {}
+
+  bool fits(ShapeCheck &shape) const {
+    return shape.needs(groups >= 2, "two groups of four warps or more in role " + math.name) &&
+           shape.needs(firstOf(math.body, OpKind::Barrier), "a barrier at the head of role " + math.name) &&
+           shape.needs(countOf(math.body, OpKind::AwaitTurn) == 0, "groups that take no turns yet") &&
+           (overlap == Overlap::Both ? fits(math.body, shape) : fitsAcrossSteps(math.body, shape));
+  }
 
   void run() {
     findFreeBarrier();
@@ -74,6 +82,17 @@ private:
     return op.kind == OpKind::MmaIssue && op.operand("a").buffer->space == Space::Shared;
   }
 
+  /// Products of scores are committed in the block where they are issued.
+  static bool fits(const Block &block, ShapeCheck &shape) {
+    auto scores = llvm::find_if(block.ops, [](const auto &op) { return isScores(*op); });
+    const bool isCommitted = scores == block.ops.end() || std::any_of(scores, block.ops.end(), [](const auto &op) {
+                               return op->kind == OpKind::MmaCommit;
+                             });
+    return shape.needs(isCommitted, "an mma_commit behind the products of a step",
+                       isCommitted ? Location() : (*scores)->location) &&
+           llvm::all_of(block.ops, [&](const auto &op) { return fits(op->body, shape); });
+  }
+
   /// A turn begins in front of the fence of the first product, and ends behind the last commit of the block.
   void takeTurns(Block &block) const {
     for (std::unique_ptr<Op> &op : block.ops)
@@ -93,6 +112,23 @@ private:
 
   static bool isStep(const Op &op) {
     return op.kind == OpKind::Loop && llvm::any_of(op.body.ops, [](const auto &inner) { return isScores(*inner); });
+  }
+
+  /// In each step scores are committed at once, and the other product comes behind a fence.
+  static bool fitsAcrossSteps(const Block &block, ShapeCheck &shape) {
+    return llvm::all_of(block.ops, [&](const auto &op) {
+      return (!isStep(*op) ||
+              shape.needs(fitsStep(op->body.ops), "scores, their mma_commit, and P V behind a fence in each step",
+                          op->location)) &&
+             fitsAcrossSteps(op->body, shape);
+    });
+  }
+
+  static bool fitsStep(const std::vector<std::unique_ptr<Op>> &step) {
+    auto scores = llvm::find_if(step, [](const auto &op) { return isOf(*op, /*scores=*/true); });
+    auto output = llvm::find_if(step, [](const auto &op) { return isOf(*op, /*scores=*/false); });
+    return std::next(scores) != step.end() && (*std::next(scores))->kind == OpKind::MmaCommit && output != step.end() &&
+           output != step.begin() && (*std::prev(output))->kind == OpKind::Fence;
   }
 
   /// The block that holds the loops over key tiles.
@@ -151,10 +187,14 @@ private:
 
 } // namespace
 
-bool fagen::takeTurns(Kernel &kernel, PassContext &) {
+bool fagen::takeTurns(Kernel &kernel, PassContext &context) {
   const Overlap overlap = kernel.hasConstant("kOverlap") ? Overlap(kernel.constant("kOverlap")) : Overlap::None;
   if ((overlap != Overlap::Both && overlap != Overlap::Pingpong) || kernel.roles.size() != 2)
     return false;
-  TurnTaker(kernel, kernel.roles[1], overlap).run();
+  TurnTaker taker(kernel, kernel.roles[1], overlap);
+  ShapeCheck shape(kernel, context, "take-turns");
+  if (!taker.fits(shape))
+    return false;
+  taker.run();
   return true;
 }

@@ -17,7 +17,7 @@ struct PassEntry {
   PassFunction function;
   bool needsVariant; ///< reads the schedule, so it cannot run on IR from text
   ir::Phase needs;   ///< at least
-  ir::Phase leaves;  ///< unless the kernel was further already
+  ir::Phase leaves;  ///< at most, too, before it; a pass that only looks leaves an earlier one, and runs in all later
 };
 
 /// The passes of the default pipeline, in order. Pipeline.cpp says why each stands where it stands.
@@ -47,6 +47,7 @@ private:
   bool runPass(const PassEntry &pass, ir::Program &program, PassContext &context, bool isLast);
   bool runOnKernel(const PassEntry &pass, ir::Kernel &kernel, PassContext &context);
   bool runTimed(const PassEntry &pass, ir::Kernel &kernel, PassContext &context);
+  void verifyAfter(const PassEntry &pass, const ir::Program &program, PassContext &context);
   void printAfter(const PassEntry &pass, const ir::Program &program, bool changed);
   bool prints(const PassEntry &pass) const;
 
