@@ -11,6 +11,7 @@
 #include "dispatch.h"
 
 #include "error.h"
+#include "maps.h"
 
 #include <algorithm>
 #include <climits>
@@ -235,6 +236,16 @@ __int128 gridOf(const fagen_row &row, const Problem &problem, const fagen_device
   return tiles;
 }
 
+__int128 keyTilesOfCta(const fagen_row &row, const Problem &problem, const fagen_device &device) {
+  const bool isPersistent =
+      row.launches[0].grid == FAGEN_GRID_PERSISTENT || row.launches[0].grid == FAGEN_GRID_CLUSTERS;
+  const __int128 tiles = tilesOf(row, problem), ctas = gridOf(row, problem, device);
+  if (!isPersistent || row.tile_keys == 0 || ctas == 0)
+    return 0;
+  const int64_t keyTiles = (int64_t(problem.params.seq_kv) + row.tile_keys - 1) / row.tile_keys;
+  return (tiles + ctas - 1) / ctas * keyTiles;
+}
+
 uint32_t sharedBytesOf(const fagen_row &row) {
   uint32_t most = 0;
   for (uint32_t i = 0; i < row.launch_count; ++i)
@@ -265,13 +276,17 @@ Misfit misfitOf(const fagen_row &row, const Problem &problem, const fagen_device
     return Misfit::Code;
   if (sharedBytesOf(row) > device.sharedPerBlock)
     return Misfit::Shared;
-  if (packsHeads(row) && tiledRowsOf(row, problem) > INT_MAX - int64_t(row.tile_rows)) // kernels count them in an int
+  if (tiledRowsOf(row, problem) > kMaxCount)
     return Misfit::Rows;
-  if (largestGrid(row, problem, device) > INT_MAX) // tiles, which kernels count, or more
+  if (largestGrid(row, problem, device) > kMaxCount)
     return Misfit::Grid;
+  if (keyTilesOfCta(row, problem, device) > kMaxKeyTilesOfCta)
+    return Misfit::Turns;
   if (problem.lse && !row.lse)
     return Misfit::Lse;
-  return problem.commonAlignment < row.alignment ? Misfit::Alignment : Misfit::None;
+  if (problem.commonAlignment < row.alignment)
+    return Misfit::Alignment;
+  return findRefusedMap(row, problem.params).reason ? Misfit::Map : Misfit::None;
 }
 
 Picked pickRow(Tables tables, const Problem &problem, const fagen_device &device) {

@@ -23,7 +23,7 @@ struct RowRange {
 RowRange rowsOf(const fagen_table &table, uint64_t problemKey);
 
 /// Why a row cannot compute a problem on a device.
-enum class Misfit { None, Target, Code, Shared, Lse, Rows, Grid, Alignment };
+enum class Misfit { None, Target, Code, Shared, Lse, Rows, Grid, Turns, Map, Alignment };
 Misfit misfitOf(const fagen_row &row, const Problem &problem, const fagen_device &device);
 
 /// How far a row's target is from the device: 0 exact, then lower targets by distance, then higher ones whose text runs
@@ -43,6 +43,13 @@ __int128 tilesOf(const fagen_row &row, const Problem &problem);
 
 /// CTAs of a row's launches of tiles whose keys are not split, likewise.
 __int128 gridOf(const fagen_row &row, const Problem &problem, const fagen_device &device);
+
+/// Key tiles that each CTA of a persistent grid computes where all have as many, at most; 0 for other grids.
+__int128 keyTilesOfCta(const fagen_row &row, const Problem &problem, const fagen_device &device);
+
+/// What that may be. Positions in rings count key tiles in 32 bits; a CTA that draws its tiles may have up to seven
+/// times its share.
+constexpr int64_t kMaxKeyTilesOfCta = int64_t(1) << 28;
 
 /// How many CTAs share the keys of a tile: 1 where the row says nothing of splits.
 uint32_t splitsOf(const fagen_row &row, const Problem &problem, const fagen_device &device);

@@ -12,7 +12,7 @@ namespace fagen {
 namespace {
 
 constexpr unsigned kElementBytes = 2;
-constexpr uint64_t kStrideUnit = 16; // bytes; strides of maps are multiples of it
+constexpr uint64_t kUnit = 16; // bytes; addresses, strides and rows of boxes are multiples of it
 
 const char *const kTensorNames[] = {"q", "k", "v", "o"};
 
@@ -43,7 +43,7 @@ device::TensorMapDescription describeMap(const fagen_row &row, const fagen_map &
   device::TensorMapDescription d = {};
   auto add = [&d](uint64_t size, long long stride, uint32_t box) {
     d.sizes[d.rank] = static_cast<unsigned>(size);
-    d.strides[d.rank] = size == 1 ? kStrideUnit : static_cast<uint64_t>(stride) * kElementBytes;
+    d.strides[d.rank] = size == 1 ? kUnit : static_cast<uint64_t>(stride) * kElementBytes;
     d.box[d.rank++] = static_cast<unsigned short>(box);
   };
   d.base = rows > 0 ? pointers[map.tensor] : p.q;
@@ -60,6 +60,37 @@ device::TensorMapDescription describeMap(const fagen_row &row, const fagen_map &
   add(isKeys ? p.kv_heads : p.heads, stride[1], 1);
   add(p.batch, stride[0], 1);
   return d;
+}
+
+const char *refusalOf(const device::TensorMapDescription &d) {
+  constexpr uint64_t kStrideEnd = uint64_t(1) << 40, kMaxBox = 256;
+  const uint64_t rowBytes = uint64_t(d.box[0]) * d.element_bytes;
+  if (reinterpret_cast<uintptr_t>(d.base) % kUnit)
+    return "its address is not a multiple of 16 bytes";
+  if (d.rank < 1 || d.rank > device::kMapRank)
+    return "it has not 1 to 5 dimensions";
+  if (rowBytes % kUnit || (d.swizzle != device::BoxSwizzle::kNone && rowBytes > uint64_t(d.swizzle)))
+    return "rows of its box are not multiples of 16 bytes, or longer than the swizzle";
+  for (unsigned n = 0; n < d.rank; ++n) {
+    if (d.sizes[n] == 0) // 2^32, the largest one, does not fit the description either
+      return "a dimension has no elements";
+    if (d.box[n] == 0 || d.box[n] > kMaxBox)
+      return "a side of its box is not 1 to 256 elements";
+    if (n > 0 && d.strides[n] % kUnit)
+      return "a stride is not a multiple of 16 bytes";
+    if (n > 0 && d.strides[n] >= kStrideEnd)
+      return "a stride is 2^40 bytes or more";
+  }
+  return nullptr;
+}
+
+RefusedMap findRefusedMap(const fagen_row &row, const device::AttentionParams &params) {
+  if (params.batch == 0 || params.heads == 0 || params.seq_q == 0)
+    return {}; // nothing is launched
+  for (uint32_t i = 0; i < row.map_count; ++i)
+    if (const char *reason = refusalOf(describeMap(row, row.maps[i], params)))
+      return {kTensorNames[row.maps[i].tensor], reason};
+  return {};
 }
 
 device::TensorMap &mapOf(device::MappedAttentionParams &params, uint32_t tensor) {

@@ -17,6 +17,18 @@ namespace fagen {
 device::TensorMapDescription describeMap(const fagen_row &row, const fagen_map &map,
                                          const device::AttentionParams &params);
 
+/// Why cuTensorMapEncodeTiled refuses a map like this; null when it takes it. All that the driver asks for (CUDA driver
+/// API, Tensor Map Object Management) is asked for here, so that what fagen_query accepts can be encoded. A stride of
+/// 0 is a multiple of 16 like others: all indices of its dimension are the same memory.
+const char *refusalOf(const device::TensorMapDescription &description);
+
+/// The first of a row's maps that cannot be had for a problem; no reason where there is none. `params` needs no
+/// pointers: fagen_run checks those by the row's alignment.
+struct RefusedMap {
+  const char *tensor = nullptr, *reason = nullptr;
+};
+RefusedMap findRefusedMap(const fagen_row &row, const device::AttentionParams &params);
+
 /// The driver's encoding; `name` is the tensor's, for messages.
 fagen_status encodeMap(const Driver &driver, const device::TensorMapDescription &description, const char *name,
                        device::TensorMap &map);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cfloat>
-#include <climits>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -16,6 +15,7 @@ namespace {
 
 constexpr int64_t kMaxHeadDim = 4095; // 12 bits of the key
 constexpr uint32_t kDefaultAlignment = 16;
+constexpr int64_t kMaxBytes = int64_t(1) << 52; // of a tensor, gaps included: offsets of tiles behind its end fit too
 constexpr double kLog2E = 1.4426950408889634074;
 
 uint32_t elementBytes(uint32_t dtype) { return dtype == FAGEN_DTYPE_E4M3 ? 1 : 2; }
@@ -74,8 +74,9 @@ fagen_status checkSizes(const fagen_problem &p) {
   for (const auto &size : sizes) {
     if (size.value < 0)
       return fail(FAGEN_INVALID, "%s is %lld; it must not be negative", size.name, (long long)size.value);
-    if (size.value > INT_MAX)
-      return fail(FAGEN_UNSUPPORTED, "%s is %lld; at most %d is supported", size.name, (long long)size.value, INT_MAX);
+    if (size.value > kMaxCount)
+      return fail(FAGEN_UNSUPPORTED, "%s is %lld; at most %lld is supported", size.name, (long long)size.value,
+                  (long long)kMaxCount);
   }
   if (p.head_dim_qk == 0)
     return fail(FAGEN_INVALID, "head_dim_qk is 0; it must be given");
@@ -96,13 +97,12 @@ class StrideReader {
 public:
   StrideReader(int64_t elementBytes, uint32_t alignment) : elementBytes(elementBytes), bits(alignment) {}
 
-  /// `sizes` are batch, heads, rows and columns. Output rows must not overlap.
+  /// `sizes` are batch, heads, rows and columns. Rows of an output must not overlap.
   fagen_status read(const char *name, const int64_t (&given)[3], const int64_t (&sizes)[4], bool output,
                     long long (&stride)[3]) {
     if (!given[0] && !given[1] && !given[2])
       return pack(name, sizes, stride);
     int64_t extent = sizes[3];
-    const bool empty = !sizes[0] || !sizes[1] || !sizes[2]; // has no rows that could overlap
     for (int i = 2; i >= 0; --i) {
       if (sizes[i] <= 1) {
         stride[i] = 0;
@@ -110,15 +110,14 @@ public:
       }
       if (given[i] < 0)
         return fail(FAGEN_INVALID, "%s_stride[%d] is %lld; it must not be negative", name, i, (long long)given[i]);
-      if (output && !empty && given[i] < sizes[3])
-        return fail(FAGEN_INVALID, "%s_stride[%d] is %lld: rows of %lld elements would overlap", name, i,
-                    (long long)given[i], (long long)sizes[3]);
       int64_t reach;
       if (__builtin_mul_overflow(given[i], sizes[i] - 1, &reach) || __builtin_add_overflow(extent, reach, &extent))
         return overflow(name);
       use(stride[i] = given[i]);
     }
-    return checkExtent(name, extent);
+    if (fagen_status status = checkExtent(name, extent))
+      return status;
+    return output ? checkApart(name, sizes, stride) : FAGEN_OK;
   }
 
   uint32_t commonAlignment() const { return uint32_t(bits & (~bits + 1)); }
@@ -136,12 +135,30 @@ private:
   }
 
   fagen_status checkExtent(const char *name, int64_t extent) {
-    int64_t bytes;
-    return __builtin_mul_overflow(extent, elementBytes, &bytes) ? overflow(name) : FAGEN_OK;
+    return extent > kMaxBytes / elementBytes ? overflow(name) : FAGEN_OK;
   }
 
   static fagen_status overflow(const char *name) {
-    return fail(FAGEN_INVALID, "the strides of %s reach beyond 2^63 bytes", name);
+    return fail(FAGEN_INVALID, "the strides of %s reach beyond 2^52 bytes", name);
+  }
+
+  /// Whether rows are apart: from the smallest stride on, each is at least as long as what the smaller ones reach.
+  /// Layouts that interleave otherwise, and yet keep rows apart, are refused too: to tell them from others is a search.
+  static fagen_status checkApart(const char *name, const int64_t (&sizes)[4], const long long (&stride)[3]) {
+    if (!sizes[0] || !sizes[1] || !sizes[2])
+      return FAGEN_OK; // has no rows
+    int order[3] = {2, 1, 0};
+    std::sort(order, order + 3, [&](int a, int b) { return stride[a] != stride[b] ? stride[a] < stride[b] : a > b; });
+    int64_t reach = sizes[3];
+    for (int i : order) {
+      if (sizes[i] <= 1)
+        continue;
+      if (stride[i] < reach)
+        return fail(FAGEN_INVALID, "%s_stride[%d] is %lld: rows would overlap; at least %lld keeps them apart", name, i,
+                    stride[i], (long long)reach);
+      reach += stride[i] * (sizes[i] - 1);
+    }
+    return FAGEN_OK;
   }
 
   void use(int64_t stride) { bits |= uint64_t(stride) * uint64_t(elementBytes); }

@@ -35,8 +35,8 @@ fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fa
   return FAGEN_OK;
 }
 
-constexpr uint32_t kMaxTileRows = 65536;
-constexpr uint32_t kMaxCluster = 8; // every GPU with clusters takes so many
+constexpr uint32_t kMaxTile = 65536; // rows or keys
+constexpr uint32_t kMaxCluster = 8;  // every GPU with clusters takes so many
 
 /// What a launch's grid may be. Only the first one has splits, and tells the others how many; all that have tiles pack
 /// heads, or none does.
@@ -89,8 +89,10 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
     return invalid("schedule is out of range");
   if (row.launch_count == 0 || row.launch_count > FAGEN_MAX_LAUNCHES)
     return invalid("launch_count is not 1 to 4");
-  if (row.tile_rows == 0 || row.tile_rows > kMaxTileRows || row.alignment == 0 || (row.alignment & (row.alignment - 1)))
-    return invalid("tile_rows is not 1 to 65536, or alignment is not a power of two");
+  if (row.tile_rows == 0 || std::max(row.tile_rows, row.tile_keys) > kMaxTile)
+    return invalid("tile_rows is not 1 to 65536, or tile_keys is more");
+  if (row.alignment == 0 || (row.alignment & (row.alignment - 1)) || (row.map_count && row.alignment < 16))
+    return invalid("alignment is not a power of two, or below the 16 that tensor maps need");
   for (uint32_t launch = 0; launch < row.launch_count; ++launch)
     if (!row.launches[launch].symbol || !isGrid(row, launch) || row.launches[launch].threads == 0 ||
         row.launches[launch].threads > 1024)

@@ -3,9 +3,9 @@
 #include "words.h"
 
 #include "error.h"
+#include "maps.h"
 
 #include <algorithm>
-#include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -102,15 +102,24 @@ void addMisfit(Text &text, Misfit misfit, const fagen_row &row, const Problem &p
   case Misfit::Rows:
     text.add("packs heads, and cannot number so many rows: seq_q %d of each of the %d heads of a K/V head; it takes up "
              "to %lld",
-             problem.params.seq_q, problem.params.heads_per_kv, (long long)(INT_MAX - int64_t(row.tile_rows)));
+             problem.params.seq_q, problem.params.heads_per_kv, (long long)kMaxCount);
     break;
   case Misfit::Grid: {
     const int32_t heads = tiledHeadsOf(row, problem);
-    text.add("would need more than 2147483647 CTAs: %lld tiles of %u rows for each of batch %d x %s %d",
+    text.add("would need more than %lld CTAs: %lld tiles of %u rows for each of batch %d x %s %d", (long long)kMaxCount,
              (long long)((tiledRowsOf(row, problem) + row.tile_rows - 1) / row.tile_rows), row.tile_rows,
              problem.params.batch, heads == problem.params.heads ? "heads" : "kv_heads", heads);
     if (uint32_t splits = splitsOf(row, problem, device); splits > 1)
       text.add(" x %u splits", splits);
+    break;
+  }
+  case Misfit::Turns:
+    text.add("a CTA would compute %lld key tiles; its rings count up to %lld",
+             (long long)keyTilesOfCta(row, problem, device), (long long)kMaxKeyTilesOfCta);
+    break;
+  case Misfit::Map: {
+    const RefusedMap refused = findRefusedMap(row, problem.params);
+    text.add("cannot have a tensor map of %s: %s", refused.tensor, refused.reason);
     break;
   }
   case Misfit::Alignment:

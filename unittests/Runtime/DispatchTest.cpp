@@ -1,6 +1,7 @@
 // fagen: which row fagen_query picks.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TestTable.h"
+#include "problem.h"
 
 #include <gtest/gtest.h>
 
@@ -271,7 +272,7 @@ TEST(Dispatch, GridLimitAndEmptyProblems) {
   problem.batch = int64_t(1) << 20;
   problem.heads = 4096;
   EXPECT_EQ(pick({table.get()}, problem, device), "UNSUPPORTED");
-  EXPECT_NE(std::string(fagen_last_error()).find("2147483647 CTAs"), std::string::npos) << fagen_last_error();
+  EXPECT_NE(std::string(fagen_last_error()).find("1000000000 CTAs"), std::string::npos) << fagen_last_error();
   problem = makeProblem();
   fagen_choice choice = fagen_choice_init();
   fagen_choice_info info = fagen_choice_info_init();
@@ -321,17 +322,58 @@ TEST(Dispatch, TooManyRowsOfPackedHeads) {
   TestDevice device(89);
   fagen_problem problem = makeProblem();
   problem.heads = 8, problem.kv_heads = 2;
-  problem.seq_q = (INT32_MAX - 16) / 4;
+  problem.seq_q = fagen::kMaxCount / 4;
   EXPECT_EQ(pick({table.get()}, problem, device), "row");
   ++problem.seq_q;
   EXPECT_EQ(pick({table.get()}, problem, device), "UNSUPPORTED");
-  EXPECT_NE(std::string(fagen_last_error()).find("cannot number so many rows: seq_q 536870908 of each of the 4 heads"),
+  EXPECT_NE(std::string(fagen_last_error()).find("cannot number so many rows: seq_q 250000001 of each of the 4 heads"),
             std::string::npos)
       << fagen_last_error();
   problem.seq_q = 32;
-  problem.batch = 1 << 30;
+  problem.batch = 1 << 29;
   EXPECT_EQ(pick({table.get()}, problem, device), "UNSUPPORTED");
-  EXPECT_NE(std::string(fagen_last_error()).find("8 tiles of 16 rows for each of batch 1073741824 x kv_heads 2"),
+  EXPECT_NE(std::string(fagen_last_error()).find("8 tiles of 16 rows for each of batch 536870912 x kv_heads 2"),
+            std::string::npos)
+      << fagen_last_error();
+}
+
+TEST(Dispatch, GridsGoToTheLimit) {
+  fagen_row row = makeRow("row", 0);
+  row.tile_rows = 1;
+  TestTable table("k");
+  table.add(row);
+  TestDevice device(89);
+  fagen_problem problem = makeProblem();
+  problem.heads = 2;
+  problem.seq_q = fagen::kMaxCount / 2;
+  EXPECT_EQ(pick({table.get()}, problem, device), "row");
+  ++problem.seq_q;
+  EXPECT_EQ(pick({table.get()}, problem, device), "UNSUPPORTED");
+  EXPECT_NE(std::string(fagen_last_error()).find("more than 1000000000 CTAs: 500000001 tiles of 1 rows"),
+            std::string::npos)
+      << fagen_last_error();
+}
+
+TEST(Dispatch, PersistentCtasCountTheirKeyTiles) {
+  TestTable table("k");
+  for (uint32_t grid : {FAGEN_GRID_PERSISTENT, FAGEN_GRID_TILES}) {
+    fagen_row row = makeRow(grid == FAGEN_GRID_PERSISTENT ? "persistent" : "tiles", 0);
+    row.launches[0].grid = grid;
+    table.add(row);
+  }
+  TestDevice device(89); // 58 SMs
+  fagen_problem problem = makeProblem();
+  problem.heads = 1;
+  problem.seq_q = 128 * 58 * 4096; // 4096 tiles a CTA
+  problem.seq_kv = 64 * 65536;
+  EXPECT_EQ(pick({table.get()}, problem, device), "persistent"); // 2^28
+  ++problem.seq_kv;
+  EXPECT_EQ(pick({table.get()}, problem, device), "tiles");
+  problem.variant = "persistent";
+  EXPECT_EQ(pick({table.get()}, problem, device), "UNSUPPORTED");
+  EXPECT_NE(std::string(fagen_last_error())
+                .find("a CTA would compute 268439552 key tiles; its rings count up to "
+                      "268435456"),
             std::string::npos)
       << fagen_last_error();
 }

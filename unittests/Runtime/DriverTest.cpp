@@ -149,6 +149,30 @@ TEST_F(DriverTest, MapsOfTensorsWithoutRowsOrWithJunkStrides) {
   EXPECT_EQ(fake->maps[0].strides[2], 16u);
 }
 
+/// Whatever fagen_query says yes to can be launched: strides around each rule of the driver, on each dimension.
+TEST_F(DriverTest, WhatQueryAcceptsCanBeEncoded) {
+  row.maps = kMaps;
+  row.map_count = 2;
+  problem.batch = problem.heads = problem.kv_heads = 2;
+  problem.seq_kv = 3;
+  ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
+  const fagen_table *table = tables.back().get();
+  const int64_t end = int64_t(1) << 39; // elements of 2^40 bytes
+  unsigned accepted = 0;
+  for (int64_t batch : {int64_t(0), int64_t(64), end - 8, end - 4, end, 4 * end})
+    for (int64_t head : {int64_t(0), int64_t(8), end - 8, end})
+      for (int64_t rowStride : {int64_t(0), int64_t(64), int64_t(68), end - 8, end}) {
+        problem.k_stride[0] = batch, problem.k_stride[1] = head, problem.k_stride[2] = rowStride;
+        choice = fagen_choice_init();
+        if (fagen_query(&table, 1, &problem, device, &choice))
+          continue;
+        ++accepted;
+        EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_OK)
+            << batch << ", " << head << ", " << rowStride << ": " << fagen_last_error();
+      }
+  EXPECT_EQ(accepted, 3u * 3 * 3);
+}
+
 TEST_F(DriverTest, RefusedMapIsNamed) {
   row.maps = kMaps;
   row.map_count = 2;

@@ -117,7 +117,7 @@ TEST_F(Explain, EveryReasonAgainstARow) {
         "newer (sm_90): its text for sm_90 needs compute capability 9.0 or more; the device has 8.9\n",
         "large (sm_89): needs 200000 B of shared memory; the device has 101376 B\n",
         "silent (sm_89): cannot write LSE (lse = off)\n",
-        "tiny (sm_89): would need more than 2147483647 CTAs: 512 tiles of 1 rows for each of batch 1048576 x heads "
+        "tiny (sm_89): would need more than 1000000000 CTAs: 512 tiles of 1 rows for each of batch 1048576 x heads "
         "8\n"})
     EXPECT_NE(text.find(reason), std::string::npos) << reason << text;
   TestDevice hopper{90};

@@ -108,6 +108,14 @@ CuResult cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *base, 
                                 int promotion, int fill) {
   if (state.failMap)
     return state.failMap;
+  // The rules of the driver's documentation.
+  bool isLegal = reinterpret_cast<uintptr_t>(base) % 16 == 0 && 2 * box[0] % 16 == 0;
+  for (uint32_t n = 0; n < rank; ++n)
+    isLegal &= sizes[n] >= 1 && sizes[n] <= uint64_t(1) << 32 && box[n] >= 1 && box[n] <= 256;
+  for (uint32_t n = 0; n + 1 < rank; ++n)
+    isLegal &= strides[n] % 16 == 0 && strides[n] < uint64_t(1) << 40;
+  if (!isLegal)
+    return 1;
   memset(map, int('A' + state.maps.size()), sizeof(device::TensorMap));
   state.maps.push_back({map,
                         type,

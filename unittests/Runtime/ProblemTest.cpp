@@ -3,6 +3,8 @@
 #include "problem.h"
 #include "TestTable.h"
 
+#include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
 #include <functional>
@@ -24,8 +26,8 @@ struct Refusal {
 TEST(Problem, RefusalsSayWhatIsWrong) {
   const Refusal refusals[] = {
       {"batch", [](auto &p) { p.batch = -1; }, FAGEN_INVALID, "batch is -1; it must not be negative"},
-      {"seq_kv", [](auto &p) { p.seq_kv = int64_t(1) << 31; }, FAGEN_UNSUPPORTED,
-       "seq_kv is 2147483648; at most 2147483647 is supported"},
+      {"seq_kv", [](auto &p) { p.seq_kv = kMaxCount + 1; }, FAGEN_UNSUPPORTED,
+       "seq_kv is 1000000001; at most 1000000000 is supported"},
       {"heads", [](auto &p) { p.heads = 6, p.kv_heads = 4; }, FAGEN_INVALID, "kv_heads 4 does not divide heads 6"},
       {"no heads", [](auto &p) { p.heads = 0, p.kv_heads = 4; }, FAGEN_INVALID, "kv_heads is 4 with heads 0"},
       {"head_dim", [](auto &p) { p.head_dim_qk = 0; }, FAGEN_INVALID, "head_dim_qk is 0; it must be given"},
@@ -44,13 +46,23 @@ TEST(Problem, RefusalsSayWhatIsWrong) {
       {"large scale", [](auto &p) { p.has_scale = 1, p.scale = FLT_MAX; }, FAGEN_INVALID,
        "scale is 3.40282e+38; scale * log2(e) must fit a float"},
       {"overlap", [](auto &p) { p.o_stride[1] = 64 * 512, p.o_stride[2] = 32; }, FAGEN_INVALID,
-       "o_stride[2] is 32: rows of 64 elements would overlap"},
+       "o_stride[2] is 32: rows would overlap; at least 64 keeps them apart"},
+      {"equal strides", [](auto &p) { p.o_stride[1] = p.o_stride[2] = 64; }, FAGEN_INVALID,
+       "o_stride[1] is 64: rows would overlap; at least 32768 keeps them apart"},
+      {"rows among heads", [](auto &p) { p.seq_q = 3, p.o_stride[1] = 64, p.o_stride[2] = 64 * 7; }, FAGEN_INVALID,
+       "o_stride[2] is 448: rows would overlap; at least 512 keeps them apart"},
+      {"batches", [](auto &p) { p.batch = 2, p.o_stride[1] = 64, p.o_stride[2] = 512, p.o_stride[0] = 512 * 511; },
+       FAGEN_INVALID, "o_stride[0] is 261632: rows would overlap; at least 262144 keeps them apart"},
       {"lse overlap", [](auto &p) { p.batch = 2, p.lse_stride[0] = 4096; }, FAGEN_INVALID,
-       "lse_stride[1] is 0: rows of 1 elements would overlap"},
+       "lse_stride[1] is 0: rows would overlap; at least 1 keeps them apart"},
+      {"lse strides of 1", [](auto &p) { p.batch = 2, p.lse_stride[0] = p.lse_stride[1] = 1; }, FAGEN_INVALID,
+       "lse_stride[1] is 1: rows would overlap; at least 512 keeps them apart"},
       {"negative stride", [](auto &p) { p.k_stride[2] = -64; }, FAGEN_INVALID,
        "k_stride[2] is -64; it must not be negative"},
       {"overflow", [](auto &p) { p.batch = 3, p.q_stride[0] = int64_t(1) << 62; }, FAGEN_INVALID,
-       "the strides of q reach beyond 2^63 bytes"},
+       "the strides of q reach beyond 2^52 bytes"},
+      {"2^52 bytes", [](auto &p) { p.batch = 2, p.k_stride[0] = int64_t(1) << 51; }, FAGEN_INVALID,
+       "the strides of k reach beyond 2^52 bytes"},
   };
   for (const Refusal &refusal : refusals) {
     fagen_problem given = makeProblem();
@@ -59,6 +71,48 @@ TEST(Problem, RefusalsSayWhatIsWrong) {
     EXPECT_EQ(readProblem(&given, problem), refusal.status) << refusal.what;
     EXPECT_STREQ(fagen_last_error(), refusal.text);
   }
+}
+
+TEST(Problem, EverySizeGoesToTheLimit) {
+  for (int64_t fagen_problem::*size : {&fagen_problem::batch, &fagen_problem::seq_q, &fagen_problem::seq_kv}) {
+    fagen_problem given = makeProblem();
+    given.heads = 1;
+    given.*size = kMaxCount;
+    Problem problem;
+    EXPECT_EQ(readProblem(&given, problem), FAGEN_OK) << fagen_last_error();
+    given.*size = kMaxCount + 1;
+    EXPECT_EQ(readProblem(&given, problem), FAGEN_UNSUPPORTED);
+  }
+  fagen_problem given = makeProblem();
+  given.heads = given.kv_heads = kMaxCount;
+  Problem problem;
+  EXPECT_EQ(readProblem(&given, problem), FAGEN_OK) << fagen_last_error();
+  given.heads = given.kv_heads = kMaxCount + 1;
+  EXPECT_EQ(readProblem(&given, problem), FAGEN_UNSUPPORTED);
+}
+
+TEST(Problem, RowsOfOutputsMayInterleave) {
+  const std::array<int64_t, 3> strides[] = {
+      {4 * 8 * 512 * 64, 512 * 64, 64}, // packed, with room between batches
+      {8 * 512 * 64, 64, 8 * 64},       // [batch, row, head, column]
+      {64, 3 * 512 * 64, 3 * 64},       // [head, row, batch, column]
+      {8 * 512 * 72, 512 * 72, 72},     // rows with gaps
+  };
+  for (const auto &stride : strides) {
+    fagen_problem given = makeProblem();
+    given.batch = 3;
+    std::copy(stride.begin(), stride.end(), given.o_stride);
+    given.lse_stride[0] = 512; // heads outside of batches
+    given.lse_stride[1] = 3 * 512;
+    Problem problem;
+    EXPECT_EQ(readProblem(&given, problem), FAGEN_OK) << fagen_last_error();
+  }
+  fagen_problem given = makeProblem();
+  given.heads = 1;
+  given.o_stride[0] = given.o_stride[1] = 1; // of one batch and one head: junk
+  given.o_stride[2] = 64;
+  Problem problem;
+  EXPECT_EQ(readProblem(&given, problem), FAGEN_OK) << fagen_last_error();
 }
 
 TEST(Problem, DefaultsArePackedAndForward) {

@@ -120,8 +120,12 @@ TEST(Split, GridsBeyondTheLimitAreUnsupported) {
   EXPECT_EQ(pick({table.get()}, problem, device), "UNSUPPORTED");
   problem.batch = 1;
   problem.heads = problem.kv_heads = 4;
-  problem.seq_q = 1 << 30; // 2^28 tiles of 16 rows, but 2^32 rows to merge
-  EXPECT_EQ(pick({table.get()}, problem, device), "UNSUPPORTED");
+  problem.seq_q = 250000000; // of 4 heads: as many rows to merge as may be
+  TestTable two("k");
+  two.add(splitRow(FAGEN_GRID_SPLITS, 2));
+  EXPECT_EQ(pick({two.get()}, problem, device), "row") << fagen_last_error();
+  ++problem.seq_q;
+  EXPECT_EQ(pick({two.get()}, problem, device), "UNSUPPORTED");
 }
 
 TEST(Split, TablesAreChecked) {

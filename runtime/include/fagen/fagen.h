@@ -58,10 +58,10 @@ typedef struct fagen_problem {
   uint32_t struct_size, abi; /* fagen_problem_init sets both */
   uint32_t pass, dtype, mask, flags;
   /* kv_heads absent: heads. head_dim_v absent: head_dim_qk. An empty batch, heads or seq_q is legal and launches
-   * nothing; seq_kv = 0 gives O = 0 and LSE = -inf. */
+   * nothing; seq_kv = 0 gives O = 0 and LSE = -inf. Each is at most 10^9. */
   int64_t batch, heads, kv_heads, seq_q, seq_kv, head_dim_qk, head_dim_v;
-  /* Batch, head, row; in elements, not negative. All three absent: packed in the order of the shapes above. The stride
-   * of a dimension of size 0 or 1 is never used, whatever it says. */
+  /* Batch, head, row; in elements, not negative. All three absent: packed as shaped above. Dimensions of size 0 or 1
+   * do not use theirs. A 0 repeats Q, K or V; rows of O and LSE must be apart, by the rule of docs/Runtime.md. */
   int64_t q_stride[3], k_stride[3], v_stride[3], o_stride[3];
   int64_t lse_stride[2]; /* batch, head; rows are dense; both absent: packed */
   float scale;           /* used if has_scale is not 0; finite, not negative; 0 averages V. Else 1/sqrt(head_dim_qk) */
