@@ -2,24 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "cache.h"
 
-// XXH3 is header-only this way: the library gets no dependency. It is not cryptographic: the cache trusts its
-// directory's owner, and the hash guards against accidents.
+// XXH3 is header-only this way: the library gets no dependency. It is not cryptographic: it guards against accidents.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
-#include <filesystem>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace fagen {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Head {
   char magic[8];
@@ -28,46 +21,6 @@ struct Head {
   char checksum[32]; // of the payload
 };
 constexpr char kMagic[8] = {'f', 'a', 'g', 'e', 'n', 'b', 'i', '1'};
-
-bool readFile(const std::string &path, std::string &text) {
-  FILE *file = fopen(path.c_str(), "rbe");
-  if (!file)
-    return false;
-  char buffer[65536];
-  size_t count;
-  text.clear();
-  while ((count = fread(buffer, 1, sizeof(buffer), file)) > 0)
-    text.append(buffer, count);
-  bool whole = !ferror(file);
-  fclose(file);
-  return whole;
-}
-
-bool writeAll(int file, std::string_view text) {
-  while (!text.empty()) {
-    ssize_t count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return false;
-    text.remove_prefix(size_t(count));
-  }
-  return true;
-}
-
-/// Temporary file in the same directory, sync, rename.
-bool replaceFile(const std::string &path, std::string_view head, std::string_view body) {
-  std::string temporary = path + ".XXXXXX";
-  int file = mkostemp(temporary.data(), O_CLOEXEC);
-  if (file < 0)
-    return false;
-  bool written = writeAll(file, head) && writeAll(file, body) && fchmod(file, 0644) == 0 && fsync(file) == 0;
-  written = close(file) == 0 && written;
-  written = written && rename(temporary.c_str(), path.c_str()) == 0;
-  if (!written)
-    unlink(temporary.c_str());
-  return written;
-}
 
 std::string environment(const char *name) {
   const char *value = getenv(name);
@@ -91,24 +44,28 @@ std::string hashParts(const std::vector<std::string_view> &parts) {
   return text;
 }
 
-Cache Cache::fromEnvironment() {
+Cache Cache::fromEnvironment(const std::string &part) {
+  const std::string below = part.empty() ? "" : "/" + part;
   if (std::string own = environment("FAGEN_CACHE_DIR"); !own.empty())
-    return Cache(own);
+    return Cache(own + below);
   if (std::string xdg = environment("XDG_CACHE_HOME"); !xdg.empty())
-    return Cache(xdg + "/fagen");
+    return Cache(xdg + "/fagen" + below);
   if (std::string home = environment("HOME"); !home.empty())
-    return Cache(home + "/.cache/fagen");
+    return Cache(home + "/.cache/fagen" + below);
   return Cache("");
 }
 
+Cache::Cache(std::string path)
+    : directory(path.empty() ? PrivateDirectory() : PrivateDirectory(std::move(path), refused)) {}
+
 std::string Cache::stem(const std::string &name, const std::string &key) const {
-  return directory.empty() ? "" : directory + "/" + name + "-" + key;
+  return directory.isOpen() ? directory.path() + "/" + name + "-" + key : "";
 }
 
 bool Cache::read(const std::string &name, const std::string &key, std::string &payload) const {
   std::string text;
   Head head;
-  if (directory.empty() || !readFile(stem(name, key) + ".bin", text) || text.size() < sizeof(head))
+  if (!directory.read(name + "-" + key + ".bin", text) || text.size() < sizeof(head))
     return false;
   memcpy(&head, text.data(), sizeof(head));
   std::string_view body = std::string_view(text).substr(sizeof(head));
@@ -120,22 +77,19 @@ bool Cache::read(const std::string &name, const std::string &key, std::string &p
   return whole;
 }
 
-bool Cache::write(const std::string &name, const std::string &key, std::string_view source,
-                  std::string_view payload) const {
-  if (directory.empty() || key.size() != sizeof(Head::key))
-    return false;
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error)
+bool Cache::write(const std::string &name, const std::string &key, std::string_view source, std::string_view payload,
+                  std::string &error) const {
+  if (!directory.isOpen() || key.size() != sizeof(Head::key))
     return false;
   Head head = {};
   memcpy(head.magic, kMagic, sizeof(kMagic));
   memcpy(head.key, key.data(), sizeof(head.key));
   head.length = payload.size();
   memcpy(head.checksum, hashParts({payload}).data(), sizeof(head.checksum));
+  const std::string_view headBytes(reinterpret_cast<const char *>(&head), sizeof(head));
   // The source first: whoever finds the entry finds its source too.
-  return replaceFile(stem(name, key) + ".cu", "", source) &&
-         replaceFile(stem(name, key) + ".bin", {reinterpret_cast<const char *>(&head), sizeof(head)}, payload);
+  return directory.write(name + "-" + key + ".cu", {source}, error) &&
+         directory.write(name + "-" + key + ".bin", {headBytes, payload}, error);
 }
 
 } // namespace fagen

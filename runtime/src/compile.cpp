@@ -55,7 +55,9 @@ fagen_status compileRow(const fagen_row &row, uint32_t sm, Compiled &result) {
     parts.insert(parts.end(), {kEmbeddedHeaders[i].name, kEmbeddedHeaders[i].text});
   const std::string key = hashParts(parts);
 
-  Cache cache = Cache::fromEnvironment();
+  const Cache cache = Cache::fromEnvironment();
+  if (!cache.refusal().empty())
+    verbose("not cached: %s", cache.refusal().c_str());
   if (cache.read(name, key, result.binary)) {
     verbose("%s: from the cache, %s.bin", row.variant, cache.stem(name, key).c_str());
     result.fromCache = true;
@@ -63,9 +65,10 @@ fagen_status compileRow(const fagen_row &row, uint32_t sm, Compiled &result) {
   }
   if (fagen_status status = nvrtcCompile(source, row.code->source_name, flags, arch.ptx, result.binary))
     return status;
-  bool kept = cache.write(name, key, source, result.binary);
+  std::string why;
+  const bool isKept = cache.write(name, key, source, result.binary, why);
   verbose("%s: compiled by NVRTC %s, %s; %s", row.variant, version.c_str(), arch.flag.c_str(),
-          kept ? (cache.stem(name, key) + ".bin").c_str() : "not cached");
+          isKept ? (cache.stem(name, key) + ".bin").c_str() : ("not cached " + why).c_str());
   return FAGEN_OK;
 }
 

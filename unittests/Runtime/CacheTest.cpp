@@ -20,6 +20,7 @@ namespace {
 /// An empty directory for one test, also named by FAGEN_CACHE_DIR.
 struct CacheTest : testing::Test {
   fs::path directory;
+  std::string error;
   CacheTest() {
     std::string name = fs::temp_directory_path() / "fagen-cache-XXXXXX";
     directory = mkdtemp(name.data());
@@ -57,7 +58,7 @@ TEST_F(CacheTest, KeepsPayloadAndSource) {
   Cache cache(directory);
   std::string payload;
   EXPECT_FALSE(cache.read("k", kKey, payload));
-  ASSERT_TRUE(cache.write("k", kKey, "source", std::string("pay\0load", 8)));
+  ASSERT_TRUE(cache.write("k", kKey, "source", std::string("pay\0load", 8), error)) << error;
   ASSERT_TRUE(cache.read("k", kKey, payload));
   EXPECT_EQ(payload, std::string("pay\0load", 8));
   EXPECT_EQ(contents(cache.stem("k", kKey) + ".cu"), "source");
@@ -66,7 +67,7 @@ TEST_F(CacheTest, KeepsPayloadAndSource) {
 
 TEST_F(CacheTest, EveryDamagedByteIsDetected) {
   Cache cache(directory);
-  ASSERT_TRUE(cache.write("k", kKey, "source", "payload"));
+  ASSERT_TRUE(cache.write("k", kKey, "source", "payload", error)) << error;
   const std::string path = cache.stem("k", kKey) + ".bin", whole = contents(path);
   std::string payload;
   for (size_t i = 0; i < whole.size(); ++i) {
@@ -87,7 +88,7 @@ TEST_F(CacheTest, EveryDamagedByteIsDetected) {
 
 TEST_F(CacheTest, EntryUnderAnotherNameIsRefused) {
   Cache cache(directory);
-  ASSERT_TRUE(cache.write("k", kKey, "source", "payload"));
+  ASSERT_TRUE(cache.write("k", kKey, "source", "payload", error)) << error;
   const std::string other = hashParts({"other"});
   fs::copy_file(cache.stem("k", kKey) + ".bin", cache.stem("k", other) + ".bin");
   std::string payload;
@@ -97,10 +98,11 @@ TEST_F(CacheTest, EntryUnderAnotherNameIsRefused) {
 TEST_F(CacheTest, ReadersSeeWholeEntriesWhileWritersReplaceThem) {
   Cache cache(directory);
   const std::string a(100000, 'a'), b(200000, 'b');
-  ASSERT_TRUE(cache.write("k", kKey, "source", a));
+  ASSERT_TRUE(cache.write("k", kKey, "source", a, error)) << error;
   std::thread writer([&] {
+    std::string error;
     for (int i = 0; i < 50; ++i)
-      cache.write("k", kKey, "source", i % 2 ? a : b);
+      cache.write("k", kKey, "source", i % 2 ? a : b, error);
   });
   for (int i = 0; i < 500; ++i) {
     std::string payload;
@@ -114,9 +116,9 @@ TEST_F(CacheTest, UnusableDirectoryIsNoCache) {
   std::ofstream(directory / "file") << "x";
   Cache cache(directory / "file" / "below");
   std::string payload;
-  EXPECT_FALSE(cache.write("k", kKey, "source", "payload"));
+  EXPECT_FALSE(cache.write("k", kKey, "source", "payload", error));
   EXPECT_FALSE(cache.read("k", kKey, payload));
-  EXPECT_FALSE(Cache("").write("k", kKey, "source", "payload"));
+  EXPECT_FALSE(Cache("").write("k", kKey, "source", "payload", error));
 }
 
 /// Compiling needs NVRTC but no GPU.
