@@ -11,46 +11,49 @@ using namespace llvm;
 
 namespace fagen {
 
-static SourceMgr::DiagKind kindOf(const SMDiagnostic &message) { return message.getKind(); }
-
 void Diagnostics::error(SMRange range, const Twine &message, ArrayRef<SMFixIt> fixes) {
-  begin(sources.GetMessage(range.Start, SourceMgr::DK_Error, message, range, fixes), range.Start);
+  begin({SourceMgr::DK_Error, message.str(), range, fixes.vec(), {}});
 }
 
 void Diagnostics::warning(SMRange range, const Twine &message) {
-  begin(sources.GetMessage(range.Start, SourceMgr::DK_Warning, message, range), range.Start);
+  begin({SourceMgr::DK_Warning, message.str(), range, {}, {}});
 }
 
 void Diagnostics::remark(SMRange range, const Twine &message) {
-  begin(sources.GetMessage(range.Start, SourceMgr::DK_Remark, message, range), range.Start);
+  begin({SourceMgr::DK_Remark, message.str(), range, {}, {}});
 }
 
 void Diagnostics::note(SMRange range, const Twine &message) {
-  append(sources.GetMessage(range.Start, SourceMgr::DK_Note, message, range));
-}
-
-SMDiagnostic Diagnostics::make(const Location &location, SourceMgr::DiagKind kind, const Twine &message) const {
-  if (location.source.isValid() && sources.FindBufferContainingLoc(location.source) != 0)
-    return sources.GetMessage(location.source, kind, message);
-  return SMDiagnostic(sources, SMLoc(), location.isKnown() ? location.file : "fagen",
-                      location.isKnown() ? int(location.line) : -1, location.column ? int(location.column) - 1 : -1,
-                      kind, message.str(), "", {});
+  append({SourceMgr::DK_Note, message.str(), range, {}, {}});
 }
 
 void Diagnostics::error(const Location &location, const Twine &message) {
-  begin(make(location, SourceMgr::DK_Error, message), location.source);
+  begin({SourceMgr::DK_Error, message.str(), {}, {}, location});
 }
 
 void Diagnostics::warning(const Location &location, const Twine &message) {
-  begin(make(location, SourceMgr::DK_Warning, message), location.source);
+  begin({SourceMgr::DK_Warning, message.str(), {}, {}, location});
 }
 
 void Diagnostics::remark(const Location &location, const Twine &message) {
-  begin(make(location, SourceMgr::DK_Remark, message), location.source);
+  begin({SourceMgr::DK_Remark, message.str(), {}, {}, location});
 }
 
 void Diagnostics::note(const Location &location, const Twine &message) {
-  append(make(location, SourceMgr::DK_Note, message));
+  append({SourceMgr::DK_Note, message.str(), {}, {}, location});
+}
+
+void Diagnostics::print(const Message &message) const {
+  const Location &at = message.location;
+  const auto shown = [&] {
+    if (message.range.isValid())
+      return sources.GetMessage(message.range.Start, message.kind, message.text, message.range, message.fixes);
+    if (at.source.isValid() && sources.FindBufferContainingLoc(at.source) != 0)
+      return sources.GetMessage(at.source, message.kind, message.text);
+    return SMDiagnostic(sources, SMLoc(), at.isKnown() ? at.file : "fagen", at.isKnown() ? int(at.line) : -1,
+                        at.column ? int(at.column) - 1 : -1, message.kind, message.text, "", {});
+  };
+  shown().print(nullptr, os, os.has_colors());
 }
 
 void Diagnostics::internalError(const Twine &where, const Twine &message, const Location &location) {
@@ -58,24 +61,25 @@ void Diagnostics::internalError(const Twine &where, const Twine &message, const 
   error(location, "internal error in " + where + ": " + message); // check-messages: no input causes it
 }
 
-void Diagnostics::begin(SMDiagnostic message, SMLoc place) {
-  lastDropped = kindOf(message) == SourceMgr::DK_Remark && !showRemarks;
-  if (kindOf(message) == SourceMgr::DK_Error)
+void Diagnostics::begin(Message message) {
+  lastDropped = message.kind == SourceMgr::DK_Remark && !showRemarks;
+  if (message.kind == SourceMgr::DK_Error)
     ++errors;
   if (lastDropped)
     return;
+  const SMLoc place = message.range.isValid() ? message.range.Start : message.location.source;
   kept.push_back({{std::move(message)}, place});
   if (sortedDepth == 0)
     flush();
 }
 
-void Diagnostics::append(SMDiagnostic message) {
+void Diagnostics::append(Message message) {
   if (lastDropped)
     return;
   if (sortedDepth != 0 && !kept.empty())
     kept.back().messages.push_back(std::move(message));
   else
-    message.print(nullptr, os, os.has_colors());
+    print(message);
 }
 
 // Errors over the limit are counted but not shown. Those of a Sorted scope are cut after sorting, so that the first
@@ -86,18 +90,18 @@ void Diagnostics::flush() {
     unsigned bufferB = b.place.isValid() ? sources.FindBufferContainingLoc(b.place) : 0;
     return std::make_pair(bufferA, a.place.getPointer()) < std::make_pair(bufferB, b.place.getPointer());
   });
-  unsigned pending = count_if(kept, [](const Group &g) { return kindOf(g.messages[0]) == SourceMgr::DK_Error; });
+  unsigned pending = count_if(kept, [](const Group &g) { return g.messages[0].kind == SourceMgr::DK_Error; });
   unsigned shown = errors - pending;
   for (const Group &group : kept) {
     lastDropped = false;
-    if (kindOf(group.messages[0]) == SourceMgr::DK_Error && shown++ >= kErrorLimit) {
+    if (group.messages[0].kind == SourceMgr::DK_Error && shown++ >= kErrorLimit) {
       lastDropped = true;
       if (shown == kErrorLimit + 1)
         os << "fagen: error: more than " << kErrorLimit << " errors; the others are not shown\n";
       continue;
     }
-    for (const SMDiagnostic &message : group.messages)
-      message.print(nullptr, os, os.has_colors());
+    for (const Message &message : group.messages)
+      print(message);
   }
   kept.clear();
 }

@@ -71,16 +71,24 @@ public:
   };
 
 private:
+  /// A message without its line of the source, which only what is printed needs: thousands may be at one long line.
+  struct Message {
+    llvm::SourceMgr::DiagKind kind;
+    std::string text;
+    llvm::SMRange range;              ///< not valid: the location counts
+    std::vector<llvm::SMFixIt> fixes; ///< of a range
+    Location location;
+  };
   /// A message with its notes.
   struct Group {
-    std::vector<llvm::SMDiagnostic> messages;
+    std::vector<Message> messages;
     llvm::SMLoc place;
   };
 
-  void begin(llvm::SMDiagnostic message, llvm::SMLoc place);
-  void append(llvm::SMDiagnostic message);
+  void begin(Message message);
+  void append(Message message);
   void flush();
-  llvm::SMDiagnostic make(const Location &location, llvm::SourceMgr::DiagKind kind, const llvm::Twine &message) const;
+  void print(const Message &message) const;
 
   llvm::SourceMgr &sources;
   llvm::raw_ostream &os;
