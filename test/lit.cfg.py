@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import os
 import shutil
+import stat
 import subprocess
+import tempfile
 
 import lit.formats
 
@@ -54,6 +56,16 @@ if "gpu" in config.available_features and shutil.which("nvidia-smi"):
         config.available_features.add("hopper-pytorch")
     else:
         lit_config.note("no Hopper GPU with PyTorch: kernels are not launched on two streams")
+
+# Tests of devices make copies of them: root may, unless files here cannot be devices.
+with tempfile.TemporaryDirectory(dir=config.fagen_build) as directory:
+    device = os.path.join(directory, "null")
+    try:
+        os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+        open(device, "w").close()
+        config.available_features.add("mknod")
+    except OSError:
+        lit_config.note("no device can be made: output to devices is not tested")
 
 # The libFuzzer target, where somebody built it with clang (fuzz/fuzz-ir.cpp).
 fuzz_ir = os.path.join(config.fagen_source, "build", "fuzz", "bin", "fuzz-ir")

@@ -291,6 +291,18 @@ std::string fagen::emitManifest(const KernelPlan &plan) {
   return text;
 }
 
+std::string fagen::emitUnfinishedManifest(const KernelPlan &plan, StringRef older) {
+  std::vector<std::string> files = filesOf(plan);
+  llvm::append_range(files, filesOfManifest(older));
+  llvm::sort(files);
+  files.erase(llvm::unique(files), files.end());
+  const json::Object object{
+      {"abi", int64_t(FAGEN_ABI)}, {"files", json::Array(files)}, {"kernel", plan.kernel->name}, {"unfinished", true}};
+  std::string text;
+  raw_string_ostream(text) << formatv("{0:2}", json::Value(json::Object(object))) << '\n';
+  return text;
+}
+
 /// Whether a manifest's path stays in its directory.
 static bool isInside(StringRef path) {
   if (path.empty() || sys::path::is_absolute(path))

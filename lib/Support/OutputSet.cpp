@@ -1,22 +1,26 @@
-// fagen: a set of output files that appears in place whole or not at all.
+// fagen: the files of a kernel set, which change together, and a mark on them while they do.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Support/OutputSet.h"
+
+#include "output/output_file.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Parallel.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 
 namespace fagen {
 
+static ErrorOr<std::unique_ptr<MemoryBuffer>> bytesOf(StringRef path) {
+  return MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+}
+
 std::optional<std::string> readFile(StringRef path) {
-  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(path, /*IsText=*/false,
-                                                                        /*RequiresNullTerminator=*/false);
+  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = bytesOf(path);
   if (!buffer)
     return std::nullopt;
   return (*buffer)->getBuffer().str();
@@ -24,8 +28,7 @@ std::optional<std::string> readFile(StringRef path) {
 
 /// Whether the file is there and has this text.
 static bool has(StringRef path, StringRef text) {
-  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(path, /*IsText=*/false,
-                                                                        /*RequiresNullTerminator=*/false);
+  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = bytesOf(path);
   return buffer && (*buffer)->getBuffer() == text;
 }
 
@@ -35,57 +38,103 @@ static std::string failure(StringRef path, std::error_code code) {
 
 namespace {
 
-/// A written temporary file, removed unless it was renamed; none where the file is there already.
-struct Temporary {
-  SmallString<128> path;
-  StringRef destination;
+/// When a file gets its place.
+enum class Turn { Mark, File, Manifest };
+
+/// A file on its way.
+struct Change {
+  Change(Turn turn, size_t set, const OutputSet::File &file)
+      : turn(turn), set(set), file(&file), replacement(file.path) {}
+
+  Turn turn;
+  size_t set; ///< its number
+  const OutputSet::File *file;
+  Replacement replacement;
+  bool isNeeded = false;
 };
 
 } // namespace
 
-static std::error_code writeTemporary(const OutputSet::File &file, Temporary &temporary) {
-  const StringRef directory = sys::path::parent_path(file.path);
-  if (!directory.empty()) // a bare name lies in the working directory, which is there
-    if (std::error_code code = sys::fs::create_directories(directory))
-      return code;
-  int descriptor = -1;
-  if (std::error_code code = sys::fs::createUniqueFile(file.path + ".%%%%%%.tmp", descriptor, temporary.path,
-                                                       sys::fs::OF_None, sys::fs::all_read | sys::fs::owner_write))
-    return code;
-  temporary.destination = file.path;
-  raw_fd_ostream os(descriptor, /*shouldClose=*/true);
-  os << file.text;
-  os.close();
-  std::error_code code = os.error();
-  os.clear_error();
-  return code;
+static std::vector<Change> changesOf(ArrayRef<OutputSet> sets) {
+  std::vector<Change> changes;
+  for (const auto &[number, set] : enumerate(sets)) {
+    changes.emplace_back(Turn::Mark, number, set.getMark());
+    for (const OutputSet::File &file : set.getFiles())
+      changes.emplace_back(Turn::File, number, file);
+    changes.emplace_back(Turn::Manifest, number, set.getManifest());
+  }
+  return changes;
 }
 
-std::string OutputSet::commit() {
-  // Files are independent, so they are compared and written side by side.
-  std::vector<Temporary> temporaries(files.size());
-  std::vector<std::error_code> codes(files.size());
-  parallelFor(0, files.size(), [&](size_t i) {
-    if (!has(files[i].path, files[i].text))
-      codes[i] = writeTemporary(files[i], temporaries[i]);
-  });
-  auto discard = [&](StringRef path, std::error_code code) {
-    for (const Temporary &temporary : temporaries)
-      if (!temporary.path.empty())
-        sys::fs::remove(temporary.path);
-    return failure(path, code);
-  };
-  for (auto [file, code] : zip(files, codes))
-    if (code)
-      return discard(file.path, code);
-  for (const Temporary &temporary : temporaries)
-    if (!temporary.destination.empty())
-      if (std::error_code code = sys::fs::rename(temporary.path, temporary.destination))
-        return discard(temporary.destination, code);
-  for (const std::string &path : stale)
-    if (std::error_code code = sys::fs::remove(path))
-      return failure(path, code);
+/// Takes a step with all files side by side, since they are independent. Gives the message of the first that fails.
+static std::string forAll(MutableArrayRef<Change> changes, function_ref<std::string(Change &)> step) {
+  std::vector<std::string> problems(changes.size());
+  parallelFor(0, changes.size(), [&](size_t i) { problems[i] = step(changes[i]); });
+  const auto failed = find_if(problems, [](const std::string &problem) { return !problem.empty(); });
+  return failed == problems.end() ? "" : *failed;
+}
+
+static std::string check(Change &change) {
+  std::string problem = change.replacement.check();
+  change.isNeeded = problem.empty() && change.turn != Turn::Mark &&
+                    !(change.replacement.replacesFile() && has(change.file->path, change.file->text));
+  return problem;
+}
+
+/// A set in which something changes needs the mark, and its manifest again.
+static void markChangedSets(MutableArrayRef<Change> changes, ArrayRef<OutputSet> sets) {
+  std::vector<bool> changed;
+  for (const OutputSet &set : sets)
+    changed.push_back(!set.getStale().empty());
+  for (const Change &change : changes)
+    if (change.isNeeded)
+      changed[change.set] = true;
+  for (Change &change : changes)
+    if (change.turn != Turn::File)
+      change.isNeeded = changed[change.set];
+}
+
+static std::string write(Change &change) {
+  if (!change.isNeeded)
+    return {};
+  const StringRef directory = sys::path::parent_path(change.file->path);
+  if (!directory.empty()) // a bare name lies in the working directory, which is there
+    if (std::error_code code = sys::fs::create_directories(directory, /*IgnoreExisting=*/true, sys::fs::all_perms))
+      return failure(change.file->path, code);
+  return change.replacement.write(change.file->text);
+}
+
+static std::string place(MutableArrayRef<Change> changes, Turn turn) {
+  for (Change &change : changes)
+    if (change.isNeeded && change.turn == turn)
+      if (std::string problem = change.replacement.place(); !problem.empty())
+        return problem;
   return {};
+}
+
+static std::string removeStale(ArrayRef<OutputSet> sets) {
+  for (const OutputSet &set : sets)
+    for (const std::string &path : set.getStale())
+      if (std::error_code code = sys::fs::remove(path))
+        return ("cannot remove '" + path + "': " + code.message());
+  return {};
+}
+
+std::string commit(ArrayRef<OutputSet> sets) {
+  std::vector<Change> changes = changesOf(sets);
+  std::string problem = forAll(changes, check);
+  if (!problem.empty())
+    return problem;
+  markChangedSets(changes, sets);
+  if (problem = forAll(changes, write); !problem.empty())
+    return problem;
+  if (problem = place(changes, Turn::Mark); !problem.empty())
+    return problem;
+  if (problem = place(changes, Turn::File); !problem.empty())
+    return problem;
+  if (problem = removeStale(sets); !problem.empty())
+    return problem;
+  return place(changes, Turn::Manifest);
 }
 
 } // namespace fagen

@@ -9,12 +9,12 @@
 #include "fagen/IR/Verifier.h"
 #include "fagen/Passes/Pipeline.h"
 #include "fagen/Support/Diagnostics.h"
+#include "fagen/Support/StandardOutput.h"
+#include "output/output_file.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 using namespace fagen;
 using llvm::StringRef;
@@ -76,7 +76,8 @@ ExitCode run(StringRef input, bool verifyOnly, const PipelineOptions &options, l
 } // namespace
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
+  checkStandardOutputAtExit("fagen-opt");
+  llvm::InitLLVM init(argc, argv, /*InstallPipeSignalExitHandler=*/false);
   PipelineFlags flags;
   llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::desc("<file.fair>"), llvm::cl::init("-"));
   llvm::cl::opt<std::string> output("o", llvm::cl::value_desc("file"), llvm::cl::desc("output; - is stdout"),
@@ -84,14 +85,16 @@ int main(int argc, char **argv) {
   llvm::cl::opt<bool> verifyOnly("verify-only", llvm::cl::desc("read and verify the IR, and do nothing else"));
   llvm::cl::ParseCommandLineOptions(argc, argv, "fagen-opt: passes over textual IR\n");
 
-  std::error_code error;
-  llvm::ToolOutputFile file(output, error, llvm::sys::fs::OF_Text);
-  if (error) {
-    llvm::errs() << "fagen-opt: error: cannot write '" << output << "': " << error.message() << "\n";
+  if (output == "-")
+    return run(input, verifyOnly, flags.get(), llvm::outs());
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  const ExitCode code = run(input, verifyOnly, flags.get(), os);
+  if (code != kOk)
+    return code;
+  if (std::string problem = writeOutput(output, text); !problem.empty()) {
+    llvm::errs() << "fagen-opt: error: " << problem << "\n";
     return kBadInput;
   }
-  const ExitCode code = run(input, verifyOnly, flags.get(), file.os());
-  if (code == kOk)
-    file.keep();
-  return code;
+  return kOk;
 }

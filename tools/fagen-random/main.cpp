@@ -4,6 +4,8 @@
 #include "Draw.h"
 #include "Mistakes.h"
 #include "Text.h"
+#include "fagen/Support/StandardOutput.h"
+#include "output/output_file.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
@@ -163,16 +165,10 @@ private:
     }
     SmallString<128> path(flags.output);
     sys::path::append(path, fmt::format("{}-{}.fa", flags.invalid ? "invalid" : "valid", seed));
-    std::error_code failure;
-    raw_fd_ostream file(path, failure);
-    if (!failure) {
-      file << text;
-      file.close();
-      failure = file.error();
-    }
-    if (failure)
-      errs() << "fagen-random: error: cannot write '" << path << "': " << failure.message() << "\n";
-    return !failure;
+    const std::string problem = fagen::writeOutput(path.str().str(), text);
+    if (!problem.empty())
+      errs() << "fagen-random: error: " << problem << "\n";
+    return problem.empty();
   }
 
   const Flags &flags;
@@ -182,7 +178,8 @@ private:
 } // namespace
 
 int main(int argc, char **argv) {
-  InitLLVM init(argc, argv);
+  fagen::checkStandardOutputAtExit("fagen-random");
+  InitLLVM init(argc, argv, /*InstallPipeSignalExitHandler=*/false);
   Flags flags;
   cl::HideUnrelatedOptions(flags.category);
   cl::ParseCommandLineOptions(argc, argv, kOverview);

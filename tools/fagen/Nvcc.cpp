@@ -4,6 +4,7 @@
 #include "Nvcc.h"
 
 #include "fagen/Support/OutputSet.h"
+#include "output/output_file.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
@@ -79,9 +80,7 @@ Nvcc::Result Nvcc::compile(StringRef source, StringRef target, StringRef kind) c
   auto cleanUp = make_scope_exit([&] { sys::fs::remove_directories(directory); });
   auto inDirectory = [&](StringRef name) { return (directory + "/" + name).str(); };
   std::string input = inDirectory("kernel.cu"), output = inDirectory("kernel.out"), log = inDirectory("log");
-  OutputSet files;
-  files.add(input, source.str());
-  if (result.log = files.commit(); !result.log.empty())
+  if (result.log = writeOutput(input, source); !result.log.empty())
     return result;
 
   std::string arch = ("-arch=" + target).str(), mode = ("-" + kind).str();

@@ -17,7 +17,6 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
@@ -38,15 +37,17 @@ void addKernelFiles(CompiledKernel &kernel, StringRef directory, OutputSet &file
   files.add(place("table.h"), emitTableHeader(kernel.plan));
   files.add(place("table.cpp"), emitTable(kernel.plan));
   files.add(place("CMakeLists.txt"), emitCMakeFile(kernel.plan));
+  // Anything but a file is refused later; a FIFO or a device is not even read.
+  const bool exists = sys::fs::is_regular_file(place("manifest.json"));
+  const std::string older = exists ? readFile(place("manifest.json")).value_or("") : "";
   std::string manifest = emitManifest(kernel.plan);
-  ErrorOr<std::unique_ptr<MemoryBuffer>> older = MemoryBuffer::getFile(place("manifest.json"), /*IsText=*/false,
-                                                                       /*RequiresNullTerminator=*/false);
-  const bool isSame = older && (*older)->getBuffer() == manifest; // then there is nothing to remove; mostly it is so
-  files.add(place("manifest.json"), std::move(manifest));
-  if (isSame || !older)
+  const bool isSame = older == manifest; // then there is nothing to remove; mostly it is so
+  files.setManifest(place("manifest.json"), std::move(manifest),
+                    emitUnfinishedManifest(kernel.plan, isSame ? "" : older)); // both list the same files then
+  if (isSame)
     return;
   std::vector<std::string> made = filesOf(kernel.plan);
-  for (const std::string &name : filesOfManifest((*older)->getBuffer()))
+  for (const std::string &name : filesOfManifest(older))
     if (!is_contained(made, name) && sys::fs::is_regular_file(place(name)))
       files.remove(place(name));
 }

@@ -12,6 +12,8 @@
 #include "fagen/Spec/Analyze.h"
 #include "fagen/Spec/Gates.h"
 #include "fagen/Spec/PrintSpec.h"
+#include "fagen/Support/StandardOutput.h"
+#include "output/output_file.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
@@ -54,7 +56,7 @@ private:
   std::vector<SpecFile> files;
   std::vector<llvm::StringRef> texts; ///< of the files
   std::vector<CompiledKernel> kernels;
-  OutputSet outputs;
+  std::vector<OutputSet> outputs; ///< of the kernels
   bool gatesPassed = true;
 };
 
@@ -105,6 +107,8 @@ ExitCode Driver::result() const {
 bool Driver::checkOptions() {
   if (options.emit == EmitKind::Files && options.output.empty())
     diags.error(Location(), "-o says which directory to write to; --emit prints instead");
+  if (options.emit == EmitKind::Files && options.output == "-")
+    diags.error(Location(), "-o - is standard output, and a kernel set is files: name a directory, or add --emit");
   if (options.emit == EmitKind::Files && !options.variants.empty())
     diags.error(Location(), "--variant goes with --emit: a kernel set is written whole");
   if (!options.shapes.empty() && options.emit != EmitKind::Plan)
@@ -189,7 +193,8 @@ void Driver::compileKernels() {
 
 void Driver::checkGates() {
   Nvcc nvcc(options.nvcc, options.deviceInclude, argv0);
-  for (const CompiledKernel &kernel : kernels) {
+  outputs.resize(kernels.size());
+  for (auto [kernel, files] : llvm::zip(kernels, outputs)) {
     if (!options.checkResources) {
       gatesPassed &= checkSharedGates(*kernel.spec, diags);
       continue;
@@ -203,14 +208,14 @@ void Driver::checkGates() {
     gatesPassed &= checkResources(kernel, figures, diags, llvm::outs());
     llvm::SmallString<128> path(options.output);
     llvm::sys::path::append(path, kernel.spec->name, "resources.json");
-    outputs.add(path.str().str(), emitResources(kernel, figures));
+    files.add(path.str().str(), emitResources(kernel, figures));
   }
 }
 
 bool Driver::writeKernels() {
-  for (CompiledKernel &kernel : kernels)
-    addKernelFiles(kernel, options.output, outputs);
-  std::string problem = outputs.commit();
+  for (auto [kernel, files] : llvm::zip(kernels, outputs))
+    addKernelFiles(kernel, options.output, files);
+  std::string problem = commit(outputs);
   if (!problem.empty()) {
     diags.error(Location(), problem);
     return false;
@@ -226,8 +231,7 @@ bool Driver::writeText(llvm::StringRef text) {
     llvm::outs() << text;
     return true;
   }
-  outputs.add(options.output, text.str());
-  std::string problem = outputs.commit();
+  std::string problem = writeOutput(options.output, text);
   if (!problem.empty())
     diags.error(Location(), problem);
   return problem.empty();
@@ -239,7 +243,8 @@ int main(int argc, char **argv) {
   keepMemory();
   takeLargePages();
   llvm::setBugReportMsg("fagen: this is a mistake of fagen's own; please report it with the spec and what follows\n");
-  llvm::InitLLVM init(argc, argv);
+  checkStandardOutputAtExit("fagen");
+  llvm::InitLLVM init(argc, argv, /*InstallPipeSignalExitHandler=*/false);
   // Its memory goes back with the process: taking thousands of ops and strings apart first would take longer.
   static Driver &driver = *new Driver(parseCommandLine(argc, argv), argv[0]);
   return driver.run();

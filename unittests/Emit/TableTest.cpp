@@ -104,6 +104,18 @@ TEST(Manifest, ListsItsFilesAndReadsThemBack) {
   EXPECT_NE(std::find(files.begin(), files.end(), "sm_89/tiny_short_f16_d64_causal.cu"), files.end());
 }
 
+TEST(Manifest, UnfinishedListsWhatIsThereBeforeAndAfter) {
+  TestPlan test;
+  std::vector<std::string> files = filesOf(test.plan);
+  EXPECT_EQ(filesOfManifest(emitUnfinishedManifest(test.plan, "")), files);
+  const std::string text = emitUnfinishedManifest(test.plan, R"({"files": ["a.cu", "table.h", "../b"]})");
+  files.insert(files.begin(), "a.cu");
+  std::sort(files.begin(), files.end());
+  EXPECT_EQ(filesOfManifest(text), files);
+  EXPECT_NE(text.find("\"unfinished\": true"), std::string::npos) << text;
+  EXPECT_EQ(filesOfManifest(emitUnfinishedManifest(test.plan, text)), files); // interrupted twice
+}
+
 TEST(Manifest, ReadingBackTrustsNothing) {
   EXPECT_TRUE(filesOfManifest("").empty());
   EXPECT_TRUE(filesOfManifest("{\"files\": 1}").empty());

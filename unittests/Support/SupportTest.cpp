@@ -96,29 +96,81 @@ TEST(Diagnostics, LimitCountsAndNotesDisappearWithTheirError) {
   EXPECT_EQ(notes, Diagnostics::kErrorLimit);
 }
 
-TEST(OutputSet, AllOrNothing) {
+/// A directory of the test's own, with what is in it.
+class OutputSetTest : public testing::Test {
+protected:
+  void SetUp() override { ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("fagen-output", directory)); }
+  void TearDown() override { llvm::sys::fs::remove_directories(directory); }
+
+  std::string place(const char *name) const { return (directory + "/" + name).str(); }
+  /// A set with a manifest.
+  OutputSet set(const char *finished) const {
+    OutputSet files;
+    files.setManifest(place("manifest"), finished, "unfinished");
+    return files;
+  }
+  unsigned entries() const {
+    unsigned count = 0;
+    std::error_code code;
+    for (llvm::sys::fs::directory_iterator it(directory, code), end; it != end && !code; it.increment(code))
+      ++count;
+    return count;
+  }
+
   llvm::SmallString<128> directory;
-  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("fagen-output", directory));
-  auto place = [&](const char *name) { return (directory + "/" + name).str(); };
-  OutputSet good;
+};
+
+TEST_F(OutputSetTest, AllOrNothing) {
+  OutputSet good = set("1");
   good.add(place("a/b.txt"), "text");
   good.add(place("c.txt"), "more");
-  EXPECT_EQ(good.commit(), "");
+  EXPECT_EQ(commit(good), "");
   EXPECT_EQ(readFile(place("a/b.txt")), "text");
+  EXPECT_EQ(readFile(place("manifest")), "1");
 
-  OutputSet bad; // its second file would lie below a file
+  OutputSet bad = set("2"); // its second file would lie below a file
   bad.add(place("c.txt"), "changed");
   bad.add(place("c.txt/d.txt"), "no");
   bad.remove(place("a/b.txt"));
-  EXPECT_NE(bad.commit(), "");
+  EXPECT_EQ(commit(bad), "cannot write '" + place("c.txt/d.txt") + "': Not a directory");
   EXPECT_EQ(readFile(place("c.txt")), "more");
   EXPECT_EQ(readFile(place("a/b.txt")), "text");
-  unsigned entries = 0;
-  std::error_code code;
-  for (llvm::sys::fs::directory_iterator it(directory, code), end; it != end && !code; it.increment(code))
-    ++entries;
-  EXPECT_EQ(entries, 2u); // no temporary file is left
-  llvm::sys::fs::remove_directories(directory);
+  EXPECT_EQ(readFile(place("manifest")), "1");
+  EXPECT_EQ(entries(), 3u); // no temporary file is left
+}
+
+TEST_F(OutputSetTest, ManifestSaysUnfinishedUntilAllIsDone) {
+  OutputSet first = set("1");
+  first.add(place("a"), "old");
+  first.add(place("gone/file"), "");
+  EXPECT_EQ(commit(first), "");
+
+  OutputSet second = set("2");
+  second.add(place("a"), "new");
+  second.remove(place("gone")); // cannot be done: it is a directory with a file, so the run ends in the middle
+  EXPECT_NE(commit(second), "");
+  EXPECT_EQ(readFile(place("a")), "new");
+  EXPECT_EQ(readFile(place("manifest")), "unfinished");
+  EXPECT_EQ(entries(), 3u);
+
+  OutputSet third = set("2"); // has nothing to write but the manifest
+  third.add(place("a"), "new");
+  EXPECT_EQ(commit(third), "");
+  EXPECT_EQ(readFile(place("manifest")), "2");
+}
+
+TEST_F(OutputSetTest, SetsThatDoNotChangeAreLeftAlone) {
+  OutputSet files = set("1");
+  files.add(place("a"), "text");
+  EXPECT_EQ(commit(files), "");
+  llvm::sys::fs::file_status before, after;
+  ASSERT_FALSE(llvm::sys::fs::status(place("manifest"), before));
+  OutputSet other;
+  other.setManifest(place("other/manifest"), "1", "unfinished");
+  EXPECT_EQ(commit({files, other}), "");
+  ASSERT_FALSE(llvm::sys::fs::status(place("manifest"), after));
+  EXPECT_EQ(before.getUniqueID(), after.getUniqueID());
+  EXPECT_EQ(readFile(place("other/manifest")), "1");
 }
 
 } // namespace

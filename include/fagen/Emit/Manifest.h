@@ -16,6 +16,10 @@ std::string emitRow(const VariantPlan &plan, unsigned order);
 /// can build the table from it.
 std::string emitManifest(const KernelPlan &plan);
 
+/// What stands in the manifest's place while the files change: it lists those that are there before and after, and has
+/// no rows. `older` is the manifest that was there, or empty.
+std::string emitUnfinishedManifest(const KernelPlan &plan, llvm::StringRef older);
+
 /// The files of a kernel's directory, sorted; emitManifest lists them.
 std::vector<std::string> filesOf(const KernelPlan &plan);
 
