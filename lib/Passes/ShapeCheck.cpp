@@ -10,7 +10,7 @@ bool ShapeCheck::needs(bool holds, const llvm::Twine &what, const Location &loca
   if (holds)
     return true;
   const std::string message =
-      ("pass '" + pass + "' needs " + what + "; kernel '" + kernel.symbol + "' is not like that").str();
+      ("pass '" + pass + "' needs " + what + "; kernel '" + kernel.symbol + "' lacks that").str();
   const Location &place = location.isKnown() || location.source.isValid() ? location : kernel.location;
   if (context.variant)
     context.diags.internalError("the order of passes", message, place);

@@ -83,8 +83,7 @@ private:
       const Buffer *empty = kernel.buffer(op.operand("dst").buffer->name + "_empty");
       leavesAll &= op.operand("full").buffer && empty && !whoArrivesAt(empty).empty();
     });
-    return shape.needs(leavesAll, "role " + math.name + " to arrive at an mbarrier _empty of each ring") &&
-           shape.needs(firstOf(math.body, OpKind::Loop), "loops in role " + math.name);
+    return shape.needs(leavesAll, "role " + math.name + " to arrive at an mbarrier _empty of each ring");
   }
 
   const Op *findMask() const {
