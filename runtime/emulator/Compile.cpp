@@ -2,17 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Compile.h"
 
-#include "Cache.h"
 #include "EmbeddedHeaders.h"
+#include "emulator/emulator.h"
+#include "src/cache.h"
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <spawn.h>
+#include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -27,7 +32,10 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-/// Runs a program, its output to `outputPath`. The exit status; -1 when it could not be started.
+constexpr int kLastStatus = 255;
+
+/// Runs a program, its output to `outputPath`. The exit status; -1 when it could not be started, more than kLastStatus
+/// when it was killed.
 int runProgram(const Arguments &arguments, const fs::path &outputPath) {
   std::vector<char *> pointers;
   for (const std::string &argument : arguments)
@@ -46,17 +54,47 @@ int runProgram(const Arguments &arguments, const fs::path &outputPath) {
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR)
       return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kLastStatus + 1;
 }
 
-/// A name in the cache directory that no other process or thread uses.
-fs::path temporaryPath(const fs::path &directory) {
-  std::string name = (directory / "tmp-XXXXXX").string();
-  const int file = mkstemp(name.data());
-  if (file >= 0)
-    close(file);
-  return name;
+std::optional<std::string> readFile(const fs::path &path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    return std::nullopt;
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
 }
+
+/// Where one kernel is compiled: made for this user alone, removed at the end.
+class WorkDirectory {
+public:
+  WorkDirectory() : path((fs::temp_directory_path() / "fagen-XXXXXX").string()) {
+    if (!mkdtemp(path.data()))
+      throw MachineError(fmt::format("cannot make a directory in '{}': {}; TMPDIR names another place",
+                                     fs::temp_directory_path().string(), std::strerror(errno)));
+  }
+  ~WorkDirectory() {
+    std::error_code code;
+    fs::remove_all(path, code);
+  }
+  WorkDirectory(const WorkDirectory &) = delete;
+  WorkDirectory &operator=(const WorkDirectory &) = delete;
+
+  fs::path file(std::string_view name) const { return fs::path(path) / name; }
+  void write(std::string_view name, std::string_view content) const {
+    fs::create_directories(file(name).parent_path());
+    std::ofstream out(file(name), std::ios::binary);
+    out << content;
+    out.close();
+    if (!out)
+      throw MachineError(
+          fmt::format("cannot write '{}': {}; TMPDIR names another place", file(name).string(), std::strerror(errno)));
+  }
+
+private:
+  std::string path;
+};
 
 struct Compiler {
   std::string program;
@@ -64,7 +102,7 @@ struct Compiler {
 };
 
 /// The first of the candidates that runs; asked once a process and name.
-Compiler findCompiler(const fs::path &directory, std::string &error) {
+Compiler findCompiler() {
   static std::mutex mutex;
   static std::map<std::string, std::string> versions;
   const std::lock_guard lock(mutex);
@@ -73,17 +111,16 @@ Compiler findCompiler(const fs::path &directory, std::string &error) {
   for (const std::string &program : candidates) {
     std::string &version = versions[program];
     if (version.empty()) {
-      const fs::path output = temporaryPath(directory);
+      const WorkDirectory work;
+      const fs::path output = work.file("version");
       if (runProgram({program, "--version"}, output) == 0)
         version = readFile(output).value_or("");
-      fs::remove(output);
     }
     if (!version.empty())
       return {program, version};
   }
-  error = chosen && *chosen ? fmt::format("the compiler '{}', named by FAGEN_CXX, does not run", chosen)
-                            : "no C++ compiler found: tried c++, g++ and clang++; FAGEN_CXX names another";
-  return {};
+  throw MachineError(chosen && *chosen ? fmt::format("the compiler '{}', named by FAGEN_CXX, does not run", chosen)
+                                       : "no C++ compiler found: tried c++, g++ and clang++; FAGEN_CXX names another");
 }
 
 /// Arithmetic is not contracted, and what a kernel leaves uninitialised is a pattern, not a lucky zero.
@@ -109,99 +146,110 @@ Arguments compilerFlags() {
   return flags;
 }
 
-const std::string &headersHash() {
-  static const std::string hash = [] {
-    Hash all;
-    for (const EmbeddedHeader &header : embeddedHeaders())
-      all.add(header.name).add(header.text);
-    return all.hex();
-  }();
-  return hash;
-}
-
-/// The embedded headers as files, written once a version. Empty with `error` set on failure.
-fs::path headerDirectory(const fs::path &cache, std::string &error) {
-  const fs::path directory = cache / ("include-" + headersHash());
-  const fs::path complete = directory / "complete";
-  if (fs::exists(complete))
-    return directory;
-  for (const EmbeddedHeader &header : embeddedHeaders()) {
-    const fs::path path = directory / header.name;
-    std::error_code code;
-    fs::create_directories(path.parent_path(), code);
-    if (!writeFile(path, header.text, error))
-      return {};
-  }
-  return writeFile(complete, "", error) ? directory : fs::path();
-}
-
 std::string replaceAll(std::string text, std::string_view from, std::string_view to) {
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
   return text;
 }
 
-/// Compiles `source` to `library`. The compiler's messages on failure.
-std::string runCompiler(const Compiler &compiler, const Arguments &flags, const fs::path &headers,
-                        const fs::path &source, const fs::path &library) {
-  Arguments command = {compiler.program};
-  command.insert(command.end(), flags.begin(), flags.end());
-  const std::string include = headers.string();
-  command.insert(command.end(), {"-fmacro-prefix-map=" + include + "/=", "-I" + include, "-include",
-                                 "fagen/emulator/prelude.h", source.string(), "-o", library.string(), "-lm"});
-  const fs::path output = library.string() + ".log";
-  const int status = runProgram(command, output);
-  const std::string messages = readFile(output).value_or("");
-  fs::remove(output);
-  if (status == 0)
+/// One text on its way to a library. The headers are written anew for each: what is compiled is what the key covers.
+class Compilation {
+public:
+  Compilation(const Compiler &compiler, Arguments flags) : compiler(compiler), flags(std::move(flags)) {
+    for (const EmbeddedHeader &header : embeddedHeaders())
+      work.write(fmt::format("include/{}", header.name), header.text);
+  }
+
+  /// The library; none where the compiler refuses the text, with its messages. MachineError when the fault is not the
+  /// text's.
+  std::optional<std::string> run(std::string_view text, std::string &messages) {
+    if (std::optional<std::string> library = compile(text, messages))
+      return library;
+    if (messages.find("trivial-auto-var-init") != std::string::npos) { // a compiler too old for it
+      std::erase(flags, "-ftrivial-auto-var-init=pattern");
+      if (std::optional<std::string> library = compile(text, messages))
+        return library;
+    }
+    // With nothing to compile it must succeed, and there must be room for what a compiler writes on its way.
+    constexpr size_t kRoom = 4 << 20;
+    std::string others;
+    if (!compile("", others))
+      throw MachineError(
+          fmt::format("'{}' compiles nothing here, not even an empty file:\n{}", compiler.program, others));
+    work.write("room", std::string(kRoom, ' '));
+    return std::nullopt;
+  }
+
+private:
+  std::optional<std::string> compile(std::string_view text, std::string &messages) {
+    work.write("kernel.cu", fmt::format("#line 1 \"{}\"\n{}", kKernelFile, text));
+    const std::string include = work.file("include").string();
+    const fs::path library = work.file("kernel.so"), output = work.file("messages");
+    Arguments command = {compiler.program};
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(),
+                   {"-fmacro-prefix-map=" + include + "/=", "-I" + include, "-include", "fagen/emulator/prelude.h",
+                    work.file("kernel.cu").string(), "-o", library.string(), "-lm"});
+    const int status = runProgram(command, output);
+    messages = replaceAll(readFile(output).value_or(""), include + "/", "");
+    if (status < 0 || status > kLastStatus)
+      throw MachineError(fmt::format("'{}' {}", compiler.program, status < 0 ? "could not be started" : "was killed"));
+    if (status == 0)
+      return readFile(library);
+    if (messages.empty())
+      messages = fmt::format("'{}' ended with status {}", compiler.program, status);
+    return std::nullopt;
+  }
+
+  const Compiler &compiler;
+  Arguments flags;
+  WorkDirectory work;
+};
+
+/// Of all that the library depends on.
+std::string keyOf(std::string_view text, const Compiler &compiler, const Arguments &flags) {
+  std::vector<std::string_view> parts = {"emulator", compiler.version, text};
+  parts.insert(parts.end(), flags.begin(), flags.end());
+  for (const EmbeddedHeader &header : embeddedHeaders())
+    parts.insert(parts.end(), {header.name, header.text});
+  return hashParts(parts);
+}
+
+/// MachineError where the compiler or the disk fails; no library, with `error` set, where the text is refused.
+std::string compileText(std::string_view text, const std::string &cuPath, std::string &error) {
+  const Cache cache = Cache::fromEnvironment("emulator");
+  if (!cache.refusal().empty())
+    throw MachineError(cache.refusal());
+  const Compiler compiler = findCompiler();
+  const Arguments flags = compilerFlags();
+  const std::string key = keyOf(text, compiler, flags);
+  std::string library, messages, why;
+  if (cache.read("kernel", key, library))
+    return library;
+  std::optional<std::string> compiled = Compilation(compiler, flags).run(text, messages);
+  if (!compiled) {
+    error =
+        fmt::format("'{}' does not compile for the emulator:\n{}", cuPath, replaceAll(messages, kKernelFile, cuPath));
     return {};
-  return messages.empty() ? fmt::format("'{}' ended with status {}", compiler.program, status) : messages;
+  }
+  if (!cache.write("kernel", key, text, *compiled, why) && !why.empty())
+    throw MachineError(why + "; FAGEN_CACHE_DIR names another place");
+  return std::move(*compiled);
 }
 
 } // namespace
 
-fs::path compileKernel(const std::string &cuPath, std::string &error) {
+std::string compileKernel(const std::string &cuPath, std::string &error) {
   const std::optional<std::string> text = readFile(cuPath);
   if (!text) {
     error = fmt::format("cannot read '{}'", cuPath);
     return {};
   }
-  const fs::path cache = cacheDirectory(error);
-  if (cache.empty())
-    return {};
-  const Compiler compiler = findCompiler(cache, error);
-  if (compiler.program.empty())
-    return {};
-  Arguments flags = compilerFlags();
-  Hash key, second;
-  key.add(*text).add(headersHash()).add(compiler.version);
-  for (const std::string &flag : flags)
-    key.add(flag);
-  second.add(key.hex()).add(*text);
-  const fs::path library = cache / fmt::format("{}{}.so", key.hex(), second.hex());
-  if (isIntact(library))
-    return library;
-
-  const fs::path headers = headerDirectory(cache, error);
-  if (headers.empty())
-    return {};
-  const fs::path source = fs::path(library).replace_extension(".cu");
-  if (!writeFile(source, fmt::format("#line 1 \"{}\"\n{}", kKernelFile, *text), error))
-    return {};
-  const fs::path fresh = temporaryPath(cache);
-  std::string messages = runCompiler(compiler, flags, headers, source, fresh);
-  if (messages.find("trivial-auto-var-init") != std::string::npos) { // a compiler too old for it
-    std::erase(flags, "-ftrivial-auto-var-init=pattern");
-    messages = runCompiler(compiler, flags, headers, source, fresh);
+  try {
+    return compileText(*text, cuPath, error);
+  } catch (const fs::filesystem_error &fault) {
+    throw MachineError(fault.what());
   }
-  const std::optional<std::string> code = messages.empty() ? readFile(fresh) : std::nullopt;
-  fs::remove(fresh);
-  if (!code) {
-    error =
-        fmt::format("'{}' does not compile for the emulator:\n{}", cuPath, replaceAll(messages, kKernelFile, cuPath));
-    return {};
-  }
-  return writeFile(library, seal(*code), error) ? library : fs::path();
 }
 
 } // namespace fagen::emulator

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 namespace fagen::emulator {
@@ -10,7 +9,8 @@ namespace fagen::emulator {
 /// The name that the compiler is given for the kernel's file, so that a cached library serves any place of the file.
 inline constexpr char kKernelFile[] = "<kernel>";
 
-/// Path of the kernel's library in the cache, compiled if need be. Empty with `error` set on failure.
-std::filesystem::path compileKernel(const std::string &cuPath, std::string &error);
+/// The kernel's library, from the cache or compiled. Empty with `error` set where the compiler refuses the text.
+/// MachineError.
+std::string compileKernel(const std::string &cuPath, std::string &error);
 
 } // namespace fagen::emulator

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -127,11 +128,16 @@ struct Report {
   std::vector<int> lines = {};      ///< from which ptx functions were called, in order, if Options::coverage
 };
 
+/// The machine is at fault, not the kernel: there is no compiler, the disk is full, others can write to the cache.
+struct MachineError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// A kernel file, compiled by the system's C++ compiler and loaded.
 class Module {
 public:
-  /// Takes the library from the cache, or compiles it: FAGEN_CXX, else c++, g++ or clang++. Null with `error` set on
-  /// failure.
+  /// Takes the library from the cache, or compiles it: FAGEN_CXX, else c++, g++ or clang++. Null with `error` set where
+  /// the text cannot be read or is refused. MachineError.
   static std::unique_ptr<Module> compile(const std::string &cuPath, std::string &error);
   ~Module();
   Module(const Module &) = delete;
@@ -141,8 +147,9 @@ public:
   Report launch(const Launch &launch, const void *params, size_t paramBytes, const Options &options) const;
 
 private:
-  Module(void *library, std::string cuPath);
+  Module(void *library, int memory, std::string cuPath);
   void *library;
+  int memory; ///< what it was loaded from
   std::string cuPath;
 };
 

@@ -85,14 +85,7 @@ public:
   void upload(void *to, const void *from, int64_t bytes) override { std::memcpy(to, from, bytes); }
   void download(void *to, const void *from, int64_t bytes) override { std::memcpy(to, from, bytes); }
 
-  Built build(const Launch &launch) override {
-    try {
-      moduleOf(launch);
-    } catch (const DeviceError &error) {
-      return {error.what(), "c++"};
-    }
-    return {"", "c++"};
-  }
+  Built build(const Launch &launch) override { return {textOf(launch).refusal, "c++"}; }
 
   std::vector<Failure> run(const Launch &launch) override {
     const fagen_table *table = launch.set->table();
@@ -109,7 +102,9 @@ public:
     emulator::Buffer workspace{params.workspace, choice.workspace_bytes, true, "workspace"};
     workspace.written = std::make_shared<std::vector<unsigned char>>(choice.workspace_bytes);
 
-    emulator::Module &module = moduleOf(launch);
+    const Text &text = textOf(launch);
+    if (!text.module)
+      return {{"compile", text.refusal}};
     static constexpr emulator::Options::Landing kLandings[] = {emulator::Options::Latest, emulator::Options::Earliest,
                                                                emulator::Options::Random};
     emulator::Options options;
@@ -119,8 +114,8 @@ public:
     for (uint32_t i = 0; i < launch.row->launch_count && failures.empty(); ++i) {
       if (hooks.prepare)
         hooks.prepare(launch, i, options);
-      emulator::Report report = module.launch(describe(launch, i, gridOf(launch.row->launches[i], state), workspace),
-                                              &params, sizeof(params), options);
+      emulator::Report report = text.module->launch(
+          describe(launch, i, gridOf(launch.row->launches[i], state), workspace), &params, sizeof(params), options);
       if (hooks.observe)
         hooks.observe(launch, i, report);
       for (const emulator::Finding &finding : report.findings)
@@ -158,20 +153,21 @@ private:
     return emulated;
   }
 
-  emulator::Module &moduleOf(const Launch &launch) {
-    auto &module = modules[launch.row];
-    if (!module) {
-      std::string error;
-      module = emulator::Module::compile(launch.set->sourcePath(*launch.row).string(), error);
-      if (!module)
-        throw DeviceError(fmt::format("{}: {}", launch.row->variant, error));
-    }
-    return *module;
+  /// A row's text, compiled once. No module, but the compiler's words, where it refuses it.
+  struct Text {
+    std::unique_ptr<emulator::Module> module;
+    std::string refusal;
+  };
+  const Text &textOf(const Launch &launch) {
+    Text &text = texts[launch.row];
+    if (!text.module && text.refusal.empty())
+      text.module = emulator::Module::compile(launch.set->sourcePath(*launch.row).string(), text.refusal);
+    return text;
   }
 
   EmulatorHooks hooks;
   std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<fagen_device, DestroyDevice>> devices; ///< by target and SMs
-  std::map<const fagen_row *, std::unique_ptr<emulator::Module>> modules;
+  std::map<const fagen_row *, Text> texts;
 };
 
 } // namespace

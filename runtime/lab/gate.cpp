@@ -35,7 +35,8 @@ namespace {
 
 /// The stage that a criterion of the check belongs to.
 Stage stageOf(const std::string &criterion) {
-  if (criterion == "launch" || criterion == "emulator" || criterion == "device" || criterion == "query")
+  if (criterion == "launch" || criterion == "emulator" || criterion == "device" || criterion == "query" ||
+      criterion == "compile")
     return Stage::Launch;
   if (criterion == "nan" || criterion == "unwritten")
     return Stage::Sanity;

@@ -60,12 +60,13 @@ public:
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
     app.add_flag("--coverage", withCoverage, "emulator: also tell which ops of the kernels never ran");
-    app.footer("Examples:\n"
-               "  fagen-run check generated                                   every variant; the GPU, if there is one\n"
-               "  fagen-run check generated --device cpu --seeds 8 --json     the emulator, 24 orders of the threads\n"
-               "  fagen-run check generated/l4_fp16 --case \"1,2,1,80,130,64 mask=causal\"\n"
-               "  fagen-run check generated/l4_fp16 --device cpu --variant NAME --coverage\n"
-               "Exit codes: 0 all pass, 1 your mistake, 2 a variant failed, 70 a fault of fagen-run.");
+    app.footer(
+        "Examples:\n"
+        "  fagen-run check generated                                   every variant; the GPU, if there is one\n"
+        "  fagen-run check generated --device cpu --seeds 8 --json     the emulator, 24 orders of the threads\n"
+        "  fagen-run check generated/l4_fp16 --case \"1,2,1,80,130,64 mask=causal\"\n"
+        "  fagen-run check generated/l4_fp16 --device cpu --variant NAME --coverage\n"
+        "Exit codes: 0 all pass, 1 your mistake, 2 a variant failed, 70 a fault of fagen-run or of the machine.");
   }
 
   int run() override {

@@ -38,7 +38,8 @@ public:
         "  fagen-run soak generated/l4_fp16                        1000 runs of each variant, 100000 random launches\n"
         "  fagen-run soak generated --device cpu --launches 20     the emulator, in another order of the threads each "
         "run\n"
-        "Exit codes: 0 all hold, 1 your mistake, 2 other bits, a hang or a wrong result, 70 a fault of fagen-run.");
+        "Exit codes: 0 all hold, 1 your mistake, 2 other bits, a hang or a wrong result, 70 a fault of fagen-run or of "
+        "the machine.");
   }
 
   int run() override {

@@ -1,6 +1,7 @@
 // fagen: fagen-run: lists, checks and times generated kernels.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
+#include "emulator/emulator.h"
 
 #include <fmt/format.h>
 
@@ -53,6 +54,9 @@ int main(int argc, char **argv) {
   } catch (const DeviceError &error) {
     fmt::print(stderr, "fagen-run: error: the device cannot go on: {}\n", error.what());
     return kFailedCheck;
+  } catch (const fagen::emulator::MachineError &error) {
+    fmt::print(stderr, "fagen-run: error: {}\n", error.what());
+    return kInternal;
   } catch (const std::exception &error) {
     fmt::print(stderr, "fagen-run: internal error: {}\n", error.what());
     return kInternal;
