@@ -8,10 +8,10 @@ namespace fagen::lab {
 
 Placements::Placements(const Case &c) {
   const Shape &s = c.shape;
-  q = placeTensor(c.layout, {s.batch, s.heads, s.seqQ, s.headDimQK}, 0);
-  k = placeTensor(c.layout, {s.batch, s.kvHeads, s.seqKv, s.headDimQK}, 1);
-  v = placeTensor(c.layout, {s.batch, s.kvHeads, s.seqKv, s.headDimV}, 2);
-  o = placeTensor(c.layout, {s.batch, s.heads, s.seqQ, s.headDimV}, 3);
+  q = placeTensor(c.layout, {s.batch, s.heads, s.seqQ, s.headDimQK}, kQ);
+  k = placeTensor(c.layout, {s.batch, s.kvHeads, s.seqKv, s.headDimQK}, kK);
+  v = placeTensor(c.layout, {s.batch, s.kvHeads, s.seqKv, s.headDimV}, kV);
+  o = placeTensor(c.layout, {s.batch, s.heads, s.seqQ, s.headDimV}, kO);
   lse = placeLse(c.layout, {s.batch, s.heads, s.seqQ});
 }
 

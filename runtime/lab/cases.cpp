@@ -18,8 +18,9 @@ static constexpr Named<Inputs> kInputs[] = {{"normal", Inputs::Normal},
                                             {"negative", Inputs::Negative},
                                             {"constant", Inputs::Constant}};
 static constexpr Named<Layout> kLayouts[] = {
-    {"bhsd", Layout::Bhsd},     {"bshd", Layout::Bshd}, {"padded", Layout::Padded}, {"odd", Layout::Odd},
-    {"offset", Layout::Offset}, {"junk", Layout::Junk}, {"far", Layout::Far}};
+    {"bhsd", Layout::Bhsd},     {"bshd", Layout::Bshd},      {"padded", Layout::Padded},
+    {"odd", Layout::Odd},       {"offset", Layout::Offset},  {"junk", Layout::Junk},
+    {"shared", Layout::Shared}, {"one_row", Layout::OneRow}, {"far", Layout::Far}};
 
 template <typename Enum, size_t N> static const char *nameIn(const Named<Enum> (&table)[N], Enum value) {
   for (const auto &entry : table)

@@ -22,6 +22,8 @@ enum class Layout {
   Odd,    ///< bhsd with 1 extra element a row: no 4-byte access is aligned on every row
   Offset, ///< bhsd, every base pointer 2 bytes past an aligned one
   Junk,   ///< bhsd; dimensions of size 1 have strides of 0, 3331333 or 99990001
+  Shared, ///< bhsd with strides of 0: one Q for all batches, one K for all batches and heads, one V for all heads
+  OneRow, ///< bhsd with row strides of 0 for K and V: all keys are one
   Far,    ///< bhsd with batches 2^31 + 4096 elements apart: offsets that 32 bits do not hold
 };
 

@@ -1,9 +1,11 @@
 // fagen: the values of each kind of input.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "case_memory.h"
 #include "parallel.h"
 #include "random.h"
 #include "reference.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fagen::lab {
@@ -23,6 +25,18 @@ static void fill(std::vector<uint16_t> &tensor, int64_t count, DType dtype, Rule
         tensor[block * 8 + i] = halfOfFloat(dtype, static_cast<float>(rule.constant + rule.spread * values[i]));
     }
   });
+}
+
+/// Rows that the case's layout puts in one place are the same.
+static void shareRows(std::vector<uint16_t> &tensor, const Placement &place) {
+  const auto [batches, heads, rows, columns] = place.sizes;
+  for (int64_t i = 0; i < batches * heads * rows; ++i) {
+    const int64_t batch = i / rows / heads, head = i / rows % heads, row = i % rows;
+    const auto first = [&](int dimension, int64_t index) { return place.strides[dimension] ? index : 0; };
+    const int64_t source = (first(0, batch) * heads + first(1, head)) * rows + first(2, row);
+    if (source != i)
+      std::copy_n(tensor.begin() + source * columns, columns, tensor.begin() + i * columns);
+  }
 }
 
 DenseInputs makeInputs(const Case &c, uint64_t seed) {
@@ -48,6 +62,10 @@ DenseInputs makeInputs(const Case &c, uint64_t seed) {
   fill(inputs.q, c.shape.qElements(), c.dtype, q, seed, 0);
   fill(inputs.k, c.shape.kElements(), c.dtype, k, seed, 1);
   fill(inputs.v, c.shape.vElements(), c.dtype, {0, 1}, seed, 2);
+  const Placements places(c);
+  shareRows(inputs.q, places.q);
+  shareRows(inputs.k, places.k);
+  shareRows(inputs.v, places.v);
   return inputs;
 }
 

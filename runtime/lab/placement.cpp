@@ -21,7 +21,7 @@ int64_t Placement::span() const {
   return last + 1;
 }
 
-Placement placeTensor(Layout layout, const std::array<int64_t, 4> &sizes, int which) {
+Placement placeTensor(Layout layout, const std::array<int64_t, 4> &sizes, Tensor which) {
   auto [batch, heads, rows, columns] = sizes;
   Placement place{sizes, {heads * rows * columns, rows * columns, columns}, 0};
   switch (layout) {
@@ -47,6 +47,16 @@ Placement placeTensor(Layout layout, const std::array<int64_t, 4> &sizes, int wh
     for (int i = 0; i < 3; ++i)
       if (sizes[i] == 1)
         place.strides[i] = kJunkStrides[(i + which) % 3];
+    break;
+  case Layout::Shared:
+    if (which == kQ || which == kK)
+      place.strides[0] = 0;
+    if (which == kK || which == kV)
+      place.strides[1] = 0;
+    break;
+  case Layout::OneRow:
+    if (which == kK || which == kV)
+      place.strides[2] = 0;
     break;
   case Layout::Far:
     place.strides[0] = kFarBatchStride;
@@ -97,20 +107,27 @@ template <typename Word> void Image<Word>::scatter(const std::vector<Word> &dens
   int64_t heads = place.sizes[1], rows = place.sizes[2], columns = place.sizes[3];
   parallelFor(place.sizes[0] * heads * rows, 4096, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      std::memcpy(rowAddress(i / rows / heads, i / rows % heads, i % rows), dense.data() + i * columns,
-                  columns * sizeof(Word));
+      if (!place.isRepeated(i / rows / heads, i / rows % heads, i % rows))
+        std::memcpy(rowAddress(i / rows / heads, i / rows % heads, i % rows), dense.data() + i * columns,
+                    columns * sizeof(Word));
   });
 }
 
 template <typename Word> std::vector<Word> Image<Word>::collect() {
   int64_t heads = place.sizes[1], rows = place.sizes[2], columns = place.sizes[3];
   std::vector<Word> dense(place.elements());
-  parallelFor(place.sizes[0] * heads * rows, 4096, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      Word *row = rowAddress(i / rows / heads, i / rows % heads, i % rows);
-      std::memcpy(dense.data() + i * columns, row, columns * sizeof(Word));
-      std::fill(row, row + columns, kPoison<Word>);
-    }
+  const auto forRows = [&](auto visit) {
+    parallelFor(place.sizes[0] * heads * rows, 4096, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        visit(i, i / rows / heads, i / rows % heads, i % rows);
+    });
+  };
+  forRows([&](int64_t i, int64_t batch, int64_t head, int64_t row) {
+    std::memcpy(dense.data() + i * columns, rowAddress(batch, head, row), columns * sizeof(Word));
+  });
+  forRows([&](int64_t, int64_t batch, int64_t head, int64_t row) {
+    if (!place.isRepeated(batch, head, row))
+      std::fill_n(rowAddress(batch, head, row), columns, kPoison<Word>);
   });
   return dense;
 }

@@ -19,6 +19,10 @@ struct Placement {
   int64_t baseOffset = 0;           ///< elements from an aligned address to element (0, 0, 0, 0)
 
   int64_t elements() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+  /// Whether a row lies where one before it does, by a stride of 0.
+  bool isRepeated(int64_t batch, int64_t head, int64_t row) const {
+    return (batch && !strides[0]) || (head && !strides[1]) || (row && !strides[2]);
+  }
   int64_t offset(int64_t batch, int64_t head, int64_t row) const {
     return batch * strides[0] + head * strides[1] + row * strides[2];
   }
@@ -26,8 +30,11 @@ struct Placement {
   int64_t span() const;
 };
 
-/// Where `layout` puts a tensor. `which` (0 to 4) turns the junk strides, so that each dimension sees each value.
-Placement placeTensor(Layout layout, const std::array<int64_t, 4> &sizes, int which);
+/// Q, K, V and O, in this order.
+enum Tensor { kQ, kK, kV, kO };
+
+/// Where `layout` puts a tensor. Junk strides turn with it, so that each dimension sees each value.
+Placement placeTensor(Layout layout, const std::array<int64_t, 4> &sizes, Tensor which);
 /// LSE as [batch, head, row, 1]: its rows are always dense.
 Placement placeLse(Layout layout, const std::array<int64_t, 3> &sizes);
 
@@ -54,6 +61,7 @@ public:
   std::vector<Window> &windows() { return windowList; }
 
   void poison();
+  /// Of rows that lie in one place the first counts.
   void scatter(const std::vector<Word> &dense);
   /// The elements in [batch, head, row, column] order; their places are poison afterwards.
   std::vector<Word> collect();

@@ -82,6 +82,8 @@ static void addHardLayouts(CaseList &list) {
   list.add(1, {1, 1}, {1, 65}).layout = Layout::Junk;
   list.add(2, {1, 1}, {65, 1}).layout = Layout::Junk;
   list.add(1, {1, 1}, {33, 0}).layout = Layout::Junk;
+  list.add(2, {4, 2}, {130, 193}).layout = Layout::Shared;
+  list.add(2, {4, 2}, {130, 193}).layout = Layout::OneRow;
   list.add(2, {2, 1}, {130, 193}).layout = Layout::Far;
 }
 
@@ -99,6 +101,7 @@ static void addSmoke(CaseList &list) {
   list.add(2, {2, 1}, {17, 20}).layout = Layout::Bshd;
   list.add(1, {2, 2}, {9, 21}).layout = Layout::Odd;
   list.add(1, {1, 1}, {9, 21}).layout = Layout::Junk;
+  list.add(2, {4, 2}, {9, 21}).layout = Layout::Shared;
   list.add(1, {2, 1}, {9, 21}).lse = false;
   for (auto [rows, keys] : list.group.tiles) {
     list.add(1, {1, 1}, {rows - 1, keys - 1});

@@ -79,7 +79,8 @@ TEST(Suite, fullHoldsWhatItPromises) {
   for (int64_t q : {127, 128, 129})
     for (int64_t kv : {63, 64, 65})
       EXPECT_EQ(count([&](const Case &c) { return c.shape.seqQ == q && c.shape.seqKv == kv; }), 1);
-  for (Layout layout : {Layout::Bshd, Layout::Padded, Layout::Odd, Layout::Offset, Layout::Junk, Layout::Far})
+  for (Layout layout : {Layout::Bshd, Layout::Padded, Layout::Odd, Layout::Offset, Layout::Junk, Layout::Shared,
+                        Layout::OneRow, Layout::Far})
     EXPECT_GE(count([&](const Case &c) { return c.layout == layout; }), 1);
   EXPECT_GE(count([](const Case &c) { return c.shape.seqKv == 0; }), 1);
   EXPECT_GE(count([](const Case &c) { return c.shape.seqQ == 0; }), 1);
