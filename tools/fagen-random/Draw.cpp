@@ -18,8 +18,10 @@ namespace fagen::random {
 /// Variants of a kernel, before fagen adds its own: more take the emulator too long.
 static constexpr unsigned kMostVariants = 8;
 
-/// One target, sometimes two. A target has a lot for each of its features.
-static std::vector<const TargetInfo *> drawTargets(Random &random) {
+/// The one asked for; else one, sometimes two. A target has a lot for each of its features.
+static std::vector<const TargetInfo *> drawTargets(Random &random, const TargetInfo *only) {
+  if (only)
+    return {only};
   std::vector<const TargetInfo *> lots;
   for (const TargetInfo &target : allTargets())
     lots.insert(lots.end(), llvm::popcount(target.features), &target);
@@ -95,12 +97,12 @@ static void drawGates(Random &random, Kernel &kernel) {
     kernel.gates.push_back(random.pick(kOthers).str());
 }
 
-Spec drawSpec(Random &random) {
+Spec drawSpec(Random &random, const TargetInfo *target) {
   static constexpr StringLiteral kNames[] = {"attention", "k1", "Mha", "x", "kernel", "_k", "fwd64", "problem"};
   std::vector<StringRef> names(std::begin(kNames), std::end(kNames));
   random.shuffle(names);
   Spec spec;
-  spec.targets = drawTargets(random);
+  spec.targets = drawTargets(random, target);
   const unsigned count = random.percent(92) ? 1 : 2;
   for (unsigned i = 0; i != count; ++i) {
     Kernel &kernel = spec.kernels.emplace_back();

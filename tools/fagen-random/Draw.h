@@ -9,8 +9,8 @@
 
 namespace fagen::random {
 
-/// Targets, kernels, and all that is in them.
-Spec drawSpec(Random &random);
+/// Targets, kernels, and all that is in them. Any targets, or that one.
+Spec drawSpec(Random &random, const TargetInfo *target);
 
 /// The problem's settings; then `kernel.points` are its points on `targets`. At most `most` of them.
 void drawProblem(Random &random, const std::vector<const TargetInfo *> &targets, unsigned most, Kernel &kernel);

@@ -18,9 +18,9 @@ namespace fagen::random {
 
 namespace {
 
-/// Where warp groups can do the products, so many of the schedules are theirs at least: most head dims and targets leave
-/// them no chance, and theirs are the kernels with most that can go wrong.
-constexpr unsigned kWgmmaPercent = 50;
+/// Where warp groups can do the products, so many of the schedules are theirs at least: most head dims and targets
+/// leave them no chance, and theirs are the kernels with most that can go wrong.
+constexpr unsigned kWgmmaPercent = 75;
 
 /// Indices of points.
 using Subset = std::vector<size_t>;
@@ -314,7 +314,8 @@ void ScheduleDrawer::reorder() {
                        std::make_move_iterator(settings.end()));
 }
 
-/// Values of other keys go with certain values of these only (cluster with a grid, rescale with an overlap): drawn first.
+/// Values of other keys go with certain values of these only (cluster with a grid, rescale with an overlap): drawn
+/// first.
 static bool isNeededByOthers(OptionKey key) { return key == OptionKey::Grid || key == OptionKey::Overlap; }
 
 void ScheduleDrawer::draw() {
@@ -328,7 +329,8 @@ void ScheduleDrawer::draw() {
     if (option.block == OptionBlock::Schedule && !option.required)
       options.push_back(&option);
   random.shuffle(options);
-  std::stable_partition(options.begin(), options.end(), [](const OptionInfo *option) { return isNeededByOthers(option->key); });
+  std::stable_partition(options.begin(), options.end(),
+                        [](const OptionInfo *option) { return isNeededByOthers(option->key); });
   for (const OptionInfo *option : options)
     if (random.percent(40))
       if (std::optional<Setting> setting = drawSetting(*option, all))

@@ -157,9 +157,9 @@ std::vector<std::string> allMistakes() {
 static constexpr unsigned kMostSpecs = 100;
 
 /// A spec with that mistake, or none. A rule may be broken alone only.
-static std::optional<WrongSpec> makeMistake(size_t kind, bool isAlone, Random &random) {
+static std::optional<WrongSpec> makeMistake(size_t kind, bool isAlone, const TargetInfo *target, Random &random) {
   const std::vector<Mistake> inText = textMistakes();
-  Spec spec = drawSpec(random);
+  Spec spec = drawSpec(random, target);
   std::vector<Node> nodes = toNodes(spec, random);
   if (kind < inText.size())
     return inText[kind].inText(nodes, random) ? std::optional(WrongSpec{inText[kind].name.str(), std::move(nodes)})
@@ -170,11 +170,11 @@ static std::optional<WrongSpec> makeMistake(size_t kind, bool isAlone, Random &r
   return WrongSpec{"rule-" + rule.str(), toNodes(spec, random)};
 }
 
-WrongSpec drawWrongSpec(Random &random, uint64_t first) {
+WrongSpec drawWrongSpec(Random &random, const TargetInfo *target, uint64_t first) {
   const size_t kinds = allMistakes().size();
   for (uint64_t kind = first % kinds;; kind = (kind + 1) % kinds)
     for (unsigned count = 0; count != 2 * kMostSpecs; ++count)
-      if (std::optional<WrongSpec> wrong = makeMistake(kind, count < kMostSpecs && random.percent(80), random))
+      if (auto wrong = makeMistake(kind, count < kMostSpecs && random.percent(80), target, random))
         return *wrong;
 }
 

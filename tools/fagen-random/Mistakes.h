@@ -17,8 +17,8 @@ std::vector<Mistake> blockMistakes();
 std::vector<Mistake> valueMistakes();
 std::vector<Mistake> expressionMistakes();
 
-/// A value that breaks the rule, alone or with others that it brings. The settings to blame are marked; false where none
-/// is found.
+/// A value that breaks the rule, alone or with others that it brings. The settings to blame are marked; false where
+/// none is found.
 bool breakRule(llvm::StringRef rule, bool isAlone, Spec &spec, Random &random);
 
 struct WrongSpec {
@@ -27,7 +27,7 @@ struct WrongSpec {
 };
 
 /// A random mistake of all kinds; `first` says which kind is tried first, so that consecutive seeds show them all.
-WrongSpec drawWrongSpec(Random &random, uint64_t first);
+WrongSpec drawWrongSpec(Random &random, const TargetInfo *target, uint64_t first);
 
 /// The names of all kinds.
 std::vector<std::string> allMistakes();

@@ -20,8 +20,11 @@ public:
   Variant(const Point &point, const Values &schedule) : point(point), schedule(schedule) {}
 
   bool isGiven(OptionKey key) const { return schedule.count(key) != 0; }
-  unsigned number(OptionKey key) const { return value(key).number; }
-  unsigned second(OptionKey key) const { return value(key).second; }
+  unsigned number(OptionKey key) const {
+    const Plain *found = find(key);
+    return found ? found->number : policy(key);
+  }
+  unsigned second(OptionKey key) const { return find(key)->second; }
   Mma mma() const { return Mma(number(OptionKey::Mma)); }
   DType dtype() const { return DType(number(OptionKey::DType)); }
   DType accum() const { return DType(number(OptionKey::Accum)); }
@@ -39,14 +42,14 @@ public:
   bool isOfWarpGroups() const { return mma() == Mma::Wgmma && isOnTarget(); }
   unsigned keyWarps() const { return random::keyWarps(mma(), number(OptionKey::Tile), number(OptionKey::Warps)); }
 
-  std::vector<std::string> names(OptionKey key) const { return value(key).names; }
+  const std::vector<std::string> &names(OptionKey key) const { return find(key)->names; }
 
   uint64_t sharedBytes() const;
   std::optional<std::vector<std::vector<StringRef>>> neededPlaces() const;
   const Point &point;
 
 private:
-  Plain value(OptionKey key) const;
+  const Plain *find(OptionKey key) const;
   unsigned policy(OptionKey key) const;
 
   const Values &schedule;
@@ -113,16 +116,25 @@ unsigned Variant::policy(OptionKey key) const {
   }
 }
 
-Plain Variant::value(OptionKey key) const {
+/// Defaults by key; null where policy chooses.
+static const Plain *findDefault(OptionKey key) {
+  static const std::vector<std::optional<Plain>> kDefaults = [] {
+    std::vector<std::optional<Plain>> defaults(allOptions().size());
+    for (const OptionInfo &option : allOptions())
+      defaults[unsigned(option.key)] = defaultValue(option);
+    return defaults;
+  }();
+  const std::optional<Plain> &found = kDefaults[unsigned(key)];
+  return found ? &*found : nullptr;
+}
+
+/// What the spec says, or the default; null where policy chooses.
+const Plain *Variant::find(OptionKey key) const {
   if (auto found = point.problem.find(key); found != point.problem.end())
-    return found->second;
+    return &found->second;
   if (auto found = schedule.find(key); found != schedule.end())
-    return found->second;
-  if (std::optional<Plain> fallback = defaultValue(optionInfo(key)))
-    return *fallback;
-  Plain chosen;
-  chosen.number = policy(key);
-  return chosen;
+    return &found->second;
+  return findDefault(key);
 }
 
 uint64_t Variant::sharedBytes() const {
@@ -196,14 +208,16 @@ std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
 
 ArrayRef<StringRef> allRules() {
   static const StringRef kRules[] = {
-      "target",         "not-yet",       "accum",         "head-dim",     "rows",        "warps",
-      "warp-group",     "keys",          "q-in",          "p-in",         "q-held",      "reduce",
-      "copy",           "refill",        "rescale",       "split",        "vector",      "swizzle",
-      "shared",         "places",        "gqa",           "cluster",      "roles",       "grid",
-      "overlap",        "wgmma-accum",   "wgmma-head-dim", "wgmma-rows",  "wgmma-warps", "wgmma-warp-group",
-      "wgmma-keys",     "wgmma-q-in",    "wgmma-p-in",    "wgmma-q-held", "wgmma-reduce", "wgmma-copy",
-      "wgmma-refill",   "wgmma-rescale", "wgmma-split",   "wgmma-vector", "wgmma-swizzle", "wgmma-shared",
-      "wgmma-barriers", "wgmma-cluster", "wgmma-roles",   "wgmma-grid",   "wgmma-overlap"};
+      "target",        "not-yet",        "accum",          "head-dim",      "rows",
+      "warps",         "warp-group",     "keys",           "q-in",          "p-in",
+      "q-held",        "reduce",         "copy",           "refill",        "rescale",
+      "split",         "vector",         "swizzle",        "shared",        "places",
+      "gqa",           "cluster",        "roles",          "grid",          "overlap",
+      "wgmma-accum",   "wgmma-head-dim", "wgmma-rows",     "wgmma-warps",   "wgmma-warp-group",
+      "wgmma-keys",    "wgmma-q-in",     "wgmma-p-in",     "wgmma-q-held",  "wgmma-reduce",
+      "wgmma-copy",    "wgmma-refill",   "wgmma-rescale",  "wgmma-split",   "wgmma-vector",
+      "wgmma-swizzle", "wgmma-shared",   "wgmma-barriers", "wgmma-cluster", "wgmma-roles",
+      "wgmma-grid",    "wgmma-overlap"};
   return kRules;
 }
 
@@ -358,7 +372,7 @@ void Judge::judgePlaces() {
   if (BarrierPolicy(variant.number(OptionKey::Barriers)) != BarrierPolicy::At || variant.isOfWarpGroups())
     return;
   const auto groups = variant.neededPlaces();
-  const std::vector<std::string> names = variant.names(OptionKey::Barriers);
+  const std::vector<std::string> &names = variant.names(OptionKey::Barriers);
   require(groups && all_of(*groups,
                            [&](const std::vector<StringRef> &group) {
                              return any_of(group, [&](StringRef place) { return is_contained(names, place); });

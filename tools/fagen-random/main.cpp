@@ -35,6 +35,8 @@ EXAMPLES:
       must stand
   fagen-random --valid --count 500 --coverage
       prints how often each value of each key stands in the specs, instead of the specs
+  fagen-random --valid --target sm_90a --seed 7
+      prints a spec for that target
 
 EXIT CODES: 0 done; 1 a mistake on the command line, or a file that cannot be written.
 )";
@@ -45,6 +47,8 @@ struct Flags {
   cl::opt<unsigned> count{"count", cl::desc("how many specs, of consecutive seeds"), cl::init(1), cl::cat(category)};
   cl::opt<bool> valid{"valid", cl::desc("specs that fagen must accept (default)"), cl::cat(category)};
   cl::opt<bool> invalid{"invalid", cl::desc("specs with one mistake each"), cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::value_desc("name"), cl::desc("of every spec (default: any)"),
+                              cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("dir"), cl::desc("write files there (default: print)"),
                               cl::cat(category)};
   cl::opt<bool> coverage{"coverage", cl::desc("print how often each value is set, or each mistake made"),
@@ -112,6 +116,13 @@ private:
   std::map<std::string, unsigned> counts;
 };
 
+std::string targetNames() {
+  std::string names;
+  for (const fagen::TargetInfo &target : fagen::allTargets())
+    names += (names.empty() ? "" : ", ") + target.name.str();
+  return names;
+}
+
 class Generator {
 public:
   explicit Generator(const Flags &flags) : flags(flags), coverage(flags.invalid) {}
@@ -119,6 +130,10 @@ public:
   int run() {
     if (flags.valid && flags.invalid) {
       errs() << "fagen-random: error: --valid and --invalid exclude each other\n";
+      return 1;
+    }
+    if (!flags.target.empty() && !(target = fagen::lookupTarget(flags.target))) {
+      errs() << "fagen-random: error: unknown target '" << flags.target << "'; it is " << targetNames() << "\n";
       return 1;
     }
     if (!flags.output.empty() && sys::fs::create_directories(flags.output)) {
@@ -140,20 +155,20 @@ private:
   }
 
   std::string rightText(uint64_t seed, Random &random) {
-    Spec spec = drawSpec(random);
+    Spec spec = drawSpec(random, target);
     const std::vector<Node> nodes = toNodes(spec, random);
     coverage.add(nodes);
-    return fmt::format("// fagen-random --valid --seed {}\n", seed) + print(nodes, 2, random).text;
+    return fmt::format("// fagen-random --valid --seed {}{}\n", seed, ofTarget()) + print(nodes, 2, random).text;
   }
 
   std::string wrongText(uint64_t seed, Random &random) {
-    const WrongSpec wrong = drawWrongSpec(random, seed);
+    const WrongSpec wrong = drawWrongSpec(random, target, seed);
     coverage.add(wrong.mistake);
     PrintedText printed = print(wrong.nodes, 3, random);
     if (printed.wrongLines.empty())
       printed.wrongLines = {1};
-    return fmt::format("// fagen-random --invalid --seed {}: {}\n// an error in line {}, and in no other\n", seed,
-                       wrong.mistake, fmt::join(printed.wrongLines, ", ")) +
+    return fmt::format("// fagen-random --invalid --seed {}{}: {}\n// an error in line {}, and in no other\n", seed,
+                       ofTarget(), wrong.mistake, fmt::join(printed.wrongLines, ", ")) +
            printed.text;
   }
 
@@ -171,8 +186,11 @@ private:
     return problem.empty();
   }
 
+  std::string ofTarget() const { return target ? " --target " + target->name.str() : ""; }
+
   const Flags &flags;
   Coverage coverage;
+  const fagen::TargetInfo *target = nullptr; ///< null: any
 };
 
 } // namespace
