@@ -332,7 +332,7 @@ void ScheduleDrawer::draw() {
   std::stable_partition(options.begin(), options.end(),
                         [](const OptionInfo *option) { return isNeededByOthers(option->key); });
   for (const OptionInfo *option : options)
-    if (random.percent(40))
+    if (random.percent(isNeededByOthers(option->key) ? 75 : 40))
       if (std::optional<Setting> setting = drawSetting(*option, all))
         add(std::move(*setting), all, settings);
   schedule.body.insert(schedule.body.begin(), std::make_move_iterator(settings.begin()),
