@@ -58,7 +58,8 @@ TEST(Case, textOfEverySuiteCaseComesBack) {
 
 TEST(Case, mistakes) {
   EXPECT_NE(errorOf("mission layot=bhsd").find("unknown setting 'layot=bhsd'"), std::string::npos);
-  EXPECT_NE(errorOf("mission layout=x").find("known: bhsd, bshd, padded, odd, offset, junk, far"), std::string::npos);
+  EXPECT_NE(errorOf("mission layout=x").find("known: bhsd, bshd, padded, odd, offset, junk, shared, one_row, far"),
+            std::string::npos);
   EXPECT_NE(errorOf("mission scale=-1").find("from 0 up"), std::string::npos);
   EXPECT_NE(errorOf("mission causal").find("not key=value"), std::string::npos);
 }
