@@ -240,6 +240,10 @@ TEST(CuptiLibrary, everyChipKnowsTheMetricsOfItsComputeCapability) {
     size_t passes = cupti::passesOf(*library, chip, profileMetrics(sm));
     EXPECT_GT(passes, 1u);
     EXPECT_LT(passes, 60u) << chip;
+    for (const Quantity &quantity : quantities(sm))
+      if (!quantity.rest.empty()) {
+        EXPECT_EQ(cupti::passesOf(*library, chip, {quantity.metric, quantity.rest}), 1u) << chip << quantity.key;
+      }
   }
   EXPECT_THAT(cupti::unknownMetrics(*library, "GH100", {"sm__no_such.sum"}), ElementsAre("sm__no_such.sum"));
   EXPECT_GT(cupti::metricsOf(*library, "GH100").size(), 1000u);

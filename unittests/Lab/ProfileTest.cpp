@@ -49,6 +49,28 @@ TEST(Profile, verdictsByTheRules) {
   EXPECT_EQ(verdictOf(90, 70.1).kind, "memory-bound");
 }
 
+/// Whatever is counted.
+TEST(Profile, aShareIsNeverAboveAll) {
+  const std::string hits = "lts__t_requests_lookup_hit.sum", misses = "lts__t_requests_lookup_miss.sum";
+  const auto share = [&](const Counters &counters) {
+    Reading made;
+    made.counters = counters;
+    return profileOf({made}).value("l2_hits");
+  };
+  EXPECT_DOUBLE_EQ(share({{hits, 30}, {misses, 10}}).value(), 75);
+  for (double hit : {0.0, 1.0, 147623.0, 5.3e7})
+    for (double miss : {0.0, 1.0, 10204.0, 1.1e7})
+      if (std::optional<double> percent = share({{hits, hit}, {misses, miss}})) {
+        EXPECT_GE(*percent, 0);
+        EXPECT_LE(*percent, 100);
+      } else {
+        EXPECT_EQ(hit + miss, 0);
+      }
+  EXPECT_FALSE(share({{hits, 5}}));
+  // What it was made of before: hits of one launch over lookups of another. It is not shown as a share of hits.
+  EXPECT_FALSE(share({{"lts__t_sector_hit_rate.pct", 119.69}, {"lts__t_sectors.sum", 134341}}));
+}
+
 TEST(Profile, theLeadingStallDecidesTheRest) {
   Verdict barrier = verdictOf(10, 10, {{"barrier", 3}, {"wait", 2}, {"selected", 5}});
   EXPECT_EQ(barrier.kind, "barrier-bound");

@@ -30,7 +30,9 @@ std::vector<Quantity> quantities(uint32_t sm) {
       {"dram_bytes", "DRAM traffic", Unit::Bytes, "dram__bytes.sum", false},
       {"l2", "L2", Unit::Percent, "lts__throughput.avg.pct_of_peak_sustained_elapsed", false},
       {"l2_sectors", "L2 sectors", Unit::Count, "lts__t_sectors.sum", false},
-      {"l2_hits", "L2 hits", Unit::Percent, "lts__t_sector_hit_rate.pct", false},
+      // Of sectors, a chip counts hits and lookups in different launches, so that their ratio may be above 1.
+      {"l2_hits", "L2 requests that hit", Unit::Percent, "lts__t_requests_lookup_hit.sum", false,
+       "lts__t_requests_lookup_miss.sum"},
       {"shared_wavefronts", "shared-memory wavefronts", Unit::Count, "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
        true},
       {"bank_conflicts", "bank conflicts", Unit::Count, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", false},
@@ -73,10 +75,24 @@ std::string stallMetric(const StallReason &reason) {
 std::vector<std::string> profileMetrics(uint32_t computeCapability) {
   std::vector<std::string> metrics;
   for (const Quantity &quantity : quantities(computeCapability))
-    metrics.push_back(quantity.metric);
+    for (const std::string &metric : {quantity.metric, quantity.rest})
+      if (!metric.empty())
+        metrics.push_back(metric);
   for (const StallReason &reason : stallReasons(computeCapability))
     metrics.push_back(stallMetric(reason));
   return metrics;
+}
+
+std::optional<double> valueOf(const Quantity &quantity, const Counters &counters) {
+  const auto part = counters.find(quantity.metric);
+  if (part == counters.end())
+    return std::nullopt;
+  if (quantity.rest.empty())
+    return part->second;
+  const auto rest = counters.find(quantity.rest);
+  if (rest == counters.end() || part->second + rest->second <= 0)
+    return std::nullopt;
+  return 100 * part->second / (part->second + rest->second);
 }
 
 } // namespace fagen::lab

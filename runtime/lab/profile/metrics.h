@@ -17,8 +17,9 @@ struct Quantity {
   const char *key;   ///< as code and JSON name it: "tensor_active"
   const char *title; ///< as the table names it
   Unit unit;
-  std::string metric; ///< as the chip names it
-  bool judged;        ///< CUPTI and ncu must agree on it
+  std::string metric;    ///< as the chip names it
+  bool judged;           ///< CUPTI and ncu must agree on it
+  std::string rest = {}; ///< where the figure is a share: the metric that counts what `metric` does not
 };
 /// Of a GPU of this compute capability: some names differ.
 std::vector<Quantity> quantities(uint32_t computeCapability);
@@ -44,5 +45,8 @@ std::vector<std::string> profileMetrics(uint32_t computeCapability);
 
 /// Metric to value; what could not be told is missing.
 using Counters = std::map<std::string, double>;
+
+/// The figure, in its unit; a share in percent. None where a metric is missing, or nothing was counted to share.
+std::optional<double> valueOf(const Quantity &quantity, const Counters &counters);
 
 } // namespace fagen::lab

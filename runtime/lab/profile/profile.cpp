@@ -18,7 +18,7 @@ std::optional<double> Profile::value(const std::string &key) const {
     return std::nullopt;
   for (const Quantity &quantity : quantities(computeCapability))
     if (quantity.key == key)
-      return lookUp(readings.front().counters, quantity.metric);
+      return valueOf(quantity, readings.front().counters);
   return std::nullopt;
 }
 
@@ -117,8 +117,7 @@ std::vector<ComparedCounter> compareReadings(const Profile &profile) {
   std::vector<ComparedCounter> compared;
   for (const Quantity &quantity : quantities(profile.computeCapability)) {
     auto of = [&](size_t reading) {
-      return reading < profile.readings.size() ? lookUp(profile.readings[reading].counters, quantity.metric)
-                                               : std::nullopt;
+      return reading < profile.readings.size() ? valueOf(quantity, profile.readings[reading].counters) : std::nullopt;
     };
     compared.push_back({quantity, of(0), of(1)});
   }
