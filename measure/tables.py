@@ -29,6 +29,11 @@ def machine_line(data):
     return ", ".join(word for word in words if word)
 
 
+def inputs_line(data):
+    """compare_sdpa.py has drawn its inputs so since its first run; it has written so later."""
+    return f"Inputs are {data.get('inputs', 'standard normal')}."
+
+
 def samples_of(result):
     return [microseconds for _, microseconds in result["samples_round_us"]]
 
@@ -59,7 +64,7 @@ def compare_table(data, dispatched):
     head = ["B", "H", "S", "d", "mask", *(f"{name} µs" for name in backends), "variant", "µs", "TFLOP/s",
             "time / best SDPA (95 %)"]
     return (f"{markdown(head, rows)}\n\nBest SDPA's time over ours, {geometric_means(ratios)}.\n"
-            f"Median of one run, {data['state']}: {machine_line(data)}.")
+            f"{inputs_line(data)} Median of one run, {data['state']}: {machine_line(data)}.")
 
 
 def best_of(results):
@@ -67,11 +72,22 @@ def best_of(results):
 
 
 def sensors(result):
-    """Power, joules a launch and clock, where NVML told them. Its power is the average of the second before; its counter
-    of energy steps too coarsely for a segment."""
-    watts, clock = result.get("watts"), result.get("sm_clock_mhz")
-    return ["–" if watts is None else f"{watts:.0f}", "–" if watts is None else f"{watts * result['median_us'] * 1e-6:.3g}",
+    """Power, joules a launch and clock, where NVML told them: the power is the average of the second before, the joules are
+    those of its energy counter."""
+    watts, joules, clock = result.get("watts"), result.get("joules_per_launch"), result.get("sm_clock_mhz")
+    return ["–" if watts is None else f"{watts:.0f}", "–" if joules is None else f"{joules:.3g}",
             "–" if clock is None else f"{clock}"]
+
+
+def energy_summary(pairs):
+    """How much energy a launch takes beside the fastest peer's, by the counter; `pairs` are (problem, ours, best)."""
+    ratios = [(p, ours["joules_per_launch"] / best["joules_per_launch"]) for p, ours, best in pairs
+              if ours.get("joules_per_launch") and best.get("joules_per_launch")]
+    if not ratios:
+        return []
+    more = [f"d {p['d']} {p['mask']} S {p['s']} {ratio:.3f}" for p, ratio in ratios if ratio > 1]
+    return [f"Energy of a launch by NVML's counter, ours / best peer: {geometric_mean([ratio for _, ratio in ratios]):.3f} in "
+            f"the geometric mean of {len(ratios)}; above 1 on {len(more)}{': ' if more else ''}{', '.join(more)}."]
 
 
 def contest_summary(ratios, asked, measured):
@@ -105,7 +121,7 @@ def contest_table(data, _):
     """A row for each problem: what dispatch picks beside the best of each peer, against the fastest of them."""
     peers = list(dict.fromkeys(r["name"] for p in data["problems"] for r in p["results"] if r["kind"] != "fagen"))
     steady = data["state"] == "steady"  # a burst is over before power and clock have settled
-    rows, ratios, ceiling = [], [], product_rates(data["products"])
+    rows, ratios, pairs, ceiling = [], [], [], product_rates(data["products"])
     for p in data["problems"]:
         others = [r for r in p["results"] if r["kind"] != "fagen"]
         times = {r["name"]: r["median_us"] for r in others}
@@ -118,6 +134,7 @@ def contest_table(data, _):
             continue
         ratio = ratio_by_rounds(ours["samples_round_us"], best["samples_round_us"])
         ratios.append((p, ratio))
+        pairs.append((p, ours, best))
         theirs = sensors(best)
         rate = f"{ours['tflops'] / ceiling[p['dtype']]:.2f}" if p["dtype"] in ceiling else "–"
         rows.append(row + [f"`{ours['name']}`", f"{ours['median_us']:.1f}", f"{ours['tflops']:.0f}", rate,
@@ -128,13 +145,15 @@ def contest_table(data, _):
     text = [markdown(head, rows)]
     if ratios:
         text += [contest_summary([ratio for _, ratio in ratios], data["asked"], len(data["problems"])), contest_groups(ratios)]
+        text += energy_summary(pairs) if steady else []
     products = ", ".join(f"{r['tflops']:.0f} TFLOP/s in {r['dtype']} ({r['when']} in the run)" for r in data["products"])
     if products:
         text.append(f"Square matrix product of {data['products'][0]['size']} rows: {products}.")
     text += [f"{name}: {about}." for name, about in data["contestants"].items() if about]
     key, what = {"burst": ("idle_s", "idling"), "steady": ("load_s", "load")}.get(data["state"], ("", ""))
     before = f" after {data[key]:g} s of {what}" if key in data else ""
-    text.append(f"Median of one run of {data['rounds']} rounds, {data['state']}{before}: {machine_line(data)}.")
+    text.append(f"{inputs_line(data)} Median of one run of {data['rounds']} rounds, {data['state']}{before}: "
+                f"{machine_line(data)}.")
     return "\n\n".join(text)
 
 
@@ -155,7 +174,7 @@ def contest_overview(data):
                      *("–" if ratio is None else f"{ratio[0]:.3f}" for ratio in members), f"{mean:.3f}"])
     head = ["d", "mask", "dtype", *(f"S {s}" for s in lengths), "mean"]
     return (f"{markdown(head, rows)}\n\n{contest_summary(list(ratios.values()), data['asked'], len(data['problems']))}\n\n"
-            f"Median of one run of {data['rounds']} rounds, {data['state']}: {machine_line(data)}.")
+            f"{inputs_line(data)} Median of one run of {data['rounds']} rounds, {data['state']}: {machine_line(data)}.")
 
 
 def check_table(data, _):
@@ -176,12 +195,14 @@ def time_table(data, dispatched):
 
 def compile_table(data, _):
     texts = [[f"text of {t['spec']}", f"{t['median_ms']:.0f} ms", "", f"median of {len(t['samples_ms'])}"] for t in data["texts"]]
-    kernels = sorted(data["kernels"], key=lambda kernel: kernel["seconds"])
-    middle, slowest = kernels[len(kernels) // 2], kernels[-1]
-    rows = texts + [[f"`{k['kernel']}` to {k['target']} machine code", f"{k['seconds']:.2f} s", f"{k['megabytes']:.0f} MB",
-                     f"{which} of {len(kernels)}"] for which, k in (("median", middle), ("slowest", slowest))]
+    kernels = data["kernels"]
+    slowest = max(kernels, key=lambda kernel: kernel["seconds"])
+    seconds, megabytes = (statistics.median(kernel[key] for kernel in kernels) for key in ("seconds", "megabytes"))
+    rows = texts + [["a kernel to machine code", f"{seconds:.2f} s", f"{megabytes:.0f} MB", f"median of {len(kernels)}"],
+                    [f"`{slowest['kernel']}` to {slowest['target']} machine code", f"{slowest['seconds']:.2f} s",
+                     f"{slowest['megabytes']:.0f} MB", f"slowest of {len(kernels)}"]]
     machine, notes = data["machine"], data["notes"]
-    words = [f"{machine['cpus']} cores", data["nvcc"], *(f"{key} {value}" for key, value in notes.items())]
+    words = [f"{machine.get('threads') or machine['cpus']} cores", data["nvcc"], *(f"{key} {value}" for key, value in notes.items())]
     return f"{markdown(['what', 'time', 'memory', ''], rows)}\n\n{', '.join(words)}."
 
 
