@@ -13,6 +13,13 @@
 
 namespace fagen::emulator {
 
+/// A thread's wait for the phase of a barrier that completed last.
+struct PassedWait {
+  unsigned thread;
+  uint32_t passed; ///< its waits, with this one
+  Site site;
+};
+
 /// A barrier in shared memory. Its phases are the entries of a queue: that of the copies that it counts.
 struct MBarrier {
   unsigned arrivals = 0; ///< in each phase
@@ -22,6 +29,10 @@ struct MBarrier {
   uint32_t waited = 0;   ///< phases before it were waited for
   unsigned queue = 0;
   Clocks::Joined open, completed; ///< what those know who wait for the open phase, and for the one before
+  unsigned column = 0;            ///< its place in WaitClocks
+  std::vector<PassedWait> passed; ///< since the last phase completed
+  unsigned completedFrom = 0;     ///< the thread whose arrival or copy completed the last phase
+  Site completedBy{};             ///< and where that stands
   unsigned maker = 0;             ///< the thread, and when
   uint32_t madeAt = 0;
   bool isFenced = false; ///< by its maker
@@ -74,14 +85,22 @@ struct WarpGroup {
   uint64_t firstProduct = 0;
   std::deque<Flight> flights;
   unsigned registersSet = 0; ///< a bit for each warp that has come to the open setmaxnreg
+  WaitClocks::Row waits;     ///< that the group's warps had passed when they came to the last product
   uint64_t next() const { return firstProduct + products.size(); }
+};
+
+/// A closed group: its products are those before `end`, and behind its wait all four warps are known to have issued
+/// them.
+struct ProductGroup {
+  uint64_t end;
+  WaitClocks::Row waits;
 };
 
 /// A warp's groups of products: commit closes one.
 struct WarpProducts {
-  std::deque<uint64_t> groupEnds; ///< of groups that were not waited for
-  uint64_t committed = 0;         ///< products in closed groups
-  uint64_t done = 0;              ///< products that were waited for
+  std::deque<ProductGroup> groups; ///< that were not waited for
+  uint64_t committed = 0;          ///< products in closed groups
+  uint64_t done = 0;               ///< products that were waited for
 };
 
 } // namespace fagen::emulator

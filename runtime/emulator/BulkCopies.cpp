@@ -148,6 +148,7 @@ void Cta::issueLoad(unsigned target, const device::TensorMap *map, const int *at
         counter->site.line, static_cast<int>(threadInCta(counter->maker)));
   copy.barrier = barrier;
   copy.phase = counter->phase;
+  races.clocks.waits.tell(running->thread, counter->open.waits);
   forChunks(copy, [&](unsigned address, const char *tensor, unsigned begin, unsigned end) {
     checkChunk(Access::kRead, tensor, begin, end, site);
     checkShared(Access::kWrite, address, kChunk, site);
@@ -176,7 +177,7 @@ void Cta::landLoad(BulkCopy &copy) {
   });
   MBarrier &barrier = barriers.at(copy.barrier);
   barrier.bytes -= boxBytes(copy.map);
-  advanceBarrier(copy.barrier, barrier);
+  advanceBarrier(copy.barrier, barrier, copy.thread, copy.site);
 }
 
 /// Lands one load, the oldest or a drawn one. False when there is none.

@@ -16,6 +16,7 @@ void Clocks::begin(unsigned warps) {
   std::fill_n(epochs, kWarps, firstEpoch);
   std::fill_n(known, kWarps * std::max(1u, std::min(warps, kWarps)), firstEpoch - 1);
   rows.clear();
+  waits.begin();
 }
 
 void Clocks::arrive(unsigned warp, Joined &joined) {
@@ -25,6 +26,7 @@ void Clocks::arrive(unsigned warp, Joined &joined) {
   joined.epochs[warp] = epoch;
   if (!isFine())
     return;
+  waits.tellWarp(warp, joined.waits);
   for (unsigned t = warp * kLanes; t < std::min<size_t>(rows.size(), (warp + 1) * kLanes); ++t) {
     rows[t][t] = epoch;
     raise(joined.fine, rows[t]);
@@ -34,6 +36,7 @@ void Clocks::arrive(unsigned warp, Joined &joined) {
 void Clocks::learn(unsigned warp, const Joined &joined) {
   for (unsigned v = 0; v < kWarps; ++v)
     known[warp * kWarps + v] = std::max(known[warp * kWarps + v], joined.epochs[v]);
+  waits.learnWarp(warp, joined.waits);
   for (unsigned t = warp * kLanes; t < std::min<size_t>(rows.size(), (warp + 1) * kLanes); ++t)
     learnRow(t, joined);
 }
@@ -63,6 +66,7 @@ void Clocks::raise(Row &row, const Row &other) {
 void Clocks::refine(unsigned threads) {
   if (isFine())
     return;
+  waits.refine(threads);
   rows.resize(threads);
   for (unsigned t = 0; t < threads; ++t) {
     rows[t].resize(threads);
@@ -82,9 +86,13 @@ void Clocks::learnRow(unsigned thread, const Joined &joined) {
 void Clocks::arriveAlone(unsigned thread, Joined &joined) {
   rows[thread][thread] = epochs[thread / kLanes]++;
   raise(joined.fine, rows[thread]);
+  waits.tell(thread, joined.waits);
 }
 
-void Clocks::learnAlone(unsigned thread, const Joined &joined) { learnRow(thread, joined); }
+void Clocks::learnAlone(unsigned thread, const Joined &joined) {
+  learnRow(thread, joined);
+  waits.learn(thread, joined.waits);
+}
 
 uint32_t Clocks::epochOf(uint32_t entry) {
   lastQueueEpoch = std::max(lastQueueEpoch, firstEpoch + entry);

@@ -12,6 +12,8 @@
 // are never ahead of them.
 #pragma once
 
+#include "WaitClocks.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -36,6 +38,7 @@ public:
   struct Joined {
     uint32_t epochs[kWarps] = {};
     std::vector<uint32_t> fine = {}; ///< by thread, then by queue, as far as anybody knew of them
+    WaitClocks::Row waits = {};
   };
   /// The warp comes: what it did so far is seen by whoever waits.
   void arrive(unsigned warp, Joined &joined);
@@ -43,6 +46,9 @@ public:
   void learn(unsigned warp, const Joined &joined);
   /// The lanes of a warp wait for each other.
   void warpBarrier(unsigned warp);
+
+  /// How far the threads know each other to be; all that synchronises tells of it, too.
+  WaitClocks waits;
 
   uint32_t epoch(unsigned warp) const { return epochs[warp]; }
   uint32_t first() const { return firstEpoch; }

@@ -81,6 +81,7 @@ void Cta::meet(Collective collective, const Operands &operands, Site site) {
   }
   if (grid->options.landing == Options::Random)
     landSome(lane);
+  races.clocks.waits.meet(warp.index);
   perform(warp);
   if (grid->options.banks)
     banks.meet(warp.index);

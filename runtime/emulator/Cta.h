@@ -366,7 +366,10 @@ private:
 
   // MBarriers.cpp
   MBarrier *barrierAt(unsigned address, const char *what, Site site);
-  void advanceBarrier(unsigned address, MBarrier &barrier);
+  void advanceBarrier(unsigned address, MBarrier &barrier, unsigned thread, Site site);
+  int64_t phaseMeant(const MBarrier &barrier, unsigned parity) const;
+  void pass(MBarrier &barrier, Lane &lane, Site site);
+  void reportUnseen(unsigned address, int64_t phase, unsigned waiter, Site wait, unsigned thread, Site site);
   std::string missingAt(unsigned address) const;
   std::string sharedName(unsigned global) const;
   void refineClocks();

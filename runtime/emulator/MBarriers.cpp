@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Single threads come to them, so from the first one on the clocks are those of threads. A wait that must wait blocks
-// its thread; who else waits in a loop around it does not show.
+// its thread; who else waits in a loop around it does not show. A GPU asks again and again, and sees one bit: a phase
+// that could pass by unseen there is a finding, although the thread is woken here.
 #include "Cta.h"
 
 #include <cstring>
@@ -33,6 +34,7 @@ void Cta::initBarrier(unsigned address, int arrivals, Site site) {
   MBarrier fresh;
   fresh.arrivals = fresh.missing = static_cast<unsigned>(arrivals);
   fresh.queue = kFirstBarrierQueue + static_cast<unsigned>(barriers.size());
+  fresh.column = races.clocks.waits.addBarrier();
   fresh.maker = running->thread;
   fresh.madeAt = races.clocks.epoch(running->thread / kWarpLanes);
   fresh.site = site;
@@ -95,11 +97,11 @@ void Cta::arriveAtBarrier(unsigned address, int bytes, Site site) {
   races.clocks.arriveAlone(running->thread, barrier->open);
   barrier->bytes += bytes;
   --barrier->missing;
-  advanceBarrier(address, *barrier);
+  advanceBarrier(address, *barrier, running->thread, site);
 }
 
-/// Ends the open phase if nothing is missing, and wakes who waits for it.
-void Cta::advanceBarrier(unsigned address, MBarrier &barrier) {
+/// Ends the open phase if nothing is missing, by what the thread did at this place, and wakes who waits for it.
+void Cta::advanceBarrier(unsigned address, MBarrier &barrier, unsigned thread, Site site) {
   if (barrier.missing || barrier.bytes)
     return;
   for (const BulkCopy &copy : loads)
@@ -108,8 +110,15 @@ void Cta::advanceBarrier(unsigned address, MBarrier &barrier) {
         return fmt::format("phase {} of {} completed while this copy was on its way: the phase expected too few bytes",
                            barrier.phase, sharedName(address));
       });
+  for (const PassedWait &wait : barrier.passed)
+    if (!WaitClocks::tells(barrier.open.waits, wait.thread, wait.passed))
+      reportUnseen(address, int64_t(barrier.phase) - 1, wait.thread, wait.site, thread, site);
+  barrier.passed.clear();
   races.clocks.joinQueue(barrier.open, barrier.queue, barrier.phase);
+  WaitClocks::complete(barrier.open.waits, barrier.column, barrier.phase + 1);
   barrier.completed = barrier.open;
+  barrier.completedFrom = thread;
+  barrier.completedBy = site;
   barrier.missing = barrier.arrivals;
   ++barrier.phase;
   for (unsigned t = 0; t < threads(); ++t) {
@@ -118,7 +127,35 @@ void Cta::advanceBarrier(unsigned address, MBarrier &barrier) {
       continue;
     lane.warp->atPhase &= ~lane.bit;
     lane.warp->ready |= lane.bit;
+    pass(barrier, lane, lane.phaseSite);
   }
+}
+
+/// The phase with this parity that the running thread waits for: the first one that it does not know to be complete, or
+/// the one before. -1: the phase before the first.
+int64_t Cta::phaseMeant(const MBarrier &barrier, unsigned parity) const {
+  const int64_t known = races.clocks.waits.phases(running->thread, barrier.column);
+  return known % 2 == parity ? known : known - 1;
+}
+
+/// The lane goes on behind the phase that completed last, and learns what that tells.
+void Cta::pass(MBarrier &barrier, Lane &lane, Site site) {
+  barrier.waited = barrier.phase;
+  races.clocks.learnAlone(lane.thread, barrier.completed);
+  barrier.passed.push_back({lane.thread, races.clocks.waits.pass(lane.thread), site});
+}
+
+/// The phase behind the one that the thread `waiter` waits for completes, and nothing says that it has passed.
+void Cta::reportUnseen(unsigned address, int64_t phase, unsigned waiter, Site wait, unsigned thread, Site site) {
+  found.add("phase-unseen", wait,
+            [&] {
+              return fmt::format(
+                  "{} waits for phase {} of {}, and nothing keeps phase {} from being complete before it has "
+                  "seen that: thread {} completes it at {}",
+                  nameOf({waiter / kWarpLanes, 1u << waiter % kWarpLanes}), phase, sharedName(address), phase + 1,
+                  threadInCta(thread), place(site));
+            },
+            {site.line, static_cast<int>(threadInCta(waiter)), static_cast<int>(threadInCta(thread))});
 }
 
 /// A fresh barrier's phase before the first counts as completed.
@@ -135,17 +172,19 @@ void Cta::waitAtBarrier(unsigned address, unsigned parity, Site site) {
     });
     return;
   }
+  Lane &lane = *running;
+  if (const int64_t meant = phaseMeant(*barrier, parity); barrier->phase > meant + 1)
+    reportUnseen(address, meant, lane.thread, site, barrier->completedFrom, barrier->completedBy);
   if (barrier->phase % 2 == parity) {
-    Lane &lane = *running;
     lane.waitsAt = address;
     lane.waitsFor = parity;
     lane.phaseSite = site;
     lane.warp->atPhase |= lane.bit;
     lane.warp->ready &= ~lane.bit;
-    block();
+    block(); // advanceBarrier() passes for it
+  } else {
+    pass(*barrier, lane, site);
   }
-  barrier->waited = barrier->phase;
-  races.clocks.learnAlone(running->thread, barrier->completed);
 }
 
 /// Of a barrier that somebody waits at: what its open phase lacks.

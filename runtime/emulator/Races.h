@@ -11,7 +11,9 @@
 // entry. They see memory through another proxy than threads do: what a thread wrote they see only behind a proxy fence
 // of that thread.
 //
-// Whether a race is found does not depend on the order in which the emulator runs the threads, only on what they do.
+// Whether a race is found does not depend on the order in which the emulator runs the threads, only on what they do. Of
+// waits for phases that holds because a thread learns what its own phase tells, and a phase that it could miss is found
+// by itself (MBarriers.cpp).
 #pragma once
 
 #include "Clocks.h"

@@ -90,6 +90,7 @@ void Cta::comeToProduct(Warp &warp) {
     issueProduct(group, first);
   group.come = 0;
   for (unsigned w = first; w < first + kGroupWarps; ++w) {
+    races.clocks.waits.tellWarp(w, group.waits);
     warps[w].heldInGroup = false;
     warps[w].ready = ~0u;
   }
@@ -304,17 +305,19 @@ void Cta::fenceProducts(Warp &warp) {
 void Cta::commitProducts(Warp &warp) {
   WarpProducts &own = warpProducts[warp.index];
   own.committed = warpGroups[warp.index / kGroupWarps].next();
-  own.groupEnds.push_back(own.committed);
+  own.groups.push_back({own.committed, warpGroups[warp.index / kGroupWarps].waits});
 }
 
 /// The warp's accumulators of products that no later one has come back to it.
 void Cta::waitForProducts(Warp &warp, unsigned pending) {
   WarpProducts &own = warpProducts[warp.index];
-  if (own.groupEnds.size() <= pending)
+  if (own.groups.size() <= pending)
     return;
   WarpGroup &group = warpGroups[warp.index / kGroupWarps];
-  own.done = own.groupEnds[own.groupEnds.size() - pending - 1];
-  own.groupEnds.erase(own.groupEnds.begin(), own.groupEnds.end() - static_cast<ptrdiff_t>(pending));
+  const ProductGroup &last = own.groups[own.groups.size() - pending - 1];
+  own.done = last.end;
+  races.clocks.waits.learnWarp(warp.index, last.waits);
+  own.groups.erase(own.groups.begin(), own.groups.end() - static_cast<ptrdiff_t>(pending));
   computeProducts(group, std::max(own.done, group.firstProduct));
   ++registerTime;
   const unsigned w = warp.index % kGroupWarps;
