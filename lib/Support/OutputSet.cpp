@@ -99,7 +99,7 @@ static std::string write(Change &change) {
     return {};
   const StringRef directory = sys::path::parent_path(change.file->path);
   if (!directory.empty()) // a bare name lies in the working directory, which is there
-    if (std::error_code code = sys::fs::create_directories(directory, /*IgnoreExisting=*/true, sys::fs::all_perms))
+    if (std::error_code code = sys::fs::create_directories(directory, /*IgnoreExisting=*/true, sys::fs::all_all))
       return failure(change.file->path, code);
   return change.replacement.write(change.file->text);
 }

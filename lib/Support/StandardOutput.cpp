@@ -22,7 +22,9 @@ static void checkStandardOutput() {
 
 void checkStandardOutputAtExit(const char *tool) {
   toolName = tool;
-  llvm::outs(); // made first, so it is taken down after the check
+  // Made first, so they are taken down after the check.
+  llvm::outs();
+  llvm::errs();
   std::atexit(checkStandardOutput);
 }
 
