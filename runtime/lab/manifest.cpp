@@ -179,6 +179,9 @@ public:
   Loader(KernelSet::Storage &storage, const Field &manifest) : storage(storage), manifest(manifest) {}
 
   void load() {
+    if (manifest.has("unfinished"))
+      manifest.fail("the kernel set is unfinished: fagen was interrupted while it wrote the files, or still writes "
+                    "them; run fagen SPEC -o DIR again");
     if (uint32_t abi = manifest["abi"].number(); abi != FAGEN_ABI)
       manifest["abi"].fail(fmt::format("is {}; this fagen-run reads {}", abi, FAGEN_ABI));
     for (const Field &name : manifest["schedules"].items())
@@ -295,7 +298,7 @@ private:
     fagen_code &code = storage.codes.emplace_back();
     code.source_name = storage.keep(field.text());
     fs::path path = storage.directory / code.source_name;
-    if (!fs::is_regular_file(path))
+    if (std::error_code error; !fs::is_regular_file(path, error))
       field.fail(fmt::format("names {}, which is not there", path.string()));
     code.source = storage.keep(readFile(path));
     return &code;
@@ -346,7 +349,7 @@ KernelSet::~KernelSet() = default;
 
 std::unique_ptr<KernelSet> KernelSet::load(const fs::path &directory) {
   fs::path file = directory / "manifest.json";
-  if (!fs::is_regular_file(file))
+  if (std::error_code error; !fs::is_regular_file(file, error))
     throw UserError(fmt::format("{} has no manifest.json; fagen SPEC -o DIR writes one", directory.string()));
   json value = json::parse(readFile(file), nullptr, false);
   if (value.is_discarded())
@@ -391,23 +394,32 @@ const std::vector<OpLine> &KernelSet::ops(const fagen_row &row, uint32_t launch)
   return storage->ops.at(row.launches[launch].symbol);
 }
 
+/// The directory itself, or those in it, that have a manifest. UserError when it cannot be read.
+static std::vector<fs::path> kernelDirectories(const fs::path &path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error))
+    throw UserError(
+        fmt::format("{} is not a directory{}{}", path.string(), error ? ": " : "", error ? error.message() : ""));
+  if (fs::exists(path / "manifest.json", error))
+    return {path};
+  std::vector<fs::path> found;
+  fs::directory_iterator entry(path, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (std::error_code ignored; fs::exists(entry->path() / "manifest.json", ignored))
+      found.push_back(entry->path());
+  if (error)
+    throw UserError(fmt::format("cannot read {}: {}", path.string(), error.message()));
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 std::vector<std::unique_ptr<KernelSet>> loadKernelSets(const std::vector<std::string> &paths) {
   std::vector<std::unique_ptr<KernelSet>> sets;
-  for (const fs::path path : paths) {
-    if (!fs::is_directory(path))
-      throw UserError(fmt::format("{} is not a directory", path.string()));
-    if (fs::exists(path / "manifest.json")) {
-      sets.push_back(KernelSet::load(path));
-      continue;
-    }
-    std::vector<fs::path> found;
-    for (const fs::directory_entry &entry : fs::directory_iterator(path))
-      if (fs::exists(entry.path() / "manifest.json"))
-        found.push_back(entry.path());
-    std::sort(found.begin(), found.end());
+  for (const std::string &path : paths) {
+    const std::vector<fs::path> found = kernelDirectories(path);
     if (found.empty())
-      throw UserError(fmt::format("neither {0} nor a directory in it has a manifest.json; fagen SPEC -o {0} writes one",
-                                  path.string()));
+      throw UserError(
+          fmt::format("neither {0} nor a directory in it has a manifest.json; fagen SPEC -o {0} writes one", path));
     for (const fs::path &directory : found)
       sets.push_back(KernelSet::load(directory));
   }

@@ -7,6 +7,7 @@
 #include "comparison.h"
 #include "gpu_timing.h"
 #include "stage_trace.h"
+#include "write_file.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -259,10 +260,7 @@ private:
     if (results.size() != 1)
       throw UserError(fmt::format("--trace takes one variant on one shape, not {}; choose with --variant and --shape",
                                   results.size()));
-    std::ofstream file(tracePath);
-    file << stageTrace(results.front().breakdown).dump() << '\n';
-    if (!file.flush())
-      throw UserError(fmt::format("cannot write {}", tracePath));
+    writeFile(tracePath, stageTrace(results.front().breakdown).dump() + '\n');
   }
 
   /// Says on standard error what is wrong; gives the exit code.

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "report.h"
+#include "write_file.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <iostream>
 #include <unistd.h>
 
@@ -44,12 +44,8 @@ void Command::deliver(const std::string &table, const Json &result) const {
     std::cout << result.dump(1) << '\n';
   else
     std::cout << table;
-  if (output.empty())
-    return;
-  std::ofstream file(output);
-  file << result.dump(1) << '\n';
-  if (!file.flush())
-    throw UserError(fmt::format("cannot write {}", output));
+  if (!output.empty())
+    writeFile(output, result.dump(1) + '\n');
 }
 
 ProgressLine::ProgressLine() : terminal(isatty(STDERR_FILENO)) {}

@@ -3,11 +3,11 @@
 #include "conflicts.h"
 #include "Command.h"
 #include "bank_map.h"
+#include "write_file.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 
 namespace fagen::lab {
 
@@ -111,25 +111,21 @@ public:
 private:
   void writeMaps(const std::vector<ConflictResult> &results) const {
     const std::filesystem::path directory = mapDirectory;
-    std::error_code error;
-    std::filesystem::create_directories(directory, error);
-    if (error)
-      throw UserError(fmt::format("cannot write {}: {}", mapDirectory, error.message()));
+    makeDirectory(mapDirectory);
     for (const ConflictResult &result : results)
       for (const ConflictSite &site : result.sites) {
         const emulator::BankSite &counts = site.counts;
         const auto path =
             directory / fmt::format("{}_line{}_{}_{}B.svg", result.symbol, counts.line, counts.kind, counts.bytes);
-        std::ofstream file(path);
-        file << bankMap(counts,
-                        fmt::format("{} line {}: {}{}", result.row->variant, counts.line,
-                                    site.op.empty() ? accessText(site) : site.op,
-                                    site.spec.empty() ? "" : fmt::format(" ({})", site.spec)),
-                        fmt::format("{} bytes a lane by {}; the worst of {} requests, which have {} wavefronts, {} "
-                                    "without conflicts",
-                                    counts.bytes, counts.kind, counts.requests, counts.wavefronts, counts.ideal));
-        if (!file.flush())
-          throw UserError(fmt::format("cannot write {}", path.string()));
+        const std::string map =
+            bankMap(counts,
+                    fmt::format("{} line {}: {}{}", result.row->variant, counts.line,
+                                site.op.empty() ? accessText(site) : site.op,
+                                site.spec.empty() ? "" : fmt::format(" ({})", site.spec)),
+                    fmt::format("{} bytes a lane by {}; the worst of {} requests, which have {} wavefronts, {} "
+                                "without conflicts",
+                                counts.bytes, counts.kind, counts.requests, counts.wavefronts, counts.ideal));
+        writeFile(path.string(), map);
       }
   }
 

@@ -4,6 +4,7 @@
 #include "Command.h"
 #include "conformance/recording.h"
 #include "gpu_device.h"
+#include "write_file.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -76,7 +77,7 @@ public:
     Json json = envelope(gpu ? &gpu->gpu : nullptr);
     json["conformance"] = conformanceJson(report);
     if (*record)
-      write(recordPath, json);
+      writeFile(recordPath, json.dump(1) + '\n');
     return finish(report, json, {});
   }
 
@@ -123,13 +124,6 @@ private:
     fmt::print(stderr, "{}: {} cases on {}, seed {}, {} rounds\n", passed ? "PASS" : "FAIL", report.cases.size(),
                fmt::join(report.devices, " and "), report.seed, report.rounds);
     return passed ? kOk : kFailedCheck;
-  }
-
-  static void write(const std::string &path, const Json &json) {
-    std::ofstream file(path);
-    file << json.dump(1) << '\n';
-    if (!file.flush())
-      throw UserError(fmt::format("cannot write {}", path));
   }
 
   ConformanceOptions options;

@@ -5,10 +5,10 @@
 #include "gate_report.h"
 #include "gpu_reference.h"
 #include "gpu_timing.h"
+#include "write_file.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <iostream>
 
 namespace fagen::lab {
@@ -74,12 +74,8 @@ private:
     std::cerr << gateReasons(report);
     bool passed = report.passed(options);
     fmt::print(stderr, "{}: {} variants\n", passed ? "PASS" : "FAIL", report.variants.size());
-    if (!junit.empty()) {
-      std::ofstream file(junit);
-      file << gateJUnit(report, options);
-      if (!file.flush())
-        throw UserError(fmt::format("cannot write {}", junit));
-    }
+    if (!junit.empty())
+      writeFile(junit, gateJUnit(report, options));
     return passed ? kOk : kFailedCheck;
   }
 

@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "report/page.h"
+#include "write_file.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <iostream>
-#include <unistd.h>
 
 namespace fagen::lab {
 
@@ -23,25 +20,6 @@ Example:
   fagen-run time generated/l4_fp16 --grid --baseline sdpa --output times.json
   fagen-run gate generated/l4_fp16 --output gates.json
   fagen-run report --times times.json --gates gates.json -o report.html)";
-
-/// Writes a file under another name first: nobody sees half of it, and a failure leaves the old one.
-void writeWhole(const std::string &path, const std::string &text) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  const auto fail = [&](const std::string &reason) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw UserError(fmt::format("cannot write {}: {}; name another file with -o", path, reason));
-  };
-  std::ofstream file(temporary, std::ios::binary);
-  file << text;
-  if (!file.flush())
-    fail(std::strerror(errno));
-  file.close();
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  if (error)
-    fail(error.message());
-}
 
 class ReportCommand : public Command {
 public:
@@ -67,7 +45,7 @@ public:
     for (const std::string &note : notes)
       remarks.push_back(note);
     const std::vector<page::Section> sections = page::sectionsOf(inputs);
-    writeWhole(output, page::pageOf(title, remarks, sections));
+    writeFile(output, page::pageOf(title, remarks, sections));
     if (!chartDirectory.empty())
       writeCharts(sections);
     TextTable table({{"part"}, {"charts", true}, {"content"}});
@@ -87,14 +65,10 @@ public:
 
 private:
   void writeCharts(const std::vector<page::Section> &sections) const {
-    std::error_code error;
-    std::filesystem::create_directories(chartDirectory, error);
-    if (error)
-      throw UserError(
-          fmt::format("cannot write {}: {}; name another directory with --charts", chartDirectory, error.message()));
+    makeDirectory(chartDirectory);
     for (const page::Section &section : sections)
       for (const page::Chart &chart : section.charts)
-        writeWhole((std::filesystem::path(chartDirectory) / (chart.id + ".svg")).string(), chart.standalone());
+        writeFile((std::filesystem::path(chartDirectory) / (chart.id + ".svg")).string(), chart.standalone());
   }
 
   page::Inputs inputs;

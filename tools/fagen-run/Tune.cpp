@@ -5,11 +5,11 @@
 #include "TimingOptions.h"
 #include "tune/replay.h"
 #include "tune/serve.h"
+#include "write_file.h"
 
 #include <csignal>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <iostream>
 #include <thread>
 
@@ -83,7 +83,7 @@ public:
       if (spec.empty() && !std::filesystem::exists(database))
         throw UserError(fmt::format("cannot read {}", database));
       tune::Store store(database);
-      writeFile(exported, tune::exportJson(store));
+      writeFile(exported, tune::exportJson(store).dump(1) + '\n');
     }
     return code;
   }
@@ -102,7 +102,7 @@ private:
     if (!evidence.empty())
       tune::writeEvidence(report, evidence);
     if (!landscape.empty())
-      writeFile(landscape, tune::landscapeJson(report));
+      writeFile(landscape, tune::landscapeJson(report).dump(1) + '\n');
     if (interrupted)
       std::cerr << "stopped; the same command goes on from here\n";
     bool found = !report.studies.empty();
@@ -154,13 +154,6 @@ private:
         cases.push_back(problem);
       }
     return cases;
-  }
-
-  static void writeFile(const std::string &path, const Json &json) {
-    std::ofstream file(path);
-    file << json.dump(1) << '\n';
-    if (!file.flush())
-      throw UserError(fmt::format("cannot write {}", path));
   }
 
   std::string spec, database = "results.db", budget = "10m", strategy = "evolutionary", space = "derived", target;

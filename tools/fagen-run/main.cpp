@@ -3,7 +3,11 @@
 #include "Command.h"
 #include "emulator/emulator.h"
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <fmt/format.h>
+#include <iostream>
 
 using namespace fagen::lab;
 
@@ -43,9 +47,8 @@ int run(int argc, char **argv) {
   return kUserMistake;
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
+/// run(), with what it throws said on standard error.
+int runAndReport(int argc, char **argv) {
   try {
     return run(argc, argv);
   } catch (const UserError &error) {
@@ -61,4 +64,22 @@ int main(int argc, char **argv) {
     fmt::print(stderr, "fagen-run: internal error: {}\n", error.what());
     return kInternal;
   }
+}
+
+/// Whether standard output took everything; else says that it did not.
+bool standardOutputIsWritten() {
+  errno = 0;
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0 && !std::ferror(stdout))
+    return true;
+  fmt::print(stderr, "fagen-run: error: cannot write standard output{}{}\n", errno ? ": " : "",
+             errno ? std::strerror(errno) : "");
+  return false;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const int code = runAndReport(argc, argv);
+  return !standardOutputIsWritten() && code == kOk ? int(kUserMistake) : code;
 }

@@ -68,6 +68,18 @@ TEST(Manifest, otherAbi) {
   expectError(fake, "abi is 99; this fagen-run reads 1");
 }
 
+TEST(Manifest, unfinished) {
+  FakeSet fake;
+  fake.manifest["unfinished"] = true;
+  expectError(fake, "the kernel set is unfinished");
+}
+
+TEST(Manifest, sourceThatNoFileCanBeCalled) {
+  FakeSet fake;
+  fake.manifest["rows"][0]["source"] = std::string(5000, 'x');
+  expectError(fake, "which is not there");
+}
+
 TEST(Manifest, missingField) {
   FakeSet fake;
   fake.manifest["rows"][1]["launches"][0].erase("threads");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tune/compiler.h"
 #include "child_process.h"
+#include "write_file.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -29,13 +30,6 @@ static std::string readText(const fs::path &file) {
   std::stringstream text;
   text << stream.rdbuf();
   return text.str();
-}
-
-static void writeText(const fs::path &file, const std::string &text) {
-  std::ofstream stream(file);
-  stream << text;
-  if (!stream.flush())
-    throw UserError(fmt::format("cannot write {}", file.string()));
 }
 
 std::string hashOf(const std::string &text) {
@@ -269,7 +263,7 @@ Compiler::Choices Compiler::choicesOf(const BaseKernel &base, const std::vector<
     return values.size() == 1 ? values.front() : fmt::format("tune({})", fmt::join(values, ", "));
   };
   fs::path file = scratch / "space.fa";
-  writeText(file,
+  writeFile(file.string(),
             fmt::format("target {};\n", base.target) + kernelText(base, base.kernel, scheduleText(base, "", text)));
   std::string errors, printed = run({file.string(), "--emit=spec"}, kCompilerSeconds, errors);
   std::vector<std::map<std::string, std::string>> choices;
@@ -449,7 +443,7 @@ void Compiler::plan(const BaseKernel &base, Space &space, const std::vector<Poin
   for (size_t i = 0; i < points.size(); ++i)
     text += kernelText(bare, fmt::format("c{}", i), pointSchedule(base, space, points[i], ""));
   fs::path file = scratch / "plans.fa";
-  writeText(file, text);
+  writeFile(file.string(), text);
   std::vector<std::string> plan = {file.string(), "--emit=plan"}, model = plan;
   for (const std::string &option :
        {"--shape=" + formatShape(shape), fmt::format("--gpu=sm_{}", sm), std::string("--json")})
@@ -465,11 +459,11 @@ void Compiler::plan(const BaseKernel &base, Space &space, const std::vector<Poin
 
 std::string Compiler::compile(const BaseKernel &base, const Space &space, const Point &point, const fs::path &directory,
                               double seconds) const {
-  fs::create_directories(directory);
+  makeDirectory(directory.string());
   std::string name = nameOf(space, point);
   fs::path file = directory / (name + ".fa");
-  writeText(file, fmt::format("target {};\n", base.target) +
-                      kernelText(base, base.kernel, pointSchedule(base, space, point, name)));
+  writeFile(file.string(), fmt::format("target {};\n", base.target) +
+                               kernelText(base, base.kernel, pointSchedule(base, space, point, name)));
   std::string errors;
   if (run({file.string(), "-o", directory.string()}, seconds, errors).empty())
     return errors.empty() ? "the compiler failed" : errors;

@@ -5,6 +5,7 @@
 #include "gpu_device.h"
 #include "tune/rank.h"
 #include "tune/study.h"
+#include "write_file.h"
 
 #include <algorithm>
 #include <csignal>
@@ -68,7 +69,7 @@ void putFirst(const std::vector<StudyResult> &earlier, StudyResult &result) {
 class WorkDirectory {
 public:
   explicit WorkDirectory(const fs::path &database) : path(database.string() + ".work") {
-    fs::create_directories(path);
+    makeDirectory(path.string());
     lock = ::open((path / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0)
       throw UserError(fmt::format("another tuner works on {}", database.string()));

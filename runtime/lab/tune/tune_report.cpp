@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tune/model.h"
 #include "tune/tune.h"
+#include "write_file.h"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 
 namespace fagen::lab::tune {
 
@@ -103,13 +103,6 @@ Json tuneJson(const TuneReport &report, const TuneOptions &options) {
 
 //===-- Evidence --------------------------------------------------------------------------------------------------===//
 
-static void write(const fs::path &file, const std::string &text) {
-  std::ofstream stream(file);
-  stream << text;
-  if (!stream.flush())
-    throw UserError(fmt::format("cannot write {}", file.string()));
-}
-
 static std::string csvText(const std::string &text) {
   std::string result = "\"";
   for (char letter : text)
@@ -182,7 +175,7 @@ static Json evolutionBest(const StudyResult &study) {
 }
 
 void writeEvidence(const TuneReport &report, const fs::path &directory) {
-  fs::create_directories(directory);
+  makeDirectory(directory.string());
   std::string micro =
       "problem,rank,candidate,settings,cost,model_us,registers,ctas_per_sm,shared_bytes,shorter_us,longer_us,"
       "median_us\n";
@@ -195,11 +188,11 @@ void writeEvidence(const TuneReport &report, const fs::path &directory) {
     evolutionBests.push_back(evolutionBest(study));
     elites.push_back({{"problem", formatCase(study.problem)}, {"elites", elitesJson(study)}});
   }
-  write(directory / "micro_log.csv", micro);
-  write(directory / "micro_best.json", microBests.dump(1) + '\n');
-  write(directory / "evo_log.csv", evolution);
-  write(directory / "evo_best.json", evolutionBests.dump(1) + '\n');
-  write(directory / "elite.json", elites.dump(1) + '\n');
+  writeFile((directory / "micro_log.csv").string(), micro);
+  writeFile((directory / "micro_best.json").string(), microBests.dump(1) + '\n');
+  writeFile((directory / "evo_log.csv").string(), evolution);
+  writeFile((directory / "evo_best.json").string(), evolutionBests.dump(1) + '\n');
+  writeFile((directory / "elite.json").string(), elites.dump(1) + '\n');
 }
 
 //===-- Landscapes ------------------------------------------------------------------------------------------------===//

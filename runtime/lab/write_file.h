@@ -1,0 +1,14 @@
+// fagen: files that a command of fagen-run was asked to write.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string>
+
+namespace fagen::lab {
+
+/// Replaces the file whole; writes to a device or pipe; "-" is standard output. UserError when that fails.
+void writeFile(const std::string &path, const std::string &text);
+/// Makes the directory and those above it. UserError when that fails.
+void makeDirectory(const std::string &path);
+
+} // namespace fagen::lab
