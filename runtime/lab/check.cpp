@@ -203,6 +203,21 @@ bool CheckReport::passed() const {
                      [](const CaseResult &result) { return result.measured.failures.empty(); });
 }
 
+void requireRuns(const CheckReport &report, const CheckOptions &options) {
+  if (!report.results.empty() || (options.cases.empty() && options.variants.empty()))
+    return;
+  for (const Failure &failure : report.failures) {
+    if (failure.criterion == "device")
+      return; // not of the user's making
+    throw UserError(failure.message);
+  }
+  if (!report.tooLarge.empty())
+    throw UserError(fmt::format("case \"{}\" is too large for this device; take fewer batches, heads or rows",
+                                report.tooLarge.front()));
+  throw UserError("no case fits a chosen variant: strides, alignment and sizes of a case must be what the variant "
+                  "takes; fagen-run list --why SHAPE tells which one does");
+}
+
 std::string reproLine(const CaseResult &result, const CheckOptions &options) {
   return fmt::format("fagen-run check {} --device {} --variant {} --case \"{}\" --seed {}{}",
                      result.set->directory().string(), options.deviceFlag, result.row->variant,

@@ -42,6 +42,9 @@ using Progress = std::function<void(size_t done, size_t total, const std::string
 CheckReport runCheck(const std::vector<std::unique_ptr<KernelSet>> &sets, TestDevice &device, ReferenceEngine &engine,
                      const CheckOptions &options, const Progress &progress);
 
+/// UserError, with the reason, when a check that the user's cases or variants chose ran nothing.
+void requireRuns(const CheckReport &report, const CheckOptions &options);
+
 DType dtypeOf(const fagen_row &row);
 Mask maskOf(const fagen_row &row);
 

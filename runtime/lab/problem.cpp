@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -64,6 +65,24 @@ std::vector<std::string> shapeNames() {
   return names;
 }
 
+/// Elements of the largest tensor. No machine has this memory, and up to here no product of sizes overflows.
+static constexpr int64_t kMostElements = int64_t{1} << 48;
+
+/// UserError for sizes that nothing here could count with.
+static void requireCountable(const Shape &shape, std::string_view text) {
+  for (int64_t size :
+       {shape.batch, shape.heads, shape.kvHeads, shape.seqQ, shape.seqKv, shape.headDimQK, shape.headDimV})
+    if (size > INT32_MAX)
+      throw UserError(fmt::format("shape '{}': {} is too large; a size is at most {}", text, size, INT32_MAX));
+  double elements = 1;
+  for (int64_t size :
+       {shape.batch, shape.heads, std::max(shape.seqQ, shape.seqKv), std::max(shape.headDimQK, shape.headDimV)})
+    elements *= static_cast<double>(std::max<int64_t>(size, 1));
+  if (elements > static_cast<double>(kMostElements))
+    throw UserError(fmt::format("shape '{}' has a tensor of {:.3g} elements; at most {:.3g} are possible", text,
+                                elements, static_cast<double>(kMostElements)));
+}
+
 Shape parseShape(std::string_view text) {
   for (const NamedShape &named : kNamedShapes)
     if (text == named.name)
@@ -88,6 +107,7 @@ Shape parseShape(std::string_view text) {
     throw UserError(fmt::format("shape '{}': hkv = {} must divide h = {}", text, shape.kvHeads, shape.heads));
   if (shape.headDimQK == 0 || shape.headDimV == 0)
     throw UserError(fmt::format("shape '{}': d must be at least 1", text));
+  requireCountable(shape, text);
   return shape;
 }
 

@@ -128,6 +128,7 @@ private:
 
   int finishCheck(const CheckOptions &options, const CheckReport &report, Json json, const std::string &deviceName,
                   const std::string &coverage = {}) {
+    requireRuns(report, options);
     json["check"] = checkJson(report, options);
     deliver(checkTable(report) + (coverage.empty() ? "" : "\n" + coverage), json);
     std::cerr << checkFailures(report, options);

@@ -34,6 +34,13 @@ TEST(Shape, mistakes) {
   EXPECT_NE(errorOf("").find("empty"), std::string::npos);
 }
 
+TEST(Shape, sizesThatNothingCounts) {
+  EXPECT_NE(errorOf("1,1,1,2147483648,8,64").find("a size is at most 2147483647"), std::string::npos);
+  EXPECT_EQ(parseShape("1,1,1,2147483647,8,64").seqQ, 2147483647);
+  EXPECT_NE(errorOf("0,65536,1,65536,65536,65537").find("2.81e+14 are possible"), std::string::npos);
+  EXPECT_EQ(parseShape("1,65536,1,65536,65536,65536").oElements(), int64_t{1} << 48);
+}
+
 TEST(Shape, flopsConvention) {
   EXPECT_EQ(flops({2, 3, 3, 10, 20, 64, 64}, Mask::None), 4.0 * 2 * 3 * 10 * 20 * 64);
   EXPECT_EQ(flops({2, 3, 3, 10, 20, 192, 128}, Mask::Causal), 2.0 * 2 * 3 * 10 * 20 * 320 / 2);

@@ -119,6 +119,34 @@ TEST(Check, caseTooLargeForTheDevice) {
   EXPECT_TRUE(report.passed());
 }
 
+/// The reason that requireRuns() gives, or nothing.
+std::string whyNothingRan(const CheckReport &report, const CheckOptions &options) {
+  try {
+    requireRuns(report, options);
+  } catch (const UserError &error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Check, nothingRanByTheUsersChoice) {
+  CheckReport report;
+  CheckOptions suite, chosen;
+  chosen.cases = {parseCase(kPlain)};
+  EXPECT_EQ(whyNothingRan(report, suite), ""); // a set that no case of a suite fits has failed
+  EXPECT_NE(whyNothingRan(report, chosen).find("no case fits a chosen variant"), std::string::npos);
+  report.tooLarge = {"1,1,1,1,1,16"};
+  EXPECT_NE(whyNothingRan(report, chosen).find("too large"), std::string::npos);
+  report.failures = {{"fit", "no variant fits"}};
+  EXPECT_EQ(whyNothingRan(report, chosen), "no variant fits");
+  EXPECT_EQ(whyNothingRan(report, suite), "");
+  report.failures = {{"device", "lost"}};
+  EXPECT_EQ(whyNothingRan(report, chosen), "");
+  report.failures.clear();
+  report.results.emplace_back();
+  EXPECT_EQ(whyNothingRan(report, chosen), "");
+}
+
 TEST(Check, caseOfAnotherProblem) {
   FakeSet fake;
   EXPECT_THROW(check(fake, Plant::None, "1,2,1,9,12,32 mask=causal"), UserError);
