@@ -33,7 +33,7 @@ def merge_variant(into, entry):
         into["max_error"], into["bound"] = entry["max_error"], entry["bound"]
     for key in ("cases", "failed"):
         into[key] += entry[key]
-    for key in ("cosine", "lse_error"):
+    for key in ("cosine", "lse_error", "lse_used"):
         into[key] = max(into[key], entry[key])
     into["passed"] = into["passed"] and entry["passed"]
 

@@ -1,9 +1,11 @@
 # Writes kernel_text.cpp: cmake -DSOURCE=dir -DOUTPUT=file -P EmbedText.cmake
-foreach(name IN ITEMS conformance.cu conformance_sm90a.cu numeric.h reference.cu soak.cu softmax.cu stream.cu)
+foreach(name IN ITEMS conformance.cu conformance_sm90a.cu numeric.h reference.cu soak.cu softmax.cu stream.cu sum_loss.h)
   file(READ ${SOURCE}/${name} ${name})
 endforeach()
-# As the main file of a compilation, the header needs no include guard.
-string(REPLACE "#pragma once\n" "" numeric.h "${numeric.h}")
+# As the main file of a compilation, a header needs no include guard.
+foreach(name IN ITEMS numeric.h sum_loss.h)
+  string(REPLACE "#pragma once\n" "" ${name} "${${name}}")
+endforeach()
 file(WRITE ${OUTPUT} "// fagen: the reference kernels' source. Made by runtime/lab/EmbedText.cmake from runtime/lab/kernels.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include \"kernel_text.h\"
@@ -15,4 +17,5 @@ const char *const fagen::lab::kConformanceSm90aText = R\"fagen_text(${conformanc
 const char *const fagen::lab::kSoakText = R\"fagen_text(${soak.cu})fagen_text\";
 const char *const fagen::lab::kSoftmaxText = R\"fagen_text(${softmax.cu})fagen_text\";
 const char *const fagen::lab::kStreamText = R\"fagen_text(${stream.cu})fagen_text\";
+const char *const fagen::lab::kSumLossText = R\"fagen_text(${sum_loss.h})fagen_text\";
 ")

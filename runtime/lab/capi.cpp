@@ -1,7 +1,9 @@
 // fagen: the C ABI and a manifest loader in one shared library, for ctypes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "criteria.h"
 #include "manifest.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using fagen::lab::KernelSet;
@@ -45,6 +47,24 @@ FAGEN_EXPORT const char *fagen_tables_variant(const fagen_tables *tables, size_t
   }
   return nullptr;
 }
+
+/// The reference's LSE of attention without a mask, in f64, and how far tensor cores' sums may move it
+/// (docs/Checking.md, "LSE and tensor cores"). `q` is [heads, seq_q, head_dim] and `k` [heads, seq_kv, head_dim],
+/// dense, in host memory, of the dtype (FAGEN_DTYPE_F16 or _BF16); the results are [heads, seq_q].
+FAGEN_EXPORT void fagen_reference_lse(const uint16_t *q, const uint16_t *k, int64_t heads, int64_t seqQ, int64_t seqKv,
+                                      int64_t headDim, uint32_t dtype, double scale, double *lse, double *lseLoss) {
+  fagen::lab::Case c;
+  c.shape = {1, heads, heads, seqQ, seqKv, headDim, 1};
+  c.dtype = dtype == FAGEN_DTYPE_F16 ? fagen::lab::DType::F16 : fagen::lab::DType::BF16;
+  c.scale = scale;
+  const fagen::lab::DenseInputs inputs{
+      {q, q + c.shape.qElements()}, {k, k + c.shape.kElements()}, std::vector<uint16_t>(c.shape.kvHeads * seqKv)};
+  const fagen::lab::Reference reference = fagen::lab::CpuReference().compute(c, inputs);
+  std::copy(reference.lse.begin(), reference.lse.end(), lse);
+  std::copy(reference.lseLoss.begin(), reference.lseLoss.end(), lseLoss);
+}
+/// What is allowed of every kernel: |LSE - reference| <= this * max(1, |reference|).
+FAGEN_EXPORT double fagen_lse_tolerance() { return fagen::lab::kTolerances.lse; }
 
 /// Keeps the runtime's functions in the library although nothing here calls them.
 FAGEN_EXPORT const void *const fagen_capi_functions[] = {reinterpret_cast<const void *>(fagen_device_create),

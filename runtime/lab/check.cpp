@@ -54,7 +54,8 @@ Measured checkRow(TestDevice &device, CaseMemory &memory, const Candidate &candi
     CaseMemory::checkGuards("O", memory.o, measured.failures);
     CaseMemory::checkGuards("LSE", memory.lse, measured.failures);
     if (attempt == 0) {
-      Measured judged = judge(c, reference, o, c.lse ? &lse : nullptr);
+      const Products products = productsOf(candidate.set->facts(*candidate.row).mma);
+      Measured judged = judge(c, reference, products, o, c.lse ? &lse : nullptr);
       judged.failures.insert(judged.failures.end(), measured.failures.begin(), measured.failures.end());
       measured = std::move(judged);
       measured.digest = digestOf(o, lse);

@@ -18,6 +18,10 @@ double ulpAt(DType dtype, double x) {
   return std::ldexp(1.0, exponent - mantissaBits);
 }
 
+Products productsOf(const std::string &mma) {
+  return mma == "mma_sync" || mma == "wmma" || mma == "wgmma" ? Products::TensorCores : Products::Scalar;
+}
+
 /// "batch 0, head 1, row 5, column 3" of a dense index.
 static std::string placeOf(const Shape &s, int64_t index, int64_t columns) {
   int64_t row = index / columns;
@@ -117,8 +121,11 @@ static void judgeOutputs(const Case &c, const Reference &reference, const std::v
     fail("cosine", fmt::format("cosine difference is {:.3e}, below {:.3g} is required", measured.cosine, cosineBound));
 }
 
-static void judgeLse(const Case &c, const Reference &reference, const std::vector<uint32_t> &lse, Measured &measured) {
+static void judgeLse(const Case &c, const Reference &reference, Products products, const std::vector<uint32_t> &lse,
+                     Measured &measured) {
   const double bound = kTolerances.lse + kTolerances.plainFactor * reference.maxPlainLseError;
+  const bool hasLoss = products == Products::TensorCores && !reference.lseLoss.empty();
+  const auto lossOf = [&](int64_t i) { return hasLoss ? reference.lseLoss[i] : 0; };
   Seen unwritten, misplaced, wrong;
   int64_t worst = 0;
   for (int64_t i = 0; i < static_cast<int64_t>(lse.size()); ++i) {
@@ -129,12 +136,14 @@ static void judgeLse(const Case &c, const Reference &reference, const std::vecto
       if (value != expected)
         misplaced.add(i);
     } else {
-      double error = lseDifference(value, expected);
-      if (error > measured.lseError) {
-        measured.lseError = error;
+      const double error = std::abs(value - expected);
+      const double used = error / (bound * std::max(1.0, std::abs(expected)) + lossOf(i));
+      measured.lseError = std::max(measured.lseError, lseDifference(value, expected));
+      if (used > measured.lseUsed) {
+        measured.lseUsed = used;
         worst = i;
       }
-      if (error > bound)
+      if (used > 1)
         wrong.add(i);
     }
   }
@@ -146,15 +155,18 @@ static void judgeLse(const Case &c, const Reference &reference, const std::vecto
   };
   fail(unwritten, unwritten.first, "were never written");
   fail(misplaced, misplaced.first, "are infinite or NaN in the wrong place");
-  fail(wrong, worst, fmt::format("differ by more than {:.3g} * max(1, |ref|)", bound).c_str());
+  std::string allowed = fmt::format("{:.3g} * max(1, |ref|)", bound);
+  if (hasLoss)
+    allowed += fmt::format(" and what tensor cores may lose, {:.2g}", lossOf(worst));
+  fail(wrong, worst, ("differ by more than " + allowed).c_str());
 }
 
-Measured judge(const Case &c, const Reference &reference, const std::vector<uint16_t> &o,
+Measured judge(const Case &c, const Reference &reference, Products products, const std::vector<uint16_t> &o,
                const std::vector<uint32_t> *lse) {
   Measured measured;
   judgeOutputs(c, reference, o, measured);
   if (lse)
-    judgeLse(c, reference, *lse, measured);
+    judgeLse(c, reference, products, *lse, measured);
   return measured;
 }
 

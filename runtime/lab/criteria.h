@@ -16,7 +16,7 @@ struct Tolerances {
   double plainFactor = 2; ///< max |O - ref| <= plainFactor * max |plain - ref| + ulps at max |ref|
   double ulps = 2;
   double cosine = 5e-6; ///< 1 - 2 O.ref / (O.O + ref.ref) < cosine
-  double lse = 1e-5;    ///< |LSE - ref| / max(1, |ref|) <= lse
+  double lse = 1e-5;    ///< |LSE - ref| <= lse * max(1, |ref|), and of tensor cores what they may lose besides
   // Where products accumulate in f16, the last two are widened by plainFactor times what plain has.
   int runs = 3; ///< equal bits in each
 };
@@ -29,9 +29,17 @@ struct Failure {
   std::shared_ptr<const emulator::Finding> finding = {}; ///< of the emulator: where and who, beyond the message
 };
 
+/// What makes a kernel's sums of products, with f32 accumulators.
+enum class Products { Scalar, TensorCores };
+/// By the manifest's word for the instructions (`mma`). TensorCores stands for sums as kTensorSum says, so a word that
+/// conformance has not looked at is Scalar, for which no more than kTolerances is allowed.
+Products productsOf(const std::string &mma);
+
 /// The numbers of one result, kept whether it passed or not.
 struct Measured {
-  double maxError = 0, bound = 0, cosine = 0, lseError = 0;
+  double maxError = 0, bound = 0, cosine = 0;
+  double lseError = 0;          ///< the largest |LSE - ref| / max(1, |ref|)
+  double lseUsed = 0;           ///< the largest share of a row's bound: |LSE - ref| / what is allowed there
   std::string digest;           ///< of the bits of O and LSE; the same for kernels that give the same results
   std::string firstBatchDigest; ///< of the first batch alone, whose inputs are the same however many follow
   std::vector<Failure> failures;
@@ -41,7 +49,7 @@ struct Measured {
 double ulpAt(DType dtype, double x);
 
 /// Compares O (dense bits) and, when given, LSE (dense bits of f32) with the reference.
-Measured judge(const Case &c, const Reference &reference, const std::vector<uint16_t> &o,
+Measured judge(const Case &c, const Reference &reference, Products products, const std::vector<uint16_t> &o,
                const std::vector<uint32_t> *lse);
 
 } // namespace fagen::lab

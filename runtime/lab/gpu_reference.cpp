@@ -11,7 +11,7 @@ namespace fagen::lab {
 
 /// As in kernels/reference.cu.
 struct ReferenceParams {
-  CuDevicePtr q, k, v, o, lse, plain, plainLse;
+  CuDevicePtr q, k, v, o, lse, lseLoss, plain, plainLse;
   long long heads, kvHeads, seqQ, seqKv;
   int headDimQK, headDimV, causal;
   DType dtype;
@@ -22,9 +22,10 @@ static constexpr int64_t kMaxColumns = 512;
 
 // No contraction: the plain rule is one rounding an operation, as on the CPU.
 GpuReference::GpuReference(GpuDevice &device)
-    : device(device),
-      module(device.gpu, fmt::format("{}\n{}", kNumericText, kReferenceText), "reference.cu", {"-fmad=false"}),
-      f64(module.function("referenceF64")), plain(module.function("referencePlain")) {}
+    : device(device), module(device.gpu, fmt::format("{}\n{}\n{}", kNumericText, kSumLossText, kReferenceText),
+                             "reference.cu", {"-fmad=false"}),
+      f64(module.function("referenceF64")), loss(module.function("referenceLoss")),
+      plain(module.function("referencePlain")) {}
 
 Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   const Shape &s = c.shape;
@@ -34,6 +35,7 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   reference.o.resize(s.oElements());
   reference.plain.resize(s.oElements());
   reference.lse.resize(s.rows());
+  reference.lseLoss.resize(c.halfAccum ? 0 : s.rows());
   reference.plainLse.resize(c.halfAccum ? s.rows() : 0);
   if (s.rows() == 0)
     return reference;
@@ -44,13 +46,14 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   };
   auto q = place(inputs.q), k = place(inputs.k), v = place(inputs.v);
   DeviceMemory o(device, s.oElements() * 8), lse(device, s.rows() * 8), rounded(device, s.oElements() * 2);
-  DeviceMemory plainLse(device, s.rows() * 4);
+  DeviceMemory lseLoss(device, s.rows() * 8), plainLse(device, s.rows() * 4);
   auto address = [](const DeviceMemory &memory) { return reinterpret_cast<CuDevicePtr>(memory.address()); };
   ReferenceParams params{address(*q),
                          address(*k),
                          address(*v),
                          address(o),
                          address(lse),
+                         address(lseLoss),
                          address(rounded),
                          c.halfAccum ? address(plainLse) : CuDevicePtr(),
                          s.heads,
@@ -63,7 +66,10 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
                          c.dtype,
                          c.scaleValue()};
   void *arguments[] = {&params};
-  for (CuFunction function : {f64, plain})
+  std::vector<CuFunction> functions = {f64, plain};
+  if (!c.halfAccum)
+    functions.push_back(loss); // reads what f64 writes
+  for (CuFunction function : functions)
     checkCuda(fagen::driver()->cuLaunchKernel(function, static_cast<unsigned>(s.rows()), 1, 1, kReferenceThreads, 1, 1,
                                               0, device.gpu.stream(), arguments, nullptr),
               "launch a reference kernel");
@@ -71,21 +77,26 @@ Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
   device.download(reference.o.data(), o.address(), s.oElements() * 8);
   device.download(reference.lse.data(), lse.address(), s.rows() * 8);
   device.download(reference.plain.data(), rounded.address(), s.oElements() * 2);
-  if (c.halfAccum)
+  if (!c.halfAccum)
+    device.download(reference.lseLoss.data(), lseLoss.address(), s.rows() * 8);
+  else
     device.download(reference.plainLse.data(), plainLse.address(), s.rows() * 4);
   summarize(reference, c.dtype);
   return reference;
 }
 
 bool GpuReference::Agreement::holds() const {
-  return o <= 1e-12 && lse <= 1e-12 && plainGpu <= 2 * plainCpu && plainCpu <= 2 * plainGpu;
+  return o <= 1e-12 && lse <= 1e-12 && lseLoss <= 1e-12 && plainGpu <= 2 * plainCpu && plainCpu <= 2 * plainGpu;
 }
 
 GpuReference::Agreement GpuReference::requireAgreement() {
   Agreement agreement = compareWithCpu();
   if (!agreement.holds())
-    throw std::runtime_error(fmt::format("the GPU's reference differs from the CPU's by {:.1e} (O) and {:.1e} (LSE)",
-                                         agreement.o, agreement.lse));
+    throw std::runtime_error(fmt::format("the GPU's reference differs from the CPU's by {:.1e} (O), {:.1e} (LSE) and "
+                                         "{:.1e} (what tensor cores may lose of it, relative); max |plain - ref| is "
+                                         "{:.1e} there and {:.1e} here",
+                                         agreement.o, agreement.lse, agreement.lseLoss, agreement.plainGpu,
+                                         agreement.plainCpu));
   return agreement;
 }
 
@@ -95,12 +106,15 @@ GpuReference::Agreement GpuReference::compareWithCpu() {
   c.mask = Mask::Causal;
   DenseInputs inputs = makeInputs(c, 1);
   Reference gpu = compute(c, inputs), cpu = CpuReference().compute(c, inputs);
-  Agreement agreement{0, 0, gpu.maxPlainError, cpu.maxPlainError};
+  Agreement agreement{0, 0, 0, gpu.maxPlainError, cpu.maxPlainError};
   for (size_t i = 0; i < cpu.o.size(); ++i)
     agreement.o = std::max(agreement.o, std::abs(gpu.o[i] - cpu.o[i]));
   for (size_t i = 0; i < cpu.lse.size(); ++i)
     if (gpu.lse[i] != cpu.lse[i]) // equal infinities have no difference
       agreement.lse = std::max(agreement.lse, std::abs(gpu.lse[i] - cpu.lse[i]));
+  for (size_t i = 0; i < cpu.lseLoss.size(); ++i)
+    if (gpu.lseLoss[i] != cpu.lseLoss[i]) // also where both are 0
+      agreement.lseLoss = std::max(agreement.lseLoss, std::abs(gpu.lseLoss[i] / cpu.lseLoss[i] - 1));
   return agreement;
 }
 

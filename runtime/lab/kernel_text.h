@@ -11,5 +11,6 @@ extern const char *const kConformanceSm90aText; ///< kernels/conformance_sm90a.c
 extern const char *const kSoakText;             ///< kernels/soak.cu
 extern const char *const kSoftmaxText;          ///< kernels/softmax.cu
 extern const char *const kStreamText;           ///< kernels/stream.cu
+extern const char *const kSumLossText;          ///< kernels/sum_loss.h
 
 } // namespace fagen::lab

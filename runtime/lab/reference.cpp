@@ -1,6 +1,7 @@
 // fagen: the reference on the CPU, one query row at a time.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "reference.h"
+#include "kernels/sum_loss.h"
 #include "parallel.h"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ template <typename Real> struct RowAttention {
     return dot;
   }
 
-  /// Writes headDimV columns to o, returns the log-sum-exp. `p` has room for `keys`.
+  /// Writes headDimV columns to o, returns the log-sum-exp. `p` has room for `keys`: their scores times scale.
   Real compute(std::vector<Real> &p, std::vector<Real> &o) const {
     std::fill(o.begin(), o.end(), Real(0));
     if (keys == 0)
@@ -76,12 +77,27 @@ template <typename Real> struct RowAttention {
   }
 };
 
-template <typename Real, typename Store>
-static void forEachRow(const Case &c, const DenseInputs &inputs, bool roundP, Store store) {
+double lseLossOf(const double *q, const double *k, int64_t headDim, DType dtype, double scale,
+                 const std::vector<double> &scores, double lse) {
+  double sum = 0;
+  for (size_t j = 0; j < scores.size(); ++j) {
+    const double *column = k + static_cast<int64_t>(j) * headDim;
+    SumLoss loss(dtype);
+    for (int64_t first = 0; first < headDim; first += kTensorSum.products)
+      loss.addStep([&](int i) { return q[first + i]; }, [&](int i) { return column[first + i]; },
+                   static_cast<int>(std::min<int64_t>(kTensorSum.products, headDim - first)));
+    sum += std::exp(scores[j] - lse) * loss.bound();
+  }
+  return sum * std::abs(scale);
+}
+
+/// visit(i, attention, p, o) of each row i; `p` has room for its keys, `o` for its columns.
+template <typename Real, typename Visit>
+static void forEachRow(const Case &c, const DenseInputs &inputs, bool roundP, Visit visit) {
   const Shape &s = c.shape;
   auto q = widen<Real>(inputs.q, c.dtype), k = widen<Real>(inputs.k, c.dtype), v = widen<Real>(inputs.v, c.dtype);
   parallelFor(s.rows(), 8, [&](int64_t begin, int64_t end) {
-    std::vector<Real> p(s.seqKv), o(s.headDimV);
+    std::vector<Real> p, o(s.headDimV);
     for (int64_t i = begin; i < end; ++i) {
       int64_t row = i % s.seqQ, head = i / s.seqQ % s.heads, batch = i / s.seqQ / s.heads;
       int64_t kvHead = batch * s.kvHeads + head / (s.heads / s.kvHeads);
@@ -95,8 +111,8 @@ static void forEachRow(const Case &c, const DenseInputs &inputs, bool roundP, St
                                    roundP,
                                    roundP && c.halfAccum,
                                    c.dtype};
-      Real lse = attention.compute(p, o);
-      store(i, o, lse);
+      p.resize(attention.keys);
+      visit(i, attention, p, o);
     }
   });
 }
@@ -107,12 +123,16 @@ Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
   reference.o.resize(c.shape.oElements());
   reference.plain.resize(c.shape.oElements());
   reference.lse.resize(c.shape.rows());
+  reference.lseLoss.resize(c.halfAccum ? 0 : c.shape.rows());
   reference.plainLse.resize(c.halfAccum ? c.shape.rows() : 0);
-  forEachRow<double>(c, inputs, false, [&](int64_t i, const std::vector<double> &o, double lse) {
+  forEachRow<double>(c, inputs, false, [&](int64_t i, const RowAttention<double> &row, auto &scores, auto &o) {
+    const double lse = reference.lse[i] = row.compute(scores, o);
+    if (!c.halfAccum)
+      reference.lseLoss[i] = lseLossOf(row.q, row.k, row.headDimQK, c.dtype, row.scale, scores, lse);
     std::copy(o.begin(), o.end(), reference.o.begin() + i * columns);
-    reference.lse[i] = lse;
   });
-  forEachRow<float>(c, inputs, true, [&](int64_t i, const std::vector<float> &o, float lse) {
+  forEachRow<float>(c, inputs, true, [&](int64_t i, const RowAttention<float> &row, auto &scores, auto &o) {
+    const float lse = row.compute(scores, o);
     if (c.halfAccum)
       reference.plainLse[i] = lse;
     for (int64_t column = 0; column < columns; ++column)

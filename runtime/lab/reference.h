@@ -19,6 +19,7 @@ DenseInputs makeInputs(const Case &c, uint64_t seed);
 struct Reference {
   std::vector<double> o;
   std::vector<double> lse;     ///< natural log; -infinity where no key is visible
+  std::vector<double> lseLoss; ///< how far tensor cores' sums may move the LSE of each row; empty with plainLse
   std::vector<uint16_t> plain; ///< bits of the dtype
   std::vector<float> plainLse; ///< of products that accumulate in f16; else empty
   double maxPlainError = 0;    ///< max |plain - o|
@@ -29,6 +30,11 @@ struct Reference {
 
 /// Products of a step of a matrix instruction: an f16 accumulator is rounded after so many.
 inline constexpr int64_t kAccumulatedProducts = 16;
+
+/// Of one query row: sum of P_j e_j over its keys j, e_j the most that tensor cores may lose of `scale` q . k_j.
+/// `q` and `k` (one row a key) are f64, `scores` what the exact products times scale are, `lse` theirs.
+double lseLossOf(const double *q, const double *k, int64_t headDim, DType dtype, double scale,
+                 const std::vector<double> &scores, double lse);
 
 /// Fills the figures below `plainLse` from what stands above.
 void summarize(Reference &reference, DType dtype);

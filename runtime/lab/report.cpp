@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "report.h"
 #include "cuda.h"
+#include "kernels/sum_loss.h"
 #include "src/nvrtc.h"
 
 #include <algorithm>
@@ -79,7 +80,7 @@ namespace {
 struct VariantSummary {
   const CaseResult *worst = nullptr; ///< nearest to, or furthest beyond, its bound
   int64_t cases = 0, failed = 0;
-  double cosine = 0, lseError = 0;
+  double cosine = 0, lseError = 0, lseUsed = 0;
 };
 
 double strain(const Measured &measured) { return measured.bound > 0 ? measured.maxError / measured.bound : 0; }
@@ -97,6 +98,7 @@ std::vector<std::pair<const fagen_row *, VariantSummary>> summarizeVariants(cons
     summary.failed += !measured.failures.empty();
     summary.cosine = std::max(summary.cosine, measured.cosine);
     summary.lseError = std::max(summary.lseError, measured.lseError);
+    summary.lseUsed = std::max(summary.lseUsed, measured.lseUsed);
     if (!summary.worst || strain(measured) > strain(summary.worst->measured))
       summary.worst = &result;
   }
@@ -192,6 +194,7 @@ Json checkJson(const CheckReport &report, const CheckOptions &options) {
               {"ulps", kTolerances.ulps},
               {"cosine", kTolerances.cosine},
               {"lse", kTolerances.lse},
+              {"lse_loss", {{"products", kTensorSum.products}, {"bits", kTensorSum.bits}}},
               {"runs", kTolerances.runs}}},
             {"failures", failuresJson(report.failures)},
             {"variants", Json::array()},
@@ -205,6 +208,7 @@ Json checkJson(const CheckReport &report, const CheckOptions &options) {
                                 {"bound", summary.worst->measured.bound},
                                 {"cosine", summary.cosine},
                                 {"lse_error", summary.lseError},
+                                {"lse_used", summary.lseUsed},
                                 {"passed", summary.failed == 0}});
   for (const CaseResult &result : report.results) {
     const Measured &m = result.measured;
@@ -215,6 +219,7 @@ Json checkJson(const CheckReport &report, const CheckOptions &options) {
                {"bound", m.bound},
                {"cosine", m.cosine},
                {"lse_error", m.lseError},
+               {"lse_used", m.lseUsed},
                {"digest", m.digest},
                {"first_batch_digest", m.firstBatchDigest},
                {"seconds", result.seconds},

@@ -235,7 +235,8 @@ private:
     memory.lse.download();
     const std::vector<uint16_t> o = memory.o.image.collect();
     const std::vector<uint32_t> lse = c.lse ? memory.lse.image.collect() : std::vector<uint32_t>();
-    Measured measured = judge(c, reference, o, c.lse ? &lse : nullptr);
+    const Products products = productsOf(variant.set->facts(*variant.row).mma);
+    Measured measured = judge(c, reference, products, o, c.lse ? &lse : nullptr);
     CaseMemory::checkGuards("O", memory.o, measured.failures);
     CaseMemory::checkGuards("LSE", memory.lse, measured.failures);
     variant.digest = hashParts({bytesOf(o), bytesOf(lse)});

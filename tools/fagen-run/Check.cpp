@@ -94,6 +94,7 @@ public:
     Json json = envelope(&device.gpu);
     json["reference"] = {{"o_gpu_cpu", agreement.o},
                          {"lse_gpu_cpu", agreement.lse},
+                         {"lse_loss_gpu_cpu", agreement.lseLoss},
                          {"plain_error_gpu", agreement.plainGpu},
                          {"plain_error_cpu", agreement.plainCpu}};
     return finishCheck(options, report, std::move(json), device.name());

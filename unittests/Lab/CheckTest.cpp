@@ -77,6 +77,16 @@ TEST(Check, lseOff) {
   FakeSet fake;
   EXPECT_EQ(check(fake, Plant::Lse, kPlain).criteria, Names{"lse"});
 }
+/// What tensor cores may lose is allowed where the manifest says that they multiply, and nowhere else.
+TEST(Check, lseIsJudgedByTheKernelsInstructions) {
+  FakeSet fake;
+  const std::string text = "8,8,8,1,1,16 mask=causal inputs=large scale=64";
+  EXPECT_EQ(check(fake, Plant::LseLoss, text).criteria, Names{"lse"});
+  for (auto &row : fake.manifest["rows"])
+    row["plan"]["schedule"]["mma"] = "wgmma";
+  EXPECT_EQ(check(fake, Plant::LseLoss, text).criteria, Names{});
+  EXPECT_EQ(check(fake, Plant::Lse, text).criteria, Names{"lse"});
+}
 TEST(Check, thirdRunDiffers) {
   FakeSet fake;
   EXPECT_EQ(check(fake, Plant::Nondeterminism, kPlain).criteria, Names{"determinism"});

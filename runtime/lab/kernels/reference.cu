@@ -1,4 +1,5 @@
-// fagen: the reference on a GPU: attention in f64, and the plain rule in f32. NVRTC compiles it after numeric.h.
+// fagen: the reference on a GPU: attention in f64, and the plain rule in f32. NVRTC compiles it after numeric.h and
+// sum_loss.h.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Simple on purpose: one CTA a query row, two passes over the keys (maximum; then sum and product with V), tensors
@@ -14,7 +15,8 @@ constexpr int kAccumulatedProducts = 16; // as in reference.h
 struct ReferenceParams {
   const unsigned short *q, *k, *v;
   double *o;             ///< written by referenceF64
-  double *lse;           ///< written by referenceF64
+  double *lse;           ///< written by referenceF64, read by referenceLoss
+  double *lseLoss;       ///< written by referenceLoss
   unsigned short *plain; ///< written by referencePlain
   float *plainLse;       ///< likewise, where not null: products accumulate in f16
   long long heads, kvHeads, seqQ, seqKv;
@@ -53,6 +55,19 @@ template <typename Real> struct RowState {
       }
     }
     return dot * scale;
+  }
+
+  /// The most that tensor cores may lose of q . k, in f64.
+  __device__ double loss(long long key) const {
+    const unsigned short *row = k + key * params.headDimQK;
+    SumLoss sum(params.dtype);
+    for (int first = 0; first < params.headDimQK; first += kTensorSum.products) {
+      const int left = params.headDimQK - first;
+      sum.addStep([&](int i) { return double(q[first + i]); },
+                  [&](int i) { return double(floatOfHalf(params.dtype, row[first + i])); },
+                  left < kTensorSum.products ? left : kTensorSum.products);
+    }
+    return sum.bound();
   }
 };
 
@@ -110,11 +125,10 @@ __device__ Real accumulate(const RowState<Real> &state, Real rowMax, Real (&o)[k
   return sum;
 }
 
-/// One query row in precision Real; store(column, value) for this thread's columns, storeLse(value) on thread 0.
-template <typename Real, bool RoundP, typename Store, typename StoreLse>
-__device__ void attendRow(const ReferenceParams &params, Store store, StoreLse storeLse) {
-  __shared__ Real q[kMaxColumns];
-  __shared__ Real chunk[kChunk];
+/// The CTA's query row, its q loaded; q and chunk are shared.
+template <typename Real>
+__device__ RowState<Real> loadRow(const ReferenceParams &params, Real (&q)[kMaxColumns], Real (&chunk)[kChunk],
+                                  bool halfAccum) {
   long long index = blockIdx.x;
   long long row = index % params.seqQ, head = index / params.seqQ % params.heads,
             batch = index / params.seqQ / params.heads;
@@ -124,17 +138,27 @@ __device__ void attendRow(const ReferenceParams &params, Store store, StoreLse s
     long long end = row + params.seqKv - params.seqQ + 1;
     keys = end < 0 ? 0 : end < keys ? end : keys;
   }
-  RowState<Real> state{params,
-                       params.k + kvHead * params.seqKv * params.headDimQK,
-                       params.v + kvHead * params.seqKv * params.headDimV,
-                       keys,
-                       Real(params.scale),
-                       q,
-                       chunk,
-                       RoundP && params.plainLse != nullptr};
   for (int c = threadIdx.x; c < params.headDimQK; c += kThreads)
     q[c] = Real(floatOfHalf(params.dtype, params.q[index * params.headDimQK + c]));
   __syncthreads();
+  return {params,
+          params.k + kvHead * params.seqKv * params.headDimQK,
+          params.v + kvHead * params.seqKv * params.headDimV,
+          keys,
+          Real(params.scale),
+          q,
+          chunk,
+          halfAccum};
+}
+
+/// One query row in precision Real; store(column, value) for this thread's columns, storeLse(value) on thread 0.
+template <typename Real, bool RoundP, typename Store, typename StoreLse>
+__device__ void attendRow(const ReferenceParams &params, Store store, StoreLse storeLse) {
+  __shared__ Real q[kMaxColumns];
+  __shared__ Real chunk[kChunk];
+  const long long index = blockIdx.x;
+  const RowState<Real> state = loadRow(params, q, chunk, RoundP && params.plainLse != nullptr);
+  const long long keys = state.keys;
   Real o[kMaxColumns / kThreads] = {};
   Real rowMax = rowMaximum(state);
   Real sum = reduce<false>(accumulate<Real, RoundP>(state, rowMax, o), chunk);
@@ -151,6 +175,19 @@ extern "C" __global__ void __launch_bounds__(kThreads) referenceF64(const Refere
   attendRow<double, false>(
       params, [&](long long i, double value) { params.o[i] = value; },
       [&](long long i, double value) { params.lse[i] = value; });
+}
+
+/// After referenceF64: the sum of P_j e_j over the row's keys j, e_j the most that tensor cores may lose of a score.
+extern "C" __global__ void __launch_bounds__(kThreads) referenceLoss(const ReferenceParams params) {
+  __shared__ double q[kMaxColumns];
+  __shared__ double chunk[kChunk];
+  const RowState<double> state = loadRow(params, q, chunk, false);
+  double sum = 0;
+  for (long long key = threadIdx.x; key < state.keys; key += kThreads)
+    sum += exp(state.score(key) - params.lse[blockIdx.x]) * state.loss(key);
+  sum = reduce<false>(sum, chunk);
+  if (threadIdx.x == 0)
+    params.lseLoss[blockIdx.x] = sum * (params.scale < 0 ? -params.scale : params.scale);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads) referencePlain(const ReferenceParams params) {
