@@ -40,10 +40,10 @@ class Contestant:
             library.fagen_contestant_about.restype = c_char_p
             self.about = library.fagen_contestant_about().decode()
 
-    def attention(self, q, k, v, o, lse, mask):
-        """A launch on these tensors; it raises Refused."""
+    def attention(self, q, k, v, o, lse, mask, scale=None):
+        """A launch on these tensors; it raises Refused. scale: 1 / sqrt(head_dim) when None."""
         p = Problem(struct_size=ctypes.sizeof(Problem), dtype=DTYPES[q.dtype], causal=mask == "causal",
-                    scale=q.shape[3] ** -0.5)
+                    scale=q.shape[3] ** -0.5 if scale is None else scale)
         p.batch, p.heads, p.seq_q, p.head_dim_qk = q.shape
         p.kv_heads, p.seq_kv, p.head_dim_v = k.shape[1], k.shape[2], v.shape[3]
         scratch = torch.zeros(SCRATCH, dtype=torch.uint8, device="cuda")

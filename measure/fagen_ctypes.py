@@ -92,9 +92,9 @@ class Library:
                 index += 1
         return names
 
-    def attention(self, q, k, v, o, lse, mask, variant=None):
-        """A prepared launch; raises Error when no row (or not that variant) fits."""
-        return Attention(self, q, k, v, o, lse, mask, variant)
+    def attention(self, q, k, v, o, lse, mask, variant=None, scale=None):
+        """A prepared launch; raises Error when no row (or not that variant) fits. scale: 1 / sqrt(head_dim) when None."""
+        return Attention(self, q, k, v, o, lse, mask, variant, scale)
 
     def picked(self, q, k, v, o, lse, mask):
         """What dispatch picks from each kernel set: pairs of variant and target."""
@@ -115,7 +115,7 @@ def choice_info(library, choice):
     return info
 
 
-def describe(q, k, v, o, lse, mask, variant):
+def describe(q, k, v, o, lse, mask, variant, scale=None):
     """The C ABI's description of the problem that these tensors are of."""
     p = Problem()
     p.dtype, p.mask, p.flags = DTYPES[q.dtype], MASKS[mask], FLAG_LSE if lse is not None else 0
@@ -126,13 +126,15 @@ def describe(q, k, v, o, lse, mask, variant):
     if lse is not None:
         p.lse_stride = (c_int64 * 2)(*lse.stride()[:2])
     p.variant = variant.encode() if variant else None
+    if scale is not None:
+        p.scale, p.has_scale = scale, 1
     return p
 
 
 class Attention:
-    def __init__(self, library, q, k, v, o, lse, mask, variant):
+    def __init__(self, library, q, k, v, o, lse, mask, variant, scale):
         self.library, self.keep = library, (q, k, v, o, lse)
-        p = describe(q, k, v, o, lse, mask, variant)
+        p = describe(q, k, v, o, lse, mask, variant, scale)
         self.choice = Choice()
         lib = library.lib
         library.check(lib.fagen_query(library.tables, c_size_t(len(library.tables)), ctypes.byref(p), library.device,
