@@ -16,7 +16,8 @@ template <typename Enum> struct Named {
 static constexpr Named<Inputs> kInputs[] = {{"normal", Inputs::Normal},
                                             {"large", Inputs::Large},
                                             {"negative", Inputs::Negative},
-                                            {"constant", Inputs::Constant}};
+                                            {"constant", Inputs::Constant},
+                                            {"rising", Inputs::Rising}};
 static constexpr Named<Layout> kLayouts[] = {
     {"bhsd", Layout::Bhsd},     {"bshd", Layout::Bshd},      {"padded", Layout::Padded},
     {"odd", Layout::Odd},       {"offset", Layout::Offset},  {"junk", Layout::Junk},

@@ -13,6 +13,7 @@ enum class Inputs {
   Large,    ///< Q times 30: scaled scores reach about +-120
   Negative, ///< every scaled score near -120: a padded key scored 0 would take the whole row
   Constant, ///< all scores of a row equal: the average of the visible V rows
+  Rising,   ///< scaled scores from -150 to 150 along the keys, in every other row the other way
 };
 
 enum class Layout {

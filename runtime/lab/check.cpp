@@ -137,7 +137,8 @@ private:
     const size_t first = jobs.size();
     for (const Candidate &candidate : candidates)
       for (const Case &c : steadyCases(*candidate.set, *candidate.row, device.queryDevice(*candidate.row))) {
-        auto job = std::find_if(jobs.begin() + first, jobs.end(), [&](const Job &known) { return known.testCase == c; });
+        auto job =
+            std::find_if(jobs.begin() + first, jobs.end(), [&](const Job &known) { return known.testCase == c; });
         if (job == jobs.end())
           job = jobs.insert(job, {c, {}});
         job->candidates.push_back(candidate);

@@ -7,22 +7,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace fagen::lab {
 
-/// One tensor's rule: constant + normal * spread.
+/// One tensor's rule: constant * factor of the row + normal * spread.
 struct Rule {
   double constant, spread;
+  std::function<double(int64_t element)> factor = [](int64_t) { return 1.0; };
 };
 
-static void fill(std::vector<uint16_t> &tensor, int64_t count, DType dtype, Rule rule, uint64_t seed, uint32_t stream) {
+static void fill(std::vector<uint16_t> &tensor, int64_t count, DType dtype, const Rule &rule, uint64_t seed,
+                 uint32_t stream) {
   tensor.resize(count);
   NormalStream normals(seed, stream);
   parallelFor((count + 7) / 8, 8192, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
       auto values = normals.block(block);
       for (int64_t i = 0; i < 8 && block * 8 + i < count; ++i)
-        tensor[block * 8 + i] = halfOfFloat(dtype, static_cast<float>(rule.constant + rule.spread * values[i]));
+        tensor[block * 8 + i] = halfOfFloat(
+            dtype, static_cast<float>(rule.constant * rule.factor(block * 8 + i) + rule.spread * values[i]));
     }
   });
 }
@@ -52,6 +56,14 @@ DenseInputs makeInputs(const Case &c, uint64_t seed) {
     double a = std::sqrt(120 / std::sqrt(static_cast<double>(c.shape.headDimQK)));
     q = {a, 0.1};
     k = {-a, 0.1};
+    break;
+  }
+  case Inputs::Rising: {
+    // From -150 at one end of the keys to 150 at the other, which way round changes from row to row.
+    const double a = std::sqrt(150 / std::sqrt(static_cast<double>(c.shape.headDimQK)));
+    const int64_t columns = c.shape.headDimQK, keys = std::max<int64_t>(c.shape.seqKv, 2);
+    q = {a, 0.1, [=](int64_t element) { return element / columns % 2 ? -1.0 : 1.0; }};
+    k = {a, 0.1, [=](int64_t element) { return 2.0 * (element / columns % keys) / (keys - 1) - 1; }};
     break;
   }
   case Inputs::Constant:

@@ -22,10 +22,9 @@ int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 class SteadyProblems {
 public:
   SteadyProblems(const KernelSet &set, const fagen_row &row, const fagen_device *device)
-      : set(set), row(row), device(device),
-        steps(std::max(kTurnsOfRing * set.facts(row).stages + 1, kFewestSteps)) {}
+      : set(set), row(row), device(device), steps(std::max(kTurnsOfRing * set.facts(row).stages + 1, kFewestSteps)) {}
 
-  std::vector<Case> all() const { return {manyTiles(), longTiles(row.tile_keys / 2 + 1), withRisingMaximum()}; }
+  std::vector<Case> all() const { return {manyTiles(), longTiles(), withRisingMaximum()}; }
 
 private:
   Case base() const {
@@ -48,35 +47,38 @@ private:
     c.shape.heads = 6;
     c.shape.kvHeads = 3;
     c.shape.seqQ = row.tile_rows / 2 + 1;
-    c.shape.seqKv = diagonal(c) + row.tile_keys + row.tile_keys / 2;
+    c.shape.seqKv = diagonal(c) + row.tile_keys / 2;
     const int64_t tiles = kTilesOfCta * ctasAtATime() + 1;
     c.shape.batch = std::max<int64_t>(3, ceilDiv(tiles, c.shape.heads * tilesOfHead()));
     return c;
   }
 
-  /// Tiles of rows that take `steps` whole key tiles and `tail` more keys.
-  Case longTiles(int64_t tail) const {
+  /// Tiles of rows that take `steps` whole key tiles and a part of one.
+  Case longTiles() const { return longTiles(kLongTilesOfCta, row.tile_keys / 2 + 1); }
+
+  /// Without a last row, and without a part of a key tile; where causal, the diagonal leaves one key tile for the next.
+  Case withRisingMaximum() const {
+    Case c = longTiles(1, row.mask == FAGEN_MASK_CAUSAL ? row.tile_keys - 4 : 0);
+    c.inputs = Inputs::Rising;
+    c.shape.seqQ -= 1;
+    return c;
+  }
+
+  /// So many tiles of rows for each CTA of a persistent grid, with `tail` keys behind the whole tiles.
+  Case longTiles(int64_t tilesOfCta, int64_t tail) const {
     Case c = base();
-    c.shape.heads = std::max<int64_t>(1, ceilDiv(kLongTilesOfCta * ctasAtATime(), tilesOfHead()));
+    c.shape.heads = std::max<int64_t>(1, ceilDiv(tilesOfCta * ctasAtATime(), tilesOfHead()));
     if (isSplit()) { // few tiles would have as many splits as key tiles
       c.shape.batch = 2;
       c.shape.heads = 4;
     }
     c.shape.kvHeads = c.shape.heads;
-    c.shape.seqQ = row.tile_rows;
+    c.shape.seqQ = int64_t{row.tile_rows} * clusterOf(row.launches[0]);
     auto takeSteps = [&](int64_t count) { c.shape.seqKv = diagonal(c) + count * row.tile_keys + tail; };
     int64_t count = steps;
     takeSteps(count);
     while (isSplit() && (count < 2 * steps || count / splitsOf(c) < steps))
       takeSteps(++count);
-    return c;
-  }
-
-  /// Whole key tiles, and a last row that is not there.
-  Case withRisingMaximum() const {
-    Case c = longTiles(0);
-    c.inputs = Inputs::Large;
-    c.shape.seqQ -= 1;
     return c;
   }
 
