@@ -74,6 +74,8 @@ static json::Value jsonOf(const Gate &gate) {
 static void write(json::OStream &out, const OpPlan &op) {
   out.attribute("line", op.line);
   out.attribute("op", StringRef(op.op));
+  if (op.isSilent)
+    out.attribute("silent", true);
   if (op.site)
     out.attribute("site", op.site);
   if (!op.spec.empty())

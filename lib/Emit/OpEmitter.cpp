@@ -477,10 +477,16 @@ void OpEmitter::emitResult(const Op &op) {
   }
 }
 
+/// Whether it holds others, or all that it names are registers.
+static bool isSilent(const Op &op) {
+  auto isRegisters = [](const Operand &operand) { return !operand.buffer || operand.buffer->space == Space::Fragment; };
+  return opInfo(op.kind).hasBody || (!op.operands.empty() && llvm::all_of(op.operands, isRegisters));
+}
+
 void OpEmitter::emit(const Op &op) {
   comment(op);
-  places.push_back(
-      {out.getLine(), (role + points.nameOf(&op)).str(), op.location.isKnown() ? op.location.str() : "", op.site});
+  places.push_back({out.getLine(), (role + points.nameOf(&op)).str(), op.location.isKnown() ? op.location.str() : "",
+                    op.site, isSilent(op)});
   switch (op.kind) {
   case OpKind::CopyIssue:
     return op.text("kind") == "bulk" ? emitBulkCopy(op) : emitCopyIssue(op);

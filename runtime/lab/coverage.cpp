@@ -3,18 +3,9 @@
 #include "coverage.h"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
-#include <string_view>
 
 namespace fagen::lab {
-
-/// Of arithmetic on registers alone nothing is seen.
-static bool mayBeSilent(std::string_view op) {
-  static constexpr std::array<std::string_view, 8> kKinds = {"fill",    "mask",    "rescale",   "exp2",
-                                                             "row_sum", "convert", "normalize", "row_max"};
-  return std::find(kKinds.begin(), kKinds.end(), op.substr(0, op.find('@'))) != kKinds.end();
-}
 
 EmulatorHooks OpCoverage::hooks() {
   return {[](const Launch &, uint32_t, emulator::Options &options) { options.coverage = true; },
@@ -32,7 +23,7 @@ OpCoverage::Result OpCoverage::resultOf(const Kernel &kernel) {
   Result result;
   for (const OpLine &op : kernel.set->ops(*kernel.row, kernel.launch)) {
     const bool ran = kernel.lines.count(op.line) != 0;
-    if (!ran && mayBeSilent(op.op))
+    if (!ran && op.isSilent)
       continue;
     ++result.ops;
     if (!ran)

@@ -230,7 +230,7 @@ private:
       return ops;
     for (const Field &op : launch["ops"].items())
       ops.push_back({static_cast<int>(op["line"].number()), op["op"].text(), op.has("spec") ? op["spec"].text() : "",
-                     op.has("site") ? op["site"].number() : 0});
+                     op.has("site") ? op["site"].number() : 0, op.has("silent") && op["silent"].number() != 0});
     return ops;
   }
 

@@ -20,9 +20,10 @@ struct RowFacts {
 /// Where an op of a launch stands in the .cu file.
 struct OpLine {
   int line = 0;
-  std::string op;    ///< "copy_wait@9"
-  std::string spec;  ///< "l4_fp16.fa:20"; empty when no line of the spec asked for it
-  unsigned site = 0; ///< of a barrier or wait; else 0
+  std::string op;        ///< "copy_wait@9"
+  std::string spec;      ///< "l4_fp16.fa:20"; empty when no line of the spec asked for it
+  unsigned site = 0;     ///< of a barrier or wait; else 0
+  bool isSilent = false; ///< a loop, a branch, or one that only works on registers: of these the emulator sees nothing
 };
 
 /// A line of the spec's `require`: "time < 0.95 * sdpa".

@@ -28,10 +28,11 @@ struct BarrierPlan {
 
 /// Where an op stands in the generated text: what the emulator reports by line is the work of this op.
 struct OpPlan {
-  unsigned line = 0; ///< of the op's call of the device library, from 1
-  std::string op;    ///< "copy_wait@9": ops are numbered in program order
-  std::string spec;  ///< "l4_fp16.fa:20", the line that asked for it; empty when none did
-  unsigned site = 0; ///< of a barrier or wait; else 0
+  unsigned line = 0;     ///< of the op's call of the device library, from 1
+  std::string op;        ///< "copy_wait@9": ops are numbered in program order
+  std::string spec;      ///< "l4_fp16.fa:20", the line that asked for it; empty when none did
+  unsigned site = 0;     ///< of a barrier or wait; else 0
+  bool isSilent = false; ///< a loop, a branch, or one that only works on registers: of these the emulator sees nothing
 };
 
 /// How many CTAs there are: FAGEN_GRID_... of <fagen/table.h>.
