@@ -3,6 +3,7 @@
 #include "Command.h"
 #include "coverage.h"
 #include "gpu_reference.h"
+#include "sample.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,6 +50,9 @@ public:
     app.add_option("--suite", suite,
                    fmt::format("{} (default: full on a GPU, smoke on the CPU)", fmt::join(suiteNames(), ", ")));
     app.add_option("--variant", variants, "check only this variant; may be repeated");
+    app.add_flag("--sample", isSample,
+                 "check one schedule of each kernel set, which --seed draws, and say what is left out")
+        ->excludes("--variant");
     app.add_option("--case", cases,
                    "instead of a suite: \"b,h,hkv,sq,sk,d[,dv] [dtype=] [mask=] [inputs=] [layout=] [scale=] "
                    "[lse=off]\"; may be repeated");
@@ -73,6 +77,8 @@ public:
     CheckOptions options = checkOptions();
     auto sets = loadKernelSets(directories);
     requireVariants(sets, options.variants);
+    if (isSample)
+      options.variants = drawSample(sets);
     if (options.deviceFlag == "cpu") {
       OpCoverage coverage;
       Landings landings;
@@ -117,6 +123,17 @@ private:
     return options;
   }
 
+  /// The variants to check; says of each set what they are, and what is left out.
+  std::vector<std::string> drawSample(const std::vector<std::unique_ptr<KernelSet>> &sets) {
+    std::vector<std::string> drawn;
+    for (const auto &set : sets) {
+      const ScheduleSample &sample = samples.emplace_back(drawSchedule(*set, seed));
+      drawn.insert(drawn.end(), sample.variants.begin(), sample.variants.end());
+      fmt::print(stderr, "sample of {}\n", describe(sample));
+    }
+    return drawn;
+  }
+
   /// Of "2/14": 2 and 14.
   std::pair<int64_t, int64_t> parsePart() const {
     std::istringstream text(part);
@@ -131,12 +148,17 @@ private:
                   const std::string &coverage = {}) {
     requireRuns(report, options);
     json["check"] = checkJson(report, options);
+    for (const ScheduleSample &sample : samples)
+      json["check"]["samples"].push_back(
+          {{"kernel", sample.kernel}, {"schedule", sample.schedule}, {"left_out", sample.leftOut}});
     deliver(checkTable(report) + (coverage.empty() ? "" : "\n" + coverage), json);
     std::cerr << checkFailures(report, options);
     if (!report.tooLarge.empty())
       fmt::print(stderr, "{} cases skipped, too large for {}\n", report.tooLarge.size(), deviceName);
     fmt::print(stderr, "{}: {} runs of a variant on a case on {}, {} pairs that do not fit skipped\n",
                report.passed() ? "PASS" : "FAIL", report.results.size(), deviceName, report.skipped);
+    if (isSample)
+      fmt::print(stderr, "only a sample was checked; without --sample all schedules are\n");
     return report.passed() ? kOk : kFailedCheck;
   }
 
@@ -144,7 +166,8 @@ private:
   std::vector<std::string> variants, cases;
   uint64_t seed = 1;
   int seeds = 1;
-  bool withCoverage = false;
+  bool withCoverage = false, isSample = false;
+  std::vector<ScheduleSample> samples; ///< one for each set, where only samples are checked
 };
 
 } // namespace
