@@ -21,8 +21,7 @@ static std::string failureOf(const std::string &path, const std::string &reason)
   return "cannot write '" + path + "': " + reason;
 }
 
-//===-- Links
-//-------------------------------------------------------------------------------------------------------===//
+// Links
 
 static constexpr int kMostLinks = 40; ///< as Linux allows
 
@@ -54,8 +53,7 @@ static const char *describe(unsigned mode) {
   }
 }
 
-//===-- Bytes
-//-------------------------------------------------------------------------------------------------------===//
+// Bytes
 
 /// Writes all of the text and closes the file. Gives an errno, or 0.
 static int writeAndClose(int file, std::string_view text) {
@@ -87,8 +85,7 @@ static int makeTemporary(const fs::path &directory, std::string &name) {
   }
 }
 
-//===-- Replacement
-//-------------------------------------------------------------------------------------------------===//
+// Replacement
 
 Replacement::Replacement(Replacement &&other) noexcept
     : path(std::move(other.path)), target(std::move(other.target)), temporary(std::exchange(other.temporary, {})),
@@ -143,8 +140,7 @@ std::string Replacement::place() {
   return {};
 }
 
-//===-- One file
-//----------------------------------------------------------------------------------------------------===//
+// One file
 
 /// Whether something is there that takes bytes without being a file.
 static bool isStream(const std::string &path) {
