@@ -41,13 +41,15 @@ private:
   /// Keys that the first row of a causal tile does not see, but its last one does.
   int64_t diagonal(const Case &c) const { return c.mask == Mask::Causal ? c.shape.seqQ : 0; }
 
-  /// Short tiles of many heads and batches.
+  /// Short tiles of many heads and batches. Those that a CTA takes one after the other fill its ring exactly: what
+  /// comes first for the next tile then waits for nothing but the slot.
   Case manyTiles() const {
     Case c = base();
     c.shape.heads = 6;
     c.shape.kvHeads = 3;
     c.shape.seqQ = row.tile_rows / 2 + 1;
-    c.shape.seqKv = diagonal(c) + row.tile_keys / 2;
+    const int64_t whole = ctasAtATime() ? set.facts(row).stages - 1 : 0;
+    c.shape.seqKv = diagonal(c) + whole * row.tile_keys + row.tile_keys / 2;
     const int64_t tiles = kTilesOfCta * ctasAtATime() + 1;
     c.shape.batch = std::max<int64_t>(3, ceilDiv(tiles, c.shape.heads * tilesOfHead()));
     return c;

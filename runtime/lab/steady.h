@@ -7,11 +7,11 @@
 
 namespace fagen::lab {
 
-/// The few smallest problems of the row's dtype, mask and head dimensions on which, on `device`,
+/// A few small problems of the row's dtype, mask and head dimensions; on `device`
 ///  - a tile of rows takes so many key tiles that each ring goes round at least twice, and no fewer than six: once with
 ///    a part of a key tile behind them, once without, then on inputs whose maximum rises from step to step;
-///  - so does each split, where keys are split;
-///  - a CTA of a persistent grid takes at least three tiles of rows, and long ones at least two;
+///  - so does each split, where keys are split by their number;
+///  - a CTA of a persistent grid takes at least three tiles of rows that fill its ring exactly, and two long ones;
 ///  - there are six heads, on three K/V heads, and three batches, or more.
 /// They depend on the row's schedule and the device's number of SMs. The row need not run on the device.
 std::vector<Case> steadyCases(const KernelSet &set, const fagen_row &row, const fagen_device *device);
