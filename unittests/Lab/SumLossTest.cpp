@@ -129,7 +129,7 @@ TEST(SumLoss, boundsWhatTensorCoresLose) {
           used = std::max(used, bound > 0 ? lost / bound : 0);
         }
         EXPECT_GT(used, headDim == 16   ? 0.8
-                        : headDim < 256 ? 0.5
+                        : headDim < 256 ? 0.4
                                         : 0.3)
             << kind << " " << nameOf(dtype) << " " << headDim;
       }
@@ -152,30 +152,55 @@ TEST(SumLoss, ofLse) {
   EXPECT_TRUE(CpuReference().compute(c, inputs).lseLoss.empty());
 }
 
+/// The LSE of rows that see one key, its score, as tensor cores give it.
+std::vector<uint32_t> lseOnTensorCores(const Case &c, const DenseInputs &inputs) {
+  const Shape &shape = c.shape;
+  const auto scale = static_cast<float>(c.scaleValue());
+  std::vector<uint32_t> lse;
+  for (int64_t row = 0; row < shape.rows(); ++row) {
+    const int64_t kvHead = row / shape.seqQ * shape.kvHeads / shape.heads;
+    lse.push_back(
+        bitsOfFloat(scale * static_cast<float>(onTensorCores(c.dtype, &inputs.q[row * shape.headDimQK],
+                                                             &inputs.k[kvHead * shape.headDimQK], shape.headDimQK))));
+  }
+  return lse;
+}
+
 /// Rows that see one key, Q times 30, head_dim 256: on tensor cores some miss 1e-5 max(1, |ref|), and none misses the
-/// bound with what they may lose. Judged as the result of a scalar kernel they fail.
+/// bound with what they may lose. Judged as the result of a scalar kernel they fail. The first case is of the suite
+/// `hard`.
 TEST(SumLoss, rowsThatSeeOneKey) {
-  for (DType dtype : {DType::F16, DType::BF16}) {
-    Case c = parseCase("1,16,16,1024,1,256,16 inputs=large");
-    c.dtype = dtype;
+  for (const char *text : {"2,4,2,130,1,256 inputs=large", "1,16,16,1024,1,256,16 inputs=large",
+                           "1,16,16,1024,1,256,16 inputs=large dtype=bf16"}) {
+    const Case c = parseCase(text);
     const DenseInputs inputs = makeInputs(c, 1);
     const Reference reference = CpuReference().compute(c, inputs);
-    const float scale = 1.0f / 16;
-    std::vector<uint32_t> lse;
-    for (int64_t row = 0; row < c.shape.rows(); ++row)
-      lse.push_back(bitsOfFloat(
-          scale * static_cast<float>(onTensorCores(dtype, &inputs.q[row * 256], &inputs.k[row / 1024 * 256], 256))));
+    const std::vector<uint32_t> lse = lseOnTensorCores(c, inputs);
     const Measured measured = judge(c, reference, Products::TensorCores, reference.plain, &lse);
     EXPECT_TRUE(measured.failures.empty()) << measured.failures[0].message;
-    EXPECT_GT(measured.lseError, 1e-5);
-    EXPECT_LT(measured.lseUsed, 0.6);
-    EXPECT_GT(measured.lseUsed, 0.2);
+    EXPECT_GT(measured.lseError, 1e-5) << text;
+    EXPECT_LT(measured.lseUsed, 0.6) << text;
+    EXPECT_GT(measured.lseUsed, 0.2) << text;
     const Measured scalar = judge(c, reference, Products::Scalar, reference.plain, &lse);
-    ASSERT_EQ(scalar.failures.size(), 1u);
-    EXPECT_EQ(scalar.failures[0].criterion, "lse");
-    printf("%s: LSE up to %.3g of max(1, |ref|) off, %.2f of the bound; %s\n", std::string(nameOf(dtype)).c_str(),
-           measured.lseError, measured.lseUsed, scalar.failures[0].message.c_str());
+    ASSERT_EQ(scalar.failures.size(), 1u) << text;
+    EXPECT_EQ(scalar.failures[0].criterion, "lse") << text;
+    printf("%s: LSE up to %.3g of max(1, |ref|) off, %.2f of the bound; %s\n", text, measured.lseError,
+           measured.lseUsed, scalar.failures[0].message.c_str());
   }
+}
+
+/// The first of those cases as an H200 gave it, bit by bit: evidence/h200/check_heads.log.
+TEST(SumLoss, sameAsOnAGpu) {
+  const Case c = parseCase("2,4,2,130,1,256 inputs=large");
+  const DenseInputs inputs = makeInputs(c, 1);
+  const Reference reference = CpuReference().compute(c, inputs);
+  const std::vector<uint32_t> lse = lseOnTensorCores(c, inputs);
+  const Measured measured = judge(c, reference, Products::Scalar, reference.plain, &lse);
+  ASSERT_EQ(measured.failures.size(), 1u);
+  EXPECT_EQ(
+      measured.failures[0].message,
+      "4 of 1040 values of LSE differ by more than 1e-05 * max(1, |ref|); batch 0, head 0, row 65: LSE 0.86450863, "
+      "ref 0.8644952");
 }
 
 /// kTensorSum is what the evidence has, for every instruction with f32 accumulators.
