@@ -5,6 +5,7 @@
 #include "conflicts.h"
 #include "parallel.h"
 #include "random.h"
+#include "steady.h"
 
 #include <algorithm>
 #include <chrono>
@@ -37,17 +38,17 @@ size_t MutationResult::unexplained() const {
                        [](const MutantResult &result) { return !isExplained(result.outcome); });
 }
 
-std::vector<Case> mutationCases(const KernelSet &set, const fagen_row &row) {
+std::vector<Case> mutationCases(const KernelSet &set, const fagen_row &row, const fagen_device *device) {
   const int64_t rows = row.tile_rows, keys = row.tile_keys, stages = set.facts(row).stages;
   Case base = wholeTilesCase(row);
-  std::vector<Case> cases;
+  std::vector<Case> cases = steadyCases(set, row, device); // first, as they open most
   auto add = [&](int64_t seqQ, int64_t seqKv) {
     base.shape.seqQ = seqQ;
     base.shape.seqKv = seqKv;
     if (seqQ > 0 && std::find(cases.begin(), cases.end(), base) == cases.end())
       cases.push_back(base);
   };
-  // What goes round the ring first: it opens most. A causal tile of rows sees up to `rows` keys less at its top.
+  // A causal tile of rows sees up to `rows` keys less at its top.
   const int64_t diagonal = row.mask == FAGEN_MASK_CAUSAL ? rows : 0;
   const int64_t most = 2 * stages + 1;
   add(rows, diagonal + most * keys + keys / 2 + 1);
@@ -80,10 +81,13 @@ struct Observed {
 class MutantRunner {
 public:
   MutantRunner(const KernelSet &set, const fagen_row &row, const MutationOptions &options)
-      : set(set), row(row), options(options), cases(mutationCases(set, row)),
+      : set(set), row(row), options(options),
         device(makeEmulatorDevice({.prepare = [this](const Launch &launch, uint32_t index,
                                                      emulator::Options &emulated) { prepare(launch, index, emulated); },
-                                   .observe = {}})) {}
+                                   .observe = {}})),
+        cases(mutationCases(set, row, device->queryDevice(row))) {}
+
+  const std::vector<Case> &problems() const { return cases; }
 
   /// Runs the kernel as it is. What the emulator has to say of it makes all else void.
   std::vector<Failure> runUnchanged() {
@@ -152,10 +156,10 @@ private:
   const KernelSet &set;
   const fagen_row &row;
   const MutationOptions &options;
-  const std::vector<Case> cases;
   const emulator::Mutation *changed = nullptr;
   std::string changedSymbol;
   std::unique_ptr<TestDevice> device;
+  const std::vector<Case> cases;
   std::vector<std::unique_ptr<CaseMemory>> memories;
   std::vector<Observed> unchanged;
 };
@@ -241,6 +245,7 @@ std::vector<MutationResult> runMutation(const std::vector<std::unique_ptr<Kernel
       result.row = task.row;
       result.kernel = task.kernel;
       MutantRunner runner(*task.set, *task.row, options);
+      result.cases = runner.problems();
       result.failures = runner.runUnchanged();
       for (const MutantCase *mutant : task.mutants) {
         if (result.failures.empty())

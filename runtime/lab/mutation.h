@@ -56,6 +56,7 @@ struct MutationResult {
   const fagen_row *row = nullptr;
   const MutantKernel *kernel = nullptr;
   std::vector<MutantResult> mutants;
+  std::vector<Case> cases;       ///< the problems, in the order in which they are tried
   std::vector<Failure> failures; ///< of the kernel itself, unchanged; its mutants say nothing then
   double seconds = 0;
 
@@ -71,8 +72,9 @@ struct MutationOptions {
   int attempts = 1;    ///< runs of a mutant on each problem, with other landings and other orders of threads
 };
 
-/// Problems on which every loop of the row runs: tails, and all numbers of steps up to beyond its ring.
-std::vector<Case> mutationCases(const KernelSet &set, const fagen_row &row);
+/// Problems on which every loop of the row runs: those in steady state (steady.h), tails, and all numbers of steps up
+/// to beyond its ring.
+std::vector<Case> mutationCases(const KernelSet &set, const fagen_row &row, const fagen_device *device);
 
 /// Runs every mutant, kernels side by side. UserError when a kernel of the list is in no set.
 std::vector<MutationResult> runMutation(const std::vector<std::unique_ptr<KernelSet>> &sets,

@@ -136,7 +136,7 @@ Json resultJson(const MutationResult &result) {
             {"source", result.row->code->source_name},
             {"seconds", result.seconds},
             {"cases", Json::array()}};
-  for (const Case &c : mutationCases(*result.set, *result.row))
+  for (const Case &c : result.cases)
     head["cases"].push_back(formatCase(c));
   head.update(json);
   head["failures"] = Json::array();
