@@ -24,7 +24,12 @@ public:
   SteadyProblems(const KernelSet &set, const fagen_row &row, const fagen_device *device)
       : set(set), row(row), device(device), steps(std::max(kTurnsOfRing * set.facts(row).stages + 1, kFewestSteps)) {}
 
-  std::vector<Case> all() const { return {manyTiles(), longTiles(), withRisingMaximum()}; }
+  std::vector<Case> all() const {
+    std::vector<Case> cases = {briefTiles(), longTiles(), withRisingMaximum()};
+    if (ctasAtATime())
+      cases.push_back(tilesThatFillRing());
+    return cases;
+  }
 
 private:
   Case base() const {
@@ -41,17 +46,26 @@ private:
   /// Keys that the first row of a causal tile does not see, but its last one does.
   int64_t diagonal(const Case &c) const { return c.mask == Mask::Causal ? c.shape.seqQ : 0; }
 
-  /// Short tiles of many heads and batches. Those that a CTA takes one after the other fill its ring exactly: what
-  /// comes first for the next tile then waits for nothing but the slot.
-  Case manyTiles() const {
+  /// Short tiles of many heads and batches, with so many keys.
+  Case manyTiles(int64_t keys) const {
     Case c = base();
     c.shape.heads = 6;
     c.shape.kvHeads = 3;
     c.shape.seqQ = row.tile_rows / 2 + 1;
-    const int64_t whole = ctasAtATime() ? set.facts(row).stages - 1 : 0;
-    c.shape.seqKv = diagonal(c) + whole * row.tile_keys + row.tile_keys / 2;
+    c.shape.seqKv = keys;
     const int64_t tiles = kTilesOfCta * ctasAtATime() + 1;
     c.shape.batch = std::max<int64_t>(3, ceilDiv(tiles, c.shape.heads * tilesOfHead()));
+    return c;
+  }
+
+  /// Two key tiles at most: a longer tile's waits for K and V also order what only the waits between tiles should.
+  Case briefTiles() const { return manyTiles(row.tile_keys + row.tile_keys / 2); }
+
+  /// Tiles that a CTA takes one after the other fill its ring exactly: what comes first for the next tile then waits
+  /// for nothing but the slot.
+  Case tilesThatFillRing() const {
+    Case c = manyTiles(0);
+    c.shape.seqKv = diagonal(c) + (set.facts(row).stages - 1) * row.tile_keys + row.tile_keys / 2;
     return c;
   }
 

@@ -11,7 +11,8 @@ namespace fagen::lab {
 ///  - a tile of rows takes so many key tiles that each ring goes round at least twice, and no fewer than six: once with
 ///    a part of a key tile behind them, once without, then on inputs whose maximum rises from step to step;
 ///  - so does each split, where keys are split by their number;
-///  - a CTA of a persistent grid takes at least three tiles of rows that fill its ring exactly, and two long ones;
+///  - a CTA of a persistent grid takes at least three tiles of one or two key tiles, three that fill its ring exactly,
+///    and two long ones;
 ///  - there are six heads, on three K/V heads, and three batches, or more.
 /// They depend on the row's schedule and the device's number of SMs. The row need not run on the device.
 std::vector<Case> steadyCases(const KernelSet &set, const fagen_row &row, const fagen_device *device);
