@@ -65,16 +65,19 @@ private:
   /// for nothing but the slot.
   Case tilesThatFillRing() const {
     Case c = manyTiles(0);
-    c.shape.seqKv = diagonal(c) + (set.facts(row).stages - 1) * row.tile_keys + row.tile_keys / 2;
+    c.shape.seqKv = (set.facts(row).stages - 1) * row.tile_keys + row.tile_keys / 2;
     return c;
   }
 
-  /// Tiles of rows that take `steps` whole key tiles and a part of one.
-  Case longTiles() const { return longTiles(kLongTilesOfCta, row.tile_keys / 2 + 1); }
+  bool isCausal() const { return row.mask == FAGEN_MASK_CAUSAL; }
 
-  /// Without a last row, and without a part of a key tile; where causal, the diagonal leaves one key tile for the next.
+  /// Tiles of rows that take `steps` whole key tiles; where causal, and a part of one.
+  Case longTiles() const { return longTiles(kLongTilesOfCta, isCausal() ? row.tile_keys / 2 + 1 : 0); }
+
+  /// Without a last row, and with a part of a key tile, so that its step is done again, too; where causal, the diagonal
+  /// leaves one key tile for the next.
   Case withRisingMaximum() const {
-    Case c = longTiles(1, row.mask == FAGEN_MASK_CAUSAL ? row.tile_keys - 4 : 0);
+    Case c = longTiles(1, isCausal() ? row.tile_keys - 4 : row.tile_keys / 2 + 1);
     c.inputs = Inputs::Rising;
     c.shape.seqQ -= 1;
     return c;

@@ -84,9 +84,11 @@ TEST_F(Steady, aPersistentCtaTakesThreeTilesOrTwoLongOnes) {
   for (const Case &c : casesOf(12, [](nlohmann::json &row) {
          row["launches"][0]["grid"] = "persistent";
          row["plan"]["schedule"]["stages"] = 3;
+         row["tile_rows"] = 48;
        })) {
-    int64_t &tiles = isLong(c) ? mostLong : most;
-    if (!isLong(c)) {
+    const bool isLong = c.shape.seqQ >= 47;
+    int64_t &tiles = isLong ? mostLong : most;
+    if (!isLong) {
       const int64_t keyTiles = (visibleKeys(c.shape, c.mask, c.shape.seqQ - 1) + kKeys - 1) / kKeys;
       fills |= keyTiles == 3;
       isBrief |= keyTiles < 3;
