@@ -179,8 +179,12 @@ TEST(Memory, UninitialisedIsNoPlausibleValue) {
 }
 
 TEST(Memory, FindingsAreLimited) {
-  const std::vector<unsigned> in(1);
-  std::vector<unsigned> out(1);
+  // Each with room of its own behind, so that what runs beyond one is not in the other.
+  std::vector<unsigned> in, out;
+  for (std::vector<unsigned> *words : {&in, &out}) {
+    words->reserve(1000);
+    words->resize(1);
+  }
   KernelRun run = {.file = kFile, .symbol = "copy_words", .count = 100};
   const Report both = launch(run, in, out);
   EXPECT_EQ(both.findings.size(), 2u) << text(both);
