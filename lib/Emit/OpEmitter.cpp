@@ -307,9 +307,15 @@ void OpEmitter::emitRescale(const Op &op) {
   if (op.kind == OpKind::SettleRows)
     return emitSettle(op);
   const char *lazily = op.isSet("lazy") ? "_lazily" : "";
-  if (op.kind == OpKind::RescaleOutput)
-    return line(out, "{}rescale_output{}({}, {});", op.isSet("redone") ? "if (is_redone) " : "", lazily,
-                operand(op.operand("o")), operand(op.operand("alpha")));
+  if (op.kind == OpKind::RescaleOutput) {
+    std::optional<IndentedStream::Scope> scope;
+    if (op.isSet("redone")) {
+      line(out, "if (is_redone)");
+      scope.emplace(out);
+      callStandsHere();
+    }
+    return line(out, "rescale_output{}({}, {});", lazily, operand(op.operand("o")), operand(op.operand("alpha")));
+  }
   const bool isWhole = op.kind == OpKind::Rescale;
   line(out, "rescale{}{}<{}>({}, {}, {}, {}, cta.params.scale_log2);", isWhole ? "" : "_rows", lazily,
        op.integer("guard") ? "true" : "false", operand(op.operand(isWhole ? "o" : "alpha")), operand(op.operand("l")),

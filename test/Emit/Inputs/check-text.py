@@ -6,6 +6,7 @@ import re
 import sys
 
 MAX_FILE_LINES = 400
+MAX_FILE_LINES_WITH_ROLES = 450
 MAX_FUNCTION_LINES = 60
 # Everything else is reached through the device library: the same text runs on GPU, under NVRTC and in the emulator.
 FORBIDDEN = re.compile(r"\basm\b|\b__shared__\b|\b__sync\w*|\b(threadIdx|blockIdx|blockDim|gridDim)\b|\b__\w+_sync\b")
@@ -27,18 +28,19 @@ def functions(lines):
 
 
 def findings(lines):
-    if len(lines) > MAX_FILE_LINES:
-        yield 1, f"{len(lines)} lines, more than {MAX_FILE_LINES}"
+    found = {name: (first, body) for name, first, body in functions(lines)}
+    most = MAX_FILE_LINES_WITH_ROLES if "load" in found else MAX_FILE_LINES
+    if len(lines) > most:
+        yield 1, f"{len(lines)} lines, more than {most}"
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith("#") and not re.fullmatch(r"#include <fagen/device/[a-z_/]+\.h>", line):
             yield number, f"a preprocessor line that includes nothing of the device library: {line}"
-        if found := FORBIDDEN.search(code_of(line)):
-            yield number, f"'{found.group()}' outside the device library"
+        if word := FORBIDDEN.search(code_of(line)):
+            yield number, f"'{word.group()}' outside the device library"
         if line.rstrip() != line or "\t" in line:
             yield number, "white space at the end, or a tab"
         if not line.isascii():
             yield number, "not ASCII"
-    found = {name: (first, body) for name, first, body in functions(lines)}
     steps = ["tile_step"] if "tile_step" in found else ["interior_step", "edge_step"]
     for name in ("prologue", *steps, "epilogue"):
         if name not in found:
@@ -46,8 +48,9 @@ def findings(lines):
     for name, (first, body) in found.items():
         if len(body) > MAX_FUNCTION_LINES:
             yield first, f"{name} has {len(body)} lines, more than {MAX_FUNCTION_LINES}"
-        masks = any(re.search(r"\bmask(<\w+>)?\(", code_of(line)) for line in body)
-        if masks != (name in ("edge_step", "tile_step")):
+        masks = any(re.search(r"\bmask(_from)?(<\w+>)?\(", code_of(line)) for line in body)
+        mayMask = name == "first_step" # of rotated products, where the first key tile may be a whole one
+        if not mayMask and masks != (name in ("edge_step", "tile_step")):
             yield first, f"{name} {'masks' if masks else 'masks nothing'}"
 
 
