@@ -16,6 +16,7 @@ namespace {
 /// A mistake may begin with any of the first steps, so a loop takes these even where its ring is short.
 constexpr int64_t kFewestSteps = 6, kTurnsOfRing = 2;
 constexpr int64_t kTilesOfCta = 3, kLongTilesOfCta = 2;
+constexpr int64_t kGroupRows = 64; ///< of a warp group's product
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -72,7 +73,14 @@ private:
   bool isCausal() const { return row.mask == FAGEN_MASK_CAUSAL; }
 
   /// Tiles of rows that take `steps` whole key tiles; where causal, and a part of one.
-  Case longTiles() const { return longTiles(kLongTilesOfCta, isCausal() ? row.tile_keys / 2 + 1 : 0); }
+  Case longTiles() const { return longTiles(kLongTilesOfCta, isCausal() ? causalTail() : 0); }
+
+  /// Keys behind the whole tiles. The last row of the first warp group then sees all of its last key tile but one key,
+  /// and the group behind it sees a tile more: the first group skips that one. A tile that is no longer than a group has
+  /// rows is skipped in any case.
+  int64_t causalTail() const {
+    return row.tile_keys > kGroupRows ? row.tile_keys - kGroupRows - 1 : row.tile_keys / 2 + 1;
+  }
 
   /// Without a last row, and with a part of a key tile, so that its step is done again, too; where causal, the diagonal
   /// leaves one key tile for the next.
