@@ -1,4 +1,4 @@
-# fagen: percentiles and bootstrap intervals of timing samples, as runtime/lab/statistics.cpp has them.
+# fagen: percentiles and bootstrap intervals of timing samples, as lab/support/statistics.cpp has them.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import math
 import random

@@ -1,4 +1,4 @@
-# fagen: runtime/lab/kernels/stream.cu from Python: what it takes to read K and V, and nothing else.
+# fagen: lab/kernels/stream.cu from Python: what it takes to read K and V, and nothing else.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles the kernel by NVRTC, as fagen-run's baseline `stream` does, and launches it on PyTorch's stream."""
 import ctypes
@@ -8,7 +8,7 @@ import sys
 
 import torch
 
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "runtime", "lab", "kernels", "stream.cu")
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lab", "kernels", "stream.cu")
 CTAS_PER_SM, THREADS = 4, 512
 
 

@@ -3,7 +3,7 @@
 
 #include "fagen/Support/OutputSet.h"
 
-#include "output/output_file.h"
+#include "fagen/Output/OutputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"

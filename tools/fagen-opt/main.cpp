@@ -7,10 +7,10 @@
 
 #include "fagen/IR/IR.h"
 #include "fagen/IR/Verifier.h"
+#include "fagen/Output/OutputFile.h"
 #include "fagen/Passes/Pipeline.h"
 #include "fagen/Support/Diagnostics.h"
 #include "fagen/Support/StandardOutput.h"
-#include "output/output_file.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/InitLLVM.h"

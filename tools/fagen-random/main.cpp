@@ -4,8 +4,8 @@
 #include "Draw.h"
 #include "Mistakes.h"
 #include "Text.h"
+#include "fagen/Output/OutputFile.h"
 #include "fagen/Support/StandardOutput.h"
-#include "output/output_file.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"

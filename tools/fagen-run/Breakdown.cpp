@@ -1,13 +1,13 @@
 // fagen: fagen-run breakdown: where the time of instrumented kernels goes, and what telling it costs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "breakdown.h"
+#include "lab/profile/breakdown.h"
 #include "Command.h"
 #include "TimingOptions.h"
-#include "check.h"
-#include "comparison.h"
-#include "gpu_timing.h"
-#include "stage_trace.h"
-#include "write_file.h"
+#include "lab/check/check.h"
+#include "lab/profile/stage_trace.h"
+#include "lab/support/write_file.h"
+#include "lab/time/comparison.h"
+#include "lab/time/gpu_timing.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 // fagen: fagen-run check: compares every variant with the f64 reference.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
-#include "coverage.h"
-#include "gpu_reference.h"
-#include "sample.h"
+#include "lab/check/coverage.h"
+#include "lab/device/gpu_reference.h"
+#include "lab/kernel_set/sample.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

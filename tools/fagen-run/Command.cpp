@@ -1,8 +1,8 @@
 // fagen: what every command of fagen-run shares.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
-#include "report.h"
-#include "write_file.h"
+#include "lab/check/report.h"
+#include "lab/support/write_file.h"
 
 #include <algorithm>
 #include <cstdio>

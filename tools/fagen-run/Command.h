@@ -4,7 +4,7 @@
 // A command is one file: a class with its options as members, made by a function that main.cpp lists.
 #pragma once
 
-#include "listing.h"
+#include "lab/kernel_set/listing.h"
 
 #include <CLI/CLI.hpp>
 #include <chrono>

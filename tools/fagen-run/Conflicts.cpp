@@ -1,9 +1,9 @@
 // fagen: fagen-run conflicts: bank conflicts of shared memory, counted by the emulator, and maps of them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "conflicts.h"
+#include "lab/check/conflicts.h"
 #include "Command.h"
-#include "bank_map.h"
-#include "write_file.h"
+#include "lab/check/bank_map.h"
+#include "lab/support/write_file.h"
 
 #include <algorithm>
 #include <fmt/format.h>

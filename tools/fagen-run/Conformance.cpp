@@ -1,10 +1,10 @@
 // fagen: fagen-run conformance: each ptx function on the GPU, in the emulator, and by its definition.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "conformance/conformance.h"
+#include "lab/conformance/conformance.h"
 #include "Command.h"
-#include "conformance/recording.h"
-#include "gpu_device.h"
-#include "write_file.h"
+#include "lab/conformance/recording.h"
+#include "lab/device/gpu_device.h"
+#include "lab/support/write_file.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "TimingOptions.h"
-#include "gate_report.h"
-#include "gpu_reference.h"
-#include "gpu_timing.h"
-#include "write_file.h"
+#include "lab/device/gpu_reference.h"
+#include "lab/gate/gate_report.h"
+#include "lab/support/write_file.h"
+#include "lab/time/gpu_timing.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

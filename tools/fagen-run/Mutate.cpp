@@ -1,7 +1,7 @@
 // fagen: fagen-run mutate: changes each barrier and wait at run time, and compares with what the compiler said.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
-#include "mutation.h"
+#include "lab/check/mutation.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
 // fagen: fagen-run profile: hardware counters of a launch, what bounds it, and how far it is from the roofline's floor.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "profile/profile.h"
+#include "lab/profile/profile.h"
 #include "Command.h"
 #include "TimingOptions.h"
-#include "check.h"
-#include "cuda.h"
-#include "profile/cupti_session.h"
-#include "profile/profile_report.h"
+#include "lab/check/check.h"
+#include "lab/device/cuda.h"
+#include "lab/profile/cupti_session.h"
+#include "lab/profile/profile_report.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // fagen: fagen-run report: what the other commands wrote, as one HTML file.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
-#include "report/page.h"
-#include "write_file.h"
+#include "lab/report/page.h"
+#include "lab/support/write_file.h"
 
 #include <filesystem>
 #include <fmt/format.h>

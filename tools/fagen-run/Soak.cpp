@@ -1,8 +1,8 @@
 // fagen: fagen-run soak: the same launch a thousand times, and many random ones.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "soak.h"
+#include "lab/check/soak.h"
 #include "Command.h"
-#include "gpu_reference.h"
+#include "lab/device/gpu_reference.h"
 
 #include <cstdlib>
 #include <fmt/format.h>

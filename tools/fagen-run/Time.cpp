@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "TimingOptions.h"
-#include "time_report.h"
+#include "lab/time/time_report.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TimingOptions.h"
 #include "Command.h"
-#include "baselines/names.h"
-#include "gpu_timing.h"
-#include "simulated_timing.h"
+#include "lab/time/baselines/names.h"
+#include "lab/time/gpu_timing.h"
+#include "lab/time/simulated_timing.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "timing.h"
+#include "lab/time/timing.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,11 +1,11 @@
 // fagen: fagen-run tune: searches the best schedule of a spec on a device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tune/tune.h"
+#include "lab/tune/tune.h"
 #include "Command.h"
 #include "TimingOptions.h"
-#include "tune/replay.h"
-#include "tune/serve.h"
-#include "write_file.h"
+#include "lab/support/write_file.h"
+#include "lab/tune/replay.h"
+#include "lab/tune/serve.h"
 
 #include <csignal>
 #include <fmt/format.h>
@@ -205,8 +205,7 @@ private:
 
 class WorkerCommand : public Command {
 public:
-  WorkerCommand()
-      : Command("tune-worker", "the process in which tune times candidates (runtime/lab/tune/serve.h)", false) {}
+  WorkerCommand() : Command("tune-worker", "the process in which tune times candidates (lab/tune/serve.h)", false) {}
 
   void addOptions(CLI::App &app) override { app.add_option("--device", device, "gpu, or simulated:FILE.json"); }
 

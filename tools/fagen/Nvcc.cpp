@@ -3,8 +3,8 @@
 
 #include "Nvcc.h"
 
+#include "fagen/Output/OutputFile.h"
 #include "fagen/Support/OutputSet.h"
-#include "output/output_file.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"

@@ -8,12 +8,12 @@
 #include "Output.h"
 #include "Resources.h"
 #include "TunedFile.h"
+#include "fagen/Output/OutputFile.h"
 #include "fagen/Passes/Pipeline.h"
 #include "fagen/Spec/Analyze.h"
 #include "fagen/Spec/Gates.h"
 #include "fagen/Spec/PrintSpec.h"
 #include "fagen/Support/StandardOutput.h"
-#include "output/output_file.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "manifest.h"
+#include "lab/kernel_set/manifest.h"
 
 #include <fstream>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-# fagen: writes files that are over their budget, and one that names a machine's path, for check-layout.test.
+# fagen: writes files and a folder that are over their budget, and a file that names a machine's path, for check-layout.test.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import os
 import sys
@@ -23,3 +23,8 @@ write("lib/Emit/Short.cpp", function("emitShort", 40) + function("helper", 80))
 write("include/fagen/Passes/Big.h", "int a;\n" * 59)
 write("lib/Emit/Path.cpp", "/* " + os.sep + "root/x */\n")
 write("lib/Emit/Outside.cpp", "// " + os.pardir + "/Nowhere/a.md\n// " + os.pardir + "/Emit/Outside.cpp\n")
+for number in range(41):
+    write(f"lab/full/part{number}.h", "")
+    write(f"docs/full/part{number}.h", "")
+for number in range(40):
+    write(f"lab/fits/part{number}.h", "")

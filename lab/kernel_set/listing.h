@@ -1,0 +1,23 @@
+// fagen: what a table holds, and why a problem gets the row it gets.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "lab/check/report.h"
+
+namespace fagen::lab {
+
+std::string listTable(const std::vector<std::unique_ptr<KernelSet>> &sets);
+Json listJson(const std::vector<std::unique_ptr<KernelSet>> &sets);
+
+/// fagen_query and fagen_explain for a case on a GPU of this compute capability.
+struct Explanation {
+  Case problem;
+  uint32_t sm = 0;
+  fagen_status status = FAGEN_OK;
+  std::string variant, target; ///< empty when no row fits
+  std::string text;
+};
+Explanation explain(const std::vector<std::unique_ptr<KernelSet>> &sets, const Case &problem, uint32_t sm);
+Json explanationJson(const Explanation &explanation);
+
+} // namespace fagen::lab

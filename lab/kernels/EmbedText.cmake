@@ -1,0 +1,21 @@
+# Writes kernel_text.cpp: cmake -DSOURCE=dir -DOUTPUT=file -P EmbedText.cmake
+foreach(name IN ITEMS conformance.cu conformance_sm90a.cu numeric.h reference.cu soak.cu softmax.cu stream.cu sum_loss.h)
+  file(READ ${SOURCE}/${name} ${name})
+endforeach()
+# As the main file of a compilation, a header needs no include guard.
+foreach(name IN ITEMS numeric.h sum_loss.h)
+  string(REPLACE "#pragma once\n" "" ${name} "${${name}}")
+endforeach()
+file(WRITE ${OUTPUT} "// fagen: the reference kernels' source. Made by lab/kernels/EmbedText.cmake.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include \"lab/kernels/kernel_text.h\"
+
+const char *const fagen::lab::kNumericText = R\"fagen_text(${numeric.h})fagen_text\";
+const char *const fagen::lab::kReferenceText = R\"fagen_text(${reference.cu})fagen_text\";
+const char *const fagen::lab::kConformanceText = R\"fagen_text(${conformance.cu})fagen_text\";
+const char *const fagen::lab::kConformanceSm90aText = R\"fagen_text(${conformance_sm90a.cu})fagen_text\";
+const char *const fagen::lab::kSoakText = R\"fagen_text(${soak.cu})fagen_text\";
+const char *const fagen::lab::kSoftmaxText = R\"fagen_text(${softmax.cu})fagen_text\";
+const char *const fagen::lab::kStreamText = R\"fagen_text(${stream.cu})fagen_text\";
+const char *const fagen::lab::kSumLossText = R\"fagen_text(${sum_loss.h})fagen_text\";
+")

@@ -1,0 +1,19 @@
+// fagen: profiles as text for people and as JSON for scripts.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "lab/check/report.h"
+#include "profile.h"
+
+namespace fagen::lab {
+
+/// Figures, stalls, verdict, floor.
+std::string profileText(const Profile &profile);
+/// The two readings beside each other.
+std::string comparisonText(const Profile &profile);
+/// `comparison`: with the two readings beside each other. makeRecordedCounters() reads it.
+Json profileJson(const Profile &profile, bool comparison);
+/// With its unit; "-" when it is not told.
+std::string formatQuantity(Unit unit, std::optional<double> value);
+
+} // namespace fagen::lab

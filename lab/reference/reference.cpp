@@ -1,0 +1,180 @@
+// fagen: the reference on the CPU, one query row at a time.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "reference.h"
+#include "lab/kernels/sum_loss.h"
+#include "lab/support/parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <utility>
+
+namespace fagen::lab {
+
+/// Q, K and V as Real, once for all rows.
+template <typename Real> static std::vector<Real> widen(const std::vector<uint16_t> &bits, DType dtype) {
+  std::vector<Real> values(bits.size());
+  std::transform(bits.begin(), bits.end(), values.begin(), [&](uint16_t b) { return floatOfHalf(dtype, b); });
+  return values;
+}
+
+/// As an f16 accumulator holds it.
+template <typename Real> static Real asHalf(Real x) {
+  return floatOfHalf(DType::F16, halfOfFloat(DType::F16, static_cast<float>(x)));
+}
+
+/// One query row in precision Real. With `roundP`, each probability is rounded once to the 16-bit format before it
+/// meets V, as tensor cores need it; the row sum takes it unrounded.
+template <typename Real> struct RowAttention {
+  const Real *q, *k, *v; ///< the row's q; its head's K and V
+  int64_t keys, headDimQK, headDimV;
+  Real scale;
+  bool roundP;
+  bool halfAccum; ///< sums of products are f16: a score after each 16 products, P V after each 16 keys
+  DType dtype;
+
+  /// q . k of one key.
+  Real score(int64_t key) const {
+    const Real *column = k + key * headDimQK;
+    Real dot = 0;
+    for (int64_t first = 0; first < headDimQK; first += kAccumulatedProducts) {
+      Real part = halfAccum ? Real(0) : dot;
+      for (int64_t c = first; c < std::min(first + kAccumulatedProducts, headDimQK); ++c)
+        part += q[c] * column[c];
+      dot = halfAccum ? asHalf(dot + part) : part;
+    }
+    return dot;
+  }
+
+  /// Writes headDimV columns to o, returns the log-sum-exp. `p` has room for `keys`: their scores times scale.
+  Real compute(std::vector<Real> &p, std::vector<Real> &o) const {
+    std::fill(o.begin(), o.end(), Real(0));
+    if (keys == 0)
+      return -std::numeric_limits<Real>::infinity();
+    Real rowMax = -std::numeric_limits<Real>::infinity();
+    for (int64_t j = 0; j < keys; ++j) {
+      p[j] = score(j) * scale;
+      rowMax = std::max(rowMax, p[j]);
+    }
+    std::vector<Real> part(halfAccum ? headDimV : 0);
+    std::vector<Real> &sums = halfAccum ? part : o;
+    Real sum = 0;
+    for (int64_t j = 0; j < keys; ++j) {
+      Real probability = std::exp(p[j] - rowMax);
+      sum += probability;
+      if (roundP)
+        probability = floatOfHalf(dtype, halfOfFloat(dtype, static_cast<float>(probability)));
+      for (int64_t c = 0; c < headDimV; ++c)
+        sums[c] += probability * v[j * headDimV + c];
+      if (halfAccum && (j % kAccumulatedProducts == kAccumulatedProducts - 1 || j == keys - 1))
+        for (int64_t c = 0; c < headDimV; ++c)
+          o[c] += asHalf(std::exchange(part[c], Real(0)));
+    }
+    for (Real &column : o)
+      column /= sum;
+    return rowMax + std::log(sum);
+  }
+};
+
+double lseLossOf(const double *q, const double *k, int64_t headDim, DType dtype, double scale,
+                 const std::vector<double> &scores, double lse) {
+  double sum = 0;
+  for (size_t j = 0; j < scores.size(); ++j) {
+    const double *column = k + static_cast<int64_t>(j) * headDim;
+    SumLoss loss(dtype);
+    for (int64_t first = 0; first < headDim; first += kTensorSum.products)
+      loss.addStep([&](int i) { return q[first + i]; }, [&](int i) { return column[first + i]; },
+                   static_cast<int>(std::min<int64_t>(kTensorSum.products, headDim - first)));
+    sum += std::exp(scores[j] - lse) * loss.bound();
+  }
+  return sum * std::abs(scale);
+}
+
+/// visit(i, attention, p, o) of each row i; `p` has room for its keys, `o` for its columns.
+template <typename Real, typename Visit>
+static void forEachRow(const Case &c, const DenseInputs &inputs, bool roundP, Visit visit) {
+  const Shape &s = c.shape;
+  auto q = widen<Real>(inputs.q, c.dtype), k = widen<Real>(inputs.k, c.dtype), v = widen<Real>(inputs.v, c.dtype);
+  parallelFor(s.rows(), 8, [&](int64_t begin, int64_t end) {
+    std::vector<Real> p, o(s.headDimV);
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t row = i % s.seqQ, head = i / s.seqQ % s.heads, batch = i / s.seqQ / s.heads;
+      int64_t kvHead = batch * s.kvHeads + head / (s.heads / s.kvHeads);
+      RowAttention<Real> attention{q.data() + i * s.headDimQK,
+                                   k.data() + kvHead * s.seqKv * s.headDimQK,
+                                   v.data() + kvHead * s.seqKv * s.headDimV,
+                                   visibleKeys(s, c.mask, row),
+                                   s.headDimQK,
+                                   s.headDimV,
+                                   static_cast<Real>(c.scaleValue()),
+                                   roundP,
+                                   roundP && c.halfAccum,
+                                   c.dtype};
+      p.resize(attention.keys);
+      visit(i, attention, p, o);
+    }
+  });
+}
+
+Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
+  Reference reference;
+  int64_t columns = c.shape.headDimV;
+  reference.o.resize(c.shape.oElements());
+  reference.plain.resize(c.shape.oElements());
+  reference.lse.resize(c.shape.rows());
+  reference.lseLoss.resize(c.halfAccum ? 0 : c.shape.rows());
+  reference.plainLse.resize(c.halfAccum ? c.shape.rows() : 0);
+  forEachRow<double>(c, inputs, false, [&](int64_t i, const RowAttention<double> &row, auto &scores, auto &o) {
+    const double lse = reference.lse[i] = row.compute(scores, o);
+    if (!c.halfAccum)
+      reference.lseLoss[i] = lseLossOf(row.q, row.k, row.headDimQK, c.dtype, row.scale, scores, lse);
+    std::copy(o.begin(), o.end(), reference.o.begin() + i * columns);
+  });
+  forEachRow<float>(c, inputs, true, [&](int64_t i, const RowAttention<float> &row, auto &scores, auto &o) {
+    const float lse = row.compute(scores, o);
+    if (c.halfAccum)
+      reference.plainLse[i] = lse;
+    for (int64_t column = 0; column < columns; ++column)
+      reference.plain[i * columns + column] = halfOfFloat(c.dtype, o[column]);
+  });
+  summarize(reference, c.dtype);
+  return reference;
+}
+
+void summarize(Reference &reference, DType dtype) {
+  std::mutex lock;
+  reference.maxPlainError = reference.maxMagnitude = 0;
+  double ab = 0, aa = 0, bb = 0;
+  parallelFor(static_cast<int64_t>(reference.o.size()), 65536, [&](int64_t begin, int64_t end) {
+    double error = 0, magnitude = 0, partAb = 0, partAa = 0, partBb = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const double plain = floatOfHalf(dtype, reference.plain[i]), o = reference.o[i];
+      error = std::max(error, std::abs(plain - o));
+      magnitude = std::max(magnitude, std::abs(o));
+      partAb += plain * o;
+      partAa += plain * plain;
+      partBb += o * o;
+    }
+    std::lock_guard guard(lock);
+    ab += partAb;
+    aa += partAa;
+    bb += partBb;
+    reference.maxPlainError = std::max(reference.maxPlainError, error);
+    reference.maxMagnitude = std::max(reference.maxMagnitude, magnitude);
+  });
+  if (!reference.plainLse.empty())
+    reference.plainCosine = cosineDifference(ab, aa, bb);
+  for (size_t i = 0; i < reference.plainLse.size(); ++i)
+    if (std::isfinite(reference.lse[i]))
+      reference.maxPlainLseError =
+          std::max(reference.maxPlainLseError, lseDifference(reference.plainLse[i], reference.lse[i]));
+}
+
+double cosineDifference(double ab, double aa, double bb) { return aa + bb == 0 ? 0 : 1 - 2 * ab / (aa + bb); }
+
+double lseDifference(double lse, double expected) {
+  return std::abs(lse - expected) / std::max(1.0, std::abs(expected));
+}
+
+} // namespace fagen::lab

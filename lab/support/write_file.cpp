@@ -1,0 +1,30 @@
+// fagen: files that a command of fagen-run was asked to write.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "write_file.h"
+
+#include "fagen/Output/OutputFile.h"
+#include "lab/cases/problem.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <iostream>
+
+namespace fagen::lab {
+
+void writeFile(const std::string &path, const std::string &text) {
+  if (path == "-") {
+    std::cout << text; // whether all of it was taken, main() looks at the end
+    return;
+  }
+  if (const std::string problem = writeOutput(path, text); !problem.empty())
+    throw UserError(problem);
+}
+
+void makeDirectory(const std::string &path) {
+  std::error_code code;
+  std::filesystem::create_directories(path, code);
+  if (code)
+    throw UserError(fmt::format("cannot make the directory '{}': {}", path, code.message()));
+}
+
+} // namespace fagen::lab

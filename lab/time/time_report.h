@@ -1,0 +1,17 @@
+// fagen: times as a table and as JSON.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "comparison.h"
+#include "lab/check/report.h"
+
+namespace fagen::lab {
+
+std::string_view nameOf(PowerState state);
+std::string_view nameOf(L2State state);
+
+std::string timeTable(const TimeReport &report, const TimeOptions &options);
+/// With every sample and reading.
+Json timeJson(const TimeReport &report, const TimeOptions &options);
+
+} // namespace fagen::lab

@@ -1,0 +1,76 @@
+// fagen: how long a launch takes: graphs of many launches, the contestants of a problem taking turns.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "lab/kernel_set/manifest.h"
+#include "lab/support/statistics.h"
+#include "timing_device.h"
+
+#include <functional>
+
+namespace fagen::lab {
+
+enum class PowerState {
+  Burst, ///< the first 30 ms after a second of idling
+  Steady ///< after a second of the same load
+};
+
+struct TimeOptions {
+  std::vector<Shape> shapes;
+  std::vector<Mask> masks = {Mask::None, Mask::Causal};
+  std::vector<DType> dtypes = {DType::F16};
+  std::vector<std::string> variants;  ///< only these, when not empty
+  std::vector<std::string> baselines; ///< as baselines/names.h has them
+  bool dispatchedOnly = false;        ///< only the row that dispatch picks
+  PowerState state = PowerState::Burst;
+  L2State l2 = L2State::Warm;
+  int rounds = 3; ///< alternating segments of each contestant
+  uint64_t seed = 1;
+};
+
+/// One turn of a contestant.
+struct Segment {
+  std::vector<double> microseconds; ///< of a launch, one for each timed replay
+  Telemetry before, after;
+  int64_t launches = 0; ///< between the two readings
+
+  double joulesPerLaunch() const; ///< 0: not told, or too short to tell
+};
+
+struct TimeResult {
+  std::string name;               ///< of the variant or the baseline
+  const KernelSet *set = nullptr; ///< of a variant
+  const fagen_row *row = nullptr;
+  Shape shape;
+  DType dtype = DType::F16;
+  Mask mask = Mask::None;
+  bool picked = false; ///< dispatch picks this row
+  std::string process; ///< who timed it; only times of one process are compared
+  int launchesPerGraph = 0;
+  int registers = -1, localBytes = -1;
+  std::vector<Segment> segments;
+  std::string library; ///< of a baseline: "cuBLAS 13.1.0"
+  std::string failure; ///< empty: it ran
+
+  bool ran() const { return failure.empty() && !segments.empty(); }
+  std::vector<double> samples() const;
+  Segments sampleSegments() const;
+  double percentileMicroseconds(double fraction) const;
+  double medianMicroseconds() const { return percentileMicroseconds(0.5); }
+  double teraflops() const;
+  /// The median over the segments of a figure of each; 0 when none tells.
+  double medianOf(const std::function<double(const Segment &)> &figure) const;
+};
+
+struct TimeReport {
+  std::vector<TimeResult> results;
+  std::vector<std::string> notes; ///< about the whole: a process that could not be started
+};
+
+using TimeProgress = std::function<void(size_t done, size_t total, const std::string &what)>;
+
+/// Times every fitting variant, and the baselines, on every shape. UserError when nothing fits.
+TimeReport runTime(TimingDevice &device, const std::vector<std::unique_ptr<KernelSet>> &sets,
+                   const TimeOptions &options, const TimeProgress &progress);
+
+} // namespace fagen::lab

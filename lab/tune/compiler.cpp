@@ -1,0 +1,473 @@
+// fagen: the compiler as the tuner uses it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "compiler.h"
+#include "lab/support/child_process.h"
+#include "lab/support/write_file.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace fagen::lab::tune {
+
+namespace fs = std::filesystem;
+
+static constexpr double kCompilerSeconds = 120;
+static constexpr int kOtherRegisters = 60; ///< addresses, maxima, sums, what is on its way to a product
+static constexpr int kRegistersOfThread = 255;
+static constexpr int kLeastRegisters = 24;     ///< addresses, loop counters, one operand: what no kernel does without
+static constexpr int kLeastOfGroup = 32;       ///< the same where warp groups multiply
+static constexpr int kSharedOfSm = 100 * 1024; ///< of the smallest target; it only ranks
+
+static std::string readText(const fs::path &file) {
+  std::ifstream stream(file);
+  if (!stream)
+    throw UserError(fmt::format("cannot read {}", file.string()));
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::string hashOf(const std::string &text) {
+  uint64_t value = 0xcbf29ce484222325;
+  for (unsigned char letter : text)
+    value = (value ^ letter) * 0x100000001b3;
+  return fmt::format("{:016x}", value);
+}
+
+/// FAGEN, or beside this executable, or on PATH.
+static std::string findCompiler() {
+  if (const char *named = std::getenv("FAGEN"))
+    return named;
+  std::error_code error;
+  fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / "fagen";
+  return fs::exists(beside, error) ? beside.string() : "fagen";
+}
+
+Compiler::Compiler(fs::path spec, std::string target)
+    : spec(std::move(spec)), target(std::move(target)), executable(findCompiler()) {
+  std::string errors, version = run({"--version"}, kCompilerSeconds, errors);
+  if (version.empty())
+    throw UserError(fmt::format("{} cannot be started; FAGEN names another compiler", executable));
+  std::error_code error;
+  std::string code = fs::exists(executable, error) ? hashOf(readText(executable)) : "";
+  identity = fmt::format("{} {}", version.substr(0, version.find('\n')), code);
+}
+
+std::string Compiler::specHash() const { return hashOf(readText(spec) + target); }
+
+/// The standard output; empty, and `errors` set, when it failed.
+std::string Compiler::run(const std::vector<std::string> &arguments, double seconds, std::string &errors) const {
+  std::vector<std::string> words = {executable};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::string text;
+  ChildOutcome outcome = runChild(words, seconds, [&](const std::string &line) { text += line + '\n'; });
+  if (outcome.succeeded())
+    return text.empty() ? "\n" : text;
+  errors = outcome.timedOut ? fmt::format("the compiler took more than {:.0f} s", seconds)
+           : outcome.signal ? fmt::format("the compiler ended by signal {}", outcome.signal)
+                            : outcome.errors;
+  return {};
+}
+
+void Compiler::compileSpec(const fs::path &directory) const {
+  std::vector<std::string> arguments = {spec.string(), "-o", directory.string()};
+  if (!target.empty())
+    arguments.push_back("--target=" + target);
+  std::string errors;
+  if (run(arguments, kCompilerSeconds, errors).empty())
+    throw UserError(errors);
+}
+
+static std::string gatesWithoutTime(const KernelSet &set) {
+  std::string text;
+  for (const Gate &gate : set.gates())
+    if (gate.name != "time")
+      text += fmt::format("    {};\n", gate.text);
+  return text.empty() ? "" : "  require {\n" + text + "  }\n";
+}
+
+/// Every key of the schedule as a spec writes it; the tile as rows and keys.
+static std::map<std::string, std::string> shippedValues(const Json &schedule) {
+  static const std::set<std::string> kNoKeys = {"name",      "implicit",       "row_warps",
+                                                "key_warps", "barrier_places", "exp_mixed"};
+  std::map<std::string, std::string> values;
+  for (const auto &[key, value] : schedule.items())
+    if (!kNoKeys.count(key) && key != "tile" && key != "mma")
+      values[key] = value.is_string() ? value.get<std::string>() : std::to_string(value.get<int>());
+  values["rows"] = std::to_string(schedule.at("tile")[0].get<int>());
+  values["keys"] = std::to_string(schedule.at("tile")[1].get<int>());
+  values["vector"] += " B";
+  if (schedule.contains("exp_mixed"))
+    values["exp"] = fmt::format("mixed({})", schedule.at("exp_mixed").get<int>());
+  if (schedule.at("mma") == "wgmma") // of what the compiler leaves out of a manifest, axes of this family
+    values.insert({{"cluster", "1"}, {"q_held", "0"}});
+  if (schedule.contains("barrier_places"))
+    values["barriers"] =
+        fmt::format("at({})", fmt::join(schedule.at("barrier_places").get<std::vector<std::string>>(), ", "));
+  return values;
+}
+
+BaseKernel Compiler::baseOf(const KernelSet &set, const fagen_row &row) {
+  Json manifest = Json::parse(readText(set.directory() / "manifest.json"));
+  BaseKernel base;
+  base.kernel = set.table()->kernel;
+  base.target = row.target;
+  base.variant = row.variant;
+  base.require = gatesWithoutTime(set);
+  for (const Json &entry : manifest.at("rows")) {
+    if (entry.at("variant") != base.variant || entry.at("target") != base.target)
+      continue;
+    int qk = base.headDimQK = entry.at("head_dim_qk"), v = base.headDimV = entry.at("head_dim_v");
+    base.problem = fmt::format("pass = {}; dtype = {}; accum = {}; head_dim = {}; mask = {}; lse = {};",
+                               entry.at("pass").get<std::string>(), entry.at("dtype").get<std::string>(),
+                               entry.at("accum").get<std::string>(),
+                               qk == v ? fmt::format("{}", qk) : fmt::format("{} : {}", qk, v),
+                               entry.at("mask").get<std::string>(), entry.at("lse").get<bool>() ? "on" : "off");
+    const Json &schedule = entry.at("plan").at("schedule");
+    base.schedule = schedule.at("name");
+    base.lse = entry.at("lse");
+    base.accum = entry.at("accum");
+    base.dtype = entry.at("dtype");
+    base.mask = entry.at("mask");
+    base.mma = schedule.at("mma");
+    base.shipped = shippedValues(schedule);
+  }
+  return base;
+}
+
+//===-- The text of specs -----------------------------------------------------------------------------------------===//
+
+/// `text` gives what an axis is set to: a value, or tune(...).
+template <typename Text> static std::string scheduleText(const BaseKernel &base, const std::string &name, Text text) {
+  std::string keys = fmt::format("tile = {} x {};", text("rows"), text("keys"));
+  for (const auto &[key, value] : base.shipped)
+    if (key != "rows" && key != "keys")
+      keys += fmt::format(" {} = {};", key, text(key));
+  keys += fmt::format(" mma = {};", base.mma);
+  return fmt::format("  schedule {} {{ {} }}\n", name, keys);
+}
+
+static std::string kernelText(const BaseKernel &base, const std::string &name, const std::string &schedule) {
+  return fmt::format("kernel {} {{\n  problem {{ {} }}\n{}{}}}\n", name, base.problem, schedule, base.require);
+}
+
+static std::string pointSchedule(const BaseKernel &base, const Space &space, const Point &point,
+                                 const std::string &name) {
+  return scheduleText(base, name, [&](const std::string &key) { return space.value(point, key); });
+}
+
+//===-- Space -----------------------------------------------------------------------------------------------------===//
+
+/// What every space has, also with one value, and what it has when there is a choice.
+static constexpr size_t kAlways = 7;
+
+static const std::vector<Axis> &derivedAxes(const std::string &mma) {
+  static const std::vector<Axis> warps = {{"rows", {"16", "32", "64", "96", "128", "192", "256"}, false},
+                                          {"keys", {"16", "32", "48", "64", "80", "96", "128", "192", "256"}, false},
+                                          {"warps", {"1", "2", "4", "8"}, false},
+                                          {"stages", {"1", "2", "3", "4"}, false},
+                                          {"copy", {"cp_async", "ld_st"}, true},
+                                          {"swizzle", {"xor", "pad", "none"}, true},
+                                          {"q_in", {"shared", "registers"}, true},
+                                          {"p_in", {"registers", "shared"}, true},
+                                          {"reduce", {"warp", "shared"}, true},
+                                          {"overlap", {"none", "intra", "pingpong", "both"}, true},
+                                          {"refill", {"split", "joint", "late"}, true},
+                                          {"rescale", {"always", "lazy", "optimistic"}, true}};
+  static const std::vector<Axis> warpGroups = {
+      {"rows", {"64", "128", "192"}, false},
+      {"keys", {"32", "48", "64", "80", "96", "112", "128", "144", "160", "176", "192", "256"}, false},
+      {"warps", {"4", "8", "12"}, false},
+      {"stages", {"1", "2", "3", "4"}, false},
+      {"copy", {"tma"}, true},
+      {"swizzle", {"b128"}, true},
+      {"q_in", {"shared"}, true},
+      {"q_held", {"0", "2", "4", "7", "8"}, false},
+      {"overlap", {"none", "intra", "pingpong", "both"}, true},
+      {"rescale", {"always", "lazy", "optimistic"}, true},
+      {"grid", {"tiles", "persistent", "longest_first"}, true},
+      {"cluster", {"1", "2"}, true},
+      {"exp", {"mufu", "mixed(8)"}, true}};
+  return mma == "wgmma" ? warpGroups : warps;
+}
+
+/// The smallest tile that every structure of the family takes.
+static std::map<std::string, std::string> smallestNumbers(const std::string &mma) {
+  if (mma == "wgmma")
+    return {{"rows", "64"}, {"keys", "32"}, {"warps", "4"}, {"stages", "1"}, {"q_held", "0"}};
+  return {{"rows", "16"}, {"keys", "32"}, {"warps", "1"}, {"stages", "2"}};
+}
+
+static void addValue(Axis &axis, const std::string &value) {
+  if (std::find(axis.values.begin(), axis.values.end(), value) == axis.values.end())
+    axis.values.push_back(value);
+}
+
+/// "tile = 16 x 128, stages = 3" as axes and values.
+static std::map<std::string, std::string> parseChoice(const std::string &line) {
+  std::map<std::string, std::string> choice;
+  for (const std::string &part : split(line, ',')) {
+    std::istringstream words(part);
+    std::string key, equals, value, times, second;
+    words >> key >> equals >> value >> times >> second;
+    if (key == "tile") {
+      choice["rows"] = value;
+      choice["keys"] = second;
+    } else if (!key.empty()) {
+      choice[key] = times.empty() ? value : value + ' ' + times; // 16 B
+    }
+  }
+  return choice;
+}
+
+/// The lines "tune: ..." of a variant in what --emit=spec prints.
+std::vector<std::string> Compiler::tuneLines(const BaseKernel &base, const std::string &printed,
+                                             const std::string &variant) const {
+  static const std::string kTune = "    tune: ";
+  std::istringstream stream(printed);
+  std::vector<std::string> lines;
+  bool inside = false;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("  variant "))
+      inside = line == fmt::format("  variant {} target {}", variant, base.target);
+    else if (inside && line.starts_with(kTune))
+      lines.push_back(line.substr(kTune.size()));
+  }
+  return lines;
+}
+
+std::string problemSuffix(const BaseKernel &base) {
+  return fmt::format("_{}_d{}{}_{}", base.dtype, base.headDimQK,
+                     base.headDimV == base.headDimQK ? "" : fmt::format("x{}", base.headDimV), base.mask);
+}
+
+/// The choices of one schedule with tune(...) on these axes, the others as shipped: those that the compiler takes.
+Compiler::Choices Compiler::choicesOf(const BaseKernel &base, const std::vector<Axis> &axes,
+                                      const std::map<std::string, std::string> &apart, const fs::path &scratch) const {
+  auto valueOf = [&](const std::string &key) {
+    auto found = apart.find(key);
+    return found == apart.end() ? base.shipped.at(key) : found->second;
+  };
+  auto text = [&](const std::string &key) {
+    std::vector<std::string> values = {valueOf(key)};
+    for (const Axis &axis : axes)
+      if (axis.name == key)
+        for (const std::string &value : axis.values)
+          if (value != values.front())
+            values.push_back(value);
+    return values.size() == 1 ? values.front() : fmt::format("tune({})", fmt::join(values, ", "));
+  };
+  fs::path file = scratch / "space.fa";
+  writeFile(file.string(),
+            fmt::format("target {};\n", base.target) + kernelText(base, base.kernel, scheduleText(base, "", text)));
+  std::string errors, printed = run({file.string(), "--emit=spec"}, kCompilerSeconds, errors);
+  std::vector<std::map<std::string, std::string>> choices;
+  if (printed.empty())
+    return choices;
+  std::vector<std::string> lines = tuneLines(base, printed, base.kernel + problemSuffix(base));
+  lines.insert(lines.begin(), "");
+  for (const std::string &line : lines) {
+    std::map<std::string, std::string> choice = line.empty() ? apart : parseChoice(line);
+    choice.insert(apart.begin(), apart.end());
+    for (const auto &[key, value] : base.shipped)
+      choice.try_emplace(key, value);
+    choices.push_back(choice);
+  }
+  return choices;
+}
+
+/// Every structure with every number. A schedule has at most 4096 combinations, so structures are listed apart; one
+/// whose shipped numbers do not fit begins with the smallest.
+Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::path &scratch) const {
+  std::vector<Axis> structural, numeric;
+  for (const Axis &axis : derivedAxes(base.mma))
+    (axis.structural ? structural : numeric).push_back(axis);
+  std::set<std::map<std::string, std::string>> structures;
+  for (auto choice : choicesOf(base, structural, {}, scratch)) {
+    std::erase_if(choice, [&](const auto &setting) {
+      return std::none_of(structural.begin(), structural.end(),
+                          [&](const Axis &axis) { return axis.name == setting.first; });
+    });
+    structures.insert(choice);
+  }
+  std::vector<std::map<std::string, std::string>> choices;
+  for (std::map<std::string, std::string> apart : structures) {
+    auto found = choicesOf(base, numeric, apart, scratch);
+    if (found.empty()) {
+      apart.merge(smallestNumbers(base.mma));
+      found = choicesOf(base, numeric, apart, scratch);
+    }
+    choices.insert(choices.end(), found.begin(), found.end());
+  }
+  return choices;
+}
+
+/// The axes with the values that some choice has, in the order of derivedAxes(), numbers ascending.
+static std::vector<Axis> axesOf(const BaseKernel &base,
+                                const std::vector<std::map<std::string, std::string>> &choices) {
+  std::vector<Axis> all = derivedAxes(base.mma), axes;
+  for (const auto &[key, value] : base.shipped) // any other key may be an axis of the spec's tune(...)
+    if (std::none_of(all.begin(), all.end(), [&](const Axis &axis) { return axis.name == key; }))
+      all.push_back({key, {}, true});
+  for (Axis axis : all) {
+    axis.values = {base.shipped.at(axis.name)};
+    for (const auto &choice : choices)
+      addValue(axis, choice.at(axis.name));
+    if (!axis.structural)
+      std::sort(axis.values.begin(), axis.values.end(),
+                [](const std::string &a, const std::string &b) { return std::stoi(a) < std::stoi(b); });
+    bool always = axes.size() < kAlways && axis.name == derivedAxes(base.mma)[axes.size()].name;
+    if (always || axis.values.size() > 1)
+      axes.push_back(axis);
+  }
+  return axes;
+}
+
+Space Compiler::spaceOf(const BaseKernel &base, bool derived, const fs::path &scratch) const {
+  std::vector<std::string> arguments = {spec.string(), "--emit=spec"};
+  if (!target.empty())
+    arguments.push_back("--target=" + target);
+  std::string errors;
+  std::vector<std::map<std::string, std::string>> choices = {base.shipped};
+  for (const std::string &line : tuneLines(base, run(arguments, kCompilerSeconds, errors), base.variant)) {
+    choices.push_back(parseChoice(line));
+    choices.back().insert(base.shipped.begin(), base.shipped.end()); // what the line does not name
+  }
+  if (derived)
+    for (const auto &choice : derivedChoices(base, scratch))
+      choices.push_back(choice);
+  Space space;
+  space.axes = axesOf(base, choices);
+  space.fixed = base.shipped; // axes stand before it
+  std::set<Point> once;
+  for (const auto &choice : choices) {
+    Point point;
+    for (const Axis &axis : space.axes) {
+      auto place = std::find(axis.values.begin(), axis.values.end(), choice.at(axis.name));
+      point.push_back(static_cast<int>(place - axis.values.begin()));
+    }
+    if (once.insert(point).second)
+      space.points.push_back(point);
+  }
+  prune(base, space);
+  return space;
+}
+
+/// What the fragments and buffers of a point need at least, for points that the compiler has not planned.
+static Estimate roughEstimate(const BaseKernel &base, const Space &space, const Point &point) {
+  int rows = space.number(point, "rows"), keys = space.number(point, "keys"), warps = space.number(point, "warps");
+  int slabs = std::max(1, rows / 16), rowWarps = std::min(warps, slabs), keyWarps = std::max(1, warps / rowWarps);
+  bool qInRegisters = space.value(point, "q_in") == "registers";
+  int held = qInRegisters ? base.headDimQK : 16 * space.numberOr(point, "q_held", 0); // columns of Q
+  int warpRows = rows / rowWarps, scores = warpRows * (keys / keyWarps) / 32, output = warpRows * base.headDimV / 32;
+  bool isOverlapped = space.value(point, "overlap") == "intra" || space.value(point, "overlap") == "both";
+  int terms = base.mma == "wgmma" && isOverlapped ? scores / 2 : 0; // P of a tile while the next one's scores arrive
+  Estimate estimate;
+  estimate.registers = kOtherRegisters + scores + output + terms + warpRows * held / 64;
+  estimate.sharedBytes =
+      2 * (rows * base.headDimQK + space.number(point, "stages") * keys * (base.headDimQK + base.headDimV));
+  int perThread = std::min(estimate.registers, kRegistersOfThread);
+  estimate.ctasPerSm = std::min(65536 / (perThread * 32 * warps), kSharedOfSm / std::max(1, estimate.sharedBytes));
+  return estimate;
+}
+
+/// Registers of a thread that fragments may take: with wgmma those of an SM are shared by the groups that compute (pass
+/// resolve-options).
+static int mostRegisters(const BaseKernel &base, const Space &space, const Point &point) {
+  if (base.mma != "wgmma")
+    return kRegistersOfThread - kLeastRegisters;
+  const int groups = space.number(point, "warps") / 4;
+  return (groups > 2 ? 160 : groups > 1 ? 240 : kRegistersOfThread) - kLeastOfGroup;
+}
+
+/// Only hard limits prune: a point whose fragments alone leave no registers for anything else; the compiler refuses
+/// what shared memory does not hold. The shipped point stays whatever it needs.
+void Compiler::prune(const BaseKernel &base, Space &space) const {
+  for (const Point &point : space.points)
+    space.estimates[point] = roughEstimate(base, space, point);
+  bool fragments = base.mma == "mma_sync" || base.mma == "wgmma"; // the others keep results in shared memory
+  Point shipped = space.points.front();
+  space.pruned = std::erase_if(space.points, [&](const Point &point) {
+    return point != shipped && fragments &&
+           space.estimates[point].registers - kOtherRegisters > mostRegisters(base, space, point);
+  });
+}
+
+/// Plans are of one spec with kernels c0, c1, ...: the one that a variant's name begins with; null: of a fallback.
+static Estimate *estimateOf(const std::string &variant, const std::vector<Point> &points, Space &space) {
+  if (variant.size() < 2 || variant[0] != 'c' || variant.find("_unaligned_") != std::string::npos)
+    return nullptr;
+  return &space.estimates[points.at(std::stoul(variant.substr(1)))];
+}
+
+/// What the compiler's time model says, in JSON; false: nothing of any of them.
+static bool readModel(const std::string &printed, const std::vector<Point> &points, Space &space) {
+  Json entries = Json::parse(printed, nullptr, false);
+  bool any = false;
+  for (const Json &entry : entries)
+    if (Estimate *estimate = entry.contains("us") ? estimateOf(entry.at("variant"), points, space) : nullptr) {
+      *estimate = {entry.at("registers"), entry.at("ctas_per_sm"), entry.at("shared_bytes"), entry.at("us")};
+      space.pruneOver = entry.value("may_prune", false) ? entry.at("prune_over").get<double>() : 0;
+      any = true;
+    }
+  return any;
+}
+
+/// The text of plans.
+static void readPlans(const std::string &printed, const std::vector<Point> &points, Space &space) {
+  std::istringstream stream(printed);
+  Estimate *estimate = nullptr;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.find(" for sm_") != std::string::npos)
+      estimate = estimateOf(line, points, space);
+    if (!estimate)
+      continue;
+    Estimate read = *estimate;
+    if (std::sscanf(line.c_str(), "  shared   total %d B", &read.sharedBytes) == 1 ||
+        std::sscanf(line.c_str(), "  estimate %d registers, %d CTAs", &read.registers, &read.ctasPerSm) == 2)
+      *estimate = read;
+  }
+}
+
+/// The model does not know every GPU and family; the plan is of all.
+void Compiler::plan(const BaseKernel &base, Space &space, const std::vector<Point> &points, const Shape &shape,
+                    uint32_t sm, const fs::path &scratch) const {
+  std::string text = fmt::format("target {};\n", base.target);
+  BaseKernel bare = base;
+  bare.require.clear();
+  for (size_t i = 0; i < points.size(); ++i)
+    text += kernelText(bare, fmt::format("c{}", i), pointSchedule(base, space, points[i], ""));
+  fs::path file = scratch / "plans.fa";
+  writeFile(file.string(), text);
+  std::vector<std::string> plan = {file.string(), "--emit=plan"}, model = plan;
+  for (const std::string &option :
+       {"--shape=" + formatShape(shape), fmt::format("--gpu=sm_{}", sm), std::string("--json")})
+    model.push_back(option);
+  std::string errors;
+  if (readModel(run(model, kCompilerSeconds, errors), points, space))
+    return;
+  std::string printed = run(plan, kCompilerSeconds, errors);
+  if (printed.empty())
+    throw UserError(errors);
+  readPlans(printed, points, space);
+}
+
+std::string Compiler::compile(const BaseKernel &base, const Space &space, const Point &point, const fs::path &directory,
+                              double seconds) const {
+  makeDirectory(directory.string());
+  std::string name = nameOf(space, point);
+  fs::path file = directory / (name + ".fa");
+  writeFile(file.string(), fmt::format("target {};\n", base.target) +
+                               kernelText(base, base.kernel, pointSchedule(base, space, point, name)));
+  std::string errors;
+  if (run({file.string(), "-o", directory.string()}, seconds, errors).empty())
+    return errors.empty() ? "the compiler failed" : errors;
+  return {};
+}
+
+} // namespace fagen::lab::tune
