@@ -95,9 +95,10 @@ private:
   Case longTiles(int64_t tilesOfCta, int64_t tail) const {
     Case c = base();
     c.shape.heads = std::max<int64_t>(1, ceilDiv(tilesOfCta * ctasAtATime(), tilesOfHead()));
-    if (isSplit()) { // few tiles would have as many splits as key tiles
-      c.shape.batch = 2;
-      c.shape.heads = 4;
+    if (isSplit()) {
+      const bool fillsGpu = row.launches[0].reserved == 0; // few tiles would have as many splits as key tiles then
+      c.shape.batch = fillsGpu ? 2 : 1;
+      c.shape.heads = fillsGpu ? 4 : 2;
     }
     c.shape.kvHeads = c.shape.heads;
     c.shape.seqQ = int64_t{row.tile_rows} * clusterOf(row.launches[0]);

@@ -12,6 +12,7 @@
 #include <fagen/device/ptx/threads.h>
 #include <fagen/device/ptx/tma.h>
 #include <fagen/device/tile/cta.h>
+#include <fagen/device/tile/integer.h>
 #include <fagen/device/tile/operand.h>
 
 namespace fagen::device {
@@ -172,14 +173,15 @@ __device__ __forceinline__ int take_tile(const NextTile &next, ptx::Site site = 
 
 /// The rows of a group of four warps to the tensor, panel by panel; rows outside it are left out. The tile has at least
 /// kColumns columns, which go to those from kFirst on, and its rows from group_row on to rows row + group_row and so
-/// on. Its first thread asks for it.
+/// on. Where they end within a panel, the tensor ends there, too: what the panel has beyond is left out like rows. The
+/// group's first thread asks for it.
 template <int kColumns, int kFirst = 0, class Tile>
 __device__ __forceinline__ void store_boxes_by_group(const Tile &tile, int group_row, const TensorMap &map, int row,
                                                      int head, int batch, ptx::Site site = ptx::Site::here()) {
-  static_assert(kColumns <= Tile::kColumns && kColumns % panel_columns<Tile>() == 0, "whole panels of the tile");
+  static_assert(kColumns <= Tile::kColumns && kFirst % panel_columns<Tile>() == 0, "panels of the tile");
   if (ptx::thread_index() % 128 != 0)
     return;
-  for (int panel = 0; panel < kColumns / panel_columns<Tile>(); ++panel)
+  for (int panel = 0; panel < ceil_div(kColumns, panel_columns<Tile>()); ++panel)
     ptx::tma_store(map, {kFirst + panel * panel_columns<Tile>(), row + group_row, head, batch},
                    tile.base() + (panel * Tile::kRows + group_row) * Tile::kPanelBytes, site);
 }
