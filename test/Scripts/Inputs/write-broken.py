@@ -28,3 +28,4 @@ for number in range(41):
     write(f"docs/full/part{number}.h", "")
 for number in range(40):
     write(f"lab/fits/part{number}.h", "")
+write("README.md", "\n" * 149)

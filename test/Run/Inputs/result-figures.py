@@ -1,5 +1,5 @@
-"""Figures that README.md says in sentences, made of the raw files: readme-figures.py README EVIDENCE prints each phrase that
-README has, and ends with 1 where it has one otherwise."""
+"""Figures that docs/Results.md says in sentences, made of the raw files: result-figures.py RESULTS EVIDENCE prints each phrase that
+is not there, and ends with 1 where there is one."""
 import json
 import re
 import sys
@@ -57,7 +57,7 @@ def phrases():
 
 
 with open(sys.argv[1], encoding="utf-8") as file:
-    readme = re.sub(r"\s+", " ", file.read())
-wrong = [phrase for phrase in phrases() if phrase not in readme]
-print("\n".join(f"README does not say '{phrase}'" for phrase in wrong) or "README says what the raw files say")
+    text = re.sub(r"\s+", " ", file.read())
+wrong = [phrase for phrase in phrases() if phrase not in text]
+print("\n".join(f"docs do not say '{phrase}'" for phrase in wrong) or "docs say what the raw files say")
 sys.exit(1 if wrong else 0)
