@@ -18,6 +18,8 @@
 
 #include "fagen/Analysis/Access.h"
 
+#include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Queries.h"
 #include "fagen/device/tile/layout.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -42,13 +44,12 @@ public:
         vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)),
         headDimV(constantOr(kernel, "kHeadDimV", buffer.columns)) {}
 
-  void run(const Op &op, const OperandInfo &info) {
-    if (info.rowsOfWarps)
+  void run(const Op &op, unsigned operand) {
+    if (opInfo(op.kind).operands[operand].rowsOfWarps)
       return rowsInTurn();
-    const llvm::StringRef operand = info.name;
     switch (op.kind) {
     case OpKind::CopyIssue:
-      return op.text("kind") == "bulk" ? wholeBy(threadsOf(role, op)) : vectors();
+      return isBulkCopy(op) ? wholeBy(threadsOf(role, op)) : vectors();
     case OpKind::BulkStore:
       return rowsOfEach(threadsOf(role, op));
     case OpKind::MbarrierInit:
@@ -60,11 +61,13 @@ public:
     case OpKind::ReduceTotal:
       return rowsOfRowWarp();
     case OpKind::Mma:
-      return product(operand, op.text("form") == "abt");
+      return product(operand, MmaOp(op).form() == MmaForm::Abt);
     case OpKind::MmaIssue: // a warp reads its rows of the left operand, and all of the right one
-      return operand == "a" ? rowsOfRowWarp() : everything();
+      return operand == MmaIssueOp<>::kA ? rowsOfRowWarp() : everything();
     case OpKind::SettleRows:
-      return operand == "q" ? rowsOfRowWarp() : operand == "k" ? rowsOfKeyWarp() : everything();
+      return operand == SettleRowsOp<>::kQ   ? rowsOfRowWarp()
+             : operand == SettleRowsOp<>::kK ? rowsOfKeyWarp()
+                                             : everything();
     case OpKind::Mask:
     case OpKind::RowMax:
     case OpKind::Exp2:
@@ -160,10 +163,10 @@ private:
       rows(warp(w), w / rowWarps * share, share);
   }
 
-  void product(llvm::StringRef operand, bool isAbt) {
-    if (operand == "a")
+  void product(unsigned operand, bool isAbt) {
+    if (operand == MmaOp<>::kA)
       return rowsOfRowWarp();
-    if (operand == "b")
+    if (operand == MmaOp<>::kB)
       return !isScalar ? rowsOfKeyWarp() : isAbt ? keysOfLane() : pairsOfLane();
     return isScalar ? scores() : isWmma ? rowsOfFragment() : everything();
   }
@@ -245,16 +248,15 @@ private:
 void fagen::forEachAccess(const Kernel &kernel, const Role &role, const Op &op, unsigned operand, AccessVisitor visit) {
   const Buffer *buffer = op.operands[operand].buffer;
   assert(buffer && buffer->space == Space::Shared && "only shared memory is enumerated");
-  Enumerator(kernel, role, *buffer, visit).run(op, opInfo(op.kind).operands[operand]);
+  Enumerator(kernel, role, *buffer, visit).run(op, operand);
 }
 
 llvm::SmallVector<ThreadRange, 4> fagen::threadsOf(const Role &role, const Op &op) {
-  const llvm::StringRef by = op.has("by") ? op.text("by") : "role";
+  const Actor by = actorOf(op);
   const unsigned first = kLanes * role.firstWarp, end = first + kLanes * role.warps;
-  if (by == "thread")
+  if (by == Actor::Thread)
     return {{first, end - first}};
-  constexpr unsigned kGroupWarps = 4;
-  const unsigned step = by == "warp" ? kLanes : by == "group" ? kLanes * kGroupWarps : end - first;
+  const unsigned step = by == Actor::Warp ? kLanes : by == Actor::Group ? kLanes * kGroupWarps : end - first;
   llvm::SmallVector<ThreadRange, 4> ranges;
   for (unsigned thread = first; thread < end; thread += step)
     ranges.push_back({thread, 1});
@@ -262,7 +264,7 @@ llvm::SmallVector<ThreadRange, 4> fagen::threadsOf(const Role &role, const Op &o
 }
 
 Effect fagen::effectOn(const Op &op, unsigned operand) {
-  if ((op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue) && operand == 0 && op.integer("accumulate") == 0)
+  if ((op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue) && operand == 0 && !op.isSet(Attr::Accumulate))
     return Effect::Write;
   const Effect effect = opInfo(op.kind).operands[operand].effect;
   return effect == Effect::Sync ? Effect::Read : effect;

@@ -7,6 +7,7 @@
 #include "fagen/Analysis/AccessTable.h"
 
 #include "fagen/Analysis/GlobalRows.h"
+#include "fagen/IR/Queries.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallSet.h"
@@ -21,7 +22,7 @@ using namespace fagen::ir;
 static std::string likenessOf(unsigned role, const Op &op, unsigned operand) {
   std::string text = std::to_string(role) + " " + std::to_string(unsigned(op.kind)) + " " + std::to_string(operand) +
                      " " + op.operands[operand].buffer->name;
-  for (const char *attribute : {"form", "by", "kind"})
+  for (Attr attribute : {Attr::Form, Attr::By, Attr::Kind})
     if (op.has(attribute))
       text += " " + op.text(attribute).str();
   if (op.operands[operand].buffer->space == Space::Global)
@@ -30,14 +31,14 @@ static std::string likenessOf(unsigned role, const Op &op, unsigned operand) {
 }
 
 static bool isAsync(const Op &op, const Buffer &buffer, bool writes) {
-  if (op.kind == OpKind::CopyIssue)
-    return op.text("kind") != "ld_st" && writes;
+  if (const auto copy = dynCast<CopyIssueOp>(op))
+    return copy->kind() != CopyKind::LdSt && writes;
   return op.kind == OpKind::MmaIssue || (op.kind == OpKind::BulkStore && buffer.space == Space::Shared);
 }
 
 /// A bulk copy signals its mbarrier by the same proxy.
 static bool isByAsyncProxy(const Op &op, const Buffer &buffer) {
-  return (op.kind == OpKind::CopyIssue && op.text("kind") == "bulk") || op.kind == OpKind::BulkStore ||
+  return isBulkCopy(op) || op.kind == OpKind::BulkStore ||
          (op.kind == OpKind::MmaIssue && buffer.space == Space::Shared);
 }
 
@@ -72,11 +73,12 @@ AccessTable::AccessTable(const Kernel &kernel, llvm::ArrayRef<const Role *> role
 static bool areDisjointSlices(llvm::ArrayRef<const Op *> uses) {
   llvm::SmallSet<int64_t, 4> firsts;
   return llvm::all_of(uses, [&](const Op *op) { // the first of them is asked first
-    if (op->kind != OpKind::BulkStore || !op->has("first"))
+    const auto store = dynCast<BulkStoreOp>(*op);
+    if (!store || !op->has(Attr::First))
       return false;
-    const Buffer *slice = op->operand("src").buffer;
-    return slice == uses.front()->operand("src").buffer && op->integer("first") % slice->columns == 0 &&
-           firsts.insert(op->integer("first")).second;
+    const Buffer *slice = store->src().buffer;
+    return slice == BulkStoreOp(*uses.front()).src().buffer && store->first() % slice->columns == 0 &&
+           firsts.insert(store->first()).second;
   });
 }
 

@@ -166,7 +166,7 @@ bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lan
       return false;
     break;
   case OpKind::HandTile:
-    state.handed[op.op->operand("dst").buffer] = event.positions[0];
+    state.handed[HandTileOp(*op.op).dst().buffer] = event.positions[0];
     break;
   case OpKind::TakeTile:
     checkTaken(event);
@@ -211,15 +211,15 @@ bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lan
 }
 
 void Execution::raiseFence(Warp &warp, const PlannedOp &op) {
-  (op.fence == PlannedOp::Fence::AsyncProxy ? warp.asyncFence
-   : op.fence == PlannedOp::Fence::Mma      ? warp.mmaFence
-                                            : warp.initFence) = warp.event + 1;
+  (op.fence == FenceKind::AsyncProxy ? warp.asyncFence
+   : op.fence == FenceKind::Mma      ? warp.mmaFence
+                                     : warp.initFence) = warp.event + 1;
 }
 
 /// All roles work on the same tiles only if each takes, turn by turn, what was state.handed over for that turn. Where
 /// this is the last one in the order of this execution, and races are none, it is so in every order.
 void Execution::checkTaken(const Event &event) {
-  const Buffer *buffer = event.op->operand("src").buffer;
+  const Buffer *buffer = TakeTileOp(*event.op).src().buffer;
   auto last = state.handed.find(buffer);
   if (last == state.handed.end() || last->second != event.positions[1])
     fail(*event.op,

@@ -16,7 +16,7 @@ using namespace fagen::ir;
 
 /// Whether the CTAs of a cluster bring their shares of one tile: not the same rows.
 static bool isOfOneTile(const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition) {
-  return first.op == second.op && first.op->kind == OpKind::CopyIssue && first.op->isSet("cluster") &&
+  return first.op == second.op && first.op->kind == OpKind::CopyIssue && first.op->isSet(Attr::Cluster) &&
          firstPosition == secondPosition;
 }
 
@@ -28,7 +28,8 @@ static std::string completionOf(const Op &op) {
   case OpKind::BulkStore:
     return "bulk_wait";
   default:
-    return op.operand("full").buffer ? "wait for its phase of %" + op.operand("full").buffer->name : "copy_wait";
+    const Buffer *full = CopyIssueOp(op).full().buffer;
+    return full ? "wait for its phase of %" + full->name : "copy_wait";
   }
 }
 

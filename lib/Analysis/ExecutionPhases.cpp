@@ -36,7 +36,7 @@ void Execution::initialise(const Warp &warp, const PlannedOp &op, const Event &e
   Slot &slot = slotOf(warp.cta, op, event);
   if (slot.needed != 0)
     return fail(*op.op, "%" + slot.buffer->name + " is initialised twice");
-  slot.needed = unsigned(op.op->integer("arrivals"));
+  slot.needed = unsigned(op.op->integer(Attr::Arrivals));
 }
 
 /// Whether what these lanes do counts in this phase of the slot, whoever is faster.

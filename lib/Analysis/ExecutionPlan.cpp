@@ -3,6 +3,8 @@
 
 #include "ExecutionPlan.h"
 
+#include "fagen/IR/Queries.h"
+
 #include <limits>
 
 using namespace fagen;
@@ -46,8 +48,8 @@ void ExecutionPlan::findEntries() {
     const unsigned warp = agent / 2;
     if (!op.accesses.empty())
       shape.add(Layer::Performed, agent);
-    if (op.op->kind == OpKind::Fence && op.fence != PlannedOp::Fence::Mma)
-      shape.add(op.fence == PlannedOp::Fence::AsyncProxy ? Layer::AsyncProxy : Layer::Initialised, agent);
+    if (op.op->kind == OpKind::Fence && op.fence != FenceKind::Mma)
+      shape.add(op.fence == FenceKind::AsyncProxy ? Layer::AsyncProxy : Layer::Initialised, agent);
     if (op.op->kind == OpKind::MmaIssue || op.op->kind == OpKind::MmaWait)
       shape.addProducts(warp);
     if (op.op->kind == OpKind::BulkStore || op.op->kind == OpKind::BulkWait)
@@ -108,14 +110,12 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
     planned.number = uint16_t(names.size());
   planned.accesses = table.of(&op);
   planned.isIdle = !isAction(op.kind) && planned.accesses.empty();
-  planned.isShared = op.isSet("cluster");
-  planned.isBulkCopy = op.kind == OpKind::CopyIssue && op.text("kind") == "bulk";
-  if (op.kind == OpKind::Fence)
-    planned.fence = op.text("kind") == "async_proxy" ? PlannedOp::Fence::AsyncProxy
-                    : op.text("kind") == "mma"       ? PlannedOp::Fence::Mma
-                                                     : PlannedOp::Fence::MbarrierInit;
-  if (op.has("pending"))
-    planned.pending = op.integer("pending");
+  planned.isShared = op.isSet(Attr::Cluster);
+  planned.isBulkCopy = isBulkCopy(op);
+  if (const auto fence = dynCast<FenceOp>(op))
+    planned.fence = fence->kind();
+  if (op.has(Attr::Pending))
+    planned.pending = op.integer(Attr::Pending);
   planBarrier(planned);
   const bool hasBar = op.kind == OpKind::MbarrierInit || op.kind == OpKind::Arrive || op.kind == OpKind::Wait;
   if (hasBar || planned.isBulkCopy) {
@@ -124,7 +124,7 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
     planned.firstSlot = firstSlot.lookup(planned.bar);
   }
   if (planned.isBulkCopy) {
-    const Buffer &dst = *op.operand("dst").buffer;
+    const Buffer &dst = *CopyIssueOp(op).dst().buffer;
     planned.bytes = int64_t(dst.rows) * dst.columns * sizeOf(dst.type) / (planned.isShared ? ctas : 1);
     for (unsigned i = 0; i < planned.bar->stages; ++i)
       slots[planned.firstSlot + i].countsBytes = true;
@@ -137,17 +137,18 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
 void ExecutionPlan::planBarrier(PlannedOp &planned) const {
   const Op &op = *planned.op;
   planned.isTurn = op.kind == OpKind::AwaitTurn || op.kind == OpKind::PassTurn;
-  planned.isOfCta = op.kind == OpKind::Barrier && op.text("scope") == "cta";
-  planned.isOfWarp = op.kind == OpKind::Barrier && op.text("scope") == "warp";
-  planned.isOfCluster = op.kind == OpKind::Barrier && op.text("scope") == "cluster";
-  if (op.has("id"))
-    planned.id = op.integer("id");
-  if (op.has("groups"))
-    planned.groups = op.integer("groups");
-  planned.isInterleaved = op.isSet("interleaved");
-  const bool hasRange = op.has("first_warp") && !planned.isOfCta;
-  planned.firstWarp = hasRange ? op.integer("first_warp") : 0;
-  planned.warps = hasRange ? op.integer("warps") : ctaWarps;
+  const auto barrier = dynCast<BarrierOp>(op);
+  planned.isOfCta = barrier && barrier->scope() == BarrierScope::Cta;
+  planned.isOfWarp = barrier && barrier->scope() == BarrierScope::Warp;
+  planned.isOfCluster = barrier && barrier->scope() == BarrierScope::Cluster;
+  if (op.has(Attr::Id))
+    planned.id = op.integer(Attr::Id);
+  if (op.has(Attr::Groups))
+    planned.groups = op.integer(Attr::Groups);
+  planned.isInterleaved = op.isSet(Attr::Interleaved);
+  const bool hasRange = op.has(Attr::FirstWarp) && !planned.isOfCta;
+  planned.firstWarp = hasRange ? op.integer(Attr::FirstWarp) : 0;
+  planned.warps = hasRange ? op.integer(Attr::Warps) : ctaWarps;
 }
 
 Lanes ExecutionPlan::lanesOf(const Role &role, unsigned warp, const PlannedOp &planned) const {
@@ -166,15 +167,15 @@ Lanes ExecutionPlan::lanesOf(const Role &role, unsigned warp, const PlannedOp &p
   case OpKind::BulkWait:
   case OpKind::Arrive:
   case OpKind::Wait: {
-    const llvm::StringRef by = op.has("by") ? op.text("by") : "role";
-    if (by == "thread")
+    const Actor by = actorOf(op);
+    if (by == Actor::Thread)
       return kAllLanes;
-    const unsigned step = by == "warp" ? 1 : by == "group" ? ClockShape::kGroupWarps : role.warps;
+    const unsigned step = by == Actor::Warp ? 1 : by == Actor::Group ? ClockShape::kGroupWarps : role.warps;
     return warp % step == 0 ? kFirstLane : 0;
   }
   case OpKind::AwaitTurn:
   case OpKind::PassTurn:
-    return op.has("group") && op.integer("group") != warp / ClockShape::kGroupWarps ? 0 : kAllLanes;
+    return op.has(Attr::Group) && op.integer(Attr::Group) != warp / ClockShape::kGroupWarps ? 0 : kAllLanes;
   default:
     return kAllLanes;
   }

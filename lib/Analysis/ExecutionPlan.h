@@ -5,6 +5,7 @@
 #include "Clocks.h"
 #include "fagen/Analysis/AccessTable.h"
 #include "fagen/Analysis/Timeline.h"
+#include "fagen/IR/OpClasses.h"
 
 #include <array>
 
@@ -16,8 +17,6 @@ inline constexpr Lanes kFirstLane = 1, kAllLanes = 3;
 
 /// An op as executions need it: its attributes looked up once.
 struct PlannedOp {
-  enum class Fence : uint8_t { Mma, AsyncProxy, MbarrierInit };
-
   const ir::Op *op = nullptr;
   uint16_t number = 0; ///< in clocks
   bool isIdle = true;  ///< neither orders nor accesses anything
@@ -25,7 +24,7 @@ struct PlannedOp {
   bool isOfCta = false, isOfWarp = false, isOfCluster = false; ///< a barrier's scope
   bool isShared = false;                                       ///< done in all CTAs of the cluster
   bool isTurn = false, isInterleaved = false;
-  Fence fence = Fence::Mma;
+  ir::FenceKind fence = ir::FenceKind::Mma;
   int64_t pending = 0;
   unsigned id = 0, groups = 1, firstWarp = 0, warps = 0; ///< of a barrier or turn
   const ir::Buffer *bar = nullptr;                       ///< the mbarrier, which slots begin with firstSlot

@@ -100,7 +100,7 @@ static std::string keyOf(const Kernel &kernel, const Role &role, const Op &op, u
     key += " " + std::to_string(number);
   for (const char *name : {"kKeyWarps", "kRowWarps", "kVectorBytes", "kHeadDimV"})
     key += " " + (kernel.hasConstant(name) ? std::to_string(kernel.constant(name)) : "-");
-  for (const char *attribute : {"form", "by", "kind"})
+  for (Attr attribute : {Attr::Form, Attr::By, Attr::Kind})
     key += " " + (op.has(attribute) ? op.text(attribute).str() : "-");
   return key;
 }

@@ -32,9 +32,9 @@ static bool isOfGroup(const Expr &expr) {
 }
 
 bool fagen::nameSameRows(const Kernel &kernel, const Role &role, const Op &a, const Op &b) {
-  if (!a.has("row") || !b.has("row") || !isOfBody(role, a) || !isOfBody(role, b))
+  if (!a.has(Attr::Row) || !b.has(Attr::Row) || !isOfBody(role, a) || !isOfBody(role, b))
     return false;
-  const Expr first = expandButRow(kernel, a.expr("row")), second = expandButRow(kernel, b.expr("row"));
+  const Expr first = expandButRow(kernel, a.expr(Attr::Row)), second = expandButRow(kernel, b.expr(Attr::Row));
   if (isOfGroup(first) || isOfGroup(second))
     return false;
   const std::optional<Interval> apart = difference(first, second);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Hazards.h"
+#include "fagen/IR/Queries.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -34,16 +35,16 @@ HazardKind kindOf(const Access &first, const Access &second) {
 
 uint32_t rangeOfWarps(unsigned first, unsigned count) { return uint32_t(((uint64_t(1) << count) - 1) << first); }
 
-BarrierOp barrierOf(const Op &op, unsigned point) {
-  BarrierOp barrier{&op, point, Scope::Cta, ~0u, {}};
-  if (op.text("scope") == "warp")
+BarrierPoint barrierOf(BarrierOp<const Op> op, unsigned point) {
+  BarrierPoint barrier{&*op, point, Scope::Cta, ~0u, {}};
+  if (op.scope() == BarrierScope::Warp)
     barrier.scope = Scope::Warp;
-  if (op.text("scope") != "named")
+  if (op.scope() != BarrierScope::Named)
     return barrier;
-  barrier.warps = rangeOfWarps(op.integer("first_warp"), op.integer("warps"));
-  if (op.has("groups")) {
+  barrier.warps = rangeOfWarps(*op.firstWarp(), *op.warps());
+  if (op.groups() > 1) {
     barrier.scope = Scope::Group;
-    barrier.grouping = {uint8_t(op.integer("groups")), op.has("interleaved") && op.integer("interleaved") != 0};
+    barrier.grouping = {uint8_t(op.groups()), op.interleaved()};
   }
   return barrier;
 }
@@ -102,10 +103,11 @@ void addMeeting(HazardMap &hazards, const Timeline &timeline, const Meeting &mee
 /// An op as ledgers name it; which product it is, its result says.
 static std::string titleOf(const Op &op) {
   std::string title = opInfo(op.kind).name.str();
-  if (op.kind != OpKind::Mma)
+  const auto product = dynCast<MmaOp>(op);
+  if (!product)
     return title;
-  const bool isStaged = op.text("form") == "ab" && op.integer("accumulate") == 0; // P V, perhaps in the place of S
-  return title + " " + (isStaged ? "pv" : op.operand("acc").buffer->name);
+  const bool isStaged = product->form() == MmaForm::Ab && !product->accumulate(); // P V, perhaps in the place of S
+  return title + " " + (isStaged ? "pv" : product->acc().buffer->name);
 }
 
 std::string Hazard::title() const {
@@ -115,7 +117,7 @@ std::string Hazard::title() const {
   return title + ": " + titleOf(*source.op) + " -> " + titleOf(*sink.op);
 }
 
-bool BarrierOp::orders(const Conflict &conflict) const {
+bool BarrierPoint::orders(const Conflict &conflict) const {
   if (conflict.scope <= Scope::Warp)
     return true;
   if (scope == Scope::Warp || (conflict.warps & ~warps) != 0)
@@ -135,7 +137,7 @@ HazardInfo::HazardInfo(const Kernel &kernel, const Role &role, AccessTable &tabl
 void HazardInfo::collect(const Kernel &kernel, const Role &role, AccessTable &table) {
   walk(role.body, [&](const Op &op) {
     if (op.kind == OpKind::Barrier)
-      placed.push_back(barrierOf(op, numbering.before(&op)));
+      placed.push_back(barrierOf(BarrierOp(op), numbering.before(&op)));
   });
   for (const Access &access : table.accesses())
     if (table.leavesBuffer(access)) {
@@ -171,7 +173,7 @@ void HazardInfo::addSelfConflicts(AccessTable &table) {
 
 llvm::SmallVector<const Op *, 2> HazardInfo::covering(const Hazard &hazard, const Path &path) const {
   llvm::SmallVector<const Op *, 2> result;
-  for (const BarrierOp &barrier : placed)
+  for (const BarrierPoint &barrier : placed)
     if (path.points.test(barrier.point) && barrier.orders(hazard.conflict))
       result.push_back(barrier.op);
   return result;
@@ -210,7 +212,7 @@ std::string HazardInfo::describe(const Hazard &hazard) const {
     text += " " + numbering.nameOf(wait);
   if (hazard.conflict.scope == Scope::Thread)
     return text;
-  for (const BarrierOp &barrier : placed)
+  for (const BarrierPoint &barrier : placed)
     if (llvm::any_of(hazard.paths,
                      [&](const Path &path) { return llvm::is_contained(covering(hazard, path), barrier.op); }))
       text += " " + numbering.nameOf(barrier.op);

@@ -5,6 +5,7 @@
 
 #include "fagen/Analysis/GlobalRows.h"
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Queries.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -17,10 +18,10 @@ namespace {
 /// How many rows of the global buffer the op names: as many as the tile on the other side has, which for fragments is
 /// that of the CTA.
 int64_t rowsOf(const Kernel &kernel, const Op &op) {
-  if (op.kind == OpKind::CopyIssue)
-    return op.operand("dst").buffer->rows;
-  if (op.kind == OpKind::BulkStore)
-    return op.operand("src").buffer->rows;
+  if (const auto copy = dynCast<CopyIssueOp>(op))
+    return copy->dst().buffer->rows;
+  if (const auto store = dynCast<BulkStoreOp>(op))
+    return store->src().buffer->rows;
   return kernel.constant("kTileRows");
 }
 
@@ -34,9 +35,7 @@ bool isSplit(const Kernel &kernel) {
     look(let.value);
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
-      for (const auto &[name, value] : op.attributes)
-        if (const Expr *expr = std::get_if<Expr>(&value))
-          look(*expr);
+      forEachExpr(op, look);
       found |= op.kind == OpKind::CombineLast;
     });
   return found;
@@ -44,14 +43,14 @@ bool isSplit(const Kernel &kernel) {
 
 /// Whether the op stays in the rows of the CTA's tile.
 bool isOfTile(const Kernel &kernel, const Op &op) {
-  if (!op.has("row"))
+  if (!op.has(Attr::Row))
     return false;
-  const std::optional<Interval> apart = difference(expandButRow(kernel, op.expr("row")), variable("row_begin"));
+  const std::optional<Interval> apart = difference(expandButRow(kernel, op.expr(Attr::Row)), variable("row_begin"));
   return apart && apart->low >= 0 && apart->high <= kernel.constant("kTileRows") - rowsOf(kernel, op);
 }
 
 bool isOwn(const Kernel &kernel, const Op &op) {
-  if (isSplit(kernel) && !(op.has("split") && expandButRow(kernel, op.expr("split")).str() == "split"))
+  if (isSplit(kernel) && !(op.has(Attr::Split) && expandButRow(kernel, op.expr(Attr::Split)).str() == "split"))
     return false;
   return isOfTile(kernel, op);
 }

@@ -5,6 +5,7 @@
 // with those few, not with all that come after it.
 
 #include "fagen/Analysis/Hazards.h"
+#include "fagen/IR/Queries.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -43,7 +44,7 @@ public:
         return Instance{&access, e, position, table.cellOf(access, position)};
       };
       for (const Access &access : accesses)
-        if (sources == Sources::All || isAsyncCopy(*access.op))
+        if (sources == Sources::All || isThreadAsyncCopy(*access.op))
           visitAll(instanceOf(access));
       for (const Access &access : accesses) {
         const Instance instance = instanceOf(access);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Mutants.h"
+#include "fagen/IR/Queries.h"
 
 #include "fagen/Analysis/Hazards.h"
 
@@ -60,10 +61,10 @@ private:
     Mutant mutant{Mutant::Action::Weaken, &op};
     const auto attributes = op.attributes;
     if (op.kind == OpKind::CopyWait) {
-      mutant.pending = op.integer("pending") + 1;
-      op.attributes["pending"] = int64_t(mutant.pending);
-    } else if (op.kind == OpKind::Barrier && op.text("scope") != "warp") {
-      op.attributes["scope"] = std::string("warp");
+      mutant.pending = op.integer(Attr::Pending) + 1;
+      op.set(Attr::Pending, int64_t(mutant.pending));
+    } else if (const auto barrier = dynCast<BarrierOp>(op); barrier && barrier->scope() != BarrierScope::Warp) {
+      barrier->setScope(BarrierScope::Warp);
     } else {
       return;
     }

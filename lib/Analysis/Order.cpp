@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Order.h"
+#include "fagen/IR/Queries.h"
 
 #include "DistinctRuns.h"
 
@@ -17,7 +18,7 @@ using namespace fagen::ir;
 static bool isBetweenRoles(const Op &op) {
   switch (op.kind) {
   case OpKind::Barrier:
-    return op.text("scope") == "cluster";
+    return BarrierOp(op).scope() == BarrierScope::Cluster;
   case OpKind::AwaitTurn:
   case OpKind::PassTurn:
   case OpKind::MbarrierInit:
@@ -34,7 +35,7 @@ static bool isBetweenRoles(const Op &op) {
   case OpKind::TakeTile:
     return true;
   case OpKind::CopyIssue:
-    return op.text("kind") == "bulk";
+    return isBulkCopy(op);
   default:
     return false;
   }

@@ -76,7 +76,7 @@ public:
         return;
       std::vector<const Op *> body;
       flatten(op.body, body);
-      sections.push_back(sectionOf(op.has("name") ? op.text("name").str() : "loop", body));
+      sections.push_back(sectionOf(op.has(Attr::Name) ? op.text(Attr::Name).str() : "loop", body));
       sections.back().clocks.latency += kStepClocks + exposedLoads(body);
       loops.push_back(&op);
     });
@@ -86,7 +86,8 @@ public:
   std::vector<double> stepsOf(int64_t rowBegin) const {
     std::vector<double> steps{1};
     for (const Op *loop : llvm::drop_begin(loops)) {
-      std::optional<int64_t> begin = value(loop->expr("begin"), rowBegin), end = value(loop->expr("end"), rowBegin);
+      std::optional<int64_t> begin = value(loop->expr(Attr::Begin), rowBegin),
+                             end = value(loop->expr(Attr::End), rowBegin);
       if (!begin || !end)
         return {};
       steps.push_back(double(std::max<int64_t>(0, *end - *begin)));
@@ -117,7 +118,7 @@ private:
       int64_t newer = 0;
       for (size_t back = 1; filled < kLoadClocks && back <= 16 * body.size(); ++back) {
         const Op &op = *body[(at + 16 * body.size() - back) % body.size()];
-        if (op.kind == OpKind::CopyCommit && newer++ == wait->integer("pending")) {
+        if (op.kind == OpKind::CopyCommit && newer++ == wait->integer(Attr::Pending)) {
           exposed += kLoadClocks - filled;
           break;
         }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Timeline.h"
+#include "fagen/IR/Queries.h"
 
 #include "ExprCode.h"
 #include "fagen/IR/ExprAnalysis.h"
@@ -191,21 +192,21 @@ private:
   }
 
   void encode(const Op &op, OpCode &code) {
-    auto encoded = [&](llvm::StringRef name) { return op.has(name) ? ExprCode(op.expr(name), values) : ExprCode(); };
+    auto encoded = [&](Attr attr) { return op.has(attr) ? ExprCode(op.expr(attr), values) : ExprCode(); };
     for (const Operand &operand : op.operands)
       code.positions.emplace_back(operand.position, values);
-    code.when = encoded("when");
-    code.condition = encoded("condition");
-    code.bytes = encoded("bytes");
-    code.isAsyncCopy = isAsyncCopy(op);
+    code.when = encoded(Attr::When);
+    code.condition = encoded(Attr::Condition);
+    code.bytes = encoded(Attr::Bytes);
+    code.isAsyncCopy = isThreadAsyncCopy(op);
     if (op.kind != OpKind::Loop)
       return;
-    code.begin = encoded("begin");
-    code.end = encoded("end");
-    code.variable = values.numberOf(op.text("variable"));
-    if (code.carries = op.has("carry"); code.carries) {
-      code.carry = values.numberOf(op.text("carry"));
-      code.step = encoded("step");
+    code.begin = encoded(Attr::Begin);
+    code.end = encoded(Attr::End);
+    code.variable = values.numberOf(op.text(Attr::Variable));
+    if (code.carries = op.has(Attr::Carry); code.carries) {
+      code.carry = values.numberOf(op.text(Attr::Carry));
+      code.step = encoded(Attr::Step);
     }
   }
 
@@ -485,7 +486,7 @@ private:
   }
 
   void wait(const Op &op) {
-    const int64_t pending = op.integer("pending");
+    const int64_t pending = op.integer(Attr::Pending);
     if (pending < 0)
       return;
     llvm::erase_if(open, [&](unsigned copy) {

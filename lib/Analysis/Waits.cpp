@@ -27,7 +27,7 @@ public:
 
   bool run() {
     walk(role.body, [&](Op &op) {
-      if (op.kind == OpKind::CopyWait && op.integer("pending") < 0)
+      if (op.kind == OpKind::CopyWait && op.integer(Attr::Pending) < 0)
         waits.push_back(&op);
     });
     if (waits.empty())
@@ -82,20 +82,20 @@ private:
     for (const auto &[last, demand] : demands)
       if (last == point)
         count = std::min(count.value_or(demand.at(point)), demand.at(point));
-    wait.attributes["pending"] = count.value_or(0);
+    wait.set(Attr::Pending, count.value_or(0));
   }
 
   void raise(Op &wait) {
     const unsigned point = points.before(&wait);
     std::set<int64_t> candidates;
     for (const auto &[last, demand] : demands)
-      if (auto it = demand.find(point); it != demand.end() && it->second > wait.integer("pending"))
+      if (auto it = demand.find(point); it != demand.end() && it->second > wait.integer(Attr::Pending))
         candidates.insert(it->second);
     for (int64_t candidate : candidates) {
-      const Attribute before = wait.attributes["pending"];
-      wait.attributes["pending"] = candidate;
+      const int64_t before = wait.integer(Attr::Pending);
+      wait.set(Attr::Pending, candidate);
       if (!areAllMet()) {
-        wait.attributes["pending"] = before;
+        wait.set(Attr::Pending, before);
         return;
       }
     }
@@ -104,7 +104,7 @@ private:
   bool areAllMet() const {
     return llvm::all_of(demands, [&](const std::pair<unsigned, Demand> &entry) {
       return llvm::any_of(entry.second, [&](const std::pair<const unsigned, int64_t> &choice) {
-        return points[choice.first].op->integer("pending") <= choice.second;
+        return points[choice.first].op->integer(Attr::Pending) <= choice.second;
       });
     });
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Work.h"
+#include "fagen/IR/Queries.h"
 
 #include "llvm/Support/ErrorHandling.h"
 
@@ -32,18 +33,18 @@ static double elements(const Buffer &buffer) { return double(buffer.rows) * buff
 static double wavefrontsOf(double bytes) { return bytes / 128; }
 
 /// An instruction a vector moves it; some more make addresses and compare the row with the limit.
-static Work workOfCopy(const Kernel &kernel, const Op &op) {
+static Work workOfCopy(const Kernel &kernel, CopyIssueOp<const Op> copy) {
   constexpr double kFreshAddress = 4, kRunningAddress = 2;
   constexpr double kPadded = 8; // rows of padded tiles are not aligned to 128 bytes
-  const Buffer &tile = *op.operand("dst").buffer;
+  const Buffer &tile = *copy.dst().buffer;
   const double vectorBytes = double(kernel.constant("kVectorBytes"));
   const double bytes = elements(tile) * sizeOf(tile.type), vectors = bytes / vectorBytes;
   Work work;
   work.copiedBytes = bytes;
   work.copiedWavefronts = wavefrontsOf(bytes) * (tile.layout == Layout::Padded ? kPadded : 1);
   work.wavefronts = std::max(wavefrontsOf(bytes), vectors / kWarp);
-  work.fp32 = vectors * (op.isSet("running") ? kRunningAddress : kFreshAddress);
-  if (op.text("kind") == "ld_st") { // so many vectors are in flight at once as ops/copy.h unrolls
+  work.fp32 = vectors * (copy.running() ? kRunningAddress : kFreshAddress);
+  if (copy.kind() == CopyKind::LdSt) { // so many vectors are in flight at once as ops/copy.h unrolls
     const double perThread = vectors / kernel.threads;
     work.loadRounds = perThread <= 16 ? 1 : perThread / 4;
     work.wavefronts *= 2; // to registers, too, they come through the same unit
@@ -52,12 +53,12 @@ static Work workOfCopy(const Kernel &kernel, const Op &op) {
 }
 
 /// A warp reads its own rows of a and all columns of b, each by ldmatrix where it is in shared memory.
-static Work workOfMma(const Op &op, double warps) {
-  const Buffer &acc = *op.operand("acc").buffer, &a = *op.operand("a").buffer, &b = *op.operand("b").buffer;
+static Work workOfMma(MmaOp<const Op> product, double warps) {
+  const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
   const double depth = a.columns;
   Work work;
-  (op.has("sums") ? work.tensorF16Flops : work.tensorFlops) = warps * 2 * elements(acc) * depth;
-  if (op.has("sums")) // they become f32, and are added where they must be
+  (product.sums() ? work.tensorF16Flops : work.tensorFlops) = warps * 2 * elements(acc) * depth;
+  if (product.sums()) // they become f32, and are added where they must be
     work.halfRate = warps * elements(acc);
   work.wavefronts = warps * wavefrontsOf(acc.columns * depth * sizeOf(b.type));
   if (a.space == Space::Shared)
@@ -72,39 +73,45 @@ static Work workOfSoftmax(const Op &op, double warps) {
   Work work;
   switch (op.kind) {
   case OpKind::Mask: // with a condition it is that of the few last tiles
-    work.fp32 = op.has("when") ? 0 : 3 * warps * elements(*op.operand("s").buffer);
+    work.fp32 = MaskOp(op).when() ? 0 : 3 * warps * elements(*MaskOp(op).s().buffer);
     break;
-  case OpKind::RowMax: // two shuffles a row and lane
-    work.halfRate = warps * elements(*op.operand("s").buffer) + 2 * rowLanes(*op.operand("m").buffer, warps);
-    work.wavefronts = 2 * rowLanes(*op.operand("m").buffer, warps) / kWarp;
+  case OpKind::RowMax: { // two shuffles a row and lane
+    const RowMaxOp max(op);
+    work.halfRate = warps * elements(*max.s().buffer) + 2 * rowLanes(*max.m().buffer, warps);
+    work.wavefronts = 2 * rowLanes(*max.m().buffer, warps) / kWarp;
     break;
-  case OpKind::Rescale: // lazily it hardly ever happens
-    work.fp32 = 3 * rowLanes(*op.operand("m").buffer, warps);
-    if (!op.isSet("lazy")) {
-      work.fp32 += warps * elements(*op.operand("o").buffer);
-      work.exps = rowLanes(*op.operand("m").buffer, warps);
+  }
+  case OpKind::Rescale: { // lazily it hardly ever happens
+    const RescaleOp rescale(op);
+    work.fp32 = 3 * rowLanes(*rescale.m().buffer, warps);
+    if (!rescale.lazy()) {
+      work.fp32 += warps * elements(*rescale.o().buffer);
+      work.exps = rowLanes(*rescale.m().buffer, warps);
     }
     break;
-  case OpKind::Exp2:
-    work.exps = work.fp32 = warps * elements(*op.operand("s").buffer);
-    if (op.has("every")) { // a polynomial is 9 instructions at the full rate and 3 at half of it
-      const double polynomials = work.exps / op.integer("every");
+  }
+  case OpKind::Exp2: {
+    const Exp2Op terms(op);
+    work.exps = work.fp32 = warps * elements(*terms.s().buffer);
+    if (terms.every()) { // a polynomial is 9 instructions at the full rate and 3 at half of it
+      const double polynomials = work.exps / *terms.every();
       work.exps -= polynomials;
       work.fp32 += 9 * polynomials;
       work.halfRate += 3 * polynomials;
     }
     break;
+  }
   case OpKind::RowSum:
-    work.fp32 = warps * elements(*op.operand("s").buffer);
+    work.fp32 = warps * elements(*RowSumOp(op).s().buffer);
     break;
   case OpKind::Convert: // two elements an instruction
-    work.halfRate = warps * elements(*op.operand("s").buffer) / 2;
+    work.halfRate = warps * elements(*ConvertOp(op).s().buffer) / 2;
     break;
   case OpKind::Total:
-    work.wavefronts = 2 * rowLanes(*op.operand("l").buffer, warps) / kWarp;
+    work.wavefronts = 2 * rowLanes(*TotalOp(op).l().buffer, warps) / kWarp;
     break;
   case OpKind::Normalize:
-    work.fp32 = warps * elements(*op.operand("o").buffer);
+    work.fp32 = warps * elements(*NormalizeOp(op).o().buffer);
     break;
   default:
     llvm_unreachable("workOf sends only the ops above");
@@ -114,27 +121,28 @@ static Work workOfSoftmax(const Op &op, double warps) {
 
 static Work workOfResult(const Kernel &kernel, const Op &op, double warps) {
   Work work;
-  if (op.kind == OpKind::Store) { // a quad hands its words round: half a shuffle an element pair
-    const double count = warps * elements(*op.operand("o").buffer);
+  if (const auto store = dynCast<StoreOp>(op)) { // a quad hands its words round: half a shuffle an element pair
+    const double count = warps * elements(*store->o().buffer);
     work.halfRate = count / 2;
     work.wavefronts = count / 2 / kWarp;
-    work.storedBytes = count * sizeOf(op.operand("dst").buffer->type);
-  } else if (op.kind == OpKind::StageOutput) {
-    const Buffer &o = *op.operand("o").buffer;
-    const double count = warps * o.rows * std::min(o.columns, op.operand("dst").buffer->columns);
-    work.wavefronts = wavefrontsOf(count * sizeOf(op.operand("dst").buffer->type));
-    work.storedBytes = count * sizeOf(op.operand("dst").buffer->type); // by the bulk_store behind it
-  } else if (op.kind == OpKind::StoreSplit) {
-    work.storedBytes = warps * elements(*op.operand("o").buffer) * sizeOf(op.operand("dst").buffer->type);
-  } else if (op.kind == OpKind::StorePartial) {
-    const Buffer &partial = *op.operand("partial").buffer;
+    work.storedBytes = count * sizeOf(store->dst().buffer->type);
+  } else if (const auto staged = dynCast<StageOutputOp>(op)) {
+    const Buffer &o = *staged->o().buffer, &dst = *staged->dst().buffer;
+    const double count = warps * o.rows * std::min(o.columns, dst.columns);
+    work.wavefronts = wavefrontsOf(count * sizeOf(dst.type));
+    work.storedBytes = count * sizeOf(dst.type); // by the bulk_store behind it
+  } else if (const auto split = dynCast<StoreSplitOp>(op)) {
+    work.storedBytes = warps * elements(*split->o().buffer) * sizeOf(split->dst().buffer->type);
+  } else if (const auto own = dynCast<StorePartialOp>(op)) {
+    const Buffer &partial = *own->partial().buffer;
     work.wavefronts = wavefrontsOf(elements(partial) * sizeOf(partial.type));
   } else { // store_merged[_split]: a pair of m and l, and an exp2, for each pair of columns
-    const Buffer &partial = *op.operand("partial").buffer;
+    const auto merged = dynCast<StoreMergedOp>(op);
+    const Buffer &partial = merged ? *merged->partial().buffer : *StoreMergedSplitOp(op).partial().buffer;
+    const Buffer &target = merged ? *merged->o().buffer : *StoreMergedSplitOp(op).dst().buffer;
     work.wavefronts = 2 * wavefrontsOf(elements(partial) * sizeOf(partial.type));
     work.exps = elements(partial) / 2;
     work.fp32 = 4 * elements(partial);
-    const Buffer &target = *op.operand(op.kind == OpKind::StoreMerged ? "o" : "dst").buffer;
     work.storedBytes = elements(partial) / double(kernel.constant("kKeyWarps")) * sizeOf(target.type);
   }
   return work;
@@ -146,16 +154,16 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   Work work;
   switch (op.kind) {
   case OpKind::CopyIssue:
-    return workOfCopy(kernel, op);
+    return workOfCopy(kernel, CopyIssueOp(op));
   case OpKind::LoadFragment: {
-    const Buffer &dst = *op.operand("dst").buffer;
+    const Buffer &dst = *LoadFragmentOp(op).dst().buffer;
     work.wavefronts = warps * wavefrontsOf(elements(dst) * sizeOf(dst.type));
     return work;
   }
   case OpKind::Mma:
-    return workOfMma(op, warps);
+    return workOfMma(MmaOp(op), warps);
   case OpKind::Barrier:
-    work.barriers = op.text("scope") == "warp" ? 0 : 1;
+    work.barriers = BarrierOp(op).scope() == BarrierScope::Warp ? 0 : 1;
     return work;
   case OpKind::Store:
   case OpKind::StageOutput:

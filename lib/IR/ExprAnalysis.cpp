@@ -168,13 +168,7 @@ bool fagen::ir::usesAny(const Expr &expr, const llvm::StringSet<> &names) {
 
 bool fagen::ir::usesAny(const Role &role, const llvm::StringSet<> &names) {
   bool found = false;
-  walk(role.body, [&](const Op &op) {
-    for (const auto &[attribute, value] : op.attributes)
-      if (const Expr *expr = std::get_if<Expr>(&value))
-        found |= *expr && usesAny(*expr, names);
-    for (const Operand &operand : op.operands)
-      found |= operand.position && usesAny(operand.position, names);
-  });
+  walk(role.body, [&](const Op &op) { forEachExpr(op, [&](const Expr &expr) { found |= usesAny(expr, names); }); });
   return found;
 }
 

@@ -1,7 +1,7 @@
 // fagen: IR accessors, the builder and the walk.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "fagen/IR/IR.h"
+#include "fagen/IR/OpClasses.h"
 
 #include "fagen/device/tile/layout.h"
 
@@ -39,19 +39,19 @@ const Operand &Op::operand(StringRef name) const {
   llvm_unreachable("the op has no such operand");
 }
 
-int64_t Op::integer(StringRef attribute) const {
+int64_t Op::integer(Attr attribute) const {
   assert(has(attribute) && "the op lacks this attribute");
-  return std::get<int64_t>(attributes.find(attribute.str())->second);
+  return std::get<int64_t>(attributes.find(attribute)->second);
 }
 
-StringRef Op::text(StringRef attribute) const {
+StringRef Op::text(Attr attribute) const {
   assert(has(attribute) && "the op lacks this attribute");
-  return std::get<std::string>(attributes.find(attribute.str())->second);
+  return std::get<std::string>(attributes.find(attribute)->second);
 }
 
-const Expr &Op::expr(StringRef attribute) const {
+const Expr &Op::expr(Attr attribute) const {
   assert(has(attribute) && "the op lacks this attribute");
-  return std::get<Expr>(attributes.find(attribute.str())->second);
+  return std::get<Expr>(attributes.find(attribute)->second);
 }
 
 Buffer *Kernel::buffer(StringRef name) const {
@@ -91,12 +91,8 @@ void Kernel::addConstant(StringRef name, int64_t value, StringRef origin, const 
   constants.push_back({name.str(), value, origin.str(), location});
 }
 
-Op &Builder::add(OpKind kind, llvm::ArrayRef<Operand> operands, std::map<std::string, Attribute> attributes) {
-  auto op = std::make_unique<Op>(kind);
-  op->operands.assign(operands.begin(), operands.end());
-  assert(op->operands.size() <= opInfo(kind).operands.size() && "more operands than the op has");
-  op->operands.resize(opInfo(kind).operands.size()); // absent optional ones
-  op->attributes = std::move(attributes);
+Op &Builder::add(std::unique_ptr<Op> op) {
+  assert(op->operands.size() == opInfo(op->kind).operands.size() && "an op has all its operands, absent ones too");
   op->location = location;
   op->note = std::move(note);
   note.clear();
@@ -105,11 +101,11 @@ Op &Builder::add(OpKind kind, llvm::ArrayRef<Operand> operands, std::map<std::st
 }
 
 Op &Builder::loop(StringRef variable, Expr begin, Expr end, llvm::function_ref<void()> fill) {
-  return nest(add(OpKind::Loop, {}, {{"variable", variable.str()}, {"begin", begin}, {"end", end}}), fill);
+  return nest(add(makeLoop({.variable = variable.str(), .begin = std::move(begin), .end = std::move(end)})), fill);
 }
 
 Op &Builder::branch(Expr condition, llvm::function_ref<void()> fill) {
-  return nest(add(OpKind::If, {}, {{"condition", condition}}), fill);
+  return nest(add(makeIf({.condition = std::move(condition)})), fill);
 }
 
 Op &Builder::nest(Op &op, llvm::function_ref<void()> fill) {
@@ -132,4 +128,47 @@ void ir::walk(Block &block, llvm::function_ref<void(Op &)> visit) {
     visit(*op);
     walk(op->body, visit);
   }
+}
+
+void ir::forEachExpr(Op &op, llvm::function_ref<void(Expr &)> visit) {
+  for (auto &[attr, value] : op.attributes)
+    if (Expr *expr = std::get_if<Expr>(&value); expr && *expr)
+      visit(*expr);
+  for (Operand &operand : op.operands)
+    if (operand.position)
+      visit(operand.position);
+}
+
+void ir::forEachExpr(const Op &op, llvm::function_ref<void(const Expr &)> visit) {
+  forEachExpr(const_cast<Op &>(op), [&](Expr &expr) { visit(expr); });
+}
+
+std::unique_ptr<Op> ir::clone(const Op &op) {
+  auto copy = std::make_unique<Op>(op.kind);
+  copy->operands = op.operands;
+  copy->attributes = op.attributes;
+  copy->location = op.location;
+  copy->note = op.note;
+  for (const std::unique_ptr<Op> &inner : op.body.ops)
+    copy->body.ops.push_back(clone(*inner));
+  return copy;
+}
+
+void ir::substitute(Op &op, StringRef variable, const Expr &value) {
+  forEachExpr(op, [&](Expr &expr) { expr = expr.substitute(variable, value); });
+  for (std::unique_ptr<Op> &inner : op.body.ops)
+    substitute(*inner, variable, value);
+}
+
+Ops::iterator ir::insert(Ops &ops, Ops::iterator at, Ops added) {
+  return ops.insert(at, std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
+}
+
+void ir::rewrite(Block &block, llvm::function_ref<void(std::unique_ptr<Op>, Ops &)> place) {
+  Ops ops;
+  for (std::unique_ptr<Op> &op : block.ops) {
+    rewrite(op->body, place);
+    place(std::move(op), ops);
+  }
+  block.ops = std::move(ops);
 }

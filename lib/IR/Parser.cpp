@@ -362,7 +362,7 @@ private:
     op.location.source = SMLoc::getFromPointer(place);
     op.operands.resize(opInfo(*kind).operands.size());
     const bool hasHead = *kind == OpKind::Loop ? parseLoopHead(op)
-                         : *kind == OpKind::If ? parseExpression(op, "condition")
+                         : *kind == OpKind::If ? parseExpression(op, Attr::Condition)
                                                : parseOperands(op) && parseAttributes(op);
     if (!hasHead || (lexer.accept("site") && !lexer.number(op.site)) || !parseLocation(op.location) ||
         !parseNote(op.note))
@@ -379,19 +379,19 @@ private:
                                   (nearest.empty() ? std::string() : "; did you mean '" + nearest.str() + "'?"));
   }
 
-  bool parseExpression(Op &op, StringRef attribute) {
+  bool parseExpression(Op &op, Attr attribute) {
     Expr value;
     if (!lexer.expression(value))
       return false;
-    op.attributes[attribute.str()] = value;
+    op.set(attribute, value);
     return true;
   }
 
-  bool parseString(Op &op, StringRef attribute) {
+  bool parseString(Op &op, Attr attribute) {
     std::string value;
     if (!lexer.string(value))
       return false;
-    op.attributes[attribute.str()] = value;
+    op.set(attribute, value);
     return true;
   }
 
@@ -400,16 +400,17 @@ private:
     StringRef variable;
     if (!lexer.word(variable, "the loop's variable"))
       return false;
-    op.attributes["variable"] = variable.str();
-    if (!lexer.expect("=") || !parseExpression(op, "begin") || !lexer.expect("to") || !parseExpression(op, "end"))
+    op.set(Attr::Variable, variable.str());
+    if (!lexer.expect("=") || !parseExpression(op, Attr::Begin) || !lexer.expect("to") ||
+        !parseExpression(op, Attr::End))
       return false;
     if (lexer.accept("carry")) {
       StringRef carry;
-      if (!lexer.word(carry, "the carried variable") || !lexer.expect("step") || !parseExpression(op, "step"))
+      if (!lexer.word(carry, "the carried variable") || !lexer.expect("step") || !parseExpression(op, Attr::Step))
         return false;
-      op.attributes["carry"] = carry.str();
+      op.set(Attr::Carry, carry.str());
     }
-    return !lexer.accept("name") || parseString(op, "name");
+    return !lexer.accept("name") || parseString(op, Attr::Name);
   }
 
   /// %buffer, %ring[position], none
@@ -461,18 +462,18 @@ private:
     const auto *attribute = llvm::find_if(info.attributes, [&](const AttributeInfo &a) { return a.name == name; });
     if (attribute == info.attributes.end())
       return lexer.error(place, info.name + " has no attribute '" + name + "'");
-    if (op.has(name))
+    if (op.has(attribute->attr))
       return lexer.error(place, "attribute '" + name + "' is given twice");
     if (!lexer.expect("="))
       return false;
     if (attribute->type == AttributeType::Expression)
-      return parseExpression(op, name);
+      return parseExpression(op, attribute->attr);
     if (attribute->type == AttributeType::String)
-      return parseString(op, name);
+      return parseString(op, attribute->attr);
     int64_t value = 0;
     if (!lexer.number(value))
       return false;
-    op.attributes[name.str()] = value;
+    op.set(attribute->attr, value);
     return true;
   }
 

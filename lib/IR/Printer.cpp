@@ -122,7 +122,7 @@ public:
     if (op.kind == OpKind::Loop)
       printLoopHead(op);
     else if (op.kind == OpKind::If)
-      os << " " << attributeText(op, "condition");
+      os << " " << attributeText(op, Attr::Condition);
     else
       printOperandsAndAttributes(op);
     if (op.site != 0 && !isBare)
@@ -209,8 +209,8 @@ private:
     os << "}\n";
   }
 
-  static std::string attributeText(const Op &op, StringRef name) {
-    auto it = op.attributes.find(name.str());
+  static std::string attributeText(const Op &op, Attr attribute) {
+    auto it = op.attributes.find(attribute);
     if (it == op.attributes.end())
       return "<missing>";
     if (const int64_t *integer = std::get_if<int64_t>(&it->second))
@@ -221,13 +221,14 @@ private:
   }
 
   void printLoopHead(const Op &op) {
-    const bool isNamed = op.has("variable") && std::holds_alternative<std::string>(op.attributes.at("variable"));
-    os << " " << (isNamed ? op.text("variable") : "<missing>") << " = " << attributeText(op, "begin") << " to "
-       << attributeText(op, "end");
-    if (op.has("carry"))
-      os << " carry " << op.text("carry") << " step " << attributeText(op, "step");
-    if (op.has("name"))
-      os << " name " << attributeText(op, "name");
+    const auto variable = op.attributes.find(Attr::Variable);
+    const bool isNamed = variable != op.attributes.end() && std::holds_alternative<std::string>(variable->second);
+    os << " " << (isNamed ? op.text(Attr::Variable) : "<missing>") << " = " << attributeText(op, Attr::Begin) << " to "
+       << attributeText(op, Attr::End);
+    if (op.has(Attr::Carry))
+      os << " carry " << op.text(Attr::Carry) << " step " << attributeText(op, Attr::Step);
+    if (op.has(Attr::Name))
+      os << " name " << attributeText(op, Attr::Name);
   }
 
   void printOperandsAndAttributes(const Op &op) {
@@ -250,23 +251,23 @@ private:
       return;
     os << " {";
     separator = "";
-    for (StringRef name : attributeOrder(op)) {
-      os << separator << name << " = " << attributeText(op, name);
+    for (Attr attribute : attributeOrder(op)) {
+      os << separator << nameOf(attribute) << " = " << attributeText(op, attribute);
       separator = ", ";
     }
     os << "}";
   }
 
   /// As Ops.td lists them; attributes that the op should not have come last.
-  static std::vector<StringRef> attributeOrder(const Op &op) {
-    std::vector<StringRef> names;
+  static std::vector<Attr> attributeOrder(const Op &op) {
+    std::vector<Attr> order;
     for (const AttributeInfo &info : opInfo(op.kind).attributes)
-      if (op.has(info.name))
-        names.push_back(info.name);
-    for (const auto &[name, value] : op.attributes)
-      if (!llvm::is_contained(names, StringRef(name)))
-        names.push_back(name);
-    return names;
+      if (op.has(info.attr))
+        order.push_back(info.attr);
+    for (const auto &[attribute, value] : op.attributes)
+      if (!llvm::is_contained(order, attribute))
+        order.push_back(attribute);
+    return order;
   }
 
   IndentedStream os;

@@ -10,9 +10,9 @@ using namespace fagen::ir;
 using llvm::StringRef;
 
 void fagen::ir::forEachSteering(const Op &op, llvm::function_ref<void(const Expr &)> visit) {
-  for (const char *name : {"begin", "end", "when", "condition", "step"})
-    if (op.has(name))
-      visit(op.expr(name));
+  for (Attr attribute : {Attr::Begin, Attr::End, Attr::When, Attr::Condition, Attr::Step})
+    if (op.has(attribute))
+      visit(op.expr(attribute));
   for (const Operand &operand : op.operands)
     if (operand.position)
       visit(operand.position);
@@ -26,10 +26,10 @@ SteeringLets fagen::ir::steeringLets(const Kernel &kernel, llvm::ArrayRef<const 
   for (const Role *role : roles)
     walk(role->body, [&](const Op &op) {
       forEachSteering(op, addTo(names));
-      if (op.has("bytes"))
-        addTo(names)(op.expr("bytes"));
-      if (op.has("carry"))
-        addTo(turns)(op.expr("end"));
+      if (op.has(Attr::Bytes))
+        addTo(names)(op.expr(Attr::Bytes));
+      if (op.has(Attr::Carry))
+        addTo(turns)(op.expr(Attr::End));
     });
   llvm::StringMap<int64_t> known;
   for (const Constant &constant : kernel.constants)

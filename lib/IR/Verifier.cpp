@@ -259,8 +259,8 @@ private:
           state.defect(op.location, "a place is left in phase " + toString(kernel.phase));
         if (!opInfo(op.kind).hasSite)
           return;
-        if (kernel.phase >= Phase::Verified && op.kind == OpKind::CopyWait && op.has("pending") &&
-            op.integer("pending") < 0)
+        if (kernel.phase >= Phase::Verified && op.kind == OpKind::CopyWait && op.has(Attr::Pending) &&
+            op.integer(Attr::Pending) < 0)
           state.defect(op.location, "copy_wait is not counted in phase " + toString(kernel.phase));
         if (op.site == 0)
           state.defect(op.location, opInfo(op.kind).name + " has no site in phase " + toString(kernel.phase));

@@ -5,6 +5,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Names.h"
+#include "fagen/IR/OpClasses.h"
 #include "fagen/Support/Suggest.h"
 
 using namespace fagen;
@@ -39,20 +40,24 @@ private:
       return checkLoop(op);
     if (isOfCluster(op))
       checkCluster(op);
-    if (op.kind == OpKind::CopyIssue)
-      checkCopy(op);
-    if (isBulk(op))
-      checkBulk(op);
-    if (op.has("predicate"))
+    if (const auto copy = dynCast<CopyIssueOp>(op))
+      checkCopy(*copy);
+    if (const auto store = dynCast<BulkStoreOp>(op))
+      checkBulk(op, *store->dst().buffer, store->limit());
+    if (op.has(Attr::Predicate))
       checkMask(op);
-    if (op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue)
-      checkMma(op);
-    if (op.kind == OpKind::Barrier)
-      checkBarrier(op);
-    if (op.kind == OpKind::AwaitTurn || op.kind == OpKind::PassTurn)
-      checkTurn(op);
+    if (const auto product = dynCast<MmaOp>(op))
+      checkProduct(*product);
+    if (const auto product = dynCast<MmaIssueOp>(op))
+      checkProduct(*product);
+    if (const auto barrier = dynCast<BarrierOp>(op))
+      checkBarrier(*barrier);
+    if (const auto turn = dynCast<AwaitTurnOp>(op))
+      checkTurn(*turn);
+    if (const auto turn = dynCast<PassTurnOp>(op))
+      checkTurn(*turn);
     if (op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait ||
-        (op.has("by") && op.text("by") == "group"))
+        isBy(op, Actor::Group))
       checkGroups(op);
     check(op.body);
   }
@@ -114,16 +119,16 @@ private:
     const OpInfo &info = opInfo(op.kind);
     bool complete = true;
     for (const AttributeInfo &attribute : info.attributes) {
-      if (op.has(attribute.name)) {
-        complete &= checkAttribute(op, attribute, op.attributes.at(attribute.name.str()));
+      if (op.has(attribute.attr)) {
+        complete &= checkAttribute(op, attribute, op.attributes.at(attribute.attr));
       } else if (!attribute.optional) {
         defect(op, "attribute '" + attribute.name + "' is missing");
         complete = false;
       }
     }
     for (const auto &given : op.attributes)
-      if (llvm::none_of(info.attributes, [&](const AttributeInfo &known) { return known.name == given.first; }))
-        defect(op, "there is no attribute '" + given.first + "'");
+      if (llvm::none_of(info.attributes, [&](const AttributeInfo &known) { return known.attr == given.first; }))
+        defect(op, "there is no attribute '" + nameOf(given.first) + "'");
     return complete;
   }
 
@@ -172,49 +177,42 @@ private:
   // What single kinds need beyond the table.
 
   void checkLoop(const Op &op) {
-    const std::string variable = op.text("variable").str();
+    const LoopOp loop(op);
+    const std::string variable = loop.variable().str();
     const bool isNew = state.declare(variable) && !llvm::is_contained(kRuntimeNames, StringRef(variable));
     if (!isNew)
       defect(op, "variable '" + variable + "' hides another value of that name");
-    if (op.has("carry") != op.has("step"))
+    if (op.has(Attr::Carry) != op.has(Attr::Step))
       defect(op, "a carried variable and its step go together");
-    const bool isCarried = op.has("carry") && state.declare(op.text("carry"));
-    if (op.has("carry") && !isCarried)
-      defect(op, "carried variable '" + op.text("carry") + "' hides another value of that name");
-    if (kernel.phase >= Phase::Split && op.has("name") && op.text("name") == "interior")
-      walk(op.body, [&](const Op &inner) {
-        if (inner.kind == OpKind::Mask)
-          defect(inner, "the interior loop masks nothing");
-      });
+    const bool isCarried = op.has(Attr::Carry) && state.declare(loop.carry());
+    if (op.has(Attr::Carry) && !isCarried)
+      defect(op, "carried variable '" + loop.carry() + "' hides another value of that name");
     check(op.body);
     if (isCarried)
-      state.forget(op.text("carry"));
+      state.forget(loop.carry());
     if (isNew)
       state.forget(variable);
   }
 
-  void checkCopy(const Op &op) {
-    const Buffer &dst = *op.operand("dst").buffer, &src = *op.operand("src").buffer;
+  void checkCopy(CopyIssueOp<const Op> copy) {
+    const Buffer &dst = *copy.dst().buffer, &src = *copy.src().buffer;
+    const bool isBulk = copy.kind() == CopyKind::Bulk;
     if (dst.columns != src.columns || dst.type != src.type)
-      defect(op, "%" + dst.name + " and %" + src.name + " differ in columns or type");
-    if ((op.text("kind") == "bulk") != (op.operand("full").buffer != nullptr))
-      defect(op, "a bulk copy, and no other, signals an mbarrier: operand 'full'");
-    if (src.isPacked && op.isSet("running"))
-      defect(op, "rows of %" + src.name + " are packed: no running copy can follow them");
-  }
-
-  static bool isBulk(const Op &op) {
-    return op.kind == OpKind::BulkStore || (op.kind == OpKind::CopyIssue && op.text("kind") == "bulk");
+      defect(*copy, "%" + dst.name + " and %" + src.name + " differ in columns or type");
+    if (isBulk != (copy.full().buffer != nullptr))
+      defect(*copy, "a bulk copy, and no other, signals an mbarrier: operand 'full'");
+    if (src.isPacked && copy.running())
+      defect(*copy, "rows of %" + src.name + " are packed: no running copy can follow them");
+    if (isBulk && copy.when())
+      defect(*copy, "a bulk copy has no condition: put it into an if");
+    if (isBulk)
+      checkBulk(*copy, src, copy.limit());
   }
 
   /// The copy engine knows the tensor and nothing else: where it ends, and that its rows are one behind the other.
-  void checkBulk(const Op &op) {
-    const Buffer &tensor = *op.operand(op.kind == OpKind::BulkStore ? "dst" : "src").buffer;
+  void checkBulk(const Op &op, const Buffer &tensor, const Expr &limit) {
     if (tensor.isPacked)
       defect(op, "rows of %" + tensor.name + " are packed: no bulk copy can follow them");
-    if (op.has("when"))
-      defect(op, "a bulk copy has no condition: put it into an if");
-    const Expr &limit = op.expr("limit");
     if (limit.kind() != ExprKind::Variable || !llvm::is_contained(kLengths, limit.name()))
       return defect(op, "attribute 'limit' is '" + limit.str() + "', but a bulk copy ends where its tensor does: at " +
                             alternatives({kLengths[0], kLengths[1]}) +
@@ -227,9 +225,9 @@ private:
 
   /// Loops over key tiles begin with the first tile, and no pass knows tiles that are masked at their front.
   void checkMask(const Op &op) {
-    const bool isOfTile = kernel.hasConstant("kTileRows") && op.has("row");
+    const bool isOfTile = kernel.hasConstant("kTileRows") && op.has(Attr::Row);
     const Expr none = constant(0);
-    const MaskBounds bounds = analyzeMask(op.expr("predicate"), "q", "k", isOfTile ? op.expr("row") : none,
+    const MaskBounds bounds = analyzeMask(op.expr(Attr::Predicate), "q", "k", isOfTile ? op.expr(Attr::Row) : none,
                                           isOfTile ? kernel.constant("kTileRows") : 1);
     if (!(bounds.firstKey == none) || !(bounds.fullBegin == none))
       defect(op, "attribute 'predicate' hides the keys below " + bounds.fullBegin.str() +
@@ -237,8 +235,11 @@ private:
                      "bound keys from above only");
   }
 
+  static bool isBy(const Op &op, Actor actor) { return op.has(Attr::By) && parse<Actor>(op.text(Attr::By)) == actor; }
+
   static bool isOfCluster(const Op &op) {
-    return op.isSet("cluster") || (op.kind == OpKind::Barrier && op.text("scope") == "cluster");
+    const auto barrier = dynCast<BarrierOp>(op);
+    return op.isSet(Attr::Cluster) || (barrier && barrier->scope() == BarrierScope::Cluster);
   }
 
   /// The n-th of some neighbouring threads arrives in the n-th CTA; a share is whole groups of the 8 rows that a
@@ -247,52 +248,53 @@ private:
     constexpr unsigned kPatternRows = 8;
     if (!kernel.hasConstant("kCluster"))
       return defect(op, "the kernel has no constant kCluster: its CTAs are in no clusters");
-    if (op.kind == OpKind::Arrive && (op.has("bytes") || (op.text("by") != "group" && op.text("by") != "warp")))
+    if (op.kind == OpKind::Arrive && (op.has(Attr::Bytes) || !(isBy(op, Actor::Group) || isBy(op, Actor::Warp))))
       return defect(op, "threads of warps or of groups of four arrive in other CTAs, and announce no bytes");
-    if (op.kind != OpKind::CopyIssue)
+    const auto copy = dynCast<CopyIssueOp>(op);
+    if (!copy)
       return;
-    if (op.text("kind") != "bulk")
+    if (copy->kind() != CopyKind::Bulk)
       return defect(op, "only bulk copies reach other CTAs");
-    const unsigned rows = op.operand("dst").buffer->rows;
+    const unsigned rows = copy->dst().buffer->rows;
     if (kernel.constant("kCluster") > 0 && rows % (kPatternRows * kernel.constant("kCluster")) != 0)
       defect(op,
              Twine(rows) + " rows are not shared by " + Twine(kernel.constant("kCluster")) + " CTAs in groups of 8");
   }
 
   /// A fragment of scores holds the keys of one key warp, a shared tile those of the CTA.
-  void checkMma(const Op &op) {
-    const Buffer &acc = *op.operand("acc").buffer, &a = *op.operand("a").buffer, &b = *op.operand("b").buffer;
-    const bool transposed = op.text("form") == "abt";
+  template <typename Product> void checkProduct(Product product) {
+    const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
+    const bool transposed = product.form() == MmaForm::Abt;
     const Buffer &scores = transposed ? acc : a;
     const uint64_t keyWarps = kernel.hasConstant("kKeyWarps") ? uint64_t(kernel.constant("kKeyWarps")) : 1;
     const uint64_t keys = scores.space == Space::Fragment ? scores.columns * keyWarps : scores.columns;
     if (keys != b.rows)
-      defect(op, "%" + scores.name + " has " + Twine(keys) + " keys, %" + b.name + " has " + Twine(b.rows));
+      defect(*product, "%" + scores.name + " has " + Twine(keys) + " keys, %" + b.name + " has " + Twine(b.rows));
     const Buffer &other = transposed ? a : acc;
     if (other.columns != b.columns)
-      defect(op,
+      defect(*product,
              "%" + other.name + " has " + Twine(other.columns) + " columns, %" + b.name + " has " + Twine(b.columns));
   }
 
-  void checkBarrier(const Op &op) {
-    const bool isNamed = op.text("scope") == "named";
-    for (StringRef name : {"id", "first_warp", "warps"})
-      if (op.has(name) != isNamed)
-        return defect(op, "attribute '" + name + "' belongs to named barriers, all of them");
+  void checkBarrier(BarrierOp<const Op> barrier) {
+    const bool isNamed = barrier.scope() == BarrierScope::Named;
+    for (Attr attribute : {Attr::Id, Attr::FirstWarp, Attr::Warps})
+      if (barrier->has(attribute) != isNamed)
+        return defect(*barrier, "attribute '" + nameOf(attribute) + "' belongs to named barriers, all of them");
     if (isNamed)
-      checkNamed(op);
-    else if (op.has("groups") || op.has("interleaved"))
-      defect(op, "only the warps of named barriers are divided into groups");
+      checkNamed(barrier);
+    else if (barrier->has(Attr::Groups) || barrier->has(Attr::Interleaved))
+      defect(*barrier, "only the warps of named barriers are divided into groups");
   }
 
-  void checkNamed(const Op &op) {
-    const int64_t groups = op.has("groups") ? op.integer("groups") : 1;
-    if (op.integer("warps") % groups != 0 || op.integer("id") + groups > kNamedBarriers)
-      defect(op, Twine(groups) + " groups do not divide its warps, or go beyond barrier 15");
-    if (op.integer("first_warp") + op.integer("warps") > kernel.threads / 32)
-      defect(op, "the CTA has " + Twine(kernel.threads / 32) + " warps");
-    if (op.integer("id") == 0)
-      defect(op, "barrier 0 is the CTA's");
+  void checkNamed(BarrierOp<const Op> barrier) {
+    const int64_t groups = barrier.groups(), warps = *barrier.warps(), id = *barrier.id();
+    if (warps % groups != 0 || id + groups > kNamedBarriers)
+      defect(*barrier, Twine(groups) + " groups do not divide its warps, or go beyond barrier 15");
+    if (*barrier.firstWarp() + warps > kernel.threads / 32)
+      defect(*barrier, "the CTA has " + Twine(kernel.threads / 32) + " warps");
+    if (id == 0)
+      defect(*barrier, "barrier 0 is the CTA's");
   }
 
   /// What groups of four warps do together.
@@ -302,17 +304,16 @@ private:
                      Twine(role.firstWarp + role.warps) + ", which are no groups of four");
   }
 
-  void checkTurn(const Op &op) {
-    const int64_t groups = op.integer("groups");
-    checkGroups(op);
+  template <typename Turn> void checkTurn(Turn turn) {
+    const int64_t groups = turn.groups();
+    checkGroups(*turn);
     if (groups * 4 != role.warps)
-      defect(op, Twine(groups) + " groups of four warps take turns; role " + role.name + " has " + Twine(role.warps) +
-                     " warps");
-    if (op.integer("id") + groups > kNamedBarriers)
-      defect(op, "barriers " + Twine(op.integer("id")) + " to " + Twine(op.integer("id") + groups - 1) +
-                     " go beyond barrier 15");
-    if (op.has("group") && op.integer("group") >= groups)
-      defect(op, "group " + Twine(op.integer("group")) + " is none of " + Twine(groups));
+      defect(*turn, Twine(groups) + " groups of four warps take turns; role " + role.name + " has " +
+                        Twine(role.warps) + " warps");
+    if (turn.id() + groups > kNamedBarriers)
+      defect(*turn, "barriers " + Twine(turn.id()) + " to " + Twine(turn.id() + groups - 1) + " go beyond barrier 15");
+    if (turn.group().value_or(0) >= groups)
+      defect(*turn, "group " + Twine(*turn.group()) + " is none of " + Twine(groups));
   }
 
   static constexpr int64_t kNamedBarriers = 16;

@@ -38,8 +38,8 @@ public:
     Builder builder(kernel, kernel.roles.front().body);
     at(builder, "split");
     const Expr rows = variable("seq_q") * variable("heads") * variable("batch"); // of all heads, one after the other
-    builder.add(OpKind::Combine, {{go, {}}, {glse, {}}, {parts, {}}},
-                {{"row", variable("row_begin")}, {"limit", rows}});
+    builder.add(makeCombine(
+        {.o = {go, {}}, .lse = {glse, {}}, .parts = {parts, {}}, .row = variable("row_begin"), .limit = rows}));
   }
 
   void build() {
@@ -174,33 +174,44 @@ private:
   }
 
   void at(Builder &builder, llvm::StringRef key) { builder.setLocation(schedule.locationOf(key)); }
-  void place(Builder &builder, llvm::StringRef name) { builder.add(OpKind::Place, {}, {{"name", name.str()}}); }
+  void place(Builder &builder, PlaceName name) { builder.add(makePlace({.name = name})); }
+
+  CopyKind copyKind() const {
+    return isBulk ? CopyKind::Bulk : schedule.copy == Copy::CpAsync ? CopyKind::CpAsync : CopyKind::LdSt;
+  }
 
   /// `full` is null but for bulk copies.
   void copy(Builder &builder, Buffer *target, Expr position, Buffer *source, Expr row, Expr limit, Buffer *full) {
     at(builder, "copy");
-    builder.add(OpKind::CopyIssue, {{target, position}, {source, {}}, {full, full ? position : Expr()}},
-                {{"kind", isBulk ? "bulk" : toString(schedule.copy).str()}, {"row", row}, {"limit", limit}});
+    builder.add(makeCopyIssue({.dst = {target, position},
+                               .src = {source, {}},
+                               .full = {full, full ? position : Expr()},
+                               .kind = copyKind(),
+                               .row = row,
+                               .limit = limit}));
   }
 
   void buildPrologue(Builder &builder) {
     copy(builder, q, {}, gq, variable("row_begin"), rowLimit(), qFull);
     if (qFragment) {
       at(builder, "q_in");
-      builder.add(OpKind::LoadFragment, {{qFragment, {}}, {q, {}}});
+      builder.add(makeLoadFragment({.dst = {qFragment, {}}, .src = {q, {}}}));
     }
     at(builder, "mma");
-    builder.add(OpKind::Fill, {{o, {}}}, {{"value", std::string("0")}});
-    builder.add(OpKind::Fill, {{l, {}}}, {{"value", std::string("0")}});
-    builder.add(OpKind::Fill, {{m, {}}}, {{"value", std::string("-inf")}});
+    builder.add(makeFill({.dst = {o, {}}, .value = FillValue::Zero}));
+    builder.add(makeFill({.dst = {l, {}}, .value = FillValue::Zero}));
+    builder.add(makeFill({.dst = {m, {}}, .value = FillValue::MinusInfinity}));
   }
 
   /// By wmma the results' type says what is summed in; accumulators of mma_sync are f32 all the same.
-  void multiply(Builder &builder, const char *form, Buffer *acc, Buffer *a, Operand b, bool accumulate) {
-    std::map<std::string, Attribute> how{{"form", std::string(form)}, {"accumulate", int64_t(accumulate)}};
-    if (schedule.mma == Mma::MmaSync && problem.accum == DType::F16)
-      how["sums"] = std::string("f16");
-    builder.add(OpKind::Mma, {{acc, {}}, {a, {}}, b}, how);
+  void multiply(Builder &builder, MmaForm form, Buffer *acc, Buffer *a, Operand b, bool accumulate) {
+    const bool sumsF16 = schedule.mma == Mma::MmaSync && problem.accum == DType::F16;
+    builder.add(makeMma({.acc = {acc, {}},
+                         .a = {a, {}},
+                         .b = b,
+                         .form = form,
+                         .accumulate = accumulate,
+                         .sums = sumsF16 ? std::optional(SumType::F16) : std::nullopt}));
   }
 
   void buildStep(Builder &builder) {
@@ -209,81 +220,91 @@ private:
     copy(builder, v, j, gv, keyRow(), keyLimit(), vFull);
 
     at(builder, "mma");
-    multiply(builder, "abt", s, qFragment ? qFragment : q, {k, j}, /*accumulate=*/false);
+    multiply(builder, MmaForm::Abt, s, qFragment ? qFragment : q, {k, j}, /*accumulate=*/false);
     if (isWmma) // other lanes wrote the scores that the mask changes
-      place(builder, "after_scores");
+      place(builder, PlaceName::AfterScores);
     builder.setLocation(variant.location);
-    builder.add(OpKind::Mask, {{s, {}}},
-                {{"predicate", maskPredicate()}, {"row", variable("row_begin")}, {"key", j * variable("kTileKeys")}});
+    builder.add(makeMask(
+        {.s = {s, {}}, .predicate = maskPredicate(), .row = variable("row_begin"), .key = j * variable("kTileKeys")}));
     if (!isWmma)
-      place(builder, "after_scores");
+      place(builder, PlaceName::AfterScores);
     buildSoftmax(builder);
     at(builder, "mma");
-    multiply(builder, "ab", pv ? pv : o, p, {v, j}, /*accumulate=*/!pv);
-    place(builder, "after_pv");
+    multiply(builder, MmaForm::Ab, pv ? pv : o, p, {v, j}, /*accumulate=*/!pv);
+    place(builder, PlaceName::AfterPv);
     if (pv)
-      builder.add(OpKind::Accumulate, {{o, {}}, {pv, {}}});
-    place(builder, "after_tile");
+      builder.add(makeAccumulate({.o = {o, {}}, .pv = {pv, {}}}));
+    place(builder, PlaceName::AfterTile);
   }
 
   void buildSoftmax(Builder &builder) {
     at(builder, "reduce");
     if (scratch) {
-      builder.add(OpKind::ReducePartial, {{scratch, {}}, {s, {}}}, {{"op", std::string("max")}});
-      builder.add(OpKind::ReduceTotal, {{mNew, {}}, {scratch, {}}, {m, {}}}, {{"op", std::string("max")}});
+      builder.add(makeReducePartial({.scratch = {scratch, {}}, .s = {s, {}}, .op = Reduction::Max}));
+      builder.add(makeReduceTotal({.out = {mNew, {}}, .scratch = {scratch, {}}, .m = {m, {}}, .op = Reduction::Max}));
     } else {
-      builder.add(OpKind::RowMax, {{mNew, {}}, {s, {}}, {m, {}}});
+      builder.add(makeRowMax({.mNew = {mNew, {}}, .s = {s, {}}, .m = {m, {}}}));
     }
-    place(builder, "after_max");
+    place(builder, PlaceName::AfterMax);
     at(builder, "mma");
-    std::map<std::string, Attribute> how{{"guard", int64_t(1)}};
-    if (schedule.rescale == RescalePolicy::Lazy)
-      how["lazy"] = int64_t(1);
-    if (schedule.rescale == RescalePolicy::Optimistic)
-      how["optimistic"] = int64_t(1);
-    builder.add(OpKind::Rescale, {{o, {}}, {l, {}}, {m, {}}, {mNew, {}}}, how);
-    std::map<std::string, Attribute> terms{{"guard", int64_t(1)}};
-    if (schedule.exp == Exp::Mixed)
-      terms["every"] = int64_t(schedule.expMixed);
-    builder.add(OpKind::Exp2, {{s, {}}, {m, {}}}, terms);
-    builder.add(OpKind::RowSum, {{l, {}}, {s, {}}});
+    builder.add(makeRescale({.o = {o, {}},
+                             .l = {l, {}},
+                             .m = {m, {}},
+                             .mNew = {mNew, {}},
+                             .guard = true,
+                             .lazy = schedule.rescale == RescalePolicy::Lazy,
+                             .optimistic = schedule.rescale == RescalePolicy::Optimistic}));
+    builder.add(makeExp2({.s = {s, {}},
+                          .m = {m, {}},
+                          .guard = true,
+                          .every = schedule.exp == Exp::Mixed ? std::optional(schedule.expMixed) : std::nullopt}));
+    builder.add(makeRowSum({.l = {l, {}}, .s = {s, {}}}));
     if (p != s)
-      builder.add(OpKind::Convert, {{p, {}}, {s, {}}});
-    place(builder, "after_exp");
+      builder.add(makeConvert({.p = {p, {}}, .s = {s, {}}}));
+    place(builder, PlaceName::AfterExp);
   }
 
   void buildEpilogue(Builder &builder) {
-    const std::map<std::string, Attribute> rows{{"row", variable("row_begin")}, {"limit", rowLimit()}};
     at(builder, "reduce");
     if (scratch) {
-      builder.add(OpKind::ReducePartial, {{scratch, {}}, {l, {}}}, {{"op", std::string("sum")}});
-      builder.add(OpKind::ReduceTotal, {{l, {}}, {scratch, {}}, {nullptr, {}}}, {{"op", std::string("sum")}});
+      builder.add(makeReducePartial({.scratch = {scratch, {}}, .s = {l, {}}, .op = Reduction::Sum}));
+      builder.add(makeReduceTotal({.out = {l, {}}, .scratch = {scratch, {}}, .op = Reduction::Sum}));
     } else {
-      builder.add(OpKind::Total, {{l, {}}});
+      builder.add(makeTotal({.l = {l, {}}}));
     }
     at(builder, "warps");
     if (partial)
-      builder.add(OpKind::StorePartial, {{partial, {}}, {o, {}}, {m, {}}, {l, {}}});
-    if (parts) {
-      std::map<std::string, Attribute> part = rows;
-      part["split"] = variable("split");
-      at(builder, "split");
-      if (isMergedLater(schedule)) {
-        builder.add(OpKind::StoreSplit, {{parts, {}}, {o, {}}, {m, {}}, {l, {}}}, part);
-        return;
-      }
-      builder.add(OpKind::StoreMergedSplit, {{parts, {}}, {partial, {}}}, part);
-      builder.add(OpKind::CombineLast, {{go, {}}, {glse, {}}, {parts, {}}, {partial, {}}}, rows);
-      return;
-    }
+      builder.add(makeStorePartial({.partial = {partial, {}}, .o = {o, {}}, .m = {m, {}}, .l = {l, {}}}));
+    if (parts)
+      return storeParts(builder);
+    const Expr row = variable("row_begin"), limit = rowLimit();
     if (partial) {
-      builder.add(OpKind::StoreMerged, {{go, {}}, {glse, {}}, {partial, {}}}, rows);
+      builder.add(
+          makeStoreMerged({.o = {go, {}}, .lse = {glse, {}}, .partial = {partial, {}}, .row = row, .limit = limit}));
       return;
     }
-    builder.add(OpKind::Normalize, {{o, {}}, {l, {}}});
-    builder.add(OpKind::Store, {{go, {}}, {o, {}}}, rows);
+    builder.add(makeNormalize({.o = {o, {}}, .l = {l, {}}}));
+    builder.add(makeStore({.dst = {go, {}}, .o = {o, {}}, .row = row, .limit = limit}));
     if (glse)
-      builder.add(OpKind::StoreLse, {{glse, {}}, {m, {}}, {l, {}}}, rows);
+      builder.add(makeStoreLse({.dst = {glse, {}}, .m = {m, {}}, .l = {l, {}}, .row = row, .limit = limit}));
+  }
+
+  void storeParts(Builder &builder) {
+    const Expr row = variable("row_begin"), limit = rowLimit(), split = variable("split");
+    at(builder, "split");
+    if (isMergedLater(schedule)) {
+      builder.add(makeStoreSplit(
+          {.dst = {parts, {}}, .o = {o, {}}, .m = {m, {}}, .l = {l, {}}, .row = row, .limit = limit, .split = split}));
+      return;
+    }
+    builder.add(makeStoreMergedSplit(
+        {.dst = {parts, {}}, .partial = {partial, {}}, .row = row, .limit = limit, .split = split}));
+    builder.add(makeCombineLast({.o = {go, {}},
+                                 .lse = {glse, {}},
+                                 .parts = {parts, {}},
+                                 .partial = {partial, {}},
+                                 .row = row,
+                                 .limit = limit}));
   }
 
   Kernel &kernel;

@@ -7,6 +7,7 @@
 // waits count as before. It stands right behind pipeline-loads, because accesses and hazards of a copy that never
 // happens would only cost barriers.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/Analysis/Timeline.h"
@@ -17,7 +18,7 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-static bool isGuardedCopy(const Op &op) { return op.kind == OpKind::CopyIssue && op.has("when"); }
+static bool isGuardedCopy(const Op &op) { return op.kind == OpKind::CopyIssue && op.has(Attr::When); }
 
 /// Removes copies that are not in `issued`, in nested bodies too.
 static bool dropFrom(Block &block, const llvm::DenseSet<const Op *> &issued) {

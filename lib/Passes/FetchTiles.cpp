@@ -18,6 +18,7 @@
 //
 // Both roles then work on the same tiles in the same order, for as many turns. verify-barriers proves it from the ops.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -98,31 +99,15 @@ private:
     return llvm::find_if(kernel.constants, [](const Constant &constant) { return constant.name == "kGrid"; })->location;
   }
 
-  std::unique_ptr<Op> make(OpKind kind, llvm::ArrayRef<Operand> operands, llvm::StringRef note = {}) const {
-    auto op = std::make_unique<Op>(kind);
-    op->operands.assign(operands.begin(), operands.end());
-    op->location = location();
-    op->note = note.str();
-    return op;
-  }
-
-  std::unique_ptr<Op> makeSync(OpKind kind, Buffer *bar, Expr position, llvm::StringRef by,
-                               llvm::StringRef note = {}) const {
-    auto op = make(kind, {{bar, position}}, note);
-    op->attributes["by"] = by.str();
-    return op;
-  }
-
   void initialise(Buffer &bar, unsigned arrivals) {
     auto fence = llvm::find_if(load.body.ops, [](const auto &op) { return op->kind == OpKind::Fence; });
-    auto init = make(OpKind::MbarrierInit, {{&bar, constant(0)}});
-    init->attributes["arrivals"] = int64_t(arrivals);
-    load.body.ops.insert(fence, std::move(init));
+    load.body.ops.insert(fence,
+                         makeMbarrierInit({.bar = {&bar, constant(0)}, .arrivals = arrivals, .location = location()}));
   }
 
   /// The loop over tiles of query rows; null where there is none.
   static Op *turnsOf(const Role &role) {
-    auto turns = llvm::find_if(role.body.ops, [](const auto &op) { return op->has("carry"); });
+    auto turns = llvm::find_if(role.body.ops, [](const auto &op) { return op->has(Attr::Carry); });
     return turns == role.body.ops.end() ? nullptr : turns->get();
   }
 
@@ -137,20 +122,24 @@ private:
   void draw(Block &turn) const {
     auto query = llvm::find_if(turn.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
     auto keys = std::find_if(query, turn.ops.end(), [](const auto &op) { return op->kind == OpKind::Loop; });
-    turn.ops.insert(keys + 1, make(OpKind::FetchTile, {{next, {}}, {counter, {}}}));
-    turn.ops.push_back(makeSync(OpKind::Wait, empty, variable("turn") - constant(1), "role",
-                                "fetch-tiles: everybody has read the last number"));
-    turn.ops.push_back(make(OpKind::HandTile, {{number, variable("turn")}, {next, {}}}));
-    turn.ops.push_back(makeSync(OpKind::Arrive, full, variable("turn"), "role"));
+    turn.ops.insert(keys + 1, makeFetchTile({.next = {next, {}}, .counter = {counter, {}}, .location = location()}));
+    turn.ops.push_back(makeWait({.bar = {empty, variable("turn") - constant(1)},
+                                 .by = Actor::Role,
+                                 .location = location(),
+                                 .note = "fetch-tiles: everybody has read the last number"}));
+    turn.ops.push_back(makeHandTile({.dst = {number, variable("turn")}, .next = {next, {}}, .location = location()}));
+    turn.ops.push_back(makeArrive({.bar = {full, variable("turn")}, .by = Actor::Role, .location = location()}));
   }
 
   void take(Block &turn) const {
-    turn.ops.push_back(
-        makeSync(OpKind::Wait, full, variable("turn"), "thread", "fetch-tiles: the next tile's number is there"));
-    turn.ops.push_back(make(OpKind::TakeTile, {{next, {}}, {number, variable("turn")}}));
-    turn.ops.push_back(make(OpKind::Barrier, {}, "fetch-tiles: all lanes have read it"));
-    turn.ops.back()->attributes["scope"] = std::string("warp");
-    turn.ops.push_back(makeSync(OpKind::Arrive, empty, variable("turn"), "warp"));
+    turn.ops.push_back(makeWait({.bar = {full, variable("turn")},
+                                 .by = Actor::Thread,
+                                 .location = location(),
+                                 .note = "fetch-tiles: the next tile's number is there"}));
+    turn.ops.push_back(makeTakeTile({.next = {next, {}}, .src = {number, variable("turn")}, .location = location()}));
+    turn.ops.push_back(makeBarrier(
+        {.scope = BarrierScope::Warp, .location = location(), .note = "fetch-tiles: all lanes have read it"}));
+    turn.ops.push_back(makeArrive({.bar = {empty, variable("turn")}, .by = Actor::Warp, .location = location()}));
   }
 
   Kernel &kernel;

@@ -12,6 +12,7 @@
 // when their mbarriers are made, and at their end. Only copies whose rows are no matter of the CTA's own are shared:
 // Q's are.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -39,9 +40,9 @@ public:
     for (const Role &role : kernel.roles) {
       if (!shape.needs(firstOf(role.body, OpKind::Barrier), "a barrier at the head of role " + role.name))
         return false;
-      walk(role.body, [&](const Op &op) {
-        isShared |= op.isSet("cluster");
-        isLeft &= !isForAll(op) || emptyOf(op);
+      forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
+        isShared |= copy.cluster();
+        isLeft &= !isForAll(copy) || emptyOf(copy);
       });
     }
     return shape.needs(!isShared, "copies that no cluster shares yet") &&
@@ -50,7 +51,7 @@ public:
 
   void run() {
     for (Role &role : kernel.roles)
-      walk(role.body, [&](Op &op) { share(op); });
+      forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<> copy) { share(copy); });
     for (Role &role : kernel.roles) {
       walk(role.body, [&](Op &op) { count(op); });
       meet(role.body);
@@ -59,36 +60,37 @@ public:
 
 private:
   /// Whether it copies what all CTAs of the cluster want.
-  static bool isForAll(const Op &op) { return op.kind == OpKind::CopyIssue && !dependsOnTile(op.expr("row")); }
+  template <typename Copy> static bool isForAll(Copy copy) { return !dependsOnTile(copy.row()); }
 
-  Buffer *emptyOf(const Op &copy) const { return kernel.buffer(copy.operand("dst").buffer->name + "_empty"); }
+  template <typename Copy> Buffer *emptyOf(Copy copy) const {
+    return kernel.buffer(copy.dst().buffer->name + "_empty");
+  }
 
-  void share(Op &op) {
-    if (!isForAll(op))
+  void share(CopyIssueOp<> copy) {
+    if (!isForAll(copy))
       return;
-    op.attributes["cluster"] = int64_t(1);
-    empties.insert(emptyOf(op));
+    copy.setCluster(true);
+    empties.insert(emptyOf(copy));
   }
 
   /// Who has left a slot says so in all CTAs.
   void count(Op &op) const {
-    if (op.kind == OpKind::MbarrierInit && empties.contains(op.operand("bar").buffer))
-      op.attributes["arrivals"] = op.integer("arrivals") * ctas;
-    if (op.kind == OpKind::Arrive && empties.contains(op.operand("bar").buffer)) {
-      op.attributes["cluster"] = int64_t(1);
+    if (const auto init = dynCast<MbarrierInitOp>(op); init && empties.contains(init->bar().buffer))
+      init->setArrivals(init->arrivals() * ctas);
+    if (const auto arrive = dynCast<ArriveOp>(op); arrive && empties.contains(arrive->bar().buffer)) {
+      arrive->setCluster(true);
       op.note += ", for all CTAs of the cluster";
     }
   }
 
   void meet(Block &body) const {
     auto first = llvm::find_if(body.ops, [](const auto &op) { return op->kind == OpKind::Barrier; });
-    (*first)->attributes["scope"] = std::string("cluster");
+    BarrierOp(**first).setScope(BarrierScope::Cluster);
     (*first)->note += " in all CTAs of the cluster";
-    auto last = std::make_unique<Op>(OpKind::Barrier);
-    last->attributes["scope"] = std::string("cluster");
-    last->location = location();
-    last->note = "form-clusters: nobody copies to a CTA, or arrives in it, that has ended";
-    body.ops.push_back(std::move(last));
+    body.ops.push_back(
+        makeBarrier({.scope = BarrierScope::Cluster,
+                     .location = location(),
+                     .note = "form-clusters: nobody copies to a CTA, or arrives in it, that has ended"}));
   }
 
   const Location &location() const {

@@ -3,6 +3,8 @@
 
 #include "HazardReport.h"
 
+#include "fagen/IR/OpClasses.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -164,9 +166,9 @@ std::string completedBy(const HazardInfo &info, const Op &wait) {
 }
 
 std::string nameOf(const Op &op) {
-  if (op.kind == OpKind::Barrier)
-    return op.text("scope").str() + " barrier";
-  return "copy_wait " + std::to_string(op.integer("pending"));
+  if (const auto barrier = dynCast<BarrierOp>(op))
+    return toString(barrier->scope()).str() + " barrier";
+  return "copy_wait " + std::to_string(CopyWaitOp(op).pending());
 }
 
 } // namespace

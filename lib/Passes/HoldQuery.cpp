@@ -8,6 +8,7 @@
 //   fence; barrier of the warp             a bulk copy fills the slot again, or results of other lanes do
 //   loop         mma_issue s, q, k, q_held
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -29,19 +30,11 @@ Buffer &addHeld(Kernel &kernel, const Buffer &q) {
   return kernel.addBuffer(std::move(held));
 }
 
-std::unique_ptr<Op> makeOp(OpKind kind, const Location &location) {
-  auto op = std::make_unique<Op>(kind);
-  op->location = location;
-  return op;
-}
-
-bool isWaitFor(const Op &op, const Buffer *bar) { return op.kind == OpKind::Wait && op.operand("bar").buffer == bar; }
-
 bool fits(const Kernel &kernel, const Role &math, ShapeCheck &shape) {
   const Buffer *const full = kernel.buffer("q_full");
   return shape.needs(kernel.buffer("q") && full && !kernel.buffer("q_held"),
                      "buffers %q and %q_full, and no %q_held") &&
-         shape.needs(firstOf(math.body, [&](const Op &op) { return isWaitFor(op, full); }),
+         shape.needs(firstOf(math.body, [&](const Op &op) { return isWaitAt(op, full); }),
                      "a wait for %q_full in role " + math.name) &&
          shape.needs(kernel.constant("kHeldSlices") > 0, "a positive kHeldSlices");
 }
@@ -52,20 +45,19 @@ void holdQueryOf(Kernel &kernel, Role &math) {
   const Location location = llvm::find_if(kernel.constants, [](const Constant &constant) {
                               return constant.name == "kHeldSlices";
                             })->location;
-  auto wait = llvm::find_if(math.body.ops, [&](const std::unique_ptr<Op> &op) { return isWaitFor(*op, full); });
-  auto load = makeOp(OpKind::LoadFragment, location);
-  load->operands = {{&held, {}}, {&q, {}}};
-  load->note = "hold-query: what scores take from registers";
-  auto fence = makeOp(OpKind::Fence, location);
-  fence->attributes["kind"] = std::string("async_proxy");
-  auto lanes = makeOp(OpKind::Barrier, location);
-  lanes->attributes["scope"] = std::string("warp");
-  lanes->note = "hold-query: all lanes have read the slot";
-  for (std::unique_ptr<Op> *op : {&load, &fence, &lanes})
-    wait = math.body.ops.insert(std::next(wait), std::move(*op));
-  walk(math.body, [&](Op &op) {
-    if (op.kind == OpKind::MmaIssue && op.operand("a").buffer == &q)
-      op.operands[3] = {&held, {}};
+  auto wait = llvm::find_if(math.body.ops, [&](const std::unique_ptr<Op> &op) { return isWaitAt(*op, full); });
+  Ops ops;
+  ops.push_back(makeLoadFragment({.dst = {&held, {}},
+                                  .src = {&q, {}},
+                                  .location = location,
+                                  .note = "hold-query: what scores take from registers"}));
+  ops.push_back(makeFence({.kind = FenceKind::AsyncProxy, .location = location}));
+  ops.push_back(makeBarrier(
+      {.scope = BarrierScope::Warp, .location = location, .note = "hold-query: all lanes have read the slot"}));
+  insert(math.body.ops, std::next(wait), std::move(ops));
+  forEach<MmaIssueOp>(math.body, [&](MmaIssueOp<> product) {
+    if (product.a().buffer == &q)
+      product.held() = {&held, {}};
   });
 }
 

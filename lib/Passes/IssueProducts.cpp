@@ -16,6 +16,7 @@
 // The first step is one of the masked kind, since it may be the only one; with a branch around its mask, since mostly
 // it is not.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -29,39 +30,30 @@ using namespace fagen::ir;
 
 namespace {
 
-using Ops = std::vector<std::unique_ptr<Op>>;
-
-Op &append(Ops &ops, OpKind kind, const Location &location) {
-  ops.push_back(std::make_unique<Op>(kind));
-  ops.back()->operands.resize(opInfo(kind).operands.size());
-  ops.back()->location = location;
-  return *ops.back();
-}
-
-void appendIssue(Ops &ops, const Op &product) {
-  append(ops, OpKind::Fence, product.location).attributes["kind"] = std::string("mma");
-  Op &issue = append(ops, OpKind::MmaIssue, product.location);
-  std::copy(product.operands.begin(), product.operands.end(), issue.operands.begin());
-  issue.attributes = product.attributes;
-  append(ops, OpKind::MmaCommit, product.location);
+void appendIssue(Ops &ops, MmaOp<const Op> product) {
+  const Location &location = product->location;
+  ops.push_back(makeFence({.kind = FenceKind::Mma, .location = location}));
+  ops.push_back(makeMmaIssue({.acc = product.acc(),
+                              .a = product.a(),
+                              .b = product.b(),
+                              .form = product.form(),
+                              .accumulate = product.accumulate(),
+                              .location = location}));
+  ops.push_back(makeMmaCommit({.location = location}));
 }
 
 void appendWait(Ops &ops, int64_t pending, const Location &location) {
-  append(ops, OpKind::MmaWait, location).attributes["pending"] = pending;
+  ops.push_back(makeMmaWait({.pending = pending, .location = location}));
 }
 
 void issueAlone(Block &block) {
-  Ops ops;
-  for (std::unique_ptr<Op> &op : block.ops) {
-    issueAlone(op->body);
-    if (op->kind != OpKind::Mma) {
-      ops.push_back(std::move(op));
-      continue;
-    }
-    appendIssue(ops, *op);
+  rewrite(block, [](std::unique_ptr<Op> op, Ops &ops) {
+    const auto product = dynCast<MmaOp>(std::as_const(*op));
+    if (!product)
+      return ops.push_back(std::move(op));
+    appendIssue(ops, *product);
     appendWait(ops, 0, op->location);
-  }
-  block.ops = std::move(ops);
+  });
 }
 
 bool isProductLoop(const Op &op) {
@@ -93,7 +85,7 @@ public:
 
 private:
   void addAlpha() {
-    Buffer buffer = *firstOf(loops().front()->body, OpKind::Rescale)->operand("m").buffer;
+    Buffer buffer = *RescaleOp(*firstOf(loops().front()->body, OpKind::Rescale)).m().buffer;
     buffer.name = "alpha";
     alpha = &kernel.addBuffer(std::move(buffer));
   }
@@ -110,41 +102,34 @@ private:
     return llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Mask; });
   }
 
-  static const Op &productOf(const Op &loop, llvm::StringRef form) {
+  static MmaOp<const Op> productOf(const Op &loop, MmaForm form) {
     for (const std::unique_ptr<Op> &op : loop.body.ops)
-      if (op->kind == OpKind::Mma && op->text("form") == form)
-        return *op;
+      if (const auto product = dynCast<MmaOp>(std::as_const(*op)); product && product->form() == form)
+        return *product;
     llvm_unreachable("a step has both products");
   }
 
-  static std::unique_ptr<Op> copyOf(const Op &op) {
-    auto copy = std::make_unique<Op>(op.kind);
-    copy->operands = op.operands;
-    copy->attributes = op.attributes;
-    copy->location = op.location;
-    copy->note = op.note;
-    return copy;
-  }
-
-  std::unique_ptr<Op> makeLoop(const Op &from, llvm::StringRef name, Expr begin, Expr end) const {
-    auto loop = std::make_unique<Op>(OpKind::Loop);
-    loop->location = from.location;
-    loop->attributes = {
-        {"variable", from.text("variable").str()}, {"begin", begin}, {"end", end}, {"name", name.str()}};
-    return loop;
+  static std::unique_ptr<Op> makePart(LoopOp<const Op> from, const char *name, Expr begin, Expr end) {
+    return makeLoop({.variable = from.variable().str(),
+                     .begin = std::move(begin),
+                     .end = std::move(end),
+                     .name = name,
+                     .location = from->location});
   }
 
   std::unique_ptr<Op> firstStep() const {
     const llvm::SmallVector<const Op *, 2> all = loops();
     const bool maskedFirst = all.size() > 1 && isMasked(*all.front());
     const Op &masked = maskedFirst ? *all.front() : *all.back();
-    std::unique_ptr<Op> loop = makeLoop(masked, "first", constant(0), min(all.back()->expr("end"), constant(1)));
-    appendIssue(loop->body.ops, productOf(masked, "abt"));
+    std::unique_ptr<Op> loop =
+        makePart(LoopOp(masked), "first", constant(0), min(LoopOp(*all.back()).end(), constant(1)));
+    appendIssue(loop->body.ops, productOf(masked, MmaForm::Abt));
     appendWait(loop->body.ops, 0, masked.location);
     appendSoftmax(loop->body.ops, masked, [](Ops &) {});
-    for (std::unique_ptr<Op> &op : loop->body.ops)
-      if (op->kind == OpKind::Mask && hasFullTiles())
-        op->attributes["when"] = lessThan(variable("full_tiles"), maskedFirst ? variable("key_tiles") : constant(1));
+    forEach<MaskOp>(loop->body, [&](MaskOp<> mask) {
+      if (hasFullTiles())
+        mask.setWhen(lessThan(variable("full_tiles"), maskedFirst ? variable("key_tiles") : constant(1)));
+    });
     return loop;
   }
 
@@ -154,9 +139,10 @@ private:
 
   /// Of the loop before, whose ops are rotated already.
   std::unique_ptr<Op> lastStep() const {
-    const Expr end = lastLoop->expr("end");
-    std::unique_ptr<Op> loop = makeLoop(*lastLoop, "last", end - min(end, constant(1)), end);
-    appendIssue(loop->body.ops, *output);
+    const LoopOp before(std::as_const(*lastLoop));
+    const Expr end = before.end();
+    std::unique_ptr<Op> loop = makePart(before, "last", end - min(end, constant(1)), end);
+    appendIssue(loop->body.ops, MmaOp(std::as_const(*output)));
     appendWait(loop->body.ops, 0, lastLoop->location);
     return loop;
   }
@@ -166,42 +152,43 @@ private:
     for (const std::unique_ptr<Op> &op : loop.body.ops) {
       if (op->kind == OpKind::Mma || op->kind == OpKind::Place)
         continue;
-      if (op->kind == OpKind::Rescale) {
-        Op &rows = append(ops, OpKind::RescaleRows, op->location);
-        rows.operands = {{alpha, {}}, op->operand("l"), op->operand("m"), op->operand("m_new")};
-        rows.attributes = op->attributes;
+      if (const auto rescale = dynCast<RescaleOp>(*op)) {
+        ops.push_back(makeRescaleRows({.alpha = {alpha, {}},
+                                       .l = rescale->l(),
+                                       .m = rescale->m(),
+                                       .mNew = rescale->mNew(),
+                                       .guard = rescale->guard(),
+                                       .lazy = rescale->lazy(),
+                                       .optimistic = rescale->optimistic(),
+                                       .location = op->location}));
         continue;
       }
       if (op->kind == OpKind::Convert)
         finish(ops);
-      ops.push_back(copyOf(*op));
+      ops.push_back(clone(*op));
     }
   }
 
   /// The loop from its second tile on.
-  Op *rotate(Op &loop) {
-    const std::string variable = loop.text("variable").str();
-    std::unique_ptr<Op> before = copyOf(productOf(loop, "ab"));
-    Operand &v = before->operands[2];
-    v.position = v.position.substitute(variable, ir::variable(variable) - constant(1));
-    output = copyOf(productOf(loop, "ab"));
-    Op *rescale = nullptr;
-    for (const std::unique_ptr<Op> &op : loop.body.ops)
-      rescale = op->kind == OpKind::Rescale ? op.get() : rescale;
+  Op *rotate(Op &op) {
+    const LoopOp loop(op);
+    output = clone(*productOf(op, MmaForm::Ab));
+    std::unique_ptr<Op> before = clone(*output);
+    substitute(*before, loop.variable(), variable(loop.variable()) - constant(1));
+    std::optional<RescaleOp<>> rescale;
+    forEach<RescaleOp>(op.body, [&](RescaleOp<> found) { rescale = found; });
     Ops ops;
-    appendIssue(ops, productOf(loop, "abt"));
-    appendIssue(ops, *before);
-    appendWait(ops, 1, loop.location);
-    appendSoftmax(ops, loop, [&](Ops &ops) { appendWait(ops, 0, before->location); });
-    Op &scaled = append(ops, OpKind::RescaleOutput, rescale->location);
-    scaled.operands = {rescale->operand("o"), {alpha, {}}};
-    if (rescale->isSet("lazy"))
-      scaled.attributes["lazy"] = int64_t(1);
-    loop.body.ops = std::move(ops);
-    const Expr begin = loop.expr("begin");
-    loop.attributes["begin"] =
-        begin.kind() == ExprKind::Constant ? constant(std::max<int64_t>(begin.value(), 1)) : max(begin, constant(1));
-    return &loop;
+    appendIssue(ops, productOf(op, MmaForm::Abt));
+    appendIssue(ops, MmaOp(std::as_const(*before)));
+    appendWait(ops, 1, op.location);
+    appendSoftmax(ops, op, [&](Ops &ops) { appendWait(ops, 0, before->location); });
+    ops.push_back(makeRescaleOutput(
+        {.o = rescale->o(), .alpha = {alpha, {}}, .lazy = rescale->lazy(), .location = (*rescale)->location}));
+    op.body.ops = std::move(ops);
+    const Expr begin = loop.begin();
+    loop.setBegin(begin.kind() == ExprKind::Constant ? constant(std::max<int64_t>(begin.value(), 1))
+                                                     : max(begin, constant(1)));
+    return &op;
   }
 
   Kernel &kernel;
@@ -219,19 +206,25 @@ static bool isRotated(const Kernel &kernel) {
   return overlap == Overlap::Intra || overlap == Overlap::Both;
 }
 
+static bool takesPosition(MmaOp<const Op> product, llvm::StringRef variable) {
+  return product.b().position && product.b().position.uses(variable);
+}
+
 /// Whether each loop of the role is a step that can be rotated.
 static bool fits(const Role &role, ShapeCheck &shape) {
   for (const std::unique_ptr<Op> &op : role.body.ops) {
     if (op->kind != OpKind::Loop)
       continue;
-    auto product = [&](llvm::StringRef form) {
-      return firstOf(op->body,
-                     [&](const Op &inner) { return inner.kind == OpKind::Mma && inner.text("form") == form; });
+    auto product = [&](MmaForm form) {
+      return firstOf(op->body, [&](const Op &inner) {
+        const auto product = dynCast<MmaOp>(inner);
+        return product && product->form() == form;
+      });
     };
-    const Op *const output = product("ab");
-    if (!shape.needs(product("abt") && output && countOf(op->body, OpKind::Mma) == 2,
+    const Op *const output = product(MmaForm::Ab);
+    if (!shape.needs(product(MmaForm::Abt) && output && countOf(op->body, OpKind::Mma) == 2,
                      "one product of form abt and one of form ab in each loop", op->location) ||
-        !shape.needs(output->operand("b").position && output->operand("b").position.uses(op->text("variable")),
+        !shape.needs(takesPosition(MmaOp(*output), LoopOp(*op).variable()),
                      "a product that takes %v at the loop's position", output->location) ||
         !shape.needs(firstOf(op->body, OpKind::Rescale) && firstOf(op->body, OpKind::Convert),
                      "a rescale and a convert in each loop", op->location))

@@ -18,6 +18,7 @@
 // One thread makes the mbarriers, and a barrier of the CTA tells all. place-barriers and verify-barriers then prove
 // from the ops alone that this orders every access and that nobody waits for ever.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -51,13 +52,9 @@ public:
   }
 
 private:
-  using Ops = std::vector<std::unique_ptr<Op>>;
-
   void collectCopies(const Block &block) {
-    walk(block, [&](const Op &op) {
-      if (op.kind == OpKind::CopyIssue)
-        filled.insert({op.operand("dst").buffer, op.operand("full").buffer});
-    });
+    forEach<CopyIssueOp>(block,
+                         [&](CopyIssueOp<const Op> copy) { filled.insert({copy.dst().buffer, copy.full().buffer}); });
   }
 
   Buffer *addEmpty(const Buffer &ring, const Buffer &full) {
@@ -71,37 +68,25 @@ private:
     return &kernel.addBuffer(std::move(empty));
   }
 
-  static Op &append(Ops &ops, OpKind kind, const Location &location, llvm::StringRef note = {}) {
-    ops.push_back(std::make_unique<Op>(kind));
-    Op &op = *ops.back();
-    op.operands.resize(opInfo(kind).operands.size());
-    op.location = location;
-    op.note = note.str();
-    return op;
-  }
-
-  static void appendSync(Ops &ops, OpKind kind, Buffer *bar, Expr position, llvm::StringRef by,
-                         const Location &location, llvm::StringRef note = {}) {
-    Op &op = append(ops, kind, location, note);
-    op.operands[0] = {bar, position};
-    op.attributes["by"] = by.str();
-  }
-
   void announceCopies(Block &block) {
-    Ops ops;
-    for (std::unique_ptr<Op> &op : block.ops) {
-      announceCopies(op->body);
-      if (op->kind == OpKind::CopyIssue) {
-        const Operand &target = op->operand("dst");
-        if (target.buffer->isRing)
-          appendSync(ops, OpKind::Wait, empties[target.buffer], target.position - variable("kStages"), "role",
-                     op->location, "order-roles: everybody has left the slot");
-        appendSync(ops, OpKind::Arrive, op->operand("full").buffer, target.position, "role", op->location);
-        ops.back()->attributes["bytes"] = constant(int64_t(target.buffer->stageBytes()));
-      }
+    rewrite(block, [&](std::unique_ptr<Op> op, Ops &ops) {
+      if (const auto copy = dynCast<CopyIssueOp>(*op))
+        announce(*copy, ops);
       ops.push_back(std::move(op));
-    }
-    block.ops = std::move(ops);
+    });
+  }
+
+  void announce(CopyIssueOp<> copy, Ops &ops) {
+    const Operand &target = copy.dst();
+    if (target.buffer->isRing)
+      ops.push_back(makeWait({.bar = {empties[target.buffer], target.position - variable("kStages")},
+                              .by = Actor::Role,
+                              .location = copy->location,
+                              .note = "order-roles: everybody has left the slot"}));
+    ops.push_back(makeArrive({.bar = {copy.full().buffer, target.position},
+                              .by = Actor::Role,
+                              .bytes = constant(int64_t(target.buffer->stageBytes())),
+                              .location = copy->location}));
   }
 
   /// A product that no wait has completed yet.
@@ -112,7 +97,10 @@ private:
   };
 
   /// The slot that the lanes of a warp read, behind a product that did.
-  static const Operand *readByWarps(const Op &op) { return op.kind == OpKind::SettleRows ? &op.operand("k") : nullptr; }
+  static const Operand *readByWarps(const Op &op) {
+    const auto settle = dynCast<SettleRowsOp>(op);
+    return settle ? &settle->k() : nullptr;
+  }
 
   bool isLeftByWarps(const Buffer *ring) const {
     bool isRead = false;
@@ -127,15 +115,17 @@ private:
   }
 
   void leave(Ops &ops, Buffer *ring, Expr position, const Location &location) {
-    const std::string who = leftByWarps.contains(ring) ? "warp" : "group";
-    appendSync(ops, OpKind::Arrive, empties[ring], position, who, location,
-               "order-roles: the " + who + " has left the slot");
+    const Actor who = leftByWarps.contains(ring) ? Actor::Warp : Actor::Group;
+    ops.push_back(makeArrive({.bar = {empties[ring], position},
+                              .by = who,
+                              .location = location,
+                              .note = ("order-roles: the " + toString(who) + " has left the slot").str()}));
   }
 
   void leaveByLanes(Ops &ops, const Operand &slot, const Location &location) {
-    append(ops, OpKind::Barrier, location, "order-roles: all lanes have read the slot").attributes["scope"] =
-        std::string("warp");
-    appendSync(ops, OpKind::Arrive, empties[slot.buffer], slot.position, "warp", location);
+    ops.push_back(makeBarrier(
+        {.scope = BarrierScope::Warp, .location = location, .note = "order-roles: all lanes have read the slot"}));
+    ops.push_back(makeArrive({.bar = {empties[slot.buffer], slot.position}, .by = Actor::Warp, .location = location}));
   }
 
   void waitForCopies(Block &block) {
@@ -144,10 +134,11 @@ private:
     unsigned commits = 0;
     for (std::unique_ptr<Op> &op : block.ops) {
       waitForCopies(op->body);
-      if (op->kind == OpKind::MmaIssue)
-        waitBefore(*op, ops, running, commits);
+      if (const auto product = dynCast<MmaIssueOp>(*op))
+        waitBefore(*product, ops, running, commits);
       commits += op->kind == OpKind::MmaCommit;
-      const int64_t done = op->kind == OpKind::MmaWait ? int64_t(commits) - op->integer("pending") : 0;
+      const auto wait = dynCast<MmaWaitOp>(*op);
+      const int64_t done = wait ? int64_t(commits) - wait->pending() : 0;
       const Location location = op->location;
       const Operand *const again = readByWarps(*op);
       ops.push_back(std::move(op));
@@ -162,33 +153,40 @@ private:
   }
 
   /// The wait stands in front of the fence, so that nothing comes between that and the product.
-  void waitBefore(const Op &product, Ops &ops, llvm::SmallVectorImpl<Running> &running, unsigned commits) {
-    const Operand &b = product.operand("b");
+  void waitBefore(MmaIssueOp<> product, Ops &ops, llvm::SmallVectorImpl<Running> &running, unsigned commits) {
+    const Operand &b = product.b();
     running.push_back({b.buffer, b.position, commits});
     std::unique_ptr<Op> fence;
     if (!ops.empty() && ops.back()->kind == OpKind::Fence) {
       fence = std::move(ops.back());
       ops.pop_back();
     }
-    appendSync(ops, OpKind::Wait, filled.lookup(b.buffer), b.position, "thread", product.location,
-               "order-roles: the tile has arrived");
+    ops.push_back(waitForTile(filled.lookup(b.buffer), b.position, product->location));
     if (fence)
       ops.push_back(std::move(fence));
   }
 
-  void addBarrier(Ops &ops, llvm::StringRef note) {
-    append(ops, OpKind::Barrier, kernel.location, note).attributes["scope"] = std::string("cta");
+  static std::unique_ptr<Op> waitForTile(Buffer *full, Expr position, const Location &location) {
+    return makeWait({.bar = {full, std::move(position)},
+                     .by = Actor::Thread,
+                     .location = location,
+                     .note = "order-roles: the tile has arrived"});
+  }
+
+  void addBarrier(Ops &ops) {
+    ops.push_back(makeBarrier(
+        {.scope = BarrierScope::Cta, .location = kernel.location, .note = "order-roles: the mbarriers are there"}));
   }
 
   /// Buffers that are no rings are filled once.
   void beginMath() {
     Ops ops;
-    addBarrier(ops, "order-roles: the mbarriers are there");
+    addBarrier(ops);
     for (std::unique_ptr<Op> &op : math.body.ops) {
       if (op->kind == OpKind::Loop && !hasWaited)
         for (const auto &[buffer, full] : filled)
           if (!buffer->isRing)
-            appendSync(ops, OpKind::Wait, full, {}, "thread", full->location, "order-roles: the tile has arrived");
+            ops.push_back(waitForTile(full, {}, full->location));
       hasWaited |= op->kind == OpKind::Loop;
       ops.push_back(std::move(op));
     }
@@ -196,11 +194,9 @@ private:
   }
 
   void initialise(Ops &ops, Buffer *bar, unsigned arrivals) {
-    for (unsigned slot = 0; slot < bar->stages; ++slot) {
-      Op &op = append(ops, OpKind::MbarrierInit, bar->location);
-      op.operands[0] = {bar, bar->isRing ? constant(slot) : Expr()};
-      op.attributes["arrivals"] = int64_t(arrivals);
-    }
+    for (unsigned slot = 0; slot < bar->stages; ++slot)
+      ops.push_back(makeMbarrierInit(
+          {.bar = {bar, bar->isRing ? constant(slot) : Expr()}, .arrivals = arrivals, .location = bar->location}));
   }
 
   void beginLoad() {
@@ -209,8 +205,8 @@ private:
       initialise(ops, full, 1);
     for (const auto &[ring, empty] : empties)
       initialise(ops, empty, leftByWarps.contains(ring) ? math.warps : math.warps / kGroupWarps);
-    append(ops, OpKind::Fence, kernel.location).attributes["kind"] = std::string("mbarrier_init");
-    addBarrier(ops, "order-roles: the mbarriers are there");
+    ops.push_back(makeFence({.kind = FenceKind::MbarrierInit, .location = kernel.location}));
+    addBarrier(ops);
     for (std::unique_ptr<Op> &op : load.body.ops)
       ops.push_back(std::move(op));
     load.body.ops = std::move(ops);
@@ -236,8 +232,8 @@ bool endsItsProducts(const Block &block) {
     if (op->kind == OpKind::MmaIssue)
       running.push_back(commits);
     commits += op->kind == OpKind::MmaCommit;
-    if (op->kind == OpKind::MmaWait)
-      llvm::erase_if(running, [&](int64_t group) { return group < commits - op->integer("pending"); });
+    if (const auto wait = dynCast<MmaWaitOp>(*op))
+      llvm::erase_if(running, [&](int64_t group) { return group < commits - wait->pending(); });
     if (!endsItsProducts(op->body))
       return false;
   }
@@ -249,18 +245,21 @@ bool fits(const Role &load, const Role &math, ShapeCheck &shape) {
   bool isInOrder = false, isBulk = true, isFilled = true;
   walk(load.body, [&](const Op &op) {
     isInOrder |= isSync(op);
-    if (op.kind != OpKind::CopyIssue)
+    const auto copy = dynCast<CopyIssueOp>(op);
+    if (!copy)
       return;
-    isBulk &= op.operand("full").buffer != nullptr;
-    filled.insert(op.operand("dst").buffer);
-    if (op.operand("dst").buffer->isRing)
-      rings.insert(op.operand("dst").buffer);
+    isBulk &= copy->full().buffer != nullptr;
+    filled.insert(copy->dst().buffer);
+    if (copy->dst().buffer->isRing)
+      rings.insert(copy->dst().buffer);
   });
   walk(math.body, [&](const Op &op) {
     isInOrder |= isSync(op);
     isBulk &= op.kind != OpKind::CopyIssue;
-    isFilled &= op.kind != OpKind::MmaIssue || filled.contains(op.operand("b").buffer);
-    isFilled &= op.kind != OpKind::SettleRows || rings.contains(op.operand("k").buffer);
+    if (const auto product = dynCast<MmaIssueOp>(op))
+      isFilled &= filled.contains(product->b().buffer);
+    if (const auto settle = dynCast<SettleRowsOp>(op))
+      isFilled &= rings.contains(settle->k().buffer);
   });
   return shape.needs(!isInOrder, "roles that no mbarrier orders yet") &&
          shape.needs(isBulk, "bulk copies only, all in role " + load.name) &&

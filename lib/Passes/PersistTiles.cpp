@@ -6,6 +6,7 @@
 // of key tiles before. Q has one slot: a second mbarrier says when everybody has multiplied with it for the last time.
 // Every thread arrives there: without keys there is no product that would say that its group has seen Q come.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -26,7 +27,7 @@ public:
 
   bool fits(ShapeCheck &shape) const {
     const Buffer *const full = kernel.buffer("q_full");
-    auto isFill = [&](const Op &op) { return op.kind == OpKind::Arrive && op.operand("bar").buffer == full; };
+    auto isFill = [&](const Op &op) { return isArrivalAt(op, full); };
     return shape.needs(full && !full->isRing, "an mbarrier %q_full of one slot that is filled once") &&
            shape.needs(firstOf(load.body, isFill) && firstOf(load.body, OpKind::Fence),
                        "a fence and an arrive at %q_full in role " + load.name) &&
@@ -48,8 +49,6 @@ public:
   }
 
 private:
-  using Ops = std::vector<std::unique_ptr<Op>>;
-
   void addEmpty() {
     Buffer empty = *qFull;
     empty.name = "q_empty";
@@ -69,47 +68,40 @@ private:
     }
   }
 
-  static std::unique_ptr<Op> makeSync(OpKind kind, Buffer *bar, Expr position, llvm::StringRef by,
-                                      llvm::StringRef note) {
-    auto op = std::make_unique<Op>(kind);
-    op->operands = {{bar, position}};
-    op->attributes["by"] = by.str();
-    op->location = bar->location;
-    op->note = note.str();
-    return op;
-  }
-
   static bool isLoopOverQ(const Op &loop) {
     bool reads = false;
-    walk(loop.body,
-         [&](const Op &op) { reads |= op.kind == OpKind::MmaIssue && op.operand("a").buffer->space == Space::Shared; });
+    forEach<MmaIssueOp>(loop.body,
+                        [&](MmaIssueOp<const Op> product) { reads |= product.a().buffer->space == Space::Shared; });
     return reads && loop.kind == OpKind::Loop;
   }
 
   void handOverQ() {
-    auto fills = llvm::find_if(
-        load.body.ops, [&](const auto &op) { return op->kind == OpKind::Arrive && op->operands[0].buffer == qFull; });
-    load.body.ops.insert(fills, makeSync(OpKind::Wait, qEmpty, variable("turn") - constant(1), "role",
-                                         "persist-tiles: everybody has left the last tile's Q"));
+    auto fills = llvm::find_if(load.body.ops, [&](const auto &op) { return isArrivalAt(*op, qFull); });
+    load.body.ops.insert(fills, makeWait({.bar = {qEmpty, variable("turn") - constant(1)},
+                                          .by = Actor::Role,
+                                          .location = qEmpty->location,
+                                          .note = "persist-tiles: everybody has left the last tile's Q"}));
     auto last = llvm::find_if(llvm::reverse(math.body.ops), [](const auto &op) { return isLoopOverQ(*op); });
-    math.body.ops.insert(last.base(), makeSync(OpKind::Arrive, qEmpty, variable("turn"), "thread",
-                                               "persist-tiles: the thread has left Q"));
+    math.body.ops.insert(last.base(), makeArrive({.bar = {qEmpty, variable("turn")},
+                                                  .by = Actor::Thread,
+                                                  .location = qEmpty->location,
+                                                  .note = "persist-tiles: the thread has left Q"}));
     auto fence = llvm::find_if(load.body.ops, [](const auto &op) { return op->kind == OpKind::Fence; });
-    auto init = std::make_unique<Op>(OpKind::MbarrierInit);
-    init->operands = {{qEmpty, constant(0)}};
-    init->attributes["arrivals"] = int64_t(kLanes * math.warps);
-    init->location = qEmpty->location;
-    load.body.ops.insert(fence, std::move(init));
+    load.body.ops.insert(
+        fence, makeMbarrierInit(
+                   {.bar = {qEmpty, constant(0)}, .arrivals = kLanes * math.warps, .location = qEmpty->location}));
   }
 
   /// What stands behind the barrier becomes the loop's body.
   void wrap(Block &body) const {
     auto barrier = llvm::find_if(body.ops, [](const auto &op) { return op->kind == OpKind::Barrier; });
-    auto loop = std::make_unique<Op>(OpKind::Loop);
-    loop->attributes = {{"variable", std::string("turn")}, {"begin", constant(0)},
-                        {"end", variable("cta_tiles")},    {"carry", std::string("base")},
-                        {"step", variable("key_tiles")},   {"name", std::string("tiles")}};
-    loop->location = kernel.location;
+    auto loop = makeLoop({.variable = "turn",
+                          .begin = constant(0),
+                          .end = variable("cta_tiles"),
+                          .carry = "base",
+                          .step = variable("key_tiles"),
+                          .name = "tiles",
+                          .location = kernel.location});
     for (auto op = barrier + 1; op != body.ops.end(); ++op)
       loop->body.ops.push_back(std::move(*op));
     body.ops.erase(barrier + 1, body.ops.end());

@@ -17,6 +17,7 @@
 // count must not depend on the tile. Waits get their exact counts from resolveWaits. A synchronous copy (ld_st) stands
 // at the same places without commits and waits.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -52,8 +53,8 @@ public:
 
   void run(Block &body) {
     takeTemplates(body);
-    isAsync = copyK->text("kind") == "cp_async";
-    std::vector<std::unique_ptr<Op>> ops;
+    isAsync = isThreadAsyncCopy(*copyK);
+    Ops ops;
     bool beforeLoops = true, hasPrologue = false;
     loadsFragment = llvm::any_of(body.ops, [](const auto &op) { return op && op->kind == OpKind::LoadFragment; });
     for (std::unique_ptr<Op> &op : body.ops) {
@@ -62,11 +63,11 @@ public:
           buildPrologue(ops);
         beforeLoops = false;
         op->body.ops = joint ? jointStep(std::move(op->body.ops)) : splitStep(std::move(op->body.ops));
-      } else if (beforeLoops && op->kind == OpKind::CopyIssue && !loadsFragment) {
-        op->attributes["when"] = lessThan(constant(0), ir::variable("key_tiles")); // else nothing would wait for it
-      } else if (beforeLoops && op->kind == OpKind::LoadFragment) {
+      } else if (const auto copy = dynCast<CopyIssueOp>(*op); copy && beforeLoops && !loadsFragment) {
+        copy->setWhen(lessThan(constant(0), ir::variable("key_tiles"))); // else nothing would wait for it
+      } else if (const auto load = dynCast<LoadFragmentOp>(*op); load && beforeLoops) {
         appendCommit(ops, "pipeline-loads: the group of Q");
-        if (op->operand("src").buffer->overlays.empty()) { // the rings are free: K and V need not wait for Q
+        if (load->src().buffer->overlays.empty()) { // the rings are free: K and V need not wait for Q
           hasPrologue = true;
           buildPrologue(ops);
         }
@@ -85,73 +86,73 @@ private:
     return kernel.backend == "scalar" ? Refill::Joint : Refill::Split;
   }
 
+  /// Whether the op is the product of this form.
+  static bool isProduct(const Op &op, MmaForm form) {
+    const auto product = dynCast<MmaOp>(op);
+    return product && product->form() == form;
+  }
+
   /// The b of the loop's product of this form; null where there is none.
-  static const Buffer *operandOf(const Op &loop, llvm::StringRef form) {
-    const Op *product =
-        firstOf(loop.body, [&](const Op &op) { return op.kind == OpKind::Mma && op.text("form") == form; });
-    return product ? product->operand("b").buffer : nullptr;
+  static const Buffer *operandOf(const Op &loop, MmaForm form) {
+    const Op *product = firstOf(loop.body, [&](const Op &op) { return isProduct(op, form); });
+    return product ? MmaOp(*product).b().buffer : nullptr;
+  }
+
+  static bool isCopyTo(const Op &op, const Buffer *ring) {
+    const auto copy = dynCast<CopyIssueOp>(op);
+    return copy && copy->dst().buffer == ring;
   }
 
   bool copiesOperands(const Op &loop) const {
-    const Buffer *const k = operandOf(loop, "abt"), *const v = operandOf(loop, "ab");
+    const Buffer *const k = operandOf(loop, MmaForm::Abt), *const v = operandOf(loop, MmaForm::Ab);
     bool copies = k && v && k != v && countOf(loop.body, OpKind::CopyIssue) == 2;
     for (const Buffer *ring : {k, v})
-      copies &= ring && ring->isRing && ring->stages == stages && firstOf(loop.body, [&](const Op &op) {
-                  return op.kind == OpKind::CopyIssue && op.operand("dst").buffer == ring;
-                });
+      copies &= ring && ring->isRing && ring->stages == stages &&
+                firstOf(loop.body, [&](const Op &op) { return isCopyTo(op, ring); });
     return copies;
   }
 
   /// Takes the copies of K and V out of every loop; those of the last one are the pattern for all others.
   void takeTemplates(Block &body) {
-    for (std::unique_ptr<Op> &loop : body.ops) {
-      if (loop->kind != OpKind::Loop)
+    for (std::unique_ptr<Op> &op : body.ops) {
+      const auto loop = dynCast<LoopOp>(*op);
+      if (!loop)
         continue;
-      variable = loop->text("variable").str();
-      const Buffer *const k = operandOf(*loop, "abt");
-      for (std::unique_ptr<Op> &op : loop->body.ops)
-        if (op->kind == OpKind::CopyIssue)
-          (op->operand("dst").buffer == k ? copyK : copyV) = std::move(op);
-      llvm::erase_if(loop->body.ops, [](const std::unique_ptr<Op> &op) { return !op; });
+      variable = loop->variable().str();
+      const Buffer *const k = operandOf(*op, MmaForm::Abt);
+      for (std::unique_ptr<Op> &inner : op->body.ops)
+        if (inner->kind == OpKind::CopyIssue)
+          (isCopyTo(*inner, k) ? copyK : copyV) = std::move(inner);
+      llvm::erase_if(op->body.ops, [](const std::unique_ptr<Op> &inner) { return !inner; });
     }
-  }
-
-  std::unique_ptr<Op> make(OpKind kind, llvm::StringRef note) const {
-    auto op = std::make_unique<Op>(kind);
-    op->location = copyK->location;
-    op->note = note.str();
-    return op;
   }
 
   /// The copy of `position`, only if such a tile exists.
-  std::unique_ptr<Op> copyOf(const Op &pattern, Expr position, llvm::StringRef note) const {
-    std::unique_ptr<Op> op = make(OpKind::CopyIssue, note);
-    op->operands = pattern.operands;
-    op->operands[0].position = position;
-    op->attributes = pattern.attributes;
-    op->attributes["row"] = pattern.expr("row").substitute(variable, position);
-    op->attributes["when"] = lessThan(position, ir::variable("key_tiles"));
+  std::unique_ptr<Op> copyOf(const Op &pattern, Expr position, const char *note) const {
+    std::unique_ptr<Op> op = clone(pattern);
+    const CopyIssueOp copy(*op);
+    copy.dst().position = position;
+    copy.setRow(copy.row().substitute(variable, position));
+    copy.setWhen(lessThan(position, ir::variable("key_tiles")));
+    op->note = note;
     return op;
   }
 
-  void appendCommit(std::vector<std::unique_ptr<Op>> &ops, llvm::StringRef note = {}) const {
+  void appendCommit(Ops &ops, const char *note = "") const {
     if (isAsync)
-      ops.push_back(make(OpKind::CopyCommit, note));
+      ops.push_back(makeCopyCommit({.location = copyK->location, .note = note}));
   }
 
-  void appendWait(std::vector<std::unique_ptr<Op>> &ops, llvm::StringRef note) const {
-    if (isAsync) {
-      ops.push_back(make(OpKind::CopyWait, note));
-      ops.back()->attributes["pending"] = int64_t(-1);
-    }
+  void appendWait(Ops &ops, const char *note) const {
+    if (isAsync)
+      ops.push_back(makeCopyWait({.pending = -1, .location = copyK->location, .note = note}));
   }
 
-  void appendPlace(std::vector<std::unique_ptr<Op>> &ops, llvm::StringRef name) const {
-    ops.push_back(make(OpKind::Place, {}));
-    ops.back()->attributes["name"] = name.str();
+  void appendLoaded(Ops &ops) const {
+    ops.push_back(makePlace({.name = PlaceName::AfterLoad, .location = copyK->location}));
   }
 
-  void buildPrologue(std::vector<std::unique_ptr<Op>> &ops) const {
+  void buildPrologue(Ops &ops) const {
     for (int64_t position = 0; position < stages; ++position) {
       if (joint && position == stages - 1)
         break;
@@ -168,42 +169,42 @@ private:
       appendCommit(ops, "pipeline-loads: the group of Q");
   }
 
-  std::vector<std::unique_ptr<Op>> splitStep(std::vector<std::unique_ptr<Op>> body) const {
+  Ops splitStep(Ops body) const {
     const Expr j = ir::variable(variable);
-    std::vector<std::unique_ptr<Op>> ops;
+    Ops ops;
     appendWait(ops, "pipeline-loads: K(j) has arrived");
-    appendPlace(ops, "after_load");
+    appendLoaded(ops);
     ops.push_back(
         copyOf(*copyV, j + ir::variable("kStages") - constant(1), "pipeline-loads: V into the slot that P V left"));
     appendCommit(ops);
     for (std::unique_ptr<Op> &op : body) {
-      const bool readsK = op->kind == OpKind::Mma && op->text("form") == "abt";
+      const bool readsK = isProduct(*op, MmaForm::Abt);
       ops.push_back(std::move(op));
       if (!readsK)
         continue;
       appendWait(ops, "pipeline-loads: V(j) has arrived");
-      appendPlace(ops, "after_load");
+      appendLoaded(ops);
       ops.push_back(copyOf(*copyK, j + ir::variable("kStages"), "pipeline-loads: K into the slot that Q K^T left"));
       appendCommit(ops);
     }
     return ops;
   }
 
-  void appendJointCopies(std::vector<std::unique_ptr<Op>> &ops) const {
+  void appendJointCopies(Ops &ops) const {
     const Expr ahead = ir::variable(variable) + ir::variable("kStages") - constant(1);
     ops.push_back(copyOf(*copyK, ahead, "pipeline-loads: K and V into the slots of the step before"));
-    ops.push_back(copyOf(*copyV, ahead, {}));
+    ops.push_back(copyOf(*copyV, ahead, ""));
     appendCommit(ops);
   }
 
-  std::vector<std::unique_ptr<Op>> jointStep(std::vector<std::unique_ptr<Op>> body) const {
-    std::vector<std::unique_ptr<Op>> ops;
+  Ops jointStep(Ops body) const {
+    Ops ops;
     if (refill == Refill::Joint)
       appendJointCopies(ops);
     appendWait(ops, "pipeline-loads: K(j) and V(j) have arrived");
-    appendPlace(ops, "after_load");
+    appendLoaded(ops);
     for (std::unique_ptr<Op> &op : body) {
-      const bool readsK = op->kind == OpKind::Mma && op->text("form") == "abt";
+      const bool readsK = isProduct(*op, MmaForm::Abt);
       ops.push_back(std::move(op));
       if (refill == Refill::Late && readsK)
         appendJointCopies(ops);

@@ -15,6 +15,7 @@
 //
 // legacy and light get what they lack from the same cover, each addition a remark.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "HazardReport.h"
@@ -36,13 +37,7 @@ namespace {
 /// Named barriers that no op of the kernel uses. Those of a grouping are taken once: the same warps meet there again.
 class FreeBarriers {
 public:
-  explicit FreeBarriers(const Kernel &kernel) {
-    for (const Role &role : kernel.roles)
-      walk(role.body, [this](const Op &op) {
-        if (op.has("id"))
-          first = std::max<unsigned>(first, op.integer("id") + (op.has("groups") ? op.integer("groups") : 1));
-      });
-  }
+  explicit FreeBarriers(const Kernel &kernel) : first(firstFreeBarrier(kernel)) {}
   unsigned count() const { return kNamedBarriers - first; }
   unsigned take(const Grouping &grouping) {
     auto [it, isNew] = taken.try_emplace(grouping, first);
@@ -53,7 +48,7 @@ public:
 
 private:
   static constexpr unsigned kNamedBarriers = 16;
-  unsigned first = 1; ///< 0 is the CTA's
+  unsigned first;
   std::map<Grouping, unsigned> taken;
 };
 
@@ -114,34 +109,28 @@ private:
 
   bool hasBarrierAt(llvm::StringRef place) const { return takesEveryPlace || places.contains(place); }
 
-  std::unique_ptr<Op> makeBarrier(const Reach &reach, const Location &location) {
-    auto barrier = std::make_unique<Op>(OpKind::Barrier);
-    barrier->attributes["scope"] = (reach.scope == Scope::Group ? "named" : toString(reach.scope)).str();
-    if (reach.scope == Scope::Group) {
-      barrier->attributes["id"] = int64_t(ids.take(reach.grouping));
-      barrier->attributes["first_warp"] = int64_t(role.firstWarp);
-      barrier->attributes["warps"] = int64_t(role.warps);
-      barrier->attributes["groups"] = int64_t(reach.grouping.count);
-      if (reach.grouping.isInterleaved)
-        barrier->attributes["interleaved"] = int64_t(1);
-    }
-    barrier->location = location;
-    return barrier;
+  std::unique_ptr<Op> barrierFor(const Reach &reach, const Location &location) {
+    if (reach.scope == Scope::Group)
+      return makeBarrier({.scope = BarrierScope::Named,
+                          .id = ids.take(reach.grouping),
+                          .firstWarp = role.firstWarp,
+                          .warps = role.warps,
+                          .groups = reach.grouping.count,
+                          .interleaved = reach.grouping.isInterleaved,
+                          .location = location});
+    const bool isOfWarp = reach.scope == Scope::Warp;
+    return makeBarrier({.scope = isOfWarp ? BarrierScope::Warp : BarrierScope::Cta, .location = location});
   }
 
   /// Markers of chosen places become CTA barriers, the others go.
   void convertPlaces(Block &block) {
-    std::vector<std::unique_ptr<Op>> ops;
-    for (std::unique_ptr<Op> &op : block.ops) {
-      convertPlaces(op->body);
-      if (op->kind != OpKind::Place) {
+    rewrite(block, [this](std::unique_ptr<Op> op, Ops &ops) {
+      const auto place = dynCast<PlaceOp>(*op);
+      if (!place)
         ops.push_back(std::move(op));
-      } else if (hasBarrierAt(op->text("name"))) {
-        ops.push_back(makeBarrier({Scope::Cta, {}}, op->location));
-        ops.back()->attributes["place"] = op->text("name").str();
-      }
-    }
-    block.ops = std::move(ops);
+      else if (hasBarrierAt(toString(place->name())))
+        ops.push_back(makeBarrier({.scope = BarrierScope::Cta, .place = place->name(), .location = op->location}));
+    });
   }
 
   bool checkPlaces(const HazardInfo &info) {
@@ -163,7 +152,7 @@ private:
   /// Where the spec asks for the places; of textual IR at the first barrier of each.
   void warnOfSuperfluous(const HazardInfo &info) const {
     llvm::StringSet<> asked;
-    for (const BarrierOp &barrier : info.barriers()) {
+    for (const BarrierPoint &barrier : info.barriers()) {
       const llvm::StringRef place = placeOf(*barrier.op);
       if (!place.empty() && asked.insert(place).second && isSuperfluous(info, place))
         diags.warning(schedule ? schedule->locationOf("barriers") : barrier.op->location,
@@ -171,7 +160,10 @@ private:
     }
   }
 
-  static llvm::StringRef placeOf(const Op &barrier) { return barrier.has("place") ? barrier.text("place") : ""; }
+  static llvm::StringRef placeOf(const Op &barrier) {
+    const std::optional<PlaceName> place = BarrierOp(barrier).place();
+    return place ? toString(*place) : "";
+  }
 
   /// Whether all barriers of a place can go together.
   static bool isSuperfluous(const HazardInfo &info, llvm::StringRef place) {
@@ -190,7 +182,7 @@ private:
       if (policy != BarrierPolicy::Minimal)
         diags.remark(location, "barriers = " + toString(policy) + " leaves a hazard open; " +
                                    toString(placement.reach.scope) + " barrier added " + whereIs(points, point));
-      insert(*findBlock(role.body, point.block), point.op, makeBarrier(placement.reach, location));
+      insert(*findBlock(role.body, point.block), point.op, barrierFor(placement.reach, location));
     }
   }
 

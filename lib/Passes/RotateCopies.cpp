@@ -10,6 +10,7 @@
 //
 // A thread that waits for a slot keeps all later copies waiting, so none is asked for before it is needed.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -29,36 +30,34 @@ public:
     auto found = llvm::find_if(body.ops, [](const auto &op) { return op->kind == OpKind::Loop; });
     const std::unique_ptr<Op> all = std::move(*found);
     body.ops.erase(found);
+    const LoopOp loop(*all);
     const Op &k = *all->body.ops[0], &v = *all->body.ops[1];
-    tile = all->text("variable").str();
-    const Expr end = all->expr("end"), j = variable(tile);
-    body.ops.insert(body.ops.begin(), loop(*all, constant(0), min(end, constant(1)), {copyOf(k, j)}));
-    body.ops.push_back(loop(*all, constant(1), end, {copyOf(k, j), copyOf(v, j - constant(1))}));
-    body.ops.push_back(loop(*all, end - min(end, constant(1)), end, {copyOf(v, j)}));
+    tile = loop.variable().str();
+    const Expr end = loop.end(), j = variable(tile), one = constant(1);
+    body.ops.insert(body.ops.begin(),
+                    part(loop, constant(0), min(end, one), [&](Ops &ops) { ops.push_back(copyOf(k, j)); }));
+    body.ops.push_back(part(loop, one, end, [&](Ops &ops) {
+      ops.push_back(copyOf(k, j));
+      ops.push_back(copyOf(v, j - one));
+    }));
+    body.ops.push_back(part(loop, end - min(end, one), end, [&](Ops &ops) { ops.push_back(copyOf(v, j)); }));
   }
 
 private:
   /// The copy, of tile `at`.
-  Op *copyOf(const Op &copy, const Expr &at) const {
-    Op *op = new Op(copy.kind);
-    op->operands = copy.operands;
-    op->attributes = copy.attributes;
-    op->location = copy.location;
-    for (Operand &operand : op->operands)
-      if (operand.position)
-        operand.position = operand.position.substitute(tile, at);
-    op->attributes["row"] = copy.expr("row").substitute(tile, at);
+  std::unique_ptr<Op> copyOf(const Op &copy, const Expr &at) const {
+    std::unique_ptr<Op> op = clone(copy);
+    substitute(*op, tile, at);
     return op;
   }
 
-  static std::unique_ptr<Op> loop(const Op &from, Expr begin, Expr end, llvm::ArrayRef<Op *> copies) {
-    auto loop = std::make_unique<Op>(OpKind::Loop);
-    loop->attributes = from.attributes;
-    loop->attributes["begin"] = begin;
-    loop->attributes["end"] = end;
-    loop->location = from.location;
-    for (Op *copy : copies)
-      loop->body.ops.emplace_back(copy);
+  static std::unique_ptr<Op> part(LoopOp<> from, Expr begin, Expr end, llvm::function_ref<void(Ops &)> fill) {
+    auto loop = makeLoop({.variable = from.variable().str(),
+                          .begin = std::move(begin),
+                          .end = std::move(end),
+                          .name = from.name().str(),
+                          .location = from->location});
+    fill(loop->body.ops);
     return loop;
   }
 
@@ -69,14 +68,15 @@ private:
 /// Rotated products end with P V of the last tile.
 bool isRotated(const Role &math) {
   return llvm::any_of(math.body.ops, [](const auto &op) {
-    return op->kind == OpKind::Loop && op->has("name") && op->text("name") == "last";
+    const auto loop = dynCast<LoopOp>(*op);
+    return loop && loop->name() == "last";
   });
 }
 
 bool fits(const Role &load, ShapeCheck &shape) {
   const Op *const loop = firstOf(load.body, OpKind::Loop);
   return shape.needs(loop && loop->body.ops.size() == 2 && countOf(loop->body, OpKind::CopyIssue) == 2 &&
-                         loop->expr("begin") == constant(0),
+                         LoopOp(*loop).begin() == constant(0),
                      "role " + load.name + " to have a loop from 0 on that copies one tile of K and one of V",
                      loop ? loop->location : Location());
 }

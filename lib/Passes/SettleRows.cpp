@@ -11,6 +11,7 @@
 // The first step takes its maximum as ever. So do masked steps of three warp groups: what they would keep to mask again
 // is more than their threads have registers for.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -23,38 +24,45 @@ using namespace fagen::ir;
 
 namespace {
 
-using Ops = std::vector<std::unique_ptr<Op>>;
-
 class RowSettler {
 public:
   explicit RowSettler(Op &loop) : ops(loop.body.ops) {}
 
   void run() {
-    const Op &rescale = *find(OpKind::RescaleRows), &product = *find(OpKind::MmaIssue);
-    Op &sum = *find(OpKind::RowSum);
-    auto settle = std::make_unique<Op>(OpKind::SettleRows);
-    settle->operands = {sum.operand("s"),     rescale.operand("alpha"), rescale.operand("l"),
-                        rescale.operand("m"), product.operand("a"),     product.operand("b")};
-    settle->location = rescale.location;
-    settle->note = "settle-rows: again, where a row has outgrown that";
-    if (position(OpKind::Mask) != ops.end())
-      for (const char *name : {"predicate", "row", "key"})
-        settle->attributes[name] = find(OpKind::Mask)->expr(name);
-    Op &terms = *find(OpKind::Exp2);
-    terms.attributes["guard"] = int64_t(0); // a row without a maximum has no number, and is found by that
-    terms.note = "online softmax; settle-rows: by the maximum of the tiles before";
-    *position(OpKind::RowSum) = std::move(settle);
+    *position(OpKind::RowSum) = makeSettled();
+    Exp2Op terms(**position(OpKind::Exp2));
+    terms.setGuard(false); // a row without a maximum has no number, and is found by that
+    terms->note = "online softmax; settle-rows: by the maximum of the tiles before";
     ops.erase(position(OpKind::RowMax));
     ops.erase(position(OpKind::RescaleRows));
-    find(OpKind::RescaleOutput)->attributes["redone"] = int64_t(1);
+    RescaleOutputOp(**position(OpKind::RescaleOutput)).setRedone(true);
   }
 
 private:
+  std::unique_ptr<Op> makeSettled() {
+    const RescaleRowsOp rescale(**position(OpKind::RescaleRows));
+    const MmaIssueOp product(**position(OpKind::MmaIssue));
+    SettleRowsArgs args{.s = RowSumOp(**position(OpKind::RowSum)).s(),
+                        .alpha = rescale.alpha(),
+                        .l = rescale.l(),
+                        .m = rescale.m(),
+                        .q = product.a(),
+                        .k = product.b(),
+                        .location = rescale->location,
+                        .note = "settle-rows: again, where a row has outgrown that"};
+    if (const auto found = position(OpKind::Mask); found != ops.end()) {
+      const MaskOp mask(**found);
+      args.predicate = mask.predicate();
+      args.row = mask.row();
+      args.key = mask.key();
+    }
+    return makeSettleRows(std::move(args));
+  }
+
   /// The first one: of products the scores'.
   Ops::iterator position(OpKind kind) {
     return llvm::find_if(ops, [&](const std::unique_ptr<Op> &op) { return op->kind == kind; });
   }
-  Op *find(OpKind kind) { return position(kind)->get(); }
 
   Ops &ops;
 };
@@ -66,7 +74,8 @@ bool hasOp(const Op &loop, OpKind kind) {
 /// Whether it is a rotated step, and asks for that.
 bool isOptimistic(const Op &loop) {
   return hasOp(loop, OpKind::RescaleOutput) && llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) {
-           return op->kind == OpKind::RescaleRows && op->isSet("optimistic");
+           const auto rescale = dynCast<RescaleRowsOp>(*op);
+           return rescale && rescale->optimistic();
          });
 }
 

@@ -14,6 +14,7 @@
 // of them than a ring has slots: it leaves those of a tile when both K and V are there and its turns are passed on, and
 // by then others may wait for the tiles behind.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -29,10 +30,10 @@ namespace {
 
 /// How many key tiles the first group sees fewer than the last one, at most, of tiles whose first rows are multiples of
 /// `step`, where row q sees the keys up to q. As many of them as a key tile has keys lie to the key tiles in all ways.
-int64_t mostSkippedKeyTiles(const Kernel &kernel, const Op &mask, unsigned groups, int64_t step) {
+int64_t mostSkippedKeyTiles(const Kernel &kernel, MaskOp<const Op> mask, unsigned groups, int64_t step) {
   const int64_t rows = kernel.constant("kTileRows"), keys = kernel.constant("kTileKeys");
   auto tilesSeen = [&](int64_t count) {
-    const MaskBounds bounds = analyzeMask(mask.expr("predicate"), "q", "k", mask.expr("row"), count);
+    const MaskBounds bounds = analyzeMask(mask.predicate(), "q", "k", mask.row(), count);
     return expand(kernel, ceilDiv(max(bounds.keyEnd, constant(0)), variable("kTileKeys")));
   };
   const Expr all = tilesSeen(rows), own = tilesSeen(rows / groups);
@@ -53,7 +54,7 @@ public:
       : kernel(kernel), load(load), math(math), shape(shape), groups(math.warps / kGroupWarps) {}
 
   bool run() {
-    const Op *mask = findMask();
+    const auto mask = findMask();
     if (groups < 2 || !mask || !findLet("full_tiles"))
       return false;
     if (!groupsSkipKeyTiles(kernel, *mask, groups))
@@ -62,7 +63,7 @@ public:
       return false;
     if (!fits())
       return false;
-    addLets(analyzeMask(mask->expr("predicate"), "q", "k", mask->expr("row") + variable(kGroupRow),
+    addLets(analyzeMask(mask->predicate(), "q", "k", mask->row() + variable(kGroupRow),
                         kernel.constant("kTileRows") / groups));
     llvm::erase_if(kernel.lets, [](const Let &let) { return let.name == "full_tiles"; });
     limit(math.body);
@@ -72,24 +73,22 @@ public:
   }
 
 private:
-  using Ops = std::vector<std::unique_ptr<Op>>;
-
   /// Whether math leaves each slot that the load role fills.
   bool fits() const {
     bool leavesAll = true;
-    walk(load.body, [&](const Op &op) {
-      if (op.kind != OpKind::CopyIssue || !op.operand("dst").buffer->isRing)
+    forEach<CopyIssueOp>(load.body, [&](CopyIssueOp<const Op> copy) {
+      if (!copy.dst().buffer->isRing)
         return;
-      const Buffer *empty = kernel.buffer(op.operand("dst").buffer->name + "_empty");
-      leavesAll &= op.operand("full").buffer && empty && !whoArrivesAt(empty).empty();
+      const Buffer *empty = kernel.buffer(copy.dst().buffer->name + "_empty");
+      leavesAll &= copy.full().buffer && empty && whoArrivesAt(empty);
     });
     return shape.needs(leavesAll, "role " + math.name + " to arrive at an mbarrier _empty of each ring");
   }
 
-  const Op *findMask() const {
-    const Op *mask = nullptr;
-    walk(math.body, [&](const Op &op) { mask = op.kind == OpKind::Mask ? &op : mask; });
-    return mask;
+  std::optional<MaskOp<const Op>> findMask() const {
+    std::optional<MaskOp<const Op>> found;
+    forEach<MaskOp>(std::as_const(math.body), [&](MaskOp<const Op> mask) { found = mask; });
+    return found;
   }
 
   const Let *findLet(llvm::StringRef name) const {
@@ -107,70 +106,52 @@ private:
 
   /// The loops of math end where the rows of the group do.
   void limit(Block &block) const {
-    auto own = [](Expr &expr) {
+    for (std::unique_ptr<Op> &op : block.ops)
       for (const char *name : {"full_tiles", "key_tiles"})
-        expr = expr.substitute(name, variable(std::string("own_") + name));
-    };
-    for (std::unique_ptr<Op> &op : block.ops) {
-      for (auto &[name, value] : op->attributes)
-        if (Expr *expr = std::get_if<Expr>(&value))
-          own(*expr);
-      for (Operand &operand : op->operands)
-        if (operand.position)
-          own(operand.position);
-      limit(op->body);
-    }
-  }
-
-  std::unique_ptr<Op> make(OpKind kind, llvm::StringRef note = {}) const {
-    auto op = std::make_unique<Op>(kind);
-    op->location = kernel.location;
-    op->note = note.str();
-    return op;
-  }
-
-  std::unique_ptr<Op> makeSync(OpKind kind, Buffer *bar, llvm::StringRef by, llvm::StringRef note) const {
-    auto op = make(kind, note);
-    op->operands = {{bar, variable("j")}};
-    op->attributes["by"] = by.str();
-    return op;
+        substitute(*op, name, variable(std::string("own_") + name));
   }
 
   /// At the mbarrier, in the steps.
-  llvm::StringRef whoArrivesAt(const Buffer *bar) const {
-    llvm::StringRef who;
-    walk(math.body, [&](const Op &op) {
-      if (op.kind == OpKind::Arrive && op.operand("bar").buffer == bar)
-        who = op.text("by");
+  std::optional<Actor> whoArrivesAt(const Buffer *bar) const {
+    std::optional<Actor> who;
+    forEach<ArriveOp>(std::as_const(math.body), [&](ArriveOp<const Op> arrive) {
+      if (arrive.bar().buffer == bar)
+        who = arrive.by();
     });
     return who;
   }
 
   std::unique_ptr<Op> skip() const {
-    auto loop = make(OpKind::Loop);
-    loop->attributes = {{"variable", std::string("j")},
-                        {"begin", variable("own_key_tiles")},
-                        {"end", variable("key_tiles")},
-                        {"name", std::string("skipped")}};
+    const Expr tile = variable("j");
+    auto loop = makeLoop({.variable = "j",
+                          .begin = variable("own_key_tiles"),
+                          .end = variable("key_tiles"),
+                          .name = "skipped",
+                          .location = kernel.location});
     Ops &ops = loop->body.ops;
     Ops arrivals;
     llvm::SmallPtrSet<const Buffer *, 2> rings;
-    walk(load.body, [&](const Op &op) {
-      if (op.kind != OpKind::CopyIssue || !op.operand("dst").buffer->isRing ||
-          !rings.insert(op.operand("dst").buffer).second)
+    forEach<CopyIssueOp>(load.body, [&](CopyIssueOp<const Op> copy) {
+      const Buffer *ring = copy.dst().buffer;
+      if (!ring->isRing || !rings.insert(ring).second)
         return;
-      Buffer *empty = kernel.buffer(op.operand("dst").buffer->name + "_empty");
-      ops.push_back(
-          makeSync(OpKind::Wait, op.operand("full").buffer, "thread", "skip-masked-tiles: the tile is there"));
-      arrivals.push_back(
-          makeSync(OpKind::Arrive, empty, whoArrivesAt(empty), "skip-masked-tiles: they need it no more"));
+      Buffer *empty = kernel.buffer(ring->name + "_empty");
+      ops.push_back(makeWait({.bar = {copy.full().buffer, tile},
+                              .by = Actor::Thread,
+                              .location = kernel.location,
+                              .note = "skip-masked-tiles: the tile is there"}));
+      arrivals.push_back(makeArrive({.bar = {empty, tile},
+                                     .by = *whoArrivesAt(empty),
+                                     .location = kernel.location,
+                                     .note = "skip-masked-tiles: they need it no more"}));
     });
-    ops.push_back(make(OpKind::Barrier, "skip-masked-tiles: all threads of the group have seen it"));
-    ops.back()->attributes = {{"scope", std::string("named")},
-                              {"id", kGroupBarrier},
-                              {"first_warp", int64_t(math.firstWarp)},
-                              {"warps", int64_t(math.warps)},
-                              {"groups", int64_t(groups)}};
+    ops.push_back(makeBarrier({.scope = BarrierScope::Named,
+                               .id = kGroupBarrier,
+                               .firstWarp = math.firstWarp,
+                               .warps = math.warps,
+                               .groups = groups,
+                               .location = kernel.location,
+                               .note = "skip-masked-tiles: all threads of the group have seen it"}));
     llvm::move(arrivals, std::back_inserter(ops));
     return loop;
   }
@@ -184,7 +165,7 @@ private:
 
 } // namespace
 
-bool fagen::groupsSkipKeyTiles(const Kernel &kernel, const Op &mask, unsigned groups) {
+bool fagen::groupsSkipKeyTiles(const Kernel &kernel, MaskOp<const Op> mask, unsigned groups) {
   return mostSkippedKeyTiles(kernel, mask, groups, kernel.constant("kTileRows")) > 0;
 }
 

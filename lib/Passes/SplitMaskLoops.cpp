@@ -17,6 +17,7 @@
 //
 //   steps  [ edge ......][ interior ........ ]   step j has key tile key_tiles - (j + 1)
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -27,48 +28,30 @@ using namespace fagen::ir;
 
 namespace {
 
-/// Deep copy of an op: a body that stands in two loops must not share ops.
-std::unique_ptr<Op> clone(const Op &op) {
-  auto copy = std::make_unique<Op>(op.kind);
-  copy->operands = op.operands;
-  copy->attributes = op.attributes;
-  copy->location = op.location;
-  copy->note = op.note;
-  for (const std::unique_ptr<Op> &inner : op.body.ops)
-    copy->body.ops.push_back(clone(*inner));
-  return copy;
-}
-
 /// Takes mask ops and guards out of a block.
 void unmask(Block &block) {
   llvm::erase_if(block.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Mask; });
-  for (std::unique_ptr<Op> &op : block.ops) {
-    if (op->has("guard"))
-      op->attributes["guard"] = int64_t(0);
+  forEach<RescaleOp>(block, [](RescaleOp<> rescale) { rescale.setGuard(false); });
+  forEach<Exp2Op>(block, [](Exp2Op<> terms) { terms.setGuard(false); });
+  for (std::unique_ptr<Op> &op : block.ops)
     unmask(op->body);
-  }
 }
 
 /// In the few steps of an edge loop a branch costs registers and gains nothing.
 void rescaleAlways(Block &block) {
-  for (std::unique_ptr<Op> &op : block.ops) {
-    op->attributes.erase("lazy");
-    rescaleAlways(op->body);
-  }
+  forEach<RescaleOp>(block, [](RescaleOp<> rescale) { rescale->attributes.erase(Attr::Lazy); });
 }
 
 bool rescalesLazily(const Block &block) {
   bool isLazy = false;
-  walk(block, [&](const Op &op) { isLazy |= op.kind == OpKind::Rescale && op.isSet("lazy"); });
+  forEach<RescaleOp>(block, [&](RescaleOp<const Op> rescale) { isLazy |= rescale.lazy(); });
   return isLazy;
 }
 
 /// Masks nothing before tile full_tiles.
-void branchAroundMask(Op &loop) {
-  walk(loop.body, [&](Op &op) {
-    if (op.kind == OpKind::Mask)
-      op.attributes["when"] = lessEqual(variable("full_tiles"), variable(loop.text("variable").str()));
-  });
+void branchAroundMask(LoopOp<> loop) {
+  forEach<MaskOp>(loop->body,
+                  [&](MaskOp<> mask) { mask.setWhen(lessEqual(variable("full_tiles"), variable(loop.variable()))); });
 }
 
 std::unique_ptr<Op> interiorOf(const Op &loop) {
@@ -78,51 +61,48 @@ std::unique_ptr<Op> interiorOf(const Op &loop) {
 }
 
 /// Step j of the loop has key tile key_tiles - (j + 1). Ring positions count steps.
-void countBack(Op &loop) {
-  const std::string step = loop.text("variable").str();
+void countBack(LoopOp<> loop) {
+  const std::string step = loop.variable().str();
   const Expr tile = variable("key_tiles") - (variable(step) + constant(1));
-  walk(loop.body, [&](Op &op) {
-    for (const char *name : {"row", "key"})
-      if (op.has(name))
-        op.attributes[name] = op.expr(name).substitute(step, tile);
+  forEach<CopyIssueOp>(loop->body, [&](CopyIssueOp<> copy) { copy.setRow(copy.row().substitute(step, tile)); });
+  forEach<MaskOp>(loop->body, [&](MaskOp<> mask) {
+    mask.setRow(mask.row().substitute(step, tile));
+    mask.setKey(mask.key().substitute(step, tile));
   });
 }
 
 /// The edge loop, and behind it the interior one.
-void splitLastFirst(std::vector<std::unique_ptr<Op>> &ops, std::vector<std::unique_ptr<Op>>::iterator loop) {
-  countBack(**loop);
+void splitLastFirst(Ops &ops, Ops::iterator loop) {
+  countBack(LoopOp(**loop));
   std::unique_ptr<Op> interior = interiorOf(**loop);
   const Expr masked = variable("key_tiles") - variable("full_tiles");
-  (*loop)->attributes["end"] = masked;
-  interior->attributes["begin"] = masked;
-  interior->attributes["name"] = std::string("interior");
+  LoopOp(**loop).setEnd(masked);
+  LoopOp(*interior).setBegin(masked);
+  LoopOp(*interior).setName("interior");
   ops.insert(std::next(loop), std::move(interior));
 }
 
-void splitFirstFirst(std::vector<std::unique_ptr<Op>> &ops, std::vector<std::unique_ptr<Op>>::iterator loop) {
+void splitFirstFirst(Ops &ops, Ops::iterator loop) {
   std::unique_ptr<Op> interior = interiorOf(**loop);
-  interior->attributes["name"] = std::string("interior");
-  interior->attributes["end"] = variable("full_tiles");
-  (*loop)->attributes["begin"] = variable("full_tiles");
+  LoopOp(*interior).setName("interior");
+  LoopOp(*interior).setEnd(variable("full_tiles"));
+  LoopOp(**loop).setBegin(variable("full_tiles"));
   ops.insert(loop, std::move(interior));
 }
 
-const Op *findMask(const Block &block) {
-  const Op *mask = nullptr;
-  walk(block, [&](const Op &op) {
-    if (op.kind == OpKind::Mask)
-      mask = &op;
-  });
-  return mask;
+std::optional<MaskOp<const Op>> findMask(const Block &block) {
+  std::optional<MaskOp<const Op>> found;
+  forEach<MaskOp>(block, [&](MaskOp<const Op> mask) { found = mask; });
+  return found;
 }
 
 /// The variable of a loop that the bounds name: then they are none of the CTA. Empty where there is none.
 std::string loopVariableIn(const MaskBounds &bounds, const Block &body) {
   std::string found;
-  walk(body, [&](const Op &op) {
-    if (op.kind == OpKind::Loop)
-      for (const Expr &bound : {bounds.fullEnd, bounds.keyEnd})
-        bound.forEachVariable([&](llvm::StringRef name) { found = name == op.text("variable") ? name.str() : found; });
+  forEach<LoopOp>(body, [&](LoopOp<const Op> loop) {
+    for (const Expr &bound : {bounds.fullEnd, bounds.keyEnd})
+      if (bound.uses(loop.variable()))
+        found = loop.variable().str();
   });
   return found;
 }
@@ -139,25 +119,25 @@ std::string replacedLetIn(const MaskBounds &bounds) {
 }
 
 /// Whether tile j of the loop is keys [j * kTileKeys, (j + 1) * kTileKeys), for all tiles.
-bool isOverKeyTiles(const Kernel &kernel, const Op &loop, const Op &mask) {
+bool isOverKeyTiles(const Kernel &kernel, LoopOp<const Op> loop, MaskOp<const Op> mask) {
   const Expr keys = constant(kernel.constant("kTileKeys"));
-  return loop.expr("begin") == constant(0) && loop.expr("end") == variable("key_tiles") &&
-         mask.expr("key").substitute("kTileKeys", keys) == variable(loop.text("variable")) * keys;
+  return loop.begin() == constant(0) && loop.end() == variable("key_tiles") &&
+         mask.key().substitute("kTileKeys", keys) == variable(loop.variable()) * keys;
 }
 
 /// The interior loop drops its mask, and its bounds are lets of the kernel: there can be one mask only.
-bool fits(const Kernel &kernel, const Op &loop, const Op &mask, ShapeCheck &shape) {
+bool fits(const Kernel &kernel, LoopOp<const Op> loop, MaskOp<const Op> mask, ShapeCheck &shape) {
   unsigned masks = 0;
   for (const Role &role : kernel.roles)
     masks += countOf(role.body, OpKind::Mask);
-  return shape.needs(masks == 1, "a single mask in the kernel", mask.location) &&
+  return shape.needs(masks == 1, "a single mask in the kernel", mask->location) &&
          shape.needs(isOverKeyTiles(kernel, loop, mask),
-                     "a loop from 0 to key_tiles whose mask begins at key j * kTileKeys", loop.location) &&
+                     "a loop from 0 to key_tiles whose mask begins at key j * kTileKeys", loop->location) &&
          shape.needs(kernel.backend != "wgmma" || kernel.constant("kRowWarps") >= kGroupWarps,
                      "four kRowWarps or more with wgmma");
 }
 
-bool beginsWithLast(const Kernel &kernel, const Op &mask) {
+bool beginsWithLast(const Kernel &kernel, MaskOp<const Op> mask) {
   return kernel.backend == "wgmma" && seesMoreInLaterRows(kernel) &&
          !groupsSkipKeyTiles(kernel, mask, kernel.constant("kRowWarps") / kGroupWarps);
 }
@@ -177,41 +157,42 @@ void addBounds(Kernel &kernel, const MaskBounds &bounds) {
 bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
   ShapeCheck shape(kernel, context, "split-mask-loops");
   for (Role &role : kernel.roles) {
-    std::vector<std::unique_ptr<Op>> &ops = role.body.ops;
+    Ops &ops = role.body.ops;
     auto loop = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });
     if (loop == ops.end())
       continue;
-    const Op *mask = findMask((*loop)->body);
+    const auto mask = findMask((*loop)->body);
     if (!mask)
       continue;
-    const MaskBounds bounds =
-        analyzeMask(mask->expr("predicate"), "q", "k", mask->expr("row"), kernel.constant("kTileRows"));
+    const MaskBounds bounds = analyzeMask(mask->predicate(), "q", "k", mask->row(), kernel.constant("kTileRows"));
     if (const std::string name = loopVariableIn(bounds, role.body); !name.empty()) {
-      context.diags.error(mask->location, "which keys the mask lets through depends on '" + name +
-                                              "', the variable of a loop; it may depend on lets and run-time values");
+      context.diags.error((*mask)->location,
+                          "which keys the mask lets through depends on '" + name +
+                              "', the variable of a loop; it may depend on lets and run-time values");
       return false;
     }
     if (const std::string name = replacedLetIn(bounds); !name.empty()) {
-      context.diags.error(mask->location, "which keys the mask lets through depends on '" + name +
-                                              "', which is to be computed from that; it may depend on other lets and "
-                                              "run-time values");
+      context.diags.error((*mask)->location,
+                          "which keys the mask lets through depends on '" + name +
+                              "', which is to be computed from that; it may depend on other lets and "
+                              "run-time values");
       return false;
     }
-    if (!fits(kernel, **loop, *mask, shape))
+    LoopOp edge(**loop);
+    if (!fits(kernel, LoopOp(std::as_const(**loop)), *mask, shape))
       return false;
     addBounds(kernel, bounds);
     if (kernel.backend != "wgmma" && rescalesLazily((*loop)->body)) {
-      (*loop)->attributes["name"] = std::string("tile");
-      branchAroundMask(**loop);
+      edge.setName("tile");
+      branchAroundMask(edge);
       continue;
     }
-    Op &edge = **loop;
     if (beginsWithLast(kernel, *mask))
       splitLastFirst(ops, loop);
     else
       splitFirstFirst(ops, loop);
-    rescaleAlways(edge.body);
-    edge.attributes["name"] = std::string("edge");
+    rescaleAlways(edge->body);
+    edge.setName("edge");
   }
   kernel.phase = Phase::Split;
   return true;

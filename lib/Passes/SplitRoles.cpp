@@ -5,6 +5,7 @@
 // role `load`, the first warps of the CTA, asks for Q and then, in one loop over the tiles of all loops, for K and V;
 // role `math` keeps the rest. Nothing orders the two yet: order-roles does when products have their final place.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -44,14 +45,12 @@ private:
 
   static Op *takeFromLoop(Op &from, Block &to, Op *loop) {
     const bool isFirst = !loop;
-    if (isFirst) {
-      to.ops.push_back(std::make_unique<Op>(OpKind::Loop));
-      loop = to.ops.back().get();
-      loop->attributes = from.attributes;
-      loop->attributes.erase("name");
-      loop->location = from.location;
-    }
-    loop->attributes["end"] = from.expr("end");
+    const LoopOp part(from);
+    if (isFirst)
+      to.ops.push_back(makeLoop(
+          {.variable = part.variable().str(), .begin = part.begin(), .end = part.end(), .location = from.location}));
+    loop = to.ops.back().get();
+    LoopOp(*loop).setEnd(part.end());
     for (std::unique_ptr<Op> &op : from.body.ops)
       if (op->kind == OpKind::CopyIssue) {
         if (isFirst)
@@ -85,7 +84,7 @@ bool isSameCopy(const Op *a, const Op *b) {
 
 /// Whether the second loop goes on with the copies of the first.
 bool goesOn(const Op &first, const Op &second) {
-  return second.expr("begin") == first.expr("end") && second.text("variable") == first.text("variable") &&
+  return LoopOp(second).begin() == LoopOp(first).end() && LoopOp(second).variable() == LoopOp(first).variable() &&
          llvm::equal(copiesOf(first.body), copiesOf(second.body), isSameCopy);
 }
 

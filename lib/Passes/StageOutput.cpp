@@ -22,6 +22,7 @@
 //              the same with the other columns
 //   at last    bulk_wait
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -36,17 +37,8 @@ using namespace fagen::ir;
 
 namespace {
 
-using Ops = std::vector<std::unique_ptr<Op>>;
-
-Op &append(Ops &ops, OpKind kind, const Location &location, llvm::StringRef note = {}) {
-  ops.push_back(std::make_unique<Op>(kind));
-  ops.back()->location = location;
-  ops.back()->note = note.str();
-  return *ops.back();
-}
-
 Op *findTurns(Role &role) {
-  auto found = llvm::find_if(role.body.ops, [](const auto &op) { return op->has("carry"); });
+  auto found = llvm::find_if(role.body.ops, [](const auto &op) { return op->has(Attr::Carry); });
   return found == role.body.ops.end() ? nullptr : found->get();
 }
 
@@ -56,32 +48,34 @@ protected:
   explicit Stager(Role &math) : math(math) {}
 
   static void appendWait(Ops &ops, const Location &location = {}) {
-    append(ops, OpKind::BulkWait, location).attributes = {{"pending", int64_t(0)}, {"by", std::string("group")}};
+    ops.push_back(makeBulkWait({.pending = 0, .by = Actor::Group, .location = location}));
   }
 
   /// The columns of the store from `first` on leave through `place`; without that, all of them.
-  void stage(const Op &store, Ops &ops, const Operand &place, std::optional<unsigned> first = {}) const {
-    Op &staged = append(ops, OpKind::StageOutput, store.location);
-    staged.operands = {place, store.operand("o")};
-    append(ops, OpKind::Fence, store.location).attributes["kind"] = std::string("async_proxy");
-    appendBarrier(ops, store.location, "stage-output: the rows of the group are there");
-    Op &bulk = append(ops, OpKind::BulkStore, store.location);
-    bulk.operands = {store.operand("dst"), place};
-    bulk.attributes = store.attributes;
-    bulk.attributes["by"] = std::string("group");
-    if (first)
-      staged.attributes["first"] = bulk.attributes["first"] = int64_t(*first);
-    append(ops, OpKind::BulkCommit, store.location).attributes["by"] = std::string("group");
+  void stage(StoreOp<const Op> store, Ops &ops, const Operand &place, std::optional<int64_t> first = {}) const {
+    const Location &location = store->location;
+    ops.push_back(makeStageOutput({.dst = place, .o = store.o(), .first = first, .location = location}));
+    ops.push_back(makeFence({.kind = FenceKind::AsyncProxy, .location = location}));
+    appendBarrier(ops, location, "stage-output: the rows of the group are there");
+    ops.push_back(makeBulkStore({.dst = store.dst(),
+                                 .src = place,
+                                 .row = store.row(),
+                                 .limit = store.limit(),
+                                 .by = Actor::Group,
+                                 .first = first,
+                                 .location = location}));
+    ops.push_back(makeBulkCommit({.by = Actor::Group, .location = location}));
   }
 
   void appendBarrier(Ops &ops, const Location &location, llvm::StringRef note) const {
-    Op &barrier = append(ops, OpKind::Barrier, location, note);
-    barrier.attributes = {{"scope", std::string("named")},
-                          {"id", kGroupBarrier},
-                          {"first_warp", int64_t(math.firstWarp)},
-                          {"warps", int64_t(math.warps)}};
-    if (math.warps > kGroupWarps)
-      barrier.attributes["groups"] = int64_t(math.warps / kGroupWarps);
+    const int64_t groups = math.warps / kGroupWarps;
+    ops.push_back(makeBarrier({.scope = BarrierScope::Named,
+                               .id = kGroupBarrier,
+                               .firstWarp = math.firstWarp,
+                               .warps = math.warps,
+                               .groups = groups > 1 ? std::optional(groups) : std::nullopt,
+                               .location = location,
+                               .note = note.str()}));
   }
 
   Role &math;
@@ -127,17 +121,14 @@ private:
   void initialise() {
     Ops ops;
     for (std::unique_ptr<Op> &op : load.body.ops) {
-      const bool isInit = op->kind == OpKind::MbarrierInit;
-      if (isInit && op->operand("bar").buffer == qEmpty)
-        op->attributes["arrivals"] = int64_t(math.warps / kGroupWarps);
+      const auto init = dynCast<MbarrierInitOp>(*op);
       ops.push_back(std::move(op));
-      if (isInit && ops.back()->operand("bar").buffer == qFull)
-        for (unsigned slot = 1; slot < slots; ++slot) {
-          const Op &first = *ops[ops.size() - slot];
-          Op &more = append(ops, OpKind::MbarrierInit, first.location);
-          more.operands = {{qFull, constant(slot)}};
-          more.attributes = first.attributes;
-        }
+      if (init && init->bar().buffer == qEmpty)
+        init->setArrivals(math.warps / kGroupWarps);
+      if (init && init->bar().buffer == qFull)
+        for (unsigned slot = 1; slot < slots; ++slot)
+          ops.push_back(makeMbarrierInit(
+              {.bar = {qFull, constant(slot)}, .arrivals = init->arrivals(), .location = (*init)->location}));
     }
     load.body.ops = std::move(ops);
   }
@@ -148,8 +139,8 @@ private:
     for (std::unique_ptr<Op> &op : tiles.ops) {
       const bool isLoop = op->kind == OpKind::Loop;
       if (op->kind == OpKind::Store)
-        stage(*op, ops, {q, variable("turn")});
-      else if (op->kind != OpKind::Arrive || op->operand("bar").buffer != qEmpty)
+        stage(StoreOp(std::as_const(*op)), ops, {q, variable("turn")});
+      else if (!isArrivalAt(*op, qEmpty))
         ops.push_back(std::move(op));
       if (isLoop && !std::exchange(isReleased, true))
         release(ops);
@@ -159,10 +150,10 @@ private:
 
   void release(Ops &ops) const {
     appendWait(ops, qEmpty->location);
-    Op &arrive = append(ops, OpKind::Arrive, qEmpty->location,
-                        "stage-output: the last tile's results have left the slot of the next Q");
-    arrive.operands = {{qEmpty, variable("turn")}};
-    arrive.attributes["by"] = std::string("group");
+    ops.push_back(makeArrive({.bar = {qEmpty, variable("turn")},
+                              .by = Actor::Group,
+                              .location = qEmpty->location,
+                              .note = "stage-output: the last tile's results have left the slot of the next Q"}));
   }
 
   Role &load;
@@ -179,7 +170,7 @@ public:
     const Op *const store = firstOf(findTurns(math)->body, OpKind::Store);
     return shape.needs(kernel.buffer("v") && !kernel.buffer("out"), "a buffer %v, and no %out") &&
            shape.needs(store, "a store in each turn of role " + math.name) &&
-           shape.needs(columns > 0 && columns <= store->operand("o").buffer->columns,
+           shape.needs(columns > 0 && columns <= StoreOp(*store).o().buffer->columns,
                        "kStagedColumns from 1 to the columns of the store", store->location);
   }
 
@@ -188,13 +179,14 @@ public:
     Block &tiles = findTurns(math)->body;
     auto store = llvm::find_if(tiles.ops, [](const auto &op) { return op->kind == OpKind::Store; });
     Ops slices;
-    for (unsigned first = 0; first < (*store)->operand("o").buffer->columns; first += columns) {
-      appendWait(slices, (*store)->location);
-      appendBarrier(slices, (*store)->location, "stage-output: the store before has read them");
-      stage(**store, slices, {out, {}}, first);
+    const StoreOp whole(std::as_const(**store));
+    for (unsigned first = 0; first < whole.o().buffer->columns; first += columns) {
+      appendWait(slices, whole->location);
+      appendBarrier(slices, whole->location, "stage-output: the store before has read them");
+      stage(whole, slices, {out, {}}, first);
     }
     store = tiles.ops.erase(store);
-    tiles.ops.insert(store, std::make_move_iterator(slices.begin()), std::make_move_iterator(slices.end()));
+    insert(tiles.ops, store, std::move(slices));
     appendWait(math.body.ops);
   }
 

@@ -6,6 +6,7 @@
 // classic strength reduction of loops. The timelines prove the order. Needs copies that stay as they are; ensures that
 // the copies of a ring are all `running`, or none.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/Analysis/Timeline.h"
@@ -21,7 +22,7 @@ namespace {
 
 /// What is known of the copies into a ring.
 struct RingCopies {
-  std::vector<Op *> ops;
+  std::vector<CopyIssueOp<>> ops;
   bool inOrder = true; ///< whole tiles of one tensor to one limit, in every run 0, 1, 2, ...
 };
 
@@ -30,7 +31,10 @@ public:
   CopyReducer(Kernel &kernel, Role &role) : kernel(kernel), role(role) {}
 
   bool run() {
-    collect(role.body);
+    forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<> copy) {
+      if (copy.dst().buffer->isRing)
+        add(copy);
+    });
     if (llvm::none_of(rings, [](const auto &ring) { return ring.second.inOrder; }))
       return false;
     const Points points(role);
@@ -40,39 +44,32 @@ public:
     bool changed = false;
     for (auto &[buffer, copies] : rings)
       if (isKnown && copies.inOrder)
-        for (Op *op : copies.ops) {
-          op->attributes["running"] = int64_t(1);
+        for (const CopyIssueOp<> &copy : copies.ops) {
+          copy.setRunning(true);
           changed = true;
         }
     return changed;
   }
 
 private:
-  void collect(Block &block) {
-    for (std::unique_ptr<Op> &op : block.ops) {
-      collect(op->body);
-      if (op->kind == OpKind::CopyIssue && op->operand("dst").buffer->isRing)
-        add(*op);
-    }
-  }
-
-  void add(Op &op) {
-    RingCopies &copies = rings[op.operand("dst").buffer];
-    copies.ops.push_back(&op);
-    const Op &first = *copies.ops.front();
-    const Expr tile = op.operand("dst").position * constant(op.operand("dst").buffer->rows);
-    const Expr row = op.expr("row").substitute("kTileKeys", constant(op.operand("dst").buffer->rows));
-    copies.inOrder &= row.str() == tile.str() && op.operand("src").buffer == first.operand("src").buffer &&
-                      op.text("kind") == first.text("kind") && op.text("kind") != "bulk" &&
-                      op.expr("limit").str() == first.expr("limit").str();
+  void add(CopyIssueOp<> copy) {
+    RingCopies &copies = rings[copy.dst().buffer];
+    copies.ops.push_back(copy);
+    const CopyIssueOp<> first = copies.ops.front();
+    const Expr rows = constant(copy.dst().buffer->rows);
+    const Expr tile = copy.dst().position * rows, row = copy.row().substitute("kTileKeys", rows);
+    copies.inOrder &= row.str() == tile.str() && copy.src().buffer == first.src().buffer &&
+                      copy.kind() == first.kind() && copy.kind() != CopyKind::Bulk &&
+                      copy.limit().str() == first.limit().str();
   }
 
   void checkOrder(const Timeline &timeline) {
     llvm::DenseMap<const Buffer *, int64_t> next;
     for (const Event &event : timeline.events) {
-      if (!event.op || !event.active || event.op->kind != OpKind::CopyIssue)
+      const auto copy = event.op && event.active ? dynCast<CopyIssueOp>(*event.op) : std::nullopt;
+      if (!copy)
         continue;
-      auto ring = rings.find(event.op->operand("dst").buffer);
+      auto ring = rings.find(copy->dst().buffer);
       if (ring != rings.end() && event.positions[0] != next[ring->first]++)
         ring->second.inOrder = false;
     }

@@ -20,6 +20,7 @@
 // and the scores of the next: it begins in front of the steps, is passed on behind the scores and awaited again in
 // front of P V, and the last one ends behind the steps.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -46,40 +47,34 @@ public:
   }
 
   void run() {
-    findFreeBarrier();
+    id = firstFreeBarrier(kernel);
     if (overlap == Overlap::Both)
       takeTurns(math.body);
     else
       takeTurnsAcrossSteps(math.body);
     passSkipped(math.body);
     auto barrier = llvm::find_if(math.body.ops, [](const auto &op) { return op->kind == OpKind::Barrier; });
-    math.body.ops.insert(barrier + 1, make(OpKind::PassTurn, "take-turns: the first group begins", groups - 1));
-    math.body.ops.push_back(make(OpKind::AwaitTurn, "take-turns: nobody comes behind the last turn", 0));
+    math.body.ops.insert(barrier + 1, pass("take-turns: the first group begins", groups - 1));
+    math.body.ops.push_back(await("take-turns: nobody comes behind the last turn", 0));
   }
 
 private:
-  void findFreeBarrier() {
-    for (const Role &role : kernel.roles)
-      walk(role.body, [&](const Op &op) {
-        if (op.has("id"))
-          id = std::max(id, op.integer("id") + (op.has("groups") ? op.integer("groups") : 1));
-      });
+  const Location &location() const {
+    return llvm::find_if(kernel.constants, [](const Constant &constant) { return constant.name == "kOverlap"; })
+        ->location;
   }
 
-  std::unique_ptr<Op> make(OpKind kind, llvm::StringRef note, std::optional<unsigned> group = std::nullopt) const {
-    auto op = std::make_unique<Op>(kind);
-    op->attributes = {{"id", id}, {"groups", int64_t(groups)}};
-    if (group)
-      op->attributes["group"] = int64_t(*group);
-    auto overlap =
-        llvm::find_if(kernel.constants, [](const Constant &constant) { return constant.name == "kOverlap"; });
-    op->location = overlap->location;
-    op->note = note.str();
-    return op;
+  std::unique_ptr<Op> await(llvm::StringRef note, std::optional<int64_t> group = {}) const {
+    return makeAwaitTurn({.id = id, .groups = groups, .group = group, .location = location(), .note = note.str()});
+  }
+
+  std::unique_ptr<Op> pass(llvm::StringRef note, std::optional<int64_t> group = {}) const {
+    return makePassTurn({.id = id, .groups = groups, .group = group, .location = location(), .note = note.str()});
   }
 
   static bool isScores(const Op &op) {
-    return op.kind == OpKind::MmaIssue && op.operand("a").buffer->space == Space::Shared;
+    const auto product = dynCast<MmaIssueOp>(op);
+    return product && product->a().buffer->space == Space::Shared;
   }
 
   /// Products of scores are committed in the block where they are issued.
@@ -102,10 +97,10 @@ private:
       return;
     if (first != block.ops.begin() && (*(first - 1))->kind == OpKind::Fence)
       --first;
-    block.ops.insert(first, make(OpKind::AwaitTurn, "take-turns: this group multiplies"));
+    block.ops.insert(first, await("take-turns: this group multiplies"));
     auto last =
         llvm::find_if(llvm::reverse(block.ops), [](const auto &op) { return op->kind == OpKind::MmaCommit; }).base();
-    block.ops.insert(last, make(OpKind::PassTurn, "take-turns: the next one does"));
+    block.ops.insert(last, pass("take-turns: the next one does"));
   }
 
   static bool isOf(const Op &op, bool scores) { return op.kind == OpKind::MmaIssue && isScores(op) == scores; }
@@ -145,19 +140,22 @@ private:
         leaveSoftmaxOut(op->body);
     const size_t begin = first - block.ops.begin();
     auto behind = llvm::find_if(llvm::reverse(block.ops), isStepHere).base();
-    block.ops.insert(behind, make(OpKind::PassTurn, "take-turns: behind the last step"));
-    block.ops.insert(block.ops.begin() + begin, make(OpKind::AwaitTurn, "take-turns: this group multiplies"));
+    block.ops.insert(behind, pass("take-turns: behind the last step"));
+    block.ops.insert(block.ops.begin() + begin, await("take-turns: this group multiplies"));
   }
 
   void leaveSoftmaxOut(Block &step) const {
     auto scores = llvm::find_if(step.ops, [](const auto &op) { return isOf(*op, /*scores=*/true); });
-    step.ops.insert(scores + 2, make(OpKind::PassTurn, "take-turns: the next one does")); // behind its commit
+    step.ops.insert(scores + 2, pass("take-turns: the next one does")); // behind its commit
     auto output = llvm::find_if(step.ops, [](const auto &op) { return isOf(*op, /*scores=*/false); });
-    step.ops.insert(output - 1, make(OpKind::AwaitTurn, "take-turns: this group multiplies")); // in front of its fence
+    step.ops.insert(output - 1, await("take-turns: this group multiplies")); // in front of its fence
   }
 
   static Op *findLoop(const Block &block, llvm::StringRef name) {
-    auto loop = llvm::find_if(block.ops, [&](const auto &op) { return op->has("name") && op->text("name") == name; });
+    auto loop = llvm::find_if(block.ops, [&](const auto &op) {
+      const auto loop = dynCast<LoopOp>(*op);
+      return loop && loop->name() == name;
+    });
     return loop == block.ops.end() ? nullptr : loop->get();
   }
 
@@ -168,12 +166,14 @@ private:
     const Op *skipped = findLoop(block, "skipped"), *last = findLoop(block, "last");
     if (!skipped)
       return;
-    auto loop = std::make_unique<Op>(OpKind::Loop);
-    loop->location = skipped->location;
-    loop->attributes = skipped->attributes;
-    loop->attributes["name"] = std::string("passed");
-    loop->body.ops.push_back(make(OpKind::AwaitTurn, "take-turns: this group has nothing to multiply"));
-    loop->body.ops.push_back(make(OpKind::PassTurn, "take-turns: the next one does"));
+    const LoopOp tiles(*skipped);
+    auto loop = makeLoop({.variable = tiles.variable().str(),
+                          .begin = tiles.begin(),
+                          .end = tiles.end(),
+                          .name = "passed",
+                          .location = skipped->location});
+    loop->body.ops.push_back(await("take-turns: this group has nothing to multiply"));
+    loop->body.ops.push_back(pass("take-turns: the next one does"));
     block.ops.insert(llvm::find_if(block.ops, [&](const auto &op) { return op.get() == (last ? last : skipped); }),
                      std::move(loop));
   }
@@ -182,7 +182,7 @@ private:
   Role &math;
   const Overlap overlap;
   const unsigned groups;
-  int64_t id = 1; ///< 0 is the CTA's
+  int64_t id = 0; ///< of the first group's named barrier
 };
 
 } // namespace

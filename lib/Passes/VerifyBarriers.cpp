@@ -16,6 +16,7 @@
 // A wait or barrier under a condition that the timelines do not decide counts as a hang. What is found in IR lowered
 // from a spec is our mistake; in textual IR it is the text's.
 
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
 #include "HazardReport.h"
@@ -47,23 +48,23 @@ public:
   void forEachUndecided(const Block &block, llvm::function_ref<void(const Op &, const Op &)> visit,
                         const Op *undecided = nullptr) const {
     for (const std::unique_ptr<Op> &op : block.ops) {
-      const bool isBulk = op->kind == OpKind::CopyIssue && op->text("kind") == "bulk";
+      const bool isBulk = isBulkCopy(*op);
       const bool synchronizes = opInfo(op->kind).hasSite || op->kind == OpKind::CopyCommit || isBulk ||
                                 op->kind == OpKind::MbarrierInit || op->kind == OpKind::BulkCommit ||
                                 op->kind == OpKind::MmaCommit;
       if (synchronizes && undecided)
         visit(*op, *undecided);
-      if (isBulk && op->has("when") && !isDecided(op->expr("when")))
+      if (isBulk && op->has(Attr::When) && !isDecided(op->expr(Attr::When)))
         visit(*op, *op);
-      forEachUndecided(op->body, visit,
-                       op->kind == OpKind::If && !isDecided(op->expr("condition")) ? op.get() : undecided);
+      const auto branch = dynCast<IfOp>(*op);
+      forEachUndecided(op->body, visit, branch && !isDecided(branch->condition()) ? op.get() : undecided);
     }
   }
 
 private:
   bool isLoopVariable(llvm::StringRef name) const {
     bool isFound = false;
-    walk(role.body, [&](const Op &op) { isFound |= op.kind == OpKind::Loop && op.text("variable") == name; });
+    forEach<LoopOp>(role.body, [&](LoopOp<const Op> loop) { isFound |= loop.variable() == name; });
     return isFound;
   }
 
@@ -83,10 +84,7 @@ public:
     Conditions(kernel, role).forEachUndecided(role.body, [&](const Op &op, const Op &undecided) {
       fail(op, "the condition of " + info.points().nameOf(&undecided) + kUndecided);
     });
-    walk(role.body, [&](const Op &op) {
-      if (op.kind == OpKind::Barrier)
-        checkParticipants(op);
-    });
+    forEach<BarrierOp>(role.body, [&](BarrierOp<const Op> barrier) { checkParticipants(barrier); });
     isSound &= report.reportUnmendable(kernel);
     for (const Hazard &hazard : info.hazards())
       if (!hazard.isUnfinished && !info.isCovered(hazard)) {
@@ -102,17 +100,18 @@ private:
     isSound = false;
   }
 
-  void checkParticipants(const Op &barrier) {
+  void checkParticipants(BarrierOp<const Op> barrier) {
     const unsigned warps = kernel.threads / 32;
-    const llvm::StringRef scope = barrier.text("scope");
-    if (scope == "cta" && role.warps != warps)
-      fail(barrier, "a cta barrier waits for " + llvm::Twine(warps) + " warps; role " + role.name + " has " +
-                        llvm::Twine(role.warps));
-    if (scope == "named" && (barrier.integer("first_warp") != role.firstWarp || barrier.integer("warps") != role.warps))
-      fail(barrier, "the barrier waits for warps " + llvm::Twine(barrier.integer("first_warp")) + " to " +
-                        llvm::Twine(barrier.integer("first_warp") + barrier.integer("warps")) + "; role " + role.name +
-                        ", which reaches it, is warps " + llvm::Twine(role.firstWarp) + " to " +
-                        llvm::Twine(role.firstWarp + role.warps));
+    if (barrier.scope() == BarrierScope::Cta && role.warps != warps)
+      fail(*barrier, "a cta barrier waits for " + llvm::Twine(warps) + " warps; role " + role.name + " has " +
+                         llvm::Twine(role.warps));
+    if (barrier.scope() != BarrierScope::Named)
+      return;
+    const int64_t first = *barrier.firstWarp(), count = *barrier.warps();
+    if (first != role.firstWarp || count != role.warps)
+      fail(*barrier, "the barrier waits for warps " + llvm::Twine(first) + " to " + llvm::Twine(first + count) +
+                         "; role " + role.name + ", which reaches it, is warps " + llvm::Twine(role.firstWarp) +
+                         " to " + llvm::Twine(role.firstWarp + role.warps));
   }
 
   const Kernel &kernel;

@@ -2,10 +2,11 @@
 // RUN: fagen-tblgen -gen-ops -I %source/include %s | FileCheck %s
 include "fagen/td/Ops.td"
 
+def LetterEnum : Enum<"Letter", "A letter.", ["a", "b"]>;
 def Gather : Op<"gather", "rows that a table names",
     [Operand<"dst", Write, [Shared, Fragment]>, OptionalOperand<"pages", Read, [Global]>,
      RowsOfWarps<"rows", Read, [Global]>, RowsBehindWarpBarrier<"sums", ReadWrite, [Global]>],
-    [Str<"kind", ["a", "b"]>, Int<"depth", 1, 4, 1>, MaskEx<"when">, Ex<"row">]> {
+    [Choice<"kind", LetterEnum>, Int<"depth", 1, 4, 1>, MaskEx<"when">, Ex<"row">]> {
   let HasSite = 1;
 }
 
@@ -17,8 +18,8 @@ def Gather : Op<"gather", "rows that a table names",
 // CHECK-NEXT: {"sums", Effect::ReadWrite, kGlobal, false, true, true},
 // CHECK: inline constexpr llvm::StringLiteral kGatherValues_kind[] = {"a", "b"};
 // CHECK-NEXT: inline constexpr AttributeInfo kGatherAttributes[] = {
-// CHECK-NEXT: {"kind", AttributeType::String, false, 0, 0, kGatherValues_kind, false},
-// CHECK-NEXT: {"depth", AttributeType::Integer, true, 1, 4, {}, false},
-// CHECK-NEXT: {"when", AttributeType::Expression, false, 0, 0, {}, true},
+// CHECK-NEXT: {Attr::Kind, "kind", AttributeType::String, false, 0, 0, kGatherValues_kind, false},
+// CHECK-NEXT: {Attr::Depth, "depth", AttributeType::Integer, true, 1, 4, {}, false},
+// CHECK-NEXT: {Attr::When, "when", AttributeType::Expression, false, 0, 0, {}, true},
 // CHECK: {OpKind::Gather, "gather", kGatherOperands, kGatherAttributes, false, true,
 // CHECK-NEXT: "rows that a table names"},

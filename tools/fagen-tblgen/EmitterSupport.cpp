@@ -4,6 +4,7 @@
 #include "EmitterSupport.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 
@@ -27,6 +28,10 @@ std::string quoted(StringRef text) {
   os.write_escaped(text);
   return result + "\"";
 }
+
+std::string upperCamel(StringRef text) { return convertToCamelFromSnakeCase(text, /*capitalizeFirst=*/true); }
+
+std::string lowerCamel(StringRef text) { return convertToCamelFromSnakeCase(text); }
 
 std::string featureMask(const std::vector<Record *> &features) {
   if (features.empty())

@@ -20,6 +20,10 @@ void emitFileHeader(llvm::raw_ostream &os, llvm::StringRef what, llvm::StringRef
 /// A C++ string literal.
 std::string quoted(llvm::StringRef text);
 
+/// first_warp as a C++ enumerator: FirstWarp; and as the name of a function: firstWarp.
+std::string upperCamel(llvm::StringRef text);
+std::string lowerCamel(llvm::StringRef text);
+
 /// Feature::CpAsync | ..., as an expression of the bit mask type, from a list of Feature records.
 std::string featureMask(const std::vector<llvm::Record *> &features);
 

@@ -54,6 +54,23 @@ void emitKinds(raw_ostream &os, const std::vector<Record *> &ops) {
   os << "};\ninline constexpr unsigned kOpKinds = " << ops.size() << ";\n";
 }
 
+/// enum class Attr : uint8_t { Kind, ... }; each name once, in the order of its first use.
+void emitAttrs(raw_ostream &os, const std::vector<Record *> &ops) {
+  std::vector<StringRef> names;
+  for (const Record *op : ops)
+    for (const Record *attribute : op->getValueAsListOfDefs("Attributes"))
+      if (StringRef name = attribute->getValueAsString("Name"); !is_contained(names, name))
+        names.push_back(name);
+  os << "\n/// The names of attributes.\nenum class Attr : uint8_t {\n";
+  for (StringRef name : names)
+    os << "  " << upperCamel(name) << ",\n";
+  os << "};\n\ninline constexpr llvm::StringLiteral kAttrNames[] = {";
+  ListSeparator separator;
+  for (StringRef name : names)
+    os << separator << quoted(name);
+  os << "};\n";
+}
+
 /// The types of the table's rows.
 void emitTypes(raw_ostream &os) {
   os << R"(
@@ -73,6 +90,7 @@ struct OperandInfo {
 };
 
 struct AttributeInfo {
+  Attr attr;
   llvm::StringLiteral name;
   AttributeType type;
   bool optional;
@@ -114,7 +132,7 @@ void emitOperands(raw_ostream &os, const Record &op) {
   os << "};\n";
 }
 
-/// {"kind", AttributeType::String, false, 0, 0, kCopyIssueKindValues, false},
+/// {Attr::Kind, "kind", AttributeType::String, false, 0, 0, kCopyIssueKindValues, false},
 void emitAttributes(raw_ostream &os, const Record &op) {
   std::vector<Record *> attributes = op.getValueAsListOfDefs("Attributes");
   std::string prefix = ("k" + op.getName() + "Values_").str();
@@ -134,7 +152,7 @@ void emitAttributes(raw_ostream &os, const Record &op) {
   for (const Record *attribute : attributes) {
     StringRef name = attribute->getValueAsString("Name");
     bool listed = !attribute->getValueAsListOfStrings("Values").empty();
-    os << "    {" << quoted(name)
+    os << "    {Attr::" << upperCamel(name) << ", " << quoted(name)
        << ", AttributeType::" << attribute->getValueAsDef("TheType")->getValueAsString("Enumerator") << ", "
        << boolOf(*attribute, "Optional") << ", " << attribute->getValueAsInt("Min") << ", "
        << attribute->getValueAsInt("Max") << ", " << (listed ? prefix + name.str() : "{}") << ", "
@@ -170,14 +188,20 @@ void emitOps(RecordKeeper &records, raw_ostream &os) {
   validate(ops);
   emitFileHeader(os, "the ops of the IR: kinds, operands with effects, attributes.", "Ops.td");
   os << "#pragma once\n\n#include \"llvm/ADT/ArrayRef.h\"\n#include \"llvm/ADT/StringRef.h\"\n\n"
-     << "#include <cstdint>\n#include <optional>\n\nnamespace fagen::ir {\n";
+     << "#include <cstdint>\n#include <iterator>\n#include <optional>\n\nnamespace fagen::ir {\n";
   emitKinds(os, ops);
+  emitAttrs(os, ops);
   emitTypes(os);
   emitTable(os, ops);
   os << "\ninline const OpInfo &opInfo(OpKind kind) { return table::kOps[unsigned(kind)]; }\n\n"
      << "/// The kind that is spelled `name` in textual IR.\n"
      << "inline std::optional<OpKind> opKindByName(llvm::StringRef name) {\n"
      << "  for (const OpInfo &info : table::kOps)\n    if (info.name == name)\n      return info.kind;\n"
+     << "  return std::nullopt;\n}\n\n"
+     << "inline llvm::StringRef nameOf(Attr attr) { return kAttrNames[unsigned(attr)]; }\n\n"
+     << "inline std::optional<Attr> attrByName(llvm::StringRef name) {\n"
+     << "  for (unsigned i = 0; i != std::size(kAttrNames); ++i)\n    if (kAttrNames[i] == name)\n      return "
+        "Attr(i);\n"
      << "  return std::nullopt;\n}\n\n} // namespace fagen::ir\n";
 }
 

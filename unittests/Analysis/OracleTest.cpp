@@ -81,9 +81,9 @@ TEST(Oracle, FindsARaceWithoutAnySiteOfMinimal) {
                    std::to_string(site->site));
       const auto attributes = site->attributes;
       if (site->kind == OpKind::CopyWait)
-        site->attributes["pending"] = site->integer("pending") + 1;
+        site->set(Attr::Pending, site->integer(Attr::Pending) + 1);
       else // weaker than any hazard it could cover: a barrier of nobody
-        site->attributes["scope"] = std::string(site->text("scope") == "cta" ? "warp" : "none");
+        site->set(Attr::Scope, std::string(site->text(Attr::Scope) == "cta" ? "warp" : "none"));
       EXPECT_FALSE(isClean(lowering.kernel));
       site->attributes = attributes;
     }

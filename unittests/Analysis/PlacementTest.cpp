@@ -181,7 +181,7 @@ TEST(Placement, WhatVerificationFindsInLoweredKernelsIsOurMistake) {
   placeBarriers(lowering.kernel, context);
   for (Op *op : lowering.sites())
     if (op->kind == OpKind::Barrier)
-      op->attributes["scope"] = std::string("warp");
+      BarrierOp(*op).setScope(BarrierScope::Warp);
   verifyBarriers(lowering.kernel, context);
   EXPECT_NE(lowering.kernel.phase, Phase::Verified);
   EXPECT_TRUE(lowering.diags.hasInternalErrors());
@@ -239,10 +239,10 @@ private:
   }
 
   static bool weaken(Op &op) {
-    if (op.kind == OpKind::CopyWait)
-      op.attributes["pending"] = op.integer("pending") + 1;
-    else if (op.text("scope") == "cta")
-      op.attributes["scope"] = std::string("warp");
+    if (const auto wait = dynCast<CopyWaitOp>(op))
+      wait->setPending(wait->pending() + 1);
+    else if (const BarrierOp barrier(op); barrier.scope() == BarrierScope::Cta)
+      barrier.setScope(BarrierScope::Warp);
     else
       return false;
     return true;

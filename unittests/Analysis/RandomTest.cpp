@@ -88,21 +88,20 @@ private:
       addCopy(builder);
       return;
     case 2:
-      builder.add(OpKind::Mma, {{s, {}}, {q, {}}, any(k)},
-                  {{"form", std::string("abt")}, {"accumulate", int64_t(below(2))}});
+      builder.add(
+          makeMma({.acc = {s, {}}, .a = {q, {}}, .b = any(k), .form = MmaForm::Abt, .accumulate = below(2) != 0}));
       return;
     case 3:
-      builder.add(OpKind::Mma, {{fragment, {}}, {s, {}}, any(v)},
-                  {{"form", std::string("ab")}, {"accumulate", int64_t(1)}});
+      builder.add(makeMma({.acc = {fragment, {}}, .a = {s, {}}, .b = any(v), .form = MmaForm::Ab, .accumulate = true}));
       return;
     case 4:
-      builder.add(OpKind::Exp2, {{s, {}}, {fragment, {}}}, {{"guard", int64_t(0)}});
+      builder.add(makeExp2({.s = {s, {}}, .m = {fragment, {}}, .guard = false}));
       return;
     case 5:
-      builder.add(OpKind::RowSum, {{fragment, {}}, {s, {}}});
+      builder.add(makeRowSum({.l = {fragment, {}}, .s = {s, {}}}));
       return;
     case 6:
-      builder.add(OpKind::CopyWait, {}, {{"pending", int64_t(below(2)) - 1}});
+      builder.add(makeCopyWait({.pending = int64_t(below(2)) - 1}));
       return;
     default:
       depth = 1;
@@ -113,17 +112,21 @@ private:
 
   void addCopy(Builder &builder) {
     Buffer *targets[] = {k, v, q};
-    std::map<std::string, Attribute> attributes{{"row", constant(0)}, {"limit", variable("seq_kv")}};
     const bool isAsync = below(2);
-    attributes["kind"] = std::string(isAsync ? "cp_async" : "ld_st");
+    CopyIssueArgs copy{.dst = {},
+                       .src = {global, {}},
+                       .kind = isAsync ? CopyKind::CpAsync : CopyKind::LdSt,
+                       .row = constant(0),
+                       .limit = variable("seq_kv")};
     if (depth != 0 && below(2))
-      attributes["when"] = lessThan(variable("j") + constant(1), variable("a"));
-    builder.add(OpKind::CopyIssue, {any(targets[below(3)]), {global, {}}}, attributes);
+      copy.when = lessThan(variable("j") + constant(1), variable("a"));
+    copy.dst = any(targets[below(3)]);
+    builder.add(makeCopyIssue(std::move(copy)));
     if (!isAsync)
       return;
-    builder.add(OpKind::CopyCommit, {});
+    builder.add(makeCopyCommit({}));
     if (below(4) != 0)
-      builder.add(OpKind::CopyWait, {}, {{"pending", int64_t(below(3)) - 1}});
+      builder.add(makeCopyWait({.pending = int64_t(below(3)) - 1}));
   }
 
   std::mt19937 random;

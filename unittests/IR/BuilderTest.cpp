@@ -3,6 +3,8 @@
 
 #include "TestProgram.h"
 
+#include "fagen/IR/OpClasses.h"
+
 #include "gtest/gtest.h"
 
 using namespace fagen;
@@ -34,12 +36,12 @@ struct BuilderTest : testing::Test {
 
 TEST_F(BuilderTest, AppendsAndNests) {
   Builder builder(kernel, body());
-  builder.add(OpKind::Fill, {{s, {}}}, {{"value", std::string("0")}});
+  builder.add(makeFill({.dst = {s, {}}, .value = FillValue::Zero}));
   builder.loop("j", constant(0), variable("n"), [&] {
-    builder.branch(lessThan(variable("j"), constant(3)), [&] { builder.add(OpKind::CopyCommit, {}); });
-    builder.add(OpKind::CopyWait, {}, {{"pending", int64_t(1)}});
+    builder.branch(lessThan(variable("j"), constant(3)), [&] { builder.add(makeCopyCommit({})); });
+    builder.add(makeCopyWait({.pending = 1}));
   });
-  builder.add(OpKind::CopyCommit, {});
+  builder.add(makeCopyCommit({}));
   EXPECT_EQ(printedOps(body()), "fill %s {value = \"0\"}\n"
                                 "loop j = 0 to n {\n"
                                 "  if j < 3 {\n"
@@ -57,24 +59,24 @@ TEST_F(BuilderTest, LocationSticksAndNoteDoesNot) {
   location.line = 7;
   builder.setLocation(location);
   builder.setNote("why");
-  builder.add(OpKind::CopyCommit, {});
-  builder.add(OpKind::CopyCommit, {});
+  builder.add(makeCopyCommit({}));
+  builder.add(makeCopyCommit({}));
   EXPECT_EQ(printedOps(body()), "copy_commit loc(\"a.fa\":7) note(\"why\")\ncopy_commit loc(\"a.fa\":7)\n");
 }
 
 TEST_F(BuilderTest, AbsentOperandsHaveNoBuffer) {
   Builder builder(kernel, body());
-  const Op &op = builder.add(OpKind::ReduceTotal, {{s, {}}, {s, {}}}, {{"op", std::string("max")}});
+  const Op &op = builder.add(makeReduceTotal({.out = {s, {}}, .scratch = {s, {}}, .op = Reduction::Max}));
   EXPECT_EQ(op.operands.size(), 3u);
   EXPECT_EQ(op.operand("m").buffer, nullptr);
   EXPECT_EQ(op.operand("out").buffer, s);
-  EXPECT_EQ(op.text("op"), "max");
+  EXPECT_EQ(op.text(Attr::Op), "max");
 }
 
 TEST_F(BuilderTest, WalksOuterOpsFirst) {
   Builder builder(kernel, body());
-  builder.loop("j", constant(0), constant(2), [&] { builder.add(OpKind::CopyCommit, {}); });
-  builder.add(OpKind::CopyWait, {}, {{"pending", int64_t(0)}});
+  builder.loop("j", constant(0), constant(2), [&] { builder.add(makeCopyCommit({})); });
+  builder.add(makeCopyWait({.pending = 0}));
   std::vector<OpKind> kinds;
   walk(body(), [&](const Op &op) { kinds.push_back(op.kind); });
   EXPECT_EQ(kinds, (std::vector<OpKind>{OpKind::Loop, OpKind::CopyCommit, OpKind::CopyWait}));

@@ -54,7 +54,7 @@ struct Hazard {
 };
 
 /// A barrier op of the body and how far it orders.
-struct BarrierOp {
+struct BarrierPoint {
   const ir::Op *op = nullptr;
   unsigned point = 0;
   Scope scope = Scope::Cta;
@@ -73,7 +73,7 @@ public:
   const std::string &problem() const { return why; } ///< not empty: the role cannot be analysed
   const Points &points() const { return numbering; }
   llvm::ArrayRef<Hazard> hazards() const { return found; }
-  llvm::ArrayRef<BarrierOp> barriers() const { return placed; }
+  llvm::ArrayRef<BarrierPoint> barriers() const { return placed; }
   /// Writes of ops whose own threads meet on a byte; no barrier can order them.
   llvm::ArrayRef<Access> selfConflicts() const { return racing; }
 
@@ -93,7 +93,7 @@ private:
   Points numbering;
   std::string why;
   std::vector<Hazard> found;
-  std::vector<BarrierOp> placed;
+  std::vector<BarrierPoint> placed;
   std::vector<Access> racing;
 };
 

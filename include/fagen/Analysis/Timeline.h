@@ -92,8 +92,6 @@ struct Timeline {
 /// Why there are no timelines of a kernel that would have too many, or too long ones.
 inline constexpr const char *kTooManySteps = "there are too many steps of its loops to try them all";
 
-inline bool isAsyncCopy(const ir::Op &op) { return op.kind == ir::OpKind::CopyIssue && op.text("kind") == "cp_async"; }
-
 /// Calls `visit` with every timeline of the role. A copy_wait with pending = -1 completes nothing yet. Gives false,
 /// with the reason in `problem`, when a loop's bound or a position is none that lets, loop variables and constants
 /// determine.

@@ -89,28 +89,39 @@ struct Operand {
 using Attribute = std::variant<int64_t, std::string, Expr>;
 
 struct Op;
+using Ops = std::vector<std::unique_ptr<Op>>;
 struct Block {
-  std::vector<std::unique_ptr<Op>> ops;
+  Ops ops;
 };
 
-/// One op. What operands and attributes a kind has stands in Ops.td; the verifier checks it.
+/// One op. What operands and attributes a kind has stands in Ops.td; the verifier checks it. fagen/IR/OpClasses.h has a
+/// class for each kind, with accessors by name and type.
 struct Op {
   OpKind kind;
   llvm::SmallVector<Operand, 4> operands; ///< in the order of OpInfo::operands; absent optional ones have no buffer
-  std::map<std::string, Attribute> attributes; ///< by name, as OpInfo::attributes lists them
-  Block body;                                  ///< of loop and if
-  Location location;                           ///< the spec line that asked for it
-  std::string note;                            ///< compiler-made: "pass: reason"; printed above the emitted lines
-  unsigned site = 0;                           ///< of barriers and waits: its number in the ledger, from 1
+  std::map<Attr, Attribute> attributes;   ///< those of OpInfo::attributes that are there
+  Block body;                             ///< of loop and if
+  Location location;                      ///< the spec line that asked for it
+  std::string note;                       ///< compiler-made: "pass: reason"; printed above the emitted lines
+  unsigned site = 0;                      ///< of barriers and waits: its number in the ledger, from 1
 
   explicit Op(OpKind kind) : kind(kind) {}
-  const Operand &operand(llvm::StringRef name) const; ///< asserts that the kind has it
-  bool has(llvm::StringRef attribute) const { return attributes.count(attribute.str()) != 0; }
-  int64_t integer(llvm::StringRef attribute) const;
+  /// Of any kind of op that has it; they assert that the op does.
+  int64_t integer(Attr attribute) const;
+  llvm::StringRef text(Attr attribute) const;
+  const Expr &expr(Attr attribute) const;
+  bool has(Attr attribute) const { return attributes.count(attribute) != 0; }
   /// Whether the optional attribute of 0 and 1 is there and 1.
-  bool isSet(llvm::StringRef attribute) const { return has(attribute) && integer(attribute) != 0; }
-  llvm::StringRef text(llvm::StringRef attribute) const;
-  const Expr &expr(llvm::StringRef attribute) const;
+  bool isSet(Attr attribute) const { return has(attribute) && integer(attribute) != 0; }
+  void set(Attr attribute, Attribute value) { attributes[attribute] = std::move(value); }
+
+  /// By their names in text.
+  const Operand &operand(llvm::StringRef name) const; ///< asserts that the kind has it
+  bool has(llvm::StringRef attribute) const { return attrByName(attribute) && has(*attrByName(attribute)); }
+  bool isSet(llvm::StringRef attribute) const { return isSet(*attrByName(attribute)); }
+  int64_t integer(llvm::StringRef attribute) const { return integer(*attrByName(attribute)); }
+  llvm::StringRef text(llvm::StringRef attribute) const { return text(*attrByName(attribute)); }
+  const Expr &expr(llvm::StringRef attribute) const { return expr(*attrByName(attribute)); }
 };
 
 /// A named constant of the generated kernel, and where its value comes from.
@@ -177,7 +188,8 @@ public:
   explicit Builder(Kernel &kernel, Block &block) : kernel(kernel), block(&block) {}
   void setLocation(const Location &location) { this->location = location; }
   void setNote(llvm::StringRef note) { this->note = note.str(); } ///< for the next op only
-  Op &add(OpKind kind, llvm::ArrayRef<Operand> operands, std::map<std::string, Attribute> attributes = {});
+  /// The op, which takes the location and the note of the builder.
+  Op &add(std::unique_ptr<Op> op);
   /// Runs `fill` with the builder inside the op's body.
   Op &loop(llvm::StringRef variable, Expr begin, Expr end, llvm::function_ref<void()> fill);
   Op &branch(Expr condition, llvm::function_ref<void()> fill);
@@ -195,6 +207,22 @@ private:
 /// Calls `visit` for every op of a block, outer ops before the ones in their bodies, in program order.
 void walk(const Block &block, llvm::function_ref<void(const Op &)> visit);
 void walk(Block &block, llvm::function_ref<void(Op &)> visit);
+
+/// Calls `visit` with each expression of the op itself: positions and attributes.
+void forEachExpr(Op &op, llvm::function_ref<void(Expr &)> visit);
+void forEachExpr(const Op &op, llvm::function_ref<void(const Expr &)> visit);
+
+/// A copy with its body, without its site: what stands in two places shares no op.
+std::unique_ptr<Op> clone(const Op &op);
+
+/// Puts `value` in the place of the variable, in all expressions of the op and its body.
+void substitute(Op &op, llvm::StringRef variable, const Expr &value);
+
+/// Inserts the ops before `at`; gives the place of the first.
+Ops::iterator insert(Ops &ops, Ops::iterator at, Ops added);
+
+/// Rebuilds a block, bodies first: `place` appends to the new ops what is to stand there for the op it is given.
+void rewrite(Block &block, llvm::function_ref<void(std::unique_ptr<Op>, Ops &)> place);
 
 /// The textual form. Printing what was parsed gives the same text.
 void print(const Program &program, llvm::raw_ostream &os);

@@ -1,8 +1,9 @@
 // fagen: the ops of the IR: operands with their effects, attributes, and what each op means.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// fagen-tblgen -gen-ops writes include/fagen/IR/Ops.h from this file. The parser, the verifier and the access
-// enumeration read that table; nothing else lists operands or attributes.
+// fagen-tblgen -gen-ops writes include/fagen/IR/Ops.h from this file, the table that the parser, the printer and the
+// verifier read, and -gen-op-classes writes include/fagen/IR/OpClasses.h: for each op a class with its accessors, and a
+// function that makes it. Nothing else lists operands or attributes.
 
 class Effect<string enumerator> {
   string Enumerator = enumerator;
@@ -40,6 +41,15 @@ class RowsBehindWarpBarrier<string name, Effect effect, list<MemorySpace> spaces
   let BehindWarpBarrier = 1;
 }
 
+/// Values that an attribute is spelled by, and the C++ enumeration of them. Enumerators are the values in camel case,
+/// unless they are named.
+class Enum<string name, string doc, list<string> values, list<string> enumerators = []> {
+  string Name = name;
+  string Doc = doc;
+  list<string> Values = values;
+  list<string> Enumerators = enumerators;
+}
+
 class AttributeType<string enumerator> {
   string Enumerator = enumerator;
 }
@@ -53,7 +63,9 @@ class Attribute<string name, AttributeType type, bit optional = 0> {
   bit Optional = optional;
   int Min = 0;
   int Max = 0;
+  int Default = ?; // of an integer that is absent
   list<string> Values = [];
+  Enum TheEnum = ?; // of the values
   bit Mask = 0;
 }
 /// An integer of min..max.
@@ -61,9 +73,19 @@ class Int<string name, int min, int max, bit optional = 0> : Attribute<name, Int
   let Min = min;
   let Max = max;
 }
-/// A string, one of `values`; any when that is empty.
-class Str<string name, list<string> values, bit optional = 0> : Attribute<name, String, optional> {
+/// Where it is absent, it is `value`.
+class IntOr<string name, int min, int max, int value> : Int<name, min, max, 1> {
+  let Default = value;
+}
+/// 0 or 1; absent is 0.
+class Flag<string name> : Int<name, 0, 1, 1>;
+/// Any string.
+class Str<string name, bit optional = 0> : Attribute<name, String, optional>;
+/// A string, one of the enumeration's.
+class Choice<string name, Enum type, bit optional = 0, list<string> values = type.Values>
+    : Attribute<name, String, optional> {
   let Values = values;
+  let TheEnum = type;
 }
 class Ex<string name, bit optional = 0> : Attribute<name, Expression, optional>;
 /// An expression that may also name q and k: the row and the key it is asked about. Where rows are packed, row q is of
@@ -71,6 +93,18 @@ class Ex<string name, bit optional = 0> : Attribute<name, Expression, optional>;
 class MaskEx<string name, bit optional = 0> : Ex<name, optional> {
   let Mask = 1;
 }
+
+def CopyKindEnum : Enum<"CopyKind", "What moves the bytes of a copy.", ["ld_st", "cp_async", "bulk"]>;
+def FillValueEnum : Enum<"FillValue", "What a fragment is filled with.", ["0", "-inf"], ["Zero", "MinusInfinity"]>;
+def MmaFormEnum : Enum<"MmaForm", "Whether a product takes b transposed.", ["abt", "ab"]>;
+def SumTypeEnum : Enum<"SumType", "What a product sums in, where that is not f32.", ["f16"]>;
+def ReductionEnum : Enum<"Reduction", "What a reduction makes of two elements.", ["max", "sum"]>;
+def ActorEnum : Enum<"Actor", "Who does what an op says: each thread, or one of each warp, group of four warps, or role.",
+                     ["thread", "warp", "group", "role"]>;
+def BarrierScopeEnum : Enum<"BarrierScope", "Who meets at a barrier.", ["cta", "cluster", "warp", "named"]>;
+def FenceKindEnum : Enum<"FenceKind", "What a fence orders accesses for.", ["async_proxy", "mbarrier_init", "mma"]>;
+def PlaceNameEnum : Enum<"PlaceName", "Where a policy may put a barrier.",
+                         ["after_load", "after_scores", "after_max", "after_exp", "after_pv", "after_tile"]>;
 
 /// The record's name is the enumerator, `name` the spelling in .fair files.
 class Op<string name, string summary, list<Operand> operands, list<Attribute> attributes = []> {
@@ -89,9 +123,9 @@ def CopyIssue : Op<"copy_issue",
     "thread asks the async proxy for it, which counts the bytes of the whole slot off the phase of `full`; cluster: each CTA "
     "of the cluster brings its share of the rows to the same slot of all of them, and all of them ask",
     [Operand<"dst", Write, [Shared]>, Operand<"src", Read, [Global]>, OptionalOperand<"full", Sync, [Shared]>],
-    [Str<"kind", ["ld_st", "cp_async", "bulk"]>, Ex<"row">, Ex<"limit">, Ex<"when", 1>,
-     Int<"running", 0, 1, 1>, // row is where the copy to dst before this one ended
-     Int<"cluster", 0, 1, 1>]>;
+    [Choice<"kind", CopyKindEnum>, Ex<"row">, Ex<"limit">, Ex<"when", 1>,
+     Flag<"running">, // row is where the copy to dst before this one ended
+     Flag<"cluster">]>;
 
 def CopyCommit : Op<"copy_commit",
     "closes the group of the cp_async copies issued since the last commit, possibly none", []>;
@@ -106,13 +140,13 @@ def BulkStore : Op<"bulk_store",
     "one thread of the role, or of each group of four warps for the group's rows, asks the async proxy to copy src to "
     "rows [row, row + src.rows) of dst, columns from `first` on",
     [Operand<"dst", Write, [Global]>, Operand<"src", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit">, Str<"by", ["group", "role"], 1>, Int<"first", 0, 1024, 1>]>;
+    [Ex<"row">, Ex<"limit">, Choice<"by", ActorEnum, 1, ["group", "role"]>, IntOr<"first", 0, 1024, 0>]>;
 
 def BulkCommit : Op<"bulk_commit", "closes the group of the bulk_stores that the same thread issued", [],
-    [Str<"by", ["group", "role"], 1>]>;
+    [Choice<"by", ActorEnum, 1, ["group", "role"]>]>;
 
 def BulkWait : Op<"bulk_wait", "the same thread waits until at most `pending` of its newest groups still read", [],
-    [Int<"pending", 0, 64>, Str<"by", ["group", "role"], 1>]> {
+    [Int<"pending", 0, 64>, Choice<"by", ActorEnum, 1, ["group", "role"]>]> {
   let HasSite = 1;
 }
 
@@ -122,19 +156,19 @@ def LoadFragment : Op<"load_fragment", "a matrix operand, or its first columns, 
     [Operand<"dst", Write, [Fragment]>, Operand<"src", Read, [Shared]>]>;
 
 def Fill : Op<"fill", "every element of dst becomes value",
-    [Operand<"dst", Write, [Fragment]>], [Str<"value", ["0", "-inf"]>]>;
+    [Operand<"dst", Write, [Fragment]>], [Choice<"value", FillValueEnum>]>;
 
 def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt) or a b (ab), added if `accumulate`",
     [Operand<"acc", ReadWrite, [Fragment, Shared]>, Operand<"a", Read, [Fragment, Shared]>,
      Operand<"b", Read, [Fragment, Shared]>],
-    [Str<"form", ["abt", "ab"]>, Int<"accumulate", 0, 1>,
-     Str<"sums", ["f16"], 1>]>; // a tile's sums, before they become acc's f32; f32 where not given
+    [Choice<"form", MmaFormEnum>, Int<"accumulate", 0, 1>,
+     Choice<"sums", SumTypeEnum, 1>]>; // a tile's sums, before they become acc's f32; f32 where not given
 
 def MmaIssue : Op<"mma_issue",
     "as mma, but asynchronous: a group of four warps asks for it, and it reads and writes until mma_wait says so",
     [Operand<"acc", ReadWrite, [Fragment]>, Operand<"a", Read, [Fragment, Shared]>, Operand<"b", Read, [Shared]>,
      OptionalOperand<"held", Read, [Fragment]>], // the first columns of a
-    [Str<"form", ["abt", "ab"]>, Int<"accumulate", 0, 1>]>;
+    [Choice<"form", MmaFormEnum>, Int<"accumulate", 0, 1>]>;
 
 def MmaCommit : Op<"mma_commit", "closes the group of the products that the warps issued since the last commit", []>;
 
@@ -159,7 +193,7 @@ def Rescale : Op<"rescale",
     "alpha = exp2((m - m_new) c); o *= alpha; l *= alpha; m = m_new; lazy: only if some row of the warp has grown far",
     [Operand<"o", ReadWrite, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>,
      Operand<"m", ReadWrite, [Fragment]>, Operand<"m_new", Read, [Fragment]>],
-    [Int<"guard", 0, 1>, Int<"lazy", 0, 1, 1>, Int<"optimistic", 0, 1, 1>]>; // settle-rows makes what that means
+    [Int<"guard", 0, 1>, Flag<"lazy">, Flag<"optimistic">]>; // settle-rows makes what that means
 
 // The two halves of rescale, for an o that a product still adds to.
 def RescaleRows : Op<"rescale_rows",
@@ -167,13 +201,13 @@ def RescaleRows : Op<"rescale_rows",
     "grown far",
     [Operand<"alpha", Write, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>, Operand<"m", ReadWrite, [Fragment]>,
      Operand<"m_new", Read, [Fragment]>],
-    [Int<"guard", 0, 1>, Int<"lazy", 0, 1, 1>, Int<"optimistic", 0, 1, 1>]>;
+    [Int<"guard", 0, 1>, Flag<"lazy">, Flag<"optimistic">]>;
 
 def RescaleOutput : Op<"rescale_output",
     "o *= alpha; lazy: only if alpha is not 1 in some row of the warp; redone: only in warps in which settle_rows did "
     "the step again",
     [Operand<"o", ReadWrite, [Fragment]>, Operand<"alpha", Read, [Fragment]>],
-    [Int<"lazy", 0, 1, 1>, Int<"redone", 0, 1, 1>]>;
+    [Flag<"lazy">, Flag<"redone">]>;
 
 // The threads of a warp come to it together. What it reads of shared memory it orders before later accesses of the
 // async proxy; other threads' it does not order.
@@ -197,11 +231,11 @@ def Convert : Op<"convert", "p = s, rounded once to the type of p",
     [Operand<"p", Write, [Fragment, Shared]>, Operand<"s", Read, [Fragment, Shared]>]>;
 
 def ReducePartial : Op<"reduce_partial", "each lane's own maximum or sum of its row to shared memory",
-    [Operand<"scratch", Write, [Shared]>, Operand<"s", Read, [Fragment, Shared]>], [Str<"op", ["max", "sum"]>]>;
+    [Operand<"scratch", Write, [Shared]>, Operand<"s", Read, [Fragment, Shared]>], [Choice<"op", ReductionEnum>]>;
 
 def ReduceTotal : Op<"reduce_total", "out = the partial results of its row combined; a maximum also with m",
     [Operand<"out", Write, [Fragment]>, Operand<"scratch", Read, [Shared]>,
-     OptionalOperand<"m", Read, [Fragment]>], [Str<"op", ["max", "sum"]>]>;
+     OptionalOperand<"m", Read, [Fragment]>], [Choice<"op", ReductionEnum>]>;
 
 def Total : Op<"total", "l = the row's sum over all lanes, by shuffles", [Operand<"l", ReadWrite, [Fragment]>]>;
 
@@ -224,7 +258,7 @@ def Store : Op<"store", "rows [row, row + dst rows) below limit to global memory
 def StageOutput : Op<"stage_output",
     "each warp's rows of o, rounded, to the same rows of dst: for a bulk_store; where dst has fewer columns, those from "
     "`first` on",
-    [Operand<"dst", Write, [Shared]>, Operand<"o", Read, [Fragment]>], [Int<"first", 0, 1024, 1>]>;
+    [Operand<"dst", Write, [Shared]>, Operand<"o", Read, [Fragment]>], [IntOr<"first", 0, 1024, 0>]>;
 
 def StoreLse : Op<"store_lse", "the log-sum-exp of each row below limit, if the caller asked for it",
     [Operand<"dst", Write, [Global]>, Operand<"m", Read, [Fragment]>, Operand<"l", Read, [Fragment]>],
@@ -260,8 +294,8 @@ def CombineLast : Op<"combine_last",
 // none when a hazard asked for it.
 def Barrier : Op<"barrier",
     "all threads of the CTA, of its cluster, of each warp, or of the named warps arrive before any goes on", [],
-    [Str<"scope", ["cta", "cluster", "warp", "named"]>, Int<"id", 0, 15, 1>, Int<"first_warp", 0, 31, 1>, Int<"warps", 1, 32, 1>,
-     Int<"groups", 2, 16, 1>, Int<"interleaved", 0, 1, 1>, Str<"place", [], 1>]> {
+    [Choice<"scope", BarrierScopeEnum>, Int<"id", 0, 15, 1>, Int<"first_warp", 0, 31, 1>, Int<"warps", 1, 32, 1>,
+     IntOr<"groups", 2, 16, 1>, Flag<"interleaved">, Choice<"place", PlaceNameEnum, 1>]> {
   let HasSite = 1;
 }
 
@@ -288,13 +322,13 @@ def Arrive : Op<"arrive",
     "arrives at the phase of bar's position: every thread, one of each warp, of each group of four warps, or of the "
     "role; `bytes` more are to come from bulk copies; cluster: in each CTA of the cluster, thread n of them in CTA n",
     [Operand<"bar", Sync, [Shared]>],
-    [Str<"by", ["thread", "warp", "group", "role"]>, Ex<"bytes", 1>, Int<"cluster", 0, 1, 1>]> {
+    [Choice<"by", ActorEnum>, Ex<"bytes", 1>, Flag<"cluster">]> {
   let HasSite = 1;
 }
 
 def Wait : Op<"wait",
     "waits until the phase of bar's position is complete; that before the first one is. `by` says who waits",
-    [Operand<"bar", Sync, [Shared]>], [Str<"by", ["thread", "warp", "group", "role"]>]> {
+    [Operand<"bar", Sync, [Shared]>], [Choice<"by", ActorEnum>]> {
   let HasSite = 1;
 }
 
@@ -313,14 +347,14 @@ def TakeTile : Op<"take_tile", "every thread reads which tile the next turn work
 def Fence : Op<"fence",
     "each thread orders its accesses before it with what comes behind: of the async proxy (async_proxy), at mbarriers "
     "that it initialised (mbarrier_init), by products from registers that it used (mma)", [],
-    [Str<"kind", ["async_proxy", "mbarrier_init", "mma"]>]> {
+    [Choice<"kind", FenceKindEnum>]> {
   let HasSite = 1;
 }
 
 // `carry` is 0 in the first turn and grows by `step` behind each; lets may have other values in each turn then, as they
 // follow from what the turn works on.
 def Loop : Op<"loop", "the body for each value of variable in [begin, end)", [],
-    [Str<"variable", []>, Ex<"begin">, Ex<"end">, Str<"carry", [], 1>, Ex<"step", 1>, Str<"name", [], 1>]> {
+    [Str<"variable">, Ex<"begin">, Ex<"end">, Str<"carry", 1>, Ex<"step", 1>, Str<"name", 1>]> {
   let HasBody = 1;
 }
 
@@ -330,4 +364,4 @@ def If : Op<"if", "the body, if condition is true; it is the same for all thread
 }
 
 def Place : Op<"place", "where a policy may put a barrier; place-barriers removes it", [],
-    [Str<"name", ["after_load", "after_scores", "after_max", "after_exp", "after_pv", "after_tile"]>]>;
+    [Choice<"name", PlaceNameEnum>]>;
