@@ -229,9 +229,6 @@ void KernelEmitter::emitConstants() {
   std::vector<std::pair<std::string, std::string>> lines;
   for (const Constant &constant : kernel.constants) {
     llvm::StringRef origin = constant.origin;
-    if (constant.name == "kBarrierPolicy" || constant.name == "kRefill" || constant.name == "kOverlap" ||
-        constant.name == "kGrid") // passes read them, no kernel
-      continue;
     if (constant.name == "kVectorBytes" && (kernel.hasConstant("kQuerySlots") ||
                                             kernel.hasConstant("kStagedColumns"))) // no thread copies or stores tensors
       continue;

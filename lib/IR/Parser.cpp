@@ -176,7 +176,7 @@ public:
   }
 
 private:
-  template <typename Enum, size_t N> bool enumeration(Enum &result, const Enum (&values)[N], StringRef what) {
+  template <typename Enum, typename Values> bool enumeration(Enum &result, const Values &values, const Twine &what) {
     const StringRef text = lexer.peekWord();
     if (std::optional<Enum> value = fromString<Enum>(text, values)) {
       result = *value;
@@ -210,6 +210,8 @@ private:
   }
 
   bool parseDeclaration() {
+    if (lexer.at("options"))
+      return parseOptions();
     if (lexer.at("const"))
       return parseConstant();
     if (lexer.at("let"))
@@ -221,8 +223,45 @@ private:
     const StringRef word = lexer.peekWord();
     const std::optional<Space> space = fromString<Space>(word, kSpaces);
     if (!space)
-      return lexer.error("expected const, global, shared, fragment, let, site, role or '}'");
+      return lexer.error("expected options, const, global, shared, fragment, let, site, role or '}'");
     return lexer.expect(word) && parseBuffer(*space);
+  }
+
+  /// options {refill = late, ...}
+  bool parseOptions() {
+    if (!lexer.expect("options") || !lexer.expect("{"))
+      return false;
+    do {
+      if (!parseOption())
+        return false;
+    } while (lexer.accept(","));
+    return lexer.expect("}");
+  }
+
+  bool parseOption() {
+    StringRef name;
+    if (!lexer.word(name, "an option"))
+      return false;
+    bool isKnown = false, isSound = true;
+    std::vector<StringRef> names;
+    Options::forEach(kernel->options, [&](StringRef option, auto &slot) {
+      names.push_back(option);
+      if (option == name) {
+        isKnown = true;
+        isSound = parseOptionValue(name, slot);
+      }
+    });
+    return isKnown ? isSound
+                   : lexer.error(name.data(), "unknown option '" + name + "'; a kernel has " + alternatives(names));
+  }
+
+  template <typename Enum> bool parseOptionValue(StringRef name, std::optional<Option<Enum>> &slot) {
+    if (slot)
+      return lexer.error(name.data(), "option '" + name + "' is given twice");
+    slot.emplace();
+    slot->location.source = SMLoc::getFromPointer(name.data());
+    return lexer.expect("=") && enumeration(slot->value, kValuesOf<Enum>, "value of '" + name + "'") &&
+           parseLocation(slot->location);
   }
 
   bool parseConstant() {

@@ -103,6 +103,7 @@ public:
     os << " {\n";
     {
       auto scope = os.scope();
+      printOptions(kernel.options);
       for (const Constant &constant : kernel.constants)
         printConstant(constant);
       for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
@@ -151,6 +152,19 @@ private:
     if (location.column != 0)
       os << ":" << location.column;
     os << ")";
+  }
+
+  void printOptions(const Options &options) {
+    StringRef separator = "options {", end;
+    Options::forEach(options, [&](StringRef name, const auto &option) {
+      if (!option)
+        return;
+      os << separator << name << " = " << toString(option->value);
+      printLocation(option->location);
+      separator = ", ";
+      end = "}\n";
+    });
+    os << end;
   }
 
   void printConstant(const Constant &constant) {

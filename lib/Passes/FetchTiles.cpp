@@ -95,9 +95,7 @@ private:
     return kernel.addBuffer(std::move(buffer));
   }
 
-  const Location &location() const {
-    return llvm::find_if(kernel.constants, [](const Constant &constant) { return constant.name == "kGrid"; })->location;
-  }
+  const Location &location() const { return kernel.options.grid->location; }
 
   void initialise(Buffer &bar, unsigned arrivals) {
     auto fence = llvm::find_if(load.body.ops, [](const auto &op) { return op->kind == OpKind::Fence; });
@@ -150,7 +148,7 @@ private:
 } // namespace
 
 bool fagen::fetchTiles(Kernel &kernel, PassContext &context) {
-  const bool isAsked = kernel.hasConstant("kGrid") && Grid(kernel.constant("kGrid")) == Grid::LongestFirst;
+  const bool isAsked = valueOr(kernel.options.grid, Grid::Tiles) == Grid::LongestFirst;
   if (!isAsked || kernel.roles.size() != 2)
     return false;
   TileFetcher fetcher(kernel, kernel.roles[0], kernel.roles[1]);

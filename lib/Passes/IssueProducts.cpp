@@ -202,7 +202,7 @@ private:
 
 /// Whether P V of a step runs under the softmax of the next one.
 static bool isRotated(const Kernel &kernel) {
-  const Overlap overlap = kernel.hasConstant("kOverlap") ? Overlap(kernel.constant("kOverlap")) : Overlap::None;
+  const Overlap overlap = valueOr(kernel.options.overlap, Overlap::None);
   return overlap == Overlap::Intra || overlap == Overlap::Both;
 }
 

@@ -116,7 +116,7 @@ private:
 } // namespace
 
 bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
-  const bool isAsked = kernel.hasConstant("kGrid") && Grid(kernel.constant("kGrid")) != Grid::Tiles;
+  const bool isAsked = valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles;
   if (!isAsked || kernel.roles.size() != 2)
     return false;
   TilePersister persister(kernel, kernel.roles[0], kernel.roles[1]);

@@ -81,9 +81,7 @@ public:
 private:
   /// IR from text may lack the option.
   static Refill refillOf(const Kernel &kernel) {
-    if (kernel.hasConstant("kRefill"))
-      return Refill(kernel.constant("kRefill"));
-    return kernel.backend == "scalar" ? Refill::Joint : Refill::Split;
+    return valueOr(kernel.options.refill, kernel.backend == "scalar" ? Refill::Joint : Refill::Split);
   }
 
   /// Whether the op is the product of this form.

@@ -55,7 +55,8 @@ private:
 class BarrierPlacer {
 public:
   BarrierPlacer(Kernel &kernel, Role &role, PassContext &context)
-      : kernel(kernel), role(role), diags(context.diags), ids(kernel), policy(policyOf(kernel, context)),
+      : kernel(kernel), role(role), diags(context.diags), ids(kernel),
+        policy(valueOr(kernel.options.barriers, BarrierPolicy::Minimal)),
         schedule(context.variant ? &context.variant->schedule : nullptr) {
     for (const std::string &place : placesOf(policy, context))
       places.insert(place);
@@ -81,14 +82,6 @@ public:
   }
 
 private:
-  /// The schedule's policy; textual IR has it as a constant.
-  static BarrierPolicy policyOf(const Kernel &kernel, const PassContext &context) {
-    if (context.variant)
-      return context.variant->schedule.barriers;
-    return kernel.hasConstant("kBarrierPolicy") ? BarrierPolicy(kernel.constant("kBarrierPolicy"))
-                                                : BarrierPolicy::Minimal;
-  }
-
   static std::vector<std::string> placesOf(BarrierPolicy policy, const PassContext &context) {
     switch (policy) {
     case BarrierPolicy::Legacy:

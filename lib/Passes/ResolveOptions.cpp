@@ -82,15 +82,15 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
     kernel.addConstant("kSplitKeys", splitKeys(problem, schedule), "invariant: keys of every split; 0: as they divide",
                        schedule.locationOf("split"));
   fromKey("kVectorBytes", schedule.vectorBytes, "vector");
-  fromKey("kRefill", static_cast<int64_t>(schedule.refill), "refill");
+  kernel.options.refill = {schedule.refill, schedule.locationOf("refill")};
   if (isSpecialized) {
-    fromKey("kOverlap", static_cast<int64_t>(schedule.overlap), "overlap");
-    fromKey("kGrid", static_cast<int64_t>(schedule.grid), "grid");
+    kernel.options.overlap = {schedule.overlap, schedule.locationOf("overlap")};
+    kernel.options.grid = {schedule.grid, schedule.locationOf("grid")};
     if (schedule.qHeld > 0)
       fromKey("kHeldSlices", schedule.qHeld, "q_held");
     if (schedule.cluster > 1)
       fromKey("kCluster", schedule.cluster, "cluster");
   }
-  fromKey("kBarrierPolicy", static_cast<int64_t>(schedule.barriers), "barriers");
+  kernel.options.barriers = {schedule.barriers, schedule.locationOf("barriers")};
   return true;
 }

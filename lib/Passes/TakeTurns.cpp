@@ -59,10 +59,7 @@ public:
   }
 
 private:
-  const Location &location() const {
-    return llvm::find_if(kernel.constants, [](const Constant &constant) { return constant.name == "kOverlap"; })
-        ->location;
-  }
+  const Location &location() const { return kernel.options.overlap->location; }
 
   std::unique_ptr<Op> await(llvm::StringRef note, std::optional<int64_t> group = {}) const {
     return makeAwaitTurn({.id = id, .groups = groups, .group = group, .location = location(), .note = note.str()});
@@ -188,7 +185,7 @@ private:
 } // namespace
 
 bool fagen::takeTurns(Kernel &kernel, PassContext &context) {
-  const Overlap overlap = kernel.hasConstant("kOverlap") ? Overlap(kernel.constant("kOverlap")) : Overlap::None;
+  const Overlap overlap = valueOr(kernel.options.overlap, Overlap::None);
   if ((overlap != Overlap::Both && overlap != Overlap::Pingpong) || kernel.roles.size() != 2)
     return false;
   TurnTaker taker(kernel, kernel.roles[1], overlap);

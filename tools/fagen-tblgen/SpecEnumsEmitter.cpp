@@ -54,18 +54,31 @@ void emitParse(raw_ostream &os, const Record &enumeration) {
   os << "  return std::nullopt;\n}\n";
 }
 
+/// template <> inline constexpr std::array kValuesOf<Mask> = {Mask::None, Mask::Causal};
+void emitValues(raw_ostream &os, const Record &enumeration) {
+  StringRef name = enumeration.getValueAsString("Name");
+  os << "template <> inline constexpr std::array kValuesOf<" << name << "> = {";
+  ListSeparator separator;
+  for (const Record *enumCase : enumeration.getValueAsListOfDefs("Cases"))
+    os << separator << name << "::" << enumCase->getValueAsString("Enumerator");
+  os << "};\n";
+}
+
 void emitSpecEnums(RecordKeeper &records, raw_ostream &os) {
   std::vector<Record *> enumerations = recordsInOrder(records, "Enumeration");
   for (const Record *enumeration : enumerations)
     validate(*enumeration);
 
   emitFileHeader(os, "the enumerations of spec values.", "SpecOptions.td");
-  os << "#pragma once\n\n#include \"llvm/ADT/StringRef.h\"\n\n#include <cstdint>\n#include <optional>\n\n"
-     << "namespace fagen {\n";
+  os << "#pragma once\n\n#include \"llvm/ADT/StringRef.h\"\n\n#include <array>\n#include <cstdint>\n#include "
+        "<optional>\n\n"
+     << "namespace fagen {\n\n/// All values of an enumeration, in the order of its declaration.\n"
+     << "template <typename Enum> inline constexpr std::array<Enum, 0> kValuesOf = {};\n";
   for (const Record *enumeration : enumerations) {
     emitEnum(os, *enumeration);
     emitToString(os, *enumeration);
     emitParse(os, *enumeration);
+    emitValues(os, *enumeration);
   }
   os << "\n/// The keys of a spec, in the order of the key table.\nenum class OptionKey : uint8_t {\n";
   for (const Record *option : recordsInOrder(records, "Option"))

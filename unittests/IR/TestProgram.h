@@ -12,6 +12,7 @@ namespace fagen::ir {
 
 inline constexpr llvm::StringLiteral kTestProgram = R"(program @p {
   kernel @fagen_p_sm_89 target sm_89 backend mma_sync threads 128 phase placed shared 34816 loc("a.fa":4:8) {
+    options {refill = late loc("a.fa":18:3), overlap = both, grid = longest_first, barriers = minimal}
     const kTileRows = 64 origin "tile" loc("a.fa":17:16)
     const kTileKeys = 64 origin "tile"
     const kHeadDimQK = 64

@@ -11,6 +11,7 @@
 //   program @l4_fp16_prefill_f16_d64_none {
 //     kernel @fagen_l4_fp16_prefill_f16_d64_none_sm_89 target sm_89 backend mma_sync threads 128 phase placed shared
 //     49152 {
+//       options {refill = late loc("l4_fp16.fa":24:5), barriers = minimal}
 //       const kTileRows = 128 origin "tile" loc("l4_fp16.fa":17:16)
 //       global %gq : f16[rows x 64] packed
 //       global %gk : f16[rows x 64]
@@ -36,6 +37,7 @@
 
 #include "fagen/IR/Expr.h"
 #include "fagen/IR/Ops.h" // generated from Ops.td: enum class OpKind, OpInfo, opInfo()
+#include "fagen/IR/Options.h"
 #include "fagen/Support/Location.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -161,6 +163,7 @@ struct Kernel {
   std::string backend; ///< scalar | wmma | mma_sync | wgmma
   unsigned threads = 0;
   Phase phase = Phase::Built;
+  Options options;
   std::vector<Constant> constants;
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<Let> lets;

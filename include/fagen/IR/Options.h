@@ -1,0 +1,41 @@
+// fagen: what a kernel is asked for, where passes decide by it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The keys and values are those of a spec (SpecOptions.td). In textual IR:
+//
+//   options {refill = late loc("l4_fp16.fa":24:5), barriers = minimal}
+#pragma once
+
+#include "fagen/Spec/SpecOptions.h" // generated: the enumerations
+#include "fagen/Support/Location.h"
+
+#include <optional>
+
+namespace fagen::ir {
+
+template <typename Enum> struct Option {
+  Enum value;
+  Location location; ///< the spec line that asked for it
+};
+
+struct Options {
+  std::optional<Option<Refill>> refill;
+  std::optional<Option<Overlap>> overlap;
+  std::optional<Option<Grid>> grid;
+  std::optional<Option<BarrierPolicy>> barriers;
+
+  /// Calls `visit` with the name of each option, and its value if it is given. Self is Options or const Options.
+  template <typename Self, typename Visitor> static void forEach(Self &self, Visitor visit) {
+    visit("refill", self.refill);
+    visit("overlap", self.overlap);
+    visit("grid", self.grid);
+    visit("barriers", self.barriers);
+  }
+};
+
+/// What was asked for, or the fallback.
+template <typename Enum> Enum valueOr(const std::optional<Option<Enum>> &option, Enum fallback) {
+  return option ? option->value : fallback;
+}
+
+} // namespace fagen::ir
