@@ -1,9 +1,10 @@
-// fagen: libFuzzer target: parser, checks, expansion and the printer on any text.
+// fagen: libFuzzer target: parser, checks, expansion, lowering for the checks and the printer on any text.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   cmake -B build/fuzz -DCMAKE_CXX_COMPILER=clang++ -DFAGEN_FUZZ=ON && ninja -C build/fuzz fuzz-spec
 //   build/fuzz/bin/fuzz-spec -max_total_time=600 corpus specs
 
+#include "fagen/Lower/Lower.h"
 #include "fagen/Spec/Analyze.h"
 #include "fagen/Spec/PrintSpec.h"
 
@@ -16,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   llvm::SourceMgr sources;
   unsigned id = sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "fuzz.fa"), llvm::SMLoc());
   fagen::Diagnostics diags(sources, llvm::nulls());
-  std::optional<fagen::SpecFile> file = fagen::analyzeSpec(sources, id, diags);
+  fagen::Lowering lowering;
+  std::optional<fagen::SpecFile> file = fagen::analyzeSpec(sources, id, diags, {{}, &lowering});
   if (file.has_value() == diags.hasErrors())
     abort(); // neither a file nor an error, or both
   if (file)

@@ -7,8 +7,6 @@
 
 #include "fagen/Passes/Passes.h"
 
-#include "fagen/Spec/SharedMemory.h"
-
 #include "llvm/Support/MathExtras.h"
 
 using namespace fagen;
@@ -27,7 +25,7 @@ static uint64_t placeOverlays(Kernel &kernel, const Buffer &base) {
   return llvm::alignTo(end, kAlignment);
 }
 
-bool fagen::allocateShared(Kernel &kernel, PassContext &context) {
+bool fagen::allocateShared(Kernel &kernel, PassContext &) {
   uint64_t end = 0, overlaysEnd = 0;
   for (std::unique_ptr<Buffer> &buffer : kernel.buffers) {
     if (buffer->space != Space::Shared || !buffer->overlays.empty())
@@ -40,14 +38,5 @@ bool fagen::allocateShared(Kernel &kernel, PassContext &context) {
   }
   kernel.sharedBytes = std::max(end, overlaysEnd);
   kernel.phase = Phase::Allocated;
-  if (context.variant && !isCombine(kernel, context)) {
-    const uint64_t checked = computeSharedMemory(context.variant->problem, context.variant->schedule).total;
-    if (checked != kernel.sharedBytes)
-      context.diags.internalError("allocate-shared",
-                                  "the kernel takes " + llvm::Twine(kernel.sharedBytes) +
-                                      " B of shared memory, but the spec was checked for " + llvm::Twine(checked) +
-                                      " B",
-                                  kernel.location);
-  }
   return true;
 }

@@ -11,7 +11,6 @@
 
 #include "fagen/Passes/Passes.h"
 
-#include "fagen/Spec/SharedMemory.h"
 #include "fagen/Spec/Spec.h"
 
 #include "fagen/device/tile/layout.h"
@@ -97,7 +96,7 @@ private:
     k = add("k", Space::Shared, element, schedule.tileKeys, problem.headDimQK, "stages", schedule.stages);
     v = add("v", Space::Shared, element, schedule.tileKeys, problem.headDimV, "stages", schedule.stages);
     k->isRing = v->isRing = true;
-    if (computeSharedMemory(problem, schedule).isOverRing(q->name))
+    if (schedule.isQueryOverRing)
       q->overlays = k->name;
     if (schedule.keyWarps > 1) {
       partial = add("partial", Space::Shared, ElementType::F32, schedule.keyWarps * schedule.tileRows,

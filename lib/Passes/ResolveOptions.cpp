@@ -3,7 +3,6 @@
 
 #include "fagen/Passes/Passes.h"
 
-#include "fagen/Spec/SharedMemory.h"
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -67,10 +66,10 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
     kernel.addConstant("kLoadWarps", kLoadWarps, "warps that load, in front of the others");
     kernel.addConstant("kThreads", kernel.threads, "= 32 * (kLoadWarps + kWarps)");
     addRegisters(kernel, schedule.warps / 4);
-    if (const unsigned slots = countQuerySlots(problem, schedule); slots > 1)
-      kernel.addConstant("kQuerySlots", slots, "slots of Q, through which results leave");
-    else if (const unsigned columns = countStagedColumns(problem, schedule); columns != 0)
-      kernel.addConstant("kStagedColumns", columns, "columns of the results that leave at once");
+    if (schedule.querySlots > 1)
+      kernel.addConstant("kQuerySlots", schedule.querySlots, "slots of Q, through which results leave");
+    else if (schedule.stagedColumns != 0)
+      kernel.addConstant("kStagedColumns", schedule.stagedColumns, "columns of the results that leave at once");
   } else {
     kernel.addConstant("kThreads", kernel.threads, "= 32 * kWarps");
   }

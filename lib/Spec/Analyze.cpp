@@ -73,6 +73,8 @@ KernelSpec KernelAnalysis::run() {
       for (unsigned index = 0; index != schedules.size(); ++index)
         expandSchedule(index, point, *target);
   addUnaligned();
+  checkShared();
+  takeTuneChoices();
   checkGates();
   return std::move(spec);
 }
@@ -156,7 +158,7 @@ std::optional<SpecFile> analyzeSpec(SourceMgr &sources, unsigned bufferId, Diagn
       diags.error(SMRange(begin, begin), "the file has no kernel");
     checkKernelNames(file, diags);
     for (const ast::Kernel &kernel : file.kernels)
-      result.kernels.push_back(KernelAnalysis(kernel, result.targets, diags).run());
+      result.kernels.push_back(KernelAnalysis(kernel, result.targets, options, diags).run());
     if (diags.errorCount() == before) {
       StringMap<Location> seen;
       checkSymbols(result.kernels, seen, diags);

@@ -3,7 +3,6 @@
 
 #include "Checks.h"
 
-#include "fagen/Spec/SharedMemory.h"
 #include "fagen/Support/Suggest.h"
 #include "fagen/Target/MmaInstrs.h"
 
@@ -55,10 +54,6 @@ private:
   void checkCluster();
   void checkVector();
   void checkSwizzle();
-  void checkShared();
-  std::string describeShared(const SharedMemory &memory) const;
-  std::string whatFits() const;
-  std::optional<std::string> fits(Schedule candidate) const;
 
   const TargetInfo &target;
   const Problem &problem;
@@ -93,7 +88,6 @@ std::vector<Finding> VariantChecker::run() {
   checkCluster();
   checkVector();
   checkSwizzle();
-  checkShared();
   return std::move(findings);
 }
 
@@ -432,73 +426,6 @@ void VariantChecker::checkSwizzle() {
     finding.notes.push_back({OptionKey::Swizzle, "with swizzle = none any head dim will do"});
     return;
   }
-}
-
-//===-- Shared memory
-//----------------------------------------------------------------------------------------------===//
-
-/// "Q 32768 B, K 49152 B, V 49152 B at head_dim 64"
-std::string VariantChecker::describeShared(const SharedMemory &memory) const {
-  static constexpr std::pair<const char *, const char *> kTitles[] = {{"q", "Q"},
-                                                                      {"k", "K"},
-                                                                      {"v", "V"},
-                                                                      {"s", "S"},
-                                                                      {"p", "P"},
-                                                                      {"pv", "P V"},
-                                                                      {"partial", "partial results"},
-                                                                      {"scratch", "reductions"}};
-  std::string text;
-  for (const SharedBuffer &buffer : memory.buffers) {
-    auto title = find_if(kTitles, [&](const auto &entry) { return buffer.name == entry.first; });
-    if (title == std::end(kTitles)) // mbarriers: a few bytes
-      continue;
-    text += fmt::format("{}{} {} B{}", text.empty() ? "" : ", ", title->second, buffer.bytes,
-                        buffer.overRing ? " (over K and V)" : "");
-  }
-  return text + " at head_dim " + toText(optionInfo(OptionKey::HeadDim), getKey(problem, OptionKey::HeadDim));
-}
-
-/// "... it is 98304 B, which fits" when the candidate breaks no rule at all.
-std::optional<std::string> VariantChecker::fits(Schedule candidate) const {
-  uint64_t total = computeSharedMemory(problem, candidate).total;
-  if (total > target.sharedPerBlock)
-    return std::nullopt;
-  if (!VariantChecker(target, problem, candidate, unknown, 0).run().empty())
-    return std::nullopt;
-  return fmt::format("it is {} B, which fits", total);
-}
-
-// Fewer stages first, then fewer keys, then fewer rows: the nearest schedule that keeps the most of what was asked.
-std::string VariantChecker::whatFits() const {
-  Schedule candidate = schedule;
-  for (candidate.stages = schedule.stages - 1; candidate.stages != 0; --candidate.stages)
-    if (auto text = fits(candidate))
-      return fmt::format("with stages = {} {}", candidate.stages, *text);
-  candidate.stages = schedule.stages;
-  for (candidate.tileKeys = (schedule.tileKeys - 1) / 16 * 16; candidate.tileKeys != 0; candidate.tileKeys -= 16)
-    if (auto text = fits(candidate))
-      return fmt::format("with tile = {} x {} {}", candidate.tileRows, candidate.tileKeys, *text);
-  candidate.tileKeys = schedule.tileKeys;
-  for (candidate.tileRows = schedule.tileRows / 2; candidate.tileRows != 0; candidate.tileRows /= 2)
-    if (auto text = fits(candidate))
-      return fmt::format("with tile = {} x {} {}", candidate.tileRows, candidate.tileKeys, *text);
-  return {};
-}
-
-void VariantChecker::checkShared() {
-  if (!known(OptionKey::Tile, OptionKey::Stages, OptionKey::HeadDim, OptionKey::DType, OptionKey::QIn))
-    return;
-  SharedMemory memory = computeSharedMemory(problem, schedule);
-  if (memory.total <= target.sharedPerBlock)
-    return;
-  Finding &finding =
-      add("shared", OptionKey::Tile,
-          fmt::format("tile {} x {} with {} stage{} needs {} B of shared memory; {} has {} B", schedule.tileRows,
-                      schedule.tileKeys, schedule.stages, schedule.stages == 1 ? "" : "s", memory.total,
-                      target.name.str(), target.sharedPerBlock));
-  finding.notes.push_back({OptionKey::Tile, describeShared(memory)});
-  if (std::string text = whatFits(); !text.empty())
-    finding.notes.push_back({OptionKey::Tile, text});
 }
 
 //===-- Policy defaults

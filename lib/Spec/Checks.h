@@ -17,9 +17,12 @@ struct Finding {
 };
 
 /// Checks a variant and derives its warp layout. Rules that read an unknown key are left out; values that are defaults
-/// (not in `given`) are not blamed.
+/// (not in `given`) are not blamed. Shared memory is no rule of these: findSharedProblem() has it.
 std::vector<Finding> checkVariant(const TargetInfo &target, const Problem &problem, Schedule &schedule, KeySet unknown,
                                   KeySet given);
+
+/// Why a variant's target has too little shared memory for it; nothing where it fits, or was not measured.
+std::optional<std::string> findSharedProblem(const Variant &variant);
 
 /// Fills the values that policy chooses: copy, swizzle, q_in, p_in, roles where they are not in `given`.
 void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given);

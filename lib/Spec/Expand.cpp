@@ -3,8 +3,6 @@
 
 #include "KernelAnalysis.h"
 
-#include "fagen/Spec/SharedMemory.h"
-
 #include "llvm/ADT/STLExtras.h"
 
 #include <fmt/format.h>
@@ -245,6 +243,7 @@ void KernelAnalysis::addVariant(unsigned index, const ProblemPoint &point, const
   std::vector<Finding> findings =
       checkVariant(target, point.problem, made.schedule, made.unknown | point.unknown, made.given | givenKeys(point));
   report(findings, point, made, checked.range);
+  made.isSound = findings.empty() && (made.unknown | point.unknown) == 0;
 
   Variant variant;
   std::string axisParts;
@@ -264,6 +263,7 @@ void KernelAnalysis::addVariant(unsigned index, const ProblemPoint &point, const
   addTuneChoices(variant, point, resolved, items);
   spec.variants.push_back(std::move(variant));
   pointOfVariant.push_back(&point);
+  madeOfVariant.push_back(std::move(made));
 }
 
 KeySet KernelAnalysis::givenKeys(const ProblemPoint &point) {
@@ -276,9 +276,8 @@ KeySet KernelAnalysis::givenKeys(const ProblemPoint &point) {
 //===-- tune
 //-------------------------------------------------------------------------------------------------------===//
 
-// The first combination is the variant itself, which was checked and must be right. What does not fit of the others is
-// dropped with a remark.
-void KernelAnalysis::addTuneChoices(Variant &variant, const ProblemPoint &point, const Resolved &resolved,
+// The first combination is the variant itself, which was checked and must be right.
+void KernelAnalysis::addTuneChoices(const Variant &variant, const ProblemPoint &point, const Resolved &resolved,
                                     const Choice &items) {
   std::vector<OptionKey> keys;
   std::vector<unsigned> sizes;
@@ -302,38 +301,52 @@ void KernelAnalysis::addTuneChoices(Variant &variant, const ProblemPoint &point,
   });
 }
 
-void KernelAnalysis::addTuneChoice(Variant &variant, const ProblemPoint &point, const Resolved &resolved,
+void KernelAnalysis::addTuneChoice(const Variant &variant, const ProblemPoint &point, const Resolved &resolved,
                                    const Choice &items, const Choice &tunes) {
   const CheckedSchedule &checked = schedules[variant.scheduleIndex];
   ScheduleChoice made = makeSchedule(checked, *variant.target, resolved, items, tunes);
   KeySet unknown = made.unknown | point.unknown;
   std::vector<Finding> findings = checkVariant(*variant.target, point.problem, made.schedule, unknown, made.given);
-  if (findings.empty()) {
-    if (unknown == 0)
-      variant.tuneChoices.push_back(std::move(made.schedule));
+  if (findings.empty() && unknown != 0)
     return;
-  }
-  std::string combination;
-  SMRange place = checked.range;
+  TuneCandidate &candidate = tuneCandidates.emplace_back();
+  candidate.index = spec.variants.size();
+  candidate.variant = variant;
+  candidate.variant.schedule = std::move(made.schedule);
+  candidate.dropped = findings.empty() ? "" : findings.front().message;
+  candidate.place = checked.range;
   for (const auto &[key, choice] : tunes) {
     const Assignment &assignment = *resolved.at(key);
     const std::vector<OptionValue> &choices = assignment.items[items.at(key)];
     if (choices.size() == 1)
       continue;
-    combination += fmt::format("{}{} = {}", combination.empty() ? "" : ", ", assignment.option->name.str(),
-                               toText(*assignment.option, choices[choice]));
-    place = assignment.range;
+    candidate.combination += fmt::format("{}{} = {}", candidate.combination.empty() ? "" : ", ",
+                                         assignment.option->name.str(), toText(*assignment.option, choices[choice]));
+    candidate.place = assignment.range;
   }
-  std::string remark = fmt::format("{} on {}: {} is dropped: {}", variant.name, variant.target->name.str(), combination,
-                                   findings.front().message);
-  diags.remark(place, remark);
-  spec.remarks.push_back(remark);
+}
+
+/// What breaks a rule, or does not fit, is dropped with a remark.
+void KernelAnalysis::takeTuneChoices() {
+  for (TuneCandidate &candidate : tuneCandidates) {
+    Variant &variant = spec.variants[candidate.index];
+    if (candidate.dropped.empty())
+      candidate.dropped = findSharedProblem(candidate.variant).value_or("");
+    if (candidate.dropped.empty()) {
+      variant.tuneChoices.push_back(std::move(candidate.variant.schedule));
+      continue;
+    }
+    std::string remark = fmt::format("{} on {}: {} is dropped: {}", variant.name, variant.target->name.str(),
+                                     candidate.combination, candidate.dropped);
+    diags.remark(candidate.place, remark);
+    spec.remarks.push_back(remark);
+  }
 }
 
 //===-- Findings
 //---------------------------------------------------------------------------------------------------===//
 
-void KernelAnalysis::report(const std::vector<Finding> &findings, const ProblemPoint &point, const ScheduleChoice &made,
+void KernelAnalysis::report(ArrayRef<Finding> findings, const ProblemPoint &point, const ScheduleChoice &made,
                             SMRange fallback) {
   auto rangeOf = [&](OptionKey key) {
     if (auto found = made.ranges.find(key); found != made.ranges.end())

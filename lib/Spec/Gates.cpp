@@ -4,7 +4,6 @@
 #include "KernelAnalysis.h"
 
 #include "fagen/Spec/Gates.h"
-#include "fagen/Spec/SharedMemory.h"
 #include "fagen/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -176,7 +175,7 @@ bool checkSharedGates(const KernelSpec &kernel, Diagnostics &diags) {
     if (gate.name != "shared")
       continue;
     for (const Variant &variant : kernel.variants) {
-      uint64_t bytes = computeSharedMemory(variant.problem, variant.schedule).total;
+      uint64_t bytes = variant.schedule.shared.total;
       if (gateHolds(gate, double(bytes)))
         continue;
       passed = false;

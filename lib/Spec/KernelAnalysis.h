@@ -5,6 +5,7 @@
 #include "Checks.h"
 #include "Conditions.h"
 #include "OptionValues.h"
+#include "fagen/Spec/Analyze.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -69,6 +70,16 @@ struct ScheduleChoice {
   KeySet unknown = 0; ///< keys that were reported, or are missing
   KeySet given = 0;   ///< keys that the spec sets
   std::map<OptionKey, llvm::SMRange> ranges;
+  bool isSound = false; ///< breaks no rule, and nothing is unknown of it or its problem
+};
+
+/// A combination of tune choices, before it is known to fit.
+struct TuneCandidate {
+  size_t index;            ///< of the variant, in spec.variants
+  Variant variant;         ///< with the choices
+  std::string combination; ///< "tile = 64 x 64, warps = 8"
+  llvm::SMRange place;
+  std::string dropped; ///< why; empty: it breaks no rule
 };
 
 /// The schedule that fagen adds itself.
@@ -76,8 +87,9 @@ inline constexpr llvm::StringLiteral kImplicitSchedule = "unaligned";
 
 class KernelAnalysis {
 public:
-  KernelAnalysis(const ast::Kernel &kernel, llvm::ArrayRef<const TargetInfo *> targets, Diagnostics &diags)
-      : kernel(kernel), targets(targets), diags(diags) {}
+  KernelAnalysis(const ast::Kernel &kernel, llvm::ArrayRef<const TargetInfo *> targets, const AnalyzeOptions &options,
+                 Diagnostics &diags)
+      : kernel(kernel), targets(targets), options(options), diags(diags) {}
 
   KernelSpec run();
 
@@ -106,16 +118,21 @@ private:
                               const Choice &items, const Choice &tunes);
   void addVariant(unsigned index, const ProblemPoint &point, const TargetInfo &target, const Resolved &resolved,
                   const Choice &items);
-  void addTuneChoices(Variant &variant, const ProblemPoint &point, const Resolved &resolved, const Choice &items);
-  void addTuneChoice(Variant &variant, const ProblemPoint &point, const Resolved &resolved, const Choice &items,
+  void addTuneChoices(const Variant &variant, const ProblemPoint &point, const Resolved &resolved, const Choice &items);
+  void addTuneChoice(const Variant &variant, const ProblemPoint &point, const Resolved &resolved, const Choice &items,
                      const Choice &tunes);
+  void takeTuneChoices();
   void addUnaligned();
-  void report(const std::vector<Finding> &findings, const ProblemPoint &point, const ScheduleChoice &made,
+  void report(llvm::ArrayRef<Finding> findings, const ProblemPoint &point, const ScheduleChoice &made,
               llvm::SMRange fallback);
   void requireKeys(const CheckedSchedule &schedule, const Resolved &resolved);
   /// "_prefill_f16_d64_none": everything behind the kernel's name.
   std::string variantName(llvm::StringRef schedule, llvm::StringRef axisParts, const ProblemPoint &point) const;
   static KeySet givenKeys(const ProblemPoint &point);
+
+  // CheckShared.cpp: what variants take of shared memory, once they are lowered.
+  void checkShared();
+  void reportShared(const Variant &measured, size_t index);
 
   // Select.cpp and Gates.cpp.
   void checkSelect();
@@ -130,6 +147,7 @@ private:
 
   const ast::Kernel &kernel;
   llvm::ArrayRef<const TargetInfo *> targets;
+  const AnalyzeOptions &options;
   Diagnostics &diags;
 
   llvm::MapVector<OptionKey, Assignment> problemSettings;
@@ -137,7 +155,9 @@ private:
   std::map<OptionKey, Assignment> unknownSettings; ///< one for each key of schedules, with an unknown value
   std::vector<CheckedSchedule> schedules;
   std::vector<ProblemPoint> points;
-  std::vector<const ProblemPoint *> pointOfVariant;        ///< of spec.variants, by index
+  std::vector<const ProblemPoint *> pointOfVariant; ///< of spec.variants, by index
+  std::vector<ScheduleChoice> madeOfVariant;        ///< the same, without their schedules
+  std::vector<TuneCandidate> tuneCandidates;
   std::set<std::pair<const char *, std::string>> reported; ///< place and rule of findings
   unsigned fallbackSchedule = 0;                           ///< the one `otherwise` names
   KernelSpec spec;

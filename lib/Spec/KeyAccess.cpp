@@ -202,4 +202,10 @@ OptionValue getKey(const Schedule &schedule, OptionKey key) {
   }
 }
 
+bool haveSameValues(const Schedule &a, const Schedule &b) {
+  return all_of(allOptions(), [&](const OptionInfo &option) {
+    return option.block != OptionBlock::Schedule || getKey(a, option.key) == getKey(b, option.key);
+  });
+}
+
 } // namespace fagen

@@ -59,4 +59,17 @@ std::vector<StringRef> OptionInfo::availableTexts() const {
   return texts;
 }
 
+unsigned elementBytes(DType type) {
+  switch (type) {
+  case DType::E4M3:
+    return 1;
+  case DType::F16:
+  case DType::BF16:
+    return 2;
+  case DType::F32:
+    return 4;
+  }
+  return 0;
+}
+
 } // namespace fagen

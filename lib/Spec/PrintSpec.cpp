@@ -12,7 +12,6 @@
 #include "fagen/Spec/PrintSpec.h"
 
 #include "OptionValues.h"
-#include "fagen/Spec/SharedMemory.h"
 #include "fagen/Support/IndentedStream.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -52,7 +51,9 @@ static void printKeys(const Variant &variant, IndentedStream &os) {
 }
 
 static void printSharedMemory(const Variant &variant, IndentedStream &os) {
-  SharedMemory memory = computeSharedMemory(variant.problem, variant.schedule);
+  const SharedMemory &memory = variant.schedule.shared;
+  if (memory.total == 0) // nobody asked
+    return;
   os << "shared memory: " << memory.total << " B:";
   ListSeparator separator(",");
   for (const SharedBuffer &buffer : memory.buffers)

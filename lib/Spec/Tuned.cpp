@@ -32,8 +32,8 @@ namespace {
 
 class Tuning {
 public:
-  Tuning(KernelSpec &kernel, ArrayRef<TunedStudy> studies, Diagnostics &diags, TunedVeto veto)
-      : kernel(kernel), studies(studies), diags(diags), veto(veto), written(kernel) {}
+  Tuning(KernelSpec &kernel, ArrayRef<TunedStudy> studies, SharedMeter &meter, Diagnostics &diags, TunedVeto veto)
+      : kernel(kernel), studies(studies), meter(meter), diags(diags), veto(veto), written(kernel) {}
 
   void run() {
     for (size_t i = 0; i != written.variants.size(); ++i)
@@ -55,6 +55,7 @@ private:
 
   KernelSpec &kernel;
   ArrayRef<TunedStudy> studies;
+  SharedMeter &meter;
   Diagnostics &diags;
   TunedVeto veto;
   const KernelSpec written; ///< as the spec has it
@@ -113,7 +114,7 @@ void Tuning::tune(const Variant &variant, size_t index) {
   std::vector<TunedClass> classes = tunedClasses(written, variant, studies);
   if (classes.empty())
     return;
-  std::vector<TunedChoice> choices = tunedChoices(variant, classes, diags);
+  std::vector<TunedChoice> choices = tunedChoices(variant, classes, meter, diags);
   TunedDecision decision = decideTuned(choices, classes);
   while (std::optional<size_t> refused = refusedChoice(variant, decision.list, choices)) {
     choices.erase(choices.begin() + *refused);
@@ -257,10 +258,11 @@ void Tuning::placeSchedules() {
   }
 }
 
-bool applyTuned(KernelSpec &kernel, ArrayRef<TunedStudy> studies, Diagnostics &diags, TunedVeto veto) {
+bool applyTuned(KernelSpec &kernel, ArrayRef<TunedStudy> studies, SharedMeter &meter, Diagnostics &diags,
+                TunedVeto veto) {
   if (none_of(studies, [&](const TunedStudy &study) { return study.kernel == kernel.name; }))
     return false;
-  Tuning(kernel, studies, diags, veto).run();
+  Tuning(kernel, studies, meter, diags, veto).run();
   return true;
 }
 

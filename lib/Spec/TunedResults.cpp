@@ -117,8 +117,9 @@ static std::optional<OptionValue> valueOf(const OptionInfo &option, StringRef te
 
 /// Nothing, and `problem` set, when the compiler does not take the settings.
 static std::optional<Schedule> makeSchedule(const Variant &variant, const std::map<std::string, std::string> &settings,
-                                            std::string &problem) {
-  Schedule schedule = variant.schedule;
+                                            SharedMeter &meter, std::string &problem) {
+  Variant made = variant;
+  Schedule &schedule = made.schedule;
   problem.clear();
   for (const auto &[key, text] : settings) {
     const OptionInfo *option = findOption(OptionBlock::Schedule, key);
@@ -133,6 +134,10 @@ static std::optional<Schedule> makeSchedule(const Variant &variant, const std::m
             checkVariant(*variant.target, variant.problem, schedule, 0, std::numeric_limits<KeySet>::max());
         !findings.empty())
       problem = findings.front().message;
+  if (problem.empty()) {
+    meter.measure(&made);
+    problem = findSharedProblem(made).value_or("");
+  }
   if (problem.empty())
     return schedule;
   return std::nullopt;
@@ -154,7 +159,8 @@ std::string differenceOf(const Schedule &schedule, const Schedule &from) {
   return parts.empty() ? "the spec's values" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::vector<TunedChoice> tunedChoices(const Variant &variant, ArrayRef<TunedClass> classes, Diagnostics &diags) {
+std::vector<TunedChoice> tunedChoices(const Variant &variant, ArrayRef<TunedClass> classes, SharedMeter &meter,
+                                      Diagnostics &diags) {
   std::map<std::map<std::string, std::string>, std::vector<double>> bySettings;
   for (auto [index, study] : enumerate(classes))
     for (const TunedTime &time : study->times) {
@@ -166,7 +172,7 @@ std::vector<TunedChoice> tunedChoices(const Variant &variant, ArrayRef<TunedClas
   std::string problem, firstProblem;
   std::vector<TunedChoice> choices = {{variant.schedule, true, std::vector<double>(classes.size())}};
   for (const auto &[settings, times] : bySettings) {
-    std::optional<Schedule> schedule = makeSchedule(variant, settings, problem);
+    std::optional<Schedule> schedule = makeSchedule(variant, settings, meter, problem);
     if (!schedule)
       firstProblem = leftOut++ ? firstProblem : problem;
     else if (textOf(*schedule) == textOf(variant.schedule))

@@ -23,7 +23,8 @@ std::vector<TunedClass> tunedClasses(const KernelSpec &kernel, const Variant &va
                                      llvm::ArrayRef<TunedStudy> studies);
 
 /// The spec's own values first. Those that the compiler does not take are left out with one warning.
-std::vector<TunedChoice> tunedChoices(const Variant &variant, llvm::ArrayRef<TunedClass> classes, Diagnostics &diags);
+std::vector<TunedChoice> tunedChoices(const Variant &variant, llvm::ArrayRef<TunedClass> classes, SharedMeter &meter,
+                                      Diagnostics &diags);
 
 /// What two schedules have in other values: "tile = 64 x 64, warps = 8".
 std::string differenceOf(const Schedule &schedule, const Schedule &from);

@@ -3,7 +3,7 @@
 
 #include "Rules.h"
 
-#include "fagen/Spec/SharedMemory.h"
+#include "fagen/Lower/Lower.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -20,6 +20,7 @@ public:
   Variant(const Point &point, const Values &schedule) : point(point), schedule(schedule) {}
 
   bool isGiven(OptionKey key) const { return schedule.count(key) != 0; }
+  size_t size() const { return schedule.size(); }
   unsigned number(OptionKey key) const {
     const Plain *found = find(key);
     return found ? found->number : policy(key);
@@ -44,6 +45,8 @@ public:
 
   const std::vector<std::string> &names(OptionKey key) const { return find(key)->names; }
 
+  Values plain() const;
+  fagen::Variant lowerable() const;
   uint64_t sharedBytes() const;
   std::optional<std::vector<std::vector<StringRef>>> neededPlaces() const;
   const Point &point;
@@ -73,6 +76,7 @@ private:
   void judgeRescale();
   void judgeWarpGroups();
   void judgeWarpGroupTile();
+  void judgeShared();
   void judgePlaces();
 
   const Variant &variant;
@@ -137,25 +141,56 @@ const Plain *Variant::find(OptionKey key) const {
   return findDefault(key);
 }
 
-uint64_t Variant::sharedBytes() const {
-  Problem problem;
-  problem.dtype = dtype();
-  problem.accum = accum();
-  problem.headDimQK = number(OptionKey::HeadDim);
-  problem.headDimV = second(OptionKey::HeadDim);
-  fagen::Schedule taken;
+/// What says how much shared memory is kept.
+Values Variant::plain() const {
+  Values values;
+  for (OptionKey key : {OptionKey::Tile, OptionKey::Warps, OptionKey::Mma, OptionKey::Stages, OptionKey::QIn})
+    if (auto found = schedule.find(key); found != schedule.end())
+      values.insert(*found);
+  return values;
+}
+
+/// The variant as fagen's lowering takes it.
+fagen::Variant Variant::lowerable() const {
+  fagen::Variant made;
+  made.target = point.target;
+  made.problem.dtype = dtype();
+  made.problem.accum = accum();
+  made.problem.headDimQK = number(OptionKey::HeadDim);
+  made.problem.headDimV = second(OptionKey::HeadDim);
+  made.problem.mask = Mask(number(OptionKey::Mask));
+  made.problem.lse = number(OptionKey::Lse) != 0;
+  made.problem.invariant = number(OptionKey::Invariant) != 0;
+  fagen::Schedule &taken = made.schedule;
   taken.tileRows = number(OptionKey::Tile);
   taken.tileKeys = second(OptionKey::Tile);
   taken.warps = number(OptionKey::Warps);
   taken.mma = mma();
-  taken.stages = number(OptionKey::Stages);
-  taken.swizzle = swizzle();
-  taken.qIn = qIn();
-  taken.reduce = reduce();
   taken.copy = copy();
+  taken.stages = number(OptionKey::Stages);
+  taken.refill = refill();
+  taken.swizzle = swizzle();
+  taken.vectorBytes = number(OptionKey::Vector);
+  taken.qIn = qIn();
+  taken.pIn = pIn();
+  taken.reduce = reduce();
+  taken.roles = Roles(number(OptionKey::Roles));
+  taken.overlap = overlap();
   taken.grid = grid();
+  taken.rescale = RescalePolicy(number(OptionKey::Rescale));
+  taken.gqa = Gqa(number(OptionKey::Gqa));
+  taken.split = number(OptionKey::Split);
+  taken.cluster = number(OptionKey::Cluster);
+  taken.qHeld = number(OptionKey::QHeld);
   taken.keyWarps = keyWarps();
-  return computeSharedMemory(problem, taken).total;
+  taken.rowWarps = taken.warps / taken.keyWarps;
+  return made;
+}
+
+uint64_t Variant::sharedBytes() const {
+  fagen::Variant made = lowerable();
+  Lowering().measure(&made);
+  return made.schedule.shared.total;
 }
 
 //===-- Warps
@@ -380,6 +415,19 @@ void Judge::judgePlaces() {
           "places", OptionKey::Barriers);
 }
 
+/// Only what breaks no rule can be lowered. Of a schedule with other mistakes fagen looks at what says how much is
+/// kept, with defaults in the place of the rest.
+void Judge::judgeShared() {
+  if (breaches.empty())
+    return require(variant.sharedBytes() <= variant.point.target->sharedPerBlock, "shared", OptionKey::Tile);
+  const Values plain = variant.plain();
+  if (plain.size() == variant.size())
+    return;
+  const std::vector<Breach> left = findBreaches(variant.point, plain);
+  if (left.size() == 1 && left.front().key == OptionKey::Tile)
+    breaches.push_back(left.front());
+}
+
 std::vector<Breach> Judge::run() {
   judgeValues();
   judgeProducts();
@@ -390,8 +438,8 @@ std::vector<Breach> Judge::run() {
   judgeSwizzle();
   judgeRescale();
   judgeWarpGroups();
-  require(variant.sharedBytes() <= variant.point.target->sharedPerBlock, "shared", OptionKey::Tile);
   judgePlaces();
+  judgeShared();
   return std::move(breaches);
 }
 

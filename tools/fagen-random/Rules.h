@@ -3,7 +3,7 @@
 //
 // docs/Language.md is the source of these rules, and lib/Spec/Checks.cpp the other statement of them: where the two
 // differ, one of them is wrong, and a run of random specs shows it. Facts of instructions and targets come from the
-// tables; the size of shared memory from the one function that also allocates it.
+// tables; the size of shared memory from the lowered kernel.
 #pragma once
 
 #include "Model.h"

@@ -3,12 +3,11 @@
 
 #include "Compile.h"
 
-#include "Memory.h"
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/Kernel.h"
 #include "fagen/Emit/Manifest.h"
 #include "fagen/Passes/Passes.h"
-#include "fagen/Spec/SharedMemory.h"
+#include "fagen/Support/Memory.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ThreadPool.h"
@@ -17,23 +16,13 @@
 
 namespace fagen {
 
-/// A program of one kernel that no pass has seen: resolve-options and build-tiles fill it from the variant.
-static std::unique_ptr<ir::Program> beginProgram(const Variant &variant) {
-  auto program = std::make_unique<ir::Program>();
-  program->name = variant.name;
-  program->kernels.push_back(std::make_unique<ir::Kernel>());
-  if (isMergedLater(variant.schedule)) // by one that finds what the first one left
-    program->kernels.push_back(std::make_unique<ir::Kernel>());
-  return program;
-}
-
-/// What the spec's check promised must be what the kernel takes.
-static void checkPromise(const ir::Kernel &kernel, const Variant &variant, Diagnostics &diags) {
-  uint64_t promised = computeSharedMemory(variant.problem, variant.schedule).total;
-  if (kernel.sharedBytes != promised)
+/// The checks of the spec must have seen what the kernel takes.
+static void checkMeasured(const ir::Kernel &kernel, const Variant &variant, Diagnostics &diags) {
+  const uint64_t measured = variant.schedule.shared.total;
+  if (kernel.sharedBytes != measured)
     diags.internalError("allocate-shared",
-                        variant.name + " takes " + llvm::Twine(kernel.sharedBytes) +
-                            " B of shared memory; the check of the spec computed " + llvm::Twine(promised) + " B",
+                        variant.name + " takes " + llvm::Twine(kernel.sharedBytes) + " B of shared memory, but " +
+                            llvm::Twine(measured) + " B when the spec was checked: a pass has added a buffer too late",
                         variant.location);
 }
 
@@ -46,12 +35,14 @@ struct LoweredVariant {
 
 } // namespace
 
-/// The kernel's variant number `order`. Nothing after a reported mistake.
+/// The kernel's variant number `order`, its program as far as the runner's passes need it. Nothing after a reported
+/// mistake.
 static std::optional<LoweredVariant> lowerVariant(const Variant &variant, unsigned order, Instrument instrument,
-                                                  PipelineRunner &runner, Diagnostics &diags) {
+                                                  std::unique_ptr<ir::Program> program, PipelineRunner &runner,
+                                                  Diagnostics &diags) {
   LoweredVariant result;
   result.compiled.variant = &variant;
-  result.compiled.program = beginProgram(variant);
+  result.compiled.program = std::move(program);
   PassContext context{.diags = diags, .variant = &variant, .listing = &llvm::outs()};
   PipelineResult reached = runner.run(*result.compiled.program, context);
   if (reached == PipelineResult::Failed)
@@ -59,7 +50,7 @@ static std::optional<LoweredVariant> lowerVariant(const Variant &variant, unsign
   const ir::Kernel &lowered = *result.compiled.program->kernels.front();
   if (reached == PipelineResult::Stopped || lowered.phase != ir::Phase::Verified)
     return result;
-  checkPromise(lowered, variant, diags);
+  checkMeasured(lowered, variant, diags);
   if (variant.schedule.isSplit() && instrument != Instrument::None) {
     diags.error(variant.schedule.locationOf("split"),
                 "a kernel whose keys are split cannot be instrumented yet; that takes split = 1");
@@ -89,7 +80,7 @@ static bool isSilent(const PipelineOptions &options) {
 // Variants are independent, so they are lowered side by side, each with diagnostics of its own. If one of those says
 // anything, nothing is returned: the caller then goes through the variants in order, and messages come in order.
 static std::vector<std::optional<LoweredVariant>>
-lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instrument instrument) {
+lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instrument instrument, Lowering &lowering) {
   std::vector<std::optional<LoweredVariant>> results(kernel.variants.size());
   std::vector<std::string> messages(results.size());
   // One type after the other, and of each one schedule after the other: problems that differ in the type need the same
@@ -100,6 +91,9 @@ lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instru
     return std::pair(kernel.variants[i].problem.dtype, kernel.variants[i].scheduleIndex);
   };
   llvm::stable_sort(order, [&](size_t a, size_t b) { return placeOf(a) < placeOf(b); });
+  PipelineOptions rest;
+  rest.runPasses = passesBehindBuffers();
+  const bool goesOn = options.stopAfter.empty() && !options.verifyEach;
   llvm::DefaultThreadPool pool;
   for (size_t i : order)
     pool.async([&, i] {
@@ -107,8 +101,12 @@ lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instru
       llvm::SourceMgr noSources;
       llvm::raw_string_ostream os(messages[i]);
       Diagnostics diags(noSources, os);
-      PipelineRunner runner(options, llvm::nulls());
-      results[i] = lowerVariant(kernel.variants[i], i, instrument, runner, diags);
+      const Variant &variant = kernel.variants[i];
+      std::unique_ptr<ir::Program> begun = goesOn ? lowering.take(variant) : nullptr;
+      PipelineRunner runner(begun ? rest : options, llvm::nulls());
+      if (!begun)
+        begun = beginProgram(variant);
+      results[i] = lowerVariant(variant, i, instrument, std::move(begun), runner, diags);
     });
   pool.wait();
   if (llvm::any_of(messages, [](const std::string &text) { return !text.empty(); }))
@@ -117,14 +115,14 @@ lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instru
 }
 
 std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::StringRef specName,
-                                            const PipelineOptions &options, Instrument instrument,
+                                            const PipelineOptions &options, Instrument instrument, Lowering &lowering,
                                             PipelineRunner &runner, Diagnostics &diags) {
   std::vector<std::optional<LoweredVariant>> lowered;
   if (isSilent(options))
-    lowered = lowerSideBySide(kernel, options, instrument);
+    lowered = lowerSideBySide(kernel, options, instrument, lowering);
   if (lowered.empty())
     for (const auto &[order, variant] : llvm::enumerate(kernel.variants))
-      lowered.push_back(lowerVariant(variant, order, instrument, runner, diags));
+      lowered.push_back(lowerVariant(variant, order, instrument, beginProgram(variant), runner, diags));
   if (diags.hasErrors())
     return std::nullopt;
 

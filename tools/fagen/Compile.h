@@ -5,6 +5,7 @@
 #include "fagen/Emit/Kernel.h"
 #include "fagen/Emit/Plan.h"
 #include "fagen/IR/IR.h"
+#include "fagen/Lower/Lower.h"
 #include "fagen/Passes/Pipeline.h"
 
 #include <memory>
@@ -26,9 +27,10 @@ struct CompiledKernel {
   KernelPlan plan;                       ///< empty when the passes were stopped
 };
 
-/// Lowers every variant of a kernel, with the passes of the runner and its options. Nothing after a reported mistake.
+/// Lowers every variant of a kernel, with the passes of the runner and its options; from where `lowering` has come, if
+/// nobody wants to see the passes before. Nothing after a reported mistake.
 std::optional<CompiledKernel> compileKernel(const KernelSpec &kernel, llvm::StringRef specName,
-                                            const PipelineOptions &options, Instrument instrument,
+                                            const PipelineOptions &options, Instrument instrument, Lowering &lowering,
                                             PipelineRunner &runner, Diagnostics &diags);
 
 /// A variant with the plan of its launches.

@@ -3,7 +3,6 @@
 
 #include "CommandLine.h"
 #include "Compile.h"
-#include "Memory.h"
 #include "Nvcc.h"
 #include "Output.h"
 #include "Resources.h"
@@ -13,6 +12,7 @@
 #include "fagen/Spec/Analyze.h"
 #include "fagen/Spec/Gates.h"
 #include "fagen/Spec/PrintSpec.h"
+#include "fagen/Support/Memory.h"
 #include "fagen/Support/StandardOutput.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -53,6 +53,7 @@ private:
   llvm::SourceMgr sources;
   Diagnostics diags;
   PipelineRunner runner;
+  Lowering lowering; ///< of what the checks of the specs looked at
   std::vector<SpecFile> files;
   std::vector<llvm::StringRef> texts; ///< of the files
   std::vector<CompiledKernel> kernels;
@@ -64,7 +65,8 @@ ExitCode Driver::run() {
   if (!checkOptions())
     return kUserMistake;
 
-  // Every spec is read and checked before anything is lowered, so that one run shows all mistakes of all of them.
+  // Every spec is read and checked before anything is proved or written, so that one run shows all mistakes of all of
+  // them. The checks lower each variant as far as its shared memory is known.
   readSpecs();
   if (!diags.hasErrors() && !options.tuned.empty())
     applyTimes();
@@ -146,7 +148,7 @@ void Driver::readSpecs() {
       continue;
     }
     unsigned id = sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-    if (std::optional<SpecFile> file = analyzeSpec(sources, id, diags, {options.targets})) {
+    if (std::optional<SpecFile> file = analyzeSpec(sources, id, diags, {options.targets, &lowering})) {
       files.push_back(std::move(*file));
       texts.push_back(sources.getMemoryBuffer(id)->getBuffer());
     }
@@ -160,7 +162,7 @@ std::string Driver::resourceVeto(const Nvcc &nvcc, const KernelSpec &kernel, con
   KernelSpec alone = kernel;
   alone.variants = {variant};
   std::optional<CompiledKernel> compiled =
-      compileKernel(alone, "tuned", options.pipeline, Instrument::None, runner, diags);
+      compileKernel(alone, "tuned", options.pipeline, Instrument::None, lowering, runner, diags);
   return compiled ? failedResourceGate(*compiled, measureResources(*compiled, nvcc, diags)) : "";
 }
 
@@ -177,7 +179,7 @@ void Driver::applyTimes() {
   for (auto [file, text] : llvm::zip(files, texts))
     for (KernelSpec &kernel : file.kernels) {
       warnOfOtherText(kernel, text, options.targets, *studies, diags);
-      any |= applyTuned(kernel, *studies, diags, veto);
+      any |= applyTuned(kernel, *studies, lowering, diags, veto);
     }
   if (!any)
     diags.error(Location(), options.tuned + " has no times of a kernel of these specs");
@@ -187,7 +189,7 @@ void Driver::compileKernels() {
   for (const SpecFile &file : files)
     for (const KernelSpec &kernel : file.kernels)
       if (std::optional<CompiledKernel> compiled =
-              compileKernel(kernel, file.baseName, options.pipeline, options.instrument, runner, diags))
+              compileKernel(kernel, file.baseName, options.pipeline, options.instrument, lowering, runner, diags))
         kernels.push_back(std::move(*compiled));
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Spec/Analyze.h"
+#include "fagen/Lower/Lower.h"
 #include "fagen/Spec/PrintSpec.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -24,12 +25,13 @@ struct Analysis {
   llvm::SourceMgr sources;
   std::string messages;
   std::optional<SpecFile> file;
+  Lowering lowering;
 
   explicit Analysis(const std::string &text) {
     unsigned id = sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "dir/t.fa"), llvm::SMLoc());
     llvm::raw_string_ostream os(messages);
     Diagnostics diags(sources, os);
-    file = analyzeSpec(sources, id, diags);
+    file = analyzeSpec(sources, id, diags, {{}, &lowering});
   }
 };
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Spec/Tuned.h"
+#include "fagen/Lower/Lower.h"
 #include "fagen/Spec/Analyze.h"
 #include "fagen/Spec/Program.h"
 
@@ -52,8 +53,9 @@ struct Applied {
     unsigned id = sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(kSpec, "t.fa"), llvm::SMLoc());
     llvm::raw_string_ostream os(messages);
     Diagnostics diags(sources, os);
-    kernel = analyzeSpec(sources, id, diags)->kernels.front();
-    applyTuned(kernel, studies, diags, veto);
+    Lowering lowering;
+    kernel = analyzeSpec(sources, id, diags, {{}, &lowering})->kernels.front();
+    applyTuned(kernel, studies, lowering, diags, veto);
   }
 
   std::vector<std::string> select() const {

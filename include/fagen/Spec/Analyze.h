@@ -4,7 +4,8 @@
 //   llvm::SourceMgr sources;
 //   unsigned buffer = sources.AddNewSourceBuffer(std::move(text), {});
 //   Diagnostics diags(sources, llvm::errs());
-//   std::optional<SpecFile> file = analyzeSpec(sources, buffer, diags);
+//   Lowering lowering;
+//   std::optional<SpecFile> file = analyzeSpec(sources, buffer, diags, {{}, &lowering});
 //   if (!file)
 //     return 1; // every mistake of the file has been reported, in the order of the text
 //
@@ -23,6 +24,7 @@ namespace fagen {
 
 struct AnalyzeOptions {
   std::vector<std::string> targets; ///< instead of those that the file names, if any
+  SharedMeter *meter = nullptr;     ///< null: nobody looks whether shared memory suffices
 };
 
 /// Parses, checks and expands one file. Nothing when it has a mistake.

@@ -47,6 +47,9 @@ struct OptionInfo {
   std::vector<llvm::StringRef> availableTexts() const;
 };
 
+/// Bytes of one element of a tensor.
+unsigned elementBytes(DType type);
+
 /// Every key, in the order of the key table.
 const std::vector<OptionInfo> &allOptions();
 const OptionInfo &optionInfo(OptionKey key);

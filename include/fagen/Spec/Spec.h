@@ -5,6 +5,7 @@
 // run time, and the gates. Every value is resolved: no default, no axis, no tune and no `when` is left.
 #pragma once
 
+#include "fagen/Spec/SharedMemory.h"
 #include "fagen/Spec/SpecOptions.h" // generated enums: DType, Mask, Mma, Copy, Swizzle, ... (SpecOptions.td)
 #include "fagen/Support/Location.h"
 #include "fagen/Target/Target.h"
@@ -68,10 +69,19 @@ struct Schedule {
   // Derived by the one function that also checks them (language.md, "Warps on a tile").
   unsigned rowWarps = 1; ///< warps side by side over query rows
   unsigned keyWarps = 1; ///< warps side by side over keys of one tile; they merge at the end
+
+  // Found by lowering (fagen/Lower/Lower.h), which tries what is the best as long as it fits.
+  unsigned querySlots = 1; ///< 2: the next Q comes while this one is used; results leave through the slot that was read
+  unsigned stagedColumns = 0; ///< columns of O that leave through shared memory at once; 0: each thread stores its own
+  bool isQueryOverRing = false; ///< Q lies over K and V while it is on its way to registers
+  SharedMemory shared;
 };
 
 /// Keys of each split, where that does not depend on the GPU or on how much there is to do; else 0.
 unsigned splitKeys(const Problem &problem, const Schedule &schedule);
+
+/// Whether two schedules say the same, wherever each was written.
+bool haveSameValues(const Schedule &a, const Schedule &b);
 
 struct Variant {
   std::string name;   ///< kernel[_schedule]_dtype_dQK[xDV]_mask[_axisvalues]
@@ -85,6 +95,9 @@ struct Variant {
   std::vector<std::string> evidence; ///< of tuned values: what was measured, a line each
   Location location;                 ///< of the kernel's name
 };
+
+/// Whether it was found to take more shared memory than a CTA of its target may have.
+bool exceedsShared(const Variant &variant);
 
 /// One line of select, its condition as a postfix program over run-time values (64-bit integers).
 struct SelectOp {

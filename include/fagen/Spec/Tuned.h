@@ -36,6 +36,7 @@ using TunedVeto = llvm::function_ref<std::string(const KernelSpec &kernel, const
 /// studies is least. Regret: time over the best time of the study. Studies of other kernels are left out; false when
 /// none is of this one. What the compiler does not take any more, and what `veto` (when there is one) refuses, is left
 /// out with a warning; it is asked about what would be taken only.
-bool applyTuned(KernelSpec &kernel, llvm::ArrayRef<TunedStudy> studies, Diagnostics &diags, TunedVeto veto = nullptr);
+bool applyTuned(KernelSpec &kernel, llvm::ArrayRef<TunedStudy> studies, SharedMeter &meter, Diagnostics &diags,
+                TunedVeto veto = nullptr);
 
 } // namespace fagen

@@ -89,7 +89,7 @@ def AssignLayouts : Pass<"assign-layouts",
 def AllocateShared : Pass<"allocate-shared",
   "gives each shared buffer its offset",
   "layouts are final",
-  "no two live buffers overlap except by overlay; the total is what the spec's check computed">;
+  "no two live buffers overlap except by overlay; the total is what the checks of the spec read">;
 def PlaceBarriers : Pass<"place-barriers",
   "covers the hazards that copies, waits and ownership leave open, by the schedule's policy",
   "layouts and offsets are final; places are marked",

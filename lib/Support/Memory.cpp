@@ -1,7 +1,7 @@
 // fagen: how the driver takes memory from the system.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Memory.h"
+#include "fagen/Support/Memory.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -1,0 +1,149 @@
+// fagen: from a variant to a program that has all its buffers.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Lower/Lower.h"
+
+#include "fagen/Passes/Pipeline.h"
+#include "fagen/Support/Memory.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ThreadPool.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+std::unique_ptr<ir::Program> beginProgram(const Variant &variant) {
+  auto program = std::make_unique<ir::Program>();
+  program->name = variant.name;
+  program->kernels.push_back(std::make_unique<ir::Kernel>());
+  if (isMergedLater(variant.schedule)) // by one that finds what the first one left
+    program->kernels.push_back(std::make_unique<ir::Kernel>());
+  return program;
+}
+
+/// Passes that order copies, and all behind them, only change ops.
+static bool addsBuffers(const PassEntry &pass) { return pass.leaves < ir::Phase::Pipelined; }
+
+std::vector<std::string> passesBehindBuffers() {
+  std::vector<std::string> names;
+  for (const PassEntry &pass : pipelinePasses())
+    if (!addsBuffers(pass))
+      names.push_back(pass.name.str());
+  return names;
+}
+
+/// What a kernel of these buffers takes.
+static SharedMemory sharedMemoryOf(const ir::Kernel &kernel, PassContext &context) {
+  ir::Kernel alone;
+  alone.backend = kernel.backend;
+  for (const std::unique_ptr<ir::Buffer> &buffer : kernel.buffers)
+    if (buffer->space == ir::Space::Shared)
+      alone.addBuffer(*buffer);
+  assignLayouts(alone, context);
+  allocateShared(alone, context);
+  SharedMemory memory;
+  memory.total = alone.sharedBytes;
+  for (const std::unique_ptr<ir::Buffer> &buffer : alone.buffers)
+    memory.buffers.push_back({buffer->name, buffer->bytes(), !buffer->overlays.empty(), buffer->columns > 1});
+  return memory;
+}
+
+/// Runs the passes that add buffers, and reads what they take. Null, and nothing read, when one refuses the variant.
+static std::unique_ptr<ir::Program> lower(Variant &variant) {
+  SourceMgr noSources;
+  Diagnostics diags(noSources, nulls());
+  std::unique_ptr<ir::Program> program = beginProgram(variant);
+  PassContext context{.diags = diags, .variant = &variant, .program = program.get()};
+  variant.schedule.shared = {};
+  for (const PassEntry &pass : make_filter_range(pipelinePasses(), addsBuffers)) {
+    for (std::unique_ptr<ir::Kernel> &kernel : program->kernels)
+      pass.function(*kernel, context);
+    if (diags.hasErrors())
+      return nullptr;
+  }
+  variant.schedule.shared = sharedMemoryOf(*program->kernels.front(), context);
+  return program;
+}
+
+namespace {
+
+/// What may be done with shared memory that is left.
+struct Arrangement {
+  unsigned querySlots = 1, stagedColumns = 0;
+  bool isQueryOverRing = false;
+};
+
+} // namespace
+
+/// Lowers the variant so arranged and reads what it takes.
+static std::unique_ptr<ir::Program> lowerAs(Variant &variant, Arrangement arrangement) {
+  Schedule &schedule = variant.schedule;
+  schedule.querySlots = arrangement.querySlots;
+  schedule.stagedColumns = arrangement.stagedColumns;
+  schedule.isQueryOverRing = arrangement.isQueryOverRing;
+  return lower(variant);
+}
+
+/// CTAs that take tile after tile: a second slot of Q, so that the next one comes while this one is used, and results
+/// leave through the slot that was read; where that does not fit, half of O has a place through which it leaves.
+static std::unique_ptr<ir::Program> lowerPersistent(Variant &variant) {
+  constexpr unsigned kPanelColumns = 64; // of the swizzle's 128 B
+  const unsigned half = variant.problem.headDimV / 2;
+  std::vector<Arrangement> arrangements;
+  if (variant.problem.headDimV <= variant.problem.headDimQK)
+    arrangements.push_back({.querySlots = 2});
+  if (half % kPanelColumns == 0)
+    arrangements.push_back({.stagedColumns = half});
+  for (const Arrangement &arrangement : arrangements)
+    if (auto program = lowerAs(variant, arrangement); program && !exceedsShared(variant))
+      return program;
+  return lowerAs(variant, {});
+}
+
+/// Q on its way to registers may lie over the ring, but in bytes of its own the first K and V come at the same time.
+static std::unique_ptr<ir::Program> lowerQueryInRegisters(Variant &variant) {
+  constexpr uint64_t kHalfOfAnSm = 48 * 1024; // with no more than this, two CTAs fit an SM of every target
+  std::unique_ptr<ir::Program> apart = lowerAs(variant, {});
+  const SharedMemory &taken = variant.schedule.shared;
+  const bool fitsRing = taken.bytesOf("q") <= taken.bytesOf("k") + taken.bytesOf("v");
+  return apart && (taken.total <= kHalfOfAnSm || !fitsRing) ? std::move(apart)
+                                                            : lowerAs(variant, {.isQueryOverRing = true});
+}
+
+static std::unique_ptr<ir::Program> lowerAsItFits(Variant &variant) {
+  const Schedule &schedule = variant.schedule;
+  if (schedule.mma == Mma::Wgmma && schedule.grid != Grid::Tiles)
+    return lowerPersistent(variant);
+  if (schedule.qIn == OperandPlace::Registers)
+    return lowerQueryInRegisters(variant);
+  return lowerAs(variant, {});
+}
+
+void Lowering::measure(ArrayRef<Variant *> variants) {
+  std::vector<std::unique_ptr<ir::Program>> programs(variants.size());
+  auto lowerOne = [&](size_t i) { programs[i] = lowerAsItFits(*variants[i]); };
+  if (variants.size() == 1) {
+    lowerOne(0);
+  } else {
+    DefaultThreadPool pool;
+    for (size_t i = 0; i != variants.size(); ++i)
+      pool.async([&, i] {
+        takeLargePages();
+        lowerOne(i);
+      });
+    pool.wait();
+  }
+  // Of two schedules of one name, as tune(...) makes them, the first is the one that is compiled.
+  for (auto [variant, program] : zip(variants, programs))
+    kept.try_emplace(variant->symbol, Kept{variant->schedule, std::move(program)});
+}
+
+std::unique_ptr<ir::Program> Lowering::take(const Variant &variant) {
+  auto found = kept.find(variant.symbol);
+  if (found == kept.end() || !haveSameValues(found->second.schedule, variant.schedule))
+    return nullptr;
+  return std::move(found->second.program);
+}
+
+} // namespace fagen
