@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device.h"
 #include "lab/conformance/conformance.h"
+#include "lab/program/run.h"
 
 namespace fagen::lab {
 
@@ -11,5 +12,7 @@ static const char *const kNoEmulator =
 std::unique_ptr<TestDevice> makeEmulatorDevice(EmulatorHooks) { throw UserError(kNoEmulator); }
 
 std::unique_ptr<KernelRunner> makeEmulatorRunner() { throw UserError(kNoEmulator); }
+
+std::unique_ptr<ProgramRunner> makeEmulatedProgram() { throw UserError(kNoEmulator); }
 
 } // namespace fagen::lab

@@ -57,6 +57,7 @@ std::unique_ptr<Command> makeBreakdownCommand();
 std::unique_ptr<Command> makeProfileCommand();
 std::unique_ptr<Command> makeMutateCommand();
 std::unique_ptr<Command> makeConformanceCommand();
+std::unique_ptr<Command> makeProgramCommand();
 std::unique_ptr<Command> makeReportCommand();
 std::unique_ptr<Command> makeSoakCommand();
 std::unique_ptr<Command> makeTuneCommand();

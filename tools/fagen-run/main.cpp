@@ -28,6 +28,7 @@ int run(int argc, char **argv) {
   commands.push_back(makeConflictsCommand());
   commands.push_back(makeMutateCommand());
   commands.push_back(makeConformanceCommand());
+  commands.push_back(makeProgramCommand());
   commands.push_back(makeReportCommand());
 #ifdef FAGEN_HAS_TUNER
   commands.push_back(makeTuneCommand());

@@ -1,0 +1,218 @@
+// fagen: reads a program's plan.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "plan.h"
+
+#include "lab/cases/problem.h"
+
+#include <fagen/device/tensor_map.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+namespace fagen::lab {
+
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr Element kElements[] = {Element::F16, Element::BF16, Element::F32, Element::U32};
+constexpr const char *kElementNames[] = {"f16", "bf16", "f32", "u32"};
+constexpr int64_t kElementBytes[] = {2, 2, 4, 4};
+
+/// Reads one plan; every mistake names the plan and where in it.
+class PlanReader {
+public:
+  explicit PlanReader(const std::string &name) : name(name) {}
+
+  ProgramPlan read(const std::string &text) {
+    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object())
+      refuse("it is no JSON object");
+    plan.name = string(json, "program");
+    plan.source = string(json, "source");
+    plan.target = string(json, "target");
+    for (const Json &each : array(json, "buffers"))
+      plan.buffers.push_back(buffer(each));
+    for (const Json &each : array(json, "params"))
+      plan.params.push_back(param(each));
+    for (const Json &each : array(json, "launches"))
+      plan.launches.push_back(launch(each));
+    if (plan.launches.empty())
+      refuse("it has no launch");
+    return std::move(plan);
+  }
+
+private:
+  [[noreturn]] void refuse(const std::string &why) const {
+    throw UserError(fmt::format("{} is no plan of a program: {}", name, why));
+  }
+
+  const Json &member(const Json &json, const char *key) const {
+    if (!json.is_object() || !json.contains(key))
+      refuse(fmt::format("'{}' is missing in {}", key, json.dump().substr(0, 60)));
+    return json[key];
+  }
+  std::string string(const Json &json, const char *key) const {
+    const Json &value = member(json, key);
+    if (!value.is_string())
+      refuse(fmt::format("'{}' is no string", key));
+    return value;
+  }
+  const Json &array(const Json &json, const char *key) const {
+    const Json &value = member(json, key);
+    if (!value.is_array())
+      refuse(fmt::format("'{}' is no list", key));
+    return value;
+  }
+  unsigned number(const Json &json, const char *key, unsigned most) const {
+    const Json &value = member(json, key);
+    if (!value.is_number_unsigned() || value.get<uint64_t>() > most)
+      refuse(fmt::format("'{}' is no number from 0 to {}", key, most));
+    return value.get<unsigned>();
+  }
+  static bool flag(const Json &json, const char *key) { return json.contains(key) && json[key] == true; }
+
+  SizeExpr expression(const Json &json, const char *key) const {
+    std::vector<std::variant<int64_t, std::string>> terms;
+    for (const Json &term : array(json, key))
+      terms.push_back(termOf(term, key));
+    try {
+      return SizeExpr(std::move(terms));
+    } catch (const UserError &error) {
+      refuse(fmt::format("'{}': {}", key, error.what()));
+    }
+  }
+  std::variant<int64_t, std::string> termOf(const Json &term, const char *key) const {
+    if (term.is_number_integer())
+      return term.get<int64_t>();
+    if (term.is_string())
+      return term.get<std::string>();
+    refuse(fmt::format("'{}' has a term that is neither a number nor a name", key));
+  }
+
+  ProgramBuffer buffer(const Json &json) const {
+    ProgramBuffer buffer;
+    buffer.name = string(json, "name");
+    const std::string type = string(json, "type");
+    const auto *found = std::find(std::begin(kElementNames), std::end(kElementNames), type);
+    if (found == std::end(kElementNames))
+      refuse(fmt::format("buffer '{}' has elements of '{}'; known: {}", buffer.name, type,
+                         fmt::join(kElementNames, ", ")));
+    buffer.element = kElements[found - kElementNames];
+    for (const Json &size : array(json, "shape"))
+      buffer.shape.push_back(expression(Json{{"shape", size}}, "shape"));
+    if (buffer.shape.empty())
+      refuse(fmt::format("buffer '{}' has no dimensions", buffer.name));
+    buffer.isWritten = flag(json, "written");
+    buffer.isZeroed = flag(json, "zeroed");
+    return buffer;
+  }
+
+  unsigned bufferNamed(const std::string &wanted) const {
+    for (unsigned i = 0; i < plan.buffers.size(); ++i)
+      if (plan.buffers[i].name == wanted)
+        return i;
+    refuse(fmt::format("there is no buffer '{}'", wanted));
+  }
+
+  ParamField param(const Json &json) const {
+    ParamField field;
+    const std::string kind = string(json, "kind");
+    if (kind == "pointer" || kind == "stride" || kind == "map") {
+      field.kind = kind == "pointer" ? ParamField::Pointer : kind == "stride" ? ParamField::Stride : ParamField::Map;
+      field.buffer = bufferNamed(string(json, "buffer"));
+      const auto rank = static_cast<unsigned>(plan.buffers[field.buffer].shape.size());
+      if (field.kind == ParamField::Stride)
+        field.dimension = number(json, "dimension", rank - 1);
+      if (field.kind == ParamField::Map)
+        field.map = map(json);
+    } else if (kind == "i32" || kind == "i64") {
+      field.kind = kind == "i32" ? ParamField::Int32 : ParamField::Int64;
+      field.value = expression(json, "value");
+    } else if (kind == "f32") {
+      field.kind = ParamField::Float32;
+      if (!member(json, "value").is_number())
+        refuse("'value' of an f32 is no number");
+      field.number = json["value"];
+    } else {
+      refuse(fmt::format("unknown parameter '{}'; known: pointer, stride, map, i32, i64, f32", kind));
+    }
+    return field;
+  }
+
+  MapField map(const Json &json) const {
+    MapField map;
+    for (const Json &dimension : array(json, "dimensions"))
+      map.dimensions.push_back(
+          {expression(dimension, "size"), expression(dimension, "stride"), number(dimension, "box", 256)});
+    if (map.dimensions.empty() || map.dimensions.size() > device::kMapRank)
+      refuse(fmt::format("a map of {} dimensions; 1 to {} are possible", map.dimensions.size(), device::kMapRank));
+    map.swizzle = number(json, "swizzle", 128);
+    return map;
+  }
+
+  ProgramLaunch launch(const Json &json) const {
+    ProgramLaunch launch;
+    launch.symbol = string(json, "symbol");
+    launch.threads = number(json, "threads", 1024);
+    launch.cluster = json.contains("cluster") ? number(json, "cluster", 16) : 1;
+    launch.sharedBytes = expression(json, "shared_bytes");
+    launch.ctas = expression(json, "ctas");
+    launch.isResident = flag(json, "resident");
+    if (launch.threads == 0 || launch.cluster == 0)
+      refuse(fmt::format("launch '{}' has no threads", launch.symbol));
+    return launch;
+  }
+
+  const std::string &name;
+  ProgramPlan plan;
+};
+
+} // namespace
+
+int64_t bytesOf(Element element) { return kElementBytes[unsigned(element)]; }
+const char *nameOf(Element element) { return kElementNames[unsigned(element)]; }
+
+ProgramPlan ProgramPlan::parse(const std::string &json, const std::string &name) { return PlanReader(name).read(json); }
+
+ProgramPlan ProgramPlan::load(const std::string &path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()))
+    throw UserError(fmt::format("cannot read '{}'", path));
+  ProgramPlan plan = parse(text.str(), path);
+  plan.source = (std::filesystem::path(path).parent_path() / plan.source).string();
+  return plan;
+}
+
+std::vector<std::string> ProgramPlan::sizeNames() const {
+  std::set<std::string> found;
+  auto add = [&found](const SizeExpr &expression) {
+    for (const std::string &name : expression.names())
+      if (name != "sms")
+        found.insert(name);
+  };
+  for (const ProgramBuffer &buffer : buffers)
+    for (const SizeExpr &size : buffer.shape)
+      add(size);
+  for (const ParamField &field : params) {
+    add(field.value);
+    for (const MapField::Dimension &dimension : field.map.dimensions) {
+      add(dimension.size);
+      add(dimension.stride);
+    }
+  }
+  for (const ProgramLaunch &launch : launches) {
+    add(launch.ctas);
+    add(launch.sharedBytes);
+  }
+  return {found.begin(), found.end()};
+}
+
+} // namespace fagen::lab

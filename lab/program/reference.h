@@ -1,0 +1,61 @@
+// fagen: what a program should compute, as sums of products: "c[m, n] = a[m, k] * b[n, k]".
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "plan.h"
+
+namespace fagen::lab {
+
+/// A tensor of a statement, with an index for each dimension: "a[m, k]".
+struct IndexedTensor {
+  std::string buffer;
+  std::vector<std::string> indices;
+};
+
+/// `result` is the sum, over the indices that it lacks, of the product of `factors`.
+struct Statement {
+  IndexedTensor result;
+  std::vector<IndexedTensor> factors;
+};
+
+/// Statements, ';' between them. Operands are what memory holds at the end, so each statement is held to account alone,
+/// also where one launch reads what another wrote. UserError with the place of a mistake, for a buffer that the plan
+/// lacks, and for an index of the result that no factor has.
+std::vector<Statement> parseReference(const std::string &text, const ProgramPlan &plan);
+
+/// A buffer's values in f64, with its shape.
+struct TensorValues {
+  std::vector<int64_t> shape;
+  std::vector<double> values;
+};
+
+/// One element as it should be: the exact sum, and the sum of the terms' magnitudes, which errors grow with.
+struct ExpectedElement {
+  double value = 0, magnitude = 0;
+  int64_t terms = 0;
+};
+
+/// Indices' extents, checked to agree between tensors; UserError where they do not.
+class Evaluator {
+public:
+  Evaluator(const Statement &statement, const std::map<std::string, TensorValues> &tensors);
+  /// Of the result's element with this offset in its dense tensor.
+  ExpectedElement at(int64_t offset) const;
+  int64_t elements() const; ///< of the result
+
+private:
+  struct Factor {
+    const TensorValues *tensor;
+    std::vector<int64_t> strides; ///< by index, of all
+  };
+  std::vector<int64_t> extents; ///< of all indices: those of the result first
+  size_t kept = 0;              ///< how many are the result's
+  std::vector<Factor> factors;
+};
+
+/// How far a result of `element` may be from the truth: half a unit of the last place of what is stored, and f32 sums of
+/// so many terms in any order (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), each term cut off below
+/// 2^-23 of its sum, as tensor cores do.
+double allowedError(const ExpectedElement &expected, Element element);
+
+} // namespace fagen::lab

@@ -1,0 +1,143 @@
+// fagen: a program's inputs, its runs, and the comparison with the reference.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "run.h"
+
+#include "lab/kernels/numeric.h"
+#include "lab/support/parallel.h"
+#include "lab/support/random.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fagen::lab {
+
+namespace {
+
+DType halfType(Element element) { return element == Element::BF16 ? DType::BF16 : DType::F16; }
+
+void store(unsigned char *place, Element element, float value) {
+  if (element == Element::F16 || element == Element::BF16) {
+    const unsigned short half = halfOfFloat(halfType(element), value);
+    std::memcpy(place, &half, sizeof(half));
+  } else if (element == Element::F32) {
+    std::memcpy(place, &value, sizeof(value));
+  } else {
+    const auto word = std::isnan(value) ? ~0u : static_cast<unsigned>(std::abs(value));
+    std::memcpy(place, &word, sizeof(word));
+  }
+}
+
+double load(const unsigned char *place, Element element) {
+  if (element == Element::F16 || element == Element::BF16) {
+    unsigned short half = 0;
+    std::memcpy(&half, place, sizeof(half));
+    return floatOfHalf(halfType(element), half);
+  }
+  if (element == Element::F32) {
+    float value = 0;
+    std::memcpy(&value, place, sizeof(value));
+    return value;
+  }
+  unsigned word = 0;
+  std::memcpy(&word, place, sizeof(word));
+  return word;
+}
+
+ProgramMemory makeMemory(const ProgramPlan &plan, const Sizes &sizes, uint64_t seed) {
+  ProgramMemory memory;
+  for (uint32_t i = 0; i < plan.buffers.size(); ++i) {
+    const ProgramBuffer &buffer = plan.buffers[i];
+    const int64_t count = elementsOf(buffer, sizes), bytes = bytesOf(buffer.element);
+    std::vector<unsigned char> &place = memory.emplace_back(static_cast<size_t>(count * bytes));
+    if (buffer.isZeroed)
+      continue;
+    const NormalStream normals(seed, i);
+    parallelFor(count, 8192, [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n)
+        store(&place[static_cast<size_t>(n * bytes)], buffer.element,
+              buffer.isWritten ? std::nanf("") : normals.at(static_cast<uint64_t>(n)));
+    });
+  }
+  return memory;
+}
+
+std::map<std::string, TensorValues> readMemory(const ProgramPlan &plan, const Sizes &sizes, const ProgramMemory &memory) {
+  std::map<std::string, TensorValues> tensors;
+  for (size_t i = 0; i < memory.size(); ++i) {
+    const ProgramBuffer &buffer = plan.buffers[i];
+    TensorValues &tensor = tensors[buffer.name];
+    for (const SizeExpr &size : buffer.shape)
+      tensor.shape.push_back(size.evaluate(sizes));
+    tensor.values.resize(memory[i].size() / bytesOf(buffer.element));
+    for (size_t n = 0; n < tensor.values.size(); ++n)
+      tensor.values[n] = load(&memory[i][n * bytesOf(buffer.element)], buffer.element);
+  }
+  return tensors;
+}
+
+Element elementOf(const ProgramPlan &plan, const std::string &name) {
+  return std::find_if(plan.buffers.begin(), plan.buffers.end(), [&](const auto &b) { return b.name == name; })->element;
+}
+
+/// Elements to compare: all of few, else as many as asked for, the first and the last among them.
+std::vector<int64_t> sampleOf(int64_t count, int64_t wanted, uint64_t seed) {
+  std::vector<int64_t> sample;
+  for (int64_t n = 0; n < std::min(count, wanted); ++n) {
+    const auto words = philox({static_cast<uint32_t>(n), 0, 0, 0}, seed);
+    sample.push_back(count <= wanted ? n
+                     : n == 0        ? 0
+                     : n == 1        ? count - 1
+                                     : static_cast<int64_t>((uint64_t{words[0]} << 32 | words[1]) % count));
+  }
+  return sample;
+}
+
+void compare(const Statement &statement, const ProgramPlan &plan, const std::map<std::string, TensorValues> &tensors,
+             const ProgramOptions &options, uint64_t seed, ProgramReport &report) {
+  const Evaluator evaluator(statement, tensors);
+  const std::vector<int64_t> sample = sampleOf(evaluator.elements(), options.sample, seed);
+  const Element element = elementOf(plan, statement.result.buffer);
+  const std::vector<double> &found = tensors.at(statement.result.buffer).values;
+  std::vector<double> errors(sample.size()); // over what is allowed
+  std::vector<double> expected(sample.size());
+  parallelFor(static_cast<int64_t>(sample.size()), 16, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      const ExpectedElement truth = evaluator.at(sample[n]);
+      expected[n] = truth.value;
+      errors[n] = std::abs(found[sample[n]] - truth.value) / allowedError(truth, element);
+    }
+  });
+  ComparedResult result{statement.result.buffer, static_cast<int64_t>(sample.size()), 0, 0};
+  for (size_t n = 0; n < sample.size(); ++n) {
+    const bool isRight = errors[n] <= 1; // a NaN is wrong
+    result.worst = std::isnan(errors[n]) ? INFINITY : std::max(result.worst, errors[n]);
+    if (!isRight && result.wrong++ == 0)
+      report.failures.push_back({"error", fmt::format("{}: element {} is {}, not {}", result.buffer, sample[n],
+                                                      found[sample[n]], expected[n])});
+  }
+  report.results.push_back(std::move(result));
+}
+
+} // namespace
+
+ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const ProgramOptions &options) {
+  Sizes sizes = options.sizes;
+  sizes["sms"] = runner.sms();
+  const std::vector<Statement> statements = parseReference(options.reference, plan);
+  ProgramReport report;
+  for (int attempt = 0; attempt < options.attempts && report.failures.empty(); ++attempt) {
+    const uint64_t seed = options.seed + static_cast<uint64_t>(attempt);
+    ProgramMemory memory = makeMemory(plan, sizes, seed);
+    report.failures = runner.run(plan, sizes, memory, attempt);
+    if (!report.failures.empty())
+      break;
+    const std::map<std::string, TensorValues> tensors = readMemory(plan, sizes, memory);
+    for (const Statement &statement : statements)
+      compare(statement, plan, tensors, options, seed, report);
+  }
+  return report;
+}
+
+} // namespace fagen::lab

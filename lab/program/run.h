@@ -1,0 +1,68 @@
+// fagen: runs a program of the IR on random inputs and compares what it leaves with a reference.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "reference.h"
+
+#include "lab/reference/criteria.h"
+
+#include <fagen/device/tensor_map.h>
+
+#include <functional>
+#include <memory>
+
+namespace fagen::lab {
+
+/// A program's memory as a runner sees it: each buffer's bytes, dense, on the host.
+using ProgramMemory = std::vector<std::vector<unsigned char>>;
+
+/// Where programs run.
+class ProgramRunner {
+public:
+  virtual ~ProgramRunner() = default;
+  virtual std::string name() const = 0;
+  virtual int64_t sms() const = 0;
+  /// Runs all launches over the memory, which then holds what they left. What went wrong, if anything. On the emulator
+  /// `attempt` 0, 1 and 2 land asynchronous copies late, early and at random moments.
+  virtual std::vector<Failure> run(const ProgramPlan &plan, const Sizes &sizes, ProgramMemory &memory, int attempt) = 0;
+};
+
+std::unique_ptr<ProgramRunner> makeEmulatedProgram();
+/// UserError where there is no GPU.
+std::unique_ptr<ProgramRunner> makeGpuProgram();
+
+struct ProgramOptions {
+  Sizes sizes;
+  std::string reference;
+  uint64_t seed = 1;
+  int64_t sample = 4096; ///< elements of each result that are compared; all where there are no more
+  int attempts = 1;
+};
+
+/// One result against its statement of the reference.
+struct ComparedResult {
+  std::string buffer;
+  int64_t compared = 0, wrong = 0;
+  double worst = 0; ///< error over what is allowed
+};
+
+struct ProgramReport {
+  std::vector<ComparedResult> results;
+  std::vector<Failure> failures; ///< of the runs, and of results that are wrong
+};
+
+/// What is only read is standard normal, rounded to its type; what is written begins as NaN. Each attempt begins anew
+/// with other inputs. UserError for sizes or a reference that do not suit the plan.
+ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const ProgramOptions &options);
+
+// For runners.
+
+int64_t elementsOf(const ProgramBuffer &buffer, const Sizes &sizes);
+/// The kernels' argument: pointers to `addresses`, and maps as descriptions, whose places are given to `encode`.
+std::vector<unsigned char>
+packParams(const ProgramPlan &plan, const Sizes &sizes, const std::vector<const void *> &addresses,
+           const std::function<void(const device::TensorMapDescription &, const ProgramBuffer &, void *place)> &encode);
+/// CTAs of a launch; UserError for a number that no GPU launches.
+uint32_t ctasOf(const ProgramLaunch &launch, const Sizes &sizes);
+
+} // namespace fagen::lab

@@ -1,0 +1,120 @@
+// fagen: fagen-run program: any program of the IR, beside a reference in words.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "lab/program/run.h"
+#include "Command.h"
+#include "lab/check/report.h"
+#include "lab/device/gpu_device.h"
+
+#include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace fagen::lab {
+
+namespace {
+
+constexpr const char *kFooter = R"(
+Allocates the buffers that the plan names, fills those that are only read with normal random values, launches what the
+plan says, and compares the results with sums of products. Of a large result a sample is compared.
+
+Example:
+  fagen-run program gemm.json --size M=300,N=200,K=128 --reference "c[m, n] = a[m, k] * b[n, k]" --device cpu)";
+
+class ProgramCommand : public Command {
+public:
+  ProgramCommand() : Command("program", "run any program of the IR and compare it with a reference in words", false) {}
+
+  void addOptions(CLI::App &app) override {
+    app.footer(kFooter);
+    app.add_option("PLAN", path, "the program's plan (JSON), which names its CUDA text")->required();
+    app.add_option("--size", given, "NAME=NUMBER, of each size that the program has")->delimiter(',');
+    app.add_option("--reference", options.reference, "what it computes: \"c[m, n] = a[m, k] * b[n, k]; ...\"")->required();
+    app.add_option("--device", device, "gpu, cpu (the emulator), auto (what there is)")->capture_default_str();
+    app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
+    app.add_option("--runs", options.attempts, "each with other inputs; on the emulator with another order of events")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
+    app.add_option("--sample", options.sample, "elements of each result that are compared")
+        ->capture_default_str()
+        ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  }
+
+  int run() override {
+    const ProgramPlan plan = ProgramPlan::load(path);
+    options.sizes = sizesFor(plan);
+    const std::unique_ptr<ProgramRunner> runner = makeRunner();
+    const ProgramReport report = runProgram(plan, *runner, options);
+    Json json = envelope(nullptr);
+    json["program"] = {{"name", plan.name}, {"device", runner->name()}, {"reference", options.reference},
+                       {"seed", options.seed}, {"runs", options.attempts}};
+    for (const auto &[name, value] : options.sizes)
+      json["program"]["sizes"][name] = value;
+    json["program"]["results"] = resultsJson(report);
+    for (const Failure &failure : report.failures)
+      json["program"]["failures"].push_back({{"criterion", failure.criterion}, {"message", failure.message}});
+    deliver(report.results.empty() ? "" : table(plan, *runner, report), json);
+    for (const Failure &failure : report.failures)
+      fmt::print(stderr, "{}: {}\n", failure.criterion, failure.message);
+    fmt::print(stderr, "{}: {} on {}\n", report.failures.empty() ? "PASS" : "FAIL", plan.name, runner->name());
+    return report.failures.empty() ? kOk : kFailedCheck;
+  }
+
+private:
+  /// Every size of the plan once, and no other.
+  Sizes sizesFor(const ProgramPlan &plan) const {
+    Sizes sizes;
+    const std::vector<std::string> known = plan.sizeNames();
+    for (const std::string &text : given) {
+      const size_t equals = text.find('=');
+      int64_t value = 0;
+      const char *const end = text.data() + text.size();
+      if (equals == std::string::npos ||
+          std::from_chars(text.data() + equals + 1, end, value) != std::from_chars_result{end, std::errc()} || value < 0)
+        throw UserError(fmt::format("--size '{}' is not NAME=NUMBER", text));
+      const std::string name = text.substr(0, equals);
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        throw UserError(fmt::format("{} has no size '{}'; it has {}", plan.name, name, fmt::join(known, ", ")));
+      if (!sizes.emplace(name, value).second)
+        throw UserError(fmt::format("size '{}' is given twice", name));
+    }
+    for (const std::string &name : known)
+      if (!sizes.count(name))
+        throw UserError(fmt::format("size '{}' has no value; give it as --size {}=...", name, name));
+    return sizes;
+  }
+
+  std::unique_ptr<ProgramRunner> makeRunner() const {
+    if (device != "auto" && device != "gpu" && device != "cpu")
+      throw UserError(fmt::format("unknown device '{}'; known: auto, gpu, cpu", device));
+    const bool onGpu = device == "gpu" || (device == "auto" && hasGpu());
+    return onGpu ? makeGpuProgram() : makeEmulatedProgram();
+  }
+
+  static Json resultsJson(const ProgramReport &report) {
+    Json results = Json::array();
+    for (const ComparedResult &result : report.results)
+      results.push_back({{"buffer", result.buffer},
+                         {"compared", result.compared},
+                         {"wrong", result.wrong},
+                         {"worst_of_allowed", result.worst}});
+    return results;
+  }
+
+  static std::string table(const ProgramPlan &plan, const ProgramRunner &runner, const ProgramReport &report) {
+    TextTable table({{"program"}, {"device"}, {"result"}, {"compared", true}, {"wrong", true}, {"error / allowed", true}});
+    for (const ComparedResult &result : report.results)
+      table.add({plan.name, runner.name(), result.buffer, fmt::format("{}", result.compared),
+                 fmt::format("{}", result.wrong), fmt::format("{:.3f}", result.worst)});
+    return table.text();
+  }
+
+  std::string path, device = "auto";
+  std::vector<std::string> given;
+  ProgramOptions options;
+};
+
+} // namespace
+
+std::unique_ptr<Command> makeProgramCommand() { return std::make_unique<ProgramCommand>(); }
+
+} // namespace fagen::lab
