@@ -17,11 +17,6 @@ namespace fagen::lab::tune {
 namespace fs = std::filesystem;
 
 static constexpr double kCompilerSeconds = 120;
-static constexpr int kOtherRegisters = 60; ///< addresses, maxima, sums, what is on its way to a product
-static constexpr int kRegistersOfThread = 255;
-static constexpr int kLeastRegisters = 24;     ///< addresses, loop counters, one operand: what no kernel does without
-static constexpr int kLeastOfGroup = 32;       ///< the same where warp groups multiply
-static constexpr int kSharedOfSm = 100 * 1024; ///< of the smallest target; it only ranks
 
 static std::string readText(const fs::path &file) {
   std::ifstream stream(file);
@@ -208,37 +203,30 @@ static void addValue(Axis &axis, const std::string &value) {
     axis.values.push_back(value);
 }
 
-/// "tile = 16 x 128, stages = 3" as axes and values.
-static std::map<std::string, std::string> parseChoice(const std::string &line) {
-  std::map<std::string, std::string> choice;
-  for (const std::string &part : split(line, ',')) {
-    std::istringstream words(part);
-    std::string key, equals, value, times, second;
-    words >> key >> equals >> value >> times >> second;
-    if (key == "tile") {
-      choice["rows"] = value;
-      choice["keys"] = second;
-    } else if (!key.empty()) {
-      choice[key] = times.empty() ? value : value + ' ' + times; // 16 B
-    }
+/// The schedules of a variant in what --emit=spec --json prints: its own, then its tune(...) choices.
+Compiler::Choices Compiler::readChoices(const BaseKernel &base, const std::string &printed,
+                                        const std::string &variant) {
+  auto read = [&](const Json &schedule) {
+    Choice choice{base.shipped};
+    for (const auto &[key, value] : schedule.at("values").items())
+      if (choice.values.count(key))
+        choice.values[key] = value;
+    const std::string tile = schedule.at("values").at("tile"); // "16 x 128"
+    choice.values["rows"] = tile.substr(0, tile.find(' '));
+    choice.values["keys"] = tile.substr(tile.rfind(' ') + 1);
+    choice.estimate = {schedule.at("registers"),       schedule.at("ctas_per_sm"),   schedule.at("shared_bytes"), 0,
+                       schedule.at("least_registers"), schedule.at("most_registers")};
+    return choice;
+  };
+  Choices choices;
+  for (const Json &entry : Json::parse(printed)) {
+    if (entry.at("variant") != variant || entry.at("target") != base.target)
+      continue;
+    choices.push_back(read(entry.at("schedule")));
+    for (const Json &schedule : entry.at("tune"))
+      choices.push_back(read(schedule));
   }
-  return choice;
-}
-
-/// The lines "tune: ..." of a variant in what --emit=spec prints.
-std::vector<std::string> Compiler::tuneLines(const BaseKernel &base, const std::string &printed,
-                                             const std::string &variant) const {
-  static const std::string kTune = "    tune: ";
-  std::istringstream stream(printed);
-  std::vector<std::string> lines;
-  bool inside = false;
-  for (std::string line; std::getline(stream, line);) {
-    if (line.starts_with("  variant "))
-      inside = line == fmt::format("  variant {} target {}", variant, base.target);
-    else if (inside && line.starts_with(kTune))
-      lines.push_back(line.substr(kTune.size()));
-  }
-  return lines;
+  return choices;
 }
 
 std::string problemSuffix(const BaseKernel &base) {
@@ -265,20 +253,8 @@ Compiler::Choices Compiler::choicesOf(const BaseKernel &base, const std::vector<
   fs::path file = scratch / "space.fa";
   writeFile(file.string(),
             fmt::format("target {};\n", base.target) + kernelText(base, base.kernel, scheduleText(base, "", text)));
-  std::string errors, printed = run({file.string(), "--emit=spec"}, kCompilerSeconds, errors);
-  std::vector<std::map<std::string, std::string>> choices;
-  if (printed.empty())
-    return choices;
-  std::vector<std::string> lines = tuneLines(base, printed, base.kernel + problemSuffix(base));
-  lines.insert(lines.begin(), "");
-  for (const std::string &line : lines) {
-    std::map<std::string, std::string> choice = line.empty() ? apart : parseChoice(line);
-    choice.insert(apart.begin(), apart.end());
-    for (const auto &[key, value] : base.shipped)
-      choice.try_emplace(key, value);
-    choices.push_back(choice);
-  }
-  return choices;
+  std::string errors, printed = run({file.string(), "--emit=spec", "--json"}, kCompilerSeconds, errors);
+  return printed.empty() ? Choices() : readChoices(base, printed, base.kernel + problemSuffix(base));
 }
 
 /// Every structure with every number. A schedule has at most 4096 combinations, so structures are listed apart; one
@@ -288,14 +264,14 @@ Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::pat
   for (const Axis &axis : derivedAxes(base.mma))
     (axis.structural ? structural : numeric).push_back(axis);
   std::set<std::map<std::string, std::string>> structures;
-  for (auto choice : choicesOf(base, structural, {}, scratch)) {
-    std::erase_if(choice, [&](const auto &setting) {
+  for (Choice &choice : choicesOf(base, structural, {}, scratch)) {
+    std::erase_if(choice.values, [&](const auto &setting) {
       return std::none_of(structural.begin(), structural.end(),
                           [&](const Axis &axis) { return axis.name == setting.first; });
     });
-    structures.insert(choice);
+    structures.insert(choice.values);
   }
-  std::vector<std::map<std::string, std::string>> choices;
+  Choices choices;
   for (std::map<std::string, std::string> apart : structures) {
     auto found = choicesOf(base, numeric, apart, scratch);
     if (found.empty()) {
@@ -308,16 +284,15 @@ Compiler::Choices Compiler::derivedChoices(const BaseKernel &base, const fs::pat
 }
 
 /// The axes with the values that some choice has, in the order of derivedAxes(), numbers ascending.
-static std::vector<Axis> axesOf(const BaseKernel &base,
-                                const std::vector<std::map<std::string, std::string>> &choices) {
+std::vector<Axis> Compiler::axesOf(const BaseKernel &base, const Choices &choices) {
   std::vector<Axis> all = derivedAxes(base.mma), axes;
   for (const auto &[key, value] : base.shipped) // any other key may be an axis of the spec's tune(...)
     if (std::none_of(all.begin(), all.end(), [&](const Axis &axis) { return axis.name == key; }))
       all.push_back({key, {}, true});
   for (Axis axis : all) {
     axis.values = {base.shipped.at(axis.name)};
-    for (const auto &choice : choices)
-      addValue(axis, choice.at(axis.name));
+    for (const Choice &choice : choices)
+      addValue(axis, choice.values.at(axis.name));
     if (!axis.structural)
       std::sort(axis.values.begin(), axis.values.end(),
                 [](const std::string &a, const std::string &b) { return std::stoi(a) < std::stoi(b); });
@@ -328,74 +303,43 @@ static std::vector<Axis> axesOf(const BaseKernel &base,
   return axes;
 }
 
+/// Only a hard limit prunes: fragments that alone leave no registers for anything else. The compiler refuses what
+/// shared memory does not hold. The shipped point stays whatever it needs.
+static void prune(Space &space) {
+  const Point shipped = space.points.front();
+  space.pruned = std::erase_if(space.points, [&](const Point &point) {
+    const Estimate &estimate = space.estimates[point];
+    return point != shipped && estimate.leastRegisters > estimate.mostRegisters;
+  });
+}
+
 Space Compiler::spaceOf(const BaseKernel &base, bool derived, const fs::path &scratch) const {
-  std::vector<std::string> arguments = {spec.string(), "--emit=spec"};
+  std::vector<std::string> arguments = {spec.string(), "--emit=spec", "--json"};
   if (!target.empty())
     arguments.push_back("--target=" + target);
-  std::string errors;
-  std::vector<std::map<std::string, std::string>> choices = {base.shipped};
-  for (const std::string &line : tuneLines(base, run(arguments, kCompilerSeconds, errors), base.variant)) {
-    choices.push_back(parseChoice(line));
-    choices.back().insert(base.shipped.begin(), base.shipped.end()); // what the line does not name
-  }
+  std::string errors, printed = run(arguments, kCompilerSeconds, errors);
+  if (printed.empty())
+    throw UserError(errors);
+  Choices choices = readChoices(base, printed, base.variant);
+  if (choices.empty())
+    throw UserError(fmt::format("{} has no variant {} for {}", spec.string(), base.variant, base.target));
   if (derived)
-    for (const auto &choice : derivedChoices(base, scratch))
-      choices.push_back(choice);
+    for (Choice &choice : derivedChoices(base, scratch))
+      choices.push_back(std::move(choice));
   Space space;
   space.axes = axesOf(base, choices);
   space.fixed = base.shipped; // axes stand before it
-  std::set<Point> once;
-  for (const auto &choice : choices) {
+  for (const Choice &choice : choices) {
     Point point;
     for (const Axis &axis : space.axes) {
-      auto place = std::find(axis.values.begin(), axis.values.end(), choice.at(axis.name));
+      auto place = std::find(axis.values.begin(), axis.values.end(), choice.values.at(axis.name));
       point.push_back(static_cast<int>(place - axis.values.begin()));
     }
-    if (once.insert(point).second)
+    if (space.estimates.try_emplace(point, choice.estimate).second)
       space.points.push_back(point);
   }
-  prune(base, space);
+  prune(space);
   return space;
-}
-
-/// What the fragments and buffers of a point need at least, for points that the compiler has not planned.
-static Estimate roughEstimate(const BaseKernel &base, const Space &space, const Point &point) {
-  int rows = space.number(point, "rows"), keys = space.number(point, "keys"), warps = space.number(point, "warps");
-  int slabs = std::max(1, rows / 16), rowWarps = std::min(warps, slabs), keyWarps = std::max(1, warps / rowWarps);
-  bool qInRegisters = space.value(point, "q_in") == "registers";
-  int held = qInRegisters ? base.headDimQK : 16 * space.numberOr(point, "q_held", 0); // columns of Q
-  int warpRows = rows / rowWarps, scores = warpRows * (keys / keyWarps) / 32, output = warpRows * base.headDimV / 32;
-  bool isOverlapped = space.value(point, "overlap") == "intra" || space.value(point, "overlap") == "both";
-  int terms = base.mma == "wgmma" && isOverlapped ? scores / 2 : 0; // P of a tile while the next one's scores arrive
-  Estimate estimate;
-  estimate.registers = kOtherRegisters + scores + output + terms + warpRows * held / 64;
-  estimate.sharedBytes =
-      2 * (rows * base.headDimQK + space.number(point, "stages") * keys * (base.headDimQK + base.headDimV));
-  int perThread = std::min(estimate.registers, kRegistersOfThread);
-  estimate.ctasPerSm = std::min(65536 / (perThread * 32 * warps), kSharedOfSm / std::max(1, estimate.sharedBytes));
-  return estimate;
-}
-
-/// Registers of a thread that fragments may take: with wgmma those of an SM are shared by the groups that compute (pass
-/// resolve-options).
-static int mostRegisters(const BaseKernel &base, const Space &space, const Point &point) {
-  if (base.mma != "wgmma")
-    return kRegistersOfThread - kLeastRegisters;
-  const int groups = space.number(point, "warps") / 4;
-  return (groups > 2 ? 160 : groups > 1 ? 240 : kRegistersOfThread) - kLeastOfGroup;
-}
-
-/// Only hard limits prune: a point whose fragments alone leave no registers for anything else; the compiler refuses
-/// what shared memory does not hold. The shipped point stays whatever it needs.
-void Compiler::prune(const BaseKernel &base, Space &space) const {
-  for (const Point &point : space.points)
-    space.estimates[point] = roughEstimate(base, space, point);
-  bool fragments = base.mma == "mma_sync" || base.mma == "wgmma"; // the others keep results in shared memory
-  Point shipped = space.points.front();
-  space.pruned = std::erase_if(space.points, [&](const Point &point) {
-    return point != shipped && fragments &&
-           space.estimates[point].registers - kOtherRegisters > mostRegisters(base, space, point);
-  });
 }
 
 /// Plans are of one spec with kernels c0, c1, ...: the one that a variant's name begins with; null: of a fallback.
@@ -411,27 +355,25 @@ static bool readModel(const std::string &printed, const std::vector<Point> &poin
   bool any = false;
   for (const Json &entry : entries)
     if (Estimate *estimate = entry.contains("us") ? estimateOf(entry.at("variant"), points, space) : nullptr) {
-      *estimate = {entry.at("registers"), entry.at("ctas_per_sm"), entry.at("shared_bytes"), entry.at("us")};
+      estimate->registers = entry.at("registers");
+      estimate->ctasPerSm = entry.at("ctas_per_sm");
+      estimate->sharedBytes = entry.at("shared_bytes");
+      estimate->microseconds = entry.at("us");
       space.pruneOver = entry.value("may_prune", false) ? entry.at("prune_over").get<double>() : 0;
       any = true;
     }
   return any;
 }
 
-/// The text of plans.
+/// Plans, as manifests have them.
 static void readPlans(const std::string &printed, const std::vector<Point> &points, Space &space) {
-  std::istringstream stream(printed);
-  Estimate *estimate = nullptr;
-  for (std::string line; std::getline(stream, line);) {
-    if (line.find(" for sm_") != std::string::npos)
-      estimate = estimateOf(line, points, space);
-    if (!estimate)
-      continue;
-    Estimate read = *estimate;
-    if (std::sscanf(line.c_str(), "  shared   total %d B", &read.sharedBytes) == 1 ||
-        std::sscanf(line.c_str(), "  estimate %d registers, %d CTAs", &read.registers, &read.ctasPerSm) == 2)
-      *estimate = read;
-  }
+  for (const Json &row : Json::parse(printed))
+    if (Estimate *estimate = estimateOf(row.at("variant"), points, space)) {
+      const Json &estimates = row.at("plan").at("estimates");
+      estimate->registers = estimates.at("registers");
+      estimate->ctasPerSm = estimates.at("ctas_per_sm");
+      estimate->sharedBytes = row.at("launches").at(0).at("shared_bytes");
+    }
 }
 
 /// The model does not know every GPU and family; the plan is of all.
@@ -444,9 +386,8 @@ void Compiler::plan(const BaseKernel &base, Space &space, const std::vector<Poin
     text += kernelText(bare, fmt::format("c{}", i), pointSchedule(base, space, points[i], ""));
   fs::path file = scratch / "plans.fa";
   writeFile(file.string(), text);
-  std::vector<std::string> plan = {file.string(), "--emit=plan"}, model = plan;
-  for (const std::string &option :
-       {"--shape=" + formatShape(shape), fmt::format("--gpu=sm_{}", sm), std::string("--json")})
+  std::vector<std::string> plan = {file.string(), "--emit=plan", "--json"}, model = plan;
+  for (const std::string &option : {"--shape=" + formatShape(shape), fmt::format("--gpu=sm_{}", sm)})
     model.push_back(option);
   std::string errors;
   if (readModel(run(model, kCompilerSeconds, errors), points, space))

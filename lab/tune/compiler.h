@@ -38,7 +38,7 @@ public:
   static BaseKernel baseOf(const KernelSet &set, const fagen_row &row);
   /// The derived space around what is shipped, or only what the spec's tune(...) has; refused points are left out.
   Space spaceOf(const BaseKernel &base, bool derived, const std::filesystem::path &scratch) const;
-  /// Has the compiler plan these points: its estimates for a problem on GPUs of `sm` replace the rough ones.
+  /// Has the compiler plan these points: what it says of a problem on GPUs of `sm`.
   void plan(const BaseKernel &base, Space &space, const std::vector<Point> &points, const Shape &shape, uint32_t sm,
             const std::filesystem::path &scratch) const;
   /// Compiles one point into `directory`; gives the reason when it is refused, else nothing.
@@ -47,13 +47,17 @@ public:
 
 private:
   std::string run(const std::vector<std::string> &arguments, double seconds, std::string &errors) const;
-  using Choices = std::vector<std::map<std::string, std::string>>; ///< axes and values
+  /// Axes and values, and what the compiler says of them.
+  struct Choice {
+    std::map<std::string, std::string> values;
+    Estimate estimate = {};
+  };
+  using Choices = std::vector<Choice>;
   Choices choicesOf(const BaseKernel &base, const std::vector<Axis> &axes,
                     const std::map<std::string, std::string> &apart, const std::filesystem::path &scratch) const;
+  static std::vector<Axis> axesOf(const BaseKernel &base, const Choices &choices);
   Choices derivedChoices(const BaseKernel &base, const std::filesystem::path &scratch) const;
-  void prune(const BaseKernel &base, Space &space) const;
-  std::vector<std::string> tuneLines(const BaseKernel &base, const std::string &printed,
-                                     const std::string &variant) const;
+  static Choices readChoices(const BaseKernel &base, const std::string &printed, const std::string &variant);
 
   std::filesystem::path spec;
   std::string target, executable, identity;

@@ -10,7 +10,6 @@ namespace fagen::lab::tune {
 static constexpr double kStepClocks = 300;     ///< of barriers, waits and the softmax's serial part
 static constexpr double kClocksPerCell = 0.05; ///< of a warp's products for each row, key and 64 columns
 static constexpr double kSchedulers = 4;
-static constexpr int kRegistersOfThread = 255;
 
 // Of wgmma kernels: rates are of an SM and clock.
 static constexpr double kGroupRows = 64;    ///< of a warp group
@@ -52,8 +51,7 @@ double modelCost(const Space &space, const Point &point, const Shape &shape, Mas
     return warpGroupCost(space, point, shape, mask, sms);
   double rows = space.number(point, "rows"), keys = space.number(point, "keys");
   double warps = space.number(point, "warps"), stages = space.number(point, "stages");
-  auto found = space.estimates.find(point);
-  Estimate estimate = found == space.estimates.end() ? Estimate{128, 1, 0} : found->second;
+  const Estimate &estimate = space.estimates.at(point);
   double resident = std::max(1, estimate.ctasPerSm);
 
   double tiles = static_cast<double>((shape.seqQ + static_cast<int64_t>(rows) - 1) / static_cast<int64_t>(rows));
@@ -69,7 +67,7 @@ double modelCost(const Space &space, const Point &point, const Shape &shape, Mas
   double latency = kStepClocks / (stages > 1 ? 1.5 : 1);
   double conflicts = space.value(point, "swizzle") == "none" ? 1.6 : 1;
   double operands = space.value(point, "q_in") == "registers" ? 0.95 : 1;
-  double spilled = estimate.registers >= kRegistersOfThread ? 1.3 : 1;
+  double spilled = estimate.fillsRegisters() ? 1.3 : 1;
 
   double perSm = ctas / sms;
   double together = std::min(resident, std::max(1.0, perSm));

@@ -14,7 +14,6 @@ static constexpr size_t kPlanned = 512;
 /// Sets of numbers of which every structure is planned.
 static constexpr size_t kBestNumbers = 24;
 /// The compiler's time model knows neither spills nor bank conflicts.
-static constexpr int kRegistersOfThread = 255;
 static constexpr double kSpilled = 1.3, kConflicts = 1.6;
 
 namespace {
@@ -69,7 +68,7 @@ public:
 private:
   double predictedOf(const Point &point) const {
     const Estimate &estimate = space.estimates.at(point);
-    return estimate.microseconds * (estimate.registers >= kRegistersOfThread ? kSpilled : 1) *
+    return estimate.microseconds * (estimate.fillsRegisters() ? kSpilled : 1) *
            (space.value(point, "swizzle") == "none" ? kConflicts : 1);
   }
 

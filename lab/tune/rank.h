@@ -8,7 +8,7 @@
 namespace fagen::lab::tune {
 
 /// All points of the space, those that promise most first. The compiler plans the most promising ones; what it
-/// estimates replaces the rough estimates in `space`.
+/// says of them replaces what `space` has.
 std::vector<Point> rankPoints(const Compiler &compiler, const BaseKernel &base, Space &space, const Case &problem,
                               uint32_t sm, int sms, const std::filesystem::path &scratch);
 

@@ -23,6 +23,11 @@ using Point = std::vector<int>;
 struct Estimate {
   int registers = 0, ctasPerSm = 0, sharedBytes = 0;
   double microseconds = 0; ///< what its time model says of the problem (docs/Model.md); 0: nothing
+  int leastRegisters = 0;  ///< what fragments and what no kernel does without need
+  int mostRegisters = 0;   ///< of a thread that computes
+
+  /// Whether ptxas is likely to spill.
+  bool fillsRegisters() const { return mostRegisters != 0 && registers >= mostRegisters; }
 };
 
 struct Space {
@@ -30,7 +35,7 @@ struct Space {
   std::map<std::string, std::string> fixed; ///< the other keys of the schedule
   std::vector<Point> points;                ///< those that the compiler takes; the first is what the spec ships
   std::map<Point, Estimate> estimates;
-  size_t pruned = 0; ///< points that hard limits of the resource model left out
+  size_t pruned = 0; ///< points left out because their fragments alone leave no registers for anything else
   double pruneOver =
       0; ///< the time model may leave out what it finds so many times slower than the fastest; 0: nothing
 

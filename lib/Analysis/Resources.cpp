@@ -12,6 +12,9 @@ using namespace fagen::ir;
 
 /// Addresses, loop state and temporaries beside the fragments: measured on the shipped kernels, 30 to 60.
 static constexpr unsigned kOtherRegisters = 48;
+/// Addresses, loop counters, row maxima and sums, one operand: what no kernel does without; and where warp groups
+/// multiply.
+static constexpr unsigned kLeastRegisters = 24, kLeastOfGroup = 32;
 /// ptxas hands out registers to warps in units of 8 a thread.
 static constexpr unsigned kRegisterUnit = 8;
 
@@ -38,15 +41,30 @@ Occupancy fagen::occupancyOf(unsigned registers, unsigned threads, uint64_t shar
   return {scarcest->first, scarcest->second};
 }
 
+/// Tiles of Q, S and O in fragments, P beside the next tile's S where steps overlap, and what no kernel does without.
+static unsigned leastRegisters(const Kernel &kernel) {
+  const Overlap overlap = valueOr(kernel.options.overlap, Overlap::None);
+  const bool isBeside = overlap == Overlap::Intra || overlap == Overlap::Both;
+  unsigned registers = kernel.backend == "wgmma" ? kLeastOfGroup : kLeastRegisters;
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (buffer->space == Space::Fragment && buffer->columns > 1 && (isBeside || buffer->name != "p"))
+      registers += fragmentRegisters(kernel, *buffer);
+  return registers;
+}
+
 ResourceEstimate fagen::estimateResources(const Kernel &kernel, const TargetInfo &target) {
   ResourceEstimate estimate;
-  estimate.registers = kOtherRegisters;
+  estimate.mostRegisters = target.maxRegistersPerThread;
+  unsigned fragments = 0;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space == Space::Fragment && buffer->name != "p") // P takes the registers that S leaves
-      estimate.registers += fragmentRegisters(kernel, *buffer);
-  estimate.registers = std::min(estimate.registers, target.maxRegistersPerThread);
-  if (kernel.hasConstant("kMathRegisters")) // roles share out what the CTA begins with
+      fragments += fragmentRegisters(kernel, *buffer);
+  estimate.leastRegisters = leastRegisters(kernel);
+  estimate.registers = std::min(kOtherRegisters + fragments, target.maxRegistersPerThread);
+  if (kernel.hasConstant("kMathRegisters")) { // roles share out what the CTA begins with
+    estimate.mostRegisters = std::min(estimate.mostRegisters, unsigned(kernel.constant("kMathRegisters")));
     estimate.registers = target.registersPerSm / kernel.threads / kRegisterUnit * kRegisterUnit;
+  }
   const Occupancy occupancy = occupancyOf(estimate.registers, kernel.threads, kernel.sharedBytes, target);
   estimate.ctasPerSm = occupancy.ctasPerSm;
   estimate.limit = occupancy.limit;

@@ -3,6 +3,7 @@
 
 #include "fagen/Lower/Lower.h"
 
+#include "fagen/Analysis/Resources.h"
 #include "fagen/Passes/Pipeline.h"
 #include "fagen/Support/Memory.h"
 
@@ -33,20 +34,25 @@ std::vector<std::string> passesBehindBuffers() {
   return names;
 }
 
-/// What a kernel of these buffers takes.
-static SharedMemory sharedMemoryOf(const ir::Kernel &kernel, PassContext &context) {
+/// What a kernel of these buffers takes of an SM.
+static void measureInto(Schedule &schedule, const ir::Kernel &kernel, PassContext &context) {
   ir::Kernel alone;
+  alone.target = kernel.target;
   alone.backend = kernel.backend;
+  alone.threads = kernel.threads;
+  alone.constants = kernel.constants;
+  alone.options = kernel.options;
   for (const std::unique_ptr<ir::Buffer> &buffer : kernel.buffers)
-    if (buffer->space == ir::Space::Shared)
-      alone.addBuffer(*buffer);
+    alone.addBuffer(*buffer);
   assignLayouts(alone, context);
   allocateShared(alone, context);
-  SharedMemory memory;
-  memory.total = alone.sharedBytes;
+  schedule.shared.total = alone.sharedBytes;
   for (const std::unique_ptr<ir::Buffer> &buffer : alone.buffers)
-    memory.buffers.push_back({buffer->name, buffer->bytes(), !buffer->overlays.empty(), buffer->columns > 1});
-  return memory;
+    if (buffer->space == ir::Space::Shared)
+      schedule.shared.buffers.push_back(
+          {buffer->name, buffer->bytes(), !buffer->overlays.empty(), buffer->columns > 1});
+  const ResourceEstimate estimate = estimateResources(alone, *context.variant->target);
+  schedule.figures = {estimate.registers, estimate.leastRegisters, estimate.mostRegisters, estimate.ctasPerSm};
 }
 
 /// Runs the passes that add buffers, and reads what they take. Null, and nothing read, when one refuses the variant.
@@ -56,13 +62,14 @@ static std::unique_ptr<ir::Program> lower(Variant &variant) {
   std::unique_ptr<ir::Program> program = beginProgram(variant);
   PassContext context{.diags = diags, .variant = &variant, .program = program.get()};
   variant.schedule.shared = {};
+  variant.schedule.figures = {};
   for (const PassEntry &pass : make_filter_range(pipelinePasses(), addsBuffers)) {
     for (std::unique_ptr<ir::Kernel> &kernel : program->kernels)
       pass.function(*kernel, context);
     if (diags.hasErrors())
       return nullptr;
   }
-  variant.schedule.shared = sharedMemoryOf(*program->kernels.front(), context);
+  measureInto(variant.schedule, *program->kernels.front(), context);
   return program;
 }
 

@@ -62,7 +62,7 @@ struct Flags {
   cl::list<std::string> variants{"variant", cl::value_desc("name"), cl::CommaSeparated, cl::cat(category),
                                  cl::desc("emit only these variants")};
   cl::opt<bool> json{"json", cl::cat(category),
-                     cl::desc("with --emit=barriers, or plan and --shape: JSON instead of a table")};
+                     cl::desc("with --emit=barriers, plan or spec: JSON instead of a table")};
   cl::list<std::string> shapes{"shape", cl::value_desc("b,h,hkv,sq,sk,d"), cl::cat(category),
                                cl::desc("with --emit=plan: what the model says of these problems (docs/Model.md)")};
   cl::opt<std::string> gpu{"gpu", cl::value_desc("sm_NN or name"), cl::cat(category),

@@ -103,6 +103,14 @@ static std::string plansOf(ArrayRef<Chosen> chosen) {
   return text;
 }
 
+/// The rows of the chosen variants, as their manifests have them.
+static std::string rowsOf(ArrayRef<PlannedVariant> variants) {
+  std::string text = "[";
+  for (const PlannedVariant &planned : variants)
+    text += (text.size() == 1 ? "\n" : ",\n") + planned.plan->row;
+  return text + "\n]\n";
+}
+
 static std::vector<PlannedVariant> plannedOf(ArrayRef<Chosen> chosen) {
   std::vector<PlannedVariant> sources;
   for (const Chosen &one : chosen) {
@@ -181,7 +189,9 @@ std::optional<std::string> emitText(ArrayRef<CompiledKernel> kernels, const Driv
   raw_string_ostream os(text);
   switch (options.emit) {
   case EmitKind::Plan:
-    return options.shapes.empty() ? plansOf(chosen) : modelsOf(chosen, options, diags);
+    if (!options.shapes.empty())
+      return modelsOf(chosen, options, diags);
+    return options.json ? rowsOf(plannedOf(chosen)) : plansOf(chosen);
   case EmitKind::IR:
     for (const Chosen &one : chosen)
       ir::print(*one.variant->program, os);

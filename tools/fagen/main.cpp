@@ -75,8 +75,11 @@ ExitCode Driver::run() {
   if (options.emit == EmitKind::Spec) {
     std::string text;
     llvm::raw_string_ostream os(text);
+    if (options.json)
+      printSpecJson(files, os);
     for (const SpecFile &file : files)
-      printSpec(file, os);
+      if (!options.json)
+        printSpec(file, os);
     return writeText(text) ? kDone : kUserMistake;
   }
 
@@ -119,8 +122,9 @@ bool Driver::checkOptions() {
     diags.error(Location(), "--gpu goes with --shape");
   if (!options.pipeline.stopAfter.empty() && options.emit != EmitKind::IR && options.emit != EmitKind::Spec)
     diags.error(Location(), "--stop-after leaves kernels unfinished: it goes with --emit=ir, or spec");
-  if (options.json && options.emit != EmitKind::Barriers && options.shapes.empty())
-    diags.error(Location(), "--json goes with --emit=barriers, or plan and --shape");
+  if (options.json && options.emit != EmitKind::Barriers && options.emit != EmitKind::Plan &&
+      options.emit != EmitKind::Spec)
+    diags.error(Location(), "--json goes with --emit=barriers, plan or spec");
   if (runner.checkNames(diags))
     checkRunPasses();
   return !diags.hasErrors();

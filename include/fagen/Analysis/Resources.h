@@ -19,6 +19,9 @@ struct ResourceEstimate {
       0; ///< a thread: fragments plus a constant for addresses and temporaries; ptxas has the last word
   unsigned ctasPerSm = 0; ///< of Occupancy
   const char *limit = "";
+  /// What a thread's fragments and what no kernel does without need, however the compiler orders it, and what a thread
+  /// that computes may have: with more than that every step spills.
+  unsigned leastRegisters = 0, mostRegisters = 0;
 };
 
 /// Never fails: a kernel that does not fit at all has 0 CTAs an SM.

@@ -12,4 +12,8 @@ namespace fagen {
 /// layout, the shared memory, the tune choices; then select and require. The same spec gives the same text.
 void printSpec(const SpecFile &file, llvm::raw_ostream &os);
 
+/// The variants of all files as one JSON array: each with its schedule and its tune choices, the values of their keys
+/// and what they take of an SM, by their lowered kernels.
+void printSpecJson(llvm::ArrayRef<SpecFile> files, llvm::raw_ostream &os);
+
 } // namespace fagen

@@ -30,10 +30,18 @@ struct SharedMemory {
   uint64_t bytesOf(llvm::StringRef name) const; ///< 0 for a buffer that the kernel has not
 };
 
+/// Of a thread, and of an SM: estimated from the lowered kernel (fagen/Analysis/Resources.h).
+struct RegisterFigures {
+  unsigned registers = 0; ///< 0: not measured
+  unsigned leastRegisters = 0, mostRegisters = 0;
+  unsigned ctasPerSm = 0;
+};
+
 class SharedMeter {
 public:
   virtual ~SharedMeter() = default;
-  /// Fills `schedule.shared`, and what of the schedule follows from it, of each variant. They break no other rule.
+  /// Fills `schedule.shared` and `schedule.figures`, and what of the schedule follows from it, of each variant. They
+  /// break no other rule.
   virtual void measure(llvm::ArrayRef<Variant *> variants) = 0;
 };
 

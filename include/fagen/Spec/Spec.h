@@ -75,6 +75,7 @@ struct Schedule {
   unsigned stagedColumns = 0; ///< columns of O that leave through shared memory at once; 0: each thread stores its own
   bool isQueryOverRing = false; ///< Q lies over K and V while it is on its way to registers
   SharedMemory shared;
+  RegisterFigures figures;
 };
 
 /// Keys of each split, where that does not depend on the GPU or on how much there is to do; else 0.
