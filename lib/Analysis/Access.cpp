@@ -20,6 +20,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Queries.h"
+#include "fagen/Target/MmaInstrs.h"
 #include "fagen/device/tile/layout.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -37,8 +38,7 @@ constexpr unsigned kChunkBytes = 16;
 class Enumerator {
 public:
   Enumerator(const Kernel &kernel, const Role &role, const Buffer &buffer, AccessVisitor visit)
-      : buffer(buffer), visit(visit), role(role), isScalar(kernel.backend == "scalar"),
-        isWmma(kernel.backend == "wmma"), isWgmma(kernel.backend == "wgmma"), elementBytes(sizeOf(buffer.type)),
+      : buffer(buffer), visit(visit), role(role), family(mmaFamily(kernel.backend)), elementBytes(sizeOf(buffer.type)),
         firstThread(kLanes * role.firstWarp), threads(kLanes * role.warps), warps(role.warps),
         keyWarps(constantOr(kernel, "kKeyWarps", 1)), rowWarps(rowWarpsOf(kernel, role)),
         vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)),
@@ -74,13 +74,13 @@ public:
     case OpKind::RowSum:
     case OpKind::Convert:
     case OpKind::ReducePartial:
-      return isScalar || isWmma ? scores() : isWgmma ? rowsOfFragment() : everything();
+      return !family.keepsResults ? scores() : family.isAsynchronous ? rowsOfFragment() : everything();
     case OpKind::StageOutput: // stmatrix: which lane writes what is nobody's business
       return rowsOfFragment();
     case OpKind::Accumulate:
       return columnsOfLane();
     case OpKind::StorePartial:
-      return isScalar ? everything() : ownElements();
+      return family.isCollective ? ownElements() : everything();
     case OpKind::StoreMerged:
       return mergedPairs();
     default:
@@ -167,8 +167,8 @@ private:
     if (operand == MmaOp<>::kA)
       return rowsOfRowWarp();
     if (operand == MmaOp<>::kB)
-      return !isScalar ? rowsOfKeyWarp() : isAbt ? keysOfLane() : pairsOfLane();
-    return isScalar ? scores() : isWmma ? rowsOfFragment() : everything();
+      return family.isCollective ? rowsOfKeyWarp() : isAbt ? keysOfLane() : pairsOfLane();
+    return family.keepsResults ? everything() : family.isCollective ? rowsOfFragment() : scores();
   }
 
   void rowsOfFragment() {
@@ -237,7 +237,7 @@ private:
   const Buffer &buffer;
   AccessVisitor visit;
   const Role &role;
-  const bool isScalar, isWmma, isWgmma;
+  const MmaFamilyInfo &family;
   const unsigned elementBytes;
   const unsigned firstThread, threads, warps;
   const unsigned keyWarps, rowWarps, vectorBytes, headDimV;

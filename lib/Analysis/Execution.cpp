@@ -3,6 +3,8 @@
 
 #include "Execution.h"
 
+#include "fagen/Target/MmaInstrs.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace fagen;
@@ -178,7 +180,7 @@ bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lan
   case OpKind::LoadFragment:
   case OpKind::MmaIssue:
   case OpKind::SettleRows:
-    if (plan.kernel.backend != "scalar")
+    if (mmaFamily(plan.kernel.backend).isCollective)
       meetLanes(warp, op, /*isMemoryToo=*/false);
     if (op.op->kind == OpKind::MmaIssue)
       issueProduct(warp, op);

@@ -3,6 +3,9 @@
 
 #include "fagen/Analysis/Resources.h"
 
+#include "fagen/IR/OpClasses.h"
+#include "fagen/Target/MmaInstrs.h"
+
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -21,7 +24,7 @@ static constexpr unsigned kRegisterUnit = 8;
 /// Registers a thread holds of a fragment: its share of a warp's elements, or without mma_sync of the rows that
 /// every lane keeps.
 static unsigned fragmentRegisters(const Kernel &kernel, const Buffer &buffer) {
-  const bool isMma = kernel.backend == "mma_sync" || kernel.backend == "wgmma";
+  const bool isMma = mmaFamily(kernel.backend).keepsResults;
   if (buffer.columns == 1)
     return isMma ? buffer.rows / 16 * 2 : buffer.rows;
   if (!isMma && buffer.type == ElementType::F32)
@@ -41,13 +44,21 @@ Occupancy fagen::occupancyOf(unsigned registers, unsigned threads, uint64_t shar
   return {scarcest->first, scarcest->second};
 }
 
+/// What products take as they convert others' results: it takes the registers that those leave.
+static bool isConverted(const Kernel &kernel, const Buffer *fragment) {
+  bool found = false;
+  for (const Role &role : kernel.roles)
+    forEach<ConvertOp>(role.body, [&](ConvertOp<const Op> convert) { found |= convert.p().buffer == fragment; });
+  return found;
+}
+
 /// Tiles of Q, S and O in fragments, P beside the next tile's S where steps overlap, and what no kernel does without.
 static unsigned leastRegisters(const Kernel &kernel) {
   const Overlap overlap = valueOr(kernel.options.overlap, Overlap::None);
   const bool isBeside = overlap == Overlap::Intra || overlap == Overlap::Both;
-  unsigned registers = kernel.backend == "wgmma" ? kLeastOfGroup : kLeastRegisters;
+  unsigned registers = mmaFamily(kernel.backend).isAsynchronous ? kLeastOfGroup : kLeastRegisters;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
-    if (buffer->space == Space::Fragment && buffer->columns > 1 && (isBeside || buffer->name != "p"))
+    if (buffer->space == Space::Fragment && buffer->columns > 1 && (isBeside || !isConverted(kernel, buffer.get())))
       registers += fragmentRegisters(kernel, *buffer);
   return registers;
 }
@@ -57,7 +68,7 @@ ResourceEstimate fagen::estimateResources(const Kernel &kernel, const TargetInfo
   estimate.mostRegisters = target.maxRegistersPerThread;
   unsigned fragments = 0;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
-    if (buffer->space == Space::Fragment && buffer->name != "p") // P takes the registers that S leaves
+    if (buffer->space == Space::Fragment && !isConverted(kernel, buffer.get()))
       fragments += fragmentRegisters(kernel, *buffer);
   estimate.leastRegisters = leastRegisters(kernel);
   estimate.registers = std::min(kOtherRegisters + fragments, target.maxRegistersPerThread);

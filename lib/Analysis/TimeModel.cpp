@@ -4,6 +4,10 @@
 #include "fagen/Analysis/TimeModel.h"
 
 #include "fagen/Analysis/Resources.h"
+#include "fagen/IR/OpClasses.h"
+#include "fagen/Target/MmaInstrs.h"
+
+#include "llvm/ADT/DenseMap.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -187,15 +191,19 @@ double leastBytes(const model::Shape &s) {
 /// Each kind of fragment takes more or less than its elements fill (docs/Model.md).
 unsigned registersOf(const Kernel &kernel, const TargetInfo &limits) {
   constexpr double kOthers = 47, kOutput = 1.2, kScores = 1.57, kQuery = 0.8;
+  llvm::DenseMap<const Buffer *, double> factors; // P takes the registers that S leaves
+  for (const Role &role : kernel.roles) {
+    forEach<MmaOp>(role.body, [&](MmaOp<const Op> product) {
+      factors[product.acc().buffer] = product.form() == MmaForm::Abt ? kScores : kOutput;
+    });
+    forEach<LoadFragmentOp>(role.body, [&](LoadFragmentOp<const Op> load) { factors[load.dst().buffer] = kQuery; });
+  }
   double registers = kOthers;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
     if (buffer->space != Space::Fragment || buffer->columns == 1)
       continue;
     const double own = double(buffer->rows) * buffer->columns * sizeOf(buffer->type) / 4 / 32;
-    registers += own * (buffer->name == "o"            ? kOutput
-                        : buffer->name == "s"          ? kScores
-                        : buffer->name == "q_fragment" ? kQuery
-                                                       : 0);
+    registers += own * factors.lookup(buffer.get());
   }
   return unsigned(std::min(registers, double(limits.maxRegistersPerThread)));
 }
@@ -206,7 +214,7 @@ std::optional<Prediction> model::predict(const Kernel &kernel, const GpuRates &g
                                          const model::Shape &shape) {
   const unsigned registers = registersOf(kernel, limits);
   const Occupancy occupancy = occupancyOf(registers, kernel.threads, kernel.sharedBytes, limits);
-  if (kernel.backend != "mma_sync" || kernel.roles.size() != 1 || occupancy.ctasPerSm == 0)
+  if (mmaFamily(kernel.backend).family != Mma::MmaSync || kernel.roles.size() != 1 || occupancy.ctasPerSm == 0)
     return std::nullopt;
   const unsigned warps = kernel.roles.front().warps;
   const int64_t rows = kernel.constant("kTileRows"), groups = kernel.packsHeads() ? shape.kvHeads : shape.heads;

@@ -3,7 +3,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 
-#include "fagen/IR/IR.h"
+#include "fagen/IR/Queries.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -212,9 +212,11 @@ Direction fagen::ir::direction(const Expr &expr, StringRef variable) {
 }
 
 bool fagen::ir::seesMoreInLaterRows(const Kernel &kernel) {
-  return llvm::any_of(kernel.lets, [&](const Let &let) {
-    return let.name == "key_tiles" &&
-           direction(let.value.substitute("kTileKeys", constant(kernel.constant("kTileKeys"))), "row_begin") ==
-               Direction::NotDecreasing;
-  });
+  bool seesMore = false;
+  for (const Role &role : kernel.roles)
+    forEach<LoopOp>(role.body, [&](LoopOp<const Op> loop) {
+      const Let *steps = letOf(kernel, loop.end());
+      seesMore |= steps && direction(expand(kernel, steps->value), kRowBegin) == Direction::NotDecreasing;
+    });
+  return seesMore;
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/IR/OpClasses.h"
+#include "fagen/IR/Verifier.h"
 
 #include "fagen/device/tile/layout.h"
 
@@ -63,6 +64,23 @@ Buffer *Kernel::buffer(StringRef name) const {
 
 bool Kernel::packsHeads() const {
   return llvm::any_of(buffers, [](const std::unique_ptr<Buffer> &buffer) { return buffer->isPacked; });
+}
+
+static bool isTaken(const Kernel &kernel, StringRef name) {
+  auto isNamed = [&](const auto &thing) { return thing.name == name; };
+  bool isVariable = false;
+  for (const Role &role : kernel.roles)
+    forEach<LoopOp>(role.body,
+                    [&](LoopOp<const Op> loop) { isVariable |= loop.variable() == name || loop.carry() == name; });
+  return isVariable || kernel.buffer(name) || kernel.hasConstant(name) || llvm::any_of(kernel.lets, isNamed) ||
+         llvm::is_contained(kRuntimeNames, name);
+}
+
+std::string Kernel::freshName(StringRef wanted) const {
+  std::string name = wanted.str();
+  for (unsigned number = 2; isTaken(*this, name); ++number)
+    name = (wanted + llvm::Twine(number)).str();
+  return name;
 }
 
 Buffer &Kernel::addBuffer(Buffer buffer) {

@@ -206,7 +206,19 @@ private:
     while (!lexer.at("}"))
       if (!parseDeclaration())
         return false;
-    return lexer.expect("}");
+    return resolveGuards() && lexer.expect("}");
+  }
+
+  /// Mbarriers may be declared behind what they guard.
+  bool resolveGuards() {
+    for (const GuardName &name : std::exchange(guardNames, {})) {
+      Buffer *const bar = kernel->buffer(name.bar);
+      if (!bar)
+        return lexer.error(name.place, "unknown buffer '%" + name.bar + "'");
+      Guard &guard = *kernel->buffer(name.buffer)->guard;
+      (name.isFull ? guard.full : guard.empty) = bar;
+    }
+    return true;
   }
 
   bool parseDeclaration() {
@@ -313,7 +325,27 @@ private:
       return false;
     if (lexer.accept("offset") && !lexer.number(buffer.offset.emplace()))
       return false;
-    return !lexer.accept("overlays") || lexer.nameAfter("%", buffer.overlays, "a buffer's name");
+    if (lexer.accept("overlays") && !lexer.nameAfter("%", buffer.overlays, "a buffer's name"))
+      return false;
+    return !lexer.accept("guard") || parseGuard(buffer);
+  }
+
+  /// full %bar by bytes [, empty %bar by warp [lag 1]]
+  bool parseGuard(Buffer &buffer) {
+    Guard &guard = buffer.guard.emplace();
+    if (!lexer.expect("full") || !parseGuardName(buffer, /*isFull=*/true) || !lexer.expect("by"))
+      return false;
+    if (!lexer.accept("bytes") && !enumeration(guard.filledBy.emplace(), kActors, "word: bytes, or an actor"))
+      return false;
+    if (!lexer.accept(","))
+      return true;
+    return lexer.expect("empty") && parseGuardName(buffer, /*isFull=*/false) && lexer.expect("by") &&
+           enumeration(guard.leftBy, kActors, "actor") && (!lexer.accept("lag") || lexer.number(guard.lag));
+  }
+
+  bool parseGuardName(const Buffer &buffer, bool isFull) {
+    GuardName &name = guardNames.emplace_back(GuardName{buffer.name, {}, lexer.position(), isFull});
+    return lexer.nameAfter("%", name.bar, "an mbarrier's name");
   }
 
   bool parseLet() {
@@ -516,8 +548,16 @@ private:
     return true;
   }
 
+  /// A mbarrier that the guard of a buffer names.
+  struct GuardName {
+    std::string buffer, bar;
+    const char *place;
+    bool isFull;
+  };
+
   Lexer lexer;
   Kernel *kernel = nullptr;
+  std::vector<GuardName> guardNames;
   unsigned nesting = 0;
 };
 

@@ -192,8 +192,20 @@ private:
       os << " offset " << *buffer.offset;
     if (!buffer.overlays.empty())
       os << " overlays %" << buffer.overlays;
+    if (buffer.guard)
+      printGuard(*buffer.guard);
     printLocation(buffer.location);
     os << "\n";
+  }
+
+  void printGuard(const Guard &guard) {
+    os << " guard full %" << (guard.full ? guard.full->name : "<missing>") << " by "
+       << (guard.filledBy ? toString(*guard.filledBy) : "bytes");
+    if (!guard.empty)
+      return;
+    os << ", empty %" << guard.empty->name << " by " << toString(guard.leftBy);
+    if (guard.lag != 0)
+      os << " lag " << guard.lag;
   }
 
   void printLedger(const Kernel &kernel) {

@@ -3,6 +3,8 @@
 
 #include "fagen/IR/Queries.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -15,6 +17,11 @@ bool ir::isBulkCopy(const Op &op) { return isCopyOf(op, CopyKind::Bulk); }
 
 bool ir::isThreadAsyncCopy(const Op &op) { return isCopyOf(op, CopyKind::CpAsync); }
 
+bool ir::isCopyTo(const Op &op, const Buffer *buffer) {
+  const auto copy = dynCast<CopyIssueOp>(op);
+  return copy && copy->dst().buffer == buffer;
+}
+
 bool ir::isArrivalAt(const Op &op, const Buffer *bar) {
   const auto arrive = dynCast<ArriveOp>(op);
   return arrive && arrive->bar().buffer == bar;
@@ -24,6 +31,12 @@ bool ir::isWaitAt(const Op &op, const Buffer *bar) {
   const auto wait = dynCast<WaitOp>(op);
   return wait && wait->bar().buffer == bar;
 }
+
+Buffer *ir::fullOf(const Buffer &buffer) { return buffer.guard ? buffer.guard->full : nullptr; }
+
+Buffer *ir::emptyOf(const Buffer &buffer) { return buffer.guard ? buffer.guard->empty : nullptr; }
+
+Actor ir::actorOf(const Op &op) { return op.has(Attr::By) ? parse<Actor>(op.text(Attr::By)) : Actor::Role; }
 
 int64_t ir::firstFreeBarrier(const Kernel &kernel) {
   int64_t free = 1;
@@ -35,4 +48,117 @@ int64_t ir::firstFreeBarrier(const Kernel &kernel) {
   return free;
 }
 
-Actor ir::actorOf(const Op &op) { return op.has(Attr::By) ? parse<Actor>(op.text(Attr::By)) : Actor::Role; }
+std::optional<LoadAndMath> ir::findLoadAndMath(Kernel &kernel) {
+  Role *load = nullptr;
+  for (Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) { load = !load && isBulkCopy(op) ? &role : load; });
+  const auto math = llvm::find_if(kernel.roles, [&](const Role &role) { return &role != load; });
+  if (!load || math == kernel.roles.end())
+    return std::nullopt;
+  return LoadAndMath{*load, *math};
+}
+
+llvm::SmallVector<Buffer *, 4> ir::ringsFilledBy(const Role &role) {
+  llvm::SmallVector<Buffer *, 4> rings;
+  forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
+    Buffer *const dst = copy.dst().buffer;
+    if (dst->isRing && !llvm::is_contained(rings, dst))
+      rings.push_back(dst);
+  });
+  return rings;
+}
+
+bool ir::isProduct(const Op &op, MmaForm form) {
+  const auto product = dynCast<MmaOp>(op);
+  const auto issue = dynCast<MmaIssueOp>(op);
+  return (product && product->form() == form) || (issue && issue->form() == form);
+}
+
+bool ir::isIssueFromShared(const Op &op) {
+  const auto product = dynCast<MmaIssueOp>(op);
+  return product && product->a().buffer->space == Space::Shared;
+}
+
+Buffer *ir::sharedLeftOperand(const Role &role) {
+  llvm::SmallVector<Buffer *, 2> found;
+  walk(role.body, [&](const Op &op) {
+    if (isIssueFromShared(op) && !llvm::is_contained(found, MmaIssueOp(op).a().buffer))
+      found.push_back(MmaIssueOp(op).a().buffer);
+  });
+  return found.size() == 1 ? found.front() : nullptr;
+}
+
+Buffer *ir::rightOperandInto(const Role &role, const Buffer *accumulator) {
+  Buffer *found = nullptr;
+  forEach<MmaIssueOp>(role.body, [&](MmaIssueOp<const Op> product) {
+    if (product.acc().buffer == accumulator)
+      found = product.b().buffer;
+  });
+  return found;
+}
+
+/// By how many steps the position lies behind the loop's; 0 where that is not known.
+static int64_t lagBehind(LoopOp<const Op> loop, const Expr &position) {
+  if (!position)
+    return 0;
+  const std::optional<Interval> apart = difference(variable(loop.variable()), position);
+  return apart && apart->low == apart->high ? apart->low : 0;
+}
+
+int64_t ir::lagOf(const Role &role, const Buffer *ring) {
+  int64_t most = 0;
+  forEach<LoopOp>(role.body, [&](LoopOp<const Op> loop) {
+    for (const std::unique_ptr<Op> &op : loop->body.ops)
+      if (const auto product = dynCast<MmaIssueOp>(std::as_const(*op)); product && product->b().buffer == ring)
+        most = std::max(most, lagBehind(loop, product->b().position));
+  });
+  return most;
+}
+
+int64_t ir::mostLagging(const Role &role) {
+  int64_t most = 0;
+  forEach<MmaIssueOp>(role.body,
+                      [&](MmaIssueOp<const Op> product) { most = std::max(most, lagOf(role, product.b().buffer)); });
+  return most;
+}
+
+const Let *ir::letOf(const Kernel &kernel, const Expr &expr) {
+  if (!expr || expr.kind() != ExprKind::Variable)
+    return nullptr;
+  const auto let = llvm::find_if(kernel.lets, [&](const Let &let) { return let.name == expr.name(); });
+  return let == kernel.lets.end() ? nullptr : &*let;
+}
+
+const Let *ir::letWith(const Kernel &kernel, const Expr &value) {
+  const auto let = llvm::find_if(kernel.lets, [&](const Let &let) { return let.value && let.value == value; });
+  return let == kernel.lets.end() ? nullptr : &*let;
+}
+
+std::optional<LoopOp<>> ir::turnsOf(Role &role) {
+  for (std::unique_ptr<Op> &op : role.body.ops)
+    if (const auto loop = dynCast<LoopOp>(*op); loop && !loop->carry().empty())
+      return loop;
+  return std::nullopt;
+}
+
+Op *ir::lastLoop(Block &block) {
+  const auto loop =
+      llvm::find_if(llvm::reverse(block.ops), [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });
+  return loop == block.ops.rend() ? nullptr : loop->get();
+}
+
+MaskBounds ir::boundsOf(MaskOp<const Op> mask, const Expr &rowBegin, int64_t rows) {
+  return analyzeMask(mask.predicate(), kMaskRow, kMaskKey, rowBegin, rows);
+}
+
+Expr ir::tilesSeenWhole(const MaskBounds &bounds) {
+  return floorDiv(max(bounds.fullEnd, constant(0)), variable("kTileKeys"));
+}
+
+Expr ir::tilesSeen(const MaskBounds &bounds) { return ceilDiv(max(bounds.keyEnd, constant(0)), variable("kTileKeys")); }
+
+std::optional<MaskOp<const Op>> ir::findMask(const Block &block) {
+  std::optional<MaskOp<const Op>> found;
+  forEach<MaskOp>(block, [&](MaskOp<const Op> mask) { found = mask; });
+  return found;
+}

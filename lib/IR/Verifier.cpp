@@ -23,7 +23,6 @@ namespace {
 constexpr llvm::StringLiteral kRequiredConstants[] = {"kTileRows", "kTileKeys", "kHeadDimQK", "kHeadDimV",
                                                       "kStages",   "kWarps",    "kThreads",   "kRowWarps",
                                                       "kKeyWarps", "kWarpRows", "kWarpKeys",  "kVectorBytes"};
-constexpr llvm::StringLiteral kBackends[] = {"scalar", "wmma", "mma_sync", "wgmma"};
 constexpr unsigned kMaxThreads = 1024;
 constexpr uint64_t kMaxBufferBytes = uint64_t(1) << 31;
 /// What analyses enumerate byte by byte and slot by slot: no GPU's CTA has more, no schedule asks for more stages.
@@ -62,7 +61,7 @@ private:
   void checkHead() {
     if (!isIdentifier(kernel.symbol))
       state.defect(kernel.location, "the kernel's symbol '" + kernel.symbol + "' is no identifier");
-    if (!llvm::is_contained(kBackends, StringRef(kernel.backend)))
+    if (!parseMma(kernel.backend))
       state.defect(kernel.location, "unknown backend '" + kernel.backend + "'");
     if (kernel.threads == 0 || kernel.threads % 32 != 0 || kernel.threads > kMaxThreads)
       state.defect(kernel.location,
@@ -140,6 +139,22 @@ private:
       defect("an mbarrier is a shared buffer of one row and one column");
     if (!buffer.overlays.empty())
       checkOverlay(buffer);
+    if (buffer.guard)
+      checkGuard(buffer);
+  }
+
+  /// A phase of an mbarrier is a position's.
+  void checkGuard(const Buffer &buffer) {
+    const Guard &guard = *buffer.guard;
+    auto defect = [&](const Twine &message) { state.defect(buffer.location, "%" + buffer.name + ": " + message); };
+    if (buffer.space != Space::Shared || buffer.type == ElementType::MBarrier)
+      defect("a guard belongs to a shared buffer that is no mbarrier");
+    for (const Buffer *bar : {guard.full, guard.empty})
+      if (bar && bar->type != ElementType::MBarrier)
+        defect("its guard names %" + bar->name + ", which is no mbarrier");
+    if (guard.lag >= std::max(buffer.stages, 1u) && guard.lag != 0)
+      defect("its guard lags by " + Twine(guard.lag) + "; a buffer of " + Twine(buffer.stages) +
+             " slots would wait for ever");
   }
 
   void checkOverlay(const Buffer &buffer) {

@@ -207,6 +207,9 @@ private:
       defect(*copy, "a bulk copy has no condition: put it into an if");
     if (isBulk)
       checkBulk(*copy, src, copy.limit());
+    if (isBulk && dst.guard && dst.guard->full != copy.full().buffer)
+      defect(*copy,
+             "the guard of %" + dst.name + " is filled at %" + dst.guard->full->name + ", not where the copy says");
   }
 
   /// The copy engine knows the tensor and nothing else: where it ends, and that its rows are one behind the other.

@@ -8,6 +8,8 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "fagen/Target/MmaInstrs.h"
+
 #include "fagen/Spec/Spec.h"
 
 using namespace fagen;
@@ -17,9 +19,11 @@ bool fagen::assignLayouts(Kernel &kernel, PassContext &context) {
   const Swizzle swizzle = context.variant->schedule.swizzle;
   const bool isXor = swizzle == Swizzle::Xor || swizzle == Swizzle::B128; // of 64 columns on the same
   const Layout layout = isXor ? Layout::Xor : swizzle == Swizzle::Pad ? Layout::Padded : Layout::RowMajor;
+  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
+  const bool crossesWhole = family.isCollective && !family.keepsResults; // results of products, as matrices
   for (std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space == Space::Shared && buffer->columns > 1)
-      buffer->layout = buffer->type != ElementType::F32 || kernel.backend == "wmma" ? layout : Layout::RowMajor;
+      buffer->layout = buffer->type != ElementType::F32 || crossesWhole ? layout : Layout::RowMajor;
   kernel.phase = Phase::LaidOut;
   return true;
 }

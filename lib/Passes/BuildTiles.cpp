@@ -114,6 +114,9 @@ private:
     kFull = add("k_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy", schedule.stages);
     vFull = add("v_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy", schedule.stages);
     kFull->isRing = vFull->isRing = true;
+    q->guard = {.full = qFull, .filledBy = {}};
+    k->guard = {.full = kFull, .filledBy = {}};
+    v->guard = {.full = vFull, .filledBy = {}};
   }
 
   void addFragments() {

@@ -37,24 +37,26 @@ public:
   TileFetcher(Kernel &kernel, Role &load, Role &math) : kernel(kernel), load(load), math(math) {}
 
   bool fits(ShapeCheck &shape) const {
-    const Op *const loads = turnsOf(load), *const products = turnsOf(math);
+    const auto loads = turnsOf(load), products = turnsOf(math);
+    const unsigned draws = countOf(load.body, OpKind::FetchTile);
     return shape.needs(loads && products, "a loop over tiles of query rows in both roles") &&
-           shape.needs(!kernel.buffer("tile_counter"), "tiles that no counter gives out yet") &&
+           shape.needs(draws == 0, "tiles that no counter gives out yet") &&
            shape.needs(firstOf(load.body, OpKind::Fence), "a fence at the head of role " + load.name) &&
-           shape.needs(copiesAndLoops(*loads), "a copy in front of a loop in each turn of role " + load.name,
-                       loads->location) &&
-           shape.needs(kernel.buffer("k") && kernel.buffer("v"), "buffers %k and %v");
+           shape.needs(copiesAndLoops(**loads), "a copy in front of a loop in each turn of role " + load.name,
+                       (*loads)->location);
   }
 
   void run() {
+    turn = turnsOf(load)->variable().str();
+    const Let *const tiles = letOf(kernel, turnsOf(load)->end());
     for (Let &let : kernel.lets)
-      if (let.name == "cta_tiles")
+      if (&let == tiles)
         let.note = "fetch-tiles: tiles of query rows that this CTA draws";
     addBuffers();
     initialise(*full, 1);
     initialise(*empty, math.warps);
-    draw(turnsOf(load)->body);
-    take(turnsOf(math)->body);
+    draw((*turnsOf(load))->body);
+    take((*turnsOf(math))->body);
     if (seesMoreInLaterRows(kernel))
       orderTiles();
   }
@@ -66,8 +68,9 @@ private:
   /// of long sequences all do, so many at a time. Numbers from times on an H200.
   void orderTiles() {
     constexpr uint64_t kCachedBytes = uint64_t(32) << 20, kMostRows = uint64_t(64) << 10;
-    const Buffer &k = *kernel.buffer("k"), &v = *kernel.buffer("v");
-    const uint64_t rowBytes = uint64_t(k.columns + v.columns) * sizeOf(k.type);
+    uint64_t rowBytes = 0;
+    for (const Buffer *ring : ringsFilledBy(load))
+      rowBytes += uint64_t(ring->columns) * sizeOf(ring->type);
     const bool isLong = rowBytes >= 1024;
     kernel.addConstant("kTurnRows", int64_t(std::min(kCachedBytes / rowBytes / (isLong ? 2 : 1), kMostRows)),
                        "rows of K and V of the heads whose tiles take turns at the end: they stay in L2");
@@ -81,12 +84,13 @@ private:
     number = &add("next_tile", Space::Shared, ElementType::U32);
     full = &add("tile_full", Space::Shared, ElementType::MBarrier);
     empty = &add("tile_empty", Space::Shared, ElementType::MBarrier);
+    number->guard = {.full = full, .filledBy = Actor::Role, .empty = empty, .leftBy = Actor::Warp};
   }
 
   /// In shared memory one slot, which is used again each turn.
   Buffer &add(llvm::StringRef name, Space space, ElementType type) {
     Buffer buffer;
-    buffer.name = name.str();
+    buffer.name = kernel.freshName(name);
     buffer.space = space;
     buffer.type = type;
     buffer.rows = buffer.columns = 1;
@@ -103,45 +107,40 @@ private:
                          makeMbarrierInit({.bar = {&bar, constant(0)}, .arrivals = arrivals, .location = location()}));
   }
 
-  /// The loop over tiles of query rows; null where there is none.
-  static Op *turnsOf(const Role &role) {
-    auto turns = llvm::find_if(role.body.ops, [](const auto &op) { return op->has(Attr::Carry); });
-    return turns == role.body.ops.end() ? nullptr : turns->get();
-  }
-
   /// A copy, and behind it a loop.
-  static bool copiesAndLoops(const Op &turn) {
-    auto copy = llvm::find_if(turn.body.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
-    return std::any_of(copy, turn.body.ops.end(), [](const auto &op) { return op->kind == OpKind::Loop; });
+  static bool copiesAndLoops(const Op &tiles) {
+    auto copy = llvm::find_if(tiles.body.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
+    return std::any_of(copy, tiles.body.ops.end(), [](const auto &op) { return op->kind == OpKind::Loop; });
   }
 
   /// Behind the loop over key tiles: what is left of V follows there, where products are rotated. By then all but a few
   /// steps of the tile are done.
-  void draw(Block &turn) const {
-    auto query = llvm::find_if(turn.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
-    auto keys = std::find_if(query, turn.ops.end(), [](const auto &op) { return op->kind == OpKind::Loop; });
-    turn.ops.insert(keys + 1, makeFetchTile({.next = {next, {}}, .counter = {counter, {}}, .location = location()}));
-    turn.ops.push_back(makeWait({.bar = {empty, variable("turn") - constant(1)},
+  void draw(Block &tile) const {
+    auto query = llvm::find_if(tile.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
+    auto keys = std::find_if(query, tile.ops.end(), [](const auto &op) { return op->kind == OpKind::Loop; });
+    tile.ops.insert(keys + 1, makeFetchTile({.next = {next, {}}, .counter = {counter, {}}, .location = location()}));
+    tile.ops.push_back(makeWait({.bar = {empty, variable(turn) - constant(1)},
                                  .by = Actor::Role,
                                  .location = location(),
                                  .note = "fetch-tiles: everybody has read the last number"}));
-    turn.ops.push_back(makeHandTile({.dst = {number, variable("turn")}, .next = {next, {}}, .location = location()}));
-    turn.ops.push_back(makeArrive({.bar = {full, variable("turn")}, .by = Actor::Role, .location = location()}));
+    tile.ops.push_back(makeHandTile({.dst = {number, variable(turn)}, .next = {next, {}}, .location = location()}));
+    tile.ops.push_back(makeArrive({.bar = {full, variable(turn)}, .by = Actor::Role, .location = location()}));
   }
 
-  void take(Block &turn) const {
-    turn.ops.push_back(makeWait({.bar = {full, variable("turn")},
+  void take(Block &tile) const {
+    tile.ops.push_back(makeWait({.bar = {full, variable(turn)},
                                  .by = Actor::Thread,
                                  .location = location(),
                                  .note = "fetch-tiles: the next tile's number is there"}));
-    turn.ops.push_back(makeTakeTile({.next = {next, {}}, .src = {number, variable("turn")}, .location = location()}));
-    turn.ops.push_back(makeBarrier(
+    tile.ops.push_back(makeTakeTile({.next = {next, {}}, .src = {number, variable(turn)}, .location = location()}));
+    tile.ops.push_back(makeBarrier(
         {.scope = BarrierScope::Warp, .location = location(), .note = "fetch-tiles: all lanes have read it"}));
-    turn.ops.push_back(makeArrive({.bar = {empty, variable("turn")}, .by = Actor::Warp, .location = location()}));
+    tile.ops.push_back(makeArrive({.bar = {empty, variable(turn)}, .by = Actor::Warp, .location = location()}));
   }
 
   Kernel &kernel;
   Role &load, &math;
+  std::string turn; ///< the variable of the loop over tiles
   Buffer *next = nullptr, *counter = nullptr, *number = nullptr, *full = nullptr, *empty = nullptr;
 };
 
@@ -149,9 +148,10 @@ private:
 
 bool fagen::fetchTiles(Kernel &kernel, PassContext &context) {
   const bool isAsked = valueOr(kernel.options.grid, Grid::Tiles) == Grid::LongestFirst;
-  if (!isAsked || kernel.roles.size() != 2)
+  const auto roles = findLoadAndMath(kernel);
+  if (!isAsked || !roles)
     return false;
-  TileFetcher fetcher(kernel, kernel.roles[0], kernel.roles[1]);
+  TileFetcher fetcher(kernel, roles->load, roles->math);
   ShapeCheck shape(kernel, context, "fetch-tiles");
   if (!fetcher.fits(shape))
     return false;

@@ -27,7 +27,7 @@ namespace {
 
 bool dependsOnTile(const Expr &expr) {
   bool depends = false;
-  expr.forEachVariable([&](llvm::StringRef name) { depends |= name == "row_begin"; });
+  expr.forEachVariable([&](llvm::StringRef name) { depends |= name == kRowBegin; });
   return depends;
 }
 
@@ -42,11 +42,11 @@ public:
         return false;
       forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
         isShared |= copy.cluster();
-        isLeft &= !isForAll(copy) || emptyOf(copy);
+        isLeft &= !isForAll(copy) || emptyOf(*copy.dst().buffer);
       });
     }
     return shape.needs(!isShared, "copies that no cluster shares yet") &&
-           shape.needs(isLeft, "an mbarrier _empty of each ring");
+           shape.needs(isLeft, "a guard of each ring that says when its slots are left");
   }
 
   void run() {
@@ -62,15 +62,11 @@ private:
   /// Whether it copies what all CTAs of the cluster want.
   template <typename Copy> static bool isForAll(Copy copy) { return !dependsOnTile(copy.row()); }
 
-  template <typename Copy> Buffer *emptyOf(Copy copy) const {
-    return kernel.buffer(copy.dst().buffer->name + "_empty");
-  }
-
   void share(CopyIssueOp<> copy) {
     if (!isForAll(copy))
       return;
     copy.setCluster(true);
-    empties.insert(emptyOf(copy));
+    empties.insert(emptyOf(*copy.dst().buffer));
   }
 
   /// Who has left a slot says so in all CTAs.
@@ -106,7 +102,7 @@ private:
 } // namespace
 
 bool fagen::formClusters(Kernel &kernel, PassContext &context) {
-  if (!kernel.hasConstant("kCluster") || kernel.roles.size() != 2)
+  if (!kernel.hasConstant("kCluster") || !findLoadAndMath(kernel))
     return false;
   ClusterFormer former(kernel);
   ShapeCheck shape(kernel, context, "form-clusters");

@@ -23,25 +23,27 @@ namespace {
 
 Buffer &addHeld(Kernel &kernel, const Buffer &q) {
   Buffer held = q;
-  held.name = "q_held";
+  held.name = kernel.freshName(q.name + "_held");
   held.space = Space::Fragment;
+  held.guard.reset();
   held.rows = kernel.constant("kWarpRows");
   held.columns = 16 * kernel.constant("kHeldSlices");
   return kernel.addBuffer(std::move(held));
 }
 
 bool fits(const Kernel &kernel, const Role &math, ShapeCheck &shape) {
-  const Buffer *const full = kernel.buffer("q_full");
-  return shape.needs(kernel.buffer("q") && full && !kernel.buffer("q_held"),
-                     "buffers %q and %q_full, and no %q_held") &&
+  const Buffer *const q = sharedLeftOperand(math), *const full = q ? fullOf(*q) : nullptr;
+  bool isHeld = false;
+  forEach<MmaIssueOp>(math.body, [&](MmaIssueOp<const Op> product) { isHeld |= product.held().buffer != nullptr; });
+  return shape.needs(full && !isHeld, "products of one guarded tile of rows that nobody holds in registers yet") &&
          shape.needs(firstOf(math.body, [&](const Op &op) { return isWaitAt(op, full); }),
-                     "a wait for %q_full in role " + math.name) &&
+                     "a wait for %" + (full ? full->name : "") + " in role " + math.name) &&
          shape.needs(kernel.constant("kHeldSlices") > 0, "a positive kHeldSlices");
 }
 
 void holdQueryOf(Kernel &kernel, Role &math) {
-  Buffer &q = *kernel.buffer("q"), &held = addHeld(kernel, q);
-  const Buffer *full = kernel.buffer("q_full");
+  Buffer &q = *sharedLeftOperand(math), &held = addHeld(kernel, q);
+  const Buffer *full = fullOf(q);
   const Location location = llvm::find_if(kernel.constants, [](const Constant &constant) {
                               return constant.name == "kHeldSlices";
                             })->location;
@@ -64,11 +66,12 @@ void holdQueryOf(Kernel &kernel, Role &math) {
 } // namespace
 
 bool fagen::holdQuery(Kernel &kernel, PassContext &context) {
-  if (!kernel.hasConstant("kHeldSlices") || kernel.roles.size() != 2)
+  const auto roles = findLoadAndMath(kernel);
+  if (!kernel.hasConstant("kHeldSlices") || !roles)
     return false;
   ShapeCheck shape(kernel, context, "hold-query");
-  if (!fits(kernel, kernel.roles.back(), shape))
+  if (!fits(kernel, roles->math, shape))
     return false;
-  holdQueryOf(kernel, kernel.roles.back());
+  holdQueryOf(kernel, roles->math);
   return true;
 }

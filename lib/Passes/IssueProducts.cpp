@@ -19,6 +19,8 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
+#include "fagen/Target/MmaInstrs.h"
+
 #include "ShapeCheck.h"
 #include "fagen/Spec/Spec.h"
 
@@ -86,7 +88,7 @@ public:
 private:
   void addAlpha() {
     Buffer buffer = *RescaleOp(*firstOf(loops().front()->body, OpKind::Rescale)).m().buffer;
-    buffer.name = "alpha";
+    buffer.name = kernel.freshName("alpha");
     alpha = &kernel.addBuffer(std::move(buffer));
   }
 
@@ -126,15 +128,17 @@ private:
     appendIssue(loop->body.ops, productOf(masked, MmaForm::Abt));
     appendWait(loop->body.ops, 0, masked.location);
     appendSoftmax(loop->body.ops, masked, [](Ops &) {});
-    forEach<MaskOp>(loop->body, [&](MaskOp<> mask) {
-      if (hasFullTiles())
-        mask.setWhen(lessThan(variable("full_tiles"), maskedFirst ? variable("key_tiles") : constant(1)));
-    });
+    if (all.size() > 1)
+      forEach<MaskOp>(loop->body, [&](MaskOp<> mask) { mask.setWhen(hasFirstStep(LoopOp(masked))); });
     return loop;
   }
 
-  bool hasFullTiles() const {
-    return llvm::any_of(kernel.lets, [](const Let &let) { return let.name == "full_tiles"; });
+  /// Whether step 0 is one of the loop's, which may begin later, or be empty.
+  static Expr hasFirstStep(LoopOp<const Op> loop) {
+    const Expr end = loop.end();
+    if (!(loop.begin() == constant(0)))
+      return lessThan(loop.begin(), constant(1));
+    return end.kind() == ExprKind::Sub ? lessThan(end.rhs(), end.lhs()) : lessThan(constant(0), end);
   }
 
   /// Of the loop before, whose ops are rotated already.
@@ -225,7 +229,7 @@ static bool fits(const Role &role, ShapeCheck &shape) {
     if (!shape.needs(product(MmaForm::Abt) && output && countOf(op->body, OpKind::Mma) == 2,
                      "one product of form abt and one of form ab in each loop", op->location) ||
         !shape.needs(takesPosition(MmaOp(*output), LoopOp(*op).variable()),
-                     "a product that takes %v at the loop's position", output->location) ||
+                     "a product of form ab whose b is at the loop's position", output->location) ||
         !shape.needs(firstOf(op->body, OpKind::Rescale) && firstOf(op->body, OpKind::Convert),
                      "a rescale and a convert in each loop", op->location))
       return false;
@@ -234,7 +238,7 @@ static bool fits(const Role &role, ShapeCheck &shape) {
 }
 
 bool fagen::issueProducts(Kernel &kernel, PassContext &context) {
-  if (kernel.backend != "wgmma")
+  if (!mmaFamily(kernel.backend).isAsynchronous)
     return false;
   ShapeCheck shape(kernel, context, "issue-products");
   auto isRotatedRole = [&](const Role &role) { return isRotated(kernel) && firstOf(role.body, isProductLoop); };

@@ -39,12 +39,14 @@ public:
 
   void run() {
     collectCopies(load.body);
-    for (const auto &[buffer, full] : filled)
-      if (buffer->isRing)
-        empties[buffer] = addEmpty(*buffer, *full);
-    for (const auto &[ring, empty] : empties)
-      if (isLeftByWarps(ring))
-        leftByWarps.insert(ring);
+    for (const auto &[buffer, full] : filled) {
+      if (!buffer->guard)
+        buffer->guard = {.full = full, .filledBy = {}};
+      if (!buffer->isRing)
+        continue;
+      buffer->guard->empty = empties[buffer] = addEmpty(*buffer, *full);
+      buffer->guard->leftBy = isLeftByWarps(buffer) ? Actor::Warp : Actor::Group;
+    }
     announceCopies(load.body);
     waitForCopies(math.body);
     beginMath();
@@ -59,7 +61,7 @@ private:
 
   Buffer *addEmpty(const Buffer &ring, const Buffer &full) {
     Buffer empty;
-    empty.name = ring.name + "_empty";
+    empty.name = kernel.freshName(ring.name + "_empty");
     empty.type = ElementType::MBarrier;
     empty.rows = empty.columns = 1;
     empty.isRing = true;
@@ -115,7 +117,7 @@ private:
   }
 
   void leave(Ops &ops, Buffer *ring, Expr position, const Location &location) {
-    const Actor who = leftByWarps.contains(ring) ? Actor::Warp : Actor::Group;
+    const Actor who = ring->guard->leftBy;
     ops.push_back(makeArrive({.bar = {empties[ring], position},
                               .by = who,
                               .location = location,
@@ -204,7 +206,7 @@ private:
     for (const auto &[buffer, full] : filled)
       initialise(ops, full, 1);
     for (const auto &[ring, empty] : empties)
-      initialise(ops, empty, leftByWarps.contains(ring) ? math.warps : math.warps / kGroupWarps);
+      initialise(ops, empty, ring->guard->leftBy == Actor::Warp ? math.warps : math.warps / kGroupWarps);
     ops.push_back(makeFence({.kind = FenceKind::MbarrierInit, .location = kernel.location}));
     addBarrier(ops);
     for (std::unique_ptr<Op> &op : load.body.ops)
@@ -214,9 +216,8 @@ private:
 
   Kernel &kernel;
   Role &load, &math;
-  llvm::MapVector<Buffer *, Buffer *> filled;       ///< by bulk copies, and the mbarriers that count their bytes
-  llvm::MapVector<Buffer *, Buffer *> empties;      ///< of the rings
-  llvm::SmallPtrSet<const Buffer *, 2> leftByWarps; ///< rings; others by groups of warps
+  llvm::MapVector<Buffer *, Buffer *> filled;  ///< by bulk copies, and the mbarriers that count their bytes
+  llvm::MapVector<Buffer *, Buffer *> empties; ///< of the rings
   bool hasWaited = false;
 };
 
@@ -270,11 +271,12 @@ bool fits(const Role &load, const Role &math, ShapeCheck &shape) {
 } // namespace
 
 bool fagen::orderRoles(Kernel &kernel, PassContext &context) {
-  if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 2)
+  const auto roles = findLoadAndMath(kernel);
+  if (!roles)
     return false;
   ShapeCheck shape(kernel, context, "order-roles");
-  if (!fits(kernel.roles[0], kernel.roles[1], shape))
+  if (!fits(roles->load, roles->math, shape))
     return false;
-  RoleOrderer(kernel, kernel.roles[0], kernel.roles[1]).run();
+  RoleOrderer(kernel, roles->load, roles->math).run();
   return true;
 }

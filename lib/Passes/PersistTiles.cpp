@@ -26,21 +26,26 @@ public:
   TilePersister(Kernel &kernel, Role &load, Role &math) : kernel(kernel), load(load), math(math) {}
 
   bool fits(ShapeCheck &shape) const {
-    const Buffer *const full = kernel.buffer("q_full");
+    const Buffer *const q = sharedLeftOperand(math), *const full = q ? fullOf(*q) : nullptr;
     auto isFill = [&](const Op &op) { return isArrivalAt(op, full); };
-    return shape.needs(full && !full->isRing, "an mbarrier %q_full of one slot that is filled once") &&
+    return shape.needs(firstOf(math.body, isLoopOverQ), "a loop in role " + math.name + " that multiplies with Q") &&
+           shape.needs(full && !full->isRing, "a tile of rows whose guard has an mbarrier of one slot") &&
            shape.needs(firstOf(load.body, isFill) && firstOf(load.body, OpKind::Fence),
-                       "a fence and an arrive at %q_full in role " + load.name) &&
+                       "a fence and an arrive at %" + full->name + " in role " + load.name) &&
+           shape.needs(lastLoop(load.body), "a loop that copies in role " + load.name) &&
            shape.needs(firstOf(load.body, OpKind::Barrier) && firstOf(math.body, OpKind::Barrier),
-                       "a barrier at the head of both roles") &&
-           shape.needs(firstOf(math.body, isLoopOverQ), "a loop in role " + math.name + " that multiplies with Q");
+                       "a barrier at the head of both roles");
   }
 
   void run() {
-    kernel.lets.push_back({"cta_tiles", variable("tiles_of_cta"), "persist-tiles: tiles of query rows of this CTA"});
-    qFull = kernel.buffer("q_full");
-    qFull->isRing = true;
+    turn = kernel.freshName("turn");
+    base = kernel.freshName("base");
+    tiles = kernel.freshName("cta_tiles");
+    kernel.lets.push_back({tiles, variable("tiles_of_cta"), "persist-tiles: tiles of query rows of this CTA"});
+    q = sharedLeftOperand(math);
+    q->guard->full->isRing = true;
     addEmpty();
+    steps = LoopOp(*lastLoop(load.body)).end();
     for (Role *role : {&load, &math})
       shift(role->body);
     handOverQ();
@@ -50,9 +55,10 @@ public:
 
 private:
   void addEmpty() {
-    Buffer empty = *qFull;
-    empty.name = "q_empty";
-    qEmpty = &kernel.addBuffer(std::move(empty));
+    Buffer empty = *q->guard->full;
+    empty.name = kernel.freshName(q->name + "_empty");
+    q->guard->empty = &kernel.addBuffer(std::move(empty));
+    q->guard->leftBy = Actor::Thread;
   }
 
   /// Ring positions go on from tile to tile; Q is filled once a tile. What stands before the barrier names slots.
@@ -60,29 +66,29 @@ private:
     for (std::unique_ptr<Op> &op : block.ops) {
       shift(op->body);
       for (Operand &operand : op->operands) {
-        if (operand.buffer == qFull)
-          operand.position = op->kind == OpKind::MbarrierInit ? constant(0) : variable("turn");
+        if (operand.buffer == q->guard->full)
+          operand.position = op->kind == OpKind::MbarrierInit ? constant(0) : variable(turn);
         else if (operand.position && op->kind != OpKind::MbarrierInit)
-          operand.position = variable("base") + operand.position;
+          operand.position = variable(base) + operand.position;
       }
     }
   }
 
   static bool isLoopOverQ(const Op &loop) {
     bool reads = false;
-    forEach<MmaIssueOp>(loop.body,
-                        [&](MmaIssueOp<const Op> product) { reads |= product.a().buffer->space == Space::Shared; });
+    walk(loop.body, [&](const Op &op) { reads |= isIssueFromShared(op); });
     return reads && loop.kind == OpKind::Loop;
   }
 
   void handOverQ() {
+    Buffer *const qFull = q->guard->full, *const qEmpty = q->guard->empty;
     auto fills = llvm::find_if(load.body.ops, [&](const auto &op) { return isArrivalAt(*op, qFull); });
-    load.body.ops.insert(fills, makeWait({.bar = {qEmpty, variable("turn") - constant(1)},
+    load.body.ops.insert(fills, makeWait({.bar = {qEmpty, variable(turn) - constant(1)},
                                           .by = Actor::Role,
                                           .location = qEmpty->location,
                                           .note = "persist-tiles: everybody has left the last tile's Q"}));
     auto last = llvm::find_if(llvm::reverse(math.body.ops), [](const auto &op) { return isLoopOverQ(*op); });
-    math.body.ops.insert(last.base(), makeArrive({.bar = {qEmpty, variable("turn")},
+    math.body.ops.insert(last.base(), makeArrive({.bar = {qEmpty, variable(turn)},
                                                   .by = Actor::Thread,
                                                   .location = qEmpty->location,
                                                   .note = "persist-tiles: the thread has left Q"}));
@@ -95,11 +101,11 @@ private:
   /// What stands behind the barrier becomes the loop's body.
   void wrap(Block &body) const {
     auto barrier = llvm::find_if(body.ops, [](const auto &op) { return op->kind == OpKind::Barrier; });
-    auto loop = makeLoop({.variable = "turn",
+    auto loop = makeLoop({.variable = turn,
                           .begin = constant(0),
-                          .end = variable("cta_tiles"),
-                          .carry = "base",
-                          .step = variable("key_tiles"),
+                          .end = variable(tiles),
+                          .carry = base,
+                          .step = steps,
                           .name = "tiles",
                           .location = kernel.location});
     for (auto op = barrier + 1; op != body.ops.end(); ++op)
@@ -110,16 +116,19 @@ private:
 
   Kernel &kernel;
   Role &load, &math;
-  Buffer *qFull = nullptr, *qEmpty = nullptr;
+  Buffer *q = nullptr;
+  Expr steps;                    ///< of a turn: so far do ring positions go on
+  std::string turn, base, tiles; ///< the loop's variable, what it carries, and the let that counts turns
 };
 
 } // namespace
 
 bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
   const bool isAsked = valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles;
-  if (!isAsked || kernel.roles.size() != 2)
+  const auto roles = findLoadAndMath(kernel);
+  if (!isAsked || !roles)
     return false;
-  TilePersister persister(kernel, kernel.roles[0], kernel.roles[1]);
+  TilePersister persister(kernel, roles->load, roles->math);
   ShapeCheck shape(kernel, context, "persist-tiles");
   if (!persister.fits(shape))
     return false;

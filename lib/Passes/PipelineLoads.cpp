@@ -20,6 +20,8 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
+#include "fagen/Target/MmaInstrs.h"
+
 #include "ShapeCheck.h"
 #include "fagen/Analysis/Timeline.h"
 #include "fagen/Spec/Spec.h"
@@ -53,6 +55,7 @@ public:
 
   void run(Block &body) {
     takeTemplates(body);
+    tiles = LoopOp(*lastLoop(body)).end();
     isAsync = isThreadAsyncCopy(*copyK);
     Ops ops;
     bool beforeLoops = true, hasPrologue = false;
@@ -64,7 +67,7 @@ public:
         beforeLoops = false;
         op->body.ops = joint ? jointStep(std::move(op->body.ops)) : splitStep(std::move(op->body.ops));
       } else if (const auto copy = dynCast<CopyIssueOp>(*op); copy && beforeLoops && !loadsFragment) {
-        copy->setWhen(lessThan(constant(0), ir::variable("key_tiles"))); // else nothing would wait for it
+        copy->setWhen(lessThan(constant(0), tiles)); // else nothing would wait for it
       } else if (const auto load = dynCast<LoadFragmentOp>(*op); load && beforeLoops) {
         appendCommit(ops, "pipeline-loads: the group of Q");
         if (load->src().buffer->overlays.empty()) { // the rings are free: K and V need not wait for Q
@@ -81,24 +84,13 @@ public:
 private:
   /// IR from text may lack the option.
   static Refill refillOf(const Kernel &kernel) {
-    return valueOr(kernel.options.refill, kernel.backend == "scalar" ? Refill::Joint : Refill::Split);
-  }
-
-  /// Whether the op is the product of this form.
-  static bool isProduct(const Op &op, MmaForm form) {
-    const auto product = dynCast<MmaOp>(op);
-    return product && product->form() == form;
+    return valueOr(kernel.options.refill, mmaFamily(kernel.backend).isCollective ? Refill::Split : Refill::Joint);
   }
 
   /// The b of the loop's product of this form; null where there is none.
   static const Buffer *operandOf(const Op &loop, MmaForm form) {
     const Op *product = firstOf(loop.body, [&](const Op &op) { return isProduct(op, form); });
     return product ? MmaOp(*product).b().buffer : nullptr;
-  }
-
-  static bool isCopyTo(const Op &op, const Buffer *ring) {
-    const auto copy = dynCast<CopyIssueOp>(op);
-    return copy && copy->dst().buffer == ring;
   }
 
   bool copiesOperands(const Op &loop) const {
@@ -131,7 +123,7 @@ private:
     const CopyIssueOp copy(*op);
     copy.dst().position = position;
     copy.setRow(copy.row().substitute(variable, position));
-    copy.setWhen(lessThan(position, ir::variable("key_tiles")));
+    copy.setWhen(lessThan(position, tiles));
     op->note = note;
     return op;
   }
@@ -216,6 +208,7 @@ private:
   bool isAsync = false;
   bool loadsFragment = false; ///< Q goes to registers, behind a wait of its own
   std::string variable;
+  Expr tiles; ///< where the last loop ends
   std::unique_ptr<Op> copyK, copyV;
 };
 

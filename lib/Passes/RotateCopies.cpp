@@ -22,16 +22,24 @@ using namespace fagen::ir;
 
 namespace {
 
+/// The copy of the loop that products use so many steps behind it; null where there is none.
+const Op *copyWithLag(const Op &loop, const Role &math, int64_t lag) {
+  return firstOf(loop.body, [&](const Op &op) {
+    const auto copy = dynCast<CopyIssueOp>(op);
+    return copy && lagOf(math, copy->dst().buffer) == lag;
+  });
+}
+
 class CopyRotator {
 public:
-  explicit CopyRotator(Role &load) : body(load.body) {}
+  CopyRotator(Role &load, const Role &math) : body(load.body), math(math) {}
 
   void run() {
     auto found = llvm::find_if(body.ops, [](const auto &op) { return op->kind == OpKind::Loop; });
     const std::unique_ptr<Op> all = std::move(*found);
     body.ops.erase(found);
     const LoopOp loop(*all);
-    const Op &k = *all->body.ops[0], &v = *all->body.ops[1];
+    const Op &k = *copyWithLag(*all, math, 0), &v = *copyWithLag(*all, math, 1);
     tile = loop.variable().str();
     const Expr end = loop.end(), j = variable(tile), one = constant(1);
     body.ops.insert(body.ops.begin(),
@@ -62,20 +70,13 @@ private:
   }
 
   Block &body;
+  const Role &math;
   std::string tile; ///< the loop's variable
 };
 
-/// Rotated products end with P V of the last tile.
-bool isRotated(const Role &math) {
-  return llvm::any_of(math.body.ops, [](const auto &op) {
-    const auto loop = dynCast<LoopOp>(*op);
-    return loop && loop->name() == "last";
-  });
-}
-
-bool fits(const Role &load, ShapeCheck &shape) {
+bool fits(const Role &load, const Role &math, ShapeCheck &shape) {
   const Op *const loop = firstOf(load.body, OpKind::Loop);
-  return shape.needs(loop && loop->body.ops.size() == 2 && countOf(loop->body, OpKind::CopyIssue) == 2 &&
+  return shape.needs(loop && loop->body.ops.size() == 2 && copyWithLag(*loop, math, 0) && copyWithLag(*loop, math, 1) &&
                          LoopOp(*loop).begin() == constant(0),
                      "role " + load.name + " to have a loop from 0 on that copies one tile of K and one of V",
                      loop ? loop->location : Location());
@@ -84,11 +85,12 @@ bool fits(const Role &load, ShapeCheck &shape) {
 } // namespace
 
 bool fagen::rotateCopies(Kernel &kernel, PassContext &context) {
-  if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 2 || !isRotated(kernel.roles.back()))
+  const auto roles = findLoadAndMath(kernel);
+  if (!roles || mostLagging(roles->math) == 0)
     return false;
   ShapeCheck shape(kernel, context, "rotate-copies");
-  if (!fits(kernel.roles.front(), shape))
+  if (!fits(roles->load, roles->math, shape))
     return false;
-  CopyRotator(kernel.roles.front()).run();
+  CopyRotator(roles->load, roles->math).run();
   return true;
 }

@@ -21,7 +21,6 @@
 #include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -32,16 +31,13 @@ namespace {
 /// `step`, where row q sees the keys up to q. As many of them as a key tile has keys lie to the key tiles in all ways.
 int64_t mostSkippedKeyTiles(const Kernel &kernel, MaskOp<const Op> mask, unsigned groups, int64_t step) {
   const int64_t rows = kernel.constant("kTileRows"), keys = kernel.constant("kTileKeys");
-  auto tilesSeen = [&](int64_t count) {
-    const MaskBounds bounds = analyzeMask(mask.predicate(), "q", "k", mask.row(), count);
-    return expand(kernel, ceilDiv(max(bounds.keyEnd, constant(0)), variable("kTileKeys")));
-  };
-  const Expr all = tilesSeen(rows), own = tilesSeen(rows / groups);
+  auto seenBy = [&](int64_t count) { return expand(kernel, tilesSeen(boundsOf(mask, mask.row(), count))); };
+  const Expr all = seenBy(rows), own = seenBy(rows / groups);
   int64_t most = 0;
   for (int64_t tile = 0; tile < keys; ++tile) {
     auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
       constexpr int64_t kManyKeys = 1 << 30;
-      return name == "row_begin" ? tile * step : name.starts_with("seq_") ? kManyKeys : 1;
+      return name == kRowBegin ? tile * step : name.starts_with("seq_") ? kManyKeys : 1;
     };
     most = std::max(most, all.evaluate(value).value_or(0) - own.evaluate(value).value_or(0));
   }
@@ -54,8 +50,8 @@ public:
       : kernel(kernel), load(load), math(math), shape(shape), groups(math.warps / kGroupWarps) {}
 
   bool run() {
-    const auto mask = findMask();
-    if (groups < 2 || !mask || !findLet("full_tiles"))
+    const auto mask = findMask(math.body);
+    if (groups < 2 || !mask || !findTiles(*mask))
       return false;
     if (!groupsSkipKeyTiles(kernel, *mask, groups))
       return false;
@@ -63,9 +59,7 @@ public:
       return false;
     if (!fits())
       return false;
-    addLets(analyzeMask(mask->predicate(), "q", "k", mask->row() + variable(kGroupRow),
-                        kernel.constant("kTileRows") / groups));
-    llvm::erase_if(kernel.lets, [](const Let &let) { return let.name == "full_tiles"; });
+    addLets(boundsOf(*mask, mask->row() + variable(kGroupRow), kernel.constant("kTileRows") / groups));
     limit(math.body);
     auto last = llvm::find_if(llvm::reverse(math.body.ops), [](const auto &op) { return op->kind == OpKind::Loop; });
     math.body.ops.insert(last.base(), skip());
@@ -76,75 +70,64 @@ private:
   /// Whether math leaves each slot that the load role fills.
   bool fits() const {
     bool leavesAll = true;
-    forEach<CopyIssueOp>(load.body, [&](CopyIssueOp<const Op> copy) {
-      if (!copy.dst().buffer->isRing)
-        return;
-      const Buffer *empty = kernel.buffer(copy.dst().buffer->name + "_empty");
-      leavesAll &= copy.full().buffer && empty && whoArrivesAt(empty);
-    });
-    return shape.needs(leavesAll, "role " + math.name + " to arrive at an mbarrier _empty of each ring");
+    for (const Buffer *ring : ringsFilledBy(load)) {
+      bool leaves = false;
+      walk(std::as_const(math.body), [&](const Op &op) { leaves |= isArrivalAt(op, emptyOf(*ring)); });
+      leavesAll &= emptyOf(*ring) && leaves;
+    }
+    return shape.needs(leavesAll, "role " + math.name + " to leave the slots of each ring that is filled");
   }
 
-  std::optional<MaskOp<const Op>> findMask() const {
-    std::optional<MaskOp<const Op>> found;
-    forEach<MaskOp>(std::as_const(math.body), [&](MaskOp<const Op> mask) { found = mask; });
-    return found;
+  /// The lets that count key tiles for all rows of the tile, by what they count.
+  bool findTiles(MaskOp<const Op> mask) {
+    const MaskBounds bounds = boundsOf(mask, mask.row(), kernel.constant("kTileRows"));
+    const Let *const full = letWith(kernel, tilesSeenWhole(bounds)), *const all = letWith(kernel, tilesSeen(bounds));
+    if (!full || !all)
+      return false;
+    fullTiles = full->name;
+    keyTiles = all->name;
+    return true;
   }
 
-  const Let *findLet(llvm::StringRef name) const {
-    auto found = llvm::find_if(kernel.lets, [&](const Let &let) { return let.name == name; });
-    return found == kernel.lets.end() ? nullptr : &*found;
-  }
-
+  /// Those of the group's own rows; nobody asks for the CTA's full tiles any more.
   void addLets(const MaskBounds &bounds) {
-    const Expr keys = variable("kTileKeys"), zero = constant(0);
-    kernel.lets.push_back({"own_full_tiles", floorDiv(max(bounds.fullEnd, zero), keys),
-                           "skip-masked-tiles: key tiles that every row of the group sees whole"});
-    kernel.lets.push_back({"own_key_tiles", ceilDiv(max(bounds.keyEnd, zero), keys),
-                           "skip-masked-tiles: key tiles that some row of the group sees"});
+    ownFullTiles = kernel.freshName("own_" + fullTiles);
+    ownKeyTiles = kernel.freshName("own_" + keyTiles);
+    kernel.lets.push_back(
+        {ownFullTiles, tilesSeenWhole(bounds), "skip-masked-tiles: key tiles that every row of the group sees whole"});
+    kernel.lets.push_back(
+        {ownKeyTiles, tilesSeen(bounds), "skip-masked-tiles: key tiles that some row of the group sees"});
+    llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == fullTiles; });
   }
 
   /// The loops of math end where the rows of the group do.
   void limit(Block &block) const {
-    for (std::unique_ptr<Op> &op : block.ops)
-      for (const char *name : {"full_tiles", "key_tiles"})
-        substitute(*op, name, variable(std::string("own_") + name));
-  }
-
-  /// At the mbarrier, in the steps.
-  std::optional<Actor> whoArrivesAt(const Buffer *bar) const {
-    std::optional<Actor> who;
-    forEach<ArriveOp>(std::as_const(math.body), [&](ArriveOp<const Op> arrive) {
-      if (arrive.bar().buffer == bar)
-        who = arrive.by();
-    });
-    return who;
+    for (std::unique_ptr<Op> &op : block.ops) {
+      substitute(*op, fullTiles, variable(ownFullTiles));
+      substitute(*op, keyTiles, variable(ownKeyTiles));
+    }
   }
 
   std::unique_ptr<Op> skip() const {
-    const Expr tile = variable("j");
-    auto loop = makeLoop({.variable = "j",
-                          .begin = variable("own_key_tiles"),
-                          .end = variable("key_tiles"),
+    const std::string step = LoopOp(*lastLoop(math.body)).variable().str();
+    const Expr tile = variable(step);
+    auto loop = makeLoop({.variable = step,
+                          .begin = variable(ownKeyTiles),
+                          .end = variable(keyTiles),
                           .name = "skipped",
                           .location = kernel.location});
     Ops &ops = loop->body.ops;
     Ops arrivals;
-    llvm::SmallPtrSet<const Buffer *, 2> rings;
-    forEach<CopyIssueOp>(load.body, [&](CopyIssueOp<const Op> copy) {
-      const Buffer *ring = copy.dst().buffer;
-      if (!ring->isRing || !rings.insert(ring).second)
-        return;
-      Buffer *empty = kernel.buffer(ring->name + "_empty");
-      ops.push_back(makeWait({.bar = {copy.full().buffer, tile},
+    for (const Buffer *ring : ringsFilledBy(load)) {
+      ops.push_back(makeWait({.bar = {fullOf(*ring), tile},
                               .by = Actor::Thread,
                               .location = kernel.location,
                               .note = "skip-masked-tiles: the tile is there"}));
-      arrivals.push_back(makeArrive({.bar = {empty, tile},
-                                     .by = *whoArrivesAt(empty),
+      arrivals.push_back(makeArrive({.bar = {emptyOf(*ring), tile},
+                                     .by = ring->guard->leftBy,
                                      .location = kernel.location,
                                      .note = "skip-masked-tiles: they need it no more"}));
-    });
+    }
     ops.push_back(makeBarrier({.scope = BarrierScope::Named,
                                .id = kGroupBarrier,
                                .firstWarp = math.firstWarp,
@@ -161,6 +144,7 @@ private:
   Role &math;
   ShapeCheck &shape;
   const unsigned groups;
+  std::string fullTiles, keyTiles, ownFullTiles, ownKeyTiles; ///< lets
 };
 
 } // namespace
@@ -170,8 +154,9 @@ bool fagen::groupsSkipKeyTiles(const Kernel &kernel, MaskOp<const Op> mask, unsi
 }
 
 bool fagen::skipMaskedTiles(Kernel &kernel, PassContext &context) {
-  if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 2)
+  const auto roles = findLoadAndMath(kernel);
+  if (!roles)
     return false;
   ShapeCheck shape(kernel, context, "skip-masked-tiles");
-  return TileSkipper(kernel, kernel.roles[0], kernel.roles[1], shape).run();
+  return TileSkipper(kernel, roles->load, roles->math, shape).run();
 }

@@ -20,6 +20,8 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
+#include "fagen/Target/MmaInstrs.h"
+
 #include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
@@ -48,10 +50,15 @@ bool rescalesLazily(const Block &block) {
   return isLazy;
 }
 
-/// Masks nothing before tile full_tiles.
-void branchAroundMask(LoopOp<> loop) {
+/// The lets that count key tiles.
+struct KeyTiles {
+  std::string full, all;
+};
+
+/// Masks nothing before the tiles that not every row sees whole.
+void branchAroundMask(LoopOp<> loop, const KeyTiles &tiles) {
   forEach<MaskOp>(loop->body,
-                  [&](MaskOp<> mask) { mask.setWhen(lessEqual(variable("full_tiles"), variable(loop.variable()))); });
+                  [&](MaskOp<> mask) { mask.setWhen(lessEqual(variable(tiles.full), variable(loop.variable()))); });
 }
 
 std::unique_ptr<Op> interiorOf(const Op &loop) {
@@ -61,9 +68,9 @@ std::unique_ptr<Op> interiorOf(const Op &loop) {
 }
 
 /// Step j of the loop has key tile key_tiles - (j + 1). Ring positions count steps.
-void countBack(LoopOp<> loop) {
+void countBack(LoopOp<> loop, const KeyTiles &tiles) {
   const std::string step = loop.variable().str();
-  const Expr tile = variable("key_tiles") - (variable(step) + constant(1));
+  const Expr tile = variable(tiles.all) - (variable(step) + constant(1));
   forEach<CopyIssueOp>(loop->body, [&](CopyIssueOp<> copy) { copy.setRow(copy.row().substitute(step, tile)); });
   forEach<MaskOp>(loop->body, [&](MaskOp<> mask) {
     mask.setRow(mask.row().substitute(step, tile));
@@ -72,28 +79,22 @@ void countBack(LoopOp<> loop) {
 }
 
 /// The edge loop, and behind it the interior one.
-void splitLastFirst(Ops &ops, Ops::iterator loop) {
-  countBack(LoopOp(**loop));
+void splitLastFirst(Ops &ops, Ops::iterator loop, const KeyTiles &tiles) {
+  countBack(LoopOp(**loop), tiles);
   std::unique_ptr<Op> interior = interiorOf(**loop);
-  const Expr masked = variable("key_tiles") - variable("full_tiles");
+  const Expr masked = variable(tiles.all) - variable(tiles.full);
   LoopOp(**loop).setEnd(masked);
   LoopOp(*interior).setBegin(masked);
   LoopOp(*interior).setName("interior");
   ops.insert(std::next(loop), std::move(interior));
 }
 
-void splitFirstFirst(Ops &ops, Ops::iterator loop) {
+void splitFirstFirst(Ops &ops, Ops::iterator loop, const KeyTiles &tiles) {
   std::unique_ptr<Op> interior = interiorOf(**loop);
   LoopOp(*interior).setName("interior");
-  LoopOp(*interior).setEnd(variable("full_tiles"));
-  LoopOp(**loop).setBegin(variable("full_tiles"));
+  LoopOp(*interior).setEnd(variable(tiles.full));
+  LoopOp(**loop).setBegin(variable(tiles.full));
   ops.insert(loop, std::move(interior));
-}
-
-std::optional<MaskOp<const Op>> findMask(const Block &block) {
-  std::optional<MaskOp<const Op>> found;
-  forEach<MaskOp>(block, [&](MaskOp<const Op> mask) { found = mask; });
-  return found;
 }
 
 /// The variable of a loop that the bounds name: then they are none of the CTA. Empty where there is none.
@@ -107,21 +108,15 @@ std::string loopVariableIn(const MaskBounds &bounds, const Block &body) {
   return found;
 }
 
-/// One of the lets that addBounds replaces, if the bounds name it: it would then depend on itself.
-std::string replacedLetIn(const MaskBounds &bounds) {
-  std::string found;
-  for (const Expr &bound : {bounds.fullEnd, bounds.keyEnd})
-    bound.forEachVariable([&](llvm::StringRef name) {
-      if (name == "key_tiles" || name == "full_tiles")
-        found = name.str();
-    });
-  return found;
+/// Whether the bounds depend on the let that addBounds replaces: it would then depend on itself.
+bool dependOn(const MaskBounds &bounds, const Let *let) {
+  return let && (bounds.fullEnd.uses(let->name) || bounds.keyEnd.uses(let->name));
 }
 
 /// Whether tile j of the loop is keys [j * kTileKeys, (j + 1) * kTileKeys), for all tiles.
 bool isOverKeyTiles(const Kernel &kernel, LoopOp<const Op> loop, MaskOp<const Op> mask) {
   const Expr keys = constant(kernel.constant("kTileKeys"));
-  return loop.begin() == constant(0) && loop.end() == variable("key_tiles") &&
+  return loop.begin() == constant(0) && letOf(kernel, loop.end()) &&
          mask.key().substitute("kTileKeys", keys) == variable(loop.variable()) * keys;
 }
 
@@ -132,24 +127,23 @@ bool fits(const Kernel &kernel, LoopOp<const Op> loop, MaskOp<const Op> mask, Sh
     masks += countOf(role.body, OpKind::Mask);
   return shape.needs(masks == 1, "a single mask in the kernel", mask->location) &&
          shape.needs(isOverKeyTiles(kernel, loop, mask),
-                     "a loop from 0 to key_tiles whose mask begins at key j * kTileKeys", loop->location) &&
-         shape.needs(kernel.backend != "wgmma" || kernel.constant("kRowWarps") >= kGroupWarps,
-                     "four kRowWarps or more with wgmma");
+                     "a loop from 0 to a let whose mask begins at key j * kTileKeys", loop->location) &&
+         shape.needs(kernel.constant("kRowWarps") >= mmaFamily(kernel.backend).unitWarps,
+                     "as many kRowWarps as ask for a product together, or more");
 }
 
 bool beginsWithLast(const Kernel &kernel, MaskOp<const Op> mask) {
-  return kernel.backend == "wgmma" && seesMoreInLaterRows(kernel) &&
+  return mmaFamily(kernel.backend).isAsynchronous && seesMoreInLaterRows(kernel) &&
          !groupsSkipKeyTiles(kernel, mask, kernel.constant("kRowWarps") / kGroupWarps);
 }
 
-/// Loop bounds as run-time values: counts of whole tiles inside [0, end), never negative.
-void addBounds(Kernel &kernel, const MaskBounds &bounds) {
-  const Expr keys = variable("kTileKeys"), zero = constant(0);
-  llvm::erase_if(kernel.lets, [](const Let &let) { return let.name == "key_tiles" || let.name == "full_tiles"; });
-  kernel.lets.push_back({"full_tiles", floorDiv(max(bounds.fullEnd, zero), keys),
-                         "split-mask-loops: key tiles that every row sees whole"});
-  kernel.lets.push_back(
-      {"key_tiles", ceilDiv(max(bounds.keyEnd, zero), keys), "split-mask-loops: key tiles that some row sees"});
+/// Loop bounds as run-time values. That of all tiles takes the place of the loop's end.
+KeyTiles addBounds(Kernel &kernel, const MaskBounds &bounds, const Expr &end) {
+  const KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str()};
+  llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == tiles.all; });
+  kernel.lets.push_back({tiles.full, tilesSeenWhole(bounds), "split-mask-loops: key tiles that every row sees whole"});
+  kernel.lets.push_back({tiles.all, tilesSeen(bounds), "split-mask-loops: key tiles that some row sees"});
+  return tiles;
 }
 
 } // namespace
@@ -164,16 +158,17 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
     const auto mask = findMask((*loop)->body);
     if (!mask)
       continue;
-    const MaskBounds bounds = analyzeMask(mask->predicate(), "q", "k", mask->row(), kernel.constant("kTileRows"));
+    const MaskBounds bounds = boundsOf(*mask, mask->row(), kernel.constant("kTileRows"));
     if (const std::string name = loopVariableIn(bounds, role.body); !name.empty()) {
       context.diags.error((*mask)->location,
                           "which keys the mask lets through depends on '" + name +
                               "', the variable of a loop; it may depend on lets and run-time values");
       return false;
     }
-    if (const std::string name = replacedLetIn(bounds); !name.empty()) {
+    const Expr end = LoopOp(std::as_const(**loop)).end();
+    if (const Let *const replaced = letOf(kernel, end); dependOn(bounds, replaced)) {
       context.diags.error((*mask)->location,
-                          "which keys the mask lets through depends on '" + name +
+                          "which keys the mask lets through depends on '" + replaced->name +
                               "', which is to be computed from that; it may depend on other lets and "
                               "run-time values");
       return false;
@@ -181,16 +176,16 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
     LoopOp edge(**loop);
     if (!fits(kernel, LoopOp(std::as_const(**loop)), *mask, shape))
       return false;
-    addBounds(kernel, bounds);
-    if (kernel.backend != "wgmma" && rescalesLazily((*loop)->body)) {
+    const KeyTiles tiles = addBounds(kernel, bounds, end);
+    if (!mmaFamily(kernel.backend).isAsynchronous && rescalesLazily((*loop)->body)) {
       edge.setName("tile");
-      branchAroundMask(edge);
+      branchAroundMask(edge, tiles);
       continue;
     }
     if (beginsWithLast(kernel, *mask))
-      splitLastFirst(ops, loop);
+      splitLastFirst(ops, loop, tiles);
     else
-      splitFirstFirst(ops, loop);
+      splitFirstFirst(ops, loop, tiles);
     rescaleAlways(edge->body);
     edge.setName("edge");
   }

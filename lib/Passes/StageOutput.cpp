@@ -37,11 +37,6 @@ using namespace fagen::ir;
 
 namespace {
 
-Op *findTurns(Role &role) {
-  auto found = llvm::find_if(role.body.ops, [](const auto &op) { return op->has(Attr::Carry); });
-  return found == role.body.ops.end() ? nullptr : found->get();
-}
-
 /// What both ways have in common.
 class Stager {
 protected:
@@ -85,12 +80,14 @@ protected:
 class SlotStager : Stager {
 public:
   SlotStager(Kernel &kernel, Role &load, Role &math)
-      : Stager(math), load(load), q(kernel.buffer("q")), qFull(kernel.buffer("q_full")),
-        qEmpty(kernel.buffer("q_empty")), slots(kernel.constant("kQuerySlots")) {}
+      : Stager(math), load(load), q(sharedLeftOperand(math)), qFull(q ? fullOf(*q) : nullptr),
+        qEmpty(q ? emptyOf(*q) : nullptr), turn(variable(turnsOf(math)->variable())),
+        slots(kernel.constant("kQuerySlots")) {}
 
   bool fits(ShapeCheck &shape) const {
     constexpr unsigned kMostSlots = 8;
-    return shape.needs(q && qFull && qEmpty && !q->isRing, "buffers %q of one slot, %q_full and %q_empty") &&
+    return shape.needs(q && qFull && qEmpty && !q->isRing,
+                       "products of one guarded tile of rows, which has one slot") &&
            shape.needs(slots > 1 && slots <= kMostSlots, "kQuerySlots from 2 to " + llvm::Twine(kMostSlots));
   }
 
@@ -99,10 +96,12 @@ public:
       buffer->isRing = true;
       buffer->stages = slots;
     }
+    q->guard->leftBy = Actor::Group;
+    q->guard->lag = slots - 1;
     for (Role *role : {&load, &math})
       placeInSlots(role->body);
     initialise();
-    stageTiles(findTurns(math)->body);
+    stageTiles((*turnsOf(math))->body);
     appendWait(math.body.ops);
   }
 
@@ -113,7 +112,7 @@ private:
       placeInSlots(op->body);
       for (Operand &operand : op->operands)
         if (operand.buffer == q)
-          operand.position = variable("turn");
+          operand.position = turn;
     }
   }
 
@@ -139,7 +138,7 @@ private:
     for (std::unique_ptr<Op> &op : tiles.ops) {
       const bool isLoop = op->kind == OpKind::Loop;
       if (op->kind == OpKind::Store)
-        stage(StoreOp(std::as_const(*op)), ops, {q, variable("turn")});
+        stage(StoreOp(std::as_const(*op)), ops, {q, turn});
       else if (!isArrivalAt(*op, qEmpty))
         ops.push_back(std::move(op));
       if (isLoop && !std::exchange(isReleased, true))
@@ -150,7 +149,7 @@ private:
 
   void release(Ops &ops) const {
     appendWait(ops, qEmpty->location);
-    ops.push_back(makeArrive({.bar = {qEmpty, variable("turn")},
+    ops.push_back(makeArrive({.bar = {qEmpty, turn},
                               .by = Actor::Group,
                               .location = qEmpty->location,
                               .note = "stage-output: the last tile's results have left the slot of the next Q"}));
@@ -158,6 +157,7 @@ private:
 
   Role &load;
   Buffer *const q, *const qFull, *const qEmpty;
+  const Expr turn; ///< the variable of the loop over tiles
   const unsigned slots;
 };
 
@@ -167,17 +167,19 @@ public:
   SliceStager(Kernel &kernel, Role &math) : Stager(math), kernel(kernel), columns(kernel.constant("kStagedColumns")) {}
 
   bool fits(ShapeCheck &shape) const {
-    const Op *const store = firstOf(findTurns(math)->body, OpKind::Store);
-    return shape.needs(kernel.buffer("v") && !kernel.buffer("out"), "a buffer %v, and no %out") &&
+    const Op *const store = firstOf((*turnsOf(math))->body, OpKind::Store);
+    return shape.needs(countOf(math.body, OpKind::StageOutput) == 0, "results that nobody stages yet") &&
            shape.needs(store, "a store in each turn of role " + math.name) &&
+           shape.needs(rightOperandInto(math, StoreOp(*store).o().buffer),
+                       "products that the store's rows come from") &&
            shape.needs(columns > 0 && columns <= StoreOp(*store).o().buffer->columns,
                        "kStagedColumns from 1 to the columns of the store", store->location);
   }
 
   void run() {
-    out = &addOut();
-    Block &tiles = findTurns(math)->body;
+    Block &tiles = (*turnsOf(math))->body;
     auto store = llvm::find_if(tiles.ops, [](const auto &op) { return op->kind == OpKind::Store; });
+    Buffer *const out = &addOut(*rightOperandInto(math, StoreOp(**store).o().buffer));
     Ops slices;
     const StoreOp whole(std::as_const(**store));
     for (unsigned first = 0; first < whole.o().buffer->columns; first += columns) {
@@ -192,21 +194,20 @@ public:
 
 private:
   /// Beside the rings of K and V: bulk copies want tiles where a swizzle pattern begins.
-  Buffer &addOut() const {
-    auto v = llvm::find_if(kernel.buffers, [](const auto &buffer) { return buffer->name == "v"; });
+  Buffer &addOut(const Buffer &v) const {
+    auto place = llvm::find_if(kernel.buffers, [&](const auto &buffer) { return buffer.get() == &v; });
     auto buffer = std::make_unique<Buffer>();
-    buffer->name = "out";
+    buffer->name = kernel.freshName("out");
     buffer->space = Space::Shared;
-    buffer->type = (*v)->type;
+    buffer->type = v.type;
     buffer->rows = kernel.constant("kTileRows");
     buffer->columns = columns;
-    buffer->location = (*v)->location;
-    return **kernel.buffers.insert(v + 1, std::move(buffer));
+    buffer->location = v.location;
+    return **kernel.buffers.insert(place + 1, std::move(buffer));
   }
 
   Kernel &kernel;
   const unsigned columns;
-  Buffer *out = nullptr;
 };
 
 } // namespace
@@ -219,12 +220,13 @@ template <typename Stager> static bool stageBy(Stager stager, ShapeCheck &shape)
 }
 
 bool fagen::stageOutput(Kernel &kernel, PassContext &context) {
-  if (kernel.roles.size() != 2 || !findTurns(kernel.roles.back()))
+  const auto roles = findLoadAndMath(kernel);
+  if (!roles || !turnsOf(roles->math))
     return false;
   ShapeCheck shape(kernel, context, "stage-output");
   if (kernel.hasConstant("kQuerySlots"))
-    return stageBy(SlotStager(kernel, kernel.roles[0], kernel.roles[1]), shape);
+    return stageBy(SlotStager(kernel, roles->load, roles->math), shape);
   if (kernel.hasConstant("kStagedColumns"))
-    return stageBy(SliceStager(kernel, kernel.roles[1]), shape);
+    return stageBy(SliceStager(kernel, roles->math), shape);
   return false;
 }

@@ -69,14 +69,9 @@ private:
     return makePassTurn({.id = id, .groups = groups, .group = group, .location = location(), .note = note.str()});
   }
 
-  static bool isScores(const Op &op) {
-    const auto product = dynCast<MmaIssueOp>(op);
-    return product && product->a().buffer->space == Space::Shared;
-  }
-
   /// Products of scores are committed in the block where they are issued.
   static bool fits(const Block &block, ShapeCheck &shape) {
-    auto scores = llvm::find_if(block.ops, [](const auto &op) { return isScores(*op); });
+    auto scores = llvm::find_if(block.ops, [](const auto &op) { return isIssueFromShared(*op); });
     const bool isCommitted = scores == block.ops.end() || std::any_of(scores, block.ops.end(), [](const auto &op) {
                                return op->kind == OpKind::MmaCommit;
                              });
@@ -89,7 +84,7 @@ private:
   void takeTurns(Block &block) const {
     for (std::unique_ptr<Op> &op : block.ops)
       takeTurns(op->body);
-    auto first = llvm::find_if(block.ops, [](const auto &op) { return isScores(*op); });
+    auto first = llvm::find_if(block.ops, [](const auto &op) { return isIssueFromShared(*op); });
     if (first == block.ops.end())
       return;
     if (first != block.ops.begin() && (*(first - 1))->kind == OpKind::Fence)
@@ -100,10 +95,11 @@ private:
     block.ops.insert(last, pass("take-turns: the next one does"));
   }
 
-  static bool isOf(const Op &op, bool scores) { return op.kind == OpKind::MmaIssue && isScores(op) == scores; }
+  static bool isOf(const Op &op, bool scores) { return op.kind == OpKind::MmaIssue && isIssueFromShared(op) == scores; }
 
   static bool isStep(const Op &op) {
-    return op.kind == OpKind::Loop && llvm::any_of(op.body.ops, [](const auto &inner) { return isScores(*inner); });
+    return op.kind == OpKind::Loop &&
+           llvm::any_of(op.body.ops, [](const auto &inner) { return isIssueFromShared(*inner); });
   }
 
   /// In each step scores are committed at once, and the other product comes behind a fence.
@@ -148,19 +144,23 @@ private:
     step.ops.insert(output - 1, await("take-turns: this group multiplies")); // in front of its fence
   }
 
-  static Op *findLoop(const Block &block, llvm::StringRef name) {
-    auto loop = llvm::find_if(block.ops, [&](const auto &op) {
-      const auto loop = dynCast<LoopOp>(*op);
-      return loop && loop->name() == name;
-    });
-    return loop == block.ops.end() ? nullptr : loop->get();
+  /// A loop without products, whose steps leave what others filled.
+  static bool isSkipping(const Op &op) {
+    return op.kind == OpKind::Loop && countOf(op.body, OpKind::MmaIssue) == 0 && countOf(op.body, OpKind::Wait) != 0;
+  }
+
+  /// A loop of products that no scores go with.
+  static bool isLast(const Op &op) {
+    bool hasScores = false;
+    walk(op.body, [&](const Op &inner) { hasScores |= isIssueFromShared(inner); });
+    return op.kind == OpKind::Loop && countOf(op.body, OpKind::MmaIssue) != 0 && !hasScores;
   }
 
   /// Of key tiles that the group has no products for.
   void passSkipped(Block &block) const {
     for (std::unique_ptr<Op> &op : block.ops)
       passSkipped(op->body);
-    const Op *skipped = findLoop(block, "skipped"), *last = findLoop(block, "last");
+    const Op *const skipped = firstOf(block, isSkipping), *const last = firstOf(block, isLast);
     if (!skipped)
       return;
     const LoopOp tiles(*skipped);
@@ -186,9 +186,10 @@ private:
 
 bool fagen::takeTurns(Kernel &kernel, PassContext &context) {
   const Overlap overlap = valueOr(kernel.options.overlap, Overlap::None);
-  if ((overlap != Overlap::Both && overlap != Overlap::Pingpong) || kernel.roles.size() != 2)
+  const auto roles = findLoadAndMath(kernel);
+  if ((overlap != Overlap::Both && overlap != Overlap::Pingpong) || !roles)
     return false;
-  TurnTaker taker(kernel, kernel.roles[1], overlap);
+  TurnTaker taker(kernel, roles->math, overlap);
   ShapeCheck shape(kernel, context, "take-turns");
   if (!taker.fits(shape))
     return false;

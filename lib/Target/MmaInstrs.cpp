@@ -16,6 +16,23 @@ static constexpr MmaInstrInfo kMmaInstrs[] = {
 #include "fagen/Target/MmaInstrs.inc"
 };
 
+static constexpr MmaFamilyInfo kMmaFamilies[] = {
+#define GET_MMA_FAMILY_TABLE
+#include "fagen/Target/MmaInstrs.inc"
+};
+
+const MmaFamilyInfo &mmaFamily(Mma family) {
+  const MmaFamilyInfo *found = find_if(kMmaFamilies, [&](const MmaFamilyInfo &info) { return info.family == family; });
+  assert(found != std::end(kMmaFamilies) && "every family has a record");
+  return *found;
+}
+
+const MmaFamilyInfo &mmaFamily(StringRef name) {
+  const std::optional<Mma> family = parseMma(name);
+  assert(family && "the verifier knows all families");
+  return mmaFamily(*family);
+}
+
 ArrayRef<MmaInstrInfo> allMmaInstrs() { return kMmaInstrs; }
 
 const MmaInstrInfo *findMmaInstr(Mma family, DType operand, DType accum) {

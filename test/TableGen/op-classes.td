@@ -1,7 +1,8 @@
 // A new op gets a class with its accessors, and a function that makes it; an enumeration its C++ type.
 // RUN: fagen-tblgen -gen-op-classes -I %source/include %s | FileCheck %s
-// RUN: not fagen-tblgen -gen-op-classes -I %source/include -DCOUNT %s 2>&1 | FileCheck %s --check-prefix=COUNT
-// RUN: not fagen-tblgen -gen-op-classes -I %source/include -DTWICE %s 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: fagen-tblgen -gen-op-enums -I %source/include %s | FileCheck %s --check-prefix=ENUM
+// RUN: not fagen-tblgen -gen-op-enums -I %source/include -DCOUNT %s 2>&1 | FileCheck %s --check-prefix=COUNT
+// RUN: not fagen-tblgen -gen-op-enums -I %source/include -DTWICE %s 2>&1 | FileCheck %s --check-prefix=TWICE
 include "fagen/td/Ops.td"
 
 def ThreadKindEnum : Enum<"ThreadKind", "A kind of thread.", ["few_some", "0"], ["FewSome", "Zero"]>;
@@ -10,11 +11,13 @@ def Gather : Op<"gather", "rows that a table names",
     [Choice<"kind", ThreadKindEnum>, IntOr<"depth", 1, 4, 2>, Int<"id", 0, 4, 1>, Flag<"late">, Ex<"when", 1>,
      Choice<"by", ActorEnum, 1>]>;
 
-// CHECK:      /// A kind of thread.
-// CHECK-NEXT: enum class ThreadKind : uint8_t { FewSome, Zero };
-// CHECK:        case ThreadKind::FewSome:
-// CHECK-NEXT:     return "few_some";
-// CHECK:      template <> inline ThreadKind parse<ThreadKind>(
+// ENUM:      /// A kind of thread.
+// ENUM-NEXT: enum class ThreadKind : uint8_t { FewSome, Zero };
+// ENUM:        case ThreadKind::FewSome:
+// ENUM-NEXT:     return "few_some";
+// ENUM:      inline constexpr std::array kThreadKinds = {ThreadKind::FewSome, ThreadKind::Zero};
+// ENUM:      template <> inline ThreadKind parse<ThreadKind>(
+
 // CHECK:      template <typename T = Op> class GatherOp : public OpView<T, OpKind::Gather> {
 // CHECK:        auto &firstRow() const { return this->operand(kFirstRow); }
 // CHECK:        static constexpr unsigned kPages = 1;

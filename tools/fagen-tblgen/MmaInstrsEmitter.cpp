@@ -42,11 +42,25 @@ void emitInstr(raw_ostream &os, const Record &instr) {
      << " .implemented = " << (instr.getValueAsBit("Implemented") ? "true" : "false") << "},\n";
 }
 
+/// {.family = Mma::Wgmma, .isCollective = true, ...},
+void emitFamily(raw_ostream &os, const Record &family) {
+  auto flag = [&](StringRef field) { return family.getValueAsBit(field) ? "true" : "false"; };
+  os << "{.family = Mma::" << family.getValueAsDef("Family")->getValueAsString("Enumerator")
+     << ", .isCollective = " << flag("Collective") << ", .isAsynchronous = " << flag("Asynchronous")
+     << ", .keepsResults = " << flag("KeepsResults") << ", .unitWarps = " << family.getValueAsInt("UnitWarps")
+     << "},\n";
+}
+
 void emitMmaInstrs(RecordKeeper &records, raw_ostream &os) {
   std::vector<Record *> instrs = recordsInOrder(records, "MmaInstr");
   for (const Record *instr : instrs)
     validate(*instr);
   emitFileHeader(os, "the table of matrix instructions.", "MmaInstrs.td");
+  {
+    Guard guard(os, "GET_MMA_FAMILY_TABLE");
+    for (const Record *family : recordsInOrder(records, "MmaFamily"))
+      emitFamily(os, *family);
+  }
   Guard guard(os, "GET_MMA_INSTR_TABLE");
   for (const Record *instr : instrs)
     emitInstr(os, *instr);

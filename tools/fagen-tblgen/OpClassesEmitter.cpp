@@ -1,4 +1,4 @@
-// fagen: writes fagen/IR/OpClasses.h: enumerations of attributes, a class an op, and the functions that make ops.
+// fagen: writes fagen/IR/OpEnums.h and OpClasses.h: enumerations of attributes; a class an op, and what makes it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EmitterSupport.h"
@@ -45,6 +45,11 @@ void emitEnum(raw_ostream &os, const Record &type) {
   for (size_t i = 0; i != values.size(); ++i)
     os << "  case " << name << "::" << enumerators[i] << ":\n    return " << quoted(values[i]) << ";\n";
   os << "  }\n  return {};\n}\n\n";
+  os << "inline constexpr std::array k" << name << "s = {";
+  ListSeparator separator;
+  for (const std::string &enumerator : enumerators)
+    os << separator << name << "::" << enumerator;
+  os << "};\n\n";
   os << "template <> inline " << name << " parse<" << name << ">([[maybe_unused]] llvm::StringRef text) {\n";
   for (size_t i = 0; i + 1 < values.size(); ++i)
     os << "  if (text == " << quoted(values[i]) << ")\n    return " << name << "::" << enumerators[i] << ";\n";
@@ -166,15 +171,25 @@ void emitMaker(raw_ostream &os, const Record &op) {
   os << "  op->location = std::move(args.location);\n  op->note = std::move(args.note);\n  return op;\n}\n";
 }
 
-void emitOpClasses(RecordKeeper &records, raw_ostream &os) {
+void emitOpEnums(RecordKeeper &records, raw_ostream &os) {
   std::vector<Record *> types = recordsInOrder(records, "Enum");
   for (const Record *type : types)
     validate(*type);
+  emitFileHeader(os, "the enumerations of the attributes of ops, with their spellings.", "Ops.td");
+  os << "#pragma once\n\n#include \"llvm/ADT/StringRef.h\"\n\n#include <array>\n#include <cassert>\n#include "
+        "<cstdint>\n\n"
+     << "namespace fagen::ir {\n\n"
+     << "/// The enumerator that is spelled `text`: one of those that the verifier lets through.\n"
+     << "template <typename EnumType> EnumType parse(llvm::StringRef text);\n";
+  for (const Record *type : types)
+    emitEnum(os, *type);
+  os << "\n} // namespace fagen::ir\n";
+}
+
+void emitOpClasses(RecordKeeper &records, raw_ostream &os) {
   emitFileHeader(os, "the ops of the IR as C++ classes: accessors by name and type, and functions that make them.",
                  "Ops.td");
   os << "#pragma once\n\n#include \"fagen/IR/OpView.h\"\n\nnamespace fagen::ir {\n";
-  for (const Record *type : types)
-    emitEnum(os, *type);
   for (const Record *op : recordsInOrder(records, "Op")) {
     emitClass(os, *op);
     emitArguments(os, *op);
@@ -183,6 +198,7 @@ void emitOpClasses(RecordKeeper &records, raw_ostream &os) {
   os << "\n} // namespace fagen::ir\n";
 }
 
-TableGen::Emitter::Opt registration("gen-op-classes", emitOpClasses, "the ops of the IR as C++ classes");
+TableGen::Emitter::Opt enums("gen-op-enums", emitOpEnums, "the enumerations of attributes");
+TableGen::Emitter::Opt classes("gen-op-classes", emitOpClasses, "the ops of the IR as C++ classes");
 
 } // namespace

@@ -28,7 +28,9 @@ inline constexpr llvm::StringLiteral kTestProgram = R"(program @p {
     global %gk : f16[rows x 64]
     global %go : f16[rows x 64]
     global %glse : f32[rows x 1]
-    shared %k : f16[64 x 64] stages 2 swizzle xor offset 0 loc("a.fa":21)
+    shared %k : f16[64 x 64] stages 2 swizzle xor offset 0 guard full %k_full by bytes, empty %k_empty by group lag 1 loc("a.fa":21)
+    shared %k_full : mbarrier[1 x 1] stages 2 offset 33280
+    shared %k_empty : mbarrier[1 x 1] stages 1 offset 33296
     shared %q : f16[64 x 64] offset 0 overlays %k
     shared %partial : f32[64 x 66] offset 16384
     fragment %q_fragment : f16[16 x 64]

@@ -33,6 +33,9 @@ bool isPositive(const Expr &expr);
 /// With lets and constants in place of their names.
 Expr expand(const Kernel &kernel, Expr expr);
 
+/// The run-time value that is the first query row of the CTA's tile.
+inline constexpr llvm::StringLiteral kRowBegin = "row_begin";
+
 /// The run-time value that groups of warps differ in: the first of a group's rows in the tile. A group is four warps of
 /// a role whose warps share the tile's rows.
 inline constexpr llvm::StringLiteral kGroupRow = "group_row";
@@ -50,7 +53,7 @@ Expr atGroup(const Kernel &kernel, const Expr &expr, unsigned group);
 enum class Direction : uint8_t { Constant, NotDecreasing, NotIncreasing, Unknown };
 Direction direction(const Expr &expr, llvm::StringRef variable);
 
-/// Whether the number of key tiles of a tile of query rows grows with its rows.
+/// Whether some loop of a tile of query rows has more steps where the tile lies behind another.
 bool seesMoreInLaterRows(const Kernel &kernel);
 
 /// Which keys a tile of query rows sees:
@@ -68,6 +71,8 @@ struct MaskBounds {
 /// The bounds for rows [rowBegin, rowBegin + rows). The predicate is a conjunction of comparisons that are linear in
 /// `k` and monotone in `q`; for a conjunct of another kind fullEnd is 0, and it does not narrow the other bounds. They
 /// are exact where all conjuncts bound k with the same slope in q, else at least safe.
+/// `q` and `k` as predicates name them.
+inline constexpr llvm::StringLiteral kMaskRow = "q", kMaskKey = "k";
 MaskBounds analyzeMask(const Expr &predicate, llvm::StringRef q, llvm::StringRef k, const Expr &rowBegin, int64_t rows);
 
 } // namespace fagen::ir

@@ -16,6 +16,7 @@
 //       global %gq : f16[rows x 64] packed
 //       global %gk : f16[rows x 64]
 //       shared %k : f16[64 x 64] stages 2 swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
+//       shared %v : f16[64 x 64] stages 2 guard full %v_full by bytes, empty %v_empty by warp
 //       fragment %s : f32[32 x 64]
 //       let key_tiles = ceil_div(min(seq_kv, row_begin + 128 + seq_kv - seq_q), 64) note("split-mask-loops: ...")
 //       site 1 "copy_wait 2" covers "RAW k: copy_issue -> mma"
@@ -36,7 +37,8 @@
 #pragma once
 
 #include "fagen/IR/Expr.h"
-#include "fagen/IR/Ops.h" // generated from Ops.td: enum class OpKind, OpInfo, opInfo()
+#include "fagen/IR/OpEnums.h" // generated from Ops.td: the enumerations of attributes
+#include "fagen/IR/Ops.h"     // generated from Ops.td: enum class OpKind, OpInfo, opInfo()
 #include "fagen/IR/Options.h"
 #include "fagen/Support/Location.h"
 
@@ -64,6 +66,17 @@ enum class Layout : uint8_t { RowMajor, Xor, Padded };
 
 unsigned sizeOf(ElementType type);
 
+struct Buffer;
+
+/// The mbarriers that order who fills a buffer's slots and who uses them. Several buffers may share them.
+struct Guard {
+  Buffer *full = nullptr;        ///< its phase p is complete when position p is filled
+  std::optional<Actor> filledBy; ///< who arrives there; none: the bytes of bulk copies complete the phase
+  Buffer *empty = nullptr;       ///< its phase p is complete when position p - lag is left; null where nobody asks
+  Actor leftBy = Actor::Group;   ///< who arrives there
+  unsigned lag = 0;
+};
+
 /// Memory or registers that ops name. Shape is rows x columns of one stage; a global buffer's rows are its length.
 struct Buffer {
   std::string name;
@@ -76,6 +89,7 @@ struct Buffer {
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
   std::string overlays;           ///< name of the buffer whose bytes this one reuses, if any (set before allocation)
+  std::optional<Guard> guard;
   Location location;
 
   uint64_t stageBytes() const; ///< with the gaps of its layout
@@ -173,7 +187,9 @@ struct Kernel {
   Location location;
 
   Buffer *buffer(llvm::StringRef name) const; ///< null when there is none
-  bool packsHeads() const;                    ///< whether it has a packed buffer
+  /// `wanted`, or where something of the kernel or of the run time has that name, `wanted` and a number.
+  std::string freshName(llvm::StringRef wanted) const;
+  bool packsHeads() const; ///< whether it has a packed buffer
   Buffer &addBuffer(Buffer buffer);
   int64_t constant(llvm::StringRef name) const; ///< asserts that it exists
   bool hasConstant(llvm::StringRef name) const;

@@ -15,9 +15,6 @@
 
 namespace fagen::ir {
 
-/// The enumerator that is spelled `text`: one of those that the verifier lets through.
-template <typename EnumType> EnumType parse(llvm::StringRef text);
-
 /// A view of an op of one kind; as cheap to copy as a pointer. T is Op or const Op.
 template <typename T, OpKind Kind> class OpView {
 public:

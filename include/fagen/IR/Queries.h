@@ -2,23 +2,79 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/OpClasses.h"
 
 namespace fagen::ir {
+
+// Copies and mbarriers.
 
 /// Whether the copy engine does it.
 bool isBulkCopy(const Op &op);
 /// Whether each thread's part is complete when a copy_wait of that thread says so.
 bool isThreadAsyncCopy(const Op &op);
+/// Whether the op copies into the buffer.
+bool isCopyTo(const Op &op, const Buffer *buffer);
 
 /// Whether the op arrives, or waits, at the mbarrier.
 bool isArrivalAt(const Op &op, const Buffer *bar);
 bool isWaitAt(const Op &op, const Buffer *bar);
 
-/// The number behind all named barriers that ops of the kernel use; 0 is the CTA's.
-int64_t firstFreeBarrier(const Kernel &kernel);
+/// The mbarrier that says that a position of the buffer is filled, or left; null where it has none.
+Buffer *fullOf(const Buffer &buffer);
+Buffer *emptyOf(const Buffer &buffer);
 
 /// Who does what the op says; the role where it does not say.
 Actor actorOf(const Op &op);
+
+/// The number behind all named barriers that ops of the kernel use; 0 is the CTA's.
+int64_t firstFreeBarrier(const Kernel &kernel);
+
+// Roles.
+
+/// The first role that copies in bulk, and the first other one.
+struct LoadAndMath {
+  Role &load, &math;
+};
+/// Nothing where no role copies for another.
+std::optional<LoadAndMath> findLoadAndMath(Kernel &kernel);
+
+/// The rings that copies of the role fill, in the order of their first copies.
+llvm::SmallVector<Buffer *, 4> ringsFilledBy(const Role &role);
+
+// Products.
+
+/// Whether the op is a product of this form, asked for or at once.
+bool isProduct(const Op &op, MmaForm form);
+/// Whether the op asks for a product with its left operand in shared memory.
+bool isIssueFromShared(const Op &op);
+/// That left operand of the role's products; null where there is none, or more than one.
+Buffer *sharedLeftOperand(const Role &role);
+/// The right operand of the products that add to the fragment; null where there is none.
+Buffer *rightOperandInto(const Role &role, const Buffer *accumulator);
+/// By how many steps products lag behind the loop that they stand in: K(j) and V(j - 1) in step j are one.
+int64_t lagOf(const Role &role, const Buffer *ring);
+int64_t mostLagging(const Role &role);
+
+// Loops and lets.
+
+/// The let that the expression is, by name; null where it is another expression.
+const Let *letOf(const Kernel &kernel, const Expr &expr);
+/// The let with this value; null where there is none.
+const Let *letWith(const Kernel &kernel, const Expr &value);
+
+/// The loop of the role's body that carries a value from turn to turn: over tiles of query rows.
+std::optional<LoopOp<>> turnsOf(Role &role);
+/// The last loop of the block itself; those that a loop over tiles was split into end with it.
+Op *lastLoop(Block &block);
+
+/// Which keys rows [rowBegin, rowBegin + rows) see.
+MaskBounds boundsOf(MaskOp<const Op> mask, const Expr &rowBegin, int64_t rows);
+/// Whole key tiles inside the bounds, never negative: those that all of the rows see whole, those that some row sees.
+Expr tilesSeenWhole(const MaskBounds &bounds);
+Expr tilesSeen(const MaskBounds &bounds);
+
+/// The last mask of the role; nothing where it has none.
+std::optional<MaskOp<const Op>> findMask(const Block &block);
 
 } // namespace fagen::ir

@@ -9,6 +9,19 @@
 
 namespace fagen {
 
+/// What kernels must know of all instructions of a family.
+struct MmaFamilyInfo {
+  Mma family = Mma::Scalar;
+  bool isCollective = false;   ///< threads of a warp, or of a unit, work on a product together; else each alone
+  bool isAsynchronous = false; ///< a product is asked for and waited for
+  bool keepsResults = false;   ///< which lane holds which element of a result is known: results stay in registers
+  unsigned unitWarps = 1;      ///< that ask for a product together
+};
+
+/// Of the family, or of the one that specs and IR spell `name`.
+const MmaFamilyInfo &mmaFamily(Mma family);
+const MmaFamilyInfo &mmaFamily(llvm::StringRef name);
+
 struct MmaInstrInfo {
   llvm::StringRef name;
   Mma family = Mma::Scalar;

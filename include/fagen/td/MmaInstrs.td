@@ -4,6 +4,28 @@
 include "fagen/td/Features.td"
 include "fagen/td/SpecOptions.td"
 
+// What kernels must know of all instructions of a family.
+class MmaFamily<Case family> {
+  Case Family = family;
+  bit Collective = 1;    // the threads of a warp, or of a unit, work on a product together; else each has elements alone
+  bit Asynchronous = 0;  // a product is asked for and waited for
+  bit KeepsResults = 1;  // which lane holds which element of a result is known: results stay in registers
+  int UnitWarps = 1;     // that ask for a product together
+}
+
+def ScalarFamily : MmaFamily<MmaScalar> {
+  let Collective = 0;
+  let KeepsResults = 0;
+}
+def WmmaFamily : MmaFamily<MmaWmma> {
+  let KeepsResults = 0;
+}
+def MmaSyncFamily : MmaFamily<MmaMmaSync>;
+def WgmmaFamily : MmaFamily<MmaWgmma> {
+  let Asynchronous = 1;
+  let UnitWarps = 4;
+}
+
 // One instruction, or one template of instructions where N varies (NMax > N).
 class MmaInstr<Case family, Case operand, Case accum, int m, int n, int k> {
   Case Family = family;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // fagen-tblgen -gen-ops writes include/fagen/IR/Ops.h from this file, the table that the parser, the printer and the
-// verifier read, and -gen-op-classes writes include/fagen/IR/OpClasses.h: for each op a class with its accessors, and a
-// function that makes it. Nothing else lists operands or attributes.
+// verifier read. -gen-op-classes writes OpClasses.h: for each op a class with its accessors, and a function that makes
+// it; -gen-op-enums writes OpEnums.h: what attributes are spelled by. Nothing else lists operands or attributes.
 
 class Effect<string enumerator> {
   string Enumerator = enumerator;
