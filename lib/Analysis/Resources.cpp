@@ -63,7 +63,7 @@ static unsigned leastRegisters(const Kernel &kernel) {
   return registers;
 }
 
-ResourceEstimate fagen::estimateResources(const Kernel &kernel, const TargetInfo &target) {
+ResourceEstimate fagen::estimateResources(const Kernel &kernel, uint64_t sharedBytes, const TargetInfo &target) {
   ResourceEstimate estimate;
   estimate.mostRegisters = target.maxRegistersPerThread;
   unsigned fragments = 0;
@@ -76,7 +76,7 @@ ResourceEstimate fagen::estimateResources(const Kernel &kernel, const TargetInfo
     estimate.mostRegisters = std::min(estimate.mostRegisters, unsigned(kernel.constant("kMathRegisters")));
     estimate.registers = target.registersPerSm / kernel.threads / kRegisterUnit * kRegisterUnit;
   }
-  const Occupancy occupancy = occupancyOf(estimate.registers, kernel.threads, kernel.sharedBytes, target);
+  const Occupancy occupancy = occupancyOf(estimate.registers, kernel.threads, sharedBytes, target);
   estimate.ctasPerSm = occupancy.ctasPerSm;
   estimate.limit = occupancy.limit;
   return estimate;

@@ -183,7 +183,7 @@ VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instr
     plan.barriers.push_back({entry.site, entry.what, entry.covers});
   plan.workspace = planWorkspace(kernel, variant, instrument);
   plan.maps = planMaps(kernel);
-  const ResourceEstimate estimate = estimateResources(kernel, *variant.target);
+  const ResourceEstimate estimate = estimateResources(kernel, kernel.sharedBytes, *variant.target);
   plan.estimates = {estimate.registers, estimate.ctasPerSm, estimate.limit};
   return plan;
 }

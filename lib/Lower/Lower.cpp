@@ -51,7 +51,7 @@ static void measureInto(Schedule &schedule, const ir::Kernel &kernel, PassContex
     if (buffer->space == ir::Space::Shared)
       schedule.shared.buffers.push_back(
           {buffer->name, buffer->bytes(), !buffer->overlays.empty(), buffer->columns > 1});
-  const ResourceEstimate estimate = estimateResources(alone, *context.variant->target);
+  const ResourceEstimate estimate = estimateResources(kernel, alone.sharedBytes, *context.variant->target);
   schedule.figures = {estimate.registers, estimate.leastRegisters, estimate.mostRegisters, estimate.ctasPerSm};
 }
 

@@ -24,7 +24,7 @@ struct ResourceEstimate {
   unsigned leastRegisters = 0, mostRegisters = 0;
 };
 
-/// Never fails: a kernel that does not fit at all has 0 CTAs an SM.
-ResourceEstimate estimateResources(const ir::Kernel &kernel, const TargetInfo &target);
+/// Of a kernel with so many bytes of shared memory. Never fails: one that does not fit at all has 0 CTAs an SM.
+ResourceEstimate estimateResources(const ir::Kernel &kernel, uint64_t sharedBytes, const TargetInfo &target);
 
 } // namespace fagen
