@@ -30,8 +30,8 @@ public:
     std::vector<const void *> addresses;
     for (const std::vector<unsigned char> &bytes : memory)
       addresses.push_back(bytes.data());
-    const std::vector<unsigned char> params =
-        packParams(plan, sizes, addresses, [](const device::TensorMapDescription &map, const ProgramBuffer &, void *place) {
+    const std::vector<unsigned char> params = packParams(
+        plan, sizes, addresses, [](const device::TensorMapDescription &map, const ProgramBuffer &, void *place) {
           std::memcpy(place, &map, sizeof(map));
         });
     const std::vector<emulator::Buffer> buffers = describe(plan, memory);
@@ -48,8 +48,8 @@ private:
     std::vector<emulator::Buffer> buffers;
     for (size_t i = 0; i < memory.size(); ++i) {
       const ProgramBuffer &buffer = plan.buffers[i];
-      emulator::Buffer &made = buffers.emplace_back(
-          emulator::Buffer{memory[i].data(), memory[i].size(), buffer.isWritten, buffer.name});
+      emulator::Buffer &made =
+          buffers.emplace_back(emulator::Buffer{memory[i].data(), memory[i].size(), buffer.isWritten, buffer.name});
       made.elementBytes = static_cast<unsigned>(bytesOf(buffer.element));
       if (buffer.isWritten && !buffer.isZeroed)
         made.written = std::make_shared<std::vector<unsigned char>>(memory[i].size());

@@ -35,12 +35,11 @@ public:
       addresses.push_back(places.back()->address());
       upload(*places.back(), bytes);
     }
-    std::vector<unsigned char> params =
-        packParams(plan, sizes, addresses,
-                   [](const device::TensorMapDescription &map, const ProgramBuffer &buffer, void *place) {
-                     checkStatus(encodeMap(*driver(), map, buffer.name.c_str(), *static_cast<device::TensorMap *>(place)),
-                                 "encode a tensor map");
-                   });
+    std::vector<unsigned char> params = packParams(
+        plan, sizes, addresses, [](const device::TensorMapDescription &map, const ProgramBuffer &buffer, void *place) {
+          checkStatus(encodeMap(*driver(), map, buffer.name.c_str(), *static_cast<device::TensorMap *>(place)),
+                      "encode a tensor map");
+        });
     for (const ProgramLaunch &launch : plan.launches)
       launchOne(launch, sizes, params);
     checkCuda(measuringDriver().cuStreamSynchronize(device.gpu.stream()), fmt::format("run {}", plan.name).c_str());

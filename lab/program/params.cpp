@@ -81,7 +81,8 @@ int64_t elementsOf(const ProgramBuffer &buffer, const Sizes &sizes) {
   for (const int64_t size : shapeOf(buffer, sizes)) {
     constexpr int64_t kMost = int64_t{1} << 36;
     if (size < 0 || (size > 0 && count > kMost / size))
-      throw UserError(fmt::format("buffer '{}' would have a side of {}, or more than 2^36 elements", buffer.name, size));
+      throw UserError(
+          fmt::format("buffer '{}' would have a side of {}, or more than 2^36 elements", buffer.name, size));
     count *= size;
   }
   return count;
@@ -122,7 +123,8 @@ packParams(const ProgramPlan &plan, const Sizes &sizes, const std::vector<const 
 uint32_t ctasOf(const ProgramLaunch &launch, const Sizes &sizes) {
   const int64_t ctas = launch.ctas.evaluate(sizes);
   if (ctas < 0 || ctas > std::numeric_limits<int32_t>::max() || ctas % launch.cluster)
-    throw UserError(fmt::format("launch '{}' would have {} CTAs in clusters of {}", launch.symbol, ctas, launch.cluster));
+    throw UserError(
+        fmt::format("launch '{}' would have {} CTAs in clusters of {}", launch.symbol, ctas, launch.cluster));
   return static_cast<uint32_t>(ctas);
 }
 

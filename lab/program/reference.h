@@ -53,8 +53,8 @@ private:
   std::vector<Factor> factors;
 };
 
-/// How far a result of `element` may be from the truth: half a unit of the last place of what is stored, and f32 sums of
-/// so many terms in any order (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), each term cut off below
+/// How far a result of `element` may be from the truth: half a unit of the last place of what is stored, and f32 sums
+/// of so many terms in any order (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), each term cut off below
 /// 2^-23 of its sum, as tensor cores do.
 double allowedError(const ExpectedElement &expected, Element element);
 

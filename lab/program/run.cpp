@@ -63,7 +63,8 @@ ProgramMemory makeMemory(const ProgramPlan &plan, const Sizes &sizes, uint64_t s
   return memory;
 }
 
-std::map<std::string, TensorValues> readMemory(const ProgramPlan &plan, const Sizes &sizes, const ProgramMemory &memory) {
+std::map<std::string, TensorValues> readMemory(const ProgramPlan &plan, const Sizes &sizes,
+                                               const ProgramMemory &memory) {
   std::map<std::string, TensorValues> tensors;
   for (size_t i = 0; i < memory.size(); ++i) {
     const ProgramBuffer &buffer = plan.buffers[i];

@@ -3,6 +3,8 @@
 
 #include "KernelEmitter.h"
 
+#include "Ledger.h"
+
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -134,7 +136,8 @@ void KernelEmitter::emitHead() {
     line(out, "// Rows are those of all query heads of a K/V head: row r is query r / heads_per_kv.");
   line(out, "//");
   emitSharedMap();
-  emitLedger();
+  for (const std::string &text : ledgerOf(kernel))
+    line(out, "//   {}", text);
   if (instrument != Instrument::None)
     line(out, "//\n// Instrumented: each warp leaves the clocks of its stages{} in the workspace.",
          instrument == Instrument::Trace ? ", and the first steps of some CTAs," : "");
@@ -165,17 +168,6 @@ void KernelEmitter::emitSharedMap() {
     line(out, "//   cluster  {} CTAs", kernel.constant("kCluster"));
   for (const Role &role : kernel.roles)
     line(out, "//   role     {:<8} warps {} to {}", role.name, role.firstWarp, role.firstWarp + role.warps - 1);
-}
-
-void KernelEmitter::emitLedger() {
-  std::string others;
-  for (const LedgerEntry &entry : kernel.ledger)
-    if (entry.covers.empty())
-      others += fmt::format(" {}", entry.site);
-    else
-      line(out, "//   site {:>2}  {:<14} {}", entry.site, entry.what, entry.covers);
-  if (!others.empty())
-    line(out, "//   sites{}: in the middle of others' chains", others);
 }
 
 void KernelEmitter::emitIncludes() {

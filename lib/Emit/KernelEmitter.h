@@ -81,7 +81,6 @@ private:
 
   void emitHead();
   void emitSharedMap();
-  void emitLedger();
   void emitIncludes();
   void emitConstants();
   void emitTileTypes();

@@ -1,9 +1,9 @@
 // fagen: fagen-run program: any program of the IR, beside a reference in words.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "lab/program/run.h"
 #include "Command.h"
 #include "lab/check/report.h"
 #include "lab/device/gpu_device.h"
+#include "lab/program/run.h"
 
 #include <charconv>
 #include <fmt/format.h>
@@ -28,7 +28,8 @@ public:
     app.footer(kFooter);
     app.add_option("PLAN", path, "the program's plan (JSON), which names its CUDA text")->required();
     app.add_option("--size", given, "NAME=NUMBER, of each size that the program has")->delimiter(',');
-    app.add_option("--reference", options.reference, "what it computes: \"c[m, n] = a[m, k] * b[n, k]; ...\"")->required();
+    app.add_option("--reference", options.reference, "what it computes: \"c[m, n] = a[m, k] * b[n, k]; ...\"")
+        ->required();
     app.add_option("--device", device, "gpu, cpu (the emulator), auto (what there is)")->capture_default_str();
     app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
     app.add_option("--runs", options.attempts, "each with other inputs; on the emulator with another order of events")
@@ -45,8 +46,11 @@ public:
     const std::unique_ptr<ProgramRunner> runner = makeRunner();
     const ProgramReport report = runProgram(plan, *runner, options);
     Json json = envelope(nullptr);
-    json["program"] = {{"name", plan.name}, {"device", runner->name()}, {"reference", options.reference},
-                       {"seed", options.seed}, {"runs", options.attempts}};
+    json["program"] = {{"name", plan.name},
+                       {"device", runner->name()},
+                       {"reference", options.reference},
+                       {"seed", options.seed},
+                       {"runs", options.attempts}};
     for (const auto &[name, value] : options.sizes)
       json["program"]["sizes"][name] = value;
     json["program"]["results"] = resultsJson(report);
@@ -69,7 +73,8 @@ private:
       int64_t value = 0;
       const char *const end = text.data() + text.size();
       if (equals == std::string::npos ||
-          std::from_chars(text.data() + equals + 1, end, value) != std::from_chars_result{end, std::errc()} || value < 0)
+          std::from_chars(text.data() + equals + 1, end, value) != std::from_chars_result{end, std::errc()} ||
+          value < 0)
         throw UserError(fmt::format("--size '{}' is not NAME=NUMBER", text));
       const std::string name = text.substr(0, equals);
       if (std::find(known.begin(), known.end(), name) == known.end())
@@ -101,7 +106,8 @@ private:
   }
 
   static std::string table(const ProgramPlan &plan, const ProgramRunner &runner, const ProgramReport &report) {
-    TextTable table({{"program"}, {"device"}, {"result"}, {"compared", true}, {"wrong", true}, {"error / allowed", true}});
+    TextTable table(
+        {{"program"}, {"device"}, {"result"}, {"compared", true}, {"wrong", true}, {"error / allowed", true}});
     for (const ComparedResult &result : report.results)
       table.add({plan.name, runner.name(), result.buffer, fmt::format("{}", result.compared),
                  fmt::format("{}", result.wrong), fmt::format("{:.3f}", result.worst)});

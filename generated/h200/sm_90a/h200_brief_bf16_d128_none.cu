@@ -15,30 +15,12 @@
 //   shared   total            148096 B
 //   role     load     warps 0 to 3
 //   role     math     warps 4 to 7
-//   site  2  barrier        RAW q_full: load.mbarrier_init@3 -> math.wait@5
-//   site  5  arrive         RAW k_full: load.mbarrier_init@1 -> math.wait@7; RAW k_full: load.mbarrier_init@2 -> math.wait@20; RAW k_full: load.mbarrier_init@2 -> math.wait@38; RAW v_full: load.mbarrier_init@4 -> math.wait@57; RAW k_empty: load.mbarrier_init@6 -> math.arrive@12
-//   site  6  wait           WAW k: load.copy_issue@15 -> load.copy_issue@21; WAW k: load.copy_issue@21 -> load.copy_issue@21; WAW v: load.copy_issue@24 -> load.copy_issue@24; WAR k: math.mma_issue@9 -> load.copy_issue@21; WAR k: math.mma_issue@22 -> load.copy_issue@21; WAR k: math.settle_rows@30 -> load.copy_issue@21
-//   site  7  arrive         RAW v_full: load.mbarrier_init@4 -> math.wait@24; RAW v_full: load.mbarrier_init@4 -> math.wait@42; RAW v_full: load.mbarrier_init@5 -> math.wait@24; RAW v_full: load.mbarrier_init@5 -> math.wait@42
-//   site  8  wait           WAR v: math.mma_issue@26 -> load.copy_issue@24
-//   site  9  arrive         RAW k_full: load.mbarrier_init@1 -> math.wait@20; RAW k_full: load.mbarrier_init@1 -> math.wait@38; RAW v_full: load.mbarrier_init@5 -> math.wait@57; RAW k_empty: load.mbarrier_init@6 -> math.arrive@32; RAW k_empty: load.mbarrier_init@6 -> math.arrive@51; RAW k_empty: load.mbarrier_init@7 -> math.arrive@32; RAW k_empty: load.mbarrier_init@7 -> math.arrive@51; RAW v_empty: load.mbarrier_init@8 -> math.arrive@34; RAW v_empty: load.mbarrier_init@8 -> math.arrive@53; RAW v_empty: load.mbarrier_init@9 -> math.arrive@34; RAW v_empty: load.mbarrier_init@9 -> math.arrive@53
-//   site 10  wait           WAW v: load.copy_issue@24 -> load.copy_issue@28; WAR v: math.mma_issue@26 -> load.copy_issue@28
-//   site 11  arrive         RAW v_empty: load.mbarrier_init@8 -> math.arrive@62; RAW v_empty: load.mbarrier_init@9 -> math.arrive@62
-//   site 12  barrier        RAW q_full: load.mbarrier_init@3 -> math.wait@5
-//   site 13  wait           RAW k_full: load.mbarrier_init@1 -> math.wait@7; RAW k_full: load.mbarrier_init@2 -> math.wait@20; RAW k_full: load.mbarrier_init@2 -> math.wait@38; RAW v_full: load.mbarrier_init@4 -> math.wait@57; RAW k_empty: load.mbarrier_init@6 -> math.arrive@12; RAW q: load.copy_issue@17 -> math.mma_issue@9; RAW q: load.copy_issue@17 -> math.mma_issue@22; RAW q: load.copy_issue@17 -> math.settle_rows@30; RAW q: load.copy_issue@17 -> math.mma_issue@40; RAW q: load.copy_issue@17 -> math.settle_rows@49
-//   site 14  wait           RAW k: load.copy_issue@15 -> math.mma_issue@9
-//   site 16  mma_wait       RAW s: math.mma_issue@9 -> math.mask@13; RAW s: math.mma_issue@9 -> math.row_max@14; RAW s: math.mma_issue@9 -> math.exp2@16; RAW s: math.mma_issue@9 -> math.row_sum@17; RAW s: math.mma_issue@9 -> math.convert@18; WAR k: math.mma_issue@9 -> load.copy_issue@21
-//   site 18  wait           RAW v_full: load.mbarrier_init@4 -> math.wait@24; RAW v_full: load.mbarrier_init@5 -> math.wait@24; RAW k: load.copy_issue@15 -> math.mma_issue@22; RAW k: load.copy_issue@15 -> math.settle_rows@30; RAW k: load.copy_issue@21 -> math.mma_issue@22; RAW k: load.copy_issue@21 -> math.settle_rows@30
-//   site 20  wait           RAW k_full: load.mbarrier_init@1 -> math.wait@20; RAW k_full: load.mbarrier_init@1 -> math.wait@38; RAW k_empty: load.mbarrier_init@6 -> math.arrive@32; RAW k_empty: load.mbarrier_init@7 -> math.arrive@32; RAW v_empty: load.mbarrier_init@8 -> math.arrive@34; RAW v_empty: load.mbarrier_init@9 -> math.arrive@34; RAW v: load.copy_issue@24 -> math.mma_issue@26
-//   site 22  mma_wait       RAW s: math.mma_issue@9 -> math.exp2@29; RAW s: math.mma_issue@9 -> math.settle_rows@30; RAW s: math.mma_issue@22 -> math.exp2@29; RAW s: math.mma_issue@22 -> math.settle_rows@30; WAR k: math.mma_issue@22 -> load.copy_issue@21
-//   site 23  barrier        WAR k: math.settle_rows@30 -> load.copy_issue@21
-//   site 25  mma_wait       RAW s: math.mma_issue@9 -> math.convert@35; RAW s: math.mma_issue@22 -> math.convert@35; RAW o: math.mma_issue@26 -> math.rescale_output@36; WAR p: math.mma_issue@26 -> math.convert@35; WAR v: math.mma_issue@26 -> load.copy_issue@24; WAR v: math.mma_issue@26 -> load.copy_issue@28
-//   site 27  wait           RAW v_full: load.mbarrier_init@4 -> math.wait@42; RAW v_full: load.mbarrier_init@5 -> math.wait@42; RAW k: load.copy_issue@15 -> math.mma_issue@40; RAW k: load.copy_issue@15 -> math.settle_rows@49; RAW k: load.copy_issue@21 -> math.mma_issue@40; RAW k: load.copy_issue@21 -> math.settle_rows@49
-//   site 29  wait           RAW v_full: load.mbarrier_init@5 -> math.wait@57; RAW k_empty: load.mbarrier_init@6 -> math.arrive@51; RAW k_empty: load.mbarrier_init@7 -> math.arrive@51; RAW v_empty: load.mbarrier_init@8 -> math.arrive@53; RAW v_empty: load.mbarrier_init@9 -> math.arrive@53; RAW v: load.copy_issue@24 -> math.mma_issue@44
-//   site 31  mma_wait       RAW s: math.mma_issue@9 -> math.mask@47; RAW s: math.mma_issue@9 -> math.exp2@48; RAW s: math.mma_issue@9 -> math.settle_rows@49; RAW s: math.mma_issue@22 -> math.mask@47; RAW s: math.mma_issue@22 -> math.exp2@48; RAW s: math.mma_issue@22 -> math.settle_rows@49; RAW s: math.mma_issue@40 -> math.mask@47; RAW s: math.mma_issue@40 -> math.exp2@48; RAW s: math.mma_issue@40 -> math.settle_rows@49
-//   site 34  mma_wait       RAW s: math.mma_issue@9 -> math.convert@54; RAW s: math.mma_issue@22 -> math.convert@54; RAW o: math.mma_issue@26 -> math.rescale_output@55; WAR p: math.mma_issue@26 -> math.convert@54; RAW s: math.mma_issue@40 -> math.convert@54; RAW o: math.mma_issue@44 -> math.rescale_output@55; WAR p: math.mma_issue@44 -> math.convert@54
-//   site 36  wait           RAW v_empty: load.mbarrier_init@8 -> math.arrive@62; RAW v_empty: load.mbarrier_init@9 -> math.arrive@62; RAW v: load.copy_issue@24 -> math.mma_issue@59; RAW v: load.copy_issue@28 -> math.mma_issue@59
-//   site 38  mma_wait       RAW o: math.mma_issue@26 -> math.normalize@64; RAW o: math.mma_issue@26 -> math.store@65; RAW o: math.mma_issue@44 -> math.normalize@64; RAW o: math.mma_issue@44 -> math.store@65; RAW o: math.mma_issue@59 -> math.normalize@64; RAW o: math.mma_issue@59 -> math.store@65
-//   sites 1 3 4 15 17 19 21 24 26 28 30 32 33 35 37 39: in the middle of others' chains
+//   buffer   q         filled by bulk copies of load (q_full): RAW
+//   ring     k         filled by bulk copies of load (k_full), released by 4 warps (k_empty): RAW, WAR, WAW
+//   ring     v         filled by bulk copies of load (v_full), released by 1 group (v_empty): RAW, WAR, WAW
+//   barrier  of the CTA: RAW mbarriers
+//   wait     for products: RAW s o, WAR k p v
+//   barrier  of each warp: WAR k
 
 #include <fagen/device/ops/mma.h>
 #include <fagen/device/ops/pipeline.h>

@@ -1,0 +1,199 @@
+// fagen: the ledger in a kernel's head.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Ledger.h"
+
+#include "fagen/IR/Queries.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+using namespace fagen;
+using namespace fagen::ir;
+
+namespace {
+
+/// Of a ledger entry's text, "RAW k: load.copy_issue@20 -> math.mma_issue@12".
+struct Covered {
+  llvm::StringRef kind, buffer;
+};
+
+llvm::SmallVector<Covered> coveredBy(const LedgerEntry &entry) {
+  llvm::SmallVector<llvm::StringRef> pairs;
+  llvm::SmallVector<Covered> covered;
+  llvm::StringRef(entry.covers).split(pairs, "; ", -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef pair : pairs) {
+    auto [kind, buffer] = pair.split(':').first.split(' ');
+    covered.push_back({kind, buffer});
+  }
+  return covered;
+}
+
+/// The buffers of each kind of hazard, in the order in which they come up.
+class Hazards {
+public:
+  void add(const Covered &covered) { buffers[covered.kind].insert(covered.buffer); }
+  bool empty() const { return buffers.empty(); }
+
+  /// "RAW, WAR"
+  std::string kinds() const { return llvm::join(llvm::make_first_range(buffers), ", "); }
+
+  /// "RAW q, WAR k q"
+  std::string text() const {
+    std::vector<std::string> parts;
+    for (const auto &[kind, names] : buffers)
+      parts.push_back(kind.str() + " " + llvm::join(names, " "));
+    return llvm::join(parts, ", ");
+  }
+
+private:
+  std::map<llvm::StringRef, llvm::SetVector<llvm::StringRef>> buffers; ///< RAW, WAR, WAW
+};
+
+class Ledger {
+public:
+  explicit Ledger(const Kernel &kernel) : kernel(kernel) {
+    for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+      if (buffer->guard) {
+        bars.insert(buffer->guard->full);
+        bars.insert(buffer->guard->empty);
+        mbarriers.insert(buffer->guard->full->name);
+        if (buffer->guard->empty)
+          mbarriers.insert(buffer->guard->empty->name);
+      }
+  }
+
+  std::vector<std::string> lines() const {
+    if (bars.empty())
+      return siteLines();
+    std::vector<std::string> lines;
+    for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+      if (buffer->guard)
+        lines.push_back(guardLine(*buffer));
+    llvm::append_range(lines, objectLines());
+    return lines;
+  }
+
+private:
+  std::vector<std::string> siteLines() const {
+    std::vector<std::string> lines;
+    std::string others;
+    for (const LedgerEntry &entry : kernel.ledger)
+      if (entry.covers.empty())
+        others += fmt::format(" {}", entry.site);
+      else
+        lines.push_back(fmt::format("site {:>2}  {:<14} {}", entry.site, entry.what, entry.covers));
+    if (!others.empty())
+      lines.push_back("sites" + others + ": in the middle of others' chains");
+    return lines;
+  }
+
+  std::string guardLine(const Buffer &buffer) const {
+    const Guard &guard = *buffer.guard;
+    std::string line = fmt::format("{:<8} {:<9} filled by {} ({})", buffer.isRing ? "ring" : "buffer", buffer.name,
+                                   fillerOf(buffer), guard.full->name);
+    if (guard.empty)
+      line += fmt::format(", released by {} ({})", leaversOf(guard), guard.empty->name);
+    Hazards hazards;
+    for (const LedgerEntry &entry : kernel.ledger)
+      for (const Covered &covered : coveredBy(entry))
+        if (covered.buffer == buffer.name)
+          hazards.add(covered);
+    return hazards.empty() ? line : line + ": " + hazards.kinds();
+  }
+
+  /// The role that writes the buffer and then completes its phases.
+  std::string fillerOf(const Buffer &buffer) const {
+    std::string filler;
+    for (const Role &role : kernel.roles)
+      walk(role.body, [&](const Op &op) {
+        if (isArrivalAt(op, buffer.guard->full))
+          filler = role.name;
+      });
+    return (buffer.guard->filledBy ? "" : "bulk copies of ") + filler;
+  }
+
+  /// "8 warps": who arrives, and as many as a phase takes.
+  std::string leaversOf(const Guard &guard) const {
+    int64_t count = 0;
+    for (const Role &role : kernel.roles)
+      forEach<MbarrierInitOp>(role.body, [&](MbarrierInitOp<const Op> init) {
+        if (init.bar().buffer == guard.empty)
+          count = init.arrivals();
+      });
+    return fmt::format("{} {}{}", count, toString(guard.leftBy).str(), count == 1 ? "" : "s");
+  }
+
+  /// What a barrier or wait beside the guards is; nothing for those at guards.
+  std::string objectOf(const Op &op) const {
+    if (const auto barrier = dynCast<BarrierOp>(op))
+      return "barrier  " + membersOf(barrier->scope());
+    switch (op.kind) {
+    case OpKind::AwaitTurn:
+    case OpKind::PassTurn:
+      return "turns    of groups";
+    case OpKind::MmaWait:
+      return "wait     for products";
+    case OpKind::BulkWait:
+      return "wait     for bulk stores";
+    case OpKind::CopyWait:
+      return "wait     for copies";
+    case OpKind::Wait:
+      return bars.contains(WaitOp(op).bar().buffer) ? "" : "wait     for " + WaitOp(op).bar().buffer->name;
+    default:
+      return "";
+    }
+  }
+
+  static std::string membersOf(BarrierScope scope) {
+    switch (scope) {
+    case BarrierScope::Cta:
+      return "of the CTA";
+    case BarrierScope::Cluster:
+      return "of the cluster";
+    case BarrierScope::Warp:
+      return "of each warp";
+    case BarrierScope::Named:
+      return "of named warps";
+    }
+    return "";
+  }
+
+  std::vector<std::string> objectLines() const {
+    llvm::MapVector<std::string, Hazards, std::map<std::string, unsigned>> objects;
+    std::map<unsigned, const LedgerEntry *> entries;
+    for (const LedgerEntry &entry : kernel.ledger)
+      entries[entry.site] = &entry;
+    for (const Role &role : kernel.roles)
+      walk(role.body, [&](const Op &op) {
+        const std::string object = op.site ? objectOf(op) : "";
+        if (object.empty() || !entries.count(op.site))
+          return;
+        for (Covered covered : coveredBy(*entries[op.site])) {
+          if (mbarriers.contains(covered.buffer))
+            covered.buffer = "mbarriers";
+          objects[object].add(covered);
+        }
+      });
+    std::vector<std::string> lines;
+    for (const auto &[object, hazards] : objects)
+      lines.push_back(object + ": " + hazards.text());
+    return lines;
+  }
+
+  const Kernel &kernel;
+  llvm::SmallPtrSet<const Buffer *, 8> bars; ///< mbarriers of guards
+  llvm::StringSet<> mbarriers;               ///< their names
+};
+
+} // namespace
+
+std::vector<std::string> fagen::ledgerOf(const Kernel &kernel) { return Ledger(kernel).lines(); }
