@@ -3,19 +3,14 @@
 #pragma once
 
 #include "lab/kernels/numeric.h"
+#include "lab/support/user_error.h"
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace fagen::lab {
-
-/// A mistake in what the user typed or in a file the user named: the tool prints it and exits 1.
-struct UserError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 enum class Mask : int { None = 0, Causal = 1 };
 

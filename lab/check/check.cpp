@@ -1,8 +1,8 @@
 // fagen: the check loop: case by case, each variant three times or more on poisoned outputs between guards.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "check.h"
-#include "lab/cases/steady.h"
 #include "runtime/src/cache.h"
+#include "steady.h"
 
 #include <algorithm>
 #include <chrono>

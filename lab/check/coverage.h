@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lab/device/device.h"
-#include "report.h"
+#include "lab/support/text_table.h"
 
 #include <set>
 

@@ -3,9 +3,9 @@
 #include "mutation.h"
 
 #include "conflicts.h"
-#include "lab/cases/steady.h"
 #include "lab/support/parallel.h"
 #include "lab/support/random.h"
+#include "steady.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // fagen: what a soak found, as a table, as lines and as JSON.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "report.h"
+#include "lab/support/text_table.h"
 #include "soak.h"
 
 #include <fmt/format.h>

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "conformance.h"
+#include "lab/kernels/numeric.h"
 
 namespace fagen::lab {
 

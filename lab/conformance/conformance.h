@@ -5,11 +5,13 @@
 // word, or a bound on how far a result may be from the true value. docs/Arithmetic.md states the bounds.
 #pragma once
 
-#include "lab/check/report.h"
+#include "lab/support/text_table.h"
+#include "lab/support/user_error.h"
 #include "words.h"
 
 #include <fagen/device/tensor_map.h>
 #include <functional>
+#include <memory>
 
 namespace fagen::lab {
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "conformance.h"
 #include "emulator/emulator.h"
+#include "lab/device/device.h"
 
 #include <cstring>
 #include <filesystem>

@@ -3,19 +3,12 @@
 #pragma once
 
 #include "device.h"
-#include "lab/cases/placement.h"
+#include "lab/cases/abi_problem.h"
 #include "lab/reference/reference.h"
 
 #include <fmt/format.h>
 
 namespace fagen::lab {
-
-/// The C ABI's description of a case with these placements.
-struct Placements {
-  Placement q, k, v, o, lse;
-  explicit Placements(const Case &c);
-};
-fagen_problem describeProblem(const Case &c, const Placements &places);
 
 /// A tensor's host image and its memory on the device.
 template <typename Word> struct DeviceTensor {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emulator/emulator.h"
-#include "lab/kernel_set/abi.h"
+#include "lab/cases/abi.h"
 #include "lab/kernel_set/manifest.h"
 #include "lab/reference/criteria.h"
 
@@ -122,6 +122,8 @@ struct EmulatorHooks {
 
 /// Throws UserError when there is no GPU, or no emulator in this build.
 std::unique_ptr<TestDevice> makeGpuDevice();
+inline constexpr const char *kNoEmulator =
+    "this build of fagen-run has no emulator; build it where Boost.Context is installed";
 std::unique_ptr<TestDevice> makeEmulatorDevice(EmulatorHooks hooks = {});
 
 } // namespace fagen::lab

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gate.h"
-#include "lab/check/report.h"
+#include "lab/support/text_table.h"
 
 namespace fagen::lab {
 

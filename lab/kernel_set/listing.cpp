@@ -1,6 +1,7 @@
 // fagen: lists kernel sets and explains dispatch.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "listing.h"
+#include "lab/cases/abi_problem.h"
 
 #include <fmt/format.h>
 #include <fstream>

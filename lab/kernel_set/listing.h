@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "lab/check/report.h"
+#include "lab/cases/cases.h"
+#include "lab/support/text_table.h"
+#include "manifest.h"
 
 namespace fagen::lab {
 

@@ -4,8 +4,8 @@
 // Everything above this interface (verdicts, rooflines, comparisons) is the same code on both.
 #pragma once
 
+#include "lab/cases/abi.h"
 #include "lab/cases/cases.h"
-#include "lab/kernel_set/abi.h"
 #include "lab/kernel_set/manifest.h"
 #include "metrics.h"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "lab/check/report.h"
+#include "lab/support/text_table.h"
 #include "profile.h"
 
 namespace fagen::lab {

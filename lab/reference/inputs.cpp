@@ -1,6 +1,6 @@
 // fagen: the values of each kind of input.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "lab/device/case_memory.h"
+#include "lab/cases/abi_problem.h"
 #include "lab/support/parallel.h"
 #include "lab/support/random.h"
 #include "reference.h"

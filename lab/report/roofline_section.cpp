@@ -1,5 +1,7 @@
 // fagen: the report's roofline: how far kernels are from what the GPU allows, and what holds them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "lab/cases/problem.h"
+#include "lab/profile/roofline.h"
 #include "roofline_chart.h"
 #include "section.h"
 

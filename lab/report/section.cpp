@@ -1,6 +1,7 @@
 // fagen: what all parts of a report are made of.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "section.h"
+#include "lab/cases/problem.h"
 
 #include <fmt/format.h>
 

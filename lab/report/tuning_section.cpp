@@ -1,6 +1,7 @@
 // fagen: the report's tuning: how the search went, what it found, against what ships.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "csv.h"
+#include "lab/cases/problem.h"
 #include "landscape_chart.h"
 #include "progress_chart.h"
 #include "section.h"

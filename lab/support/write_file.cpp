@@ -3,7 +3,7 @@
 #include "write_file.h"
 
 #include "fagen/Output/OutputFile.h"
-#include "lab/cases/problem.h"
+#include "user_error.h"
 
 #include <filesystem>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // fagen: times from a file instead of a GPU.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simulated_timing.h"
-#include "lab/kernel_set/abi.h"
+#include "lab/cases/abi.h"
 #include "lab/support/random.h"
 #include "lab/time/baselines/names.h"
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "lab/check/report.h"
 #include "lab/kernel_set/manifest.h"
+#include "lab/support/text_table.h"
 #include "space.h"
 
 #include <filesystem>

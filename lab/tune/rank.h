@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler.h"
+#include "lab/cases/cases.h"
 #include "lab/cases/problem.h"
 
 namespace fagen::lab::tune {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "replay.h"
 #include "lab/support/statistics.h"
+#include "lab/support/user_error.h"
 
 #include <algorithm>
 #include <cmath>

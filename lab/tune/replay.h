@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "lab/check/report.h"
+#include "lab/support/text_table.h"
 #include "search.h"
 
 #include <filesystem>
+#include <map>
 
 namespace fagen::lab::tune {
 

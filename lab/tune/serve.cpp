@@ -1,6 +1,9 @@
 // fagen: the process in which candidates are launched.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "serve.h"
+#include "lab/cases/abi.h"
+#include "lab/cases/abi_problem.h"
+#include "lab/cases/problem.h"
 #include "lab/kernel_set/manifest.h"
 #include "lab/support/statistics.h"
 

@@ -11,7 +11,8 @@
 // to compute O: others that differ from it are refused.
 #pragma once
 
-#include "lab/check/report.h"
+#include "lab/support/text_table.h"
+#include "lab/support/user_error.h"
 #include "lab/time/timing_device.h"
 
 #include <iosfwd>

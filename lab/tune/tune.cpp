@@ -3,6 +3,7 @@
 #include "tune.h"
 #include "lab/check/check.h"
 #include "lab/device/gpu_device.h"
+#include "lab/device/machine.h"
 #include "lab/support/write_file.h"
 #include "rank.h"
 #include "study.h"

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "lab/check/report.h"
+#include "lab/support/text_table.h"
+#include "lab/support/user_error.h"
 
 #include <string>
 #include <sys/types.h>

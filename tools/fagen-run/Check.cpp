@@ -1,6 +1,7 @@
 // fagen: fagen-run check: compares every variant with the f64 reference.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
+#include "lab/check/check_report.h"
 #include "lab/check/coverage.h"
 #include "lab/device/gpu_reference.h"
 #include "lab/kernel_set/sample.h"

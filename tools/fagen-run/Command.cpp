@@ -1,7 +1,7 @@
 // fagen: what every command of fagen-run shares.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
-#include "lab/check/report.h"
+#include "lab/device/machine.h"
 #include "lab/support/write_file.h"
 
 #include <algorithm>

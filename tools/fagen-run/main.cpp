@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "emulator/emulator.h"
+#include "lab/device/device.h"
 
 #include <cerrno>
 #include <cstdio>

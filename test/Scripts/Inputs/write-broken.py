@@ -24,8 +24,8 @@ write("include/fagen/Passes/Big.h", "int a;\n" * 59)
 write("lib/Emit/Path.cpp", "/* " + os.sep + "root/x */\n")
 write("lib/Emit/Outside.cpp", "// " + os.pardir + "/Nowhere/a.md\n// " + os.pardir + "/Emit/Outside.cpp\n")
 for number in range(41):
-    write(f"lab/full/part{number}.h", "")
+    write(f"tools/full/part{number}.h", "")
     write(f"docs/full/part{number}.h", "")
 for number in range(40):
-    write(f"lab/fits/part{number}.h", "")
+    write(f"tools/fits/part{number}.h", "")
 write("README.md", "\n" * 149)

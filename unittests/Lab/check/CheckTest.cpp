@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../FakeSet.h"
 #include "FakeDevice.h"
-#include "lab/check/report.h"
+#include "lab/check/check_report.h"
 
 using namespace fagen::lab;
 

@@ -1,9 +1,9 @@
 // fagen: steady cases follow a row's schedule and the device's number of SMs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "lab/cases/steady.h"
+#include "lab/check/steady.h"
 #include "../FakeSet.h"
+#include "lab/cases/abi.h"
 #include "lab/device/case_memory.h"
-#include "lab/kernel_set/abi.h"
 #include "runtime/src/state.h"
 
 using namespace fagen::lab;

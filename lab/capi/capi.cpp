@@ -1,7 +1,7 @@
 // fagen: the C ABI and a manifest loader in one shared library, for ctypes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "lab/kernel_set/manifest.h"
 #include "lab/reference/criteria.h"
-#include "manifest.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,78 +1,12 @@
 // fagen: results as tables and JSON.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "report.h"
-#include "lab/device/cuda.h"
+#include "check_report.h"
 #include "lab/kernels/sum_loss.h"
-#include "runtime/src/nvrtc.h"
 
 #include <algorithm>
-#include <cctype>
 #include <fmt/format.h>
-#include <fstream>
-#include <sstream>
-#include <sys/utsname.h>
-#include <thread>
 
 namespace fagen::lab {
-
-std::string TextTable::text() const {
-  std::vector<size_t> widths;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    widths.push_back(columns[i].head.size());
-    for (const auto &row : rows)
-      widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  auto line = [&](auto cell) {
-    std::string row;
-    for (size_t i = 0; i < columns.size(); ++i)
-      row +=
-          columns[i].right ? fmt::format("{:>{}}  ", cell(i), widths[i]) : fmt::format("{:<{}}  ", cell(i), widths[i]);
-    row.erase(row.find_last_not_of(' ') + 1);
-    text += row + '\n';
-  };
-  line([&](size_t i) { return columns[i].head; });
-  line([&](size_t i) { return std::string(widths[i], '-'); });
-  for (const auto &row : rows)
-    line([&](size_t i) { return row[i]; });
-  return text;
-}
-
-static std::string cpuModel() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name"))
-      return line.substr(line.find(':') + 2);
-  return "unknown";
-}
-
-std::string driverVersionOf(const std::string &line) {
-  std::istringstream words(line);
-  for (std::string word; words >> word;)
-    if (std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos)
-      return word;
-  return line;
-}
-
-Json describeMachine(const Gpu *gpu) {
-  utsname system{};
-  uname(&system);
-  Json machine{{"cpu", cpuModel()},
-               {"threads", std::thread::hardware_concurrency()},
-               {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)}};
-  if (gpu) {
-    const fagen_device_info &info = gpu->info();
-    machine["gpu"] = info.name;
-    machine["compute_capability"] = info.compute_capability;
-    machine["sms"] = info.sm_count;
-    machine["driver_cuda"] = gpu->driverVersion();
-    machine["nvrtc"] = nvrtcVersion();
-    std::ifstream version("/proc/driver/nvidia/version");
-    if (std::string line; std::getline(version, line))
-      machine["driver"] = driverVersionOf(line);
-  }
-  return machine;
-}
 
 namespace {
 

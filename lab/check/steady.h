@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "cases.h"
+#include "lab/cases/cases.h"
 #include "lab/kernel_set/manifest.h"
 
 namespace fagen::lab {

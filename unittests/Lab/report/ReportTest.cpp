@@ -1,6 +1,6 @@
 // fagen: what the HTML report is made of: scales, ticks, markup, CSV, landscapes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "lab/check/report.h"
+#include "lab/device/machine.h"
 #include "lab/report/bar_chart.h"
 #include "lab/report/csv.h"
 #include "lab/report/field.h"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "steady.h"
 
+#include "lab/cases/abi.h"
 #include "lab/device/case_memory.h"
-#include "lab/kernel_set/abi.h"
 #include "runtime/src/dispatch.h"
 #include "runtime/src/state.h"
 

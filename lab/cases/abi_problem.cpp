@@ -1,0 +1,45 @@
+// fagen: a case as the C ABI describes it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "abi_problem.h"
+
+#include <algorithm>
+
+namespace fagen::lab {
+
+Placements::Placements(const Case &c) {
+  const Shape &s = c.shape;
+  q = placeTensor(c.layout, {s.batch, s.heads, s.seqQ, s.headDimQK}, kQ);
+  k = placeTensor(c.layout, {s.batch, s.kvHeads, s.seqKv, s.headDimQK}, kK);
+  v = placeTensor(c.layout, {s.batch, s.kvHeads, s.seqKv, s.headDimV}, kV);
+  o = placeTensor(c.layout, {s.batch, s.heads, s.seqQ, s.headDimV}, kO);
+  lse = placeLse(c.layout, {s.batch, s.heads, s.seqQ});
+}
+
+fagen_problem describeProblem(const Case &c, const Placements &places) {
+  fagen_problem problem = makeAbi<fagen_problem>();
+  const Shape &s = c.shape;
+  problem.pass = FAGEN_PASS_FORWARD;
+  problem.dtype = c.dtype == DType::F16 ? FAGEN_DTYPE_F16 : FAGEN_DTYPE_BF16;
+  problem.mask = c.mask == Mask::None ? FAGEN_MASK_NONE : FAGEN_MASK_CAUSAL;
+  problem.flags = c.lse ? FAGEN_FLAG_LSE : 0;
+  problem.batch = s.batch;
+  problem.heads = s.heads;
+  problem.kv_heads = s.kvHeads;
+  problem.seq_q = s.seqQ;
+  problem.seq_kv = s.seqKv;
+  problem.head_dim_qk = s.headDimQK;
+  problem.head_dim_v = s.headDimV;
+  std::copy_n(places.q.strides.begin(), 3, problem.q_stride);
+  std::copy_n(places.k.strides.begin(), 3, problem.k_stride);
+  std::copy_n(places.v.strides.begin(), 3, problem.v_stride);
+  std::copy_n(places.o.strides.begin(), 3, problem.o_stride);
+  std::copy_n(places.lse.strides.begin(), 2, problem.lse_stride);
+  if (c.scale) {
+    problem.scale = static_cast<float>(*c.scale);
+    problem.has_scale = 1;
+  }
+  problem.alignment = c.layout == Layout::Offset ? 2 : 16;
+  return problem;
+}
+
+} // namespace fagen::lab

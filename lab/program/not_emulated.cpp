@@ -1,0 +1,10 @@
+// fagen: stands in for programs in the emulator in builds without the emulator (no Boost.Context).
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "lab/device/device.h"
+#include "run.h"
+
+namespace fagen::lab {
+
+std::unique_ptr<ProgramRunner> makeEmulatedProgram() { throw UserError(kNoEmulator); }
+
+} // namespace fagen::lab
