@@ -12,7 +12,7 @@ using namespace fagen::ir;
 
 Expr fagen::expandButRow(const Kernel &kernel, Expr expr) {
   for (const Let &let : llvm::reverse(kernel.lets))
-    if (let.name != "row_begin")
+    if (let.name != kRowBegin)
       expr = expr.substitute(let.name, let.value);
   for (const Constant &constant : kernel.constants)
     expr = expr.substitute(constant.name, ir::constant(constant.value));

@@ -217,7 +217,7 @@ bool OrderInfo::checkCluster(const Kernel &kernel) {
     return true;
   for (const Let &let : kernel.lets)
     let.value.forEachVariable([&](llvm::StringRef name) {
-      if (name == "row_begin")
+      if (name == kRowBegin)
         why = "let " + let.name + " depends on row_begin: CTAs of a cluster may take different numbers of steps";
     });
   for (const Role *role : roles)

@@ -4,7 +4,7 @@
 #include "fagen/Analysis/TimeModel.h"
 
 #include "fagen/Analysis/Resources.h"
-#include "fagen/IR/OpClasses.h"
+#include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -134,7 +134,7 @@ private:
 
   std::optional<int64_t> value(const Expr &expr, int64_t rowBegin) const {
     return expr.evaluate([&](llvm::StringRef name) -> std::optional<int64_t> {
-      if (name == "row_begin")
+      if (name == kRowBegin)
         return rowBegin;
       if (name == "seq_q")
         return shape.seqQ;

@@ -174,7 +174,7 @@ private:
         state.checkNames(let.value, kernel.location, "let " + let.name);
       else
         state.defect(kernel.location, "let " + let.name + " has no value");
-      const bool hides = llvm::is_contained(kRuntimeNames, StringRef(let.name)) && let.name != "row_begin";
+      const bool hides = llvm::is_contained(kRuntimeNames, StringRef(let.name)) && let.name != kRowBegin;
       if (!state.declare(let.name) || hides)
         state.defect(kernel.location, "let " + let.name + " hides another value of that name");
     }

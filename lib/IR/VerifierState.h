@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Verifier.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -28,7 +29,7 @@ public:
   void checkNames(const Expr &expr, const Location &location, const llvm::Twine &what, bool isMask = false) {
     expr.forEachVariable([&](llvm::StringRef name) {
       const bool known = names.count(name.str()) != 0 || llvm::is_contained(kRuntimeNames, name) ||
-                         (isMask && (name == "q" || name == "k"));
+                         (isMask && (name == kMaskRow || name == kMaskKey));
       if (!known)
         defect(location, what + " names '" + name + "', which is not known here");
     });

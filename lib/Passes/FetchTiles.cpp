@@ -47,7 +47,6 @@ public:
   }
 
   void run() {
-    turn = turnsOf(load)->variable().str();
     const Let *const tiles = letOf(kernel, turnsOf(load)->end());
     for (Let &let : kernel.lets)
       if (&let == tiles)
@@ -55,8 +54,8 @@ public:
     addBuffers();
     initialise(*full, 1);
     initialise(*empty, math.warps);
-    draw((*turnsOf(load))->body);
-    take((*turnsOf(math))->body);
+    draw(*turnsOf(load));
+    take(*turnsOf(math));
     if (seesMoreInLaterRows(kernel))
       orderTiles();
   }
@@ -115,32 +114,35 @@ private:
 
   /// Behind the loop over key tiles: what is left of V follows there, where products are rotated. By then all but a few
   /// steps of the tile are done.
-  void draw(Block &tile) const {
+  void draw(LoopOp<> turns) const {
+    Block &tile = turns->body;
+    const Expr turn = variable(turns.variable());
     auto query = llvm::find_if(tile.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
     auto keys = std::find_if(query, tile.ops.end(), [](const auto &op) { return op->kind == OpKind::Loop; });
     tile.ops.insert(keys + 1, makeFetchTile({.next = {next, {}}, .counter = {counter, {}}, .location = location()}));
-    tile.ops.push_back(makeWait({.bar = {empty, variable(turn) - constant(1)},
+    tile.ops.push_back(makeWait({.bar = {empty, turn - constant(1)},
                                  .by = Actor::Role,
                                  .location = location(),
                                  .note = "fetch-tiles: everybody has read the last number"}));
-    tile.ops.push_back(makeHandTile({.dst = {number, variable(turn)}, .next = {next, {}}, .location = location()}));
-    tile.ops.push_back(makeArrive({.bar = {full, variable(turn)}, .by = Actor::Role, .location = location()}));
+    tile.ops.push_back(makeHandTile({.dst = {number, turn}, .next = {next, {}}, .location = location()}));
+    tile.ops.push_back(makeArrive({.bar = {full, turn}, .by = Actor::Role, .location = location()}));
   }
 
-  void take(Block &tile) const {
-    tile.ops.push_back(makeWait({.bar = {full, variable(turn)},
+  void take(LoopOp<> turns) const {
+    Block &tile = turns->body;
+    const Expr turn = variable(turns.variable());
+    tile.ops.push_back(makeWait({.bar = {full, turn},
                                  .by = Actor::Thread,
                                  .location = location(),
                                  .note = "fetch-tiles: the next tile's number is there"}));
-    tile.ops.push_back(makeTakeTile({.next = {next, {}}, .src = {number, variable(turn)}, .location = location()}));
+    tile.ops.push_back(makeTakeTile({.next = {next, {}}, .src = {number, turn}, .location = location()}));
     tile.ops.push_back(makeBarrier(
         {.scope = BarrierScope::Warp, .location = location(), .note = "fetch-tiles: all lanes have read it"}));
-    tile.ops.push_back(makeArrive({.bar = {empty, variable(turn)}, .by = Actor::Warp, .location = location()}));
+    tile.ops.push_back(makeArrive({.bar = {empty, turn}, .by = Actor::Warp, .location = location()}));
   }
 
   Kernel &kernel;
   Role &load, &math;
-  std::string turn; ///< the variable of the loop over tiles
   Buffer *next = nullptr, *counter = nullptr, *number = nullptr, *full = nullptr, *empty = nullptr;
 };
 

@@ -61,11 +61,12 @@ public:
     bool beforeLoops = true, hasPrologue = false;
     loadsFragment = llvm::any_of(body.ops, [](const auto &op) { return op && op->kind == OpKind::LoadFragment; });
     for (std::unique_ptr<Op> &op : body.ops) {
-      if (op->kind == OpKind::Loop) {
+      if (const auto loop = dynCast<LoopOp>(*op)) {
         if (!std::exchange(hasPrologue, true))
           buildPrologue(ops);
         beforeLoops = false;
-        op->body.ops = joint ? jointStep(std::move(op->body.ops)) : splitStep(std::move(op->body.ops));
+        const Expr j = ir::variable(loop->variable());
+        op->body.ops = joint ? jointStep(std::move(op->body.ops), j) : splitStep(std::move(op->body.ops), j);
       } else if (const auto copy = dynCast<CopyIssueOp>(*op); copy && beforeLoops && !loadsFragment) {
         copy->setWhen(lessThan(constant(0), tiles)); // else nothing would wait for it
       } else if (const auto load = dynCast<LoadFragmentOp>(*op); load && beforeLoops) {
@@ -159,8 +160,7 @@ private:
       appendCommit(ops, "pipeline-loads: the group of Q");
   }
 
-  Ops splitStep(Ops body) const {
-    const Expr j = ir::variable(variable);
+  Ops splitStep(Ops body, const Expr &j) const {
     Ops ops;
     appendWait(ops, "pipeline-loads: K(j) has arrived");
     appendLoaded(ops);
@@ -180,24 +180,24 @@ private:
     return ops;
   }
 
-  void appendJointCopies(Ops &ops) const {
-    const Expr ahead = ir::variable(variable) + ir::variable("kStages") - constant(1);
+  void appendJointCopies(Ops &ops, const Expr &j) const {
+    const Expr ahead = j + ir::variable("kStages") - constant(1);
     ops.push_back(copyOf(*copyK, ahead, "pipeline-loads: K and V into the slots of the step before"));
     ops.push_back(copyOf(*copyV, ahead, ""));
     appendCommit(ops);
   }
 
-  Ops jointStep(Ops body) const {
+  Ops jointStep(Ops body, const Expr &j) const {
     Ops ops;
     if (refill == Refill::Joint)
-      appendJointCopies(ops);
+      appendJointCopies(ops, j);
     appendWait(ops, "pipeline-loads: K(j) and V(j) have arrived");
     appendLoaded(ops);
     for (std::unique_ptr<Op> &op : body) {
       const bool readsK = isProduct(*op, MmaForm::Abt);
       ops.push_back(std::move(op));
       if (refill == Refill::Late && readsK)
-        appendJointCopies(ops);
+        appendJointCopies(ops, j);
     }
     return ops;
   }
@@ -207,8 +207,8 @@ private:
   const bool joint;
   bool isAsync = false;
   bool loadsFragment = false; ///< Q goes to registers, behind a wait of its own
-  std::string variable;
-  Expr tiles; ///< where the last loop ends
+  std::string variable;       ///< of the loop that the patterns are from
+  Expr tiles;                 ///< where the last loop ends
   std::unique_ptr<Op> copyK, copyV;
 };
 

@@ -67,15 +67,15 @@ private:
 
 bool isLoopOfCopies(const Op &op) { return op.kind == OpKind::Loop && firstOf(op.body, OpKind::CopyIssue); }
 
-std::vector<const Op *> copiesOf(const Block &block) {
-  std::vector<const Op *> copies;
+Ops copiesOf(const Block &block) {
+  Ops copies;
   for (const std::unique_ptr<Op> &op : block.ops)
     if (op->kind == OpKind::CopyIssue)
-      copies.push_back(op.get());
+      copies.push_back(clone(*op));
   return copies;
 }
 
-bool isSameCopy(const Op *a, const Op *b) {
+bool isSameCopy(const std::unique_ptr<Op> &a, const std::unique_ptr<Op> &b) {
   auto isSameOperand = [](const Operand &a, const Operand &b) {
     return a.buffer == b.buffer && a.position == b.position;
   };
@@ -84,8 +84,11 @@ bool isSameCopy(const Op *a, const Op *b) {
 
 /// Whether the second loop goes on with the copies of the first.
 bool goesOn(const Op &first, const Op &second) {
-  return LoopOp(second).begin() == LoopOp(first).end() && LoopOp(second).variable() == LoopOp(first).variable() &&
-         llvm::equal(copiesOf(first.body), copiesOf(second.body), isSameCopy);
+  const LoopOp before(first), behind(second);
+  Ops copies = copiesOf(second.body);
+  for (std::unique_ptr<Op> &copy : copies)
+    substitute(*copy, behind.variable(), variable(before.variable()));
+  return behind.begin() == before.end() && llvm::equal(copiesOf(first.body), copies, isSameCopy);
 }
 
 bool fits(const Kernel &kernel, const Role &role, ShapeCheck &shape) {

@@ -81,8 +81,7 @@ class SlotStager : Stager {
 public:
   SlotStager(Kernel &kernel, Role &load, Role &math)
       : Stager(math), load(load), q(sharedLeftOperand(math)), qFull(q ? fullOf(*q) : nullptr),
-        qEmpty(q ? emptyOf(*q) : nullptr), turn(variable(turnsOf(math)->variable())),
-        slots(kernel.constant("kQuerySlots")) {}
+        qEmpty(q ? emptyOf(*q) : nullptr), slots(kernel.constant("kQuerySlots")) {}
 
   bool fits(ShapeCheck &shape) const {
     constexpr unsigned kMostSlots = 8;
@@ -99,17 +98,18 @@ public:
     q->guard->leftBy = Actor::Group;
     q->guard->lag = slots - 1;
     for (Role *role : {&load, &math})
-      placeInSlots(role->body);
+      if (const auto turns = turnsOf(*role))
+        placeInSlots((*turns)->body, variable(turns->variable()));
     initialise();
-    stageTiles((*turnsOf(math))->body);
+    stageTiles(*turnsOf(math));
     appendWait(math.body.ops);
   }
 
 private:
   /// Q of a turn lies in the turn's slot.
-  void placeInSlots(Block &block) {
+  void placeInSlots(Block &block, const Expr &turn) {
     for (std::unique_ptr<Op> &op : block.ops) {
-      placeInSlots(op->body);
+      placeInSlots(op->body, turn);
       for (Operand &operand : op->operands)
         if (operand.buffer == q)
           operand.position = turn;
@@ -132,7 +132,9 @@ private:
     load.body.ops = std::move(ops);
   }
 
-  void stageTiles(Block &tiles) {
+  void stageTiles(LoopOp<> turns) {
+    Block &tiles = turns->body;
+    const Expr turn = variable(turns.variable());
     Ops ops;
     bool isReleased = false;
     for (std::unique_ptr<Op> &op : tiles.ops) {
@@ -142,12 +144,12 @@ private:
       else if (!isArrivalAt(*op, qEmpty))
         ops.push_back(std::move(op));
       if (isLoop && !std::exchange(isReleased, true))
-        release(ops);
+        release(ops, turn);
     }
     tiles.ops = std::move(ops);
   }
 
-  void release(Ops &ops) const {
+  void release(Ops &ops, const Expr &turn) const {
     appendWait(ops, qEmpty->location);
     ops.push_back(makeArrive({.bar = {qEmpty, turn},
                               .by = Actor::Group,
@@ -157,7 +159,6 @@ private:
 
   Role &load;
   Buffer *const q, *const qFull, *const qEmpty;
-  const Expr turn; ///< the variable of the loop over tiles
   const unsigned slots;
 };
 

@@ -6,6 +6,7 @@
 // Without --run-pass the IR is read, verified and printed. Exit codes: 0 ok, 1 bad input, 70 a mistake of fagen's own.
 
 #include "fagen/IR/IR.h"
+#include "fagen/IR/Rename.h"
 #include "fagen/IR/Verifier.h"
 #include "fagen/Output/OutputFile.h"
 #include "fagen/Passes/Pipeline.h"
@@ -51,15 +52,31 @@ bool printsProgram(const PipelineOptions &options) {
          });
 }
 
-ExitCode run(StringRef input, bool verifyOnly, const PipelineOptions &options, llvm::raw_ostream &os) {
+/// What to do beside running passes.
+struct Wanted {
+  bool verifyOnly = false; ///< print nothing
+  bool renameAll = false;  ///< before passes run, and again before printing
+  bool bare = false;       ///< print what kernels do, and no more
+};
+
+void print(const ir::Program &program, bool bare, llvm::raw_ostream &os) {
+  if (!bare)
+    return ir::print(program, os);
+  for (const std::unique_ptr<ir::Kernel> &kernel : program.kernels)
+    ir::printBare(*kernel, os);
+}
+
+ExitCode run(StringRef input, const Wanted &wanted, const PipelineOptions &options, llvm::raw_ostream &os) {
   llvm::SourceMgr sources;
   Diagnostics diags(sources, llvm::errs());
   PipelineRunner runner(options, os);
   if (!runner.checkNames(diags))
     return exitCode(diags);
   std::unique_ptr<ir::Program> program = readProgram(input, diags);
-  if (!program || verifyOnly)
+  if (!program || wanted.verifyOnly)
     return exitCode(diags);
+  if (wanted.renameAll)
+    ir::renameAll(*program);
 
   if (!options.runPasses.empty()) {
     PassContext context{.diags = diags, .listing = &os};
@@ -68,8 +85,10 @@ ExitCode run(StringRef input, bool verifyOnly, const PipelineOptions &options, l
     if (result == PipelineResult::Failed)
       return exitCode(diags);
   }
+  if (wanted.renameAll)
+    ir::renameAll(*program);
   if (printsProgram(options))
-    ir::print(*program, os);
+    print(*program, wanted.bare, os);
   return exitCode(diags);
 }
 
@@ -82,14 +101,23 @@ int main(int argc, char **argv) {
   llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::desc("<file.fair>"), llvm::cl::init("-"));
   llvm::cl::opt<std::string> output("o", llvm::cl::value_desc("file"), llvm::cl::desc("output; - is stdout"),
                                     llvm::cl::init("-"));
-  llvm::cl::opt<bool> verifyOnly("verify-only", llvm::cl::desc("read and verify the IR, and do nothing else"));
+  Wanted wanted;
+  llvm::cl::opt<bool, true> verifyOnly("verify-only", llvm::cl::desc("read and verify the IR, and do nothing else"),
+                                       llvm::cl::location(wanted.verifyOnly));
+  llvm::cl::opt<bool, true> renameAll(
+      "rename-all",
+      llvm::cl::desc("name buffers, lets, roles and loops by number, before passes and again behind them"),
+      llvm::cl::location(wanted.renameAll));
+  llvm::cl::opt<bool, true> bare(
+      "bare", llvm::cl::desc("print what kernels do: no symbols, phases, ledgers, notes and places in files"),
+      llvm::cl::location(wanted.bare));
   llvm::cl::ParseCommandLineOptions(argc, argv, "fagen-opt: passes over textual IR\n");
 
   if (output == "-")
-    return run(input, verifyOnly, flags.get(), llvm::outs());
+    return run(input, wanted, flags.get(), llvm::outs());
   std::string text;
   llvm::raw_string_ostream os(text);
-  const ExitCode code = run(input, verifyOnly, flags.get(), os);
+  const ExitCode code = run(input, wanted, flags.get(), os);
   if (code != kOk)
     return code;
   if (std::string problem = writeOutput(output, text); !problem.empty()) {

@@ -1,0 +1,103 @@
+// fagen: gives buffers, lets, roles and loops names that say nothing.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/IR/Rename.h"
+
+#include "fagen/IR/OpClasses.h"
+#include "fagen/IR/Verifier.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+using llvm::StringRef;
+
+namespace {
+
+using Names = llvm::StringMap<std::string>;
+
+/// All variables at once: a new name may be an old one of another.
+Expr renamed(const Expr &expr, const Names &names) {
+  if (expr.kind() == ExprKind::Constant)
+    return expr;
+  if (expr.kind() == ExprKind::Variable) {
+    const auto found = names.find(expr.name());
+    return found == names.end() ? expr : variable(found->second);
+  }
+  return Expr::binary(expr.kind(), renamed(expr.lhs(), names), renamed(expr.rhs(), names));
+}
+
+class Renamer {
+public:
+  void rename(Kernel &kernel) {
+    counts.clear();
+    renameBuffers(kernel);
+    Names names;
+    for (Let &let : kernel.lets) {
+      let.value = renamed(let.value, names);
+      if (llvm::is_contained(kRuntimeNames, let.name))
+        continue;
+      const std::string name = next("let");
+      names[let.name] = name;
+      let.name = name;
+    }
+    for (Role &role : kernel.roles) {
+      role.name = next("role");
+      rename(role.body, names);
+    }
+  }
+
+private:
+  std::string next(StringRef kind) { return (kind + llvm::Twine(counts[kind]++)).str(); }
+
+  void renameBuffers(Kernel &kernel) {
+    Names buffers;
+    for (std::unique_ptr<Buffer> &buffer : kernel.buffers) {
+      std::string name;
+      if (buffer->space == Space::Global)
+        name = globals.try_emplace(buffer->name, "global" + std::to_string(globals.size())).first->second;
+      else
+        name = next("buffer");
+      buffers[buffer->name] = name;
+      buffer->name = name;
+    }
+    for (std::unique_ptr<Buffer> &buffer : kernel.buffers)
+      if (!buffer->overlays.empty())
+        buffer->overlays = buffers[buffer->overlays];
+  }
+
+  void rename(Block &block, const Names &names) {
+    for (std::unique_ptr<Op> &op : block.ops) {
+      forEachExpr(*op, [&](Expr &expr) { expr = renamed(expr, names); });
+      if (const auto loop = dynCast<LoopOp>(*op))
+        rename(*loop, names);
+      else
+        rename(op->body, names);
+    }
+  }
+
+  void rename(LoopOp<> loop, Names names) {
+    const std::string variable = next("step");
+    names[loop.variable()] = variable;
+    loop.setVariable(variable);
+    if (!loop.carry().empty()) {
+      const std::string carry = next("carry");
+      names[loop.carry()] = carry;
+      loop.setCarry(carry);
+    }
+    if (!loop.name().empty())
+      loop.setName(next("loop"));
+    rename(loop->body, names);
+  }
+
+  llvm::StringMap<unsigned> counts; ///< of the kernel's names by kind
+  Names globals;
+};
+
+} // namespace
+
+void fagen::ir::renameAll(Program &program) {
+  Renamer renamer;
+  for (std::unique_ptr<Kernel> &kernel : program.kernels)
+    renamer.rename(*kernel);
+}
