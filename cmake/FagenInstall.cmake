@@ -1,27 +1,38 @@
-# What find_package(fagen) finds: the runtime library, its headers (the device headers too, for nvcc), the compiler if it
-# was built, and fagen_add_kernels.
+# What is installed, by component:
+#   runtime      libfagen.so.1, for programs that are linked already
+#   development  headers (the device headers too, for nvcc), both libraries, fagen_add_kernels, find_package, pkg-config
+#   tools        the compiler if it was built, fagen-run, what measures
 include(CMakePackageConfigHelpers)
-include(GNUInstallDirs)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fagen)
-install(TARGETS fagen_runtime EXPORT fagenTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS fagen_runtime fagen_shared EXPORT fagenTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+install(EXPORT fagenTargets NAMESPACE fagen:: DESTINATION ${package_dir} COMPONENT development)
+install(DIRECTORY runtime/include/fagen DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(FILES cmake/FagenKernels.cmake cmake/EmbedCode.cmake DESTINATION ${package_dir} COMPONENT development)
+
 if(TARGET fagen)
-  install(TARGETS fagen EXPORT fagenTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS fagen EXPORT fagenCompilerTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  install(EXPORT fagenCompilerTargets NAMESPACE fagen:: DESTINATION ${package_dir} COMPONENT tools)
 endif()
 if(TARGET fagen-run)
-  install(TARGETS fagen-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS fagen-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   # What `fagen-run time --baseline sdpa` starts, and the library that it loads.
-  install(TARGETS fagen_capi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS fagen_capi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT tools)
   install(FILES measure/compare_sdpa.py measure/contestant.h measure/contestants.py measure/fagen_ctypes.py
                 measure/notes.py measure/samples.py
-          DESTINATION ${CMAKE_INSTALL_DATADIR}/fagen/measure)
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/fagen/measure COMPONENT tools)
 endif()
-install(DIRECTORY runtime/include/fagen DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(EXPORT fagenTargets NAMESPACE fagen:: DESTINATION ${package_dir})
-install(FILES cmake/FagenKernels.cmake cmake/EmbedCode.cmake DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/fagenConfig.cmake.in ${PROJECT_BINARY_DIR}/fagenConfig.cmake
                               INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fagenConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/fagenConfig.cmake ${PROJECT_BINARY_DIR}/fagenConfigVersion.cmake
-        DESTINATION ${package_dir})
+        DESTINATION ${package_dir} COMPONENT development)
+
+# The prefix is where the file lies: an installed tree may be moved.
+file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" FAGEN_PC_UP "${up}")
+configure_file(cmake/fagen.pc.in ${PROJECT_BINARY_DIR}/fagen.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/fagen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

@@ -39,6 +39,15 @@ if shutil.which(os.environ.get("FAGEN_CXX", "c++")):
     config.available_features.add("cxx")
 else:
     lit_config.note("no C++ compiler at run time: tests on the emulator are unsupported")
+if shutil.which("pkg-config"):
+    config.available_features.add("pkg-config")
+else:
+    lit_config.note("no pkg-config: fagen.pc is not tested")
+# A sanitizer's library is not what users are given.
+if "-fsanitize" not in config.cxx_flags:
+    config.available_features.add("plain-build")
+else:
+    lit_config.note("built with a sanitizer: the shared library is not tested")
 # Its output differs from release to release: only the pinned one judges.
 formatter = shutil.which("clang-format", path=os.pathsep.join(path))
 if formatter and " 19." in subprocess.run([formatter, "--version"], capture_output=True, text=True).stdout:

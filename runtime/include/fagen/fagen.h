@@ -30,6 +30,13 @@ extern "C" {
  * end, and struct_size tells how much of one the other side knows. */
 #define FAGEN_ABI 1u
 
+/* On every function of the library: a shared object that holds it shows it, whatever else that object hides. */
+#if defined(__GNUC__)
+#define FAGEN_API __attribute__((visibility("default")))
+#else
+#define FAGEN_API
+#endif
+
 typedef int32_t fagen_status;
 enum {
   FAGEN_OK = 0,
@@ -102,18 +109,18 @@ typedef struct fagen_tensors {
 
 /* Opens a GPU: by its CUDA ordinal, in its primary context (the one that the CUDA runtime and PyTorch use), or, with
  * FAGEN_CURRENT_CONTEXT, the calling thread's current context. CUDA: no driver, no such device, no current context. */
-fagen_status fagen_device_create(int ordinal, fagen_device **device);
+FAGEN_API fagen_status fagen_device_create(int ordinal, fagen_device **device);
 
 /* A description of a GPU that need not exist, for fagen_query and fagen_explain: compute capability as major * 10 +
  * minor (89, 90, 120) and number of SMs. fagen_prepare on it compiles into the cache but loads nothing. */
-fagen_status fagen_device_describe(uint32_t compute_capability, uint32_t sm_count, fagen_device **device);
+FAGEN_API fagen_status fagen_device_describe(uint32_t compute_capability, uint32_t sm_count, fagen_device **device);
 
 /* Unloads the kernels prepared on it. No launch of them may be in flight, and no graph may hold one. NULL is ignored.
  */
-void fagen_device_destroy(fagen_device *device);
+FAGEN_API void fagen_device_destroy(fagen_device *device);
 
 /* Makes the device's context the current one of this thread. */
-fagen_status fagen_device_make_current(const fagen_device *device);
+FAGEN_API fagen_status fagen_device_make_current(const fagen_device *device);
 
 typedef struct fagen_device_info {
   uint32_t struct_size, abi;   /* fagen_device_info_init sets both */
@@ -124,25 +131,25 @@ typedef struct fagen_device_info {
   char name[128];
 } fagen_device_info;
 
-fagen_status fagen_device_get_info(const fagen_device *device, fagen_device_info *info);
+FAGEN_API fagen_status fagen_device_get_info(const fagen_device *device, fagen_device_info *info);
 
 /* ---- Query, prepare, run ---- */
 
 /* Picks the row of the tables that computes the problem on the device. Allocates nothing and takes well under a
  * microsecond. INVALID, UNSUPPORTED, MISALIGNED, ABI_MISMATCH. */
-fagen_status fagen_query(const fagen_table *const *tables, size_t table_count, const fagen_problem *problem,
-                         const fagen_device *device, fagen_choice *choice);
+FAGEN_API fagen_status fagen_query(const fagen_table *const *tables, size_t table_count, const fagen_problem *problem,
+                                   const fagen_device *device, fagen_choice *choice);
 
 /* Makes the choice's kernels ready on its device: a linked binary for this GPU, else linked PTX, else NVRTC (cached on
  * disk). Once per row and device, under a lock; later calls return at once. COMPILE, CUDA, OUT_OF_MEMORY. */
-fagen_status fagen_prepare(const fagen_choice *choice, fagen_device *device);
+FAGEN_API fagen_status fagen_prepare(const fagen_choice *choice, fagen_device *device);
 
 /* Launches the choice's kernels on the stream. Never compiles, loads, allocates or waits, so it may be captured into a
  * graph: an unprepared choice is NOT_PREPARED, captured or not. The device's context must be current and be the
  * stream's. The workspace is the caller's: workspace_bytes, zeroed once; a launch leaves it zeroed, or a trace in it
  * (docs/Breakdown.md); one for each in flight. INVALID, MISALIGNED (by fagen_problem.alignment), WORKSPACE, CUDA. */
-fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors, void *workspace,
-                       size_t workspace_bytes, struct CUstream_st *stream);
+FAGEN_API fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors, void *workspace,
+                                 size_t workspace_bytes, struct CUstream_st *stream);
 
 /* ---- Words ---- */
 
@@ -159,18 +166,18 @@ typedef struct fagen_choice_info {
   int32_t local_bytes;       /* per thread (spills, stack); -1 likewise */
 } fagen_choice_info;
 
-fagen_status fagen_choice_get_info(const fagen_choice *choice, fagen_choice_info *info);
+FAGEN_API fagen_status fagen_choice_get_info(const fagen_choice *choice, fagen_choice_info *info);
 
 /* Says which row fagen_query picks and why, why not each other row of the same kind, and, when none fits, the nearest.
  * Writes at most size bytes, always terminated when size > 0; returns the length of the whole text. */
-size_t fagen_explain(const fagen_table *const *tables, size_t table_count, const fagen_problem *problem,
-                     const fagen_device *device, char *text, size_t size);
+FAGEN_API size_t fagen_explain(const fagen_table *const *tables, size_t table_count, const fagen_problem *problem,
+                               const fagen_device *device, char *text, size_t size);
 
 /* Why the last failed call of this thread failed; "" if none has. Valid until the thread's next failing call. */
-const char *fagen_last_error(void);
+FAGEN_API const char *fagen_last_error(void);
 
 /* "OK", "INVALID", ...; "unknown status" for anything else. */
-const char *fagen_status_name(fagen_status status);
+FAGEN_API const char *fagen_status_name(fagen_status status);
 
 /* ---- Initialisers: everything absent, struct_size and abi set ---- */
 

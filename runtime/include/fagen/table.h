@@ -198,7 +198,7 @@ static inline uint64_t fagen_row_key(const fagen_row *row) {
 
 /* Checks a whole table: sizes, order, keys, programs, indices. For tests and for whoever builds tables by hand;
  * fagen_query trusts what it finds behind a table's head. INVALID, ABI_MISMATCH. */
-fagen_status fagen_table_check(const fagen_table *table);
+FAGEN_API fagen_status fagen_table_check(const fagen_table *table);
 
 #ifdef __cplusplus
 }
