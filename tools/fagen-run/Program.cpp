@@ -1,9 +1,9 @@
 // fagen: fagen-run program: any program of the IR, beside a reference in words.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
-#include "lab/support/text_table.h"
 #include "lab/device/gpu_device.h"
 #include "lab/program/run.h"
+#include "lab/support/text_table.h"
 
 #include <charconv>
 #include <fmt/format.h>
