@@ -75,7 +75,8 @@ private:
       walk(std::as_const(math.body), [&](const Op &op) { leaves |= isArrivalAt(op, emptyOf(*ring)); });
       leavesAll &= emptyOf(*ring) && leaves;
     }
-    return shape.needs(leavesAll, "role " + math.name + " to leave the slots of each ring that is filled");
+    return shape.needs(lastLoop(math.body), "a loop over key tiles in role " + math.name) &&
+           shape.needs(leavesAll, "role " + math.name + " to leave the slots of each ring that is filled");
   }
 
   /// The lets that count key tiles for all rows of the tile, by what they count.
