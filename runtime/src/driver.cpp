@@ -15,10 +15,22 @@ struct Loaded {
   std::string problem; // why the driver cannot be used; empty: it can
 };
 
+/// "13.0" of 13000.
+std::string cudaText(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+
+/// A driver without a function that CUDA 11.0 has; it may still tell its version.
+std::string tooOld(void *library, const char *symbol) {
+  auto read = reinterpret_cast<decltype(Driver::cuDriverGetVersion)>(dlsym(library, "cuDriverGetVersion"));
+  int version = 0;
+  const bool isKnown = read && read(&version) == kCudaSuccess;
+  return "the CUDA driver is too old: it is " + (isKnown ? "of CUDA " + cudaText(version) : "of an unknown CUDA") +
+         " and lacks " + symbol + "; a driver of CUDA " + cudaText(kOldestCuda) + " or later is needed";
+}
+
 template <typename Function> void find(void *library, const char *symbol, Function &function, std::string &problem) {
   function = reinterpret_cast<Function>(dlsym(library, symbol));
   if (!function && problem.empty())
-    problem = std::string("the CUDA driver is too old: libcuda.so.1 has no ") + symbol;
+    problem = tooOld(library, symbol);
 }
 
 Loaded load() {
@@ -31,6 +43,7 @@ Loaded load() {
     return result;
   }
   find(library, "cuInit", d.cuInit, problem);
+  find(library, "cuDriverGetVersion", d.cuDriverGetVersion, problem);
   find(library, "cuDeviceGet", d.cuDeviceGet, problem);
   find(library, "cuDeviceGetAttribute", d.cuDeviceGetAttribute, problem);
   find(library, "cuDeviceGetName", d.cuDeviceGetName, problem);
@@ -74,6 +87,12 @@ const Driver *driver() {
     return &instance.driver;
   fail(FAGEN_CUDA, "%s", instance.problem.c_str());
   return nullptr;
+}
+
+int driverCuda() {
+  int version = 0;
+  const Loaded &instance = loaded();
+  return instance.problem.empty() && instance.driver.cuDriverGetVersion(&version) == kCudaSuccess ? version : 0;
 }
 
 fagen_status failCuda(CuResult result, const char *action) {

@@ -20,6 +20,9 @@ using CuStream = ::CUstream_st *;
 
 enum : CuResult { kCudaSuccess = 0, kCudaOutOfMemory = 2 };
 
+/// The CUDA that a driver must be of to serve the runtime: 11.0, as cuDriverGetVersion writes it.
+constexpr int kOldestCuda = 11000;
+
 enum CuDeviceAttribute {
   kDeviceMultiprocessors = 16,
   kDeviceCapabilityMajor = 75,
@@ -33,6 +36,7 @@ enum CuJitOption { kJitErrorLogBuffer = 5, kJitErrorLogBufferBytes = 6 };
 
 struct Driver {
   CuResult (*cuInit)(unsigned flags);
+  CuResult (*cuDriverGetVersion)(int *version);
   CuResult (*cuDeviceGet)(CuDevice *device, int ordinal);
   CuResult (*cuDeviceGetAttribute)(int *value, int attribute, CuDevice device);
   CuResult (*cuDeviceGetName)(char *name, int size, CuDevice device);
@@ -61,6 +65,9 @@ struct Driver {
 
 /// The driver, loaded and initialised by the first call; null with a reason for fagen_last_error when it cannot be.
 const Driver *driver();
+
+/// The driver's CUDA as it says it: 13000 is 13.0; 0 without a driver.
+int driverCuda();
 
 /// Fails with the driver's words for `result`; what was attempted stands in `action`: "load kernel x".
 [[gnu::cold]] fagen_status failCuda(CuResult result, const char *action);

@@ -1,8 +1,9 @@
-// fagen: NVRTC, found at run time: libnvrtc.so.13 or .12 on the loader's path, FAGEN_NVRTC, or the toolkit's place.
+// fagen: NVRTC, loaded at run time from where nvrtc_places.h says.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "nvrtc.h"
 
 #include "error.h"
+#include "nvrtc_places.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -34,24 +35,6 @@ struct Nvrtc {
   std::string problem;    // why it cannot be used; empty: it can
 };
 
-/// Where to look, in order; a directory that an environment variable names comes before the loader's path.
-std::vector<std::string> candidates() {
-  std::vector<std::string> result;
-  if (const char *file = getenv("FAGEN_NVRTC"))
-    return {file};
-  for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12"})
-    result.push_back(name);
-  std::vector<std::string> homes;
-  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char *home = getenv(variable))
-      homes.push_back(home);
-  homes.push_back("/usr/local/cuda");
-  for (const std::string &home : homes)
-    for (const char *name : {"/lib64/libnvrtc.so.13", "/lib/libnvrtc.so.13", "/lib64/libnvrtc.so.12"})
-      result.push_back(home + name);
-  return result;
-}
-
 template <typename Function> void find(void *library, const char *symbol, Function &function, std::string &problem) {
   function = reinterpret_cast<Function>(dlsym(library, symbol));
   if (!function)
@@ -73,14 +56,15 @@ Nvrtc load() {
   Nvrtc n = {};
   void *library = nullptr;
   std::string file;
-  for (const std::string &candidate : candidates())
+  for (const std::string &candidate : nvrtcPlaces(ownDirectory(), getenv))
     if (!library) {
       library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
       file = candidate;
     }
   if (!library) {
     n.problem =
-        "no NVRTC: libnvrtc.so.13 and libnvrtc.so.12 cannot be loaded; install it, or name the file in FAGEN_NVRTC";
+        "no NVRTC: libnvrtc.so.13 and libnvrtc.so.12 cannot be loaded; pip install nvidia-cuda-nvrtc or the CUDA "
+        "Toolkit brings it, and FAGEN_NVRTC names one that lies elsewhere";
     return n;
   }
   find(library, "nvrtcVersion", n.version, n.problem);

@@ -15,7 +15,8 @@ using namespace fagen;
 
 namespace {
 
-constexpr int kSharedWithoutAsking = 48 * 1024; // more needs the function attribute
+constexpr CuResult kUnsupportedPtxVersion = 222; // of CUDA_ERROR_...: PTX of a later CUDA than the driver's
+constexpr int kSharedWithoutAsking = 48 * 1024;  // more needs the function attribute
 
 /// Makes a context current for a scope.
 class CurrentContext {
@@ -60,6 +61,12 @@ fagen_status loadModule(const Driver &d, const fagen_row &row, const void *image
   CuResult status = d.cuModuleLoadDataEx(&module, image, 2, options, values);
   if (status == kCudaSuccess)
     return FAGEN_OK;
+  if (status == kUnsupportedPtxVersion)
+    return fail(
+        FAGEN_CUDA,
+        "cannot load %s: the driver is of CUDA %d.%d and the PTX was made by a later CUDA; update the driver, or "
+        "make it with that CUDA",
+        row.variant, driverCuda() / 1000, driverCuda() % 1000 / 10);
   char action[2560];
   snprintf(action, sizeof(action), "load %s%s%s", row.variant, *log ? ": " : "", log);
   return failCuda(status, action);

@@ -281,6 +281,13 @@ TEST_F(DriverTest, FailuresCarryTheDriversWords) {
   EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_CUDA);
 }
 
+TEST_F(DriverTest, PtxOfALaterCuda) {
+  fake->failLoad = 222;
+  EXPECT_EQ(prepare(), FAGEN_CUDA);
+  EXPECT_STREQ(fagen_last_error(), "cannot load k: the driver is of CUDA 12.4 and the PTX was made by a later CUDA; "
+                                   "update the driver, or make it with that CUDA");
+}
+
 TEST_F(DriverTest, CurrentContextAndMissingDevices) {
   fagen_device *other = nullptr;
   ASSERT_EQ(fagen_device_create(FAGEN_CURRENT_CONTEXT, &other), FAGEN_OK) << fagen_last_error();

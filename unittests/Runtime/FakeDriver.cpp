@@ -22,6 +22,10 @@ extern "C" {
 FakeDriver *fakeDriver() { return &state; }
 
 CuResult cuInit(unsigned) { return 0; }
+CuResult cuDriverGetVersion(int *version) {
+  *version = 12040;
+  return 0;
+}
 CuResult cuDeviceGet(CuDevice *device, int ordinal) {
   *device = ordinal;
   return ordinal == 0 ? 0 : 101;
