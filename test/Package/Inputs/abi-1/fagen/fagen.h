@@ -1,0 +1,202 @@
+/* fagen: the C interface of the runtime: query a kernel for a problem, prepare it, run it.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * C99, and no CUDA header is needed. The story of an application:
+ *
+ *   fagen_device *device;                       fagen_device_create(0, &device);
+ *   fagen_problem problem = fagen_problem_init(); problem.dtype = FAGEN_DTYPE_F16; ...
+ *   fagen_choice choice = fagen_choice_init();    fagen_query(tables, 1, &problem, device, &choice);
+ *   fagen_prepare(&choice, device);             once: compiles or loads
+ *   fagen_run(&choice, &tensors, NULL, 0, stream);
+ *
+ * O = softmax(scale * Q K^T + mask) V. Q is [batch, heads, seq_q, head_dim_qk], K [batch, kv_heads, seq_kv,
+ * head_dim_qk], V [batch, kv_heads, seq_kv, head_dim_v], O [batch, heads, seq_q, head_dim_v]; the last dimension is
+ * dense, the others have the caller's strides. LSE [batch, heads, seq_q] is the natural-log log-sum-exp in float.
+ * Query head h reads K/V head h / (heads / kv_heads). A row whose keys are all masked gives O = 0 and LSE = -inf.
+ *
+ * Every function may be called from any thread. No function throws, exits or prints (but see FAGEN_VERBOSE in
+ * docs/Runtime.md). On failure fagen_last_error() has the reason in words. */
+#ifndef FAGEN_FAGEN_H
+#define FAGEN_FAGEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The number that library, application, tables and manifests must share. Within one number structs only grow at their
+ * end, and struct_size tells how much of one the other side knows. */
+#define FAGEN_ABI 1u
+
+typedef int32_t fagen_status;
+enum {
+  FAGEN_OK = 0,
+  FAGEN_INVALID = 1,      /* an argument contradicts itself or the rules of this file */
+  FAGEN_UNSUPPORTED = 2,  /* a valid problem that no row of the tables computes on this device */
+  FAGEN_MISALIGNED = 3,   /* rows exist, but base pointers or strides are not aligned enough for any of them */
+  FAGEN_WORKSPACE = 4,    /* the workspace is missing, too small or misaligned */
+  FAGEN_NOT_PREPARED = 5, /* fagen_run before fagen_prepare */
+  FAGEN_COMPILE = 6,      /* NVRTC is missing or refused the source */
+  FAGEN_CUDA = 7,         /* the CUDA driver is missing or reported an error */
+  FAGEN_ABI_MISMATCH = 8, /* a struct or table of another FAGEN_ABI */
+  FAGEN_OUT_OF_MEMORY = 9 /* host or device memory */
+};
+
+/* fagen_problem.pass; 0 is forward. */
+enum { FAGEN_PASS_FORWARD = 1, FAGEN_PASS_BACKWARD = 2 };
+/* fagen_problem.dtype: of Q, K, V and O; must be given. */
+enum { FAGEN_DTYPE_F16 = 1, FAGEN_DTYPE_BF16 = 2, FAGEN_DTYPE_E4M3 = 3 };
+/* fagen_problem.mask; 0 is none. Causal: query i sees keys j <= i + seq_kv - seq_q. */
+enum { FAGEN_MASK_NONE = 1, FAGEN_MASK_CAUSAL = 2 };
+/* fagen_problem.flags */
+enum { FAGEN_FLAG_LSE = 1u << 0 /* LSE will be asked for: only rows that can write it fit */ };
+
+/* What to compute. Append only; zero means absent. */
+typedef struct fagen_problem {
+  uint32_t struct_size, abi; /* fagen_problem_init sets both */
+  uint32_t pass, dtype, mask, flags;
+  /* kv_heads absent: heads. head_dim_v absent: head_dim_qk. An empty batch, heads or seq_q is legal and launches
+   * nothing; seq_kv = 0 gives O = 0 and LSE = -inf. Each is at most 10^9. */
+  int64_t batch, heads, kv_heads, seq_q, seq_kv, head_dim_qk, head_dim_v;
+  /* Batch, head, row; in elements, not negative. All three absent: packed as shaped above. Dimensions of size 0 or 1
+   * do not use theirs. A 0 repeats Q, K or V; rows of O and LSE must be apart, by the rule of docs/Runtime.md. */
+  int64_t q_stride[3], k_stride[3], v_stride[3], o_stride[3];
+  int64_t lse_stride[2]; /* batch, head; rows are dense; both absent: packed */
+  float scale;           /* used if has_scale is not 0; finite, not negative; 0 averages V. Else 1/sqrt(head_dim_qk) */
+  uint32_t has_scale;
+  uint32_t alignment;  /* of all base pointers, in bytes, a power of two; absent: 16 */
+  const char *variant; /* NULL: dispatch decides; else only rows of this name are looked at */
+} fagen_problem;
+
+typedef struct fagen_table fagen_table;   /* <fagen/table.h>; each generated kernel set exports one */
+typedef struct fagen_row fagen_row;       /* <fagen/table.h> */
+typedef struct fagen_device fagen_device; /* a GPU, its context, and the kernels prepared on it */
+struct CUstream_st;
+
+/* The answer of fagen_query. It refers to its table and device, which must outlive it, and may be copied as bytes. One
+ * choice serves any number of runs, at once from several threads too. */
+typedef struct fagen_choice {
+  uint32_t struct_size, abi; /* fagen_choice_init sets both */
+  const fagen_table *table;
+  const fagen_row *row;
+  const fagen_device *device;
+  size_t workspace_bytes;       /* what fagen_run needs; 0: none */
+  uint32_t workspace_alignment; /* of the workspace pointer, bytes */
+  uint32_t reserved;
+  uint64_t state[64]; /* the library's */
+} fagen_choice;
+
+/* Device pointers of one run. */
+typedef struct fagen_tensors {
+  uint32_t struct_size, abi; /* fagen_tensors_init sets both */
+  const void *q, *k, *v;     /* k and v may be NULL when seq_kv is 0 */
+  void *o;
+  float *lse; /* NULL: not written */
+} fagen_tensors;
+
+/* ---- Devices ---- */
+
+#define FAGEN_CURRENT_CONTEXT (-1)
+
+/* Opens a GPU: by its CUDA ordinal, in its primary context (the one that the CUDA runtime and PyTorch use), or, with
+ * FAGEN_CURRENT_CONTEXT, the calling thread's current context. CUDA: no driver, no such device, no current context. */
+fagen_status fagen_device_create(int ordinal, fagen_device **device);
+
+/* A description of a GPU that need not exist, for fagen_query and fagen_explain: compute capability as major * 10 +
+ * minor (89, 90, 120) and number of SMs. fagen_prepare on it compiles into the cache but loads nothing. */
+fagen_status fagen_device_describe(uint32_t compute_capability, uint32_t sm_count, fagen_device **device);
+
+/* Unloads the kernels prepared on it. No launch of them may be in flight, and no graph may hold one. NULL is ignored.
+ */
+void fagen_device_destroy(fagen_device *device);
+
+/* Makes the device's context the current one of this thread. */
+fagen_status fagen_device_make_current(const fagen_device *device);
+
+typedef struct fagen_device_info {
+  uint32_t struct_size, abi;   /* fagen_device_info_init sets both */
+  int32_t ordinal;             /* -1: a description only */
+  uint32_t compute_capability; /* major * 10 + minor */
+  uint32_t sm_count;
+  uint32_t shared_bytes_per_block; /* the most a kernel may ask for */
+  char name[128];
+} fagen_device_info;
+
+fagen_status fagen_device_get_info(const fagen_device *device, fagen_device_info *info);
+
+/* ---- Query, prepare, run ---- */
+
+/* Picks the row of the tables that computes the problem on the device. Allocates nothing and takes well under a
+ * microsecond. INVALID, UNSUPPORTED, MISALIGNED, ABI_MISMATCH. */
+fagen_status fagen_query(const fagen_table *const *tables, size_t table_count, const fagen_problem *problem,
+                         const fagen_device *device, fagen_choice *choice);
+
+/* Makes the choice's kernels ready on its device: a linked binary for this GPU, else linked PTX, else NVRTC (cached on
+ * disk). Once per row and device, under a lock; later calls return at once. COMPILE, CUDA, OUT_OF_MEMORY. */
+fagen_status fagen_prepare(const fagen_choice *choice, fagen_device *device);
+
+/* Launches the choice's kernels on the stream. Never compiles, loads, allocates or waits, so it may be captured into a
+ * graph: an unprepared choice is NOT_PREPARED, captured or not. The device's context must be current and be the
+ * stream's. The workspace is the caller's: workspace_bytes, zeroed once; a launch leaves it zeroed, or a trace in it
+ * (docs/Breakdown.md); one for each in flight. INVALID, MISALIGNED (by fagen_problem.alignment), WORKSPACE, CUDA. */
+fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors, void *workspace,
+                       size_t workspace_bytes, struct CUstream_st *stream);
+
+/* ---- Words ---- */
+
+typedef struct fagen_choice_info {
+  uint32_t struct_size, abi; /* fagen_choice_info_init sets both */
+  const char *variant;       /* of the row */
+  const char *target;        /* "sm_89" */
+  const char *symbol;        /* of the first launch */
+  const char *origin;        /* "cubin", "ptx", "nvrtc", "cache"; NULL before fagen_prepare */
+  uint64_t grid;             /* CTAs of the first launch */
+  uint32_t threads;          /* per CTA */
+  uint32_t shared_bytes;     /* dynamic, per CTA */
+  int32_t registers;         /* per thread; -1 before fagen_prepare and on a described device */
+  int32_t local_bytes;       /* per thread (spills, stack); -1 likewise */
+} fagen_choice_info;
+
+fagen_status fagen_choice_get_info(const fagen_choice *choice, fagen_choice_info *info);
+
+/* Says which row fagen_query picks and why, why not each other row of the same kind, and, when none fits, the nearest.
+ * Writes at most size bytes, always terminated when size > 0; returns the length of the whole text. */
+size_t fagen_explain(const fagen_table *const *tables, size_t table_count, const fagen_problem *problem,
+                     const fagen_device *device, char *text, size_t size);
+
+/* Why the last failed call of this thread failed; "" if none has. Valid until the thread's next failing call. */
+const char *fagen_last_error(void);
+
+/* "OK", "INVALID", ...; "unknown status" for anything else. */
+const char *fagen_status_name(fagen_status status);
+
+/* ---- Initialisers: everything absent, struct_size and abi set ---- */
+
+#ifdef __cplusplus
+#define FAGEN_ABSENT                                                                                                   \
+  {                                                                                                                    \
+  }
+#else
+#define FAGEN_ABSENT {0}
+#endif
+#define FAGEN_DEFINE_INIT(type)                                                                                        \
+  static inline type type##_init(void) {                                                                               \
+    type value = FAGEN_ABSENT;                                                                                         \
+    value.struct_size = (uint32_t)sizeof(value);                                                                       \
+    value.abi = FAGEN_ABI;                                                                                             \
+    return value;                                                                                                      \
+  }
+FAGEN_DEFINE_INIT(fagen_problem)
+FAGEN_DEFINE_INIT(fagen_choice)
+FAGEN_DEFINE_INIT(fagen_tensors)
+FAGEN_DEFINE_INIT(fagen_device_info)
+FAGEN_DEFINE_INIT(fagen_choice_info)
+#undef FAGEN_DEFINE_INIT
+#undef FAGEN_ABSENT
+
+#ifdef __cplusplus
+}
+#endif
+#endif

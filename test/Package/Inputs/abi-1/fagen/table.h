@@ -1,0 +1,206 @@
+/* fagen: what a generated kernel set exports: its rows, its select lines, its code. Plain C data.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Within one FAGEN_ABI structs only grow at their end; a table says how large its rows are, and the library steps over
+ * them by that size. Rows are sorted by fagen_row_key, so that a problem's rows are found by binary search. */
+#ifndef FAGEN_TABLE_H
+#define FAGEN_TABLE_H
+
+#include <fagen/fagen.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Code ---- */
+
+enum { FAGEN_BINARY_CUBIN = 1, FAGEN_BINARY_PTX = 2 };
+
+/* Machine code or PTX of one row. PTX text ends in a NUL byte, which size counts. */
+typedef struct fagen_binary {
+  uint32_t kind;
+  uint32_t sm;    /* compute capability that it was built for: 89 */
+  uint32_t exact; /* built for an architecture-specific target: runs on that compute capability only */
+  uint32_t reserved;
+  const void *data;
+  uint64_t size;
+} fagen_binary;
+
+/* What fagen_prepare can make a row of: binaries first, then source. A row needs at least one of them. */
+typedef struct fagen_code {
+  const char *source;      /* CUDA C++ for NVRTC, or NULL */
+  const char *source_name; /* its path in the generated directory: "sm_89/l4_fp16_prefill_f16_d64_none.cu" */
+  const fagen_binary *binaries;
+  uint64_t binary_count;
+} fagen_code;
+
+/* ---- Programs ---- */
+
+/* Postfix programs over run-time values, in 64-bit integers that wrap. Division truncates towards zero; by zero it ends
+ * the program without a value, which makes a condition false. */
+enum {
+  FAGEN_OP_CONSTANT = 0, /* pushes value */
+  FAGEN_OP_VARIABLE = 1, /* pushes the variable that value names */
+  FAGEN_OP_ADD = 2,
+  FAGEN_OP_SUB = 3,
+  FAGEN_OP_MUL = 4,
+  FAGEN_OP_DIV = 5,
+  FAGEN_OP_MOD = 6,
+  FAGEN_OP_CEIL_DIV = 7,
+  FAGEN_OP_NEG = 8,
+  FAGEN_OP_NOT = 9,
+  FAGEN_OP_EQ = 10,
+  FAGEN_OP_NE = 11,
+  FAGEN_OP_LT = 12,
+  FAGEN_OP_LE = 13,
+  FAGEN_OP_GT = 14,
+  FAGEN_OP_GE = 15,
+  FAGEN_OP_AND = 16,
+  FAGEN_OP_OR = 17
+};
+enum {
+  FAGEN_VAR_BATCH = 0,
+  FAGEN_VAR_HEADS = 1,
+  FAGEN_VAR_KV_HEADS = 2,
+  FAGEN_VAR_SEQ_Q = 3,
+  FAGEN_VAR_SEQ_KV = 4,
+  FAGEN_VAR_SMS = 5,
+  /* From here on the problem's keys: dtype, mask and pass are the numbers of fagen.h, lse is 0 or 1. */
+  FAGEN_VAR_HEAD_DIM_QK = 6,
+  FAGEN_VAR_HEAD_DIM_V = 7,
+  FAGEN_VAR_DTYPE = 8,
+  FAGEN_VAR_MASK = 9,
+  FAGEN_VAR_SPLITS = 10 /* of a workspace only: how many splits the query chose */
+};
+
+#define FAGEN_PROGRAM_DEPTH 32 /* values on the stack at once, at most */
+
+typedef struct fagen_op {
+  uint32_t kind;
+  uint32_t reserved;
+  int64_t value;
+} fagen_op;
+
+/* One line of select. Lines are read from the first; one without operations is always true. */
+typedef struct fagen_select {
+  const fagen_op *condition;
+  uint32_t condition_size;
+  uint32_t schedule;
+  const char *text; /* as the spec has it: "seq_q <= 32", "otherwise" */
+} fagen_select;
+
+/* ---- Rows ---- */
+
+enum {
+  FAGEN_GRID_TILES =
+      1, /* one CTA for each tile of query rows, head and batch: ceil(seq_q / tile_rows) * heads * batch */
+  /* One CTA for each tile of rows, K/V head and batch; the rows of a K/V head are those of all query heads that share
+   * it: ceil(seq_q * (heads / kv_heads) / tile_rows) * kv_heads * batch. */
+  FAGEN_GRID_PACKED_TILES = 3,
+  FAGEN_GRID_PERSISTENT = 5, /* one CTA for each SM, and no more than tiles: they take tiles in turn */
+  /* As many as tiles for each split of the keys: `reserved` splits, or where that is 0 what fills the GPU. */
+  FAGEN_GRID_SPLITS = 6,
+  FAGEN_GRID_PACKED_SPLITS = 7,
+  /* As many as tiles for each `reserved` keys, whatever the GPU. */
+  FAGEN_GRID_SPLIT_KEYS = 8,
+  FAGEN_GRID_PACKED_SPLIT_KEYS = 9,
+  FAGEN_GRID_ROWS = 10, /* a warp for each query row of each head and batch */
+  /* As persistent, in clusters of `reserved` CTAs that take tiles next to each other: a head has as many tiles as are
+   * whole clusters, and the grid is whole clusters. */
+  FAGEN_GRID_CLUSTERS = 11
+};
+
+/* Which rows dispatch may pick. */
+enum {
+  FAGEN_ROW_DISPATCHED = 0, /* select decides */
+  FAGEN_ROW_FALLBACK = 1,   /* only when alignment or strides exclude every other row */
+  FAGEN_ROW_BY_NAME = 2     /* reached through fagen_problem.variant only */
+};
+
+#define FAGEN_MAX_LAUNCHES 4
+#define FAGEN_MAX_SPLITS 128
+
+typedef struct fagen_launch {
+  const char *symbol;
+  uint32_t grid;
+  uint32_t threads;
+  uint32_t shared_bytes; /* dynamic */
+  uint32_t reserved;     /* what FAGEN_GRID_SPLITS, _SPLIT_KEYS and _CLUSTERS say of it; else 0 */
+} fagen_launch;
+
+/* A part of the workspace; parts follow each other, each at a multiple of its alignment. */
+typedef struct fagen_workspace {
+  const char *name;
+  const fagen_op *bytes; /* a program */
+  uint32_t bytes_size;
+  uint32_t alignment;
+} fagen_workspace;
+
+/* A tensor map that the row's kernels take (device/params.h), and the box that one copy moves. */
+enum { FAGEN_MAP_Q = 0, FAGEN_MAP_K = 1, FAGEN_MAP_V = 2, FAGEN_MAP_O = 3 };
+
+typedef struct fagen_map {
+  uint32_t tensor;
+  uint32_t box_columns, box_rows; /* elements, at most 256 */
+  uint16_t swizzle;               /* bytes of a swizzled row, which box_columns fill: 128, 64, 32; 0: none */
+  uint16_t box_panels; /* 0: the map has the dimensions columns, rows, heads, batch. Else columns are split in
+                          panels of box_columns, of which the box has so many, one behind the other, and the
+                          map has the dimensions columns of a panel, rows, panels, heads, batch */
+} fagen_map;
+
+/* One variant for one target. */
+struct fagen_row {
+  const char *variant;
+  const char *target; /* "sm_89" */
+  /* The target, the compute capabilities that run its text (last_sm 0: no end), and whether it is
+   * architecture-specific. */
+  uint32_t sm, first_sm, last_sm, exact;
+  uint32_t pass, dtype, mask, lse; /* lse 1: can write LSE */
+  uint32_t head_dim_qk, head_dim_v;
+  uint32_t schedule;  /* index into fagen_table.schedules */
+  uint32_t dispatch;  /* FAGEN_ROW_... */
+  uint32_t order;     /* place in the spec's expansion */
+  uint32_t alignment; /* bytes, of base pointers and strides */
+  uint32_t tile_rows, tile_keys;
+  uint32_t launch_count, workspace_count;
+  fagen_launch launches[FAGEN_MAX_LAUNCHES];
+  const fagen_workspace *workspace;
+  const fagen_code *code;
+  const fagen_map *maps; /* at most one for each tensor */
+  uint32_t map_count, reserved;
+};
+
+struct fagen_table {
+  uint32_t struct_size, abi;
+  const char *kernel;
+  const char *spec; /* base name: "l4_fp16.fa" */
+  const fagen_row *rows;
+  const uint64_t *keys; /* of the rows, ascending */
+  const char *const *schedules;
+  const fagen_select *select; /* ends in an otherwise line */
+  uint32_t row_count, row_size, schedule_count, select_count;
+};
+
+/* ---- Keys ---- */
+
+/* The sort key of a row: pass 2, dtype 4, mask 6, head_dim_qk 12, head_dim_v 12 bits name the problem; below them how
+ * it is dispatched 2, compute capability 10, architecture-specific 2 and order 14 bits. */
+#define FAGEN_KEY_PROBLEM_SHIFT 28
+static inline uint64_t fagen_problem_key(uint64_t pass, uint64_t dtype, uint64_t mask, uint64_t head_dim_qk,
+                                         uint64_t head_dim_v) {
+  return (pass << 62) | (dtype << 58) | (mask << 52) | (head_dim_qk << 40) | (head_dim_v << 28);
+}
+
+static inline uint64_t fagen_row_key(const fagen_row *row) {
+  return fagen_problem_key(row->pass, row->dtype, row->mask, row->head_dim_qk, row->head_dim_v) |
+         ((uint64_t)row->dispatch << 26) | ((uint64_t)row->sm << 16) | ((uint64_t)row->exact << 14) | row->order;
+}
+
+/* Checks a whole table: sizes, order, keys, programs, indices. For tests and for whoever builds tables by hand;
+ * fagen_query trusts what it finds behind a table's head. INVALID, ABI_MISMATCH. */
+fagen_status fagen_table_check(const fagen_table *table);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
