@@ -47,15 +47,15 @@ static BufferPlan planBuffer(const Buffer &buffer) {
 }
 
 /// Bytes that every base pointer and stride must be a multiple of: what one access of the kernel takes.
-static unsigned requiredAlignment(const Schedule &schedule) { return schedule.vectorBytes; }
+static unsigned requiredAlignment(const Kernel &kernel) { return kernel.constant("kVectorBytes"); }
 
 static SelectOp valueOf(SelectVariable variable) { return {SelectOp::Variable, int64_t(variable)}; }
 
 /// How many CTAs a launch has that is not split.
-static std::vector<SelectOp> countCtas(const Schedule &schedule) {
+static std::vector<SelectOp> countCtas(const Kernel &kernel) {
   using Op = SelectOp;
-  const Op tileRows{Op::Constant, int64_t(schedule.tileRows)};
-  if (schedule.gqa == Gqa::Separate)
+  const Op tileRows{Op::Constant, kernel.constant("kTileRows")};
+  if (!kernel.packsHeads())
     return {valueOf(SelectVariable::SeqQ),  tileRows, {Op::CeilDiv}, valueOf(SelectVariable::Heads), {Op::Mul},
             valueOf(SelectVariable::Batch), {Op::Mul}};
   const Op kvHeads = valueOf(SelectVariable::KvHeads);
@@ -83,16 +83,17 @@ static unsigned panelBytesOf(const Buffer &tile) {
 static MapPlan planLoad(const Buffer &tensor, const Buffer &tile, unsigned ctas) {
   const unsigned bytes = panelBytesOf(tile), columns = bytes / sizeOf(tile.type), panels = tile.columns / columns;
   const bool hasPanels = panels > 1 && panels % ctas == 0;
-  return {tensor.name.back(), columns, hasPanels ? tile.rows : tile.rows / ctas, bytes, hasPanels ? panels / ctas : 0};
+  return {tensor.param.front(), columns, hasPanels ? tile.rows : tile.rows / ctas, bytes,
+          hasPanels ? panels / ctas : 0};
 }
 
 /// The box of a store: of a panel the rows that a group of four warps has.
 static MapPlan planStore(const Buffer &tensor, const Buffer &tile, unsigned groups) {
   const unsigned bytes = panelBytesOf(tile);
-  return {tensor.name.back(), bytes / sizeOf(tile.type), tile.rows / groups, bytes, 0};
+  return {tensor.param.front(), bytes / sizeOf(tile.type), tile.rows / groups, bytes, 0};
 }
 
-/// A map for each tensor that bulk copies read or write: gq, gk, gv, go.
+/// A map for each tensor that bulk copies read or write.
 static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   std::vector<MapPlan> maps;
   auto add = [&maps](const MapPlan &plan) {
@@ -110,10 +111,21 @@ static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   return maps;
 }
 
+/// The buffer that takes what each split leaves; null when none does.
+static const Buffer *findParts(const Kernel &kernel) {
+  const Buffer *found = nullptr;
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) {
+      if (op.kind == OpKind::StoreSplit || op.kind == OpKind::StoreMergedSplit)
+        found = op.operand("dst").buffer;
+    });
+  return found;
+}
+
 /// The rows of every split: O, m and l (<fagen/device/ops/split.h>).
-static WorkspacePlan planSplits(const Variant &variant) {
+static WorkspacePlan planSplits(const Buffer &parts) {
   using Op = SelectOp;
-  const int64_t bytes = 4 * int64_t(variant.problem.headDimV + device::kSplitExtra);
+  const int64_t bytes = int64_t(sizeOf(parts.type)) * parts.columns;
   return {"splits",
           {valueOf(SelectVariable::Splits),
            valueOf(SelectVariable::Batch),
@@ -137,60 +149,51 @@ static std::vector<WorkspacePlan> planCounters(const Kernel &kernel) {
 }
 
 /// Counters, splits, and what <fagen/device/trace.h> lays out, for as many CTAs as there are tiles.
-static std::vector<WorkspacePlan> planWorkspace(const Kernel &kernel, const Variant &variant, Instrument instrument) {
+static std::vector<WorkspacePlan> planWorkspace(const Kernel &kernel, Instrument instrument) {
   using Op = SelectOp;
   const int64_t warps = kernel.threads / 32;
   std::vector<WorkspacePlan> parts = planCounters(kernel);
-  if (variant.schedule.isSplit())
-    parts.push_back(planSplits(variant));
+  if (const Buffer *splits = findParts(kernel))
+    parts.push_back(planSplits(*splits));
   if (instrument == Instrument::Trace)
     parts.push_back({"trace", {{Op::Constant, device::trace_bytes(int(warps))}}, device::kRecordAlignment});
   if (instrument == Instrument::None)
     return parts;
-  std::vector<Op> bytes = countCtas(variant.schedule);
+  std::vector<Op> bytes = countCtas(kernel);
   bytes.push_back({Op::Constant, warps * int64_t(sizeof(device::WarpRecord))});
   bytes.push_back({Op::Mul});
   parts.push_back({"stages", std::move(bytes), device::kRecordAlignment});
   return parts;
 }
 
-VariantPlan fagen::buildPlan(const Kernel &kernel, const Variant &variant, Instrument instrument,
-                             const Kernel *combine) {
+static LaunchPlan planLaunch(const Kernel &kernel) {
+  return {kernel.symbol, kernel.threads, kernel.sharedBytes, /*ops=*/{}, {kernel.grid, kernel.packsHeads()}};
+}
+
+VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument instrument) {
+  const Kernel &kernel = *program.kernels.front();
   VariantPlan plan;
-  plan.variant = &variant;
-  plan.sourcePath = fmt::format("{}/{}.cu", kernel.target, variant.name);
-  plan.alignment = requiredAlignment(variant.schedule);
-  plan.launches.push_back({kernel.symbol, kernel.threads, kernel.sharedBytes, /*ops=*/{}});
-  plan.launches.front().grid.packsHeads = kernel.packsHeads();
-  if (variant.schedule.grid != Grid::Tiles)
-    plan.launches.front().grid.kind = GridPlan::Persistent;
-  if (variant.schedule.cluster > 1) {
-    plan.launches.front().grid.kind = GridPlan::Clusters;
-    plan.launches.front().grid.number = variant.schedule.cluster;
-  }
-  if (variant.schedule.isSplit()) {
-    const unsigned keys = splitKeys(variant.problem, variant.schedule);
-    GridPlan &grid = plan.launches.front().grid;
-    grid.kind = keys ? GridPlan::SplitKeys : GridPlan::Splits;
-    grid.number = keys ? keys : variant.schedule.split;
-  }
-  if (combine)
-    plan.launches.push_back({combine->symbol, combine->threads, combine->sharedBytes, /*ops=*/{}, {GridPlan::Rows}});
+  plan.sourcePath = fmt::format("{}/{}.cu", kernel.target, program.name);
+  plan.alignment = requiredAlignment(kernel);
+  for (const std::unique_ptr<Kernel> &each : program.kernels)
+    plan.launches.push_back(planLaunch(*each));
+  plan.launches.front().ops = std::move(text.ops);
+  if (plan.launches.size() > 1)
+    plan.launches.back().ops = std::move(text.combineOps);
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space != Space::Global)
       plan.buffers.push_back(planBuffer(*buffer));
   for (const LedgerEntry &entry : kernel.ledger)
     plan.barriers.push_back({entry.site, entry.what, entry.covers});
-  plan.workspace = planWorkspace(kernel, variant, instrument);
+  plan.workspace = planWorkspace(kernel, instrument);
   plan.maps = planMaps(kernel);
-  const ResourceEstimate estimate = estimateResources(kernel, kernel.sharedBytes, *variant.target);
+  const ResourceEstimate estimate = estimateResources(kernel, kernel.sharedBytes, *lookupTarget(kernel.target));
   plan.estimates = {estimate.registers, estimate.ctasPerSm, estimate.limit};
   return plan;
 }
 
 std::string fagen::nameOf(const GridPlan &grid) {
-  static constexpr const char *kNames[] = {"tiles", "persistent", "splits", "split_keys", "rows", "clusters"};
-  return std::string(grid.packsHeads ? "packed_" : "") + kNames[grid.kind];
+  return (grid.packsHeads ? "packed_" : "") + toString(grid.kind).str();
 }
 
 static std::string gridText(const GridPlan &grid) {

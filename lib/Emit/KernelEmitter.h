@@ -27,6 +27,10 @@ LayoutText layoutText(ir::Layout layout);
 /// "key_tile": KeyTile.
 std::string typeName(llvm::StringRef buffer);
 
+/// The first op of a role that loads which its first thread cannot do: behind two barriers of all of them, or of
+/// another kind. Null where there is none.
+const ir::Op *findBeyondOneThread(const ir::Role &load);
+
 /// Lines with trailing comments, the comments one below the other.
 void printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::string, std::string>> lines);
 
@@ -58,19 +62,19 @@ struct Sections {
 
 class KernelEmitter {
 public:
-  KernelEmitter(const ir::Kernel &kernel, const Variant &variant, Instrument instrument, const ir::Kernel *combine)
-      : kernel(kernel), variant(variant), instrument(instrument), combine(combine), load(findRole(kernel, "load")),
-        math(kernel.roles.back()), turns(findTurns(math.body)), sections(turns ? turns->body : math.body), points(math),
-        stream(text.source), out(stream) {
+  KernelEmitter(const ir::Kernel &kernel, Instrument instrument, const ir::Kernel *combine)
+      : kernel(kernel), instrument(instrument), combine(combine), load(findLoader(kernel)), math(kernel.roles.back()),
+        turns(findTurns(math.body)), sections(turns ? turns->body : math.body), points(math), stream(text.source),
+        out(stream) {
     stream.SetBufferSize(size_t(1) << 14); // else it takes each piece on its own
   }
 
   KernelText run();
 
 private:
-  static const ir::Role *findRole(const ir::Kernel &kernel, llvm::StringRef name) {
-    auto found = llvm::find_if(kernel.roles, [&](const ir::Role &role) { return role.name == name; });
-    return found == kernel.roles.end() ? nullptr : &*found;
+  /// The role that loads for another; null where every warp loads.
+  static const ir::Role *findLoader(const ir::Kernel &kernel) {
+    return kernel.roles.size() > 1 ? &kernel.roles.front() : nullptr;
   }
 
   /// The loop over the tiles of query rows of a CTA; null where it has one.
@@ -110,7 +114,8 @@ private:
   bool isSampled(const ir::Op &loop) const;
   std::vector<const ir::Buffer *> buffersIn(ir::Space space) const;
   std::vector<const ir::Buffer *> runningRings() const;
-  bool isSplit() const { return variant.schedule.isSplit(); }
+  ir::ElementType elementType() const;
+  bool isSplit() const { return kernel.grid.isSplit(); }
   const char *placeType() const { return isSplit() ? "SplitPlace" : "CtaPlace"; }
   std::string locate() const;
   bool isInstrumented() const { return instrument != Instrument::None; }
@@ -120,7 +125,6 @@ private:
   void emitFirstSources();
 
   const ir::Kernel &kernel;
-  const Variant &variant;
   const Instrument instrument;
   const ir::Kernel *const combine; ///< the second launch, if there is one
   const ir::Role *const load;      ///< null where every warp loads

@@ -65,7 +65,7 @@ std::string KernelEmitter::locate() const {
 
 /// By which tiles of query rows are counted.
 std::string KernelEmitter::tileArguments() const {
-  return kernel.hasConstant("kCluster") ? "kTileRows, kCluster" : "kTileRows";
+  return kernel.grid.kind == CtaGrid::Clusters ? "kTileRows, kCluster" : "kTileRows";
 }
 
 /// Whether the first thread of a role executes the op for all of them.
@@ -86,6 +86,17 @@ static bool isByOneThread(const Op &op) {
   default:
     return false;
   }
+}
+
+const Op *fagen::findBeyondOneThread(const Role &load) {
+  unsigned barriers = 0;
+  for (const std::unique_ptr<Op> &op : load.body.ops) {
+    const bool isBarrier = op->kind == OpKind::Barrier;
+    if (barriers == 2 || !(isBarrier || isByOneThread(*op)))
+      return op.get();
+    barriers += isBarrier;
+  }
+  return nullptr;
 }
 
 /// As inside a generated function.
@@ -115,18 +126,17 @@ void KernelEmitter::emitTurns(llvm::StringRef group, llvm::function_ref<void()> 
 
 namespace {
 
-/// One thread works on both sides of the first barrier; at the second one, if there is one, all meet again.
+/// One thread works on both sides of the first barrier; at the second one, if there is one, all meet again
+/// (findBeyondOneThread).
 struct LoadParts {
   std::vector<const Op *> before, after, barriers;
 
   explicit LoadParts(const Role &load) {
     for (const std::unique_ptr<Op> &op : load.body.ops)
-      if (op->kind == OpKind::Barrier && barriers.size() < 2)
+      if (op->kind == OpKind::Barrier)
         barriers.push_back(op.get());
-      else if (isByOneThread(*op) && barriers.size() < 2)
-        (barriers.empty() ? before : after).push_back(op.get());
       else
-        llvm::report_fatal_error("emit: role load does more than one thread can");
+        (barriers.empty() ? before : after).push_back(op.get());
   }
 };
 
@@ -283,7 +293,7 @@ void KernelEmitter::emitPersistentEntry() {
 
 void KernelEmitter::emitEntry() {
   line(out, "extern \"C\" __global__ void {}__launch_bounds__(kThreads, 1) {}(const __grid_constant__ {} params) {{",
-       kernel.hasConstant("kCluster") ? "__cluster_dims__(kCluster, 1, 1) " : "", kernel.symbol,
+       kernel.grid.kind == CtaGrid::Clusters ? "__cluster_dims__(kCluster, 1, 1) " : "", kernel.symbol,
        load ? "MappedAttentionParams" : "AttentionParams");
   if (turns)
     emitPersistentEntry();

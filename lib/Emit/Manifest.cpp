@@ -187,34 +187,40 @@ static const char *dispatchWord(const Variant &variant) {
   return words[dispatchOf(variant)];
 }
 
-/// What the table's row has beside its launches, by the names of <fagen/table.h>.
+/// What is known without a variant, beside launches, buffers and barriers; by the names of <fagen/table.h>.
+static json::Object membersOf(const VariantPlan &plan) {
+  json::Object object{
+      {"alignment", plan.alignment}, {"source", plan.sourcePath}, {"workspace", arrayOf(plan.workspace, jsonOf)}};
+  if (!plan.maps.empty())
+    object["maps"] = arrayOf(plan.maps, jsonOf);
+  return object;
+}
+
+/// What the table's row has beside its launches.
 static json::Object rowOf(const VariantPlan &plan, unsigned order) {
   const Variant &variant = *plan.variant;
   const TargetInfo &target = *variant.target;
   const Problem &problem = variant.problem;
-  json::Object object{{"variant", variant.name},
-                      {"target", target.name},
-                      {"sm", target.sm},
-                      {"first_sm", target.firstSm},
-                      {"last_sm", target.lastSm},
-                      {"exact", target.exact},
-                      {"pass", toString(problem.pass)},
-                      {"dtype", toString(problem.dtype)},
-                      {"accum", toString(problem.accum)},
-                      {"mask", toString(problem.mask)},
-                      {"lse", problem.lse},
-                      {"head_dim_qk", problem.headDimQK},
-                      {"head_dim_v", problem.headDimV},
-                      {"schedule", variant.scheduleIndex},
-                      {"dispatch", dispatchWord(variant)},
-                      {"order", order},
-                      {"alignment", plan.alignment},
-                      {"tile_rows", variant.schedule.tileRows},
-                      {"tile_keys", variant.schedule.tileKeys},
-                      {"workspace", arrayOf(plan.workspace, jsonOf)},
-                      {"source", plan.sourcePath}};
-  if (!plan.maps.empty())
-    object["maps"] = arrayOf(plan.maps, jsonOf);
+  json::Object object = membersOf(plan);
+  for (auto &[key, value] : json::Object{{"variant", variant.name},
+                                         {"target", target.name},
+                                         {"sm", target.sm},
+                                         {"first_sm", target.firstSm},
+                                         {"last_sm", target.lastSm},
+                                         {"exact", target.exact},
+                                         {"pass", toString(problem.pass)},
+                                         {"dtype", toString(problem.dtype)},
+                                         {"accum", toString(problem.accum)},
+                                         {"mask", toString(problem.mask)},
+                                         {"lse", problem.lse},
+                                         {"head_dim_qk", problem.headDimQK},
+                                         {"head_dim_v", problem.headDimV},
+                                         {"schedule", variant.scheduleIndex},
+                                         {"dispatch", dispatchWord(variant)},
+                                         {"order", order},
+                                         {"tile_rows", variant.schedule.tileRows},
+                                         {"tile_keys", variant.schedule.tileKeys}})
+    object[key] = value;
   if (!variant.evidence.empty())
     object["evidence"] = json::Array(variant.evidence);
   return object;
@@ -228,14 +234,17 @@ std::vector<std::string> fagen::filesOf(const KernelPlan &plan) {
   return files;
 }
 
-static void writePlan(json::OStream &out, const VariantPlan &plan) {
-  writeObject(
-      out, json::Object{{"schedule", jsonOf(plan.variant->schedule)}, {"estimates", jsonOf(plan.estimates)}},
-      {{"buffers", [&] { writeList(out, plan.buffers); }}, {"barriers", [&] { writeList(out, plan.barriers); }}});
+/// What stands under "plan" beside the given members.
+static void writePlan(json::OStream &out, const VariantPlan &plan, json::Object members) {
+  members["estimates"] = jsonOf(plan.estimates);
+  writeObject(out, members, {{"buffers", [&] { writeList(out, plan.buffers); }}, {"barriers", [&] {
+                                                                                    writeList(out, plan.barriers);
+                                                                                  }}});
 }
 
-static void writeRow(json::OStream &out, const VariantPlan &plan, unsigned order) {
-  writeObject(out, rowOf(plan, order),
+/// The members, the launches, and the plan with `ofPlan`.
+static void writeRow(json::OStream &out, const VariantPlan &plan, const json::Object &members, json::Object ofPlan) {
+  writeObject(out, members,
               {{"launches",
                 [&] {
                   out.array([&] {
@@ -243,7 +252,19 @@ static void writeRow(json::OStream &out, const VariantPlan &plan, unsigned order
                       write(out, launch);
                   });
                 }},
-               {"plan", [&] { writePlan(out, plan); }}});
+               {"plan", [&] { writePlan(out, plan, std::move(ofPlan)); }}});
+}
+
+std::string fagen::emitPlan(const VariantPlan &plan, StringRef program) {
+  json::Object members = membersOf(plan);
+  members["program"] = program;
+  std::string text;
+  raw_string_ostream os(text);
+  json::OStream out(os, kIndent);
+  writeRow(out, plan, members, json::Object());
+  out.flush();
+  os << '\n';
+  return text;
 }
 
 /// As it stands in the manifest's array of rows, two levels in.
@@ -252,7 +273,7 @@ std::string fagen::emitRow(const VariantPlan &plan, unsigned order) {
   raw_string_ostream os(text);
   os.SetBufferSize(kBufferBytes);
   json::OStream out(os, kIndent);
-  writeRow(out, plan, order);
+  writeRow(out, plan, rowOf(plan, order), json::Object{{"schedule", jsonOf(plan.variant->schedule)}});
   out.flush();
   for (StringRef rest = text; !rest.empty();) { // strings have no line's end as such
     const auto [line, left] = rest.split('\n');

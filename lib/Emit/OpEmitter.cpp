@@ -101,7 +101,7 @@ void OpEmitter::comment(const Op &op) {
 
 void OpEmitter::emitCopyIssue(const Op &op) {
   const Operand &target = op.operand("dst");
-  const std::string tensor = target.buffer->name;
+  const std::string &tensor = op.operand("src").buffer->param;
   const bool isAsync = op.text("kind") == "cp_async";
   std::optional<IndentedStream::Scope> scope;
   if (op.has("when") && !(op.expr("when").kind() == ExprKind::Constant && op.expr("when").value() != 0)) {
@@ -123,9 +123,10 @@ void OpEmitter::emitCopyIssue(const Op &op) {
 
 void OpEmitter::emitBulkCopy(const Op &op) {
   const Operand &target = op.operand("dst");
-  const bool isOfQueries = target.buffer->name == "q"; // which no other CTA reads
+  const std::string &tensor = op.operand("src").buffer->param;
+  const bool isOfQueries = tensor == "q"; // which no other CTA reads
   line(out, "{}({}, cta.params.{}_map, {}, cta.{}, cta.batch, {}, ptx::CacheHint::{});",
-       op.isSet("cluster") ? "copy_share<kCluster>" : "copy_tile_box", operand(target), target.buffer->name,
+       op.isSet("cluster") ? "copy_share<kCluster>" : "copy_tile_box", operand(target), tensor,
        expression(op.expr("row")), isOfQueries ? "head" : "kv_head", mbarrier(op.operand("full")),
        isOfQueries ? "kEvictFirst" : "kEvictLast");
 }

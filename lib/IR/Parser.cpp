@@ -222,8 +222,12 @@ private:
   }
 
   bool parseDeclaration() {
+    if (lexer.at("about"))
+      return lexer.expect("about") && lexer.string(kernel->about.emplace_back());
     if (lexer.at("options"))
       return parseOptions();
+    if (lexer.at("grid"))
+      return parseGrid();
     if (lexer.at("const"))
       return parseConstant();
     if (lexer.at("let"))
@@ -235,7 +239,7 @@ private:
     const StringRef word = lexer.peekWord();
     const std::optional<Space> space = fromString<Space>(word, kSpaces);
     if (!space)
-      return lexer.error("expected options, const, global, shared, fragment, let, site, role or '}'");
+      return lexer.error("expected about, options, grid, const, global, shared, fragment, let, site, role or '}'");
     return lexer.expect(word) && parseBuffer(*space);
   }
 
@@ -274,6 +278,16 @@ private:
     slot->location.source = SMLoc::getFromPointer(name.data());
     return lexer.expect("=") && enumeration(slot->value, kValuesOf<Enum>, "value of '" + name + "'") &&
            parseLocation(slot->location);
+  }
+
+  /// grid persistent, grid splits 4
+  bool parseGrid() {
+    const char *place = lexer.position();
+    if (kernel->grid.kind != CtaGrid::Tiles)
+      return lexer.error(place, "the grid is given twice");
+    if (!lexer.expect("grid") || !enumeration(kernel->grid.kind, kGridKinds, "grid"))
+      return false;
+    return !CtaGrid::hasNumber(kernel->grid.kind) || lexer.number(kernel->grid.number);
   }
 
   bool parseConstant() {
@@ -315,6 +329,10 @@ private:
   }
 
   bool parseBufferProperties(Buffer &buffer) {
+    StringRef param;
+    if (lexer.accept("param") && !lexer.word(param, "a parameter's name"))
+      return false;
+    buffer.param = param.str();
     buffer.isPacked = lexer.accept("packed");
     if (lexer.accept("stages")) {
       buffer.isRing = true;

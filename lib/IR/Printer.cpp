@@ -54,6 +54,24 @@ StringRef ir::toString(Layout layout) {
   return "none";
 }
 
+StringRef ir::toString(CtaGrid::Kind kind) {
+  switch (kind) {
+  case CtaGrid::Tiles:
+    return "tiles";
+  case CtaGrid::Persistent:
+    return "persistent";
+  case CtaGrid::Splits:
+    return "splits";
+  case CtaGrid::SplitKeys:
+    return "split_keys";
+  case CtaGrid::Rows:
+    return "rows";
+  case CtaGrid::Clusters:
+    return "clusters";
+  }
+  return {};
+}
+
 StringRef ir::toString(Phase phase) {
   switch (phase) {
   case Phase::Built:
@@ -103,7 +121,11 @@ public:
     os << " {\n";
     {
       auto scope = os.scope();
+      if (!isBare)
+        for (const std::string &text : kernel.about)
+          os << "about " << quoted(text) << "\n";
       printOptions(kernel.options);
+      printGrid(kernel.grid);
       for (const Constant &constant : kernel.constants)
         printConstant(constant);
       for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
@@ -167,6 +189,15 @@ private:
     os << end;
   }
 
+  void printGrid(const CtaGrid &grid) {
+    if (grid.kind == CtaGrid::Tiles)
+      return;
+    os << "grid " << toString(grid.kind);
+    if (CtaGrid::hasNumber(grid.kind))
+      os << " " << grid.number;
+    os << "\n";
+  }
+
   void printConstant(const Constant &constant) {
     os << "const " << constant.name << " = " << constant.value;
     if (!constant.origin.empty() && !isBare)
@@ -182,6 +213,8 @@ private:
     else
       os << buffer.rows;
     os << " x " << buffer.columns << "]";
+    if (!buffer.param.empty())
+      os << " param " << buffer.param;
     if (buffer.isPacked)
       os << " packed";
     if (buffer.isRing)

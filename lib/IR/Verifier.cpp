@@ -42,6 +42,7 @@ public:
   bool run() {
     checkHead();
     checkConstants();
+    checkGrid();
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       checkBuffer(*buffer);
     checkLets();
@@ -61,11 +62,24 @@ private:
   void checkHead() {
     if (!isIdentifier(kernel.symbol))
       state.defect(kernel.location, "the kernel's symbol '" + kernel.symbol + "' is no identifier");
+    for (StringRef text : kernel.about)
+      if (!llvm::all_of(text, llvm::isPrint))
+        state.defect(kernel.location, "about has characters that cannot stand in a line of the text's head");
     if (!parseMma(kernel.backend))
       state.defect(kernel.location, "unknown backend '" + kernel.backend + "'");
     if (kernel.threads == 0 || kernel.threads % 32 != 0 || kernel.threads > kMaxThreads)
       state.defect(kernel.location,
                    Twine(kernel.threads) + " threads; a CTA has a multiple of 32 up to " + Twine(kMaxThreads));
+  }
+
+  void checkGrid() {
+    const CtaGrid &grid = kernel.grid;
+    if (grid.kind == CtaGrid::SplitKeys && grid.number == 0)
+      state.defect(kernel.location, "grid split_keys 0; a split has at least one key");
+    if (grid.kind == CtaGrid::Clusters &&
+        (!kernel.hasConstant("kCluster") || kernel.constant("kCluster") != grid.number))
+      state.defect(kernel.location,
+                   "grid clusters " + Twine(grid.number) + " needs a constant kCluster = " + Twine(grid.number));
   }
 
   void checkConstants() {
@@ -131,6 +145,8 @@ private:
       defect("a shared buffer has at most " + Twine(kMaxSharedBytes) + " B");
     if (!isShared && (buffer.isRing || buffer.layout != Layout::RowMajor || buffer.offset || !buffer.overlays.empty()))
       defect("only shared buffers have stages, a swizzle, an offset or overlay others");
+    if (!buffer.param.empty() && buffer.space != Space::Global)
+      defect("only global buffers are parameters");
     if (buffer.isPacked && buffer.space != Space::Global)
       defect("only the rows of global buffers are packed");
     if (buffer.layout == Layout::Xor && (sizeOf(buffer.type) != 2 || buffer.columns % 16 != 0))

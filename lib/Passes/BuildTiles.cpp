@@ -67,10 +67,17 @@ private:
     return &kernel.addBuffer(std::move(buffer));
   }
 
+  /// Of the kernel's parameters.
+  Buffer *addTensor(llvm::StringRef param, ElementType type, unsigned columns) {
+    Buffer *const tensor = add(("g" + param).str(), Space::Global, type, 0, columns, "copy");
+    tensor->param = param.str();
+    return tensor;
+  }
+
   void addTensors() {
-    gq = add("gq", Space::Global, element, 0, problem.headDimQK, "copy");
-    gk = add("gk", Space::Global, element, 0, problem.headDimQK, "copy");
-    gv = add("gv", Space::Global, element, 0, problem.headDimV, "copy");
+    gq = addTensor("q", element, problem.headDimQK);
+    gk = addTensor("k", element, problem.headDimQK);
+    gv = addTensor("v", element, problem.headDimV);
     if (schedule.isSplit())
       addParts();
     if (!isMergedLater(schedule))
@@ -81,9 +88,9 @@ private:
   }
 
   void addOutput() {
-    go = add("go", Space::Global, element, 0, problem.headDimV, "copy");
+    go = addTensor("o", element, problem.headDimV);
     if (problem.lse)
-      glse = add("glse", Space::Global, ElementType::F32, 0, 1, "copy");
+      glse = addTensor("lse", ElementType::F32, 1);
   }
 
   /// What splits leave for the second launch, in the workspace.

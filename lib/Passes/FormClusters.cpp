@@ -109,5 +109,6 @@ bool fagen::formClusters(Kernel &kernel, PassContext &context) {
   if (!former.fits(shape))
     return false;
   former.run();
+  kernel.grid = {CtaGrid::Clusters, unsigned(kernel.constant("kCluster"))};
   return true;
 }

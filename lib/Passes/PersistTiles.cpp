@@ -133,5 +133,6 @@ bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
   if (!persister.fits(shape))
     return false;
   persister.run();
+  kernel.grid.kind = CtaGrid::Persistent;
   return true;
 }

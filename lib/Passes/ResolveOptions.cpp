@@ -9,6 +9,8 @@
 
 #include <fagen/device/tile/layout.h>
 
+#include <fmt/format.h>
+
 using namespace fagen;
 
 /// A warp group of their own: registers are handed out to groups.
@@ -21,6 +23,20 @@ static void addRegisters(ir::Kernel &kernel, unsigned groups) {
   const unsigned load = groups < 3 ? 24 : 32, math = kMath[groups - 1];
   kernel.addConstant("kLoadRegisters", load, "registers of a thread that loads");
   kernel.addConstant("kMathRegisters", math, "registers of a thread that computes");
+}
+
+/// What the head of the kernel's text says: where it comes from, and what it does.
+static std::vector<std::string> describe(const ir::Kernel &kernel, const Variant &variant) {
+  const Schedule &schedule = variant.schedule;
+  const std::string name = schedule.implicit       ? "made by the compiler for unaligned tensors"
+                           : schedule.name.empty() ? "its only schedule"
+                                                   : "schedule " + schedule.name;
+  return {fmt::format("Kernel {} ({}), target {}, {} ({}).", variant.name, variant.location.str(), kernel.target, name,
+                      schedule.location.str()),
+          fmt::format(
+              "O = softmax(scale Q K^T + mask) V; {} query rows x {} keys at once, {} warps: {} over rows x {} over "
+              "keys.",
+              schedule.tileRows, schedule.tileKeys, schedule.warps, schedule.rowWarps, schedule.keyWarps)};
 }
 
 bool fagen::isMergedLater(const Schedule &schedule) { return schedule.isSplit() && schedule.keyWarps == 1; }
@@ -39,6 +55,17 @@ static Schedule combineSchedule(const Schedule &first) {
   return schedule;
 }
 
+/// What the passes begin with: those that make a CTA take several tiles change it.
+static ir::CtaGrid gridOf(const Variant &variant, bool isCombine) {
+  if (isCombine)
+    return {ir::CtaGrid::Rows};
+  if (!variant.schedule.isSplit())
+    return {};
+  if (const unsigned keys = splitKeys(variant.problem, variant.schedule))
+    return {ir::CtaGrid::SplitKeys, keys};
+  return {ir::CtaGrid::Splits, variant.schedule.split};
+}
+
 bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   assert(context.variant && "resolve-options reads the variant");
   const Variant &variant = *context.variant;
@@ -49,6 +76,9 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   kernel.location = variant.location;
   kernel.symbol = variant.symbol + (isCombine(kernel, context) ? "_combine" : "");
   kernel.backend = toString(schedule.mma).str();
+  if (!isCombine(kernel, context))
+    kernel.about = describe(kernel, variant);
+  kernel.grid = gridOf(variant, isCombine(kernel, context));
   const bool isSpecialized = schedule.roles == Roles::Specialized;
   kernel.threads = 32 * (schedule.warps + (isSpecialized ? kLoadWarps : 0));
 

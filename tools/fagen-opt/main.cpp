@@ -3,8 +3,12 @@
 //
 //   fagen-opt kernel.fair --run-pass=allocate-shared --run-pass=place-barriers
 //
-// Without --run-pass the IR is read, verified and printed. Exit codes: 0 ok, 1 bad input, 70 a mistake of fagen's own.
+// Without --run-pass the IR is read, verified and printed; with --emit=cuda the text of the kernels is, with
+// --emit=plan what they take and how they are launched. Exit codes: 0 ok, 1 bad input, 70 a mistake of fagen's own.
 
+#include "fagen/Emit/BuildPlan.h"
+#include "fagen/Emit/Emittable.h"
+#include "fagen/Emit/Manifest.h"
 #include "fagen/IR/IR.h"
 #include "fagen/IR/Rename.h"
 #include "fagen/IR/Verifier.h"
@@ -52,11 +56,14 @@ bool printsProgram(const PipelineOptions &options) {
          });
 }
 
+enum class Emit { Ir, Cuda, Plan };
+
 /// What to do beside running passes.
 struct Wanted {
   bool verifyOnly = false; ///< print nothing
   bool renameAll = false;  ///< before passes run, and again before printing
   bool bare = false;       ///< print what kernels do, and no more
+  Emit emit = Emit::Ir;
 };
 
 void print(const ir::Program &program, bool bare, llvm::raw_ostream &os) {
@@ -64,6 +71,17 @@ void print(const ir::Program &program, bool bare, llvm::raw_ostream &os) {
     return ir::print(program, os);
   for (const std::unique_ptr<ir::Kernel> &kernel : program.kernels)
     ir::printBare(*kernel, os);
+}
+
+ExitCode emitText(const ir::Program &program, Emit emit, Diagnostics &diags, llvm::raw_ostream &os) {
+  if (!checkEmittable(program, diags))
+    return exitCode(diags);
+  KernelText text = emitProgram(program);
+  if (emit == Emit::Cuda)
+    os << text.source;
+  else
+    os << emitPlan(buildPlan(program, std::move(text)), program.name);
+  return exitCode(diags);
 }
 
 ExitCode run(StringRef input, const Wanted &wanted, const PipelineOptions &options, llvm::raw_ostream &os) {
@@ -87,6 +105,8 @@ ExitCode run(StringRef input, const Wanted &wanted, const PipelineOptions &optio
   }
   if (wanted.renameAll)
     ir::renameAll(*program);
+  if (wanted.emit != Emit::Ir)
+    return emitText(*program, wanted.emit, diags, os);
   if (printsProgram(options))
     print(*program, wanted.bare, os);
   return exitCode(diags);
@@ -111,6 +131,10 @@ int main(int argc, char **argv) {
   llvm::cl::opt<bool, true> bare(
       "bare", llvm::cl::desc("print what kernels do: no symbols, phases, ledgers, notes and places in files"),
       llvm::cl::location(wanted.bare));
+  llvm::cl::opt<Emit, true> emit("emit", llvm::cl::desc("what to print"), llvm::cl::location(wanted.emit),
+                                 llvm::cl::values(clEnumValN(Emit::Ir, "ir", "textual IR"),
+                                                  clEnumValN(Emit::Cuda, "cuda", "the CUDA text of proved kernels"),
+                                                  clEnumValN(Emit::Plan, "plan", "their launches and memory: JSON")));
   llvm::cl::ParseCommandLineOptions(argc, argv, "fagen-opt: passes over textual IR\n");
 
   if (output == "-")

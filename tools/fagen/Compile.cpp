@@ -4,9 +4,8 @@
 #include "Compile.h"
 
 #include "fagen/Emit/BuildPlan.h"
-#include "fagen/Emit/Kernel.h"
+#include "fagen/Emit/Emittable.h"
 #include "fagen/Emit/Manifest.h"
-#include "fagen/Passes/Passes.h"
 #include "fagen/Support/Memory.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -61,13 +60,10 @@ static std::optional<LoweredVariant> lowerVariant(const Variant &variant, unsign
                 "a kernel whose CTAs run in clusters cannot be instrumented yet; that takes cluster = 1");
     return std::nullopt;
   }
-  const ir::Kernel *combine = isMergedLater(variant.schedule) ? result.compiled.program->kernels[1].get() : nullptr;
-  KernelText text = emitKernel(lowered, variant, instrument, combine);
+  KernelText text = emitProgram(*result.compiled.program, instrument);
   result.compiled.source = std::move(text.source);
-  result.plan = buildPlan(lowered, variant, instrument, combine);
-  result.plan->launches.front().ops = std::move(text.ops);
-  if (combine)
-    result.plan->launches.back().ops = std::move(text.combineOps);
+  result.plan = buildPlan(*result.compiled.program, std::move(text), instrument);
+  result.plan->variant = &variant;
   result.plan->row = emitRow(*result.plan, order);
   return result;
 }

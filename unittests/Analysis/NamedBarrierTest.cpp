@@ -25,7 +25,7 @@ std::string textWith(std::map<ir::Attr, ir::Attribute> attributes) {
   for (ir::Op *site : lowering.sites())
     if (site->kind == ir::OpKind::Barrier)
       site->attributes = attributes;
-  return emitKernel(lowering.kernel, lowering.variant).source;
+  return emitKernel(lowering.kernel).source;
 }
 
 TEST(NamedBarrier, AllItsWarpsShareOne) {

@@ -10,9 +10,9 @@
 
 namespace fagen {
 
-/// What the verified kernel of a variant takes and how it is launched; `combine`: its second launch, if it has one.
-VariantPlan buildPlan(const ir::Kernel &kernel, const Variant &variant, Instrument instrument = Instrument::None,
-                      const ir::Kernel *combine = nullptr);
+/// What a program that checkEmittable() accepts takes, how its kernels are launched, and where their ops stand in the
+/// text, of which only the ops are taken. The variant and the manifest's row are left to who knows them.
+VariantPlan buildPlan(const ir::Program &program, KernelText text, Instrument instrument = Instrument::None);
 
 /// For people: a paragraph a variant with buffers, barriers and estimates; then what was dropped and why.
 void printPlan(const KernelPlan &plan, llvm::raw_ostream &os);

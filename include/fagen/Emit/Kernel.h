@@ -28,7 +28,7 @@ struct KernelText {
 /// ledger, named constants with their origin, then prologue, steps, epilogue and entry. The same kernel gives the same
 /// bytes on any machine. Clean under clang-format's LLVM style without a column limit.
 /// `combine`: the second launch of a split kernel, which stands in the same text.
-KernelText emitKernel(const ir::Kernel &kernel, const Variant &variant, Instrument instrument = Instrument::None,
+KernelText emitKernel(const ir::Kernel &kernel, Instrument instrument = Instrument::None,
                       const ir::Kernel *combine = nullptr);
 
 } // namespace fagen

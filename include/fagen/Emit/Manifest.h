@@ -11,6 +11,9 @@ namespace fagen {
 /// The row of the kernel's variant number `order`: most of a manifest is rows, and they can be made side by side.
 std::string emitRow(const VariantPlan &plan, unsigned order);
 
+/// A program's plan alone, without a variant: what emitRow says that does not come from the spec. JSON.
+std::string emitPlan(const VariantPlan &plan, llvm::StringRef program);
+
 /// Makes the rows that variants do not have yet. JSON with sorted keys: the same plan gives the same bytes. Besides the
 /// kernel's own files (sources, table, CMakeLists.txt, the manifest itself) it describes each row so fully that a tool
 /// can build the table from it.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fagen/IR/CtaGrid.h"
 #include "fagen/Spec/Spec.h"
 
 #include <cstdint>
@@ -36,9 +37,7 @@ struct OpPlan {
 };
 
 /// How many CTAs there are: FAGEN_GRID_... of <fagen/table.h>.
-struct GridPlan {
-  enum Kind : uint8_t { Tiles, Persistent, Splits, SplitKeys, Rows, Clusters } kind = Tiles;
-  unsigned number = 0;     ///< of splits, 0: what fills the GPU; or of a split's keys; or of a cluster's CTAs
+struct GridPlan : ir::CtaGrid {
   bool packsHeads = false; ///< a tile's rows are those of all heads that share a K/V head
 };
 

@@ -12,9 +12,11 @@
 //     kernel @fagen_l4_fp16_prefill_f16_d64_none_sm_89 target sm_89 backend mma_sync threads 128 phase placed shared
 //     49152 {
 //       options {refill = late loc("l4_fp16.fa":24:5), barriers = minimal}
+//       about "Kernel l4_fp16_prefill_f16_d64_none (l4_fp16.fa:4), target sm_89, schedule prefill (l4_fp16.fa:16)."
+//       grid persistent
 //       const kTileRows = 128 origin "tile" loc("l4_fp16.fa":17:16)
-//       global %gq : f16[rows x 64] packed
-//       global %gk : f16[rows x 64]
+//       global %gq : f16[rows x 64] param q packed
+//       global %gk : f16[rows x 64] param k
 //       shared %k : f16[64 x 64] stages 2 swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
 //       shared %v : f16[64 x 64] stages 2 guard full %v_full by bytes, empty %v_empty by warp
 //       fragment %s : f32[32 x 64]
@@ -36,6 +38,7 @@
 // An absent optional operand is `none`, or is left out at the end.
 #pragma once
 
+#include "fagen/IR/CtaGrid.h"
 #include "fagen/IR/Expr.h"
 #include "fagen/IR/OpEnums.h" // generated from Ops.td: the enumerations of attributes
 #include "fagen/IR/Ops.h"     // generated from Ops.td: enum class OpKind, OpInfo, opInfo()
@@ -85,6 +88,7 @@ struct Buffer {
   unsigned rows = 0, columns = 0;
   bool isRing = false;   ///< ops name a position; slot = position mod stages
   unsigned stages = 1;   ///< slots of a ring; 1 for others
+  std::string param;     ///< global: the tensor's name among the kernel's parameters; empty: a part of the workspace
   bool isPacked = false; ///< global: rows are those of all query heads of a K/V head: row query * heads_per_kv + head
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
@@ -177,7 +181,9 @@ struct Kernel {
   std::string backend; ///< scalar | wmma | mma_sync | wgmma
   unsigned threads = 0;
   Phase phase = Phase::Built;
+  std::vector<std::string> about; ///< what the head of its text says of it, a line each
   Options options;
+  CtaGrid grid; ///< of its launch
   std::vector<Constant> constants;
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<Let> lets;

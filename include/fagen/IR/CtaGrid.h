@@ -1,0 +1,40 @@
+// fagen: which CTAs a launch has.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// In textual IR, where it is not one CTA a tile:
+//
+//   grid persistent
+//   grid splits 4
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+
+namespace fagen::ir {
+
+/// How the CTAs of a launch share its tiles.
+struct CtaGrid {
+  enum Kind : uint8_t {
+    Tiles,      ///< a CTA a tile
+    Persistent, ///< as many CTAs as are resident: each takes tile after tile
+    Splits,     ///< `number` CTAs a tile; 0: as many as fill the GPU
+    SplitKeys,  ///< a CTA for each tile and `number` of its keys
+    Rows,       ///< a warp a row
+    Clusters    ///< persistent, `number` CTAs a cluster
+  } kind = Tiles;
+  unsigned number = 0;
+
+  /// Whether several CTAs share a tile.
+  bool isSplit() const { return kind == Splits || kind == SplitKeys; }
+  /// Whether the kind counts something.
+  static bool hasNumber(Kind kind) { return kind == Splits || kind == SplitKeys || kind == Clusters; }
+};
+
+inline constexpr CtaGrid::Kind kGridKinds[] = {CtaGrid::Tiles,     CtaGrid::Persistent, CtaGrid::Splits,
+                                               CtaGrid::SplitKeys, CtaGrid::Rows,       CtaGrid::Clusters};
+
+/// As in textual IR and in the manifest: "split_keys".
+llvm::StringRef toString(CtaGrid::Kind kind);
+
+} // namespace fagen::ir

@@ -1,0 +1,136 @@
+// fagen: which programs have a text: what emission needs beyond what the verifier asks.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Emit/Emittable.h"
+
+#include "KernelEmitter.h"
+
+#include "fagen/IR/Queries.h"
+#include "fagen/Support/Suggest.h"
+#include "fagen/Target/Target.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+using llvm::Twine;
+
+namespace {
+
+/// The tensors among the parameters of attention (fagen/device/params.h).
+constexpr llvm::StringLiteral kTensors[] = {"q", "k", "v", "o", "lse"};
+/// What the text of a kernel whose roles differ names beside the constants that every kernel has.
+constexpr llvm::StringLiteral kRoleConstants[] = {"kLoadWarps", "kLoadRegisters", "kMathRegisters"};
+
+class EmittableChecker {
+public:
+  EmittableChecker(const Program &program, Diagnostics &diags) : program(program), diags(diags) {}
+
+  bool check() {
+    if (program.kernels.empty() || program.kernels.size() > 2)
+      refuse(Location(), "program @" + program.name + " has " + Twine(program.kernels.size()) +
+                             " kernels; text is made of one, or of one and the combine of its splits");
+    for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+      checkPhase(*kernel);
+    if (isSound)
+      checkKernel(*program.kernels.front());
+    if (isSound && program.kernels.size() == 2)
+      checkCombine(*program.kernels.back());
+    return isSound;
+  }
+
+private:
+  void refuse(const Location &location, const Twine &message) {
+    diags.error(location, message);
+    isSound = false;
+  }
+
+  void checkPhase(const Kernel &kernel) {
+    if (kernel.phase != Phase::Verified)
+      refuse(kernel.location, "kernel @" + kernel.symbol +
+                                  " is not proved; text is made of kernels that verify-barriers has proved "
+                                  "(--run-pass=verify-barriers)");
+  }
+
+  void checkTarget(const Kernel &kernel) {
+    std::vector<llvm::StringRef> known;
+    for (const TargetInfo &target : allTargets())
+      known.push_back(target.name);
+    if (!llvm::is_contained(known, kernel.target))
+      refuse(kernel.location, "kernel @" + kernel.symbol + " is for target '" + kernel.target +
+                                  "'; known targets are " + alternatives(known));
+  }
+
+  void checkKernel(const Kernel &kernel) {
+    checkTarget(kernel);
+    if (kernel.roles.size() > 2)
+      refuse(kernel.location, "kernel @" + kernel.symbol + " has " + Twine(kernel.roles.size()) +
+                                  " roles; text is made of one, or of one that loads and one that computes");
+    if (kernel.roles.size() == 2)
+      for (llvm::StringRef name : kRoleConstants)
+        if (!kernel.hasConstant(name))
+          refuse(kernel.location, "kernel @" + kernel.symbol + " has two roles and no constant " + name);
+    if (kernel.roles.size() == 2)
+      if (const Op *op = findBeyondOneThread(kernel.roles.front()))
+        refuse(op->location, opInfo(op->kind).name + " in role " + kernel.roles.front().name +
+                                 ", which loads by one thread: bulk copies, mbarriers and fences, and two barriers");
+    checkSteps(kernel.roles.back().body);
+    for (const Role &role : kernel.roles)
+      walk(role.body, [&](const Op &op) { checkOp(op); });
+  }
+
+  /// The loops over key tiles, of one tile of query rows or of each, become functions.
+  void checkSteps(const Block &body) {
+    for (const std::unique_ptr<Op> &op : body.ops)
+      if (const auto loop = dynCast<LoopOp>(std::as_const(*op)); loop && op->has(Attr::Carry))
+        checkSteps(op->body);
+      else if (loop && loop->name().empty())
+        refuse(op->location, "a loop without a name; the function that is made of it is named after it");
+  }
+
+  void checkOp(const Op &op) {
+    if (op.kind == OpKind::If || op.kind == OpKind::Combine)
+      refuse(op.location, opInfo(op.kind).name + " has no text in this kernel");
+    for (const Operand &operand : op.operands)
+      if (operand.buffer && operand.buffer->space == Space::Global && isTensorOf(op) &&
+          !llvm::is_contained(kTensors, operand.buffer->param))
+        refuse(op.location, "%" + operand.buffer->name +
+                                " is no tensor of attention; text is made of kernels whose "
+                                "tensors are `param` q, k, v, o and lse");
+  }
+
+  /// Whether the op's global operands are tensors of the caller; those of others are parts of the workspace.
+  static bool isTensorOf(const Op &op) {
+    switch (op.kind) {
+    case OpKind::CopyIssue:
+    case OpKind::BulkStore:
+    case OpKind::Store:
+    case OpKind::StoreLse:
+    case OpKind::StoreMerged:
+      return true;
+    default:
+      return false;
+    }
+  }
+
+  void checkCombine(const Kernel &kernel) {
+    if (kernel.roles.size() != 1 || kernel.roles.front().body.ops.size() != 1 ||
+        kernel.roles.front().body.ops.front()->kind != OpKind::Combine)
+      refuse(kernel.location, "kernel @" + kernel.symbol + " is a second launch that does not just combine splits");
+  }
+
+  const Program &program;
+  Diagnostics &diags;
+  bool isSound = true;
+};
+
+} // namespace
+
+bool fagen::checkEmittable(const Program &program, Diagnostics &diags) {
+  return EmittableChecker(program, diags).check();
+}
+
+KernelText fagen::emitProgram(const Program &program, Instrument instrument) {
+  const Kernel *const combine = program.kernels.size() == 2 ? program.kernels.back().get() : nullptr;
+  return emitKernel(*program.kernels.front(), instrument, combine);
+}
