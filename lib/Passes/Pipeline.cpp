@@ -49,7 +49,7 @@ constexpr PassEntry kPipeline[] = {
     // Behind it: the copies that are left have their final order.
     {"strength-reduce-copies", strengthReduceCopies, false, Phase::Pipelined, Phase::Pipelined},
     // All buffers exist now; offsets and accesses depend on their layout.
-    {"assign-layouts", assignLayouts, true, Phase::Pipelined, Phase::LaidOut},
+    {"assign-layouts", assignLayouts, false, Phase::Pipelined, Phase::LaidOut},
     // Beyond this point no shared buffer moves.
     {"allocate-shared", allocateShared, false, Phase::LaidOut, Phase::Allocated},
     // The last pass that changes ops: hazards are those of the final order and the final bytes.

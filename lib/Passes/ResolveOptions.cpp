@@ -120,6 +120,7 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
     if (schedule.cluster > 1)
       fromKey("kCluster", schedule.cluster, "cluster");
   }
+  kernel.options.swizzle = {schedule.swizzle, schedule.locationOf("swizzle")};
   kernel.options.barriers = {schedule.barriers, schedule.locationOf("barriers")};
   return true;
 }

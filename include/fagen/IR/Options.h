@@ -22,6 +22,7 @@ struct Options {
   std::optional<Option<Refill>> refill;
   std::optional<Option<Overlap>> overlap;
   std::optional<Option<Grid>> grid;
+  std::optional<Option<Swizzle>> swizzle;
   std::optional<Option<BarrierPolicy>> barriers;
 
   /// Calls `visit` with the name of each option, and its value if it is given. Self is Options or const Options.
@@ -29,6 +30,7 @@ struct Options {
     visit("refill", self.refill);
     visit("overlap", self.overlap);
     visit("grid", self.grid);
+    visit("swizzle", self.swizzle);
     visit("barriers", self.barriers);
   }
 };
