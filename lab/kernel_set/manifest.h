@@ -1,4 +1,4 @@
-// fagen: a generated kernel set read from its manifest.json: the same table that an application would link.
+// fagen: a generated kernel set: the table that fagen_table_load makes of it, and what its manifest says beside.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -39,7 +39,7 @@ struct Gate {
 
 class KernelSet {
 public:
-  struct Storage; ///< what the table points into
+  struct Storage;
 
   /// Reads DIR/manifest.json and the .cu files it names. UserError with path and reason for one that is missing,
   /// damaged or of another ABI.

@@ -6,6 +6,7 @@
 #include "words.h"
 
 #include <algorithm>
+#include <bit>
 
 using namespace fagen;
 
@@ -72,6 +73,16 @@ bool isMap(const fagen_row &row, const fagen_map &map) {
          (map.box_panels == 0 || (columns % map.box_columns == 0 && map.box_panels <= columns / map.box_columns));
 }
 
+/// Whether each number has the bits that fagen_row_key gives it.
+bool fitsItsKey(const fagen_row &row) {
+  const struct {
+    uint32_t number;
+    int bits;
+  } places[] = {{row.pass, 2},     {row.dtype, 4}, {row.mask, 6},  {row.head_dim_qk, 12}, {row.head_dim_v, 12},
+                {row.dispatch, 2}, {row.sm, 10},   {row.exact, 2}, {row.order, 14}};
+  return std::all_of(std::begin(places), std::end(places), [](auto place) { return place.number >> place.bits == 0; });
+}
+
 fagen_status checkRow(const fagen_table &table, uint32_t i) {
   const fagen_row &row = rowAt(table, i);
   auto invalid = [&](const char *what) {
@@ -83,6 +94,8 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
     return invalid("has neither source nor a binary");
   if (fagen_row_key(&row) != table.keys[i])
     return invalid("its key is not fagen_row_key of it");
+  if (!fitsItsKey(row))
+    return invalid("a number of its key is larger than its place there");
   if (i && table.keys[i - 1] >= table.keys[i])
     return invalid("keys do not ascend");
   if (row.schedule >= table.schedule_count)
@@ -100,8 +113,8 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
   for (uint32_t part = 0; part < row.workspace_count; ++part)
     if (const char *problem = checkProgram(row.workspace[part].bytes, row.workspace[part].bytes_size))
       return invalid(problem);
-    else if (row.workspace[part].alignment == 0)
-      return invalid("a workspace alignment is 0");
+    else if (!std::has_single_bit(row.workspace[part].alignment))
+      return invalid("a workspace alignment is not a power of two");
   uint32_t mapped = 0; // a bit for each tensor
   for (uint32_t i = 0; i < row.map_count; ++i) {
     const fagen_map &map = row.maps[i];

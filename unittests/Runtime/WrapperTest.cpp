@@ -1,5 +1,6 @@
 // fagen: the C++ wrapper.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "FakeManifest.h"
 #include "TestTable.h"
 
 #include <fagen/fagen.hpp>
@@ -20,6 +21,16 @@ TEST(Wrapper, QueriesExplainsAndMoves) {
   EXPECT_STREQ(choice.info().variant, "row");
   EXPECT_EQ(choice.workspaceBytes(), 0u);
   EXPECT_NE(device.explain({table.get()}, makeProblem()).find("picked   row"), std::string::npos);
+}
+
+TEST(Wrapper, OwnsALoadedTable) {
+  FakeManifest set;
+  ASSERT_EQ(set.load(), FAGEN_OK);
+  Table first(set.directory), table = std::move(first);
+  EXPECT_EQ(first.get(), nullptr);
+  Device device = Device::describe(89, 58);
+  EXPECT_STREQ(device.query({table.get()}, makeProblem()).info().variant, "fake");
+  EXPECT_THROW(Table(set.directory / "none"), Error);
 }
 
 TEST(Wrapper, FailuresAreExceptions) {

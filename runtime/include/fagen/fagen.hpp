@@ -8,7 +8,7 @@
 //   choice.run(tensors, stream);
 #pragma once
 
-#include <fagen/fagen.h>
+#include <fagen/table.h>
 
 #include <initializer_list>
 #include <stdexcept>
@@ -34,6 +34,23 @@ inline void check(fagen_status status) {
   if (status != FAGEN_OK)
     throw Error(status);
 }
+
+/// A kernel set read from the directory that fagen wrote. Must outlive the devices that its rows are prepared on.
+class Table {
+public:
+  explicit Table(const std::string &path) { check(fagen_table_load(path.c_str(), &table)); }
+  Table(Table &&other) noexcept : table(std::exchange(other.table, nullptr)) {}
+  Table &operator=(Table &&other) noexcept {
+    std::swap(table, other.table);
+    return *this;
+  }
+  ~Table() { fagen_table_release(table); }
+
+  const fagen_table *get() const { return table; }
+
+private:
+  const fagen_table *table = nullptr;
+};
 
 /// The row that fits a problem. Refers to its device, which must outlive it; may be copied.
 class Choice {

@@ -200,6 +200,17 @@ static inline uint64_t fagen_row_key(const fagen_row *row) {
  * fagen_query trusts what it finds behind a table's head. INVALID, ABI_MISMATCH. */
 FAGEN_API fagen_status fagen_table_check(const fagen_table *table);
 
+/* ---- Kernel sets that are files ---- */
+
+/* Reads what `fagen SPEC -o DIR` wrote: path is the directory or its manifest.json. The table has the sources, which
+ * fagen_prepare gives to NVRTC, so it runs whatever they say. It is checked as fagen_table_check does.
+ * fagen_last_error() names file, line and key of what does not fit. INVALID, ABI_MISMATCH, OUT_OF_MEMORY; then *table
+ * is NULL. */
+FAGEN_API fagen_status fagen_table_load(const char *path, const fagen_table **table);
+
+/* Frees a table of fagen_table_load. No device may have its rows prepared: destroy those first. NULL is ignored. */
+FAGEN_API void fagen_table_release(const fagen_table *table);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,4 @@
-// fagen: manifests become tables; damaged ones are refused with the place of the damage.
+// fagen: a kernel set's table, and what the laboratory reads beside it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../FakeSet.h"
 
@@ -62,87 +62,21 @@ TEST(Manifest, directoryOfDirectories) {
   EXPECT_THROW(loadKernelSets({(fake.directory / "none").string()}), UserError);
 }
 
-TEST(Manifest, otherAbi) {
+TEST(Manifest, whatTheRuntimeRefuses) {
   FakeSet fake;
   fake.manifest["abi"] = 99;
-  expectError(fake, "abi is 99; this fagen-run reads 1");
+  expectError(fake, "abi is 99; this library reads 1");
 }
 
-TEST(Manifest, unfinished) {
+TEST(Manifest, gates) {
   FakeSet fake;
-  fake.manifest["unfinished"] = true;
-  expectError(fake, "the kernel set is unfinished");
-}
-
-TEST(Manifest, sourceThatNoFileCanBeCalled) {
-  FakeSet fake;
-  fake.manifest["rows"][0]["source"] = std::string(5000, 'x');
-  expectError(fake, "which is not there");
-}
-
-TEST(Manifest, missingField) {
-  FakeSet fake;
-  fake.manifest["rows"][1]["launches"][0].erase("threads");
-  expectError(fake, "rows[1].launches[0].threads is missing");
-}
-
-TEST(Manifest, wrongType) {
-  FakeSet fake;
-  fake.manifest["rows"][0]["tile_rows"] = "many";
-  expectError(fake, "rows[0].tile_rows is not a whole number");
-}
-
-TEST(Manifest, numberOutOfRange) {
-  FakeSet fake;
-  fake.manifest["rows"][0]["alignment"] = -16;
-  expectError(fake, "rows[0].alignment is -16");
-}
-
-TEST(Manifest, unknownWords) {
-  FakeSet fake;
-  fake.manifest["rows"][0]["dtype"] = "f8";
-  expectError(fake, "rows[0].dtype is 'f8'; known: f16, bf16, e4m3");
-}
-
-TEST(Manifest, selectProgram) {
-  FakeSet fake;
-  nlohmann::json shortRows = {{"text", "seq_q <= 32"}, {"schedule", 0}, {"condition", {"seq_q", 32, "le"}}};
-  fake.manifest["select"].insert(fake.manifest["select"].begin(), shortRows);
+  fake.manifest["gates"] = {
+      {{"name", "error"}, {"relation", "<="}, {"value", 0.5}, {"baseline", ""}, {"text", "error <= 0.5"}}};
   auto set = fake.load();
-  const fagen_select &line = set->table()->select[0];
-  ASSERT_EQ(line.condition_size, 3u);
-  EXPECT_EQ(line.condition[0].kind, uint32_t{FAGEN_OP_VARIABLE});
-  EXPECT_EQ(line.condition[0].value, FAGEN_VAR_SEQ_Q);
-  EXPECT_EQ(line.condition[1].value, 32);
-  EXPECT_EQ(line.condition[2].kind, uint32_t{FAGEN_OP_LE});
-  fake.manifest["select"][0]["condition"][2] = "less";
-  expectError(fake, "select[0].condition[2] is 'less'");
-}
-
-TEST(Manifest, tooManyLaunches) {
-  FakeSet fake;
-  for (int i = 0; i < 4; ++i)
-    fake.manifest["rows"][0]["launches"].push_back(fake.manifest["rows"][0]["launches"][0]);
-  expectError(fake, "rows[0].launches has 5 entries; 1 to 4 are possible");
-}
-
-TEST(Manifest, missingSource) {
-  FakeSet fake;
-  std::filesystem::remove(fake.directory / "sm_89/fake_f16_d16_causal.cu");
-  expectError(fake, "rows[0].source names");
-}
-
-TEST(Manifest, selectWithoutOtherwise) {
-  FakeSet fake;
-  fake.manifest["select"][0]["condition"] = {"seq_q", 32, "le"};
-  expectError(fake, "select does not end in an otherwise line");
-}
-
-TEST(Manifest, notJson) {
-  FakeSet fake;
-  fake.load();
-  std::ofstream(fake.directory / "manifest.json") << "{\"abi\": ";
-  EXPECT_THROW(KernelSet::load(fake.directory), UserError);
+  ASSERT_EQ(set->gates().size(), 1u);
+  EXPECT_TRUE(set->gates()[0].holds(0.5));
+  fake.manifest["gates"][0]["relation"] = "=<";
+  expectError(fake, "gates[0].relation is '=<'; known: <, <=, ==, !=, >=, >");
 }
 
 } // namespace

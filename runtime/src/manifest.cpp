@@ -1,0 +1,275 @@
+// fagen: fagen_table_load: manifest.json and its .cu files as a table in memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dispatch.h"
+#include "error.h"
+#include "fields.h"
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+using namespace fagen;
+
+namespace {
+
+/// A table, and everything that its pointers point into. Deques: their elements never move.
+struct LoadedTable : fagen_table {
+  LoadedTable() : fagen_table{} {}
+
+  std::deque<std::string> texts;
+  std::deque<std::vector<fagen_op>> programs;
+  std::deque<std::vector<fagen_workspace>> workspaces;
+  std::deque<std::vector<fagen_map>> maps;
+  std::deque<fagen_code> codes;
+  std::vector<const char *> schedules;
+  std::vector<fagen_select> select;
+  std::vector<fagen_row> rows; ///< sorted by key
+  std::vector<uint64_t> keys;
+
+  const char *keep(std::string text) { return texts.emplace_back(std::move(text)).c_str(); }
+};
+
+/// Operations and variables by their numbers in <fagen/table.h>.
+constexpr const char *kOperations[] = {nullptr, nullptr, "add", "sub", "mul", "div", "mod", "ceil_div", "neg",
+                                       "not",   "eq",    "ne",  "lt",  "le",  "gt",  "ge",  "and",      "or"};
+constexpr const char *kVariables[] = {"batch",       "heads",      "kv_heads", "seq_q", "seq_kv", "sms",
+                                      "head_dim_qk", "head_dim_v", "dtype",    "mask",  "splits"};
+
+/// Words for the numbers of fagen.h and table.h.
+struct Word {
+  const char *word;
+  uint32_t number;
+};
+constexpr Word kPasses[] = {{"forward", FAGEN_PASS_FORWARD}, {"backward", FAGEN_PASS_BACKWARD}};
+constexpr Word kDTypes[] = {{"f16", FAGEN_DTYPE_F16}, {"bf16", FAGEN_DTYPE_BF16}, {"e4m3", FAGEN_DTYPE_E4M3}};
+constexpr Word kMasks[] = {{"none", FAGEN_MASK_NONE}, {"causal", FAGEN_MASK_CAUSAL}};
+constexpr Word kDispatches[] = {
+    {"dispatched", FAGEN_ROW_DISPATCHED}, {"fallback", FAGEN_ROW_FALLBACK}, {"by_name", FAGEN_ROW_BY_NAME}};
+constexpr Word kGrids[] = {{"tiles", FAGEN_GRID_TILES},
+                           {"packed_tiles", FAGEN_GRID_PACKED_TILES},
+                           {"persistent", FAGEN_GRID_PERSISTENT},
+                           {"splits", FAGEN_GRID_SPLITS},
+                           {"packed_splits", FAGEN_GRID_PACKED_SPLITS},
+                           {"split_keys", FAGEN_GRID_SPLIT_KEYS},
+                           {"packed_split_keys", FAGEN_GRID_PACKED_SPLIT_KEYS},
+                           {"rows", FAGEN_GRID_ROWS},
+                           {"clusters", FAGEN_GRID_CLUSTERS}};
+constexpr Word kTensors[] = {{"q", FAGEN_MAP_Q}, {"k", FAGEN_MAP_K}, {"v", FAGEN_MAP_V}, {"o", FAGEN_MAP_O}};
+
+constexpr const char *kRemedy = "fagen SPEC -o DIR writes the kernel set anew";
+
+template <size_t N> uint32_t wordOf(const Field &field, const Word (&words)[N]) {
+  std::string known;
+  for (const Word &entry : words) {
+    if (field.text() == entry.word)
+      return entry.number;
+    known += (known.empty() ? "" : ", ") + std::string(entry.word);
+  }
+  field.fail("is " + inQuotes(field.text()) + "; known: " + known);
+}
+
+template <size_t N> std::optional<uint32_t> indexOf(const char *const (&names)[N], const std::string &name) {
+  for (uint32_t i = 0; i < N; ++i)
+    if (names[i] && name == names[i])
+      return i;
+  return std::nullopt;
+}
+
+/// Numbers, variables and operations in postfix order: ["seq_q", 32, "le"].
+std::vector<fagen_op> readProgram(const Field &field) {
+  std::vector<fagen_op> program;
+  for (const Field &item : field.items()) {
+    if (!item.isText())
+      program.push_back({FAGEN_OP_CONSTANT, 0, item.integer()});
+    else if (auto variable = indexOf(kVariables, item.text()))
+      program.push_back({FAGEN_OP_VARIABLE, 0, *variable});
+    else if (auto operation = indexOf(kOperations, item.text()))
+      program.push_back({*operation, 0, 0});
+    else
+      item.fail("is " + inQuotes(item.text()) + ", neither an operation nor a variable");
+  }
+  return program;
+}
+
+/// Reads one manifest into a table.
+class Loader {
+public:
+  Loader(LoadedTable &loaded, std::filesystem::path directory, const Field &manifest)
+      : loaded(loaded), directory(std::move(directory)), manifest(manifest) {}
+
+  void load() {
+    for (const Field &name : manifest["schedules"].items())
+      loaded.schedules.push_back(loaded.keep(name.text()));
+    for (const Field &line : manifest["select"].items())
+      loaded.select.push_back(readSelect(line));
+    for (const Field &row : manifest["rows"].items())
+      loaded.rows.push_back(readRow(row));
+    if (loaded.rows.empty())
+      manifest["rows"].fail("is empty");
+    finishTable();
+    if (fagen_table_check(&loaded) != FAGEN_OK)
+      manifest.fail(fagen_last_error());
+  }
+
+private:
+  fagen_select readSelect(const Field &field) {
+    const auto &program = loaded.programs.emplace_back(readProgram(field["condition"]));
+    return {program.data(), static_cast<uint32_t>(program.size()), field["schedule"].number(),
+            loaded.keep(field["text"].text())};
+  }
+
+  fagen_launch readLaunch(const Field &field) {
+    const std::string &grid = field["grid"].text(); // some have a number under their own name
+    return {loaded.keep(field["symbol"].text()), wordOf(field["grid"], kGrids), field["threads"].number(),
+            field["shared_bytes"].number(), field.has(grid.c_str()) ? field[grid.c_str()].number() : 0};
+  }
+
+  void readLaunches(const Field &field, fagen_row &row) {
+    const std::vector<Field> launches = field.items();
+    if (launches.empty() || launches.size() > FAGEN_MAX_LAUNCHES)
+      field.fail("has " + std::to_string(launches.size()) + " entries; 1 to " + std::to_string(FAGEN_MAX_LAUNCHES) +
+                 " are possible");
+    for (const Field &launch : launches)
+      row.launches[row.launch_count++] = readLaunch(launch);
+  }
+
+  void readWorkspace(const Field &field, fagen_row &row) {
+    auto &parts = loaded.workspaces.emplace_back();
+    for (const Field &part : field.items()) {
+      const auto &program = loaded.programs.emplace_back(readProgram(part["bytes"]));
+      parts.push_back({loaded.keep(part["name"].text()), program.data(), static_cast<uint32_t>(program.size()),
+                       part["alignment"].number()});
+    }
+    row.workspace = parts.data();
+    row.workspace_count = static_cast<uint32_t>(parts.size());
+  }
+
+  void readMaps(const Field &field, fagen_row &row) {
+    auto &maps = loaded.maps.emplace_back();
+    for (const Field &map : field.items()) {
+      const std::vector<Field> box = map["box"].items();
+      if (box.size() != 3)
+        map["box"].fail("has " + std::to_string(box.size()) + " numbers; columns, rows and panels are three");
+      maps.push_back({wordOf(map["tensor"], kTensors), box[0].number(), box[1].number(),
+                      map["swizzle"].number<uint16_t>(), box[2].number<uint16_t>()});
+    }
+    row.maps = maps.data();
+    row.map_count = static_cast<uint32_t>(maps.size());
+  }
+
+  fagen_row readRow(const Field &field) {
+    fagen_row row{};
+    row.variant = loaded.keep(field["variant"].text());
+    row.target = loaded.keep(field["target"].text());
+    row.pass = wordOf(field["pass"], kPasses);
+    row.dtype = wordOf(field["dtype"], kDTypes);
+    row.mask = wordOf(field["mask"], kMasks);
+    row.dispatch = wordOf(field["dispatch"], kDispatches);
+    const std::pair<const char *, uint32_t *> numbers[] = {{"sm", &row.sm},
+                                                           {"first_sm", &row.first_sm},
+                                                           {"last_sm", &row.last_sm},
+                                                           {"exact", &row.exact},
+                                                           {"lse", &row.lse},
+                                                           {"head_dim_qk", &row.head_dim_qk},
+                                                           {"head_dim_v", &row.head_dim_v},
+                                                           {"schedule", &row.schedule},
+                                                           {"order", &row.order},
+                                                           {"alignment", &row.alignment},
+                                                           {"tile_rows", &row.tile_rows},
+                                                           {"tile_keys", &row.tile_keys}};
+    for (auto [key, place] : numbers)
+      *place = field[key].number();
+    readLaunches(field["launches"], row);
+    readWorkspace(field["workspace"], row);
+    if (field.has("maps"))
+      readMaps(field["maps"], row);
+    row.code = readCode(field["source"]);
+    return row;
+  }
+
+  const fagen_code *readCode(const Field &field) {
+    fagen_code &code = loaded.codes.emplace_back();
+    code.source_name = loaded.keep(field.text());
+    const std::filesystem::path name = code.source_name, path = directory / name;
+    if (name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end())
+      field.fail("is " + inQuotes(field.text()) + ", which leads out of the kernel set");
+    if (std::error_code error; !std::filesystem::is_regular_file(path, error))
+      field.fail("names " + inQuotes(field.text()) + ", which is not in " + directory.string());
+    code.source = loaded.keep(readWholeFile(path.string()));
+    return &code;
+  }
+
+  void finishTable() {
+    std::sort(loaded.rows.begin(), loaded.rows.end(),
+              [](const fagen_row &a, const fagen_row &b) { return fagen_row_key(&a) < fagen_row_key(&b); });
+    for (const fagen_row &row : loaded.rows)
+      loaded.keys.push_back(fagen_row_key(&row));
+    fagen_table &table = loaded;
+    table.struct_size = sizeof(fagen_table);
+    table.abi = FAGEN_ABI;
+    table.kernel = loaded.keep(manifest["kernel"].text());
+    table.spec = loaded.keep(manifest["spec"].text());
+    table.rows = loaded.rows.data();
+    table.keys = loaded.keys.data();
+    table.schedules = loaded.schedules.data();
+    table.select = loaded.select.data();
+    table.row_count = static_cast<uint32_t>(loaded.rows.size());
+    table.row_size = sizeof(fagen_row);
+    table.schedule_count = static_cast<uint32_t>(loaded.schedules.size());
+    table.select_count = static_cast<uint32_t>(loaded.select.size());
+  }
+
+  LoadedTable &loaded;
+  std::filesystem::path directory;
+  const Field &manifest;
+};
+
+/// The manifest of a kernel set's directory, or the file itself.
+std::filesystem::path manifestOf(const std::filesystem::path &path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error))
+    return path;
+  if (!std::filesystem::is_regular_file(path / "manifest.json", error))
+    throw FieldError(path.string() + " has no manifest.json; fagen SPEC -o DIR writes one");
+  return path / "manifest.json";
+}
+
+fagen_status load(const std::filesystem::path &path, std::unique_ptr<LoadedTable> &loaded) {
+  const std::filesystem::path file = manifestOf(path);
+  const std::string name = file.string(), remedy = kRemedy, none;
+  const Json json = readJsonFile(name);
+  if (json.find("unfinished"))
+    Field(name, json, none)
+        .fail("the kernel set is unfinished: fagen was interrupted while it wrote the files, or still writes them; run "
+              "fagen SPEC -o DIR again");
+  const Field manifest(name, json, remedy);
+  if (const uint32_t abi = manifest["abi"].number(); abi != FAGEN_ABI)
+    return fail(FAGEN_ABI_MISMATCH, "%s: abi is %u; this library reads %u: take the fagen that it came with",
+                name.c_str(), abi, FAGEN_ABI);
+  loaded = std::make_unique<LoadedTable>();
+  Loader(*loaded, file.parent_path(), manifest).load();
+  return FAGEN_OK;
+}
+
+} // namespace
+
+fagen_status fagen_table_load(const char *path, const fagen_table **table) {
+  if (!path || !table)
+    return fail(FAGEN_INVALID, "%s is NULL", path ? "table" : "path");
+  *table = nullptr;
+  try {
+    std::unique_ptr<LoadedTable> loaded;
+    if (fagen_status status = load(path, loaded))
+      return status;
+    *table = loaded.release();
+    return FAGEN_OK;
+  } catch (const std::bad_alloc &) {
+    return fail(FAGEN_OUT_OF_MEMORY, "no host memory for the kernel set %s", path);
+  } catch (const std::exception &error) {
+    return fail(FAGEN_INVALID, "%s", error.what());
+  }
+}
+
+void fagen_table_release(const fagen_table *table) { delete static_cast<const LoadedTable *>(table); }
