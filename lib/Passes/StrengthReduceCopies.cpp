@@ -10,6 +10,7 @@
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/Analysis/Timeline.h"
+#include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
@@ -56,9 +57,8 @@ private:
     RingCopies &copies = rings[copy.dst().buffer];
     copies.ops.push_back(copy);
     const CopyIssueOp<> first = copies.ops.front();
-    const Expr rows = constant(copy.dst().buffer->rows);
-    const Expr tile = copy.dst().position * rows, row = copy.row().substitute("kTileKeys", rows);
-    copies.inOrder &= row.str() == tile.str() && copy.src().buffer == first.src().buffer &&
+    const Expr tile = copy.dst().position * constant(copy.dst().buffer->rows);
+    copies.inOrder &= expand(kernel, copy.row()) == expand(kernel, tile) && copy.src().buffer == first.src().buffer &&
                       copy.kind() == first.kind() && copy.kind() != CopyKind::Bulk &&
                       copy.limit().str() == first.limit().str();
   }
