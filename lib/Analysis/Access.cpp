@@ -20,6 +20,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Sync.h"
 #include "fagen/Target/MmaInstrs.h"
 #include "fagen/device/tile/layout.h"
 
@@ -47,16 +48,11 @@ public:
   void run(const Op &op, unsigned operand) {
     if (opInfo(op.kind).operands[operand].rowsOfWarps)
       return rowsInTurn();
+    if (const SyncInfo &sync = syncOf(op); sync.isByActor)
+      return sync.done == Means::StoreGroups ? rowsOfEach(threadsOf(role, op)) : wholeBy(threadsOf(role, op));
     switch (op.kind) {
     case OpKind::CopyIssue:
-      return isBulkCopy(op) ? wholeBy(threadsOf(role, op)) : vectors();
-    case OpKind::BulkStore:
-      return rowsOfEach(threadsOf(role, op));
-    case OpKind::MbarrierInit:
-    case OpKind::HandTile:
-    case OpKind::Arrive:
-    case OpKind::Wait:
-      return wholeBy(threadsOf(role, op));
+      return vectors();
     case OpKind::LoadFragment:
     case OpKind::ReduceTotal:
       return rowsOfRowWarp();

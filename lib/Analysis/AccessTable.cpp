@@ -30,16 +30,22 @@ static std::string likenessOf(unsigned role, const Op &op, unsigned operand) {
   return text;
 }
 
-static bool isAsync(const Op &op, const Buffer &buffer, bool writes) {
-  if (const auto copy = dynCast<CopyIssueOp>(op))
-    return copy->kind() != CopyKind::LdSt && writes;
-  return op.kind == OpKind::MmaIssue || (op.kind == OpKind::BulkStore && buffer.space == Space::Shared);
+/// Of a copy what it writes, of a store what it reads: who waits for it is told of no more.
+static bool isAsync(const SyncInfo &sync, const Buffer &buffer, bool writes) {
+  switch (sync.done) {
+  case Means::CopyGroups:
+  case Means::Phases:
+    return writes;
+  case Means::StoreGroups:
+    return buffer.space == Space::Shared;
+  default:
+    return sync.done != Means::Nothing;
+  }
 }
 
 /// A bulk copy signals its mbarrier by the same proxy.
-static bool isByAsyncProxy(const Op &op, const Buffer &buffer) {
-  return isBulkCopy(op) || op.kind == OpKind::BulkStore ||
-         (op.kind == OpKind::MmaIssue && buffer.space == Space::Shared);
+static bool isByAsyncProxy(const SyncInfo &sync, const Buffer &buffer) {
+  return sync.agent == Agent::AsyncProxy || (sync.agent == Agent::TensorCores && buffer.space == Space::Shared);
 }
 
 AccessTable::AccessTable(const Kernel &kernel, llvm::ArrayRef<const Role *> roles)
@@ -50,14 +56,15 @@ AccessTable::AccessTable(const Kernel &kernel, llvm::ArrayRef<const Role *> role
   for (unsigned role = 0; role < this->roles.size(); ++role)
     walk(this->roles[role]->body, [&](const Op &op) {
       const unsigned begin = all.size();
+      const SyncInfo &sync = syncOf(op);
       for (unsigned i = 0; i < op.operands.size(); ++i) {
         const Buffer *buffer = op.operands[i].buffer;
         if (!buffer || (buffer->space != Space::Shared && !ofInterest.contains({role, buffer})))
           continue;
         const Effect effect = effectOn(op, i);
         const bool reads = effect != Effect::Write, writes = effect != Effect::Read;
-        all.push_back({&op, i, buffer, reads, writes, isAsync(op, *buffer, writes), isByAsyncProxy(op, *buffer), role,
-                       unsigned(all.size())});
+        all.push_back({&op, i, buffer, reads, writes, isAsync(sync, *buffer, writes), isByAsyncProxy(sync, *buffer),
+                       role, unsigned(all.size()), sync.needsFence});
         auto [it, isNew] = alike.try_emplace(likenessOf(role, op, i), cells.size());
         if (isNew)
           addCells(all.back());
@@ -92,7 +99,7 @@ void AccessTable::findOfInterest() {
         const Buffer *buffer = op.operands[i].buffer;
         if (!buffer)
           continue;
-        if (buffer->space == Space::Fragment && op.kind == OpKind::MmaIssue)
+        if (buffer->space == Space::Fragment && syncOf(op).agent == Agent::TensorCores)
           ofInterest.insert({role, buffer});
         uses[buffer].push_back(&op);
         if (effectOn(op, i) != Effect::Read)

@@ -144,78 +144,86 @@ bool Execution::execute(Warp &warp, const Event &event, const PlannedOp &op, Lan
   warp.hasEntered = true;
   if (isFirstTry)
     checkAccesses(warp, event, op, lanes);
-  switch (op.op->kind) {
-  case OpKind::MbarrierInit:
+  if (op.sync.needsFence == Means::InitFence)
     initialise(warp, op, event);
-    break;
-  case OpKind::Arrive:
-    for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
-      arrive(cta, warp, op, event, lanesFor(op, lanes, cta));
-    break;
-  case OpKind::Wait:
-    if (!wait(warp, op, event, lanes))
-      return false;
-    break;
-  case OpKind::CopyIssue:
-    if (op.isBulkCopy)
-      for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
-        copyInBulk(cta, warp, op, event);
-    break;
-  case OpKind::Barrier:
-  case OpKind::AwaitTurn:
-  case OpKind::PassTurn:
-    if (!comeToBarrier(warp, op, isFirstTry))
-      return false;
-    break;
-  case OpKind::HandTile:
-    state.handed[HandTileOp(*op.op).dst().buffer] = event.positions[0];
-    break;
-  case OpKind::TakeTile:
-    checkTaken(event);
-    break;
-  case OpKind::Fence:
-    raiseFence(warp, op);
-    break;
-  case OpKind::Mma:
-  case OpKind::LoadFragment:
-  case OpKind::MmaIssue:
-  case OpKind::SettleRows:
-    if (mmaFamily(plan.kernel.backend).isCollective)
-      meetLanes(warp, op, /*isMemoryToo=*/false);
-    if (op.op->kind == OpKind::MmaIssue)
-      issueProduct(warp, op);
-    break;
-  case OpKind::MmaCommit:
+  if (op.sync.isTogether && mmaFamily(plan.kernel.backend).isCollective)
     meetLanes(warp, op, /*isMemoryToo=*/false);
-    ++warp.products;
-    warp.lastIssue.resize(warp.products + 1, warp.lastIssue.back()); // of an empty group: as the one before
-    break;
-  case OpKind::MmaWait:
-    waitForProducts(warp, op);
-    break;
-  case OpKind::BulkStore:
-    warp.hasOpenStores = true;
-    warp.lastStore = op.op;
-    break;
-  case OpKind::BulkCommit:
-    ++warp.stores;
-    warp.hasOpenStores = false;
-    break;
-  case OpKind::BulkWait:
-    if (const int64_t done = int64_t(warp.stores) - op.pending; done > 0)
-      warp.clocks[0].raise(shape.stores(warp.agent), unsigned(done), op.number, op.number);
-    break;
-  default:
-    break;
-  }
+  begin(warp, event, op);
+  if (isBarrier(op.sync.releases) ? !comeToBarrier(warp, op, isFirstTry) : !acquire(warp, event, op, lanes))
+    return false;
+  release(warp, event, op, lanes);
   remember(warp, event, op, lanes);
   return !hasFailed;
 }
 
-void Execution::raiseFence(Warp &warp, const PlannedOp &op) {
-  (op.fence == FenceKind::AsyncProxy ? warp.asyncFence
-   : op.fence == FenceKind::Mma      ? warp.mmaFence
-                                     : warp.initFence) = warp.event + 1;
+/// What goes on beside threads.
+void Execution::begin(Warp &warp, const Event &event, const PlannedOp &op) {
+  switch (op.sync.done) {
+  case Means::Phases:
+    for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
+      copyInBulk(cta, warp, op, event);
+    return;
+  case Means::ProductGroups:
+    return issueProduct(warp, op);
+  case Means::StoreGroups:
+    warp.hasOpenStores = true;
+    warp.lastStore = op.op;
+    return;
+  default:
+    return;
+  }
+}
+
+/// False: not yet.
+bool Execution::acquire(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
+  switch (op.sync.acquires) {
+  case Means::Phases:
+    return wait(warp, op, event, lanes);
+  case Means::Tickets:
+    checkTaken(event);
+    return true;
+  case Means::ProductGroups:
+    waitForProducts(warp, op);
+    return true;
+  case Means::StoreGroups:
+    if (const int64_t done = int64_t(warp.stores) - op.pending; done > 0)
+      warp.clocks[0].raise(shape.stores(warp.agent), unsigned(done), op.number, op.number);
+    return true;
+  default:
+    return true;
+  }
+}
+
+void Execution::release(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
+  switch (op.sync.releases) {
+  case Means::Phases:
+    for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
+      arrive(cta, warp, op, event, lanesFor(op, lanes, cta));
+    return;
+  case Means::Tickets:
+    state.handed[HandTileOp(*op.op).dst().buffer] = event.positions[0];
+    return;
+  case Means::AsyncFence:
+    warp.asyncFence = warp.event + 1;
+    return;
+  case Means::InitFence:
+    warp.initFence = warp.event + 1;
+    return;
+  case Means::ProductFence:
+    warp.mmaFence = warp.event + 1;
+    return;
+  case Means::ProductGroups:
+    meetLanes(warp, op, /*isMemoryToo=*/false);
+    ++warp.products;
+    warp.lastIssue.resize(warp.products + 1, warp.lastIssue.back()); // of an empty group: as the one before
+    return;
+  case Means::StoreGroups:
+    ++warp.stores;
+    warp.hasOpenStores = false;
+    return;
+  default:
+    return;
+  }
 }
 
 /// All roles work on the same tiles only if each takes, turn by turn, what was state.handed over for that turn. Where
@@ -317,13 +325,13 @@ bool Execution::isKnown(const Warp &warp, Lanes lanes, unsigned entry, unsigned 
 
 /// False: others are still to come.
 bool Execution::comeToBarrier(Warp &warp, const PlannedOp &op, bool isFirstTry) {
-  if (op.isOfWarp) {
+  if (op.sync.releases == Means::WarpBarrier) {
     meetLanes(warp, op, /*isMemoryToo=*/true);
     return true;
   }
   if (isFirstTry)
     arriveAtBarrier(warp, op);
-  return op.op->kind == OpKind::PassTurn || !isBlocked(warp, op);
+  return op.sync.acquires == Means::Nothing || !isBlocked(warp, op);
 }
 
 bool Execution::isBlocked(Warp &warp, const PlannedOp &op) {
@@ -336,14 +344,14 @@ bool Execution::isBlocked(Warp &warp, const PlannedOp &op) {
 
 /// Of each CTA the first is the CTA's own.
 unsigned Execution::idOf(const Warp &warp, const PlannedOp &op) const {
-  if (op.isOfCluster)
+  if (op.sync.releases == Means::ClusterBarrier)
     return plan.barriers() - 1;
   const unsigned first = warp.cta * ClockShape::kBarriers;
-  if (op.isOfCta)
+  if (op.sync.releases == Means::CtaBarrier)
     return first;
-  if (op.isTurn) {
+  if (op.sync.releases == Means::Turns) { // who only passes it on arrives where the next one waits
     const unsigned group = (warp.number - plan.roles()[warp.role]->firstWarp) / ClockShape::kGroupWarps;
-    return first + op.id + (group + (op.op->kind == OpKind::PassTurn)) % op.groups;
+    return first + op.id + (group + (op.sync.acquires == Means::Nothing)) % op.groups;
   }
   const unsigned index = warp.number - std::min(warp.number, op.firstWarp);
   return first + std::min(op.id + (op.isInterleaved ? index % op.groups : index / (op.warps / op.groups)),
@@ -362,9 +370,10 @@ void Execution::arriveAtBarrier(Warp &warp, const PlannedOp &op) {
                             std::to_string(op.firstWarp + op.warps) + "; warp " + std::to_string(warp.number) +
                             " of role " + plan.roles()[warp.role]->name + " is none of them");
   const unsigned id = idOf(warp, op);
-  const unsigned expected = op.isTurn        ? 2 * ClockShape::kGroupWarps
-                            : op.isOfCluster ? shape.warps
-                                             : op.warps / op.groups;
+  const Means means = op.sync.releases;
+  const unsigned expected = means == Means::Turns            ? 2 * ClockShape::kGroupWarps
+                            : means == Means::ClusterBarrier ? shape.warps
+                                                             : op.warps / op.groups;
   Barrier &barrier = state.barriers[id];
   const unsigned generation = warp.generations[id]++;
   // Where others made generations without this warp, it knows as little of them.
@@ -391,7 +400,7 @@ void Execution::arriveAtBarrier(Warp &warp, const PlannedOp &op) {
 std::string Execution::whatFor(const Warp &warp) const {
   const Event &event = eventOf(warp);
   const PlannedOp &op = plan.op(warp.role, event.point);
-  if (op.op->kind == OpKind::Barrier || op.op->kind == OpKind::AwaitTurn) {
+  if (isBarrier(op.sync.acquires)) {
     const Barrier &barrier = state.barriers[idOf(warp, op)];
     return "for " + std::to_string(barrier.expected - barrier.arrived) + " more of the " +
            std::to_string(barrier.expected) + " warps of its barrier";

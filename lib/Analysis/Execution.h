@@ -110,7 +110,9 @@ private:
   void save(const Progress &progress);
   bool step(Warp &warp, unsigned limit);
   bool execute(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
-  void raiseFence(Warp &warp, const PlannedOp &op);
+  void begin(Warp &warp, const Event &event, const PlannedOp &op);
+  bool acquire(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
+  void release(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
   void checkTaken(const Event &event);
   void issueProduct(Warp &warp, const PlannedOp &op);
   void waitForProducts(Warp &warp, const PlannedOp &op);
@@ -134,7 +136,7 @@ private:
   /// Of the lanes that execute the op those that reach this CTA: the n-th lane arrives in the n-th CTA; one thread's
   /// copy reaches all.
   static Lanes lanesFor(const PlannedOp &op, Lanes lanes, unsigned cta) {
-    const bool isByNeighbours = op.isShared && op.op->kind == ir::OpKind::Arrive;
+    const bool isByNeighbours = op.isShared && op.sync.releases == ir::Means::Phases;
     return !isByNeighbours ? lanes : cta == 0 ? kFirstLane : kAllLanes & ~kFirstLane;
   }
 

@@ -16,20 +16,21 @@ using namespace fagen::ir;
 
 /// Whether the CTAs of a cluster bring their shares of one tile: not the same rows.
 static bool isOfOneTile(const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition) {
-  return first.op == second.op && first.op->kind == OpKind::CopyIssue && first.op->isSet(Attr::Cluster) &&
-         firstPosition == secondPosition;
+  return first.op == second.op && firstPosition == secondPosition && first.op->isSet(Attr::Cluster) &&
+         syncOf(*first.op).done == Means::Phases;
 }
 
 /// What says that an asynchronous access is complete.
 static std::string completionOf(const Op &op) {
-  switch (op.kind) {
-  case OpKind::MmaIssue:
+  switch (syncOf(op).done) {
+  case Means::ProductGroups:
     return "mma_wait";
-  case OpKind::BulkStore:
+  case Means::StoreGroups:
     return "bulk_wait";
+  case Means::Phases:
+    return "wait for its phase of %" + CopyIssueOp(op).full().buffer->name;
   default:
-    const Buffer *full = CopyIssueOp(op).full().buffer;
-    return full ? "wait for its phase of %" + full->name : "copy_wait";
+    return "copy_wait";
   }
 }
 
@@ -71,9 +72,9 @@ Execution::Gap Execution::missing(const Coming &second, const Access &first, uns
     return Gap::Incomplete;
   if (isOfFragment && second.access.isAsync)
     return warp.mmaFence > instance.done ? Gap::None : Gap::ProductFence;
-  const bool isFenced = first.op->kind == OpKind::SettleRows; // by itself
-  const bool isProxyCrossed = second.access.isByAsyncProxy && !first.isByAsyncProxy && !isFenced;
-  const bool isInit = first.op->kind == OpKind::MbarrierInit;
+  const bool isProxyCrossed =
+      second.access.isByAsyncProxy && !first.isByAsyncProxy && first.needsFence != Means::Nothing;
+  const bool isInit = first.needsFence == Means::InitFence;
   const Layer layer = isInit ? Layer::Initialised : Layer::AsyncProxy;
   const unsigned ownFence = isInit ? warp.initFence : warp.asyncFence;
   for (unsigned lane = 0; lane < 2; ++lane)
@@ -148,16 +149,20 @@ void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, La
       last = {position, 0, lanesFor(op, lanes, cta), warp.event};
       if (!access.isAsync)
         continue;
-      if (op.isBulkCopy) {
+      switch (op.sync.done) {
+      case Means::Phases:
         last.entry = shape.slot(numberOf(slotOf(cta, op, event)));
         last.done = unsigned(phaseOf(op, event) + 1);
-      } else if (op.op->kind == OpKind::MmaIssue) {
+        break;
+      case Means::ProductGroups:
         last.entry = shape.products(warp.agent);
         last.done = warp.products + 1;
-      } else if (op.op->kind == OpKind::BulkStore) {
+        break;
+      case Means::StoreGroups:
         last.entry = shape.stores(warp.agent);
         last.done = warp.stores + 1;
-      } else {
+        break;
+      default:
         last.done = event.doneAt;
       }
     }

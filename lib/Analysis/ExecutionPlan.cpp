@@ -48,17 +48,19 @@ void ExecutionPlan::findEntries() {
     const unsigned warp = agent / 2;
     if (!op.accesses.empty())
       shape.add(Layer::Performed, agent);
-    if (op.op->kind == OpKind::Fence && op.fence != FenceKind::Mma)
-      shape.add(op.fence == FenceKind::AsyncProxy ? Layer::AsyncProxy : Layer::Initialised, agent);
-    if (op.op->kind == OpKind::MmaIssue || op.op->kind == OpKind::MmaWait)
+    const Means releases = op.sync.releases;
+    if (releases == Means::AsyncFence || releases == Means::InitFence)
+      shape.add(releases == Means::AsyncFence ? Layer::AsyncProxy : Layer::Initialised, agent);
+    if (op.sync.done == Means::ProductGroups || op.sync.acquires == Means::ProductGroups)
       shape.addProducts(warp);
-    if (op.op->kind == OpKind::BulkStore || op.op->kind == OpKind::BulkWait)
+    if (op.sync.done == Means::StoreGroups || op.sync.acquires == Means::StoreGroups)
       shape.addStores(warp);
-    if (op.op->kind == OpKind::Barrier || op.isTurn)
-      for (unsigned group = 0; group < op.groups; ++group)
-        shape.addBarrier(op.isOfCluster ? barriers() - 1
-                                        : warp / ctaWarps * ClockShape::kBarriers +
-                                              (op.isOfCta ? 0 : std::min(op.id + group, ClockShape::kBarriers - 1)));
+    for (unsigned group = 0; isBarrier(releases) && group < op.groups; ++group)
+      shape.addBarrier(
+          releases == Means::ClusterBarrier
+              ? barriers() - 1
+              : warp / ctaWarps * ClockShape::kBarriers +
+                    (releases == Means::CtaBarrier ? 0 : std::min(op.id + group, ClockShape::kBarriers - 1)));
   });
 }
 
@@ -66,7 +68,7 @@ void ExecutionPlan::forEachLane(llvm::function_ref<void(const PlannedOp &, unsig
   for (unsigned role = 0; role < all.size(); ++role)
     for (const PlannedOp &op : ops[role])
       for (unsigned warp = 0; op.op && warp < all[role]->warps; ++warp) {
-        const bool isByNeighbours = op.isShared && op.op->kind == OpKind::Arrive && op.lanes[warp] != 0;
+        const bool isByNeighbours = op.isShared && op.sync.releases == Means::Phases && op.lanes[warp] != 0;
         for (unsigned lane = 0; lane < 2; ++lane)
           for (unsigned cta = 0; cta < ctas; ++cta)
             if (isByNeighbours || (op.lanes[warp] >> lane & 1))
@@ -74,32 +76,11 @@ void ExecutionPlan::forEachLane(llvm::function_ref<void(const PlannedOp &, unsig
       }
 }
 
-/// Whether it has a meaning beside its accesses.
-static bool isAction(OpKind kind) {
-  switch (kind) {
-  case OpKind::MbarrierInit:
-  case OpKind::Arrive:
-  case OpKind::Wait:
-  case OpKind::CopyIssue:
-  case OpKind::Barrier:
-  case OpKind::AwaitTurn:
-  case OpKind::PassTurn:
-  case OpKind::HandTile:
-  case OpKind::TakeTile:
-  case OpKind::Fence:
-  case OpKind::Mma:
-  case OpKind::LoadFragment:
-  case OpKind::MmaIssue:
-  case OpKind::MmaCommit:
-  case OpKind::MmaWait:
-  case OpKind::SettleRows:
-  case OpKind::BulkStore:
-  case OpKind::BulkCommit:
-  case OpKind::BulkWait:
-    return true;
-  default:
+/// Whether it has a meaning in an execution beside its accesses; groups of cp_async copies have theirs in timelines.
+static bool isAction(const SyncInfo &sync) {
+  if (sync.releases == Means::CopyGroups || sync.acquires == Means::CopyGroups)
     return false;
-  }
+  return sync.isTogether || sync.done != Means::Nothing || synchronises(sync);
 }
 
 PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
@@ -109,21 +90,20 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
   if (names.size() <= std::numeric_limits<uint16_t>::max())
     planned.number = uint16_t(names.size());
   planned.accesses = table.of(&op);
-  planned.isIdle = !isAction(op.kind) && planned.accesses.empty();
+  planned.sync = syncOf(op);
+  planned.isIdle = !isAction(planned.sync) && planned.accesses.empty();
   planned.isShared = op.isSet(Attr::Cluster);
-  planned.isBulkCopy = isBulkCopy(op);
-  if (const auto fence = dynCast<FenceOp>(op))
-    planned.fence = fence->kind();
   if (op.has(Attr::Pending))
     planned.pending = op.integer(Attr::Pending);
   planBarrier(planned);
-  const bool hasBar = op.kind == OpKind::MbarrierInit || op.kind == OpKind::Arrive || op.kind == OpKind::Wait;
-  if (hasBar || planned.isBulkCopy) {
-    planned.barOperand = hasBar ? 0 : 2;
+  const bool isFilling = planned.sync.done == Means::Phases;
+  if (isFilling || planned.sync.releases == Means::Phases || planned.sync.acquires == Means::Phases ||
+      planned.sync.needsFence == Means::InitFence) {
+    planned.barOperand = isFilling ? CopyIssueOp<>::kFull : 0;
     planned.bar = op.operands[planned.barOperand].buffer;
     planned.firstSlot = firstSlot.lookup(planned.bar);
   }
-  if (planned.isBulkCopy) {
+  if (isFilling) {
     const Buffer &dst = *CopyIssueOp(op).dst().buffer;
     planned.bytes = int64_t(dst.rows) * dst.columns * sizeOf(dst.type) / (planned.isShared ? ctas : 1);
     for (unsigned i = 0; i < planned.bar->stages; ++i)
@@ -136,49 +116,25 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
 
 void ExecutionPlan::planBarrier(PlannedOp &planned) const {
   const Op &op = *planned.op;
-  planned.isTurn = op.kind == OpKind::AwaitTurn || op.kind == OpKind::PassTurn;
-  const auto barrier = dynCast<BarrierOp>(op);
-  planned.isOfCta = barrier && barrier->scope() == BarrierScope::Cta;
-  planned.isOfWarp = barrier && barrier->scope() == BarrierScope::Warp;
-  planned.isOfCluster = barrier && barrier->scope() == BarrierScope::Cluster;
   if (op.has(Attr::Id))
     planned.id = op.integer(Attr::Id);
   if (op.has(Attr::Groups))
     planned.groups = op.integer(Attr::Groups);
   planned.isInterleaved = op.isSet(Attr::Interleaved);
-  const bool hasRange = op.has(Attr::FirstWarp) && !planned.isOfCta;
+  const bool hasRange = op.has(Attr::FirstWarp) && planned.sync.releases != Means::CtaBarrier;
   planned.firstWarp = hasRange ? op.integer(Attr::FirstWarp) : 0;
   planned.warps = hasRange ? op.integer(Attr::Warps) : ctaWarps;
 }
 
 Lanes ExecutionPlan::lanesOf(const Role &role, unsigned warp, const PlannedOp &planned) const {
   const Op &op = *planned.op;
-  switch (op.kind) {
-  case OpKind::CopyIssue:
-    if (!planned.isBulkCopy)
-      return kAllLanes;
-    [[fallthrough]];
-  case OpKind::MbarrierInit:
-  case OpKind::FetchTile:
-  case OpKind::HandTile:
-    return warp == 0 ? kFirstLane : 0;
-  case OpKind::BulkStore:
-  case OpKind::BulkCommit:
-  case OpKind::BulkWait:
-  case OpKind::Arrive:
-  case OpKind::Wait: {
-    const Actor by = actorOf(op);
-    if (by == Actor::Thread)
-      return kAllLanes;
-    const unsigned step = by == Actor::Warp ? 1 : by == Actor::Group ? ClockShape::kGroupWarps : role.warps;
-    return warp % step == 0 ? kFirstLane : 0;
-  }
-  case OpKind::AwaitTurn:
-  case OpKind::PassTurn:
+  if (planned.sync.releases == Means::Turns)
     return op.has(Attr::Group) && op.integer(Attr::Group) != warp / ClockShape::kGroupWarps ? 0 : kAllLanes;
-  default:
+  const Actor by = planned.sync.isByActor ? actorOf(op) : Actor::Thread;
+  if (by == Actor::Thread)
     return kAllLanes;
-  }
+  const unsigned step = by == Actor::Warp ? 1 : by == Actor::Group ? ClockShape::kGroupWarps : role.warps;
+  return warp % step == 0 ? kFirstLane : 0;
 }
 
 ExecutionPlan::RivalsByWarp ExecutionPlan::findRivals(const Access &access, int64_t position) {

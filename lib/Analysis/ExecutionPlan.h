@@ -6,6 +6,7 @@
 #include "fagen/Analysis/AccessTable.h"
 #include "fagen/Analysis/Timeline.h"
 #include "fagen/IR/OpClasses.h"
+#include "fagen/IR/Sync.h"
 
 #include <array>
 
@@ -20,11 +21,9 @@ struct PlannedOp {
   const ir::Op *op = nullptr;
   uint16_t number = 0; ///< in clocks
   bool isIdle = true;  ///< neither orders nor accesses anything
-  bool isBulkCopy = false;
-  bool isOfCta = false, isOfWarp = false, isOfCluster = false; ///< a barrier's scope
-  bool isShared = false;                                       ///< done in all CTAs of the cluster
-  bool isTurn = false, isInterleaved = false;
-  ir::FenceKind fence = ir::FenceKind::Mma;
+  ir::SyncInfo sync;
+  bool isShared = false;      ///< done in all CTAs of the cluster
+  bool isInterleaved = false; ///< of a barrier's groups
   int64_t pending = 0;
   unsigned id = 0, groups = 1, firstWarp = 0, warps = 0; ///< of a barrier or turn
   const ir::Buffer *bar = nullptr;                       ///< the mbarrier, which slots begin with firstSlot

@@ -3,6 +3,7 @@
 
 #include "fagen/Analysis/Order.h"
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Sync.h"
 
 #include "DistinctRuns.h"
 
@@ -15,36 +16,16 @@ using namespace fagen;
 using namespace fagen::ir;
 
 /// Whether barriers, copy_wait and a single role leave the op without meaning.
-static bool isBetweenRoles(const Op &op) {
-  switch (op.kind) {
-  case OpKind::Barrier:
-    return BarrierOp(op).scope() == BarrierScope::Cluster;
-  case OpKind::AwaitTurn:
-  case OpKind::PassTurn:
-  case OpKind::MbarrierInit:
-  case OpKind::Arrive:
-  case OpKind::Wait:
-  case OpKind::Fence:
-  case OpKind::MmaIssue:
-  case OpKind::MmaCommit:
-  case OpKind::MmaWait:
-  case OpKind::BulkStore:
-  case OpKind::BulkCommit:
-  case OpKind::BulkWait:
-  case OpKind::HandTile:
-  case OpKind::TakeTile:
-    return true;
-  case OpKind::CopyIssue:
-    return isBulkCopy(op);
-  default:
-    return false;
-  }
+static bool isOfRoles(const Op &op) {
+  const SyncInfo &sync = syncOf(op);
+  return isBetweenRoles(sync.done) || isBetweenRoles(sync.releases) || isBetweenRoles(sync.acquires) ||
+         sync.needsFence == Means::InitFence;
 }
 
 bool fagen::needsOrder(const Kernel &kernel) {
   bool isNeeded = kernel.roles.size() != 1;
   for (const Role &role : kernel.roles)
-    walk(role.body, [&](const Op &op) { isNeeded |= isBetweenRoles(op); });
+    walk(role.body, [&](const Op &op) { isNeeded |= isOfRoles(op); });
   return isNeeded;
 }
 
@@ -198,7 +179,7 @@ bool OrderInfo::checkAccesses(const Kernel &kernel, AccessTable &table) {
   for (const Access &a : table.accesses()) {
     if (a.writes && table.meetsItself(a))
       racing.push_back(a);
-    if (a.buffer->space == Space::Global && a.op->kind == OpKind::BulkStore)
+    if (a.buffer->space == Space::Global && syncOf(*a.op).done == Means::StoreGroups)
       why = nameOf(a.op) + " writes %" + a.buffer->name + ", which the kernel uses again; that is not analysed";
     if (a.buffer->type != ElementType::MBarrier)
       continue;

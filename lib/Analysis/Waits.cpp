@@ -7,6 +7,7 @@
 // accesses ask for, and is then raised as far as the other waits allow.
 
 #include "fagen/Analysis/Hazards.h"
+#include "fagen/IR/Sync.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -27,7 +28,7 @@ public:
 
   bool run() {
     walk(role.body, [&](Op &op) {
-      if (op.kind == OpKind::CopyWait && op.integer(Attr::Pending) < 0)
+      if (syncOf(op).acquires == Means::CopyGroups && op.integer(Attr::Pending) < 0)
         waits.push_back(&op);
     });
     if (waits.empty())
@@ -66,7 +67,7 @@ private:
       return demand;
     for (unsigned e = copy.committedAt + 1; e < meeting.secondEvent; ++e) {
       const Event &event = timeline.events[e];
-      if (!event.op || event.op->kind != OpKind::CopyWait)
+      if (!event.op || syncOf(*event.op).acquires != Means::CopyGroups)
         continue;
       last = event.point;
       int64_t &count = demand.try_emplace(event.point, 0).first->second;

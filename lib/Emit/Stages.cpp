@@ -3,36 +3,43 @@
 
 #include "Stages.h"
 
+#include "fagen/IR/Sync.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace fagen;
 using namespace fagen::ir;
 using device::Stage;
 
+/// Of what only hands over copies, or waits for others; nothing where the op does more.
+static std::optional<Stage> stageOf(const SyncInfo &sync) {
+  switch (sync.acquires != Means::Nothing ? sync.acquires : sync.releases) {
+  case Means::Nothing:
+  case Means::Counters:
+    return std::nullopt;
+  case Means::CopyGroups:
+    return sync.acquires == Means::Nothing ? Stage::kCopyIssue : Stage::kLoadWait;
+  case Means::Phases:
+    return sync.acquires == Means::Nothing ? Stage::kBarrierWait : Stage::kLoadWait;
+  case Means::Tickets:
+    return sync.acquires == Means::Nothing ? Stage::kCopyIssue : Stage::kEpilogue;
+  case Means::ProductGroups:
+    return Stage::kPv;
+  case Means::StoreGroups:
+    return Stage::kEpilogue;
+  default:
+    return Stage::kBarrierWait;
+  }
+}
+
 /// Of an op by itself.
 static Stage stageOf(const Op &op) {
+  if (const std::optional<Stage> stage = stageOf(syncOf(op)))
+    return *stage;
   switch (op.kind) {
-  case OpKind::Fill:
-  case OpKind::LoadFragment:
-  case OpKind::MbarrierInit:
-    return Stage::kPrologue;
   case OpKind::CopyIssue:
-  case OpKind::CopyCommit:
   case OpKind::FetchTile:
-  case OpKind::HandTile:
     return Stage::kCopyIssue;
-  case OpKind::CopyWait:
-  case OpKind::Wait:
-    return Stage::kLoadWait;
-  case OpKind::Barrier:
-  case OpKind::AwaitTurn:
-  case OpKind::PassTurn:
-  case OpKind::Arrive:
-  case OpKind::Fence:
-    return Stage::kBarrierWait;
-  case OpKind::MmaCommit:
-  case OpKind::MmaWait:
-    return Stage::kPv;
   case OpKind::MmaIssue:
   case OpKind::Mma:
     return op.text("form") == "abt" ? Stage::kQk : Stage::kPv;
@@ -64,43 +71,49 @@ static Stage stageOf(const Op &op) {
   case OpKind::Combine:
   case OpKind::CombineLast:
   case OpKind::BulkStore:
-  case OpKind::BulkCommit:
-  case OpKind::BulkWait:
-  case OpKind::TakeTile:
     return Stage::kEpilogue;
-  case OpKind::Loop:
-  case OpKind::If:
-  case OpKind::Place:
-    break; // never emitted as an op of its own
+  default: // what begins a tile, or is never emitted as an op of its own
+    return Stage::kPrologue;
   }
-  return Stage::kPrologue;
 }
 
-static bool isProductFence(const Op &op) { return op.kind == OpKind::Fence && op.text("kind") == "mma"; }
+static bool isProductFence(const SyncInfo &sync) { return sync.releases == Means::ProductFence; }
 
 /// Whether nobody waits there, so that the op belongs to what stands before it.
-static bool goesWithBefore(const Op &op) {
-  return op.kind == OpKind::MmaCommit || op.kind == OpKind::PassTurn ||
-         (op.kind == OpKind::Arrive && !op.has("bytes")) || (op.kind == OpKind::Fence && !isProductFence(op));
+static bool goesWithBefore(const Op &op, const SyncInfo &sync) {
+  if (sync.acquires != Means::Nothing)
+    return false;
+  switch (sync.releases) {
+  case Means::ProductGroups:
+  case Means::Turns:
+  case Means::AsyncFence:
+  case Means::InitFence:
+    return true;
+  case Means::Phases:
+    return !op.has(Attr::Bytes);
+  default:
+    return false;
+  }
 }
 
 std::vector<Stage> fagen::stagesOf(llvm::ArrayRef<const Op *> ops) {
   std::vector<Stage> stages;
   std::vector<Stage> groups; // of products that were closed
   for (const Op *op : ops) {
+    const SyncInfo &sync = syncOf(*op);
     Stage stage = stageOf(*op);
-    if (goesWithBefore(*op) && !stages.empty())
+    if (goesWithBefore(*op, sync) && !stages.empty())
       stage = stages.back();
-    if (op->kind == OpKind::MmaCommit)
+    if (sync.releases == Means::ProductGroups)
       groups.push_back(stage);
-    if (op->kind == OpKind::MmaWait && int64_t(groups.size()) > op->integer("pending"))
-      stage = groups[groups.size() - 1 - op->integer("pending")];
-    if (op->kind == OpKind::Arrive && op->has("bytes"))
+    if (sync.acquires == Means::ProductGroups && int64_t(groups.size()) > op->integer(Attr::Pending))
+      stage = groups[groups.size() - 1 - op->integer(Attr::Pending)];
+    if (sync.releases == Means::Phases && op->has(Attr::Bytes))
       stage = Stage::kCopyIssue;
     stages.push_back(stage);
   }
   for (size_t i = 0; i + 1 < ops.size(); ++i)
-    if (isProductFence(*ops[i]))
+    if (isProductFence(syncOf(*ops[i])))
       stages[i] = stages[i + 1];
   return stages;
 }

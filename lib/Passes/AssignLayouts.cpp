@@ -1,8 +1,8 @@
 // fagen: pass assign-layouts: how rows and columns of each shared buffer map to bytes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tiles take the swizzle that the kernel is asked for. What threads exchange in f32 (scores, partial results, scratch) is
-// row-major: its rows are no multiple of the 32-byte pattern, or are read whole. With wmma the results of products
+// Tiles take the swizzle that the kernel is asked for. What threads exchange in f32 (scores, partial results, scratch)
+// is row-major: its rows are no multiple of the 32-byte pattern, or are read whole. With wmma the results of products
 // cross shared memory as whole matrices, so there they are padded too. The bulk copy engine's 128 B pattern is the xor
 // layout of panels of 64 columns. A kernel that asks for none, which IR from text may, has the layouts that it states.
 

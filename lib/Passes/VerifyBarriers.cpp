@@ -17,6 +17,7 @@
 // from a spec is our mistake; in textual IR it is the text's.
 
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Sync.h"
 #include "fagen/Passes/Passes.h"
 
 #include "HazardReport.h"
@@ -49,10 +50,7 @@ public:
                         const Op *undecided = nullptr) const {
     for (const std::unique_ptr<Op> &op : block.ops) {
       const bool isBulk = isBulkCopy(*op);
-      const bool synchronizes = opInfo(op->kind).hasSite || op->kind == OpKind::CopyCommit || isBulk ||
-                                op->kind == OpKind::MbarrierInit || op->kind == OpKind::BulkCommit ||
-                                op->kind == OpKind::MmaCommit;
-      if (synchronizes && undecided)
+      if (undecided && synchronises(syncOf(*op)))
         visit(*op, *undecided);
       if (isBulk && op->has(Attr::When) && !isDecided(op->expr(Attr::When)))
         visit(*op, *op);

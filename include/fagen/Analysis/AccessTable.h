@@ -8,6 +8,7 @@
 #pragma once
 
 #include "fagen/Analysis/Access.h"
+#include "fagen/IR/Sync.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
@@ -28,6 +29,7 @@ struct Access {
   const ir::OperandInfo &info() const { return ir::opInfo(op->kind).operands[operand]; }
   unsigned role = 0; ///< of those that the table was made for
   unsigned index = 0;
+  ir::Means needsFence = ir::Means::AsyncFence; ///< before an access of the async proxy behind it
 };
 
 /// The slot of a ring that a position stands for. Most rings need no division, which would be what this costs.

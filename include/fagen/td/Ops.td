@@ -4,6 +4,7 @@
 // fagen-tblgen -gen-ops writes include/fagen/IR/Ops.h from this file, the table that the parser, the printer and the
 // verifier read. -gen-op-classes writes OpClasses.h: for each op a class with its accessors, and a function that makes
 // it; -gen-op-enums writes OpEnums.h: what attributes are spelled by. Nothing else lists operands or attributes.
+// -gen-op-sync writes OpSync.h from the table at the end: how ops synchronise.
 
 class Effect<string enumerator> {
   string Enumerator = enumerator;
@@ -365,3 +366,91 @@ def If : Op<"if", "the body, if condition is true; it is the same for all thread
 
 def Place : Op<"place", "where a policy may put a barrier; place-barriers removes it", [],
     [Choice<"name", PlaceNameEnum>]>;
+
+// How ops synchronise: a row for an op, or one for each value of an attribute that decides. An op without a row is done by
+// all threads of the role when the op is, and tells nobody of anything.
+
+class Agent<string doc> {
+  string Doc = doc;
+}
+def Threads : Agent<"those of the role">;
+def CpAsync : Agent<"a thread's own copies, beside it">;
+def AsyncProxy : Agent<"the copy engine, asked by one thread">;
+def TensorCores : Agent<"those of a group of four warps, which read shared memory as the async proxy does">;
+
+class Means<string doc> {
+  string Doc = doc;
+}
+def Nothing : Means<"nothing: it is done when the op is, and tells nobody">;
+def CopyGroups : Means<"groups of cp_async copies, each thread for its own">;
+def StoreGroups : Means<"groups of bulk stores, each thread for its own; done: the source is read">;
+def ProductGroups : Means<"groups of asynchronous products, in the order of their commits">;
+def Phases : Means<"phases of mbarriers: a copy's bytes, or arrivals">;
+def WarpBarrier : Means<"the barrier of each warp">;
+def CtaBarrier : Means<"the CTA's">;
+def ClusterBarrier : Means<"the cluster's">;
+def NamedBarrier : Means<"one of a range of warps, or one of each of its groups">;
+def Turns : Means<"named barriers where one group of warps may arrive and the next one waits">;
+def AsyncFence : Means<"own accesses, for the async proxy">;
+def InitFence : Means<"own mbarrier_inits, for the async proxy">;
+def ProductFence : Means<"own accesses of registers, for products">;
+def Tickets : Means<"the number of the next tile, in shared memory">;
+def Counters : Means<"counters in global memory, touched by atomics only">;
+
+class SyncOf<Op op, Agent agent, Means done, Means releases, Means acquires> {
+  Op TheOp = op;
+  string Attribute = ""; // the row is for ops whose attribute has this value
+  string Value = "";
+  Agent TheAgent = agent;
+  Means Done = done;         // what says that it is done
+  Means Releases = releases; // by what it tells others how far its threads, or the groups that it closes, have come
+  Means Acquires = acquires; // by what its threads learn of others
+  Means NeedsFence = AsyncFence; // what must stand between its accesses by threads and later ones of the async proxy
+  bit ByActor = 0;           // done by those that `by` names, by one thread of the role where that does not say
+  bit Together = 0;          // the lanes of a warp come to it together, where the family of instructions is one of warps
+}
+class SyncWhere<Op op, string attribute, string value, Agent agent, Means done, Means releases, Means acquires>
+    : SyncOf<op, agent, done, releases, acquires> {
+  let Attribute = attribute;
+  let Value = value;
+}
+
+//                                                  agent        done           releases        acquires
+def : SyncWhere<CopyIssue, "kind", "ld_st",         Threads,     Nothing,       Nothing,        Nothing>;
+def : SyncWhere<CopyIssue, "kind", "cp_async",      CpAsync,     CopyGroups,    Nothing,        Nothing>;
+def : SyncOf<CopyCommit,                            Threads,     Nothing,       CopyGroups,     Nothing>;
+def : SyncOf<CopyWait,                              Threads,     Nothing,       Nothing,        CopyGroups>;
+let ByActor = 1 in {
+def : SyncWhere<CopyIssue, "kind", "bulk",          AsyncProxy,  Phases,        Nothing,        Nothing>;
+def : SyncOf<BulkStore,                             AsyncProxy,  StoreGroups,   Nothing,        Nothing>;
+def : SyncOf<BulkCommit,                            Threads,     Nothing,       StoreGroups,    Nothing>;
+def : SyncOf<BulkWait,                              Threads,     Nothing,       Nothing,        StoreGroups>;
+}
+let Together = 1 in {
+def : SyncOf<LoadFragment,                          Threads,     Nothing,       Nothing,        Nothing>;
+def : SyncOf<Mma,                                   Threads,     Nothing,       Nothing,        Nothing>;
+def : SyncOf<MmaIssue,                              TensorCores, ProductGroups, Nothing,        Nothing>;
+let NeedsFence = Nothing in // it has one of its own behind what it reads
+def : SyncOf<SettleRows,                            Threads,     Nothing,       Nothing,        Nothing>;
+}
+def : SyncOf<MmaCommit,                             Threads,     Nothing,       ProductGroups,  Nothing>;
+def : SyncOf<MmaWait,                               Threads,     Nothing,       Nothing,        ProductGroups>;
+def : SyncOf<CombineLast,                           Threads,     Nothing,       Counters,       Counters>;
+def : SyncWhere<Barrier, "scope", "warp",           Threads,     Nothing,       WarpBarrier,    WarpBarrier>;
+def : SyncWhere<Barrier, "scope", "cta",            Threads,     Nothing,       CtaBarrier,     CtaBarrier>;
+def : SyncWhere<Barrier, "scope", "cluster",        Threads,     Nothing,       ClusterBarrier, ClusterBarrier>;
+def : SyncWhere<Barrier, "scope", "named",          Threads,     Nothing,       NamedBarrier,   NamedBarrier>;
+def : SyncOf<AwaitTurn,                             Threads,     Nothing,       Turns,          Turns>;
+def : SyncOf<PassTurn,                              Threads,     Nothing,       Turns,          Nothing>;
+let ByActor = 1 in {
+let NeedsFence = InitFence in
+def : SyncOf<MbarrierInit,                          Threads,     Nothing,       Nothing,        Nothing>;
+def : SyncOf<Arrive,                                Threads,     Nothing,       Phases,         Nothing>;
+def : SyncOf<Wait,                                  Threads,     Nothing,       Nothing,        Phases>;
+def : SyncOf<FetchTile,                             Threads,     Nothing,       Nothing,        Counters>;
+def : SyncOf<HandTile,                              Threads,     Nothing,       Tickets,        Nothing>;
+}
+def : SyncOf<TakeTile,                              Threads,     Nothing,       Nothing,        Tickets>;
+def : SyncWhere<Fence, "kind", "async_proxy",       Threads,     Nothing,       AsyncFence,     Nothing>;
+def : SyncWhere<Fence, "kind", "mbarrier_init",     Threads,     Nothing,       InitFence,      Nothing>;
+def : SyncWhere<Fence, "kind", "mma",               Threads,     Nothing,       ProductFence,   Nothing>;
