@@ -58,6 +58,13 @@ std::optional<LoadAndMath> ir::findLoadAndMath(Kernel &kernel) {
   return LoadAndMath{*load, *math};
 }
 
+Ops::iterator ir::headBarrier(Block &body) {
+  return llvm::find_if(body.ops, [](const std::unique_ptr<Op> &op) {
+    const auto barrier = dynCast<BarrierOp>(*op);
+    return barrier && barrier->scope() == BarrierScope::Cta;
+  });
+}
+
 llvm::SmallVector<Buffer *, 4> ir::ringsFilledBy(const Role &role) {
   llvm::SmallVector<Buffer *, 4> rings;
   forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {

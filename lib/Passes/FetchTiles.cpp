@@ -39,7 +39,7 @@ public:
   bool fits(ShapeCheck &shape) const {
     const auto loads = turnsOf(load), products = turnsOf(math);
     const unsigned draws = countOf(load.body, OpKind::FetchTile);
-    return shape.needs(loads && products, "a loop over tiles of query rows in both roles") &&
+    return shape.needs(loads && products, "a loop over tiles of rows in both roles") &&
            shape.needs(!ringsFilledBy(load).empty(), "a ring that role " + load.name + " fills") &&
            shape.needs(draws == 0, "tiles that no counter gives out yet") &&
            shape.needs(firstOf(load.body, OpKind::Fence), "a fence at the head of role " + load.name) &&

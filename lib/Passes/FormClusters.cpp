@@ -16,6 +16,7 @@
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
+#include "fagen/IR/ExprAnalysis.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -25,28 +26,23 @@ using namespace fagen::ir;
 
 namespace {
 
-bool dependsOnTile(const Expr &expr) {
-  bool depends = false;
-  expr.forEachVariable([&](llvm::StringRef name) { depends |= name == kRowBegin; });
-  return depends;
-}
-
 class ClusterFormer {
 public:
   explicit ClusterFormer(Kernel &kernel) : kernel(kernel), ctas(kernel.constant("kCluster")) {}
 
   bool fits(ShapeCheck &shape) const {
     bool isShared = false, isLeft = true;
-    for (const Role &role : kernel.roles) {
-      if (!shape.needs(firstOf(role.body, OpKind::Barrier), "a barrier at the head of role " + role.name))
-        return false;
+    for (const Role &role : kernel.roles)
       forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
         isShared |= copy.cluster();
         isLeft &= !isForAll(copy) || emptyOf(*copy.dst().buffer);
       });
-    }
     return shape.needs(!isShared, "copies that no cluster shares yet") &&
-           shape.needs(isLeft, "a guard of each ring that says when its slots are left");
+           shape.needs(isLeft, "a guard of each ring that says when its slots are left") &&
+           llvm::all_of(kernel.roles, [&](Role &role) {
+             return shape.needs(headBarrier(role.body) != role.body.ops.end(),
+                                "a barrier at the head of role " + role.name);
+           });
   }
 
   void run() {
@@ -60,7 +56,7 @@ public:
 
 private:
   /// Whether it copies what all CTAs of the cluster want.
-  template <typename Copy> static bool isForAll(Copy copy) { return !dependsOnTile(copy.row()); }
+  template <typename Copy> bool isForAll(Copy copy) const { return !expand(kernel, copy.row()).uses(kRowBegin); }
 
   void share(CopyIssueOp<> copy) {
     if (!isForAll(copy))
@@ -80,7 +76,7 @@ private:
   }
 
   void meet(Block &body) const {
-    auto first = llvm::find_if(body.ops, [](const auto &op) { return op->kind == OpKind::Barrier; });
+    const auto first = headBarrier(body);
     BarrierOp(**first).setScope(BarrierScope::Cluster);
     (*first)->note += " in all CTAs of the cluster";
     body.ops.push_back(

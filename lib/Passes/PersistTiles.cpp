@@ -28,12 +28,13 @@ public:
   bool fits(ShapeCheck &shape) const {
     const Buffer *const q = sharedLeftOperand(math), *const full = q ? fullOf(*q) : nullptr;
     auto isFill = [&](const Op &op) { return isArrivalAt(op, full); };
-    return shape.needs(firstOf(math.body, isLoopOverQ), "a loop in role " + math.name + " that multiplies with Q") &&
+    return shape.needs(firstOf(math.body, isLoopOverQ),
+                       "a loop in role " + math.name + " that multiplies with a tile of rows in shared memory") &&
            shape.needs(full && !full->isRing, "a tile of rows whose guard has an mbarrier of one slot") &&
            shape.needs(firstOf(load.body, isFill) && firstOf(load.body, OpKind::Fence),
                        "a fence and an arrive at %" + full->name + " in role " + load.name) &&
            shape.needs(lastLoop(load.body), "a loop that copies in role " + load.name) &&
-           shape.needs(firstOf(load.body, OpKind::Barrier) && firstOf(math.body, OpKind::Barrier),
+           shape.needs(headBarrier(load.body) != load.body.ops.end() && headBarrier(math.body) != math.body.ops.end(),
                        "a barrier at the head of both roles");
   }
 
@@ -100,7 +101,7 @@ private:
 
   /// What stands behind the barrier becomes the loop's body.
   void wrap(Block &body) const {
-    auto barrier = llvm::find_if(body.ops, [](const auto &op) { return op->kind == OpKind::Barrier; });
+    const auto barrier = headBarrier(body);
     auto loop = makeLoop({.variable = turn,
                           .begin = constant(0),
                           .end = variable(tiles),

@@ -76,10 +76,12 @@ private:
 
 bool fits(const Role &load, const Role &math, ShapeCheck &shape) {
   const Op *const loop = firstOf(load.body, OpKind::Loop);
-  return shape.needs(loop && loop->body.ops.size() == 2 && copyWithLag(*loop, math, 0) && copyWithLag(*loop, math, 1) &&
-                         LoopOp(*loop).begin() == constant(0),
-                     "role " + load.name + " to have a loop from 0 on that copies one tile of K and one of V",
-                     loop ? loop->location : Location());
+  return shape.needs(
+      loop && loop->body.ops.size() == 2 && copyWithLag(*loop, math, 0) && copyWithLag(*loop, math, 1) &&
+          LoopOp(*loop).begin() == constant(0),
+      "role " + load.name +
+          " to have a loop from 0 on of two copies: of what products use in the same step, and in the next one",
+      loop ? loop->location : Location());
 }
 
 } // namespace

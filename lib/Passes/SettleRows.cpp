@@ -24,6 +24,18 @@ using namespace fagen::ir;
 
 namespace {
 
+/// The product of the step that is added to the fragment; null where there is none, or more than one.
+Op *productInto(const Ops &step, const Buffer *fragment) {
+  Op *found = nullptr;
+  unsigned count = 0;
+  for (const std::unique_ptr<Op> &op : step)
+    if (const auto product = dynCast<MmaIssueOp>(*op); product && product->acc().buffer == fragment) {
+      found = op.get();
+      ++count;
+    }
+  return count == 1 ? found : nullptr;
+}
+
 class RowSettler {
 public:
   explicit RowSettler(Op &loop) : ops(loop.body.ops) {}
@@ -41,8 +53,9 @@ public:
 private:
   std::unique_ptr<Op> makeSettled() {
     const RescaleRowsOp rescale(**position(OpKind::RescaleRows));
-    const MmaIssueOp product(**position(OpKind::MmaIssue));
-    SettleRowsArgs args{.s = RowSumOp(**position(OpKind::RowSum)).s(),
+    const RowSumOp sum(**position(OpKind::RowSum));
+    const MmaIssueOp product(*productInto(ops, sum.s().buffer));
+    SettleRowsArgs args{.s = sum.s(),
                         .alpha = rescale.alpha(),
                         .l = rescale.l(),
                         .m = rescale.m(),
@@ -59,7 +72,6 @@ private:
     return makeSettleRows(std::move(args));
   }
 
-  /// The first one: of products the scores'.
   Ops::iterator position(OpKind kind) {
     return llvm::find_if(ops, [&](const std::unique_ptr<Op> &op) { return op->kind == kind; });
   }
@@ -82,9 +94,14 @@ bool isOptimistic(const Op &loop) {
 /// Whether a group's threads can keep what masks a step, too.
 bool hasRegisters(const Role &math) { return math.warps / kGroupWarps < 3; }
 
+/// Whether it has one softmax, of one product.
 bool isStep(const Op &loop) {
-  constexpr OpKind kStep[] = {OpKind::MmaIssue, OpKind::RowMax, OpKind::Exp2, OpKind::RowSum};
-  return llvm::all_of(kStep, [&](OpKind kind) { return hasOp(loop, kind); });
+  constexpr OpKind kOnce[] = {OpKind::RowMax, OpKind::RescaleRows, OpKind::Exp2, OpKind::RowSum, OpKind::RescaleOutput};
+  if (!llvm::all_of(kOnce, [&](OpKind kind) { return hasOp(loop, kind) && countOf(loop.body, kind) == 1; }))
+    return false;
+  const Buffer *const terms = RowSumOp(*firstOf(loop.body, OpKind::RowSum)).s().buffer;
+  return RowMaxOp(*firstOf(loop.body, OpKind::RowMax)).s().buffer == terms &&
+         Exp2Op(*firstOf(loop.body, OpKind::Exp2)).s().buffer == terms && productInto(loop.body.ops, terms);
 }
 
 } // namespace
@@ -95,7 +112,8 @@ bool fagen::settleRows(Kernel &kernel, PassContext &context) {
   for (Role &role : kernel.roles)
     for (const std::unique_ptr<Op> &op : role.body.ops)
       if (op->kind == OpKind::Loop && isOptimistic(*op) && (!hasOp(*op, OpKind::Mask) || hasRegisters(role))) {
-        if (!shape.needs(isStep(*op), "the products and the whole softmax in a loop that is optimistic", op->location))
+        if (!shape.needs(isStep(*op), "a product and one row_max, exp2 and row_sum of it in a loop that is optimistic",
+                         op->location))
           return hasChanged;
         RowSettler(*op).run();
         hasChanged = true;

@@ -75,7 +75,7 @@ private:
       walk(std::as_const(math.body), [&](const Op &op) { leaves |= isArrivalAt(op, emptyOf(*ring)); });
       leavesAll &= emptyOf(*ring) && leaves;
     }
-    return shape.needs(lastLoop(math.body), "a loop over key tiles in role " + math.name) &&
+    return shape.needs(lastLoop(math.body), "a loop in role " + math.name) &&
            shape.needs(leavesAll, "role " + math.name + " to leave the slots of each ring that is filled");
   }
 

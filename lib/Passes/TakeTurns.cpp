@@ -41,7 +41,7 @@ public:
 
   bool fits(ShapeCheck &shape) const {
     return shape.needs(groups >= 2, "two groups of four warps or more in role " + math.name) &&
-           shape.needs(firstOf(math.body, OpKind::Barrier), "a barrier at the head of role " + math.name) &&
+           shape.needs(headBarrier(math.body) != math.body.ops.end(), "a barrier at the head of role " + math.name) &&
            shape.needs(countOf(math.body, OpKind::AwaitTurn) == 0, "groups that take no turns yet") &&
            (overlap == Overlap::Both ? fits(math.body, shape) : fitsAcrossSteps(math.body, shape));
   }
@@ -53,8 +53,7 @@ public:
     else
       takeTurnsAcrossSteps(math.body);
     passSkipped(math.body);
-    auto barrier = llvm::find_if(math.body.ops, [](const auto &op) { return op->kind == OpKind::Barrier; });
-    math.body.ops.insert(barrier + 1, pass("take-turns: the first group begins", groups - 1));
+    math.body.ops.insert(headBarrier(math.body) + 1, pass("take-turns: the first group begins", groups - 1));
     math.body.ops.push_back(await("take-turns: nobody comes behind the last turn", 0));
   }
 
@@ -106,8 +105,10 @@ private:
   static bool fitsAcrossSteps(const Block &block, ShapeCheck &shape) {
     return llvm::all_of(block.ops, [&](const auto &op) {
       return (!isStep(*op) ||
-              shape.needs(fitsStep(op->body.ops), "scores, their mma_commit, and P V behind a fence in each step",
-                          op->location)) &&
+              shape.needs(
+                  fitsStep(op->body.ops),
+                  "a product from shared memory, its mma_commit, and one from registers behind a fence in each step",
+                  op->location)) &&
              fitsAcrossSteps(op->body, shape);
     });
   }

@@ -39,6 +39,9 @@ struct LoadAndMath {
 /// Nothing where no role copies for another.
 std::optional<LoadAndMath> findLoadAndMath(Kernel &kernel);
 
+/// The barrier at the head of a role's body at which all warps of the CTA meet; the end of its ops where there is none.
+Ops::iterator headBarrier(Block &body);
+
 /// The rings that copies of the role fill, in the order of their first copies.
 llvm::SmallVector<Buffer *, 4> ringsFilledBy(const Role &role);
 
