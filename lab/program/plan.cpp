@@ -111,6 +111,8 @@ private:
       refuse(fmt::format("buffer '{}' has no dimensions", buffer.name));
     buffer.isWritten = flag(json, "written");
     buffer.isZeroed = flag(json, "zeroed");
+    if (json.contains("alignment"))
+      buffer.alignment = std::max(number(json, "alignment", 16), 1u);
     return buffer;
   }
 

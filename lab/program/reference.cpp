@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <set>
 
 namespace fagen::lab {
 
@@ -21,7 +23,7 @@ public:
     std::vector<Statement> statements;
     do {
       Statement statement;
-      statement.result = tensor();
+      statement.result = result();
       expect('=');
       do
         statement.factors.push_back(tensor());
@@ -29,14 +31,43 @@ public:
       requireIndices(statement);
       statements.push_back(std::move(statement));
     } while (take(';'));
-    if (at != text.size())
-      refuse("expected '*', ';' or the end");
+    requireEnd();
     return statements;
+  }
+
+  Fill parseFill() {
+    Fill fill;
+    fill.buffer = result();
+    const ProgramBuffer &buffer = bufferOf(fill.buffer.buffer);
+    if (buffer.element != Element::U32 || buffer.isWritten)
+      refuse(fmt::format("'{}' is no buffer of u32 that the program only reads", fill.buffer.buffer));
+    expect('=');
+    fill.value = sum();
+    forEachIndex(fill.value, [&](const std::string &name) {
+      if (std::none_of(fill.buffer.places.begin(), fill.buffer.places.end(),
+                       [&](const IndexExpr &place) { return place.name == name; }))
+        refuse(fmt::format("'{}' is no index of '{}'", name, fill.buffer.buffer));
+    });
+    requireEnd();
+    return fill;
   }
 
 private:
   [[noreturn]] void refuse(const std::string &why) const {
-    throw UserError(fmt::format("reference '{}', character {}: {}", text, at + 1, why));
+    throw UserError(fmt::format("'{}', character {}: {}", text, at + 1, why));
+  }
+
+  void requireEnd() const {
+    if (at != text.size())
+      refuse("expected '*', ';' or the end");
+  }
+
+  const ProgramBuffer &bufferOf(const std::string &name) const {
+    const auto found = std::find_if(plan.buffers.begin(), plan.buffers.end(),
+                                    [&](const ProgramBuffer &buffer) { return buffer.name == name; });
+    if (found == plan.buffers.end())
+      refuse(fmt::format("the program has no buffer '{}'", name));
+    return *found;
   }
 
   void skipSpaces() {
@@ -68,35 +99,117 @@ private:
   IndexedTensor tensor() {
     IndexedTensor tensor;
     tensor.buffer = name();
-    const auto found = std::find_if(plan.buffers.begin(), plan.buffers.end(),
-                                    [&](const ProgramBuffer &buffer) { return buffer.name == tensor.buffer; });
-    if (found == plan.buffers.end())
-      refuse(fmt::format("the program has no buffer '{}'", tensor.buffer));
-    expect('[');
-    do
-      tensor.indices.push_back(name());
-    while (take(','));
-    expect(']');
-    if (tensor.indices.size() != found->shape.size())
-      refuse(fmt::format("'{}' has {} dimensions, not {}", tensor.buffer, found->shape.size(), tensor.indices.size()));
+    tensor.places = places(tensor.buffer);
     return tensor;
   }
 
-  void requireIndices(const Statement &statement) const {
-    for (const std::string &index : statement.result.indices) {
-      const bool isKnown = std::any_of(statement.factors.begin(), statement.factors.end(), [&](const auto &factor) {
-        return std::find(factor.indices.begin(), factor.indices.end(), index) != factor.indices.end();
-      });
-      if (!isKnown)
-        refuse(fmt::format("no factor has the index '{}' of the result", index));
-      if (std::count(statement.result.indices.begin(), statement.result.indices.end(), index) > 1)
-        refuse(fmt::format("the result has the index '{}' twice", index));
-    }
+  /// "[m, begin[b] + q]", behind the name of a buffer.
+  std::vector<IndexExpr> places(const std::string &buffer) {
+    const size_t dimensions = bufferOf(buffer).shape.size();
+    std::vector<IndexExpr> places;
+    expect('[');
+    do
+      places.push_back(sum());
+    while (take(','));
+    expect(']');
+    if (places.size() != dimensions)
+      refuse(fmt::format("'{}' has {} dimensions, not {}", buffer, dimensions, places.size()));
+    return places;
   }
 
+  IndexedTensor result() {
+    IndexedTensor result = tensor();
+    for (const IndexExpr &place : result.places)
+      if (!place.isIndex())
+        refuse(fmt::format("places of '{}' are indices, each a name", result.buffer));
+    for (const IndexExpr &place : result.places)
+      if (std::count_if(result.places.begin(), result.places.end(),
+                        [&](const IndexExpr &other) { return other.name == place.name; }) > 1)
+        refuse(fmt::format("the result has the index '{}' twice", place.name));
+    return result;
+  }
+
+  IndexExpr sum() {
+    IndexExpr value = product();
+    while (at < text.size() && (text[at] == '+' || text[at] == '-')) {
+      const char operation = text[at];
+      take(operation);
+      value = {IndexExpr::Operation, 0, "", operation, {std::move(value), product()}};
+    }
+    return value;
+  }
+
+  IndexExpr product() {
+    IndexExpr value = place();
+    while (at < text.size() && (text[at] == '*' || text[at] == '/' || text[at] == '%')) {
+      const char operation = text[at];
+      take(operation);
+      value = {IndexExpr::Operation, 0, "", operation, {std::move(value), place()}};
+    }
+    return value;
+  }
+
+  /// A number, an index, an element, or a sum in parentheses.
+  IndexExpr place() {
+    if (nesting == kMaxNesting)
+      refuse("places are nested too deep");
+    ++nesting;
+    IndexExpr value;
+    if (take('(')) {
+      value = sum();
+      expect(')');
+    } else {
+      value = word();
+    }
+    --nesting;
+    skipSpaces();
+    return value;
+  }
+
+  IndexExpr word() {
+    const std::string found = name();
+    if (std::isdigit(static_cast<unsigned char>(found.front()))) {
+      IndexExpr number;
+      const char *const end = found.data() + found.size();
+      if (std::from_chars(found.data(), end, number.number) != std::from_chars_result{end, std::errc()})
+        refuse(fmt::format("'{}' is no number", found));
+      return number;
+    }
+    skipSpaces();
+    if (at < text.size() && text[at] == '[') {
+      if (bufferOf(found).element != Element::U32)
+        refuse(fmt::format("'{}' has no integers, so no place depends on them", found));
+      return {IndexExpr::Element, 0, found, '+', places(found)};
+    }
+    return {IndexExpr::Index, 0, found, '+', {}};
+  }
+
+  /// Indices of the result, and those that places of factors calculate with, stand alone somewhere.
+  void requireIndices(const Statement &statement) const {
+    std::set<std::string> alone;
+    for (const IndexedTensor &factor : statement.factors)
+      for (const IndexExpr &place : factor.places)
+        if (place.isIndex())
+          alone.insert(place.name);
+    std::set<std::string> used;
+    for (const IndexedTensor &factor : statement.factors)
+      for (const IndexExpr &place : factor.places)
+        forEachIndex(place, [&](const std::string &name) { used.insert(name); });
+    for (const IndexExpr &index : statement.result.places) {
+      alone.insert(index.name);
+      if (!used.count(index.name))
+        refuse(fmt::format("no factor has the index '{}' of the result", index.name));
+    }
+    for (const std::string &name : used)
+      if (!alone.count(name))
+        refuse(fmt::format("nothing says how far the index '{}' goes: it stands nowhere alone", name));
+  }
+
+  static constexpr int kMaxNesting = 100;
   const std::string &text;
   const ProgramPlan &plan;
   size_t at = 0;
+  int nesting = 0;
 };
 
 /// Half a unit of the last place, relative.
@@ -122,17 +235,68 @@ std::vector<Statement> parseReference(const std::string &text, const ProgramPlan
   return ReferenceParser(text, plan).parse();
 }
 
-Evaluator::Evaluator(const Statement &statement, const std::map<std::string, TensorValues> &tensors) {
-  std::vector<std::string> names;
+Fill parseFill(const std::string &text, const ProgramPlan &plan) { return ReferenceParser(text, plan).parseFill(); }
+
+namespace {
+
+int64_t elementAt(const IndexExpr &expr, const std::vector<int64_t> &at,
+                  const std::map<std::string, TensorValues> &tensors) {
+  const TensorValues &tensor = tensors.at(expr.name);
+  int64_t offset = 0;
+  for (size_t n = 0; n < at.size(); ++n) {
+    if (at[n] < 0 || at[n] >= tensor.shape[n])
+      throw UserError(fmt::format("'{}' has no element {} along dimension {}", expr.name, at[n], n));
+    offset = offset * tensor.shape[n] + at[n];
+  }
+  return static_cast<int64_t>(tensor.values[static_cast<size_t>(offset)]);
+}
+
+int64_t calculate(char operation, int64_t a, int64_t b) {
+  switch (operation) {
+  case '+':
+    return a + b;
+  case '-':
+    return a - b;
+  case '*':
+    return a * b;
+  default:
+    break;
+  }
+  if (b <= 0)
+    throw UserError(fmt::format("a place is divided by {}", b));
+  const int64_t quotient = a / b - (a % b < 0);
+  return operation == '/' ? quotient : a - quotient * b;
+}
+
+} // namespace
+
+int64_t evaluate(const IndexExpr &expr, const std::vector<std::string> &names, const std::vector<int64_t> &values,
+                 const std::map<std::string, TensorValues> &tensors) {
+  if (expr.kind == IndexExpr::Number)
+    return expr.number;
+  if (expr.kind == IndexExpr::Index)
+    return values[std::find(names.begin(), names.end(), expr.name) - names.begin()];
+  std::vector<int64_t> operands;
+  for (const IndexExpr &operand : expr.operands)
+    operands.push_back(evaluate(operand, names, values, tensors));
+  return expr.kind == IndexExpr::Element ? elementAt(expr, operands, tensors)
+                                         : calculate(expr.operation, operands[0], operands[1]);
+}
+
+Evaluator::Evaluator(const Statement &statement, const std::map<std::string, TensorValues> &tensors)
+    : tensors(tensors) {
   auto add = [&](const IndexedTensor &tensor) {
     const TensorValues &values = tensors.at(tensor.buffer);
-    for (size_t n = 0; n < tensor.indices.size(); ++n) {
-      const auto found = std::find(names.begin(), names.end(), tensor.indices[n]);
+    for (size_t n = 0; n < tensor.places.size(); ++n) {
+      if (!tensor.places[n].isIndex())
+        continue;
+      const std::string &name = tensor.places[n].name;
+      const auto found = std::find(names.begin(), names.end(), name);
       if (found == names.end()) {
-        names.push_back(tensor.indices[n]);
+        names.push_back(name);
         extents.push_back(values.shape[n]);
       } else if (extents[found - names.begin()] != values.shape[n]) {
-        throw UserError(fmt::format("index '{}' goes to {} elsewhere and to {} in '{}'", tensor.indices[n],
+        throw UserError(fmt::format("index '{}' goes to {} elsewhere and to {} in '{}'", name,
                                     extents[found - names.begin()], values.shape[n], tensor.buffer));
       }
     }
@@ -142,11 +306,28 @@ Evaluator::Evaluator(const Statement &statement, const std::map<std::string, Ten
   for (const IndexedTensor &factor : statement.factors)
     add(factor);
   for (const IndexedTensor &factor : statement.factors) {
-    Factor &made = factors.emplace_back(Factor{&tensors.at(factor.buffer), std::vector<int64_t>(names.size())});
+    Factor &made = factors.emplace_back(
+        Factor{&factor.buffer, &tensors.at(factor.buffer), std::vector<int64_t>(names.size()), {}});
     int64_t stride = 1;
-    for (size_t n = factor.indices.size(); n-- > 0; stride *= made.tensor->shape[n])
-      made.strides[std::find(names.begin(), names.end(), factor.indices[n]) - names.begin()] += stride;
+    for (size_t n = factor.places.size(); n-- > 0; stride *= made.tensor->shape[n])
+      if (factor.places[n].isIndex())
+        made.strides[std::find(names.begin(), names.end(), factor.places[n].name) - names.begin()] += stride;
+      else
+        made.places.push_back({&factor.places[n], made.tensor->shape[n], stride});
   }
+}
+
+int64_t Evaluator::placeOf(const Factor &factor, const std::vector<int64_t> &index) const {
+  int64_t place = 0;
+  for (size_t n = 0; n < index.size(); ++n)
+    place += index[n] * factor.strides[n];
+  for (const Place &other : factor.places) {
+    const int64_t at = evaluate(*other.expr, names, index, tensors);
+    if (at < 0 || at >= other.extent)
+      throw UserError(fmt::format("the reference reads element {} of {} of '{}'", at, other.extent, *factor.buffer));
+    place += at * other.stride;
+  }
+  return place;
 }
 
 int64_t Evaluator::elements() const {
@@ -166,12 +347,8 @@ ExpectedElement Evaluator::at(int64_t offset) const {
       return expected;
   while (true) {
     double term = 1;
-    for (const Factor &factor : factors) {
-      int64_t place = 0;
-      for (size_t n = 0; n < index.size(); ++n)
-        place += index[n] * factor.strides[n];
-      term *= factor.tensor->values[static_cast<size_t>(place)];
-    }
+    for (const Factor &factor : factors)
+      term *= factor.tensor->values[static_cast<size_t>(placeOf(factor, index))];
     expected.value += term;
     expected.magnitude += std::abs(term);
     ++expected.terms;

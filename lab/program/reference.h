@@ -2,21 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "index_expr.h"
 #include "plan.h"
 
 namespace fagen::lab {
 
-/// A tensor of a statement, with an index for each dimension: "a[m, k]".
+/// A tensor of a statement, with a place for each dimension: "a[m, k]", "x[begin[b] + q, h / 4]".
 struct IndexedTensor {
   std::string buffer;
-  std::vector<std::string> indices;
+  std::vector<IndexExpr> places;
 };
 
-/// `result` is the sum, over the indices that it lacks, of the product of `factors`.
+/// `result` is the sum, over the indices that it lacks, of the product of `factors`. Places of the result are indices.
 struct Statement {
   IndexedTensor result;
   std::vector<IndexedTensor> factors;
 };
+
+/// What a buffer of integers holds when a program begins: "begin[b] = 70 * b".
+struct Fill {
+  IndexedTensor buffer; ///< its places are indices
+  IndexExpr value;
+};
+
+/// UserError with the place of a mistake, and for a buffer that is not u32, or that launches write.
+Fill parseFill(const std::string &text, const ProgramPlan &plan);
 
 /// Statements, ';' between them. Operands are what memory holds at the end, so each statement is held to account alone,
 /// also where one launch reads what another wrote. UserError with the place of a mistake, for a buffer that the plan
@@ -35,7 +45,13 @@ struct ExpectedElement {
   int64_t terms = 0;
 };
 
-/// Indices' extents, checked to agree between tensors; UserError where they do not.
+/// The value of an expression, with the indices' values by name and the tensors that it reads. UserError for an element
+/// that no tensor has.
+int64_t evaluate(const IndexExpr &expr, const std::vector<std::string> &names, const std::vector<int64_t> &values,
+                 const std::map<std::string, TensorValues> &tensors);
+
+/// Indices' extents, checked to agree between tensors; UserError where they do not. Lives no longer than what it is
+/// made of.
 class Evaluator {
 public:
   Evaluator(const Statement &statement, const std::map<std::string, TensorValues> &tensors);
@@ -44,12 +60,22 @@ public:
   int64_t elements() const; ///< of the result
 
 private:
-  struct Factor {
-    const TensorValues *tensor;
-    std::vector<int64_t> strides; ///< by index, of all
+  struct Place {
+    const IndexExpr *expr;
+    int64_t extent, stride;
   };
-  std::vector<int64_t> extents; ///< of all indices: those of the result first
-  size_t kept = 0;              ///< how many are the result's
+  struct Factor {
+    const std::string *buffer;
+    const TensorValues *tensor;
+    std::vector<int64_t> strides; ///< by index, of all, where a place is one
+    std::vector<Place> places;    ///< the others
+  };
+  int64_t placeOf(const Factor &factor, const std::vector<int64_t> &index) const;
+
+  const std::map<std::string, TensorValues> &tensors;
+  std::vector<std::string> names; ///< of all indices
+  std::vector<int64_t> extents;   ///< of all indices: those of the result first
+  size_t kept = 0;                ///< how many are the result's
   std::vector<Factor> factors;
 };
 

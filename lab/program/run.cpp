@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <limits>
 
 namespace fagen::lab {
 
@@ -61,6 +62,39 @@ ProgramMemory makeMemory(const ProgramPlan &plan, const Sizes &sizes, uint64_t s
     });
   }
   return memory;
+}
+
+/// Over what makeMemory() left.
+void fill(const Fill &fill, const ProgramPlan &plan, const Sizes &sizes, ProgramMemory &memory) {
+  const auto buffer = std::find_if(plan.buffers.begin(), plan.buffers.end(),
+                                   [&](const ProgramBuffer &each) { return each.name == fill.buffer.buffer; });
+  std::vector<unsigned char> &bytes = memory[static_cast<size_t>(buffer - plan.buffers.begin())];
+  std::vector<std::string> names;
+  for (const IndexExpr &place : fill.buffer.places)
+    names.push_back(place.name);
+  std::vector<int64_t> shape;
+  for (const SizeExpr &size : buffer->shape)
+    shape.push_back(size.evaluate(sizes));
+  for (int64_t n = 0; n < elementsOf(*buffer, sizes); ++n) {
+    std::vector<int64_t> index(shape.size());
+    for (int64_t d = static_cast<int64_t>(shape.size()) - 1, rest = n; d >= 0; rest /= shape[d--])
+      index[d] = rest % shape[d];
+    const int64_t value = evaluate(fill.value, names, index, {});
+    if (value < 0 || value > std::numeric_limits<uint32_t>::max())
+      throw UserError(fmt::format("element {} of '{}' would be {}, which is no u32", n, buffer->name, value));
+    const auto word = static_cast<uint32_t>(value);
+    std::memcpy(&bytes[static_cast<size_t>(n) * sizeof(word)], &word, sizeof(word));
+  }
+}
+
+/// Rows begin where one access may.
+void requireAlignment(const ProgramPlan &plan, const Sizes &sizes) {
+  for (const ProgramBuffer &buffer : plan.buffers) {
+    const int64_t bytes = buffer.shape.back().evaluate(sizes) * bytesOf(buffer.element);
+    if (buffer.shape.size() > 1 && bytes % buffer.alignment != 0)
+      throw UserError(fmt::format("rows of '{}' are {} bytes long; {} takes multiples of {}", buffer.name, bytes,
+                                  plan.name, buffer.alignment));
+  }
 }
 
 std::map<std::string, TensorValues> readMemory(const ProgramPlan &plan, const Sizes &sizes,
@@ -127,10 +161,16 @@ ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const P
   Sizes sizes = options.sizes;
   sizes["sms"] = runner.sms();
   const std::vector<Statement> statements = parseReference(options.reference, plan);
+  std::vector<Fill> fills;
+  for (const std::string &text : options.fills)
+    fills.push_back(parseFill(text, plan));
+  requireAlignment(plan, sizes);
   ProgramReport report;
   for (int attempt = 0; attempt < options.attempts && report.failures.empty(); ++attempt) {
     const uint64_t seed = options.seed + static_cast<uint64_t>(attempt);
     ProgramMemory memory = makeMemory(plan, sizes, seed);
+    for (const Fill &each : fills)
+      fill(each, plan, sizes, memory);
     report.failures = runner.run(plan, sizes, memory, attempt);
     if (!report.failures.empty())
       break;

@@ -41,7 +41,7 @@ public:
   Enumerator(const Kernel &kernel, const Role &role, const Buffer &buffer, AccessVisitor visit)
       : buffer(buffer), visit(visit), role(role), family(mmaFamily(kernel.backend)), elementBytes(sizeOf(buffer.type)),
         firstThread(kLanes * role.firstWarp), threads(kLanes * role.warps), warps(role.warps),
-        keyWarps(constantOr(kernel, "kKeyWarps", 1)), rowWarps(rowWarpsOf(kernel, role)),
+        keyWarps(warpGridOf(kernel, role).columns), rowWarps(warpGridOf(kernel, role).rows),
         vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)),
         headDimV(constantOr(kernel, "kHeadDimV", buffer.columns)) {}
 
@@ -87,13 +87,6 @@ public:
 private:
   static unsigned constantOr(const Kernel &kernel, llvm::StringRef name, unsigned fallback) {
     return kernel.hasConstant(name) ? kernel.constant(name) : fallback;
-  }
-
-  /// Those of the grid; where roles share it, tiles of a role are divided among its own warps.
-  static unsigned rowWarpsOf(const Kernel &kernel, const Role &role) {
-    const unsigned keyWarps = constantOr(kernel, "kKeyWarps", 1),
-                   rowWarps = constantOr(kernel, "kRowWarps", role.warps);
-    return rowWarps * keyWarps <= role.warps ? rowWarps : std::max(role.warps / keyWarps, 1u);
   }
 
   unsigned offset(unsigned row, unsigned column) const {

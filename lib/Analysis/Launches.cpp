@@ -4,8 +4,10 @@
 #include "fagen/Analysis/Launches.h"
 
 #include "fagen/Analysis/GlobalRows.h"
+#include "fagen/Analysis/OwnTiles.h"
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Views.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -49,7 +51,22 @@ bool isOfTile(const Kernel &kernel, const Op &op) {
   return apart && apart->low >= 0 && apart->high <= kernel.constant("kTileRows") - rowsOf(kernel, op);
 }
 
-bool isOwn(const Kernel &kernel, const Op &op) {
+/// Whether no other op of the launch reaches the tensor.
+bool isAlone(const Kernel &kernel, const Buffer &tensor) {
+  unsigned found = 0;
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &each) {
+      const Buffer *const matrix = globalOf(each);
+      found += matrix && &tensorOf(*matrix) == &tensor;
+    });
+  for (const Let &let : kernel.lets)
+    found += let.source && let.source->buffer == &tensor;
+  return found == 1;
+}
+
+bool isOwn(const Kernel &kernel, const Role &role, const Op &op) {
+  if (kernel.hasOwnParams())
+    return reachesOwnElements(kernel, role, op) && isAlone(kernel, tensorOf(*globalOf(op)));
   if (isSplit(kernel) && !(op.has(Attr::Split) && expandButRow(kernel, op.expr(Attr::Split)).str() == "split"))
     return false;
   return isOfTile(kernel, op);
@@ -84,9 +101,10 @@ std::vector<GlobalAccess> accessesOf(const Program &program) {
             continue;
           const Effect effect = effectOn(op, i);
           const bool writes = effect != Effect::Read;
-          all.push_back({launch, &role, &op, buffer, effect != Effect::Write, writes, isOwn(kernel, op)});
+          const Buffer &tensor = tensorOf(*buffer);
+          all.push_back({launch, &role, &op, &tensor, effect != Effect::Write, writes, isOwn(kernel, role, op)});
           if (writes)
-            written.insert(buffer->name);
+            written.insert(tensor.name);
         }
       });
   }

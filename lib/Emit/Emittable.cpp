@@ -4,9 +4,11 @@
 #include "fagen/Emit/Emittable.h"
 
 #include "KernelEmitter.h"
+#include "ProgramText.h"
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Support/Suggest.h"
+#include "fagen/Target/MmaInstrs.h"
 #include "fagen/Target/Target.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -27,6 +29,9 @@ public:
   EmittableChecker(const Program &program, Diagnostics &diags) : program(program), diags(diags) {}
 
   bool check() {
+    const bool isOwn = llvm::any_of(program.kernels, [](const auto &kernel) { return kernel->hasOwnParams(); });
+    if (isOwn)
+      return checkOwn();
     if (program.kernels.empty() || program.kernels.size() > 2)
       refuse(Location(), "program @" + program.name + " has " + Twine(program.kernels.size()) +
                              " kernels; text is made of one, or of one and the combine of its splits");
@@ -40,6 +45,74 @@ public:
   }
 
 private:
+  /// Kernels with parameters of their own.
+  bool checkOwn() {
+    for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
+      checkPhase(*kernel);
+      checkTarget(*kernel);
+      if (!kernel->hasOwnParams())
+        refuse(kernel->location, "kernel @" + kernel->symbol +
+                                     " has attention's parameters, and another kernel of the program has its own");
+      else if (kernel->target != program.kernels.front()->target)
+        refuse(kernel->location, "kernel @" + kernel->symbol + " is for another target than the kernel before it");
+      if (!mmaFamily(kernel->backend).isCollective || !mmaFamily(kernel->backend).keepsResults)
+        refuse(kernel->location, "products by " + kernel->backend + " have no text in kernel @" + kernel->symbol +
+                                     "; mma_sync and wgmma have");
+      for (const std::unique_ptr<Buffer> &buffer : kernel->buffers)
+        if (!buffer->overlays.empty())
+          refuse(buffer->location, "%" + buffer->name + " overlays another buffer; that has no text here");
+      for (const Role &role : kernel->roles)
+        checkOwnRole(*kernel, role);
+    }
+    return isSound;
+  }
+
+  void checkOwnRole(const Kernel &kernel, const Role &role) {
+    walk(role.body, [&](const Op &op) {
+      if (!hasOwnText(op))
+        refuse(op.location, opInfo(op.kind).name + " has no text in a kernel with parameters of its own");
+      else if (const auto copy = dynCast<CopyIssueOp>(op); copy && !isBulkCopy(op) && role.firstWarp != 0)
+        refuse(op.location, "copies by threads begin with thread 0 of the CTA; role " + role.name +
+                                " begins with warp " + Twine(role.firstWarp));
+      else if (isByAddress(op) && !kernel.hasConstant("kVectorBytes"))
+        refuse(op.location, "copies and stores by threads need a constant kVectorBytes: the bytes of one access");
+      else if (op.kind == OpKind::Store && warpGridOf(kernel, role).columns != 1)
+        refuse(op.location, "a store takes accumulators of whole rows; warps of role " + role.name + " divide columns");
+    });
+  }
+
+  static bool hasOwnText(const Op &op) {
+    switch (op.kind) {
+    case OpKind::CopyIssue:
+      return !op.isSet(Attr::Cluster);
+    case OpKind::Arrive:
+      return !op.isSet(Attr::Cluster);
+    case OpKind::Fill:
+    case OpKind::Mma:
+    case OpKind::MmaIssue:
+    case OpKind::MmaCommit:
+    case OpKind::MmaWait:
+    case OpKind::LoadFragment:
+    case OpKind::Convert:
+    case OpKind::Store:
+    case OpKind::StageOutput:
+    case OpKind::BulkStore:
+    case OpKind::BulkCommit:
+    case OpKind::BulkWait:
+    case OpKind::CopyCommit:
+    case OpKind::CopyWait:
+    case OpKind::MbarrierInit:
+    case OpKind::Wait:
+    case OpKind::Barrier:
+    case OpKind::Fence:
+    case OpKind::Loop:
+    case OpKind::If:
+      return true;
+    default:
+      return false;
+    }
+  }
+
   void refuse(const Location &location, const Twine &message) {
     diags.error(location, message);
     isSound = false;
@@ -131,6 +204,8 @@ bool fagen::checkEmittable(const Program &program, Diagnostics &diags) {
 }
 
 KernelText fagen::emitProgram(const Program &program, Instrument instrument) {
+  if (program.kernels.front()->hasOwnParams())
+    return ProgramTextEmitter(program).run();
   const Kernel *const combine = program.kernels.size() == 2 ? program.kernels.back().get() : nullptr;
   return emitKernel(*program.kernels.front(), instrument, combine);
 }

@@ -55,7 +55,6 @@ std::string OpEmitter::operand(const Operand &operand) const {
   return fmt::format("cta.shared.{}{}[{}]", isOfKeys(buffer) ? "ring." : "", buffer.name, slot);
 }
 
-/// What a reader wants to know before the line: the maths for ops that have some.
 std::string OpEmitter::heading(const Op &op) const {
   switch (op.kind) {
   case OpKind::Mma:
@@ -208,7 +207,7 @@ void OpEmitter::emitAsyncMma(const Op &op) {
   if (isShared(op, "a") && op.operand("held").buffer)
     line(out, "issue_abt({}, {}, {}, cta.group_row, {});", acc, operand(op.operand("held")), a, b);
   else if (isShared(op, "a"))
-    line(out, "issue_abt({}, {}, cta.group_row, {});", acc, a, b);
+    line(out, "issue_{}abt({}, {}, cta.group_row, {});", op.integer("accumulate") ? "add_" : "", acc, a, b);
   else
     line(out, "issue_ab({}, {}, {});", acc, a, b);
 }
@@ -238,7 +237,11 @@ void OpEmitter::emitMma(const Op &op) {
   }
   if (kernel.backend == "wmma")
     return line(out, "{}<kWarpRows>({}, {}, {}, warp_row());", isScores ? "wmma_abt" : "wmma_ab", acc, a, b);
-  const std::string function = std::string(isScores ? "mma_abt" : "mma_ab") + (op.has("sums") ? "_f16" : "");
+  const bool isAdded = isScores && op.integer("accumulate") != 0; // P V always is
+  const std::string function = std::string(isAdded    ? "mma_add_abt"
+                                           : isScores ? "mma_abt"
+                                                      : "mma_ab") +
+                               (op.has("sums") ? "_f16" : "");
   if (isScores && isShared(op, "a"))
     line(out, "{}({}, {}, warp_row(), {}, warp_key());", function, acc, a, b);
   else
@@ -490,10 +493,15 @@ static bool isSilent(const Op &op) {
   return opInfo(op.kind).hasBody || (!op.operands.empty() && llvm::all_of(op.operands, isRegisters));
 }
 
-void OpEmitter::emit(const Op &op) {
+void OpEmitter::emitOp(const Op &op) {
   comment(op);
   places.push_back({out.getLine(), (role + points.nameOf(&op)).str(), op.location.isKnown() ? op.location.str() : "",
                     op.site, isSilent(op)});
+  if (!emitOwn(op))
+    emit(op);
+}
+
+void OpEmitter::emit(const Op &op) {
   switch (op.kind) {
   case OpKind::CopyIssue:
     return op.text("kind") == "bulk" ? emitBulkCopy(op) : emitCopyIssue(op);
@@ -584,7 +592,7 @@ void OpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
   if (marks != Marks::None)
     stages = stagesOf(ops);
   for (size_t i = 0; i != ops.size(); ++i) {
-    emit(*ops[i]);
+    emitOp(*ops[i]);
     if (marks == Marks::None || ops[i]->kind == OpKind::Loop) // whose steps tell for themselves
       continue;
     if (i + 1 == ops.size())

@@ -32,7 +32,9 @@ public:
   /// `role` stands before the name of each op.
   OpEmitter(const ir::Kernel &kernel, const Points &points, IndentedStream &out, std::vector<OpPlan> &places,
             llvm::StringRef role = "")
-      : kernel(kernel), points(points), out(out), places(places), role(role) {}
+      : kernel(kernel), out(out), points(points), places(places), role(role) {}
+
+  virtual ~OpEmitter() = default;
 
   void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
   /// The clock that an instrumented function has, and the parameters of the launch, as it spells them.
@@ -51,17 +53,30 @@ public:
   void enterEpilogue() { inEpilogue = true; }
 
   /// "cta.shared.ring.k[(j + 1) % kStages]", "r.s".
-  std::string operand(const ir::Operand &operand) const;
+  virtual std::string operand(const ir::Operand &operand) const;
   /// The expression with run-time values spelled as the generated function reaches them.
-  std::string expression(const ir::Expr &expr) const;
+  virtual std::string expression(const ir::Expr &expr) const;
   /// The number of the tile that goes with a ticket.
   std::string tileOf(const char *ticket, const char *params) const;
 
-private:
-  void emit(const ir::Op &op);
-  void comment(const ir::Op &op);
+protected:
+  /// Where a kernel with parameters of its own writes the op otherwise: writes it, and says so.
+  virtual bool emitOwn(const ir::Op &) { return false; }
+  /// What a reader wants to know before the line: the maths for ops that have some.
+  virtual std::string heading(const ir::Op &op) const;
+  /// "cta.shared.k_full, j": an mbarrier and a position.
+  std::string mbarrier(const ir::Operand &operand) const;
   /// The next line has the op's call; for ops whose first line has not.
   void callStandsHere() { places.back().line = out.getLine(); }
+
+  const ir::Kernel &kernel;
+  IndentedStream &out;
+
+private:
+  /// With its comment, and its place among the lines.
+  void emitOp(const ir::Op &op);
+  void emit(const ir::Op &op);
+  void comment(const ir::Op &op);
   void emitCopyIssue(const ir::Op &op);
   void emitBulkCopy(const ir::Op &op);
   void emitMma(const ir::Op &op);
@@ -71,8 +86,6 @@ private:
   void emitFence(const ir::Op &op);
   void emitHandover(const ir::Op &op);
   void emitLoop(const ir::Op &op);
-  /// "cta.shared.k_full, j": an mbarrier and a position.
-  std::string mbarrier(const ir::Operand &operand) const;
   void emitMask(const ir::Op &op);
   void emitRowMax(const ir::Op &op);
   void emitReduce(const ir::Op &op);
@@ -96,11 +109,7 @@ private:
   const char *rowsOfLse() const;
   const char *rowsOfParts() const;
   bool isShared(const ir::Op &op, llvm::StringRef operand) const;
-  std::string heading(const ir::Op &op) const;
-
-  const ir::Kernel &kernel;
   const Points &points;
-  IndentedStream &out;
   std::vector<OpPlan> &places;
   const llvm::StringRef role;
   enum class Marks : uint8_t { None, Stages, Samples };

@@ -72,7 +72,8 @@ static bool isTaken(const Kernel &kernel, StringRef name) {
   for (const Role &role : kernel.roles)
     forEach<LoopOp>(role.body,
                     [&](LoopOp<const Op> loop) { isVariable |= loop.variable() == name || loop.carry() == name; });
-  return isVariable || kernel.buffer(name) || kernel.hasConstant(name) || llvm::any_of(kernel.lets, isNamed) ||
+  return isVariable || llvm::is_contained(kernel.sizes, name) || llvm::any_of(kernel.grid.indices, isNamed) ||
+         kernel.buffer(name) || kernel.hasConstant(name) || llvm::any_of(kernel.lets, isNamed) ||
          llvm::is_contained(kRuntimeNames, name);
 }
 

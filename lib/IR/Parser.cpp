@@ -228,6 +228,10 @@ private:
       return parseOptions();
     if (lexer.at("grid"))
       return parseGrid();
+    if (lexer.at("size"))
+      return parseSizes();
+    if (lexer.at("view"))
+      return parseView();
     if (lexer.at("const"))
       return parseConstant();
     if (lexer.at("let"))
@@ -239,7 +243,8 @@ private:
     const StringRef word = lexer.peekWord();
     const std::optional<Space> space = fromString<Space>(word, kSpaces);
     if (!space)
-      return lexer.error("expected about, options, grid, const, global, shared, fragment, let, site, role or '}'");
+      return lexer.error("expected about, options, grid, size, const, global, view, shared, fragment, let, site, role "
+                         "or '}'");
     return lexer.expect(word) && parseBuffer(*space);
   }
 
@@ -283,11 +288,37 @@ private:
   /// grid persistent, grid splits 4
   bool parseGrid() {
     const char *place = lexer.position();
-    if (kernel->grid.kind != CtaGrid::Tiles)
+    if (kernel->grid.kind != CtaGrid::Tiles || !kernel->grid.indices.empty())
       return lexer.error(place, "the grid is given twice");
     if (!lexer.expect("grid") || !enumeration(kernel->grid.kind, kGridKinds, "grid"))
       return false;
-    return !CtaGrid::hasNumber(kernel->grid.kind) || lexer.number(kernel->grid.number);
+    if (CtaGrid::hasNumber(kernel->grid.kind) && !lexer.number(kernel->grid.number))
+      return false;
+    return !lexer.accept("(") || parseGridIndices();
+  }
+
+  /// m in ceil_div(M, 128), n in ...)
+  bool parseGridIndices() {
+    do {
+      GridIndex &index = kernel->grid.indices.emplace_back();
+      StringRef name;
+      if (!lexer.word(name, "an index of the grid") || !lexer.expect("in") || !lexer.expression(index.extent))
+        return false;
+      index.name = name.str();
+    } while (lexer.accept(","));
+    return lexer.expect(")");
+  }
+
+  /// size M, N
+  bool parseSizes() {
+    lexer.expect("size");
+    do {
+      StringRef name;
+      if (!lexer.word(name, "a size's name"))
+        return false;
+      kernel->sizes.push_back(name.str());
+    } while (lexer.accept(","));
+    return true;
   }
 
   bool parseConstant() {
@@ -319,6 +350,8 @@ private:
       return lexer.error(buffer.location.source.getPointer(), "buffer '%" + buffer.name + "' is declared twice");
     if (!lexer.expect(":") || !enumeration(buffer.type, kElementTypes, "type") || !lexer.expect("["))
       return false;
+    if (space == Space::Global && kernel->hasOwnParams())
+      return parseGlobal(std::move(buffer));
     if (!(space == Space::Global && lexer.accept("rows")) && !lexer.number(buffer.rows))
       return false;
     if (!lexer.expect("x") || !lexer.number(buffer.columns) || !lexer.expect("]") || !parseBufferProperties(buffer) ||
@@ -326,6 +359,67 @@ private:
       return false;
     kernel->addBuffer(std::move(buffer));
     return true;
+  }
+
+  /// M, K]
+  bool parseShape(Buffer &buffer) {
+    do {
+      if (!lexer.expression(buffer.shape.emplace_back()))
+        return false;
+    } while (lexer.accept(","));
+    return lexer.expect("]");
+  }
+
+  /// M, K] param a [strided]
+  bool parseGlobal(Buffer buffer) {
+    StringRef param;
+    if (!parseShape(buffer) || !lexer.expect("param") || !lexer.word(param, "a parameter's name"))
+      return false;
+    buffer.param = param.str();
+    buffer.isStrided = lexer.accept("strided");
+    if (!parseLocation(buffer.location))
+      return false;
+    kernel->addBuffer(std::move(buffer));
+    return true;
+  }
+
+  /// view %name : f16[seq, 64] = (r, c) -> %base[b, r, c]
+  bool parseView() {
+    Buffer view;
+    view.space = Space::Global;
+    AddressMap &map = view.map.emplace();
+    lexer.expect("view");
+    view.location.source = lexer.location();
+    StringRef row, column;
+    if (!lexer.nameAfter("%", view.name, "a view's name"))
+      return false;
+    if (kernel->buffer(view.name))
+      return lexer.error(view.location.source.getPointer(), "buffer '%" + view.name + "' is declared twice");
+    if (!lexer.expect(":") || !enumeration(view.type, kElementTypes, "type") || !lexer.expect("[") ||
+        !parseShape(view) || !lexer.expect("=") || !lexer.expect("(") || !lexer.word(row, "the row's name") ||
+        !lexer.expect(",") || !lexer.word(column, "the column's name") || !lexer.expect(")") || !lexer.expect("->") ||
+        !parseGlobalElement(map.base, map.at) || !parseLocation(view.location))
+      return false;
+    map.row = row.str();
+    map.column = column.str();
+    kernel->addBuffer(std::move(view));
+    return true;
+  }
+
+  /// %base[b, r, c]
+  bool parseGlobalElement(Buffer *&buffer, llvm::SmallVector<Expr, 4> &at) {
+    const char *place = lexer.position();
+    std::string name;
+    if (!lexer.nameAfter("%", name, "a buffer's name") || !lexer.expect("["))
+      return false;
+    buffer = kernel->buffer(name);
+    if (!buffer)
+      return lexer.error(place, "unknown buffer '%" + name + "'");
+    do {
+      if (!lexer.expression(at.emplace_back()))
+        return false;
+    } while (lexer.accept(","));
+    return lexer.expect("]");
   }
 
   bool parseBufferProperties(Buffer &buffer) {
@@ -369,12 +463,22 @@ private:
   bool parseLet() {
     Let let;
     StringRef name;
-    if (!lexer.expect("let") || !lexer.word(name, "a name") || !lexer.expect("=") || !lexer.expression(let.value) ||
-        !parseNote(let.note))
+    if (!lexer.expect("let") || !lexer.word(name, "a name"))
       return false;
     let.name = name.str();
+    if (!(lexer.at("in") ? parseRead(let) : lexer.expect("=") && lexer.expression(let.value)) || !parseNote(let.note))
+      return false;
     kernel->lets.push_back(std::move(let));
     return true;
+  }
+
+  /// in [0, 4096] = %begin[b]
+  bool parseRead(Let &let) {
+    GlobalElement &source = let.source.emplace();
+    let.value = variable(let.name);
+    return lexer.expect("in") && lexer.expect("[") && lexer.number(source.low) && lexer.expect(",") &&
+           lexer.number(source.high) && lexer.expect("]") && lexer.expect("=") &&
+           parseGlobalElement(source.buffer, source.at);
   }
 
   bool parseLedgerEntry() {
@@ -400,6 +504,11 @@ private:
     if (endWarp <= role.firstWarp)
       return lexer.error(place, "role '" + name + "' has no warps");
     role.warps = endWarp - role.firstWarp;
+    if (lexer.accept("grid")) {
+      WarpGrid &grid = role.grid.emplace();
+      if (!lexer.number(grid.rows) || !lexer.expect("x") || !lexer.number(grid.columns))
+        return false;
+    }
     return parseBody(role.body);
   }
 

@@ -125,6 +125,7 @@ public:
         for (const std::string &text : kernel.about)
           os << "about " << quoted(text) << "\n";
       printOptions(kernel.options);
+      printSizes(kernel.sizes);
       printGrid(kernel.grid);
       for (const Constant &constant : kernel.constants)
         printConstant(constant);
@@ -189,12 +190,45 @@ private:
     os << end;
   }
 
+  void printSizes(llvm::ArrayRef<std::string> sizes) {
+    if (!sizes.empty())
+      os << "size " << llvm::join(sizes, ", ") << "\n";
+  }
+
   void printGrid(const CtaGrid &grid) {
-    if (grid.kind == CtaGrid::Tiles)
+    if (grid.kind == CtaGrid::Tiles && grid.indices.empty())
       return;
     os << "grid " << toString(grid.kind);
     if (CtaGrid::hasNumber(grid.kind))
       os << " " << grid.number;
+    StringRef separator = " (";
+    for (const GridIndex &index : grid.indices) {
+      os << separator << index.name << " in " << index.extent.str();
+      separator = ", ";
+    }
+    os << (grid.indices.empty() ? "\n" : ")\n");
+  }
+
+  void printList(llvm::ArrayRef<Expr> values) {
+    StringRef separator = "[";
+    for (const Expr &value : values) {
+      os << separator << value.str();
+      separator = ", ";
+    }
+    os << "]";
+  }
+
+  /// Of a kernel with parameters of its own.
+  void printGlobal(const Buffer &buffer) {
+    os << (buffer.map ? "view" : "global") << " %" << buffer.name << " : " << toString(buffer.type);
+    printList(buffer.shape);
+    if (const std::optional<AddressMap> &map = buffer.map) {
+      os << " = (" << map->row << ", " << map->column << ") -> %" << map->base->name;
+      printList(map->at);
+    } else {
+      os << " param " << buffer.param << (buffer.isStrided ? " strided" : "");
+    }
+    printLocation(buffer.location);
     os << "\n";
   }
 
@@ -207,6 +241,8 @@ private:
   }
 
   void printBuffer(const Buffer &buffer) {
+    if (!buffer.shape.empty())
+      return printGlobal(buffer);
     os << toString(buffer.space) << " %" << buffer.name << " : " << toString(buffer.type) << "[";
     if (buffer.space == Space::Global && buffer.rows == 0)
       os << "rows";
@@ -247,7 +283,13 @@ private:
   }
 
   void printLet(const Let &let) {
-    os << "let " << let.name << " = " << let.value.str();
+    os << "let " << let.name;
+    if (const std::optional<GlobalElement> &source = let.source) {
+      os << " in [" << source->low << ", " << source->high << "] = %" << source->buffer->name;
+      printList(source->at);
+    } else {
+      os << " = " << let.value.str();
+    }
     if (!let.note.empty() && !isBare)
       os << " note(" << quoted(let.note) << ")";
     os << "\n";
@@ -255,6 +297,8 @@ private:
 
   void printRole(const Role &role) {
     os << "role " << role.name << " warps " << role.firstWarp << " to " << role.firstWarp + role.warps;
+    if (role.grid)
+      os << " grid " << role.grid->rows << " x " << role.grid->columns;
     printBody(role.body);
   }
 

@@ -48,6 +48,16 @@ int64_t ir::firstFreeBarrier(const Kernel &kernel) {
   return free;
 }
 
+WarpGrid fagen::ir::warpGridOf(const Kernel &kernel, const Role &role) {
+  if (role.grid)
+    return *role.grid;
+  auto constantOr = [&](llvm::StringRef name, unsigned fallback) {
+    return kernel.hasConstant(name) ? unsigned(kernel.constant(name)) : fallback;
+  };
+  const unsigned columns = constantOr("kKeyWarps", 1), rows = constantOr("kRowWarps", role.warps);
+  return {rows * columns <= role.warps ? rows : std::max(role.warps / columns, 1u), columns};
+}
+
 std::optional<LoadAndMath> ir::findLoadAndMath(Kernel &kernel) {
   Role *load = nullptr;
   for (Role &role : kernel.roles)

@@ -35,12 +35,18 @@ public:
     Names names;
     for (Let &let : kernel.lets) {
       let.value = renamed(let.value, names);
+      if (let.source)
+        for (Expr &index : let.source->at)
+          index = renamed(index, names);
       if (llvm::is_contained(kRuntimeNames, let.name))
         continue;
       const std::string name = next("let");
       names[let.name] = name;
       let.name = name;
+      if (let.source)
+        let.value = variable(name);
     }
+    renameViews(kernel, names);
     for (Role &role : kernel.roles) {
       role.name = next("role");
       rename(role.body, names);
@@ -64,6 +70,21 @@ private:
     for (std::unique_ptr<Buffer> &buffer : kernel.buffers)
       if (!buffer->overlays.empty())
         buffer->overlays = buffers[buffer->overlays];
+  }
+
+  /// Their rows and columns are names, too.
+  void renameViews(Kernel &kernel, const Names &names) {
+    for (std::unique_ptr<Buffer> &buffer : kernel.buffers) {
+      for (Expr &size : buffer->shape)
+        size = renamed(size, names);
+      if (!buffer->map)
+        continue;
+      Names inside = names;
+      inside[std::exchange(buffer->map->row, "row")] = "row";
+      inside[std::exchange(buffer->map->column, "column")] = "column";
+      for (Expr &index : buffer->map->at)
+        index = renamed(index, inside);
+    }
   }
 
   void rename(Block &block, const Names &names) {

@@ -43,9 +43,11 @@ public:
     checkHead();
     checkConstants();
     checkGrid();
+    verifyParams(state);
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       checkBuffer(*buffer);
     checkLets();
+    verifyViews(state);
     checkRoles();
     for (const Role &role : kernel.roles)
       verifyOps(role, state);
@@ -133,7 +135,8 @@ private:
     const bool isShared = buffer.space == Space::Shared;
     if (!isIdentifier(buffer.name))
       defect("the name is no identifier");
-    if (buffer.columns == 0 || (buffer.rows == 0 && buffer.space != Space::Global))
+    const bool hasShape = !buffer.shape.empty();
+    if ((buffer.columns == 0 && !hasShape) || (buffer.rows == 0 && buffer.space != Space::Global))
       defect("rows and columns are at least 1");
     if (buffer.stages == 0 || (!buffer.isRing && buffer.stages != 1))
       defect("a ring has at least one stage, another buffer just one");
@@ -186,11 +189,14 @@ private:
     for (const Let &let : kernel.lets) {
       if (!isIdentifier(let.name))
         state.defect(kernel.location, "let '" + let.name + "' is no identifier");
-      if (let.value)
+      if (let.source)
+        verifySource(let, state);
+      else if (let.value)
         state.checkNames(let.value, kernel.location, "let " + let.name);
       else
         state.defect(kernel.location, "let " + let.name + " has no value");
-      const bool hides = llvm::is_contained(kRuntimeNames, StringRef(let.name)) && let.name != kRowBegin;
+      const bool hides =
+          !kernel.hasOwnParams() && llvm::is_contained(kRuntimeNames, StringRef(let.name)) && let.name != kRowBegin;
       if (!state.declare(let.name) || hides)
         state.defect(kernel.location, "let " + let.name + " hides another value of that name");
     }
@@ -212,6 +218,10 @@ private:
           state.defect(kernel.location, "warp " + Twine(warp) + " has two roles");
         taken[warp] = true;
       }
+      if (role.grid && (role.grid->columns == 0 || role.grid->rows > role.warps ||
+                        uint64_t(role.grid->rows) * role.grid->columns != role.warps))
+        state.defect(kernel.location, "role " + role.name + " has a grid of " + Twine(role.grid->rows) + " x " +
+                                          Twine(role.grid->columns) + " warps, but " + Twine(role.warps) + " warps");
       checkGroupsOfRows(role);
     }
   }
@@ -326,10 +336,11 @@ static bool verifyGlobals(const Program &program, DefectHandler report) {
       if (buffer->space != Space::Global)
         continue;
       const Buffer &first = *known.try_emplace(buffer->name, buffer.get()).first->second;
-      if (first.type == buffer->type && first.columns == buffer->columns)
+      if (first.type == buffer->type && first.columns == buffer->columns && first.param == buffer->param &&
+          (first.map || buffer->map || first.shape == buffer->shape))
         continue;
-      report(buffer->location, "%" + buffer->name + " has another type or other columns in kernel '" + kernel->symbol +
-                                   "' than in one before it");
+      report(buffer->location, "%" + buffer->name + " has another type, shape or parameter in kernel '" +
+                                   kernel->symbol + "' than in one before it");
       sound = false;
     }
   return sound;

@@ -28,8 +28,9 @@ public:
   /// Reports what `expr` names and nobody has declared. A mask may name q and k.
   void checkNames(const Expr &expr, const Location &location, const llvm::Twine &what, bool isMask = false) {
     expr.forEachVariable([&](llvm::StringRef name) {
-      const bool known = names.count(name.str()) != 0 || llvm::is_contained(kRuntimeNames, name) ||
-                         (isMask && (name == kMaskRow || name == kMaskKey));
+      const bool isOfRun =
+          kernel.hasOwnParams() ? llvm::is_contained(kOwnRuntimeNames, name) : llvm::is_contained(kRuntimeNames, name);
+      const bool known = names.count(name.str()) != 0 || isOfRun || (isMask && (name == kMaskRow || name == kMaskKey));
       if (!known)
         defect(location, what + " names '" + name + "', which is not known here");
     });
@@ -46,5 +47,15 @@ private:
 
 /// Checks every op of a role.
 void verifyOps(const Role &role, VerifierState &state);
+
+/// Checks parameters of a kernel's own: what lets may name, and behind lets the views.
+void verifyParams(VerifierState &state);
+void verifyViews(VerifierState &state);
+/// Checks where a let is read.
+void verifySource(const Let &let, VerifierState &state);
+/// Checks what an op says of the matrix in global memory that it names, if it names one.
+void verifyMatrix(const Op &op, VerifierState &state);
+/// Checks that a box of the matrix, as large as the tile, is what the copy engine can move.
+void verifyBox(const Op &op, const Buffer &matrix, const Buffer &tile, VerifierState &state);
 
 } // namespace fagen::ir

@@ -5,7 +5,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Names.h"
-#include "fagen/IR/OpClasses.h"
+#include "fagen/IR/Queries.h"
 #include "fagen/Support/Suggest.h"
 
 using namespace fagen;
@@ -38,12 +38,13 @@ private:
       return;
     if (op.kind == OpKind::Loop)
       return checkLoop(op);
+    verifyMatrix(op, state);
     if (isOfCluster(op))
       checkCluster(op);
     if (const auto copy = dynCast<CopyIssueOp>(op))
       checkCopy(*copy);
     if (const auto store = dynCast<BulkStoreOp>(op))
-      checkBulk(op, *store->dst().buffer, store->limit());
+      checkBulk(op, *store->dst().buffer, *store->src().buffer, store->limit());
     if (op.has(Attr::Predicate))
       checkMask(op);
     if (const auto product = dynCast<MmaOp>(op))
@@ -197,7 +198,7 @@ private:
   void checkCopy(CopyIssueOp<const Op> copy) {
     const Buffer &dst = *copy.dst().buffer, &src = *copy.src().buffer;
     const bool isBulk = copy.kind() == CopyKind::Bulk;
-    if (dst.columns != src.columns || dst.type != src.type)
+    if ((src.shape.empty() && dst.columns != src.columns) || dst.type != src.type)
       defect(*copy, "%" + dst.name + " and %" + src.name + " differ in columns or type");
     if (isBulk != (copy.full().buffer != nullptr))
       defect(*copy, "a bulk copy, and no other, signals an mbarrier: operand 'full'");
@@ -206,14 +207,18 @@ private:
     if (isBulk && copy.when())
       defect(*copy, "a bulk copy has no condition: put it into an if");
     if (isBulk)
-      checkBulk(*copy, src, copy.limit());
+      checkBulk(*copy, src, dst, copy.limit());
     if (isBulk && dst.guard && dst.guard->full != copy.full().buffer)
       defect(*copy,
              "the guard of %" + dst.name + " is filled at %" + dst.guard->full->name + ", not where the copy says");
   }
 
   /// The copy engine knows the tensor and nothing else: where it ends, and that its rows are one behind the other.
-  void checkBulk(const Op &op, const Buffer &tensor, const Expr &limit) {
+  void checkBulk(const Op &op, const Buffer &tensor, const Buffer &tile, const Expr &limit) {
+    if (tensor.shape.size() == 2)
+      return verifyBox(op, tensor, tile, state);
+    if (!limit)
+      return; // said already
     if (tensor.isPacked)
       defect(op, "rows of %" + tensor.name + " are packed: no bulk copy can follow them");
     if (limit.kind() != ExprKind::Variable || !llvm::is_contained(kLengths, limit.name()))
@@ -269,7 +274,7 @@ private:
     const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
     const bool transposed = product.form() == MmaForm::Abt;
     const Buffer &scores = transposed ? acc : a;
-    const uint64_t keyWarps = kernel.hasConstant("kKeyWarps") ? uint64_t(kernel.constant("kKeyWarps")) : 1;
+    const uint64_t keyWarps = warpGridOf(kernel, role).columns;
     const uint64_t keys = scores.space == Space::Fragment ? scores.columns * keyWarps : scores.columns;
     if (keys != b.rows)
       defect(*product, "%" + scores.name + " has " + Twine(keys) + " keys, %" + b.name + " has " + Twine(b.rows));

@@ -105,6 +105,7 @@ bool fagen::formClusters(Kernel &kernel, PassContext &context) {
   if (!former.fits(shape))
     return false;
   former.run();
-  kernel.grid = {CtaGrid::Clusters, unsigned(kernel.constant("kCluster"))};
+  kernel.grid.kind = CtaGrid::Clusters;
+  kernel.grid.number = kernel.constant("kCluster");
   return true;
 }

@@ -3,8 +3,11 @@
 //
 // What both roles do behind the first barrier becomes a loop over the CTA's tiles, so that the copies of the next tile
 // run under the end of this one. Positions of rings go on from tile to tile: `base`, carried by the loop, is the number
-// of key tiles before. Q has one slot: a second mbarrier says when everybody has multiplied with it for the last time.
-// Every thread arrives there: without keys there is no product that would say that its group has seen Q come.
+// of key tiles before. What has one slot, as Q: a second mbarrier says when everybody has multiplied with it for the
+// last time. Every thread arrives there: without keys there is no product that would say that its group has seen Q
+// come.
+//
+// Applies to two roles, one of which copies for the other, where the option `grid` or the kernel's grid asks for it.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
@@ -26,14 +29,21 @@ public:
   TilePersister(Kernel &kernel, Role &load, Role &math) : kernel(kernel), load(load), math(math) {}
 
   bool fits(ShapeCheck &shape) const {
-    const Buffer *const q = sharedLeftOperand(math), *const full = q ? fullOf(*q) : nullptr;
-    auto isFill = [&](const Op &op) { return isArrivalAt(op, full); };
-    return shape.needs(firstOf(math.body, isLoopOverQ),
-                       "a loop in role " + math.name + " that multiplies with a tile of rows in shared memory") &&
-           shape.needs(full && !full->isRing, "a tile of rows whose guard has an mbarrier of one slot") &&
-           shape.needs(firstOf(load.body, isFill) && firstOf(load.body, OpKind::Fence),
-                       "a fence and an arrive at %" + full->name + " in role " + load.name) &&
-           shape.needs(lastLoop(load.body), "a loop that copies in role " + load.name) &&
+    const Buffer *const left = sharedLeftOperand(math);
+    const bool isOfRings = left && left->isRing;
+    if (!shape.needs(isOfRings || !heldTiles().empty(), "a tile of rows whose guard has an mbarrier of one slot"))
+      return false;
+    for (const Buffer *tile : heldTiles()) {
+      const Buffer *const full = tile->guard->full;
+      auto isFill = [&](const Op &op) { return isArrivalAt(op, full); };
+      if (!shape.needs(firstOf(math.body, [&](const Op &op) { return isLoopOver(op, tile); }),
+                       "a loop in role " + math.name + " that multiplies with a tile of rows in shared memory") ||
+          !shape.needs(!full->isRing, "a tile of rows whose guard has an mbarrier of one slot") ||
+          !shape.needs(firstOf(load.body, isFill) && firstOf(load.body, OpKind::Fence),
+                       "a fence and an arrive at %" + full->name + " in role " + load.name))
+        return false;
+    }
+    return shape.needs(lastLoop(load.body), "a loop that copies in role " + load.name) &&
            shape.needs(headBarrier(load.body) != load.body.ops.end() && headBarrier(math.body) != math.body.ops.end(),
                        "a barrier at the head of both roles");
   }
@@ -43,31 +53,44 @@ public:
     base = kernel.freshName("base");
     tiles = kernel.freshName("cta_tiles");
     kernel.lets.push_back({tiles, variable("tiles_of_cta"), "persist-tiles: tiles of query rows of this CTA"});
-    q = sharedLeftOperand(math);
-    q->guard->full->isRing = true;
-    addEmpty();
+    held = heldTiles();
+    for (Buffer *tile : held) {
+      tile->guard->full->isRing = true;
+      addEmpty(*tile);
+    }
     steps = LoopOp(*lastLoop(load.body)).end();
     for (Role *role : {&load, &math})
       shift(role->body);
-    handOverQ();
+    for (Buffer *tile : held)
+      handOver(*tile);
     wrap(load.body);
     wrap(math.body);
   }
 
 private:
-  void addEmpty() {
-    Buffer empty = *q->guard->full;
-    empty.name = kernel.freshName(q->name + "_empty");
-    q->guard->empty = &kernel.addBuffer(std::move(empty));
-    q->guard->leftBy = Actor::Thread;
+  /// What is filled once a tile of rows: the buffers with a guard that are no rings.
+  std::vector<Buffer *> heldTiles() const {
+    std::vector<Buffer *> found;
+    for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+      if (buffer->guard && !buffer->isRing)
+        found.push_back(buffer.get());
+    return found;
   }
 
-  /// Ring positions go on from tile to tile; Q is filled once a tile. What stands before the barrier names slots.
+  void addEmpty(Buffer &tile) {
+    Buffer empty = *tile.guard->full;
+    empty.name = kernel.freshName(tile.name + "_empty");
+    tile.guard->empty = &kernel.addBuffer(std::move(empty));
+    tile.guard->leftBy = Actor::Thread;
+  }
+
+  /// Ring positions go on from tile to tile; what is held is filled once a tile. What stands before the barrier names
+  /// slots.
   void shift(Block &block) {
     for (std::unique_ptr<Op> &op : block.ops) {
       shift(op->body);
       for (Operand &operand : op->operands) {
-        if (operand.buffer == q->guard->full)
+        if (llvm::any_of(held, [&](const Buffer *tile) { return operand.buffer == tile->guard->full; }))
           operand.position = op->kind == OpKind::MbarrierInit ? constant(0) : variable(turn);
         else if (operand.position && op->kind != OpKind::MbarrierInit)
           operand.position = variable(base) + operand.position;
@@ -75,28 +98,28 @@ private:
     }
   }
 
-  static bool isLoopOverQ(const Op &loop) {
+  static bool isLoopOver(const Op &loop, const Buffer *tile) {
     bool reads = false;
-    walk(loop.body, [&](const Op &op) { reads |= isIssueFromShared(op); });
+    walk(loop.body, [&](const Op &op) { reads |= isIssueFromShared(op) && MmaIssueOp(op).a().buffer == tile; });
     return reads && loop.kind == OpKind::Loop;
   }
 
-  void handOverQ() {
-    Buffer *const qFull = q->guard->full, *const qEmpty = q->guard->empty;
-    auto fills = llvm::find_if(load.body.ops, [&](const auto &op) { return isArrivalAt(*op, qFull); });
-    load.body.ops.insert(fills, makeWait({.bar = {qEmpty, variable(turn) - constant(1)},
+  void handOver(Buffer &tile) {
+    Buffer *const full = tile.guard->full, *const empty = tile.guard->empty;
+    auto fills = llvm::find_if(load.body.ops, [&](const auto &op) { return isArrivalAt(*op, full); });
+    load.body.ops.insert(fills, makeWait({.bar = {empty, variable(turn) - constant(1)},
                                           .by = Actor::Role,
-                                          .location = qEmpty->location,
+                                          .location = empty->location,
                                           .note = "persist-tiles: everybody has left the last tile's Q"}));
-    auto last = llvm::find_if(llvm::reverse(math.body.ops), [](const auto &op) { return isLoopOverQ(*op); });
-    math.body.ops.insert(last.base(), makeArrive({.bar = {qEmpty, variable(turn)},
+    auto last = llvm::find_if(llvm::reverse(math.body.ops), [&](const auto &op) { return isLoopOver(*op, &tile); });
+    math.body.ops.insert(last.base(), makeArrive({.bar = {empty, variable(turn)},
                                                   .by = Actor::Thread,
-                                                  .location = qEmpty->location,
+                                                  .location = empty->location,
                                                   .note = "persist-tiles: the thread has left Q"}));
     auto fence = llvm::find_if(load.body.ops, [](const auto &op) { return op->kind == OpKind::Fence; });
     load.body.ops.insert(
-        fence, makeMbarrierInit(
-                   {.bar = {qEmpty, constant(0)}, .arrivals = kLanes * math.warps, .location = qEmpty->location}));
+        fence,
+        makeMbarrierInit({.bar = {empty, constant(0)}, .arrivals = kLanes * math.warps, .location = empty->location}));
   }
 
   /// What stands behind the barrier becomes the loop's body.
@@ -117,7 +140,7 @@ private:
 
   Kernel &kernel;
   Role &load, &math;
-  Buffer *q = nullptr;
+  std::vector<Buffer *> held;
   Expr steps;                    ///< of a turn: so far do ring positions go on
   std::string turn, base, tiles; ///< the loop's variable, what it carries, and the let that counts turns
 };
@@ -125,9 +148,12 @@ private:
 } // namespace
 
 bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
-  const bool isAsked = valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles;
   const auto roles = findLoadAndMath(kernel);
-  if (!isAsked || !roles)
+  if (!roles)
+    return false;
+  const bool isAsked = valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles ||
+                       (kernel.grid.kind == CtaGrid::Persistent && !turnsOf(roles->math));
+  if (!isAsked)
     return false;
   TilePersister persister(kernel, roles->load, roles->math);
   ShapeCheck shape(kernel, context, "persist-tiles");

@@ -12,10 +12,11 @@
 //             issue K(j+S)    slot of K(j)                      softmax, O += P V
 //             softmax, O += P V
 //
-// so one stage already has K(j+1) in flight under softmax and P V, and V(j) under Q K^T (FlashAttention-2's order).
-// Copies past the last tile are skipped, but their groups are committed all the same: a wait counts groups, and the
-// count must not depend on the tile. Waits get their exact counts from resolveWaits. A synchronous copy (ld_st) stands
-// at the same places without commits and waits.
+// K stands for the rings that the first product of a step reads, V for the others; where there are no others, copies
+// are joint. So one stage already has K(j+1) in flight under softmax and P V, and V(j) under Q K^T (FlashAttention-2's
+// order). Copies past the last tile are skipped, but their groups are committed all the same: a wait counts groups, and
+// the count must not depend on the tile. Waits get their exact counts from resolveWaits. A synchronous copy (ld_st)
+// stands at the same places without commits and waits.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
@@ -27,6 +28,7 @@
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 #include <utility>
 
@@ -37,16 +39,16 @@ namespace {
 
 class LoadPipeliner {
 public:
-  explicit LoadPipeliner(Kernel &kernel)
-      : stages(kernel.constant("kStages")), refill(refillOf(kernel)), joint(refill != Refill::Split) {}
+  explicit LoadPipeliner(Kernel &kernel) : kernel(kernel), refill(refillOf(kernel)) {}
 
-  /// Each loop copies the b of its two products, into rings of kStages slots, and nothing is ahead or awaited yet.
+  /// Each loop copies what its products read, each into a ring, all with as many slots, and nothing is ahead or awaited
+  /// yet.
   bool fits(const Role &role, ShapeCheck &shape) const {
     for (const std::unique_ptr<Op> &op : role.body.ops)
       if (op->kind == OpKind::Loop &&
           !shape.needs(copiesOperands(*op),
-                       "loops that copy the b of a product abt and of a product ab, each into a "
-                       "ring of kStages slots",
+                       "loops that copy operands of their products, each once into a ring, and all into rings of as "
+                       "many slots",
                        op->location))
         return false;
     return shape.needs(countOf(role.body, OpKind::CopyCommit) + countOf(role.body, OpKind::CopyWait) == 0,
@@ -55,8 +57,10 @@ public:
 
   void run(Block &body) {
     takeTemplates(body);
+    stages = CopyIssueOp(*first.front()).dst().buffer->stages;
+    joint = refill != Refill::Split || rest.empty();
     tiles = LoopOp(*lastLoop(body)).end();
-    isAsync = isThreadAsyncCopy(*copyK);
+    isAsync = isThreadAsyncCopy(*first.front());
     Ops ops;
     bool beforeLoops = true, hasPrologue = false;
     loadsFragment = llvm::any_of(body.ops, [](const auto &op) { return op && op->kind == OpKind::LoadFragment; });
@@ -88,59 +92,97 @@ private:
     return valueOr(kernel.options.refill, mmaFamily(kernel.backend).isCollective ? Refill::Split : Refill::Joint);
   }
 
-  /// The b of the loop's product of this form; null where there is none.
-  static const Buffer *operandOf(const Op &loop, MmaForm form) {
-    const Op *product = firstOf(loop.body, [&](const Op &op) { return isProduct(op, form); });
-    return product ? MmaOp(*product).b().buffer : nullptr;
+  static bool isAnyProduct(const Op &op) { return isProduct(op, MmaForm::Abt) || isProduct(op, MmaForm::Ab); }
+
+  static bool reads(const Op &product, const Buffer *ring) {
+    return isAnyProduct(product) && (MmaOp(product).a().buffer == ring || MmaOp(product).b().buffer == ring);
   }
 
-  bool copiesOperands(const Op &loop) const {
-    const Buffer *const k = operandOf(loop, MmaForm::Abt), *const v = operandOf(loop, MmaForm::Ab);
-    bool copies = k && v && k != v && countOf(loop.body, OpKind::CopyIssue) == 2;
-    for (const Buffer *ring : {k, v})
-      copies &= ring && ring->isRing && ring->stages == stages &&
-                firstOf(loop.body, [&](const Op &op) { return isCopyTo(op, ring); });
-    return copies;
+  static bool copiesOperands(const Op &loop) {
+    llvm::SmallPtrSet<const Buffer *, 4> rings;
+    unsigned slots = 0;
+    bool isSound = true;
+    for (const std::unique_ptr<Op> &op : loop.body.ops)
+      if (const auto copy = dynCast<CopyIssueOp>(std::as_const(*op))) {
+        const Buffer *const ring = copy->dst().buffer;
+        slots = slots == 0 ? ring->stages : slots;
+        isSound &= ring->isRing && ring->stages == slots && rings.insert(ring).second &&
+                   firstOf(loop.body, [&](const Op &other) { return reads(other, ring); });
+      }
+    for (const std::unique_ptr<Op> &op : loop.body.ops)
+      if (isAnyProduct(*op))
+        for (const Operand &operand : op->operands)
+          isSound &= !operand.buffer || !operand.buffer->isRing || rings.contains(operand.buffer);
+    return isSound && slots != 0;
   }
 
-  /// Takes the copies of K and V out of every loop; those of the last one are the pattern for all others.
+  /// Takes the copies out of every loop; those of the last one are the pattern for all others.
   void takeTemplates(Block &body) {
     for (std::unique_ptr<Op> &op : body.ops) {
       const auto loop = dynCast<LoopOp>(*op);
       if (!loop)
         continue;
       variable = loop->variable().str();
-      const Buffer *const k = operandOf(*op, MmaForm::Abt);
+      first.clear();
+      rest.clear();
+      const Op *const product = firstOf(op->body, isAnyProduct);
       for (std::unique_ptr<Op> &inner : op->body.ops)
         if (inner->kind == OpKind::CopyIssue)
-          (isCopyTo(*inner, k) ? copyK : copyV) = std::move(inner);
+          (reads(*product, CopyIssueOp(*inner).dst().buffer) ? first : rest).push_back(std::move(inner));
       llvm::erase_if(op->body.ops, [](const std::unique_ptr<Op> &inner) { return !inner; });
     }
   }
 
-  /// The copy of `position`, only if such a tile exists.
-  std::unique_ptr<Op> copyOf(const Op &pattern, Expr position, const char *note) const {
-    std::unique_ptr<Op> op = clone(pattern);
-    const CopyIssueOp copy(*op);
-    copy.dst().position = position;
-    copy.setRow(copy.row().substitute(variable, position));
-    copy.setWhen(lessThan(position, tiles));
-    op->note = note;
-    return op;
+  /// "K and V", of rings %k and %v.
+  static std::string namesOf(llvm::ArrayRef<const Ops *> lists, llvm::StringRef behind = "") {
+    std::string names;
+    for (const Ops *list : lists)
+      for (const std::unique_ptr<Op> &copy : *list)
+        names += (names.empty() ? "" : " and ") + llvm::StringRef(CopyIssueOp(*copy).dst().buffer->name).upper() +
+                 behind.str();
+    return names;
   }
 
-  void appendCommit(Ops &ops, const char *note = "") const {
-    if (isAsync)
-      ops.push_back(makeCopyCommit({.location = copyK->location, .note = note}));
+  /// The copies of `position`, only if there is such a tile. The note stands at the first.
+  void appendCopies(Ops &ops, const Ops &patterns, const Expr &position, std::string note) const {
+    for (const std::unique_ptr<Op> &pattern : patterns) {
+      std::unique_ptr<Op> op = clone(*pattern);
+      substitute(*op, variable, position);
+      const CopyIssueOp copy(*op);
+      copy.dst().position = position;
+      copy.setWhen(lessThan(position, tiles));
+      op->note = std::exchange(note, "");
+      ops.push_back(std::move(op));
+    }
   }
 
-  void appendWait(Ops &ops, const char *note) const {
+  /// Each with a note of its own.
+  void appendAhead(Ops &ops, const Ops &patterns, int64_t position) const {
+    for (const std::unique_ptr<Op> &pattern : patterns) {
+      Ops one;
+      one.push_back(clone(*pattern));
+      appendCopies(ops, one, constant(position), "pipeline-loads: " + namesOf({&one}) + " runs ahead");
+    }
+  }
+
+  /// The slots of a ring, by name where a constant says how many there are.
+  Expr slots() const {
+    return kernel.hasConstant("kStages") && kernel.constant("kStages") == stages ? ir::variable("kStages")
+                                                                                 : constant(stages);
+  }
+
+  void appendCommit(Ops &ops, std::string note = "") const {
     if (isAsync)
-      ops.push_back(makeCopyWait({.pending = -1, .location = copyK->location, .note = note}));
+      ops.push_back(makeCopyCommit({.location = first.front()->location, .note = std::move(note)}));
+  }
+
+  void appendWait(Ops &ops, std::string note) const {
+    if (isAsync)
+      ops.push_back(makeCopyWait({.pending = -1, .location = first.front()->location, .note = std::move(note)}));
   }
 
   void appendLoaded(Ops &ops) const {
-    ops.push_back(makePlace({.name = PlaceName::AfterLoad, .location = copyK->location}));
+    ops.push_back(makePlace({.name = PlaceName::AfterLoad, .location = first.front()->location}));
   }
 
   void buildPrologue(Ops &ops) const {
@@ -148,42 +190,47 @@ private:
       if (joint && position == stages - 1)
         break;
       if (!joint && position > 0) {
-        ops.push_back(copyOf(*copyV, constant(position - 1), "pipeline-loads: V runs ahead"));
+        appendAhead(ops, rest, position - 1);
         appendCommit(ops);
       }
-      ops.push_back(copyOf(*copyK, constant(position), "pipeline-loads: K runs ahead"));
+      appendAhead(ops, first, position);
       if (joint)
-        ops.push_back(copyOf(*copyV, constant(position), "pipeline-loads: V runs ahead"));
+        appendAhead(ops, rest, position);
       appendCommit(ops);
     }
     if (joint && stages == 1 && !loadsFragment) // else Q's group is closed already
       appendCommit(ops, "pipeline-loads: the group of Q");
   }
 
+  bool readsFirst(const Op &op) const {
+    return llvm::any_of(first, [&](const auto &copy) { return reads(op, CopyIssueOp(*copy).dst().buffer); });
+  }
+
   Ops splitStep(Ops body, const Expr &j) const {
     Ops ops;
-    appendWait(ops, "pipeline-loads: K(j) has arrived");
+    appendWait(ops, "pipeline-loads: " + namesOf({&first}, "(j)") + " has arrived");
     appendLoaded(ops);
-    ops.push_back(
-        copyOf(*copyV, j + ir::variable("kStages") - constant(1), "pipeline-loads: V into the slot that P V left"));
+    appendCopies(ops, rest, j + slots() - constant(1),
+                 "pipeline-loads: " + namesOf({&rest}) + " into the slot that P V left");
     appendCommit(ops);
     for (std::unique_ptr<Op> &op : body) {
-      const bool readsK = isProduct(*op, MmaForm::Abt);
+      const bool isFirst = readsFirst(*op);
       ops.push_back(std::move(op));
-      if (!readsK)
+      if (!isFirst)
         continue;
-      appendWait(ops, "pipeline-loads: V(j) has arrived");
+      appendWait(ops, "pipeline-loads: " + namesOf({&rest}, "(j)") + " has arrived");
       appendLoaded(ops);
-      ops.push_back(copyOf(*copyK, j + ir::variable("kStages"), "pipeline-loads: K into the slot that Q K^T left"));
+      appendCopies(ops, first, j + slots(), "pipeline-loads: " + namesOf({&first}) + " into the slot that Q K^T left");
       appendCommit(ops);
     }
     return ops;
   }
 
   void appendJointCopies(Ops &ops, const Expr &j) const {
-    const Expr ahead = j + ir::variable("kStages") - constant(1);
-    ops.push_back(copyOf(*copyK, ahead, "pipeline-loads: K and V into the slots of the step before"));
-    ops.push_back(copyOf(*copyV, ahead, ""));
+    const Expr ahead = j + slots() - constant(1);
+    appendCopies(ops, first, ahead,
+                 "pipeline-loads: " + namesOf({&first, &rest}) + " into the slots of the step before");
+    appendCopies(ops, rest, ahead, "");
     appendCommit(ops);
   }
 
@@ -191,25 +238,26 @@ private:
     Ops ops;
     if (refill == Refill::Joint)
       appendJointCopies(ops, j);
-    appendWait(ops, "pipeline-loads: K(j) and V(j) have arrived");
+    appendWait(ops, "pipeline-loads: " + namesOf({&first, &rest}, "(j)") + " have arrived");
     appendLoaded(ops);
     for (std::unique_ptr<Op> &op : body) {
-      const bool readsK = isProduct(*op, MmaForm::Abt);
+      const bool isFirst = readsFirst(*op);
       ops.push_back(std::move(op));
-      if (refill == Refill::Late && readsK)
+      if (refill != Refill::Joint && isFirst)
         appendJointCopies(ops, j);
     }
     return ops;
   }
 
-  const int64_t stages;
+  const Kernel &kernel;
   const Refill refill;
-  const bool joint;
+  int64_t stages = 0;
+  bool joint = false;
   bool isAsync = false;
   bool loadsFragment = false; ///< Q goes to registers, behind a wait of its own
   std::string variable;       ///< of the loop that the patterns are from
   Expr tiles;                 ///< where the last loop ends
-  std::unique_ptr<Op> copyK, copyV;
+  Ops first, rest;            ///< copies of a step: of what its first product reads, and of the rest
 };
 
 } // namespace

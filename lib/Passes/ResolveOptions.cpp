@@ -58,12 +58,12 @@ static Schedule combineSchedule(const Schedule &first) {
 /// What the passes begin with: those that make a CTA take several tiles change it.
 static ir::CtaGrid gridOf(const Variant &variant, bool isCombine) {
   if (isCombine)
-    return {ir::CtaGrid::Rows};
+    return {.kind = ir::CtaGrid::Rows, .indices = {}};
   if (!variant.schedule.isSplit())
     return {};
   if (const unsigned keys = splitKeys(variant.problem, variant.schedule))
-    return {ir::CtaGrid::SplitKeys, keys};
-  return {ir::CtaGrid::Splits, variant.schedule.split};
+    return {.kind = ir::CtaGrid::SplitKeys, .number = keys, .indices = {}};
+  return {.kind = ir::CtaGrid::Splits, .number = variant.schedule.split, .indices = {}};
 }
 
 bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {

@@ -58,6 +58,7 @@ protected:
                                  .limit = store.limit(),
                                  .by = Actor::Group,
                                  .first = first,
+                                 .column = store.column(),
                                  .location = location}));
     ops.push_back(makeBulkCommit({.by = Actor::Group, .location = location}));
   }

@@ -60,7 +60,7 @@ private:
     const Expr tile = copy.dst().position * constant(copy.dst().buffer->rows);
     copies.inOrder &= expand(kernel, copy.row()) == expand(kernel, tile) && copy.src().buffer == first.src().buffer &&
                       copy.kind() == first.kind() && copy.kind() != CopyKind::Bulk &&
-                      copy.limit().str() == first.limit().str();
+                      copy.src().buffer->shape.empty() && copy.limit().str() == first.limit().str();
   }
 
   void checkOrder(const Timeline &timeline) {

@@ -9,6 +9,7 @@
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/Emittable.h"
 #include "fagen/Emit/Manifest.h"
+#include "fagen/Emit/ProgramPlan.h"
 #include "fagen/IR/IR.h"
 #include "fagen/IR/Rename.h"
 #include "fagen/IR/Verifier.h"
@@ -63,6 +64,7 @@ struct Wanted {
   bool verifyOnly = false; ///< print nothing
   bool renameAll = false;  ///< before passes run, and again before printing
   bool bare = false;       ///< print what kernels do, and no more
+  bool lower = false;      ///< run the passes that are left, to the proof
   Emit emit = Emit::Ir;
 };
 
@@ -76,6 +78,10 @@ void print(const ir::Program &program, bool bare, llvm::raw_ostream &os) {
 ExitCode emitText(const ir::Program &program, Emit emit, Diagnostics &diags, llvm::raw_ostream &os) {
   if (!checkEmittable(program, diags))
     return exitCode(diags);
+  if (emit == Emit::Plan && program.kernels.front()->hasOwnParams()) {
+    os << emitProgramPlan(program, program.name + ".cu");
+    return exitCode(diags);
+  }
   KernelText text = emitProgram(program);
   if (emit == Emit::Cuda)
     os << text.source;
@@ -84,7 +90,19 @@ ExitCode emitText(const ir::Program &program, Emit emit, Diagnostics &diags, llv
   return exitCode(diags);
 }
 
-ExitCode run(StringRef input, const Wanted &wanted, const PipelineOptions &options, llvm::raw_ostream &os) {
+/// The passes of the pipeline from the kernels' phase on.
+std::vector<std::string> passesLeft(const ir::Program &program) {
+  ir::Phase phase = ir::Phase::Verified;
+  for (const std::unique_ptr<ir::Kernel> &kernel : program.kernels)
+    phase = std::min(phase, kernel->phase);
+  std::vector<std::string> names;
+  for (const PassEntry &pass : pipelinePasses())
+    if (!pass.needsVariant && pass.leaves >= phase)
+      names.push_back(pass.name.str());
+  return names;
+}
+
+ExitCode run(StringRef input, const Wanted &wanted, PipelineOptions options, llvm::raw_ostream &os) {
   llvm::SourceMgr sources;
   Diagnostics diags(sources, llvm::errs());
   PipelineRunner runner(options, os);
@@ -95,6 +113,8 @@ ExitCode run(StringRef input, const Wanted &wanted, const PipelineOptions &optio
     return exitCode(diags);
   if (wanted.renameAll)
     ir::renameAll(*program);
+  if (wanted.lower)
+    options.runPasses = passesLeft(*program);
 
   if (!options.runPasses.empty()) {
     PassContext context{.diags = diags, .listing = &os};
@@ -128,6 +148,8 @@ int main(int argc, char **argv) {
       "rename-all",
       llvm::cl::desc("name buffers, lets, roles and loops by number, before passes and again behind them"),
       llvm::cl::location(wanted.renameAll));
+  llvm::cl::opt<bool, true> lower("lower", llvm::cl::desc("run the passes of the pipeline that are left"),
+                                  llvm::cl::location(wanted.lower));
   llvm::cl::opt<bool, true> bare(
       "bare", llvm::cl::desc("print what kernels do: no symbols, phases, ledgers, notes and places in files"),
       llvm::cl::location(wanted.bare));

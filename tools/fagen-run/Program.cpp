@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "lab/device/gpu_device.h"
+#include "lab/program/from_ir.h"
 #include "lab/program/run.h"
 #include "lab/support/text_table.h"
 
@@ -14,11 +15,14 @@ namespace fagen::lab {
 namespace {
 
 constexpr const char *kFooter = R"(
-Allocates the buffers that the plan names, fills those that are only read with normal random values, launches what the
-plan says, and compares the results with sums of products. Of a large result a sample is compared.
+Lowers the program (fagen-opt --lower), compiles it, allocates the buffers that it names, fills those that are only read
+with normal random values, launches it, and compares the results with sums of products. Of a large result a sample is
+compared.
 
-Example:
-  fagen-run program gemm.json --size M=300,N=200,K=128 --reference "c[m, n] = a[m, k] * b[n, k]" --device cpu)";
+Examples:
+  fagen-run program gemm.fair --size M=300,N=200,K=128 --reference "c[m, n] = a[m, k] * b[n, k]" --device cpu
+  fagen-run program ragged.fair --size B=3,T=400,N=64 --fill "begin[b] = 100 * b" --reference "..."
+  fagen-run program plan.json --size M=300 --reference "d[m] = a[m]")";
 
 class ProgramCommand : public Command {
 public:
@@ -26,10 +30,11 @@ public:
 
   void addOptions(CLI::App &app) override {
     app.footer(kFooter);
-    app.add_option("PLAN", path, "the program's plan (JSON), which names its CUDA text")->required();
+    app.add_option("PROGRAM", path, "textual IR (.fair), or a plan (JSON), which names its CUDA text")->required();
     app.add_option("--size", given, "NAME=NUMBER, of each size that the program has")->delimiter(',');
     app.add_option("--reference", options.reference, "what it computes: \"c[m, n] = a[m, k] * b[n, k]; ...\"")
         ->required();
+    app.add_option("--fill", options.fills, "what a buffer of u32 holds: \"begin[b] = 70 * b\"");
     app.add_option("--device", device, "gpu, cpu (the emulator), auto (what there is)")->capture_default_str();
     app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
     app.add_option("--runs", options.attempts, "each with other inputs; on the emulator with another order of events")
@@ -41,7 +46,9 @@ public:
   }
 
   int run() override {
-    const ProgramPlan plan = ProgramPlan::load(path);
+    const bool isIr = path.size() > 5 && path.compare(path.size() - 5, 5, ".fair") == 0;
+    const auto lowered = isIr ? std::make_unique<ProgramFromIr>(path) : nullptr;
+    const ProgramPlan plan = ProgramPlan::load(lowered ? lowered->plan() : path);
     options.sizes = sizesFor(plan);
     const std::unique_ptr<ProgramRunner> runner = makeRunner();
     const ProgramReport report = runProgram(plan, *runner, options);

@@ -5,13 +5,26 @@
 //
 //   grid persistent
 //   grid splits 4
+//   grid tiles (m in ceil_div(M, 128), n in ceil_div(N, 64))
+//
+// The last form is of a kernel with parameters of its own: what its tiles are counted by. The last index is the
+// fastest.
 #pragma once
+
+#include "fagen/IR/Expr.h"
 
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace fagen::ir {
+
+/// A number that a tile has: in [0, extent).
+struct GridIndex {
+  std::string name;
+  Expr extent; ///< of sizes and constants
+};
 
 /// How the CTAs of a launch share its tiles.
 struct CtaGrid {
@@ -24,6 +37,7 @@ struct CtaGrid {
     Clusters    ///< persistent, `number` CTAs a cluster
   } kind = Tiles;
   unsigned number = 0;
+  std::vector<GridIndex> indices; ///< what tiles are counted by; none: by attention's heads and rows
 
   /// Whether several CTAs share a tile.
   bool isSplit() const { return kind == Splits || kind == SplitKeys; }

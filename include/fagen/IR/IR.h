@@ -15,7 +15,10 @@
 //       about "Kernel l4_fp16_prefill_f16_d64_none (l4_fp16.fa:4), target sm_89, schedule prefill (l4_fp16.fa:16)."
 //       grid persistent
 //       const kTileRows = 128 origin "tile" loc("l4_fp16.fa":17:16)
+//       size K, M, N
 //       global %gq : f16[rows x 64] param q packed
+//       global %ga : f16[M, K] param a strided
+//       view %a_of : f16[M, K] = (r, c) -> %ga[r, c]
 //       global %gk : f16[rows x 64] param k
 //       shared %k : f16[64 x 64] stages 2 swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
 //       shared %v : f16[64 x 64] stages 2 guard full %v_full by bytes, empty %v_empty by warp
@@ -80,6 +83,14 @@ struct Guard {
   unsigned lag = 0;
 };
 
+/// Which element of another global buffer element (row, column) of a view is. Only the last index, and with a factor of
+/// 1, depends on the column: a row's elements lie side by side.
+struct AddressMap {
+  Buffer *base = nullptr;
+  std::string row, column;       ///< what `at` calls them
+  llvm::SmallVector<Expr, 4> at; ///< an index for each dimension of base
+};
+
 /// Memory or registers that ops name. Shape is rows x columns of one stage; a global buffer's rows are its length.
 struct Buffer {
   std::string name;
@@ -90,6 +101,9 @@ struct Buffer {
   unsigned stages = 1;   ///< slots of a ring; 1 for others
   std::string param;     ///< global: the tensor's name among the kernel's parameters; empty: a part of the workspace
   bool isPacked = false; ///< global: rows are those of all query heads of a K/V head: row query * heads_per_kv + head
+  llvm::SmallVector<Expr, 4> shape; ///< global, of a kernel with parameters of its own: its dimensions, the last dense
+  bool isStrided = false;        ///< of those: parameters say how far elements are apart; else each dimension is dense
+  std::optional<AddressMap> map; ///< of a view
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
   std::string overlays;           ///< name of the buffer whose bytes this one reuses, if any (set before allocation)
@@ -152,11 +166,24 @@ struct Constant {
   Location location;
 };
 
+/// An element of a global buffer that lets are read from.
+struct GlobalElement {
+  Buffer *buffer = nullptr;
+  llvm::SmallVector<Expr, 4> at;
+  int64_t low = 0, high = 0; ///< what the caller promises of its value
+};
+
 /// A run-time value computed once per CTA, before the body: loop bounds, first rows.
 struct Let {
   std::string name;
-  Expr value;
+  Expr value; ///< of one that is read from memory: its own name
   std::string note;
+  std::optional<GlobalElement> source = {}; ///< where it is read
+};
+
+/// How the warps of a role divide a tile: warp w has rows w % rows and columns w / rows.
+struct WarpGrid {
+  unsigned rows = 1, columns = 1;
 };
 
 /// Which warps run a body.
@@ -164,6 +191,7 @@ struct Role {
   std::string name;
   unsigned firstWarp = 0, warps = 0;
   Block body;
+  std::optional<WarpGrid> grid = {}; ///< where it does not say, the kernel's constants do
 };
 
 /// How far lowering has come. Passes state what they need and leave; the verifier checks what each phase promises.
@@ -183,7 +211,8 @@ struct Kernel {
   Phase phase = Phase::Built;
   std::vector<std::string> about; ///< what the head of its text says of it, a line each
   Options options;
-  CtaGrid grid; ///< of its launch
+  CtaGrid grid;                   ///< of its launch
+  std::vector<std::string> sizes; ///< parameters that shapes, the grid and lets are written in
   std::vector<Constant> constants;
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<Let> lets;
@@ -196,6 +225,9 @@ struct Kernel {
   /// `wanted`, or where something of the kernel or of the run time has that name, `wanted` and a number.
   std::string freshName(llvm::StringRef wanted) const;
   bool packsHeads() const; ///< whether it has a packed buffer
+  /// Whether it declares sizes or indices of its grid. Its parameters are these sizes and its global buffers then;
+  /// those of other kernels are attention's (fagen/device/params.h), and so are their run-time values.
+  bool hasOwnParams() const { return !sizes.empty() || !grid.indices.empty(); }
   Buffer &addBuffer(Buffer buffer);
   int64_t constant(llvm::StringRef name) const; ///< asserts that it exists
   bool hasConstant(llvm::StringRef name) const;

@@ -32,6 +32,10 @@ int64_t firstFreeBarrier(const Kernel &kernel);
 
 // Roles.
 
+/// How the role's warps divide its tiles: as it says, or as the constants kRowWarps and kKeyWarps do; where its warps
+/// are fewer, one below the other.
+WarpGrid warpGridOf(const Kernel &kernel, const Role &role);
+
 /// The first role that copies in bulk, and the first other one.
 struct LoadAndMath {
   Role &load, &math;

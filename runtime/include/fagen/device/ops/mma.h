@@ -89,6 +89,19 @@ __device__ __forceinline__ void mma_abt(Acc &accumulator, const LeftOperand<T, k
   }
 }
 
+/// Accumulator += all slices of a product of two shared tiles, by the lane's addresses of their first ones.
+template <class ATile, class BTile, class Acc>
+__device__ __forceinline__ void add_abt_slices(Acc &accumulator, unsigned a_corner, unsigned b_corner, ptx::Site site) {
+#pragma unroll
+  for (int slice = 0; slice < ATile::kColumns / 16; ++slice) {
+    unsigned a_slice[Acc::kSlabs][4];
+#pragma unroll
+    for (int slab = 0; slab < Acc::kSlabs; ++slab)
+      ptx::ldmatrix_x4(a_slice[slab], slice_address<ATile>(a_corner, 16 * slab, 16 * slice), site);
+    mma_abt_slice<Acc, BTile>(accumulator, a_slice, b_corner, slice, site);
+  }
+}
+
 /// Accumulator = (rows [a_row, a_row + Acc::kRows) of a) * (rows [row, row + Acc::kColumns) of b)^T, both in shared
 /// memory.
 template <class T, int kRows, int kColumns, Swizzle kSwizzle, class Acc, class Tile>
@@ -97,15 +110,14 @@ __device__ __forceinline__ void mma_abt(Acc &accumulator, const SharedTile<T, kR
   const unsigned a_corner = rows_first_corner(a, a_row);
   const unsigned b_corner = columns_first_corner(b, row);
   clear(accumulator);
-#pragma unroll
-  for (int slice = 0; slice < kColumns / 16; ++slice) {
-    unsigned a_slice[Acc::kSlabs][4];
-#pragma unroll
-    for (int slab = 0; slab < Acc::kSlabs; ++slab)
-      ptx::ldmatrix_x4(a_slice[slab],
-                       slice_address<SharedTile<T, kRows, kColumns, kSwizzle>>(a_corner, 16 * slab, 16 * slice), site);
-    mma_abt_slice<Acc, Tile>(accumulator, a_slice, b_corner, slice, site);
-  }
+  add_abt_slices<SharedTile<T, kRows, kColumns, kSwizzle>, Tile>(accumulator, a_corner, b_corner, site);
+}
+
+/// Accumulator += the same.
+template <class ATile, class Acc, class Tile>
+__device__ __forceinline__ void mma_add_abt(Acc &accumulator, const ATile &a, int a_row, const Tile &b, int row,
+                                            ptx::Site site = ptx::Site::here()) {
+  add_abt_slices<ATile, Tile>(accumulator, rows_first_corner(a, a_row), columns_first_corner(b, row), site);
 }
 
 /// Accumulator += a * (rows [row, row + kColumns) of b), a in registers.

@@ -42,17 +42,17 @@ template <class Acc> __device__ __forceinline__ float (&elements(Acc &accumulato
 }
 
 /// Accumulator = (rows [a_row, a_row + 64) of a) b^T, both in shared memory: slices [kFirst, ...) of the sum, to which
-/// those before them were added already.
-template <int kFirst, class Acc, class ATile, class BTile>
+/// those before them were added already. With kAdds the sum is added to what the accumulator holds.
+template <int kFirst, bool kAdds = false, class Acc, class ATile, class BTile>
 __device__ __forceinline__ void issue_abt_slices(Acc &accumulator, const ATile &a, int a_row, const BTile &b,
                                                  ptx::Site site) {
   static_assert(Acc::kColumns == BTile::kRows && ATile::kColumns == BTile::kColumns, "shapes of a product");
   const ptx::MatrixDescriptor a_operand = k_major_operand(a, a_row), b_operand = k_major_operand(b);
 #pragma unroll
   for (int slice = kFirst; slice < ATile::kColumns / 16; ++slice)
-    wgmma_slice<ptx::Major::kK, ptx::Major::kK>(typename ATile::Element{}, elements(accumulator),
-                                                ptx::advance(a_operand, k_major_step<ATile>(slice)),
-                                                ptx::advance(b_operand, k_major_step<BTile>(slice)), slice != 0, site);
+    wgmma_slice<ptx::Major::kK, ptx::Major::kK>(
+        typename ATile::Element{}, elements(accumulator), ptx::advance(a_operand, k_major_step<ATile>(slice)),
+        ptx::advance(b_operand, k_major_step<BTile>(slice)), kAdds || slice != 0, site);
 }
 
 /// The whole of it.
@@ -62,7 +62,14 @@ __device__ __forceinline__ void issue_abt(Acc &accumulator, const ATile &a, int 
   issue_abt_slices<0>(accumulator, a, a_row, b, site);
 }
 
-/// The same, the first columns of those rows of a in registers, too.
+/// Accumulator += the same.
+template <class Acc, class ATile, class BTile>
+__device__ __forceinline__ void issue_add_abt(Acc &accumulator, const ATile &a, int a_row, const BTile &b,
+                                              ptx::Site site = ptx::Site::here()) {
+  issue_abt_slices<0, true>(accumulator, a, a_row, b, site);
+}
+
+/// Accumulator = the product, the first columns of those rows of a in registers, too.
 template <class T, int kRows, int kHeld, class Acc, class ATile, class BTile>
 __device__ __forceinline__ void issue_abt(Acc &accumulator, const LeftOperand<T, kRows, kHeld> &held, const ATile &a,
                                           int a_row, const BTile &b, ptx::Site site = ptx::Site::here()) {

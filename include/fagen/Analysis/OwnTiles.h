@@ -1,0 +1,13 @@
+// fagen: whether each CTA of a launch writes elements of its own.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/IR/IR.h"
+
+namespace fagen {
+
+/// Whether no two tiles of the grid reach the same element of the matrix by this op: for each index of the grid some
+/// coordinate moves by at least as much as the op reaches. Of kernels with parameters of their own.
+bool reachesOwnElements(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op);
+
+} // namespace fagen

@@ -1,0 +1,64 @@
+// fagen: ops of kernels with parameters of their own, as text.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "OpEmitter.h"
+#include "ProgramParams.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace fagen {
+
+/// Inside a role's function lets, indices and loop variables are variables; `cta` holds parameters and shared memory,
+/// `r` the role's registers. What one thread does for its role stands under `is_first`.
+class ProgramOpEmitter : public OpEmitter {
+public:
+  ProgramOpEmitter(const ir::Kernel &kernel, const ir::Role &role, const ProgramParams &params, const Points &points,
+                   IndentedStream &out, std::vector<OpPlan> &places);
+
+  void emitBody(const ir::Block &block);
+  std::string operand(const ir::Operand &operand) const override;
+  std::string expression(const ir::Expr &expr) const override;
+  /// "cta.params.a + row * cta.params.K": the address of an element.
+  std::string address(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
+  /// The lets that do not stay from tile to tile, and the indices that they follow from.
+  void emitPlace();
+  /// What the warp's first row and its first column are in tiles that the role's warps divide.
+  std::string rowOfWarp() const;
+  std::string columnOfWarp() const;
+  /// The lets of a role that the indices do not change.
+  void emitFixedLets();
+
+private:
+  bool emitOwn(const ir::Op &op) override;
+  std::string heading(const ir::Op &op) const override;
+  void emitCopy(const ir::Op &op);
+  void emitStore(const ir::Op &op);
+  void emitBulkCopy(const ir::Op &op);
+  void emitBulkStore(const ir::Op &op);
+  void emitLoop(const ir::Op &op);
+  void emitOps(const ir::Block &block, const ir::Op &owner);
+  void emitTiles(const ir::Op &op);
+  void emitLet(const ir::Let &let);
+  /// With sizes as members of the parameters.
+  ir::Expr spelled(const ir::Expr &expr) const;
+  std::string rowsOf(const ir::Buffer &matrix) const;
+  std::string cornerOf(const ir::Op &op) const;
+  bool isUsed(llvm::StringRef name) const { return used.contains(name); }
+
+  const ir::Role &ofRole;
+  const ProgramParams &params;
+  llvm::StringSet<> used;    ///< names that the role's expressions depend on
+  llvm::StringSet<> ofTiles; ///< indices, and the lets that follow from them
+};
+
+/// Whether one thread of the role does it for all: every op of a body then.
+bool isByFirstThread(const ir::Op &op);
+
+/// In parentheses where a product needs them.
+std::string asFactor(const ir::Expr &expr);
+
+/// The loop over the tiles of a persistent CTA.
+bool isLoopOverTiles(const ir::Kernel &kernel, const ir::Op &op);
+
+} // namespace fagen

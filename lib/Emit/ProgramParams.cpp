@@ -1,0 +1,102 @@
+// fagen: the one argument of all kernels of a program with parameters of its own.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ProgramParams.h"
+
+#include "fagen/IR/Queries.h"
+#include "fagen/IR/Views.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fagen/device/tile/layout.h>
+
+using namespace fagen;
+using namespace fagen::ir;
+
+static bool isBulk(const Op &op) { return isBulkCopy(op) || op.kind == OpKind::BulkStore; }
+
+bool fagen::isByAddress(const Op &op) {
+  const Buffer *const matrix = globalOf(op);
+  return matrix && !matrix->shape.empty() && !isBulk(op);
+}
+
+static bool isWriteTo(const Op &op) { return op.kind == OpKind::Store || op.kind == OpKind::BulkStore; }
+
+BoxShape fagen::boxOf(const Role &role, const Op &op) {
+  const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer, &matrix = *globalOf(op);
+  const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, sizeOf(tile.type));
+  const bool isOfGroup = isWriteTo(op) && actorOf(op) == Actor::Group;
+  return {boxMapOf(matrix)->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows,
+          bytes / sizeOf(tile.type), tile.layout == Layout::Xor ? bytes : 0};
+}
+
+ProgramParams::ProgramParams(const Program &program) {
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    for (const std::unique_ptr<Buffer> &buffer : kernel->buffers)
+      if (!buffer->shape.empty() && !buffer->map &&
+          llvm::none_of(all, [&](const ProgramTensor &tensor) { return tensor.buffer->param == buffer->param; }))
+        all.push_back({buffer.get()});
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    addMaps(*kernel);
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    addPointers(*kernel);
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    for (const std::string &size : kernel->sizes)
+      add({ProgramParam::Size, size});
+}
+
+/// Once each.
+void ProgramParams::add(ProgramParam param) {
+  if (llvm::none_of(params, [&](const ProgramParam &known) { return known.name == param.name; }))
+    params.push_back(std::move(param));
+}
+
+static const ProgramParam *findMap(llvm::ArrayRef<ProgramParam> params, const Buffer &tensor, const BoxShape &box) {
+  for (const ProgramParam &param : params)
+    if (param.kind == ProgramParam::Map && param.tensor->param == tensor.param && param.box == box)
+      return &param;
+  return nullptr;
+}
+
+/// "a_map", "a_map2".
+std::string ProgramParams::freshMapName(llvm::StringRef tensor) const {
+  const auto count = llvm::count_if(params, [&](const ProgramParam &param) {
+    return param.kind == ProgramParam::Map && param.tensor->param == tensor;
+  });
+  return tensor.str() + "_map" + (count == 0 ? "" : std::to_string(count + 1));
+}
+
+void ProgramParams::addMaps(const Kernel &kernel) {
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) {
+      const Buffer *const matrix = globalOf(op);
+      if (!matrix)
+        return;
+      const Buffer &tensor = tensorOf(*matrix);
+      for (ProgramTensor &known : all)
+        if (known.buffer->param == tensor.param)
+          known.isWritten |= isWriteTo(op);
+      if (isBulk(op) && !findMap(params, tensor, boxOf(role, op)))
+        params.push_back({ProgramParam::Map, freshMapName(tensor.param), &tensor, boxOf(role, op)});
+    });
+}
+
+void ProgramParams::addPointers(const Kernel &kernel) {
+  auto addTensor = [this](const Buffer &tensor) {
+    add({ProgramParam::Pointer, tensor.param, &tensor});
+    if (tensor.isStrided)
+      add({ProgramParam::Strides, tensor.param + "_stride", &tensor});
+  };
+  for (const Let &let : kernel.lets)
+    if (let.source)
+      addTensor(*let.source->buffer);
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) {
+      if (isByAddress(op))
+        addTensor(tensorOf(*globalOf(op)));
+    });
+}
+
+llvm::StringRef ProgramParams::mapOf(const Role &role, const Op &op) const {
+  return findMap(params, tensorOf(*globalOf(op)), boxOf(role, op))->name;
+}

@@ -1,0 +1,58 @@
+// fagen: the one argument of all kernels of a program with parameters of its own.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Members follow from what the kernels do: a tensor map for each box that bulk copies move, a pointer to each tensor
+// that threads reach, strides of those that are strided, and the sizes. The text declares them in this order, and the
+// plan lists them in the same.
+#pragma once
+
+#include "fagen/IR/IR.h"
+
+namespace fagen {
+
+/// A box of a tensor: what one bulk copy moves.
+struct BoxShape {
+  unsigned rowDimension = 0;                   ///< of the tensor
+  unsigned rows = 0, columns = 0, swizzle = 0; ///< elements; bytes of a swizzled row, 0: none
+  bool operator==(const BoxShape &other) const = default;
+};
+
+struct ProgramParam {
+  enum Kind : uint8_t { Map, Pointer, Strides, Size } kind = Size;
+  std::string name;                   ///< of the member
+  const ir::Buffer *tensor = nullptr; ///< not of Size
+  BoxShape box = {};                  ///< of Map
+};
+
+/// A tensor among the parameters, whichever kernels name it.
+struct ProgramTensor {
+  const ir::Buffer *buffer = nullptr; ///< of the first kernel that declares it
+  bool isWritten = false;
+};
+
+class ProgramParams {
+public:
+  explicit ProgramParams(const ir::Program &program);
+
+  const std::vector<ProgramParam> &fields() const { return params; }
+  const std::vector<ProgramTensor> &tensors() const { return all; }
+  /// The name of the map for the boxes of a bulk copy or store of a role.
+  llvm::StringRef mapOf(const ir::Role &role, const ir::Op &op) const;
+
+private:
+  void addMaps(const ir::Kernel &kernel);
+  void addPointers(const ir::Kernel &kernel);
+  void add(ProgramParam param);
+  std::string freshMapName(llvm::StringRef tensor) const;
+
+  std::vector<ProgramParam> params;
+  std::vector<ProgramTensor> all;
+};
+
+/// The box of a bulk copy or store.
+BoxShape boxOf(const ir::Role &role, const ir::Op &op);
+
+/// Whether the op is a copy or store by threads of a matrix that parameters name.
+bool isByAddress(const ir::Op &op);
+
+} // namespace fagen

@@ -1,0 +1,189 @@
+// fagen: the IR verifier: parameters of a kernel's own: sizes, the grid's indices, global buffers, views, reads.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "VerifierState.h"
+
+#include "fagen/IR/Names.h"
+#include "fagen/IR/OpClasses.h"
+#include "fagen/IR/Views.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace {
+
+/// Of a tensor map (fagen/device/tensor_map.h).
+constexpr unsigned kMaxDimensions = 5;
+
+class GlobalVerifier {
+public:
+  explicit GlobalVerifier(VerifierState &state) : state(state), kernel(state.kernel) {}
+
+  /// Before lets are known: what they, too, may name.
+  void checkParams() {
+    for (const std::string &size : kernel.sizes)
+      declare(size, "size '" + size + "'");
+    for (const GridIndex &index : kernel.grid.indices)
+      checkOfSizes(index.extent, kernel.location, "the extent of grid index '" + index.name + "'");
+    for (const GridIndex &index : kernel.grid.indices)
+      declare(index.name, "grid index '" + index.name + "'");
+    if (kernel.hasOwnParams() && kernel.grid.kind != CtaGrid::Tiles && kernel.grid.kind != CtaGrid::Persistent)
+      state.defect(kernel.location, "grid " + toString(kernel.grid.kind) +
+                                        " counts by attention's tiles; a kernel with parameters of its own has grid "
+                                        "tiles or persistent");
+    for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+      if (buffer->space == Space::Global && !buffer->map)
+        checkTensor(*buffer);
+  }
+
+  /// Behind lets.
+  void checkViews() {
+    for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+      if (buffer->map)
+        checkView(*buffer);
+  }
+
+private:
+  void declare(StringRef name, const Twine &what) {
+    if (!state.declare(name) || llvm::is_contained(kReserved, name))
+      state.defect(kernel.location, what + " hides another value of that name");
+  }
+
+  void checkOfSizes(const Expr &expr, const Location &location, const Twine &what) {
+    expr.forEachVariable([&](StringRef name) {
+      if (!llvm::is_contained(kernel.sizes, name) && !kernel.hasConstant(name))
+        state.defect(location, what + " names '" + name + "', which is neither a size nor a constant");
+    });
+  }
+
+  void checkTensor(const Buffer &buffer) {
+    const std::string name = "%" + buffer.name + ": ";
+    if (kernel.hasOwnParams() == buffer.shape.empty())
+      return state.defect(buffer.location,
+                          name + (buffer.shape.empty() ? "declare it behind the kernel's sizes, and with its shape"
+                                                       : "a shape needs a kernel with sizes of its own"));
+    if (buffer.shape.size() > kMaxDimensions)
+      state.defect(buffer.location,
+                   name + Twine(buffer.shape.size()) + " dimensions; a tensor has at most " + Twine(kMaxDimensions));
+    for (const Expr &size : buffer.shape)
+      checkOfSizes(size, buffer.location, name + "its shape");
+    if (buffer.isStrided && buffer.shape.size() < 2)
+      state.defect(buffer.location, name + "its only dimension is dense; it has no strides");
+  }
+
+  void checkView(const Buffer &view) {
+    const AddressMap &map = *view.map;
+    const std::string name = "%" + view.name + ": ";
+    if (!kernel.hasOwnParams())
+      return state.defect(view.location, name + "a view needs a kernel with sizes of its own");
+    if (view.shape.size() != 2)
+      state.defect(view.location, name + "a view has rows and columns: two dimensions");
+    if (map.base->map || map.base->space != Space::Global)
+      return state.defect(view.location,
+                          name + "it views %" + map.base->name + ", which is no tensor among the parameters");
+    if (map.base->type != view.type)
+      state.defect(view.location, name + "elements of %" + map.base->name + " are " + toString(map.base->type));
+    if (map.base->shape.size() != map.at.size())
+      return state.defect(view.location, name + Twine(map.at.size()) + " indices; %" + map.base->name + " has " +
+                                             Twine(map.base->shape.size()) + " dimensions");
+    for (const Expr &size : view.shape)
+      state.checkNames(size, view.location, name + "its shape");
+    checkIndices(view, map, name);
+  }
+
+  void checkIndices(const Buffer &view, const AddressMap &map, const std::string &name) {
+    if (map.row == map.column || !state.declare(map.row) || !state.declare(map.column))
+      return state.defect(view.location, name + "'" + map.row + "' or '" + map.column + "' is another value's name");
+    for (const Expr &index : map.at)
+      state.checkNames(index, view.location, name + "an index");
+    state.forget(map.row);
+    state.forget(map.column);
+    for (const Expr &index : llvm::ArrayRef(map.at).drop_back())
+      if (index.uses(map.column))
+        state.defect(view.location, name + "only the last index may name the column '" + map.column +
+                                        "': elements of a row lie side by side");
+    if (!restBeside(map.at.back(), map.column) || map.at.back().uses(map.row))
+      state.defect(view.location, name + "the last index is not the column '" + map.column +
+                                      "' plus what no row changes: elements of a row lie side by side");
+  }
+
+  /// What analyses and the text give a meaning of their own.
+  static constexpr StringRef kReserved[] = {"row_begin", kGroupRow,     "head",       "kv_head",     "heads_per_kv",
+                                            "split",     "split_begin", "split_keys", "tiles_of_cta"};
+
+  VerifierState &state;
+  const Kernel &kernel;
+};
+
+} // namespace
+
+void ir::verifyParams(VerifierState &state) { GlobalVerifier(state).checkParams(); }
+void ir::verifyViews(VerifierState &state) { GlobalVerifier(state).checkViews(); }
+
+void ir::verifySource(const Let &let, VerifierState &state) {
+  const GlobalElement &source = *let.source;
+  const std::string name = "let " + let.name;
+  if (source.buffer->shape.empty() || source.buffer->type != ElementType::U32)
+    return state.defect(state.kernel.location,
+                        name + " reads %" + source.buffer->name + "; only elements of u32 tensors are read");
+  if (source.buffer->shape.size() != source.at.size())
+    state.defect(state.kernel.location, name + ": " + Twine(source.at.size()) + " indices; %" + source.buffer->name +
+                                            " has " + Twine(source.buffer->shape.size()) + " dimensions");
+  if (source.low < 0 || source.low > source.high || source.high > kMaxReadValue)
+    state.defect(state.kernel.location, name + ": [" + Twine(source.low) + ", " + Twine(source.high) +
+                                            "] is no range of values from 0 to " + Twine(kMaxReadValue));
+  for (const Expr &index : source.at)
+    state.checkNames(index, state.kernel.location, name + ": an index");
+}
+
+/// Ops with a matrix of global memory.
+void ir::verifyMatrix(const Op &op, VerifierState &state) {
+  const Buffer *const matrix = globalOf(op);
+  const bool isMatrixOp = op.kind == OpKind::CopyIssue || op.kind == OpKind::BulkStore || op.kind == OpKind::Store;
+  const std::string name = opInfo(op.kind).name.str() + ": ";
+  auto defect = [&](const Twine &message) { state.defect(op.location, name + message); };
+  if (!matrix)
+    return;
+  if (matrix->shape.empty()) {
+    if (isMatrixOp && !op.has(Attr::Limit))
+      defect("attribute 'limit' is missing");
+    if (op.has(Attr::Column))
+      defect("attribute 'column' belongs to matrices with a shape; %" + matrix->name + " has none");
+    return;
+  }
+  if (!isMatrixOp)
+    return defect("it takes attention's tensors; %" + matrix->name + " is a parameter of this kernel's own");
+  if (matrix->shape.size() != 2)
+    return defect("%" + matrix->name + " has " + Twine(matrix->shape.size()) +
+                  " dimensions; copies and stores take a view with rows and columns");
+  if (op.has(Attr::Limit))
+    defect("attribute 'limit' is given, but %" + matrix->name + " says itself where it ends");
+  if (op.isSet(Attr::Running))
+    defect("a running copy knows attention's tensors only; %" + matrix->name + " is none");
+}
+
+/// A box ends where its tensor does, or where a matrix of constant size does that it covers.
+static bool endsWithMatrix(const Buffer &matrix, unsigned dimension, const Expr &first, const Expr &size,
+                           unsigned count, const Expr &begin) {
+  if (first == constant(0) && size == tensorOf(matrix).shape[dimension])
+    return true;
+  return size == constant(count) && begin == constant(0);
+}
+
+void ir::verifyBox(const Op &op, const Buffer &matrix, const Buffer &tile, VerifierState &state) {
+  const std::optional<BoxMap> box = boxMapOf(matrix);
+  const std::string name = opInfo(op.kind).name.str() + ": ";
+  if (!box)
+    return state.defect(op.location, name + "rows of %" + matrix.name +
+                                         " do not follow each other along one dimension: copy them by threads");
+  const unsigned last = tensorOf(matrix).shape.size() - 1;
+  const bool ends =
+      endsWithMatrix(matrix, box->rowDimension, box->firstRow, matrix.shape[0], tile.rows, firstRowOf(op)) &&
+      endsWithMatrix(matrix, last, box->firstColumn, matrix.shape[1], tile.columns, firstColumnOf(op));
+  if (!ends)
+    state.defect(op.location, name + "a box of " + Twine(tile.rows) + " x " + Twine(tile.columns) +
+                                  " may reach beyond %" + matrix.name + " into other elements of %" +
+                                  tensorOf(matrix).name + ": copy and store them by threads");
+}

@@ -1,0 +1,144 @@
+// fagen: tiles of matrices in global memory that a program's own parameters name.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where rows lie is the matrix' own business: row_of(r) is the address of element (r, 0), whatever leads there
+// (strides, packed heads, offsets read from memory). Elements of a row lie side by side. Rows from `rows` on and
+// columns from `columns` on are not the matrix': they are loaded as zeros and not stored.
+#pragma once
+
+#include <fagen/device/ops/copy.h>
+#include <fagen/device/ops/pipeline.h>
+#include <fagen/device/ops/store.h>
+
+namespace fagen::device {
+
+/// One vector of a row, of whose elements the first `count` are the matrix'.
+template <int kVectorBytes, class T>
+__device__ __forceinline__ void copy_part(unsigned target, const T *from, int count, ptx::Site site) {
+  for (int i = 0; i < kVectorBytes / static_cast<int>(sizeof(T)); ++i)
+    ptx::st_shared_u16(target + i * sizeof(T), i < count ? ptx::ld_global_u16(from + i, site) : 0, site);
+}
+
+/// Calls visit(target, source, count) for each vector of this thread: `count` elements from `source` on are the
+/// matrix', at most a vector.
+template <class Share, class Tile, class RowOf, class Visit>
+__device__ __forceinline__ void for_own_matrix_vectors(const Tile &tile, const RowOf &row_of, int first_row, int rows,
+                                                       int first_column, int columns, Visit visit) {
+  const int own_row = Share::row_of_thread(), own_column = Share::column_of_thread();
+#pragma unroll Share::kUnroll
+  for (int row = 0; row < Tile::kRows; row += Share::kRowsPerPass) {
+    const int of_matrix = first_row + row + own_row;
+    const bool is_there = of_matrix < rows;
+    const typename Tile::Element *from = row_of(is_there ? of_matrix : 0) + first_column + own_column;
+#pragma unroll
+    for (int column = 0; column < Tile::kColumns; column += Share::kColumnsPerPass)
+      if (Share::has_row(row, own_row))
+        visit(tile.address(row + own_row, column + own_column), from + column,
+              is_there ? columns - first_column - own_column - column : 0);
+  }
+}
+
+/// Copies a tile, asynchronously: it lands at any time before a cp_async_wait that covers its group. Addresses of rows
+/// and first_column are multiples of kVectorBytes.
+template <int kThreads, int kVectorBytes, class Tile, class RowOf>
+__device__ __forceinline__ void copy_matrix_async(const Tile &tile, const RowOf &row_of, int first_row, int rows,
+                                                  int first_column, int columns, ptx::Site site = ptx::Site::here()) {
+  using Share = TileShare<kThreads, kVectorBytes, Tile>;
+  for_own_matrix_vectors<Share>(tile, row_of, first_row, rows, first_column, columns,
+                                [&](unsigned target, const typename Tile::Element *from, int count) {
+                                  if (count >= Share::kElements || count <= 0)
+                                    ptx::cp_async<kVectorBytes>(target, from, count > 0, site);
+                                  else
+                                    copy_part<kVectorBytes>(target, from, count, site);
+                                });
+}
+
+/// The same through registers; done when the thread goes on.
+template <int kThreads, int kVectorBytes, class Tile, class RowOf>
+__device__ __forceinline__ void copy_matrix(const Tile &tile, const RowOf &row_of, int first_row, int rows,
+                                            int first_column, int columns, ptx::Site site = ptx::Site::here()) {
+  using Share = TileShare<kThreads, kVectorBytes, Tile>;
+  for_own_matrix_vectors<Share>(tile, row_of, first_row, rows, first_column, columns,
+                                [&](unsigned target, const typename Tile::Element *from, int count) {
+                                  if (count >= Share::kElements || count <= 0)
+                                    copy_vector<kVectorBytes>(target, from, count > 0, site);
+                                  else
+                                    copy_part<kVectorBytes>(target, from, count, site);
+                                });
+}
+
+/// Two neighbouring elements, or the first of them.
+template <int kVectorBytes, class T>
+__device__ __forceinline__ void store_part(T *target, float low, float high, int count, ptx::Site site) {
+  if (count >= 2)
+    store_pair<kVectorBytes>(target, low, high, site);
+  else if (count == 1)
+    ptx::st_global_u16(target, ptx::round_to<T>(low).bits, site);
+}
+template <int kVectorBytes>
+__device__ __forceinline__ void store_part(float *target, float low, float high, int count, ptx::Site site) {
+  const float pair[2] = {low, high};
+  if (kVectorBytes >= 8 && count >= 2)
+    return ptx::st_global_f32(target, pair, site);
+  if (count >= 1)
+    ptx::st_global_f32(target, low, site);
+  if (count >= 2)
+    ptx::st_global_f32(target + 1, high, site);
+}
+
+/// A warp's accumulator, rounded once to the type of the matrix; its first element is (first_row, first_column). Of 16
+/// bit elements rows begin at multiples of min(kVectorBytes, 4) bytes, of f32 of min(kVectorBytes, 8).
+template <int kVectorBytes, class RowOf, int kRows, int kColumns>
+__device__ __forceinline__ void store_matrix(const RowOf &row_of, const Accumulator<kRows, kColumns> &accumulator,
+                                             int first_row, int rows, int first_column, int columns,
+                                             ptx::Site site = ptx::Site::here()) {
+  const int lane = ptx::lane_index(), own_column = first_column + lane % 4 * 2;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_row + 16 * slab + 8 * half + lane / 4;
+      if (row >= rows)
+        continue;
+      auto *const target = row_of(row) + own_column;
+#pragma unroll
+      for (int tile = 0; tile < kColumns / 8; ++tile)
+        store_part<kVectorBytes>(target + 8 * tile, accumulator.value[slab][tile][2 * half],
+                                 accumulator.value[slab][tile][2 * half + 1], columns - own_column - 8 * tile, site);
+    }
+}
+
+/// A tile by bulk copies, a box for each of its panels. `at` is the tensor's element that the tile begins with,
+/// the fastest dimension first.
+template <class Tile, int kRank, int kSlots>
+__device__ __forceinline__ void copy_boxes(Tile &tile, const TensorMap &map, const int (&at)[kRank],
+                                           const Mbarriers<kSlots> &barriers, int position,
+                                           ptx::Site site = ptx::Site::here()) {
+  int corner[kRank];
+  for (int i = 0; i < kRank; ++i)
+    corner[i] = at[i];
+#pragma unroll
+  for (int panel = 0; panel < Tile::kColumns / panel_columns<Tile>(); ++panel) {
+    corner[0] = at[0] + panel * panel_columns<Tile>();
+    ptx::tma_load(tile.base() + panel * Tile::kRows * Tile::kPanelBytes, map, corner, barriers.address(position),
+                  ptx::CacheHint::kNormal, site);
+  }
+}
+
+/// Rows of the tile from tile_row on to the tensor, by one thread, a box for each panel. `at` is where the tile's first
+/// element goes; its rows follow each other along dimension kRowDimension.
+template <int kRowDimension, class Tile, int kRank>
+__device__ __forceinline__ void store_boxes(const Tile &tile, int tile_row, const TensorMap &map,
+                                            const int (&at)[kRank], ptx::Site site = ptx::Site::here()) {
+  int corner[kRank];
+  for (int i = 0; i < kRank; ++i)
+    corner[i] = at[i];
+  corner[kRowDimension] += tile_row;
+#pragma unroll
+  for (int panel = 0; panel < Tile::kColumns / panel_columns<Tile>(); ++panel) {
+    corner[0] = at[0] + panel * panel_columns<Tile>();
+    ptx::tma_store(map, corner, tile.base() + (panel * Tile::kRows + tile_row) * Tile::kPanelBytes, site);
+  }
+}
+
+} // namespace fagen::device
