@@ -2,11 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "counters.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <string_view>
 
 namespace fagen::lab {
+
+std::vector<char> makeWorkspace(const fagen_choice &choice) {
+  std::vector<char> workspace(choice.workspace_bytes, char(0xFF)); // as f32 and f16: no number
+  std::fill_n(workspace.begin(), fagen_choice_zero_bytes(&choice), char(0));
+  return workspace;
+}
 
 bool isCounter(const fagen_row &row) {
   return row.workspace_count == 1 && std::string_view(row.workspace[0].name).ends_with("counter");

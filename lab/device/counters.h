@@ -6,6 +6,9 @@
 
 namespace fagen::lab {
 
+/// A workspace as bad as it may be: zeros where the choice needs them, else what is no number.
+std::vector<char> makeWorkspace(const fagen_choice &choice);
+
 /// Whether the row's workspace is one counter, which every launch leaves at 0.
 bool isCounter(const fagen_row &row);
 

@@ -35,7 +35,7 @@ struct Launch {
   fagen_problem problem = makeAbi<fagen_problem>(); ///< names the row's variant
   fagen_tensors tensors = makeAbi<fagen_tensors>();
   std::vector<MemoryView> memory;
-  void *workspace = nullptr; ///< null: the device takes zeroed memory of its own
+  void *workspace = nullptr; ///< null: the device takes memory of its own, zeroed as far as the row asks
   int attempt = 0; ///< the emulator's seed; modulo 3 it lands asynchronous copies late, early or at random moments
 };
 

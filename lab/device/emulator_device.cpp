@@ -95,7 +95,7 @@ public:
     ChoiceState state = loadState(choice);
     if (state.ctas == 0)
       return {};
-    std::vector<char> own(launch.workspace ? 0 : choice.workspace_bytes);
+    std::vector<char> own = launch.workspace ? std::vector<char>() : makeWorkspace(choice);
     device::MappedAttentionParams params =
         argumentsOf(*launch.row, state.params, launch.tensors, launch.workspace ? launch.workspace : own.data());
     describeMaps(*launch.row, params);

@@ -58,10 +58,10 @@ std::vector<Failure> GpuDevice::enqueue(const Launch &launch, OwnWorkspace &own)
     return failed("fagen_prepare", status);
   void *workspace = launch.workspace;
   if (!workspace && choice.workspace_bytes) {
-    std::vector<char> zeros(choice.workspace_bytes);
-    own.bytes = static_cast<int64_t>(zeros.size());
+    const std::vector<char> content = makeWorkspace(choice);
+    own.bytes = static_cast<int64_t>(content.size());
     workspace = own.memory.emplace(*this, own.bytes).address();
-    upload(workspace, zeros.data(), own.bytes);
+    upload(workspace, content.data(), own.bytes);
   }
   if (fagen_status status = fagen_run(&choice, &launch.tensors, workspace, choice.workspace_bytes, gpu.stream()))
     return failed("fagen_run", status);

@@ -111,32 +111,36 @@ static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   return maps;
 }
 
-/// The buffer that takes what each split leaves; null when none does.
-static const Buffer *findParts(const Kernel &kernel) {
-  const Buffer *found = nullptr;
+/// The op by which each split leaves its rows; null when none does.
+static const Op *findSplitStore(const Kernel &kernel) {
+  const Op *found = nullptr;
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       if (op.kind == OpKind::StoreSplit || op.kind == OpKind::StoreMergedSplit)
-        found = op.operand("dst").buffer;
+        found = &op;
     });
   return found;
 }
 
-/// The rows of every split: O, m and l (<fagen/device/ops/split.h>).
-static WorkspacePlan planSplits(const Buffer &parts) {
-  using Op = SelectOp;
-  const int64_t bytes = int64_t(sizeOf(parts.type)) * parts.columns;
-  return {"splits",
-          {valueOf(SelectVariable::Splits),
-           valueOf(SelectVariable::Batch),
-           {Op::Mul},
-           valueOf(SelectVariable::Heads),
-           {Op::Mul},
-           valueOf(SelectVariable::SeqQ),
-           {Op::Mul},
-           {Op::Constant, bytes},
-           {Op::Mul}},
-          16};
+/// The bytes of so many splits' rows: O, m and l (<fagen/device/ops/split.h>).
+static std::vector<SelectOp> countSplitBytes(std::vector<SelectOp> splits, const Buffer &parts) {
+  for (const SelectVariable variable : {SelectVariable::Batch, SelectVariable::Heads, SelectVariable::SeqQ}) {
+    splits.push_back(valueOf(variable));
+    splits.push_back({SelectOp::Mul});
+  }
+  splits.push_back({SelectOp::Constant, int64_t(sizeOf(parts.type)) * parts.columns});
+  splits.push_back({SelectOp::Mul});
+  return splits;
+}
+
+/// The rows of every split. Where the last one to come merges, those of the first hold the counters.
+static std::vector<WorkspacePlan> planSplits(const Op &store) {
+  const Buffer &parts = *store.operand("dst").buffer;
+  const SelectOp splits = valueOf(SelectVariable::Splits), one = {SelectOp::Constant, 1};
+  if (store.kind == OpKind::StoreSplit)
+    return {{"splits", countSplitBytes({splits}, parts), 16, /*isScratch=*/true}};
+  return {{"first_split", countSplitBytes({one}, parts), 16},
+          {"other_splits", countSplitBytes({splits, one, {SelectOp::Sub}}, parts), 16, /*isScratch=*/true}};
 }
 
 /// Counters, which each launch leaves as it finds them, where the kernel looks for them: in front.
@@ -153,16 +157,16 @@ static std::vector<WorkspacePlan> planWorkspace(const Kernel &kernel, Instrument
   using Op = SelectOp;
   const int64_t warps = kernel.threads / 32;
   std::vector<WorkspacePlan> parts = planCounters(kernel);
-  if (const Buffer *splits = findParts(kernel))
-    parts.push_back(planSplits(*splits));
+  if (const ir::Op *store = findSplitStore(kernel))
+    llvm::append_range(parts, planSplits(*store));
   if (instrument == Instrument::Trace)
-    parts.push_back({"trace", {{Op::Constant, device::trace_bytes(int(warps))}}, device::kRecordAlignment});
+    parts.push_back({"trace", {{Op::Constant, device::trace_bytes(int(warps))}}, device::kRecordAlignment, true});
   if (instrument == Instrument::None)
     return parts;
   std::vector<Op> bytes = countCtas(kernel);
   bytes.push_back({Op::Constant, warps * int64_t(sizeof(device::WarpRecord))});
   bytes.push_back({Op::Mul});
-  parts.push_back({"stages", std::move(bytes), device::kRecordAlignment});
+  parts.push_back({"stages", std::move(bytes), device::kRecordAlignment, true});
   return parts;
 }
 

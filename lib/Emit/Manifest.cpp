@@ -43,7 +43,10 @@ template <typename T> static json::Array arrayOf(const std::vector<T> &values, j
 }
 
 static json::Value jsonOf(const WorkspacePlan &part) {
-  return json::Object{{"name", part.name}, {"bytes", arrayOf(part.bytes, jsonOf)}, {"alignment", part.alignment}};
+  json::Object object{{"name", part.name}, {"bytes", arrayOf(part.bytes, jsonOf)}, {"alignment", part.alignment}};
+  if (part.isScratch)
+    object["scratch"] = true;
+  return object;
 }
 
 static json::Value jsonOf(const MapPlan &map) {

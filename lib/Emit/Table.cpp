@@ -14,6 +14,7 @@
 #include <cctype>
 #include <fagen/table.h>
 #include <fmt/format.h>
+#include <functional>
 #include <iterator>
 #include <numeric>
 
@@ -269,6 +270,8 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
     line("        .maps = kMaps{},", index);
     line("        .map_count = {},", variantPlan.maps.size());
   }
+  if (const auto scratch = llvm::count_if(variantPlan.workspace, std::mem_fn(&WorkspacePlan::isScratch)))
+    line("        .scratch_parts = {},", scratch);
   line("    }},");
 }
 

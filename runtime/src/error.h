@@ -4,13 +4,19 @@
 
 #include <fagen/fagen.h>
 
+#include <cstddef>
+
 namespace fagen {
+
+/// The size that a struct of this ABI has at least: that of its first version.
+template <typename T> inline constexpr uint32_t kLeastSize = sizeof(T);
+template <> inline constexpr uint32_t kLeastSize<fagen_choice> = offsetof(fagen_choice, scratch_bytes);
 
 /// Keeps the formatted text for fagen_last_error and returns the status. Allocates nothing; a long text is cut.
 [[gnu::format(printf, 2, 3), gnu::cold]] fagen_status fail(fagen_status status, const char *format, ...);
 
 /// Whether a caller's struct is of this ABI and knows at least its first `size` bytes; otherwise fails.
-template <typename T> fagen_status checkStruct(const T *value, const char *name, uint32_t size = sizeof(T)) {
+template <typename T> fagen_status checkStruct(const T *value, const char *name, uint32_t size = kLeastSize<T>) {
   if (!value)
     return fail(FAGEN_INVALID, "%s is NULL", name);
   if (value->abi != FAGEN_ABI)

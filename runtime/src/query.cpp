@@ -19,7 +19,7 @@ fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fa
   Variables variables = problem.variables;
   variables.values[FAGEN_VAR_SMS] = device.smCount;
   variables.values[FAGEN_VAR_SPLITS] = splitsOf(row, problem, device);
-  uint64_t end = 0;
+  uint64_t end = 0, zeroed = 0;
   choice.workspace_alignment = row.workspace_count ? 1 : 0;
   for (uint32_t i = 0; i < row.workspace_count; ++i) {
     const fagen_workspace &part = row.workspace[i];
@@ -31,8 +31,12 @@ fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fa
     if (end > uint64_t(kMaxBytes))
       return fail(FAGEN_UNSUPPORTED, "%s: the workspace exceeds 2^62 bytes", row.variant);
     choice.workspace_alignment = std::max(choice.workspace_alignment, part.alignment);
+    if (i < row.workspace_count - row.scratch_parts)
+      zeroed = end;
   }
   choice.workspace_bytes = end;
+  if (choice.struct_size >= sizeof(fagen_choice)) // an older caller zeroes all
+    choice.scratch_bytes = end - zeroed;
   return FAGEN_OK;
 }
 
@@ -110,6 +114,8 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
     if (!row.launches[launch].symbol || !isGrid(row, launch) || row.launches[launch].threads == 0 ||
         row.launches[launch].threads > 1024)
       return invalid("a launch has no symbol, an unknown grid, or not 1 to 1024 threads");
+  if (row.scratch_parts > row.workspace_count)
+    return invalid("has more scratch parts than parts of the workspace");
   for (uint32_t part = 0; part < row.workspace_count; ++part)
     if (const char *problem = checkProgram(row.workspace[part].bytes, row.workspace[part].bytes_size))
       return invalid(problem);

@@ -53,6 +53,46 @@ TEST(Abi, LongerProblemMustNotSetWhatIsUnknown) {
   EXPECT_EQ(pick({table.get()}, larger.problem, device), "UNSUPPORTED");
 }
 
+/// A row of counters (64 B) and, behind them, 1000 B that may hold anything.
+fagen_row countingRow() {
+  static constexpr fagen_op kCounters[] = {{FAGEN_OP_CONSTANT, 0, 60}}, kScratch[] = {{FAGEN_OP_CONSTANT, 0, 1000}};
+  static constexpr fagen_workspace kParts[] = {{"counters", kCounters, 1, 4}, {"scratch", kScratch, 1, 64}};
+  fagen_row row = makeRow("row");
+  row.workspace = kParts;
+  row.workspace_count = 2;
+  row.scratch_parts = 1;
+  return row;
+}
+
+TEST(Abi, LeadingBytesOfTheWorkspaceMustBeZero) {
+  TestDevice device(89);
+  fagen_row row = countingRow();
+  for (const auto &[scratchParts, zeroBytes] : {std::pair(1u, 60u), {2u, 0u}, {0u, 1064u}}) { // 0: it does not say
+    row.scratch_parts = scratchParts;
+    const QueriedRow queried(row, makeProblem(), device);
+    ASSERT_EQ(queried.status, FAGEN_OK) << fagen_last_error();
+    EXPECT_EQ(queried.choice.workspace_bytes, 1064u);
+    EXPECT_EQ(fagen_choice_zero_bytes(&queried.choice), zeroBytes);
+  }
+  row.scratch_parts = 3;
+  EXPECT_EQ(QueriedRow(row, makeProblem(), device).status, FAGEN_INVALID);
+  EXPECT_STREQ(fagen_last_error(), "table k, row 0 (row): has more scratch parts than parts of the workspace");
+}
+
+TEST(Abi, ShorterChoiceIsNotWrittenBeyond) {
+  TestDevice device(89);
+  TestTable table("k");
+  const fagen_table *tables[] = {table.add(countingRow()).get()};
+  const fagen_problem problem = makeProblem();
+  fagen_choice choice = fagen_choice_init();
+  choice.struct_size = offsetof(fagen_choice, scratch_bytes);
+  choice.scratch_bytes = 77;
+  ASSERT_EQ(fagen_query(tables, 1, &problem, device, &choice), FAGEN_OK) << fagen_last_error();
+  EXPECT_EQ(choice.scratch_bytes, 77u);
+  choice.struct_size -= 8;
+  EXPECT_EQ(fagen_query(tables, 1, &problem, device, &choice), FAGEN_INVALID);
+}
+
 TEST(Abi, RowsMayBeLarger) {
   struct LargerRow {
     fagen_row row;

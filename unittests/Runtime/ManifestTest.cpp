@@ -32,6 +32,17 @@ TEST(Manifest, BecomesATable) {
   EXPECT_EQ(pick({&table}, makeProblem(), device), "fake");
 }
 
+TEST(Manifest, ScratchPartsAreTheLast) {
+  FakeManifest set;
+  const std::string scratch = "\"scratch\": true, \"alignment\": 16}]";
+  ASSERT_EQ(set.change("\"alignment\": 16}]", scratch).load(), FAGEN_OK) << fagen_last_error();
+  EXPECT_EQ(set.table->rows[0].scratch_parts, 1u);
+  EXPECT_EQ(set.table->rows[1].scratch_parts, 0u);
+  set.change(scratch, "\"scratch\": true, \"alignment\": 16}, {\"name\": \"c\", \"bytes\": [4], \"alignment\": 4}]");
+  EXPECT_EQ(set.error(),
+            "manifest.json:15: rows[0].workspace[1] must be zero, but stands behind parts that need not be" + kRemedy);
+}
+
 TEST(Manifest, ByItsOwnPath) {
   FakeManifest set;
   ASSERT_EQ(set.load(), FAGEN_OK);

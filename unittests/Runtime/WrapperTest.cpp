@@ -20,6 +20,7 @@ TEST(Wrapper, QueriesExplainsAndMoves) {
   Choice choice = device.query({table.get()}, makeProblem());
   EXPECT_STREQ(choice.info().variant, "row");
   EXPECT_EQ(choice.workspaceBytes(), 0u);
+  EXPECT_EQ(choice.zeroBytes(), 0u);
   EXPECT_NE(device.explain({table.get()}, makeProblem()).find("picked   row"), std::string::npos);
 }
 

@@ -57,6 +57,7 @@ struct WorkspacePlan {
   std::string name;
   std::vector<SelectOp> bytes; ///< over the problem's run-time values, in postfix order
   unsigned alignment = 1;
+  bool isScratch = false; ///< may hold anything before a launch; such parts are the last ones
 };
 
 /// A tensor map among the kernels' parameters, and the box that one copy moves.

@@ -93,7 +93,15 @@ typedef struct fagen_choice {
   uint32_t workspace_alignment; /* of the workspace pointer, bytes */
   uint32_t reserved;
   uint64_t state[64]; /* the library's */
+  /* The last so many of workspace_bytes may hold anything before a run; those before, fagen_choice_zero_bytes, must be
+   * zero, and are left so. Absent (of an older library, or of a table that does not say): all must be zero. */
+  uint64_t scratch_bytes;
 } fagen_choice;
+
+/* How many leading bytes of the workspace must be zero. */
+static inline size_t fagen_choice_zero_bytes(const fagen_choice *choice) {
+  return choice->workspace_bytes - (size_t)choice->scratch_bytes;
+}
 
 /* Device pointers of one run. */
 typedef struct fagen_tensors {
@@ -146,8 +154,9 @@ FAGEN_API fagen_status fagen_prepare(const fagen_choice *choice, fagen_device *d
 
 /* Launches the choice's kernels on the stream. Never compiles, loads, allocates or waits, so it may be captured into a
  * graph: an unprepared choice is NOT_PREPARED, captured or not. The device's context must be current and be the
- * stream's. The workspace is the caller's: workspace_bytes, zeroed once; a launch leaves it zeroed, or a trace in it
- * (docs/Breakdown.md); one for each in flight. INVALID, MISALIGNED (by fagen_problem.alignment), WORKSPACE, CUDA. */
+ * stream's. The workspace is the caller's: workspace_bytes, of which the first fagen_choice_zero_bytes are zero; a
+ * launch leaves these zero, and one that is not instrumented (docs/Breakdown.md) all that was; one for each in flight.
+ * INVALID, MISALIGNED (by fagen_problem.alignment), WORKSPACE, CUDA. */
 FAGEN_API fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors, void *workspace,
                                  size_t workspace_bytes, struct CUstream_st *stream);
 

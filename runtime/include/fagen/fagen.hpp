@@ -71,6 +71,7 @@ public:
   }
 
   std::size_t workspaceBytes() const { return choice.workspace_bytes; }
+  std::size_t zeroBytes() const { return fagen_choice_zero_bytes(&choice); } ///< of them, in front
   const fagen_choice &get() const { return choice; }
 
 private:

@@ -167,7 +167,9 @@ struct fagen_row {
   const fagen_workspace *workspace;
   const fagen_code *code;
   const fagen_map *maps; /* at most one for each tensor */
-  uint32_t map_count, reserved;
+  uint32_t map_count;
+  uint32_t scratch_parts; /* the last so many of the workspace's parts may hold anything before a launch; the others
+                             must be zero, and are left so */
 };
 
 struct fagen_table {
