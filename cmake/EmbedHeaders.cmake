@@ -14,7 +14,7 @@ list(LENGTH HEADERS count)
 file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT [[
 // fagen: the device headers, for NVRTC. Made by cmake/EmbedHeaders.cmake from runtime/include/fagen/device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "nvrtc.h"
+#include "compile/nvrtc.h"
 
 const fagen::EmbeddedHeader fagen::kEmbeddedHeaders[] = {
 @rows@    {nullptr, nullptr}};

@@ -4,7 +4,7 @@
 
 #include "EmbeddedHeaders.h"
 #include "emulator/emulator.h"
-#include "runtime/src/cache.h"
+#include "runtime/src/compile/cache.h"
 
 #include <cerrno>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // fagen: the check loop: case by case, each variant three times or more on poisoned outputs between guards.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "check.h"
-#include "runtime/src/cache.h"
+#include "runtime/src/compile/cache.h"
 #include "steady.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "soak.h"
 #include "lab/support/random.h"
-#include "runtime/src/cache.h"
+#include "runtime/src/compile/cache.h"
 
 #include <algorithm>
 #include <chrono>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "conformance.h"
 #include "lab/device/gpu_device.h"
+#include "runtime/src/compile/nvrtc.h"
 #include "runtime/src/maps.h"
-#include "runtime/src/nvrtc.h"
 
 #include <fmt/format.h>
 #include <map>

@@ -1,7 +1,7 @@
 // fagen: compiles and loads the laboratory's own kernels.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "gpu_module.h"
-#include "runtime/src/nvrtc.h"
+#include "runtime/src/compile/nvrtc.h"
 
 #include <fmt/format.h>
 

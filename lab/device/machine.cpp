@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "machine.h"
 #include "cuda.h"
-#include "runtime/src/nvrtc.h"
+#include "runtime/src/compile/nvrtc.h"
 
 #include <cctype>
 #include <fmt/format.h>

@@ -4,8 +4,8 @@
 
 #include "lab/cases/problem.h"
 #include "lab/device/gpu_device.h"
+#include "runtime/src/compile/nvrtc.h"
 #include "runtime/src/maps.h"
-#include "runtime/src/nvrtc.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // fagen: fagen_prepare: finds or makes a row's code, loads it, sets its attributes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "compile.h"
+#include "compile/compile.h"
 #include "device.h"
 #include "dispatch.h"
 #include "error.h"

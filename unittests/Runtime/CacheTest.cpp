@@ -1,8 +1,8 @@
 // fagen: the on-disk cache, and compiling by NVRTC into it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "cache.h"
+#include "compile/cache.h"
 #include "TestTable.h"
-#include "nvrtc.h"
+#include "compile/nvrtc.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // fagen: where NVRTC is looked for: wheels beside the library, Python environments, toolkits, one that is named.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "nvrtc_places.h"
+#include "compile/nvrtc_places.h"
 
 #include <algorithm>
 #include <cstdlib>

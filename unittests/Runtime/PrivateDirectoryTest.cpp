@@ -1,7 +1,7 @@
 // fagen: whose directories and files are taken.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "cache.h"
-#include "private_directory.h"
+#include "compile/cache.h"
+#include "compile/private_directory.h"
 
 #include <csignal>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // fagen: every ptx function has a conformance case; judges accept what is right and nothing else.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lab/conformance/conformance.h"
-#include "runtime/src/nvrtc.h"
+#include "runtime/src/compile/nvrtc.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include "lab/time/baselines/cublas.h"
 #include "lab/time/baselines/cublas_library.h"
 #include "lab/time/baselines/names.h"
-#include "runtime/src/nvrtc.h"
+#include "runtime/src/compile/nvrtc.h"
 
 #include <gtest/gtest.h>
 

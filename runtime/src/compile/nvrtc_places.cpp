@@ -1,6 +1,6 @@
 // fagen: where NVRTC may lie.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "nvrtc_places.h"
+#include "compile/nvrtc_places.h"
 
 #include <algorithm>
 #include <dlfcn.h>

@@ -1,9 +1,9 @@
 // fagen: NVRTC, loaded at run time from where nvrtc_places.h says.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "nvrtc.h"
+#include "compile/nvrtc.h"
 
+#include "compile/nvrtc_places.h"
 #include "error.h"
-#include "nvrtc_places.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // fagen: compiled kernels on disk.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "cache.h"
+#include "compile/cache.h"
 
 // XXH3 is header-only this way: the library gets no dependency. It is not cryptographic: it guards against accidents.
 #define XXH_INLINE_ALL

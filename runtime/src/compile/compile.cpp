@@ -1,10 +1,10 @@
 // fagen: a row's source to machine code, through the cache.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "compile.h"
+#include "compile/compile.h"
 
-#include "cache.h"
+#include "compile/cache.h"
+#include "compile/nvrtc.h"
 #include "error.h"
-#include "nvrtc.h"
 #include "verbose.h"
 
 namespace fagen {

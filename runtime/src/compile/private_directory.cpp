@@ -1,6 +1,6 @@
 // fagen: a directory whose files nobody but this user can have written.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "private_directory.h"
+#include "compile/private_directory.h"
 
 #include <atomic>
 #include <cerrno>
