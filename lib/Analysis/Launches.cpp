@@ -43,9 +43,9 @@ bool isSplit(const Kernel &kernel) {
   return found;
 }
 
-/// Whether the op stays in the rows of the CTA's tile.
+/// Whether the op stays in the rows of the CTA's tile, of kernels that say how many it has.
 bool isOfTile(const Kernel &kernel, const Op &op) {
-  if (!op.has(Attr::Row))
+  if (!op.has(Attr::Row) || !kernel.hasConstant("kTileRows"))
     return false;
   const std::optional<Interval> apart = difference(expandButRow(kernel, op.expr(Attr::Row)), variable("row_begin"));
   return apart && apart->low >= 0 && apart->high <= kernel.constant("kTileRows") - rowsOf(kernel, op);

@@ -214,7 +214,8 @@ std::optional<Prediction> model::predict(const Kernel &kernel, const GpuRates &g
                                          const model::Shape &shape) {
   const unsigned registers = registersOf(kernel, limits);
   const Occupancy occupancy = occupancyOf(registers, kernel.threads, kernel.sharedBytes, limits);
-  if (mmaFamily(kernel.backend).family != Mma::MmaSync || kernel.roles.size() != 1 || occupancy.ctasPerSm == 0)
+  if (mmaFamily(kernel.backend).family != Mma::MmaSync || kernel.roles.size() != 1 || occupancy.ctasPerSm == 0 ||
+      !kernel.hasConstant("kTileRows"))
     return std::nullopt;
   const unsigned warps = kernel.roles.front().warps;
   const int64_t rows = kernel.constant("kTileRows"), groups = kernel.packsHeads() ? shape.kvHeads : shape.heads;

@@ -37,7 +37,7 @@ static Work workOfCopy(const Kernel &kernel, CopyIssueOp<const Op> copy) {
   constexpr double kFreshAddress = 4, kRunningAddress = 2;
   constexpr double kPadded = 8; // rows of padded tiles are not aligned to 128 bytes
   const Buffer &tile = *copy.dst().buffer;
-  const double vectorBytes = double(kernel.constant("kVectorBytes"));
+  const double vectorBytes = vectorBytesOf(kernel);
   const double bytes = elements(tile) * sizeOf(tile.type), vectors = bytes / vectorBytes;
   Work work;
   work.copiedBytes = bytes;
@@ -119,7 +119,8 @@ static Work workOfSoftmax(const Op &op, double warps) {
   return work;
 }
 
-static Work workOfResult(const Kernel &kernel, const Op &op, double warps) {
+/// `keyWarps` warps have the same rows.
+static Work workOfResult(const Op &op, double warps, double keyWarps) {
   Work work;
   if (const auto store = dynCast<StoreOp>(op)) { // a quad hands its words round: half a shuffle an element pair
     const double count = warps * elements(*store->o().buffer);
@@ -143,7 +144,7 @@ static Work workOfResult(const Kernel &kernel, const Op &op, double warps) {
     work.wavefronts = 2 * wavefrontsOf(elements(partial) * sizeOf(partial.type));
     work.exps = elements(partial) / 2;
     work.fp32 = 4 * elements(partial);
-    work.storedBytes = elements(partial) / double(kernel.constant("kKeyWarps")) * sizeOf(target.type);
+    work.storedBytes = elements(partial) / keyWarps * sizeOf(target.type);
   }
   return work;
 }
@@ -171,7 +172,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::StoreMerged:
   case OpKind::StoreSplit:
   case OpKind::StoreMergedSplit:
-    return workOfResult(kernel, op, warps);
+    return workOfResult(op, warps, warpGridOf(kernel, role).columns);
   case OpKind::Mask:
   case OpKind::RowMax:
   case OpKind::Rescale:

@@ -5,6 +5,7 @@
 
 #include "fagen/Analysis/Resources.h"
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Queries.h"
 
 #include "fmt/format.h"
 
@@ -47,7 +48,7 @@ static BufferPlan planBuffer(const Buffer &buffer) {
 }
 
 /// Bytes that every base pointer and stride must be a multiple of: what one access of the kernel takes.
-static unsigned requiredAlignment(const Kernel &kernel) { return kernel.constant("kVectorBytes"); }
+static unsigned requiredAlignment(const Kernel &kernel) { return vectorBytesOf(kernel); }
 
 static SelectOp valueOf(SelectVariable variable) { return {SelectOp::Variable, int64_t(variable)}; }
 

@@ -21,7 +21,11 @@ namespace {
 
 /// The tensors among the parameters of attention (fagen/device/params.h).
 constexpr llvm::StringLiteral kTensors[] = {"q", "k", "v", "o", "lse"};
-/// What the text of a kernel whose roles differ names beside the constants that every kernel has.
+/// What the text of a kernel with attention's parameters names.
+constexpr llvm::StringLiteral kConstants[] = {"kTileRows", "kTileKeys", "kHeadDimQK", "kHeadDimV",
+                                              "kStages",   "kWarps",    "kThreads",   "kRowWarps",
+                                              "kKeyWarps", "kWarpRows", "kWarpKeys",  "kVectorBytes"};
+/// What it names beside them where roles differ.
 constexpr llvm::StringLiteral kRoleConstants[] = {"kLoadWarps", "kLoadRegisters", "kMathRegisters"};
 
 class EmittableChecker {
@@ -35,8 +39,10 @@ public:
     if (program.kernels.empty() || program.kernels.size() > 2)
       refuse(Location(), "program @" + program.name + " has " + Twine(program.kernels.size()) +
                              " kernels; text is made of one, or of one and the combine of its splits");
-    for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
       checkPhase(*kernel);
+      checkConstants(*kernel);
+    }
     if (isSound)
       checkKernel(*program.kernels.front());
     if (isSound && program.kernels.size() == 2)
@@ -74,8 +80,6 @@ private:
       else if (const auto copy = dynCast<CopyIssueOp>(op); copy && !isBulkCopy(op) && role.firstWarp != 0)
         refuse(op.location, "copies by threads begin with thread 0 of the CTA; role " + role.name +
                                 " begins with warp " + Twine(role.firstWarp));
-      else if (isByAddress(op) && !kernel.hasConstant("kVectorBytes"))
-        refuse(op.location, "copies and stores by threads need a constant kVectorBytes: the bytes of one access");
       else if (op.kind == OpKind::Store && warpGridOf(kernel, role).columns != 1)
         refuse(op.location, "a store takes accumulators of whole rows; warps of role " + role.name + " divide columns");
     });
@@ -123,6 +127,12 @@ private:
       refuse(kernel.location, "kernel @" + kernel.symbol +
                                   " is not proved; text is made of kernels that verify-barriers has proved "
                                   "(--run-pass=verify-barriers)");
+  }
+
+  void checkConstants(const Kernel &kernel) {
+    for (llvm::StringRef name : kConstants)
+      if (!kernel.hasConstant(name))
+        refuse(kernel.location, "kernel @" + kernel.symbol + " has attention's parameters and no constant " + name);
   }
 
   void checkTarget(const Kernel &kernel) {

@@ -139,6 +139,11 @@ std::string ProgramOpEmitter::address(const Buffer &tensor, llvm::ArrayRef<Expr>
                      isFirst ? "" : " + " + expression(column));
 }
 
+/// By its name, where the kernel has one.
+std::string ProgramOpEmitter::vectorBytes() const {
+  return kernel.hasConstant("kVectorBytes") ? "kVectorBytes" : std::to_string(vectorBytesOf(kernel));
+}
+
 /// As row_of of <fagen/device/ops/matrix.h>.
 std::string ProgramOpEmitter::rowsOf(const Buffer &matrix) const {
   const std::string row = kernel.freshName("row");
@@ -168,16 +173,15 @@ void ProgramOpEmitter::emitCopy(const Op &op) {
     scope.emplace(out);
     callStandsHere();
   }
-  line(out, "copy_matrix{}<{}, kVectorBytes>({}, {}, {}, {}, {}, {});",
-       copy.kind() == CopyKind::CpAsync ? "_async" : "", 32 * ofRole.warps, operand(copy.dst()), rowsOf(matrix),
-       expression(firstRowOf(op)), expression(matrix.shape[0]), expression(firstColumnOf(op)),
-       expression(matrix.shape[1]));
+  line(out, "copy_matrix{}<{}, {}>({}, {}, {}, {}, {}, {});", copy.kind() == CopyKind::CpAsync ? "_async" : "",
+       32 * ofRole.warps, vectorBytes(), operand(copy.dst()), rowsOf(matrix), expression(firstRowOf(op)),
+       expression(matrix.shape[0]), expression(firstColumnOf(op)), expression(matrix.shape[1]));
 }
 
 void ProgramOpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
   const Buffer &matrix = *store.dst().buffer;
-  line(out, "store_matrix<kVectorBytes>({}, {}, {} + warp_row(), {}, {}, {});", rowsOf(matrix), operand(store.o()),
+  line(out, "store_matrix<{}>({}, {}, {} + warp_row(), {}, {}, {});", vectorBytes(), rowsOf(matrix), operand(store.o()),
        expression(firstRowOf(op)), expression(matrix.shape[0]), expression(firstColumnOf(op)),
        expression(matrix.shape[1]));
 }

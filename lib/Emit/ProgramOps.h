@@ -42,6 +42,7 @@ private:
   void emitLet(const ir::Let &let);
   /// With sizes as members of the parameters.
   ir::Expr spelled(const ir::Expr &expr) const;
+  std::string vectorBytes() const;
   std::string rowsOf(const ir::Buffer &matrix) const;
   std::string cornerOf(const ir::Op &op) const;
   bool isUsed(llvm::StringRef name) const { return used.contains(name); }

@@ -7,6 +7,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Names.h"
+#include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
 
 #include "llvm/Support/ErrorHandling.h"
@@ -87,7 +88,7 @@ private:
         walk(role.body, [&](const Op &op) {
           if (!isByAddress(op) || tensorOf(*globalOf(op)).param != tensor.param)
             return;
-          const int64_t vector = kernel->constant("kVectorBytes");
+          const int64_t vector = vectorBytesOf(*kernel);
           most = std::max(most, op.kind == OpKind::Store ? std::min(vector, int64_t(2 * sizeOf(tensor.type))) : vector);
         });
     return most;

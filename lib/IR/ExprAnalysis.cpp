@@ -145,7 +145,8 @@ bool fagen::ir::isPositive(const Expr &expr) {
 
 Expr fagen::ir::expand(const Kernel &kernel, Expr expr) {
   for (const Let &let : llvm::reverse(kernel.lets))
-    expr = expr.substitute(let.name, let.value);
+    if (let.value)
+      expr = expr.substitute(let.name, let.value);
   for (const Constant &value : kernel.constants)
     expr = expr.substitute(value.name, constant(value.value));
   return expr;

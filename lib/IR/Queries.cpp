@@ -58,6 +58,11 @@ WarpGrid fagen::ir::warpGridOf(const Kernel &kernel, const Role &role) {
   return {rows * columns <= role.warps ? rows : std::max(role.warps / columns, 1u), columns};
 }
 
+unsigned ir::vectorBytesOf(const Kernel &kernel) {
+  constexpr unsigned kWidest = 16;
+  return kernel.hasConstant("kVectorBytes") ? unsigned(kernel.constant("kVectorBytes")) : kWidest;
+}
+
 std::optional<LoadAndMath> ir::findLoadAndMath(Kernel &kernel) {
   Role *load = nullptr;
   for (Role &role : kernel.roles)
@@ -147,7 +152,9 @@ const Let *ir::letOf(const Kernel &kernel, const Expr &expr) {
 }
 
 const Let *ir::letWith(const Kernel &kernel, const Expr &value) {
-  const auto let = llvm::find_if(kernel.lets, [&](const Let &let) { return let.value && let.value == value; });
+  const Expr wanted = expand(kernel, value);
+  const auto let =
+      llvm::find_if(kernel.lets, [&](const Let &let) { return let.value && expand(kernel, let.value) == wanted; });
   return let == kernel.lets.end() ? nullptr : &*let;
 }
 
@@ -168,11 +175,32 @@ MaskBounds ir::boundsOf(MaskOp<const Op> mask, const Expr &rowBegin, int64_t row
   return analyzeMask(mask.predicate(), kMaskRow, kMaskKey, rowBegin, rows);
 }
 
-Expr ir::tilesSeenWhole(const MaskBounds &bounds) {
-  return floorDiv(max(bounds.fullEnd, constant(0)), variable("kTileKeys"));
+std::optional<int64_t> ir::constantOf(const Kernel &kernel, const Expr &expr) {
+  return expr.evaluate([&](llvm::StringRef name) {
+    return kernel.hasConstant(name) ? std::optional(kernel.constant(name)) : std::nullopt;
+  });
 }
 
-Expr ir::tilesSeen(const MaskBounds &bounds) { return ceilDiv(max(bounds.keyEnd, constant(0)), variable("kTileKeys")); }
+ir::TileShape ir::scoresOf(const Kernel &kernel, const Role &role, MaskOp<const Op> mask) {
+  const Buffer &s = *mask.s().buffer; // of a warp, where it is a fragment
+  const WarpGrid warps = s.space == Space::Fragment ? warpGridOf(kernel, role) : WarpGrid{1, 1};
+  return {int64_t(s.rows) * warps.rows, int64_t(s.columns) * warps.columns};
+}
+
+Expr ir::keysOf(const Kernel &kernel, MaskOp<const Op> mask) {
+  const Expr key = mask.key();
+  if (key.kind() != ExprKind::Mul || !constantOf(kernel, key.rhs()))
+    return {};
+  return key.rhs();
+}
+
+Expr ir::tilesSeenWhole(const MaskBounds &bounds, const Expr &keys) {
+  return floorDiv(max(bounds.fullEnd, constant(0)), keys);
+}
+
+Expr ir::tilesSeen(const MaskBounds &bounds, const Expr &keys) {
+  return ceilDiv(max(bounds.keyEnd, constant(0)), keys);
+}
 
 std::optional<MaskOp<const Op>> ir::findMask(const Block &block) {
   std::optional<MaskOp<const Op>> found;

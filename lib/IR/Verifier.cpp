@@ -5,6 +5,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Names.h"
+#include "fagen/IR/Queries.h"
 #include "fagen/IR/Steering.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -19,10 +20,10 @@ using llvm::Twine;
 
 namespace {
 
-/// What passes and the emitter read of every kernel. All are positive.
-constexpr llvm::StringLiteral kRequiredConstants[] = {"kTileRows", "kTileKeys", "kHeadDimQK", "kHeadDimV",
-                                                      "kStages",   "kWarps",    "kThreads",   "kRowWarps",
-                                                      "kKeyWarps", "kWarpRows", "kWarpKeys",  "kVectorBytes"};
+/// Measures of what the kernel is made of. A kernel need not name any; those that it names are positive.
+constexpr llvm::StringLiteral kMeasures[] = {"kTileRows", "kTileKeys", "kHeadDimQK", "kHeadDimV",
+                                             "kStages",   "kWarps",    "kThreads",   "kRowWarps",
+                                             "kKeyWarps", "kWarpRows", "kWarpKeys",  "kVectorBytes"};
 constexpr unsigned kMaxThreads = 1024;
 constexpr uint64_t kMaxBufferBytes = uint64_t(1) << 31;
 /// What analyses enumerate byte by byte and slot by slot: no GPU's CTA has more, no schedule asks for more stages.
@@ -94,40 +95,39 @@ private:
     if (kernel.hasConstant("kCluster") && (kernel.constant("kCluster") < 2 || kernel.constant("kCluster") > 8))
       state.defect(kernel.location,
                    "kCluster is " + Twine(kernel.constant("kCluster")) + "; a cluster has 2 to 8 CTAs");
-    bool complete = true;
-    for (StringRef name : kRequiredConstants)
-      if (!kernel.hasConstant(name) || kernel.constant(name) <= 0) {
-        state.defect(kernel.location, "the kernel needs a positive constant " + name);
-        complete = false;
-      } else if (kernel.constant(name) > kMaxConstant) {
+    bool areInRange = true;
+    for (StringRef name : kMeasures)
+      if (kernel.hasConstant(name) && (kernel.constant(name) <= 0 || kernel.constant(name) > kMaxConstant)) {
         state.defect(kernel.location,
                      name + " is " + Twine(kernel.constant(name)) + "; it may be 1 to " + Twine(kMaxConstant));
-        complete = false;
+        areInRange = false;
       }
-    if (complete)
-      checkConstantValues();
+    if (areInRange)
+      checkMeasures();
   }
 
-  void checkConstantValues() {
-    checkEqual("kThreads", kernel.constant("kThreads"), "the kernel's threads", kernel.threads);
-    checkEqual("kWarps", kernel.constant("kWarps"), "kRowWarps * kKeyWarps",
-               product(kernel.constant("kRowWarps"), kernel.constant("kKeyWarps")));
-    if (kernel.constant("kThreads") == kernel.threads && kernel.constant("kWarps") > kernel.threads / 32)
+  void checkMeasures() {
+    const unsigned warps = kernel.threads / 32;
+    if (kernel.hasConstant("kThreads") && kernel.constant("kThreads") != kernel.threads)
+      state.defect(kernel.location, "kThreads is " + Twine(kernel.constant("kThreads")) + "; the kernel's threads is " +
+                                        Twine(kernel.threads));
+    else if (kernel.hasConstant("kWarps") && kernel.constant("kWarps") > warps)
       state.defect(kernel.location, "kWarps is " + Twine(kernel.constant("kWarps")) + "; " + Twine(kernel.threads) +
-                                        " threads are " + Twine(kernel.threads / 32) + " warps");
-    checkEqual("kTileRows", kernel.constant("kTileRows"), "kRowWarps * kWarpRows",
-               product(kernel.constant("kRowWarps"), kernel.constant("kWarpRows")));
-    checkEqual("kTileKeys", kernel.constant("kTileKeys"), "kKeyWarps * kWarpKeys",
-               product(kernel.constant("kKeyWarps"), kernel.constant("kWarpKeys")));
+                                        " threads are " + Twine(warps) + " warps");
+    checkProduct("kWarps", "kRowWarps", "kKeyWarps");
+    checkProduct("kTileRows", "kRowWarps", "kWarpRows");
+    checkProduct("kTileKeys", "kKeyWarps", "kWarpKeys");
   }
 
-  /// -1, which equals no positive constant, when it does not fit.
-  static int64_t product(int64_t a, int64_t b) { return (constant(a) * constant(b)).evaluate(noValue).value_or(-1); }
-  static std::optional<int64_t> noValue(StringRef) { return std::nullopt; }
-
-  void checkEqual(StringRef name, int64_t value, StringRef other, int64_t expected) {
-    if (value != expected)
-      state.defect(kernel.location, name + " is " + Twine(value) + "; " + other + " is " + Twine(expected));
+  /// Where the kernel names all three.
+  void checkProduct(StringRef name, StringRef a, StringRef b) {
+    for (StringRef each : {name, a, b})
+      if (!kernel.hasConstant(each))
+        return;
+    const int64_t expected = kernel.constant(a) * kernel.constant(b);
+    if (kernel.constant(name) != expected)
+      state.defect(kernel.location,
+                   name + " is " + Twine(kernel.constant(name)) + "; " + a + " * " + b + " is " + Twine(expected));
   }
 
   void checkBuffer(const Buffer &buffer) {
@@ -229,11 +229,11 @@ private:
   /// group_row is the first row of four warps that follow each other, the last ones of the CTA.
   void checkGroupsOfRows(const Role &role) {
     const bool shareRows = role.warps % kGroupWarps == 0 && role.firstWarp + role.warps == kernel.threads / 32 &&
-                           kernel.hasConstant("kRowWarps") && kernel.constant("kRowWarps") == role.warps;
+                           kernel.hasConstant("kWarpRows") && warpGridOf(kernel, role).rows == role.warps;
     if (!shareRows && usesAny(role, namesOfGroups(kernel)))
-      state.defect(kernel.location, "role " + role.name + " names " + kGroupRow +
-                                        " or a let of it, but is not the last " +
-                                        "kRowWarps warps of the CTA, in groups of four");
+      state.defect(kernel.location,
+                   "role " + role.name + " names " + kGroupRow + " or a let of it, but is not the last " +
+                       "warps of the CTA, in groups of four that divide the rows of a tile by kWarpRows");
   }
 
   /// Every analysis would refuse the kernel. The place is that of the first op that names the let beyond the limit.

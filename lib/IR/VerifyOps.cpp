@@ -233,10 +233,10 @@ private:
 
   /// Loops over key tiles begin with the first tile, and no pass knows tiles that are masked at their front.
   void checkMask(const Op &op) {
-    const bool isOfTile = kernel.hasConstant("kTileRows") && op.has(Attr::Row);
     const Expr none = constant(0);
-    const MaskBounds bounds = analyzeMask(op.expr(Attr::Predicate), "q", "k", isOfTile ? op.expr(Attr::Row) : none,
-                                          isOfTile ? kernel.constant("kTileRows") : 1);
+    const MaskBounds bounds = op.has(Attr::Row)
+                                  ? boundsOf(MaskOp(op), op.expr(Attr::Row), scoresOf(kernel, role, MaskOp(op)).rows)
+                                  : analyzeMask(op.expr(Attr::Predicate), kMaskRow, kMaskKey, none, 1);
     if (!(bounds.firstKey == none) || !(bounds.fullBegin == none))
       defect(op, "attribute 'predicate' hides the keys below " + bounds.fullBegin.str() +
                      " from some row, but loops over key tiles begin at key 0 and mask only at their end; "

@@ -21,12 +21,13 @@ using namespace fagen::ir;
 
 namespace {
 
-Buffer &addHeld(Kernel &kernel, const Buffer &q) {
+/// As many rows as a warp has of the tile.
+Buffer &addHeld(Kernel &kernel, const Role &math, const Buffer &q) {
   Buffer held = q;
   held.name = kernel.freshName(q.name + "_held");
   held.space = Space::Fragment;
   held.guard.reset();
-  held.rows = kernel.constant("kWarpRows");
+  held.rows = q.rows / warpGridOf(kernel, math).rows;
   held.columns = 16 * kernel.constant("kHeldSlices");
   return kernel.addBuffer(std::move(held));
 }
@@ -42,7 +43,7 @@ bool fits(const Kernel &kernel, const Role &math, ShapeCheck &shape) {
 }
 
 void holdQueryOf(Kernel &kernel, Role &math) {
-  Buffer &q = *sharedLeftOperand(math), &held = addHeld(kernel, q);
+  Buffer &q = *sharedLeftOperand(math), &held = addHeld(kernel, math, q);
   const Buffer *full = fullOf(q);
   const Location location = llvm::find_if(kernel.constants, [](const Constant &constant) {
                               return constant.name == "kHeldSlices";

@@ -22,6 +22,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <limits>
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -29,12 +31,12 @@ namespace {
 
 /// How many key tiles the first group sees fewer than the last one, at most, of tiles whose first rows are multiples of
 /// `step`, where row q sees the keys up to q. As many of them as a key tile has keys lie to the key tiles in all ways.
-int64_t mostSkippedKeyTiles(const Kernel &kernel, MaskOp<const Op> mask, unsigned groups, int64_t step) {
-  const int64_t rows = kernel.constant("kTileRows"), keys = kernel.constant("kTileKeys");
-  auto seenBy = [&](int64_t count) { return expand(kernel, tilesSeen(boundsOf(mask, mask.row(), count))); };
+int64_t mostSkippedKeyTiles(const Kernel &kernel, MaskOp<const Op> mask, int64_t rows, unsigned groups, int64_t step) {
+  const Expr keys = keysOf(kernel, mask);
+  auto seenBy = [&](int64_t count) { return expand(kernel, tilesSeen(boundsOf(mask, mask.row(), count), keys)); };
   const Expr all = seenBy(rows), own = seenBy(rows / groups);
   int64_t most = 0;
-  for (int64_t tile = 0; tile < keys; ++tile) {
+  for (int64_t tile = 0; tile < constantOf(kernel, keys); ++tile) {
     auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
       constexpr int64_t kManyKeys = 1 << 30;
       return name == kRowBegin ? tile * step : name.starts_with("seq_") ? kManyKeys : 1;
@@ -51,15 +53,14 @@ public:
 
   bool run() {
     const auto mask = findMask(math.body);
-    if (groups < 2 || !mask || !findTiles(*mask))
+    if (groups < 2 || !mask || !keysOf(kernel, *mask))
       return false;
-    if (!groupsSkipKeyTiles(kernel, *mask, groups))
+    const int64_t rows = scoresOf(kernel, math, *mask).rows;
+    keys = keysOf(kernel, *mask);
+    if (!findTiles(boundsOf(*mask, mask->row(), rows)) || !groupsSkipKeyTiles(kernel, math, *mask, groups) ||
+        mostSkippedKeyTiles(kernel, *mask, rows, groups, /*step=*/1) > fewestSlots() || !fits())
       return false;
-    if (mostSkippedKeyTiles(kernel, *mask, groups, /*step=*/1) > kernel.constant("kStages"))
-      return false;
-    if (!fits())
-      return false;
-    addLets(boundsOf(*mask, mask->row() + variable(kGroupRow), kernel.constant("kTileRows") / groups));
+    addLets(boundsOf(*mask, mask->row() + variable(kGroupRow), rows / groups));
     limit(math.body);
     auto last = llvm::find_if(llvm::reverse(math.body.ops), [](const auto &op) { return op->kind == OpKind::Loop; });
     math.body.ops.insert(last.base(), skip());
@@ -67,6 +68,13 @@ public:
   }
 
 private:
+  int64_t fewestSlots() const {
+    int64_t fewest = std::numeric_limits<int64_t>::max();
+    for (const Buffer *ring : ringsFilledBy(load))
+      fewest = std::min(fewest, int64_t(ring->stages));
+    return fewest;
+  }
+
   /// Whether math leaves each slot that the load role fills.
   bool fits() const {
     bool leavesAll = true;
@@ -80,9 +88,9 @@ private:
   }
 
   /// The lets that count key tiles for all rows of the tile, by what they count.
-  bool findTiles(MaskOp<const Op> mask) {
-    const MaskBounds bounds = boundsOf(mask, mask.row(), kernel.constant("kTileRows"));
-    const Let *const full = letWith(kernel, tilesSeenWhole(bounds)), *const all = letWith(kernel, tilesSeen(bounds));
+  bool findTiles(const MaskBounds &bounds) {
+    const Let *const full = letWith(kernel, tilesSeenWhole(bounds, keys));
+    const Let *const all = letWith(kernel, tilesSeen(bounds, keys));
     if (!full || !all)
       return false;
     fullTiles = full->name;
@@ -94,10 +102,10 @@ private:
   void addLets(const MaskBounds &bounds) {
     ownFullTiles = kernel.freshName("own_" + fullTiles);
     ownKeyTiles = kernel.freshName("own_" + keyTiles);
+    kernel.lets.push_back({ownFullTiles, tilesSeenWhole(bounds, keys),
+                           "skip-masked-tiles: key tiles that every row of the group sees whole"});
     kernel.lets.push_back(
-        {ownFullTiles, tilesSeenWhole(bounds), "skip-masked-tiles: key tiles that every row of the group sees whole"});
-    kernel.lets.push_back(
-        {ownKeyTiles, tilesSeen(bounds), "skip-masked-tiles: key tiles that some row of the group sees"});
+        {ownKeyTiles, tilesSeen(bounds, keys), "skip-masked-tiles: key tiles that some row of the group sees"});
     llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == fullTiles; });
   }
 
@@ -145,13 +153,15 @@ private:
   Role &math;
   ShapeCheck &shape;
   const unsigned groups;
+  Expr keys;                                                  ///< of a tile
   std::string fullTiles, keyTiles, ownFullTiles, ownKeyTiles; ///< lets
 };
 
 } // namespace
 
-bool fagen::groupsSkipKeyTiles(const Kernel &kernel, MaskOp<const Op> mask, unsigned groups) {
-  return mostSkippedKeyTiles(kernel, mask, groups, kernel.constant("kTileRows")) > 0;
+bool fagen::groupsSkipKeyTiles(const Kernel &kernel, const Role &role, MaskOp<const Op> mask, unsigned groups) {
+  const int64_t rows = scoresOf(kernel, role, mask).rows;
+  return mostSkippedKeyTiles(kernel, mask, rows, groups, rows) > 0;
 }
 
 bool fagen::skipMaskedTiles(Kernel &kernel, PassContext &context) {

@@ -113,36 +113,39 @@ bool dependOn(const MaskBounds &bounds, const Let *let) {
   return let && (bounds.fullEnd.uses(let->name) || bounds.keyEnd.uses(let->name));
 }
 
-/// Whether tile j of the loop is keys [j * kTileKeys, (j + 1) * kTileKeys), for all tiles.
-bool isOverKeyTiles(const Kernel &kernel, LoopOp<const Op> loop, MaskOp<const Op> mask) {
-  const Expr keys = constant(kernel.constant("kTileKeys"));
-  return loop.begin() == constant(0) && letOf(kernel, loop.end()) &&
-         mask.key().substitute("kTileKeys", keys) == variable(loop.variable()) * keys;
+/// Whether tile j of the loop is keys [j * n, (j + 1) * n), for all tiles, as wide as the scores of all warps.
+bool isOverKeyTiles(const Kernel &kernel, const Role &role, LoopOp<const Op> loop, MaskOp<const Op> mask) {
+  const Expr keys = keysOf(kernel, mask);
+  return loop.begin() == constant(0) && letOf(kernel, loop.end()) && keys &&
+         mask.key() == variable(loop.variable()) * keys &&
+         constantOf(kernel, keys) == scoresOf(kernel, role, mask).columns;
 }
 
 /// The interior loop drops its mask, and its bounds are lets of the kernel: there can be one mask only.
-bool fits(const Kernel &kernel, LoopOp<const Op> loop, MaskOp<const Op> mask, ShapeCheck &shape) {
+bool fits(const Kernel &kernel, const Role &role, LoopOp<const Op> loop, MaskOp<const Op> mask, ShapeCheck &shape) {
   unsigned masks = 0;
   for (const Role &role : kernel.roles)
     masks += countOf(role.body, OpKind::Mask);
   return shape.needs(masks == 1, "a single mask in the kernel", mask->location) &&
-         shape.needs(isOverKeyTiles(kernel, loop, mask),
-                     "a loop from 0 to a let whose mask begins at key j * kTileKeys", loop->location) &&
-         shape.needs(kernel.constant("kRowWarps") >= mmaFamily(kernel.backend).unitWarps,
-                     "as many kRowWarps as ask for a product together, or more");
+         shape.needs(isOverKeyTiles(kernel, role, loop, mask),
+                     "a loop from 0 to a let whose mask begins at key j * n, where scores have n columns",
+                     loop->location) &&
+         shape.needs(warpGridOf(kernel, role).rows >= mmaFamily(kernel.backend).unitWarps,
+                     "as many warps along the rows as ask for a product together, or more");
 }
 
-bool beginsWithLast(const Kernel &kernel, MaskOp<const Op> mask) {
+bool beginsWithLast(const Kernel &kernel, const Role &role, MaskOp<const Op> mask) {
   return mmaFamily(kernel.backend).isAsynchronous && seesMoreInLaterRows(kernel) &&
-         !groupsSkipKeyTiles(kernel, mask, kernel.constant("kRowWarps") / kGroupWarps);
+         !groupsSkipKeyTiles(kernel, role, mask, warpGridOf(kernel, role).rows / kGroupWarps);
 }
 
 /// Loop bounds as run-time values. That of all tiles takes the place of the loop's end.
-KeyTiles addBounds(Kernel &kernel, const MaskBounds &bounds, const Expr &end) {
+KeyTiles addBounds(Kernel &kernel, const MaskBounds &bounds, const Expr &keys, const Expr &end) {
   const KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str()};
   llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == tiles.all; });
-  kernel.lets.push_back({tiles.full, tilesSeenWhole(bounds), "split-mask-loops: key tiles that every row sees whole"});
-  kernel.lets.push_back({tiles.all, tilesSeen(bounds), "split-mask-loops: key tiles that some row sees"});
+  kernel.lets.push_back(
+      {tiles.full, tilesSeenWhole(bounds, keys), "split-mask-loops: key tiles that every row sees whole"});
+  kernel.lets.push_back({tiles.all, tilesSeen(bounds, keys), "split-mask-loops: key tiles that some row sees"});
   return tiles;
 }
 
@@ -158,7 +161,7 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
     const auto mask = findMask((*loop)->body);
     if (!mask)
       continue;
-    const MaskBounds bounds = boundsOf(*mask, mask->row(), kernel.constant("kTileRows"));
+    const MaskBounds bounds = boundsOf(*mask, mask->row(), scoresOf(kernel, role, *mask).rows);
     if (const std::string name = loopVariableIn(bounds, role.body); !name.empty()) {
       context.diags.error((*mask)->location,
                           "which keys the mask lets through depends on '" + name +
@@ -174,15 +177,15 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
       return false;
     }
     LoopOp edge(**loop);
-    if (!fits(kernel, LoopOp(std::as_const(**loop)), *mask, shape))
+    if (!fits(kernel, role, LoopOp(std::as_const(**loop)), *mask, shape))
       return false;
-    const KeyTiles tiles = addBounds(kernel, bounds, end);
+    const KeyTiles tiles = addBounds(kernel, bounds, keysOf(kernel, *mask), end);
     if (!mmaFamily(kernel.backend).isAsynchronous && rescalesLazily((*loop)->body)) {
       edge.setName("tile");
       branchAroundMask(edge, tiles);
       continue;
     }
-    if (beginsWithLast(kernel, *mask))
+    if (beginsWithLast(kernel, role, *mask))
       splitLastFirst(ops, loop, tiles);
     else
       splitFirstFirst(ops, loop, tiles);

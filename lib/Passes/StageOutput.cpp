@@ -181,9 +181,9 @@ public:
   void run() {
     Block &tiles = (*turnsOf(math))->body;
     auto store = llvm::find_if(tiles.ops, [](const auto &op) { return op->kind == OpKind::Store; });
-    Buffer *const out = &addOut(*rightOperandInto(math, StoreOp(**store).o().buffer));
-    Ops slices;
     const StoreOp whole(std::as_const(**store));
+    Buffer *const out = &addOut(*rightOperandInto(math, whole.o().buffer), whole.o().buffer->rows);
+    Ops slices;
     for (unsigned first = 0; first < whole.o().buffer->columns; first += columns) {
       appendWait(slices, whole->location);
       appendBarrier(slices, whole->location, "stage-output: the store before has read them");
@@ -196,13 +196,13 @@ public:
 
 private:
   /// Beside the rings of K and V: bulk copies want tiles where a swizzle pattern begins.
-  Buffer &addOut(const Buffer &v) const {
+  Buffer &addOut(const Buffer &v, unsigned warpRows) const {
     auto place = llvm::find_if(kernel.buffers, [&](const auto &buffer) { return buffer.get() == &v; });
     auto buffer = std::make_unique<Buffer>();
     buffer->name = kernel.freshName("out");
     buffer->space = Space::Shared;
     buffer->type = v.type;
-    buffer->rows = kernel.constant("kTileRows");
+    buffer->rows = warpRows * warpGridOf(kernel, math).rows;
     buffer->columns = columns;
     buffer->location = v.location;
     return **kernel.buffers.insert(place + 1, std::move(buffer));

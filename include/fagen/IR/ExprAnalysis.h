@@ -30,7 +30,7 @@ std::optional<Interval> difference(const Expr &a, const Expr &b);
 /// Whether it is positive wherever a CTA runs: a positive constant, or a count of heads.
 bool isPositive(const Expr &expr);
 
-/// With lets and constants in place of their names.
+/// With lets and constants in place of their names. What is read from memory keeps its name.
 Expr expand(const Kernel &kernel, Expr expr);
 
 /// The run-time value that is the first query row of the CTA's tile.

@@ -35,6 +35,8 @@ int64_t firstFreeBarrier(const Kernel &kernel);
 /// How the role's warps divide its tiles: as it says, or as the constants kRowWarps and kKeyWarps do; where its warps
 /// are fewer, one below the other.
 WarpGrid warpGridOf(const Kernel &kernel, const Role &role);
+/// How many bytes a thread copies or stores at once: kVectorBytes, or the most there are.
+unsigned vectorBytesOf(const Kernel &kernel);
 
 /// The first role that copies in bulk, and the first other one.
 struct LoadAndMath {
@@ -67,7 +69,7 @@ int64_t mostLagging(const Role &role);
 
 /// The let that the expression is, by name; null where it is another expression.
 const Let *letOf(const Kernel &kernel, const Expr &expr);
-/// The let with this value; null where there is none.
+/// The let with this value, whatever constants either is written with; null where there is none.
 const Let *letWith(const Kernel &kernel, const Expr &value);
 
 /// The loop of the role's body that carries a value from turn to turn: over tiles of query rows.
@@ -77,9 +79,18 @@ Op *lastLoop(Block &block);
 
 /// Which keys rows [rowBegin, rowBegin + rows) see.
 MaskBounds boundsOf(MaskOp<const Op> mask, const Expr &rowBegin, int64_t rows);
+/// The value of an expression of numbers and of the kernel's constants; nothing where it names anything else.
+std::optional<int64_t> constantOf(const Kernel &kernel, const Expr &expr);
+/// How many rows and columns of scores the warps of the role mask together.
+struct TileShape {
+  int64_t rows, columns;
+};
+TileShape scoresOf(const Kernel &kernel, const Role &role, MaskOp<const Op> mask);
+/// How many keys a tile has, as the mask says where its own begin: n of `tile * n`. Null where it says no such thing.
+Expr keysOf(const Kernel &kernel, MaskOp<const Op> mask);
 /// Whole key tiles inside the bounds, never negative: those that all of the rows see whole, those that some row sees.
-Expr tilesSeenWhole(const MaskBounds &bounds);
-Expr tilesSeen(const MaskBounds &bounds);
+Expr tilesSeenWhole(const MaskBounds &bounds, const Expr &keys);
+Expr tilesSeen(const MaskBounds &bounds, const Expr &keys);
 
 /// The last mask of the role; nothing where it has none.
 std::optional<MaskOp<const Op>> findMask(const Block &block);

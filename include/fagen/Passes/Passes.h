@@ -31,7 +31,7 @@ bool isMergedLater(const Schedule &schedule);
 bool isCombine(const ir::Kernel &kernel, const PassContext &context);
 
 /// Whether, of a tile of as many rows as keys, a group of four warps sees fewer key tiles than the last one.
-bool groupsSkipKeyTiles(const ir::Kernel &kernel, ir::MaskOp<const ir::Op> mask, unsigned groups);
+bool groupsSkipKeyTiles(const ir::Kernel &kernel, const ir::Role &role, ir::MaskOp<const ir::Op> mask, unsigned groups);
 
 bool resolveOptions(ir::Kernel &kernel, PassContext &context);
 bool buildTiles(ir::Kernel &kernel, PassContext &context);
