@@ -1,13 +1,17 @@
 // fagen: programs on a GPU, compiled by NVRTC.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run.h"
+#include "turns.h"
 
 #include "lab/cases/problem.h"
 #include "lab/device/gpu_device.h"
+#include "lab/time/baselines/cublas.h"
+#include "lab/time/gpu_timing.h"
 #include "runtime/src/compile/nvrtc.h"
 #include "runtime/src/maps.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
@@ -20,29 +24,41 @@ namespace {
 constexpr int64_t kGuardBytes = 4096;
 constexpr unsigned char kGuard = 0xa5;
 
-class GpuProgram : public ProgramRunner {
+/// All launches of a program over memory of its own.
+class ProgramWork : public GpuWork {
 public:
-  ~GpuProgram() override { unload(); }
-  std::string name() const override { return device.name(); }
-  int64_t sms() const override { return device.gpu.info().sm_count; }
-
-  std::vector<Failure> run(const ProgramPlan &plan, const Sizes &sizes, ProgramMemory &memory, int) override {
-    load(plan);
-    std::vector<std::unique_ptr<DeviceMemory>> places;
+  ProgramWork(GpuDevice &device, CuModule module, const ProgramPlan &plan, const Sizes &sizes,
+              const ProgramMemory &memory)
+      : device(device), plan(plan), sizes(sizes) {
     std::vector<const void *> addresses;
     for (const std::vector<unsigned char> &bytes : memory) {
       places.push_back(std::make_unique<DeviceMemory>(device, static_cast<int64_t>(bytes.size()) + kGuardBytes));
       addresses.push_back(places.back()->address());
       upload(*places.back(), bytes);
     }
-    std::vector<unsigned char> params = packParams(
+    params = packParams(
         plan, sizes, addresses, [](const device::TensorMapDescription &map, const ProgramBuffer &buffer, void *place) {
           checkStatus(encodeMap(*driver(), map, buffer.name.c_str(), *static_cast<device::TensorMap *>(place)),
                       "encode a tensor map");
         });
     for (const ProgramLaunch &launch : plan.launches)
-      launchOne(launch, sizes, params);
-    checkCuda(measuringDriver().cuStreamSynchronize(device.gpu.stream()), fmt::format("run {}", plan.name).c_str());
+      functions.push_back(find(module, launch));
+  }
+
+  void enqueue(CuStream stream) override {
+    for (size_t i = 0; i < plan.launches.size(); ++i) {
+      const ProgramLaunch &launch = plan.launches[i];
+      const uint32_t ctas = ctasOf(launch, sizes);
+      void *arguments[] = {params.data()};
+      if (ctas != 0)
+        checkCuda(driver()->cuLaunchKernel(functions[i], ctas, 1, 1, launch.threads, 1, 1,
+                                           static_cast<unsigned>(launch.sharedBytes.evaluate(sizes)), stream, arguments,
+                                           nullptr),
+                  fmt::format("launch {}", launch.symbol).c_str());
+    }
+  }
+
+  std::vector<Failure> download(ProgramMemory &memory) {
     std::vector<Failure> failures;
     for (size_t i = 0; i < memory.size(); ++i)
       download(*places[i], plan.buffers[i], memory[i], failures);
@@ -54,6 +70,16 @@ private:
     std::vector<unsigned char> all = bytes;
     all.resize(bytes.size() + kGuardBytes, kGuard);
     device.upload(place.address(), all.data(), static_cast<int64_t>(all.size()));
+  }
+
+  CuFunction find(CuModule module, const ProgramLaunch &launch) const {
+    CuFunction function = nullptr;
+    checkCuda(driver()->cuModuleGetFunction(&function, module, launch.symbol.c_str()),
+              fmt::format("find {}", launch.symbol).c_str());
+    checkCuda(driver()->cuFuncSetAttribute(function, kFunctionMaxDynamicShared,
+                                           static_cast<int>(launch.sharedBytes.evaluate(sizes))),
+              "ask for shared memory");
+    return function;
   }
 
   /// What is only read must be as it was.
@@ -69,20 +95,61 @@ private:
     bytes.assign(all.begin(), end);
   }
 
-  void launchOne(const ProgramLaunch &launch, const Sizes &sizes, std::vector<unsigned char> &params) {
-    const Driver &d = *driver();
-    const uint32_t ctas = ctasOf(launch, sizes);
-    const auto sharedBytes = static_cast<int>(launch.sharedBytes.evaluate(sizes));
-    if (ctas == 0)
-      return;
-    CuFunction function = nullptr;
-    checkCuda(d.cuModuleGetFunction(&function, module, launch.symbol.c_str()),
-              fmt::format("find {}", launch.symbol).c_str());
-    checkCuda(d.cuFuncSetAttribute(function, kFunctionMaxDynamicShared, sharedBytes), "ask for shared memory");
-    void *arguments[] = {params.data()};
-    checkCuda(d.cuLaunchKernel(function, ctas, 1, 1, launch.threads, 1, 1, static_cast<unsigned>(sharedBytes),
-                               device.gpu.stream(), arguments, nullptr),
-              fmt::format("launch {}", launch.symbol).c_str());
+  GpuDevice &device;
+  const ProgramPlan &plan;
+  const Sizes &sizes;
+  std::vector<std::unique_ptr<DeviceMemory>> places;
+  std::vector<unsigned char> params;
+  std::vector<CuFunction> functions; ///< of the launches
+};
+
+class GpuProgram : public ProgramRunner {
+public:
+  ~GpuProgram() override { unload(); }
+  std::string name() const override { return device.name(); }
+  int64_t sms() const override { return device.gpu.info().sm_count; }
+
+  std::vector<Failure> run(const ProgramPlan &plan, const Sizes &sizes, ProgramMemory &memory, int) override {
+    load(plan);
+    ProgramWork work(device, module, plan, sizes, memory);
+    work.enqueue(device.gpu.stream());
+    checkCuda(measuringDriver().cuStreamSynchronize(device.gpu.stream()), fmt::format("run {}", plan.name).c_str());
+    return work.download(memory);
+  }
+
+  std::vector<ProgramTime> time(const ProgramPlan &plan, const Sizes &sizes, const ProgramMemory &memory,
+                                const ProgramTiming &timing) override {
+    for (const ProgramBuffer &buffer : plan.buffers)
+      if (buffer.isZeroed)
+        throw UserError(fmt::format("{} is not timed: '{}' begins as zeros, which a second run would not find",
+                                    plan.name, buffer.name));
+    load(plan);
+    const CuStream stream = device.gpu.stream();
+    std::vector<Contestant> contestants;
+    contestants.push_back(
+        {plan.name, makeWarmLaunchable(stream, std::make_unique<ProgramWork>(device, module, plan, sizes, memory))});
+    if (timing.productRows > 0)
+      contestants.push_back(
+          {"cublas-product",
+           makeWarmLaunchable(stream, makeCublasProduct(device, halfTypeOf(plan), timing.productRows,
+                                                        timing.productColumns, timing.productLength))});
+    return timeInTurns(std::move(contestants), timing.rounds);
+  }
+
+private:
+  static DType halfTypeOf(const ProgramPlan &plan) {
+    return plan.buffers.front().element == Element::BF16 ? DType::BF16 : DType::F16;
+  }
+
+  /// Text for one kind of GPU (sm_90a) is for that alone; other text is compiled for this GPU, if it is no older.
+  std::string archFor(const ProgramPlan &plan) const {
+    if (!std::isdigit(static_cast<unsigned char>(plan.target.back())))
+      return plan.target;
+    const uint32_t wanted = static_cast<uint32_t>(std::stoul(plan.target.substr(plan.target.find('_') + 1)));
+    const uint32_t found = device.gpu.info().compute_capability;
+    if (found < wanted)
+      throw UserError(fmt::format("{} is for {} and newer; this GPU is sm_{}", plan.name, plan.target, found));
+    return fmt::format("sm_{}", found);
   }
 
   void load(const ProgramPlan &plan) {
@@ -94,7 +161,7 @@ private:
     if (!file || !(text << file.rdbuf()))
       throw UserError(fmt::format("cannot read '{}'", plan.source));
     std::string binary;
-    checkStatus(nvrtcCompile(text.str(), plan.source, {"-arch=" + plan.target, "-std=c++17", "-default-device"},
+    checkStatus(nvrtcCompile(text.str(), plan.source, {"-arch=" + archFor(plan), "-std=c++17", "-default-device"},
                              /*ptx=*/false, binary),
                 fmt::format("compile {}", plan.source).c_str());
     checkCuda(driver()->cuModuleLoadDataEx(&module, binary.data(), 0, nullptr, nullptr),

@@ -157,6 +157,11 @@ void compare(const Statement &statement, const ProgramPlan &plan, const std::map
 
 } // namespace
 
+std::vector<ProgramTime> ProgramRunner::time(const ProgramPlan &, const Sizes &, const ProgramMemory &,
+                                             const ProgramTiming &) {
+  throw UserError(fmt::format("{} times nothing; a GPU does (--device gpu)", name()));
+}
+
 ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const ProgramOptions &options) {
   Sizes sizes = options.sizes;
   sizes["sms"] = runner.sms();
@@ -166,9 +171,10 @@ ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const P
     fills.push_back(parseFill(text, plan));
   requireAlignment(plan, sizes);
   ProgramReport report;
+  ProgramMemory memory;
   for (int attempt = 0; attempt < options.attempts && report.failures.empty(); ++attempt) {
     const uint64_t seed = options.seed + static_cast<uint64_t>(attempt);
-    ProgramMemory memory = makeMemory(plan, sizes, seed);
+    memory = makeMemory(plan, sizes, seed);
     for (const Fill &each : fills)
       fill(each, plan, sizes, memory);
     report.failures = runner.run(plan, sizes, memory, attempt);
@@ -178,6 +184,8 @@ ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const P
     for (const Statement &statement : statements)
       compare(statement, plan, tensors, options, seed, report);
   }
+  if (options.isTimed && report.failures.empty())
+    report.times = runner.time(plan, sizes, memory, options.timing);
   return report;
 }
 

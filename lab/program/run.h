@@ -16,6 +16,20 @@ namespace fagen::lab {
 /// A program's memory as a runner sees it: each buffer's bytes, dense, on the host.
 using ProgramMemory = std::vector<std::vector<unsigned char>>;
 
+/// What is timed beside a program.
+struct ProgramTiming {
+  int rounds = 20; ///< in each, each contestant has a turn
+  /// Of a product of 16 bits by cuBLAS: rows and columns of the result, length of the sums; zeros: none.
+  int64_t productRows = 0, productColumns = 0, productLength = 0;
+};
+
+struct ProgramTime {
+  std::string name;
+  std::string library;              ///< of what is not ours, with its version
+  int launches = 0;                 ///< of the program, or of the other, between two readings of the clock
+  std::vector<double> microseconds; ///< of one, a turn each
+};
+
 /// Where programs run.
 class ProgramRunner {
 public:
@@ -25,6 +39,9 @@ public:
   /// Runs all launches over the memory, which then holds what they left. What went wrong, if anything. On the emulator
   /// `attempt` 0, 1 and 2 land asynchronous copies late, early and at random moments.
   virtual std::vector<Failure> run(const ProgramPlan &plan, const Sizes &sizes, ProgramMemory &memory, int attempt) = 0;
+  /// Times all launches over the memory again and again, the program first. UserError where nothing is timed.
+  virtual std::vector<ProgramTime> time(const ProgramPlan &plan, const Sizes &sizes, const ProgramMemory &memory,
+                                        const ProgramTiming &timing);
 };
 
 std::unique_ptr<ProgramRunner> makeEmulatedProgram();
@@ -32,6 +49,8 @@ std::unique_ptr<ProgramRunner> makeEmulatedProgram();
 std::unique_ptr<ProgramRunner> makeGpuProgram();
 
 struct ProgramOptions {
+  bool isTimed = false;
+  ProgramTiming timing;
   Sizes sizes;
   std::string reference;
   uint64_t seed = 1;
@@ -49,7 +68,8 @@ struct ComparedResult {
 
 struct ProgramReport {
   std::vector<ComparedResult> results;
-  std::vector<Failure> failures; ///< of the runs, and of results that are wrong
+  std::vector<Failure> failures;  ///< of the runs, and of results that are wrong
+  std::vector<ProgramTime> times; ///< the program's first; none where it failed
 };
 
 /// What is only read is standard normal, rounded to its type; what is written begins as NaN. Each attempt begins anew

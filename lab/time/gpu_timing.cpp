@@ -264,6 +264,13 @@ GpuTensors::GpuTensors(GpuDevice &device, const Case &c, uint64_t seed)
   tensors.lse = reinterpret_cast<float *>(lse.address());
 }
 
+std::unique_ptr<Launchable> makeWarmLaunchable(CuStream stream, std::unique_ptr<GpuWork> work) {
+  const std::string library = work->library;
+  auto launchable = std::make_unique<WarmLaunchable>(stream, std::move(work));
+  launchable->library = library;
+  return launchable;
+}
+
 std::unique_ptr<GpuWork> makeChoiceWork(GpuTensors &tensors, const fagen_choice &choice) {
   return std::make_unique<ChoiceWork>(tensors, choice);
 }

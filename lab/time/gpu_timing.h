@@ -29,6 +29,8 @@ private:
   Nvml nvml;
 };
 
+/// Graphs of launches one after the other, whose L2 holds what the launch before left there.
+std::unique_ptr<Launchable> makeWarmLaunchable(CuStream stream, std::unique_ptr<class GpuWork> work);
 /// One of our kernels on these tensors. CannotRun with the reason when it does not load.
 std::unique_ptr<class GpuWork> makeChoiceWork(class GpuTensors &tensors, const fagen_choice &choice);
 

@@ -229,11 +229,9 @@ void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
       line(out, "  {} {}{};", typeName(buffer->name), buffer->name,
            buffer->isRing ? fmt::format("[{}]", buffer->stages) : "");
   line(out, "}};");
-  for (const Buffer *buffer : buffers)
-    line(out,
-         "static_assert(__builtin_offsetof(SharedStorage, {}) == {}, \"shared memory is as allocate-shared laid it "
-         "out\");",
-         buffer->name, *buffer->offset);
+  if (!buffers.empty())
+    line(out, "static_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");",
+         kernel.sharedBytes);
   out << '\n';
 }
 

@@ -4,6 +4,7 @@
 #include "lab/device/gpu_device.h"
 #include "lab/program/from_ir.h"
 #include "lab/program/run.h"
+#include "lab/support/statistics.h"
 #include "lab/support/text_table.h"
 
 #include <charconv>
@@ -21,6 +22,7 @@ compared.
 
 Examples:
   fagen-run program gemm.fair --size M=300,N=200,K=128 --reference "c[m, n] = a[m, k] * b[n, k]" --device cpu
+  fagen-run program gemm.fair --size M=4096,N=4096,K=4096 --reference "..." --time --cublas M,N,K
   fagen-run program ragged.fair --size B=3,T=400,N=64 --fill "begin[b] = 100 * b" --reference "..."
   fagen-run program plan.json --size M=300 --reference "d[m] = a[m]")";
 
@@ -35,6 +37,12 @@ public:
     app.add_option("--reference", options.reference, "what it computes: \"c[m, n] = a[m, k] * b[n, k]; ...\"")
         ->required();
     app.add_option("--fill", options.fills, "what a buffer of u32 holds: \"begin[b] = 70 * b\"");
+    app.add_flag("--time", options.isTimed, "also how long all launches take, on a GPU");
+    app.add_option("--cublas", product,
+                   "time a product by cuBLAS in turn with them: the sizes of C[m, n] = A[m, k] B[n, k]")
+        ->delimiter(',')
+        ->expected(3)
+        ->needs("--time");
     app.add_option("--device", device, "gpu, cpu (the emulator), auto (what there is)")->capture_default_str();
     app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
     app.add_option("--runs", options.attempts, "each with other inputs; on the emulator with another order of events")
@@ -50,6 +58,8 @@ public:
     const auto lowered = isIr ? std::make_unique<ProgramFromIr>(path) : nullptr;
     const ProgramPlan plan = ProgramPlan::load(lowered ? lowered->plan() : path);
     options.sizes = sizesFor(plan);
+    if (!product.empty())
+      options.timing = productFor(plan);
     const std::unique_ptr<ProgramRunner> runner = makeRunner();
     const ProgramReport report = runProgram(plan, *runner, options);
     Json json = envelope(nullptr);
@@ -61,9 +71,13 @@ public:
     for (const auto &[name, value] : options.sizes)
       json["program"]["sizes"][name] = value;
     json["program"]["results"] = resultsJson(report);
+    if (options.isTimed)
+      json["program"]["times"] = timesJson(report);
     for (const Failure &failure : report.failures)
       json["program"]["failures"].push_back({{"criterion", failure.criterion}, {"message", failure.message}});
-    deliver(report.results.empty() ? "" : table(plan, *runner, report), json);
+    deliver((report.results.empty() ? "" : table(plan, *runner, report)) +
+                (report.times.empty() ? "" : timesTable(report)),
+            json);
     for (const Failure &failure : report.failures)
       fmt::print(stderr, "{}: {}\n", failure.criterion, failure.message);
     fmt::print(stderr, "{}: {} on {}\n", report.failures.empty() ? "PASS" : "FAIL", plan.name, runner->name());
@@ -95,6 +109,20 @@ private:
     return sizes;
   }
 
+  ProgramTiming productFor(const ProgramPlan &plan) const {
+    int64_t values[3] = {};
+    for (size_t i = 0; i < 3; ++i) {
+      const auto size = options.sizes.find(product[i]);
+      if (size == options.sizes.end())
+        throw UserError(fmt::format("--cublas: {} has no size '{}'; it has {}", plan.name, product[i],
+                                    fmt::join(plan.sizeNames(), ", ")));
+      values[i] = size->second;
+    }
+    ProgramTiming timing;
+    timing.productRows = values[0], timing.productColumns = values[1], timing.productLength = values[2];
+    return timing;
+  }
+
   std::unique_ptr<ProgramRunner> makeRunner() const {
     if (device != "auto" && device != "gpu" && device != "cpu")
       throw UserError(fmt::format("unknown device '{}'; known: auto, gpu, cpu", device));
@@ -112,6 +140,24 @@ private:
     return results;
   }
 
+  static Json timesJson(const ProgramReport &report) {
+    Json times = Json::array();
+    for (const ProgramTime &time : report.times)
+      times.push_back({{"name", time.name},
+                       {"library", time.library},
+                       {"launches", time.launches},
+                       {"microseconds", time.microseconds}});
+    return times;
+  }
+
+  static std::string timesTable(const ProgramReport &report) {
+    TextTable table({{"timed"}, {"library"}, {"median us", true}, {"first of these / this", true}});
+    for (const ProgramTime &time : report.times)
+      table.add({time.name, time.library, fmt::format("{:.2f}", median(time.microseconds)),
+                 fmt::format("{:.3f}", median(report.times.front().microseconds) / median(time.microseconds))});
+    return "\n" + table.text();
+  }
+
   static std::string table(const ProgramPlan &plan, const ProgramRunner &runner, const ProgramReport &report) {
     TextTable table(
         {{"program"}, {"device"}, {"result"}, {"compared", true}, {"wrong", true}, {"error / allowed", true}});
@@ -122,7 +168,7 @@ private:
   }
 
   std::string path, device = "auto";
-  std::vector<std::string> given;
+  std::vector<std::string> given, product;
   ProgramOptions options;
 };
 

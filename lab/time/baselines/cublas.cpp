@@ -132,29 +132,31 @@ private:
   DeviceMemory scores;
 };
 
-class GemmWork : public GpuWork {
+/// A plain product, of normal values.
+class ProductWork : public GpuWork {
 public:
-  explicit GemmWork(GpuTensors &tensors)
-      : side(gemmSide(tensors.problem.shape, tensors.problem.mask)), dtype(tensors.problem.dtype),
-        factor(flops(tensors.problem.shape, tensors.problem.mask) / (2.0 * side * side * side)), handle(tensors.device),
-        a(tensors.device, side * side * 2), b(tensors.device, side * side * 2), c(tensors.device, side * side * 2) {
-    Case values; // Q and K of a problem of this size: normal values
-    values.shape = {1, 1, 1, side, side, side, 1};
+  /// Column-major C (m x n) = op(A) B; the time of a launch counts `factor` times.
+  ProductWork(GpuDevice &device, DType dtype, bool transposeA, int64_t m, int64_t n, int64_t k, double factor = 1)
+      : transposeA(transposeA), m(m), n(n), k(k), dtype(dtype), factor(factor), handle(device), a(device, m * k * 2),
+        b(device, k * n * 2), c(device, m * n * 2) {
+    Case values; // Q and K of a problem of this size
+    values.shape = {1, 1, 1, m, n, k, 1};
     values.dtype = dtype;
     DenseInputs inputs = makeInputs(values, 1);
-    tensors.device.upload(a.address(), inputs.q.data(), side * side * 2);
-    tensors.device.upload(b.address(), inputs.k.data(), side * side * 2);
+    device.upload(a.address(), inputs.q.data(), m * k * 2);
+    device.upload(b.address(), inputs.k.data(), k * n * 2);
     library = handle.version();
   }
 
   void enqueue(CuStream) override {
-    handle.multiply({false, side, side, side, 1, 1, a.address(), b.address(), c.address()}, dtype);
+    handle.multiply({transposeA, m, n, k, 1, 1, a.address(), b.address(), c.address()}, dtype);
   }
   bool computesAttention() const override { return false; }
   double scale() const override { return factor; }
 
 private:
-  int64_t side;
+  bool transposeA;
+  int64_t m, n, k;
   DType dtype;
   double factor;
   Handle handle;
@@ -188,7 +190,10 @@ public:
 class GemmBaseline : public CublasBaseline {
 public:
   std::unique_ptr<GpuWork> prepare(GpuTensors &tensors) override {
-    auto work = std::make_unique<GemmWork>(tensors);
+    const Case &c = tensors.problem;
+    const int64_t side = gemmSide(c.shape, c.mask);
+    auto work = std::make_unique<ProductWork>(tensors.device, c.dtype, false, side, side, side,
+                                              flops(c.shape, c.mask) / (2.0 * side * side * side));
     work->enqueue(tensors.device.gpu.stream());
     return work;
   }
@@ -198,5 +203,12 @@ public:
 
 std::unique_ptr<Baseline> makeCublasUnfused() { return std::make_unique<UnfusedBaseline>(); }
 std::unique_ptr<Baseline> makeCublasGemm() { return std::make_unique<GemmBaseline>(); }
+
+/// A row-major matrix is a column-major one transposed: C^T = B A^T.
+std::unique_ptr<GpuWork> makeCublasProduct(GpuDevice &device, DType dtype, int64_t m, int64_t n, int64_t k) {
+  auto work = std::make_unique<ProductWork>(device, dtype, true, n, m, k);
+  work->enqueue(device.gpu.stream());
+  return work;
+}
 
 } // namespace fagen::lab
