@@ -108,6 +108,7 @@ public:
   ~GpuProgram() override { unload(); }
   std::string name() const override { return device.name(); }
   int64_t sms() const override { return device.gpu.info().sm_count; }
+  const Gpu *gpu() const override { return &device.gpu; }
 
   std::vector<Failure> run(const ProgramPlan &plan, const Sizes &sizes, ProgramMemory &memory, int) override {
     load(plan);

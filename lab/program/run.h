@@ -36,6 +36,8 @@ public:
   virtual ~ProgramRunner() = default;
   virtual std::string name() const = 0;
   virtual int64_t sms() const = 0;
+  /// For the description of the machine; null where there is none.
+  virtual const class Gpu *gpu() const { return nullptr; }
   /// Runs all launches over the memory, which then holds what they left. What went wrong, if anything. On the emulator
   /// `attempt` 0, 1 and 2 land asynchronous copies late, early and at random moments.
   virtual std::vector<Failure> run(const ProgramPlan &plan, const Sizes &sizes, ProgramMemory &memory, int attempt) = 0;

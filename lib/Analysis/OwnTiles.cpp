@@ -6,7 +6,11 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
 
+#include "fagen/IR/ExprAnalysis.h"
+
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -18,31 +22,71 @@ struct Reach {
   Expr begin, length;
 };
 
-/// The factor of the variable, where the value is factor * variable + rest and the rest is made of sizes and constants:
-/// the same in all CTAs. Null elsewhere.
-Expr factorOf(const Kernel &kernel, const Expr &value, llvm::StringRef name) {
-  auto isSame = [&](const Expr &expr) {
-    bool same = true;
-    expr.forEachVariable([&](llvm::StringRef used) { same &= llvm::is_contained(kernel.sizes, used); });
-    return same;
-  };
-  if (value == variable(name))
-    return constant(1);
-  if (value.kind() == ExprKind::Add || value.kind() == ExprKind::Sub) {
-    if (isSame(value.rhs()))
-      return factorOf(kernel, value.lhs(), name);
-    return value.kind() == ExprKind::Add && isSame(value.lhs()) ? factorOf(kernel, value.rhs(), name) : Expr();
-  }
-  if (value.kind() != ExprKind::Mul)
-    return {};
-  if (value.lhs() == variable(name) && isSame(value.rhs()))
-    return value.rhs();
-  return value.rhs() == variable(name) && isSame(value.lhs()) ? value.lhs() : Expr();
+/// An index of the grid, and how far the value moves with it.
+struct Term {
+  const GridIndex *index = nullptr;
+  Expr factor;
+};
+
+bool isOfSizes(const Kernel &kernel, const Expr &expr) {
+  bool isSame = true;
+  expr.forEachVariable([&](llvm::StringRef used) { isSame &= llvm::is_contained(kernel.sizes, used); });
+  return isSame;
 }
 
-bool isAtLeast(const Expr &factor, const Expr &length) {
-  const bool areNumbers = factor.kind() == ExprKind::Constant && length.kind() == ExprKind::Constant;
-  return areNumbers ? factor.value() >= length.value() : factor == length;
+/// Whether factor * value is a sum of such terms, each index once, and of sizes and constants, which all CTAs have
+/// alike.
+bool isSumOf(const Kernel &kernel, const Expr &value, const Expr &factor, std::vector<Term> &terms) {
+  auto isSum = [&](const Expr &part) { return isSumOf(kernel, part, factor, terms); };
+  if (isOfSizes(kernel, value))
+    return true;
+  if (value.kind() == ExprKind::Add)
+    return isSum(value.lhs()) && isSum(value.rhs());
+  if (value.kind() == ExprKind::Sub)
+    return isSum(value.lhs()) && isOfSizes(kernel, value.rhs());
+  if (value.kind() == ExprKind::Mul && isOfSizes(kernel, value.rhs()))
+    return isSumOf(kernel, value.lhs(), factor * value.rhs(), terms);
+  if (value.kind() == ExprKind::Mul && isOfSizes(kernel, value.lhs()))
+    return isSumOf(kernel, value.rhs(), factor * value.lhs(), terms);
+  if (value.kind() != ExprKind::Variable)
+    return false;
+  const auto index = llvm::find_if(kernel.grid.indices, [&](const auto &each) { return each.name == value.name(); });
+  if (index == kernel.grid.indices.end() ||
+      llvm::any_of(terms, [&](const Term &term) { return term.index == &*index; }))
+    return false;
+  terms.push_back({&*index, factor});
+  return true;
+}
+
+bool areNumbers(const Expr &a, const Expr &b) {
+  return a.kind() == ExprKind::Constant && b.kind() == ExprKind::Constant;
+}
+
+/// The indices that no two CTAs have different and reach the same: a single one that moves by what the op reaches; of
+/// several those that move by numbers, each by at least as much as all that move by less reach together.
+std::vector<const GridIndex *> ownIndices(const Kernel &kernel, const Reach &reach) {
+  std::vector<Term> terms;
+  if (!isSumOf(kernel, reach.begin, constant(1), terms))
+    return {};
+  if (terms.size() == 1 && terms.front().factor == reach.length)
+    return {terms.front().index};
+  if (llvm::any_of(terms, [&](const Term &term) { return !areNumbers(term.factor, reach.length); }))
+    return {};
+  llvm::sort(terms, [](const Term &a, const Term &b) { return a.factor.value() < b.factor.value(); });
+  std::vector<const GridIndex *> own;
+  int64_t reached = reach.length.value();
+  for (const Term &term : terms) {
+    if (term.factor.value() < reached)
+      return {};
+    own.push_back(term.index);
+    const Expr extent = expand(kernel, term.index->extent);
+    int64_t moved = 0;
+    if (&term != &terms.back() &&
+        (extent.kind() != ExprKind::Constant || llvm::MulOverflow(term.factor.value(), extent.value(), moved) ||
+         llvm::AddOverflow(reached, moved - term.factor.value(), reached)))
+      return {};
+  }
+  return own;
 }
 
 /// The divisor of mod(row, divisor) and what is added to it, where the index is that.
@@ -116,11 +160,9 @@ private:
 } // namespace
 
 bool fagen::reachesOwnElements(const Kernel &kernel, const Role &role, const Op &op) {
-  const std::vector<Reach> reaches = ReachFinder(kernel, role, op).find();
-  return llvm::all_of(kernel.grid.indices, [&](const GridIndex &index) {
-    return llvm::any_of(reaches, [&](const Reach &reach) {
-      const Expr factor = factorOf(kernel, reach.begin, index.name);
-      return factor && isAtLeast(factor, reach.length);
-    });
-  });
+  llvm::SmallPtrSet<const GridIndex *, 4> own;
+  for (const Reach &reach : ReachFinder(kernel, role, op).find())
+    for (const GridIndex *index : ownIndices(kernel, reach))
+      own.insert(index);
+  return own.size() == kernel.grid.indices.size();
 }

@@ -62,7 +62,7 @@ public:
       options.timing = productFor(plan);
     const std::unique_ptr<ProgramRunner> runner = makeRunner();
     const ProgramReport report = runProgram(plan, *runner, options);
-    Json json = envelope(nullptr);
+    Json json = envelope(runner->gpu());
     json["program"] = {{"name", plan.name},
                        {"device", runner->name()},
                        {"reference", options.reference},
