@@ -6,6 +6,7 @@ With --into FILE --name NAME it replaces what stands between `<!-- begin NAME --
 with --verify as well it only tells, by exit code 2, whether that would change anything."""
 import argparse
 import json
+import pathlib
 import statistics
 import sys
 
@@ -296,9 +297,26 @@ def decode_table(data, _):
     return f"{markdown(head, rows)}\n\nMedians of one run, {data['dtype']}, bursts in turn: {machine_line(data)}."
 
 
+def program_table(files):
+    """A row for each file of `fagen-run program --time --cublas`: ours beside the product of the same sizes."""
+    rows = []
+    for path, data in files:
+        program = data["program"]
+        ours, product = program["times"]
+        sizes = program["sizes"]
+        flops = 2 * sizes["M"] * sizes["N"] * sizes["K"]
+        median, other = (statistics.median(each["microseconds"]) for each in (ours, product))
+        rows.append([f"`{path.name.split('.')[0]}.fair`", "{M} x {N} x {K}".format(**sizes), f"{median:.1f}",
+                     f"{flops / median / 1e6:.0f}", f"{other:.1f}", f"{median / other:.3f}"])
+    head = ["program", "M x N x K", "µs", "TFLOP/s", "cuBLAS µs", "time / cuBLAS"]
+    data = files[0][1]
+    library = data["program"]["times"][1]["library"]
+    return f"{markdown(head, rows)}\n\nMedians of {len(ours['microseconds'])} turns: {library}, {machine_line(data)}."
+
+
 TABLES = {"barrier_cost.py": barrier_table, "compile_cost.py": compile_table, "Google Benchmark": benchmark_table,
           "compare_sdpa.py": compare_table, "fagen-run check": check_table, "fagen-run conformance": conformance_table, "decode.py": decode_table,
-          "fagen-run time": time_table}
+          "fagen-run program": program_table, "fagen-run time": time_table}
 
 
 def replace(path, name, text):
@@ -314,21 +332,22 @@ def replace(path, name, text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("result", help="JSON file")
+    parser.add_argument("result", nargs="+", type=pathlib.Path, help="JSON file; several of fagen-run program")
     parser.add_argument("--into", help="a Markdown file with markers")
     parser.add_argument("--name", help="of the markers")
     parser.add_argument("--dispatched", action="store_true", help="of timed variants only those that dispatch picks")
     parser.add_argument("--overview", action="store_true", help="of a contest only the ratios, by head dim, mask and length")
     parser.add_argument("--verify", action="store_true")
     arguments = parser.parse_args()
-    with open(arguments.result) as file:
-        data = json.load(file)
+    files = [(path, json.loads(path.read_text())) for path in arguments.result]
+    data = files[0][1]
     if "benchmarks" in data:
         data["tool"] = "Google Benchmark"
     if data.get("tool") not in TABLES:
-        sys.exit(f"{arguments.result}: no table for tool '{data.get('tool')}'; known: {', '.join(TABLES)}")
+        sys.exit(f"{files[0][0]}: no table for tool '{data.get('tool')}'; known: {', '.join(TABLES)}")
     make = contest_table if data.get("contestants") else TABLES[data["tool"]]
-    text = contest_overview(data) if arguments.overview else make(data, arguments.dispatched)
+    text = (contest_overview(data) if arguments.overview else program_table(files) if make is program_table
+            else make(data, arguments.dispatched))
     if not arguments.into:
         print(text)
         return
