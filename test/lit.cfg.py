@@ -43,6 +43,24 @@ if shutil.which("pkg-config"):
     config.available_features.add("pkg-config")
 else:
     lit_config.note("no pkg-config: fagen.pc is not tested")
+# The Python package: PYTHONPATH has it as it is installed. FAGEN_TORCH_PYTHON names an interpreter that has PyTorch.
+def imports(python, *modules):
+    return subprocess.run([python, "-c", f"import {', '.join(modules)}"], capture_output=True).returncode == 0
+
+
+torch_python = os.environ.get("FAGEN_TORCH_PYTHON", config.python)
+config.substitutions.append(("%pytest", f"env PYTHONPATH={config.fagen_build}/python {config.python} -m pytest -q"))
+config.substitutions.append(("%torch-pytest", f"env PYTHONPATH={config.fagen_build}/python {torch_python} -m pytest -q"))
+if not os.path.exists(os.path.join(config.fagen_build, "python", "fagen", "places.stamp")):
+    lit_config.note("no build/*/python/fagen: the Python package is not tested; the target fagen_python builds it")
+elif not imports(config.python, "pytest"):
+    lit_config.note(f"{config.python} has no pytest: the Python package is not tested")
+else:
+    config.available_features.add("pytest")
+    if imports(torch_python, "pytest", "torch"):
+        config.available_features.add("pytorch")
+    else:
+        lit_config.note(f"{torch_python} has no pytest with PyTorch (FAGEN_TORCH_PYTHON names another): fagen.torch is not tested")
 # A sanitizer's library is not what users are given.
 if "-fsanitize" not in config.cxx_flags:
     config.available_features.add("plain-build")

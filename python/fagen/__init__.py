@@ -1,0 +1,38 @@
+# fagen: attention kernels for Python: compiled from short specs, ready for PyTorch. Imports no framework.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+    o = fagen.attention(q, k, v, causal=True)          # PyTorch tensors [batch, seq, heads, head_dim] on a GPU
+    ks = fagen.compile("target sm_90a; kernel mine { ... }")
+    print(ks.explain(shape=(1, 16, 16, 4096, 4096, 128), gpu="sm_90"))
+    fagen.stats()                                      # what ran, and what fell back, and why
+
+fagen.flash_attn and fagen.flash_attn_interface have flash-attn 2's and 3's functions; fagen.transformers registers
+"fagen" with transformers. fagen.torch is imported with the first name that needs PyTorch.
+"""
+import importlib
+
+from ._stats import stats
+from .errors import CompileError, CudaError, Diagnostic, Error, Misaligned, SpecError, Unsupported
+
+TYPE_CHECKING = False  # as type checkers know it, without the cost of importing typing
+if TYPE_CHECKING:
+    from ._kernels import KernelSet, compile, load, ready
+    from .torch import attention, explain, plan, warmup
+
+# What is imported when it is first asked for: the rest of Python's library has its price too.
+_LATER = {"KernelSet": "_kernels", "compile": "_kernels", "load": "_kernels", "ready": "_kernels",
+          "attention": "torch", "explain": "torch", "plan": "torch", "warmup": "torch"}
+
+__all__ = ["CompileError", "CudaError", "Diagnostic", "Error", "Misaligned", "SpecError", "Unsupported", "stats", *_LATER]
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module 'fagen' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,139 @@
+# fagen: kernel sets: of the package, from a directory, or compiled from a spec.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The compiler beside this package, run as a program of its own, and what it writes."""
+import functools
+import json
+import os
+import re
+import subprocess
+import tempfile
+from typing import List, Optional, Sequence
+
+from . import _lib, errors
+
+_USERS_MISTAKE = 1
+# The package's own, in the order of their say: of rows of one target the first set's wins. All accumulate in float32.
+_READY = ("h200", "h200_d96_d192", "a100", "l4_fp16", "l4_bf16", "l4_wide", "rtx")
+
+
+class KernelSet:
+    """Kernels that dispatch treats as one. compile(), load() and ready() make them."""
+
+    def __init__(self, directories):
+        self._tables = [_lib.load_table(directory) for directory in directories]
+        self._sources = {}
+        for directory in directories:
+            self._read(directory)
+
+    def _read(self, directory):
+        with open(os.path.join(directory, "manifest.json"), encoding="utf-8") as file:
+            manifest = json.load(file)
+        for row in manifest["rows"]:
+            with open(os.path.join(directory, row["source"]), encoding="utf-8") as file:
+                self._sources[row["variant"], row["target"]] = file.read()
+
+    @property
+    def names(self) -> List[str]:
+        """The kernels' names, in the order of the spec."""
+        return list(dict.fromkeys(name for name, _ in self._sources))
+
+    def source(self, name: str, target: Optional[str] = None) -> str:
+        """The CUDA C++ of a kernel; target ("sm_90a") is needed where several targets have one of this name."""
+        found = [key for key in self._sources if key[0] == name and target in (None, key[1])]
+        if len(found) == 1:
+            return self._sources[found[0]]
+        if found:
+            raise errors.Error(f"{name} is there for {', '.join(t for _, t in found)}: give target=")
+        raise errors.Error(f"no kernel '{name}'{f' for {target}' if target else ''}; names has all {len(self.names)}")
+
+    def explain(self, q=None, k=None, v=None, *, shape=None, dtype="f16", causal=False, lse=False, scale=None,
+                layout="bshd", gpu=None, sms=None, variant=None) -> str:
+        """Which kernel computes this and why, and why not each other one, in words.
+
+        Tensors q, k and v (of PyTorch, in the layout), or shape = (batch, heads, kv_heads, seq_q, seq_kv, head_dim
+        [, head_dim_v]) and dtype. gpu: "sm_90" and sms describe a GPU that need not be here; else it is the tensors'
+        GPU, or the first.
+        """
+        if q is not None:
+            from . import torch as front
+            problem = front.describe(q, k, v, causal=causal, scale=scale, layout=layout, lse=lse)
+            ordinal = q.device.index or 0
+        else:
+            problem, ordinal = describe(shape, dtype, causal, lse, scale), 0
+        if variant is not None:
+            problem.variant = variant.encode()
+        on = _lib.described_device(*parse_gpu(gpu, sms)) if gpu else _lib.device(ordinal)
+        return _lib.explain(self._tables, problem, on)
+
+    def __repr__(self):
+        return f"<fagen.KernelSet of {len(self._sources)} kernels: {', '.join(self.names[:3])}, ...>"
+
+
+def parse_gpu(gpu, sms):
+    """("sm_90", 132) as numbers; SMs that are not told are an H100's."""
+    match = re.fullmatch(r"sm_(\d+)[af]?", gpu)
+    if not match:
+        raise errors.Error(f"gpu is {gpu!r}; it is sm_ and the compute capability, as in 'sm_90'")
+    return int(match[1]), sms or 132
+
+
+def describe(shape, dtype, causal=False, lse=False, scale=None):
+    """A packed problem of this shape; Error for what is no shape or dtype."""
+    if shape is None or len(shape) not in (6, 7):
+        raise errors.Error(f"shape is {shape!r}; it is (batch, heads, kv_heads, seq_q, seq_kv, head_dim[, head_dim_v])")
+    if dtype not in _lib.DTYPES:
+        raise errors.Error(f"dtype is {dtype!r}; it is {', '.join(_lib.DTYPES)}")
+    problem = _lib.Problem()
+    problem.dtype, problem.mask = _lib.DTYPES[dtype], _lib.MASK_CAUSAL if causal else _lib.MASK_NONE
+    problem.flags = _lib.FLAG_LSE if lse else 0
+    problem.batch, problem.heads, problem.kv_heads, problem.seq_q, problem.seq_kv, problem.head_dim_qk = shape[:6]
+    problem.head_dim_v = shape[6] if len(shape) == 7 else 0
+    if scale is not None:
+        problem.scale, problem.has_scale = scale, 1
+    return problem
+
+
+def _sets_below(directory):
+    names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+    return [os.path.join(directory, n) for n in names if os.path.exists(os.path.join(directory, n, "manifest.json"))]
+
+
+def load(directory) -> KernelSet:
+    """The kernel sets that `fagen SPEC -o DIR` wrote: DIR, or one set in it. Its sources run with your rights."""
+    directory = os.fspath(directory)
+    if os.path.exists(os.path.join(directory, "manifest.json")):
+        return KernelSet([directory])
+    directories = _sets_below(directory)
+    if not directories:
+        raise errors.Error(f"{directory} has no kernel set; `fagen SPEC -o DIR` writes one")
+    return KernelSet(directories)
+
+
+@functools.lru_cache(maxsize=None)
+def ready() -> KernelSet:
+    """The kernel sets of this package, as one."""
+    return KernelSet([_lib.path("kernels", name) for name in _READY])
+
+
+def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
+    """Compiles a spec to kernels: its text, or the path of a .fa file. SpecError with the compiler's diagnostics.
+
+    targets: ["sm_89", ...] instead of those that the spec names. Each kernel is built for the GPU at its first use.
+    """
+    with tempfile.TemporaryDirectory(prefix="fagen-") as directory:
+        file = os.fspath(spec)
+        if "{" in file:
+            file = os.path.join(directory, "spec.fa")
+            with open(file, "w", encoding="utf-8") as out:
+                out.write(spec)
+        written = os.path.join(directory, "kernels")
+        _run_compiler([file, "-o", written] + ([f"--target={','.join(targets)}"] if targets else []))
+        return load(written)
+
+
+def _run_compiler(arguments):
+    done = subprocess.run([_lib.path("bin", "fagen"), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode == _USERS_MISTAKE:
+        raise errors.SpecError(done.stderr.rstrip())
+    if done.returncode:
+        raise errors.Error(f"the compiler ended with {done.returncode}: {done.stderr.rstrip()}")
