@@ -19,18 +19,29 @@ _READY = ("h200", "h200_d96_d192", "a100", "l4_fp16", "l4_bf16", "l4_wide", "rtx
 class KernelSet:
     """Kernels that dispatch treats as one. compile(), load() and ready() make them."""
 
-    def __init__(self, directories):
+    def __init__(self, directories, keep=None):
+        self._directories, self._keep = directories, keep  # keep: what removes the directories when it goes
         self._tables = [_lib.load_table(directory) for directory in directories]
-        self._sources = {}
-        for directory in directories:
-            self._read(directory)
 
-    def _read(self, directory):
-        with open(os.path.join(directory, "manifest.json"), encoding="utf-8") as file:
-            manifest = json.load(file)
-        for row in manifest["rows"]:
-            with open(os.path.join(directory, row["source"]), encoding="utf-8") as file:
-                self._sources[row["variant"], row["target"]] = file.read()
+    @functools.cached_property
+    def _sources(self):
+        """The file of each kernel, by name and target."""
+        found = {}
+        for directory in self._directories:
+            with open(os.path.join(directory, "manifest.json"), encoding="utf-8") as file:
+                for row in json.load(file)["rows"]:
+                    found[row["variant"], row["target"]] = os.path.join(directory, row["source"])
+        return found
+
+    def __call__(self, q, k, v, **options):
+        """fagen.attention(q, k, v, **options) by these kernels."""
+        from . import torch as front
+        return front.attention(q, k, v, kernels=self, **options)
+
+    def plan(self, q, k, v, **options):
+        """fagen.plan(q, k, v, **options) by these kernels."""
+        from . import torch as front
+        return front.plan(q, k, v, kernels=self, **options)
 
     @property
     def names(self) -> List[str]:
@@ -41,7 +52,8 @@ class KernelSet:
         """The CUDA C++ of a kernel; target ("sm_90a") is needed where several targets have one of this name."""
         found = [key for key in self._sources if key[0] == name and target in (None, key[1])]
         if len(found) == 1:
-            return self._sources[found[0]]
+            with open(self._sources[found[0]], encoding="utf-8") as file:
+                return file.read()
         if found:
             raise errors.Error(f"{name} is there for {', '.join(t for _, t in found)}: give target=")
         raise errors.Error(f"no kernel '{name}'{f' for {target}' if target else ''}; names has all {len(self.names)}")
@@ -100,13 +112,16 @@ def _sets_below(directory):
 
 def load(directory) -> KernelSet:
     """The kernel sets that `fagen SPEC -o DIR` wrote: DIR, or one set in it. Its sources run with your rights."""
-    directory = os.fspath(directory)
+    return _load(os.fspath(directory))
+
+
+def _load(directory, keep=None):
     if os.path.exists(os.path.join(directory, "manifest.json")):
-        return KernelSet([directory])
+        return KernelSet([directory], keep)
     directories = _sets_below(directory)
     if not directories:
         raise errors.Error(f"{directory} has no kernel set; `fagen SPEC -o DIR` writes one")
-    return KernelSet(directories)
+    return KernelSet(directories, keep)
 
 
 @functools.lru_cache(maxsize=None)
@@ -120,15 +135,15 @@ def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
 
     targets: ["sm_89", ...] instead of those that the spec names. Each kernel is built for the GPU at its first use.
     """
-    with tempfile.TemporaryDirectory(prefix="fagen-") as directory:
-        file = os.fspath(spec)
-        if "{" in file:
-            file = os.path.join(directory, "spec.fa")
-            with open(file, "w", encoding="utf-8") as out:
-                out.write(spec)
-        written = os.path.join(directory, "kernels")
-        _run_compiler([file, "-o", written] + ([f"--target={','.join(targets)}"] if targets else []))
-        return load(written)
+    kept = tempfile.TemporaryDirectory(prefix="fagen-")
+    file = os.fspath(spec)
+    if "{" in file:
+        file = os.path.join(kept.name, "spec.fa")
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(spec)
+    written = os.path.join(kept.name, "kernels")
+    _run_compiler([file, "-o", written] + ([f"--target={','.join(targets)}"] if targets else []))
+    return _load(written, kept)
 
 
 def _run_compiler(arguments):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Counts of fallbacks, by function and reason, and the one place that decides between fallback, warning and error."""
 import collections
+import sys
 import threading
 import warnings
 
@@ -37,9 +38,14 @@ def refuse(function, reason, fallback, by="torch"):
 
 
 def stats(reset=False):
-    """What ran so far: {"computed": {function: calls}, "fallbacks": {(function, reason): calls}}."""
+    """What ran so far, since the last reset.
+
+    {"computed": {function: calls}, "fallbacks": {(function, reason): calls}, and "launches": {(kernel, target): launches},
+    which also counts those of compiled graphs, and is never reset}.
+    """
+    front = sys.modules.get("fagen.torch")
     with _lock:
-        counts = {"computed": dict(_computed), "fallbacks": dict(_fallbacks)}
+        counts = {"computed": dict(_computed), "fallbacks": dict(_fallbacks), "launches": front.launches() if front else {}}
         if reset:
             _computed.clear()
             _fallbacks.clear()

@@ -1,0 +1,101 @@
+// fagen: loading PyTorch's C shim, and tensors by it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "shim.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace fagen::torch {
+
+static Shim functions;
+
+const Shim &shim() { return functions; }
+
+const char *loadShim(const char *cpu, const char *cuda) {
+  void *library = dlopen(cpu, RTLD_NOW | RTLD_NOLOAD);
+  if (!library)
+    return "PyTorch's libtorch_cpu.so is not loaded";
+#define FAGEN_FIND(result, name, parameters)                                                                           \
+  functions.name = reinterpret_cast<result(*) parameters>(dlsym(library, #name));                                      \
+  if (!functions.name)                                                                                                 \
+    return "this PyTorch has no " #name "; fagen needs PyTorch 2.10 or later";
+  FAGEN_TORCH_CPU_FUNCTIONS(FAGEN_FIND)
+  if (cuda && (library = dlopen(cuda, RTLD_NOW | RTLD_NOLOAD))) {
+    FAGEN_TORCH_CUDA_FUNCTIONS(FAGEN_FIND)
+  }
+#undef FAGEN_FIND
+  return nullptr;
+}
+
+/// Of a function of the shim that failed: it has told PyTorch why.
+static void expect(int32_t error, const char *what) {
+  if (error)
+    fail("fagen.Error: PyTorch's %s failed", what);
+}
+
+void *Tensor::data() const {
+  void *pointer = nullptr;
+  expect(shim().aoti_torch_get_data_ptr(handle, &pointer), "data_ptr");
+  return pointer;
+}
+
+int64_t Tensor::rank() const {
+  int64_t rank = 0;
+  expect(shim().aoti_torch_get_dim(handle, &rank), "dim");
+  return rank;
+}
+
+const int64_t *Tensor::sizes() const {
+  int64_t *sizes = nullptr;
+  expect(shim().aoti_torch_get_sizes(handle, &sizes), "sizes");
+  return sizes;
+}
+
+const int64_t *Tensor::strides() const {
+  int64_t *strides = nullptr;
+  expect(shim().aoti_torch_get_strides(handle, &strides), "strides");
+  return strides;
+}
+
+int32_t Tensor::dtype() const {
+  int32_t dtype = 0;
+  expect(shim().aoti_torch_get_dtype(handle, &dtype), "dtype");
+  return dtype;
+}
+
+int32_t Tensor::deviceType() const {
+  int32_t type = 0;
+  expect(shim().aoti_torch_get_device_type(handle, &type), "device");
+  return type;
+}
+
+int32_t Tensor::deviceIndex() const {
+  int32_t index = 0;
+  expect(shim().aoti_torch_get_device_index(handle, &index), "device index");
+  return index;
+}
+
+Tensor emptyTensor(const int64_t *sizes, int rank, int32_t dtype, int32_t deviceType, int32_t deviceIndex) {
+  int64_t strides[4], reach = 1;
+  for (int i = rank; i-- > 0;) {
+    strides[i] = reach;
+    reach *= sizes[i] > 1 ? sizes[i] : 1;
+  }
+  TensorHandle made = nullptr;
+  expect(shim().aoti_torch_empty_strided(rank, sizes, strides, dtype, deviceType, deviceIndex, &made), "empty_strided");
+  return Tensor(made);
+}
+
+void fail(const char *format, ...) {
+  char text[2048];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof(text), format, arguments);
+  va_end(arguments);
+  shim().aoti_torch_check(false, "fagen::attention", "fagen", 0, text);
+  abort(); // aoti_torch_check throws
+}
+
+} // namespace fagen::torch

@@ -1,0 +1,127 @@
+# fagen: what PyTorch computes in our place: fallbacks, and gradients.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention by PyTorch's own operators, with bottom-right masks. Slower, never another result."""
+import math
+
+import torch
+import torch.nn.functional as F
+
+from . import errors
+
+
+def _bhsd(tensor, bshd):
+    return tensor.transpose(1, 2) if bshd else tensor
+
+
+def visible(seq_q, seq_kv, *, causal=False, window=(-1, -1), device=None):
+    """[seq_q, seq_kv] of bool: which keys a row sees, bottom-right; None where it sees all. window: (left, right), -1: open."""
+    left, right = window
+    if causal:
+        right = 0 if right < 0 else min(right, 0)
+    if left < 0 and right < 0:
+        return None
+    last = torch.arange(seq_q, device=device)[:, None] + (seq_kv - seq_q)
+    key = torch.arange(seq_kv, device=device)[None, :]
+    seen = torch.ones((seq_q, seq_kv), dtype=torch.bool, device=device)
+    if left >= 0:
+        seen &= key >= last - left
+    if right >= 0:
+        seen &= key <= last + right
+    return seen
+
+
+def attention(q, k, v, *, scale, causal=False, bshd=True, lse=False, window=(-1, -1), softcap=0.0, alibi_slopes=None,
+              dropout=0.0, keys=None):
+    """O and LSE (None unless lse) as the kernels define them: a row that sees no key gives 0 and -inf.
+
+    window, softcap, alibi_slopes [heads] or [batch, heads] and dropout as in flash-attn; keys [batch]: how many of seq_kv
+    each batch has, at whose end masks are aligned.
+    """
+    q, k, v = (_bhsd(t, bshd) for t in (q, k, v))
+    seen = visible(q.shape[2], k.shape[2], causal=causal, window=window, device=q.device)
+    if keys is not None:
+        seen = _visible_of_each(q.shape[2], k.shape[2], keys, causal, window)
+    bias = None
+    if alibi_slopes is not None:
+        bias = _alibi(alibi_slopes, q.shape[2], k.shape[2], q.device)
+    if softcap or lse or k.shape[2] == 0:
+        o, sums = _in_steps(q, k, v, scale, seen, bias, softcap, dropout)
+    else:
+        o, sums = _by_sdpa(q, k, v, scale, seen, bias, dropout), None
+    return _bhsd(o, bshd), sums if lse else None
+
+
+def _visible_of_each(seq_q, seq_kv, keys, causal, window):
+    """[batch, 1, seq_q, seq_kv]: as visible(), of each batch's number of keys."""
+    parts = []
+    for count in keys.tolist():
+        seen = visible(seq_q, count, causal=causal, window=window, device=keys.device)
+        seen = torch.ones((seq_q, count), dtype=torch.bool, device=keys.device) if seen is None else seen
+        parts.append(F.pad(seen, (0, seq_kv - count)))
+    return torch.stack(parts)[:, None]
+
+
+def _alibi(slopes, seq_q, seq_kv, device):
+    row = torch.arange(seq_q, device=device)[:, None] + (seq_kv - seq_q)
+    distance = (row - torch.arange(seq_kv, device=device)[None, :]).abs()
+    slopes = slopes if slopes.dim() == 2 else slopes[None]
+    return -slopes[:, :, None, None].float() * distance
+
+
+def _by_sdpa(q, k, v, scale, seen, bias, dropout):
+    mask = seen
+    if bias is not None:
+        mask = bias.to(q.dtype) if seen is None else bias.masked_fill(~seen, -math.inf).to(q.dtype)
+    with torch.nn.attention.sdpa_kernel(_kernels_of_torch()):
+        o = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scale,
+                                           enable_gqa=q.shape[1] != k.shape[1])
+    if seen is not None:  # rows without keys: 0, where SDPA may give NaN
+        o = torch.where(seen.any(-1, keepdim=True), o, torch.zeros((), dtype=o.dtype, device=o.device))
+    return o
+
+
+def _kernels_of_torch():
+    """All but what activate() has put in flash attention's and cuDNN's place: a fallback does not come back to us."""
+    from torch.nn.attention import SDPBackend
+    return [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
+
+def _in_steps(q, k, v, scale, seen, bias, softcap, dropout):
+    """In float32, step by step."""
+    groups = q.shape[1] // max(1, k.shape[1])
+    k, v = (t.float().repeat_interleave(groups, 1) for t in (k, v))
+    scores = q.float() @ k.transpose(-1, -2) * scale
+    if softcap:
+        scores = softcap * torch.tanh(scores / softcap)
+    if bias is not None:
+        scores = scores + bias
+    if seen is not None:
+        scores = scores.masked_fill(~seen, -math.inf)
+    sums = torch.logsumexp(scores, -1) if k.shape[2] else scores.new_full(scores.shape[:3], -math.inf)
+    weights = torch.exp(scores - sums.masked_fill(sums == -math.inf, 0.0)[..., None])
+    if dropout:
+        weights = F.dropout(weights, dropout)
+    return (weights @ v).to(q.dtype), sums
+
+
+def backward(grad, q, k, v, o, lse, scale, causal, bshd):
+    """Gradients of q, k and v by PyTorch's flash attention, from our O and LSE; Unsupported where it has none."""
+    rows, keys = (q.shape[1], k.shape[1]) if bshd else (q.shape[2], k.shape[2])
+    if causal and rows != keys:
+        raise errors.Unsupported(f"attention: PyTorch's backward masks top-left, ours bottom-right; seq_q is {rows}, seq_kv {keys}")
+    if q.shape[-1] != v.shape[-1]:
+        raise errors.Unsupported(f"attention: PyTorch's backward needs equal head dims; they are {q.shape[-1]} and {v.shape[-1]}")
+    grad, q, k, v, o = (_bhsd(t, bshd) for t in (grad, q, k, v, o))
+    heads, kv_heads = q.shape[1], k.shape[1]
+    if heads != kv_heads:
+        k, v = (t.repeat_interleave(heads // kv_heads, 1) for t in (k, v))
+    if q.is_cuda:
+        state = torch.empty(2, dtype=torch.uint64, device=q.device)  # of dropout, which there is none of
+        dq, dk, dv = torch.ops.aten._scaled_dot_product_flash_attention_backward(
+            grad, q, k, v, o, lse, None, None, rows, keys, 0.0, causal, state, state, scale=scale)
+    else:
+        dq, dk, dv = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            grad, q, k, v, o, lse, 0.0, causal, scale=scale)
+    if heads != kv_heads:
+        dk, dv = (t.unflatten(1, (kv_heads, heads // kv_heads)).sum(2) for t in (dk, dv))
+    return tuple(_bhsd(t, bshd) for t in (dq, dk, dv))

@@ -1,0 +1,241 @@
+# fagen: attention on PyTorch tensors.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""attention(), plan() and explain() for PyTorch.
+
+The operators torch.ops.fagen.attention and attention_out have no gradient of their own: attention() here takes an
+autograd.Function where a gradient is wanted. Causal is bottom-right, as in flash-attn: row i of seq_q sees keys
+j <= i + seq_kv - seq_q.
+"""
+import ctypes
+import math
+import os
+
+import torch
+
+from . import _by_torch, _kernels, _lib, _stats, errors
+
+_DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
+_ERRORS = {kind.__name__: kind for kind in (errors.Unsupported, errors.Misaligned, errors.CompileError, errors.CudaError)}
+
+
+def _register():
+    """The operators, defined with the PyTorch that is imported; and the library that has them."""
+    _lib.library()
+    ours = ctypes.CDLL(_lib.path("lib", "libfagen_torch.so"))
+    ours.fagen_torch_register.restype = ctypes.c_char_p
+    ours.fagen_torch_register.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    ours.fagen_torch_add_kernels.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t]
+    libraries = os.path.join(os.path.dirname(torch.__file__), "lib")
+    cuda = os.path.join(libraries, "libtorch_cuda.so")
+    error = ours.fagen_torch_register(os.fsencode(os.path.join(libraries, "libtorch_cpu.so")),
+                                      os.fsencode(cuda) if os.path.exists(cuda) else None)
+    if error:
+        raise errors.Error(error.decode())
+    return ours
+
+
+_ours = _register()
+
+
+@torch.library.register_fake("fagen::attention")
+def _(q, k, v, scale, causal, bshd, lse, kernels):
+    o = q.new_empty((*q.shape[:3], v.shape[3]))
+    heads, rows = (q.shape[2], q.shape[1]) if bshd else (q.shape[1], q.shape[2])
+    return o, q.new_empty((q.shape[0], heads, rows) if lse else (0,), dtype=torch.float32)
+
+
+@torch.library.register_fake("fagen::attention_out")
+def _(q, k, v, out, lse, scale, causal, bshd, kernels):
+    return None
+
+
+_attention = torch.ops.fagen.attention.default
+_attention_out = torch.ops.fagen.attention_out.default
+
+
+def _number_of(tables):
+    number = _ours.fagen_torch_add_kernels(_lib.pointers(tables), len(tables))
+    if number < 0:
+        raise errors.Error("this process has compiled 1024 kernel sets; keep and reuse them")
+    return number
+
+
+_READY = _number_of(_kernels.ready()._tables)
+
+
+def _number(kernels):
+    """The operators' number of a KernelSet; None: of the package's own."""
+    if kernels is None:
+        return _READY
+    if not hasattr(kernels, "_torch_number"):
+        kernels._torch_number = _number_of(kernels._tables)
+    return kernels._torch_number
+
+
+def _is_bshd(layout):
+    if layout in ("bshd", "bhsd"):
+        return layout == "bshd"
+    raise errors.Error(f'layout is {layout!r}; it is "bshd" (batch, seq, heads, head_dim) or "bhsd"')
+
+
+def describe(q, k, v, *, causal=False, scale=None, layout="bshd", lse=False):
+    """The C ABI's problem of these tensors, with their strides."""
+    if q.dtype not in _DTYPES:
+        raise errors.Unsupported(f"q's dtype is {q.dtype}; kernels are of float16 and bfloat16")
+    head, row = (2, 1) if _is_bshd(layout) else (1, 2)
+    shape = (q.shape[0], q.shape[head], k.shape[head], q.shape[row], k.shape[row], q.shape[3], v.shape[3])
+    problem = _kernels.describe(shape, _DTYPES[q.dtype], causal, lse, scale)
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        stride = tensor.stride()
+        setattr(problem, f"{name}_stride", (ctypes.c_int64 * 3)(stride[0], stride[head], stride[row]))
+    return problem
+
+
+def reason_of(error):
+    """The exception that a RuntimeError of the operators stands for, or None where it is another's."""
+    head, _, rest = str(error).partition("fagen.")
+    name, colon, reason = rest.partition(": ")
+    reason = reason.split("\nException raised from", 1)[0].strip()
+    kind = errors.Error if name == "Error" else _ERRORS.get(name)
+    return kind(reason) if kind and colon and not head.strip() else None
+
+
+def _ours_or_none(function, call, fallback):
+    """call()'s result; None where no kernel computes it and the caller asked for a fallback, which is counted."""
+    try:
+        result = call()
+    except RuntimeError as error:
+        reason = error if isinstance(error, errors.Error) else reason_of(error)
+        if reason is None:
+            raise
+        if not isinstance(reason, errors.Unsupported):
+            raise reason from None
+        if fallback == "error":
+            raise type(reason)(f'{function}: {reason}; fallback="torch" computes it') from None
+        _stats.refuse(function, str(reason), fallback)
+        return None
+    _stats.computed(function)
+    return result
+
+
+def _dense(tensor):
+    """The tensor, or a copy where its last stride is not 1 or it is expanded in every dimension."""
+    stride = tensor.stride()
+    is_dense = (stride[-1] == 1 or tensor.shape[-1] <= 1) and (any(stride[:3]) or tensor.numel() <= tensor.shape[-1])
+    return tensor if is_dense else tensor.contiguous()
+
+
+class _Attention(torch.autograd.Function):
+    """Our forward; backward by PyTorch's flash attention, fed with our O and LSE."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, scale, causal, bshd, kernels):
+        o, lse = _attention(q, k, v, scale, causal, bshd, True, kernels)
+        ctx.save_for_backward(q, k, v, o, lse)
+        ctx.scale, ctx.causal, ctx.bshd = scale, causal, bshd
+        ctx.mark_non_differentiable(lse)
+        return o, lse
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad, _):
+        q, k, v, o, lse = ctx.saved_tensors
+        return (*_by_torch.backward(grad, q, k, v, o, lse, ctx.scale, ctx.causal, ctx.bshd), None, None, None, None)
+
+
+def attention(q, k, v, *, causal=False, scale=None, layout="bshd", return_lse=False, out=None, fallback="error",
+              kernels=None):
+    """softmax(scale * q k^T + mask) v, and LSE [batch, heads, seq_q] in float32 if return_lse.
+
+    q is [batch, seq_q, heads, head_dim] (layout "bshd") or [batch, heads, seq_q, head_dim] ("bhsd"), k and v have kv_heads,
+    which divide heads; all other strides are free. scale: 1 / sqrt(head_dim) where None. A row that sees no key gives 0 and
+    -inf. out: where to write; it takes no part in gradients. kernels: a KernelSet, else the package's own. fallback, for what
+    no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a reason, "torch" lets it
+    silently; stats() counts both.
+    """
+    bshd = _is_bshd(layout)
+    scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
+    wants_gradient = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    if wants_gradient and out is not None:
+        raise errors.Error("attention: out= takes no part in gradients; leave it out, or use torch.no_grad()")
+    number = _number(kernels)
+
+    def call():
+        dense = _dense(q), _dense(k), _dense(v)
+        if out is not None:
+            return _into(out, *dense, scale, causal, bshd, return_lse, number)
+        if wants_gradient:
+            return _Attention.apply(*dense, scale, causal, bshd, number)
+        return _attention(*dense, scale, causal, bshd, return_lse, number)
+
+    if torch.compiler.is_compiling():
+        o, lse = call()  # what is refused is refused when the graph runs
+    else:
+        result = _ours_or_none("attention", call, fallback)
+        if result is None:
+            result = _by_torch.attention(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=return_lse)
+            if out is not None:
+                result = out.copy_(result[0]), result[1]
+        o, lse = result
+    return (o, lse) if return_lse else o
+
+
+def _into(out, q, k, v, scale, causal, bshd, return_lse, number):
+    heads, rows = (q.shape[2], q.shape[1]) if bshd else (q.shape[1], q.shape[2])
+    lse = torch.empty((q.shape[0], heads, rows) if return_lse else (0,), dtype=torch.float32, device=q.device)
+    _attention_out(q, k, v, out, lse, scale, causal, bshd, number)
+    return out, lse
+
+
+class Plan:
+    """One attention of fixed shapes and strides: nothing is asked again at a call, and a call may be captured.
+
+    plan() makes it: its kernel is compiled and loaded by then. It holds its inputs' shapes, not their memory.
+    """
+
+    def __init__(self, q, k, v, causal, scale, layout, kernels):
+        self._layout = [(tuple(t.shape), t.stride(), t.dtype, t.device) for t in (q, k, v)]
+        self._rest = (1.0 / math.sqrt(q.shape[-1]) if scale is None else scale, causal, _is_bshd(layout))
+        self._number = kernels
+        self._no_lse = torch.empty(0, dtype=torch.float32, device=q.device)
+
+    def __call__(self, q, k, v, out):
+        """Computes into out. The tensors have the shapes, strides, types and device that were planned."""
+        for tensor, (shape, stride, dtype, device) in zip((q, k, v), self._layout):
+            if (tensor.shape, tensor.stride(), tensor.dtype, tensor.device) != (shape, stride, dtype, device):
+                raise errors.Error(f"planned for {shape} with strides {stride}, called with {tuple(tensor.shape)} and "
+                                   f"{tensor.stride()} ({tensor.dtype}, {tensor.device})")
+        _attention_out(q, k, v, out, self._no_lse, *self._rest, self._number)
+        return out
+
+
+def plan(q, k, v, *, causal=False, scale=None, layout="bshd", kernels=None):
+    """A Plan for tensors like these, its kernel compiled and loaded. Unsupported where there is none."""
+    number = _number(kernels)
+    made = Plan(q, k, v, causal, scale, layout, number)
+    try:
+        made(q, k, v, torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device))
+    except RuntimeError as error:
+        raise reason_of(error) or error from None
+    return made
+
+
+def explain(q, k, v, *, causal=False, scale=None, layout="bshd", lse=False):
+    """Which kernel of the package computes this and why, in words. On a GPU."""
+    return _kernels.ready().explain(q, k, v, causal=causal, scale=scale, layout=layout, lse=lse)
+
+
+def warmup(shapes, *, dtype=torch.float16, causal=True, device="cuda"):
+    """Compiles and loads the kernels for these shapes: (batch, heads, kv_heads, seq_q, seq_kv, head_dim), packed bshd."""
+    for batch, heads, kv_heads, seq_q, seq_kv, head_dim in shapes:
+        q = torch.zeros((batch, seq_q, heads, head_dim), dtype=dtype, device=device)
+        k = torch.zeros((batch, seq_kv, kv_heads, head_dim), dtype=dtype, device=device)
+        plan(q, k, k, causal=causal)
+
+
+def launches():
+    """How often each kernel was launched: {(variant, target): launches}."""
+    found = {}
+    each = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64)
+    _ours.fagen_torch_counts(each(lambda variant, target, count: found.update({(variant.decode(), target.decode()): count})))
+    return found

@@ -1,0 +1,185 @@
+# fagen: the operators and fagen.attention on CPU tensors: values, strides, gradients, schemas, graphs, refusals.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+
+import fagen
+import fagen.torch
+from torch_emulated import assert_near, reference, tensors, use_emulator
+
+emulated = pytest.mark.skipif(not use_emulator(), reason="no emulator in this build")
+
+
+@emulated
+@pytest.mark.parametrize("layout", ["bshd", "bhsd"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("lengths", [(40, 40), (1, 70), (33, 80), (50, 20)])
+def test_values(layout, causal, lengths):
+    q, k, v = tensors(seq_q=lengths[0], seq_kv=lengths[1], layout=layout)
+    o, lse = fagen.attention(q, k, v, causal=causal, layout=layout, return_lse=True)
+    wanted, sums = reference(q, k, v, causal, layout=layout)
+    assert_near(o, wanted)
+    torch.testing.assert_close(lse.double(), sums, atol=1e-3, rtol=1e-3)
+
+
+@emulated
+def test_scale_and_no_lse():
+    q, k, v = tensors()
+    assert_near(fagen.attention(q, k, v, scale=0.05), reference(q, k, v, scale=0.05)[0])
+
+
+@emulated
+def test_strides_are_taken_as_they_are():
+    q, k, v = tensors(seq_q=24, seq_kv=24)
+    packed = torch.cat([q, k, v], dim=2)  # [batch, seq, heads + 2 * kv_heads, head_dim]
+    views = packed.split([q.shape[2], k.shape[2], v.shape[2]], dim=2)
+    assert not views[1].is_contiguous()
+    assert_near(fagen.attention(*views), reference(q, k, v)[0])
+
+
+@emulated
+def test_expanded_and_transposed_tensors():
+    q, k, v = tensors(batch=2, seq_q=24, seq_kv=24)
+    one = k[:1, :1, :1].expand_as(k)  # every stride but the last is 0
+    assert_near(fagen.attention(q, one, v), reference(q, one, v)[0])
+    columns = v.transpose(1, 3).contiguous().transpose(1, 3)  # its last stride is not 1
+    assert_near(fagen.attention(q, k, columns), reference(q, k, v)[0])
+
+
+@emulated
+def test_out():
+    q, k, v = tensors()
+    out = torch.empty_like(q)
+    given, lse = fagen.attention(q, k, v, out=out, return_lse=True)
+    assert given.data_ptr() == out.data_ptr()
+    assert_near(out, reference(q, k, v)[0])
+    torch.testing.assert_close(lse.double(), reference(q, k, v)[1], atol=1e-3, rtol=1e-3)
+
+
+@emulated
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_gradients(causal, kv_heads):
+    inputs = [t.requires_grad_() for t in tensors(kv_heads=kv_heads)]
+    grad = torch.randn(inputs[0].shape, generator=torch.Generator().manual_seed(1))
+    fagen.attention(*inputs, causal=causal).backward(grad.half())
+    ours = [t.grad for t in inputs]
+    exact = [t.detach().double().requires_grad_() for t in inputs]
+    reference(*exact, causal)[0].backward(grad.double())
+    for got, wanted in zip(ours, exact):
+        torch.testing.assert_close(got.double(), wanted.grad, atol=6e-3, rtol=6e-3)
+
+
+@emulated
+def test_no_gradient_is_silently_missing():
+    q, k, v = (t.requires_grad_() for t in tensors(seq_q=8))
+    o = fagen.attention(q, k, v, causal=True)  # PyTorch's backward cannot do it
+    with pytest.raises(fagen.Unsupported, match="seq_q is 8, seq_kv 40"):
+        o.sum().backward()
+    with pytest.raises(fagen.Error, match="out= takes no part in gradients"):
+        fagen.attention(q, k, v, out=torch.empty_like(q))
+    with torch.no_grad():
+        assert not fagen.attention(q, k, v).requires_grad
+
+
+@emulated
+@pytest.mark.parametrize("lse", [False, True])
+def test_opcheck(lse):
+    q, k, v = tensors(seq_q=16, seq_kv=16)
+    arguments = (q, k, v, 0.125, True, True, lse, fagen.torch._READY)
+    torch.library.opcheck(torch.ops.fagen.attention.default, arguments, test_utils=("test_schema", "test_faketensor"))
+    out, sums = torch.empty_like(q), torch.empty((1, 4, 16) if lse else (0,), dtype=torch.float32)
+    torch.library.opcheck(torch.ops.fagen.attention_out.default, (q, k, v, out, sums, 0.125, True, True, fagen.torch._READY),
+                          test_utils=("test_schema", "test_faketensor"))
+
+
+@emulated
+def test_compile_without_graph_breaks():
+    compiled = torch.compile(lambda q, k, v: fagen.attention(q, k, v, causal=True) * 2, backend="aot_eager", fullgraph=True,
+                             dynamic=True)
+    for length in (16, 24):
+        q, k, v = tensors(seq_q=length, seq_kv=length)
+        assert_near(compiled(q, k, v), 2 * reference(q, k, v, True)[0])
+
+
+@emulated
+def test_compile_with_gradients():
+    compiled = torch.compile(lambda q, k, v: fagen.attention(q, k, v, causal=True), backend="aot_eager", fullgraph=True)
+    q, k, v = (t.requires_grad_() for t in tensors(seq_q=16, seq_kv=16))
+    compiled(q, k, v).sum().backward()
+    graph = [t.grad.clone() for t in (q, k, v)]
+    q.grad = k.grad = v.grad = None
+    fagen.attention(q, k, v, causal=True).sum().backward()
+    for got, wanted in zip(graph, (q, k, v)):
+        torch.testing.assert_close(got, wanted.grad)
+
+
+@emulated
+def test_export():
+    class Layer(torch.nn.Module):
+        def forward(self, q, k, v):
+            return fagen.attention(q, k, v)
+
+    q, k, v = tensors(seq_q=16, seq_kv=16)
+    program = torch.export.export(Layer(), (q, k, v))
+    assert "fagen.attention" in str(program.graph)
+    assert_near(program.module()(q, k, v), reference(q, k, v)[0])
+
+
+@emulated
+def test_plan():
+    q, k, v = tensors()
+    p, out = fagen.plan(q, k, v, causal=True), torch.empty_like(q)
+    assert_near(p(q, k, v, out), reference(q, k, v, True)[0])
+    with pytest.raises(fagen.Error, match="planned for"):
+        p(q[:, :8], k, v, out)
+
+
+@emulated
+@pytest.mark.parametrize("fallback", ["warn", "torch"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_what_no_kernel_computes_falls_back_and_is_counted(fallback, causal):
+    q, k, v = tensors(seq_q=24, seq_kv=40, head_dim=80)
+    with pytest.raises(fagen.Unsupported, match='head_dim 80.*fallback="torch" computes it'):
+        fagen.attention(q, k, v)
+    fagen.stats(reset=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        o, lse = fagen.attention(q, k, v, causal=causal, return_lse=True, fallback=fallback)
+        assert_near(fagen.attention(q, k, v, causal=causal, fallback=fallback), o.double())
+    assert_near(o, reference(q, k, v, causal)[0])
+    torch.testing.assert_close(lse.double(), reference(q, k, v, causal)[1], atol=1e-3, rtol=1e-3)
+    counts = fagen.stats()
+    assert counts["computed"] == {} and sum(counts["fallbacks"].values()) == 2
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda q, k, v: (q.float(), k.float(), v.float()), "float16 and bfloat16"),
+    (lambda q, k, v: (q, k.bfloat16(), v), "k has another dtype than q"),
+    (lambda q, k, v: (q[0], k, v), "q has 3 dimensions"),
+    (lambda q, k, v: (q, k[..., :32], v), "q has head_dim 64, k 32"),
+    (lambda q, k, v: (q, k[:, :8], v), "k has 2 heads and 8 rows"),
+    (lambda q, k, v: (q.expand(3, -1, -1, -1), k, v), "3, 1 and 1 batches"),
+])
+def test_wrong_tensors(change, message):
+    with pytest.raises((fagen.Error, RuntimeError), match=message):
+        fagen.attention(*change(*tensors()))
+
+
+def test_wrong_words():
+    q, k, v = tensors()
+    with pytest.raises(fagen.Error, match='layout is "bhds"|layout is \'bhds\''):
+        fagen.attention(q, k, v, layout="bhds")
+    with pytest.raises(fagen.Error, match="fallback is 'maybe'"):
+        fagen.attention(q.float(), k.float(), v.float(), fallback="maybe")
+
+
+def test_the_cpu_is_refused_where_there_is_no_emulator():
+    code = ("import torch, fagen; q = torch.zeros(1, 8, 2, 64, dtype=torch.half)\n"
+            "try: fagen.attention(q, q, q)\nexcept fagen.Unsupported as e: print(e)")
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "tensors are on the CPU; fagen computes on CUDA GPUs" in printed
