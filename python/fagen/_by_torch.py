@@ -6,8 +6,6 @@ import math
 import torch
 import torch.nn.functional as F
 
-from . import errors
-
 
 def _bhsd(tensor, bshd):
     return tensor.transpose(1, 2) if bshd else tensor
@@ -31,34 +29,19 @@ def visible(seq_q, seq_kv, *, causal=False, window=(-1, -1), device=None):
 
 
 def attention(q, k, v, *, scale, causal=False, bshd=True, lse=False, window=(-1, -1), softcap=0.0, alibi_slopes=None,
-              dropout=0.0, keys=None):
+              dropout=0.0):
     """O and LSE (None unless lse) as the kernels define them: a row that sees no key gives 0 and -inf.
 
-    window, softcap, alibi_slopes [heads] or [batch, heads] and dropout as in flash-attn; keys [batch]: how many of seq_kv
-    each batch has, at whose end masks are aligned.
+    window, softcap, alibi_slopes ([heads] or [batch, heads]) and dropout as in flash-attn.
     """
     q, k, v = (_bhsd(t, bshd) for t in (q, k, v))
     seen = visible(q.shape[2], k.shape[2], causal=causal, window=window, device=q.device)
-    if keys is not None:
-        seen = _visible_of_each(q.shape[2], k.shape[2], keys, causal, window)
-    bias = None
-    if alibi_slopes is not None:
-        bias = _alibi(alibi_slopes, q.shape[2], k.shape[2], q.device)
+    bias = None if alibi_slopes is None else _alibi(alibi_slopes, q.shape[2], k.shape[2], q.device)
     if softcap or lse or k.shape[2] == 0:
         o, sums = _in_steps(q, k, v, scale, seen, bias, softcap, dropout)
     else:
         o, sums = _by_sdpa(q, k, v, scale, seen, bias, dropout), None
     return _bhsd(o, bshd), sums if lse else None
-
-
-def _visible_of_each(seq_q, seq_kv, keys, causal, window):
-    """[batch, 1, seq_q, seq_kv]: as visible(), of each batch's number of keys."""
-    parts = []
-    for count in keys.tolist():
-        seen = visible(seq_q, count, causal=causal, window=window, device=keys.device)
-        seen = torch.ones((seq_q, count), dtype=torch.bool, device=keys.device) if seen is None else seen
-        parts.append(F.pad(seen, (0, seq_kv - count)))
-    return torch.stack(parts)[:, None]
 
 
 def _alibi(slopes, seq_q, seq_kv, device):
@@ -105,12 +88,10 @@ def _in_steps(q, k, v, scale, seen, bias, softcap, dropout):
 
 
 def backward(grad, q, k, v, o, lse, scale, causal, bshd):
-    """Gradients of q, k and v by PyTorch's flash attention, from our O and LSE; Unsupported where it has none."""
+    """Gradients of q, k and v: by PyTorch's flash attention from our O and LSE; where that cannot, by computing anew."""
     rows, keys = (q.shape[1], k.shape[1]) if bshd else (q.shape[2], k.shape[2])
-    if causal and rows != keys:
-        raise errors.Unsupported(f"attention: PyTorch's backward masks top-left, ours bottom-right; seq_q is {rows}, seq_kv {keys}")
-    if q.shape[-1] != v.shape[-1]:
-        raise errors.Unsupported(f"attention: PyTorch's backward needs equal head dims; they are {q.shape[-1]} and {v.shape[-1]}")
+    if q.shape[-1] != v.shape[-1] or rows == 0 or keys == 0 or (causal and rows != keys):
+        return _backward_anew(grad, q, k, v, scale, causal, bshd)
     grad, q, k, v, o = (_bhsd(t, bshd) for t in (grad, q, k, v, o))
     heads, kv_heads = q.shape[1], k.shape[1]
     if heads != kv_heads:
@@ -125,3 +106,11 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd):
     if heads != kv_heads:
         dk, dv = (t.unflatten(1, (kv_heads, heads // kv_heads)).sum(2) for t in (dk, dv))
     return tuple(_bhsd(t, bshd) for t in (dq, dk, dv))
+
+
+def _backward_anew(grad, q, k, v, scale, causal, bshd):
+    """By PyTorch's forward and its gradient: it masks causal problems of unequal lengths by a tensor."""
+    with torch.enable_grad():
+        inputs = [t.detach().requires_grad_() for t in (q, k, v)]
+        o, _ = attention(*inputs, scale=scale, causal=causal, bshd=bshd)
+        return torch.autograd.grad(o, inputs, grad)

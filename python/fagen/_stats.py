@@ -8,6 +8,8 @@ import warnings
 
 from . import errors
 
+FALLBACKS = ("error", "warn", "torch")
+
 _lock = threading.Lock()
 _computed = collections.Counter()
 _fallbacks = collections.Counter()
@@ -19,22 +21,21 @@ def computed(function):
         _computed[function] += 1
 
 
-def refuse(function, reason, fallback, by="torch"):
+def refuse(function, reason, fallback):
     """Raises Unsupported where fallback is "error"; else counts, and for "warn" says so once a reason.
 
-    fallback: "error", "warn", or "quiet". The caller then computes by other means.
+    reason: words, or an Unsupported of which the words and the kind are taken. The caller then lets PyTorch compute.
     """
-    message = f"{function}: {reason}"
+    kind = type(reason) if isinstance(reason, errors.Unsupported) else errors.Unsupported
+    reason = str(reason)
     if fallback == "error":
-        raise errors.Unsupported(f'{message}; fallback="{by}" computes it' if by else message)
-    if fallback not in ("warn", "quiet", "torch"):
-        raise errors.Error(f'{function}: fallback is {fallback!r}; it is "error", "warn" or "torch"')
+        raise kind(f'{function}: {reason}; fallback="torch" computes it') from None
     with _lock:
         _fallbacks[function, reason] += 1
         first = (function, reason) not in _warned
         _warned.add((function, reason))
     if fallback == "warn" and first:
-        warnings.warn(f"fagen: {message}; {by or 'another library'} computes it", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"fagen: {function}: {reason}; PyTorch computes it", RuntimeWarning, stacklevel=4)
 
 
 def stats(reset=False):

@@ -11,8 +11,9 @@ import math
 import os
 
 import torch
+from torch.nn.attention import register_flash_attention_impl
 
-from . import _by_torch, _kernels, _lib, _stats, errors
+from . import _by_torch, _kernels, _lib, _sdpa, _stats, errors
 
 _DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _ERRORS = {kind.__name__: kind for kind in (errors.Unsupported, errors.Misaligned, errors.CompileError, errors.CudaError)}
@@ -100,24 +101,6 @@ def reason_of(error):
     return kind(reason) if kind and colon and not head.strip() else None
 
 
-def _ours_or_none(function, call, fallback):
-    """call()'s result; None where no kernel computes it and the caller asked for a fallback, which is counted."""
-    try:
-        result = call()
-    except RuntimeError as error:
-        reason = error if isinstance(error, errors.Error) else reason_of(error)
-        if reason is None:
-            raise
-        if not isinstance(reason, errors.Unsupported):
-            raise reason from None
-        if fallback == "error":
-            raise type(reason)(f'{function}: {reason}; fallback="torch" computes it') from None
-        _stats.refuse(function, str(reason), fallback)
-        return None
-    _stats.computed(function)
-    return result
-
-
 def _dense(tensor):
     """The tensor, or a copy where its last stride is not 1 or it is expanded in every dimension."""
     stride = tensor.stride()
@@ -126,7 +109,7 @@ def _dense(tensor):
 
 
 class _Attention(torch.autograd.Function):
-    """Our forward; backward by PyTorch's flash attention, fed with our O and LSE."""
+    """Our forward; backward by PyTorch's flash attention, fed with our O and LSE, or by what else PyTorch has."""
 
     @staticmethod
     def forward(ctx, q, k, v, scale, causal, bshd, kernels):
@@ -149,35 +132,49 @@ def attention(q, k, v, *, causal=False, scale=None, layout="bshd", return_lse=Fa
 
     q is [batch, seq_q, heads, head_dim] (layout "bshd") or [batch, heads, seq_q, head_dim] ("bhsd"), k and v have kv_heads,
     which divide heads; all other strides are free. scale: 1 / sqrt(head_dim) where None. A row that sees no key gives 0 and
-    -inf. out: where to write; it takes no part in gradients. kernels: a KernelSet, else the package's own. fallback, for what
-    no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a reason, "torch" lets it
-    silently; stats() counts both.
+    -inf. LSE has no gradient. out: where to write; it takes no part in gradients. kernels: a KernelSet, else the package's
+    own. fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
+    reason, "torch" lets it silently; stats() counts both.
     """
-    bshd = _is_bshd(layout)
+    result = attend("attention", q, k, v, scale=scale, causal=causal, bshd=_is_bshd(layout), lse=return_lse, out=out,
+                    fallback=fallback, kernels=kernels)
+    return result if return_lse else result[0]
+
+
+def attend(function, q, k, v, *, scale=None, causal=False, bshd=True, lse=False, out=None, fallback="error", kernels=None):
+    """O and LSE of attention(), on behalf of a function of this name."""
+    if fallback not in _stats.FALLBACKS:
+        raise errors.Error(f'{function}: fallback is {fallback!r}; it is "error", "warn" or "torch"')
     scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
-    wants_gradient = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
-    if wants_gradient and out is not None:
-        raise errors.Error("attention: out= takes no part in gradients; leave it out, or use torch.no_grad()")
     number = _number(kernels)
+    if torch.compiler.is_compiling():  # what is refused is refused when the graph runs
+        return _launch(q, k, v, scale, causal, bshd, lse, out, number)
+    try:
+        result = _launch(q, k, v, scale, causal, bshd, lse, out, number)
+    except RuntimeError as error:
+        reason = error if isinstance(error, errors.Error) else reason_of(error)
+        if reason is None:
+            raise
+        if not isinstance(reason, errors.Unsupported):
+            raise reason from None
+        _stats.refuse(function, reason, fallback)
+        o, sums = _by_torch.attention(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=lse)
+        return (o if out is None else out.copy_(o)), sums
+    _stats.computed(function)
+    return result
 
-    def call():
-        dense = _dense(q), _dense(k), _dense(v)
-        if out is not None:
-            return _into(out, *dense, scale, causal, bshd, return_lse, number)
+
+def _launch(q, k, v, scale, causal, bshd, lse, out, number):
+    """By our kernels: with a gradient where one is wanted."""
+    q, k, v = _dense(q), _dense(k), _dense(v)
+    wants_gradient = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    if out is not None:
         if wants_gradient:
-            return _Attention.apply(*dense, scale, causal, bshd, number)
-        return _attention(*dense, scale, causal, bshd, return_lse, number)
-
-    if torch.compiler.is_compiling():
-        o, lse = call()  # what is refused is refused when the graph runs
-    else:
-        result = _ours_or_none("attention", call, fallback)
-        if result is None:
-            result = _by_torch.attention(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=return_lse)
-            if out is not None:
-                result = out.copy_(result[0]), result[1]
-        o, lse = result
-    return (o, lse) if return_lse else o
+            raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
+        return _into(out, q, k, v, scale, causal, bshd, lse, number)
+    if wants_gradient:
+        return _Attention.apply(q, k, v, scale, causal, bshd, number)
+    return _attention(q, k, v, scale, causal, bshd, lse, number)
 
 
 def _into(out, q, k, v, scale, causal, bshd, return_lse, number):
@@ -239,3 +236,6 @@ def launches():
     each = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64)
     _ours.fagen_torch_counts(each(lambda variant, target, count: found.update({(variant.decode(), target.decode()): count})))
     return found
+
+
+register_flash_attention_impl("fagen", register_fn=_sdpa.activate)

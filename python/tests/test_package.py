@@ -116,9 +116,10 @@ def test_load_refuses_a_directory_without_kernels(tmp_path):
 
 def test_refusals_are_errors_warnings_or_counted():
     from fagen import _stats
+    fagen.stats(reset=True)
     with pytest.raises(fagen.Unsupported, match='f: because; fallback="torch" computes it'):
         _stats.refuse("f", "because", "error")
-    with pytest.warns(RuntimeWarning, match="fagen: f: because; torch computes it"):
+    with pytest.warns(RuntimeWarning, match="fagen: f: because; PyTorch computes it"):
         _stats.refuse("f", "because", "warn")
     _stats.refuse("f", "because", "warn")  # once a reason: pytest would raise a second warning
     _stats.refuse("f", "because", "torch")

@@ -1,0 +1,102 @@
+# fagen: in the place of PyTorch's flash attention, below torch.nn.functional.scaled_dot_product_attention.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""torch.nn.attention.activate_flash_attention_impl("fagen"), once fagen.torch is imported; restore_... undoes it.
+
+It takes calls that SDPA would give to flash attention, and to cuDNN where no gradient is wanted. SDPA's causal mask is
+top-left: keys behind the last row are cut off, and what has more rows than keys stays with PyTorch, as do dropout and
+whatever no kernel computes. stats() counts those. Gradients are PyTorch's own.
+"""
+import torch
+
+from . import _stats, errors
+
+_FLASH = "aten::_scaled_dot_product_flash_attention"
+_CUDNN = "aten::_scaled_dot_product_cudnn_attention"
+
+
+def top_left(query, key, value, is_causal):
+    """key, value and is_causal of the same result with a bottom-right mask; Unsupported where there is none."""
+    rows, keys = query.shape[2], key.shape[2]
+    if not is_causal or rows == keys:
+        return key, value, is_causal
+    if keys < rows:
+        raise errors.Unsupported(f"a top-left causal mask with fewer keys than rows, {keys} and {rows}")
+    return key[:, :, :rows], value[:, :, :rows], True
+
+
+def _compute(query, key, value, dropout_p, is_causal, scale, lse):
+    """O, laid out as query is, and LSE; Unsupported."""
+    from . import torch as front
+    if dropout_p:
+        raise errors.Unsupported(f"dropout_p {dropout_p}")
+    key, value, is_causal = top_left(query, key, value, is_causal)
+    out = torch.empty_like(query)
+    if value.shape[3] != query.shape[3]:
+        out = query.new_empty((*query.shape[:3], value.shape[3]))
+    with torch.no_grad():
+        return front.attend("scaled_dot_product_attention", query, key, value, scale=scale, causal=is_causal, bshd=False,
+                            lse=lse, out=out, fallback="error")
+
+
+def _or_torch(saved, keyset, arguments, keywords, compute):
+    """compute()'s result, or what the saved kernel of PyTorch gives; counted."""
+    try:
+        return compute()
+    except errors.Unsupported as reason:
+        _stats.refuse("scaled_dot_product_attention", str(reason).split("; fallback=")[0], "torch")
+        return saved.call_boxed(keyset, *arguments, **keywords)
+
+
+def flash(saved):
+    """Our kernel of _scaled_dot_product_flash_attention; `saved` is PyTorch's."""
+
+    def kernel(keyset, query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
+        def compute():
+            if return_debug_mask:
+                raise errors.Unsupported("return_debug_mask")
+            o, lse = _compute(query, key, value, dropout_p, is_causal, scale, True)
+            state = torch.zeros(2, dtype=torch.uint64, device=query.device)
+            unused, mask = state.new_empty(0), query.new_empty(0)
+            return o, lse, None, None, query.shape[2], key.shape[2], state, unused, mask
+        return _or_torch(saved, keyset, (query, key, value, dropout_p, is_causal, return_debug_mask), {"scale": scale}, compute)
+
+    return kernel
+
+
+def cudnn(saved):
+    """Our kernel of _scaled_dot_product_cudnn_attention, of which only O is used where no LSE is asked for."""
+
+    def kernel(keyset, query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False,
+               return_debug_mask=False, *, scale=None):
+        def compute():
+            if attn_bias is not None:
+                raise errors.Unsupported("an attn_mask")
+            if compute_log_sumexp or return_debug_mask:
+                raise errors.Unsupported("a gradient, which is cuDNN's")
+            o, _ = _compute(query, key, value, dropout_p, is_causal, scale, False)
+            nothing, state = query.new_empty(0, dtype=torch.float32), torch.zeros((), dtype=torch.int64, device=query.device)
+            return o, nothing, None, None, query.shape[2], key.shape[2], state, state.clone(), query.new_empty(0)
+        arguments = (query, key, value, attn_bias, compute_log_sumexp, dropout_p, is_causal, return_debug_mask)
+        return _or_torch(saved, keyset, arguments, {"scale": scale}, compute)
+
+    return kernel
+
+
+class Handle:
+    """Undoes activate()."""
+
+    def __init__(self, library):
+        self._library = library
+
+    def remove(self):
+        self._library._destroy()
+        self._library = None
+
+
+def activate():
+    """Puts our kernels in the place of PyTorch's; a Handle."""
+    library = torch.library.Library("aten", "IMPL")
+    for name, kernel in ((_FLASH, flash), (_CUDNN, cudnn)):
+        saved = torch.library.get_kernel(name, "CUDA")
+        library.impl(name.split("::")[1], kernel(saved), "CUDA", with_keyset=True, allow_override=True)
+    return Handle(library)

@@ -1,0 +1,136 @@
+# fagen: transformers with random weights: the mask function, models against sdpa, what falls back.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import random
+
+import pytest
+import torch
+
+pytest.importorskip("transformers")
+
+import transformers
+from transformers.masking_utils import causal_mask_function, sdpa_mask
+
+import fagen
+import fagen.torch
+import fagen.transformers as ours
+from fagen import _by_torch
+from torch_emulated import tensors, use_emulator
+
+pytestmark = pytest.mark.skipif(not use_emulator(), reason="no emulator in this build")
+SMALL = {"hidden_size": 128, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 97,
+         "max_position_embeddings": 256}
+CONFIGS = {
+    "llama": lambda: transformers.LlamaConfig(**SMALL, num_key_value_heads=1),
+    "qwen3": lambda: transformers.Qwen3Config(**SMALL, num_key_value_heads=1, head_dim=64),
+    "gpt2": lambda: transformers.GPT2Config(n_embd=128, n_layer=2, n_head=2, vocab_size=97, resid_pdrop=0, attn_pdrop=0),
+}
+
+
+def model(name, implementation):
+    torch.manual_seed(0)
+    made = transformers.AutoModelForCausalLM.from_config(CONFIGS[name](), attn_implementation=implementation)
+    return made.half().eval()
+
+
+def tokens(batch=2, length=24):
+    return torch.randint(0, 97, (batch, length), generator=torch.Generator().manual_seed(3))
+
+
+def test_the_mask_function_on_random_problems():
+    """What it gives is what sdpa_mask gives without skipping; None is that mask where all is seen, bottom-right."""
+    draw = random.Random(0)
+    skipped = 0
+    for _ in range(200):
+        q_length, past, behind = draw.randint(1, 8), draw.choice([0, 0, 3]), draw.choice([0, 0, 4])
+        kv_length = past + q_length + behind  # keys behind the last row: a static cache
+        padding = None
+        if draw.random() < 0.5:
+            padding = torch.ones(2, kv_length, dtype=torch.bool)
+            if draw.random() < 0.5:
+                padding[0, :draw.randint(0, 2)] = False
+        local = draw.choice([None, None, 2, 50])
+        options = {"batch_size": 2, "q_length": q_length, "kv_length": kv_length, "q_offset": past, "attention_mask": padding,
+                   "local_size": local, "mask_function": causal_mask_function}
+        wanted = sdpa_mask(**options, allow_is_causal_skip=False)
+        got = ours.mask(**options, allow_is_causal_skip=True)
+        if got is None:
+            skipped += 1
+            seen = _by_torch.visible(q_length, kv_length, causal=True)
+            assert torch.equal(wanted, seen.expand_as(wanted)) and (local is None or local > kv_length)
+        else:
+            assert torch.equal(got, wanted)
+    assert 20 < skipped < 180
+
+
+def test_bidirectional_masks():
+    options = {"batch_size": 1, "q_length": 4, "kv_length": 6, "mask_function": lambda b, h, q, k: k >= 0}
+    assert ours.mask(**options, allow_is_causal_skip=False, allow_is_bidirectional_skip=True) is None
+    assert ours.mask(**options, allow_is_causal_skip=False) is not None
+    padding = torch.tensor([[True] * 5 + [False]])
+    assert ours.mask(**options, allow_is_causal_skip=False, allow_is_bidirectional_skip=True, attention_mask=padding) is not None
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_logits(name):
+    inputs = tokens()
+    with torch.no_grad():
+        exact = model(name, "eager").float()(inputs).logits
+        sdpa = (model(name, "sdpa")(inputs).logits - exact).abs().max()
+        fagen.stats(reset=True)
+        error = (model(name, "fagen")(inputs).logits - exact).abs().max()
+    assert error <= 2 * sdpa + 1e-3
+    assert fagen.stats()["computed"] == {"transformers": 2} and not fagen.stats()["fallbacks"]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("cache", [None, "static"])
+def test_greedy_tokens(name, cache):
+    inputs = tokens(1, 9)
+    options = {"max_new_tokens": 6, "do_sample": False, "cache_implementation": cache, "disable_compile": True,
+               "eos_token_id": None, "pad_token_id": 0, "attention_mask": torch.ones_like(inputs)}
+    assert torch.equal(model(name, "fagen").generate(inputs, **options), model(name, "sdpa").generate(inputs, **options))
+
+
+def test_left_padding_goes_to_sdpa():
+    inputs, padding = tokens(), torch.ones(2, 24, dtype=torch.long)
+    padding[0, :5] = 0
+    fagen.stats(reset=True)
+    with torch.no_grad():
+        got, wanted = (model("llama", how)(inputs, attention_mask=padding).logits for how in ("fagen", "sdpa"))
+    assert torch.equal(got[0, 5:], wanted[0, 5:]) and torch.equal(got[1], wanted[1])
+    assert fagen.stats()["fallbacks"] == {("transformers", "a mask"): 2} and not fagen.stats()["computed"]
+
+
+def test_prefill_in_chunks():
+    inputs, one = tokens(1, 20), model("llama", "fagen")
+    fagen.stats(reset=True)
+    with torch.no_grad():
+        cache = transformers.DynamicCache(config=one.config)
+        one(inputs[:, :8], past_key_values=cache)
+        got = one(inputs[:, 8:], past_key_values=cache).logits
+        wanted = model("llama", "sdpa")(inputs).logits[:, 8:]
+    torch.testing.assert_close(got, wanted, atol=5e-3, rtol=5e-3)
+    assert fagen.stats()["computed"] == {"transformers": 4}
+
+
+def test_a_fallback_without_a_mask_is_bottom_right():
+    """SDPA's is_causal is top-left: a chunk whose head_dim no kernel has must not be given to it as it is."""
+    q, k, v = tensors(seq_q=5, seq_kv=12, head_dim=80, kv_heads=4, layout="bhsd")
+    module = torch.nn.Module()
+    o, _ = ours.attention(module, q, k, v, None, is_causal=True)
+    wanted, _ = _by_torch.attention(q, k, v, scale=80 ** -0.5, causal=True, bshd=False)
+    torch.testing.assert_close(o, wanted.transpose(1, 2), atol=2e-3, rtol=2e-3)
+
+
+def test_a_window_that_binds_and_softcap_are_not_dropped():
+    config = transformers.Gemma2Config(**SMALL, num_key_value_heads=1, head_dim=64, sliding_window=8, query_pre_attn_scalar=64,
+                                       attn_logit_softcapping=5.0)
+    inputs = tokens()
+    results = []
+    for how in ("fagen", "eager"):
+        torch.manual_seed(0)
+        made = transformers.AutoModelForCausalLM.from_config(config, attn_implementation=how).half().eval()
+        with torch.no_grad():
+            results.append(made(inputs).logits)
+    torch.testing.assert_close(*results, atol=2e-3, rtol=2e-3)
+    assert ("transformers", "softcap") in fagen.stats()["fallbacks"]
