@@ -218,7 +218,7 @@ private:
   }
 
   void rowsInTurn() {
-    const unsigned tileRows = buffer.rows / keyWarps;
+    const unsigned tileRows = llvm::divideCeil(buffer.rows, keyWarps);
     for (unsigned row = 0; row < buffer.rows; ++row)
       rows(warp(row % tileRows % warps), row, 1);
   }
