@@ -1,19 +1,21 @@
 // fagen: pass order-roles: who waits for whom at which mbarrier.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each buffer that bulk copies fill has an mbarrier that counts their bytes; a ring gets a second one, `_empty`, that
-// counts the warp groups that have left a slot. From where a buffer is filled and read follows
+// Buffers that one role fills for others have an mbarrier that says that a position is filled; rings have a second one,
+// `_empty`, that says that all have left it. Rings whose copies name the same mbarrier share both. From the order of
+// fills and uses (Handovers.h) follows
 //
 //   load   wait    k_empty[j - S]  by one thread: everybody has left the slot's last tile
-//          arrive  k_full[j]       announces the bytes
+//          arrive  k_full[j]       announces the bytes of all copies there
 //          copy_issue k[j]
-//   math   wait    k_full[j]       before the first product that reads k[j]
+//   math   wait    k_full[j]       before the first op that uses k[j]
 //          mma_issue ... k[j]
 //          mma_wait
-//          arrive  k_empty[j - .]  behind the wait that completes that product, one thread of each group
+//          arrive  k_empty[j]      behind the op that says that the last use is done
 //
-// Where warps read a slot by themselves once more (settle_rows) one thread of each warp arrives, behind a barrier of
-// the warp.
+// Where threads fill, all of them wait, and all arrive behind what they wrote. A slot is left by one thread of each
+// group where only products of groups use it, else by one of each warp, behind a barrier of the warp where lanes do. A
+// use that is done d steps later is left d steps later, those of the last steps behind the loop.
 //
 // One thread makes the mbarriers, and a barrier of the CTA tells all. place-barriers and verify-barriers then prove
 // from the ops alone that this orders every access and that nobody waits for ever.
@@ -21,262 +23,349 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
+#include "Handovers.h"
 #include "ShapeCheck.h"
-#include "fagen/IR/ExprAnalysis.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
+
+#include <map>
 
 using namespace fagen;
 using namespace fagen::ir;
 
 namespace {
 
+constexpr unsigned kLanes = 32;
+
+unsigned arrivalsOf(const Role &role, Actor by) {
+  switch (by) {
+  case Actor::Thread:
+    return kLanes * role.warps;
+  case Actor::Warp:
+    return role.warps;
+  case Actor::Group:
+    return role.warps / kGroupWarps;
+  case Actor::Role:
+    return 1;
+  }
+  return 1;
+}
+
+bool isByLanes(const HandoverUse &use) { return use.isByLanes(); }
+
 class RoleOrderer {
 public:
-  RoleOrderer(Kernel &kernel, Role &load, Role &math) : kernel(kernel), load(load), math(math) {}
+  RoleOrderer(Kernel &kernel, std::vector<Handover> handovers, const OpPlaces &places)
+      : kernel(kernel), handovers(std::move(handovers)), places(places) {}
 
   void run() {
-    collectCopies(load.body);
-    for (const auto &[buffer, full] : filled) {
-      if (!buffer->guard)
-        buffer->guard = {.full = full, .filledBy = {}};
-      if (!buffer->isRing)
-        continue;
-      buffer->guard->empty = empties[buffer] = addEmpty(*buffer, *full);
-      buffer->guard->leftBy = isLeftByWarps(buffer) ? Actor::Warp : Actor::Group;
+    for (Handover &handover : handovers) {
+      addGuard(handover);
+      for (const HandoverSite &fills : handover.fills)
+        fill(handover, fills);
+      for (const HandoverUser &user : handover.users)
+        for (const HandoverSite &site : user.sites)
+          use(handover, site);
     }
-    announceCopies(load.body);
-    waitForCopies(math.body);
-    beginMath();
-    beginLoad();
+    begin();
+    for (Role &role : kernel.roles)
+      place(role.body);
   }
 
 private:
-  void collectCopies(const Block &block) {
-    forEach<CopyIssueOp>(block,
-                         [&](CopyIssueOp<const Op> copy) { filled.insert({copy.dst().buffer, copy.full().buffer}); });
+  // Mbarriers.
+
+  Buffer *addBarrier(const Buffer &buffer, llvm::StringRef suffix, const Location &location) {
+    Buffer bar;
+    bar.name = kernel.freshName(buffer.name + suffix.str());
+    bar.type = ElementType::MBarrier;
+    bar.rows = bar.columns = 1;
+    bar.isRing = buffer.isRing;
+    bar.stages = buffer.stages;
+    bar.location = location;
+    return &kernel.addBuffer(std::move(bar));
   }
 
-  Buffer *addEmpty(const Buffer &ring, const Buffer &full) {
-    Buffer empty;
-    empty.name = kernel.freshName(ring.name + "_empty");
-    empty.type = ElementType::MBarrier;
-    empty.rows = empty.columns = 1;
-    empty.isRing = true;
-    empty.stages = ring.stages;
-    empty.location = full.location;
-    return &kernel.addBuffer(std::move(empty));
+  void addGuard(Handover &handover) {
+    const Buffer &buffer = handover.first();
+    if (!handover.full)
+      handover.full = addBarrier(buffer, "_full", buffer.location);
+    Guard guard{.full = handover.full, .filledBy = {}};
+    if (!handover.isBulk())
+      guard.filledBy = Actor::Thread;
+    if (buffer.isRing) {
+      guard.empty = emptyOf(buffer) ? emptyOf(buffer) : addBarrier(buffer, "_empty", handover.full->location);
+      guard.leftBy = handover.hasUse(isByLanes) ? Actor::Warp : Actor::Group;
+    }
+    for (Buffer *each : handover.buffers)
+      each->guard = guard;
   }
 
-  void announceCopies(Block &block) {
-    rewrite(block, [&](std::unique_ptr<Op> op, Ops &ops) {
-      if (const auto copy = dynCast<CopyIssueOp>(*op))
-        announce(*copy, ops);
-      ops.push_back(std::move(op));
-    });
+  static const Guard &guardOf(const Handover &handover) { return *handover.first().guard; }
+
+  // Fills.
+
+  /// By name where a constant says how many there are.
+  Expr slotsOf(const Buffer &ring) const {
+    return kernel.hasConstant("kStages") && kernel.constant("kStages") == ring.stages ? variable("kStages")
+                                                                                      : constant(ring.stages);
   }
 
-  void announce(CopyIssueOp<> copy, Ops &ops) {
-    const Operand &target = copy.dst();
-    if (target.buffer->isRing)
-      ops.push_back(makeWait({.bar = {empties[target.buffer], target.position - variable("kStages")},
-                              .by = Actor::Role,
-                              .location = copy->location,
-                              .note = "order-roles: everybody has left the slot"}));
-    ops.push_back(makeArrive({.bar = {copy.full().buffer, target.position},
-                              .by = Actor::Role,
-                              .bytes = constant(int64_t(target.buffer->stageBytes())),
-                              .location = copy->location}));
+  /// The first fill of a position waits and announces all bytes; behind the last one threads tell.
+  void fill(const Handover &handover, const HandoverSite &fills) {
+    const Op &op = *fills.front().op;
+    const Expr &position = fills.front().position;
+    const Guard &guard = guardOf(handover);
+    const Actor by = guard.filledBy.value_or(Actor::Role);
+    if (guard.empty)
+      before[&op].push_back(makeWait({.bar = {guard.empty, position - slotsOf(handover.first())},
+                                      .by = by,
+                                      .location = op.location,
+                                      .note = "order-roles: everybody has left the slot"}));
+    if (!handover.isBulk())
+      return tell(handover, fills.back());
+    int64_t bytes = 0;
+    for (const HandoverUse &fill : fills)
+      bytes += int64_t(CopyIssueOp(*fill.op).dst().buffer->stageBytes());
+    before[&op].push_back(
+        makeArrive({.bar = {guard.full, position}, .by = by, .bytes = constant(bytes), .location = op.location}));
   }
 
-  /// A product that no wait has completed yet.
-  struct Running {
-    Buffer *ring;
-    Expr position;
-    unsigned group; ///< the number of its commit
-  };
-
-  /// The slot that the lanes of a warp read, behind a product that did.
-  static const Operand *readByWarps(const Op &op) {
-    const auto settle = dynCast<SettleRowsOp>(op);
-    return settle ? &settle->k() : nullptr;
+  void tell(const Handover &handover, const HandoverUse &fill) {
+    Ops &ops = behind[fill.op];
+    if (handover.hasUse([](const HandoverUse &use) { return !use.isByLanes(); }))
+      ops.push_back(makeFence({.kind = FenceKind::AsyncProxy,
+                               .location = fill.op->location,
+                               .note = "order-roles: products read what threads wrote"}));
+    ops.push_back(makeArrive({.bar = {handover.full, fill.position},
+                              .by = Actor::Thread,
+                              .location = fill.op->location,
+                              .note = "order-roles: the thread has filled its part"}));
   }
 
-  bool isLeftByWarps(const Buffer *ring) const {
-    bool isRead = false;
-    walk(math.body, [&](const Op &op) { isRead |= readByWarps(op) && readByWarps(op)->buffer == ring; });
-    return isRead;
+  // Uses.
+
+  void use(const Handover &handover, const HandoverSite &site) {
+    waitFor(handover, site.front());
+    if (guardOf(handover).empty)
+      leave(handover, site);
   }
 
-  /// By the ops of a block that have not been moved yet.
-  static bool isReadBelow(const Ops &ops, const Buffer *ring) {
-    return llvm::any_of(
-        ops, [&](const std::unique_ptr<Op> &op) { return op && readByWarps(*op) && readByWarps(*op)->buffer == ring; });
+  /// In front of the fence of a product, so that nothing comes between that and the product.
+  void waitFor(const Handover &handover, const HandoverUse &use) {
+    const OpPlaces::Place &place = places.of(*use.anchor);
+    const Op *at = use.anchor;
+    if (place.index > 0 && syncOf(*place.block->ops[place.index - 1]).releases == Means::ProductFence)
+      at = place.block->ops[place.index - 1].get();
+    before[at].push_back(makeWait({.bar = {handover.full, use.position},
+                                   .by = Actor::Thread,
+                                   .location = use.position ? use.op->location : handover.full->location,
+                                   .note = "order-roles: the tile has arrived"}));
   }
 
-  void leave(Ops &ops, Buffer *ring, Expr position, const Location &location) {
-    const Actor who = ring->guard->leftBy;
-    ops.push_back(makeArrive({.bar = {empties[ring], position},
-                              .by = who,
-                              .location = location,
-                              .note = ("order-roles: the " + toString(who) + " has left the slot").str()}));
+  void leave(const Handover &handover, const HandoverSite &site) {
+    const Expr &position = site.front().position;
+    const Completion done = completionOf(site, places);
+    if (done.distance == 0)
+      return leaveBehind(*done.at, handover, site, position, {});
+    const LoopOp loop(*places.of(*site.front().anchor).around);
+    auto positionIn = [&](const Expr &step) { return position.substitute(loop.variable(), step); };
+    const Expr step = variable(loop.variable()), late = constant(done.distance);
+    leaveBehind(*done.at, handover, site, positionIn(step - late), lessEqual(loop.begin() + late, step));
+    for (unsigned left = done.distance; left-- > 0;)
+      leaveBehind(*done.tail[left], handover, site, positionIn(loop.end() - constant(left + 1)),
+                  lessThan(loop.begin() + constant(left), loop.end()));
   }
 
-  void leaveByLanes(Ops &ops, const Operand &slot, const Location &location) {
-    ops.push_back(makeBarrier(
-        {.scope = BarrierScope::Warp, .location = location, .note = "order-roles: all lanes have read the slot"}));
-    ops.push_back(makeArrive({.bar = {empties[slot.buffer], slot.position}, .by = Actor::Warp, .location = location}));
-  }
-
-  void waitForCopies(Block &block) {
+  void leaveBehind(const Op &at, const Handover &handover, const HandoverSite &site, Expr position,
+                   const Expr &condition) {
+    const Actor by = guardOf(handover).leftBy;
+    const bool isOfLanes = llvm::any_of(site, isByLanes);
     Ops ops;
-    llvm::SmallVector<Running, 4> running;
-    unsigned commits = 0;
-    for (std::unique_ptr<Op> &op : block.ops) {
-      waitForCopies(op->body);
-      if (const auto product = dynCast<MmaIssueOp>(*op))
-        waitBefore(*product, ops, running, commits);
-      commits += op->kind == OpKind::MmaCommit;
-      const auto wait = dynCast<MmaWaitOp>(*op);
-      const int64_t done = wait ? int64_t(commits) - wait->pending() : 0;
-      const Location location = op->location;
-      const Operand *const again = readByWarps(*op);
-      ops.push_back(std::move(op));
-      if (again)
-        leaveByLanes(ops, *again, location);
-      for (const Running &product : running)
-        if (product.group < done && !isReadBelow(block.ops, product.ring))
-          leave(ops, product.ring, product.position, location);
-      llvm::erase_if(running, [&](const Running &product) { return product.group < done; });
+    if (needsFence(handover, site))
+      ops.push_back(makeFence({.kind = FenceKind::AsyncProxy, .location = at.location}));
+    if (isOfLanes)
+      ops.push_back(makeBarrier(
+          {.scope = BarrierScope::Warp, .location = at.location, .note = "order-roles: all lanes have read the slot"}));
+    const std::string note = isOfLanes ? "" : ("order-roles: the " + toString(by) + " has left the slot").str();
+    ops.push_back(makeArrive(
+        {.bar = {guardOf(handover).empty, std::move(position)}, .by = by, .location = at.location, .note = note}));
+    if (condition) {
+      auto branch = makeIf({.condition = condition, .location = at.location});
+      branch->body.ops = std::exchange(ops, {});
+      ops.push_back(std::move(branch));
     }
-    block.ops = std::move(ops);
+    llvm::move(ops, std::back_inserter(behind[&at]));
   }
 
-  /// The wait stands in front of the fence, so that nothing comes between that and the product.
-  void waitBefore(MmaIssueOp<> product, Ops &ops, llvm::SmallVectorImpl<Running> &running, unsigned commits) {
-    const Operand &b = product.b();
-    running.push_back({b.buffer, b.position, commits});
-    std::unique_ptr<Op> fence;
-    if (!ops.empty() && ops.back()->kind == OpKind::Fence) {
-      fence = std::move(ops.back());
-      ops.pop_back();
-    }
-    ops.push_back(waitForTile(filled.lookup(b.buffer), b.position, product->location));
-    if (fence)
-      ops.push_back(std::move(fence));
+  /// Whether bulk copies follow what lanes did.
+  static bool needsFence(const Handover &handover, const HandoverSite &site) {
+    return handover.isBulk() && llvm::any_of(site, [](const HandoverUse &use) {
+             return use.isByLanes() && use.sync().needsFence == Means::AsyncFence;
+           });
   }
 
-  static std::unique_ptr<Op> waitForTile(Buffer *full, Expr position, const Location &location) {
-    return makeWait({.bar = {full, std::move(position)},
-                     .by = Actor::Thread,
-                     .location = location,
-                     .note = "order-roles: the tile has arrived"});
-  }
+  // Beginnings.
 
-  void addBarrier(Ops &ops) {
-    ops.push_back(makeBarrier(
-        {.scope = BarrierScope::Cta, .location = kernel.location, .note = "order-roles: the mbarriers are there"}));
-  }
-
-  /// Buffers that are no rings are filled once.
-  void beginMath() {
-    Ops ops;
-    addBarrier(ops);
-    for (std::unique_ptr<Op> &op : math.body.ops) {
-      if (op->kind == OpKind::Loop && !hasWaited)
-        for (const auto &[buffer, full] : filled)
-          if (!buffer->isRing)
-            ops.push_back(waitForTile(full, {}, full->location));
-      hasWaited |= op->kind == OpKind::Loop;
-      ops.push_back(std::move(op));
-    }
-    math.body.ops = std::move(ops);
-  }
-
-  void initialise(Ops &ops, Buffer *bar, unsigned arrivals) {
+  static void initialise(Ops &ops, Buffer *bar, unsigned arrivals) {
     for (unsigned slot = 0; slot < bar->stages; ++slot)
       ops.push_back(makeMbarrierInit(
           {.bar = {bar, bar->isRing ? constant(slot) : Expr()}, .arrivals = arrivals, .location = bar->location}));
   }
 
-  void beginLoad() {
-    Ops ops;
-    for (const auto &[buffer, full] : filled)
-      initialise(ops, full, 1);
-    for (const auto &[ring, empty] : empties)
-      initialise(ops, empty, ring->guard->leftBy == Actor::Warp ? math.warps : math.warps / kGroupWarps);
+  /// The role that fills first makes all mbarriers.
+  void begin() {
+    for (Role &role : kernel.roles) {
+      Ops &ops = heads[&role.body];
+      if (&role == handovers.front().filler)
+        initialiseAll(ops);
+      ops.push_back(makeBarrier(
+          {.scope = BarrierScope::Cta, .location = kernel.location, .note = "order-roles: the mbarriers are there"}));
+    }
+  }
+
+  void initialiseAll(Ops &ops) const {
+    for (const Handover &handover : handovers)
+      initialise(ops, handover.full, arrivalsOf(*handover.filler, guardOf(handover).filledBy.value_or(Actor::Role)));
+    for (const Handover &handover : handovers) {
+      unsigned arrivals = 0;
+      for (const HandoverUser &user : handover.users)
+        arrivals += arrivalsOf(*user.role, guardOf(handover).leftBy);
+      if (guardOf(handover).empty)
+        initialise(ops, guardOf(handover).empty, arrivals);
+    }
     ops.push_back(makeFence({.kind = FenceKind::MbarrierInit, .location = kernel.location}));
-    addBarrier(ops);
-    for (std::unique_ptr<Op> &op : load.body.ops)
+  }
+
+  void place(Block &body) {
+    rewrite(body, [&](std::unique_ptr<Op> op, Ops &ops) {
+      const Op *const key = op.get();
+      llvm::move(before[key], std::back_inserter(ops));
       ops.push_back(std::move(op));
-    load.body.ops = std::move(ops);
+      llvm::move(behind[key], std::back_inserter(ops));
+    });
+    ir::insert(body.ops, body.ops.begin(), std::move(heads[&body]));
   }
 
   Kernel &kernel;
-  Role &load, &math;
-  llvm::MapVector<Buffer *, Buffer *> filled;  ///< by bulk copies, and the mbarriers that count their bytes
-  llvm::MapVector<Buffer *, Buffer *> empties; ///< of the rings
-  bool hasWaited = false;
+  std::vector<Handover> handovers;
+  const OpPlaces &places;
+  std::map<const Op *, Ops> before, behind; ///< what is to stand there
+  std::map<const Block *, Ops> heads;       ///< of roles
 };
 
-bool isSync(const Op &op) {
-  return op.kind == OpKind::Wait || op.kind == OpKind::Arrive || op.kind == OpKind::MbarrierInit;
-}
+/// What order-roles needs of each handover.
+class HandoverCheck {
+public:
+  HandoverCheck(const Handover &handover, const OpPlaces &places, ShapeCheck &shape)
+      : handover(handover), places(places), shape(shape), name("%" + handover.first().name) {}
 
-/// Whether waits of the block itself complete its products.
-bool endsItsProducts(const Block &block) {
-  llvm::SmallVector<int64_t, 4> running; // the commits before each
-  int64_t commits = 0;
-  for (const std::unique_ptr<Op> &op : block.ops) {
-    if (op->kind == OpKind::MmaIssue)
-      running.push_back(commits);
-    commits += op->kind == OpKind::MmaCommit;
-    if (const auto wait = dynCast<MmaWaitOp>(*op))
-      llvm::erase_if(running, [&](int64_t group) { return group < commits - wait->pending(); });
-    if (!endsItsProducts(op->body))
-      return false;
+  bool fits() const {
+    for (const Buffer *buffer : handover.buffers)
+      if (!shape.needs(buffer->isRing == handover.first().isRing && buffer->stages == handover.first().stages,
+                       "buffers of as many slots at one mbarrier: " + name + " and %" + buffer->name, buffer->location))
+        return false;
+    for (const HandoverSite &fills : handover.fills)
+      for (const HandoverUse &fill : fills)
+        if (!isInPlace(fill) || !isFill(fill))
+          return false;
+    for (const HandoverUser &user : handover.users)
+      for (const HandoverSite &site : user.sites)
+        if (!llvm::all_of(site, [&](const HandoverUse &use) { return isInPlace(use) && isUse(use); }) ||
+            !shape.needs(!handover.first().isRing || completionOf(site, places).at,
+                         "a wait that says when role " + user.role->name + " has left " + name,
+                         site.front().op->location))
+          return false;
+    return true;
   }
-  return running.empty();
+
+private:
+  /// Each step of the loop around has a position of its own; what has none is filled once.
+  bool isInPlace(const HandoverUse &use) const {
+    if (!use.position)
+      return shape.needs(use.anchor == use.op || !writes(use), "a ring where a loop fills " + name, use.op->location);
+    const Op *const around = places.of(*use.op).around;
+    return shape.needs(!around || (around->kind == OpKind::Loop && use.position.uses(LoopOp(*around).variable())),
+                       "uses of " + name + " outside of ifs, and at positions that grow with the loop",
+                       use.op->location);
+  }
+
+  bool isFill(const HandoverUse &fill) const {
+    return shape.needs(fill.isByLanes() == !handover.isBulk() &&
+                           (handover.isBulk() || fill.sync().done == Means::Nothing),
+                       "bulk copies, or threads, that fill " + name + " for other roles", fill.op->location);
+  }
+
+  bool isUse(const HandoverUse &use) const {
+    const bool isOfThreads = use.isByLanes() && use.sync().done == Means::Nothing;
+    return shape.needs(!writes(use), "one role that fills " + name, use.op->location) &&
+           shape.needs(isOfThreads || use.sync().done == Means::ProductGroups, "products, or threads, that use " + name,
+                       use.op->location);
+  }
+
+  bool writes(const HandoverUse &use) const {
+    const llvm::ArrayRef<OperandInfo> operands = opInfo(use.op->kind).operands;
+    for (unsigned i = 0; i < use.op->operands.size(); ++i)
+      if (operands[i].writes() && llvm::is_contained(handover.buffers, use.op->operands[i].buffer))
+        return true;
+    return false;
+  }
+
+  const Handover &handover;
+  const OpPlaces &places;
+  ShapeCheck &shape;
+  const std::string name;
+};
+
+bool isAtMbarrier(const Op &op) {
+  const SyncInfo &sync = syncOf(op);
+  return sync.releases == Means::Phases || sync.acquires == Means::Phases || sync.needsFence == Means::InitFence;
 }
 
-bool fits(const Role &load, const Role &math, ShapeCheck &shape) {
-  llvm::SmallPtrSet<const Buffer *, 4> filled, rings;
-  bool isInOrder = false, isBulk = true, isFilled = true;
-  walk(load.body, [&](const Op &op) {
-    isInOrder |= isSync(op);
-    const auto copy = dynCast<CopyIssueOp>(op);
-    if (!copy)
-      return;
-    isBulk &= copy->full().buffer != nullptr;
-    filled.insert(copy->dst().buffer);
-    if (copy->dst().buffer->isRing)
-      rings.insert(copy->dst().buffer);
-  });
-  walk(math.body, [&](const Op &op) {
-    isInOrder |= isSync(op);
-    isBulk &= op.kind != OpKind::CopyIssue;
-    if (const auto product = dynCast<MmaIssueOp>(op))
-      isFilled &= filled.contains(product->b().buffer);
-    if (const auto settle = dynCast<SettleRowsOp>(op))
-      isFilled &= rings.contains(settle->k().buffer);
-  });
+/// The first op that uses shared memory that nobody fills.
+const Op *findUnfilled(const Kernel &kernel) {
+  llvm::SmallPtrSet<const Buffer *, 8> filled;
+  const Op *unfilled = nullptr;
+  auto visit = [&](const Op &op, bool looks) {
+    for (unsigned i = 0; i < op.operands.size(); ++i) {
+      const Buffer *const buffer = op.operands[i].buffer;
+      if (!buffer || buffer->space != Space::Shared || buffer->type == ElementType::MBarrier)
+        continue;
+      if (opInfo(op.kind).operands[i].writes())
+        filled.insert(buffer);
+      else if (looks && !unfilled && !filled.contains(buffer))
+        unfilled = &op;
+    }
+  };
+  for (const bool looks : {false, true})
+    for (const Role &role : kernel.roles)
+      walk(role.body, [&](const Op &op) { visit(op, looks); });
+  return unfilled;
+}
+
+bool fits(const Kernel &kernel, llvm::ArrayRef<Handover> handovers, const OpPlaces &places, ShapeCheck &shape) {
+  bool isInOrder = false;
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) { isInOrder |= isAtMbarrier(op); });
+  const Op *const unfilled = findUnfilled(kernel);
   return shape.needs(!isInOrder, "roles that no mbarrier orders yet") &&
-         shape.needs(isBulk, "bulk copies only, all in role " + load.name) &&
-         shape.needs(isFilled, "products of buffers that role " + load.name + " fills") &&
-         shape.needs(endsItsProducts(math.body), "products that are complete where their block ends");
+         shape.needs(!unfilled, "shared memory that some role fills before others use it",
+                     unfilled ? unfilled->location : Location()) &&
+         llvm::all_of(handovers,
+                      [&](const Handover &handover) { return HandoverCheck(handover, places, shape).fits(); });
 }
 
 } // namespace
 
 bool fagen::orderRoles(Kernel &kernel, PassContext &context) {
-  const auto roles = findLoadAndMath(kernel);
-  if (!roles)
+  const OpPlaces places(kernel);
+  std::vector<Handover> handovers = findHandovers(kernel, places);
+  if (handovers.empty())
     return false;
   ShapeCheck shape(kernel, context, "order-roles");
-  if (!fits(roles->load, roles->math, shape))
+  if (!fits(kernel, handovers, places, shape))
     return false;
-  RoleOrderer(kernel, roles->load, roles->math).run();
+  RoleOrderer(kernel, std::move(handovers), places).run();
   return true;
 }
