@@ -122,9 +122,13 @@ void copyStrides(int64_t (&to)[3], const Tensor &tensor, bool bshd) {
   to[2] = strides[bshd ? 1 : 2];
 }
 
-fagen_problem describe(const Tensor &q, const Tensor &k, const Tensor &v, const Options &options) {
+void checkInputs(const Tensor &q, const Tensor &k, const Tensor &v) {
   for (const Named &named : {Named{"q", q}, Named{"k", k}, Named{"v", v}})
     checkTensor(named, q);
+}
+
+/// Of tensors that checkInputs has seen.
+fagen_problem describe(const Tensor &q, const Tensor &k, const Tensor &v, const Options &options) {
   const int head = options.bshd ? 2 : 1, row = options.bshd ? 1 : 2;
   const int64_t *ofQ = q.sizes(), *ofK = k.sizes(), *ofV = v.sizes();
   if (ofK[0] != ofQ[0] || ofV[0] != ofQ[0])
@@ -214,7 +218,7 @@ void runOnGpu(const fagen_problem &problem, const fagen_tensors &tensors, int64_
   count(choice.row);
 }
 
-/// Computes O, and LSE where it is not null.
+/// Computes O, and LSE where it is not null. The tensors are checked.
 void attend(const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &o, const Tensor *lse,
             const Options &options) {
   fagen_problem problem = describe(q, k, v, options);
@@ -245,8 +249,7 @@ void attention(Value *stack, uint64_t, uint64_t) {
   const Tensor q(as<TensorHandle>(stack[0])), k(as<TensorHandle>(stack[1])), v(as<TensorHandle>(stack[2]));
   const Options options{as<double>(stack[3]), as<bool>(stack[4]), as<bool>(stack[5]), as<int64_t>(stack[7])};
   const bool wantsLse = as<bool>(stack[6]);
-  for (const Named &named : {Named{"q", q}, Named{"k", k}, Named{"v", v}})
-    checkTensor(named, q);
+  checkInputs(q, k, v);
   const int32_t device = q.deviceType(), index = q.deviceIndex();
   Tensor o = emptyTensor(sizesOfO(q, v).data(), 4, q.dtype(), device, index);
   const int64_t *sizes = q.sizes();
@@ -282,8 +285,7 @@ void attentionOut(Value *stack, uint64_t, uint64_t) {
   const Tensor q(as<TensorHandle>(stack[0])), k(as<TensorHandle>(stack[1])), v(as<TensorHandle>(stack[2]));
   const Tensor o(as<TensorHandle>(stack[3])), lse(as<TensorHandle>(stack[4]));
   const Options options{as<double>(stack[5]), as<bool>(stack[6]), as<bool>(stack[7]), as<int64_t>(stack[8])};
-  for (const Named &named : {Named{"q", q}, Named{"k", k}, Named{"v", v}})
-    checkTensor(named, q);
+  checkInputs(q, k, v);
   checkOutputs(q, v, o, lse, options.bshd);
   attend(q, k, v, o, lse.rank() == 1 ? nullptr : &lse, options);
 }

@@ -19,7 +19,6 @@ struct Driver {
   int (*isCapturing)(CUstream_st *stream, int *status) = nullptr;
   int (*setBytes)(unsigned long long memory, unsigned char value, size_t count, CUstream_st *stream) = nullptr;
   int (*allocate)(unsigned long long *memory, size_t bytes) = nullptr;
-  int (*release)(unsigned long long memory) = nullptr;
   int (*exchangeCaptureMode)(int *mode) = nullptr;
 
   template <typename F> static void find(void *library, const char *name, F &function) {
@@ -34,7 +33,6 @@ struct Driver {
     find(library, "cuStreamIsCapturing", isCapturing);
     find(library, "cuMemsetD8Async", setBytes);
     find(library, "cuMemAlloc_v2", allocate);
-    find(library, "cuMemFree_v2", release);
     find(library, "cuThreadExchangeStreamCaptureMode", exchangeCaptureMode);
   }
 };
@@ -60,11 +58,10 @@ struct Kept {
   size_t bytes = 0;
 };
 
-/// Makes the memory of a stream at least so large, and zero.
+/// Makes the memory of a stream at least so large, and zero. What it had stays: another thread may be about to launch
+/// with it. As each is at least twice as large as the one before, all together are at most twice the last.
 void grow(const Driver &driver, Kept &kept, size_t bytes, CUstream_st *stream) {
   AllocationAllowed allowed(driver);
-  if (kept.memory)
-    expect(driver.release(kept.memory), "cuMemFree"); // waits for launches that use it
   kept = {};
   expect(driver.allocate(&kept.memory, bytes), "cuMemAlloc");
   kept.bytes = bytes;

@@ -31,6 +31,12 @@ def normalize(causal, window, seq_q, seq_kv):
     return False, (left, right)
 
 
+def _refuse(function, reason, fallback):
+    """As _stats.refuse; in a graph that is being made nothing is counted."""
+    if fallback == "error" or not torch.compiler.is_compiling():
+        _stats.refuse(function, reason, fallback)
+
+
 def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dropout=0.0, alibi_slopes=None, lse=False,
            fallback="warn"):
     """O and LSE [batch, heads, seq_q]."""
@@ -47,14 +53,14 @@ def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dr
         reason = "alibi_slopes: kernels have no bias"
     if reason is None:
         return front.attend(function, q, k, v, scale=scale, causal=is_causal, lse=lse, fallback=fallback)
-    _stats.refuse(function, reason, fallback)
+    _refuse(function, reason, fallback)
     return _by_torch.attention(q, k, v, scale=scale, causal=is_causal, lse=lse, window=window, softcap=softcap,
                                alibi_slopes=alibi_slopes, dropout=dropout)
 
 
 def attend_each(function, why, parts, *, fallback, alibi_slopes=None, **options):
     """attend() for (q, k, v) of one sequence after the other: a list of O and LSE."""
-    _stats.refuse(function, f"{why}: kernels have one length for all; sequences are computed one after the other", fallback)
+    _refuse(function, f"{why}: kernels have one length for all; sequences are computed one after the other", fallback)
     slopes = [alibi_slopes[i] if alibi_slopes is not None and alibi_slopes.dim() == 2 else alibi_slopes
               for i in range(len(parts))]
     return [attend(function, *part, alibi_slopes=one, fallback=fallback, **options) for part, one in zip(parts, slopes)]
@@ -89,7 +95,7 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
     if table is not None:
         if k is not None:
             raise errors.Unsupported(f"{function}: k with a page table: neither fagen nor its fallback puts keys into pages")
-        _stats.refuse(function, "a page table: kernels have no pages; they are copied together", fallback)
+        _refuse(function, "a page table: kernels have no pages; they are copied together", fallback)
         k_cache, v_cache = (c[table.long()].flatten(1, 2) for c in (k_cache, v_cache))
     rows = list(range(q.shape[0])) if batch_idx is None else batch_idx.tolist()
     lengths = _lengths(cache_seqlens, k_cache.shape[1], q.shape[0])

@@ -42,8 +42,8 @@ def _or_torch(saved, keyset, arguments, keywords, compute):
     """compute()'s result, or what the saved kernel of PyTorch gives; counted."""
     try:
         return compute()
-    except errors.Unsupported as reason:
-        _stats.refuse("scaled_dot_product_attention", str(reason).split("; fallback=")[0], "torch")
+    except errors.Unsupported as refused:
+        _stats.refuse("scaled_dot_product_attention", refused, "torch")
         return saved.call_boxed(keyset, *arguments, **keywords)
 
 

@@ -27,9 +27,9 @@ def refuse(function, reason, fallback):
     reason: words, or an Unsupported of which the words and the kind are taken. The caller then lets PyTorch compute.
     """
     kind = type(reason) if isinstance(reason, errors.Unsupported) else errors.Unsupported
-    reason = str(reason)
+    reason = getattr(reason, "reason", reason)
     if fallback == "error":
-        raise kind(f'{function}: {reason}; fallback="torch" computes it') from None
+        raise kind(reason, function, 'fallback="torch" computes it') from None
     with _lock:
         _fallbacks[function, reason] += 1
         first = (function, reason) not in _warned

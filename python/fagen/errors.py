@@ -10,7 +10,11 @@ class Error(RuntimeError):
 
 
 class Unsupported(Error):
-    """A valid call that no kernel here computes: the message has the function, the argument and the reason."""
+    """A valid call that no kernel here computes: the message has the function and the reason, `reason` the reason alone."""
+
+    def __init__(self, reason, function=None, remedy=None):
+        super().__init__(f"{function}: {reason}{f'; {remedy}' if remedy else ''}" if function else reason)
+        self.reason = reason
 
 
 class Misaligned(Unsupported):

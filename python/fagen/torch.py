@@ -147,7 +147,12 @@ def attend(function, q, k, v, *, scale=None, causal=False, bshd=True, lse=False,
         raise errors.Error(f'{function}: fallback is {fallback!r}; it is "error", "warn" or "torch"')
     scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
     number = _number(kernels)
-    if torch.compiler.is_compiling():  # what is refused is refused when the graph runs
+    if torch.compiler.is_compiling():
+        if kernels is None and q.is_cuda and not _has_kernel(q.dtype, causal, lse, q.shape[3], v.shape[3], q.device.index or 0):
+            if fallback == "error":
+                raise errors.Unsupported(f"{function}: no kernel for this type and these head dims")
+            o, sums = _by_torch.attention(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=lse)
+            return (o if out is None else out.copy_(o)), sums
         return _launch(q, k, v, scale, causal, bshd, lse, out, number)
     try:
         result = _launch(q, k, v, scale, causal, bshd, lse, out, number)
@@ -162,6 +167,20 @@ def attend(function, q, k, v, *, scale=None, causal=False, bshd=True, lse=False,
         return (o if out is None else out.copy_(o)), sums
     _stats.computed(function)
     return result
+
+
+def _has_kernel(dtype, causal, lse, head_dim, head_dim_v, ordinal):
+    """Whether the package has a kernel for packed tensors like these: what a graph can know when it is made."""
+    if dtype not in _DTYPES:
+        return False
+    major, minor = torch.cuda.get_device_capability(ordinal)
+    problem = _kernels.describe((1, 1, 1, 128, 128, head_dim, head_dim_v), _DTYPES[dtype], causal, lse)
+    tables, choice = _kernels.ready()._tables, _lib.Choice()
+    return _lib.library().fagen_query(_lib.pointers(tables), len(tables), ctypes.byref(problem),
+                                      _lib.described_device(10 * major + minor, 1), ctypes.byref(choice)) == _lib.OK
+
+
+_has_kernel._dynamo_marked_constant = True  # what torch.compiler.assume_constant_result sets, without importing the compiler
 
 
 def _launch(q, k, v, scale, causal, bshd, lse, out, number):

@@ -87,7 +87,7 @@ def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=No
             o, _ = front.attend("transformers", query, key, value, scale=scaling, causal=causal, bshd=False)
             return o.transpose(1, 2).contiguous(), None
         except errors.Unsupported as refused:
-            reason = str(refused).split("; fallback=")[0]
+            reason = refused.reason
     if not torch.compiler.is_compiling():
         _stats.refuse("transformers", reason, "torch")
     return _by_transformers(module, query, key, value, attention_mask, dropout, scaling, causal, eagerly, options)

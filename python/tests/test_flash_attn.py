@@ -192,3 +192,10 @@ def test_packed():
     assert_near(fa2.flash_attn_qkvpacked_func(torch.stack([q, k, v], 2), causal=True), wanted)
     assert_near(fa2.flash_attn_kvpacked_func(q, torch.stack([k, v], 2), causal=True), wanted)
     assert_near(fa3.flash_attn_qkvpacked_func(torch.cat([q, k, v], 2), causal=True, num_heads_q=4), wanted)
+
+
+@pytest.mark.parametrize("options", [{"causal": True}, {"softcap": 4.0}, {"window_size": (3, 2)}])
+def test_compile_without_graph_breaks(options):
+    q, k, v = tensors(seq_q=16, seq_kv=16)
+    compiled = torch.compile(lambda q, k, v: fa2.flash_attn_func(q, k, v, **options), backend="aot_eager", fullgraph=True)
+    assert_near(compiled(q, k, v), fa2.flash_attn_func(q, k, v, **options).double())

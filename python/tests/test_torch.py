@@ -1,5 +1,6 @@
 # fagen: the operators and fagen.attention on CPU tensors: values, strides, gradients, schemas, graphs, refusals.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import os
 import subprocess
 import sys
 import warnings
@@ -193,3 +194,30 @@ def test_the_cpu_is_refused_where_there_is_no_emulator():
             "try: fagen.attention(q, q, q)\nexcept fagen.Unsupported as e: print(e)")
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "tensors are on the CPU; fagen computes on CUDA GPUs" in printed
+
+
+def test_declarations_are_those_of_torchs_headers(tmp_path):
+    """csrc/shim.h declares PyTorch's C functions itself; here the compiler compares them with PyTorch's own."""
+    root = os.path.join(os.path.dirname(__file__), "..", "csrc")
+    with open(os.path.join(root, "shim.h"), encoding="utf-8") as file:
+        text = file.read()
+    for ours, theirs in (("TensorHandle = struct AtenTensor *", "TensorHandle = AtenTensorHandle"),
+                         ("LibraryHandle = struct TorchLibrary *", "LibraryHandle = TorchLibraryHandle"),
+                         ("GuardHandle = struct DeviceGuard *", "GuardHandle = CUDAGuardHandle")):
+        assert ours in text
+        text = text.replace(ours, theirs)
+    check = """
+#define USE_CUDA
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include "shim.h"
+#include <type_traits>
+#define SAME(result, name, parameters) static_assert(std::is_same_v<decltype(fagen::torch::Shim::name), decltype(&::name)>, #name);
+FAGEN_TORCH_CPU_FUNCTIONS(SAME)
+FAGEN_TORCH_CUDA_FUNCTIONS(SAME)
+"""
+    (tmp_path / "shim.h").write_text(text)
+    (tmp_path / "check.cpp").write_text(check)
+    include = os.path.join(os.path.dirname(torch.__file__), "include")
+    done = subprocess.run(["c++", "-std=c++20", "-fsyntax-only", "-I", include, str(tmp_path / "check.cpp")],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

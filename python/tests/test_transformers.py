@@ -117,7 +117,9 @@ def test_a_fallback_without_a_mask_is_bottom_right():
     """SDPA's is_causal is top-left: a chunk whose head_dim no kernel has must not be given to it as it is."""
     q, k, v = tensors(seq_q=5, seq_kv=12, head_dim=80, kv_heads=4, layout="bhsd")
     module = torch.nn.Module()
+    fagen.stats(reset=True)
     o, _ = ours.attention(module, q, k, v, None, is_causal=True)
+    assert [reason.split(";")[0] for _, reason in fagen.stats()["fallbacks"]] == ["the emulator: no row for forward f16 head_dim 80, mask causal"]
     wanted, _ = _by_torch.attention(q, k, v, scale=80 ** -0.5, causal=True, bshd=False)
     torch.testing.assert_close(o, wanted.transpose(1, 2), atol=2e-3, rtol=2e-3)
 
@@ -134,3 +136,10 @@ def test_a_window_that_binds_and_softcap_are_not_dropped():
             results.append(made(inputs).logits)
     torch.testing.assert_close(*results, atol=2e-3, rtol=2e-3)
     assert ("transformers", "softcap") in fagen.stats()["fallbacks"]
+
+
+def test_compile():
+    inputs = tokens()
+    with torch.no_grad():
+        wanted = model("llama", "fagen")(inputs).logits
+        torch.testing.assert_close(torch.compile(model("llama", "fagen"), backend="aot_eager")(inputs).logits, wanted)
