@@ -4,6 +4,7 @@
 #include "fagen/Emit/Manifest.h"
 
 #include "fagen/Emit/Table.h"
+#include "fagen/Spec/Options.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
@@ -176,10 +177,8 @@ static json::Value jsonOf(const Schedule &schedule) {
     object["gqa"] = toString(schedule.gqa);
   if (schedule.isSplit())
     object["split"] = schedule.split;
-  if (schedule.cluster != 1)
-    object["cluster"] = schedule.cluster;
-  if (schedule.qHeld != 0)
-    object["q_held"] = schedule.qHeld;
+  for (const auto &[key, number] : schedule.numbers)
+    object[optionInfo(key).name] = number;
   if (schedule.exp == Exp::Mixed)
     object["exp_mixed"] = schedule.expMixed;
   return object;

@@ -3,6 +3,7 @@
 
 #include "fagen/Passes/Passes.h"
 
+#include "fagen/Spec/Options.h"
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -52,6 +53,7 @@ static Schedule combineSchedule(const Schedule &first) {
   schedule.roles = Roles::Unified;
   schedule.tileRows = schedule.warps = schedule.rowWarps = device::kCombineWarps;
   schedule.keyWarps = 1;
+  schedule.numbers.clear();
   return schedule;
 }
 
@@ -115,11 +117,9 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   if (isSpecialized) {
     kernel.options.overlap = {schedule.overlap, schedule.locationOf("overlap")};
     kernel.options.grid = {schedule.grid, schedule.locationOf("grid")};
-    if (schedule.qHeld > 0)
-      fromKey("kHeldSlices", schedule.qHeld, "q_held");
-    if (schedule.cluster > 1)
-      fromKey("kCluster", schedule.cluster, "cluster");
   }
+  for (const auto &[key, number] : llvm::reverse(schedule.numbers))
+    fromKey(optionInfo(key).constant, number, optionInfo(key).name);
   kernel.options.swizzle = {schedule.swizzle, schedule.locationOf("swizzle")};
   kernel.options.barriers = {schedule.barriers, schedule.locationOf("barriers")};
   return true;

@@ -40,6 +40,7 @@ private:
   void checkWarps();
   void checkKeys();
   void checkOperandPlaces();
+  void checkPassNumbers();
   bool isOnTarget(OptionKey key, unsigned number) const {
     return target.hasAll(optionInfo(key).findValue(number)->needs);
   }
@@ -79,6 +80,7 @@ std::vector<Finding> VariantChecker::run() {
     checkKeys();
   }
   checkOperandPlaces();
+  checkPassNumbers();
   checkWarpGroups();
   checkCopy();
   checkRefill();
@@ -234,12 +236,10 @@ void VariantChecker::checkOperandPlaces() {
   bool isWgmma = schedule.mma == Mma::Wgmma;
   if (isGiven(OptionKey::QIn) && (isScalar || isWgmma) && schedule.qIn == OperandPlace::Registers)
     refuse("operand", OptionKey::QIn, "shared");
-  if (known(OptionKey::QHeld) && schedule.qHeld != 0 && !isWgmma && isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
-    refuse("operand", OptionKey::QHeld, "0");
-  if (known(OptionKey::QHeld, OptionKey::HeadDim) && 16 * schedule.qHeld > problem.headDimQK)
+  if (const unsigned held = schedule.number(OptionKey::QHeld);
+      known(OptionKey::QHeld, OptionKey::HeadDim) && 16 * held > problem.headDimQK)
     add("operand", OptionKey::QHeld,
-        fmt::format("q_held = {} is {} columns; Q has {} of them", schedule.qHeld, 16 * schedule.qHeld,
-                    problem.headDimQK));
+        fmt::format("q_held = {} is {} columns; Q has {} of them", held, 16 * held, problem.headDimQK));
   if (isGiven(OptionKey::PIn) && isStaged && schedule.pIn == OperandPlace::Registers)
     refuse("operand", OptionKey::PIn, "shared");
   if (isGiven(OptionKey::PIn) && !isStaged && isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) &&
@@ -247,6 +247,16 @@ void VariantChecker::checkOperandPlaces() {
     refuse("operand", OptionKey::PIn, "registers");
   if (isGiven(OptionKey::Reduce) && !isScalar && schedule.reduce == Reduce::Shared)
     refuse("operand", OptionKey::Reduce, "warp");
+}
+
+// Numbers that a pass for kernels of one family reads.
+void VariantChecker::checkPassNumbers() {
+  if (!known(OptionKey::Mma) || !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
+    return;
+  for (const OptionInfo &option : allOptions())
+    if (!option.onlyWith.empty() && option.onlyWith != mmaText() && known(option.key) &&
+        schedule.number(option.key) != option.defaultNumber())
+      refuse(option.name, option.key, option.defaultText);
 }
 
 /// A value that is generated for, but not with this mma.
@@ -347,17 +357,13 @@ void VariantChecker::checkSplit() {
 
 // CTAs of a cluster go through the same key tiles step by step: their tiles of query rows see as many keys.
 void VariantChecker::checkCluster() {
-  if (!known(OptionKey::Cluster, OptionKey::Mma) || schedule.cluster == 1 ||
-      !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
-    return;
-  if (schedule.mma != Mma::Wgmma)
-    add("cluster", OptionKey::Cluster,
-        fmt::format("cluster = {} is not yet supported with {}; it takes 1", schedule.cluster, mmaText()));
-  else if (known(OptionKey::Grid) && schedule.grid != Grid::Persistent)
+  const unsigned ctas = schedule.number(OptionKey::Cluster);
+  if (known(OptionKey::Cluster, OptionKey::Mma, OptionKey::Grid) && ctas != 1 && schedule.mma == Mma::Wgmma &&
+      isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) && schedule.grid != Grid::Persistent)
     add("cluster", OptionKey::Cluster,
         fmt::format(
             "cluster = {} is not yet supported with grid = {}; it takes 1, or 2 with grid = persistent and no mask",
-            schedule.cluster, toString(schedule.grid).str()));
+            ctas, toString(schedule.grid).str()));
 }
 
 // Probabilities may be 2^8 times as large as usual, or 2^14 times, and with them P V of a tile. A step can be done

@@ -377,12 +377,17 @@ static void leaveWarpGroups(Schedule &schedule) {
   schedule.exp = Exp::Mufu;
   schedule.expMixed = 0;
   schedule.rescale = RescalePolicy::Always;
-  schedule.cluster = 1;
-  schedule.qHeld = 0;
-  erase_if(schedule.locations, [](const auto &entry) {
-    return is_contained({"mma", "swizzle", "roles", "overlap", "grid", "exp", "rescale", "cluster", "q_held"},
-                        StringRef(entry.first));
+  auto isOfOtherMma = [&](const OptionInfo &option) {
+    return !option.onlyWith.empty() && option.onlyWith != toString(schedule.mma);
+  };
+  erase_if(schedule.locations, [&](const auto &entry) {
+    const OptionInfo *option = findOption(OptionBlock::Schedule, entry.first);
+    return is_contained({"mma", "swizzle", "roles", "overlap", "grid", "exp", "rescale"}, StringRef(entry.first)) ||
+           (option && isOfOtherMma(*option));
   });
+  for (const OptionInfo &option : allOptions())
+    if (isOfOtherMma(option))
+      schedule.numbers.erase(option.key);
 }
 
 // A row for strides and alignments that wider accesses cannot take: the fallback schedule with copies of one element.

@@ -15,6 +15,12 @@ Location Schedule::locationOf(StringRef key) const {
   return found == locations.end() ? location : found->second;
 }
 
+unsigned Schedule::number(OptionKey key) const {
+  assert(!optionInfo(key).constant.empty() && "no key that one pass reads");
+  const auto found = numbers.find(key);
+  return found == numbers.end() ? optionInfo(key).defaultNumber() : found->second;
+}
+
 void setKey(Problem &problem, OptionKey key, const OptionValue &value) {
   switch (key) {
   case OptionKey::Pass:
@@ -139,14 +145,11 @@ void setKey(Schedule &schedule, OptionKey key, const OptionValue &value) {
   case OptionKey::Split:
     schedule.split = value.number;
     return;
-  case OptionKey::Cluster:
-    schedule.cluster = value.number;
-    return;
-  case OptionKey::QHeld:
-    schedule.qHeld = value.number;
-    return;
   default:
-    llvm_unreachable("no key of a schedule");
+    assert(!optionInfo(key).constant.empty() && "no key of a schedule");
+    schedule.numbers.erase(key);
+    if (value.number != optionInfo(key).defaultNumber())
+      schedule.numbers[key] = value.number;
   }
 }
 
@@ -193,12 +196,8 @@ OptionValue getKey(const Schedule &schedule, OptionKey key) {
     return single(unsigned(schedule.gqa));
   case OptionKey::Split:
     return single(schedule.split);
-  case OptionKey::Cluster:
-    return single(schedule.cluster);
-  case OptionKey::QHeld:
-    return single(schedule.qHeld);
   default:
-    llvm_unreachable("no key of a schedule");
+    return single(schedule.number(key));
   }
 }
 

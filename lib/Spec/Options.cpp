@@ -4,6 +4,7 @@
 #include "fagen/Spec/Options.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 
@@ -32,6 +33,14 @@ std::vector<StringRef> optionNames(OptionBlock block) {
     if (option.block == block)
       names.push_back(option.name);
   return names;
+}
+
+unsigned OptionInfo::defaultNumber() const {
+  unsigned number = 0;
+  const bool isNumber = to_integer(defaultText, number);
+  assert(isNumber && "the default is no number");
+  (void)isNumber;
+  return number;
 }
 
 const OptionValueInfo *OptionInfo::findValue(StringRef text) const {

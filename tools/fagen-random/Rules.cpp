@@ -180,8 +180,9 @@ fagen::Variant Variant::lowerable() const {
   taken.rescale = RescalePolicy(number(OptionKey::Rescale));
   taken.gqa = Gqa(number(OptionKey::Gqa));
   taken.split = number(OptionKey::Split);
-  taken.cluster = number(OptionKey::Cluster);
-  taken.qHeld = number(OptionKey::QHeld);
+  for (const OptionInfo &option : allOptions())
+    if (!option.constant.empty() && number(option.key) != option.defaultNumber())
+      taken.numbers[option.key] = number(option.key);
   taken.keyWarps = keyWarps();
   taken.rowWarps = taken.warps / taken.keyWarps;
   return made;

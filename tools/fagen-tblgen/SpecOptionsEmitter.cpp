@@ -75,7 +75,7 @@ void emitValue(raw_ostream &os, StringRef enumName, const Record &value) {
   os << "},\n";
 }
 
-/// {OptionKey::Mask, "mask", OptionBlock::Problem, OptionType::Enum, ..., {values}, {allowed}}
+/// {OptionKey::Mask, "mask", OptionBlock::Problem, OptionType::Enum, ..., {values}, {allowed}, "", ""}
 void emitOption(raw_ostream &os, const Record &option) {
   bool problem = option.getValueAsString("Block") == "problem";
   os << "    {OptionKey::" << keyName(option) << ", " << quoted(option.getValueAsString("Key"))
@@ -96,7 +96,8 @@ void emitOption(raw_ostream &os, const Record &option) {
   ListSeparator separator;
   for (int64_t allowed : option.getValueAsListOfInts("Allowed"))
     os << separator << allowed;
-  os << "}},\n";
+  os << "}, " << quoted(option.getValueAsString("Constant")) << ", " << quoted(option.getValueAsString("OnlyWith"))
+     << "},\n";
 }
 
 void emitSpecOptions(RecordKeeper &records, raw_ostream &os) {

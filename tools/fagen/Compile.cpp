@@ -55,7 +55,7 @@ static std::optional<LoweredVariant> lowerVariant(const Variant &variant, unsign
                 "a kernel whose keys are split cannot be instrumented yet; that takes split = 1");
     return std::nullopt;
   }
-  if (variant.schedule.cluster > 1 && instrument != Instrument::None) {
+  if (variant.schedule.number(OptionKey::Cluster) > 1 && instrument != Instrument::None) {
     diags.error(variant.schedule.locationOf("cluster"),
                 "a kernel whose CTAs run in clusters cannot be instrumented yet; that takes cluster = 1");
     return std::nullopt;

@@ -39,7 +39,11 @@ struct OptionInfo {
   bool takesAuto;                      ///< an integer that may be left to the run time: auto is 0
   std::vector<OptionValueInfo> values; ///< of an enumeration
   std::vector<unsigned> allowed;       ///< of Bytes
+  llvm::StringRef constant;            ///< of the kernel, by which a pass gets the number; empty: other code does
+  llvm::StringRef onlyWith;            ///< the one mma that takes another number than the default; empty: any
 
+  /// Of an integer that has a default.
+  unsigned defaultNumber() const;
   const OptionValueInfo *findValue(llvm::StringRef text) const;
   const OptionValueInfo *findValue(unsigned number) const;
   std::vector<llvm::StringRef> valueTexts() const;

@@ -11,6 +11,7 @@
 #include "fagen/Target/Target.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -58,8 +59,9 @@ struct Schedule {
   Gqa gqa = Gqa::Separate;
   unsigned split = 1; ///< CTAs that share the keys of a tile of query rows; 0: auto
   bool isSplit() const { return split != 1; }
-  unsigned cluster = 1; ///< CTAs that share the copies of K and V
-  unsigned qHeld = 0;   ///< slices of 16 columns of Q that wgmma takes from registers
+  /// Of keys that one pass reads (PassNumber in SpecOptions.td), where they are not the default.
+  std::map<OptionKey, unsigned> numbers;
+  unsigned number(OptionKey key) const; ///< of such a key
 
   /// Where each key was set (its value); invalid for a default.
   std::vector<std::pair<std::string, Location>> locations;

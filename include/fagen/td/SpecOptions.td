@@ -165,6 +165,14 @@ class Option<string key, string block, Type type, string doc> {
   int MultipleOf = 1;
   bit TakesAuto = 0;       // an integer that may be left to the run time: auto is 0
   list<int> Allowed = [];
+  string Constant = "";    // of the kernel, by which a pass gets the number where it is not the default; empty: other code does
+  string OnlyWith = "";    // the one mma with which it may be another number than the default; empty: any
+}
+
+// A number that one pass reads: nothing else of the compiler knows the key.
+class PassNumber<string key, string doc, string constant, string mma> : Option<key, "schedule", IntegerType, doc> {
+  let Constant = constant;
+  let OnlyWith = mma;
 }
 
 class EnumOption<string key, string block, Enumeration e, string doc, list<Value> values>
@@ -340,18 +348,18 @@ def SplitOption : Option<"split", "schedule", IntegerType,
   let TakesAuto = 1;
 }
 
-def ClusterOption : Option<"cluster", "schedule", IntegerType,
+def ClusterOption : PassNumber<"cluster",
     "CTAs with neighbouring tiles of query rows that run together: each copies its share of every tile of K and V to all of "
-    "them; only with wgmma, grid = persistent"> {
+    "them; only with wgmma, grid = persistent", "kCluster", "wgmma"> {
   let InName = "cluster_";
   let Default = "1";
   let Min = 1;
   let Max = 2;
 }
 
-def QHeldOption : Option<"q_held", "schedule", IntegerType,
+def QHeldOption : PassNumber<"q_held",
     "slices of 16 columns of Q that products take from registers, where the others are read from shared memory in every step; "
-    "only with wgmma"> {
+    "only with wgmma", "kHeldSlices", "wgmma"> {
   let InName = "held_";
   let Default = "0";
   let Min = 0;
