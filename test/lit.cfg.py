@@ -59,6 +59,12 @@ else:
     config.available_features.add("pytest")
     if imports(torch_python, "pytest", "torch"):
         config.available_features.add("pytorch")
+        for name, modules in (("transformers", ["transformers"]), ("jax", ["jax", "jax_tvm_ffi"])):
+            found = "import sys, importlib.util as u; sys.exit(None in [u.find_spec(m) for m in sys.argv[1:]])"
+            if subprocess.run([torch_python, "-c", found, *modules], capture_output=True).returncode == 0:
+                config.available_features.add(name)
+            else:
+                lit_config.note(f"{torch_python} has no {' with '.join(modules)}: fagen.{name} is not tested")
     else:
         lit_config.note(f"{torch_python} has no pytest with PyTorch (FAGEN_TORCH_PYTHON names another): fagen.torch is not tested")
 # A sanitizer's library is not what users are given.

@@ -21,7 +21,6 @@
 namespace fagen::torch {
 namespace {
 
-constexpr int kMostDevices = 64;
 constexpr int kMostKernelSets = 1024;
 
 using Emulator = fagen_status (*)(const fagen_problem *problem, const fagen_tensors *tensors, char *error,
@@ -66,23 +65,6 @@ struct Named {
 void expect(fagen_status status) {
   if (status != FAGEN_OK)
     failWith(status);
-}
-
-/// The runtime's device of a CUDA ordinal, made once.
-fagen_device *deviceOf(int index) {
-  static std::array<std::atomic<fagen_device *>, kMostDevices> devices;
-  static std::mutex mutex;
-  if (index < 0 || index >= kMostDevices)
-    fail("fagen.Error: device index %d; it is 0 to %d", index, kMostDevices - 1);
-  if (fagen_device *device = devices[index].load(std::memory_order_acquire))
-    return device;
-  std::lock_guard lock(mutex);
-  fagen_device *device = devices[index].load(std::memory_order_relaxed);
-  if (!device) {
-    expect(fagen_device_create(index, &device));
-    devices[index].store(device, std::memory_order_release);
-  }
-  return device;
 }
 
 uint32_t dtypeOf(const Tensor &q) {
@@ -204,7 +186,10 @@ void runOnGpu(const fagen_problem &problem, const fagen_tensors &tensors, int64_
   if (!shim().aoti_torch_create_cuda_guard)
     fail("fagen.Unsupported: this PyTorch was built without CUDA");
   const Tables &tables = tablesOf(kernels);
-  fagen_device *device = deviceOf(index);
+  const char *error = nullptr;
+  fagen_device *device = python::deviceOf(index, error);
+  if (!device)
+    fail("fagen.CudaError: %s", error);
   fagen_choice choice = fagen_choice_init();
   expect(fagen_query(tables.data(), tables.size(), &problem, device, &choice));
   const CurrentDevice current(index, device);

@@ -1,10 +1,9 @@
-// fagen: memory that kernels count and merge in, on a stream or in a graph.
+// fagen: memory that PyTorch's launches count and merge in, on a stream or in a graph.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "shim.h"
-
-#include <fagen/fagen.h>
+#include "stream_memory.h"
 
 namespace fagen::torch {
 

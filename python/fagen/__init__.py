@@ -7,7 +7,7 @@
     fagen.stats()                                      # what ran, and what fell back, and why
 
 fagen.flash_attn and fagen.flash_attn_interface have flash-attn 2's and 3's functions; fagen.transformers registers
-"fagen" with transformers. fagen.torch is imported with the first name that needs PyTorch.
+"fagen" with transformers; fagen.jax has jax.nn's dot_product_attention. fagen.torch is imported with the first name that needs PyTorch.
 """
 import importlib
 

@@ -5,8 +5,6 @@ import random
 import pytest
 import torch
 
-pytest.importorskip("transformers")
-
 import transformers
 from transformers.masking_utils import causal_mask_function, sdpa_mask
 

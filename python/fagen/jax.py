@@ -1,0 +1,124 @@
+# fagen: attention for JAX.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`from fagen.jax import dot_product_attention` in place of jax.nn's; needs jax-tvm-ffi.
+
+Kernels compute scale, is_causal, grouped heads and the residual on a CUDA GPU. The rest is jax.nn's, once a reason with a
+warning: `fagen.jax.fallback` is "warn", "torch" (silently) or "error". Decisions fall when a function is traced, and are
+counted then. jit and vmap work, which folds into the batch; the gradient is that of jax.nn's function, computed anew.
+"""
+import ctypes
+import functools
+
+import jax
+import jax.numpy as jnp
+import jax_tvm_ffi
+import tvm_ffi
+from tvm_ffi import libinfo
+
+from . import _kernels, _lib, _stats, errors
+
+fallback = "warn"
+_TARGET = "fagen_attention"
+_DTYPES = {"float16": "f16", "bfloat16": "bf16"}
+
+
+def _register():
+    """XLA's custom call on GPUs, and on CPUs, where it computes only with an emulator."""
+    _lib.library()
+    path = _lib.path("lib", "libfagen_jax.so")
+    ours = ctypes.CDLL(path)
+    ours.fagen_jax_register.restype = ctypes.c_char_p
+    ours.fagen_jax_register.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t]
+    module, tables = tvm_ffi.load_module(path), _kernels.ready()._tables
+    error = ours.fagen_jax_register(str(libinfo.find_libtvm_ffi()).encode(), _lib.pointers(tables), len(tables))
+    if error:
+        raise errors.Error(error.decode())
+    for platform in ("gpu", "cpu"):
+        jax_tvm_ffi.register_ffi_target(_TARGET, module.fagen_attention, ["args", "rets", "attrs.scale", "attrs.causal", "attrs.lse"],
+                                        platform=platform)
+    return ours
+
+
+_ours = _register()
+
+
+@functools.lru_cache(maxsize=None)
+def _gpu():
+    """(compute capability, SMs) of the GPU that JAX computes on; None without one."""
+    if jax.default_backend() != "gpu":
+        return None
+    device = jax.devices()[0]
+    return int(float(device.compute_capability) * 10 + 0.5), int(getattr(device, "core_count", 0)) or 132
+
+
+def _why_not(shape, dtype, causal):
+    """Why no kernel computes this problem; None where one does."""
+    gpu = _gpu()
+    if gpu is None:
+        return f"the backend is {jax.default_backend()}; kernels run on CUDA GPUs"
+    if dtype not in _DTYPES:
+        return f"dtype {dtype}; kernels are of float16 and bfloat16"
+    problem = _kernels.describe(shape, _DTYPES[dtype], causal, True)
+    tables, choice = _kernels.ready()._tables, _lib.Choice()
+    status = _lib.library().fagen_query(_lib.pointers(tables), len(tables), ctypes.byref(problem),
+                                        _lib.described_device(*gpu), ctypes.byref(choice))
+    return None if status == _lib.OK else _lib.library().fagen_last_error().decode()
+
+
+def _theirs(query, key, value, scale, is_causal, residual):
+    options = {"return_residual": True} if residual else {}
+    return jax.nn.dot_product_attention(query, key, value, scale=scale, is_causal=is_causal, **options)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(3, 4, 5))
+def _attention(query, key, value, scale, is_causal, residual):
+    batch, rows, heads, _ = query.shape
+    results = (jax.ShapeDtypeStruct((batch, rows, heads, value.shape[3]), query.dtype),
+               jax.ShapeDtypeStruct((batch, heads, rows) if residual else (1,), jnp.float32))
+    call = jax.ffi.ffi_call(_TARGET, results, vmap_method="broadcast_all")
+    o, lse = call(query, key, value, scale=float(scale), causal=bool(is_causal), lse=bool(residual))
+    return (o, lse.swapaxes(1, 2)) if residual else o
+
+
+def _forward(query, key, value, scale, is_causal, residual):
+    return _attention(query, key, value, scale, is_causal, residual), (query, key, value)
+
+
+def _backward(scale, is_causal, residual, inputs, gradient):
+    _, pull = jax.vjp(lambda *tensors: _theirs(*tensors, scale, is_causal, residual), *inputs)
+    return pull(gradient)
+
+
+_attention.defvjp(_forward, _backward)
+
+
+def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None, is_causal=False,
+                          query_seq_lengths=None, key_value_seq_lengths=None, local_window_size=None,
+                          implementation=None, return_residual=False):
+    """jax.nn.dot_product_attention: [batch, rows, heads, columns], or without batch; its causal mask is top-left.
+
+    The residual is LSE, [batch, rows, heads].
+    """
+    rest = {"scale": scale, "is_causal": is_causal, "query_seq_lengths": query_seq_lengths, "implementation": implementation,
+            "key_value_seq_lengths": key_value_seq_lengths, "local_window_size": local_window_size}
+    rest.update({"return_residual": True} if return_residual else {})
+    if query.ndim == 3:
+        result = dot_product_attention(query[None], key[None], value[None], bias, mask, **rest)
+        return jax.tree.map(lambda t: t[0], result)
+    reason = None
+    for name, given in (("bias", bias), ("mask", mask), *rest.items()):
+        if given is not None and name not in ("scale", "is_causal", "return_residual"):
+            reason = reason or f"{name}: kernels do not have it"
+    rows, keys = query.shape[1], key.shape[1]
+    if is_causal and keys < rows:
+        reason = reason or f"a top-left causal mask with fewer keys than rows, {keys} and {rows}"
+    if is_causal and keys > rows and not reason:  # the same keys by a bottom-right mask
+        key, value = key[:, :rows], value[:, :rows]
+    shape = (query.shape[0], query.shape[2], key.shape[2], rows, key.shape[1], query.shape[3], value.shape[3])
+    reason = reason or _why_not(shape, str(query.dtype), is_causal)
+    if reason:
+        _stats.refuse("jax.dot_product_attention", reason, fallback)
+        return jax.nn.dot_product_attention(query, key, value, bias, mask, **rest)
+    _stats.computed("jax.dot_product_attention")
+    scale = query.shape[3] ** -0.5 if scale is None else scale
+    return _attention(query, key, value, scale, is_causal, return_residual)

@@ -1,0 +1,108 @@
+# fagen: JAX on CPU arrays: values by the emulator, jit, vmap, gradients, what jax.nn computes instead.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import ctypes
+import os
+
+import pytest
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import jax.numpy as jnp
+import numpy
+
+import fagen
+import fagen.jax as ours
+from fagen import _lib
+
+LIBRARY = os.path.join(_lib.PACKAGE, "..", "libfagen_torch_emulated.so")
+pytestmark = pytest.mark.skipif(not os.path.exists(LIBRARY), reason="no emulator in this build")
+
+
+@pytest.fixture(autouse=True)
+def emulated(monkeypatch):
+    library, error = ctypes.CDLL(LIBRARY), ctypes.create_string_buffer(2048)
+    assert not library.fagen_torch_emulator_open(os.fsencode(_lib.path("kernels", "l4_fp16")), 89, error, 2048), error.value
+    ours._ours.fagen_jax_set_emulator(ctypes.cast(library.fagen_torch_emulate, ctypes.c_void_p))
+    monkeypatch.setattr(ours, "_gpu", lambda: (89, 58))
+    monkeypatch.setattr(ours, "fallback", "torch")
+    fagen.stats(reset=True)
+
+
+def arrays(batch=2, heads=4, kv_heads=2, rows=24, keys=24, columns=64):
+    draw = numpy.random.default_rng(0)
+    shapes = [(batch, rows, heads, columns)] + 2 * [(batch, keys, kv_heads, columns)]
+    return [jnp.asarray(draw.standard_normal(s), jnp.float16) for s in shapes]
+
+
+def exact(q, k, v, **options):
+    return jax.nn.dot_product_attention(*(t.astype(jnp.float32) for t in (q, k, v)), **options)
+
+
+def assert_near(got, wanted, tolerance=3e-3):
+    numpy.testing.assert_allclose(numpy.asarray(got, numpy.float32), numpy.asarray(wanted, numpy.float32), atol=tolerance,
+                                  rtol=tolerance)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("lengths", [(24, 24), (24, 40), (1, 40)])
+def test_values(causal, lengths):
+    q, k, v = arrays(rows=lengths[0], keys=lengths[1])
+    assert_near(ours.dot_product_attention(q, k, v, is_causal=causal), exact(q, k, v, is_causal=causal))
+    assert fagen.stats()["computed"] == {"jax.dot_product_attention": 1}
+
+
+def test_residual_scale_and_three_dimensions():
+    q, k, v = arrays()
+    o, lse = ours.dot_product_attention(q, k, v, scale=0.07, return_residual=True)
+    wanted, sums = exact(q, k, v, scale=0.07, return_residual=True)
+    assert_near(o, wanted)
+    assert_near(lse, sums)
+    assert_near(ours.dot_product_attention(q[0], k[0], v[0], scale=0.07), wanted[0])
+
+
+def test_jit_and_vmap():
+    q, k, v = arrays()
+    call = jax.jit(lambda *t: ours.dot_product_attention(*t, is_causal=True))
+    assert_near(call(q, k, v), exact(q, k, v, is_causal=True))
+    stacked = [jnp.stack([t, t * 0.5]) for t in (q, k, v)]
+    assert_near(jax.vmap(call)(*stacked)[1], exact(q * 0.5, k * 0.5, v * 0.5, is_causal=True))
+    one = jax.vmap(lambda t: ours.dot_product_attention(t, k, v, return_residual=True))(stacked[0])
+    for got, wanted in zip(one, exact(q * 0.5, k, v, return_residual=True)):
+        assert_near(got[1], wanted)
+
+
+def test_gradients():
+    q, k, v = arrays()
+    got = jax.grad(lambda *t: ours.dot_product_attention(*t, is_causal=True).astype(jnp.float32).sum(), (0, 1, 2))(q, k, v)
+    wanted = jax.grad(lambda *t: exact(*t, is_causal=True).sum(), (0, 1, 2))(q, k, v)
+    for one, other in zip(got, wanted):
+        assert_near(one, other, 1e-2)
+
+
+@pytest.mark.parametrize("change, reason", [
+    ({"bias": jnp.zeros((1, 4, 24, 24), jnp.float16)}, "bias"), ({"mask": jnp.ones((1, 1, 24, 24), bool)}, "mask"),
+    ({"local_window_size": 3}, "local_window_size"), ({"key_value_seq_lengths": jnp.array([3, 24])}, "key_value_seq_lengths"),
+    ({"implementation": "xla"}, "implementation")])
+def test_what_jax_computes(change, reason, monkeypatch):
+    q, k, v = arrays()
+    assert_near(ours.dot_product_attention(q, k, v, **change), jax.nn.dot_product_attention(q, k, v, **change))
+    assert fagen.stats()["fallbacks"] == {("jax.dot_product_attention", f"{reason}: kernels do not have it"): 1}
+    monkeypatch.setattr(ours, "fallback", "error")
+    with pytest.raises(fagen.Unsupported, match=reason):
+        ours.dot_product_attention(q, k, v, **change)
+
+
+def test_fewer_keys_than_rows_other_types_and_head_dims():
+    q, k, v = arrays(rows=40)
+    assert_near(ours.dot_product_attention(q, k, v, is_causal=True), exact(q, k, v, is_causal=True))
+    q, k, v = arrays(columns=80)
+    assert_near(ours.dot_product_attention(q, k, v), exact(q, k, v))
+    ours.dot_product_attention(*(t.astype(jnp.float32) for t in arrays()))
+    assert not fagen.stats()["computed"] and len(fagen.stats()["fallbacks"]) == 3
+
+
+def test_other_backends(monkeypatch):
+    monkeypatch.setattr(ours, "_gpu", lambda: None)
+    ours.dot_product_attention(*arrays())
+    assert ("jax.dot_product_attention", "the backend is cpu; kernels run on CUDA GPUs") in fagen.stats()["fallbacks"]
