@@ -309,15 +309,21 @@ void ProgramTextEmitter::emitEntry(const Kernel &kernel) {
     const llvm::StringRef who = hasGroups ? "group" : "warp";
     const std::string group = hasGroups ? "group" : fmt::format("warp / {}", kGroupWarps);
     line(out, "const int {} = ptx::{};", who.str(), hasGroups ? "warp_group_index()" : "warp_index()");
-    line(out, "const Cta cta{{params, ptx::shared_storage<SharedStorage>(), {} * kGroupRows}};",
-         firstGroup == 0 ? group : fmt::format("({} - {})", group, firstGroup));
+    auto rowOfGroup = [&](unsigned first) {
+      return fmt::format("{} * kGroupRows", first == 0 ? group : fmt::format("({} - {})", group, first));
+    };
+    line(out, "const Cta cta{{params, ptx::shared_storage<SharedStorage>(), {}}};", rowOfGroup(firstGroup));
     for (const Role &role : kernel.roles) {
       const unsigned first = role.firstWarp / unit, end = first + role.warps / unit;
       const std::string condition = first == 0         ? fmt::format("{} < {}", who.str(), end)
                                     : end == first + 1 ? fmt::format("{} == {}", who.str(), first)
                                                        : fmt::format("{0} >= {1} && {0} < {2}", who.str(), first, end);
+      const unsigned ownGroup = role.firstWarp / kGroupWarps;
+      const bool hasOwnRows = ownGroup != firstGroup && !fragmentsOf(role).empty();
+      const std::string argument =
+          hasOwnRows ? fmt::format("{{cta.params, cta.shared, {}}}", rowOfGroup(ownGroup)) : "cta";
       if (role.warps * 32 != kernel.threads)
-        line(out, "if ({})\n  return {}(cta);", condition, role.name);
+        line(out, "if ({})\n  return {}({});", condition, role.name, argument);
       else
         line(out, "{}(cta);", role.name);
     }

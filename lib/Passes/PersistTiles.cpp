@@ -1,13 +1,13 @@
 // fagen: pass persist-tiles: CTAs that work on one tile of query rows after the other.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What both roles do behind the first barrier becomes a loop over the CTA's tiles, so that the copies of the next tile
+// What all roles do behind the first barrier becomes a loop over the CTA's tiles, so that the copies of the next tile
 // run under the end of this one. Positions of rings go on from tile to tile: `base`, carried by the loop, is the number
 // of key tiles before. What has one slot, as Q: a second mbarrier says when everybody has multiplied with it for the
-// last time. Every thread arrives there: without keys there is no product that would say that its group has seen Q
-// come.
+// last time. Every thread that does arrives there: without keys there is no product that would say that its group has
+// seen Q come.
 //
-// Applies to two roles, one of which copies for the other, where the option `grid` or the kernel's grid asks for it.
+// Applies to roles, one of which copies for the others, where the option `grid` or the kernel's grid asks for it.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
@@ -26,26 +26,29 @@ constexpr unsigned kLanes = 32;
 
 class TilePersister {
 public:
-  TilePersister(Kernel &kernel, Role &load, Role &math) : kernel(kernel), load(load), math(math) {}
+  TilePersister(Kernel &kernel, Role &load) : kernel(kernel), load(load) {}
 
   bool fits(ShapeCheck &shape) const {
-    const Buffer *const left = sharedLeftOperand(math);
-    const bool isOfRings = left && left->isRing;
+    const bool isOfRings = llvm::any_of(kernel.roles, [](const Role &role) {
+      const Buffer *const left = sharedLeftOperand(role);
+      return left && left->isRing;
+    });
     if (!shape.needs(isOfRings || !heldTiles().empty(), "a tile of rows whose guard has an mbarrier of one slot"))
       return false;
     for (const Buffer *tile : heldTiles()) {
       const Buffer *const full = tile->guard->full;
       auto isFill = [&](const Op &op) { return isArrivalAt(op, full); };
-      if (!shape.needs(firstOf(math.body, [&](const Op &op) { return isLoopOver(op, tile); }),
-                       "a loop in role " + math.name + " that multiplies with a tile of rows in shared memory") ||
+      if (!shape.needs(!usersOf(*tile).empty(), "a loop that uses %" + tile->name) ||
           !shape.needs(!full->isRing, "a tile of rows whose guard has an mbarrier of one slot") ||
           !shape.needs(firstOf(load.body, isFill) && firstOf(load.body, OpKind::Fence),
                        "a fence and an arrive at %" + full->name + " in role " + load.name))
         return false;
     }
     return shape.needs(lastLoop(load.body), "a loop that copies in role " + load.name) &&
-           shape.needs(headBarrier(load.body) != load.body.ops.end() && headBarrier(math.body) != math.body.ops.end(),
-                       "a barrier at the head of both roles");
+           llvm::all_of(kernel.roles, [&](Role &role) {
+             return shape.needs(headBarrier(role.body) != role.body.ops.end(),
+                                "a barrier at the head of role " + role.name);
+           });
   }
 
   void run() {
@@ -59,12 +62,12 @@ public:
       addEmpty(*tile);
     }
     steps = LoopOp(*lastLoop(load.body)).end();
-    for (Role *role : {&load, &math})
-      shift(role->body);
+    for (Role &role : kernel.roles)
+      shift(role.body);
     for (Buffer *tile : held)
       handOver(*tile);
-    wrap(load.body);
-    wrap(math.body);
+    for (Role &role : kernel.roles)
+      wrap(role.body);
   }
 
 private:
@@ -98,9 +101,20 @@ private:
     }
   }
 
+  /// The other roles that use it.
+  std::vector<Role *> usersOf(const Buffer &tile) const {
+    std::vector<Role *> users;
+    for (Role &role : kernel.roles)
+      if (&role != &load && firstOf(role.body, [&](const Op &op) { return isLoopOver(op, &tile); }))
+        users.push_back(&role);
+    return users;
+  }
+
   static bool isLoopOver(const Op &loop, const Buffer *tile) {
     bool reads = false;
-    walk(loop.body, [&](const Op &op) { reads |= isIssueFromShared(op) && MmaIssueOp(op).a().buffer == tile; });
+    walk(loop.body, [&](const Op &op) {
+      reads |= llvm::any_of(op.operands, [&](const Operand &operand) { return operand.buffer == tile; });
+    });
     return reads && loop.kind == OpKind::Loop;
   }
 
@@ -111,15 +125,24 @@ private:
                                           .by = Actor::Role,
                                           .location = empty->location,
                                           .note = "persist-tiles: everybody has left the last tile's Q"}));
-    auto last = llvm::find_if(llvm::reverse(math.body.ops), [&](const auto &op) { return isLoopOver(*op, &tile); });
-    math.body.ops.insert(last.base(), makeArrive({.bar = {empty, variable(turn)},
-                                                  .by = Actor::Thread,
-                                                  .location = empty->location,
-                                                  .note = "persist-tiles: the thread has left Q"}));
+    unsigned arrivals = 0;
+    for (Role *user : usersOf(tile)) {
+      leave(user->body, tile);
+      arrivals += kLanes * user->warps;
+    }
     auto fence = llvm::find_if(load.body.ops, [](const auto &op) { return op->kind == OpKind::Fence; });
     load.body.ops.insert(
-        fence,
-        makeMbarrierInit({.bar = {empty, constant(0)}, .arrivals = kLanes * math.warps, .location = empty->location}));
+        fence, makeMbarrierInit({.bar = {empty, constant(0)}, .arrivals = arrivals, .location = empty->location}));
+  }
+
+  /// Behind the last loop over it.
+  void leave(Block &body, const Buffer &tile) const {
+    Buffer *const empty = tile.guard->empty;
+    auto last = llvm::find_if(llvm::reverse(body.ops), [&](const auto &op) { return isLoopOver(*op, &tile); });
+    body.ops.insert(last.base(), makeArrive({.bar = {empty, variable(turn)},
+                                             .by = Actor::Thread,
+                                             .location = empty->location,
+                                             .note = "persist-tiles: the thread has left Q"}));
   }
 
   /// What stands behind the barrier becomes the loop's body.
@@ -139,7 +162,7 @@ private:
   }
 
   Kernel &kernel;
-  Role &load, &math;
+  Role &load;
   std::vector<Buffer *> held;
   Expr steps;                    ///< of a turn: so far do ring positions go on
   std::string turn, base, tiles; ///< the loop's variable, what it carries, and the let that counts turns
@@ -152,10 +175,10 @@ bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
   if (!roles)
     return false;
   const bool isAsked = valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles ||
-                       (kernel.grid.kind == CtaGrid::Persistent && !turnsOf(roles->math));
+                       (kernel.grid.kind == CtaGrid::Persistent && !turnsOf(roles->load));
   if (!isAsked)
     return false;
-  TilePersister persister(kernel, roles->load, roles->math);
+  TilePersister persister(kernel, roles->load);
   ShapeCheck shape(kernel, context, "persist-tiles");
   if (!persister.fits(shape))
     return false;

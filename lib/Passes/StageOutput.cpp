@@ -40,7 +40,7 @@ namespace {
 /// What both ways have in common.
 class Stager {
 protected:
-  explicit Stager(Role &math) : math(math) {}
+  explicit Stager(Role &math, int64_t barrier = kGroupBarrier) : math(math), barrier(barrier) {}
 
   static void appendWait(Ops &ops, const Location &location = {}) {
     ops.push_back(makeBulkWait({.pending = 0, .by = Actor::Group, .location = location}));
@@ -66,7 +66,7 @@ protected:
   void appendBarrier(Ops &ops, const Location &location, llvm::StringRef note) const {
     const int64_t groups = math.warps / kGroupWarps;
     ops.push_back(makeBarrier({.scope = BarrierScope::Named,
-                               .id = kGroupBarrier,
+                               .id = barrier,
                                .firstWarp = math.firstWarp,
                                .warps = math.warps,
                                .groups = groups > 1 ? std::optional(groups) : std::nullopt,
@@ -75,6 +75,7 @@ protected:
   }
 
   Role &math;
+  const int64_t barrier; ///< the number of the groups' first one
 };
 
 /// Through the slot of Q that was read.
@@ -166,10 +167,12 @@ private:
 /// Slice by slice of the columns, through a place of their own.
 class SliceStager : Stager {
 public:
-  SliceStager(Kernel &kernel, Role &math) : Stager(math), kernel(kernel), columns(kernel.constant("kStagedColumns")) {}
+  SliceStager(Kernel &kernel, Role &math)
+      : Stager(math, barrierOf(kernel, math)), kernel(kernel), columns(kernel.constant("kStagedColumns")) {}
 
   bool fits(ShapeCheck &shape) const {
-    const Op *const store = firstOf((*turnsOf(math))->body, OpKind::Store);
+    const auto turns = turnsOf(math);
+    const Op *const store = turns ? firstOf((*turns)->body, OpKind::Store) : nullptr;
     return shape.needs(countOf(math.body, OpKind::StageOutput) == 0, "results that nobody stages yet") &&
            shape.needs(store, "a store in each turn of role " + math.name) &&
            shape.needs(rightOperandInto(math, StoreOp(*store).o().buffer),
@@ -195,6 +198,16 @@ public:
   }
 
 private:
+  /// The number that groups have, where no other role meets there.
+  static int64_t barrierOf(const Kernel &kernel, const Role &math) {
+    bool isTaken = false;
+    for (const Role &role : kernel.roles)
+      forEach<BarrierOp>(role.body, [&](BarrierOp<const Op> barrier) {
+        isTaken |= &role != &math && barrier.scope() == BarrierScope::Named;
+      });
+    return isTaken ? firstFreeBarrier(kernel) : kGroupBarrier;
+  }
+
   /// Beside the rings of K and V: bulk copies want tiles where a swizzle pattern begins.
   Buffer &addOut(const Buffer &v, unsigned warpRows) const {
     auto place = llvm::find_if(kernel.buffers, [&](const auto &buffer) { return buffer.get() == &v; });
@@ -214,10 +227,22 @@ private:
 
 } // namespace
 
-template <typename Stager> static bool stageBy(Stager stager, ShapeCheck &shape) {
+static bool stageInSlots(Kernel &kernel, const LoadAndMath &roles, ShapeCheck &shape) {
+  SlotStager stager(kernel, roles.load, roles.math);
   if (!stager.fits(shape))
     return false;
   stager.run();
+  return true;
+}
+
+/// Of all roles that do not load.
+static bool stageInSlices(Kernel &kernel, const Role &load, ShapeCheck &shape) {
+  for (Role &role : kernel.roles)
+    if (&role != &load && !SliceStager(kernel, role).fits(shape))
+      return false;
+  for (Role &role : kernel.roles)
+    if (&role != &load)
+      SliceStager(kernel, role).run();
   return true;
 }
 
@@ -227,8 +252,8 @@ bool fagen::stageOutput(Kernel &kernel, PassContext &context) {
     return false;
   ShapeCheck shape(kernel, context, "stage-output");
   if (kernel.hasConstant("kQuerySlots"))
-    return stageBy(SlotStager(kernel, roles->load, roles->math), shape);
+    return stageInSlots(kernel, *roles, shape);
   if (kernel.hasConstant("kStagedColumns"))
-    return stageBy(SliceStager(kernel, roles->math), shape);
+    return stageInSlices(kernel, roles->load, shape);
   return false;
 }
