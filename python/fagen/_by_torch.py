@@ -52,15 +52,17 @@ def _alibi(slopes, seq_q, seq_kv, device):
 
 
 def _by_sdpa(q, k, v, scale, seen, bias, dropout):
-    mask = seen
+    """Rows that see no key are given all, and their O is put to 0: what SDPA makes of them may be NaN, in gradients too."""
+    mask = nothing = None
+    if seen is not None:
+        nothing = ~seen.any(-1, keepdim=True)
+        mask = seen | nothing
     if bias is not None:
-        mask = bias.to(q.dtype) if seen is None else bias.masked_fill(~seen, -math.inf).to(q.dtype)
+        mask = bias.to(q.dtype) if mask is None else bias.masked_fill(~mask, -math.inf).to(q.dtype)
     with torch.nn.attention.sdpa_kernel(_kernels_of_torch()):
         o = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scale,
                                            enable_gqa=q.shape[1] != k.shape[1])
-    if seen is not None:  # rows without keys: 0, where SDPA may give NaN
-        o = torch.where(seen.any(-1, keepdim=True), o, torch.zeros((), dtype=o.dtype, device=o.device))
-    return o
+    return o if nothing is None else o.masked_fill(nothing, 0.0)
 
 
 def _kernels_of_torch():
@@ -78,10 +80,15 @@ def _in_steps(q, k, v, scale, seen, bias, softcap, dropout):
         scores = softcap * torch.tanh(scores / softcap)
     if bias is not None:
         scores = scores + bias
+    nothing = torch.zeros((scores.shape[2], 1), dtype=torch.bool, device=q.device)  # rows that see no key
+    if k.shape[2] == 0:
+        nothing = ~nothing
     if seen is not None:
-        scores = scores.masked_fill(~seen, -math.inf)
-    sums = torch.logsumexp(scores, -1) if k.shape[2] else scores.new_full(scores.shape[:3], -math.inf)
-    weights = torch.exp(scores - sums.masked_fill(sums == -math.inf, 0.0)[..., None])
+        nothing = ~seen.any(-1, keepdim=True)
+        scores = scores.masked_fill(~seen & ~nothing, -math.inf)  # not all of a row: its gradient would be NaN
+    sums = torch.logsumexp(scores, -1)
+    weights = torch.exp(scores - sums.masked_fill(nothing[..., 0], 0.0)[..., None]).masked_fill(nothing, 0.0)
+    sums = sums.masked_fill(nothing[..., 0], -math.inf)
     if dropout:
         weights = F.dropout(weights, dropout)
     return (weights @ v).to(q.dtype), sums
@@ -91,7 +98,7 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd):
     """Gradients of q, k and v: by PyTorch's flash attention from our O and LSE; where that cannot, by computing anew."""
     rows, keys = (q.shape[1], k.shape[1]) if bshd else (q.shape[2], k.shape[2])
     if q.shape[-1] != v.shape[-1] or rows == 0 or keys == 0 or (causal and rows != keys):
-        return _backward_anew(grad, q, k, v, scale, causal, bshd)
+        return backward_anew((grad, None), q, k, v, scale, causal, bshd)
     grad, q, k, v, o = (_bhsd(t, bshd) for t in (grad, q, k, v, o))
     heads, kv_heads = q.shape[1], k.shape[1]
     if heads != kv_heads:
@@ -108,9 +115,11 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd):
     return tuple(_bhsd(t, bshd) for t in (dq, dk, dv))
 
 
-def _backward_anew(grad, q, k, v, scale, causal, bshd):
-    """By PyTorch's forward and its gradient: it masks causal problems of unequal lengths by a tensor."""
+def backward_anew(grads, q, k, v, scale, causal, bshd):
+    """Gradients of q, k and v from those of O and LSE (None: of no effect), by PyTorch's forward and its gradient."""
     with torch.enable_grad():
         inputs = [t.detach().requires_grad_() for t in (q, k, v)]
-        o, _ = attention(*inputs, scale=scale, causal=causal, bshd=bshd)
-        return torch.autograd.grad(o, inputs, grad)
+        outputs = attention(*inputs, scale=scale, causal=causal, bshd=bshd, lse=grads[1] is not None)
+        wanted = [(output, grad) for output, grad in zip(outputs, grads) if grad is not None]
+        return torch.autograd.grad([output for output, _ in wanted], inputs, [grad for _, grad in wanted], allow_unused=True,
+                                   materialize_grads=True)

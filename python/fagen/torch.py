@@ -109,21 +109,41 @@ def _dense(tensor):
 
 
 class _Attention(torch.autograd.Function):
-    """Our forward; backward by PyTorch's flash attention, fed with our O and LSE, or by what else PyTorch has."""
+    """Our O; its gradient by PyTorch's flash attention, fed with our O and LSE, or by what else PyTorch has."""
 
     @staticmethod
     def forward(ctx, q, k, v, scale, causal, bshd, kernels):
         o, lse = _attention(q, k, v, scale, causal, bshd, True, kernels)
         ctx.save_for_backward(q, k, v, o, lse)
-        ctx.scale, ctx.causal, ctx.bshd = scale, causal, bshd
-        ctx.mark_non_differentiable(lse)
+        ctx.options = scale, causal, bshd
+        return o
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        return (*_by_torch.backward(grad, *ctx.saved_tensors, *ctx.options), None, None, None, None)
+
+
+class _AttentionAndLse(torch.autograd.Function):
+    """Our O and LSE. A gradient through LSE is none of flash attention's: PyTorch computes both anew for it."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, scale, causal, bshd, kernels):
+        o, lse = _attention(q, k, v, scale, causal, bshd, True, kernels)
+        ctx.save_for_backward(q, k, v, o, lse)
+        ctx.options = scale, causal, bshd
+        ctx.set_materialize_grads(False)
         return o, lse
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, grad, _):
+    def backward(ctx, grad, grad_lse):
         q, k, v, o, lse = ctx.saved_tensors
-        return (*_by_torch.backward(grad, q, k, v, o, lse, ctx.scale, ctx.causal, ctx.bshd), None, None, None, None)
+        if grad_lse is None:
+            gradients = _by_torch.backward(grad, q, k, v, o, lse, *ctx.options)
+        else:
+            gradients = _by_torch.backward_anew((grad, grad_lse), q, k, v, *ctx.options)
+        return (*gradients, None, None, None, None)
 
 
 def attention(q, k, v, *, causal=False, scale=None, layout="bshd", return_lse=False, out=None, fallback="error",
@@ -132,7 +152,7 @@ def attention(q, k, v, *, causal=False, scale=None, layout="bshd", return_lse=Fa
 
     q is [batch, seq_q, heads, head_dim] (layout "bshd") or [batch, heads, seq_q, head_dim] ("bhsd"), k and v have kv_heads,
     which divide heads; all other strides are free. scale: 1 / sqrt(head_dim) where None. A row that sees no key gives 0 and
-    -inf. LSE has no gradient. out: where to write; it takes no part in gradients. kernels: a KernelSet, else the package's
+    -inf. out: where to write; it takes no part in gradients. kernels: a KernelSet, else the package's
     own. fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
     reason, "torch" lets it silently; stats() counts both.
     """
@@ -192,7 +212,9 @@ def _launch(q, k, v, scale, causal, bshd, lse, out, number):
             raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
         return _into(out, q, k, v, scale, causal, bshd, lse, number)
     if wants_gradient:
-        return _Attention.apply(q, k, v, scale, causal, bshd, number)
+        if lse:
+            return _AttentionAndLse.apply(q, k, v, scale, causal, bshd, number)
+        return _Attention.apply(q, k, v, scale, causal, bshd, number), None
     return _attention(q, k, v, scale, causal, bshd, lse, number)
 
 

@@ -88,6 +88,30 @@ def test_gradients_of_causal_problems_of_unequal_lengths(lengths):
 
 
 @emulated
+@pytest.mark.parametrize("of", ["both", "lse", "o"])
+def test_gradients_through_lse(of):
+    inputs = [t.requires_grad_() for t in tensors()]
+    exact = [t.detach().double().requires_grad_() for t in inputs]
+    for tensors_, compute in ((inputs, fagen.attention), (exact, reference)):
+        results = compute(*tensors_, return_lse=True) if compute is fagen.attention else compute(*tensors_)
+        total = (results[0].double() ** 2).sum() * (of != "lse") + (results[1].double() ** 2).sum() * (of != "o")
+        total.backward()
+    for got, one in zip(inputs, exact):
+        torch.testing.assert_close(got.grad.double(), one.grad, atol=2e-2, rtol=1e-2)
+
+
+def test_fallbacks_with_rows_without_keys_have_gradients():
+    from fagen import _by_torch
+    for keys, lse in ((8, False), (8, True), (0, True)):
+        inputs = [t.float().requires_grad_() for t in tensors(seq_q=40, seq_kv=keys)]
+        o, sums = _by_torch.attention(*inputs, scale=0.125, causal=True, lse=lse)
+        (o.sum() + (sums[:, :, 32:].sum() if lse else 0)).backward()
+        wanted = reference(*(t.detach() for t in inputs), True)
+        assert_near(o, wanted[0])
+        assert all(torch.isfinite(t.grad).all() for t in inputs)
+
+
+@emulated
 def test_no_gradient_is_silently_missing():
     q, k, v = (t.requires_grad_() for t in tensors())
     with pytest.raises(fagen.Error, match="out= takes no part in gradients"):
