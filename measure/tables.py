@@ -309,7 +309,9 @@ def program_table(files):
         rows.append([f"`{path.name.split('.')[0]}.fair`", "{M} x {N} x {K}".format(**sizes), f"{median:.1f}",
                      f"{flops / median / 1e6:.0f}", f"{other:.1f}", f"{median / other:.3f}"])
     head = ["program", "M x N x K", "µs", "TFLOP/s", "cuBLAS µs", "time / cuBLAS"]
-    data = files[0][1]
+    data = dict(files[0][1])
+    commits = sorted({each["notes"]["commit"] for _, each in files})
+    data["notes"] = {"commit" if len(commits) == 1 else "commits": " and ".join(commits)}
     library = data["program"]["times"][1]["library"]
     return f"{markdown(head, rows)}\n\nMedians of {len(ours['microseconds'])} turns: {library}, {machine_line(data)}."
 
