@@ -29,11 +29,8 @@ public:
   TilePersister(Kernel &kernel, Role &load) : kernel(kernel), load(load) {}
 
   bool fits(ShapeCheck &shape) const {
-    const bool isOfRings = llvm::any_of(kernel.roles, [](const Role &role) {
-      const Buffer *const left = sharedLeftOperand(role);
-      return left && left->isRing;
-    });
-    if (!shape.needs(isOfRings || !heldTiles().empty(), "a tile of rows whose guard has an mbarrier of one slot"))
+    const bool hasGuards = llvm::any_of(kernel.buffers, [](const auto &buffer) { return buffer->guard.has_value(); });
+    if (!shape.needs(hasGuards, "a guard of what role " + load.name + " copies"))
       return false;
     for (const Buffer *tile : heldTiles()) {
       const Buffer *const full = tile->guard->full;
