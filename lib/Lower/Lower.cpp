@@ -65,7 +65,7 @@ static std::unique_ptr<ir::Program> lower(Variant &variant) {
   variant.schedule.figures = {};
   for (const PassEntry &pass : make_filter_range(pipelinePasses(), addsBuffers)) {
     for (std::unique_ptr<ir::Kernel> &kernel : program->kernels)
-      pass.function(*kernel, context);
+      pass.run(*kernel, context);
     if (diags.hasErrors())
       return nullptr;
   }

@@ -150,9 +150,8 @@ private:
 } // namespace
 
 bool fagen::fetchTiles(Kernel &kernel, PassContext &context) {
-  const bool isAsked = valueOr(kernel.options.grid, Grid::Tiles) == Grid::LongestFirst;
   const auto roles = findLoadAndMath(kernel);
-  if (!isAsked || !roles)
+  if (!roles)
     return false;
   TileFetcher fetcher(kernel, roles->load, roles->math);
   ShapeCheck shape(kernel, context, "fetch-tiles");

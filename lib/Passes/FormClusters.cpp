@@ -98,7 +98,7 @@ private:
 } // namespace
 
 bool fagen::formClusters(Kernel &kernel, PassContext &context) {
-  if (!kernel.hasConstant("kCluster") || !findLoadAndMath(kernel))
+  if (!findLoadAndMath(kernel))
     return false;
   ClusterFormer former(kernel);
   ShapeCheck shape(kernel, context, "form-clusters");

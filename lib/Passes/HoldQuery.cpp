@@ -68,7 +68,7 @@ void holdQueryOf(Kernel &kernel, Role &math) {
 
 bool fagen::holdQuery(Kernel &kernel, PassContext &context) {
   const auto roles = findLoadAndMath(kernel);
-  if (!kernel.hasConstant("kHeldSlices") || !roles)
+  if (!roles)
     return false;
   ShapeCheck shape(kernel, context, "hold-query");
   if (!fits(kernel, roles->math, shape))

@@ -238,8 +238,6 @@ static bool fits(const Role &role, ShapeCheck &shape) {
 }
 
 bool fagen::issueProducts(Kernel &kernel, PassContext &context) {
-  if (!mmaFamily(kernel.backend).isAsynchronous)
-    return false;
   ShapeCheck shape(kernel, context, "issue-products");
   auto isRotatedRole = [&](const Role &role) { return isRotated(kernel) && firstOf(role.body, isProductLoop); };
   for (const Role &role : kernel.roles)

@@ -115,7 +115,7 @@ bool PipelineRunner::runOnKernel(const PassEntry &pass, ir::Kernel &kernel, Pass
                                              toString(kernel.phase));
     return false;
   }
-  const bool changed = options.timePasses ? runTimed(pass, kernel, context) : pass.function(kernel, context);
+  const bool changed = options.timePasses ? runTimed(pass, kernel, context) : pass.run(kernel, context);
   if (kernel.phase < pass.leaves && !context.diags.hasErrors())
     context.diags.internalError(
         "pass '" + pass.name + "'",
@@ -125,7 +125,7 @@ bool PipelineRunner::runOnKernel(const PassEntry &pass, ir::Kernel &kernel, Pass
 
 bool PipelineRunner::runTimed(const PassEntry &pass, ir::Kernel &kernel, PassContext &context) {
   const llvm::TimeRecord begin = llvm::TimeRecord::getCurrentTime(true);
-  const bool changed = pass.function(kernel, context);
+  const bool changed = pass.run(kernel, context);
   llvm::TimeRecord elapsed = llvm::TimeRecord::getCurrentTime(false);
   elapsed -= begin;
   times[pass.name] += elapsed;

@@ -110,8 +110,6 @@ bool fits(const Kernel &kernel, const Role &role, ShapeCheck &shape) {
 } // namespace
 
 bool fagen::splitRoles(Kernel &kernel, PassContext &context) {
-  if (!kernel.hasConstant("kLoadWarps") || kernel.roles.size() != 1)
-    return false;
   ShapeCheck shape(kernel, context, "split-roles");
   if (!fits(kernel, kernel.roles.front(), shape))
     return false;

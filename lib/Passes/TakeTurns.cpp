@@ -188,7 +188,7 @@ private:
 bool fagen::takeTurns(Kernel &kernel, PassContext &context) {
   const Overlap overlap = valueOr(kernel.options.overlap, Overlap::None);
   const auto roles = findLoadAndMath(kernel);
-  if ((overlap != Overlap::Both && overlap != Overlap::Pingpong) || !roles)
+  if (!roles)
     return false;
   TurnTaker taker(kernel, roles->math, overlap);
   ShapeCheck shape(kernel, context, "take-turns");

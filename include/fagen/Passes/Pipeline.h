@@ -15,9 +15,14 @@ using PassFunction = bool (*)(ir::Kernel &kernel, PassContext &context);
 struct PassEntry {
   llvm::StringLiteral name; ///< as --run-pass= spells it
   PassFunction function;
+  /// Which kernels it is for; it leaves the others as they are.
+  bool (*appliesTo)(const ir::Kernel &kernel);
   bool needsVariant; ///< reads the schedule, so it cannot run on IR from text
   ir::Phase needs;   ///< at least
   ir::Phase leaves;  ///< at most, too, before it; a pass that only looks leaves an earlier one, and runs in all later
+
+  /// True when it changed the kernel.
+  bool run(ir::Kernel &kernel, PassContext &context) const { return appliesTo(kernel) && function(kernel, context); }
 };
 
 /// The passes of the default pipeline, in order. Pipeline.cpp says why each stands where it stands.
