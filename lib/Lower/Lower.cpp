@@ -4,6 +4,7 @@
 #include "fagen/Lower/Lower.h"
 
 #include "fagen/Analysis/Resources.h"
+#include "fagen/IR/Queries.h"
 #include "fagen/Passes/Pipeline.h"
 #include "fagen/Support/Memory.h"
 
@@ -108,19 +109,31 @@ static std::unique_ptr<ir::Program> lowerPersistent(Variant &variant) {
   return lowerAs(variant, {});
 }
 
+/// Whether the tiles that are on their way to registers fit over the rings.
+static bool fitsOverRings(const ir::Kernel &kernel) {
+  uint64_t rings = 0;
+  for (const std::unique_ptr<ir::Buffer> &buffer : kernel.buffers)
+    if (buffer->space == ir::Space::Shared && buffer->isRing)
+      rings += buffer->bytes();
+  uint64_t most = 0;
+  for (const ir::Role &role : kernel.roles)
+    ir::forEach<ir::LoadFragmentOp>(
+        role.body, [&](ir::LoadFragmentOp<const ir::Op> load) { most = std::max(most, load.src().buffer->bytes()); });
+  return most <= rings;
+}
+
 /// Q on its way to registers may lie over the ring, but in bytes of its own the first K and V come at the same time.
 static std::unique_ptr<ir::Program> lowerQueryInRegisters(Variant &variant) {
   constexpr uint64_t kHalfOfAnSm = 48 * 1024; // with no more than this, two CTAs fit an SM of every target
   std::unique_ptr<ir::Program> apart = lowerAs(variant, {});
-  const SharedMemory &taken = variant.schedule.shared;
-  const bool fitsRing = taken.bytesOf("q") <= taken.bytesOf("k") + taken.bytesOf("v");
-  return apart && (taken.total <= kHalfOfAnSm || !fitsRing) ? std::move(apart)
-                                                            : lowerAs(variant, {.isQueryOverRing = true});
+  return apart && (variant.schedule.shared.total <= kHalfOfAnSm || !fitsOverRings(*apart->kernels.front()))
+             ? std::move(apart)
+             : lowerAs(variant, {.isQueryOverRing = true});
 }
 
 static std::unique_ptr<ir::Program> lowerAsItFits(Variant &variant) {
   const Schedule &schedule = variant.schedule;
-  if (schedule.mma == Mma::Wgmma && schedule.grid != Grid::Tiles)
+  if (schedule.grid != Grid::Tiles)
     return lowerPersistent(variant);
   if (schedule.qIn == OperandPlace::Registers)
     return lowerQueryInRegisters(variant);
