@@ -15,13 +15,12 @@ using PassFunction = bool (*)(ir::Kernel &kernel, PassContext &context);
 struct PassEntry {
   llvm::StringLiteral name; ///< as --run-pass= spells it
   PassFunction function;
-  /// Which kernels it is for; it leaves the others as they are.
-  bool (*appliesTo)(const ir::Kernel &kernel);
-  bool needsVariant; ///< reads the schedule, so it cannot run on IR from text
-  ir::Phase needs;   ///< at least
-  ir::Phase leaves;  ///< at most, too, before it; a pass that only looks leaves an earlier one, and runs in all later
+  bool (*appliesTo)(const ir::Kernel &kernel); ///< the others stay as they are
+  bool needsVariant;                           ///< reads the schedule, so it cannot run on IR from text
+  ir::Phase needs;                             ///< at least
+  /// At most, too, before it; a pass that only looks leaves an earlier one, and runs in all later.
+  ir::Phase leaves;
 
-  /// True when it changed the kernel.
   bool run(ir::Kernel &kernel, PassContext &context) const { return appliesTo(kernel) && function(kernel, context); }
 };
 
@@ -37,14 +36,11 @@ class PipelineRunner {
 public:
   /// Writes what the options ask for to `os`.
   PipelineRunner(const PipelineOptions &options, llvm::raw_ostream &os);
-
   /// Reports pass names of the options that nobody has; false if there is one.
   bool checkNames(Diagnostics &diags) const;
-
   /// Every pass over each kernel of the program, or the passes of --run-pass. Stops behind the first pass after which
   /// there are errors (Failed), and behind that of --stop-after (Stopped).
   PipelineResult run(ir::Program &program, PassContext &context);
-
   /// The table of --time-passes over all programs so far; nothing without that option.
   void printTimes();
 
