@@ -7,6 +7,7 @@
 #pragma once
 
 #include "OpEmitter.h"
+#include "TileUses.h"
 
 #include "fagen/Emit/Kernel.h"
 #include "fagen/IR/ExprAnalysis.h"
@@ -125,6 +126,7 @@ private:
   void emitFirstSources();
 
   const ir::Kernel &kernel;
+  const TileUses uses{kernel};
   const Instrument instrument;
   const ir::Kernel *const combine; ///< the second launch, if there is one
   const ir::Role *const load;      ///< null where every warp loads

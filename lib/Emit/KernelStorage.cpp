@@ -3,6 +3,8 @@
 
 #include "KernelEmitter.h"
 
+#include "fagen/Target/MmaInstrs.h"
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -11,10 +13,10 @@ static bool isOfHandover(const Buffer &buffer) {
   return buffer.type == ElementType::MBarrier || buffer.type == ElementType::U32;
 }
 
-static std::string handoverType(const Buffer &buffer) {
+static std::string handoverType(const TileUses &uses, const Buffer &buffer) {
   if (buffer.type == ElementType::U32)
     return "NextTile";
-  return fmt::format("Mbarriers<{}>", buffer.stages == 1 ? "1" : slotsOf(buffer));
+  return fmt::format("Mbarriers<{}>", buffer.stages == 1 ? "1" : uses.slotsOf(buffer));
 }
 
 void KernelEmitter::emitTileTypes() {
@@ -28,15 +30,15 @@ void KernelEmitter::emitTileTypes() {
       return std::to_string(value);
     };
     const bool isTensor = buffer->type != ElementType::F32;
-    static constexpr llvm::StringLiteral kOfQueries[] = {"q", "s", "p", "pv", "scratch", "out"};
-    const bool isQuery = llvm::is_contained(kOfQueries, buffer->name);
-    const bool isScores = buffer->name == "s" || buffer->name == "p";
-    const bool isOutput = buffer->name == "v" || buffer->name == "pv";
-    const std::string rows = buffer->name == "partial" ? "kKeyWarps * kTileRows"
-                                                       : named(buffer->rows, {isQuery ? "kTileRows" : "kTileKeys"});
-    const std::string columns = buffer->name == "partial" ? "kHeadDimV + kPartialExtra"
-                                : isScores                ? "kTileKeys"
-                                : buffer->name == "out"
+    const TileUse use = uses.of(*buffer);
+    const bool isScores = uses.is(*buffer, TileUse::Sum, MmaForm::Abt) || uses.is(*buffer, TileUse::Left, MmaForm::Ab);
+    const bool isOutput = uses.is(*buffer, TileUse::Right, MmaForm::Ab) || uses.is(*buffer, TileUse::Sum, MmaForm::Ab);
+    const std::string rows = use == TileUse::KeyWarps
+                                 ? "kKeyWarps * kTileRows"
+                                 : named(buffer->rows, {use == TileUse::Right ? "kTileKeys" : "kTileRows"});
+    const std::string columns = use == TileUse::KeyWarps ? "kHeadDimV + kPartialExtra"
+                                : isScores               ? "kTileKeys"
+                                : use == TileUse::Staged
                                     ? "kStagedColumns"
                                     : named(buffer->columns, {isOutput ? "kHeadDimV" : "kHeadDimQK"});
     line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name), isTensor ? "Element" : "float",
@@ -50,7 +52,7 @@ void KernelEmitter::emitStorage() {
   emitTileTypes();
   std::vector<const Buffer *> rings, overlays;
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
-    if (buffer->isRing && !isOfHandover(*buffer) && isOfKeys(*buffer))
+    if (buffer->isRing && !isOfHandover(*buffer) && uses.isOfKeys(*buffer))
       rings.push_back(buffer);
     if (!buffer->overlays.empty())
       overlays.push_back(buffer);
@@ -62,12 +64,12 @@ void KernelEmitter::emitStorage() {
   bool ringWritten = false;
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
     if (isOfHandover(*buffer)) {
-      line(out, "  {} {};", handoverType(*buffer), buffer->name);
+      line(out, "  {} {};", handoverType(uses, *buffer), buffer->name);
       continue;
     }
-    if (!buffer->overlays.empty() || (buffer->isRing && isOfKeys(*buffer) && ringWritten))
+    if (!buffer->overlays.empty() || (buffer->isRing && uses.isOfKeys(*buffer) && ringWritten))
       continue;
-    if (!buffer->isRing || !isOfKeys(*buffer)) {
+    if (!buffer->isRing || !uses.isOfKeys(*buffer)) {
       line(out, "  {} {}{};", typeName(buffer->name), buffer->name, buffer->isRing ? "[kQuerySlots]" : "");
       continue;
     }
@@ -173,14 +175,17 @@ void KernelEmitter::emitCtaAt() {
 }
 
 std::string KernelEmitter::fragmentType(const Buffer &buffer) const {
-  const bool isMma = kernel.backend == "mma_sync" ||
-                     kernel.backend == "wgmma"; // else O and the rows are the lanes' of ops/lane_softmax.h
+  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
+  const bool isMma =
+      family.isCollective && family.keepsResults; // else O and the rows are the lanes' of ops/lane_softmax.h
   if (buffer.columns == 1)
     return isMma ? "RowValues<kWarpRows>" : "LaneRows<kWarpRows>";
-  const std::string columns = buffer.name == "q_fragment" ? "kHeadDimQK"
-                              : buffer.name == "q_held"   ? "16 * kHeldSlices"
-                              : buffer.name == "o"        ? "kHeadDimV"
-                                                          : "kWarpKeys";
+  const TileUse use = uses.of(buffer);
+  const bool isOutput = uses.is(buffer, TileUse::Sum, MmaForm::Ab) || use == TileUse::Result;
+  const std::string columns = uses.is(buffer, TileUse::Left, MmaForm::Abt) ? "kHeadDimQK"
+                              : use == TileUse::Held                       ? "16 * kHeldSlices"
+                              : isOutput                                   ? "kHeadDimV"
+                                                                           : "kWarpKeys";
   if (buffer.type == ElementType::F32)
     return fmt::format("{}<kWarpRows, {}>", isMma ? "Accumulator" : "LaneColumns", columns);
   return fmt::format("{}<Element, kWarpRows, {}>", isMma ? "LeftOperand" : "WmmaOperand", columns);

@@ -39,8 +39,11 @@ std::string OpEmitter::expression(const Expr &expr) const {
   return spelled.substitute("row_begin", variable(inEpilogue ? "place.row_begin" : "cta.row_begin")).str();
 }
 
-bool fagen::isOfKeys(const Buffer &ring) { return !llvm::StringRef(ring.name).starts_with("q"); }
-llvm::StringRef fagen::slotsOf(const Buffer &ring) { return isOfKeys(ring) ? "kStages" : "kQuerySlots"; }
+const TileUses &OpEmitter::tileUses() const {
+  if (!uses)
+    uses.emplace(kernel);
+  return *uses;
+}
 
 std::string OpEmitter::operand(const Operand &operand) const {
   const Buffer &buffer = *operand.buffer;
@@ -51,8 +54,8 @@ std::string OpEmitter::operand(const Operand &operand) const {
   const std::string slot = buffer.stages == 1 ? "0"
                            : operand.position.kind() == ExprKind::Constant
                                ? std::to_string(operand.position.value() % buffer.stages)
-                               : expression(operand.position % variable(slotsOf(buffer)));
-  return fmt::format("cta.shared.{}{}[{}]", isOfKeys(buffer) ? "ring." : "", buffer.name, slot);
+                               : expression(operand.position % variable(tileUses().slotsOf(buffer)));
+  return fmt::format("cta.shared.{}{}[{}]", tileUses().isOfKeys(buffer) ? "ring." : "", buffer.name, slot);
 }
 
 std::string OpEmitter::heading(const Op &op) const {
@@ -123,7 +126,7 @@ void OpEmitter::emitCopyIssue(const Op &op) {
 void OpEmitter::emitBulkCopy(const Op &op) {
   const Operand &target = op.operand("dst");
   const std::string &tensor = op.operand("src").buffer->param;
-  const bool isOfQueries = tensor == "q"; // which no other CTA reads
+  const bool isOfQueries = tileUses().of(*target.buffer) == TileUse::Left; // which no other CTA reads
   line(out, "{}({}, cta.params.{}_map, {}, cta.{}, cta.batch, {}, ptx::CacheHint::{});",
        op.isSet("cluster") ? "copy_share<kCluster>" : "copy_tile_box", operand(target), tensor,
        expression(op.expr("row")), isOfQueries ? "head" : "kv_head", mbarrier(op.operand("full")),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "TileUses.h"
 #include "fagen/Analysis/Timeline.h"
 #include "fagen/Emit/Plan.h"
 #include "fagen/IR/IR.h"
@@ -20,10 +21,6 @@ template <class... Args> void line(IndentedStream &out, fmt::format_string<Args.
 
 /// Sizes of the problem as generated text reaches them through `params`; the divisor heads_per_kv as its reciprocal.
 ir::Expr spellSizes(const ir::Expr &expr, llvm::StringRef params);
-
-/// Whether a ring is one of those that K and V go through; the others are of Q. And how many slots it has, by name.
-bool isOfKeys(const ir::Buffer &ring);
-llvm::StringRef slotsOf(const ir::Buffer &ring);
 
 /// Writes ops as calls of the device library. Inside a generated function `cta` holds what is the CTA's, `r` what a
 /// thread keeps in registers; in the epilogue `place` says which rows the CTA has. `places` gets each op's line.
@@ -68,6 +65,9 @@ protected:
   std::string mbarrier(const ir::Operand &operand) const;
   /// The next line has the op's call; for ops whose first line has not.
   void callStandsHere() { places.back().line = out.getLine(); }
+
+  /// Found when it is asked for first.
+  const TileUses &tileUses() const;
 
   const ir::Kernel &kernel;
   IndentedStream &out;
@@ -116,6 +116,7 @@ private:
   Marks marks = Marks::None;
   ClockNames clock;
   bool inEpilogue = false;
+  mutable std::optional<TileUses> uses;
 };
 
 } // namespace fagen

@@ -1,0 +1,46 @@
+// fagen: what tiles and fragments are to the ops of a kernel: from it follows by which constants the text measures
+// them. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/IR/OpClasses.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace fagen {
+
+/// Of several uses the first one here.
+enum class TileUse : uint8_t {
+  Left,     ///< operand of a product
+  Right,    ///< operand of a product
+  Sum,      ///< of products
+  Held,     ///< the first columns of a left operand
+  KeyWarps, ///< results of warps that have the same rows
+  Staged,   ///< rows of results on their way to memory
+  Result,   ///< rows that are stored
+  None
+};
+
+class TileUses {
+public:
+  explicit TileUses(const ir::Kernel &kernel);
+
+  TileUse of(const ir::Buffer &buffer) const;
+  /// Whether it is this in a product of this form.
+  bool is(const ir::Buffer &buffer, TileUse use, ir::MmaForm form) const;
+  /// A ring of right operands, or an mbarrier of one; of rings of left operands it is false.
+  bool isOfKeys(const ir::Buffer &ring) const;
+  /// The constant that says how many slots such a ring has.
+  llvm::StringRef slotsOf(const ir::Buffer &ring) const { return isOfKeys(ring) ? "kStages" : "kQuerySlots"; }
+
+private:
+  struct Found {
+    TileUse use = TileUse::None;
+    ir::MmaForm form = ir::MmaForm::Abt;
+  };
+  void add(const ir::Buffer *buffer, TileUse use, ir::MmaForm form = ir::MmaForm::Abt);
+
+  llvm::DenseMap<const ir::Buffer *, Found> found;
+  llvm::DenseMap<const ir::Buffer *, const ir::Buffer *> guarded; ///< by each mbarrier
+};
+
+} // namespace fagen
