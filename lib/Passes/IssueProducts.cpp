@@ -5,11 +5,6 @@
 //
 //   fence; mma_issue; mma_commit; mma_wait 0
 //
-// A loop that does nothing but add products of rings to one sum has one of them run under the next step's waits:
-//
-//   step j       fence; mma_issue; mma_commit; mma_wait 1
-//   behind it    mma_wait 0
-//
 // With overlap = intra or both the loops over key tiles are rotated, so that P V of tile j - 1 runs under the softmax
 // of tile j (FlashAttention-3, Shah et al., 2024). While it does nobody may touch O, so that rescale becomes two ops:
 //
@@ -53,38 +48,14 @@ void appendWait(Ops &ops, int64_t pending, const Location &location) {
   ops.push_back(makeMmaWait({.pending = pending, .location = location}));
 }
 
-/// A ring that another role fills, with a slot for the step behind.
-bool isAhead(const Operand &operand, llvm::ArrayRef<Buffer *> own) {
-  const Buffer *const ring = operand.buffer;
-  return ring->space == Space::Shared && ring->isRing && ring->stages > 1 && !llvm::is_contained(own, ring);
-}
-
-/// Whether a step of the loop can begin before its last product is done.
-bool addsOnly(const Op &op, llvm::ArrayRef<Buffer *> own) {
-  if (op.kind != OpKind::Loop || op.body.ops.size() != 1)
-    return false;
-  const auto product = dynCast<MmaOp>(std::as_const(*op.body.ops.front()));
-  return product && product->accumulate() != 0 && isAhead(product->a(), own) && isAhead(product->b(), own);
-}
-
-/// own: the rings that the role itself fills.
-void issueAlone(Block &block, llvm::ArrayRef<Buffer *> own, int64_t pending = 0) {
-  Ops ops;
-  for (std::unique_ptr<Op> &op : block.ops) {
+void issueAlone(Block &block) {
+  rewrite(block, [](std::unique_ptr<Op> op, Ops &ops) {
     const auto product = dynCast<MmaOp>(std::as_const(*op));
-    const bool runsOn = addsOnly(*op, own);
-    const Location location = op->location;
-    if (product) {
-      appendIssue(ops, *product);
-      appendWait(ops, pending, location);
-      continue;
-    }
-    issueAlone(op->body, own, runsOn ? 1 : 0);
-    ops.push_back(std::move(op));
-    if (runsOn)
-      appendWait(ops, 0, location);
-  }
-  block.ops = std::move(ops);
+    if (!product)
+      return ops.push_back(std::move(op));
+    appendIssue(ops, *product);
+    appendWait(ops, 0, op->location);
+  });
 }
 
 bool isProductLoop(const Op &op) {
@@ -276,6 +247,6 @@ bool fagen::issueProducts(Kernel &kernel, PassContext &context) {
     if (isRotatedRole(role))
       LoopRotator(kernel, role.body).run();
     else
-      issueAlone(role.body, ringsFilledBy(role));
+      issueAlone(role.body);
   return true;
 }
