@@ -5,6 +5,8 @@
 
 #include "Ledger.h"
 
+#include "fagen/Target/MmaInstrs.h"
+
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -174,12 +176,9 @@ void KernelEmitter::emitIncludes() {
       headers.insert("ops/merge.h");
   if (isSplit())
     headers.insert({"ops/combine.h", "ops/split.h"});
-  if (kernel.backend == "wgmma")
-    headers.insert("ops/wgmma.h");
-  if (kernel.backend == "scalar" || kernel.backend == "wmma") {
-    headers.insert(kernel.backend == "scalar" ? "ops/scalar.h" : "ops/wmma.h");
-  } else {
-    headers.insert("ops/mma.h");
+  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
+  headers.insert(family.headers.begin(), family.headers.end());
+  if (family.keepsResults) {
     walk(kernel.roles.front().body, [&](const Op &op) {
       if (op.kind == OpKind::Mma && op.has("sums"))
         headers.insert("ops/mma_f16.h");

@@ -205,6 +205,9 @@ void KernelEmitter::emitRegisters() {
 
 /// Records of all warps of a CTA, behind the counter that its tiles come from.
 std::string KernelEmitter::clockArguments() const {
+  const bool hasCounter = llvm::any_of(kernel.buffers, [](const std::unique_ptr<Buffer> &buffer) {
+    return buffer->space == Space::Global && buffer->type == ElementType::U32;
+  });
   return fmt::format("{}, {}{}", load ? "kThreads / 32" : "kWarps", instrument == Instrument::Trace,
-                     kernel.buffer("tile_counter") ? ", kRecordAlignment" : "");
+                     hasCounter ? ", kRecordAlignment" : "");
 }

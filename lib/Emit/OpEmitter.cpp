@@ -6,6 +6,7 @@
 #include "Stages.h"
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -231,15 +232,9 @@ void OpEmitter::emitLoop(const Op &op) {
 void OpEmitter::emitMma(const Op &op) {
   const std::string acc = operand(op.operand("acc")), a = operand(op.operand("a")), b = operand(op.operand("b"));
   const bool isScores = op.text("form") == "abt";
-  if (kernel.backend == "scalar") {
-    if (isScores)
-      line(out, "scores_abt<kWarpRows>({}, {}, {}, warp_row());", acc, a, b);
-    else
-      line(out, "output_ab({}, {}, {}, warp_row());", acc, a, b);
-    return;
-  }
-  if (kernel.backend == "wmma")
-    return line(out, "{}<kWarpRows>({}, {}, {}, warp_row());", isScores ? "wmma_abt" : "wmma_ab", acc, a, b);
+  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
+  if (!family.keepsResults)
+    return line(out, "{}({}, {}, {}, warp_row());", (isScores ? family.abt : family.ab).str(), acc, a, b);
   const bool isAdded = isScores && op.integer("accumulate") != 0; // P V always is
   const std::string function = std::string(isAdded    ? "mma_add_abt"
                                            : isScores ? "mma_abt"
@@ -259,8 +254,9 @@ static Expr endOfRow(const Expr &predicate) {
 }
 
 void OpEmitter::emitMask(const Op &op) {
-  const std::string corner = fmt::format("{} + warp_row(), {}{}", expression(op.expr("row")),
-                                         expression(op.expr("key")), kernel.backend == "wgmma" ? "" : " + warp_key()");
+  const std::string corner =
+      fmt::format("{} + warp_row(), {}{}", expression(op.expr("row")), expression(op.expr("key")),
+                  mmaFamily(kernel.backend).isAsynchronous ? "" : " + warp_key()");
   const std::string s = operand(op.operand("s"));
   std::optional<IndentedStream::Scope> scope;
   if (op.has("when")) {
@@ -268,7 +264,7 @@ void OpEmitter::emitMask(const Op &op) {
     scope.emplace(out);
     callStandsHere();
   }
-  const Expr end = kernel.backend == "wgmma" ? endOfRow(op.expr("predicate")) : Expr();
+  const Expr end = mmaFamily(kernel.backend).isAsynchronous ? endOfRow(op.expr("predicate")) : Expr();
   if (isShared(op, "s"))
     line(out, "mask<kWarpRows>({}, warp_row(), {}, [&](int q, int k) {{", s, corner);
   else if (end)
@@ -460,7 +456,7 @@ void OpEmitter::emitBarrier(const Op &op) {
   const int64_t warps = op.integer("warps"), firstWarp = op.integer("first_warp");
   const int64_t groups = op.has("groups") ? op.integer("groups") : 1;
   std::string id = std::to_string(op.integer("id"));
-  if (kernel.backend == "wgmma" && groups > 1) {
+  if (mmaFamily(kernel.backend).unitWarps > 1 && groups > 1) {
     id += " + cta.group_row / kGroupRows"; // the same for all threads, as a register of each is not
   } else if (groups > 1) {                 // each group has its own barrier
     const std::string warp = firstWarp == 0 ? "ptx::warp_index()" : fmt::format("(ptx::warp_index() - {})", firstWarp);

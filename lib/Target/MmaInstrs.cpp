@@ -16,7 +16,7 @@ static constexpr MmaInstrInfo kMmaInstrs[] = {
 #include "fagen/Target/MmaInstrs.inc"
 };
 
-static constexpr MmaFamilyInfo kMmaFamilies[] = {
+static const MmaFamilyInfo kMmaFamilies[] = {
 #define GET_MMA_FAMILY_TABLE
 #include "fagen/Target/MmaInstrs.inc"
 };

@@ -48,7 +48,12 @@ void emitFamily(raw_ostream &os, const Record &family) {
   os << "{.family = Mma::" << family.getValueAsDef("Family")->getValueAsString("Enumerator")
      << ", .isCollective = " << flag("Collective") << ", .isAsynchronous = " << flag("Asynchronous")
      << ", .keepsResults = " << flag("KeepsResults") << ", .unitWarps = " << family.getValueAsInt("UnitWarps")
-     << "},\n";
+     << ", .abt = " << quoted(family.getValueAsString("Abt")) << ", .ab = " << quoted(family.getValueAsString("Ab"))
+     << ", .headers = {";
+  ListSeparator separator;
+  for (StringRef header : family.getValueAsListOfStrings("Headers"))
+    os << separator << quoted(header);
+  os << "}},\n";
 }
 
 void emitMmaInstrs(RecordKeeper &records, raw_ostream &os) {

@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <vector>
+
 namespace fagen {
 
 /// What kernels must know of all instructions of a family.
@@ -16,6 +18,8 @@ struct MmaFamilyInfo {
   bool isAsynchronous = false; ///< a product is asked for and waited for
   bool keepsResults = false;   ///< which lane holds which element of a result is known: results stay in registers
   unsigned unitWarps = 1;      ///< that ask for a product together
+  llvm::StringRef abt, ab;     ///< device functions of a product that is complete when they return
+  std::vector<llvm::StringRef> headers; ///< below <fagen/device/>
 };
 
 /// Of the family, or of the one that specs and IR spell `name`.

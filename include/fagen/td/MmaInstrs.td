@@ -11,19 +11,29 @@ class MmaFamily<Case family> {
   bit Asynchronous = 0;  // a product is asked for and waited for
   bit KeepsResults = 1;  // which lane holds which element of a result is known: results stay in registers
   int UnitWarps = 1;     // that ask for a product together
+  string Abt = "mma_abt"; // device functions of a product that is complete when they return: A B^T, A B
+  string Ab = "mma_ab";
+  list<string> Headers = ["ops/mma.h"];
 }
 
 def ScalarFamily : MmaFamily<MmaScalar> {
   let Collective = 0;
   let KeepsResults = 0;
+  let Abt = "scores_abt<kWarpRows>";
+  let Ab = "output_ab";
+  let Headers = ["ops/scalar.h"];
 }
 def WmmaFamily : MmaFamily<MmaWmma> {
   let KeepsResults = 0;
+  let Abt = "wmma_abt<kWarpRows>";
+  let Ab = "wmma_ab<kWarpRows>";
+  let Headers = ["ops/wmma.h"];
 }
 def MmaSyncFamily : MmaFamily<MmaMmaSync>;
 def WgmmaFamily : MmaFamily<MmaWgmma> {
   let Asynchronous = 1;
   let UnitWarps = 4;
+  let Headers = ["ops/mma.h", "ops/wgmma.h"];
 }
 
 // One instruction, or one template of instructions where N varies (NMax > N).
