@@ -30,6 +30,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
+#include <optional>
 #include <utility>
 
 using namespace fagen;
@@ -44,14 +45,23 @@ public:
   /// Each loop copies what its products read, each into a ring, all with as many slots, and nothing is ahead or awaited
   /// yet.
   bool fits(const Role &role, ShapeCheck &shape) const {
-    for (const std::unique_ptr<Op> &op : role.body.ops)
-      if (op->kind == OpKind::Loop &&
-          !shape.needs(copiesOperands(*op),
-                       "loops that copy operands of their products, each once into a ring, and all into rings of as "
-                       "many slots",
-                       op->location))
+    const Op *before = nullptr;
+    for (const std::unique_ptr<Op> &op : role.body.ops) {
+      if (op->kind != OpKind::Loop)
+        continue;
+      const bool goesOn = before ? goesOnCopying(*before, *op) : LoopOp(std::as_const(*op)).begin() == constant(0);
+      if (!shape.needs(copiesOperands(*op),
+                       "loops that copy operands of their products, each once into a ring at the loop's position, and "
+                       "all into rings of as many slots",
+                       op->location) ||
+          !shape.needs(goesOn, "loops from 0 on, each with the copies of the one before", op->location) ||
+          !shape.needs(refill != Refill::Split || readsApart(*op),
+                       "steps that are done with what their first product reads, where refill is split", op->location))
         return false;
-    return shape.needs(countOf(role.body, OpKind::CopyCommit) + countOf(role.body, OpKind::CopyWait) == 0,
+      before = op.get();
+    }
+    return shape.needs(copiesAlike(role), "copies by threads, of one kind and under no condition") &&
+           shape.needs(countOf(role.body, OpKind::CopyCommit) + countOf(role.body, OpKind::CopyWait) == 0,
                        "copies that no copy_commit and no copy_wait follows yet");
   }
 
@@ -107,6 +117,7 @@ private:
         const Buffer *const ring = copy->dst().buffer;
         slots = slots == 0 ? ring->stages : slots;
         isSound &= ring->isRing && ring->stages == slots && rings.insert(ring).second &&
+                   copy->dst().position == ir::variable(LoopOp(loop).variable()) &&
                    firstOf(loop.body, [&](const Op &other) { return reads(other, ring); });
       }
     for (const std::unique_ptr<Op> &op : loop.body.ops)
@@ -114,6 +125,33 @@ private:
         for (const Operand &operand : op->operands)
           isSound &= !operand.buffer || !operand.buffer->isRing || rings.contains(operand.buffer);
     return isSound && slots != 0;
+  }
+
+  /// Whether no other product of a step reads a ring that its first one reads.
+  static bool readsApart(const Op &loop) {
+    const Op *const first = firstOf(loop.body, isAnyProduct);
+    bool isApart = true;
+    walk(loop.body, [&](const Op &op) {
+      if (!isAnyProduct(op) || &op == first)
+        return;
+      for (const Operand &operand : op.operands)
+        isApart &= !operand.buffer || !operand.buffer->isRing || !reads(*first, operand.buffer);
+    });
+    return isApart;
+  }
+
+  /// A wait counts groups of one kind, and copies get conditions of their own.
+  static bool copiesAlike(const Role &role) {
+    std::optional<CopyKind> kind;
+    bool isAlike = true;
+    forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
+      isAlike &= copy.kind() != CopyKind::Bulk && !copy->has(Attr::When);
+      if (!copy.dst().buffer->isRing)
+        return;
+      isAlike &= copy.kind() == kind.value_or(copy.kind());
+      kind = copy.kind();
+    });
+    return isAlike;
   }
 
   /// Takes the copies out of every loop; those of the last one are the pattern for all others.

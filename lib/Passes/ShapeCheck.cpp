@@ -3,6 +3,8 @@
 
 #include "ShapeCheck.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -28,6 +30,29 @@ const Op *fagen::firstOf(const Block &block, llvm::function_ref<bool(const Op &)
 
 const Op *fagen::firstOf(const Block &block, OpKind kind) {
   return firstOf(block, [kind](const Op &op) { return op.kind == kind; });
+}
+
+static Ops copiesOf(const Block &block) {
+  Ops copies;
+  for (const std::unique_ptr<Op> &op : block.ops)
+    if (op->kind == OpKind::CopyIssue)
+      copies.push_back(clone(*op));
+  return copies;
+}
+
+static bool isSameCopy(const std::unique_ptr<Op> &a, const std::unique_ptr<Op> &b) {
+  auto isSameOperand = [](const Operand &a, const Operand &b) {
+    return a.buffer == b.buffer && a.position == b.position;
+  };
+  return llvm::equal(a->operands, b->operands, isSameOperand) && a->attributes == b->attributes;
+}
+
+bool fagen::goesOnCopying(const Op &first, const Op &second) {
+  const LoopOp before(first), behind(second);
+  Ops copies = copiesOf(second.body);
+  for (std::unique_ptr<Op> &copy : copies)
+    substitute(*copy, behind.variable(), variable(before.variable()));
+  return behind.begin() == before.end() && llvm::equal(copiesOf(first.body), copies, isSameCopy);
 }
 
 unsigned fagen::countOf(const Block &block, OpKind kind) {

@@ -32,6 +32,9 @@ private:
 const ir::Op *firstOf(const ir::Block &block, llvm::function_ref<bool(const ir::Op &)> isWanted);
 const ir::Op *firstOf(const ir::Block &block, ir::OpKind kind);
 
+/// Whether the second loop begins where the first one ends, and goes on with its copies.
+bool goesOnCopying(const ir::Op &first, const ir::Op &second);
+
 /// How many ops of the kind the block has, those in nested blocks included.
 unsigned countOf(const ir::Block &block, ir::OpKind kind);
 
