@@ -5,6 +5,7 @@
 // kernel as they are. `kernels` is a number of fagen_torch_add_kernels. LSE is [batch, heads, rows]; of the first
 // operator it is empty unless `lse`, of the second it is left out where it is empty. Neither operator has a gradient:
 // fagen.attention has.
+#include "devices.h"
 #include "shim.h"
 #include "workspace.h"
 
@@ -198,7 +199,7 @@ void runOnGpu(const fagen_problem &problem, const fagen_tensors &tensors, int64_
   if (shim().aoti_torch_get_current_cuda_stream(index, &stream))
     fail("fagen.CudaError: no current stream");
   const auto queue = static_cast<CUstream_st *>(stream);
-  const Workspace workspace(choice, index, queue);
+  const Workspace workspace(choice, {device, index, queue});
   expect(fagen_run(&choice, &tensors, workspace.data(), workspace.bytes(), queue));
   count(choice.row);
 }

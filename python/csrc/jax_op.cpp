@@ -4,7 +4,7 @@
 // fagen_attention(q, k, v, o, lse, scale, causal): tensors [..., rows, heads, columns] as XLA has them, packed; LSE is
 // [..., heads, rows], or has one element and is not written. The structs are those of DLPack 1 and of tvm/ffi/c_api.h,
 // which TVM keeps stable. The two functions of TVM that are called are found in the process.
-#include "stream_memory.h"
+#include "devices.h"
 
 #include <fagen/table.h>
 
@@ -115,8 +115,8 @@ int runOnGpu(const fagen_problem &problem, const fagen_tensors &tensors, int ord
     return failed(fagen_last_error());
   auto *stream = static_cast<CUstream_st *>(state.streamOf(kCuda, ordinal));
   void *workspace = nullptr;
-  if (choice.workspace_bytes && !(workspace = python::streamMemory(ordinal, stream, choice.workspace_bytes, error)))
-    return failed(error);
+  if (fagen_lend_workspace(&choice, device, stream, &workspace))
+    return failed(fagen_last_error());
   return fagen_run(&choice, &tensors, workspace, choice.workspace_bytes, stream) ? failed(fagen_last_error()) : 0;
 }
 

@@ -68,6 +68,15 @@ fagen_status openPrimaryContext(const Driver &d, int ordinal, fagen_device &resu
 
 } // namespace
 
+fagen_status checkCurrent(const Driver &d, const fagen_device &device) {
+  CuContext current = nullptr;
+  if (CuResult status = d.cuCtxGetCurrent(&current))
+    return failCuda(status, "read the current context");
+  if (current != device.context)
+    return fail(FAGEN_INVALID, "the current context is not the device's; fagen_device_make_current makes it so");
+  return FAGEN_OK;
+}
+
 PreparedRows::PreparedRows() {
   generations.push_back(std::make_unique<Slots>(64));
   current.store(generations.back().get(), std::memory_order_relaxed);
@@ -154,6 +163,7 @@ void fagen_device_destroy(fagen_device *device) {
     if (d.cuCtxPushCurrent(device->context) == kCudaSuccess) {
       for (const auto &prepared : device->prepared.all())
         d.cuModuleUnload(prepared->module);
+      device->workspaces.release(d);
       CuContext popped;
       d.cuCtxPopCurrent(&popped);
     }

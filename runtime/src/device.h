@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "driver.h"
+#include "workspaces.h"
 
 #include <fagen/table.h>
 
@@ -57,4 +57,12 @@ struct fagen_device {
   bool primary = false; ///< whether the context was retained here
   std::mutex prepareLock;
   fagen::PreparedRows prepared;
+  fagen::Workspaces workspaces;
 };
+
+namespace fagen {
+
+/// INVALID unless the device's context is this thread's current one.
+fagen_status checkCurrent(const Driver &d, const fagen_device &device);
+
+} // namespace fagen

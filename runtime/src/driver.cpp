@@ -60,6 +60,14 @@ Loaded load() {
   find(library, "cuFuncGetAttribute", d.cuFuncGetAttribute, problem);
   find(library, "cuFuncSetAttribute", d.cuFuncSetAttribute, problem);
   find(library, "cuLaunchKernel", d.cuLaunchKernel, problem);
+  find(library, "cuMemAlloc_v2", d.cuMemAlloc, problem);
+  find(library, "cuMemFree_v2", d.cuMemFree, problem);
+  find(library, "cuMemsetD8Async", d.cuMemsetD8Async, problem);
+  find(library, "cuStreamCreate", d.cuStreamCreate, problem);
+  find(library, "cuStreamDestroy_v2", d.cuStreamDestroy, problem);
+  find(library, "cuStreamSynchronize", d.cuStreamSynchronize, problem);
+  find(library, "cuStreamIsCapturing", d.cuStreamIsCapturing, problem);
+  find(library, "cuThreadExchangeStreamCaptureMode", d.cuThreadExchangeStreamCaptureMode, problem);
   std::string unused; // kernels for older GPUs do without it
   find(library, "cuTensorMapEncodeTiled", d.cuTensorMapEncodeTiled, unused);
   find(library, "cuGetErrorName", d.cuGetErrorName, problem);

@@ -17,6 +17,7 @@ using CuContext = struct CUctx_st *;
 using CuModule = struct CUmod_st *;
 using CuFunction = struct CUfunc_st *;
 using CuStream = ::CUstream_st *;
+using CuPointer = unsigned long long; ///< of the GPU's memory
 
 enum : CuResult { kCudaSuccess = 0, kCudaOutOfMemory = 2 };
 
@@ -31,6 +32,10 @@ enum CuDeviceAttribute {
 };
 
 enum CuFunctionAttribute { kFunctionLocalBytes = 3, kFunctionRegisters = 4, kFunctionMaxDynamicShared = 8 };
+
+enum CuStreamFlag : unsigned { kStreamNonBlocking = 1 };
+
+enum CuStreamCaptureMode { kCaptureRelaxed = 2 };
 
 enum CuJitOption { kJitErrorLogBuffer = 5, kJitErrorLogBufferBytes = 6 };
 
@@ -55,6 +60,14 @@ struct Driver {
   CuResult (*cuLaunchKernel)(CuFunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
                              unsigned blockY, unsigned blockZ, unsigned sharedBytes, CuStream stream, void **arguments,
                              void **extra);
+  CuResult (*cuMemAlloc)(CuPointer *memory, size_t bytes);
+  CuResult (*cuMemFree)(CuPointer memory);
+  CuResult (*cuMemsetD8Async)(CuPointer memory, unsigned char value, size_t bytes, CuStream stream);
+  CuResult (*cuStreamCreate)(CuStream *stream, unsigned flags);
+  CuResult (*cuStreamDestroy)(CuStream stream);
+  CuResult (*cuStreamSynchronize)(CuStream stream);
+  CuResult (*cuStreamIsCapturing)(CuStream stream, int *capture); ///< 0: it is not
+  CuResult (*cuThreadExchangeStreamCaptureMode)(int *mode);
   /// Since CUDA 12.0; null in an older driver.
   CuResult (*cuTensorMapEncodeTiled)(void *map, int type, uint32_t rank, void *base, const uint64_t *sizes,
                                      const uint64_t *strides, const uint32_t *box, const uint32_t *steps,

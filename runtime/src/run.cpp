@@ -52,11 +52,8 @@ fagen_status checkWorkspace(const fagen_choice &choice, const void *workspace, s
 fagen_status launch(const PreparedRow &prepared, device::MappedAttentionParams &params, const ChoiceState &state,
                     CuStream stream, const fagen_device &device) {
   const Driver &d = *driver();
-  CuContext current = nullptr;
-  if (CuResult status = d.cuCtxGetCurrent(&current))
-    return failCuda(status, "read the current context");
-  if (current != device.context)
-    return fail(FAGEN_INVALID, "the current context is not the device's; fagen_device_make_current makes it so");
+  if (fagen_status status = checkCurrent(d, device))
+    return status;
   const fagen_row &row = *prepared.row;
   if (fagen_status status = encodeMaps(d, row, params))
     return status;

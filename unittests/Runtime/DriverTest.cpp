@@ -3,7 +3,6 @@
 #include "FakeDriver.h"
 #include "TestTable.h"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 using namespace fagen::test;
@@ -29,11 +28,8 @@ struct DriverTest : testing::Test {
   fagen_tensors tensors = fagen_tensors_init();
 
   void SetUp() override {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW);
-    auto access = library ? reinterpret_cast<FakeDriver *(*)()>(dlsym(library, "fakeDriver")) : nullptr;
-    ASSERT_NE(access, nullptr) << "LD_LIBRARY_PATH must lead to the fake driver";
-    fake = access();
-    *fake = {};
+    fake = openFakeDriver();
+    ASSERT_NE(fake, nullptr) << "LD_LIBRARY_PATH must lead to the fake driver";
     ASSERT_EQ(fagen_device_create(0, &device), FAGEN_OK) << fagen_last_error();
     ASSERT_EQ(fagen_device_make_current(device), FAGEN_OK);
     row.code = &code;

@@ -4,6 +4,7 @@
 
 #include "driver.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <fmt/format.h>
@@ -105,6 +106,47 @@ CuResult cuLaunchKernel(CuFunction function, unsigned gridX, unsigned, unsigned,
     return state.failLaunch;
   state.launches.push_back({*reinterpret_cast<std::string *>(function), gridX, blockX, sharedBytes, stream,
                             *static_cast<device::MappedAttentionParams *>(arguments[0])});
+  return 0;
+}
+CuResult cuMemAlloc_v2(CuPointer *memory, size_t bytes) {
+  if (state.failAllocation)
+    return state.failAllocation;
+  if (!state.capturing.empty() && state.captureMode != kCaptureRelaxed)
+    return 900; // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+  auto *begin = static_cast<unsigned char *>(aligned_alloc(256, (bytes + 255) / 256 * 256));
+  memset(begin, 0xAB, bytes);
+  state.memory.push_back({begin, bytes});
+  *memory = reinterpret_cast<CuPointer>(begin);
+  return 0;
+}
+CuResult cuMemFree_v2(CuPointer memory) {
+  const auto *begin = reinterpret_cast<unsigned char *>(memory);
+  if (std::erase_if(state.memory, [&](const auto &one) { return one.begin == begin; }) != 1)
+    return 1;
+  free(reinterpret_cast<void *>(memory));
+  return 0;
+}
+CuResult cuMemsetD8Async(CuPointer memory, unsigned char value, size_t bytes, CuStream stream) {
+  memset(reinterpret_cast<void *>(memory), value, bytes);
+  state.zeroedOn.push_back(stream);
+  return 0;
+}
+CuResult cuStreamCreate(CuStream *stream, unsigned flags) {
+  ++state.streams;
+  *stream = reinterpret_cast<CuStream>(&state.streams);
+  return flags == kStreamNonBlocking ? 0 : 1;
+}
+CuResult cuStreamDestroy_v2(CuStream) {
+  --state.streams;
+  return 0;
+}
+CuResult cuStreamSynchronize(CuStream stream) { return state.capturing.count(stream) ? 900 : 0; }
+CuResult cuStreamIsCapturing(CuStream stream, int *capture) {
+  *capture = int(state.capturing.count(stream));
+  return 0;
+}
+CuResult cuThreadExchangeStreamCaptureMode(int *mode) {
+  std::swap(state.captureMode, *mode);
   return 0;
 }
 CuResult cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *base, const uint64_t *sizes,

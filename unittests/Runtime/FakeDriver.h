@@ -4,6 +4,8 @@
 
 #include <fagen/device/params.h>
 
+#include <dlfcn.h>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,14 @@ struct FakeLaunch {
   device::MappedAttentionParams params; ///< maps: as filled; garbage where the row has none
 };
 
+/// Memory of the fake GPU: the host's.
+struct FakeMemory {
+  unsigned char *begin;
+  size_t bytes;
+
+  bool holds(const void *pointer) const { return pointer >= begin && pointer < begin + bytes; }
+};
+
 /// What the driver saw, and how it shall fail.
 struct FakeDriver {
   void *current = nullptr;             ///< context
@@ -33,9 +43,28 @@ struct FakeDriver {
   std::vector<std::string> attributes; ///< "k: max dynamic shared 98304"
   std::vector<FakeLaunch> launches;
   std::vector<FakeMap> maps;
-  int failLoad = 0, failLaunch = 0, failMap = 0; ///< the result to give
+  std::vector<FakeMemory> memory; ///< allocated now
+  std::vector<void *> zeroedOn;   ///< streams
+  std::set<void *> capturing;     ///< streams
+  int captureMode = 0;            ///< of the thread; an allocation while it is not relaxed (2) fails
+  int streams = 0;                ///< made by the library: now
+  int failLoad = 0, failLaunch = 0, failMap = 0, failAllocation = 0; ///< the result to give
 };
 
 } // namespace fagen::test
 
 extern "C" fagen::test::FakeDriver *fakeDriver();
+
+namespace fagen::test {
+
+/// The fake that the runtime will load, as new; null where the loader finds another driver.
+inline FakeDriver *openFakeDriver() {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW);
+  auto access = library ? reinterpret_cast<FakeDriver *(*)()>(dlsym(library, "fakeDriver")) : nullptr;
+  FakeDriver *fake = access ? access() : nullptr;
+  if (fake)
+    *fake = {};
+  return fake;
+}
+
+} // namespace fagen::test

@@ -155,10 +155,21 @@ FAGEN_API fagen_status fagen_prepare(const fagen_choice *choice, fagen_device *d
 /* Launches the choice's kernels on the stream. Never compiles, loads, allocates or waits, so it may be captured into a
  * graph: an unprepared choice is NOT_PREPARED, captured or not. The device's context must be current and be the
  * stream's. The workspace is the caller's: workspace_bytes, of which the first fagen_choice_zero_bytes are zero; a
- * launch leaves these zero, and one that is not instrumented (docs/Breakdown.md) all that was; one for each in flight.
+ * launch leaves these zero, and one that is not instrumented (docs/Breakdown.md) all that was; one for each in flight,
+ * as fagen_lend_workspace gives them.
  * INVALID, MISALIGNED (by fagen_problem.alignment), WORKSPACE, CUDA. */
 FAGEN_API fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors, void *workspace,
                                  size_t workspace_bytes, struct CUstream_st *stream);
+
+/* ---- Workspaces of the library ---- */
+
+/* A workspace for one launch of the choice on the stream, zeroed as fagen_run wants it; NULL where the choice needs
+ * none. Launches of a stream share one, one after the other. A launch that the stream captures into a graph gets a slot
+ * of its own, which no other launch ever gets: graphs may run at once. The device keeps all of it until
+ * fagen_device_destroy. Allocates where it has too little, also under capture. The device's context must be current and
+ * be the stream's; a stream must outlive its launches. INVALID, CUDA, OUT_OF_MEMORY. */
+FAGEN_API fagen_status fagen_lend_workspace(const fagen_choice *choice, fagen_device *device,
+                                            struct CUstream_st *stream, void **workspace);
 
 /* ---- Words ---- */
 

@@ -64,6 +64,13 @@ public:
     check(fagen_run(&choice, &tensors, workspace, workspaceBytes, stream));
   }
 
+  /// Of the library, for one launch on the stream (fagen_lend_workspace); null where none is needed.
+  void *lendWorkspace(CUstream_st *stream = nullptr) const {
+    void *workspace = nullptr;
+    check(fagen_lend_workspace(&choice, device, stream, &workspace));
+    return workspace;
+  }
+
   fagen_choice_info info() const {
     fagen_choice_info result = fagen_choice_info_init();
     check(fagen_choice_get_info(&choice, &result));

@@ -1,0 +1,42 @@
+// fagen: memory of the library's own that launches of one device count and merge in.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "driver.h"
+
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace fagen {
+
+/// Zeroed memory, kept until release(). The device's context is current in each call.
+class Workspaces {
+public:
+  /// The memory of a stream, for its launches one after the other; while it captures, a slot that is given once.
+  fagen_status lend(const Driver &d, CuStream stream, size_t bytes, void *&workspace);
+
+  /// Frees all. No launch uses it, and no graph.
+  void release(const Driver &d);
+
+private:
+  struct Memory {
+    CuPointer begin = 0;
+    size_t bytes = 0;
+  };
+
+  fagen_status allocate(const Driver &d, size_t bytes, Memory &memory);
+  fagen_status lendToStream(const Driver &d, CuStream stream, size_t bytes, CuPointer &given);
+  fagen_status lendToGraph(const Driver &d, size_t bytes, CuPointer &given);
+
+  std::mutex mutex;
+  /// By handle; by thread, too, where one handle is a stream of each.
+  std::map<std::pair<CuStream, std::thread::id>, Memory> ofStreams;
+  Memory page;                      ///< what the last page of slots has left
+  std::vector<CuPointer> allocated; ///< all of it
+  CuStream zeroing = nullptr;       ///< a stream that nobody captures
+};
+
+} // namespace fagen
