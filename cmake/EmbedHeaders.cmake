@@ -1,5 +1,7 @@
-# Writes a C++ file that carries header files as strings: cmake -DROOT=dir -DOUTPUT=file -DHEADERS=a;b -P EmbedHeaders.cmake
-# HEADERS are paths below ROOT; a header's name in the table is its path there, as kernels include it.
+# Writes a C++ file that carries text files as strings: cmake -DROOT=dir -DOUTPUT=file -DHEADERS=a;b -DDECLARED=header
+# -DNAME=kTexts -P EmbedHeaders.cmake
+# HEADERS are paths below ROOT; a file's name in the table is its path there, as kernels include it. DECLARED declares
+# fagen::EmbeddedHeader, the table fagen::<NAME>s and the number of its entries, fagen::<NAME>Count.
 list(SORT HEADERS)
 set(rows "")
 foreach(header IN LISTS HEADERS)
@@ -12,11 +14,11 @@ foreach(header IN LISTS HEADERS)
 endforeach()
 list(LENGTH HEADERS count)
 file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT [[
-// fagen: the device headers, for NVRTC. Made by cmake/EmbedHeaders.cmake from runtime/include/fagen/device.
+// fagen: texts that are part of a program. Made by cmake/EmbedHeaders.cmake from @ROOT@.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "compile/nvrtc.h"
+#include "@DECLARED@"
 
-const fagen::EmbeddedHeader fagen::kEmbeddedHeaders[] = {
+const fagen::EmbeddedHeader fagen::@NAME@s[] = {
 @rows@    {nullptr, nullptr}};
-const unsigned fagen::kEmbeddedHeaderCount = @count@;
+const unsigned fagen::@NAME@Count = @count@;
 ]])

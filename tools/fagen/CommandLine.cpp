@@ -18,6 +18,8 @@ EXAMPLES:
       prints every variant with every key and where it was set
   fagen specs/l4_fp16.fa --emit=cuda --variant=l4_fp16_prefill_f16_d64_none
       prints one kernel
+  fagen specs/l4_fp16.fa --emit=single -o attn
+      writes attn.h and attn.cu, which need no fagen: selection in C, kernels, launch (docs/Embedding.md)
   fagen specs/l4_fp16.fa --emit=barriers --variant=l4_fp16_prefill_f16_d64_none
       shows why each barrier of a kernel is there
   fagen specs/l4_fp16.fa --emit=ir --stop-after=pipeline-loads
@@ -54,6 +56,7 @@ struct Flags {
           clEnumValN(EmitKind::Ptx, "ptx", "what nvcc makes of them"),
           clEnumValN(EmitKind::Cubin, "cubin", "machine code of one variant (see --variant)"),
           clEnumValN(EmitKind::Table, "table", "the dispatch table"),
+          clEnumValN(EmitKind::Single, "single", "two files, <-o>.h and <-o>.cu, that nvcc compiles without fagen"),
           clEnumValN(EmitKind::Barriers, "barriers", "each barrier and wait, the hazards it covers, and its partners"),
           clEnumValN(EmitKind::Mutants, "mutants",
                      "each barrier and wait disabled, weakened, moved, and what the analysis says of it"))};

@@ -10,7 +10,7 @@
 
 namespace fagen {
 
-enum class EmitKind : uint8_t { Files, Spec, Plan, IR, Cuda, Ptx, Cubin, Table, Barriers, Mutants };
+enum class EmitKind : uint8_t { Files, Spec, Plan, IR, Cuda, Ptx, Cubin, Table, Barriers, Mutants, Single };
 
 struct DriverOptions {
   std::vector<std::string> specs;

@@ -87,6 +87,11 @@ static std::vector<Chosen> chooseVariants(ArrayRef<CompiledKernel> kernels, Arra
   return chosen;
 }
 
+bool checkVariants(ArrayRef<CompiledKernel> kernels, ArrayRef<std::string> names, Diagnostics &diags) {
+  chooseVariants(kernels, names, diags);
+  return !diags.hasErrors();
+}
+
 static std::string plansOf(ArrayRef<Chosen> chosen) {
   std::string text;
   raw_string_ostream os(text);
@@ -213,6 +218,7 @@ std::optional<std::string> emitText(ArrayRef<CompiledKernel> kernels, const Driv
   case EmitKind::Barriers:
     return emitBarriers(plannedOf(chosen), options.json);
   case EmitKind::Files:
+  case EmitKind::Single:
   case EmitKind::Spec:
     break; // not for this function
   }

@@ -13,6 +13,9 @@ namespace fagen {
 /// lists and this run does not make. Takes the sources out of the kernel.
 void addKernelFiles(CompiledKernel &kernel, llvm::StringRef directory, OutputSet &files);
 
+/// Whether every name of --variant is one; reports those that are not.
+bool checkVariants(llvm::ArrayRef<CompiledKernel> kernels, llvm::ArrayRef<std::string> names, Diagnostics &diags);
+
 /// The text of --emit for everything behind the front end. Nothing after a reported mistake.
 std::optional<std::string> emitText(llvm::ArrayRef<CompiledKernel> kernels, const DriverOptions &options,
                                     const Nvcc &nvcc, Diagnostics &diags);

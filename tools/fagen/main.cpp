@@ -6,6 +6,7 @@
 #include "Nvcc.h"
 #include "Output.h"
 #include "Resources.h"
+#include "SingleOutput.h"
 #include "TunedFile.h"
 #include "fagen/Output/OutputFile.h"
 #include "fagen/Passes/Pipeline.h"
@@ -45,6 +46,7 @@ private:
   void compileKernels();
   void checkGates();
   bool writeKernels();
+  bool writeSingle();
   bool writeText(llvm::StringRef text);
   ExitCode result() const;
 
@@ -90,6 +92,8 @@ ExitCode Driver::run() {
   if (diags.hasErrors())
     return result();
 
+  if (options.emit == EmitKind::Single)
+    return writeSingle() ? kDone : result();
   if (options.emit != EmitKind::Files) {
     Nvcc nvcc(options.nvcc, options.deviceInclude, argv0);
     std::optional<std::string> text = emitText(kernels, options, nvcc, diags);
@@ -114,6 +118,8 @@ bool Driver::checkOptions() {
     diags.error(Location(), "-o says which directory to write to; --emit prints instead");
   if (options.emit == EmitKind::Files && options.output == "-")
     diags.error(Location(), "-o - is standard output, and a kernel set is files: name a directory, or add --emit");
+  if (options.emit == EmitKind::Single && (options.output.empty() || options.output == "-"))
+    diags.error(Location(), "--emit=single writes two files: -o attn makes them attn.h and attn.cu");
   if (options.emit == EmitKind::Files && !options.variants.empty())
     diags.error(Location(), "--variant goes with --emit: a kernel set is written whole");
   if (!options.shapes.empty() && options.emit != EmitKind::Plan)
@@ -230,6 +236,18 @@ bool Driver::writeKernels() {
     llvm::outs() << kernel.spec->name << ": " << kernel.variants.size() << " variants in " << options.output << "/"
                  << kernel.spec->name << "\n";
   return true;
+}
+
+bool Driver::writeSingle() {
+  if (!checkVariants(kernels, options.variants, diags))
+    return false;
+  std::optional<OutputSet> files = singleOutput(kernels, options, diags);
+  if (!files)
+    return false;
+  std::string problem = commit(*files);
+  if (!problem.empty())
+    diags.error(Location(), problem);
+  return problem.empty();
 }
 
 bool Driver::writeText(llvm::StringRef text) {

@@ -1,0 +1,204 @@
+// fagen: what dispatch knows of a kernel set, as text of C.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "SingleTables.h"
+
+#include "fagen/Emit/Table.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <fagen/table.h>
+#include <fmt/format.h>
+
+using namespace fagen;
+
+namespace {
+
+/// A part of an expression, and how tightly its outermost operator binds.
+struct Part {
+  std::string text;
+  int binding;
+};
+
+constexpr int kBindsOr = 1, kBindsAnd = 2, kBindsEqual = 3, kBindsLess = 4, kBindsSum = 5, kBindsProduct = 6,
+              kBindsUnary = 7, kBindsWhole = 8;
+
+struct Operator {
+  const char *text;
+  int binding;
+};
+
+/// An operator of C; no text for those that are functions.
+Operator operatorOf(SelectOp::Kind kind) {
+  switch (kind) {
+  case SelectOp::Add:
+    return {"+", kBindsSum};
+  case SelectOp::Sub:
+    return {"-", kBindsSum};
+  case SelectOp::Mul:
+    return {"*", kBindsProduct};
+  case SelectOp::Eq:
+    return {"==", kBindsEqual};
+  case SelectOp::Ne:
+    return {"!=", kBindsEqual};
+  case SelectOp::Lt:
+    return {"<", kBindsLess};
+  case SelectOp::Le:
+    return {"<=", kBindsLess};
+  case SelectOp::Gt:
+    return {">", kBindsLess};
+  case SelectOp::Ge:
+    return {">=", kBindsLess};
+  case SelectOp::And:
+    return {"&&", kBindsAnd};
+  case SelectOp::Or:
+    return {"||", kBindsOr};
+  default:
+    return {nullptr, kBindsWhole};
+  }
+}
+
+const char *functionOf(SelectOp::Kind kind) {
+  return kind == SelectOp::Div ? "attn_div" : kind == SelectOp::Mod ? "attn_mod" : "attn_ceil_div";
+}
+
+const char *variableOf(SelectVariable variable) {
+  static const char *const names[] = {"p->batch",       "p->heads",      "p->kv_heads", "p->seq_q", "p->seq_kv", "sms",
+                                      "p->head_dim_qk", "p->head_dim_v", "p->dtype",    nullptr,    "splits"};
+  static_assert(FAGEN_MASK_NONE == 1 && FAGEN_MASK_CAUSAL == 2);
+  return variable == SelectVariable::Mask ? "(p->causal + 1)" : names[unsigned(variable)];
+}
+
+/// In parentheses unless it binds at least so tightly. gcc asks for those of && in ||.
+std::string within(const Part &part, int binding) {
+  const bool isClear = part.binding >= binding && !(binding == kBindsOr && part.binding == kBindsAnd);
+  return isClear ? part.text : "(" + part.text + ")";
+}
+
+Part join(SelectOp::Kind kind, const Part &left, const Part &right) {
+  const Operator op = operatorOf(kind);
+  if (!op.text)
+    return {fmt::format("{}({}, {}, &is_defined)", functionOf(kind), left.text, right.text), kBindsWhole};
+  // Of comparisons a second one is always in parentheses.
+  const bool compares = op.binding == kBindsEqual || op.binding == kBindsLess;
+  const int leftBinding = compares ? kBindsSum : op.binding;
+  return {fmt::format("{} {} {}", within(left, leftBinding), op.text,
+                      within(right, compares ? kBindsSum : op.binding + (op.binding > kBindsAnd))),
+          op.binding};
+}
+
+std::string constantOf(int64_t value) { return value == INT64_MIN ? "INT64_MIN" : std::to_string(value); }
+
+uint32_t sharedBytesOf(const VariantPlan &plan) {
+  uint64_t most = 0;
+  for (const LaunchPlan &launch : plan.launches)
+    most = std::max(most, launch.sharedBytes);
+  return uint32_t(most);
+}
+
+std::string gridOf(const GridPlan &grid, llvm::StringRef prefix) {
+  switch (grid.kind) {
+  case GridPlan::Persistent:
+  case GridPlan::Clusters:
+    return (prefix + "PERSISTENT").str();
+  case GridPlan::Splits:
+    return (prefix + "SPLITS").str();
+  case GridPlan::SplitKeys:
+    return (prefix + "SPLIT_KEYS").str();
+  case GridPlan::Tiles:
+  case GridPlan::Rows:
+    break;
+  }
+  return (prefix + "TILES").str();
+}
+
+/// The launch that merges splits; null where there is none.
+const LaunchPlan *mergeOf(const VariantPlan &plan) { return plan.launches.size() > 1 ? &plan.launches[1] : nullptr; }
+
+} // namespace
+
+std::string fagen::expressionOf(llvm::ArrayRef<SelectOp> program) {
+  llvm::SmallVector<Part> stack;
+  for (const SelectOp &op : program) {
+    if (op.kind == SelectOp::Constant)
+      stack.push_back({constantOf(op.value), op.value < 0 ? kBindsUnary : kBindsWhole});
+    else if (op.kind == SelectOp::Variable)
+      stack.push_back({variableOf(SelectVariable(op.value)), kBindsWhole});
+    else if (op.kind == SelectOp::Neg || op.kind == SelectOp::Not)
+      stack.back() = {(op.kind == SelectOp::Neg ? "-" : "!") + within(stack.back(), kBindsWhole), kBindsUnary};
+    else {
+      const Part right = stack.pop_back_val();
+      stack.back() = join(op.kind, stack.back(), right);
+    }
+  }
+  return stack.back().text;
+}
+
+std::string fagen::singleKernels(const KernelPlan &plan, llvm::ArrayRef<unsigned> order, llvm::StringRef prefix) {
+  std::string text;
+  for (const unsigned index : order) {
+    const VariantPlan &one = plan.variants[index];
+    const Variant &variant = *one.variant;
+    const Problem &problem = variant.problem;
+    const LaunchPlan &launch = one.launches.front(), *const merge = mergeOf(one);
+    text += fmt::format("    {{\"{}\", {}, {}, {}, {}{}, {}, {}, {}, {}, {}, {},\n", variant.name, variant.target->sm,
+                        variant.target->firstSm, variant.target->lastSm, prefix.str(),
+                        problem.dtype == DType::BF16 ? "BF16" : "F16", int(problem.mask == Mask::Causal),
+                        problem.headDimQK, problem.headDimV, int(problem.lse), variant.scheduleIndex,
+                        int(dispatchOf(variant) == FAGEN_ROW_FALLBACK));
+    text += fmt::format("     {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", one.alignment, variant.schedule.tileRows,
+                        variant.schedule.tileKeys, int(launch.grid.packsHeads), gridOf(launch.grid, prefix),
+                        launch.grid.number, launch.threads, sharedBytesOf(one), merge ? merge->threads : 0,
+                        int(!one.maps.empty()));
+  }
+  return text;
+}
+
+std::string fagen::singleConditions(const KernelPlan &plan) {
+  std::string text;
+  for (const auto &[i, line] : llvm::enumerate(plan.kernel->select))
+    text += fmt::format("  case {}: /* {} */\n    holds = {};\n    break;\n", i,
+                        plan.kernel->scheduleNames[line.scheduleIndex],
+                        line.condition.empty() ? "1" : expressionOf(line.condition));
+  return text;
+}
+
+std::string fagen::singleWorkspace(const KernelPlan &plan, llvm::ArrayRef<unsigned> order) {
+  std::string text;
+  for (const auto &[place, index] : llvm::enumerate(order)) {
+    const VariantPlan &one = plan.variants[index];
+    if (one.workspace.empty())
+      continue;
+    text += fmt::format("  case {}: /* {} */\n", place, one.variant->name);
+    bool isScratch = false;
+    for (const WorkspacePlan &part : one.workspace) {
+      if (part.isScratch && !isScratch)
+        text += "    *zero_bytes = end;\n";
+      isScratch |= part.isScratch;
+      text += fmt::format("    end = (end + {0}) / {1} * {1} + {2}; /* {3} */\n", part.alignment - 1, part.alignment,
+                          expressionOf(part.bytes), part.name);
+    }
+    text += isScratch ? "    break;\n" : "    *zero_bytes = end;\n    break;\n";
+  }
+  return text.empty() ? "  default: /* none has one */\n    break;\n" : text;
+}
+
+std::string fagen::singleLaunches(const KernelPlan &plan, llvm::ArrayRef<unsigned> order, llvm::StringRef space) {
+  std::string text;
+  for (const unsigned index : order) {
+    const VariantPlan &one = plan.variants[index];
+    const LaunchPlan *const merge = mergeOf(one);
+    auto entry = [&](const LaunchPlan &launch) {
+      return fmt::format("reinterpret_cast<const void *>(&{}::{}::{})", space.str(), one.variant->symbol,
+                         launch.symbol);
+    };
+    text += fmt::format("    {{{},\n     {},\n     {{", entry(one.launches.front()), merge ? entry(*merge) : "nullptr");
+    for (const MapPlan &map : one.maps)
+      text += fmt::format("{}{{'{}', {}, {}, {}, {}}}", &map == one.maps.data() ? "" : ", ", map.tensor, map.boxColumns,
+                          map.boxRows, map.swizzle, map.boxPanels);
+    text += "}},\n";
+  }
+  return text;
+}
