@@ -19,6 +19,7 @@
 #include "fagen/Analysis/Access.h"
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Patterns.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Sync.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -54,7 +55,6 @@ public:
     case OpKind::CopyIssue:
       return vectors();
     case OpKind::LoadFragment:
-    case OpKind::ReduceTotal:
       return rowsOfRowWarp();
     case OpKind::Mma:
       return product(operand, MmaOp(op).form() == MmaForm::Abt);
@@ -64,17 +64,14 @@ public:
       return operand == SettleRowsOp<>::kQ   ? rowsOfRowWarp()
              : operand == SettleRowsOp<>::kK ? rowsOfKeyWarp()
                                              : everything();
-    case OpKind::Mask:
-    case OpKind::RowMax:
-    case OpKind::Exp2:
-    case OpKind::RowSum:
+    case OpKind::Map: // what a fragment's lanes have, or of a tile of scores each lane's own
+      return MapOp(op).dst().buffer->space == Space::Fragment ? columnsOfLane() : elements();
+    case OpKind::Reduce: // all lanes read what each has left
+      return ReduceOp(op).reach() == ReduceReach::Lanes ? rowsOfRowWarp() : elements();
     case OpKind::Convert:
-    case OpKind::ReducePartial:
-      return !family.keepsResults ? scores() : family.isAsynchronous ? rowsOfFragment() : everything();
+      return elements();
     case OpKind::StageOutput: // stmatrix: which lane writes what is nobody's business
       return rowsOfFragment();
-    case OpKind::Accumulate:
-      return columnsOfLane();
     case OpKind::StorePartial:
       return family.isCollective ? ownElements() : everything();
     case OpKind::StoreMerged:
@@ -158,6 +155,12 @@ private:
     if (operand == MmaOp<>::kB)
       return family.isCollective ? rowsOfKeyWarp() : isAbt ? keysOfLane() : pairsOfLane();
     return family.keepsResults ? everything() : family.isCollective ? rowsOfFragment() : scores();
+  }
+
+  void elements() {
+    if (family.keepsResults)
+      return family.isAsynchronous ? rowsOfFragment() : everything();
+    scores();
   }
 
   void rowsOfFragment() {
@@ -255,6 +258,8 @@ llvm::SmallVector<ThreadRange, 4> fagen::threadsOf(const Role &role, const Op &o
 Effect fagen::effectOn(const Op &op, unsigned operand) {
   if ((op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue) && operand == 0 && !op.isSet(Attr::Accumulate))
     return Effect::Write;
+  if (const auto map = dynCast<MapOp>(op); map && operand == MapOp<>::kDst && !map->when())
+    return map->value().uses(elementOf(*map->dst().buffer).name()) ? Effect::ReadWrite : Effect::Write;
   const Effect effect = opInfo(op.kind).operands[operand].effect;
   return effect == Effect::Sync ? Effect::Read : effect;
 }

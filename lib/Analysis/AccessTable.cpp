@@ -22,9 +22,10 @@ using namespace fagen::ir;
 static std::string likenessOf(unsigned role, const Op &op, unsigned operand) {
   std::string text = std::to_string(role) + " " + std::to_string(unsigned(op.kind)) + " " + std::to_string(operand) +
                      " " + op.operands[operand].buffer->name;
-  for (Attr attribute : {Attr::Form, Attr::By, Attr::Kind})
+  for (Attr attribute : {Attr::Form, Attr::By, Attr::Kind, Attr::Reach})
     if (op.has(attribute))
       text += " " + op.text(attribute).str();
+  text += op.operands.front().buffer && op.operands.front().buffer->space == Space::Fragment ? " f" : "";
   if (op.operands[operand].buffer->space == Space::Global)
     text += " " + std::to_string(uintptr_t(&op));
   return text;

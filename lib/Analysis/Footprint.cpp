@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Access.h"
+#include "fagen/IR/Queries.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -94,13 +95,16 @@ uint64_t Footprint::endOf(RunIterator run) const {
 static std::string keyOf(const Kernel &kernel, const Role &role, const Op &op, unsigned operand) {
   std::string key = kernel.backend;
   const Buffer &buffer = *op.operands[operand].buffer;
+  const WarpGrid grid = warpGridOf(kernel, role);
+  const bool isOfFragment = op.operands.front().buffer && op.operands.front().buffer->space == Space::Fragment;
   for (uint64_t number :
        {uint64_t(op.kind), uint64_t(operand), uint64_t(role.firstWarp), uint64_t(role.warps), uint64_t(buffer.rows),
-        uint64_t(buffer.columns), uint64_t(sizeOf(buffer.type)), uint64_t(buffer.layout), buffer.stageBytes()})
+        uint64_t(buffer.columns), uint64_t(sizeOf(buffer.type)), uint64_t(buffer.layout), buffer.stageBytes(),
+        uint64_t(isOfFragment), uint64_t(grid.rows), uint64_t(grid.columns)})
     key += " " + std::to_string(number);
-  for (const char *name : {"kKeyWarps", "kRowWarps", "kVectorBytes", "kHeadDimV"})
+  for (const char *name : {"kVectorBytes", "kHeadDimV"})
     key += " " + (kernel.hasConstant(name) ? std::to_string(kernel.constant(name)) : "-");
-  for (Attr attribute : {Attr::Form, Attr::By, Attr::Kind})
+  for (Attr attribute : {Attr::Form, Attr::By, Attr::Kind, Attr::Reach})
     key += " " + (op.has(attribute) ? op.text(attribute).str() : "-");
   return key;
 }

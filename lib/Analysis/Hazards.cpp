@@ -4,6 +4,8 @@
 #include "fagen/Analysis/Hazards.h"
 #include "fagen/IR/Queries.h"
 
+#include "fagen/IR/Patterns.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -101,8 +103,8 @@ void addMeeting(HazardMap &hazards, const Timeline &timeline, const Meeting &mee
 } // namespace
 
 /// An op as ledgers name it; which product it is, its result says.
-static std::string titleOf(const Op &op) {
-  std::string title = opInfo(op.kind).name.str();
+static std::string nameInLedger(const Op &op) {
+  std::string title = titleOf(op).str();
   const auto product = dynCast<MmaOp>(op);
   if (!product)
     return title;
@@ -114,7 +116,7 @@ std::string Hazard::title() const {
   std::string title = toString(kind).str() + " " + source.buffer->name;
   if (sink.buffer != source.buffer)
     title += "/" + sink.buffer->name;
-  return title + ": " + titleOf(*source.op) + " -> " + titleOf(*sink.op);
+  return title + ": " + nameInLedger(*source.op) + " -> " + nameInLedger(*sink.op);
 }
 
 bool BarrierPoint::orders(const Conflict &conflict) const {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Order.h"
+#include "fagen/IR/Patterns.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Sync.h"
 
@@ -217,7 +218,7 @@ std::string OrderInfo::nameOf(const Op *op) const {
     if (numberings[role].size() > point && numberings[role][point].op == op)
       return roles[role]->name + "." + numberings[role].nameOf(op);
   }
-  return opInfo(op->kind).name.str();
+  return titleOf(*op).str();
 }
 
 std::vector<const OrderedPair *> OrderInfo::orderedBy(const Op &op) const {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Timeline.h"
+#include "fagen/IR/Patterns.h"
 #include "fagen/IR/Queries.h"
 
 #include "ExprCode.h"
@@ -31,7 +32,7 @@ void Points::add(const Block &block, unsigned loops, bool conditional) {
 }
 
 std::string Points::nameOf(const Op *op) const {
-  return opInfo(op->kind).name.str() + "@" + std::to_string(points[before(op)].number);
+  return titleOf(*op).str() + "@" + std::to_string(points[before(op)].number);
 }
 
 static size_t hashOf(const Timeline &timeline) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Work.h"
+#include "fagen/IR/Patterns.h"
 #include "fagen/IR/Queries.h"
 
 #include "llvm/Support/ErrorHandling.h"
@@ -69,18 +70,55 @@ static Work workOfMma(MmaOp<const Op> product, double warps) {
 /// Each of 4 lanes has a copy of its row's value.
 static double rowLanes(const Buffer &rows, double warps) { return warps * rows.rows * 4; }
 
+/// An instruction an operator, but that a product with a sum is one, and a constant and a choice of it none.
+static double operators(const Expr &value) {
+  double count = value.isBinary() && value.kind() != ExprKind::Mul ? 1 : 0;
+  for (const Expr &operand : value.operands())
+    count += operators(operand);
+  return count;
+}
+
+static unsigned exponentials(const Expr &value) {
+  unsigned count = value.kind() == ExprKind::Exp2 || value.kind() == ExprKind::Tanh || value.kind() == ExprKind::Log2;
+  for (const Expr &operand : value.operands())
+    count += exponentials(operand);
+  return count;
+}
+
+/// With a condition it is that of the few last tiles. What a row has is computed once for all of its elements.
+static Work workOfMap(MapOp<const Op> map, double warps) {
+  Work work;
+  const double count = warps * elements(*map.dst().buffer);
+  if (map.when() || asFill(*map))
+    return work;
+  work.exps = count * exponentials(map.value());
+  work.fp32 = isMask(*map) ? 3 * count : isQuotient(*map) || isPowers(*map) ? count : count * operators(map.value());
+  if (map.every()) { // a polynomial is 9 instructions at the full rate and 3 at half of it
+    const double polynomials = work.exps / *map.every();
+    work.exps -= polynomials;
+    work.fp32 += 9 * polynomials;
+    work.halfRate += 3 * polynomials;
+  }
+  return work;
+}
+
+/// To the row's whole result two shuffles lead, by each of its lanes.
+static Work workOfReduce(ReduceOp<const Op> reduce, double warps) {
+  Work work;
+  const Buffer &src = *reduce.src().buffer, &dst = *reduce.dst().buffer;
+  const double count = src.columns == 1 ? 0 : warps * elements(src);
+  (reduce.op() == Reduction::Max ? work.halfRate : work.fp32) = count;
+  if (reduce.reach() == ReduceReach::Row) {
+    work.wavefronts = 2 * rowLanes(dst, warps) / kWarp;
+    if (reduce.op() == Reduction::Max)
+      work.halfRate += 2 * rowLanes(dst, warps);
+  }
+  return work;
+}
+
 static Work workOfSoftmax(const Op &op, double warps) {
   Work work;
   switch (op.kind) {
-  case OpKind::Mask: // with a condition it is that of the few last tiles
-    work.fp32 = MaskOp(op).when() ? 0 : 3 * warps * elements(*MaskOp(op).s().buffer);
-    break;
-  case OpKind::RowMax: { // two shuffles a row and lane
-    const RowMaxOp max(op);
-    work.halfRate = warps * elements(*max.s().buffer) + 2 * rowLanes(*max.m().buffer, warps);
-    work.wavefronts = 2 * rowLanes(*max.m().buffer, warps) / kWarp;
-    break;
-  }
   case OpKind::Rescale: { // lazily it hardly ever happens
     const RescaleOp rescale(op);
     work.fp32 = 3 * rowLanes(*rescale.m().buffer, warps);
@@ -90,28 +128,8 @@ static Work workOfSoftmax(const Op &op, double warps) {
     }
     break;
   }
-  case OpKind::Exp2: {
-    const Exp2Op terms(op);
-    work.exps = work.fp32 = warps * elements(*terms.s().buffer);
-    if (terms.every()) { // a polynomial is 9 instructions at the full rate and 3 at half of it
-      const double polynomials = work.exps / *terms.every();
-      work.exps -= polynomials;
-      work.fp32 += 9 * polynomials;
-      work.halfRate += 3 * polynomials;
-    }
-    break;
-  }
-  case OpKind::RowSum:
-    work.fp32 = warps * elements(*RowSumOp(op).s().buffer);
-    break;
   case OpKind::Convert: // two elements an instruction
     work.halfRate = warps * elements(*ConvertOp(op).s().buffer) / 2;
-    break;
-  case OpKind::Total:
-    work.wavefronts = 2 * rowLanes(*TotalOp(op).l().buffer, warps) / kWarp;
-    break;
-  case OpKind::Normalize:
-    work.fp32 = warps * elements(*NormalizeOp(op).o().buffer);
     break;
   default:
     llvm_unreachable("workOf sends only the ops above");
@@ -173,14 +191,12 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::StoreSplit:
   case OpKind::StoreMergedSplit:
     return workOfResult(op, warps, warpGridOf(kernel, role).columns);
-  case OpKind::Mask:
-  case OpKind::RowMax:
+  case OpKind::Map:
+    return workOfMap(MapOp(op), warps);
+  case OpKind::Reduce:
+    return workOfReduce(ReduceOp(op), warps);
   case OpKind::Rescale:
-  case OpKind::Exp2:
-  case OpKind::RowSum:
   case OpKind::Convert:
-  case OpKind::Total:
-  case OpKind::Normalize:
     return workOfSoftmax(op, warps);
   // Of kernels of several roles, which the model does not know.
   case OpKind::BulkStore:
@@ -201,17 +217,12 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::HandTile:
   case OpKind::TakeTile:
   case OpKind::Fence:
-  // Of wmma and scalar kernels, which it does not know either.
-  case OpKind::Accumulate:
-  case OpKind::ReducePartial:
-  case OpKind::ReduceTotal:
   // The merge of splits, which it leaves out.
   case OpKind::Combine:
   case OpKind::CombineLast:
   // Little beside the rest, or nothing: once a tile, no instruction, or what the body has.
   case OpKind::CopyCommit:
   case OpKind::CopyWait:
-  case OpKind::Fill:
   case OpKind::StoreLse:
   case OpKind::Loop:
   case OpKind::If:

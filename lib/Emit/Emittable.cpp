@@ -108,7 +108,8 @@ private:
       return !op.isSet(Attr::Cluster);
     case OpKind::Arrive:
       return !op.isSet(Attr::Cluster);
-    case OpKind::Fill:
+    case OpKind::Map: // no tile of theirs has a row and a key
+      return !op.has(Attr::Row) && !op.has(Attr::Key);
     case OpKind::Mma:
     case OpKind::MmaIssue:
     case OpKind::MmaCommit:

@@ -178,6 +178,11 @@ void KernelEmitter::emitIncludes() {
     headers.insert({"ops/combine.h", "ops/split.h"});
   const MmaFamilyInfo &family = mmaFamily(kernel.backend);
   headers.insert(family.headers.begin(), family.headers.end());
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) {
+      if (isOfElements(op))
+        headers.insert(family.keepsResults ? "ops/map.h" : "ops/lane_map.h");
+    });
   if (family.keepsResults) {
     walk(kernel.roles.front().body, [&](const Op &op) {
       if (op.kind == OpKind::Mma && op.has("sums"))

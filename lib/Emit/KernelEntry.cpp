@@ -3,27 +3,28 @@
 
 #include "KernelEmitter.h"
 
+#include "fagen/IR/Patterns.h"
+
 #include "llvm/Support/ErrorHandling.h"
 
 using namespace fagen;
 using namespace fagen::ir;
 
-static const Op *maskOf(const Op &loop) {
-  auto mask = llvm::find_if(loop.body.ops, [](const auto &op) { return op->kind == OpKind::Mask; });
+static const Op *maskIn(const Op &loop) {
+  auto mask = llvm::find_if(loop.body.ops, [](const auto &op) { return isMask(*op); });
   return mask == loop.body.ops.end() ? nullptr : mask->get();
 }
 
 /// Whether every step masks, not only those of the last tiles.
 static bool isMasked(const Op &loop) {
-  const Op *mask = maskOf(loop);
+  const Op *mask = maskIn(loop);
   return mask && !mask->has("when");
 }
 
 /// Whether step j has key tile j from the end.
 static bool countsBack(const Kernel &kernel) {
   bool found = false;
-  walk(kernel.roles.back().body,
-       [&](const Op &op) { found |= op.kind == OpKind::Mask && op.expr("key").uses("key_tiles"); });
+  walk(kernel.roles.back().body, [&](const Op &op) { found |= isMask(op) && op.expr("key").uses("key_tiles"); });
   return found;
 }
 
@@ -36,7 +37,7 @@ static const char *summaryOf(const Op &loop, bool isBack) {
     return "The group's turn at key tile j, of which its rows see nothing.";
   if (loop.text("name") == "skipped")
     return "Key tile j, of which the rows of the group see nothing.";
-  if (!maskOf(loop))
+  if (!maskIn(loop))
     return isBack ? "Key tile j from the end, which every row sees whole." : "Key tile j, which every row sees whole.";
   if (isMasked(loop))
     return isBack ? "Key tile j from the end, of which some rows see only a part."

@@ -66,17 +66,12 @@ std::string OpEmitter::heading(const Op &op) const {
     return op.text("form") == "abt"        ? "S = Q K^T"
            : op.integer("accumulate") == 0 ? "P V, which no lane can add to its O yet"
                                            : "O += P V";
-  case OpKind::Accumulate:
-    return "O += P V";
-  case OpKind::Mask:
-    return "S = -inf where the key is not visible";
-  case OpKind::RowMax:
-  case OpKind::ReducePartial:
-    return op.kind == OpKind::RowMax || op.text("op") == "max" ? "online softmax" : "row sums";
+  case OpKind::Map:
+    return headingOfMap(op);
+  case OpKind::Reduce:
+    return headingOfReduction(op);
   case OpKind::StorePartial:
     return "merge of the warps that share keys";
-  case OpKind::Normalize:
-    return "O /= l";
   default:
     return {};
   }
@@ -246,66 +241,6 @@ void OpEmitter::emitMma(const Op &op) {
     line(out, "{}({}, {}, {}, warp_key());", function, acc, a, b);
 }
 
-/// Behind the last key that row q sees, if it sees all keys before that one. Else empty.
-static Expr endOfRow(const Expr &predicate) {
-  const MaskBounds bounds = analyzeMask(predicate, "q", "k", variable("q"), 1);
-  const bool startsAtZero = bounds.firstKey == constant(0) && bounds.fullBegin == constant(0);
-  return startsAtZero && bounds.fullEnd == bounds.keyEnd ? bounds.keyEnd : Expr();
-}
-
-void OpEmitter::emitMask(const Op &op) {
-  const std::string corner =
-      fmt::format("{} + warp_row(), {}{}", expression(op.expr("row")), expression(op.expr("key")),
-                  mmaFamily(kernel.backend).isAsynchronous ? "" : " + warp_key()");
-  const std::string s = operand(op.operand("s"));
-  std::optional<IndentedStream::Scope> scope;
-  if (op.has("when")) {
-    line(out, "if ({}) {{", expression(op.expr("when")));
-    scope.emplace(out);
-    callStandsHere();
-  }
-  const Expr end = mmaFamily(kernel.backend).isAsynchronous ? endOfRow(op.expr("predicate")) : Expr();
-  if (isShared(op, "s"))
-    line(out, "mask<kWarpRows>({}, warp_row(), {}, [&](int q, int k) {{", s, corner);
-  else if (end)
-    line(out, "mask_from({}, {}, [&](int{}) {{", s, corner, end.uses("q") ? " q" : "");
-  else
-    line(out, "mask({}, {}, [&](int q, int k) {{", s, corner);
-  {
-    auto body = out.scope();
-    line(out, "return {};", expression(end ? end : op.expr("predicate")));
-  }
-  line(out, "}});");
-  if (scope) {
-    scope.reset();
-    line(out, "}}");
-  }
-}
-
-void OpEmitter::emitRowMax(const Op &op) {
-  const std::string mNew = operand(op.operand("m_new")), s = operand(op.operand("s")), m = operand(op.operand("m"));
-  if (isShared(op, "s"))
-    line(out, "row_max({}, {}, warp_row(), {});", mNew, s, m);
-  else
-    line(out, "row_max({}, {}, {});", mNew, s, m);
-}
-
-void OpEmitter::emitReduce(const Op &op) {
-  const std::string scratch = operand(op.operand("scratch"));
-  const llvm::StringRef what = op.text("op");
-  if (op.kind == OpKind::ReducePartial) {
-    const std::string source = operand(op.operand("s"));
-    line(out, "reduce_partial_{}{}({}, {}, warp_row());", what.str(), what == "max" ? "<kWarpRows>" : "", scratch,
-         source);
-    return;
-  }
-  const std::string target = operand(op.operand("out"));
-  if (what == "max")
-    line(out, "reduce_total_max({}, {}, warp_row(), {});", target, scratch, operand(op.operand("m")));
-  else
-    line(out, "reduce_total_sum({}, {}, warp_row());", target, scratch);
-}
-
 void OpEmitter::emitRescale(const Op &op) {
   if (op.kind == OpKind::SettleRows)
     return emitSettle(op);
@@ -325,30 +260,6 @@ void OpEmitter::emitRescale(const Op &op) {
        operand(op.operand("m")), operand(op.operand("m_new")));
 }
 
-void OpEmitter::emitFill(const Op &op) {
-  const Operand &target = op.operand("dst");
-  if (target.buffer->columns > 1)
-    line(out, "clear({});", operand(target));
-  else
-    line(out, "fill({}, {});", operand(target), op.text("value") == "-inf" ? "ptx::negative_infinity()" : "0.0f");
-}
-
-void OpEmitter::emitExp2(const Op &op) {
-  const std::string s = operand(op.operand("s")), m = operand(op.operand("m"));
-  const char *guard = op.integer("guard") ? "true" : "false";
-  const std::string every = op.has("every") ? fmt::format(", {}", op.integer("every")) : "";
-  line(out, "exp2<{}{}>({}, {}{}, cta.params.scale_log2);", guard, every, s, isShared(op, "s") ? "warp_row(), " : "",
-       m);
-}
-
-void OpEmitter::emitRowSum(const Op &op) {
-  const std::string l = operand(op.operand("l")), s = operand(op.operand("s"));
-  if (isShared(op, "s"))
-    line(out, "row_sum({}, {}, warp_row());", l, s);
-  else
-    line(out, "row_sum({}, {});", l, s);
-}
-
 void OpEmitter::emitSettle(const Op &op) {
   const bool isMasked = op.has("predicate");
   line(out, "const bool is_redone = settle_rows({}, {}, {}, {}, {}, warp_row(), {}, cta.params.scale_log2{}",
@@ -358,7 +269,7 @@ void OpEmitter::emitSettle(const Op &op) {
     return;
   {
     auto scope = out.scope();
-    emitMask(op);
+    emitMask(op, op.expr(Attr::Predicate));
   }
   line(out, "}});");
 }
@@ -469,8 +380,6 @@ void OpEmitter::emitBarrier(const Op &op) {
 /// O and LSE on their way out of the CTA: whole, or the key warps' results, or the part of a split.
 void OpEmitter::emitResult(const Op &op) {
   switch (op.kind) {
-  case OpKind::Normalize:
-    return line(out, "normalize({}, {});", operand(op.operand("o")), operand(op.operand("l")));
   case OpKind::StorePartial:
     return emitStorePartial(op);
   case OpKind::StoreMerged:
@@ -510,33 +419,19 @@ void OpEmitter::emit(const Op &op) {
     return line(out, "ptx::cp_async_wait<{}>();", op.integer("pending"));
   case OpKind::LoadFragment:
     return line(out, "load_operand({}, {}, warp_row());", operand(op.operand("dst")), operand(op.operand("src")));
-  case OpKind::Fill:
-    return emitFill(op);
+  case OpKind::Map:
+    return emitMap(op);
+  case OpKind::Reduce:
+    return emitReduce(op);
   case OpKind::Mma:
     return emitMma(op);
-  case OpKind::Mask:
-    return emitMask(op);
-  case OpKind::RowMax:
-    return emitRowMax(op);
   case OpKind::Rescale:
   case OpKind::RescaleRows:
   case OpKind::RescaleOutput:
   case OpKind::SettleRows:
     return emitRescale(op);
-  case OpKind::Exp2:
-    return emitExp2(op);
-  case OpKind::RowSum:
-    return emitRowSum(op);
   case OpKind::Convert:
     return emitConvert(op);
-  case OpKind::Accumulate:
-    return line(out, "accumulate({}, {}, warp_row());", operand(op.operand("o")), operand(op.operand("pv")));
-  case OpKind::ReducePartial:
-  case OpKind::ReduceTotal:
-    return emitReduce(op);
-  case OpKind::Total:
-    return line(out, "total({});", operand(op.operand("l")));
-  case OpKind::Normalize:
   case OpKind::StorePartial:
   case OpKind::StoreMerged:
   case OpKind::Store:

@@ -19,6 +19,14 @@ template <class... Args> void line(IndentedStream &out, fmt::format_string<Args.
   out << fmt::format(format, std::forward<Args>(args)...) << '\n';
 }
 
+/// What a reader wants to know of a map, and of a reduction, that the device library has a function for.
+std::string headingOfMap(const ir::Op &op);
+std::string headingOfReduction(const ir::Op &op);
+/// Whether it is a map that the library has no function for: its elements become what a lambda makes of them.
+bool isOfElements(const ir::Op &op);
+/// An f32 as the text of kernels spells it.
+std::string spellReal(float value);
+
 /// Sizes of the problem as generated text reaches them through `params`; the divisor heads_per_kv as its reciprocal.
 ir::Expr spellSizes(const ir::Expr &expr, llvm::StringRef params);
 
@@ -86,14 +94,17 @@ private:
   void emitFence(const ir::Op &op);
   void emitHandover(const ir::Op &op);
   void emitLoop(const ir::Op &op);
-  void emitMask(const ir::Op &op);
-  void emitRowMax(const ir::Op &op);
+  void emitMap(const ir::Op &op);
+  void emitMask(const ir::Op &op, const ir::Expr &visible);
   void emitReduce(const ir::Op &op);
   void emitRescale(const ir::Op &op);
   void emitSettle(const ir::Op &op);
-  void emitFill(const ir::Op &op);
-  void emitExp2(const ir::Op &op);
-  void emitRowSum(const ir::Op &op);
+  void emitFill(const ir::Operand &target, float value);
+  void emitPowers(const ir::Op &op);
+  void emitElements(const ir::Op &op);
+  void emitWhen(const ir::Op &op, llvm::function_ref<void()> emit);
+  std::string cornerOf(const ir::Op &op) const;
+  std::string element(const ir::Op &op, const ir::Expr &value) const;
   void emitConvert(const ir::Op &op);
   void emitResult(const ir::Op &op);
   void emitStorePartial(const ir::Op &op);

@@ -98,8 +98,10 @@ static void addHeaders(const Op &op, bool isAsynchronous, std::set<llvm::StringR
   case OpKind::LoadFragment:
     headers.insert({"ops/mma.h", isAsynchronous ? "ops/wgmma.h" : "ops/mma.h"});
     break;
-  case OpKind::Fill:
+  case OpKind::Map:
     headers.insert({"ops/mma.h", "ops/softmax.h"});
+    if (isOfElements(op))
+      headers.insert("ops/map.h");
     break;
   case OpKind::CopyIssue:
   case OpKind::Store:

@@ -3,6 +3,7 @@
 
 #include "Stages.h"
 
+#include "fagen/IR/Patterns.h"
 #include "fagen/IR/Sync.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -43,26 +44,24 @@ static Stage stageOf(const Op &op) {
   case OpKind::MmaIssue:
   case OpKind::Mma:
     return op.text("form") == "abt" ? Stage::kQk : Stage::kPv;
-  case OpKind::Accumulate:
-    return Stage::kPv;
-  case OpKind::Mask:
-    return Stage::kMask;
-  case OpKind::RowMax:
-  case OpKind::Exp2:
-  case OpKind::RowSum:
+  case OpKind::Map:
+    return asFill(op)       ? Stage::kPrologue
+           : isMask(op)     ? Stage::kMask
+           : isSum(op)      ? Stage::kPv
+           : isQuotient(op) ? Stage::kEpilogue
+                            : Stage::kSoftmax;
+  case OpKind::Reduce: // one of a row's values ends the tile
+    return ReduceOp(op).src().buffer->columns == 1 && ReduceOp(op).reach() == ReduceReach::Row ? Stage::kEpilogue
+                                                                                               : Stage::kSoftmax;
   case OpKind::SettleRows:
   case OpKind::Convert:
-  case OpKind::ReducePartial:
-  case OpKind::ReduceTotal:
     return Stage::kSoftmax;
   case OpKind::Rescale:
   case OpKind::RescaleRows:
   case OpKind::RescaleOutput:
     return Stage::kRescale;
-  case OpKind::Total:
   case OpKind::StorePartial:
   case OpKind::StoreMerged:
-  case OpKind::Normalize:
   case OpKind::Store:
   case OpKind::StoreLse:
   case OpKind::StageOutput:

@@ -3,12 +3,17 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <fmt/format.h>
+
 #include <cassert>
+#include <cmath>
 #include <limits>
 
 using namespace fagen::ir;
+using llvm::StringRef;
 
 namespace {
 
@@ -37,7 +42,7 @@ std::optional<int64_t> checkedDivision(ExprKind kind, int64_t a, int64_t b) {
 
 bool isConstant(const Expr &expr) { return expr.kind() == ExprKind::Constant; }
 bool isConstant(const Expr &expr, int64_t value) { return isConstant(expr) && expr.value() == value; }
-bool isTruth(const Expr &expr) { return expr.kind() >= ExprKind::Lt; }
+bool isTruth(const Expr &expr) { return expr.kind() >= ExprKind::Lt; } // the kinds are in this order
 
 /// x + c, with x - c for negative c and x + (c1 + c) for x = y + c1. Null when a sum would overflow.
 Expr addConstant(const Expr &expr, int64_t addend) {
@@ -59,7 +64,7 @@ Expr foldSum(ExprKind kind, const Expr &lhs, const Expr &rhs) {
     return lhs;
   if (kind == ExprKind::Add && isConstant(lhs, 0))
     return rhs;
-  if (kind == ExprKind::Sub && lhs == rhs)
+  if (kind == ExprKind::Sub && lhs == rhs && isOfIntegers(lhs)) // of real numbers the difference may be no number
     return Expr::constant(0);
   if (!isConstant(rhs) || rhs.value() == kMin)
     return {};
@@ -134,9 +139,12 @@ struct Spelling {
   unsigned precedence;
   bool isCall;
 };
+constexpr unsigned kTightest = 7;
 
 Spelling spellingOf(ExprKind kind) {
   switch (kind) {
+  case ExprKind::Select:
+    return {" ? ", 0, false};
   case ExprKind::Or:
     return {" || ", 1, false};
   case ExprKind::And:
@@ -159,21 +167,28 @@ Spelling spellingOf(ExprKind kind) {
     return {" - ", 5, false};
   case ExprKind::Mul:
     return {" * ", 6, false};
+  case ExprKind::Div:
+    return {" / ", 6, false};
   case ExprKind::Mod:
     return {" % ", 6, false};
+  case ExprKind::Not:
+    return {"!", kTightest, false};
   case ExprKind::FloorDiv:
-    return {"floor_div", 7, true};
   case ExprKind::CeilDiv:
-    return {"ceil_div", 7, true};
   case ExprKind::Min:
-    return {"min", 7, true};
   case ExprKind::Max:
-    return {"max", 7, true};
+  case ExprKind::Exp2:
+  case ExprKind::Log2:
+  case ExprKind::Tanh:
+  case ExprKind::Abs:
+  case ExprKind::F32:
+    return {nullptr, kTightest, true};
   case ExprKind::Constant:
+  case ExprKind::Real:
   case ExprKind::Variable:
     break;
   }
-  return {"", 7, false};
+  return {"", kTightest, false};
 }
 
 void appendText(const Expr &expr, std::string &text);
@@ -192,28 +207,51 @@ void appendOperand(const Expr &operand, ExprKind parent, bool isRight, std::stri
     text += ')';
 }
 
+/// The shortest text that stands for this f32 and for no other; a point or an exponent tells it from an integer.
+std::string spellReal(float value) {
+  const std::string digits = fmt::format("{}", value);
+  return std::isinf(value) || digits.find_first_of(".e") != std::string::npos ? digits : digits + ".0";
+}
+
+void appendCall(const Expr &expr, std::string &text) {
+  text += nameOfCall(expr.kind());
+  text += '(';
+  for (const Expr &operand : expr.operands()) {
+    if (&operand != expr.operands().begin())
+      text += ", ";
+    appendText(operand, text);
+  }
+  text += ')';
+}
+
 void appendText(const Expr &expr, std::string &text) {
-  if (expr.kind() == ExprKind::Constant) {
+  const Spelling spelling = spellingOf(expr.kind());
+  if (spelling.isCall)
+    return appendCall(expr, text);
+  switch (expr.kind()) {
+  case ExprKind::Constant:
     text += std::to_string(expr.value());
     return;
-  }
-  if (expr.kind() == ExprKind::Variable) {
+  case ExprKind::Real:
+    text += spellReal(expr.realValue());
+    return;
+  case ExprKind::Variable:
     text += expr.name();
     return;
-  }
-  const Spelling spelling = spellingOf(expr.kind());
-  if (!spelling.isCall) {
+  case ExprKind::Not:
+    text += spelling.text;
+    return appendOperand(expr.operand(), expr.kind(), false, text);
+  case ExprKind::Select:
+    appendOperand(expr.operands()[0], expr.kind(), true, text); // a ? b : c to the left of ? gets parentheses
+    text += spelling.text;
+    appendText(expr.operands()[1], text);
+    text += " : ";
+    return appendText(expr.operands()[2], text);
+  default:
     appendOperand(expr.lhs(), expr.kind(), false, text);
     text += spelling.text;
     appendOperand(expr.rhs(), expr.kind(), true, text);
-    return;
   }
-  text += spelling.text;
-  text += '(';
-  appendText(expr.lhs(), text);
-  text += ", ";
-  appendText(expr.rhs(), text);
-  text += ')';
 }
 
 } // namespace
@@ -248,34 +286,93 @@ std::optional<int64_t> fagen::ir::applyBinary(ExprKind kind, int64_t a, int64_t 
     return a != 0 && b != 0;
   case ExprKind::Or:
     return a != 0 || b != 0;
-  case ExprKind::Constant:
-  case ExprKind::Variable:
-    break;
+  default: // of real numbers, or none of two integers
+    return std::nullopt;
   }
+}
+
+bool fagen::ir::isOfIntegers(const Expr &expr) {
+  if (expr.kind() == ExprKind::Variable)
+    return !expr.name().starts_with("%");
+  if (expr.kind() == ExprKind::Constant)
+    return true;
+  return expr.isBinary() && expr.kind() != ExprKind::Div && llvm::all_of(expr.operands(), isOfIntegers);
+}
+
+static constexpr std::pair<ExprKind, StringRef> kCalls[] = {{ExprKind::FloorDiv, "floor_div"},
+                                                            {ExprKind::CeilDiv, "ceil_div"},
+                                                            {ExprKind::Min, "min"},
+                                                            {ExprKind::Max, "max"},
+                                                            {ExprKind::Exp2, "exp2"},
+                                                            {ExprKind::Log2, "log2"},
+                                                            {ExprKind::Tanh, "tanh"},
+                                                            {ExprKind::Abs, "abs"},
+                                                            {ExprKind::F32, "f32"}};
+
+StringRef fagen::ir::nameOfCall(ExprKind kind) {
+  for (const auto &[known, name] : kCalls)
+    if (known == kind)
+      return name;
+  return {};
+}
+
+std::optional<ExprKind> fagen::ir::callByName(StringRef name) {
+  for (const auto &[kind, known] : kCalls)
+    if (known == name)
+      return kind;
   return std::nullopt;
 }
 
 Expr Expr::constant(int64_t value) {
   Expr expr;
-  expr.node = std::make_shared<const Node>(Node{ExprKind::Constant, value, {}, {}, {}, 1});
+  expr.node = std::make_shared<const Node>(Node{ExprKind::Constant, value, 0, {}, {}, 1});
+  return expr;
+}
+
+Expr Expr::real(float value) {
+  assert(!std::isnan(value) && "no text stands for it");
+  Expr expr;
+  expr.node = std::make_shared<const Node>(Node{ExprKind::Real, 0, value, {}, {}, 1});
   return expr;
 }
 
 Expr Expr::variable(llvm::StringRef name) {
   assert(!name.empty() && "a variable has a name");
   Expr expr;
-  expr.node = std::make_shared<const Node>(Node{ExprKind::Variable, 0, name.str(), {}, {}, 1});
+  expr.node = std::make_shared<const Node>(Node{ExprKind::Variable, 0, 0, name.str(), {}, 1});
   return expr;
 }
 
+Expr Expr::make(ExprKind kind, llvm::ArrayRef<Expr> operands) {
+  unsigned depth = 0;
+  for (const Expr &operand : operands) {
+    assert(operand && "an operand is an expression");
+    depth = std::max(depth, operand.depth());
+  }
+  Expr expr;
+  expr.node = std::make_shared<const Node>(Node{kind, 0, 0, {}, {operands.begin(), operands.end()}, 1 + depth});
+  return expr;
+}
+
+Expr Expr::unary(ExprKind kind, Expr operand) { return make(kind, operand); }
+
 Expr Expr::binary(ExprKind kind, Expr lhs, Expr rhs) {
-  assert(lhs && rhs && kind != ExprKind::Constant && kind != ExprKind::Variable && "a binary node has two operands");
+  assert(lhs && rhs && "a binary node has two operands");
   if (Expr folded = fold(kind, lhs, rhs))
     return folded;
-  const unsigned depth = 1 + std::max(lhs.depth(), rhs.depth());
-  Expr expr;
-  expr.node = std::make_shared<const Node>(Node{kind, 0, {}, std::move(lhs), std::move(rhs), depth});
-  return expr;
+  return make(kind, {std::move(lhs), std::move(rhs)});
+}
+
+Expr Expr::select(Expr condition, Expr whenTrue, Expr whenFalse) {
+  if (condition.kind() == ExprKind::Constant)
+    return condition.value() != 0 ? whenTrue : whenFalse;
+  return make(ExprKind::Select, {std::move(condition), std::move(whenTrue), std::move(whenFalse)});
+}
+
+Expr Expr::withOperands(llvm::ArrayRef<Expr> operands) const {
+  if (operands.size() == 2)
+    return binary(kind(), operands[0], operands[1]);
+  return kind() == ExprKind::Select ? select(operands[0], operands[1], operands[2]) : make(kind(), operands);
 }
 
 std::string Expr::str() const {
@@ -290,6 +387,16 @@ std::optional<int64_t> Expr::evaluate(llvm::function_ref<std::optional<int64_t>(
     return value();
   if (kind() == ExprKind::Variable)
     return lookup(name());
+  if (kind() == ExprKind::Not) {
+    const std::optional<int64_t> value = operand().evaluate(lookup);
+    return value ? std::optional<int64_t>(*value == 0) : std::nullopt;
+  }
+  if (kind() == ExprKind::Select) {
+    const std::optional<int64_t> condition = operands()[0].evaluate(lookup);
+    return condition ? operands()[*condition != 0 ? 1 : 2].evaluate(lookup) : std::nullopt;
+  }
+  if (!isBinary())
+    return std::nullopt;
   const std::optional<int64_t> a = lhs().evaluate(lookup);
   if (!a)
     return std::nullopt;
@@ -306,24 +413,36 @@ Expr Expr::substitute(llvm::StringRef variableName, const Expr &replacement) con
     return *this;
   if (kind() == ExprKind::Variable)
     return replacement;
-  return binary(kind(), lhs().substitute(variableName, replacement), rhs().substitute(variableName, replacement));
+  llvm::SmallVector<Expr, 3> changed;
+  for (const Expr &operand : operands())
+    changed.push_back(operand.substitute(variableName, replacement));
+  return withOperands(changed);
+}
+
+Expr Expr::rewritten(llvm::function_ref<Expr(const Expr &)> change) const {
+  llvm::SmallVector<Expr, 3> changed;
+  for (const Expr &operand : operands())
+    changed.push_back(operand.rewritten(change));
+  const Expr rebuilt = changed.empty() ? *this : withOperands(changed);
+  const Expr replaced = change(rebuilt);
+  return replaced ? replaced : rebuilt;
 }
 
 bool Expr::uses(llvm::StringRef variableName) const {
-  if (!node || kind() == ExprKind::Constant)
+  if (!node)
     return false;
   if (kind() == ExprKind::Variable)
     return name() == variableName;
-  return lhs().uses(variableName) || rhs().uses(variableName);
+  return llvm::any_of(operands(), [&](const Expr &operand) { return operand.uses(variableName); });
 }
 
 void Expr::forEachVariable(llvm::function_ref<void(llvm::StringRef)> visit) const {
-  if (!node || kind() == ExprKind::Constant)
+  if (!node)
     return;
   if (kind() == ExprKind::Variable)
     return visit(name());
-  lhs().forEachVariable(visit);
-  rhs().forEachVariable(visit);
+  for (const Expr &operand : operands())
+    operand.forEachVariable(visit);
 }
 
 bool Expr::operator==(const Expr &other) const {
@@ -333,7 +452,9 @@ bool Expr::operator==(const Expr &other) const {
     return false;
   if (kind() == ExprKind::Constant)
     return value() == other.value();
+  if (kind() == ExprKind::Real)
+    return realValue() == other.realValue();
   if (kind() == ExprKind::Variable)
     return name() == other.name();
-  return lhs() == other.lhs() && rhs() == other.rhs();
+  return operands() == other.operands();
 }

@@ -132,6 +132,8 @@ std::optional<Interval> fagen::ir::range(const Expr &expr,
     return Interval{expr.value(), expr.value()};
   if (expr.kind() == ExprKind::Variable)
     return lookup(expr.name());
+  if (!expr.isBinary())
+    return std::nullopt;
   const std::optional<Interval> a = range(expr.lhs(), lookup), b = range(expr.rhs(), lookup);
   return a && b ? combine(expr.kind(), *a, *b) : std::nullopt;
 }
@@ -184,6 +186,8 @@ Direction fagen::ir::direction(const Expr &expr, StringRef variable) {
     return Direction::Constant;
   if (expr.kind() == ExprKind::Variable)
     return Direction::NotDecreasing;
+  if (!expr.isBinary())
+    return Direction::Unknown;
   const Direction lhs = direction(expr.lhs(), variable), rhs = direction(expr.rhs(), variable);
   switch (expr.kind()) {
   case ExprKind::Add:

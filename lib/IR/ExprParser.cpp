@@ -1,12 +1,17 @@
 // fagen: expressions from text.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Precedence climbing over C's operators. Nesting and tree depth are limited, so no text can exhaust the stack.
+// Precedence climbing over C's operators; a ? b : c binds least. Nesting and tree depth are limited, so no text can
+// exhaust the stack.
 
 #include "fagen/IR/Expr.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <limits>
 
 using namespace fagen::ir;
 using llvm::StringRef;
@@ -23,40 +28,27 @@ struct Operator {
 constexpr Operator kOperators[] = {
     {"||", ExprKind::Or, 1}, {"&&", ExprKind::And, 2}, {"==", ExprKind::Eq, 3}, {"!=", ExprKind::Ne, 3},
     {"<=", ExprKind::Le, 4}, {">=", ExprKind::Ge, 4},  {"<", ExprKind::Lt, 4},  {">", ExprKind::Gt, 4},
-    {"+", ExprKind::Add, 5}, {"-", ExprKind::Sub, 5},  {"*", ExprKind::Mul, 6}, {"%", ExprKind::Mod, 6},
+    {"+", ExprKind::Add, 5}, {"-", ExprKind::Sub, 5},  {"*", ExprKind::Mul, 6}, {"/", ExprKind::Div, 6},
+    {"%", ExprKind::Mod, 6},
 };
-
-std::optional<ExprKind> callByName(StringRef name) {
-  if (name == "floor_div")
-    return ExprKind::FloorDiv;
-  if (name == "ceil_div")
-    return ExprKind::CeilDiv;
-  if (name == "min")
-    return ExprKind::Min;
-  if (name == "max")
-    return ExprKind::Max;
-  return std::nullopt;
-}
 
 class ExprParser {
 public:
   ExprParser(StringRef text, std::string &error) : rest(text), error(error) {}
 
   /// Null after an error; `rest` then begins where it was found.
-  Expr parse(unsigned minPrecedence) {
+  Expr parse() {
+    const Expr condition = parse(1);
+    if (!condition || !accept('?'))
+      return condition;
     if (++nesting > kMaxExprDepth)
-      return fail("expression is nested deeper than " + std::to_string(kMaxExprDepth));
-    Expr lhs = parseUnary();
-    while (lhs) {
-      const Operator *op = peekOperator();
-      if (!op || op->precedence < minPrecedence)
-        break;
-      rest = rest.drop_front(op->text.size());
-      Expr rhs = parse(op->precedence + 1);
-      lhs = rhs ? join(op->kind, lhs, rhs) : Expr();
-    }
+      return tooDeep();
+    const Expr whenTrue = parse();
+    const Expr whenFalse = whenTrue && consume(':') ? parse() : Expr();
     --nesting;
-    return lhs;
+    if (!whenFalse)
+      return {};
+    return isTooDeep({condition, whenTrue, whenFalse}) ? tooDeep() : Expr::select(condition, whenTrue, whenFalse);
   }
 
   void skipSpace() {
@@ -71,17 +63,38 @@ public:
   StringRef rest;
 
 private:
+  Expr parse(unsigned minPrecedence) {
+    if (++nesting > kMaxExprDepth)
+      return tooDeep();
+    Expr lhs = parseUnary();
+    while (lhs) {
+      const Operator *op = peekOperator();
+      if (!op || op->precedence < minPrecedence)
+        break;
+      rest = rest.drop_front(op->text.size());
+      Expr rhs = parse(op->precedence + 1);
+      lhs = rhs ? join(op->kind, lhs, rhs) : Expr();
+    }
+    --nesting;
+    return lhs;
+  }
+
   Expr fail(const llvm::Twine &message) {
     if (error.empty())
       error = message.str();
     return {};
   }
 
-  Expr join(ExprKind kind, const Expr &lhs, const Expr &rhs) {
-    if (lhs.depth() >= kMaxExprDepth || rhs.depth() >= kMaxExprDepth)
-      return fail("expression is nested deeper than " + std::to_string(kMaxExprDepth));
-    return Expr::binary(kind, lhs, rhs);
+  Expr tooDeep() { return fail("expression is nested deeper than " + std::to_string(kMaxExprDepth)); }
+
+  static bool isTooDeep(llvm::ArrayRef<Expr> operands) {
+    return llvm::any_of(operands, [](const Expr &operand) { return operand.depth() >= kMaxExprDepth; });
   }
+
+  Expr join(ExprKind kind, const Expr &lhs, const Expr &rhs) {
+    return isTooDeep({lhs, rhs}) ? tooDeep() : Expr::binary(kind, lhs, rhs);
+  }
+  Expr join(ExprKind kind, const Expr &operand) { return isTooDeep(operand) ? tooDeep() : Expr::unary(kind, operand); }
 
   const Operator *peekOperator() {
     skipSpace();
@@ -91,20 +104,35 @@ private:
     return nullptr;
   }
 
-  /// A minus before digits belongs to the number; before anything else, -x is 0 - x.
+  /// A minus before a number belongs to it; before anything else, -x is 0 - x.
   Expr parseUnary() {
     skipSpace();
-    if (!rest.starts_with("-"))
+    const bool isMinus = rest.starts_with("-");
+    if (!isMinus && !rest.starts_with("!"))
       return parsePrimary();
     rest = rest.drop_front();
     skipSpace();
-    if (!rest.empty() && llvm::isDigit(rest.front()))
+    if (isMinus && !rest.empty() && llvm::isDigit(rest.front()))
       return parseNumber(true);
+    if (isMinus && atWord("inf"))
+      return parseInfinity(-std::numeric_limits<float>::infinity());
     if (++nesting > kMaxExprDepth)
-      return fail("expression is nested deeper than " + std::to_string(kMaxExprDepth));
+      return tooDeep();
     const Expr operand = parseUnary();
     --nesting;
-    return operand ? join(ExprKind::Sub, Expr::constant(0), operand) : Expr();
+    if (!operand)
+      return {};
+    return isMinus ? join(ExprKind::Sub, Expr::constant(0), operand) : join(ExprKind::Not, operand);
+  }
+
+  StringRef word() const {
+    return rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+  }
+  bool atWord(StringRef text) const { return word() == text; }
+
+  Expr parseInfinity(float value) {
+    rest = rest.drop_front(word().size());
+    return Expr::real(value);
   }
 
   Expr parsePrimary() {
@@ -114,41 +142,76 @@ private:
       return parseNumber(false);
     if (rest.front() == '(') {
       rest = rest.drop_front();
-      Expr inner = parse(1);
+      Expr inner = parse();
       return inner && consume(')') ? inner : Expr();
     }
-    const StringRef name = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
-    if (name.empty())
+    if (atWord("inf"))
+      return parseInfinity(std::numeric_limits<float>::infinity());
+    const StringRef begin = rest;
+    const bool isElement = rest.consume_front("%"); // where an operand stands, % is none
+    const StringRef name = word();
+    if (name.empty()) {
+      rest = begin;
       return fail("expected an expression");
+    }
     rest = rest.drop_front(name.size());
+    if (isElement)
+      return Expr::variable(begin.take_front(name.size() + 1));
     if (std::optional<ExprKind> call = callByName(name))
       return parseCall(*call);
     return Expr::variable(name);
   }
 
+  static bool isOfOne(ExprKind kind) { return kind < ExprKind::Select; } // the kinds are in this order
+
   Expr parseCall(ExprKind kind) {
     if (!consume('('))
       return {};
-    Expr lhs = parse(1);
-    if (!lhs || !consume(','))
+    const Expr lhs = parse();
+    if (!lhs)
       return {};
-    Expr rhs = parse(1);
-    if (!rhs || !consume(')'))
+    if (isOfOne(kind))
+      return consume(')') ? join(kind, lhs) : Expr();
+    if (!consume(','))
       return {};
-    return join(kind, lhs, rhs);
+    const Expr rhs = parse();
+    return rhs && consume(')') ? join(kind, lhs, rhs) : Expr();
   }
 
+  /// 12, or with a point or an exponent a real number: 1.5, 2e-05.
   Expr parseNumber(bool negative) {
     const StringRef digits = rest.take_while(llvm::isDigit);
-    const StringRef word = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
-    if (word != digits)
-      return fail("malformed number '" + word + "'");
+    if (rest.size() > digits.size() && (rest[digits.size()] == '.' || rest[digits.size()] == 'e'))
+      return parseReal(negative);
+    if (word() != digits)
+      return fail("malformed number '" + word() + "'");
     const std::string text = llvm::formatv("{0}{1}", negative ? "-" : "", digits);
     int64_t value = 0;
     if (StringRef(text).getAsInteger(10, value))
       return fail("number '" + digits + "' does not fit in 64 bits");
     rest = rest.drop_front(digits.size());
     return Expr::constant(value);
+  }
+
+  Expr parseReal(bool negative) {
+    char previous = 0;
+    const StringRef digits = rest.take_while([&](char c) {
+      const bool isSign = (c == '-' || c == '+') && previous == 'e';
+      previous = c;
+      return llvm::isAlnum(c) || c == '_' || c == '.' || isSign;
+    });
+    double value = 0;
+    if (digits.contains_insensitive("x") || digits.getAsDouble(value))
+      return fail("malformed number '" + digits + "'");
+    if (std::abs(value) > std::numeric_limits<float>::max())
+      return fail("number '" + digits + "' does not fit in f32");
+    rest = rest.drop_front(digits.size());
+    return Expr::real(float(negative ? -value : value));
+  }
+
+  bool accept(char c) {
+    skipSpace();
+    return rest.consume_front(StringRef(&c, 1));
   }
 
   bool consume(char c) {
@@ -170,7 +233,7 @@ private:
 Expr fagen::ir::consumeExpr(StringRef &text, std::string &error) {
   error.clear();
   ExprParser parser(text, error);
-  Expr expr = parser.parse(1);
+  Expr expr = parser.parse();
   text = parser.rest;
   return expr;
 }

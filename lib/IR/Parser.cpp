@@ -110,7 +110,16 @@ public:
     return true;
   }
 
+  /// Of integers and truth values.
   bool expression(Expr &result) {
+    const char *begin = position();
+    if (!anyExpression(result))
+      return false;
+    return isOfIntegers(result) ||
+           error(begin, "expected an expression of integers; real numbers, '?:', '!' and elements of buffers stand in "
+                        "the value of a map");
+  }
+  bool anyExpression(Expr &result) {
     std::string message;
     result = consumeExpr(rest, message);
     return result || error(rest.data(), message);
@@ -664,6 +673,8 @@ private:
       return lexer.error(place, "attribute '" + name + "' is given twice");
     if (!lexer.expect("="))
       return false;
+    if (attribute->real)
+      return lexer.anyExpression(op.attributes[attribute->attr].emplace<Expr>());
     if (attribute->type == AttributeType::Expression)
       return parseExpression(op, attribute->attr);
     if (attribute->type == AttributeType::String)

@@ -171,7 +171,7 @@ Op *ir::lastLoop(Block &block) {
   return loop == block.ops.rend() ? nullptr : loop->get();
 }
 
-MaskBounds ir::boundsOf(MaskOp<const Op> mask, const Expr &rowBegin, int64_t rows) {
+MaskBounds ir::boundsOf(ConstMask mask, const Expr &rowBegin, int64_t rows) {
   return analyzeMask(mask.predicate(), kMaskRow, kMaskKey, rowBegin, rows);
 }
 
@@ -181,13 +181,17 @@ std::optional<int64_t> ir::constantOf(const Kernel &kernel, const Expr &expr) {
   });
 }
 
-ir::TileShape ir::scoresOf(const Kernel &kernel, const Role &role, MaskOp<const Op> mask) {
-  const Buffer &s = *mask.s().buffer; // of a warp, where it is a fragment
-  const WarpGrid warps = s.space == Space::Fragment ? warpGridOf(kernel, role) : WarpGrid{1, 1};
-  return {int64_t(s.rows) * warps.rows, int64_t(s.columns) * warps.columns};
+ir::TileShape ir::tileOf(const Kernel &kernel, const Role &role, const Buffer &scores) {
+  const bool isOfWarp = scores.space == Space::Fragment;
+  const WarpGrid warps = isOfWarp ? warpGridOf(kernel, role) : WarpGrid{1, 1};
+  return {int64_t(scores.rows) * warps.rows, int64_t(scores.columns) * warps.columns};
 }
 
-Expr ir::keysOf(const Kernel &kernel, MaskOp<const Op> mask) {
+ir::TileShape ir::scoresOf(const Kernel &kernel, const Role &role, ConstMask mask) {
+  return tileOf(kernel, role, *mask.s().buffer);
+}
+
+Expr ir::keysOf(const Kernel &kernel, ConstMask mask) {
   const Expr key = mask.key();
   if (key.kind() != ExprKind::Mul || !constantOf(kernel, key.rhs()))
     return {};
@@ -202,8 +206,8 @@ Expr ir::tilesSeen(const MaskBounds &bounds, const Expr &keys) {
   return ceilDiv(max(bounds.keyEnd, constant(0)), keys);
 }
 
-std::optional<MaskOp<const Op>> ir::findMask(const Block &block) {
-  std::optional<MaskOp<const Op>> found;
-  forEach<MaskOp>(block, [&](MaskOp<const Op> mask) { found = mask; });
+std::optional<ConstMask> ir::findMask(const Block &block) {
+  std::optional<ConstMask> found;
+  forEachMask(block, [&](ConstMask mask) { found = mask; });
   return found;
 }

@@ -18,21 +18,17 @@ using Names = llvm::StringMap<std::string>;
 
 /// All variables at once: a new name may be an old one of another.
 Expr renamed(const Expr &expr, const Names &names) {
-  if (expr.kind() == ExprKind::Constant)
-    return expr;
-  if (expr.kind() == ExprKind::Variable) {
-    const auto found = names.find(expr.name());
-    return found == names.end() ? expr : variable(found->second);
-  }
-  return Expr::binary(expr.kind(), renamed(expr.lhs(), names), renamed(expr.rhs(), names));
+  return expr.rewritten([&](const Expr &node) {
+    const auto found = node.kind() == ExprKind::Variable ? names.find(node.name()) : names.end();
+    return found == names.end() ? Expr() : variable(found->second);
+  });
 }
 
 class Renamer {
 public:
   void rename(Kernel &kernel) {
     counts.clear();
-    renameBuffers(kernel);
-    Names names;
+    Names names = renameBuffers(kernel);
     for (Let &let : kernel.lets) {
       let.value = renamed(let.value, names);
       if (let.source)
@@ -56,8 +52,9 @@ public:
 private:
   std::string next(StringRef kind) { return (kind + llvm::Twine(counts[kind]++)).str(); }
 
-  void renameBuffers(Kernel &kernel) {
-    Names buffers;
+  /// What elements are called in the values of maps.
+  Names renameBuffers(Kernel &kernel) {
+    Names buffers, elements;
     for (std::unique_ptr<Buffer> &buffer : kernel.buffers) {
       std::string name;
       if (buffer->space == Space::Global)
@@ -65,11 +62,13 @@ private:
       else
         name = next("buffer");
       buffers[buffer->name] = name;
+      elements["%" + buffer->name] = "%" + name;
       buffer->name = name;
     }
     for (std::unique_ptr<Buffer> &buffer : kernel.buffers)
       if (!buffer->overlays.empty())
         buffer->overlays = buffers[buffer->overlays];
+    return elements;
   }
 
   /// Their rows and columns are names, too.

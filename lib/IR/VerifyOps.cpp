@@ -4,6 +4,7 @@
 #include "VerifierState.h"
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Support/Suggest.h"
@@ -45,7 +46,11 @@ private:
       checkCopy(*copy);
     if (const auto store = dynCast<BulkStoreOp>(op))
       checkBulk(op, *store->dst().buffer, *store->src().buffer, store->limit());
-    if (op.has(Attr::Predicate))
+    if (const auto map = dynCast<MapOp>(op))
+      checkMap(*map);
+    if (const auto reduce = dynCast<ReduceOp>(op))
+      checkReduce(*reduce);
+    if (isMask(op) || op.has(Attr::Predicate))
       checkMask(op);
     if (const auto product = dynCast<MmaOp>(op))
       checkProduct(*product);
@@ -171,6 +176,8 @@ private:
       defect(op, "attribute '" + info.name + "' has no value");
       return false;
     }
+    if (info.real)
+      return checkElements(op, value);
     state.checkNames(value, op.location, opInfo(op.kind).name + ": attribute '" + info.name + "'", info.mask);
     return true;
   }
@@ -231,14 +238,76 @@ private:
                      " ends at " + known.str());
   }
 
+  /// A map's value names elements of its operands, real numbers of the run, and integers.
+  bool checkElements(const Op &op, const Expr &value) {
+    bool complete = true;
+    auto typeOfName = [&](StringRef name) {
+      if (name.starts_with("%") || llvm::is_contained(kRealNames, name))
+        return ExprType::Real;
+      return ExprType::Integer;
+    };
+    value.forEachVariable([&](StringRef name) {
+      const bool isOperand = llvm::any_of(op.operands, [&](const Operand &operand) {
+        return operand.buffer && name.starts_with("%") && operand.buffer->name == name.drop_front();
+      });
+      if (isOperand || (llvm::is_contained(kRealNames, name) && !kernel.hasOwnParams()))
+        return;
+      if (!name.starts_with("%"))
+        return state.checkNames(variable(name), op.location, opInfo(op.kind).name + ": attribute 'value'", true);
+      complete = false;
+      defect(op, "its value names '" + name + "', which is none of its operands");
+    });
+    std::string error;
+    const std::optional<ExprType> type = typeOf(value, typeOfName, error);
+    if (!type)
+      defect(op, "in its value " + error);
+    else if (*type != ExprType::Real)
+      defect(op, "its value, '" + value.str() + "', is an integer, but elements are real numbers; f32() makes one");
+    return complete && type == ExprType::Real;
+  }
+
+  /// Elements of the same place, or of the same row.
+  void checkMap(MapOp<const Op> map) {
+    const Buffer &dst = *map.dst().buffer;
+    for (const Operand *operand : {&map.x(), &map.y()}) {
+      if (!operand->buffer)
+        continue;
+      const Buffer &source = *operand->buffer;
+      if (!map.value().uses("%" + source.name))
+        defect(*map, "it reads %" + source.name + ", which its value does not name");
+      if (source.columns != 1 && source.columns != dst.columns)
+        defect(*map, "%" + source.name + " has " + Twine(source.columns) + " columns, %" + dst.name + " has " +
+                         Twine(dst.columns) + "; it may have as many, or one");
+    }
+    const bool namesPlace = map.value().uses(kMaskRow) || map.value().uses(kMaskKey);
+    if (namesPlace && (!map.row() || !map.key()))
+      defect(*map, "its value names a place, q or k; attributes 'row' and 'key' must say where the tile begins");
+  }
+
+  void checkReduce(ReduceOp<const Op> reduce) {
+    constexpr unsigned kLanes = 32;
+    const Buffer &dst = *reduce.dst().buffer, &src = *reduce.src().buffer;
+    const unsigned columns = dst.space == Space::Shared ? kLanes : 1;
+    if (dst.columns != columns)
+      defect(*reduce, "%" + dst.name + " has " + Twine(dst.columns) + " columns; what is reduced to a value for each " +
+                          (columns == 1 ? "row has one" : "lane has 32"));
+    if (dst.space == Space::Shared && reduce.reach() != ReduceReach::Thread)
+      defect(*reduce, "a row's whole result goes to a fragment, not to shared memory");
+    if (reduce.reach() == ReduceReach::Lanes && (src.space != Space::Shared || src.columns != kLanes))
+      defect(*reduce, "reach lanes takes 32 columns in shared memory, one a lane; %" + src.name + " is no such buffer");
+    if (dst.space == src.space && dst.rows != src.rows)
+      defect(*reduce, "%" + dst.name + " and %" + src.name + " differ in rows");
+  }
+
   /// Loops over key tiles begin with the first tile, and no pass knows tiles that are masked at their front.
   void checkMask(const Op &op) {
     const Expr none = constant(0);
-    const MaskBounds bounds = op.has(Attr::Row)
-                                  ? boundsOf(MaskOp(op), op.expr(Attr::Row), scoresOf(kernel, role, MaskOp(op)).rows)
-                                  : analyzeMask(op.expr(Attr::Predicate), kMaskRow, kMaskKey, none, 1);
+    const Expr visible = isMask(op) ? MaskMap(op).predicate() : op.expr(Attr::Predicate);
+    const int64_t rows = tileOf(kernel, role, *op.operands.front().buffer).rows;
+    const MaskBounds bounds = op.has(Attr::Row) ? analyzeMask(visible, kMaskRow, kMaskKey, op.expr(Attr::Row), rows)
+                                                : analyzeMask(visible, kMaskRow, kMaskKey, none, 1);
     if (!(bounds.firstKey == none) || !(bounds.fullBegin == none))
-      defect(op, "attribute 'predicate' hides the keys below " + bounds.fullBegin.str() +
+      defect(op, "it hides the keys below " + bounds.fullBegin.str() +
                      " from some row, but loops over key tiles begin at key 0 and mask only at their end; "
                      "bound keys from above only");
   }

@@ -9,11 +9,14 @@
 // are read once for all of them, and causal masks still grow with the row.
 // Bulk copies (with wgmma) signal an mbarrier each; who waits there is decided when there are roles.
 
+#include "fagen/IR/Patterns.h"
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/Spec/Spec.h"
 
 #include "fagen/device/tile/layout.h"
+
+#include <limits>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -207,9 +210,9 @@ private:
       builder.add(makeLoadFragment({.dst = {qFragment, {}}, .src = {q, {}}}));
     }
     at(builder, "mma");
-    builder.add(makeFill({.dst = {o, {}}, .value = FillValue::Zero}));
-    builder.add(makeFill({.dst = {l, {}}, .value = FillValue::Zero}));
-    builder.add(makeFill({.dst = {m, {}}, .value = FillValue::MinusInfinity}));
+    builder.add(makeMap({.dst = {o, {}}, .value = real(0)}));
+    builder.add(makeMap({.dst = {l, {}}, .value = real(0)}));
+    builder.add(makeMap({.dst = {m, {}}, .value = real(-std::numeric_limits<float>::infinity())}));
   }
 
   /// By wmma the results' type says what is summed in; accumulators of mma_sync are f32 all the same.
@@ -233,8 +236,10 @@ private:
     if (isWmma) // other lanes wrote the scores that the mask changes
       place(builder, PlaceName::AfterScores);
     builder.setLocation(variant.location);
-    builder.add(makeMask(
-        {.s = {s, {}}, .predicate = maskPredicate(), .row = variable("row_begin"), .key = j * variable("kTileKeys")}));
+    builder.add(makeMap({.dst = {s, {}},
+                         .value = maskOf(*s, maskPredicate()),
+                         .row = variable("row_begin"),
+                         .key = j * variable("kTileKeys")}));
     if (!isWmma)
       place(builder, PlaceName::AfterScores);
     buildSoftmax(builder);
@@ -242,17 +247,22 @@ private:
     multiply(builder, MmaForm::Ab, pv ? pv : o, p, {v, j}, /*accumulate=*/!pv);
     place(builder, PlaceName::AfterPv);
     if (pv)
-      builder.add(makeAccumulate({.o = {o, {}}, .pv = {pv, {}}}));
+      builder.add(makeMap({.dst = {o, {}}, .x = {pv, {}}, .value = elementOf(*o) + elementOf(*pv)}));
     place(builder, PlaceName::AfterTile);
+  }
+
+  static void reduce(Builder &builder, Reduction what, ReduceReach reach, Buffer *dst, Buffer *src,
+                     Buffer *with = nullptr) {
+    builder.add(makeReduce({.dst = {dst, {}}, .src = {src, {}}, .with = {with, {}}, .op = what, .reach = reach}));
   }
 
   void buildSoftmax(Builder &builder) {
     at(builder, "reduce");
     if (scratch) {
-      builder.add(makeReducePartial({.scratch = {scratch, {}}, .s = {s, {}}, .op = Reduction::Max}));
-      builder.add(makeReduceTotal({.out = {mNew, {}}, .scratch = {scratch, {}}, .m = {m, {}}, .op = Reduction::Max}));
+      reduce(builder, Reduction::Max, ReduceReach::Thread, scratch, s);
+      reduce(builder, Reduction::Max, ReduceReach::Lanes, mNew, scratch, m);
     } else {
-      builder.add(makeRowMax({.mNew = {mNew, {}}, .s = {s, {}}, .m = {m, {}}}));
+      reduce(builder, Reduction::Max, ReduceReach::Row, mNew, s, m);
     }
     place(builder, PlaceName::AfterMax);
     at(builder, "mma");
@@ -263,11 +273,11 @@ private:
                              .guard = true,
                              .lazy = schedule.rescale == RescalePolicy::Lazy,
                              .optimistic = schedule.rescale == RescalePolicy::Optimistic}));
-    builder.add(makeExp2({.s = {s, {}},
-                          .m = {m, {}},
-                          .guard = true,
-                          .every = schedule.exp == Exp::Mixed ? std::optional(schedule.expMixed) : std::nullopt}));
-    builder.add(makeRowSum({.l = {l, {}}, .s = {s, {}}}));
+    builder.add(makeMap({.dst = {s, {}},
+                         .x = {m, {}},
+                         .value = powersOf(*s, finiteOf(elementOf(*m)), variable("scale_log2")),
+                         .every = schedule.exp == Exp::Mixed ? std::optional(schedule.expMixed) : std::nullopt}));
+    reduce(builder, Reduction::Sum, ReduceReach::Thread, l, s, l);
     if (p != s)
       builder.add(makeConvert({.p = {p, {}}, .s = {s, {}}}));
     place(builder, PlaceName::AfterExp);
@@ -276,10 +286,10 @@ private:
   void buildEpilogue(Builder &builder) {
     at(builder, "reduce");
     if (scratch) {
-      builder.add(makeReducePartial({.scratch = {scratch, {}}, .s = {l, {}}, .op = Reduction::Sum}));
-      builder.add(makeReduceTotal({.out = {l, {}}, .scratch = {scratch, {}}, .op = Reduction::Sum}));
+      reduce(builder, Reduction::Sum, ReduceReach::Thread, scratch, l);
+      reduce(builder, Reduction::Sum, ReduceReach::Lanes, l, scratch);
     } else {
-      builder.add(makeTotal({.l = {l, {}}}));
+      reduce(builder, Reduction::Sum, ReduceReach::Row, l, l);
     }
     at(builder, "warps");
     if (partial)
@@ -292,7 +302,7 @@ private:
           makeStoreMerged({.o = {go, {}}, .lse = {glse, {}}, .partial = {partial, {}}, .row = row, .limit = limit}));
       return;
     }
-    builder.add(makeNormalize({.o = {o, {}}, .l = {l, {}}}));
+    builder.add(makeMap({.dst = {o, {}}, .x = {l, {}}, .value = quotientOf(*o, *l)}));
     builder.add(makeStore({.dst = {go, {}}, .o = {o, {}}, .row = row, .limit = limit}));
     if (glse)
       builder.add(makeStoreLse({.dst = {glse, {}}, .m = {m, {}}, .l = {l, {}}, .row = row, .limit = limit}));

@@ -101,7 +101,7 @@ private:
   }
 
   static bool isMasked(const Op &loop) {
-    return llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Mask; });
+    return llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) { return isMask(*op); });
   }
 
   static MmaOp<const Op> productOf(const Op &loop, MmaForm form) {
@@ -129,7 +129,7 @@ private:
     appendWait(loop->body.ops, 0, masked.location);
     appendSoftmax(loop->body.ops, masked, [](Ops &) {});
     if (all.size() > 1)
-      forEach<MaskOp>(loop->body, [&](MaskOp<> mask) { mask.setWhen(hasFirstStep(LoopOp(masked))); });
+      forEachMask(loop->body, [&](MaskMap<Op> mask) { mask.setWhen(hasFirstStep(LoopOp(masked))); });
     return loop;
   }
 

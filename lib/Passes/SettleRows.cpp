@@ -4,8 +4,8 @@
 // With rescale = optimistic a rotated step (issue-products) computes its terms by the maximum of the tiles before.
 // Their sums, which are wanted anyway, tell where that was too small: no term is larger than its row's sum.
 //
-//   before   row_max m_new; rescale_rows alpha, l, m; exp2 s; row_sum l   ...   rescale_output o
-//   after    exp2 s; settle_rows s, alpha, l, m, from q and k             ...   rescale_output o, only if redone
+//   before   m_new = max(s); rescale_rows alpha, l, m; s = exp2(s); l += sum(s)   ...   rescale_output o
+//   after    s = exp2(s); settle_rows s, alpha, l, m, from q and k             ...   rescale_output o, only if redone
 //
 // settle_rows does the step again where it has to, by products of the warp alone: the scores are gone, Q and K are not.
 // The first step takes its maximum as ever. So do masked steps of three warp groups: what they would keep to mask again
@@ -24,6 +24,12 @@ using namespace fagen::ir;
 
 namespace {
 
+using Is = bool (*)(const Op &);
+
+template <OpKind Kind> bool isOf(const Op &op) { return op.kind == Kind; }
+bool isRowMax(const Op &op) { return isReduction(op, Reduction::Max); }
+bool isRowSum(const Op &op) { return isReduction(op, Reduction::Sum); }
+
 /// The product of the step that is added to the fragment; null where there is none, or more than one.
 Op *productInto(const Ops &step, const Buffer *fragment) {
   Op *found = nullptr;
@@ -41,21 +47,21 @@ public:
   explicit RowSettler(Op &loop) : ops(loop.body.ops) {}
 
   void run() {
-    *position(OpKind::RowSum) = makeSettled();
-    Exp2Op terms(**position(OpKind::Exp2));
-    terms.setGuard(false); // a row without a maximum has no number, and is found by that
+    *position(isRowSum) = makeSettled();
+    MapOp terms(**position(isPowers));
+    terms.setValue(assumeFinite(terms.value())); // a row without a maximum has no number, and is found by that
     terms->note = "online softmax; settle-rows: by the maximum of the tiles before";
-    ops.erase(position(OpKind::RowMax));
-    ops.erase(position(OpKind::RescaleRows));
-    RescaleOutputOp(**position(OpKind::RescaleOutput)).setRedone(true);
+    ops.erase(position(isRowMax));
+    ops.erase(position(isOf<OpKind::RescaleRows>));
+    RescaleOutputOp(**position(isOf<OpKind::RescaleOutput>)).setRedone(true);
   }
 
 private:
   std::unique_ptr<Op> makeSettled() {
-    const RescaleRowsOp rescale(**position(OpKind::RescaleRows));
-    const RowSumOp sum(**position(OpKind::RowSum));
-    const MmaIssueOp product(*productInto(ops, sum.s().buffer));
-    SettleRowsArgs args{.s = sum.s(),
+    const RescaleRowsOp rescale(**position(isOf<OpKind::RescaleRows>));
+    const ReduceOp sum(**position(isRowSum));
+    const MmaIssueOp product(*productInto(ops, sum.src().buffer));
+    SettleRowsArgs args{.s = sum.src(),
                         .alpha = rescale.alpha(),
                         .l = rescale.l(),
                         .m = rescale.m(),
@@ -63,8 +69,8 @@ private:
                         .k = product.b(),
                         .location = rescale->location,
                         .note = "settle-rows: again, where a row has outgrown that"};
-    if (const auto found = position(OpKind::Mask); found != ops.end()) {
-      const MaskOp mask(**found);
+    if (const auto found = position(isMask); found != ops.end()) {
+      const MaskMap mask(**found);
       args.predicate = mask.predicate();
       args.row = mask.row();
       args.key = mask.key();
@@ -72,20 +78,21 @@ private:
     return makeSettleRows(std::move(args));
   }
 
-  Ops::iterator position(OpKind kind) {
-    return llvm::find_if(ops, [&](const std::unique_ptr<Op> &op) { return op->kind == kind; });
+  Ops::iterator position(Is is) {
+    return llvm::find_if(ops, [&](const std::unique_ptr<Op> &op) { return is(*op); });
   }
 
   Ops &ops;
 };
 
-bool hasOp(const Op &loop, OpKind kind) {
-  return llvm::any_of(loop.body.ops, [&](const std::unique_ptr<Op> &op) { return op->kind == kind; });
+unsigned countIn(const Op &loop, Is is) {
+  return llvm::count_if(loop.body.ops, [&](const std::unique_ptr<Op> &op) { return is(*op); });
 }
 
 /// Whether it is a rotated step, and asks for that.
 bool isOptimistic(const Op &loop) {
-  return hasOp(loop, OpKind::RescaleOutput) && llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) {
+  return countIn(loop, isOf<OpKind::RescaleOutput>) != 0 &&
+         llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) {
            const auto rescale = dynCast<RescaleRowsOp>(*op);
            return rescale && rescale->optimistic();
          });
@@ -96,12 +103,12 @@ bool hasRegisters(const Role &math) { return math.warps / kGroupWarps < 3; }
 
 /// Whether it has one softmax, of one product.
 bool isStep(const Op &loop) {
-  constexpr OpKind kOnce[] = {OpKind::RowMax, OpKind::RescaleRows, OpKind::Exp2, OpKind::RowSum, OpKind::RescaleOutput};
-  if (!llvm::all_of(kOnce, [&](OpKind kind) { return hasOp(loop, kind) && countOf(loop.body, kind) == 1; }))
+  constexpr Is kOnce[] = {isRowMax, isOf<OpKind::RescaleRows>, isPowers, isRowSum, isOf<OpKind::RescaleOutput>};
+  if (!llvm::all_of(kOnce, [&](Is is) { return countIn(loop, is) == 1; }))
     return false;
-  const Buffer *const terms = RowSumOp(*firstOf(loop.body, OpKind::RowSum)).s().buffer;
-  return RowMaxOp(*firstOf(loop.body, OpKind::RowMax)).s().buffer == terms &&
-         Exp2Op(*firstOf(loop.body, OpKind::Exp2)).s().buffer == terms && productInto(loop.body.ops, terms);
+  const Buffer *const terms = ReduceOp(*firstOf(loop.body, isRowSum)).src().buffer;
+  return ReduceOp(*firstOf(loop.body, isRowMax)).src().buffer == terms &&
+         asPowers(*firstOf(loop.body, isPowers))->scores->buffer == terms && productInto(loop.body.ops, terms);
 }
 
 } // namespace
@@ -111,8 +118,9 @@ bool fagen::settleRows(Kernel &kernel, PassContext &context) {
   bool hasChanged = false;
   for (Role &role : kernel.roles)
     for (const std::unique_ptr<Op> &op : role.body.ops)
-      if (op->kind == OpKind::Loop && isOptimistic(*op) && (!hasOp(*op, OpKind::Mask) || hasRegisters(role))) {
-        if (!shape.needs(isStep(*op), "a product and one row_max, exp2 and row_sum of it in a loop that is optimistic",
+      if (op->kind == OpKind::Loop && isOptimistic(*op) && (countIn(*op, isMask) == 0 || hasRegisters(role))) {
+        if (!shape.needs(isStep(*op),
+                         "a product and one maximum, one exp2 and one sum of its rows in a loop that is optimistic",
                          op->location))
           return hasChanged;
         RowSettler(*op).run();

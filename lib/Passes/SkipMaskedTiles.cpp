@@ -31,7 +31,7 @@ namespace {
 
 /// How many key tiles the first group sees fewer than the last one, at most, of tiles whose first rows are multiples of
 /// `step`, where row q sees the keys up to q. As many of them as a key tile has keys lie to the key tiles in all ways.
-int64_t mostSkippedKeyTiles(const Kernel &kernel, MaskOp<const Op> mask, int64_t rows, unsigned groups, int64_t step) {
+int64_t mostSkippedKeyTiles(const Kernel &kernel, ConstMask mask, int64_t rows, unsigned groups, int64_t step) {
   const Expr keys = keysOf(kernel, mask);
   auto seenBy = [&](int64_t count) { return expand(kernel, tilesSeen(boundsOf(mask, mask.row(), count), keys)); };
   const Expr all = seenBy(rows), own = seenBy(rows / groups);
@@ -159,7 +159,7 @@ private:
 
 } // namespace
 
-bool fagen::groupsSkipKeyTiles(const Kernel &kernel, const Role &role, MaskOp<const Op> mask, unsigned groups) {
+bool fagen::groupsSkipKeyTiles(const Kernel &kernel, const Role &role, ConstMask mask, unsigned groups) {
   const int64_t rows = scoresOf(kernel, role, mask).rows;
   return mostSkippedKeyTiles(kernel, mask, rows, groups, rows) > 0;
 }

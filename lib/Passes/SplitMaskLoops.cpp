@@ -30,11 +30,11 @@ using namespace fagen::ir;
 
 namespace {
 
-/// Takes mask ops and guards out of a block.
+/// Takes masks, and guards against what they leave nothing of, out of a block.
 void unmask(Block &block) {
-  llvm::erase_if(block.ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Mask; });
+  llvm::erase_if(block.ops, [](const std::unique_ptr<Op> &op) { return isMask(*op); });
+  forEach<MapOp>(block, [](MapOp<> map) { map.setValue(assumeFinite(map.value())); });
   forEach<RescaleOp>(block, [](RescaleOp<> rescale) { rescale.setGuard(false); });
-  forEach<Exp2Op>(block, [](Exp2Op<> terms) { terms.setGuard(false); });
   for (std::unique_ptr<Op> &op : block.ops)
     unmask(op->body);
 }
@@ -57,8 +57,8 @@ struct KeyTiles {
 
 /// Masks nothing before the tiles that not every row sees whole.
 void branchAroundMask(LoopOp<> loop, const KeyTiles &tiles) {
-  forEach<MaskOp>(loop->body,
-                  [&](MaskOp<> mask) { mask.setWhen(lessEqual(variable(tiles.full), variable(loop.variable()))); });
+  forEachMask(loop->body,
+              [&](MaskMap<Op> mask) { mask.setWhen(lessEqual(variable(tiles.full), variable(loop.variable()))); });
 }
 
 std::unique_ptr<Op> interiorOf(const Op &loop) {
@@ -72,7 +72,7 @@ void countBack(LoopOp<> loop, const KeyTiles &tiles) {
   const std::string step = loop.variable().str();
   const Expr tile = variable(tiles.all) - (variable(step) + constant(1));
   forEach<CopyIssueOp>(loop->body, [&](CopyIssueOp<> copy) { copy.setRow(copy.row().substitute(step, tile)); });
-  forEach<MaskOp>(loop->body, [&](MaskOp<> mask) {
+  forEachMask(loop->body, [&](MaskMap<Op> mask) {
     mask.setRow(mask.row().substitute(step, tile));
     mask.setKey(mask.key().substitute(step, tile));
   });
@@ -114,7 +114,7 @@ bool dependOn(const MaskBounds &bounds, const Let *let) {
 }
 
 /// Whether tile j of the loop is keys [j * n, (j + 1) * n), for all tiles, as wide as the scores of all warps.
-bool isOverKeyTiles(const Kernel &kernel, const Role &role, LoopOp<const Op> loop, MaskOp<const Op> mask) {
+bool isOverKeyTiles(const Kernel &kernel, const Role &role, LoopOp<const Op> loop, ConstMask mask) {
   const Expr keys = keysOf(kernel, mask);
   return loop.begin() == constant(0) && letOf(kernel, loop.end()) && keys &&
          mask.key() == variable(loop.variable()) * keys &&
@@ -122,10 +122,10 @@ bool isOverKeyTiles(const Kernel &kernel, const Role &role, LoopOp<const Op> loo
 }
 
 /// The interior loop drops its mask, and its bounds are lets of the kernel: there can be one mask only.
-bool fits(const Kernel &kernel, const Role &role, LoopOp<const Op> loop, MaskOp<const Op> mask, ShapeCheck &shape) {
+bool fits(const Kernel &kernel, const Role &role, LoopOp<const Op> loop, ConstMask mask, ShapeCheck &shape) {
   unsigned masks = 0;
   for (const Role &role : kernel.roles)
-    masks += countOf(role.body, OpKind::Mask);
+    forEachMask(role.body, [&](ConstMask) { ++masks; });
   return shape.needs(masks == 1, "a single mask in the kernel", mask->location) &&
          shape.needs(isOverKeyTiles(kernel, role, loop, mask),
                      "a loop from 0 to a let whose mask begins at key j * n, where scores have n columns",
@@ -134,7 +134,7 @@ bool fits(const Kernel &kernel, const Role &role, LoopOp<const Op> loop, MaskOp<
                      "as many warps along the rows as ask for a product together, or more");
 }
 
-bool beginsWithLast(const Kernel &kernel, const Role &role, MaskOp<const Op> mask) {
+bool beginsWithLast(const Kernel &kernel, const Role &role, ConstMask mask) {
   return mmaFamily(kernel.backend).isAsynchronous && seesMoreInLaterRows(kernel) &&
          !groupsSkipKeyTiles(kernel, role, mask, warpGridOf(kernel, role).rows / kGroupWarps);
 }

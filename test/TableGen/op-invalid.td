@@ -7,8 +7,8 @@
 include "fagen/td/Ops.td"
 
 #ifdef TWICE
-// TWICE: [[#@LINE+1]]:5: error: op 'fill' is declared twice
-def Fill2 : Op<"fill", "again", []>;
+// TWICE: [[#@LINE+1]]:5: error: op 'map' is declared twice
+def Map2 : Op<"map", "again", []>;
 #endif
 #ifdef FIELD
 // FIELD: [[#@LINE+1]]:5: error: op 'dawdle' has 'dst' twice

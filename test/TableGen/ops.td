@@ -18,8 +18,8 @@ def Gather : Op<"gather", "rows that a table names",
 // CHECK-NEXT: {"sums", Effect::ReadWrite, kGlobal, false, true, true},
 // CHECK: inline constexpr llvm::StringLiteral kGatherValues_kind[] = {"a", "b"};
 // CHECK-NEXT: inline constexpr AttributeInfo kGatherAttributes[] = {
-// CHECK-NEXT: {Attr::Kind, "kind", AttributeType::String, false, 0, 0, kGatherValues_kind, false},
-// CHECK-NEXT: {Attr::Depth, "depth", AttributeType::Integer, true, 1, 4, {}, false},
-// CHECK-NEXT: {Attr::When, "when", AttributeType::Expression, false, 0, 0, {}, true},
+// CHECK-NEXT: {Attr::Kind, "kind", AttributeType::String, false, 0, 0, kGatherValues_kind, false, false},
+// CHECK-NEXT: {Attr::Depth, "depth", AttributeType::Integer, true, 1, 4, {}, false, false},
+// CHECK-NEXT: {Attr::When, "when", AttributeType::Expression, false, 0, 0, {}, true, false},
 // CHECK: {OpKind::Gather, "gather", kGatherOperands, kGatherAttributes, false, true,
 // CHECK-NEXT: "rows that a table names"},

@@ -97,6 +97,7 @@ struct AttributeInfo {
   int64_t min, max;                          ///< of an integer
   llvm::ArrayRef<llvm::StringLiteral> values; ///< of a string; empty: any
   bool mask;                                 ///< an expression that may name q and k
+  bool real;                                 ///< a real number, of elements of the op's operands
 };
 )";
   os << R"(
@@ -132,7 +133,7 @@ void emitOperands(raw_ostream &os, const Record &op) {
   os << "};\n";
 }
 
-/// {Attr::Kind, "kind", AttributeType::String, false, 0, 0, kCopyIssueKindValues, false},
+/// {Attr::Kind, "kind", AttributeType::String, false, 0, 0, kCopyIssueKindValues, false, false},
 void emitAttributes(raw_ostream &os, const Record &op) {
   std::vector<Record *> attributes = op.getValueAsListOfDefs("Attributes");
   std::string prefix = ("k" + op.getName() + "Values_").str();
@@ -156,7 +157,7 @@ void emitAttributes(raw_ostream &os, const Record &op) {
        << ", AttributeType::" << attribute->getValueAsDef("TheType")->getValueAsString("Enumerator") << ", "
        << boolOf(*attribute, "Optional") << ", " << attribute->getValueAsInt("Min") << ", "
        << attribute->getValueAsInt("Max") << ", " << (listed ? prefix + name.str() : "{}") << ", "
-       << boolOf(*attribute, "Mask") << "},\n";
+       << boolOf(*attribute, "Mask") << ", " << boolOf(*attribute, "Real") << "},\n";
   }
   os << "};\n";
 }

@@ -20,6 +20,12 @@ namespace {
 /// The threads that touch each byte of a slot.
 using Touches = std::map<unsigned, std::set<unsigned>>;
 
+const Op *firstOp(Lowering &lowering, bool (*is)(const Op &)) {
+  const Op *found = nullptr;
+  walk(lowering.body(), [&](Op &op) { found = !found && is(op) ? &op : found; });
+  return found;
+}
+
 const Op *firstOp(Lowering &lowering, OpKind kind, llvm::StringRef form = {}) {
   const Op *found = nullptr;
   walk(lowering.body(), [&](Op &op) {
@@ -155,7 +161,7 @@ TEST(Access, FootprintsMeetAsFarAsTheirThreads) {
   lowering.lower();
   const Role &role = lowering.kernel.roles.front();
   const Op *scores = firstOp(lowering, OpKind::Mma, "abt"), *output = firstOp(lowering, OpKind::Mma, "ab");
-  const Op *exp2 = firstOp(lowering, OpKind::Exp2), *copy = firstOp(lowering, OpKind::CopyIssue);
+  const Op *exp2 = firstOp(lowering, isPowers), *copy = firstOp(lowering, OpKind::CopyIssue);
   const Footprint written(lowering.kernel, role, *scores, 0), own(lowering.kernel, role, *exp2, 0);
   const Footprint broadcast(lowering.kernel, role, *output, 1), copied(lowering.kernel, role, *copy, 0);
   EXPECT_EQ(written.conflictWith(0, own, 0).scope, Scope::Thread);
@@ -166,12 +172,22 @@ TEST(Access, FootprintsMeetAsFarAsTheirThreads) {
   EXPECT_EQ(written.conflictWith(0, own, 0).warps, 0xfu);
 }
 
+TEST(Access, FootprintsAreOfTheRolesOwnGrid) {
+  Lowering lowering({"rows", Mma::MmaSync, Copy::CpAsync, 64, 64, 4, 1});
+  lowering.lower();
+  Role role = {"rows", 0, 4, {}, WarpGrid{4, 1}}, divided = {"divided", 0, 4, {}, WarpGrid{2, 2}};
+  const Op *scores = firstOp(lowering, OpKind::Mma, "abt");
+  const Footprint &q = footprintOf(lowering.kernel, role, *scores, MmaOp<>::kA);
+  const Footprint &shared = footprintOf(lowering.kernel, divided, *scores, MmaOp<>::kA);
+  EXPECT_NE(&q, &shared) << "where two warps have the same rows, each row is read by both";
+}
+
 TEST(Access, NobodyKnowsWhichLaneHoldsAnElementOfWmma) {
   Lowering lowering({"wmma", Mma::Wmma, Copy::LdSt, 32, 64, 2, 1, 96});
   lowering.lower();
   const Role &role = lowering.kernel.roles.front();
   const Op *scores = firstOp(lowering, OpKind::Mma, "abt"), *product = firstOp(lowering, OpKind::Mma, "ab");
-  const Op *convert = firstOp(lowering, OpKind::Convert), *accumulate = firstOp(lowering, OpKind::Accumulate);
+  const Op *convert = firstOp(lowering, OpKind::Convert), *accumulate = firstOp(lowering, isSum);
   unsigned bytes = 0;
   forEachAccess(lowering.kernel, role, *scores, 0, [&](ThreadRange threads, unsigned byte, unsigned count) {
     EXPECT_TRUE(threads.isUnknownOne);

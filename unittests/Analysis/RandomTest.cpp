@@ -95,10 +95,11 @@ private:
       builder.add(makeMma({.acc = {fragment, {}}, .a = {s, {}}, .b = any(v), .form = MmaForm::Ab, .accumulate = true}));
       return;
     case 4:
-      builder.add(makeExp2({.s = {s, {}}, .m = {fragment, {}}, .guard = false}));
+      builder.add(makeMap({.dst = {s, {}}, .x = {fragment, {}}, .value = elementOf(*s) - elementOf(*fragment)}));
       return;
     case 5:
-      builder.add(makeRowSum({.l = {fragment, {}}, .s = {s, {}}}));
+      builder.add(
+          makeReduce({.dst = {fragment, {}}, .src = {s, {}}, .op = Reduction::Sum, .reach = ReduceReach::Thread}));
       return;
     case 6:
       builder.add(makeCopyWait({.pending = int64_t(below(2)) - 1}));

@@ -36,13 +36,13 @@ struct BuilderTest : testing::Test {
 
 TEST_F(BuilderTest, AppendsAndNests) {
   Builder builder(kernel, body());
-  builder.add(makeFill({.dst = {s, {}}, .value = FillValue::Zero}));
+  builder.add(makeMap({.dst = {s, {}}, .value = real(0)}));
   builder.loop("j", constant(0), variable("n"), [&] {
     builder.branch(lessThan(variable("j"), constant(3)), [&] { builder.add(makeCopyCommit({})); });
     builder.add(makeCopyWait({.pending = 1}));
   });
   builder.add(makeCopyCommit({}));
-  EXPECT_EQ(printedOps(body()), "fill %s {value = \"0\"}\n"
+  EXPECT_EQ(printedOps(body()), "map %s {value = 0.0}\n"
                                 "loop j = 0 to n {\n"
                                 "  if j < 3 {\n"
                                 "    copy_commit\n"
@@ -66,10 +66,11 @@ TEST_F(BuilderTest, LocationSticksAndNoteDoesNot) {
 
 TEST_F(BuilderTest, AbsentOperandsHaveNoBuffer) {
   Builder builder(kernel, body());
-  const Op &op = builder.add(makeReduceTotal({.out = {s, {}}, .scratch = {s, {}}, .op = Reduction::Max}));
+  const Op &op =
+      builder.add(makeReduce({.dst = {s, {}}, .src = {s, {}}, .op = Reduction::Max, .reach = ReduceReach::Row}));
   EXPECT_EQ(op.operands.size(), 3u);
-  EXPECT_EQ(op.operand("m").buffer, nullptr);
-  EXPECT_EQ(op.operand("out").buffer, s);
+  EXPECT_EQ(op.operand("with").buffer, nullptr);
+  EXPECT_EQ(op.operand("dst").buffer, s);
   EXPECT_EQ(op.text(Attr::Op), "max");
 }
 

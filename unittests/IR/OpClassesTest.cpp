@@ -75,9 +75,9 @@ TEST_F(OpClassesTest, AbsentAttributesHaveTheirDefaults) {
   EXPECT_EQ(BarrierOp(*barrier).id(), std::nullopt);
   EXPECT_EQ(BarrierOp(*barrier).place(), std::nullopt);
   EXPECT_EQ(printed(*barrier), "barrier {scope = \"cta\"}\n");
-  const std::unique_ptr<Op> fill = makeFill({.dst = {&k, {}}, .value = FillValue::MinusInfinity});
-  EXPECT_EQ(FillOp(*fill).value(), FillValue::MinusInfinity);
-  EXPECT_EQ(printed(*fill), "fill %k {value = \"-inf\"}\n");
+  const std::unique_ptr<Op> fill = makeMap({.dst = {&k, {}}, .value = real(1)});
+  EXPECT_EQ(MapOp(*fill).when(), Expr());
+  EXPECT_EQ(printed(*fill), "map %k {value = 1.0}\n");
 }
 
 TEST_F(OpClassesTest, ForEachVisitsBodiesToo) {

@@ -19,10 +19,39 @@ inline Expr randomExpr(std::mt19937_64 &random, unsigned depth, llvm::ArrayRef<l
       return constant(std::numeric_limits<int64_t>::min() + int64_t(random() % 2));
     return constant(int64_t(random() % 21) - 10);
   }
-  const unsigned first = unsigned(ExprKind::Add), last = unsigned(ExprKind::Or);
-  const ExprKind kind = ExprKind(first + random() % (last - first + 1));
+  constexpr ExprKind kKinds[] = {ExprKind::Add,     ExprKind::Sub, ExprKind::Mul, ExprKind::FloorDiv,
+                                 ExprKind::CeilDiv, ExprKind::Mod, ExprKind::Min, ExprKind::Max,
+                                 ExprKind::Lt,      ExprKind::Le,  ExprKind::Gt,  ExprKind::Ge,
+                                 ExprKind::Eq,      ExprKind::Ne,  ExprKind::And, ExprKind::Or};
+  const ExprKind kind = kKinds[random() % std::size(kKinds)];
   const Expr lhs = randomExpr(random, depth - 1, variables), rhs = randomExpr(random, depth - 1, variables);
   return Expr::binary(kind, lhs, rhs);
+}
+
+/// A real number of elements %s and %m, of the places q and k, and of constants; at most `depth` levels above integers.
+inline Expr randomReal(std::mt19937_64 &random, unsigned depth) {
+  if (depth == 0) {
+    constexpr float kValues[] = {
+        0.0f, 1.0f, -2.5f, 1e-30f, 3.4e38f, 16777216.0f, -std::numeric_limits<float>::infinity()};
+    return random() % 2 ? variable(random() % 2 ? "%s" : "%m") : real(kValues[random() % std::size(kValues)]);
+  }
+  constexpr ExprKind kOfOne[] = {ExprKind::Exp2, ExprKind::Log2, ExprKind::Tanh, ExprKind::Abs};
+  constexpr ExprKind kOfTwo[] = {ExprKind::Add, ExprKind::Sub, ExprKind::Mul,
+                                 ExprKind::Div, ExprKind::Min, ExprKind::Max};
+  constexpr ExprKind kTests[] = {ExprKind::Lt, ExprKind::Le, ExprKind::Gt, ExprKind::Ge, ExprKind::Eq, ExprKind::Ne};
+  const Expr x = randomReal(random, depth - 1), y = randomReal(random, depth - 1);
+  switch (random() % 4) {
+  case 0:
+    return Expr::unary(kOfOne[random() % std::size(kOfOne)], x);
+  case 1: {
+    const Expr test = Expr::binary(kTests[random() % std::size(kTests)], x, y);
+    return select(random() % 2 ? test : Expr::unary(ExprKind::Not, test), y, randomReal(random, depth - 1));
+  }
+  case 2:
+    return x + Expr::unary(ExprKind::F32, randomExpr(random, depth, {"q", "k"}));
+  default:
+    return Expr::binary(kOfTwo[random() % std::size(kOfTwo)], x, y);
+  }
 }
 
 } // namespace fagen::ir

@@ -9,7 +9,7 @@
 using namespace fagen::ir;
 
 TEST(Sync, OpWithoutRowIsDoneByThreadsWhenItIs) {
-  const SyncInfo &sync = syncOf(Op(OpKind::RowMax));
+  const SyncInfo &sync = syncOf(Op(OpKind::Reduce));
   EXPECT_EQ(sync.agent, Agent::Threads);
   EXPECT_EQ(sync.done, Means::Nothing);
   EXPECT_EQ(sync.needsFence, Means::AsyncFence);

@@ -44,7 +44,7 @@ inline constexpr llvm::StringLiteral kTestProgram = R"(program @p {
       loop j = 0 to key_tiles name "edge" {
         copy_wait {pending = 2} site 1 loc("a.fa":20:5) note("K(j) has arrived")
         mma %s, %q_fragment, %k[j] {form = "abt", accumulate = 0}
-        mask %s {predicate = k < seq_kv && k <= q + seq_kv - seq_q, row = row_begin, key = j * kTileKeys}
+        map %s {value = k < seq_kv && k <= q + seq_kv - seq_q ? %s : -inf, row = row_begin, key = j * kTileKeys}
         if j + 1 < key_tiles {
           barrier {scope = "named", id = 1, first_warp = 0, warps = 4} site 2
           copy_issue %k[j + 1], %gk {kind = "cp_async", row = (j + 1) * 64, limit = seq_kv, when = j + 1 < key_tiles}
@@ -52,7 +52,7 @@ inline constexpr llvm::StringLiteral kTestProgram = R"(program @p {
       }
       store_merged %go, none, %partial {row = row_begin, limit = seq_q}
       store_merged %go, %glse, %partial {row = row_begin, limit = seq_q}
-      reduce_total %m, %partial {op = "max"}
+      reduce %m, %s {op = "max", reach = "row"}
     }
   }
 }

@@ -15,15 +15,15 @@
 //   site  1  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  2  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue
 //   site  3  copy_wait 0    RAW v: copy_issue -> mma pv
-//   site  4  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
+//   site  4  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
 //   site  5  warp barrier   RAW p: convert -> mma pv
-//   site  6  warp barrier   RAW pv: mma pv -> accumulate
+//   site  6  warp barrier   RAW pv: mma pv -> add
 //   site  7  copy_wait 0    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  8  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue
 //   site  9  copy_wait 0    RAW v: copy_issue -> mma pv
-//   site 10  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
+//   site 10  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert
 //   site 11  warp barrier   RAW p: convert -> mma pv
-//   site 12  warp barrier   RAW pv: mma pv -> accumulate
+//   site 12  warp barrier   RAW pv: mma pv -> add
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/wmma.h>
@@ -130,7 +130,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   wmma_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<0>();
-  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
+  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
   ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
@@ -146,7 +146,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   ptx::warp_barrier();
   // P V, which no lane can add to its O yet (l4_fp16_wmma.fa:16)
   wmma_ab<kWarpRows>(cta.shared.pv, cta.shared.p, cta.shared.ring.v[0], warp_row());
-  // place-barriers: RAW pv: mma pv -> accumulate
+  // place-barriers: RAW pv: mma pv -> add
   ptx::warp_barrier();
   // O += P V (l4_fp16_wmma.fa:16)
   accumulate(r.o, cta.shared.pv, warp_row());
@@ -167,7 +167,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<0>();
   ptx::cp_async_commit();
-  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
+  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert
   ptx::cta_barrier();
   // S = -inf where the key is not visible (l4_fp16_wmma.fa:5)
   mask<kWarpRows>(cta.shared.s, warp_row(), cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
@@ -183,7 +183,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::warp_barrier();
   // P V, which no lane can add to its O yet (l4_fp16_wmma.fa:16)
   wmma_ab<kWarpRows>(cta.shared.pv, cta.shared.p, cta.shared.ring.v[0], warp_row());
-  // place-barriers: RAW pv: mma pv -> accumulate
+  // place-barriers: RAW pv: mma pv -> add
   ptx::warp_barrier();
   // O += P V (l4_fp16_wmma.fa:16)
   accumulate(r.o, cta.shared.pv, warp_row());

@@ -15,17 +15,17 @@
 //   site  2  cta barrier    RAW q: copy_issue -> load_fragment
 //   site  3  cta barrier    WAR q/k: load_fragment -> copy_issue
 //   site  4  copy_wait 0    RAW k: copy_issue -> mma s
-//   site  5  cta barrier    RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: accumulate -> mma s
+//   site  5  cta barrier    RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: add -> mma s
 //   site  6  copy_wait 0    RAW v: copy_issue -> mma pv
-//   site  7  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
-//   site  8  warp barrier   WAR s: row_max -> mma pv; WAW s: exp2 -> mma pv; WAR s: row_sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
-//   site  9  warp barrier   RAW s: mma pv -> accumulate
+//   site  7  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
+//   site  8  warp barrier   WAR s: max -> mma pv; WAW s: exp2 -> mma pv; WAR s: sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
+//   site  9  warp barrier   RAW s: mma pv -> add
 //   site 10  copy_wait 0    RAW k: copy_issue -> mma s
-//   site 11  cta barrier    RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: accumulate -> mma s
+//   site 11  cta barrier    RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: add -> mma s
 //   site 12  copy_wait 0    RAW v: copy_issue -> mma pv
-//   site 13  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
-//   site 14  warp barrier   WAW s: mask -> mma pv; WAR s: row_max -> mma pv; WAW s: exp2 -> mma pv; WAR s: row_sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
-//   site 15  warp barrier   RAW s: mma pv -> accumulate
+//   site 13  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert
+//   site 14  warp barrier   WAW s: mask -> mma pv; WAR s: max -> mma pv; WAW s: exp2 -> mma pv; WAR s: sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
+//   site 15  warp barrier   RAW s: mma pv -> add
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/wmma.h>
@@ -131,7 +131,7 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
 __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: K(j) has arrived
   ptx::cp_async_wait<0>();
-  // place-barriers: RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: accumulate -> mma s
+  // place-barriers: RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: add -> mma s
   ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
@@ -141,7 +141,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   wmma_abt<kWarpRows>(cta.shared.s, r.q_fragment, cta.shared.ring.k[0], warp_row());
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<0>();
-  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
+  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
   ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
@@ -153,11 +153,11 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   exp2<false>(cta.shared.s, warp_row(), r.m, cta.params.scale_log2);
   row_sum(r.l, cta.shared.s, warp_row());
   convert<kWarpRows>(cta.shared.p, cta.shared.s, warp_row());
-  // place-barriers: WAR s: row_max -> mma pv; WAW s: exp2 -> mma pv; WAR s: row_sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
+  // place-barriers: WAR s: max -> mma pv; WAW s: exp2 -> mma pv; WAR s: sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
   ptx::warp_barrier();
   // P V, which no lane can add to its O yet (l4_fp16_wmma.fa:16)
   wmma_ab<kWarpRows>(cta.shared.s, cta.shared.p, cta.shared.ring.v[0], warp_row());
-  // place-barriers: RAW s: mma pv -> accumulate
+  // place-barriers: RAW s: mma pv -> add
   ptx::warp_barrier();
   // O += P V (l4_fp16_wmma.fa:16)
   accumulate(r.o, cta.shared.s, warp_row());
@@ -167,7 +167,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
 __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: K(j) has arrived
   ptx::cp_async_wait<0>();
-  // place-barriers: RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: accumulate -> mma s
+  // place-barriers: RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: add -> mma s
   ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
@@ -178,7 +178,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<0>();
   ptx::cp_async_commit();
-  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
+  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert
   ptx::cta_barrier();
   // S = -inf where the key is not visible (l4_fp16_wmma.fa:5)
   mask<kWarpRows>(cta.shared.s, warp_row(), cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
@@ -190,11 +190,11 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   exp2<true>(cta.shared.s, warp_row(), r.m, cta.params.scale_log2);
   row_sum(r.l, cta.shared.s, warp_row());
   convert<kWarpRows>(cta.shared.p, cta.shared.s, warp_row());
-  // place-barriers: WAW s: mask -> mma pv; WAR s: row_max -> mma pv; WAW s: exp2 -> mma pv; WAR s: row_sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
+  // place-barriers: WAW s: mask -> mma pv; WAR s: max -> mma pv; WAW s: exp2 -> mma pv; WAR s: sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
   ptx::warp_barrier();
   // P V, which no lane can add to its O yet (l4_fp16_wmma.fa:16)
   wmma_ab<kWarpRows>(cta.shared.s, cta.shared.p, cta.shared.ring.v[0], warp_row());
-  // place-barriers: RAW s: mma pv -> accumulate
+  // place-barriers: RAW s: mma pv -> add
   ptx::warp_barrier();
   // O += P V (l4_fp16_wmma.fa:16)
   accumulate(r.o, cta.shared.s, warp_row());

@@ -13,12 +13,12 @@
 //   shared   total             84992 B
 //   role     all      warps 0 to 3
 //   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  2  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
+//   site  2  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
 //   site  3  warp barrier   RAW p: convert -> mma pv
-//   site  4  cta barrier    RAW k: copy_issue -> mma s; RAW pv: mma pv -> accumulate; WAR v: mma pv -> copy_issue
-//   site  5  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
+//   site  4  cta barrier    RAW k: copy_issue -> mma s; RAW pv: mma pv -> add; WAR v: mma pv -> copy_issue
+//   site  5  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert
 //   site  6  warp barrier   RAW p: convert -> mma pv
-//   site  7  warp barrier   RAW pv: mma pv -> accumulate
+//   site  7  warp barrier   RAW pv: mma pv -> add
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/wmma.h>
@@ -119,7 +119,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
     copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_fp16_wmma.fa:16)
   wmma_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
-  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
+  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
   ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
@@ -134,7 +134,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   ptx::warp_barrier();
   // P V, which no lane can add to its O yet (l4_fp16_wmma.fa:16)
   wmma_ab<kWarpRows>(cta.shared.pv, cta.shared.p, cta.shared.ring.v[0], warp_row());
-  // place-barriers: RAW k: copy_issue -> mma s; RAW pv: mma pv -> accumulate; WAR v: mma pv -> copy_issue
+  // place-barriers: RAW k: copy_issue -> mma s; RAW pv: mma pv -> add; WAR v: mma pv -> copy_issue
   ptx::cta_barrier();
   // O += P V (l4_fp16_wmma.fa:16)
   accumulate(r.o, cta.shared.pv, warp_row());
@@ -147,7 +147,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
     copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_fp16_wmma.fa:16)
   wmma_abt<kWarpRows>(cta.shared.s, cta.shared.q, cta.shared.ring.k[0], warp_row());
-  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
+  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert
   ptx::cta_barrier();
   // S = -inf where the key is not visible (l4_fp16_wmma.fa:5)
   mask<kWarpRows>(cta.shared.s, warp_row(), cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
@@ -163,7 +163,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::warp_barrier();
   // P V, which no lane can add to its O yet (l4_fp16_wmma.fa:16)
   wmma_ab<kWarpRows>(cta.shared.pv, cta.shared.p, cta.shared.ring.v[0], warp_row());
-  // place-barriers: RAW pv: mma pv -> accumulate
+  // place-barriers: RAW pv: mma pv -> add
   ptx::warp_barrier();
   // O += P V (l4_fp16_wmma.fa:16)
   accumulate(r.o, cta.shared.pv, warp_row());

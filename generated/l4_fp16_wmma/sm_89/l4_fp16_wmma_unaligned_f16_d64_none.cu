@@ -13,14 +13,14 @@
 //   role     all      warps 0 to 3
 //   site  1  cta barrier    RAW q: copy_issue -> load_fragment
 //   site  2  cta barrier    WAR q/k: load_fragment -> copy_issue
-//   site  3  cta barrier    RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: accumulate -> mma s
-//   site  4  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
-//   site  5  warp barrier   WAR s: row_max -> mma pv; WAW s: exp2 -> mma pv; WAR s: row_sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
-//   site  6  warp barrier   RAW s: mma pv -> accumulate
-//   site  7  cta barrier    RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: accumulate -> mma s
-//   site  8  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
-//   site  9  warp barrier   WAW s: mask -> mma pv; WAR s: row_max -> mma pv; WAW s: exp2 -> mma pv; WAR s: row_sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
-//   site 10  warp barrier   RAW s: mma pv -> accumulate
+//   site  3  cta barrier    RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: add -> mma s
+//   site  4  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
+//   site  5  warp barrier   WAR s: max -> mma pv; WAW s: exp2 -> mma pv; WAR s: sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
+//   site  6  warp barrier   RAW s: mma pv -> add
+//   site  7  cta barrier    RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: add -> mma s
+//   site  8  cta barrier    RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert
+//   site  9  warp barrier   WAW s: mask -> mma pv; WAR s: max -> mma pv; WAW s: exp2 -> mma pv; WAR s: sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
+//   site 10  warp barrier   RAW s: mma pv -> add
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/wmma.h>
@@ -119,14 +119,14 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
 
 /// Key tile j, which every row sees whole.
 __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
-  // place-barriers: RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: accumulate -> mma s
+  // place-barriers: RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: add -> mma s
   ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
     copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_fp16_wmma.fa:16)
   wmma_abt<kWarpRows>(cta.shared.s, r.q_fragment, cta.shared.ring.k[0], warp_row());
-  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
+  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert; WAR k: mma s -> copy_issue
   ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
@@ -137,11 +137,11 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   exp2<false>(cta.shared.s, warp_row(), r.m, cta.params.scale_log2);
   row_sum(r.l, cta.shared.s, warp_row());
   convert<kWarpRows>(cta.shared.p, cta.shared.s, warp_row());
-  // place-barriers: WAR s: row_max -> mma pv; WAW s: exp2 -> mma pv; WAR s: row_sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
+  // place-barriers: WAR s: max -> mma pv; WAW s: exp2 -> mma pv; WAR s: sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
   ptx::warp_barrier();
   // P V, which no lane can add to its O yet (l4_fp16_wmma.fa:16)
   wmma_ab<kWarpRows>(cta.shared.s, cta.shared.p, cta.shared.ring.v[0], warp_row());
-  // place-barriers: RAW s: mma pv -> accumulate
+  // place-barriers: RAW s: mma pv -> add
   ptx::warp_barrier();
   // O += P V (l4_fp16_wmma.fa:16)
   accumulate(r.o, cta.shared.s, warp_row());
@@ -149,7 +149,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
 
 /// What runs once, between the steps above and those below.
 __device__ __forceinline__ void before_edge(const Cta &cta, Registers &r) {
-  // place-barriers: RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: accumulate -> mma s
+  // place-barriers: RAW k: copy_issue -> mma s; WAR v: mma pv -> copy_issue; WAR s: add -> mma s
   ptx::cta_barrier();
 }
 
@@ -160,7 +160,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
     copy_next_tile<kThreads, kVectorBytes>(cta.shared.ring.v[0], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   // S = Q K^T (l4_fp16_wmma.fa:16)
   wmma_abt<kWarpRows>(cta.shared.s, r.q_fragment, cta.shared.ring.k[0], warp_row());
-  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> row_max; RAW s: mma s -> exp2; RAW s: mma s -> row_sum; RAW s: mma s -> convert
+  // place-barriers: RAW v: copy_issue -> mma pv; RAW s: mma s -> mask; RAW s: mma s -> max; RAW s: mma s -> exp2; RAW s: mma s -> sum; RAW s: mma s -> convert
   ptx::cta_barrier();
   // S = -inf where the key is not visible (l4_fp16_wmma.fa:5)
   mask<kWarpRows>(cta.shared.s, warp_row(), cta.row_begin + warp_row(), j * kTileKeys + warp_key(), [&](int q, int k) {
@@ -172,11 +172,11 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   exp2<true>(cta.shared.s, warp_row(), r.m, cta.params.scale_log2);
   row_sum(r.l, cta.shared.s, warp_row());
   convert<kWarpRows>(cta.shared.p, cta.shared.s, warp_row());
-  // place-barriers: WAW s: mask -> mma pv; WAR s: row_max -> mma pv; WAW s: exp2 -> mma pv; WAR s: row_sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
+  // place-barriers: WAW s: mask -> mma pv; WAR s: max -> mma pv; WAW s: exp2 -> mma pv; WAR s: sum -> mma pv; RAW p: convert -> mma pv; WAR s: convert -> mma pv
   ptx::warp_barrier();
   // P V, which no lane can add to its O yet (l4_fp16_wmma.fa:16)
   wmma_ab<kWarpRows>(cta.shared.s, cta.shared.p, cta.shared.ring.v[0], warp_row());
-  // place-barriers: RAW s: mma pv -> accumulate
+  // place-barriers: RAW s: mma pv -> add
   ptx::warp_barrier();
   // O += P V (l4_fp16_wmma.fa:16)
   accumulate(r.o, cta.shared.s, warp_row());

@@ -1,12 +1,16 @@
-// fagen: integer expressions over run-time values: loop bounds, ring positions, predicates and masks.
+// fagen: expressions over run-time values and elements: loop bounds, ring positions, masks, what maps compute.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An Expr is an immutable tree, cheap to copy. Values are 64-bit integers; comparisons and logic give 0 or 1.
-// The same printer serves the textual IR and the generated CUDA, since both spell these operators as C does (% too);
-// floor_div, ceil_div, min and max are calls. Factories fold constants and sums with constants.
+// An Expr is an immutable tree, cheap to copy. It is an integer of 64 bits, a truth value (0 or 1) or a real number,
+// f32 on the device; typeOf (fagen/IR/ExprTypes.h) says which. A variable whose name begins with % is an element of the
+// buffer of that name. The same printer serves the textual IR and, for integers, the generated CUDA, since both spell
+// these operators as C does (% too); floor_div, ceil_div, min and max are calls. Factories fold integer constants and
+// sums with them.
 #pragma once
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cassert>
@@ -18,11 +22,19 @@
 namespace fagen::ir {
 
 enum class ExprKind : uint8_t {
-  Constant,
+  Constant, ///< an integer
+  Real,     ///< a real constant
   Variable,
+  Exp2,
+  Log2,
+  Tanh,
+  Abs,
+  F32, ///< an integer as a real number
+  Select,
   Add,
   Sub,
   Mul,
+  Div, ///< of real numbers
   FloorDiv,
   CeilDiv,
   Mod,
@@ -35,37 +47,49 @@ enum class ExprKind : uint8_t {
   Eq,
   Ne,
   And,
-  Or
+  Or,
+  Not
 };
 
 class Expr {
 public:
   Expr() = default; ///< null: "no expression"
   static Expr constant(int64_t value);
+  static Expr real(float value);
   static Expr variable(llvm::StringRef name);
+  static Expr unary(ExprKind kind, Expr operand);
   static Expr binary(ExprKind kind, Expr lhs, Expr rhs);
+  static Expr select(Expr condition, Expr whenTrue, Expr whenFalse);
 
   explicit operator bool() const { return node != nullptr; }
   ExprKind kind() const;
-  int64_t value() const;        ///< of a Constant
-  llvm::StringRef name() const; ///< of a Variable
-  const Expr &lhs() const;
+  int64_t value() const;                 ///< of a Constant
+  float realValue() const;               ///< of a Real
+  llvm::StringRef name() const;          ///< of a Variable
+  llvm::ArrayRef<Expr> operands() const; ///< none of constants and variables
+  const Expr &operand() const;           ///< of a unary node
+  const Expr &lhs() const;               ///< of a binary node
   const Expr &rhs() const;
-  bool isBinary() const;  ///< neither a constant nor a variable
+  bool isBinary() const { return operands().size() == 2; }
   unsigned depth() const; ///< of the tree; 0 of a null expression
 
   /// C syntax with parentheses by precedence, and where compilers would warn without them.
   std::string str() const;
-  /// The value when `lookup` knows every variable (division by zero gives nothing).
+  /// The integer when `lookup` knows every variable (division by zero and real numbers give nothing).
   std::optional<int64_t> evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> lookup) const;
   /// Every variable `name` replaced by `replacement`.
   Expr substitute(llvm::StringRef name, const Expr &replacement) const;
+  /// From the leaves up, each node replaced by what `change` gives for it; by itself where that is null.
+  Expr rewritten(llvm::function_ref<Expr(const Expr &)> change) const;
   bool uses(llvm::StringRef name) const;
   /// From left to right, as often as each occurs.
   void forEachVariable(llvm::function_ref<void(llvm::StringRef)> visit) const;
   bool operator==(const Expr &other) const; ///< structural
 
 private:
+  static Expr make(ExprKind kind, llvm::ArrayRef<Expr> operands);
+  Expr withOperands(llvm::ArrayRef<Expr> operands) const;
+
   struct Node;
   std::shared_ptr<const Node> node;
 };
@@ -73,8 +97,9 @@ private:
 struct Expr::Node {
   ExprKind kind;
   int64_t value = 0;
+  float real = 0;
   std::string name;
-  Expr lhs, rhs;
+  llvm::SmallVector<Expr, 2> operands;
   unsigned depth = 1;
 };
 
@@ -88,22 +113,35 @@ inline int64_t Expr::value() const {
   return node->value;
 }
 
+inline float Expr::realValue() const {
+  assert(kind() == ExprKind::Real && "only real constants have a real value");
+  return node->real;
+}
+
 inline llvm::StringRef Expr::name() const {
   assert(kind() == ExprKind::Variable && "only variables have a name");
   return node->name;
 }
 
+inline llvm::ArrayRef<Expr> Expr::operands() const {
+  assert(node && "no expression");
+  return node->operands;
+}
+
+inline const Expr &Expr::operand() const {
+  assert(operands().size() == 1 && "only unary nodes have a single operand");
+  return node->operands[0];
+}
+
 inline const Expr &Expr::lhs() const {
-  assert(isBinary() && "only binary nodes have operands");
-  return node->lhs;
+  assert(isBinary() && "only binary nodes have two operands");
+  return node->operands[0];
 }
 
 inline const Expr &Expr::rhs() const {
-  assert(isBinary() && "only binary nodes have operands");
-  return node->rhs;
+  assert(isBinary() && "only binary nodes have two operands");
+  return node->operands[1];
 }
-
-inline bool Expr::isBinary() const { return kind() != ExprKind::Constant && kind() != ExprKind::Variable; }
 
 inline unsigned Expr::depth() const { return node ? node->depth : 0; }
 
@@ -118,13 +156,29 @@ inline Expr max(Expr a, Expr b) { return Expr::binary(ExprKind::Max, std::move(a
 inline Expr lessThan(Expr a, Expr b) { return Expr::binary(ExprKind::Lt, std::move(a), std::move(b)); }
 inline Expr lessEqual(Expr a, Expr b) { return Expr::binary(ExprKind::Le, std::move(a), std::move(b)); }
 inline Expr logicalAnd(Expr a, Expr b) { return Expr::binary(ExprKind::And, std::move(a), std::move(b)); }
+inline Expr operator/(Expr a, Expr b) { return Expr::binary(ExprKind::Div, std::move(a), std::move(b)); }
+inline Expr equal(Expr a, Expr b) { return Expr::binary(ExprKind::Eq, std::move(a), std::move(b)); }
+inline Expr greaterThan(Expr a, Expr b) { return Expr::binary(ExprKind::Gt, std::move(a), std::move(b)); }
+inline Expr exp2(Expr a) { return Expr::unary(ExprKind::Exp2, std::move(a)); }
+inline Expr select(Expr condition, Expr a, Expr b) {
+  return Expr::select(std::move(condition), std::move(a), std::move(b));
+}
+inline Expr real(float value) { return Expr::real(value); }
 inline Expr constant(int64_t value) { return Expr::constant(value); }
 inline Expr variable(llvm::StringRef name) { return Expr::variable(name); }
+
+/// Whether it is an integer or a truth value of the run, made of constants, variables and operators of two operands:
+/// what bounds of loops, positions and sizes may be.
+bool isOfIntegers(const Expr &expr);
+
+/// Of kinds that are spelled as calls; empty of others, and nothing of other names.
+llvm::StringRef nameOfCall(ExprKind kind);
+std::optional<ExprKind> callByName(llvm::StringRef name);
 
 /// Trees that are read from text are at most so deep; whoever walks them may recurse.
 inline constexpr unsigned kMaxExprDepth = 200;
 
-/// Parses what str() prints, and unary minus. Null with `error` set when the text is not an expression.
+/// Parses what str() prints, and the unary minus of integers. Null with `error` set when the text is not an expression.
 Expr parseExpr(llvm::StringRef text, std::string &error);
 
 /// Parses the longest expression at the start of `text` and drops it; white space and // comments may precede every

@@ -4,6 +4,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/OpClasses.h"
+#include "fagen/IR/Patterns.h"
 
 namespace fagen::ir {
 
@@ -78,21 +79,23 @@ std::optional<LoopOp<>> turnsOf(Role &role);
 Op *lastLoop(Block &block);
 
 /// Which keys rows [rowBegin, rowBegin + rows) see.
-MaskBounds boundsOf(MaskOp<const Op> mask, const Expr &rowBegin, int64_t rows);
+MaskBounds boundsOf(ConstMask mask, const Expr &rowBegin, int64_t rows);
 /// The value of an expression of numbers and of the kernel's constants; nothing where it names anything else.
 std::optional<int64_t> constantOf(const Kernel &kernel, const Expr &expr);
-/// How many rows and columns of scores the warps of the role mask together.
+/// How many rows and columns of scores the warps of the role have together: of a tile, those of the buffer that a mask
+/// hides some of.
 struct TileShape {
   int64_t rows, columns;
 };
-TileShape scoresOf(const Kernel &kernel, const Role &role, MaskOp<const Op> mask);
+TileShape tileOf(const Kernel &kernel, const Role &role, const Buffer &scores);
+TileShape scoresOf(const Kernel &kernel, const Role &role, ConstMask mask);
 /// How many keys a tile has, as the mask says where its own begin: n of `tile * n`. Null where it says no such thing.
-Expr keysOf(const Kernel &kernel, MaskOp<const Op> mask);
+Expr keysOf(const Kernel &kernel, ConstMask mask);
 /// Whole key tiles inside the bounds, never negative: those that all of the rows see whole, those that some row sees.
 Expr tilesSeenWhole(const MaskBounds &bounds, const Expr &keys);
 Expr tilesSeen(const MaskBounds &bounds, const Expr &keys);
 
 /// The last mask of the role; nothing where it has none.
-std::optional<MaskOp<const Op>> findMask(const Block &block);
+std::optional<ConstMask> findMask(const Block &block);
 
 } // namespace fagen::ir

@@ -25,6 +25,9 @@ inline constexpr llvm::StringLiteral kRuntimeNames[] = {
     "batch",     "head",  "kv_head", "heads", "kv_heads",    "heads_per_kv", "row_begin",
     "group_row", "seq_q", "seq_kv",  "split", "split_begin", "split_keys",   "tiles_of_cta"};
 
+/// Real numbers: the scale of scores, and that times log2(e).
+inline constexpr llvm::StringLiteral kRealNames[] = {"scale", "scale_log2"};
+
 /// Those that kernels with parameters of their own have, besides their sizes and the indices of their grid.
 inline constexpr llvm::StringLiteral kOwnRuntimeNames[] = {"group_row", "tiles_of_cta"};
 

@@ -5,7 +5,7 @@
 // order and the reasons. Mistakes are reported through the context's diagnostics; the pipeline stops behind the pass.
 #pragma once
 
-#include "fagen/IR/OpClasses.h"
+#include "fagen/IR/Patterns.h"
 #include "fagen/Support/Diagnostics.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -31,7 +31,7 @@ bool isMergedLater(const Schedule &schedule);
 bool isCombine(const ir::Kernel &kernel, const PassContext &context);
 
 /// Whether, of a tile of as many rows as keys, a group of four warps sees fewer key tiles than the last one.
-bool groupsSkipKeyTiles(const ir::Kernel &kernel, const ir::Role &role, ir::MaskOp<const ir::Op> mask, unsigned groups);
+bool groupsSkipKeyTiles(const ir::Kernel &kernel, const ir::Role &role, ir::ConstMask mask, unsigned groups);
 
 bool resolveOptions(ir::Kernel &kernel, PassContext &context);
 bool buildTiles(ir::Kernel &kernel, PassContext &context);

@@ -63,6 +63,7 @@ class Attribute<string name, AttributeType type, bit optional = 0> {
   list<string> Values = [];
   Enum TheEnum = ?; // of the values
   bit Mask = 0;
+  bit Real = 0;
 }
 /// An integer of min..max.
 class Int<string name, int min, int max, bit optional = 0> : Attribute<name, Integer, optional> {
@@ -90,11 +91,16 @@ class MaskEx<string name, bit optional = 0> : Ex<name, optional> {
   let Mask = 1;
 }
 
+/// A real number, of elements of the op's operands, %name, and of q and k.
+class RealEx<string name> : MaskEx<name> {
+  let Real = 1;
+}
+
 def CopyKindEnum : Enum<"CopyKind", "What moves the bytes of a copy.", ["ld_st", "cp_async", "bulk"]>;
-def FillValueEnum : Enum<"FillValue", "What a fragment is filled with.", ["0", "-inf"], ["Zero", "MinusInfinity"]>;
 def MmaFormEnum : Enum<"MmaForm", "Whether a product takes b transposed.", ["abt", "ab"]>;
 def SumTypeEnum : Enum<"SumType", "What a product sums in, where that is not f32.", ["f16"]>;
 def ReductionEnum : Enum<"Reduction", "What a reduction makes of two elements.", ["max", "sum"]>;
+def ReachEnum : Enum<"ReduceReach", "Whose elements of a row a reduction is of.", ["thread", "row", "lanes"]>;
 def ActorEnum : Enum<"Actor", "Who does what an op says: each thread, or one of each warp, group of four warps, or role.",
                      ["thread", "warp", "group", "role"]>;
 def BarrierScopeEnum : Enum<"BarrierScope", "Who meets at a barrier.", ["cta", "cluster", "warp", "named"]>;

@@ -49,8 +49,23 @@ def BulkWait : Op<"bulk_wait", "the same thread waits until at most `pending` of
 def LoadFragment : Op<"load_fragment", "a matrix operand, or its first columns, from shared memory to registers",
     [Operand<"dst", Write, [Fragment]>, Operand<"src", Read, [Shared]>]>;
 
-def Fill : Op<"fill", "every element of dst becomes value",
-    [Operand<"dst", Write, [Fragment]>], [Choice<"value", FillValueEnum>]>;
+// Element by element. An op of the arithmetic between products is a map or a reduction; what several of them together
+// are, such as an online softmax, fagen/IR/Patterns.h tells.
+
+def Map : Op<"map",
+    "each element of dst becomes value: of the same element of dst, x and y, of a vector of rows the row's, and of its "
+    "place (q, k), where row and key are the tile's first; only if `when`, where given; with every, each every-th exp2 of "
+    "a thread's by polynomial",
+    [Operand<"dst", ReadWrite, [Fragment, Shared]>, OptionalOperand<"x", Read, [Fragment, Shared]>,
+     OptionalOperand<"y", Read, [Fragment, Shared]>],
+    [RealEx<"value">, Ex<"row", 1>, Ex<"key", 1>, Ex<"when", 1>, Int<"every", 2, 32, 1>]>;
+
+def Reduce : Op<"reduce",
+    "dst = the largest element, or the sum, of each row of src, and of `with`. reach thread: of those that a thread has; in "
+    "shared memory each lane has a column for it; row: of all that the row's threads have; lanes: of such columns",
+    [Operand<"dst", Write, [Fragment, Shared]>, Operand<"src", Read, [Fragment, Shared]>,
+     OptionalOperand<"with", Read, [Fragment]>],
+    [Choice<"op", ReductionEnum>, Choice<"reach", ReachEnum>]>;
 
 def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt) or a b (ab), added if `accumulate`",
     [Operand<"acc", ReadWrite, [Fragment, Shared]>, Operand<"a", Read, [Fragment, Shared]>,
@@ -71,17 +86,7 @@ def MmaWait : Op<"mma_wait", "waits until at most `pending` of the newest groups
   let HasSite = 1;
 }
 
-def Accumulate : Op<"accumulate", "o += pv, element by element: a product that crossed shared memory",
-    [Operand<"o", ReadWrite, [Fragment]>, Operand<"pv", Read, [Shared]>]>;
-
 // Softmax. Maxima are kept in raw score units; c is the scale times log2(e).
-
-def Mask : Op<"mask",
-    "s = -inf where predicate is false; row and key are the first ones of the tile; only if `when`, where given",
-    [Operand<"s", ReadWrite, [Fragment, Shared]>], [MaskEx<"predicate">, Ex<"row">, Ex<"key">, Ex<"when", 1>]>;
-
-def RowMax : Op<"row_max", "m_new = max(m, largest element of each row of s)",
-    [Operand<"m_new", Write, [Fragment]>, Operand<"s", Read, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>]>;
 
 def Rescale : Op<"rescale",
     "alpha = exp2((m - m_new) c); o *= alpha; l *= alpha; m = m_new; lazy: only if some row of the warp has grown far",
@@ -113,25 +118,8 @@ def SettleRows : Op<"settle_rows",
      Operand<"m", ReadWrite, [Fragment]>, Operand<"q", Read, [Shared]>, Operand<"k", Read, [Shared]>],
     [MaskEx<"predicate", 1>, Ex<"row", 1>, Ex<"key", 1>]>;
 
-def Exp2 : Op<"exp2",
-    "s = exp2(s c - m c); with guard, m = -inf counts as 0; with every, each every-th of a thread's by polynomial",
-    [Operand<"s", ReadWrite, [Fragment, Shared]>, Operand<"m", Read, [Fragment]>],
-    [Int<"guard", 0, 1>, Int<"every", 2, 32, 1>]>;
-
-def RowSum : Op<"row_sum", "l += sum of each row of s",
-    [Operand<"l", ReadWrite, [Fragment]>, Operand<"s", Read, [Fragment, Shared]>]>;
-
 def Convert : Op<"convert", "p = s, rounded once to the type of p",
     [Operand<"p", Write, [Fragment, Shared]>, Operand<"s", Read, [Fragment, Shared]>]>;
-
-def ReducePartial : Op<"reduce_partial", "each lane's own maximum or sum of its row to shared memory",
-    [Operand<"scratch", Write, [Shared]>, Operand<"s", Read, [Fragment, Shared]>], [Choice<"op", ReductionEnum>]>;
-
-def ReduceTotal : Op<"reduce_total", "out = the partial results of its row combined; a maximum also with m",
-    [Operand<"out", Write, [Fragment]>, Operand<"scratch", Read, [Shared]>,
-     OptionalOperand<"m", Read, [Fragment]>], [Choice<"op", ReductionEnum>]>;
-
-def Total : Op<"total", "l = the row's sum over all lanes, by shuffles", [Operand<"l", ReadWrite, [Fragment]>]>;
 
 // Results.
 
@@ -142,9 +130,6 @@ def StorePartial : Op<"store_partial", "a key warp's result, not normalised, to 
 def StoreMerged : Op<"store_merged", "merges the results of the key warps in fixed order and stores rows below limit",
     [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"partial", Read, [Shared]>],
     [Ex<"row">, Ex<"limit">]>;
-
-def Normalize : Op<"normalize", "o /= l; 0 where l is 0",
-    [Operand<"o", ReadWrite, [Fragment]>, Operand<"l", Read, [Fragment]>]>;
 
 def Store : Op<"store",
     "rows [row, row + dst rows) below limit to global memory, columns from `column` on; of a view what it has",

@@ -10,7 +10,7 @@ from pathlib import Path
 # What an op becomes; ops that are not listed here need no more than a call on their line.
 CALLS = {"copy_issue": r"copy_(next_)?tile\w*<", "copy_commit": r"cp_async_commit\(", "copy_wait": r"cp_async_wait<",
          "barrier": r"\w+_barrier\(", "mma": r"(scores_abt|output_ab|mma_abt?)\b", "mask": r"mask(<\w+>)?\(",
-         "row_max": r"row_max\(", "store": r"store_rows<", "store_lse": r"store_lse\(", "store_merged": r"store_merged<",
+         "max": r"(row_max|reduce_(partial|total)_max)(<\w+>)?\(", "store": r"store_rows<", "store_lse": r"store_lse\(", "store_merged": r"store_merged<",
          "store_partial": r"store_partial\(", "load_fragment": r"load_operand\("}
 
 

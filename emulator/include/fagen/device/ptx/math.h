@@ -40,6 +40,8 @@ inline float log2(float x) {
   return flushed == 0.0f ? negative_infinity() : canonical_nan(flush_subnormal(__builtin_log2f(flushed)));
 }
 
+inline float tanh(float x) { return canonical_nan(__builtin_tanhf(x)); }
+
 // The compiler is told never to contract a product and an addition (-ffp-contract=off), so these are one rounding each.
 inline float fma(float a, float b, float c) { return canonical_nan(__builtin_fmaf(a, b, c)); }
 inline float mul(float a, float b) { return canonical_nan(a * b); }

@@ -20,6 +20,13 @@ __device__ __forceinline__ float log2(float x) {
   return result;
 }
 
+/// tanh(x), relative error 2^-11. PTX ISA: tanh.approx.f32.
+__device__ __forceinline__ float tanh(float x) {
+  float result;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 /// a * b + c, rounded once. PTX ISA: fma.rn.f32.
 __device__ __forceinline__ float fma(float a, float b, float c) {
   float result;

@@ -1,0 +1,17 @@
+// fagen: the types of expressions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/IR/Expr.h"
+
+namespace fagen::ir {
+
+/// An integer, which is also a truth value as in C, or a real number. Nothing makes one of the other but f32().
+enum class ExprType : uint8_t { Integer, Real };
+
+/// The type of `expr` when `lookup` gives that of each variable. Nothing, with `error` set, where an operator has
+/// operands of the wrong type.
+std::optional<ExprType> typeOf(const Expr &expr, llvm::function_ref<ExprType(llvm::StringRef)> lookup,
+                               std::string &error);
+
+} // namespace fagen::ir

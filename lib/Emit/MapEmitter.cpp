@@ -1,0 +1,180 @@
+// fagen: what maps and reductions become: a function of the device library where it has one, else a lambda for each
+// element.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "OpEmitter.h"
+
+#include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Patterns.h"
+#include "fagen/IR/Verifier.h"
+#include "fagen/Target/MmaInstrs.h"
+
+#include <cmath>
+
+using namespace fagen;
+using namespace fagen::ir;
+
+static bool isInShared(const Operand &operand) { return operand.buffer->space == Space::Shared; }
+
+std::string fagen::headingOfMap(const Op &op) {
+  if (isMask(op))
+    return "S = -inf where the key is not visible";
+  if (isSum(op))
+    return "O += P V";
+  if (isQuotient(op))
+    return "O /= l";
+  return {};
+}
+
+/// The first reduction of a step, and of what ends a tile.
+std::string fagen::headingOfReduction(const Op &op) {
+  const ReduceOp reduce(op);
+  if (reduce.op() == Reduction::Max)
+    return reduce.reach() == ReduceReach::Lanes ? "" : "online softmax";
+  return isInShared(reduce.dst()) ? "row sums" : "";
+}
+
+bool fagen::isOfElements(const Op &op) {
+  const auto map = dynCast<MapOp>(op);
+  if (!map)
+    return false;
+  return !asFill(op) && !isMask(op) && !isPowers(op) && !isQuotient(op) && !(isSum(op) && isInShared(map->x()));
+}
+
+void OpEmitter::emitMap(const Op &op) {
+  const MapOp map(op);
+  if (const std::optional<float> value = asFill(op))
+    return emitFill(map.dst(), *value);
+  if (const auto mask = asMask(op))
+    return emitMask(op, mask->predicate());
+  if (isPowers(op))
+    return emitPowers(op);
+  if (isSum(op) && isInShared(map.x()))
+    return line(out, "accumulate({}, {}, warp_row());", operand(map.dst()), operand(map.x()));
+  if (isQuotient(op))
+    return line(out, "normalize({}, {});", operand(map.dst()), operand(map.x()));
+  emitElements(op);
+}
+
+void OpEmitter::emitFill(const Operand &target, float value) {
+  if (target.buffer->columns > 1)
+    line(out, "clear({});", operand(target));
+  else
+    line(out, "fill({}, {});", operand(target), spellReal(value));
+}
+
+/// Behind the last key that row q sees, if it sees all keys before that one. Else empty.
+static Expr endOfRow(const Expr &visible) {
+  const MaskBounds bounds = analyzeMask(visible, kMaskRow, kMaskKey, variable(kMaskRow), 1);
+  const bool startsAtZero = bounds.firstKey == constant(0) && bounds.fullBegin == constant(0);
+  return startsAtZero && bounds.fullEnd == bounds.keyEnd ? bounds.keyEnd : Expr();
+}
+
+std::string OpEmitter::cornerOf(const Op &op) const {
+  return fmt::format("{} + warp_row(), {}{}", expression(op.expr(Attr::Row)), expression(op.expr(Attr::Key)),
+                     mmaFamily(kernel.backend).isAsynchronous ? "" : " + warp_key()");
+}
+
+/// Inside the braces of `if (when)`, where there is a condition.
+void OpEmitter::emitWhen(const Op &op, llvm::function_ref<void()> emit) {
+  if (!op.has(Attr::When))
+    return emit();
+  line(out, "if ({}) {{", expression(op.expr(Attr::When)));
+  {
+    auto scope = out.scope();
+    callStandsHere();
+    emit();
+  }
+  line(out, "}}");
+}
+
+/// `op` is the map, or the step that is masked again.
+void OpEmitter::emitMask(const Op &op, const Expr &visible) {
+  const Operand &scores = op.operands.front();
+  const Expr end = mmaFamily(kernel.backend).isAsynchronous ? endOfRow(visible) : Expr();
+  emitWhen(op, [&] {
+    const std::string s = operand(scores), corner = cornerOf(op);
+    if (isInShared(scores))
+      line(out, "mask<kWarpRows>({}, warp_row(), {}, [&](int q, int k) {{", s, corner);
+    else if (end)
+      line(out, "mask_from({}, {}, [&](int{}) {{", s, corner, end.uses(kMaskRow) ? " q" : "");
+    else
+      line(out, "mask({}, {}, [&](int q, int k) {{", s, corner);
+    {
+      auto body = out.scope();
+      line(out, "return {};", expression(end ? end : visible));
+    }
+    line(out, "}});");
+  });
+}
+
+void OpEmitter::emitPowers(const Op &op) {
+  const Powers powers = *asPowers(op);
+  const std::string every = op.has(Attr::Every) ? fmt::format(", {}", op.integer(Attr::Every)) : "";
+  line(out, "exp2<{}{}>({}, {}{}, {});", powers.isGuarded, every, operand(*powers.scores),
+       isInShared(*powers.scores) ? "warp_row(), " : "", operand(*powers.shift), element(op, powers.factor));
+}
+
+std::string fagen::spellReal(float value) {
+  if (std::isinf(value))
+    return value < 0 ? "ptx::negative_infinity()" : "-ptx::negative_infinity()";
+  return real(value).str() + "f";
+}
+
+/// What the lambda calls an element: as the buffer is called, unless the place is called so.
+static std::string parameterFor(const Buffer &buffer) {
+  return buffer.name == kMaskRow || buffer.name == kMaskKey ? buffer.name + "_" : buffer.name;
+}
+
+/// A real expression as the lambda computes it.
+std::string OpEmitter::element(const Op &op, const Expr &value) const {
+  return expression(value.rewritten([&](const Expr &node) {
+    if (node.kind() == ExprKind::Real)
+      return variable(spellReal(node.realValue()));
+    if (node.kind() != ExprKind::Variable)
+      return Expr();
+    for (const Operand &operand : op.operands)
+      if (operand.buffer && node == elementOf(*operand.buffer))
+        return variable(parameterFor(*operand.buffer));
+    return llvm::is_contained(kRealNames, node.name()) ? variable(("cta.params." + node.name()).str()) : Expr();
+  }));
+}
+
+/// map(dst, place, [&](float dst, float x, int q, int k) { return value; }, x);
+void OpEmitter::emitElements(const Op &op) {
+  const MapOp map(op);
+  std::string parameters, sources;
+  for (const Operand &each : op.operands)
+    if (each.buffer) {
+      parameters += fmt::format("float {}, ", parameterFor(*each.buffer));
+      sources += &each == &map.dst() ? "" : ", " + operand(each);
+    }
+  emitWhen(op, [&] {
+    line(out, "map{}({}, {}{}, [&]({}int q, int k) {{", isInShared(map.dst()) ? "<kWarpRows>" : "", operand(map.dst()),
+         isInShared(map.dst()) ? "warp_row(), " : "", map.row() ? cornerOf(op) : "0, 0", parameters);
+    {
+      auto body = out.scope();
+      line(out, "return {};", element(op, map.value()));
+    }
+    line(out, "}}{});", sources);
+  });
+}
+
+/// Where warps share the lanes' results they leave them in shared memory.
+void OpEmitter::emitReduce(const Op &op) {
+  const ReduceOp reduce(op);
+  const std::string dst = operand(reduce.dst()), src = operand(reduce.src());
+  const std::string what = toString(reduce.op()).str();
+  const char *row = isInShared(reduce.src()) ? ", warp_row()" : "";
+  if (isInShared(reduce.dst()))
+    return line(out, "reduce_partial_{}{}({}, {}, warp_row());", what, isInShared(reduce.src()) ? "<kWarpRows>" : "",
+                dst, src);
+  const std::string with = reduce.with().buffer ? ", " + operand(reduce.with()) : "";
+  if (reduce.reach() == ReduceReach::Lanes)
+    return line(out, "reduce_total_{}({}, {}{}{});", what, dst, src, row, with);
+  if (reduce.op() == Reduction::Max)
+    return line(out, "row_max({}, {}{}{});", dst, src, row, with);
+  if (reduce.reach() == ReduceReach::Row)
+    return line(out, "total({});", dst);
+  line(out, "row_sum({}, {}{});", dst, src, row);
+}

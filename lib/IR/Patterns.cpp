@@ -1,0 +1,93 @@
+// fagen: recognises what maps and reductions compute.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/IR/Patterns.h"
+
+#include <limits>
+
+using namespace fagen;
+using namespace fagen::ir;
+
+static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+Expr ir::elementOf(const Buffer &buffer) { return variable("%" + buffer.name); }
+
+Expr ir::finiteOf(const Expr &x) { return select(equal(x, real(-kInfinity)), real(0), x); }
+
+/// x of finiteOf(x); null of another expression.
+static Expr guardedBy(const Expr &expr) {
+  if (expr.kind() != ExprKind::Select)
+    return {};
+  const Expr &x = expr.operands()[2];
+  return expr == finiteOf(x) ? x : Expr();
+}
+
+Expr ir::assumeFinite(const Expr &expr) { return expr.rewritten(guardedBy); }
+
+Expr ir::maskOf(const Buffer &scores, const Expr &visible) {
+  return select(visible, elementOf(scores), real(-kInfinity));
+}
+
+bool ir::isMask(const Op &op) {
+  const auto map = dynCast<MapOp>(op);
+  if (!map || map->value().kind() != ExprKind::Select)
+    return false;
+  const llvm::ArrayRef<Expr> parts = map->value().operands();
+  return isOfIntegers(parts[0]) && map->value() == maskOf(*map->dst().buffer, parts[0]);
+}
+
+Expr ir::powersOf(const Buffer &scores, const Expr &shift, const Expr &factor) {
+  return exp2(elementOf(scores) * factor - shift * factor);
+}
+
+std::optional<Powers> ir::asPowers(const Op &op) {
+  const auto map = dynCast<MapOp>(op);
+  if (!map || !map->x().buffer || map->value().kind() != ExprKind::Exp2)
+    return std::nullopt;
+  const Expr &difference = map->value().operand();
+  if (difference.kind() != ExprKind::Sub || difference.lhs().kind() != ExprKind::Mul)
+    return std::nullopt;
+  const Expr &factor = difference.lhs().rhs();
+  const Expr shift = elementOf(*map->x().buffer);
+  for (bool isGuarded : {false, true})
+    if (map->value() == powersOf(*map->dst().buffer, isGuarded ? finiteOf(shift) : shift, factor))
+      return Powers{&map->dst(), &map->x(), factor, isGuarded};
+  return std::nullopt;
+}
+
+bool ir::isPowers(const Op &op) { return asPowers(op).has_value(); }
+
+std::optional<float> ir::asFill(const Op &op) {
+  const auto map = dynCast<MapOp>(op);
+  return map && map->value().kind() == ExprKind::Real ? std::optional(map->value().realValue()) : std::nullopt;
+}
+
+bool ir::isSum(const Op &op) {
+  const auto map = dynCast<MapOp>(op);
+  return map && map->x().buffer && map->value() == elementOf(*map->dst().buffer) + elementOf(*map->x().buffer);
+}
+
+Expr ir::quotientOf(const Buffer &dividend, const Buffer &divisor) {
+  return select(equal(elementOf(divisor), real(0)), real(0), elementOf(dividend) / elementOf(divisor));
+}
+
+bool ir::isQuotient(const Op &op) {
+  const auto map = dynCast<MapOp>(op);
+  return map && map->x().buffer && map->value() == quotientOf(*map->dst().buffer, *map->x().buffer);
+}
+
+bool ir::isReduction(const Op &op, Reduction what) {
+  const auto reduce = dynCast<ReduceOp>(op);
+  return reduce && reduce->op() == what;
+}
+
+llvm::StringRef ir::titleOf(const Op &op) {
+  if (const auto reduce = dynCast<ReduceOp>(op))
+    return toString(reduce->op());
+  return isMask(op)       ? "mask"
+         : isPowers(op)   ? "exp2"
+         : asFill(op)     ? "fill"
+         : isSum(op)      ? "add"
+         : isQuotient(op) ? "divide"
+                          : llvm::StringRef(opInfo(op.kind).name);
+}

@@ -1,0 +1,65 @@
+// fagen: any function of elements, where ops/softmax.h has none for it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// map(dst, first_row, first_key, f, x, y) makes f(dst's element, x's, y's, row, key) of each element of dst,
+// (first_row, first_key) being the fragment's corner in the tensor. Of a vector of rows an element has the row's value.
+#pragma once
+
+#include <fagen/device/ops/softmax.h>
+#include <fagen/device/ptx/math.h>
+#include <fagen/device/ptx/threads.h>
+#include <fagen/device/tile/fragment.h>
+
+namespace fagen::device {
+
+// What expressions of the IR call these functions.
+__device__ __forceinline__ float exp2(float x) { return ptx::exp2(x); }
+__device__ __forceinline__ float log2(float x) { return ptx::log2(x); }
+__device__ __forceinline__ float tanh(float x) { return ptx::tanh(x); }
+__device__ __forceinline__ float abs(float x) { return ptx::bits_float(ptx::float_bits(x) & 0x7fffffffu); }
+__device__ __forceinline__ int abs(int x) { return x < 0 ? -x : x; }
+__device__ __forceinline__ float max(float a, float b) { return ptx::max(a, b); }
+__device__ __forceinline__ float min(float a, float b) { return -ptx::max(-a, -b); }
+__device__ __forceinline__ float f32(int x) { return static_cast<float>(x); }
+
+/// Element i of tile `tile` of a slab, or its row's value.
+template <int kRows, int kColumns>
+__device__ __forceinline__ float element(const Accumulator<kRows, kColumns> &x, int slab, int tile, int i) {
+  return x.value[slab][tile][i];
+}
+template <int kRows> __device__ __forceinline__ float element(const RowValues<kRows> &x, int slab, int tile, int i) {
+  return x.value[slab][i / 2];
+}
+
+template <int kRows, int kColumns, class F, class... Sources>
+__device__ __forceinline__ void map(Accumulator<kRows, kColumns> &dst, int first_row, int first_key, F f,
+                                    const Sources &...sources) {
+  const int lane = ptx::recompute(ptx::thread_index()) % 32;
+  const int row = ptx::recompute(first_row + lane / 4);
+  const int key = first_key + lane % 4 * 2;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int tile = 0; tile < kColumns / 8; ++tile)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float &value = dst.value[slab][tile][i];
+        value = f(value, element(sources, slab, tile, i)..., row + 16 * slab + i / 2 * 8, key + 8 * tile + i % 2);
+      }
+}
+
+/// There is no key.
+template <int kRows, class F, class... Sources>
+__device__ __forceinline__ void map(RowValues<kRows> &dst, int first_row, int first_key, F f,
+                                    const Sources &...sources) {
+  const int row = first_row + ptx::recompute(ptx::thread_index()) % 32 / 4;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float &value = dst.value[slab][half];
+      value = f(value, element(sources, slab, 0, 2 * half)..., row + 16 * slab + 8 * half, first_key);
+    }
+}
+
+} // namespace fagen::device
