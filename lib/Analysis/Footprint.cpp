@@ -9,44 +9,65 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <mutex>
+#include <numeric>
 
 using namespace fagen;
 using namespace fagen::ir;
 
-namespace {
-constexpr unsigned kLanes = 32;
+static constexpr unsigned kLanes = 32;
+
+/// What one more access makes of a granule.
+static void add(Footprint::Granule &granule, ThreadRange threads, uint32_t warps) {
+  const bool wasFree = granule.warps == 0;
+  const bool isAnother = !wasFree && (granule.several || granule.thread != threads.first);
+  granule.meets |= isAnother || (threads.count > 1 && !threads.isUnknownOne);
+  granule.several |= isAnother || threads.count > 1;
+  if (wasFree)
+    granule.thread = threads.first;
+  granule.warps |= warps;
 }
 
-Footprint::Footprint(const Kernel &kernel, const Role &role, const Op &op, unsigned operand) {
-  std::vector<Granule> granules(llvm::divideCeil(op.operands[operand].buffer->stageBytes(), kGranuleBytes));
-  forEachAccess(kernel, role, op, operand,
-                [&](ThreadRange threads, unsigned byte, unsigned bytes) { add(granules, threads, byte, bytes); });
-  for (unsigned g = 0; g < granules.size(); ++g)
+Footprint::Footprint(const Kernel &kernel, const Role &role, const Op &op, unsigned operand)
+    : size(op.operands[operand].buffer->stageBytes()) {
+  std::vector<Piece> pieces;
+  unsigned granuleBytes = std::max(unsigned(size), 1u);
+  forEachAccess(kernel, role, op, operand, [&](ThreadRange threads, unsigned byte, unsigned bytes) {
+    pieces.push_back({threads, byte, bytes});
+    if (byte % granuleBytes != 0 || bytes % granuleBytes != 0)
+      granuleBytes = std::gcd(granuleBytes, std::gcd(byte, bytes));
+    isOutside |= uint64_t(byte) + bytes > size;
+  });
+  std::vector<Granule> granules(size / granuleBytes);
+  for (const auto &[threads, byte, bytes] : pieces) {
+    uint32_t warps = 0;
+    for (unsigned w = threads.first / kLanes; w <= (threads.first + threads.count - 1) / kLanes; ++w)
+      warps |= uint32_t(1) << w;
+    const uint64_t end = std::min<uint64_t>((uint64_t(byte) + bytes) / granuleBytes, granules.size());
+    for (uint64_t g = byte / granuleBytes; g < end; ++g)
+      add(granules[g], threads, warps);
+  }
+  addRuns(granules, granuleBytes);
+}
+
+void Footprint::addRuns(llvm::ArrayRef<Granule> granules, unsigned granuleBytes) {
+  for (size_t g = 0; g < granules.size(); ++g) {
     if (g == 0 || !(granules[g] == granules[g - 1]))
-      runs.push_back({g, granules[g]});
-  count = granules.size();
-}
-
-void Footprint::add(llvm::MutableArrayRef<Granule> granules, ThreadRange threads, unsigned byte, unsigned bytes) {
-  uint32_t warps = 0;
-  for (unsigned w = threads.first / kLanes; w <= (threads.first + threads.count - 1) / kLanes; ++w)
-    warps |= uint32_t(1) << w;
-  const uint64_t end = (uint64_t(byte) + bytes) / kGranuleBytes;
-  isOutside |= end > granules.size();
-  for (uint64_t g = byte / kGranuleBytes; g < std::min<uint64_t>(end, granules.size()); ++g) {
-    Granule &granule = granules[g];
-    const bool wasFree = granule.warps == 0;
-    const bool isAnother = !wasFree && (granule.several || granule.thread != threads.first);
-    granule.meets |= isAnother || (threads.count > 1 && !threads.isUnknownOne);
-    granule.several |= isAnother || threads.count > 1;
-    if (wasFree)
-      granule.thread = threads.first;
-    granule.warps |= warps;
+      runs.push_back({g * granuleBytes, 0, 0, granules[g]});
+    runs.back().end = (g + 1) * granuleBytes;
+  }
+  for (size_t r = runs.size(); r-- > 0;) {
+    const bool isLast = r + 1 == runs.size() || runs[r + 1].granule.warps != runs[r].granule.warps;
+    runs[r].endOfWarps = isLast ? runs[r].end : runs[r + 1].endOfWarps;
   }
 }
 
 bool Footprint::meetsItself() const {
   return llvm::any_of(runs, [](const Run &run) { return run.granule.meets; });
+}
+
+/// Whether each granule is of one thread, perhaps of the same one.
+static bool mayBeOfOneThread(const Footprint::Granule &mine, const Footprint::Granule &its) {
+  return !mine.several && !its.several && mine.warps == its.warps;
 }
 
 /// Adds who meets on a granule.
@@ -55,7 +76,7 @@ static void addTo(Conflict &conflict, const Footprint::Granule &mine, const Foot
     return;
   const uint32_t warps = mine.warps | its.warps;
   conflict.warps |= warps;
-  if (!mine.several && !its.several && mine.thread == its.thread) {
+  if (mayBeOfOneThread(mine, its) && mine.thread == its.thread) {
     conflict.scope = std::max(conflict.scope, Scope::Thread);
     return;
   }
@@ -69,26 +90,26 @@ Conflict Footprint::conflictWith(uint64_t base, const Footprint &other, uint64_t
   const uint64_t begin = std::max(base, otherBase), end = std::min(base + bytes(), otherBase + other.bytes());
   if (begin >= end)
     return conflict;
-  // Granules of which both have a run each, one piece after the other.
-  uint64_t at = (begin - base) / kGranuleBytes, otherAt = (begin - otherBase) / kGranuleBytes;
-  auto mine = runAt(at), its = other.runAt(otherAt);
-  for (uint64_t left = (end - begin) / kGranuleBytes; left > 0;) {
+  // Bytes of which both have a run each, one piece after the other: as long as which threads of a warp they are may
+  // matter, else of all runs of the same warps.
+  const Run *mine = runAt(begin - base), *its = other.runAt(begin - otherBase);
+  for (uint64_t at = begin;;) {
     addTo(conflict, mine->granule, its->granule);
-    const uint64_t myEnd = endOf(mine), itsEnd = other.endOf(its);
-    const uint64_t piece = std::min({left, myEnd - at, itsEnd - otherAt});
-    left -= piece;
-    mine += (at += piece) == myEnd;
-    its += (otherAt += piece) == itsEnd;
+    const bool isFine = mayBeOfOneThread(mine->granule, its->granule);
+    const uint64_t myEnd = base + (isFine ? mine->end : mine->endOfWarps);
+    const uint64_t itsEnd = otherBase + (isFine ? its->end : its->endOfWarps);
+    at = std::min(myEnd, itsEnd);
+    if (at >= end)
+      return conflict;
+    if (at >= base + mine->end)
+      mine = at == base + mine->end ? mine + 1 : runAt(at - base);
+    if (at >= otherBase + its->end)
+      its = at == otherBase + its->end ? its + 1 : other.runAt(at - otherBase);
   }
-  return conflict;
 }
 
-Footprint::RunIterator Footprint::runAt(uint64_t granule) const {
-  return std::prev(llvm::upper_bound(runs, granule, [](uint64_t at, const Run &run) { return at < run.begin; }));
-}
-
-uint64_t Footprint::endOf(RunIterator run) const {
-  return std::next(run) == runs.end() ? count : std::next(run)->begin;
+const Footprint::Run *Footprint::runAt(uint64_t byte) const {
+  return &*std::prev(llvm::upper_bound(runs, byte, [](uint64_t at, const Run &run) { return at < run.begin; }));
 }
 
 /// All that forEachAccess looks at.

@@ -182,6 +182,55 @@ TEST(Access, FootprintsAreOfTheRolesOwnGrid) {
   EXPECT_NE(&q, &shared) << "where two warps have the same rows, each row is read by both";
 }
 
+/// Who meets on each byte, one after the other. Nobody knows the owner of what a range of several has.
+Conflict meetingsOf(const Touches &mine, uint64_t base, const Touches &its, uint64_t otherBase) {
+  Conflict found;
+  for (const auto &[byte, threads] : mine) {
+    const auto there = its.find(unsigned(base + byte - otherBase));
+    if (there == its.end())
+      continue;
+    uint32_t warps = 0, others = 0;
+    for (unsigned thread : threads)
+      warps |= uint32_t(1) << thread / 32;
+    for (unsigned thread : there->second)
+      others |= uint32_t(1) << thread / 32;
+    const bool isOneThread = threads.size() == 1 && threads == there->second;
+    found.warps |= warps | others;
+    found.scope = std::max(found.scope, isOneThread                            ? Scope::Thread
+                                        : llvm::has_single_bit(warps | others) ? Scope::Warp
+                                                                               : Scope::Cta);
+    for (unsigned warp = 0; warp < kMaxWarps; ++warp)
+      if (warps >> warp & 1 && !isOneThread)
+        found.meets[warp] |= others;
+  }
+  return found;
+}
+
+TEST(Access, FootprintsMeetOnTheBytesThatTheirOpsShare) {
+  for (unsigned vectorBytes : {2u, 16u})
+    for (Mma mma : {Mma::MmaSync, Mma::Scalar, Mma::Wmma}) {
+      Lowering lowering(
+          {"meet", mma, Copy::LdSt, 32, 32, 2, 1, 64, 0, 1, OperandPlace::Shared, Reduce::Warp, vectorBytes});
+      lowering.lower();
+      const Role &role = lowering.kernel.roles.front();
+      std::vector<std::pair<Footprint, Touches>> all;
+      walk(lowering.body(), [&](const Op &op) {
+        for (unsigned i = 0; i < op.operands.size() && all.size() < 8; ++i)
+          if (op.operands[i].buffer && op.operands[i].buffer->space == Space::Shared)
+            all.emplace_back(Footprint(lowering.kernel, role, op, i), touchesOf(lowering, op, i));
+      });
+      for (const auto &[first, mine] : all)
+        for (const auto &[second, its] : all)
+          for (uint64_t base : {0u, 2u, 1000u}) {
+            const Conflict conflict = first.conflictWith(base, second, 128),
+                           expected = meetingsOf(mine, base, its, 128);
+            EXPECT_EQ(conflict.scope, expected.scope);
+            EXPECT_EQ(conflict.warps, expected.warps);
+            EXPECT_EQ(conflict.meets, expected.meets);
+          }
+    }
+}
+
 TEST(Access, NobodyKnowsWhichLaneHoldsAnElementOfWmma) {
   Lowering lowering({"wmma", Mma::Wmma, Copy::LdSt, 32, 64, 2, 1, 96});
   lowering.lower();

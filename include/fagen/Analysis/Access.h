@@ -72,9 +72,6 @@ Grouping findGrouping(const ir::Role &role, const Conflict &conflict);
 /// Who touches each granule of one slot of a buffer.
 class Footprint {
 public:
-  /// The smallest access there is: one 16-bit element. No two accesses share part of a granule.
-  static constexpr unsigned kGranuleBytes = 2;
-
   Footprint(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op, unsigned operand);
   /// Who meets when this slot starts at byte `base` of shared memory and the other's at `otherBase`; of no role in
   /// particular, so that warps are never grouped.
@@ -83,8 +80,9 @@ public:
   bool meetsItself() const;
   /// Whether the op touches bytes behind the slot: buffer and kernel do not go together.
   bool leavesBuffer() const { return isOutside; }
-  uint64_t bytes() const { return count * kGranuleBytes; }
+  uint64_t bytes() const { return size; }
 
+  /// Bytes that each access touches as a whole, or not at all.
   struct Granule {
     uint32_t warps = 0;
     uint16_t thread = 0;  ///< the only one, unless `several`
@@ -97,18 +95,21 @@ public:
   };
 
 private:
-  /// Granules alike, up to the next run.
+  /// Granules alike.
   struct Run {
-    uint64_t begin = 0;
+    uint64_t begin = 0, end = 0; ///< bytes
+    uint64_t endOfWarps = 0;     ///< where the last of those behind it ends that are of the same warps
     Granule granule;
   };
-  using RunIterator = std::vector<Run>::const_iterator;
-  void add(llvm::MutableArrayRef<Granule> granules, ThreadRange threads, unsigned byte, unsigned bytes);
-  RunIterator runAt(uint64_t granule) const;
-  uint64_t endOf(RunIterator run) const;
+  struct Piece {
+    ThreadRange threads;
+    unsigned byte, bytes;
+  };
+  void addRuns(llvm::ArrayRef<Granule> granules, unsigned granuleBytes);
+  const Run *runAt(uint64_t byte) const;
 
   std::vector<Run> runs;
-  uint64_t count = 0; ///< of granules
+  uint64_t size = 0;
   bool isOutside = false;
 };
 
