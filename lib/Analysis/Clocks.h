@@ -21,6 +21,7 @@
 #include "fagen/IR/IR.h"
 
 #include <array>
+#include <optional>
 
 namespace fagen {
 
@@ -113,12 +114,44 @@ public:
   }
   void join(const Clock &other, uint16_t acquire = 0) { join(other, 0, size, acquire); }
   void clear() { std::fill(entries.begin(), entries.end(), 0); }
+  bool operator==(const Clock &) const = default;
 
 private:
   static int32_t wayOf(uint16_t release, uint16_t acquire) { return int32_t(uint32_t(release) << 16 | acquire); }
 
   unsigned size;
   std::vector<int32_t> entries;
+};
+
+/// What the first lane of a warp knows, and what the others know: one clock as long as that is the same, as it mostly
+/// is.
+class LaneClocks {
+public:
+  LaneClocks() = default;
+  explicit LaneClocks(unsigned size) : first(size) {}
+  bool areOne() const { return !others; }
+  const Clock &operator[](unsigned lane) const { return lane == 0 || areOne() ? first : *others; }
+  /// To be told what the other lanes may not know.
+  Clock &apart(unsigned lane) {
+    if (areOne())
+      others = first;
+    return lane == 0 ? first : *others;
+  }
+  /// Calls `tell` with each clock: all lanes learn the same.
+  template <typename Tell> void forEach(Tell tell) {
+    tell(first);
+    if (!areOne())
+      tell(*others);
+  }
+  /// One clock again if both say the same.
+  void unite() {
+    if (!areOne() && first == *others)
+      others.reset();
+  }
+
+private:
+  Clock first;
+  std::optional<Clock> others;
 };
 
 } // namespace fagen

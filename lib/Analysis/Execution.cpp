@@ -41,7 +41,7 @@ void Execution::addCta(unsigned cta) {
       warp.role = role;
       warp.cta = cta;
       warp.agent = cta * plan.ctaWarps + warp.number;
-      warp.clocks.fill(nothing);
+      warp.clocks = LaneClocks(shape.size());
       warp.generations.resize(plan.barriers());
     }
 }
@@ -187,7 +187,7 @@ bool Execution::acquire(Warp &warp, const Event &event, const PlannedOp &op, Lan
     return true;
   case Means::StoreGroups:
     if (const int64_t done = int64_t(warp.stores) - op.pending; done > 0)
-      warp.clocks[0].raise(shape.stores(warp.agent), unsigned(done), op.number, op.number);
+      warp.clocks.apart(0).raise(shape.stores(warp.agent), unsigned(done), op.number, op.number);
     return true;
   default:
     return true;
@@ -254,11 +254,11 @@ void Execution::waitForProducts(Warp &warp, const PlannedOp &op) {
     return;
   const unsigned first = warp.agent - warp.number % ClockShape::kGroupWarps;
   const unsigned end = std::min(first + ClockShape::kGroupWarps, (warp.cta + 1) * plan.ctaWarps);
-  for (Clock &clock : warp.clocks) {
+  warp.clocks.forEach([&](Clock &clock) {
     clock.raise(shape.products(warp.agent), unsigned(done), op.number, op.number);
     for (unsigned agent = 2 * first; agent < 2 * end; ++agent)
       clock.raise(shape.of(Layer::Executed, agent), warp.lastIssue[done], op.number, op.number);
-  }
+  });
 }
 
 // Clocks.
@@ -269,7 +269,8 @@ void Execution::release(Clock &to, const Warp &warp, Lanes lanes, const PlannedO
     if (!(lanes >> lane & 1))
       continue;
     const unsigned agent = 2 * warp.agent + lane;
-    to.join(warp.clocks[lane]);
+    if (lane == 0 || lanes != kAllLanes || !warp.clocks.areOne())
+      to.join(warp.clocks[lane]);
     to.raise(shape.of(Layer::Performed, agent), warp.event + 1, op.number);
     to.raise(shape.of(Layer::Executed, agent), warp.event + 1, op.number);
     to.raise(shape.of(Layer::AsyncProxy, agent), warp.asyncFence, op.number);
@@ -278,47 +279,41 @@ void Execution::release(Clock &to, const Warp &warp, Lanes lanes, const PlannedO
 }
 
 void Execution::acquire(Warp &warp, Lanes lanes, const Clock &clock, const PlannedOp &op) {
-  for (unsigned lane = 0; lane < 2; ++lane)
-    if (lanes >> lane & 1)
-      warp.clocks[lane].join(clock, op.number);
-  warp.lanesAgree &= lanes == kAllLanes;
+  if (lanes == kAllLanes)
+    return warp.clocks.forEach([&](Clock &mine) { mine.join(clock, op.number); });
+  warp.clocks.apart(lanes == kFirstLane ? 0 : 1).join(clock, op.number);
+  warp.lanesAgree = false;
 }
 
 /// All lanes come together: at a barrier, or without one, at an op that the lanes of a warp execute together.
 void Execution::meetLanes(Warp &warp, const PlannedOp &op, bool isMemoryToo) {
-  for (unsigned lane = 0; lane < 2; ++lane) {
+  auto raise = [&](Clock &clock, unsigned lane) {
     const unsigned agent = 2 * warp.agent + lane;
-    auto raise = [&](Layer layer, unsigned event) {
-      warp.clocks[lane].raise(shape.of(layer, agent), event, op.number, op.number);
+    auto raiseTo = [&](Layer layer, unsigned event) {
+      clock.raise(shape.of(layer, agent), event, op.number, op.number);
     };
-    raise(Layer::Executed, warp.event + 1);
+    raiseTo(Layer::Executed, warp.event + 1);
     if (!isMemoryToo)
-      continue;
-    raise(Layer::Performed, warp.event + 1);
-    raise(Layer::AsyncProxy, warp.asyncFence);
-    raise(Layer::Initialised, warp.initFence);
-  }
-  unsigned begin = 0, end = shape.size();
-  if (!isMemoryToo) {
-    begin = shape.executedBegin();
-    end = shape.executedEnd();
-    if (std::exchange(warp.lanesAgree, true)) { // then they differ in what was just raised
-      for (unsigned lane = 0; lane < 2; ++lane)
-        warp.clocks[1 - lane].raise(shape.of(Layer::Executed, 2 * warp.agent + lane), warp.event + 1, op.number,
-                                    op.number);
       return;
-    }
-  }
-  warp.lanesAgree = true;
-  warp.clocks[0].join(warp.clocks[1], begin, end, op.number);
-  warp.clocks[1].join(warp.clocks[0], begin, end, op.number);
-}
-
-bool Execution::isKnown(const Warp &warp, Lanes lanes, unsigned entry, unsigned value) const {
-  for (unsigned lane = 0; lane < 2; ++lane)
-    if (lanes >> lane & 1 && warp.clocks[lane].value(entry) < value)
-      return false;
-  return true;
+    raiseTo(Layer::Performed, warp.event + 1);
+    raiseTo(Layer::AsyncProxy, warp.asyncFence);
+    raiseTo(Layer::Initialised, warp.initFence);
+  };
+  const bool didAgree = std::exchange(warp.lanesAgree, true);
+  if (warp.clocks.areOne() || (didAgree && !isMemoryToo)) // then they differ in what is raised now
+    return warp.clocks.forEach([&](Clock &clock) {
+      raise(clock, 0);
+      raise(clock, 1);
+    });
+  const unsigned begin = isMemoryToo ? 0 : shape.executedBegin(),
+                 end = isMemoryToo ? shape.size() : shape.executedEnd();
+  Clock &first = warp.clocks.apart(0), &others = warp.clocks.apart(1);
+  raise(first, 0);
+  raise(others, 1);
+  first.join(others, begin, end, op.number);
+  others.join(first, begin, end, op.number);
+  if (isMemoryToo)
+    warp.clocks.unite();
 }
 
 // CTA and named barriers.

@@ -42,12 +42,12 @@ public:
 
 private:
   struct Warp {
-    unsigned number = 0, role = 0, timeline = 0;          ///< in its CTA
-    unsigned cta = 0, agent = 0;                          ///< its number among the warps of all CTAs
-    unsigned event = 0;                                   ///< of the timeline: its next one, or what is executed
-    bool hasEntered = false;                              ///< its op was begun, and waits
-    bool lanesAgree = true;                               ///< on Layer::Executed
-    std::array<Clock, 2> clocks;                          ///< of the first lane, of the others
+    unsigned number = 0, role = 0, timeline = 0; ///< in its CTA
+    unsigned cta = 0, agent = 0;                 ///< its number among the warps of all CTAs
+    unsigned event = 0;                          ///< of the timeline: its next one, or what is executed
+    bool hasEntered = false;                     ///< its op was begun, and waits
+    bool lanesAgree = true;                      ///< on Layer::Executed
+    LaneClocks clocks;
     unsigned asyncFence = 0, initFence = 0, mmaFence = 0; ///< event after the last fence of each kind
     unsigned products = 0, stores = 0;                    ///< groups closed
     bool hasOpenStores = false;
@@ -144,7 +144,12 @@ private:
   void release(Clock &to, const Warp &warp, Lanes lanes, const PlannedOp &op) const;
   void acquire(Warp &warp, Lanes lanes, const Clock &clock, const PlannedOp &op);
   void meetLanes(Warp &warp, const PlannedOp &op, bool isMemoryToo);
-  bool isKnown(const Warp &warp, Lanes lanes, unsigned entry, unsigned value) const;
+  static bool isKnown(const Warp &warp, Lanes lanes, unsigned entry, unsigned value) {
+    const bool isFirstSure = warp.clocks[0].value(entry) >= value;
+    return warp.clocks.areOne() ? isFirstSure
+                                : (!(lanes & kFirstLane) || isFirstSure) &&
+                                      (lanes == kFirstLane || warp.clocks[1].value(entry) >= value);
+  }
 
   // mbarriers.
   const Slot &slotOf(unsigned cta, const PlannedOp &op, const Event &event) const;
@@ -176,14 +181,20 @@ private:
     int64_t position;
     Lanes lanes;
   };
+  /// One that it meets, which a warp of number `agent` among those of all CTAs made.
+  struct Earlier {
+    const Rival &rival;
+    const Instance &instance;
+    unsigned agent;
+    bool isSameThread;
+  };
   void checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
   // Inline, but defined where they are used: this is done so often that calls would show.
   inline void checkAgainst(const Coming &second, unsigned memory, const Rival &rival);
-  inline void compare(const Coming &second, const Rival &rival, const Access &first, unsigned firstAgent,
-                      const Instance &instance, bool isSameThread);
+  inline void compare(const Coming &second, const Earlier &first);
   inline bool isNews(const Rival &rival, int64_t distance);
-  inline Gap missing(const Coming &second, const Access &first, unsigned firstAgent, const Instance &instance,
-                     bool isSameThread, Known &by) const;
+  inline Gap missing(const Coming &second, const Earlier &first, Known *by) const;
+  inline Gap missingOrder(const Coming &second, const Earlier &first, Known *by) const;
   static std::string textOf(Gap gap, const Access &first);
   void remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
 

@@ -52,46 +52,54 @@ std::string Execution::textOf(Gap gap, const Access &first) {
   return {};
 }
 
-/// None if the lanes know that the instance is done, and may follow it; `by` is then what told the first of them.
-Execution::Gap Execution::missing(const Coming &second, const Access &first, unsigned firstAgent,
-                                  const Instance &instance, bool isSameThread, Known &by) const {
+/// None if the lanes know that the instance is done, and may follow it; `by` is then what told the last of them.
+Execution::Gap Execution::missing(const Coming &second, const Earlier &first, Known *by) const {
   const Warp &warp = second.warp;
-  const bool isOfFragment = second.access.buffer->space == Space::Fragment;
-  if (isOfFragment && first.isAsync && second.access.isAsync)
-    return Gap::None; // products of a group of warps follow each other
-  if (instance.entry != 0) {
-    for (unsigned lane = 0; lane < 2; ++lane)
-      if (second.lanes >> lane & 1) {
-        by = warp.clocks[lane][instance.entry];
-        if (by.value() < instance.done)
-          return Gap::Incomplete;
-      }
+  const Instance &instance = first.instance;
+  if (first.rival.ask == Rival::Ask::Nothing)
     return Gap::None;
+  if (instance.entry != 0) {
+    for (unsigned lane = 0; by && lane < 2; ++lane)
+      if (second.lanes >> lane & 1) {
+        *by = warp.clocks[lane][instance.entry];
+        if (by->value() < instance.done)
+          break;
+      }
+    return isKnown(warp, second.lanes, instance.entry, instance.done) ? Gap::None : Gap::Incomplete;
   }
   if (instance.done == Event::kNever)
     return Gap::Incomplete;
-  if (isOfFragment && second.access.isAsync)
+  if (first.rival.ask == Rival::Ask::ProductFence)
     return warp.mmaFence > instance.done ? Gap::None : Gap::ProductFence;
-  const bool isProxyCrossed =
-      second.access.isByAsyncProxy && !first.isByAsyncProxy && first.needsFence != Means::Nothing;
-  const bool isInit = first.needsFence == Means::InitFence;
+  return missingOrder(second, first, by);
+}
+
+Execution::Gap Execution::missingOrder(const Coming &second, const Earlier &first, Known *by) const {
+  const Warp &warp = second.warp;
+  const unsigned done = first.instance.done;
+  const bool isInit = first.rival.ask == Rival::Ask::InitFence,
+             isFence = isInit || first.rival.ask == Rival::Ask::ProxyFence;
+  const bool isSameWarp = first.agent == warp.agent;
   const Layer layer = isInit ? Layer::Initialised : Layer::AsyncProxy;
   const unsigned ownFence = isInit ? warp.initFence : warp.asyncFence;
-  for (unsigned lane = 0; lane < 2; ++lane)
+  const bool speaksForAll = second.lanes == kAllLanes && warp.clocks.areOne() && !isSameWarp;
+  for (unsigned lane = 0; lane < (speaksForAll ? 1 : 2); ++lane)
     for (unsigned firstLane = 0; firstLane < 2; ++firstLane) {
-      if (!(second.lanes >> lane & 1) || !(instance.lanes >> firstLane & 1))
+      if (!(second.lanes >> lane & 1) || !(first.instance.lanes >> firstLane & 1))
         continue;
-      const unsigned agent = 2 * firstAgent + firstLane;
-      if (isSameThread && lane != firstLane)
+      if (first.isSameThread && lane != firstLane)
         continue;
-      const bool isItself = firstAgent == warp.agent && lane == firstLane && (lane == 0 || isSameThread);
+      const unsigned agent = 2 * first.agent + firstLane;
+      const bool isItself = isSameWarp && lane == firstLane && (lane == 0 || first.isSameThread);
       const Clock &clock = warp.clocks[lane];
       if (!isItself) {
-        by = clock[shape.of(Layer::Performed, agent)];
-        if (by.value() <= instance.done)
+        const unsigned entry = shape.of(Layer::Performed, agent);
+        if (by)
+          *by = clock[entry];
+        if (clock.value(entry) <= done)
           return Gap::Unordered;
       }
-      if (isProxyCrossed && (isItself ? ownFence : clock.value(shape.of(layer, agent))) <= instance.done)
+      if (isFence && (isItself ? ownFence : clock.value(shape.of(layer, agent))) <= done)
         return isInit ? Gap::InitFence : Gap::ProxyFence;
     }
   return Gap::None;
@@ -99,43 +107,52 @@ Execution::Gap Execution::missing(const Coming &second, const Access &first, uns
 
 /// That two accesses are in order is told once, and again where they are closer together.
 bool Execution::isNews(const Rival &rival, int64_t distance) {
-  if (rival.number >= told.size())
-    told.resize(rival.number + 1, std::numeric_limits<int64_t>::max());
   const bool isCloser = distance < told[rival.number];
   told[rival.number] = std::min(told[rival.number], distance);
   return isCloser;
 }
 
-void Execution::compare(const Coming &second, const Rival &rival, const Access &first, unsigned firstAgent,
-                        const Instance &instance, bool isSameThread) {
-  Known by;
-  const Gap gap = missing(second, first, firstAgent, instance, isSameThread, by);
+void Execution::compare(const Coming &second, const Earlier &first) {
+  const Gap gap = missing(second, first, nullptr);
   int64_t distance = 0;
-  const bool isFar = llvm::SubOverflow(second.position, instance.position, distance);
-  if (gap != Gap::None || isFar || isNews(rival, distance))
-    observer.meet(first, second.access, instance.position, second.position,
-                  gap == Gap::None ? std::string() : textOf(gap, first), by);
+  const bool isFar = llvm::SubOverflow(second.position, first.instance.position, distance);
+  if (gap == Gap::None && !isFar && !isNews(first.rival, distance))
+    return;
+  Known by;
+  missing(second, first, &by);
+  const Access &access = plan.accesses()[first.rival.access];
+  observer.meet(access, second.access, first.instance.position, second.position,
+                gap == Gap::None ? std::string() : textOf(gap, access), by);
 }
 
 /// In the memory of one CTA, where warps of all CTAs may have been before. Threads of one number in two CTAs are two.
 void Execution::checkAgainst(const Coming &second, unsigned memory, const Rival &rival) {
   const Instance *instance = &state.instances[memory * plan.instances() + rival.instance];
-  for (unsigned cta = 0; cta < plan.ctas; ++cta, instance += rival.ctaStep) {
+  for (unsigned cta = 0, ctas = plan.ctas; cta < ctas; ++cta, instance += rival.ctaStep) {
     if (instance->lanes == 0)
       continue;
-    const Access &first = plan.accesses()[rival.access];
     const bool isSameCta = cta == second.warp.cta;
-    if (isSameCta || !isOfOneTile(first, second.access, instance->position, second.position))
-      compare(second, rival, first, cta * plan.ctaWarps + rival.warp, *instance, isSameCta && rival.isSameThread);
+    if (isSameCta || !isOfOneTile(plan.accesses()[rival.access], second.access, instance->position, second.position))
+      compare(second, {rival, *instance, cta * plan.ctaWarps + rival.warp, isSameCta && rival.isSameThread});
   }
 }
 
 void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
   for (const Access &second : op.accesses) {
     const int64_t position = event.positions[second.operand];
-    for (const Rival &rival : plan.rivalsOf(second, position, warp.number))
-      for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
-        checkAgainst({warp, second, position, lanesFor(op, lanes, cta)}, cta, rival);
+    const llvm::ArrayRef<Rival> rivals = plan.rivalsOf(second, position, warp.number);
+    told.resize(plan.rivalNumbers(), std::numeric_limits<int64_t>::max());
+    Coming coming{warp, second, position, lanes};
+    if (!op.isShared) {
+      for (const Rival &rival : rivals)
+        checkAgainst(coming, warp.cta, rival);
+      continue;
+    }
+    for (const Rival &rival : rivals)
+      for (unsigned cta = 0; cta < plan.ctas; ++cta) {
+        coming.lanes = lanesFor(op, lanes, cta);
+        checkAgainst(coming, cta, rival);
+      }
   }
 }
 

@@ -137,6 +137,15 @@ Lanes ExecutionPlan::lanesOf(const Role &role, unsigned warp, const PlannedOp &p
   return warp % step == 0 ? kFirstLane : 0;
 }
 
+static Rival::Ask askOf(const Access &first, const Access &second) {
+  const bool isOfFragment = second.buffer->space == Space::Fragment;
+  if (isOfFragment && second.isAsync)
+    return first.isAsync ? Rival::Ask::Nothing : Rival::Ask::ProductFence;
+  if (!second.isByAsyncProxy || first.isByAsyncProxy || first.needsFence == Means::Nothing)
+    return Rival::Ask::Order;
+  return first.needsFence == Means::InitFence ? Rival::Ask::InitFence : Rival::Ask::ProxyFence;
+}
+
 ExecutionPlan::RivalsByWarp ExecutionPlan::findRivals(const Access &access, int64_t position) {
   RivalsByWarp found(ctaWarps);
   const Role &later = *all[access.role];
@@ -156,11 +165,12 @@ ExecutionPlan::RivalsByWarp ExecutionPlan::findRivals(const Access &access, int6
         if (!(others[warp] >> warp & 1))
           same |= conflict.warps & (uint32_t(1) << warp);
     const unsigned number = rivalCount++;
+    const Rival::Ask ask = askOf(first, access);
     for (unsigned warp = later.firstWarp; warp < later.firstWarp + later.warps; ++warp)
       for (uint32_t left = others[warp] | (same & (uint32_t(1) << warp)); left != 0; left &= left - 1) {
         const unsigned other = llvm::countr_zero(left);
         found[warp].push_back({neighbour.access, instanceOf(first, neighbour.slot) + other - role.firstWarp, number,
-                               uint8_t(other), uint8_t(role.warps), !(others[warp] >> other & 1)});
+                               uint8_t(other), uint8_t(role.warps), ask, !(others[warp] >> other & 1)});
       }
   }
   return found;

@@ -35,10 +35,14 @@ struct PlannedOp {
 
 /// An access in a slot, by a warp of each CTA, that a warp's access meets.
 struct Rival {
+  /// What the later one needs beside knowing that it is done: nothing at all between products of a group of warps, a
+  /// fence where it is a product or by the async proxy, and the earlier one is not.
+  enum class Ask : uint8_t { Nothing, Order, ProductFence, InitFence, ProxyFence };
   unsigned access = 0, instance = 0; ///< `instance`: in the first CTA
   unsigned number = 0;               ///< of access and slot among all that were found, for all warps of both accesses
   uint8_t warp = 0, ctaStep = 0;     ///< `ctaStep`: from its instance to the one in the next CTA
-  bool isSameThread = false;         ///< in the CTA of the later access: each of the threads meets itself only
+  Ask ask = Ask::Order;
+  bool isSameThread = false; ///< in the CTA of the later access: each of the threads meets itself only
 };
 
 class ExecutionPlan {
@@ -58,6 +62,8 @@ public:
       known = findRivals(access, position);
     return known[warp];
   }
+  /// Of all rivals that were asked for so far.
+  unsigned rivalNumbers() const { return rivalCount; }
   /// Of its role's first warp in the first CTA; those of the role's other warps follow, then those in other CTAs.
   unsigned instanceOf(const Access &access, int64_t position) const {
     return firstInstance[access.index] + slotAt(*access.buffer, position) * ctas * all[access.role]->warps;
