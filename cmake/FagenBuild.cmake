@@ -21,14 +21,16 @@ target_compile_options(fagen_warnings INTERFACE -Wall -Wextra -Werror
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>) # false alarms of GCC 12 on "text" + std::string
 
 # fagen_fmt: fmt, statically. Fmt.cpp knows what fmt 9 leaves to its library; another version is used as headers only.
-find_package(fmt 9 REQUIRED)
-if(fmt_VERSION VERSION_LESS 10)
-  add_library(fagen_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/Fmt.cpp)
-  target_include_directories(fagen_fmt SYSTEM PUBLIC
-    $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
-else()
-  add_library(fagen_fmt INTERFACE)
-  target_link_libraries(fagen_fmt INTERFACE fmt::fmt-header-only)
+if(FAGEN_BUILD_COMPILER OR FAGEN_BUILD_TOOLS)
+  find_package(fmt 9 REQUIRED)
+  if(fmt_VERSION VERSION_LESS 10)
+    add_library(fagen_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/Fmt.cpp)
+    target_include_directories(fagen_fmt SYSTEM PUBLIC
+      $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+  else()
+    add_library(fagen_fmt INTERFACE)
+    target_link_libraries(fagen_fmt INTERFACE fmt::fmt-header-only)
+  endif()
 endif()
 
 # Flags, headers and static libraries of everything that links LLVM: no exceptions, no RTTI.

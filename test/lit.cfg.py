@@ -43,6 +43,14 @@ if shutil.which("pkg-config"):
     config.available_features.add("pkg-config")
 else:
     lit_config.note("no pkg-config: fagen.pc is not tested")
+if shutil.which("cpack") and shutil.which("dpkg-shlibdeps") and os.geteuid() == 0:
+    config.available_features.add("dpkg")
+else:
+    lit_config.note("no cpack with dpkg-dev, or not root: Debian packages are neither made nor installed")
+if shutil.which("conan"):
+    config.available_features.add("conan")
+else:
+    lit_config.note("no conan on PATH (FAGEN_CONAN=wheels scripts/test installs it): conanfile.py is not tested")
 # The Python package: PYTHONPATH has it as it is installed. FAGEN_TORCH_PYTHON names an interpreter that has PyTorch.
 def imports(python, *modules):
     return subprocess.run([python, "-c", f"import {', '.join(modules)}"], capture_output=True).returncode == 0
