@@ -336,21 +336,32 @@ Expr Expr::real(float value) {
   return expr;
 }
 
+/// Of a name among 64.
+static uint64_t bitOf(llvm::StringRef name) {
+  unsigned hash = 0;
+  for (const char letter : name)
+    hash = hash * 33 + static_cast<unsigned char>(letter);
+  return uint64_t(1) << hash % 64;
+}
+
 Expr Expr::variable(llvm::StringRef name) {
   assert(!name.empty() && "a variable has a name");
   Expr expr;
-  expr.node = std::make_shared<const Node>(Node{ExprKind::Variable, 0, 0, name.str(), {}, 1});
+  expr.node = std::make_shared<const Node>(Node{ExprKind::Variable, 0, 0, name.str(), {}, 1, bitOf(name)});
   return expr;
 }
 
 Expr Expr::make(ExprKind kind, llvm::ArrayRef<Expr> operands) {
   unsigned depth = 0;
+  uint64_t variables = 0;
   for (const Expr &operand : operands) {
     assert(operand && "an operand is an expression");
     depth = std::max(depth, operand.depth());
+    variables |= operand.node->variables;
   }
   Expr expr;
-  expr.node = std::make_shared<const Node>(Node{kind, 0, 0, {}, {operands.begin(), operands.end()}, 1 + depth});
+  expr.node =
+      std::make_shared<const Node>(Node{kind, 0, 0, {}, {operands.begin(), operands.end()}, 1 + depth, variables});
   return expr;
 }
 
@@ -428,12 +439,14 @@ Expr Expr::rewritten(llvm::function_ref<Expr(const Expr &)> change) const {
   return replaced ? replaced : rebuilt;
 }
 
-bool Expr::uses(llvm::StringRef variableName) const {
-  if (!node)
+bool Expr::uses(llvm::StringRef variableName) const { return node && uses(variableName, bitOf(variableName)); }
+
+bool Expr::uses(llvm::StringRef variableName, uint64_t bit) const {
+  if (!(node->variables & bit))
     return false;
   if (kind() == ExprKind::Variable)
     return name() == variableName;
-  return llvm::any_of(operands(), [&](const Expr &operand) { return operand.uses(variableName); });
+  return llvm::any_of(operands(), [&](const Expr &operand) { return operand.uses(variableName, bit); });
 }
 
 void Expr::forEachVariable(llvm::function_ref<void(llvm::StringRef)> visit) const {

@@ -88,6 +88,7 @@ public:
 
 private:
   static Expr make(ExprKind kind, llvm::ArrayRef<Expr> operands);
+  bool uses(llvm::StringRef name, uint64_t bit) const;
   Expr withOperands(llvm::ArrayRef<Expr> operands) const;
 
   struct Node;
@@ -101,6 +102,7 @@ struct Expr::Node {
   std::string name;
   llvm::SmallVector<Expr, 2> operands;
   unsigned depth = 1;
+  uint64_t variables = 0; ///< a bit for each name that occurs, by its hash: what has none of a name's does not use it
 };
 
 inline ExprKind Expr::kind() const {
