@@ -10,6 +10,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <fmt/format.h>
@@ -41,7 +42,6 @@ llvm::SmallVector<Covered> coveredBy(const LedgerEntry &entry) {
 class Hazards {
 public:
   void add(const Covered &covered) { buffers[covered.kind].insert(covered.buffer); }
-  bool empty() const { return buffers.empty(); }
 
   /// "RAW, WAR"
   std::string kinds() const { return llvm::join(llvm::make_first_range(buffers), ", "); }
@@ -69,6 +69,9 @@ public:
         if (buffer->guard->empty)
           mbarriers.insert(buffer->guard->empty->name);
       }
+    for (const LedgerEntry &entry : kernel.ledger)
+      for (const Covered &covered : coveredBy(entry))
+        hazards[covered.buffer].add(covered);
   }
 
   std::vector<std::string> lines() const {
@@ -102,12 +105,8 @@ private:
                                    fillerOf(buffer), guard.full->name);
     if (guard.empty)
       line += fmt::format(", released by {} ({})", leaversOf(guard), guard.empty->name);
-    Hazards hazards;
-    for (const LedgerEntry &entry : kernel.ledger)
-      for (const Covered &covered : coveredBy(entry))
-        if (covered.buffer == buffer.name)
-          hazards.add(covered);
-    return hazards.empty() ? line : line + ": " + hazards.kinds();
+    const auto found = hazards.find(buffer.name);
+    return found == hazards.end() ? line : line + ": " + found->second.kinds();
   }
 
   /// The role that writes the buffer and then completes its phases.
@@ -192,6 +191,7 @@ private:
   const Kernel &kernel;
   llvm::SmallPtrSet<const Buffer *, 8> bars; ///< mbarriers of guards
   llvm::StringSet<> mbarriers;               ///< their names
+  llvm::StringMap<Hazards> hazards;          ///< by buffer
 };
 
 } // namespace

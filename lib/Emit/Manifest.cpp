@@ -271,20 +271,21 @@ std::string fagen::emitPlan(const VariantPlan &plan, StringRef program) {
 
 /// As it stands in the manifest's array of rows, two levels in.
 std::string fagen::emitRow(const VariantPlan &plan, unsigned order) {
-  std::string text, nested;
+  std::string text;
   raw_string_ostream os(text);
   os.SetBufferSize(kBufferBytes);
   json::OStream out(os, kIndent);
-  writeRow(out, plan, rowOf(plan, order), json::Object{{"schedule", jsonOf(plan.variant->schedule)}});
-  out.flush();
-  for (StringRef rest = text; !rest.empty();) { // strings have no line's end as such
-    const auto [line, left] = rest.split('\n');
-    nested += line;
-    rest = left;
-    if (!rest.empty())
-      nested.append("\n").append(2 * kIndent, ' ');
-  }
-  return nested;
+  std::string row;
+  out.array([&] { // two of them, which indent it
+    out.array([&] {
+      out.flush();
+      const size_t begin = text.size();
+      writeRow(out, plan, rowOf(plan, order), json::Object{{"schedule", jsonOf(plan.variant->schedule)}});
+      out.flush();
+      row = StringRef(text).substr(begin).ltrim().str();
+    });
+  });
+  return row;
 }
 
 std::string fagen::emitManifest(const KernelPlan &plan) {
