@@ -21,6 +21,7 @@ Execution::Execution(ExecutionPlan &plan, const ExecutionObserver &observer)
       barrier.gathered = barrier.complete = nothing;
   }
   initial.instances.resize(size_t(plan.ctas) * plan.instances());
+  compared.resize(plan.accesses().size());
   initial.remote.resize(size_t(plan.ctas) * 2 * shape.warps);
 }
 
@@ -43,6 +44,7 @@ void Execution::addCta(unsigned cta) {
       warp.agent = cta * plan.ctaWarps + warp.number;
       warp.clocks = LaneClocks(shape.size());
       warp.generations.resize(plan.barriers());
+      warp.fragments.resize(plan.fragments());
     }
 }
 

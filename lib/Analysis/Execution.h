@@ -41,6 +41,12 @@ public:
   const Progress *resumesAt(const Progress &shared);
 
 private:
+  /// What a warp did with a fragment.
+  struct FragmentUse {
+    uint64_t before = 0;  ///< its accesses so far
+    unsigned product = 0; ///< the last group of products among them; 0: none
+    unsigned event = 0;   ///< after the last one that was no product's
+  };
   struct Warp {
     unsigned number = 0, role = 0, timeline = 0; ///< in its CTA
     unsigned cta = 0, agent = 0;                 ///< its number among the warps of all CTAs
@@ -54,6 +60,7 @@ private:
     const ir::Op *lastStore = nullptr;
     std::vector<unsigned> lastIssue{0}; ///< by group of products: the event after its last one
     std::vector<unsigned> generations;  ///< by barrier
+    std::vector<FragmentUse> fragments;
   };
   /// That threads waited for a phase.
   struct Passed {
@@ -196,7 +203,9 @@ private:
   inline Gap missing(const Coming &second, const Earlier &first, Known *by) const;
   inline Gap missingOrder(const Coming &second, const Earlier &first, Known *by) const;
   static std::string textOf(Gap gap, const Access &first);
+  inline bool isSettled(const Warp &warp, const Access &second, Lanes lanes) const;
   void remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
+  void remember(FragmentUse &use, const Warp &warp, const Access &access) const;
 
   ExecutionPlan &plan;
   const ClockShape &shape;
@@ -208,9 +217,10 @@ private:
     Progress progress;
     State state;
   };
-  size_t places = 0;         ///< how many of `saved` there are now
-  std::deque<Place> saved;   ///< on the way of the last run, each further than the one before
-  std::vector<int64_t> told; ///< by rival: the smallest distance that the observer knows of
+  size_t places = 0;              ///< how many of `saved` there are now
+  std::deque<Place> saved;        ///< on the way of the last run, each further than the one before
+  std::vector<int64_t> told;      ///< by rival: the smallest distance that the observer knows of
+  std::vector<uint64_t> compared; ///< by access of a fragment: those that it was compared with
   bool hasFailed = false;
 };
 

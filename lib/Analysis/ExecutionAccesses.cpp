@@ -137,8 +137,22 @@ void Execution::checkAgainst(const Coming &second, unsigned memory, const Rival 
   }
 }
 
+/// Whether a warp's own accesses to a fragment are all done, with the fence that a product wants, and none of them is
+/// news: they have no positions.
+bool Execution::isSettled(const Warp &warp, const Access &second, Lanes lanes) const {
+  const FragmentAccess &access = plan.ofFragment(second);
+  if (access.isAlone)
+    return false;
+  const FragmentUse &use = warp.fragments[access.fragment];
+  if (use.before & ~compared[second.index])
+    return false;
+  return second.isAsync ? warp.mmaFence >= use.event : isKnown(warp, lanes, shape.products(warp.agent), use.product);
+}
+
 void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
   for (const Access &second : op.accesses) {
+    if (isSettled(warp, second, lanes))
+      continue;
     const int64_t position = event.positions[second.operand];
     const llvm::ArrayRef<Rival> rivals = plan.rivalsOf(second, position, warp.number);
     told.resize(plan.rivalNumbers(), std::numeric_limits<int64_t>::max());
@@ -146,6 +160,8 @@ void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &o
     if (!op.isShared) {
       for (const Rival &rival : rivals)
         checkAgainst(coming, warp.cta, rival);
+      if (const FragmentAccess &access = plan.ofFragment(second); !access.isAlone)
+        compared[second.index] |= warp.fragments[access.fragment].before;
       continue;
     }
     for (const Rival &rival : rivals)
@@ -156,10 +172,20 @@ void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &o
   }
 }
 
+void Execution::remember(FragmentUse &use, const Warp &warp, const Access &access) const {
+  use.before |= plan.ofFragment(access).bit;
+  if (access.isAsync)
+    use.product = warp.products + 1;
+  else
+    use.event = warp.event + 1;
+}
+
 void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
   const Role &role = *plan.roles()[warp.role];
   const unsigned ofWarp = warp.cta * role.warps + warp.number - role.firstWarp;
-  for (const Access &access : op.accesses)
+  for (const Access &access : op.accesses) {
+    if (const FragmentAccess &place = plan.ofFragment(access); !place.isAlone)
+      remember(warp.fragments[place.fragment], warp, access);
     for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta) {
       const int64_t position = event.positions[access.operand];
       Instance &last = state.instances[cta * plan.instances() + plan.instanceOf(access, position) + ofWarp];
@@ -183,4 +209,5 @@ void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, La
         last.done = event.doneAt;
       }
     }
+  }
 }

@@ -6,6 +6,7 @@
 #include "fagen/IR/Queries.h"
 
 #include <limits>
+#include <map>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -33,6 +34,23 @@ ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> 
         ops.back()[point] = plan(role, *op);
   }
   findEntries();
+  findFragments();
+}
+
+void ExecutionPlan::findFragments() {
+  constexpr unsigned kMostAccesses = 64;
+  std::map<std::pair<unsigned, const Buffer *>, std::vector<unsigned>> accesses; // by role and fragment
+  for (const Access &access : table.accesses())
+    if (access.buffer->space == Space::Fragment && !access.buffer->isRing)
+      accesses[{access.role, access.buffer}].push_back(access.index);
+  ofFragments.resize(table.accesses().size());
+  for (const auto &[fragment, indices] : accesses) {
+    if (indices.size() > kMostAccesses)
+      continue;
+    for (unsigned i = 0; i < indices.size(); ++i)
+      ofFragments[indices[i]] = {false, fragmentCount, uint64_t(1) << i};
+    ++fragmentCount;
+  }
 }
 
 /// What clocks tell of: lanes that access something, what fences show, barriers, products and stores that there are.

@@ -45,6 +45,13 @@ struct Rival {
   bool isSameThread = false; ///< in the CTA of the later access: each of the threads meets itself only
 };
 
+/// An access among those of a role's fragment, which are of each warp's own registers: it has one place.
+struct FragmentAccess {
+  bool isAlone = true; ///< of no fragment, or of one with slots or too many accesses
+  unsigned fragment = 0;
+  uint64_t bit = 0; ///< of its number among them
+};
+
 class ExecutionPlan {
 public:
   ExecutionPlan(const ir::Kernel &kernel, llvm::ArrayRef<const ir::Role *> roles, llvm::ArrayRef<Points> points,
@@ -62,6 +69,8 @@ public:
       known = findRivals(access, position);
     return known[warp];
   }
+  const FragmentAccess &ofFragment(const Access &access) const { return ofFragments[access.index]; }
+  unsigned fragments() const { return fragmentCount; }
   /// Of all rivals that were asked for so far.
   unsigned rivalNumbers() const { return rivalCount; }
   /// Of its role's first warp in the first CTA; those of the role's other warps follow, then those in other CTAs.
@@ -87,6 +96,7 @@ private:
   PlannedOp plan(unsigned role, const ir::Op &op);
   void planBarrier(PlannedOp &planned) const;
   void findEntries();
+  void findFragments();
   /// Who does what.
   void forEachLane(llvm::function_ref<void(const PlannedOp &, unsigned agent)> visit) const;
   Lanes lanesOf(const ir::Role &role, unsigned warp, const PlannedOp &op) const;
@@ -98,8 +108,9 @@ private:
   std::vector<std::vector<PlannedOp>> ops; ///< by role and point
   std::vector<const ir::Op *> names;
   llvm::DenseMap<const ir::Buffer *, unsigned> firstSlot;
-  std::vector<unsigned> firstInstance; ///< by access
-  unsigned instanceCount = 0, rivalCount = 0;
+  std::vector<unsigned> firstInstance;     ///< by access
+  std::vector<FragmentAccess> ofFragments; ///< by access
+  unsigned instanceCount = 0, rivalCount = 0, fragmentCount = 0;
   std::vector<std::vector<RivalsByWarp>> rivals; ///< by access and slot; empty: not found yet
 };
 

@@ -49,13 +49,19 @@ static size_t hashOf(const Timeline &timeline) {
   return hash;
 }
 
-const Timeline *TimelinePool::keep(const Timeline &timeline) {
+const Timeline *TimelinePool::keep(Timeline &timeline) {
   std::vector<std::unique_ptr<const Timeline>> &alike = byHash[hashOf(timeline)];
   for (const std::unique_ptr<const Timeline> &other : alike)
     if (other->firstWarp == timeline.firstWarp && other->length == timeline.length &&
         other->turnBegins == timeline.turnBegins && other->events == timeline.events)
       return other.get();
-  return alike.emplace_back(std::make_unique<const Timeline>(timeline)).get();
+  auto kept = std::make_unique<Timeline>(std::move(timeline));
+  timeline = Timeline();
+  timeline.role = kept->role;
+  timeline.firstWarp = kept->firstWarp;
+  timeline.warps = kept->warps;
+  timeline.events.reserve(kept->events.size());
+  return alike.emplace_back(std::move(kept)).get();
 }
 
 namespace {

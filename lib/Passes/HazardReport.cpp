@@ -173,15 +173,18 @@ std::string nameOf(const Op &op) {
 
 } // namespace
 
-std::vector<std::string> fagen::coversOfRole(const Kernel &kernel) {
-  const Role &role = kernel.roles.front();
-  const HazardInfo info(kernel, role);
+std::vector<std::string> fagen::coversOfRole(const Role &role, const HazardInfo &info) {
   std::vector<std::string> covers;
   walk(role.body, [&](const Op &op) {
     if (opInfo(op.kind).hasSite)
       covers.push_back(op.kind == OpKind::Barrier ? coveredBy(info, op) : completedBy(info, op));
   });
   return covers;
+}
+
+bool fagen::areCovered(const HazardInfo &info) {
+  return info.problem().empty() && info.selfConflicts().empty() &&
+         llvm::all_of(info.hazards(), [&](const Hazard &hazard) { return info.isCovered(hazard); });
 }
 
 void fagen::fillLedgerOfRole(Kernel &kernel, llvm::ArrayRef<std::string> covers) {

@@ -39,7 +39,9 @@ bool reportGlobal(const ir::Program &program, const ir::Kernel &kernel, Diagnost
 void printGlobal(const ir::Program &program, const ir::Kernel &kernel, llvm::raw_ostream &os);
 
 /// Which hazards would be open without it, of each barrier and wait of a kernel of one role, in program order.
-std::vector<std::string> coversOfRole(const ir::Kernel &kernel);
+std::vector<std::string> coversOfRole(const ir::Role &role, const HazardInfo &info);
+/// Whether there is nothing to report: the role is analysed, and barriers and waits order all that meets.
+bool areCovered(const HazardInfo &info);
 /// Numbers barriers and waits, from 1, and says so of each in the ledger.
 void fillLedgerOfRole(ir::Kernel &kernel, llvm::ArrayRef<std::string> covers);
 

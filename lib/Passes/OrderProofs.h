@@ -23,6 +23,7 @@ struct OrderProof {
   // Of a kernel of one role; nothing: not asked so far.
   std::optional<std::vector<Placement>> missing;  ///< the barriers that it lacks, if barriers can mend it
   std::optional<std::vector<std::string>> ledger; ///< its text for each site, sound or not
+  bool isCovered = false;                         ///< its hazards are, as far as somebody asked
 };
 OrderProof &proofOf(const std::string &key);
 

@@ -245,8 +245,11 @@ bool fagen::placeBarriers(Kernel &kernel, PassContext &context) {
     return true;
   OrderProof &proof = proofOf(proofKey(kernel)); // with its barriers
   const std::lock_guard lock(proof.mutex);
-  if (!proof.ledger)
-    proof.ledger = coversOfRole(kernel);
+  if (!proof.ledger) {
+    const HazardInfo info(kernel, kernel.roles.front());
+    proof.ledger = coversOfRole(kernel.roles.front(), info);
+    proof.isCovered = areCovered(info);
+  }
   fillLedgerOfRole(kernel, *proof.ledger);
   kernel.phase = Phase::Placed;
   return true;

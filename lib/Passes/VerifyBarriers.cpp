@@ -75,26 +75,37 @@ constexpr const char *kUndecided = " depends on more than lets, loop variables a
 class BarrierVerifier {
 public:
   BarrierVerifier(const Kernel &kernel, const Role &role, PassContext &context)
-      : kernel(kernel), role(role), info(kernel, role),
-        report(info, context.diags, context.variant ? "verify-barriers" : "") {}
+      : kernel(kernel), role(role), context(context), points(role) {}
 
-  bool run() {
+  /// `isCovered`: the hazards are known to be.
+  bool run(bool isCovered) {
     Conditions(kernel, role).forEachUndecided(role.body, [&](const Op &op, const Op &undecided) {
-      fail(op, "the condition of " + info.points().nameOf(&undecided) + kUndecided);
+      fail(op, "the condition of " + points.nameOf(&undecided) + kUndecided);
     });
     forEach<BarrierOp>(role.body, [&](BarrierOp<const Op> barrier) { checkParticipants(barrier); });
+    if (!isCovered)
+      checkHazards();
+    return isSound;
+  }
+
+private:
+  void checkHazards() {
+    const HazardInfo info(kernel, role);
+    const HazardReport report(info, context.diags, context.variant ? "verify-barriers" : "");
     isSound &= report.reportUnmendable(kernel);
     for (const Hazard &hazard : info.hazards())
       if (!hazard.isUnfinished && !info.isCovered(hazard)) {
         report.reportOpen(hazard);
         isSound = false;
       }
-    return isSound;
   }
 
-private:
   void fail(const Op &op, const llvm::Twine &message) {
-    report.error(op.location, info.points().nameOf(&op) + ": " + message);
+    const std::string text = points.nameOf(&op) + ": " + message.str();
+    if (context.variant)
+      context.diags.internalError("verify-barriers", text, op.location);
+    else
+      context.diags.error(op.location, text);
     isSound = false;
   }
 
@@ -114,8 +125,8 @@ private:
 
   const Kernel &kernel;
   const Role &role;
-  const HazardInfo info;
-  const HazardReport report;
+  PassContext &context;
+  const Points points;
   bool isSound = true;
 };
 
@@ -125,7 +136,7 @@ private:
 static bool verifyRole(const Kernel &kernel, PassContext &context) {
   OrderProof &proof = proofOf(proofKey(kernel));
   const std::lock_guard lock(proof.mutex);
-  if (!proof.covers && BarrierVerifier(kernel, kernel.roles.front(), context).run())
+  if (!proof.covers && BarrierVerifier(kernel, kernel.roles.front(), context).run(proof.isCovered))
     proof.covers.emplace();
   return proof.covers.has_value();
 }

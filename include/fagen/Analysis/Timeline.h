@@ -101,8 +101,8 @@ bool forEachTimeline(const ir::Kernel &kernel, const ir::Role &role, const Point
 /// Timelines, each once.
 class TimelinePool {
 public:
-  /// The one that has the same events.
-  const Timeline *keep(const Timeline &timeline);
+  /// The one that has the same events: `timeline`, which is then left with its warps only, or an older one.
+  const Timeline *keep(Timeline &timeline);
 
 private:
   std::map<size_t, std::vector<std::unique_ptr<const Timeline>>> byHash;
