@@ -299,6 +299,8 @@ std::string fagen::emitManifest(const KernelPlan &plan) {
   json::OStream out(os, kIndent);
   out.object([&] { // in the order of the keys
     out.attribute("abi", int64_t(FAGEN_ABI));
+    if (const Claim &claim = plan.kernel->claim; !claim.condition.empty())
+      out.attribute("claim", json::Object{{"condition", arrayOf(claim.condition, jsonOf)}, {"text", claim.text}});
     out.attribute("files", json::Array(filesOf(plan)));
     out.attribute("gates", arrayOf(plan.kernel->gates, jsonOf));
     out.attribute("kernel", plan.kernel->name);

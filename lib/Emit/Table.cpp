@@ -188,6 +188,8 @@ void TableEmitter::emitSelect() {
   for (unsigned i = 0; i < select.size(); ++i)
     if (!select[i].condition.empty())
       emitProgram(fmt::format("kCondition{}", i), select[i].condition);
+  if (!plan.kernel->claim.condition.empty())
+    emitProgram("kClaim", plan.kernel->claim.condition);
   line("const fagen_select kSelect[] = {{");
   for (unsigned i = 0; i < select.size(); ++i) {
     emitEvidence(select[i].evidence);
@@ -308,6 +310,11 @@ void TableEmitter::emitTable() {
   line("    .row_size = sizeof(fagen_row),");
   line("    .schedule_count = {},", plan.kernel->scheduleNames.size());
   line("    .select_count = {},", plan.kernel->select.size());
+  if (const Claim &claim = plan.kernel->claim; !claim.condition.empty()) {
+    line("    .claim = kClaim,");
+    line("    .claim_text = {},", quote(claim.text));
+    line("    .claim_size = {},", claim.condition.size());
+  }
   line("}};");
 }
 

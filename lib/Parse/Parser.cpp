@@ -204,12 +204,14 @@ bool Parser::parseKernelPart(ast::Kernel &kernel) {
     return parseSchedule(kernel);
   if (token.is("select"))
     return parseSelect(kernel);
+  if (token.is("claim"))
+    return parseClaim(kernel);
   if (token.is("require"))
     return parseRequire(kernel);
   StringRef near =
-      token.kind == Token::Word ? nearestWord(token.text, {"problem", "schedule", "select", "require"}) : "";
+      token.kind == Token::Word ? nearestWord(token.text, {"problem", "schedule", "select", "claim", "require"}) : "";
   std::string hint = near.empty() ? "" : ("; did you mean '" + near + "'?").str();
-  return fail("expected 'problem', 'schedule', 'select' or 'require', not " + describeToken() + hint);
+  return fail("expected 'problem', 'schedule', 'select', 'claim' or 'require', not " + describeToken() + hint);
 }
 
 //===-- Problem and schedule
@@ -265,7 +267,7 @@ bool Parser::parseWhen(std::vector<ast::Statement> &body) {
   return parsed;
 }
 
-//===-- Select and require
+//===-- Select, claim and require
 //-----------------------------------------------------------------------------------------===//
 
 bool Parser::parseSelect(ast::Kernel &kernel) {
@@ -273,6 +275,17 @@ bool Parser::parseSelect(ast::Kernel &kernel) {
   select.range = token.range();
   advance();
   return parseBlock("select", select.isDamaged, [&] { return parseSelectLine(select); });
+}
+
+bool Parser::parseClaim(ast::Kernel &kernel) {
+  ast::Claim claim;
+  claim.range = token.range();
+  advance();
+  claim.condition = parseExpr();
+  if (!claim.condition || !expectSemicolon("after the condition"))
+    return false;
+  kernel.claims.push_back(std::move(claim));
+  return true;
 }
 
 bool Parser::parseSelectLine(ast::Select &select) {

@@ -48,6 +48,7 @@ private:
   bool parseWhen(std::vector<ast::Statement> &body);
   bool parseSelect(ast::Kernel &kernel);
   bool parseSelectLine(ast::Select &select);
+  bool parseClaim(ast::Kernel &kernel);
   bool parseRequire(ast::Kernel &kernel);
   bool parseGate(ast::Require &require);
 

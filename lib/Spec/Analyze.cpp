@@ -68,6 +68,7 @@ KernelSpec KernelAnalysis::run() {
   checkSchedules();
   points = expandProblem();
   checkSelect();
+  checkClaim();
   for (const ProblemPoint &point : points)
     for (const TargetInfo *target : targets)
       for (unsigned index = 0; index != schedules.size(); ++index)

@@ -24,6 +24,7 @@ template <typename Block> static void checkOnce(const std::vector<Block> &blocks
 void KernelAnalysis::checkBlockCounts() {
   checkOnce(kernel.problems, "problem", diags);
   checkOnce(kernel.selects, "select", diags);
+  checkOnce(kernel.claims, "claim", diags);
   checkOnce(kernel.requires_, "require", diags);
   if (kernel.problems.empty() && !kernel.isDamaged)
     diags.error(kernel.name.range, fmt::format("kernel '{}' has no problem", kernel.name.text));

@@ -136,6 +136,7 @@ private:
 
   // Select.cpp and Gates.cpp.
   void checkSelect();
+  void checkClaim();
   void checkSelectLine(const ast::SelectLine &line, const ConditionScope &scope);
   void warnUnselected();
   ConditionScope selectScope() const;

@@ -105,6 +105,8 @@ static void printKernel(const KernelSpec &kernel, IndentedStream &os) {
   for (const Variant &variant : kernel.variants)
     printVariant(variant, os);
   printSelect(kernel, os);
+  if (!kernel.claim.condition.empty())
+    os << "claim " << kernel.claim.text << "\n";
   if (!kernel.gates.empty()) {
     os << "require\n";
     auto gates = os.scope();

@@ -1,4 +1,4 @@
-// fagen: select: which schedule a run-time problem takes.
+// fagen: select and claim: which schedule a run-time problem takes, and which problems the kernel was made for.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelAnalysis.h"
@@ -155,6 +155,18 @@ void KernelAnalysis::checkSelect() {
     diags.error(select.range, "select needs a last line 'otherwise : schedule;'");
   if (diags.errorCount() == before)
     warnUnselected();
+}
+
+void KernelAnalysis::checkClaim() {
+  if (kernel.claims.empty())
+    return;
+  const ast::Claim &claim = kernel.claims.front();
+  std::optional<Program> condition = compileCondition(*claim.condition, selectScope(), diags);
+  if (!condition)
+    return;
+  if (condition->size() == 1 && condition->front().kind == SelectOp::Constant)
+    diags.warning(claim.range, condition->front().value != 0 ? "every problem is claimed" : "no problem is claimed");
+  spec.claim = {std::move(*condition), textOf(claim.condition->range)};
 }
 
 } // namespace fagen

@@ -12,8 +12,8 @@ from typing import List, Optional, Sequence
 from . import _lib, errors
 
 _USERS_MISTAKE = 1
-# The package's own, in the order of their say: of rows of one target the first set's wins. All accumulate in float32.
-_READY = ("h200", "h200_d96_d192", "a100", "l4_fp16", "l4_bf16", "l4_wide", "rtx")
+# The package's own: of rows of one target the first set's wins, but for problems that a set claims. All accumulate in float32.
+_READY = ("h200", "h200_d96_d192", "a100", "l4_fp16", "l4_bf16", "l4_wide", "rtx", "decode_fp16", "decode_bf16")
 
 
 class KernelSet:

@@ -101,6 +101,13 @@ def test_ready_kernels_for_an_h200(head_dim, dtype):
     assert picked(shape=(2, 16, 4, 1024, 1024, head_dim), dtype=dtype, gpu="sm_90").startswith("h200")
 
 
+@pytest.mark.parametrize("dtype, kernel", [("f16", "decode_fp16"), ("bf16", "decode_bf16")])
+@pytest.mark.parametrize("gpu", ["sm_80", "sm_89", "sm_90", "sm_120"])
+def test_ready_kernels_for_decoding(gpu, dtype, kernel):
+    assert picked(shape=(1, 32, 8, 1, 8192, 128), dtype=dtype, causal=True, gpu=gpu).startswith(kernel)
+    assert not picked(shape=(1, 32, 8, 64, 8192, 128), dtype=dtype, causal=True, gpu=gpu).startswith("decode")
+
+
 @pytest.mark.parametrize("gpu, head_dim, dtype, kernel", [
     ("sm_80", 128, "f16", "a100_prefill"), ("sm_86", 128, "bf16", "rtx_prefill"), ("sm_89", 64, "f16", "l4_fp16_prefill"),
     ("sm_89", 128, "bf16", "l4_bf16_prefill"), ("sm_89", 96, "f16", "l4_wide_prefill"), ("sm_120", 256, "f16", "l4_wide"),

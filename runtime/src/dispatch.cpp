@@ -7,7 +7,8 @@
 //   1. the rows that select reaches: those of the nearest target, and among them the earliest true line's,
 //   2. any row that fits, nearest target first, then in spec order (select named only rows that alignment excludes),
 //   3. a fallback that fits, likewise;
-// and the best of all tables is the one with the smallest stage, then the nearest target, then the earliest table.
+// and the best of all tables is one that claims the problem with a row of stage 1, else the one with the smallest
+// stage, then the nearest target, then the earliest table.
 #include "dispatch.h"
 
 #include "error.h"
@@ -99,8 +100,12 @@ Picked pickInTable(const fagen_table &table, const Problem &problem, const Varia
     return candidate.row != nullptr;
   };
   RowRange free = dispatchedFrom(table, lowerBound(table, problem.key), problem.key, FAGEN_ROW_DISPATCHED);
-  if (found(Pick::Select, pickBySelect(table, free, problem, variables, device, picked.line)) ||
-      found(Pick::Fitting, nearestFit(table, free, -1, kNoTarget, problem, device)))
+  if (found(Pick::Select, pickBySelect(table, free, problem, variables, device, picked.line))) {
+    if (claims(table, variables))
+      picked.pick = Pick::Claim;
+    return picked;
+  }
+  if (found(Pick::Fitting, nearestFit(table, free, -1, kNoTarget, problem, device)))
     return picked;
   RowRange fallbacks = dispatchedFrom(table, free.end, problem.key, FAGEN_ROW_FALLBACK);
   found(Pick::Fallback, nearestFit(table, fallbacks, -1, kNoTarget, problem, device));
@@ -125,6 +130,12 @@ Picked pickByName(Tables tables, const Problem &problem, const fagen_device &dev
 }
 
 } // namespace
+
+bool hasClaim(const fagen_table &table) { return table.struct_size >= sizeof(fagen_table) && table.claim_size != 0; }
+
+bool claims(const fagen_table &table, const Variables &variables) {
+  return hasClaim(table) && evaluate(table.claim, table.claim_size, variables).value_or(0) != 0;
+}
 
 RowRange rowsOf(const fagen_table &table, uint64_t problemKey) {
   return {lowerBound(table, problemKey), lowerBound(table, problemKey + (uint64_t(1) << FAGEN_KEY_PROBLEM_SHIFT))};

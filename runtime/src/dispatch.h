@@ -58,13 +58,18 @@ uint32_t splitsOf(const fagen_row &row, const Problem &problem, const fagen_devi
 uint32_t sharedBytesOf(const fagen_row &row);
 
 /// How dispatch came to a row; the earlier, the better.
-enum class Pick { None, Name, Select, Fitting, Fallback };
+enum class Pick { None, Name, Claim, Select, Fitting, Fallback };
 struct Picked {
   Pick pick = Pick::None;
   const fagen_table *table = nullptr;
   const fagen_row *row = nullptr;
-  const fagen_select *line = nullptr; ///< that chose it, for Pick::Select
+  const fagen_select *line = nullptr; ///< that chose it, for Pick::Claim too
 };
+
+/// Whether a table says what problems it was made for, and whether this is one.
+bool hasClaim(const fagen_table &table);
+bool claims(const fagen_table &table, const Variables &variables);
+
 Picked pickRow(Tables tables, const Problem &problem, const fagen_device &device);
 
 /// ABI_MISMATCH or INVALID for a table that this library must not read.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <fagen/fagen.h>
+#include <fagen/table.h>
 
 #include <cstddef>
 
@@ -11,6 +11,7 @@ namespace fagen {
 /// The size that a struct of this ABI has at least: that of its first version.
 template <typename T> inline constexpr uint32_t kLeastSize = sizeof(T);
 template <> inline constexpr uint32_t kLeastSize<fagen_choice> = offsetof(fagen_choice, scratch_bytes);
+template <> inline constexpr uint32_t kLeastSize<fagen_table> = offsetof(fagen_table, claim);
 
 /// Keeps the formatted text for fagen_last_error and returns the status. Allocates nothing; a long text is cut.
 [[gnu::format(printf, 2, 3), gnu::cold]] fagen_status fail(fagen_status status, const char *format, ...);

@@ -18,6 +18,9 @@ void addPick(Text &text, const Picked &picked, const fagen_device &device) {
   case Pick::Name:
     text.add("asked for by name");
     break;
+  case Pick::Claim:
+    text.add("%s claims '%s'; ", picked.table->kernel, picked.table->claim_text);
+    [[fallthrough]];
   case Pick::Select:
     text.add("select line '%s' of %s", picked.line->text, picked.table->kernel);
     break;
@@ -32,10 +35,12 @@ void addPick(Text &text, const Picked &picked, const fagen_device &device) {
 }
 
 /// Why dispatch passed a row that fits.
-void addPassed(Text &text, const fagen_row &row, const Picked &picked, const Problem &problem,
+void addPassed(Text &text, const fagen_table &table, const fagen_row &row, const Picked &picked, const Problem &problem,
                const fagen_device &device) {
   if (problem.variant && strcmp(row.variant, problem.variant) != 0)
     text.add("fits, but has another name");
+  else if (picked.pick == Pick::Claim && &table != picked.table)
+    text.add("fits, but %s claims the problem", picked.table->kernel);
   else if (picked.row && targetDistance(row, device) > targetDistance(*picked.row, device))
     text.add("fits, but %s is farther from sm_%u than %s", row.target, device.sm, picked.row->target);
   else if (row.dispatch == FAGEN_ROW_BY_NAME)
@@ -49,6 +54,8 @@ void addPassed(Text &text, const fagen_row &row, const Picked &picked, const Pro
 void addSelect(Text &text, const fagen_table &table, const Problem &problem, const fagen_device &device) {
   Variables variables = problem.variables;
   variables.values[FAGEN_VAR_SMS] = device.smCount;
+  if (hasClaim(table))
+    text.add("claim    %s: %s: %s\n", table.kernel, table.claim_text, claims(table, variables) ? "true" : "false");
   for (const fagen_select &line : std::span(table.select, table.select_count)) {
     bool always = line.condition_size == 0;
     std::optional<int64_t> value =
@@ -97,7 +104,7 @@ size_t fagen_explain(const fagen_table *const *tables, size_t table_count, const
       text.add("not      %s (%s): ", row.variant, row.target);
       Misfit misfit = misfitOf(row, known, *device);
       if (misfit == Misfit::None)
-        addPassed(text, row, picked, known, *device);
+        addPassed(text, *table, row, picked, known, *device);
       else
         addMisfit(text, misfit, row, known, *device);
       text.add("\n");

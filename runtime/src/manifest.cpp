@@ -104,6 +104,8 @@ public:
       loaded.schedules.push_back(loaded.keep(name.text()));
     for (const Field &line : manifest["select"].items())
       loaded.select.push_back(readSelect(line));
+    if (manifest.has("claim"))
+      readClaim(manifest["claim"]);
     for (const Field &row : manifest["rows"].items())
       loaded.rows.push_back(readRow(row));
     if (loaded.rows.empty())
@@ -118,6 +120,13 @@ private:
     const auto &program = loaded.programs.emplace_back(readProgram(field["condition"]));
     return {program.data(), static_cast<uint32_t>(program.size()), field["schedule"].number(),
             loaded.keep(field["text"].text())};
+  }
+
+  void readClaim(const Field &field) {
+    const auto &program = loaded.programs.emplace_back(readProgram(field["condition"]));
+    loaded.claim = program.data();
+    loaded.claim_size = static_cast<uint32_t>(program.size());
+    loaded.claim_text = loaded.keep(field["text"].text());
   }
 
   fagen_launch readLaunch(const Field &field) {

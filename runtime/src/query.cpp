@@ -187,6 +187,9 @@ fagen_status fagen_table_check(const fagen_table *table) {
       return status;
   if (table->row_count && (table->select_count == 0 || table->select[table->select_count - 1].condition_size != 0))
     return fail(FAGEN_INVALID, "table %s: select does not end in an otherwise line", table->kernel);
+  if (hasClaim(*table))
+    if (const char *problem = checkProgram(table->claim, table->claim_size))
+      return fail(FAGEN_INVALID, "table %s, claim: %s", table->kernel, problem);
   for (uint32_t i = 0; i < table->select_count; ++i) {
     const fagen_select &line = table->select[i];
     const char *problem = line.condition_size ? checkProgram(line.condition, line.condition_size) : nullptr;

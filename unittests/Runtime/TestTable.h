@@ -57,6 +57,20 @@ public:
     return *this;
   }
 
+  TestTable &claim(const char *text, std::vector<fagen_op> condition) {
+    programs.push_back(std::move(condition));
+    table.claim = programs.back().data();
+    table.claim_text = text;
+    table.claim_size = uint32_t(programs.back().size());
+    return *this;
+  }
+
+  /// As a table of before there were claims.
+  TestTable &withoutClaims() {
+    table.struct_size = uint32_t(offsetof(fagen_table, claim));
+    return *this;
+  }
+
   const fagen_table *get() {
     if (lines.empty())
       select("otherwise", 0);

@@ -114,6 +114,11 @@ struct Select {
   llvm::SMRange range;    ///< of the word `select`
 };
 
+struct Claim {
+  std::unique_ptr<Expr> condition;
+  llvm::SMRange range; ///< of the word `claim`
+};
+
 struct Gate {
   Name name;
   std::string relation;
@@ -131,6 +136,7 @@ struct Kernel {
   std::vector<Problem> problems; ///< exactly one is right; the others are reported
   std::vector<Schedule> schedules;
   std::vector<Select> selects;
+  std::vector<Claim> claims;
   std::vector<Require> requires_;
   bool isDamaged = false;     ///< something in it was reported
   bool hasLostBlocks = false; ///< a block of it was not understood: what refers to one may have meant that

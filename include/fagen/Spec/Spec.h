@@ -160,11 +160,19 @@ struct Gate {
   Location location;
 };
 
+/// What a kernel was made for: of several kernel sets one that claims a problem comes before those whose target is
+/// nearer.
+struct Claim {
+  std::vector<SelectOp> condition; ///< empty: nothing is claimed
+  std::string text;                ///< as written
+};
+
 struct KernelSpec {
   std::string name;
   std::vector<std::string> scheduleNames; ///< in text order; then the implicit one
   std::vector<Variant> variants;          ///< in expansion order (problem axes, targets, schedules), implicit ones last
   std::vector<SelectLine> select;         ///< always ends in an otherwise line
+  Claim claim;
   std::vector<Gate> gates;
   std::vector<std::string> remarks; ///< combinations that were dropped, each with its reason
   Location location;
