@@ -55,7 +55,10 @@ public:
                        "all into rings of as many slots",
                        op->location) ||
           !shape.needs(goesOn, "loops from 0 on, each with the copies of the one before", op->location) ||
-          !shape.needs(refill != Refill::Split || readsApart(*op),
+          !shape.needs(refill != Refill::Split || !before || ringsOfFirst(*before) == ringsOfFirst(*op),
+                       "loops whose first products read the same rings, where refill is split", op->location) ||
+          !shape.needs(refill != Refill::Split || readsApart(*op) ||
+                           ringsOfFirst(*op).size() == countOf(op->body, OpKind::CopyIssue),
                        "steps that are done with what their first product reads, where refill is split", op->location))
         return false;
       before = op.get();
@@ -125,6 +128,17 @@ private:
         for (const Operand &operand : op->operands)
           isSound &= !operand.buffer || !operand.buffer->isRing || rings.contains(operand.buffer);
     return isSound && slots != 0;
+  }
+
+  /// Of the rings that a loop fills those that the first product of a step reads.
+  static llvm::SmallPtrSet<const Buffer *, 4> ringsOfFirst(const Op &loop) {
+    const Op *const first = firstOf(loop.body, isAnyProduct);
+    llvm::SmallPtrSet<const Buffer *, 4> rings;
+    forEach<CopyIssueOp>(loop.body, [&](CopyIssueOp<const Op> copy) {
+      if (reads(*first, copy.dst().buffer))
+        rings.insert(copy.dst().buffer);
+    });
+    return rings;
   }
 
   /// Whether no other product of a step reads a ring that its first one reads.
@@ -274,14 +288,15 @@ private:
 
   Ops jointStep(Ops body, const Expr &j) const {
     Ops ops;
-    if (refill == Refill::Joint)
+    bool hasCopies = refill == Refill::Joint || stages == 1; // a single slot is free only between steps
+    if (hasCopies)
       appendJointCopies(ops, j);
     appendWait(ops, "pipeline-loads: " + namesOf({&first, &rest}, "(j)") + " have arrived");
     appendLoaded(ops);
     for (std::unique_ptr<Op> &op : body) {
       const bool isFirst = readsFirst(*op);
       ops.push_back(std::move(op));
-      if (refill != Refill::Joint && isFirst)
+      if (isFirst && !std::exchange(hasCopies, true))
         appendJointCopies(ops, j);
     }
     return ops;
