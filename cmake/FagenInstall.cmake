@@ -21,7 +21,7 @@ if(TARGET fagen-run)
   # What `fagen-run time --baseline sdpa` starts, and the library that it loads.
   install(TARGETS fagen_capi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT tools)
   install(FILES measure/compare_sdpa.py measure/contestant.h measure/contestants.py measure/fagen_ctypes.py
-                measure/notes.py measure/samples.py
+                measure/notes.py measure/samples.py python/fagen/_structs.py
           DESTINATION ${CMAKE_INSTALL_DATADIR}/fagen/measure COMPONENT tools)
 endif()
 

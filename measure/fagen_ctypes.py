@@ -2,50 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loads libfagen_capi.so and runs generated kernels on PyTorch tensors, in PyTorch's own context and stream."""
 import ctypes
-from ctypes import POINTER, c_char, c_char_p, c_float, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+import importlib.util
+import os
+from ctypes import POINTER, c_char, c_char_p, c_int32, c_size_t, c_void_p
 
 import torch
 
-ABI = 1
 OK = 0
 DTYPES = {torch.float16: 1, torch.bfloat16: 2}
 MASKS = {"none": 1, "causal": 2}
 FLAG_LSE = 1
 
 
-class Abi(ctypes.Structure):
-    """A struct of the C ABI: knows its size and number."""
-
-    def __init__(self):
-        super().__init__()
-        self.struct_size = ctypes.sizeof(self)
-        self.abi = ABI
-
-
-class Problem(Abi):
-    _fields_ = [("struct_size", c_uint32), ("abi", c_uint32), ("pass_", c_uint32), ("dtype", c_uint32),
-                ("mask", c_uint32), ("flags", c_uint32), ("batch", c_int64), ("heads", c_int64),
-                ("kv_heads", c_int64), ("seq_q", c_int64), ("seq_kv", c_int64), ("head_dim_qk", c_int64),
-                ("head_dim_v", c_int64), ("q_stride", c_int64 * 3), ("k_stride", c_int64 * 3),
-                ("v_stride", c_int64 * 3), ("o_stride", c_int64 * 3), ("lse_stride", c_int64 * 2),
-                ("scale", c_float), ("has_scale", c_uint32), ("alignment", c_uint32), ("variant", c_char_p)]
+def _structs():
+    """The Python package's, which is not needed otherwise: beside this file where it is installed."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    places = [os.path.join(here, "_structs.py"), os.path.join(here, "..", "python", "fagen", "_structs.py")]
+    spec = importlib.util.spec_from_file_location("fagen_structs", next(filter(os.path.exists, places)))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-class Choice(Abi):
-    _fields_ = [("struct_size", c_uint32), ("abi", c_uint32), ("table", c_void_p), ("row", c_void_p),
-                ("device", c_void_p), ("workspace_bytes", c_size_t), ("workspace_alignment", c_uint32),
-                ("reserved", c_uint32), ("state", c_uint64 * 64)]
-
-
-class Tensors(Abi):
-    _fields_ = [("struct_size", c_uint32), ("abi", c_uint32), ("q", c_void_p), ("k", c_void_p), ("v", c_void_p),
-                ("o", c_void_p), ("lse", c_void_p)]
-
-
-class ChoiceInfo(Abi):
-    _fields_ = [("struct_size", c_uint32), ("abi", c_uint32), ("variant", c_char_p), ("target", c_char_p),
-                ("symbol", c_char_p), ("origin", c_char_p), ("grid", c_uint64), ("threads", c_uint32),
-                ("shared_bytes", c_uint32), ("registers", c_int32), ("local_bytes", c_int32)]
+structs = _structs()
 
 
 class Error(Exception):
@@ -100,7 +79,7 @@ class Library:
         """What dispatch picks from each kernel set: pairs of variant and target."""
         pairs = []
         for table in self.tables:
-            choice = Choice()
+            choice = structs.Choice()
             problem = describe(q, k, v, o, lse, mask, None)
             one = (c_void_p * 1)(table)
             if self.lib.fagen_query(one, c_size_t(1), ctypes.byref(problem), self.device, ctypes.byref(choice)) == OK:
@@ -110,14 +89,14 @@ class Library:
 
 
 def choice_info(library, choice):
-    info = ChoiceInfo()
+    info = structs.ChoiceInfo()
     library.check(library.lib.fagen_choice_get_info(ctypes.byref(choice), ctypes.byref(info)), "fagen_choice_get_info")
     return info
 
 
 def describe(q, k, v, o, lse, mask, variant, scale=None):
     """The C ABI's description of the problem that these tensors are of."""
-    p = Problem()
+    p = structs.Problem()
     p.dtype, p.mask, p.flags = DTYPES[q.dtype], MASKS[mask], FLAG_LSE if lse is not None else 0
     p.batch, p.heads, p.seq_q, p.head_dim_qk = q.shape
     p.kv_heads, p.seq_kv, p.head_dim_v = k.shape[1], k.shape[2], v.shape[3]
@@ -135,13 +114,13 @@ class Attention:
     def __init__(self, library, q, k, v, o, lse, mask, variant, scale):
         self.library, self.keep = library, (q, k, v, o, lse)
         p = describe(q, k, v, o, lse, mask, variant, scale)
-        self.choice = Choice()
+        self.choice = structs.Choice()
         lib = library.lib
         library.check(lib.fagen_query(library.tables, c_size_t(len(library.tables)), ctypes.byref(p), library.device,
                                       ctypes.byref(self.choice)), "fagen_query")
         library.check(lib.fagen_prepare(ctypes.byref(self.choice), library.device), "fagen_prepare")
         self.workspace = torch.zeros(max(1, self.choice.workspace_bytes), dtype=torch.uint8, device="cuda")
-        self.tensors = Tensors()
+        self.tensors = structs.Tensors()
         self.tensors.q, self.tensors.k, self.tensors.v = q.data_ptr(), k.data_ptr(), v.data_ptr()
         self.tensors.o = o.data_ptr()
         self.tensors.lse = lse.data_ptr() if lse is not None else None
