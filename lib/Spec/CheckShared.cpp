@@ -13,11 +13,6 @@ using namespace llvm;
 
 namespace fagen {
 
-uint64_t SharedMemory::bytesOf(StringRef name) const {
-  auto found = find_if(buffers, [&](const SharedBuffer &buffer) { return buffer.name == name; });
-  return found == buffers.end() ? 0 : found->bytes;
-}
-
 bool exceedsShared(const Variant &variant) { return variant.schedule.shared.total > variant.target->sharedPerBlock; }
 
 std::optional<std::string> findSharedProblem(const Variant &variant) {

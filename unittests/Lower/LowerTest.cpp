@@ -29,7 +29,13 @@ struct Measured {
 
   const Schedule &schedule() const { return file->kernels.at(0).variants.at(0).schedule; }
   uint64_t total() const { return schedule().shared.total; }
-  uint64_t bytesOf(const char *buffer) const { return schedule().shared.bytesOf(buffer); }
+  /// 0 for a buffer that the kernel has not.
+  uint64_t bytesOf(llvm::StringRef name) const {
+    for (const SharedBuffer &buffer : schedule().shared.buffers)
+      if (buffer.name == name)
+        return buffer.bytes;
+    return 0;
+  }
 };
 
 Measured onAmpere(const std::string &headDim, const std::string &schedule) { return {"sm_90", headDim, schedule}; }

@@ -26,8 +26,6 @@ struct SharedBuffer {
 struct SharedMemory {
   std::vector<SharedBuffer> buffers; ///< in the order of the kernel's
   uint64_t total = 0;                ///< 0: not measured
-
-  uint64_t bytesOf(llvm::StringRef name) const; ///< 0 for a buffer that the kernel has not
 };
 
 /// Of a thread, and of an SM: estimated from the lowered kernel (fagen/Analysis/Resources.h).
