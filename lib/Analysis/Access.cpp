@@ -60,10 +60,6 @@ public:
       return product(operand, MmaOp(op).form() == MmaForm::Abt);
     case OpKind::MmaIssue: // a warp reads its rows of the left operand, and all of the right one
       return operand == MmaIssueOp<>::kA ? rowsOfRowWarp() : everything();
-    case OpKind::SettleRows:
-      return operand == SettleRowsOp<>::kQ   ? rowsOfRowWarp()
-             : operand == SettleRowsOp<>::kK ? rowsOfKeyWarp()
-                                             : everything();
     case OpKind::Map: // what a fragment's lanes have, or of a tile of scores each lane's own
       return MapOp(op).dst().buffer->space == Space::Fragment ? columnsOfLane() : elements();
     case OpKind::Reduce: // all lanes read what each has left

@@ -54,7 +54,8 @@ AccessTable::AccessTable(const Kernel &kernel, llvm::ArrayRef<const Role *> role
   std::map<std::string, unsigned> alike; // the first cell
   conflicts.emplace_back();
   findOfInterest();
-  for (unsigned role = 0; role < this->roles.size(); ++role)
+  for (unsigned role = 0; role < this->roles.size(); ++role) {
+    const llvm::DenseSet<const Op *> fenced = fencedOps(*this->roles[role]);
     walk(this->roles[role]->body, [&](const Op &op) {
       const unsigned begin = all.size();
       const SyncInfo &sync = syncOf(op);
@@ -65,7 +66,7 @@ AccessTable::AccessTable(const Kernel &kernel, llvm::ArrayRef<const Role *> role
         const Effect effect = effectOn(op, i);
         const bool reads = effect != Effect::Write, writes = effect != Effect::Read;
         all.push_back({&op, i, buffer, reads, writes, isAsync(sync, *buffer, writes), isByAsyncProxy(sync, *buffer),
-                       role, unsigned(all.size()), sync.needsFence});
+                       role, unsigned(all.size()), fenced.contains(&op) ? Means::Nothing : sync.needsFence});
         auto [it, isNew] = alike.try_emplace(likenessOf(role, op, i), cells.size());
         if (isNew)
           addCells(all.back());
@@ -74,6 +75,7 @@ AccessTable::AccessTable(const Kernel &kernel, llvm::ArrayRef<const Role *> role
       if (all.size() > begin)
         ranges[&op] = {begin, unsigned(all.size()) - begin};
     });
+  }
   known.resize(cells.size() * cells.size(), kNone);
 }
 

@@ -25,7 +25,8 @@ void Points::add(const Block &block, unsigned loops, bool conditional) {
     byOp[op.get()] = points.size();
     points.push_back({&block, op.get(), loops, conditional, ++ops});
     if (opInfo(op->kind).hasBody)
-      add(op->body, loops + (op->kind == OpKind::Loop), conditional || op->kind == OpKind::If);
+      add(op->body, loops + (op->kind == OpKind::Loop),
+          conditional || op->kind == OpKind::If || op->kind == OpKind::Vote);
   }
   byBlock[&block] = points.size();
   points.push_back({&block, nullptr, loops, conditional, 0});
@@ -404,6 +405,8 @@ private:
       if (evaluate(code.condition).value_or(1))
         unroll(op.body, point + 1);
       return;
+    case OpKind::Vote: // what warps decide for themselves may happen
+      return unroll(op.body, point + 1);
     case OpKind::CopyIssue:
       return issue(code);
     case OpKind::CopyCommit:

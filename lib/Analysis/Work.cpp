@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Work.h"
-#include "fagen/IR/Patterns.h"
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Rescaling.h"
 
 #include "llvm/Support/ErrorHandling.h"
 
@@ -91,6 +91,13 @@ static Work workOfMap(MapOp<const Op> map, double warps) {
   const double count = warps * elements(*map.dst().buffer);
   if (map.when() || asFill(*map))
     return work;
+  if (isOfRescaling(*map)) { // f is computed once for a row; it is counted with the sums, which it comes to first
+    const bool isOfRows = map.dst().buffer->columns == 1, isCopy = map.value().kind() == ExprKind::Variable;
+    const double lanes = isOfRows ? rowLanes(*map.dst().buffer, warps) : 0;
+    work.exps = isCopy ? 0 : lanes;
+    work.fp32 = isCopy ? lanes : isOfRows ? 2 * lanes : count;
+    return work;
+  }
   work.exps = count * exponentials(map.value());
   work.fp32 = isMask(*map) ? 3 * count : isQuotient(*map) || isPowers(*map) ? count : count * operators(map.value());
   if (map.every()) { // a polynomial is 9 instructions at the full rate and 3 at half of it
@@ -112,27 +119,6 @@ static Work workOfReduce(ReduceOp<const Op> reduce, double warps) {
     work.wavefronts = 2 * rowLanes(dst, warps) / kWarp;
     if (reduce.op() == Reduction::Max)
       work.halfRate += 2 * rowLanes(dst, warps);
-  }
-  return work;
-}
-
-static Work workOfSoftmax(const Op &op, double warps) {
-  Work work;
-  switch (op.kind) {
-  case OpKind::Rescale: { // lazily it hardly ever happens
-    const RescaleOp rescale(op);
-    work.fp32 = 3 * rowLanes(*rescale.m().buffer, warps);
-    if (!rescale.lazy()) {
-      work.fp32 += warps * elements(*rescale.o().buffer);
-      work.exps = rowLanes(*rescale.m().buffer, warps);
-    }
-    break;
-  }
-  case OpKind::Convert: // two elements an instruction
-    work.halfRate = warps * elements(*ConvertOp(op).s().buffer) / 2;
-    break;
-  default:
-    llvm_unreachable("workOf sends only the ops above");
   }
   return work;
 }
@@ -195,9 +181,12 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
     return workOfMap(MapOp(op), warps);
   case OpKind::Reduce:
     return workOfReduce(ReduceOp(op), warps);
-  case OpKind::Rescale:
-  case OpKind::Convert:
-    return workOfSoftmax(op, warps);
+  case OpKind::Vote: // its body hardly ever happens
+    work.fp32 = 3 * rowLanes(*VoteOp(op).x().buffer, warps);
+    return work;
+  case OpKind::Convert: // two elements an instruction
+    work.halfRate = warps * elements(*ConvertOp(op).s().buffer) / 2;
+    return work;
   // Of kernels of several roles, which the model does not know.
   case OpKind::BulkStore:
   case OpKind::BulkCommit:
@@ -205,9 +194,6 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::MmaIssue:
   case OpKind::MmaCommit:
   case OpKind::MmaWait:
-  case OpKind::RescaleRows:
-  case OpKind::RescaleOutput:
-  case OpKind::SettleRows:
   case OpKind::AwaitTurn:
   case OpKind::PassTurn:
   case OpKind::MbarrierInit:

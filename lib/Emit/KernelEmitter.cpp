@@ -179,18 +179,16 @@ void KernelEmitter::emitIncludes() {
   const MmaFamilyInfo &family = mmaFamily(kernel.backend);
   headers.insert(family.headers.begin(), family.headers.end());
   for (const Role &role : kernel.roles)
-    walk(role.body, [&](const Op &op) {
-      if (isOfElements(op))
+    forEachComposition(role.body, [&](const Composition &composition) {
+      if (composition.settling)
+        headers.insert("ops/settle.h");
+      else if (composition.isSingle() && isOfElements(*composition.subject))
         headers.insert(family.keepsResults ? "ops/map.h" : "ops/lane_map.h");
     });
   if (family.keepsResults) {
     walk(kernel.roles.front().body, [&](const Op &op) {
       if (op.kind == OpKind::Mma && op.has("sums"))
         headers.insert("ops/mma_f16.h");
-    });
-    walk(kernel.roles.back().body, [&](const Op &op) {
-      if (op.kind == OpKind::SettleRows)
-        headers.insert("ops/settle.h");
     });
     headers.insert("ops/softmax.h");
     headers.insert("ops/store.h");

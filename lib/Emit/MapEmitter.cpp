@@ -5,7 +5,6 @@
 #include "OpEmitter.h"
 
 #include "fagen/IR/ExprAnalysis.h"
-#include "fagen/IR/Patterns.h"
 #include "fagen/IR/Verifier.h"
 #include "fagen/Target/MmaInstrs.h"
 
@@ -35,10 +34,13 @@ std::string fagen::headingOfReduction(const Op &op) {
 }
 
 bool fagen::isOfElements(const Op &op) {
+  if (op.kind == OpKind::Vote)
+    return true;
   const auto map = dynCast<MapOp>(op);
   if (!map)
     return false;
-  return !asFill(op) && !isMask(op) && !isPowers(op) && !isQuotient(op) && !(isSum(op) && isInShared(map->x()));
+  return !isOfRescaling(op) && !asFill(op) && !isMask(op) && !isPowers(op) && !isQuotient(op) &&
+         !(isSum(op) && isInShared(map->x()));
 }
 
 void OpEmitter::emitMap(const Op &op) {
@@ -122,7 +124,7 @@ std::string fagen::spellReal(float value) {
 }
 
 /// What the lambda calls an element: as the buffer is called, unless the place is called so.
-static std::string parameterFor(const Buffer &buffer) {
+std::string fagen::parameterFor(const Buffer &buffer) {
   return buffer.name == kMaskRow || buffer.name == kMaskKey ? buffer.name + "_" : buffer.name;
 }
 

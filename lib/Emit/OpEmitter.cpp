@@ -241,39 +241,6 @@ void OpEmitter::emitMma(const Op &op) {
     line(out, "{}({}, {}, {}, warp_key());", function, acc, a, b);
 }
 
-void OpEmitter::emitRescale(const Op &op) {
-  if (op.kind == OpKind::SettleRows)
-    return emitSettle(op);
-  const char *lazily = op.isSet("lazy") ? "_lazily" : "";
-  if (op.kind == OpKind::RescaleOutput) {
-    std::optional<IndentedStream::Scope> scope;
-    if (op.isSet("redone")) {
-      line(out, "if (is_redone)");
-      scope.emplace(out);
-      callStandsHere();
-    }
-    return line(out, "rescale_output{}({}, {});", lazily, operand(op.operand("o")), operand(op.operand("alpha")));
-  }
-  const bool isWhole = op.kind == OpKind::Rescale;
-  line(out, "rescale{}{}<{}>({}, {}, {}, {}, cta.params.scale_log2);", isWhole ? "" : "_rows", lazily,
-       op.integer("guard") ? "true" : "false", operand(op.operand(isWhole ? "o" : "alpha")), operand(op.operand("l")),
-       operand(op.operand("m")), operand(op.operand("m_new")));
-}
-
-void OpEmitter::emitSettle(const Op &op) {
-  const bool isMasked = op.has("predicate");
-  line(out, "const bool is_redone = settle_rows({}, {}, {}, {}, {}, warp_row(), {}, cta.params.scale_log2{}",
-       operand(op.operand("s")), operand(op.operand("alpha")), operand(op.operand("l")), operand(op.operand("m")),
-       operand(op.operand("q")), operand(op.operand("k")), isMasked ? ", [&] {" : ");");
-  if (!isMasked)
-    return;
-  {
-    auto scope = out.scope();
-    emitMask(op, op.expr(Attr::Predicate));
-  }
-  line(out, "}});");
-}
-
 void OpEmitter::emitConvert(const Op &op) {
   const std::string p = operand(op.operand("p")), s = operand(op.operand("s"));
   if (isShared(op, "s"))
@@ -398,15 +365,27 @@ void OpEmitter::emitResult(const Op &op) {
 /// Whether it holds others, or all that it names are registers.
 static bool isSilent(const Op &op) {
   auto isRegisters = [](const Operand &operand) { return !operand.buffer || operand.buffer->space == Space::Fragment; };
+  if (op.kind == OpKind::Vote)
+    return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isSilent(*inner); });
   return opInfo(op.kind).hasBody || (!op.operands.empty() && llvm::all_of(op.operands, isRegisters));
 }
 
-void OpEmitter::emitOp(const Op &op) {
-  comment(op);
+size_t OpEmitter::emitOps(llvm::ArrayRef<const Op *> ops) {
+  if (ops.front() == doneBefore)
+    return 1;
+  const Composition composition = compositionOf(ops);
+  doneBefore = composition.later ? composition.later : doneBefore;
+  comment(*ops.front());
+  const Op &op = *composition.subject;
   places.push_back({out.getLine(), (role + points.nameOf(&op)).str(), op.location.isKnown() ? op.location.str() : "",
                     op.site, isSilent(op)});
-  if (!emitOwn(op))
+  if (emitOwn(op))
+    return 1;
+  if (!composition.isSingle())
+    emitComposition(composition);
+  else
     emit(op);
+  return composition.count;
 }
 
 void OpEmitter::emit(const Op &op) {
@@ -425,11 +404,8 @@ void OpEmitter::emit(const Op &op) {
     return emitReduce(op);
   case OpKind::Mma:
     return emitMma(op);
-  case OpKind::Rescale:
-  case OpKind::RescaleRows:
-  case OpKind::RescaleOutput:
-  case OpKind::SettleRows:
-    return emitRescale(op);
+  case OpKind::Vote:
+    return emitVote(op);
   case OpKind::Convert:
     return emitConvert(op);
   case OpKind::StorePartial:
@@ -485,8 +461,9 @@ void OpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
   std::vector<device::Stage> stages;
   if (marks != Marks::None)
     stages = stagesOf(ops);
+  knowsRedone = false;
   for (size_t i = 0; i != ops.size(); ++i) {
-    emitOp(*ops[i]);
+    i += emitOps(ops.drop_front(i)) - 1;
     if (marks == Marks::None || ops[i]->kind == OpKind::Loop) // whose steps tell for themselves
       continue;
     if (i + 1 == ops.size())

@@ -5,8 +5,10 @@
 #include "TileUses.h"
 #include "fagen/Analysis/Timeline.h"
 #include "fagen/Emit/Plan.h"
-#include "fagen/IR/IR.h"
+#include "fagen/IR/Settling.h"
 #include "fagen/Support/IndentedStream.h"
+
+#include "llvm/ADT/DenseSet.h"
 
 #include "fmt/format.h"
 
@@ -19,11 +21,32 @@ template <class... Args> void line(IndentedStream &out, fmt::format_string<Args.
   out << fmt::format(format, std::forward<Args>(args)...) << '\n';
 }
 
+/// Neighbouring ops that one function of the library does together, or one op that has a function of its own.
+struct Composition {
+  size_t count = 1;
+  const ir::Op *subject = nullptr; ///< which says most of it
+  const ir::Op *later = nullptr;   ///< which it does, too, though others stand between
+  std::optional<ir::Settling> settling = {};
+  std::optional<ir::Rescaling> rescaling = {};
+  std::optional<ir::OutputRescaling> output = {};
+  llvm::SmallVector<const ir::Buffer *, 5> registers = {}; ///< and other buffers that its call names; some may be null
+
+  bool isSingle() const { return !settling && !rescaling && !output; }
+};
+/// That with which these ops begin.
+Composition compositionOf(llvm::ArrayRef<const ir::Op *> ops);
+/// Calls `visit` with what the text has functions for, in program order, bodies of loops and branches included.
+void forEachComposition(const ir::Block &block, llvm::function_ref<void(const Composition &)> visit);
+/// Whatever the calls of a kernel name.
+llvm::DenseSet<const ir::Buffer *> registersOf(const ir::Kernel &kernel);
+
 /// What a reader wants to know of a map, and of a reduction, that the device library has a function for.
 std::string headingOfMap(const ir::Op &op);
 std::string headingOfReduction(const ir::Op &op);
-/// Whether it is a map that the library has no function for: its elements become what a lambda makes of them.
+/// Whether it is a map or a vote that the library has no function for: a lambda says what elements become or must pass.
 bool isOfElements(const ir::Op &op);
+/// What a lambda calls elements of the buffer.
+std::string parameterFor(const ir::Buffer &buffer);
 /// An f32 as the text of kernels spells it.
 std::string spellReal(float value);
 
@@ -81,8 +104,8 @@ protected:
   IndentedStream &out;
 
 private:
-  /// With its comment, and its place among the lines.
-  void emitOp(const ir::Op &op);
+  /// With its comment, and its place among the lines; those that are done with it are counted, too.
+  size_t emitOps(llvm::ArrayRef<const ir::Op *> ops);
   void emit(const ir::Op &op);
   void comment(const ir::Op &op);
   void emitCopyIssue(const ir::Op &op);
@@ -97,8 +120,11 @@ private:
   void emitMap(const ir::Op &op);
   void emitMask(const ir::Op &op, const ir::Expr &visible);
   void emitReduce(const ir::Op &op);
-  void emitRescale(const ir::Op &op);
-  void emitSettle(const ir::Op &op);
+  void emitComposition(const Composition &composition);
+  void emitRescaling(const ir::Rescaling &rescaling);
+  void emitOutputRescaling(const ir::OutputRescaling &rescaling);
+  void emitVote(const ir::Op &op);
+  void emitSettling(const ir::Settling &settling);
   void emitFill(const ir::Operand &target, float value);
   void emitPowers(const ir::Op &op);
   void emitElements(const ir::Op &op);
@@ -127,6 +153,8 @@ private:
   Marks marks = Marks::None;
   ClockNames clock;
   bool inEpilogue = false;
+  const ir::Op *doneBefore = nullptr; ///< by the composition before it
+  bool knowsRedone = false;           ///< settle_rows of this step has said whether it did the step again
   mutable std::optional<TileUses> uses;
 };
 

@@ -3,7 +3,7 @@
 
 #include "Stages.h"
 
-#include "fagen/IR/Patterns.h"
+#include "fagen/IR/Rescaling.h"
 #include "fagen/IR/Sync.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -45,20 +45,18 @@ static Stage stageOf(const Op &op) {
   case OpKind::Mma:
     return op.text("form") == "abt" ? Stage::kQk : Stage::kPv;
   case OpKind::Map:
-    return asFill(op)       ? Stage::kPrologue
-           : isMask(op)     ? Stage::kMask
-           : isSum(op)      ? Stage::kPv
-           : isQuotient(op) ? Stage::kEpilogue
-                            : Stage::kSoftmax;
+    return isOfRescaling(op) ? Stage::kRescale
+           : asFill(op)      ? Stage::kPrologue
+           : isMask(op)      ? Stage::kMask
+           : isSum(op)       ? Stage::kPv
+           : isQuotient(op)  ? Stage::kEpilogue
+                             : Stage::kSoftmax;
   case OpKind::Reduce: // one of a row's values ends the tile
     return ReduceOp(op).src().buffer->columns == 1 && ReduceOp(op).reach() == ReduceReach::Row ? Stage::kEpilogue
                                                                                                : Stage::kSoftmax;
-  case OpKind::SettleRows:
   case OpKind::Convert:
     return Stage::kSoftmax;
-  case OpKind::Rescale:
-  case OpKind::RescaleRows:
-  case OpKind::RescaleOutput:
+  case OpKind::Vote:
     return Stage::kRescale;
   case OpKind::StorePartial:
   case OpKind::StoreMerged:

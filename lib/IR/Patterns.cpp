@@ -64,7 +64,8 @@ std::optional<float> ir::asFill(const Op &op) {
 
 bool ir::isSum(const Op &op) {
   const auto map = dynCast<MapOp>(op);
-  return map && map->x().buffer && map->value() == elementOf(*map->dst().buffer) + elementOf(*map->x().buffer);
+  return map && map->x().buffer && map->dst().buffer->columns > 1 &&
+         map->value() == elementOf(*map->dst().buffer) + elementOf(*map->x().buffer);
 }
 
 Expr ir::quotientOf(const Buffer &dividend, const Buffer &divisor) {

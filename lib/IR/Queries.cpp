@@ -90,6 +90,15 @@ llvm::SmallVector<Buffer *, 4> ir::ringsFilledBy(const Role &role) {
   return rings;
 }
 
+llvm::DenseSet<const Op *> ir::fencedOps(const Role &role) {
+  llvm::DenseSet<const Op *> fenced;
+  forEach<VoteOp>(role.body, [&](VoteOp<const Op> vote) {
+    if (vote.fenced())
+      walk(vote->body, [&](const Op &op) { fenced.insert(&op); });
+  });
+  return fenced;
+}
+
 bool ir::isProduct(const Op &op, MmaForm form) {
   const auto product = dynCast<MmaOp>(op);
   const auto issue = dynCast<MmaIssueOp>(op);
@@ -181,14 +190,10 @@ std::optional<int64_t> ir::constantOf(const Kernel &kernel, const Expr &expr) {
   });
 }
 
-ir::TileShape ir::tileOf(const Kernel &kernel, const Role &role, const Buffer &scores) {
-  const bool isOfWarp = scores.space == Space::Fragment;
-  const WarpGrid warps = isOfWarp ? warpGridOf(kernel, role) : WarpGrid{1, 1};
-  return {int64_t(scores.rows) * warps.rows, int64_t(scores.columns) * warps.columns};
-}
-
 ir::TileShape ir::scoresOf(const Kernel &kernel, const Role &role, ConstMask mask) {
-  return tileOf(kernel, role, *mask.s().buffer);
+  const Buffer &s = *mask.s().buffer; // of a warp, where it is a fragment
+  const WarpGrid warps = s.space == Space::Fragment ? warpGridOf(kernel, role) : WarpGrid{1, 1};
+  return {int64_t(s.rows) * warps.rows, int64_t(s.columns) * warps.columns};
 }
 
 Expr ir::keysOf(const Kernel &kernel, ConstMask mask) {

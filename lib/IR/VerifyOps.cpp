@@ -7,6 +7,7 @@
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Sync.h"
 #include "fagen/Support/Suggest.h"
 
 using namespace fagen;
@@ -50,8 +51,10 @@ private:
       checkMap(*map);
     if (const auto reduce = dynCast<ReduceOp>(op))
       checkReduce(*reduce);
-    if (isMask(op) || op.has(Attr::Predicate))
-      checkMask(op);
+    if (op.kind == OpKind::Vote)
+      checkVote(op.body);
+    if (const auto mask = asMask(op))
+      checkMask(*mask);
     if (const auto product = dynCast<MmaOp>(op))
       checkProduct(*product);
     if (const auto product = dynCast<MmaIssueOp>(op))
@@ -258,12 +261,15 @@ private:
       defect(op, "its value names '" + name + "', which is none of its operands");
     });
     std::string error;
+    const ExprType wanted = op.kind == OpKind::Vote ? ExprType::Integer : ExprType::Real;
     const std::optional<ExprType> type = typeOf(value, typeOfName, error);
     if (!type)
       defect(op, "in its value " + error);
-    else if (*type != ExprType::Real)
-      defect(op, "its value, '" + value.str() + "', is an integer, but elements are real numbers; f32() makes one");
-    return complete && type == ExprType::Real;
+    else if (*type != wanted)
+      defect(op, "its value, '" + value.str() + "', is " +
+                     (wanted == ExprType::Real ? "an integer, but elements are real numbers; f32() makes one"
+                                               : "a real number; a test is a comparison"));
+    return complete && type == wanted;
   }
 
   /// Elements of the same place, or of the same row.
@@ -284,6 +290,19 @@ private:
       defect(*map, "its value names a place, q or k; attributes 'row' and 'key' must say where the tile begins");
   }
 
+  /// Other warps do not come along: nobody waits, and nobody else sees what is written.
+  void checkVote(const Block &body) {
+    for (const std::unique_ptr<Op> &op : body.ops) {
+      if (synchronises(syncOf(*op)))
+        defect(*op, "it stands in a vote, where other warps do not come along, but synchronises");
+      for (unsigned i = 0; i != op->operands.size(); ++i)
+        if (const Buffer *buffer = op->operands[i].buffer;
+            buffer && buffer->space != Space::Fragment && opInfo(op->kind).operands[i].effect != Effect::Read)
+          defect(*op, "it stands in a vote, but writes %" + buffer->name + ", which other warps see");
+      checkVote(op->body);
+    }
+  }
+
   void checkReduce(ReduceOp<const Op> reduce) {
     constexpr unsigned kLanes = 32;
     const Buffer &dst = *reduce.dst().buffer, &src = *reduce.src().buffer;
@@ -300,16 +319,14 @@ private:
   }
 
   /// Loops over key tiles begin with the first tile, and no pass knows tiles that are masked at their front.
-  void checkMask(const Op &op) {
+  void checkMask(ConstMask mask) {
     const Expr none = constant(0);
-    const Expr visible = isMask(op) ? MaskMap(op).predicate() : op.expr(Attr::Predicate);
-    const int64_t rows = tileOf(kernel, role, *op.operands.front().buffer).rows;
-    const MaskBounds bounds = op.has(Attr::Row) ? analyzeMask(visible, kMaskRow, kMaskKey, op.expr(Attr::Row), rows)
-                                                : analyzeMask(visible, kMaskRow, kMaskKey, none, 1);
+    const MaskBounds bounds = mask.row() ? boundsOf(mask, mask.row(), scoresOf(kernel, role, mask).rows)
+                                         : analyzeMask(mask.predicate(), kMaskRow, kMaskKey, none, 1);
     if (!(bounds.firstKey == none) || !(bounds.fullBegin == none))
-      defect(op, "it hides the keys below " + bounds.fullBegin.str() +
-                     " from some row, but loops over key tiles begin at key 0 and mask only at their end; "
-                     "bound keys from above only");
+      defect(*mask, "it hides the keys below " + bounds.fullBegin.str() +
+                        " from some row, but loops over key tiles begin at key 0 and mask only at their end; "
+                        "bound keys from above only");
   }
 
   static bool isBy(const Op &op, Actor actor) { return op.has(Attr::By) && parse<Actor>(op.text(Attr::By)) == actor; }

@@ -9,7 +9,7 @@
 // are read once for all of them, and causal masks still grow with the row.
 // Bulk copies (with wgmma) signal an mbarrier each; who waits there is decided when there are roles.
 
-#include "fagen/IR/Patterns.h"
+#include "fagen/IR/Rescaling.h"
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/Spec/Spec.h"
@@ -266,13 +266,10 @@ private:
     }
     place(builder, PlaceName::AfterMax);
     at(builder, "mma");
-    builder.add(makeRescale({.o = {o, {}},
-                             .l = {l, {}},
-                             .m = {m, {}},
-                             .mNew = {mNew, {}},
-                             .guard = true,
-                             .lazy = schedule.rescale == RescalePolicy::Lazy,
-                             .optimistic = schedule.rescale == RescalePolicy::Optimistic}));
+    const bool isLazy = schedule.rescale == RescalePolicy::Lazy;
+    for (std::unique_ptr<Op> &op : makeRescaling(
+             {.o = o, .l = l, .m = m, .mNew = mNew, .isGuarded = true, .isLazy = isLazy}, schedule.locationOf("mma")))
+      builder.add(std::move(op));
     builder.add(makeMap({.dst = {s, {}},
                          .x = {m, {}},
                          .value = powersOf(*s, finiteOf(elementOf(*m)), variable("scale_log2")),

@@ -80,7 +80,7 @@ private:
   }
 
   HandoverUse useOf(Op &op, const Expr &position) const {
-    Op *anchor = &op;
+    Op *anchor = places.standing(op);
     while (!position && places.of(*anchor).around)
       anchor = places.of(*anchor).around;
     return {&op, position, anchor};

@@ -13,11 +13,13 @@ namespace fagen {
 struct HandoverUse {
   ir::Op *op = nullptr;
   ir::Expr position;        ///< null: of a buffer that is no ring, and is filled once
-  ir::Op *anchor = nullptr; ///< the op; where it has no position that one of the role's body that it is in
+  ir::Op *anchor = nullptr; ///< the op, or its vote; where it has no position that one of the role's body that it is in
 
   const ir::SyncInfo &sync() const { return ir::syncOf(*op); }
   /// By the lanes of warps themselves.
   bool isByLanes() const { return sync().agent == ir::Agent::Threads && !sync().isByActor; }
+  /// Whether the vote that it is in orders it with the async proxy.
+  bool isFenced() const { return anchor->kind == ir::OpKind::Vote && anchor->isSet(ir::Attr::Fenced); }
 };
 
 /// What a block does with a position, in program order.

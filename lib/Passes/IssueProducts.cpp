@@ -6,17 +6,20 @@
 //   fence; mma_issue; mma_commit; mma_wait 0
 //
 // With overlap = intra or both the loops over key tiles are rotated, so that P V of tile j - 1 runs under the softmax
-// of tile j (FlashAttention-3, Shah et al., 2024). While it does nobody may touch O, so that rescale becomes two ops:
+// of tile j (FlashAttention-3, Shah et al., 2024). While it does nobody may touch O, so that O follows a new maximum
+// later than the sums:
 //
 //   first step   S(0); wait; softmax(0)
-//   step j       S(j), O += P V(j - 1); wait for S; row_max, rescale_rows, exp2, row_sum; wait for P V; convert P;
-//                rescale_output
+//   step j       S(j), O += P V(j - 1); wait for S; m_new = max(S); alpha, l, m; S = exp2(S); l += sum(S); wait for P
+//   V;
+//                convert P; O = O alpha
 //   last step    O += P V(last); wait
 //
 // The first step is one of the masked kind, since it may be the only one; with a branch around its mask, since mostly
 // it is not.
 
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Rescaling.h"
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/Target/MmaInstrs.h"
@@ -87,7 +90,7 @@ public:
 
 private:
   void addAlpha() {
-    Buffer buffer = *RescaleOp(*firstOf(loops().front()->body, OpKind::Rescale)).m().buffer;
+    Buffer buffer = *findRescaling(loops().front()->body.ops)->rescaling.m;
     buffer.name = kernel.freshName("alpha");
     alpha = &kernel.addBuffer(std::move(buffer));
   }
@@ -151,25 +154,28 @@ private:
     return loop;
   }
 
+  /// O follows later.
+  Rescaling ofRows(Rescaling rescaling) const {
+    rescaling.o = nullptr;
+    rescaling.alpha = alpha;
+    return rescaling;
+  }
+
   /// What stands between the products, up to what needs P V to be complete: `finish` does that, and puts O in order.
   void appendSoftmax(Ops &ops, const Op &loop, llvm::function_ref<void(Ops &)> finish) const {
-    for (const std::unique_ptr<Op> &op : loop.body.ops) {
-      if (op->kind == OpKind::Mma || op->kind == OpKind::Place)
+    const auto [rescaling, at] = *findRescaling(loop.body.ops);
+    for (size_t i = 0; i != loop.body.ops.size(); ++i) {
+      const Op &op = *loop.body.ops[i];
+      if (op.kind == OpKind::Mma || op.kind == OpKind::Place)
         continue;
-      if (const auto rescale = dynCast<RescaleOp>(*op)) {
-        ops.push_back(makeRescaleRows({.alpha = {alpha, {}},
-                                       .l = rescale->l(),
-                                       .m = rescale->m(),
-                                       .mNew = rescale->mNew(),
-                                       .guard = rescale->guard(),
-                                       .lazy = rescale->lazy(),
-                                       .optimistic = rescale->optimistic(),
-                                       .location = op->location}));
+      if (i == at) {
+        llvm::move(makeRescaling(ofRows(rescaling), op.location), std::back_inserter(ops));
+        i += rescaling.count - 1;
         continue;
       }
-      if (op->kind == OpKind::Convert)
+      if (op.kind == OpKind::Convert)
         finish(ops);
-      ops.push_back(clone(*op));
+      ops.push_back(clone(op));
     }
   }
 
@@ -179,15 +185,14 @@ private:
     output = clone(*productOf(op, MmaForm::Ab));
     std::unique_ptr<Op> before = clone(*output);
     substitute(*before, loop.variable(), variable(loop.variable()) - constant(1));
-    std::optional<RescaleOp<>> rescale;
-    forEach<RescaleOp>(op.body, [&](RescaleOp<> found) { rescale = found; });
+    const auto [rescaling, at] = *findRescaling(op.body.ops);
+    const Location location = op.body.ops[at]->location;
     Ops ops;
     appendIssue(ops, productOf(op, MmaForm::Abt));
     appendIssue(ops, MmaOp(std::as_const(*before)));
     appendWait(ops, 1, op.location);
     appendSoftmax(ops, op, [&](Ops &ops) { appendWait(ops, 0, before->location); });
-    ops.push_back(makeRescaleOutput(
-        {.o = rescale->o(), .alpha = {alpha, {}}, .lazy = rescale->lazy(), .location = (*rescale)->location}));
+    ops.push_back(makeOutputRescaling({.o = rescaling.o, .alpha = alpha, .isLazy = rescaling.isLazy}, location));
     op.body.ops = std::move(ops);
     const Expr begin = loop.begin();
     loop.setBegin(begin.kind() == ExprKind::Constant ? constant(std::max<int64_t>(begin.value(), 1))
@@ -230,8 +235,8 @@ static bool fits(const Role &role, ShapeCheck &shape) {
                      "one product of form abt and one of form ab in each loop", op->location) ||
         !shape.needs(takesPosition(MmaOp(*output), LoopOp(*op).variable()),
                      "a product of form ab whose b is at the loop's position", output->location) ||
-        !shape.needs(firstOf(op->body, OpKind::Rescale) && firstOf(op->body, OpKind::Convert),
-                     "a rescale and a convert in each loop", op->location))
+        !shape.needs(findRescaling(op->body.ops) && firstOf(op->body, OpKind::Convert),
+                     "one rescaling of sums and results, and a convert, in each loop", op->location))
       return false;
   }
   return true;

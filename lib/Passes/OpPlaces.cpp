@@ -14,6 +14,9 @@ OpPlaces::OpPlaces(Kernel &kernel) {
 void OpPlaces::add(Block &block, Op *around) {
   for (size_t i = 0; i < block.ops.size(); ++i) {
     places[block.ops[i].get()] = {&block, i, around};
-    add(block.ops[i]->body, block.ops[i].get());
+    if (block.ops[i]->kind != OpKind::Vote)
+      add(block.ops[i]->body, block.ops[i].get());
+    else
+      walk(block.ops[i]->body, [&](Op &op) { places[&op] = {&block, i, around}; });
   }
 }

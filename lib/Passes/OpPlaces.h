@@ -8,7 +8,7 @@
 
 namespace fagen {
 
-/// Valid until ops are added or moved.
+/// Valid until ops are added or moved. What warps vote on stands where the vote does, where it may happen.
 class OpPlaces {
 public:
   struct Place {
@@ -19,6 +19,8 @@ public:
 
   explicit OpPlaces(ir::Kernel &kernel);
   const Place &of(const ir::Op &op) const { return places.find(&op)->second; }
+  /// The op, or the vote that it is in.
+  ir::Op *standing(const ir::Op &op) const { return of(op).block->ops[of(op).index].get(); }
 
 private:
   void add(ir::Block &block, ir::Op *around);

@@ -202,7 +202,7 @@ private:
   /// Whether bulk copies follow what lanes did.
   static bool needsFence(const Handover &handover, const HandoverSite &site) {
     return handover.isBulk() && llvm::any_of(site, [](const HandoverUse &use) {
-             return use.isByLanes() && use.sync().needsFence == Means::AsyncFence;
+             return use.isByLanes() && !use.isFenced() && use.sync().needsFence == Means::AsyncFence;
            });
   }
 
@@ -284,7 +284,8 @@ private:
   /// Each step of the loop around has a position of its own; what has none is filled once.
   bool isInPlace(const HandoverUse &use) const {
     if (!use.position)
-      return shape.needs(use.anchor == use.op || !writes(use), "a ring where a loop fills " + name, use.op->location);
+      return shape.needs(use.anchor == places.standing(*use.op) || !writes(use), "a ring where a loop fills " + name,
+                         use.op->location);
     const Op *const around = places.of(*use.op).around;
     return shape.needs(!around || (around->kind == OpKind::Loop && use.position.uses(LoopOp(*around).variable())),
                        "uses of " + name + " outside of ifs, and at positions that grow with the loop",

@@ -116,6 +116,8 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   kernel.options.refill = {schedule.refill, schedule.locationOf("refill")};
   if (isSpecialized) {
     kernel.options.overlap = {schedule.overlap, schedule.locationOf("overlap")};
+    if (schedule.rescale == RescalePolicy::Optimistic) // the others are in the ops
+      kernel.options.rescale = {schedule.rescale, schedule.locationOf("rescale")};
     kernel.options.grid = {schedule.grid, schedule.locationOf("grid")};
   }
   for (const auto &[key, number] : llvm::reverse(schedule.numbers))

@@ -4,14 +4,16 @@
 // With rescale = optimistic a rotated step (issue-products) computes its terms by the maximum of the tiles before.
 // Their sums, which are wanted anyway, tell where that was too small: no term is larger than its row's sum.
 //
-//   before   m_new = max(s); rescale_rows alpha, l, m; s = exp2(s); l += sum(s)   ...   rescale_output o
-//   after    s = exp2(s); settle_rows s, alpha, l, m, from q and k             ...   rescale_output o, only if redone
+//   before   m_new = max(s); alpha, l, m; s = exp2(s); l += sum(s)   ...   o = o alpha
+//   after    s = exp2(s); sums = sum(s); vote sums > 2^14 { s = q k^T; ...; sums = sum(s) }; l += sums
+//            ...   o = o alpha, where alpha is not 1
 //
-// settle_rows does the step again where it has to, by products of the warp alone: the scores are gone, Q and K are not.
+// Where it has to the warp does the step again, by products of its own: the scores are gone, Q and K are not.
 // The first step takes its maximum as ever. So do masked steps of three warp groups: what they would keep to mask again
 // is more than their threads have registers for.
 
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Settling.h"
 #include "fagen/Passes/Passes.h"
 
 #include "ShapeCheck.h"
@@ -26,7 +28,7 @@ namespace {
 
 using Is = bool (*)(const Op &);
 
-template <OpKind Kind> bool isOf(const Op &op) { return op.kind == Kind; }
+bool isOutputRescaling(const Op &op) { return asOutputRescaling(op).has_value(); }
 bool isRowMax(const Op &op) { return isReduction(op, Reduction::Max); }
 bool isRowSum(const Op &op) { return isReduction(op, Reduction::Sum); }
 
@@ -44,38 +46,49 @@ Op *productInto(const Ops &step, const Buffer *fragment) {
 
 class RowSettler {
 public:
-  explicit RowSettler(Op &loop) : ops(loop.body.ops) {}
+  /// `sums` are those of a step.
+  RowSettler(Op &loop, const Buffer &sums) : ops(loop.body.ops), sums(sums) {}
 
   void run() {
-    *position(isRowSum) = makeSettled();
+    Ops settled = makeSettled();
+    insert(ops, ops.erase(position(isRowSum)), std::move(settled));
     MapOp terms(**position(isPowers));
     terms.setValue(assumeFinite(terms.value())); // a row without a maximum has no number, and is found by that
     terms->note = "online softmax; settle-rows: by the maximum of the tiles before";
     ops.erase(position(isRowMax));
-    ops.erase(position(isOf<OpKind::RescaleRows>));
-    RescaleOutputOp(**position(isOf<OpKind::RescaleOutput>)).setRedone(true);
+    const size_t at = findRescaling(ops)->at;
+    ops.erase(ops.begin() + at, ops.begin() + at + findRescaling(ops)->rescaling.count);
+    lazily(*position(isOutputRescaling));
   }
 
 private:
-  std::unique_ptr<Op> makeSettled() {
-    const RescaleRowsOp rescale(**position(isOf<OpKind::RescaleRows>));
+  /// In other warps alpha is 1.
+  static void lazily(std::unique_ptr<Op> &op) {
+    OutputRescaling output = *asOutputRescaling(*op);
+    output.isLazy = true;
+    op = makeOutputRescaling(output, op->location);
+  }
+
+  /// What is said of the sums, of the scores again where one is too large, and of l.
+  Ops makeSettled() {
+    const auto [rescaling, at] = *findRescaling(ops);
     const ReduceOp sum(**position(isRowSum));
-    const MmaIssueOp product(*productInto(ops, sum.src().buffer));
-    SettleRowsArgs args{.s = sum.src(),
-                        .alpha = rescale.alpha(),
-                        .l = rescale.l(),
-                        .m = rescale.m(),
-                        .q = product.a(),
-                        .k = product.b(),
-                        .location = rescale->location,
-                        .note = "settle-rows: again, where a row has outgrown that"};
-    if (const auto found = position(isMask); found != ops.end()) {
-      const MaskMap mask(**found);
-      args.predicate = mask.predicate();
-      args.row = mask.row();
-      args.key = mask.key();
-    }
-    return makeSettleRows(std::move(args));
+    const Settling settling{.s = sum.src().buffer,
+                            .sums = &sums,
+                            .alpha = rescaling.alpha,
+                            .l = rescaling.l,
+                            .m = rescaling.m,
+                            .mNew = rescaling.mNew,
+                            .product = productInto(ops, sum.src().buffer),
+                            .mask = maskOf(ops)};
+    Ops settled = makeSettling(settling, ops[at]->location);
+    settled.front()->note = "settle-rows: again, where a row has outgrown that";
+    return settled;
+  }
+
+  static const Op *maskOf(const Ops &ops) {
+    const auto found = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return isMask(*op); });
+    return found == ops.end() ? nullptr : found->get();
   }
 
   Ops::iterator position(Is is) {
@@ -83,32 +96,38 @@ private:
   }
 
   Ops &ops;
+  const Buffer &sums;
 };
 
 unsigned countIn(const Op &loop, Is is) {
   return llvm::count_if(loop.body.ops, [&](const std::unique_ptr<Op> &op) { return is(*op); });
 }
 
-/// Whether it is a rotated step, and asks for that.
-bool isOptimistic(const Op &loop) {
-  return countIn(loop, isOf<OpKind::RescaleOutput>) != 0 &&
-         llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) {
-           const auto rescale = dynCast<RescaleRowsOp>(*op);
-           return rescale && rescale->optimistic();
-         });
-}
+/// Whether it is a rotated step.
+bool isRotated(const Op &loop) { return countIn(loop, isOutputRescaling) != 0; }
 
 /// Whether a group's threads can keep what masks a step, too.
 bool hasRegisters(const Role &math) { return math.warps / kGroupWarps < 3; }
 
 /// Whether it has one softmax, of one product.
 bool isStep(const Op &loop) {
-  constexpr Is kOnce[] = {isRowMax, isOf<OpKind::RescaleRows>, isPowers, isRowSum, isOf<OpKind::RescaleOutput>};
-  if (!llvm::all_of(kOnce, [&](Is is) { return countIn(loop, is) == 1; }))
+  constexpr Is kOnce[] = {isRowMax, isPowers, isRowSum, isOutputRescaling};
+  const auto rescaling = findRescaling(loop.body.ops);
+  if (!llvm::all_of(kOnce, [&](Is is) { return countIn(loop, is) == 1; }) || !rescaling || !rescaling->rescaling.alpha)
     return false;
   const Buffer *const terms = ReduceOp(*firstOf(loop.body, isRowSum)).src().buffer;
   return ReduceOp(*firstOf(loop.body, isRowMax)).src().buffer == terms &&
          asPowers(*firstOf(loop.body, isPowers))->scores->buffer == terms && productInto(loop.body.ops, terms);
+}
+
+/// Those that an earlier loop has, or new ones, as l is.
+const Buffer &sumsOf(Kernel &kernel, const Op &loop, const Buffer *&sums) {
+  if (!sums) {
+    Buffer buffer = *findRescaling(loop.body.ops)->rescaling.l;
+    buffer.name = kernel.freshName("sums");
+    sums = &kernel.addBuffer(std::move(buffer));
+  }
+  return *sums;
 }
 
 } // namespace
@@ -116,14 +135,17 @@ bool isStep(const Op &loop) {
 bool fagen::settleRows(Kernel &kernel, PassContext &context) {
   ShapeCheck shape(kernel, context, "settle-rows");
   bool hasChanged = false;
+  const Buffer *sums = nullptr;
+  if (valueOr(kernel.options.rescale, RescalePolicy::Always) != RescalePolicy::Optimistic)
+    return hasChanged;
   for (Role &role : kernel.roles)
     for (const std::unique_ptr<Op> &op : role.body.ops)
-      if (op->kind == OpKind::Loop && isOptimistic(*op) && (countIn(*op, isMask) == 0 || hasRegisters(role))) {
+      if (op->kind == OpKind::Loop && isRotated(*op) && (countIn(*op, isMask) == 0 || hasRegisters(role))) {
         if (!shape.needs(isStep(*op),
                          "a product and one maximum, one exp2 and one sum of its rows in a loop that is optimistic",
                          op->location))
           return hasChanged;
-        RowSettler(*op).run();
+        RowSettler(*op, sumsOf(kernel, *op, sums)).run();
         hasChanged = true;
       }
   return hasChanged;

@@ -18,6 +18,7 @@
 //   steps  [ edge ......][ interior ........ ]   step j has key tile key_tiles - (j + 1)
 
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Rescaling.h"
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/Target/MmaInstrs.h"
@@ -34,20 +35,22 @@ namespace {
 void unmask(Block &block) {
   llvm::erase_if(block.ops, [](const std::unique_ptr<Op> &op) { return isMask(*op); });
   forEach<MapOp>(block, [](MapOp<> map) { map.setValue(assumeFinite(map.value())); });
-  forEach<RescaleOp>(block, [](RescaleOp<> rescale) { rescale.setGuard(false); });
   for (std::unique_ptr<Op> &op : block.ops)
     unmask(op->body);
 }
 
 /// In the few steps of an edge loop a branch costs registers and gains nothing.
 void rescaleAlways(Block &block) {
-  forEach<RescaleOp>(block, [](RescaleOp<> rescale) { rescale->attributes.erase(Attr::Lazy); });
+  rewrite(block, [](std::unique_ptr<Op> op, Ops &ops) {
+    if (op->kind != OpKind::Vote || !isOfRescaling(*op))
+      return ops.push_back(std::move(op));
+    llvm::move(op->body.ops, std::back_inserter(ops));
+  });
 }
 
 bool rescalesLazily(const Block &block) {
-  bool isLazy = false;
-  forEach<RescaleOp>(block, [&](RescaleOp<const Op> rescale) { isLazy |= rescale.lazy(); });
-  return isLazy;
+  const auto found = findRescaling(block.ops);
+  return found && found->rescaling.isLazy;
 }
 
 /// The lets that count key tiles.

@@ -19,7 +19,7 @@
 //   ring     k         filled by bulk copies of load (k_full), released by 4 warps (k_empty): RAW, WAR, WAW
 //   ring     v         filled by bulk copies of load (v_full), released by 1 group (v_empty): RAW, WAR, WAW
 //   barrier  of the CTA: RAW mbarriers
-//   wait     for products: RAW s o, WAR k p v
+//   wait     for products: RAW s o, WAR k p v, WAW s
 //   barrier  of each warp: WAR k
 
 #include <fagen/device/ops/mma.h>

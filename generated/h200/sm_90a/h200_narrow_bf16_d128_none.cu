@@ -21,7 +21,7 @@
 //   ring     v         filled by bulk copies of load (v_full), released by 2 groups (v_empty): RAW, WAR, WAW
 //   barrier  of the CTA: RAW mbarriers
 //   turns    of groups: RAW q
-//   wait     for products: RAW s o, WAR k p v q, WAW o
+//   wait     for products: RAW s o, WAR k p v q, WAW s o
 //   wait     for bulk stores: WAR q
 //   barrier  of each warp: WAR q k
 //   barrier  of named warps: RAW q, WAR q, WAW q

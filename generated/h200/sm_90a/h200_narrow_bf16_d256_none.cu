@@ -21,7 +21,7 @@
 //   ring     k         filled by bulk copies of load (k_full), released by 8 warps (k_empty): RAW, WAR, WAW
 //   ring     v         filled by bulk copies of load (v_full), released by 2 groups (v_empty): RAW, WAR, WAW
 //   barrier  of the CTA: RAW mbarriers
-//   wait     for products: RAW s o, WAR q k p v q_held, WAW o
+//   wait     for products: RAW s o, WAR q k p v q_held, WAW s o
 //   barrier  of each warp: WAR k
 //   wait     for bulk stores: WAR out
 //   barrier  of named warps: RAW out, WAR out, WAW out

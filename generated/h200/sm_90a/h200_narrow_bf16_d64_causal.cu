@@ -24,7 +24,7 @@
 //   ring     v         filled by bulk copies of load (v_full), released by 2 groups (v_empty): RAW, WAR, WAW
 //   ring     next_tile filled by load (tile_full), released by 8 warps (tile_empty): RAW, WAR
 //   barrier  of the CTA: RAW mbarriers
-//   wait     for products: RAW s o, WAR k p v q, WAW o
+//   wait     for products: RAW s o, WAR k p v q, WAW s o
 //   wait     for bulk stores: WAR q
 //   barrier  of each warp: RAW q, WAR q k next_tile, WAW q
 //   barrier  of named warps: RAW q, WAR q

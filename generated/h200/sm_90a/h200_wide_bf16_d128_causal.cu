@@ -25,7 +25,7 @@
 //   ring     next_tile filled by load (tile_full), released by 8 warps (tile_empty): RAW, WAR
 //   barrier  of the CTA: RAW mbarriers
 //   turns    of groups: RAW q
-//   wait     for products: RAW s o, WAR k p v q, WAW o
+//   wait     for products: RAW s o, WAR k p v q, WAW s o
 //   wait     for bulk stores: WAR q
 //   barrier  of each warp: WAR q k next_tile, WAW q
 //   barrier  of named warps: RAW q, WAR q

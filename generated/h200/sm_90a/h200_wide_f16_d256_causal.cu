@@ -25,7 +25,7 @@
 //   ring     v         filled by bulk copies of load (v_full), released by 2 groups (v_empty): RAW, WAR, WAW
 //   ring     next_tile filled by load (tile_full), released by 8 warps (tile_empty): RAW, WAR
 //   barrier  of the CTA: RAW mbarriers
-//   wait     for products: RAW s o, WAR q k p v q_held, WAW o
+//   wait     for products: RAW s o, WAR q k p v q_held, WAW s o
 //   turns    of groups: RAW mbarriers v
 //   barrier  of each warp: WAR k next_tile
 //   wait     for bulk stores: WAR out

@@ -21,6 +21,7 @@ template <typename Enum> struct Option {
 struct Options {
   std::optional<Option<Refill>> refill;
   std::optional<Option<Overlap>> overlap;
+  std::optional<Option<RescalePolicy>> rescale;
   std::optional<Option<Grid>> grid;
   std::optional<Option<Swizzle>> swizzle;
   std::optional<Option<BarrierPolicy>> barriers;
@@ -29,6 +30,7 @@ struct Options {
   template <typename Self, typename Visitor> static void forEach(Self &self, Visitor visit) {
     visit("refill", self.refill);
     visit("overlap", self.overlap);
+    visit("rescale", self.rescale);
     visit("grid", self.grid);
     visit("swizzle", self.swizzle);
     visit("barriers", self.barriers);

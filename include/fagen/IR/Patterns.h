@@ -49,7 +49,7 @@ Expr powersOf(const Buffer &scores, const Expr &shift, const Expr &factor);
 
 /// A map to a constant: its value. Nothing of another op.
 std::optional<float> asFill(const Op &op);
-/// A map that adds x to dst; that divides dst by x, and makes 0 of it where x is 0.
+/// A map that adds x to dst, of several columns; that divides dst by x, and makes 0 of it where x is 0.
 bool isSum(const Op &op);
 bool isQuotient(const Op &op);
 Expr quotientOf(const Buffer &dividend, const Buffer &divisor);

@@ -6,6 +6,8 @@
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Patterns.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace fagen::ir {
 
 // Copies and mbarriers.
@@ -52,6 +54,9 @@ Ops::iterator headBarrier(Block &body);
 /// The rings that copies of the role fill, in the order of their first copies.
 llvm::SmallVector<Buffer *, 4> ringsFilledBy(const Role &role);
 
+/// The ops in fenced votes.
+llvm::DenseSet<const Op *> fencedOps(const Role &role);
+
 // Products.
 
 /// Whether the op is a product of this form, asked for or at once.
@@ -82,12 +87,10 @@ Op *lastLoop(Block &block);
 MaskBounds boundsOf(ConstMask mask, const Expr &rowBegin, int64_t rows);
 /// The value of an expression of numbers and of the kernel's constants; nothing where it names anything else.
 std::optional<int64_t> constantOf(const Kernel &kernel, const Expr &expr);
-/// How many rows and columns of scores the warps of the role have together: of a tile, those of the buffer that a mask
-/// hides some of.
+/// How many rows and columns of scores the warps of the role mask together.
 struct TileShape {
   int64_t rows, columns;
 };
-TileShape tileOf(const Kernel &kernel, const Role &role, const Buffer &scores);
 TileShape scoresOf(const Kernel &kernel, const Role &role, ConstMask mask);
 /// How many keys a tile has, as the mask says where its own begin: n of `tile * n`. Null where it says no such thing.
 Expr keysOf(const Kernel &kernel, ConstMask mask);

@@ -96,6 +96,9 @@ class RealEx<string name> : MaskEx<name> {
   let Real = 1;
 }
 
+/// A truth value, of elements of the op's operands.
+class TestEx<string name> : RealEx<name>;
+
 def CopyKindEnum : Enum<"CopyKind", "What moves the bytes of a copy.", ["ld_st", "cp_async", "bulk"]>;
 def MmaFormEnum : Enum<"MmaForm", "Whether a product takes b transposed.", ["abt", "ab"]>;
 def SumTypeEnum : Enum<"SumType", "What a product sums in, where that is not f32.", ["f16"]>;

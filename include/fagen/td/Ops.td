@@ -67,6 +67,14 @@ def Reduce : Op<"reduce",
      OptionalOperand<"with", Read, [Fragment]>],
     [Choice<"op", ReductionEnum>, Choice<"reach", ReachEnum>]>;
 
+// Warps part there, so nobody synchronises in the body, and it writes no memory that others see.
+def Vote : Op<"vote",
+    "the body, in warps of which some thread has elements of x and y, of the same place, that pass the test; fenced: each "
+    "thread orders what it reads there before later accesses of the async proxy",
+    [Operand<"x", Read, [Fragment]>, OptionalOperand<"y", Read, [Fragment]>], [TestEx<"test">, Flag<"fenced">]> {
+  let HasBody = 1;
+}
+
 def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt) or a b (ab), added if `accumulate`",
     [Operand<"acc", ReadWrite, [Fragment, Shared]>, Operand<"a", Read, [Fragment, Shared]>,
      Operand<"b", Read, [Fragment, Shared]>],
@@ -85,38 +93,6 @@ def MmaWait : Op<"mma_wait", "waits until at most `pending` of the newest groups
     [Int<"pending", 0, 64>]> {
   let HasSite = 1;
 }
-
-// Softmax. Maxima are kept in raw score units; c is the scale times log2(e).
-
-def Rescale : Op<"rescale",
-    "alpha = exp2((m - m_new) c); o *= alpha; l *= alpha; m = m_new; lazy: only if some row of the warp has grown far",
-    [Operand<"o", ReadWrite, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>,
-     Operand<"m", ReadWrite, [Fragment]>, Operand<"m_new", Read, [Fragment]>],
-    [Int<"guard", 0, 1>, Flag<"lazy">, Flag<"optimistic">]>; // settle-rows makes what that means
-
-// The two halves of rescale, for an o that a product still adds to.
-def RescaleRows : Op<"rescale_rows",
-    "alpha = exp2((m - m_new) c); l *= alpha; m = m_new; lazy: alpha = 1 and m stays, unless some row of the warp has "
-    "grown far",
-    [Operand<"alpha", Write, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>, Operand<"m", ReadWrite, [Fragment]>,
-     Operand<"m_new", Read, [Fragment]>],
-    [Int<"guard", 0, 1>, Flag<"lazy">, Flag<"optimistic">]>;
-
-def RescaleOutput : Op<"rescale_output",
-    "o *= alpha; lazy: only if alpha is not 1 in some row of the warp; redone: only in warps in which settle_rows did "
-    "the step again",
-    [Operand<"o", ReadWrite, [Fragment]>, Operand<"alpha", Read, [Fragment]>],
-    [Flag<"lazy">, Flag<"redone">]>;
-
-// The threads of a warp come to it together. What it reads of shared memory it orders before later accesses of the
-// async proxy; other threads' it does not order.
-def SettleRows : Op<"settle_rows",
-    "l += sum of each row of s, the terms by the old m; where one of the warp's is large, first the step again: s = q k^T, "
-    "masked where a mask's attributes are given, m = the new maximum, alpha = exp2((old m - m) c), l *= alpha, "
-    "s = exp2(s c - m c)",
-    [Operand<"s", ReadWrite, [Fragment]>, Operand<"alpha", Write, [Fragment]>, Operand<"l", ReadWrite, [Fragment]>,
-     Operand<"m", ReadWrite, [Fragment]>, Operand<"q", Read, [Shared]>, Operand<"k", Read, [Shared]>],
-    [MaskEx<"predicate", 1>, Ex<"row", 1>, Ex<"key", 1>]>;
 
 def Convert : Op<"convert", "p = s, rounded once to the type of p",
     [Operand<"p", Write, [Fragment, Shared]>, Operand<"s", Read, [Fragment, Shared]>]>;
@@ -309,8 +285,7 @@ let Together = 1 in {
 def : SyncOf<LoadFragment,                          Threads,     Nothing,       Nothing,        Nothing>;
 def : SyncOf<Mma,                                   Threads,     Nothing,       Nothing,        Nothing>;
 def : SyncOf<MmaIssue,                              TensorCores, ProductGroups, Nothing,        Nothing>;
-let NeedsFence = Nothing in // it has one of its own behind what it reads
-def : SyncOf<SettleRows,                            Threads,     Nothing,       Nothing,        Nothing>;
+def : SyncOf<Vote,                                  Threads,     Nothing,       Nothing,        Nothing>;
 }
 def : SyncOf<MmaCommit,                             Threads,     Nothing,       ProductGroups,  Nothing>;
 def : SyncOf<MmaWait,                               Threads,     Nothing,       Nothing,        ProductGroups>;

@@ -62,4 +62,16 @@ __device__ __forceinline__ void map(RowValues<kRows> &dst, int first_row, int fi
     }
 }
 
+/// Whether some thread of the warp has a row whose values pass the test.
+template <int kRows, class Test, class... Sources>
+__device__ __forceinline__ bool any(const RowValues<kRows> &x, Test test, const Sources &...sources) {
+  bool found = false;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      found |= test(x.value[slab][half], element(sources, slab, 0, 2 * half)...);
+  return ptx::any(found, ptx::Site::here());
+}
+
 } // namespace fagen::device

@@ -1,0 +1,29 @@
+// fagen: a step of an online softmax whose terms were computed by the maximum of the steps before, as ops that stand
+// side by side. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//   map alpha = 1
+//   reduce sums = sum(s)
+//   vote !(sums <= 2^14) fenced {               // as kSettledSum in ops/settle.h; where it is no number, too
+//     mma s = q k^T; map s = visible ? s : -inf
+//     reduce m_new = max(m, s); alpha, l, m as in Rescaling.h; map s = exp2(s c - m c); reduce sums = sum(s)
+//   }
+//   ...                                         // ops that tell others that q or k is read
+//   map l = l + sums
+#pragma once
+
+#include "fagen/IR/Rescaling.h"
+
+namespace fagen::ir {
+
+struct Settling {
+  const Buffer *s = nullptr, *sums = nullptr, *alpha = nullptr, *l = nullptr, *m = nullptr, *mNew = nullptr;
+  const Op *product = nullptr; ///< which the step again repeats: an mma or mma_issue
+  const Op *mask = nullptr;    ///< which it repeats, too; null where there is none
+  const Op *vote = nullptr, *sum = nullptr;
+};
+inline constexpr size_t kSettlingOps = 3; ///< side by side; l follows behind them
+/// Where one begins with the first of the ops.
+std::optional<Settling> asSettling(llvm::ArrayRef<const Op *> ops);
+Ops makeSettling(const Settling &settling, const Location &location);
+
+} // namespace fagen::ir

@@ -1,0 +1,116 @@
+// fagen: ops that one function of the device library does together.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "OpEmitter.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+Composition fagen::compositionOf(llvm::ArrayRef<const Op *> ops) {
+  Composition found{.count = 1, .subject = ops.front()};
+  if (const auto settling = asSettling(ops)) {
+    found.settling = settling;
+    found.count = kSettlingOps;
+    found.subject = settling->vote;
+    found.later = settling->sum;
+    found.registers = {settling->s, settling->alpha, settling->l, settling->m};
+  } else if (const auto rescaling = asRescaling(ops)) {
+    found.rescaling = rescaling;
+    found.count = rescaling->count;
+    found.registers = {rescaling->o, rescaling->alpha, rescaling->l, rescaling->m, rescaling->mNew};
+  } else if (const auto output = asOutputRescaling(*ops.front())) {
+    found.output = output;
+    found.registers = {output->o, output->alpha};
+  } else {
+    for (const Operand &operand : ops.front()->operands)
+      found.registers.push_back(operand.buffer);
+  }
+  return found;
+}
+
+void fagen::forEachComposition(const Block &block, llvm::function_ref<void(const Composition &)> visit) {
+  const llvm::SmallVector<const Op *, 16> ops = pointersTo(block.ops);
+  const Op *doneBefore = nullptr;
+  for (size_t i = 0; i != ops.size();) {
+    if (ops[i] == doneBefore) {
+      ++i;
+      continue;
+    }
+    const Composition composition = compositionOf(llvm::ArrayRef(ops).drop_front(i));
+    visit(composition);
+    if (composition.isSingle())
+      forEachComposition(ops[i]->body, visit);
+    doneBefore = composition.later ? composition.later : doneBefore;
+    i += composition.count;
+  }
+}
+
+llvm::DenseSet<const Buffer *> fagen::registersOf(const Kernel &kernel) {
+  llvm::DenseSet<const Buffer *> registers;
+  for (const Role &role : kernel.roles)
+    forEachComposition(role.body, [&](const Composition &composition) {
+      registers.insert(composition.registers.begin(), composition.registers.end());
+    });
+  return registers;
+}
+
+void OpEmitter::emitComposition(const Composition &composition) {
+  if (composition.settling)
+    emitSettling(*composition.settling);
+  else if (composition.rescaling)
+    emitRescaling(*composition.rescaling);
+  else
+    emitOutputRescaling(*composition.output);
+}
+
+void OpEmitter::emitRescaling(const Rescaling &rescaling) {
+  auto fragment = [](const Buffer *buffer) { return "r." + buffer->name; };
+  line(out, "rescale{}{}<{}>({}, {}, {}, {}, cta.params.scale_log2);", rescaling.alpha ? "_rows" : "",
+       rescaling.isLazy ? "_lazily" : "", rescaling.isGuarded,
+       fragment(rescaling.alpha ? rescaling.alpha : rescaling.o), fragment(rescaling.l), fragment(rescaling.m),
+       fragment(rescaling.mNew));
+}
+
+/// Where the step was not done again alpha is 1.
+void OpEmitter::emitOutputRescaling(const OutputRescaling &rescaling) {
+  std::optional<IndentedStream::Scope> scope;
+  if (rescaling.isLazy && knowsRedone) {
+    line(out, "if (is_redone)");
+    scope.emplace(out);
+    callStandsHere();
+  }
+  line(out, "rescale_output{}(r.{}, r.{});", rescaling.isLazy && !knowsRedone ? "_lazily" : "", rescaling.o->name,
+       rescaling.alpha->name);
+}
+
+/// if (any(x, [&](float x, float y) { return test; }, y)) { ... }
+void OpEmitter::emitVote(const Op &op) {
+  const VoteOp vote(op);
+  const bool hasSecond = vote.y().buffer != nullptr;
+  line(out, "if (any({}, [&](float {}{}) {{ return {}; }}{})) {{", operand(vote.x()), parameterFor(*vote.x().buffer),
+       hasSecond ? ", float " + parameterFor(*vote.y().buffer) : "", element(op, vote.test()),
+       hasSecond ? ", " + operand(vote.y()) : "");
+  {
+    auto scope = out.scope();
+    const llvm::SmallVector<const Op *, 16> body = pointersTo(op.body.ops);
+    for (size_t i = 0; i != body.size();)
+      i += emitOps(llvm::ArrayRef(body).drop_front(i));
+  }
+  line(out, "}}");
+}
+
+/// const bool is_redone = settle_rows(s, alpha, l, m, q, row, k, c, [&] { mask again });
+void OpEmitter::emitSettling(const Settling &settling) {
+  knowsRedone = true;
+  const MmaOp product(*settling.product);
+  line(out, "const bool is_redone = settle_rows(r.{}, r.{}, r.{}, r.{}, {}, warp_row(), {}, cta.params.scale_log2{}",
+       settling.s->name, settling.alpha->name, settling.l->name, settling.m->name, operand(product.a()),
+       operand(product.b()), settling.mask ? ", [&] {" : ");");
+  if (!settling.mask)
+    return;
+  {
+    auto scope = out.scope();
+    emitMask(*settling.mask, MaskMap(*settling.mask).predicate());
+  }
+  line(out, "}});");
+}

@@ -1,0 +1,116 @@
+// fagen: a step of an online softmax whose terms were computed by the maximum of the steps before.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/IR/Settling.h"
+
+#include "fagen/IR/Sync.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+static constexpr float kSettledSum = 16384;
+
+static Operand operand(const Buffer *buffer) { return {const_cast<Buffer *>(buffer), {}}; }
+
+static Expr outgrows(const Buffer &sums) {
+  return Expr::unary(ExprKind::Not, lessEqual(elementOf(sums), real(kSettledSum)));
+}
+
+static std::unique_ptr<Op> makeSums(const Settling &settling, const Location &location) {
+  return makeReduce({.dst = operand(settling.sums),
+                     .src = operand(settling.s),
+                     .op = Reduction::Sum,
+                     .reach = ReduceReach::Thread,
+                     .location = location});
+}
+
+/// By the warp alone, complete when it is.
+static std::unique_ptr<Op> makeProduct(const Op &product, const Location &location) {
+  auto make = [&](auto of) {
+    return makeMma(
+        {.acc = of.acc(), .a = of.a(), .b = of.b(), .form = of.form(), .accumulate = false, .location = location});
+  };
+  const auto issued = dynCast<MmaIssueOp>(product);
+  return issued ? make(*issued) : make(MmaOp(product));
+}
+
+/// Of a step again.
+static Ops makeAgain(const Settling &settling, const Location &location) {
+  Ops ops;
+  ops.push_back(makeProduct(*settling.product, location));
+  if (settling.mask) {
+    ops.push_back(clone(*settling.mask));
+    ops.back()->location = location;
+    ops.back()->note.clear();
+  }
+  ops.push_back(makeReduce({.dst = operand(settling.mNew),
+                            .src = operand(settling.s),
+                            .with = operand(settling.m),
+                            .op = Reduction::Max,
+                            .reach = ReduceReach::Row,
+                            .location = location}));
+  llvm::move(makeRescaling(
+                 {.alpha = settling.alpha, .l = settling.l, .m = settling.m, .mNew = settling.mNew, .isGuarded = true},
+                 location),
+             std::back_inserter(ops));
+  ops.push_back(makeMap({.dst = operand(settling.s),
+                         .x = operand(settling.m),
+                         .value = powersOf(*settling.s, finiteOf(elementOf(*settling.m)), variable("scale_log2")),
+                         .location = location}));
+  ops.push_back(makeSums(settling, location));
+  return ops;
+}
+
+Ops ir::makeSettling(const Settling &settling, const Location &location) {
+  Ops ops;
+  ops.push_back(makeMap({.dst = operand(settling.alpha), .value = real(1), .location = location}));
+  ops.push_back(makeSums(settling, location));
+  ops.push_back(
+      makeVote({.x = operand(settling.sums), .test = outgrows(*settling.sums), .fenced = true, .location = location}));
+  ops.back()->body.ops = makeAgain(settling, location);
+  ops.push_back(makeMap({.dst = operand(settling.l),
+                         .x = operand(settling.sums),
+                         .value = elementOf(*settling.l) + elementOf(*settling.sums),
+                         .location = location}));
+  return ops;
+}
+
+static bool isSame(const Op &a, const Op &b) {
+  auto isSameOperand = [](const Operand &x, const Operand &y) {
+    return x.buffer == y.buffer && x.position == y.position;
+  };
+  auto isSameOp = [](const std::unique_ptr<Op> &x, const std::unique_ptr<Op> &y) { return isSame(*x, *y); };
+  return a.kind == b.kind && llvm::equal(a.operands, b.operands, isSameOperand) && a.attributes == b.attributes &&
+         llvm::equal(a.body.ops, b.body.ops, isSameOp);
+}
+
+std::optional<Settling> ir::asSettling(llvm::ArrayRef<const Op *> ops) {
+  if (ops.size() < kSettlingOps || asFill(*ops[0]) != 1.0f || ops[1]->kind != OpKind::Reduce ||
+      ops[2]->kind != OpKind::Vote)
+    return std::nullopt;
+  const auto sum = std::find_if(ops.begin() + 3, ops.end(), [](const Op *op) { return !synchronises(syncOf(*op)); });
+  if (sum == ops.end() || (*sum)->kind != OpKind::Map)
+    return std::nullopt;
+  Settling settling{.s = ReduceOp(*ops[1]).src().buffer,
+                    .sums = ReduceOp(*ops[1]).dst().buffer,
+                    .alpha = MapOp(*ops[0]).dst().buffer,
+                    .l = MapOp(**sum).dst().buffer,
+                    .vote = ops[2],
+                    .sum = *sum};
+  for (const std::unique_ptr<Op> &op : ops[2]->body.ops) {
+    if (op->kind == OpKind::Mma)
+      settling.product = op.get();
+    else if (isMask(*op))
+      settling.mask = op.get();
+    else if (isReduction(*op, Reduction::Max)) {
+      settling.mNew = ReduceOp(std::as_const(*op)).dst().buffer;
+      settling.m = ReduceOp(std::as_const(*op)).with().buffer;
+    }
+  }
+  if (!settling.product || !settling.m || !settling.mNew)
+    return std::nullopt;
+  const Ops made = makeSettling(settling, {});
+  const Op *const own[] = {ops[0], ops[1], ops[2], *sum};
+  auto isOwn = [](const std::unique_ptr<Op> &op, const Op *own) { return isSame(*op, *own); };
+  return llvm::equal(made, own, isOwn) ? std::optional(settling) : std::nullopt;
+}
