@@ -220,6 +220,28 @@ Deviation judgeLog2(uint32_t operand, uint32_t got) {
   return {error / ulpOf(truth), 0, error / (kLog2Error * std::abs(truth))};
 }
 
+constexpr double kTanhError = 0x1p-11;
+
+/// PTX bounds the relative error. Subnormal inputs count: tanh.approx has no ftz.
+Deviation judgeTanh(uint32_t operand, uint32_t got) {
+  const float x = asFloat(operand);
+  if (std::isnan(x))
+    return sameWord(got, kNan);
+  if (x == 0 || std::isinf(x))
+    return sameWord(got, asWord(x == 0 ? x : std::copysign(1.0f, x)));
+  const double truth = std::tanh(static_cast<double>(x));
+  const double error = std::abs(static_cast<double>(asFloat(got)) - truth);
+  if (std::isnan(error))
+    return {0, 0, kWrong};
+  return {error / ulpOf(truth), error, error / (kTanhError * std::abs(truth))};
+}
+
+void slopes(Words &random, unsigned, uint32_t, uint32_t *x) {
+  x[0] = random.anyFloat();
+  if (random.oneIn(2)) // where the result is neither the operand nor 1
+    x[0] = random.floatOf(-8, 3);
+}
+
 void exponents(Words &random, unsigned, uint32_t, uint32_t *x) {
   x[0] = random.anyFloat();
   if (random.oneIn(2)) // results that are numbers, each exponent equally often
@@ -251,6 +273,9 @@ void addBoundedCases(std::vector<ConformanceCase> &cases) {
   cases.back().isAbsolute = true;
   cases.back().inputs = "1/2 to 2, positive floats, and floats of every kind";
   cases.back().bound = "2^-22 between 1/2 and 2, else 2^-22 of the result; subnormals are zero";
+  add("tanh", "conformance_tanh", slopes, judgeTanh);
+  cases.back().inputs = "2^-8 to 16 of either sign, and floats of every kind";
+  cases.back().bound = "2^-11 of the result";
 }
 
 } // namespace

@@ -63,6 +63,9 @@ extern "C" __global__ void conformance_exp2(const __grid_constant__ ConformanceP
 extern "C" __global__ void conformance_log2(const __grid_constant__ ConformanceParams params) {
   each<1>(params, [](const unsigned *x) { return as_word(ptx::log2(as_float(x[0]))); });
 }
+extern "C" __global__ void conformance_tanh(const __grid_constant__ ConformanceParams params) {
+  each<1>(params, [](const unsigned *x) { return as_word(ptx::tanh(as_float(x[0]))); });
+}
 extern "C" __global__ void conformance_fma(const __grid_constant__ ConformanceParams params) {
   each<3>(params, [](const unsigned *x) { return as_word(ptx::fma(as_float(x[0]), as_float(x[1]), as_float(x[2]))); });
 }

@@ -93,4 +93,16 @@ TEST(Judges, log2) {
   EXPECT_EQ(ofBound("log2", -1, 0x7fffffff), 0);
 }
 
+TEST(Judges, tanh) {
+  const float one = 0.76159416f; // tanh(1)
+  EXPECT_LE(ofBound("tanh", 1, asWord(one * (1 + 0x1.fp-12f))), 1);
+  EXPECT_GT(ofBound("tanh", 1, asWord(one * (1 + 0x1.1p-11f))), 1);
+  EXPECT_EQ(ofBound("tanh", INFINITY, asWord(1)), 0);
+  EXPECT_GT(ofBound("tanh", -INFINITY, asWord(1)), 1);
+  EXPECT_GT(ofBound("tanh", -0.0f, 0), 1);
+  EXPECT_LE(ofBound("tanh", 0x1p-130f, asWord(0x1p-130f)), 1); // kept
+  EXPECT_GT(ofBound("tanh", 0x1p-130f, 0), 1);
+  EXPECT_EQ(ofBound("tanh", NAN, 0x7fffffff), 0);
+}
+
 } // namespace
