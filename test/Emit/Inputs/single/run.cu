@@ -1,5 +1,5 @@
-// fagen: attn.h and attn.cu on a GPU, with nothing of fagen: each problem against a sum in double on the host, twice for its bits.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// fagen: attn.h and attn.cu on a GPU, with nothing of fagen: each problem twice, against sums in double.
+// for its bits. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "attn.h"
 
 #include <cmath>
@@ -35,8 +35,8 @@ std::vector<__half> normal(int64_t count, unsigned seed) {
 }
 
 /// The largest difference of the rows of O that are compared from softmax(Q K^T / sqrt(d) + mask) V.
-double largestError(const Shape &s, const std::vector<__half> &q, const std::vector<__half> &k, const std::vector<__half> &v,
-                    const std::vector<__half> &o) {
+double largestError(const Shape &s, const std::vector<__half> &q, const std::vector<__half> &k,
+                    const std::vector<__half> &v, const std::vector<__half> &o) {
   double largest = 0;
   const int64_t d = s.head_dim, every = s.seq_q > 64 ? 37 : 1;
   for (int64_t head = 0; head < s.batch * s.heads; ++head)
@@ -48,7 +48,8 @@ double largestError(const Shape &s, const std::vector<__half> &q, const std::vec
       for (int64_t key = 0; key < visible; ++key) {
         double score = 0;
         for (int64_t i = 0; i < d; ++i)
-          score += double(__half2float(q[(head * s.seq_q + row) * d + i])) * __half2float(k[(kv * s.seq_kv + key) * d + i]);
+          score +=
+              double(__half2float(q[(head * s.seq_q + row) * d + i])) * __half2float(k[(kv * s.seq_kv + key) * d + i]);
         const double weight = std::exp(score / std::sqrt(double(d)));
         total += weight;
         for (int64_t i = 0; i < d; ++i)
@@ -104,8 +105,8 @@ int main(int count, char **words) {
   attn_gpu gpu;
   require(attn_gpu_of(0, &gpu));
   const int64_t d = count > 1 ? std::atoi(words[1]) : 64;
-  const Shape shapes[] = {{1, 1, 1, 1, 1, d, 0},       {2, 4, 4, 300, 300, d, 0}, {2, 4, 2, 300, 300, d, 1},
-                          {1, 8, 2, 77, 1000, d, 1},   {2, 8, 1, 4, 2000, d, 0},  {1, 2, 2, 130, 50, d, 1},
+  const Shape shapes[] = {{1, 1, 1, 1, 1, d, 0},      {2, 4, 4, 300, 300, d, 0}, {2, 4, 2, 300, 300, d, 1},
+                          {1, 8, 2, 77, 1000, d, 1},  {2, 8, 1, 4, 2000, d, 0},  {1, 2, 2, 130, 50, d, 1},
                           {1, 4, 4, 1024, 1024, d, 1}};
   int failed = 0;
   for (const Shape &shape : shapes)
