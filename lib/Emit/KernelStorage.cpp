@@ -89,10 +89,21 @@ void KernelEmitter::emitStorage() {
 
 /// A let with run-time values spelled as the entry function reaches them.
 std::string KernelEmitter::letValue(const Expr &value) const {
-  return spellSizes(value, "params")
-      .substitute("row_begin", variable("place.row_begin"))
-      .substitute("split_begin", variable("place.split_begin"))
-      .substitute("split_keys", variable("place.split_keys"))
+  return spellRunValues(value,
+                        [](RunScope scope) -> llvm::StringRef {
+                          switch (scope) {
+                          case RunScope::Launch:
+                            return "params";
+                          case RunScope::Tile:
+                          case RunScope::Split:
+                            return "place";
+                          case RunScope::Cta:
+                          case RunScope::Group:
+                          case RunScope::Element:
+                            return "";
+                          }
+                          return "";
+                        })
       .str();
 }
 
@@ -137,11 +148,11 @@ void KernelEmitter::emitCta() {
   line(out, "__device__ __forceinline__ int warp_key() {{ return ptx::warp_index() / kRowWarps * kWarpKeys; }}\n");
 }
 
-/// All but the number of tiles.
+/// Without what is the CTA's, over all its tiles.
 std::vector<Let> KernelEmitter::letsOfTile() const {
   std::vector<Let> lets;
   for (const Let &let : kernel.lets)
-    if (let.name != "cta_tiles")
+    if (!usesScope(let.value, RunScope::Cta))
       lets.push_back(let);
   return lets;
 }

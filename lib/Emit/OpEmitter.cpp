@@ -5,7 +5,7 @@
 
 #include "Stages.h"
 
-#include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/Twine.h"
@@ -14,31 +14,54 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-Expr fagen::spellSizes(const Expr &expr, llvm::StringRef params) {
-  auto member = [&](llvm::StringRef name) { return variable((params + "." + name).str()); };
-  if (expr.kind() == ExprKind::Variable)
-    return llvm::is_contained({"seq_q", "seq_kv", "heads_per_kv"}, expr.name()) ? member(expr.name()) : expr;
-  if (!expr.isBinary())
-    return expr;
-  const bool isByHeads = expr.kind() == ExprKind::FloorDiv && expr.rhs() == variable("heads_per_kv");
-  return Expr::binary(expr.kind(), spellSizes(expr.lhs(), params),
-                      isByHeads ? member("by_heads_per_kv") : spellSizes(expr.rhs(), params));
+Expr fagen::spellRunValues(const Expr &expr, llvm::function_ref<llvm::StringRef(RunScope)> holderOf) {
+  auto member = [&](const RunValueInfo &info, llvm::StringRef prefix) {
+    const llvm::StringRef holder = holderOf(info.scope);
+    return holder.empty() ? Expr() : variable((holder + "." + prefix + info.name).str());
+  };
+  return expr.rewritten([&](const Expr &node) {
+    if (node.kind() == ExprKind::Variable) {
+      const RunValueInfo *const info = findRunValue(node.name());
+      return info ? member(*info, "") : Expr();
+    }
+    if (node.kind() == ExprKind::FloorDiv)
+      for (const RunValueInfo &info : kRunValues)
+        if (info.kind == RunKind::Divisor && node.rhs() == member(info, ""))
+          return Expr::binary(ExprKind::FloorDiv, node.lhs(), member(info, "by_"));
+    return Expr();
+  });
 }
 
-bool OpEmitter::isShared(const Op &op, llvm::StringRef name) const {
-  return op.operand(name).buffer->space == Space::Shared;
+/// Tiles of query rows are taken in turn: the loop's variable counts them, what it carries the steps before.
+static Expr spellTurns(const Kernel &kernel, Expr expr) {
+  for (const Role &role : kernel.roles)
+    if (const auto loop = turnsOf(role))
+      expr = expr.substitute(loop->variable(), variable("cta.turn")).substitute(loop->carry(), variable("cta.base"));
+  return expr;
 }
 
 std::string OpEmitter::expression(const Expr &expr) const {
-  Expr spelled = spellSizes(expr, "cta.params");
+  Expr spelled = spellRunValues(expr, [&](RunScope scope) -> llvm::StringRef {
+    switch (scope) {
+    case RunScope::Launch:
+      return "cta.params";
+    case RunScope::Tile:
+    case RunScope::Split:
+      return inEpilogue ? "place" : "cta";
+    case RunScope::Group:
+      return "cta";
+    case RunScope::Cta:
+    case RunScope::Element:
+      return "";
+    }
+    return "";
+  });
   for (const Let &let : kernel.lets)
-    spelled =
-        spelled.substitute(let.name, variable((inEpilogue && let.name == "row_begin" ? "place." : "cta.") + let.name));
-  for (llvm::StringRef name : {"turn", "base", "group_row", "split_begin", "split_keys"}) // of persist-tiles; of splits
-    spelled = spelled.substitute(name, variable(("cta." + name).str()));
-  spelled = spelled.substitute("split", variable("place.split"));
-  return spelled.substitute("row_begin", variable(inEpilogue ? "place.row_begin" : "cta.row_begin")).str();
+    spelled = spelled.substitute(let.name, variable("cta." + let.name));
+  return spellTurns(kernel, spelled).str();
 }
+
+static bool isShared(const Operand &operand) { return operand.buffer->space == Space::Shared; }
 
 const TileUses &OpEmitter::tileUses() const {
   if (!uses)
@@ -63,9 +86,9 @@ std::string OpEmitter::heading(const Op &op) const {
   switch (op.kind) {
   case OpKind::Mma:
   case OpKind::MmaIssue:
-    return op.text("form") == "abt"        ? "S = Q K^T"
-           : op.integer("accumulate") == 0 ? "P V, which no lane can add to its O yet"
-                                           : "O += P V";
+    return tileUses().isOfScores(op)    ? "S = Q K^T"
+           : op.isSet(Attr::Accumulate) ? "O += P V"
+                                        : "P V, which no lane can add to its O yet";
   case OpKind::Map:
     return headingOfMap(op);
   case OpKind::Reduce:
@@ -98,34 +121,33 @@ void OpEmitter::comment(const Op &op) {
 }
 
 void OpEmitter::emitCopyIssue(const Op &op) {
-  const Operand &target = op.operand("dst");
-  const std::string &tensor = op.operand("src").buffer->param;
-  const bool isAsync = op.text("kind") == "cp_async";
+  const CopyIssueOp copy(op);
+  const Operand &target = copy.dst();
+  const std::string &tensor = copy.src().buffer->param;
+  const bool isAsync = copy.kind() == CopyKind::CpAsync;
   std::optional<IndentedStream::Scope> scope;
-  if (op.has("when") && !(op.expr("when").kind() == ExprKind::Constant && op.expr("when").value() != 0)) {
-    line(out, "if ({})", expression(op.expr("when")));
+  if (copy.when() && !(copy.when().kind() == ExprKind::Constant && copy.when().value() != 0)) {
+    line(out, "if ({})", expression(copy.when()));
     scope.emplace(out);
     callStandsHere();
   }
-  const bool isRunning = op.isSet("running");
-  if (op.operand("src").buffer->isPacked)
+  if (copy.src().buffer->isPacked)
     return line(out,
                 "copy_packed_tile{}<kThreads, kVectorBytes>({}, cta.{}, packed_rows(cta.params, "
                 "cta.params.{}_stride), {}, {});",
-                isAsync ? "_async" : "", operand(target), tensor, tensor, expression(op.expr("row")),
-                expression(op.expr("limit")));
+                isAsync ? "_async" : "", operand(target), tensor, tensor, expression(copy.row()),
+                expression(copy.limit()));
   line(out, "copy_{}tile{}<kThreads, kVectorBytes>({}, {}{}, cta.params.{}_stride[2], {}, {});",
-       isRunning ? "next_" : "", isAsync ? "_async" : "", operand(target), isRunning ? "r.next_" : "cta.", tensor,
-       tensor, expression(op.expr("row")), expression(op.expr("limit")));
+       copy.running() ? "next_" : "", isAsync ? "_async" : "", operand(target), copy.running() ? "r.next_" : "cta.",
+       tensor, tensor, expression(copy.row()), expression(copy.limit()));
 }
 
 void OpEmitter::emitBulkCopy(const Op &op) {
-  const Operand &target = op.operand("dst");
-  const std::string &tensor = op.operand("src").buffer->param;
-  const bool isOfQueries = tileUses().of(*target.buffer) == TileUse::Left; // which no other CTA reads
+  const CopyIssueOp copy(op);
+  const bool isOfQueries = tileUses().of(*copy.dst().buffer) == TileUse::Left; // which no other CTA reads
   line(out, "{}({}, cta.params.{}_map, {}, cta.{}, cta.batch, {}, ptx::CacheHint::{});",
-       op.isSet("cluster") ? "copy_share<kCluster>" : "copy_tile_box", operand(target), tensor,
-       expression(op.expr("row")), isOfQueries ? "head" : "kv_head", mbarrier(op.operand("full")),
+       copy.cluster() ? "copy_share<kCluster>" : "copy_tile_box", operand(copy.dst()), copy.src().buffer->param,
+       expression(copy.row()), isOfQueries ? "head" : "kv_head", mbarrier(copy.full()),
        isOfQueries ? "kEvictFirst" : "kEvictLast");
 }
 
@@ -134,49 +156,64 @@ std::string OpEmitter::mbarrier(const Operand &operand) const {
                      operand.buffer->isRing ? expression(operand.position) : "0");
 }
 
+void OpEmitter::emitArrive(const Op &op) {
+  const ArriveOp arrive(op);
+  const std::string bar = mbarrier(arrive.bar());
+  if (arrive.bytes())
+    return line(out, "arrive_expecting({}, {});{}", bar, expression(arrive.bytes()), noteBehind(op));
+  const bool isByOne = arrive.by() == Actor::Group || arrive.by() == Actor::Warp;
+  const std::string by = isByOne ? "_by_" + toString(arrive.by()).str() : "";
+  if (arrive.cluster())
+    return line(out, "arrive_in_cluster{}<kCluster>({});{}", by, bar, noteBehind(op));
+  line(out, "arrive{}({});{}", by, bar, noteBehind(op));
+}
+
 void OpEmitter::emitSync(const Op &op) {
+  if (const auto init = dynCast<MbarrierInitOp>(op)) {
+    const Operand &bar = init->bar();
+    return line(out, "ptx::mbarrier_init(cta.shared.{}.address({}), {});", bar.buffer->name,
+                bar.buffer->isRing ? bar.position.str() : "0", init->arrivals());
+  }
+  if (const auto wait = dynCast<WaitOp>(op))
+    return line(out, "wait_for({});{}", mbarrier(wait->bar()), noteBehind(op));
+  if (op.kind == OpKind::Arrive)
+    return emitArrive(op);
   if (op.kind == OpKind::Fence)
     return emitFence(op);
-  if (op.operands.empty())
-    return emitTurn(op);
-  const Operand &bar = op.operand("bar");
-  if (op.kind == OpKind::MbarrierInit)
-    return line(out, "ptx::mbarrier_init(cta.shared.{}.address({}), {});", bar.buffer->name,
-                bar.buffer->isRing ? bar.position.str() : "0", op.integer("arrivals"));
-  if (op.kind == OpKind::Wait)
-    return line(out, "wait_for({});{}", mbarrier(bar), noteBehind(op));
-  if (op.has("bytes"))
-    return line(out, "arrive_expecting({}, {});{}", mbarrier(bar), expression(op.expr("bytes")), noteBehind(op));
-  const llvm::StringRef by = op.text("by");
-  if (op.isSet("cluster"))
-    return line(out, "arrive_in_cluster_by_{}<kCluster>({});{}", by.str(), mbarrier(bar), noteBehind(op));
-  line(out, "{}({});{}",
-       by == "group"  ? "arrive_by_group"
-       : by == "warp" ? "arrive_by_warp"
-                      : "arrive",
-       mbarrier(bar), noteBehind(op));
+  emitTurn(op);
+}
+
+static const Role &roleOf(const Kernel &kernel, const Op &op) {
+  return *llvm::find_if(kernel.roles, [&](const Role &role) {
+    bool found = false;
+    walk(role.body, [&](const Op &each) { found |= &each == &op; });
+    return found;
+  });
 }
 
 /// In front of the loop over tiles and behind it one group does, by its number among all groups of the CTA.
 void OpEmitter::emitTurn(const Op &op) {
   std::optional<IndentedStream::Scope> scope;
   std::string row = "cta.group_row";
-  if (op.has("group")) {
-    const int64_t group = op.integer("group");
-    line(out, "if (ptx::warp_group_index() == {})", group + kernel.constant("kLoadWarps") / kGroupWarps);
+  if (op.has(Attr::Group)) {
+    const int64_t group = op.integer(Attr::Group);
+    line(out, "if (ptx::warp_group_index() == {})", group + roleOf(kernel, op).firstWarp / kGroupWarps);
     scope.emplace(out);
     callStandsHere();
     row = fmt::format("{} * kGroupRows", group);
   }
-  line(out, "{}<kWarps / 4>({}, {});{}", opInfo(op.kind).name.str(), op.integer("id"), row, noteBehind(op));
+  line(out, "{}<kWarps / 4>({}, {});{}", opInfo(op.kind).name.str(), op.integer(Attr::Id), row, noteBehind(op));
 }
 
 void OpEmitter::emitFence(const Op &op) {
-  const llvm::StringRef kind = op.text("kind");
-  line(out, "ptx::{}();",
-       kind == "mma"             ? "wgmma_fence"
-       : kind == "mbarrier_init" ? "mbarrier_init_fence"
-                                 : "fence_proxy_async");
+  switch (FenceOp(op).kind()) {
+  case FenceKind::Mma:
+    return line(out, "ptx::wgmma_fence();");
+  case FenceKind::MbarrierInit:
+    return line(out, "ptx::mbarrier_init_fence();");
+  case FenceKind::AsyncProxy:
+    return line(out, "ptx::fence_proxy_async();");
+  }
 }
 
 std::string OpEmitter::tileOf(const char *ticket, const char *params) const {
@@ -190,30 +227,32 @@ std::string OpEmitter::tileOf(const char *ticket, const char *params) const {
 void OpEmitter::emitHandover(const Op &op) {
   if (op.kind == OpKind::FetchTile)
     return line(out, "const unsigned drawn = draw<kTileRows>(cta.params);");
-  if (op.kind == OpKind::TakeTile)
-    return line(out, "const int next = take_tile(cta.shared.{});", op.operand("src").buffer->name);
+  if (const auto take = dynCast<TakeTileOp>(op))
+    return line(out, "const int next = take_tile(cta.shared.{});", take->src().buffer->name);
   line(out, "const int next = {};", tileOf("ticket_of<kTileRows>(cta.params, drawn)", "cta.params"));
   callStandsHere();
-  line(out, "hand_tile(cta.shared.{}, next);", op.operand("dst").buffer->name);
+  line(out, "hand_tile(cta.shared.{}, next);", HandTileOp(op).dst().buffer->name);
 }
 
 void OpEmitter::emitAsyncMma(const Op &op) {
   if (op.kind == OpKind::MmaCommit)
     return line(out, "ptx::wgmma_commit();");
-  if (op.kind == OpKind::MmaWait)
-    return line(out, "ptx::wgmma_wait<{}>();", op.integer("pending"));
-  const std::string acc = operand(op.operand("acc")), a = operand(op.operand("a")), b = operand(op.operand("b"));
-  if (isShared(op, "a") && op.operand("held").buffer)
-    line(out, "issue_abt({}, {}, {}, cta.group_row, {});", acc, operand(op.operand("held")), a, b);
-  else if (isShared(op, "a"))
-    line(out, "issue_{}abt({}, {}, cta.group_row, {});", op.integer("accumulate") ? "add_" : "", acc, a, b);
+  if (const auto wait = dynCast<MmaWaitOp>(op))
+    return line(out, "ptx::wgmma_wait<{}>();", wait->pending());
+  const MmaIssueOp product(op);
+  const std::string acc = operand(product.acc()), a = operand(product.a()), b = operand(product.b());
+  if (isShared(product.a()) && product.held().buffer)
+    line(out, "issue_abt({}, {}, {}, cta.group_row, {});", acc, operand(product.held()), a, b);
+  else if (isShared(product.a()))
+    line(out, "issue_{}abt({}, {}, cta.group_row, {});", product.accumulate() ? "add_" : "", acc, a, b);
   else
     line(out, "issue_ab({}, {}, {});", acc, a, b);
 }
 
 void OpEmitter::emitLoop(const Op &op) {
-  line(out, "for (int {0} = {1}; {0} < {2}; ++{0}) {{", op.text("variable").str(), expression(op.expr("begin")),
-       expression(op.expr("end")));
+  const LoopOp loop(op);
+  line(out, "for (int {0} = {1}; {0} < {2}; ++{0}) {{", loop.variable().str(), expression(loop.begin()),
+       expression(loop.end()));
   {
     auto scope = out.scope();
     std::vector<const Op *> ops;
@@ -225,33 +264,41 @@ void OpEmitter::emitLoop(const Op &op) {
 }
 
 void OpEmitter::emitMma(const Op &op) {
-  const std::string acc = operand(op.operand("acc")), a = operand(op.operand("a")), b = operand(op.operand("b"));
-  const bool isScores = op.text("form") == "abt";
+  const MmaOp product(op);
+  const std::string acc = operand(product.acc()), a = operand(product.a()), b = operand(product.b());
+  const bool isTransposed = product.form() == MmaForm::Abt;
   const MmaFamilyInfo &family = mmaFamily(kernel.backend);
   if (!family.keepsResults)
-    return line(out, "{}({}, {}, {}, warp_row());", (isScores ? family.abt : family.ab).str(), acc, a, b);
-  const bool isAdded = isScores && op.integer("accumulate") != 0; // P V always is
-  const std::string function = std::string(isAdded    ? "mma_add_abt"
-                                           : isScores ? "mma_abt"
-                                                      : "mma_ab") +
-                               (op.has("sums") ? "_f16" : "");
-  if (isScores && isShared(op, "a"))
+    return line(out, "{}({}, {}, {}, warp_row());", (isTransposed ? family.abt : family.ab).str(), acc, a, b);
+  const bool isAdded = isTransposed && product.accumulate(); // the other form always is
+  const std::string function = std::string(isAdded        ? "mma_add_abt"
+                                           : isTransposed ? "mma_abt"
+                                                          : "mma_ab") +
+                               (product.sums() ? "_f16" : "");
+  if (isTransposed && isShared(product.a()))
     line(out, "{}({}, {}, warp_row(), {}, warp_key());", function, acc, a, b);
   else
     line(out, "{}({}, {}, {}, warp_key());", function, acc, a, b);
 }
 
+void OpEmitter::emitLoadFragment(const Op &op) {
+  const LoadFragmentOp load(op);
+  line(out, "load_operand({}, {}, warp_row());", operand(load.dst()), operand(load.src()));
+}
+
 void OpEmitter::emitConvert(const Op &op) {
-  const std::string p = operand(op.operand("p")), s = operand(op.operand("s"));
-  if (isShared(op, "s"))
+  const ConvertOp convert(op);
+  const std::string p = operand(convert.p()), s = operand(convert.s());
+  if (isShared(convert.s()))
     line(out, "convert<kWarpRows>({}, {}, warp_row());", p, s);
   else
     line(out, "convert({}, {});", p, s);
 }
 
 void OpEmitter::emitStorePartial(const Op &op) {
+  const StorePartialOp store(op);
   line(out, "store_partial({}, ptx::warp_index() / kRowWarps * kTileRows + warp_row(), {}, {}, {});",
-       operand(op.operand("partial")), operand(op.operand("o")), operand(op.operand("m")), operand(op.operand("l")));
+       operand(store.partial()), operand(store.o()), operand(store.m()), operand(store.l()));
 }
 
 /// By which the store functions get from row 0 to the others.
@@ -264,82 +311,88 @@ const char *OpEmitter::rowsOfParts() const {
 const char *OpEmitter::rowsOfLse() const { return kernel.packsHeads() ? "packed_lse_rows(cta.params), " : ""; }
 
 void OpEmitter::emitStoreMerged(const Op &op) {
-  const bool hasLse = op.operand("lse").buffer != nullptr;
+  const StoreMergedOp store(op);
+  const bool hasLse = store.lse().buffer != nullptr;
   line(out, "store_merged<kThreads, kKeyWarps, kVectorBytes>(");
   auto scope = out.scope();
   auto deeper = out.scope();
   line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head), {},", rowsOfO());
   line(out, "{}, {}{}, cta.params.scale, cta.params.scale_log2, {}, {});",
-       hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr", rowsOfLse(),
-       operand(op.operand("partial")), expression(op.expr("row")), expression(op.expr("limit")));
+       hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr", rowsOfLse(), operand(store.partial()),
+       expression(store.row()), expression(store.limit()));
 }
 
 void OpEmitter::emitStore(const Op &op) {
+  const StoreOp store(op);
   line(out, "Element *const o = head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head);");
   callStandsHere();
-  line(out, "store_rows<kVectorBytes>(o, {}, {}, {} + warp_row(), {});", rowsOfO(), operand(op.operand("o")),
-       expression(op.expr("row")), expression(op.expr("limit")));
+  line(out, "store_rows<kVectorBytes>(o, {}, {}, {} + warp_row(), {});", rowsOfO(), operand(store.o()),
+       expression(store.row()), expression(store.limit()));
 }
 
 void OpEmitter::emitStoreLse(const Op &op) {
+  const StoreLseOp store(op);
   line(out, "float *const lse = head_lse(cta.params, place.batch, place.head);");
   callStandsHere();
-  line(out, "store_lse(lse, {}{}, {}, cta.params.scale, {} + warp_row(), {});", rowsOfLse(), operand(op.operand("m")),
-       operand(op.operand("l")), expression(op.expr("row")), expression(op.expr("limit")));
+  line(out, "store_lse(lse, {}{}, {}, cta.params.scale, {} + warp_row(), {});", rowsOfLse(), operand(store.m()),
+       operand(store.l()), expression(store.row()), expression(store.limit()));
 }
 
 /// By the first thread of each group of warps, when all its threads have staged their rows.
 void OpEmitter::emitBulkStore(const Op &op) {
-  if (op.kind == OpKind::StageOutput)
-    return line(out, "stage_rows{}({}, {}, warp_row());",
-                op.has("first") ? fmt::format("<{}>", op.integer("first")) : "", operand(op.operand("dst")),
-                operand(op.operand("o")));
+  const std::string first = op.has(Attr::First) ? std::to_string(op.integer(Attr::First)) : "";
+  if (const auto stage = dynCast<StageOutputOp>(op))
+    return line(out, "stage_rows{}({}, {}, warp_row());", first.empty() ? "" : "<" + first + ">", operand(stage->dst()),
+                operand(stage->o()));
   if (op.kind == OpKind::BulkCommit)
     return line(out, "commit_boxes_by_group();");
-  if (op.kind == OpKind::BulkWait)
-    return line(out, "wait_for_boxes_by_group<{}>();", op.integer("pending"));
+  if (const auto wait = dynCast<BulkWaitOp>(op))
+    return line(out, "wait_for_boxes_by_group<{}>();", wait->pending());
+  const BulkStoreOp store(op);
   line(out, "store_boxes_by_group<{}>({}, cta.group_row, cta.params.o_map, {}, place.head, place.batch);",
-       op.has("first") ? fmt::format("kStagedColumns, {}", op.integer("first")) : "kHeadDimV",
-       operand(op.operand("src")), expression(op.expr("row")));
+       first.empty() ? "kHeadDimV" : "kStagedColumns, " + first, operand(store.src()), expression(store.row()));
 }
 
 /// From the registers, or of warps that share keys from where they left their results.
 void OpEmitter::emitStoreSplit(const Op &op) {
+  const std::string row = expression(op.expr(Attr::Row)), limit = expression(op.expr(Attr::Limit));
   line(out, "float *const rows = split_rows<kHeadDimV>(cta.params, {}, place.batch, place.head);",
-       expression(op.expr("split")));
+       expression(op.expr(Attr::Split)));
   callStandsHere();
-  if (op.kind == OpKind::StoreMergedSplit)
+  if (const auto merged = dynCast<StoreMergedSplitOp>(op))
     return line(out, "store_merged_split<kWarps, kKeyWarps>(cta.params, rows, {}, {}, {}, {});", rowsOfParts(),
-                operand(op.operand("partial")), expression(op.expr("row")), expression(op.expr("limit")));
-  line(out, "store_split(rows, {}, {}, {}, {}, {} + warp_row(), {});", rowsOfParts(), operand(op.operand("o")),
-       operand(op.operand("m")), operand(op.operand("l")), expression(op.expr("row")), expression(op.expr("limit")));
+                operand(merged->partial()), row, limit);
+  const StoreSplitOp store(op);
+  line(out, "store_split(rows, {}, {}, {}, {}, {} + warp_row(), {});", rowsOfParts(), operand(store.o()),
+       operand(store.m()), operand(store.l()), row, limit);
 }
 
 void OpEmitter::emitCombineLast(const Op &op) {
-  const bool hasLse = op.operand("lse").buffer != nullptr;
+  const CombineLastOp combine(op);
+  const bool hasLse = combine.lse().buffer != nullptr;
   line(out, "combine_last<kWarps, kKeyWarps, kVectorBytes>(");
   auto scope = out.scope();
   auto deeper = out.scope();
   line(out, "cta.params, {}, split_rows<kHeadDimV>(cta.params, 0, place.batch, place.head), {},",
-       operand(op.operand("partial")), rowsOfParts());
+       operand(combine.partial()), rowsOfParts());
   line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head), {},", rowsOfO());
   line(out, "{}, {}{}, {});", hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr", rowsOfLse(),
-       expression(op.expr("row")), expression(op.expr("limit")));
+       expression(combine.row()), expression(combine.limit()));
 }
 
 void OpEmitter::emitBarrier(const Op &op) {
-  const llvm::StringRef scope = op.text("scope");
-  if (scope != "named")
-    return line(out, "{}{}_barrier();", scope == "cluster" ? "" : "ptx::", scope.str());
-  const int64_t warps = op.integer("warps"), firstWarp = op.integer("first_warp");
-  const int64_t groups = op.has("groups") ? op.integer("groups") : 1;
-  std::string id = std::to_string(op.integer("id"));
+  const BarrierOp barrier(op);
+  if (barrier.scope() != BarrierScope::Named)
+    return line(out, "{}{}_barrier();",
+                barrier.scope() == BarrierScope::Cluster ? "" : "ptx::", toString(barrier.scope()).str());
+  const int64_t warps = *barrier.warps(), firstWarp = *barrier.firstWarp(), groups = barrier.groups();
+  std::string id = std::to_string(*barrier.id());
   if (mmaFamily(kernel.backend).unitWarps > 1 && groups > 1) {
     id += " + cta.group_row / kGroupRows"; // the same for all threads, as a register of each is not
   } else if (groups > 1) {                 // each group has its own barrier
     const std::string warp = firstWarp == 0 ? "ptx::warp_index()" : fmt::format("(ptx::warp_index() - {})", firstWarp);
-    const bool isInterleaved = op.has("interleaved") && op.integer("interleaved") != 0;
-    id += isInterleaved ? fmt::format(" + {} % {}", warp, groups) : fmt::format(" + {} / {}", warp, warps / groups);
+    id += barrier.interleaved() ? fmt::format(" + {} % {}", warp, groups)
+                                : fmt::format(" + {} / {}", warp, warps / groups);
   }
   line(out, "ptx::named_barrier({}, {});", id, 32 * warps / groups);
 }
@@ -391,13 +444,13 @@ size_t OpEmitter::emitOps(llvm::ArrayRef<const Op *> ops) {
 void OpEmitter::emit(const Op &op) {
   switch (op.kind) {
   case OpKind::CopyIssue:
-    return op.text("kind") == "bulk" ? emitBulkCopy(op) : emitCopyIssue(op);
+    return isBulkCopy(op) ? emitBulkCopy(op) : emitCopyIssue(op);
   case OpKind::CopyCommit:
     return line(out, "ptx::cp_async_commit();");
   case OpKind::CopyWait:
-    return line(out, "ptx::cp_async_wait<{}>();", op.integer("pending"));
+    return line(out, "ptx::cp_async_wait<{}>();", CopyWaitOp(op).pending());
   case OpKind::LoadFragment:
-    return line(out, "load_operand({}, {}, warp_row());", operand(op.operand("dst")), operand(op.operand("src")));
+    return emitLoadFragment(op);
   case OpKind::Map:
     return emitMap(op);
   case OpKind::Reduce:
@@ -460,7 +513,7 @@ void OpEmitter::emitMark(device::Stage stage, bool isBeforeWait) {
 void OpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
   std::vector<device::Stage> stages;
   if (marks != Marks::None)
-    stages = stagesOf(ops);
+    stages = stagesOf(ops, tileUses());
   knowsRedone = false;
   for (size_t i = 0; i != ops.size(); ++i) {
     i += emitOps(ops.drop_front(i)) - 1;

@@ -5,6 +5,7 @@
 #include "TileUses.h"
 #include "fagen/Analysis/Timeline.h"
 #include "fagen/Emit/Plan.h"
+#include "fagen/IR/RunValues.h"
 #include "fagen/IR/Settling.h"
 #include "fagen/Support/IndentedStream.h"
 
@@ -50,8 +51,9 @@ std::string parameterFor(const ir::Buffer &buffer);
 /// An f32 as the text of kernels spells it.
 std::string spellReal(float value);
 
-/// Sizes of the problem as generated text reaches them through `params`; the divisor heads_per_kv as its reciprocal.
-ir::Expr spellSizes(const ir::Expr &expr, llvm::StringRef params);
+/// Run-time values as generated text reaches them: members of what holds those of their scope, by themselves where it
+/// is empty. A division by a Divisor names its reciprocal.
+ir::Expr spellRunValues(const ir::Expr &expr, llvm::function_ref<llvm::StringRef(ir::RunScope)> holderOf);
 
 /// Writes ops as calls of the device library. Inside a generated function `cta` holds what is the CTA's, `r` what a
 /// thread keeps in registers; in the epilogue `place` says which rows the CTA has. `places` gets each op's line.
@@ -112,6 +114,7 @@ private:
   void emitBulkCopy(const ir::Op &op);
   void emitMma(const ir::Op &op);
   void emitAsyncMma(const ir::Op &op);
+  void emitArrive(const ir::Op &op);
   void emitSync(const ir::Op &op);
   void emitTurn(const ir::Op &op);
   void emitFence(const ir::Op &op);
@@ -131,6 +134,7 @@ private:
   void emitWhen(const ir::Op &op, llvm::function_ref<void()> emit);
   std::string cornerOf(const ir::Op &op) const;
   std::string element(const ir::Op &op, const ir::Expr &value) const;
+  void emitLoadFragment(const ir::Op &op);
   void emitConvert(const ir::Op &op);
   void emitResult(const ir::Op &op);
   void emitStorePartial(const ir::Op &op);
@@ -145,7 +149,6 @@ private:
   const char *rowsOfO() const;
   const char *rowsOfLse() const;
   const char *rowsOfParts() const;
-  bool isShared(const ir::Op &op, llvm::StringRef operand) const;
   const Points &points;
   std::vector<OpPlan> &places;
   const llvm::StringRef role;

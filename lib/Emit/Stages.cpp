@@ -34,7 +34,7 @@ static std::optional<Stage> stageOf(const SyncInfo &sync) {
 }
 
 /// Of an op by itself.
-static Stage stageOf(const Op &op) {
+static Stage stageOf(const Op &op, const TileUses &uses) {
   if (const std::optional<Stage> stage = stageOf(syncOf(op)))
     return *stage;
   switch (op.kind) {
@@ -43,7 +43,7 @@ static Stage stageOf(const Op &op) {
     return Stage::kCopyIssue;
   case OpKind::MmaIssue:
   case OpKind::Mma:
-    return op.text("form") == "abt" ? Stage::kQk : Stage::kPv;
+    return uses.isOfScores(op) ? Stage::kQk : Stage::kPv;
   case OpKind::Map:
     return isOfRescaling(op) ? Stage::kRescale
            : asFill(op)      ? Stage::kPrologue
@@ -93,12 +93,12 @@ static bool goesWithBefore(const Op &op, const SyncInfo &sync) {
   }
 }
 
-std::vector<Stage> fagen::stagesOf(llvm::ArrayRef<const Op *> ops) {
+std::vector<Stage> fagen::stagesOf(llvm::ArrayRef<const Op *> ops, const TileUses &uses) {
   std::vector<Stage> stages;
   std::vector<Stage> groups; // of products that were closed
   for (const Op *op : ops) {
     const SyncInfo &sync = syncOf(*op);
-    Stage stage = stageOf(*op);
+    Stage stage = stageOf(*op, uses);
     if (goesWithBefore(*op, sync) && !stages.empty())
       stage = stages.back();
     if (sync.releases == Means::ProductGroups)

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TileUses.h"
 
+#include "fagen/IR/Patterns.h"
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -32,6 +34,14 @@ TileUses::TileUses(const Kernel &kernel) {
         add(store->o().buffer, TileUse::Result);
       else if (const auto split = dynCast<StoreSplitOp>(op))
         add(split->o().buffer, TileUse::Result);
+      else if (const auto powers = asPowers(op))
+        scores.insert(powers->scores->buffer);
+    });
+  weights = scores;
+  for (const Role &role : kernel.roles)
+    forEach<ConvertOp>(role.body, [&](ConvertOp<const Op> convert) {
+      if (scores.contains(convert.s().buffer))
+        weights.insert(convert.p().buffer);
     });
 }
 
@@ -48,6 +58,13 @@ TileUse TileUses::of(const Buffer &buffer) const { return found.lookup(&buffer).
 bool TileUses::is(const Buffer &buffer, TileUse use, MmaForm form) const {
   const Found known = found.lookup(&buffer);
   return known.use == use && known.form == form;
+}
+
+bool TileUses::isOfScores(const Op &product) const {
+  auto isOf = [this](const auto &of) { return scores.contains(of.acc().buffer) && !weights.contains(of.a().buffer); };
+  const auto mma = dynCast<MmaOp>(product);
+  const auto issue = dynCast<MmaIssueOp>(product);
+  return (mma && isOf(*mma)) || (issue && isOf(*issue));
 }
 
 bool TileUses::isOfKeys(const Buffer &ring) const {

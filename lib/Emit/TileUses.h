@@ -5,6 +5,7 @@
 #include "fagen/IR/OpClasses.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace fagen {
 
@@ -27,6 +28,9 @@ public:
   TileUse of(const ir::Buffer &buffer) const;
   /// Whether it is this in a product of this form.
   bool is(const ir::Buffer &buffer, TileUse use, ir::MmaForm form) const;
+  /// Whether the op is a product whose results powers are made of: scores. Those powers, maybe converted, are the left
+  /// operand of another product, which may use the same buffer.
+  bool isOfScores(const ir::Op &product) const;
   /// A ring of right operands, or an mbarrier of one; of rings of left operands it is false.
   bool isOfKeys(const ir::Buffer &ring) const;
   /// The constant that says how many slots such a ring has.
@@ -40,6 +44,7 @@ private:
   void add(const ir::Buffer *buffer, TileUse use, ir::MmaForm form = ir::MmaForm::Abt);
 
   llvm::DenseMap<const ir::Buffer *, Found> found;
+  llvm::DenseSet<const ir::Buffer *> scores, weights;             ///< what powers are made of; those powers
   llvm::DenseMap<const ir::Buffer *, const ir::Buffer *> guarded; ///< by each mbarrier
 };
 

@@ -174,6 +174,11 @@ std::optional<LoopOp<>> ir::turnsOf(Role &role) {
   return std::nullopt;
 }
 
+std::optional<LoopOp<const Op>> ir::turnsOf(const Role &role) {
+  const auto turns = turnsOf(const_cast<Role &>(role));
+  return turns ? std::optional(LoopOp<const Op>(**turns)) : std::nullopt;
+}
+
 Op *ir::lastLoop(Block &block) {
   const auto loop =
       llvm::find_if(llvm::reverse(block.ops), [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });

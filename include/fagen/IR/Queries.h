@@ -80,6 +80,7 @@ const Let *letWith(const Kernel &kernel, const Expr &value);
 
 /// The loop of the role's body that carries a value from turn to turn: over tiles of query rows.
 std::optional<LoopOp<>> turnsOf(Role &role);
+std::optional<LoopOp<const Op>> turnsOf(const Role &role);
 /// The last loop of the block itself; those that a loop over tiles was split into end with it.
 Op *lastLoop(Block &block);
 
