@@ -3,6 +3,7 @@
 
 #include "OpEmitter.h"
 
+#include "KernelEmitter.h"
 #include "Stages.h"
 
 #include "fagen/IR/Queries.h"
@@ -156,11 +157,39 @@ std::string OpEmitter::mbarrier(const Operand &operand) const {
                      operand.buffer->isRing ? expression(operand.position) : "0");
 }
 
+/// As the text counts warps; the number where one arrives, or the text has no such constants.
+std::string OpEmitter::arrivalsAt(const MbarrierInitOp<const Op> &init) const {
+  std::string text = std::to_string(init.arrivals());
+  for (const Role &of : kernel.roles)
+    forEach<ArriveOp>(of.body, [&](ArriveOp<const Op> arrive) {
+      if (arrive.bar().buffer != init.bar().buffer || !countsWarps())
+        return;
+      const bool isByWarp = arrive.by() == Actor::Warp, isByGroup = arrive.by() == Actor::Group;
+      const int64_t units = isByWarp ? of.warps : isByGroup ? of.warps / kGroupWarps : 1;
+      if (units == 1 || init.arrivals() % units != 0 || (init.arrivals() != units && !arrive.cluster()))
+        return;
+      text = fmt::format("{}{}", init.arrivals() == units ? "" : "kCluster * ", isByWarp ? "kWarps" : "kWarps / 4");
+    });
+  return text;
+}
+
+/// The tiles of one slot where these are the bytes.
+std::string OpEmitter::bytesAt(const ArriveOp<const Op> &arrive) const {
+  std::string tiles;
+  int64_t bytes = 0;
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (fullOf(*buffer) == arrive.bar().buffer) {
+      tiles += fmt::format("{}sizeof({})", tiles.empty() ? "" : " + ", typeName(buffer->name));
+      bytes += buffer->bytes() / buffer->stages;
+    }
+  return arrive.bytes() == constant(bytes) ? tiles : expression(arrive.bytes());
+}
+
 void OpEmitter::emitArrive(const Op &op) {
   const ArriveOp arrive(op);
   const std::string bar = mbarrier(arrive.bar());
   if (arrive.bytes())
-    return line(out, "arrive_expecting({}, {});{}", bar, expression(arrive.bytes()), noteBehind(op));
+    return line(out, "arrive_expecting({}, {});{}", bar, bytesAt(arrive), noteBehind(op));
   const bool isByOne = arrive.by() == Actor::Group || arrive.by() == Actor::Warp;
   const std::string by = isByOne ? "_by_" + toString(arrive.by()).str() : "";
   if (arrive.cluster())
@@ -172,7 +201,7 @@ void OpEmitter::emitSync(const Op &op) {
   if (const auto init = dynCast<MbarrierInitOp>(op)) {
     const Operand &bar = init->bar();
     return line(out, "ptx::mbarrier_init(cta.shared.{}.address({}), {});", bar.buffer->name,
-                bar.buffer->isRing ? bar.position.str() : "0", init->arrivals());
+                bar.buffer->isRing ? bar.position.str() : "0", arrivalsAt(*init));
   }
   if (const auto wait = dynCast<WaitOp>(op))
     return line(out, "wait_for({});{}", mbarrier(wait->bar()), noteBehind(op));

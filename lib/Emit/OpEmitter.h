@@ -94,6 +94,8 @@ protected:
   virtual bool emitOwn(const ir::Op &) { return false; }
   /// What a reader wants to know before the line: the maths for ops that have some.
   virtual std::string heading(const ir::Op &op) const;
+  /// Whether the text has constants for the warps that compute and the CTAs of a cluster.
+  virtual bool countsWarps() const { return true; }
   /// "cta.shared.k_full, j": an mbarrier and a position.
   std::string mbarrier(const ir::Operand &operand) const;
   /// The next line has the op's call; for ops whose first line has not.
@@ -115,6 +117,8 @@ private:
   void emitMma(const ir::Op &op);
   void emitAsyncMma(const ir::Op &op);
   void emitArrive(const ir::Op &op);
+  std::string arrivalsAt(const ir::MbarrierInitOp<const ir::Op> &init) const;
+  std::string bytesAt(const ir::ArriveOp<const ir::Op> &arrive) const;
   void emitSync(const ir::Op &op);
   void emitTurn(const ir::Op &op);
   void emitFence(const ir::Op &op);

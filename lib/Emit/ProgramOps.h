@@ -31,6 +31,7 @@ public:
 
 private:
   bool emitOwn(const ir::Op &op) override;
+  bool countsWarps() const override { return false; }
   std::string heading(const ir::Op &op) const override;
   void emitCopy(const ir::Op &op);
   void emitStore(const ir::Op &op);

@@ -114,8 +114,8 @@ __device__ __forceinline__ void load(const Cta &cta) {
     ptx::mbarrier_init(cta.shared.q_full.address(0), 1);
     ptx::mbarrier_init(cta.shared.v_full.address(0), 1);
     ptx::mbarrier_init(cta.shared.v_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.k_empty.address(0), 4);
-    ptx::mbarrier_init(cta.shared.k_empty.address(1), 4);
+    ptx::mbarrier_init(cta.shared.k_empty.address(0), kWarps);
+    ptx::mbarrier_init(cta.shared.k_empty.address(1), kWarps);
     ptx::mbarrier_init(cta.shared.v_empty.address(0), 1);
     ptx::mbarrier_init(cta.shared.v_empty.address(1), 1);
     ptx::mbarrier_init_fence();
@@ -126,22 +126,22 @@ __device__ __forceinline__ void load(const Cta &cta) {
     return;
   for (int j = 0; j < min(cta.key_tiles, 1); ++j) {
     wait_for(cta.shared.k_empty, j - kStages); // order-roles: everybody has left the slot
-    arrive_expecting(cta.shared.k_full, j, 32768);
+    arrive_expecting(cta.shared.k_full, j, sizeof(KTile));
     copy_tile_box(cta.shared.ring.k[j % kStages], cta.params.k_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, j, ptx::CacheHint::kEvictLast);
   }
-  arrive_expecting(cta.shared.q_full, 0, 32768);
+  arrive_expecting(cta.shared.q_full, 0, sizeof(QTile));
   copy_tile_box(cta.shared.q, cta.params.q_map, cta.row_begin, cta.head, cta.batch, cta.shared.q_full, 0, ptx::CacheHint::kEvictFirst);
   for (int j = 1; j < cta.key_tiles; ++j) {
     wait_for(cta.shared.k_empty, j - kStages); // order-roles: everybody has left the slot
-    arrive_expecting(cta.shared.k_full, j, 32768);
+    arrive_expecting(cta.shared.k_full, j, sizeof(KTile));
     copy_tile_box(cta.shared.ring.k[j % kStages], cta.params.k_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, j, ptx::CacheHint::kEvictLast);
     wait_for(cta.shared.v_empty, j - 1 - kStages); // order-roles: everybody has left the slot
-    arrive_expecting(cta.shared.v_full, j - 1, 32768);
+    arrive_expecting(cta.shared.v_full, j - 1, sizeof(VTile));
     copy_tile_box(cta.shared.ring.v[(j - 1) % kStages], cta.params.v_map, (j - 1) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, j - 1, ptx::CacheHint::kEvictLast);
   }
   for (int j = cta.key_tiles - min(cta.key_tiles, 1); j < cta.key_tiles; ++j) {
     wait_for(cta.shared.v_empty, j - kStages); // order-roles: everybody has left the slot
-    arrive_expecting(cta.shared.v_full, j, 32768);
+    arrive_expecting(cta.shared.v_full, j, sizeof(VTile));
     copy_tile_box(cta.shared.ring.v[j % kStages], cta.params.v_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, j, ptx::CacheHint::kEvictLast);
   }
 }

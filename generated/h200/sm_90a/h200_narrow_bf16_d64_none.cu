@@ -151,13 +151,13 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
     ptx::mbarrier_init(cta.shared.q_full.address(1), 1);
     ptx::mbarrier_init(cta.shared.v_full.address(0), 1);
     ptx::mbarrier_init(cta.shared.v_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.k_empty.address(0), 12);
-    ptx::mbarrier_init(cta.shared.k_empty.address(1), 12);
-    ptx::mbarrier_init(cta.shared.v_empty.address(0), 3);
-    ptx::mbarrier_init(cta.shared.v_empty.address(1), 3);
-    ptx::mbarrier_init(cta.shared.q_empty.address(0), 3);
+    ptx::mbarrier_init(cta.shared.k_empty.address(0), kWarps);
+    ptx::mbarrier_init(cta.shared.k_empty.address(1), kWarps);
+    ptx::mbarrier_init(cta.shared.v_empty.address(0), kWarps / 4);
+    ptx::mbarrier_init(cta.shared.v_empty.address(1), kWarps / 4);
+    ptx::mbarrier_init(cta.shared.q_empty.address(0), kWarps / 4);
     ptx::mbarrier_init(cta.shared.tile_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.tile_empty.address(0), 12);
+    ptx::mbarrier_init(cta.shared.tile_empty.address(0), kWarps);
     ptx::mbarrier_init_fence();
   }
   // order-roles: the mbarriers are there
@@ -168,24 +168,24 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
     const Cta cta = cta_at(params, 0, tile, turn, base);
     for (int j = 0; j < min(cta.key_tiles, 1); ++j) {
       wait_for(cta.shared.k_empty, cta.base + (j - kStages)); // order-roles: everybody has left the slot
-      arrive_expecting(cta.shared.k_full, cta.base + j, 16384);
+      arrive_expecting(cta.shared.k_full, cta.base + j, sizeof(KTile));
       copy_tile_box(cta.shared.ring.k[(cta.base + j) % kStages], cta.params.k_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, cta.base + j, ptx::CacheHint::kEvictLast);
     }
     wait_for(cta.shared.q_empty, cta.turn - 1); // persist-tiles: everybody has left the last tile's Q
-    arrive_expecting(cta.shared.q_full, cta.turn, 24576);
+    arrive_expecting(cta.shared.q_full, cta.turn, sizeof(QTile));
     copy_tile_box(cta.shared.q[cta.turn % kQuerySlots], cta.params.q_map, cta.row_begin, cta.head, cta.batch, cta.shared.q_full, cta.turn, ptx::CacheHint::kEvictFirst);
     for (int j = 1; j < cta.key_tiles; ++j) {
       wait_for(cta.shared.k_empty, cta.base + (j - kStages)); // order-roles: everybody has left the slot
-      arrive_expecting(cta.shared.k_full, cta.base + j, 16384);
+      arrive_expecting(cta.shared.k_full, cta.base + j, sizeof(KTile));
       copy_tile_box(cta.shared.ring.k[(cta.base + j) % kStages], cta.params.k_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, cta.base + j, ptx::CacheHint::kEvictLast);
       wait_for(cta.shared.v_empty, cta.base + (j - 1 - kStages)); // order-roles: everybody has left the slot
-      arrive_expecting(cta.shared.v_full, cta.base + (j - 1), 16384);
+      arrive_expecting(cta.shared.v_full, cta.base + (j - 1), sizeof(VTile));
       copy_tile_box(cta.shared.ring.v[(cta.base + (j - 1)) % kStages], cta.params.v_map, (j - 1) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, cta.base + (j - 1), ptx::CacheHint::kEvictLast);
     }
     const unsigned drawn = draw<kTileRows>(cta.params);
     for (int j = cta.key_tiles - min(cta.key_tiles, 1); j < cta.key_tiles; ++j) {
       wait_for(cta.shared.v_empty, cta.base + (j - kStages)); // order-roles: everybody has left the slot
-      arrive_expecting(cta.shared.v_full, cta.base + j, 16384);
+      arrive_expecting(cta.shared.v_full, cta.base + j, sizeof(VTile));
       copy_tile_box(cta.shared.ring.v[(cta.base + j) % kStages], cta.params.v_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, cta.base + j, ptx::CacheHint::kEvictLast);
     }
     wait_for(cta.shared.tile_empty, cta.turn - 1); // fetch-tiles: everybody has read the last number

@@ -1,5 +1,6 @@
 # deb.sh DIRECTORY PROGRAM.C: installs the .deb files of the directory in DIRECTORY/root, and uses what is there.
 set -e
+PATH=$PATH:/usr/sbin:/sbin # dpkg asks for ldconfig
 cd "$1"
 root=$PWD/root
 mkdir -p "$root"/var/lib/dpkg/info "$root"/var/lib/dpkg/updates "$root"/var/lib/dpkg/triggers
