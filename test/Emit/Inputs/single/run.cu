@@ -1,5 +1,5 @@
 // fagen: attn.h and attn.cu on a GPU, with nothing of fagen: each problem twice, against sums in double.
-// for its bits. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "attn.h"
 
 #include <cmath>
