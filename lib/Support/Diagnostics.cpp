@@ -78,8 +78,10 @@ void Diagnostics::append(Message message) {
     return;
   if (sortedDepth != 0 && !kept.empty())
     kept.back().messages.push_back(std::move(message));
+  else if (waiting)
+    waiting->messages.push_back(std::move(message));
   else
-    print(message);
+    show({{std::move(message)}, SMLoc()});
 }
 
 // Errors over the limit are counted but not shown. Those of a Sorted scope are cut after sorting, so that the first
@@ -92,18 +94,32 @@ void Diagnostics::flush() {
   });
   unsigned pending = count_if(kept, [](const Group &g) { return g.messages[0].kind == SourceMgr::DK_Error; });
   unsigned shown = errors - pending;
-  for (const Group &group : kept) {
+  for (Group &group : kept) {
     lastDropped = false;
     if (group.messages[0].kind == SourceMgr::DK_Error && shown++ >= kErrorLimit) {
       lastDropped = true;
       if (shown == kErrorLimit + 1)
-        os << "fagen: error: more than " << kErrorLimit << " errors; the others are not shown\n";
+        show({{{SourceMgr::DK_Error,
+                ("more than " + Twine(kErrorLimit) + " errors; the others are not shown").str(),
+                {},
+                {},
+                {}}},
+              SMLoc()});
       continue;
     }
-    for (const Message &message : group.messages)
-      print(message);
+    show(std::move(group));
   }
   kept.clear();
+}
+
+void Diagnostics::show(Group group) {
+  finish();
+  if (format == DiagnosticsFormat::Json) {
+    waiting = std::move(group);
+    return;
+  }
+  for (const Message &message : group.messages)
+    print(message);
 }
 
 Diagnostics::Sorted::~Sorted() {

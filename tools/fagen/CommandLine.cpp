@@ -3,6 +3,8 @@
 
 #include "CommandLine.h"
 
+#include "CommandLineMistakes.h"
+
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Process.h"
 
@@ -30,6 +32,8 @@ EXAMPLES:
       takes values and thresholds from times that fagen-run tune measured
   fagen specs/l4_fp16.fa -o instrumented --instrument
       kernels for fagen-run breakdown
+  fagen specs/l4_fp16.fa -o generated --diagnostics=json
+      gives each mistake as a line of JSON, for editors and scripts (docs/Tools.md)
 
 EXIT CODES: 0 done; 1 a mistake in a spec or on the command line; 2 a gate failed; 70 a mistake of fagen's own.
 Unless the exit code is 0, nothing is written.
@@ -92,6 +96,11 @@ struct Flags {
                                               "from the executable's place)")};
   cl::opt<std::string> nvcc{"nvcc", cl::value_desc("path"), cl::cat(category),
                             cl::desc("nvcc (default: FAGEN_NVCC, or found on PATH)")};
+  cl::opt<DiagnosticsFormat> diagnostics{
+      "diagnostics", cl::desc("how errors and warnings are printed to standard error"), cl::cat(category),
+      cl::init(DiagnosticsFormat::Text),
+      cl::values(clEnumValN(DiagnosticsFormat::Text, "text", "for people: place, message, the line of the spec"),
+                 clEnumValN(DiagnosticsFormat::Json, "json", "for programs: a JSON object a line"))};
   cl::extrahelp examples{kExamples};
 };
 
@@ -108,7 +117,7 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   PipelineFlags pipelineFlags;
   cl::SetVersionPrinter([](raw_ostream &os) { os << "fagen " FAGEN_VERSION "\n"; });
   cl::HideUnrelatedOptions({&flags.category, &pipelineFlags.getCategory()});
-  cl::ParseCommandLineOptions(argc, argv, kOverview);
+  parseOrExit(argc, argv, kOverview);
 
   DriverOptions options;
   options.specs = flags.specs;
@@ -125,6 +134,7 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   options.tuned = flags.tuned;
   options.deviceInclude = orEnvironment(flags.deviceInclude, "FAGEN_DEVICE_INCLUDE");
   options.nvcc = orEnvironment(flags.nvcc, "FAGEN_NVCC");
+  options.diagnostics = flags.diagnostics;
   options.pipeline = pipelineFlags.get();
   if (!options.pipeline.stopAfter.empty() && options.emit == EmitKind::Files)
     options.emit = EmitKind::IR; // there is nothing else to show of unfinished kernels

@@ -4,6 +4,7 @@
 
 #include "fagen/Emit/Kernel.h"
 #include "fagen/Passes/PipelineOptions.h"
+#include "fagen/Support/Diagnostics.h"
 
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct DriverOptions {
   std::string tuned;         ///< file of measured times; empty: none
   std::string deviceInclude; ///< empty: found beside the executable
   std::string nvcc;          ///< empty: found on PATH
+  DiagnosticsFormat diagnostics = DiagnosticsFormat::Text;
   PipelineOptions pipeline;
 };
 

@@ -33,11 +33,18 @@ public:
   Driver(DriverOptions given, const char *argv0)
       : options(std::move(given)), argv0(argv0), diags(sources, llvm::errs()), runner(options.pipeline, llvm::outs()) {
     diags.setShowRemarks(options.showRemarks);
+    diags.setFormat(options.diagnostics);
   }
 
-  ExitCode run();
+  /// Reads, checks and writes what the options say, and prints what was wrong.
+  ExitCode run() {
+    const ExitCode code = compile();
+    diags.finish();
+    return code;
+  }
 
 private:
+  ExitCode compile();
   bool checkOptions();
   void checkRunPasses();
   void readSpecs();
@@ -63,7 +70,7 @@ private:
   bool gatesPassed = true;
 };
 
-ExitCode Driver::run() {
+ExitCode Driver::compile() {
   if (!checkOptions())
     return kUserMistake;
 

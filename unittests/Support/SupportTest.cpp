@@ -83,6 +83,39 @@ TEST(Diagnostics, LocationsWithoutBuffer) {
   EXPECT_EQ(printed.text, "x.fa:7: error: gone\nfagen: error: nowhere\n");
 }
 
+TEST(Diagnostics, JsonHasNotesInside) {
+  Printed printed;
+  printed.diags.setFormat(DiagnosticsFormat::Json);
+  printed.diags.error(printed.at(4, 3), "no \"two\"");
+  printed.diags.note(printed.at(0, 3), "one is there");
+  EXPECT_EQ(printed.text, ""); // another note may follow
+  printed.diags.warning(Location{"x.fa", 7, 2, {}}, "gone");
+  printed.diags.finish();
+  EXPECT_EQ(
+      printed.text,
+      R"({"column":5,"endColumn":8,"endLine":1,"file":"dir/t.fa","line":1,"message":"no \"two\"","notes":[{)"
+      R"("column":1,"endColumn":4,"endLine":1,"file":"dir/t.fa","line":1,"message":"one is there","severity":"note"})"
+      R"(],"severity":"error"})"
+      "\n"
+      R"({"column":2,"file":"x.fa","line":7,"message":"gone","notes":[],"severity":"warning"})"
+      "\n");
+}
+
+TEST(Diagnostics, JsonIsSortedAndLimited) {
+  Printed printed;
+  printed.diags.setFormat(DiagnosticsFormat::Json);
+  {
+    Diagnostics::Sorted sorted(printed.diags);
+    for (unsigned i = 0; i != Diagnostics::kErrorLimit + 5; ++i)
+      printed.diags.error(printed.at(8, 1), "later");
+    printed.diags.error(printed.at(0, 1), "first");
+  }
+  printed.diags.finish();
+  EXPECT_TRUE(llvm::StringRef(printed.text).starts_with(R"({"column":1,"endColumn":2,)"));
+  EXPECT_EQ(llvm::StringRef(printed.text).count('\n'), Diagnostics::kErrorLimit + 1);
+  EXPECT_TRUE(llvm::StringRef(printed.text).contains("more than 20 errors"));
+}
+
 TEST(Diagnostics, LimitCountsAndNotesDisappearWithTheirError) {
   Printed printed;
   for (unsigned i = 0; i != Diagnostics::kErrorLimit + 5; ++i) {

@@ -10,6 +10,8 @@
 //       tile     = 256 x 128;
 //                  ^~~~~~~~~
 //   x.fa:9:16: note: with stages = 2 it is 98304 B, which fits
+//
+// For programs the same is one JSON object a line, with its notes inside (docs/Tools.md).
 #pragma once
 
 #include "fagen/Support/Location.h"
@@ -18,10 +20,17 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/SourceMgr.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
+namespace llvm::json {
+class Object;
+}
+
 namespace fagen {
+
+enum class DiagnosticsFormat : uint8_t { Text, Json };
 
 class Diagnostics {
 public:
@@ -29,6 +38,7 @@ public:
   Diagnostics(llvm::SourceMgr &sources, llvm::raw_ostream &os) : sources(sources), os(os) {}
   Diagnostics(const Diagnostics &) = delete;
   Diagnostics &operator=(const Diagnostics &) = delete;
+  ~Diagnostics() { finish(); }
 
   static constexpr unsigned kErrorLimit = 20;
 
@@ -53,6 +63,9 @@ public:
   bool hasInternalErrors() const { return internalErrors != 0; }
   bool remarksShown() const { return showRemarks; }
   void setShowRemarks(bool show) { showRemarks = show; }
+  void setFormat(DiagnosticsFormat wanted) { format = wanted; }
+  /// Prints the last message, which as JSON waits for its notes. For whoever leaves without destroying this object.
+  void finish();
 
   /// The place of `loc` in its buffer, with the file's base name.
   Location locate(llvm::SMLoc loc) const;
@@ -88,11 +101,15 @@ private:
   void begin(Message message);
   void append(Message message);
   void flush();
+  void show(Group group);
   void print(const Message &message) const;
+  llvm::json::Object toJson(const Message &message) const;
 
   llvm::SourceMgr &sources;
   llvm::raw_ostream &os;
   std::vector<Group> kept;
+  std::optional<Group> waiting; ///< with JSON: the last message, for notes that follow
+  DiagnosticsFormat format = DiagnosticsFormat::Text;
   unsigned errors = 0;
   unsigned internalErrors = 0;
   unsigned sortedDepth = 0;

@@ -1,0 +1,102 @@
+// fagen: what LLVM's command line library says of a mistake, in the form that was asked for.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CommandLineMistakes.h"
+
+#include "fagen/Support/Diagnostics.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+
+using namespace llvm;
+
+namespace fagen {
+
+namespace {
+
+/// While one lives, what is written to standard error is kept. Parsers of values write there, whatever stream the
+/// library was given.
+class KeptErrors {
+public:
+  KeptErrors() : file(std::tmpfile()), standardError(::dup(STDERR_FILENO)) {
+    if (file && standardError >= 0)
+      ::dup2(::fileno(file), STDERR_FILENO);
+  }
+  ~KeptErrors() {
+    if (file && standardError >= 0)
+      ::dup2(standardError, STDERR_FILENO);
+    if (standardError >= 0)
+      ::close(standardError);
+    if (file)
+      std::fclose(file);
+  }
+  KeptErrors(const KeptErrors &) = delete;
+  KeptErrors &operator=(const KeptErrors &) = delete;
+
+  std::string text() const {
+    std::string text;
+    if (!file)
+      return text;
+    char block[1024];
+    std::rewind(file);
+    while (size_t size = std::fread(block, 1, sizeof block, file))
+      text.append(block, size);
+    return text;
+  }
+
+private:
+  std::FILE *file;
+  int standardError;
+};
+
+} // namespace
+
+/// Whether mistakes are wanted as JSON. It is asked before anything was parsed, since parsing may fail.
+static bool wantsJson(ArrayRef<char *> arguments) {
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    StringRef argument = arguments[i];
+    if (!argument.consume_front("--diagnostics") && !argument.consume_front("-diagnostics"))
+      continue;
+    if (argument == "=json" || (argument.empty() && i + 1 < arguments.size() && StringRef(arguments[i + 1]) == "json"))
+      return true;
+  }
+  return false;
+}
+
+/// Each line is a mistake, with the tool's name before it, or a suggestion for the one before.
+static void printAsJson(StringRef text) {
+  SourceMgr noSources;
+  Diagnostics diags(noSources, errs());
+  diags.setFormat(DiagnosticsFormat::Json);
+  for (StringRef line : split(text.trim(), '\n')) {
+    StringRef message = line.split(": ").second;
+    if (message.starts_with("Did you mean"))
+      diags.note(Location(), message);
+    else
+      diags.error(Location(), message.empty() ? line : message);
+  }
+}
+
+void parseOrExit(int argc, char **argv, StringRef overview) {
+  if (!wantsJson(ArrayRef(argv, argc))) {
+    cl::ParseCommandLineOptions(argc, argv, overview);
+    return;
+  }
+  std::string mistakes;
+  {
+    KeptErrors kept;
+    if (cl::ParseCommandLineOptions(argc, argv, overview, &errs()))
+      return;
+    mistakes = kept.text();
+  }
+  printAsJson(mistakes);
+  std::exit(1);
+}
+
+} // namespace fagen
