@@ -3,6 +3,7 @@
 
 #include "CommandLine.h"
 
+#include "Command.h"
 #include "CommandLineMistakes.h"
 
 #include "llvm/Support/CommandLine.h"
@@ -13,6 +14,9 @@ using namespace llvm;
 namespace fagen {
 
 static constexpr const char kExamples[] = R"(
+`fagen check SPEC...`, `fagen fmt SPEC...` and `fagen init` do other things: `fagen check --help`. A spec whose file has
+such a name is written ./check.
+
 EXAMPLES:
   fagen specs/l4_fp16.fa -o generated
       writes generated/l4_fp16/: a .cu for each variant and target, table.h, table.cpp, manifest.json, CMakeLists.txt
@@ -96,15 +100,21 @@ struct Flags {
                                               "from the executable's place)")};
   cl::opt<std::string> nvcc{"nvcc", cl::value_desc("path"), cl::cat(category),
                             cl::desc("nvcc (default: FAGEN_NVCC, or found on PATH)")};
-  cl::opt<DiagnosticsFormat> diagnostics{
-      "diagnostics", cl::desc("how errors and warnings are printed to standard error"), cl::cat(category),
-      cl::init(DiagnosticsFormat::Text),
-      cl::values(clEnumValN(DiagnosticsFormat::Text, "text", "for people: place, message, the line of the spec"),
-                 clEnumValN(DiagnosticsFormat::Json, "json", "for programs: a JSON object a line"))};
+  DiagnosticsFlag diagnostics{category, cl::SubCommand::getTopLevel()};
   cl::extrahelp examples{kExamples};
 };
 
 } // namespace
+
+DiagnosticsFlag::DiagnosticsFlag(cl::OptionCategory &category, cl::SubCommand &subcommand)
+    : value("diagnostics", cl::desc("how errors and warnings are printed to standard error"), cl::cat(category),
+            cl::sub(subcommand), cl::init(DiagnosticsFormat::Text),
+            cl::values(clEnumValN(DiagnosticsFormat::Text, "text", "for people: place, message, the line of the spec"),
+                       clEnumValN(DiagnosticsFormat::Json, "json", "for programs: a JSON object a line"))) {}
+
+void setVersionPrinter() {
+  cl::SetVersionPrinter([](raw_ostream &os) { os << "fagen " FAGEN_VERSION "\n"; });
+}
 
 static std::string orEnvironment(const std::string &value, StringRef name) {
   if (!value.empty())
@@ -115,7 +125,7 @@ static std::string orEnvironment(const std::string &value, StringRef name) {
 DriverOptions parseCommandLine(int argc, char **argv) {
   Flags flags;
   PipelineFlags pipelineFlags;
-  cl::SetVersionPrinter([](raw_ostream &os) { os << "fagen " FAGEN_VERSION "\n"; });
+  setVersionPrinter();
   cl::HideUnrelatedOptions({&flags.category, &pipelineFlags.getCategory()});
   parseOrExit(argc, argv, kOverview);
 
@@ -134,7 +144,7 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   options.tuned = flags.tuned;
   options.deviceInclude = orEnvironment(flags.deviceInclude, "FAGEN_DEVICE_INCLUDE");
   options.nvcc = orEnvironment(flags.nvcc, "FAGEN_NVCC");
-  options.diagnostics = flags.diagnostics;
+  options.diagnostics = flags.diagnostics.get();
   options.pipeline = pipelineFlags.get();
   if (!options.pipeline.stopAfter.empty() && options.emit == EmitKind::Files)
     options.emit = EmitKind::IR; // there is nothing else to show of unfinished kernels

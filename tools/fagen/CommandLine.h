@@ -11,7 +11,7 @@
 
 namespace fagen {
 
-enum class EmitKind : uint8_t { Files, Spec, Plan, IR, Cuda, Ptx, Cubin, Table, Barriers, Mutants, Single };
+enum class EmitKind : uint8_t { Files, Spec, Plan, IR, Cuda, Ptx, Cubin, Table, Barriers, Mutants, Single, Nothing };
 
 struct DriverOptions {
   std::vector<std::string> specs;
@@ -31,6 +31,9 @@ struct DriverOptions {
   DiagnosticsFormat diagnostics = DiagnosticsFormat::Text;
   PipelineOptions pipeline;
 };
+
+/// What --version says.
+void setVersionPrinter();
 
 /// Exits with code 1 on a mistake in the command line, and with 0 after --help or --version.
 DriverOptions parseCommandLine(int argc, char **argv);

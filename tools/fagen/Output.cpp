@@ -220,6 +220,7 @@ std::optional<std::string> emitText(ArrayRef<CompiledKernel> kernels, const Driv
   case EmitKind::Files:
   case EmitKind::Single:
   case EmitKind::Spec:
+  case EmitKind::Nothing:
     break; // not for this function
   }
   return text;

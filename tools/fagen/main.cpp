@@ -1,271 +1,35 @@
-// fagen: the compiler's driver, as a story: read specs, check them, lower every variant, write everything or nothing.
+// fagen: the compiler: `fagen SPEC... -o DIR` and its subcommands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CommandLine.h"
-#include "Compile.h"
-#include "Nvcc.h"
-#include "Output.h"
-#include "Resources.h"
-#include "SingleOutput.h"
-#include "TunedFile.h"
-#include "fagen/Output/OutputFile.h"
-#include "fagen/Passes/Pipeline.h"
-#include "fagen/Spec/Analyze.h"
-#include "fagen/Spec/Gates.h"
-#include "fagen/Spec/PrintSpec.h"
+#include "Command.h"
+#include "CommandLineMistakes.h"
 #include "fagen/Support/Memory.h"
 #include "fagen/Support/StandardOutput.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/PrettyStackTrace.h"
 
 using namespace fagen;
 
 namespace {
 
-enum ExitCode : int { kDone = 0, kUserMistake = 1, kGateFailed = 2, kInternalError = 70 };
+using Commands = std::vector<std::unique_ptr<Command>>;
 
-class Driver {
-public:
-  Driver(DriverOptions given, const char *argv0)
-      : options(std::move(given)), argv0(argv0), diags(sources, llvm::errs()), runner(options.pipeline, llvm::outs()) {
-    diags.setShowRemarks(options.showRemarks);
-    diags.setFormat(options.diagnostics);
-  }
-
-  /// Reads, checks and writes what the options say, and prints what was wrong.
-  ExitCode run() {
-    const ExitCode code = compile();
-    diags.finish();
-    return code;
-  }
-
-private:
-  ExitCode compile();
-  bool checkOptions();
-  void checkRunPasses();
-  void readSpecs();
-  void applyTimes();
-  std::string resourceVeto(const Nvcc &nvcc, const KernelSpec &kernel, const Variant &variant);
-  void compileKernels();
-  void checkGates();
-  bool writeKernels();
-  bool writeSingle();
-  bool writeText(llvm::StringRef text);
-  ExitCode result() const;
-
-  DriverOptions options;
-  const char *argv0;
-  llvm::SourceMgr sources;
-  Diagnostics diags;
-  PipelineRunner runner;
-  Lowering lowering; ///< of what the checks of the specs looked at
-  std::vector<SpecFile> files;
-  std::vector<llvm::StringRef> texts; ///< of the files
-  std::vector<CompiledKernel> kernels;
-  std::vector<OutputSet> outputs; ///< of the kernels
-  bool gatesPassed = true;
-};
-
-ExitCode Driver::compile() {
-  if (!checkOptions())
-    return kUserMistake;
-
-  // Every spec is read and checked before anything is proved or written, so that one run shows all mistakes of all of
-  // them. The checks lower each variant as far as its shared memory is known.
-  readSpecs();
-  if (!diags.hasErrors() && !options.tuned.empty())
-    applyTimes();
-  if (diags.hasErrors())
-    return result();
-  if (options.emit == EmitKind::Spec) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    if (options.json)
-      printSpecJson(files, os);
-    for (const SpecFile &file : files)
-      if (!options.json)
-        printSpec(file, os);
-    return writeText(text) ? kDone : kUserMistake;
-  }
-
-  // What is left now should not fail on any spec: from here on an error is a barrier policy that leaves a hazard open,
-  // or a mistake of fagen's own.
-  compileKernels();
-  runner.printTimes();
-  if (diags.hasErrors())
-    return result();
-
-  if (options.emit == EmitKind::Single)
-    return writeSingle() ? kDone : result();
-  if (options.emit != EmitKind::Files) {
-    Nvcc nvcc(options.nvcc, options.deviceInclude, argv0);
-    std::optional<std::string> text = emitText(kernels, options, nvcc, diags);
-    return text && writeText(*text) ? kDone : result();
-  }
-
-  // Gates come before the first file is renamed into place: a kernel set that fails them never appears.
-  checkGates();
-  if (diags.hasErrors())
-    return result();
-  return writeKernels() ? kDone : kUserMistake;
+Commands makeCommands() {
+  Commands commands;
+  commands.push_back(makeCheckCommand());
+  commands.push_back(makeFormatCommand());
+  commands.push_back(makeInitCommand());
+  return commands;
 }
 
-ExitCode Driver::result() const {
-  if (diags.hasInternalErrors())
-    return kInternalError;
-  return gatesPassed ? kUserMistake : kGateFailed;
-}
-
-bool Driver::checkOptions() {
-  if (options.emit == EmitKind::Files && options.output.empty())
-    diags.error(Location(), "-o says which directory to write to; --emit prints instead");
-  if (options.emit == EmitKind::Files && options.output == "-")
-    diags.error(Location(), "-o - is standard output, and a kernel set is files: name a directory, or add --emit");
-  if (options.emit == EmitKind::Single && (options.output.empty() || options.output == "-"))
-    diags.error(Location(), "--emit=single writes two files: -o attn makes them attn.h and attn.cu");
-  if (options.emit == EmitKind::Files && !options.variants.empty())
-    diags.error(Location(), "--variant goes with --emit: a kernel set is written whole");
-  if (!options.shapes.empty() && options.emit != EmitKind::Plan)
-    diags.error(Location(), "--shape goes with --emit=plan");
-  if (!options.gpu.empty() && options.shapes.empty())
-    diags.error(Location(), "--gpu goes with --shape");
-  if (!options.pipeline.stopAfter.empty() && options.emit != EmitKind::IR && options.emit != EmitKind::Spec)
-    diags.error(Location(), "--stop-after leaves kernels unfinished: it goes with --emit=ir, or spec");
-  if (options.json && options.emit != EmitKind::Barriers && options.emit != EmitKind::Plan &&
-      options.emit != EmitKind::Spec)
-    diags.error(Location(), "--json goes with --emit=barriers, plan or spec");
-  if (runner.checkNames(diags))
-    checkRunPasses();
-  return !diags.hasErrors();
-}
-
-/// Kernels of a spec have nothing yet that a pass in the middle could start from.
-void Driver::checkRunPasses() {
-  const std::vector<std::string> &passes = options.pipeline.runPasses;
-  if (passes.empty())
-    return;
-  const PassEntry &first = pipelinePasses().front(), &last = pipelinePasses().back();
-  if (passes.front() != first.name)
-    diags.error(Location(), "--run-pass=" + passes.front() + ": kernels of a spec begin with " + first.name +
-                                "; fagen-opt runs one pass on IR, as --emit=ir --stop-after prints it");
-  else if (passes.back() != last.name && options.emit != EmitKind::IR && options.emit != EmitKind::Spec)
-    diags.error(Location(), "--run-pass leaves kernels unfinished unless " + last.name +
-                                " is the last: it goes with --emit=ir, or spec");
-}
-
-void Driver::readSpecs() {
-  for (const std::string &path : options.specs) {
-    llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(path);
-    if (!buffer) {
-      diags.error(Location(), "cannot read '" + path + "': " + buffer.getError().message());
-      continue;
-    }
-    unsigned id = sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-    if (std::optional<SpecFile> file = analyzeSpec(sources, id, diags, {options.targets, &lowering})) {
-      files.push_back(std::move(*file));
-      texts.push_back(sources.getMemoryBuffer(id)->getBuffer());
-    }
-  }
-  if (!diags.hasErrors())
-    checkDistinct(files, diags);
-}
-
-/// Why the kernel's gates on resources refuse a variant; tuners run on other GPUs than its target too.
-std::string Driver::resourceVeto(const Nvcc &nvcc, const KernelSpec &kernel, const Variant &variant) {
-  KernelSpec alone = kernel;
-  alone.variants = {variant};
-  std::optional<CompiledKernel> compiled =
-      compileKernel(alone, "tuned", options.pipeline, Instrument::None, lowering, runner, diags);
-  return compiled ? failedResourceGate(*compiled, measureResources(*compiled, nvcc, diags)) : "";
-}
-
-/// Measured times replace values and thresholds of the specs.
-void Driver::applyTimes() {
-  std::optional<std::vector<TunedStudy>> studies = readTuned(options.tuned, diags);
-  if (!studies)
-    return;
-  Nvcc nvcc(options.nvcc, options.deviceInclude, argv0);
-  auto veto = [&](const KernelSpec &kernel, const Variant &variant) {
-    return options.checkResources && nvcc.missing().empty() ? resourceVeto(nvcc, kernel, variant) : "";
-  };
-  bool any = false;
-  for (auto [file, text] : llvm::zip(files, texts))
-    for (KernelSpec &kernel : file.kernels) {
-      warnOfOtherText(kernel, text, options.targets, *studies, diags);
-      any |= applyTuned(kernel, *studies, lowering, diags, veto);
-    }
-  if (!any)
-    diags.error(Location(), options.tuned + " has no times of a kernel of these specs");
-}
-
-void Driver::compileKernels() {
-  for (const SpecFile &file : files)
-    for (const KernelSpec &kernel : file.kernels)
-      if (std::optional<CompiledKernel> compiled =
-              compileKernel(kernel, file.baseName, options.pipeline, options.instrument, lowering, runner, diags))
-        kernels.push_back(std::move(*compiled));
-}
-
-void Driver::checkGates() {
-  Nvcc nvcc(options.nvcc, options.deviceInclude, argv0);
-  outputs.resize(kernels.size());
-  for (auto [kernel, files] : llvm::zip(kernels, outputs)) {
-    if (!options.checkResources) {
-      gatesPassed &= checkSharedGates(*kernel.spec, diags);
-      continue;
-    }
-    if (!nvcc.missing().empty()) {
-      llvm::outs() << kernel.spec->name << ": registers and spills not checked: " << nvcc.missing() << "\n";
-      gatesPassed &= checkSharedGates(*kernel.spec, diags);
-      continue;
-    }
-    KernelFigures figures = measureResources(kernel, nvcc, diags);
-    gatesPassed &= checkResources(kernel, figures, diags, llvm::outs());
-    llvm::SmallString<128> path(options.output);
-    llvm::sys::path::append(path, kernel.spec->name, "resources.json");
-    files.add(path.str().str(), emitResources(kernel, figures));
-  }
-}
-
-bool Driver::writeKernels() {
-  for (auto [kernel, files] : llvm::zip(kernels, outputs))
-    addKernelFiles(kernel, options.output, files);
-  std::string problem = commit(outputs);
-  if (!problem.empty()) {
-    diags.error(Location(), problem);
-    return false;
-  }
-  for (const CompiledKernel &kernel : kernels)
-    llvm::outs() << kernel.spec->name << ": " << kernel.variants.size() << " variants in " << options.output << "/"
-                 << kernel.spec->name << "\n";
-  return true;
-}
-
-bool Driver::writeSingle() {
-  if (!checkVariants(kernels, options.variants, diags))
-    return false;
-  std::optional<OutputSet> files = singleOutput(kernels, options, diags);
-  if (!files)
-    return false;
-  std::string problem = commit(*files);
-  if (!problem.empty())
-    diags.error(Location(), problem);
-  return problem.empty();
-}
-
-bool Driver::writeText(llvm::StringRef text) {
-  if (options.output.empty() || options.output == "-") {
-    llvm::outs() << text;
-    return true;
-  }
-  std::string problem = writeOutput(options.output, text);
-  if (!problem.empty())
-    diags.error(Location(), problem);
-  return problem.empty();
+int runCommand(Command &command, int argc, char **argv) {
+  command.hideOtherOptions();
+  llvm::cl::extrahelp examples(command.getExamples());
+  setVersionPrinter();
+  parseOrExit(argc, argv, "");
+  return command.run(argv[0]);
 }
 
 } // namespace
@@ -276,7 +40,11 @@ int main(int argc, char **argv) {
   llvm::setBugReportMsg("fagen: this is a mistake of fagen's own; please report it with the spec and what follows\n");
   checkStandardOutputAtExit("fagen");
   llvm::InitLLVM init(argc, argv, /*InstallPipeSignalExitHandler=*/false);
+  const Commands commands = makeCommands();
+  for (const std::unique_ptr<Command> &command : commands)
+    if (argc > 1 && command->getName() == argv[1])
+      return runCommand(*command, argc, argv);
   // Its memory goes back with the process: taking thousands of ops and strings apart first would take longer.
-  static Driver &driver = *new Driver(parseCommandLine(argc, argv), argv[0]);
+  static Driver &driver = *new Driver(parseCommandLine(argc, argv), argv[0], llvm::errs());
   return driver.run();
 }
