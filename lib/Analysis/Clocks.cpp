@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 using namespace fagen;
 using namespace fagen::model;
@@ -12,16 +13,27 @@ using namespace fagen::model;
 // Where these come from: docs/Model.md.
 static constexpr double kBarrierClocks = 20;
 /// How units hide each other, and throughput and latency: 1 would add them up, infinity take the longest.
-static constexpr double kUnitOverlap = 1.7, kWarpOverlap = 2.75;
+struct Hiding {
+  double units, all;
+};
+static constexpr Hiding kHiding = {1.7, 2.75};
+/// Where products are asked for, or the copy engine brings tiles: these hide nearly all that lies beside them, and what
+/// is left are instructions that warps issue one after another.
+static constexpr Hiding kAskedHiding = {1.2, 8};
 /// What a wavefront of a copy costs beside its use of shared memory.
 static constexpr double kCopyClocks = 0.48;
 static constexpr double kSchedulers = 4;
 
-double Clocks::longest() const { return std::max({tensor, exp, fp32, shared, copy}); }
+double Clocks::longest() const { return std::max({tensor + products, exp, fp32, shared, copy, bulk}); }
 
 const char *Clocks::limit() const {
   const double most = longest();
-  return most == tensor ? "tensor" : most == shared ? "shared" : most == exp ? "exp" : most == fp32 ? "fp32" : "copy";
+  return most == 0                   ? "latency"
+         : most == tensor + products ? "tensor"
+         : most == shared            ? "shared"
+         : most == exp               ? "exp"
+         : most == fp32              ? "fp32"
+                                     : "copy";
 }
 
 Clocks model::clocksOf(const Work &work, const GpuRates &gpu) {
@@ -31,16 +43,38 @@ Clocks model::clocksOf(const Work &work, const GpuRates &gpu) {
   clocks.fp32 = work.fp32 / gpu.fp32 + work.halfRate / gpu.halfRate;
   clocks.shared = work.wavefronts * 128 / gpu.sharedBytes;
   clocks.copy = work.copiedWavefronts * kCopyClocks;
+  if (work.askedFlops != 0)
+    clocks.products = std::max(work.askedFlops / gpu.tensorFlops, work.askedWavefronts * 128 / gpu.sharedBytes);
+  if (work.bulkBytes != 0)
+    clocks.bulk = work.bulkBytes / gpu.bulkBytes;
   clocks.latency = work.barriers * kBarrierClocks + work.loadRounds * kLoadClocks;
   return clocks;
 }
 
+Clocks &model::operator+=(Clocks &clocks, const Clocks &other) {
+  clocks.tensor += other.tensor;
+  clocks.exp += other.exp;
+  clocks.fp32 += other.fp32;
+  clocks.shared += other.shared;
+  clocks.copy += other.copy;
+  clocks.products += other.products;
+  clocks.bulk += other.bulk;
+  clocks.latency += other.latency;
+  return clocks;
+}
+
+/// More than the longest, less than all one after the other.
+static double norm(std::initializer_list<double> clocks, double exponent) {
+  double sum = 0;
+  for (const double each : clocks)
+    sum += std::pow(each, exponent);
+  return std::pow(sum, 1 / exponent);
+}
+
 double model::together(const Clocks &each, unsigned ctas, unsigned warps) {
-  auto power = [](double clocks) { return std::pow(clocks, kUnitOverlap); };
-  const double units =
-      ctas * std::pow(power(each.tensor) + power(each.exp) + power(each.fp32) + power(each.shared) + power(each.copy),
-                      1 / kUnitOverlap);
+  const Hiding &hiding = each.products == 0 && each.bulk == 0 ? kHiding : kAskedHiding;
+  const double units = norm({each.tensor, each.exp, each.fp32, each.shared, each.copy}, hiding.units);
   // A warp has its scheduler's units, and does one thing after the other.
   const double alone = (each.tensor + each.exp + each.fp32) * kSchedulers / warps + each.latency;
-  return std::pow(std::pow(units, kWarpOverlap) + std::pow(alone, kWarpOverlap), 1 / kWarpOverlap);
+  return norm({ctas * units, ctas * each.products, ctas * each.bulk, alone}, hiding.all);
 }

@@ -1,7 +1,7 @@
 // fagen: adds up clocks of a CTA, an SM and a grid.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "fagen/Analysis/TimeModel.h"
+#include "CtaModel.h"
 
 #include "fagen/Analysis/Resources.h"
 #include "fagen/IR/Queries.h"
@@ -24,11 +24,9 @@ using namespace fagen::ir;
 using namespace fagen::model;
 
 // Where these come from: docs/Model.md.
-static constexpr double kStepClocks = 320;         ///< of a step: what waits for results in its chain of ops
-static constexpr double kPrologueClocks = 4450;    ///< a CTA's start and end: parameters, addresses, first load, O
 static constexpr double kLaunchMicroseconds = 0.5; ///< of one launch of a graph
-/// Each CTA of a grid is placed: for larger grids that would take long.
-static constexpr uint64_t kMaxCtas = 1 << 24;
+/// Each tile of a grid is placed: for larger grids that would take long.
+static constexpr uint64_t kMaxTiles = 1 << 24;
 
 //===-- Shapes ----------------------------------------------------------------------------------------------------===//
 
@@ -52,132 +50,31 @@ Ranking model::rankingOf(const GpuRates &gpu, bool isCausal) {
                   : Ranking{gpu.unmaskedRank / 100.0, gpu.unmaskedVariants};
 }
 
-//===-- A CTA -----------------------------------------------------------------------------------------------------===//
+//===-- A grid ----------------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// A body as a list, loops left out.
-void flatten(const Block &block, std::vector<const Op *> &ops) {
-  for (const std::unique_ptr<Op> &op : block.ops) {
-    if (op->kind == OpKind::Loop)
-      continue;
-    ops.push_back(op.get());
-    if (op->kind != OpKind::Vote) // which warps hardly ever pass
-      flatten(op->body, ops);
-  }
-}
-
-class CtaModel {
-public:
-  CtaModel(const Kernel &kernel, const GpuRates &gpu, const model::Shape &shape)
-      : kernel(kernel), role(kernel.roles.front()), gpu(gpu), shape(shape) {
-    std::vector<const Op *> straight;
-    flatten(role.body, straight);
-    sections.push_back(sectionOf("once", straight));
-    sections.back().clocks.latency += kPrologueClocks;
-    loops.push_back(nullptr);
-    walk(role.body, [&](const Op &op) {
-      if (op.kind != OpKind::Loop)
-        return;
-      std::vector<const Op *> body;
-      flatten(op.body, body);
-      sections.push_back(sectionOf(op.has(Attr::Name) ? op.text(Attr::Name).str() : "loop", body));
-      sections.back().clocks.latency += kStepClocks + exposedLoads(body);
-      loops.push_back(&op);
-    });
-  }
-
-  /// How often each section runs for the CTA of these rows; empty when a bound cannot be told.
-  std::vector<double> stepsOf(int64_t rowBegin) const {
-    std::vector<double> steps{1};
-    for (const Op *loop : llvm::drop_begin(loops)) {
-      std::optional<int64_t> begin = value(loop->expr(Attr::Begin), rowBegin),
-                             end = value(loop->expr(Attr::End), rowBegin);
-      if (!begin || !end)
-        return {};
-      steps.push_back(double(std::max<int64_t>(0, *end - *begin)));
-    }
-    return steps;
-  }
-
-  std::vector<Section> sections; ///< the first is what happens once
-
-private:
-  Section sectionOf(std::string name, llvm::ArrayRef<const Op *> ops) const {
-    Section section;
-    section.name = std::move(name);
-    for (const Op *op : ops)
-      section.work += workOf(kernel, role, *op);
-    section.clocks = clocksOf(section.work, gpu);
-    return section;
-  }
-
-  /// A wait leaves `pending` groups; the newest that it waits for was closed so many commits before, in this turn of
-  /// the loop or an earlier one. What of the load's time the ops in between do not fill stands still.
-  double exposedLoads(llvm::ArrayRef<const Op *> body) const {
-    double exposed = 0;
-    for (auto [at, wait] : llvm::enumerate(body)) {
-      if (wait->kind != OpKind::CopyWait)
-        continue;
-      double filled = 0;
-      int64_t newer = 0;
-      for (size_t back = 1; filled < kLoadClocks && back <= 16 * body.size(); ++back) {
-        const Op &op = *body[(at + 16 * body.size() - back) % body.size()];
-        if (op.kind == OpKind::CopyCommit && newer++ == wait->integer(Attr::Pending)) {
-          exposed += kLoadClocks - filled;
-          break;
-        }
-        filled += together(clocksOf(workOf(kernel, role, op), gpu), 1, role.warps);
-      }
-    }
-    return exposed;
-  }
-
-  std::optional<int64_t> value(const Expr &expr, int64_t rowBegin) const {
-    return expr.evaluate([&](llvm::StringRef name) -> std::optional<int64_t> {
-      if (name == kRowBegin)
-        return rowBegin;
-      if (name == "seq_q")
-        return shape.seqQ;
-      if (name == "seq_kv")
-        return shape.seqKv;
-      if (name == "heads_per_kv")
-        return shape.heads / shape.kvHeads;
-      for (const Let &let : kernel.lets)
-        if (let.name == name)
-          return value(let.value, rowBegin);
-      return kernel.hasConstant(name) ? std::optional(kernel.constant(name)) : std::nullopt;
-    });
-  }
-
-  const Kernel &kernel;
-  const Role &role;
-  const GpuRates &gpu;
-  const model::Shape &shape;
-  std::vector<const Op *> loops; ///< beside the sections; null for the first
-};
-
-double clocksOfCta(llvm::ArrayRef<Section> sections, llvm::ArrayRef<double> steps, unsigned resident, unsigned warps) {
-  double clocks = 0;
-  for (auto [section, count] : llvm::zip(sections, steps))
-    clocks += count * together(section.clocks, resident, warps);
-  return clocks;
-}
-
-/// CTAs go to the place that is free first, in grid order: all query tiles of a head, then the next head.
-double clocksOfGrid(llvm::ArrayRef<double> full, llvm::ArrayRef<double> last, uint64_t ctas, uint64_t places) {
+/// In grid order, all query tiles of a head, then the next head: each tile goes to the place that is free first, or
+/// where `isFixed` to each place in turn. A place is free from `start` on.
+double clocksOfGrid(llvm::ArrayRef<double> full, llvm::ArrayRef<double> last, uint64_t tiles, uint64_t places,
+                    double start, bool isFixed) {
+  std::vector<double> ends(isFixed ? places : 0, start);
   std::priority_queue<double, std::vector<double>, std::greater<>> free;
-  const uint64_t lastBegin = ctas / places * places;
+  const uint64_t lastBegin = tiles / places * places;
   double end = 0;
-  for (uint64_t cta = 0; cta < ctas; ++cta) {
-    double start = 0;
+  for (uint64_t tile = 0; tile < tiles; ++tile) {
+    const double clocks = (tile < lastBegin ? full : last)[tile % full.size()];
+    if (isFixed) {
+      end = std::max(end, ends[tile % places] += clocks);
+      continue;
+    }
+    double begin = start;
     if (free.size() == places) {
-      start = free.top();
+      begin = free.top();
       free.pop();
     }
-    const double stop = start + (cta < lastBegin ? full : last)[cta % full.size()];
-    free.push(stop);
-    end = std::max(end, stop);
+    free.push(begin + clocks);
+    end = std::max(end, begin + clocks);
   }
   return end;
 }
@@ -211,15 +108,60 @@ unsigned registersOf(const Kernel &kernel, const TargetInfo &limits) {
 
 } // namespace
 
+static bool needsCopyEngine(const Kernel &kernel) {
+  bool found = false;
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) { found |= isBulkCopy(op); });
+  return found;
+}
+
+/// Whether each CTA knows its tiles from the start.
+static bool hasFixedTiles(const Kernel &kernel) {
+  bool drawsTiles = false;
+  for (const Role &role : kernel.roles)
+    forEach<FetchTileOp>(role.body, [&](FetchTileOp<const Op>) { drawsTiles = true; });
+  return !drawsTiles && (kernel.grid.kind == CtaGrid::Persistent || kernel.grid.kind == CtaGrid::Clusters);
+}
+
+/// Clocks of each of a head's tiles, the longest first, in a grid that fills its places and in the rest of one.
+struct TileClocks {
+  std::vector<double> full, last;
+};
+
+/// None where the number of a loop's steps cannot be told. Each section gets its steps.
+static std::optional<TileClocks> clocksOfTiles(CtaModel &cta, int64_t tiles, int64_t rows, unsigned resident,
+                                               unsigned inTail) {
+  TileClocks clocks;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    const std::vector<double> steps = cta.stepsOf(tile * rows);
+    if (steps.empty())
+      return std::nullopt;
+    for (auto [section, count] : llvm::zip(cta.sections, steps))
+      section.steps += count / double(tiles);
+    clocks.full.push_back(cta.clocksOf(steps, resident));
+    clocks.last.push_back(cta.clocksOf(steps, inTail));
+  }
+  if (clocks.full.back() > clocks.full.front()) { // as the kernels did that the record is of
+    std::reverse(clocks.full.begin(), clocks.full.end());
+    std::reverse(clocks.last.begin(), clocks.last.end());
+  }
+  return clocks;
+}
+
 std::optional<Prediction> model::predict(const Kernel &kernel, const GpuRates &gpu, const TargetInfo &limits,
                                          const model::Shape &shape) {
-  const unsigned registers = registersOf(kernel, limits);
-  const Occupancy occupancy = occupancyOf(registers, kernel.threads, kernel.sharedBytes, limits);
-  if (mmaFamily(kernel.backend).family != Mma::MmaSync || kernel.roles.size() != 1 || occupancy.ctasPerSm == 0 ||
-      !kernel.hasConstant("kTileRows"))
+  const Role *role = multiplyingRole(kernel);
+  if (!role || !mmaFamily(kernel.backend).keepsResults || kernel.hasOwnParams())
     return std::nullopt;
-  const unsigned warps = kernel.roles.front().warps;
-  const int64_t rows = kernel.constant("kTileRows"), groups = kernel.packsHeads() ? shape.kvHeads : shape.heads;
+  if (needsCopyEngine(kernel) && gpu.bulkBytes == 0)
+    return std::nullopt;
+  const bool sharesRegisters = kernel.roles.size() > 1;
+  const unsigned registers =
+      sharesRegisters ? estimateResources(kernel, kernel.sharedBytes, limits).registers : registersOf(kernel, limits);
+  const Occupancy occupancy = occupancyOf(registers, kernel.threads, kernel.sharedBytes, limits);
+  if (occupancy.ctasPerSm == 0)
+    return std::nullopt;
+  const int64_t rows = rowsOfTile(kernel, *role), groups = kernel.packsHeads() ? shape.kvHeads : shape.heads;
   const int64_t tiles = llvm::divideCeil(uint64_t(shape.seqQ * shape.heads / groups), uint64_t(rows));
   Prediction result;
   result.registers = registers;
@@ -227,7 +169,7 @@ std::optional<Prediction> model::predict(const Kernel &kernel, const GpuRates &g
   result.occupancyLimit = occupancy.limit;
   result.sharedBytes = kernel.sharedBytes;
   result.ctas = uint64_t(tiles * groups * shape.batch);
-  if (result.ctas > kMaxCtas)
+  if (result.ctas > kMaxTiles)
     return std::nullopt;
   const uint64_t places = uint64_t(gpu.sms) * occupancy.ctasPerSm, rest = result.ctas % places;
   result.waves = double(result.ctas) / double(places);
@@ -236,26 +178,16 @@ std::optional<Prediction> model::predict(const Kernel &kernel, const GpuRates &g
   result.resident = std::min(occupancy.ctasPerSm, perSm(result.ctas));
   const unsigned inTail = rest == 0 ? occupancy.ctasPerSm : perSm(rest);
 
-  CtaModel cta(kernel, gpu, shape);
-  std::vector<double> full, last;
-  for (int64_t tile = 0; tile < tiles; ++tile) {
-    const std::vector<double> steps = cta.stepsOf(tile * rows);
-    if (steps.empty())
-      return std::nullopt;
-    for (auto [section, count] : llvm::zip(cta.sections, steps))
-      section.steps += count / double(tiles);
-    full.push_back(clocksOfCta(cta.sections, steps, result.resident, warps));
-    last.push_back(clocksOfCta(cta.sections, steps, inTail, warps));
-  }
-  if (full.back() > full.front()) { // as the kernels did that the record is of
-    std::reverse(full.begin(), full.end());
-    std::reverse(last.begin(), last.end());
-  }
+  CtaModel cta(kernel, *role, gpu, shape);
+  const std::optional<TileClocks> clocks = clocksOfTiles(cta, tiles, rows, result.resident, inTail);
+  if (!clocks)
+    return std::nullopt;
   for (Section &section : cta.sections)
-    section.together = together(section.clocks, result.resident, warps);
+    section.together = cta.clocksOf(section, result.resident);
   result.sections = cta.sections;
   result.dramMicroseconds = leastBytes(shape) / gpu.dramGBs / 1e3;
-  const double clocks = clocksOfGrid(full, last, result.ctas, places);
-  result.microseconds = kLaunchMicroseconds + std::max(result.dramMicroseconds, clocks / gpu.clockMhz);
+  const double end = clocksOfGrid(clocks->full, clocks->last, result.ctas, places, cta.clocksOnce(result.resident),
+                                  hasFixedTiles(kernel));
+  result.microseconds = kLaunchMicroseconds + std::max(result.dramMicroseconds, end / gpu.clockMhz);
   return result;
 }

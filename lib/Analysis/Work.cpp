@@ -4,6 +4,7 @@
 #include "fagen/Analysis/Work.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
+#include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/Support/ErrorHandling.h"
 
@@ -18,6 +19,9 @@ static constexpr double kWarp = 32;
 Work &Work::operator+=(const Work &other) {
   tensorFlops += other.tensorFlops;
   tensorF16Flops += other.tensorF16Flops;
+  askedFlops += other.askedFlops;
+  askedWavefronts += other.askedWavefronts;
+  bulkBytes += other.bulkBytes;
   exps += other.exps;
   fp32 += other.fp32;
   halfRate += other.halfRate;
@@ -42,6 +46,10 @@ static Work workOfCopy(const Kernel &kernel, CopyIssueOp<const Op> copy) {
   const double bytes = elements(tile) * sizeOf(tile.type), vectors = bytes / vectorBytes;
   Work work;
   work.copiedBytes = bytes;
+  if (copy.kind() == CopyKind::Bulk) { // one thread asks for all of it
+    work.bulkBytes = bytes / (copy.cluster() ? kernel.grid.number : 1);
+    return work;
+  }
   work.copiedWavefronts = wavefrontsOf(bytes) * (tile.layout == Layout::Padded ? kPadded : 1);
   work.wavefronts = std::max(wavefrontsOf(bytes), vectors / kWarp);
   work.fp32 = vectors * (copy.running() ? kRunningAddress : kFreshAddress);
@@ -66,6 +74,20 @@ static Work workOfMma(MmaOp<const Op> product, double warps) {
     work.wavefronts += warps * wavefrontsOf(acc.rows * depth * sizeOf(a.type));
   return work;
 }
+
+/// A group's warps share b; they read of a what no fragment holds.
+static Work workOfAskedMma(const Kernel &kernel, MmaIssueOp<const Op> product, double warps) {
+  const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
+  const double depth = a.columns, held = product.held().buffer ? product.held().buffer->columns : 0;
+  Work work;
+  work.askedFlops = warps * 2 * elements(acc) * depth;
+  work.askedWavefronts = warps / warpsOfGroup(kernel) * wavefrontsOf(acc.columns * depth * sizeOf(b.type));
+  if (a.space == Space::Shared)
+    work.askedWavefronts += warps * wavefrontsOf(acc.rows * (depth - held) * sizeOf(a.type));
+  return work;
+}
+
+unsigned model::warpsOfGroup(const Kernel &kernel) { return mmaFamily(kernel.backend).unitWarps; }
 
 /// Each of 4 lanes has a copy of its row's value.
 static double rowLanes(const Buffer &rows, double warps) { return warps * rows.rows * 4; }
@@ -167,6 +189,8 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   }
   case OpKind::Mma:
     return workOfMma(MmaOp(op), warps);
+  case OpKind::MmaIssue:
+    return workOfAskedMma(kernel, MmaIssueOp(op), warps);
   case OpKind::Barrier:
     work.barriers = BarrierOp(op).scope() == BarrierScope::Warp ? 0 : 1;
     return work;
@@ -187,11 +211,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::Convert: // two elements an instruction
     work.halfRate = warps * elements(*ConvertOp(op).s().buffer) / 2;
     return work;
-  // Of kernels of several roles, which the model does not know.
-  case OpKind::BulkStore:
-  case OpKind::BulkCommit:
-  case OpKind::BulkWait:
-  case OpKind::MmaIssue:
+  // What waits, or lets others go on: Chain.cpp knows their latency.
   case OpKind::MmaCommit:
   case OpKind::MmaWait:
   case OpKind::AwaitTurn:
@@ -203,6 +223,10 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::HandTile:
   case OpKind::TakeTile:
   case OpKind::Fence:
+  // By the copy engine, beside what follows.
+  case OpKind::BulkStore:
+  case OpKind::BulkCommit:
+  case OpKind::BulkWait:
   // The merge of splits, which it leaves out.
   case OpKind::Combine:
   case OpKind::CombineLast:

@@ -29,11 +29,14 @@ constexpr Field kFields[] = {{"sm", "Sm", "compute capability, 10 * major + mino
                              {"sharedBytes", "SharedBytes", "of an SM and clock"},
                              {"dramGBs", "DramGBs", "of the GPU, 1e9 bytes a second"}};
 
-/// What measurements say of the time model; 0: nothing was measured.
-constexpr Field kRecords[] = {{"unmaskedRank", "UnmaskedRank", "least rank correlation at a shape, percent"},
-                              {"unmaskedVariants", "UnmaskedVariants", "over so many variants"},
-                              {"causalRank", "CausalRank", "the same with a causal mask"},
-                              {"causalVariants", "CausalVariants", "over so many variants"}};
+/// What not every GPU has, and what measurements say of the time model; 0: no such engine, nothing was measured.
+constexpr Field kRecords[] = {
+    {"bulkBytes", "BulkBytes", "of an SM and clock, from the L2 by the copy engine; 0: there is none"},
+    {"bulkLatency", "BulkLatency", "clocks from asking the copy engine to its first bytes"},
+    {"unmaskedRank", "UnmaskedRank", "least rank correlation at a shape, percent"},
+    {"unmaskedVariants", "UnmaskedVariants", "over so many variants"},
+    {"causalRank", "CausalRank", "the same with a causal mask"},
+    {"causalVariants", "CausalVariants", "over so many variants"}};
 
 /// An operation takes time, so no rate is zero.
 void validate(const Record &gpu) {

@@ -27,7 +27,7 @@ static void print(const Row &row, raw_ostream &os) {
   os << fmt::format("{} at {} on sm_{} ({} of {} SMs at {} GHz)\n", row.planned.variant->variant->name, row.shape.str(),
                     row.gpu.sm, row.gpu.name, row.gpu.sms, row.gpu.clockMhz / 1e3);
   if (!row.prediction) {
-    os << "  not modelled: only mma_sync, what fits, and at most 2^24 CTAs\n\n";
+    os << "  not modelled: only products whose results stay in registers, what fits, and at most 2^24 tiles\n\n";
     return;
   }
   const model::Prediction &p = *row.prediction;
@@ -39,8 +39,8 @@ static void print(const Row &row, raw_ostream &os) {
                     "exp", "fp32", "shared", "copy", "latency", "together", "limit");
   for (const model::Section &s : p.sections)
     os << fmt::format("  {:<10} {:>7.1f} {:>7.0f} {:>7.0f} {:>7.0f} {:>7.0f} {:>7.0f} {:>8.0f} {:>9.0f}  {}\n", s.name,
-                      s.steps, s.clocks.tensor, s.clocks.exp, s.clocks.fp32, s.clocks.shared, s.clocks.copy,
-                      s.clocks.latency, s.together, s.clocks.limit());
+                      s.steps, s.clocks.tensor + s.clocks.products, s.clocks.exp, s.clocks.fp32, s.clocks.shared,
+                      s.clocks.copy + s.clocks.bulk, s.clocks.latency, s.together, s.clocks.limit());
   os << fmt::format("  at least {:.1f} us for DRAM; {:.1f} us predicted\n\n", p.dramMicroseconds, p.microseconds);
 }
 
@@ -52,6 +52,8 @@ static json::Value jsonOf(const model::Section &s) {
                       {"fp32", s.clocks.fp32},
                       {"shared", s.clocks.shared},
                       {"copy", s.clocks.copy},
+                      {"products", s.clocks.products},
+                      {"bulk", s.clocks.bulk},
                       {"latency", s.clocks.latency},
                       {"barriers", s.work.barriers},
                       {"load_rounds", s.work.loadRounds},

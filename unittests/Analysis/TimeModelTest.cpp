@@ -84,6 +84,40 @@ TEST(TimeModelTest, FewWarpsLeaveSchedulersIdle) {
   EXPECT_LT(together(clocks, 8, 2), 1.01 * 800); // there are warps enough, and throughput counts
 }
 
+/// The tensor cores, or the shared memory that they read operands from; and the copy engine.
+TEST(TimeModelTest, ProductsThatAreAskedFor) {
+  GpuRates gpu{};
+  gpu.tensorFlops = 4096;
+  gpu.mmaSyncFlops = gpu.mmaSyncF16Flops = gpu.exps = gpu.fp32 = gpu.halfRate = 1;
+  gpu.sharedBytes = 128;
+  gpu.bulkBytes = 64;
+  Work work;
+  work.askedFlops = 512 * 4096;
+  work.askedWavefronts = 300;
+  work.bulkBytes = 6400;
+  EXPECT_EQ(clocksOf(work, gpu).products, 512);
+  EXPECT_EQ(clocksOf(work, gpu).bulk, 100);
+  EXPECT_EQ(clocksOf(work, gpu).tensor, 0);
+  work.askedWavefronts = 600;
+  EXPECT_EQ(clocksOf(work, gpu).products, 600);
+}
+
+/// What runs beside such products is hidden by a norm of exponent 8; instructions of warps hardly hide each other.
+TEST(TimeModelTest, ProductsHideWhatRunsBesideThem) {
+  Clocks clocks;
+  clocks.products = 2000;
+  clocks.exp = 1000;
+  EXPECT_LT(together(clocks, 1, 8), 1.01 * 2000);
+  EXPECT_NEAR(together(clocks, 2, 8), 2 * 2000, 0.01 * 2000);
+  clocks.exp = clocks.fp32 = 1000;
+  const double units = 1000 * std::pow(2, 1 / 1.2), alone = 1000; // of eight warps two share a scheduler
+  EXPECT_NEAR(together(clocks, 1, 8), std::pow(std::pow(2000, 8) + std::pow(units, 8) + std::pow(alone, 8), 0.125),
+              1e-9);
+  Clocks without = clocks;
+  without.products = 0;
+  EXPECT_LT(together(without, 1, 8), together(clocks, 1, 8));
+}
+
 TEST(TimeModelTest, PrunesByRecordOnly) {
   GpuRates gpu{};
   EXPECT_FALSE(rankingOf(gpu, /*isCausal=*/false).mayPrune());

@@ -13,11 +13,15 @@ constexpr double kLoadClocks = 400;
 /// Clocks of an SM's units for some work of one CTA.
 struct Clocks {
   double tensor = 0, exp = 0, fp32 = 0, shared = 0, copy = 0;
+  double products =
+      0;           ///< of the tensor cores, or of shared memory where it takes longer, for products that are asked for
+  double bulk = 0; ///< of the copy engine
   double latency = 0; ///< in which the CTA's warps ask nothing of any unit
   double longest() const;
   const char *limit() const; ///< which unit is busy longest
 };
 Clocks clocksOf(const Work &work, const GpuRates &gpu);
+Clocks &operator+=(Clocks &clocks, const Clocks &other);
 
 /// Clocks until `ctas` CTAs of an SM, of so many warps each, have all done this once. Two bounds, and more than either:
 /// what the units need for all CTAs, and how long a warp is busy that nobody disturbs.

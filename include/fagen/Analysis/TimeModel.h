@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fagen/Analysis/Clocks.h"
+#include "fagen/Analysis/Chain.h"
 #include "fagen/Target/Target.h"
 
 #include <optional>
@@ -23,7 +23,8 @@ struct Section {
   std::string name;
   Work work;
   Clocks clocks;
-  double steps = 0; ///< of a CTA on average
+  std::vector<RingUse> rings;
+  double steps = 0; ///< of a tile of query rows, on average; 0: once for all tiles that a CTA takes
   double together = 0;
 };
 
@@ -50,8 +51,9 @@ Ranking rankingOf(const GpuRates &gpu, bool isCausal);
 /// Where it may prune: candidates of one problem whose time is more than so many times the least may be left out.
 constexpr double kPruneOver = 1.5;
 
-/// None for other backends than mma_sync, for roles that divide the work, for kernels that do not fit, and for more
-/// than 2^24 CTAs.
+/// None for products whose results no register keeps, for kernels in which several roles multiply, for those that do
+/// not fit or that need a copy engine where there is none, for grids that share out the keys of a tile, and for more
+/// than 2^24 tiles.
 std::optional<Prediction> predict(const ir::Kernel &kernel, const GpuRates &gpu, const TargetInfo &limits,
                                   const Shape &shape);
 

@@ -87,6 +87,9 @@ class Gpu<string name, int sm> {
   int HalfRate = 64;              // maxima, conversions
   int SharedBytes = 128;
   int DramGBs = ?;
+  // Of the copy engine, where there is one.
+  int BulkBytes = 0;   // an SM gets from the L2
+  int BulkLatency = 0; // clocks from asking for a tile to its first bytes
 
   // How well the time model ranks measured variants of this GPU, without a mask and with a causal one: the least of
   // Spearman's correlations at a shape in percent, and how many variants. test/Scripts/model-correlation.test finds it.
@@ -141,6 +144,8 @@ def H200 : Gpu<"H200", 90> {
   let TensorFlops = 4096;  // wgmma
   let MmaSyncFlops = 2729; // measured: two thirds of wgmma
   let DramGBs = 4630;      // a measured streaming read
+  let BulkBytes = 64;      // as is the latency, from what tuners timed: docs/Model.md
+  let BulkLatency = 800;
   let UnmaskedRank = 88;   // evidence/h200/model
   let UnmaskedVariants = 200;
   let CausalRank = 60;
