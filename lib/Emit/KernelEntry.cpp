@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelEmitter.h"
+#include "LoopText.h"
 
 #include "fagen/IR/Patterns.h"
 
@@ -243,19 +244,16 @@ void KernelEmitter::emitLoops() {
   for (const auto &[loop, before] : sections.loops) {
     if (!before.empty())
       line(out, "{}(cta, r);", nameOfBefore(*loop));
-    const std::string variable = loop->text("variable").str();
-    const Expr first = loop->expr("begin"), last = loop->expr("end");
-    const std::string begin = turns ? expressionOf(first) : letValue(first);
-    const std::string end = turns ? expressionOf(last) : letValue(last);
-    if (runsAtMostOnce(*loop))
-      line(out, "if (const int {0} = {1}; {0} < {2})", variable, begin, end);
-    else
-      line(out, "for (int {0} = {1}; {0} < {2}; ++{0})", variable, begin, end);
+    const LoopOp bounds(*loop);
+    const std::string variable = bounds.variable().str();
+    auto spell = [&](const Expr &expr) { return turns ? expressionOf(expr) : letValue(expr); };
+    line(out, "{}", loopHead(variable, bounds.begin(), bounds.end(), runsAtMostOnce(*loop), spell));
     const std::string step = (loop->text("name") + "_step").str();
     if (!isSampled(*loop)) {
       line(out, "  {}(cta, r, {});", step, variable);
       continue;
     }
+    const std::string begin = spell(bounds.begin());
     line(out, "  if (r.clock.samples({}))", begin == "0" ? variable : fmt::format("{} - {}", variable, begin));
     line(out, "    {}<true>(cta, r, {});\n  else\n    {}<false>(cta, r, {});", step, variable, step, variable);
   }

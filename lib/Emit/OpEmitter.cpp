@@ -4,6 +4,7 @@
 #include "OpEmitter.h"
 
 #include "KernelEmitter.h"
+#include "LoopText.h"
 #include "Stages.h"
 
 #include "fagen/IR/Queries.h"
@@ -280,8 +281,9 @@ void OpEmitter::emitAsyncMma(const Op &op) {
 
 void OpEmitter::emitLoop(const Op &op) {
   const LoopOp loop(op);
-  line(out, "for (int {0} = {1}; {0} < {2}; ++{0}) {{", loop.variable().str(), expression(loop.begin()),
-       expression(loop.end()));
+  line(out, "{} {{", loopHead(loop.variable(), loop.begin(), loop.end(), false, [&](const Expr &expr) {
+         return expression(expr);
+       }));
   {
     auto scope = out.scope();
     std::vector<const Op *> ops;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramOps.h"
+#include "LoopText.h"
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
@@ -262,8 +263,9 @@ void ProgramOpEmitter::emitLoop(const Op &op) {
     line(out, "for (int {0} = {1}, {3} = 0; {0} < {2}; {3} += {4}, ++{0}) {{", loop.variable().str(),
          expression(loop.begin()), expression(loop.end()), carry, expression(loop.step()));
   else
-    line(out, "for (int {0} = {1}; {0} < {2}; ++{0}) {{", loop.variable().str(), expression(loop.begin()),
-         expression(loop.end()));
+    line(out, "{} {{", loopHead(loop.variable(), loop.begin(), loop.end(), false, [&](const Expr &expr) {
+           return expression(expr);
+         }));
   {
     auto scope = out.scope();
     emitOps(op.body, op);

@@ -124,7 +124,7 @@ __device__ __forceinline__ void load(const Cta &cta) {
   ptx::cta_barrier();
   if (!is_first)
     return;
-  for (int j = 0; j < min(cta.key_tiles, 1); ++j) {
+  if (const int j = 0; j < cta.key_tiles) {
     wait_for(cta.shared.k_empty, j - kStages); // order-roles: everybody has left the slot
     arrive_expecting(cta.shared.k_full, j, sizeof(KTile));
     copy_tile_box(cta.shared.ring.k[j % kStages], cta.params.k_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, j, ptx::CacheHint::kEvictLast);
@@ -139,7 +139,7 @@ __device__ __forceinline__ void load(const Cta &cta) {
     arrive_expecting(cta.shared.v_full, j - 1, sizeof(VTile));
     copy_tile_box(cta.shared.ring.v[(j - 1) % kStages], cta.params.v_map, (cta.key_tiles - j) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, j - 1, ptx::CacheHint::kEvictLast);
   }
-  for (int j = cta.key_tiles - min(cta.key_tiles, 1); j < cta.key_tiles; ++j) {
+  if (const int j = cta.key_tiles - 1; 0 <= j) {
     wait_for(cta.shared.v_empty, j - kStages); // order-roles: everybody has left the slot
     arrive_expecting(cta.shared.v_full, j, sizeof(VTile));
     copy_tile_box(cta.shared.ring.v[j % kStages], cta.params.v_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, j, ptx::CacheHint::kEvictLast);
@@ -289,13 +289,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_h200_brief_f16_d
   ptx::setmaxnreg_inc<kMathRegisters>();
   Registers r;
   prologue(cta, r);
-  for (int j = 0; j < min(key_tiles, 1); ++j)
+  if (const int j = 0; j < key_tiles)
     first_step(cta, r, j);
   if (const int j = 1; j < key_tiles - full_tiles)
     edge_step(cta, r, j);
   for (int j = max(key_tiles - full_tiles, 1); j < key_tiles; ++j)
     interior_step(cta, r, j);
-  for (int j = key_tiles - min(key_tiles, 1); j < key_tiles; ++j)
+  if (const int j = key_tiles - 1; 0 <= j)
     last_step(cta, r, j);
   epilogue(cta, r);
 }

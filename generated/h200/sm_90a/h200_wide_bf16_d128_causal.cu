@@ -167,7 +167,7 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
     return;
   for (int tile = longest_tile_first<kTileRows, kTurnRows>(params, ptx::cta_index()), turn = 0, base = 0; tile < tile_count<kTileRows>(params); ++turn) {
     const Cta cta = cta_at(params, 0, tile, turn, base);
-    for (int j = 0; j < min(cta.key_tiles, 1); ++j) {
+    if (const int j = 0; j < cta.key_tiles) {
       wait_for(cta.shared.k_empty, cta.base + (j - kStages)); // order-roles: everybody has left the slot
       arrive_expecting(cta.shared.k_full, cta.base + j, sizeof(KTile));
       copy_tile_box(cta.shared.ring.k[(cta.base + j) % kStages], cta.params.k_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, cta.base + j, ptx::CacheHint::kEvictLast);
@@ -184,7 +184,7 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
       copy_tile_box(cta.shared.ring.v[(cta.base + (j - 1)) % kStages], cta.params.v_map, (cta.key_tiles - j) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, cta.base + (j - 1), ptx::CacheHint::kEvictLast);
     }
     const unsigned drawn = draw<kTileRows>(cta.params);
-    for (int j = cta.key_tiles - min(cta.key_tiles, 1); j < cta.key_tiles; ++j) {
+    if (const int j = cta.key_tiles - 1; 0 <= j) {
       wait_for(cta.shared.v_empty, cta.base + (j - kStages)); // order-roles: everybody has left the slot
       arrive_expecting(cta.shared.v_full, cta.base + j, sizeof(VTile));
       copy_tile_box(cta.shared.ring.v[(cta.base + j) % kStages], cta.params.v_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, cta.base + j, ptx::CacheHint::kEvictLast);
@@ -348,14 +348,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_h200_wide_bf16_d
     const Cta cta = cta_at(params, group, tile, turn, base);
     Registers r;
     prologue(cta, r);
-    for (int j = 0; j < min(cta.key_tiles, 1); ++j)
+    if (const int j = 0; j < cta.key_tiles)
       first_step(cta, r, j);
     before_edge(cta, r);
     if (const int j = 1; j < cta.key_tiles - cta.full_tiles)
       edge_step(cta, r, j);
     for (int j = max(cta.key_tiles - cta.full_tiles, 1); j < cta.key_tiles; ++j)
       interior_step(cta, r, j);
-    for (int j = cta.key_tiles - min(cta.key_tiles, 1); j < cta.key_tiles; ++j)
+    if (const int j = cta.key_tiles - 1; 0 <= j)
       last_step(cta, r, j);
     epilogue(cta, r);
     wait_for(cta.shared.tile_full, cta.turn); // fetch-tiles: the next tile's number is there

@@ -161,7 +161,7 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
   if (is_first) {
     for (int tile = ptx::cta_index(), turn = 0, base = 0; tile < tile_count<kTileRows, kCluster>(params); tile += ptx::cta_count(), ++turn) {
       const Cta cta = cta_at(params, 0, tile, turn, base);
-      for (int j = 0; j < min(cta.key_tiles, 1); ++j) {
+      if (const int j = 0; j < cta.key_tiles) {
         wait_for(cta.shared.k_empty, cta.base + (j - kStages)); // order-roles: everybody has left the slot
         arrive_expecting(cta.shared.k_full, cta.base + j, sizeof(KTile));
         copy_share<kCluster>(cta.shared.ring.k[(cta.base + j) % kStages], cta.params.k_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, cta.base + j, ptx::CacheHint::kEvictLast);
@@ -177,7 +177,7 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
         arrive_expecting(cta.shared.v_full, cta.base + (j - 1), sizeof(VTile));
         copy_share<kCluster>(cta.shared.ring.v[(cta.base + (j - 1)) % kStages], cta.params.v_map, (j - 1) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, cta.base + (j - 1), ptx::CacheHint::kEvictLast);
       }
-      for (int j = cta.key_tiles - min(cta.key_tiles, 1); j < cta.key_tiles; ++j) {
+      if (const int j = cta.key_tiles - 1; 0 <= j) {
         wait_for(cta.shared.v_empty, cta.base + (j - kStages)); // order-roles: everybody has left the slot
         arrive_expecting(cta.shared.v_full, cta.base + j, sizeof(VTile));
         copy_share<kCluster>(cta.shared.ring.v[(cta.base + j) % kStages], cta.params.v_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, cta.base + j, ptx::CacheHint::kEvictLast);
@@ -355,14 +355,14 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     const Cta cta = cta_at(params, group, tile, turn, base);
     Registers r;
     prologue(cta, r);
-    for (int j = 0; j < min(cta.key_tiles, 1); ++j)
+    if (const int j = 0; j < cta.key_tiles)
       first_step(cta, r, j);
     for (int j = 1; j < cta.full_tiles; ++j)
       interior_step(cta, r, j);
     for (int j = max(cta.full_tiles, 1); j < cta.key_tiles; ++j)
       edge_step(cta, r, j);
     before_last(cta, r);
-    for (int j = cta.key_tiles - min(cta.key_tiles, 1); j < cta.key_tiles; ++j)
+    if (const int j = cta.key_tiles - 1; 0 <= j)
       last_step(cta, r, j);
     epilogue(cta, r);
     base += cta.key_tiles;
