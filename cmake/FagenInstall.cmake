@@ -1,8 +1,9 @@
 # What is installed, by component:
 #   runtime      libfagen.so.1, for programs that are linked already
 #   development  headers (the device headers too, for nvcc), both libraries, fagen_add_kernels, find_package, pkg-config
-#   tools        the compiler if it was built, fagen-run, what measures
+#   tools        the compiler if it was built, fagen-run, their manual pages and completions, what measures
 include(CMakePackageConfigHelpers)
+include(FagenManuals)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fagen)
 install(TARGETS fagen_runtime fagen_shared EXPORT fagenTargets
@@ -15,9 +16,11 @@ install(FILES cmake/FagenKernels.cmake cmake/EmbedCode.cmake DESTINATION ${packa
 if(TARGET fagen)
   install(TARGETS fagen EXPORT fagenCompilerTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   install(EXPORT fagenCompilerTargets NAMESPACE fagen:: DESTINATION ${package_dir} COMPONENT tools)
+  fagen_manuals(fagen)
 endif()
 if(TARGET fagen-run)
   install(TARGETS fagen-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  fagen_manuals(fagen-run)
   # What `fagen-run time --baseline sdpa` starts, and the library that it loads.
   install(TARGETS fagen_capi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT tools)
   install(FILES measure/compare_sdpa.py measure/contestant.h measure/contestants.py measure/fagen_ctypes.py

@@ -4,6 +4,7 @@
 // A command is one file: a class with its options as members, made by a function that main.cpp lists.
 #pragma once
 
+#include "fagen/CommandLine/Manual.h"
 #include "lab/kernel_set/listing.h"
 
 #include <CLI/CLI.hpp>
@@ -29,6 +30,8 @@ public:
 
   /// Declares what all commands take, then addOptions().
   void declare(CLI::App &app);
+  /// What manual pages and completions have of it, once it was declared.
+  ManualCommand manual() const;
   bool isChosen() const { return declared->parsed(); }
 
 protected:
@@ -47,6 +50,9 @@ private:
   bool takesKernels;
   CLI::App *declared = nullptr;
 };
+
+/// The options of a CLI11 app, itself or a subcommand, for manual pages and completions.
+ManualCommand describeApp(const CLI::App &app);
 
 std::unique_ptr<Command> makeListCommand();
 std::unique_ptr<Command> makeCheckCommand();

@@ -14,11 +14,10 @@ using namespace fagen::lab;
 
 namespace {
 
-int run(int argc, char **argv) {
-  CLI::App app("fagen-run: lists, checks and times generated attention kernels", "fagen-run");
-  app.set_version_flag("--version", "fagen-run " FAGEN_VERSION);
-  app.require_subcommand(1);
-  std::vector<std::unique_ptr<Command>> commands;
+using Commands = std::vector<std::unique_ptr<Command>>;
+
+Commands makeCommands() {
+  Commands commands;
   commands.push_back(makeListCommand());
   commands.push_back(makeCheckCommand());
   commands.push_back(makeSoakCommand());
@@ -36,8 +35,31 @@ int run(int argc, char **argv) {
   commands.push_back(makeTuneReplayCommand());
   commands.push_back(makeTuneWorkerCommand());
 #endif
+  return commands;
+}
+
+/// What `fagen-run --generate=man` and the like print.
+std::string generated(const CLI::App &app, const Commands &commands, std::string_view kind) {
+  fagen::Manual manual{"fagen-run", FAGEN_VERSION, "list, check, time and tune generated kernels", {describeApp(app)}};
+  for (const auto &command : commands)
+    manual.commands.push_back(command->manual());
+  return *fagen::generate(manual, kind);
+}
+
+int run(int argc, char **argv) {
+  CLI::App app("fagen-run: lists, checks and times generated attention kernels", "fagen-run");
+  app.set_version_flag("--version", "fagen-run " FAGEN_VERSION);
+  std::string kind; // read below, before anything else is parsed
+  app.add_option("--generate", kind, "alone: print a manual page, or what completes this command line in a shell")
+      ->check(CLI::IsMember({"man", "bash", "zsh", "fish"}));
+  app.require_subcommand(1);
+  const Commands commands = makeCommands();
   for (const auto &command : commands)
     command->declare(app);
+  if (std::optional<std::string_view> asked = fagen::generatedKind(argc, argv)) {
+    std::cout << generated(app, commands, *asked);
+    return kOk;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

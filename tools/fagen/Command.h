@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "ChoiceOption.h"
 #include "Driver.h"
 
 #include "llvm/Support/CommandLine.h"
@@ -28,6 +29,7 @@ public:
   llvm::StringRef getExamples() const { return examples; }
   /// Leaves only this command's options in its --help.
   void hideOtherOptions() { llvm::cl::HideUnrelatedOptions(category, subcommand); }
+  llvm::cl::SubCommand &getSubcommand() { return subcommand; }
 
 protected:
   llvm::cl::OptionCategory category;
@@ -37,6 +39,8 @@ private:
   const char *examples;
 };
 
+using Commands = std::vector<std::unique_ptr<Command>>;
+
 /// How a command prints what is wrong.
 class DiagnosticsFlag {
 public:
@@ -44,7 +48,7 @@ public:
   DiagnosticsFormat get() const { return value; }
 
 private:
-  llvm::cl::opt<DiagnosticsFormat> value;
+  ChoiceOption<DiagnosticsFormat> value;
 };
 
 std::unique_ptr<Command> makeCheckCommand();

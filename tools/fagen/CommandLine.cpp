@@ -5,6 +5,7 @@
 
 #include "Command.h"
 #include "CommandLineMistakes.h"
+#include "Describe.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Process.h"
@@ -48,13 +49,16 @@ static constexpr const char kOverview[] =
 
 namespace {
 
+/// What main() prints before it parses; its kinds are in fagen/CommandLine/Manual.h.
+enum class Generated : uint8_t { None, Man, Bash, Zsh, Fish };
+
 /// The options as LLVM's command line library knows them; they live while the command line is parsed.
 struct Flags {
   cl::OptionCategory category{"fagen"};
   cl::list<std::string> specs{cl::Positional, cl::OneOrMore, cl::desc("SPEC..."), cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("path"), cl::cat(category),
                               cl::desc("directory to write the kernel sets to; with --emit, a file (default: stdout)")};
-  cl::opt<EmitKind> emit{
+  ChoiceOption<EmitKind> emit{
       "emit", cl::desc("print this instead of writing kernel sets"), cl::init(EmitKind::Files), cl::cat(category),
       cl::values(
           clEnumValN(EmitKind::Spec, "spec", "the resolved spec: every variant, every key"),
@@ -80,7 +84,7 @@ struct Flags {
                            cl::desc("with --shape: on this GPU (rtx4090) instead of the target's")};
   cl::opt<bool> checkResources{"check-resources", cl::cat(category),
                                cl::desc("compile with nvcc and check registers, spills and shared memory")};
-  cl::opt<Instrument> instrument{
+  ChoiceOption<Instrument> instrument{
       "instrument",
       cl::ValueOptional,
       cl::init(Instrument::None),
@@ -101,7 +105,13 @@ struct Flags {
   cl::opt<std::string> nvcc{"nvcc", cl::value_desc("path"), cl::cat(category),
                             cl::desc("nvcc (default: FAGEN_NVCC, or found on PATH)")};
   DiagnosticsFlag diagnostics{category, cl::SubCommand::getTopLevel()};
-  cl::extrahelp examples{kExamples};
+  ChoiceOption<Generated> generate{
+      "generate", cl::desc("alone: print a manual page, or what completes this command line in a shell"),
+      cl::cat(category),
+      cl::values(clEnumValN(Generated::Man, "man", "a manual page"),
+                 clEnumValN(Generated::Bash, "bash", "a completion; eval \"$(fagen --generate=bash)\" loads it"),
+                 clEnumValN(Generated::Zsh, "zsh", "a completion: a file _fagen in a directory of fpath"),
+                 clEnumValN(Generated::Fish, "fish", "a completion; fagen --generate=fish | source loads it"))};
 };
 
 } // namespace
@@ -122,9 +132,17 @@ static std::string orEnvironment(const std::string &value, StringRef name) {
   return sys::Process::GetEnv(name).value_or("");
 }
 
+ManualCommand describeCommandLine() {
+  Flags flags;
+  PipelineFlags pipelineFlags;
+  cl::HideUnrelatedOptions({&flags.category, &pipelineFlags.getCategory()});
+  return describe(cl::SubCommand::getTopLevel(), kExamples);
+}
+
 DriverOptions parseCommandLine(int argc, char **argv) {
   Flags flags;
   PipelineFlags pipelineFlags;
+  cl::extrahelp examples(kExamples);
   setVersionPrinter();
   cl::HideUnrelatedOptions({&flags.category, &pipelineFlags.getCategory()});
   parseOrExit(argc, argv, kOverview);

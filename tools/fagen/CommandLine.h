@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fagen/CommandLine/Manual.h"
 #include "fagen/Emit/Kernel.h"
 #include "fagen/Passes/PipelineOptions.h"
 #include "fagen/Support/Diagnostics.h"
@@ -34,6 +35,9 @@ struct DriverOptions {
 
 /// What --version says.
 void setVersionPrinter();
+
+/// The command line without a subcommand, for manual pages and completions.
+ManualCommand describeCommandLine();
 
 /// Exits with code 1 on a mistake in the command line, and with 0 after --help or --version.
 DriverOptions parseCommandLine(int argc, char **argv);

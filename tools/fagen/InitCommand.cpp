@@ -51,21 +51,21 @@ private:
   cl::opt<std::string> headDim{"head-dim",          cl::value_desc("N or N:M"),
                                cl::Required,        cl::cat(category),
                                cl::sub(subcommand), cl::desc("head dim; N:M for N of Q and K and M of V")};
-  cl::opt<InitType> dtype{
+  ChoiceOption<InitType> dtype{
       "dtype",
       cl::desc("element type of Q, K, V and O"),
       cl::init(InitType::F16),
       cl::cat(category),
       cl::sub(subcommand),
       cl::values(clEnumValN(InitType::F16, "f16", "half precision"), clEnumValN(InitType::Bf16, "bf16", "bfloat16"))};
-  cl::opt<InitMask> mask{"mask",
-                         cl::desc("which keys a row sees"),
-                         cl::init(InitMask::Both),
-                         cl::cat(category),
-                         cl::sub(subcommand),
-                         cl::values(clEnumValN(InitMask::Both, "both", "kernels for none and for causal"),
-                                    clEnumValN(InitMask::None, "none", "all"),
-                                    clEnumValN(InitMask::Causal, "causal", "none behind its own place"))};
+  ChoiceOption<InitMask> mask{"mask",
+                              cl::desc("which keys a row sees"),
+                              cl::init(InitMask::Both),
+                              cl::cat(category),
+                              cl::sub(subcommand),
+                              cl::values(clEnumValN(InitMask::Both, "both", "kernels for none and for causal"),
+                                         clEnumValN(InitMask::None, "none", "all"),
+                                         clEnumValN(InitMask::Causal, "causal", "none behind its own place"))};
   cl::opt<std::string> name{"name",
                             cl::value_desc("word"),
                             cl::desc("the kernel's name (default: attention)"),

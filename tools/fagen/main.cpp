@@ -3,18 +3,18 @@
 
 #include "Command.h"
 #include "CommandLineMistakes.h"
+#include "Describe.h"
 #include "fagen/Support/Memory.h"
 #include "fagen/Support/StandardOutput.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/PrettyStackTrace.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace fagen;
 
 namespace {
-
-using Commands = std::vector<std::unique_ptr<Command>>;
 
 Commands makeCommands() {
   Commands commands;
@@ -22,6 +22,16 @@ Commands makeCommands() {
   commands.push_back(makeFormatCommand());
   commands.push_back(makeInitCommand());
   return commands;
+}
+
+/// What `fagen --generate=man` and the like print.
+std::string generated(const Commands &commands, std::string_view kind) {
+  Manual manual{"fagen", FAGEN_VERSION, "compiler from attention specs to readable CUDA", {describeCommandLine()}};
+  for (const std::unique_ptr<Command> &command : commands) {
+    command->hideOtherOptions();
+    manual.commands.push_back(describe(command->getSubcommand(), command->getExamples()));
+  }
+  return *generate(manual, kind);
 }
 
 int runCommand(Command &command, int argc, char **argv) {
@@ -41,6 +51,10 @@ int main(int argc, char **argv) {
   checkStandardOutputAtExit("fagen");
   llvm::InitLLVM init(argc, argv, /*InstallPipeSignalExitHandler=*/false);
   const Commands commands = makeCommands();
+  if (std::optional<std::string_view> kind = generatedKind(argc, argv)) {
+    llvm::outs() << generated(commands, *kind);
+    return kDone;
+  }
   for (const std::unique_ptr<Command> &command : commands)
     if (argc > 1 && command->getName() == argv[1])
       return runCommand(*command, argc, argv);
