@@ -43,8 +43,7 @@ public:
       : buffer(buffer), visit(visit), role(role), family(mmaFamily(kernel.backend)), elementBytes(sizeOf(buffer.type)),
         firstThread(kLanes * role.firstWarp), threads(kLanes * role.warps), warps(role.warps),
         keyWarps(warpGridOf(kernel, role).columns), rowWarps(warpGridOf(kernel, role).rows),
-        vectorBytes(constantOr(kernel, "kVectorBytes", kChunkBytes)),
-        headDimV(constantOr(kernel, "kHeadDimV", buffer.columns)) {}
+        vectorBytes(vectorBytesOf(kernel)) {}
 
   void run(const Op &op, unsigned operand) {
     if (opInfo(op.kind).operands[operand].rowsOfWarps)
@@ -78,10 +77,6 @@ public:
   }
 
 private:
-  static unsigned constantOr(const Kernel &kernel, llvm::StringRef name, unsigned fallback) {
-    return kernel.hasConstant(name) ? kernel.constant(name) : fallback;
-  }
-
   unsigned offset(unsigned row, unsigned column) const {
     return device::tile_offset(device::Swizzle(buffer.layout), buffer.rows, buffer.columns, elementBytes, row, column);
   }
@@ -206,12 +201,14 @@ private:
   }
 
   void mergedPairs() {
-    const unsigned tileRows = buffer.rows / keyWarps, pairs = std::min(headDimV, buffer.columns) / 2;
+    const unsigned tileRows = buffer.rows / keyWarps;
+    const bool hasExtra = buffer.columns > device::kPartialExtra; // else it reaches over the end
+    const unsigned results = hasExtra ? buffer.columns - device::kPartialExtra : buffer.columns, pairs = results / 2;
     for (unsigned pair = 0; pair < tileRows * pairs; ++pair)
       for (unsigned keyWarp = 0; keyWarp < keyWarps; ++keyWarp) {
         const ThreadRange who{firstThread + pair % threads, 1};
         const unsigned row = keyWarp * tileRows + pair / pairs;
-        columns(who, row, headDimV, 2); // m and l
+        columns(who, row, results, 2); // m and l
         columns(who, row, pair % pairs * 2, 2);
       }
   }
@@ -228,7 +225,7 @@ private:
   const MmaFamilyInfo &family;
   const unsigned elementBytes;
   const unsigned firstThread, threads, warps;
-  const unsigned keyWarps, rowWarps, vectorBytes, headDimV;
+  const unsigned keyWarps, rowWarps, vectorBytes;
 };
 
 } // namespace

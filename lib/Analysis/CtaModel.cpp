@@ -134,24 +134,29 @@ double CtaModel::exposedLoads(llvm::ArrayRef<const Op *> body) const {
 
 //===-- Steps -----------------------------------------------------------------------------------------------------===//
 
-/// What bounds of loops may name beside lets and constants, of the values that a launch has (IR/Verifier.h).
-struct LaunchValue {
-  llvm::StringLiteral name;
-  int64_t (*of)(const model::Shape &shape, const RowsOfGroup &rows);
-};
-static constexpr LaunchValue kLaunchValues[] = {
-    {kRowBegin, [](const model::Shape &, const RowsOfGroup &rows) { return rows.tile; }},
-    {kGroupRow, [](const model::Shape &, const RowsOfGroup &rows) { return rows.inTile; }},
-    {"seq_q", [](const model::Shape &shape, const RowsOfGroup &) { return shape.seqQ; }},
-    {"seq_kv", [](const model::Shape &shape, const RowsOfGroup &) { return shape.seqKv; }},
-    {"heads_per_kv", [](const model::Shape &shape, const RowsOfGroup &) { return shape.heads / shape.kvHeads; }},
-};
+/// What bounds of loops may name beside lets and constants, of the values that a launch has.
+static std::optional<int64_t> valueOf(RunValue value, const model::Shape &shape, const RowsOfGroup &rows) {
+  switch (value) {
+  case RunValue::RowBegin:
+    return rows.tile;
+  case RunValue::GroupRow:
+    return rows.inTile;
+  case RunValue::SeqQ:
+    return shape.seqQ;
+  case RunValue::SeqKv:
+    return shape.seqKv;
+  case RunValue::HeadsPerKv:
+    return shape.heads / shape.kvHeads;
+  default:
+    return std::nullopt;
+  }
+}
 
 std::optional<int64_t> CtaModel::value(const Expr &expr, const RowsOfGroup &rows) const {
   return expr.evaluate([&](llvm::StringRef name) -> std::optional<int64_t> {
-    for (const LaunchValue &known : kLaunchValues)
-      if (known.name == name)
-        return known.of(shape, rows);
+    if (const RunValueInfo *const info = findRunValue(name))
+      if (const std::optional<int64_t> known = valueOf(info->value, shape, rows))
+        return known;
     for (const Let &let : kernel.lets)
       if (let.name == name && !let.source)
         return value(let.value, rows);

@@ -123,8 +123,7 @@ static std::string keyOf(const Kernel &kernel, const Role &role, const Op &op, u
         uint64_t(buffer.columns), uint64_t(sizeOf(buffer.type)), uint64_t(buffer.layout), buffer.stageBytes(),
         uint64_t(isOfFragment), uint64_t(grid.rows), uint64_t(grid.columns)})
     key += " " + std::to_string(number);
-  for (const char *name : {"kVectorBytes", "kHeadDimV"})
-    key += " " + (kernel.hasConstant(name) ? std::to_string(kernel.constant(name)) : "-");
+  key += " " + std::to_string(vectorBytesOf(kernel));
   for (Attr attribute : {Attr::Form, Attr::By, Attr::Kind, Attr::Reach})
     key += " " + (op.has(attribute) ? op.text(attribute).str() : "-");
   return key;

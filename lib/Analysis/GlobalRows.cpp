@@ -4,6 +4,7 @@
 #include "fagen/Analysis/GlobalRows.h"
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/RunValues.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -12,7 +13,7 @@ using namespace fagen::ir;
 
 Expr fagen::expandButRow(const Kernel &kernel, Expr expr) {
   for (const Let &let : llvm::reverse(kernel.lets))
-    if (let.name != kRowBegin)
+    if (!isRunValue(let.name, RunValue::RowBegin))
       expr = expr.substitute(let.name, let.value);
   for (const Constant &constant : kernel.constants)
     expr = expr.substitute(constant.name, ir::constant(constant.value));
@@ -25,11 +26,7 @@ static bool isOfBody(const Role &role, const Op &op) {
 }
 
 /// Whether groups of warps have each a row of its own.
-static bool isOfGroup(const Expr &expr) {
-  bool isFound = false;
-  expr.forEachVariable([&](llvm::StringRef name) { isFound |= name == kGroupRow; });
-  return isFound;
-}
+static bool isOfGroup(const Expr &expr) { return usesScope(expr, RunScope::Group); }
 
 bool fagen::nameSameRows(const Kernel &kernel, const Role &role, const Op &a, const Op &b) {
   if (!a.has(Attr::Row) || !b.has(Attr::Row) || !isOfBody(role, a) || !isOfBody(role, b))

@@ -102,14 +102,15 @@ void addMeeting(HazardMap &hazards, const Timeline &timeline, const Meeting &mee
 
 } // namespace
 
-/// An op as ledgers name it; which product it is, its result says.
+/// An op as ledgers name it. Which product it is, its result says; or, where that is staged, perhaps in the place of
+/// another product's, its operands.
 static std::string nameInLedger(const Op &op) {
   std::string title = titleOf(op).str();
   const auto product = dynCast<MmaOp>(op);
   if (!product)
     return title;
-  const bool isStaged = product->form() == MmaForm::Ab && !product->accumulate(); // P V, perhaps in the place of S
-  return title + " " + (isStaged ? "pv" : product->acc().buffer->name);
+  const bool isStaged = product->form() == MmaForm::Ab && !product->accumulate();
+  return title + " " + (isStaged ? product->a().buffer->name + product->b().buffer->name : product->acc().buffer->name);
 }
 
 std::string Hazard::title() const {

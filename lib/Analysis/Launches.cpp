@@ -24,15 +24,13 @@ int64_t rowsOf(const Kernel &kernel, const Op &op) {
     return copy->dst().buffer->rows;
   if (const auto store = dynCast<BulkStoreOp>(op))
     return store->src().buffer->rows;
-  return kernel.constant("kTileRows");
+  return *rowsOfTile(kernel);
 }
 
 /// Whether several CTAs have the same rows of Q, each another part of the keys: then the kernel asks which.
 bool isSplit(const Kernel &kernel) {
   bool found = false;
-  auto look = [&](const Expr &expr) {
-    expr.forEachVariable([&](llvm::StringRef name) { found |= name.split('_').first == "split"; });
-  };
+  auto look = [&](const Expr &expr) { found |= usesScope(expr, RunScope::Split); };
   for (const Let &let : kernel.lets)
     look(let.value);
   for (const Role &role : kernel.roles)
@@ -43,12 +41,14 @@ bool isSplit(const Kernel &kernel) {
   return found;
 }
 
-/// Whether the op stays in the rows of the CTA's tile, of kernels that say how many it has.
+/// Whether the op stays in the rows of the CTA's tile, of kernels that have one.
 bool isOfTile(const Kernel &kernel, const Op &op) {
-  if (!op.has(Attr::Row) || !kernel.hasConstant("kTileRows"))
+  const std::optional<unsigned> rows = rowsOfTile(kernel);
+  if (!op.has(Attr::Row) || !rows)
     return false;
-  const std::optional<Interval> apart = difference(expandButRow(kernel, op.expr(Attr::Row)), variable("row_begin"));
-  return apart && apart->low >= 0 && apart->high <= kernel.constant("kTileRows") - rowsOf(kernel, op);
+  const std::optional<Interval> apart =
+      difference(expandButRow(kernel, op.expr(Attr::Row)), variable(RunValue::RowBegin));
+  return apart && apart->low >= 0 && apart->high <= int64_t(*rows) - rowsOf(kernel, op);
 }
 
 /// Whether no other op of the launch reaches the tensor.
@@ -67,7 +67,8 @@ bool isAlone(const Kernel &kernel, const Buffer &tensor) {
 bool isOwn(const Kernel &kernel, const Role &role, const Op &op) {
   if (kernel.hasOwnParams())
     return reachesOwnElements(kernel, role, op) && isAlone(kernel, tensorOf(*globalOf(op)));
-  if (isSplit(kernel) && !(op.has(Attr::Split) && expandButRow(kernel, op.expr(Attr::Split)).str() == "split"))
+  if (isSplit(kernel) &&
+      !(op.has(Attr::Split) && expandButRow(kernel, op.expr(Attr::Split)) == variable(RunValue::Split)))
     return false;
   return isOfTile(kernel, op);
 }

@@ -46,7 +46,7 @@ static uint64_t workOf(const Kernel &kernel, llvm::ArrayRef<const Timeline *> ti
     turns += uint64_t(timeline->length) * timeline->warps;
   for (const Access &access : table.accesses())
     instances += access.buffer->stages;
-  const uint64_t ctas = kernel.hasConstant("kCluster") ? kernel.constant("kCluster") : 1;
+  const uint64_t ctas = kernel.grid.ctasOfCluster();
   return turns * ctas * (instances + 1) * ctas * (kernel.threads / 32);
 }
 
@@ -195,13 +195,11 @@ bool OrderInfo::checkAccesses(const Kernel &kernel, AccessTable &table) {
 
 /// Executions give all CTAs of a cluster the same steps.
 bool OrderInfo::checkCluster(const Kernel &kernel) {
-  if (!kernel.hasConstant("kCluster"))
+  if (kernel.grid.kind != CtaGrid::Clusters)
     return true;
   for (const Let &let : kernel.lets)
-    let.value.forEachVariable([&](llvm::StringRef name) {
-      if (name == kRowBegin)
-        why = "let " + let.name + " depends on row_begin: CTAs of a cluster may take different numbers of steps";
-    });
+    if (let.value.uses(ir::nameOf(RunValue::RowBegin)))
+      why = "let " + let.name + " depends on row_begin: CTAs of a cluster may take different numbers of steps";
   for (const Role *role : roles)
     walk(role->body, [&](const Op &op) {
       if (op.kind == OpKind::FetchTile)

@@ -3,6 +3,7 @@
 
 #include "fagen/Analysis/Resources.h"
 
+#include "fagen/IR/Measures.h"
 #include "fagen/IR/OpClasses.h"
 #include "fagen/Target/MmaInstrs.h"
 
@@ -72,8 +73,8 @@ ResourceEstimate fagen::estimateResources(const Kernel &kernel, uint64_t sharedB
       fragments += fragmentRegisters(kernel, *buffer);
   estimate.leastRegisters = leastRegisters(kernel);
   estimate.registers = std::min(kOtherRegisters + fragments, target.maxRegistersPerThread);
-  if (kernel.hasConstant("kMathRegisters")) { // roles share out what the CTA begins with
-    estimate.mostRegisters = std::min(estimate.mostRegisters, unsigned(kernel.constant("kMathRegisters")));
+  if (const auto most = measureOf(kernel, Measure::MathRegisters)) { // roles share out what the CTA begins with
+    estimate.mostRegisters = std::min(estimate.mostRegisters, unsigned(*most));
     estimate.registers = target.registersPerSm / kernel.threads / kRegisterUnit * kRegisterUnit;
   }
   const Occupancy occupancy = occupancyOf(estimate.registers, kernel.threads, sharedBytes, target);

@@ -7,7 +7,9 @@
 
 #include "fagen/Analysis/Resources.h"
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Names.h"
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Views.h"
 
 #include "fmt/format.h"
 
@@ -19,27 +21,11 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-static llvm::StringRef spelling(ElementType type) {
-  switch (type) {
-  case ElementType::F16:
-    return "f16";
-  case ElementType::BF16:
-    return "bf16";
-  case ElementType::F32:
-    return "f32";
-  case ElementType::U32:
-    return "u32";
-  case ElementType::MBarrier:
-    return "mbarrier";
-  }
-  return {};
-}
-
 static BufferPlan planBuffer(const Buffer &buffer) {
   BufferPlan plan;
   plan.name = buffer.name;
-  plan.space = buffer.space == Space::Shared ? "shared" : "fragment";
-  plan.type = spelling(buffer.type).str();
+  plan.space = buffer.space;
+  plan.type = toString(buffer.type).str();
   plan.rows = buffer.rows;
   plan.columns = buffer.columns;
   plan.stages = buffer.stages;
@@ -57,7 +43,7 @@ static SelectOp valueOf(SelectVariable variable) { return {SelectOp::Variable, i
 /// How many CTAs a launch has that is not split.
 static std::vector<SelectOp> countCtas(const Kernel &kernel) {
   using Op = SelectOp;
-  const Op tileRows{Op::Constant, kernel.constant("kTileRows")};
+  const Op tileRows{Op::Constant, int64_t(rowsOfTile(kernel).value_or(0))};
   if (!kernel.packsHeads())
     return {valueOf(SelectVariable::SeqQ),  tileRows, {Op::CeilDiv}, valueOf(SelectVariable::Heads), {Op::Mul},
             valueOf(SelectVariable::Batch), {Op::Mul}};
@@ -105,11 +91,10 @@ static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   };
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
-      if (op.kind == OpKind::CopyIssue && op.text("kind") == "bulk")
-        add(planLoad(*op.operand("src").buffer, *op.operand("dst").buffer,
-                     op.isSet("cluster") ? kernel.constant("kCluster") : 1));
-      if (op.kind == OpKind::BulkStore)
-        add(planStore(*op.operand("dst").buffer, *op.operand("src").buffer, role.warps / kGroupWarps));
+      if (const auto copy = dynCast<CopyIssueOp>(op); copy && isBulkCopy(op))
+        add(planLoad(*copy->src().buffer, *copy->dst().buffer, copy->cluster() ? kernel.grid.ctasOfCluster() : 1));
+      if (const auto store = dynCast<BulkStoreOp>(op))
+        add(planStore(*store->dst().buffer, *store->src().buffer, role.warps / kGroupWarps));
     });
   return maps;
 }
@@ -138,7 +123,7 @@ static std::vector<SelectOp> countSplitBytes(std::vector<SelectOp> splits, const
 
 /// The rows of every split. Where the last one to come merges, those of the first hold the counters.
 static std::vector<WorkspacePlan> planSplits(const Op &store) {
-  const Buffer &parts = *store.operand("dst").buffer;
+  const Buffer &parts = *globalOf(store);
   const SelectOp splits = valueOf(SelectVariable::Splits), one = {SelectOp::Constant, 1};
   if (store.kind == OpKind::StoreSplit)
     return {{"splits", countSplitBytes({splits}, parts), 16, /*isScratch=*/true}};
@@ -237,7 +222,7 @@ static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
   for (const BufferPlan &buffer : plan.buffers) {
     const std::string shape = fmt::format("{}{} x {} {}", buffer.stages > 1 ? fmt::format("{} of ", buffer.stages) : "",
                                           buffer.rows, buffer.columns, buffer.type);
-    if (buffer.space == "shared")
+    if (buffer.space == ir::Space::Shared)
       os << fmt::format("  shared   {:<10} {:>6} {:>7} B  {}, {}\n", buffer.name, buffer.offset, buffer.bytes, shape,
                         buffer.layout);
     else

@@ -7,6 +7,7 @@
 #include "ProgramText.h"
 
 #include "fagen/IR/Queries.h"
+#include "fagen/Spec/Options.h"
 #include "fagen/Support/Suggest.h"
 #include "fagen/Target/MmaInstrs.h"
 #include "fagen/Target/Target.h"
@@ -19,14 +20,28 @@ using llvm::Twine;
 
 namespace {
 
-/// The tensors among the parameters of attention (fagen/device/params.h).
-constexpr llvm::StringLiteral kTensors[] = {"q", "k", "v", "o", "lse"};
+/// What the ops of a kernel do with a tensor.
+enum class TensorUse : uint8_t {
+  Copied,  ///< to shared memory
+  Results, ///< takes them
+  RowSums  ///< takes them
+};
+/// The tensors among attention's published parameters (fagen/device/params.h), and which part of a kernel each feeds.
+struct TensorParam {
+  llvm::StringLiteral name;
+  TensorUse use;
+};
+constexpr TensorParam kTensors[] = {{"q", TensorUse::Copied},
+                                    {"k", TensorUse::Copied},
+                                    {"v", TensorUse::Copied},
+                                    {"o", TensorUse::Results},
+                                    {"lse", TensorUse::RowSums}};
 /// What the text of a kernel with attention's parameters names.
-constexpr llvm::StringLiteral kConstants[] = {"kTileRows", "kTileKeys", "kHeadDimQK", "kHeadDimV",
-                                              "kStages",   "kWarps",    "kThreads",   "kRowWarps",
-                                              "kKeyWarps", "kWarpRows", "kWarpKeys",  "kVectorBytes"};
+constexpr Measure kMeasuresOfText[] = {Measure::TileRows, Measure::TileKeys, Measure::HeadDimQK, Measure::HeadDimV,
+                                       Measure::Stages,   Measure::Warps,    Measure::Threads,   Measure::RowWarps,
+                                       Measure::KeyWarps, Measure::WarpRows, Measure::WarpKeys,  Measure::VectorBytes};
 /// What it names beside them where roles differ.
-constexpr llvm::StringLiteral kRoleConstants[] = {"kLoadWarps", "kLoadRegisters", "kMathRegisters"};
+constexpr Measure kMeasuresOfRoles[] = {Measure::LoadWarps, Measure::LoadRegisters, Measure::MathRegisters};
 
 class EmittableChecker {
 public:
@@ -148,9 +163,10 @@ private:
   }
 
   void checkConstants(const Kernel &kernel) {
-    for (llvm::StringRef name : kConstants)
-      if (!kernel.hasConstant(name))
-        refuse(kernel.location, "kernel @" + kernel.symbol + " has attention's parameters and no constant " + name);
+    for (Measure measure : kMeasuresOfText)
+      if (!measureOf(kernel, measure))
+        refuse(kernel.location,
+               "kernel @" + kernel.symbol + " has attention's parameters and no constant " + nameOf(measure));
   }
 
   void checkTarget(const Kernel &kernel) {
@@ -168,9 +184,10 @@ private:
       refuse(kernel.location, "kernel @" + kernel.symbol + " has " + Twine(kernel.roles.size()) +
                                   " roles; text is made of one, or of one that loads and one that computes");
     if (kernel.roles.size() == 2)
-      for (llvm::StringRef name : kRoleConstants)
-        if (!kernel.hasConstant(name))
-          refuse(kernel.location, "kernel @" + kernel.symbol + " has two roles and no constant " + name);
+      for (Measure measure : kMeasuresOfRoles)
+        if (!measureOf(kernel, measure))
+          refuse(kernel.location, "kernel @" + kernel.symbol + " has two roles and no constant " + nameOf(measure));
+    checkCluster(kernel);
     if (kernel.roles.size() == 2)
       if (const Op *op = findBeyondOneThread(kernel.roles.front()))
         refuse(op->location, opInfo(op->kind).name + " in role " + kernel.roles.front().name +
@@ -178,6 +195,15 @@ private:
     checkSteps(kernel.roles.back().body);
     for (const Role &role : kernel.roles)
       walk(role.body, [&](const Op &op) { checkOp(op); });
+  }
+
+  /// The text names the constant that asked for clusters.
+  void checkCluster(const Kernel &kernel) {
+    const llvm::StringRef name = optionInfo(OptionKey::Cluster).constant;
+    const bool isNamed = kernel.hasConstant(name) && kernel.constant(name) == kernel.grid.number;
+    if (kernel.grid.kind == CtaGrid::Clusters && !isNamed)
+      refuse(kernel.location, "kernel @" + kernel.symbol + " has grid clusters " + Twine(kernel.grid.number) +
+                                  " and no constant " + name + " = " + Twine(kernel.grid.number));
   }
 
   /// The loops over key tiles, of one tile of query rows or of each, become functions.
@@ -192,25 +218,41 @@ private:
   void checkOp(const Op &op) {
     if (op.kind == OpKind::If || op.kind == OpKind::Combine)
       refuse(op.location, opInfo(op.kind).name + " has no text in this kernel");
-    for (const Operand &operand : op.operands)
-      if (operand.buffer && operand.buffer->space == Space::Global && isTensorOf(op) &&
-          !llvm::is_contained(kTensors, operand.buffer->param))
-        refuse(op.location, "%" + operand.buffer->name +
-                                " is no tensor of attention; text is made of kernels whose "
-                                "tensors are `param` q, k, v, o and lse");
+    if (const std::optional<TensorUse> use = useOfTensors(op))
+      for (const Operand &operand : op.operands)
+        if (operand.buffer && operand.buffer->space == Space::Global)
+          checkTensor(op, *operand.buffer, opTakesSums(op, operand) ? TensorUse::RowSums : *use);
   }
 
-  /// Whether the op's global operands are tensors of the caller; those of others are parts of the workspace.
-  static bool isTensorOf(const Op &op) {
+  void checkTensor(const Op &op, const Buffer &buffer, TensorUse use) {
+    const auto isOfUse = [use](const TensorParam &param) { return param.use == use; };
+    std::vector<llvm::StringRef> names;
+    for (const TensorParam &param : llvm::make_filter_range(kTensors, isOfUse))
+      names.push_back(param.name);
+    if (!llvm::is_contained(names, buffer.param))
+      refuse(op.location, "%" + buffer.name + " is no tensor of attention that " + opInfo(op.kind).name +
+                              " names; there its `param` is " + alternatives(names));
+  }
+
+  /// Beside the results, in one op.
+  static bool opTakesSums(const Op &op, const Operand &operand) {
+    const auto merged = dynCast<StoreMergedOp>(op);
+    return merged && &operand == &merged->lse();
+  }
+
+  /// What the op does with the caller's tensors; nothing where its global operands are parts of the workspace.
+  static std::optional<TensorUse> useOfTensors(const Op &op) {
     switch (op.kind) {
     case OpKind::CopyIssue:
+      return TensorUse::Copied;
     case OpKind::BulkStore:
     case OpKind::Store:
-    case OpKind::StoreLse:
     case OpKind::StoreMerged:
-      return true;
+      return TensorUse::Results;
+    case OpKind::StoreLse:
+      return TensorUse::RowSums;
     default:
-      return false;
+      return std::nullopt;
     }
   }
 

@@ -9,13 +9,14 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <set>
 
 using namespace fagen;
 using namespace fagen::ir;
 
-static llvm::StringRef spelling(ElementType type) {
+llvm::StringRef fagen::spellType(ElementType type) {
   switch (type) {
   case ElementType::F16:
     return "f16";
@@ -24,9 +25,8 @@ static llvm::StringRef spelling(ElementType type) {
   case ElementType::F32:
     return "float";
   case ElementType::U32:
+  case ElementType::MBarrier: // Mbarriers has them
     return "unsigned";
-  case ElementType::MBarrier:
-    return "mbarrier";
   }
   return {};
 }
@@ -61,27 +61,29 @@ KernelText KernelEmitter::run() {
   emitHead();
   emitIncludes();
   line(out, "namespace fagen::generated {{\n\nusing namespace fagen::device;\n\nnamespace {{\n\nusing Element = {};\n",
-       spelling(elementType()).str());
-  emitConstants();
+       spellType(elementType()).str());
+  stream.flush();
+  const size_t placeOfConstants = text.source.size();
   emitStorage();
   emitCta();
   emitRegisters();
   if (load)
     emitLoad();
-  emitFunction("prologue", "What runs before the first key tile.", "", sections.prologue);
+  emitFunction({Part::Prologue, "prologue", "What runs before the first key tile."}, sections.prologue);
   for (const Sections::Steps &steps : sections.loops) {
     if (!steps.before.empty())
-      emitFunction(nameOfBefore(*steps.loop), "What runs once, between the steps above and those below.", "",
+      emitFunction({Part::Step, nameOfBefore(steps.loop), "What runs once, between the steps above and those below."},
                    steps.before);
-    emitStep(*steps.loop);
+    emitStep(steps.loop);
   }
-  emitFunction("epilogue", "What runs after the last key tile.", "", sections.epilogue, /*isEpilogue=*/true);
+  emitFunction({Part::Epilogue, "epilogue", "What runs after the last key tile."}, sections.epilogue);
   line(out, "}} // namespace\n");
   emitEntry();
   if (combine)
     emitCombine();
   line(out, "\n}} // namespace fagen::generated");
   stream.flush();
+  insertConstants(placeOfConstants);
   return std::move(text);
 }
 
@@ -95,9 +97,10 @@ std::vector<const Buffer *> KernelEmitter::buffersIn(Space space) const {
 
 /// Whether the lets' own expressions say so, as they do of the last tile of a tensor without a mask: ptxas need not
 /// keep what a second step would want.
-bool KernelEmitter::runsAtMostOnce(const Op &loop) const {
-  const Expr begin = expand(kernel, loop.expr("begin")), end = expand(kernel, loop.expr("end"));
-  const unsigned groups = begin.uses(kGroupRow) || end.uses(kGroupRow) ? math.warps / kGroupWarps : 1;
+bool KernelEmitter::runsAtMostOnce(LoopOp<const Op> loop) const {
+  const Expr begin = expand(kernel, loop.begin()), end = expand(kernel, loop.end());
+  const unsigned groups =
+      usesScope(begin, RunScope::Group) || usesScope(end, RunScope::Group) ? math.warps / kGroupWarps : 1;
   for (unsigned group = 0; group < groups; ++group) {
     const std::optional<Interval> steps = difference(atGroup(kernel, end, group), atGroup(kernel, begin, group));
     if (!steps || steps->high > 1)
@@ -113,8 +116,8 @@ ElementType KernelEmitter::elementType() const { return buffersIn(Space::Global)
 std::vector<const Buffer *> KernelEmitter::runningRings() const {
   llvm::SetVector<const Buffer *> found;
   auto visit = [&](const Op &op) {
-    if (op.kind == OpKind::CopyIssue && op.isSet("running"))
-      found.insert(op.operand("dst").buffer);
+    if (op.kind == OpKind::CopyIssue && CopyIssueOp(op).running())
+      found.insert(CopyIssueOp(op).dst().buffer);
   };
   for (const std::unique_ptr<Op> &op : math.body.ops) {
     visit(*op);
@@ -158,7 +161,7 @@ void KernelEmitter::emitSharedMap() {
     const std::string overlay =
         buffer->overlays.empty() ? "" : fmt::format(", in the bytes of {} and what follows", buffer->overlays);
     line(out, "//   shared   {:<8} {:>6} {:>7} B  {}{} x {} {}, {}{}", buffer->name, *buffer->offset, buffer->bytes(),
-         stages, buffer->rows, buffer->columns, spelling(buffer->type).str(),
+         stages, buffer->rows, buffer->columns, spellType(buffer->type).str(),
          layoutText(buffer->layout).description.str(), overlay);
   }
   line(out, "//   shared   total           {:>7} B", kernel.sharedBytes);
@@ -187,7 +190,7 @@ void KernelEmitter::emitIncludes() {
     });
   if (family.keepsResults) {
     walk(kernel.roles.front().body, [&](const Op &op) {
-      if (op.kind == OpKind::Mma && op.has("sums"))
+      if (op.kind == OpKind::Mma && MmaOp(op).sums())
         headers.insert("ops/mma_f16.h");
     });
     headers.insert("ops/softmax.h");
@@ -215,23 +218,59 @@ void fagen::printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::stri
     line(out, "{:<{}} // {}", code, width, comment);
 }
 
-void KernelEmitter::emitConstants() {
+/// "kTileRows": each word of the text that may be a constant.
+static llvm::StringSet<> constantsNamedIn(llvm::StringRef text) {
+  llvm::StringSet<> names;
+  auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  while (!(text = text.drop_until(isWord)).empty()) {
+    const llvm::StringRef word = text.take_while(isWord);
+    if (word.front() == 'k')
+      names.insert(word);
+    text = text.drop_front(word.size());
+  }
+  return names;
+}
+
+/// Those that the rest of the text names, itself or in others' values, in their order.
+std::vector<const Constant *> KernelEmitter::constantsOfText() const {
+  llvm::StringSet<> named = constantsNamedIn(text.source);
+  std::vector<const Constant *> found;
+  for (const Constant &constant : llvm::reverse(kernel.constants))
+    if (named.contains(constant.name)) {
+      found.insert(found.begin(), &constant);
+      for (const auto &other : constantsNamedIn(constant.origin))
+        named.insert(other.getKey());
+    }
+  return found;
+}
+
+std::string KernelEmitter::textOfConstants() const {
   std::vector<std::pair<std::string, std::string>> lines;
-  for (const Constant &constant : kernel.constants) {
-    llvm::StringRef origin = constant.origin;
-    if (constant.name == "kVectorBytes" && (kernel.hasConstant("kQuerySlots") ||
-                                            kernel.hasConstant("kStagedColumns"))) // no thread copies or stores tensors
-      continue;
+  for (const Constant *constant : constantsOfText()) {
+    llvm::StringRef origin = constant->origin;
     if (origin.consume_front("= "))
       lines.push_back(
-          {fmt::format("constexpr int {} = {};", constant.name, origin.str()), std::to_string(constant.value)});
+          {fmt::format("constexpr int {} = {};", constant->name, origin.str()), std::to_string(constant->value)});
     else
-      lines.push_back({fmt::format("constexpr int {} = {};", constant.name, constant.value),
-                       constant.location.isKnown() ? fmt::format("{} {}", constant.location.str(), constant.origin)
-                                                   : constant.origin});
+      lines.push_back({fmt::format("constexpr int {} = {};", constant->name, constant->value),
+                       constant->location.isKnown() ? fmt::format("{} {}", constant->location.str(), constant->origin)
+                                                    : constant->origin});
   }
-  printAligned(out, lines);
-  out << '\n';
+  std::string result;
+  llvm::raw_string_ostream os(result);
+  IndentedStream aligned(os);
+  printAligned(aligned, lines);
+  return result + "\n";
+}
+
+/// Behind all that may name them, at their place in front of it.
+void KernelEmitter::insertConstants(size_t place) {
+  const std::string constants = textOfConstants();
+  const unsigned lines = unsigned(llvm::count(constants, '\n'));
+  text.source.insert(place, constants);
+  for (std::vector<OpPlan> *ops : {&text.ops, &text.combineOps})
+    for (OpPlan &op : *ops)
+      op.line += lines;
 }
 
 KernelText fagen::emitKernel(const Kernel &kernel, Instrument instrument, const Kernel *combine) {

@@ -10,7 +10,7 @@
 #include "TileUses.h"
 
 #include "fagen/Emit/Kernel.h"
-#include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Queries.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -25,6 +25,9 @@ struct LayoutText {
 };
 LayoutText layoutText(ir::Layout layout);
 
+/// As CUDA spells the type.
+llvm::StringRef spellType(ir::ElementType type);
+
 /// "key_tile": KeyTile.
 std::string typeName(llvm::StringRef buffer);
 
@@ -38,7 +41,7 @@ void printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::string, std
 /// The body of a role cut at its loops: what runs before, the steps, what runs after.
 struct Sections {
   struct Steps {
-    const ir::Op *loop;
+    ir::LoopOp<const ir::Op> loop;
     std::vector<const ir::Op *> before; ///< what runs between the loop before and this one
   };
   std::vector<const ir::Op *> prologue;
@@ -49,7 +52,7 @@ struct Sections {
   explicit Sections(const ir::Block &body) {
     for (const std::unique_ptr<ir::Op> &op : body.ops) {
       if (op->kind == ir::OpKind::Loop)
-        loops.push_back({op.get(), std::exchange(epilogue, {})});
+        loops.push_back({ir::LoopOp<const ir::Op>(*op), std::exchange(epilogue, {})});
       else
         (loops.empty() ? prologue : epilogue).push_back(op.get());
     }
@@ -65,7 +68,7 @@ class KernelEmitter {
 public:
   KernelEmitter(const ir::Kernel &kernel, Instrument instrument, const ir::Kernel *combine)
       : kernel(kernel), instrument(instrument), combine(combine), load(findLoader(kernel)), math(kernel.roles.back()),
-        turns(findTurns(math.body)), sections(turns ? turns->body : math.body), points(math), stream(text.source),
+        turns(ir::turnsOf(math)), sections(turns ? (*turns)->body : math.body), points(math), stream(text.source),
         out(stream) {
     stream.SetBufferSize(size_t(1) << 14); // else it takes each piece on its own
   }
@@ -78,16 +81,12 @@ private:
     return kernel.roles.size() > 1 ? &kernel.roles.front() : nullptr;
   }
 
-  /// The loop over the tiles of query rows of a CTA; null where it has one.
-  static const ir::Op *findTurns(const ir::Block &body) {
-    auto found = llvm::find_if(body.ops, [](const std::unique_ptr<ir::Op> &op) { return op->has("carry"); });
-    return found == body.ops.end() ? nullptr : found->get();
-  }
-
   void emitHead();
   void emitSharedMap();
   void emitIncludes();
-  void emitConstants();
+  std::vector<const ir::Constant *> constantsOfText() const;
+  std::string textOfConstants() const;
+  void insertConstants(size_t place);
   void emitTileTypes();
   void emitStorage();
   void emitCta();
@@ -95,14 +94,39 @@ private:
   std::vector<ir::Let> letsOfTile() const;
   void emitLets();
   void emitCtaAt();
-  void emitTurns(llvm::StringRef group, llvm::function_ref<void()> body);
+  /// Who takes tiles in turn.
+  enum class Turns : uint8_t { Loads, Multiplies };
+  void emitTurns(Turns of, llvm::function_ref<void()> body);
   void emitLoad();
   void emitCopies(OpEmitter &emitter, llvm::ArrayRef<const ir::Op *> ops, const std::string &params);
   void emitRoles();
-  void emitFunction(llvm::StringRef name, llvm::StringRef summary, llvm::StringRef parameters,
-                    llvm::ArrayRef<const ir::Op *> ops, bool isEpilogue = false, bool isSampled = false);
-  void emitStep(const ir::Op &loop);
-  static std::string nameOfBefore(const ir::Op &loop) { return ("before_" + loop.text("name")).str(); }
+  /// A generated function: which part of a tile it does.
+  enum class Part : uint8_t { Prologue, Step, Epilogue };
+  struct Function {
+    Part part;
+    std::string name;
+    llvm::StringRef summary;
+    std::string parameters = {};
+    bool isSampled = false;
+  };
+  void emitFunction(const Function &function, llvm::ArrayRef<const ir::Op *> ops);
+  void emitStep(ir::LoopOp<const ir::Op> loop);
+  static std::string nameOfBefore(ir::LoopOp<const ir::Op> loop) { return ("before_" + loop.name()).str(); }
+  static std::string nameOfStep(ir::LoopOp<const ir::Op> loop) { return (loop.name() + "_step").str(); }
+  llvm::StringRef summaryOf(ir::LoopOp<const ir::Op> loop) const;
+  bool countsBack() const;
+  /// Which products a step has.
+  struct Products {
+    bool hasScores = false, hasResults = false;
+  };
+  Products productsOf(const ir::Op &loop) const;
+  /// A tensor that threads copy from, and whether its rows are those of queries.
+  struct Source {
+    const ir::Buffer *tensor;
+    bool isOfQueries;
+  };
+  std::vector<Source> sources() const;
+  std::vector<std::pair<std::string, std::string>> membersOfSources() const;
   void emitLoops();
   void emitEntry();
   void emitEntryOfOneTile();
@@ -111,8 +135,8 @@ private:
   std::string expressionOf(const ir::Expr &value);
   std::string fragmentType(const ir::Buffer &buffer) const;
   std::string letValue(const ir::Expr &value) const;
-  bool runsAtMostOnce(const ir::Op &loop) const;
-  bool isSampled(const ir::Op &loop) const;
+  bool runsAtMostOnce(ir::LoopOp<const ir::Op> loop) const;
+  bool isSampled(ir::LoopOp<const ir::Op> loop) const;
   std::vector<const ir::Buffer *> buffersIn(ir::Space space) const;
   std::vector<const ir::Buffer *> runningRings() const;
   ir::ElementType elementType() const;
@@ -131,8 +155,8 @@ private:
   const ir::Kernel *const combine; ///< the second launch, if there is one
   const ir::Role *const load;      ///< null where every warp loads
   const ir::Role &math;
-  const ir::Op *const turns; ///< null where a CTA has one tile of query rows
-  const Sections sections;   ///< of math, of one tile
+  const std::optional<ir::LoopOp<const ir::Op>> turns; ///< over tiles of query rows; none where a CTA has one
+  const Sections sections;                             ///< of math, of one tile
   const Points points;
   KernelText text;
   llvm::raw_string_ostream stream;

@@ -11,47 +11,59 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-static const Op *maskIn(const Op &loop) {
+static std::optional<ConstMask> maskIn(const Op &loop) {
   auto mask = llvm::find_if(loop.body.ops, [](const auto &op) { return isMask(*op); });
-  return mask == loop.body.ops.end() ? nullptr : mask->get();
+  return mask == loop.body.ops.end() ? std::nullopt : asMask(std::as_const(**mask));
 }
 
 /// Whether every step masks, not only those of the last tiles.
 static bool isMasked(const Op &loop) {
-  const Op *mask = maskIn(loop);
-  return mask && !mask->has("when");
+  const std::optional<ConstMask> mask = maskIn(loop);
+  return mask && !mask->when();
 }
 
 /// Whether step j has key tile j from the end.
-static bool countsBack(const Kernel &kernel) {
-  bool found = false;
-  walk(kernel.roles.back().body, [&](const Op &op) { found |= isMask(op) && op.expr("key").uses("key_tiles"); });
+bool KernelEmitter::countsBack() const {
+  return llvm::any_of(sections.loops, [this](const Sections::Steps &steps) {
+    const std::optional<ConstMask> mask = maskIn(*steps.loop);
+    return mask && direction(expand(kernel, mask->key()), steps.loop.variable()) == Direction::NotIncreasing;
+  });
+}
+
+KernelEmitter::Products KernelEmitter::productsOf(const Op &loop) const {
+  Products found;
+  walk(loop.body, [&](const Op &op) {
+    if (op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue)
+      (uses.isOfScores(op) ? found.hasScores : found.hasResults) = true;
+  });
   return found;
 }
 
-static const char *summaryOf(const Op &loop, bool isBack) {
-  if (loop.text("name") == "first")
+llvm::StringRef KernelEmitter::summaryOf(LoopOp<const Op> loop) const {
+  const Products products = productsOf(*loop);
+  if (products.hasScores && !products.hasResults)
     return "Scores and softmax of the first step: no P V runs under them yet.";
-  if (loop.text("name") == "last")
+  if (products.hasResults && !products.hasScores)
     return "P V of the last step.";
-  if (loop.text("name") == "passed")
-    return "The group's turn at key tile j, of which its rows see nothing.";
-  if (loop.text("name") == "skipped")
-    return "Key tile j, of which the rows of the group see nothing.";
-  if (!maskIn(loop))
+  if (!products.hasScores) {
+    const bool takesTurn = llvm::any_of(loop->body.ops, [](const auto &op) { return op->kind == OpKind::PassTurn; });
+    return takesTurn ? "The group's turn at key tile j, of which its rows see nothing."
+                     : "Key tile j, of which the rows of the group see nothing.";
+  }
+  const bool isBack = countsBack();
+  if (!maskIn(*loop))
     return isBack ? "Key tile j from the end, which every row sees whole." : "Key tile j, which every row sees whole.";
-  if (isMasked(loop))
+  if (isMasked(*loop))
     return isBack ? "Key tile j from the end, of which some rows see only a part."
                   : "Key tile j, of which some rows see only a part.";
   return "Key tile j.";
 }
 
 /// Whether only some steps tell their stages: of the loop over whole tiles.
-bool KernelEmitter::isSampled(const Op &loop) const {
-  const llvm::StringRef name = loop.text("name");
-  const bool isOneStep = name == "first" || name == "last" || runsAtMostOnce(loop);
-  const bool isIdle = name == "passed" || name == "skipped";
-  return instrument == Instrument::Stages && !isOneStep && !isIdle && !isMasked(loop);
+bool KernelEmitter::isSampled(LoopOp<const Op> loop) const {
+  const Products products = productsOf(*loop);
+  return instrument == Instrument::Stages && products.hasScores && products.hasResults && !runsAtMostOnce(loop) &&
+         !isMasked(*loop);
 }
 
 /// Tiles in the order of their rows, or the longest first when later rows have more key tiles.
@@ -79,10 +91,10 @@ static bool isByOneThread(const Op &op) {
   case OpKind::Fence:
     return true;
   case OpKind::CopyIssue:
-    return op.text("kind") == "bulk";
+    return isBulkCopy(op);
   case OpKind::Arrive:
   case OpKind::Wait:
-    return op.text("by") == "role";
+    return actorOf(op) == Actor::Role;
   case OpKind::Loop:
     return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByOneThread(*inner); });
   default:
@@ -108,8 +120,8 @@ std::string KernelEmitter::expressionOf(const Expr &value) {
 
 /// One tile after the other, by one thread or by whole warps, which therefore say their group: `body` writes what is
 /// done with each. CTAs take them in turn, or go on with `next`, which the body leaves.
-void KernelEmitter::emitTurns(llvm::StringRef group, llvm::function_ref<void()> body) {
-  const bool isFetched = !sections.handover.empty(), isLoading = group == "0";
+void KernelEmitter::emitTurns(Turns of, llvm::function_ref<void()> body) {
+  const bool isFetched = !sections.handover.empty(), isLoading = of == Turns::Loads;
   OpEmitter emitter(kernel, points, out, text.ops);
   line(out, "for (int tile = {}, turn = 0, base = 0; tile < tile_count<{}>(params); {}++turn) {{",
        emitter.tileOf("ptx::cta_index()", "params"), tileArguments(), isFetched ? "" : "tile += ptx::cta_count(), ");
@@ -117,9 +129,9 @@ void KernelEmitter::emitTurns(llvm::StringRef group, llvm::function_ref<void()> 
     auto scope = out.scope();
     if (isInstrumented())
       line(out, "{}clock.count_tile();", isLoading ? "" : "r.");
-    line(out, "const Cta cta = cta_at(params, {}, tile, turn, base);", group.str());
+    line(out, "const Cta cta = cta_at(params, {}, tile, turn, base);", isLoading ? "0" : "group");
     body();
-    line(out, "base += {};", expressionOf(turns->expr("step")));
+    line(out, "base += {};", expressionOf(turns->step()));
     if (isFetched)
       line(out, "tile = next;");
   }
@@ -151,7 +163,7 @@ void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> op
   if (!turns)
     emitter.emitBlock(ops);
   else
-    emitTurns("0", [&] {
+    emitTurns(Turns::Loads, [&] {
       std::vector<const Op *> inner;
       for (const std::unique_ptr<Op> &op : ops.front()->body.ops)
         inner.push_back(op.get());
@@ -207,53 +219,51 @@ void KernelEmitter::emitFirstSources() {
          ring->name, typeName(ring->name));
 }
 
-void KernelEmitter::emitFunction(llvm::StringRef name, llvm::StringRef summary, llvm::StringRef parameters,
-                                 llvm::ArrayRef<const Op *> ops, bool isEpilogue, bool isSampled) {
-  line(out, "/// {}", summary.str());
-  if (isSampled)
+void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const Op *> ops) {
+  line(out, "/// {}", function.summary.str());
+  if (function.isSampled)
     line(out, "template <bool kSampled>");
-  line(out, "__device__ __forceinline__ void {}(const Cta &cta, Registers &r{}) {{", name.str(), parameters.str());
+  line(out, "__device__ __forceinline__ void {}(const Cta &cta, Registers &r{}) {{", function.name,
+       function.parameters);
   {
     auto scope = out.scope();
     OpEmitter emitter(kernel, points, out, text.ops, load ? "math." : "");
-    if (isEpilogue) {
+    if (function.part == Part::Epilogue) {
       emitter.enterEpilogue();
       line(out, "const {} place = {}(cta.params{});", placeType(), locate(), turns ? ", cta.tile" : "");
     }
-    if (isSampled)
+    if (function.isSampled)
       emitter.sampleStages();
     else if (isInstrumented())
       emitter.markStages();
-    if (name == "prologue")
+    if (function.part == Part::Prologue)
       emitFirstSources();
     emitter.emitBlock(ops);
   }
   line(out, "}}\n");
 }
 
-void KernelEmitter::emitStep(const Op &loop) {
+void KernelEmitter::emitStep(LoopOp<const Op> loop) {
   std::vector<const Op *> ops;
-  for (const std::unique_ptr<Op> &op : loop.body.ops)
+  for (const std::unique_ptr<Op> &op : loop->body.ops)
     ops.push_back(op.get());
-  emitFunction((loop.text("name") + "_step").str(), summaryOf(loop, countsBack(kernel)),
-               (", int " + loop.text("variable")).str(), ops,
-               /*isEpilogue=*/false, isSampled(loop));
+  emitFunction({Part::Step, nameOfStep(loop), summaryOf(loop), (", int " + loop.variable()).str(), isSampled(loop)},
+               ops);
 }
 
 void KernelEmitter::emitLoops() {
   for (const auto &[loop, before] : sections.loops) {
     if (!before.empty())
-      line(out, "{}(cta, r);", nameOfBefore(*loop));
-    const LoopOp bounds(*loop);
-    const std::string variable = bounds.variable().str();
+      line(out, "{}(cta, r);", nameOfBefore(loop));
+    const std::string variable = loop.variable().str();
     auto spell = [&](const Expr &expr) { return turns ? expressionOf(expr) : letValue(expr); };
-    line(out, "{}", loopHead(variable, bounds.begin(), bounds.end(), runsAtMostOnce(*loop), spell));
-    const std::string step = (loop->text("name") + "_step").str();
-    if (!isSampled(*loop)) {
+    line(out, "{}", loopHead(variable, loop.begin(), loop.end(), runsAtMostOnce(loop), spell));
+    const std::string step = nameOfStep(loop);
+    if (!isSampled(loop)) {
       line(out, "  {}(cta, r, {});", step, variable);
       continue;
     }
-    const std::string begin = spell(bounds.begin());
+    const std::string begin = spell(loop.begin());
     line(out, "  if (r.clock.samples({}))", begin == "0" ? variable : fmt::format("{} - {}", variable, begin));
     line(out, "    {}<true>(cta, r, {});\n  else\n    {}<false>(cta, r, {});", step, variable, step, variable);
   }
@@ -277,10 +287,10 @@ void KernelEmitter::emitPersistentEntry() {
     emitter.markStages({"r.clock", "params"});
   }
   for (const std::unique_ptr<Op> &op : math.body.ops)
-    if (op.get() != turns)
+    if (op.get() != &**turns)
       emitter.emitBlock({op.get()});
     else
-      emitTurns("group", [&] {
+      emitTurns(Turns::Multiplies, [&] {
         line(out, "{}prologue(cta, r);", isInstrumented() ? "" : "Registers r;\n");
         emitLoops();
         line(out, "epilogue(cta, r);");
@@ -314,10 +324,10 @@ void KernelEmitter::emitEntryOfOneTile() {
   if (load) {
     line(out, "              place.batch,\n              place.head,\n              place.kv_head,");
   } else {
-    line(out, "              head_rows<Element>(params.q, params.q_stride, place.batch, place.head),");
-    for (const char *tensor : {"k", "v"})
-      line(out, "              head_rows<Element>(params.{0}, params.{0}_stride, place.batch, place.kv_head){1},",
-           tensor, isSplit() ? fmt::format(" + place.split_begin * params.{}_stride[2]", tensor) : "");
+    for (const auto &[tensor, isOfQueries] : sources())
+      line(out, "              head_rows<Element>(params.{0}, params.{0}_stride, place.batch, place.{1}){2},",
+           tensor->param, isOfQueries ? "head" : "kv_head",
+           isSplit() && !isOfQueries ? fmt::format(" + place.split_begin * params.{}_stride[2]", tensor->param) : "");
   }
   std::string rest = "place.row_begin";
   if (load)
@@ -350,7 +360,7 @@ void KernelEmitter::emitCombine() {
     line(out, "const long long row_begin = static_cast<long long>(ptx::cta_index()) * kCombineWarps;");
     text.combineOps.push_back({out.getLine(), Points(combine->roles.front()).nameOf(&op), op.location.str(), 0});
     line(out, "combine_splits<Element, kHeadDimV, kVectorBytes, {}>(params, row_begin + ptx::warp_index());",
-         op.operand("lse").buffer != nullptr);
+         CombineOp(op).lse().buffer != nullptr);
   }
   line(out, "}}");
 }

@@ -107,6 +107,32 @@ std::string KernelEmitter::letValue(const Expr &value) const {
       .str();
 }
 
+std::vector<KernelEmitter::Source> KernelEmitter::sources() const {
+  llvm::DenseMap<const Buffer *, bool> copied;
+  forEach<CopyIssueOp>(math.body, [&](CopyIssueOp<const Op> copy) {
+    copied[copy.src().buffer] |= uses.of(*copy.dst().buffer) != TileUse::Right; // perhaps on its way to registers
+  });
+  std::vector<Source> found;
+  for (const Buffer *tensor : buffersIn(Space::Global))
+    if (const auto copy = copied.find(tensor); copy != copied.end())
+      found.push_back({tensor, copy->second});
+  return found;
+}
+
+std::vector<std::pair<std::string, std::string>> KernelEmitter::membersOfSources() const {
+  const std::string ofQueries = kernel.packsHeads() ? "row 0 of the group's first head" : "row 0 of the head";
+  const std::string ofKeys = isSplit() ? "the first key's row of the K/V head" : "row 0 of the K/V head";
+  std::vector<std::pair<std::string, std::string>> members;
+  std::string before;
+  for (const auto &[tensor, isOfQueries] : sources()) {
+    const std::string &what = isOfQueries ? ofQueries : ofKeys;
+    members.push_back({fmt::format("const Element *{};", tensor->param), what == before ? "likewise" : what});
+    before = what;
+  }
+  members.push_back({"int row_begin;", "first query row"});
+  return members;
+}
+
 void KernelEmitter::emitCta() {
   line(out, "/// What all threads of a CTA share.\nstruct Cta {{");
   line(out, "  const {} &params;\n  SharedStorage &shared;", load ? "MappedAttentionParams" : "AttentionParams");
@@ -118,10 +144,7 @@ void KernelEmitter::emitCta() {
                {"int row_begin;", "first query row"},
                {"int group_row;", "first row of this warp group in the tile"}};
   else
-    members = {{"const Element *q;", kernel.packsHeads() ? "row 0 of the group's first head" : "row 0 of the head"},
-               {"const Element *k;", isSplit() ? "the first key's row of the K/V head" : "row 0 of the K/V head"},
-               {"const Element *v;", "likewise"},
-               {"int row_begin;", "first query row"}};
+    members = membersOfSources();
   if (isSplit())
     members.insert(members.end(),
                    {{"int split_begin;", "first key of the split"}, {"int split_keys;", "how many keys it has"}});

@@ -3,6 +3,8 @@
 
 #include "fagen/Emit/Manifest.h"
 
+#include "fagen/IR/Names.h"
+
 #include "fagen/Emit/Table.h"
 #include "fagen/Spec/Options.h"
 
@@ -91,10 +93,10 @@ static void write(json::OStream &out, const BufferPlan &buffer) {
   out.attribute("columns", buffer.columns);
   out.attribute("layout", StringRef(buffer.layout));
   out.attribute("name", StringRef(buffer.name));
-  if (buffer.space == "shared")
+  if (buffer.space == ir::Space::Shared)
     out.attribute("offset", int64_t(buffer.offset));
   out.attribute("rows", buffer.rows);
-  out.attribute("space", StringRef(buffer.space));
+  out.attribute("space", ir::toString(buffer.space));
   out.attribute("stages", buffer.stages);
   out.attribute("type", StringRef(buffer.type));
 }

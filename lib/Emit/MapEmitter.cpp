@@ -5,7 +5,6 @@
 #include "OpEmitter.h"
 
 #include "fagen/IR/ExprAnalysis.h"
-#include "fagen/IR/Verifier.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include <cmath>
@@ -67,7 +66,8 @@ void OpEmitter::emitFill(const Operand &target, float value) {
 
 /// Behind the last key that row q sees, if it sees all keys before that one. Else empty.
 static Expr endOfRow(const Expr &visible) {
-  const MaskBounds bounds = analyzeMask(visible, kMaskRow, kMaskKey, variable(kMaskRow), 1);
+  const MaskBounds bounds = analyzeMask(visible, nameOf(RunValue::ElementRow), nameOf(RunValue::ElementKey),
+                                        variable(RunValue::ElementRow), 1);
   const bool startsAtZero = bounds.firstKey == constant(0) && bounds.fullBegin == constant(0);
   return startsAtZero && bounds.fullEnd == bounds.keyEnd ? bounds.keyEnd : Expr();
 }
@@ -99,7 +99,7 @@ void OpEmitter::emitMask(const Op &op, const Expr &visible) {
     if (isInShared(scores))
       line(out, "mask<kWarpRows>({}, warp_row(), {}, [&](int q, int k) {{", s, corner);
     else if (end)
-      line(out, "mask_from({}, {}, [&](int{}) {{", s, corner, end.uses(kMaskRow) ? " q" : "");
+      line(out, "mask_from({}, {}, [&](int{}) {{", s, corner, end.uses(nameOf(RunValue::ElementRow)) ? " q" : "");
     else
       line(out, "mask({}, {}, [&](int q, int k) {{", s, corner);
     {
@@ -125,7 +125,8 @@ std::string fagen::spellReal(float value) {
 
 /// What the lambda calls an element: as the buffer is called, unless the place is called so.
 std::string fagen::parameterFor(const Buffer &buffer) {
-  return buffer.name == kMaskRow || buffer.name == kMaskKey ? buffer.name + "_" : buffer.name;
+  const RunValueInfo *const info = findRunValue(buffer.name);
+  return info && info->scope == RunScope::Element ? buffer.name + "_" : buffer.name;
 }
 
 /// A real expression as the lambda computes it.
@@ -138,7 +139,7 @@ std::string OpEmitter::element(const Op &op, const Expr &value) const {
     for (const Operand &operand : op.operands)
       if (operand.buffer && node == elementOf(*operand.buffer))
         return variable(parameterFor(*operand.buffer));
-    return llvm::is_contained(kRealNames, node.name()) ? variable(("cta.params." + node.name()).str()) : Expr();
+    return Expr();
   }));
 }
 

@@ -247,10 +247,10 @@ void OpEmitter::emitFence(const Op &op) {
 }
 
 std::string OpEmitter::tileOf(const char *ticket, const char *params) const {
-  if (!kernel.hasConstant("kTurnRows"))
+  if (!measureOf(kernel, Measure::TurnRows))
     return ticket;
   return fmt::format("longest_tile_first<kTileRows, kTurnRows{}>({}, {})",
-                     kernel.hasConstant("kTurnTiles") ? ", kTurnTiles" : "", params, ticket);
+                     measureOf(kernel, Measure::TurnTiles) ? ", kTurnTiles" : "", params, ticket);
 }
 
 /// A thread keeps what it drew, and the number that it hands over or takes, in variables of those names.

@@ -22,11 +22,9 @@ bool fagen::isByFirstThread(const Op &op) {
   return op.kind == OpKind::MbarrierInit || isBulkCopy(op) || (isOfRole && actorOf(op) == Actor::Role);
 }
 
-static llvm::StringRef tilesOfCta() { return "tiles_of_cta"; }
-
 bool fagen::isLoopOverTiles(const Kernel &kernel, const Op &op) {
   const auto loop = dynCast<LoopOp>(op);
-  return loop && expand(kernel, loop->end()) == variable(tilesOfCta());
+  return loop && expand(kernel, loop->end()) == variable(RunValue::TilesOfCta);
 }
 
 std::string fagen::asFactor(const Expr &expr) {
@@ -67,7 +65,7 @@ Expr ProgramOpEmitter::spelled(const Expr &expr) const {
   Expr result = expr;
   for (const std::string &size : kernel.sizes)
     result = result.substitute(size, variable("cta.params." + size));
-  return result.substitute(kGroupRow, variable("cta.group_row"));
+  return result.substitute(nameOf(RunValue::GroupRow), variable("cta.group_row"));
 }
 
 std::string ProgramOpEmitter::expression(const Expr &expr) const { return spelled(expr).str(); }
@@ -142,7 +140,7 @@ std::string ProgramOpEmitter::address(const Buffer &tensor, llvm::ArrayRef<Expr>
 
 /// By its name, where the kernel has one.
 std::string ProgramOpEmitter::vectorBytes() const {
-  return kernel.hasConstant("kVectorBytes") ? "kVectorBytes" : std::to_string(vectorBytesOf(kernel));
+  return byName(kernel, Measure::VectorBytes, vectorBytesOf(kernel)).str();
 }
 
 /// As row_of of <fagen/device/ops/matrix.h>.
@@ -217,7 +215,7 @@ void ProgramOpEmitter::emitLet(const Let &let) {
 
 void ProgramOpEmitter::emitFixedLets() {
   for (const Let &let : kernel.lets)
-    if (isUsed(let.name) && !ofTiles.contains(let.name) && !(let.value == variable(tilesOfCta())))
+    if (isUsed(let.name) && !ofTiles.contains(let.name) && !(let.value == variable(RunValue::TilesOfCta)))
       emitLet(let);
 }
 

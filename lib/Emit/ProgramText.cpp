@@ -18,21 +18,6 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-static llvm::StringRef spelling(ElementType type) {
-  switch (type) {
-  case ElementType::F16:
-    return "f16";
-  case ElementType::BF16:
-    return "bf16";
-  case ElementType::F32:
-    return "float";
-  case ElementType::U32:
-  case ElementType::MBarrier:
-    return "unsigned";
-  }
-  return {};
-}
-
 static std::vector<const Buffer *> sharedOf(const Kernel &kernel) {
   std::vector<const Buffer *> found;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
@@ -152,7 +137,7 @@ void ProgramTextEmitter::emitParams() {
       break;
     case ProgramParam::Pointer:
       members.push_back(
-          {fmt::format("{}{} *{};", isWritten ? "" : "const ", spelling(param.tensor->type).str(), param.name),
+          {fmt::format("{}{} *{};", isWritten ? "" : "const ", spellType(param.tensor->type).str(), param.name),
            fmt::format("[{}]", shape())});
       break;
     case ProgramParam::Strides:
@@ -207,7 +192,7 @@ void ProgramTextEmitter::emitConstants(const Kernel &kernel) {
     walk(role.body, [&](const Op &op) {
       forEachExpr(op, use);
       if (isByAddress(op))
-        used.insert("kVectorBytes");
+        used.insert(nameOf(Measure::VectorBytes));
     });
   for (const Constant &constant : kernel.constants)
     if (used.contains(constant.name))
@@ -221,8 +206,8 @@ void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
   const std::vector<const Buffer *> buffers = sharedOf(kernel);
   for (const Buffer *buffer : buffers)
     if (buffer->type != ElementType::MBarrier)
-      line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name), spelling(buffer->type).str(),
-           buffer->rows, buffer->columns, layoutText(buffer->layout).enumerator.str());
+      line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name),
+           spellType(buffer->type).str(), buffer->rows, buffer->columns, layoutText(buffer->layout).enumerator.str());
   line(out, "struct SharedStorage {{");
   for (const Buffer *buffer : buffers)
     if (buffer->type == ElementType::MBarrier)
@@ -258,7 +243,7 @@ static std::string fragmentType(const Buffer &buffer) {
     return fmt::format("RowValues<{}>", buffer.rows);
   if (buffer.type == ElementType::F32)
     return fmt::format("Accumulator<{}, {}>", buffer.rows, buffer.columns);
-  return fmt::format("LeftOperand<{}, {}, {}>", spelling(buffer.type).str(), buffer.rows, buffer.columns);
+  return fmt::format("LeftOperand<{}, {}, {}>", spellType(buffer.type).str(), buffer.rows, buffer.columns);
 }
 
 void ProgramTextEmitter::emitRegisters(const Role &role) {

@@ -111,7 +111,7 @@ std::set<unsigned> SingleEmitter::productColumns() const {
   std::set<unsigned> columns;
   for (const VariantPlan &one : plan.variants)
     for (const BufferPlan &buffer : one.buffers)
-      if (buffer.space == "fragment")
+      if (buffer.space == ir::Space::Fragment)
         columns.insert({buffer.columns, buffer.columns / std::max(1u, one.variant->schedule.keyWarps)});
   return columns;
 }

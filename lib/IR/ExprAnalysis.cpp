@@ -139,10 +139,10 @@ std::optional<Interval> fagen::ir::range(const Expr &expr,
 }
 
 bool fagen::ir::isPositive(const Expr &expr) {
-  static constexpr llvm::StringLiteral kCounts[] = {"heads", "kv_heads", "heads_per_kv"};
   if (expr.kind() == ExprKind::Constant)
     return expr.value() > 0;
-  return expr.kind() == ExprKind::Variable && llvm::is_contained(kCounts, expr.name());
+  const RunValueInfo *const info = expr.kind() == ExprKind::Variable ? findRunValue(expr.name()) : nullptr;
+  return info && (info->kind == RunKind::Count || info->kind == RunKind::Divisor);
 }
 
 Expr fagen::ir::expand(const Kernel &kernel, Expr expr) {
@@ -156,7 +156,7 @@ Expr fagen::ir::expand(const Kernel &kernel, Expr expr) {
 
 llvm::StringSet<> fagen::ir::namesOfGroups(const Kernel &kernel) {
   llvm::StringSet<> names;
-  names.insert(kGroupRow);
+  names.insert(nameOf(RunValue::GroupRow));
   for (const Let &let : kernel.lets)
     if (let.value && usesAny(let.value, names))
       names.insert(let.name);
@@ -176,9 +176,8 @@ bool fagen::ir::usesAny(const Role &role, const llvm::StringSet<> &names) {
 }
 
 Expr fagen::ir::atGroup(const Kernel &kernel, const Expr &expr, unsigned group) {
-  if (!expr.uses(kGroupRow))
-    return expr;
-  return expr.substitute(kGroupRow, constant(int64_t(group) * kGroupWarps * kernel.constant("kWarpRows")));
+  const std::optional<unsigned> rows = rowsOfWarp(kernel);
+  return rows ? expr.substitute(nameOf(RunValue::GroupRow), constant(int64_t(group) * kGroupWarps * *rows)) : expr;
 }
 
 Direction fagen::ir::direction(const Expr &expr, StringRef variable) {
@@ -221,7 +220,8 @@ bool fagen::ir::seesMoreInLaterRows(const Kernel &kernel) {
   for (const Role &role : kernel.roles)
     forEach<LoopOp>(role.body, [&](LoopOp<const Op> loop) {
       const Let *steps = letOf(kernel, loop.end());
-      seesMore |= steps && direction(expand(kernel, steps->value), kRowBegin) == Direction::NotDecreasing;
+      seesMore |=
+          steps && direction(expand(kernel, steps->value), nameOf(RunValue::RowBegin)) == Direction::NotDecreasing;
     });
   return seesMore;
 }

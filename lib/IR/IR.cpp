@@ -73,8 +73,7 @@ static bool isTaken(const Kernel &kernel, StringRef name) {
     forEach<LoopOp>(role.body,
                     [&](LoopOp<const Op> loop) { isVariable |= loop.variable() == name || loop.carry() == name; });
   return isVariable || llvm::is_contained(kernel.sizes, name) || llvm::any_of(kernel.grid.indices, isNamed) ||
-         kernel.buffer(name) || kernel.hasConstant(name) || llvm::any_of(kernel.lets, isNamed) ||
-         llvm::is_contained(kRuntimeNames, name);
+         kernel.buffer(name) || kernel.hasConstant(name) || llvm::any_of(kernel.lets, isNamed) || isIntegerOfRun(name);
 }
 
 std::string Kernel::freshName(StringRef wanted) const {

@@ -51,16 +51,48 @@ int64_t ir::firstFreeBarrier(const Kernel &kernel) {
 WarpGrid fagen::ir::warpGridOf(const Kernel &kernel, const Role &role) {
   if (role.grid)
     return *role.grid;
-  auto constantOr = [&](llvm::StringRef name, unsigned fallback) {
-    return kernel.hasConstant(name) ? unsigned(kernel.constant(name)) : fallback;
-  };
-  const unsigned columns = constantOr("kKeyWarps", 1), rows = constantOr("kRowWarps", role.warps);
+  const unsigned columns = unsigned(measureOf(kernel, Measure::KeyWarps).value_or(1)),
+                 rows = unsigned(measureOf(kernel, Measure::RowWarps).value_or(role.warps));
   return {rows * columns <= role.warps ? rows : std::max(role.warps / columns, 1u), columns};
 }
 
 unsigned ir::vectorBytesOf(const Kernel &kernel) {
   constexpr unsigned kWidest = 16;
-  return kernel.hasConstant("kVectorBytes") ? unsigned(kernel.constant("kVectorBytes")) : kWidest;
+  return unsigned(measureOf(kernel, Measure::VectorBytes).value_or(kWidest));
+}
+
+/// Whether it is a fragment of a tile, which no number that roles hand each other is.
+static bool isRows(const Buffer *buffer) {
+  return buffer && buffer->space == Space::Fragment && buffer->type != ElementType::U32;
+}
+
+std::optional<unsigned> ir::rowsOfWarp(const Kernel &kernel) {
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (isRows(buffer.get()))
+      return buffer->rows;
+  return std::nullopt;
+}
+
+/// Of an op of the role; nothing where it says nothing of them.
+static std::optional<unsigned> rowsOfAllWarps(const Kernel &kernel, const Role &role, const Op &op) {
+  if (op.kind == OpKind::Combine) // a row each
+    return role.warps;
+  for (const Operand &operand : op.operands)
+    if (isRows(operand.buffer))
+      return operand.buffer->rows * warpGridOf(kernel, role).rows;
+  if (const auto product = dynCast<MmaOp>(op))
+    return product->acc().buffer->rows;
+  return std::nullopt;
+}
+
+std::optional<unsigned> ir::rowsOfTile(const Kernel &kernel) {
+  std::optional<unsigned> rows;
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) {
+      if (!rows)
+        rows = rowsOfAllWarps(kernel, role, op);
+    });
+  return rows;
 }
 
 std::optional<LoadAndMath> ir::findLoadAndMath(Kernel &kernel) {
@@ -186,7 +218,7 @@ Op *ir::lastLoop(Block &block) {
 }
 
 MaskBounds ir::boundsOf(ConstMask mask, const Expr &rowBegin, int64_t rows) {
-  return analyzeMask(mask.predicate(), kMaskRow, kMaskKey, rowBegin, rows);
+  return analyzeMask(mask.predicate(), nameOf(RunValue::ElementRow), nameOf(RunValue::ElementKey), rowBegin, rows);
 }
 
 std::optional<int64_t> ir::constantOf(const Kernel &kernel, const Expr &expr) {

@@ -34,7 +34,7 @@ public:
       if (let.source)
         for (Expr &index : let.source->at)
           index = renamed(index, names);
-      if (llvm::is_contained(kRuntimeNames, let.name))
+      if (isIntegerOfRun(let.name))
         continue;
       const std::string name = next("let");
       names[let.name] = name;

@@ -3,13 +3,15 @@
 
 #include "fagen/IR/Rescaling.h"
 
+#include "fagen/IR/RunValues.h"
+
 using namespace fagen;
 using namespace fagen::ir;
 
 /// As in ops/softmax.h.
 static constexpr float kLazyBits = 8;
 
-static Expr factor() { return variable("scale_log2"); }
+static Expr factor() { return variable(RunValue::ScaleLog2); }
 
 static Expr shrinkOf(const Buffer &m, const Buffer &mNew, bool isGuarded) {
   const Expr grown = elementOf(mNew);

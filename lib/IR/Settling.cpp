@@ -3,6 +3,7 @@
 
 #include "fagen/IR/Settling.h"
 
+#include "fagen/IR/RunValues.h"
 #include "fagen/IR/Sync.h"
 
 using namespace fagen;
@@ -53,10 +54,11 @@ static Ops makeAgain(const Settling &settling, const Location &location) {
                  {.alpha = settling.alpha, .l = settling.l, .m = settling.m, .mNew = settling.mNew, .isGuarded = true},
                  location),
              std::back_inserter(ops));
-  ops.push_back(makeMap({.dst = operand(settling.s),
-                         .x = operand(settling.m),
-                         .value = powersOf(*settling.s, finiteOf(elementOf(*settling.m)), variable("scale_log2")),
-                         .location = location}));
+  ops.push_back(
+      makeMap({.dst = operand(settling.s),
+               .x = operand(settling.m),
+               .value = powersOf(*settling.s, finiteOf(elementOf(*settling.m)), variable(RunValue::ScaleLog2)),
+               .location = location}));
   ops.push_back(makeSums(settling, location));
   return ops;
 }

@@ -20,10 +20,6 @@ using llvm::Twine;
 
 namespace {
 
-/// Measures of what the kernel is made of. A kernel need not name any; those that it names are positive.
-constexpr llvm::StringLiteral kMeasures[] = {"kTileRows", "kTileKeys", "kHeadDimQK", "kHeadDimV",
-                                             "kStages",   "kWarps",    "kThreads",   "kRowWarps",
-                                             "kKeyWarps", "kWarpRows", "kWarpKeys",  "kVectorBytes"};
 constexpr unsigned kMaxThreads = 1024;
 constexpr uint64_t kMaxBufferBytes = uint64_t(1) << 31;
 /// What analyses enumerate byte by byte and slot by slot: no GPU's CTA has more, no schedule asks for more stages.
@@ -79,10 +75,8 @@ private:
     const CtaGrid &grid = kernel.grid;
     if (grid.kind == CtaGrid::SplitKeys && grid.number == 0)
       state.defect(kernel.location, "grid split_keys 0; a split has at least one key");
-    if (grid.kind == CtaGrid::Clusters &&
-        (!kernel.hasConstant("kCluster") || kernel.constant("kCluster") != grid.number))
-      state.defect(kernel.location,
-                   "grid clusters " + Twine(grid.number) + " needs a constant kCluster = " + Twine(grid.number));
+    if (grid.kind == CtaGrid::Clusters && (grid.number < 2 || grid.number > 8))
+      state.defect(kernel.location, "grid clusters " + Twine(grid.number) + "; a cluster has 2 to 8 CTAs");
   }
 
   void checkConstants() {
@@ -92,42 +86,37 @@ private:
       if (!state.declare(constant.name))
         state.defect(constant.location, "constant '" + constant.name + "' is declared twice");
     }
-    if (kernel.hasConstant("kCluster") && (kernel.constant("kCluster") < 2 || kernel.constant("kCluster") > 8))
-      state.defect(kernel.location,
-                   "kCluster is " + Twine(kernel.constant("kCluster")) + "; a cluster has 2 to 8 CTAs");
     bool areInRange = true;
-    for (StringRef name : kMeasures)
-      if (kernel.hasConstant(name) && (kernel.constant(name) <= 0 || kernel.constant(name) > kMaxConstant)) {
-        state.defect(kernel.location,
-                     name + " is " + Twine(kernel.constant(name)) + "; it may be 1 to " + Twine(kMaxConstant));
-        areInRange = false;
-      }
+    for (const MeasureInfo &info : kMeasures) {
+      const std::optional<int64_t> value = measureOf(kernel, info.measure);
+      if (info.check != MeasureCheck::Verifier || !value || (*value > 0 && *value <= kMaxConstant))
+        continue;
+      state.defect(kernel.location, info.name + " is " + Twine(*value) + "; it may be 1 to " + Twine(kMaxConstant));
+      areInRange = false;
+    }
     if (areInRange)
       checkMeasures();
   }
 
   void checkMeasures() {
-    const unsigned warps = kernel.threads / 32;
-    if (kernel.hasConstant("kThreads") && kernel.constant("kThreads") != kernel.threads)
-      state.defect(kernel.location, "kThreads is " + Twine(kernel.constant("kThreads")) + "; the kernel's threads is " +
+    const int64_t warpsOfCta = kernel.threads / 32;
+    const std::optional<int64_t> threads = measureOf(kernel, Measure::Threads),
+                                 warps = measureOf(kernel, Measure::Warps);
+    if (threads && *threads != kernel.threads)
+      state.defect(kernel.location, nameOf(Measure::Threads) + " is " + Twine(*threads) + "; the kernel's threads is " +
                                         Twine(kernel.threads));
-    else if (kernel.hasConstant("kWarps") && kernel.constant("kWarps") > warps)
-      state.defect(kernel.location, "kWarps is " + Twine(kernel.constant("kWarps")) + "; " + Twine(kernel.threads) +
-                                        " threads are " + Twine(warps) + " warps");
-    checkProduct("kWarps", "kRowWarps", "kKeyWarps");
-    checkProduct("kTileRows", "kRowWarps", "kWarpRows");
-    checkProduct("kTileKeys", "kKeyWarps", "kWarpKeys");
+    else if (warps && *warps > warpsOfCta)
+      state.defect(kernel.location, nameOf(Measure::Warps) + " is " + Twine(*warps) + "; " + Twine(kernel.threads) +
+                                        " threads are " + Twine(warpsOfCta) + " warps");
+    llvm::for_each(kMeasureProducts, [this](const MeasureProduct &each) { checkProduct(each); });
   }
 
-  /// Where the kernel names all three.
-  void checkProduct(StringRef name, StringRef a, StringRef b) {
-    for (StringRef each : {name, a, b})
-      if (!kernel.hasConstant(each))
-        return;
-    const int64_t expected = kernel.constant(a) * kernel.constant(b);
-    if (kernel.constant(name) != expected)
-      state.defect(kernel.location,
-                   name + " is " + Twine(kernel.constant(name)) + "; " + a + " * " + b + " is " + Twine(expected));
+  void checkProduct(const MeasureProduct &each) {
+    const std::optional<int64_t> product = measureOf(kernel, each.product), a = measureOf(kernel, each.a),
+                                 b = measureOf(kernel, each.b);
+    if (product && a && b && *product != *a * *b)
+      state.defect(kernel.location, nameOf(each.product) + " is " + Twine(*product) + "; " + nameOf(each.a) + " * " +
+                                        nameOf(each.b) + " is " + Twine(*a * *b));
   }
 
   void checkBuffer(const Buffer &buffer) {
@@ -196,7 +185,7 @@ private:
       else
         state.defect(kernel.location, "let " + let.name + " has no value");
       const bool hides =
-          !kernel.hasOwnParams() && llvm::is_contained(kRuntimeNames, StringRef(let.name)) && let.name != kRowBegin;
+          !kernel.hasOwnParams() && isIntegerOfRun(let.name) && !isRunValue(let.name, RunValue::RowBegin);
       if (!state.declare(let.name) || hides)
         state.defect(kernel.location, "let " + let.name + " hides another value of that name");
     }
@@ -229,11 +218,12 @@ private:
   /// group_row is the first row of four warps that follow each other, the last ones of the CTA.
   void checkGroupsOfRows(const Role &role) {
     const bool shareRows = role.warps % kGroupWarps == 0 && role.firstWarp + role.warps == kernel.threads / 32 &&
-                           kernel.hasConstant("kWarpRows") && warpGridOf(kernel, role).rows == role.warps;
+                           rowsOfWarp(kernel) && warpGridOf(kernel, role).rows == role.warps;
     if (!shareRows && usesAny(role, namesOfGroups(kernel)))
       state.defect(kernel.location,
-                   "role " + role.name + " names " + kGroupRow + " or a let of it, but is not the last " +
-                       "warps of the CTA, in groups of four that divide the rows of a tile by kWarpRows");
+                   "role " + role.name + " names " + nameOf(RunValue::GroupRow) +
+                       " or a let of it, but is not the last warps of the CTA, in groups of four that divide the rows "
+                       "of a tile");
   }
 
   /// Every analysis would refuse the kernel. The place is that of the first op that names the let beyond the limit.

@@ -28,10 +28,10 @@ public:
   /// Reports what `expr` names and nobody has declared. A mask may name q and k.
   void checkNames(const Expr &expr, const Location &location, const llvm::Twine &what, bool isMask = false) {
     expr.forEachVariable([&](llvm::StringRef name) {
-      const bool isOfRun =
-          kernel.hasOwnParams() ? llvm::is_contained(kOwnRuntimeNames, name) : llvm::is_contained(kRuntimeNames, name);
-      const bool known = names.count(name.str()) != 0 || isOfRun || (isMask && (name == kMaskRow || name == kMaskKey));
-      if (!known)
+      const RunValueInfo *const info = findRunValue(name);
+      const bool isOfRun = info && isIntegerOfRun(*info) && (isOfEveryKernel(*info) || !kernel.hasOwnParams());
+      const bool isPlace = isMask && info && info->scope == RunScope::Element;
+      if (names.count(name.str()) == 0 && !isOfRun && !isPlace)
         defect(location, what + " names '" + name + "', which is not known here");
     });
   }

@@ -46,8 +46,15 @@ public:
   }
 
 private:
+  /// What a CTA knows of itself, and divisors, have a meaning to analyses and the text; other parameters may be called
+  /// as attention's are.
+  static bool isReserved(StringRef name) {
+    const RunValueInfo *const info = findRunValue(name);
+    return info && isIntegerOfRun(*info) && (info->scope != RunScope::Launch || info->kind == RunKind::Divisor);
+  }
+
   void declare(StringRef name, const Twine &what) {
-    if (!state.declare(name) || llvm::is_contained(kReserved, name))
+    if (!state.declare(name) || isReserved(name))
       state.defect(kernel.location, what + " hides another value of that name");
   }
 
@@ -108,10 +115,6 @@ private:
       state.defect(view.location, name + "the last index is not the column '" + map.column +
                                       "' plus what no row changes: elements of a row lie side by side");
   }
-
-  /// What analyses and the text give a meaning of their own.
-  static constexpr StringRef kReserved[] = {"row_begin", kGroupRow,     "head",       "kv_head",     "heads_per_kv",
-                                            "split",     "split_begin", "split_keys", "tiles_of_cta"};
 
   VerifierState &state;
   const Kernel &kernel;

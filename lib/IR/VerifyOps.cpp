@@ -190,7 +190,7 @@ private:
   void checkLoop(const Op &op) {
     const LoopOp loop(op);
     const std::string variable = loop.variable().str();
-    const bool isNew = state.declare(variable) && !llvm::is_contained(kRuntimeNames, StringRef(variable));
+    const bool isNew = state.declare(variable) && !isIntegerOfRun(variable);
     if (!isNew)
       defect(op, "variable '" + variable + "' hides another value of that name");
     if (op.has(Attr::Carry) != op.has(Attr::Step))
@@ -231,10 +231,9 @@ private:
       return; // said already
     if (tensor.isPacked)
       defect(op, "rows of %" + tensor.name + " are packed: no bulk copy can follow them");
-    if (limit.kind() != ExprKind::Variable || !llvm::is_contained(kLengths, limit.name()))
+    if (limit.kind() != ExprKind::Variable || !isLength(limit.name()))
       return defect(op, "attribute 'limit' is '" + limit.str() + "', but a bulk copy ends where its tensor does: at " +
-                            alternatives({kLengths[0], kLengths[1]}) +
-                            "; only copies and stores by threads end elsewhere");
+                            alternatives(lengths()) + "; only copies and stores by threads end elsewhere");
     const Expr &known = state.lengths.try_emplace(&tensor, limit).first->second;
     if (!(known == limit))
       defect(op, "attribute 'limit' is '" + limit.str() + "', but a bulk copy before it says that %" + tensor.name +
@@ -244,18 +243,15 @@ private:
   /// A map's value names elements of its operands, real numbers of the run, and integers.
   bool checkElements(const Op &op, const Expr &value) {
     bool complete = true;
-    auto typeOfName = [&](StringRef name) {
-      if (name.starts_with("%") || llvm::is_contained(kRealNames, name))
-        return ExprType::Real;
-      return ExprType::Integer;
-    };
+    auto typeOfName = [&](StringRef name) { return isReal(name) ? ExprType::Real : ExprType::Integer; };
     value.forEachVariable([&](StringRef name) {
       const bool isOperand = llvm::any_of(op.operands, [&](const Operand &operand) {
         return operand.buffer && name.starts_with("%") && operand.buffer->name == name.drop_front();
       });
-      if (isOperand || (llvm::is_contained(kRealNames, name) && !kernel.hasOwnParams()))
+      const bool isElement = name.starts_with("%");
+      if (isOperand || (isReal(name) && !isElement && !kernel.hasOwnParams()))
         return;
-      if (!name.starts_with("%"))
+      if (!isElement)
         return state.checkNames(variable(name), op.location, opInfo(op.kind).name + ": attribute 'value'", true);
       complete = false;
       defect(op, "its value names '" + name + "', which is none of its operands");
@@ -285,7 +281,7 @@ private:
         defect(*map, "%" + source.name + " has " + Twine(source.columns) + " columns, %" + dst.name + " has " +
                          Twine(dst.columns) + "; it may have as many, or one");
     }
-    const bool namesPlace = map.value().uses(kMaskRow) || map.value().uses(kMaskKey);
+    const bool namesPlace = usesScope(map.value(), RunScope::Element);
     if (namesPlace && (!map.row() || !map.key()))
       defect(*map, "its value names a place, q or k; attributes 'row' and 'key' must say where the tile begins");
   }
@@ -321,8 +317,8 @@ private:
   /// Loops over key tiles begin with the first tile, and no pass knows tiles that are masked at their front.
   void checkMask(ConstMask mask) {
     const Expr none = constant(0);
-    const MaskBounds bounds = mask.row() ? boundsOf(mask, mask.row(), scoresOf(kernel, role, mask).rows)
-                                         : analyzeMask(mask.predicate(), kMaskRow, kMaskKey, none, 1);
+    const MaskBounds bounds =
+        mask.row() ? boundsOf(mask, mask.row(), scoresOf(kernel, role, mask).rows) : boundsOf(mask, none, 1);
     if (!(bounds.firstKey == none) || !(bounds.fullBegin == none))
       defect(*mask, "it hides the keys below " + bounds.fullBegin.str() +
                         " from some row, but loops over key tiles begin at key 0 and mask only at their end; "
@@ -340,8 +336,8 @@ private:
   /// swizzle pattern has.
   void checkCluster(const Op &op) {
     constexpr unsigned kPatternRows = 8;
-    if (!kernel.hasConstant("kCluster"))
-      return defect(op, "the kernel has no constant kCluster: its CTAs are in no clusters");
+    if (kernel.grid.kind != CtaGrid::Clusters)
+      return defect(op, "the kernel's grid is " + toString(kernel.grid.kind) + ": its CTAs are in no clusters");
     if (op.kind == OpKind::Arrive && (op.has(Attr::Bytes) || !(isBy(op, Actor::Group) || isBy(op, Actor::Warp))))
       return defect(op, "threads of warps or of groups of four arrive in other CTAs, and announce no bytes");
     const auto copy = dynCast<CopyIssueOp>(op);
@@ -350,9 +346,8 @@ private:
     if (copy->kind() != CopyKind::Bulk)
       return defect(op, "only bulk copies reach other CTAs");
     const unsigned rows = copy->dst().buffer->rows;
-    if (kernel.constant("kCluster") > 0 && rows % (kPatternRows * kernel.constant("kCluster")) != 0)
-      defect(op,
-             Twine(rows) + " rows are not shared by " + Twine(kernel.constant("kCluster")) + " CTAs in groups of 8");
+    if (kernel.grid.number > 0 && rows % (kPatternRows * kernel.grid.number) != 0)
+      defect(op, Twine(rows) + " rows are not shared by " + Twine(kernel.grid.number) + " CTAs in groups of 8");
   }
 
   /// A fragment of scores holds the keys of one key warp, a shared tile those of the CTA.
@@ -410,9 +405,25 @@ private:
       defect(*turn, "group " + Twine(*turn.group()) + " is none of " + Twine(groups));
   }
 
-  static constexpr int64_t kNamedBarriers = 16;
   /// Of the tensors, in rows: what the maps of bulk copies are made from.
-  static constexpr StringRef kLengths[] = {"seq_q", "seq_kv"};
+  static bool isLength(StringRef name) {
+    const RunValueInfo *const info = findRunValue(name);
+    return info && info->kind == RunKind::Length;
+  }
+  static std::vector<StringRef> lengths() {
+    std::vector<StringRef> names;
+    for (const RunValueInfo &info : kRunValues)
+      if (info.kind == RunKind::Length)
+        names.push_back(info.name);
+    return names;
+  }
+
+  static bool isReal(StringRef name) {
+    const RunValueInfo *const info = findRunValue(name);
+    return name.starts_with("%") || (info && info->kind == RunKind::Real);
+  }
+
+  static constexpr int64_t kNamedBarriers = 16;
 
   const Role &role;
   VerifierState &state;

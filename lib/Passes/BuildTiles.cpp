@@ -9,10 +9,13 @@
 // are read once for all of them, and causal masks still grow with the row.
 // Bulk copies (with wgmma) signal an mbarrier each; who waits there is decided when there are roles.
 
+#include "fagen/IR/Measures.h"
 #include "fagen/IR/Rescaling.h"
+#include "fagen/IR/RunValues.h"
 #include "fagen/Passes/Passes.h"
 
 #include "fagen/Spec/Spec.h"
+#include "fagen/Target/MmaInstrs.h"
 
 #include "fagen/device/tile/layout.h"
 
@@ -27,7 +30,8 @@ class TileBuilder {
 public:
   TileBuilder(Kernel &kernel, const Variant &variant)
       : kernel(kernel), problem(variant.problem), schedule(variant.schedule), variant(variant),
-        isScalar(schedule.mma == Mma::Scalar), isWmma(schedule.mma == Mma::Wmma), isBulk(schedule.copy == Copy::Tma),
+        family(mmaFamily(schedule.mma)), isScalar(!family.isCollective),
+        isWmma(family.isCollective && !family.keepsResults), isBulk(schedule.copy == Copy::Tma),
         reduceShared(schedule.reduce == Reduce::Shared),
         element(problem.dtype == DType::BF16 ? ElementType::BF16 : ElementType::F16),
         result(problem.accum == DType::F16 ? ElementType::F16 : ElementType::F32) {}
@@ -39,9 +43,10 @@ public:
     kernel.roles.push_back({"all", 0, device::kCombineWarps, {}});
     Builder builder(kernel, kernel.roles.front().body);
     at(builder, "split");
-    const Expr rows = variable("seq_q") * variable("heads") * variable("batch"); // of all heads, one after the other
+    const Expr rows = variable(RunValue::SeqQ) * variable(RunValue::Heads) *
+                      variable(RunValue::Batch); // of all heads, one after the other
     builder.add(makeCombine(
-        {.o = {go, {}}, .lse = {glse, {}}, .parts = {parts, {}}, .row = variable("row_begin"), .limit = rows}));
+        {.o = {go, {}}, .lse = {glse, {}}, .parts = {parts, {}}, .row = variable(RunValue::RowBegin), .limit = rows}));
   }
 
   void build() {
@@ -52,7 +57,7 @@ public:
     kernel.roles.push_back({"all", 0, schedule.warps, {}});
     Builder builder(kernel, kernel.roles.front().body);
     buildPrologue(builder);
-    builder.loop("j", constant(0), variable("key_tiles"), [&] { buildStep(builder); });
+    builder.loop("j", constant(0), variable(kernel.lets.back().name), [&] { buildStep(builder); });
     buildEpilogue(builder);
   }
 
@@ -158,31 +163,37 @@ private:
   }
 
   /// The keys that any row of the tile sees are [0, key_end); split-mask-loops narrows this by the mask.
-  void addLets() { kernel.lets.push_back({"key_tiles", ceilDiv(keys(), variable("kTileKeys")), "every key tile"}); }
+  void addLets() {
+    kernel.lets.push_back({"key_tiles", ceilDiv(keys(), variable(Measure::TileKeys)), "every key tile"});
+  }
 
   /// Of a split the keys are numbered from its first one.
-  Expr keys() const { return variable(schedule.isSplit() ? "split_keys" : "seq_kv"); }
+  Expr keys() const { return variable(schedule.isSplit() ? RunValue::SplitKeys : RunValue::SeqKv); }
 
   /// Where a copy finds the first key of tile j, and where keys end there: boxes are of the whole head, pointers of the
   /// split.
   Expr keyRow() const {
-    const Expr row = variable("j") * variable("kTileKeys");
-    return isBulk && schedule.isSplit() ? variable("split_begin") + row : row;
+    const Expr row = variable("j") * variable(Measure::TileKeys);
+    return isBulk && schedule.isSplit() ? variable(RunValue::SplitBegin) + row : row;
   }
-  Expr keyLimit() const { return isBulk ? variable("seq_kv") : keys(); }
+  Expr keyLimit() const { return isBulk ? variable(RunValue::SeqKv) : keys(); }
 
   /// How many rows there are, and the query of one.
   Expr rowLimit() const {
-    return schedule.gqa == Gqa::Pack ? variable("seq_q") * variable("heads_per_kv") : variable("seq_q");
+    return schedule.gqa == Gqa::Pack ? variable(RunValue::SeqQ) * variable(RunValue::HeadsPerKv)
+                                     : variable(RunValue::SeqQ);
   }
-  Expr queryOf(Expr row) const { return schedule.gqa == Gqa::Pack ? floorDiv(row, variable("heads_per_kv")) : row; }
+  Expr queryOf(Expr row) const {
+    return schedule.gqa == Gqa::Pack ? floorDiv(row, variable(RunValue::HeadsPerKv)) : row;
+  }
 
   Expr maskPredicate() const {
-    Expr inLength = lessThan(variable("k"), keys());
+    Expr inLength = lessThan(variable(RunValue::ElementKey), keys());
     if (problem.mask == Mask::None)
       return inLength;
-    const Expr last = queryOf(variable("q")) + variable("seq_kv") - variable("seq_q");
-    return logicalAnd(inLength, lessEqual(variable("k"), schedule.isSplit() ? last - variable("split_begin") : last));
+    const Expr last = queryOf(variable(RunValue::ElementRow)) + variable(RunValue::SeqKv) - variable(RunValue::SeqQ);
+    return logicalAnd(inLength, lessEqual(variable(RunValue::ElementKey),
+                                          schedule.isSplit() ? last - variable(RunValue::SplitBegin) : last));
   }
 
   void at(Builder &builder, llvm::StringRef key) { builder.setLocation(schedule.locationOf(key)); }
@@ -204,7 +215,7 @@ private:
   }
 
   void buildPrologue(Builder &builder) {
-    copy(builder, q, {}, gq, variable("row_begin"), rowLimit(), qFull);
+    copy(builder, q, {}, gq, variable(RunValue::RowBegin), rowLimit(), qFull);
     if (qFragment) {
       at(builder, "q_in");
       builder.add(makeLoadFragment({.dst = {qFragment, {}}, .src = {q, {}}}));
@@ -217,7 +228,7 @@ private:
 
   /// By wmma the results' type says what is summed in; accumulators of mma_sync are f32 all the same.
   void multiply(Builder &builder, MmaForm form, Buffer *acc, Buffer *a, Operand b, bool accumulate) {
-    const bool sumsF16 = schedule.mma == Mma::MmaSync && problem.accum == DType::F16;
+    const bool sumsF16 = family.keepsResults && !family.isAsynchronous && problem.accum == DType::F16;
     builder.add(makeMma({.acc = {acc, {}},
                          .a = {a, {}},
                          .b = b,
@@ -238,8 +249,8 @@ private:
     builder.setLocation(variant.location);
     builder.add(makeMap({.dst = {s, {}},
                          .value = maskOf(*s, maskPredicate()),
-                         .row = variable("row_begin"),
-                         .key = j * variable("kTileKeys")}));
+                         .row = variable(RunValue::RowBegin),
+                         .key = j * variable(Measure::TileKeys)}));
     if (!isWmma)
       place(builder, PlaceName::AfterScores);
     buildSoftmax(builder);
@@ -272,7 +283,7 @@ private:
       builder.add(std::move(op));
     builder.add(makeMap({.dst = {s, {}},
                          .x = {m, {}},
-                         .value = powersOf(*s, finiteOf(elementOf(*m)), variable("scale_log2")),
+                         .value = powersOf(*s, finiteOf(elementOf(*m)), variable(RunValue::ScaleLog2)),
                          .every = schedule.exp == Exp::Mixed ? std::optional(schedule.expMixed) : std::nullopt}));
     reduce(builder, Reduction::Sum, ReduceReach::Thread, l, s, l);
     if (p != s)
@@ -293,7 +304,7 @@ private:
       builder.add(makeStorePartial({.partial = {partial, {}}, .o = {o, {}}, .m = {m, {}}, .l = {l, {}}}));
     if (parts)
       return storeParts(builder);
-    const Expr row = variable("row_begin"), limit = rowLimit();
+    const Expr row = variable(RunValue::RowBegin), limit = rowLimit();
     if (partial) {
       builder.add(
           makeStoreMerged({.o = {go, {}}, .lse = {glse, {}}, .partial = {partial, {}}, .row = row, .limit = limit}));
@@ -306,7 +317,7 @@ private:
   }
 
   void storeParts(Builder &builder) {
-    const Expr row = variable("row_begin"), limit = rowLimit(), split = variable("split");
+    const Expr row = variable(RunValue::RowBegin), limit = rowLimit(), split = variable(RunValue::Split);
     at(builder, "split");
     if (isMergedLater(schedule)) {
       builder.add(makeStoreSplit(
@@ -327,6 +338,7 @@ private:
   const Problem &problem;
   const Schedule &schedule;
   const Variant &variant;
+  const MmaFamilyInfo &family;
   const bool isScalar, isWmma, isBulk, reduceShared;
   const ElementType element, result; ///< of tensors; of the products that cross shared memory
   Buffer *gq = nullptr, *gk = nullptr, *gv = nullptr, *go = nullptr, *glse = nullptr, *parts = nullptr;

@@ -15,6 +15,7 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
+#include "AskedNumbers.h"
 #include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
@@ -28,7 +29,7 @@ namespace {
 
 class ClusterFormer {
 public:
-  explicit ClusterFormer(Kernel &kernel) : kernel(kernel), ctas(kernel.constant("kCluster")) {}
+  ClusterFormer(Kernel &kernel, const Constant &asked) : kernel(kernel), ctas(asked.value), location(asked.location) {}
 
   bool fits(ShapeCheck &shape) const {
     bool isShared = false, isLeft = true;
@@ -56,7 +57,9 @@ public:
 
 private:
   /// Whether it copies what all CTAs of the cluster want.
-  template <typename Copy> bool isForAll(Copy copy) const { return !expand(kernel, copy.row()).uses(kRowBegin); }
+  template <typename Copy> bool isForAll(Copy copy) const {
+    return !expand(kernel, copy.row()).uses(nameOf(RunValue::RowBegin));
+  }
 
   void share(CopyIssueOp<> copy) {
     if (!isForAll(copy))
@@ -81,31 +84,28 @@ private:
     (*first)->note += " in all CTAs of the cluster";
     body.ops.push_back(
         makeBarrier({.scope = BarrierScope::Cluster,
-                     .location = location(),
+                     .location = location,
                      .note = "form-clusters: nobody copies to a CTA, or arrives in it, that has ended"}));
-  }
-
-  const Location &location() const {
-    return llvm::find_if(kernel.constants, [](const Constant &constant) { return constant.name == "kCluster"; })
-        ->location;
   }
 
   Kernel &kernel;
   const int64_t ctas;
+  const Location location;
   llvm::SmallSetVector<Buffer *, 4> empties; ///< of the rings that are filled by all CTAs
 };
 
 } // namespace
 
 bool fagen::formClusters(Kernel &kernel, PassContext &context) {
-  if (!findLoadAndMath(kernel))
+  const Constant *const asked = askedNumber(kernel, OptionKey::Cluster);
+  if (!findLoadAndMath(kernel) || !asked)
     return false;
-  ClusterFormer former(kernel);
+  ClusterFormer former(kernel, *asked);
   ShapeCheck shape(kernel, context, "form-clusters");
   if (!former.fits(shape))
     return false;
   former.run();
   kernel.grid.kind = CtaGrid::Clusters;
-  kernel.grid.number = kernel.constant("kCluster");
+  kernel.grid.number = unsigned(asked->value);
   return true;
 }

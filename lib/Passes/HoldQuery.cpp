@@ -11,6 +11,7 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
+#include "AskedNumbers.h"
 #include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
@@ -22,32 +23,30 @@ using namespace fagen::ir;
 namespace {
 
 /// As many rows as a warp has of the tile.
-Buffer &addHeld(Kernel &kernel, const Role &math, const Buffer &q) {
+Buffer &addHeld(Kernel &kernel, const Role &math, const Buffer &q, int64_t slices) {
   Buffer held = q;
   held.name = kernel.freshName(q.name + "_held");
   held.space = Space::Fragment;
   held.guard.reset();
   held.rows = q.rows / warpGridOf(kernel, math).rows;
-  held.columns = 16 * kernel.constant("kHeldSlices");
+  held.columns = unsigned(16 * slices);
   return kernel.addBuffer(std::move(held));
 }
 
-bool fits(const Kernel &kernel, const Role &math, ShapeCheck &shape) {
+bool fits(const Constant &asked, const Role &math, ShapeCheck &shape) {
   const Buffer *const q = sharedLeftOperand(math), *const full = q ? fullOf(*q) : nullptr;
   bool isHeld = false;
   forEach<MmaIssueOp>(math.body, [&](MmaIssueOp<const Op> product) { isHeld |= product.held().buffer != nullptr; });
   return shape.needs(full && !isHeld, "products of one guarded tile of rows that nobody holds in registers yet") &&
          shape.needs(firstOf(math.body, [&](const Op &op) { return isWaitAt(op, full); }),
                      "a wait for %" + (full ? full->name : "") + " in role " + math.name) &&
-         shape.needs(kernel.constant("kHeldSlices") > 0, "a positive kHeldSlices");
+         shape.needs(asked.value > 0, "a positive " + asked.name);
 }
 
-void holdQueryOf(Kernel &kernel, Role &math) {
-  Buffer &q = *sharedLeftOperand(math), &held = addHeld(kernel, math, q);
+void holdQueryOf(Kernel &kernel, const Constant &asked, Role &math) {
+  Buffer &q = *sharedLeftOperand(math), &held = addHeld(kernel, math, q, asked.value);
   const Buffer *full = fullOf(q);
-  const Location location = llvm::find_if(kernel.constants, [](const Constant &constant) {
-                              return constant.name == "kHeldSlices";
-                            })->location;
+  const Location &location = asked.location;
   auto wait = llvm::find_if(math.body.ops, [&](const std::unique_ptr<Op> &op) { return isWaitAt(*op, full); });
   Ops ops;
   ops.push_back(makeLoadFragment({.dst = {&held, {}},
@@ -68,11 +67,12 @@ void holdQueryOf(Kernel &kernel, Role &math) {
 
 bool fagen::holdQuery(Kernel &kernel, PassContext &context) {
   const auto roles = findLoadAndMath(kernel);
-  if (!roles)
+  const Constant *const asked = askedNumber(kernel, OptionKey::QHeld);
+  if (!roles || !asked)
     return false;
   ShapeCheck shape(kernel, context, "hold-query");
-  if (!fits(kernel, roles->math, shape))
+  if (!fits(*asked, roles->math, shape))
     return false;
-  holdQueryOf(kernel, roles->math);
+  holdQueryOf(kernel, *asked, roles->math);
   return true;
 }

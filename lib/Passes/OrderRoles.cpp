@@ -107,10 +107,7 @@ private:
   // Fills.
 
   /// By name where a constant says how many there are.
-  Expr slotsOf(const Buffer &ring) const {
-    return kernel.hasConstant("kStages") && kernel.constant("kStages") == ring.stages ? variable("kStages")
-                                                                                      : constant(ring.stages);
-  }
+  Expr slotsOf(const Buffer &ring) const { return byName(kernel, Measure::Stages, ring.stages); }
 
   /// The first fill of a position waits and announces all bytes; behind the last one threads tell.
   void fill(const Handover &handover, const HandoverSite &fills) {

@@ -52,7 +52,7 @@ public:
     turn = kernel.freshName("turn");
     base = kernel.freshName("base");
     tiles = kernel.freshName("cta_tiles");
-    kernel.lets.push_back({tiles, variable("tiles_of_cta"), "persist-tiles: tiles of query rows of this CTA"});
+    kernel.lets.push_back({tiles, variable(RunValue::TilesOfCta), "persist-tiles: tiles of query rows of this CTA"});
     held = heldTiles();
     for (Buffer *tile : held) {
       tile->guard->full->isRing = true;

@@ -6,9 +6,12 @@
 
 #include "fagen/Passes/Pipeline.h"
 
+#include "AskedNumbers.h"
+#include "fagen/IR/Measures.h"
 #include "fagen/Target/MmaInstrs.h"
 
 using namespace fagen;
+using fagen::ir::Measure;
 using fagen::ir::Phase;
 
 namespace {
@@ -16,10 +19,12 @@ namespace {
 // What a kernel is, or asks for.
 
 bool isAny(const ir::Kernel &) { return true; }
-bool asksForLoadRole(const ir::Kernel &kernel) { return kernel.roles.size() == 1 && kernel.hasConstant("kLoadWarps"); }
+bool asksForLoadRole(const ir::Kernel &kernel) {
+  return kernel.roles.size() == 1 && measureOf(kernel, Measure::LoadWarps);
+}
 bool multipliesBeside(const ir::Kernel &kernel) { return mmaFamily(kernel.backend).isAsynchronous; }
 bool hasRoles(const ir::Kernel &kernel) { return kernel.roles.size() > 1; }
-bool holdsSlices(const ir::Kernel &kernel) { return hasRoles(kernel) && kernel.hasConstant("kHeldSlices"); }
+bool holdsSlices(const ir::Kernel &kernel) { return hasRoles(kernel) && askedNumber(kernel, OptionKey::QHeld); }
 bool persists(const ir::Kernel &kernel) {
   return hasRoles(kernel) &&
          (valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles || kernel.grid.kind == ir::CtaGrid::Persistent);
@@ -28,13 +33,13 @@ bool drawsTiles(const ir::Kernel &kernel) {
   return hasRoles(kernel) && valueOr(kernel.options.grid, Grid::Tiles) == Grid::LongestFirst;
 }
 bool stagesResults(const ir::Kernel &kernel) {
-  return hasRoles(kernel) && (kernel.hasConstant("kQuerySlots") || kernel.hasConstant("kStagedColumns"));
+  return hasRoles(kernel) && (measureOf(kernel, Measure::QuerySlots) || measureOf(kernel, Measure::StagedColumns));
 }
 bool takesTurns(const ir::Kernel &kernel) {
   const Overlap overlap = valueOr(kernel.options.overlap, Overlap::None);
   return hasRoles(kernel) && (overlap == Overlap::Both || overlap == Overlap::Pingpong);
 }
-bool isOfClusters(const ir::Kernel &kernel) { return hasRoles(kernel) && kernel.hasConstant("kCluster"); }
+bool isOfClusters(const ir::Kernel &kernel) { return hasRoles(kernel) && askedNumber(kernel, OptionKey::Cluster); }
 
 constexpr PassEntry kPipeline[] = {
     // First: from here on numbers are named constants that know their spec key.

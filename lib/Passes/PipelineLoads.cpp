@@ -218,10 +218,7 @@ private:
   }
 
   /// The slots of a ring, by name where a constant says how many there are.
-  Expr slots() const {
-    return kernel.hasConstant("kStages") && kernel.constant("kStages") == stages ? ir::variable("kStages")
-                                                                                 : constant(stages);
-  }
+  Expr slots() const { return byName(kernel, Measure::Stages, stages); }
 
   void appendCommit(Ops &ops, std::string note = "") const {
     if (isAsync)

@@ -5,6 +5,7 @@
 
 #include "fagen/Spec/Options.h"
 #include "fagen/Spec/Spec.h"
+#include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -49,7 +50,7 @@ bool fagen::isCombine(const ir::Kernel &kernel, const PassContext &context) {
 /// The second launch has a warp for each query row, whatever the tiles of the first.
 static Schedule combineSchedule(const Schedule &first) {
   Schedule schedule = first;
-  schedule.mma = Mma::Scalar;
+  schedule.mma = plainFamily().family;
   schedule.roles = Roles::Unified;
   schedule.tileRows = schedule.warps = schedule.rowWarps = device::kCombineWarps;
   schedule.keyWarps = 1;

@@ -39,7 +39,10 @@ int64_t mostSkippedKeyTiles(const Kernel &kernel, ConstMask mask, int64_t rows, 
   for (int64_t tile = 0; tile < constantOf(kernel, keys); ++tile) {
     auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
       constexpr int64_t kManyKeys = 1 << 30;
-      return name == kRowBegin ? tile * step : name.starts_with("seq_") ? kManyKeys : 1;
+      const RunValueInfo *const info = findRunValue(name);
+      if (info && info->kind == RunKind::Length)
+        return kManyKeys;
+      return info && info->value == RunValue::RowBegin ? tile * step : 1;
     };
     most = std::max(most, all.evaluate(value).value_or(0) - own.evaluate(value).value_or(0));
   }
@@ -60,7 +63,7 @@ public:
     if (!findTiles(boundsOf(*mask, mask->row(), rows)) || !groupsSkipKeyTiles(kernel, math, *mask, groups) ||
         mostSkippedKeyTiles(kernel, *mask, rows, groups, /*step=*/1) > fewestSlots() || !fits())
       return false;
-    addLets(boundsOf(*mask, mask->row() + variable(kGroupRow), rows / groups));
+    addLets(boundsOf(*mask, mask->row() + variable(RunValue::GroupRow), rows / groups));
     limit(math.body);
     auto last = llvm::find_if(llvm::reverse(math.body.ops), [](const auto &op) { return op->kind == OpKind::Loop; });
     math.body.ops.insert(last.base(), skip());

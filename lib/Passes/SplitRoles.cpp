@@ -19,7 +19,7 @@ namespace {
 
 class RoleSplitter {
 public:
-  explicit RoleSplitter(Kernel &kernel) : kernel(kernel), loadWarps(kernel.constant("kLoadWarps")) {}
+  explicit RoleSplitter(Kernel &kernel) : kernel(kernel), loadWarps(unsigned(*measureOf(kernel, Measure::LoadWarps))) {}
 
   void run() {
     Role load{"load", 0, loadWarps, {}};
@@ -92,7 +92,7 @@ bool goesOn(const Op &first, const Op &second) {
 }
 
 bool fits(const Kernel &kernel, const Role &role, ShapeCheck &shape) {
-  const int64_t loadWarps = kernel.constant("kLoadWarps");
+  const int64_t loadWarps = measureOf(kernel, Measure::LoadWarps).value_or(0);
   size_t copies = copiesOf(role.body).size();
   const Op *last = nullptr;
   for (const std::unique_ptr<Op> &op : role.body.ops) {

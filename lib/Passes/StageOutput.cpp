@@ -83,7 +83,7 @@ class SlotStager : Stager {
 public:
   SlotStager(Kernel &kernel, Role &load, Role &math)
       : Stager(math), load(load), q(sharedLeftOperand(math)), qFull(q ? fullOf(*q) : nullptr),
-        qEmpty(q ? emptyOf(*q) : nullptr), slots(kernel.constant("kQuerySlots")) {}
+        qEmpty(q ? emptyOf(*q) : nullptr), slots(unsigned(*measureOf(kernel, Measure::QuerySlots))) {}
 
   bool fits(ShapeCheck &shape) const {
     constexpr unsigned kMostSlots = 8;
@@ -168,7 +168,8 @@ private:
 class SliceStager : Stager {
 public:
   SliceStager(Kernel &kernel, Role &math)
-      : Stager(math, barrierOf(kernel, math)), kernel(kernel), columns(kernel.constant("kStagedColumns")) {}
+      : Stager(math, barrierOf(kernel, math)), kernel(kernel),
+        columns(unsigned(*measureOf(kernel, Measure::StagedColumns))) {}
 
   bool fits(ShapeCheck &shape) const {
     const auto turns = turnsOf(math);
@@ -251,9 +252,9 @@ bool fagen::stageOutput(Kernel &kernel, PassContext &context) {
   if (!roles || !turnsOf(roles->math))
     return false;
   ShapeCheck shape(kernel, context, "stage-output");
-  if (kernel.hasConstant("kQuerySlots"))
+  if (measureOf(kernel, Measure::QuerySlots))
     return stageInSlots(kernel, *roles, shape);
-  if (kernel.hasConstant("kStagedColumns"))
+  if (measureOf(kernel, Measure::StagedColumns))
     return stageInSlices(kernel, roles->load, shape);
   return false;
 }

@@ -33,6 +33,8 @@ const MmaFamilyInfo &mmaFamily(StringRef name) {
   return mmaFamily(*family);
 }
 
+const MmaFamilyInfo &plainFamily() { return mmaFamily(Mma::Scalar); }
+
 ArrayRef<MmaInstrInfo> allMmaInstrs() { return kMmaInstrs; }
 
 const MmaInstrInfo *findMmaInstr(Mma family, DType operand, DType accum) {

@@ -59,7 +59,7 @@ private:
     plan.sourcePath = variant.target->name.str() + "/" + variant.name + ".cu";
     plan.alignment = variant.schedule.implicit ? 2 : 16;
     plan.launches = {{variant.symbol, 128, 49152, /*ops=*/{}}};
-    plan.buffers = {{"k", "shared", "f16", 64, 64, 2, 16384, 16384, "xor"}};
+    plan.buffers = {{"k", ir::Space::Shared, "f16", 64, 64, 2, 16384, 16384, "xor"}};
     plan.barriers = {{1, "barrier", "RAW k"}};
     plan.estimates = {96, 2, "shared memory"};
     return plan;

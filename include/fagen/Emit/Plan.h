@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fagen/IR/CtaGrid.h"
+#include "fagen/IR/IR.h"
 #include "fagen/Spec/Spec.h"
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace fagen {
 
 struct BufferPlan {
   std::string name;
-  std::string space; ///< "shared", "fragment"
-  std::string type;  ///< "f16"
+  ir::Space space = ir::Space::Shared; ///< or Fragment
+  std::string type;                    ///< "f16"
   unsigned rows = 0, columns = 0, stages = 1;
   uint64_t offset = 0; ///< bytes, of a shared buffer
   uint64_t bytes = 0;  ///< all stages together

@@ -41,6 +41,8 @@ struct CtaGrid {
 
   /// Whether several CTAs share a tile.
   bool isSplit() const { return kind == Splits || kind == SplitKeys; }
+  /// How many CTAs reach each other's shared memory.
+  unsigned ctasOfCluster() const { return kind == Clusters ? number : 1; }
   /// Whether the kind counts something.
   static bool hasNumber(Kind kind) { return kind == Splits || kind == SplitKeys || kind == Clusters; }
 };

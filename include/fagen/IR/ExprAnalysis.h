@@ -33,12 +33,8 @@ bool isPositive(const Expr &expr);
 /// With lets and constants in place of their names. What is read from memory keeps its name.
 Expr expand(const Kernel &kernel, Expr expr);
 
-/// The run-time value that is the first query row of the CTA's tile.
-inline constexpr llvm::StringLiteral kRowBegin = "row_begin";
-
-/// The run-time value that groups of warps differ in: the first of a group's rows in the tile. A group is four warps of
-/// a role whose warps share the tile's rows.
-inline constexpr llvm::StringLiteral kGroupRow = "group_row";
+/// Groups of warps differ in `group_row`, the first of a group's rows in the tile. A group is four warps of a role
+/// whose warps share the tile's rows.
 inline constexpr unsigned kGroupWarps = 4;
 
 /// `group_row` and the lets that depend on it; whether an expression names one of these.
@@ -71,8 +67,6 @@ struct MaskBounds {
 /// The bounds for rows [rowBegin, rowBegin + rows). The predicate is a conjunction of comparisons that are linear in
 /// `k` and monotone in `q`; for a conjunct of another kind fullEnd is 0, and it does not narrow the other bounds. They
 /// are exact where all conjuncts bound k with the same slope in q, else at least safe.
-/// `q` and `k` as predicates name them.
-inline constexpr llvm::StringLiteral kMaskRow = "q", kMaskKey = "k";
 MaskBounds analyzeMask(const Expr &predicate, llvm::StringRef q, llvm::StringRef k, const Expr &rowBegin, int64_t rows);
 
 } // namespace fagen::ir

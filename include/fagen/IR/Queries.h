@@ -3,8 +3,10 @@
 #pragma once
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Measures.h"
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Patterns.h"
+#include "fagen/IR/RunValues.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -38,6 +40,11 @@ int64_t firstFreeBarrier(const Kernel &kernel);
 /// How the role's warps divide its tiles: as it says, or as the constants kRowWarps and kKeyWarps do; where its warps
 /// are fewer, one below the other.
 WarpGrid warpGridOf(const Kernel &kernel, const Role &role);
+/// How many rows of a tile a warp has: those of its fragments. Nothing where there are none.
+std::optional<unsigned> rowsOfWarp(const Kernel &kernel);
+/// How many rows a CTA has at once: those of the first fragments that ops name, of all warps, or of a product's
+/// results; of a combine a row each warp. Nothing of other kernels.
+std::optional<unsigned> rowsOfTile(const Kernel &kernel);
 /// How many bytes a thread copies or stores at once: kVectorBytes, or the most there are.
 unsigned vectorBytesOf(const Kernel &kernel);
 

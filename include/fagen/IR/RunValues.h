@@ -84,6 +84,9 @@ constexpr const RunValueInfo &infoOf(RunValue value) { return kRunValues[size_t(
 constexpr llvm::StringRef nameOf(RunValue value) { return infoOf(value).name; }
 inline Expr variable(RunValue value) { return Expr::variable(nameOf(value)); }
 
+inline bool isIntegerOfRun(const RunValueInfo &info) {
+  return info.scope != RunScope::Element && info.kind != RunKind::Real;
+}
 /// The value of that name; null where it is another's.
 inline const RunValueInfo *findRunValue(llvm::StringRef name) {
   for (const RunValueInfo &info : kRunValues)
@@ -91,13 +94,14 @@ inline const RunValueInfo *findRunValue(llvm::StringRef name) {
       return &info;
   return nullptr;
 }
+/// Whether it is that of an integer of the run, which lets and loops may not hide. Places of elements and real numbers
+/// stand in maps alone.
+inline bool isIntegerOfRun(llvm::StringRef name) {
+  const RunValueInfo *const info = findRunValue(name);
+  return info && isIntegerOfRun(*info);
+}
 inline bool isRunValue(llvm::StringRef name, RunValue value) { return name == nameOf(value); }
 
-/// Whether it is an integer of the run, which lets and loops may not hide. Places of elements and real numbers stand in
-/// maps alone.
-inline bool isIntegerOfRun(const RunValueInfo &info) {
-  return info.scope != RunScope::Element && info.kind != RunKind::Real;
-}
 /// Whether kernels with parameters of their own have it, too.
 inline bool isOfEveryKernel(const RunValueInfo &info) {
   return info.scope == RunScope::Cta || info.scope == RunScope::Group;

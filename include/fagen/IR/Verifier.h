@@ -13,23 +13,11 @@
 #pragma once
 
 #include "fagen/IR/IR.h"
+#include "fagen/IR/RunValues.h"
 
 #include "llvm/ADT/Twine.h"
 
 namespace fagen::ir {
-
-/// Run-time values that every kernel with attention's parameters has, besides its lets: `batch` and `head` are those of
-/// the CTA, row_begin its first query row; group_row the first row of a warp group in the tile; split, split_begin and
-/// split_keys the CTA's part of the keys, where CTAs share them.
-inline constexpr llvm::StringLiteral kRuntimeNames[] = {
-    "batch",     "head",  "kv_head", "heads", "kv_heads",    "heads_per_kv", "row_begin",
-    "group_row", "seq_q", "seq_kv",  "split", "split_begin", "split_keys",   "tiles_of_cta"};
-
-/// Real numbers: the scale of scores, and that times log2(e).
-inline constexpr llvm::StringLiteral kRealNames[] = {"scale", "scale_log2"};
-
-/// Those that kernels with parameters of their own have, besides their sizes and the indices of their grid.
-inline constexpr llvm::StringLiteral kOwnRuntimeNames[] = {"group_row", "tiles_of_cta"};
 
 /// The largest value that may be read from memory: positions and rows stay far from the end of an int.
 inline constexpr int64_t kMaxReadValue = int64_t(1) << 30;

@@ -26,6 +26,9 @@ struct MmaFamilyInfo {
 const MmaFamilyInfo &mmaFamily(Mma family);
 const MmaFamilyInfo &mmaFamily(llvm::StringRef name);
 
+/// Each thread alone: also of kernels without products.
+const MmaFamilyInfo &plainFamily();
+
 struct MmaInstrInfo {
   llvm::StringRef name;
   Mma family = Mma::Scalar;

@@ -1,0 +1,81 @@
+# fagen: finds where code asks what something is called, or which family multiplies, instead of asking structure.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# A name is a string of one word in a place where it is compared or looked up. To give a name, or to print one, is free:
+# what is assigned, returned, passed to a constructor or written to a text is no question.
+import re
+
+# The parts of the tree that ask structure.
+ASKS_STRUCTURE = r"^(lib|include/fagen)/(IR|Analysis|Passes|Emit)/"
+
+WORD = r'"(?!__)(\w*[A-Za-z]\w*)"'
+# What turns a literal into something that can be compared: StringRef("x"), variable("x").
+WRAPPED = rf"(?:[\w:]+\s*[({{]\s*)*{WORD}"
+LOOKUPS = (
+    "buffer|constant|constantOr|hasConstant|valueOf|text|integer|expr|has|isSet|operand|attrByName|substitute|uses|variable|"
+    "lookup|find|count|contains|at|erase|starts_with|ends_with|equals|equals_insensitive|compare|compare_insensitive|consume_front|"
+    "consume_back|split"
+)
+QUESTIONS = [
+    rf"[=!]=\s*{WRAPPED}",
+    rf"{WORD}\s*[)}}]*\s*[=!]=",
+    # name == kLast: the name has only moved.
+    r"\b(?:name|variable|carry|param|backend)(?:\(\))?\s*[=!]=\s*(k[A-Z]\w*\b)(?!\[)",
+    r"\b(k[A-Z]\w*)\s*[=!]=\s*[\w.>()-]*\b(?:name|variable|carry|param|backend)\b",
+    rf"\.\s*Cases?(?:Lower)?\(\s*{WORD}",
+    # one_of({"k", "v"}, name), for (name : {"k", "v"})
+    rf"\w\(\s*\{{\s*{WORD}(?:\s*,\s*\"\w+\")*\s*\}}\s*,",
+    rf"\bfor\s*\([^;()]*:\s*\{{\s*{WORD}",
+    rf"(?<!lexer\.)\b(?:{LOOKUPS})\(\s*(?:[^()\";]*\+\s*)?{WORD}",
+    rf"\bstrn?cmp\([^;()]*{WORD}",
+    r"\b(?:name|variable|carry|param|backend)\b[\w.()]*\s*[=!]=\s*'(\w)'",
+    # std::set<StringRef>{"k", "v"}
+    rf">\s*\w*\s*(?:=\s*)?\{{\s*{WORD}",
+    rf"\battributes\[\s*{WORD}",
+    # A table of names, or one name.
+    rf"\b\w+(?:\s*\*\s*(?:const)?)?\s+\w+\[\w*\]\s*=\s*\{{+\s*{WORD}",
+    rf"\b(?:StringLiteral|StringRef|string_view)\s+\w+\s*(?:=\s*|\{{\s*)?{WORD}",
+    rf"\bconstexpr\b[^;(){{}}]*=[^;]*?{WORD}",
+    # Families of products have capabilities (fagen/Target/MmaInstrs.h).
+    r"\bMma::([A-Z]\w*)",
+    r'"(scalar|wmma|mma_sync|wgmma)"',
+]
+
+# Where a name is meant: (file, names, why).
+ALLOWED = [
+    (r"include/fagen/IR/RunValues\.h", "batch", "the one list of what expressions name without a declaration"),
+    (r"include/fagen/IR/Measures\.h", "kTileRows", "the one list of constants with a meaning"),
+    (r"lib/IR/Expr\.cpp", "floor_div", "operators that text spells as calls"),
+    (r"lib/Passes/BuildTiles\.cpp", "j", "it makes the loop, and names its variable"),
+    (r"lib/Emit/Emittable\.cpp", "q", "attention's published tensors (fagen/device/params.h)"),
+    (r"lib/Emit/(Manifest|Table)\.cpp", "(?i)constant|batch|(fagen_row_)?dispatched", "words by number of an enumeration"),
+    (r"lib/Emit/ProgramPlan\.cpp", "sms", "the host's count of SMs in a plan"),
+]
+
+COMMENT_OR_TEXT = re.compile(r'R"(?P<tag>[^(\s]*)\(.*?\)(?P=tag)"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
+DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*", re.M)
+
+
+def withoutComments(text):
+    """Keeps strings and line ends."""
+    def keep(match):
+        return match.group(0) if match.group(0).startswith('"') else "\n" * match.group(0).count("\n")
+    return DIRECTIVE.sub("", COMMENT_OR_TEXT.sub(keep, text))
+
+
+def isAllowed(file, name):
+    return any(re.search(where, file) and re.fullmatch(names, name) for where, names, _ in ALLOWED)
+
+
+def namesAsked(file, text):
+    """(line, name) of each question in a file, in order, each once."""
+    if not re.match(ASKS_STRUCTURE, file):
+        return []
+    code = withoutComments(text)
+    found = set()
+    for question in QUESTIONS:
+        for match in re.finditer(question, code):
+            name = match.group(1)
+            if not isAllowed(file, name):
+                found.add((code.count("\n", 0, match.start(1)) + 1, name))
+    return sorted(found)
