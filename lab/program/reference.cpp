@@ -25,9 +25,12 @@ public:
       Statement statement;
       statement.result = result();
       expect('=');
+      statement.function = function();
       do
         statement.factors.push_back(tensor());
       while (take('*'));
+      if (statement.function)
+        expect(')');
       requireIndices(statement);
       statements.push_back(std::move(statement));
     } while (take(';'));
@@ -94,6 +97,20 @@ private:
     if (at == begin)
       refuse("expected a name");
     return text.substr(begin, at - begin);
+  }
+
+  /// "gelu(": a name that is no buffer's, in front of a parenthesis.
+  const Function *function() {
+    const size_t begin = at;
+    const std::string found = name();
+    if (!take('(')) {
+      at = begin;
+      return nullptr;
+    }
+    const Function *const function = functionNamed(found);
+    if (!function)
+      refuse(fmt::format("no function is called '{}'; known: {}", found, functionNames()));
+    return function;
   }
 
   IndexedTensor tensor() {
@@ -284,7 +301,7 @@ int64_t evaluate(const IndexExpr &expr, const std::vector<std::string> &names, c
 }
 
 Evaluator::Evaluator(const Statement &statement, const std::map<std::string, TensorValues> &tensors)
-    : tensors(tensors) {
+    : tensors(tensors), function(statement.function) {
   auto add = [&](const IndexedTensor &tensor) {
     const TensorValues &values = tensors.at(tensor.buffer);
     for (size_t n = 0; n < tensor.places.size(); ++n) {
@@ -341,6 +358,16 @@ ExpectedElement Evaluator::at(int64_t offset) const {
   std::vector<int64_t> index(extents.size());
   for (size_t n = kept; n-- > 0; offset /= extents[n])
     index[n] = offset % extents[n];
+  ExpectedElement expected = sumAt(std::move(index));
+  if (function) {
+    expected.slope = function->slope;
+    expected.ownError = function->ownError(expected.value);
+    expected.value = function->value(expected.value);
+  }
+  return expected;
+}
+
+ExpectedElement Evaluator::sumAt(std::vector<int64_t> index) const {
   ExpectedElement expected;
   for (size_t n = kept; n < extents.size(); ++n)
     if (extents[n] == 0)
@@ -362,7 +389,8 @@ ExpectedElement Evaluator::at(int64_t offset) const {
 
 double allowedError(const ExpectedElement &expected, Element element) {
   const double sums = std::ldexp(double(expected.terms), -23) * expected.magnitude;
-  return sums + roundingOf(element) * (std::abs(expected.value) + sums) + leastOf(element);
+  const double computed = expected.slope * sums + expected.ownError;
+  return computed + roundingOf(element) * (std::abs(expected.value) + computed) + leastOf(element);
 }
 
 } // namespace fagen::lab

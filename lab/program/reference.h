@@ -1,7 +1,8 @@
-// fagen: what a program should compute, as sums of products: "c[m, n] = a[m, k] * b[n, k]".
+// fagen: what a program should compute, as sums of products: "c[m, n] = relu(a[m, k] * b[n, k])".
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "function.h"
 #include "index_expr.h"
 #include "plan.h"
 
@@ -13,9 +14,11 @@ struct IndexedTensor {
   std::vector<IndexExpr> places;
 };
 
-/// `result` is the sum, over the indices that it lacks, of the product of `factors`. Places of the result are indices.
+/// `result` is the sum, over the indices that it lacks, of the product of `factors`, or a function of that sum. Places
+/// of the result are indices.
 struct Statement {
   IndexedTensor result;
+  const Function *function = nullptr;
   std::vector<IndexedTensor> factors;
 };
 
@@ -39,10 +42,12 @@ struct TensorValues {
   std::vector<double> values;
 };
 
-/// One element as it should be: the exact sum, and the sum of the terms' magnitudes, which errors grow with.
+/// One element as it should be: the exact value, and the sum of the terms' magnitudes, which errors grow with.
 struct ExpectedElement {
   double value = 0, magnitude = 0;
   int64_t terms = 0;
+  double slope = 1;    ///< by which an error of the sum grows or shrinks
+  double ownError = 0; ///< of the function that is applied to the sum
 };
 
 /// The value of an expression, with the indices' values by name and the tensors that it reads. UserError for an element
@@ -70,18 +75,20 @@ private:
     std::vector<int64_t> strides; ///< by index, of all, where a place is one
     std::vector<Place> places;    ///< the others
   };
+  ExpectedElement sumAt(std::vector<int64_t> index) const;
   int64_t placeOf(const Factor &factor, const std::vector<int64_t> &index) const;
 
   const std::map<std::string, TensorValues> &tensors;
+  const Function *function;
   std::vector<std::string> names; ///< of all indices
   std::vector<int64_t> extents;   ///< of all indices: those of the result first
   size_t kept = 0;                ///< how many are the result's
   std::vector<Factor> factors;
 };
 
-/// How far a result of `element` may be from the truth: half a unit of the last place of what is stored, and f32 sums
-/// of so many terms in any order (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), each term cut off below
-/// 2^-23 of its sum, as tensor cores do.
+/// How far a result of `element` may be from the truth: half a unit of the last place of what is stored, what the
+/// function of the sum is off by, and f32 sums of so many terms in any order (Higham, Accuracy and Stability of
+/// Numerical Algorithms, 3.1), each term cut off below 2^-23 of its sum, as tensor cores do.
 double allowedError(const ExpectedElement &expected, Element element);
 
 } // namespace fagen::lab

@@ -153,8 +153,12 @@ void OpEmitter::emitElements(const Op &op) {
       sources += &each == &map.dst() ? "" : ", " + operand(each);
     }
   emitWhen(op, [&] {
-    line(out, "map{}({}, {}{}, [&]({}int q, int k) {{", isInShared(map.dst()) ? "<kWarpRows>" : "", operand(map.dst()),
-         isInShared(map.dst()) ? "warp_row(), " : "", map.row() ? cornerOf(op) : "0, 0", parameters);
+    auto place = [&](llvm::StringRef name) {
+      return map.value().uses(name) ? "int " + name.str() : std::string("int");
+    };
+    line(out, "map{}({}, {}{}, [&]({}{}, {}) {{", isInShared(map.dst()) ? "<kWarpRows>" : "", operand(map.dst()),
+         isInShared(map.dst()) ? "warp_row(), " : "", map.row() ? cornerOf(op) : "0, 0", parameters, place(kMaskRow),
+         place(kMaskKey));
     {
       auto body = out.scope();
       line(out, "return {};", element(op, map.value()));

@@ -281,9 +281,8 @@ void OpEmitter::emitAsyncMma(const Op &op) {
 
 void OpEmitter::emitLoop(const Op &op) {
   const LoopOp loop(op);
-  line(out, "{} {{", loopHead(loop.variable(), loop.begin(), loop.end(), false, [&](const Expr &expr) {
-         return expression(expr);
-       }));
+  line(out, "{} {{",
+       loopHead(loop.variable(), loop.begin(), loop.end(), false, [&](const Expr &expr) { return expression(expr); }));
   {
     auto scope = out.scope();
     std::vector<const Op *> ops;
