@@ -10,7 +10,7 @@ breaks the others down, into DIR/time.json and a DIR/breakdown-SHAPE.json for ea
 `breakdown`; --into FILE puts it between `<!-- begin ladder-NAME -->` and `<!-- end ladder-NAME -->` there, --verify only
 tells by exit code 2 whether that would change anything:
 
-    measure/ladder.py table evidence/ladder steps --into docs/Ladder.md"""
+    measure/ladder.py table evidence/ladder steps --into docs/notebooks/Ladder.md"""
 import argparse
 import json
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# fagen: how well the model of docs/Model.md ranks variants that were measured.
+# fagen: how well the model of docs/internals/Model.md ranks variants that were measured.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """model_correlation.py --predicted FILE... --measured FILE... [--prune-at 0.7] [--wanted 200] [--recorded]
 

@@ -41,7 +41,7 @@ const Accumulation *findAccumulation(const std::string &name);
 /// The result, in bits of the accumulator's type.
 uint32_t accumulate(const Accumulation &way, const Dot &dot);
 
-/// How far a result is from the exact sum, in parts of the bound that docs/Arithmetic.md states.
+/// How far a result is from the exact sum, in parts of the bound that docs/internals/Arithmetic.md states.
 Deviation judgeDot(const Dot &dot, uint32_t got);
 
 /// Gathers results and compares them with every way.

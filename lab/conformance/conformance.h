@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A case is a small kernel (kernels/conformance.cu) with a generator of inputs and either the one right result of every
-// word, or a bound on how far a result may be from the true value. docs/Arithmetic.md states the bounds.
+// word, or a bound on how far a result may be from the true value. docs/internals/Arithmetic.md states the bounds.
 #pragma once
 
 #include "lab/support/text_table.h"

@@ -19,10 +19,10 @@ static constexpr double kCopyRate = 40;     ///< bytes from the L2
 static constexpr double kCopyLatency = 800; ///< of a tile for which nothing else waits
 static constexpr double kTurnClocks = 100;  ///< of a step whose products never pause
 static constexpr double kChainClocks = 700; ///< of a step that exp2 fills: waits, sums, conversions
-static constexpr double kTileClocks = 4500; ///< first scores, last P V and results (docs/Performance.md)
+static constexpr double kTileClocks = 4500; ///< first scores, last P V and results (docs/notebooks/Performance.md)
 
 /// Warp groups that compute side by side in the one CTA of an SM: clocks of a step as measured at
-/// head dims 64, 128 and 256 (docs/Performance.md).
+/// head dims 64, 128 and 256 (docs/notebooks/Performance.md).
 static double warpGroupCost(const Space &space, const Point &point, const Shape &shape, Mask mask, int sms) {
   const double rows = space.number(point, "rows"), keys = space.number(point, "keys");
   const double columns = static_cast<double>(shape.headDimQK + shape.headDimV), groups = rows / kGroupRows;

@@ -22,7 +22,7 @@ using Point = std::vector<int>;
 /// What the compiler says of a point.
 struct Estimate {
   int registers = 0, ctasPerSm = 0, sharedBytes = 0;
-  double microseconds = 0; ///< what its time model says of the problem (docs/Model.md); 0: nothing
+  double microseconds = 0; ///< what its time model says of the problem (docs/internals/Model.md); 0: nothing
   int leastRegisters = 0;  ///< what fragments and what no kernel does without need
   int mostRegisters = 0;   ///< of a thread that computes
 

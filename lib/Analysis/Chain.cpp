@@ -13,7 +13,7 @@ using namespace fagen;
 using namespace fagen::ir;
 using namespace fagen::model;
 
-// Where these come from: docs/Model.md.
+// Where these come from: docs/internals/Model.md.
 static constexpr double kResultClocks = 150;  ///< from a product's end to the first use of its result
 static constexpr double kPhaseClocks = 30;    ///< of a wait at an mbarrier whose phase is complete
 static constexpr double kTurnClocks = 50;     ///< from one group's pass_turn to the next one's first product

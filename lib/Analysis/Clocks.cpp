@@ -10,7 +10,7 @@
 using namespace fagen;
 using namespace fagen::model;
 
-// Where these come from: docs/Model.md.
+// Where these come from: docs/internals/Model.md.
 static constexpr double kBarrierClocks = 20;
 /// How units hide each other, and throughput and latency: 1 would add them up, infinity take the longest.
 struct Hiding {

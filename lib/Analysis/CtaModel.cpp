@@ -13,7 +13,7 @@ using namespace fagen;
 using namespace fagen::ir;
 using namespace fagen::model;
 
-// Where these come from: docs/Model.md.
+// Where these come from: docs/internals/Model.md.
 static constexpr double kStepClocks = 320;      ///< of a step: what waits for results in its chain of ops
 static constexpr double kPrologueClocks = 4450; ///< a CTA's start and end: parameters, addresses, first load, O
 static constexpr double kTileClocks = 500;      ///< between two tiles of a CTA, beside what its ops say

@@ -23,7 +23,7 @@ using namespace fagen;
 using namespace fagen::ir;
 using namespace fagen::model;
 
-// Where these come from: docs/Model.md.
+// Where these come from: docs/internals/Model.md.
 static constexpr double kLaunchMicroseconds = 0.5; ///< of one launch of a graph
 /// Each tile of a grid is placed: for larger grids that would take long.
 static constexpr uint64_t kMaxTiles = 1 << 24;
@@ -86,7 +86,7 @@ double leastBytes(const model::Shape &s) {
          (double(s.batch * s.heads) * double(s.seqQ) + double(s.batch * s.kvHeads) * double(s.seqKv));
 }
 
-/// Each kind of fragment takes more or less than its elements fill (docs/Model.md).
+/// Each kind of fragment takes more or less than its elements fill (docs/internals/Model.md).
 unsigned registersOf(const Kernel &kernel, const TargetInfo &limits) {
   constexpr double kOthers = 47, kOutput = 1.2, kScores = 1.57, kQuery = 0.8;
   llvm::DenseMap<const Buffer *, double> factors; // P takes the registers that S leaves

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char *kFooter = R"(
 Every function of fagen/device/ptx runs in a small kernel on random inputs. Its results are compared with its
-definition, bit by bit or against the bound that docs/Arithmetic.md states, and the GPU's with the emulator's.
+definition, bit by bit or against the bound that docs/internals/Arithmetic.md states, and the GPU's with the emulator's.
 
 Examples:
   fagen-run conformance --device cpu --function mma

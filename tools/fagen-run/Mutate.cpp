@@ -13,7 +13,7 @@ namespace {
 constexpr const char *kFooter = R"(
 Every barrier and wait of a kernel is disabled, weakened and moved, one at a time, while the emulator runs the kernel
 on problems that go through all of its loops. The analysis said beforehand which changes matter: exactly those must be
-noticed. docs/Mutation.md has the details.
+noticed. docs/internals/Mutation.md has the details.
 
 Examples:
   fagen specs/l4_fp16.fa --emit=mutants -o mutants.json

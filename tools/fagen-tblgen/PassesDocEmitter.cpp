@@ -1,4 +1,4 @@
-// fagen: writes docs/Passes.md: what each pass does, needs and ensures.
+// fagen: writes docs/internals/Passes.md: what each pass does, needs and ensures.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EmitterSupport.h"
@@ -27,6 +27,6 @@ void emitPassesDoc(RecordKeeper &records, raw_ostream &os) {
   }
 }
 
-TableGen::Emitter::Opt registration("gen-passes-doc", emitPassesDoc, "docs/Passes.md");
+TableGen::Emitter::Opt registration("gen-passes-doc", emitPassesDoc, "docs/internals/Passes.md");
 
 } // namespace

@@ -1,4 +1,4 @@
-// fagen: --emit=plan --shape: how long each variant will take, by the model of docs/Model.md.
+// fagen: --emit=plan --shape: how long each variant will take, by the model of docs/internals/Model.md.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

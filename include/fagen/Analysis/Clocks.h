@@ -7,7 +7,7 @@
 
 namespace fagen::model {
 
-/// What a thread that stands still for global memory waits, once (docs/Model.md).
+/// What a thread that stands still for global memory waits, once (docs/internals/Model.md).
 constexpr double kLoadClocks = 400;
 
 /// Clocks of an SM's units for some work of one CTA.

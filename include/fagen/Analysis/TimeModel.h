@@ -1,4 +1,4 @@
-// fagen: how long a kernel will take on a GPU, from the ops of its IR (docs/Model.md).
+// fagen: how long a kernel will take on a GPU, from the ops of its IR (docs/internals/Model.md).
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -41,7 +41,7 @@ struct Prediction {
   double microseconds = 0;
 };
 
-/// What was measured of the model's ranking; only a recorded one counts (docs/Model.md).
+/// What was measured of the model's ranking; only a recorded one counts (docs/internals/Model.md).
 struct Ranking {
   double correlation = 0; ///< Spearman's, the least at a shape
   unsigned variants = 0;

@@ -70,7 +70,7 @@ def SM90a : Hopper<"sm_90a", [Wgmma]> {
 
 //===-- Rates ----------------------------------------------------------------------------------------------------===//
 
-// A GPU that stands for its compute capability where times are predicted (docs/Model.md) and rooflines drawn. An SM's
+// A GPU that stands for its compute capability where times are predicted (docs/internals/Model.md) and rooflines drawn. An SM's
 // figures are per clock; several GPUs of one capability: the first stands for it. The vendor's data sheets (dense
 // 16-bit peaks over SMs and boost clock, memory) and the CUDA C++ Programming Guide (arithmetic throughput, simplified)
 // say all but what is marked.
@@ -144,7 +144,7 @@ def H200 : Gpu<"H200", 90> {
   let TensorFlops = 4096;  // wgmma
   let MmaSyncFlops = 2729; // measured: two thirds of wgmma
   let DramGBs = 4630;      // a measured streaming read
-  let BulkBytes = 64;      // as is the latency, from what tuners timed: docs/Model.md
+  let BulkBytes = 64;      // as is the latency, from what tuners timed: docs/internals/Model.md
   let BulkLatency = 800;
   let UnmaskedRank = 88;   // evidence/h200/model
   let UnmaskedVariants = 200;
