@@ -179,7 +179,7 @@ void KernelEmitter::emitLoad() {
   line(out, "__device__ __forceinline__ void load(const {}) {{", turns ? "MappedAttentionParams &params" : "Cta &cta");
   {
     auto scope = out.scope();
-    OpEmitter emitter(kernel, loadPoints, out, text.ops, "load.");
+    OpEmitter emitter(kernel, loadPoints, out, text.ops, load);
     const LoadParts parts(*load);
     const std::string params = turns ? "params" : "cta.params";
     if (isInstrumented()) {
@@ -194,7 +194,7 @@ void KernelEmitter::emitLoad() {
       emitter.emitBlock(parts.before);
     }
     line(out, "}}");
-    OpEmitter plain(kernel, loadPoints, out, text.ops, "load."); // of all threads
+    OpEmitter plain(kernel, loadPoints, out, text.ops, load); // of all threads
     plain.emitBlock({parts.barriers.front()});
     if (parts.barriers.size() == 1) {
       line(out, "if (!is_first)\n  return;");
@@ -227,7 +227,7 @@ void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const 
        function.parameters);
   {
     auto scope = out.scope();
-    OpEmitter emitter(kernel, points, out, text.ops, load ? "math." : "");
+    OpEmitter emitter(kernel, points, out, text.ops, load ? &math : nullptr);
     if (function.part == Part::Epilogue) {
       emitter.enterEpilogue();
       line(out, "const {} place = {}(cta.params{});", placeType(), locate(), turns ? ", cta.tile" : "");
@@ -281,7 +281,7 @@ void KernelEmitter::emitPersistentEntry() {
   auto scope = out.scope();
   line(out, "const int group = ptx::warp_group_index(); // 0 loads");
   emitRoles();
-  OpEmitter emitter(kernel, points, out, text.ops, "math.");
+  OpEmitter emitter(kernel, points, out, text.ops, &math);
   if (isInstrumented()) {
     line(out, "Registers r;\nr.clock.start();");
     emitter.markStages({"r.clock", "params"});

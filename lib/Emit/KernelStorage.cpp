@@ -16,31 +16,26 @@ static bool isOfHandover(const Buffer &buffer) {
 static std::string handoverType(const TileUses &uses, const Buffer &buffer) {
   if (buffer.type == ElementType::U32)
     return "NextTile";
-  return fmt::format("Mbarriers<{}>", buffer.stages == 1 ? "1" : uses.slotsOf(buffer));
+  return fmt::format("Mbarriers<{}>", buffer.stages == 1 ? "1" : nameOf(uses.slotsOf(buffer)).str());
 }
 
 void KernelEmitter::emitTileTypes() {
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
     if (isOfHandover(*buffer))
       continue;
-    auto named = [&](unsigned value, std::initializer_list<llvm::StringRef> names) {
-      for (llvm::StringRef name : names)
-        if (kernel.hasConstant(name) && kernel.constant(name) == value)
-          return name.str();
-      return std::to_string(value);
-    };
+    auto named = [&](unsigned value, Measure measure) { return byName(kernel, measure, value).str(); };
     const bool isTensor = buffer->type != ElementType::F32;
     const TileUse use = uses.of(*buffer);
     const bool isScores = uses.is(*buffer, TileUse::Sum, MmaForm::Abt) || uses.is(*buffer, TileUse::Left, MmaForm::Ab);
     const bool isOutput = uses.is(*buffer, TileUse::Right, MmaForm::Ab) || uses.is(*buffer, TileUse::Sum, MmaForm::Ab);
     const std::string rows = use == TileUse::KeyWarps
                                  ? "kKeyWarps * kTileRows"
-                                 : named(buffer->rows, {use == TileUse::Right ? "kTileKeys" : "kTileRows"});
+                                 : named(buffer->rows, use == TileUse::Right ? Measure::TileKeys : Measure::TileRows);
     const std::string columns = use == TileUse::KeyWarps ? "kHeadDimV + kPartialExtra"
                                 : isScores               ? "kTileKeys"
                                 : use == TileUse::Staged
                                     ? "kStagedColumns"
-                                    : named(buffer->columns, {isOutput ? "kHeadDimV" : "kHeadDimQK"});
+                                    : named(buffer->columns, isOutput ? Measure::HeadDimV : Measure::HeadDimQK);
     line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name), isTensor ? "Element" : "float",
          rows, columns, layoutText(buffer->layout).enumerator.str());
   }

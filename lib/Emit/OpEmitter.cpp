@@ -460,8 +460,8 @@ size_t OpEmitter::emitOps(llvm::ArrayRef<const Op *> ops) {
   doneBefore = composition.later ? composition.later : doneBefore;
   comment(*ops.front());
   const Op &op = *composition.subject;
-  places.push_back({out.getLine(), (role + points.nameOf(&op)).str(), op.location.isKnown() ? op.location.str() : "",
-                    op.site, isSilent(op)});
+  places.push_back({out.getLine(), (role ? role->name + "." : "") + points.nameOf(&op),
+                    op.location.isKnown() ? op.location.str() : "", op.site, isSilent(op)});
   if (emitOwn(op))
     return 1;
   if (!composition.isSingle())

@@ -59,9 +59,9 @@ ir::Expr spellRunValues(const ir::Expr &expr, llvm::function_ref<llvm::StringRef
 /// thread keeps in registers; in the epilogue `place` says which rows the CTA has. `places` gets each op's line.
 class OpEmitter {
 public:
-  /// `role` stands before the name of each op.
+  /// The name of `role`, where there is one, stands before that of each op.
   OpEmitter(const ir::Kernel &kernel, const Points &points, IndentedStream &out, std::vector<OpPlan> &places,
-            llvm::StringRef role = "")
+            const ir::Role *role = nullptr)
       : kernel(kernel), out(out), points(points), places(places), role(role) {}
 
   virtual ~OpEmitter() = default;
@@ -155,7 +155,7 @@ private:
   const char *rowsOfParts() const;
   const Points &points;
   std::vector<OpPlan> &places;
-  const llvm::StringRef role;
+  const ir::Role *const role;
   enum class Marks : uint8_t { None, Stages, Samples };
   Marks marks = Marks::None;
   ClockNames clock;

@@ -2,6 +2,7 @@
 // them. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fagen/IR/Measures.h"
 #include "fagen/IR/OpClasses.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -33,8 +34,10 @@ public:
   bool isOfScores(const ir::Op &product) const;
   /// A ring of right operands, or an mbarrier of one; of rings of left operands it is false.
   bool isOfKeys(const ir::Buffer &ring) const;
-  /// The constant that says how many slots such a ring has.
-  llvm::StringRef slotsOf(const ir::Buffer &ring) const { return isOfKeys(ring) ? "kStages" : "kQuerySlots"; }
+  /// What says how many slots such a ring has.
+  ir::Measure slotsOf(const ir::Buffer &ring) const {
+    return isOfKeys(ring) ? ir::Measure::Stages : ir::Measure::QuerySlots;
+  }
 
 private:
   struct Found {
