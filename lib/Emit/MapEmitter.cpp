@@ -153,12 +153,12 @@ void OpEmitter::emitElements(const Op &op) {
       sources += &each == &map.dst() ? "" : ", " + operand(each);
     }
   emitWhen(op, [&] {
-    auto place = [&](llvm::StringRef name) {
-      return map.value().uses(name) ? "int " + name.str() : std::string("int");
+    auto place = [&](RunValue value) {
+      return map.value().uses(nameOf(value)) ? "int " + nameOf(value).str() : std::string("int");
     };
     line(out, "map{}({}, {}{}, [&]({}{}, {}) {{", isInShared(map.dst()) ? "<kWarpRows>" : "", operand(map.dst()),
-         isInShared(map.dst()) ? "warp_row(), " : "", map.row() ? cornerOf(op) : "0, 0", parameters, place(kMaskRow),
-         place(kMaskKey));
+         isInShared(map.dst()) ? "warp_row(), " : "", map.row() ? cornerOf(op) : "0, 0", parameters,
+         place(RunValue::ElementRow), place(RunValue::ElementKey));
     {
       auto body = out.scope();
       line(out, "return {};", element(op, map.value()));

@@ -78,8 +78,9 @@ struct Flags {
                                  cl::desc("emit only these variants")};
   cl::opt<bool> json{"json", cl::cat(category),
                      cl::desc("with --emit=barriers, plan or spec: JSON instead of a table")};
-  cl::list<std::string> shapes{"shape", cl::value_desc("b,h,hkv,sq,sk,d"), cl::cat(category),
-                               cl::desc("with --emit=plan: what the model says of these problems (docs/internals/Model.md)")};
+  cl::list<std::string> shapes{
+      "shape", cl::value_desc("b,h,hkv,sq,sk,d"), cl::cat(category),
+      cl::desc("with --emit=plan: what the model says of these problems (docs/internals/Model.md)")};
   cl::opt<std::string> gpu{"gpu", cl::value_desc("sm_NN or name"), cl::cat(category),
                            cl::desc("with --shape: on this GPU (rtx4090) instead of the target's")};
   cl::opt<bool> checkResources{"check-resources", cl::cat(category),
