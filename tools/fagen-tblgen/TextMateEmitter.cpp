@@ -1,0 +1,90 @@
+// fagen: writes editors/fagen.tmLanguage.json: the words of the .fa language for editors that colour text.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "EmitterSupport.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/TableGen/TableGenBackend.h"
+
+using namespace llvm;
+using namespace fagen::tblgen;
+
+namespace {
+
+/// Each word once, in the order in which they come.
+class Words {
+public:
+  void add(StringRef word) {
+    if (known.insert(word).second)
+      words.push_back(word.str());
+  }
+  /// A regular expression of exactly these words.
+  std::string pattern() const { return "\\b(" + join(words, "|") + ")\\b"; }
+
+private:
+  StringSet<> known;
+  std::vector<std::string> words;
+};
+
+json::Object match(StringRef scope, std::string pattern) {
+  return json::Object{{"name", scope}, {"match", std::move(pattern)}};
+}
+
+json::Object captured(StringRef first, StringRef second, std::string pattern) {
+  return json::Object{
+      {"captures", json::Object{{"1", json::Object{{"name", first}}}, {"2", json::Object{{"name", second}}}}},
+      {"match", std::move(pattern)}};
+}
+
+std::string keysPattern(const RecordKeeper &records) {
+  Words keys;
+  for (const Record *option : recordsInOrder(records, "Option"))
+    keys.add(option->getValueAsString("Key"));
+  return keys.pattern() + "(?=\\s*=(?!=))";
+}
+
+std::string valuesPattern(const RecordKeeper &records) {
+  Words values;
+  for (const Record *value : recordsInOrder(records, "Value"))
+    values.add(value->getValueAsDef("TheCase")->getValueAsString("Text"));
+  for (StringRef word : {"on", "off", "auto"})
+    values.add(word);
+  return values.pattern();
+}
+
+std::string targetsPattern(const RecordKeeper &records) {
+  Words targets;
+  for (const Record *target : recordsInOrder(records, "Target"))
+    targets.add(target->getValueAsString("Name"));
+  return targets.pattern();
+}
+
+/// What the grammar of docs/Language.md has, then the words of the tables. The first pattern that matches counts.
+void emitTextMate(RecordKeeper &records, raw_ostream &os) {
+  json::Array patterns;
+  patterns.push_back(match("comment.line.double-slash.fagen", "//.*$"));
+  patterns.push_back(json::Object{{"name", "comment.block.fagen"}, {"begin", "/\\*"}, {"end", "\\*/"}});
+  patterns.push_back(match("variable.parameter.key.fagen", keysPattern(records)));
+  patterns.push_back(captured("keyword.declaration.fagen", "entity.name.type.fagen", "\\b(kernel|schedule)\\s+(\\w+)"));
+  patterns.push_back(match("keyword.declaration.fagen", "\\b(target|kernel|problem|schedule|select|claim|require)\\b"));
+  patterns.push_back(match("keyword.control.fagen", "\\b(when|otherwise)\\b"));
+  patterns.push_back(match("support.function.fagen", "\\b(tune|ceil_div)(?=\\s*\\()"));
+  patterns.push_back(match("support.constant.target.fagen", targetsPattern(records)));
+  patterns.push_back(match("constant.language.fagen", valuesPattern(records)));
+  patterns.push_back(
+      captured("constant.numeric.fagen", "keyword.other.unit.fagen", "\\b(\\d+(?:\\.\\d+)?)(?:\\s*(KiB|B)\\b)?"));
+  patterns.push_back(match("keyword.operator.fagen", "==|!=|<=|>=|&&|\\|\\||[-+*/%<>!=]|(?<=[\\s\\d])x(?=[\\s\\d])"));
+  json::Object grammar{{"$comment", "Generated from SpecOptions.td and Targets.td by fagen-tblgen. Do not edit."},
+                       {"name", "fagen"},
+                       {"scopeName", "source.fagen"},
+                       {"fileTypes", json::Array{"fa"}},
+                       {"patterns", std::move(patterns)}};
+  os << formatv("{0:2}\n", json::Value(std::move(grammar)));
+}
+
+TableGen::Emitter::Opt registration("gen-textmate", emitTextMate, "editors/fagen.tmLanguage.json");
+
+} // namespace
