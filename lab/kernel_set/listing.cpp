@@ -80,9 +80,10 @@ static std::string evidenceText(const KernelSet &set, const fagen_row &row) {
   return text;
 }
 
-Explanation explain(const std::vector<std::unique_ptr<KernelSet>> &sets, const Case &problem, uint32_t sm) {
+Explanation explain(const std::vector<std::unique_ptr<KernelSet>> &sets, const Case &problem, uint32_t sm,
+                    uint32_t sms) {
   fagen_device *device = nullptr;
-  if (fagen_device_describe(sm, 1, &device) != FAGEN_OK)
+  if (fagen_device_describe(sm, sms, &device) != FAGEN_OK)
     throw UserError(fagen_last_error());
   std::unique_ptr<fagen_device, void (*)(fagen_device *)> owner(device, fagen_device_destroy);
   std::vector<const fagen_table *> tables;

@@ -11,7 +11,7 @@ namespace fagen::lab {
 std::string listTable(const std::vector<std::unique_ptr<KernelSet>> &sets);
 Json listJson(const std::vector<std::unique_ptr<KernelSet>> &sets);
 
-/// fagen_query and fagen_explain for a case on a GPU of this compute capability.
+/// fagen_query and fagen_explain for a case on a GPU of this compute capability with so many SMs, which select may ask.
 struct Explanation {
   Case problem;
   uint32_t sm = 0;
@@ -19,7 +19,8 @@ struct Explanation {
   std::string variant, target; ///< empty when no row fits
   std::string text;
 };
-Explanation explain(const std::vector<std::unique_ptr<KernelSet>> &sets, const Case &problem, uint32_t sm);
+Explanation explain(const std::vector<std::unique_ptr<KernelSet>> &sets, const Case &problem, uint32_t sm,
+                    uint32_t sms = 1);
 Json explanationJson(const Explanation &explanation);
 
 } // namespace fagen::lab

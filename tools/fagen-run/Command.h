@@ -55,6 +55,7 @@ private:
 ManualCommand describeApp(const CLI::App &app);
 
 std::unique_ptr<Command> makeListCommand();
+std::unique_ptr<Command> makeExplainCommand();
 std::unique_ptr<Command> makeCheckCommand();
 std::unique_ptr<Command> makeTimeCommand();
 std::unique_ptr<Command> makeGateCommand();

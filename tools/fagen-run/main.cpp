@@ -19,6 +19,7 @@ using Commands = std::vector<std::unique_ptr<Command>>;
 Commands makeCommands() {
   Commands commands;
   commands.push_back(makeListCommand());
+  commands.push_back(makeExplainCommand());
   commands.push_back(makeCheckCommand());
   commands.push_back(makeSoakCommand());
   commands.push_back(makeTimeCommand());

@@ -3,11 +3,9 @@
 
 #include "Command.h"
 #include "InitSpec.h"
-#include "ModelTable.h"
 #include "fagen/Output/OutputFile.h"
-#include "fagen/Target/Gpus.h"
+#include "fagen/Target/GpuNames.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace llvm;
@@ -79,29 +77,15 @@ private:
 
 } // namespace
 
-/// The compute capability of a GPU that the tables of rates do not have, or 0.
-static unsigned capabilityOf(StringRef name) {
-  static constexpr std::pair<StringLiteral, unsigned> kOthers[] = {{"h100", 90}, {"gh200", 90}, {"a30", 80},
-                                                                   {"a40", 86},  {"l40", 89},   {"l40s", 89}};
-  for (const auto &[known, sm] : kOthers)
-    if (name.equals_insensitive(known))
-      return sm;
-  const GpuRates *gpu = findGpu(name);
-  return gpu ? gpu->sm : 0;
-}
-
 void InitCommand::readGpu(InitProblem &problem, Diagnostics &diags) const {
   problem.gpu = gpu;
-  const unsigned sm = capabilityOf(gpu);
+  const std::optional<NamedGpu> named = gpuNamed(gpu.getValue());
+  const unsigned sm = named ? named->sm : 0;
   const std::string target = "sm_" + std::to_string(sm) + (sm == 90 ? "a" : ""); // wgmma is sm_90a's
   problem.target = lookupTarget(target);
-  if (problem.target)
-    return;
-  std::vector<std::string> known{"H100"};
-  for (const GpuRates &rates : kGpuRates)
-    known.push_back(rates.name);
-  diags.error(Location(), "--gpu=" + gpu + " is no GPU that fagen knows; it takes sm_80, sm_86, sm_89, sm_90, " +
-                              join(known, ", "));
+  if (!problem.target)
+    diags.error(Location(), "--gpu=" + gpu + " is no GPU that fagen has kernels for; it takes sm_80, sm_86, sm_89, " +
+                                "sm_90, or a GPU of these: " + gpuNames());
 }
 
 void InitCommand::readHeadDim(InitProblem &problem, Diagnostics &diags) const {

@@ -3,6 +3,8 @@
 
 #include "ModelTable.h"
 
+#include "fagen/Target/GpuNames.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
@@ -96,21 +98,13 @@ static json::Value jsonOf(const Row &row) {
 }
 
 /// Without blanks, in lower case.
-static std::string plainName(StringRef name) {
-  std::string plain;
-  for (const char c : name)
-    if (c != ' ')
-      plain += toLower(c);
-  return plain;
-}
-
 static const TargetInfo *targetOf(unsigned sm) { return lookupTarget(("sm_" + Twine(sm)).str()); }
 
 const GpuRates *findGpu(StringRef targetOrName) {
   if (const TargetInfo *target = lookupTarget(targetOrName))
     return ratesOf(target->sm);
   for (const GpuRates &gpu : kGpuRates)
-    if (plainName(gpu.name) == plainName(targetOrName))
+    if (plainGpuName(gpu.name) == plainGpuName(targetOrName))
       return &gpu;
   return nullptr;
 }
