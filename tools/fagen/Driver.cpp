@@ -205,8 +205,8 @@ bool Driver::writeKernels() {
     return false;
   }
   for (const CompiledKernel &kernel : kernels)
-    llvm::outs() << kernel.spec->name << ": " << kernel.variants.size() << " variants in " << options.output << "/"
-                 << kernel.spec->name << "\n";
+    llvm::outs() << kernel.spec->name << ": " << kernel.variants.size() << " variants in "
+                 << llvm::StringRef(options.output).rtrim('/') << "/" << kernel.spec->name << "\n";
   return true;
 }
 
