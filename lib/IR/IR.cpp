@@ -32,14 +32,6 @@ static_assert(device::Swizzle(Layout::RowMajor) == device::Swizzle::kNone &&
 
 uint64_t Buffer::stageBytes() const { return device::tile_bytes(device::Swizzle(layout), rows, columns, sizeOf(type)); }
 
-const Operand &Op::operand(StringRef name) const {
-  const OpInfo &info = opInfo(kind);
-  for (size_t i = 0; i != info.operands.size(); ++i)
-    if (info.operands[i].name == name)
-      return operands[i];
-  llvm_unreachable("the op has no such operand");
-}
-
 int64_t Op::integer(Attr attribute) const {
   assert(has(attribute) && "the op lacks this attribute");
   return std::get<int64_t>(attributes.find(attribute)->second);

@@ -189,7 +189,7 @@ void emitOps(RecordKeeper &records, raw_ostream &os) {
   validate(ops);
   emitFileHeader(os, "the ops of the IR: kinds, operands with effects, attributes.", "Ops.td");
   os << "#pragma once\n\n#include \"llvm/ADT/ArrayRef.h\"\n#include \"llvm/ADT/StringRef.h\"\n\n"
-     << "#include <cstdint>\n#include <iterator>\n#include <optional>\n\nnamespace fagen::ir {\n";
+     << "#include <cstdint>\n#include <optional>\n\nnamespace fagen::ir {\n";
   emitKinds(os, ops);
   emitAttrs(os, ops);
   emitTypes(os);
@@ -200,10 +200,7 @@ void emitOps(RecordKeeper &records, raw_ostream &os) {
      << "  for (const OpInfo &info : table::kOps)\n    if (info.name == name)\n      return info.kind;\n"
      << "  return std::nullopt;\n}\n\n"
      << "inline llvm::StringRef nameOf(Attr attr) { return kAttrNames[unsigned(attr)]; }\n\n"
-     << "inline std::optional<Attr> attrByName(llvm::StringRef name) {\n"
-     << "  for (unsigned i = 0; i != std::size(kAttrNames); ++i)\n    if (kAttrNames[i] == name)\n      return "
-        "Attr(i);\n"
-     << "  return std::nullopt;\n}\n\n} // namespace fagen::ir\n";
+     << "} // namespace fagen::ir\n";
 }
 
 TableGen::Emitter::Opt registration("gen-ops", emitOps, "the ops of the IR");

@@ -17,14 +17,14 @@ StringRef toString(Part part) {
 /// With what it waits for or arrives at.
 static std::string describe(const ir::Op &op) {
   if (op.kind == ir::OpKind::Barrier)
-    return op.text("scope").str() + " barrier";
+    return op.text(ir::Attr::Scope).str() + " barrier";
   std::string text = ir::opInfo(op.kind).name.str();
   if (op.kind == ir::OpKind::Wait || op.kind == ir::OpKind::Arrive)
-    text += " " + op.operand("bar").buffer->name;
+    text += " " + op.operands.front().buffer->name;
   if (op.kind == ir::OpKind::Fence)
-    text += " " + op.text("kind").str();
-  if (op.has("pending"))
-    text += " " + std::to_string(op.integer("pending"));
+    text += " " + op.text(ir::Attr::Kind).str();
+  if (op.has(ir::Attr::Pending))
+    text += " " + std::to_string(op.integer(ir::Attr::Pending));
   return text;
 }
 

@@ -15,7 +15,7 @@ using namespace llvm;
 namespace fagen {
 
 /// Of a barrier that a place of the policy asked for: its name; else a hazard did.
-static StringRef placeOf(const ir::Op &op) { return op.has("place") ? op.text("place") : ""; }
+static StringRef placeOf(const ir::Op &op) { return op.has(ir::Attr::Place) ? op.text(ir::Attr::Place) : ""; }
 
 static bool isNeeded(const BarrierSite &site) {
   return any_of(site.hazards, [](const CoveredHazard &hazard) { return hazard.part == Part::Needed; });

@@ -18,10 +18,10 @@ namespace fagen {
 /// "barrier cta", "copy_wait 2".
 static std::string describe(const ir::Op &op) {
   std::string text = ir::opInfo(op.kind).name.str();
-  if (op.has("scope"))
-    text += " " + op.text("scope").str();
-  if (op.has("pending"))
-    text += " " + std::to_string(op.integer("pending"));
+  if (op.has(ir::Attr::Scope))
+    text += " " + op.text(ir::Attr::Scope).str();
+  if (op.has(ir::Attr::Pending))
+    text += " " + std::to_string(op.integer(ir::Attr::Pending));
   return text;
 }
 

@@ -29,7 +29,7 @@ const Op *firstOp(Lowering &lowering, bool (*is)(const Op &)) {
 const Op *firstOp(Lowering &lowering, OpKind kind, llvm::StringRef form = {}) {
   const Op *found = nullptr;
   walk(lowering.body(), [&](Op &op) {
-    if (!found && op.kind == kind && (form.empty() || op.text("form") == form))
+    if (!found && op.kind == kind && (form.empty() || op.text(Attr::Form) == form))
       found = &op;
   });
   return found;

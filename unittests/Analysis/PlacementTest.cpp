@@ -192,11 +192,11 @@ TEST(Placement, PipelineWaitsAreExact) {
     Lowering lowering({"prefill", Mma::MmaSync, Copy::CpAsync, 64, 32, 4, stages});
     lowering.lower();
     for (const Op *wait : lowering.sites())
-      EXPECT_EQ(wait->integer("pending"), 2 * (stages - 1));
+      EXPECT_EQ(wait->integer(Attr::Pending), 2 * (stages - 1));
     Lowering scalar({"scalar", Mma::Scalar, Copy::CpAsync, 32, 64, 4, stages});
     scalar.lower();
     for (const Op *wait : scalar.sites())
-      EXPECT_EQ(wait->integer("pending"), stages - 1);
+      EXPECT_EQ(wait->integer(Attr::Pending), stages - 1);
   }
 }
 

@@ -61,8 +61,8 @@ private:
   void run(const Op &op) {
     switch (op.kind) {
     case OpKind::Loop: {
-      const std::string variable = op.text("variable").str();
-      const int64_t begin = evaluate(op.expr("begin")), end = evaluate(op.expr("end"));
+      const std::string variable = op.text(Attr::Variable).str();
+      const int64_t begin = evaluate(op.expr(Attr::Begin)), end = evaluate(op.expr(Attr::End));
       for (int64_t value = begin; value < end; ++value) {
         values[variable] = value;
         run(op.body);
@@ -70,13 +70,13 @@ private:
       return;
     }
     case OpKind::Barrier:
-      return op.text("scope") == "cta" ? join(0, threads) : op.text("scope") == "warp" ? joinWarps() : void();
+      return op.text(Attr::Scope) == "cta" ? join(0, threads) : op.text(Attr::Scope) == "warp" ? joinWarps() : void();
     case OpKind::CopyCommit:
       for (auto &flights : inFlight)
         flights.emplace_back();
       return;
     case OpKind::CopyWait:
-      return wait(op.integer("pending"));
+      return wait(op.integer(Attr::Pending));
     default:
       return access(op);
     }
@@ -113,7 +113,7 @@ private:
   }
 
   void access(const Op &op) {
-    if (op.has("when") && evaluate(op.expr("when")) == 0)
+    if (op.has(Attr::When) && evaluate(op.expr(Attr::When)) == 0)
       return;
     for (unsigned i = 0; i < op.operands.size(); ++i) {
       const Buffer *buffer = op.operands[i].buffer;
@@ -122,7 +122,7 @@ private:
       const int64_t position = op.operands[i].position ? evaluate(op.operands[i].position) : 0;
       const uint64_t base = *buffer->offset + position % buffer->stages * buffer->stageBytes();
       const Effect effect = opInfo(op.kind).operands[i].effect;
-      const bool isAsync = op.kind == OpKind::CopyIssue && op.text("kind") == "cp_async";
+      const bool isAsync = op.kind == OpKind::CopyIssue && op.text(Attr::Kind) == "cp_async";
       forEachAccess(kernel, role, op, i, [&](ThreadRange who, unsigned first, unsigned count) {
         for (unsigned byte = base + first; byte < base + first + count; byte += 2)
           for (unsigned t = who.first; t < who.first + who.count; ++t)

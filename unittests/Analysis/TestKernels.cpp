@@ -45,14 +45,14 @@ unsigned Lowering::countIn(unsigned loop, llvm::StringRef scope) {
   for (const std::unique_ptr<ir::Op> &op : body().ops)
     if (op->kind == ir::OpKind::Loop && loops++ == loop)
       for (const std::unique_ptr<ir::Op> &inner : op->body.ops)
-        found += inner->kind == ir::OpKind::Barrier && inner->text("scope") == scope;
+        found += inner->kind == ir::OpKind::Barrier && inner->text(ir::Attr::Scope) == scope;
   return found;
 }
 
 unsigned Lowering::count(llvm::StringRef scope) {
   unsigned found = 0;
   for (const ir::Op *op : sites())
-    found += op->kind == ir::OpKind::Barrier && op->text("scope") == scope;
+    found += op->kind == ir::OpKind::Barrier && op->text(ir::Attr::Scope) == scope;
   return found;
 }
 

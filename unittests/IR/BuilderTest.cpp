@@ -69,8 +69,8 @@ TEST_F(BuilderTest, AbsentOperandsHaveNoBuffer) {
   const Op &op =
       builder.add(makeReduce({.dst = {s, {}}, .src = {s, {}}, .op = Reduction::Max, .reach = ReduceReach::Row}));
   EXPECT_EQ(op.operands.size(), 3u);
-  EXPECT_EQ(op.operand("with").buffer, nullptr);
-  EXPECT_EQ(op.operand("dst").buffer, s);
+  EXPECT_EQ(ReduceOp(op).with().buffer, nullptr);
+  EXPECT_EQ(ReduceOp(op).dst().buffer, s);
   EXPECT_EQ(op.text(Attr::Op), "max");
 }
 

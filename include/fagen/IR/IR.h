@@ -148,14 +148,6 @@ struct Op {
   /// Whether the optional attribute of 0 and 1 is there and 1.
   bool isSet(Attr attribute) const { return has(attribute) && integer(attribute) != 0; }
   void set(Attr attribute, Attribute value) { attributes[attribute] = std::move(value); }
-
-  /// By their names in text.
-  const Operand &operand(llvm::StringRef name) const; ///< asserts that the kind has it
-  bool has(llvm::StringRef attribute) const { return attrByName(attribute) && has(*attrByName(attribute)); }
-  bool isSet(llvm::StringRef attribute) const { return isSet(*attrByName(attribute)); }
-  int64_t integer(llvm::StringRef attribute) const { return integer(*attrByName(attribute)); }
-  llvm::StringRef text(llvm::StringRef attribute) const { return text(*attrByName(attribute)); }
-  const Expr &expr(llvm::StringRef attribute) const { return expr(*attrByName(attribute)); }
 };
 
 /// A named constant of the generated kernel, and where its value comes from.
