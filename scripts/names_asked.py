@@ -13,12 +13,12 @@ WORD = r'"(?!__)(\w*[A-Za-z]\w*)"'
 WRAPPED = rf"(?:[\w:]+\s*[({{]\s*)*{WORD}"
 LOOKUPS = (
     "buffer|constant|constantOr|hasConstant|valueOf|text|integer|expr|has|isSet|operand|attrByName|substitute|uses|variable|"
-    "lookup|find|count|contains|at|erase|starts_with|ends_with|equals|equals_insensitive|compare|compare_insensitive|consume_front|"
+    "lookup|find|count|contains|at|erase|rfind|starts_with|ends_with|equals|equals_insensitive|compare|compare_insensitive|consume_front|"
     "consume_back|split"
 )
 QUESTIONS = [
     rf"[=!]=\s*{WRAPPED}",
-    rf"{WORD}\s*[)}}]*\s*[=!]=",
+    rf"{WORD}(?:s|sv)?\s*[)}}]*\s*[=!]=",
     # name == kLast: the name has only moved.
     r"\b(?:name|variable|carry|param|backend)(?:\(\))?\s*[=!]=\s*(k[A-Z]\w*\b)(?!\[)",
     r"\b(k[A-Z]\w*)\s*[=!]=\s*[\w.>()-]*\b(?:name|variable|carry|param|backend)\b",
@@ -27,7 +27,10 @@ QUESTIONS = [
     rf"\w\(\s*\{{\s*{WORD}(?:\s*,\s*\"\w+\")*\s*\}}\s*,",
     rf"\bfor\s*\([^;()]*:\s*\{{\s*{WORD}",
     rf"(?<!lexer\.)\b(?:{LOOKUPS})\(\s*(?:[^()\";]*\+\s*)?{WORD}",
-    rf"\bstrn?cmp\([^;()]*{WORD}",
+    rf"\b(?:strn?cmp|compare)\([^;()]*{WORD}",
+    # isCalled(loop, "last")
+    rf"\b(?:is|has|are)[A-Z]\w*\([^;()]*{WORD}",
+    rf"\b(?:StringRef|string_view|string)[({{]\s*{WORD}\s*[)}}]\s*\.",
     r"\b(?:name|variable|carry|param|backend)\b[\w.()]*\s*[=!]=\s*'(\w)'",
     # std::set<StringRef>{"k", "v"}
     rf">\s*\w*\s*(?:=\s*)?\{{\s*{WORD}",
@@ -35,9 +38,12 @@ QUESTIONS = [
     # A table of names, or one name.
     rf"\b\w+(?:\s*\*\s*(?:const)?)?\s+\w+\[\w*\]\s*=\s*\{{+\s*{WORD}",
     rf"\b(?:StringLiteral|StringRef|string_view)\s+\w+\s*(?:=\s*|\{{\s*)?{WORD}",
+    rf"\bstatic\s+const\b[^;()]*=\s*{WORD}",
+    rf"\bk[A-Z]\w*\s*=\s*{WORD}",
     rf"\bconstexpr\b[^;(){{}}]*=[^;]*?{WORD}",
     # Families of products have capabilities (fagen/Target/MmaInstrs.h).
     r"\bMma::([A-Z]\w*)",
+    r"\b(family)\s*[=!]=|\busing enum (?:\w+::)*(Mma)\b|\b(Mma)(?:>\(|\(\d)",
     r'"(scalar|wmma|mma_sync|wgmma)"',
 ]
 
@@ -75,7 +81,7 @@ def namesAsked(file, text):
     found = set()
     for question in QUESTIONS:
         for match in re.finditer(question, code):
-            name = match.group(1)
+            name = match.group(match.lastindex)
             if not isAllowed(file, name):
-                found.add((code.count("\n", 0, match.start(1)) + 1, name))
+                found.add((code.count("\n", 0, match.start(match.lastindex)) + 1, name))
     return sorted(found)

@@ -6,13 +6,13 @@ import re
 import subprocess
 import sys
 
-root, checker = sys.argv[1:]
+lists, root, checker = sys.argv[1:]
 HEAD = "// fagen: asks.\n// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
 PARTS = ["lib/IR", "lib/Analysis", "lib/Passes", "lib/Emit", "include/fagen/IR", "include/fagen/Emit"]
 
 
 def linesOf(name):
-    with open(os.path.join(root, name), encoding="utf-8") as file:
+    with open(os.path.join(lists, name + ".txt"), encoding="utf-8") as file:
         return file.read().splitlines()
 
 
