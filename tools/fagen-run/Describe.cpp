@@ -28,6 +28,7 @@ static ManualOption describeOption(const CLI::Option &option, std::string name) 
 
 ManualCommand describeApp(const CLI::App &app) {
   ManualCommand described;
+  described.examples = app.get_footer() + (app.get_footer().empty() ? "" : "\n");
   for (const CLI::Option *option : app.get_options()) {
     if (option->get_positional()) {
       described.operands += (described.operands.empty() ? "" : " ") + option->get_name(/*positional=*/true) +

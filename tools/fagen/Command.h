@@ -1,4 +1,4 @@
-// fagen: what follows `fagen` when it is not a spec: check, fmt, init.
+// fagen: what follows `fagen` when it is not a spec: check, fmt, init, lsp.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -54,5 +54,6 @@ private:
 std::unique_ptr<Command> makeCheckCommand();
 std::unique_ptr<Command> makeFormatCommand();
 std::unique_ptr<Command> makeInitCommand();
+std::unique_ptr<Command> makeLspCommand();
 
 } // namespace fagen

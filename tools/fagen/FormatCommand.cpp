@@ -43,7 +43,6 @@ public:
 
 private:
   bool checkOptions(ArrayRef<std::string> paths, Diagnostics &diags) const;
-  ExitCode write(ArrayRef<FormattedFile> files, Diagnostics &diags) const;
 
   cl::list<std::string> specs{cl::Positional, cl::desc("[SPEC...]"), cl::cat(category), cl::sub(subcommand)};
   cl::opt<bool> check{"check", cl::desc("write nothing; exit with 2 when a layout differs"), cl::cat(category),
@@ -86,16 +85,22 @@ bool FormatCommand::checkOptions(ArrayRef<std::string> paths, Diagnostics &diags
   return !diags.hasErrors();
 }
 
-ExitCode FormatCommand::write(ArrayRef<FormattedFile> files, Diagnostics &diags) const {
+/// Replaces the files whose layout differs, none unless all can be written. Gives what went wrong.
+static std::string replace(ArrayRef<FormattedFile> files) {
+  std::vector<Replacement> replacements;
   for (const FormattedFile &file : files) {
-    if (!inPlace) {
-      outs() << file.formatted;
-    } else if (file.text != file.formatted) {
-      if (std::string problem = writeOutput(file.path, file.formatted); !problem.empty())
-        diags.error(Location(), problem);
-    }
+    if (file.text == file.formatted)
+      continue;
+    Replacement &replacement = replacements.emplace_back(file.path);
+    if (std::string problem = replacement.check(); !problem.empty())
+      return problem;
+    if (std::string problem = replacement.write(file.formatted); !problem.empty())
+      return problem;
   }
-  return diags.hasErrors() ? kUserMistake : kDone;
+  for (Replacement &replacement : replacements)
+    if (std::string problem = replacement.place(); !problem.empty())
+      return problem;
+  return {};
 }
 
 ExitCode FormatCommand::run(const char *) {
@@ -113,8 +118,15 @@ ExitCode FormatCommand::run(const char *) {
       files.push_back(std::move(*file));
   if (diags.hasErrors())
     return diags.hasInternalErrors() ? kInternalError : kUserMistake;
-  if (!check)
-    return write(files, diags);
+  if (inPlace) {
+    if (std::string problem = replace(files); !problem.empty())
+      diags.error(Location(), problem);
+    return diags.hasErrors() ? kUserMistake : kDone;
+  }
+  if (!check) {
+    outs() << files.front().formatted;
+    return kDone;
+  }
   for (const FormattedFile &file : files)
     if (file.text != file.formatted)
       reportDifference(file, diags);

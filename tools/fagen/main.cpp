@@ -21,6 +21,7 @@ Commands makeCommands() {
   commands.push_back(makeCheckCommand());
   commands.push_back(makeFormatCommand());
   commands.push_back(makeInitCommand());
+  commands.push_back(makeLspCommand());
   return commands;
 }
 
