@@ -41,6 +41,9 @@ void forEachComposition(const ir::Block &block, llvm::function_ref<void(const Co
 /// Whatever the calls of a kernel name.
 llvm::DenseSet<const ir::Buffer *> registersOf(const ir::Kernel &kernel);
 
+/// " // why": what stands behind a short call of which a step has many; empty where the op has no note.
+inline std::string noteBehind(const ir::Op &op) { return op.note.empty() ? "" : " // " + op.note; }
+
 /// What a reader wants to know of a map, and of a reduction, that the device library has a function for.
 std::string headingOfMap(const ir::Op &op);
 std::string headingOfReduction(const ir::Op &op);
