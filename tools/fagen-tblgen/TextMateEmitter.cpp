@@ -1,4 +1,4 @@
-// fagen: writes editors/fagen.tmLanguage.json: the words of the .fa language for editors that colour text.
+// fagen: writes editors/*.tmLanguage.json: the words of specs (.fa) and of IR (.fair) for editors that colour text.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EmitterSupport.h"
@@ -62,6 +62,15 @@ std::string targetsPattern(const RecordKeeper &records) {
   return targets.pattern();
 }
 
+void printGrammar(raw_ostream &os, StringRef source, StringRef name, StringRef fileType, json::Array patterns) {
+  json::Object grammar{{"$comment", "Generated from " + source.str() + " by fagen-tblgen. Do not edit."},
+                       {"name", name},
+                       {"scopeName", "source." + name.str()},
+                       {"fileTypes", json::Array{fileType}},
+                       {"patterns", std::move(patterns)}};
+  os << formatv("{0:2}\n", json::Value(std::move(grammar)));
+}
+
 /// What the grammar of docs/Language.md has, then the words of the tables. The first pattern that matches counts.
 void emitTextMate(RecordKeeper &records, raw_ostream &os) {
   json::Array patterns;
@@ -77,14 +86,40 @@ void emitTextMate(RecordKeeper &records, raw_ostream &os) {
   patterns.push_back(
       captured("constant.numeric.fagen", "keyword.other.unit.fagen", "\\b(\\d+(?:\\.\\d+)?)(?:\\s*(KiB|B)\\b)?"));
   patterns.push_back(match("keyword.operator.fagen", "==|!=|<=|>=|&&|\\|\\||[-+*/%<>!=]|(?<=[\\s\\d])x(?=[\\s\\d])"));
-  json::Object grammar{{"$comment", "Generated from SpecOptions.td and Targets.td by fagen-tblgen. Do not edit."},
-                       {"name", "fagen"},
-                       {"scopeName", "source.fagen"},
-                       {"fileTypes", json::Array{"fa"}},
-                       {"patterns", std::move(patterns)}};
-  os << formatv("{0:2}\n", json::Value(std::move(grammar)));
+  printGrammar(os, "SpecOptions.td and Targets.td", "fagen", "fa", std::move(patterns));
+}
+
+/// The attributes of all ops; a name stands before `=`.
+std::string attributesPattern(const RecordKeeper &records) {
+  Words names;
+  for (const Record *op : recordsInOrder(records, "Op"))
+    for (const Record *attribute : op->getValueAsListOfDefs("Attributes"))
+      names.add(attribute->getValueAsString("Name"));
+  return names.pattern() + "(?=\\s*=(?!=))";
+}
+
+/// What docs/internals/Design.md has of the text of IR, then the ops and attributes of the table.
+void emitTextMateIr(RecordKeeper &records, raw_ostream &os) {
+  Words ops;
+  for (const Record *op : recordsInOrder(records, "Op"))
+    ops.add(op->getValueAsString("Name"));
+  json::Array patterns;
+  patterns.push_back(match("comment.line.double-slash.fair", "//.*$"));
+  patterns.push_back(match("string.quoted.double.fair", "\"(?:\\\\.|[^\"\\\\])*\""));
+  patterns.push_back(match("entity.name.type.fair", "@\\w+"));
+  patterns.push_back(match("variable.other.buffer.fair", "%\\w+"));
+  patterns.push_back(
+      match("keyword.declaration.fair", "^\\s*(program|kernel|const|global|shared|fragment|let|site|role)\\b"));
+  patterns.push_back(match("keyword.control.fair", "^\\s*(\\}\\s*else|loop|if)\\b|\\bto\\b"));
+  patterns.push_back(match("variable.parameter.attribute.fair", attributesPattern(records)));
+  patterns.push_back(match("support.function.op.fair", "^\\s*" + ops.pattern()));
+  patterns.push_back(match("constant.language.fair", "\\b(f16|bf16|f32|e4m3|none|inf)\\b"));
+  patterns.push_back(match("constant.numeric.fair", "\\b\\d+(?:\\.\\d+)?(?:e[-+]?\\d+)?\\b"));
+  patterns.push_back(match("variable.other.constant.fair", "\\bk[A-Z]\\w*"));
+  printGrammar(os, "Ops.td", "fair", "fair", std::move(patterns));
 }
 
 TableGen::Emitter::Opt registration("gen-textmate", emitTextMate, "editors/fagen.tmLanguage.json");
+TableGen::Emitter::Opt registrationIr("gen-textmate-ir", emitTextMateIr, "editors/fair.tmLanguage.json");
 
 } // namespace

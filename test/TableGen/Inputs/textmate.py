@@ -4,11 +4,17 @@ import re
 import sys
 
 root = sys.argv[1]
-with open(f"{root}/editors/fagen.tmLanguage.json", encoding="utf-8") as file:
-    patterns = [p for p in json.load(file)["patterns"] if "match" in p]
 
 
-def colours(line):
+def grammar(name):
+    with open(f"{root}/editors/{name}.tmLanguage.json", encoding="utf-8") as file:
+        return [p for p in json.load(file)["patterns"] if "match" in p]
+
+
+SPECS, IR = grammar("fagen"), grammar("fair")
+
+
+def colours(line, patterns=SPECS):
     """(word, the first part of its scope) of each piece that a pattern matches."""
     position = 0
     while position < len(line):
@@ -18,15 +24,15 @@ def colours(line):
         _, number, match = min(found, key=lambda f: f[:2])
         pattern = patterns[number]
         if "name" in pattern:
-            yield match.group(), pattern["name"]
+            yield match.group().strip(), pattern["name"]
         for group, capture in pattern.get("captures", {}).items():
             if match.group(int(group)):
                 yield match.group(int(group)), capture["name"]
         position = match.end()
 
 
-def scope(word, line):
-    return dict(colours(line)).get(word, "-")
+def scope(word, line, patterns=SPECS):
+    return dict(colours(line, patterns)).get(word, "-")
 
 
 def words(pattern, file):
@@ -40,8 +46,11 @@ targets = words(r'^def \w+ : (?:Ampere|Hopper)<"(\w+)"', "Targets.td")
 wrong = [k for k in keys if scope(k, f"  {k} = 1;") != "variable.parameter.key.fagen"]
 wrong += [c for c in cases if scope(c, f"  dtype = {c};") != "constant.language.fagen"]
 wrong += [t for t in targets if scope(t, f"target {t};") != "support.constant.target.fagen"]
-if wrong or not (keys and cases and targets):
+ops = set(words(r'^def \w+ : \w+<"(\w+)",\s+"', "Ops.td")) - {"loop", "if"}
+wrong += [o for o in ops if scope(o, f"    {o} %a, %b", IR) != "support.function.op.fair"]
+if wrong or not (keys and cases and targets and len(ops) > 20):
     sys.exit(f"without their colour: {', '.join(wrong)}")
-print(f"{len(keys)} keys, {len(cases)} values and {len(targets)} targets have their colours")
+print(f"{len(keys)} keys, {len(cases)} values, {len(targets)} targets and {len(ops)} ops have their colours")
 for line in ("target sm_90a;", "kernel k { // x", "tile = 128 x 64;", "when head_dim == 128 {", "shared <= 99 KiB;", "stages = tune(2, 3);"):
     print(*(f"{word}={name.split('.')[0]}" for word, name in colours(line)))
+print(*(f"{word}={name.split('.')[0]}" for word, name in colours('  mma %s, %k[j] {form = "abt", when = j < kStages} // x', IR)))
