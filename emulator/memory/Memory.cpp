@@ -79,7 +79,7 @@ bool Cta::checkShared(Access access, unsigned address, unsigned bytes, Site site
     });
   else
     report("misaligned", site, [&] {
-      return fmt::format("{} {} {} bytes at shared address {}, which is no multiple of {}", describeThread(), verb,
+      return fmt::format("{} {} {} bytes at shared address {}, which is not a multiple of {}", describeThread(), verb,
                          bytes, inCta(address), bytes);
     });
   return false;

@@ -95,7 +95,7 @@ bool Cta::describeCopy(const device::TensorMap *map, const int *at, int rank, un
   if (copy.at[0] * d.element_bytes % static_cast<int>(kChunk))
     return refuse("misaligned", fmt::format("its first coordinate is {}, no multiple of 16 bytes", copy.at[0]));
   if (address % kAlignment)
-    return refuse("misaligned", fmt::format("shared address {} is no multiple of {}", inCta(address), kAlignment));
+    return refuse("misaligned", fmt::format("shared address {} is not a multiple of {}", inCta(address), kAlignment));
   if (!isShared(address, boxBytes(d)))
     return refuse("out-of-bounds", fmt::format("{} bytes at shared address {}; the CTA has {} bytes", boxBytes(d),
                                                inCta(address), sharedBytes));

@@ -6,7 +6,7 @@
 
 namespace fagen::lab {
 
-/// A workspace as bad as it may be: zeros where the choice needs them, else what is no number.
+/// A workspace as bad as it may be: zeros where the choice needs them, else what is not a number.
 std::vector<char> makeWorkspace(const fagen_choice &choice);
 
 /// Whether the row's workspace is one counter, which every launch leaves at 0.

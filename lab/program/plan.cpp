@@ -73,7 +73,7 @@ private:
   unsigned number(const Json &json, const char *key, unsigned most) const {
     const Json &value = member(json, key);
     if (!value.is_number_unsigned() || value.get<uint64_t>() > most)
-      refuse(fmt::format("'{}' is no number from 0 to {}", key, most));
+      refuse(fmt::format("'{}' is not a number from 0 to {}", key, most));
     return value.get<unsigned>();
   }
   static bool flag(const Json &json, const char *key) { return json.contains(key) && json[key] == true; }
@@ -140,7 +140,7 @@ private:
     } else if (kind == "f32") {
       field.kind = ParamField::Float32;
       if (!member(json, "value").is_number())
-        refuse("'value' of an f32 is no number");
+        refuse("'value' of an f32 is not a number");
       field.number = json["value"];
     } else {
       refuse(fmt::format("unknown parameter '{}'; known: pointer, stride, map, i32, i64, f32", kind));

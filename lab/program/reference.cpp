@@ -43,7 +43,7 @@ public:
     fill.buffer = result();
     const ProgramBuffer &buffer = bufferOf(fill.buffer.buffer);
     if (buffer.element != Element::U32 || buffer.isWritten)
-      refuse(fmt::format("'{}' is no buffer of u32 that the program only reads", fill.buffer.buffer));
+      refuse(fmt::format("'{}' is not a buffer of u32 that the program only reads", fill.buffer.buffer));
     expect('=');
     fill.value = sum();
     forEachIndex(fill.value, [&](const std::string &name) {
@@ -99,7 +99,7 @@ private:
     return text.substr(begin, at - begin);
   }
 
-  /// "gelu(": a name that is no buffer's, in front of a parenthesis.
+  /// "gelu(": a name that is not a buffer's, in front of a parenthesis.
   const Function *function() {
     const size_t begin = at;
     const std::string found = name();
@@ -189,7 +189,7 @@ private:
       IndexExpr number;
       const char *const end = found.data() + found.size();
       if (std::from_chars(found.data(), end, number.number) != std::from_chars_result{end, std::errc()})
-        refuse(fmt::format("'{}' is no number", found));
+        refuse(fmt::format("'{}' is not a number", found));
       return number;
     }
     skipSpaces();

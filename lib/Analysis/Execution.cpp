@@ -228,8 +228,8 @@ void Execution::release(Warp &warp, const Event &event, const PlannedOp &op, Lan
   }
 }
 
-/// All roles work on the same tiles only if each takes, turn by turn, what was state.handed over for that turn. Where
-/// this is the last one in the order of this execution, and races are none, it is so in every order.
+/// Every role must take the tile number that was handed over for the same turn. If that holds in this order of
+/// execution and there is no race, it holds in every order.
 void Execution::checkTaken(const Event &event) {
   const Buffer *buffer = TakeTileOp(*event.op).src().buffer;
   auto last = state.handed.find(buffer);

@@ -230,7 +230,7 @@ private:
     for (const TensorParam &param : llvm::make_filter_range(kTensors, isOfUse))
       names.push_back(param.name);
     if (!llvm::is_contained(names, buffer.param))
-      refuse(op.location, "%" + buffer.name + " is no tensor of attention that " + opInfo(op.kind).name +
+      refuse(op.location, "%" + buffer.name + " is not a tensor of attention that " + opInfo(op.kind).name +
                               " names; there its `param` is " + alternatives(names));
   }
 

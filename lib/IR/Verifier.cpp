@@ -60,7 +60,7 @@ public:
 private:
   void checkHead() {
     if (!isIdentifier(kernel.symbol))
-      state.defect(kernel.location, "the kernel's symbol '" + kernel.symbol + "' is no identifier");
+      state.defect(kernel.location, "the kernel's symbol '" + kernel.symbol + "' is not an identifier");
     for (StringRef text : kernel.about)
       if (!llvm::all_of(text, llvm::isPrint))
         state.defect(kernel.location, "about has characters that cannot stand in a line of the text's head");
@@ -82,7 +82,7 @@ private:
   void checkConstants() {
     for (const Constant &constant : kernel.constants) {
       if (!isIdentifier(constant.name))
-        state.defect(constant.location, "constant '" + constant.name + "' is no identifier");
+        state.defect(constant.location, "constant '" + constant.name + "' is not an identifier");
       if (!state.declare(constant.name))
         state.defect(constant.location, "constant '" + constant.name + "' is declared twice");
     }
@@ -123,7 +123,7 @@ private:
     auto defect = [&](const Twine &message) { state.defect(buffer.location, "%" + buffer.name + ": " + message); };
     const bool isShared = buffer.space == Space::Shared;
     if (!isIdentifier(buffer.name))
-      defect("the name is no identifier");
+      defect("the name is not an identifier");
     const bool hasShape = !buffer.shape.empty();
     if ((buffer.columns == 0 && !hasShape) || (buffer.rows == 0 && buffer.space != Space::Global))
       defect("rows and columns are at least 1");
@@ -156,10 +156,10 @@ private:
     const Guard &guard = *buffer.guard;
     auto defect = [&](const Twine &message) { state.defect(buffer.location, "%" + buffer.name + ": " + message); };
     if (buffer.space != Space::Shared || buffer.type == ElementType::MBarrier)
-      defect("a guard belongs to a shared buffer that is no mbarrier");
+      defect("a guard belongs to a shared buffer that is not an mbarrier");
     for (const Buffer *bar : {guard.full, guard.empty})
       if (bar && bar->type != ElementType::MBarrier)
-        defect("its guard names %" + bar->name + ", which is no mbarrier");
+        defect("its guard names %" + bar->name + ", which is not an mbarrier");
     if (guard.lag >= std::max(buffer.stages, 1u) && guard.lag != 0)
       defect("its guard lags by " + Twine(guard.lag) + "; a buffer of " + Twine(buffer.stages) +
              " slots would wait for ever");
@@ -169,7 +169,7 @@ private:
     const Buffer *base = kernel.buffer(buffer.overlays);
     if (!base || base->space != Space::Shared || base == &buffer)
       state.defect(buffer.location,
-                   "%" + buffer.name + " overlays %" + buffer.overlays + ", which is no other shared buffer");
+                   "%" + buffer.name + " overlays %" + buffer.overlays + ", which is not another shared buffer");
     else if (!base->overlays.empty())
       state.defect(buffer.location, "%" + buffer.name + " overlays %" + base->name + ", which itself overlays another");
   }
@@ -177,7 +177,7 @@ private:
   void checkLets() {
     for (const Let &let : kernel.lets) {
       if (!isIdentifier(let.name))
-        state.defect(kernel.location, "let '" + let.name + "' is no identifier");
+        state.defect(kernel.location, "let '" + let.name + "' is not an identifier");
       if (let.source)
         verifySource(let, state);
       else if (let.value)
@@ -264,7 +264,7 @@ private:
     if (!buffer.offset)
       return defect("no offset in phase " + toString(kernel.phase));
     if (*buffer.offset % 16 != 0)
-      defect("offset " + Twine(*buffer.offset) + " is no multiple of 16");
+      defect("offset " + Twine(*buffer.offset) + " is not a multiple of 16");
     if (buffer.bytes() > kernel.sharedBytes || *buffer.offset > kernel.sharedBytes - buffer.bytes())
       defect("bytes " + Twine(*buffer.offset) + " to " + Twine(*buffer.offset + buffer.bytes()) +
              " reach over the kernel's " + Twine(kernel.sharedBytes) + " B");

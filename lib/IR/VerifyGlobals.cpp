@@ -89,7 +89,7 @@ private:
       state.defect(view.location, name + "a view has rows and columns: two dimensions");
     if (map.base->map || map.base->space != Space::Global)
       return state.defect(view.location,
-                          name + "it views %" + map.base->name + ", which is no tensor among the parameters");
+                          name + "it views %" + map.base->name + ", which is not a tensor among the parameters");
     if (map.base->type != view.type)
       state.defect(view.location, name + "elements of %" + map.base->name + " are " + toString(map.base->type));
     if (map.base->shape.size() != map.at.size())
@@ -136,7 +136,7 @@ void ir::verifySource(const Let &let, VerifierState &state) {
                                             " has " + Twine(source.buffer->shape.size()) + " dimensions");
   if (source.low < 0 || source.low > source.high || source.high > kMaxReadValue)
     state.defect(state.kernel.location, name + ": [" + Twine(source.low) + ", " + Twine(source.high) +
-                                            "] is no range of values from 0 to " + Twine(kMaxReadValue));
+                                            "] is not a range of values from 0 to " + Twine(kMaxReadValue));
   for (const Expr &index : source.at)
     state.checkNames(index, state.kernel.location, name + ": an index");
 }

@@ -94,7 +94,7 @@ private:
     const Buffer &buffer = *operand.buffer;
     const std::string name = "operand '" + info.name.str() + "', %" + buffer.name + ",";
     if (kernel.buffer(buffer.name) != &buffer) {
-      defect(op, name + " is no buffer of this kernel");
+      defect(op, name + " is not a buffer of this kernel");
       return false;
     }
     if (!(info.spaces & (1u << unsigned(buffer.space)))) {
@@ -104,11 +104,11 @@ private:
     const bool isMbarrier =
         (info.effect == Effect::Sync && buffer.space == Space::Shared) || op.kind == OpKind::MbarrierInit;
     if ((buffer.type == ElementType::MBarrier) != isMbarrier) {
-      defect(op, name + (isMbarrier ? " is no mbarrier" : " is an mbarrier"));
+      defect(op, name + (isMbarrier ? " is not an mbarrier" : " is an mbarrier"));
       return false;
     }
     if (bool(operand.position) != buffer.isRing)
-      defect(op, name + (buffer.isRing ? " is a ring and needs a position" : " is no ring and has no position"));
+      defect(op, name + (buffer.isRing ? " is a ring and needs a position" : " is not a ring and has no position"));
     if (operand.position)
       state.checkNames(operand.position, op.location, opInfo(op.kind).name + ": position of %" + buffer.name);
     return true;
@@ -309,7 +309,8 @@ private:
     if (dst.space == Space::Shared && reduce.reach() != ReduceReach::Thread)
       defect(*reduce, "a row's whole result goes to a fragment, not to shared memory");
     if (reduce.reach() == ReduceReach::Lanes && (src.space != Space::Shared || src.columns != kLanes))
-      defect(*reduce, "reach lanes takes 32 columns in shared memory, one a lane; %" + src.name + " is no such buffer");
+      defect(*reduce,
+             "reach lanes takes 32 columns in shared memory, one a lane; %" + src.name + " is not such a buffer");
     if (dst.space == src.space && dst.rows != src.rows)
       defect(*reduce, "%" + dst.name + " and %" + src.name + " differ in rows");
   }

@@ -64,7 +64,7 @@ bool Lexer::checkSuffix(const char *begin) {
   position = suffixEnd;
   diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(position)),
               "'" + StringRef(begin, position - begin) +
-                  "' is no number; only 'x' and a digit, 'B' or 'KiB' may follow its digits");
+                  "' is not a number; only 'x' and a digit, 'B' or 'KiB' may follow its digits");
   return false;
 }
 

@@ -29,8 +29,9 @@ using namespace fagen::ir;
 
 namespace {
 
-/// How many key tiles the first group sees fewer than the last one, at most, of tiles whose first rows are multiples of
-/// `step`, where row q sees the keys up to q. As many of them as a key tile has keys lie to the key tiles in all ways.
+/// The most key tiles that the first warp group can skip relative to the last one, over all tiles whose first row is a
+/// multiple of `step`, where row q sees the keys up to q. Trying as many tiles as a key tile has keys covers every
+/// alignment.
 int64_t mostSkippedKeyTiles(const Kernel &kernel, ConstMask mask, int64_t rows, unsigned groups, int64_t step) {
   const Expr keys = keysOf(kernel, mask);
   auto seenBy = [&](int64_t count) { return expand(kernel, tilesSeen(boundsOf(mask, mask.row(), count), keys)); };

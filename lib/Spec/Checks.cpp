@@ -142,7 +142,7 @@ void VariantChecker::checkHeadDim() {
       continue;
     unsigned below = std::max(headDim / multiple * multiple, multiple);
     Finding &finding = add("head_dim", OptionKey::HeadDim,
-                           fmt::format("head_dim {} is no multiple of {}, which {} needs; the nearest are {} and {}",
+                           fmt::format("head_dim {} is not a multiple of {}, which {} needs; the nearest are {} and {}",
                                        headDim, multiple, mmaText(), below, below + multiple));
     finding.notes.push_back({OptionKey::Mma, fmt::format("{} is chosen here", mmaText())});
     return;
@@ -188,7 +188,7 @@ void VariantChecker::checkWarps() {
   }
   if (schedule.warps % instr.slabWarps != 0) {
     add("warps", OptionKey::Warps,
-        fmt::format("{} works in groups of {} warps; {} is no multiple of it", mmaText(), instr.slabWarps,
+        fmt::format("{} works in groups of {} warps; {} is not a multiple of it", mmaText(), instr.slabWarps,
                     schedule.warps));
     return;
   }
@@ -206,10 +206,9 @@ void VariantChecker::checkWarps() {
     schedule.keyWarps = groups->second;
     return;
   }
-  Finding &finding =
-      add("warps", OptionKey::Tile,
-          fmt::format("{} warps cannot share {} query rows evenly: {} has slabs of {} rows, and here are {}",
-                      schedule.warps, schedule.tileRows, mmaText(), instr.slabRows, slabs));
+  Finding &finding = add("warps", OptionKey::Tile,
+                         fmt::format("{} warps cannot share {} query rows evenly: with {} they are {} slabs of {} rows",
+                                     schedule.warps, schedule.tileRows, mmaText(), slabs, instr.slabRows));
   const unsigned most = schedule.mma == Mma::Wmma ? slabs : optionInfo(OptionKey::Warps).max;
   finding.notes.push_back(
       {OptionKey::Warps, fmt::format("warps that can: {}", warpsThatFit(slabs, instr.slabWarps, most))});

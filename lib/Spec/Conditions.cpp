@@ -93,7 +93,7 @@ std::optional<Program> ConditionCompiler::compileVariable(const ast::Expr &expr)
   if (name->kind == ConditionName::Refused)
     return fail(expr.range, name->refusal);
   if (isEnumeration(expr))
-    return fail(expr.range, fmt::format("{} is no number; compare it with == or !=", expr.name));
+    return fail(expr.range, fmt::format("{} is not a number; compare it with == or !=", expr.name));
   return name->constant ? constant(*name->constant) : Program{{SelectOp::Variable, name->variable}};
 }
 

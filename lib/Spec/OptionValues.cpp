@@ -167,9 +167,9 @@ OptionValue ValueChecker::checkHeadDim(const ast::Plain &plain) {
   for (int64_t number : plain.numbers) {
     if (inRange(number) && number % option.multipleOf == 0)
       continue;
-    return fail(plain.range,
-                fmt::format("head_dim {} is no multiple of {} from {} to {}{}", number, option.multipleOf, option.min,
-                            option.max, nearestMultiples(number, option.min, option.max, option.multipleOf)));
+    return fail(plain.range, fmt::format("head_dim {} is not a multiple of {} from {} to {}{}", number,
+                                         option.multipleOf, option.min, option.max,
+                                         nearestMultiples(number, option.min, option.max, option.multipleOf)));
   }
   OptionValue value;
   value.number = plain.numbers.front();

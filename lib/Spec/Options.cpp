@@ -38,7 +38,7 @@ std::vector<StringRef> optionNames(OptionBlock block) {
 unsigned OptionInfo::defaultNumber() const {
   unsigned number = 0;
   const bool isNumber = to_integer(defaultText, number);
-  assert(isNumber && "the default is no number");
+  assert(isNumber && "the default is not a number");
   (void)isNumber;
   return number;
 }

@@ -22,7 +22,7 @@ static const CompiledKernel *theKernel(ArrayRef<CompiledKernel> kernels, const D
                                        Diagnostics &diags) {
   if (!isIdentifier(name))
     diags.error(Location(), "--emit=single writes -o's name with .h and .cu, and begins the names in them with it: '" +
-                                name + "' is no identifier of C; give one, as in -o attn");
+                                name + "' is not an identifier of C; give one, as in -o attn");
   if (kernels.size() != 1)
     diags.error(Location(), "--emit=single takes one kernel, and the specs have " + Twine(kernels.size()) +
                                 "; give each a file of its own");

@@ -92,7 +92,7 @@ TEST(SharedMemory, HalfOfTheResultsHasAPlaceWhereQHasOneSlot) {
   EXPECT_EQ(staged.bytesOf("out"), 32768u);
   Measured panels = onHopper("96 : 192", "tile = 128 x 64; stages = 2; grid = longest_first;");
   ASSERT_TRUE(panels.file) << panels.messages;
-  EXPECT_EQ(panels.schedule().stagedColumns, 0u); // half is no multiple of a panel
+  EXPECT_EQ(panels.schedule().stagedColumns, 0u); // half is not a multiple of a panel
 }
 
 TEST(SharedMemory, PartialResultsLieOverTheRing) {

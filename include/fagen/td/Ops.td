@@ -137,8 +137,8 @@ def Combine : Op<"combine", "merges the parts of parts in fixed order, leaves ze
 // Each warp counts itself behind what store_merged_split stored of its rows; the last split's sees what those of all
 // others did.
 def CombineLast : Op<"combine_last",
-    "in the last split to come to it, each warp for its rows: merges the parts as combine does, or the only one from "
-    "where the key warps left it",
+    "executed by the last split to arrive, counted for each warp's rows: merges all parts of these rows as combine does; a "
+    "single split is taken from where the key warps left it",
     [RowsOfWarps<"o", Write, [Global]>, RowsOfWarps<"lse", Write, [Global], 1>,
      RowsBehindWarpBarrier<"parts", ReadWrite, [Global]>, RowsOfWarps<"partial", Read, [Shared]>],
     [Ex<"row">, Ex<"limit">]>;

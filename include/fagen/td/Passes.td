@@ -27,12 +27,12 @@ def SplitRoles : Pass<"split-roles",
   "role load copies, role math computes; nothing orders them yet">;
 def IssueProducts : Pass<"issue-products",
   "makes products of warp groups asynchronous: fence, issue, commit, wait",
-  "no op but products stands between scores and P V that is no part of the softmax",
+  "only softmax ops stand between the two products of a step",
   "every product is complete where its result is used">;
 def SettleRows : Pass<"settle-rows",
-  "takes row maxima out of interior steps: by their sums rows are found whose old maximum will not do",
+  "takes row maxima out of interior steps; a step is done again where its sums show that the old maximum is too small",
   "products are rotated",
-  "with rescale = optimistic a step computes its terms by the old maximum, and again where that was too small">;
+  "with rescale = optimistic a step computes its terms with the old maximum, and again where that is too small">;
 def RotateCopies : Pass<"rotate-copies",
   "asks for K and V in the order in which rotated products use them",
   "products have their final place; copies of a tile stand in one loop",
@@ -58,8 +58,8 @@ def FetchTiles : Pass<"fetch-tiles",
   "CTAs work on one tile after the other",
   "every turn hands the number of the next tile from the thread that draws it to all others">;
 def StageOutput : Pass<"stage-output",
-  "gives Q a second slot; results leave through the one that was read, by a bulk store of each group of warps; without "
-  "one slice by slice through a place of their own",
+  "gives Q a second slot; results leave through the slot that was read, by a bulk store of each group of warps; where no "
+  "second slot fits they leave in slices, through a place of their own",
   "a CTA works on one tile after the other",
   "the next tile's Q comes while this one is used; a slot is filled when the store has read it">;
 def TakeTurns : Pass<"take-turns",

@@ -269,7 +269,7 @@ def RefillOption : EnumOption<"refill", "schedule", RefillEnum, "when a step iss
 def BarriersOption : EnumOption<"barriers", "schedule", BarrierPolicyEnum, "which barriers a step has", [
   Value<BarriersLegacy, "six: after_load, after_scores, after_max, after_exp, after_pv, after_tile">,
   Value<BarriersLight, "four: after_load, after_scores, after_exp, after_tile">,
-  Value<BarriersMinimal, "an irredundant cover of what the hazard analysis finds">,
+  Value<BarriersMinimal, "a cover of all hazards from which no barrier can go">,
   Value<BarriersAt, "these places; refused when a hazard stays open",
         Names<["after_load", "after_scores", "after_max", "after_exp", "after_pv", "after_tile"]>>
 ]> { let Default = "minimal"; }
@@ -280,7 +280,7 @@ def SwizzleOption : EnumOption<"swizzle", "schedule", SwizzleEnum, "shared-memor
   Value<SwizzlePad, "a gap of 8 elements behind each row">,
   NotYet<SwizzleB32, "the bulk copy engine's 32 B pattern">,
   NotYet<SwizzleB64, "the bulk copy engine's 64 B pattern">,
-  Value<SwizzleB128, "the bulk copy engine's 128 B pattern, or that of 64 B where rows are no multiple of 128 B; only with wgmma, and its default">
+  Value<SwizzleB128, "the bulk copy engine's 128 B pattern, or the 64 B pattern where rows are not a multiple of 128 B; only with wgmma, and its default">
 ]> { let InName = "swizzle_"; let DefaultDoc = "xor for mma_sync, pad for wmma, b128 for wgmma, none for scalar"; }
 
 def VectorOption : Option<"vector", "schedule", BytesType, "bytes per global access"> {
@@ -324,16 +324,16 @@ def GridOption : EnumOption<"grid", "schedule", GridEnum, "how CTAs take work", 
 
 def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
   Value<ExpMufu, "on the special-function unit">,
-  Value<ExpMixed, "each n-th of a thread's by polynomial on the FMA units, the others on the special-function unit", Number<2, 32>>
+  Value<ExpMixed, "each n-th of a thread by a polynomial on the FMA units, the others on the special-function unit", Number<2, 32>>
 ]> { let InName = "exp_"; let Default = "mufu"; }
 
 def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and the row sums follow a new row maximum", [
   Value<RescaleAlways, "in every step">,
   Value<RescaleLazy, "only in steps in which a row of the warp has grown by more than a factor of 2^8">,
-  Value<RescaleOptimistic, "no maximum is taken while no thread's part of a row's sum of a step exceeds 2^14; else the warp does the step again; only with wgmma and overlap = intra or both">
+  Value<RescaleOptimistic, "skips the row maximum; where a thread's part of a row's sum exceeds 2^14, the warp does the step again with the maximum; only with wgmma and overlap = intra or both">
 ]> { let InName = "rescale_"; let Default = "always"; }
 
-def GqaOption : EnumOption<"gqa", "schedule", GqaEnum, "which query rows are a tile's where heads share K and V", [
+def GqaOption : EnumOption<"gqa", "schedule", GqaEnum, "which query rows share a tile where several heads have one K/V head", [
   Value<GqaSeparate, "rows of one head">,
   Value<GqaPack, "rows of all heads that share a K/V head: each query's heads, then the next query's; not with tma">
 ]> { let InName = "gqa_"; let Default = "separate"; }
@@ -358,7 +358,7 @@ def ClusterOption : PassNumber<"cluster",
 }
 
 def QHeldOption : PassNumber<"q_held",
-    "slices of 16 columns of Q that products take from registers, where the others are read from shared memory in every step; "
+    "slices of 16 columns of Q that stay in registers; the others are read from shared memory in every step; "
     "only with wgmma", "kHeldSlices", "wgmma"> {
   let InName = "held_";
   let Default = "0";

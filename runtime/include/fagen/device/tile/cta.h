@@ -35,9 +35,9 @@ __device__ __forceinline__ int floor_log2(unsigned x) {
   return (__builtin_bit_cast(int, static_cast<float>(x)) >> 23) - 127;
 }
 
-/// The tile with this number, counted from the end, where the tiles of a head follow each other, the last one first,
-/// but the last in_turns heads, a multiple of 2^log_together, take turns, so many at a time. It is tile `from_end` of
-/// head from_end / tiles where none does.
+/// Maps a ticket, counted from the end, to a head and a tile. Heads follow one another, each with its last tile first.
+/// The last `in_turns` heads, a multiple of 2^log_together, are interleaved, 2^log_together at a time. Without these it
+/// is tile `from_end` of head from_end / tiles.
 __device__ __forceinline__ HeadTile take_turns(int from_end, int head, int tiles, int log_together, int in_turns) {
   const int shift = head < in_turns ? log_together : 0;
   const int first = head >> shift << shift, turn = from_end - first * tiles;
