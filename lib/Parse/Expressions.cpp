@@ -1,4 +1,4 @@
-// fagen: expressions of when, select and require.
+// fagen: expressions of when, select and require, and those of forms.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ParserImpl.h"
@@ -9,18 +9,45 @@ using namespace llvm;
 
 namespace fagen {
 
-/// The binary operator of a level of precedence, the loosest first, that the token is; else null.
-static const char *operatorAt(const Token &token, unsigned level) {
-  static constexpr const char *kLevels[][5] = {
-      {"||", nullptr},     {"&&", nullptr},          {"==", "!=", nullptr}, {"<", "<=", ">", ">=", nullptr},
+static constexpr unsigned kLevelCount = 10;
+
+/// The binary operator of a level of precedence, the loosest first, that the token is; else null. Those of bits stand
+/// in forms only.
+static const char *operatorAt(const Token &token, unsigned level, bool isInForm) {
+  static constexpr const char *kLevels[kLevelCount][5] = {
+      {"||", nullptr},     {"&&", nullptr},          {"|", nullptr},         {"^", nullptr},
+      {"&", nullptr},      {"==", "!=", nullptr},    {"<", "<=", ">", ">="}, {"<<", ">>", nullptr},
       {"+", "-", nullptr}, {"*", "/", "%", nullptr},
   };
+  const bool isOfBits = (level >= 2 && level <= 4) || level == 7;
+  if (isOfBits && !isInForm)
+    return nullptr;
   for (const char *const *text = kLevels[level]; *text; ++text)
     if (token.kind == Token::Punctuation && token.text == *text)
       return *text;
   return nullptr;
 }
-static constexpr unsigned kLevelCount = 6;
+
+std::unique_ptr<ast::Expr> Parser::parseSelect() {
+  if (!enter(exprDepth))
+    return nullptr;
+  auto leave = make_scope_exit([&] { --exprDepth; });
+  SMLoc begin = here();
+  std::unique_ptr<ast::Expr> condition = parseBinary(0);
+  if (!condition || !accept("?"))
+    return condition;
+  auto expr = std::make_unique<ast::Expr>();
+  expr->kind = ast::Expr::Select;
+  expr->operands.push_back(std::move(condition));
+  expr->operands.push_back(parseSelect());
+  if (!expr->operands.back() || !expect(":", "before the value when the condition is false"))
+    return nullptr;
+  expr->operands.push_back(parseSelect());
+  if (!expr->operands.back())
+    return nullptr;
+  expr->range = rangeFrom(begin);
+  return expr;
+}
 
 std::unique_ptr<ast::Expr> Parser::parseBinary(unsigned level) {
   if (level == kLevelCount)
@@ -29,7 +56,7 @@ std::unique_ptr<ast::Expr> Parser::parseBinary(unsigned level) {
   std::unique_ptr<ast::Expr> left = parseBinary(level + 1);
   unsigned length = 0;
   while (left) {
-    const char *text = operatorAt(token, level);
+    const char *text = operatorAt(token, level, isInForm);
     if (!text)
       return left;
     if (++length > kMaxDepth && !fail("more than " + Twine(kMaxDepth) + " operators in a row"))
@@ -80,6 +107,8 @@ std::unique_ptr<ast::Expr> Parser::parsePrimary() {
   }
   if (ahead.is("("))
     return parseCall();
+  if (isInForm && ahead.is("["))
+    return parseRead();
   auto expr = std::make_unique<ast::Expr>();
   expr->kind = ast::Expr::Variable;
   expr->name = token.text.str();
@@ -118,17 +147,34 @@ std::unique_ptr<ast::Expr> Parser::parseCall() {
   expr->name = token.text.str();
   advance();
   advance();
-  while (!token.is(")")) {
-    expr->operands.push_back(parseExpr());
-    if (!expr->operands.back())
-      return nullptr;
-    if (!accept(","))
-      break;
-  }
-  if (!expect(")", "after the arguments"))
+  if (!parseOperands(*expr, ")", "after the arguments"))
     return nullptr;
   expr->range = rangeFrom(begin);
   return expr;
+}
+
+std::unique_ptr<ast::Expr> Parser::parseRead() {
+  auto expr = std::make_unique<ast::Expr>();
+  SMLoc begin = here();
+  expr->kind = ast::Expr::Read;
+  expr->name = token.text.str();
+  advance();
+  advance();
+  if (!parseOperands(*expr, "]", "after the indices"))
+    return nullptr;
+  expr->range = rangeFrom(begin);
+  return expr;
+}
+
+bool Parser::parseOperands(ast::Expr &expr, StringRef end, StringRef where) {
+  while (!token.is(end)) {
+    expr.operands.push_back(parseExpr());
+    if (!expr.operands.back())
+      return false;
+    if (!accept(","))
+      break;
+  }
+  return expect(end, where);
 }
 
 } // namespace fagen

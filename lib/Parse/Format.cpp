@@ -71,7 +71,9 @@ private:
     if (here.is(",") || here.is(";") || here.is(")") || here.is("]") || before.is("(") || before.is("["))
       return false;
     const bool isCall = here.is("(") && before.kind == Piece::Word && !isKeyword(i - 1);
-    return !isCall && !isUnary(i - 1);
+    const bool isOfParam = here.is(":") && i == 2 && pieces.front().is("param");
+    const bool isRead = here.is("[") && before.kind == Piece::Word && !before.is("in");
+    return !isCall && !isRead && !isOfParam && !isUnary(i - 1);
   }
 
   bool mayBreakBefore(size_t i) const {

@@ -101,7 +101,7 @@ Token Lexer::word() {
 }
 
 Token Lexer::punctuation() {
-  static constexpr StringLiteral kPairs[] = {"==", "!=", "<=", ">=", "&&", "||"};
+  static constexpr StringLiteral kPairs[] = {"==", "!=", "<=", ">=", "&&", "||", "<<", ">>"};
   const char *begin = position;
   StringRef rest(position, end - position);
   for (StringRef pair : kPairs) {
@@ -115,7 +115,7 @@ Token Lexer::punctuation() {
 }
 
 Token Lexer::next() {
-  static constexpr StringLiteral kKnown = "{}[](),;:=<>!+-*/%&|";
+  static constexpr StringLiteral kKnown = "{}[](),;:=<>!+-*/%&|^?";
   while (true) {
     skipSpace();
     if (position == end)

@@ -1,4 +1,4 @@
-// fagen: blocks of a spec: target, kernel, problem, schedule, select, require.
+// fagen: blocks of a spec: file, target, kernel, problem, schedule, select, require.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Parse/Parser.h"
@@ -92,9 +92,10 @@ void Parser::recover() {
 
 // `schedule name {`, `select {` and the like begin no statement of a block: its `}` is missing.
 bool Parser::atBlockAround(StringRef what) const {
-  const bool isNamed = token.is("kernel") || token.is("schedule");
+  const bool isNamed = token.is("kernel") || token.is("schedule") || token.is("form");
   const bool isInKernel = token.is("problem") || token.is("schedule") || token.is("select") || token.is("require");
-  return (token.is("kernel") || (isInKernel && what != "kernel")) &&
+  const bool isOfFile = token.is("kernel") || token.is("form");
+  return (isOfFile || (isInKernel && what != "kernel" && what != "form")) &&
          (ahead.is("{") || (isNamed && ahead.kind == Token::Word));
 }
 
@@ -157,10 +158,12 @@ ast::File Parser::parseFile() {
     bool parsed = false;
     if (token.is("kernel"))
       parsed = parseKernel(file);
+    else if (token.is("form"))
+      parsed = parseForm(file);
     else if (token.is("target"))
       parsed = fail("target comes first in the file, and once");
     else
-      parsed = fail("expected 'target' or 'kernel', not " + describeToken());
+      parsed = fail("expected 'target', 'form' or 'kernel', not " + describeToken());
     if (parsed)
       continue;
     recover();

@@ -40,6 +40,11 @@ private:
 
   // Blocks.
   bool parseTarget(ast::File &file);
+  bool parseForm(ast::File &file);
+  bool parseFormPart(ast::Form &form);
+  bool parseFormParam(ast::Form &form);
+  bool parseParamType(ast::FormParam &param);
+  bool parseFormLine(ast::Form &form);
   bool parseKernel(ast::File &file);
   bool parseKernelPart(ast::Kernel &kernel);
   bool parseProblem(ast::Kernel &kernel);
@@ -63,13 +68,16 @@ private:
   bool parseWord(ast::Plain &plain);
   bool atTune() const { return token.is("tune") && ahead.is("("); }
 
-  // Expressions, by precedence.
-  std::unique_ptr<ast::Expr> parseExpr() { return parseBinary(0); }
+  // Expressions, by precedence. Those of forms have choices, reads and operators of bits besides.
+  std::unique_ptr<ast::Expr> parseExpr() { return isInForm ? parseSelect() : parseBinary(0); }
+  std::unique_ptr<ast::Expr> parseSelect();
   std::unique_ptr<ast::Expr> parseBinary(unsigned level);
   std::unique_ptr<ast::Expr> parseUnary();
   std::unique_ptr<ast::Expr> parsePrimary();
   std::unique_ptr<ast::Expr> parseNumber();
   std::unique_ptr<ast::Expr> parseCall();
+  std::unique_ptr<ast::Expr> parseRead();
+  bool parseOperands(ast::Expr &expr, llvm::StringRef end, llvm::StringRef where);
   bool applyUnit(int64_t &number);
 
   static constexpr unsigned kMaxDepth = 64;    ///< of nested whens and of parentheses
@@ -83,6 +91,7 @@ private:
   llvm::SMLoc lastEnd;
   ast::Lost *lost = nullptr; ///< of the innermost block that keeps account of it
   bool isCutShort = false;   ///< the file ended in a block
+  bool isInForm = false;     ///< expressions are those of a form
   unsigned whenDepth = 0;
   unsigned exprDepth = 0;
 };

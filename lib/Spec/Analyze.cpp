@@ -4,6 +4,7 @@
 #include "fagen/Spec/Analyze.h"
 
 #include "KernelAnalysis.h"
+#include "fagen/Form/Check.h"
 #include "fagen/Parse/Parser.h"
 #include "fagen/Support/Suggest.h"
 
@@ -128,6 +129,24 @@ static void checkKernelNames(const ast::File &file, Diagnostics &diags) {
   }
 }
 
+/// Those that have no mistake.
+static std::vector<form::Form> checkForms(const ast::File &file, Diagnostics &diags) {
+  std::vector<form::Form> forms;
+  StringMap<SMRange> seen;
+  for (const ast::Form &form : file.forms) {
+    if (optionInfo(OptionKey::Mask).findValue(form.name.text))
+      diags.error(form.name.range, "form '" + form.name.text + "' is predefined; take another name");
+    auto [earlier, inserted] = seen.insert({form.name.text, form.name.range});
+    if (!inserted) {
+      diags.error(form.name.range, "form name '" + form.name.text + "' is taken");
+      diags.note(earlier->second, "by this form");
+    }
+    if (std::optional<form::Form> checked = form::checkForm(form, diags))
+      forms.push_back(std::move(*checked));
+  }
+  return forms;
+}
+
 /// Two variants with one symbol could not be linked together: a_b of kernel a, and of kernel a_b.
 static void checkSymbols(ArrayRef<KernelSpec> kernels, StringMap<Location> &seen, Diagnostics &diags) {
   for (const KernelSpec &kernel : kernels) {
@@ -158,8 +177,9 @@ std::optional<SpecFile> analyzeSpec(SourceMgr &sources, unsigned bufferId, Diagn
     if (file.kernels.empty() && diags.errorCount() == before)
       diags.error(SMRange(begin, begin), "the file has no kernel");
     checkKernelNames(file, diags);
+    result.forms = checkForms(file, diags);
     for (const ast::Kernel &kernel : file.kernels)
-      result.kernels.push_back(KernelAnalysis(kernel, result.targets, options, diags).run());
+      result.kernels.push_back(KernelAnalysis(kernel, file.forms, result.targets, options, diags).run());
     if (diags.errorCount() == before) {
       StringMap<Location> seen;
       checkSymbols(result.kernels, seen, diags);

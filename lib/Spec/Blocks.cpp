@@ -94,7 +94,7 @@ void KernelAnalysis::checkProblem() {
     const OptionInfo *option = findKey(setting.key, OptionBlock::Problem, problemLost);
     if (!option)
       continue;
-    Assignment assignment = checkSetting(setting, *option, diags);
+    Assignment assignment = checkSetting(setting, *option, forms, diags);
     auto [earlier, inserted] = problemSettings.insert({option->key, assignment});
     if (inserted)
       continue;
@@ -162,7 +162,7 @@ void KernelAnalysis::checkScheduleSetting(const ast::Setting &setting, CheckedBo
   const OptionInfo *option = findKey(setting.key, OptionBlock::Schedule, body.lost);
   if (!option)
     return;
-  Assignment assignment = checkSetting(setting, *option, diags);
+  Assignment assignment = checkSetting(setting, *option, forms, diags);
   auto earlier = find_if(body.statements, [&](const CheckedStatement &other) {
     return other.assignment && other.assignment->option == option;
   });
@@ -203,6 +203,7 @@ ConditionScope KernelAnalysis::whenScope() const {
   add("head_dim_qk", ConditionName::Number, WhenVariable::HeadDimQK, nullptr);
   add("head_dim_v", ConditionName::Number, WhenVariable::HeadDimV, nullptr);
   add("mask", ConditionName::Enumeration, WhenVariable::Mask, &optionInfo(OptionKey::Mask));
+  add("form", ConditionName::Enumeration, WhenVariable::Mask, &optionInfo(OptionKey::Mask));
   add("lse", ConditionName::Enumeration, WhenVariable::Lse, &optionInfo(OptionKey::Lse));
   add("invariant", ConditionName::Enumeration, WhenVariable::Invariant, &optionInfo(OptionKey::Invariant));
   add("target", ConditionName::Target, WhenVariable::Target, nullptr);

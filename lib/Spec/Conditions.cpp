@@ -74,6 +74,9 @@ std::optional<Program> ConditionCompiler::compile(const ast::Expr &expr) {
     return compileUnary(expr);
   case ast::Expr::Binary:
     return compileBinary(expr);
+  case ast::Expr::Read:
+  case ast::Expr::Select:
+    llvm_unreachable("the parser gives them to forms only");
   }
   return std::nullopt;
 }

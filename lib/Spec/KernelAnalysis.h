@@ -87,9 +87,9 @@ inline constexpr llvm::StringLiteral kImplicitSchedule = "unaligned";
 
 class KernelAnalysis {
 public:
-  KernelAnalysis(const ast::Kernel &kernel, llvm::ArrayRef<const TargetInfo *> targets, const AnalyzeOptions &options,
-                 Diagnostics &diags)
-      : kernel(kernel), targets(targets), options(options), diags(diags) {}
+  KernelAnalysis(const ast::Kernel &kernel, llvm::ArrayRef<ast::Form> forms, llvm::ArrayRef<const TargetInfo *> targets,
+                 const AnalyzeOptions &options, Diagnostics &diags)
+      : kernel(kernel), forms(forms), targets(targets), options(options), diags(diags) {}
 
   KernelSpec run();
 
@@ -147,6 +147,7 @@ private:
   void checkGate(const ast::Gate &gate);
 
   const ast::Kernel &kernel;
+  llvm::ArrayRef<ast::Form> forms; ///< of the file
   llvm::ArrayRef<const TargetInfo *> targets;
   const AnalyzeOptions &options;
   Diagnostics &diags;

@@ -19,7 +19,8 @@ namespace {
 /// Checks the plain values of one key.
 class ValueChecker {
 public:
-  ValueChecker(const OptionInfo &option, Diagnostics &diags) : option(option), diags(diags) {}
+  ValueChecker(const OptionInfo &option, ArrayRef<ast::Form> forms, Diagnostics &diags)
+      : option(option), forms(forms), diags(diags) {}
 
   OptionValue check(const ast::Plain &plain);
 
@@ -46,6 +47,7 @@ private:
   OptionValue checkTile(const ast::Plain &plain);
 
   const OptionInfo &option;
+  ArrayRef<ast::Form> forms;
   Diagnostics &diags;
 };
 
@@ -81,6 +83,11 @@ OptionValue ValueChecker::checkEnum(const ast::Plain &plain) {
   if (plain.kind != ast::Plain::Word)
     return expected(plain, alternatives(option.valueTexts()));
   const OptionValueInfo *info = option.findValue(plain.word);
+  const bool isForm = option.key == OptionKey::Mask &&
+                      any_of(forms, [&](const ast::Form &form) { return form.name.text == plain.word; });
+  if (isForm)
+    return fail(plain.range, fmt::format("form '{}' is not yet supported in a kernel; form takes {}", plain.word,
+                                         alternatives(option.availableTexts())));
   if (!info) {
     std::string message = fmt::format("unknown {} '{}'", option.name.str(), plain.word);
     if (StringRef near = nearestWord(plain.word, option.valueTexts()); !near.empty())
@@ -187,13 +194,14 @@ OptionValue ValueChecker::checkTile(const ast::Plain &plain) {
   return value;
 }
 
-Assignment checkSetting(const ast::Setting &setting, const OptionInfo &option, Diagnostics &diags) {
+Assignment checkSetting(const ast::Setting &setting, const OptionInfo &option, ArrayRef<ast::Form> forms,
+                        Diagnostics &diags) {
   Assignment assignment;
   assignment.option = &option;
   assignment.isAxis = setting.value.isAxis;
   assignment.keyRange = setting.key.range;
   assignment.range = setting.value.range;
-  ValueChecker checker(option, diags);
+  ValueChecker checker(option, forms, diags);
   for (const ast::Item &item : setting.value.items) {
     std::vector<OptionValue> &choices = assignment.items.emplace_back();
     for (const ast::Plain &plain : item.choices)

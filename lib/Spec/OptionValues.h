@@ -39,8 +39,10 @@ struct Assignment {
   llvm::SMRange range; ///< of the value
 };
 
-/// Checks the value alone: its form, its spelling, its range. Mistakes are reported and give unknown values.
-Assignment checkSetting(const ast::Setting &setting, const OptionInfo &option, Diagnostics &diags);
+/// Checks the value alone: its form, its spelling, its range. Mistakes are reported and give unknown values. `forms`
+/// are those of the file.
+Assignment checkSetting(const ast::Setting &setting, const OptionInfo &option, llvm::ArrayRef<ast::Form> forms,
+                        Diagnostics &diags);
 
 /// The key's default, where the table has one.
 OptionValue defaultValue(const OptionInfo &option);

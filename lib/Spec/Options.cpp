@@ -21,6 +21,8 @@ const std::vector<OptionInfo> &allOptions() {
 const OptionInfo &optionInfo(OptionKey key) { return allOptions()[unsigned(key)]; }
 
 const OptionInfo *findOption(OptionBlock block, StringRef name) {
+  if (block == OptionBlock::Problem && name == "form")
+    return &optionInfo(OptionKey::Mask);
   for (const OptionInfo &option : allOptions())
     if (option.block == block && option.name == name)
       return &option;

@@ -12,6 +12,7 @@
 #include "fagen/Spec/PrintSpec.h"
 
 #include "OptionValues.h"
+#include "fagen/Form/Print.h"
 #include "fagen/Support/IndentedStream.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -124,6 +125,8 @@ void printSpec(const SpecFile &file, raw_ostream &os) {
   for (const TargetInfo *target : file.targets)
     stream << separator << " " << target->name;
   stream << "\n";
+  for (const form::Form &form : file.forms)
+    form::printForm(form, stream);
   for (const KernelSpec &kernel : file.kernels)
     printKernel(kernel, stream);
 }

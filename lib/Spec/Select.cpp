@@ -55,8 +55,9 @@ ConditionScope KernelAnalysis::selectScope() const {
                 [](const Problem &p) { return int64_t(p.headDimQK); });
   addKeyToScope(scope, OptionKey::HeadDim, "head_dim_v", int64_t(SelectVariable::HeadDimV),
                 [](const Problem &p) { return int64_t(p.headDimV); });
-  addKeyToScope(scope, OptionKey::Mask, "mask", int64_t(SelectVariable::Mask),
-                [](const Problem &p) { return int64_t(p.mask); });
+  for (const char *name : {"mask", "form"})
+    addKeyToScope(scope, OptionKey::Mask, name, int64_t(SelectVariable::Mask),
+                  [](const Problem &p) { return int64_t(p.mask); });
   addKeyToScope(scope, OptionKey::Lse, "lse", std::nullopt, [](const Problem &p) { return int64_t(p.lse); });
   addKeyToScope(scope, OptionKey::Invariant, "invariant", std::nullopt,
                 [](const Problem &p) { return int64_t(p.invariant); });

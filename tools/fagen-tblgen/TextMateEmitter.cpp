@@ -77,15 +77,25 @@ void emitTextMate(RecordKeeper &records, raw_ostream &os) {
   patterns.push_back(match("comment.line.double-slash.fagen", "//.*$"));
   patterns.push_back(json::Object{{"name", "comment.block.fagen"}, {"begin", "/\\*"}, {"end", "\\*/"}});
   patterns.push_back(match("variable.parameter.key.fagen", keysPattern(records)));
-  patterns.push_back(captured("keyword.declaration.fagen", "entity.name.type.fagen", "\\b(kernel|schedule)\\s+(\\w+)"));
-  patterns.push_back(match("keyword.declaration.fagen", "\\b(target|kernel|problem|schedule|select|claim|require)\\b"));
+  patterns.push_back(
+      captured("keyword.declaration.fagen", "entity.name.type.fagen", "\\b(kernel|schedule|form)\\s+(\\w+)"));
+  // Of forms. mask is a key, too.
+  patterns.push_back(captured("keyword.declaration.fagen", "variable.parameter.fagen", "\\b(param|let)\\s+(\\w+)"));
+  patterns.push_back(match("keyword.declaration.fagen", "\\b(score|sink)(?=\\s*=(?!=))"));
+  patterns.push_back(match("keyword.control.fagen", "\\bascending\\b|\\bin(?=\\s*\\[)"));
+  patterns.push_back(match("support.type.fagen", "(?<=:\\s)(bit|u8|i32|f16|bf16|f32)\\b"));
+  patterns.push_back(
+      match("keyword.declaration.fagen", "\\b(target|form|kernel|problem|schedule|select|claim|require)\\b"));
   patterns.push_back(match("keyword.control.fagen", "\\b(when|otherwise)\\b"));
-  patterns.push_back(match("support.function.fagen", "\\b(tune|ceil_div)(?=\\s*\\()"));
+  patterns.push_back(match("support.function.fagen",
+                           "\\b(tune|ceil_div|floor_div|floor_mod|min|max|abs|clamp|f32|i32|exp2?|log2?|sqrt|"
+                           "tanh)(?=\\s*\\()"));
   patterns.push_back(match("support.constant.target.fagen", targetsPattern(records)));
   patterns.push_back(match("constant.language.fagen", valuesPattern(records)));
   patterns.push_back(
       captured("constant.numeric.fagen", "keyword.other.unit.fagen", "\\b(\\d+(?:\\.\\d+)?)(?:\\s*(KiB|B)\\b)?"));
-  patterns.push_back(match("keyword.operator.fagen", "==|!=|<=|>=|&&|\\|\\||[-+*/%<>!=]|(?<=[\\s\\d])x(?=[\\s\\d])"));
+  patterns.push_back(
+      match("keyword.operator.fagen", "==|!=|<=|>=|&&|\\|\\||<<|>>|[-+*/%<>!=&|^?]|(?<=[\\s\\d])x(?=[\\s\\d])"));
   printGrammar(os, "SpecOptions.td and Targets.td", "fagen", "fa", std::move(patterns));
 }
 

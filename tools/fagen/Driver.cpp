@@ -98,8 +98,10 @@ bool Driver::checkOptions() {
     diags.error(Location(), "--shape goes with --emit=plan");
   if (!options.gpu.empty() && options.shapes.empty())
     diags.error(Location(), "--gpu goes with --shape");
-  if (!options.pipeline.stopAfter.empty() && options.emit != EmitKind::IR && options.emit != EmitKind::Spec)
-    diags.error(Location(), "--stop-after leaves kernels unfinished: it goes with --emit=ir, or spec");
+  const bool needsPlan = options.emit != EmitKind::Plan || options.shapes.empty();
+  if (!options.pipeline.stopAfter.empty() && options.emit != EmitKind::IR && options.emit != EmitKind::Spec &&
+      needsPlan)
+    diags.error(Location(), "--stop-after leaves kernels unfinished: it goes with --emit=ir, spec, or plan --shape");
   if (options.json && options.emit != EmitKind::Barriers && options.emit != EmitKind::Plan &&
       options.emit != EmitKind::Spec)
     diags.error(Location(), "--json goes with --emit=barriers, plan or spec");

@@ -17,7 +17,7 @@ namespace fagen {
 namespace {
 
 struct Row {
-  const PlannedVariant &planned;
+  const CompiledVariant &compiled;
   const GpuRates &gpu;
   const model::Shape &shape;
   std::optional<model::Prediction> prediction;
@@ -26,7 +26,7 @@ struct Row {
 } // namespace
 
 static void print(const Row &row, raw_ostream &os) {
-  os << fmt::format("{} at {} on sm_{} ({} of {} SMs at {} GHz)\n", row.planned.variant->variant->name, row.shape.str(),
+  os << fmt::format("{} at {} on sm_{} ({} of {} SMs at {} GHz)\n", row.compiled.variant->name, row.shape.str(),
                     row.gpu.sm, row.gpu.name, row.gpu.sms, row.gpu.clockMhz / 1e3);
   if (!row.prediction) {
     os << "  not modelled: only products whose results stay in registers, what fits, and at most 2^24 tiles\n\n";
@@ -66,10 +66,8 @@ static json::Value jsonOf(const model::Section &s) {
 }
 
 static json::Value jsonOf(const Row &row) {
-  json::Object object{{"variant", row.planned.variant->variant->name},
-                      {"shape", row.shape.str()},
-                      {"sm", row.gpu.sm},
-                      {"gpu", row.gpu.name}};
+  json::Object object{
+      {"variant", row.compiled.variant->name}, {"shape", row.shape.str()}, {"sm", row.gpu.sm}, {"gpu", row.gpu.name}};
   if (!row.prediction)
     return object;
   const model::Prediction &p = *row.prediction;
@@ -86,7 +84,7 @@ static json::Value jsonOf(const Row &row) {
   object["sections"] = std::move(sections);
   object["dram_us"] = p.dramMicroseconds;
   object["us"] = p.microseconds;
-  const bool isCausal = row.planned.variant->variant->problem.mask == Mask::Causal;
+  const bool isCausal = row.compiled.variant->problem.mask == Mask::Causal;
   const model::Ranking ranking = model::rankingOf(row.gpu, isCausal);
   object["mask"] = isCausal ? "causal" : "none";
   object["rank_correlation"] = ranking.correlation;
@@ -109,22 +107,21 @@ const GpuRates *findGpu(StringRef targetOrName) {
   return nullptr;
 }
 
-std::string emitModel(ArrayRef<PlannedVariant> variants, ArrayRef<model::Shape> shapes, const GpuRates *asked,
+std::string emitModel(ArrayRef<const CompiledVariant *> variants, ArrayRef<model::Shape> shapes, const GpuRates *asked,
                       bool asJson) {
   std::string text;
   raw_string_ostream os(text);
   json::Array rows;
-  for (const PlannedVariant &planned : variants)
+  for (const CompiledVariant *compiled : variants)
     for (const model::Shape &shape : shapes) {
-      const Problem &problem = planned.variant->variant->problem;
+      const Problem &problem = compiled->variant->problem;
       if (problem.headDimQK != shape.headDim || problem.headDimV != shape.headDim)
         continue;
-      const TargetInfo *target = asked ? targetOf(asked->sm) : planned.variant->variant->target;
+      const TargetInfo *target = asked ? targetOf(asked->sm) : compiled->variant->target;
       const GpuRates *gpu = asked ? asked : ratesOf(target->sm);
       if (!gpu)
         continue;
-      const Row row{planned, *gpu, shape,
-                    model::predict(*planned.variant->program->kernels.front(), *gpu, *target, shape)};
+      const Row row{*compiled, *gpu, shape, model::predict(*compiled->program->kernels.front(), *gpu, *target, shape)};
       if (asJson)
         rows.push_back(jsonOf(row));
       else

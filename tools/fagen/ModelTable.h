@@ -12,7 +12,7 @@ const GpuRates *findGpu(llvm::StringRef targetOrName);
 
 /// Each variant at each shape, on `gpu`, or where that is null on the GPU that stands for the variant's target:
 /// registers, occupancy, waves, clocks of a CTA's steps and microseconds. With `asJson` the same as JSON.
-std::string emitModel(llvm::ArrayRef<PlannedVariant> variants, llvm::ArrayRef<model::Shape> shapes, const GpuRates *gpu,
-                      bool asJson);
+std::string emitModel(llvm::ArrayRef<const CompiledVariant *> variants, llvm::ArrayRef<model::Shape> shapes,
+                      const GpuRates *gpu, bool asJson);
 
 } // namespace fagen

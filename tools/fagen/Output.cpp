@@ -144,7 +144,10 @@ static std::optional<std::string> modelsOf(ArrayRef<Chosen> chosen, const Driver
   }
   if (diags.hasErrors())
     return std::nullopt;
-  return emitModel(plannedOf(chosen), shapes, gpu, options.json);
+  std::vector<const CompiledVariant *> variants; // also where the passes were stopped
+  for (const Chosen &one : chosen)
+    variants.push_back(one.variant);
+  return emitModel(variants, shapes, gpu, options.json);
 }
 
 /// Only of kernels that the analysis of paths can judge.

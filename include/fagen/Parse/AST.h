@@ -59,6 +59,8 @@ struct Expr {
     Call, ///< name(operands)
     Unary,
     Binary,
+    Read,   ///< of forms: name[operands]
+    Select, ///< of forms: operands are the condition, and the values when it is true and false
   };
   Kind kind = Integer;
   int64_t integer = 0;
@@ -142,9 +144,35 @@ struct Kernel {
   bool hasLostBlocks = false; ///< a block of it was not understood: what refers to one may have meant that
 };
 
+/// `param name : type[extents] ascending in [low, high];`
+struct FormParam {
+  Name name;
+  Name type;
+  std::vector<Name> extents; ///< of a tensor: names, or integers as they are written
+  bool isAscending = false;
+  std::unique_ptr<Expr> low, high; ///< both, or neither
+  llvm::SMRange range;
+};
+
+/// `let name = value;`, and `score`, `mask` and `sink`.
+struct FormLine {
+  enum Kind : uint8_t { Let, Score, Mask, Sink };
+  Kind kind = Let;
+  Name name; ///< of a let; else the word itself
+  std::unique_ptr<Expr> value;
+};
+
+struct Form {
+  Name name;
+  std::vector<FormParam> params;
+  std::vector<FormLine> lines;
+  bool isDamaged = false; ///< something in it was reported: what is missing may have been lost
+};
+
 struct File {
   std::vector<Name> targets;
   bool hasLostTargets = false; ///< their line was not understood
+  std::vector<Form> forms;
   std::vector<Kernel> kernels;
 };
 

@@ -57,7 +57,7 @@ unsigned elementBytes(DType type);
 /// Every key, in the order of the key table.
 const std::vector<OptionInfo> &allOptions();
 const OptionInfo &optionInfo(OptionKey key);
-/// The key of that name in a block, or null.
+/// The key of that name in a block, or null. `form` is the key `mask` by its other name.
 const OptionInfo *findOption(OptionBlock block, llvm::StringRef name);
 std::vector<llvm::StringRef> optionNames(OptionBlock block);
 

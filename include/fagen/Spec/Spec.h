@@ -5,6 +5,7 @@
 // run time, and the gates. Every value is resolved: no default, no axis, no tune and no `when` is left.
 #pragma once
 
+#include "fagen/Form/Form.h"
 #include "fagen/Spec/SharedMemory.h"
 #include "fagen/Spec/SpecOptions.h" // generated enums: DType, Mask, Mma, Copy, Swizzle, ... (SpecOptions.td)
 #include "fagen/Support/Location.h"
@@ -181,6 +182,7 @@ struct KernelSpec {
 struct SpecFile {
   std::string baseName; ///< what generated files cite
   std::vector<const TargetInfo *> targets;
+  std::vector<form::Form> forms;
   std::vector<KernelSpec> kernels;
 };
 

@@ -51,6 +51,7 @@ wrong += [o for o in ops if scope(o, f"    {o} %a, %b", IR) != "support.function
 if wrong or not (keys and cases and targets and len(ops) > 20):
     sys.exit(f"without their colour: {', '.join(wrong)}")
 print(f"{len(keys)} keys, {len(cases)} values, {len(targets)} targets and {len(ops)} ops have their colours")
-for line in ("target sm_90a;", "kernel k { // x", "tile = 128 x 64;", "when head_dim == 128 {", "shared <= 99 KiB;", "stages = tune(2, 3);"):
+for line in ("target sm_90a;", "kernel k { // x", "tile = 128 x 64;", "when head_dim == 128 {", "shared <= 99 KiB;", "stages = tune(2, 3);",
+             "form f {", "param n: i32 in [1, 2];", "mask = floor_div(k, 2) & 1;"):
     print(*(f"{word}={name.split('.')[0]}" for word, name in colours(line)))
 print(*(f"{word}={name.split('.')[0]}" for word, name in colours('  mma %s, %k[j] {form = "abt", when = j < kStages} // x', IR)))

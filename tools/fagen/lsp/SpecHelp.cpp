@@ -116,8 +116,16 @@ std::vector<SuggestedWord> wordsAt(StringRef text, size_t offset) {
             {"select", "which schedule when, at run time"},
             {"claim", "problems that the kernel was made for"},
             {"require", "gates"}};
+  if (block == "form")
+    return {{"param", "a number or a tensor that the caller gives"},
+            {"let", "a name for a value"},
+            {"score", "what takes the place of the score s"},
+            {"mask", "whether the query sees the key"},
+            {"sink", "a score without a key that joins the sum of a row"}};
   if (block.empty())
-    return {{"target", "GPUs that every kernel is built for"}, {"kernel", "a problem and its schedules"}};
+    return {{"target", "GPUs that every kernel is built for"},
+            {"form", "how scores change, and which keys a query sees"},
+            {"kernel", "a problem and its schedules"}};
   return {};
 }
 

@@ -1,0 +1,87 @@
+// fagen: blocks of a spec: form.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ParserImpl.h"
+#include "fagen/Support/Suggest.h"
+
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+bool Parser::parseForm(ast::File &file) {
+  advance();
+  SaveAndRestore inForm(isInForm, true);
+  ast::Form &form = file.forms.emplace_back();
+  form.name.range = token.range();
+  form.isDamaged = true; // until its block was parsed
+  return expectName(form.name, "the form's name") &&
+         parseBlock("form", form.isDamaged, [&] { return parseFormPart(form); });
+}
+
+bool Parser::parseFormPart(ast::Form &form) {
+  if (token.is("param"))
+    return parseFormParam(form);
+  if (token.is("let") || token.is("score") || token.is("mask") || token.is("sink"))
+    return parseFormLine(form);
+  StringRef near = token.kind == Token::Word ? nearestWord(token.text, {"param", "let", "score", "mask", "sink"}) : "";
+  std::string hint = near.empty() ? "" : ("; did you mean '" + near + "'?").str();
+  return fail("expected 'param', 'let', 'score', 'mask' or 'sink', not " + describeToken() + hint);
+}
+
+/// An element with its extents.
+bool Parser::parseParamType(ast::FormParam &param) {
+  if (!expectName(param.type, "a type"))
+    return false;
+  if (!accept("["))
+    return true;
+  do {
+    if (token.kind != Token::Word && token.kind != Token::Integer)
+      return fail("expected an extent, an integer or a name, not " + describeToken());
+    param.extents.push_back({token.text.str(), token.range()});
+    advance();
+  } while (accept(","));
+  if (!expect("]", "after the extents"))
+    return false;
+  param.isAscending = accept("ascending");
+  return true;
+}
+
+bool Parser::parseFormParam(ast::Form &form) {
+  ast::FormParam param;
+  SMLoc begin = here();
+  advance();
+  if (!expectName(param.name, "the param's name") || !expect(":", "before the param's type") || !parseParamType(param))
+    return false;
+  if (accept("in")) {
+    if (!expect("[", "before the param's range") || !(param.low = parseExpr()) ||
+        !expect(",", "between the ends of the range") || !(param.high = parseExpr()) ||
+        !expect("]", "after the param's range"))
+      return false;
+  }
+  param.range = rangeFrom(begin);
+  if (!expectSemicolon("after the param"))
+    return false;
+  form.params.push_back(std::move(param));
+  return true;
+}
+
+bool Parser::parseFormLine(ast::Form &form) {
+  ast::FormLine line;
+  if (accept("let")) {
+    if (!expectName(line.name, "the let's name"))
+      return false;
+  } else {
+    line.kind = token.is("score") ? ast::FormLine::Score : token.is("mask") ? ast::FormLine::Mask : ast::FormLine::Sink;
+    line.name = {token.text.str(), token.range()};
+    advance();
+  }
+  if (!expect("=", ("after '" + line.name.text + "'")) || !(line.value = parseExpr()) ||
+      !expectSemicolon("after the value"))
+    return false;
+  form.lines.push_back(std::move(line));
+  return true;
+}
+
+} // namespace fagen

@@ -1,0 +1,84 @@
+// fagen: the interpreter of forms' programs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "lab/reference/form.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace fagen;
+
+namespace {
+
+constexpr lab::Shape kShape = {2, 4, 2, 5, 9, 0, 0};
+
+/// At query 3 and key 1 of head 3 in batch 1.
+double valueOf(const char *text) {
+  lab::FormTexts texts;
+  texts.lets = {{"d", "@k @p -"}};
+  texts.score = text;
+  return lab::FormProgram(texts).score(kShape, {}, {0.75, 1, 3, 3, 1});
+}
+
+TEST(FormProgram, OperatorsAreThoseOfTheLanguage) {
+  const std::pair<const char *, double> expected[] = {
+      {"@s neg", -0.75},
+      {"@b @h @hk + +", 5},
+      {"@q @k @p + +", 11},
+      {"=d", -6},
+      {"-7 2 floor_div", -4},
+      {"-7 2 floor_mod", 1},
+      {"-7 -2 floor_mod", -1},
+      {"7 -2 floor_div", -4},
+      {"-7 1 >>", -4},
+      {"-7 1 <<", -14},
+      {"-8 12 &", 8},
+      {"5 3 ^ 8 |", 14},
+      {"-1.75 i32", -1},
+      {"1.5 100000000000 * i32", 2147483647},
+      {"3 f32 2 /", 1.5},
+      {"2 2 <= !", 0},
+      {"1 0 && 1 ||", 1},
+      {"0 3 4 ?:", 4},
+      {"1 3 4 ?:", 3},
+      {"-2 abs 1 max 5 min", 2},
+      {"8 log2 2 exp2 +", 7},
+      {"1 exp log 4 sqrt +", 3},
+      {"@heads @kv_heads @seq_q @seq_kv @batch + + + +", 22},
+  };
+  for (const auto &[text, value] : expected)
+    EXPECT_EQ(valueOf(text), value) << text;
+  EXPECT_EQ(valueOf("-inf"), -INFINITY);
+  EXPECT_EQ(valueOf("0 0 / i32"), 0);
+}
+
+TEST(FormProgram, TextsThatAreNoProgramsAreRefused) {
+  auto messageOf = [](const char *text) -> std::string {
+    lab::FormTexts texts;
+    texts.score = text;
+    try {
+      lab::FormProgram program(texts);
+      return program.score(kShape, {}, {}) == 0 ? "zero" : "";
+    } catch (const std::exception &error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(messageOf("@s"), "zero");
+  EXPECT_EQ(messageOf("@s +"), "'+' of a form's program '@s +' lacks operands");
+  EXPECT_EQ(messageOf("@s @s"), "a form's program '@s @s' leaves 2 values, not one");
+  EXPECT_EQ(messageOf("@s tahn"), "unknown word 'tahn' in a form's program");
+  EXPECT_EQ(messageOf("@x"), "unknown place '@x' in a form's program");
+  EXPECT_EQ(messageOf("$n"), "the form's param 'n' is not given");
+  EXPECT_EQ(messageOf("0 n[1]"), "the form's param 'n' is not given");
+}
+
+TEST(FormProgram, ReadsOutsideAreTheNearestInside) {
+  lab::FormTexts texts;
+  texts.score = "@q 100 - t[1] @q 100 + t[1] - 0 none[1] +";
+  const lab::FormProgram program(texts);
+  lab::FormArguments arguments;
+  arguments.tensors["t"] = {{3}, {10, 20, 40}};
+  arguments.tensors["none"] = {{0}, {}};
+  EXPECT_EQ(program.score(kShape, arguments, {}), -30);
+}
+
+} // namespace
