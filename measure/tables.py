@@ -316,9 +316,25 @@ def program_table(files):
     return f"{markdown(head, rows)}\n\nMedians of {len(ours['microseconds'])} turns: {library}, {machine_line(data)}."
 
 
+def ranking_table(data, _):
+    """A row for each problem: how a tuner ranked what it timed, and how it does."""
+    head = ["b,h,hkv,sq,sk,d", "products", "schedules", "rho before", "now", "the fastest is ranked before", "now",
+            "the best of the first 8 loses before", "now"]
+    before = {(row["problem"], row["products"]): row for row in data["before"]}
+    rows = []
+    for row in data["rows"]:
+        old = before.get((row["problem"], row["products"]), {})
+        rows.append([row["problem"], row["products"], str(row["ranked"])]
+                    + [format(side[key], form) if side else "-"
+                       for key, form in (("spearman", ".2f"), ("rank_of_fastest", "d"), ("first_8_lose", ".1%"))
+                       for side in (old, row)])
+    return markdown(head, rows)
+
+
 TABLES = {"barrier_cost.py": barrier_table, "compile_cost.py": compile_table, "Google Benchmark": benchmark_table,
           "compare_sdpa.py": compare_table, "fagen-run check": check_table, "fagen-run conformance": conformance_table, "decode.py": decode_table,
-          "fagen-run program": program_table, "fagen-run time": time_table}
+          "fagen-run program": program_table, "fagen-run time": time_table,
+          "ranking.py": ranking_table}
 
 
 def replace(path, name, text):

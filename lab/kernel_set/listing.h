@@ -20,7 +20,7 @@ struct Explanation {
   std::string text;
 };
 Explanation explain(const std::vector<std::unique_ptr<KernelSet>> &sets, const Case &problem, uint32_t sm,
-                    uint32_t sms = 1);
+                    uint32_t sms);
 Json explanationJson(const Explanation &explanation);
 
 } // namespace fagen::lab

@@ -131,7 +131,7 @@ std::string microTable(const fs::path &file, const std::string &problem) {
     return paragraph("micro_log.csv is not there: generation 0 is not shown.");
   const Csv log = Csv::read(file.string(), kRemedy);
   HtmlTable table("Generation 0: the first of the ranking",
-                  {{"rank", true}, {"candidate"}, {"cost by the model", true}, {"us by its tile", true}});
+                  {{"rank", true}, {"candidate"}, {"us by the model", true}, {"us by its tile", true}});
   const auto told = [&](size_t row, const char *column) {
     const std::optional<double> figure = log.hasColumn(column) ? log.number(row, column) : std::nullopt;
     return figure ? numberText(*figure) : std::string("-");
@@ -139,7 +139,7 @@ std::string microTable(const fs::path &file, const std::string &problem) {
   size_t shown = 0;
   for (size_t i = 0; i < log.size() && shown < kMicroRows; ++i)
     if (log.text(i, "problem") == problem) {
-      table.add({log.text(i, "rank"), log.text(i, "candidate"), told(i, "cost"), told(i, "median_us")});
+      table.add({log.text(i, "rank"), log.text(i, "candidate"), told(i, "model_us"), told(i, "median_us")});
       ++shown;
     }
   return table.empty() ? "" : table.markup();

@@ -342,18 +342,28 @@ Space Compiler::spaceOf(const BaseKernel &base, bool derived, const fs::path &sc
   return space;
 }
 
-/// Plans are of one spec with kernels c0, c1, ...: the one that a variant's name begins with; null: of a fallback.
+/// Of a spec with kernels c0, c1, ...: the point whose kernel a variant's name begins with; null: of a fallback.
 static Estimate *estimateOf(const std::string &variant, const std::vector<Point> &points, Space &space) {
   if (variant.size() < 2 || variant[0] != 'c' || variant.find("_unaligned_") != std::string::npos)
     return nullptr;
   return &space.estimates[points.at(std::stoul(variant.substr(1)))];
 }
 
-/// What the compiler's time model says, in JSON; false: nothing of any of them.
-static bool readModel(const std::string &printed, const std::vector<Point> &points, Space &space) {
-  Json entries = Json::parse(printed, nullptr, false);
+/// The model needs no proof of the barriers: passes stop before that.
+bool Compiler::predict(const BaseKernel &base, Space &space, const std::vector<Point> &points, const Shape &shape,
+                       uint32_t sm, const fs::path &scratch) const {
+  std::string text = fmt::format("target {};\n", base.target);
+  BaseKernel bare = base;
+  bare.require.clear();
+  for (size_t i = 0; i < points.size(); ++i)
+    text += kernelText(bare, fmt::format("c{}", i), pointSchedule(base, space, points[i], ""));
+  fs::path file = scratch / "plans.fa";
+  writeFile(file.string(), text);
+  std::string errors, printed = run({file.string(), "--emit=plan", "--json", "--stop-after=allocate-shared",
+                                     "--shape=" + formatShape(shape), fmt::format("--gpu=sm_{}", sm)},
+                                    kCompilerSeconds, errors);
   bool any = false;
-  for (const Json &entry : entries)
+  for (const Json &entry : Json::parse(printed, nullptr, false))
     if (Estimate *estimate = entry.contains("us") ? estimateOf(entry.at("variant"), points, space) : nullptr) {
       estimate->registers = entry.at("registers");
       estimate->ctasPerSm = entry.at("ctas_per_sm");
@@ -363,39 +373,6 @@ static bool readModel(const std::string &printed, const std::vector<Point> &poin
       any = true;
     }
   return any;
-}
-
-/// Plans, as manifests have them.
-static void readPlans(const std::string &printed, const std::vector<Point> &points, Space &space) {
-  for (const Json &row : Json::parse(printed))
-    if (Estimate *estimate = estimateOf(row.at("variant"), points, space)) {
-      const Json &estimates = row.at("plan").at("estimates");
-      estimate->registers = estimates.at("registers");
-      estimate->ctasPerSm = estimates.at("ctas_per_sm");
-      estimate->sharedBytes = row.at("launches").at(0).at("shared_bytes");
-    }
-}
-
-/// The model does not know every GPU and family; the plan is of all.
-void Compiler::plan(const BaseKernel &base, Space &space, const std::vector<Point> &points, const Shape &shape,
-                    uint32_t sm, const fs::path &scratch) const {
-  std::string text = fmt::format("target {};\n", base.target);
-  BaseKernel bare = base;
-  bare.require.clear();
-  for (size_t i = 0; i < points.size(); ++i)
-    text += kernelText(bare, fmt::format("c{}", i), pointSchedule(base, space, points[i], ""));
-  fs::path file = scratch / "plans.fa";
-  writeFile(file.string(), text);
-  std::vector<std::string> plan = {file.string(), "--emit=plan", "--json"}, model = plan;
-  for (const std::string &option : {"--shape=" + formatShape(shape), fmt::format("--gpu=sm_{}", sm)})
-    model.push_back(option);
-  std::string errors;
-  if (readModel(run(model, kCompilerSeconds, errors), points, space))
-    return;
-  std::string printed = run(plan, kCompilerSeconds, errors);
-  if (printed.empty())
-    throw UserError(errors);
-  readPlans(printed, points, space);
 }
 
 std::string Compiler::compile(const BaseKernel &base, const Space &space, const Point &point, const fs::path &directory,

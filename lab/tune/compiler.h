@@ -38,9 +38,10 @@ public:
   static BaseKernel baseOf(const KernelSet &set, const fagen_row &row);
   /// The derived space around what is shipped, or only what the spec's tune(...) has; refused points are left out.
   Space spaceOf(const BaseKernel &base, bool derived, const std::filesystem::path &scratch) const;
-  /// Has the compiler plan these points: what it says of a problem on GPUs of `sm`.
-  void plan(const BaseKernel &base, Space &space, const std::vector<Point> &points, const Shape &shape, uint32_t sm,
-            const std::filesystem::path &scratch) const;
+  /// What the compiler's time model says of these points for a problem on GPUs of `sm` (docs/internals/Model.md), in
+  /// `space`; false: nothing of any of them.
+  bool predict(const BaseKernel &base, Space &space, const std::vector<Point> &points, const Shape &shape, uint32_t sm,
+               const std::filesystem::path &scratch) const;
   /// Compiles one point into `directory`; gives the reason when it is refused, else nothing.
   std::string compile(const BaseKernel &base, const Space &space, const Point &point,
                       const std::filesystem::path &directory, double seconds) const;

@@ -1,34 +1,44 @@
-// fagen: the order in which models expect candidates.
+// fagen: the order in which the compiler expects candidates.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "rank.h"
-#include "model.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <limits>
 #include <tuple>
 
 namespace fagen::lab::tune {
 
-/// Planning takes some seven milliseconds a point on one core.
-static constexpr size_t kPlanned = 512;
-/// Sets of numbers of which every structure is planned.
+/// Points of a round: a core lowers about 1000 a second.
+static constexpr size_t kPlanned = 2048;
+/// So many the compiler is asked for at a time.
+static constexpr size_t kAtOnce = 256;
+/// Sets of numbers of which every structure is planned; one of those whose times differ by less than that stands for
+/// all.
 static constexpr size_t kBestNumbers = 24;
-/// The compiler's time model knows neither spills nor bank conflicts.
-static constexpr double kSpilled = 1.3, kConflicts = 1.6;
+static constexpr double kAlike = 0.002;
 
 namespace {
 
 class Ranking {
 public:
-  Ranking(const Space &space, const Case &problem, int sms) : space(space), problem(problem), sms(sms) {}
+  explicit Ranking(const Space &space) : space(space) {}
 
-  /// What the compiler has not timed stands behind what it has, by the cheap model. Among equals what is more like the
-  /// shipped point is first.
+  /// What the compiler has not timed stands behind what it has, in the order of what is nearest to it. Among equals
+  /// what is more like the shipped point is first.
   std::vector<Point> order() const {
+    const std::map<Point, double> known = leastOfNumbers();
+    std::map<Point, double> nearest;
     std::vector<std::tuple<bool, double, size_t, const Point *>> costs;
     for (const Point &point : space.points) {
-      double predicted = predictedOf(point);
-      double cost = predicted ? predicted : modelCost(space, point, problem.shape, problem.mask, sms);
+      const double predicted = space.estimates.at(point).microseconds;
+      double cost = predicted;
+      if (predicted == 0) {
+        const Point numbers = partOf(point, false);
+        if (auto [place, isNew] = nearest.try_emplace(numbers, 0); isNew)
+          place->second = ofNearest(known, numbers);
+        cost = nearest[numbers];
+      }
       costs.emplace_back(predicted == 0, cost, changesOf(point), &point);
     }
     std::sort(costs.begin(), costs.end()); // at last by the place in the space
@@ -55,10 +65,14 @@ public:
   /// Every structure of the numbers that stand first in the order.
   std::vector<Point> structuresOfTheBest() const {
     std::vector<Point> ranked = order(), numbers, points;
-    for (const Point &point : ranked)
-      if (Point part = partOf(point, false); std::find(numbers.begin(), numbers.end(), part) == numbers.end())
-        numbers.push_back(part);
-    numbers.resize(std::min(numbers.size(), kBestNumbers));
+    double last = 0;
+    for (const Point &point : ranked) {
+      const double microseconds = space.estimates.at(point).microseconds;
+      if (numbers.size() == kBestNumbers || (microseconds != 0 && microseconds < (1 + kAlike) * last))
+        continue;
+      numbers.push_back(partOf(point, false));
+      last = microseconds;
+    }
     for (const Point &point : ranked)
       if (std::find(numbers.begin(), numbers.end(), partOf(point, false)) != numbers.end())
         points.push_back(point);
@@ -66,12 +80,6 @@ public:
   }
 
 private:
-  double predictedOf(const Point &point) const {
-    const Estimate &estimate = space.estimates.at(point);
-    return estimate.microseconds * (estimate.fillsRegisters() ? kSpilled : 1) *
-           (space.value(point, "swizzle") == "none" ? kConflicts : 1);
-  }
-
   Point partOf(const Point &point, bool structural) const {
     Point part;
     for (size_t axis = 0; axis < point.size(); ++axis)
@@ -88,23 +96,51 @@ private:
     return changes;
   }
 
+  /// Of each set of numbers the least time that the compiler says of a point.
+  std::map<Point, double> leastOfNumbers() const {
+    std::map<Point, double> least;
+    for (const auto &[point, estimate] : space.estimates)
+      if (estimate.microseconds != 0) {
+        auto [place, isFirst] = least.try_emplace(partOf(point, false), estimate.microseconds);
+        place->second = std::min(place->second, estimate.microseconds);
+      }
+    return least;
+  }
+
+  /// The time of the numbers that are most like these: most are the same, then the fewest steps lie between; 0: there
+  /// are none.
+  static double ofNearest(const std::map<Point, double> &known, const Point &numbers) {
+    std::tuple<int, int, double> best = {std::numeric_limits<int>::max(), 0, 0};
+    for (const auto &[other, microseconds] : known) {
+      int others = 0, steps = 0;
+      for (size_t i = 0; i < numbers.size(); ++i) {
+        others += numbers[i] != other[i];
+        steps += std::abs(numbers[i] - other[i]);
+      }
+      best = std::min(best, {others, steps, microseconds});
+    }
+    return std::get<double>(best);
+  }
+
   const Space &space;
-  const Case &problem;
-  int sms;
 };
 
 } // namespace
 
 std::vector<Point> rankPoints(const Compiler &compiler, const BaseKernel &base, Space &space, const Case &problem,
-                              uint32_t sm, int sms, const std::filesystem::path &scratch) {
-  Ranking ranking(space, problem, sms);
-  // With warp groups a plan proves what roles wait for, and says of registers and CTAs only what the roles fix.
-  if (base.mma == "wgmma")
-    return ranking.order();
-  for (auto choose : {&Ranking::oneOfEachNumbers, &Ranking::structuresOfTheBest}) {
+                              uint32_t sm, const std::filesystem::path &scratch, const PlanProgress &progress) {
+  Ranking ranking(space);
+  for (auto choose : {&Ranking::oneOfEachNumbers, &Ranking::structuresOfTheBest, &Ranking::order}) {
     std::vector<Point> points = (ranking.*choose)();
+    std::erase_if(points, [&](const Point &point) { return space.estimates.at(point).microseconds != 0; });
     points.resize(std::min(points.size(), kPlanned));
-    compiler.plan(base, space, points, problem.shape, sm, scratch);
+    for (size_t begin = 0; begin < points.size(); begin += kAtOnce) {
+      const auto first = points.begin() + static_cast<std::ptrdiff_t>(begin);
+      const auto end = points.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kAtOnce, points.size()));
+      if (!compiler.predict(base, space, {first, end}, problem.shape, sm, scratch))
+        break; // the model knows neither the family nor the GPU
+      progress(begin + static_cast<size_t>(end - first), points.size());
+    }
   }
   return ranking.order();
 }

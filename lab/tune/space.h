@@ -25,9 +25,6 @@ struct Estimate {
   double microseconds = 0; ///< what its time model says of the problem (docs/internals/Model.md); 0: nothing
   int leastRegisters = 0;  ///< what fragments and what no kernel does without need
   int mostRegisters = 0;   ///< of a thread that computes
-
-  /// Whether ptxas is likely to spill.
-  bool fillsRegisters() const { return mostRegisters != 0 && registers >= mostRegisters; }
 };
 
 struct Space {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "study.h"
 #include "micro.h"
-#include "model.h"
 
 #include <algorithm>
 #include <fmt/format.h>

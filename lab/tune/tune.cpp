@@ -66,6 +66,9 @@ void putFirst(const std::vector<StudyResult> &earlier, StudyResult &result) {
   }
 }
 
+/// Planning that takes no longer shows no progress.
+static constexpr std::chrono::seconds kQuiet{2};
+
 /// Candidates' files, of one tuner at a time; the lock ends with the process.
 class WorkDirectory {
 public:
@@ -158,8 +161,11 @@ private:
     if (space.points.empty())
       space = compiler.spaceOf(result.base, options.derived, sandbox.directory);
     result.space = space;
-    result.ranked = rankPoints(compiler, result.base, result.space, problem, report.sm, static_cast<int>(report.sms),
-                               sandbox.directory);
+    result.ranked = rankPoints(compiler, result.base, result.space, problem, report.sm, sandbox.directory,
+                               [&, since = Clock::now()](size_t done, size_t total) {
+                                 if (Clock::now() - since > kQuiet)
+                                   progress(done, total, formatShape(problem.shape) + " | planning schedules");
+                               });
     if (options.pruned)
       result.slow = leaveOutSlow(result.space, result.ranked);
     putFirst(report.studies, result);

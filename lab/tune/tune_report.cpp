@@ -1,7 +1,6 @@
 // fagen: what a search found: table, JSON, evidence files, a landscape to replay.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lab/support/write_file.h"
-#include "model.h"
 #include "tune.h"
 
 #include <algorithm>
@@ -122,15 +121,14 @@ static std::string settingsText(const std::map<std::string, std::string> &settin
 
 static constexpr size_t kLoggedRanks = 500;
 
-static std::string microLog(const StudyResult &study, int sms) {
+static std::string microLog(const StudyResult &study) {
   std::string text;
   for (size_t i = 0; i < std::min(kLoggedRanks, study.ranked.size()); ++i) {
     const Point &point = study.ranked[i];
     const Estimate &estimate = study.space.estimates.at(point);
     const MicroTile *tile = i < study.micro.size() ? &study.micro[i] : nullptr;
-    text += fmt::format("{},{},{},{},{:.1f},{},{},{},{},{},{}\n", csvText(formatCase(study.problem)), i + 1,
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csvText(formatCase(study.problem)), i + 1,
                         nameOf(study.space, point), settingsText(settingsOf(study.space, point)),
-                        modelCost(study.space, point, study.problem.shape, study.problem.mask, sms),
                         estimate.microseconds ? fmt::format("{:.3f}", estimate.microseconds) : "", estimate.registers,
                         estimate.ctasPerSm, estimate.sharedBytes,
                         tile ? fmt::format("{:.3f},{:.3f}", tile->shorter, tile->longer) : ",",
@@ -177,12 +175,12 @@ static Json evolutionBest(const StudyResult &study) {
 void writeEvidence(const TuneReport &report, const fs::path &directory) {
   makeDirectory(directory.string());
   std::string micro =
-      "problem,rank,candidate,settings,cost,model_us,registers,ctas_per_sm,shared_bytes,shorter_us,longer_us,"
+      "problem,rank,candidate,settings,model_us,registers,ctas_per_sm,shared_bytes,shorter_us,longer_us,"
       "median_us\n";
   std::string evolution = "problem,number,generation,candidate,settings,outcome,stage,why,median_us,best_us,seconds\n";
   Json microBests = Json::array(), evolutionBests = Json::array(), elites = Json::array();
   for (const StudyResult &study : report.studies) {
-    micro += microLog(study, static_cast<int>(report.sms));
+    micro += microLog(study);
     evolution += evolutionLog(study);
     microBests.push_back(microBest(study));
     evolutionBests.push_back(evolutionBest(study));

@@ -59,6 +59,7 @@ public:
         now = std::max(now, committed[committed.size() - 1 - pending] + kResultClocks);
       return;
     case OpKind::AwaitTurn:
+      inTurns = true;
       now += kTurnClocks;
       return;
     case OpKind::Wait:
@@ -92,6 +93,7 @@ public:
   }
 
   double now = 0, own = 0;
+  bool inTurns = false;
 
 private:
   const Kernel &kernel;
@@ -117,6 +119,7 @@ Chain model::chainOf(const Kernel &kernel, const Role &role, llvm::ArrayRef<cons
   }
   Chain chain;
   chain.clocks = walk.now - begin;
+  chain.inTurns = walk.inTurns;
   chain.waiting = chain.clocks - (walk.own - own);
   if (repeats && chain.clocks > 0)
     chain.rings = walk.rings(chain.clocks);

@@ -17,9 +17,10 @@ struct Hiding {
   double units, all;
 };
 static constexpr Hiding kHiding = {1.7, 2.75};
-/// Where products are asked for, or the copy engine brings tiles: these hide nearly all that lies beside them, and what
-/// is left are instructions that warps issue one after another.
-static constexpr Hiding kAskedHiding = {1.2, 8};
+/// Where products are asked for, or the copy engine brings tiles: these hide most of what lies beside them, and what is
+/// left are instructions that warps issue one after another. Groups that take turns ask for products when no other
+/// does.
+static constexpr Hiding kAskedHiding = {1.2, 4}, kHidingInTurns = {1.2, 8};
 /// What a wavefront of a copy costs beside its use of shared memory.
 static constexpr double kCopyClocks = 0.48;
 static constexpr double kSchedulers = 4;
@@ -71,8 +72,8 @@ static double norm(std::initializer_list<double> clocks, double exponent) {
   return std::pow(sum, 1 / exponent);
 }
 
-double model::together(const Clocks &each, unsigned ctas, unsigned warps) {
-  const Hiding &hiding = each.products == 0 && each.bulk == 0 ? kHiding : kAskedHiding;
+double model::together(const Clocks &each, unsigned ctas, unsigned warps, bool inTurns) {
+  const Hiding &hiding = each.products == 0 && each.bulk == 0 ? kHiding : inTurns ? kHidingInTurns : kAskedHiding;
   const double units = norm({each.tensor, each.exp, each.fp32, each.shared, each.copy}, hiding.units);
   // A warp has its scheduler's units, and does one thing after the other.
   const double alone = (each.tensor + each.exp + each.fp32) * kSchedulers / warps + each.latency;

@@ -91,6 +91,7 @@ void CtaModel::addSection(std::string name, const Block &body, const Op *loop) {
     const Chain chain = chainOf(kernel, role, ops, /*repeats=*/loop != nullptr, gpu);
     section.clocks.latency = chain.waiting;
     section.rings = chain.rings;
+    section.inTurns = chain.inTurns;
   } else if (loop) {
     section.clocks.latency += kStepClocks + exposedLoads(ops);
   }
@@ -190,20 +191,22 @@ std::vector<double> CtaModel::stepsOf(int64_t rowBegin) const {
 
 //===-- Clocks ----------------------------------------------------------------------------------------------------===//
 
-/// A slot is held, left and filled again while the others of its ring are used.
-double CtaModel::clocksOf(const Section &section, unsigned resident) const {
-  const double turn = together(section.clocks, resident, role.warps);
-  double clocks = turn;
+/// A slot is held, left and filled again while the others of its ring are used: all turns but the first wait for that.
+double CtaModel::clocksOf(const Section &section, double turns, unsigned resident) const {
+  const double turn = together(section.clocks, resident, role.warps, section.inTurns);
+  double next = turn;
   for (const RingUse &ring : section.rings)
-    clocks = std::max(clocks, (ring.held * turn + ring.fill) / ring.stages);
-  return clocks;
+    next = std::max(next, (ring.held * turn + ring.fill) / ring.stages);
+  return turns <= 1 ? turns * turn : turn + (turns - 1) * next;
 }
 
 double CtaModel::clocksOf(llvm::ArrayRef<double> steps, unsigned resident) const {
   double clocks = 0;
   for (auto [section, count] : llvm::zip(sections, steps))
-    clocks += count * clocksOf(section, resident);
+    clocks += clocksOf(section, count, resident);
   return clocks;
 }
 
-double CtaModel::clocksOnce(unsigned resident) const { return takesTiles ? clocksOf(sections.front(), resident) : 0; }
+double CtaModel::clocksOnce(unsigned resident) const {
+  return takesTiles ? clocksOf(sections.front(), 1, resident) : 0;
+}

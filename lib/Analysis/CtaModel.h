@@ -26,8 +26,8 @@ public:
   double clocksOf(llvm::ArrayRef<double> steps, unsigned resident) const;
   double clocksOnce(unsigned resident) const;
 
-  std::vector<Section> sections; ///< the first is what happens once
-  double clocksOf(const Section &section, unsigned resident) const;
+  std::vector<Section> sections;                                                  ///< the first is what happens once
+  double clocksOf(const Section &section, double turns, unsigned resident) const; ///< of so many in a row
 
 private:
   void addSection(std::string name, const ir::Block &body, const ir::Op *loop);

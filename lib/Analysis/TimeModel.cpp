@@ -151,7 +151,7 @@ static std::optional<TileClocks> clocksOfTiles(CtaModel &cta, int64_t tiles, int
 std::optional<Prediction> model::predict(const Kernel &kernel, const GpuRates &gpu, const TargetInfo &limits,
                                          const model::Shape &shape) {
   const Role *role = multiplyingRole(kernel);
-  if (!role || !mmaFamily(kernel.backend).keepsResults || kernel.hasOwnParams())
+  if (!role || kernel.phase < Phase::Allocated || !mmaFamily(kernel.backend).keepsResults || kernel.hasOwnParams())
     return std::nullopt;
   if (needsCopyEngine(kernel) && gpu.bulkBytes == 0)
     return std::nullopt;
@@ -183,7 +183,8 @@ std::optional<Prediction> model::predict(const Kernel &kernel, const GpuRates &g
   if (!clocks)
     return std::nullopt;
   for (Section &section : cta.sections)
-    section.together = cta.clocksOf(section, result.resident);
+    section.together =
+        cta.clocksOf(section, std::max(1.0, section.steps), result.resident) / std::max(1.0, section.steps);
   result.sections = cta.sections;
   result.dramMicroseconds = leastBytes(shape) / gpu.dramGBs / 1e3;
   const double end = clocksOfGrid(clocks->full, clocks->last, result.ctas, places, cta.clocksOnce(result.resident),

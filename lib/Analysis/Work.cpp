@@ -9,6 +9,7 @@
 #include "llvm/Support/ErrorHandling.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -36,6 +37,16 @@ Work &Work::operator+=(const Work &other) {
 
 static double elements(const Buffer &buffer) { return double(buffer.rows) * buffer.columns; }
 static double wavefrontsOf(double bytes) { return bytes / 128; }
+
+/// What ldmatrix reads: eight rows of 16 bytes at a time. Rows that are a multiple of 128 bytes apart meet in their
+/// banks.
+static double wavefrontsRead(const Buffer &tile, double bytes) {
+  constexpr unsigned kRows = 8, kRowBytes = 16, kAllBanks = 128;
+  if (tile.layout != Layout::RowMajor)
+    return wavefrontsOf(bytes);
+  const unsigned apart = std::gcd(tile.columns * sizeOf(tile.type), kAllBanks); // rows that do not meet: their share
+  return wavefrontsOf(bytes) * kRows / std::min(kRows, kAllBanks / std::max(apart, kRowBytes));
+}
 
 /// An instruction a vector moves it; some more make addresses and compare the row with the limit.
 static Work workOfCopy(const Kernel &kernel, CopyIssueOp<const Op> copy) {
@@ -69,9 +80,9 @@ static Work workOfMma(MmaOp<const Op> product, double warps) {
   (product.sums() ? work.tensorF16Flops : work.tensorFlops) = warps * 2 * elements(acc) * depth;
   if (product.sums()) // they become f32, and are added where they must be
     work.halfRate = warps * elements(acc);
-  work.wavefronts = warps * wavefrontsOf(acc.columns * depth * sizeOf(b.type));
+  work.wavefronts = warps * wavefrontsRead(b, acc.columns * depth * sizeOf(b.type));
   if (a.space == Space::Shared)
-    work.wavefronts += warps * wavefrontsOf(acc.rows * depth * sizeOf(a.type));
+    work.wavefronts += warps * wavefrontsRead(a, acc.rows * depth * sizeOf(a.type));
   return work;
 }
 
@@ -184,7 +195,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
     return workOfCopy(kernel, CopyIssueOp(op));
   case OpKind::LoadFragment: {
     const Buffer &dst = *LoadFragmentOp(op).dst().buffer;
-    work.wavefronts = warps * wavefrontsOf(elements(dst) * sizeOf(dst.type));
+    work.wavefronts = warps * wavefrontsRead(*LoadFragmentOp(op).src().buffer, elements(dst) * sizeOf(dst.type));
     return work;
   }
   case OpKind::Mma:

@@ -30,6 +30,12 @@ public:
     app.add_option("--variant", variants, "judge only this variant; may be repeated");
     app.add_flag("--strict", strict, "a skipped stage counts as a failed one");
     app.add_option("--junit", junit, "also write JUnit XML to this file");
+    app.footer(
+        "Examples:\n"
+        "  fagen-run gate generated/l4_fp16                            every gate of the spec; the GPU, if there is "
+        "one\n"
+        "  fagen-run gate generated --device cpu --junit gates.xml     without speed, for CI\n"
+        "Exit codes: 0 all gates pass, 1 your mistake, 2 a gate failed, 70 a fault of fagen-run or of the machine.");
   }
 
   int run() override {

@@ -1,6 +1,7 @@
 // fagen: fagen-run list: shows the rows, or why a problem gets its row.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
+#include "fagen/Target/GpuNames.h"
 
 #include <fmt/format.h>
 
@@ -17,6 +18,12 @@ uint32_t parseSm(std::string text) {
   return static_cast<uint32_t>(parseInteger(text, "--sm"));
 }
 
+/// Multiprocessors of the GPU that stands for a compute capability; an H100's where none is known.
+uint32_t smsOf(uint32_t sm) {
+  const std::optional<NamedGpu> gpu = gpuNamed(fmt::format("sm_{}", sm));
+  return gpu ? gpu->sms : gpuNamed("H100")->sms;
+}
+
 class ListCommand : public Command {
 public:
   ListCommand() : Command("list", "show the rows, or why a problem gets its row") {}
@@ -27,6 +34,12 @@ public:
     app.add_option("--mask", mask, "of the problem: none, causal")->capture_default_str();
     app.add_option("--dtype", dtype, "of the problem: f16, bf16")->capture_default_str();
     app.add_option("--sm", sm, "compute capability to dispatch for: 89 (default: the first row's)");
+    app.footer("Examples:\n"
+               "  fagen-run list generated                                     every row of every set\n"
+               "  fagen-run list generated/h200 --why 1,16,16,4096,4096,128    which row a problem gets, on the set's "
+               "own GPU\n"
+               "  fagen-run list generated --why 8,32,8,1,8192,128 --sm 90 --json\n"
+               "Exit codes: 0 done, 1 your mistake, 2 no row computes the problem. `explain` names the GPU.");
   }
 
   int run() override {
@@ -46,7 +59,7 @@ public:
       problem.shape = parseShape(shape);
       problem.mask = parseMask(mask);
       problem.dtype = parseDType(dtype);
-      Explanation explanation = explain(sets, problem, target);
+      Explanation explanation = explain(sets, problem, target, smsOf(target));
       text += explanation.text + (explanation.text.ends_with('\n') ? "" : "\n");
       result["explanations"].push_back(explanationJson(explanation));
       found = found && explanation.status == FAGEN_OK;

@@ -25,6 +25,13 @@ public:
     app.add_option("--baseline", baselines,
                    "sdpa, sdpa:flash, sdpa:cudnn, sdpa:efficient, sdpa:math, cublas-unfused, cublas-gemm, "
                    "kernel:VARIANT; may be repeated");
+    app.footer("Examples:\n"
+               "  fagen-run time generated/h200 --shape 4,16,16,4096,4096,128 --mask causal --dispatched --baseline "
+               "sdpa:cudnn\n"
+               "  fagen-run time generated/l4_fp16 --grid --l2 cold --json --output times.json\n"
+               "  fagen-run time generated/l4_fp16 --shape mission --device simulated:times.json    recorded times, "
+               "without a GPU\n"
+               "Exit codes: 0 done, 1 your mistake, 70 a fault of fagen-run or of the machine.");
   }
 
   int run() override {

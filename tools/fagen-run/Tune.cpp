@@ -73,6 +73,11 @@ public:
     app.add_option("--evidence", evidence, "write micro_log.csv, evo_log.csv, elite.json, ... to this directory");
     app.add_option("--landscape", landscape, "write what was timed as a file for --device simulated:FILE");
     app.add_option("--export", exported, "write all that the results have to a file for fagen --tuned");
+    app.footer(
+        "Examples:\n"
+        "  fagen-run tune mine.fa --shape 4,16,16,4096,4096,128 --mask causal --budget 10m\n"
+        "  fagen-run tune mine.fa --space spec --strategy exhaustive --landscape times.json    all of its tune(...)\n"
+        "  fagen-run tune --export tuned.json                                                  for fagen --tuned");
   }
 
   int run() override {
@@ -182,6 +187,8 @@ public:
     app.add_option("--generation", options.generation, "candidates asked together")
         ->capture_default_str()
         ->check(CLI::Range(1, 256));
+    app.footer("Example:\n"
+               "  fagen-run tune-replay times.json --strategy evolutionary --strategy random --seeds 100");
   }
 
   int run() override {

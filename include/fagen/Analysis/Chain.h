@@ -21,6 +21,7 @@ struct Chain {
   double clocks = 0;  ///< of a turn
   double waiting = 0; ///< of these, those in which the warp has no instruction
   std::vector<RingUse> rings;
+  bool inTurns = false; ///< groups of warps ask for their products one after another
 };
 
 /// The ops of a loop's body in turn after turn, or with `repeats` false once. A product that is asked for runs beside

@@ -25,6 +25,7 @@ Clocks &operator+=(Clocks &clocks, const Clocks &other);
 
 /// Clocks until `ctas` CTAs of an SM, of so many warps each, have all done this once. Two bounds, and more than either:
 /// what the units need for all CTAs, and how long a warp is busy that nobody disturbs.
-double together(const Clocks &each, unsigned ctas, unsigned warps);
+/// `inTurns`: groups of these warps ask for their products in turns.
+double together(const Clocks &each, unsigned ctas, unsigned warps, bool inTurns = false);
 
 } // namespace fagen::model

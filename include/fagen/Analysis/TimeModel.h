@@ -24,6 +24,7 @@ struct Section {
   Work work;
   Clocks clocks;
   std::vector<RingUse> rings;
+  bool inTurns = false;
   double steps = 0; ///< of a tile of query rows, on average; 0: once for all tiles that a CTA takes
   double together = 0;
 };
@@ -51,7 +52,8 @@ Ranking rankingOf(const GpuRates &gpu, bool isCausal);
 /// Where it may prune: candidates of one problem whose time is more than so many times the least may be left out.
 constexpr double kPruneOver = 1.5;
 
-/// None for products whose results no register keeps, for kernels in which several roles multiply, for those that do
+/// From where shared memory is allocated on; barriers that are not placed yet are not counted. None before that, for
+/// products whose results no register keeps, for kernels in which several roles multiply, for those that do
 /// not fit or that need a copy engine where there is none, for grids that share out the keys of a tile, and for more
 /// than 2^24 tiles.
 std::optional<Prediction> predict(const ir::Kernel &kernel, const GpuRates &gpu, const TargetInfo &limits,

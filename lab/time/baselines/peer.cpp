@@ -46,8 +46,8 @@ static std::vector<std::string> peerArguments(const std::vector<std::unique_ptr<
   std::string script = findScript(tool);
   if (script.empty())
     throw UserError("measure/compare_sdpa.py, which times PyTorch, is not above fagen-run; FAGEN_PEER can name it");
-  std::string library =
-      locate("FAGEN_CAPI", {tool.parent_path() / "libfagen_capi.so", tool.parent_path() / "../lib/libfagen_capi.so"});
+  std::string library = locate("FAGEN_CAPI", {tool.parent_path() / "libfagen_capi.so",
+                                              tool.parent_path() / "../lib/fagen/measure/libfagen_capi.so"});
   if (library.empty())
     throw UserError("libfagen_capi.so is not beside fagen-run; FAGEN_CAPI can name it");
   std::string python = locate("FAGEN_PYTHON", {});
