@@ -11,25 +11,29 @@ install(TARGETS fagen_runtime fagen_shared EXPORT fagenTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(EXPORT fagenTargets NAMESPACE fagen:: DESTINATION ${package_dir} COMPONENT development)
 install(DIRECTORY runtime/include/fagen DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
-install(FILES cmake/FagenKernels.cmake cmake/EmbedCode.cmake DESTINATION ${package_dir} COMPONENT development)
+install(FILES cmake/FagenKernels.cmake cmake/EmbedCode.cmake cmake/ready.h.in DESTINATION ${package_dir} COMPONENT development)
 
 if(TARGET fagen)
   install(TARGETS fagen EXPORT fagenCompilerTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   install(EXPORT fagenCompilerTargets NAMESPACE fagen:: DESTINATION ${package_dir} COMPONENT tools)
   fagen_manuals(fagen)
+  # What fagen_add_ready_kernels compiles.
+  file(STRINGS specs/ready.txt ready REGEX "^[^#]")
+  list(TRANSFORM ready REPLACE "^.* " "specs/")
+  install(FILES specs/ready.txt ${ready} DESTINATION ${CMAKE_INSTALL_DATADIR}/fagen/specs COMPONENT tools)
 endif()
 if(TARGET fagen-run)
   install(TARGETS fagen-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   fagen_manuals(fagen-run)
   # What `fagen-run time --baseline sdpa` starts, and the library that it loads.
-  install(TARGETS fagen_capi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT tools)
+  install(TARGETS fagen_capi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fagen/measure COMPONENT tools)
   install(FILES measure/compare_sdpa.py measure/contestant.h measure/contestants.py measure/fagen_ctypes.py
                 measure/notes.py measure/samples.py python/fagen/_structs.py
           DESTINATION ${CMAKE_INSTALL_DATADIR}/fagen/measure COMPONENT tools)
 endif()
 
 configure_package_config_file(cmake/fagenConfig.cmake.in ${PROJECT_BINARY_DIR}/fagenConfig.cmake
-                              INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
+                              INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_DATADIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fagenConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/fagenConfig.cmake ${PROJECT_BINARY_DIR}/fagenConfigVersion.cmake
         DESTINATION ${package_dir} COMPONENT development)

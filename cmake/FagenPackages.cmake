@@ -1,7 +1,6 @@
 # Debian packages of the components: cpack -G DEB in the build tree makes libfagen1, libfagen-dev and fagen.
-file(READ ${PROJECT_SOURCE_DIR}/LICENSE own)
-file(READ ${PROJECT_SOURCE_DIR}/THIRD-PARTY-LICENSES others)
-file(WRITE ${PROJECT_BINARY_DIR}/copyright "${own}\n${others}")
+include(debian/Copyright)
+fagen_debian_copyright(${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/THIRD-PARTY-LICENSES ${PROJECT_BINARY_DIR}/copyright)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS LICENSE THIRD-PARTY-LICENSES)
 
 get_target_property(soversion fagen_shared SOVERSION)
@@ -32,8 +31,9 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "attention kernels by fagen: the library that programs load
-It picks, prepares and launches kernels that fagen has compiled from specs. It loads
-the CUDA driver, and NVRTC where it compiles, when it first needs them.")
+It picks, prepares and launches kernels that fagen has compiled from
+specs. It loads the CUDA driver, and NVRTC where it compiles, when it
+first needs them.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "attention kernels by fagen: headers, static library, CMake and pkg-config
 What builds programs with fagen's kernels.")
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "compiler from attention specs to readable CUDA
@@ -43,11 +43,13 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/postinst
-                                               ${PROJECT_SOURCE_DIR}/cmake/debian/postrm)
+foreach(file IN ITEMS triggers postinst postrm)
+  list(APPEND CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/${file})
+endforeach()
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${runtime_package} (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS libfagen-dev)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian/Finish.cmake)
 include(CPack)

@@ -47,6 +47,10 @@ if shutil.which("cpack") and shutil.which("dpkg-shlibdeps") and os.geteuid() == 
     config.available_features.add("dpkg")
 else:
     lit_config.note("no cpack with dpkg-dev, or not root: Debian packages are neither made nor installed")
+if shutil.which("lintian"):
+    config.available_features.add("lintian")
+else:
+    lit_config.note("no lintian: Debian packages are not held to Debian's policy")
 if shutil.which("conan"):
     config.available_features.add("conan")
 else:

@@ -41,40 +41,19 @@ void *Tensor::data() const {
   return pointer;
 }
 
-int64_t Tensor::rank() const {
-  int64_t rank = 0;
-  expect(shim().aoti_torch_get_dim(handle, &rank), "dim");
-  return rank;
-}
-
-const int64_t *Tensor::sizes() const {
-  int64_t *sizes = nullptr;
+View Tensor::view() const {
+  View view = {};
+  int64_t *sizes = nullptr, *strides = nullptr;
+  expect(shim().aoti_torch_get_dim(handle, &view.rank), "dim");
   expect(shim().aoti_torch_get_sizes(handle, &sizes), "sizes");
-  return sizes;
-}
-
-const int64_t *Tensor::strides() const {
-  int64_t *strides = nullptr;
   expect(shim().aoti_torch_get_strides(handle, &strides), "strides");
-  return strides;
-}
-
-int32_t Tensor::dtype() const {
-  int32_t dtype = 0;
-  expect(shim().aoti_torch_get_dtype(handle, &dtype), "dtype");
-  return dtype;
-}
-
-int32_t Tensor::deviceType() const {
-  int32_t type = 0;
-  expect(shim().aoti_torch_get_device_type(handle, &type), "device");
-  return type;
-}
-
-int32_t Tensor::deviceIndex() const {
-  int32_t index = 0;
-  expect(shim().aoti_torch_get_device_index(handle, &index), "device index");
-  return index;
+  expect(shim().aoti_torch_get_dtype(handle, &view.dtype), "dtype");
+  expect(shim().aoti_torch_get_device_type(handle, &view.deviceType), "device");
+  expect(shim().aoti_torch_get_device_index(handle, &view.deviceIndex), "device index");
+  view.sizes = sizes;
+  view.strides = strides;
+  view.data = data();
+  return view;
 }
 
 Tensor emptyTensor(const int64_t *sizes, int rank, int32_t dtype, int32_t deviceType, int32_t deviceIndex) {

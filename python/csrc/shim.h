@@ -33,6 +33,7 @@ using Kernel = void (*)(Value *stack, uint64_t arguments, uint64_t results);
   X(int32_t, aoti_torch_empty_strided,                                                                                 \
     (int64_t, const int64_t *, const int64_t *, int32_t, int32_t, int32_t, TensorHandle *))                            \
   X(int32_t, aoti_torch_delete_tensor_object, (TensorHandle))                                                          \
+  X(bool, aoti_torch_grad_mode_is_enabled, ())                                                                         \
   X(void, aoti_torch_check, (bool, const char *, const char *, uint32_t, const char *))                                \
   X(int32_t, aoti_torch_dtype_float16, ())                                                                             \
   X(int32_t, aoti_torch_dtype_bfloat16, ())                                                                            \
@@ -65,6 +66,14 @@ template <typename T> T as(Value value) {
   return result;
 }
 
+/// What a tensor is. Sizes and strides are the tensor's own.
+struct View {
+  int64_t rank;
+  const int64_t *sizes, *strides;
+  int32_t dtype, deviceType, deviceIndex;
+  void *data;
+};
+
 /// A tensor that is released at the end of its scope.
 class Tensor {
 public:
@@ -86,13 +95,8 @@ public:
     handle = nullptr;
     return released;
   }
+  View view() const;
   void *data() const;
-  int64_t rank() const;
-  const int64_t *sizes() const;
-  const int64_t *strides() const;
-  int32_t dtype() const;
-  int32_t deviceType() const;
-  int32_t deviceIndex() const;
 
 private:
   TensorHandle handle;

@@ -12,8 +12,6 @@ from typing import List, Optional, Sequence
 from . import _lib, errors
 
 _USERS_MISTAKE = 1
-# The package's own: of rows of one target the first set's wins, but for problems that a set claims. All accumulate in float32.
-_READY = ("h200", "h200_d96_d192", "a100", "l4_fp16", "l4_bf16", "l4_wide", "rtx", "decode_fp16", "decode_bf16")
 
 
 class KernelSet:
@@ -126,8 +124,10 @@ def _load(directory, keep=None):
 
 @functools.lru_cache(maxsize=None)
 def ready() -> KernelSet:
-    """The kernel sets of this package, as one."""
-    return KernelSet([_lib.path("kernels", name) for name in _READY])
+    """The kernel sets of this package, as one: in the order of kernels/ready.txt."""
+    with open(_lib.path("kernels", "ready.txt"), encoding="utf-8") as file:
+        names = [line.split()[0] for line in file if not line.startswith("#")]
+    return KernelSet([_lib.path("kernels", name) for name in names])
 
 
 def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
@@ -147,8 +147,8 @@ def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
 
 
 def _run_compiler(arguments):
-    done = subprocess.run([_lib.path("bin", "fagen"), *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([_lib.path("bin", "fagen"), "--diagnostics=json", *arguments], capture_output=True, text=True, check=False)
     if done.returncode == _USERS_MISTAKE:
-        raise errors.SpecError(done.stderr.rstrip())
+        raise errors.SpecError(errors.read_diagnostics(done.stderr))
     if done.returncode:
         raise errors.Error(f"the compiler ended with {done.returncode}: {done.stderr.rstrip()}")

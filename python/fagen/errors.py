@@ -1,7 +1,6 @@
 # fagen: what goes wrong, as exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every exception of fagen is an Error. None is raised behind a launch: kernels report nothing later."""
-import re
 from collections import namedtuple
 
 
@@ -33,29 +32,50 @@ class CompileError(Error):
         self.log = message
 
 
-class Diagnostic(namedtuple("Diagnostic", "file line column severity message")):
-    """One thing that the compiler says of a spec: an error, warning or note. line and column count from 1; 0: no place."""
+class Diagnostic(namedtuple("Diagnostic", "file line column severity message end_line end_column", defaults=(0, 0))):
+    """One thing that the compiler says of a spec: an error, warning, remark or note.
+
+    Lines and columns count from 1; 0: no place. end_line and end_column are those of the first character behind.
+    """
 
     __slots__ = ()
 
+    def __str__(self):
+        """As compilers write it: with the line of the spec, where that can be read."""
+        if not self.line:
+            return f"fagen: {self.severity}: {self.message}"
+        said = f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}"
+        quoted = self._quoted()
+        if quoted is None:
+            return said
+        length = self.end_column - self.column if self.end_line == self.line else 1
+        before = "".join("\t" if c == "\t" else " " for c in quoted[:self.column - 1])
+        return f"{said}\n{quoted}\n{before}^{'~' * (length - 1)}"
+
+    def _quoted(self):
+        try:
+            with open(self.file, encoding="utf-8") as file:
+                return file.read().split("\n")[self.line - 1]
+        except (OSError, UnicodeDecodeError, IndexError):
+            return None
+
 
 class SpecError(Error):
-    """A spec that the compiler refuses. diagnostics is a list of Diagnostic; str() is the compiler's own text."""
+    """A spec that the compiler refuses. diagnostics is a list of Diagnostic, a note behind what it belongs to."""
 
-    def __init__(self, text):
-        super().__init__(text)
-        self.diagnostics = parse_diagnostics(text)
-
-
-_DIAGNOSTIC = re.compile(r"^(?:(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): |fagen: )(?P<severity>error|warning|note): (?P<message>.*)$")
+    def __init__(self, diagnostics):
+        super().__init__("\n".join(map(str, diagnostics)))
+        self.diagnostics = diagnostics
 
 
-def parse_diagnostics(text: str) -> "list[Diagnostic]":
-    """The diagnostics in what the compiler printed; the quoted lines of the spec are left out."""
+def read_diagnostics(text):
+    """The diagnostics that `fagen --diagnostics=json` printed; what is none of them is an error without a place."""
+    import json
     found = []
-    for line in text.splitlines():
-        match = _DIAGNOSTIC.match(line)
-        if match:
-            place = int(match["line"] or 0), int(match["column"] or 0)
-            found.append(Diagnostic(match["file"] or "", *place, match["severity"], match["message"]))
+    for line in filter(None, text.splitlines()):
+        said = json.loads(line) if line.startswith("{") else {"severity": "error", "message": line}
+        for one in (said, *said.get("notes", ())):
+            place = (one.get(key, 0) for key in ("line", "column"))
+            end = (one.get(key, 0) for key in ("endLine", "endColumn"))
+            found.append(Diagnostic(one.get("file", ""), *place, one["severity"], one["message"], *end))
     return found

@@ -2,19 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """attention(), plan() and explain() for PyTorch.
 
-The operators torch.ops.fagen.attention and attention_out have no gradient of their own: attention() here takes an
-autograd.Function where a gradient is wanted. Causal is bottom-right, as in flash-attn: row i of seq_q sees keys
-j <= i + seq_kv - seq_q.
+torch.ops.fagen.attention has a gradient. The other operators have none, and refuse to run where one would be recorded, unless they
+are told that none is wanted: attention() here does so, and saves the time of PyTorch's autograd. Causal is bottom-right, as in
+flash-attn: row i of seq_q sees keys j <= i + seq_kv - seq_q.
 """
 import ctypes
 import math
 import os
+import weakref
 
 import torch
 from torch.nn.attention import register_flash_attention_impl
 
 from . import _by_torch, _kernels, _lib, _sdpa, _stats, errors
 
+_is_compiling = torch.compiler.is_compiling
 _DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _ERRORS = {kind.__name__: kind for kind in (errors.Unsupported, errors.Misaligned, errors.CompileError, errors.CudaError)}
 
@@ -25,6 +27,7 @@ def _register():
     ours = ctypes.CDLL(_lib.path("lib", "libfagen_torch.so"))
     ours.fagen_torch_register.restype = ctypes.c_char_p
     ours.fagen_torch_register.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    ours.fagen_torch_forget_plan.argtypes = [ctypes.c_int64]
     ours.fagen_torch_add_kernels.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t]
     libraries = os.path.join(os.path.dirname(torch.__file__), "lib")
     cuda = os.path.join(libraries, "libtorch_cuda.so")
@@ -40,18 +43,75 @@ _ours = _register()
 
 @torch.library.register_fake("fagen::attention")
 def _(q, k, v, scale, causal, bshd, lse, kernels):
-    o = q.new_empty((*q.shape[:3], v.shape[3]))
-    heads, rows = (q.shape[2], q.shape[1]) if bshd else (q.shape[1], q.shape[2])
-    return o, q.new_empty((q.shape[0], heads, rows) if lse else (0,), dtype=torch.float32)
+    return _empty_output(q, v), _empty_lse(q, bshd, lse)
+
+
+@torch.library.register_fake("fagen::_forward")
+def _(q, k, v, scale, causal, bshd, kernels, detached=False):
+    _refuse_gradients("_forward", detached)
+    return _empty_output(q, v)
 
 
 @torch.library.register_fake("fagen::attention_out")
-def _(q, k, v, out, lse, scale, causal, bshd, kernels):
-    return None
+def _(q, k, v, out, lse, scale, causal, bshd, kernels, detached=False):
+    _refuse_gradients("attention_out", detached)
 
+
+@torch.library.register_fake("fagen::_planned")
+def _(q, k, v, out, plan, detached=False):
+    _refuse_gradients("_planned", detached)
+
+
+def _refuse_gradients(name, detached):
+    """As the operators do when they run."""
+    if torch.is_grad_enabled() and not detached:
+        raise errors.Error(f"torch.ops.fagen.{name} has no gradient: call it under torch.no_grad(), or fagen.attention or "
+                           "torch.ops.fagen.attention, which have one")
+
+
+def _empty_output(q, v):
+    return q.new_empty((*q.shape[:3], v.shape[3]))
+
+
+def _empty_lse(q, bshd, lse):
+    heads, rows = (q.shape[2], q.shape[1]) if bshd else (q.shape[1], q.shape[2])
+    return q.new_empty((q.shape[0], heads, rows) if lse else (0,), dtype=torch.float32)
+
+
+def _save(ctx, inputs, output):
+    q, k, v, scale, causal, bshd, *_ = inputs
+    ctx.save_for_backward(q, k, v, *output)
+    ctx.options = q.shape[-1] ** -0.5 if math.isnan(scale) else scale, causal, bshd
+    ctx.set_materialize_grads(False)
+
+
+def _backward(ctx, grad, grad_lse):
+    """By PyTorch's flash attention, fed with our O and LSE. Without LSE, or with a gradient through it, which is none of flash
+    attention's, PyTorch computes forward and backward anew."""
+    if torch.is_grad_enabled():
+        raise errors.Error("fagen's attention has no second gradient: it is asked for by create_graph=True")
+    q, k, v, o, lse = ctx.saved_tensors
+    if grad_lse is not None or (grad is not None and lse.numel() == 0):
+        gradients = _by_torch.backward_anew((grad, grad_lse), q, k, v, *ctx.options)
+    elif grad is not None:
+        gradients = _by_torch.backward(grad, q, k, v, o, lse, *ctx.options)
+    else:
+        gradients = (None, None, None)
+    return (*gradients, None, None, None, None, None)
+
+
+torch.library.register_autograd("fagen::attention", _backward, setup_context=_save)
 
 _attention = torch.ops.fagen.attention.default
 _attention_out = torch.ops.fagen.attention_out.default
+_plan = torch.ops.fagen._plan.default
+_planned = torch.ops.fagen._planned.default
+_forward = torch.ops.fagen._forward.default
+# What these call, without the call between; graphs need them whole.
+_forward_now, _planned_now = (getattr(op, "_op", op) for op in (_forward, _planned))
+
+_DEFAULT_SCALE = math.nan
+_NO_LSE = torch.empty(0)  # where nothing is written
 
 
 def _number_of(tables):
@@ -108,44 +168,6 @@ def _dense(tensor):
     return tensor if is_dense else tensor.contiguous()
 
 
-class _Attention(torch.autograd.Function):
-    """Our O; its gradient by PyTorch's flash attention, fed with our O and LSE, or by what else PyTorch has."""
-
-    @staticmethod
-    def forward(ctx, q, k, v, scale, causal, bshd, kernels):
-        o, lse = _attention(q, k, v, scale, causal, bshd, True, kernels)
-        ctx.save_for_backward(q, k, v, o, lse)
-        ctx.options = scale, causal, bshd
-        return o
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad):
-        return (*_by_torch.backward(grad, *ctx.saved_tensors, *ctx.options), None, None, None, None)
-
-
-class _AttentionAndLse(torch.autograd.Function):
-    """Our O and LSE. A gradient through LSE is none of flash attention's: PyTorch computes both anew for it."""
-
-    @staticmethod
-    def forward(ctx, q, k, v, scale, causal, bshd, kernels):
-        o, lse = _attention(q, k, v, scale, causal, bshd, True, kernels)
-        ctx.save_for_backward(q, k, v, o, lse)
-        ctx.options = scale, causal, bshd
-        ctx.set_materialize_grads(False)
-        return o, lse
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad, grad_lse):
-        q, k, v, o, lse = ctx.saved_tensors
-        if grad_lse is None:
-            gradients = _by_torch.backward(grad, q, k, v, o, lse, *ctx.options)
-        else:
-            gradients = _by_torch.backward_anew((grad, grad_lse), q, k, v, *ctx.options)
-        return (*gradients, None, None, None, None)
-
-
 def attention(q, k, v, *, causal=False, scale=None, layout="bshd", return_lse=False, out=None, fallback="error",
               kernels=None):
     """softmax(scale * q k^T + mask) v, and LSE [batch, heads, seq_q] in float32 if return_lse.
@@ -165,28 +187,54 @@ def attend(function, q, k, v, *, scale=None, causal=False, bshd=True, lse=False,
     """O and LSE of attention(), on behalf of a function of this name."""
     if fallback not in _stats.FALLBACKS:
         raise errors.Error(f'{function}: fallback is {fallback!r}; it is "error", "warn" or "torch"')
-    scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
-    number = _number(kernels)
-    if torch.compiler.is_compiling():
-        if kernels is None and q.is_cuda and not _has_kernel(q.dtype, causal, lse, q.shape[3], v.shape[3], q.device.index or 0):
-            if fallback == "error":
-                raise errors.Unsupported(f"{function}: no kernel for this type and these head dims")
-            o, sums = _by_torch.attention(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=lse)
-            return (o if out is None else out.copy_(o)), sums
-        return _launch(q, k, v, scale, causal, bshd, lse, out, number)
+    number = _READY if kernels is None else _number(kernels)
+    if _is_compiling():
+        return _attend_in_graph(function, q, k, v, scale, causal, bshd, lse, out, fallback, number)
+    wants_gradient = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    scale_or_nan = _DEFAULT_SCALE if scale is None else scale
     try:
-        result = _launch(q, k, v, scale, causal, bshd, lse, out, number)
+        if out is None and not lse and not wants_gradient:
+            result = _forward_now(q, k, v, scale_or_nan, causal, bshd, number, True), None
+        else:
+            result = _launch(q, k, v, scale_or_nan, causal, bshd, lse, out, number, wants_gradient)
     except RuntimeError as error:
-        reason = error if isinstance(error, errors.Error) else reason_of(error)
-        if reason is None:
-            raise
-        if not isinstance(reason, errors.Unsupported):
-            raise reason from None
+        reason = _refusal(error)
+        dense = [_dense(t) for t in (q, k, v)]
+        if any(copy is not t for copy, t in zip(dense, (q, k, v))):
+            return attend(function, *dense, scale=scale, causal=causal, bshd=bshd, lse=lse, out=out, fallback=fallback,
+                          kernels=kernels)
         _stats.refuse(function, reason, fallback)
-        o, sums = _by_torch.attention(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=lse)
-        return (o if out is None else out.copy_(o)), sums
+        return _instead(q, k, v, scale, causal, bshd, lse, out)
     _stats.computed(function)
     return result
+
+
+def _refusal(error):
+    """What no kernel computes, as Unsupported; raises all else that the operators say."""
+    reason = error if isinstance(error, errors.Error) else reason_of(error)
+    if reason is None:
+        raise error
+    if not isinstance(reason, errors.Unsupported):
+        raise reason from None
+    return reason
+
+
+def _instead(q, k, v, scale, causal, bshd, lse, out):
+    """O and LSE by PyTorch."""
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    o, sums = _by_torch.attention(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=lse)
+    return (o if out is None else out.copy_(o)), sums
+
+
+def _attend_in_graph(function, q, k, v, scale, causal, bshd, lse, out, fallback, number):
+    """attend() while a graph is made: what is decided there holds whenever it runs."""
+    if number == _READY and q.is_cuda and not _has_kernel(q.dtype, causal, lse, q.shape[3], v.shape[3], q.device.index or 0):
+        if fallback == "error":
+            raise errors.Unsupported(f"{function}: no kernel for this type and these head dims")
+        return _instead(q, k, v, scale, causal, bshd, lse, out)
+    wants_gradient = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    return _launch(_dense(q), _dense(k), _dense(v), scale, causal, bshd, lse, out, number, wants_gradient)
 
 
 def _has_kernel(dtype, causal, lse, head_dim, head_dim_v, ordinal):
@@ -203,26 +251,16 @@ def _has_kernel(dtype, causal, lse, head_dim, head_dim_v, ordinal):
 _has_kernel._dynamo_marked_constant = True  # what torch.compiler.assume_constant_result sets, without importing the compiler
 
 
-def _launch(q, k, v, scale, causal, bshd, lse, out, number):
-    """By our kernels: with a gradient where one is wanted."""
-    q, k, v = _dense(q), _dense(k), _dense(v)
-    wants_gradient = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
-    if out is not None:
-        if wants_gradient:
-            raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
-        return _into(out, q, k, v, scale, causal, bshd, lse, number)
+def _launch(q, k, v, scale, causal, bshd, lse, out, number, wants_gradient):
+    """By our kernels: with a gradient where one is wanted, for which LSE is kept."""
+    if out is None:
+        o, sums = _attention(q, k, v, scale, causal, bshd, lse or wants_gradient, number)
+        return o, sums if lse else None
     if wants_gradient:
-        if lse:
-            return _AttentionAndLse.apply(q, k, v, scale, causal, bshd, number)
-        return _Attention.apply(q, k, v, scale, causal, bshd, number), None
-    return _attention(q, k, v, scale, causal, bshd, lse, number)
-
-
-def _into(out, q, k, v, scale, causal, bshd, return_lse, number):
-    heads, rows = (q.shape[2], q.shape[1]) if bshd else (q.shape[1], q.shape[2])
-    lse = torch.empty((q.shape[0], heads, rows) if return_lse else (0,), dtype=torch.float32, device=q.device)
-    _attention_out(q, k, v, out, lse, scale, causal, bshd, number)
-    return out, lse
+        raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
+    sums = _empty_lse(q, bshd, lse) if lse or _is_compiling() else _NO_LSE
+    _attention_out(q, k, v, out, sums, scale, causal, bshd, number, True)
+    return out, sums
 
 
 class Plan:
@@ -231,30 +269,34 @@ class Plan:
     plan() makes it: its kernel is compiled and loaded by then. It holds its inputs' shapes, not their memory.
     """
 
-    def __init__(self, q, k, v, causal, scale, layout, kernels):
-        self._layout = [(tuple(t.shape), t.stride(), t.dtype, t.device) for t in (q, k, v)]
-        self._rest = (1.0 / math.sqrt(q.shape[-1]) if scale is None else scale, causal, _is_bshd(layout))
-        self._number = kernels
-        self._no_lse = torch.empty(0, dtype=torch.float32, device=q.device)
+    def __init__(self, q, k, v, out, scale, causal, bshd, kernels):
+        self._number = _plan(q, k, v, out, _DEFAULT_SCALE if scale is None else scale, causal, bshd, kernels)
+        weakref.finalize(self, _ours.fagen_torch_forget_plan, self._number)
 
     def __call__(self, q, k, v, out):
-        """Computes into out. The tensors have the shapes, strides, types and device that were planned."""
-        for tensor, (shape, stride, dtype, device) in zip((q, k, v), self._layout):
-            if (tensor.shape, tensor.stride(), tensor.dtype, tensor.device) != (shape, stride, dtype, device):
-                raise errors.Error(f"planned for {shape} with strides {stride}, called with {tuple(tensor.shape)} and "
-                                   f"{tensor.stride()} ({tensor.dtype}, {tensor.device})")
-        _attention_out(q, k, v, out, self._no_lse, *self._rest, self._number)
+        """Computes into out. q, k and v have the shapes, strides, type and device that were planned; out takes no part in
+        gradients."""
+        if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+            raise errors.Error("a plan has no gradient; use fagen.attention, or torch.no_grad()")
+        if _is_compiling():
+            _planned(q, k, v, out, self._number, True)
+            return out
+        try:
+            _planned_now(q, k, v, out, self._number, True)
+        except RuntimeError as error:
+            raise reason_of(error) or error from None
         return out
 
 
 def plan(q, k, v, *, causal=False, scale=None, layout="bshd", kernels=None):
     """A Plan for tensors like these, its kernel compiled and loaded. Unsupported where there is none."""
-    number = _number(kernels)
-    made = Plan(q, k, v, causal, scale, layout, number)
+    out = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
     try:
-        made(q, k, v, torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device))
+        with torch.no_grad():
+            made = Plan(q, k, v, out, scale, causal, _is_bshd(layout), _number(kernels))
+            made(q, k, v, out)
     except RuntimeError as error:
-        raise reason_of(error) or error from None
+        raise (error if isinstance(error, errors.Error) else reason_of(error) or error) from None
     return made
 
 

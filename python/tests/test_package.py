@@ -66,7 +66,23 @@ def test_spec_errors_have_places():
     first = caught.value.diagnostics[0]
     assert (first.severity, first.line) == ("error", 3)
     assert "unknown dtype 'f8'" in first.message
-    assert "dtype = f8" in str(caught.value)
+    assert (first.end_line, first.end_column - first.column) == (3, len("f8"))
+    quoted = [line for line in str(caught.value).splitlines() if "dtype = f8" in line][0]
+    assert f"{quoted}\n{' ' * quoted.index('f8')}^~" in str(caught.value)
+
+
+def test_notes_stand_behind_their_errors():
+    with pytest.raises(fagen.SpecError) as caught:
+        fagen.compile(SPEC.replace("64 x 64", "64 x 256").replace("head_dim = 64", "head_dim = 256"))
+    severities = [d.severity for d in caught.value.diagnostics]
+    assert severities[0] == "error" and "note" in severities
+    assert all(str(d) in str(caught.value) for d in caught.value.diagnostics)
+
+
+def test_what_the_compiler_says_without_a_place():
+    from fagen.errors import read_diagnostics
+    said = read_diagnostics('{"message":"no such file","severity":"error","notes":[]}\nfagen: broken\n')
+    assert [str(d) for d in said] == ["fagen: error: no such file", "fagen: error: fagen: broken"]
 
 
 def test_a_spec_that_is_not_there():

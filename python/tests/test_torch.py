@@ -1,5 +1,6 @@
 # fagen: the operators and fagen.attention on CPU tensors: values, strides, gradients, schemas, graphs, refusals.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import math
 import os
 import subprocess
 import sys
@@ -128,8 +129,68 @@ def test_opcheck(lse):
     arguments = (q, k, v, 0.125, True, True, lse, fagen.torch._READY)
     torch.library.opcheck(torch.ops.fagen.attention.default, arguments, test_utils=("test_schema", "test_faketensor"))
     out, sums = torch.empty_like(q), torch.empty((1, 4, 16) if lse else (0,), dtype=torch.float32)
-    torch.library.opcheck(torch.ops.fagen.attention_out.default, (q, k, v, out, sums, 0.125, True, True, fagen.torch._READY),
-                          test_utils=("test_schema", "test_faketensor"))
+    with torch.no_grad():
+        torch.library.opcheck(torch.ops.fagen.attention_out.default, (q, k, v, out, sums, 0.125, True, True, fagen.torch._READY),
+                              test_utils=("test_schema", "test_faketensor"))
+        torch.library.opcheck(torch.ops.fagen._forward.default, (q, k, v, 0.125, True, True, fagen.torch._READY),
+                              test_utils=("test_schema", "test_faketensor"))
+
+
+@emulated
+def test_a_direct_call_has_gradients():
+    """By LSE, without it, and through it."""
+    for lse, of in ((True, 0), (False, 0), (True, 1)):
+        inputs = [t.requires_grad_() for t in tensors()]
+        torch.ops.fagen.attention(*inputs, math.nan, True, True, lse, fagen.torch._READY)[of].double().sum().backward()
+        exact = [t.detach().double().requires_grad_() for t in inputs]
+        reference(*exact, True)[of].sum().backward()
+        for got, wanted in zip(inputs, exact):
+            torch.testing.assert_close(got.grad.double(), wanted.grad if wanted.grad is not None else torch.zeros_like(wanted),
+                                       atol=2e-2, rtol=1e-2)
+
+
+@pytest.mark.parametrize("kind", [torch.Tensor, "fake"])
+def test_operators_without_gradients_say_so(kind):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    inputs = [t.requires_grad_() for t in tensors()]
+    out, none, ops = torch.empty_like(inputs[0]), torch.empty(0), torch.ops.fagen
+    calls = (lambda q, k, v, o, n: ops.attention_out(q, k, v, o, n, 0.1, True, True, 0),
+             lambda q, k, v, o, n: ops._forward(q, k, v, 0.1, True, True, 0))
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    given = [*inputs, out, none] if kind is torch.Tensor else [mode.from_tensor(t) for t in (*inputs, out, none)]
+    for call in calls:
+        with pytest.raises((fagen.Error, RuntimeError), match="has no gradient: call it under torch.no_grad"):
+            call(*given)
+
+
+@emulated
+def test_a_second_gradient_is_refused():
+    q, k, v = (t.requires_grad_() for t in tensors())
+    for result in fagen.attention(q, k, v, return_lse=True):
+        with pytest.raises(fagen.Error, match="no second gradient"):
+            torch.autograd.grad(result.sum(), q, create_graph=True)
+
+
+@emulated
+def test_calls_of_one_shape_differ_in_all_else():
+    """What is remembered of a call is not taken for one with other options, strides, types or addresses."""
+    q, k, v = tensors(heads=2, kv_heads=2, seq_q=32, seq_kv=32)
+    packed, wide = torch.empty_like(q), torch.empty(1, 32, 4, 64).half()[:, :, :2]
+    off = torch.empty(q.numel() + 1).half()[1:].view(q.shape).copy_(q)  # at an odd address
+    for _ in range(2):
+        for causal, scale in ((False, None), (True, None), (True, 0.3), (False, 0.0)):
+            wanted = reference(q, k, v, causal, scale)[0]
+            assert_near(fagen.attention(q, k, v, causal=causal, scale=scale), wanted)
+            for one in (off, q.transpose(1, 2).contiguous().transpose(1, 2)):
+                assert_near(fagen.attention(one, k, v, causal=causal, scale=scale), wanted)
+            for out in (packed, wide):
+                assert_near(fagen.attention(q, k, v, causal=causal, scale=scale, out=out), wanted)
+            assert_near(fagen.attention(q, k, v, causal=causal, scale=scale, layout="bhsd"),
+                        reference(q, k, v, causal, scale, "bhsd")[0])
+        with pytest.raises(fagen.Unsupported, match="float16"):
+            fagen.attention(q.int(), k.int(), v.int())
+        with pytest.raises(fagen.Error, match="k has another dtype"):
+            fagen.attention(q, k.bfloat16(), v)
 
 
 @emulated
@@ -170,8 +231,34 @@ def test_plan():
     q, k, v = tensors()
     p, out = fagen.plan(q, k, v, causal=True), torch.empty_like(q)
     assert_near(p(q, k, v, out), reference(q, k, v, True)[0])
-    with pytest.raises(fagen.Error, match="planned for"):
+    with pytest.raises(fagen.Error, match="planned for 1 batches, 4 heads of q and 2 of k, 40 rows and 40 keys"):
         p(q[:, :8], k, v, out)
+    with pytest.raises(fagen.Error, match="planned for"):
+        p(q, k.transpose(1, 2).contiguous().transpose(1, 2), v, out)
+    wide = torch.empty(1, 40, 8, 64).half()[:, :, ::2]
+    assert_near(p(q, k, v, wide), reference(q, k, v, True)[0])
+    assert_near(fagen.plan(q, k, v)(q, k, v, out), reference(q, k, v)[0])
+    assert_near(p(q, k, v, out), reference(q, k, v, True)[0])
+    with pytest.raises(fagen.Error, match="a plan has no gradient"):
+        p(q.requires_grad_(), k, v, out)
+
+
+@emulated
+def test_a_plan_ends_with_its_object():
+    q, k, v = tensors()
+    p = fagen.plan(q, k, v)
+    number = p._number
+    del p
+    with torch.no_grad(), pytest.raises(RuntimeError, match=f"no plan of number {number}"):
+        torch.ops.fagen._planned(q, k, v, torch.empty_like(q), number)
+
+
+@emulated
+def test_a_plan_in_a_graph():
+    q, k, v = tensors(seq_q=16, seq_kv=16)
+    p = fagen.plan(q, k, v)
+    compiled = torch.compile(lambda q, k, v: p(q, k, v, torch.empty_like(q)) * 2, backend="aot_eager", fullgraph=True)
+    assert_near(compiled(q, k, v), 2 * reference(q, k, v)[0])
 
 
 @emulated

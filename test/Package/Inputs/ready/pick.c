@@ -1,23 +1,40 @@
-/* Which kernel fagen_query picks from all sets of the package: pick SETS NAME... reads lines
- * "GPU SMS DTYPE MASK BATCH HEADS KV_HEADS SEQ_Q SEQ_KV HEAD_DIM : ..." and writes each with the kernel and its target
- * behind the colon. Other lines it writes as they are. */
+/* Which kernel fagen_query picks from all ready sets: those that are linked, where READY is defined; else pick SETS
+ * NAME... loads them. Reads lines "GPU SMS DTYPE MASK BATCH HEADS KV_HEADS SEQ_Q SEQ_KV HEAD_DIM : ..." and writes each
+ * with the kernel and its target behind the colon. Other lines it writes as they are. */
 #include <fagen/table.h>
 #include <stdio.h>
 #include <string.h>
 
+#ifdef READY
+#include <ready/tables.h>
+
+static const fagen_table *const *loadTables(int argc, char **argv, size_t *count) {
+  *count = argc == 1 ? FAGEN_READY_TABLE_COUNT : 0;
+  return argv ? fagen_ready_tables : NULL;
+}
+#else
 enum { MOST = 32 };
 
-int main(int argc, char **argv) {
-  const fagen_table *tables[MOST];
-  char path[4096], line[256], dtype[8], mask[8];
-  size_t count = 0;
-  for (int i = 2; i < argc && count < MOST; ++i) {
+static const fagen_table *const *loadTables(int argc, char **argv, size_t *count) {
+  static const fagen_table *tables[MOST];
+  char path[4096];
+  for (int i = 2; i < argc && *count < MOST; ++i) {
     snprintf(path, sizeof(path), "%s/%s", argv[1], argv[i]);
-    if (fagen_table_load(path, &tables[count++])) {
+    if (fagen_table_load(path, &tables[(*count)++])) {
       printf("%s\n", fagen_last_error());
-      return 1;
+      return NULL;
     }
   }
+  return tables;
+}
+#endif
+
+int main(int argc, char **argv) {
+  char line[256], dtype[8], mask[8];
+  size_t count = 0;
+  const fagen_table *const *tables = loadTables(argc, argv, &count);
+  if (!tables)
+    return 1;
   while (fgets(line, sizeof(line), stdin)) {
     unsigned gpu, sms;
     long long n[6];

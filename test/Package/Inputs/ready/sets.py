@@ -1,14 +1,9 @@
-# The kernel sets of the Python package: sets.py SOURCE DIRECTORY compiles their specs into the directory and prints their names
-# in the order that the package asks them in.
-import ast
+# The ready kernel sets: sets.py SOURCE DIRECTORY compiles their specs into the directory and prints their names in their order.
 import pathlib
-import re
 import subprocess
 import sys
 
-source = pathlib.Path(sys.argv[1])
-specs = re.search(r"set\(specs ([\w ]+)\)", (source / "python" / "CMakeLists.txt").read_text())[1].split()
-files = [str(source / "specs" / f"{spec}.fa") for spec in specs]
-subprocess.run(["fagen", *files, "-o", sys.argv[2]], check=True, stdout=subprocess.DEVNULL)
-code = (source / "python" / "fagen" / "_kernels.py").read_text()
-print(*ast.literal_eval(re.search(r"^_READY = (\(.*\))$", code, re.M)[1]))
+specs = pathlib.Path(sys.argv[1]) / "specs"
+ready = [line.split() for line in (specs / "ready.txt").read_text().splitlines() if not line.startswith("#")]
+subprocess.run(["fagen", *(specs / spec for _, spec in ready), "-o", sys.argv[2]], check=True, stdout=subprocess.DEVNULL)
+print(*(name for name, _ in ready))

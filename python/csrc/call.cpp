@@ -1,0 +1,148 @@
+// fagen: calls: their checks, keys and problems.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "call.h"
+
+#include <bit>
+#include <cmath>
+
+namespace fagen::torch {
+namespace {
+
+/// What all base pointers are a multiple of, as far as rows ask: up to 16.
+uint32_t alignmentOf(const Call &call) {
+  uintptr_t bits = 16;
+  for (const void *pointer : {call.q.data, call.k.data, call.v.data, call.o.data})
+    bits |= reinterpret_cast<uintptr_t>(pointer);
+  return static_cast<uint32_t>(bits & -bits);
+}
+
+int64_t *writeView(int64_t *to, const View &view) {
+  for (int i = 0; i < 4; ++i) {
+    to[i] = view.sizes[i];
+    to[4 + i] = view.strides[i];
+  }
+  to[8] = int64_t(view.dtype) << 32 | int64_t(view.deviceType) << 16 | (view.deviceIndex & 0xFFFF);
+  return to + 9;
+}
+
+uint32_t dtypeOf(const View &q) {
+  if (q.dtype == shim().aoti_torch_dtype_float16())
+    return FAGEN_DTYPE_F16;
+  if (q.dtype == shim().aoti_torch_dtype_bfloat16())
+    return FAGEN_DTYPE_BF16;
+  fail("fagen.Unsupported: q's dtype; kernels are of float16 and bfloat16");
+}
+
+/// Fails unless the tensor is of q's type and device, with strides that the C ABI can say.
+void checkTensor(const char *name, const View &view, const View &q) {
+  if (view.dtype != q.dtype)
+    fail("fagen.Error: %s has another dtype than q", name);
+  if (view.deviceType != q.deviceType || view.deviceIndex != q.deviceIndex)
+    fail("fagen.Error: %s is on another device than q", name);
+  const int64_t *sizes = view.sizes, *strides = view.strides;
+  if (sizes[3] > 1 && strides[3] != 1)
+    fail("fagen.Unsupported: %s's last stride is %lld; it is 1: take %s.contiguous()", name,
+         static_cast<long long>(strides[3]), name);
+  bool isRepeated = false;
+  for (int i = 0; i < 3; ++i)
+    isRepeated |= sizes[i] > 1;
+  if (isRepeated && !strides[0] && !strides[1] && !strides[2]) // which the C ABI would read as packed
+    fail("fagen.Unsupported: %s is expanded in every dimension; take %s.contiguous()", name, name);
+}
+
+/// Fails unless q, k, v and o fit each other.
+void checkShapes(const Call &call) {
+  const int head = call.options.bshd ? 2 : 1, row = call.options.bshd ? 1 : 2;
+  auto number = [](int64_t value) { return static_cast<long long>(value); };
+  const int64_t *q = call.q.sizes, *k = call.k.sizes, *v = call.v.sizes;
+  if (k[0] != q[0] || v[0] != q[0])
+    fail("fagen.Error: q, k and v have %lld, %lld and %lld batches", number(q[0]), number(k[0]), number(v[0]));
+  if (k[head] != v[head] || k[row] != v[row])
+    fail("fagen.Error: k has %lld heads and %lld rows, v %lld and %lld", number(k[head]), number(k[row]),
+         number(v[head]), number(v[row]));
+  if (k[3] != q[3])
+    fail("fagen.Error: q has head_dim %lld, k %lld", number(q[3]), number(k[3]));
+  for (int i = 0; i < 4; ++i)
+    if (const int64_t wanted = i == 3 ? v[3] : q[i]; call.o.sizes[i] != wanted)
+      fail("fagen.Error: out has size %lld in dimension %d; it is %lld", number(call.o.sizes[i]), i, number(wanted));
+}
+
+/// Batch, head and row of a tensor's strides.
+void copyStrides(int64_t (&to)[3], const View &view, bool bshd) {
+  to[0] = view.strides[0];
+  to[1] = view.strides[bshd ? 2 : 1];
+  to[2] = view.strides[bshd ? 1 : 2];
+}
+
+} // namespace
+
+Key keyOf(const Call &call) {
+  Key key;
+  int64_t *inputs = key.inputs.data();
+  for (const View *view : {&call.q, &call.k, &call.v})
+    inputs = writeView(inputs, *view);
+  writeView(key.output.data(), call.o);
+  const Options &options = call.options;
+  key.options[0] = std::bit_cast<int64_t>(options.scale);
+  key.options[1] = options.kernels << 16 | int64_t(alignmentOf(call)) << 8 | (call.lse ? 4 : 0) |
+                   (options.bshd ? 2 : 0) | (options.causal ? 1 : 0);
+  return key;
+}
+
+size_t hashOf(const Key &key) {
+  uint64_t hash = 0;
+  auto mix = [&](const auto &words) {
+    for (int64_t word : words)
+      hash = (std::rotl(hash, 5) ^ uint64_t(word)) * 0x9E3779B97F4A7C15u;
+  };
+  mix(key.inputs);
+  mix(key.output);
+  mix(key.options);
+  return hash >> 32;
+}
+
+void checkRank(const char *name, const View &view) {
+  if (view.rank != 4)
+    fail("fagen.Error: %s has %lld dimensions; it has 4", name, static_cast<long long>(view.rank));
+}
+
+fagen_problem describe(const Call &call) {
+  checkTensor("q", call.q, call.q);
+  checkTensor("k", call.k, call.q);
+  checkTensor("v", call.v, call.q);
+  checkTensor("out", call.o, call.q);
+  checkShapes(call);
+  const Options &options = call.options;
+  const int head = options.bshd ? 2 : 1, row = options.bshd ? 1 : 2;
+  fagen_problem problem = fagen_problem_init();
+  problem.dtype = dtypeOf(call.q);
+  problem.mask = options.causal ? FAGEN_MASK_CAUSAL : FAGEN_MASK_NONE;
+  problem.flags = call.lse ? FAGEN_FLAG_LSE : 0;
+  problem.batch = call.q.sizes[0];
+  problem.heads = call.q.sizes[head];
+  problem.kv_heads = call.k.sizes[head];
+  problem.seq_q = call.q.sizes[row];
+  problem.seq_kv = call.k.sizes[row];
+  problem.head_dim_qk = call.q.sizes[3];
+  problem.head_dim_v = call.v.sizes[3];
+  problem.has_scale = !std::isnan(options.scale);
+  problem.scale = problem.has_scale ? static_cast<float>(options.scale) : 0;
+  copyStrides(problem.q_stride, call.q, options.bshd);
+  copyStrides(problem.k_stride, call.k, options.bshd);
+  copyStrides(problem.v_stride, call.v, options.bshd);
+  copyStrides(problem.o_stride, call.o, options.bshd);
+  problem.alignment = alignmentOf(call);
+  return problem;
+}
+
+fagen_tensors pointersOf(const Call &call) {
+  fagen_tensors tensors = fagen_tensors_init();
+  tensors.q = call.q.data;
+  tensors.k = call.k.data;
+  tensors.v = call.v.data;
+  tensors.o = call.o.data;
+  tensors.lse = call.lse;
+  return tensors;
+}
+
+} // namespace fagen::torch

@@ -1,0 +1,31 @@
+# fagen: types of attention on PyTorch tensors.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+from typing import Dict, Iterable, Literal, Optional, Tuple, overload
+
+import torch
+from torch import Tensor
+
+from ._kernels import KernelSet
+
+_Layout = Literal["bshd", "bhsd"]
+_Fallback = Literal["error", "warn", "torch"]
+
+@overload
+def attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, scale: Optional[float] = None, layout: _Layout = "bshd",
+              return_lse: Literal[False] = False, out: Optional[Tensor] = None, fallback: _Fallback = "error",
+              kernels: Optional[KernelSet] = None) -> Tensor: ...
+@overload
+def attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, scale: Optional[float] = None, layout: _Layout = "bshd",
+              return_lse: Literal[True], out: Optional[Tensor] = None, fallback: _Fallback = "error",
+              kernels: Optional[KernelSet] = None) -> Tuple[Tensor, Tensor]: ...
+
+class Plan:
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, out: Tensor) -> Tensor: ...
+
+def plan(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, scale: Optional[float] = None, layout: _Layout = "bshd",
+         kernels: Optional[KernelSet] = None) -> Plan: ...
+def explain(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, scale: Optional[float] = None, layout: _Layout = "bshd",
+            lse: bool = False) -> str: ...
+def warmup(shapes: Iterable[Tuple[int, int, int, int, int, int]], *, dtype: torch.dtype = ..., causal: bool = True,
+           device: str = "cuda") -> None: ...
+def launches() -> Dict[Tuple[str, str], int]: ...
