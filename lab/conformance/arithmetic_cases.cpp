@@ -131,6 +131,8 @@ void addExactCases(std::vector<ConformanceCase> &cases) {
                             [](const uint32_t *x) { return canonical(asFloat(x[0]) + asFloat(x[1])); }));
   cases.push_back(exactCase("div", "div", "conformance_div", 2, dividends,
                             [](const uint32_t *x) { return canonical(asFloat(x[0]) / asFloat(x[1])); }));
+  cases.push_back(exactCase("sqrt", "sqrt", "conformance_sqrt", 1, anyWord,
+                            [](const uint32_t *x) { return canonical(std::sqrt(asFloat(x[0]))); }));
   cases.push_back(
       exactCase("max", "max", "conformance_max", 2, anyTwo, [](const uint32_t *x) { return larger(x[0], x[1]); }));
   cases.push_back(exactCase("max_or_nan", "max_or_nan", "conformance_max_or_nan", 2, anyTwo,

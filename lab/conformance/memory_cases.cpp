@@ -124,6 +124,7 @@ void addGlobalCases(std::vector<ConformanceCase> &cases) {
     cases.back().expect = expectGlobalCopy;
     cases.back().sharedBytes = 0;
   };
+  add("ld_global_u8", "ld_global_u8", "conformance_ld_global_u8");
   add("ld_global_u16", "ld_global_u16", "conformance_ld_global_u16");
   for (int words : {1, 2, 4})
     add(fmt::format("ld_global<{}>", words), "ld_global", fmt::format("conformance_ld_global_{}", 4 * words));

@@ -78,6 +78,9 @@ extern "C" __global__ void conformance_add(const __grid_constant__ ConformancePa
 extern "C" __global__ void conformance_div(const __grid_constant__ ConformanceParams params) {
   each<2>(params, [](const unsigned *x) { return as_word(ptx::div(as_float(x[0]), as_float(x[1]))); });
 }
+extern "C" __global__ void conformance_sqrt(const __grid_constant__ ConformanceParams params) {
+  each<1>(params, [](const unsigned *x) { return as_word(ptx::sqrt(as_float(x[0]))); });
+}
 extern "C" __global__ void conformance_max(const __grid_constant__ ConformanceParams params) {
   each<2>(params, [](const unsigned *x) { return as_word(ptx::max(as_float(x[0]), as_float(x[1]))); });
 }
@@ -271,6 +274,13 @@ template <int kBytes> __device__ __forceinline__ void get_global(unsigned (&data
     const char *bytes = reinterpret_cast<const char *>(from);
     for (int i = 0; i < 4; ++i)
       data[i] = ptx::ld_global_u16(bytes + 4 * i) | static_cast<unsigned>(ptx::ld_global_u16(bytes + 4 * i + 2)) << 16;
+  } else if constexpr (kBytes == 1) {
+    const char *bytes = reinterpret_cast<const char *>(from);
+    for (int i = 0; i < 4; ++i) {
+      data[i] = 0;
+      for (int j = 0; j < 4; ++j)
+        data[i] |= static_cast<unsigned>(ptx::ld_global_u8(bytes + 4 * i + j)) << 8 * j;
+    }
   } else {
     constexpr int kWords = kBytes / 4;
     for (int i = 0; i < 4; i += kWords) {
@@ -332,6 +342,9 @@ extern "C" __global__ void conformance_atomic_inc(const __grid_constant__ Confor
 
 extern "C" __global__ void conformance_st_global_16(const __grid_constant__ ConformanceParams params) {
   copy_global<16, Store::Words>(params);
+}
+extern "C" __global__ void conformance_ld_global_u8(const __grid_constant__ ConformanceParams params) {
+  copy_global<1, Store::U32>(params);
 }
 extern "C" __global__ void conformance_ld_global_u16(const __grid_constant__ ConformanceParams params) {
   copy_global<2, Store::U32>(params);

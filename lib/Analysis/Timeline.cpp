@@ -128,7 +128,9 @@ private:
       });
     limit = 4 * stages + 2 + (largest > stages ? std::min(largest, kMaxLimit) : 0);
     for (const Let &let : kernel.lets)
-      if (std::optional<int64_t> value = ExprCode(let.value, values).evaluate(values))
+      if (!isOfIntegers(let.value)) // a choice, a real number: none that constants determine
+        continue;
+      else if (std::optional<int64_t> value = ExprCode(let.value, values).evaluate(values))
         valueOf(let.name) = *value;
     const auto [lets, turns] = steeringLets(kernel, roles);
     turnsLet = turns;

@@ -65,10 +65,9 @@ void OpEmitter::emitComposition(const Composition &composition) {
 
 void OpEmitter::emitRescaling(const Rescaling &rescaling) {
   auto fragment = [](const Buffer *buffer) { return "r." + buffer->name; };
-  line(out, "rescale{}{}<{}>({}, {}, {}, {}, cta.params.scale_log2);", rescaling.alpha ? "_rows" : "",
-       rescaling.isLazy ? "_lazily" : "", rescaling.isGuarded,
-       fragment(rescaling.alpha ? rescaling.alpha : rescaling.o), fragment(rescaling.l), fragment(rescaling.m),
-       fragment(rescaling.mNew));
+  line(out, "rescale{}{}<{}>({}, {}, {}, {}, {});", rescaling.alpha ? "_rows" : "", rescaling.isLazy ? "_lazily" : "",
+       rescaling.isGuarded, fragment(rescaling.alpha ? rescaling.alpha : rescaling.o), fragment(rescaling.l),
+       fragment(rescaling.m), fragment(rescaling.mNew), element(*rescaling.first, rescaling.factor));
 }
 
 /// Where the step was not done again alpha is 1.
@@ -103,14 +102,15 @@ void OpEmitter::emitVote(const Op &op) {
 void OpEmitter::emitSettling(const Settling &settling) {
   knowsRedone = true;
   const MmaOp product(*settling.product);
-  line(out, "const bool is_redone = settle_rows(r.{}, r.{}, r.{}, r.{}, {}, warp_row(), {}, cta.params.scale_log2{}",
-       settling.s->name, settling.alpha->name, settling.l->name, settling.m->name, operand(product.a()),
-       operand(product.b()), settling.mask ? ", [&] {" : ");");
-  if (!settling.mask)
+  line(out, "const bool is_redone = settle_rows(r.{}, r.{}, r.{}, r.{}, {}, warp_row(), {}, {}{}", settling.s->name,
+       settling.alpha->name, settling.l->name, settling.m->name, operand(product.a()), operand(product.b()),
+       element(*settling.vote, settling.factor), settling.shaping.empty() ? ");" : ", [&] {");
+  if (settling.shaping.empty())
     return;
   {
     auto scope = out.scope();
-    emitMask(*settling.mask, MaskMap(*settling.mask).predicate());
+    for (const Op *map : settling.shaping)
+      emitMap(*map);
   }
   line(out, "}});");
 }

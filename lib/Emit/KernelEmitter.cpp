@@ -27,6 +27,12 @@ llvm::StringRef fagen::spellType(ElementType type) {
   case ElementType::U32:
   case ElementType::MBarrier: // Mbarriers has them
     return "unsigned";
+  case ElementType::I32:
+    return "int";
+  case ElementType::U8:
+    return "unsigned char";
+  case ElementType::Bit:
+    return "bit";
   }
   return {};
 }
@@ -65,6 +71,7 @@ KernelText KernelEmitter::run() {
   stream.flush();
   const size_t placeOfConstants = text.source.size();
   emitStorage();
+  emitFormParams();
   emitCta();
   emitRegisters();
   if (load)
@@ -198,6 +205,8 @@ void KernelEmitter::emitIncludes() {
   }
   if (instrument != Instrument::None)
     headers.insert("ops/stage_clock.h");
+  if (isFormed())
+    headers.insert("form.h");
   headers.insert("ptx/barrier.h");
   headers.insert("tile/cta.h");
   headers.insert("tile/fragment.h");

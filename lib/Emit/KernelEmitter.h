@@ -89,6 +89,7 @@ private:
   void insertConstants(size_t place);
   void emitTileTypes();
   void emitStorage();
+  void emitFormParams();
   void emitCta();
   void emitRegisters();
   std::vector<ir::Let> letsOfTile() const;
@@ -141,6 +142,12 @@ private:
   std::vector<const ir::Buffer *> runningRings() const;
   ir::ElementType elementType() const;
   bool isSplit() const { return kernel.grid.isSplit(); }
+  /// Whether the argument has more than attention's parameters.
+  bool isFormed() const { return !kernel.scalars.empty() || !kernel.readTensors().empty(); }
+  const char *formArgument() const { return isFormed() ? ", form" : ""; }
+  const char *formParameter() const { return isFormed() ? ", const FormParams &form" : ""; }
+  bool mapsNamePlaces() const;
+  const char *paramsType() const { return load || isFormed() ? "MappedAttentionParams" : "AttentionParams"; }
   const char *placeType() const { return isSplit() ? "SplitPlace" : "CtaPlace"; }
   std::string locate() const;
   bool isInstrumented() const { return instrument != Instrument::None; }

@@ -129,7 +129,7 @@ void KernelEmitter::emitTurns(Turns of, llvm::function_ref<void()> body) {
     auto scope = out.scope();
     if (isInstrumented())
       line(out, "{}clock.count_tile();", isLoading ? "" : "r.");
-    line(out, "const Cta cta = cta_at(params, {}, tile, turn, base);", isLoading ? "0" : "group");
+    line(out, "const Cta cta = cta_at(params{}, {}, tile, turn, base);", formArgument(), isLoading ? "0" : "group");
     body();
     line(out, "base += {};", expressionOf(turns->step()));
     if (isFetched)
@@ -176,7 +176,8 @@ void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> op
 void KernelEmitter::emitLoad() {
   const Points loadPoints(*load);
   line(out, "/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.");
-  line(out, "__device__ __forceinline__ void load(const {}) {{", turns ? "MappedAttentionParams &params" : "Cta &cta");
+  line(out, "__device__ __forceinline__ void load(const {}) {{",
+       turns ? std::string("MappedAttentionParams &params") + formParameter() : "Cta &cta");
   {
     auto scope = out.scope();
     OpEmitter emitter(kernel, loadPoints, out, text.ops, load);
@@ -190,7 +191,7 @@ void KernelEmitter::emitLoad() {
     {
       auto inner = out.scope();
       if (turns)
-        line(out, "const Cta cta = cta_at(params, 0, 0, 0, 0);");
+        line(out, "const Cta cta = cta_at(params{}, 0, 0, 0, 0);", formArgument());
       emitter.emitBlock(parts.before);
     }
     line(out, "}}");
@@ -272,7 +273,7 @@ void KernelEmitter::emitLoops() {
 /// Registers go from those who load to those who compute.
 void KernelEmitter::emitRoles() {
   line(out, "if (group == 0) {{\n  ptx::setmaxnreg_dec<kLoadRegisters>();\n  load({});\n  return;\n}}",
-       turns ? "params" : "cta");
+       turns ? std::string("params") + formArgument() : "cta");
   line(out, "ptx::setmaxnreg_inc<kMathRegisters>();");
 }
 
@@ -301,9 +302,11 @@ void KernelEmitter::emitPersistentEntry() {
 }
 
 void KernelEmitter::emitEntry() {
-  line(out, "extern \"C\" __global__ void {}__launch_bounds__(kThreads, 1) {}(const __grid_constant__ {} params) {{",
+  line(out, "extern \"C\" __global__ void {}__launch_bounds__(kThreads, 1) {}(const __grid_constant__ {}) {{",
        kernel.grid.kind == CtaGrid::Clusters ? "__cluster_dims__(kCluster, 1, 1) " : "", kernel.symbol,
-       load ? "MappedAttentionParams" : "AttentionParams");
+       isFormed() ? "FormedParams<FormParams> all" : std::string(paramsType()) + " params");
+  if (isFormed())
+    line(out, "  const MappedAttentionParams &params = all.attention;\n  const FormParams &form = all.form;");
   if (turns)
     emitPersistentEntry();
   else
@@ -320,6 +323,8 @@ void KernelEmitter::emitEntryOfOneTile() {
     line(out, "const int group = ptx::warp_group_index(); // 0 loads");
   emitLets();
   line(out, "const Cta cta{{params,");
+  if (isFormed())
+    line(out, "              form,");
   line(out, "              ptx::shared_storage<SharedStorage>(),");
   if (load) {
     line(out, "              place.batch,\n              place.head,\n              place.kv_head,");
@@ -332,8 +337,12 @@ void KernelEmitter::emitEntryOfOneTile() {
   std::string rest = "place.row_begin";
   if (load)
     rest += ",\n              group_row";
+  if (!load && mapsNamePlaces())
+    rest += ",\n              place.batch,\n              place.head,\n              place.kv_head";
   if (isSplit())
     rest += ",\n              place.split_begin,\n              place.split_keys";
+  for (const Scalar &scalar : kernel.scalars)
+    rest += ",\n              " + scalar.name;
   for (const Let &let : kernel.lets)
     rest += ",\n              " + let.name;
   line(out, "              {}}};", rest);
@@ -359,8 +368,8 @@ void KernelEmitter::emitCombine() {
     auto scope = out.scope();
     line(out, "const long long row_begin = static_cast<long long>(ptx::cta_index()) * kCombineWarps;");
     text.combineOps.push_back({out.getLine(), Points(combine->roles.front()).nameOf(&op), op.location.str(), 0});
-    line(out, "combine_splits<Element, kHeadDimV, kVectorBytes, {}>(params, row_begin + ptx::warp_index());",
-         CombineOp(op).lse().buffer != nullptr);
+    line(out, "combine_splits<Element, kHeadDimV, kVectorBytes, {}{}>(params, row_begin + ptx::warp_index());",
+         CombineOp(op).lse().buffer != nullptr, CombineOp(op).log2() ? ", kOfExponents" : "");
   }
   line(out, "}}");
 }

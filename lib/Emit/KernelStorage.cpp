@@ -3,6 +3,8 @@
 
 #include "KernelEmitter.h"
 
+#include "fagen/IR/ExprTypes.h"
+
 #include "fagen/Target/MmaInstrs.h"
 
 using namespace fagen;
@@ -84,7 +86,8 @@ void KernelEmitter::emitStorage() {
 
 /// A let with run-time values spelled as the entry function reaches them.
 std::string KernelEmitter::letValue(const Expr &value) const {
-  return spellRunValues(value,
+  const Expr called = spellCalls(kernel, value, "form", [&](const Expr &operand) { return letValue(operand); });
+  return spellRunValues(called,
                         [](RunScope scope) -> llvm::StringRef {
                           switch (scope) {
                           case RunScope::Launch:
@@ -128,9 +131,34 @@ std::vector<std::pair<std::string, std::string>> KernelEmitter::membersOfSources
   return members;
 }
 
+/// Whether elements' values name the tile's batch or heads.
+bool KernelEmitter::mapsNamePlaces() const {
+  bool found = false;
+  forEach<MapOp>(math.body, [&](MapOp<const Op> map) {
+    map.value().forEachVariable([&](llvm::StringRef name) {
+      const RunValueInfo *const info = findRunValue(name);
+      found |= info && info->scope == RunScope::Tile;
+    });
+  });
+  return found;
+}
+
+/// What the caller gives beside attention's parameters.
+void KernelEmitter::emitFormParams() {
+  if (!isFormed())
+    return;
+  line(out, "/// What the form takes beside attention's parameters.\nstruct FormParams {{");
+  for (const Scalar &scalar : kernel.scalars)
+    line(out, "  Scalar<{}> {};", scalar.isReal ? "float" : "int", scalar.name);
+  for (const Buffer *tensor : kernel.readTensors())
+    line(out, "  Tensor<{}, {}> {};", spellType(tensor->type).str(), tensor->shape.size(), tensor->name);
+  line(out, "}};\n");
+}
+
 void KernelEmitter::emitCta() {
   line(out, "/// What all threads of a CTA share.\nstruct Cta {{");
-  line(out, "  const {} &params;\n  SharedStorage &shared;", load ? "MappedAttentionParams" : "AttentionParams");
+  line(out, "  const {} &params;\n{}  SharedStorage &shared;", paramsType(),
+       isFormed() ? "  const FormParams &form;\n" : "");
   std::vector<std::pair<std::string, std::string>> members;
   if (load)
     members = {{"int batch;", "of Q, K, V and O"},
@@ -140,6 +168,9 @@ void KernelEmitter::emitCta() {
                {"int group_row;", "first row of this warp group in the tile"}};
   else
     members = membersOfSources();
+  if (!load && mapsNamePlaces())
+    members.insert(members.end(),
+                   {{"int batch;", "of Q, K, V and O"}, {"int head;", "of Q and O"}, {"int kv_head;", "of K and V"}});
   if (isSplit())
     members.insert(members.end(),
                    {{"int split_begin;", "first key of the split"}, {"int split_keys;", "how many keys it has"}});
@@ -147,8 +178,11 @@ void KernelEmitter::emitCta() {
     members.insert(members.end(), {{"int tile;", "number of the tile of query rows"},
                                    {"int turn;", "tiles that this CTA had before"},
                                    {"int base;", "key tiles of those"}});
+  for (const Scalar &scalar : kernel.scalars)
+    members.push_back({fmt::format("{} {};", scalar.isReal ? "float" : "int", scalar.name), "of the form"});
   for (const Let &let : letsOfTile())
-    members.push_back({fmt::format("int {};", let.name), let.note});
+    members.push_back({fmt::format("{} {};", isReal(kernel, let.name) ? "float" : "int", let.name),
+                       let.source ? "read for the whole tile" : let.note});
   {
     auto scope = out.scope();
     printAligned(out, members);
@@ -179,23 +213,36 @@ std::vector<Let> KernelEmitter::letsOfTile() const {
 void KernelEmitter::emitLets() {
   if (load)
     line(out, "const int group_row = (group - 1) * 4 * kWarpRows;");
+  for (const Scalar &scalar : kernel.scalars)
+    if (scalar.isReal)
+      line(out, "const float {0} = value_of(form.{0});", scalar.name);
+    else
+      line(out, "const int {0} = value_of(form.{0}, {1}, {2});", scalar.name, scalar.low, scalar.high);
   for (const Let &let : letsOfTile())
-    line(out, "const int {} = {};", let.name, letValue(let.value));
+    line(out, "const {} {} = {};", isReal(kernel, let.name) ? "float" : "int", let.name,
+         letValue(let.source ? Expr::read(let.source->buffer->name, let.source->at) : let.value));
 }
 
 void KernelEmitter::emitCtaAt() {
   line(out, "/// At this tile, the CTA's number `turn`, with `base` key tiles behind it, for warp group `group`.");
-  line(out, "__device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int group, int tile, int turn, "
-            "int base) {{");
+  line(
+      out,
+      "__device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params{}, int group, int tile, int turn, int "
+      "base) {{",
+      formParameter());
   {
     auto scope = out.scope();
     line(out, "const CtaPlace place = {}(params, tile);", locate());
     emitLets();
     line(out, "return {{params,");
+    if (isFormed())
+      line(out, "        form,");
     line(out, "        ptx::shared_storage<SharedStorage>(),");
     line(out, "        place.batch,\n        place.head,\n        place.kv_head,\n        place.row_begin,");
     line(out, "        group_row,");
     std::string rest = "tile,\n        turn,\n        base";
+    for (const Scalar &scalar : kernel.scalars)
+      rest += ",\n        " + scalar.name;
     for (const Let &let : letsOfTile())
       rest += ",\n        " + let.name;
     line(out, "        {}}};", rest);

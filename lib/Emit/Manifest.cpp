@@ -215,7 +215,7 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
                                          {"pass", toString(problem.pass)},
                                          {"dtype", toString(problem.dtype)},
                                          {"accum", toString(problem.accum)},
-                                         {"mask", toString(problem.mask)},
+                                         {"mask", maskText(problem)},
                                          {"lse", problem.lse},
                                          {"head_dim_qk", problem.headDimQK},
                                          {"head_dim_v", problem.headDimV},

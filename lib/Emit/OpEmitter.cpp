@@ -14,10 +14,69 @@
 
 using namespace fagen;
 using namespace fagen::ir;
+
+/// Whether the value is never negative, as far as its shape says.
+static bool isNotNegative(const Kernel &kernel, const Expr &expr) {
+  auto all = [&] {
+    return llvm::all_of(expr.operands(), [&](const Expr &operand) { return isNotNegative(kernel, operand); });
+  };
+  switch (expr.kind()) {
+  case ExprKind::Constant:
+    return expr.value() >= 0;
+  case ExprKind::Variable: {
+    const auto scalar = llvm::find_if(kernel.scalars, [&](const Scalar &each) { return each.name == expr.name(); });
+    const Let *const let = letOf(kernel, expr);
+    return scalar != kernel.scalars.end() ? scalar->low >= 0 : !let || !let->source || let->source->low >= 0;
+  }
+  case ExprKind::Max:
+  case ExprKind::BitAnd:
+    return llvm::any_of(expr.operands(), [&](const Expr &operand) { return isNotNegative(kernel, operand); });
+  case ExprKind::Select:
+    return isNotNegative(kernel, expr.operands()[1]) && isNotNegative(kernel, expr.operands()[2]);
+  case ExprKind::Abs:
+  case ExprKind::FloorMod:
+    return true;
+  case ExprKind::Add:
+  case ExprKind::Mul:
+  case ExprKind::Min:
+  case ExprKind::FloorDiv:
+  case ExprKind::CeilDiv:
+  case ExprKind::Mod:
+  case ExprKind::BitOr:
+  case ExprKind::BitXor:
+  case ExprKind::ShiftRight:
+    return all();
+  default:
+    return expr.kind() >= ExprKind::Lt; // truth values
+  }
+}
+
+static std::string listOf(llvm::ArrayRef<Expr> values, llvm::function_ref<std::string(const Expr &)> spell) {
+  std::string text;
+  for (const Expr &value : values)
+    text += (text.empty() ? "" : ", ") + spell(value);
+  return text;
+}
+
+/// Calls that the device library has other names for than the IR: divisions of what may be negative, and reads.
+Expr fagen::spellCalls(const Kernel &kernel, const Expr &expr, llvm::StringRef form,
+                       llvm::function_ref<std::string(const Expr &)> spell) {
+  return expr.rewritten([&](const Expr &node) {
+    const bool isDivision = node.kind() == ExprKind::FloorDiv || node.kind() == ExprKind::CeilDiv;
+    if (node.kind() == ExprKind::Read)
+      return variable(fmt::format("{}.{}({})", form.str(), node.operands().front().name().drop_front().str(),
+                                  listOf(node.indices(), spell)));
+    if (!isDivision || isNotNegative(kernel, node.lhs()))
+      return Expr();
+    return variable(fmt::format("signed_{}({})", nameOfCall(node.kind()).str(), listOf(node.operands(), spell)));
+  });
+}
+
 Expr fagen::spellRunValues(const Expr &expr, llvm::function_ref<llvm::StringRef(RunScope)> holderOf) {
   auto member = [&](const RunValueInfo &info, llvm::StringRef prefix) {
     const llvm::StringRef holder = holderOf(info.scope);
-    return holder.empty() ? Expr() : variable((holder + "." + prefix + info.name).str());
+    const llvm::StringRef name = info.value == RunValue::BatchIndex ? "batch" : llvm::StringRef(info.name);
+    return holder.empty() ? Expr() : variable((holder + "." + prefix + name).str());
   };
   return expr.rewritten([&](const Expr &node) {
     if (node.kind() == ExprKind::Variable) {
@@ -41,7 +100,8 @@ static Expr spellTurns(const Kernel &kernel, Expr expr) {
 }
 
 std::string OpEmitter::expression(const Expr &expr) const {
-  Expr spelled = spellRunValues(expr, [&](RunScope scope) -> llvm::StringRef {
+  const Expr called = spellCalls(kernel, expr, "cta.form", [&](const Expr &operand) { return expression(operand); });
+  Expr spelled = spellRunValues(called, [&](RunScope scope) -> llvm::StringRef {
     switch (scope) {
     case RunScope::Launch:
       return "cta.params";
@@ -58,6 +118,8 @@ std::string OpEmitter::expression(const Expr &expr) const {
   });
   for (const Let &let : kernel.lets)
     spelled = spelled.substitute(let.name, variable("cta." + let.name));
+  for (const Scalar &scalar : kernel.scalars)
+    spelled = spelled.substitute(scalar.name, variable("cta." + scalar.name));
   return spellTurns(kernel, spelled).str();
 }
 

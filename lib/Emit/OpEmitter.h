@@ -56,6 +56,11 @@ std::string spellReal(float value);
 
 /// Run-time values as generated text reaches them: members of what holds those of their scope, by themselves where it
 /// is empty. A division by a Divisor names its reciprocal.
+/// Calls that the device library has other names for than the IR: divisions of what may be negative, and reads, which
+/// `form` is asked for. `spell` is for their operands.
+ir::Expr spellCalls(const ir::Kernel &kernel, const ir::Expr &expr, llvm::StringRef form,
+                    llvm::function_ref<std::string(const ir::Expr &)> spell);
+
 ir::Expr spellRunValues(const ir::Expr &expr, llvm::function_ref<llvm::StringRef(ir::RunScope)> holderOf);
 
 /// Writes ops as calls of the device library. Inside a generated function `cta` holds what is the CTA's, `r` what a
@@ -155,6 +160,7 @@ private:
   void emitMark(device::Stage stage, bool isBeforeWait);
   const char *rowsOfO() const;
   const char *rowsOfLse() const;
+  static const char *unitOf(const ir::Op &op);
   const char *rowsOfParts() const;
   const Points &points;
   std::vector<OpPlan> &places;

@@ -28,10 +28,13 @@ void OpEmitter::emitStoreMerged(const Op &op) {
   auto scope = out.scope();
   auto deeper = out.scope();
   line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head), {},", rowsOfO());
-  line(out, "{}, {}{}, cta.params.scale, cta.params.scale_log2, {}, {});",
-       hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr", rowsOfLse(), operand(store.partial()),
+  line(out, "{}, {}{}, {}, {}, {}, {});", hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr",
+       rowsOfLse(), operand(store.partial()), unitOf(op), store.log2() ? "1.0f" : "cta.params.scale_log2",
        expression(store.row()), expression(store.limit()));
 }
+
+/// What a row's m is counted in.
+const char *OpEmitter::unitOf(const Op &op) { return op.isSet(Attr::Log2) ? "kLn2" : "cta.params.scale"; }
 
 void OpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
@@ -45,8 +48,8 @@ void OpEmitter::emitStoreLse(const Op &op) {
   const StoreLseOp store(op);
   line(out, "float *const lse = head_lse(cta.params, place.batch, place.head);");
   callStandsHere();
-  line(out, "store_lse(lse, {}{}, {}, cta.params.scale, {} + warp_row(), {});", rowsOfLse(), operand(store.m()),
-       operand(store.l()), expression(store.row()), expression(store.limit()));
+  line(out, "store_lse(lse, {}{}, {}, {}, {} + warp_row(), {});", rowsOfLse(), operand(store.m()), operand(store.l()),
+       unitOf(op), expression(store.row()), expression(store.limit()));
 }
 
 /// By the first thread of each group of warps, when all its threads have staged their rows.
@@ -71,8 +74,8 @@ void OpEmitter::emitStoreSplit(const Op &op) {
        expression(op.expr(Attr::Split)));
   callStandsHere();
   if (const auto merged = dynCast<StoreMergedSplitOp>(op))
-    return line(out, "store_merged_split<kWarps, kKeyWarps>(cta.params, rows, {}, {}, {}, {});", rowsOfParts(),
-                operand(merged->partial()), row, limit);
+    return line(out, "store_merged_split<kWarps, kKeyWarps{}>(cta.params, rows, {}, {}, {}, {});",
+                merged->log2() ? ", kOfExponents" : "", rowsOfParts(), operand(merged->partial()), row, limit);
   const StoreSplitOp store(op);
   line(out, "store_split(rows, {}, {}, {}, {}, {} + warp_row(), {});", rowsOfParts(), operand(store.o()),
        operand(store.m()), operand(store.l()), row, limit);
@@ -81,7 +84,7 @@ void OpEmitter::emitStoreSplit(const Op &op) {
 void OpEmitter::emitCombineLast(const Op &op) {
   const CombineLastOp combine(op);
   const bool hasLse = combine.lse().buffer != nullptr;
-  line(out, "combine_last<kWarps, kKeyWarps, kVectorBytes>(");
+  line(out, "combine_last<kWarps, kKeyWarps, kVectorBytes{}>(", combine.log2() ? ", kOfExponents" : "");
   auto scope = out.scope();
   auto deeper = out.scope();
   line(out, "cta.params, {}, split_rows<kHeadDimV>(cta.params, 0, place.batch, place.head), {},",

@@ -79,7 +79,7 @@ static uint64_t keyOf(const KernelPlan &plan, unsigned index) {
   fagen_row row = {};
   row.pass = uint32_t(problem.pass);
   row.dtype = uint32_t(problem.dtype);
-  row.mask = uint32_t(problem.mask);
+  row.mask = maskNumber(problem);
   row.head_dim_qk = problem.headDimQK;
   row.head_dim_v = problem.headDimV;
   row.dispatch = dispatchOf(variant);

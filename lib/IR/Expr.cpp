@@ -35,9 +35,28 @@ std::optional<int64_t> checkedDivision(ExprKind kind, int64_t a, int64_t b) {
   const int64_t quotient = a / b, remainder = a % b;
   if (kind == ExprKind::Mod)
     return remainder;
+  if (kind == ExprKind::FloorMod)
+    return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
   if (kind == ExprKind::FloorDiv)
     return quotient - (remainder != 0 && (remainder < 0) != (b < 0));
   return quotient + (remainder != 0 && (remainder < 0) == (b < 0));
+}
+
+/// Nothing for shifts by other than 0 to 31.
+std::optional<int64_t> bits(ExprKind kind, int64_t a, int64_t b) {
+  switch (kind) {
+  case ExprKind::BitAnd:
+    return a & b;
+  case ExprKind::BitOr:
+    return a | b;
+  case ExprKind::BitXor:
+    return a ^ b;
+  default:
+    break;
+  }
+  if (b < 0 || b > 31)
+    return std::nullopt;
+  return kind == ExprKind::ShiftLeft ? checkedArithmetic(ExprKind::Mul, a, int64_t(1) << b) : std::optional(a >> b);
 }
 
 bool isConstant(const Expr &expr) { return expr.kind() == ExprKind::Constant; }
@@ -78,7 +97,7 @@ Expr foldSum(ExprKind kind, const Expr &lhs, const Expr &rhs) {
 
 Expr foldProduct(ExprKind kind, const Expr &lhs, const Expr &rhs) {
   if (isConstant(rhs, 1))
-    return kind == ExprKind::Mod ? Expr::constant(0) : lhs;
+    return kind == ExprKind::Mod || kind == ExprKind::FloorMod ? Expr::constant(0) : lhs;
   if (kind == ExprKind::Mul && isConstant(lhs, 1))
     return rhs;
   if (kind == ExprKind::Mul && (isConstant(lhs, 0) || isConstant(rhs, 0)))
@@ -121,6 +140,7 @@ Expr fold(ExprKind kind, const Expr &lhs, const Expr &rhs) {
   case ExprKind::FloorDiv:
   case ExprKind::CeilDiv:
   case ExprKind::Mod:
+  case ExprKind::FloorMod:
     return foldProduct(kind, lhs, rhs);
   case ExprKind::Min:
   case ExprKind::Max:
@@ -139,7 +159,8 @@ struct Spelling {
   unsigned precedence;
   bool isCall;
 };
-constexpr unsigned kTightest = 7;
+constexpr unsigned kTightest = 11;
+constexpr unsigned kEquality = 6, kOrder = 7; // comparisons
 
 Spelling spellingOf(ExprKind kind) {
   switch (kind) {
@@ -149,43 +170,57 @@ Spelling spellingOf(ExprKind kind) {
     return {" || ", 1, false};
   case ExprKind::And:
     return {" && ", 2, false};
+  case ExprKind::BitOr:
+    return {" | ", 3, false};
+  case ExprKind::BitXor:
+    return {" ^ ", 4, false};
+  case ExprKind::BitAnd:
+    return {" & ", 5, false};
   case ExprKind::Eq:
-    return {" == ", 3, false};
+    return {" == ", kEquality, false};
   case ExprKind::Ne:
-    return {" != ", 3, false};
+    return {" != ", kEquality, false};
   case ExprKind::Lt:
-    return {" < ", 4, false};
+    return {" < ", kOrder, false};
   case ExprKind::Le:
-    return {" <= ", 4, false};
+    return {" <= ", kOrder, false};
   case ExprKind::Gt:
-    return {" > ", 4, false};
+    return {" > ", kOrder, false};
   case ExprKind::Ge:
-    return {" >= ", 4, false};
+    return {" >= ", kOrder, false};
+  case ExprKind::ShiftLeft:
+    return {" << ", 8, false};
+  case ExprKind::ShiftRight:
+    return {" >> ", 8, false};
   case ExprKind::Add:
-    return {" + ", 5, false};
+    return {" + ", 9, false};
   case ExprKind::Sub:
-    return {" - ", 5, false};
+    return {" - ", 9, false};
   case ExprKind::Mul:
-    return {" * ", 6, false};
+    return {" * ", 10, false};
   case ExprKind::Div:
-    return {" / ", 6, false};
+    return {" / ", 10, false};
   case ExprKind::Mod:
-    return {" % ", 6, false};
+    return {" % ", 10, false};
   case ExprKind::Not:
     return {"!", kTightest, false};
   case ExprKind::FloorDiv:
   case ExprKind::CeilDiv:
+  case ExprKind::FloorMod:
   case ExprKind::Min:
   case ExprKind::Max:
   case ExprKind::Exp2:
   case ExprKind::Log2:
   case ExprKind::Tanh:
   case ExprKind::Abs:
+  case ExprKind::Sqrt:
   case ExprKind::F32:
+  case ExprKind::I32:
     return {nullptr, kTightest, true};
   case ExprKind::Constant:
   case ExprKind::Real:
   case ExprKind::Variable:
+  case ExprKind::Read:
     break;
   }
   return {"", kTightest, false};
@@ -193,13 +228,18 @@ Spelling spellingOf(ExprKind kind) {
 
 void appendText(const Expr &expr, std::string &text);
 
+bool isOfBits(ExprKind kind) { return kind >= ExprKind::BitAnd && kind <= ExprKind::ShiftRight; }
+
 /// An operand of `parent`. Operators associate to the left. What compilers warn about gets parentheses though the
-/// grammar needs none: a comparison inside a comparison, && inside ||.
+/// grammar needs none: a comparison inside a comparison, && inside ||, all but names and calls beside an operator of
+/// bits.
 void appendOperand(const Expr &operand, ExprKind parent, bool isRight, std::string &text) {
   const unsigned outer = spellingOf(parent).precedence, inner = spellingOf(operand.kind()).precedence;
-  const bool isComparison = outer == 3 || outer == 4;
+  const bool isComparison = outer == kEquality || outer == kOrder,
+             mixesBits = isOfBits(parent) || isOfBits(operand.kind());
   const bool wrap = inner < outer || (inner == outer && (isRight || isComparison)) ||
-                    (isComparison && (inner == 3 || inner == 4)) || (outer == 1 && inner == 2);
+                    (isComparison && (inner == kEquality || inner == kOrder)) || (outer == 1 && inner == 2) ||
+                    (mixesBits && inner != kTightest);
   if (wrap)
     text += '(';
   appendText(operand, text);
@@ -224,6 +264,17 @@ void appendCall(const Expr &expr, std::string &text) {
   text += ')';
 }
 
+void appendRead(const Expr &expr, std::string &text) {
+  text += expr.operands().front().name();
+  const char *separator = "[";
+  for (const Expr &index : expr.indices()) {
+    text += separator;
+    appendText(index, text);
+    separator = ", ";
+  }
+  text += ']';
+}
+
 void appendText(const Expr &expr, std::string &text) {
   const Spelling spelling = spellingOf(expr.kind());
   if (spelling.isCall)
@@ -238,6 +289,8 @@ void appendText(const Expr &expr, std::string &text) {
   case ExprKind::Variable:
     text += expr.name();
     return;
+  case ExprKind::Read:
+    return appendRead(expr, text);
   case ExprKind::Not:
     text += spelling.text;
     return appendOperand(expr.operand(), expr.kind(), false, text);
@@ -265,7 +318,14 @@ std::optional<int64_t> fagen::ir::applyBinary(ExprKind kind, int64_t a, int64_t 
   case ExprKind::FloorDiv:
   case ExprKind::CeilDiv:
   case ExprKind::Mod:
+  case ExprKind::FloorMod:
     return checkedDivision(kind, a, b);
+  case ExprKind::BitAnd:
+  case ExprKind::BitOr:
+  case ExprKind::BitXor:
+  case ExprKind::ShiftLeft:
+  case ExprKind::ShiftRight:
+    return bits(kind, a, b);
   case ExprKind::Min:
     return std::min(a, b);
   case ExprKind::Max:
@@ -299,15 +359,24 @@ bool fagen::ir::isOfIntegers(const Expr &expr) {
   return expr.isBinary() && expr.kind() != ExprKind::Div && llvm::all_of(expr.operands(), isOfIntegers);
 }
 
+bool fagen::ir::isOfPlaces(const Expr &expr) {
+  if (expr.kind() == ExprKind::Variable)
+    return !expr.name().starts_with("%");
+  return llvm::all_of(expr.kind() == ExprKind::Read ? expr.indices() : expr.operands(), isOfPlaces);
+}
+
 static constexpr std::pair<ExprKind, StringRef> kCalls[] = {{ExprKind::FloorDiv, "floor_div"},
                                                             {ExprKind::CeilDiv, "ceil_div"},
+                                                            {ExprKind::FloorMod, "floor_mod"},
                                                             {ExprKind::Min, "min"},
                                                             {ExprKind::Max, "max"},
                                                             {ExprKind::Exp2, "exp2"},
                                                             {ExprKind::Log2, "log2"},
                                                             {ExprKind::Tanh, "tanh"},
                                                             {ExprKind::Abs, "abs"},
-                                                            {ExprKind::F32, "f32"}};
+                                                            {ExprKind::Sqrt, "sqrt"},
+                                                            {ExprKind::F32, "f32"},
+                                                            {ExprKind::I32, "i32"}};
 
 StringRef fagen::ir::nameOfCall(ExprKind kind) {
   for (const auto &[known, name] : kCalls)
@@ -380,7 +449,15 @@ Expr Expr::select(Expr condition, Expr whenTrue, Expr whenFalse) {
   return make(ExprKind::Select, {std::move(condition), std::move(whenTrue), std::move(whenFalse)});
 }
 
+Expr Expr::read(llvm::StringRef buffer, llvm::ArrayRef<Expr> indices) {
+  llvm::SmallVector<Expr, 4> operands = {variable("%" + buffer.str())};
+  operands.append(indices.begin(), indices.end());
+  return make(ExprKind::Read, operands);
+}
+
 Expr Expr::withOperands(llvm::ArrayRef<Expr> operands) const {
+  if (kind() == ExprKind::Read)
+    return make(kind(), operands);
   if (operands.size() == 2)
     return binary(kind(), operands[0], operands[1]);
   return kind() == ExprKind::Select ? select(operands[0], operands[1], operands[2]) : make(kind(), operands);

@@ -41,6 +41,13 @@ std::optional<Interval> remainder(Interval a, Interval b) {
   return Interval{a.low < 0 ? std::max(a.low, -most) : 0, a.high > 0 ? std::min(a.high, most) : 0};
 }
 
+/// Of a divisor that is positive.
+std::optional<Interval> floorRemainder(Interval a, Interval b) {
+  if (b.low <= 0)
+    return std::nullopt;
+  return a.low >= 0 && a.high < b.low ? a : Interval{0, b.high - 1};
+}
+
 Interval truth(bool alwaysTrue, bool alwaysFalse) { return {alwaysTrue ? 1 : 0, alwaysFalse ? 0 : 1}; }
 
 std::optional<Interval> compare(ExprKind kind, Interval a, Interval b) {
@@ -83,6 +90,14 @@ std::optional<Interval> combine(ExprKind kind, Interval a, Interval b) {
     return b.low <= 0 && b.high >= 0 ? std::nullopt : hull(kind, a, b);
   case ExprKind::Mod:
     return remainder(a, b);
+  case ExprKind::FloorMod:
+    return floorRemainder(a, b);
+  case ExprKind::BitAnd:
+  case ExprKind::BitOr:
+  case ExprKind::BitXor:
+  case ExprKind::ShiftLeft:
+  case ExprKind::ShiftRight:
+    return std::nullopt;
   case ExprKind::And:
   case ExprKind::Or:
     return combineTruth(kind, a, b);
@@ -141,6 +156,8 @@ std::optional<Interval> fagen::ir::range(const Expr &expr,
 bool fagen::ir::isPositive(const Expr &expr) {
   if (expr.kind() == ExprKind::Constant)
     return expr.value() > 0;
+  if (expr.kind() == ExprKind::Max)
+    return isPositive(expr.lhs()) || isPositive(expr.rhs());
   const RunValueInfo *const info = expr.kind() == ExprKind::Variable ? findRunValue(expr.name()) : nullptr;
   return info && (info->kind == RunKind::Count || info->kind == RunKind::Divisor);
 }

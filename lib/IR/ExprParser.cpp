@@ -26,10 +26,12 @@ struct Operator {
 
 /// Longer spellings before their prefixes.
 constexpr Operator kOperators[] = {
-    {"||", ExprKind::Or, 1}, {"&&", ExprKind::And, 2}, {"==", ExprKind::Eq, 3}, {"!=", ExprKind::Ne, 3},
-    {"<=", ExprKind::Le, 4}, {">=", ExprKind::Ge, 4},  {"<", ExprKind::Lt, 4},  {">", ExprKind::Gt, 4},
-    {"+", ExprKind::Add, 5}, {"-", ExprKind::Sub, 5},  {"*", ExprKind::Mul, 6}, {"/", ExprKind::Div, 6},
-    {"%", ExprKind::Mod, 6},
+    {"||", ExprKind::Or, 1},   {"&&", ExprKind::And, 2},       {"==", ExprKind::Eq, 6},
+    {"!=", ExprKind::Ne, 6},   {"<<", ExprKind::ShiftLeft, 8}, {">>", ExprKind::ShiftRight, 8},
+    {"<=", ExprKind::Le, 7},   {">=", ExprKind::Ge, 7},        {"<", ExprKind::Lt, 7},
+    {">", ExprKind::Gt, 7},    {"+", ExprKind::Add, 9},        {"-", ExprKind::Sub, 9},
+    {"*", ExprKind::Mul, 10},  {"/", ExprKind::Div, 10},       {"%", ExprKind::Mod, 10},
+    {"|", ExprKind::BitOr, 3}, {"^", ExprKind::BitXor, 4},     {"&", ExprKind::BitAnd, 5},
 };
 
 class ExprParser {
@@ -156,10 +158,24 @@ private:
     }
     rest = rest.drop_front(name.size());
     if (isElement)
-      return Expr::variable(begin.take_front(name.size() + 1));
+      return rest.starts_with("[") ? parseRead(name) : Expr::variable(begin.take_front(name.size() + 1));
     if (std::optional<ExprKind> call = callByName(name))
       return parseCall(*call);
     return Expr::variable(name);
+  }
+
+  Expr parseRead(StringRef buffer) {
+    llvm::SmallVector<Expr, 4> indices;
+    do {
+      rest = rest.drop_front(); // '[' or ','
+      indices.push_back(parse());
+      if (!indices.back())
+        return {};
+      skipSpace();
+    } while (rest.starts_with(","));
+    if (!consume(']'))
+      return {};
+    return isTooDeep(indices) ? tooDeep() : Expr::read(buffer, indices);
   }
 
   static bool isOfOne(ExprKind kind) { return kind < ExprKind::Select; } // the kinds are in this order

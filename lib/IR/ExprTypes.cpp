@@ -3,6 +3,10 @@
 
 #include "fagen/IR/ExprTypes.h"
 
+#include "fagen/IR/IR.h"
+#include "fagen/IR/RunValues.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace fagen::ir;
@@ -22,12 +26,20 @@ public:
       return ExprType::Real;
     case ExprKind::Variable:
       return lookup(expr.name());
+    case ExprKind::Read:
+      for (const Expr &index : expr.indices())
+        if (!wants(index, ExprType::Integer, expr))
+          return std::nullopt;
+      return lookup(expr.operands().front().name());
     case ExprKind::Exp2:
     case ExprKind::Log2:
     case ExprKind::Tanh:
+    case ExprKind::Sqrt:
       return wants(expr.operand(), ExprType::Real, expr) ? std::optional(ExprType::Real) : std::nullopt;
     case ExprKind::F32:
       return wants(expr.operand(), ExprType::Integer, expr) ? std::optional(ExprType::Real) : std::nullopt;
+    case ExprKind::I32:
+      return wants(expr.operand(), ExprType::Real, expr) ? std::optional(ExprType::Integer) : std::nullopt;
     case ExprKind::Abs:
       return typeOf(expr.operand());
     case ExprKind::Not:
@@ -58,6 +70,12 @@ private:
     case ExprKind::FloorDiv:
     case ExprKind::CeilDiv:
     case ExprKind::Mod:
+    case ExprKind::FloorMod:
+    case ExprKind::BitAnd:
+    case ExprKind::BitOr:
+    case ExprKind::BitXor:
+    case ExprKind::ShiftLeft:
+    case ExprKind::ShiftRight:
     case ExprKind::And:
     case ExprKind::Or:
       return is(*type, ExprType::Integer, expr.lhs(), expr);
@@ -104,4 +122,26 @@ std::optional<ExprType> fagen::ir::typeOf(const Expr &expr, llvm::function_ref<E
                                           std::string &error) {
   error.clear();
   return Typer(lookup, error).typeOf(expr);
+}
+
+/// Of tensors that are read; elements of others are real numbers to a map.
+static bool holdsIntegers(ElementType type) {
+  return type == ElementType::I32 || type == ElementType::U8 || type == ElementType::Bit;
+}
+
+bool fagen::ir::isReal(const Kernel &kernel, StringRef name) {
+  if (name.consume_front("%")) {
+    const Buffer *const buffer = kernel.buffer(name);
+    return !buffer || !holdsIntegers(buffer->type);
+  }
+  if (const RunValueInfo *const info = findRunValue(name); info && info->kind == RunKind::Real)
+    return true;
+  if (llvm::any_of(kernel.scalars, [&](const Scalar &scalar) { return scalar.isReal && scalar.name == name; }))
+    return true;
+  const auto let = llvm::find_if(kernel.lets, [&](const Let &let) { return let.name == name; });
+  if (let == kernel.lets.end() || let->source || !let->value || let->value.uses(name))
+    return false;
+  std::string error;
+  auto typeOfName = [&](StringRef each) { return isReal(kernel, each) ? ExprType::Real : ExprType::Integer; };
+  return typeOf(let->value, typeOfName, error) == ExprType::Real;
 }

@@ -19,7 +19,11 @@ unsigned ir::sizeOf(ElementType type) {
     return 2;
   case ElementType::F32:
   case ElementType::U32:
+  case ElementType::I32:
+  case ElementType::Bit:
     return 4;
+  case ElementType::U8:
+    return 1;
   case ElementType::MBarrier:
     return 8;
   }
@@ -73,6 +77,14 @@ std::string Kernel::freshName(StringRef wanted) const {
   for (unsigned number = 2; isTaken(*this, name); ++number)
     name = (wanted + llvm::Twine(number)).str();
   return name;
+}
+
+std::vector<const Buffer *> Kernel::readTensors() const {
+  std::vector<const Buffer *> tensors;
+  for (const std::unique_ptr<Buffer> &buffer : buffers)
+    if (!hasOwnParams() && !buffer->shape.empty())
+      tensors.push_back(buffer.get());
+  return tensors;
 }
 
 Buffer &Kernel::addBuffer(Buffer buffer) {

@@ -7,7 +7,9 @@
 //
 //   k <= q + shift, rows [r, r + 128):   every row sees k < r + shift + 1, no row sees k >= r + 127 + shift + 1
 //
-// For c < 0 it bounds k from below in the same way. Conjuncts meet by min and max.
+// For c < 0 it bounds k from below in the same way. Conjuncts meet by min and max. Of two alternatives the hull is seen
+// by some row; what all rows see is that of one of them, or of both where they begin or end together. floor_div(k, c)
+// <= x is k < c (x + 1).
 
 #include "fagen/IR/ExprAnalysis.h"
 
@@ -125,15 +127,81 @@ public:
       return;
     case ExprKind::Constant:
       return addConstant(predicate.value() != 0);
+    case ExprKind::Or:
+      return meet(join(of(predicate.lhs()), of(predicate.rhs())));
+    case ExprKind::Not:
+      if (const Expr opposite = negated(predicate.operand()))
+        return addConjunct(opposite);
+      break;
     default:
-      bounds.fullEnd = constant(0); // nothing is known to be seen by all
+      break;
     }
+    bounds.fullEnd = constant(0); // nothing is known to be seen by all
   }
 
   MaskBounds bounds{constant(0), constant(0), constant(std::numeric_limits<int64_t>::max()),
                     constant(std::numeric_limits<int64_t>::max())};
 
 private:
+  MaskBounds of(const Expr &predicate) const {
+    MaskAnalysis analysis(q, k, rowBegin, rows);
+    analysis.addConjunct(predicate);
+    return analysis.bounds;
+  }
+
+  void meet(const MaskBounds &other) {
+    bounds.firstKey = max(bounds.firstKey, other.firstKey);
+    bounds.fullBegin = max(bounds.fullBegin, other.fullBegin);
+    bounds.fullEnd = min(bounds.fullEnd, other.fullEnd);
+    bounds.keyEnd = min(bounds.keyEnd, other.keyEnd);
+  }
+
+  /// What the rows see of either.
+  static MaskBounds join(const MaskBounds &a, const MaskBounds &b) {
+    const Expr none = constant(0), all = constant(std::numeric_limits<int64_t>::max());
+    MaskBounds joined;
+    joined.firstKey = a.firstKey == none || b.firstKey == none ? none : min(a.firstKey, b.firstKey);
+    joined.keyEnd = a.keyEnd == all || b.keyEnd == all ? all : max(a.keyEnd, b.keyEnd);
+    const bool isOfB = a.fullEnd == none;
+    joined.fullBegin = isOfB ? b.fullBegin : a.fullBegin;
+    joined.fullEnd = isOfB ? b.fullEnd : a.fullEnd;
+    if (isOfB || b.fullEnd == none)
+      return joined;
+    if (a.fullBegin == b.fullBegin)
+      joined.fullEnd = a.fullEnd == all || b.fullEnd == all ? all : max(a.fullEnd, b.fullEnd);
+    else if (a.fullEnd == b.fullEnd)
+      joined.fullBegin = a.fullBegin == none || b.fullBegin == none ? none : min(a.fullBegin, b.fullBegin);
+    return joined;
+  }
+
+  /// Of a comparison, or of comparisons; null of anything else.
+  static Expr negated(const Expr &predicate) {
+    switch (predicate.kind()) {
+    case ExprKind::Lt:
+      return Expr::binary(ExprKind::Ge, predicate.lhs(), predicate.rhs());
+    case ExprKind::Le:
+      return greaterThan(predicate.lhs(), predicate.rhs());
+    case ExprKind::Gt:
+      return lessEqual(predicate.lhs(), predicate.rhs());
+    case ExprKind::Ge:
+      return lessThan(predicate.lhs(), predicate.rhs());
+    case ExprKind::Not:
+      return predicate.operand();
+    case ExprKind::And:
+    case ExprKind::Or: {
+      const Expr a = negated(predicate.lhs()), b = a ? negated(predicate.rhs()) : Expr();
+      return b ? Expr::binary(predicate.kind() == ExprKind::And ? ExprKind::Or : ExprKind::And, a, b) : Expr();
+    }
+    default:
+      return {};
+    }
+  }
+
+  /// x / c rounded down, of keys: null where the expression is no such division.
+  bool isQuotient(const Expr &expr) const {
+    return expr.kind() == ExprKind::FloorDiv && expr.lhs().uses(k) && isPositive(expr.rhs());
+  }
+
   void addConstant(bool visible) {
     if (!visible)
       bounds.fullEnd = bounds.keyEnd = constant(0);
@@ -141,6 +209,11 @@ private:
 
   /// lhs < rhs, or lhs <= rhs.
   void addComparison(const Expr &lhs, const Expr &rhs, bool strict) {
+    const Expr next = constant(strict ? 0 : 1);
+    if (isQuotient(lhs) && !rhs.uses(k))
+      return addComparison(lhs.lhs(), lhs.rhs() * (rhs + next), true);
+    if (isQuotient(rhs) && !lhs.uses(k))
+      return addComparison(rhs.rhs() * (lhs + constant(strict ? 1 : 0)), rhs.lhs(), false);
     LinearForm form;
     const bool isLinear = form.add(lhs, 1) && form.add(rhs, -1);
     const int64_t ofK = isLinear ? form.take(k) : 0;

@@ -239,6 +239,8 @@ private:
       return parseGrid();
     if (lexer.at("size"))
       return parseSizes();
+    if (lexer.at("param"))
+      return parseParam();
     if (lexer.at("view"))
       return parseView();
     if (lexer.at("const"))
@@ -252,8 +254,9 @@ private:
     const StringRef word = lexer.peekWord();
     const std::optional<Space> space = fromString<Space>(word, kSpaces);
     if (!space)
-      return lexer.error("expected about, options, grid, size, const, global, view, shared, fragment, let, site, role "
-                         "or '}'");
+      return lexer.error(
+          "expected about, options, grid, size, param, const, global, view, shared, fragment, let, site, role "
+          "or '}'");
     return lexer.expect(word) && parseBuffer(*space);
   }
 
@@ -392,6 +395,45 @@ private:
     return true;
   }
 
+  /// param window : i32 in [1, 4096], param cap : f32, param %slope : f32[heads, 16]
+  bool parseParam() {
+    lexer.expect("param");
+    if (lexer.at("%"))
+      return parseReadTensor();
+    Scalar scalar;
+    StringRef name;
+    if (!lexer.word(name, "a parameter's name") || !lexer.expect(":"))
+      return false;
+    scalar.name = name.str();
+    scalar.isReal = lexer.accept("f32");
+    if (!scalar.isReal && !(lexer.expect("i32") && lexer.expect("in") && parseInterval(scalar.low, scalar.high)))
+      return false;
+    kernel->scalars.push_back(std::move(scalar));
+    return true;
+  }
+
+  /// [0, 4096]
+  bool parseInterval(int64_t &low, int64_t &high) {
+    return lexer.expect("[") && lexer.number(low) && lexer.expect(",") && lexer.number(high) && lexer.expect("]");
+  }
+
+  bool parseReadTensor() {
+    Buffer buffer;
+    buffer.space = Space::Global;
+    buffer.isStrided = true;
+    buffer.location.source = lexer.location();
+    if (!lexer.nameAfter("%", buffer.name, "a tensor's name"))
+      return false;
+    if (kernel->buffer(buffer.name))
+      return lexer.error(buffer.location.source.getPointer(), "buffer '%" + buffer.name + "' is declared twice");
+    if (!lexer.expect(":") || !enumeration(buffer.type, kElementTypes, "type") || !lexer.expect("[") ||
+        !parseShape(buffer) || !parseLocation(buffer.location))
+      return false;
+    buffer.param = buffer.name;
+    kernel->addBuffer(std::move(buffer));
+    return true;
+  }
+
   /// view %name : f16[seq, 64] = (r, c) -> %base[b, r, c]
   bool parseView() {
     Buffer view;
@@ -485,8 +527,7 @@ private:
   bool parseRead(Let &let) {
     GlobalElement &source = let.source.emplace();
     let.value = variable(let.name);
-    return lexer.expect("in") && lexer.expect("[") && lexer.number(source.low) && lexer.expect(",") &&
-           lexer.number(source.high) && lexer.expect("]") && lexer.expect("=") &&
+    return lexer.expect("in") && parseInterval(source.low, source.high) && lexer.expect("=") &&
            parseGlobalElement(source.buffer, source.at);
   }
 

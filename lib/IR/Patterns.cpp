@@ -33,7 +33,7 @@ bool ir::isMask(const Op &op) {
   if (!map || map->value().kind() != ExprKind::Select)
     return false;
   const llvm::ArrayRef<Expr> parts = map->value().operands();
-  return isOfIntegers(parts[0]) && map->value() == maskOf(*map->dst().buffer, parts[0]);
+  return isOfPlaces(parts[0]) && map->value() == maskOf(*map->dst().buffer, parts[0]);
 }
 
 Expr ir::powersOf(const Buffer &scores, const Expr &shift, const Expr &factor) {

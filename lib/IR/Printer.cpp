@@ -38,6 +38,12 @@ StringRef ir::toString(ElementType type) {
     return "u32";
   case ElementType::MBarrier:
     return "mbarrier";
+  case ElementType::I32:
+    return "i32";
+  case ElementType::U8:
+    return "u8";
+  case ElementType::Bit:
+    return "bit";
   }
   return {};
 }
@@ -126,11 +132,16 @@ public:
           os << "about " << quoted(text) << "\n";
       printOptions(kernel.options);
       printSizes(kernel.sizes);
+      for (const Scalar &scalar : kernel.scalars)
+        printScalar(scalar);
       printGrid(kernel.grid);
       for (const Constant &constant : kernel.constants)
         printConstant(constant);
       for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
-        printBuffer(*buffer);
+        if (buffer->shape.empty())
+          printBuffer(*buffer);
+        else
+          printGlobal(*buffer, kernel.hasOwnParams());
       for (const Let &let : kernel.lets)
         printLet(let);
       if (!isBare)
@@ -218,14 +229,21 @@ private:
     os << "]";
   }
 
-  /// Of a kernel with parameters of its own.
-  void printGlobal(const Buffer &buffer) {
-    os << (buffer.map ? "view" : "global") << " %" << buffer.name << " : " << toString(buffer.type);
+  void printScalar(const Scalar &scalar) {
+    os << "param " << scalar.name << " : " << (scalar.isReal ? "f32" : "i32");
+    if (!scalar.isReal)
+      os << " in [" << scalar.low << ", " << scalar.high << "]";
+    os << "\n";
+  }
+
+  /// A tensor with a shape: of a kernel with parameters of its own, or one that expressions read.
+  void printGlobal(const Buffer &buffer, bool isOwn) {
+    os << (buffer.map ? "view" : isOwn ? "global" : "param") << " %" << buffer.name << " : " << toString(buffer.type);
     printList(buffer.shape);
     if (const std::optional<AddressMap> &map = buffer.map) {
       os << " = (" << map->row << ", " << map->column << ") -> %" << map->base->name;
       printList(map->at);
-    } else {
+    } else if (isOwn) {
       os << " param " << buffer.param << (buffer.isStrided ? " strided" : "");
     }
     printLocation(buffer.location);
@@ -241,8 +259,6 @@ private:
   }
 
   void printBuffer(const Buffer &buffer) {
-    if (!buffer.shape.empty())
-      return printGlobal(buffer);
     os << toString(buffer.space) << " %" << buffer.name << " : " << toString(buffer.type) << "[";
     if (buffer.space == Space::Global && buffer.rows == 0)
       os << "rows";

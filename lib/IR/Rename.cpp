@@ -29,6 +29,11 @@ public:
   void rename(Kernel &kernel) {
     counts.clear();
     Names names = renameBuffers(kernel);
+    for (Scalar &scalar : kernel.scalars) {
+      const std::string name = next("param");
+      names[scalar.name] = name;
+      scalar.name = name;
+    }
     for (Let &let : kernel.lets) {
       let.value = renamed(let.value, names);
       if (let.source)

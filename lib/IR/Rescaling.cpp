@@ -3,23 +3,24 @@
 
 #include "fagen/IR/Rescaling.h"
 
-#include "fagen/IR/RunValues.h"
-
 using namespace fagen;
 using namespace fagen::ir;
 
 /// As in ops/softmax.h.
 static constexpr float kLazyBits = 8;
 
-static Expr factor() { return variable(RunValue::ScaleLog2); }
-
-static Expr shrinkOf(const Buffer &m, const Buffer &mNew, bool isGuarded) {
+static Expr shrinkOf(const Buffer &m, const Buffer &mNew, const Expr &factor, bool isGuarded) {
   const Expr grown = elementOf(mNew);
-  return exp2((elementOf(m) - (isGuarded ? finiteOf(grown) : grown)) * factor());
+  return exp2((elementOf(m) - (isGuarded ? finiteOf(grown) : grown)) * factor);
 }
 
-static Expr hasGrown(const Buffer &m, const Buffer &mNew) {
-  return greaterThan((elementOf(mNew) - elementOf(m)) * factor(), real(kLazyBits));
+/// The factor of f, if the expression is of its shape.
+static Expr factorOf(const Expr &shrink) {
+  return shrink.kind() == ExprKind::Exp2 && shrink.operand().kind() == ExprKind::Mul ? shrink.operand().rhs() : Expr();
+}
+
+static Expr hasGrown(const Rescaling &r) {
+  return greaterThan((elementOf(*r.mNew) - elementOf(*r.m)) * r.factor, real(kLazyBits));
 }
 
 static Expr isNoLongerOne(const Buffer &alpha) { return Expr::binary(ExprKind::Ne, elementOf(alpha), real(1)); }
@@ -33,7 +34,7 @@ static std::unique_ptr<Op> makeMapOf(const Buffer &dst, Expr value, const Buffer
 
 /// The maps themselves.
 static Ops makeMaps(const Rescaling &r, const Location &location) {
-  const Expr shrink = shrinkOf(*r.m, *r.mNew, r.isGuarded);
+  const Expr shrink = shrinkOf(*r.m, *r.mNew, r.factor, r.isGuarded);
   Ops ops;
   if (r.alpha) {
     ops.push_back(makeMapOf(*r.alpha, shrink, r.m, r.mNew, location));
@@ -55,7 +56,7 @@ Ops ir::makeRescaling(const Rescaling &r, const Location &location) {
     ops.push_back(makeMapOf(*r.alpha, real(1), nullptr, nullptr, location));
   ops.push_back(makeVote({.x = {const_cast<Buffer *>(r.m), {}},
                           .y = {const_cast<Buffer *>(r.mNew), {}},
-                          .test = hasGrown(*r.m, *r.mNew),
+                          .test = hasGrown(r),
                           .location = location}));
   ops.back()->body.ops = std::move(maps);
   return ops;
@@ -77,6 +78,9 @@ static std::optional<Rescaling> asMaps(llvm::ArrayRef<const Op *> ops) {
   const bool isWhole = first.value().kind() == ExprKind::Mul;
   (isWhole ? r.l : r.alpha) = first.dst().buffer;
   (isWhole ? r.o : r.l) = second.dst().buffer;
+  r.factor = factorOf(isWhole ? first.value().rhs() : first.value());
+  if (!r.factor)
+    return std::nullopt;
   for (bool isGuarded : {false, true}) {
     r.isGuarded = isGuarded;
     const Ops made = makeMaps(r, {});
@@ -95,7 +99,7 @@ std::optional<Rescaling> ir::asRescaling(llvm::ArrayRef<const Op *> ops) {
     return std::nullopt;
   std::optional<Rescaling> r = asMaps(pointersTo((*vote)->body.ops));
   if (!r || (*vote)->body.ops.size() != 3 || (r->alpha != nullptr) != beginsWithOne ||
-      !(vote->test() == hasGrown(*r->m, *r->mNew)) || (beginsWithOne && MapOp(*ops[0]).dst().buffer != r->alpha))
+      !(vote->test() == hasGrown(*r)) || (beginsWithOne && MapOp(*ops[0]).dst().buffer != r->alpha))
     return std::nullopt;
   r->isLazy = true;
   r->count = 1 + beginsWithOne;
@@ -138,8 +142,10 @@ bool ir::isOfRescaling(const Op &op) {
     return true;
   if (map->value().kind() == ExprKind::Mul)
     return map->value().lhs() == elementOf(*map->dst().buffer);
-  return map->y().buffer && (map->value() == shrinkOf(*map->x().buffer, *map->y().buffer, true) ||
-                             map->value() == shrinkOf(*map->x().buffer, *map->y().buffer, false));
+  const Expr factor = factorOf(map->value());
+  return factor && map->y().buffer &&
+         (map->value() == shrinkOf(*map->x().buffer, *map->y().buffer, factor, true) ||
+          map->value() == shrinkOf(*map->x().buffer, *map->y().buffer, factor, false));
 }
 
 llvm::SmallVector<const Op *, 16> ir::pointersTo(const Ops &ops) {

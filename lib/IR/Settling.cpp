@@ -3,7 +3,6 @@
 
 #include "fagen/IR/Settling.h"
 
-#include "fagen/IR/RunValues.h"
 #include "fagen/IR/Sync.h"
 
 using namespace fagen;
@@ -39,8 +38,8 @@ static std::unique_ptr<Op> makeProduct(const Op &product, const Location &locati
 static Ops makeAgain(const Settling &settling, const Location &location) {
   Ops ops;
   ops.push_back(makeProduct(*settling.product, location));
-  if (settling.mask) {
-    ops.push_back(clone(*settling.mask));
+  for (const Op *map : settling.shaping) {
+    ops.push_back(clone(*map));
     ops.back()->location = location;
     ops.back()->note.clear();
   }
@@ -50,15 +49,18 @@ static Ops makeAgain(const Settling &settling, const Location &location) {
                             .op = Reduction::Max,
                             .reach = ReduceReach::Row,
                             .location = location}));
-  llvm::move(makeRescaling(
-                 {.alpha = settling.alpha, .l = settling.l, .m = settling.m, .mNew = settling.mNew, .isGuarded = true},
-                 location),
+  llvm::move(makeRescaling({.alpha = settling.alpha,
+                            .l = settling.l,
+                            .m = settling.m,
+                            .mNew = settling.mNew,
+                            .factor = settling.factor,
+                            .isGuarded = true},
+                           location),
              std::back_inserter(ops));
-  ops.push_back(
-      makeMap({.dst = operand(settling.s),
-               .x = operand(settling.m),
-               .value = powersOf(*settling.s, finiteOf(elementOf(*settling.m)), variable(RunValue::ScaleLog2)),
-               .location = location}));
+  ops.push_back(makeMap({.dst = operand(settling.s),
+                         .x = operand(settling.m),
+                         .value = powersOf(*settling.s, finiteOf(elementOf(*settling.m)), settling.factor),
+                         .location = location}));
   ops.push_back(makeSums(settling, location));
   return ops;
 }
@@ -102,14 +104,16 @@ std::optional<Settling> ir::asSettling(llvm::ArrayRef<const Op *> ops) {
   for (const std::unique_ptr<Op> &op : ops[2]->body.ops) {
     if (op->kind == OpKind::Mma)
       settling.product = op.get();
-    else if (isMask(*op))
-      settling.mask = op.get();
+    else if (op->kind == OpKind::Map && !settling.mNew)
+      settling.shaping.push_back(op.get());
+    else if (const auto powers = asPowers(*op))
+      settling.factor = powers->factor;
     else if (isReduction(*op, Reduction::Max)) {
       settling.mNew = ReduceOp(std::as_const(*op)).dst().buffer;
       settling.m = ReduceOp(std::as_const(*op)).with().buffer;
     }
   }
-  if (!settling.product || !settling.m || !settling.mNew)
+  if (!settling.product || !settling.m || !settling.mNew || !settling.factor)
     return std::nullopt;
   const Ops made = makeSettling(settling, {});
   const Op *const own[] = {ops[0], ops[1], ops[2], *sum};

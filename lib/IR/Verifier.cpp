@@ -4,6 +4,7 @@
 #include "VerifierState.h"
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Steering.h"
@@ -174,12 +175,38 @@ private:
       state.defect(buffer.location, "%" + buffer.name + " overlays %" + base->name + ", which itself overlays another");
   }
 
+  /// A real number may be made of others, and be read.
+  void checkReal(const Let &let, const Expr &value) {
+    if (value.kind() == ExprKind::Read)
+      return checkRead(let, value);
+    if (value.kind() != ExprKind::Variable) {
+      for (const Expr &operand : value.operands())
+        checkReal(let, operand);
+      return;
+    }
+    const bool isElement = value.name().starts_with("%") || usesScope(value, RunScope::Element);
+    if (isElement || !isReal(kernel, value.name()))
+      state.checkNames(value, kernel.location, "let " + let.name);
+  }
+
+  void checkRead(const Let &let, const Expr &read) {
+    const StringRef name = read.operands().front().name();
+    const Buffer *const tensor = kernel.buffer(name.drop_front());
+    if (!tensor || !llvm::is_contained(kernel.readTensors(), tensor) || tensor->shape.size() != read.indices().size())
+      state.defect(kernel.location, "let " + let.name + " reads '" + read.str() +
+                                        "'; a tensor that is read is declared as a param, with as many dimensions");
+    for (const Expr &index : read.indices())
+      checkReal(let, index);
+  }
+
   void checkLets() {
     for (const Let &let : kernel.lets) {
       if (!isIdentifier(let.name))
         state.defect(kernel.location, "let '" + let.name + "' is not an identifier");
       if (let.source)
         verifySource(let, state);
+      else if (let.value && isReal(kernel, let.name))
+        checkReal(let, let.value);
       else if (let.value)
         state.checkNames(let.value, kernel.location, "let " + let.name);
       else

@@ -16,6 +16,8 @@ namespace {
 
 /// Of a tensor map (fagen/device/tensor_map.h).
 constexpr unsigned kMaxDimensions = 5;
+/// Of the runtime's strides (fagen_arg).
+constexpr unsigned kMaxReadDimensions = 4;
 
 class GlobalVerifier {
 public:
@@ -25,6 +27,8 @@ public:
   void checkParams() {
     for (const std::string &size : kernel.sizes)
       declare(size, "size '" + size + "'");
+    for (const Scalar &scalar : kernel.scalars)
+      checkScalar(scalar);
     for (const GridIndex &index : kernel.grid.indices)
       checkOfSizes(index.extent, kernel.location, "the extent of grid index '" + index.name + "'");
     for (const GridIndex &index : kernel.grid.indices)
@@ -65,12 +69,35 @@ private:
     });
   }
 
+  void checkScalar(const Scalar &scalar) {
+    if (kernel.hasOwnParams())
+      state.defect(kernel.location, "param '" + scalar.name +
+                                        "' belongs to kernels with attention's parameters; others "
+                                        "have sizes");
+    const bool isTaken = scalar.isReal ? kernel.hasConstant(scalar.name) : !state.declare(scalar.name);
+    if (findRunValue(scalar.name) || isTaken)
+      state.defect(kernel.location, "param '" + scalar.name + "' hides another value of that name");
+    if (scalar.low > scalar.high)
+      state.defect(kernel.location, "param '" + scalar.name + "' has an empty range");
+  }
+
+  /// One that expressions read beside attention's tensors: its extents are values of the launch.
+  void checkReadTensor(const Buffer &buffer) {
+    if (buffer.shape.size() > kMaxReadDimensions)
+      state.defect(buffer.location, "%" + buffer.name + ": " + Twine(buffer.shape.size()) +
+                                        " dimensions; a tensor that is read has at most " + Twine(kMaxReadDimensions));
+    for (const Expr &size : buffer.shape)
+      state.checkNames(size, buffer.location, "%" + buffer.name + ": its shape");
+    if (buffer.type == ElementType::MBarrier || buffer.type == ElementType::U32)
+      state.defect(buffer.location, "%" + buffer.name + ": elements that are read are bit, u8, i32, f16, bf16 or f32");
+  }
+
   void checkTensor(const Buffer &buffer) {
     const std::string name = "%" + buffer.name + ": ";
-    if (kernel.hasOwnParams() == buffer.shape.empty())
-      return state.defect(buffer.location,
-                          name + (buffer.shape.empty() ? "declare it behind the kernel's sizes, and with its shape"
-                                                       : "a shape needs a kernel with sizes of its own"));
+    if (!kernel.hasOwnParams() && !buffer.shape.empty())
+      return checkReadTensor(buffer);
+    if (kernel.hasOwnParams() && buffer.shape.empty())
+      return state.defect(buffer.location, name + "declare it behind the kernel's sizes, and with its shape");
     if (buffer.shape.size() > kMaxDimensions)
       state.defect(buffer.location,
                    name + Twine(buffer.shape.size()) + " dimensions; a tensor has at most " + Twine(kMaxDimensions));
@@ -128,13 +155,15 @@ void ir::verifyViews(VerifierState &state) { GlobalVerifier(state).checkViews();
 void ir::verifySource(const Let &let, VerifierState &state) {
   const GlobalElement &source = *let.source;
   const std::string name = "let " + let.name;
-  if (source.buffer->shape.empty() || source.buffer->type != ElementType::U32)
+  const bool isSigned = source.buffer->type == ElementType::I32;
+  if (source.buffer->shape.empty() || !(isSigned || source.buffer->type == ElementType::U32))
     return state.defect(state.kernel.location,
-                        name + " reads %" + source.buffer->name + "; only elements of u32 tensors are read");
+                        name + " reads %" + source.buffer->name + "; only elements of u32 and i32 tensors are read");
   if (source.buffer->shape.size() != source.at.size())
     state.defect(state.kernel.location, name + ": " + Twine(source.at.size()) + " indices; %" + source.buffer->name +
                                             " has " + Twine(source.buffer->shape.size()) + " dimensions");
-  if (source.low < 0 || source.low > source.high || source.high > kMaxReadValue)
+  if ((source.low < 0 && !isSigned) || source.low < -kMaxReadValue || source.low > source.high ||
+      source.high > kMaxReadValue)
     state.defect(state.kernel.location, name + ": [" + Twine(source.low) + ", " + Twine(source.high) +
                                             "] is not a range of values from 0 to " + Twine(kMaxReadValue));
   for (const Expr &index : source.at)

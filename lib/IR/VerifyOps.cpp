@@ -53,8 +53,6 @@ private:
       checkReduce(*reduce);
     if (op.kind == OpKind::Vote)
       checkVote(op.body);
-    if (const auto mask = asMask(op))
-      checkMask(*mask);
     if (const auto product = dynCast<MmaOp>(op))
       checkProduct(*product);
     if (const auto product = dynCast<MmaIssueOp>(op))
@@ -240,22 +238,48 @@ private:
                      " ends at " + known.str());
   }
 
+  bool checkNamesOf(const Op &op, const Expr &value) {
+    if (value.kind() == ExprKind::Read)
+      return checkRead(op, value);
+    if (value.kind() == ExprKind::Variable)
+      return checkName(op, value.name());
+    return llvm::all_of(value.operands(), [&](const Expr &operand) { return checkNamesOf(op, operand); });
+  }
+
+  bool checkRead(const Op &op, const Expr &read) {
+    const StringRef name = read.operands().front().name();
+    const Buffer *const tensor = kernel.buffer(name.drop_front());
+    if (!tensor || !llvm::is_contained(kernel.readTensors(), tensor)) {
+      defect(op, "its value reads '" + name + "', which is not a tensor that is declared as a param");
+      return false;
+    }
+    if (read.indices().size() != tensor->shape.size()) {
+      defect(op, "'" + read.str() + "' has " + Twine(read.indices().size()) + " indices; " + name + " has " +
+                     Twine(tensor->shape.size()) + " dimensions");
+      return false;
+    }
+    return llvm::all_of(read.indices(), [&](const Expr &index) { return checkNamesOf(op, index); });
+  }
+
+  bool checkName(const Op &op, StringRef name) {
+    const bool isElement = name.starts_with("%");
+    const bool isOperand = isElement && llvm::any_of(op.operands, [&](const Operand &operand) {
+                             return operand.buffer && operand.buffer->name == name.drop_front();
+                           });
+    if (isOperand || (!isElement && isReal(name) && !kernel.hasOwnParams()))
+      return true;
+    if (isElement) {
+      defect(op, "its value names '" + name + "', which is none of its operands");
+      return false;
+    }
+    state.checkNames(variable(name), op.location, opInfo(op.kind).name + ": attribute 'value'", true);
+    return true;
+  }
+
   /// A map's value names elements of its operands, real numbers of the run, and integers.
   bool checkElements(const Op &op, const Expr &value) {
-    bool complete = true;
+    bool complete = checkNamesOf(op, value);
     auto typeOfName = [&](StringRef name) { return isReal(name) ? ExprType::Real : ExprType::Integer; };
-    value.forEachVariable([&](StringRef name) {
-      const bool isOperand = llvm::any_of(op.operands, [&](const Operand &operand) {
-        return operand.buffer && name.starts_with("%") && operand.buffer->name == name.drop_front();
-      });
-      const bool isElement = name.starts_with("%");
-      if (isOperand || (isReal(name) && !isElement && !kernel.hasOwnParams()))
-        return;
-      if (!isElement)
-        return state.checkNames(variable(name), op.location, opInfo(op.kind).name + ": attribute 'value'", true);
-      complete = false;
-      defect(op, "its value names '" + name + "', which is none of its operands");
-    });
     std::string error;
     const ExprType wanted = op.kind == OpKind::Vote ? ExprType::Integer : ExprType::Real;
     const std::optional<ExprType> type = typeOf(value, typeOfName, error);
@@ -313,17 +337,6 @@ private:
              "reach lanes takes 32 columns in shared memory, one a lane; %" + src.name + " is not such a buffer");
     if (dst.space == src.space && dst.rows != src.rows)
       defect(*reduce, "%" + dst.name + " and %" + src.name + " differ in rows");
-  }
-
-  /// Loops over key tiles begin with the first tile, and no pass knows tiles that are masked at their front.
-  void checkMask(ConstMask mask) {
-    const Expr none = constant(0);
-    const MaskBounds bounds =
-        mask.row() ? boundsOf(mask, mask.row(), scoresOf(kernel, role, mask).rows) : boundsOf(mask, none, 1);
-    if (!(bounds.firstKey == none) || !(bounds.fullBegin == none))
-      defect(*mask, "it hides the keys below " + bounds.fullBegin.str() +
-                        " from some row, but loops over key tiles begin at key 0 and mask only at their end; "
-                        "bound keys from above only");
   }
 
   static bool isBy(const Op &op, Actor actor) { return op.has(Attr::By) && parse<Actor>(op.text(Attr::By)) == actor; }
@@ -419,10 +432,7 @@ private:
     return names;
   }
 
-  static bool isReal(StringRef name) {
-    const RunValueInfo *const info = findRunValue(name);
-    return name.starts_with("%") || (info && info->kind == RunKind::Real);
-  }
+  bool isReal(StringRef name) const { return ir::isReal(kernel, name); }
 
   static constexpr int64_t kNamedBarriers = 16;
 

@@ -66,6 +66,7 @@ private:
   bool parseDims(std::vector<ast::Plain> &choices);
   bool parseDim(std::vector<int64_t> &choices);
   bool parseWord(ast::Plain &plain);
+  bool parseBound(ast::Plain &plain);
   bool atTune() const { return token.is("tune") && ahead.is("("); }
 
   // Expressions, by precedence. Those of forms have choices, reads and operators of bits besides.

@@ -169,8 +169,27 @@ bool Parser::parseWord(ast::Plain &plain) {
       return fail("expected a name or an integer, not " + describeToken());
     plain.arguments.push_back({token.text.str(), token.range()});
     advance();
+    if (token.is("=") && !parseBound(plain))
+      return false;
   } while (accept(","));
+  if (!plain.values.empty() && plain.values.size() != plain.arguments.size())
+    return fail("either all arguments have '= number' or none has");
   return expect(")", "after the arguments");
+}
+
+/// "= number" behind a name.
+bool Parser::parseBound(ast::Plain &plain) {
+  advance();
+  SMLoc begin = here();
+  const bool isNegative = accept("-");
+  if (token.kind != Token::Integer && token.kind != Token::Decimal)
+    return fail("expected a number after '=', not " + describeToken());
+  ast::Number &number = plain.values.emplace_back();
+  number.isInteger = token.kind == Token::Integer;
+  number.value = (isNegative ? -1 : 1) * (number.isInteger ? double(token.integer) : token.decimal);
+  advance();
+  number.range = rangeFrom(begin);
+  return true;
 }
 
 } // namespace fagen

@@ -7,8 +7,11 @@
 // since nobody knows a wmma fragment's layout. Then P V too is stored and read again to be added to O. Where heads are
 // packed, rows of Q and O are numbered over all heads that share a K/V head, those of one query side by side: K and V
 // are read once for all of them, and causal masks still grow with the row.
+// A form says what scores become and which keys a row sees (fagen/Form/Form.h): its score is a map before the mask, but
+// for what joins the factor of exp2; its sink joins the sums at the end.
 // Bulk copies (with wgmma) signal an mbarrier each; who waits there is decided when there are roles.
 
+#include "FormBuilder.h"
 #include "fagen/IR/Measures.h"
 #include "fagen/IR/Rescaling.h"
 #include "fagen/IR/RunValues.h"
@@ -32,7 +35,7 @@ public:
       : kernel(kernel), problem(variant.problem), schedule(variant.schedule), variant(variant),
         family(mmaFamily(schedule.mma)), isScalar(!family.isCollective),
         isWmma(family.isCollective && !family.keepsResults), isBulk(schedule.copy == Copy::Tma),
-        reduceShared(schedule.reduce == Reduce::Shared),
+        reduceShared(schedule.reduce == Reduce::Shared), form(kernel, variant),
         element(problem.dtype == DType::BF16 ? ElementType::BF16 : ElementType::F16),
         result(problem.accum == DType::F16 ? ElementType::F16 : ElementType::F32) {}
 
@@ -45,8 +48,12 @@ public:
     at(builder, "split");
     const Expr rows = variable(RunValue::SeqQ) * variable(RunValue::Heads) *
                       variable(RunValue::Batch); // of all heads, one after the other
-    builder.add(makeCombine(
-        {.o = {go, {}}, .lse = {glse, {}}, .parts = {parts, {}}, .row = variable(RunValue::RowBegin), .limit = rows}));
+    builder.add(makeCombine({.o = {go, {}},
+                             .lse = {glse, {}},
+                             .parts = {parts, {}},
+                             .row = variable(RunValue::RowBegin),
+                             .limit = rows,
+                             .log2 = form.endsInLog2()}));
   }
 
   void build() {
@@ -54,6 +61,7 @@ public:
     addTiles();
     addFragments();
     addLets();
+    form.declare(*s);
     kernel.roles.push_back({"all", 0, schedule.warps, {}});
     Builder builder(kernel, kernel.roles.front().body);
     buildPrologue(builder);
@@ -178,22 +186,14 @@ private:
   }
   Expr keyLimit() const { return isBulk ? variable(RunValue::SeqKv) : keys(); }
 
-  /// How many rows there are, and the query of one.
   Expr rowLimit() const {
     return schedule.gqa == Gqa::Pack ? variable(RunValue::SeqQ) * variable(RunValue::HeadsPerKv)
                                      : variable(RunValue::SeqQ);
   }
-  Expr queryOf(Expr row) const {
-    return schedule.gqa == Gqa::Pack ? floorDiv(row, variable(RunValue::HeadsPerKv)) : row;
-  }
 
-  Expr maskPredicate() const {
-    Expr inLength = lessThan(variable(RunValue::ElementKey), keys());
-    if (problem.mask == Mask::None)
-      return inLength;
-    const Expr last = queryOf(variable(RunValue::ElementRow)) + variable(RunValue::SeqKv) - variable(RunValue::SeqQ);
-    return logicalAnd(inLength, lessEqual(variable(RunValue::ElementKey),
-                                          schedule.isSplit() ? last - variable(RunValue::SplitBegin) : last));
+  Expr maskPredicate() {
+    const Expr inLength = lessThan(variable(RunValue::ElementKey), keys()), visible = form.mask();
+    return visible ? logicalAnd(inLength, visible) : inLength;
   }
 
   void at(Builder &builder, llvm::StringRef key) { builder.setLocation(schedule.locationOf(key)); }
@@ -247,10 +247,10 @@ private:
     if (isWmma) // other lanes wrote the scores that the mask changes
       place(builder, PlaceName::AfterScores);
     builder.setLocation(variant.location);
-    builder.add(makeMap({.dst = {s, {}},
-                         .value = maskOf(*s, maskPredicate()),
-                         .row = variable(RunValue::RowBegin),
-                         .key = j * variable(Measure::TileKeys)}));
+    const Expr row = variable(RunValue::RowBegin), key = j * variable(Measure::TileKeys);
+    if (const Expr score = form.score())
+      builder.add(makeMap({.dst = {s, {}}, .value = score, .row = row, .key = key}));
+    builder.add(makeMap({.dst = {s, {}}, .value = maskOf(*s, maskPredicate()), .row = row, .key = key}));
     if (!isWmma)
       place(builder, PlaceName::AfterScores);
     buildSoftmax(builder);
@@ -278,12 +278,13 @@ private:
     place(builder, PlaceName::AfterMax);
     at(builder, "mma");
     const bool isLazy = schedule.rescale == RescalePolicy::Lazy;
-    for (std::unique_ptr<Op> &op : makeRescaling(
-             {.o = o, .l = l, .m = m, .mNew = mNew, .isGuarded = true, .isLazy = isLazy}, schedule.locationOf("mma")))
+    const Rescaling rescaling{
+        .o = o, .l = l, .m = m, .mNew = mNew, .factor = form.factor(), .isGuarded = true, .isLazy = isLazy};
+    for (std::unique_ptr<Op> &op : makeRescaling(rescaling, schedule.locationOf("mma")))
       builder.add(std::move(op));
     builder.add(makeMap({.dst = {s, {}},
                          .x = {m, {}},
-                         .value = powersOf(*s, finiteOf(elementOf(*m)), variable(RunValue::ScaleLog2)),
+                         .value = powersOf(*s, finiteOf(elementOf(*m)), form.factor()),
                          .every = schedule.exp == Exp::Mixed ? std::optional(schedule.expMixed) : std::nullopt}));
     reduce(builder, Reduction::Sum, ReduceReach::Thread, l, s, l);
     if (p != s)
@@ -299,6 +300,8 @@ private:
     } else {
       reduce(builder, Reduction::Sum, ReduceReach::Row, l, l);
     }
+    at(builder, "mma");
+    form.end(builder, {o, m, mNew, l});
     at(builder, "warps");
     if (partial)
       builder.add(makeStorePartial({.partial = {partial, {}}, .o = {o, {}}, .m = {m, {}}, .l = {l, {}}}));
@@ -306,14 +309,19 @@ private:
       return storeParts(builder);
     const Expr row = variable(RunValue::RowBegin), limit = rowLimit();
     if (partial) {
-      builder.add(
-          makeStoreMerged({.o = {go, {}}, .lse = {glse, {}}, .partial = {partial, {}}, .row = row, .limit = limit}));
+      builder.add(makeStoreMerged({.o = {go, {}},
+                                   .lse = {glse, {}},
+                                   .partial = {partial, {}},
+                                   .row = row,
+                                   .limit = limit,
+                                   .log2 = form.endsInLog2()}));
       return;
     }
     builder.add(makeMap({.dst = {o, {}}, .x = {l, {}}, .value = quotientOf(*o, *l)}));
     builder.add(makeStore({.dst = {go, {}}, .o = {o, {}}, .row = row, .limit = limit}));
     if (glse)
-      builder.add(makeStoreLse({.dst = {glse, {}}, .m = {m, {}}, .l = {l, {}}, .row = row, .limit = limit}));
+      builder.add(makeStoreLse(
+          {.dst = {glse, {}}, .m = {m, {}}, .l = {l, {}}, .row = row, .limit = limit, .log2 = form.endsInLog2()}));
   }
 
   void storeParts(Builder &builder) {
@@ -324,14 +332,19 @@ private:
           {.dst = {parts, {}}, .o = {o, {}}, .m = {m, {}}, .l = {l, {}}, .row = row, .limit = limit, .split = split}));
       return;
     }
-    builder.add(makeStoreMergedSplit(
-        {.dst = {parts, {}}, .partial = {partial, {}}, .row = row, .limit = limit, .split = split}));
+    builder.add(makeStoreMergedSplit({.dst = {parts, {}},
+                                      .partial = {partial, {}},
+                                      .row = row,
+                                      .limit = limit,
+                                      .split = split,
+                                      .log2 = form.endsInLog2()}));
     builder.add(makeCombineLast({.o = {go, {}},
                                  .lse = {glse, {}},
                                  .parts = {parts, {}},
                                  .partial = {partial, {}},
                                  .row = row,
-                                 .limit = limit}));
+                                 .limit = limit,
+                                 .log2 = form.endsInLog2()}));
   }
 
   Kernel &kernel;
@@ -340,6 +353,7 @@ private:
   const Variant &variant;
   const MmaFamilyInfo &family;
   const bool isScalar, isWmma, isBulk, reduceShared;
+  FormBuilder form;
   const ElementType element, result; ///< of tensors; of the products that cross shared memory
   Buffer *gq = nullptr, *gk = nullptr, *gv = nullptr, *go = nullptr, *glse = nullptr, *parts = nullptr;
   Buffer *qFull = nullptr, *kFull = nullptr, *vFull = nullptr;

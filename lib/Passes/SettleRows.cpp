@@ -79,16 +79,24 @@ private:
                             .l = rescaling.l,
                             .m = rescaling.m,
                             .mNew = rescaling.mNew,
+                            .factor = rescaling.factor,
                             .product = productInto(ops, sum.src().buffer),
-                            .mask = maskOf(ops)};
+                            .shaping = shapingOf(ops)};
     Ops settled = makeSettling(settling, ops[at]->location);
     settled.front()->note = "settle-rows: again, where a row has outgrown that";
     return settled;
   }
 
-  static const Op *maskOf(const Ops &ops) {
-    const auto found = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return isMask(*op); });
-    return found == ops.end() ? nullptr : found->get();
+  /// The maps that the scores go through before their maximum.
+  static llvm::SmallVector<const Op *, 2> shapingOf(const Ops &ops) {
+    llvm::SmallVector<const Op *, 2> shaping;
+    for (const std::unique_ptr<Op> &op : ops) {
+      if (isRowMax(*op))
+        break;
+      if (op->kind == OpKind::Map)
+        shaping.push_back(op.get());
+    }
+    return shaping;
   }
 
   Ops::iterator position(Is is) {

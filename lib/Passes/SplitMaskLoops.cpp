@@ -16,6 +16,14 @@
 // warp groups can skip last tiles (skip-masked-tiles).
 //
 //   steps  [ edge ......][ interior ........ ]   step j has key tile key_tiles - (j + 1)
+//
+// Where a mask bounds keys from below, too, tiles are counted from the first that some row sees. With wgmma the masked
+// ones at either end come first, and those at the right before those at the left: there each row sees its own key, so
+// that it has a maximum from the first step on. Other kernels go through the tiles from left to right in one loop, with
+// a branch around the mask.
+//
+//   tiles  not visited [ left . . ][ interior . . . ][ right . . ] not visited
+//   steps  [ right . . ][ left . . ][ interior . . . ]
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
@@ -26,17 +34,39 @@
 #include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
+#include <cmath>
+
 using namespace fagen;
 using namespace fagen::ir;
 
 namespace {
 
-/// Takes masks, and guards against what they leave nothing of, out of a block.
-void unmask(Block &block) {
+/// Whether the value may be -inf for an element that a mask lets through.
+bool mayHide(const Expr &value) {
+  const bool isInfinite = value.kind() == ExprKind::Real && std::isinf(value.realValue());
+  return isInfinite || value.kind() == ExprKind::Read || value.kind() == ExprKind::Log2 ||
+         llvm::any_of(value.operands(), mayHide);
+}
+
+/// Whether a map before the mask makes scores of which all of a row may be -inf.
+bool mayHide(const Block &step, const Buffer *scores) {
+  for (const std::unique_ptr<Op> &op : step.ops) {
+    if (isMask(*op))
+      return false;
+    const auto map = dynCast<MapOp>(std::as_const(*op));
+    if (map && map->dst().buffer == scores && mayHide(map->value()))
+      return true;
+  }
+  return false;
+}
+
+/// Takes masks out of a block; and guards against what they leave nothing of, where scores are finite.
+void unmask(Block &block, bool isFinite) {
   llvm::erase_if(block.ops, [](const std::unique_ptr<Op> &op) { return isMask(*op); });
-  forEach<MapOp>(block, [](MapOp<> map) { map.setValue(assumeFinite(map.value())); });
+  if (isFinite)
+    forEach<MapOp>(block, [](MapOp<> map) { map.setValue(assumeFinite(map.value())); });
   for (std::unique_ptr<Op> &op : block.ops)
-    unmask(op->body);
+    unmask(op->body, isFinite);
 }
 
 /// In the few steps of an edge loop a branch costs registers and gains nothing.
@@ -53,37 +83,41 @@ bool rescalesLazily(const Block &block) {
   return found && found->rescaling.isLazy;
 }
 
-/// The lets that count key tiles.
+/// The lets that count key tiles; `first` and `left` where keys are bounded from below.
 struct KeyTiles {
-  std::string full, all;
+  std::string full, all, first, left;
+  bool hasLeft() const { return !first.empty(); }
 };
 
-/// Masks nothing before the tiles that not every row sees whole.
+/// Masks nothing in the tiles that every row sees whole.
 void branchAroundMask(LoopOp<> loop, const KeyTiles &tiles) {
-  forEachMask(loop->body,
-              [&](MaskMap<Op> mask) { mask.setWhen(lessEqual(variable(tiles.full), variable(loop.variable()))); });
+  const Expr step = variable(loop.variable());
+  const Expr isPartial = tiles.hasLeft() ? Expr::binary(ExprKind::Or, lessThan(step, variable(tiles.left)),
+                                                        lessEqual(variable(tiles.left) + variable(tiles.full), step))
+                                         : lessEqual(variable(tiles.full), step);
+  forEachMask(loop->body, [&](MaskMap<Op> mask) { mask.setWhen(isPartial); });
 }
 
 std::unique_ptr<Op> interiorOf(const Op &loop) {
   std::unique_ptr<Op> interior = clone(loop);
-  unmask(interior->body);
+  unmask(interior->body, !mayHide(loop.body, findMask(loop.body)->s().buffer));
   return interior;
 }
 
-/// Step j of the loop has key tile key_tiles - (j + 1). Ring positions count steps.
-void countBack(LoopOp<> loop, const KeyTiles &tiles) {
+/// Step j of the loop has this key tile. Ring positions count steps.
+void setTile(LoopOp<> loop, const Expr &tile) {
   const std::string step = loop.variable().str();
-  const Expr tile = variable(tiles.all) - (variable(step) + constant(1));
   forEach<CopyIssueOp>(loop->body, [&](CopyIssueOp<> copy) { copy.setRow(copy.row().substitute(step, tile)); });
-  forEachMask(loop->body, [&](MaskMap<Op> mask) {
-    mask.setRow(mask.row().substitute(step, tile));
-    mask.setKey(mask.key().substitute(step, tile));
+  forEach<MapOp>(loop->body, [&](MapOp<> map) {
+    if (map.row())
+      map.setRow(map.row().substitute(step, tile));
+    if (map.key())
+      map.setKey(map.key().substitute(step, tile));
   });
 }
 
 /// The edge loop, and behind it the interior one.
-void splitLastFirst(Ops &ops, Ops::iterator loop, const KeyTiles &tiles) {
-  countBack(LoopOp(**loop), tiles);
+void splitEdgeFirst(Ops &ops, Ops::iterator loop, const KeyTiles &tiles) {
   std::unique_ptr<Op> interior = interiorOf(**loop);
   const Expr masked = variable(tiles.all) - variable(tiles.full);
   LoopOp(**loop).setEnd(masked);
@@ -100,11 +134,13 @@ void splitFirstFirst(Ops &ops, Ops::iterator loop, const KeyTiles &tiles) {
   ops.insert(loop, std::move(interior));
 }
 
+bool isBoundedBelow(const MaskBounds &bounds) { return !(bounds.firstKey == constant(0)); }
+
 /// The variable of a loop that the bounds name: then they are none of the CTA. Empty where there is none.
 std::string loopVariableIn(const MaskBounds &bounds, const Block &body) {
   std::string found;
   forEach<LoopOp>(body, [&](LoopOp<const Op> loop) {
-    for (const Expr &bound : {bounds.fullEnd, bounds.keyEnd})
+    for (const Expr &bound : {bounds.firstKey, bounds.fullBegin, bounds.fullEnd, bounds.keyEnd})
       if (bound.uses(loop.variable()))
         found = loop.variable().str();
   });
@@ -113,7 +149,8 @@ std::string loopVariableIn(const MaskBounds &bounds, const Block &body) {
 
 /// Whether the bounds depend on the let that addBounds replaces: it would then depend on itself.
 bool dependOn(const MaskBounds &bounds, const Let *let) {
-  return let && (bounds.fullEnd.uses(let->name) || bounds.keyEnd.uses(let->name));
+  return let && llvm::any_of(llvm::ArrayRef{bounds.firstKey, bounds.fullBegin, bounds.fullEnd, bounds.keyEnd},
+                             [&](const Expr &bound) { return bound.uses(let->name); });
 }
 
 /// Whether tile j of the loop is keys [j * n, (j + 1) * n), for all tiles, as wide as the scores of all warps.
@@ -142,10 +179,42 @@ bool beginsWithLast(const Kernel &kernel, const Role &role, ConstMask mask) {
          !groupsSkipKeyTiles(kernel, role, mask, warpGridOf(kernel, role).rows / kGroupWarps);
 }
 
+/// Of masks that bound keys from below, too. The last tile counts as right where it could as well be left.
+void addBoundsFromFirst(Kernel &kernel, const MaskBounds &bounds, const Expr &keys, KeyTiles &tiles) {
+  auto let = [&](llvm::StringRef name, const Expr &value, const char *note) {
+    kernel.lets.push_back({name.str(), value, std::string("split-mask-loops: ") + note});
+    return variable(name);
+  };
+  auto orNone = [](const Expr &value) { return max(value, constant(0)); };
+  tiles.first = kernel.freshName("first_tile");
+  tiles.left = kernel.freshName("left_tiles");
+  const Expr first = let(tiles.first, floorDiv(orNone(bounds.firstKey), keys), "the first key tile that some row sees");
+  const Expr all = let(tiles.all, orNone(tilesSeen(bounds, keys) - first), "key tiles that some row sees");
+  const Expr left =
+      let(tiles.left, min(orNone(ceilDiv(orNone(bounds.fullBegin), keys) - first), orNone(all - constant(1))),
+          "those before the first that every row sees whole");
+  let(tiles.full, orNone(min(tilesSeenWhole(bounds, keys), first + all) - (first + left)),
+      "key tiles that every row sees whole");
+}
+
+/// The key tile of step j where the masked ones at the right come first, then those at the left.
+Expr tileFromRight(Kernel &kernel, const KeyTiles &tiles, const Expr &step) {
+  const std::string right = kernel.freshName("right_tiles");
+  kernel.lets.push_back({right, variable(tiles.all) - variable(tiles.full) - variable(tiles.left),
+                         "split-mask-loops: those behind the last that every row sees whole"});
+  return select(lessThan(step, variable(right)), variable(tiles.first) + variable(tiles.left) + variable(tiles.full),
+                variable(tiles.first) - variable(right)) +
+         step;
+}
+
 /// Loop bounds as run-time values. That of all tiles takes the place of the loop's end.
 KeyTiles addBounds(Kernel &kernel, const MaskBounds &bounds, const Expr &keys, const Expr &end) {
-  const KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str()};
+  KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str(), {}, {}};
   llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == tiles.all; });
+  if (isBoundedBelow(bounds)) {
+    addBoundsFromFirst(kernel, bounds, keys, tiles);
+    return tiles;
+  }
   kernel.lets.push_back(
       {tiles.full, tilesSeenWhole(bounds, keys), "split-mask-loops: key tiles that every row sees whole"});
   kernel.lets.push_back({tiles.all, tilesSeen(bounds, keys), "split-mask-loops: key tiles that some row sees"});
@@ -183,15 +252,26 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
     if (!fits(kernel, role, LoopOp(std::as_const(**loop)), *mask, shape))
       return false;
     const KeyTiles tiles = addBounds(kernel, bounds, keysOf(kernel, *mask), end);
-    if (!mmaFamily(kernel.backend).isAsynchronous && rescalesLazily((*loop)->body)) {
+    const Expr step = variable(edge.variable());
+    const bool isAsynchronous = mmaFamily(kernel.backend).isAsynchronous, isNeverWhole = bounds.fullEnd == constant(0);
+    const bool isOneLoop = isNeverWhole || (!isAsynchronous && (tiles.hasLeft() || rescalesLazily((*loop)->body)));
+    if (isOneLoop) {
       edge.setName("tile");
-      branchAroundMask(edge, tiles);
+      if (!isNeverWhole)
+        branchAroundMask(edge, tiles);
+      if (tiles.hasLeft())
+        setTile(edge, variable(tiles.first) + step);
       continue;
     }
-    if (beginsWithLast(kernel, role, *mask))
-      splitLastFirst(ops, loop, tiles);
-    else
+    if (tiles.hasLeft()) {
+      setTile(edge, tileFromRight(kernel, tiles, step));
+      splitEdgeFirst(ops, loop, tiles);
+    } else if (beginsWithLast(kernel, role, *mask)) {
+      setTile(edge, variable(tiles.all) - (step + constant(1)));
+      splitEdgeFirst(ops, loop, tiles);
+    } else {
       splitFirstFirst(ops, loop, tiles);
+    }
     rescaleAlways(edge->body);
     edge.setName("edge");
   }

@@ -6,6 +6,7 @@
 #include "KernelAnalysis.h"
 #include "fagen/Form/Check.h"
 #include "fagen/Parse/Parser.h"
+#include "fagen/Support/CppKeywords.h"
 #include "fagen/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -18,27 +19,6 @@
 using namespace llvm;
 
 namespace fagen {
-
-/// Names that generated C++ could not use.
-static bool isCppKeyword(StringRef name) {
-  static constexpr StringLiteral kKeywords[] = {
-      "alignas",     "alignof",  "and",        "and_eq",    "asm",       "auto",         "bitand",
-      "bitor",       "bool",     "break",      "case",      "catch",     "char",         "char16_t",
-      "char32_t",    "char8_t",  "class",      "co_await",  "co_return", "co_yield",     "compl",
-      "concept",     "const",    "const_cast", "consteval", "constexpr", "constinit",    "continue",
-      "decltype",    "default",  "delete",     "do",        "double",    "dynamic_cast", "else",
-      "enum",        "explicit", "export",     "extern",    "false",     "float",        "for",
-      "friend",      "goto",     "if",         "inline",    "int",       "long",         "mutable",
-      "namespace",   "new",      "noexcept",   "not",       "not_eq",    "nullptr",      "operator",
-      "or",          "or_eq",    "private",    "protected", "public",    "register",     "reinterpret_cast",
-      "requires",    "return",   "short",      "signed",    "sizeof",    "static",       "static_assert",
-      "static_cast", "struct",   "switch",     "template",  "this",      "thread_local", "throw",
-      "true",        "try",      "typedef",    "typeid",    "typename",  "union",        "unsigned",
-      "using",       "virtual",  "void",       "volatile",  "wchar_t",   "while",        "xor",
-      "xor_eq",
-  };
-  return is_contained(kKeywords, name);
-}
 
 std::string textOf(SMRange range) {
   StringRef source(range.Start.getPointer(), range.End.getPointer() - range.Start.getPointer());
@@ -78,6 +58,7 @@ KernelSpec KernelAnalysis::run() {
   checkShared();
   takeTuneChoices();
   checkGates();
+  spec.forms = forms.uses;
   return std::move(spec);
 }
 
@@ -129,9 +110,8 @@ static void checkKernelNames(const ast::File &file, Diagnostics &diags) {
   }
 }
 
-/// Those that have no mistake.
-static std::vector<form::Form> checkForms(const ast::File &file, Diagnostics &diags) {
-  std::vector<form::Form> forms;
+static std::vector<FileForm> checkForms(const ast::File &file, Diagnostics &diags) {
+  std::vector<FileForm> forms;
   StringMap<SMRange> seen;
   for (const ast::Form &form : file.forms) {
     if (optionInfo(OptionKey::Mask).findValue(form.name.text))
@@ -141,8 +121,8 @@ static std::vector<form::Form> checkForms(const ast::File &file, Diagnostics &di
       diags.error(form.name.range, "form name '" + form.name.text + "' is taken");
       diags.note(earlier->second, "by this form");
     }
-    if (std::optional<form::Form> checked = form::checkForm(form, diags))
-      forms.push_back(std::move(*checked));
+    std::optional<form::Form> checked = form::checkForm(form, diags);
+    forms.push_back({form.name.text, checked ? std::make_shared<form::Form>(std::move(*checked)) : nullptr});
   }
   return forms;
 }
@@ -177,9 +157,12 @@ std::optional<SpecFile> analyzeSpec(SourceMgr &sources, unsigned bufferId, Diagn
     if (file.kernels.empty() && diags.errorCount() == before)
       diags.error(SMRange(begin, begin), "the file has no kernel");
     checkKernelNames(file, diags);
-    result.forms = checkForms(file, diags);
+    const std::vector<FileForm> forms = checkForms(file, diags);
+    for (const FileForm &each : forms)
+      if (each.form)
+        result.forms.push_back(each.form);
     for (const ast::Kernel &kernel : file.kernels)
-      result.kernels.push_back(KernelAnalysis(kernel, file.forms, result.targets, options, diags).run());
+      result.kernels.push_back(KernelAnalysis(kernel, forms, result.targets, options, diags).run());
     if (diags.errorCount() == before) {
       StringMap<Location> seen;
       checkSymbols(result.kernels, seen, diags);

@@ -190,6 +190,7 @@ CheckedBody KernelAnalysis::checkBody(const std::vector<ast::Statement> &body, c
 
 ConditionScope KernelAnalysis::whenScope() const {
   ConditionScope scope;
+  scope.forms = &forms;
   auto add = [&](const std::string &name, ConditionName::Kind kind, WhenVariable variable, const OptionInfo *option) {
     ConditionName &entry = scope.names[name];
     entry.kind = kind;

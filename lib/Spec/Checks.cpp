@@ -119,6 +119,8 @@ void VariantChecker::checkValues() {
 
 // First what the target cannot do at all, then what is known but not generated.
 void VariantChecker::checkValue(OptionKey key, const OptionValue &value) {
+  if (value.form) // what a form asks of the target is arithmetic that all have
+    return;
   const OptionInfo &option = optionInfo(key);
   const OptionValueInfo &info = *option.findValue(value.number);
   if (!target.hasAll(info.needs)) {
@@ -276,10 +278,10 @@ void VariantChecker::checkWarpGroups() {
   if (isGiven(OptionKey::Grid) && !isWgmma && schedule.grid != Grid::Tiles)
     refuse("grid", OptionKey::Grid, "tiles");
   if (isGiven(OptionKey::Grid) && isWgmma && schedule.grid == Grid::Persistent && known(OptionKey::Mask) &&
-      problem.mask != Mask::None)
+      formOf(problem).mask)
     add("grid", OptionKey::Grid,
         fmt::format("grid = persistent is not yet supported with mask = {}; it takes tiles, longest_first",
-                    toString(problem.mask).str()));
+                    maskText(problem)));
   if (isGiven(OptionKey::Overlap) && !isWgmma && schedule.overlap != Overlap::None)
     refuse("overlap", OptionKey::Overlap, "none");
   if (!isWgmma)

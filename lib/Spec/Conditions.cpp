@@ -35,7 +35,7 @@ private:
   std::optional<Program> compileBinary(const ast::Expr &expr);
   std::optional<Program> compileComparison(const ast::Expr &expr, const ast::Expr &key, const ast::Expr &value);
   std::optional<Program> combine(SelectOp::Kind kind, const ast::Expr &left, const ast::Expr &right);
-  std::optional<int64_t> valueNumber(const ConditionName &name, const ast::Expr &key, const ast::Expr &value);
+  std::vector<int64_t> valueNumbers(const ConditionName &name, const ast::Expr &key, const ast::Expr &value);
   const ConditionName *lookup(const ast::Expr &expr) const;
   bool isEnumeration(const ast::Expr &expr) const;
 
@@ -157,9 +157,10 @@ std::optional<Program> ConditionCompiler::combine(SelectOp::Kind kind, const ast
   return a;
 }
 
-/// The number of a value's name: mask's `causal`, target's `sm_89`, lse's `on`.
-std::optional<int64_t> ConditionCompiler::valueNumber(const ConditionName &name, const ast::Expr &key,
-                                                      const ast::Expr &value) {
+/// The numbers of a value's name: mask's `causal`, target's `sm_89`, lse's `on`. A form has one for each way in which
+/// its params are bound.
+std::vector<int64_t> ConditionCompiler::valueNumbers(const ConditionName &name, const ast::Expr &key,
+                                                     const ast::Expr &value) {
   std::vector<StringRef> texts;
   if (name.kind == ConditionName::Target) {
     for (const TargetInfo &target : allTargets())
@@ -169,20 +170,27 @@ std::optional<int64_t> ConditionCompiler::valueNumber(const ConditionName &name,
   } else {
     texts = name.option->valueTexts();
   }
+  const bool takesForms = name.option && name.option->key == OptionKey::Mask && scope.forms;
+  if (takesForms)
+    append_range(texts, scope.forms->names());
   if (value.kind != ast::Expr::Variable) {
     diags.error(value.range, fmt::format("{} is compared with {}", key.name, alternatives(texts)));
-    return std::nullopt;
+    return {};
+  }
+  if (takesForms && scope.forms->find(value.name)) {
+    const std::vector<unsigned> numbers = scope.forms->numbersOf(value.name);
+    return numbers.empty() ? std::vector<int64_t>{0} : std::vector<int64_t>(numbers.begin(), numbers.end());
   }
   auto found = find(texts, value.name);
   if (found != texts.end())
-    return name.kind == ConditionName::Enumeration && name.option->type == OptionType::Enum
-               ? int64_t(name.option->findValue(value.name)->number)
-               : found - texts.begin();
+    return {name.kind == ConditionName::Enumeration && name.option->type == OptionType::Enum
+                ? int64_t(name.option->findValue(value.name)->number)
+                : found - texts.begin()};
   StringRef near = nearestWord(value.name, texts);
   diags.error(value.range, near.empty()
                                ? fmt::format("unknown {} '{}'; it is {}", key.name, value.name, alternatives(texts))
                                : fmt::format("unknown {} '{}'; did you mean '{}'?", key.name, value.name, near.str()));
-  return std::nullopt;
+  return {};
 }
 
 std::optional<Program> ConditionCompiler::compileComparison(const ast::Expr &expr, const ast::Expr &key,
@@ -190,13 +198,21 @@ std::optional<Program> ConditionCompiler::compileComparison(const ast::Expr &exp
   const ConditionName &name = *lookup(key);
   if (expr.name != "==" && expr.name != "!=")
     return fail(expr.range, fmt::format("{} has no order; compare it with == or !=", key.name));
-  std::optional<int64_t> number = valueNumber(name, key, value);
-  if (!number)
+  const std::vector<int64_t> numbers = valueNumbers(name, key, value);
+  if (numbers.empty())
     return std::nullopt;
-  SelectOp::Kind kind = binaryKind(expr.name);
+  const bool equals = expr.name == "==";
   if (name.constant)
-    return constant(*applyBinary(kind, *name.constant, *number));
-  return Program{{SelectOp::Variable, name.variable}, {SelectOp::Constant, *number}, {kind, 0}};
+    return constant(is_contained(numbers, *name.constant) == equals);
+  Program program;
+  for (int64_t number : numbers) {
+    program.insert(
+        program.end(),
+        {{SelectOp::Variable, name.variable}, {SelectOp::Constant, number}, {equals ? SelectOp::Eq : SelectOp::Ne, 0}});
+    if (number != numbers.front())
+      program.push_back({equals ? SelectOp::Or : SelectOp::And, 0});
+  }
+  return program;
 }
 
 std::optional<Program> compileCondition(const ast::Expr &expr, const ConditionScope &scope, Diagnostics &diags) {

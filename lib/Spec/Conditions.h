@@ -20,6 +20,7 @@ struct ConditionName {
 };
 
 struct ConditionScope {
+  const FormAxis *forms = nullptr;            ///< what mask and form may be compared with besides
   std::map<std::string, ConditionName> names; ///< ordered: suggestions and messages must not depend on addresses
 };
 

@@ -102,7 +102,7 @@ static int64_t whenValue(WhenVariable variable, const Problem &problem, const Ta
   case WhenVariable::HeadDimV:
     return problem.headDimV;
   case WhenVariable::Mask:
-    return int64_t(problem.mask);
+    return maskNumber(problem);
   case WhenVariable::Lse:
     return problem.lse;
   case WhenVariable::Invariant:

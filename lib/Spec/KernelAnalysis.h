@@ -87,7 +87,7 @@ inline constexpr llvm::StringLiteral kImplicitSchedule = "unaligned";
 
 class KernelAnalysis {
 public:
-  KernelAnalysis(const ast::Kernel &kernel, llvm::ArrayRef<ast::Form> forms, llvm::ArrayRef<const TargetInfo *> targets,
+  KernelAnalysis(const ast::Kernel &kernel, llvm::ArrayRef<FileForm> forms, llvm::ArrayRef<const TargetInfo *> targets,
                  const AnalyzeOptions &options, Diagnostics &diags)
       : kernel(kernel), forms(forms), targets(targets), options(options), diags(diags) {}
 
@@ -147,7 +147,7 @@ private:
   void checkGate(const ast::Gate &gate);
 
   const ast::Kernel &kernel;
-  llvm::ArrayRef<ast::Form> forms; ///< of the file
+  FormAxis forms;
   llvm::ArrayRef<const TargetInfo *> targets;
   const AnalyzeOptions &options;
   Diagnostics &diags;

@@ -21,6 +21,14 @@ unsigned Schedule::number(OptionKey key) const {
   return found == numbers.end() ? optionInfo(key).defaultNumber() : found->second;
 }
 
+std::string maskText(const Problem &problem) {
+  return problem.form ? toText(*problem.form) : toString(problem.mask).str();
+}
+
+const form::Form &formOf(const Problem &problem) {
+  return problem.form ? *problem.form->form : problem.mask == Mask::Causal ? form::causalForm() : form::noneForm();
+}
+
 void setKey(Problem &problem, OptionKey key, const OptionValue &value) {
   switch (key) {
   case OptionKey::Pass:
@@ -37,7 +45,9 @@ void setKey(Problem &problem, OptionKey key, const OptionValue &value) {
     problem.headDimV = value.second;
     return;
   case OptionKey::Mask:
-    problem.mask = Mask(value.number);
+    problem.form = value.form;
+    problem.mask = value.form ? Mask::None : Mask(value.number);
+    problem.formIndex = value.form ? value.number - kFirstFormNumber : 0;
     return;
   case OptionKey::Lse:
     problem.lse = value.number != 0;
@@ -62,6 +72,12 @@ static OptionValue pair(unsigned first, unsigned second) {
   return value;
 }
 
+static OptionValue ofMask(const Problem &problem) {
+  OptionValue value = single(maskNumber(problem));
+  value.form = problem.form;
+  return value;
+}
+
 OptionValue getKey(const Problem &problem, OptionKey key) {
   switch (key) {
   case OptionKey::Pass:
@@ -73,7 +89,7 @@ OptionValue getKey(const Problem &problem, OptionKey key) {
   case OptionKey::HeadDim:
     return pair(problem.headDimQK, problem.headDimV);
   case OptionKey::Mask:
-    return single(unsigned(problem.mask));
+    return ofMask(problem);
   case OptionKey::Lse:
     return single(problem.lse);
   case OptionKey::Invariant:

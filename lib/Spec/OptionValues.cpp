@@ -19,7 +19,7 @@ namespace {
 /// Checks the plain values of one key.
 class ValueChecker {
 public:
-  ValueChecker(const OptionInfo &option, ArrayRef<ast::Form> forms, Diagnostics &diags)
+  ValueChecker(const OptionInfo &option, FormAxis &forms, Diagnostics &diags)
       : option(option), forms(forms), diags(diags) {}
 
   OptionValue check(const ast::Plain &plain);
@@ -38,6 +38,7 @@ private:
   bool inRange(int64_t number) const { return number >= option.min && number <= option.max; }
 
   OptionValue checkEnum(const ast::Plain &plain);
+  OptionValue checkForm(const ast::Plain &plain);
   OptionValue checkArguments(const ast::Plain &plain, const OptionValueInfo &info, OptionValue value);
   OptionValue checkNames(const ast::Plain &plain, const OptionValueInfo &info, OptionValue value);
   OptionValue checkSwitch(const ast::Plain &plain);
@@ -47,7 +48,7 @@ private:
   OptionValue checkTile(const ast::Plain &plain);
 
   const OptionInfo &option;
-  ArrayRef<ast::Form> forms;
+  FormAxis &forms;
   Diagnostics &diags;
 };
 
@@ -83,23 +84,35 @@ OptionValue ValueChecker::checkEnum(const ast::Plain &plain) {
   if (plain.kind != ast::Plain::Word)
     return expected(plain, alternatives(option.valueTexts()));
   const OptionValueInfo *info = option.findValue(plain.word);
-  const bool isForm = option.key == OptionKey::Mask &&
-                      any_of(forms, [&](const ast::Form &form) { return form.name.text == plain.word; });
-  if (isForm)
-    return fail(plain.range, fmt::format("form '{}' is not yet supported in a kernel; form takes {}", plain.word,
-                                         alternatives(option.availableTexts())));
+  const bool takesForms = option.key == OptionKey::Mask;
+  if (takesForms && forms.find(plain.word))
+    return checkForm(plain);
   if (!info) {
+    std::vector<StringRef> known = option.valueTexts();
+    if (takesForms)
+      append_range(known, forms.names());
     std::string message = fmt::format("unknown {} '{}'", option.name.str(), plain.word);
-    if (StringRef near = nearestWord(plain.word, option.valueTexts()); !near.empty())
+    if (StringRef near = nearestWord(plain.word, known); !near.empty())
       return fail(plain.range, fmt::format("{}; did you mean '{}'?", message, near.str()));
-    return fail(plain.range, fmt::format("{}; it is {}", message, alternatives(option.valueTexts())));
+    return fail(plain.range, fmt::format("{}; it is {}", message, alternatives(known)));
   }
   OptionValue value;
   value.number = info->number;
   return checkArguments(plain, *info, std::move(value));
 }
 
+OptionValue ValueChecker::checkForm(const ast::Plain &plain) {
+  OptionValue value;
+  value.form = forms.use(plain, diags);
+  value.known = value.form != nullptr;
+  if (value.form)
+    value.number = forms.numberOf(*value.form);
+  return value;
+}
+
 OptionValue ValueChecker::checkArguments(const ast::Plain &plain, const OptionValueInfo &info, OptionValue value) {
+  if (!plain.values.empty())
+    return fail(plain.range, fmt::format("{} has no params to bind", plain.word));
   if (info.argument == ArgumentKind::None)
     return plain.hasArguments ? fail(plain.range, fmt::format("{} takes nothing in parentheses", plain.word)) : value;
   if (info.argument == ArgumentKind::Names)
@@ -194,8 +207,7 @@ OptionValue ValueChecker::checkTile(const ast::Plain &plain) {
   return value;
 }
 
-Assignment checkSetting(const ast::Setting &setting, const OptionInfo &option, ArrayRef<ast::Form> forms,
-                        Diagnostics &diags) {
+Assignment checkSetting(const ast::Setting &setting, const OptionInfo &option, FormAxis &forms, Diagnostics &diags) {
   Assignment assignment;
   assignment.option = &option;
   assignment.isAxis = setting.value.isAxis;
@@ -232,6 +244,8 @@ OptionValue defaultValue(const OptionInfo &option) {
 
 static std::string enumText(const OptionInfo &option, const OptionValue &value, StringRef open, StringRef separator,
                             StringRef close) {
+  if (value.form)
+    return open == "_" ? toNamePart(*value.form) : toText(*value.form);
   const OptionValueInfo *info = option.findValue(value.number);
   std::string text = info->text.str();
   if (info->argument == ArgumentKind::Number)

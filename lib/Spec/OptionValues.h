@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "FormAxis.h"
 #include "fagen/Parse/AST.h"
 #include "fagen/Spec/Options.h"
 #include "fagen/Spec/Spec.h"
@@ -14,9 +15,10 @@ inline bool isImplicitKey(llvm::StringRef key) { return key == "copy" || key == 
 
 /// What a key is set to. `known` is false for a value that was reported: checks that need it are left out.
 struct OptionValue {
-  unsigned number = 0;            ///< enumerator, integer, bytes, switch, tile rows, QK head dim
-  unsigned second = 0;            ///< tile keys, V head dim, n of mixed(n)
-  std::vector<std::string> names; ///< places of at(...)
+  unsigned number = 0;                   ///< enumerator, integer, bytes, switch, tile rows, QK head dim
+  unsigned second = 0;                   ///< tile keys, V head dim, n of mixed(n)
+  std::vector<std::string> names;        ///< places of at(...)
+  std::shared_ptr<const form::Use> form; ///< of the key mask, where it is a form of the file
   bool known = true;
   llvm::SMRange range; ///< invalid for a default
 
@@ -39,10 +41,9 @@ struct Assignment {
   llvm::SMRange range; ///< of the value
 };
 
-/// Checks the value alone: its form, its spelling, its range. Mistakes are reported and give unknown values. `forms`
-/// are those of the file.
-Assignment checkSetting(const ast::Setting &setting, const OptionInfo &option, llvm::ArrayRef<ast::Form> forms,
-                        Diagnostics &diags);
+/// Checks the value alone: its form, its spelling, its range. Mistakes are reported and give unknown values. Forms that
+/// it names are added to the axis.
+Assignment checkSetting(const ast::Setting &setting, const OptionInfo &option, FormAxis &forms, Diagnostics &diags);
 
 /// The key's default, where the table has one.
 OptionValue defaultValue(const OptionInfo &option);

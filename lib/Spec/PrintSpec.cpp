@@ -125,8 +125,8 @@ void printSpec(const SpecFile &file, raw_ostream &os) {
   for (const TargetInfo *target : file.targets)
     stream << separator << " " << target->name;
   stream << "\n";
-  for (const form::Form &form : file.forms)
-    form::printForm(form, stream);
+  for (const auto &form : file.forms)
+    form::printForm(*form, stream);
   for (const KernelSpec &kernel : file.kernels)
     printKernel(kernel, stream);
 }

@@ -39,6 +39,7 @@ void KernelAnalysis::addKeyToScope(ConditionScope &scope, OptionKey key, const s
 
 ConditionScope KernelAnalysis::selectScope() const {
   ConditionScope scope;
+  scope.forms = &forms;
   static constexpr std::pair<const char *, SelectVariable> kRunTime[] = {
       {"batch", SelectVariable::Batch}, {"heads", SelectVariable::Heads},  {"kv_heads", SelectVariable::KvHeads},
       {"seq_q", SelectVariable::SeqQ},  {"seq_kv", SelectVariable::SeqKv}, {"sms", SelectVariable::Sms},
@@ -57,7 +58,7 @@ ConditionScope KernelAnalysis::selectScope() const {
                 [](const Problem &p) { return int64_t(p.headDimV); });
   for (const char *name : {"mask", "form"})
     addKeyToScope(scope, OptionKey::Mask, name, int64_t(SelectVariable::Mask),
-                  [](const Problem &p) { return int64_t(p.mask); });
+                  [](const Problem &p) { return int64_t(maskNumber(p)); });
   addKeyToScope(scope, OptionKey::Lse, "lse", std::nullopt, [](const Problem &p) { return int64_t(p.lse); });
   addKeyToScope(scope, OptionKey::Invariant, "invariant", std::nullopt,
                 [](const Problem &p) { return int64_t(p.invariant); });

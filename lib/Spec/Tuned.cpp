@@ -170,7 +170,7 @@ std::string Tuning::pointText(const Variant &variant, std::vector<SelectOp> &pro
     add("head_dim_v", SelectVariable::HeadDimV, std::to_string(problem.headDimV),
         [](const Problem &p) { return int64_t(p.headDimV); });
   add("dtype", SelectVariable::DType, toString(problem.dtype).str(), [](const Problem &p) { return int64_t(p.dtype); });
-  add("mask", SelectVariable::Mask, toString(problem.mask).str(), [](const Problem &p) { return int64_t(p.mask); });
+  add("mask", SelectVariable::Mask, maskText(problem), [](const Problem &p) { return int64_t(maskNumber(p)); });
   return text;
 }
 

@@ -21,7 +21,7 @@ static bool isAbout(const TunedStudy &study, const KernelSpec &kernel, const Var
   const Problem &problem = variant.problem;
   return study.kernel == kernel.name && study.target == variant.target->name &&
          study.dtype == toString(problem.dtype) && study.accum == toString(problem.accum) &&
-         study.mask == toString(problem.mask) && study.lse == problem.lse && study.headDimQK == problem.headDimQK &&
+         study.mask == maskText(problem) && study.lse == problem.lse && study.headDimQK == problem.headDimQK &&
          study.headDimV == problem.headDimV;
 }
 
@@ -48,7 +48,10 @@ static std::optional<unsigned> selected(const TunedStudy &study, const KernelSpe
     case SelectVariable::DType:
       return optionInfo(OptionKey::DType).findValue(study.dtype)->number;
     case SelectVariable::Mask:
-      return optionInfo(OptionKey::Mask).findValue(study.mask)->number;
+      for (const Variant &variant : kernel.variants)
+        if (maskText(variant.problem) == study.mask)
+          return maskNumber(variant.problem);
+      return 0;
     case SelectVariable::Splits: // of workspaces only
       break;
     }

@@ -3,9 +3,9 @@
 //
 // An Expr is an immutable tree, cheap to copy. It is an integer of 64 bits, a truth value (0 or 1) or a real number,
 // f32 on the device; typeOf (fagen/IR/ExprTypes.h) says which. A variable whose name begins with % is an element of the
-// buffer of that name. The same printer serves the textual IR and, for integers, the generated CUDA, since both spell
-// these operators as C does (% too); floor_div, ceil_div, min and max are calls. Factories fold integer constants and
-// sums with them.
+// buffer of that name; %table[i, j] reads one of a global buffer. The same printer serves the textual IR and, for
+// integers, the generated CUDA, since both spell these operators as C does (% too); floor_div, ceil_div, min and max
+// are calls. Factories fold integer constants and sums with them.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -25,11 +25,14 @@ enum class ExprKind : uint8_t {
   Constant, ///< an integer
   Real,     ///< a real constant
   Variable,
+  Read, ///< of an element in global memory; operands are the buffer, as a variable, and an index for each dimension
   Exp2,
   Log2,
   Tanh,
   Abs,
+  Sqrt,
   F32, ///< an integer as a real number
+  I32, ///< a real number as an integer, towards zero
   Select,
   Add,
   Sub,
@@ -38,8 +41,14 @@ enum class ExprKind : uint8_t {
   FloorDiv,
   CeilDiv,
   Mod,
+  FloorMod, ///< what FloorDiv leaves; the sign is the divisor's
   Min,
   Max,
+  BitAnd,
+  BitOr,
+  BitXor,
+  ShiftLeft,
+  ShiftRight, ///< keeps the sign
   Lt,
   Le,
   Gt,
@@ -60,6 +69,7 @@ public:
   static Expr unary(ExprKind kind, Expr operand);
   static Expr binary(ExprKind kind, Expr lhs, Expr rhs);
   static Expr select(Expr condition, Expr whenTrue, Expr whenFalse);
+  static Expr read(llvm::StringRef buffer, llvm::ArrayRef<Expr> indices); ///< %buffer[indices]
 
   explicit operator bool() const { return node != nullptr; }
   ExprKind kind() const;
@@ -70,8 +80,9 @@ public:
   const Expr &operand() const;           ///< of a unary node
   const Expr &lhs() const;               ///< of a binary node
   const Expr &rhs() const;
-  bool isBinary() const { return operands().size() == 2; }
-  unsigned depth() const; ///< of the tree; 0 of a null expression
+  bool isBinary() const { return operands().size() == 2 && kind() != ExprKind::Read; }
+  llvm::ArrayRef<Expr> indices() const; ///< of a Read
+  unsigned depth() const;               ///< of the tree; 0 of a null expression
 
   /// C syntax with parentheses by precedence, and where compilers would warn without them.
   std::string str() const;
@@ -81,6 +92,8 @@ public:
   Expr substitute(llvm::StringRef name, const Expr &replacement) const;
   /// From the leaves up, each node replaced by what `change` gives for it; by itself where that is null.
   Expr rewritten(llvm::function_ref<Expr(const Expr &)> change) const;
+  /// Of the same kind with other operands, folded.
+  Expr withOperands(llvm::ArrayRef<Expr> operands) const;
   bool uses(llvm::StringRef name) const;
   /// From left to right, as often as each occurs.
   void forEachVariable(llvm::function_ref<void(llvm::StringRef)> visit) const;
@@ -89,7 +102,6 @@ public:
 private:
   static Expr make(ExprKind kind, llvm::ArrayRef<Expr> operands);
   bool uses(llvm::StringRef name, uint64_t bit) const;
-  Expr withOperands(llvm::ArrayRef<Expr> operands) const;
 
   struct Node;
   std::shared_ptr<const Node> node;
@@ -145,6 +157,11 @@ inline const Expr &Expr::rhs() const {
   return node->operands[1];
 }
 
+inline llvm::ArrayRef<Expr> Expr::indices() const {
+  assert(kind() == ExprKind::Read && "only reads have indices");
+  return operands().drop_front();
+}
+
 inline unsigned Expr::depth() const { return node ? node->depth : 0; }
 
 inline Expr operator+(Expr a, Expr b) { return Expr::binary(ExprKind::Add, std::move(a), std::move(b)); }
@@ -172,6 +189,9 @@ inline Expr variable(llvm::StringRef name) { return Expr::variable(name); }
 /// Whether it is an integer or a truth value of the run, made of constants, variables and operators of two operands:
 /// what bounds of loops, positions and sizes may be.
 bool isOfIntegers(const Expr &expr);
+
+/// Whether it names no element of an operand: it is one value for each place.
+bool isOfPlaces(const Expr &expr);
 
 /// Of kinds that are spelled as calls; empty of others, and nothing of other names.
 llvm::StringRef nameOfCall(ExprKind kind);

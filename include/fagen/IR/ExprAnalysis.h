@@ -27,7 +27,7 @@ std::optional<Interval> range(const Expr &expr, llvm::function_ref<std::optional
 /// sums, min, max, and divisions by one constant or by one count of heads.
 std::optional<Interval> difference(const Expr &a, const Expr &b);
 
-/// Whether it is positive wherever a CTA runs: a positive constant, or a count of heads.
+/// Whether it is positive wherever a CTA runs: a positive constant, a count of heads, or what is no less than one.
 bool isPositive(const Expr &expr);
 
 /// With lets and constants in place of their names. What is read from memory keeps its name.
@@ -64,9 +64,10 @@ struct MaskBounds {
   Expr fullEnd, keyEnd;     ///< the largest integer when nothing bounds keys from above
 };
 
-/// The bounds for rows [rowBegin, rowBegin + rows). The predicate is a conjunction of comparisons that are linear in
-/// `k` and monotone in `q`; for a conjunct of another kind fullEnd is 0, and it does not narrow the other bounds. They
-/// are exact where all conjuncts bound k with the same slope in q, else at least safe.
+/// The bounds for rows [rowBegin, rowBegin + rows). The predicate is made of comparisons that are linear in `k`, or of
+/// floor_div(k, c) with positive c, and monotone in `q`; for one of another kind fullEnd is 0, and it does not narrow
+/// the other bounds. They are exact where the predicate is a conjunction that bounds k with the same slope in q, else
+/// at least safe.
 MaskBounds analyzeMask(const Expr &predicate, llvm::StringRef q, llvm::StringRef k, const Expr &rowBegin, int64_t rows);
 
 } // namespace fagen::ir

@@ -6,6 +6,8 @@
 
 namespace fagen::ir {
 
+struct Kernel;
+
 /// An integer, which is also a truth value as in C, or a real number. Nothing makes one of the other but f32().
 enum class ExprType : uint8_t { Integer, Real };
 
@@ -13,5 +15,9 @@ enum class ExprType : uint8_t { Integer, Real };
 /// operands of the wrong type.
 std::optional<ExprType> typeOf(const Expr &expr, llvm::function_ref<ExprType(llvm::StringRef)> lookup,
                                std::string &error);
+
+/// Whether what the kernel calls so is a real number: an element (%name) of a buffer of such, a value of the run, a
+/// scalar among the params, a let. Others are integers.
+bool isReal(const Kernel &kernel, llvm::StringRef name);
 
 } // namespace fagen::ir

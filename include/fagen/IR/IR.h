@@ -18,6 +18,9 @@
 //       size K, M, N
 //       global %gq : f16[rows x 64] param q packed
 //       global %ga : f16[M, K] param a strided
+//       param window : i32 in [1, 4096]
+//       param cap : f32
+//       param %slope : f32[heads]
 //       view %a_of : f16[M, K] = (r, c) -> %ga[r, c]
 //       global %gk : f16[rows x 64] param k
 //       shared %k : f16[64 x 64] stages 2 swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
@@ -65,12 +68,12 @@ class Diagnostics;
 namespace fagen::ir {
 
 enum class Space : uint8_t { Global, Shared, Fragment };
-enum class ElementType : uint8_t { F16, BF16, F32, U32, MBarrier };
+enum class ElementType : uint8_t { F16, BF16, F32, U32, MBarrier, I32, U8, Bit };
 /// How rows and columns of a shared buffer map to bytes: device::Swizzle of device/tile/layout.h, shared with the
 /// kernels, by the same numbers.
 enum class Layout : uint8_t { RowMajor, Xor, Padded };
 
-unsigned sizeOf(ElementType type);
+unsigned sizeOf(ElementType type); ///< of a bit that of a word, which has 32 of them
 
 struct Buffer;
 
@@ -101,7 +104,8 @@ struct Buffer {
   unsigned stages = 1;   ///< slots of a ring; 1 for others
   std::string param;     ///< global: the tensor's name among the kernel's parameters; empty: a part of the workspace
   bool isPacked = false; ///< global: rows are those of all query heads of a K/V head: row query * heads_per_kv + head
-  llvm::SmallVector<Expr, 4> shape; ///< global, of a kernel with parameters of its own: its dimensions, the last dense
+  /// Global, of a kernel with parameters of its own, or a tensor that expressions read: its dimensions, the last dense.
+  llvm::SmallVector<Expr, 4> shape;
   bool isStrided = false;        ///< of those: parameters say how far elements are apart; else each dimension is dense
   std::optional<AddressMap> map; ///< of a view
   Layout layout = Layout::RowMajor;
@@ -165,6 +169,13 @@ struct GlobalElement {
   int64_t low = 0, high = 0; ///< what the caller promises of its value
 };
 
+/// A number that the caller gives beside attention's parameters, as tensors that expressions read are.
+struct Scalar {
+  std::string name;
+  bool isReal = false;       ///< f32; else i32
+  int64_t low = 0, high = 0; ///< what an i32 may be
+};
+
 /// A run-time value computed once per CTA, before the body: loop bounds, first rows.
 struct Let {
   std::string name;
@@ -204,6 +215,7 @@ struct Kernel {
   std::vector<std::string> about; ///< what the head of its text says of it, a line each
   Options options;
   CtaGrid grid;                   ///< of its launch
+  std::vector<Scalar> scalars;    ///< beside attention's parameters
   std::vector<std::string> sizes; ///< parameters that shapes, the grid and lets are written in
   std::vector<Constant> constants;
   std::vector<std::unique_ptr<Buffer>> buffers;
@@ -220,6 +232,8 @@ struct Kernel {
   /// Whether it declares sizes or indices of its grid. Its parameters are these sizes and its global buffers then;
   /// those of other kernels are attention's (fagen/device/params.h), and so are their run-time values.
   bool hasOwnParams() const { return !sizes.empty() || !grid.indices.empty(); }
+  /// The tensors that expressions read beside attention's, in the order of the kernel's argument, behind its scalars.
+  std::vector<const Buffer *> readTensors() const;
   Buffer &addBuffer(Buffer buffer);
   int64_t constant(llvm::StringRef name) const; ///< asserts that it exists
   bool hasConstant(llvm::StringRef name) const;

@@ -15,7 +15,7 @@ Expr finiteOf(const Expr &x);
 /// The expression where no x of finiteOf is -inf.
 Expr assumeFinite(const Expr &expr);
 
-/// A map that hides elements: value = visible ? %dst : -inf, where visible is an expression of integers.
+/// A map that hides elements: value = visible ? %dst : -inf, where visible names no element of an operand.
 template <typename T> class MaskMap : public MapOp<T> {
 public:
   explicit MaskMap(T &op) : MapOp<T>(op) {}

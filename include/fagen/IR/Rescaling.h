@@ -6,8 +6,9 @@
 //     map o = o f                           map l = l alpha
 //     map m = m_new                         map m = m_new           ...   map o = o alpha
 //
-// with f = exp2((m - m_new) c). Lazily, only in warps of which a row has grown by more than a factor of 2^kLazyBits
-// (ops/softmax.h), they are the body of a vote, and alpha is 1 elsewhere.
+// with f = exp2((m - m_new) c); c is what takes the scores that are held to powers of two. Lazily, only in warps of
+// which a row has grown by more than a factor of 2^kLazyBits (ops/softmax.h), they are the body of a vote, and alpha is
+// 1 elsewhere.
 #pragma once
 
 #include "fagen/IR/Patterns.h"
@@ -17,6 +18,7 @@ namespace fagen::ir {
 struct Rescaling {
   const Buffer *o = nullptr, *alpha = nullptr; ///< one of them
   const Buffer *l = nullptr, *m = nullptr, *mNew = nullptr;
+  Expr factor = {}; ///< c
   bool isGuarded = false, isLazy = false;
   size_t count = 0; ///< of ops
   const Op *first = nullptr;

@@ -14,6 +14,7 @@ namespace fagen::ir {
 
 enum class RunValue : uint8_t {
   Batch,
+  BatchIndex,
   Head,
   KvHead,
   Heads,
@@ -61,6 +62,7 @@ struct RunValueInfo {
 
 inline constexpr std::array kRunValues = {
     RunValueInfo{RunValue::Batch, "batch", RunScope::Launch},
+    RunValueInfo{RunValue::BatchIndex, "batch_index", RunScope::Tile},
     RunValueInfo{RunValue::Head, "head", RunScope::Tile},
     RunValueInfo{RunValue::KvHead, "kv_head", RunScope::Tile},
     RunValueInfo{RunValue::Heads, "heads", RunScope::Launch, RunKind::Count},

@@ -4,7 +4,7 @@
 //   map alpha = 1
 //   reduce sums = sum(s)
 //   vote !(sums <= 2^14) fenced {               // as kSettledSum in ops/settle.h; where it is no number, too
-//     mma s = q k^T; map s = visible ? s : -inf
+//     mma s = q k^T; what shapes the scores: map s = ..., map s = visible ? s : -inf
 //     reduce m_new = max(m, s); alpha, l, m as in Rescaling.h; map s = exp2(s c - m c); reduce sums = sum(s)
 //   }
 //   ...                                         // ops that tell others that q or k is read
@@ -17,8 +17,10 @@ namespace fagen::ir {
 
 struct Settling {
   const Buffer *s = nullptr, *sums = nullptr, *alpha = nullptr, *l = nullptr, *m = nullptr, *mNew = nullptr;
+  Expr factor = {};            ///< c
   const Op *product = nullptr; ///< which the step again repeats: an mma or mma_issue
-  const Op *mask = nullptr;    ///< which it repeats, too; null where there is none
+  /// The maps between the product and the maximum, masks among them, which it repeats, too.
+  llvm::SmallVector<const Op *, 2> shaping = {};
   const Op *vote = nullptr, *sum = nullptr;
 };
 inline constexpr size_t kSettlingOps = 3; ///< side by side; l follows behind them

@@ -17,6 +17,12 @@ struct Name {
   llvm::SMRange range;
 };
 
+struct Number {
+  double value = 0;
+  bool isInteger = true;
+  llvm::SMRange range;
+};
+
 /// One value, with any tune choice made: `128 x 64`, `192 : 128`, `at(after_load)`, `16 B`.
 struct Plain {
   enum Kind : uint8_t {
@@ -29,6 +35,7 @@ struct Plain {
   std::vector<int64_t> numbers;
   std::string word;
   std::vector<Name> arguments; ///< names, or integers as they are written
+  std::vector<Number> values;  ///< of `name = number` arguments: one for each
   bool hasArguments = false;
   llvm::SMRange range;
 };

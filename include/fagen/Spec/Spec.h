@@ -5,7 +5,7 @@
 // run time, and the gates. Every value is resolved: no default, no axis, no tune and no `when` is left.
 #pragma once
 
-#include "fagen/Form/Form.h"
+#include "fagen/Form/Use.h"
 #include "fagen/Spec/SharedMemory.h"
 #include "fagen/Spec/SpecOptions.h" // generated enums: DType, Mask, Mma, Copy, Swizzle, ... (SpecOptions.td)
 #include "fagen/Support/Location.h"
@@ -26,12 +26,24 @@ struct Problem {
   unsigned headDimQK = 0; ///< columns of Q and K
   unsigned headDimV = 0;  ///< columns of V and O
   Mask mask = Mask::None;
+  std::shared_ptr<const form::Use> form; ///< of the file, and then mask is none; null: mask says all
+  unsigned formIndex = 0;                ///< in KernelSpec::forms
   bool lse = true;
   bool invariant = false; ///< no row's bits depend on how many others there are
 
   /// Where each key was set (its value); absent for a default.
   std::vector<std::pair<std::string, Location>> locations;
 };
+
+/// What stands for a problem's mask or form in keys, tables and conditions: a Mask, or from kFirstFormNumber on a form.
+inline constexpr unsigned kFirstFormNumber = 3, kMostForms = 61; // six bits of a row's key
+inline unsigned maskNumber(const Problem &problem) {
+  return problem.form ? kFirstFormNumber + problem.formIndex : unsigned(problem.mask);
+}
+/// As a spec has it: "causal", "local(window = 128)".
+std::string maskText(const Problem &problem);
+/// What it says of scores, masks and sinks, whoever declared it.
+const form::Form &formOf(const Problem &problem);
 
 /// How it is computed. `locations` of the keys let later diagnostics point at the line that set a value.
 struct Schedule {
@@ -172,7 +184,8 @@ struct KernelSpec {
   std::string name;
   std::vector<std::string> scheduleNames; ///< in text order; then the implicit one
   std::vector<Variant> variants;          ///< in expansion order (problem axes, targets, schedules), implicit ones last
-  std::vector<SelectLine> select;         ///< always ends in an otherwise line
+  std::vector<std::shared_ptr<const form::Use>> forms; ///< that variants have, each once
+  std::vector<SelectLine> select;                      ///< always ends in an otherwise line
   Claim claim;
   std::vector<Gate> gates;
   std::vector<std::string> remarks; ///< combinations that were dropped, each with its reason
@@ -182,7 +195,7 @@ struct KernelSpec {
 struct SpecFile {
   std::string baseName; ///< what generated files cite
   std::vector<const TargetInfo *> targets;
-  std::vector<form::Form> forms;
+  std::vector<std::shared_ptr<const form::Form>> forms;
   std::vector<KernelSpec> kernels;
 };
 

@@ -6,6 +6,12 @@
 
 namespace fagen::device::ptx {
 
+inline unsigned char ld_global_u8(const void *source, Site site = Site::here()) {
+  unsigned char value;
+  engine->load_global(&value, source, sizeof(value), site);
+  return value;
+}
+
 inline unsigned short ld_global_u16(const void *source, Site site = Site::here()) {
   unsigned short value;
   engine->load_global(&value, source, sizeof(value), site);

@@ -48,6 +48,8 @@ inline float mul(float a, float b) { return canonical_nan(a * b); }
 inline float add(float a, float b) { return canonical_nan(a + b); }
 inline float div(float a, float b) { return canonical_nan(a / b); }
 
+inline float sqrt(float x) { return canonical_nan(__builtin_sqrtf(x)); }
+
 inline float max(float a, float b) {
   if (a != a)
     return is_uninitialised(a) ? a : canonical_nan(b);

@@ -20,7 +20,13 @@ __device__ __forceinline__ float abs(float x) { return ptx::bits_float(ptx::floa
 __device__ __forceinline__ int abs(int x) { return x < 0 ? -x : x; }
 __device__ __forceinline__ float max(float a, float b) { return ptx::max(a, b); }
 __device__ __forceinline__ float min(float a, float b) { return -ptx::max(-a, -b); }
+__device__ __forceinline__ float sqrt(float x) { return ptx::sqrt(x); }
 __device__ __forceinline__ float f32(int x) { return static_cast<float>(x); }
+/// Towards zero; what an int cannot hold becomes its end, NaN 0.
+__device__ __forceinline__ int i32(float x) {
+  constexpr float kEnd = 2147483648.0f;
+  return x >= kEnd ? 0x7fffffff : x <= -kEnd ? -0x7fffffff - 1 : x == x ? static_cast<int>(x) : 0;
+}
 
 /// Element i of tile `tile` of a slab, or its row's value.
 template <int kRows, int kColumns>

@@ -252,9 +252,10 @@ __device__ __forceinline__ void normalize(Accumulator<kRows, kColumns> &o, const
     }
 }
 
-/// Natural-log log-sum-exp of one row from its maximum and sum; -inf when no key was visible.
+constexpr float kLn2 = 0.693147180559945309f;
+
+/// Natural-log log-sum-exp of one row from its maximum, times scale, and sum; -inf when no key was visible.
 __device__ __forceinline__ float log_sum_exp(float m, float l, float scale) {
-  constexpr float kLn2 = 0.693147180559945309f;
   return l == 0.0f ? ptx::negative_infinity() : ptx::fma(m, scale, ptx::mul(kLn2, ptx::log2(l)));
 }
 

@@ -7,6 +7,13 @@
 
 namespace fagen::device::ptx {
 
+/// One byte of an input.
+__device__ __forceinline__ unsigned char ld_global_u8(const void *source, Site = Site::here()) {
+  unsigned short value;
+  asm("ld.global.nc.u8 %0, [%1];" : "=h"(value) : "l"(source));
+  return static_cast<unsigned char>(value);
+}
+
 /// One element of 2 bytes of an input.
 __device__ __forceinline__ unsigned short ld_global_u16(const void *source, Site = Site::here()) {
   unsigned short value;

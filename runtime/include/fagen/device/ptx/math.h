@@ -55,6 +55,13 @@ __device__ __forceinline__ float div(float a, float b) {
   return result;
 }
 
+/// The square root, correctly rounded. PTX ISA: sqrt.rn.f32.
+__device__ __forceinline__ float sqrt(float x) {
+  float result;
+  asm("sqrt.rn.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 /// The larger; a number wins over NaN. PTX ISA: max.f32.
 __device__ __forceinline__ float max(float a, float b) {
   float result;

@@ -1,0 +1,278 @@
+// fagen: forms as maps, lets and params of a kernel.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "FormBuilder.h"
+
+#include "fagen/IR/ExprTypes.h"
+#include "fagen/IR/OpClasses.h"
+#include "fagen/IR/Verifier.h"
+#include "fagen/Support/CppKeywords.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+using form::Place;
+
+static constexpr float kLog2E = 1.44269504088896341f;
+
+FormBuilder::FormBuilder(Kernel &kernel, const Variant &variant)
+    : kernel(kernel), problem(variant.problem), schedule(variant.schedule), form(formOf(problem)),
+      scaled(form::splitUnit(form)) {}
+
+/// Names that a kernel's text has for itself.
+static bool isOfText(llvm::StringRef name) {
+  static constexpr llvm::StringLiteral kNames[] = {"params", "shared", "form",  "tile", "turn", "base",     "place",
+                                                   "cta",    "r",      "group", "next", "lse",  "key_tiles"};
+  return isCppKeyword(name) || llvm::is_contained(kNames, name) || findRunValue(name);
+}
+
+void FormBuilder::declare(const Buffer &scores) {
+  this->scores = &scores;
+  for (const auto &[index, param] : llvm::enumerate(form.params)) {
+    const std::string name = kernel.freshName(isOfText(param.name) ? param.name + "_" : param.name);
+    params.push_back(name);
+    if (problem.form->boundOf(index))
+      continue;
+    if (param.isTensor())
+      addTensor(name, param);
+    else
+      kernel.scalars.push_back({name, param.element == form::Element::F32, param.range.low, param.range.high});
+  }
+}
+
+static ElementType elementTypeOf(form::Element element) {
+  switch (element) {
+  case form::Element::Bit:
+    return ElementType::Bit;
+  case form::Element::U8:
+    return ElementType::U8;
+  case form::Element::I32:
+    return ElementType::I32;
+  case form::Element::F16:
+    return ElementType::F16;
+  case form::Element::BF16:
+    return ElementType::BF16;
+  case form::Element::F32:
+    break;
+  }
+  return ElementType::F32;
+}
+
+void FormBuilder::addTensor(llvm::StringRef name, const form::Param &param) {
+  Buffer buffer;
+  buffer.name = buffer.param = name.str();
+  buffer.space = Space::Global;
+  buffer.isStrided = true;
+  buffer.type = elementTypeOf(param.element);
+  buffer.location = param.location;
+  for (const form::Extent &extent : param.extents)
+    buffer.shape.push_back(extent.kind == form::Extent::Number    ? constant(extent.value)
+                           : extent.kind == form::Extent::OfPlace ? placeOf(Place(extent.value))
+                                                                  : paramOf(unsigned(extent.value)));
+  kernel.addBuffer(std::move(buffer));
+}
+
+/// Of an integer.
+Expr FormBuilder::paramOf(unsigned index) const {
+  const form::Bound *const bound = problem.form->boundOf(index);
+  return bound ? constant(bound->integer) : variable(params[index]);
+}
+
+Expr FormBuilder::queryOf(const Expr &row) const {
+  return schedule.gqa == Gqa::Pack ? floorDiv(row, variable(RunValue::HeadsPerKv)) : row;
+}
+
+/// Of packed rows those of one query lie side by side.
+Expr FormBuilder::headOf(const Expr &row) const {
+  const Expr perKv = variable(RunValue::HeadsPerKv);
+  return schedule.gqa == Gqa::Pack ? variable(RunValue::KvHead) * perKv + (row - floorDiv(row, perKv) * perKv)
+                                   : variable(RunValue::Head);
+}
+
+/// For an element of the scores.
+Expr FormBuilder::placeOf(Place place) const {
+  const Expr row = variable(RunValue::ElementRow), key = variable(RunValue::ElementKey);
+  switch (place) {
+  case Place::Score:
+    return elementOf(*scores) * variable(RunValue::Scale);
+  case Place::Batch:
+    return variable(RunValue::BatchIndex);
+  case Place::Head:
+    return headOf(row);
+  case Place::KvHead:
+    return variable(RunValue::KvHead);
+  case Place::Query:
+    return queryOf(row);
+  case Place::Key:
+    return schedule.isSplit() ? key + variable(RunValue::SplitBegin) : key;
+  case Place::QueryPlace:
+    return queryOf(row) + variable(RunValue::SeqKv) - variable(RunValue::SeqQ);
+  case Place::Batches:
+    return variable(RunValue::Batch);
+  case Place::Heads:
+    return variable(RunValue::Heads);
+  case Place::KvHeads:
+    return variable(RunValue::KvHeads);
+  case Place::SeqQ:
+    return variable(RunValue::SeqQ);
+  case Place::SeqKv:
+    return variable(RunValue::SeqKv);
+  }
+  return {};
+}
+
+Expr FormBuilder::lower(const form::Node &node) const {
+  form::Use use;
+  if (problem.form)
+    use = *problem.form;
+  else
+    use.form = std::shared_ptr<const form::Form>(&form, [](const form::Form *) {});
+  return form::lower(node, use, {[&](Place place) { return placeOf(place); }, params});
+}
+
+Expr FormBuilder::mask() { return form.mask ? hoistReads(lower(*form.mask)) : Expr(); }
+
+/// Reads of integers that are the same for a whole tile.
+Expr FormBuilder::hoistReads(const Expr &expr) {
+  return expr.rewritten([&](const Expr &node) {
+    const bool isOfTile = node.kind() == ExprKind::Read && !usesScope(node, RunScope::Element);
+    return isOfTile ? hoist(node) : Expr();
+  });
+}
+
+/// The let that is read there: in front of those that depend on it.
+Expr FormBuilder::hoist(const Expr &read) {
+  Buffer *const tensor = kernel.buffer(read.operands().front().name().drop_front());
+  if (tensor->type != ElementType::I32)
+    return {};
+  const llvm::ArrayRef<Expr> at = read.indices();
+  for (const Let &let : kernel.lets)
+    if (let.source && let.source->buffer == tensor && llvm::equal(let.source->at, at))
+      return let.value;
+  const auto param = llvm::find(params, tensor->name) - params.begin();
+  const Interval range = form.params[param].range;
+  Let let;
+  let.name = kernel.freshName("own_" + tensor->name);
+  let.value = variable(let.name);
+  let.source = GlobalElement{
+      tensor, {at.begin(), at.end()}, std::max(range.low, -kMaxReadValue), std::min(range.high, kMaxReadValue)};
+  const Expr value = let.value;
+  kernel.lets.insert(kernel.lets.begin(), std::move(let));
+  return value;
+}
+
+namespace {
+
+bool isUniform(const Expr &expr) {
+  bool namesElement = usesScope(expr, RunScope::Element);
+  if (expr.kind() == ExprKind::Variable)
+    return !namesElement && !expr.name().starts_with("%");
+  if (expr.kind() == ExprKind::Read)
+    return llvm::all_of(expr.indices(), isUniform);
+  return !namesElement && llvm::all_of(expr.operands(), isUniform);
+}
+
+/// A product's factors, those of quotients as quotients of one.
+void factorsOf(const Expr &expr, llvm::SmallVectorImpl<Expr> &factors) {
+  if (expr.kind() == ExprKind::Mul) {
+    factorsOf(expr.lhs(), factors);
+    factorsOf(expr.rhs(), factors);
+  } else if (expr.kind() == ExprKind::Div && isUniform(expr.rhs())) {
+    factorsOf(expr.lhs(), factors);
+    factors.push_back(real(1) / expr.rhs());
+  } else {
+    factors.push_back(expr);
+  }
+}
+
+/// Factors that all elements of a tile share come together: x scale / cap is x (scale / cap).
+Expr groupFactors(const Expr &expr) {
+  const bool isProduct = expr.kind() == ExprKind::Mul || expr.kind() == ExprKind::Div;
+  if (!isProduct || isUniform(expr))
+    return {};
+  llvm::SmallVector<Expr, 4> factors;
+  factorsOf(expr, factors);
+  Expr own, shared;
+  for (const Expr &factor : factors) {
+    Expr &product = isUniform(factor) ? shared : own;
+    product = product ? product * factor : factor;
+  }
+  return shared && own ? own * shared : Expr();
+}
+
+} // namespace
+
+/// Real numbers that all elements of a tile share become lets, but for those that a name or a number is already.
+Expr FormBuilder::hoistReals(const Expr &expr) {
+  std::string error;
+  auto typeOfName = [&](llvm::StringRef name) { return isReal(kernel, name) ? ExprType::Real : ExprType::Integer; };
+  const bool isLeaf = expr.kind() == ExprKind::Variable || expr.kind() == ExprKind::Real;
+  if (isLeaf || expr.kind() == ExprKind::Constant)
+    return expr;
+  if (isUniform(expr) && typeOf(expr, typeOfName, error) == ExprType::Real)
+    return letOf(expr);
+  if (expr.kind() == ExprKind::Read)
+    return expr;
+  llvm::SmallVector<Expr, 3> operands;
+  for (const Expr &operand : expr.operands())
+    operands.push_back(hoistReals(operand));
+  return expr.withOperands(operands);
+}
+
+/// The one with this value, or a new one behind the others.
+Expr FormBuilder::letOf(const Expr &value) {
+  for (const Let &let : kernel.lets)
+    if (!let.source && let.value == value)
+      return variable(let.name);
+  const bool isRead = value.kind() == ExprKind::Read;
+  const std::string name = kernel.freshName(isRead ? ("own_" + value.operands().front().name().drop_front()).str()
+                                                   : std::string("form_value"));
+  kernel.lets.insert(kernel.lets.begin(), {name, value, "of the form " + form.name});
+  return variable(name);
+}
+
+Expr FormBuilder::score() { return scaled.held ? hoistReals(lower(*scaled.held).rewritten(groupFactors)) : Expr(); }
+
+Expr FormBuilder::factor() {
+  Expr factor = scaled.held ? real(kLog2E) : variable(RunValue::ScaleLog2);
+  for (const form::NodePtr &unit : scaled.units)
+    factor = lower(*unit) * factor;
+  return hoistReals(factor);
+}
+
+void FormBuilder::end(Builder &builder, const Rows &rows) {
+  if (endsInLog2())
+    builder.add(makeMap({.dst = {rows.m, {}}, .value = elementOf(*rows.m) * factor()}));
+  if (form.sink)
+    joinSink(builder, rows);
+}
+
+/// l += 2^(sink log2(e) - m), in one of the parts that a row is merged from. Where the sink is larger than m all follow
+/// it; a row that has seen no key has l = 0 and o = 0.
+void FormBuilder::joinSink(Builder &builder, const Rows &rows) const {
+  const Expr sink = lower(*form.sink) * real(kLog2E), m = elementOf(*rows.m), shift = finiteOf(elementOf(*rows.mNew));
+  auto onRow = [&](Buffer *dst, Buffer *x, Buffer *y, const Expr &value) {
+    const bool namesPlace = usesScope(value, RunScope::Element);
+    builder.add(makeMap({.dst = {dst, {}},
+                         .x = {x, {}},
+                         .y = {y, {}},
+                         .value = value,
+                         .row = namesPlace ? variable(RunValue::RowBegin) : Expr(),
+                         .key = namesPlace ? constant(0) : Expr()}));
+  };
+  onRow(rows.mNew, rows.m, nullptr, ofFirstKeys(max(m, sink), m));
+  onRow(rows.l, rows.m, rows.mNew, elementOf(*rows.l) * exp2(m - shift));
+  onRow(rows.o, rows.m, rows.mNew, elementOf(*rows.o) * exp2(m - shift));
+  onRow(rows.l, rows.mNew, nullptr, elementOf(*rows.l) + ofFirstKeys(exp2(sink - shift), real(0)));
+  onRow(rows.m, rows.mNew, nullptr, elementOf(*rows.mNew));
+}
+
+/// The value for those who have a row's first keys.
+Expr FormBuilder::ofFirstKeys(Expr value, Expr otherwise) const {
+  if (schedule.keyWarps > 1)
+    value = select(equal(variable(RunValue::ElementKey), constant(0)), value, otherwise);
+  if (schedule.isSplit())
+    value = select(equal(variable(RunValue::Split), constant(0)), value, otherwise);
+  return value;
+}

@@ -1,0 +1,59 @@
+// fagen: what a form adds to the algorithm over tiles: params, masks, scores, the factor of exp2, and sinks.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fagen/Form/Lower.h"
+#include "fagen/IR/Patterns.h"
+#include "fagen/IR/RunValues.h"
+#include "fagen/Spec/Spec.h"
+
+namespace fagen {
+
+class FormBuilder {
+public:
+  FormBuilder(ir::Kernel &kernel, const Variant &variant);
+
+  /// Scalars and tensors, less those that are bound. `scores` is where products leave theirs.
+  void declare(const ir::Buffer &scores);
+
+  /// Which keys a row sees, beside those that exist; null: all. What it reads of a tensor for a whole tile becomes a
+  /// let.
+  ir::Expr mask();
+  /// What scores become where they stand, in natural units; null where they stay products.
+  ir::Expr score();
+  /// What takes held scores to powers of two.
+  ir::Expr factor();
+
+  /// Whether rows end with m as an exponent of two: the runtime's scale does not say what their scores are in, or a
+  /// sink has joined them.
+  bool endsInLog2() const { return scaled.held || !scaled.units.empty() || form.sink; }
+  /// The rows of a fragment, behind their last key.
+  struct Rows {
+    ir::Buffer *o, *m, *mNew, *l;
+  };
+  void end(ir::Builder &builder, const Rows &rows);
+
+private:
+  void addTensor(llvm::StringRef name, const form::Param &param);
+  ir::Expr paramOf(unsigned index) const;
+  ir::Expr placeOf(form::Place place) const;
+  ir::Expr headOf(const ir::Expr &row) const;
+  ir::Expr queryOf(const ir::Expr &row) const;
+  ir::Expr lower(const form::Node &node) const;
+  ir::Expr hoistReads(const ir::Expr &expr);
+  ir::Expr hoist(const ir::Expr &read);
+  ir::Expr hoistReals(const ir::Expr &expr);
+  ir::Expr letOf(const ir::Expr &value);
+  void joinSink(ir::Builder &builder, const Rows &rows) const;
+  ir::Expr ofFirstKeys(ir::Expr value, ir::Expr otherwise) const;
+
+  ir::Kernel &kernel;
+  const Problem &problem;
+  const Schedule &schedule;
+  const form::Form &form;
+  const form::Scaled scaled;
+  const ir::Buffer *scores = nullptr;
+  std::vector<std::string> params; ///< what the form's scalars and tensors are called
+};
+
+} // namespace fagen

@@ -1,0 +1,96 @@
+// fagen: what a form's kernels take beside attention's parameters: numbers, and tensors that expressions read.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <fagen/device/params.h>
+#include <fagen/device/ptx/global.h>
+#include <fagen/device/ptx/math.h>
+
+namespace fagen::device {
+
+/// The argument of a form's kernels. The form's parameters are its scalars, then its tensors, in the form's order.
+template <class Form> struct FormedParams {
+  MappedAttentionParams attention;
+  Form form;
+};
+
+/// 32 of them in a word, low first.
+struct bit {};
+
+/// A number of the host, or where `device` is not null the one that stands there when the kernel runs.
+template <class T> struct Scalar {
+  const T *device;
+  T number;
+};
+
+__device__ __forceinline__ float value_of(const Scalar<float> &scalar, ptx::Site site = ptx::Site::here()) {
+  unsigned word[1];
+  if (scalar.device == nullptr)
+    return scalar.number;
+  ptx::ld_global(word, scalar.device, site);
+  return ptx::bits_float(word[0]);
+}
+
+/// Held to what the form says that it may be: bounds of loops depend on it.
+__device__ __forceinline__ int value_of(const Scalar<int> &scalar, int low, int high,
+                                        ptx::Site site = ptx::Site::here()) {
+  unsigned word[1];
+  if (scalar.device == nullptr)
+    return scalar.number;
+  ptx::ld_global(word, scalar.device, site);
+  const int value = static_cast<int>(word[0]);
+  return value < low ? low : value > high ? high : value;
+}
+
+__device__ __forceinline__ float load_element(const float *source, ptx::Site site) {
+  unsigned word[1];
+  ptx::ld_global(word, source, site);
+  return ptx::bits_float(word[0]);
+}
+__device__ __forceinline__ int load_element(const int *source, ptx::Site site) {
+  unsigned word[1];
+  ptx::ld_global(word, source, site);
+  return static_cast<int>(word[0]);
+}
+__device__ __forceinline__ int load_element(const unsigned char *source, ptx::Site site) {
+  return ptx::ld_global_u8(source, site);
+}
+__device__ __forceinline__ float load_element(const f16 *source, ptx::Site site) {
+  return ptx::to_float(f16{ptx::ld_global_u16(source, site)});
+}
+__device__ __forceinline__ float load_element(const bf16 *source, ptx::Site site) {
+  return ptx::to_float(bf16{ptx::ld_global_u16(source, site)});
+}
+
+/// A tensor with the caller's strides, in elements; f32, f16 and bf16 are read as float, i32 and u8 as int.
+template <class T, int kRank> struct Tensor {
+  const T *data;
+  long long stride[kRank];
+
+  template <class... Indices> __device__ __forceinline__ auto operator()(Indices... indices) const {
+    static_assert(sizeof...(Indices) == kRank, "an index for each dimension");
+    long long offset = 0;
+    int dimension = 0;
+    ((offset += static_cast<long long>(indices) * stride[dimension++]), ...);
+    return load_element(data + offset, ptx::Site::here());
+  }
+};
+
+/// The last index counts bits, which lie side by side; the other strides are in words. Read as 0 or 1.
+template <int kRank> struct Tensor<bit, kRank> {
+  const unsigned *data;
+  long long stride[kRank];
+
+  template <class... Indices> __device__ __forceinline__ int operator()(Indices... indices) const {
+    static_assert(sizeof...(Indices) == kRank, "an index for each dimension");
+    const int all[kRank] = {indices...};
+    long long word = all[kRank - 1] / 32;
+    for (int dimension = 0; dimension < kRank - 1; ++dimension)
+      word += all[dimension] * stride[dimension];
+    unsigned bits[1];
+    ptx::ld_global(bits, data + word, ptx::Site::here());
+    return static_cast<int>(bits[0] >> all[kRank - 1] % 32 & 1u);
+  }
+};
+
+} // namespace fagen::device
