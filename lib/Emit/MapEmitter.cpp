@@ -64,12 +64,27 @@ void OpEmitter::emitFill(const Operand &target, float value) {
     line(out, "fill({}, {});", operand(target), spellReal(value));
 }
 
-/// Behind the last key that row q sees, if it sees all keys before that one. Else empty.
-static Expr endOfRow(const Expr &visible) {
+namespace {
+
+/// The keys that row q sees, where they follow each other: from `begin`, null for the first one there is, up to `end`.
+struct KeysOfRow {
+  Expr begin, end;
+};
+
+} // namespace
+
+static std::optional<KeysOfRow> keysOfRow(const Expr &visible) {
   const MaskBounds bounds = analyzeMask(visible, nameOf(RunValue::ElementRow), nameOf(RunValue::ElementKey),
                                         variable(RunValue::ElementRow), 1);
-  const bool startsAtZero = bounds.firstKey == constant(0) && bounds.fullBegin == constant(0);
-  return startsAtZero && bounds.fullEnd == bounds.keyEnd ? bounds.keyEnd : Expr();
+  if (!(bounds.firstKey == bounds.fullBegin) || !(bounds.fullEnd == bounds.keyEnd))
+    return std::nullopt;
+  return KeysOfRow{bounds.firstKey == constant(0) ? Expr() : bounds.firstKey, bounds.keyEnd};
+}
+
+/// [&](int q) { return end; }
+void OpEmitter::emitOfRow(const Expr &value, const char *behind) {
+  line(out, "[&](int{}) {{ return {}; }}{}", value.uses(nameOf(RunValue::ElementRow)) ? " q" : "", expression(value),
+       behind);
 }
 
 std::string OpEmitter::cornerOf(const Op &op) const {
@@ -93,9 +108,16 @@ void OpEmitter::emitWhen(const Op &op, llvm::function_ref<void()> emit) {
 /// `op` is the map, or the step that is masked again.
 void OpEmitter::emitMask(const Op &op, const Expr &visible) {
   const Operand &scores = op.operands.front();
-  const Expr end = mmaFamily(kernel.backend).isAsynchronous ? endOfRow(visible) : Expr();
+  const std::optional<KeysOfRow> keys = mmaFamily(kernel.backend).isAsynchronous ? keysOfRow(visible) : std::nullopt;
+  const Expr end = keys && !keys->begin ? keys->end : Expr();
   emitWhen(op, [&] {
     const std::string s = operand(scores), corner = cornerOf(op);
+    if (keys && keys->begin) {
+      line(out, "mask_range({}, {},", s, corner);
+      auto deeper = out.scope();
+      emitOfRow(keys->begin, ",");
+      return emitOfRow(keys->end, ");");
+    }
     if (isInShared(scores))
       line(out, "mask<kWarpRows>({}, warp_row(), {}, [&](int q, int k) {{", s, corner);
     else if (end)

@@ -161,6 +161,7 @@ private:
   const char *rowsOfO() const;
   const char *rowsOfLse() const;
   static const char *unitOf(const ir::Op &op);
+  void emitOfRow(const ir::Expr &value, const char *behind);
   const char *rowsOfParts() const;
   const Points &points;
   std::vector<OpPlan> &places;

@@ -60,6 +60,28 @@ __device__ __forceinline__ void mask_from(Accumulator<kRows, kColumns> &s, int f
     }
 }
 
+/// As mask, where row q sees the keys from begin(q) on and before end(q).
+template <int kRows, int kColumns, class Begin, class End>
+__device__ __forceinline__ void mask_range(Accumulator<kRows, kColumns> &s, int first_row, int first_key, Begin begin,
+                                           End end) {
+  const int lane = ptx::recompute(ptx::thread_index()) % 32;
+  const int row = ptx::recompute(first_row + lane / 4);
+  const int key = first_key + lane % 4 * 2;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int own_row = row + 16 * slab + 8 * half;
+      const int hidden = begin(own_row) - key, seen = end(own_row) - key;
+#pragma unroll
+      for (int tile = 0; tile < kColumns / 8; ++tile)
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+          if (8 * tile + i < hidden || 8 * tile + i >= seen)
+            s.value[slab][tile][2 * half + i] = ptx::negative_infinity();
+    }
+}
+
 /// m_new = max(m, maximum of each row of s).
 template <int kRows, int kColumns>
 __device__ __forceinline__ void row_max(RowValues<kRows> &m_new, const Accumulator<kRows, kColumns> &s,
