@@ -94,7 +94,7 @@ private:
   }
   /// Whole rows: of each panel the bytes of its rows, in whatever order its chunks are.
   void rows(ThreadRange who, unsigned first, unsigned count) {
-    const unsigned end = std::min(first + count, buffer.rows), rowBytes = buffer.columns * elementBytes;
+    const unsigned end = std::min(first + count, buffer.rows.number()), rowBytes = buffer.columns * elementBytes;
     const unsigned panelBytes = device::panel_row_bytes(device::Swizzle(buffer.layout), buffer.columns, elementBytes);
     if (rowBytes % panelBytes != 0) { // there are gaps
       for (unsigned row = first; row < end; ++row)
@@ -163,7 +163,7 @@ private:
   void columnsOfLane() {
     const unsigned share = llvm::divideCeil(buffer.rows, rowWarps);
     for (unsigned w = 0; w < warps; ++w)
-      for (unsigned row = w % rowWarps * share; row < std::min((w % rowWarps + 1) * share, buffer.rows); ++row)
+      for (unsigned row = w % rowWarps * share; row < std::min((w % rowWarps + 1) * share, buffer.rows.number()); ++row)
         for (unsigned column = 0; column < buffer.columns; column += 2)
           columns(lane(w, column / 2 % kLanes), row, column, std::min(2u, buffer.columns - column));
   }
@@ -184,7 +184,7 @@ private:
   void scores() {
     const unsigned share = llvm::divideCeil(buffer.rows, rowWarps);
     for (unsigned w = 0; w < warps; ++w)
-      for (unsigned row = w % rowWarps * share; row < std::min((w % rowWarps + 1) * share, buffer.rows); ++row)
+      for (unsigned row = w % rowWarps * share; row < std::min((w % rowWarps + 1) * share, buffer.rows.number()); ++row)
         for (unsigned column = 0; column < buffer.columns; ++column)
           columns(lane(w, column % kLanes), row, column, 1);
   }
@@ -203,7 +203,7 @@ private:
   void mergedPairs() {
     const unsigned tileRows = buffer.rows / keyWarps;
     const bool hasExtra = buffer.columns > device::kPartialExtra; // else it reaches over the end
-    const unsigned results = hasExtra ? buffer.columns - device::kPartialExtra : buffer.columns, pairs = results / 2;
+    const unsigned results = buffer.columns - (hasExtra ? device::kPartialExtra : 0), pairs = results / 2;
     for (unsigned pair = 0; pair < tileRows * pairs; ++pair)
       for (unsigned keyWarp = 0; keyWarp < keyWarps; ++keyWarp) {
         const ThreadRange who{firstThread + pair % threads, 1};
@@ -296,7 +296,7 @@ SharedMap::SharedMap(const Kernel &kernel) {
     if (buffer->offset)
       end = std::max(end, *buffer->offset + buffer->bytes());
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
-    if (buffer->space != Space::Shared || !buffer->overlays.empty())
+    if (buffer->space != Space::Shared || buffer->overlays)
       continue;
     end = llvm::alignTo(end, kAlignment);
     bases[buffer.get()] = buffer->offset.value_or(end);
@@ -304,6 +304,6 @@ SharedMap::SharedMap(const Kernel &kernel) {
       end += buffer->bytes();
   }
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
-    if (buffer->space == Space::Shared && !buffer->overlays.empty())
-      bases[buffer.get()] = buffer->offset.value_or(bases.lookup(kernel.buffer(buffer->overlays)));
+    if (buffer->space == Space::Shared && buffer->overlays)
+      bases[buffer.get()] = buffer->offset.value_or(bases.lookup(buffer->overlays));
 }

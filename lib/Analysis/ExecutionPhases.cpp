@@ -21,9 +21,10 @@ Execution::Slot &Execution::slotOf(unsigned cta, const PlannedOp &op, const Even
 }
 
 int64_t Execution::phaseOf(const PlannedOp &op, const Event &event) {
-  const int64_t position = event.positions[op.barOperand], stages = op.bar->stages;
-  return llvm::has_single_bit(op.bar->stages) ? position >> llvm::countr_zero(op.bar->stages)
-                                              : position / stages - (position % stages < 0);
+  const unsigned slots = op.bar->stages;
+  const int64_t position = event.positions[op.barOperand], stages = slots;
+  return llvm::has_single_bit(slots) ? position >> llvm::countr_zero(slots)
+                                     : position / stages - (position % stages < 0);
 }
 
 /// phase 1 of %full[0]

@@ -166,7 +166,7 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
 bool OrderInfo::checkAccesses(const Kernel &kernel, AccessTable &table) {
   unsigned slots = 0;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
-    slots += buffer->type == ElementType::MBarrier ? buffer->stages : 0;
+    slots += buffer->type == ElementType::MBarrier ? buffer->stages.number() : 0;
   if (slots > kMaxSlots) {
     why = "more than " + std::to_string(kMaxSlots) + " mbarriers";
     return false;

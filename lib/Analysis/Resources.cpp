@@ -27,7 +27,7 @@ static constexpr unsigned kRegisterUnit = 8;
 static unsigned fragmentRegisters(const Kernel &kernel, const Buffer &buffer) {
   const bool isMma = mmaFamily(kernel.backend).keepsResults;
   if (buffer.columns == 1)
-    return isMma ? buffer.rows / 16 * 2 : buffer.rows;
+    return isMma ? buffer.rows / 16 * 2 : buffer.rows.number();
   if (!isMma && buffer.type == ElementType::F32)
     return buffer.rows * llvm::divideCeil(buffer.columns, 64) * 2;
   return buffer.rows * buffer.columns * sizeOf(buffer.type) / 4 / 32;

@@ -6,11 +6,10 @@
 #include "fagen/IR/Queries.h"
 
 #include "ExprCode.h"
-#include "fagen/IR/ExprAnalysis.h"
+#include "SteeringChoices.h"
 #include "fagen/IR/Steering.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <cstdint>
 #include <map>
@@ -67,8 +66,6 @@ const Timeline *TimelinePool::keep(Timeline &timeline) {
 
 namespace {
 
-/// Steps of the longest runs that are tried; needed only when an expression compares with large literals.
-constexpr int64_t kMaxLimit = 64;
 /// Events of a timeline meet each other: the sum of their squares is what an analysis takes. Kernels of 8 stages have a
 /// hundredth of it, those of three warp groups that skip tiles of 4 stages a half.
 constexpr uint64_t kMaxWork = uint64_t(1) << 33;
@@ -90,100 +87,23 @@ public:
            llvm::function_ref<bool(unsigned role, unsigned point)> isWanted, TimelinePool *pool, std::string &problem,
            llvm::function_ref<void(const Run &)> visit)
       : kernel(kernel), roles(roles), numberings(numberings), isWanted(isWanted), pool(pool), problem(problem),
-        visit(visit) {}
+        visit(visit), choices(kernel, roles, timelines, values) {}
 
   bool run() {
-    const unsigned lets = findSteering();
     encode();
-    if (lets > kMaxSteering)
+    if (choices.lets() > kMaxSteering)
       problem = "more than " + std::to_string(kMaxSteering) + " run-time values steer loops and predicates";
-    else if (limit > kMaxLimit)
-      problem = "a loop or predicate compares with a literal above " + std::to_string(kMaxLimit);
-    else if (turnsLet)
-      enumerateTurns();
+    else if (choices.largest() > SteeringChoices::kMostSteps)
+      problem = "a loop or predicate compares with a literal above " + std::to_string(SteeringChoices::kMostSteps);
     else
-      enumerate(0);
+      choices.forEach([this] {
+        unroll();
+        return problem.empty();
+      });
     return problem.empty();
   }
 
 private:
-  /// A let whose value must be chosen, for one group of warps if it names `group_row`.
-  struct Steering {
-    const Let *let;
-    std::optional<unsigned> group;
-    unsigned number; ///< of its value
-  };
-
-  /// Prepares the choice of the values of the lets that steer. Gives how many lets there are.
-  unsigned findSteering() {
-    for (const Constant &constant : kernel.constants)
-      valueOf(constant.name) = constant.value;
-    int64_t stages = 1;
-    for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
-      stages = std::max<int64_t>(stages, buffer->stages);
-    int64_t largest = 0; // literal: beyond it a predicate's value may change
-    for (const Role *role : roles)
-      walk(role->body, [&](const Op &op) {
-        forEachSteering(op, [&](const Expr &expr) { largest = std::max(largest, largestLiteral(expr)); });
-      });
-    limit = 4 * stages + 2 + (largest > stages ? std::min(largest, kMaxLimit) : 0);
-    for (const Let &let : kernel.lets)
-      if (!isOfIntegers(let.value)) // a choice, a real number: none that constants determine
-        continue;
-      else if (std::optional<int64_t> value = ExprCode(let.value, values).evaluate(values))
-        valueOf(let.name) = *value;
-    const auto [lets, turns] = steeringLets(kernel, roles);
-    turnsLet = turns;
-    turnLimit = stages;
-    const llvm::StringSet<> ofGroups = namesOfGroups(kernel);
-    addTimelines(ofGroups);
-    for (const Let *let : lets)
-      if (!ofGroups.contains(let->name))
-        steering.push_back({let, std::nullopt, values.numberOf(let->name)});
-    for (unsigned group = 0; group < groups; ++group)
-      for (const Let *let : lets)
-        if (ofGroups.contains(let->name))
-          steering.push_back({let, group, values.numberOf(let->name)});
-    chosen.assign(steering.size(), 0);
-    for (const Timeline &timeline : timelines)
-      own.push_back(steeringOf(timeline));
-    findDifferences();
-    return lets.size();
-  }
-
-  /// One for each role, or for each group of its warps where it uses values that groups differ in.
-  void addTimelines(const llvm::StringSet<> &ofGroups) {
-    for (unsigned role = 0; role < roles.size(); ++role) {
-      const unsigned all = roles[role]->warps;
-      const bool isOfGroups = usesAny(*roles[role], ofGroups);
-      const unsigned warps = isOfGroups ? std::min(kGroupWarps, all) : all;
-      for (unsigned first = 0; first < all; first += warps) {
-        Timeline timeline;
-        timeline.role = role;
-        timeline.firstWarp = roles[role]->firstWarp + first;
-        timeline.warps = std::min(warps, all - first);
-        timelines.push_back(std::move(timeline));
-      }
-      groups = std::max(groups, isOfGroups ? unsigned(llvm::divideCeil(all, warps)) : 0);
-    }
-  }
-
-  /// What the timeline's role names, of the timeline's group where groups differ.
-  llvm::SmallVector<unsigned, 8> steeringOf(const Timeline &timeline) const {
-    llvm::SmallVector<unsigned, 8> found;
-    const Role &role = *roles[timeline.role];
-    const unsigned group = (timeline.firstWarp - role.firstWarp) / kGroupWarps;
-    for (unsigned i = 0; i < steering.size(); ++i) {
-      llvm::StringSet<> name;
-      name.insert(steering[i].let->name);
-      if (steering[i].group.value_or(group) == group && usesAny(role, name))
-        found.push_back(i);
-    }
-    return found;
-  }
-
-  std::optional<int64_t> &valueOf(llvm::StringRef name) { return values[values.numberOf(name)]; }
-
   void encode() {
     for (const Points *points : numberings) {
       const unsigned number = codes.size();
@@ -220,112 +140,7 @@ private:
     }
   }
 
-  /// What the lets' own expressions say of two of them: the full tiles are never more than all tiles, and only so many
-  /// less as a tile of rows crosses. A bound is kept only if it lets both be equal: then fewer steps keep within it.
-  void findDifferences() {
-    std::vector<Expr> exact;
-    for (const auto &[let, group, number] : steering)
-      exact.push_back(atGroup(kernel, expand(kernel, let->value), group.value_or(0)));
-    differences.assign(steering.size(), {});
-    for (unsigned i = 0; i < steering.size(); ++i)
-      for (unsigned j = 0; j < i; ++j) {
-        const std::optional<Interval> apart = difference(exact[i], exact[j]);
-        const bool isUsable = apart && apart->low <= 0 && apart->high >= 0;
-        differences[i].push_back(isUsable ? apart : std::nullopt);
-      }
-  }
-
-  /// Whether the let's value goes with those chosen before it.
-  bool isPossible(unsigned let, int64_t value) const {
-    for (unsigned other = 0; other < let; ++other)
-      if (const std::optional<Interval> &apart = differences[let][other]) {
-        const int64_t difference = value - chosen[other];
-        if (difference < apart->low || difference > apart->high)
-          return false;
-      }
-    return true;
-  }
-
-  static int64_t largestLiteral(const Expr &expr) {
-    if (expr.kind() == ExprKind::Variable)
-      return 0;
-    return expr.kind() == ExprKind::Constant ? std::max(expr.value(), -std::max(expr.value(), -INT64_MAX))
-                                             : std::max(largestLiteral(expr.lhs()), largestLiteral(expr.rhs()));
-  }
-
   std::optional<int64_t> evaluate(const ExprCode &code) const { return code.evaluate(values); }
-
-  void enumerate(unsigned next) {
-    if (!problem.empty())
-      return;
-    if (next == steering.size())
-      return unroll();
-    for (int64_t value = 0; value <= limit; ++value) {
-      if (!isPossible(next, value))
-        continue;
-      chosen[next] = value;
-      enumerate(next + 1);
-    }
-  }
-
-  /// See the head of Timeline.h.
-  void enumerateTurns() {
-    enumerateTurns({});
-    enumerateTurns({limit});
-    enumerateTurns({turnLimit, turnLimit});
-    for (int64_t between = 0; between < turnLimit; ++between)
-      enumerateTurns({turnLimit - between, between, turnLimit - between});
-  }
-
-  /// Turns of all lengths up to these.
-  void enumerateTurns(llvm::ArrayRef<int64_t> most) {
-    valueOf(turnsLet->name) = most.size();
-    enumerateTurn(most, 0);
-  }
-
-  void enumerateTurn(llvm::ArrayRef<int64_t> most, unsigned next) {
-    if (!problem.empty())
-      return;
-    if (turnValues.size() == most.size())
-      return unroll();
-    if (next == steering.size()) {
-      const bool isBetween = most.size() == 3 && turnValues.size() == 1;
-      if (isBetween && llvm::all_of(chosen, [&](int64_t value) { return value < most[1]; }))
-        return; // tried between longer turns
-      turnValues.push_back(chosen);
-      enumerateTurn(most, 0);
-      chosen = turnValues.pop_back_val(); // which later turns have used
-      return;
-    }
-    for (int64_t value = 0; value <= most[turnValues.size()]; ++value)
-      if (chosen[next] = value; isPossible(next, value))
-        enumerateTurn(most, next + 1);
-  }
-
-  /// The lets' values of a turn of the loop that carries a value.
-  void beginTurn(size_t turn) {
-    if (turn < turnValues.size())
-      assign(turnValues[turn]);
-  }
-
-  /// For the warps that are being unrolled.
-  void assign(llvm::ArrayRef<int64_t> choice) {
-    for (unsigned i : own[current])
-      values[steering[i].number] = choice[i];
-  }
-
-  std::string stepsText() const {
-    std::string text;
-    for (size_t i = 0; i != steering.size(); ++i) {
-      text += (text.empty() ? "" : ", ") + steering[i].let->name;
-      text += (steering[i].group ? " of group " + std::to_string(*steering[i].group) : "") + " = ";
-      if (!turnsLet)
-        text += std::to_string(chosen[i]);
-      for (const std::vector<int64_t> &turn : turnValues)
-        text += (&turn == turnValues.data() ? "" : " ") + std::to_string(turn[i]);
-    }
-    return text;
-  }
 
   void unroll() {
     llvm::SmallVector<const Timeline *, 8> run;
@@ -334,7 +149,7 @@ private:
       work += uint64_t(run.back()->length) * run.back()->length;
     }
     if (problem.empty())
-      visit({run, [this] { return stepsText(); }});
+      visit({run, [this] { return choices.text(); }});
     if (problem.empty() && work > kMaxWork)
       problem = kTooManySteps;
   }
@@ -345,7 +160,7 @@ private:
       unrollNow();
       return timeline();
     }
-    const Timeline *&kept = known[{current, valuesOfCurrent()}];
+    const Timeline *&kept = known[{current, choices.valuesOf(current)}];
     if (!kept) {
       unrollNow();
       kept = pool->keep(timeline());
@@ -359,31 +174,11 @@ private:
     timeline().turnBegins.clear();
     timeline().length = 0;
     if (!pool) // else many runs share it
-      timeline().steps = stepsText();
+      timeline().steps = choices.text();
     closed = 0;
     open.clear();
-    for (const Steering &steered : steering)
-      values[steered.number].reset();
-    if (!turnsLet)
-      assign(chosen);
-    else
-      beginTurn(0); // what stands before the loop, if it names such lets
+    choices.begin(current);
     unroll(roles[role]->body, 0);
-  }
-
-  using OwnValues = llvm::SmallVector<int64_t, 12>;
-  /// All that tells the current timeline from the same warps' timelines in other runs: how many turns there are, and
-  /// the values that steer it in each.
-  OwnValues valuesOfCurrent() const {
-    OwnValues found{int64_t(turnValues.size())};
-    auto add = [&](llvm::ArrayRef<int64_t> choice) {
-      for (unsigned i : own[current])
-        found.push_back(choice[i]);
-    };
-    if (!turnsLet)
-      add(chosen);
-    llvm::for_each(turnValues, add);
-    return found;
   }
 
   /// From its first place on.
@@ -466,7 +261,7 @@ private:
     for (int64_t value = *begin; value < *end && problem.empty(); ++value) {
       values[code.variable] = value;
       if (code.carries) {
-        beginTurn(value - *begin);
+        choices.beginTurn(current, value - *begin);
         timeline().turnBegins.push_back(timeline().events.size());
       }
       unroll(loop.body, body);
@@ -523,19 +318,11 @@ private:
 
   ExprValues values;
   std::vector<std::vector<OpCode>> codes; ///< by role and point
-  std::vector<Steering> steering;
-  std::vector<int64_t> chosen;                                   ///< the value of each
-  std::vector<llvm::SmallVector<unsigned, 8>> own;               ///< by timeline: what steers it
-  std::vector<std::vector<std::optional<Interval>>> differences; ///< of each let to those before it, where known
-  int64_t limit = 0;
-  const Let *turnsLet = nullptr; ///< the turns of the loop that carries a value
-  int64_t turnLimit = 0;
-  llvm::SmallVector<std::vector<int64_t>, 3> turnValues; ///< of the steering lets, by turn
   std::vector<Timeline> timelines;
-  std::map<std::pair<unsigned, OwnValues>, const Timeline *> known; ///< by number and own values
-  unsigned current = 0, role = 0;                                   ///< what is being unrolled
-  unsigned now = 0;    ///< the event of the op that is being unrolled, or the one behind it
-  unsigned groups = 0; ///< of warps, that have values of their own
+  SteeringChoices choices;
+  std::map<std::pair<unsigned, SteeringChoices::Values>, const Timeline *> known; ///< by number and own values
+  unsigned current = 0, role = 0;                                                 ///< what is being unrolled
+  unsigned now = 0; ///< the event of the op that is being unrolled, or the one behind it
   uint64_t work = 0;
   unsigned closed = 0;        ///< groups of copies
   std::vector<unsigned> open; ///< events of copies that no wait has completed

@@ -72,7 +72,7 @@ static unsigned panelBytesOf(const Buffer &tile) {
 static MapPlan planLoad(const Buffer &tensor, const Buffer &tile, unsigned ctas) {
   const unsigned bytes = panelBytesOf(tile), columns = bytes / sizeOf(tile.type), panels = tile.columns / columns;
   const bool hasPanels = panels > 1 && panels % ctas == 0;
-  return {tensor.param.front(), columns, hasPanels ? tile.rows : tile.rows / ctas, bytes,
+  return {tensor.param.front(), columns, hasPanels ? tile.rows.number() : tile.rows / ctas, bytes,
           hasPanels ? panels / ctas : 0};
 }
 

@@ -41,7 +41,7 @@ constexpr Measure kMeasuresOfText[] = {Measure::TileRows, Measure::TileKeys, Mea
                                        Measure::Stages,   Measure::Warps,    Measure::Threads,   Measure::RowWarps,
                                        Measure::KeyWarps, Measure::WarpRows, Measure::WarpKeys,  Measure::VectorBytes};
 /// What it names beside them where roles differ.
-constexpr Measure kMeasuresOfRoles[] = {Measure::LoadWarps, Measure::LoadRegisters, Measure::MathRegisters};
+constexpr Measure kMeasuresOfRoles[] = {Measure::LoadRegisters, Measure::MathRegisters};
 
 class EmittableChecker {
 public:
@@ -80,7 +80,7 @@ private:
         refuse(kernel->location, "products by " + kernel->backend + " have no text in kernel @" + kernel->symbol +
                                      "; mma_sync and wgmma have");
       for (const std::unique_ptr<Buffer> &buffer : kernel->buffers)
-        if (!buffer->overlays.empty())
+        if (buffer->overlays)
           refuse(buffer->location, "%" + buffer->name + " overlays another buffer; that has no text here");
       for (const Role &role : kernel->roles)
         checkOwnRole(*kernel, role);

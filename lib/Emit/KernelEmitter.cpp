@@ -156,7 +156,7 @@ void KernelEmitter::emitSharedMap() {
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
     if (buffer->type == ElementType::MBarrier) {
       line(out, "//   shared   {:<8} {:>6} {:>7} B  {} mbarrier{}", buffer->name, *buffer->offset, buffer->bytes(),
-           buffer->stages, buffer->stages == 1 ? "" : "s");
+           buffer->stages.number(), buffer->stages == 1 ? "" : "s");
       continue;
     }
     if (buffer->type == ElementType::U32) {
@@ -164,11 +164,11 @@ void KernelEmitter::emitSharedMap() {
            buffer->bytes());
       continue;
     }
-    const std::string stages = buffer->isRing ? fmt::format("{} stages of ", buffer->stages) : "";
+    const std::string stages = buffer->isRing ? fmt::format("{} stages of ", buffer->stages.number()) : "";
     const std::string overlay =
-        buffer->overlays.empty() ? "" : fmt::format(", in the bytes of {} and what follows", buffer->overlays);
+        buffer->overlays ? fmt::format(", in the bytes of {} and what follows", buffer->overlays->name) : "";
     line(out, "//   shared   {:<8} {:>6} {:>7} B  {}{} x {} {}, {}{}", buffer->name, *buffer->offset, buffer->bytes(),
-         stages, buffer->rows, buffer->columns, spellType(buffer->type).str(),
+         stages, buffer->rows.number(), buffer->columns.number(), spellType(buffer->type).str(),
          layoutText(buffer->layout).description.str(), overlay);
   }
   line(out, "//   shared   total           {:>7} B", kernel.sharedBytes);

@@ -15,31 +15,19 @@ static bool isOfHandover(const Buffer &buffer) {
   return buffer.type == ElementType::MBarrier || buffer.type == ElementType::U32;
 }
 
-static std::string handoverType(const TileUses &uses, const Buffer &buffer) {
+static std::string handoverType(const Buffer &buffer) {
   if (buffer.type == ElementType::U32)
     return "NextTile";
-  return fmt::format("Mbarriers<{}>", buffer.stages == 1 ? "1" : nameOf(uses.slotsOf(buffer)).str());
+  return fmt::format("Mbarriers<{}>", buffer.stages == 1 ? "1" : buffer.stages.str());
 }
 
 void KernelEmitter::emitTileTypes() {
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
     if (isOfHandover(*buffer))
       continue;
-    auto named = [&](unsigned value, Measure measure) { return byName(kernel, measure, value).str(); };
     const bool isTensor = buffer->type != ElementType::F32;
-    const TileUse use = uses.of(*buffer);
-    const bool isScores = uses.is(*buffer, TileUse::Sum, MmaForm::Abt) || uses.is(*buffer, TileUse::Left, MmaForm::Ab);
-    const bool isOutput = uses.is(*buffer, TileUse::Right, MmaForm::Ab) || uses.is(*buffer, TileUse::Sum, MmaForm::Ab);
-    const std::string rows = use == TileUse::KeyWarps
-                                 ? "kKeyWarps * kTileRows"
-                                 : named(buffer->rows, use == TileUse::Right ? Measure::TileKeys : Measure::TileRows);
-    const std::string columns = use == TileUse::KeyWarps ? "kHeadDimV + kPartialExtra"
-                                : isScores               ? "kTileKeys"
-                                : use == TileUse::Staged
-                                    ? "kStagedColumns"
-                                    : named(buffer->columns, isOutput ? Measure::HeadDimV : Measure::HeadDimQK);
     line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name), isTensor ? "Element" : "float",
-         rows, columns, layoutText(buffer->layout).enumerator.str());
+         buffer->rows.str(), buffer->columns.str(), layoutText(buffer->layout).enumerator.str());
   }
   out << '\n';
 }
@@ -51,23 +39,24 @@ void KernelEmitter::emitStorage() {
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
     if (buffer->isRing && !isOfHandover(*buffer) && uses.isOfKeys(*buffer))
       rings.push_back(buffer);
-    if (!buffer->overlays.empty())
+    if (buffer->overlays)
       overlays.push_back(buffer);
   }
   line(out, "struct KvRing {{");
   for (const Buffer *ring : rings)
-    line(out, "  {} {}[kStages];", typeName(ring->name), ring->name);
+    line(out, "  {} {}[{}];", typeName(ring->name), ring->name, ring->stages.str());
   line(out, "}};\n\nstruct SharedStorage {{");
   bool ringWritten = false;
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
     if (isOfHandover(*buffer)) {
-      line(out, "  {} {};", handoverType(uses, *buffer), buffer->name);
+      line(out, "  {} {};", handoverType(*buffer), buffer->name);
       continue;
     }
-    if (!buffer->overlays.empty() || (buffer->isRing && uses.isOfKeys(*buffer) && ringWritten))
+    if (buffer->overlays || (buffer->isRing && uses.isOfKeys(*buffer) && ringWritten))
       continue;
     if (!buffer->isRing || !uses.isOfKeys(*buffer)) {
-      line(out, "  {} {}{};", typeName(buffer->name), buffer->name, buffer->isRing ? "[kQuerySlots]" : "");
+      line(out, "  {} {}{};", typeName(buffer->name), buffer->name,
+           buffer->isRing ? "[" + buffer->stages.str() + "]" : "");
       continue;
     }
     ringWritten = true;
@@ -190,7 +179,8 @@ void KernelEmitter::emitCta() {
   line(out, "}};\n");
   if (load) {
     line(out, "/// First query row of this warp in the tile.");
-    line(out, "__device__ __forceinline__ int warp_row() {{ return (ptx::warp_index() - kLoadWarps) * kWarpRows; }}\n");
+    line(out, "__device__ __forceinline__ int warp_row() {{ return (ptx::warp_index() - {}) * kWarpRows; }}\n",
+         kernel.options.loadWarps ? kernel.options.loadWarps->value.str() : std::to_string(math.firstWarp));
     if (turns)
       emitCtaAt();
     return;
@@ -254,17 +244,12 @@ std::string KernelEmitter::fragmentType(const Buffer &buffer) const {
   const MmaFamilyInfo &family = mmaFamily(kernel.backend);
   const bool isMma =
       family.isCollective && family.keepsResults; // else O and the rows are the lanes' of ops/lane_softmax.h
+  const std::string rows = buffer.rows.str(), columns = buffer.columns.str();
   if (buffer.columns == 1)
-    return isMma ? "RowValues<kWarpRows>" : "LaneRows<kWarpRows>";
-  const TileUse use = uses.of(buffer);
-  const bool isOutput = uses.is(buffer, TileUse::Sum, MmaForm::Ab) || use == TileUse::Result;
-  const std::string columns = uses.is(buffer, TileUse::Left, MmaForm::Abt) ? "kHeadDimQK"
-                              : use == TileUse::Held                       ? "16 * kHeldSlices"
-                              : isOutput                                   ? "kHeadDimV"
-                                                                           : "kWarpKeys";
+    return fmt::format("{}<{}>", isMma ? "RowValues" : "LaneRows", rows);
   if (buffer.type == ElementType::F32)
-    return fmt::format("{}<kWarpRows, {}>", isMma ? "Accumulator" : "LaneColumns", columns);
-  return fmt::format("{}<Element, kWarpRows, {}>", isMma ? "LeftOperand" : "WmmaOperand", columns);
+    return fmt::format("{}<{}, {}>", isMma ? "Accumulator" : "LaneColumns", rows, columns);
+  return fmt::format("{}<Element, {}, {}>", isMma ? "LeftOperand" : "WmmaOperand", rows, columns);
 }
 
 void KernelEmitter::emitRegisters() {

@@ -140,7 +140,7 @@ std::string OpEmitter::operand(const Operand &operand) const {
   const std::string slot = buffer.stages == 1 ? "0"
                            : operand.position.kind() == ExprKind::Constant
                                ? std::to_string(operand.position.value() % buffer.stages)
-                               : expression(operand.position % variable(tileUses().slotsOf(buffer)));
+                               : expression(operand.position % buffer.stages.expr());
   return fmt::format("cta.shared.{}{}[{}]", tileUses().isOfKeys(buffer) ? "ring." : "", buffer.name, slot);
 }
 

@@ -79,7 +79,7 @@ std::string ProgramOpEmitter::operand(const Operand &operand) const {
   const bool isFixed = buffer.stages == 1 || operand.position.kind() == ExprKind::Constant;
   const std::string slot = buffer.stages == 1 ? "0"
                            : isFixed          ? std::to_string(operand.position.value() % buffer.stages)
-                                              : expression(operand.position % constant(buffer.stages));
+                                              : expression(operand.position % buffer.stages.expr());
   return fmt::format("cta.shared.{}[{}]", buffer.name, slot);
 }
 
@@ -100,7 +100,7 @@ std::string ProgramOpEmitter::rowOfWarp() const {
   walk(ofRole.body, [&](const Op &op) {
     for (const Operand &each : op.operands)
       if (each.buffer && each.buffer->space == Space::Fragment)
-        rows = std::max(rows, each.buffer->rows);
+        rows = std::max(rows, each.buffer->rows.number());
   });
   return fmt::format("(ptx::warp_index() - {}) % {} * {}", ofRole.firstWarp, warpGridOf(kernel, ofRole).rows, rows);
 }

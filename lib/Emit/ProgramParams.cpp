@@ -26,7 +26,7 @@ BoxShape fagen::boxOf(const Role &role, const Op &op) {
   const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer, &matrix = *globalOf(op);
   const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, sizeOf(tile.type));
   const bool isOfGroup = isWriteTo(op) && actorOf(op) == Actor::Group;
-  return {boxMapOf(matrix)->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows,
+  return {boxMapOf(matrix)->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows.number(),
           bytes / sizeOf(tile.type), tile.layout == Layout::Xor ? bytes : 0};
 }
 

@@ -186,8 +186,11 @@ void ProgramTextEmitter::emitConstants(const Kernel &kernel) {
     use(let.value);
   for (const GridIndex &index : kernel.grid.indices)
     use(index.extent);
-  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
     llvm::for_each(buffer->shape, use);
+    for (const Count &count : {buffer->rows, buffer->columns, buffer->stages})
+      use(count.expr());
+  }
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       forEachExpr(op, use);
@@ -207,14 +210,15 @@ void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
   for (const Buffer *buffer : buffers)
     if (buffer->type != ElementType::MBarrier)
       line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name),
-           spellType(buffer->type).str(), buffer->rows, buffer->columns, layoutText(buffer->layout).enumerator.str());
+           spellType(buffer->type).str(), buffer->rows.str(), buffer->columns.str(),
+           layoutText(buffer->layout).enumerator.str());
   line(out, "struct SharedStorage {{");
   for (const Buffer *buffer : buffers)
     if (buffer->type == ElementType::MBarrier)
-      line(out, "  Mbarriers<{}> {};", buffer->stages, buffer->name);
+      line(out, "  Mbarriers<{}> {};", buffer->stages.str(), buffer->name);
     else
       line(out, "  {} {}{};", typeName(buffer->name), buffer->name,
-           buffer->isRing ? fmt::format("[{}]", buffer->stages) : "");
+           buffer->isRing ? fmt::format("[{}]", buffer->stages.str()) : "");
   line(out, "}};");
   if (!buffers.empty())
     line(out, "static_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");",
@@ -240,10 +244,10 @@ void ProgramTextEmitter::emitCta(const Kernel &kernel) {
 
 static std::string fragmentType(const Buffer &buffer) {
   if (buffer.columns == 1)
-    return fmt::format("RowValues<{}>", buffer.rows);
+    return fmt::format("RowValues<{}>", buffer.rows.str());
   if (buffer.type == ElementType::F32)
-    return fmt::format("Accumulator<{}, {}>", buffer.rows, buffer.columns);
-  return fmt::format("LeftOperand<{}, {}, {}>", spellType(buffer.type).str(), buffer.rows, buffer.columns);
+    return fmt::format("Accumulator<{}, {}>", buffer.rows.str(), buffer.columns.str());
+  return fmt::format("LeftOperand<{}, {}, {}>", spellType(buffer.type).str(), buffer.rows.str(), buffer.columns.str());
 }
 
 void ProgramTextEmitter::emitRegisters(const Role &role) {

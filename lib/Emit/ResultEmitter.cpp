@@ -64,7 +64,8 @@ void OpEmitter::emitBulkStore(const Op &op) {
     return line(out, "wait_for_boxes_by_group<{}>();", wait->pending());
   const BulkStoreOp store(op);
   line(out, "store_boxes_by_group<{}>({}, cta.group_row, cta.params.o_map, {}, place.head, place.batch);",
-       first.empty() ? "kHeadDimV" : "kStagedColumns, " + first, operand(store.src()), expression(store.row()));
+       first.empty() ? "kHeadDimV" : store.src().buffer->columns.str() + ", " + first, operand(store.src()),
+       expression(store.row()));
 }
 
 /// From the registers, or of warps that share keys from where they left their results.

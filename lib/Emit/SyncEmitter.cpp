@@ -105,10 +105,11 @@ void OpEmitter::emitFence(const Op &op) {
 }
 
 std::string OpEmitter::tileOf(const char *ticket, const char *params) const {
-  if (!measureOf(kernel, Measure::TurnRows))
+  const std::optional<TurnOrder> &turns = kernel.grid.turns;
+  if (!turns)
     return ticket;
-  return fmt::format("longest_tile_first<kTileRows, kTurnRows{}>({}, {})",
-                     measureOf(kernel, Measure::TurnTiles) ? ", kTurnTiles" : "", params, ticket);
+  return fmt::format("longest_tile_first<kTileRows, {}{}>({}, {})", turns->rows.str(),
+                     turns->tiles ? ", " + turns->tiles->str() : "", params, ticket);
 }
 
 /// A thread keeps what it drew, and the number that it hands over or takes, in variables of those names.

@@ -13,27 +13,15 @@ TileUses::TileUses(const Kernel &kernel) {
       for (const Buffer *bar : {buffer->guard->full, buffer->guard->empty})
         guarded.try_emplace(bar, buffer.get());
   auto addProduct = [&](const auto &product) {
-    add(product.a().buffer, TileUse::Left, product.form());
-    add(product.b().buffer, TileUse::Right, product.form());
-    add(product.acc().buffer, TileUse::Sum, product.form());
+    add(product.a().buffer, TileUse::Left);
+    add(product.b().buffer, TileUse::Right);
   };
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       if (const auto product = dynCast<MmaOp>(op))
         addProduct(*product);
-      else if (const auto issue = dynCast<MmaIssueOp>(op)) {
+      else if (const auto issue = dynCast<MmaIssueOp>(op))
         addProduct(*issue);
-        add(issue->held().buffer, TileUse::Held);
-      } else if (const auto partial = dynCast<StorePartialOp>(op)) {
-        add(partial->partial().buffer, TileUse::KeyWarps);
-        add(partial->o().buffer, TileUse::Result);
-      } else if (const auto staged = dynCast<StageOutputOp>(op)) {
-        add(staged->dst().buffer, TileUse::Staged);
-        add(staged->o().buffer, TileUse::Result);
-      } else if (const auto store = dynCast<StoreOp>(op))
-        add(store->o().buffer, TileUse::Result);
-      else if (const auto split = dynCast<StoreSplitOp>(op))
-        add(split->o().buffer, TileUse::Result);
       else if (const auto powers = asPowers(op))
         scores.insert(powers->scores->buffer);
     });
@@ -45,19 +33,14 @@ TileUses::TileUses(const Kernel &kernel) {
     });
 }
 
-void TileUses::add(const Buffer *buffer, TileUse use, MmaForm form) {
-  if (!buffer)
-    return;
-  Found &known = found[buffer];
-  if (use < known.use)
-    known = {use, form};
+void TileUses::add(const Buffer *buffer, TileUse use) {
+  TileUse &known = found.try_emplace(buffer, TileUse::None).first->second;
+  known = std::min(known, use);
 }
 
-TileUse TileUses::of(const Buffer &buffer) const { return found.lookup(&buffer).use; }
-
-bool TileUses::is(const Buffer &buffer, TileUse use, MmaForm form) const {
-  const Found known = found.lookup(&buffer);
-  return known.use == use && known.form == form;
+TileUse TileUses::of(const Buffer &buffer) const {
+  const auto known = found.find(&buffer);
+  return known == found.end() ? TileUse::None : known->second;
 }
 
 bool TileUses::isOfScores(const Op &product) const {

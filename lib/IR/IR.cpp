@@ -108,9 +108,10 @@ int64_t Kernel::constant(StringRef name) const {
 
 bool Kernel::hasConstant(StringRef name) const { return findConstant(*this, name) != nullptr; }
 
-void Kernel::addConstant(StringRef name, int64_t value, StringRef origin, const Location &location) {
+Count Kernel::addConstant(StringRef name, int64_t value, StringRef origin, const Location &location) {
   assert(!hasConstant(name) && "constant names are unique");
   constants.push_back({name.str(), value, origin.str(), location});
+  return Count(unsigned(value), variable(name));
 }
 
 Op &Builder::add(std::unique_ptr<Op> op) {

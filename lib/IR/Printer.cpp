@@ -130,13 +130,13 @@ public:
       if (!isBare)
         for (const std::string &text : kernel.about)
           os << "about " << quoted(text) << "\n";
+      for (const Constant &constant : kernel.constants)
+        printConstant(constant);
       printOptions(kernel.options);
       printSizes(kernel.sizes);
       for (const Scalar &scalar : kernel.scalars)
         printScalar(scalar);
       printGrid(kernel.grid);
-      for (const Constant &constant : kernel.constants)
-        printConstant(constant);
       for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
         if (buffer->shape.empty())
           printBuffer(*buffer);
@@ -188,12 +188,15 @@ private:
     os << ")";
   }
 
+  template <typename Enum> static StringRef valueText(Enum value) { return toString(value); }
+  static std::string valueText(const Count &value) { return value.str(); }
+
   void printOptions(const Options &options) {
     StringRef separator = "options {", end;
     Options::forEach(options, [&](StringRef name, const auto &option) {
       if (!option)
         return;
-      os << separator << name << " = " << toString(option->value);
+      os << separator << name << " = " << valueText(option->value);
       printLocation(option->location);
       separator = ", ";
       end = "}\n";
@@ -212,6 +215,8 @@ private:
     os << "grid " << toString(grid.kind);
     if (CtaGrid::hasNumber(grid.kind))
       os << " " << grid.number;
+    if (grid.turns)
+      os << " longest_first " << grid.turns->rows.str() << (grid.turns->tiles ? ", " + grid.turns->tiles->str() : "");
     StringRef separator = " (";
     for (const GridIndex &index : grid.indices) {
       os << separator << index.name << " in " << index.extent.str();
@@ -263,20 +268,20 @@ private:
     if (buffer.space == Space::Global && buffer.rows == 0)
       os << "rows";
     else
-      os << buffer.rows;
-    os << " x " << buffer.columns << "]";
+      os << buffer.rows.str();
+    os << " x " << buffer.columns.str() << "]";
     if (!buffer.param.empty())
       os << " param " << buffer.param;
     if (buffer.isPacked)
       os << " packed";
     if (buffer.isRing)
-      os << " stages " << buffer.stages;
+      os << " stages " << buffer.stages.str();
     if (buffer.layout != Layout::RowMajor)
       os << " swizzle " << toString(buffer.layout);
     if (buffer.offset)
       os << " offset " << *buffer.offset;
-    if (!buffer.overlays.empty())
-      os << " overlays %" << buffer.overlays;
+    if (buffer.overlays)
+      os << " overlays %" << buffer.overlays->name;
     if (buffer.guard)
       printGuard(*buffer.guard);
     printLocation(buffer.location);

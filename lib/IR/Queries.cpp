@@ -3,6 +3,8 @@
 
 #include "fagen/IR/Queries.h"
 
+#include "fagen/IR/LibraryConstants.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace fagen;
@@ -223,8 +225,14 @@ MaskBounds ir::boundsOf(ConstMask mask, const Expr &rowBegin, int64_t rows) {
 
 std::optional<int64_t> ir::constantOf(const Kernel &kernel, const Expr &expr) {
   return expr.evaluate([&](llvm::StringRef name) {
-    return kernel.hasConstant(name) ? std::optional(kernel.constant(name)) : std::nullopt;
+    return kernel.hasConstant(name) ? std::optional(kernel.constant(name)) : libraryConstant(name);
   });
+}
+
+Count ir::countOf(const Kernel &kernel, const Expr &written) {
+  const std::optional<int64_t> value = constantOf(kernel, written);
+  assert(value && *value >= 0 && "a count is an expression of constants");
+  return Count(unsigned(*value), written);
 }
 
 ir::TileShape ir::scoresOf(const Kernel &kernel, const Role &role, ConstMask mask) {

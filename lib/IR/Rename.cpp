@@ -59,20 +59,16 @@ private:
 
   /// What elements are called in the values of maps.
   Names renameBuffers(Kernel &kernel) {
-    Names buffers, elements;
+    Names elements;
     for (std::unique_ptr<Buffer> &buffer : kernel.buffers) {
       std::string name;
       if (buffer->space == Space::Global)
         name = globals.try_emplace(buffer->name, "global" + std::to_string(globals.size())).first->second;
       else
         name = next("buffer");
-      buffers[buffer->name] = name;
       elements["%" + buffer->name] = "%" + name;
       buffer->name = name;
     }
-    for (std::unique_ptr<Buffer> &buffer : kernel.buffers)
-      if (!buffer->overlays.empty())
-        buffer->overlays = buffers[buffer->overlays];
     return elements;
   }
 

@@ -5,6 +5,7 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/ExprTypes.h"
+#include "fagen/IR/LibraryConstants.h"
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Steering.h"
@@ -76,6 +77,9 @@ private:
     const CtaGrid &grid = kernel.grid;
     if (grid.kind == CtaGrid::SplitKeys && grid.number == 0)
       state.defect(kernel.location, "grid split_keys 0; a split has at least one key");
+    if (grid.turns && (grid.kind != CtaGrid::Persistent || grid.turns->rows == 0))
+      state.defect(kernel.location, "grid " + toString(grid.kind) + " longest_first " + Twine(grid.turns->rows) +
+                                        "; only persistent CTAs draw tickets, for at least one row");
     if (grid.kind == CtaGrid::Clusters && (grid.number < 2 || grid.number > 8))
       state.defect(kernel.location, "grid clusters " + Twine(grid.number) + "; a cluster has 2 to 8 CTAs");
   }
@@ -86,11 +90,13 @@ private:
         state.defect(constant.location, "constant '" + constant.name + "' is not an identifier");
       if (!state.declare(constant.name))
         state.defect(constant.location, "constant '" + constant.name + "' is declared twice");
+      if (libraryConstant(constant.name))
+        state.defect(constant.location, "constant '" + constant.name + "' hides one of the device library");
     }
     bool areInRange = true;
     for (const MeasureInfo &info : kMeasures) {
       const std::optional<int64_t> value = measureOf(kernel, info.measure);
-      if (info.check != MeasureCheck::Verifier || !value || (*value > 0 && *value <= kMaxConstant))
+      if (!value || (*value > 0 && *value <= kMaxConstant))
         continue;
       state.defect(kernel.location, info.name + " is " + Twine(*value) + "; it may be 1 to " + Twine(kMaxConstant));
       areInRange = false;
@@ -125,6 +131,10 @@ private:
     const bool isShared = buffer.space == Space::Shared;
     if (!isIdentifier(buffer.name))
       defect("the name is not an identifier");
+    for (const auto &[what, count] :
+         {std::pair("rows", &buffer.rows), {"columns", &buffer.columns}, {"stages", &buffer.stages}})
+      if (constantOf(kernel, count->expr()) != count->number())
+        defect(Twine(what) + " are written as '" + count->str() + "', which is not " + Twine(count->number()));
     const bool hasShape = !buffer.shape.empty();
     if ((buffer.columns == 0 && !hasShape) || (buffer.rows == 0 && buffer.space != Space::Global))
       defect("rows and columns are at least 1");
@@ -136,7 +146,7 @@ private:
       defect("the buffer is larger than " + Twine(kMaxBufferBytes) + " B");
     else if (isShared && buffer.bytes() > kMaxSharedBytes)
       defect("a shared buffer has at most " + Twine(kMaxSharedBytes) + " B");
-    if (!isShared && (buffer.isRing || buffer.layout != Layout::RowMajor || buffer.offset || !buffer.overlays.empty()))
+    if (!isShared && (buffer.isRing || buffer.layout != Layout::RowMajor || buffer.offset || buffer.overlays))
       defect("only shared buffers have stages, a swizzle, an offset or overlay others");
     if (!buffer.param.empty() && buffer.space != Space::Global)
       defect("only global buffers are parameters");
@@ -146,7 +156,7 @@ private:
       defect("the xor swizzle needs elements of 2 bytes and a multiple of 16 columns");
     if (buffer.type == ElementType::MBarrier && (!isShared || buffer.rows != 1 || buffer.columns != 1))
       defect("an mbarrier is a shared buffer of one row and one column");
-    if (!buffer.overlays.empty())
+    if (buffer.overlays)
       checkOverlay(buffer);
     if (buffer.guard)
       checkGuard(buffer);
@@ -161,17 +171,17 @@ private:
     for (const Buffer *bar : {guard.full, guard.empty})
       if (bar && bar->type != ElementType::MBarrier)
         defect("its guard names %" + bar->name + ", which is not an mbarrier");
-    if (guard.lag >= std::max(buffer.stages, 1u) && guard.lag != 0)
+    if (guard.lag >= std::max(buffer.stages.number(), 1u) && guard.lag != 0)
       defect("its guard lags by " + Twine(guard.lag) + "; a buffer of " + Twine(buffer.stages) +
              " slots would wait for ever");
   }
 
   void checkOverlay(const Buffer &buffer) {
-    const Buffer *base = kernel.buffer(buffer.overlays);
-    if (!base || base->space != Space::Shared || base == &buffer)
+    const Buffer *const base = buffer.overlays;
+    if (base->space != Space::Shared || base == &buffer)
       state.defect(buffer.location,
-                   "%" + buffer.name + " overlays %" + buffer.overlays + ", which is not another shared buffer");
-    else if (!base->overlays.empty())
+                   "%" + buffer.name + " overlays %" + base->name + ", which is not another shared buffer");
+    else if (base->overlays)
       state.defect(buffer.location, "%" + buffer.name + " overlays %" + base->name + ", which itself overlays another");
   }
 
@@ -295,13 +305,13 @@ private:
     if (buffer.bytes() > kernel.sharedBytes || *buffer.offset > kernel.sharedBytes - buffer.bytes())
       defect("bytes " + Twine(*buffer.offset) + " to " + Twine(*buffer.offset + buffer.bytes()) +
              " reach over the kernel's " + Twine(kernel.sharedBytes) + " B");
-    const Buffer *base = kernel.buffer(buffer.overlays);
+    const Buffer *const base = buffer.overlays;
     if (base && base->offset != buffer.offset)
       defect("the buffer does not begin where %" + base->name + " does, which it overlays");
   }
 
   void checkApart(const Buffer &a, const Buffer &b) {
-    if (!a.offset || !b.offset || !a.overlays.empty() || !b.overlays.empty())
+    if (!a.offset || !b.offset || a.overlays || b.overlays)
       return;
     if (*a.offset < *b.offset + b.bytes() && *b.offset < *a.offset + a.bytes())
       state.defect(b.location, "%" + a.name + " and %" + b.name + " share bytes, and neither overlays another");

@@ -370,7 +370,7 @@ private:
     const bool transposed = product.form() == MmaForm::Abt;
     const Buffer &scores = transposed ? acc : a;
     const uint64_t keyWarps = warpGridOf(kernel, role).columns;
-    const uint64_t keys = scores.space == Space::Fragment ? scores.columns * keyWarps : scores.columns;
+    const uint64_t keys = scores.columns * (scores.space == Space::Fragment ? keyWarps : 1);
     if (keys != b.rows)
       defect(*product, "%" + scores.name + " has " + Twine(keys) + " keys, %" + b.name + " has " + Twine(b.rows));
     const Buffer &other = transposed ? a : acc;

@@ -45,13 +45,16 @@ static void measureInto(Schedule &schedule, const ir::Kernel &kernel, PassContex
   alone.options = kernel.options;
   for (const std::unique_ptr<ir::Buffer> &buffer : kernel.buffers)
     alone.addBuffer(*buffer);
+  for (std::unique_ptr<ir::Buffer> &buffer : alone.buffers)
+    if (buffer->overlays)
+      buffer->overlays = alone.buffer(buffer->overlays->name);
   assignLayouts(alone, context);
   allocateShared(alone, context);
   schedule.shared.total = alone.sharedBytes;
   for (const std::unique_ptr<ir::Buffer> &buffer : alone.buffers)
     if (buffer->space == ir::Space::Shared)
       schedule.shared.buffers.push_back(
-          {buffer->name, buffer->bytes(), !buffer->overlays.empty(), buffer->columns > 1});
+          {buffer->name, buffer->bytes(), buffer->overlays != nullptr, buffer->columns > 1});
   const ResourceEstimate estimate = estimateResources(kernel, alone.sharedBytes, *context.variant->target);
   schedule.figures = {estimate.registers, estimate.leastRegisters, estimate.mostRegisters, estimate.ctasPerSm};
 }

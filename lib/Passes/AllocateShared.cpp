@@ -18,7 +18,7 @@ static constexpr uint64_t kAlignment = 128;
 static uint64_t placeOverlays(Kernel &kernel, const Buffer &base) {
   uint64_t end = 0;
   for (std::unique_ptr<Buffer> &buffer : kernel.buffers)
-    if (buffer->overlays == base.name) {
+    if (buffer->overlays == &base) {
       buffer->offset = base.offset;
       end = std::max(end, *base.offset + buffer->bytes());
     }
@@ -28,7 +28,7 @@ static uint64_t placeOverlays(Kernel &kernel, const Buffer &base) {
 bool fagen::allocateShared(Kernel &kernel, PassContext &) {
   uint64_t end = 0, overlaysEnd = 0;
   for (std::unique_ptr<Buffer> &buffer : kernel.buffers) {
-    if (buffer->space != Space::Shared || !buffer->overlays.empty())
+    if (buffer->space != Space::Shared || buffer->overlays)
       continue;
     if (!buffer->isRing) // overlays reach over rings only
       end = std::max(end, overlaysEnd);

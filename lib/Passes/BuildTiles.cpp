@@ -12,7 +12,8 @@
 // Bulk copies (with wgmma) signal an mbarrier each; who waits there is decided when there are roles.
 
 #include "FormBuilder.h"
-#include "fagen/IR/Measures.h"
+#include "fagen/IR/LibraryConstants.h"
+#include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
 #include "fagen/IR/RunValues.h"
 #include "fagen/Passes/Passes.h"
@@ -70,8 +71,8 @@ public:
   }
 
 private:
-  Buffer *add(llvm::StringRef name, Space space, ElementType type, unsigned rows, unsigned columns, llvm::StringRef key,
-              unsigned stages = 1) {
+  Buffer *add(llvm::StringRef name, Space space, ElementType type, const Count &rows, const Count &columns,
+              llvm::StringRef key, const Count &stages = 1) {
     Buffer buffer;
     buffer.name = name.str();
     buffer.space = space;
@@ -83,17 +84,19 @@ private:
     return &kernel.addBuffer(std::move(buffer));
   }
 
+  Count count(Measure measure) const { return countOf(kernel, variable(measure)); }
+
   /// Of the kernel's parameters.
-  Buffer *addTensor(llvm::StringRef param, ElementType type, unsigned columns) {
+  Buffer *addTensor(llvm::StringRef param, ElementType type, const Count &columns) {
     Buffer *const tensor = add(("g" + param).str(), Space::Global, type, 0, columns, "copy");
     tensor->param = param.str();
     return tensor;
   }
 
   void addTensors() {
-    gq = addTensor("q", element, problem.headDimQK);
-    gk = addTensor("k", element, problem.headDimQK);
-    gv = addTensor("v", element, problem.headDimV);
+    gq = addTensor("q", element, count(Measure::HeadDimQK));
+    gk = addTensor("k", element, count(Measure::HeadDimQK));
+    gv = addTensor("v", element, count(Measure::HeadDimV));
     if (schedule.isSplit())
       addParts();
     if (!isMergedLater(schedule))
@@ -104,38 +107,41 @@ private:
   }
 
   void addOutput() {
-    go = addTensor("o", element, problem.headDimV);
+    go = addTensor("o", element, count(Measure::HeadDimV));
     if (problem.lse)
       glse = addTensor("lse", ElementType::F32, 1);
   }
 
   /// What splits leave for the second launch, in the workspace.
   void addParts() {
-    parts = add("parts", Space::Global, ElementType::F32, 0, problem.headDimV + device::kSplitExtra, "split");
+    const Expr columns = variable(Measure::HeadDimV) + variable(LibraryConstant::SplitExtra);
+    parts = add("parts", Space::Global, ElementType::F32, 0, countOf(kernel, columns), "split");
   }
 
   void addTiles() {
-    q = add("q", Space::Shared, element, schedule.tileRows, problem.headDimQK, "tile");
-    k = add("k", Space::Shared, element, schedule.tileKeys, problem.headDimQK, "stages", schedule.stages);
-    v = add("v", Space::Shared, element, schedule.tileKeys, problem.headDimV, "stages", schedule.stages);
+    const Count rows = count(Measure::TileRows), keys = count(Measure::TileKeys), stages = count(Measure::Stages);
+    q = add("q", Space::Shared, element, rows, count(Measure::HeadDimQK), "tile");
+    k = add("k", Space::Shared, element, keys, count(Measure::HeadDimQK), "stages", stages);
+    v = add("v", Space::Shared, element, keys, count(Measure::HeadDimV), "stages", stages);
     k->isRing = v->isRing = true;
     if (schedule.isQueryOverRing)
-      q->overlays = k->name;
+      q->overlays = k;
     if (schedule.keyWarps > 1) {
-      partial = add("partial", Space::Shared, ElementType::F32, schedule.keyWarps * schedule.tileRows,
-                    problem.headDimV + device::kPartialExtra, "warps");
-      partial->overlays = k->name;
+      partial = add("partial", Space::Shared, ElementType::F32,
+                    countOf(kernel, variable(Measure::KeyWarps) * variable(Measure::TileRows)),
+                    countOf(kernel, variable(Measure::HeadDimV) + variable(LibraryConstant::PartialExtra)), "warps");
+      partial->overlays = k;
     }
     if (isBulk)
       addMbarriers();
     if (isScalar && reduceShared)
-      scratch = add("scratch", Space::Shared, ElementType::F32, schedule.tileRows, 32, "reduce");
+      scratch = add("scratch", Space::Shared, ElementType::F32, rows, 32, "reduce");
   }
 
   void addMbarriers() {
     qFull = add("q_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy");
-    kFull = add("k_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy", schedule.stages);
-    vFull = add("v_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy", schedule.stages);
+    kFull = add("k_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy", count(Measure::Stages));
+    vFull = add("v_full", Space::Shared, ElementType::MBarrier, 1, 1, "copy", count(Measure::Stages));
     kFull->isRing = vFull->isRing = true;
     q->guard = {.full = qFull, .filledBy = {}};
     k->guard = {.full = kFull, .filledBy = {}};
@@ -143,11 +149,11 @@ private:
   }
 
   void addFragments() {
-    const unsigned rows = schedule.tileRows / schedule.rowWarps, keys = schedule.tileKeys / schedule.keyWarps;
+    const Count rows = count(Measure::WarpRows), keys = count(Measure::WarpKeys);
     if (schedule.qIn == OperandPlace::Registers)
-      qFragment = add("q_fragment", Space::Fragment, element, rows, problem.headDimQK, "q_in");
+      qFragment = add("q_fragment", Space::Fragment, element, rows, count(Measure::HeadDimQK), "q_in");
     if (isScalar) {
-      s = add("s", Space::Shared, ElementType::F32, schedule.tileRows, schedule.tileKeys, "mma");
+      s = add("s", Space::Shared, ElementType::F32, count(Measure::TileRows), count(Measure::TileKeys), "mma");
       p = s;
     } else if (isWmma) {
       addResults();
@@ -155,7 +161,7 @@ private:
       s = add("s", Space::Fragment, ElementType::F32, rows, keys, "mma");
       p = add("p", Space::Fragment, element, rows, keys, "mma");
     }
-    o = add("o", Space::Fragment, ElementType::F32, rows, problem.headDimV, "mma");
+    o = add("o", Space::Fragment, ElementType::F32, rows, count(Measure::HeadDimV), "mma");
     m = add("m", Space::Fragment, ElementType::F32, rows, 1, "mma");
     mNew = add("m_new", Space::Fragment, ElementType::F32, rows, 1, "mma");
     l = add("l", Space::Fragment, ElementType::F32, rows, 1, "mma");
@@ -163,11 +169,12 @@ private:
 
   /// Where P and P V have the shape and type of S they take its place, one of them.
   void addResults() {
-    s = add("s", Space::Shared, result, schedule.tileRows, schedule.tileKeys, "mma");
-    p = result == element ? s : add("p", Space::Shared, element, schedule.tileRows, schedule.tileKeys, "mma");
+    const Count rows = count(Measure::TileRows), keys = count(Measure::TileKeys);
+    s = add("s", Space::Shared, result, rows, keys, "mma");
+    p = result == element ? s : add("p", Space::Shared, element, rows, keys, "mma");
     pv = p != s && schedule.tileKeys == problem.headDimV
              ? s
-             : add("pv", Space::Shared, result, schedule.tileRows, problem.headDimV, "mma");
+             : add("pv", Space::Shared, result, rows, count(Measure::HeadDimV), "mma");
   }
 
   /// The keys that any row of the tile sees are [0, key_end); split-mask-loops narrows this by the mask.

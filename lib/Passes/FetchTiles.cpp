@@ -72,10 +72,13 @@ private:
     for (const Buffer *ring : ringsFilledBy(load))
       rowBytes += uint64_t(ring->columns) * sizeOf(ring->type);
     const bool isLong = rowBytes >= 1024;
-    kernel.addConstant("kTurnRows", int64_t(std::min(kCachedBytes / rowBytes / (isLong ? 2 : 1), kMostRows)),
-                       "rows of K and V of the heads whose tiles take turns at the end: they stay in L2");
+    TurnOrder &turns = kernel.grid.turns.emplace();
+    turns.rows =
+        kernel.addConstant("kTurnRows", int64_t(std::min(kCachedBytes / rowBytes / (isLong ? 2 : 1), kMostRows)),
+                           "rows of K and V of the heads whose tiles take turns at the end: they stay in L2");
     if (isLong)
-      kernel.addConstant("kTurnTiles", 32, "heads of so many tiles all take turns, twice as many at a time");
+      turns.tiles =
+          kernel.addConstant("kTurnTiles", 32, "heads of so many tiles all take turns, twice as many at a time");
   }
 
   void addBuffers() {

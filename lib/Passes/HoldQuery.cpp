@@ -22,14 +22,17 @@ using namespace fagen::ir;
 
 namespace {
 
-/// As many rows as a warp has of the tile.
-Buffer &addHeld(Kernel &kernel, const Role &math, const Buffer &q, int64_t slices) {
+/// As many rows as a warp has of the products.
+Buffer &addHeld(Kernel &kernel, const Role &math, const Buffer &q, const Constant &slices) {
   Buffer held = q;
   held.name = kernel.freshName(q.name + "_held");
   held.space = Space::Fragment;
   held.guard.reset();
-  held.rows = q.rows / warpGridOf(kernel, math).rows;
-  held.columns = unsigned(16 * slices);
+  forEach<MmaIssueOp>(math.body, [&](MmaIssueOp<const Op> product) {
+    if (product.a().buffer == &q)
+      held.rows = product.acc().buffer->rows;
+  });
+  held.columns = countOf(kernel, constant(16) * variable(slices.name));
   return kernel.addBuffer(std::move(held));
 }
 
@@ -44,7 +47,7 @@ bool fits(const Constant &asked, const Role &math, ShapeCheck &shape) {
 }
 
 void holdQueryOf(Kernel &kernel, const Constant &asked, Role &math) {
-  Buffer &q = *sharedLeftOperand(math), &held = addHeld(kernel, math, q, asked.value);
+  Buffer &q = *sharedLeftOperand(math), &held = addHeld(kernel, math, q, asked);
   const Buffer *full = fullOf(q);
   const Location &location = asked.location;
   auto wait = llvm::find_if(math.body.ops, [&](const std::unique_ptr<Op> &op) { return isWaitAt(*op, full); });

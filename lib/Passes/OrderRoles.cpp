@@ -107,7 +107,6 @@ private:
   // Fills.
 
   /// By name where a constant says how many there are.
-  Expr slotsOf(const Buffer &ring) const { return byName(kernel, Measure::Stages, ring.stages); }
 
   /// The first fill of a position waits and announces all bytes; behind the last one threads tell.
   void fill(const Handover &handover, const HandoverSite &fills) {
@@ -116,7 +115,7 @@ private:
     const Guard &guard = guardOf(handover);
     const Actor by = guard.filledBy.value_or(Actor::Role);
     if (guard.empty)
-      before[&op].push_back(makeWait({.bar = {guard.empty, position - slotsOf(handover.first())},
+      before[&op].push_back(makeWait({.bar = {guard.empty, position - handover.first().stages.expr()},
                                       .by = by,
                                       .location = op.location,
                                       .note = "order-roles: everybody has left the slot"}));

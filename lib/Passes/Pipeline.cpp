@@ -7,11 +7,9 @@
 #include "fagen/Passes/Pipeline.h"
 
 #include "AskedNumbers.h"
-#include "fagen/IR/Measures.h"
 #include "fagen/Target/MmaInstrs.h"
 
 using namespace fagen;
-using fagen::ir::Measure;
 using fagen::ir::Phase;
 
 namespace {
@@ -19,9 +17,7 @@ namespace {
 // What a kernel is, or asks for.
 
 bool isAny(const ir::Kernel &) { return true; }
-bool asksForLoadRole(const ir::Kernel &kernel) {
-  return kernel.roles.size() == 1 && measureOf(kernel, Measure::LoadWarps);
-}
+bool asksForLoadRole(const ir::Kernel &kernel) { return kernel.roles.size() == 1 && kernel.options.loadWarps; }
 bool multipliesBeside(const ir::Kernel &kernel) { return mmaFamily(kernel.backend).isAsynchronous; }
 bool hasRoles(const ir::Kernel &kernel) { return kernel.roles.size() > 1; }
 bool holdsSlices(const ir::Kernel &kernel) { return hasRoles(kernel) && askedNumber(kernel, OptionKey::QHeld); }
@@ -33,7 +29,7 @@ bool drawsTiles(const ir::Kernel &kernel) {
   return hasRoles(kernel) && valueOr(kernel.options.grid, Grid::Tiles) == Grid::LongestFirst;
 }
 bool stagesResults(const ir::Kernel &kernel) {
-  return hasRoles(kernel) && (measureOf(kernel, Measure::QuerySlots) || measureOf(kernel, Measure::StagedColumns));
+  return hasRoles(kernel) && (kernel.options.querySlots || kernel.options.stagedColumns);
 }
 bool takesTurns(const ir::Kernel &kernel) {
   const Overlap overlap = valueOr(kernel.options.overlap, Overlap::None);

@@ -88,7 +88,7 @@ public:
         copy->setWhen(lessThan(constant(0), tiles)); // else nothing would wait for it
       } else if (const auto load = dynCast<LoadFragmentOp>(*op); load && beforeLoops) {
         appendCommit(ops, "pipeline-loads: the group of Q");
-        if (load->src().buffer->overlays.empty()) { // the rings are free: K and V need not wait for Q
+        if (!load->src().buffer->overlays) { // the rings are free: K and V need not wait for Q
           hasPrologue = true;
           buildPrologue(ops);
         }
@@ -118,7 +118,7 @@ private:
     for (const std::unique_ptr<Op> &op : loop.body.ops)
       if (const auto copy = dynCast<CopyIssueOp>(std::as_const(*op))) {
         const Buffer *const ring = copy->dst().buffer;
-        slots = slots == 0 ? ring->stages : slots;
+        slots = slots == 0 ? ring->stages.number() : slots;
         isSound &= ring->isRing && ring->stages == slots && rings.insert(ring).second &&
                    copy->dst().position == ir::variable(LoopOp(loop).variable()) &&
                    firstOf(loop.body, [&](const Op &other) { return reads(other, ring); });
@@ -217,8 +217,7 @@ private:
     }
   }
 
-  /// The slots of a ring, by name where a constant says how many there are.
-  Expr slots() const { return byName(kernel, Measure::Stages, stages); }
+  Expr slots() const { return stages.expr(); }
 
   void appendCommit(Ops &ops, std::string note = "") const {
     if (isAsync)
@@ -301,7 +300,7 @@ private:
 
   const Kernel &kernel;
   const Refill refill;
-  int64_t stages = 0;
+  Count stages = 0;
   bool joint = false;
   bool isAsync = false;
   bool loadsFragment = false; ///< Q goes to registers, behind a wait of its own

@@ -96,13 +96,18 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
   fromKey("kStages", schedule.stages, "stages");
   fromKey("kWarps", schedule.warps, "warps");
   if (isSpecialized) {
-    kernel.addConstant("kLoadWarps", kLoadWarps, "warps that load, in front of the others");
+    kernel.options.loadWarps = {kernel.addConstant("kLoadWarps", kLoadWarps, "warps that load, in front of the others"),
+                                schedule.locationOf("roles")};
     kernel.addConstant("kThreads", kernel.threads, "= 32 * (kLoadWarps + kWarps)");
     addRegisters(kernel, schedule.warps / 4);
     if (schedule.querySlots > 1)
-      kernel.addConstant("kQuerySlots", schedule.querySlots, "slots of Q, through which results leave");
+      kernel.options.querySlots = {
+          kernel.addConstant("kQuerySlots", schedule.querySlots, "slots of Q, through which results leave"),
+          schedule.locationOf("grid")};
     else if (schedule.stagedColumns != 0)
-      kernel.addConstant("kStagedColumns", schedule.stagedColumns, "columns of the results that leave at once");
+      kernel.options.stagedColumns = {
+          kernel.addConstant("kStagedColumns", schedule.stagedColumns, "columns of the results that leave at once"),
+          schedule.locationOf("grid")};
   } else {
     kernel.addConstant("kThreads", kernel.threads, "= 32 * kWarps");
   }

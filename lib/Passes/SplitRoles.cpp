@@ -19,7 +19,7 @@ namespace {
 
 class RoleSplitter {
 public:
-  explicit RoleSplitter(Kernel &kernel) : kernel(kernel), loadWarps(unsigned(*measureOf(kernel, Measure::LoadWarps))) {}
+  explicit RoleSplitter(Kernel &kernel) : kernel(kernel), loadWarps(kernel.options.loadWarps->value) {}
 
   void run() {
     Role load{"load", 0, loadWarps, {}};
@@ -92,7 +92,7 @@ bool goesOn(const Op &first, const Op &second) {
 }
 
 bool fits(const Kernel &kernel, const Role &role, ShapeCheck &shape) {
-  const int64_t loadWarps = measureOf(kernel, Measure::LoadWarps).value_or(0);
+  const unsigned loadWarps = kernel.options.loadWarps->value;
   size_t copies = copiesOf(role.body).size();
   const Op *last = nullptr;
   for (const std::unique_ptr<Op> &op : role.body.ops) {
@@ -104,7 +104,7 @@ bool fits(const Kernel &kernel, const Role &role, ShapeCheck &shape) {
     last = op.get();
   }
   return shape.needs(copies == countOf(role.body, OpKind::CopyIssue), "copies outside of ifs and inner loops") &&
-         shape.needs(loadWarps > 0 && loadWarps < kernel.threads / 32, "kLoadWarps from 1 to all warps but one");
+         shape.needs(loadWarps > 0 && loadWarps < kernel.threads / 32, "load_warps from 1 to all warps but one");
 }
 
 } // namespace

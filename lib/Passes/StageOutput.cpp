@@ -83,13 +83,13 @@ class SlotStager : Stager {
 public:
   SlotStager(Kernel &kernel, Role &load, Role &math)
       : Stager(math), load(load), q(sharedLeftOperand(math)), qFull(q ? fullOf(*q) : nullptr),
-        qEmpty(q ? emptyOf(*q) : nullptr), slots(unsigned(*measureOf(kernel, Measure::QuerySlots))) {}
+        qEmpty(q ? emptyOf(*q) : nullptr), slots(kernel.options.querySlots->value) {}
 
   bool fits(ShapeCheck &shape) const {
     constexpr unsigned kMostSlots = 8;
     return shape.needs(q && qFull && qEmpty && !q->isRing,
                        "products of one guarded tile of rows, which has one slot") &&
-           shape.needs(slots > 1 && slots <= kMostSlots, "kQuerySlots from 2 to " + llvm::Twine(kMostSlots));
+           shape.needs(slots > 1 && slots <= kMostSlots, "query_slots from 2 to " + llvm::Twine(kMostSlots));
   }
 
   void run() {
@@ -161,15 +161,14 @@ private:
 
   Role &load;
   Buffer *const q, *const qFull, *const qEmpty;
-  const unsigned slots;
+  const Count slots;
 };
 
 /// Slice by slice of the columns, through a place of their own.
 class SliceStager : Stager {
 public:
   SliceStager(Kernel &kernel, Role &math)
-      : Stager(math, barrierOf(kernel, math)), kernel(kernel),
-        columns(unsigned(*measureOf(kernel, Measure::StagedColumns))) {}
+      : Stager(math, barrierOf(kernel, math)), kernel(kernel), columns(kernel.options.stagedColumns->value) {}
 
   bool fits(ShapeCheck &shape) const {
     const auto turns = turnsOf(math);
@@ -179,7 +178,7 @@ public:
            shape.needs(rightOperandInto(math, StoreOp(*store).o().buffer),
                        "products that the store's rows come from") &&
            shape.needs(columns > 0 && columns <= StoreOp(*store).o().buffer->columns,
-                       "kStagedColumns from 1 to the columns of the store", store->location);
+                       "staged_columns from 1 to the columns of the store", store->location);
   }
 
   void run() {
@@ -210,20 +209,26 @@ private:
   }
 
   /// Beside the rings of K and V: bulk copies want tiles where a swizzle pattern begins.
-  Buffer &addOut(const Buffer &v, unsigned warpRows) const {
+  Buffer &addOut(const Buffer &v, const Count &warpRows) const {
     auto place = llvm::find_if(kernel.buffers, [&](const auto &buffer) { return buffer.get() == &v; });
     auto buffer = std::make_unique<Buffer>();
     buffer->name = kernel.freshName("out");
     buffer->space = Space::Shared;
     buffer->type = v.type;
-    buffer->rows = warpRows * warpGridOf(kernel, math).rows;
+    buffer->rows = productOf(kernel, rowWarps(), warpRows);
     buffer->columns = columns;
     buffer->location = v.location;
     return **kernel.buffers.insert(place + 1, std::move(buffer));
   }
 
+  /// Side by side over the rows.
+  Count rowWarps() const {
+    const unsigned rows = warpGridOf(kernel, math).rows;
+    return math.grid ? Count(rows) : Count(rows, byName(kernel, Measure::RowWarps, rows));
+  }
+
   Kernel &kernel;
-  const unsigned columns;
+  const Count columns;
 };
 
 } // namespace
@@ -252,9 +257,9 @@ bool fagen::stageOutput(Kernel &kernel, PassContext &context) {
   if (!roles || !turnsOf(roles->math))
     return false;
   ShapeCheck shape(kernel, context, "stage-output");
-  if (measureOf(kernel, Measure::QuerySlots))
+  if (kernel.options.querySlots)
     return stageInSlots(kernel, *roles, shape);
-  if (measureOf(kernel, Measure::StagedColumns))
+  if (kernel.options.stagedColumns)
     return stageInSlices(kernel, roles->load, shape);
   return false;
 }

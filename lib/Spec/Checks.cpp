@@ -1,7 +1,7 @@
 // fagen: what the keys of one variant must satisfy together.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Checks.h"
+#include "VariantChecker.h"
 
 #include "fagen/Support/Suggest.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -14,56 +14,6 @@
 using namespace llvm;
 
 namespace fagen {
-
-namespace {
-
-class VariantChecker {
-public:
-  VariantChecker(const TargetInfo &target, const Problem &problem, Schedule &schedule, KeySet unknown, KeySet given)
-      : target(target), problem(problem), schedule(schedule), unknown(unknown), given(given) {}
-
-  std::vector<Finding> run();
-
-private:
-  template <typename... Keys> bool known(Keys... keys) const { return (unknown & (keyBit(keys) | ...)) == 0; }
-  bool isGiven(OptionKey key) const { return (given & keyBit(key)) != 0 && known(key); }
-  Finding &add(StringRef check, OptionKey key, std::string message) {
-    return findings.emplace_back(Finding{check, key, std::move(message), {}});
-  }
-  std::string mmaText() const { return toString(schedule.mma).str(); }
-
-  void checkInstruction();
-  void checkValues();
-  void checkValue(OptionKey key, const OptionValue &value);
-  void checkHeadDim();
-  void checkScalarWarps();
-  void checkWarps();
-  void checkKeys();
-  void checkOperandPlaces();
-  void checkPassNumbers();
-  bool isOnTarget(OptionKey key, unsigned number) const {
-    return target.hasAll(optionInfo(key).findValue(number)->needs);
-  }
-  void refuse(StringRef check, OptionKey key, StringRef accepted);
-  void checkWarpGroups();
-  void checkWarpGroupTile();
-  void checkCopy();
-  void checkRefill();
-  void checkRescale();
-  void checkGqa();
-  void checkSplit();
-  void checkCluster();
-  void checkVector();
-  void checkSwizzle();
-
-  const TargetInfo &target;
-  const Problem &problem;
-  Schedule &schedule;
-  KeySet unknown, given;
-  std::vector<Finding> findings;
-};
-
-} // namespace
 
 std::vector<Finding> VariantChecker::run() {
   schedule.rowWarps = schedule.keyWarps = 1;
@@ -151,84 +101,6 @@ void VariantChecker::checkHeadDim() {
   }
 }
 
-void VariantChecker::checkScalarWarps() {
-  if (schedule.tileRows % schedule.warps == 0) {
-    schedule.rowWarps = schedule.warps;
-    return;
-  }
-  unsigned above = (schedule.tileRows / schedule.warps + 1) * schedule.warps;
-  Finding &finding = add("warps", OptionKey::Tile,
-                         fmt::format("{} warps do not divide {} query rows", schedule.warps, schedule.tileRows));
-  finding.notes.push_back({OptionKey::Tile, fmt::format("with tile = {} x {} they do", above, schedule.tileKeys)});
-}
-
-/// Row groups and key groups of `groups` groups of warps on `slabs` slabs, if they divide evenly.
-static std::optional<std::pair<unsigned, unsigned>> divideWarps(unsigned groups, unsigned slabs) {
-  unsigned rowGroups = std::min(groups, slabs);
-  if (rowGroups == 0 || slabs % rowGroups != 0 || groups % rowGroups != 0)
-    return std::nullopt;
-  return std::make_pair(rowGroups, groups / rowGroups);
-}
-
-/// "1, 3, 6, 9": the numbers of warps up to `most` that divide over that many slabs.
-static std::string warpsThatFit(unsigned slabs, unsigned slabWarps, unsigned most) {
-  std::vector<std::string> fitting;
-  for (unsigned warps = slabWarps; warps <= std::min(most, optionInfo(OptionKey::Warps).max); warps += slabWarps)
-    if (divideWarps(warps / slabWarps, slabs))
-      fitting.push_back(std::to_string(warps));
-  return join(fitting, ", ");
-}
-
-void VariantChecker::checkWarps() {
-  const MmaInstrInfo &instr = firstMmaInstr(schedule.mma);
-  if (schedule.tileRows % instr.slabRows != 0) {
-    unsigned below = std::max(schedule.tileRows / instr.slabRows * instr.slabRows, instr.slabRows);
-    add("warps", OptionKey::Tile,
-        fmt::format("{} takes a multiple of {} query rows, not {}; the nearest are {} and {}", mmaText(),
-                    instr.slabRows, schedule.tileRows, below, below + instr.slabRows));
-    return;
-  }
-  if (schedule.warps % instr.slabWarps != 0) {
-    add("warps", OptionKey::Warps,
-        fmt::format("{} works in groups of {} warps; {} is not a multiple of it", mmaText(), instr.slabWarps,
-                    schedule.warps));
-    return;
-  }
-  const unsigned slabs = schedule.tileRows / instr.slabRows;
-  if (schedule.mma == Mma::Wmma && schedule.warps > slabs) {
-    Finding &finding =
-        add("warps", OptionKey::Warps,
-            fmt::format("{} warps need {} query rows with wmma, not {}: it has no warps side by side over keys",
-                        schedule.warps, schedule.warps * instr.slabRows, schedule.tileRows));
-    finding.notes.push_back({OptionKey::Warps, fmt::format("warps that can: {}", warpsThatFit(slabs, 1, slabs))});
-    return;
-  }
-  if (auto groups = divideWarps(schedule.warps / instr.slabWarps, slabs)) {
-    schedule.rowWarps = groups->first * instr.slabWarps;
-    schedule.keyWarps = groups->second;
-    return;
-  }
-  Finding &finding = add("warps", OptionKey::Tile,
-                         fmt::format("{} warps cannot share {} query rows evenly: with {} they are {} slabs of {} rows",
-                                     schedule.warps, schedule.tileRows, mmaText(), slabs, instr.slabRows));
-  const unsigned most = schedule.mma == Mma::Wmma ? slabs : optionInfo(OptionKey::Warps).max;
-  finding.notes.push_back(
-      {OptionKey::Warps, fmt::format("warps that can: {}", warpsThatFit(slabs, instr.slabWarps, most))});
-}
-
-void VariantChecker::checkKeys() {
-  const unsigned multiple = firstMmaInstr(schedule.mma).keyMultiple * schedule.keyWarps;
-  if (schedule.tileKeys % multiple == 0)
-    return;
-  unsigned below = std::max(schedule.tileKeys / multiple * multiple, multiple);
-  std::string who = schedule.keyWarps == 1
-                        ? mmaText()
-                        : fmt::format("{} with {} warps side by side over keys", mmaText(), schedule.keyWarps);
-  add("keys", OptionKey::Tile,
-      fmt::format("{} takes a multiple of {} keys, not {}; the nearest are {} and {}", who, multiple, schedule.tileKeys,
-                  below, below + multiple));
-}
-
 // Where operands live and how reductions cross threads is fixed by the implemented instruction families.
 void VariantChecker::checkOperandPlaces() {
   if (!known(OptionKey::Mma))
@@ -297,28 +169,6 @@ void VariantChecker::checkWarpGroups() {
     refuse("barriers", OptionKey::Barriers, "minimal");
   if (known(OptionKey::Tile, OptionKey::Warps))
     checkWarpGroupTile();
-}
-
-/// What one instruction and one box of a bulk copy take, and how registers can be divided.
-void VariantChecker::checkWarpGroupTile() {
-  constexpr unsigned kMostKeys = 256, kMostWarps = 12;
-  const bool isWhole = schedule.tileRows % firstMmaInstr(Mma::Wgmma).slabRows == 0; // else no warps fit: said already
-  if (schedule.tileKeys > kMostKeys)
-    add("keys", OptionKey::Tile,
-        fmt::format("wgmma takes at most {} keys at once, not {}", kMostKeys, schedule.tileKeys));
-  if (schedule.keyWarps > 1)
-    add("warps", OptionKey::Warps,
-        fmt::format("{} warps for {} query rows are not yet supported with wgmma; it takes {}, one group of four for "
-                    "64 rows",
-                    schedule.warps, schedule.tileRows, schedule.rowWarps));
-  else if (schedule.warps > kMostWarps)
-    add("warps", OptionKey::Warps,
-        fmt::format("{} warps are not yet supported with wgmma; it takes 4, 8 or {}", schedule.warps, kMostWarps));
-  else if (isWhole && schedule.rowWarps * 16 != schedule.tileRows)
-    add("warps", OptionKey::Warps,
-        fmt::format("{} warps for {} query rows are not yet supported with wgmma; it takes {}, one group of four for "
-                    "64 rows",
-                    schedule.warps, schedule.tileRows, schedule.tileRows / 16));
 }
 
 void VariantChecker::checkCopy() {
@@ -435,50 +285,9 @@ void VariantChecker::checkSwizzle() {
   }
 }
 
-//===-- Policy defaults
-//--------------------------------------------------------------------------------------------===//
-
-/// Bulk copies for warp groups; else the last of the others that the target has.
-static Copy bestCopy(const TargetInfo &target, Mma mma) {
-  if (mma == Mma::Wgmma)
-    return Copy::Tma;
-  Copy best = Copy::LdSt;
-  for (const OptionValueInfo &value : optionInfo(OptionKey::Copy).values)
-    if (target.hasAll(value.needs) && Copy(value.number) != Copy::Tma)
-      best = Copy(value.number);
-  return best;
-}
-
-void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) {
-  auto open = [&](OptionKey key) { return (given & keyBit(key)) == 0; };
-  bool isScalar = schedule.mma == Mma::Scalar;
-  bool isVectorNarrow = schedule.vectorBytes != 16;
-  if (open(OptionKey::Copy))
-    schedule.copy = isVectorNarrow && schedule.mma != Mma::Wgmma ? Copy::LdSt : bestCopy(target, schedule.mma);
-  if (open(OptionKey::Swizzle)) {
-    schedule.swizzle = isScalar                     ? Swizzle::None
-                       : schedule.mma == Mma::Wmma  ? Swizzle::Pad
-                       : schedule.mma == Mma::Wgmma ? Swizzle::B128
-                                                    : Swizzle::Xor;
-  }
-  if (open(OptionKey::Refill))
-    schedule.refill = isScalar ? Refill::Joint : Refill::Split;
-  if (open(OptionKey::QIn))
-    schedule.qIn = OperandPlace::Shared;
-  if (open(OptionKey::PIn))
-    schedule.pIn = isScalar || schedule.mma == Mma::Wmma ? OperandPlace::Shared : OperandPlace::Registers;
-  if (open(OptionKey::Roles))
-    schedule.roles = schedule.mma == Mma::Wgmma ? Roles::Specialized : Roles::Unified;
-}
-
 std::vector<Finding> checkVariant(const TargetInfo &target, const Problem &problem, Schedule &schedule, KeySet unknown,
                                   KeySet given) {
   return VariantChecker(target, problem, schedule, unknown, given).run();
-}
-
-unsigned splitKeys(const Problem &problem, const Schedule &schedule) {
-  constexpr unsigned kKeys = 512; // few enough to fill a GPU with long rows, many enough to hide what a merge costs
-  return problem.invariant && schedule.split == 0 ? alignTo(kKeys, schedule.tileKeys) : 0;
 }
 
 } // namespace fagen

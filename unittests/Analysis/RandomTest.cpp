@@ -58,7 +58,7 @@ private:
     q = add("q", Space::Shared, ElementType::F16, 4, 32, false);
     s = add("s", Space::Shared, ElementType::F32, 4, 32, false);
     if (below(3) == 0)
-      q->overlays = k->name;
+      q->overlays = k;
     fragment = add("f", Space::Fragment, ElementType::F32, 2, 32, false);
   }
 
@@ -66,7 +66,7 @@ private:
   void allocate() {
     uint64_t end = 0;
     for (Buffer *buffer : {k, v, q, s}) {
-      buffer->offset = buffer->overlays.empty() ? end : 0;
+      buffer->offset = buffer->overlays ? 0 : end;
       end += buffer->bytes();
     }
     kernel().sharedBytes = end;

@@ -4,6 +4,8 @@
 #include "TestProgram.h"
 
 #include "fagen/IR/OpClasses.h"
+#include "fagen/IR/Queries.h"
+#include "fagen/IR/Verifier.h"
 
 #include "gtest/gtest.h"
 
@@ -101,6 +103,37 @@ TEST(Buffer, CountsBytes) {
   buffer.stages = 3;
   EXPECT_EQ(buffer.stageBytes(), 64u * 128 * 2);
   EXPECT_EQ(buffer.bytes(), 3u * 64 * 128 * 2);
+}
+
+TEST(Count, IsANumberAndHowItIsWritten) {
+  Kernel kernel;
+  const Count slots = kernel.addConstant("kSlots", 3, "stages");
+  EXPECT_EQ(slots, 3u);
+  EXPECT_EQ(slots.str(), "kSlots");
+  EXPECT_EQ(countOf(kernel, constant(16) * slots.expr()), 48u);
+  EXPECT_EQ(Count(48).str(), "48");
+  EXPECT_EQ(Count(48, constant(48)).str(), "48");
+}
+
+TEST(Count, MustBeWhatIsWritten) {
+  Kernel kernel;
+  kernel.backend = "mma_sync";
+  kernel.symbol = "k";
+  kernel.threads = 32;
+  kernel.roles.push_back({"all", 0, 1, {}});
+  Buffer buffer;
+  buffer.name = "k";
+  buffer.rows = kernel.addConstant("kRows", 64, "tile");
+  buffer.columns = 64;
+  kernel.addBuffer(buffer);
+  auto defectsOf = [&] {
+    std::string text;
+    verify(kernel, [&](const Location &, const llvm::Twine &message) { text += message.str() + "\n"; });
+    return text;
+  };
+  EXPECT_EQ(defectsOf(), "");
+  kernel.constants.front().value = 32;
+  EXPECT_EQ(defectsOf(), "%k: rows are written as 'kRows', which is not 64\n");
 }
 
 TEST(Ops, TableIsConsistent) {

@@ -12,7 +12,6 @@ namespace fagen::ir {
 
 inline constexpr llvm::StringLiteral kTestProgram = R"(program @p {
   kernel @fagen_p_sm_89 target sm_89 backend mma_sync threads 128 phase placed shared 34816 loc("a.fa":4:8) {
-    options {refill = late loc("a.fa":18:3), overlap = both, grid = longest_first, barriers = minimal}
     const kTileRows = 64 origin "tile" loc("a.fa":17:16)
     const kTileKeys = 64 origin "tile"
     const kHeadDimQK = 64
@@ -25,16 +24,17 @@ inline constexpr llvm::StringLiteral kTestProgram = R"(program @p {
     const kWarpRows = 16
     const kWarpKeys = 64
     const kVectorBytes = 16
+    options {refill = late loc("a.fa":18:3), overlap = both, grid = longest_first, load_warps = 4, barriers = minimal}
     global %gk : f16[rows x 64]
     global %go : f16[rows x 64]
     global %glse : f32[rows x 1]
-    shared %k : f16[64 x 64] stages 2 swizzle xor offset 0 guard full %k_full by bytes, empty %k_empty by group lag 1 loc("a.fa":21)
+    shared %k : f16[kTileKeys x 64] stages kStages swizzle xor offset 0 guard full %k_full by bytes, empty %k_empty by group lag 1 loc("a.fa":21)
     shared %k_full : mbarrier[1 x 1] stages 2 offset 33280
     shared %k_empty : mbarrier[1 x 1] stages 1 offset 33296
     shared %q : f16[64 x 64] offset 0 overlays %k
     shared %partial : f32[64 x 66] offset 16384
     fragment %q_fragment : f16[16 x 64]
-    fragment %s : f32[16 x 64]
+    fragment %s : f32[kWarpRows x kWarpKeys]
     fragment %m : f32[16 x 1]
     let key_tiles = ceil_div(min(seq_kv, row_begin + 64 + seq_kv - seq_q), kTileKeys) note("split: \22why\22 \\")
     site 1 "copy_wait 2" covers "RAW k: copy_issue -> mma"

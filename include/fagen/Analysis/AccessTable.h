@@ -34,9 +34,9 @@ struct Access {
 
 /// The slot of a ring that a position stands for. Most rings need no division, which would be what this costs.
 inline unsigned slotAt(const ir::Buffer &buffer, int64_t position) {
-  const int64_t stages = buffer.stages;
-  return unsigned(llvm::has_single_bit(buffer.stages) ? position & (stages - 1)
-                                                      : (position % stages + stages) % stages);
+  const unsigned slots = buffer.stages;
+  const int64_t stages = slots;
+  return unsigned(llvm::has_single_bit(slots) ? position & (stages - 1) : (position % stages + stages) % stages);
 }
 
 /// An access in a slot of its buffer that meets another one, at least one of them a write.

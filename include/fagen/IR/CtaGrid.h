@@ -4,6 +4,7 @@
 // In textual IR, where it is not one CTA a tile:
 //
 //   grid persistent
+//   grid persistent longest_first kTurnRows, kTurnTiles
 //   grid splits 4
 //   grid tiles (m in ceil_div(M, 128), n in ceil_div(N, 64))
 //
@@ -11,11 +12,13 @@
 // fastest.
 #pragma once
 
+#include "fagen/IR/Count.h"
 #include "fagen/IR/Expr.h"
 
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace fagen::ir {
@@ -24,6 +27,12 @@ namespace fagen::ir {
 struct GridIndex {
   std::string name;
   Expr extent; ///< of sizes and constants
+};
+
+/// In which order tickets are drawn, where tiles with most keys come first: the heads at the end take turns.
+struct TurnOrder {
+  Count rows;                 ///< of K and V of the heads that take turns
+  std::optional<Count> tiles; ///< heads of so many tiles all take turns
 };
 
 /// How the CTAs of a launch share its tiles.
@@ -37,7 +46,8 @@ struct CtaGrid {
     Clusters    ///< persistent, `number` CTAs a cluster
   } kind = Tiles;
   unsigned number = 0;
-  std::vector<GridIndex> indices; ///< what tiles are counted by; none: by attention's heads and rows
+  std::optional<TurnOrder> turns = {}; ///< of persistent CTAs; none: tiles are in the order of their numbers
+  std::vector<GridIndex> indices;      ///< what tiles are counted by; none: by attention's heads and rows
 
   /// Whether several CTAs share a tile.
   bool isSplit() const { return kind == Splits || kind == SplitKeys; }

@@ -11,10 +11,10 @@
 //   program @l4_fp16_prefill_f16_d64_none {
 //     kernel @fagen_l4_fp16_prefill_f16_d64_none_sm_89 target sm_89 backend mma_sync threads 128 phase placed shared
 //     49152 {
-//       options {refill = late loc("l4_fp16.fa":24:5), barriers = minimal}
 //       about "Kernel l4_fp16_prefill_f16_d64_none (l4_fp16.fa:4), target sm_89, schedule prefill (l4_fp16.fa:16)."
-//       grid persistent
 //       const kTileRows = 128 origin "tile" loc("l4_fp16.fa":17:16)
+//       options {refill = late loc("l4_fp16.fa":24:5), barriers = minimal}
+//       grid persistent
 //       size K, M, N
 //       global %gq : f16[rows x 64] param q packed
 //       global %ga : f16[M, K] param a strided
@@ -23,7 +23,7 @@
 //       param %slope : f32[heads]
 //       view %a_of : f16[M, K] = (r, c) -> %ga[r, c]
 //       global %gk : f16[rows x 64] param k
-//       shared %k : f16[64 x 64] stages 2 swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
+//       shared %k : f16[kTileKeys x kHeadDimQK] stages kStages swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
 //       shared %v : f16[64 x 64] stages 2 guard full %v_full by bytes, empty %v_empty by warp
 //       fragment %s : f32[32 x 64]
 //       let key_tiles = ceil_div(min(seq_kv, row_begin + 128 + seq_kv - seq_q), 64) note("split-mask-loops: ...")
@@ -44,6 +44,7 @@
 // An absent optional operand is `none`, or is left out at the end.
 #pragma once
 
+#include "fagen/IR/Count.h"
 #include "fagen/IR/CtaGrid.h"
 #include "fagen/IR/Expr.h"
 #include "fagen/IR/OpEnums.h" // generated from Ops.td: the enumerations of attributes
@@ -99,9 +100,9 @@ struct Buffer {
   std::string name;
   Space space = Space::Shared;
   ElementType type = ElementType::F16;
-  unsigned rows = 0, columns = 0;
+  Count rows = 0, columns = 0;
   bool isRing = false;   ///< ops name a position; slot = position mod stages
-  unsigned stages = 1;   ///< slots of a ring; 1 for others
+  Count stages = 1;      ///< slots of a ring; 1 for others
   std::string param;     ///< global: the tensor's name among the kernel's parameters; empty: a part of the workspace
   bool isPacked = false; ///< global: rows are those of all query heads of a K/V head: row query * heads_per_kv + head
   /// Global, of a kernel with parameters of its own, or a tensor that expressions read: its dimensions, the last dense.
@@ -110,7 +111,7 @@ struct Buffer {
   std::optional<AddressMap> map; ///< of a view
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
-  std::string overlays;           ///< name of the buffer whose bytes this one reuses, if any (set before allocation)
+  Buffer *overlays = nullptr;     ///< whose bytes this one reuses, if any (set before allocation)
   std::optional<Guard> guard;
   Location location;
 
@@ -237,7 +238,8 @@ struct Kernel {
   Buffer &addBuffer(Buffer buffer);
   int64_t constant(llvm::StringRef name) const; ///< asserts that it exists
   bool hasConstant(llvm::StringRef name) const;
-  void addConstant(llvm::StringRef name, int64_t value, llvm::StringRef origin, const Location &location = {});
+  /// What was added, by its name.
+  Count addConstant(llvm::StringRef name, int64_t value, llvm::StringRef origin, const Location &location = {});
 };
 
 struct Program {

@@ -25,24 +25,12 @@ enum class Measure : uint8_t {
   WarpKeys,
   VectorBytes,
   LoadRegisters,
-  MathRegisters,
-  TurnRows,
-  TurnTiles,
-  LoadWarps,
-  QuerySlots,
-  StagedColumns
-};
-
-/// Who holds a measure to its range.
-enum class MeasureCheck : uint8_t {
-  Verifier, ///< it is positive
-  Pass      ///< a pass is asked for it, and says what it can do
+  MathRegisters
 };
 
 struct MeasureInfo {
   Measure measure;
   llvm::StringLiteral name;
-  MeasureCheck check = MeasureCheck::Verifier;
 };
 
 inline constexpr std::array kMeasures = {
@@ -60,11 +48,6 @@ inline constexpr std::array kMeasures = {
     MeasureInfo{Measure::VectorBytes, "kVectorBytes"}, // that a thread moves at once
     MeasureInfo{Measure::LoadRegisters, "kLoadRegisters"},
     MeasureInfo{Measure::MathRegisters, "kMathRegisters"},
-    MeasureInfo{Measure::TurnRows, "kTurnRows"}, // of the heads whose tiles take turns, the longest first
-    MeasureInfo{Measure::TurnTiles, "kTurnTiles"},
-    MeasureInfo{Measure::LoadWarps, "kLoadWarps", MeasureCheck::Pass},
-    MeasureInfo{Measure::QuerySlots, "kQuerySlots", MeasureCheck::Pass},
-    MeasureInfo{Measure::StagedColumns, "kStagedColumns", MeasureCheck::Pass},
 };
 
 /// Measures that are the product of two others, where a kernel has all three.
@@ -87,6 +70,14 @@ inline std::optional<int64_t> measureOf(const Kernel &kernel, Measure measure) {
 /// The number, by name where the measure is just that.
 inline Expr byName(const Kernel &kernel, Measure measure, int64_t number) {
   return measureOf(kernel, measure) == number ? variable(measure) : constant(number);
+}
+
+/// a * b; by name where a measure of the kernel is their product.
+inline Count productOf(const Kernel &kernel, const Count &a, const Count &b) {
+  for (const MeasureProduct &each : kMeasureProducts)
+    if (a.expr() == variable(each.a) && b.expr() == variable(each.b) && measureOf(kernel, each.product))
+      return Count(a * b, variable(each.product));
+  return Count(a * b);
 }
 
 } // namespace fagen::ir

@@ -1,11 +1,12 @@
 // fagen: what a kernel is asked for, where passes decide by it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The keys and values are those of a spec (SpecOptions.td). In textual IR:
+// Keys with named values are those of a spec (SpecOptions.td); numbers are what the compiler arranges. In textual IR:
 //
-//   options {refill = late loc("l4_fp16.fa":24:5), barriers = minimal}
+//   options {refill = late loc("l4_fp16.fa":24:5), load_warps = kLoadWarps, barriers = minimal}
 #pragma once
 
+#include "fagen/IR/Count.h"
 #include "fagen/Spec/SpecOptions.h" // generated: the enumerations
 #include "fagen/Support/Location.h"
 
@@ -13,8 +14,8 @@
 
 namespace fagen::ir {
 
-template <typename Enum> struct Option {
-  Enum value;
+template <typename Value> struct Option {
+  Value value;
   Location location; ///< the spec line that asked for it
 };
 
@@ -23,6 +24,9 @@ struct Options {
   std::optional<Option<Overlap>> overlap;
   std::optional<Option<RescalePolicy>> rescale;
   std::optional<Option<Grid>> grid;
+  std::optional<Option<Count>> loadWarps;     ///< warps that copy, in front of the others
+  std::optional<Option<Count>> querySlots;    ///< slots of Q, through which results leave
+  std::optional<Option<Count>> stagedColumns; ///< columns of results that leave at once, through a place of their own
   std::optional<Option<Swizzle>> swizzle;
   std::optional<Option<BarrierPolicy>> barriers;
 
@@ -32,6 +36,9 @@ struct Options {
     visit("overlap", self.overlap);
     visit("rescale", self.rescale);
     visit("grid", self.grid);
+    visit("load_warps", self.loadWarps);
+    visit("query_slots", self.querySlots);
+    visit("staged_columns", self.stagedColumns);
     visit("swizzle", self.swizzle);
     visit("barriers", self.barriers);
   }

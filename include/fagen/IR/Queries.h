@@ -93,8 +93,11 @@ Op *lastLoop(Block &block);
 
 /// Which keys rows [rowBegin, rowBegin + rows) see.
 MaskBounds boundsOf(ConstMask mask, const Expr &rowBegin, int64_t rows);
-/// The value of an expression of numbers and of the kernel's constants; nothing where it names anything else.
+/// The value of an expression of numbers, of the kernel's constants and of the device library's; nothing where it names
+/// anything else.
 std::optional<int64_t> constantOf(const Kernel &kernel, const Expr &expr);
+/// How many it says; asserts that the expression has such a value.
+Count countOf(const Kernel &kernel, const Expr &written);
 /// How many rows and columns of scores the warps of the role mask together.
 struct TileShape {
   int64_t rows, columns;

@@ -1,0 +1,58 @@
+// fagen: what the keys of one variant must satisfy together, rule by rule.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//   CheckTile.cpp   tiles and the warps that share them
+//   Checks.cpp      everything else
+#pragma once
+
+#include "Checks.h"
+
+namespace fagen {
+
+class VariantChecker {
+public:
+  VariantChecker(const TargetInfo &target, const Problem &problem, Schedule &schedule, KeySet unknown, KeySet given)
+      : target(target), problem(problem), schedule(schedule), unknown(unknown), given(given) {}
+
+  std::vector<Finding> run();
+
+private:
+  template <typename... Keys> bool known(Keys... keys) const { return (unknown & (keyBit(keys) | ...)) == 0; }
+  bool isGiven(OptionKey key) const { return (given & keyBit(key)) != 0 && known(key); }
+  Finding &add(llvm::StringRef check, OptionKey key, std::string message) {
+    return findings.emplace_back(Finding{check, key, std::move(message), {}});
+  }
+  std::string mmaText() const { return toString(schedule.mma).str(); }
+
+  void checkInstruction();
+  void checkValues();
+  void checkValue(OptionKey key, const OptionValue &value);
+  void checkHeadDim();
+  void checkScalarWarps();
+  void checkWarps();
+  void checkKeys();
+  void checkOperandPlaces();
+  void checkPassNumbers();
+  bool isOnTarget(OptionKey key, unsigned number) const {
+    return target.hasAll(optionInfo(key).findValue(number)->needs);
+  }
+  void refuse(llvm::StringRef check, OptionKey key, llvm::StringRef accepted);
+  void checkWarpGroups();
+  void checkWarpGroupTile();
+  void checkCopy();
+  void checkRefill();
+  void checkRescale();
+  void checkGqa();
+  void checkSplit();
+  void checkCluster();
+  void checkVector();
+  void checkSwizzle();
+
+  const TargetInfo &target;
+  const Problem &problem;
+  Schedule &schedule;
+  KeySet unknown, given;
+  std::vector<Finding> findings;
+};
+
+} // namespace fagen
