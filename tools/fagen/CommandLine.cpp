@@ -165,6 +165,7 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   options.nvcc = orEnvironment(flags.nvcc, "FAGEN_NVCC");
   options.diagnostics = flags.diagnostics.get();
   options.pipeline = pipelineFlags.get();
+  options.pipeline.printOf = options.variants;
   if (!options.pipeline.stopAfter.empty() && options.emit == EmitKind::Files)
     options.emit = EmitKind::IR; // there is nothing else to show of unfinished kernels
   return options;
