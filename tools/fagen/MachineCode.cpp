@@ -31,6 +31,21 @@ static bool isCompiledFor(const TargetInfo &target, unsigned sm) {
   return target.exact ? sm == target.sm : target.runsOn(sm);
 }
 
+/// As dispatch orders targets: the GPU's own, then the nearest lower one, then higher ones.
+static unsigned distanceTo(const TargetInfo &target, unsigned sm) {
+  constexpr unsigned kHigher = 1u << 16;
+  return target.sm <= sm ? sm - target.sm : kHigher + target.sm - sm;
+}
+
+/// Whether dispatch would rather take the text of another target for the same variant.
+static bool isNearerThere(const CompiledKernel &kernel, const Variant &variant, unsigned sm) {
+  return any_of(kernel.variants, [&](const CompiledVariant &other) {
+    const TargetInfo &target = *other.variant->target;
+    return other.variant->name == variant.name && isCompiledFor(target, sm) &&
+           distanceTo(target, sm) < distanceTo(*variant.target, sm);
+  });
+}
+
 namespace {
 
 struct Job {
@@ -48,7 +63,7 @@ static std::vector<Job> jobsOf(CompiledKernel &kernel, ArrayRef<unsigned> sms) {
   for (auto [variant, plan] : zip(kernel.variants, kernel.plan.variants))
     for (unsigned sm : sms) {
       const TargetInfo &target = *variant.variant->target;
-      if (isCompiledFor(target, sm))
+      if (isCompiledFor(target, sm) && !isNearerThere(kernel, *variant.variant, sm))
         jobs.push_back({variant, plan, sm, target.exact ? target.name.str() : fmt::format("sm_{}", sm), {}});
     }
   return jobs;

@@ -10,8 +10,8 @@
 
 namespace fagen {
 
-/// Compiles each variant for those of the compute capabilities that run its text, and adds the machine code to its plan
-/// and, as files below `directory`, to `files`. Reports text that nvcc refuses.
+/// Compiles each variant for those of the compute capabilities that run its text and that have none of a nearer target.
+/// Adds the machine code to its plan and, as files below `directory`, to `files`. Reports text that nvcc refuses.
 void addMachineCode(CompiledKernel &kernel, llvm::ArrayRef<unsigned> sms, const Nvcc &nvcc, llvm::StringRef directory,
                     OutputSet &files, Diagnostics &diags);
 
