@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // fagen_torch_direct makes a Python function that computes into `out`:
-//   direct(q, k, v, out, scale, options) -> bool   by what this thread remembers of such a call;
-//                                                  options = kernels << 2 | bshd << 1 | causal
-//   direct(q, k, v, out, plan) -> bool             by the plan of this number
+//   direct(q, k, v, out, scale, causal, bshd, kernels) -> bool   by what this thread remembers of such a call
+//   direct(q, k, v, out, plan) -> bool                           by the plan of this number
 // It says False, and has done nothing, where nothing is remembered, the tensors are not as planned, and for all that
 // the dispatcher may treat otherwise: subclasses, tensors without memory of their own (functorch's, functional ones),
 // negative views. The caller then calls an operator. Modes of PyTorch are the caller's to look at.
@@ -57,6 +56,7 @@ constexpr int kFastCall = 0x0080;
   X(Object, PyObject_Type, (Object))                                                                                   \
   X(Object, PyObject_VectorcallMethod, (Object, const Object *, size_t, Object))                                       \
   X(Object, PyUnicode_InternFromString, (const char *))                                                                \
+  X(int, PyObject_IsTrue, (Object))                                                                                    \
   X(double, PyFloat_AsDouble, (Object))                                                                                \
   X(long long, PyLong_AsLongLong, (Object))                                                                            \
   X(Object, PyErr_Occurred, ())                                                                                        \
@@ -120,16 +120,16 @@ bool readView(Object object, View &view) {
   return true;
 }
 
-bool readOptions(Object scale, Object number, Options &options) {
-  options.scale = python.PyFloat_AsDouble(scale);
-  const long long bits = python.PyLong_AsLongLong(number);
-  if (python.PyErr_Occurred())
-    return false;
-  options.causal = bits & 1;
-  options.bshd = bits & 2;
-  options.kernels = bits >> 2;
-  return true;
+/// Scale, causal, bshd and kernels.
+bool readOptions(const Object *arguments, Options &options) {
+  options.scale = python.PyFloat_AsDouble(arguments[0]);
+  options.causal = python.PyObject_IsTrue(arguments[1]);
+  options.bshd = python.PyObject_IsTrue(arguments[2]);
+  options.kernels = python.PyLong_AsLongLong(arguments[3]);
+  return !python.PyErr_Occurred();
 }
+
+constexpr intptr_t kByOptions = 8, kByPlan = 5; ///< how many arguments there are
 
 bool computeDirectly(const Object *arguments, intptr_t count) {
   Call call = {};
@@ -137,8 +137,8 @@ bool computeDirectly(const Object *arguments, intptr_t count) {
   for (int i = 0; i < 4; ++i)
     if (!readView(arguments[i], *views[i]) || views[i]->rank != 4)
       return false;
-  if (count == 6)
-    return readOptions(arguments[4], arguments[5], call.options) && attendIfSettled(call);
+  if (count == kByOptions)
+    return readOptions(arguments + 4, call.options) && attendIfSettled(call);
   const Plan plan = planOf(python.PyLong_AsLongLong(arguments[4]));
   call.options = plan.options;
   return runAsPlanned(plan, call);
@@ -148,7 +148,7 @@ bool computeDirectly(const Object *arguments, intptr_t count) {
 Object direct(Object, const Object *arguments, intptr_t count) {
   bool done = false;
   try {
-    done = (count == 5 || count == 6) && computeDirectly(arguments, count);
+    done = (count == kByOptions || count == kByPlan) && computeDirectly(arguments, count);
   } catch (...) {
   }
   if (!done)

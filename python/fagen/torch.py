@@ -250,14 +250,9 @@ def _forward_at_once(q, k, v, scale, causal, bshd, number):
     """O, by the shortest way."""
     if _may_be_direct():
         out = _empty_like(q, memory_format=_packed)
-        if _direct(q, k, v, out, scale, _options_of(causal, bshd, number)):
+        if _direct(q, k, v, out, scale, causal, bshd, number):
             return out
     return _forward_now(q, k, v, scale, causal, bshd, number, True)
-
-
-def _options_of(causal, bshd, number):
-    """As direct.cpp wants them."""
-    return number << 2 | bool(bshd) << 1 | bool(causal)
 
 
 def _refusal(error):
@@ -314,7 +309,7 @@ def _launch(q, k, v, scale, causal, bshd, lse, out, number, wants_gradient):
         _attention_out(q, k, v, out, sums, scale, causal, bshd, number, True)
     else:
         sums = _empty_lse(q, bshd, True) if lse else _NO_LSE
-        if lse or not (_may_be_direct() and _direct(q, k, v, out, scale, _options_of(causal, bshd, number))):
+        if lse or not (_may_be_direct() and _direct(q, k, v, out, scale, causal, bshd, number)):
             _attention_out_now(q, k, v, out, sums, scale, causal, bshd, number, True)
     return out, sums
 
