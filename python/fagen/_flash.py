@@ -40,7 +40,9 @@ def _refuse(function, reason, fallback):
 def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dropout=0.0, alibi_slopes=None, lse=False,
            fallback="warn"):
     """O and LSE [batch, heads, seq_q]."""
-    is_causal, window = normalize(causal, window, q.shape[1], k.shape[1])
+    is_causal = causal
+    if window != (-1, -1):
+        is_causal, window = normalize(causal, window, q.shape[1], k.shape[1])
     reason = None
     if dropout:
         reason = f"dropout_p={dropout}: kernels have no dropout"
