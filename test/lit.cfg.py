@@ -63,6 +63,7 @@ def imports(python, *modules):
 torch_python = os.environ.get("FAGEN_TORCH_PYTHON", config.python)
 config.substitutions.append(("%pytest", f"env PYTHONPATH={config.fagen_build}/python {config.python} -m pytest -q"))
 config.substitutions.append(("%torch-pytest", f"env PYTHONPATH={config.fagen_build}/python {torch_python} -m pytest -q"))
+config.substitutions.append(("%torch-python", f"env PYTHONPATH={config.fagen_build}/python {torch_python}"))
 if not os.path.exists(os.path.join(config.fagen_build, "python", "fagen", "places.stamp")):
     lit_config.note("no build/*/python/fagen: the Python package is not tested; the target fagen_python builds it")
 elif not imports(config.python, "pytest"):

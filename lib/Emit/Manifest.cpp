@@ -191,10 +191,17 @@ static const char *dispatchWord(const Variant &variant) {
   return words[dispatchOf(variant)];
 }
 
+static json::Value jsonOf(const BinaryPlan &binary) {
+  return json::Object{
+      {"exact", binary.isExact}, {"file", binary.path}, {"made_from", binary.madeFrom}, {"sm", binary.sm}};
+}
+
 /// What is known without a variant, beside launches, buffers and barriers; by the names of <fagen/table.h>.
 static json::Object membersOf(const VariantPlan &plan) {
   json::Object object{
       {"alignment", plan.alignment}, {"source", plan.sourcePath}, {"workspace", arrayOf(plan.workspace, jsonOf)}};
+  if (!plan.binaries.empty())
+    object["binaries"] = arrayOf(plan.binaries, jsonOf);
   if (!plan.maps.empty())
     object["maps"] = arrayOf(plan.maps, jsonOf);
   return object;
@@ -232,8 +239,11 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
 
 std::vector<std::string> fagen::filesOf(const KernelPlan &plan) {
   std::vector<std::string> files = {"CMakeLists.txt", "manifest.json", "table.cpp", "table.h"};
-  for (const VariantPlan &variant : plan.variants)
+  for (const VariantPlan &variant : plan.variants) {
     files.push_back(variant.sourcePath);
+    for (const BinaryPlan &binary : variant.binaries)
+      files.push_back(binary.path);
+  }
   llvm::sort(files);
   return files;
 }

@@ -76,7 +76,7 @@ bool PipelineRunner::runPass(const PassEntry &pass, ir::Program &program, PassCo
     if (context.diags.hasErrors())
       break;
   }
-  if (prints(pass)) // also what a failed pass left: that is when it is needed
+  if (prints(pass, program)) // also what a failed pass left: that is when it is needed
     printAfter(pass, program, changed);
   if (context.diags.hasErrors())
     return false;
@@ -132,8 +132,9 @@ bool PipelineRunner::runTimed(const PassEntry &pass, ir::Kernel &kernel, PassCon
   return changed;
 }
 
-bool PipelineRunner::prints(const PassEntry &pass) const {
-  return options.printAfterAll || llvm::is_contained(options.printAfter, pass.name);
+bool PipelineRunner::prints(const PassEntry &pass, const ir::Program &program) const {
+  return (options.printAfterAll || llvm::is_contained(options.printAfter, pass.name)) &&
+         (options.printOf.empty() || llvm::is_contained(options.printOf, program.name));
 }
 
 /// Headed by a comment, so that what is printed once can be read back.

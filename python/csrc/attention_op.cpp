@@ -5,16 +5,15 @@
 // kernel as they are. `scale` is 1 / sqrt(head_dim) where it is NaN. `kernels` is a number of fagen_torch_add_kernels.
 //   attention      O and LSE [batch, heads, rows], which is empty unless `lse`; fagen/torch.py gives it a gradient
 //   attention_out  into `out`, and into `lse` unless that is empty
-//   _forward       O alone: what an eager call without gradients takes
+//   _forward       O alone, and _forward_lse O and LSE: what an eager call without gradients takes
 //   _plan          the number of a plan for calls like this one; _planned computes by it
 // All but the first have no gradient. They refuse to run where PyTorch would record one, unless the caller says by
 // `detached` that none is wanted.
-#include "settled.h"
+#include "plans.h"
 
 #include <array>
 #include <cmath>
 #include <mutex>
-#include <unordered_map>
 
 namespace fagen::torch {
 namespace {
@@ -69,10 +68,9 @@ std::array<int64_t, 3> sizesOfLse(const Call &call) {
   return {sizes[0], sizes[call.options.bshd ? 2 : 1], sizes[call.options.bshd ? 1 : 2]};
 }
 
-void attention(Value *stack, uint64_t, uint64_t) {
-  const Inputs inputs(stack);
-  Call call = inputs.call({as<double>(stack[3]), as<bool>(stack[4]), as<bool>(stack[5]), as<int64_t>(stack[7])});
-  const bool wantsLse = as<bool>(stack[6]);
+/// O and LSE, which is empty unless it is wanted, in place of the first two arguments.
+void attendWithLse(const Inputs &inputs, const Options &options, bool wantsLse, Value *stack) {
+  Call call = inputs.call(options);
   Tensor o = makeOutput(call);
   const std::array<int64_t, 3> sizes = sizesOfLse(call);
   const int64_t none = 0;
@@ -82,6 +80,17 @@ void attention(Value *stack, uint64_t, uint64_t) {
   attend(call);
   stack[0] = reinterpret_cast<Value>(o.release());
   stack[1] = reinterpret_cast<Value>(lse.release());
+}
+
+void attention(Value *stack, uint64_t, uint64_t) {
+  const Options options = {as<double>(stack[3]), as<bool>(stack[4]), as<bool>(stack[5]), as<int64_t>(stack[7])};
+  attendWithLse(Inputs(stack), options, as<bool>(stack[6]), stack);
+}
+
+void forwardLse(Value *stack, uint64_t, uint64_t) {
+  const Inputs inputs(stack);
+  refuseGradients("_forward_lse", as<bool>(stack[7]));
+  attendWithLse(inputs, optionsOf(stack + 3), true, stack);
 }
 
 void forward(Value *stack, uint64_t, uint64_t) {
@@ -118,51 +127,12 @@ void attentionOut(Value *stack, uint64_t, uint64_t) {
   attend(call);
 }
 
-struct Plan {
-  Options options;
-  std::shared_ptr<const Settled> settled;
-};
-
-/// Plans by their numbers. One ends with the Python object that asked for it.
-struct Plans {
-  std::mutex mutex;
-  int64_t last = 0;
-  std::unordered_map<int64_t, Plan> all;
-};
-
-Plans &plans() {
-  static Plans *plans = new Plans; // never destroyed: Python's objects may end later
-  return *plans;
-}
-
-Plan planOf(int64_t number) {
-  Plans &known = plans();
-  std::lock_guard lock(known.mutex);
-  const auto found = known.all.find(number);
-  if (found == known.all.end())
-    fail("fagen.Error: no plan of number %lld in this process", static_cast<long long>(number));
-  return found->second;
-}
-
 void plan(Value *stack, uint64_t, uint64_t) {
   const Inputs inputs(stack);
   const Tensor o(as<TensorHandle>(stack[3]));
   const Options options = optionsOf(stack + 4);
   const Call call = callInto(o, inputs, options);
-  const Plan made = {options, settle(call, keyOf(call))};
-  Plans &known = plans();
-  std::lock_guard lock(known.mutex);
-  known.all[++known.last] = made;
-  stack[0] = static_cast<Value>(known.last);
-}
-
-[[noreturn]] void failOtherThanPlanned(const fagen_problem &problem) {
-  auto number = [](int64_t value) { return static_cast<long long>(value); };
-  fail("fagen.Error: planned for %lld batches, %lld heads of q and %lld of k, %lld rows and %lld keys, head_dim %lld "
-       "and "
-       "%lld, with their strides, type and device; called with other tensors",
-       number(problem.batch), number(problem.heads), number(problem.kv_heads), number(problem.seq_q),
-       number(problem.seq_kv), number(problem.head_dim_qk), number(problem.head_dim_v));
+  stack[0] = static_cast<Value>(addPlan(options, settle(call, keyOf(call))));
 }
 
 /// Inputs are as planned. Other strides of the output, or another alignment, are asked for as for any call.
@@ -172,13 +142,11 @@ void planned(Value *stack, uint64_t, uint64_t) {
   const Plan plan = planOf(as<int64_t>(stack[4]));
   const Call call = callInto(o, inputs, plan.options);
   refuseGradients("_planned", as<bool>(stack[5]));
-  const Key key = keyOf(call);
-  if (key.inputs != plan.settled->key.inputs)
-    failOtherThanPlanned(plan.settled->problem);
-  if (key == plan.settled->key)
-    run(*plan.settled, call);
-  else
-    attend(call);
+  if (runAsPlanned(plan, call))
+    return;
+  if (keyOf(call).inputs != plan.settled->key.inputs)
+    failOtherThanPlanned(plan);
+  attend(call);
 }
 
 struct Operator {
@@ -199,6 +167,10 @@ constexpr Operator kOperators[] = {
      "_forward(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool bshd, int kernels, bool detached=False) "
      "-> Tensor",
      forward},
+    {"_forward_lse",
+     "_forward_lse(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool bshd, int kernels, "
+     "bool detached=False) -> (Tensor, Tensor)",
+     forwardLse},
     {"_plan",
      "_plan(Tensor q, Tensor k, Tensor v, Tensor out, float scale, bool causal, bool bshd, int kernels) -> int", plan},
     {"_planned", "_planned(Tensor q, Tensor k, Tensor v, Tensor(a!) out, int plan, bool detached=False) -> ()",
@@ -247,10 +219,7 @@ FAGEN_API int fagen_torch_add_kernels(const fagen_table *const *tables, size_t t
 }
 
 /// Ends a plan.
-FAGEN_API void fagen_torch_forget_plan(int64_t number) {
-  std::lock_guard lock(plans().mutex);
-  plans().all.erase(number);
-}
+FAGEN_API void fagen_torch_forget_plan(int64_t number) { forgetPlan(number); }
 
 /// Who computes for tensors on the CPU; null: nobody.
 FAGEN_API void fagen_torch_set_emulator(Emulator computes) { setEmulator(computes); }

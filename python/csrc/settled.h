@@ -44,4 +44,7 @@ void run(const Settled &settled, const Call &call);
 /// Computes a call; what it takes is remembered by this thread.
 void attend(const Call &call);
 
+/// Computes a call for which this thread remembers what it takes; else false.
+bool attendIfSettled(const Call &call);
+
 } // namespace fagen::torch

@@ -66,6 +66,8 @@ template <typename T> T as(Value value) {
   return result;
 }
 
+constexpr int32_t kIndexOfCpu = -1; ///< of the CPU's device, which has none
+
 /// What a tensor is. Sizes and strides are the tensor's own.
 struct View {
   int64_t rank;

@@ -40,8 +40,9 @@ def _refuse(function, reason, fallback):
 def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dropout=0.0, alibi_slopes=None, lse=False,
            fallback="warn"):
     """O and LSE [batch, heads, seq_q]."""
-    is_causal, window = normalize(causal, window, q.shape[1], k.shape[1])
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    is_causal = causal
+    if window != (-1, -1):
+        is_causal, window = normalize(causal, window, q.shape[1], k.shape[1])
     reason = None
     if dropout:
         reason = f"dropout_p={dropout}: kernels have no dropout"
@@ -54,6 +55,7 @@ def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dr
     if reason is None:
         return front.attend(function, q, k, v, scale=scale, causal=is_causal, lse=lse, fallback=fallback)
     _refuse(function, reason, fallback)
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
     return _by_torch.attention(q, k, v, scale=scale, causal=is_causal, lse=lse, window=window, softcap=softcap,
                                alibi_slopes=alibi_slopes, dropout=dropout)
 

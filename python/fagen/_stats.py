@@ -11,14 +11,25 @@ from . import errors
 FALLBACKS = ("error", "warn", "torch")
 
 _lock = threading.Lock()
-_computed = collections.Counter()
+_of_threads = []  # calls that kernels computed, by function: a dict for each thread, so that counting takes no lock
+_before_reset = collections.Counter()
 _fallbacks = collections.Counter()
 _warned = set()
 
 
+class _OfThread(threading.local):
+    def __init__(self):
+        self.computed = {}
+        with _lock:
+            _of_threads.append(self.computed)
+
+
+_of_thread = _OfThread()
+
+
 def computed(function):
-    with _lock:
-        _computed[function] += 1
+    counts = _of_thread.computed
+    counts[function] = counts.get(function, 0) + 1
 
 
 def refuse(function, reason, fallback):
@@ -46,8 +57,10 @@ def stats(reset=False):
     """
     front = sys.modules.get("fagen.torch")
     with _lock:
-        counts = {"computed": dict(_computed), "fallbacks": dict(_fallbacks), "launches": front.launches() if front else {}}
+        ever = sum((collections.Counter(counts) for counts in _of_threads), collections.Counter())
+        counts = {"computed": dict(ever - _before_reset), "fallbacks": dict(_fallbacks),
+                  "launches": front.launches() if front else {}}
         if reset:
-            _computed.clear()
+            _before_reset.update(ever - _before_reset)
             _fallbacks.clear()
     return counts

@@ -52,6 +52,12 @@ def _(q, k, v, scale, causal, bshd, kernels, detached=False):
     return _empty_output(q, v)
 
 
+@torch.library.register_fake("fagen::_forward_lse")
+def _(q, k, v, scale, causal, bshd, kernels, detached=False):
+    _refuse_gradients("_forward_lse", detached)
+    return _empty_output(q, v), _empty_lse(q, bshd, True)
+
+
 @torch.library.register_fake("fagen::attention_out")
 def _(q, k, v, out, lse, scale, causal, bshd, kernels, detached=False):
     _refuse_gradients("attention_out", detached)
@@ -107,11 +113,42 @@ _attention_out = torch.ops.fagen.attention_out.default
 _plan = torch.ops.fagen._plan.default
 _planned = torch.ops.fagen._planned.default
 _forward = torch.ops.fagen._forward.default
+_forward_lse = torch.ops.fagen._forward_lse.default
 # What these call, without the call between; graphs need them whole.
-_forward_now, _planned_now = (getattr(op, "_op", op) for op in (_forward, _planned))
+_forward_now, _forward_lse_now, _attention_out_now, _planned_now = (
+    getattr(op, "_op", op) for op in (_forward, _forward_lse, _attention_out, _planned))
 
 _DEFAULT_SCALE = math.nan
 _NO_LSE = torch.empty(0)  # where nothing is written
+
+
+def _find_direct():
+    """python/csrc/direct.cpp's function, which launches what was launched before without PyTorch's dispatcher; None where this
+    PyTorch lacks what it takes."""
+    exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+    if exchange is None or not all(hasattr(torch._C, name) for name in ("_len_torch_dispatch_stack", "_len_torch_function_stack")):
+        return None
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    make = ctypes.PyDLL(_lib.path("lib", "libfagen_torch.so")).fagen_torch_direct
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
+    try:
+        return make(torch.Tensor, pointer(exchange, b"dlpack_exchange_api"))
+    except ValueError:  # null
+        return None
+
+
+_direct = _find_direct()
+_empty_like, _packed = torch.empty_like, torch.contiguous_format
+_is_grad_enabled = torch.is_grad_enabled
+_is_profiling = torch._C._autograd._profiler_enabled
+_dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
+_function_modes = getattr(torch._C, "_len_torch_function_stack", None)
+
+
+def _may_be_direct():
+    """Whether no one wants to see the operators that are called: no mode, no profiler."""
+    return _direct is not None and not _dispatch_modes() and not _function_modes() and not _is_profiling()
 
 
 def _number_of(tables):
@@ -178,35 +215,44 @@ def attention(q, k, v, *, causal=False, scale=None, layout="bshd", return_lse=Fa
     own. fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
     reason, "torch" lets it silently; stats() counts both.
     """
-    result = attend("attention", q, k, v, scale=scale, causal=causal, bshd=_is_bshd(layout), lse=return_lse, out=out,
-                    fallback=fallback, kernels=kernels)
+    result = attend("attention", q, k, v, scale, causal, _is_bshd(layout), return_lse, out, fallback, kernels)
     return result if return_lse else result[0]
 
 
-def attend(function, q, k, v, *, scale=None, causal=False, bshd=True, lse=False, out=None, fallback="error", kernels=None):
+def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, out=None, fallback="error", kernels=None):
     """O and LSE of attention(), on behalf of a function of this name."""
     if fallback not in _stats.FALLBACKS:
         raise errors.Error(f'{function}: fallback is {fallback!r}; it is "error", "warn" or "torch"')
     number = _READY if kernels is None else _number(kernels)
     if _is_compiling():
         return _attend_in_graph(function, q, k, v, scale, causal, bshd, lse, out, fallback, number)
-    wants_gradient = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    wants_gradient = _is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
     scale_or_nan = _DEFAULT_SCALE if scale is None else scale
     try:
-        if out is None and not lse and not wants_gradient:
-            result = _forward_now(q, k, v, scale_or_nan, causal, bshd, number, True), None
-        else:
+        if out is not None or wants_gradient:
             result = _launch(q, k, v, scale_or_nan, causal, bshd, lse, out, number, wants_gradient)
+        elif lse:
+            result = _forward_lse_now(q, k, v, scale_or_nan, causal, bshd, number, True)
+        else:
+            result = _forward_at_once(q, k, v, scale_or_nan, causal, bshd, number), None
     except RuntimeError as error:
         reason = _refusal(error)
         dense = [_dense(t) for t in (q, k, v)]
         if any(copy is not t for copy, t in zip(dense, (q, k, v))):
-            return attend(function, *dense, scale=scale, causal=causal, bshd=bshd, lse=lse, out=out, fallback=fallback,
-                          kernels=kernels)
+            return attend(function, *dense, scale, causal, bshd, lse, out, fallback, kernels)
         _stats.refuse(function, reason, fallback)
         return _instead(q, k, v, scale, causal, bshd, lse, out)
     _stats.computed(function)
     return result
+
+
+def _forward_at_once(q, k, v, scale, causal, bshd, number):
+    """O, by the shortest way."""
+    if _may_be_direct():
+        out = _empty_like(q, memory_format=_packed)
+        if _direct(q, k, v, out, scale, causal, bshd, number):
+            return out
+    return _forward_now(q, k, v, scale, causal, bshd, number, True)
 
 
 def _refusal(error):
@@ -258,8 +304,13 @@ def _launch(q, k, v, scale, causal, bshd, lse, out, number, wants_gradient):
         return o, sums if lse else None
     if wants_gradient:
         raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
-    sums = _empty_lse(q, bshd, lse) if lse or _is_compiling() else _NO_LSE
-    _attention_out(q, k, v, out, sums, scale, causal, bshd, number, True)
+    if _is_compiling():
+        sums = _empty_lse(q, bshd, lse)
+        _attention_out(q, k, v, out, sums, scale, causal, bshd, number, True)
+    else:
+        sums = _empty_lse(q, bshd, True) if lse else _NO_LSE
+        if lse or not (_may_be_direct() and _direct(q, k, v, out, scale, causal, bshd, number)):
+            _attention_out_now(q, k, v, out, sums, scale, causal, bshd, number, True)
     return out, sums
 
 
@@ -276,10 +327,12 @@ class Plan:
     def __call__(self, q, k, v, out):
         """Computes into out. q, k and v have the shapes, strides, type and device that were planned; out takes no part in
         gradients."""
-        if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+        if _is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
             raise errors.Error("a plan has no gradient; use fagen.attention, or torch.no_grad()")
         if _is_compiling():
             _planned(q, k, v, out, self._number, True)
+            return out
+        if _may_be_direct() and _direct(q, k, v, out, self._number):
             return out
         try:
             _planned_now(q, k, v, out, self._number, True)

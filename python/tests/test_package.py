@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -148,3 +149,17 @@ def test_refusals_are_errors_warnings_or_counted():
     _stats.refuse("f", "because", "torch")
     assert fagen.stats(reset=True)["fallbacks"]["f", "because"] == 3
     assert fagen.stats()["fallbacks"] == {}
+
+
+def test_calls_of_all_threads_are_counted():
+    from fagen import _stats
+    calls, threads = 1000, [threading.Thread(target=lambda: [_stats.computed("f") for _ in range(calls)]) for _ in range(4)]
+    fagen.stats(reset=True)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    _stats.computed("g")
+    assert fagen.stats(reset=True)["computed"] == {"f": 4 * calls, "g": 1}
+    _stats.computed("f")
+    assert fagen.stats()["computed"] == {"f": 1}

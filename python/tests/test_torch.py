@@ -8,6 +8,7 @@ import warnings
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import fagen
 import fagen.torch
@@ -132,8 +133,9 @@ def test_opcheck(lse):
     with torch.no_grad():
         torch.library.opcheck(torch.ops.fagen.attention_out.default, (q, k, v, out, sums, 0.125, True, True, fagen.torch._READY),
                               test_utils=("test_schema", "test_faketensor"))
-        torch.library.opcheck(torch.ops.fagen._forward.default, (q, k, v, 0.125, True, True, fagen.torch._READY),
-                              test_utils=("test_schema", "test_faketensor"))
+        for forward in (torch.ops.fagen._forward.default, torch.ops.fagen._forward_lse.default):
+            torch.library.opcheck(forward, (q, k, v, 0.125, True, True, fagen.torch._READY),
+                                  test_utils=("test_schema", "test_faketensor"))
 
 
 @emulated
@@ -155,7 +157,8 @@ def test_operators_without_gradients_say_so(kind):
     inputs = [t.requires_grad_() for t in tensors()]
     out, none, ops = torch.empty_like(inputs[0]), torch.empty(0), torch.ops.fagen
     calls = (lambda q, k, v, o, n: ops.attention_out(q, k, v, o, n, 0.1, True, True, 0),
-             lambda q, k, v, o, n: ops._forward(q, k, v, 0.1, True, True, 0))
+             lambda q, k, v, o, n: ops._forward(q, k, v, 0.1, True, True, 0),
+             lambda q, k, v, o, n: ops._forward_lse(q, k, v, 0.1, True, True, 0))
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     given = [*inputs, out, none] if kind is torch.Tensor else [mode.from_tensor(t) for t in (*inputs, out, none)]
     for call in calls:
@@ -191,6 +194,73 @@ def test_calls_of_one_shape_differ_in_all_else():
             fagen.attention(q.int(), k.int(), v.int())
         with pytest.raises(fagen.Error, match="k has another dtype"):
             fagen.attention(q, k.bfloat16(), v)
+
+
+@emulated
+def test_repeated_calls_need_no_dispatcher(monkeypatch):
+    q, k, v = tensors()
+    p, out = fagen.plan(q, k, v, causal=True), torch.empty_like(q)
+    wanted, first = reference(q, k, v, True)[0], fagen.attention(q, k, v, causal=True)
+    for name in ("_forward_now", "_planned_now"):
+        monkeypatch.setattr(fagen.torch, name, None)
+    again = [t.clone() for t in (q, k, v)]
+    assert torch.equal(fagen.attention(*again, causal=True), first)
+    assert torch.equal(p(*again, out), first)
+    assert_near(first, wanted)
+    with pytest.raises(TypeError):  # another problem
+        fagen.attention(q[:, :8], k, v, causal=True)
+
+
+class Recorded(TorchDispatchMode):
+    """The names of fagen's operators that are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function.namespace == "fagen":
+            self.names.append(function.name())
+        return function(*args, **(kwargs or {}))
+
+
+@emulated
+def test_modes_and_the_profiler_see_the_operators():
+    q, k, v = tensors()
+    p, out = fagen.plan(q, k, v), torch.empty_like(q)
+    wanted = fagen.attention(q, k, v)
+    with Recorded() as seen:
+        assert torch.equal(fagen.attention(q, k, v), wanted) and torch.equal(p(q, k, v, out), wanted)
+    assert seen.names == ["fagen::_forward", "fagen::_planned"]
+    with torch.profiler.profile() as profile:
+        fagen.attention(q, k, v)
+    assert "fagen::_forward" in {event.name for event in profile.events()}
+
+
+class Subclass(torch.Tensor):
+    pass
+
+
+@emulated
+@pytest.mark.parametrize("change", [torch._neg_view, lambda t: t.as_subclass(Subclass), torch.nn.Parameter])
+def test_tensors_that_are_more_than_memory(change):
+    """They have the memory of tensors of which the kernel is known."""
+    q, k, v = tensors()
+    with torch.no_grad():
+        p, out = fagen.plan(q, k, v), torch.empty_like(q)
+        fagen.attention(q, k, v)
+        changed = change(q)
+        wanted = reference(changed.resolve_neg(), k, v)[0]
+        assert_near(fagen.attention(changed, k, v), wanted)
+        assert_near(p(changed, k, v, out), wanted)
+
+
+@emulated
+def test_without_the_exchange_of_dlpack(monkeypatch):
+    monkeypatch.setattr(fagen.torch, "_direct", None)
+    q, k, v = tensors()
+    for _ in range(2):
+        assert_near(fagen.attention(q, k, v), reference(q, k, v)[0])
 
 
 @emulated

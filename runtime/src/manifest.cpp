@@ -1,8 +1,10 @@
-// fagen: fagen_table_load: manifest.json and its .cu files as a table in memory.
+// fagen: fagen_table_load: manifest.json, its .cu files and their machine code as a table in memory.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "compile/cache.h"
 #include "dispatch.h"
 #include "error.h"
 #include "fields.h"
+#include "verbose.h"
 
 #include <algorithm>
 #include <deque>
@@ -23,6 +25,7 @@ struct LoadedTable : fagen_table {
   std::deque<std::vector<fagen_workspace>> workspaces;
   std::deque<std::vector<fagen_map>> maps;
   std::deque<fagen_code> codes;
+  std::deque<std::vector<fagen_binary>> binaries;
   std::vector<const char *> schedules;
   std::vector<fagen_select> select;
   std::vector<fagen_row> rows; ///< sorted by key
@@ -198,20 +201,45 @@ private:
     readWorkspace(field["workspace"], row);
     if (field.has("maps"))
       readMaps(field["maps"], row);
-    row.code = readCode(field["source"]);
+    row.code = readCode(field);
     return row;
   }
 
-  const fagen_code *readCode(const Field &field) {
-    fagen_code &code = loaded.codes.emplace_back();
-    code.source_name = loaded.keep(field.text());
-    const std::filesystem::path name = code.source_name, path = directory / name;
+  /// What a file of the kernel set holds.
+  const std::string &readFile(const Field &field) {
+    const std::filesystem::path name = field.text(), path = directory / name;
     if (name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end())
       field.fail("is " + inQuotes(field.text()) + ", which leads out of the kernel set");
     if (std::error_code error; !std::filesystem::is_regular_file(path, error))
       field.fail("names " + inQuotes(field.text()) + ", which is not in " + directory.string());
-    code.source = loaded.keep(readWholeFile(path.string()));
+    return loaded.texts.emplace_back(readWholeFile(path.string()));
+  }
+
+  const fagen_code *readCode(const Field &row) {
+    fagen_code &code = loaded.codes.emplace_back();
+    code.source_name = loaded.keep(row["source"].text());
+    const std::string &source = readFile(row["source"]);
+    code.source = source.c_str();
+    if (row.has("binaries"))
+      readBinaries(row["binaries"], source, code);
     return &code;
+  }
+
+  /// Machine code that was made of this source; code of a text that somebody has changed since is left out.
+  void readBinaries(const Field &field, const std::string &source, fagen_code &code) {
+    auto &binaries = loaded.binaries.emplace_back();
+    const std::string hash = hashParts({source});
+    for (const Field &binary : field.items()) {
+      if (binary["made_from"].text() != hash) {
+        verbose("%s: made of another text than %s: not used", binary["file"].text().c_str(), code.source_name);
+        continue;
+      }
+      const std::string &text = readFile(binary["file"]);
+      binaries.push_back(
+          {FAGEN_BINARY_CUBIN, binary["sm"].number(), binary["exact"].number(), 0, text.data(), text.size()});
+    }
+    code.binaries = binaries.data();
+    code.binary_count = binaries.size();
   }
 
   void finishTable() {

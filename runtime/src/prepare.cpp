@@ -37,23 +37,6 @@ public:
   const CuResult status;
 };
 
-/// An image for cuModuleLoadDataEx: linked code, or text in `compiled`.
-fagen_status findImage(const fagen_row &row, uint32_t sm, Compiled &compiled, const void *&image, const char *&origin) {
-  if (const fagen_binary *binary = binaryFor(*row.code, sm)) {
-    image = binary->data;
-    origin = binary->kind == FAGEN_BINARY_CUBIN ? "cubin" : "ptx";
-    verbose("%s: linked %s for sm_%u", row.variant, origin, binary->sm);
-    return FAGEN_OK;
-  }
-  if (!row.code->source)
-    return fail(FAGEN_UNSUPPORTED, "%s was linked without source and without a binary for sm_%u", row.variant, sm);
-  if (fagen_status status = compileRow(row, sm, compiled))
-    return status;
-  image = compiled.binary.data();
-  origin = compiled.fromCache ? "cache" : "nvrtc";
-  return FAGEN_OK;
-}
-
 fagen_status loadModule(const Driver &d, const fagen_row &row, const void *image, CuModule &module) {
   char log[2048] = "";
   int options[] = {kJitErrorLogBuffer, kJitErrorLogBufferBytes};
@@ -99,20 +82,53 @@ fagen_status load(const fagen_device &device, const fagen_row &row, const void *
   return status;
 }
 
+/// On a device that is only described there is nothing to load.
+fagen_status loadWhereThereIsAGpu(const fagen_device &device, const fagen_row &row, const void *image,
+                                  PreparedRow &prepared) {
+  return device.context ? load(device, row, image, prepared) : FAGEN_OK;
+}
+
+fagen_status prepareBinary(const fagen_device &device, const fagen_row &row, const fagen_binary &binary,
+                           PreparedRow &prepared) {
+  prepared.origin = binary.kind == FAGEN_BINARY_CUBIN ? "cubin" : "ptx";
+  verbose("%s: %s for sm_%u, made ahead of time", row.variant, prepared.origin, binary.sm);
+  return loadWhereThereIsAGpu(device, row, binary.data, prepared);
+}
+
+fagen_status prepareSource(const fagen_device &device, const fagen_row &row, PreparedRow &prepared) {
+  if (!row.code->source)
+    return fail(FAGEN_UNSUPPORTED, "%s was linked without source and without a binary for sm_%u", row.variant,
+                device.sm);
+  Compiled compiled;
+  if (fagen_status status = compileRow(row, device.sm, compiled))
+    return status;
+  prepared.origin = compiled.fromCache ? "cache" : "nvrtc";
+  return loadWhereThereIsAGpu(device, row, compiled.binary.data(), prepared);
+}
+
+/// By a binary; by the source where there is none, or where the driver refuses it, as it does code of a later CUDA.
+fagen_status prepareCode(const fagen_device &device, const fagen_row &row, PreparedRow &prepared) {
+  const fagen_binary *binary = binaryFor(*row.code, device.sm);
+  if (!binary)
+    return prepareSource(device, row, prepared);
+  const fagen_status status = prepareBinary(device, row, *binary, prepared);
+  if (status != FAGEN_CUDA || !row.code->source)
+    return status;
+  verbose("%s: its source is compiled: %s", row.variant, fagen_last_error());
+  prepared = {.row = &row};
+  return prepareSource(device, row, prepared);
+}
+
 fagen_status prepare(const fagen_row &row, fagen_device &device) {
   std::lock_guard lock(device.prepareLock);
   if (device.prepared.find(&row))
     return FAGEN_OK;
   auto prepared = std::make_unique<PreparedRow>();
   prepared->row = &row;
-  Compiled compiled;
-  const void *image = nullptr;
-  fagen_status status = findImage(row, device.sm, compiled, image, prepared->origin);
-  if (!status && device.context)
-    status = load(device, row, image, *prepared);
-  if (!status)
-    device.prepared.insert(std::move(prepared));
-  return status;
+  if (fagen_status status = prepareCode(device, row, *prepared))
+    return status;
+  device.prepared.insert(std::move(prepared));
+  return FAGEN_OK;
 }
 
 } // namespace

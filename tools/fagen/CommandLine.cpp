@@ -85,6 +85,9 @@ struct Flags {
                            cl::desc("with --shape: on this GPU (rtx4090) instead of the target's")};
   cl::opt<bool> checkResources{"check-resources", cl::cat(category),
                                cl::desc("compile with nvcc and check registers, spills and shared memory")};
+  cl::list<unsigned> cubins{
+      "cubins", cl::value_desc("NN"), cl::CommaSeparated, cl::cat(category),
+      cl::desc("beside the sources: machine code by nvcc for these compute capabilities (80,90)")};
   ChoiceOption<Instrument> instrument{
       "instrument",
       cl::ValueOptional,
@@ -158,6 +161,7 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   options.shapes = flags.shapes;
   options.gpu = flags.gpu;
   options.checkResources = flags.checkResources;
+  options.cubins = flags.cubins;
   options.showRemarks = flags.remarks;
   options.instrument = flags.instrument;
   options.tuned = flags.tuned;
@@ -165,6 +169,7 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   options.nvcc = orEnvironment(flags.nvcc, "FAGEN_NVCC");
   options.diagnostics = flags.diagnostics.get();
   options.pipeline = pipelineFlags.get();
+  options.pipeline.printOf = options.variants;
   if (!options.pipeline.stopAfter.empty() && options.emit == EmitKind::Files)
     options.emit = EmitKind::IR; // there is nothing else to show of unfinished kernels
   return options;

@@ -24,6 +24,7 @@ struct DriverOptions {
   std::vector<std::string> shapes; ///< of Plan: that the model's times are asked for
   std::string gpu;                 ///< target whose GPU the model is asked about; empty: each variant's own
   bool checkResources = false;
+  std::vector<unsigned> cubins; ///< compute capabilities that the kernel sets get machine code for
   bool showRemarks = false;
   Instrument instrument = Instrument::None;
   std::string tuned;         ///< file of measured times; empty: none

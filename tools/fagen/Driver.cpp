@@ -3,6 +3,7 @@
 
 #include "Driver.h"
 
+#include "MachineCode.h"
 #include "Nvcc.h"
 #include "Output.h"
 #include "Resources.h"
@@ -74,6 +75,8 @@ ExitCode Driver::compile() {
 
   // Gates come before the first file is renamed into place: a kernel set that fails them never appears.
   checkGates();
+  if (!diags.hasErrors())
+    makeMachineCode();
   if (diags.hasErrors())
     return result();
   return writeKernels() ? kDone : kUserMistake;
@@ -96,6 +99,12 @@ bool Driver::checkOptions() {
     diags.error(Location(), "--variant goes with --emit: a kernel set is written whole");
   if (!options.shapes.empty() && options.emit != EmitKind::Plan)
     diags.error(Location(), "--shape goes with --emit=plan");
+  if (!options.cubins.empty() && options.emit != EmitKind::Files)
+    diags.error(Location(), "--cubins goes with kernel sets; --emit=cubin prints the machine code of one variant");
+  for (unsigned sm : options.cubins)
+    if (llvm::none_of(allTargets(), [&](const TargetInfo &target) { return target.runsOn(sm); }))
+      diags.error(Location(), "--cubins=" + llvm::Twine(sm) + ": no target's text runs there; 80, 86, 89 and 90 are " +
+                                  "compute capabilities");
   if (!options.gpu.empty() && options.shapes.empty())
     diags.error(Location(), "--gpu goes with --shape");
   const bool needsPlan = options.emit != EmitKind::Plan || options.shapes.empty();
@@ -196,6 +205,16 @@ void Driver::checkGates() {
     llvm::sys::path::append(path, kernel.spec->name, "resources.json");
     files.add(path.str().str(), emitResources(kernel, figures));
   }
+}
+
+void Driver::makeMachineCode() {
+  if (options.cubins.empty())
+    return;
+  Nvcc nvcc(options.nvcc, options.deviceInclude, argv0);
+  if (!nvcc.missing().empty())
+    return diags.error(Location(), "--cubins: " + nvcc.missing());
+  for (auto [kernel, files] : llvm::zip(kernels, outputs))
+    addMachineCode(kernel, options.cubins, nvcc, options.output, files, diags);
 }
 
 bool Driver::writeKernels() {

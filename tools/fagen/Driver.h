@@ -34,6 +34,7 @@ private:
   std::string resourceVeto(const Nvcc &nvcc, const KernelSpec &kernel, const Variant &variant);
   void compileKernels();
   void checkGates();
+  void makeMachineCode();
   bool writeKernels();
   bool writeSingle();
   bool writeText(llvm::StringRef text);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "FakeDriver.h"
 #include "TestTable.h"
+#include "compile/nvrtc.h"
 
 #include <gtest/gtest.h>
 
@@ -275,6 +276,26 @@ TEST_F(DriverTest, FailuresCarryTheDriversWords) {
   ASSERT_EQ(prepare(), FAGEN_OK);
   fake->failLaunch = 700;
   EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_CUDA);
+}
+
+TEST_F(DriverTest, SourceIsCompiledWhereTheDriverRefusesMachineCode) {
+  if (fagen::nvrtcVersion().empty())
+    GTEST_SKIP() << fagen_last_error();
+  code.source = "extern \"C\" __global__ void k() {}\n";
+  fake->failLoad = 209;
+  fake->loadsToFail = 1;
+  ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
+  fagen_choice_info info = fagen_choice_info_init();
+  ASSERT_EQ(fagen_choice_get_info(&choice, &info), FAGEN_OK);
+  EXPECT_TRUE(std::string(info.origin) == "nvrtc" || std::string(info.origin) == "cache") << info.origin;
+  ASSERT_EQ(fake->images.size(), 1u);
+  EXPECT_NE(fake->images[0], kCubin89);
+}
+
+TEST_F(DriverTest, OutOfMemoryIsNoReasonToCompile) {
+  code.source = "no CUDA";
+  fake->failLoad = 2;
+  EXPECT_EQ(prepare(), FAGEN_OUT_OF_MEMORY);
 }
 
 TEST_F(DriverTest, PtxOfALaterCuda) {

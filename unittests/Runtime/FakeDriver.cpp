@@ -73,7 +73,8 @@ CuResult cuCtxPopCurrent_v2(CuContext *context) {
   return 0;
 }
 CuResult cuModuleLoadDataEx(CuModule *module, const void *image, unsigned, int *, void **values) {
-  if (state.failLoad) {
+  if (state.failLoad && state.loadsToFail) {
+    state.loadsToFail -= state.loadsToFail > 0;
     strcpy(static_cast<char *>(values[0]), "ptxas: no good");
     return state.failLoad;
   }

@@ -49,6 +49,7 @@ struct FakeDriver {
   int captureMode = 0;            ///< of the thread; an allocation while it is not relaxed (2) fails
   int streams = 0;                ///< made by the library: now
   int failLoad = 0, failLaunch = 0, failMap = 0, failAllocation = 0; ///< the result to give
+  int loadsToFail = -1;                                              ///< with failLoad: how many still; -1: all
 };
 
 } // namespace fagen::test

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "FakeManifest.h"
 #include "TestTable.h"
+#include "compile/cache.h"
 
 #include <random>
 
@@ -30,6 +31,49 @@ TEST(Manifest, BecomesATable) {
   EXPECT_EQ(line.condition[2].kind, uint32_t{FAGEN_OP_LE});
   TestDevice device(89);
   EXPECT_EQ(pick({&table}, makeProblem(), device), "fake");
+}
+
+/// A set whose first row has machine code.
+struct MachineCode : testing::Test {
+  FakeManifest set;
+  const std::string file = "sm_89/fake.sm_89.cubin";
+
+  void SetUp() override {
+    std::ofstream(set.directory / file, std::ios::binary) << std::string("ELF\0code", 8);
+    set.change("\"source\": \"sm_89/fake.cu\"", "\"source\": \"sm_89/fake.cu\", \"binaries\": [{\"file\": \"" + file +
+                                                    "\", \"sm\": 89, \"exact\": false, \"made_from\": \"" +
+                                                    fagen::hashParts({"// fake\n"}) + "\"}]");
+  }
+};
+
+TEST_F(MachineCode, ComesFromTheFileBesideTheSource) {
+  ASSERT_EQ(set.load(), FAGEN_OK) << fagen_last_error();
+  const fagen_code &code = *set.table->rows[0].code;
+  ASSERT_EQ(code.binary_count, 1u);
+  EXPECT_EQ(code.binaries[0].kind, uint32_t{FAGEN_BINARY_CUBIN});
+  EXPECT_EQ(code.binaries[0].sm, 89u);
+  EXPECT_EQ(code.binaries[0].exact, 0u);
+  EXPECT_EQ(std::string(static_cast<const char *>(code.binaries[0].data), code.binaries[0].size),
+            std::string("ELF\0code", 8));
+  EXPECT_STREQ(code.source, "// fake\n");
+  EXPECT_EQ(set.table->rows[1].code->binary_count, 0u);
+}
+
+TEST_F(MachineCode, OfAnotherTextIsNotUsed) {
+  std::ofstream(set.directory / "sm_89/fake.cu") << "// edited\n";
+  ASSERT_EQ(set.load(), FAGEN_OK) << fagen_last_error();
+  EXPECT_EQ(set.table->rows[0].code->binary_count, 0u);
+  EXPECT_STREQ(set.table->rows[0].code->source, "// edited\n");
+}
+
+TEST_F(MachineCode, IsInTheKernelSet) {
+  set.change(file, "../fake.cubin");
+  EXPECT_EQ(set.error(),
+            "manifest.json:13: rows[0].binaries[0].file is '../fake.cubin', which leads out of the kernel set" +
+                kRemedy);
+  set.change("../fake.cubin", "sm_89/gone.cubin");
+  EXPECT_EQ(set.error(), "manifest.json:13: rows[0].binaries[0].file names 'sm_89/gone.cubin', which is not in " +
+                             set.directory.string() + kRemedy);
 }
 
 TEST(Manifest, ScratchPartsAreTheLast) {

@@ -74,9 +74,18 @@ struct EstimatePlan {
   std::string limit; ///< which resource allows no more CTAs
 };
 
+/// Machine code that was made ahead of time.
+struct BinaryPlan {
+  std::string path;     ///< in the kernel's directory: "sm_89/l4_fp16_prefill_f16_d64_none.sm_89.cubin"
+  unsigned sm = 0;      ///< compute capability that it was made for
+  bool isExact = false; ///< and where alone it runs
+  std::string madeFrom; ///< hash of the source: code of another text is not used
+};
+
 struct VariantPlan {
   const Variant *variant = nullptr;
   std::string sourcePath;           ///< in the kernel's directory: "sm_89/l4_fp16_prefill_f16_d64_none.cu"
+  std::vector<BinaryPlan> binaries; ///< beside the source
   unsigned alignment = 0;           ///< bytes, of base pointers and strides
   std::vector<LaunchPlan> launches; ///< 1 to 4, in order
   std::vector<BufferPlan> buffers;

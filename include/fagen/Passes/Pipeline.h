@@ -50,7 +50,7 @@ private:
   bool runTimed(const PassEntry &pass, ir::Kernel &kernel, PassContext &context);
   void verifyAfter(const PassEntry &pass, const ir::Program &program, PassContext &context);
   void printAfter(const PassEntry &pass, const ir::Program &program, bool changed);
-  bool prints(const PassEntry &pass) const;
+  bool prints(const PassEntry &pass, const ir::Program &program) const;
 
   const PipelineOptions &options;
   llvm::raw_ostream &os;

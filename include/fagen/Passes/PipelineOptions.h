@@ -13,8 +13,9 @@ struct PipelineOptions {
   std::vector<std::string> runPasses;  ///< these in this order instead of the default pipeline
   std::vector<std::string> printAfter; ///< print the IR behind these passes
   bool printAfterAll = false;
-  std::string stopAfter;   ///< empty: run to the end
-  bool verifyEach = false; ///< verify the IR behind each pass, not only behind the last
+  std::vector<std::string> printOf; ///< print the IR of these programs alone; empty: of all
+  std::string stopAfter;            ///< empty: run to the end
+  bool verifyEach = false;          ///< verify the IR behind each pass, not only behind the last
   bool timePasses = false;
 };
 

@@ -280,7 +280,7 @@ def SwizzleOption : EnumOption<"swizzle", "schedule", SwizzleEnum, "shared-memor
   Value<SwizzlePad, "a gap of 8 elements behind each row">,
   NotYet<SwizzleB32, "the bulk copy engine's 32 B pattern">,
   NotYet<SwizzleB64, "the bulk copy engine's 64 B pattern">,
-  Value<SwizzleB128, "the bulk copy engine's 128 B pattern, or the 64 B pattern where rows are not a multiple of 128 B; only with wgmma, and its default">
+  Value<SwizzleB128, "the bulk copy engine's 128 B pattern, or the 64 B pattern where rows are not a multiple of 128 B; only with wgmma, and its default. It permutes as xor does, and IR, plans and kernel heads call it that">
 ]> { let InName = "swizzle_"; let DefaultDoc = "xor for mma_sync, pad for wmma, b128 for wgmma, none for scalar"; }
 
 def VectorOption : Option<"vector", "schedule", BytesType, "bytes per global access"> {

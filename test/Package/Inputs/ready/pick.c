@@ -1,6 +1,6 @@
 /* Which kernel fagen_query picks from all ready sets: those that are linked, where READY is defined; else pick SETS
- * NAME... loads them. Reads lines "GPU SMS DTYPE MASK BATCH HEADS KV_HEADS SEQ_Q SEQ_KV HEAD_DIM : ..." and writes each
- * with the kernel and its target behind the colon. Other lines it writes as they are. */
+ * NAME... loads them. Reads lines "GPU SMS DTYPE MASK BATCH HEADS KV_HEADS SEQ_Q SEQ_KV HEAD_DIM[/HEAD_DIM_V] : ..."
+ * and writes each with the kernel and its target behind the colon. Other lines it writes as they are. */
 #include <fagen/table.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,9 +37,10 @@ int main(int argc, char **argv) {
     return 1;
   while (fgets(line, sizeof(line), stdin)) {
     unsigned gpu, sms;
-    long long n[6];
-    if (sscanf(line, "%u %u %7s %7s %lld %lld %lld %lld %lld %lld", &gpu, &sms, dtype, mask, &n[0], &n[1], &n[2], &n[3],
-               &n[4], &n[5]) != 10) {
+    long long n[7];
+    const int read = sscanf(line, "%u %u %7s %7s %lld %lld %lld %lld %lld %lld/%lld", &gpu, &sms, dtype, mask, &n[0],
+                            &n[1], &n[2], &n[3], &n[4], &n[5], &n[6]);
+    if (read < 10) {
       fputs(line, stdout);
       continue;
     }
@@ -51,6 +52,7 @@ int main(int argc, char **argv) {
     problem.mask = strcmp(mask, "causal") ? FAGEN_MASK_NONE : FAGEN_MASK_CAUSAL;
     problem.batch = n[0], problem.heads = n[1], problem.kv_heads = n[2];
     problem.seq_q = n[3], problem.seq_kv = n[4], problem.head_dim_qk = n[5];
+    problem.head_dim_v = read == 11 ? n[6] : 0;
     fagen_device_describe(gpu, sms, &device);
     line[strcspn(line, ":")] = 0;
     if (fagen_query(tables, count, &problem, device, &choice))
