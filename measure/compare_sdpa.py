@@ -24,6 +24,7 @@ except ImportError as error:
 
 import contestants
 import fagen_ctypes
+import inputs
 from notes import machine, notes_of
 from samples import percentile
 
@@ -33,6 +34,12 @@ MATH_MOST_SCORES = 1 << 30  # math writes all scores to memory
 # A mean of a few normal numbers, as in the first rows of a causal mask, may lie in [4, 8), where one unit in the last
 # place is 0.0039 of f16 and 0.031 of bf16: two right results may round to neighbours. Seen were 0.001 and 0.008 at most.
 SAME_RESULT = {torch.float16: 5e-3, torch.bfloat16: 4e-2}
+# Where one key has nearly all of a row, O is its V, largest values included, and its term is rounded, too: two units.
+SAME_DOMINATED_RESULT = {torch.float16: 1e-2, torch.bfloat16: 8e-2}
+ROUNDED_INPUTS_FACTOR = 16  # e4m3 has 3 bits of a fraction
+NAMED_LAYOUTS = {"bhsd": "[B, H, S, D]", "bshd": "[B, S, H, D]"}
+LAYOUTS = list(NAMED_LAYOUTS)
+CHECKED_ROWS = 1024  # of a head at once, in f64
 PRODUCT_SIZE = 8192
 TIMED_REPLAYS, LAUNCHES, SHORT_LAUNCHES, SHORT_US, BURST_US, SEGMENT_S, ENERGY_S = 9, 20, 200, 20.0, 30e3, 1.0, 0.5
 ALTERNATING_REPLAYS = 3
@@ -184,9 +191,10 @@ def attention_by(backend, q, k, v, mask):
         return F.scaled_dot_product_attention(q, k, v, is_causal=mask == "causal", enable_gqa=q.shape[1] != k.shape[1])
 
 
-def sdpa_entrants(q, k, v, mask, arguments):
+def sdpa_entrants(tensors, arguments):
     """Each backend that takes the shape; for the others, the reason."""
     entrants, refused = [], {}
+    q, k, v, mask = tensors.q, tensors.k, tensors.v, tensors.mask
     for name in arguments.backend or BACKENDS:
         if mask == "causal" and q.shape[2] != k.shape[2]:
             refused[name] = "skipped: its is_causal aligns the mask top left, ours bottom right"
@@ -195,11 +203,40 @@ def sdpa_entrants(q, k, v, mask, arguments):
             refused[name] = "skipped: its score matrix would take gigabytes"
             continue
         try:
-            entrants.append(Entrant(name, lambda backend=BACKENDS[name]: attention_by(backend, q, k, v, mask),
-                                    arguments, dict(kind="sdpa")))
+            launch = lambda backend=BACKENDS[name]: attention_by(backend, q, k, v, mask)
+            facts = dict(max_error=tensors.exact.largest_error(launch())) if tensors.exact else {}
+            entrants.append(Entrant(name, launch, arguments, dict(kind="sdpa", **facts)))
         except RuntimeError as error:
             refused[name] = str(error).splitlines()[0][:200]
     return entrants, refused
+
+
+def tensor_of(layout, make, shape, **options):
+    """[batch, heads, rows, columns], which lie in memory as the layout says."""
+    b, h, s, d = shape
+    return make(b, h, s, d, **options) if layout == "bhsd" else make(b, s, h, d, **options).transpose(1, 2)
+
+
+class Exact:
+    """Softmax(Q K^T) V of the first head and the last, in f64."""
+
+    def __init__(self, q, k, v, mask):
+        self.places = [(0, 0), (q.shape[0] - 1, q.shape[1] - 1)]
+        self.heads = [self.head(q, k, v, mask, *place) for place in self.places]
+
+    @staticmethod
+    def head(q, k, v, mask, batch, head):
+        q, k, v = q[batch, head], *(t[batch, head * t.shape[1] // q.shape[1]] for t in (k, v))
+        parts, behind = [], k.shape[0] - q.shape[0]
+        for row in range(0, q.shape[0], CHECKED_ROWS):
+            scores = q[row:row + CHECKED_ROWS].double() @ k.double().T * q.shape[1] ** -0.5
+            if mask == "causal":
+                scores.masked_fill_(torch.ones_like(scores, dtype=torch.bool).triu(row + behind + 1), float("-inf"))
+            parts.append(torch.softmax(scores, -1).nan_to_num(0) @ v.double())
+        return torch.cat(parts)
+
+    def largest_error(self, o):
+        return max((o[place].double() - expected).abs().max().item() for place, expected in zip(self.places, self.heads))
 
 
 def expected_result(q, k, v, mask):
@@ -214,58 +251,74 @@ def expected_result(q, k, v, mask):
         return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=causal).float()
 
 
-def fagen_entrants(library, q, k, v, mask, arguments):
+class Tensors:
+    """What the contestants of a problem share, and what their results are compared with."""
+
+    def __init__(self, problem, arguments):
+        (b, h, hkv, sq, sk, d, dv), self.mask, dtype, self.kind, self.layout = problem
+        torch.manual_seed(arguments.seed)
+        make = lambda make, *shape: tensor_of(self.layout, make, shape, device="cuda", dtype=dtype)
+        self.q, self.k, self.v = make(torch.randn, b, h, sq, d), make(torch.randn, b, hkv, sk, d), make(torch.randn, b, hkv, sk, dv)
+        if self.kind != "normal":
+            inputs.change(self.kind, self.q, self.k)
+        self.o = make(torch.empty, b, h, sq, dv)
+        self.lse = torch.empty(b, h, sq, dtype=torch.float32, device="cuda")
+        self.expected = expected_result(self.q, self.k, self.v, self.mask)
+        self.exact = Exact(self.q, self.k, self.v, self.mask) if arguments.errors else None
+        self.same = (SAME_RESULT if self.kind == "normal" else SAME_DOMINATED_RESULT)[dtype]
+
+    def all(self):
+        return self.q, self.k, self.v, self.o, self.lse, self.mask
+
+    def judge(self, launch, factor=1):
+        """What is to be told of what is written to O, and why it is no result, or None."""
+        self.o.fill_(float("nan"))
+        launch()
+        difference = (self.o.float() - self.expected).abs().max().item()
+        facts = dict(max_difference_from_sdpa=difference)
+        if self.exact:
+            facts["max_error"] = self.exact.largest_error(self.o)
+        return facts, None if difference < self.same * factor else f"differs from PyTorch by {difference}"
+
+
+def fagen_entrants(library, tensors, arguments):
     """The rows that dispatch picks, or what --all, --variant and --dispatched say. And what went wrong."""
-    o = torch.empty(*q.shape[:3], v.shape[3], dtype=q.dtype, device="cuda")
-    lse = torch.empty(q.shape[:3], dtype=torch.float32, device="cuda")
-    expected = expected_result(q, k, v, mask)
-    picked = library.picked(q, k, v, o, lse, mask)
+    picked = library.picked(*tensors.all())
     wanted = arguments.variant or library.variants()
     if arguments.dispatched or not (arguments.all or arguments.variant):
         wanted = [variant for variant, _ in picked if variant in wanted]
     entrants, failed = [], []
     for variant in dict.fromkeys(wanted):
         try:
-            attention = library.attention(q, k, v, o, lse, mask, variant)
+            attention = library.attention(*tensors.all(), variant)
         except fagen_ctypes.Error:
             continue  # another problem's variant
         info = attention.info()
         target = info.target.decode()
-        o.fill_(float("nan"))
-        attention()
-        difference = (o.float() - expected).abs().max().item()
-        if not difference < SAME_RESULT[q.dtype]:
-            failed.append(dict(name=variant, target=target, reason=f"differs from PyTorch by {difference}"))
+        facts, wrong = tensors.judge(attention)
+        if wrong:
+            failed.append(dict(name=variant, target=target, reason=wrong))
             continue
         entrants.append(Entrant(variant, attention, arguments,
                                 dict(kind="fagen", picked=(variant, target) in picked, target=target,
-                                     registers=info.registers, local_bytes=info.local_bytes,
-                                     max_difference_from_sdpa=difference)))
+                                     registers=info.registers, local_bytes=info.local_bytes, **facts)))
     return entrants, failed
 
 
-def outside_entrants(outsiders, q, k, v, mask, arguments):
+def outside_entrants(outsiders, tensors, arguments):
     """Contestants of other libraries, each with the reason when it does not take the shape or is wrong."""
-    if not outsiders:
-        return [], {}, []
-    o = torch.empty(*q.shape[:3], v.shape[3], dtype=q.dtype, device="cuda")
-    lse = torch.empty(q.shape[:3], dtype=torch.float32, device="cuda")
-    expected = expected_result(q, k, v, mask)
     entrants, refused, failed = [], {}, []
     for outsider in outsiders:
-        launch = outsider.attention(q, k, v, o, lse, mask)
-        o.fill_(float("nan"))
+        launch = outsider.attention(*tensors.all())
         try:
-            launch()
+            facts, wrong = tensors.judge(launch, factor=ROUNDED_INPUTS_FACTOR if outsider.rounds_inputs else 1)
         except contestants.Refused as reason:
             refused[outsider.name] = str(reason)
             continue
-        difference = (o.float() - expected).abs().max().item()
-        if not difference < SAME_RESULT[q.dtype]:
-            failed.append(dict(name=outsider.name, target="", reason=f"differs from PyTorch by {difference}"))
+        if wrong:
+            failed.append(dict(name=outsider.name, target="", reason=wrong))
             continue
-        entrants.append(Entrant(outsider.name, launch, arguments,
-                                dict(kind="contestant", max_difference_from_sdpa=difference)))
+        entrants.append(Entrant(outsider.name, launch, arguments, dict(kind="contestant", **facts)))
     return entrants, refused, failed
 
 
@@ -294,10 +347,11 @@ def parse_shape(text):
 
 
 def parse_problem(text):
-    """As fagen-run writes a case: "1,8,8,512,512,64 dtype=bf16 mask=causal"."""
+    """As fagen-run writes a case: "1,8,8,512,512,64 dtype=bf16 mask=causal"; layout=bshd, inputs=hot8 as here."""
     shape, *words = text.split()
     options = dict(word.split("=", 1) for word in words)
-    return parse_shape(shape), options.get("mask", "none"), DTYPES[options.get("dtype", "f16")]
+    return (parse_shape(shape), options.get("mask", "none"), DTYPES[options.get("dtype", "f16")],
+            options.get("inputs", "normal"), options.get("layout", "bhsd"))
 
 
 def problems_of(arguments):
@@ -306,29 +360,28 @@ def problems_of(arguments):
     shapes = [parse_shape(text) for text in arguments.shape]
     for heads, lengths in [GRID] * arguments.grid + [FULL_GRID] * arguments.full_grid:
         shapes += [parse_shape(f"{16384 // s},{2048 // d},{s},{d}") for d in heads for s in lengths]
-    return [(shape, mask, DTYPES[dtype]) for dtype in arguments.dtype or ["float16"]
-            for shape in shapes or NAMED_SHAPES.values() for mask in arguments.mask or ["none", "causal"]]
+    return [(shape, mask, DTYPES[dtype], kind, layout) for dtype in arguments.dtype or ["float16"]
+            for layout in arguments.layout or LAYOUTS[:1] for shape in shapes or NAMED_SHAPES.values()
+            for mask in arguments.mask or ["none", "causal"] for kind in arguments.inputs or ["normal"]]
 
 
 def measure(library, outsiders, problem, arguments, nvml, tell):
-    (b, h, hkv, sq, sk, d, dv), mask, dtype = problem
-    torch.manual_seed(arguments.seed)
-    q, k, v = (torch.randn(*shape, device="cuda", dtype=dtype)
-               for shape in ((b, h, sq, d), (b, hkv, sk, d), (b, hkv, sk, dv)))
+    (b, h, hkv, sq, sk, d, dv), mask, dtype, kind, layout = problem
+    tensors = Tensors(problem, arguments)
     flops = 2.0 * b * h * sq * sk * (d + dv) * (0.5 if mask == "causal" else 1.0)
-    ours, failed = fagen_entrants(library, q, k, v, mask, arguments)
-    backends, refused = sdpa_entrants(q, k, v, mask, arguments)
-    outside, outside_refused, outside_failed = outside_entrants(outsiders, q, k, v, mask, arguments)
+    ours, failed = fagen_entrants(library, tensors, arguments)
+    backends, refused = sdpa_entrants(tensors, arguments)
+    outside, outside_refused, outside_failed = outside_entrants(outsiders, tensors, arguments)
     entrants = backends + outside + ours
     for number in range(arguments.rounds):
         for entrant in entrants[::-1] if number % 2 else entrants:  # nobody always follows the same one
-            tell(f"{b},{h},{hkv},{sq},{sk},{d} {mask} round {number + 1}: {entrant.name}")
+            tell(f"{b},{h},{hkv},{sq},{sk},{d} {mask} {kind} {layout} round {number + 1}: {entrant.name}")
             entrant.segment(number, nvml)
     results = [entrant.result(flops) for entrant in entrants]
     for r in results if not arguments.stream else []:
-        print(f"b{b} h{h} s{sq} d{d} {mask:6s} {r['name']:44s} {r['median_us']:9.2f} us {r['tflops']:7.1f} TFLOP/s",
+        print(f"b{b} h{h} s{sq} d{d} {mask:6s} {kind:6s} {layout} {r['name']:44s} {r['median_us']:9.2f} us {r['tflops']:7.1f} TFLOP/s",
               file=sys.stderr, flush=True)
-    return dict(b=b, h=h, s=sq, d=d, hkv=hkv, sk=sk, dv=dv, mask=mask, dtype=str(dtype).split(".")[1],
+    return dict(b=b, h=h, s=sq, d=d, hkv=hkv, sk=sk, dv=dv, mask=mask, dtype=str(dtype).split(".")[1], inputs=kind, layout=layout,
                 refused={**refused, **outside_refused}, failed=failed + outside_failed, results=results)
 
 
@@ -345,11 +398,18 @@ def parse_arguments():
     parser.add_argument("--dtype", choices=["float16", "bfloat16"], action="append",
                         help="default: float16; may be repeated")
     parser.add_argument("--mask", choices=["none", "causal"], action="append", help="default: both")
+    parser.add_argument("--inputs", action="append", help=f"default: normal; may be repeated: {inputs.HELP}")
+    parser.add_argument("--layout", choices=LAYOUTS, action="append",
+                        help="of Q, K, V and O, [B, H, S, D] or [B, S, H, D]; default: bhsd; may be repeated")
     parser.add_argument("--problem", action="append", default=[],
-                        help='instead of --shape and --dtype: "b,h,hkv,sq,sk,d[,dv] [mask=causal] [dtype=bf16]"')
+                        help='instead of --shape and the options above: "b,h,hkv,sq,sk,d[,dv] [mask=causal] [dtype=bf16] '
+                             '[inputs=hot8] [layout=bshd]"')
     parser.add_argument("--backend", action="append", choices=list(BACKENDS), help="default: all; may be repeated")
     parser.add_argument("--contestant", action="append", default=[], metavar="NAME=LIBRARY",
-                        help="another library's attention, by measure/contestant.h; may be repeated")
+                        help="another library's attention, by measure/contestant.h, or one of the Python packages "
+                             f"{', '.join(contestants.PACKAGES)}; may be repeated")
+    parser.add_argument("--errors", action="store_true", help="also each result's largest error, of the first and the last head, "
+                        "from what they are in f64")
     parser.add_argument("--product", action="store_true",
                         help=f"also time a square matrix product of {PRODUCT_SIZE} rows, first and last")
     parser.add_argument("--state", choices=["burst", "steady", "alternating"], default="burst")
@@ -388,14 +448,18 @@ def main():
     if not torch.cuda.is_available():
         sys.exit("PyTorch finds no GPU")
     try:
-        outsiders = [contestants.Contestant(named) for named in arguments.contestant]
+        outsiders = [contestants.load(named) for named in arguments.contestant]
+        for _, _, _, kind, _ in problems_of(arguments):
+            inputs.parse(kind)
     except ValueError as mistake:
         sys.exit(str(mistake))
     library = fagen_ctypes.Library(arguments.library, arguments.directories)
     nvml, problems = Nvml(), problems_of(arguments)
     result = dict(tool="compare_sdpa.py", state=arguments.state, idle_s=arguments.idle, load_s=arguments.load, l2=arguments.l2,
                   rounds=arguments.rounds, machine=machine_facts(), notes=notes_of(arguments.note),
-                  inputs="standard normal", layout="contiguous [B, H, S, D]; ours and contestants also write LSE",
+                  inputs=", ".join(dict.fromkeys("standard normal" if kind == "normal" else kind for _, _, _, kind, _ in problems)),
+                  layout=", ".join(dict.fromkeys(f"contiguous {NAMED_LAYOUTS[layout]}" for *_, layout in problems))
+                  + "; ours and contestants also write LSE",
                   contestants={outsider.name: outsider.about for outsider in outsiders},
                   asked=len(problems), products=[], problems=[])
 
@@ -407,7 +471,7 @@ def main():
         result[key] += values
         if arguments.output:
             write_whole(arguments.output, result)
-    dtypes = list(dict.fromkeys(dtype for _, _, dtype in problems)) if arguments.product else []
+    dtypes = list(dict.fromkeys(problem[2] for problem in problems)) if arguments.product else []
     add("products", matrix_products(dtypes, arguments, nvml, "first"))
     for problem in problems:
         add("problems", [measure(library, outsiders, problem, arguments, nvml, tell)])

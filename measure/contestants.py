@@ -1,7 +1,9 @@
-# fagen: attention from other libraries, by the C interface of measure/contestant.h.
+# fagen: attention from other libraries, by the C interface of measure/contestant.h, or from Python packages.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loads a library that exports fagen_contestant_launch and calls it on PyTorch tensors."""
+"""Loads a library that exports fagen_contestant_launch, or imports a package, and calls it on PyTorch tensors."""
 import ctypes
+import importlib
+import importlib.metadata
 from ctypes import c_char_p, c_float, c_int64, c_uint32, c_void_p
 
 import torch
@@ -23,11 +25,71 @@ class Refused(Exception):
     """The library does not take this problem."""
 
 
+def _fa3(module, q, k, v, o, scale, is_causal):
+    """By what its Python function calls: the function itself may not return the O that it was given."""
+    new, lengths, descale = [None] * 3, [None] * 13, [None] * 3
+    window, chunk, softcap, interleaved, metadata, splits, pack, margin = (-1, -1), 0, 0.0, True, None, 1, None, 0
+    return lambda: module.fa3_fwd_cuda.fwd(q, k, v, *new, o, *lengths, *descale, scale, is_causal, *window, chunk, softcap,
+                                           interleaved, metadata, splits, pack, margin)
+
+
+def _fa4(module, q, k, v, o, scale, is_causal):
+    return lambda: module._flash_attn_fwd(q, k, v, out=o, softmax_scale=scale, causal=is_causal, return_lse=True)
+
+
+def _fa3_e4m3(module, q, k, v, o, scale, is_causal):
+    """On Q, K and V rounded to e4m3 beforehand, with scales of 1; O is bf16."""
+    q, k, v = (tensor.contiguous().to(torch.float8_e4m3fn) for tensor in (q, k, v))
+    return _fa3(module, q, k, v, o, scale, is_causal)
+
+
+# Name: package, module, types, how it is called, and whether its inputs are rounded to fewer bits.
+PACKAGES = {"fa3": ("fa3-fwd", "fa3_fwd_interface", (torch.bfloat16,), _fa3, False),
+            "fa3-e4m3": ("fa3-fwd", "fa3_fwd_interface", (torch.bfloat16,), _fa3_e4m3, True),
+            "fa4": ("flash-attn-4", "flash_attn.cute.interface", (torch.float16, torch.bfloat16), _fa4, False)}
+
+
+class Package:
+    """A Python package that is installed, by the function of its forward pass that takes O."""
+
+    def __init__(self, name):
+        package, module, self.dtypes, self.call, self.rounds_inputs = PACKAGES[name]
+        self.name = name
+        try:
+            self.module = importlib.import_module(module)
+            self.about = f"{package} {importlib.metadata.version(package)}"
+        except ImportError as error:
+            raise ValueError(f"--contestant {name}: {error}; pip install {package} brings it") from None
+
+    def attention(self, q, k, v, o, lse, mask, scale=None):
+        """A launch on these tensors; it raises Refused. LSE goes to a tensor of its own."""
+        if q.dtype not in self.dtypes:
+            def refuse():
+                raise Refused(f"takes {', '.join(str(dtype).split('.')[1] for dtype in self.dtypes)}")
+            return refuse
+        by_rows = [tensor.transpose(1, 2) for tensor in (q, k, v, o)]
+        run = self.call(self.module, *by_rows, q.shape[3] ** -0.5 if scale is None else scale, mask == "causal")
+
+        def launch():
+            try:
+                run()
+            except (RuntimeError, ValueError, AssertionError) as error:
+                raise Refused(str(error).splitlines()[0][:200]) from None
+        return launch
+
+
+def load(text):
+    """What --contestant names."""
+    return Package(text) if text in PACKAGES else Contestant(text)
+
+
 class Contestant:
+    rounds_inputs = False
+
     def __init__(self, named):
         self.name, _, path = named.partition("=")
         if not self.name or not path:
-            raise ValueError(f"--contestant takes NAME=LIBRARY.so, not '{named}'")
+            raise ValueError(f"--contestant takes NAME=LIBRARY.so or {', '.join(PACKAGES)}, not '{named}'")
         try:
             library = ctypes.CDLL(path)
             self.run = library.fagen_contestant_launch

@@ -4,7 +4,7 @@
 import ctypes
 import importlib.util
 import os
-from ctypes import POINTER, c_char, c_char_p, c_int32, c_size_t, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_int32, c_int64, c_size_t, c_void_p
 
 import torch
 

@@ -110,6 +110,23 @@ def contest_groups(ratios):
     return f"By head dim and mask: {'; '.join(words)}."
 
 
+def contest_inputs(data):
+    """A row for each of our variants that dispatch picks, by problem; a column for each kind of inputs: time over the best
+    peer's."""
+    kinds = list(dict.fromkeys(p["inputs"] for p in data["problems"]))
+    rows = {}
+    for p in data["problems"]:
+        best = best_of(r for r in p["results"] if r["kind"] != "fagen")
+        for ours in (r for r in p["results"] if r["kind"] == "fagen" and r["picked"] and best):
+            place = (str(p["s"]), str(p["d"]), p["mask"], SHORT_DTYPES[p["dtype"]], p["layout"], f"`{ours['name']}`")
+            ratio, _, _ = ratio_by_rounds(ours["samples_round_us"], best["samples_round_us"])
+            rows.setdefault(place, {})[p["inputs"]] = f"{ratio:.3f} ({best['name']})"
+    table = markdown(["S", "d", "mask", "dtype", "layout", "variant", *kinds],
+                     [[*place, *(cells.get(kind, "–") for kind in kinds)] for place, cells in rows.items()])
+    return (f"{table}\n\nTime over that of the best peer, which stands behind it. Median of one run of {data['rounds']} rounds, "
+            f"{data['state']}: {machine_line(data)}.")
+
+
 def product_rates(products):
     """The mean TFLOP/s of the matrix products of each dtype."""
     rates = {}
@@ -355,6 +372,7 @@ def main():
     parser.add_argument("--name", help="of the markers")
     parser.add_argument("--dispatched", action="store_true", help="of timed variants only those that dispatch picks")
     parser.add_argument("--overview", action="store_true", help="of a contest only the ratios, by head dim, mask and length")
+    parser.add_argument("--inputs", action="store_true", help="of a contest the ratios by kind of inputs")
     parser.add_argument("--verify", action="store_true")
     arguments = parser.parse_args()
     files = [(path, json.loads(path.read_text())) for path in arguments.result]
@@ -364,7 +382,7 @@ def main():
     if data.get("tool") not in TABLES:
         sys.exit(f"{files[0][0]}: no table for tool '{data.get('tool')}'; known: {', '.join(TABLES)}")
     make = contest_table if data.get("contestants") else TABLES[data["tool"]]
-    text = (contest_overview(data) if arguments.overview else program_table(files) if make is program_table
+    text = (contest_overview(data) if arguments.overview else contest_inputs(data) if arguments.inputs else program_table(files) if make is program_table
             else make(data, arguments.dispatched))
     if not arguments.into:
         print(text)

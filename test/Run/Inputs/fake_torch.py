@@ -1,5 +1,7 @@
 # fagen: runs the script that FAKE_SCRIPT names, measure/compare_sdpa.py, with a torch and a fagen_ctypes that compute nothing.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import functools
+import importlib.metadata
 import itertools
 import os
 import runpy
@@ -9,18 +11,28 @@ import types
 
 
 class Tensor:
-    def __init__(self, *shape, **_):
-        self.shape, self.dtype = shape, "torch.float16"
+    def __init__(self, *shape, dtype="torch.float16", **_):
+        self.shape, self.dtype = shape, dtype
+        self.strides = [1]
+        for size in reversed(shape[1:]):
+            self.strides.insert(0, self.strides[0] * size)
 
     def same(self, *_, **__):
         return self
     float = __sub__ = abs = max = repeat_interleave = fill_ = zero_ = same
 
+    def mul_(self, factor):
+        print("multiplied by", factor)
+
+    def transpose(self, a, b):
+        order = list(range(len(self.shape)))
+        order[a], order[b] = b, a
+        other = Tensor(*(self.shape[i] for i in order), dtype=self.dtype)
+        other.strides = [self.strides[i] for i in order]
+        return other
+
     def stride(self):
-        strides = [1]
-        for size in reversed(self.shape[1:]):
-            strides.insert(0, strides[0] * size)
-        return tuple(strides)
+        return tuple(self.strides)
 
     def data_ptr(self):
         return 4096
@@ -90,8 +102,17 @@ attention = module("torch.nn.attention", sdpa_kernel=Backend, SDPBackend=types.S
 nn = module("torch.nn", functional=functional, attention=attention)
 module("torch", cuda=cuda, nn=nn, Tensor=Tensor, randn=Tensor, manual_seed=lambda _: None, float16="torch.float16",
        bfloat16="torch.bfloat16", float32="torch.float32", uint8="torch.uint8", __version__="9.9",
-       empty=lambda *shape, **_: Tensor(*shape), zeros=Tensor, matmul=lambda *_, **__: None, version=types.SimpleNamespace(cuda="13.0"),
+       empty=Tensor, zeros=Tensor, matmul=lambda *_, **__: None, version=types.SimpleNamespace(cuda="13.0"),
        backends=types.SimpleNamespace(cudnn=types.SimpleNamespace(version=lambda: 91002)))
+
+@functools.cache
+def tell(*what):
+    print(*what)
+
+
+module("fa3_fwd_interface", fa3_fwd_cuda=types.SimpleNamespace(
+    fwd=lambda *a: tell("fa3:", len(a), a[0].shape, a[6].stride(), a[23:25])))
+importlib.metadata.version = lambda package: "1.2.3"
 module("fagen_ctypes", Library=Library, Error=ValueError)
 time.sleep = lambda _: None  # a burst idles before each segment
 sys.path.insert(0, os.path.dirname(os.environ["FAKE_SCRIPT"]))
