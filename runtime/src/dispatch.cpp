@@ -131,7 +131,9 @@ Picked pickByName(Tables tables, const Problem &problem, const fagen_device &dev
 
 } // namespace
 
-bool hasClaim(const fagen_table &table) { return table.struct_size >= sizeof(fagen_table) && table.claim_size != 0; }
+bool hasClaim(const fagen_table &table) {
+  return table.struct_size >= offsetof(fagen_table, forms) && table.claim_size != 0;
+}
 
 bool claims(const fagen_table &table, const Variables &variables) {
   return hasClaim(table) && evaluate(table.claim, table.claim_size, variables).value_or(0) != 0;
