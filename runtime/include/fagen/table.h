@@ -96,7 +96,7 @@ typedef struct fagen_select {
 
 #define FAGEN_MAX_FORMS 61       /* of a table: a row's mask has 6 bits, and none and causal take the first numbers */
 #define FAGEN_MAX_FORM_PARAMS 32 /* of a form */
-#define FAGEN_MAX_FORM_BYTES 192 /* of a form's numbers, strides and pointers: the second argument of kernels */
+#define FAGEN_MAX_FORM_BYTES 192 /* of a form's numbers, strides and pointers in the kernels' argument */
 
 /* fagen_form_param.element. A bit is one of the 32 of a word, low bit first. */
 enum {
@@ -119,8 +119,8 @@ typedef struct fagen_form_param {
   const char *name;
   uint32_t element; /* of a scalar i32 or f32 */
   uint32_t rank;    /* at most 4; 0: a scalar */
-  /* In the kernels' second argument, a multiple of 8. A scalar takes 16 bytes, a pointer and a number (device/form.h);
-   * a tensor of rank r a pointer and r strides. */
+  /* In the form's part of the kernels' argument, which follows attention's parameters (device/form.h); a multiple of 8.
+   * A scalar takes 16 bytes, a pointer and a number; a tensor of rank r a pointer and r strides. */
   uint32_t offset;
   uint32_t flags;
   double low, high; /* what it may be, both ends included; infinite: any finite number */
@@ -139,7 +139,7 @@ typedef struct fagen_form {
   uint64_t hash;    /* of what the form says, bound values apart */
   const fagen_form_param *params;
   uint32_t param_count, param_size;
-  uint32_t bytes; /* of the kernels' second argument */
+  uint32_t bytes; /* of the form's part of the kernels' argument */
   uint32_t reserved;
 } fagen_form;
 
