@@ -96,9 +96,12 @@ public:
     if (state.ctas == 0)
       return {};
     std::vector<char> own = launch.workspace ? std::vector<char>() : makeWorkspace(choice);
-    device::MappedAttentionParams params =
-        argumentsOf(*launch.row, state.params, launch.tensors, launch.workspace ? launch.workspace : own.data());
+    LaunchArgument argument;
+    device::MappedAttentionParams &params = argument.params;
+    params = argumentsOf(*launch.row, state.params, launch.tensors, launch.workspace ? launch.workspace : own.data());
     describeMaps(*launch.row, params);
+    if (fagen_status status = setForm(choice, launch.tensors, argument))
+      return {{"launch", fmt::format("{}: {}", fagen_status_name(status), fagen_last_error())}};
     emulator::Buffer workspace{params.workspace, choice.workspace_bytes, true, "workspace"};
     workspace.written = std::make_shared<std::vector<unsigned char>>(choice.workspace_bytes);
 
@@ -114,8 +117,9 @@ public:
     for (uint32_t i = 0; i < launch.row->launch_count && failures.empty(); ++i) {
       if (hooks.prepare)
         hooks.prepare(launch, i, options);
-      emulator::Report report = text.module->launch(
-          describe(launch, i, gridOf(launch.row->launches[i], state), workspace), &params, sizeof(params), options);
+      emulator::Report report =
+          text.module->launch(describe(launch, i, gridOf(launch.row->launches[i], state), workspace), &argument,
+                              argumentBytes(choice), options);
       if (hooks.observe)
         hooks.observe(launch, i, report);
       for (const emulator::Finding &finding : report.findings)

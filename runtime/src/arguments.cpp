@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "arguments.h"
 #include "dispatch.h"
+#include "state.h"
 
 using namespace fagen;
 
@@ -18,4 +19,19 @@ device::MappedAttentionParams fagen::argumentsOf(const fagen_row &row, const dev
   params.by_tiles = device::make_divisor(int(tilesOfRows(row, uint32_t(problem.seq_q))));
   params.by_heads = device::make_divisor(problem.heads);
   return params;
+}
+
+fagen_status fagen::setForm(const fagen_choice &choice, const fagen_tensors &tensors, LaunchArgument &argument) {
+  const fagen_form *form = formOf(*choice.table, choice.row->mask);
+  if (!form)
+    return FAGEN_OK;
+  memcpy(argument.form, formBytes(choice), form->bytes);
+  const bool hasArgs = tensors.struct_size >= sizeof(fagen_tensors); // else it is of before there were forms
+  return fillForm(*form, hasArgs ? std::span(tensors.args, tensors.arg_count) : std::span<const fagen_arg>(),
+                  argument.form);
+}
+
+size_t fagen::argumentBytes(const fagen_choice &choice) {
+  const fagen_form *form = formOf(*choice.table, choice.row->mask);
+  return sizeof(device::MappedAttentionParams) + (form ? form->bytes : 0);
 }

@@ -13,4 +13,17 @@ namespace fagen {
 device::MappedAttentionParams argumentsOf(const fagen_row &row, const device::AttentionParams &problem,
                                           const fagen_tensors &tensors, void *workspace);
 
+/// What kernels are given: those of a form read both parts (device/form.h), all others the first.
+struct LaunchArgument {
+  device::MappedAttentionParams params;
+  alignas(8) unsigned char form[FAGEN_MAX_FORM_BYTES];
+};
+
+/// The form's part: what the query left of the problem's args, with these tensors' data. Nothing where the row is for
+/// no form. INVALID, MISALIGNED.
+fagen_status setForm(const fagen_choice &choice, const fagen_tensors &tensors, LaunchArgument &argument);
+
+/// How many bytes kernels of the choice read.
+size_t argumentBytes(const fagen_choice &choice);
+
 } // namespace fagen

@@ -8,7 +8,8 @@
 //   2. any row that fits, nearest target first, then in spec order (select named only rows that alignment excludes),
 //   3. a fallback that fits, likewise;
 // and the best of all tables is one that claims the problem with a row of stage 1, else the one with the smallest
-// stage, then the nearest target, then the earliest table.
+// stage, then the nearest target, then the earliest table. A form that a table has several times, with other values
+// bound, has rows of several keys; each key is asked like a table of its own, those with more bound values first.
 #include "dispatch.h"
 
 #include "error.h"
@@ -88,8 +89,8 @@ RowRange dispatchedFrom(const fagen_table &table, uint32_t begin, uint64_t probl
   return range;
 }
 
-/// The best row of one table, and its distance.
-Picked pickInTable(const fagen_table &table, const Problem &problem, const Variables &variables,
+/// The best row of one table for one of the problem's keys, and its distance.
+Picked pickInTable(const fagen_table &table, uint64_t key, const Problem &problem, const Variables &variables,
                    const fagen_device &device, uint32_t &distance) {
   Picked picked;
   picked.table = &table;
@@ -99,7 +100,7 @@ Picked pickInTable(const fagen_table &table, const Problem &problem, const Varia
     distance = candidate.distance;
     return candidate.row != nullptr;
   };
-  RowRange free = dispatchedFrom(table, lowerBound(table, problem.key), problem.key, FAGEN_ROW_DISPATCHED);
+  RowRange free = dispatchedFrom(table, lowerBound(table, key), key, FAGEN_ROW_DISPATCHED);
   if (found(Pick::Select, pickBySelect(table, free, problem, variables, device, picked.line))) {
     if (claims(table, variables))
       picked.pick = Pick::Claim;
@@ -107,7 +108,7 @@ Picked pickInTable(const fagen_table &table, const Problem &problem, const Varia
   }
   if (found(Pick::Fitting, nearestFit(table, free, -1, kNoTarget, problem, device)))
     return picked;
-  RowRange fallbacks = dispatchedFrom(table, free.end, problem.key, FAGEN_ROW_FALLBACK);
+  RowRange fallbacks = dispatchedFrom(table, free.end, key, FAGEN_ROW_FALLBACK);
   found(Pick::Fallback, nearestFit(table, fallbacks, -1, kNoTarget, problem, device));
   return picked;
 }
@@ -115,23 +116,21 @@ Picked pickInTable(const fagen_table &table, const Problem &problem, const Varia
 Picked pickByName(Tables tables, const Problem &problem, const fagen_device &device) {
   Picked best;
   uint32_t nearest = kNoTarget;
-  for (const fagen_table *table : tables) {
-    RowRange range = rowsOf(*table, problem.key);
-    for (uint32_t i = range.begin; i < range.end; ++i) {
-      const fagen_row &row = rowAt(*table, i);
-      uint32_t distance = targetDistance(row, device);
-      if (distance < nearest && strcmp(row.variant, problem.variant) == 0 && fits(row, problem, device)) {
-        best = {Pick::Name, table, &row, nullptr};
-        nearest = distance;
-      }
+  forEachRow(tables, problem, [&](const fagen_table &table, const fagen_row &row) {
+    uint32_t distance = targetDistance(row, device);
+    if (distance < nearest && strcmp(row.variant, problem.variant) == 0 && fits(row, problem, device)) {
+      best = {Pick::Name, &table, &row, nullptr};
+      nearest = distance;
     }
-  }
+  });
   return best;
 }
 
 } // namespace
 
-bool hasClaim(const fagen_table &table) { return table.struct_size >= sizeof(fagen_table) && table.claim_size != 0; }
+bool hasClaim(const fagen_table &table) {
+  return table.struct_size >= offsetof(fagen_table, forms) && table.claim_size != 0;
+}
 
 bool claims(const fagen_table &table, const Variables &variables) {
   return hasClaim(table) && evaluate(table.claim, table.claim_size, variables).value_or(0) != 0;
@@ -303,19 +302,20 @@ Misfit misfitOf(const fagen_row &row, const Problem &problem, const fagen_device
 Picked pickRow(Tables tables, const Problem &problem, const fagen_device &device) {
   if (problem.variant)
     return pickByName(tables, problem, device);
-  Variables variables = problem.variables;
-  variables.values[FAGEN_VAR_SMS] = device.smCount;
+  Variables variables = variablesWith(problem, 0, device.smCount);
   Picked best;
   uint32_t nearest = kNoTarget;
-  for (const fagen_table *table : tables) {
-    uint32_t distance = kNoTarget;
-    Picked picked = pickInTable(*table, problem, variables, device, distance);
-    bool better = !best.row || picked.pick < best.pick || (picked.pick == best.pick && distance < nearest);
-    if (picked.row && better) {
-      best = picked;
-      nearest = distance;
+  for (const fagen_table *table : tables)
+    for (uint32_t mask : masksOf(*table, problem)) {
+      uint32_t distance = kNoTarget;
+      variables.values[FAGEN_VAR_MASK] = mask;
+      Picked picked = pickInTable(*table, keyWith(problem, mask), problem, variables, device, distance);
+      bool better = !best.row || picked.pick < best.pick || (picked.pick == best.pick && distance < nearest);
+      if (picked.row && better) {
+        best = picked;
+        nearest = distance;
+      }
     }
-  }
   return best;
 }
 

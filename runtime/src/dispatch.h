@@ -3,13 +3,9 @@
 #pragma once
 
 #include "device.h"
-#include "problem.h"
-
-#include <span>
+#include "forms/forms.h"
 
 namespace fagen {
-
-using Tables = std::span<const fagen_table *const>;
 
 /// Row i of a table, whose rows may be larger than this library's.
 inline const fagen_row &rowAt(const fagen_table &table, uint32_t i) {
@@ -21,6 +17,16 @@ struct RowRange {
   uint32_t begin = 0, end = 0;
 };
 RowRange rowsOf(const fagen_table &table, uint64_t problemKey);
+
+/// Calls it with each row of the tables that is for the problem, and the row's table.
+template <typename Visit> void forEachRow(Tables tables, const Problem &problem, Visit visit) {
+  for (const fagen_table *table : tables)
+    for (uint32_t mask : masksOf(*table, problem)) {
+      const RowRange range = rowsOf(*table, keyWith(problem, mask));
+      for (uint32_t i = range.begin; i < range.end; ++i)
+        visit(*table, rowAt(*table, i));
+    }
+}
 
 /// Why a row cannot compute a problem on a device.
 enum class Misfit { None, Target, Code, Shared, Lse, Rows, Grid, Turns, Map, Alignment };

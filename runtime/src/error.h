@@ -12,6 +12,7 @@ namespace fagen {
 template <typename T> inline constexpr uint32_t kLeastSize = sizeof(T);
 template <> inline constexpr uint32_t kLeastSize<fagen_choice> = offsetof(fagen_choice, scratch_bytes);
 template <> inline constexpr uint32_t kLeastSize<fagen_table> = offsetof(fagen_table, claim);
+template <> inline constexpr uint32_t kLeastSize<fagen_tensors> = offsetof(fagen_tensors, args);
 
 /// Keeps the formatted text for fagen_last_error and returns the status. Allocates nothing; a long text is cut.
 [[gnu::format(printf, 2, 3), gnu::cold]] fagen_status fail(fagen_status status, const char *format, ...);

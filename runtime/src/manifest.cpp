@@ -7,6 +7,7 @@
 #include "verbose.h"
 
 #include <algorithm>
+#include <charconv>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -24,6 +25,8 @@ struct LoadedTable : fagen_table {
   std::deque<std::vector<fagen_op>> programs;
   std::deque<std::vector<fagen_workspace>> workspaces;
   std::deque<std::vector<fagen_map>> maps;
+  std::deque<std::vector<fagen_form_param>> params;
+  std::vector<fagen_form> formList;
   std::deque<fagen_code> codes;
   std::deque<std::vector<fagen_binary>> binaries;
   std::vector<const char *> schedules;
@@ -59,6 +62,8 @@ constexpr Word kGrids[] = {{"tiles", FAGEN_GRID_TILES},
                            {"packed_split_keys", FAGEN_GRID_PACKED_SPLIT_KEYS},
                            {"rows", FAGEN_GRID_ROWS},
                            {"clusters", FAGEN_GRID_CLUSTERS}};
+constexpr Word kElements[] = {{"bit", FAGEN_ELEMENT_BIT}, {"u8", FAGEN_ELEMENT_U8},     {"i32", FAGEN_ELEMENT_I32},
+                              {"f16", FAGEN_ELEMENT_F16}, {"bf16", FAGEN_ELEMENT_BF16}, {"f32", FAGEN_ELEMENT_F32}};
 constexpr Word kTensors[] = {{"q", FAGEN_MAP_Q}, {"k", FAGEN_MAP_K}, {"v", FAGEN_MAP_V}, {"o", FAGEN_MAP_O}};
 
 constexpr const char *kRemedy = "fagen SPEC -o DIR writes the kernel set anew";
@@ -80,12 +85,14 @@ template <size_t N> std::optional<uint32_t> indexOf(const char *const (&names)[N
   return std::nullopt;
 }
 
-/// Numbers, variables and operations in postfix order: ["seq_q", 32, "le"].
-std::vector<fagen_op> readProgram(const Field &field) {
+/// Numbers, variables and operations in postfix order: ["seq_q", 32, "le"]. Of an extent also params of its form.
+std::vector<fagen_op> readProgram(const Field &field, const std::vector<std::string> &params = {}) {
   std::vector<fagen_op> program;
   for (const Field &item : field.items()) {
     if (!item.isText())
       program.push_back({FAGEN_OP_CONSTANT, 0, item.integer()});
+    else if (auto param = std::find(params.begin(), params.end(), item.text()); param != params.end())
+      program.push_back({FAGEN_OP_VARIABLE, 0, FAGEN_VAR_FORM_0 + (param - params.begin())});
     else if (auto variable = indexOf(kVariables, item.text()))
       program.push_back({FAGEN_OP_VARIABLE, 0, *variable});
     else if (auto operation = indexOf(kOperations, item.text()))
@@ -109,6 +116,9 @@ public:
       loaded.select.push_back(readSelect(line));
     if (manifest.has("claim"))
       readClaim(manifest["claim"]);
+    if (manifest.has("forms"))
+      for (const Field &form : manifest["forms"].items())
+        readForm(form);
     for (const Field &row : manifest["rows"].items())
       loaded.rows.push_back(readRow(row));
     if (loaded.rows.empty())
@@ -162,6 +172,62 @@ private:
     row.workspace_count = static_cast<uint32_t>(parts.size());
   }
 
+  void readForm(const Field &field) {
+    const std::vector<Field> fields = field["params"].items();
+    std::vector<std::string> names;
+    for (const Field &param : fields)
+      names.push_back(param["name"].text());
+    auto &params = loaded.params.emplace_back();
+    for (const Field &param : fields)
+      params.push_back(readParam(param, names));
+    fagen_form form{};
+    form.name = loaded.keep(field["name"].text());
+    form.text = loaded.keep(field["text"].text());
+    form.hash = readHash(field["hash"]);
+    form.params = params.data();
+    form.param_count = static_cast<uint32_t>(params.size());
+    form.param_size = sizeof(fagen_form_param);
+    form.bytes = field["bytes"].number();
+    loaded.formList.push_back(form);
+  }
+
+  fagen_form_param readParam(const Field &field, const std::vector<std::string> &names) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    fagen_form_param param{};
+    param.name = loaded.keep(field["name"].text());
+    param.element = wordOf(field["element"], kElements);
+    param.flags = flagOf(field, "ascending", FAGEN_PARAM_ASCENDING) | flagOf(field, "mask", FAGEN_PARAM_IN_MASK);
+    param.low = field.has("low") ? field["low"].decimal() : -kInfinity;
+    param.high = field.has("high") ? field["high"].decimal() : kInfinity;
+    const bool isBound = field.has("bound");
+    param.offset = isBound ? FAGEN_PARAM_BOUND : field["offset"].number();
+    param.bound = isBound ? field["bound"].decimal() : 0;
+    if (!field.has("extents"))
+      return param;
+    const std::vector<Field> extents = field["extents"].items();
+    if (extents.size() > std::size(param.extents))
+      field["extents"].fail("has " + std::to_string(extents.size()) + " extents; at most 4 are possible");
+    for (const Field &extent : extents) {
+      const auto &program = loaded.programs.emplace_back(readProgram(extent, names));
+      param.extents[param.rank++] = {program.data(), static_cast<uint32_t>(program.size()), 0};
+    }
+    return param;
+  }
+
+  static uint32_t flagOf(const Field &field, const char *key, uint32_t flag) {
+    return field.has(key) && field[key].integer() != 0 ? flag : 0;
+  }
+
+  /// 64 bits as 16 hexadecimal digits: JSON's numbers have 53.
+  static uint64_t readHash(const Field &field) {
+    const std::string &text = field.text();
+    uint64_t hash = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hash, 16);
+    if (error != std::errc() || end != text.data() + text.size() || text.size() != 16)
+      field.fail("is " + inQuotes(text) + ", not 16 hexadecimal digits");
+    return hash;
+  }
+
   void readMaps(const Field &field, fagen_row &row) {
     auto &maps = loaded.maps.emplace_back();
     for (const Field &map : field.items()) {
@@ -181,7 +247,8 @@ private:
     row.target = loaded.keep(field["target"].text());
     row.pass = wordOf(field["pass"], kPasses);
     row.dtype = wordOf(field["dtype"], kDTypes);
-    row.mask = wordOf(field["mask"], kMasks);
+    row.mask = field.has("form") ? FAGEN_MASK_FORM_0 + field["form"].number(FAGEN_MAX_FORMS - 1u)
+                                 : wordOf(field["mask"], kMasks);
     row.dispatch = wordOf(field["dispatch"], kDispatches);
     const std::pair<const char *, uint32_t *> numbers[] = {{"sm", &row.sm},
                                                            {"first_sm", &row.first_sm},
@@ -260,6 +327,9 @@ private:
     table.row_size = sizeof(fagen_row);
     table.schedule_count = static_cast<uint32_t>(loaded.schedules.size());
     table.select_count = static_cast<uint32_t>(loaded.select.size());
+    table.forms = loaded.formList.data();
+    table.form_count = static_cast<uint32_t>(loaded.formList.size());
+    table.form_size = sizeof(fagen_form);
   }
 
   LoadedTable &loaded;

@@ -40,10 +40,24 @@ fagen_status copyGiven(const fagen_problem *given, fagen_problem &copy) {
   return FAGEN_OK;
 }
 
+/// That a form stands in the place of a mask, and args with a form.
+fagen_status checkForm(const fagen_problem &p) {
+  if (p.form && p.mask)
+    return fail(FAGEN_INVALID, "form is '%s' and mask is %u (%s); a form says what is seen: leave mask 0", p.form,
+                p.mask, maskName(p.mask));
+  if (!p.form && p.arg_count)
+    return fail(FAGEN_INVALID, "arg_count is %u without a form; name it in form", p.arg_count);
+  if (p.arg_count && !p.args)
+    return fail(FAGEN_INVALID, "args is NULL and arg_count is %u", p.arg_count);
+  return FAGEN_OK;
+}
+
 fagen_status fillDefaults(fagen_problem &p) {
   if (p.pass == 0)
     p.pass = FAGEN_PASS_FORWARD;
-  if (p.mask == 0)
+  if (fagen_status status = checkForm(p))
+    return status;
+  if (p.mask == 0 && !p.form)
     p.mask = FAGEN_MASK_NONE;
   if (p.kv_heads == 0)
     p.kv_heads = p.heads;
@@ -243,6 +257,8 @@ fagen_status readProblem(const fagen_problem *given, Problem &problem) {
   problem.key = fagen_problem_key(p.pass, p.dtype, p.mask, uint64_t(p.head_dim_qk), uint64_t(p.head_dim_v));
   problem.lse = p.flags & FAGEN_FLAG_LSE;
   problem.variant = p.variant;
+  problem.form.name = p.form;
+  problem.form.given = {p.args, p.arg_count};
   return FAGEN_OK;
 }
 

@@ -7,6 +7,8 @@
 #include <fagen/device/params.h>
 #include <fagen/table.h>
 
+#include <span>
+
 namespace fagen {
 
 /// The most that a problem may have of anything: rows and keys of a head, heads, batches, tiles, CTAs, rows that are
@@ -14,14 +16,30 @@ namespace fagen {
 /// q + seq_kv - seq_q), and reach for tiles behind the last one: twice this leaves 2^27 for that.
 constexpr int64_t kMaxCount = 1000000000;
 
+/// One arg of a problem's form.
+struct FormArg {
+  const void *data;    ///< on the device; null: a number, or a tensor that fagen_run gets
+  double number;       ///< of a scalar without data
+  long long stride[4]; ///< of a tensor, one for each extent
+};
+
+/// A problem's form, and its args in the order of the params once the tables are known (readForm).
+struct FormArgs {
+  const char *name = nullptr; ///< null: the problem has a mask
+  std::span<const fagen_arg> given;
+  const fagen_form *of = nullptr; ///< the form that is meant, as the first table has it
+  FormArg args[FAGEN_MAX_FORM_PARAMS];
+};
+
 struct Problem {
-  uint64_t key = 0;                    ///< fagen_problem_key
+  uint64_t key = 0;                    ///< fagen_problem_key; of a form without its number, which a table has
   device::AttentionParams params = {}; ///< all but the pointers
-  Variables variables;                 ///< all but the number of SMs
+  Variables variables;                 ///< all but the number of SMs and a form's
   uint32_t alignment = 0;              ///< bytes; of the base pointers
   uint32_t commonAlignment = 0;        ///< bytes; of the base pointers and of every stride that is used
   bool lse = false;                    ///< must be able to write LSE
   const char *variant = nullptr;
+  FormArgs form;
 };
 
 /// INVALID for a problem that contradicts itself, UNSUPPORTED for one that no table of this ABI can describe.

@@ -63,16 +63,16 @@ bool isUnary(uint32_t kind) { return kind == FAGEN_OP_NEG || kind == FAGEN_OP_NO
 
 } // namespace
 
-std::optional<int64_t> evaluate(const fagen_op *program, uint32_t size, const Variables &variables) {
+std::optional<int64_t> evaluateWith(const fagen_op *program, uint32_t size, std::span<const int64_t> values) {
   int64_t stack[FAGEN_PROGRAM_DEPTH];
   unsigned depth = 0;
   for (uint32_t i = 0; i < size; ++i) {
     const fagen_op &op = program[i];
     if (isLeaf(op.kind)) {
       bool constant = op.kind == FAGEN_OP_CONSTANT;
-      if (depth == FAGEN_PROGRAM_DEPTH || (!constant && bits(op.value) >= Variables::kCount))
+      if (depth == FAGEN_PROGRAM_DEPTH || (!constant && bits(op.value) >= values.size()))
         return std::nullopt;
-      stack[depth++] = constant ? op.value : variables.values[op.value];
+      stack[depth++] = constant ? op.value : values[size_t(op.value)];
       continue;
     }
     if (depth < (isUnary(op.kind) ? 1u : 2u))
@@ -90,13 +90,13 @@ std::optional<int64_t> evaluate(const fagen_op *program, uint32_t size, const Va
   return depth == 1 ? std::optional(stack[0]) : std::nullopt;
 }
 
-const char *checkProgram(const fagen_op *program, uint32_t size) {
+const char *checkProgram(const fagen_op *program, uint32_t size, uint64_t variables) {
   unsigned depth = 0;
   for (uint32_t i = 0; i < size; ++i) {
     const fagen_op &op = program[i];
     if (op.kind > FAGEN_OP_OR)
       return "has an unknown operation";
-    if (op.kind == FAGEN_OP_VARIABLE && bits(op.value) >= Variables::kCount)
+    if (op.kind == FAGEN_OP_VARIABLE && bits(op.value) >= variables)
       return "has an unknown variable";
     if (isLeaf(op.kind)) {
       if (++depth > FAGEN_PROGRAM_DEPTH)

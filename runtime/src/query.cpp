@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dispatch.h"
 #include "error.h"
+#include "forms/forms.h"
 #include "state.h"
 #include "words.h"
 
@@ -16,8 +17,7 @@ namespace {
 fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fagen_device &device,
                           fagen_choice &choice) {
   constexpr int64_t kMaxBytes = int64_t(1) << 62;
-  Variables variables = problem.variables;
-  variables.values[FAGEN_VAR_SMS] = device.smCount;
+  Variables variables = variablesWith(problem, row.mask, device.smCount);
   variables.values[FAGEN_VAR_SPLITS] = splitsOf(row, problem, device);
   uint64_t end = 0, zeroed = 0;
   choice.workspace_alignment = row.workspace_count ? 1 : 0;
@@ -104,6 +104,8 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
     return invalid("keys do not ascend");
   if (row.schedule >= table.schedule_count)
     return invalid("schedule is out of range");
+  if (row.mask >= FAGEN_MASK_FORM_0 + formCount(table))
+    return invalid("its mask is neither none nor causal nor a form of the table");
   if (row.launch_count == 0 || row.launch_count > FAGEN_MAX_LAUNCHES)
     return invalid("launch_count is not 1 to 4");
   if (row.tile_rows == 0 || std::max(row.tile_rows, row.tile_keys) > kMaxTile)
@@ -131,6 +133,21 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
   return FAGEN_OK;
 }
 
+fagen_status checkForms(const fagen_table &table) {
+  const uint32_t count = formCount(table);
+  if (count > FAGEN_MAX_FORMS)
+    return fail(FAGEN_INVALID, "table %s has %u forms; at most %u are possible", table.kernel, count, FAGEN_MAX_FORMS);
+  if (count && table.form_size < sizeof(fagen_form))
+    return fail(FAGEN_INVALID, "table %s has forms of %u bytes; this library needs %zu", table.kernel, table.form_size,
+                sizeof(fagen_form));
+  for (uint32_t i = 0; i < count; ++i)
+    if (const char *problem = checkForm(table, i)) {
+      const char *text = formAt(table, i).text;
+      return fail(FAGEN_INVALID, "table %s, form %u (%s): %s", table.kernel, i, text ? text : "?", problem);
+    }
+  return FAGEN_OK;
+}
+
 } // namespace
 
 fagen_status fagen_query(const fagen_table *const *tables, size_t table_count, const fagen_problem *problem,
@@ -145,6 +162,9 @@ fagen_status fagen_query(const fagen_table *const *tables, size_t table_count, c
   if ((status = readProblem(problem, known)))
     return status;
   Tables span(tables, table_count);
+  if (known.form.name)
+    if ((status = readForm(span, known)))
+      return status;
   Picked picked = pickRow(span, known, *device);
   if (!picked.row)
     return failUnfit(span, known, *device);
@@ -155,6 +175,8 @@ fagen_status fagen_query(const fagen_table *const *tables, size_t table_count, c
   choice->device = device;
   known.params.splits = int(splitsOf(*picked.row, known, *device));
   storeState({known.params, uint32_t(gridOf(*picked.row, known, *device))}, *choice);
+  if (const fagen_form *form = formOf(*picked.table, picked.row->mask))
+    packForm(*form, known, formBytes(*choice));
   return FAGEN_OK;
 }
 
@@ -181,6 +203,8 @@ fagen_status fagen_choice_get_info(const fagen_choice *choice, fagen_choice_info
 
 fagen_status fagen_table_check(const fagen_table *table) {
   if (fagen_status status = checkTables(&table, 1))
+    return status;
+  if (fagen_status status = checkForms(*table))
     return status;
   for (uint32_t i = 0; i < table->row_count; ++i)
     if (fagen_status status = checkRow(*table, i))

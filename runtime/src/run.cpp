@@ -34,6 +34,10 @@ fagen_status checkTensors(const fagen_row &row, const device::AttentionParams &p
     if (!aligned(tensor.pointer, tensor.alignment))
       return fail(FAGEN_MISALIGNED, "%s is %p; %s needs %u-byte alignment: say so in fagen_problem.alignment",
                   tensor.name, tensor.pointer, row.variant, tensor.alignment);
+  if (t.struct_size >= sizeof(fagen_tensors) && t.arg_count && (!t.args || row.mask < FAGEN_MASK_FORM_0))
+    return fail(FAGEN_INVALID,
+                t.args ? "arg_count is %u, and the problem has no form" : "args is NULL and arg_count is %u",
+                t.arg_count);
   return FAGEN_OK;
 }
 
@@ -49,15 +53,15 @@ fagen_status checkWorkspace(const fagen_choice &choice, const void *workspace, s
   return FAGEN_OK;
 }
 
-fagen_status launch(const PreparedRow &prepared, device::MappedAttentionParams &params, const ChoiceState &state,
-                    CuStream stream, const fagen_device &device) {
+fagen_status launch(const PreparedRow &prepared, LaunchArgument &argument, const ChoiceState &state, CuStream stream,
+                    const fagen_device &device) {
   const Driver &d = *driver();
   if (fagen_status status = checkCurrent(d, device))
     return status;
   const fagen_row &row = *prepared.row;
-  if (fagen_status status = encodeMaps(d, row, params))
+  if (fagen_status status = encodeMaps(d, row, argument.params))
     return status;
-  void *arguments[] = {&params};
+  void *arguments[] = {&argument};
   for (uint32_t i = 0; i < row.launch_count; ++i) {
     const fagen_launch &launch = row.launches[i];
     if (CuResult status = d.cuLaunchKernel(prepared.functions[i], gridOf(launch, state), 1, 1, launch.threads, 1, 1,
@@ -90,7 +94,9 @@ fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors,
     return fail(FAGEN_NOT_PREPARED, "%s is not prepared on this device; call fagen_prepare first", row.variant);
   if (!prepared->module)
     return fail(FAGEN_CUDA, "the device is a description (%s), not a GPU", choice->device->name);
-  device::MappedAttentionParams params =
-      argumentsOf(row, state.params, *tensors, choice->workspace_bytes ? workspace : nullptr);
-  return launch(*prepared, params, state, stream, *choice->device);
+  LaunchArgument argument;
+  if ((status = setForm(*choice, *tensors, argument)))
+    return status;
+  argument.params = argumentsOf(row, state.params, *tensors, choice->workspace_bytes ? workspace : nullptr);
+  return launch(*prepared, argument, state, stream, *choice->device);
 }

@@ -14,7 +14,8 @@ struct ChoiceState {
   device::AttentionParams params; ///< all but the pointers
   uint32_t ctas;                  ///< of a launch of tiles whose keys are not split
 };
-static_assert(sizeof(ChoiceState) <= sizeof(fagen_choice::state), "fagen_choice.state is part of the ABI");
+static_assert(sizeof(ChoiceState) % 8 == 0 && sizeof(ChoiceState) + FAGEN_MAX_FORM_BYTES <= sizeof(fagen_choice::state),
+              "fagen_choice.state is part of the ABI");
 static_assert(std::is_trivially_copyable_v<ChoiceState>, "a choice is copied as bytes");
 
 /// CTAs of a launch.
@@ -33,5 +34,13 @@ inline ChoiceState loadState(const fagen_choice &choice) {
   return state;
 }
 inline void storeState(const ChoiceState &state, fagen_choice &choice) { memcpy(choice.state, &state, sizeof(state)); }
+
+/// Behind it, where the row is for a form: the form's part of the kernels' argument.
+inline unsigned char *formBytes(fagen_choice &choice) {
+  return reinterpret_cast<unsigned char *>(choice.state) + sizeof(ChoiceState);
+}
+inline const unsigned char *formBytes(const fagen_choice &choice) {
+  return reinterpret_cast<const unsigned char *>(choice.state) + sizeof(ChoiceState);
+}
 
 } // namespace fagen

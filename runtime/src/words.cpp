@@ -14,11 +14,33 @@ namespace fagen {
 namespace {
 
 /// How unlike two problems are: the kind of problem weighs most, then the distance of the head dims.
-uint64_t unlikeness(uint64_t a, uint64_t b) {
+uint64_t unlikeness(uint64_t a, uint64_t b, bool hasSameMask) {
   auto field = [](uint64_t key, int shift, uint64_t mask) { return int64_t((key >> shift) & mask); };
   auto differs = [&](int shift, uint64_t mask) { return uint64_t(field(a, shift, mask) != field(b, shift, mask)); };
   auto distance = [&](int shift) { return uint64_t(std::abs(field(a, shift, 0xFFF) - field(b, shift, 0xFFF))); };
-  return (differs(62, 3) << 30) + (differs(58, 15) << 20) + (differs(52, 63) << 19) + distance(40) + distance(28);
+  return (differs(62, 3) << 30) + (differs(58, 15) << 20) + (uint64_t(!hasSameMask) << 19) + distance(40) +
+         distance(28);
+}
+
+struct RowOfTable {
+  const fagen_table *table = nullptr;
+  const fagen_row *row = nullptr;
+};
+
+const fagen_form *formOf(const RowOfTable &one) { return fagen::formOf(*one.table, one.row->mask); }
+
+bool isSamePoint(const RowOfTable &a, const RowOfTable &b) {
+  const fagen_form *formA = formOf(a), *formB = formOf(b);
+  const bool hasSameMask =
+      formA && formB ? strcmp(formA->text, formB->text) == 0 : !formA && !formB && a.row->mask == b.row->mask;
+  return hasSameMask && unlikeness(fagen_row_key(a.row), fagen_row_key(b.row), true) == 0;
+}
+
+/// Bound values apart.
+bool hasMaskOf(const RowOfTable &one, const Problem &problem) {
+  const fagen_form *form = formOf(one);
+  return problem.form.name ? form && isOf(*form, problem)
+                           : one.row->mask == uint32_t(problem.variables.values[FAGEN_VAR_MASK]);
 }
 
 bool isNamed(const fagen_table &table, const char *variant) {
@@ -31,19 +53,15 @@ bool isNamed(const fagen_table &table, const char *variant) {
 /// The misfit to report when no row fits: of the row that came nearest to fitting. Misfit's order says which that is.
 Misfit leastMisfit(Tables tables, const Problem &problem, const fagen_device &device, const fagen_row *&which) {
   Misfit least = Misfit::None;
-  for (const fagen_table *table : tables) {
-    RowRange range = rowsOf(*table, problem.key);
-    for (uint32_t i = range.begin; i < range.end; ++i) {
-      const fagen_row &row = rowAt(*table, i);
-      bool considered = problem.variant ? strcmp(row.variant, problem.variant) == 0 : row.dispatch != FAGEN_ROW_BY_NAME;
-      Misfit misfit = misfitOf(row, problem, device);
-      bool nearer = misfit > least || (misfit == Misfit::Alignment && which && row.alignment < which->alignment);
-      if (considered && nearer) {
-        least = misfit;
-        which = &row;
-      }
+  forEachRow(tables, problem, [&](const fagen_table &, const fagen_row &row) {
+    bool considered = problem.variant ? strcmp(row.variant, problem.variant) == 0 : row.dispatch != FAGEN_ROW_BY_NAME;
+    Misfit misfit = misfitOf(row, problem, device);
+    bool nearer = misfit > least || (misfit == Misfit::Alignment && which && row.alignment < which->alignment);
+    if (considered && nearer) {
+      least = misfit;
+      which = &row;
     }
-  }
+  });
   return least;
 }
 
@@ -65,16 +83,43 @@ void Text::add(const char *format, ...) {
   needed += length > 0 ? size_t(length) : 0;
 }
 
-void addProblemKey(Text &text, uint32_t pass, uint32_t dtype, uint32_t mask, uint32_t headDimQK, uint32_t headDimV) {
-  text.add("%s %s head_dim %u", passName(pass), dtypeName(dtype), headDimQK);
+/// All of a key but the mask.
+static void addKey(Text &text, uint64_t key) {
+  const uint32_t headDimQK = uint32_t(key >> 40) & 0xFFF, headDimV = uint32_t(key >> 28) & 0xFFF;
+  text.add("%s %s head_dim %u", passName(uint32_t(key >> 62)), dtypeName(uint32_t(key >> 58) & 15), headDimQK);
   if (headDimV != headDimQK)
     text.add(" : %u", headDimV);
-  text.add(", mask %s", maskName(mask));
 }
 
-void addProblemKey(Text &text, uint64_t key) {
-  addProblemKey(text, uint32_t(key >> 62), uint32_t(key >> 58) & 15, uint32_t(key >> 52) & 63,
-                uint32_t(key >> 40) & 0xFFF, uint32_t(key >> 28) & 0xFFF);
+void addArg(Text &text, const fagen_form_param &param, const FormArg &arg) {
+  if (param.rank)
+    text.add("%s = a tensor", param.name);
+  else if (arg.data)
+    text.add("%s = on the device", param.name);
+  else
+    text.add("%s = %.9g", param.name, arg.number);
+}
+
+void addProblemKey(Text &text, const Problem &problem) {
+  addKey(text, problem.key);
+  if (!problem.form.name) {
+    text.add(", mask %s", maskName(uint32_t(problem.variables.values[FAGEN_VAR_MASK])));
+    return;
+  }
+  text.add(", form %s", problem.form.name);
+  for (uint32_t i = 0; i < problem.form.of->param_count; ++i) {
+    text.add(i ? ", " : "(");
+    addArg(text, paramAt(*problem.form.of, i), problem.form.args[i]);
+  }
+  text.add(problem.form.of->param_count ? ")" : "");
+}
+
+void addRowKey(Text &text, const fagen_table &table, const fagen_row &row) {
+  addKey(text, fagen_row_key(&row));
+  if (const fagen_form *form = formOf(table, row.mask))
+    text.add(", form %s", form->text);
+  else
+    text.add(", mask %s", maskName(row.mask));
 }
 
 void addMisfit(Text &text, Misfit misfit, const fagen_row &row, const Problem &problem, const fagen_device &device) {
@@ -129,26 +174,26 @@ void addMisfit(Text &text, Misfit misfit, const fagen_row &row, const Problem &p
 }
 
 void addNearest(Text &text, Tables tables, const Problem &problem, const fagen_device &device) {
-  uint64_t shown[3];
+  RowOfTable shown[3];
   unsigned count = 0;
   while (count < 3) {
-    const fagen_row *nearest = nullptr;
-    uint64_t nearestKey = 0, least = UINT64_MAX;
+    RowOfTable nearest;
+    uint64_t least = UINT64_MAX;
     for (const fagen_table *table : tables)
       for (uint32_t i = 0; i < table->row_count; ++i) {
-        uint64_t key = table->keys[i] >> FAGEN_KEY_PROBLEM_SHIFT << FAGEN_KEY_PROBLEM_SHIFT;
-        uint64_t distance = unlikeness(key, problem.key);
-        const fagen_row &row = rowAt(*table, i);
-        if (distance < least && std::find(shown, shown + count, key) == shown + count &&
-            misfitOf(row, problem, device) != Misfit::Target)
-          nearest = &row, nearestKey = key, least = distance;
+        const RowOfTable current{table, &rowAt(*table, i)};
+        uint64_t distance = unlikeness(table->keys[i], problem.key, hasMaskOf(current, problem));
+        if (distance < least &&
+            std::none_of(shown, shown + count, [&](auto &one) { return isSamePoint(one, current); }) &&
+            misfitOf(*current.row, problem, device) != Misfit::Target)
+          nearest = current, least = distance;
       }
-    if (!nearest)
+    if (!nearest.row)
       break;
     text.add(count ? "; " : " nearest: ");
-    addProblemKey(text, nearestKey);
-    text.add(" (%s)", nearest->variant);
-    shown[count++] = nearestKey;
+    addRowKey(text, *nearest.table, *nearest.row);
+    text.add(" (%s)", nearest.row->variant);
+    shown[count++] = nearest;
   }
 }
 
@@ -162,7 +207,7 @@ fagen_status failUnfit(Tables tables, const Problem &problem, const fagen_device
   Misfit misfit = leastMisfit(tables, problem, device, row);
   text.add("no %s", problem.variant ? problem.variant : "row");
   text.add(" for ");
-  addProblemKey(text, problem.key);
+  addProblemKey(text, problem);
   if (row) {
     text.add(" fits: %s ", row->variant);
     addMisfit(text, misfit, *row, problem, device);

@@ -21,9 +21,13 @@ private:
   size_t needed = 0;
 };
 
-/// "forward f16 head_dim 64, mask causal".
-void addProblemKey(Text &text, uint32_t pass, uint32_t dtype, uint32_t mask, uint32_t headDimQK, uint32_t headDimV);
-void addProblemKey(Text &text, uint64_t problemKey);
+/// "forward f16 head_dim 64, mask causal"; "..., form gemma2(cap = 50, window = 1024)".
+void addProblemKey(Text &text, const Problem &problem);
+/// Of a row: "..., form local(window = 128)".
+void addRowKey(Text &text, const fagen_table &table, const fagen_row &row);
+
+/// "cap = 50", "bias = a tensor": the problem's arg i of its form.
+void addArg(Text &text, const fagen_form_param &param, const FormArg &arg);
 
 /// Why a row does not fit, with its numbers: "needs 16-byte alignment; pointers and strides share 2".
 void addMisfit(Text &text, Misfit misfit, const fagen_row &row, const Problem &problem, const fagen_device &device);

@@ -39,6 +39,29 @@ TEST(Abi, ShorterProblemHasItsTailAbsent) {
   EXPECT_EQ(pick({table.get()}, problem, device), "INVALID");
 }
 
+TEST(Abi, ProblemOfBeforeThereWereFormsHasNone) {
+  TestTable table("k");
+  table.add(makeRow("row"));
+  TestDevice device(89);
+  fagen_problem problem = makeProblem();
+  problem.form = "nobody";
+  problem.struct_size = offsetof(fagen_problem, form);
+  EXPECT_EQ(pick({table.get()}, problem, device), "row");
+}
+
+TEST(Abi, TableOfBeforeThereWereFormsHasNone) {
+  TestTable table("k");
+  table.add(makeRow("row")).claim("seq_q <= 16", seqQAtMost(16));
+  fagen_table older = *table.get();
+  older.struct_size = offsetof(fagen_table, forms);
+  older.form_count = 7;
+  EXPECT_EQ(fagen_table_check(&older), FAGEN_OK) << fagen_last_error();
+  static constexpr fagen_op kBad[] = {{FAGEN_OP_LE, 0, 0}};
+  older.claim = kBad;
+  older.claim_size = 1; // its claim is looked at
+  EXPECT_EQ(fagen_table_check(&older), FAGEN_INVALID);
+}
+
 TEST(Abi, LongerProblemMustNotSetWhatIsUnknown) {
   TestTable table("k");
   table.add(makeRow("row"));
@@ -180,10 +203,18 @@ TEST(Abi, RunChecksPointers) {
   ASSERT_EQ(fagen_query(tables, 1, &problem, device, &choice), FAGEN_OK) << fagen_last_error();
   auto pointer = [](uintptr_t address) { return reinterpret_cast<void *>(address); };
   auto run = [&](fagen_tensors tensors) { return fagen_run(&choice, &tensors, nullptr, 0, nullptr); };
-  const fagen_tensors good = {sizeof(fagen_tensors), FAGEN_ABI,      pointer(0x100), pointer(0x200),
-                              pointer(0x300),        pointer(0x400), nullptr};
+  fagen_tensors good = fagen_tensors_init();
+  good.q = pointer(0x100);
+  good.k = pointer(0x200);
+  good.v = pointer(0x300);
+  good.o = pointer(0x400);
   EXPECT_EQ(run(good), FAGEN_NOT_PREPARED);
   fagen_tensors bad = good;
+  bad.struct_size = offsetof(fagen_tensors, args); // of before there were forms
+  EXPECT_EQ(run(bad), FAGEN_NOT_PREPARED);
+  bad.struct_size -= 8;
+  EXPECT_EQ(run(bad), FAGEN_INVALID);
+  bad = good;
   bad.k = nullptr;
   EXPECT_EQ(run(bad), FAGEN_INVALID);
   EXPECT_STREQ(fagen_last_error(), "k is NULL and seq_kv is 512");

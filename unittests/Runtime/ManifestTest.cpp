@@ -153,6 +153,64 @@ TEST(Manifest, DamageIsNamed) {
   }
 }
 
+/// The set with a form, whose number the first row has.
+void addForm(FakeManifest &set) {
+  set.change("\"kernel\"",
+             "\"forms\": [{\"name\": \"f\", \"text\": \"f(w = 3)\", \"hash\": \"8000000000000001\",\n"
+             "\"bytes\": 40, \"params\": [\n"
+             "{\"name\": \"w\", \"element\": \"i32\", \"low\": 1, \"high\": 9, \"bound\": 3},\n"
+             "{\"name\": \"splits\", \"element\": \"f32\", \"offset\": 0, \"low\": 0.5, \"mask\": true},\n"
+             "{\"name\": \"t\", \"element\": \"i32\", \"offset\": 16, \"ascending\": true,\n"
+             "\"extents\": [[\"heads\"], [\"splits\", 1, \"add\"]]}],\n"
+             "\"mask\": \"@k @p <=\"}],\n\"kernel\"");
+  set.change("\"mask\": \"none\"", "\"mask\": \"f(w = 3)\", \"form\": 0");
+}
+
+TEST(Manifest, FormsAreRead) {
+  FakeManifest set;
+  addForm(set);
+  ASSERT_EQ(set.error(), "");
+  ASSERT_EQ(set.table->form_count, 1u);
+  const fagen_form &form = set.table->forms[0];
+  EXPECT_STREQ(form.name, "f");
+  EXPECT_STREQ(form.text, "f(w = 3)");
+  EXPECT_EQ(form.hash, 0x8000000000000001u);
+  EXPECT_EQ(form.bytes, 40u);
+  ASSERT_EQ(form.param_count, 3u);
+  EXPECT_EQ(form.params[0].offset, FAGEN_PARAM_BOUND);
+  EXPECT_EQ(form.params[0].bound, 3);
+  EXPECT_EQ(form.params[0].high, 9);
+  EXPECT_EQ(form.params[1].low, 0.5);
+  EXPECT_EQ(form.params[1].high, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(form.params[1].flags, uint32_t(FAGEN_PARAM_IN_MASK));
+  EXPECT_EQ(form.params[2].flags, uint32_t(FAGEN_PARAM_ASCENDING));
+  ASSERT_EQ(form.params[2].rank, 2u);
+  EXPECT_EQ(form.params[2].extents[0].ops[0].value, FAGEN_VAR_HEADS);
+  EXPECT_EQ(form.params[2].extents[1].ops[0].value, FAGEN_VAR_FORM_0 + 1); // the param, not the run's splits
+  EXPECT_EQ(set.table->rows[1].mask, FAGEN_MASK_FORM_0);
+  EXPECT_STREQ(set.table->rows[1].variant, "fake");
+}
+
+TEST(Manifest, DamageOfFormsIsNamed) {
+  const Damage damages[] = {
+      {"\"f32\"", "\"f8\"", "6: forms[0].params[1].element is 'f8'; known: bit, u8, i32, f16, bf16, f32"},
+      {"8000000000000001", "80", "3: forms[0].hash is '80', not 16 hexadecimal digits"},
+      {"8000000000000001", "800000000000000x", "3: forms[0].hash is '800000000000000x', not 16 hexadecimal digits"},
+      {"[\"heads\"]", "[\"head\"]",
+       "8: forms[0].params[2].extents[0][0] is 'head', neither an operation nor a variable"},
+      {"[[\"heads\"]", "[[1], [1], [1], [\"heads\"]", "8: forms[0].params[2].extents has 5 extents; at most 4"},
+      {"\"offset\": 16", "\"offset\": 12", "1: table k, form 0 (f(w = 3)): a param is not at a multiple of 8"},
+      {"\"form\": 0", "\"form\": 1", "1: table k, row 1 (fake): its mask is neither none nor causal nor a form"},
+      {"\"form\": 0", "\"form\": 61", "16: rows[0].form is 61, not a number from 0 to 60"},
+  };
+  for (const Damage &damage : damages) {
+    FakeManifest set;
+    addForm(set);
+    const std::string error = set.change(damage.from, damage.to).error();
+    EXPECT_EQ(error.rfind("manifest.json:" + std::string(damage.error), 0), 0u) << error;
+  }
+}
+
 TEST(Manifest, WithoutRows) {
   FakeManifest set;
   set.text.erase(set.text.find("\"rows\": [") + 9);

@@ -65,6 +65,15 @@ public:
     return *this;
   }
 
+  /// Forms; their params stay where they are. A row's mask is FAGEN_MASK_FORM_0 + the form's place here.
+  TestTable &forms(std::vector<fagen_form> list) {
+    formList = std::move(list);
+    table.forms = formList.data();
+    table.form_count = uint32_t(formList.size());
+    table.form_size = sizeof(fagen_form);
+    return *this;
+  }
+
   /// As a table of before there were claims.
   TestTable &withoutClaims() {
     table.struct_size = uint32_t(offsetof(fagen_table, claim));
@@ -96,6 +105,7 @@ private:
   std::vector<const char *> schedules;
   std::vector<fagen_select> lines;
   std::deque<std::vector<fagen_op>> programs;
+  std::vector<fagen_form> formList;
 };
 
 /// A described device for the life of a test.

@@ -1,7 +1,7 @@
 // fagen: the C++ wrapper.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "FakeManifest.h"
-#include "TestTable.h"
+#include "TestForms.h"
 
 #include <fagen/fagen.hpp>
 #include <gtest/gtest.h>
@@ -32,6 +32,28 @@ TEST(Wrapper, OwnsALoadedTable) {
   Device device = Device::describe(89, 58);
   EXPECT_STREQ(device.query({table.get()}, makeProblem()).info().variant, "fake");
   EXPECT_THROW(Table(set.directory / "none"), Error);
+}
+
+TEST(Wrapper, ArgsOfForms) {
+  TestTable table("k");
+  table.forms({makeForm("gemma2", "gemma2", kCapWindow), makeForm("doc", "doc", kTensors, 2)});
+  table.add(formRow("gemma2", 0)).add(formRow("doc", 1));
+  Device device = Device::describe(89, 58);
+  fagen_problem problem = makeProblem();
+  problem.mask = FAGEN_MASK_CAUSAL; // gives way
+  Args numbers;
+  numbers.number("window", 64).number("cap", 50.0f).putInto(problem, "gemma2");
+  EXPECT_STREQ(device.query({table.get()}, problem).info().variant, "gemma2");
+  static const int32_t onDevice = 3;
+  Args tensors;
+  tensors.number("n", &onDevice).tensor("a", nullptr, {0, 1}).tensor("sees", nullptr).tensor("half", nullptr);
+  tensors.putInto(problem, "doc");
+  EXPECT_STREQ(device.query({table.get()}, problem).info().variant, "doc");
+  fagen_tensors run = fagen_tensors_init();
+  tensors.putInto(run);
+  EXPECT_EQ(run.arg_count, 4u);
+  EXPECT_EQ(run.args[0].data, &onDevice);
+  EXPECT_THROW(tensors.tensor("x", nullptr, {1, 1, 1, 1, 1}), std::invalid_argument);
 }
 
 TEST(Wrapper, FailuresAreExceptions) {

@@ -14,6 +14,10 @@
  * dense, the others have the caller's strides. LSE [batch, heads, seq_q] is the natural-log log-sum-exp in float.
  * Query head h reads K/V head h / (heads / kv_heads). A row whose keys are all masked gives O = 0 and LSE = -inf.
  *
+ * A kernel set may have forms: scores, masks and sinks that its spec writes down (docs/Language.md). A problem names
+ * one in place of a mask, and gives its params by name. With a form O = softmax(score(scale * Q K^T) + mask) V, and a
+ * sink joins each row's sum: LSE includes it, and a row whose keys are all masked has O = 0 and LSE = sink.
+ *
  * Every function may be called from any thread. No function throws, exits or prints (but see FAGEN_VERBOSE in
  * docs/Runtime.md). On failure fagen_last_error() has the reason in words. */
 #ifndef FAGEN_FAGEN_H
@@ -60,6 +64,27 @@ enum { FAGEN_MASK_NONE = 1, FAGEN_MASK_CAUSAL = 2 };
 /* fagen_problem.flags */
 enum { FAGEN_FLAG_LSE = 1u << 0 /* LSE will be asked for: only rows that can write it fit */ };
 
+/* fagen_arg.kind */
+enum { FAGEN_ARG_I32 = 1, FAGEN_ARG_F32 = 2, FAGEN_ARG_TENSOR = 3 };
+
+/* The value of one param of a form. */
+typedef struct fagen_arg {
+  const char *name;
+  uint32_t kind; /* as the form declares the param; a tensor's elements are those that it declares */
+  uint32_t reserved;
+  /* Of a scalar: the number in the member of its kind, within the param's range, or, with data, a tensor of one i32 or
+   * f32 on the device, which kernels read at each launch: captured launches see what it holds when they are replayed.
+   * Its value is not checked: it must lie in the param's range. */
+  int64_t i32;
+  double f32;
+  /* Of a tensor: its elements on the device, aligned as one of them (a word of bits). NULL: fagen_tensors has them. */
+  const void *data;
+  /* Of a tensor: one for each of its extents, in elements, not negative; a 0 repeats it along that extent. All absent:
+   * packed, the last extent dense. Bits lie in 32-bit words, low bit first: the last extent is dense and its stride 1,
+   * the others are in words. Strides of extents of 0 or 1 are not used. */
+  int64_t stride[4];
+} fagen_arg;
+
 /* What to compute. Append only; zero means absent. */
 typedef struct fagen_problem {
   uint32_t struct_size, abi; /* fagen_problem_init sets both */
@@ -75,6 +100,13 @@ typedef struct fagen_problem {
   uint32_t has_scale;
   uint32_t alignment;  /* of all base pointers, in bytes, a power of two; absent: 16 */
   const char *variant; /* NULL: dispatch decides; else only rows of this name are looked at */
+  /* A form of the tables, by name: then mask is absent, and each param of the form is given once, in any order. Only
+   * rows made for the form are looked at; those whose spec bound params to the very values given come before those that
+   * take any. Where tables have several forms of one name, the first that takes these args is meant. NULL: mask says
+   * what is seen, and there are no args. */
+  const char *form;
+  const fagen_arg *args;
+  uint32_t arg_count, reserved2;
 } fagen_problem;
 
 typedef struct fagen_table fagen_table;   /* <fagen/table.h>; each generated kernel set exports one */
@@ -109,6 +141,10 @@ typedef struct fagen_tensors {
   const void *q, *k, *v;     /* k and v may be NULL when seq_kv is 0 */
   void *o;
   float *lse; /* NULL: not written */
+  /* Tensors of the problem's form, and scalars on the device: of each arg name and data are read, the rest is as the
+   * problem had it. Those that are not here have the data that the problem gave. */
+  const fagen_arg *args;
+  uint32_t arg_count, reserved;
 } fagen_tensors;
 
 /* ---- Devices ---- */

@@ -35,6 +35,48 @@ inline void check(fagen_status status) {
     throw Error(status);
 }
 
+/// The args of a problem's form, by the names of its params: args.number("window", 1024).number("cap", 50.0f). Names
+/// are not copied. A problem or tensors that have them point into this object.
+class Args {
+public:
+  Args &number(const char *name, std::int64_t value) { return add(name, FAGEN_ARG_I32, value, 0, nullptr, {}); }
+  Args &number(const char *name, int value) { return number(name, std::int64_t(value)); }
+  Args &number(const char *name, double value) { return add(name, FAGEN_ARG_F32, 0, value, nullptr, {}); }
+  Args &number(const char *name, const std::int32_t *onDevice) { return add(name, FAGEN_ARG_I32, 0, 0, onDevice, {}); }
+  Args &number(const char *name, const float *onDevice) { return add(name, FAGEN_ARG_F32, 0, 0, onDevice, {}); }
+  /// Without strides it is packed.
+  Args &tensor(const char *name, const void *data, std::initializer_list<std::int64_t> strides = {}) {
+    return add(name, FAGEN_ARG_TENSOR, 0, 0, data, strides);
+  }
+
+  /// Names the form in place of a mask.
+  void putInto(fagen_problem &problem, const char *form) const {
+    problem.mask = 0;
+    problem.form = form;
+    problem.args = args.data();
+    problem.arg_count = static_cast<std::uint32_t>(args.size());
+  }
+  void putInto(fagen_tensors &tensors) const {
+    tensors.args = args.data();
+    tensors.arg_count = static_cast<std::uint32_t>(args.size());
+  }
+
+private:
+  Args &add(const char *name, std::uint32_t kind, std::int64_t i32, double f32, const void *data,
+            std::initializer_list<std::int64_t> strides) {
+    if (strides.size() > 4)
+      throw std::invalid_argument("a tensor of a form has at most 4 strides");
+    fagen_arg arg = {name, kind, 0, i32, f32, data, {}};
+    std::size_t i = 0;
+    for (std::int64_t stride : strides)
+      arg.stride[i++] = stride;
+    args.push_back(arg);
+    return *this;
+  }
+
+  std::vector<fagen_arg> args;
+};
+
 /// A kernel set read from the directory that fagen wrote. Must outlive the devices that its rows are prepared on.
 class Table {
 public:

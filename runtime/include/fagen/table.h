@@ -1,8 +1,9 @@
 /* fagen: what a generated kernel set exports: its rows, its select lines, its code. Plain C data.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Within one FAGEN_ABI structs only grow at their end; a table says how large its rows are, and the library steps over
- * them by that size. Rows are sorted by fagen_row_key, so that a problem's rows are found by binary search. */
+ * Within one FAGEN_ABI structs only grow at their end; a table says how large its rows and forms are, a form how large
+ * its params, and the library steps over them by that size. Rows are sorted by fagen_row_key, so that a problem's rows
+ * are found by binary search. */
 #ifndef FAGEN_TABLE_H
 #define FAGEN_TABLE_H
 
@@ -65,12 +66,14 @@ enum {
   FAGEN_VAR_SEQ_Q = 3,
   FAGEN_VAR_SEQ_KV = 4,
   FAGEN_VAR_SMS = 5,
-  /* From here on the problem's keys: dtype, mask and pass are the numbers of fagen.h, lse is 0 or 1. */
+  /* From here on the problem's keys: dtype is the number of fagen.h, mask that or the number of the table's form. */
   FAGEN_VAR_HEAD_DIM_QK = 6,
   FAGEN_VAR_HEAD_DIM_V = 7,
   FAGEN_VAR_DTYPE = 8,
   FAGEN_VAR_MASK = 9,
-  FAGEN_VAR_SPLITS = 10 /* of a workspace only: how many splits the query chose */
+  FAGEN_VAR_SPLITS = 10, /* of a workspace only: how many splits the query chose */
+  /* Of an extent of a form's tensor only: the value of the form's first param; the others follow by their places. */
+  FAGEN_VAR_FORM_0 = 64
 };
 
 #define FAGEN_PROGRAM_DEPTH 32 /* values on the stack at once, at most */
@@ -88,6 +91,60 @@ typedef struct fagen_select {
   uint32_t schedule;
   const char *text; /* as the spec has it: "seq_q <= 32", "otherwise" */
 } fagen_select;
+
+/* ---- Forms ---- */
+
+#define FAGEN_MAX_FORMS 61       /* of a table: a row's mask has 6 bits, and none and causal take the first numbers */
+#define FAGEN_MAX_FORM_PARAMS 32 /* of a form */
+#define FAGEN_MAX_FORM_BYTES 192 /* of a form's numbers, strides and pointers in the kernels' argument */
+
+/* fagen_form_param.element. A bit is one of the 32 of a word, low bit first. */
+enum {
+  FAGEN_ELEMENT_BIT = 1,
+  FAGEN_ELEMENT_U8 = 2,
+  FAGEN_ELEMENT_I32 = 3,
+  FAGEN_ELEMENT_F16 = 4,
+  FAGEN_ELEMENT_BF16 = 5,
+  FAGEN_ELEMENT_F32 = 6
+};
+/* fagen_form_param.flags */
+enum {
+  FAGEN_PARAM_ASCENDING = 1u << 0, /* along its last extent, by the caller's promise */
+  FAGEN_PARAM_IN_MASK = 1u << 1    /* which keys are seen depends on it */
+};
+#define FAGEN_PARAM_BOUND UINT32_MAX /* fagen_form_param.offset of a param whose value the spec gives */
+
+/* A param of a form. */
+typedef struct fagen_form_param {
+  const char *name;
+  uint32_t element; /* of a scalar i32 or f32 */
+  uint32_t rank;    /* at most 4; 0: a scalar */
+  /* In the form's part of the kernels' argument, which follows attention's parameters (device/form.h); a multiple of 8.
+   * A scalar takes 16 bytes, a pointer and a number; a tensor of rank r a pointer and r strides. */
+  uint32_t offset;
+  uint32_t flags;
+  double low, high; /* what it may be, both ends included; infinite: any finite number */
+  double bound;     /* where offset is FAGEN_PARAM_BOUND */
+  struct {
+    const fagen_op *ops; /* a program over the problem's sizes and over params of this form */
+    uint32_t size;
+    uint32_t reserved;
+  } extents[4];
+} fagen_form_param;
+
+/* A form as the spec uses it. Forms of one name differ in what is bound; of one hash they are the same but for that. */
+typedef struct fagen_form {
+  const char *name;
+  const char *text; /* as the spec uses it: "gemma2", "local(window = 128)" */
+  uint64_t hash;    /* of what the form says, bound values apart */
+  const fagen_form_param *params;
+  uint32_t param_count, param_size;
+  uint32_t bytes; /* of the form's part of the kernels' argument */
+  uint32_t reserved;
+} fagen_form;
+
+/* Numbers of masks in rows, keys and programs: FAGEN_MASK_..., then the table's forms. */
+#define FAGEN_MASK_FORM_0 3u
 
 /* ---- Rows ---- */
 
@@ -155,7 +212,7 @@ struct fagen_row {
   /* The target, the compute capabilities that run its text (last_sm 0: no end), and whether it is
    * architecture-specific. */
   uint32_t sm, first_sm, last_sm, exact;
-  uint32_t pass, dtype, mask, lse; /* lse 1: can write LSE */
+  uint32_t pass, dtype, mask, lse; /* lse 1: can write LSE; mask FAGEN_MASK_FORM_0 + i: form i of the table */
   uint32_t head_dim_qk, head_dim_v;
   uint32_t schedule;  /* index into fagen_table.schedules */
   uint32_t dispatch;  /* FAGEN_ROW_... */
@@ -187,6 +244,8 @@ struct fagen_table {
   const char *claim_text; /* as the spec has it */
   uint32_t claim_size;
   uint32_t reserved;
+  const fagen_form *forms;
+  uint32_t form_count, form_size;
 };
 
 /* ---- Keys ---- */
