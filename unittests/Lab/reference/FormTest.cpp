@@ -16,7 +16,7 @@ double valueOf(const char *text) {
   lab::FormTexts texts;
   texts.lets = {{"d", "@k @p -"}};
   texts.score = text;
-  return lab::FormProgram(texts).score(kShape, {}, {0.75, 1, 3, 3, 1});
+  return lab::FormProgram(texts).bind(kShape, {}).score({0.75, 1, 3, 3, 1});
 }
 
 TEST(FormProgram, OperatorsAreThoseOfTheLanguage) {
@@ -56,8 +56,7 @@ TEST(FormProgram, TextsThatAreNoProgramsAreRefused) {
     lab::FormTexts texts;
     texts.score = text;
     try {
-      lab::FormProgram program(texts);
-      return program.score(kShape, {}, {}) == 0 ? "zero" : "";
+      return lab::FormProgram(texts).bind(kShape, {}).score({}) == 0 ? "zero" : "";
     } catch (const std::exception &error) {
       return error.what();
     }
@@ -74,11 +73,10 @@ TEST(FormProgram, TextsThatAreNoProgramsAreRefused) {
 TEST(FormProgram, ReadsOutsideAreTheNearestInside) {
   lab::FormTexts texts;
   texts.score = "@q 100 - t[1] @q 100 + t[1] - 0 none[1] +";
-  const lab::FormProgram program(texts);
   lab::FormArguments arguments;
   arguments.tensors["t"] = {{3}, {10, 20, 40}};
   arguments.tensors["none"] = {{0}, {}};
-  EXPECT_EQ(program.score(kShape, arguments, {}), -30);
+  EXPECT_EQ(lab::FormProgram(texts).bind(kShape, arguments).score({}), -30);
 }
 
 } // namespace
