@@ -4,6 +4,7 @@
 
 #include "lab/cases/abi.h"
 #include "lab/device/case_memory.h"
+#include "lab/kernel_set/forms.h"
 #include "runtime/src/dispatch.h"
 #include "runtime/src/state.h"
 
@@ -33,23 +34,12 @@ public:
   }
 
 private:
-  Case base() const {
-    Case c;
-    c.shape.headDimQK = row.head_dim_qk;
-    c.shape.headDimV = row.head_dim_v;
-    c.dtype = row.dtype == FAGEN_DTYPE_F16 ? DType::F16 : DType::BF16;
-    c.mask = row.mask == FAGEN_MASK_CAUSAL ? Mask::Causal : Mask::None;
-    c.halfAccum = set.facts(row).accum == "f16";
-    c.lse = row.lse != 0;
-    return c;
-  }
-
   /// Keys that the first row of a causal tile does not see, but its last one does.
   int64_t diagonal(const Case &c) const { return c.mask == Mask::Causal ? c.shape.seqQ : 0; }
 
   /// Short tiles of many heads and batches, with so many keys.
   Case manyTiles(int64_t keys) const {
-    Case c = base();
+    Case c = caseOfRow(set, row);
     c.shape.heads = 6;
     c.shape.kvHeads = 3;
     c.shape.seqQ = row.tile_rows / 2 + 1;
@@ -93,7 +83,7 @@ private:
 
   /// So many tiles of rows for each CTA of a persistent grid, with `tail` keys behind the whole tiles.
   Case longTiles(int64_t tilesOfCta, int64_t tail) const {
-    Case c = base();
+    Case c = caseOfRow(set, row);
     c.shape.heads = std::max<int64_t>(1, ceilDiv(tilesOfCta * ctasAtATime(), tilesOfHead()));
     if (isSplit()) {
       const bool fillsGpu = row.launches[0].reserved == 0; // few tiles would have as many splits as key tiles then
@@ -116,7 +106,8 @@ private:
   }
 
   /// As dispatch chooses; 1 where it refuses the row.
-  int64_t splitsOf(const Case &c) const {
+  int64_t splitsOf(const Case &drawn) const {
+    const Case c = withForm(drawn, set.form(row), 1);
     const Placements places(c);
     fagen_problem problem = describeProblem(c, places);
     problem.variant = row.variant;

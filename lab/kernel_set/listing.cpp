@@ -1,6 +1,7 @@
 // fagen: lists kernel sets and explains dispatch.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "listing.h"
+#include "forms.h"
 #include "lab/cases/abi_problem.h"
 
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ std::string listTable(const std::vector<std::unique_ptr<KernelSet>> &sets) {
   TextTable table({{"kernel"},
                    {"variant"},
                    {"target"},
+                   {"mask"},
                    {"tile", true},
                    {"warps", true},
                    {"stages", true},
@@ -34,7 +36,7 @@ std::string listTable(const std::vector<std::unique_ptr<KernelSet>> &sets) {
   for (const auto &set : sets)
     for (const fagen_row *row : set->rows()) {
       const RowFacts &facts = set->facts(*row);
-      table.add({set->table()->kernel, row->variant, row->target,
+      table.add({set->table()->kernel, row->variant, row->target, maskText(caseOfRow(*set, *row)),
                  fmt::format("{} x {}", row->tile_rows, row->tile_keys), std::to_string(facts.warps),
                  std::to_string(facts.stages), facts.mma, facts.copy, std::to_string(row->launches[0].shared_bytes),
                  std::to_string(row->alignment), dispatchName(*row)});
@@ -50,6 +52,7 @@ Json listJson(const std::vector<std::unique_ptr<KernelSet>> &sets) {
       const RowFacts &facts = set->facts(*row);
       rows.push_back({{"variant", row->variant},
                       {"target", row->target},
+                      {"mask", maskText(caseOfRow(*set, *row))},
                       {"tile_rows", row->tile_rows},
                       {"tile_keys", row->tile_keys},
                       {"warps", facts.warps},
@@ -111,8 +114,12 @@ Explanation explain(const std::vector<std::unique_ptr<KernelSet>> &sets, const C
 }
 
 Json explanationJson(const Explanation &e) {
-  return {{"case", formatCase(e.problem)}, {"sm", e.sm},         {"status", fagen_status_name(e.status)},
-          {"variant", e.variant},          {"target", e.target}, {"explanation", e.text}};
+  const std::map<std::string, double> none;
+  const auto &numbers = e.problem.arguments ? e.problem.arguments->arguments.numbers : none;
+  return {{"args", numbers},      {"case", formatCase(e.problem)},
+          {"sm", e.sm},           {"status", fagen_status_name(e.status)},
+          {"variant", e.variant}, {"target", e.target},
+          {"explanation", e.text}};
 }
 
 } // namespace fagen::lab
