@@ -37,7 +37,7 @@ constexpr struct {
 constexpr std::string_view kLinear[] = {
     "k <= p",     "p - k < w",     "k < n",           "q - k <= 5",    "k + 3 >= q",      "2 * k <= p + n",
     "k >= n - 3", "k < prefix[b]", "k >= seq_kv - w", "p >= n",        "abs(p - k) <= w", "k - p < prefix[b] - n",
-    "h != 1",     "hk < n",        "k < n || k <= p", "k * 3 > q * 2", "min(k, n) <= p",  "max(k, w) + k <= 2 * p",
+    "h != 1",     "hk < n",        "k < n || k <= p", "2 * k > q + 5", "min(k, n) <= p",  "max(k, w) + k <= 2 * p",
 };
 constexpr std::string_view kDivisions[] = {
     "floor_div(k, w) == floor_div(p, w)",
@@ -145,7 +145,7 @@ private:
     case 10:
       return fmt::format("({}) - sqrt(f32(abs(k - p)))", e);
     case 11:
-      return fmt::format("({}) - log2(f32(1 + abs(p - k)))", e);
+      return fmt::format("({}) - log2(f32(max(abs(p - k), 1)))", e);
     case 12:
       return fmt::format("({}) + f32(floor_mod(k, 5)) * 0.25", e);
     case 13:
@@ -169,8 +169,8 @@ private:
 };
 
 constexpr std::string_view kScalar[] = {
-    "tile = 16 x 16; warps = 1; mma = scalar; copy = ld_st; stages = 1; swizzle = none;",
-    "tile = 32 x 16; warps = 2; mma = scalar; copy = ld_st; stages = 1; swizzle = none;",
+    "tile = 16 x 32; warps = 1; mma = scalar; copy = ld_st; stages = 1; swizzle = none;",
+    "tile = 32 x 32; warps = 2; mma = scalar; copy = ld_st; stages = 1; swizzle = none;",
 };
 constexpr std::string_view kWmma[] = {
     "tile = 16 x 32; warps = 1; mma = wmma; copy = cp_async; stages = 1;",
@@ -189,7 +189,7 @@ constexpr std::string_view kWgmma[] = {
     "tile = 64 x 64; warps = 4; mma = wgmma; copy = tma; stages = 2; roles = specialized; overlap = intra; "
     "rescale = optimistic;",
     "tile = 128 x 64; warps = 8; mma = wgmma; copy = tma; stages = 2; roles = specialized; overlap = both; "
-    "rescale = optimistic; grid = persistent;",
+    "rescale = optimistic;",
     "tile = 128 x 64; warps = 8; mma = wgmma; copy = tma; stages = 2; roles = specialized; overlap = both; "
     "rescale = optimistic; grid = longest_first;",
 };
