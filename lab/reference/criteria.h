@@ -39,7 +39,7 @@ Products productsOf(const std::string &mma);
 
 /// How a kernel computes the tanh of a form.
 enum class Tanh : uint8_t { Exact, Approx };
-/// By the manifest's word (`tanh`): approx is an instruction of its own; exp, poly and what else there is are not.
+/// By the manifest's word (`tanh`): exp and poly are nearly exact. Approx, an instruction, is what no word means.
 Tanh tanhOf(const std::string &word);
 /// How far it is off, at most: 1 - 2 / (1 + exp(2x)) and polynomials; the instruction.
 inline constexpr double kTanhErrors[] = {2.7e-7, 7.6e-6};
