@@ -34,12 +34,20 @@ public:
   }
 
 private:
+  /// A form's windows are longer than the keys: every tile up to the query's own is visited.
+  Case base() const {
+    Case c = caseOfRow(set, row);
+    if (const FormPtr form = set.form(row))
+      c.numbers = usualNumbers(*form, {});
+    return c;
+  }
+
   /// Keys that the first row of a causal tile does not see, but its last one does.
   int64_t diagonal(const Case &c) const { return c.mask == Mask::Causal ? c.shape.seqQ : 0; }
 
   /// Short tiles of many heads and batches, with so many keys.
   Case manyTiles(int64_t keys) const {
-    Case c = caseOfRow(set, row);
+    Case c = base();
     c.shape.heads = 6;
     c.shape.kvHeads = 3;
     c.shape.seqQ = row.tile_rows / 2 + 1;
@@ -83,7 +91,7 @@ private:
 
   /// So many tiles of rows for each CTA of a persistent grid, with `tail` keys behind the whole tiles.
   Case longTiles(int64_t tilesOfCta, int64_t tail) const {
-    Case c = caseOfRow(set, row);
+    Case c = base();
     c.shape.heads = std::max<int64_t>(1, ceilDiv(tilesOfCta * ctasAtATime(), tilesOfHead()));
     if (isSplit()) {
       const bool fillsGpu = row.launches[0].reserved == 0; // few tiles would have as many splits as key tiles then

@@ -20,7 +20,7 @@ public:
   void addOptions(CLI::App &app) override {
     timing.declare(app, "gpu, or simulated:FILE.json (recorded times)");
     app.add_option("--mask,--form", masks, "none, causal, forms by name (default: all that the kernels have)")
-        ->delimiter(';');
+        ->delimiter(',');
     app.add_option("--dtype", dtypes, "f16, bf16 (default: f16)")->delimiter(',');
     app.add_option("--variant", variants, "time only this variant; may be repeated");
     app.add_flag("--dispatched", dispatched, "time only the row that dispatch picks");
