@@ -1,6 +1,7 @@
 // fagen: a case as the C ABI describes it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "abi_problem.h"
+#include "form_inputs.h"
 
 #include <algorithm>
 
@@ -20,7 +21,13 @@ fagen_problem describeProblem(const Case &c, const Placements &places) {
   const Shape &s = c.shape;
   problem.pass = FAGEN_PASS_FORWARD;
   problem.dtype = c.dtype == DType::F16 ? FAGEN_DTYPE_F16 : FAGEN_DTYPE_BF16;
-  problem.mask = c.mask == Mask::None ? FAGEN_MASK_NONE : FAGEN_MASK_CAUSAL;
+  if (c.arguments) {
+    problem.form = c.arguments->form->name.c_str();
+    problem.args = c.arguments->args.data();
+    problem.arg_count = static_cast<uint32_t>(c.arguments->args.size());
+  } else {
+    problem.mask = c.mask == Mask::None ? FAGEN_MASK_NONE : FAGEN_MASK_CAUSAL;
+  }
   problem.flags = c.lse ? FAGEN_FLAG_LSE : 0;
   problem.batch = s.batch;
   problem.heads = s.heads;

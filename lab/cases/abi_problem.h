@@ -12,7 +12,7 @@ struct Placements {
   Placement q, k, v, o, lse;
   explicit Placements(const Case &c);
 };
-/// The C ABI's description of a case with these placements.
+/// The C ABI's description of a case with these placements. It points into the arguments of the case's form.
 fagen_problem describeProblem(const Case &c, const Placements &places);
 
 } // namespace fagen::lab

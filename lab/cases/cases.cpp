@@ -51,6 +51,12 @@ std::string formatCase(const Case &c) {
     text += " accum=f16";
   if (c.mask != Mask::None)
     text += fmt::format(" mask={}", nameOf(c.mask));
+  if (!c.form.empty())
+    text += fmt::format(" form={}", c.form);
+  for (const auto &[name, value] : c.numbers)
+    text += fmt::format(" arg.{}={}", name, value);
+  if (c.scalars != Scalars::Host)
+    text += " scalars=device";
   if (c.inputs != Inputs::Normal)
     text += fmt::format(" inputs={}", nameIn(kInputs, c.inputs));
   if (c.layout != Layout::Bhsd)
@@ -62,13 +68,31 @@ std::string formatCase(const Case &c) {
   return text;
 }
 
-static double parseScale(const std::string &text) {
+static std::optional<double> finiteNumber(std::string_view text) {
   double value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0) || !std::isfinite(value))
-    throw UserError(fmt::format("scale is '{}', not a number from 0 up", text));
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
   return value;
 }
+
+static double parseScale(const std::string &text) {
+  const std::optional<double> value = finiteNumber(text);
+  if (!value || *value < 0)
+    throw UserError(fmt::format("scale is '{}', not a number from 0 up", text));
+  return *value;
+}
+
+std::pair<std::string, double> parseNumber(std::string_view text) {
+  const size_t equals = text.find('=');
+  const std::optional<double> value =
+      equals == std::string_view::npos ? std::nullopt : finiteNumber(text.substr(equals + 1));
+  if (!value || equals == 0)
+    throw UserError(fmt::format("arg is '{}', not NAME=NUMBER: window=1024, cap=50", text));
+  return {std::string(text.substr(0, equals)), *value};
+}
+
+std::string maskText(const Case &c) { return c.form.empty() ? std::string(nameOf(c.mask)) : c.form; }
 
 static void setCaseKey(Case &c, std::string_view key, const std::string &value) {
   if (key == "dtype")
@@ -83,11 +107,17 @@ static void setCaseKey(Case &c, std::string_view key, const std::string &value) 
     c.layout = valueIn(kLayouts, key, value);
   else if (key == "scale")
     c.scale = parseScale(value);
+  else if (key == "form")
+    c.form = value;
+  else if (key.starts_with("arg."))
+    c.numbers.insert(parseNumber(fmt::format("{}={}", key.substr(4), value)));
+  else if (key == "scalars" && (value == "host" || value == "device"))
+    c.scalars = value == "host" ? Scalars::Host : Scalars::Device;
   else if (key == "lse" && (value == "on" || value == "off"))
     c.lse = value == "on";
   else
     throw UserError(fmt::format("unknown setting '{}={}' of a case; known: dtype, accum=f32|f16, mask, inputs, layout, "
-                                "scale, lse=on|off",
+                                "scale, form, arg.NAME, scalars=host|device, lse=on|off",
                                 key, value));
 }
 

@@ -4,6 +4,8 @@
 
 #include "problem.h"
 
+#include <map>
+#include <memory>
 #include <optional>
 
 namespace fagen::lab {
@@ -28,6 +30,14 @@ enum class Layout {
   Far,    ///< bhsd with batches 2^31 + 4096 elements apart: offsets that 32 bits do not hold
 };
 
+/// Where the numbers of a form's scalars are when its kernel starts.
+enum class Scalars {
+  Host,   ///< in the launch's parameters
+  Device, ///< in memory of the device, as captured launches need them
+};
+
+struct FormInputs;
+
 struct Case {
   Shape shape;
   DType dtype = DType::F16;
@@ -35,16 +45,25 @@ struct Case {
   Mask mask = Mask::None;
   Inputs inputs = Inputs::Normal;
   Layout layout = Layout::Bhsd;
-  std::optional<double> scale; ///< 1 / sqrt(headDimQK) when absent
-  bool lse = true;             ///< false: the LSE pointer is NULL
+  std::optional<double> scale;           ///< 1 / sqrt(headDimQK) when absent
+  bool lse = true;                       ///< false: the LSE pointer is NULL
+  std::string form;                      ///< its text without blanks, in a mask's place: "gemma2", "local(window=128)"
+  std::map<std::string, double> numbers; ///< of the form's scalars those that are not drawn
+  Scalars scalars = Scalars::Host;
+  std::shared_ptr<const FormInputs> arguments; ///< of the form, once withForm() has made them (form_inputs.h)
 
   double scaleValue() const;
   bool operator==(const Case &) const = default;
 };
 
-/// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [accum=f32] [mask=none] [inputs=normal] [layout=bhsd] [scale=X] [lse=off]`; what
-/// equals the default is left out. parseCase(formatCase(c)) == c.
+/// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [accum=f32] [mask=none] [inputs=normal] [layout=bhsd] [scale=X] [lse=off]
+/// [form=TEXT] [arg.NAME=X] [scalars=host]`; what equals the default is left out. parseCase(formatCase(c)) == c, but
+/// for what withForm() made.
 std::string formatCase(const Case &c);
 Case parseCase(std::string_view text);
+/// Of "window=1024".
+std::pair<std::string, double> parseNumber(std::string_view text);
+/// What says which keys are seen: "none", "causal", or the form's text.
+std::string maskText(const Case &c);
 
 } // namespace fagen::lab

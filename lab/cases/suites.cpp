@@ -14,6 +14,8 @@ struct Heads {
   int64_t heads, kvHeads;
 };
 
+constexpr int64_t kLongestOfForm = 1100;
+
 /// Cases of one group, each shape filled up with the group's head dimensions.
 class CaseList {
 public:
@@ -25,10 +27,19 @@ public:
     c.dtype = group.dtype;
     c.halfAccum = group.halfAccum;
     c.mask = group.mask;
+    c.form = group.form;
     c.lse = group.lse;
     return cases.emplace_back(c);
   }
-  std::vector<Case> take() { return std::move(cases); }
+  std::vector<Case> take() {
+    if (!group.form.empty())
+      std::erase_if(cases, [](const Case &c) { return std::max(c.shape.seqQ, c.shape.seqKv) > kLongestOfForm; });
+    for (size_t i = 0; i < cases.size() && !group.form.empty(); ++i) {
+      cases[i].shape.batch = std::min<int64_t>(cases[i].shape.batch, 2);
+      cases[i].scalars = i % 3 == 1 ? Scalars::Device : Scalars::Host;
+    }
+    return std::move(cases);
+  }
   const ProblemGroup &group;
 
 private:

@@ -17,10 +17,13 @@ struct ProblemGroup {
   std::set<std::pair<int64_t, int64_t>> tiles; ///< rows, keys
   bool lse = true;                             ///< false: they write none, so no case asks for it
   bool halfAccum = false;                      ///< their products accumulate in f16
+  std::string form = {};                       ///< its text, in the mask's place
 
-  auto key() const { return std::make_tuple(dtype, halfAccum, headDimQK, headDimV, mask, lse); }
+  auto key() const { return std::make_tuple(dtype, halfAccum, headDimQK, headDimV, mask, form, lse); }
 };
 
+/// Of a form, whose reference is interpreted on the CPU, the suites have fewer batches and shorter lengths; some of
+/// their cases have its scalars on the device.
 /// smoke: some twenty tiny cases, and steady, for the emulator. full: fa3, ragged, hard and steady together.
 std::vector<std::string> suiteNames();
 /// UserError, with the known ones, when no suite is called so.

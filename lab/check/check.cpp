@@ -1,6 +1,7 @@
 // fagen: the check loop: case by case, each variant three times or more on poisoned outputs between guards.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "check.h"
+#include "lab/kernel_set/forms.h"
 #include "runtime/src/compile/cache.h"
 #include "steady.h"
 
@@ -10,9 +11,6 @@
 #include <map>
 
 namespace fagen::lab {
-
-DType dtypeOf(const fagen_row &row) { return row.dtype == FAGEN_DTYPE_F16 ? DType::F16 : DType::BF16; }
-Mask maskOf(const fagen_row &row) { return row.mask == FAGEN_MASK_CAUSAL ? Mask::Causal : Mask::None; }
 
 namespace {
 
@@ -54,8 +52,8 @@ Measured checkRow(TestDevice &device, CaseMemory &memory, const Candidate &candi
     CaseMemory::checkGuards("O", memory.o, measured.failures);
     CaseMemory::checkGuards("LSE", memory.lse, measured.failures);
     if (attempt == 0) {
-      const Products products = productsOf(candidate.set->facts(*candidate.row).mma);
-      Measured judged = judge(c, reference, products, o, c.lse ? &lse : nullptr);
+      const Arithmetic arithmetic = arithmeticOf(candidate.set->facts(*candidate.row));
+      Measured judged = judge(c, reference, arithmetic, o, c.lse ? &lse : nullptr);
       judged.failures.insert(judged.failures.end(), measured.failures.begin(), measured.failures.end());
       measured = std::move(judged);
       measured.digest = digestOf(o, lse);
@@ -82,8 +80,8 @@ public:
       if (!options.variants.empty() &&
           std::find(options.variants.begin(), options.variants.end(), row->variant) == options.variants.end())
         continue;
-      ProblemGroup group{dtypeOf(*row), maskOf(*row), row->head_dim_qk, row->head_dim_v, {}, row->lse != 0};
-      group.halfAccum = set.facts(*row).accum == "f16";
+      const Case c = caseOfRow(set, *row);
+      const ProblemGroup group{c.dtype, c.mask, c.shape.headDimQK, c.shape.headDimV, {}, c.lse, c.halfAccum, c.form};
       auto &entry = groups.try_emplace(group.key(), group, std::vector<Candidate>()).first->second;
       entry.first.tiles.insert({row->tile_rows, row->tile_keys});
       entry.second.push_back({&set, row});
@@ -113,16 +111,19 @@ private:
     for (const auto &[key, entry] : groups) {
       const auto &[group, candidates] = entry;
       std::vector<Case> cases = options.cases.empty() ? suiteCases(options.suite, group) : options.cases;
-      for (const Case &c : cases)
-        if (std::make_tuple(c.dtype, c.halfAccum, c.shape.headDimQK, c.shape.headDimV, c.mask, c.lse || group.lse) ==
-            key)
+      for (Case c : cases) {
+        if (impliesForm(c))
+          c.form = group.form;
+        if (std::make_tuple(c.dtype, c.halfAccum, c.shape.headDimQK, c.shape.headDimV, c.mask, c.form,
+                            c.lse || group.lse) == key)
           jobs.push_back({c, candidates});
+      }
       if (options.cases.empty() && hasSteadyCases(options.suite))
         planSteady(candidates);
     }
     if (jobs.empty())
-      throw UserError("no case fits a variant: dtype, accum, mask and head_dim of the case must be those of a variant, "
-                      "and LSE asks for lse = on");
+      throw UserError("no case fits a variant: dtype, accum, mask or form, and head_dim of the case must be those of a "
+                      "variant, and LSE asks for lse = on");
     std::vector<Job> mine;
     for (size_t i = options.part - 1; i < jobs.size(); i += options.parts)
       mine.push_back(jobs[i]);
@@ -130,6 +131,13 @@ private:
       throw UserError(fmt::format("part {} of {} is empty: there are {} cases; take fewer parts", options.part,
                                   options.parts, jobs.size()));
     jobs = std::move(mine);
+  }
+
+  /// A case that names neither mask nor form is of any form where all variants have one.
+  bool impliesForm(const Case &c) const {
+    return c.form.empty() && c.mask == Mask::None && std::all_of(groups.begin(), groups.end(), [](const auto &group) {
+             return !group.second.first.form.empty();
+           });
   }
 
   /// A variant's own cases, once each: variants with the same schedule but for their copies share them.
@@ -147,8 +155,9 @@ private:
 
   void runJob(size_t index) {
     const Job &job = jobs[index];
-    const Case &c = job.testCase;
-    progress(index, jobs.size(), formatCase(c));
+    progress(index, jobs.size(), formatCase(job.testCase));
+    const Candidate &first = job.candidates.front(); // of the same form are all
+    const Case c = withForm(job.testCase, first.set->form(*first.row), options.seed);
     Placements places(c);
     for (const Placement *place : {&places.q, &places.k, &places.v, &places.o, &places.lse})
       if (place->span() > device.largestTensor() / 4) { // at most four bytes an element
@@ -170,7 +179,7 @@ private:
     DenseInputs inputs = makeInputs(c, options.seed);
     Reference reference = engine.compute(c, inputs);
     CaseMemory memory(device, c, inputs);
-    size_t first = report.results.size();
+    const size_t firstResult = report.results.size();
     for (const Candidate &candidate : fitting) {
       auto start = std::chrono::steady_clock::now();
       const int runs = kTolerances.runs * options.seeds;
@@ -179,11 +188,12 @@ private:
         progress(index, jobs.size(), fmt::format("{}: {}{}", formatCase(c), candidate.row->variant, which));
       });
       std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-      report.results.push_back({candidate.set, candidate.row, c, std::move(measured), elapsed.count()});
+      report.results.push_back({candidate.set, candidate.row, job.testCase, std::move(measured), elapsed.count(),
+                                c.arguments ? c.arguments->arguments.numbers : c.numbers});
     }
     std::vector<Failure> inputFailures;
     memory.checkInputs(inputs, inputFailures);
-    for (size_t i = first; i < report.results.size(); ++i) // whichever variant of this case did it
+    for (size_t i = firstResult; i < report.results.size(); ++i) // whichever variant of this case did it
       report.results[i].measured.failures.insert(report.results[i].measured.failures.end(), inputFailures.begin(),
                                                  inputFailures.end());
   }

@@ -26,6 +26,7 @@ struct CaseResult {
   Case testCase;
   Measured measured;
   double seconds = 0;
+  std::map<std::string, double> numbers = {}; ///< of the form's scalars
 };
 
 struct CheckReport {
@@ -44,9 +45,6 @@ CheckReport runCheck(const std::vector<std::unique_ptr<KernelSet>> &sets, TestDe
 
 /// UserError, with the reason, when a check that the user's cases or variants chose ran nothing.
 void requireRuns(const CheckReport &report, const CheckOptions &options);
-
-DType dtypeOf(const fagen_row &row);
-Mask maskOf(const fagen_row &row);
 
 /// The command that runs one variant on one case again.
 std::string reproLine(const CaseResult &result, const CheckOptions &options);

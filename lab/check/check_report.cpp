@@ -154,10 +154,15 @@ Json checkJson(const CheckReport &report, const CheckOptions &options) {
                {"cosine", m.cosine},
                {"lse_error", m.lseError},
                {"lse_used", m.lseUsed},
+               {"undecided_rows", m.undecided},
                {"digest", m.digest},
                {"first_batch_digest", m.firstBatchDigest},
                {"seconds", result.seconds},
                {"passed", m.failures.empty()}};
+    if (!result.testCase.form.empty()) {
+      entry["form"] = result.testCase.form;
+      entry["args"] = result.numbers;
+    }
     if (!m.failures.empty()) {
       entry["failures"] = failuresJson(m.failures);
       entry["again"] = reproLine(result, options);

@@ -1,6 +1,7 @@
 // fagen: bank conflicts of variants, counted by the emulator.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "conflicts.h"
+#include "lab/kernel_set/forms.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,12 +9,9 @@
 
 namespace fagen::lab {
 
-Case wholeTilesCase(const fagen_row &row) {
-  Case c;
+Case wholeTilesCase(const KernelSet &set, const fagen_row &row) {
+  Case c = caseOfRow(set, row);
   c.shape = {1, 1, 1, 2 * int64_t{row.tile_rows}, 3 * int64_t{row.tile_keys}, row.head_dim_qk, row.head_dim_v};
-  c.dtype = row.dtype == FAGEN_DTYPE_F16 ? DType::F16 : DType::BF16;
-  c.mask = row.mask == FAGEN_MASK_CAUSAL ? Mask::Causal : Mask::None;
-  c.lse = row.lse != 0;
   return c;
 }
 
@@ -59,7 +57,8 @@ public:
     device = makeEmulatorDevice(std::move(hooks));
   }
 
-  void run(const KernelSet &set, const fagen_row &row, const Case &c) {
+  void run(const KernelSet &set, const fagen_row &row, const Case &drawn) {
+    const Case c = withForm(drawn, set.form(row), seed);
     std::vector<Failure> failures;
     if (!fitsRow(*device, set, row, describeProblem(c, Placements(c)), failures) && failures.empty())
       return;
@@ -112,7 +111,7 @@ std::vector<ConflictResult> runConflicts(const std::vector<std::unique_ptr<Kerne
   for (size_t i = 0; i < chosen.size(); ++i) {
     const auto [set, row] = chosen[i];
     progress(i, chosen.size(), row->variant);
-    for (const Case &c : options.cases.empty() ? std::vector<Case>{wholeTilesCase(*row)} : options.cases)
+    for (const Case &c : options.cases.empty() ? std::vector<Case>{wholeTilesCase(*set, *row)} : options.cases)
       runner.run(*set, *row, c);
   }
   progress(chosen.size(), chosen.size(), "");

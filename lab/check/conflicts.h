@@ -32,7 +32,7 @@ struct ConflictResult {
 };
 
 /// Two tiles of rows and three of keys, one head: every loop runs, and nothing is cut off.
-Case wholeTilesCase(const fagen_row &row);
+Case wholeTilesCase(const KernelSet &set, const fagen_row &row);
 
 /// Every variant that the pattern names on every case that it fits. UserError when none does.
 std::vector<ConflictResult> runConflicts(const std::vector<std::unique_ptr<KernelSet>> &sets,

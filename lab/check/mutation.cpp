@@ -40,7 +40,7 @@ size_t MutationResult::unexplained() const {
 
 std::vector<Case> mutationCases(const KernelSet &set, const fagen_row &row, const fagen_device *device) {
   const int64_t rows = row.tile_rows, keys = row.tile_keys, stages = set.facts(row).stages;
-  Case base = wholeTilesCase(row);
+  Case base = wholeTilesCase(set, row);
   std::vector<Case> cases = steadyCases(set, row, device); // first, as they open most
   auto add = [&](int64_t seqQ, int64_t seqKv) {
     base.shape.seqQ = seqQ;
@@ -85,7 +85,10 @@ public:
         device(makeEmulatorDevice({.prepare = [this](const Launch &launch, uint32_t index,
                                                      emulator::Options &emulated) { prepare(launch, index, emulated); },
                                    .observe = {}})),
-        cases(mutationCases(set, row, device->queryDevice(row))) {}
+        cases(mutationCases(set, row, device->queryDevice(row))) {
+    for (Case &c : cases)
+      c = withForm(c, set.form(row), options.seed);
+  }
 
   const std::vector<Case> &problems() const { return cases; }
 
@@ -159,7 +162,7 @@ private:
   const emulator::Mutation *changed = nullptr;
   std::string changedSymbol;
   std::unique_ptr<TestDevice> device;
-  const std::vector<Case> cases;
+  std::vector<Case> cases;
   std::vector<std::unique_ptr<CaseMemory>> memories;
   std::vector<Observed> unchanged;
 };

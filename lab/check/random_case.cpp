@@ -41,12 +41,8 @@ int64_t drawLength(Draws &draws, int64_t tile, int64_t limit) {
 
 } // namespace
 
-Case randomCase(const fagen_row &row, bool halfAccum, const SoakLimits &limits, uint64_t seed, uint32_t index) {
+Case randomCase(const fagen_row &row, Case c, const SoakLimits &limits, uint64_t seed, uint32_t index) {
   Draws draws(seed, index);
-  Case c;
-  c.dtype = dtypeOf(row);
-  c.halfAccum = halfAccum;
-  c.mask = maskOf(row);
   c.lse = row.lse != 0 && !draws.oneIn(kNoLseOneIn);
   c.layout = draws.oneIn(2) ? Layout::Bshd : Layout::Bhsd;
   Shape &s = c.shape;
@@ -57,8 +53,6 @@ Case randomCase(const fagen_row &row, bool halfAccum, const SoakLimits &limits, 
   s.seqKv = draws.oneIn(kNoKeysOneIn)   ? 0
             : draws.oneIn(kSquareOneIn) ? s.seqQ
                                         : drawLength(draws, row.tile_keys, limits.rows);
-  s.headDimQK = row.head_dim_qk;
-  s.headDimV = row.head_dim_v;
   return c;
 }
 

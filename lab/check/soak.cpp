@@ -1,6 +1,7 @@
 // fagen: many launches: repeated ones, bit for bit, and random ones.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "soak.h"
+#include "lab/kernel_set/forms.h"
 #include "lab/support/random.h"
 #include "runtime/src/compile/cache.h"
 
@@ -155,17 +156,13 @@ private:
   }
 
   Case repeatedCase(const SoakedVariant &variant) const {
-    Case c;
     const fagen_row &row = *variant.row;
-    c.dtype = dtypeOf(row);
-    c.mask = maskOf(row);
-    c.halfAccum = variant.set->facts(row).accum == "f16";
-    c.lse = row.lse != 0;
+    Case c = caseOfRow(*variant.set, row);
     c.shape = options.repeated;
     c.shape.headDimQK = row.head_dim_qk;
     c.shape.headDimV = row.head_dim_v;
     for (const Case &given : options.cases)
-      if (given.dtype == c.dtype && given.mask == c.mask && given.halfAccum == c.halfAccum &&
+      if (given.dtype == c.dtype && given.mask == c.mask && given.form == c.form && given.halfAccum == c.halfAccum &&
           given.shape.headDimQK == row.head_dim_qk && given.shape.headDimV == row.head_dim_v)
         return given;
     return c;
@@ -182,7 +179,7 @@ private:
 
   void repeat(SoakedVariant &variant) {
     const auto start = std::chrono::steady_clock::now();
-    const Case &c = variant.repeated;
+    const Case c = withForm(variant.repeated, variant.set->form(*variant.row), options.seed);
     fagen_problem problem = describeProblem(c, Placements(c));
     problem.variant = variant.row->variant;
     const std::optional<fagen_choice> choice = choose(device, variant, problem);
@@ -235,8 +232,8 @@ private:
     memory.lse.download();
     const std::vector<uint16_t> o = memory.o.image.collect();
     const std::vector<uint32_t> lse = c.lse ? memory.lse.image.collect() : std::vector<uint32_t>();
-    const Products products = productsOf(variant.set->facts(*variant.row).mma);
-    Measured measured = judge(c, reference, products, o, c.lse ? &lse : nullptr);
+    const Arithmetic arithmetic = arithmeticOf(variant.set->facts(*variant.row));
+    Measured measured = judge(c, reference, arithmetic, o, c.lse ? &lse : nullptr);
     CaseMemory::checkGuards("O", memory.o, measured.failures);
     CaseMemory::checkGuards("LSE", memory.lse, measured.failures);
     variant.digest = hashParts({bytesOf(o), bytesOf(lse)});
@@ -263,15 +260,17 @@ private:
     Case testCase;
     Placements places;
     Launch launch;
+    std::shared_ptr<FormOnDevice> form;
   };
 
   std::optional<RandomLaunch> draw(Arena &arena, uint32_t number) {
     for (uint32_t attempt = 0; attempt < kDraws; ++attempt) {
       const uint32_t index = number * kDraws + attempt;
       SoakedVariant &variant = report.variants[philox({index, 0, 0, 2}, ~options.seed)[0] % report.variants.size()];
-      const Case c = randomCase(*variant.row, variant.set->facts(*variant.row).accum == "f16", options.limits,
-                                options.seed, index);
-      RandomLaunch drawn{&variant, c, Placements(c), {}};
+      const Case c =
+          withForm(randomCase(*variant.row, caseOfRow(*variant.set, *variant.row), options.limits, options.seed, index),
+                   variant.set->form(*variant.row), options.seed + index);
+      RandomLaunch drawn{&variant, c, Placements(c), {}, std::make_shared<FormOnDevice>(device, c.arguments)};
       Launch &launch = drawn.launch;
       launch.problem = describeProblem(c, drawn.places);
       launch.problem.variant = variant.row->variant;
@@ -305,6 +304,7 @@ private:
                            view("O", t.o, p.o, 2, true)};
     if (t.lse)
       drawn.launch.memory.push_back(view("LSE", t.lse, p.lse, 4, true));
+    drawn.form->addTo(drawn.launch);
   }
 
   void launchRandomly() {

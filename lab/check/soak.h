@@ -57,7 +57,7 @@ struct SoakReport {
 };
 
 /// The case number `index` of a soak for this row: random lengths, many of them next to a tile's edge.
-Case randomCase(const fagen_row &row, bool halfAccum, const SoakLimits &limits, uint64_t seed, uint32_t index);
+Case randomCase(const fagen_row &row, Case c, const SoakLimits &limits, uint64_t seed, uint32_t index);
 
 SoakReport runSoak(const std::vector<std::unique_ptr<KernelSet>> &sets, TestDevice &device, ReferenceEngine &engine,
                    const SoakOptions &options, const Progress &progress);

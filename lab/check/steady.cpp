@@ -4,6 +4,7 @@
 
 #include "lab/cases/abi.h"
 #include "lab/device/case_memory.h"
+#include "lab/kernel_set/forms.h"
 #include "runtime/src/dispatch.h"
 #include "runtime/src/state.h"
 
@@ -33,14 +34,11 @@ public:
   }
 
 private:
+  /// A form's windows are longer than the keys: every tile up to the query's own is visited.
   Case base() const {
-    Case c;
-    c.shape.headDimQK = row.head_dim_qk;
-    c.shape.headDimV = row.head_dim_v;
-    c.dtype = row.dtype == FAGEN_DTYPE_F16 ? DType::F16 : DType::BF16;
-    c.mask = row.mask == FAGEN_MASK_CAUSAL ? Mask::Causal : Mask::None;
-    c.halfAccum = set.facts(row).accum == "f16";
-    c.lse = row.lse != 0;
+    Case c = caseOfRow(set, row);
+    if (const FormPtr form = set.form(row))
+      c.numbers = usualNumbers(*form, {});
     return c;
   }
 
@@ -116,7 +114,8 @@ private:
   }
 
   /// As dispatch chooses; 1 where it refuses the row.
-  int64_t splitsOf(const Case &c) const {
+  int64_t splitsOf(const Case &drawn) const {
+    const Case c = withForm(drawn, set.form(row), 1);
     const Placements places(c);
     fagen_problem problem = describeProblem(c, places);
     problem.variant = row.variant;

@@ -8,7 +8,7 @@ namespace fagen::lab {
 
 CaseMemory::CaseMemory(TestDevice &device, const Case &c, const DenseInputs &inputs)
     : testCase(c), places(c), q(device, places.q), k(device, places.k), v(device, places.v), o(device, places.o),
-      lse(device, places.lse) {
+      lse(device, places.lse), form(device, c.arguments) {
   auto place = [](DeviceTensor<uint16_t> &tensor, const std::vector<uint16_t> &dense) {
     tensor.image.poison();
     tensor.image.scatter(dense);
@@ -36,6 +36,7 @@ Launch CaseMemory::launchOf(const KernelSet &set, const fagen_row &row, int atte
   launch.memory = {q.view("Q", false), k.view("K", false), v.view("V", false), o.view("O", true)};
   if (testCase.lse)
     launch.memory.push_back(lse.view("LSE", true));
+  form.addTo(launch);
   return launch;
 }
 
@@ -49,6 +50,7 @@ void CaseMemory::checkInputs(const DenseInputs &inputs, std::vector<Failure> &fa
   check("Q", q, inputs.q);
   check("K", k, inputs.k);
   check("V", v, inputs.v);
+  form.checkUnchanged(failures);
 }
 
 bool fitsRow(TestDevice &device, const KernelSet &set, const fagen_row &row, const fagen_problem &problem,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device.h"
+#include "form_memory.h"
 #include "lab/cases/abi_problem.h"
 #include "lab/reference/reference.h"
 
@@ -59,6 +60,7 @@ public:
   Placements places;
   DeviceTensor<uint16_t> q, k, v, o;
   DeviceTensor<uint32_t> lse;
+  FormOnDevice form;
 };
 
 /// Whether the row, asked for by name, takes the case; `failures` gets anything else than that it does not fit.

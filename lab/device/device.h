@@ -18,6 +18,10 @@ struct DeviceError : std::runtime_error {
 };
 
 struct Placement;
+struct FormMemory;
+
+/// What a row's manifest says of its arithmetic.
+inline Arithmetic arithmeticOf(const RowFacts &facts) { return {productsOf(facts.mma), tanhOf(facts.tanh)}; }
 
 /// A part of memory that the kernel may touch.
 struct MemoryView {
@@ -26,6 +30,7 @@ struct MemoryView {
   int64_t bytes = 0;
   bool writable = false;
   const Placement *placement = nullptr; ///< of the tensor that lies there, with gaps perhaps
+  const FormMemory *form = nullptr;     ///< of the form's tensor that lies there, likewise
 };
 
 /// One launch: a row of a kernel set on a problem whose tensors lie in the device's memory.

@@ -3,6 +3,7 @@
 #include "counters.h"
 #include "device.h"
 #include "emulator/emulator.h"
+#include "lab/cases/form_inputs.h"
 #include "lab/cases/placement.h"
 #include "runtime/src/arguments.h"
 #include "runtime/src/dispatch.h"
@@ -43,6 +44,10 @@ std::shared_ptr<const std::vector<unsigned char>> usedElements(const Placement &
 
 emulator::Buffer describeMemory(const MemoryView &view) {
   emulator::Buffer buffer{view.begin, static_cast<size_t>(view.bytes), view.writable, view.name};
+  if (view.form) {
+    buffer.used = std::make_shared<std::vector<unsigned char>>(view.form->used);
+    buffer.elementBytes = view.form->elementBytes;
+  }
   if (!view.placement || !view.bytes)
     return buffer;
   buffer.used = usedElements(*view.placement);

@@ -28,6 +28,8 @@ GpuReference::GpuReference(GpuDevice &device)
       plain(module.function("referencePlain")) {}
 
 Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
+  if (!c.form.empty()) // forms are interpreted, on the CPU
+    return CpuReference().compute(c, inputs);
   const Shape &s = c.shape;
   if (std::max(s.headDimQK, s.headDimV) > kMaxColumns || s.rows() > INT32_MAX)
     throw UserError(fmt::format("the GPU reference takes at most head_dim {} and 2^31 - 1 query rows", kMaxColumns));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "gate.h"
 #include "lab/device/resources.h"
+#include "lab/kernel_set/forms.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -80,17 +81,13 @@ private:
   /// A small problem with ragged edges, as launch, sanity and build see it.
   static Case firstCase(const GatedVariant &variant) {
     const fagen_row &row = *variant.row;
-    Case c;
+    Case c = caseOfRow(*variant.set, row);
     c.shape = {1, 2, 1, row.tile_rows + 3, row.tile_keys + 5, row.head_dim_qk, row.head_dim_v};
-    c.dtype = dtypeOf(row);
-    c.halfAccum = variant.set->facts(row).accum == "f16";
-    c.mask = maskOf(row);
-    c.lse = row.lse != 0;
     return c;
   }
 
   bool build(GatedVariant &variant) {
-    Case c = firstCase(variant);
+    const Case c = withForm(firstCase(variant), variant.set->form(*variant.row), 1);
     Launch launch;
     launch.set = variant.set;
     launch.row = variant.row;

@@ -1,6 +1,7 @@
 // fagen: the last stage of a gate: times against require, with their intervals.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "gate.h"
+#include "lab/kernel_set/forms.h"
 #include "lab/time/comparison.h"
 
 #include <algorithm>
@@ -81,10 +82,8 @@ private:
   /// Whether dispatch picks the variant for any of the shapes.
   bool isDispatched(const GatedVariant &variant) const {
     return std::any_of(options.time.shapes.begin(), options.time.shapes.end(), [&](const Shape &shape) {
-      Case c;
-      c.shape = shape;
-      c.dtype = dtypeOf(*variant.row);
-      c.mask = maskOf(*variant.row);
+      const Case c = timedCase(shape, caseOfRow(*variant.set, *variant.row), variant.set->form(*variant.row), {},
+                               options.time.seed);
       fagen_problem problem = describeProblem(c, Placements(c));
       const fagen_table *table = variant.set->table();
       fagen_choice choice = makeAbi<fagen_choice>();
@@ -105,8 +104,12 @@ private:
     for (const GatedVariant *variant : entered) {
       const fagen_row &row = *variant->row;
       addTo(wanted.variants, std::string(row.variant));
-      addTo(wanted.masks, maskOf(row));
-      addTo(wanted.dtypes, dtypeOf(row));
+      const Case c = caseOfRow(*variant->set, row);
+      if (const FormPtr form = variant->set->form(row))
+        addTo(wanted.forms, form);
+      else
+        addTo(wanted.masks, c.mask);
+      addTo(wanted.dtypes, c.dtype);
       for (const Gate &gate : timeGates(*variant->set)) {
         std::string baseline = baselineOfGate(gate.baseline);
         absolute |= baseline.empty();
@@ -140,9 +143,8 @@ private:
         if (result.row != variant.row || !result.picked)
           continue;
         if (!result.failure.empty())
-          return variant.judge(
-              Stage::Speed, Verdict::Fail,
-              fmt::format("on {} {}: {}", formatShape(result.shape), nameOf(result.mask), result.failure));
+          return variant.judge(Stage::Speed, Verdict::Fail,
+                               fmt::format("on {} {}: {}", formatShape(result.shape), result.mask, result.failure));
         Figure figure = figureOf(gate, result);
         if (!figure.text.empty() && !surelyHolds(gate, figure.interval))
           return variant.judge(Stage::Speed, Verdict::Fail,
@@ -166,7 +168,7 @@ private:
     std::string text;
   };
   Figure figureOf(const Gate &gate, const TimeResult &result) const {
-    std::string place = fmt::format("on {} {}", formatShape(result.shape), nameOf(result.mask));
+    std::string place = fmt::format("on {} {}", formatShape(result.shape), result.mask);
     if (gate.baseline.empty()) {
       Interval interval = intervalOfMedian(result.sampleSegments(), kBootstrapSeed);
       double value = result.medianMicroseconds();

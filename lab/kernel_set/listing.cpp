@@ -1,6 +1,7 @@
 // fagen: lists kernel sets and explains dispatch.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "listing.h"
+#include "forms.h"
 #include "lab/cases/abi_problem.h"
 
 #include <fmt/format.h>
@@ -17,6 +18,42 @@ static const char *dispatchName(const fagen_row &row) {
   default:
     return "by name";
   }
+}
+
+static std::string typeOf(const FormParam &param) {
+  static constexpr const char *kElements[] = {"", "bit", "u8", "i32", "f16", "bf16", "f32"};
+  return kElements[param.element] + (param.isTensor() ? fmt::format(" of {} extents", param.extents.size()) : "") +
+         (param.isAscending ? ", ascending" : "");
+}
+
+static std::string valuesOf(const FormParam &param) {
+  return param.bound ? fmt::format("{}, bound", *param.bound) : fmt::format("{} to {}", param.low, param.high);
+}
+
+/// What callers give to each form; nothing where there are none.
+static std::string formTable(const std::vector<std::unique_ptr<KernelSet>> &sets) {
+  TextTable table({{"kernel"}, {"form"}, {"param"}, {"type"}, {"values"}});
+  bool any = false;
+  for (const auto &set : sets)
+    for (const FormPtr &form : set->forms()) {
+      any = true;
+      if (form->params.empty())
+        table.add({set->table()->kernel, form->text, "", "", ""});
+      for (const FormParam &param : form->params)
+        table.add({set->table()->kernel, form->text, param.name, typeOf(param), valuesOf(param)});
+    }
+  return any ? "\n" + table.text() : "";
+}
+
+static Json formsJson(const KernelSet &set) {
+  Json forms = Json::array();
+  for (const FormPtr &form : set.forms()) {
+    Json params = Json::array();
+    for (const FormParam &param : form->params)
+      params.push_back({{"name", param.name}, {"type", typeOf(param)}, {"values", valuesOf(param)}});
+    forms.push_back({{"name", form->name}, {"text", form->text}, {"params", params}});
+  }
+  return forms;
 }
 
 std::string listTable(const std::vector<std::unique_ptr<KernelSet>> &sets) {
@@ -39,7 +76,7 @@ std::string listTable(const std::vector<std::unique_ptr<KernelSet>> &sets) {
                  std::to_string(facts.stages), facts.mma, facts.copy, std::to_string(row->launches[0].shared_bytes),
                  std::to_string(row->alignment), dispatchName(*row)});
     }
-  return table.text();
+  return table.text() + formTable(sets);
 }
 
 Json listJson(const std::vector<std::unique_ptr<KernelSet>> &sets) {
@@ -58,9 +95,12 @@ Json listJson(const std::vector<std::unique_ptr<KernelSet>> &sets) {
                       {"copy", facts.copy},
                       {"shared_bytes", row->launches[0].shared_bytes},
                       {"alignment", row->alignment},
-                      {"dispatched", dispatchName(*row)}});
+                      {"dispatched", dispatchName(*row)},
+                      {"mask", maskText(caseOfRow(*set, *row))}});
     }
     json.push_back({{"kernel", set->table()->kernel}, {"spec", set->table()->spec}, {"rows", rows}});
+    if (!set->forms().empty())
+      json.back()["forms"] = formsJson(*set);
   }
   return json;
 }
@@ -111,8 +151,12 @@ Explanation explain(const std::vector<std::unique_ptr<KernelSet>> &sets, const C
 }
 
 Json explanationJson(const Explanation &e) {
-  return {{"case", formatCase(e.problem)}, {"sm", e.sm},         {"status", fagen_status_name(e.status)},
-          {"variant", e.variant},          {"target", e.target}, {"explanation", e.text}};
+  const std::map<std::string, double> none;
+  const auto &numbers = e.problem.arguments ? e.problem.arguments->arguments.numbers : none;
+  return {{"args", numbers},      {"case", formatCase(e.problem)},
+          {"sm", e.sm},           {"status", fagen_status_name(e.status)},
+          {"variant", e.variant}, {"target", e.target},
+          {"explanation", e.text}};
 }
 
 } // namespace fagen::lab

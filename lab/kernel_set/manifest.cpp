@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "manifest.h"
 
+#include "lab/cases/form_inputs.h"
 #include "runtime/src/fields.h"
 
 #include <algorithm>
@@ -19,6 +20,7 @@ struct KernelSet::Storage {
   fs::path directory;
   const fagen_table *table = nullptr;
   std::vector<Gate> gates;
+  std::vector<FormPtr> forms;                     ///< as the table numbers them
   std::map<std::string, RowFacts> facts;          ///< by symbol
   std::map<std::string, std::vector<OpLine>> ops; ///< by symbol
 };
@@ -48,8 +50,43 @@ std::vector<OpLine> readOps(const Field &launch) {
 
 RowFacts readFacts(const Field &row) {
   const Field schedule = row["plan"]["schedule"];
-  return {schedule["warps"].number<int>(), schedule["stages"].number<int>(), schedule["mma"].text(),
-          schedule["copy"].text(), row.has("accum") ? row["accum"].text() : "f32"};
+  return {schedule["warps"].number<int>(),
+          schedule["stages"].number<int>(),
+          schedule["mma"].text(),
+          schedule["copy"].text(),
+          row.has("accum") ? row["accum"].text() : "f32",
+          schedule.has("tanh") ? schedule["tanh"].text() : ""};
+}
+
+FormParam formParam(const fagen_form_param &param) {
+  FormParam read{param.name, param.element, {}, (param.flags & FAGEN_PARAM_ASCENDING) != 0, param.low, param.high, {}};
+  for (uint32_t i = 0; i < param.rank; ++i)
+    read.extents.emplace_back(param.extents[i].ops, param.extents[i].ops + param.extents[i].size);
+  if (param.offset == FAGEN_PARAM_BOUND)
+    read.bound = param.bound;
+  return read;
+}
+
+/// Params are the table's, programs the manifest's.
+FormPtr readForm(const fagen_form &form, const Field &field) {
+  auto read = std::make_shared<FormDefinition>();
+  read->name = form.name;
+  read->text = withoutBlanks(form.text);
+  for (uint32_t i = 0; i < form.param_count; ++i) {
+    const auto *params = reinterpret_cast<const char *>(form.params);
+    read->params.push_back(formParam(*reinterpret_cast<const fagen_form_param *>(params + i * form.param_size)));
+    if (read->params.back().isReal())
+      read->texts.reals.insert(read->params.back().name);
+  }
+  if (field.has("lets"))
+    for (const Field &let : field["lets"].items())
+      read->texts.lets.emplace_back(let.items().at(0).text(), let.items().at(1).text());
+  const std::pair<const char *, std::string *> programs[] = {
+      {"score", &read->texts.score}, {"mask", &read->texts.mask}, {"sink", &read->texts.sink}};
+  for (auto [key, text] : programs)
+    if (field.has(key))
+      *text = field[key].text();
+  return read;
 }
 
 /// What the table of the same manifest does not have.
@@ -57,6 +94,11 @@ void readBeside(const Field &manifest, KernelSet::Storage &storage) {
   if (manifest.has("gates"))
     for (const Field &gate : manifest["gates"].items())
       storage.gates.push_back(readGate(gate));
+  for (uint32_t i = 0; i < storage.table->form_count; ++i) {
+    const auto *forms = reinterpret_cast<const char *>(storage.table->forms);
+    storage.forms.push_back(readForm(*reinterpret_cast<const fagen_form *>(forms + i * storage.table->form_size),
+                                     manifest["forms"].items().at(i)));
+  }
   for (const Field &row : manifest["rows"].items()) {
     const std::vector<Field> launches = row["launches"].items();
     for (const Field &launch : launches)
@@ -100,6 +142,12 @@ std::vector<const fagen_row *> KernelSet::rows() const {
 fs::path KernelSet::sourcePath(const fagen_row &row) const { return storage->directory / row.code->source_name; }
 
 const RowFacts &KernelSet::facts(const fagen_row &row) const { return storage->facts.at(row.launches[0].symbol); }
+
+FormPtr KernelSet::form(const fagen_row &row) const {
+  return row.mask < FAGEN_MASK_FORM_0 ? nullptr : storage->forms.at(row.mask - FAGEN_MASK_FORM_0);
+}
+
+const std::vector<FormPtr> &KernelSet::forms() const { return storage->forms; }
 
 const std::vector<Gate> &KernelSet::gates() const { return storage->gates; }
 

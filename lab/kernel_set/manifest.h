@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "lab/cases/problem.h"
+#include "lab/cases/form.h"
 
 #include <fagen/table.h>
 
@@ -14,7 +14,7 @@ namespace fagen::lab {
 /// Options of a row that dispatch does not need, as `list` shows them.
 struct RowFacts {
   int warps = 0, stages = 0;
-  std::string mma, copy, accum;
+  std::string mma, copy, accum, tanh;
 };
 
 /// Where an op of a launch stands in the .cu file.
@@ -51,6 +51,9 @@ public:
   std::vector<const fagen_row *> rows() const; ///< in the order of the spec
   std::filesystem::path sourcePath(const fagen_row &row) const;
   const RowFacts &facts(const fagen_row &row) const;
+  /// What stands in the place of the row's mask; null where that is none or causal.
+  FormPtr form(const fagen_row &row) const;
+  const std::vector<FormPtr> &forms() const;
   const std::vector<Gate> &gates() const;
   /// The ops of one of the row's launches, in the order of lines; none when the manifest does not list them.
   const std::vector<OpLine> &ops(const fagen_row &row, uint32_t launch) const;

@@ -17,7 +17,9 @@ struct Tolerances {
   double ulps = 2;
   double cosine = 5e-6; ///< 1 - 2 O.ref / (O.O + ref.ref) < cosine
   double lse = 1e-5;    ///< |LSE - ref| <= lse * max(1, |ref|), and of tensor cores what they may lose besides
-  // Where products accumulate in f16, the last two are widened by plainFactor times what plain has.
+  /// Of all rows: so many may have a comparison of a form that rounding decides. They are not judged.
+  double undecided = 0.25;
+  // Where products accumulate in f16, cosine and lse are widened by plainFactor times what plain has.
   int runs = 3; ///< equal bits in each
 };
 inline constexpr Tolerances kTolerances;
@@ -35,10 +37,25 @@ enum class Products { Scalar, TensorCores };
 /// conformance has not looked at is Scalar, for which no more than kTolerances is allowed.
 Products productsOf(const std::string &mma);
 
+/// How a kernel computes the tanh of a form.
+enum class Tanh : uint8_t { Exact, Approx };
+/// By the manifest's word (`tanh`): exp and poly are nearly exact. Approx, an instruction, is what no word means.
+Tanh tanhOf(const std::string &word);
+/// How far it is off, at most: 1 - 2 / (1 + exp(2x)) and polynomials; the instruction.
+inline constexpr double kTanhErrors[] = {2.7e-7, 7.7e-6};
+
+/// What of a kernel says how far its results may be off.
+struct Arithmetic {
+  Products products;
+  Tanh tanh;
+  Arithmetic(Products products, Tanh tanh = Tanh::Exact) : products(products), tanh(tanh) {}
+};
+
 /// The numbers of one result, kept whether it passed or not.
 struct Measured {
   double maxError = 0, bound = 0, cosine = 0;
   double lseError = 0;          ///< the largest |LSE - ref| / max(1, |ref|)
+  int64_t undecided = 0;        ///< rows that were not judged
   double lseUsed = 0;           ///< the largest share of a row's bound: |LSE - ref| / what is allowed there
   std::string digest;           ///< of the bits of O and LSE; the same for kernels that give the same results
   std::string firstBatchDigest; ///< of the first batch alone, whose inputs are the same however many follow
@@ -49,7 +66,7 @@ struct Measured {
 double ulpAt(DType dtype, double x);
 
 /// Compares O (dense bits) and, when given, LSE (dense bits of f32) with the reference.
-Measured judge(const Case &c, const Reference &reference, Products products, const std::vector<uint16_t> &o,
+Measured judge(const Case &c, const Reference &reference, Arithmetic arithmetic, const std::vector<uint16_t> &o,
                const std::vector<uint32_t> *lse);
 
 } // namespace fagen::lab

@@ -1,6 +1,7 @@
 // fagen: forms in f64, by interpreting their programs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "form.h"
+#include "form_operators.h"
 
 #include "lab/support/user_error.h"
 
@@ -10,88 +11,136 @@
 #include <fmt/format.h>
 #include <limits>
 #include <sstream>
-#include <stdexcept>
 
 namespace fagen::lab {
 
-using Stack = std::vector<double>;
+/// What a form may name without declaring it, in the order of BoundForm::places.
+enum Place : uint16_t {
+  kScore,
+  kBatch,
+  kHead,
+  kKvHead,
+  kQuery,
+  kKey,
+  kQueryPlace,
+  kBatches,
+  kHeads,
+  kKvHeads,
+  kSeqQ,
+  kSeqKv
+};
+static constexpr std::string_view kPlaces[] = {"s", "b",     "h",     "hk",       "q",     "k",
+                                               "p", "batch", "heads", "kv_heads", "seq_q", "seq_kv"};
 
-static int64_t integer(double value) { return static_cast<int64_t>(value); }
+static constexpr size_t kMostExtents = 4;
 
-static int64_t floorDiv(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-
-/// Towards zero; NaN is 0, and what 32 bits do not hold their end.
-static double truncated(double x) {
-  if (std::isnan(x))
-    return 0;
-  return std::trunc(
-      std::clamp(x, double(std::numeric_limits<int32_t>::min()), double(std::numeric_limits<int32_t>::max())));
+static FormWord parseWord(const std::string &text, const std::vector<std::string> &lets) {
+  if (const FormOperatorInfo *info = formOperator(text))
+    return {FormWord::Operator, info->gives == FormOperatorInfo::Reals, uint16_t(info->op), info->operands, 0, text};
+  if (text.size() > 1 && text[0] == '@') {
+    const auto *place = std::find(std::begin(kPlaces), std::end(kPlaces), std::string_view(text).substr(1));
+    if (place == std::end(kPlaces))
+      throw UserError(fmt::format("unknown place '{}' in a form's program", text));
+    const auto index = uint16_t(place - std::begin(kPlaces));
+    return {FormWord::Place, index == kScore, index};
+  }
+  if (text.size() > 1 && text[0] == '$')
+    return {FormWord::Param, false, 0, 0, 0, text.substr(1)};
+  if (text.size() > 1 && text[0] == '=') {
+    const auto let = std::find(lets.begin(), lets.end(), text.substr(1));
+    if (let == lets.end())
+      throw UserError(fmt::format("unknown let '{}' in a form's program", text));
+    return {FormWord::Let, false, uint16_t(let - lets.begin()), 0, 0, text.substr(1)};
+  }
+  const size_t open = text.find('[');
+  if (open != std::string::npos && open != 0 && text.back() == ']')
+    return {FormWord::Read,      false, 0, uint16_t(std::strtoul(text.c_str() + open + 1, nullptr, 10)), 0,
+            text.substr(0, open)};
+  char *end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (*end != '\0')
+    throw UserError(fmt::format("unknown word '{}' in a form's program", text));
+  const bool isReal = text.find_first_of(".n") != std::string::npos; // 1.5, -inf
+  return {FormWord::Number, isReal, 0, 0, number};
 }
 
-static const std::map<std::string, double (*)(double)> &unaryOperators() {
-  static const std::map<std::string, double (*)(double)> table = {
-      {"neg", [](double a) { return -a; }},
-      {"!", [](double a) { return double(a == 0); }},
-      {"abs", [](double a) { return std::abs(a); }},
-      {"f32", [](double a) { return a; }},
-      {"i32", truncated},
-      {"exp", [](double a) { return std::exp(a); }},
-      {"exp2", [](double a) { return std::exp2(a); }},
-      {"log", [](double a) { return std::log(a); }},
-      {"log2", [](double a) { return std::log2(a); }},
-      {"sqrt", [](double a) { return std::sqrt(a); }},
-      {"tanh", [](double a) { return std::tanh(a); }},
-  };
-  return table;
-}
+namespace {
 
-static const std::map<std::string, double (*)(double, double)> &binaryOperators() {
-  static const std::map<std::string, double (*)(double, double)> table = {
-      {"+", [](double a, double b) { return a + b; }},
-      {"-", [](double a, double b) { return a - b; }},
-      {"*", [](double a, double b) { return a * b; }},
-      {"/", [](double a, double b) { return a / b; }},
-      {"floor_div", [](double a, double b) { return double(floorDiv(integer(a), integer(b))); }},
-      {"floor_mod", [](double a, double b) { return a - b * double(floorDiv(integer(a), integer(b))); }},
-      {"min", [](double a, double b) { return std::fmin(a, b); }},
-      {"max", [](double a, double b) { return std::fmax(a, b); }},
-      {"&", [](double a, double b) { return double(integer(a) & integer(b)); }},
-      {"|", [](double a, double b) { return double(integer(a) | integer(b)); }},
-      {"^", [](double a, double b) { return double(integer(a) ^ integer(b)); }},
-      {"<<", [](double a, double b) { return a * std::exp2(b); }},
-      {">>", [](double a, double b) { return std::floor(a / std::exp2(b)); }},
-      {"<", [](double a, double b) { return double(a < b); }},
-      {"<=", [](double a, double b) { return double(a <= b); }},
-      {">", [](double a, double b) { return double(a > b); }},
-      {">=", [](double a, double b) { return double(a >= b); }},
-      {"==", [](double a, double b) { return double(a == b); }},
-      {"!=", [](double a, double b) { return double(a != b); }},
-      {"&&", [](double a, double b) { return double(a != 0 && b != 0); }},
-      {"||", [](double a, double b) { return double(a != 0 || b != 0); }},
-  };
-  return table;
-}
+/// Reads the programs of one form, each word with its type.
+class Parser {
+public:
+  explicit Parser(const FormTexts &texts) : texts(texts) {}
 
-/// Numbers of an element, by the name that a form has for them.
-static double placeOf(const std::string &name, const Shape &shape, const FormElement &element) {
-  const std::pair<const char *, double> places[] = {
-      {"s", element.score},
-      {"b", double(element.batch)},
-      {"h", double(element.head)},
-      {"hk", double(element.head / std::max<int64_t>(shape.heads / shape.kvHeads, 1))},
-      {"q", double(element.query)},
-      {"k", double(element.key)},
-      {"p", double(element.query + shape.seqKv - shape.seqQ)},
-      {"batch", double(shape.batch)},
-      {"heads", double(shape.heads)},
-      {"kv_heads", double(shape.kvHeads)},
-      {"seq_q", double(shape.seqQ)},
-      {"seq_kv", double(shape.seqKv)},
-  };
-  for (const auto &[known, value] : places)
-    if (name == known)
-      return value;
-  throw UserError(fmt::format("unknown place '@{}' in a form's program", name));
+  FormCode parse(const std::string &text) {
+    FormCode code;
+    std::vector<bool> types; // of what is on the stack: whether it is f32
+    std::istringstream words(text);
+    for (std::string written; words >> written;) {
+      FormWord &word = code.emplace_back(parseWord(written, names));
+      if (word.operands > types.size())
+        throw UserError(fmt::format("'{}' of a form's program '{}' lacks operands", written, text));
+      setType(word, types);
+      types.resize(types.size() - word.operands);
+      types.push_back(givesReal(word));
+    }
+    if (types.size() > 1)
+      throw UserError(fmt::format("a form's program '{}' leaves {} values, not one", text, types.size()));
+    return code;
+  }
+
+  FormCode parseLet(const std::string &name, const std::string &text) {
+    FormCode code = parse(text);
+    names.push_back(name);
+    reals.push_back(!code.empty() && givesReal(code.back()));
+    return code;
+  }
+
+private:
+  void setType(FormWord &word, const std::vector<bool> &types) const {
+    if (word.kind == FormWord::Param || word.kind == FormWord::Read)
+      word.isReal = texts.reals.count(word.name) != 0;
+    else if (word.kind == FormWord::Let)
+      word.isReal = reals[word.index];
+    else if (word.kind == FormWord::Operator)
+      word.isReal = types.back(); // the last operand's: of a select that of its arms
+  }
+
+  static bool givesReal(const FormWord &word) {
+    if (word.kind != FormWord::Operator)
+      return word.isReal;
+    const FormOperatorInfo &info = *formOperator(word.name);
+    return info.gives == FormOperatorInfo::Reals || (info.gives == FormOperatorInfo::OperandType && word.isReal);
+  }
+
+  const FormTexts &texts;
+  std::vector<std::string> names; ///< of lets so far
+  std::vector<bool> reals;        ///< of them those that are f32
+};
+
+} // namespace
+
+FormProgram::FormProgram(const FormTexts &texts) {
+  Parser parser(texts);
+  for (const auto &[name, text] : texts.lets)
+    unbound.lets.push_back({parser.parseLet(name, text)});
+  unbound.scoreCode = parser.parse(texts.score);
+  unbound.maskCode = parser.parse(texts.mask);
+  unbound.sinkCode = parser.parse(texts.sink);
+  // What a program names, and what that names: lets name those before them.
+  const std::pair<const FormCode *, BoundForm::Needs> programs[] = {{&unbound.scoreCode, &BoundForm::Let::ofScore},
+                                                                    {&unbound.maskCode, &BoundForm::Let::ofMask},
+                                                                    {&unbound.sinkCode, &BoundForm::Let::ofSink}};
+  for (const auto &[code, needs] : programs) {
+    const auto mark = [&, needs = needs](const FormCode &words) {
+      for (const FormWord &word : words)
+        if (word.kind == FormWord::Let)
+          unbound.lets[word.index].*needs = true;
+    };
+    mark(*code);
+    for (size_t i = unbound.lets.size(); i-- > 0;)
+      if (unbound.lets[i].*needs)
+        mark(unbound.lets[i].code);
+  }
 }
 
 static const auto &argument(const auto &arguments, const std::string &name) {
@@ -101,124 +150,169 @@ static const auto &argument(const auto &arguments, const std::string &name) {
   return found->second;
 }
 
+BoundForm FormProgram::bind(const Shape &shape, const FormArguments &arguments) const {
+  BoundForm bound = unbound;
+  bound.shape = shape;
+  size_t depth = 1;
+  const auto resolve = [&](FormCode &code) {
+    depth = std::max(depth, code.size());
+    for (FormWord &word : code) {
+      if (word.kind == FormWord::Param) {
+        word.kind = FormWord::Number;
+        word.number = argument(arguments.numbers, word.name);
+      } else if (word.kind == FormWord::Read) {
+        const FormTensor &tensor = argument(arguments.tensors, word.name);
+        if (tensor.extents.size() != word.operands || word.operands > kMostExtents)
+          throw UserError(fmt::format("the form's tensor '{}' has {} extents, not {}", word.name, word.operands,
+                                      tensor.extents.size()));
+        word.index = uint16_t(bound.tensors.size());
+        bound.tensors.push_back(&tensor);
+      }
+    }
+  };
+  for (BoundForm::Let &let : bound.lets)
+    resolve(let.code);
+  for (FormCode *code : {&bound.scoreCode, &bound.maskCode, &bound.sinkCode})
+    resolve(*code);
+  bound.numbers.resize(bound.lets.size());
+  bound.values.resize(bound.lets.size());
+  bound.numberStack.resize(depth);
+  bound.valueStack.resize(depth);
+  const std::pair<Place, int64_t> sizes[] = {{kBatches, shape.batch},
+                                             {kHeads, shape.heads},
+                                             {kKvHeads, shape.kvHeads},
+                                             {kSeqQ, shape.seqQ},
+                                             {kSeqKv, shape.seqKv}};
+  for (auto [place, size] : sizes)
+    bound.places[place] = double(size);
+  return bound;
+}
+
+void BoundForm::setPlaces(const FormElement &element) {
+  places[kScore] = element.score;
+  places[kBatch] = double(element.batch);
+  places[kHead] = double(element.head);
+  places[kKvHead] = double(element.head / std::max<int64_t>(shape.heads / std::max<int64_t>(shape.kvHeads, 1), 1));
+  places[kQuery] = double(element.query);
+  places[kKey] = double(element.key);
+  places[kQueryPlace] = double(element.query + shape.seqKv - shape.seqQ);
+}
+
 /// Indices outside are taken as the nearest inside; an empty tensor reads as 0.
 static double read(const FormTensor &tensor, const double *indices) {
   int64_t at = 0;
   for (const int64_t extent : tensor.extents) {
     if (extent == 0)
       return 0;
-    at = at * extent + std::clamp<int64_t>(integer(*indices++), 0, extent - 1);
+    at = at * extent + std::clamp<int64_t>(static_cast<int64_t>(*indices++), 0, extent - 1);
   }
   return tensor.values.at(size_t(at));
 }
 
-/// One element.
-struct FormProgram::Run {
-  const Shape &shape;
-  const FormArguments &arguments;
-  const FormElement &element;
-  std::map<std::string, double> lets = {};
-
-  Run &withLets(const FormProgram &form) {
-    for (const auto &[name, program] : form.lets)
-      lets[name] = evaluate(program);
-    return *this;
+static FormValue read(const FormTensor &tensor, const FormValue *indices) {
+  std::array<double, kMostExtents> exact{};
+  bool isDecided = true;
+  for (size_t i = 0; i < tensor.extents.size(); ++i) {
+    exact[i] = indices[i].value;
+    isDecided = isDecided && indices[i].rounding == 0;
   }
+  return {read(tensor, exact.data()), isDecided ? 0 : std::numeric_limits<double>::infinity()};
+}
 
-  double evaluate(const Program &program) const {
-    Stack stack;
-    for (const Word &word : program) {
-      const double result = apply(word, stack.data() + (stack.size() - word.operands));
-      stack.resize(stack.size() - word.operands);
-      stack.push_back(result);
-    }
-    return stack.back();
-  }
+static double apply(const FormWord &word, const double *operands) {
+  return applyFormOperator(FormOperator(word.index), operands);
+}
+static FormValue apply(const FormWord &word, const FormValue *operands) {
+  return applyFormOperator(FormOperator(word.index), word.isReal, operands);
+}
 
-  double apply(const Word &word, const double *operands) const {
+static void setNumber(const FormWord &word, double &value) { value = word.number; }
+/// A literal that f32 does not hold is rounded; params are given in f32.
+static void setNumber(const FormWord &word, FormValue &value) {
+  const bool isExact = !word.isReal || double(float(word.number)) == word.number || std::isinf(word.number);
+  value = {word.number, isExact ? 0 : kFormRounding * std::abs(word.number)};
+}
+
+template <typename Value>
+Value BoundForm::evaluate(const FormCode &code, const Value &score, const std::vector<Value> &letValues) {
+  Value *top = nullptr; // one past the last
+  if constexpr (std::is_same_v<Value, double>)
+    top = numberStack.data();
+  else
+    top = valueStack.data();
+  for (const FormWord &word : code) {
+    top -= word.operands;
     switch (word.kind) {
-    case Word::Number:
-      return word.number;
-    case Word::Place:
-      return placeOf(word.name, shape, element);
-    case Word::Param:
-      return argument(arguments.numbers, word.name);
-    case Word::Let:
-      return argument(lets, word.name);
-    case Word::Read: {
-      const FormTensor &tensor = argument(arguments.tensors, word.name);
-      if (tensor.extents.size() != word.operands)
-        throw UserError(fmt::format("the form's tensor '{}' has {} extents, not {}", word.name, word.operands,
-                                    tensor.extents.size()));
-      return read(tensor, operands);
-    }
-    case Word::Operator:
+    case FormWord::Place:
+      *top = word.index == kScore ? score : Value{places[word.index]};
       break;
+    case FormWord::Let:
+      *top = letValues[word.index];
+      break;
+    case FormWord::Read:
+      *top = read(*tensors[word.index], top);
+      break;
+    case FormWord::Operator:
+      *top = apply(word, top);
+      break;
+    default:
+      setNumber(word, *top);
     }
-    if (word.operands == 3)
-      return operands[0] != 0 ? operands[1] : operands[2];
-    return word.operands == 1 ? unaryOperators().at(word.name)(operands[0])
-                              : binaryOperators().at(word.name)(operands[0], operands[1]);
+    ++top;
   }
-};
-
-FormProgram::Word FormProgram::parseWord(const std::string &text) {
-  if (text == "?:")
-    return {Word::Operator, 0, text, 3};
-  if (unaryOperators().count(text))
-    return {Word::Operator, 0, text, 1};
-  if (binaryOperators().count(text))
-    return {Word::Operator, 0, text, 2};
-  if (text.size() > 1 && text[0] == '@')
-    return {Word::Place, 0, text.substr(1)};
-  if (text.size() > 1 && text[0] == '$')
-    return {Word::Param, 0, text.substr(1)};
-  if (text.size() > 1 && text[0] == '=')
-    return {Word::Let, 0, text.substr(1)};
-  const size_t open = text.find('[');
-  if (open != std::string::npos && open != 0 && text.back() == ']')
-    return {Word::Read, 0, text.substr(0, open), size_t(std::strtoul(text.c_str() + open + 1, nullptr, 10))};
-  char *end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  if (*end != '\0')
-    throw UserError(fmt::format("unknown word '{}' in a form's program", text));
-  return {Word::Number, number, ""};
+  return *(top - 1);
 }
 
-FormProgram::Program FormProgram::parse(const std::string &text) {
-  Program program;
-  std::istringstream words(text);
-  size_t depth = 0;
-  for (std::string word; words >> word;) {
-    program.push_back(parseWord(word));
-    if (program.back().operands > depth)
-      throw UserError(fmt::format("'{}' of a form's program '{}' lacks operands", word, text));
-    depth = depth - program.back().operands + 1;
-  }
-  if (depth > 1)
-    throw UserError(fmt::format("a form's program '{}' leaves {} values, not one", text, depth));
-  return program;
+template <typename Value> Value BoundForm::run(const FormCode &code, Needs needs, const Value &score) {
+  std::vector<Value> *letValues = nullptr;
+  if constexpr (std::is_same_v<Value, double>)
+    letValues = &numbers;
+  else
+    letValues = &values;
+  for (size_t i = 0; i < lets.size(); ++i)
+    if (lets[i].*needs)
+      (*letValues)[i] = evaluate(lets[i].code, score, *letValues);
+  return evaluate(code, score, *letValues);
 }
 
-FormProgram::FormProgram(const FormTexts &texts)
-    : scoreProgram(parse(texts.score)), maskProgram(parse(texts.mask)), sinkProgram(parse(texts.sink)) {
-  for (const auto &[name, text] : texts.lets)
-    lets.emplace_back(name, parse(text));
+double BoundForm::score(const FormElement &element) {
+  if (scoreCode.empty())
+    return element.score;
+  setPlaces(element);
+  return run(scoreCode, &Let::ofScore, element.score);
 }
 
-double FormProgram::score(const Shape &shape, const FormArguments &arguments, const FormElement &element) const {
-  return scoreProgram.empty() ? element.score : Run{shape, arguments, element}.withLets(*this).evaluate(scoreProgram);
+bool BoundForm::mask(const FormElement &element) {
+  if (maskCode.empty())
+    return true;
+  setPlaces(element);
+  return run(maskCode, &Let::ofMask, element.score) != 0;
 }
 
-bool FormProgram::mask(const Shape &shape, const FormArguments &arguments, const FormElement &element) const {
-  return maskProgram.empty() || Run{shape, arguments, element}.withLets(*this).evaluate(maskProgram) != 0;
-}
-
-std::optional<double> FormProgram::sink(const Shape &shape, const FormArguments &arguments,
-                                        const FormElement &element) const {
-  if (sinkProgram.empty())
+std::optional<double> BoundForm::sink(const FormElement &element) {
+  if (sinkCode.empty())
     return std::nullopt;
-  return Run{shape, arguments, element}.withLets(*this).evaluate(sinkProgram);
+  setPlaces(element);
+  return run(sinkCode, &Let::ofSink, element.score);
+}
+
+FormValue BoundForm::scoreWithError(const FormElement &element, double scoreRounding) {
+  if (scoreCode.empty())
+    return {element.score, 0, 0, 1};
+  setPlaces(element);
+  return run(scoreCode, &Let::ofScore, FormValue{element.score, scoreRounding, 0, 1});
+}
+
+FormValue BoundForm::maskWithError(const FormElement &element) {
+  if (maskCode.empty())
+    return {1};
+  setPlaces(element);
+  return run(maskCode, &Let::ofMask, FormValue{});
+}
+
+FormValue BoundForm::sinkWithError(const FormElement &element) {
+  setPlaces(element);
+  return run(sinkCode, &Let::ofSink, FormValue{});
 }
 
 } // namespace fagen::lab

@@ -1,40 +1,76 @@
-// fagen: forms in f64: what a score becomes, whether a query sees a key, what joins a row's sum.
+// fagen: forms in f64: what a score becomes, whether a query sees a key, what joins a row's sum; and how far f32 may be
+// from it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An interpreter of postfix programs, as fagen/Form/Postfix.h has them. It shares nothing with what kernels are made
-// by.
+// by. Names are resolved once for a problem; what runs for each element is a list of numbers, slots and operators.
 #pragma once
 
-#include "lab/cases/problem.h"
+#include "lab/cases/form.h"
 
-#include <map>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
+#include <array>
+#include <memory>
 
 namespace fagen::lab {
-
-/// The programs of a form; an absent one is empty.
-struct FormTexts {
-  std::vector<std::pair<std::string, std::string>> lets; ///< name and program, in order
-  std::string score, mask, sink;
-};
-
-/// Dense, the last index fastest.
-struct FormTensor {
-  std::vector<int64_t> extents;
-  std::vector<double> values;
-};
-
-struct FormArguments {
-  std::map<std::string, double> numbers;
-  std::map<std::string, FormTensor> tensors;
-};
 
 struct FormElement {
   double score = 0; ///< scale * q . k
   int64_t batch = 0, head = 0, query = 0, key = 0;
+};
+
+/// A value and how far f32 may be from it, to first order: `rounding`, `tanh` times what a tanh is off, and `score`
+/// times what the element's own score is off. An infinite rounding: a comparison is too close to say.
+struct FormValue {
+  double value = 0, rounding = 0, tanh = 0, score = 0;
+};
+
+/// One instruction of a program.
+struct FormWord {
+  enum Kind : uint8_t { Number, Place, Param, Let, Read, Operator } kind = Number;
+  bool isReal = false;   ///< what it gives is f32
+  uint16_t index = 0;    ///< of a place, a let, a tensor, an operator
+  uint16_t operands = 0; ///< that it takes from the stack
+  double number = 0;
+  std::string name = {}; ///< of a param; in messages
+};
+using FormCode = std::vector<FormWord>;
+
+/// Programs whose params are numbers and tensors of one problem. Each thread has its own copy.
+class BoundForm {
+public:
+  bool hasSink() const { return !sinkCode.empty(); }
+
+  double score(const FormElement &element);
+  bool mask(const FormElement &element);
+  /// The element's key says nothing.
+  std::optional<double> sink(const FormElement &element);
+
+  /// The same with errors, given how far the element's own score may be off by rounding in f32.
+  FormValue scoreWithError(const FormElement &element, double scoreRounding);
+  FormValue maskWithError(const FormElement &element);
+  FormValue sinkWithError(const FormElement &element);
+
+private:
+  friend class FormProgram;
+  struct Let {
+    FormCode code;
+    bool ofScore = false, ofMask = false, ofSink = false; ///< which programs need it
+  };
+  using Needs = bool Let::*;
+
+  void setPlaces(const FormElement &element);
+  template <typename Value> Value run(const FormCode &code, Needs needs, const Value &score);
+  template <typename Value> Value evaluate(const FormCode &code, const Value &score, const std::vector<Value> &lets);
+
+  Shape shape;
+  std::vector<Let> lets;
+  FormCode scoreCode, maskCode, sinkCode;
+  std::vector<const FormTensor *> tensors; ///< of the arguments, which outlive this
+  std::array<double, 12> places{};
+  std::vector<double> numbers; ///< of lets; scratch
+  std::vector<FormValue> values;
+  std::vector<double> numberStack;
+  std::vector<FormValue> valueStack;
 };
 
 class FormProgram {
@@ -42,25 +78,11 @@ public:
   /// Throws a UserError where a text is no program.
   explicit FormProgram(const FormTexts &texts);
 
-  double score(const Shape &shape, const FormArguments &arguments, const FormElement &element) const;
-  bool mask(const Shape &shape, const FormArguments &arguments, const FormElement &element) const;
-  std::optional<double> sink(const Shape &shape, const FormArguments &arguments, const FormElement &element) const;
+  /// For one problem, and arguments that outlive the result. UserError where one is missing.
+  BoundForm bind(const Shape &shape, const FormArguments &arguments) const;
 
 private:
-  struct Word {
-    enum Kind { Number, Place, Param, Let, Read, Operator } kind;
-    double number = 0;
-    std::string name;
-    size_t operands = 0; ///< that it takes from the stack
-  };
-  using Program = std::vector<Word>;
-  struct Run;
-
-  static Word parseWord(const std::string &text);
-  static Program parse(const std::string &text);
-
-  std::vector<std::pair<std::string, Program>> lets;
-  Program scoreProgram, maskProgram, sinkProgram;
+  BoundForm unbound;
 };
 
 } // namespace fagen::lab

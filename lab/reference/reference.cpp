@@ -1,6 +1,9 @@
 // fagen: the reference on the CPU, one query row at a time.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "reference.h"
+#include "criteria.h"
+#include "form_operators.h"
+#include "lab/cases/form_inputs.h"
 #include "lab/kernels/sum_loss.h"
 #include "lab/support/parallel.h"
 
@@ -33,6 +36,8 @@ template <typename Real> struct RowAttention {
   bool roundP;
   bool halfAccum; ///< sums of products are f16: a score after each 16 products, P V after each 16 keys
   DType dtype;
+  BoundForm *form; ///< null: the mask says which keys there are
+  FormElement place;
 
   /// q . k of one key.
   Real score(int64_t key) const {
@@ -47,19 +52,40 @@ template <typename Real> struct RowAttention {
     return dot;
   }
 
-  /// Writes headDimV columns to o, returns the log-sum-exp. `p` has room for `keys`: their scores times scale.
+  FormElement at(int64_t key) const {
+    FormElement element = place;
+    element.key = key;
+    element.score = double(score(key) * scale);
+    return element;
+  }
+
+  /// What exp is taken of: -infinity where the form's mask hides the key.
+  Real exponent(int64_t key) const {
+    if (!form)
+      return score(key) * scale;
+    const FormElement element = at(key);
+    return form->mask(element) ? Real(form->score(element)) : -std::numeric_limits<Real>::infinity();
+  }
+
+  Real sink() const {
+    return form ? Real(form->sink(place).value_or(-std::numeric_limits<double>::infinity()))
+                : -std::numeric_limits<Real>::infinity();
+  }
+
+  /// Writes headDimV columns to o, returns the log-sum-exp. `p` has room for `keys`: their exponents.
   Real compute(std::vector<Real> &p, std::vector<Real> &o) const {
     std::fill(o.begin(), o.end(), Real(0));
-    if (keys == 0)
-      return -std::numeric_limits<Real>::infinity();
-    Real rowMax = -std::numeric_limits<Real>::infinity();
+    const Real ofSink = sink();
+    Real rowMax = ofSink;
     for (int64_t j = 0; j < keys; ++j) {
-      p[j] = score(j) * scale;
+      p[j] = exponent(j);
       rowMax = std::max(rowMax, p[j]);
     }
+    if (rowMax == -std::numeric_limits<Real>::infinity())
+      return rowMax;
     std::vector<Real> part(halfAccum ? headDimV : 0);
     std::vector<Real> &sums = halfAccum ? part : o;
-    Real sum = 0;
+    Real sum = std::exp(ofSink - rowMax);
     for (int64_t j = 0; j < keys; ++j) {
       Real probability = std::exp(p[j] - rowMax);
       sum += probability;
@@ -78,39 +104,117 @@ template <typename Real> struct RowAttention {
 };
 
 double lseLossOf(const double *q, const double *k, int64_t headDim, DType dtype, double scale,
-                 const std::vector<double> &scores, double lse) {
+                 const std::vector<double> &scores, double lse, const std::vector<double> &slopes) {
   double sum = 0;
   for (size_t j = 0; j < scores.size(); ++j) {
+    const double weight = std::exp(scores[j] - lse) * (slopes.empty() ? 1 : slopes[j]);
+    if (!(weight > 0))
+      continue;
     const double *column = k + static_cast<int64_t>(j) * headDim;
     SumLoss loss(dtype);
     for (int64_t first = 0; first < headDim; first += kTensorSum.products)
       loss.addStep([&](int i) { return q[first + i]; }, [&](int i) { return column[first + i]; },
                    static_cast<int>(std::min<int64_t>(kTensorSum.products, headDim - first)));
-    sum += std::exp(scores[j] - lse) * loss.bound();
+    sum += weight * loss.bound();
   }
   return sum * std::abs(scale);
 }
+
+static std::optional<BoundForm> boundFormOf(const Case &c) {
+  if (c.form.empty())
+    return std::nullopt;
+  if (!c.arguments)
+    throw std::logic_error("a case without the arguments of its form");
+  return FormProgram(c.arguments->form->texts).bind(c.shape, c.arguments->arguments);
+}
+
+/// What f32 may make of one row's form: adds up, key by key, what moves LSE and O.
+class RowErrors {
+public:
+  RowErrors(const RowAttention<double> &row, const std::vector<double> &o, double lse)
+      : row(row), o(o), lse(lse), moved{std::vector<double>(o.size()), std::vector<double>(o.size())} {}
+
+  /// `exponents` is of all keys; what their scores' errors are multiplied by is left in `slopes`.
+  void add(const std::vector<double> &exponents, std::vector<double> &slopes) {
+    slopes.assign(exponents.size(), 0);
+    for (size_t j = 0; j < exponents.size(); ++j) {
+      const FormElement element = row.at(int64_t(j));
+      const FormValue mask = row.form->maskWithError(element);
+      undecided |= mask.rounding != 0;
+      if (mask.value == 0)
+        continue;
+      const FormValue value = row.form->scoreWithError(element, kFormRounding * sizeOf(int64_t(j)));
+      slopes[j] = value.score;
+      addTerm(value, std::exp(exponents[j] - lse), row.v + int64_t(j) * row.headDimV);
+    }
+    if (row.form->hasSink())
+      addTerm(row.form->sinkWithError(row.place), std::exp(row.sink() - lse), nullptr);
+  }
+
+  void store(FormErrors &errors, int64_t i) const {
+    errors.rounding[i] = rounding;
+    errors.tanh[i] = tanh;
+    errors.undecided[i] = undecided;
+  }
+  double largest(size_t kind) const {
+    return undecided || moved[kind].empty() ? 0 : *std::max_element(moved[kind].begin(), moved[kind].end());
+  }
+
+private:
+  /// Of a score's products: an f32 sum of them is off by some roundings of this.
+  double sizeOf(int64_t key) const {
+    double sum = 0;
+    for (int64_t c = 0; c < row.headDimQK; ++c)
+      sum += std::abs(row.q[c] * row.k[key * row.headDimQK + c]);
+    return sum * std::abs(row.scale);
+  }
+
+  /// Of weight `p`; `v` is its row of V, or null for a sink.
+  void addTerm(const FormValue &value, double p, const double *v) {
+    undecided |= std::isinf(value.rounding);
+    if (!(p > 0) || undecided)
+      return;
+    rounding += p * value.rounding;
+    tanh += p * value.tanh;
+    for (size_t kind = 0; kind < moved.size(); ++kind) {
+      const double weight = p * std::expm1(2 * (value.rounding + kTanhErrors[kind] * value.tanh));
+      for (size_t c = 0; c < o.size(); ++c)
+        moved[kind][c] += weight * std::abs((v ? v[c] : 0) - o[c]);
+    }
+  }
+
+  const RowAttention<double> &row;
+  const std::vector<double> &o;
+  const double lse;
+  double rounding = 0, tanh = 0;
+  bool undecided = false;
+  std::array<std::vector<double>, 2> moved; ///< of each column of O, by Tanh
+};
 
 /// visit(i, attention, p, o) of each row i; `p` has room for its keys, `o` for its columns.
 template <typename Real, typename Visit>
 static void forEachRow(const Case &c, const DenseInputs &inputs, bool roundP, Visit visit) {
   const Shape &s = c.shape;
   auto q = widen<Real>(inputs.q, c.dtype), k = widen<Real>(inputs.k, c.dtype), v = widen<Real>(inputs.v, c.dtype);
+  const std::optional<BoundForm> bound = boundFormOf(c);
   parallelFor(s.rows(), 8, [&](int64_t begin, int64_t end) {
     std::vector<Real> p, o(s.headDimV);
+    std::optional<BoundForm> form = bound;
     for (int64_t i = begin; i < end; ++i) {
       int64_t row = i % s.seqQ, head = i / s.seqQ % s.heads, batch = i / s.seqQ / s.heads;
       int64_t kvHead = batch * s.kvHeads + head / (s.heads / s.kvHeads);
       RowAttention<Real> attention{q.data() + i * s.headDimQK,
                                    k.data() + kvHead * s.seqKv * s.headDimQK,
                                    v.data() + kvHead * s.seqKv * s.headDimV,
-                                   visibleKeys(s, c.mask, row),
+                                   form ? s.seqKv : visibleKeys(s, c.mask, row),
                                    s.headDimQK,
                                    s.headDimV,
                                    static_cast<Real>(c.scaleValue()),
                                    roundP,
                                    roundP && c.halfAccum,
-                                   c.dtype};
+                                   c.dtype,
+                                   form ? &*form : nullptr,
+                                   {0, batch, head, row, 0}};
       p.resize(attention.keys);
       visit(i, attention, p, o);
     }
@@ -125,10 +229,24 @@ Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
   reference.lse.resize(c.shape.rows());
   reference.lseLoss.resize(c.halfAccum ? 0 : c.shape.rows());
   reference.plainLse.resize(c.halfAccum ? c.shape.rows() : 0);
+  const int64_t formed = c.form.empty() ? 0 : c.shape.rows();
+  reference.form.rounding.resize(formed);
+  reference.form.tanh.resize(formed);
+  reference.form.undecided.resize(formed);
+  std::mutex lock;
   forEachRow<double>(c, inputs, false, [&](int64_t i, const RowAttention<double> &row, auto &scores, auto &o) {
     const double lse = reference.lse[i] = row.compute(scores, o);
+    std::vector<double> slopes;
+    if (row.form) {
+      RowErrors errors(row, o, lse);
+      errors.add(scores, slopes);
+      errors.store(reference.form, i);
+      const std::lock_guard guard(lock);
+      for (size_t kind : {0, 1})
+        reference.form.o[kind] = std::max(reference.form.o[kind], errors.largest(kind));
+    }
     if (!c.halfAccum)
-      reference.lseLoss[i] = lseLossOf(row.q, row.k, row.headDimQK, c.dtype, row.scale, scores, lse);
+      reference.lseLoss[i] = lseLossOf(row.q, row.k, row.headDimQK, c.dtype, row.scale, scores, lse, slopes);
     std::copy(o.begin(), o.end(), reference.o.begin() + i * columns);
   });
   forEachRow<float>(c, inputs, true, [&](int64_t i, const RowAttention<float> &row, auto &scores, auto &o) {
@@ -140,6 +258,22 @@ Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
   });
   summarize(reference, c.dtype);
   return reference;
+}
+
+double visibleShare(const Case &c) {
+  constexpr int64_t kQueries = 256;
+  std::optional<BoundForm> form = boundFormOf(c);
+  const Shape &s = c.shape;
+  const int64_t rows = s.rows(), count = std::min(rows, kQueries);
+  int64_t seen = 0;
+  for (int64_t n = 0; n < count && form; ++n) {
+    const int64_t i = (2 * n + 1) * rows / (2 * count);
+    FormElement element{0, i / s.seqQ / s.heads, i / s.seqQ % s.heads, i % s.seqQ, 0};
+    for (element.key = 0; element.key < s.seqKv; ++element.key)
+      seen += form->mask(element);
+  }
+  const int64_t all = count * s.seqKv;
+  return form && all != 0 ? double(seen) / double(all) : 1;
 }
 
 void summarize(Reference &reference, DType dtype) {

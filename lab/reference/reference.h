@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "form.h"
 #include "lab/cases/placement.h"
 
 #include <cstdint>
@@ -15,16 +16,24 @@ struct DenseInputs {
 };
 DenseInputs makeInputs(const Case &c, uint64_t seed);
 
+/// How far a form's arithmetic in f32 may move a result; empty without a form. docs/Checking.md derives it.
+struct FormErrors {
+  std::vector<double> rounding, tanh; ///< of each row's LSE; the second in units of a tanh's error
+  std::vector<uint8_t> undecided;     ///< rows with a comparison that rounding decides
+  double o[2] = {};                   ///< of all elements of O, by Tanh
+};
+
 /// What a correct result looks like. Dense, [batch, head, row, column] and [batch, head, row].
 struct Reference {
   std::vector<double> o;
-  std::vector<double> lse;     ///< natural log; -infinity where no key is visible
+  std::vector<double> lse;     ///< natural log, the form's sink included; -infinity where there is nothing to sum
   std::vector<double> lseLoss; ///< how far tensor cores' sums may move the LSE of each row; empty with plainLse
   std::vector<uint16_t> plain; ///< bits of the dtype
   std::vector<float> plainLse; ///< of products that accumulate in f16; else empty
-  double maxPlainError = 0;    ///< max |plain - o|
-  double maxMagnitude = 0;     ///< max |o|
-  double plainCosine = 0;      ///< with plainLse: its cosine difference and LSE error, as criteria.h has them; else 0
+  FormErrors form;
+  double maxPlainError = 0; ///< max |plain - o|
+  double maxMagnitude = 0;  ///< max |o|
+  double plainCosine = 0;   ///< with plainLse: its cosine difference and LSE error, as criteria.h has them; else 0
   double maxPlainLseError = 0;
 };
 
@@ -32,9 +41,13 @@ struct Reference {
 inline constexpr int64_t kAccumulatedProducts = 16;
 
 /// Of one query row: sum of P_j e_j over its keys j, e_j the most that tensor cores may lose of `scale` q . k_j.
-/// `q` and `k` (one row a key) are f64, `scores` what the exact products times scale are, `lse` theirs.
+/// `q` and `k` (one row a key) are f64, `scores` what exp is taken of, `lse` theirs; `slopes`, where there are any, how
+/// much of a product's error a form lets through.
 double lseLossOf(const double *q, const double *k, int64_t headDim, DType dtype, double scale,
-                 const std::vector<double> &scores, double lse);
+                 const std::vector<double> &scores, double lse, const std::vector<double> &slopes = {});
+
+/// Keys that a query of the case's form sees, as a share of all: the mean of some hundred queries, evenly drawn.
+double visibleShare(const Case &c);
 
 /// Fills the figures below `plainLse` from what stands above.
 void summarize(Reference &reference, DType dtype);

@@ -73,8 +73,7 @@ struct Range {
 };
 
 std::string describe(const TimeResult &result) {
-  return fmt::format("{} on {} {} {}", result.name, formatShape(result.shape), nameOf(result.dtype),
-                     nameOf(result.mask));
+  return fmt::format("{} on {} {} {}", result.name, formatShape(result.shape), nameOf(result.dtype), result.mask);
 }
 
 void warnOfDrift(const TimeResult &result, const TimeOptions &options, std::vector<std::string> &warnings) {

@@ -252,7 +252,7 @@ private:
 GpuTensors::GpuTensors(GpuDevice &device, const Case &c, uint64_t seed)
     : device(device), problem(c), q(device, c.shape.qElements() * 2 + 256), k(device, c.shape.kElements() * 2 + 256),
       v(device, c.shape.vElements() * 2 + 256), o(device, c.shape.oElements() * 2 + 256),
-      lse(device, c.shape.rows() * 4 + 256) {
+      lse(device, c.shape.rows() * 4 + 256), form(device, c.arguments) {
   DenseInputs inputs = makeInputs(c, seed);
   device.upload(q.address(), inputs.q.data(), c.shape.qElements() * 2);
   device.upload(k.address(), inputs.k.data(), c.shape.kElements() * 2);
@@ -262,6 +262,7 @@ GpuTensors::GpuTensors(GpuDevice &device, const Case &c, uint64_t seed)
   tensors.v = v.address();
   tensors.o = o.address();
   tensors.lse = reinterpret_cast<float *>(lse.address());
+  form.addTo(tensors);
 }
 
 std::unique_ptr<Launchable> makeWarmLaunchable(CuStream stream, std::unique_ptr<GpuWork> work) {

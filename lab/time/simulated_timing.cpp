@@ -34,7 +34,7 @@ struct Entry {
 
   bool isAbout(const std::string &contestant, const Case &c, L2State state) const {
     return name == contestant && (shape.empty() || parseShape(shape) == c.shape) &&
-           (mask.empty() || parseMask(mask) == c.mask) && (dtype.empty() || parseDType(dtype) == c.dtype) &&
+           (mask.empty() || mask == maskText(c)) && (dtype.empty() || parseDType(dtype) == c.dtype) &&
            (l2.empty() || (l2 == "cold") == (state == L2State::Cold));
   }
 };

@@ -45,7 +45,7 @@ std::string timeTable(const TimeReport &report, const TimeOptions &options) {
     auto number = [&](double value, const char *format) {
       return r.failure.empty() && value > 0 ? fmt::format(fmt::runtime(format), value) : std::string("-");
     };
-    table.add({formatShape(r.shape), std::string(nameOf(r.dtype)), std::string(nameOf(r.mask)), r.name,
+    table.add({formatShape(r.shape), std::string(nameOf(r.dtype)), r.mask, r.name,
                number(r.medianMicroseconds(), "{:.2f}"), number(r.percentileMicroseconds(0.9), "{:.2f}"),
                number(r.percentileMicroseconds(0.99), "{:.2f}"), number(r.teraflops(), "{:.1f}"),
                number(r.medianOf(clockOf), "{:.0f}"), number(r.medianOf(wattsOf), "{:.0f}"),
@@ -93,7 +93,7 @@ Json timeJson(const TimeReport &report, const TimeOptions &options) {
             {"seed", options.seed},
             {"rounds", options.rounds},
             {"baselines", options.baselines},
-            {"flops", "2 B H Sq Sk (d_qk + d_v), halved for causal"},
+            {"flops", "2 B H Sq Sk (d_qk + d_v), halved for causal, times the share of visible keys for a form"},
             {"intervals", fmt::format("95 %, {} bootstrap resamples of segments and of replays in them", kResamples)},
             {"limits",
              {{"clock", kDriftLimits.clock},
@@ -104,9 +104,10 @@ Json timeJson(const TimeReport &report, const TimeOptions &options) {
             {"notes", report.notes},
             {"results", Json::array()}};
   for (const TimeResult &r : report.results) {
-    Json entry{{"shape", formatShape(r.shape)}, {"dtype", nameOf(r.dtype)},
-               {"mask", nameOf(r.mask)},        {"variant", r.name},
+    Json entry{{"shape", formatShape(r.shape)}, {"dtype", nameOf(r.dtype)}, {"mask", r.mask}, {"variant", r.name},
                {"process", r.process},          {"picked", r.picked}};
+    if (!r.numbers.empty())
+      entry["args"] = r.numbers;
     if (r.row)
       entry["target"] = r.row->target;
     else

@@ -1,7 +1,9 @@
 // fagen: lets the contestants of a problem take turns, and collects their samples.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "timing.h"
-#include "lab/check/check.h"
+#include "lab/cases/abi_problem.h"
+#include "lab/kernel_set/forms.h"
+#include "lab/reference/reference.h"
 #include "lab/time/baselines/names.h"
 #include "lab/time/baselines/peer.h"
 
@@ -39,7 +41,7 @@ Segments TimeResult::sampleSegments() const {
 }
 
 double TimeResult::percentileMicroseconds(double fraction) const { return percentile(samples(), fraction); }
-double TimeResult::teraflops() const { return flops(shape, mask) / medianMicroseconds() / 1e6; }
+double TimeResult::teraflops() const { return flops / medianMicroseconds() / 1e6; }
 
 double TimeResult::medianOf(const std::function<double(const Segment &)> &figure) const {
   std::vector<double> told;
@@ -61,13 +63,13 @@ struct Entrant {
 class Contest {
 public:
   Contest(TimingDevice &device, const TimeOptions &options, const Case &c)
-      : device(device), options(options), problemCase(c) {}
+      : device(device), options(options), problemCase(c), visible(c.form.empty() ? 1 : visibleShare(c)) {}
 
   void admit(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::vector<std::string> &baselines) {
     for (const auto &set : sets)
       admitVariants(*set, baselines);
-    if (entrants.empty())
-      return; // nothing of ours computes this problem
+    if (entrants.empty() || !problemCase.form.empty())
+      return; // nothing of ours computes this problem, or no baseline does
     for (const std::string &name : baselines)
       if (baselineVariant(name).empty())
         for (const std::string &member : baselineMembers(name))
@@ -75,6 +77,7 @@ public:
   }
 
   bool empty() const { return entrants.empty(); }
+  const Case &problem() const { return problemCase; }
 
   std::vector<TimeResult> run() {
     std::unique_ptr<TimedProblem> problem = device.open(problemCase, options.seed, options.l2);
@@ -95,7 +98,10 @@ private:
     entrant.result.name = name;
     entrant.result.shape = problemCase.shape;
     entrant.result.dtype = problemCase.dtype;
-    entrant.result.mask = problemCase.mask;
+    entrant.result.mask = maskText(problemCase);
+    if (problemCase.arguments)
+      entrant.result.numbers = problemCase.arguments->arguments.numbers;
+    entrant.result.flops = flops(problemCase.shape, problemCase.mask) * visible;
     entrant.result.process = "fagen-run";
     return entrant;
   }
@@ -184,6 +190,7 @@ private:
   TimingDevice &device;
   const TimeOptions &options;
   Case problemCase;
+  double visible; ///< of a form's keys, as a share of all
   std::vector<Entrant> entrants;
 };
 
@@ -197,6 +204,13 @@ std::vector<Case> problemsOf(const TimeOptions &options) {
         c.dtype = dtype;
         c.mask = mask;
         problems.push_back(c);
+      }
+  for (const Shape &shape : options.shapes)
+    for (DType dtype : options.dtypes)
+      for (const FormPtr &form : options.forms) {
+        Case c;
+        c.dtype = dtype;
+        problems.push_back(timedCase(shape, c, form, options.numbers, options.seed));
       }
   return problems;
 }
@@ -223,11 +237,14 @@ TimeReport runTime(TimingDevice &device, const std::vector<std::unique_ptr<Kerne
   TimeReport report;
   // Variants that the peer times beside its baselines need no second contest without any.
   bool contested = elsewhere.empty() || !here.empty();
-  for (size_t i = 0; i < contests.size() && contested; ++i) {
-    progress(i, contests.size(), formatCase(problems[i]));
+  for (size_t i = 0; i < contests.size(); ++i) {
+    if (!contested && contests[i].problem().form.empty())
+      continue;
+    progress(i, contests.size(), formatCase(contests[i].problem()));
     for (TimeResult &result : contests[i].run())
       report.results.push_back(std::move(result));
   }
+  std::erase_if(problems, [](const Case &c) { return !c.form.empty(); }); // peers know no forms
   if (!elsewhere.empty())
     runPeer(sets, problems, elsewhere, options, progress, report);
   progress(contests.size(), contests.size(), "");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "lab/cases/form_inputs.h"
 #include "lab/kernel_set/manifest.h"
 #include "lab/support/statistics.h"
 #include "timing_device.h"
@@ -18,6 +19,8 @@ enum class PowerState {
 struct TimeOptions {
   std::vector<Shape> shapes;
   std::vector<Mask> masks = {Mask::None, Mask::Causal};
+  std::vector<FormPtr> forms;            ///< beside the masks
+  std::map<std::string, double> numbers; ///< of scalars of the forms; others have their usual ones
   std::vector<DType> dtypes = {DType::F16};
   std::vector<std::string> variants;  ///< only these, when not empty
   std::vector<std::string> baselines; ///< as baselines/names.h has them
@@ -43,9 +46,11 @@ struct TimeResult {
   const fagen_row *row = nullptr;
   Shape shape;
   DType dtype = DType::F16;
-  Mask mask = Mask::None;
-  bool picked = false; ///< dispatch picks this row
-  std::string process; ///< who timed it; only times of one process are compared
+  std::string mask = "none";             ///< or the form's text
+  std::map<std::string, double> numbers; ///< of the form's scalars
+  double flops = 0;                      ///< of the visible keys
+  bool picked = false;                   ///< dispatch picks this row
+  std::string process;                   ///< who timed it; only times of one process are compared
   int launchesPerGraph = 0;
   int registers = -1, localBytes = -1;
   std::vector<Segment> segments;

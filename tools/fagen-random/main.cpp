@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Draw.h"
+#include "DrawForms.h"
 #include "Mistakes.h"
 #include "Text.h"
 #include "fagen/Output/OutputFile.h"
@@ -35,6 +36,8 @@ EXAMPLES:
       must stand
   fagen-random --valid --count 500 --coverage
       prints how often each value of each key stands in the specs, instead of the specs
+  fagen-random --forms --seed 3
+      prints a spec with several random forms
   fagen-random --valid --target sm_90a --seed 7
       prints a spec for that target
 
@@ -47,6 +50,7 @@ struct Flags {
   cl::opt<unsigned> count{"count", cl::desc("how many specs, of consecutive seeds"), cl::init(1), cl::cat(category)};
   cl::opt<bool> valid{"valid", cl::desc("specs that fagen must accept (default)"), cl::cat(category)};
   cl::opt<bool> invalid{"invalid", cl::desc("specs with one mistake each"), cl::cat(category)};
+  cl::opt<bool> forms{"forms", cl::desc("right specs of small kernels with random forms"), cl::cat(category)};
   cl::opt<std::string> target{"target", cl::value_desc("name"), cl::desc("of every spec (default: any)"),
                               cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("dir"), cl::desc("write files there (default: print)"),
@@ -128,8 +132,8 @@ public:
   explicit Generator(const Flags &flags) : flags(flags), coverage(flags.invalid) {}
 
   int run() {
-    if (flags.valid && flags.invalid) {
-      errs() << "fagen-random: error: --valid and --invalid exclude each other\n";
+    if (flags.valid + flags.invalid + flags.forms > 1) {
+      errs() << "fagen-random: error: --valid, --invalid and --forms exclude each other\n";
       return 1;
     }
     if (!flags.target.empty() && !(target = fagen::lookupTarget(flags.target))) {
@@ -151,6 +155,9 @@ public:
 private:
   bool writeSpec(uint64_t seed) {
     Random random(seed * 2 + flags.invalid);
+    if (flags.forms)
+      return deliver(seed, fmt::format("// fagen-random --forms --seed {}{}\n", seed, ofTarget()) +
+                               drawFormsSpec(random, target));
     return deliver(seed, flags.invalid ? wrongText(seed, random) : rightText(seed, random));
   }
 
@@ -179,7 +186,7 @@ private:
       return true;
     }
     SmallString<128> path(flags.output);
-    sys::path::append(path, fmt::format("{}-{}.fa", flags.invalid ? "invalid" : "valid", seed));
+    sys::path::append(path, fmt::format("{}-{}.fa", flags.invalid ? "invalid" : flags.forms ? "forms" : "valid", seed));
     const std::string problem = fagen::writeOutput(path.str().str(), text);
     if (!problem.empty())
       errs() << "fagen-random: error: " << problem << "\n";

@@ -4,6 +4,7 @@
 #include "Command.h"
 #include "TimingOptions.h"
 #include "lab/check/check.h"
+#include "lab/kernel_set/forms.h"
 #include "lab/profile/stage_trace.h"
 #include "lab/support/write_file.h"
 #include "lab/time/comparison.h"
@@ -191,7 +192,7 @@ private:
         for (const fagen_row *row : sets[i]->rows())
           if (isWanted(*row)) {
             requireInstrumented(*sets[i], *row);
-            Case c = caseOf(*row, shape);
+            const Case c = caseOf(*sets[i], *row, shape);
             std::vector<Failure> failures;
             if (!fitsRow(device, *sets[i], *row, describeProblem(c, Placements(c)), failures))
               continue;
@@ -218,11 +219,8 @@ private:
                                   row.variant, set.directory().string()));
   }
 
-  static Case caseOf(const fagen_row &row, const Shape &shape) {
-    Case c;
-    c.shape = shape;
-    c.dtype = dtypeOf(row);
-    c.mask = maskOf(row);
+  Case caseOf(const KernelSet &set, const fagen_row &row, const Shape &shape) const {
+    Case c = timedCase(shape, caseOfRow(set, row), set.form(row), timing.options().numbers, timing.options().seed);
     c.lse = false;
     return c;
   }

@@ -56,7 +56,7 @@ public:
         ->excludes("--variant");
     app.add_option("--case", cases,
                    "instead of a suite: \"b,h,hkv,sq,sk,d[,dv] [dtype=] [mask=] [inputs=] [layout=] [scale=] "
-                   "[lse=off]\"; may be repeated");
+                   "[lse=off] [form=] [arg.NAME=] [scalars=device]\"; may be repeated");
     app.add_option("--part", part, "\"K/N\": every N-th case, from the K-th on, so that N processes share a suite");
     app.add_option("--seed", seed, "of the inputs")->capture_default_str();
     app.add_option("--seeds", seeds,

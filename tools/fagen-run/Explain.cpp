@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "fagen/Target/GpuNames.h"
+#include "lab/kernel_set/forms.h"
 
 #include <fmt/format.h>
 #include <sstream>
@@ -46,7 +47,8 @@ public:
     app.add_option("--gpu", gpu, "that it is for: h100, rtx4090, sm_86; it need not be here")->required();
     app.add_option("--problem", shapes, "b,h,hkv,sq,sk,d[,dv]: batch, heads, heads of K and V, rows, keys, head dims")
         ->required();
-    app.add_option("--mask", mask, "of the problem: none, causal")->capture_default_str();
+    app.add_option("--mask,--form", mask, "of the problem: none, causal, or a form by its name")->capture_default_str();
+    app.add_option("--arg", numbers, "a scalar of the form: window=1024; may be repeated");
     app.add_option("--dtype", dtype, "of the problem: f16, bf16")->capture_default_str();
     app.add_option("--sms", sms, "multiprocessors, where the GPU has other than its name says");
     app.footer(
@@ -68,9 +70,10 @@ public:
     bool found = true;
     for (const std::string &shape : shapes) {
       Case problem;
-      problem.shape = parseShape(shape);
-      problem.mask = parseMask(mask);
       problem.dtype = parseDType(dtype);
+      const MaskChoice choice = chooseMask(sets, mask);
+      problem.mask = choice.mask;
+      problem = timedCase(parseShape(shape), problem, choice.form, parseNumbers(numbers), 1);
       const Explanation explanation = explain(sets, problem, asked.sm, asked.sms);
       text += (text.empty() ? "" : "\n") + explanation.text + (explanation.text.ends_with('\n') ? "" : "\n");
       Json said = explanationJson(explanation);
@@ -84,7 +87,7 @@ public:
   }
 
 private:
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, numbers;
   std::string gpu, mask = "none", dtype = "f16";
   uint32_t sms = 0;
 };

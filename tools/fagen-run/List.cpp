@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "fagen/Target/GpuNames.h"
+#include "lab/kernel_set/forms.h"
 
 #include <fmt/format.h>
 
@@ -31,7 +32,8 @@ public:
   void addOptions(CLI::App &app) override {
     app.add_option("--why,--shape", shapes,
                    "say which row a problem gets, and by which evidence: b,h,hkv,sq,sk,d[,dv], mission, mission2");
-    app.add_option("--mask", mask, "of the problem: none, causal")->capture_default_str();
+    app.add_option("--mask,--form", mask, "of the problem: none, causal, or a form by its name")->capture_default_str();
+    app.add_option("--arg", numbers, "a scalar of the form: window=1024; may be repeated");
     app.add_option("--dtype", dtype, "of the problem: f16, bf16")->capture_default_str();
     app.add_option("--sm", sm, "compute capability to dispatch for: 89 (default: the first row's)");
     app.footer("Examples:\n"
@@ -56,9 +58,10 @@ public:
     result["explanations"] = Json::array();
     for (const std::string &shape : shapes) {
       Case problem;
-      problem.shape = parseShape(shape);
-      problem.mask = parseMask(mask);
       problem.dtype = parseDType(dtype);
+      const MaskChoice choice = chooseMask(sets, mask);
+      problem.mask = choice.mask;
+      problem = timedCase(parseShape(shape), problem, choice.form, parseNumbers(numbers), 1);
       Explanation explanation = explain(sets, problem, target, smsOf(target));
       text += explanation.text + (explanation.text.ends_with('\n') ? "" : "\n");
       result["explanations"].push_back(explanationJson(explanation));
@@ -69,7 +72,7 @@ public:
   }
 
 private:
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, numbers;
   std::string mask = "none", dtype = "f16", sm;
 };
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "TimingOptions.h"
+#include "lab/kernel_set/forms.h"
 #include "lab/time/time_report.h"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ public:
 
   void addOptions(CLI::App &app) override {
     timing.declare(app, "gpu, or simulated:FILE.json (recorded times)");
-    app.add_option("--mask", masks, "none, causal (default: both)")->delimiter(',');
+    app.add_option("--mask,--form", masks, "none, causal, forms by name (default: all that the kernels have)")
+        ->delimiter(',');
     app.add_option("--dtype", dtypes, "f16, bf16 (default: f16)")->delimiter(',');
     app.add_option("--variant", variants, "time only this variant; may be repeated");
     app.add_flag("--dispatched", dispatched, "time only the row that dispatch picks");
@@ -35,8 +37,8 @@ public:
   }
 
   int run() override {
-    TimeOptions options = timeOptions();
     auto sets = loadKernelSets(directories);
+    TimeOptions options = timeOptions(sets);
     requireVariants(sets, options.variants);
     requireBaselines(sets, options.baselines);
     std::unique_ptr<TimingDevice> device = makeTimingDevice(timing.device);
@@ -56,11 +58,9 @@ public:
   }
 
 private:
-  TimeOptions timeOptions() const {
+  TimeOptions timeOptions(const std::vector<std::unique_ptr<KernelSet>> &sets) const {
     TimeOptions options = timing.options();
-    options.masks.clear();
-    for (const std::string &mask : masks)
-      options.masks.push_back(parseMask(mask));
+    chooseMasks(sets, options);
     options.dtypes.clear();
     for (const std::string &dtype : dtypes)
       options.dtypes.push_back(parseDType(dtype));
@@ -70,8 +70,23 @@ private:
     return options;
   }
 
+  void chooseMasks(const std::vector<std::unique_ptr<KernelSet>> &sets, TimeOptions &options) const {
+    if (masks.empty())
+      for (const auto &set : sets)
+        options.forms.insert(options.forms.end(), set->forms().begin(), set->forms().end());
+    else
+      options.masks.clear();
+    for (const std::string &text : masks) {
+      const MaskChoice choice = chooseMask(sets, text);
+      if (choice.form)
+        options.forms.push_back(choice.form);
+      else
+        options.masks.push_back(choice.mask);
+    }
+  }
+
   TimingFlags timing;
-  std::vector<std::string> masks = {"none", "causal"}, dtypes = {"f16"}, variants, baselines;
+  std::vector<std::string> masks, dtypes = {"f16"}, variants, baselines;
   bool dispatched = false;
 };
 

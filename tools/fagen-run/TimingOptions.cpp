@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TimingOptions.h"
 #include "Command.h"
+#include "lab/kernel_set/forms.h"
 #include "lab/time/baselines/names.h"
 #include "lab/time/gpu_timing.h"
 #include "lab/time/simulated_timing.h"
@@ -23,6 +24,7 @@ void TimingFlags::declare(CLI::App &app, const std::string &devices) {
       ->capture_default_str()
       ->check(CLI::Range(1, 100));
   app.add_option("--seed", seed, "of the inputs")->capture_default_str();
+  app.add_option("--arg", numbers, "a scalar of forms: window=1024, cap=50; may be repeated");
 }
 
 TimeOptions TimingFlags::options() const {
@@ -43,6 +45,7 @@ TimeOptions TimingFlags::options() const {
   options.l2 = l2 == "warm" ? L2State::Warm : L2State::Cold;
   options.rounds = rounds;
   options.seed = seed;
+  options.numbers = parseNumbers(numbers);
   return options;
 }
 

@@ -12,7 +12,7 @@ namespace fagen::lab {
 class TimingFlags {
 public:
   void declare(CLI::App &app, const std::string &devices);
-  /// With the shapes, state, L2, rounds and seed that were asked for.
+  /// With the shapes, state, L2, rounds, seed and numbers of forms that were asked for.
   TimeOptions options() const;
 
   std::string device = "gpu";
@@ -23,6 +23,7 @@ private:
   bool grid = false;
   int rounds = 3;
   uint64_t seed = 1;
+  std::vector<std::string> numbers;
 };
 
 /// "gpu", or "simulated:FILE.json".

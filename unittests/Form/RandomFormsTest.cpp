@@ -27,13 +27,14 @@ bool isSame(double a, double b) { return a == b || (std::isnan(a) && std::isnan(
 void compare(const lab::FormProgram &program, const RandomValue &score, const RandomValue &mask, RandomForms &random) {
   constexpr lab::Shape kShape = {2, 4, 2, 5, 9, 0, 0};
   const lab::FormArguments arguments = random.arguments();
+  lab::BoundForm bound = program.bind(kShape, arguments);
   for (unsigned i = 0; i != 8; ++i) {
     const lab::FormElement element = {double(random.draw(-64, 64)) / 8, random.draw(0, 1), random.draw(0, 3),
                                       random.draw(0, 4), random.draw(0, 8)};
     const RandomPlace place{kShape, arguments, element};
-    const double wanted = score.evaluate(place), given = program.score(kShape, arguments, element);
+    const double wanted = score.evaluate(place), given = bound.score(element);
     EXPECT_TRUE(isSame(wanted, given)) << score.text << " is " << wanted << ", not " << given;
-    EXPECT_EQ(program.mask(kShape, arguments, element), mask.evaluate(place) != 0) << mask.text;
+    EXPECT_EQ(bound.mask(element), mask.evaluate(place) != 0) << mask.text;
   }
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "lab/device/form_memory.h"
 #include "lab/device/gpu_device.h"
 #include "lab/reference/reference.h"
 
@@ -15,6 +16,7 @@ public:
   GpuDevice &device;
   const Case problem;
   DeviceMemory q, k, v, o, lse;
+  FormOnDevice form;
   fagen_tensors tensors = makeAbi<fagen_tensors>();
 };
 

@@ -107,7 +107,8 @@ static void readProblem(const json &value, const Case &problem, const std::vecto
   TimeResult blank;
   blank.shape = problem.shape;
   blank.dtype = problem.dtype;
-  blank.mask = problem.mask;
+  blank.mask = maskText(problem);
+  blank.flops = flops(problem.shape, problem.mask);
   blank.process = "python";
   for (const json &measured : value.at("results")) {
     TimeResult result = blank;

@@ -111,8 +111,8 @@ TEST(Soak, randomCasesAreTheSameEachTimeAndMeetEdges) {
   std::set<int64_t> edges;
   int64_t keyless = 0, grouped = 0;
   for (uint32_t i = 0; i < 2000; ++i) {
-    const Case c = randomCase(row, false, limits, 1, i);
-    EXPECT_EQ(formatCase(c), formatCase(randomCase(row, false, limits, 1, i)));
+    const Case c = randomCase(row, Case(), limits, 1, i);
+    EXPECT_EQ(formatCase(c), formatCase(randomCase(row, Case(), limits, 1, i)));
     const Shape &s = c.shape;
     EXPECT_TRUE(s.batch >= 1 && s.batch <= 3 && s.heads >= s.kvHeads && s.heads <= 8 && s.heads % s.kvHeads == 0);
     EXPECT_TRUE(s.seqQ >= 1 && s.seqQ <= 200 && s.seqKv >= 0 && s.seqKv <= 200);
@@ -123,7 +123,7 @@ TEST(Soak, randomCasesAreTheSameEachTimeAndMeetEdges) {
   EXPECT_TRUE(edges.count(-1) && edges.count(0) && edges.count(1));
   EXPECT_GT(keyless, 5);
   EXPECT_GT(grouped, 200);
-  EXPECT_NE(formatCase(randomCase(row, false, limits, 1, 0)), formatCase(randomCase(row, false, limits, 2, 0)));
+  EXPECT_NE(formatCase(randomCase(row, Case(), limits, 1, 0)), formatCase(randomCase(row, Case(), limits, 2, 0)));
 }
 
 } // namespace

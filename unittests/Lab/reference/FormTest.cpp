@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lab/reference/form.h"
 
+#include "lab/reference/criteria.h"
+
 #include <cmath>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 using namespace fagen;
 
@@ -16,7 +20,7 @@ double valueOf(const char *text) {
   lab::FormTexts texts;
   texts.lets = {{"d", "@k @p -"}};
   texts.score = text;
-  return lab::FormProgram(texts).score(kShape, {}, {0.75, 1, 3, 3, 1});
+  return lab::FormProgram(texts).bind(kShape, {}).score({0.75, 1, 3, 3, 1});
 }
 
 TEST(FormProgram, OperatorsAreThoseOfTheLanguage) {
@@ -56,8 +60,7 @@ TEST(FormProgram, TextsThatAreNoProgramsAreRefused) {
     lab::FormTexts texts;
     texts.score = text;
     try {
-      lab::FormProgram program(texts);
-      return program.score(kShape, {}, {}) == 0 ? "zero" : "";
+      return lab::FormProgram(texts).bind(kShape, {}).score({}) == 0 ? "zero" : "";
     } catch (const std::exception &error) {
       return error.what();
     }
@@ -74,11 +77,52 @@ TEST(FormProgram, TextsThatAreNoProgramsAreRefused) {
 TEST(FormProgram, ReadsOutsideAreTheNearestInside) {
   lab::FormTexts texts;
   texts.score = "@q 100 - t[1] @q 100 + t[1] - 0 none[1] +";
-  const lab::FormProgram program(texts);
   lab::FormArguments arguments;
   arguments.tensors["t"] = {{3}, {10, 20, 40}};
   arguments.tensors["none"] = {{0}, {}};
-  EXPECT_EQ(program.score(kShape, arguments, {}), -30);
+  EXPECT_EQ(lab::FormProgram(texts).bind(kShape, arguments).score({}), -30);
+}
+
+/// What an instruction may be off is no less than what an H200 was.
+TEST(FormErrors, TanhIsAsConformanceFound) {
+  std::ifstream file(FAGEN_CONFORMANCE_EVIDENCE);
+  const nlohmann::json evidence = nlohmann::json::parse(file)["conformance"];
+  int found = 0;
+  for (const auto &entry : evidence["functions"])
+    if (entry["name"] == "tanh")
+      for (const auto &result : entry["results"]) {
+        EXPECT_LE(result["max_absolute"].get<double>(), lab::kTanhErrors[size_t(lab::Tanh::Approx)]);
+        ++found;
+      }
+  EXPECT_GT(found, 0);
+  EXPECT_EQ(lab::tanhOf("exp"), lab::Tanh::Exact);
+  EXPECT_EQ(lab::tanhOf("poly"), lab::Tanh::Exact);
+  EXPECT_EQ(lab::tanhOf("approx"), lab::Tanh::Approx);
+  EXPECT_EQ(lab::tanhOf(""), lab::Tanh::Approx);
+}
+
+/// Errors by hand: of a product, of a softcap, of a choice that rounding makes.
+TEST(FormErrors, AreThoseByHand) {
+  auto errorOf = [](const char *text, double score, double rounding) {
+    lab::FormTexts texts;
+    texts.score = text;
+    return lab::FormProgram(texts).bind(kShape, {}).scoreWithError({score, 0, 0, 0, 0}, rounding);
+  };
+  const double r = 0x1p-23;
+  lab::FormValue value = errorOf("@s 3.0 *", 2, 1e-6);
+  EXPECT_EQ(value.value, 6);
+  EXPECT_DOUBLE_EQ(value.rounding, 3e-6 + 6 * r);
+  EXPECT_EQ(value.score, 3);
+  value = errorOf("50.0 @s 50.0 / tanh *", 0, 0);
+  EXPECT_EQ(value.tanh, 50);
+  EXPECT_EQ(value.score, 1);
+  value = errorOf("@s 1000.0 + 1000.0 -", 1, 0);
+  EXPECT_DOUBLE_EQ(value.rounding, 1001 * r + r);
+  EXPECT_TRUE(std::isinf(errorOf("@s 1.0 > @s -inf ?:", 1, 1e-6).rounding));
+  EXPECT_EQ(errorOf("@s 1.0 > @s -inf ?:", 1.1, 1e-6).rounding, 1e-6);
+  EXPECT_DOUBLE_EQ(errorOf("@s 1.0 > 2.0 2.5 ?:", 1, 1e-6).rounding, 0.5);
+  EXPECT_EQ(errorOf("@k @p - 70000 * f32 @s +", 1, 0).rounding, r * std::abs(1 - 4 * 70000.0)); // integers are exact
+  EXPECT_EQ(errorOf("", 7, 1e-6).rounding, 0);
 }
 
 } // namespace
