@@ -165,6 +165,40 @@ std::string OpEmitter::element(const Op &op, const Expr &value) const {
   }));
 }
 
+namespace {
+
+/// What ops/map.h calls a thread's first key, and how far the element's lies behind it.
+constexpr llvm::StringLiteral kFirst = "first", kAlong = "along";
+
+/// By how much the integer grows from key to key; nothing where that is not one number.
+std::optional<int64_t> slopeOf(const Expr &integer) {
+  const llvm::StringRef key = nameOf(RunValue::ElementKey);
+  const std::optional<Interval> step = difference(integer.substitute(key, variable(key) + constant(1)), integer);
+  return step && step->low == step->high && step->low != 0 ? std::optional(step->low) : std::nullopt;
+}
+
+/// f32 of an integer that grows evenly along the keys, as what it is at the thread's first key and a multiple of
+/// `along`: one conversion a row instead of one an element. A factor goes to both, so that each element takes one fused
+/// multiply-add.
+Expr followKeys(const Expr &node) {
+  auto isFollowing = [](const Expr &sum) { return sum.kind() == ExprKind::Add && sum.rhs().uses(kAlong); };
+  if (node.kind() == ExprKind::F32)
+    if (const std::optional<int64_t> slope = slopeOf(node.operand())) {
+      const Expr along = variable(kAlong),
+                 first = node.operand().substitute(nameOf(RunValue::ElementKey), variable(kFirst));
+      return Expr::unary(ExprKind::F32, first) + (*slope == 1 ? along : real(float(*slope)) * along);
+    }
+  if (node.kind() != ExprKind::Mul)
+    return {};
+  if (isFollowing(node.rhs()) && !node.lhs().uses(kAlong))
+    return node.lhs() * node.rhs().lhs() + node.lhs() * node.rhs().rhs();
+  if (isFollowing(node.lhs()) && !node.rhs().uses(kAlong))
+    return node.rhs() * node.lhs().lhs() + node.rhs() * node.lhs().rhs();
+  return {};
+}
+
+} // namespace
+
 /// map(dst, place, [&](float dst, float x, int q, int k) { return value; }, x);
 void OpEmitter::emitElements(const Op &op) {
   const MapOp map(op);
@@ -174,16 +208,22 @@ void OpEmitter::emitElements(const Op &op) {
       parameters += fmt::format("float {}, ", parameterFor(*each.buffer));
       sources += &each == &map.dst() ? "" : ", " + operand(each);
     }
+  const bool isFragment = !isInShared(map.dst()) && map.dst().buffer->columns > 1;
+  const Expr value = isFragment ? map.value().rewritten(followKeys) : map.value();
+  const bool follows = value.uses(kAlong);
   emitWhen(op, [&] {
-    auto place = [&](RunValue value) {
-      return map.value().uses(nameOf(value)) ? "int " + nameOf(value).str() : std::string("int");
-    };
-    line(out, "map{}({}, {}{}, [&]({}{}, {}) {{", isInShared(map.dst()) ? "<kWarpRows>" : "", operand(map.dst()),
-         isInShared(map.dst()) ? "warp_row(), " : "", map.row() ? cornerOf(op) : "0, 0", parameters,
-         place(RunValue::ElementRow), place(RunValue::ElementKey));
+    auto place = [&](llvm::StringRef name) { return value.uses(name) ? "int " + name.str() : std::string("int"); };
+    const std::string places = place(nameOf(RunValue::ElementRow)) + ", " + place(nameOf(RunValue::ElementKey)) +
+                               (follows ? ", " + place(kFirst) + ", float " + kAlong.str() : "");
+    line(out, "map{}({}, {}{}, [&]({}{}) {{",
+         isInShared(map.dst()) ? "<kWarpRows>"
+         : follows             ? "_along"
+                               : "",
+         operand(map.dst()), isInShared(map.dst()) ? "warp_row(), " : "", map.row() ? cornerOf(op) : "0, 0", parameters,
+         places);
     {
       auto body = out.scope();
-      line(out, "return {};", element(op, map.value()));
+      line(out, "return {};", element(op, value));
     }
     line(out, "}}{});", sources);
   });

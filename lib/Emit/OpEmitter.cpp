@@ -36,6 +36,7 @@ static bool isNotNegative(const Kernel &kernel, const Expr &expr) {
   case ExprKind::Abs:
   case ExprKind::FloorMod:
     return true;
+  case ExprKind::Ascending:
   case ExprKind::Add:
   case ExprKind::Mul:
   case ExprKind::Min:
@@ -63,6 +64,8 @@ Expr fagen::spellCalls(const Kernel &kernel, const Expr &expr, llvm::StringRef f
                        llvm::function_ref<std::string(const Expr &)> spell) {
   return expr.rewritten([&](const Expr &node) {
     const bool isDivision = node.kind() == ExprKind::FloorDiv || node.kind() == ExprKind::CeilDiv;
+    if (node.kind() == ExprKind::Ascending)
+      return node.operand();
     if (node.kind() == ExprKind::Read)
       return variable(fmt::format("{}.{}({})", form.str(), node.operands().front().name().drop_front().str(),
                                   listOf(node.indices(), spell)));

@@ -91,7 +91,9 @@ private:
         isEmpty = equal(extent(end), constant(0));
       indices.push_back(std::move(at));
     }
-    const Expr element = Expr::read(names.params[node.index], indices);
+    Expr element = Expr::read(names.params[node.index], indices);
+    if (tensor.isAscending)
+      element = Expr::unary(ExprKind::Ascending, element);
     if (!isEmpty)
       return element;
     return select(isEmpty, node.type == Type::F32 ? ir::real(0) : constant(0), element);

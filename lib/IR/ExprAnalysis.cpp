@@ -197,11 +197,20 @@ Expr fagen::ir::atGroup(const Kernel &kernel, const Expr &expr, unsigned group) 
   return rows ? expr.substitute(nameOf(RunValue::GroupRow), constant(int64_t(group) * kGroupWarps * *rows)) : expr;
 }
 
+/// Of a read whose values ascend along the last index.
+static Direction directionOfAscending(const Expr &read, StringRef variable) {
+  const llvm::ArrayRef<Expr> indices = read.indices();
+  const bool isOfRow = llvm::none_of(indices.drop_back(), [&](const Expr &index) { return index.uses(variable); });
+  return isOfRow ? direction(indices.back(), variable) : Direction::Unknown;
+}
+
 Direction fagen::ir::direction(const Expr &expr, StringRef variable) {
   if (!expr.uses(variable))
     return Direction::Constant;
   if (expr.kind() == ExprKind::Variable)
     return Direction::NotDecreasing;
+  if (expr.kind() == ExprKind::Ascending && expr.operand().kind() == ExprKind::Read)
+    return directionOfAscending(expr.operand(), variable);
   if (!expr.isBinary())
     return Direction::Unknown;
   const Direction lhs = direction(expr.lhs(), variable), rhs = direction(expr.rhs(), variable);

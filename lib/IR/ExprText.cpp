@@ -21,7 +21,8 @@ static constexpr std::pair<ExprKind, StringRef> kCalls[] = {{ExprKind::FloorDiv,
                                                             {ExprKind::Abs, "abs"},
                                                             {ExprKind::Sqrt, "sqrt"},
                                                             {ExprKind::F32, "f32"},
-                                                            {ExprKind::I32, "i32"}};
+                                                            {ExprKind::I32, "i32"},
+                                                            {ExprKind::Ascending, "ascending"}};
 
 StringRef fagen::ir::nameOfCall(ExprKind kind) {
   for (const auto &[known, name] : kCalls)
@@ -102,6 +103,7 @@ Spelling spellingOf(ExprKind kind) {
   case ExprKind::Sqrt:
   case ExprKind::F32:
   case ExprKind::I32:
+  case ExprKind::Ascending:
     return {nullptr, kTightest, true};
   case ExprKind::Constant:
   case ExprKind::Real:

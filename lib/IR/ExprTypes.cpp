@@ -41,6 +41,7 @@ public:
     case ExprKind::I32:
       return wants(expr.operand(), ExprType::Real, expr) ? std::optional(ExprType::Integer) : std::nullopt;
     case ExprKind::Abs:
+    case ExprKind::Ascending:
       return typeOf(expr.operand());
     case ExprKind::Not:
       return wants(expr.operand(), ExprType::Integer, expr) ? std::optional(ExprType::Integer) : std::nullopt;

@@ -80,8 +80,9 @@ private:
     const StringRef word = lexer.peekWord();
     const std::optional<Space> space = fromString<Space>(word, kSpaces);
     if (!space)
-      return lexer.error("expected about, options, grid, size, param, const, global, view, shared, fragment, let, site, role "
-                         "or '}'");
+      return lexer.error(
+          "expected about, options, grid, size, param, const, global, view, shared, fragment, let, site, role "
+          "or '}'");
     return lexer.expect(word) && buffers->parseBuffer(*space);
   }
 

@@ -3,6 +3,8 @@
 
 #include "fagen/IR/Queries.h"
 
+#include "fagen/IR/Verifier.h"
+
 #include "fagen/IR/LibraryConstants.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -199,6 +201,25 @@ const Let *ir::letWith(const Kernel &kernel, const Expr &value) {
   const auto let =
       llvm::find_if(kernel.lets, [&](const Let &let) { return let.value && expand(kernel, let.value) == wanted; });
   return let == kernel.lets.end() ? nullptr : &*let;
+}
+
+Expr ir::letOfRead(Kernel &kernel, const Expr &read) {
+  Buffer *const tensor = kernel.buffer(read.operands().front().name().drop_front());
+  const llvm::ArrayRef<Expr> at = read.indices();
+  auto place = kernel.lets.begin();
+  for (auto let = kernel.lets.begin(); let != kernel.lets.end(); ++let) {
+    if (let->source && let->source->buffer == tensor && llvm::equal(let->source->at, at))
+      return let->value;
+    if (read.uses(let->name))
+      place = std::next(let);
+  }
+  Let let;
+  let.name = kernel.freshName("own_" + tensor->name);
+  let.value = variable(let.name);
+  let.source = GlobalElement{tensor, {at.begin(), at.end()}, -kMaxReadValue, kMaxReadValue};
+  const Expr value = let.value;
+  kernel.lets.insert(place, std::move(let));
+  return value;
 }
 
 std::optional<LoopOp<>> ir::turnsOf(Role &role) {

@@ -5,7 +5,7 @@
 
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/OpClasses.h"
-#include "fagen/IR/Verifier.h"
+#include "fagen/IR/Queries.h"
 #include "fagen/Support/CppKeywords.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -133,33 +133,16 @@ Expr FormBuilder::lower(const form::Node &node) const {
 
 Expr FormBuilder::mask() { return form.mask ? hoistReads(lower(*form.mask)) : Expr(); }
 
+bool FormBuilder::holdsI32(const Expr &read) const {
+  return kernel.buffer(read.operands().front().name().drop_front())->type == ElementType::I32;
+}
+
 /// Reads of integers that are the same for a whole tile.
 Expr FormBuilder::hoistReads(const Expr &expr) {
   return expr.rewritten([&](const Expr &node) {
     const bool isOfTile = node.kind() == ExprKind::Read && !usesScope(node, RunScope::Element);
-    return isOfTile ? hoist(node) : Expr();
+    return isOfTile && holdsI32(node) ? letOfRead(kernel, node) : Expr();
   });
-}
-
-/// The let that is read there: in front of those that depend on it.
-Expr FormBuilder::hoist(const Expr &read) {
-  Buffer *const tensor = kernel.buffer(read.operands().front().name().drop_front());
-  if (tensor->type != ElementType::I32)
-    return {};
-  const llvm::ArrayRef<Expr> at = read.indices();
-  for (const Let &let : kernel.lets)
-    if (let.source && let.source->buffer == tensor && llvm::equal(let.source->at, at))
-      return let.value;
-  const auto param = llvm::find(params, tensor->name) - params.begin();
-  const Interval range = form.params[param].range;
-  Let let;
-  let.name = kernel.freshName("own_" + tensor->name);
-  let.value = variable(let.name);
-  let.source = GlobalElement{
-      tensor, {at.begin(), at.end()}, std::max(range.low, -kMaxReadValue), std::min(range.high, kMaxReadValue)};
-  const Expr value = let.value;
-  kernel.lets.insert(kernel.lets.begin(), std::move(let));
-  return value;
 }
 
 namespace {

@@ -41,7 +41,7 @@ private:
   ir::Expr queryOf(const ir::Expr &row) const;
   ir::Expr lower(const form::Node &node) const;
   ir::Expr hoistReads(const ir::Expr &expr);
-  ir::Expr hoist(const ir::Expr &read);
+  bool holdsI32(const ir::Expr &read) const;
   ir::Expr hoistReals(const ir::Expr &expr);
   ir::Expr letOf(const ir::Expr &value);
   void joinSink(ir::Builder &builder, const Rows &rows) const;

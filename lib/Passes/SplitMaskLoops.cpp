@@ -179,6 +179,20 @@ bool beginsWithLast(const Kernel &kernel, const Role &role, ConstMask mask) {
          !groupsSkipKeyTiles(kernel, role, mask, warpGridOf(kernel, role).rows / kGroupWarps);
 }
 
+/// What bounds read of memory, each in a let of its own, which stands in front of those that name it.
+Expr withReadsAsLets(Kernel &kernel, const Expr &bound) {
+  return bound.rewritten([&](const Expr &node) {
+    if (node.kind() == ExprKind::Ascending)
+      return node.operand();
+    return node.kind() == ExprKind::Read ? letOfRead(kernel, node) : Expr();
+  });
+}
+
+MaskBounds withReadsAsLets(Kernel &kernel, const MaskBounds &bounds) {
+  return {withReadsAsLets(kernel, bounds.firstKey), withReadsAsLets(kernel, bounds.fullBegin),
+          withReadsAsLets(kernel, bounds.fullEnd), withReadsAsLets(kernel, bounds.keyEnd)};
+}
+
 /// Of masks that bound keys from below, too. The last tile counts as right where it could as well be left.
 void addBoundsFromFirst(Kernel &kernel, const MaskBounds &bounds, const Expr &keys, KeyTiles &tiles) {
   auto let = [&](llvm::StringRef name, const Expr &value, const char *note) {
@@ -251,7 +265,7 @@ bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
     LoopOp edge(**loop);
     if (!fits(kernel, role, LoopOp(std::as_const(**loop)), *mask, shape))
       return false;
-    const KeyTiles tiles = addBounds(kernel, bounds, keysOf(kernel, *mask), end);
+    const KeyTiles tiles = addBounds(kernel, withReadsAsLets(kernel, bounds), keysOf(kernel, *mask), end);
     const Expr step = variable(edge.variable());
     const bool isAsynchronous = mmaFamily(kernel.backend).isAsynchronous, isNeverWhole = bounds.fullEnd == constant(0);
     const bool isOneLoop = isNeverWhole || (!isAsynchronous && (tiles.hasLeft() || rescalesLazily((*loop)->body)));

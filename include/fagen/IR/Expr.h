@@ -31,8 +31,9 @@ enum class ExprKind : uint8_t {
   Tanh,
   Abs,
   Sqrt,
-  F32, ///< an integer as a real number
-  I32, ///< a real number as an integer, towards zero
+  F32,       ///< an integer as a real number
+  I32,       ///< a real number as an integer, towards zero
+  Ascending, ///< a read whose value, as the caller promises, does not fall when the last index grows
   Select,
   Add,
   Sub,

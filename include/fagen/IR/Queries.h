@@ -85,6 +85,10 @@ const Let *letOf(const Kernel &kernel, const Expr &expr);
 /// The let with this value, whatever constants either is written with; null where there is none.
 const Let *letWith(const Kernel &kernel, const Expr &value);
 
+/// The value of a let that is read there, an i32 of any value: of the one there is, or of a new one in front of all
+/// others but those that it names.
+Expr letOfRead(Kernel &kernel, const Expr &read);
+
 /// The loop of the role's body that carries a value from turn to turn: over tiles of query rows.
 std::optional<LoopOp<>> turnsOf(Role &role);
 std::optional<LoopOp<const Op>> turnsOf(const Role &role);

@@ -54,6 +54,27 @@ __device__ __forceinline__ void map(Accumulator<kRows, kColumns> &dst, int first
       }
 }
 
+/// The same, and f is given the thread's first key, too, and how far the element's lies behind that, which is a
+/// constant of the unrolled text.
+template <int kRows, int kColumns, class F, class... Sources>
+__device__ __forceinline__ void map_along(Accumulator<kRows, kColumns> &dst, int first_row, int first_key, F f,
+                                          const Sources &...sources) {
+  const int lane = ptx::recompute(ptx::thread_index()) % 32;
+  const int row = ptx::recompute(first_row + lane / 4);
+  const int first = first_key + lane % 4 * 2;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int tile = 0; tile < kColumns / 8; ++tile)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float &value = dst.value[slab][tile][i];
+        const int along = 8 * tile + i % 2;
+        value = f(value, element(sources, slab, tile, i)..., row + 16 * slab + i / 2 * 8, first + along, first,
+                  static_cast<float>(along));
+      }
+}
+
 /// There is no key.
 template <int kRows, class F, class... Sources>
 __device__ __forceinline__ void map(RowValues<kRows> &dst, int first_row, int first_key, F f,
