@@ -13,11 +13,9 @@ template <typename Enum> struct Named {
   const char *name;
   Enum value;
 };
-static constexpr Named<Inputs> kInputs[] = {{"normal", Inputs::Normal},
-                                            {"large", Inputs::Large},
-                                            {"negative", Inputs::Negative},
-                                            {"constant", Inputs::Constant},
-                                            {"rising", Inputs::Rising}};
+static constexpr Named<Inputs> kInputs[] = {{"normal", Inputs::Normal},     {"large", Inputs::Large},
+                                            {"negative", Inputs::Negative}, {"constant", Inputs::Constant},
+                                            {"rising", Inputs::Rising},     {"leaps", Inputs::Leaps}};
 static constexpr Named<Layout> kLayouts[] = {
     {"bhsd", Layout::Bhsd},     {"bshd", Layout::Bshd},      {"padded", Layout::Padded},
     {"odd", Layout::Odd},       {"offset", Layout::Offset},  {"junk", Layout::Junk},

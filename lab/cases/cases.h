@@ -16,6 +16,7 @@ enum class Inputs {
   Negative, ///< every scaled score near -120: a padded key scored 0 would take the whole row
   Constant, ///< all scores of a row equal: the average of the visible V rows
   Rising,   ///< scaled scores from -150 to 150 along the keys, in every other row the other way
+  Leaps,    ///< in rows of every other warp group scaled scores leap by 40 or 110 somewhere along the keys
 };
 
 enum class Layout {

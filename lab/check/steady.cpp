@@ -27,7 +27,7 @@ public:
       : set(set), row(row), device(device), steps(std::max(kTurnsOfRing * set.facts(row).stages + 1, kFewestSteps)) {}
 
   std::vector<Case> all() const {
-    std::vector<Case> cases = {briefTiles(), longTiles(), withRisingMaximum()};
+    std::vector<Case> cases = {briefTiles(), longTiles(), withRisingMaximum(), withLeaps()};
     if (ctasAtATime())
       cases.push_back(tilesThatFillRing());
     return cases;
@@ -86,6 +86,14 @@ private:
     Case c = longTiles(1, isCausal() ? row.tile_keys - 4 : row.tile_keys / 2 + 1);
     c.inputs = Inputs::Rising;
     c.shape.seqQ -= 1;
+    return c;
+  }
+
+  /// Warps that find larger scores in different steps, or in none; of two heads, since these differ in how much larger.
+  Case withLeaps() const {
+    Case c = withRisingMaximum();
+    c.inputs = Inputs::Leaps;
+    c.shape.heads = c.shape.kvHeads = std::max<int64_t>(c.shape.heads, 2);
     return c;
   }
 

@@ -8,13 +8,15 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <tuple>
 
 namespace fagen::lab {
 
-/// One tensor's rule: constant * factor of the row + normal * spread.
+/// One tensor's rule: constant * factor of the element + normal * spread, where that is wanted.
 struct Rule {
   double constant, spread;
   std::function<double(int64_t element)> factor = [](int64_t) { return 1.0; };
+  std::function<bool(int64_t element)> isSpread = [](int64_t) { return true; };
 };
 
 static void fill(std::vector<uint16_t> &tensor, int64_t count, DType dtype, const Rule &rule, uint64_t seed,
@@ -25,10 +27,41 @@ static void fill(std::vector<uint16_t> &tensor, int64_t count, DType dtype, cons
     for (int64_t block = begin; block < end; ++block) {
       auto values = normals.block(block);
       for (int64_t i = 0; i < 8 && block * 8 + i < count; ++i)
-        tensor[block * 8 + i] = halfOfFloat(
-            dtype, static_cast<float>(rule.constant * rule.factor(block * 8 + i) + rule.spread * values[i]));
+        tensor[block * 8 + i] =
+            halfOfFloat(dtype, static_cast<float>(rule.constant * rule.factor(block * 8 + i) +
+                                                  (rule.isSpread(block * 8 + i) ? rule.spread * values[i] : 0)));
     }
   });
+}
+
+/// A warp is to find larger scores in one of the first steps, a middle one, or one of the last, whichever way it goes
+/// through the keys; another of the same warp group elsewhere, and another group nowhere. Of each pair of groups of 64
+/// rows the second one's warps of 16 rows leap behind a quarter of the keys, behind half, at the last 64, and never; in
+/// odd rows the other way round. By 40, in odd heads by 110. Each such place has a column of its own in Q and K, which
+/// is 0 in rows that do not leap there.
+static std::pair<Rule, Rule> leaps(const Shape &shape) {
+  constexpr int64_t kGroupRows = 64, kWarpRows = 16, kPlaces = 3, kLast = 64;
+  constexpr double kLeap = 40, kLargeLeap = 110;
+  const double a = std::sqrt(kLeap * std::sqrt(static_cast<double>(shape.headDimQK)));
+  const int64_t columns = shape.headDimQK, rows = std::max<int64_t>(shape.seqQ, 1), heads = shape.heads,
+                keys = std::max<int64_t>(shape.seqKv, 1);
+  const Rule q{a, 1,
+               [=](int64_t element) {
+                 const int64_t row = element / columns % rows, head = element / columns / rows % heads;
+                 const int64_t place = row % kGroupRows / kWarpRows;
+                 const bool leaps = row / kGroupRows % 2 == 1 && place < kPlaces;
+                 const bool isHere = leaps && element % columns == place + row % 2 * kPlaces;
+                 return !isHere ? 0.0 : head % 2 ? kLargeLeap / kLeap : 1.0;
+               },
+               [=](int64_t element) { return element % columns >= 2 * kPlaces; }};
+  const Rule k{a, 1, [=](int64_t element) {
+                 const int64_t column = element % columns, place = column % kPlaces;
+                 const int64_t key = element / columns % keys;
+                 const int64_t behind = column < kPlaces ? key : keys - 1 - key; // the keys on its other side
+                 const int64_t begin = place == 0 ? keys / 4 : place == 1 ? keys / 2 : std::max(keys - kLast, keys / 2);
+                 return column < 2 * kPlaces && behind >= begin ? 1.0 : 0.0;
+               }};
+  return {q, k};
 }
 
 /// Rows that the case's layout puts in one place are the same.
@@ -66,6 +99,9 @@ DenseInputs makeInputs(const Case &c, uint64_t seed) {
     k = {a, 0.1, [=](int64_t element) { return 2.0 * (element / columns % keys) / (keys - 1) - 1; }};
     break;
   }
+  case Inputs::Leaps:
+    std::tie(q, k) = leaps(c.shape);
+    break;
   case Inputs::Constant:
     q = k = {0.5, 0};
     break;

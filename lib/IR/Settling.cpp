@@ -8,12 +8,20 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-static constexpr float kSettledSum = 16384;
+// As in ops/settle.h.
+static constexpr float kSettledSumF16 = 32768, kSettledSum = 1099511627776, kFiniteSum = 0x1p120f, kLoweredBits = 4;
 
 static Operand operand(const Buffer *buffer) { return {const_cast<Buffer *>(buffer), {}}; }
 
-static Expr outgrows(const Buffer &sums) {
-  return Expr::unary(ExprKind::Not, lessEqual(elementOf(sums), real(kSettledSum)));
+static Expr outgrows(const Buffer &sums, float bound) {
+  return Expr::unary(ExprKind::Not, lessEqual(elementOf(sums), real(bound)));
+}
+
+/// The terms have the type of the product's operands when they are multiplied.
+static float settledSum(const Op &product) {
+  const auto issued = dynCast<MmaIssueOp>(product);
+  const Buffer &q = *(issued ? issued->a() : MmaOp(product).a()).buffer;
+  return q.type == ElementType::F16 ? kSettledSumF16 : kSettledSum;
 }
 
 static std::unique_ptr<Op> makeSums(const Settling &settling, const Location &location) {
@@ -34,7 +42,7 @@ static std::unique_ptr<Op> makeProduct(const Op &product, const Location &locati
   return issued ? make(*issued) : make(MmaOp(product));
 }
 
-/// Of a step again.
+/// Scores again, and terms by their maxima.
 static Ops makeAgain(const Settling &settling, const Location &location) {
   Ops ops;
   ops.push_back(makeProduct(*settling.product, location));
@@ -65,13 +73,44 @@ static Ops makeAgain(const Settling &settling, const Location &location) {
   return ops;
 }
 
+/// Terms, their sums, and all that came before, by an m that makes the sum of a row no larger than 2^kLoweredBits.
+static void appendLowering(Ops &ops, const Settling &settling, const Location &location) {
+  ops.push_back(makeReduce({.dst = operand(settling.mNew),
+                            .src = operand(settling.sums),
+                            .op = Reduction::Sum,
+                            .reach = ReduceReach::Row,
+                            .location = location}));
+  const Expr m = elementOf(*settling.m), mNew = elementOf(*settling.mNew);
+  ops.push_back(
+      makeMap({.dst = operand(settling.mNew),
+               .x = operand(settling.m),
+               .value = m + max(Expr::unary(ExprKind::Log2, mNew) - real(kLoweredBits), real(0)) / settling.factor,
+               .location = location}));
+  for (const Buffer *lowered : {settling.s, settling.sums, settling.alpha, settling.l})
+    ops.push_back(makeMap({.dst = operand(lowered),
+                           .x = operand(settling.m),
+                           .y = operand(settling.mNew),
+                           .value = elementOf(*lowered) * exp2((m - finiteOf(mNew)) * settling.factor),
+                           .location = location}));
+  ops.push_back(
+      makeMap({.dst = operand(settling.m), .x = operand(settling.mNew), .value = mNew, .location = location}));
+}
+
 Ops ir::makeSettling(const Settling &settling, const Location &location) {
+  auto makeVoteOn = [&](float bound, bool isFenced) {
+    return makeVote({.x = operand(settling.sums),
+                     .test = outgrows(*settling.sums, bound),
+                     .fenced = isFenced,
+                     .location = location});
+  };
   Ops ops;
   ops.push_back(makeMap({.dst = operand(settling.alpha), .value = real(1), .location = location}));
   ops.push_back(makeSums(settling, location));
-  ops.push_back(
-      makeVote({.x = operand(settling.sums), .test = outgrows(*settling.sums), .fenced = true, .location = location}));
-  ops.back()->body.ops = makeAgain(settling, location);
+  ops.push_back(makeVoteOn(settledSum(*settling.product), true));
+  Ops &body = ops.back()->body.ops;
+  body.push_back(makeVoteOn(kFiniteSum, false));
+  body.back()->body.ops = makeAgain(settling, location);
+  appendLowering(body, settling, location);
   ops.push_back(makeMap({.dst = operand(settling.l),
                          .x = operand(settling.sums),
                          .value = elementOf(*settling.l) + elementOf(*settling.sums),
@@ -90,7 +129,7 @@ static bool isSame(const Op &a, const Op &b) {
 
 std::optional<Settling> ir::asSettling(llvm::ArrayRef<const Op *> ops) {
   if (ops.size() < kSettlingOps || asFill(*ops[0]) != 1.0f || ops[1]->kind != OpKind::Reduce ||
-      ops[2]->kind != OpKind::Vote)
+      ops[2]->kind != OpKind::Vote || ops[2]->body.ops.empty())
     return std::nullopt;
   const auto sum = std::find_if(ops.begin() + 3, ops.end(), [](const Op *op) { return !synchronises(syncOf(*op)); });
   if (sum == ops.end() || (*sum)->kind != OpKind::Map)
@@ -101,7 +140,7 @@ std::optional<Settling> ir::asSettling(llvm::ArrayRef<const Op *> ops) {
                     .l = MapOp(**sum).dst().buffer,
                     .vote = ops[2],
                     .sum = *sum};
-  for (const std::unique_ptr<Op> &op : ops[2]->body.ops) {
+  for (const std::unique_ptr<Op> &op : ops[2]->body.ops.front()->body.ops) {
     if (op->kind == OpKind::Mma)
       settling.product = op.get();
     else if (op->kind == OpKind::Map && !settling.mNew)

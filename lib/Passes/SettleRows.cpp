@@ -5,12 +5,13 @@
 // Their sums, which are wanted anyway, tell where that was too small: no term is larger than its row's sum.
 //
 //   before   m_new = max(s); alpha, l, m; s = exp2(s); l += sum(s)   ...   o = o alpha
-//   after    s = exp2(s); sums = sum(s); vote sums > 2^14 { s = q k^T; ...; sums = sum(s) }; l += sums
-//            ...   o = o alpha, where alpha is not 1
+//   after    s = exp2(s); sums = sum(s)
+//            vote sums > bound { vote sums > 2^120 { s = q k^T; ...; sums = sum(s) }; s, sums, l, alpha, m by sums }
+//            l += sums   ...   o = o alpha, where alpha is not 1
 //
-// Where it has to the warp does the step again, by products of its own: the scores are gone, Q and K are not.
-// The first step takes its maximum as ever. So do masked steps of three warp groups: what they would keep to mask again
-// is more than their threads have registers for.
+// A sum that is finite tells by how much its row's terms are too large. Where it is not, the warp does the step again,
+// by products of its own: the scores are gone, Q and K are not. The first step takes its maximum as ever. So do masked
+// steps of three warp groups: what they would keep to mask again is more than their threads have registers for.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Settling.h"
@@ -83,7 +84,7 @@ private:
                             .product = productInto(ops, sum.src().buffer),
                             .shaping = shapingOf(ops)};
     Ops settled = makeSettling(settling, ops[at]->location);
-    settled.front()->note = "settle-rows: again, where a row has outgrown that";
+    settled.front()->note = "settle-rows: smaller, where a row has outgrown that";
     return settled;
   }
 

@@ -217,8 +217,8 @@ void VariantChecker::checkCluster() {
             ctas, toString(schedule.grid).str()));
 }
 
-// Probabilities may be 2^8 times as large as usual, or 2^14 times, and with them P V of a tile. A step can be done
-// again while the slots of Q and K are there, and there is something to gain where its softmax runs beside P V.
+// Probabilities may be 2^8 times as large as usual, or 2^15 or 2^40 times, and with them P V of a tile. A step can be
+// done again while the slots of Q and K are there, and there is something to gain where its softmax runs beside P V.
 void VariantChecker::checkRescale() {
   const std::string given = fmt::format("rescale = {}", toString(schedule.rescale).str());
   if (known(OptionKey::Rescale, OptionKey::Accum) && schedule.rescale != RescalePolicy::Always &&

@@ -194,7 +194,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   ptx::wgmma_wait<1>();
   // online softmax; settle-rows: by the maximum of the tiles before
   exp2<false>(r.s, r.m, cta.params.scale_log2);
-  // settle-rows: again, where a row has outgrown that
+  // settle-rows: smaller, where a row has outgrown that
   const bool is_redone = settle_rows(r.s, r.alpha, r.l, r.m, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], cta.params.scale_log2);
   // order-roles: all lanes have read the slot
   ptx::warp_barrier();
@@ -225,7 +225,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   });
   // online softmax; settle-rows: by the maximum of the tiles before
   exp2<false>(r.s, r.m, cta.params.scale_log2);
-  // settle-rows: again, where a row has outgrown that
+  // settle-rows: smaller, where a row has outgrown that
   const bool is_redone = settle_rows(r.s, r.alpha, r.l, r.m, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], cta.params.scale_log2, [&] {
     mask_from(r.s, cta.row_begin + warp_row(), j * kTileKeys, [&](int) {
       return cta.params.seq_kv;

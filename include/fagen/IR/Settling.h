@@ -3,9 +3,13 @@
 //
 //   map alpha = 1
 //   reduce sums = sum(s)
-//   vote !(sums <= 2^14) fenced {               // as kSettledSum in ops/settle.h; where it is no number, too
-//     mma s = q k^T; what shapes the scores: map s = ..., map s = visible ? s : -inf
-//     reduce m_new = max(m, s); alpha, l, m as in Rescaling.h; map s = exp2(s c - m c); reduce sums = sum(s)
+//   vote !(sums <= bound) fenced {              // kSettledSum of ops/settle.h, by the type of q
+//     vote !(sums <= 2^120) {                   // or no number
+//       mma s = q k^T; what shapes the scores: map s = ..., map s = visible ? s : -inf
+//       reduce m_new = max(m, s); alpha, l, m as in Rescaling.h; map s = exp2(s c - m c); reduce sums = sum(s)
+//     }
+//     reduce m_new = sum(sums) of rows; map m_new = m + max(log2(m_new) - 4, 0) / c
+//     map s, sums, alpha, l, each times exp2((m - m_new) c); map m = m_new
 //   }
 //   ...                                         // ops that tell others that q or k is read
 //   map l = l + sums
@@ -18,8 +22,8 @@ namespace fagen::ir {
 struct Settling {
   const Buffer *s = nullptr, *sums = nullptr, *alpha = nullptr, *l = nullptr, *m = nullptr, *mNew = nullptr;
   Expr factor = {};            ///< c
-  const Op *product = nullptr; ///< which the step again repeats: an mma or mma_issue
-  /// The maps between the product and the maximum, masks among them, which it repeats, too.
+  const Op *product = nullptr; ///< which is done again: an mma or mma_issue
+  /// The maps between the product and the maximum, masks among them, which are, too.
   llvm::SmallVector<const Op *, 2> shaping = {};
   const Op *vote = nullptr, *sum = nullptr;
 };

@@ -30,9 +30,9 @@ def IssueProducts : Pass<"issue-products",
   "only softmax ops stand between the two products of a step",
   "every product is complete where its result is used">;
 def SettleRows : Pass<"settle-rows",
-  "takes row maxima out of interior steps; a step is done again where its sums show that the old maximum is too small",
+  "takes row maxima out of interior steps; terms come down, or are done again, where their sums show that the old maximum is too small",
   "products are rotated",
-  "with rescale = optimistic a step computes its terms with the old maximum, and again where that is too small">;
+  "with rescale = optimistic a step computes its terms with the old maximum; those that are too large do not last">;
 def RotateCopies : Pass<"rotate-copies",
   "asks for K and V in the order in which rotated products use them",
   "products have their final place; copies of a tile stand in one loop",

@@ -330,7 +330,7 @@ def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
 def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and the row sums follow a new row maximum", [
   Value<RescaleAlways, "in every step">,
   Value<RescaleLazy, "only in steps in which a row of the warp has grown by more than a factor of 2^8">,
-  Value<RescaleOptimistic, "skips the row maximum; where a thread's part of a row's sum exceeds 2^14, the warp does the step again with the maximum; only with wgmma and overlap = intra or both">
+  Value<RescaleOptimistic, "skips the row maximum; where a thread's part of a row's sum exceeds 2^15 (bf16: 2^40), the warp's terms and sums come down by a factor; only with wgmma and overlap = intra or both">
 ]> { let InName = "rescale_"; let Default = "always"; }
 
 def GqaOption : EnumOption<"gqa", "schedule", GqaEnum, "which query rows share a tile where several heads have one K/V head", [

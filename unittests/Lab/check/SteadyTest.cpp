@@ -44,7 +44,7 @@ bool isLong(const Case &c) { return c.shape.seqQ >= kRows - 1; }
 
 TEST_F(Steady, eachRingGoesRoundTwice) {
   int64_t count = 0;
-  bool crosses = false, rises = false;
+  bool crosses = false, rises = false, leaps = false;
   for (const Case &c : casesOf(16, [](nlohmann::json &row) { row["plan"]["schedule"]["stages"] = 4; }))
     if (isLong(c)) {
       ++count;
@@ -52,9 +52,10 @@ TEST_F(Steady, eachRingGoesRoundTwice) {
       const int64_t first = visibleKeys(c.shape, c.mask, 0), last = visibleKeys(c.shape, c.mask, c.shape.seqQ - 1);
       crosses |= first % kKeys && last / kKeys > first / kKeys; // two edge steps
       rises |= c.inputs == Inputs::Rising;
+      leaps |= c.inputs == Inputs::Leaps && c.shape.heads > 1;
     }
   EXPECT_GE(count, 2);
-  EXPECT_TRUE(crosses && rises);
+  EXPECT_TRUE(crosses && rises && leaps);
 }
 
 TEST_F(Steady, withAndWithoutAPartOfAKeyTile) {

@@ -3,7 +3,8 @@
 //
 // Any m gives the same softmax, if no term exp2(c (s - m)) overflows and those that matter do not underflow: the
 // maximum of some tiles does while later scores are not much larger. A row's sum, wanted anyway, bounds its terms. So
-// terms and sums are computed first, and where a sum is too large the scores, which the terms have replaced, are
+// terms and sums are computed first. Where a sum is too large for what follows, but a number, terms and sums come down
+// by a common factor, and m rises by its logarithm. Where it is none the scores, which the terms have replaced, are
 // multiplied again.
 #pragma once
 
@@ -13,16 +14,56 @@
 
 namespace fagen::device {
 
-/// What a thread's terms of one row may add up to: a quarter of what f16 holds.
-constexpr float kSettledSum = 16384.0f;
+/// What a thread's terms of one row may add up to. f16 must hold each of them; half of its range is used. Of bf16,
+/// which has the range of f32, the sums of O are the limit: with 2^40 they are finite for |V| below 2^70 and 2^15 key
+/// tiles.
+template <class T> constexpr float kSettledSum = 1099511627776.0f; // 2^40
+template <> inline constexpr float kSettledSum<f16> = 32768.0f;
 
-/// Whether a sum is too large, or no number: as of a row that has seen no key yet.
-template <int kRows> __device__ __forceinline__ bool outgrows(const RowValues<kRows> &sums) {
+/// Beyond this a sum no longer tells how large its terms are: the whole row's may be infinite.
+constexpr float kFiniteSum = 1.32922799578491587e36f; // 2^120
+
+/// What the terms of a row come down to, as a power of two of their sum: between what they may grow to again, and terms
+/// that are small beside them.
+constexpr float kLoweredBits = 4.0f;
+
+/// Whether a thread has a sum that is larger than that, or no number: as of a row that has seen no key yet.
+template <int kRows> __device__ __forceinline__ bool outgrows(const RowValues<kRows> &sums, float bound) {
   bool has_grown = false;
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
-    has_grown |= !(sums.value[slab][0] <= kSettledSum) || !(sums.value[slab][1] <= kSettledSum);
+    has_grown |= !(sums.value[slab][0] <= bound) || !(sums.value[slab][1] <= bound);
   return has_grown;
+}
+
+/// Terms s, their sums, l, and what o is still to be multiplied by, of rows whose terms add up to more than
+/// 2^kLoweredBits, by m that is larger by as much. The factor is that of the m which comes out, however it was rounded.
+template <int kRows, int kKeys>
+__device__ __forceinline__ void lower_rows(Accumulator<kRows, kKeys> &s, RowValues<kRows> &sums,
+                                           RowValues<kRows> &alpha, RowValues<kRows> &l, RowValues<kRows> &m, float c,
+                                           ptx::Site site) {
+  c = ptx::bits_float(ptx::recompute(ptx::float_bits(c))); // the other steps have it in a uniform register
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float sum = sums.value[slab][half];
+      sum = ptx::add(sum, ptx::shuffle_xor(sum, 1, site));
+      sum = ptx::add(sum, ptx::shuffle_xor(sum, 2, site));
+      const float growth = ptx::max(ptx::log2(sum) - kLoweredBits, 0.0f);
+      const float before = m.value[slab][half];
+      const float after = before + ptx::exp2(ptx::log2(growth) - ptx::log2(c)); // growth / c
+      const float factor = ptx::exp2(ptx::mul(before - finite_max<true>(after), c));
+      m.value[slab][half] = after;
+      alpha.value[slab][half] = ptx::mul(alpha.value[slab][half], factor);
+      l.value[slab][half] = ptx::mul(l.value[slab][half], factor);
+      sums.value[slab][half] = ptx::mul(sums.value[slab][half], factor);
+#pragma unroll
+      for (int tile = 0; tile < kKeys / 8; ++tile)
+#pragma unroll
+        for (int i = 2 * half; i < 2 * half + 2; ++i)
+          s.value[slab][tile][i] = ptx::mul(s.value[slab][tile][i], factor);
+    }
 }
 
 /// s = (rows [q_row, q_row + kRows) of q) k^T, as mma_abt; slice by slice, for few registers beside those of products
@@ -45,9 +86,10 @@ __device__ __forceinline__ void scores_again(Accumulator<kRows, kKeys> &s, const
 }
 
 /// s = exp2(c s - c m) are the terms of a key tile by the maxima m of the tiles before; adds each row's sum of them to
-/// l. Where one of the warp's rows has outgrown its maximum the warp first does the step again, with scores (rows
-/// [q_row, q_row + kRows) of q) k^T, which mask_again masks as they were: m becomes the maximum, alpha what o is still
-/// to be multiplied by, and l and s follow. True where it did; else alpha is 1.
+/// l. Where one of the warp's rows has outgrown its m the warp's terms come down first, as lower_rows has it. Where the
+/// sums do not say by how much, the warp first takes scores (rows [q_row, q_row + kRows) of q) k^T again, which
+/// mask_again masks as they were, their maxima, and terms by these. True in either case: then alpha is what o is still
+/// to be multiplied by; else it is 1.
 template <int kRows, int kKeys, class QTile, class KTile, class MaskAgain>
 __device__ __forceinline__ bool settle_rows(Accumulator<kRows, kKeys> &s, RowValues<kRows> &alpha, RowValues<kRows> &l,
                                             RowValues<kRows> &m, const QTile &q, int q_row, const KTile &k, float c,
@@ -56,17 +98,20 @@ __device__ __forceinline__ bool settle_rows(Accumulator<kRows, kKeys> &s, RowVal
   fill(sums, 0.0f);
   row_sum(sums, s);
   fill(alpha, 1.0f);
-  const bool is_redone = ptx::any(outgrows(sums), site);
+  const bool is_redone = ptx::any(outgrows(sums, kSettledSum<typename QTile::Element>), site);
   if (is_redone) {
-    scores_again(s, q, q_row, k, site);
-    ptx::fence_proxy_async(site); // bulk copies to q and k come after what was read
-    mask_again();
-    RowValues<kRows> m_new;
-    row_max(m_new, s, m, site);
-    rescale_rows<true>(alpha, l, m, m_new, c);
-    exp2<true>(s, m, c);
-    fill(sums, 0.0f);
-    row_sum(sums, s);
+    if (ptx::any(outgrows(sums, kFiniteSum), site)) {
+      scores_again(s, q, q_row, k, site);
+      ptx::fence_proxy_async(site); // bulk copies to q and k come after what was read
+      mask_again();
+      RowValues<kRows> m_new;
+      row_max(m_new, s, m, site);
+      rescale_rows<true>(alpha, l, m, m_new, c);
+      exp2<true>(s, m, c);
+      fill(sums, 0.0f);
+      row_sum(sums, s);
+    }
+    lower_rows(s, sums, alpha, l, m, c, site);
   }
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
