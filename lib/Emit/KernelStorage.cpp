@@ -75,7 +75,9 @@ void KernelEmitter::emitStorage() {
 
 /// A let with run-time values spelled as the entry function reaches them.
 std::string KernelEmitter::letValue(const Expr &value) const {
-  const Expr called = spellCalls(kernel, value, "form", [&](const Expr &operand) { return letValue(operand); });
+  const Expr reals = value.rewritten(
+      [](const Expr &node) { return node.kind() == ExprKind::Real ? variable(spellReal(node.realValue())) : Expr(); });
+  const Expr called = spellCalls(kernel, reals, "form", [&](const Expr &operand) { return letValue(operand); });
   return spellRunValues(called,
                         [](RunScope scope) -> llvm::StringRef {
                           switch (scope) {

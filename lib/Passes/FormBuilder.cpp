@@ -187,32 +187,32 @@ Expr groupFactors(const Expr &expr) {
 } // namespace
 
 /// Real numbers that all elements of a tile share become lets, but for those that a name or a number is already.
-Expr FormBuilder::hoistReals(const Expr &expr) {
+Expr FormBuilder::hoistReals(const Expr &expr, llvm::StringRef name) {
   std::string error;
   auto typeOfName = [&](llvm::StringRef name) { return isReal(kernel, name) ? ExprType::Real : ExprType::Integer; };
   const bool isLeaf = expr.kind() == ExprKind::Variable || expr.kind() == ExprKind::Real;
   if (isLeaf || expr.kind() == ExprKind::Constant)
     return expr;
   if (isUniform(expr) && typeOf(expr, typeOfName, error) == ExprType::Real)
-    return letOf(expr);
+    return letOf(expr, name);
   if (expr.kind() == ExprKind::Read)
     return expr;
   llvm::SmallVector<Expr, 3> operands;
   for (const Expr &operand : expr.operands())
-    operands.push_back(hoistReals(operand));
+    operands.push_back(hoistReals(operand, name));
   return expr.withOperands(operands);
 }
 
 /// The one with this value, or a new one behind the others.
-Expr FormBuilder::letOf(const Expr &value) {
+Expr FormBuilder::letOf(const Expr &value, llvm::StringRef name) {
   for (const Let &let : kernel.lets)
     if (!let.source && let.value == value)
       return variable(let.name);
   const bool isRead = value.kind() == ExprKind::Read;
-  const std::string name = kernel.freshName(isRead ? ("own_" + value.operands().front().name().drop_front()).str()
-                                                   : std::string("form_value"));
-  kernel.lets.insert(kernel.lets.begin(), {name, value, "of the form " + form.name});
-  return variable(name);
+  const std::string own =
+      kernel.freshName(isRead ? "own_" + value.operands().front().name().drop_front().str() : name.str());
+  kernel.lets.insert(kernel.lets.begin(), {own, value, "of form " + form.name});
+  return variable(own);
 }
 
 Expr FormBuilder::score() { return scaled.held ? hoistReals(lower(*scaled.held).rewritten(groupFactors)) : Expr(); }
@@ -221,7 +221,7 @@ Expr FormBuilder::factor() {
   Expr factor = scaled.held ? real(kLog2E) : variable(RunValue::ScaleLog2);
   for (const form::NodePtr &unit : scaled.units)
     factor = lower(*unit) * factor;
-  return hoistReals(factor);
+  return hoistReals(factor, "exp_factor");
 }
 
 void FormBuilder::end(Builder &builder, const Rows &rows) {

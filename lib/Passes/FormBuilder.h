@@ -42,8 +42,8 @@ private:
   ir::Expr lower(const form::Node &node) const;
   ir::Expr hoistReads(const ir::Expr &expr);
   bool holdsI32(const ir::Expr &read) const;
-  ir::Expr hoistReals(const ir::Expr &expr);
-  ir::Expr letOf(const ir::Expr &value);
+  ir::Expr hoistReals(const ir::Expr &expr, llvm::StringRef name);
+  ir::Expr letOf(const ir::Expr &value, llvm::StringRef name);
   void joinSink(ir::Builder &builder, const Rows &rows) const;
   ir::Expr ofFirstKeys(ir::Expr value, ir::Expr otherwise) const;
 
