@@ -215,7 +215,9 @@ Expr FormBuilder::letOf(const Expr &value, llvm::StringRef name) {
   return variable(own);
 }
 
-Expr FormBuilder::score() { return scaled.held ? hoistReals(lower(*scaled.held).rewritten(groupFactors)) : Expr(); }
+Expr FormBuilder::score() {
+  return scaled.held ? hoistReals(lower(*scaled.held).rewritten(groupFactors), "score_factor") : Expr();
+}
 
 Expr FormBuilder::factor() {
   Expr factor = scaled.held ? real(kLog2E) : variable(RunValue::ScaleLog2);
