@@ -3,6 +3,8 @@
 
 #include "fagen/Emit/Manifest.h"
 
+#include "FormTables.h"
+
 #include "fagen/IR/Names.h"
 
 #include "fagen/Emit/Table.h"
@@ -232,6 +234,8 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
                                          {"tile_rows", variant.schedule.tileRows},
                                          {"tile_keys", variant.schedule.tileKeys}})
     object[key] = value;
+  if (problem.form)
+    object["form"] = problem.formIndex;
   if (!variant.evidence.empty())
     object["evidence"] = json::Array(variant.evidence);
   return object;
@@ -314,6 +318,8 @@ std::string fagen::emitManifest(const KernelPlan &plan) {
     if (const Claim &claim = plan.kernel->claim; !claim.condition.empty())
       out.attribute("claim", json::Object{{"condition", arrayOf(claim.condition, jsonOf)}, {"text", claim.text}});
     out.attribute("files", json::Array(filesOf(plan)));
+    if (!plan.kernel->forms.empty())
+      out.attribute("forms", manifestForms(*plan.kernel));
     out.attribute("gates", arrayOf(plan.kernel->gates, jsonOf));
     out.attribute("kernel", plan.kernel->name);
     out.attributeArray("rows", [&] {

@@ -6,6 +6,8 @@
 
 #include "fagen/Emit/Table.h"
 
+#include "FormTables.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -52,7 +54,11 @@ static const char *dtypeConstant(DType dtype) {
   llvm_unreachable("no tensor is f32");
 }
 
-static const char *maskConstant(Mask mask) { return mask == Mask::Causal ? "FAGEN_MASK_CAUSAL" : "FAGEN_MASK_NONE"; }
+static std::string maskConstant(const Problem &problem) {
+  if (problem.form)
+    return fmt::format("FAGEN_MASK_FORM_0 + {}", problem.formIndex);
+  return problem.mask == Mask::Causal ? "FAGEN_MASK_CAUSAL" : "FAGEN_MASK_NONE";
+}
 
 static const char *dispatchConstant(unsigned dispatch) {
   static const char *const names[] = {"FAGEN_ROW_DISPATCHED", "FAGEN_ROW_FALLBACK", "FAGEN_ROW_BY_NAME"};
@@ -115,6 +121,7 @@ public:
     line("\nnamespace {{\n");
     emitSchedules();
     emitSelect();
+    emitForms();
     emitRows();
     emitKeys();
     line("\n}} // namespace\n");
@@ -132,6 +139,7 @@ private:
   void emitDeclarations();
   void emitSchedules();
   void emitSelect();
+  void emitForms();
   void emitEvidence(const std::vector<std::string> &lines);
   void emitProgram(llvm::StringRef name, const std::vector<SelectOp> &ops);
   void emitWorkspace(unsigned index);
@@ -154,7 +162,7 @@ void TableEmitter::emitHead() {
   line("// The dispatch table of kernel {}: {} rows, sorted by key. The code of the rows is linked in by",
        plan.kernel->name, order.size());
   line("// fagen_add_kernels: machine code and PTX, or source for NVRTC.");
-  line("#include <fagen/table.h>\n");
+  line("#include <fagen/table.h>{}\n", plan.kernel->forms.empty() ? "" : "\n#include <limits>");
 }
 
 void TableEmitter::emitDeclarations() {
@@ -198,6 +206,11 @@ void TableEmitter::emitSelect() {
          select[i].scheduleIndex, quote(select[i].text));
   }
   line("}};\n");
+}
+
+void TableEmitter::emitForms() {
+  if (!plan.kernel->forms.empty())
+    line("{}", tableForms(*plan.kernel));
 }
 
 /// What was measured, as comments.
@@ -253,7 +266,7 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   line("        .exact = {},", unsigned(target.exact));
   line("        .pass = {},", passConstant(problem.pass));
   line("        .dtype = {},", dtypeConstant(problem.dtype));
-  line("        .mask = {},", maskConstant(problem.mask));
+  line("        .mask = {},", maskConstant(problem));
   line("        .lse = {},", unsigned(problem.lse));
   line("        .head_dim_qk = {},", problem.headDimQK);
   line("        .head_dim_v = {},", problem.headDimV);
@@ -314,6 +327,11 @@ void TableEmitter::emitTable() {
     line("    .claim = kClaim,");
     line("    .claim_text = {},", quote(claim.text));
     line("    .claim_size = {},", claim.condition.size());
+  }
+  if (!plan.kernel->forms.empty()) {
+    line("    .forms = kForms,");
+    line("    .form_count = {},", plan.kernel->forms.size());
+    line("    .form_size = sizeof(fagen_form),");
   }
   line("}};");
 }

@@ -6,9 +6,11 @@
 //   attention      O and LSE [batch, heads, rows], which is empty unless `lse`; fagen/torch.py gives it a gradient
 //   attention_out  into `out`, and into `lse` unless that is empty
 //   _forward       O alone, and _forward_lse O and LSE: what an eager call without gradients takes
+//   form_attention, form_attention_out  the same with a form: `form` is a number of fagen_torch_add_form, `numbers` and
+//                  `tensors` are its args in their order
 //   _plan          the number of a plan for calls like this one; _planned computes by it
-// All but the first have no gradient. They refuse to run where PyTorch would record one, unless the caller says by
-// `detached` that none is wanted.
+// All but the first have no gradient; those with a form say so always. They refuse to run where PyTorch would record
+// one, unless the caller says by `detached` that none is wanted.
 #include "plans.h"
 
 #include <array>
@@ -68,9 +70,8 @@ std::array<int64_t, 3> sizesOfLse(const Call &call) {
   return {sizes[0], sizes[call.options.bshd ? 2 : 1], sizes[call.options.bshd ? 1 : 2]};
 }
 
-/// O and LSE, which is empty unless it is wanted, in place of the first two arguments.
-void attendWithLse(const Inputs &inputs, const Options &options, bool wantsLse, Value *stack) {
-  Call call = inputs.call(options);
+/// Computes a call, and leaves new tensors O and LSE on the stack.
+void answer(Value *stack, Call &call, bool wantsLse) {
   Tensor o = makeOutput(call);
   const std::array<int64_t, 3> sizes = sizesOfLse(call);
   const int64_t none = 0;
@@ -83,14 +84,16 @@ void attendWithLse(const Inputs &inputs, const Options &options, bool wantsLse, 
 }
 
 void attention(Value *stack, uint64_t, uint64_t) {
-  const Options options = {as<double>(stack[3]), as<bool>(stack[4]), as<bool>(stack[5]), as<int64_t>(stack[7])};
-  attendWithLse(Inputs(stack), options, as<bool>(stack[6]), stack);
+  const Inputs inputs(stack);
+  Call call = inputs.call({as<double>(stack[3]), as<bool>(stack[4]), as<bool>(stack[5]), as<int64_t>(stack[7])});
+  answer(stack, call, as<bool>(stack[6]));
 }
 
 void forwardLse(Value *stack, uint64_t, uint64_t) {
   const Inputs inputs(stack);
   refuseGradients("_forward_lse", as<bool>(stack[7]));
-  attendWithLse(inputs, optionsOf(stack + 3), true, stack);
+  Call call = inputs.call(optionsOf(stack + 3));
+  answer(stack, call, true);
 }
 
 void forward(Value *stack, uint64_t, uint64_t) {
@@ -123,6 +126,46 @@ void attentionOut(Value *stack, uint64_t, uint64_t) {
   const Tensor o(as<TensorHandle>(stack[3])), lse(as<TensorHandle>(stack[4]));
   Call call = callInto(o, inputs, optionsOf(stack + 5));
   refuseGradients("attention_out", as<bool>(stack[9]));
+  call.lse = lseOf(lse, call);
+  attend(call);
+}
+
+/// The args of a form: two lists of an operator. The tensors are released at its end.
+struct FormInputs {
+  std::vector<Tensor> tensors;
+  std::vector<double> numbers;
+
+  explicit FormInputs(const Value *stack) {
+    for (Value item : itemsOf(as<ListHandle>(stack[0])))
+      tensors.emplace_back(as<TensorHandle>(item));
+    for (Value item : itemsOf(as<ListHandle>(stack[1])))
+      numbers.push_back(as<double>(item));
+  }
+
+  FormCall call(int64_t number) const {
+    std::vector<View> views;
+    for (const Tensor &tensor : tensors)
+      views.push_back(tensor.view());
+    return formCallOf(number, numbers, std::move(views));
+  }
+};
+
+void formAttention(Value *stack, uint64_t, uint64_t) {
+  const Inputs inputs(stack);
+  const FormInputs args(stack + 3);
+  Call call = inputs.call({as<double>(stack[6]), false, as<bool>(stack[7]), as<int64_t>(stack[9])});
+  refuseGradients("form_attention", as<bool>(stack[10]));
+  call.form = args.call(as<int64_t>(stack[5]));
+  answer(stack, call, as<bool>(stack[8]));
+}
+
+void formAttentionOut(Value *stack, uint64_t, uint64_t) {
+  const Inputs inputs(stack);
+  const FormInputs args(stack + 3);
+  const Tensor o(as<TensorHandle>(stack[6])), lse(as<TensorHandle>(stack[7]));
+  Call call = callInto(o, inputs, {as<double>(stack[8]), false, as<bool>(stack[9]), as<int64_t>(stack[10])});
+  refuseGradients("form_attention_out", as<bool>(stack[11]));
+  call.form = args.call(as<int64_t>(stack[5]));
   call.lse = lseOf(lse, call);
   attend(call);
 }
@@ -171,6 +214,14 @@ constexpr Operator kOperators[] = {
      "_forward_lse(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool bshd, int kernels, "
      "bool detached=False) -> (Tensor, Tensor)",
      forwardLse},
+    {"form_attention",
+     "form_attention(Tensor q, Tensor k, Tensor v, Tensor[] tensors, float[] numbers, int form, float scale, "
+     "bool bshd, bool lse, int kernels, bool detached=False) -> (Tensor, Tensor)",
+     formAttention},
+    {"form_attention_out",
+     "form_attention_out(Tensor q, Tensor k, Tensor v, Tensor[] tensors, float[] numbers, int form, Tensor(a!) out, "
+     "Tensor(b!) lse, float scale, bool bshd, int kernels, bool detached=False) -> ()",
+     formAttentionOut},
     {"_plan",
      "_plan(Tensor q, Tensor k, Tensor v, Tensor out, float scale, bool causal, bool bshd, int kernels) -> int", plan},
     {"_planned", "_planned(Tensor q, Tensor k, Tensor v, Tensor(a!) out, int plan, bool detached=False) -> ()",
@@ -216,6 +267,15 @@ FAGEN_API const char *fagen_torch_register(const char *cpu, const char *cuda) {
 /// The number that stands for these tables in calls of the operators; -1 when there are too many. Tables must live on.
 FAGEN_API int fagen_torch_add_kernels(const fagen_table *const *tables, size_t tableCount) {
   return addKernels(Tables(tables, tables + tableCount));
+}
+
+/// The number that stands for a form and the names of its args in calls of the operators; -1 when there are too many.
+FAGEN_API int64_t fagen_torch_add_form(const char *form, const char *const *names, const bool *areTensors,
+                                       size_t count) {
+  FormSignature signature = {form, {}};
+  for (size_t i = 0; i < count; ++i)
+    signature.args.push_back({names[i], areTensors[i]});
+  return addSignature(std::move(signature));
 }
 
 /// Ends a plan.

@@ -86,6 +86,7 @@ Key keyOf(const Call &call) {
   key.options[0] = std::bit_cast<int64_t>(options.scale);
   key.options[1] = options.kernels << 16 | int64_t(alignmentOf(call)) << 8 | (call.lse ? 4 : 0) |
                    (options.bshd ? 2 : 0) | (options.causal ? 1 : 0);
+  addToKey(call.form, key.form);
   return key;
 }
 
@@ -98,6 +99,7 @@ size_t hashOf(const Key &key) {
   mix(key.inputs);
   mix(key.output);
   mix(key.options);
+  mix(key.form);
   return hash >> 32;
 }
 
@@ -116,7 +118,10 @@ fagen_problem describe(const Call &call) {
   const int head = options.bshd ? 2 : 1, row = options.bshd ? 1 : 2;
   fagen_problem problem = fagen_problem_init();
   problem.dtype = dtypeOf(call.q);
-  problem.mask = options.causal ? FAGEN_MASK_CAUSAL : FAGEN_MASK_NONE;
+  if (call.form.signature)
+    problem.form = call.form.signature->form.c_str();
+  else
+    problem.mask = options.causal ? FAGEN_MASK_CAUSAL : FAGEN_MASK_NONE;
   problem.flags = call.lse ? FAGEN_FLAG_LSE : 0;
   problem.batch = call.q.sizes[0];
   problem.heads = call.q.sizes[head];

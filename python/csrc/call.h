@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "shim.h"
-
-#include <fagen/fagen.h>
+#include "form_call.h"
 
 #include <array>
 #include <cstdint>
@@ -24,6 +22,7 @@ struct Call {
   View q, k, v, o;
   float *lse;
   Options options;
+  FormCall form = {};
 };
 
 /// All that decides which kernel computes a call and how: calls of one key differ in pointers alone.
@@ -31,6 +30,7 @@ struct Key {
   std::array<int64_t, 27> inputs; ///< of q, k and v: sizes, strides, and type and device in one
   std::array<int64_t, 9> output;  ///< of o, likewise
   std::array<int64_t, 2> options;
+  std::vector<int64_t> form; ///< empty without one
   bool operator==(const Key &) const = default;
 };
 
@@ -40,10 +40,10 @@ size_t hashOf(const Key &key);
 /// Fails for what is no tensor of four dimensions.
 void checkRank(const char *name, const View &view);
 
-/// The problem of a call, whose tensors are checked here.
+/// The problem of a call, whose tensors are checked here; of a form its name, not yet its args.
 fagen_problem describe(const Call &call);
 
-/// The pointers of a call.
+/// The pointers of a call, but those of its form.
 fagen_tensors pointersOf(const Call &call);
 
 } // namespace fagen::torch

@@ -1,8 +1,10 @@
 // fagen: fagen's operators on CPU tensors, by the emulator: for tests. No part of the package.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lab/device/device.h"
+#include "runtime/src/forms/args.h"
 
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 
 namespace fagen::lab {
@@ -30,6 +32,23 @@ MemoryView view(const char *name, const void *begin, std::array<int64_t, 4> size
   return {name, const_cast<void *>(begin), span * 2, writable, nullptr};
 }
 
+/// What a launch may read of its form's args.
+void addArgs(const fagen_problem &problem, const fagen_tensors &tensors, const fagen_choice &choice,
+             std::vector<MemoryView> &memory) {
+  const fagen_form *form = formOf(*choice.table, choice.row->mask);
+  Problem known;
+  if (!form || readProblem(&problem, known) || readForm({&choice.table, 1}, known))
+    return;
+  for (const fagen_arg &arg : std::span(tensors.args, tensors.arg_count))
+    for (uint32_t i = 0; i < form->param_count; ++i) {
+      const fagen_form_param &param = paramAt(*form, i);
+      if (!arg.data || strcmp(param.name, arg.name) != 0)
+        continue;
+      const int64_t elements = param.rank ? spanOf(*form, i, known) : 1;
+      memory.push_back({arg.name, const_cast<void *>(arg.data), elements * alignmentOf(param), false, nullptr});
+    }
+}
+
 /// The launch of the row that dispatch takes. Throws UserError when there is none.
 Launch launchOf(const fagen_problem &problem, const fagen_tensors &tensors) {
   fagen_choice choice = makeAbi<fagen_choice>();
@@ -50,6 +69,7 @@ Launch launchOf(const fagen_problem &problem, const fagen_tensors &tensors) {
                    view("O", tensors.o, {p.batch, p.heads, p.seq_q, p.head_dim_v}, p.o_stride, true)};
   if (tensors.lse)
     launch.memory.push_back({"LSE", tensors.lse, p.batch * p.heads * p.seq_q * 4, true, nullptr});
+  addArgs(problem, tensors, choice, launch.memory);
   return launch;
 }
 

@@ -1,7 +1,8 @@
 // fagen: attention as a function of TVM's FFI, which jax-tvm-ffi calls for XLA.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// fagen_attention(q, k, v, o, lse, scale, causal): tensors [..., rows, heads, columns] as XLA has them, packed; LSE is
+// fagen_attention(q, k, v, o, lse, scale, causal, wants_lse, left, right): tensors [..., rows, heads, columns] as XLA
+// has them, packed; LSE is
 // [..., heads, rows], or has one element and is not written. The structs are those of DLPack 1 and of tvm/ffi/c_api.h,
 // which TVM keeps stable. The two functions of TVM that are called are found in the process.
 #include "devices.h"
@@ -99,6 +100,32 @@ const char *describe(const Tensor &q, const Tensor &k, const Tensor &v, double s
   return nullptr;
 }
 
+/// A window that is not -1 : -1, bottom-right, as a form of the package: left keys before the row's own, right behind
+/// it. `args` must outlive the problem.
+void describeWindow(int64_t left, int64_t right, fagen_arg (&args)[2], fagen_problem &problem) {
+  if (left < 0)
+    return;
+  auto number = [](const char *name, int64_t value) {
+    fagen_arg arg = {};
+    arg.name = name;
+    arg.kind = FAGEN_ARG_I32;
+    arg.i32 = value;
+    return arg;
+  };
+  problem.mask = 0;
+  problem.args = args;
+  if (right == 0) {
+    problem.form = "window";
+    args[0] = number("window", left + 1);
+    problem.arg_count = 1;
+  } else {
+    problem.form = "local";
+    args[0] = number("left", left);
+    args[1] = number("right", right);
+    problem.arg_count = 2;
+  }
+}
+
 int runOnCpu(const fagen_problem &problem, const fagen_tensors &tensors) {
   char error[2048] = "tensors are on the CPU; fagen computes on CUDA GPUs";
   return state.emulator && state.emulator(&problem, &tensors, error, sizeof(error)) == FAGEN_OK ? 0 : failed(error);
@@ -121,10 +148,11 @@ int runOnGpu(const fagen_problem &problem, const fagen_tensors &tensors, int ord
 }
 
 int attention(void *, const Any *arguments, int32_t count, Any *result) {
-  static constexpr int32_t kTypes[] = {kTensor, kTensor, kTensor, kTensor, kTensor, kNumber, kInteger, kInteger};
-  if (count != 8)
-    return failed("fagen_attention takes q, k, v, o, lse, scale, causal, wants_lse");
-  for (int i = 0; i < 8; ++i)
+  static constexpr int32_t kTypes[] = {kTensor, kTensor,  kTensor,  kTensor,  kTensor,
+                                       kNumber, kInteger, kInteger, kInteger, kInteger};
+  if (count != 10)
+    return failed("fagen_attention takes q, k, v, o, lse, scale, causal, wants_lse, left, right");
+  for (int i = 0; i < 10; ++i)
     if (arguments[i].type != kTypes[i] && !(kTypes[i] == kInteger && arguments[i].type == kBoolean))
       return failed("fagen_attention: an argument is of another type");
   const Tensor &q = *arguments[0].tensor, &k = *arguments[1].tensor, &v = *arguments[2].tensor;
@@ -132,6 +160,8 @@ int attention(void *, const Any *arguments, int32_t count, Any *result) {
   fagen_problem problem = fagen_problem_init();
   if (const char *error = describe(q, k, v, arguments[5].number, arguments[6].integer, problem))
     return failed(error);
+  fagen_arg args[2];
+  describeWindow(arguments[8].integer, arguments[9].integer, args, problem);
   fagen_tensors tensors = fagen_tensors_init();
   tensors.q = q.begin();
   tensors.k = k.begin();

@@ -145,13 +145,25 @@ std::shared_ptr<const Settled> settle(const Call &call, const Key &key) {
   auto settled = std::make_shared<Settled>();
   settled->key = key;
   settled->problem = describe(call);
+  if (call.form.signature) {
+    settled->args = describeArgs(call.form, tablesOf(call.options.kernels), settled->problem, call.q);
+    settled->problem.args = settled->args.data();
+    settled->problem.arg_count = static_cast<uint32_t>(settled->args.size());
+  }
   if (call.q.deviceType != shim().aoti_torch_device_type_cpu())
     settleOnGpu(*settled, call);
   return settled;
 }
 
 void run(const Settled &settled, const Call &call) {
-  const fagen_tensors tensors = pointersOf(call);
+  fagen_tensors tensors = pointersOf(call);
+  std::vector<fagen_arg> args;
+  if (call.form.signature) {
+    args = settled.args;
+    putPointers(call.form, args);
+    tensors.args = args.data();
+    tensors.arg_count = static_cast<uint32_t>(args.size());
+  }
   if (settled.device)
     runOnGpu(settled, tensors, call.q.deviceIndex);
   else

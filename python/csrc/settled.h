@@ -29,6 +29,7 @@ void tellCounts(void (*each)(const char *variant, const char *target, uint64_t l
 struct Settled {
   Key key;
   fagen_problem problem;
+  std::vector<fagen_arg> args;    ///< of the problem's form; a run brings its own pointers
   fagen_choice choice;            ///< on a GPU
   fagen_device *device = nullptr; ///< null: the CPU
   const void *context = nullptr;  ///< the device's

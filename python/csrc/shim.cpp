@@ -56,6 +56,17 @@ View Tensor::view() const {
   return view;
 }
 
+std::vector<Value> itemsOf(ListHandle list) {
+  size_t size = 0;
+  int32_t error = shim().torch_list_size(list, &size);
+  std::vector<Value> items(error ? 0 : size);
+  for (size_t i = 0; i < items.size() && !error; ++i)
+    error = shim().torch_list_get_item(list, i, &items[i]);
+  shim().torch_delete_list(list);
+  expect(error, "list");
+  return items;
+}
+
 Tensor emptyTensor(const int64_t *sizes, int rank, int32_t dtype, int32_t deviceType, int32_t deviceIndex) {
   int64_t strides[4], reach = 1;
   for (int i = rank; i-- > 0;) {

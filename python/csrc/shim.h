@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace fagen::torch {
 
 using Value = uint64_t;                   ///< StableIValue
 using TensorHandle = struct AtenTensor *; ///< owned by who got it
+using ListHandle = struct StableList *;   ///< owned likewise
 using LibraryHandle = struct TorchLibrary *;
 using GuardHandle = struct DeviceGuard *;
 using Kernel = void (*)(Value *stack, uint64_t arguments, uint64_t results);
@@ -33,12 +35,17 @@ using Kernel = void (*)(Value *stack, uint64_t arguments, uint64_t results);
   X(int32_t, aoti_torch_empty_strided,                                                                                 \
     (int64_t, const int64_t *, const int64_t *, int32_t, int32_t, int32_t, TensorHandle *))                            \
   X(int32_t, aoti_torch_delete_tensor_object, (TensorHandle))                                                          \
+  X(int32_t, torch_list_size, (ListHandle, size_t *))                                                                  \
+  X(int32_t, torch_list_get_item, (ListHandle, size_t, Value *))                                                       \
+  X(int32_t, torch_delete_list, (ListHandle))                                                                          \
   X(bool, aoti_torch_grad_mode_is_enabled, ())                                                                         \
   X(void, aoti_torch_check, (bool, const char *, const char *, uint32_t, const char *))                                \
   X(int32_t, aoti_torch_dtype_float16, ())                                                                             \
   X(int32_t, aoti_torch_dtype_bfloat16, ())                                                                            \
   X(int32_t, aoti_torch_dtype_float32, ())                                                                             \
   X(int32_t, aoti_torch_dtype_uint8, ())                                                                               \
+  X(int32_t, aoti_torch_dtype_bool, ())                                                                                \
+  X(int32_t, aoti_torch_dtype_int32, ())                                                                               \
   X(int32_t, aoti_torch_device_type_cpu, ())                                                                           \
   X(int32_t, aoti_torch_device_type_cuda, ())
 #define FAGEN_TORCH_CUDA_FUNCTIONS(X)                                                                                  \
@@ -103,6 +110,9 @@ public:
 private:
   TensorHandle handle;
 };
+
+/// The items of a list, which is released. Tensors among them are owned by the caller then.
+std::vector<Value> itemsOf(ListHandle list);
 
 /// A new tensor; its strides are packed in the order of `sizes`.
 Tensor emptyTensor(const int64_t *sizes, int rank, int32_t dtype, int32_t deviceType, int32_t deviceIndex);

@@ -6,7 +6,7 @@ Neither is computed: qv, descales, attention_chunk, rotary embeddings, probabili
 """
 import torch
 
-from . import _by_torch, _stats, errors
+from . import _by_torch, _forms, _stats, errors
 from . import torch as front
 
 
@@ -31,6 +31,26 @@ def normalize(causal, window, seq_q, seq_kv):
     return False, (left, right)
 
 
+def form_of(is_causal, window, softcap, alibi_slopes):
+    """(form, args) of the package's forms for a normalized mask, or None: softcap and ALiBi need a causal one."""
+    left, right = window
+    if not (is_causal or right == 0):
+        if softcap or alibi_slopes is not None:
+            return None
+        return "local", {"left": _forms.ALL_KEYS if left < 0 else left, "right": _forms.ALL_KEYS if right < 0 else right}
+    if alibi_slopes is not None and alibi_slopes.dim() != 1:
+        return None
+    return _forms.shipped(window=None if is_causal else left + 1, softcap=softcap or None, slopes=alibi_slopes)
+
+
+def _words(is_causal, window, softcap, alibi_slopes):
+    """What of a call is not plain, as its caller said it."""
+    words = [f"window_size={window}"] if window != (-1, -1) else []
+    words += [f"softcap={softcap}"] if softcap else []
+    words += ["alibi_slopes"] if alibi_slopes is not None else []
+    return ", ".join(words) + ("" if is_causal or window != (-1, -1) else ", not causal")
+
+
 def _refuse(function, reason, fallback):
     """As _stats.refuse; in a graph that is being made nothing is counted."""
     if fallback == "error" or not torch.compiler.is_compiling():
@@ -43,19 +63,22 @@ def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dr
     is_causal = causal
     if window != (-1, -1):
         is_causal, window = normalize(causal, window, q.shape[1], k.shape[1])
-    reason = None
+    if not dropout and window == (-1, -1) and not softcap and alibi_slopes is None:
+        return front.attend(function, q, k, v, scale, is_causal, lse=lse, fallback=fallback)
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    said = _words(is_causal, window, softcap, alibi_slopes)
     if dropout:
         reason = f"dropout_p={dropout}: kernels have no dropout"
-    elif window != (-1, -1):
-        reason = f"window_size={window}: kernels have the masks none and causal"
-    elif softcap:
-        reason = f"softcap={softcap}: kernels have no cap"
-    elif alibi_slopes is not None:
-        reason = "alibi_slopes: kernels have no bias"
-    if reason is None:
-        return front.attend(function, q, k, v, scale=scale, causal=is_causal, lse=lse, fallback=fallback)
+    else:
+        found = form_of(is_causal, window, softcap, alibi_slopes)
+        reason = f"{said}: no form has this together" if found is None else front.why_not_form(q, k, v, *found)
+        if reason is None:
+            try:
+                return front.attend_form(function, q, k, v, *found, scale=scale, lse=lse)
+            except errors.Unsupported as refused:
+                reason = refused.reason
+        reason = reason if found is None else f"{said}: {reason}"
     _refuse(function, reason, fallback)
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
     return _by_torch.attention(q, k, v, scale=scale, causal=is_causal, lse=lse, window=window, softcap=softcap,
                                alibi_slopes=alibi_slopes, dropout=dropout)
 

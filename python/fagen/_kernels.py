@@ -7,9 +7,9 @@ import os
 import re
 import subprocess
 import tempfile
-from typing import List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
-from . import _lib, errors
+from . import _forms, _lib, errors
 
 _USERS_MISTAKE = 1
 
@@ -42,6 +42,11 @@ class KernelSet:
         return front.plan(q, k, v, kernels=self, **options)
 
     @property
+    def forms(self) -> Dict[str, List[str]]:
+        """The forms of the spec, by name, and the names of their params."""
+        return {name: [p.name for p in params] for name, params in _forms.forms_of(tuple(self._tables))}
+
+    @property
     def names(self) -> List[str]:
         """The kernels' names, in the order of the spec."""
         return list(dict.fromkeys(name for name, _ in self._sources))
@@ -57,19 +62,22 @@ class KernelSet:
         raise errors.Error(f"no kernel '{name}'{f' for {target}' if target else ''}; names has all {len(self.names)}")
 
     def explain(self, q=None, k=None, v=None, *, shape=None, dtype="f16", causal=False, lse=False, scale=None,
-                layout="bshd", gpu=None, sms=None, variant=None) -> str:
+                layout="bshd", gpu=None, sms=None, variant=None, form=None, form_args=None, **params) -> str:
         """Which kernel computes this and why, and why not each other one, in words.
 
         Tensors q, k and v (of PyTorch, in the layout), or shape = (batch, heads, kv_heads, seq_q, seq_kv, head_dim
         [, head_dim_v]) and dtype. gpu: "sm_90" and sms describe a GPU that need not be here; else it is the tensors'
-        GPU, or the first.
+        GPU, or the first. form and its params as in a call; of a tensor ... does as well.
         """
+        params = _forms.together("explain", form, form_args, params)
         if q is not None:
             from . import torch as front
             problem = front.describe(q, k, v, causal=causal, scale=scale, layout=layout, lse=lse)
             ordinal = q.device.index or 0
         else:
             problem, ordinal = describe(shape, dtype, causal, lse, scale), 0
+        if form is not None:
+            _forms.describe(problem, self._tables, form, params)
         if variant is not None:
             problem.variant = variant.encode()
         on = _lib.described_device(*parse_gpu(gpu, sms)) if gpu else _lib.device(ordinal)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`from fagen.jax import dot_product_attention` in place of jax.nn's; needs jax-tvm-ffi.
 
-Kernels compute scale, is_causal, grouped heads and the residual on a CUDA GPU. The rest is jax.nn's, once a reason with a
+Kernels compute scale, is_causal, grouped heads, the residual and windows on a CUDA GPU. The rest is jax.nn's, once a reason with a
 warning: `fagen.jax.fallback` is "warn", "torch" (silently) or "error". Decisions fall when a function is traced, and are
 counted then. jit and vmap work, which folds into the batch; the gradient is that of jax.nn's function, computed anew.
 """
@@ -15,7 +15,7 @@ import jax_tvm_ffi
 import tvm_ffi
 from tvm_ffi import libinfo
 
-from . import _kernels, _lib, _stats, errors
+from . import _forms, _kernels, _lib, _stats, errors
 
 fallback = "warn"
 _TARGET = "fagen_attention"
@@ -34,7 +34,8 @@ def _register():
     if error:
         raise errors.Error(error.decode())
     for platform in ("gpu", "cpu"):
-        jax_tvm_ffi.register_ffi_target(_TARGET, module.fagen_attention, ["args", "rets", "attrs.scale", "attrs.causal", "attrs.lse"],
+        jax_tvm_ffi.register_ffi_target(_TARGET, module.fagen_attention, ["args", "rets", "attrs.scale", "attrs.causal", "attrs.lse",
+                                                                               "attrs.left", "attrs.right"],
                                         platform=platform)
     return ours
 
@@ -51,7 +52,22 @@ def _gpu():
     return int(float(device.compute_capability) * 10 + 0.5), int(getattr(device, "core_count", 0)) or 132
 
 
-def _why_not(shape, dtype, causal):
+def _window_of(local_window_size, is_causal, rows, keys):
+    """(left, right) of a window that binds, or None. jax.nn's is around the row's own number: ours, where rows and keys are as many."""
+    if local_window_size is None:
+        return None
+    left, right = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
+    right = 0 if is_causal else right
+    return None if left >= rows - 1 and (is_causal or right >= keys - 1) else (left, right)
+
+
+def _form_of(window):
+    """The form of the package, and its args, that libfagen_jax takes for a window."""
+    left, right = window
+    return ("window", {"window": left + 1}) if right == 0 else ("local", {"left": left, "right": right})
+
+
+def _why_not(shape, dtype, causal, window):
     """Why no kernel computes this problem; None where one does."""
     gpu = _gpu()
     if gpu is None:
@@ -60,32 +76,39 @@ def _why_not(shape, dtype, causal):
         return f"dtype {dtype}; kernels are of float16 and bfloat16"
     problem = _kernels.describe(shape, _DTYPES[dtype], causal, True)
     tables, choice = _kernels.ready()._tables, _lib.Choice()
+    if window is not None:
+        form, args = _form_of(window)
+        why = _forms.lacks(tables, form, args)
+        if why:
+            return f"local_window_size: {why}"
+        _forms.describe(problem, tables, form, args)
     status = _lib.library().fagen_query(_lib.pointers(tables), len(tables), ctypes.byref(problem),
                                         _lib.described_device(*gpu), ctypes.byref(choice))
     return None if status == _lib.OK else _lib.library().fagen_last_error().decode()
 
 
-def _theirs(query, key, value, scale, is_causal, residual):
+def _theirs(query, key, value, scale, is_causal, residual, window):
     options = {"return_residual": True} if residual else {}
-    return jax.nn.dot_product_attention(query, key, value, scale=scale, is_causal=is_causal, **options)
+    return jax.nn.dot_product_attention(query, key, value, scale=scale, is_causal=is_causal, local_window_size=window, **options)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(3, 4, 5))
-def _attention(query, key, value, scale, is_causal, residual):
+@functools.partial(jax.custom_vjp, nondiff_argnums=(3, 4, 5, 6))
+def _attention(query, key, value, scale, is_causal, residual, window):
     batch, rows, heads, _ = query.shape
     results = (jax.ShapeDtypeStruct((batch, rows, heads, value.shape[3]), query.dtype),
                jax.ShapeDtypeStruct((batch, heads, rows) if residual else (1,), jnp.float32))
     call = jax.ffi.ffi_call(_TARGET, results, vmap_method="broadcast_all")
-    o, lse = call(query, key, value, scale=float(scale), causal=bool(is_causal), lse=bool(residual))
+    left, right = (-1, -1) if window is None else window
+    o, lse = call(query, key, value, scale=float(scale), causal=bool(is_causal), lse=bool(residual), left=int(left), right=int(right))
     return (o, lse.swapaxes(1, 2)) if residual else o
 
 
-def _forward(query, key, value, scale, is_causal, residual):
-    return _attention(query, key, value, scale, is_causal, residual), (query, key, value)
+def _forward(query, key, value, scale, is_causal, residual, window):
+    return _attention(query, key, value, scale, is_causal, residual, window), (query, key, value)
 
 
-def _backward(scale, is_causal, residual, inputs, gradient):
-    _, pull = jax.vjp(lambda *tensors: _theirs(*tensors, scale, is_causal, residual), *inputs)
+def _backward(scale, is_causal, residual, window, inputs, gradient):
+    _, pull = jax.vjp(lambda *tensors: _theirs(*tensors, scale, is_causal, residual, window), *inputs)
     return pull(gradient)
 
 
@@ -107,18 +130,21 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
         return jax.tree.map(lambda t: t[0], result)
     reason = None
     for name, given in (("bias", bias), ("mask", mask), *rest.items()):
-        if given is not None and name not in ("scale", "is_causal", "return_residual"):
+        if given is not None and name not in ("scale", "is_causal", "return_residual", "local_window_size"):
             reason = reason or f"{name}: kernels do not have it"
     rows, keys = query.shape[1], key.shape[1]
     if is_causal and keys < rows:
         reason = reason or f"a top-left causal mask with fewer keys than rows, {keys} and {rows}"
     if is_causal and keys > rows and not reason:  # the same keys by a bottom-right mask
         key, value = key[:, :rows], value[:, :rows]
+    window = _window_of(local_window_size, is_causal, rows, key.shape[1])
+    if window is not None and (min(window) < 0 or rows != key.shape[1]):
+        reason = reason or "local_window_size: rows and keys are not as many, or a side is negative"
     shape = (query.shape[0], query.shape[2], key.shape[2], rows, key.shape[1], query.shape[3], value.shape[3])
-    reason = reason or _why_not(shape, str(query.dtype), is_causal)
+    reason = reason or _why_not(shape, str(query.dtype), is_causal, window)
     if reason:
         _stats.refuse("jax.dot_product_attention", reason, fallback)
         return jax.nn.dot_product_attention(query, key, value, bias, mask, **rest)
     _stats.computed("jax.dot_product_attention")
     scale = query.shape[3] ** -0.5 if scale is None else scale
-    return _attention(query, key, value, scale, is_causal, return_residual)
+    return _attention(query, key, value, scale, is_causal, return_residual, window)

@@ -7,6 +7,7 @@ are told that none is wanted: attention() here does so, and saves the time of Py
 flash-attn: row i of seq_q sees keys j <= i + seq_kv - seq_q.
 """
 import ctypes
+import functools
 import math
 import os
 import weakref
@@ -14,7 +15,7 @@ import weakref
 import torch
 from torch.nn.attention import register_flash_attention_impl
 
-from . import _by_torch, _kernels, _lib, _sdpa, _stats, errors
+from . import _by_torch, _forms, _kernels, _lib, _sdpa, _stats, errors
 
 _is_compiling = torch.compiler.is_compiling
 _DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -29,6 +30,9 @@ def _register():
     ours.fagen_torch_register.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     ours.fagen_torch_forget_plan.argtypes = [ctypes.c_int64]
     ours.fagen_torch_add_kernels.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t]
+    ours.fagen_torch_add_form.restype = ctypes.c_int64
+    ours.fagen_torch_add_form.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_bool),
+                                          ctypes.c_size_t]
     libraries = os.path.join(os.path.dirname(torch.__file__), "lib")
     cuda = os.path.join(libraries, "libtorch_cuda.so")
     error = ours.fagen_torch_register(os.fsencode(os.path.join(libraries, "libtorch_cpu.so")),
@@ -61,6 +65,17 @@ def _(q, k, v, scale, causal, bshd, kernels, detached=False):
 @torch.library.register_fake("fagen::attention_out")
 def _(q, k, v, out, lse, scale, causal, bshd, kernels, detached=False):
     _refuse_gradients("attention_out", detached)
+
+
+@torch.library.register_fake("fagen::form_attention")
+def _(q, k, v, tensors, numbers, form, scale, bshd, lse, kernels, detached=False):
+    _refuse_gradients("form_attention", detached)
+    return _empty_output(q, v), _empty_lse(q, bshd, lse)
+
+
+@torch.library.register_fake("fagen::form_attention_out")
+def _(q, k, v, tensors, numbers, form, out, lse, scale, bshd, kernels, detached=False):
+    _refuse_gradients("form_attention_out", detached)
 
 
 @torch.library.register_fake("fagen::_planned")
@@ -110,6 +125,8 @@ torch.library.register_autograd("fagen::attention", _backward, setup_context=_sa
 
 _attention = torch.ops.fagen.attention.default
 _attention_out = torch.ops.fagen.attention_out.default
+_form_attention = torch.ops.fagen.form_attention.default
+_form_attention_out = torch.ops.fagen.form_attention_out.default
 _plan = torch.ops.fagen._plan.default
 _planned = torch.ops.fagen._planned.default
 _forward = torch.ops.fagen._forward.default
@@ -205,17 +222,59 @@ def _dense(tensor):
     return tensor if is_dense else tensor.contiguous()
 
 
-def attention(q, k, v, *, causal=False, scale=None, layout="bshd", return_lse=False, out=None, fallback="error",
-              kernels=None):
-    """softmax(scale * q k^T + mask) v, and LSE [batch, heads, seq_q] in float32 if return_lse.
+def _form_number(form, args):
+    """The operators' number of a form and its args: (name, whether it is a tensor) of each."""
+    return _register_form(form, args)
+
+
+_form_number._dynamo_marked_constant = True
+
+
+@functools.lru_cache(maxsize=None)
+def _register_form(form, args):
+    names = (ctypes.c_char_p * len(args))(*(name.encode() for name, _ in args))
+    are_tensors = (ctypes.c_bool * len(args))(*(is_tensor for _, is_tensor in args))
+    number = _ours.fagen_torch_add_form(form.encode(), names, are_tensors, len(args))
+    if number < 0:
+        raise errors.Error("this process has used 65536 different sets of args of forms")
+    return number
+
+
+class _Form:
+    """A form of a call, as the operators take it."""
+
+    def __init__(self, name, args):
+        for key, value in args.items():
+            if not isinstance(value, (int, float, torch.Tensor)):
+                raise errors.Error(f"form {name}: {key} is {value!r}; it is a number or a tensor")
+        self.number = _form_number(name, tuple((key, isinstance(value, torch.Tensor)) for key, value in args.items()))
+        self.tensors = [value for value in args.values() if isinstance(value, torch.Tensor)]
+        self.numbers = [float(value) for value in args.values() if not isinstance(value, torch.Tensor)]
+        self.name = name
+
+
+def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, layout="bshd", return_lse=False, out=None,
+              fallback="error", kernels=None, **params):
+    """softmax(score(scale * q k^T) + mask) v, and LSE [batch, heads, seq_q] in float32 if return_lse.
 
     q is [batch, seq_q, heads, head_dim] (layout "bshd") or [batch, heads, seq_q, head_dim] ("bhsd"), k and v have kv_heads,
     which divide heads; all other strides are free. scale: 1 / sqrt(head_dim) where None. A row that sees no key gives 0 and
     -inf. out: where to write; it takes no part in gradients. kernels: a KernelSet, else the package's
-    own. fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
+    own. form: the name of a form of these kernels, which says score and mask in place of causal; its params are given by
+    keyword, numbers and tensors (form="gemma2", cap=50.0, window=1024), or in form_args where a name is taken. A number may
+    be a tensor of one element, too, which is read when the kernel runs. Forms have no gradient. fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
     reason, "torch" lets it silently; stats() counts both.
     """
-    result = attend("attention", q, k, v, scale, causal, _is_bshd(layout), return_lse, out, fallback, kernels)
+    if form is None and not params and form_args is None:
+        result = attend("attention", q, k, v, scale, causal, _is_bshd(layout), return_lse, out, fallback, kernels)
+    else:
+        params = _forms.together("attention", form, form_args, params)
+        if causal:
+            raise errors.Error("attention: causal and form are given; a form says itself what is seen")
+        if fallback != "error":
+            raise errors.Error("attention: a form has no fallback: PyTorch does not know it")
+        result = attend_form("attention", q, k, v, form, params, scale=scale, bshd=_is_bshd(layout), lse=return_lse, out=out,
+                             kernels=kernels)
     return result if return_lse else result[0]
 
 
@@ -253,6 +312,42 @@ def _forward_at_once(q, k, v, scale, causal, bshd, number):
         if _direct(q, k, v, out, scale, causal, bshd, number):
             return out
     return _forward_now(q, k, v, scale, causal, bshd, number, True)
+
+
+def why_not_form(q, k, v, form, args, kernels=None):
+    """Why a form of these kernels cannot compute this, as far as that is known without asking for a kernel; else None."""
+    tables = (_kernels.ready() if kernels is None else kernels)._tables
+    given = [q, k, v, *(value for value in args.values() if isinstance(value, torch.Tensor))]
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given):
+        return f"the form {form} has no gradient"
+    return _forms.lacks(tables, form, args)
+
+
+def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=False, out=None, kernels=None):
+    """O and LSE by a form, on behalf of a function of this name; Unsupported where no kernel computes it."""
+    number = _READY if kernels is None else _number(kernels)
+    bound = _Form(form, args)
+    if torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v, *bound.tensors)):
+        raise errors.Unsupported(f"{function}: form {form} has no gradient: use torch.no_grad(), or detach its tensors")
+    call = q, k, v, bound.tensors, bound.numbers, bound.number
+    scale = _DEFAULT_SCALE if scale is None else scale
+    try:
+        if out is None:
+            o, sums = _form_attention(*call, scale, bshd, lse, number, True)
+            result = o, sums if lse else None
+        else:
+            sums = _empty_lse(q, bshd, lse) if lse or _is_compiling() else _NO_LSE
+            _form_attention_out(*call, out, sums, scale, bshd, number, True)
+            result = out, sums
+    except RuntimeError as error:
+        reason = _refusal(error)
+        dense = [_dense(t) for t in (q, k, v)]
+        if all(copy is t for copy, t in zip(dense, (q, k, v))):
+            raise type(reason)(reason.reason, function) from None
+        return attend_form(function, *dense, form, args, scale=scale, bshd=bshd, lse=lse, out=out, kernels=kernels)
+    if not _is_compiling():
+        _stats.computed(function)
+    return result
 
 
 def _refusal(error):
@@ -353,9 +448,17 @@ def plan(q, k, v, *, causal=False, scale=None, layout="bshd", kernels=None):
     return made
 
 
-def explain(q, k, v, *, causal=False, scale=None, layout="bshd", lse=False):
+def explain(q, k, v, *, causal=False, scale=None, layout="bshd", lse=False, form=None, form_args=None, **params):
     """Which kernel of the package computes this and why, in words. On a GPU."""
-    return _kernels.ready().explain(q, k, v, causal=causal, scale=scale, layout=layout, lse=lse)
+    return _kernels.ready().explain(q, k, v, causal=causal, scale=scale, layout=layout, lse=lse, form=form,
+                                    form_args=form_args, **params)
+
+
+def pack_bits(tensor):
+    """A bool tensor as a form's bits: int32 of the same shape but for the last dimension, whose bits lie 32 in a word."""
+    size = tensor.shape[-1]
+    padded = torch.nn.functional.pad(tensor.to(torch.int32), (0, -size % 32)).unflatten(-1, (-1, 32))
+    return (padded << torch.arange(32, dtype=torch.int32, device=tensor.device)).sum(-1, dtype=torch.int32)
 
 
 def warmup(shapes, *, dtype=torch.float16, causal=True, device="cuda"):

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`import fagen.transformers`, then AutoModel.from_pretrained(..., attn_implementation="fagen").
 
-Kernels compute causal and bidirectional attention without padding, decoding, and prefill in chunks. What has a mask, dropout or
-a window that binds goes to transformers' sdpa; softcap, sinks (s_aux) and position biases to the model's own eager function.
+Kernels compute causal and bidirectional attention without padding, decoding, and prefill in chunks; with a causal mask also sliding
+windows, softcap and sinks (s_aux), where a form of the package has them together and no gradient is wanted. What has another mask
+or dropout goes to transformers' sdpa; position biases, and softcap and sinks that no form takes, to the model's own eager function.
 stats() counts those.
 """
 import sys
@@ -13,7 +14,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from . import _by_torch, _stats, errors
+from . import _by_torch, _forms, _stats, errors
 from . import torch as front
 
 
@@ -35,9 +36,27 @@ def mask(batch_size, q_length, kv_length, q_offset=0, kv_offset=0, mask_function
     if can_skip and not binds and _is_unpadded(attention_mask):
         return None
     keywords = dict(rest) if mask_function is None else {**rest, "mask_function": mask_function}
-    return sdpa_mask(batch_size=batch_size, q_length=q_length, kv_length=kv_length, q_offset=q_offset, kv_offset=kv_offset,
+    made = sdpa_mask(batch_size=batch_size, q_length=q_length, kv_length=kv_length, q_offset=q_offset, kv_offset=kv_offset,
                      attention_mask=attention_mask, local_size=local_size, allow_is_causal_skip=False,
                      allow_is_bidirectional_skip=False, **keywords)
+    if binds and ends_together and not torch.compiler.is_compiling():
+        window = _by_torch.visible(q_length, kv_length, causal=True, window=(local_size - 1, 0), device=made.device)
+        if made.dtype == torch.bool and bool((made == window).all()):  # neither padding nor chunks nor anything else
+            made.fagen_window = local_size
+    return made
+
+
+def _form_of(query, key, attention_mask, dropout, is_causal, options):
+    """(form, args) of the package's forms that compute this; None where none does, or none is needed."""
+    window = getattr(attention_mask, "fagen_window", None)
+    is_plain = attention_mask is None or (window is not None and attention_mask.shape[-1] == key.shape[2])
+    if attention_mask is None and options.get("sliding_window") is not None and key.shape[2] > options["sliding_window"]:
+        return None
+    rest = dropout or options.get("position_bias") is not None or options.get("output_attentions")
+    if not is_plain or rest or not (is_causal or window is not None):
+        return None
+    sinks = options.get("s_aux")
+    return _forms.shipped(window=window, softcap=options.get("softcap"), sinks=None if sinks is None else sinks.float())
 
 
 def _reason(key, attention_mask, dropout, options):
@@ -57,9 +76,24 @@ def _reason(key, attention_mask, dropout, options):
     return None, False
 
 
+def _is_causal(module, is_causal):
+    return bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
+
+
 def _causal(module, query, is_causal):
-    is_causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    return bool(is_causal) and query.shape[2] > 1
+    return _is_causal(module, is_causal) and query.shape[2] > 1
+
+
+def _by_form(query, key, value, scaling, form, args):
+    """(O, None), or (None, why not)."""
+    why = front.why_not_form(query, key, value, form, args)
+    if why is None:
+        try:
+            o, _ = front.attend_form("transformers", query, key, value, form, args, scale=scaling, bshd=False)
+            return o.transpose(1, 2).contiguous(), None
+        except errors.Unsupported as refused:
+            why = refused.reason
+    return None, why
 
 
 def _by_transformers(module, query, key, value, attention_mask, dropout, scaling, is_causal, eagerly, options):
@@ -81,7 +115,13 @@ def _by_transformers(module, query, key, value, attention_mask, dropout, scaling
 def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **options):
     """O [batch, seq, heads, head_dim], and None; tensors are [batch, heads, seq, head_dim]."""
     causal = _causal(module, query, is_causal)
+    form = _form_of(query, key, attention_mask, dropout, _is_causal(module, is_causal), options)
     reason, eagerly = _reason(key, attention_mask, dropout, options)
+    if form is not None:
+        o, why = _by_form(query, key, value, scaling, *form)
+        if o is not None:
+            return o, None
+        reason = f"{reason}: {why}"
     if reason is None:
         try:
             o, _ = front.attend("transformers", query, key, value, scale=scaling, causal=causal, bshd=False)

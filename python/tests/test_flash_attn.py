@@ -9,7 +9,7 @@ import fagen
 import fagen.flash_attn as fa2
 import fagen.flash_attn_interface as fa3
 from fagen import _flash
-from torch_emulated import assert_near, reference, tensors, use_emulator
+from torch_emulated import assert_near, reference, shipped_forms, tensors, use_emulator  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not use_emulator(), reason="no emulator in this build")
 
@@ -104,12 +104,48 @@ def test_normalized_windows_are_the_same_mask(seq_q, seq_kv):
                 assert torch.equal(everything if seen is None else seen, wanted), (left, right, causal)
 
 
+SLOPES = torch.tensor([0.5, 0.25, 0.125, 0.0625])
+
+
+@pytest.mark.parametrize("seq_q, seq_kv", [(24, 24), (1, 200), (40, 150), (30, 20)])
+def test_windows_softcap_and_alibi_by_forms(shipped_forms, seq_q, seq_kv):
+    q, k, v = tensors(seq_q=seq_q, seq_kv=seq_kv)
+    place, key = torch.arange(seq_q)[:, None] + seq_kv - seq_q, torch.arange(seq_kv)[None]
+    causal, near = key <= place, (key <= place) & (key >= place - 3)
+    assert_near(fa2.flash_attn_func(q, k, v, causal=True, window_size=(3, 0)), by_steps(q, k, v, near))
+    assert_near(fa3.flash_attn_func(q, k, v, causal=True, softcap=5.0), by_steps(q, k, v, causal, 5.0))
+    assert_near(fa3.flash_attn_func(q, k, v, window_size=(3, 0), softcap=5.0), by_steps(q, k, v, near, 5.0))
+    bias = SLOPES[:, None, None].double() * (key - place)
+    assert_near(fa2.flash_attn_func(q, k, v, causal=True, alibi_slopes=SLOPES), by_steps(q, k, v, causal, bias=bias))
+    assert fagen.stats()["computed"] == {"flash_attn_func": 4} and not fagen.stats()["fallbacks"]
+
+
+def test_windows_on_both_sides_by_forms(shipped_forms):
+    q, k, v = tensors(seq_q=40, seq_kv=60)
+    place, key = torch.arange(40)[:, None] + 20, torch.arange(60)[None]
+    for left, right in ((3, 2), (-1, 5), (10, -1)):
+        seen = (key >= place - left if left >= 0 else True) & (key <= place + right if right >= 0 else key >= 0)
+        assert_near(fa2.flash_attn_func(q, k, v, window_size=(left, right)), by_steps(q, k, v, seen))
+    assert fagen.stats()["computed"] == {"flash_attn_func": 3}
+
+
+def test_what_forms_do_not_take(shipped_forms):
+    q, k, v = tensors(seq_q=24, seq_kv=24)
+    row, key = torch.arange(24)[:, None], torch.arange(24)[None]
+    assert_near(fa3.flash_attn_func(q, k, v, causal=True, softcap=5000.0), by_steps(q, k, v, key <= row, 5000.0))
+    k.requires_grad_()
+    fa3.flash_attn_func(q, k, v, causal=True, softcap=5.0).sum().backward()
+    assert k.grad is not None
+    reasons = [reason for _, reason in fagen.stats()["fallbacks"]]
+    assert reasons == ["softcap=5000.0: cap is 5000.0; the form softcap takes 1 to 1000", "softcap=5.0: the form softcap has no gradient"]
+
+
 def test_windows_softcap_and_alibi_by_torch():
     q, k, v = tensors(seq_q=24, seq_kv=24)
     row, key = torch.arange(24)[:, None], torch.arange(24)[None]
     assert_near(fa2.flash_attn_func(q, k, v, window_size=(3, 2)), by_steps(q, k, v, (key >= row - 3) & (key <= row + 2)))
     assert_near(fa3.flash_attn_func(q, k, v, causal=True, softcap=5.0), by_steps(q, k, v, key <= row, 5.0))
-    slopes = torch.tensor([0.5, 0.25, 0.125, 0.0625])
+    slopes = SLOPES
     bias = -slopes[:, None, None].double() * (row - key).abs()
     assert_near(fa2.flash_attn_func(q, k, v, alibi_slopes=slopes), by_steps(q, k, v, bias=bias))
     assert len(fagen.stats()["fallbacks"]) == 3 and not fagen.stats()["computed"]
@@ -125,7 +161,7 @@ def test_errors_where_asked_for(monkeypatch):
 def test_a_warning_once_a_reason(monkeypatch):
     monkeypatch.setattr(fa2, "fallback", "warn")
     q, k, v = tensors()
-    with pytest.warns(RuntimeWarning, match="softcap=3.5: kernels have no cap; PyTorch computes it"):
+    with pytest.warns(RuntimeWarning, match="softcap=3.5, not causal: no form has this together; PyTorch computes it"):
         fa2.flash_attn_func(q, k, v, softcap=3.5)
     fa2.flash_attn_func(q, k, v, softcap=3.5)
 

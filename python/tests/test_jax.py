@@ -82,7 +82,7 @@ def test_gradients():
 
 @pytest.mark.parametrize("change, reason", [
     ({"bias": jnp.zeros((1, 4, 24, 24), jnp.float16)}, "bias"), ({"mask": jnp.ones((1, 1, 24, 24), bool)}, "mask"),
-    ({"local_window_size": 3}, "local_window_size"), ({"key_value_seq_lengths": jnp.array([3, 24])}, "key_value_seq_lengths"),
+    ({"key_value_seq_lengths": jnp.array([3, 24])}, "key_value_seq_lengths"),
     ({"implementation": "xla"}, "implementation")])
 def test_what_jax_computes(change, reason, monkeypatch):
     q, k, v = arrays()
@@ -91,6 +91,35 @@ def test_what_jax_computes(change, reason, monkeypatch):
     monkeypatch.setattr(ours, "fallback", "error")
     with pytest.raises(fagen.Unsupported, match=reason):
         ours.dot_product_attention(q, k, v, **change)
+
+
+@pytest.fixture
+def shipped_forms():
+    library, error = ctypes.CDLL(LIBRARY), ctypes.create_string_buffer(2048)
+    assert not library.fagen_torch_emulator_open(os.fsencode(_lib.path("kernels", "forms")), 90, error, 2048), error.value
+
+
+@pytest.mark.parametrize("causal, window, lengths", [(True, 3, (24, 24)), (True, (5, 7), (24, 40)), (False, (6, 0), (24, 24)),
+                                                     (False, (6, 3), (24, 24)), (False, 4, (24, 24))])
+def test_windows_by_forms(shipped_forms, monkeypatch, causal, window, lengths):
+    monkeypatch.setattr(ours, "_gpu", lambda: (90, 132))
+    q, k, v = arrays(rows=lengths[0], keys=lengths[1])
+    options = {"is_causal": causal, "local_window_size": window, "return_residual": True}
+    for got, wanted in zip(ours.dot_product_attention(q, k, v, **options), exact(q, k, v, **options)):
+        assert_near(got, wanted)
+    assert fagen.stats()["computed"] == {"jax.dot_product_attention": 1}
+    call = lambda f: lambda *t: f(*t, is_causal=causal, local_window_size=window).astype(jnp.float32).sum()  # noqa: E731
+    for one, other in zip(*(jax.grad(call(f), (0, 1, 2))(q, k, v) for f in (ours.dot_product_attention, exact))):
+        assert_near(one, other, 1e-2)
+
+
+def test_windows_by_jax():
+    q, k, v = arrays(rows=24, keys=40)
+    assert_near(ours.dot_product_attention(q, k, v, local_window_size=3), exact(q, k, v, local_window_size=3))
+    (_, reason), = fagen.stats()["fallbacks"]
+    assert reason == "local_window_size: rows and keys are not as many, or a side is negative"
+    assert_near(ours.dot_product_attention(q, k, v, local_window_size=100), exact(q, k, v))
+    assert fagen.stats()["computed"] == {"jax.dot_product_attention": 1}
 
 
 def test_fewer_keys_than_rows_other_types_and_head_dims():

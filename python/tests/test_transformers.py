@@ -12,7 +12,7 @@ import fagen
 import fagen.torch
 import fagen.transformers as ours
 from fagen import _by_torch
-from torch_emulated import tensors, use_emulator
+from torch_emulated import shipped_forms, tensors, use_emulator  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not use_emulator(), reason="no emulator in this build")
 SMALL = {"hidden_size": 128, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 97,
@@ -134,6 +134,40 @@ def test_a_window_that_binds_and_softcap_are_not_dropped():
             results.append(made(inputs).logits)
     torch.testing.assert_close(*results, atol=2e-3, rtol=2e-3)
     assert ("transformers", "softcap") in fagen.stats()["fallbacks"]
+
+
+GEMMA2 = dict(SMALL, num_key_value_heads=1, head_dim=64, query_pre_attn_scalar=64, attn_logit_softcapping=5.0)
+FORMED = {
+    "gemma2": lambda: transformers.Gemma2Config(**GEMMA2, sliding_window=8),
+    "mistral": lambda: transformers.MistralConfig(**SMALL, num_key_value_heads=1, head_dim=64, sliding_window=8),
+    "gpt_oss": lambda: transformers.GptOssConfig(**SMALL, num_key_value_heads=1, head_dim=64, sliding_window=8,
+                                                 num_local_experts=2, num_experts_per_tok=1),
+}
+
+
+@pytest.mark.parametrize("name", FORMED)
+def test_windows_softcap_and_sinks_by_forms(shipped_forms, name):
+    inputs, results = tokens(), []
+    fagen.stats(reset=True)
+    for how in ("fagen", "eager"):
+        torch.manual_seed(0)
+        made = transformers.AutoModelForCausalLM.from_config(FORMED[name](), attn_implementation=how).half().eval()
+        with torch.no_grad():
+            cache = transformers.DynamicCache(config=made.config)
+            parts = [made(part, past_key_values=cache).logits for part in (inputs[:, :20], inputs[:, 20:23], inputs[:, 23:])]
+        results.append(torch.cat(parts, 1))
+    torch.testing.assert_close(*results, atol=2e-3, rtol=2e-3)
+    assert fagen.stats()["computed"] == {"transformers": 6} and not fagen.stats()["fallbacks"]
+
+
+def test_padding_keeps_a_window_from_the_form(shipped_forms):
+    options = {"batch_size": 1, "q_length": 12, "kv_length": 12, "local_size": 4,
+               "mask_function": transformers.masking_utils.sliding_window_causal_mask_function(4)}
+    assert ours.mask(**options).fagen_window == 4
+    padding = torch.tensor([[False] + [True] * 11])
+    assert not hasattr(ours.mask(**options, attention_mask=padding), "fagen_window")
+    chunks = transformers.masking_utils.chunked_causal_mask_function(4, torch.zeros(1, dtype=torch.int))
+    assert not hasattr(ours.mask(**{**options, "mask_function": chunks}), "fagen_window")
 
 
 def test_compile():

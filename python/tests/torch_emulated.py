@@ -1,9 +1,11 @@
 # fagen: fagen.torch on CPU tensors, by the emulator, and what it is compared with.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import contextlib
 import ctypes
 import functools
 import os
 
+import pytest
 import torch
 
 import fagen
@@ -17,14 +19,34 @@ GPU = 89  # whose kernels the emulator runs
 @functools.lru_cache(maxsize=None)
 def use_emulator():
     """Makes the operators compute on the CPU. False where this build has no emulator."""
-    if not os.path.exists(LIBRARY):
-        return False
+    return os.path.exists(LIBRARY) and open_kernels(_lib.path("kernels", "l4_fp16"))
+
+
+def open_kernels(directory, gpu=GPU):
+    """The kernel sets that the emulator takes from now on, and the GPU that it stands for."""
     emulated = ctypes.CDLL(LIBRARY)
     error = ctypes.create_string_buffer(2048)
-    if emulated.fagen_torch_emulator_open(os.fsencode(_lib.path("kernels", "l4_fp16")), GPU, error, 2048):
+    if emulated.fagen_torch_emulator_open(os.fsencode(directory), gpu, error, 2048):
         raise fagen.Error(error.value.decode())
     fagen.torch._ours.fagen_torch_set_emulator(ctypes.cast(emulated.fagen_torch_emulate, ctypes.c_void_p))
     return True
+
+
+@contextlib.contextmanager
+def emulating(directory, gpu=GPU):
+    """The emulator takes the kernel sets of a directory."""
+    open_kernels(directory, gpu)
+    try:
+        yield
+    finally:
+        open_kernels(_lib.path("kernels", "l4_fp16"))
+
+
+@pytest.fixture
+def shipped_forms():
+    """The emulator takes the package's kernels of forms."""
+    with emulating(_lib.path("kernels", "forms"), 90):
+        yield
 
 
 def tensors(batch=1, heads=4, kv_heads=2, seq_q=40, seq_kv=40, head_dim=64, *, layout="bshd", seed=0):

@@ -1,6 +1,7 @@
 // fagen: what prepare and run ask of the CUDA driver, on one that only remembers.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "FakeDriver.h"
+#include "TestForms.h"
 #include "TestTable.h"
 #include "compile/nvrtc.h"
 
@@ -79,6 +80,29 @@ TEST_F(DriverTest, LaunchGetsEverything) {
   EXPECT_EQ(launch.params.heads_per_kv, 4);
   EXPECT_EQ(launch.params.q_stride[1], 300 * 64);
   EXPECT_EQ(launch.params.scale, 0.125f);
+}
+
+TEST_F(DriverTest, FormsFollowTheParameters) {
+  const std::vector<fagen_arg> args = {number("n", 3), tensor("a", 0x100), tensor("sees", 0x200),
+                                       tensor("half", 0x302)};
+  const fagen_problem formed = formProblem("doc", args);
+  row.mask = FAGEN_MASK_FORM_0;
+  TestTable &table = tables.emplace_back("k");
+  table.forms({makeForm("doc", "doc", kTensors)}).add(row);
+  const fagen_table *one = table.get();
+  ASSERT_EQ(fagen_query(&one, 1, &formed, device, &choice), FAGEN_OK) << fagen_last_error();
+  ASSERT_EQ(fagen_prepare(&choice, device), FAGEN_OK) << fagen_last_error();
+  fagen_device_make_current(device); // the fake keeps no stack
+  const std::vector<fagen_arg> run = {tensor("a", 0x500)};
+  tensors.args = run.data();
+  tensors.arg_count = 1;
+  ASSERT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_OK) << fagen_last_error();
+  const FakeLaunch &launch = fake->launches.at(0);
+  EXPECT_EQ(launch.params.q, tensors.q);
+  const std::vector<uint64_t> form(launch.form.begin(), launch.form.begin() + 11);
+  EXPECT_EQ(form, (std::vector<uint64_t>{0, 3, 0x500, 3, 1, 0x200, 0, 16, 1, 0x302, 0}));
+  tensors.args = nullptr;
+  EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_INVALID);
 }
 
 const fagen_map kMaps[] = {{FAGEN_MAP_K, 64, 128, 128, 0}, {FAGEN_MAP_O, 32, 64, 64, 0}};

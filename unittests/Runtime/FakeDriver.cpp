@@ -105,8 +105,10 @@ CuResult cuLaunchKernel(CuFunction function, unsigned gridX, unsigned, unsigned,
                         unsigned sharedBytes, CuStream stream, void **arguments, void **) {
   if (state.failLaunch)
     return state.failLaunch;
-  state.launches.push_back({*reinterpret_cast<std::string *>(function), gridX, blockX, sharedBytes, stream,
-                            *static_cast<device::MappedAttentionParams *>(arguments[0])});
+  const auto *params = static_cast<const device::MappedAttentionParams *>(arguments[0]);
+  state.launches.push_back(
+      {*reinterpret_cast<std::string *>(function), gridX, blockX, sharedBytes, stream, *params, {}});
+  memcpy(state.launches.back().form.data(), params + 1, sizeof(state.launches.back().form));
   return 0;
 }
 CuResult cuMemAlloc_v2(CuPointer *memory, size_t bytes) {

@@ -4,6 +4,7 @@
 
 #include <fagen/device/params.h>
 
+#include <array>
 #include <dlfcn.h>
 #include <set>
 #include <string>
@@ -25,6 +26,7 @@ struct FakeLaunch {
   unsigned grid, threads, sharedBytes;
   void *stream;
   device::MappedAttentionParams params; ///< maps: as filled; garbage where the row has none
+  std::array<uint64_t, 24> form;        ///< behind them; garbage where the row has none
 };
 
 /// Memory of the fake GPU: the host's.

@@ -19,4 +19,4 @@ for name, kind in vars(structs).items():
         print(f"{c}.{member.rstrip('_')}", getattr(kind, member).offset)
         lines.append(f'printf("{c}.{member.rstrip("_")} %zu\\n", offsetof({c}, {member.rstrip("_")}));')
 with open(sys.argv[2], "w", encoding="utf-8") as out:
-    out.write("#include <fagen/fagen.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
+    out.write("#include <fagen/table.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\nreturn 0;\n}\n")

@@ -1,0 +1,112 @@
+# fagen: forms: scores, masks and sinks that a kernel set's spec writes down, and their args by name.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What Python knows of a form is what tables say: the names of its params, and which are integers. Imports no framework."""
+import ctypes
+import functools
+from typing import NamedTuple
+
+from . import _structs, errors
+
+_I32, _KIND_I32, _KIND_F32, _KIND_TENSOR = 3, 1, 2, 3
+_FORMS_END = _structs.Table.form_size.offset + _structs.Table.form_size.size
+
+
+ALL_KEYS = 1 << 30  # a window that binds nothing
+
+
+class Param(NamedTuple):
+    name: str
+    element: int  # FAGEN_ELEMENT_...
+    rank: int
+    low: float
+    high: float
+
+
+def _steps(address, count, size, kind):
+    return [kind.from_address(address + i * size) for i in range(count)]
+
+
+@functools.lru_cache(maxsize=None)
+def forms_of(tables):
+    """[(name, params)] of tables by their addresses: each form once."""
+    found = []
+    for address in tables:
+        table = _structs.Table.from_address(address)
+        forms = _steps(table.forms, table.form_count, table.form_size, _structs.Form) if table.struct_size >= _FORMS_END else ()
+        for form in forms:
+            params = _steps(form.params, form.param_count, form.param_size, _structs.FormParam)
+            one = form.name.decode(), tuple(Param(p.name.decode(), p.element, p.rank, p.low, p.high) for p in params)
+            if one not in found:
+                found.append(one)
+    return found
+
+
+def find(tables, form, names):
+    """The params of the tables' first form of this name that has just these; None where there is none."""
+    return next((params for name, params in forms_of(tuple(tables)) if name == form and {p.name for p in params} == set(names)), None)
+
+
+def describe(problem, tables, form, args):
+    """Puts a form and its args into a problem of the C ABI: numbers by name; anything else stands for a tensor."""
+    known = {p.name: p for p in find(tables, form, args) or ()}
+    array = (_structs.Arg * len(args))()
+    for arg, (name, value) in zip(array, args.items()):
+        param, is_number = known.get(name), isinstance(value, (int, float))
+        arg.name = name.encode()
+        if param and param.rank or (param is None and not is_number):
+            arg.kind = _KIND_TENSOR
+        elif param and param.element == _I32:
+            arg.kind, arg.i32 = _KIND_I32, int(value) if is_number else 0
+        else:
+            arg.kind, arg.f32 = _KIND_F32, float(value) if is_number else 0.0
+        if not is_number and arg.kind != _KIND_TENSOR:
+            arg.data = 256  # on the device: not read here
+    problem.mask, problem.form, problem.args, problem.arg_count = 0, form.encode(), ctypes.addressof(array), len(args)
+    problem._kept = array  # as long as the problem
+
+
+def together(function, form, args, named):
+    """The args of a call: those given by keyword, and those of form_args, whose names may be a function's own."""
+    if form is None and (named or args):
+        name = next(iter(named or args))
+        if named:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'; params of a form are given with form=")
+        raise errors.Error(f"{function}: form_args has '{name}', and there is no form: name it by form=")
+    twice = sorted(set(args or ()) & set(named))
+    if twice:
+        raise errors.Error(f"{function}: '{twice[0]}' is given by keyword and in form_args")
+    return {**named, **(args or {})}
+
+
+def shipped(*, window=None, softcap=None, slopes=None, sinks=None):
+    """(form, args) of the package's forms (specs/forms.fa) for causal attention with these, or None where there is no such.
+
+    window: how many keys a row sees, its own the last. slopes and sinks are tensors of the heads.
+    """
+    given = {"window": window, "cap": softcap, "slope": slopes, "sinks": sinks}
+    args = {name: value for name, value in given.items() if value is not None}
+    names = {("window",): "window", ("cap",): "softcap", ("window", "cap"): "gemma2", ("slope",): "alibi", ("sinks",): "sink",
+             ("window", "sinks"): "gpt_oss"}
+    form = names.get(tuple(args))
+    return None if form is None else (form, args)
+
+
+def lacks(tables, form, args):
+    """Why the tables' form does not take these args, in words; None where names and numbers are right."""
+    ranges = _ranges(tuple(tables), form, tuple(args))
+    if ranges is None:
+        return f"no kernel has the form {form}({', '.join(args)})"
+    for name, low, high in ranges:
+        value = args[name]
+        if isinstance(value, (int, float)) and not low <= value <= high:
+            return f"{name} is {value}; the form {form} takes {low:.9g} to {high:.9g}"
+    return None
+
+
+def _ranges(tables, form, names):
+    """(name, low, high) of a form's numbers; None where the tables have no such form."""
+    params = find(tables, form, names)
+    return None if params is None else tuple((p.name, p.low, p.high) for p in params if p.rank == 0)
+
+
+_ranges._dynamo_marked_constant = True  # graphs take the answer: tables do not change

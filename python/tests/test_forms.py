@@ -1,0 +1,222 @@
+# fagen: forms on CPU tensors: values, args and their refusals, graphs.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import pytest
+import torch
+
+import fagen
+import fagen.torch
+from torch_emulated import assert_near, emulating, tensors, use_emulator
+
+pytestmark = pytest.mark.skipif(not use_emulator(), reason="no emulator in this build")
+
+SPEC = """target sm_89;
+form gemma2   { param cap: f32 in [1, 55]; param window: i32 in [1, 1073741824];
+                score = cap * tanh(s / cap);  mask = k <= p && p - k < window; }
+form sinks    { param sinks: f32[heads];  mask = k <= p;  sink = sinks[h]; }
+form bias     { param bias: f32[batch, heads, seq_q, seq_kv];  score = s + bias[b, h, q, k]; }
+form document { param doc: i32[batch, seq_kv] ascending;  mask = k <= p && doc[b, k] == doc[b, p]; }
+form drafts   { param sees: bit[batch, seq_q, seq_q];  let d = k - (seq_kv - seq_q);  mask = d < 0 || sees[b, q, d]; }
+form prefix   { param prefix: i32[batch];  mask = k < prefix[b] || k <= p; }
+form bytes    { param seen: u8[batch, seq_kv];  mask = seen[b, k] != 0; }
+kernel formed {
+  problem  { dtype = f16; head_dim = 64;
+             form = [gemma2, gemma2(window = 8), sinks, bias, document, drafts, prefix, bytes]; }
+  schedule { tile = 64 x 64; warps = 4; mma = mma_sync; copy = cp_async; stages = 2; }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    compiled = fagen.compile(SPEC)
+    with emulating(compiled._directories[0]):
+        yield compiled
+
+
+def places(q, k):
+    """Indices of queries and keys, and the place of a query among the keys."""
+    rows, keys = q.shape[1], k.shape[1]
+    row, key = torch.arange(rows)[:, None], torch.arange(keys)[None, :]
+    return row, key, row + keys - rows
+
+
+def reference(q, k, v, *, score=lambda s: s, seen=None, sink=None):
+    """O and LSE in float64. seen is [.., seq_q, seq_kv] of bool; sink [heads]."""
+    q, k, v = (t.double().transpose(1, 2) for t in (q, k, v))
+    k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
+    scores = score(q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5)
+    if seen is not None:
+        scores = scores.masked_fill(~seen, -torch.inf)
+    sums = torch.logsumexp(scores, -1)
+    if sink is not None:
+        sums = torch.logaddexp(sums, sink.double()[:, None].expand_as(sums))
+    o = torch.exp(scores - sums.masked_fill(sums == -torch.inf, 0)[..., None]) @ v
+    return o.transpose(1, 2), sums
+
+
+def compare(kernels, inputs, wanted, form, **params):
+    o, lse = kernels(*inputs, form=form, return_lse=True, **params)
+    assert_near(o, wanted[0])
+    torch.testing.assert_close(lse.double(), wanted[1], atol=2e-3, rtol=1e-3)
+
+
+def gemma2(inputs, cap, window):
+    _, key, place = places(*inputs[:2])
+    return reference(*inputs, score=lambda s: cap * torch.tanh(s / cap), seen=(key <= place) & (place - key < window))
+
+
+@pytest.mark.parametrize("lengths", [(40, 40), (1, 70), (33, 80), (50, 20)])
+def test_numbers(kernels, lengths):
+    inputs = tensors(seq_q=lengths[0], seq_kv=lengths[1])
+    for cap, window in ((5.0, 7), (50, 1000), (1.5, 8)):  # 8 is bound in a row of its own
+        compare(kernels, inputs, gemma2(inputs, cap, window), "gemma2", cap=cap, window=window)
+
+
+def test_numbers_that_are_tensors(kernels):
+    inputs = tensors()
+    for window in (torch.tensor(8, dtype=torch.int32), torch.tensor([8], dtype=torch.int32)):
+        compare(kernels, inputs, gemma2(inputs, 5.0, 8), "gemma2", cap=torch.tensor(5.0), window=window)
+
+
+def test_tensors_of_one_element_are_read_at_each_call(kernels):
+    inputs, window = tensors(), torch.tensor(3, dtype=torch.int32)
+    compare(kernels, inputs, gemma2(inputs, 5.0, 3), "gemma2", cap=5.0, window=window)
+    window.fill_(11)
+    compare(kernels, inputs, gemma2(inputs, 5.0, 11), "gemma2", cap=5.0, window=window)
+
+
+def test_sinks(kernels):
+    inputs = tensors(seq_q=50, seq_kv=20)  # the first 30 rows see no key
+    sinks = torch.tensor([0.5, -1.0, 3.0, 0.0])
+    _, key, place = places(*inputs[:2])
+    compare(kernels, inputs, reference(*inputs, seen=key <= place, sink=sinks), "sinks", sinks=sinks)
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 40, 40), (1, 4, 40, 40), (2, 1, 1, 40), (40, 40), (4, 1, 1), (40, 1)])
+def test_bias_of_any_shape_that_is_repeated(kernels, shape):
+    inputs = tensors(batch=2)
+    bias = torch.randn(shape, generator=torch.Generator().manual_seed(7))
+    compare(kernels, inputs, reference(*inputs, score=lambda s: s + bias.double()), "bias", bias=bias)
+
+
+def test_strides_of_args_are_taken_as_they_are(kernels):
+    inputs = tensors()
+    bias = torch.randn((40, 40, 1, 8), generator=torch.Generator().manual_seed(7))[..., ::2].permute(2, 3, 1, 0)
+    assert not bias.is_contiguous() and bias.shape == (1, 4, 40, 40)
+    compare(kernels, inputs, reference(*inputs, score=lambda s: s + bias.double()), "bias", bias=bias)
+
+
+def test_documents(kernels):
+    inputs = tensors(batch=2, seq_q=24, seq_kv=40)
+    doc = torch.tensor([[0] * 13 + [1] * 27, [3] * 30 + [9] * 10], dtype=torch.int32)
+    _, key, place = places(*inputs[:2])
+    same = doc[:, None, :] == doc[:, place[:, 0]][:, :, None]
+    compare(kernels, inputs, reference(*inputs, seen=((key <= place) & same)[:, None]), "document", doc=doc)
+
+
+def test_bits(kernels):
+    inputs = tensors(batch=2, seq_q=40, seq_kv=70)
+    sees = torch.rand((2, 40, 40), generator=torch.Generator().manual_seed(5)) < 0.5
+    seen = torch.cat([torch.ones((2, 40, 30), dtype=torch.bool), sees], -1)
+    words = fagen.torch.pack_bits(sees)
+    assert words.dtype == torch.int32 and words.shape == (2, 40, 2)
+    compare(kernels, inputs, reference(*inputs, seen=seen[:, None]), "drafts", sees=words)
+
+
+def test_prefixes_and_bytes(kernels):
+    inputs = tensors(batch=2)
+    _, key, place = places(*inputs[:2])
+    prefix = torch.tensor([5, 20], dtype=torch.int32)
+    seen = ((key < prefix[:, None, None]) | (key <= place))[:, None]
+    compare(kernels, inputs, reference(*inputs, seen=seen), "prefix", prefix=prefix)
+    some = torch.rand((2, 40), generator=torch.Generator().manual_seed(5)) < 0.5
+    compare(kernels, inputs, reference(*inputs, seen=some[:, None, None, :]), "bytes", seen=some)
+
+
+def test_out_layout_and_form_args(kernels):
+    inputs = tensors()
+    wanted = gemma2(inputs, 5.0, 7)[0]
+    turned = [t.transpose(1, 2) for t in inputs]
+    out = torch.empty_like(turned[0])
+    given = kernels(*turned, form="gemma2", form_args={"cap": 5.0}, window=7, layout="bhsd", out=out)
+    assert given.data_ptr() == out.data_ptr()
+    assert_near(out.transpose(1, 2), wanted)
+
+
+MISTAKES = [
+    ({"form": "gemma3"}, fagen.Unsupported, "no table has a form 'gemma3'"),
+    ({"form": "gemma2", "cap": 5.0}, fagen.Error, "form gemma2: no arg 'window'"),
+    ({"form": "gemma2", "cap": 5.0, "window": 7, "wndow": 1}, fagen.Error, "it has no param 'wndow'"),
+    ({"form": "gemma2", "cap": 5.0, "window": 0}, fagen.Error, "arg 'window' is 0; it must be 1 to 1073741824"),
+    ({"form": "gemma2", "cap": 5.0, "window": 7.5}, fagen.Error, "window is 7.5; it is an integer"),
+    ({"form": "gemma2", "cap": "5", "window": 7}, fagen.Error, "cap is '5'; it is a number or a tensor"),
+    ({"form": "gemma2", "cap": 5.0, "window": torch.tensor(7)}, fagen.Error, "window is of another dtype; it is int32"),
+    ({"form": "gemma2", "cap": torch.ones(2), "window": 7}, fagen.Error, "cap has shape [2]; it is a number, or a tensor of one"),
+    ({"form": "gemma2", "cap": 5.0, "window": 7, "causal": True}, fagen.Error, "causal and form are given"),
+    ({"form": "gemma2", "cap": 5.0, "window": 7, "fallback": "torch"}, fagen.Error, "a form has no fallback"),
+    ({"form": "gemma2", "cap": 5.0, "form_args": {"cap": 5.0}, "window": 7}, fagen.Error, "'cap' is given by keyword and in form_args"),
+    ({"form": "sinks", "sinks": 1.0}, fagen.Error, "sinks is a number; it is a tensor of 1 dimension"),
+    ({"form": "sinks", "sinks": torch.ones(3)}, fagen.Error, "sinks has shape [3]; it is [4], where a size of 1 is repeated"),
+    ({"form": "sinks", "sinks": torch.ones(1)}, fagen.Error, "sinks is one value for all"),
+    ({"form": "sinks", "sinks": torch.ones(1, 4)}, fagen.Error, "sinks has shape [1, 4]"),
+    ({"form": "bias", "bias": torch.ones(4, 40, 40).half()}, fagen.Error, "bias is of another dtype; it is float32"),
+    ({"form": "sinks", "sinks": torch.ones(4, device="meta")}, fagen.Error, ""),
+    ({"cap": 5.0}, TypeError, "attention() got an unexpected keyword argument 'cap'"),
+    ({"form_args": {"cap": 5.0}}, fagen.Error, "form_args has 'cap', and there is no form"),
+]
+
+
+@pytest.mark.parametrize("call, kind, words", MISTAKES, ids=range(len(MISTAKES)))
+def test_mistakes_are_named(kernels, call, kind, words):
+    with pytest.raises((kind, NotImplementedError) if not words else kind) as caught:
+        kernels(*tensors(), **call)
+    assert words in str(caught.value)
+
+
+def test_gradients_are_refused(kernels):
+    q, k, v = tensors()
+    sinks = torch.zeros(4, requires_grad=True)
+    for inputs, arg in (((q.requires_grad_(), k, v), sinks.detach()), ((q.detach(), k, v), sinks)):
+        with pytest.raises(fagen.Unsupported, match="form sinks has no gradient"):
+            kernels(*inputs, form="sinks", sinks=arg)
+        with torch.no_grad():
+            kernels(*inputs, form="sinks", sinks=arg)
+
+
+def test_compiled(kernels):
+    inputs, sinks = tensors(), torch.tensor([0.5, -1.0, 3.0, 0.0])
+
+    @torch.compile(backend="aot_eager", fullgraph=True)
+    def both(q, k, v, sinks):
+        o = kernels(q, k, v, form="sinks", sinks=sinks)
+        return o + kernels(q, k, v, form="gemma2", cap=5.0, window=7)
+
+    _, key, place = places(*inputs[:2])
+    wanted = reference(*inputs, seen=key <= place, sink=sinks)[0] + gemma2(inputs, 5.0, 7)[0]
+    with torch.no_grad():
+        assert_near(both(*inputs, sinks), wanted)
+
+
+def test_opcheck(kernels):
+    number, form = fagen.torch._number(kernels), fagen.torch._Form("sinks", {"sinks": torch.zeros(4)})
+    q, k, v = tensors()
+    call = (q, k, v, form.tensors, form.numbers, form.number)
+    tests = {"test_utils": ("test_schema", "test_faketensor")}
+    with torch.no_grad():
+        for lse in (False, True):
+            torch.library.opcheck(torch.ops.fagen.form_attention.default, (*call, 0.1, True, lse, number), **tests)
+        torch.library.opcheck(torch.ops.fagen.form_attention_out.default,
+                              (*call, torch.empty_like(q), torch.empty((1, 4, 40)), 0.1, True, number), **tests)
+    for given in ((*call, 0.1, True, True, number), (*call, torch.empty_like(q), torch.empty(0), 0.1, True, number)):
+        name = "form_attention" if len(given) == 10 else "form_attention_out"
+        with pytest.raises(RuntimeError, match=f"{name} has no gradient"):
+            getattr(torch.ops.fagen, name)(*given)
+
+
+def test_explain_and_forms(kernels):
+    assert kernels.forms["gemma2"] == ["cap", "window"] and list(kernels.forms)[0] == "gemma2"
+    text = kernels.explain(shape=(1, 4, 2, 40, 40, 64), form="gemma2", cap=5.0, window=8, gpu="sm_89")
+    assert "form gemma2(cap = 5, window = 8)" in text and "is for gemma2(window = 8)" in text
+    text = kernels.explain(shape=(1, 4, 2, 40, 40, 64), form="gemma2", cap=5.0, window=9, gpu="sm_89")
+    assert "is for gemma2(window = 8); the problem has window = 9" in text
+    assert "bias = a tensor" in kernels.explain(*tensors(), form="bias", bias=torch.ones(1, 4, 40, 40), gpu="sm_89")
