@@ -201,6 +201,12 @@ std::vector<Let> KernelEmitter::letsOfTile() const {
   return lets;
 }
 
+/// 0 where there is no key, and so none of a tensor that has an element for each.
+static Expr readOf(const GlobalElement &source) {
+  const Expr read = Expr::read(source.buffer->name, source.at), keys = variable(RunValue::SeqKv);
+  return llvm::is_contained(source.buffer->shape, keys) ? select(equal(keys, constant(0)), constant(0), read) : read;
+}
+
 /// With group_row, which they may name.
 void KernelEmitter::emitLets() {
   if (load)
@@ -212,7 +218,7 @@ void KernelEmitter::emitLets() {
       line(out, "const int {0} = value_of(form.{0}, {1}, {2});", scalar.name, scalar.low, scalar.high);
   for (const Let &let : letsOfTile())
     line(out, "const {} {} = {};", isReal(kernel, let.name) ? "float" : "int", let.name,
-         letValue(let.source ? Expr::read(let.source->buffer->name, let.source->at) : let.value));
+         letValue(let.source ? readOf(*let.source) : let.value));
 }
 
 void KernelEmitter::emitCtaAt() {

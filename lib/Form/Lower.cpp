@@ -87,8 +87,12 @@ private:
         if (index.range.low < 0)
           at = max(at, constant(0));
       }
-      if (end.kind == Extent::OfParam && form.params[end.value].range.low <= 0)
-        isEmpty = equal(extent(end), constant(0));
+      const bool mayBeEmpty = end.kind == Extent::OfParam
+                                  ? form.params[end.value].range.low <= 0
+                                  : !names.keysExist && end.kind == Extent::OfPlace && Place(end.value) == Place::SeqKv;
+      if (mayBeEmpty)
+        isEmpty = isEmpty ? Expr::binary(ExprKind::Or, isEmpty, equal(extent(end), constant(0)))
+                          : equal(extent(end), constant(0));
       indices.push_back(std::move(at));
     }
     Expr element = Expr::read(names.params[node.index], indices);

@@ -113,6 +113,12 @@ std::optional<Interval> fagen::ir::difference(const Expr &a, const Expr &b) {
     const std::optional<Interval> apart = difference(a.lhs(), b.lhs());
     return apart ? std::optional(divided(a.kind(), b.kind(), *apart, a.rhs().value())) : std::nullopt;
   }
+  // The smaller of two is not above either.
+  constexpr int64_t kFar = int64_t(1) << 40;
+  if (a.kind() == ExprKind::Min && (a.lhs() == b || a.rhs() == b))
+    return Interval{-kFar, 0};
+  if (b.kind() == ExprKind::Min && (b.lhs() == a || b.rhs() == a))
+    return Interval{0, kFar};
   if (a.kind() != b.kind() || (a.kind() != ExprKind::Min && a.kind() != ExprKind::Max))
     return std::nullopt;
   // The smaller (larger) of two moves by no more than the one that moves most.

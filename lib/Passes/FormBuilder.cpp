@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <limits>
+
 using namespace fagen;
 using namespace fagen::ir;
 using form::Place;
@@ -122,13 +124,13 @@ Expr FormBuilder::placeOf(Place place) const {
   return {};
 }
 
-Expr FormBuilder::lower(const form::Node &node) const {
+Expr FormBuilder::lower(const form::Node &node, bool keysExist) const {
   form::Use use;
   if (problem.form)
     use = *problem.form;
   else
     use.form = std::shared_ptr<const form::Form>(&form, [](const form::Form *) {});
-  return form::lower(node, use, {[&](Place place) { return placeOf(place); }, params});
+  return form::lower(node, use, {[&](Place place) { return placeOf(place); }, params, keysExist});
 }
 
 Expr FormBuilder::mask() { return form.mask ? hoistReads(lower(*form.mask)) : Expr(); }
@@ -226,9 +228,15 @@ Expr FormBuilder::factor() {
   return hoistReals(factor, "exp_factor");
 }
 
+/// What a maximum is as an exponent of two; -inf stays, whatever the factor.
+Expr FormBuilder::inExponents(const Expr &m) {
+  const Expr none = real(-std::numeric_limits<float>::infinity());
+  return select(equal(m, none), none, m * factor());
+}
+
 void FormBuilder::end(Builder &builder, const Rows &rows) {
   if (endsInLog2())
-    builder.add(makeMap({.dst = {rows.m, {}}, .value = elementOf(*rows.m) * factor()}));
+    builder.add(makeMap({.dst = {rows.m, {}}, .value = inExponents(elementOf(*rows.m))}));
   if (form.sink)
     joinSink(builder, rows);
 }
@@ -236,7 +244,8 @@ void FormBuilder::end(Builder &builder, const Rows &rows) {
 /// l += 2^(sink log2(e) - m), in one of the parts that a row is merged from. Where the sink is larger than m all follow
 /// it; a row that has seen no key has l = 0 and o = 0.
 void FormBuilder::joinSink(Builder &builder, const Rows &rows) const {
-  const Expr sink = lower(*form.sink) * real(kLog2E), m = elementOf(*rows.m), shift = finiteOf(elementOf(*rows.mNew));
+  const Expr sink = lower(*form.sink, /*keysExist=*/false) * real(kLog2E), m = elementOf(*rows.m),
+             shift = finiteOf(elementOf(*rows.mNew));
   auto onRow = [&](Buffer *dst, Buffer *x, Buffer *y, const Expr &value) {
     const bool namesPlace = usesScope(value, RunScope::Element);
     builder.add(makeMap({.dst = {dst, {}},

@@ -39,11 +39,12 @@ private:
   ir::Expr placeOf(form::Place place) const;
   ir::Expr headOf(const ir::Expr &row) const;
   ir::Expr queryOf(const ir::Expr &row) const;
-  ir::Expr lower(const form::Node &node) const;
+  ir::Expr lower(const form::Node &node, bool keysExist = true) const;
   ir::Expr hoistReads(const ir::Expr &expr);
   bool holdsI32(const ir::Expr &read) const;
   ir::Expr hoistReals(const ir::Expr &expr, llvm::StringRef name);
   ir::Expr letOf(const ir::Expr &value, llvm::StringRef name);
+  ir::Expr inExponents(const ir::Expr &m);
   void joinSink(ir::Builder &builder, const Rows &rows) const;
   ir::Expr ofFirstKeys(ir::Expr value, ir::Expr otherwise) const;
 

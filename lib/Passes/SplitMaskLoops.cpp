@@ -229,9 +229,12 @@ KeyTiles addBounds(Kernel &kernel, const MaskBounds &bounds, const Expr &keys, c
     addBoundsFromFirst(kernel, bounds, keys, tiles);
     return tiles;
   }
+  const Expr seen = tilesSeen(bounds, keys), whole = tilesSeenWhole(bounds, keys);
+  const std::optional<Interval> apart = difference(expand(kernel, whole), expand(kernel, seen));
+  const bool isPart = apart && apart->high <= 0; // else analyses would take the one to be as large as it likes
   kernel.lets.push_back(
-      {tiles.full, tilesSeenWhole(bounds, keys), "split-mask-loops: key tiles that every row sees whole"});
-  kernel.lets.push_back({tiles.all, tilesSeen(bounds, keys), "split-mask-loops: key tiles that some row sees"});
+      {tiles.full, isPart ? whole : min(whole, seen), "split-mask-loops: key tiles that every row sees whole"});
+  kernel.lets.push_back({tiles.all, seen, "split-mask-loops: key tiles that some row sees"});
   return tiles;
 }
 

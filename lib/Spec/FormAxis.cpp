@@ -72,8 +72,11 @@ std::shared_ptr<const form::Use> FormAxis::use(const ast::Plain &plain, Diagnost
     return nullptr;
   const form::Form &form = *written->form;
   if (plain.hasArguments && plain.values.empty()) {
-    diags.error(plain.range,
-                fmt::format("say what the argument is: {}({} = ...)", plain.word, plain.arguments[0].text));
+    const auto scalar = find_if(form.params, [](const form::Param &param) { return !param.isTensor(); });
+    diags.error(plain.range, scalar == form.params.end()
+                                 ? fmt::format("form {} has no scalar param to bind", plain.word)
+                                 : fmt::format("say which param it is: {}({} = {})", plain.word, scalar->name,
+                                               plain.arguments[0].text));
     return nullptr;
   }
   auto use = std::make_shared<form::Use>();

@@ -81,16 +81,16 @@ OptionValue ValueChecker::check(const ast::Plain &plain) {
 }
 
 OptionValue ValueChecker::checkEnum(const ast::Plain &plain) {
-  if (plain.kind != ast::Plain::Word)
-    return expected(plain, alternatives(option.valueTexts()));
-  const OptionValueInfo *info = option.findValue(plain.word);
   const bool takesForms = option.key == OptionKey::Mask;
+  std::vector<StringRef> known = option.valueTexts();
+  if (takesForms)
+    append_range(known, forms.names());
+  if (plain.kind != ast::Plain::Word)
+    return expected(plain, alternatives(known));
+  const OptionValueInfo *info = option.findValue(plain.word);
   if (takesForms && forms.find(plain.word))
     return checkForm(plain);
   if (!info) {
-    std::vector<StringRef> known = option.valueTexts();
-    if (takesForms)
-      append_range(known, forms.names());
     std::string message = fmt::format("unknown {} '{}'", option.name.str(), plain.word);
     if (StringRef near = nearestWord(plain.word, known); !near.empty())
       return fail(plain.range, fmt::format("{}; did you mean '{}'?", message, near.str()));

@@ -15,6 +15,7 @@ namespace fagen::form {
 struct Names {
   llvm::function_ref<ir::Expr(Place)> place;
   std::vector<std::string> params; ///< of each param the scalar or the tensor
+  bool keysExist = true;           ///< whether the value is of an element: else there may be no key at all
 };
 
 /// Lets are put in their places, bound params are numbers. An index that is not proved to lie inside its extent for
