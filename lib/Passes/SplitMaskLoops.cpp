@@ -207,7 +207,7 @@ void addBoundsFromFirst(Kernel &kernel, const MaskBounds &bounds, const Expr &ke
   const Expr left =
       let(tiles.left, min(orNone(ceilDiv(orNone(bounds.fullBegin), keys) - first), orNone(all - constant(1))),
           "those before the first that every row sees whole");
-  let(tiles.full, orNone(min(tilesSeenWhole(bounds, keys), first + all) - (first + left)),
+  let(tiles.full, min(orNone(min(tilesSeenWhole(bounds, keys), first + all) - (first + left)), all),
       "key tiles that every row sees whole");
 }
 

@@ -42,6 +42,8 @@ TEST(Range, IsTightWhereVariablesOccurOnce) {
   expect("floor_div(a, b)", -2, 2);
   expect("ceil_div(a, b)", -1, 3);
   expect("a % b", -3, 3);
+  expect("floor_mod(a, b)", 0, 3);
+  expect("floor_mod(b, 7)", 2, 4);
   expect("min(a, b)", -3, 4);
   expect("max(a, b)", 2, 5);
   expect("a < b", 0, 1);
@@ -54,6 +56,9 @@ TEST(Range, IsTightWhereVariablesOccurOnce) {
 TEST(Range, GivesNothingWithoutBounds) {
   EXPECT_FALSE(rangeOf("floor_div(a, b)", {0, 1}, {-1, 1})) << "the divisor may be 0";
   EXPECT_FALSE(rangeOf("a * b", {0, int64_t(1) << 40}, {0, int64_t(1) << 40})) << "overflow";
+  EXPECT_FALSE(rangeOf("floor_mod(a, b)", {0, 1}, {-2, -1})) << "of divisors that are negative nothing is known";
+  for (StringRef text : {"a & b", "a | b", "a ^ b", "a << b", "a >> b"})
+    EXPECT_FALSE(rangeOf(text, {0, 3}, {0, 3})) << text.str();
   EXPECT_FALSE(range(parse("x"), [](StringRef) { return std::nullopt; }));
 }
 
@@ -86,6 +91,24 @@ TEST(Direction, OfTypicalExpressions) {
   EXPECT_EQ(direction(parse("floor_div(a, seq_q)"), "a"), Direction::Unknown); // it may be 0
   EXPECT_EQ(direction(parse("a % 3"), "a"), Direction::Unknown);
   EXPECT_EQ(direction(parse("a * b"), "a"), Direction::Unknown);
+}
+
+/// The caller promises that values do not fall along the last index, and nothing else.
+TEST(Direction, OfReads) {
+  EXPECT_EQ(direction(parse("ascending(%t[b, a])"), "a"), Direction::NotDecreasing);
+  EXPECT_EQ(direction(parse("ascending(%t[b, min(a, 9)]) + 1"), "a"), Direction::NotDecreasing);
+  EXPECT_EQ(direction(parse("ascending(%t[b, 7 - a])"), "a"), Direction::NotIncreasing);
+  EXPECT_EQ(direction(parse("ascending(%t[a, b])"), "a"), Direction::Unknown);
+  EXPECT_EQ(direction(parse("ascending(%t[a, a])"), "a"), Direction::Unknown);
+  EXPECT_EQ(direction(parse("ascending(%t[b, b])"), "a"), Direction::Constant);
+  EXPECT_EQ(direction(parse("%t[b, a]"), "a"), Direction::Unknown);
+}
+
+TEST(Positive, OfDivisors) {
+  for (StringRef text : {"3", "heads_per_kv", "max(n, 1)", "max(2, n)"})
+    EXPECT_TRUE(isPositive(parse(text))) << text.str();
+  for (StringRef text : {"0", "n", "max(n, 0)", "min(n, 1)", "seq_q", "n + 1"})
+    EXPECT_FALSE(isPositive(parse(text))) << text.str();
 }
 
 TEST(Difference, OfTheBoundsOfLoops) {

@@ -52,6 +52,63 @@ TEST(Expr, DropsParenthesesThatChangeNothing) {
   EXPECT_EQ(folded("a && b || c"), "(a && b) || c");
 }
 
+/// What compilers warn about has parentheses: all but names, numbers and calls beside an operator of bits.
+TEST(Expr, PrintsOperatorsOfBits) {
+  for (StringRef text : {"a & b", "(a & b) == c", "a | (b ^ (c & 1))", "(a | b) | c", "a << (b + 1)", "(a << 2) + b",
+                         "(a >> 3) & -1", "min(a, b) ^ floor_mod(a, b)", "!(a & 1)", "floor_mod(a - 1, b) < 2"})
+    EXPECT_EQ(folded(text), text.str());
+  EXPECT_EQ(folded("a & b == c"), "a & (b == c)") << "as in C";
+  EXPECT_EQ(folded("a | b ^ c & d"), "a | (b ^ (c & d))");
+  EXPECT_EQ(folded("a << b + 1 < c"), "(a << (b + 1)) < c");
+  EXPECT_EQ(folded("a && b | c"), "a && (b | c)");
+}
+
+TEST(Expr, FoldsBits) {
+  EXPECT_EQ(folded("6 & 3"), "2");
+  EXPECT_EQ(folded("6 | 3"), "7");
+  EXPECT_EQ(folded("6 ^ 3"), "5");
+  EXPECT_EQ(folded("3 << 4"), "48");
+  EXPECT_EQ(folded("-9 >> 1"), "-5") << "the sign stays";
+  EXPECT_EQ(folded("1 << 31"), "2147483648");
+  EXPECT_EQ(folded("floor_mod(-7, 3)"), "2");
+  EXPECT_EQ(folded("floor_mod(7, -3)"), "-2");
+  EXPECT_EQ(folded("floor_mod(-6, 3)"), "0");
+  EXPECT_EQ(folded("floor_mod(a, 1)"), "0");
+  for (StringRef text : {"1 << 32", "1 << -1", "1 >> 32", "4611686018427387904 << 1", "floor_mod(1, 0)"})
+    EXPECT_EQ(folded(text), text.str()) << "it has no value";
+}
+
+TEST(Expr, PrintsReads) {
+  for (StringRef text :
+       {"%t[a]", "%t[a, b + 1]", "%t[min(a, n - 1), 0] * 2", "%t[%u[a], %u[b]] < c", "ascending(%t[a])"})
+    EXPECT_EQ(folded(text), text.str());
+  EXPECT_EQ(folded("%t[2 + 3,a ]"), "%t[5, a]");
+  EXPECT_EQ(parseError("%t["), "expected an expression");
+  EXPECT_EQ(parseError("%t[]"), "expected an expression");
+  EXPECT_EQ(parseError("%t[a"), "expected ']'");
+  EXPECT_EQ(parseError("%t[a,]"), "expected an expression");
+  EXPECT_EQ(parseError("t[a]"), "unexpected '[a]' after the expression");
+}
+
+TEST(Expr, AReadIsOfItsBufferAtItsIndices) {
+  const Expr read = parse("%t[a, b + 1]");
+  EXPECT_EQ(read, Expr::read("t", {variable("a"), variable("b") + constant(1)}));
+  EXPECT_EQ(read.operands().front().name(), "%t");
+  EXPECT_EQ(read.indices().size(), 2u);
+  EXPECT_FALSE(parse("%t[a]").isBinary()) << "a buffer and an index are no two operands";
+  EXPECT_EQ(read.substitute("b", constant(2)).str(), "%t[a, 3]");
+  EXPECT_EQ(parse("%t[a]").substitute("a", parse("c - 1")).str(), "%t[c - 1]");
+  EXPECT_TRUE(read.uses("b"));
+  EXPECT_TRUE(read.uses("%t"));
+  EXPECT_FALSE(isOfIntegers(read)) << "no loop may be bounded by it";
+}
+
+TEST(Expr, OfPlacesNamesNoElement) {
+  EXPECT_TRUE(isOfPlaces(parse("k < n && %t[q, k] == 3")));
+  EXPECT_FALSE(isOfPlaces(parse("%s < 2")));
+  EXPECT_FALSE(isOfPlaces(parse("k < n && %t[%s] == 3")));
+}
+
 TEST(Expr, FoldsConstants) {
   EXPECT_EQ(folded("2 + 3 * 4 - -1"), "15");
   EXPECT_EQ(folded("a + 0"), "a");
@@ -89,6 +146,7 @@ TEST(Expr, DividesTowardsTheNamedSide) {
       EXPECT_EQ(evaluate("floor_div(a, b)", values), int64_t(std::floor(double(a) / double(b))));
       EXPECT_EQ(evaluate("ceil_div(a, b)", values), int64_t(std::ceil(double(a) / double(b))));
       EXPECT_EQ(evaluate("a % b", values), a % b) << "as in C";
+      EXPECT_EQ(evaluate("floor_mod(a, b) + b * floor_div(a, b)", values), a);
     }
 }
 

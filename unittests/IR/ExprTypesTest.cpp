@@ -40,7 +40,7 @@ TEST(RealExpr, PrintsWhatItReads) {
        {"%s * 0.5", "-inf", "inf - %s", "1e-30 + %s", "%s / %m / 2.0", "%s / (%m / 2.0)", "%s % k", "exp2(%s - %m)",
         "q < k ? %s : -inf", "(q < k ? %s : %m) * 2.0", "q < k ? %s : q == k ? %m : 0.0",
         "(q < k ? q : k) < 2 ? %s : %m", "!(%s <= 16384.0) ? 1.0 : 0.0", "!q ? tanh(%s) : log2(%m)",
-        "abs(f32(q - k)) * %s", "max(%s, 0.0)"})
+        "abs(f32(q - k)) * %s", "max(%s, 0.0)", "sqrt(%s) + f32(i32(%m))", "%t[q, k] * %s"})
     EXPECT_EQ(parse(text).str(), text.str());
 }
 
@@ -76,6 +76,23 @@ TEST(RealExpr, MixesNothing) {
             "real number of an integer");
   EXPECT_EQ(typeError("q / k"), "'q' in 'q / k' is an integer, where a real number is wanted");
   EXPECT_EQ(typeError("floor_div(%s, %s)"), "'%s' in 'floor_div(%s, %s)' is a real number, where an integer is wanted");
+}
+
+TEST(RealExpr, ReadsAreWhatTheirBufferHolds) {
+  std::string error;
+  const auto ofTables = [](StringRef name) { return name == "%table" ? ExprType::Real : ExprType::Integer; };
+  EXPECT_EQ(typeOf(parse("%table[q, k + 1] * 2.0"), ofTables, error), ExprType::Real);
+  EXPECT_EQ(typeOf(parse("%words[q] & (1 << k)"), ofTables, error), ExprType::Integer);
+  EXPECT_EQ(typeOf(parse("i32(%table[%words[q]])"), ofTables, error), ExprType::Integer);
+  EXPECT_EQ(typeOf(parse("ascending(%words[q]) == k"), ofTables, error), ExprType::Integer);
+  EXPECT_EQ(typeError("%words[%s]"), "'%s' in '%words[%s]' is a real number, where an integer is wanted");
+}
+
+TEST(RealExpr, BitsAreOfIntegers) {
+  for (StringRef text : {"%s & %s", "%s | %s", "%s ^ %s", "%s << %s", "%s >> %s", "floor_mod(%s, %s)"})
+    EXPECT_EQ(typeError(text), ("'%s' in '" + text + "' is a real number, where an integer is wanted").str());
+  EXPECT_EQ(typeError("i32(q)"), "'q' in 'i32(q)' is an integer, where a real number is wanted");
+  EXPECT_EQ(typeError("sqrt(q)"), "'q' in 'sqrt(q)' is an integer, where a real number is wanted");
 }
 
 TEST(RealExpr, ASelectOfIntegersHasItsValue) {

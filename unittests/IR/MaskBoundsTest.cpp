@@ -3,8 +3,11 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include "gtest/gtest.h"
 
+#include <array>
 #include <map>
 
 using namespace fagen::ir;
@@ -114,12 +117,76 @@ TEST(MaskBounds, MonotoneInRows) {
 }
 
 TEST(MaskBounds, UnknownConjunctsAreSafe) {
-  checkAll("k < seq_kv && (k < 4 || k == q)", false);
+  checkAll("k < seq_kv && (k < 4 || k % 3 == q)", false);
   checkAll("k < seq_kv && k % 2 == 0", false);
   checkAll("k < seq_kv && q < seq_q", false);
   checkAll("k < seq_kv && k != q", false);
   checkAll("k < max(0 - q, q - 9)", false);
   checkAll("k < floor_div(q, seq_kv + 1)", false);
+}
+
+TEST(MaskBounds, Windows) {
+  checkAll("k < seq_kv && k <= q + seq_kv - seq_q && q + seq_kv - seq_q - k < 5", true);
+  checkAll("k < seq_kv && abs(q - k) < 5", false);
+  checkAll("k < seq_kv && q - 12 < k && k < q - 6", true);
+}
+
+/// Where all alternatives begin or end together the bounds are the best there are.
+TEST(MaskBounds, Alternatives) {
+  checkAll("k < seq_kv && (k < 4 || k <= q)", true);
+  checkAll("k < seq_kv && (k >= 20 || k > q)", true);
+  checkAll("k < 3 || k < q || k < 9", true);
+  checkAll("k < seq_kv && (k < 4 || q - k < 5)", false);
+  checkAll("k < seq_kv && k <= q && (k < 4 || q - k < 5)", false);
+  checkAll("k == q || k == q - 12", false);
+  checkAll("k < seq_kv && (k < 6 || k % 5 == 0)", false);
+  checkAll("k < seq_kv && (k % 5 == 0 || k < 6)", false);
+  checkAll("0 || k < q", true);
+  checkAll("k < q || 1", true);
+}
+
+TEST(MaskBounds, Negations) {
+  checkAll("!(k > q)", true);
+  checkAll("!(k >= q)", true);
+  checkAll("k < seq_kv && !(k < q - 5) && !(k <= q - 6)", true);
+  checkAll("!!(k <= q)", true);
+  checkAll("k < seq_kv && !(k < 4 || k < q)", true);
+  checkAll("k < seq_kv && !(k >= 4 && k > q)", true);
+  checkAll("k < seq_kv && !(k == q)", false);
+  checkAll("k < seq_kv && !(k % 2 == 0)", false);
+  checkAll("k < seq_kv && !(k < q && k % 2)", false);
+}
+
+TEST(MaskBounds, Chunks) {
+  checkAll("k < seq_kv && floor_div(k, 4) == floor_div(q, 4)", true);
+  checkAll("k < seq_kv && floor_div(k, 5) == floor_div(q + seq_kv - seq_q, 5)", true);
+  for (StringRef text : {"floor_div(k, 3) < floor_div(q, 3)", "floor_div(k, 3) <= floor_div(q, 3)",
+                         "floor_div(q, 3) <= floor_div(k, 3)", "floor_div(q, 3) < floor_div(k, 3)",
+                         "floor_div(k + 2, 3) > q - 4", "floor_div(k, max(seq_q, 1)) < q", "floor_div(2 * k, 3) < q"})
+    checkAll(("k < seq_kv && " + text).str(), true);
+  checkAll("k < seq_kv && floor_div(k, seq_q - 3) < q", false);
+  checkAll("k < seq_kv && floor_div(0 - k, 4) == 0 - q", false);
+}
+
+/// Four numbers: the first key of some row, of all, and the ends of both.
+TEST(MaskBounds, AreTheseNumbers) {
+  const auto expect = [](StringRef text, std::array<int64_t, 4> expected) {
+    const MaskBounds bounds = analyzeMask(parse(text), "q", "k", variable("row_begin"), kRows);
+    std::array<int64_t, 4> found{};
+    llvm::transform(llvm::ArrayRef{bounds.firstKey, bounds.fullBegin, bounds.fullEnd, bounds.keyEnd}, found.begin(),
+                    [](const Expr &bound) { return evaluate(bound, {{"row_begin", 16}}); });
+    EXPECT_EQ(found, expected) << text.str();
+  };
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  expect("k <= q", {0, 0, 17, 24});
+  expect("k <= q && q - k < 5", {12, 19, 17, 24});
+  expect("k < 99 && q - k < 5", {12, 19, 99, 99});
+  expect("k < 99 && (k < 6 || q - k < 5)", {0, 0, 6, 99});
+  expect("k < 20 || k <= q", {0, 0, 20, 24});
+  expect("!(k < q)", {16, 23, kAll, kAll});
+  expect("floor_div(k, 10) == floor_div(q, 10)", {10, 20, 20, 30});
+  expect("floor_div(k, 32) == floor_div(q, 32)", {0, 0, 32, 32});
+  expect("k % 2 == 0 && k <= q", {0, 0, 0, 24});
 }
 
 TEST(MaskBounds, Constants) {

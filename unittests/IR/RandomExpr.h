@@ -19,10 +19,11 @@ inline Expr randomExpr(std::mt19937_64 &random, unsigned depth, llvm::ArrayRef<l
       return constant(std::numeric_limits<int64_t>::min() + int64_t(random() % 2));
     return constant(int64_t(random() % 21) - 10);
   }
-  constexpr ExprKind kKinds[] = {ExprKind::Add,     ExprKind::Sub, ExprKind::Mul, ExprKind::FloorDiv,
-                                 ExprKind::CeilDiv, ExprKind::Mod, ExprKind::Min, ExprKind::Max,
-                                 ExprKind::Lt,      ExprKind::Le,  ExprKind::Gt,  ExprKind::Ge,
-                                 ExprKind::Eq,      ExprKind::Ne,  ExprKind::And, ExprKind::Or};
+  constexpr ExprKind kKinds[] = {
+      ExprKind::Add,   ExprKind::Sub,    ExprKind::Mul,       ExprKind::FloorDiv,  ExprKind::CeilDiv,  ExprKind::Mod,
+      ExprKind::Min,   ExprKind::Max,    ExprKind::Lt,        ExprKind::Le,        ExprKind::Gt,       ExprKind::Ge,
+      ExprKind::Eq,    ExprKind::Ne,     ExprKind::And,       ExprKind::Or,        ExprKind::FloorMod, ExprKind::BitAnd,
+      ExprKind::BitOr, ExprKind::BitXor, ExprKind::ShiftLeft, ExprKind::ShiftRight};
   const ExprKind kind = kKinds[random() % std::size(kKinds)];
   const Expr lhs = randomExpr(random, depth - 1, variables), rhs = randomExpr(random, depth - 1, variables);
   return Expr::binary(kind, lhs, rhs);
@@ -35,12 +36,12 @@ inline Expr randomReal(std::mt19937_64 &random, unsigned depth) {
         0.0f, 1.0f, -2.5f, 1e-30f, 3.4e38f, 16777216.0f, -std::numeric_limits<float>::infinity()};
     return random() % 2 ? variable(random() % 2 ? "%s" : "%m") : real(kValues[random() % std::size(kValues)]);
   }
-  constexpr ExprKind kOfOne[] = {ExprKind::Exp2, ExprKind::Log2, ExprKind::Tanh, ExprKind::Abs};
+  constexpr ExprKind kOfOne[] = {ExprKind::Exp2, ExprKind::Log2, ExprKind::Tanh, ExprKind::Abs, ExprKind::Sqrt};
   constexpr ExprKind kOfTwo[] = {ExprKind::Add, ExprKind::Sub, ExprKind::Mul,
                                  ExprKind::Div, ExprKind::Min, ExprKind::Max};
   constexpr ExprKind kTests[] = {ExprKind::Lt, ExprKind::Le, ExprKind::Gt, ExprKind::Ge, ExprKind::Eq, ExprKind::Ne};
   const Expr x = randomReal(random, depth - 1), y = randomReal(random, depth - 1);
-  switch (random() % 4) {
+  switch (random() % 5) {
   case 0:
     return Expr::unary(kOfOne[random() % std::size(kOfOne)], x);
   case 1: {
@@ -49,6 +50,8 @@ inline Expr randomReal(std::mt19937_64 &random, unsigned depth) {
   }
   case 2:
     return x + Expr::unary(ExprKind::F32, randomExpr(random, depth, {"q", "k"}));
+  case 3:
+    return Expr::unary(ExprKind::F32, Expr::unary(ExprKind::I32, Expr::read("t", {variable("q"), constant(2)}) + x));
   default:
     return Expr::binary(kOfTwo[random() % std::size(kOfTwo)], x, y);
   }
