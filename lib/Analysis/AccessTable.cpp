@@ -7,6 +7,7 @@
 #include "fagen/Analysis/AccessTable.h"
 
 #include "fagen/Analysis/GlobalRows.h"
+#include "fagen/Analysis/OwnTiles.h"
 #include "fagen/IR/Queries.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -180,6 +181,9 @@ Conflict AccessTable::computeApart(const Access &first, const Access &second) co
   const bool isSameRole = first.role == second.role, isFragment = first.buffer->space == Space::Fragment;
   Conflict conflict;
   if (first.buffer != second.buffer || (isFragment && !isSameRole)) // each role has its own registers of that name
+    return conflict;
+  if (first.buffer->space == Space::Global && first.op != second.op &&
+      reachApart(kernel, from, *first.op, to, *second.op))
     return conflict;
   conflict.warps = warpsOf(from) | warpsOf(to);
   conflict.scope = Scope::Cta;

@@ -162,6 +162,14 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
   wrong = findings->takeDefects();
 }
 
+/// Whether another op may reach what the access does.
+static bool meetsOthers(AccessTable &table, const Access &a) {
+  return llvm::any_of(table.accesses(), [&](const Access &b) {
+    return b.buffer == a.buffer && b.op != a.op &&
+           table.conflict(table.cellOf(a, 0), table.cellOf(b, 0)).scope != Scope::None;
+  });
+}
+
 /// Footprints that cannot be; mbarriers whose bytes somebody takes for something else.
 bool OrderInfo::checkAccesses(const Kernel &kernel, AccessTable &table) {
   unsigned slots = 0;
@@ -180,7 +188,7 @@ bool OrderInfo::checkAccesses(const Kernel &kernel, AccessTable &table) {
   for (const Access &a : table.accesses()) {
     if (a.writes && table.meetsItself(a))
       racing.push_back(a);
-    if (a.buffer->space == Space::Global && syncOf(*a.op).done == Means::StoreGroups)
+    if (a.buffer->space == Space::Global && syncOf(*a.op).done == Means::StoreGroups && meetsOthers(table, a))
       why = nameOf(a.op) + " writes %" + a.buffer->name + ", which the kernel uses again; that is not analysed";
     if (a.buffer->type != ElementType::MBarrier)
       continue;

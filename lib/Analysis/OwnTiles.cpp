@@ -159,10 +159,54 @@ private:
 
 } // namespace
 
-bool fagen::reachesOwnElements(const Kernel &kernel, const Role &role, const Op &op) {
+/// Whether no two tiles have the same elements there.
+static bool areOwn(const Kernel &kernel, llvm::ArrayRef<Reach> reaches) {
   llvm::SmallPtrSet<const GridIndex *, 4> own;
-  for (const Reach &reach : ReachFinder(kernel, role, op).find())
+  for (const Reach &reach : reaches)
     for (const GridIndex *index : ownIndices(kernel, reach))
       own.insert(index);
   return own.size() == kernel.grid.indices.size();
+}
+
+bool fagen::reachesOwnElements(const Kernel &kernel, const Role &role, const Op &op) {
+  return areOwn(kernel, ReachFinder(kernel, role, op).find());
+}
+
+/// An expression and the number that is added to it.
+static std::pair<Expr, int64_t> splitNumber(const Expr &sum) {
+  const bool isSum = sum.kind() == ExprKind::Add || sum.kind() == ExprKind::Sub;
+  if (sum.kind() == ExprKind::Constant)
+    return {constant(0), sum.value()};
+  if (!isSum || sum.rhs().kind() != ExprKind::Constant)
+    return {sum, 0};
+  return {sum.lhs(), sum.kind() == ExprKind::Add ? sum.rhs().value() : -sum.rhs().value()};
+}
+
+/// What the two reach together; nothing where it is not known how far they are apart.
+static std::optional<Reach> spanOf(const Reach &a, const Reach &b) {
+  const auto [base, first] = splitNumber(a.begin);
+  const auto [otherBase, second] = splitNumber(b.begin);
+  if (!(base == otherBase) || !areNumbers(a.length, b.length))
+    return std::nullopt;
+  const int64_t end = std::max(first + a.length.value(), second + b.length.value()), begin = std::min(first, second);
+  return Reach{base + constant(begin), constant(end - begin)};
+}
+
+bool fagen::reachApart(const Kernel &kernel, const Role &roleOfA, const Op &a, const Role &roleOfB, const Op &b) {
+  if (!kernel.hasOwnParams() || !globalOf(a) || globalOf(a) != globalOf(b))
+    return false;
+  const std::vector<Reach> reachesOfA = ReachFinder(kernel, roleOfA, a).find(),
+                           reachesOfB = ReachFinder(kernel, roleOfB, b).find();
+  if (reachesOfA.size() != reachesOfB.size())
+    return false;
+  std::vector<Reach> spans;
+  bool isApart = false;
+  for (const auto &[one, other] : llvm::zip_equal(reachesOfA, reachesOfB)) {
+    const std::optional<Reach> span = spanOf(one, other);
+    if (!span)
+      return false;
+    isApart |= span->length.value() >= one.length.value() + other.length.value();
+    spans.push_back(*span);
+  }
+  return isApart && areOwn(kernel, spans);
 }

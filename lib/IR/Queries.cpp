@@ -99,14 +99,33 @@ std::optional<unsigned> ir::rowsOfTile(const Kernel &kernel) {
   return rows;
 }
 
-std::optional<LoadAndMath> ir::findLoadAndMath(Kernel &kernel) {
-  Role *load = nullptr;
+llvm::SmallVector<Role *, 2> ir::fillersOf(Kernel &kernel) {
+  llvm::SmallVector<Role *, 2> fillers;
+  for (Role &role : kernel.roles) {
+    bool copies = false;
+    walk(std::as_const(role.body), [&](const Op &op) { copies |= isBulkCopy(op); });
+    if (copies && kernel.roles.size() > 1)
+      fillers.push_back(&role);
+  }
+  return fillers;
+}
+
+llvm::SmallVector<Role *, 2> ir::usersBeside(Kernel &kernel, llvm::ArrayRef<Role *> fillers) {
+  llvm::SmallVector<Role *, 2> users;
   for (Role &role : kernel.roles)
-    walk(role.body, [&](const Op &op) { load = !load && isBulkCopy(op) ? &role : load; });
-  const auto math = llvm::find_if(kernel.roles, [&](const Role &role) { return &role != load; });
-  if (!load || math == kernel.roles.end())
-    return std::nullopt;
-  return LoadAndMath{*load, *math};
+    if (!llvm::is_contained(fillers, &role))
+      users.push_back(&role);
+  return users;
+}
+
+llvm::SmallVector<Role *, 2> ir::multipliersBeside(Kernel &kernel, llvm::ArrayRef<Role *> fillers) {
+  llvm::SmallVector<Role *, 2> users = usersBeside(kernel, fillers);
+  llvm::erase_if(users, [](const Role *role) {
+    bool multiplies = false;
+    walk(role->body, [&](const Op &op) { multiplies |= op.kind == OpKind::Mma || op.kind == OpKind::MmaIssue; });
+    return !multiplies;
+  });
+  return users;
 }
 
 Ops::iterator ir::headBarrier(Block &body) {
@@ -172,20 +191,14 @@ static int64_t lagBehind(LoopOp<const Op> loop, const Expr &position) {
   return apart && apart->low == apart->high ? apart->low : 0;
 }
 
-int64_t ir::lagOf(const Role &role, const Buffer *ring) {
+int64_t ir::lagOf(const Kernel &kernel, const Buffer *ring) {
   int64_t most = 0;
-  forEach<LoopOp>(role.body, [&](LoopOp<const Op> loop) {
-    for (const std::unique_ptr<Op> &op : loop->body.ops)
-      if (const auto product = dynCast<MmaIssueOp>(std::as_const(*op)); product && product->b().buffer == ring)
-        most = std::max(most, lagBehind(loop, product->b().position));
-  });
-  return most;
-}
-
-int64_t ir::mostLagging(const Role &role) {
-  int64_t most = 0;
-  forEach<MmaIssueOp>(role.body,
-                      [&](MmaIssueOp<const Op> product) { most = std::max(most, lagOf(role, product.b().buffer)); });
+  for (const Role &role : kernel.roles)
+    forEach<LoopOp>(role.body, [&](LoopOp<const Op> loop) {
+      for (const std::unique_ptr<Op> &op : loop->body.ops)
+        if (const auto product = dynCast<MmaIssueOp>(std::as_const(*op)); product && product->b().buffer == ring)
+          most = std::max(most, lagBehind(loop, product->b().position));
+    });
   return most;
 }
 

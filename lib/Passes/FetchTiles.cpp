@@ -11,12 +11,12 @@
 //          wait        tile_empty[turn - 1]  by one thread: everybody has read the last number
 //          hand_tile   next_tile[turn], next
 //          arrive      tile_full[turn]
-//   math   wait        tile_full[turn]       at the end of the turn
+//   others wait        tile_full[turn]       at the end of the turn
 //          take_tile   next, next_tile[turn]
 //          barrier     warp                  so that its first lane knows of the others
 //          arrive      tile_empty[turn]      one thread of each warp
 //
-// Both roles then work on the same tiles in the same order, for as many turns. verify-barriers proves it from the ops.
+// All roles then work on the same tiles in the same order, for as many turns. verify-barriers proves it from the ops.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
@@ -34,12 +34,13 @@ namespace {
 
 class TileFetcher {
 public:
-  TileFetcher(Kernel &kernel, Role &load, Role &math) : kernel(kernel), load(load), math(math) {}
+  TileFetcher(Kernel &kernel, Role &load) : kernel(kernel), load(load), users(usersBeside(kernel, &load)) {}
 
   bool fits(ShapeCheck &shape) const {
-    const auto loads = turnsOf(load), products = turnsOf(math);
+    const auto loads = turnsOf(load);
+    const bool allTurn = llvm::all_of(users, [](const Role *user) { return turnsOf(*user).has_value(); });
     const unsigned draws = countOf(load.body, OpKind::FetchTile);
-    return shape.needs(loads && products, "a loop over tiles of rows in both roles") &&
+    return shape.needs(loads && allTurn, "a loop over tiles of rows in each role") &&
            shape.needs(!ringsFilledBy(load).empty(), "a ring that role " + load.name + " fills") &&
            shape.needs(draws == 0, "tiles that no counter gives out yet") &&
            shape.needs(firstOf(load.body, OpKind::Fence), "a fence at the head of role " + load.name) &&
@@ -54,9 +55,13 @@ public:
         let.note = "fetch-tiles: tiles of query rows that this CTA draws";
     addBuffers();
     initialise(*full, 1);
-    initialise(*empty, math.warps);
+    unsigned warps = 0;
+    for (const Role *user : users)
+      warps += user->warps;
+    initialise(*empty, warps);
     draw(*turnsOf(load));
-    take(*turnsOf(math));
+    for (Role *user : users)
+      take(*turnsOf(*user));
     if (seesMoreInLaterRows(kernel))
       orderTiles();
   }
@@ -146,19 +151,20 @@ private:
   }
 
   Kernel &kernel;
-  Role &load, &math;
+  Role &load;
+  const llvm::SmallVector<Role *, 2> users; ///< who work on what it copies
   Buffer *next = nullptr, *counter = nullptr, *number = nullptr, *full = nullptr, *empty = nullptr;
 };
 
 } // namespace
 
 bool fagen::fetchTiles(Kernel &kernel, PassContext &context) {
-  const auto roles = findLoadAndMath(kernel);
-  if (!roles)
+  const auto fillers = fillersOf(kernel);
+  if (fillers.empty())
     return false;
-  TileFetcher fetcher(kernel, roles->load, roles->math);
+  TileFetcher fetcher(kernel, *fillers.front());
   ShapeCheck shape(kernel, context, "fetch-tiles");
-  if (!fetcher.fits(shape))
+  if (!shape.needs(fillers.size() == 1, "one role that copies in bulk: it draws for all") || !fetcher.fits(shape))
     return false;
   fetcher.run();
   return true;

@@ -98,7 +98,7 @@ private:
 
 bool fagen::formClusters(Kernel &kernel, PassContext &context) {
   const Constant *const asked = askedNumber(kernel, OptionKey::Cluster);
-  if (!findLoadAndMath(kernel) || !asked)
+  if (fillersOf(kernel).empty() || !asked)
     return false;
   ClusterFormer former(kernel, *asked);
   ShapeCheck shape(kernel, context, "form-clusters");

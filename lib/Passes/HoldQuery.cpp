@@ -69,13 +69,15 @@ void holdQueryOf(Kernel &kernel, const Constant &asked, Role &math) {
 } // namespace
 
 bool fagen::holdQuery(Kernel &kernel, PassContext &context) {
-  const auto roles = findLoadAndMath(kernel);
+  const auto fillers = fillersOf(kernel), holders = multipliersBeside(kernel, fillers);
   const Constant *const asked = askedNumber(kernel, OptionKey::QHeld);
-  if (!roles || !asked)
+  if (fillers.empty() || !asked)
     return false;
   ShapeCheck shape(kernel, context, "hold-query");
-  if (!fits(*asked, roles->math, shape))
+  if (!shape.needs(!holders.empty(), "a role that multiplies") ||
+      !llvm::all_of(holders, [&](const Role *math) { return fits(*asked, *math, shape); }))
     return false;
-  holdQueryOf(kernel, *asked, roles->math);
+  for (Role *math : holders)
+    holdQueryOf(kernel, *asked, *math);
   return true;
 }

@@ -168,16 +168,18 @@ private:
 } // namespace
 
 bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
-  const auto roles = findLoadAndMath(kernel);
-  if (!roles)
+  const auto fillers = fillersOf(kernel);
+  if (fillers.empty())
     return false;
+  Role &load = *fillers.front();
   const bool isAsked = valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles ||
-                       (kernel.grid.kind == CtaGrid::Persistent && !turnsOf(roles->load));
+                       (kernel.grid.kind == CtaGrid::Persistent && !turnsOf(load));
   if (!isAsked)
     return false;
-  TilePersister persister(kernel, roles->load);
+  TilePersister persister(kernel, load);
   ShapeCheck shape(kernel, context, "persist-tiles");
-  if (!persister.fits(shape))
+  if (!shape.needs(fillers.size() == 1, "one role that copies in bulk: by its steps all roles count positions") ||
+      !persister.fits(shape))
     return false;
   persister.run();
   kernel.grid.kind = CtaGrid::Persistent;

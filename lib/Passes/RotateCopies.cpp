@@ -23,23 +23,23 @@ using namespace fagen::ir;
 namespace {
 
 /// The copy of the loop that products use so many steps behind it; null where there is none.
-const Op *copyWithLag(const Op &loop, const Role &math, int64_t lag) {
+const Op *copyWithLag(const Kernel &kernel, const Op &loop, int64_t lag) {
   return firstOf(loop.body, [&](const Op &op) {
     const auto copy = dynCast<CopyIssueOp>(op);
-    return copy && lagOf(math, copy->dst().buffer) == lag;
+    return copy && lagOf(kernel, copy->dst().buffer) == lag;
   });
 }
 
 class CopyRotator {
 public:
-  CopyRotator(Role &load, const Role &math) : body(load.body), math(math) {}
+  CopyRotator(const Kernel &kernel, Role &load) : kernel(kernel), body(load.body) {}
 
   void run() {
     auto found = llvm::find_if(body.ops, [](const auto &op) { return op->kind == OpKind::Loop; });
     const std::unique_ptr<Op> all = std::move(*found);
     body.ops.erase(found);
     const LoopOp loop(*all);
-    const Op &k = *copyWithLag(*all, math, 0), &v = *copyWithLag(*all, math, 1);
+    const Op &k = *copyWithLag(kernel, *all, 0), &v = *copyWithLag(kernel, *all, 1);
     tile = loop.variable().str();
     const Expr end = loop.end(), j = variable(tile), one = constant(1);
     body.ops.insert(body.ops.begin(),
@@ -69,15 +69,20 @@ private:
     return loop;
   }
 
+  const Kernel &kernel;
   Block &body;
-  const Role &math;
   std::string tile; ///< the loop's variable
 };
 
-bool fits(const Role &load, const Role &math, ShapeCheck &shape) {
+/// Whether products use something that it copies a step later.
+bool isBehind(const Kernel &kernel, const Role &load) {
+  return llvm::any_of(ringsFilledBy(load), [&](const Buffer *ring) { return lagOf(kernel, ring) > 0; });
+}
+
+bool fits(const Kernel &kernel, const Role &load, ShapeCheck &shape) {
   const Op *const loop = firstOf(load.body, OpKind::Loop);
   return shape.needs(
-      loop && loop->body.ops.size() == 2 && copyWithLag(*loop, math, 0) && copyWithLag(*loop, math, 1) &&
+      loop && loop->body.ops.size() == 2 && copyWithLag(kernel, *loop, 0) && copyWithLag(kernel, *loop, 1) &&
           LoopOp(*loop).begin() == constant(0),
       "role " + load.name +
           " to have a loop from 0 on of two copies: of what products use in the same step, and in the next one",
@@ -87,12 +92,12 @@ bool fits(const Role &load, const Role &math, ShapeCheck &shape) {
 } // namespace
 
 bool fagen::rotateCopies(Kernel &kernel, PassContext &context) {
-  const auto roles = findLoadAndMath(kernel);
-  if (!roles || mostLagging(roles->math) == 0)
-    return false;
+  llvm::SmallVector<Role *, 2> fillers = fillersOf(kernel);
+  llvm::erase_if(fillers, [&](const Role *load) { return !isBehind(kernel, *load); });
   ShapeCheck shape(kernel, context, "rotate-copies");
-  if (!fits(roles->load, roles->math, shape))
+  if (!llvm::all_of(fillers, [&](const Role *load) { return fits(kernel, *load, shape); }))
     return false;
-  CopyRotator(roles->load, roles->math).run();
-  return true;
+  for (Role *load : fillers)
+    CopyRotator(kernel, *load).run();
+  return !fillers.empty();
 }

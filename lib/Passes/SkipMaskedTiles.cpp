@@ -52,12 +52,18 @@ int64_t mostSkippedKeyTiles(const Kernel &kernel, ConstMask mask, int64_t rows, 
 
 class TileSkipper {
 public:
-  TileSkipper(Kernel &kernel, const Role &load, Role &math, ShapeCheck &shape)
-      : kernel(kernel), load(load), math(math), shape(shape), groups(math.warps / kGroupWarps) {}
+  TileSkipper(Kernel &kernel, llvm::ArrayRef<Role *> fillers, Role &math, ShapeCheck &shape)
+      : kernel(kernel), math(math), shape(shape), groups(math.warps / kGroupWarps) {
+    for (const Role *load : fillers)
+      for (const Buffer *ring : ringsFilledBy(*load))
+        if (reads(ring))
+          rings.push_back(ring);
+  }
 
   bool run() {
     const auto mask = findMask(math.body);
-    if (groups < 2 || !mask || !keysOf(kernel, *mask))
+    const bool isLast = math.firstWarp + math.warps == kernel.threads / 32; // whose groups know their rows
+    if (!isLast || groups < 2 || !mask || !keysOf(kernel, *mask))
       return false;
     const int64_t rows = scoresOf(kernel, math, *mask).rows;
     keys = keysOf(kernel, *mask);
@@ -66,23 +72,32 @@ public:
       return false;
     addLets(boundsOf(*mask, mask->row() + variable(RunValue::GroupRow), rows / groups));
     limit(math.body);
+    dropUnused();
     auto last = llvm::find_if(llvm::reverse(math.body.ops), [](const auto &op) { return op->kind == OpKind::Loop; });
     math.body.ops.insert(last.base(), skip());
     return true;
   }
 
 private:
+  bool reads(const Buffer *ring) const {
+    bool found = false;
+    walk(std::as_const(math.body), [&](const Op &op) {
+      found |= llvm::any_of(op.operands, [&](const Operand &operand) { return operand.buffer == ring; });
+    });
+    return found;
+  }
+
   int64_t fewestSlots() const {
     int64_t fewest = std::numeric_limits<int64_t>::max();
-    for (const Buffer *ring : ringsFilledBy(load))
+    for (const Buffer *ring : rings)
       fewest = std::min(fewest, int64_t(ring->stages));
     return fewest;
   }
 
-  /// Whether math leaves each slot that the load role fills.
+  /// Whether math leaves each slot that others fill for it.
   bool fits() const {
     bool leavesAll = true;
-    for (const Buffer *ring : ringsFilledBy(load)) {
+    for (const Buffer *ring : rings) {
       bool leaves = false;
       walk(std::as_const(math.body), [&](const Op &op) { leaves |= isArrivalAt(op, emptyOf(*ring)); });
       leavesAll &= emptyOf(*ring) && leaves;
@@ -102,7 +117,7 @@ private:
     return true;
   }
 
-  /// Those of the group's own rows; nobody asks for the CTA's full tiles any more.
+  /// Those of the group's own rows.
   void addLets(const MaskBounds &bounds) {
     ownFullTiles = kernel.freshName("own_" + fullTiles);
     ownKeyTiles = kernel.freshName("own_" + keyTiles);
@@ -110,7 +125,6 @@ private:
                            "skip-masked-tiles: key tiles that every row of the group sees whole"});
     kernel.lets.push_back(
         {ownKeyTiles, tilesSeen(bounds, keys), "skip-masked-tiles: key tiles that some row of the group sees"});
-    llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == fullTiles; });
   }
 
   /// The loops of math end where the rows of the group do.
@@ -119,6 +133,14 @@ private:
       substitute(*op, fullTiles, variable(ownFullTiles));
       substitute(*op, keyTiles, variable(ownKeyTiles));
     }
+  }
+
+  /// The CTA's full tiles, where nobody asks for them any more.
+  void dropUnused() const {
+    llvm::StringSet<> name;
+    name.insert(fullTiles);
+    if (llvm::none_of(kernel.roles, [&](const Role &role) { return usesAny(role, name); }))
+      llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == fullTiles; });
   }
 
   std::unique_ptr<Op> skip() const {
@@ -131,7 +153,7 @@ private:
                           .location = kernel.location});
     Ops &ops = loop->body.ops;
     Ops arrivals;
-    for (const Buffer *ring : ringsFilledBy(load)) {
+    for (const Buffer *ring : rings) {
       ops.push_back(makeWait({.bar = {fullOf(*ring), tile},
                               .by = Actor::Thread,
                               .location = kernel.location,
@@ -153,10 +175,10 @@ private:
   }
 
   Kernel &kernel;
-  const Role &load;
   Role &math;
   ShapeCheck &shape;
   const unsigned groups;
+  llvm::SmallVector<const Buffer *, 4> rings;                 ///< that others fill, and math reads
   Expr keys;                                                  ///< of a tile
   std::string fullTiles, keyTiles, ownFullTiles, ownKeyTiles; ///< lets
 };
@@ -169,9 +191,12 @@ bool fagen::groupsSkipKeyTiles(const Kernel &kernel, const Role &role, ConstMask
 }
 
 bool fagen::skipMaskedTiles(Kernel &kernel, PassContext &context) {
-  const auto roles = findLoadAndMath(kernel);
-  if (!roles)
+  const auto fillers = fillersOf(kernel);
+  if (fillers.empty())
     return false;
   ShapeCheck shape(kernel, context, "skip-masked-tiles");
-  return TileSkipper(kernel, roles->load, roles->math, shape).run();
+  bool hasChanged = false;
+  for (Role *math : multipliersBeside(kernel, fillers))
+    hasChanged |= TileSkipper(kernel, fillers, *math, shape).run();
+  return hasChanged;
 }

@@ -233,33 +233,35 @@ private:
 
 } // namespace
 
-static bool stageInSlots(Kernel &kernel, const LoadAndMath &roles, ShapeCheck &shape) {
-  SlotStager stager(kernel, roles.load, roles.math);
+static bool stageInSlots(Kernel &kernel, llvm::ArrayRef<Role *> fillers, llvm::ArrayRef<Role *> stagers,
+                         ShapeCheck &shape) {
+  if (!shape.needs(fillers.size() == 1 && stagers.size() == 1,
+                   "one role that copies and one that multiplies: Q's slots are left for the one by the other"))
+    return false;
+  SlotStager stager(kernel, *fillers.front(), *stagers.front());
   if (!stager.fits(shape))
     return false;
   stager.run();
   return true;
 }
 
-/// Of all roles that do not load.
-static bool stageInSlices(Kernel &kernel, const Role &load, ShapeCheck &shape) {
-  for (Role &role : kernel.roles)
-    if (&role != &load && !SliceStager(kernel, role).fits(shape))
+static bool stageInSlices(Kernel &kernel, llvm::ArrayRef<Role *> stagers, ShapeCheck &shape) {
+  for (Role *role : stagers)
+    if (!SliceStager(kernel, *role).fits(shape))
       return false;
-  for (Role &role : kernel.roles)
-    if (&role != &load)
-      SliceStager(kernel, role).run();
+  for (Role *role : stagers)
+    SliceStager(kernel, *role).run();
   return true;
 }
 
 bool fagen::stageOutput(Kernel &kernel, PassContext &context) {
-  const auto roles = findLoadAndMath(kernel);
-  if (!roles || !turnsOf(roles->math))
+  const auto fillers = fillersOf(kernel), stagers = multipliersBeside(kernel, fillers);
+  if (fillers.empty() || stagers.empty() || !turnsOf(*stagers.front()))
     return false;
   ShapeCheck shape(kernel, context, "stage-output");
   if (kernel.options.querySlots)
-    return stageInSlots(kernel, *roles, shape);
+    return stageInSlots(kernel, fillers, stagers, shape);
   if (kernel.options.stagedColumns)
-    return stageInSlices(kernel, roles->load, shape);
+    return stageInSlices(kernel, stagers, shape);
   return false;
 }

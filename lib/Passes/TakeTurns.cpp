@@ -187,13 +187,17 @@ private:
 
 bool fagen::takeTurns(Kernel &kernel, PassContext &context) {
   const Overlap overlap = valueOr(kernel.options.overlap, Overlap::None);
-  const auto roles = findLoadAndMath(kernel);
-  if (!roles)
+  const auto fillers = fillersOf(kernel);
+  if (fillers.empty())
     return false;
-  TurnTaker taker(kernel, roles->math, overlap);
+  std::vector<TurnTaker> takers; // groups of a role among themselves
+  for (Role *math : multipliersBeside(kernel, fillers))
+    takers.emplace_back(kernel, *math, overlap);
   ShapeCheck shape(kernel, context, "take-turns");
-  if (!taker.fits(shape))
+  if (!shape.needs(!takers.empty(), "a role that multiplies") ||
+      !llvm::all_of(takers, [&](const TurnTaker &taker) { return taker.fits(shape); }))
     return false;
-  taker.run();
+  for (TurnTaker &taker : takers)
+    taker.run();
   return true;
 }

@@ -10,4 +10,9 @@ namespace fagen {
 /// coordinate moves by at least as much as the op reaches. Of kernels with parameters of their own.
 bool reachesOwnElements(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op);
 
+/// Whether the ops, of the same matrix, reach different elements of it, also in different tiles of the grid: along some
+/// coordinate one begins where the other has ended, and no tile reaches what the two of another tile do.
+bool reachApart(const ir::Kernel &kernel, const ir::Role &roleOfA, const ir::Op &a, const ir::Role &roleOfB,
+                const ir::Op &b);
+
 } // namespace fagen

@@ -48,12 +48,12 @@ std::optional<unsigned> rowsOfTile(const Kernel &kernel);
 /// How many bytes a thread copies or stores at once: kVectorBytes, or the most there are.
 unsigned vectorBytesOf(const Kernel &kernel);
 
-/// The first role that copies in bulk, and the first other one.
-struct LoadAndMath {
-  Role &load, &math;
-};
-/// Nothing where no role copies for another.
-std::optional<LoadAndMath> findLoadAndMath(Kernel &kernel);
+/// The roles that copy in bulk, where others use what they copy; none of kernels whose only role does both.
+llvm::SmallVector<Role *, 2> fillersOf(Kernel &kernel);
+/// The roles that are none of these.
+llvm::SmallVector<Role *, 2> usersBeside(Kernel &kernel, llvm::ArrayRef<Role *> fillers);
+/// Those of them that ask for products, or multiply.
+llvm::SmallVector<Role *, 2> multipliersBeside(Kernel &kernel, llvm::ArrayRef<Role *> fillers);
 
 /// The barrier at the head of a role's body at which all warps of the CTA meet; the end of its ops where there is none.
 Ops::iterator headBarrier(Block &body);
@@ -74,9 +74,9 @@ bool isIssueFromShared(const Op &op);
 Buffer *sharedLeftOperand(const Role &role);
 /// The right operand of the products that add to the fragment; null where there is none.
 Buffer *rightOperandInto(const Role &role, const Buffer *accumulator);
-/// By how many steps products lag behind the loop that they stand in: K(j) and V(j - 1) in step j are one.
-int64_t lagOf(const Role &role, const Buffer *ring);
-int64_t mostLagging(const Role &role);
+/// By how many steps products of the ring lag behind the loop that they stand in, in whichever role: K(j) and V(j - 1)
+/// in step j are one.
+int64_t lagOf(const Kernel &kernel, const Buffer *ring);
 
 // Loops and lets.
 
