@@ -47,13 +47,14 @@ constexpr double kNoRange = 1 << 30;
 constexpr double kRealSpread = 0.5, kRealEnd = 2;
 constexpr int64_t kFewValues = 7;
 
-/// Random words of one param.
+/// Random words of one param; problems of other lengths have others.
 class Draws {
 public:
-  Draws(uint64_t seed, uint32_t stream) : seed(seed), stream(stream) {}
+  Draws(uint64_t seed, uint32_t stream, const Shape &shape)
+      : seed(seed), stream(stream), lengths(static_cast<uint32_t>(shape.seqQ * 40503 + shape.seqKv)) {}
   uint32_t word() {
     if (used % 4 == 0)
-      words = philox({used / 4, 0, stream, 3}, seed);
+      words = philox({used / 4, lengths, stream, 3}, seed);
     return words[used++ % 4];
   }
   int64_t within(int64_t low, int64_t high) { return low + word() % (high - low + 1); }
@@ -62,7 +63,7 @@ public:
 
 private:
   uint64_t seed;
-  uint32_t stream, used = 0;
+  uint32_t stream, lengths, used = 0;
   std::array<uint32_t, 4> words{};
 };
 
@@ -117,7 +118,7 @@ double numberOf(const FormParam &param, const Case &c, uint64_t seed, uint32_t i
     return *param.bound;
   if (given != c.numbers.end())
     return givenNumber(param, given->second);
-  Draws draws(seed, kScalarStream + index);
+  Draws draws(seed, kScalarStream + index, c.shape);
   return param.isReal() ? drawReal(param, draws) : drawInteger(param, c.shape, draws);
 }
 
@@ -161,7 +162,7 @@ FormTensor drawTensor(const FormParam &param, const FormInputs &inputs, const Sh
   for (const std::vector<fagen_op> &program : param.extents)
     count *= tensor.extents.emplace_back(extentOf(program, *inputs.form, shape, inputs.arguments.numbers));
   tensor.values.resize(size_t(count));
-  Draws draws(seed, kTensorStream + index);
+  Draws draws(seed, kTensorStream + index, shape);
   if (param.isAscending) {
     drawAscending(param, shape, tensor, draws);
     return tensor;

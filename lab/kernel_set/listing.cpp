@@ -22,7 +22,7 @@ static const char *dispatchName(const fagen_row &row) {
 
 static std::string typeOf(const FormParam &param) {
   static constexpr const char *kElements[] = {"", "bit", "u8", "i32", "f16", "bf16", "f32"};
-  return kElements[param.element] + (param.isTensor() ? fmt::format(" of {} extents", param.extents.size()) : "") +
+  return kElements[param.element] + (param.isTensor() ? fmt::format(", rank {}", param.extents.size()) : "") +
          (param.isAscending ? ", ascending" : "");
 }
 

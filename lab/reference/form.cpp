@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <sstream>
+#include <tuple>
 
 namespace fagen::lab {
 
@@ -73,48 +74,58 @@ public:
 
   FormCode parse(const std::string &text) {
     FormCode code;
-    std::vector<bool> types; // of what is on the stack: whether it is f32
+    std::vector<Known> stack;
     std::istringstream words(text);
     for (std::string written; words >> written;) {
       FormWord &word = code.emplace_back(parseWord(written, names));
-      if (word.operands > types.size())
+      if (word.operands > stack.size())
         throw UserError(fmt::format("'{}' of a form's program '{}' lacks operands", written, text));
-      setType(word, types);
-      types.resize(types.size() - word.operands);
-      types.push_back(givesReal(word));
+      complete(word, stack);
+      stack.resize(stack.size() - word.operands);
+      stack.push_back(given(word));
     }
-    if (types.size() > 1)
-      throw UserError(fmt::format("a form's program '{}' leaves {} values, not one", text, types.size()));
+    if (stack.size() > 1)
+      throw UserError(fmt::format("a form's program '{}' leaves {} values, not one", text, stack.size()));
     return code;
   }
 
   FormCode parseLet(const std::string &name, const std::string &text) {
     FormCode code = parse(text);
     names.push_back(name);
-    reals.push_back(!code.empty() && givesReal(code.back()));
+    lets.push_back(code.empty() ? Known() : given(code.back()));
     return code;
   }
 
 private:
-  void setType(FormWord &word, const std::vector<bool> &types) const {
-    if (word.kind == FormWord::Param || word.kind == FormWord::Read)
+  /// What is known of a value before there are numbers.
+  struct Known {
+    bool isReal = false, isOfKey = false;
+  };
+
+  void complete(FormWord &word, const std::vector<Known> &stack) const {
+    for (size_t i = stack.size() - word.operands; i < stack.size(); ++i)
+      word.isOfKey |= stack[i].isOfKey;
+    if (word.kind == FormWord::Place)
+      word.isOfKey = word.index == kKey || word.index == kScore;
+    else if (word.kind == FormWord::Param || word.kind == FormWord::Read)
       word.isReal = texts.reals.count(word.name) != 0;
     else if (word.kind == FormWord::Let)
-      word.isReal = reals[word.index];
+      std::tie(word.isReal, word.isOfKey) = std::pair(lets[word.index].isReal, lets[word.index].isOfKey);
     else if (word.kind == FormWord::Operator)
-      word.isReal = types.back(); // the last operand's: of a select that of its arms
+      word.isReal = stack.back().isReal; // the last operand's: of a select that of its arms
   }
 
-  static bool givesReal(const FormWord &word) {
+  static Known given(const FormWord &word) {
     if (word.kind != FormWord::Operator)
-      return word.isReal;
+      return {word.isReal, word.isOfKey};
     const FormOperatorInfo &info = *formOperator(word.name);
-    return info.gives == FormOperatorInfo::Reals || (info.gives == FormOperatorInfo::OperandType && word.isReal);
+    return {info.gives == FormOperatorInfo::Reals || (info.gives == FormOperatorInfo::OperandType && word.isReal),
+            word.isOfKey};
   }
 
   const FormTexts &texts;
   std::vector<std::string> names; ///< of lets so far
-  std::vector<bool> reals;        ///< of them those that are f32
+  std::vector<Known> lets;        ///< what they give
 };
 
 } // namespace
@@ -222,8 +233,14 @@ static FormValue read(const FormTensor &tensor, const FormValue *indices) {
 static double apply(const FormWord &word, const double *operands) {
   return applyFormOperator(FormOperator(word.index), operands);
 }
+/// A kernel has integers that grow along the keys in f32 once for a thread, and adds the keys' offsets to that.
+static constexpr double kOffsetsOfThread = 256;
+
 static FormValue apply(const FormWord &word, const FormValue *operands) {
-  return applyFormOperator(FormOperator(word.index), word.isReal, operands);
+  FormValue value = applyFormOperator(FormOperator(word.index), word.isReal, operands);
+  if (FormOperator(word.index) == FormOperator::ToF32 && word.isOfKey && !word.isReal)
+    value.rounding += kFormRounding * kOffsetsOfThread;
+  return value;
 }
 
 static void setNumber(const FormWord &word, double &value) { value = word.number; }

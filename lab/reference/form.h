@@ -27,11 +27,12 @@ struct FormValue {
 /// One instruction of a program.
 struct FormWord {
   enum Kind : uint8_t { Number, Place, Param, Let, Read, Operator } kind = Number;
-  bool isReal = false;   ///< what it gives is f32
+  bool isReal = false;   ///< what it gives is f32; of an operator, what it takes is
   uint16_t index = 0;    ///< of a place, a let, a tensor, an operator
   uint16_t operands = 0; ///< that it takes from the stack
   double number = 0;
   std::string name = {}; ///< of a param; in messages
+  bool isOfKey = false;  ///< what it gives depends on the key
 };
 using FormCode = std::vector<FormWord>;
 

@@ -184,7 +184,8 @@ void addNearest(Text &text, Tables tables, const Problem &problem, const fagen_d
         const RowOfTable current{table, &rowAt(*table, i)};
         uint64_t distance = unlikeness(table->keys[i], problem.key, hasMaskOf(current, problem));
         if (distance < least &&
-            std::none_of(shown, shown + count, [&](auto &one) { return isSamePoint(one, current); }) &&
+            std::none_of(
+                shown, shown + count, [&](auto &one) { return isSamePoint(one, current); }) &&
             misfitOf(*current.row, problem, device) != Misfit::Target)
           nearest = current, least = distance;
       }

@@ -18,7 +18,8 @@ protected:
   FormSet() {
     const Json cap = {{"name", "cap"}, {"element", "f32"}, {"offset", 0}, {"low", 1}, {"high", 55}};
     const Json free = {{"name", "window"}, {"element", "i32"}, {"offset", 16}, {"low", 1}, {"high", 4096}, {"mask", 1}};
-    const Json bound = {{"name", "window"}, {"element", "i32"}, {"low", 1}, {"high", 4096}, {"mask", 1}, {"bound", 128}};
+    const Json bound = {{"name", "window"}, {"element", "i32"}, {"low", 1},
+                        {"high", 4096},     {"mask", 1},        {"bound", 128}};
     const Json slope = {{"name", "slope"}, {"element", "bf16"}, {"offset", 32}, {"extents", {{"heads"}, {"window"}}}};
     Json form = {{"name", "gemma2"},
                  {"text", "gemma2"},
