@@ -90,7 +90,7 @@ TEST(RealExpr, ReadsAreWhatTheirBufferHolds) {
 
 TEST(RealExpr, BitsAreOfIntegers) {
   for (StringRef text : {"%s & %s", "%s | %s", "%s ^ %s", "%s << %s", "%s >> %s", "floor_mod(%s, %s)"})
-    EXPECT_EQ(typeError(text), ("'%s' in '" + text + "' is a real number, where an integer is wanted").str());
+    EXPECT_EQ(typeError(text), "'%s' in '" + text.str() + "' is a real number, where an integer is wanted");
   EXPECT_EQ(typeError("i32(q)"), "'q' in 'i32(q)' is an integer, where a real number is wanted");
   EXPECT_EQ(typeError("sqrt(q)"), "'q' in 'sqrt(q)' is an integer, where a real number is wanted");
 }
