@@ -149,6 +149,7 @@ TEST(MaskBounds, Negations) {
   checkAll("!(k > q)", true);
   checkAll("!(k >= q)", true);
   checkAll("k < seq_kv && !(k < q - 5) && !(k <= q - 6)", true);
+  checkAll("k < seq_kv && !(k <= q - 6)", true);
   checkAll("!!(k <= q)", true);
   checkAll("k < seq_kv && !(k < 4 || k < q)", true);
   checkAll("k < seq_kv && !(k >= 4 && k > q)", true);
@@ -166,6 +167,7 @@ TEST(MaskBounds, Chunks) {
     checkAll("k < seq_kv && " + text.str(), true);
   checkAll("k < seq_kv && floor_div(k, seq_q - 3) < q", false);
   checkAll("k < seq_kv && floor_div(0 - k, 4) == 0 - q", false);
+  checkAll("k < seq_kv && floor_div(k, -2) < -3", false);
 }
 
 /// Four numbers: the first key of some row, of all, and the ends of both.
@@ -183,6 +185,8 @@ TEST(MaskBounds, AreTheseNumbers) {
   expect("k < 99 && q - k < 5", {12, 19, 99, 99});
   expect("k < 99 && (k < 6 || q - k < 5)", {0, 0, 6, 99});
   expect("k < 20 || k <= q", {0, 0, 20, 24});
+  expect("k % 5 == 0 || k < 6", {0, 0, 6, kAll});
+  expect("k < 6 || k % 5 == 0", {0, 0, 6, kAll});
   expect("!(k < q)", {16, 23, kAll, kAll});
   expect("floor_div(k, 10) == floor_div(q, 10)", {10, 20, 20, 30});
   expect("floor_div(k, 32) == floor_div(q, 32)", {0, 0, 32, 32});
@@ -201,6 +205,9 @@ TEST(MaskBounds, ReadsWell) {
   EXPECT_EQ(bounds.fullBegin.str(), "0");
   EXPECT_EQ(bounds.fullEnd.str(), "min(seq_kv, row_begin + seq_kv - seq_q + 1)");
   EXPECT_EQ(bounds.keyEnd.str(), "min(seq_kv, row_begin + seq_kv - seq_q + 128)");
+  const MaskBounds prefix = analyzeMask(parse("k < n || q <= k"), "q", "k", variable("row_begin"), 128);
+  EXPECT_EQ(prefix.firstKey.str(), "0");
+  EXPECT_EQ(prefix.keyEnd.str(), "9223372036854775807");
 }
 
 } // namespace
