@@ -51,22 +51,21 @@ bool isOfTile(const Kernel &kernel, const Op &op) {
   return apart && apart->low >= 0 && apart->high <= int64_t(*rows) - rowsOf(kernel, op);
 }
 
-/// Whether no other op of the launch reaches the tensor.
-bool isAlone(const Kernel &kernel, const Buffer &tensor) {
-  unsigned found = 0;
-  for (const Role &role : kernel.roles)
-    walk(role.body, [&](const Op &each) {
+/// Whether no other op of the launch reaches the same elements of the tensor, in whichever tile.
+bool isAlone(const Kernel &kernel, const Role &role, const Op &op) {
+  const Buffer &tensor = tensorOf(*globalOf(op));
+  bool meets = llvm::any_of(kernel.lets, [&](const Let &let) { return let.source && let.source->buffer == &tensor; });
+  for (const Role &other : kernel.roles)
+    walk(other.body, [&](const Op &each) {
       const Buffer *const matrix = globalOf(each);
-      found += matrix && &tensorOf(*matrix) == &tensor;
+      meets |= &each != &op && matrix && &tensorOf(*matrix) == &tensor && !reachApart(kernel, role, op, other, each);
     });
-  for (const Let &let : kernel.lets)
-    found += let.source && let.source->buffer == &tensor;
-  return found == 1;
+  return !meets;
 }
 
 bool isOwn(const Kernel &kernel, const Role &role, const Op &op) {
   if (kernel.hasOwnParams())
-    return reachesOwnElements(kernel, role, op) && isAlone(kernel, tensorOf(*globalOf(op)));
+    return reachesOwnElements(kernel, role, op) && isAlone(kernel, role, op);
   if (isSplit(kernel) &&
       !(op.has(Attr::Split) && expandButRow(kernel, op.expr(Attr::Split)) == variable(RunValue::Split)))
     return false;

@@ -86,14 +86,18 @@ public:
   }
 
 private:
+  /// Sites of the loops that one was split into often do the same: they have a line together.
   std::vector<std::string> siteLines() const {
-    std::vector<std::string> lines;
+    llvm::MapVector<std::pair<llvm::StringRef, llvm::StringRef>, std::string> alike;
     std::string others;
     for (const LedgerEntry &entry : kernel.ledger)
       if (entry.covers.empty())
         others += fmt::format(" {}", entry.site);
       else
-        lines.push_back(fmt::format("site {:>2}  {:<14} {}", entry.site, entry.what, entry.covers));
+        alike[{entry.what, entry.covers}] += fmt::format(" {:>2}", entry.site);
+    std::vector<std::string> lines;
+    for (const auto &[entry, sites] : alike)
+      lines.push_back(fmt::format("site{}  {:<14} {}", sites, entry.first.str(), entry.second.str()));
     if (!others.empty())
       lines.push_back("sites" + others + ": in the middle of others' chains");
     return lines;

@@ -11,8 +11,8 @@ namespace fagen {
 ///   ring     k         filled by bulk copies of load (k_full), released by 8 warps (k_empty): RAW, WAR, WAW
 ///   barrier  of each warp: RAW q, WAR k q
 ///
-/// Where nothing is guarded, a line a barrier or wait, by its site, with the pairs that it orders. --emit=barriers and
-/// the manifest list all pairs.
+/// Where nothing is guarded, a line a barrier or wait, by its site, with the pairs that it orders; sites that order the
+/// same share one. --emit=barriers and the manifest list all pairs.
 std::vector<std::string> ledgerOf(const ir::Kernel &kernel);
 
 } // namespace fagen

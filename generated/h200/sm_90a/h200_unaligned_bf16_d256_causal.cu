@@ -9,10 +9,8 @@
 //   shared   v        131072   65536 B  2 stages of 64 x 256 bf16, swizzle xor
 //   shared   total            196608 B
 //   role     all      warps 0 to 7
-//   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-//   site  2  cta barrier    WAR k: mma s -> copy_issue
-//   site  3  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-//   site  4  cta barrier    WAR k: mma s -> copy_issue
+//   site  1  3  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
+//   site  2  4  cta barrier    WAR k: mma s -> copy_issue
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/mma.h>

@@ -10,13 +10,11 @@
 //   shared   partial    2048   18432 B  64 x 72 float, row-major, in the bytes of k and what follows
 //   shared   total             34816 B
 //   role     all      warps 0 to 3
-//   site  1  copy_wait 2    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
+//   site  1  5  copy_wait 2    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  2  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s; WAR v: mma o -> copy_issue
-//   site  3  copy_wait 2    RAW v: copy_issue -> mma o
+//   site  3  7  copy_wait 2    RAW v: copy_issue -> mma o
 //   site  4  cta barrier    RAW v: copy_issue -> mma o; WAR k: mma s -> copy_issue
-//   site  5  copy_wait 2    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
 //   site  6  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  7  copy_wait 2    RAW v: copy_issue -> mma o
 //   site  8  cta barrier    RAW v: copy_issue -> mma o
 //   site  9  cta barrier    WAR v/partial: mma o -> store_partial
 //   site 10  cta barrier    RAW partial: store_partial -> store_merged

@@ -10,18 +10,9 @@
 //   shared   s         20480    8192 B  32 x 64 float, row-major
 //   shared   total             28672 B
 //   role     all      warps 0 to 3
-//   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  2  cta barrier    nothing that other barriers do not cover
-//   site  3  cta barrier    nothing that other barriers do not cover
-//   site  4  cta barrier    RAW s: exp2 -> mma o
-//   site  5  cta barrier    nothing that other barriers do not cover
-//   site  6  cta barrier    nothing that other barriers do not cover
-//   site  7  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  8  cta barrier    nothing that other barriers do not cover
-//   site  9  cta barrier    nothing that other barriers do not cover
-//   site 10  cta barrier    RAW s: exp2 -> mma o
-//   site 11  cta barrier    nothing that other barriers do not cover
-//   site 12  cta barrier    nothing that other barriers do not cover
+//   site  1  7  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
+//   site  2  3  5  6  8  9 11 12  cta barrier    nothing that other barriers do not cover
+//   site  4 10  cta barrier    RAW s: exp2 -> mma o
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/scalar.h>

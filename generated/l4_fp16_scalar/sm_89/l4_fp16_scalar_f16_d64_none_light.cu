@@ -10,14 +10,10 @@
 //   shared   s         20480    8192 B  32 x 64 float, row-major
 //   shared   total             28672 B
 //   role     all      warps 0 to 3
-//   site  1  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  2  cta barrier    nothing that other barriers do not cover
-//   site  3  cta barrier    RAW s: exp2 -> mma o
+//   site  1  5  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
+//   site  2  6  8  cta barrier    nothing that other barriers do not cover
+//   site  3  7  cta barrier    RAW s: exp2 -> mma o
 //   site  4  cta barrier    WAR v: mma o -> copy_issue
-//   site  5  cta barrier    RAW q: copy_issue -> mma s; RAW k: copy_issue -> mma s
-//   site  6  cta barrier    nothing that other barriers do not cover
-//   site  7  cta barrier    RAW s: exp2 -> mma o
-//   site  8  cta barrier    nothing that other barriers do not cover
 
 #include <fagen/device/ops/copy.h>
 #include <fagen/device/ops/scalar.h>
