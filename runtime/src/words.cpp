@@ -6,6 +6,7 @@
 #include "maps.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -91,13 +92,17 @@ static void addKey(Text &text, uint64_t key) {
     text.add(" : %u", headDimV);
 }
 
+void addNumber(Text &text, double number) {
+  const bool isWhole = std::abs(number) < 0x1p53 && number == std::trunc(number);
+  text.add(isWhole ? "%.0f" : "%.9g", number);
+}
+
 void addArg(Text &text, const fagen_form_param &param, const FormArg &arg) {
-  if (param.rank)
-    text.add("%s = a tensor", param.name);
-  else if (arg.data)
-    text.add("%s = on the device", param.name);
+  text.add("%s = ", param.name);
+  if (param.rank || arg.data)
+    text.add(param.rank ? "a tensor" : "on the device");
   else
-    text.add("%s = %.9g", param.name, arg.number);
+    addNumber(text, arg.number);
 }
 
 void addProblemKey(Text &text, const Problem &problem) {

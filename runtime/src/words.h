@@ -26,6 +26,8 @@ void addProblemKey(Text &text, const Problem &problem);
 /// Of a row: "..., form local(window = 128)".
 void addRowKey(Text &text, const fagen_table &table, const fagen_row &row);
 
+/// Whole numbers with all their digits, others with nine.
+void addNumber(Text &text, double number);
 /// "cap = 50", "bias = a tensor": the problem's arg i of its form.
 void addArg(Text &text, const fagen_form_param &param, const FormArg &arg);
 

@@ -142,7 +142,7 @@ TEST_F(FormTest, WrongArgsHaveOneMessageEach) {
       {"below", [](auto &, auto &a) { a[1].i32 = 0; }, "form gemma2: arg 'window' is 0; it must be 1 to 4096"},
       {"above", [](auto &, auto &a) { a[1].i32 = 4097; }, "form gemma2: arg 'window' is 4097; it must be 1 to 4096"},
       {"far above", [](auto &, auto &a) { a[1].i32 = int64_t(1) << 40; },
-       "form gemma2: arg 'window' is 1.09951163e+12; it must be 1 to 4096"},
+       "form gemma2: arg 'window' is 1099511627776; it must be 1 to 4096"},
       {"real", [](auto &, auto &a) { a[0].f32 = 55.5; }, "form gemma2: arg 'cap' is 55.5; it must be 1 to 55"},
       {"NaN", [](auto &, auto &a) { a[0].f32 = NAN; }, "form gemma2: arg 'cap' is nan; it must be 1 to 55"},
   };

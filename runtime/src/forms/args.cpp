@@ -55,17 +55,19 @@ fagen_status checkNames(const fagen_form &form, std::span<const fagen_arg> args)
 }
 
 fagen_status failRange(const fagen_form &form, const fagen_form_param &param, double number) {
-  char range[96];
-  Text text(range, sizeof(range));
-  if (std::isfinite(param.low) && std::isfinite(param.high))
-    text.add("%.9g to %.9g", param.low, param.high);
-  else if (std::isfinite(param.low))
-    text.add("%.9g or more", param.low);
-  else if (std::isfinite(param.high))
-    text.add("%.9g or less", param.high);
-  else
-    text.add("finite");
-  return fail(FAGEN_INVALID, "form %s: arg '%s' is %.9g; it must be %s", form.name, param.name, number, range);
+  char buffer[192];
+  Text text(buffer, sizeof(buffer));
+  addNumber(text, number);
+  text.add("; it must be ");
+  const bool hasLow = std::isfinite(param.low), hasHigh = std::isfinite(param.high);
+  if (hasLow)
+    addNumber(text, param.low);
+  if (hasLow && hasHigh)
+    text.add(" to ");
+  if (hasHigh)
+    addNumber(text, param.high);
+  text.add(hasLow && hasHigh ? "" : hasLow ? " or more" : hasHigh ? " or less" : "finite");
+  return fail(FAGEN_INVALID, "form %s: arg '%s' is %s", form.name, param.name, buffer);
 }
 
 fagen_status readScalar(const fagen_form &form, const fagen_form_param &param, const fagen_arg &given, FormArg &arg) {
