@@ -124,7 +124,10 @@ static void judgeOutputs(const Case &c, const Reference &reference, Arithmetic a
     fail("error",
          fmt::format("|O - ref| is {:.3e}, at most {:.3e} is allowed, at {}: O {:.6g}, ref {:.6g}", measured.maxError,
                      measured.bound, at(sums.worst), floatOfHalf(c.dtype, o[sums.worst]), reference.o[sums.worst]));
-  if (!(measured.cosine < cosineBound))
+  // A sink may leave less than the type's smallest normal numbers: these have too few bits for a direction.
+  const double smallest = c.dtype == DType::F16 ? 0x1p-14 : 0x1p-126;
+  const bool hasDirection = reference.maxMagnitude >= smallest || reference.maxMagnitude == 0;
+  if (hasDirection && !(measured.cosine < cosineBound))
     fail("cosine", fmt::format("cosine difference is {:.3e}, below {:.3g} is required", measured.cosine, cosineBound));
 }
 

@@ -71,7 +71,7 @@ public:
     std::string body;
     const bool hasScore = random.percent(60), hasMask = !hasScore || random.percent(70), hasSink = random.percent(25);
     if (hasScore)
-      body += "  score = " + score(random.below(4)) + ";\n";
+      body += "  score = " + (random.percent(15) ? hidden(score(random.below(3))) : score(random.below(4))) + ";\n";
     if (hasMask)
       body += "  mask = " + truth(random.below(3)) + ";\n";
     if (hasSink)
@@ -118,6 +118,9 @@ private:
     return random.percent(65) ? fmt::format("({}) && ({})", a, b) : fmt::format("({}) || ({})", a, b);
   }
 
+  /// -inf may only come last: what is made of it could be +inf.
+  std::string hidden(const std::string &value) { return fmt::format("({}) ? {} : -inf", truth(0), value); }
+
   std::string score(unsigned depth) {
     if (depth == 0)
       return random.percent(80) ? "s" : "s * t";
@@ -137,7 +140,7 @@ private:
     case 6:
       return fmt::format("({}) ? {} : ({}) - 2.5", truth(random.below(2)), e, e);
     case 7:
-      return fmt::format("({}) ? {} : -inf", truth(0), e);
+      return fmt::format("max({}, -3.5)", e);
     case 8:
       return fmt::format("({}) + near[h, clamp(k - p, -4, 4) + 4]", e);
     case 9:
