@@ -187,6 +187,8 @@ TEST(MaskBounds, AreTheseNumbers) {
   expect("k < 20 || k <= q", {0, 0, 20, 24});
   expect("k % 5 == 0 || k < 6", {0, 0, 6, kAll});
   expect("k < 6 || k % 5 == 0", {0, 0, 6, kAll});
+  expect("k % 5 == 0 || k >= 20", {0, 20, kAll, kAll});
+  expect("k >= 20 || k % 5 == 0", {0, 20, kAll, kAll});
   expect("!(k < q)", {16, 23, kAll, kAll});
   expect("floor_div(k, 10) == floor_div(q, 10)", {10, 20, 20, 30});
   expect("floor_div(k, 32) == floor_div(q, 32)", {0, 0, 32, 32});
