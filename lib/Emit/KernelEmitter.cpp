@@ -178,6 +178,22 @@ void KernelEmitter::emitSharedMap() {
     line(out, "//   role     {:<8} warps {} to {}", role.name, role.firstWarp, role.firstWarp + role.warps - 1);
 }
 
+/// Whether an expression outside of ops/map.h's functions may call one of ops/functions.h.
+bool KernelEmitter::callsFunctions() const {
+  bool found = isFormed();
+  const auto look = [&](const Expr &expr) {
+    expr.rewritten([&](const Expr &node) {
+      found |= node.kind() >= ExprKind::Tanh && node.kind() <= ExprKind::I32;
+      return Expr();
+    });
+  };
+  for (const Let &let : kernel.lets)
+    look(let.value);
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) { forEachExpr(op, look); });
+  return found;
+}
+
 void KernelEmitter::emitIncludes() {
   std::set<llvm::StringRef> headers; // sorted
   headers.insert(load ? "ops/pipeline.h" : "ops/copy.h");
@@ -207,6 +223,8 @@ void KernelEmitter::emitIncludes() {
     headers.insert("ops/stage_clock.h");
   if (isFormed())
     headers.insert("form.h");
+  if (callsFunctions())
+    headers.insert("ops/functions.h");
   headers.insert("ptx/barrier.h");
   headers.insert("tile/cta.h");
   headers.insert("tile/fragment.h");

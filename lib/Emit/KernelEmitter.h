@@ -143,6 +143,7 @@ private:
   ir::ElementType elementType() const;
   bool isSplit() const { return kernel.grid.isSplit(); }
   /// Whether the argument has more than attention's parameters.
+  bool callsFunctions() const;
   bool isFormed() const { return !kernel.scalars.empty() || !kernel.readTensors().empty(); }
   const char *formArgument() const { return isFormed() ? ", form" : ""; }
   const char *formParameter() const { return isFormed() ? ", const FormParams &form" : ""; }

@@ -131,9 +131,18 @@ bool BufferParser::parseGlobalElement(Buffer *&buffer, llvm::SmallVector<Expr, 4
   return lexer.expect("]");
 }
 
+/// Whether `param a : f32` or `param %a : ...` follows, and not `param a` of the buffer in front.
+bool BufferParser::atDeclarationOfParam() const {
+  Lexer ahead = lexer;
+  if (!ahead.accept("param"))
+    return false;
+  const StringRef name = ahead.peekWord();
+  return ahead.at("%") || (!name.empty() && ahead.accept(name) && ahead.at(":"));
+}
+
 bool BufferParser::parseBufferProperties(Buffer &buffer) {
   StringRef param;
-  if (lexer.accept("param") && !lexer.word(param, "a parameter's name"))
+  if (!atDeclarationOfParam() && lexer.accept("param") && !lexer.word(param, "a parameter's name"))
     return false;
   buffer.param = param.str();
   buffer.isPacked = lexer.accept("packed");

@@ -36,6 +36,7 @@ private:
   bool parseShape(Buffer &buffer);
   bool parseGlobal(Buffer buffer);
   bool parseReadTensor();
+  bool atDeclarationOfParam() const;
   bool parseBufferProperties(Buffer &buffer);
   bool parseGuard(Buffer &buffer);
   bool parseLaterName(const Buffer &buffer, LaterName::Use use, const llvm::Twine &what);

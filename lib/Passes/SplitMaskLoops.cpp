@@ -134,7 +134,10 @@ void splitFirstFirst(Ops &ops, Ops::iterator loop, const KeyTiles &tiles) {
   ops.insert(loop, std::move(interior));
 }
 
-bool isBoundedBelow(const MaskBounds &bounds) { return !(bounds.firstKey == constant(0)); }
+/// Whether some tile below the interior needs the mask, or none is visited.
+bool isBoundedBelow(const MaskBounds &bounds) {
+  return !(bounds.firstKey == constant(0)) || !(bounds.fullBegin == constant(0));
+}
 
 /// The variable of a loop that the bounds name: then they are none of the CTA. Empty where there is none.
 std::string loopVariableIn(const MaskBounds &bounds, const Block &body) {
