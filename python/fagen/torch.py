@@ -176,6 +176,7 @@ def _number_of(tables):
 
 
 _READY = _number_of(_kernels.ready()._tables)
+_READY_TABLES = tuple(_kernels.ready()._tables)
 
 
 def _number(kernels):
@@ -316,7 +317,9 @@ def _forward_at_once(q, k, v, scale, causal, bshd, number):
 
 def why_not_form(q, k, v, form, args, kernels=None):
     """Why a form of these kernels cannot compute this, as far as that is known without asking for a kernel; else None."""
-    tables = (_kernels.ready() if kernels is None else kernels)._tables
+    if _is_compiling():  # whether the GPU has a kernel shows when the graph runs, too late for another way
+        return "graphs decide before they run"
+    tables = _READY_TABLES if kernels is None else tuple(kernels._tables)
     given = [q, k, v, *(value for value in args.values() if isinstance(value, torch.Tensor))]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given):
         return f"the form {form} has no gradient"
