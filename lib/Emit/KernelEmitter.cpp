@@ -11,8 +11,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
-#include <set>
-
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -194,6 +192,18 @@ bool KernelEmitter::callsFunctions() const {
   return found;
 }
 
+void KernelEmitter::addHeadersOfMaps(std::set<llvm::StringRef> &headers) const {
+  if (callsFunctions())
+    headers.insert("ops/functions.h");
+  for (const Role &role : kernel.roles)
+    forEachComposition(role.body, [&](const Composition &composition) {
+      if (composition.settling)
+        headers.insert("ops/settle.h");
+      else if (composition.isSingle() && isOfElements(*composition.subject))
+        headers.insert(mmaFamily(kernel.backend).keepsResults ? "ops/map.h" : "ops/lane_map.h");
+    });
+}
+
 void KernelEmitter::emitIncludes() {
   std::set<llvm::StringRef> headers; // sorted
   headers.insert(load ? "ops/pipeline.h" : "ops/copy.h");
@@ -204,13 +214,7 @@ void KernelEmitter::emitIncludes() {
     headers.insert({"ops/combine.h", "ops/split.h"});
   const MmaFamilyInfo &family = mmaFamily(kernel.backend);
   headers.insert(family.headers.begin(), family.headers.end());
-  for (const Role &role : kernel.roles)
-    forEachComposition(role.body, [&](const Composition &composition) {
-      if (composition.settling)
-        headers.insert("ops/settle.h");
-      else if (composition.isSingle() && isOfElements(*composition.subject))
-        headers.insert(family.keepsResults ? "ops/map.h" : "ops/lane_map.h");
-    });
+  addHeadersOfMaps(headers);
   if (family.keepsResults) {
     walk(kernel.roles.front().body, [&](const Op &op) {
       if (op.kind == OpKind::Mma && MmaOp(op).sums())
@@ -223,8 +227,6 @@ void KernelEmitter::emitIncludes() {
     headers.insert("ops/stage_clock.h");
   if (isFormed())
     headers.insert("form.h");
-  if (callsFunctions())
-    headers.insert("ops/functions.h");
   headers.insert("ptx/barrier.h");
   headers.insert("tile/cta.h");
   headers.insert("tile/fragment.h");

@@ -15,6 +15,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
+#include <set>
 #include <utility>
 
 namespace fagen {
@@ -128,6 +129,7 @@ private:
   };
   std::vector<Source> sources() const;
   std::vector<std::pair<std::string, std::string>> membersOfSources() const;
+  std::vector<std::pair<std::string, std::string>> membersOfCta() const;
   void emitLoops();
   void emitEntry();
   void emitEntryOfOneTile();
@@ -144,6 +146,7 @@ private:
   bool isSplit() const { return kernel.grid.isSplit(); }
   /// Whether the argument has more than attention's parameters.
   bool callsFunctions() const;
+  void addHeadersOfMaps(std::set<llvm::StringRef> &headers) const;
   bool isFormed() const { return !kernel.scalars.empty() || !kernel.readTensors().empty(); }
   const char *formArgument() const { return isFormed() ? ", form" : ""; }
   const char *formParameter() const { return isFormed() ? ", const FormParams &form" : ""; }

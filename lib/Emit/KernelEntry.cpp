@@ -323,9 +323,7 @@ void KernelEmitter::emitEntryOfOneTile() {
     line(out, "const int group = ptx::warp_group_index(); // 0 loads");
   emitLets();
   line(out, "const Cta cta{{params,");
-  if (isFormed())
-    line(out, "              form,");
-  line(out, "              ptx::shared_storage<SharedStorage>(),");
+  line(out, "{}              ptx::shared_storage<SharedStorage>(),", isFormed() ? "              form,\n" : "");
   if (load) {
     line(out, "              place.batch,\n              place.head,\n              place.kv_head,");
   } else {

@@ -146,10 +146,8 @@ void KernelEmitter::emitFormParams() {
   line(out, "}};\n");
 }
 
-void KernelEmitter::emitCta() {
-  line(out, "/// What all threads of a CTA share.\nstruct Cta {{");
-  line(out, "  const {} &params;\n{}  SharedStorage &shared;", paramsType(),
-       isFormed() ? "  const FormParams &form;\n" : "");
+/// Beside the parameters and the storage: where the CTA stands, and what the form and the lets say of its tile.
+std::vector<std::pair<std::string, std::string>> KernelEmitter::membersOfCta() const {
   std::vector<std::pair<std::string, std::string>> members;
   if (load)
     members = {{"int batch;", "of Q, K, V and O"},
@@ -174,9 +172,16 @@ void KernelEmitter::emitCta() {
   for (const Let &let : letsOfTile())
     members.push_back({fmt::format("{} {};", isReal(kernel, let.name) ? "float" : "int", let.name),
                        let.source ? "read for the whole tile" : let.note});
+  return members;
+}
+
+void KernelEmitter::emitCta() {
+  line(out, "/// What all threads of a CTA share.\nstruct Cta {{");
+  line(out, "  const {} &params;\n{}  SharedStorage &shared;", paramsType(),
+       isFormed() ? "  const FormParams &form;\n" : "");
   {
     auto scope = out.scope();
-    printAligned(out, members);
+    printAligned(out, membersOfCta());
   }
   line(out, "}};\n");
   if (load) {

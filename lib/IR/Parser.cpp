@@ -194,7 +194,8 @@ private:
     if (!lexer.expect("let") || !lexer.word(name, "a name"))
       return false;
     let.name = name.str();
-    if (!(lexer.at("in") ? parseRead(let) : lexer.expect("=") && lexer.anyExpression(let.value)) || !lexer.note(let.note))
+    if (!(lexer.at("in") ? parseRead(let) : lexer.expect("=") && lexer.anyExpression(let.value)) ||
+        !lexer.note(let.note))
       return false;
     kernel->lets.push_back(std::move(let));
     return true;

@@ -18,9 +18,9 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
-#include "HazardReport.h"
 #include "OrderProofs.h"
-#include "OrderReport.h"
+#include "Reports/HazardReport.h"
+#include "Reports/OrderReport.h"
 #include "fagen/Analysis/Cover.h"
 #include "fagen/Spec/Spec.h"
 

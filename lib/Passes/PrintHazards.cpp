@@ -21,8 +21,8 @@
 
 #include "fagen/Passes/Passes.h"
 
-#include "HazardReport.h"
-#include "OrderReport.h"
+#include "Reports/HazardReport.h"
+#include "Reports/OrderReport.h"
 
 using namespace fagen;
 

@@ -20,9 +20,9 @@
 #include "fagen/IR/Sync.h"
 #include "fagen/Passes/Passes.h"
 
-#include "HazardReport.h"
 #include "OrderProofs.h"
-#include "OrderReport.h"
+#include "Reports/HazardReport.h"
+#include "Reports/OrderReport.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -76,9 +76,8 @@ std::shared_ptr<const form::Use> FormAxis::use(const ast::Plain &plain, Diagnost
     const bool isItsName = scalar != form.params.end() && plain.arguments[0].text == scalar->name;
     diags.error(plain.range, scalar == form.params.end()
                                  ? fmt::format("form {} has no scalar param to bind", plain.word)
-                                 : fmt::format("say {}: {}({} = {})",
-                                               isItsName ? "what it is" : "which param it is", plain.word, scalar->name,
-                                               isItsName ? "..." : plain.arguments[0].text));
+                                 : fmt::format("say {}: {}({} = {})", isItsName ? "what it is" : "which param it is",
+                                               plain.word, scalar->name, isItsName ? "..." : plain.arguments[0].text));
     return nullptr;
   }
   auto use = std::make_shared<form::Use>();
