@@ -23,6 +23,11 @@ extern "C" {
 FakeDriver *fakeDriver() { return &state; }
 
 CuResult cuInit(unsigned) { return 0; }
+/// NVRTC opens the driver by itself, and asks for tables that are NVIDIA's own: there are none.
+CuResult cuGetExportTable(const void **table, const void *) {
+  *table = nullptr;
+  return 801;
+}
 CuResult cuDriverGetVersion(int *version) {
   *version = 12040;
   return 0;

@@ -283,7 +283,7 @@ TEST_F(FormTest, RunsBringTheirPointers) {
   const fagen_problem problem = formProblem("doc", args);
   const std::vector<fagen_arg> run = {tensor("half", 0x402), tensor("a", 0x100), tensor("n", 0x80)};
   EXPECT_EQ(wordsOf(tensors.get(), problem, device, run),
-            (std::vector<uint64_t>{0x80, 3, 0x100, 3, 1, 0x200, 0, 16, 1, 0x402, 0}));
+            (std::vector<uint64_t>{0x80, 3, 0x100, 3, 1, 0x200, 512 * 16, 16, 1, 0x402, 1}));
 }
 
 TEST_F(FormTest, EmptyTensorsNeedNoData) {

@@ -201,7 +201,7 @@ TEST(Manifest, DamageOfFormsIsNamed) {
       {"[[\"heads\"]", "[[1], [1], [1], [\"heads\"]", "8: forms[0].params[2].extents has 5 extents; at most 4"},
       {"\"offset\": 16", "\"offset\": 12", "1: table k, form 0 (f(w = 3)): a param is not at a multiple of 8"},
       {"\"form\": 0", "\"form\": 1", "1: table k, row 1 (fake): its mask is neither none nor causal nor a form"},
-      {"\"form\": 0", "\"form\": 61", "16: rows[0].form is 61, not a number from 0 to 60"},
+      {"\"form\": 0", "\"form\": 61", "18: rows[0].form is 61, not a number from 0 to 60"},
   };
   for (const Damage &damage : damages) {
     FakeManifest set;

@@ -18,9 +18,10 @@ def BuildTiles : Pass<"build-tiles",
   "resolved options",
   "a body over whole key tiles, one loop, no masking split, no pipelining">;
 def SplitMaskLoops : Pass<"split-mask-loops",
-  "sorts key tiles into full, partial and empty by intervals of the mask, and splits the loop",
+  "sorts key tiles into full, partial and empty by intervals of the mask, and splits the loop; where the mask bounds "
+  "keys from below, too, steps are counted from the first tile that some row sees",
   "one loop over key tiles with the mask as an expression",
-  "interior tiles carry no masking op; empty tiles are not visited">;
+  "interior tiles carry no masking op; empty tiles are not visited; guards stay where a score may be -inf itself">;
 def SplitRoles : Pass<"split-roles",
   "gives bulk copies to warps that do nothing else",
   "the loops are final",
