@@ -100,7 +100,7 @@ TEST_F(DriverTest, FormsFollowTheParameters) {
   const FakeLaunch &launch = fake->launches.at(0);
   EXPECT_EQ(launch.params.q, tensors.q);
   const std::vector<uint64_t> form(launch.form.begin(), launch.form.begin() + 11);
-  EXPECT_EQ(form, (std::vector<uint64_t>{0, 3, 0x500, 3, 1, 0x200, 0, 16, 1, 0x302, 0}));
+  EXPECT_EQ(form, (std::vector<uint64_t>{0, 3, 0x500, 3, 1, 0x200, 512 * 16, 16, 1, 0x302, 1}));
   tensors.args = nullptr;
   EXPECT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_INVALID);
 }
