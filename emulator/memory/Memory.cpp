@@ -17,6 +17,9 @@ constexpr unsigned char kPoison[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 /// memcpy of the sizes that accesses have, each one or two moves.
 void copyBytes(void *to, const void *from, unsigned bytes) {
   switch (bytes) {
+  case 1:
+    std::memcpy(to, from, 1);
+    break;
   case 2:
     std::memcpy(to, from, 2);
     break;

@@ -113,6 +113,7 @@ class Recorder:
 
     def __init__(self, out, folder, environment, notes):
         self.out, self.folder, self.environment, self.failed = out, folder, environment, False
+        pathlib.Path(out).mkdir(parents=True, exist_ok=True)
         versions = subprocess.run([sys.executable, "-c", VERSIONS], env=environment, check=True, stdout=subprocess.PIPE).stdout
         self.head = {"tool": "python/tests/gpu/record.py", "machine": {**machine(), **json.loads(versions)}, "notes": notes}
 
