@@ -207,10 +207,10 @@ void addBoundsFromFirst(Kernel &kernel, const MaskBounds &bounds, const Expr &ke
   tiles.left = kernel.freshName("left_tiles");
   const Expr first = let(tiles.first, floorDiv(orNone(bounds.firstKey), keys), "the first key tile that some row sees");
   const Expr all = let(tiles.all, orNone(tilesSeen(bounds, keys) - first), "key tiles that some row sees");
-  const Expr left =
-      let(tiles.left, min(orNone(ceilDiv(orNone(bounds.fullBegin), keys) - first), orNone(all - constant(1))),
-          "those before the first that every row sees whole");
-  let(tiles.full, min(orNone(min(tilesSeenWhole(bounds, keys), first + all) - (first + left)), all),
+  const Expr begin = ceilDiv(orNone(bounds.fullBegin), keys);
+  let(tiles.left, min(orNone(begin - first), orNone(all - constant(1))),
+      "those before the first that every row sees whole");
+  let(tiles.full, min(orNone(min(tilesSeenWhole(bounds, keys), first + all) - max(first, begin)), all),
       "key tiles that every row sees whole");
 }
 

@@ -256,12 +256,12 @@ static bool stageInSlices(Kernel &kernel, llvm::ArrayRef<Role *> stagers, ShapeC
 
 bool fagen::stageOutput(Kernel &kernel, PassContext &context) {
   const auto fillers = fillersOf(kernel), stagers = multipliersBeside(kernel, fillers);
-  if (fillers.empty() || stagers.empty() || !turnsOf(*stagers.front()))
+  if (fillers.empty() || !(kernel.options.querySlots || kernel.options.stagedColumns))
     return false;
   ShapeCheck shape(kernel, context, "stage-output");
+  if (!shape.needs(!stagers.empty(), "a role that multiplies") || !turnsOf(*stagers.front()))
+    return false;
   if (kernel.options.querySlots)
     return stageInSlots(kernel, fillers, stagers, shape);
-  if (kernel.options.stagedColumns)
-    return stageInSlices(kernel, stagers, shape);
-  return false;
+  return stageInSlices(kernel, stagers, shape);
 }

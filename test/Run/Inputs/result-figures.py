@@ -33,22 +33,12 @@ def conformance():
     return f"{len(everywhere)} functions, {len(everywhere - loose)} of them bit by bit"
 
 
-def rescaling():
-    """The least and the most of inputs whose scores rise, or spread by 8 and more."""
-    with open(f"{sys.argv[2]}/h200/rescale.txt", encoding="utf-8") as file:
-        rows = [line.split() for line in file if line.startswith("h200_")]
-    slow = [float(row[6]) for row in rows
-            if row[1].startswith(("rise", "row")) or (row[1].startswith("deviation") and int(row[1][9:]) >= 8)]
-    return f"takes {min(slow):.1f} to {max(slow):.1f} times as long as `rescale = lazy`"
-
-
 def phrases():
     runs, failed, _ = checks("l4_fp16", "l4_bf16", "l4_wide", "decode_fp16", "l4_fp16_scalar", "l4_fp16_wmma", "h200", "h200_wide")
     yield f"{runs} runs, of which {failed} fail"
     runs, failed, variants = checks("heads")
     yield f"{variants} variants, at commit ecd7166) {runs - failed} of {runs} runs pass"
     yield conformance()
-    yield rescaling()
     short = [ratio for problem, ratio in ratios("h200/hopper/ladder/contest_short_causal.json")
              if problem["dtype"] == "float16" and problem["s"] <= 1024]
     yield f"to {short[0]:.3f} and {short[1]:.3f} (`evidence"
