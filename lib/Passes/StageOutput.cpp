@@ -259,7 +259,7 @@ bool fagen::stageOutput(Kernel &kernel, PassContext &context) {
   if (fillers.empty() || !(kernel.options.querySlots || kernel.options.stagedColumns))
     return false;
   ShapeCheck shape(kernel, context, "stage-output");
-  if (!shape.needs(!stagers.empty(), "a role that multiplies") || !turnsOf(*stagers.front()))
+  if (!shape.needs(!stagers.empty(), "products that the store's rows come from") || !turnsOf(*stagers.front()))
     return false;
   if (kernel.options.querySlots)
     return stageInSlots(kernel, fillers, stagers, shape);

@@ -383,6 +383,7 @@ def test_declarations_are_those_of_torchs_headers(tmp_path):
     with open(os.path.join(root, "shim.h"), encoding="utf-8") as file:
         text = file.read()
     for ours, theirs in (("TensorHandle = struct AtenTensor *", "TensorHandle = AtenTensorHandle"),
+                         ("ListHandle = struct StableList *", "ListHandle = StableListHandle"),
                          ("LibraryHandle = struct TorchLibrary *", "LibraryHandle = TorchLibraryHandle"),
                          ("GuardHandle = struct DeviceGuard *", "GuardHandle = CUDAGuardHandle")):
         assert ours in text
@@ -390,6 +391,7 @@ def test_declarations_are_those_of_torchs_headers(tmp_path):
     check = """
 #define USE_CUDA
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/csrc/stable/c/shim.h>
 #include "shim.h"
 #include <type_traits>
 #define SAME(result, name, parameters) static_assert(std::is_same_v<decltype(fagen::torch::Shim::name), decltype(&::name)>, #name);

@@ -133,7 +133,7 @@ def test_a_window_that_binds_and_softcap_are_not_dropped():
         with torch.no_grad():
             results.append(made(inputs).logits)
     torch.testing.assert_close(*results, atol=2e-3, rtol=2e-3)
-    assert ("transformers", "softcap") in fagen.stats()["fallbacks"]
+    assert any(front == "transformers" and why.startswith("softcap") for front, why in fagen.stats()["fallbacks"])
 
 
 GEMMA2 = dict(SMALL, num_key_value_heads=1, head_dim=64, query_pre_attn_scalar=64, attn_logit_softcapping=5.0)
