@@ -50,27 +50,38 @@ static Plain anyPlain(const OptionInfo &option, Random &random) {
   return {};
 }
 
-/// Marks what the kernel's breaches are blamed on; false where none of them is of the rule, or, alone, another is.
-static bool markBreaches(StringRef rule, bool isAlone, Kernel &kernel) {
-  bool isBroken = false, areOthersBroken = false;
-  for (Schedule &schedule : kernel.schedules) {
+/// Calls `visit` with each schedule, each point and the values of each variant there.
+static void forEachVariantOf(Kernel &kernel,
+                             function_ref<void(Schedule &, const Point &, const Resolved &, const Values &)> visit) {
+  for (Schedule &schedule : kernel.schedules)
     for (size_t point = 0; point != kernel.points.size(); ++point) {
       const Resolved resolved = resolve(schedule, point);
-      forEachVariant(resolved, [&](const Values &values) {
-        for (const Breach &breach : findBreaches(kernel.points[point], values)) {
-          (breach.rule == rule ? isBroken : areOthersBroken) = true;
-          auto setting = resolved.find(breach.key);
-          auto inProblem = find_if(kernel.problem, [&](Setting &other) { return other.option->key == breach.key; });
-          if (setting != resolved.end())
-            setting->second->isWrong = true;
-          else if (inProblem != kernel.problem.end())
-            inProblem->isWrong = true;
-          else
-            schedule.isWrong = true;
-        }
-      });
+      forEachVariant(resolved, [&](const Values &values) { visit(schedule, kernel.points[point], resolved, values); });
     }
-  }
+}
+
+/// Marks what the kernel's breaches are blamed on; false where none of them is of the rule, or, alone, another is.
+static bool markBreaches(StringRef rule, bool isAlone, Kernel &kernel) {
+  bool mayBe = false;
+  forEachVariantOf(kernel, [&](Schedule &, const Point &point, const Resolved &, const Values &values) {
+    mayBe = mayBe || mayBreak(rule, point, values);
+  });
+  if (!mayBe)
+    return false;
+  bool isBroken = false, areOthersBroken = false;
+  forEachVariantOf(kernel, [&](Schedule &schedule, const Point &point, const Resolved &resolved, const Values &values) {
+    for (const Breach &breach : findBreaches(point, values)) {
+      (breach.rule == rule ? isBroken : areOthersBroken) = true;
+      auto setting = resolved.find(breach.key);
+      auto inProblem = find_if(kernel.problem, [&](Setting &other) { return other.option->key == breach.key; });
+      if (setting != resolved.end())
+        setting->second->isWrong = true;
+      else if (inProblem != kernel.problem.end())
+        inProblem->isWrong = true;
+      else
+        schedule.isWrong = true;
+    }
+  });
   return isBroken && !(isAlone && areOthersBroken);
 }
 

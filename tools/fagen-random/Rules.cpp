@@ -63,6 +63,8 @@ class Judge {
 public:
   explicit Judge(const Variant &variant) : variant(variant) {}
   std::vector<Breach> run();
+  /// Without the rule of shared memory, for which a kernel is made.
+  std::vector<Breach> runUnmade();
 
 private:
   void require(bool holds, StringRef rule, OptionKey key);
@@ -429,7 +431,7 @@ void Judge::judgeShared() {
     breaches.push_back(left.front());
 }
 
-std::vector<Breach> Judge::run() {
+std::vector<Breach> Judge::runUnmade() {
   judgeValues();
   judgeProducts();
   judgeWarps();
@@ -440,6 +442,11 @@ std::vector<Breach> Judge::run() {
   judgeRescale();
   judgeWarpGroups();
   judgePlaces();
+  return breaches;
+}
+
+std::vector<Breach> Judge::run() {
+  runUnmade();
   judgeShared();
   return std::move(breaches);
 }
@@ -447,6 +454,12 @@ std::vector<Breach> Judge::run() {
 std::vector<Breach> findBreaches(const Point &point, const Values &schedule) {
   const Variant variant(point, schedule);
   return Judge(variant).run();
+}
+
+bool mayBreak(StringRef rule, const Point &point, const Values &schedule) {
+  const Variant variant(point, schedule);
+  return rule.ends_with("shared") ||
+         any_of(Judge(variant).runUnmade(), [&](const Breach &breach) { return breach.rule == rule; });
 }
 
 uint64_t sharedBytes(const Point &point, const Values &schedule) { return Variant(point, schedule).sharedBytes(); }

@@ -22,6 +22,9 @@ llvm::ArrayRef<llvm::StringRef> allRules();
 /// What is wrong with a schedule at a point. Keys that `schedule` lacks have their defaults.
 std::vector<Breach> findBreaches(const Point &point, const Values &schedule);
 
+/// Whether the rule may be among them. Nothing is lowered for it, so that it is cheap; about shared memory it says yes.
+bool mayBreak(llvm::StringRef rule, const Point &point, const Values &schedule);
+
 /// Bytes of shared memory that the schedule takes at the point.
 uint64_t sharedBytes(const Point &point, const Values &schedule);
 
