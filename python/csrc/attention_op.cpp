@@ -57,27 +57,13 @@ void refuseGradients(const char *name, bool detached) {
          name);
 }
 
-/// O for a call: q's sizes with v's columns, packed.
-Tensor makeOutput(Call &call) {
-  const int64_t *sizes = call.q.sizes, ofO[] = {sizes[0], sizes[1], sizes[2], call.v.sizes[3]};
-  Tensor o = emptyTensor(ofO, 4, call.q.dtype, call.q.deviceType, call.q.deviceIndex);
-  call.o = o.view();
-  return o;
-}
-
-std::array<int64_t, 3> sizesOfLse(const Call &call) {
-  const int64_t *sizes = call.q.sizes;
-  return {sizes[0], sizes[call.options.bshd ? 2 : 1], sizes[call.options.bshd ? 1 : 2]};
-}
-
 /// Computes a call, and leaves new tensors O and LSE on the stack.
 void answer(Value *stack, Call &call, bool wantsLse) {
-  Tensor o = makeOutput(call);
-  const std::array<int64_t, 3> sizes = sizesOfLse(call);
   const int64_t none = 0;
-  Tensor lse = emptyTensor(wantsLse ? sizes.data() : &none, wantsLse ? 3 : 1, shim().aoti_torch_dtype_float32(),
-                           call.q.deviceType, call.q.deviceIndex);
-  call.lse = wantsLse ? static_cast<float *>(lse.data()) : nullptr;
+  Tensor o = makeOutput(call);
+  Tensor lse = wantsLse
+                   ? makeLse(call)
+                   : emptyTensor(&none, 1, shim().aoti_torch_dtype_float32(), call.q.deviceType, call.q.deviceIndex);
   attend(call);
   stack[0] = reinterpret_cast<Value>(o.release());
   stack[1] = reinterpret_cast<Value>(lse.release());

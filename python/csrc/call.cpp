@@ -76,6 +76,25 @@ void copyStrides(int64_t (&to)[3], const View &view, bool bshd) {
 
 } // namespace
 
+std::array<int64_t, 3> sizesOfLse(const Call &call) {
+  const int64_t *q = call.q.sizes;
+  return {q[0], q[call.options.bshd ? 2 : 1], q[call.options.bshd ? 1 : 2]};
+}
+
+Tensor makeOutput(Call &call) {
+  const int64_t *q = call.q.sizes, sizes[] = {q[0], q[1], q[2], call.v.sizes[3]};
+  Tensor o = emptyTensor(sizes, 4, call.q.dtype, call.q.deviceType, call.q.deviceIndex);
+  call.o = o.view();
+  return o;
+}
+
+Tensor makeLse(Call &call) {
+  Tensor lse =
+      emptyTensor(sizesOfLse(call).data(), 3, shim().aoti_torch_dtype_float32(), call.q.deviceType, call.q.deviceIndex);
+  call.lse = static_cast<float *>(lse.data());
+  return lse;
+}
+
 Key keyOf(const Call &call) {
   Key key;
   int64_t *inputs = key.inputs.data();

@@ -34,6 +34,12 @@ struct Key {
   bool operator==(const Key &) const = default;
 };
 
+std::array<int64_t, 3> sizesOfLse(const Call &call);
+
+/// New tensors, packed, as outputs of a call of q and v.
+Tensor makeOutput(Call &call);
+Tensor makeLse(Call &call);
+
 Key keyOf(const Call &call);
 size_t hashOf(const Key &key);
 

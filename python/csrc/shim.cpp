@@ -35,24 +35,26 @@ static void expect(int32_t error, const char *what) {
     fail("fagen.Error: PyTorch's %s failed", what);
 }
 
-void *Tensor::data() const {
+static void *dataOf(TensorHandle tensor) {
   void *pointer = nullptr;
-  expect(shim().aoti_torch_get_data_ptr(handle, &pointer), "data_ptr");
+  expect(shim().aoti_torch_get_data_ptr(tensor, &pointer), "data_ptr");
   return pointer;
 }
 
-View Tensor::view() const {
+void *Tensor::data() const { return dataOf(handle); }
+
+View viewOf(TensorHandle tensor) {
   View view = {};
   int64_t *sizes = nullptr, *strides = nullptr;
-  expect(shim().aoti_torch_get_dim(handle, &view.rank), "dim");
-  expect(shim().aoti_torch_get_sizes(handle, &sizes), "sizes");
-  expect(shim().aoti_torch_get_strides(handle, &strides), "strides");
-  expect(shim().aoti_torch_get_dtype(handle, &view.dtype), "dtype");
-  expect(shim().aoti_torch_get_device_type(handle, &view.deviceType), "device");
-  expect(shim().aoti_torch_get_device_index(handle, &view.deviceIndex), "device index");
+  expect(shim().aoti_torch_get_dim(tensor, &view.rank), "dim");
+  expect(shim().aoti_torch_get_sizes(tensor, &sizes), "sizes");
+  expect(shim().aoti_torch_get_strides(tensor, &strides), "strides");
+  expect(shim().aoti_torch_get_dtype(tensor, &view.dtype), "dtype");
+  expect(shim().aoti_torch_get_device_type(tensor, &view.deviceType), "device");
+  expect(shim().aoti_torch_get_device_index(tensor, &view.deviceIndex), "device index");
   view.sizes = sizes;
   view.strides = strides;
-  view.data = data();
+  view.data = dataOf(tensor);
   return view;
 }
 
@@ -74,7 +76,8 @@ Tensor emptyTensor(const int64_t *sizes, int rank, int32_t dtype, int32_t device
     reach *= sizes[i] > 1 ? sizes[i] : 1;
   }
   TensorHandle made = nullptr;
-  expect(shim().aoti_torch_empty_strided(rank, sizes, strides, dtype, deviceType, deviceIndex, &made), "empty_strided");
+  if (shim().aoti_torch_empty_strided(rank, sizes, strides, dtype, deviceType, deviceIndex, &made))
+    fail("fagen.OutOfMemoryError: PyTorch has no memory for %lld elements", static_cast<long long>(reach));
   return Tensor(made);
 }
 

@@ -83,6 +83,9 @@ struct View {
   void *data;
 };
 
+/// A tensor as the shim tells it.
+View viewOf(TensorHandle tensor);
+
 /// A tensor that is released at the end of its scope.
 class Tensor {
 public:
@@ -104,7 +107,7 @@ public:
     handle = nullptr;
     return released;
   }
-  View view() const;
+  View view() const { return viewOf(handle); }
   void *data() const;
 
 private:

@@ -58,6 +58,7 @@ def stats(reset=False):
     front = sys.modules.get("fagen.torch")
     with _lock:
         ever = sum((collections.Counter(counts) for counts in _of_threads), collections.Counter())
+        ever += collections.Counter(front.computed_at_once() if front else {})
         counts = {"computed": dict(ever - _before_reset), "fallbacks": dict(_fallbacks),
                   "launches": front.launches() if front else {}}
         if reset:

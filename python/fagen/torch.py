@@ -17,9 +17,10 @@ from torch.nn.attention import register_flash_attention_impl
 
 from . import _by_torch, _forms, _kernels, _lib, _sdpa, _stats, errors
 
-_is_compiling = torch.compiler.is_compiling
+_is_compiling, _is_traced = torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling
 _DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
-_ERRORS = {kind.__name__: kind for kind in (errors.Unsupported, errors.Misaligned, errors.CompileError, errors.CudaError)}
+_ERRORS = {kind.__name__: kind for kind in (errors.Unsupported, errors.Misaligned, errors.CompileError, errors.CudaError,
+                                            torch.OutOfMemoryError)}
 
 
 def _register():
@@ -30,6 +31,7 @@ def _register():
     ours.fagen_torch_register.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     ours.fagen_torch_forget_plan.argtypes = [ctypes.c_int64]
     ours.fagen_torch_add_kernels.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t]
+    ours.fagen_torch_note_keys.argtypes = [ctypes.c_bool]
     ours.fagen_torch_add_form.restype = ctypes.c_int64
     ours.fagen_torch_add_form.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_bool),
                                           ctypes.c_size_t]
@@ -131,41 +133,35 @@ _plan = torch.ops.fagen._plan.default
 _planned = torch.ops.fagen._planned.default
 _forward = torch.ops.fagen._forward.default
 _forward_lse = torch.ops.fagen._forward_lse.default
-# What these call, without the call between; graphs need them whole.
-_forward_now, _forward_lse_now, _attention_out_now, _planned_now = (
-    getattr(op, "_op", op) for op in (_forward, _forward_lse, _attention_out, _planned))
 
 _DEFAULT_SCALE = math.nan
 _NO_LSE = torch.empty(0)  # where nothing is written
 
 
 def _find_direct():
-    """python/csrc/direct.cpp's function, which launches what was launched before without PyTorch's dispatcher; None where this
-    PyTorch lacks what it takes."""
-    exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
-    if exchange is None or not all(hasattr(torch._C, name) for name in ("_len_torch_dispatch_stack", "_len_torch_function_stack")):
-        return None
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    """python/csrc/direct.cpp's functions, which launch what was launched before without PyTorch's dispatcher; in their place
+    functions that do nothing where this PyTorch lacks what they take."""
+    probe = torch.empty(1)
     make = ctypes.PyDLL(_lib.path("lib", "libfagen_torch.so")).fagen_torch_direct
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_char_p, ctypes.py_object, ctypes.py_object, ctypes.c_size_t, ctypes.c_void_p]
     try:
-        return make(torch.Tensor, pointer(exchange, b"dlpack_exchange_api"))
+        found = make(os.fsencode(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_python.so")), torch.Tensor,
+                     probe, torch.Tensor.__basicsize__, probe._cdata)
     except ValueError:  # null
-        return None
+        return _not_at_once, _not_at_once
+    for inference in (False, True):
+        with torch.inference_mode(inference):
+            _ours.fagen_torch_note_keys(inference)
+    return found
 
 
-_direct = _find_direct()
-_empty_like, _packed = torch.empty_like, torch.contiguous_format
+def _not_at_once(*_):
+    return None
+
+
+_at_once, _planned_at_once = _find_direct()
 _is_grad_enabled = torch.is_grad_enabled
-_is_profiling = torch._C._autograd._profiler_enabled
-_dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
-_function_modes = getattr(torch._C, "_len_torch_function_stack", None)
-
-
-def _may_be_direct():
-    """Whether no one wants to see the operators that are called: no mode, no profiler."""
-    return _direct is not None and not _dispatch_modes() and not _function_modes() and not _is_profiling()
 
 
 def _number_of(tables):
@@ -284,17 +280,16 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
     if fallback not in _stats.FALLBACKS:
         raise errors.Error(f'{function}: fallback is {fallback!r}; it is "error", "warn" or "torch"')
     number = _READY if kernels is None else _number(kernels)
+    if not _is_traced():
+        result = _at_once(function, q, k, v, out, scale, causal, bshd, lse, number)
+        if result is not None:
+            return result
     if _is_compiling():
         return _attend_in_graph(function, q, k, v, scale, causal, bshd, lse, out, fallback, number)
     wants_gradient = _is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
     scale_or_nan = _DEFAULT_SCALE if scale is None else scale
     try:
-        if out is not None or wants_gradient:
-            result = _launch(q, k, v, scale_or_nan, causal, bshd, lse, out, number, wants_gradient)
-        elif lse:
-            result = _forward_lse_now(q, k, v, scale_or_nan, causal, bshd, number, True)
-        else:
-            result = _forward_at_once(q, k, v, scale_or_nan, causal, bshd, number), None
+        result = _launch(q, k, v, scale_or_nan, causal, bshd, lse, out, number, wants_gradient)
     except RuntimeError as error:
         reason = _refusal(error)
         dense = [_dense(t) for t in (q, k, v)]
@@ -304,15 +299,6 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
         return _instead(q, k, v, scale, causal, bshd, lse, out)
     _stats.computed(function)
     return result
-
-
-def _forward_at_once(q, k, v, scale, causal, bshd, number):
-    """O, by the shortest way."""
-    if _may_be_direct():
-        out = _empty_like(q, memory_format=_packed)
-        if _direct(q, k, v, out, scale, causal, bshd, number):
-            return out
-    return _forward_now(q, k, v, scale, causal, bshd, number, True)
 
 
 def why_not_form(q, k, v, form, args, kernels=None):
@@ -396,20 +382,18 @@ _has_kernel._dynamo_marked_constant = True  # what torch.compiler.assume_constan
 
 
 def _launch(q, k, v, scale, causal, bshd, lse, out, number, wants_gradient):
-    """By our kernels: with a gradient where one is wanted, for which LSE is kept."""
-    if out is None:
-        o, sums = _attention(q, k, v, scale, causal, bshd, lse or wants_gradient, number)
-        return o, sums if lse else None
-    if wants_gradient:
-        raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
-    if _is_compiling():
+    """By an operator: with a gradient where one is wanted, for which LSE is kept."""
+    options = scale, causal, bshd
+    if out is not None:
+        if wants_gradient:
+            raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
         sums = _empty_lse(q, bshd, lse)
-        _attention_out(q, k, v, out, sums, scale, causal, bshd, number, True)
-    else:
-        sums = _empty_lse(q, bshd, True) if lse else _NO_LSE
-        if lse or not (_may_be_direct() and _direct(q, k, v, out, scale, causal, bshd, number)):
-            _attention_out_now(q, k, v, out, sums, scale, causal, bshd, number, True)
-    return out, sums
+        _attention_out(q, k, v, out, sums, *options, number, True)
+        return out, sums if lse else None
+    if wants_gradient or _is_compiling():
+        o, sums = _attention(q, k, v, *options, lse or wants_gradient, number)
+        return o, sums if lse else None
+    return _forward_lse(q, k, v, *options, number, True) if lse else (_forward(q, k, v, *options, number, True), None)
 
 
 class Plan:
@@ -430,10 +414,10 @@ class Plan:
         if _is_compiling():
             _planned(q, k, v, out, self._number, True)
             return out
-        if _may_be_direct() and _direct(q, k, v, out, self._number):
+        if _planned_at_once(q, k, v, out, self._number):
             return out
         try:
-            _planned_now(q, k, v, out, self._number, True)
+            _planned(q, k, v, out, self._number, True)
         except RuntimeError as error:
             raise reason_of(error) or error from None
         return out
@@ -470,6 +454,14 @@ def warmup(shapes, *, dtype=torch.float16, causal=True, device="cuda"):
         q = torch.zeros((batch, seq_q, heads, head_dim), dtype=dtype, device=device)
         k = torch.zeros((batch, seq_kv, kv_heads, head_dim), dtype=dtype, device=device)
         plan(q, k, k, causal=causal)
+
+
+def computed_at_once():
+    """How often functions were computed by _at_once, by name."""
+    found = {}
+    each = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_uint64)
+    _ours.fagen_torch_computed(each(lambda name, calls: found.update({name.decode(): calls})))
+    return found
 
 
 def launches():

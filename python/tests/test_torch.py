@@ -4,10 +4,12 @@ import math
 import os
 import subprocess
 import sys
+import threading
 import warnings
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import fagen
@@ -201,11 +203,20 @@ def test_repeated_calls_need_no_dispatcher(monkeypatch):
     q, k, v = tensors()
     p, out = fagen.plan(q, k, v, causal=True), torch.empty_like(q)
     wanted, first = reference(q, k, v, True)[0], fagen.attention(q, k, v, causal=True)
-    for name in ("_forward_now", "_planned_now"):
+    sums = fagen.attention(q, k, v, causal=True, return_lse=True)[1]
+    for name in ("_forward", "_forward_lse", "_attention_out", "_planned"):
         monkeypatch.setattr(fagen.torch, name, None)
     again = [t.clone() for t in (q, k, v)]
-    assert torch.equal(fagen.attention(*again, causal=True), first)
-    assert torch.equal(p(*again, out), first)
+    fagen.stats(reset=True)
+    for mode in (torch.no_grad, torch.enable_grad, torch.inference_mode):
+        with mode():
+            made = fagen.attention(*again, causal=True)
+            assert torch.equal(made, first) and made.is_contiguous() and made.is_inference() == (mode is torch.inference_mode)
+            assert fagen.attention(*again, causal=True, out=out.zero_()) is out and torch.equal(out, first)
+            o, lse = fagen.attention(*again, causal=True, return_lse=True)
+            assert torch.equal(o, first) and torch.equal(lse, sums)
+            assert p(*again, out.zero_()) is out and torch.equal(out, first)
+    assert fagen.stats(reset=True)["computed"] == {"attention": 9} and fagen.stats()["computed"] == {}
     assert_near(first, wanted)
     with pytest.raises(TypeError):  # another problem
         fagen.attention(q[:, :8], k, v, causal=True)
@@ -224,6 +235,58 @@ class Recorded(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
+def test_without_memory():
+    q, k, v = tensors()
+    with pytest.raises(torch.OutOfMemoryError, match="PyTorch has no memory for"):
+        fagen.attention(q[:, :1].expand(-1, 2 ** 42, -1, -1), k, v)
+
+
+class Called(TorchFunctionMode):
+    """The functions that are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.functions = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.functions.append(function)
+        return function(*args, **(kwargs or {}))
+
+
+@emulated
+def test_tracing_sees_the_operators():
+    q, k, v = tensors()
+    with torch.no_grad():
+        fagen.attention(q, k, v)
+        traced = torch.jit.trace(lambda q, k, v: fagen.attention(q, k, v), (q, k, v))
+        assert "fagen::_forward" in str(traced.graph)
+        other = tensors(seed=1)
+        assert_near(traced(*other), reference(*other)[0])
+
+
+@emulated
+def test_transforms_of_functorch_see_the_operators():
+    q, k, v = (torch.stack([one, two]) for one, two in zip(tensors(), tensors(seed=1)))
+    with torch.no_grad():
+        alone = [fagen.attention(q[i], k[i], v[i]) for i in range(2)]
+        together = torch.vmap(lambda q, k, v: fagen.attention(q, k, v))(q, k, v)
+    assert torch.equal(together, torch.stack(alone))
+
+
+@emulated
+def test_what_is_learned_of_a_thread_holds_for_it_alone():
+    """A mode of one thread is none of another's."""
+    q, k, v = tensors()
+    first, found = fagen.attention(q, k, v), []
+    with Recorded() as seen:
+        thread = threading.Thread(target=lambda: found.extend(fagen.attention(q, k, v) for _ in range(2)))
+        thread.start()
+        thread.join()
+        assert seen.names == [] and all(torch.equal(one, first) for one in found)
+        fagen.attention(q, k, v)
+        assert seen.names == ["fagen::_forward"]
+
+
 @emulated
 def test_modes_and_the_profiler_see_the_operators():
     q, k, v = tensors()
@@ -232,6 +295,9 @@ def test_modes_and_the_profiler_see_the_operators():
     with Recorded() as seen:
         assert torch.equal(fagen.attention(q, k, v), wanted) and torch.equal(p(q, k, v, out), wanted)
     assert seen.names == ["fagen::_forward", "fagen::_planned"]
+    with Called() as called:
+        fagen.attention(q, k, v)
+    assert torch.ops.fagen._forward.default in called.functions
     with torch.profiler.profile() as profile:
         fagen.attention(q, k, v)
     assert "fagen::_forward" in {event.name for event in profile.events()}
@@ -256,11 +322,14 @@ def test_tensors_that_are_more_than_memory(change):
 
 
 @emulated
-def test_without_the_exchange_of_dlpack(monkeypatch):
-    monkeypatch.setattr(fagen.torch, "_direct", None)
+def test_a_pytorch_without_its_internals(monkeypatch):
+    for name in ("_at_once", "_planned_at_once"):
+        monkeypatch.setattr(fagen.torch, name, fagen.torch._not_at_once)
     q, k, v = tensors()
+    p, out = fagen.plan(q, k, v), torch.empty_like(q)
     for _ in range(2):
         assert_near(fagen.attention(q, k, v), reference(q, k, v)[0])
+        assert_near(p(q, k, v, out), reference(q, k, v)[0])
 
 
 @emulated

@@ -4,10 +4,12 @@
 """host_time.py [--times N]: prints JSON: microseconds of the host for each call, the median of 15 rounds of N small launches.
 
 The bare launch is fagen_run of the same kernel on the same tensors: the time of its call through ctypes is taken off. Needs PyTorch
-2.10 or later, a CUDA GPU and NVRTC. flash-attn is measured where it is installed.
+2.10 or later, a CUDA GPU and NVRTC. flash-attn's packages are measured where they are installed: `flash_attn` (2), `fa3_fwd_interface`
+(3), `flash_attn.cute` (4). What is measured is compared with SDPA's result first.
 """
 import argparse
 import ctypes
+import importlib
 import json
 import statistics
 import time
@@ -55,30 +57,77 @@ def bare_run(q, k, v, out, empty=False):
     return call
 
 
+def sdpa_by(backend, across):
+    """A call of SDPA by one backend."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    sdpa, kernel = torch.nn.functional.scaled_dot_product_attention, getattr(SDPBackend, backend)
+
+    def call():
+        return sdpa(*across).transpose(1, 2)
+
+    def entered(call, times):  # the choice of a backend is no part of a call
+        with sdpa_kernel(kernel):
+            return call() if times is None else host_time(call, times)
+    return call, entered
+
+
+PACKAGES = {"flash-attn 2": "flash_attn", "flash-attn 3": "fa3_fwd_interface", "flash-attn 4": "flash_attn.cute"}
+
+
+def peers(q, k, v):
+    """Functions of flash-attn's packages, as far as they are installed; and why the others are not."""
+    found, missing = {}, {}
+    for name, module in PACKAGES.items():
+        try:
+            function = importlib.import_module(module).flash_attn_func
+            function(q, k, v)
+            found[name] = lambda function=function: function(q, k, v)
+        except Exception as error:  # pylint: disable=broad-except  # theirs may fail in any way
+            missing[name] = f"{type(error).__name__}: {error}"[:200]
+    return found, missing
+
+
 def calls(q, k, v):
-    """What is measured, by name."""
+    """What is measured of ours, by name."""
     out, no_lse = torch.empty_like(q), torch.empty(0, device=q.device)
-    plan, across = fagen.plan(q, k, v), [t.transpose(1, 2) for t in (q, k, v)]
-    sdpa = torch.nn.functional.scaled_dot_product_attention
-    ready = fagen.torch._READY
-    found = {
+    plan, ready, ops = fagen.plan(q, k, v), fagen.torch._READY, torch.ops.fagen
+    at_once = fagen.torch._at_once
+    return {
         "fagen.attention": lambda: fagen.attention(q, k, v),
         "fagen.attention, causal": lambda: fagen.attention(q, k, v, causal=True),
         "fagen.attention, out=": lambda: fagen.attention(q, k, v, out=out),
-        "fagen.attention, return_lse": lambda: fagen.attention(q, k, v, return_lse=True),
+        "fagen.attention, return_lse": lambda: fagen.attention(q, k, v, return_lse=True)[0],
         "fagen.flash_attn.flash_attn_func": lambda: flash_attn.flash_attn_func(q, k, v),
         "plan": lambda: plan(q, k, v, out),
-        "operator _forward": lambda: torch.ops.fagen._forward.default(q, k, v, 0.125, False, True, ready, True),
-        "operator attention_out": lambda: torch.ops.fagen.attention_out.default(q, k, v, out, no_lse, 0.125, False, True, ready),
-        "SDPA": lambda: sdpa(*across),
-        "torch.empty_like": lambda: torch.empty_like(q),
+        "at_once": lambda: at_once("host_time", q, k, v, None, None, False, True, False, ready)[0],
+        "at_once, out=": lambda: at_once("host_time", q, k, v, out, None, False, True, False, ready)[0],
+        "operator attention": lambda: ops.attention.default(q, k, v, 0.125, False, True, False, ready)[0],
+        "operator _forward": lambda: ops._forward.default(q, k, v, 0.125, False, True, ready, True),
+        "operator attention_out": lambda: (ops.attention_out.default(q, k, v, out, no_lse, 0.125, False, True, ready), out)[1],
     }
-    try:
-        from flash_attn import flash_attn_func as theirs
-        found["flash-attn's flash_attn_func"] = lambda: theirs(q, k, v)
-    except ImportError:
-        pass
-    return found
+
+
+def measure_all(q, k, v, times):
+    """Microseconds by name, of what gives SDPA's result; and what is missing, with the reason."""
+    ours, (theirs, missing) = calls(q, k, v), peers(q, k, v)
+    across = [t.transpose(1, 2) for t in (q, k, v)]
+    wanted = torch.nn.functional.scaled_dot_product_attention(*across).transpose(1, 2)
+    causal = torch.nn.functional.scaled_dot_product_attention(*across, is_causal=True).transpose(1, 2)
+    measured = {}
+    for name, call in {**ours, **theirs}.items():
+        o = call()
+        torch.testing.assert_close(o[0] if isinstance(o, tuple) else o, causal if "causal" in name else wanted, atol=4e-3, rtol=4e-3)
+        measured[name] = host_time(call, times)
+    for backend in ("FLASH_ATTENTION", "CUDNN_ATTENTION"):
+        call, entered = sdpa_by(backend, across)
+        try:
+            torch.testing.assert_close(entered(call, None), wanted, atol=4e-3, rtol=4e-3)
+            measured[f"SDPA {backend}"] = entered(call, times)
+        except RuntimeError as error:
+            missing[f"SDPA {backend}"] = str(error)[:200]
+    measured["SDPA"] = host_time(lambda: torch.nn.functional.scaled_dot_product_attention(*across), times)
+    measured["torch.empty_like"] = host_time(lambda: torch.empty_like(q), times)
+    return measured, missing
 
 
 def figures(times=2000):
@@ -86,15 +135,17 @@ def figures(times=2000):
     q, k, v = (torch.randn(1, 64, 1, 64, device="cuda", dtype=torch.float16) for _ in range(3))
     out = torch.empty_like(q)
     with torch.no_grad():
-        measured = {name: host_time(call, times) for name, call in calls(q, k, v).items()}
+        measured, missing = measure_all(q, k, v, times)
         through_ctypes = host_time(bare_run(q, k, v, out, empty=True), times)
         measured["bare launch"] = host_time(bare_run(q, k, v, out), times) - through_ctypes
     measured["fagen.attention, gradients on"] = host_time(lambda: fagen.attention(q, k, v), times)
+    with torch.inference_mode():
+        measured["fagen.attention, inference mode"] = host_time(lambda: fagen.attention(q, k, v), times)
     over = {name: microseconds - measured["bare launch"] for name, microseconds in measured.items()
             if name not in ("bare launch", "torch.empty_like")}
     rounded = {name: round(microseconds, 2) for name, microseconds in measured.items()}
     return {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "microseconds": rounded,
-            "over a bare launch": {name: round(microseconds, 2) for name, microseconds in over.items()}}
+            "over a bare launch": {name: round(microseconds, 2) for name, microseconds in over.items()}, "missing": missing}
 
 
 def main():
