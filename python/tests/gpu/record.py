@@ -37,7 +37,7 @@ def version(name):
         return None
 import torch
 print(json.dumps({"python": __import__("platform").python_version(), "cuda": torch.version.cuda,
-    **{n: version(n) for n in ("torch", "transformers", "jax", "flash-attn") if version(n)}}))"""
+    **{n: version(n) for n in ("torch", "transformers", "jax", "flash-attn", "fa3-fwd", "flash-attn-4") if version(n)}}))"""
 
 
 def unpack(wheels, folder):
