@@ -71,7 +71,7 @@ def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dr
         reason = f"dropout_p={dropout}: kernels have no dropout"
     else:
         found = form_of(is_causal, window, softcap, alibi_slopes)
-        reason = f"{said}: no form has this together" if found is None else front.why_not_form(q, k, v, *found)
+        reason = f"{said}: no form has this together" if found is None else front.why_not_form(q, k, v, *found, lse)
         if reason is None:
             try:
                 return front.attend_form(function, q, k, v, *found, scale=scale, lse=lse)

@@ -65,6 +65,11 @@ def describe(problem, tables, form, args):
     problem._kept = array  # as long as the problem
 
 
+def any_args(tables, form, names):
+    """Args that the form takes: for questions in which their values say nothing."""
+    return {p.name: None if p.rank else p.low for p in find(tables, form, names)}
+
+
 def together(function, form, args, named):
     """The args of a call: those given by keyword, and those of form_args, whose names may be a function's own."""
     if form is None and (named or args):

@@ -301,15 +301,20 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
     return result
 
 
-def why_not_form(q, k, v, form, args, kernels=None):
-    """Why a form of these kernels cannot compute this, as far as that is known without asking for a kernel; else None."""
-    if _is_compiling():  # whether the GPU has a kernel shows when the graph runs, too late for another way
-        return "graphs decide before they run"
+def why_not_form(q, k, v, form, args, lse=False, kernels=None):
+    """Why a form of these kernels cannot compute this; None where it can, as far as that is known without asking for a kernel.
+
+    In a graph, which takes no other way once it runs, a kernel is asked for: by type, head dims and GPU.
+    """
     tables = _READY_TABLES if kernels is None else tuple(kernels._tables)
     given = [q, k, v, *(value for value in args.values() if isinstance(value, torch.Tensor))]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given):
         return f"the form {form} has no gradient"
-    return _forms.lacks(tables, form, args)
+    why = _forms.lacks(tables, form, args)
+    if why is None and _is_compiling() and not _has_kernel(
+            tables, q.dtype, False, lse, q.shape[3], v.shape[3], q.device.index if q.is_cuda else None, form, tuple(args)):
+        why = "no kernel for this type, these head dims and this GPU"
+    return why
 
 
 def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=False, out=None, kernels=None):
@@ -318,6 +323,8 @@ def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=Fal
     bound = _Form(form, args)
     if torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v, *bound.tensors)):
         raise errors.Unsupported(f"{function}: form {form} has no gradient: use torch.no_grad(), or detach its tensors")
+    if _is_compiling():
+        q, k, v = _dense(q), _dense(k), _dense(v)
     call = q, k, v, bound.tensors, bound.numbers, bound.number
     scale = _DEFAULT_SCALE if scale is None else scale
     try:
@@ -358,7 +365,8 @@ def _instead(q, k, v, scale, causal, bshd, lse, out):
 
 def _attend_in_graph(function, q, k, v, scale, causal, bshd, lse, out, fallback, number):
     """attend() while a graph is made: what is decided there holds whenever it runs."""
-    if number == _READY and q.is_cuda and not _has_kernel(q.dtype, causal, lse, q.shape[3], v.shape[3], q.device.index or 0):
+    if number == _READY and q.is_cuda and not _has_kernel(_READY_TABLES, q.dtype, causal, lse, q.shape[3], v.shape[3],
+                                                          q.device.index):
         if fallback == "error":
             raise errors.Unsupported(f"{function}: no kernel for this type and these head dims")
         return _instead(q, k, v, scale, causal, bshd, lse, out)
@@ -367,15 +375,26 @@ def _attend_in_graph(function, q, k, v, scale, causal, bshd, lse, out, fallback,
     return _launch(_dense(q), _dense(k), _dense(v), scale, causal, bshd, lse, out, number, wants_gradient)
 
 
-def _has_kernel(dtype, causal, lse, head_dim, head_dim_v, ordinal):
-    """Whether the package has a kernel for packed tensors like these: what a graph can know when it is made."""
-    if dtype not in _DTYPES:
+def _has_kernel(tables, dtype, causal, lse, head_dim, head_dim_v, ordinal, form=None, params=()):
+    """Whether tables have a kernel for packed tensors like these, by a form with these params: what a graph can know when it is
+    made. ordinal: the GPU's; None: the CPU."""
+    capability = _capability(ordinal)
+    if dtype not in _DTYPES or capability is None:
         return False
-    major, minor = torch.cuda.get_device_capability(ordinal)
     problem = _kernels.describe((1, 1, 1, 128, 128, head_dim, head_dim_v), _DTYPES[dtype], causal, lse)
-    tables, choice = _kernels.ready()._tables, _lib.Choice()
+    if form is not None:
+        _forms.describe(problem, tables, form, _forms.any_args(tables, form, params))
+    choice = _lib.Choice()
     return _lib.library().fagen_query(_lib.pointers(tables), len(tables), ctypes.byref(problem),
-                                      _lib.described_device(10 * major + minor, 1), ctypes.byref(choice)) == _lib.OK
+                                      _lib.described_device(capability, 1), ctypes.byref(choice)) == _lib.OK
+
+
+def _capability(ordinal):
+    """The GPU's compute capability, as 90; None: it is the CPU."""
+    if ordinal is None:
+        return None
+    major, minor = torch.cuda.get_device_capability(ordinal)
+    return 10 * major + minor
 
 
 _has_kernel._dynamo_marked_constant = True  # what torch.compiler.assume_constant_result sets, without importing the compiler

@@ -120,6 +120,43 @@ def test_windows_softcap_and_alibi_by_forms(shipped_forms, seq_q, seq_kv):
     assert fagen.stats()["computed"] == {"flash_attn_func": 4} and not fagen.stats()["fallbacks"]
 
 
+FORMED = [{"causal": True, "window_size": (3, 0)}, {"window_size": (3, 2)}, {"causal": True, "softcap": 5.0},
+          {"causal": True, "softcap": 5.0, "window_size": (7, 0)}, {"causal": True, "alibi_slopes": SLOPES}]
+
+
+@pytest.mark.parametrize("lse", [False, True])
+@pytest.mark.parametrize("options", FORMED)
+def test_graphs_have_forms(shipped_forms, monkeypatch, options, lse):
+    """Where the GPU has their kernels; also for tensors that are no kernel's as they are."""
+    monkeypatch.setattr(fagen.torch, "_capability", lambda ordinal: 90)
+    graphs = []
+
+    def keep(graph, inputs):
+        graphs.append(graph)
+        return graph
+
+    q, k, v = tensors(seq_q=24, seq_kv=24)
+    columns = v.transpose(1, 3).contiguous().transpose(1, 3)  # its last stride is not 1
+    function = lambda q, k, v: fa2.flash_attn_func(q, k, v, return_attn_probs=lse, **options)  # noqa: E731
+    torch._dynamo.reset()
+    compiled, wanted = torch.compile(function, backend=keep, fullgraph=True), function(q, k, v)
+    for got in (compiled(q, k, v), compiled(q, k, columns)):
+        for one, two in zip(got if lse else (got,), wanted if lse else (wanted,)):
+            assert torch.equal(one, two) if one is not None else two is None
+    assert all("fagen.form_attention" in str(graph.graph) for graph in graphs)
+
+
+@pytest.mark.parametrize("gpu", [None, 80])
+def test_graphs_without_kernels_of_forms_fall_back(monkeypatch, gpu):
+    """On the CPU, and on GPUs for which the package has no forms."""
+    monkeypatch.setattr(fagen.torch, "_capability", lambda ordinal: gpu)
+    q, k, v = tensors(seq_q=24, seq_kv=24)
+    row, key = torch.arange(24)[:, None], torch.arange(24)[None]
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda q, k, v: fa2.flash_attn_func(q, k, v, causal=True, softcap=5.0), backend="eager", fullgraph=True)
+    assert_near(compiled(q, k, v), by_steps(q, k, v, key <= row, 5.0))
+
+
 def test_windows_on_both_sides_by_forms(shipped_forms):
     q, k, v = tensors(seq_q=40, seq_kv=60)
     place, key = torch.arange(40)[:, None] + 20, torch.arange(60)[None]

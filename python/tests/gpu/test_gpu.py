@@ -144,6 +144,20 @@ def test_misaligned_tensors_take_a_kernel_that_can():
     torch.testing.assert_close(fagen.attention(odd, k, v), fagen.attention(q, k, v), atol=2e-3, rtol=2e-3)
 
 
+@pytest.mark.skipif(torch.cuda.is_available() and torch.cuda.get_device_capability()[0] != 9, reason="forms are for sm_90a")
+@pytest.mark.parametrize("options", [{"window_size": (64, 0)}, {"softcap": 5.0}, {"alibi_slopes": "slopes"}])
+def test_graphs_have_forms(options):
+    from fagen import flash_attn
+    q, k, v = tensors(1, 4, 4, 300, 300, 64)
+    if "alibi_slopes" in options:
+        options = {"alibi_slopes": torch.tensor([0.5, 0.25, 0.125, 0.0625], device="cuda")}
+    function = lambda q, k, v: flash_attn.flash_attn_func(q, k, v, causal=True, **options)  # noqa: E731
+    fagen.stats(reset=True)
+    wanted = function(q, k, v)
+    assert torch.equal(torch.compile(function, backend="aot_eager", fullgraph=True)(q, k, v), wanted)
+    assert not fagen.stats()["fallbacks"]
+
+
 def test_host_time():
     """One call takes at most 5 us of the host more than a bare launch of its kernel."""
     figures = host_time.figures()
