@@ -957,7 +957,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_f16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 99456, .reserved = 0},
+            {.symbol = "fagen_h200_short_f16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 83072, .reserved = 0},
         },
         .workspace = kWorkspace3,
         .code = &fagen_code_h200_short_f16_d64_none_sm_90a,
@@ -1127,7 +1127,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_f16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 197760, .reserved = 0},
+            {.symbol = "fagen_h200_short_f16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 164992, .reserved = 0},
         },
         .workspace = kWorkspace13,
         .code = &fagen_code_h200_short_f16_d128_none_sm_90a,
@@ -1156,7 +1156,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_tiny_f16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 164992, .reserved = 0},
+            {.symbol = "fagen_h200_tiny_f16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 132224, .reserved = 0},
         },
         .workspace = kWorkspace14,
         .code = &fagen_code_h200_tiny_f16_d128_none_sm_90a,
@@ -1471,7 +1471,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_f16_d64_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 99456, .reserved = 0},
+            {.symbol = "fagen_h200_short_f16_d64_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 83072, .reserved = 0},
         },
         .workspace = kWorkspace8,
         .code = &fagen_code_h200_short_f16_d64_causal_sm_90a,
@@ -1641,7 +1641,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_f16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 197760, .reserved = 0},
+            {.symbol = "fagen_h200_short_f16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 164992, .reserved = 0},
         },
         .workspace = kWorkspace18,
         .code = &fagen_code_h200_short_f16_d128_causal_sm_90a,
@@ -1670,7 +1670,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_tiny_f16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 164992, .reserved = 0},
+            {.symbol = "fagen_h200_tiny_f16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 132224, .reserved = 0},
         },
         .workspace = kWorkspace19,
         .code = &fagen_code_h200_tiny_f16_d128_causal_sm_90a,
@@ -1985,7 +1985,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_bf16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 99456, .reserved = 0},
+            {.symbol = "fagen_h200_short_bf16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 83072, .reserved = 0},
         },
         .workspace = kWorkspace33,
         .code = &fagen_code_h200_short_bf16_d64_none_sm_90a,
@@ -2155,7 +2155,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_bf16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 197760, .reserved = 0},
+            {.symbol = "fagen_h200_short_bf16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 164992, .reserved = 0},
         },
         .workspace = kWorkspace43,
         .code = &fagen_code_h200_short_bf16_d128_none_sm_90a,
@@ -2184,7 +2184,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_tiny_bf16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 164992, .reserved = 0},
+            {.symbol = "fagen_h200_tiny_bf16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 132224, .reserved = 0},
         },
         .workspace = kWorkspace44,
         .code = &fagen_code_h200_tiny_bf16_d128_none_sm_90a,
@@ -2499,7 +2499,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_bf16_d64_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 99456, .reserved = 0},
+            {.symbol = "fagen_h200_short_bf16_d64_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 83072, .reserved = 0},
         },
         .workspace = kWorkspace38,
         .code = &fagen_code_h200_short_bf16_d64_causal_sm_90a,
@@ -2669,7 +2669,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_bf16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 197760, .reserved = 0},
+            {.symbol = "fagen_h200_short_bf16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 164992, .reserved = 0},
         },
         .workspace = kWorkspace48,
         .code = &fagen_code_h200_short_bf16_d128_causal_sm_90a,
@@ -2698,7 +2698,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_tiny_bf16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 164992, .reserved = 0},
+            {.symbol = "fagen_h200_tiny_bf16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 132224, .reserved = 0},
         },
         .workspace = kWorkspace49,
         .code = &fagen_code_h200_tiny_bf16_d128_causal_sm_90a,
