@@ -1,9 +1,10 @@
 # Writes kernel_text.cpp: cmake -DSOURCE=dir -DOUTPUT=file -P EmbedText.cmake
-foreach(name IN ITEMS conformance.cu conformance_sm90a.cu numeric.h reference.cu soak.cu softmax.cu stream.cu sum_loss.h)
+foreach(name IN ITEMS conformance.cu conformance_sm90a.cu form_program.h form_reference.cu form_value.h numeric.h reference.cu soak.cu
+        softmax.cu stream.cu sum_loss.h)
   file(READ ${SOURCE}/${name} ${name})
 endforeach()
 # As the main file of a compilation, a header needs no include guard.
-foreach(name IN ITEMS numeric.h sum_loss.h)
+foreach(name IN ITEMS form_program.h form_value.h numeric.h sum_loss.h)
   string(REPLACE "#pragma once\n" "" ${name} "${${name}}")
 endforeach()
 file(WRITE ${OUTPUT} "// fagen: the reference kernels' source. Made by lab/kernels/EmbedText.cmake.
@@ -11,6 +12,9 @@ file(WRITE ${OUTPUT} "// fagen: the reference kernels' source. Made by lab/kerne
 #include \"lab/kernels/kernel_text.h\"
 
 const char *const fagen::lab::kNumericText = R\"fagen_text(${numeric.h})fagen_text\";
+const char *const fagen::lab::kFormValueText = R\"fagen_text(${form_value.h})fagen_text\";
+const char *const fagen::lab::kFormProgramText = R\"fagen_text(${form_program.h})fagen_text\";
+const char *const fagen::lab::kFormReferenceText = R\"fagen_text(${form_reference.cu})fagen_text\";
 const char *const fagen::lab::kReferenceText = R\"fagen_text(${reference.cu})fagen_text\";
 const char *const fagen::lab::kConformanceText = R\"fagen_text(${conformance.cu})fagen_text\";
 const char *const fagen::lab::kConformanceSm90aText = R\"fagen_text(${conformance_sm90a.cu})fagen_text\";

@@ -5,6 +5,9 @@
 namespace fagen::lab {
 
 extern const char *const kNumericText;          ///< kernels/numeric.h
+extern const char *const kFormValueText;        ///< kernels/form_value.h
+extern const char *const kFormProgramText;      ///< kernels/form_program.h
+extern const char *const kFormReferenceText;    ///< kernels/form_reference.cu
 extern const char *const kReferenceText;        ///< kernels/reference.cu
 extern const char *const kConformanceText;      ///< kernels/conformance.cu
 extern const char *const kConformanceSm90aText; ///< kernels/conformance_sm90a.cu

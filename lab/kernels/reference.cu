@@ -1,5 +1,5 @@
-// fagen: the reference on a GPU: attention in f64, and the plain rule in f32. NVRTC compiles it after numeric.h and
-// sum_loss.h.
+// fagen: the reference on a GPU: attention in f64, and the plain rule in f32. NVRTC compiles it after numeric.h,
+// sum_loss.h, form_value.h and form_program.h.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Simple on purpose: one CTA a query row, two passes over the keys (maximum; then sum and product with V), tensors
@@ -7,22 +7,31 @@
 
 namespace fagen::lab {
 
+#ifdef FAGEN_REFERENCE_THREADS // a test runs this text on the CPU
+constexpr int kThreads = FAGEN_REFERENCE_THREADS;
+#else
 constexpr int kThreads = 128;
+#endif
 constexpr int kChunk = kThreads;
 constexpr int kMaxColumns = 512;
-constexpr int kAccumulatedProducts = 16; // as in reference.h
+constexpr int kProductsOfStep = 16;             // kAccumulatedProducts in reference.h
+constexpr int kMostLets = 32, kMostValues = 64; // of a form; as in gpu_reference.cpp
 
 struct ReferenceParams {
   const unsigned short *q, *k, *v;
   double *o;             ///< written by referenceF64
   double *lse;           ///< written by referenceF64, read by referenceLoss
-  double *lseLoss;       ///< written by referenceLoss
+  double *lseLoss;       ///< written by referenceLoss and formLoss
   unsigned short *plain; ///< written by referencePlain
   float *plainLse;       ///< likewise, where not null: products accumulate in f16
   long long heads, kvHeads, seqQ, seqKv;
   int headDimQK, headDimV, causal;
   DType dtype;
   double scale;
+  FormView form;            ///< of the kernels that are named form...
+  double *rounding, *tanh;  ///< by formLoss: of each row, FormErrors in reference.h
+  double *moved;            ///< two of a row: how far any of its columns may be off, by tanh
+  unsigned char *undecided; ///< of each row
 };
 
 /// As an f16 accumulator holds it.
@@ -30,14 +39,19 @@ template <typename Real> __device__ Real asHalf(Real x) {
   return Real(floatOfHalf(DType::F16, halfOfFloat(DType::F16, float(x))));
 }
 
-template <typename Real> struct RowState {
+template <class Value> struct FormScratch {
+  Value lets[kMostLets], stack[kMostValues];
+};
+
+template <typename Real, bool HasForm = false> struct RowState {
   const ReferenceParams &params;
   const unsigned short *k, *v; ///< of this row's head
-  long long keys;              ///< visible ones
+  long long keys;              ///< visible ones; with a form, all
   Real scale;
   Real *q;     ///< shared, headDimQK
   Real *chunk; ///< shared, kChunk
   bool halfAccum;
+  FormElement place; ///< of the row
 
   __device__ Real score(long long key) const {
     const unsigned short *row = k + key * params.headDimQK;
@@ -49,12 +63,51 @@ template <typename Real> struct RowState {
         continue;
       }
       part += product;
-      if (c % kAccumulatedProducts == kAccumulatedProducts - 1 || c == params.headDimQK - 1) {
+      if (c % kProductsOfStep == kProductsOfStep - 1 || c == params.headDimQK - 1) {
         dot = asHalf(dot + part);
         part = 0;
       }
     }
     return dot * scale;
+  }
+
+  __device__ FormElement at(long long key) const {
+    FormElement element = place;
+    element.key = key;
+    return element;
+  }
+
+  /// What exp is taken of: -infinity where the form's mask hides the key.
+  __device__ Real exponent(long long key) const {
+    if constexpr (HasForm) {
+      FormScratch<double> scratch;
+      FormRun<double> run(params.form, scratch.lets, scratch.stack);
+      FormElement element = at(key);
+      if (run.mask(element) == 0)
+        return Real(-infinity());
+      element.score = double(score(key));
+      return Real(run.score(element, element.score));
+    } else {
+      return score(key);
+    }
+  }
+
+  __device__ Real sink() const {
+    if constexpr (HasForm) {
+      FormScratch<double> scratch;
+      if (params.form.sink.size != 0)
+        return Real(FormRun<double>(params.form, scratch.lets, scratch.stack).sink(place));
+    }
+    return Real(-infinity());
+  }
+
+  /// The sum of the magnitudes of a score's products, times scale.
+  __device__ double sizeOf(long long key) const {
+    const unsigned short *row = k + key * params.headDimQK;
+    double sum = 0;
+    for (int c = 0; c < params.headDimQK; ++c)
+      sum += fabs(double(q[c]) * double(floatOfHalf(params.dtype, row[c])));
+    return sum * fabs(double(scale));
   }
 
   /// The most that tensor cores may lose of q . k, in f64.
@@ -86,23 +139,23 @@ template <bool Max, typename Real> __device__ Real reduce(Real value, Real *scra
   return scratch[0];
 }
 
-template <typename Real> __device__ Real rowMaximum(const RowState<Real> &state) {
-  Real best = -__longlong_as_double(0x7ff0000000000000ll);
+template <typename Real, bool HasForm> __device__ Real rowMaximum(const RowState<Real, HasForm> &state) {
+  Real best = state.sink();
   for (long long key = threadIdx.x; key < state.keys; key += kThreads) {
-    Real score = state.score(key);
+    Real score = state.exponent(key);
     best = score > best ? score : best;
   }
   return reduce<true>(best, state.chunk);
 }
 
 /// Adds this thread's columns of P V to `o` and returns this thread's part of the row sum.
-template <typename Real, bool RoundP>
-__device__ Real accumulate(const RowState<Real> &state, Real rowMax, Real (&o)[kMaxColumns / kThreads]) {
+template <typename Real, bool RoundP, bool HasForm>
+__device__ Real accumulate(const RowState<Real, HasForm> &state, Real rowMax, Real (&o)[kMaxColumns / kThreads]) {
   const ReferenceParams &params = state.params;
-  Real sum = 0;
+  Real sum = threadIdx.x == 0 ? Real(exp(state.sink() - rowMax)) : Real(0);
   for (long long first = 0; first < state.keys; first += kChunk) {
     long long key = first + threadIdx.x;
-    Real p = key < state.keys ? Real(exp(state.score(key) - rowMax)) : Real(0);
+    Real p = key < state.keys ? Real(exp(state.exponent(key) - rowMax)) : Real(0);
     sum += p;
     __syncthreads();
     state.chunk[threadIdx.x] = RoundP ? Real(floatOfHalf(params.dtype, halfOfFloat(params.dtype, float(p)))) : p;
@@ -113,7 +166,7 @@ __device__ Real accumulate(const RowState<Real> &state, Real rowMax, Real (&o)[k
       if (column >= params.headDimV)
         break;
       const unsigned short *values = state.v + first * params.headDimV + column;
-      const long long step = state.halfAccum ? kAccumulatedProducts : count;
+      const long long step = state.halfAccum ? kProductsOfStep : count;
       for (long long begin = 0; begin < count; begin += step) {
         Real sum = state.halfAccum ? Real(0) : o[part];
         for (long long j = begin; j < count && j < begin + step; ++j)
@@ -126,9 +179,9 @@ __device__ Real accumulate(const RowState<Real> &state, Real rowMax, Real (&o)[k
 }
 
 /// The CTA's query row, its q loaded; q and chunk are shared.
-template <typename Real>
-__device__ RowState<Real> loadRow(const ReferenceParams &params, Real (&q)[kMaxColumns], Real (&chunk)[kChunk],
-                                  bool halfAccum) {
+template <bool HasForm, typename Real>
+__device__ RowState<Real, HasForm> loadRow(const ReferenceParams &params, Real (&q)[kMaxColumns], Real (&chunk)[kChunk],
+                                           bool halfAccum) {
   long long index = blockIdx.x;
   long long row = index % params.seqQ, head = index / params.seqQ % params.heads,
             batch = index / params.seqQ / params.heads;
@@ -148,55 +201,64 @@ __device__ RowState<Real> loadRow(const ReferenceParams &params, Real (&q)[kMaxC
           Real(params.scale),
           q,
           chunk,
-          halfAccum};
+          halfAccum,
+          {0, batch, head, row, 0}};
 }
 
 /// One query row in precision Real; store(column, value) for this thread's columns, storeLse(value) on thread 0.
-template <typename Real, bool RoundP, typename Store, typename StoreLse>
+template <typename Real, bool RoundP, bool HasForm, typename Store, typename StoreLse>
 __device__ void attendRow(const ReferenceParams &params, Store store, StoreLse storeLse) {
   __shared__ Real q[kMaxColumns];
   __shared__ Real chunk[kChunk];
   const long long index = blockIdx.x;
-  const RowState<Real> state = loadRow(params, q, chunk, RoundP && params.plainLse != nullptr);
-  const long long keys = state.keys;
+  const auto state = loadRow<HasForm>(params, q, chunk, RoundP && params.plainLse != nullptr);
   Real o[kMaxColumns / kThreads] = {};
-  Real rowMax = rowMaximum(state);
-  Real sum = reduce<false>(accumulate<Real, RoundP>(state, rowMax, o), chunk);
+  const Real rowMax = rowMaximum(state);
+  const bool isEmpty = rowMax == Real(-infinity());
+  const Real sum = isEmpty ? Real(1) : reduce<false>(accumulate<Real, RoundP>(state, rowMax, o), chunk);
   for (int part = 0; part < kMaxColumns / kThreads; ++part) {
     int column = part * kThreads + threadIdx.x;
     if (column < params.headDimV)
-      store(index * params.headDimV + column, keys > 0 ? o[part] / sum : Real(0));
+      store(index * params.headDimV + column, o[part] / sum);
   }
   if (threadIdx.x == 0)
-    storeLse(index, keys > 0 ? rowMax + Real(log(sum)) : rowMax);
+    storeLse(index, isEmpty ? rowMax : rowMax + Real(log(sum)));
+}
+
+template <bool HasForm> __device__ void attendInF64(const ReferenceParams &params) {
+  attendRow<double, false, HasForm>(
+      params, [&](long long i, double value) { params.o[i] = value; },
+      [&](long long i, double value) { params.lse[i] = value; });
+}
+
+template <bool HasForm> __device__ void attendPlainly(const ReferenceParams &params) {
+  attendRow<float, true, HasForm>(
+      params, [&](long long i, float value) { params.plain[i] = halfOfFloat(params.dtype, value); },
+      [&](long long i, float value) {
+        if (params.plainLse != nullptr)
+          params.plainLse[i] = value;
+      });
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads) referenceF64(const ReferenceParams params) {
-  attendRow<double, false>(
-      params, [&](long long i, double value) { params.o[i] = value; },
-      [&](long long i, double value) { params.lse[i] = value; });
+  attendInF64<false>(params);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads) referencePlain(const ReferenceParams params) {
+  attendPlainly<false>(params);
 }
 
 /// After referenceF64: the sum of P_j e_j over the row's keys j, e_j the most that tensor cores may lose of a score.
 extern "C" __global__ void __launch_bounds__(kThreads) referenceLoss(const ReferenceParams params) {
   __shared__ double q[kMaxColumns];
   __shared__ double chunk[kChunk];
-  const RowState<double> state = loadRow(params, q, chunk, false);
+  const auto state = loadRow<false>(params, q, chunk, false);
   double sum = 0;
   for (long long key = threadIdx.x; key < state.keys; key += kThreads)
     sum += exp(state.score(key) - params.lse[blockIdx.x]) * state.loss(key);
   sum = reduce<false>(sum, chunk);
   if (threadIdx.x == 0)
-    params.lseLoss[blockIdx.x] = sum * (params.scale < 0 ? -params.scale : params.scale);
-}
-
-extern "C" __global__ void __launch_bounds__(kThreads) referencePlain(const ReferenceParams params) {
-  attendRow<float, true>(
-      params, [&](long long i, float value) { params.plain[i] = halfOfFloat(params.dtype, value); },
-      [&](long long i, float value) {
-        if (params.plainLse != nullptr)
-          params.plainLse[i] = value;
-      });
+    params.lseLoss[blockIdx.x] = sum * fabs(params.scale);
 }
 
 } // namespace fagen::lab

@@ -41,8 +41,7 @@ Products productsOf(const std::string &mma);
 enum class Tanh : uint8_t { Exact, Approx };
 /// By the manifest's word (`tanh`): exp and poly are nearly exact. Approx, an instruction, is what no word means.
 Tanh tanhOf(const std::string &word);
-/// How far it is off, at most: 1 - 2 / (1 + exp(2x)) and polynomials; the instruction.
-inline constexpr double kTanhErrors[] = {2.7e-7, 7.7e-6};
+// How far each is off: kTanhErrors (lab/kernels/form_value.h).
 
 /// What of a kernel says how far its results may be off.
 struct Arithmetic {

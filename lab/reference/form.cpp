@@ -1,157 +1,164 @@
-// fagen: forms in f64, by interpreting their programs.
+// fagen: forms in f64: reads their programs, and gives them a problem's numbers and tensors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "form.h"
+#include "criteria.h"
 #include "form_operators.h"
 
 #include "lab/support/user_error.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <limits>
 #include <sstream>
-#include <tuple>
 
 namespace fagen::lab {
 
-/// What a form may name without declaring it, in the order of BoundForm::places.
-enum Place : uint16_t {
-  kScore,
-  kBatch,
-  kHead,
-  kKvHead,
-  kQuery,
-  kKey,
-  kQueryPlace,
-  kBatches,
-  kHeads,
-  kKvHeads,
-  kSeqQ,
-  kSeqKv
-};
+static_assert(kScoreDoubt == kTolerances.lse);
+
 static constexpr std::string_view kPlaces[] = {"s", "b",     "h",     "hk",       "q",     "k",
                                                "p", "batch", "heads", "kv_heads", "seq_q", "seq_kv"};
-
-static constexpr size_t kMostExtents = 4;
-
-static FormWord parseWord(const std::string &text, const std::vector<std::string> &lets) {
-  if (const FormOperatorInfo *info = formOperator(text))
-    return {FormWord::Operator, info->gives == FormOperatorInfo::Reals, uint16_t(info->op), info->operands, 0, text};
-  if (text.size() > 1 && text[0] == '@') {
-    const auto *place = std::find(std::begin(kPlaces), std::end(kPlaces), std::string_view(text).substr(1));
-    if (place == std::end(kPlaces))
-      throw UserError(fmt::format("unknown place '{}' in a form's program", text));
-    const auto index = uint16_t(place - std::begin(kPlaces));
-    return {FormWord::Place, index == kScore, index};
-  }
-  if (text.size() > 1 && text[0] == '$')
-    return {FormWord::Param, false, 0, 0, 0, text.substr(1)};
-  if (text.size() > 1 && text[0] == '=') {
-    const auto let = std::find(lets.begin(), lets.end(), text.substr(1));
-    if (let == lets.end())
-      throw UserError(fmt::format("unknown let '{}' in a form's program", text));
-    return {FormWord::Let, false, uint16_t(let - lets.begin()), 0, 0, text.substr(1)};
-  }
-  const size_t open = text.find('[');
-  if (open != std::string::npos && open != 0 && text.back() == ']')
-    return {FormWord::Read,      false, 0, uint16_t(std::strtoul(text.c_str() + open + 1, nullptr, 10)), 0,
-            text.substr(0, open)};
-  char *end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  if (*end != '\0')
-    throw UserError(fmt::format("unknown word '{}' in a form's program", text));
-  const bool isReal = text.find_first_of(".n") != std::string::npos; // 1.5, -inf
-  return {FormWord::Number, isReal, 0, 0, number};
-}
+static_assert(std::size(kPlaces) == kFormPlaces);
 
 namespace {
+
+/// What is known of a value before there are numbers.
+struct Known {
+  bool isReal = false, isOfKey = false;
+};
+
+/// A word as it is written, and what it gives.
+struct ReadWord {
+  FormWord word;
+  Known given;
+  std::string param; ///< that it names, or nothing
+};
 
 /// Reads the programs of one form, each word with its type.
 class Parser {
 public:
   explicit Parser(const FormTexts &texts) : texts(texts) {}
 
+  /// Adds the program's words behind those that are there.
   FormCode parse(const std::string &text) {
-    FormCode code;
+    FormCode code{static_cast<int>(words.size()), 0};
     std::vector<Known> stack;
-    std::istringstream words(text);
-    for (std::string written; words >> written;) {
-      FormWord &word = code.emplace_back(parseWord(written, names));
-      if (word.operands > stack.size())
-        throw UserError(fmt::format("'{}' of a form's program '{}' lacks operands", written, text));
-      complete(word, stack);
-      stack.resize(stack.size() - word.operands);
-      stack.push_back(given(word));
+    std::istringstream written(text);
+    for (std::string word; written >> word; ++code.size) {
+      ReadWord read = parseWord(word);
+      const size_t operands = read.word.operands;
+      if (operands > stack.size())
+        throw UserError(fmt::format("'{}' of a form's program '{}' lacks operands", word, text));
+      complete(read, stack.data() + stack.size() - operands);
+      stack.resize(stack.size() - operands);
+      stack.push_back(read.given);
+      deepest = std::max(deepest, static_cast<int>(stack.size()));
+      words.push_back(read.word);
+      params.push_back(std::move(read.param));
     }
     if (stack.size() > 1)
       throw UserError(fmt::format("a form's program '{}' leaves {} values, not one", text, stack.size()));
+    last = stack.empty() ? Known() : stack.back();
     return code;
   }
 
   FormCode parseLet(const std::string &name, const std::string &text) {
-    FormCode code = parse(text);
-    names.push_back(name);
-    lets.push_back(code.empty() ? Known() : given(code.back()));
+    const FormCode code = parse(text);
+    lets.emplace_back(name, last);
     return code;
   }
 
-private:
-  /// What is known of a value before there are numbers.
-  struct Known {
-    bool isReal = false, isOfKey = false;
-  };
+  std::vector<FormWord> words;
+  std::vector<std::string> params; ///< that the words name
+  int deepest = 1;                 ///< stack of a program
 
-  void complete(FormWord &word, const std::vector<Known> &stack) const {
-    for (size_t i = stack.size() - word.operands; i < stack.size(); ++i)
-      word.isOfKey |= stack[i].isOfKey;
-    if (word.kind == FormWord::Place)
-      word.isOfKey = word.index == kKey || word.index == kScore;
-    else if (word.kind == FormWord::Param || word.kind == FormWord::Read)
-      word.isReal = texts.reals.count(word.name) != 0;
-    else if (word.kind == FormWord::Let)
-      std::tie(word.isReal, word.isOfKey) = std::pair(lets[word.index].isReal, lets[word.index].isOfKey);
-    else if (word.kind == FormWord::Operator)
-      word.isReal = stack.back().isReal; // the last operand's: of a select that of its arms
+private:
+  ReadWord parseWord(const std::string &text) const {
+    const auto isReal = [&](const std::string &param) { return texts.reals.count(param) != 0; };
+    if (const FormOperatorInfo *info = formOperator(text))
+      return {{FormWord::Operator, false, false, static_cast<uint16_t>(info->op), info->operands, 0},
+              {info->gives == FormOperatorInfo::Reals, false},
+              {}};
+    if (text.size() > 1 && text[0] == '@')
+      return placeOf(text);
+    if (text.size() > 1 && text[0] == '$') {
+      const std::string name = text.substr(1);
+      return {{FormWord::Number, isReal(name), false, 0, 0, 0}, {isReal(name), false}, name};
+    }
+    if (text.size() > 1 && text[0] == '=')
+      return letOf(text);
+    const size_t open = text.find('[');
+    if (open != std::string::npos && open != 0 && text.back() == ']') {
+      const std::string name = text.substr(0, open);
+      const auto rank = static_cast<uint16_t>(std::strtoul(text.c_str() + open + 1, nullptr, 10));
+      return {{FormWord::Read, isReal(name), false, 0, rank, 0}, {isReal(name), false}, name};
+    }
+    char *end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    if (*end != '\0')
+      throw UserError(fmt::format("unknown word '{}' in a form's program", text));
+    const bool isWrittenReal = text.find_first_of(".n") != std::string::npos; // 1.5, -inf
+    return {{FormWord::Number, isWrittenReal, false, 0, 0, number}, {isWrittenReal, false}, {}};
   }
 
-  static Known given(const FormWord &word) {
+  static ReadWord placeOf(const std::string &text) {
+    const auto *place = std::find(std::begin(kPlaces), std::end(kPlaces), std::string_view(text).substr(1));
+    if (place == std::end(kPlaces))
+      throw UserError(fmt::format("unknown place '{}' in a form's program", text));
+    const auto index = static_cast<uint16_t>(place - std::begin(kPlaces));
+    const bool isScore = FormPlace(index) == FormPlace::Score, isKey = FormPlace(index) == FormPlace::Key;
+    return {{FormWord::Place, isScore, isScore || isKey, index, 0, 0}, {isScore, isScore || isKey}, {}};
+  }
+
+  ReadWord letOf(const std::string &text) const {
+    const auto let =
+        std::find_if(lets.begin(), lets.end(), [&](const auto &one) { return one.first == text.substr(1); });
+    if (let == lets.end())
+      throw UserError(fmt::format("unknown let '{}' in a form's program", text));
+    const auto index = static_cast<uint16_t>(let - lets.begin());
+    return {{FormWord::Let, let->second.isReal, let->second.isOfKey, index, 0, 0}, let->second, {}};
+  }
+
+  /// What follows from the operands.
+  static void complete(ReadWord &read, const Known *operands) {
+    FormWord &word = read.word;
+    for (size_t i = 0; i < word.operands; ++i)
+      read.given.isOfKey |= operands[i].isOfKey;
+    word.isOfKey = read.given.isOfKey;
     if (word.kind != FormWord::Operator)
-      return {word.isReal, word.isOfKey};
-    const FormOperatorInfo &info = *formOperator(word.name);
-    return {info.gives == FormOperatorInfo::Reals || (info.gives == FormOperatorInfo::OperandType && word.isReal),
-            word.isOfKey};
+      return;
+    word.isReal = operands[word.operands - 1].isReal; // of a select that of its arms
+    read.given.isReal |= givesOperandType(FormOperator(word.index)) && word.isReal;
   }
 
   const FormTexts &texts;
-  std::vector<std::string> names; ///< of lets so far
-  std::vector<Known> lets;        ///< what they give
+  std::vector<std::pair<std::string, Known>> lets; ///< so far, and what they give
+  Known last;                                      ///< what the last program gives
 };
+
+/// The bits of what `code` needs, at the lets that it names.
+void mark(FormData &data, const FormCode &code, unsigned part) {
+  for (int i = code.begin; i < code.begin + code.size; ++i)
+    if (data.words[i].kind == FormWord::Let)
+      data.lets[data.words[i].index].needs |= part;
+}
 
 } // namespace
 
 FormProgram::FormProgram(const FormTexts &texts) {
   Parser parser(texts);
   for (const auto &[name, text] : texts.lets)
-    unbound.lets.push_back({parser.parseLet(name, text)});
-  unbound.scoreCode = parser.parse(texts.score);
-  unbound.maskCode = parser.parse(texts.mask);
-  unbound.sinkCode = parser.parse(texts.sink);
-  // What a program names, and what that names: lets name those before them.
-  const std::pair<const FormCode *, BoundForm::Needs> programs[] = {{&unbound.scoreCode, &BoundForm::Let::ofScore},
-                                                                    {&unbound.maskCode, &BoundForm::Let::ofMask},
-                                                                    {&unbound.sinkCode, &BoundForm::Let::ofSink}};
-  for (const auto &[code, needs] : programs) {
-    const auto mark = [&, needs = needs](const FormCode &words) {
-      for (const FormWord &word : words)
-        if (word.kind == FormWord::Let)
-          unbound.lets[word.index].*needs = true;
-    };
-    mark(*code);
-    for (size_t i = unbound.lets.size(); i-- > 0;)
-      if (unbound.lets[i].*needs)
-        mark(unbound.lets[i].code);
-  }
+    unbound.lets.push_back({parser.parseLet(name, text), 0});
+  FormView &view = unbound.view;
+  view.score = parser.parse(texts.score);
+  view.mask = parser.parse(texts.mask);
+  view.sink = parser.parse(texts.sink);
+  unbound.words = std::move(parser.words);
+  unbound.depth = parser.deepest;
+  names = std::move(parser.params);
+  for (const auto &[code, part] : {std::pair{view.score, kOfScore}, {view.mask, kOfMask}, {view.sink, kOfSink}})
+    mark(unbound, code, part);
+  for (size_t i = unbound.lets.size(); i-- > 0;) // lets name those before them
+    mark(unbound, unbound.lets[i].code, unbound.lets[i].needs);
 }
 
 static const auto &argument(const auto &arguments, const std::string &name) {
@@ -161,175 +168,63 @@ static const auto &argument(const auto &arguments, const std::string &name) {
   return found->second;
 }
 
+static FormTensorView viewOf(const std::string &name, const FormTensor &tensor, size_t indices) {
+  if (tensor.extents.size() != indices || indices > kMostExtents)
+    throw UserError(fmt::format("the form's tensor '{}' has {} extents, not {}", name, indices, tensor.extents.size()));
+  FormTensorView view{tensor.values.data(), {}, static_cast<int>(indices)};
+  int64_t count = 1;
+  for (size_t i = 0; i < indices; ++i)
+    count *= view.extents[i] = tensor.extents[i];
+  if (count != static_cast<int64_t>(tensor.values.size()))
+    throw UserError(fmt::format("the form's tensor '{}' has {} values, not {}", name, tensor.values.size(), count));
+  return view;
+}
+
 BoundForm FormProgram::bind(const Shape &shape, const FormArguments &arguments) const {
-  BoundForm bound = unbound;
-  bound.shape = shape;
-  size_t depth = 1;
-  const auto resolve = [&](FormCode &code) {
-    depth = std::max(depth, code.size());
-    for (FormWord &word : code) {
-      if (word.kind == FormWord::Param) {
-        word.kind = FormWord::Number;
-        word.number = argument(arguments.numbers, word.name);
-      } else if (word.kind == FormWord::Read) {
-        const FormTensor &tensor = argument(arguments.tensors, word.name);
-        if (tensor.extents.size() != word.operands || word.operands > kMostExtents)
-          throw UserError(fmt::format("the form's tensor '{}' has {} extents, not {}", word.name, word.operands,
-                                      tensor.extents.size()));
-        word.index = uint16_t(bound.tensors.size());
-        bound.tensors.push_back(&tensor);
-      }
+  auto bound = std::make_shared<FormData>(unbound);
+  for (size_t i = 0; i < names.size(); ++i) {
+    FormWord &word = bound->words[i];
+    if (names[i].empty())
+      continue;
+    if (word.kind == FormWord::Number) {
+      word.number = argument(arguments.numbers, names[i]);
+      continue;
     }
-  };
-  for (BoundForm::Let &let : bound.lets)
-    resolve(let.code);
-  for (FormCode *code : {&bound.scoreCode, &bound.maskCode, &bound.sinkCode})
-    resolve(*code);
-  bound.numbers.resize(bound.lets.size());
-  bound.values.resize(bound.lets.size());
-  bound.numberStack.resize(depth);
-  bound.valueStack.resize(depth);
-  const std::pair<Place, int64_t> sizes[] = {{kBatches, shape.batch},
-                                             {kHeads, shape.heads},
-                                             {kKvHeads, shape.kvHeads},
-                                             {kSeqQ, shape.seqQ},
-                                             {kSeqKv, shape.seqKv}};
-  for (auto [place, size] : sizes)
-    bound.places[place] = double(size);
-  return bound;
-}
-
-void BoundForm::setPlaces(const FormElement &element) {
-  places[kScore] = element.score;
-  places[kBatch] = double(element.batch);
-  places[kHead] = double(element.head);
-  places[kKvHead] = double(element.head / std::max<int64_t>(shape.heads / std::max<int64_t>(shape.kvHeads, 1), 1));
-  places[kQuery] = double(element.query);
-  places[kKey] = double(element.key);
-  places[kQueryPlace] = double(element.query + shape.seqKv - shape.seqQ);
-}
-
-/// Indices outside are taken as the nearest inside; an empty tensor reads as 0.
-static double read(const FormTensor &tensor, const double *indices) {
-  int64_t at = 0;
-  for (const int64_t extent : tensor.extents) {
-    if (extent == 0)
-      return 0;
-    at = at * extent + std::clamp<int64_t>(static_cast<int64_t>(*indices++), 0, extent - 1);
+    word.index = static_cast<uint16_t>(bound->tensors.size());
+    bound->tensors.push_back(viewOf(names[i], argument(arguments.tensors, names[i]), word.operands));
   }
-  return tensor.values.at(size_t(at));
+  FormView &view = bound->view;
+  view.words = bound->words.data();
+  view.lets = bound->lets.data();
+  view.tensors = bound->tensors.data();
+  view.letCount = static_cast<int>(bound->lets.size());
+  view.batches = shape.batch;
+  view.heads = shape.heads;
+  view.kvHeads = shape.kvHeads;
+  view.seqQ = shape.seqQ;
+  view.seqKv = shape.seqKv;
+  return BoundForm(std::move(bound));
 }
 
-static FormValue read(const FormTensor &tensor, const FormValue *indices) {
-  std::array<double, kMostExtents> exact{};
-  bool isDecided = true;
-  for (size_t i = 0; i < tensor.extents.size(); ++i) {
-    exact[i] = indices[i].value;
-    isDecided = isDecided && indices[i].rounding == 0;
-  }
-  return {read(tensor, exact.data()), isDecided ? 0 : std::numeric_limits<double>::infinity()};
-}
+BoundForm::BoundForm(std::shared_ptr<const FormData> given)
+    : data(std::move(given)), numberLets(data->lets.size()), numberStack(data->depth), valueLets(data->lets.size()),
+      valueStack(data->depth) {}
 
-static double apply(const FormWord &word, const double *operands) {
-  return applyFormOperator(FormOperator(word.index), operands);
-}
-/// A kernel has integers that grow along the keys in f32 once for a thread, and adds the keys' offsets to that.
-static constexpr double kOffsetsOfThread = 256;
+double BoundForm::score(const FormElement &element) { return numbers().score(element, element.score); }
 
-static FormValue apply(const FormWord &word, const FormValue *operands) {
-  FormValue value = applyFormOperator(FormOperator(word.index), word.isReal, operands);
-  if (FormOperator(word.index) == FormOperator::ToF32 && word.isOfKey && !word.isReal)
-    value.rounding += kFormRounding * kOffsetsOfThread;
-  return value;
-}
-
-static void setNumber(const FormWord &word, double &value) { value = word.number; }
-/// A literal that f32 does not hold is rounded; params are given in f32.
-static void setNumber(const FormWord &word, FormValue &value) {
-  const bool isExact = !word.isReal || double(float(word.number)) == word.number || std::isinf(word.number);
-  value = {word.number, isExact ? 0 : kFormRounding * std::abs(word.number)};
-}
-
-template <typename Value>
-Value BoundForm::evaluate(const FormCode &code, const Value &score, const std::vector<Value> &letValues) {
-  Value *top = nullptr; // one past the last
-  if constexpr (std::is_same_v<Value, double>)
-    top = numberStack.data();
-  else
-    top = valueStack.data();
-  for (const FormWord &word : code) {
-    top -= word.operands;
-    switch (word.kind) {
-    case FormWord::Place:
-      *top = word.index == kScore ? score : Value{places[word.index]};
-      break;
-    case FormWord::Let:
-      *top = letValues[word.index];
-      break;
-    case FormWord::Read:
-      *top = read(*tensors[word.index], top);
-      break;
-    case FormWord::Operator:
-      *top = apply(word, top);
-      break;
-    default:
-      setNumber(word, *top);
-    }
-    ++top;
-  }
-  return *(top - 1);
-}
-
-template <typename Value> Value BoundForm::run(const FormCode &code, Needs needs, const Value &score) {
-  std::vector<Value> *letValues = nullptr;
-  if constexpr (std::is_same_v<Value, double>)
-    letValues = &numbers;
-  else
-    letValues = &values;
-  for (size_t i = 0; i < lets.size(); ++i)
-    if (lets[i].*needs)
-      (*letValues)[i] = evaluate(lets[i].code, score, *letValues);
-  return evaluate(code, score, *letValues);
-}
-
-double BoundForm::score(const FormElement &element) {
-  if (scoreCode.empty())
-    return element.score;
-  setPlaces(element);
-  return run(scoreCode, &Let::ofScore, element.score);
-}
-
-bool BoundForm::mask(const FormElement &element) {
-  if (maskCode.empty())
-    return true;
-  setPlaces(element);
-  return run(maskCode, &Let::ofMask, element.score) != 0;
-}
+bool BoundForm::mask(const FormElement &element) { return numbers().mask(element) != 0; }
 
 std::optional<double> BoundForm::sink(const FormElement &element) {
-  if (sinkCode.empty())
-    return std::nullopt;
-  setPlaces(element);
-  return run(sinkCode, &Let::ofSink, element.score);
+  return hasSink() ? std::optional(numbers().sink(element)) : std::nullopt;
 }
 
 FormValue BoundForm::scoreWithError(const FormElement &element, double scoreRounding) {
-  if (scoreCode.empty())
-    return {element.score, 0, 0, 1};
-  setPlaces(element);
-  return run(scoreCode, &Let::ofScore, FormValue{element.score, scoreRounding, 0, 1});
+  FormRun<FormValue> run = values();
+  return lab::scoreWithError(run, data->view, element, scoreRounding);
 }
 
-FormValue BoundForm::maskWithError(const FormElement &element) {
-  if (maskCode.empty())
-    return {1};
-  setPlaces(element);
-  return run(maskCode, &Let::ofMask, FormValue{});
-}
+FormValue BoundForm::maskWithError(const FormElement &element) { return values().mask(element); }
 
-FormValue BoundForm::sinkWithError(const FormElement &element) {
-  setPlaces(element);
-  return run(sinkCode, &Let::ofSink, FormValue{});
-}
+FormValue BoundForm::sinkWithError(const FormElement &element) { return values().sink(element); }
 
 } // namespace fagen::lab

@@ -2,44 +2,33 @@
 // from it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An interpreter of postfix programs, as fagen/Form/Postfix.h has them. It shares nothing with what kernels are made
-// by. Names are resolved once for a problem; what runs for each element is a list of numbers, slots and operators.
+// Reads postfix programs, as fagen/Form/Postfix.h has them, and resolves their names once for a problem. What then runs
+// for each element is lab/kernels/form_program.h. It shares nothing with what kernels are made by.
 #pragma once
 
 #include "lab/cases/form.h"
+#include "lab/kernels/form_program.h"
 
-#include <array>
 #include <memory>
 
 namespace fagen::lab {
 
-struct FormElement {
-  double score = 0; ///< scale * q . k
-  int64_t batch = 0, head = 0, query = 0, key = 0;
+/// Programs with the numbers and tensors of one problem.
+struct FormData {
+  std::vector<FormWord> words;
+  std::vector<FormLet> lets;
+  std::vector<FormTensorView> tensors; ///< their values are the arguments', which outlive this
+  int depth = 1;                       ///< values on a program's stack, at most
+  FormView view{};                     ///< of the above
 };
 
-/// A value and how far f32 may be from it, to first order: `rounding`, `tanh` times what a tanh is off, and `score`
-/// times what the element's own score is off. An infinite rounding: a comparison is too close to say.
-struct FormValue {
-  double value = 0, rounding = 0, tanh = 0, score = 0;
-};
-
-/// One instruction of a program.
-struct FormWord {
-  enum Kind : uint8_t { Number, Place, Param, Let, Read, Operator } kind = Number;
-  bool isReal = false;   ///< what it gives is f32; of an operator, what it takes is
-  uint16_t index = 0;    ///< of a place, a let, a tensor, an operator
-  uint16_t operands = 0; ///< that it takes from the stack
-  double number = 0;
-  std::string name = {}; ///< of a param; in messages
-  bool isOfKey = false;  ///< what it gives depends on the key
-};
-using FormCode = std::vector<FormWord>;
-
-/// Programs whose params are numbers and tensors of one problem. Each thread has its own copy.
+/// Programs that are ready to run. Each thread has its own copy.
 class BoundForm {
 public:
-  bool hasSink() const { return !sinkCode.empty(); }
+  explicit BoundForm(std::shared_ptr<const FormData> data);
+
+  const FormData &programs() const { return *data; }
+  bool hasSink() const { return data->view.sink.size != 0; }
 
   double score(const FormElement &element);
   bool mask(const FormElement &element);
@@ -52,26 +41,12 @@ public:
   FormValue sinkWithError(const FormElement &element);
 
 private:
-  friend class FormProgram;
-  struct Let {
-    FormCode code;
-    bool ofScore = false, ofMask = false, ofSink = false; ///< which programs need it
-  };
-  using Needs = bool Let::*;
+  FormRun<double> numbers() { return {data->view, numberLets.data(), numberStack.data()}; }
+  FormRun<FormValue> values() { return {data->view, valueLets.data(), valueStack.data()}; }
 
-  void setPlaces(const FormElement &element);
-  template <typename Value> Value run(const FormCode &code, Needs needs, const Value &score);
-  template <typename Value> Value evaluate(const FormCode &code, const Value &score, const std::vector<Value> &lets);
-
-  Shape shape;
-  std::vector<Let> lets;
-  FormCode scoreCode, maskCode, sinkCode;
-  std::vector<const FormTensor *> tensors; ///< of the arguments, which outlive this
-  std::array<double, 12> places{};
-  std::vector<double> numbers; ///< of lets; scratch
-  std::vector<FormValue> values;
-  std::vector<double> numberStack;
-  std::vector<FormValue> valueStack;
+  std::shared_ptr<const FormData> data;
+  std::vector<double> numberLets, numberStack; ///< scratch
+  std::vector<FormValue> valueLets, valueStack;
 };
 
 class FormProgram {
@@ -83,7 +58,8 @@ public:
   BoundForm bind(const Shape &shape, const FormArguments &arguments) const;
 
 private:
-  BoundForm unbound;
+  FormData unbound;
+  std::vector<std::string> names; ///< of each word: its param, or nothing
 };
 
 } // namespace fagen::lab

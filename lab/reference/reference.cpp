@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "reference.h"
 #include "criteria.h"
-#include "form_operators.h"
 #include "lab/cases/form_inputs.h"
 #include "lab/kernels/sum_loss.h"
 #include "lab/support/parallel.h"
@@ -52,10 +51,14 @@ template <typename Real> struct RowAttention {
     return dot;
   }
 
+  /// Without its score, which a mask does not ask for.
   FormElement at(int64_t key) const {
     FormElement element = place;
     element.key = key;
-    element.score = double(score(key) * scale);
+    return element;
+  }
+  FormElement scored(FormElement element) const {
+    element.score = double(score(element.key) * scale);
     return element;
   }
 
@@ -64,7 +67,7 @@ template <typename Real> struct RowAttention {
     if (!form)
       return score(key) * scale;
     const FormElement element = at(key);
-    return form->mask(element) ? Real(form->score(element)) : -std::numeric_limits<Real>::infinity();
+    return form->mask(element) ? Real(form->score(scored(element))) : -std::numeric_limits<Real>::infinity();
   }
 
   Real sink() const {
@@ -143,7 +146,7 @@ public:
       undecided |= mask.rounding != 0;
       if (mask.value == 0)
         continue;
-      const FormValue value = row.form->scoreWithError(element, kFormRounding * sizeOf(int64_t(j)));
+      const FormValue value = row.form->scoreWithError(row.scored(element), kFormRounding * sizeOf(int64_t(j)));
       slopes[j] = value.score;
       addTerm(value, std::exp(exponents[j] - lse), row.v + int64_t(j) * row.headDimV);
     }
@@ -221,9 +224,8 @@ static void forEachRow(const Case &c, const DenseInputs &inputs, bool roundP, Vi
   });
 }
 
-Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
+Reference emptyReference(const Case &c) {
   Reference reference;
-  int64_t columns = c.shape.headDimV;
   reference.o.resize(c.shape.oElements());
   reference.plain.resize(c.shape.oElements());
   reference.lse.resize(c.shape.rows());
@@ -233,6 +235,12 @@ Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
   reference.form.rounding.resize(formed);
   reference.form.tanh.resize(formed);
   reference.form.undecided.resize(formed);
+  return reference;
+}
+
+Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
+  Reference reference = emptyReference(c);
+  int64_t columns = c.shape.headDimV;
   std::mutex lock;
   forEachRow<double>(c, inputs, false, [&](int64_t i, const RowAttention<double> &row, auto &scores, auto &o) {
     const double lse = reference.lse[i] = row.compute(scores, o);

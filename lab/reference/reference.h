@@ -49,6 +49,9 @@ double lseLossOf(const double *q, const double *k, int64_t headDim, DType dtype,
 /// Keys that a query of the case's form sees, as a share of all: the mean of some hundred queries, evenly drawn.
 double visibleShare(const Case &c);
 
+/// With room for a case's results: zeros.
+Reference emptyReference(const Case &c);
+
 /// Fills the figures below `plainLse` from what stands above.
 void summarize(Reference &reference, DType dtype);
 

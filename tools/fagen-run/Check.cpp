@@ -104,6 +104,11 @@ public:
                          {"lse_loss_gpu_cpu", agreement.lseLoss},
                          {"plain_error_gpu", agreement.plainGpu},
                          {"plain_error_cpu", agreement.plainCpu}};
+    for (const auto &[form, agreed] : engine.agreementsOfForms())
+      json["reference"]["forms"][form] = {{"o_gpu_cpu", agreed.o},
+                                          {"lse_gpu_cpu", agreed.lse},
+                                          {"lse_loss_gpu_cpu", agreed.lseLoss},
+                                          {"form_errors_gpu_cpu", agreed.formErrors}};
     return finishCheck(options, report, std::move(json), device.name());
   }
 
