@@ -39,7 +39,9 @@ void addArgs(const fagen_problem &problem, const fagen_tensors &tensors, const f
   Problem known;
   if (!form || readProblem(&problem, known) || readForm({&choice.table, 1}, known))
     return;
-  for (const fagen_arg &arg : std::span(tensors.args, tensors.arg_count))
+  std::vector<fagen_arg> all(tensors.args, tensors.args + tensors.arg_count);
+  all.insert(all.end(), problem.args, problem.args + problem.arg_count); // where the data may stand, too
+  for (const fagen_arg &arg : all)
     for (uint32_t i = 0; i < form->param_count; ++i) {
       const fagen_form_param &param = paramAt(*form, i);
       if (!arg.data || strcmp(param.name, arg.name) != 0)

@@ -1,16 +1,19 @@
 // fagen: attention as a function of TVM's FFI, which jax-tvm-ffi calls for XLA.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// fagen_attention(q, k, v, o, lse, scale, causal, wants_lse, left, right): tensors [..., rows, heads, columns] as XLA
-// has them, packed; LSE is
-// [..., heads, rows], or has one element and is not written. The structs are those of DLPack 1 and of tvm/ffi/c_api.h,
-// which TVM keeps stable. The two functions of TVM that are called are found in the process.
+// fagen_attention(q, k, v[, bias][, visible], o, lse, scale, causal, wants_lse, left, right): tensors
+// [..., rows, heads, columns] as XLA has them, packed; bias, of f32, and visible, of u8, are [..., heads, rows, keys],
+// with extents of 1 for what is repeated; LSE is [..., heads, rows], or has one element and is not written. The structs
+// are those of DLPack 1 and of tvm/ffi/c_api.h, which TVM keeps stable. The two functions of TVM that are called are
+// found in the process.
 #include "devices.h"
 
 #include <fagen/table.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <dlfcn.h>
+#include <iterator>
 #include <vector>
 
 namespace fagen::jax {
@@ -25,7 +28,7 @@ struct Dtype {
   uint8_t code, bits;
   uint16_t lanes;
 };
-constexpr uint8_t kFloat = 2, kBfloat = 4;
+constexpr uint8_t kUnsigned = 1, kFloat = 2, kBfloat = 4;
 
 struct Tensor {
   void *data;
@@ -67,6 +70,14 @@ int failed(const char *reason) {
   return -1;
 }
 
+/// Dimensions before the last three, folded.
+int64_t batchesOf(const Tensor &tensor) {
+  int64_t batches = 1;
+  for (int i = 0; i < tensor.ndim - 3; ++i)
+    batches *= tensor.shape[i];
+  return batches;
+}
+
 /// The problem; its dimensions before rows are folded into batches.
 const char *describe(const Tensor &q, const Tensor &k, const Tensor &v, double scale, bool causal,
                      fagen_problem &problem) {
@@ -77,9 +88,7 @@ const char *describe(const Tensor &q, const Tensor &k, const Tensor &v, double s
   if (q.dtype.bits != 16 || (q.dtype.code != kFloat && q.dtype.code != kBfloat))
     return "q is not of float16 or bfloat16";
   problem.mask = causal ? FAGEN_MASK_CAUSAL : FAGEN_MASK_NONE;
-  problem.batch = 1;
-  for (int i = 0; i < q.ndim - 3; ++i)
-    problem.batch *= q.shape[i];
+  problem.batch = batchesOf(q);
   problem.seq_q = q.last(3);
   problem.heads = q.last(2);
   problem.head_dim_qk = q.last(1);
@@ -100,31 +109,85 @@ const char *describe(const Tensor &q, const Tensor &k, const Tensor &v, double s
   return nullptr;
 }
 
-/// A window that is not -1 : -1, bottom-right, as a form of the package: left keys before the row's own, right behind
-/// it. `args` must outlive the problem.
-void describeWindow(int64_t left, int64_t right, fagen_arg (&args)[2], fagen_problem &problem) {
+/// A form of the package in the mask's place. It does not move: the problem has its args.
+struct Form {
+  fagen_arg args[2] = {};
+  uint32_t count = 0;
+
+  fagen_arg &add(const char *name, uint32_t kind) {
+    fagen_arg &arg = args[count++];
+    arg.name = name;
+    arg.kind = kind;
+    return arg;
+  }
+  void addTo(const char *form, fagen_problem &problem) const {
+    problem.mask = 0;
+    problem.form = form;
+    problem.args = args;
+    problem.arg_count = count;
+  }
+};
+
+/// A window that is not -1 : -1, bottom-right: left keys before the row's own, right behind it.
+void describeWindow(int64_t left, int64_t right, Form &form, fagen_problem &problem) {
   if (left < 0)
     return;
-  auto number = [](const char *name, int64_t value) {
-    fagen_arg arg = {};
-    arg.name = name;
-    arg.kind = FAGEN_ARG_I32;
-    arg.i32 = value;
-    return arg;
-  };
-  problem.mask = 0;
-  problem.args = args;
   if (right == 0) {
-    problem.form = "window";
-    args[0] = number("window", left + 1);
-    problem.arg_count = 1;
+    form.add("window", FAGEN_ARG_I32).i32 = left + 1;
+    form.addTo("window", problem);
   } else {
-    problem.form = "local";
-    args[0] = number("left", left);
-    args[1] = number("right", right);
-    problem.arg_count = 2;
+    form.add("left", FAGEN_ARG_I32).i32 = left;
+    form.add("right", FAGEN_ARG_I32).i32 = right;
+    form.addTo("local", problem);
   }
 }
+
+/// bias and visible: each [..., heads, rows, keys].
+struct Elementwise {
+  const Tensor *bias = nullptr, *visible = nullptr;
+
+  const char *take(const Tensor &tensor, int ndim) {
+    const bool isBias = tensor.dtype.code == kFloat && tensor.dtype.bits == 32;
+    const bool isVisible = tensor.dtype.code == kUnsigned && tensor.dtype.bits == 8;
+    if (tensor.ndim != ndim || !(isBias || isVisible))
+      return "bias is of float32, visible of uint8, and both have as many dimensions as q";
+    (isBias ? bias : visible) = &tensor;
+    return nullptr;
+  }
+
+  /// How many launches a problem takes. vmap gives a bias of one batch for all of a call its own dimensions in front,
+  /// and one launch has no stride for both.
+  int64_t launches(int64_t batches, int64_t ofCall) const {
+    for (const Tensor *tensor : {bias, visible})
+      if (tensor && batchesOf(*tensor) != 1 && batchesOf(*tensor) != batches)
+        return batches / ofCall;
+    return 1;
+  }
+
+  /// Of one launch of so many. An extent of 1 is repeated.
+  void describe(int64_t launch, int64_t launches, Form &form, fagen_problem &problem) const {
+    if (!bias && !visible)
+      return;
+    for (const auto &[tensor, name, bytes] : {Named{bias, "bias", 4}, Named{visible, "visible", 1}}) {
+      if (!tensor)
+        continue;
+      const int64_t keys = tensor->last(1), rows = tensor->last(2), heads = tensor->last(3);
+      const int64_t size = heads * rows * keys, own = batchesOf(*tensor) / launches;
+      fagen_arg &arg = form.add(name, FAGEN_ARG_TENSOR);
+      const int64_t strides[] = {own > 1 ? size : 0, heads > 1 ? rows * keys : 0, rows > 1 ? keys : 0, 1};
+      std::copy(std::begin(strides), std::end(strides), arg.stride);
+      arg.data = tensor->begin() + launch * own * size * bytes;
+    }
+    form.addTo(bias && visible ? "bias_visible" : bias ? "bias" : "visible", problem);
+  }
+
+private:
+  struct Named {
+    const Tensor *tensor;
+    const char *name;
+    int64_t bytes;
+  };
+};
 
 int runOnCpu(const fagen_problem &problem, const fagen_tensors &tensors) {
   char error[2048] = "tensors are on the CPU; fagen computes on CUDA GPUs";
@@ -147,33 +210,70 @@ int runOnGpu(const fagen_problem &problem, const fagen_tensors &tensors, int ord
   return fagen_run(&choice, &tensors, workspace, choice.workspace_bytes, stream) ? failed(fagen_last_error()) : 0;
 }
 
-int attention(void *, const Any *arguments, int32_t count, Any *result) {
-  static constexpr int32_t kTypes[] = {kTensor, kTensor,  kTensor,  kTensor,  kTensor,
-                                       kNumber, kInteger, kInteger, kInteger, kInteger};
-  if (count != 10)
-    return failed("fagen_attention takes q, k, v, o, lse, scale, causal, wants_lse, left, right");
-  for (int i = 0; i < 10; ++i)
-    if (arguments[i].type != kTypes[i] && !(kTypes[i] == kInteger && arguments[i].type == kBoolean))
-      return failed("fagen_attention: an argument is of another type");
-  const Tensor &q = *arguments[0].tensor, &k = *arguments[1].tensor, &v = *arguments[2].tensor;
-  const Tensor &o = *arguments[3].tensor, &lse = *arguments[4].tensor;
-  fagen_problem problem = fagen_problem_init();
-  if (const char *error = describe(q, k, v, arguments[5].number, arguments[6].integer, problem))
-    return failed(error);
-  fagen_arg args[2];
-  describeWindow(arguments[8].integer, arguments[9].integer, args, problem);
-  fagen_tensors tensors = fagen_tensors_init();
-  tensors.q = q.begin();
-  tensors.k = k.begin();
-  tensors.v = v.begin();
-  tensors.o = o.begin();
-  if (arguments[7].integer) {
-    problem.flags = FAGEN_FLAG_LSE;
-    tensors.lse = reinterpret_cast<float *>(lse.begin());
+/// What a call is given.
+struct Call {
+  const Tensor *q, *k, *v, *o, *lse;
+  Elementwise elementwise;
+  double scale;
+  bool isCausal, wantsLse;
+  int64_t left, right;
+
+  const char *read(const Any *arguments, int32_t count) {
+    static constexpr int32_t kNumbers[] = {kNumber, kInteger, kInteger, kInteger, kInteger};
+    int32_t tensors = 0;
+    while (tensors < count && arguments[tensors].type == kTensor)
+      ++tensors;
+    if (tensors < 5 || tensors > 7 || count != tensors + 5)
+      return "fagen_attention takes q, k, v, perhaps bias and visible, o, lse, scale, causal, wants_lse, left, right";
+    const Any *numbers = arguments + tensors;
+    for (int i = 0; i < 5; ++i)
+      if (numbers[i].type != kNumbers[i] && !(kNumbers[i] == kInteger && numbers[i].type == kBoolean))
+        return "fagen_attention: an argument is of another type";
+    q = arguments[0].tensor, k = arguments[1].tensor, v = arguments[2].tensor;
+    o = arguments[tensors - 2].tensor, lse = arguments[tensors - 1].tensor;
+    for (int i = 3; i < tensors - 2; ++i)
+      if (const char *error = elementwise.take(*arguments[i].tensor, q->ndim))
+        return error;
+    scale = numbers[0].number;
+    isCausal = numbers[1].integer, wantsLse = numbers[2].integer;
+    left = numbers[3].integer, right = numbers[4].integer;
+    return nullptr;
   }
+};
+
+/// One launch of so many: each has as many batches.
+int launch(const Call &call, fagen_problem problem, int64_t launch, int64_t launches) {
+  Form form;
+  problem.batch /= launches;
+  describeWindow(call.left, call.right, form, problem);
+  call.elementwise.describe(launch, launches, form, problem);
+  const int64_t first = launch * problem.batch;
+  fagen_tensors tensors = fagen_tensors_init();
+  tensors.q = call.q->begin() + first * problem.q_stride[0] * 2;
+  tensors.k = call.k->begin() + first * problem.k_stride[0] * 2;
+  tensors.v = call.v->begin() + first * problem.v_stride[0] * 2;
+  tensors.o = call.o->begin() + first * problem.o_stride[0] * 2;
+  if (call.wantsLse) {
+    problem.flags = FAGEN_FLAG_LSE;
+    tensors.lse = reinterpret_cast<float *>(call.lse->begin()) + first * problem.heads * problem.seq_q;
+  }
+  return call.q->device.type == kCpu ? runOnCpu(problem, tensors) : runOnGpu(problem, tensors, call.q->device.id);
+}
+
+int attention(void *, const Any *arguments, int32_t count, Any *result) {
+  Call call = {};
+  if (const char *error = call.read(arguments, count))
+    return failed(error);
+  fagen_problem problem = fagen_problem_init();
+  if (const char *error = describe(*call.q, *call.k, *call.v, call.scale, call.isCausal, problem))
+    return failed(error);
   result->type = 0;
   result->integer = 0;
-  return q.device.type == kCpu ? runOnCpu(problem, tensors) : runOnGpu(problem, tensors, q.device.id);
+  const int64_t launches = call.elementwise.launches(problem.batch, call.q->shape[call.q->ndim - 4]);
+  for (int64_t i = 0; i < launches; ++i)
+    if (launch(call, problem, i, launches))
+      return -1;
+  return 0;
 }
 
 } // namespace

@@ -83,14 +83,14 @@ def together(function, form, args, named):
     return {**named, **(args or {})}
 
 
-def shipped(*, window=None, softcap=None, slopes=None, sinks=None):
+def shipped(*, window=None, chunk=None, softcap=None, slopes=None, sinks=None):
     """(form, args) of the package's forms (specs/forms.fa) for causal attention with these, or None where there is no such.
 
-    window: how many keys a row sees, its own the last. slopes and sinks are tensors of the heads.
+    window: how many keys a row sees, its own the last; chunk: it sees those of its own chunk. slopes and sinks are tensors of the heads.
     """
-    given = {"window": window, "cap": softcap, "slope": slopes, "sinks": sinks}
+    given = {"window": window, "chunk": chunk, "cap": softcap, "slope": slopes, "sinks": sinks}
     args = {name: value for name, value in given.items() if value is not None}
-    names = {("window",): "window", ("cap",): "softcap", ("window", "cap"): "gemma2", ("slope",): "alibi", ("sinks",): "sink",
+    names = {("window",): "window", ("chunk",): "chunked", ("cap",): "softcap", ("window", "cap"): "gemma2", ("slope",): "alibi", ("sinks",): "sink",
              ("window", "sinks"): "gpt_oss"}
     form = names.get(tuple(args))
     return None if form is None else (form, args)

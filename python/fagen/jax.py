@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`from fagen.jax import dot_product_attention` in place of jax.nn's; needs jax-tvm-ffi.
 
-Kernels compute scale, is_causal, grouped heads, the residual and windows on a CUDA GPU. The rest is jax.nn's, once a reason with a
-warning: `fagen.jax.fallback` is "warn", "torch" (silently) or "error". Decisions fall when a function is traced, and are
-counted then. jit and vmap work, which folds into the batch; the gradient is that of jax.nn's function, computed anew.
+Kernels compute scale, is_causal, grouped heads, the residual, windows, bias and mask on a CUDA GPU. The rest is jax.nn's, once a
+reason with a warning: `fagen.jax.fallback` is "warn", "torch" (silently) or "error". Decisions fall when a function is traced, and
+are counted then. jit and vmap work, which folds into the batch; the gradient is that of jax.nn's function, computed anew. A row
+whose keys the mask hides all is 0 (jax.nn's is the mean of V), its residual -inf.
 """
 import ctypes
 import functools
@@ -67,7 +68,13 @@ def _form_of(window):
     return ("window", {"window": left + 1}) if right == 0 else ("local", {"left": left, "right": right})
 
 
-def _why_not(shape, dtype, causal, window):
+def _elementwise_form(bias, visible):
+    """The form that libfagen_jax takes for these, and its args."""
+    args = {name: given for name, given in (("bias", bias), ("visible", visible)) if given is not None}
+    return "_".join(args), args
+
+
+def _why_not(shape, dtype, causal, window, bias, visible):
     """Why no kernel computes this problem; None where one does."""
     gpu = _gpu()
     if gpu is None:
@@ -76,43 +83,74 @@ def _why_not(shape, dtype, causal, window):
         return f"dtype {dtype}; kernels are of float16 and bfloat16"
     problem = _kernels.describe(shape, _DTYPES[dtype], causal, True)
     tables, choice = _kernels.ready()._tables, _lib.Choice()
-    if window is not None:
-        form, args = _form_of(window)
+    elementwise = bias is not None or visible is not None
+    if elementwise or window is not None:
+        form, args = _elementwise_form(bias, visible) if elementwise else _form_of(window)
         why = _forms.lacks(tables, form, args)
         if why:
-            return f"local_window_size: {why}"
+            return f"{' and '.join(args) if elementwise else 'local_window_size'}: {why}"
         _forms.describe(problem, tables, form, args)
     status = _lib.library().fagen_query(_lib.pointers(tables), len(tables), ctypes.byref(problem),
                                         _lib.described_device(*gpu), ctypes.byref(choice))
     return None if status == _lib.OK else _lib.library().fagen_last_error().decode()
 
 
-def _theirs(query, key, value, scale, is_causal, residual, window):
+def _theirs(query, key, value, bias, visible, scale, is_causal, residual, window):
     options = {"return_residual": True} if residual else {}
-    return jax.nn.dot_product_attention(query, key, value, scale=scale, is_causal=is_causal, local_window_size=window, **options)
+    mask = None if visible is None else visible.astype(bool)
+    return jax.nn.dot_product_attention(query, key, value, bias, mask, scale=scale, is_causal=is_causal, local_window_size=window,
+                                        **options)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(3, 4, 5, 6))
-def _attention(query, key, value, scale, is_causal, residual, window):
+@functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7, 8))
+def _attention(query, key, value, bias, visible, scale, is_causal, residual, window):
     batch, rows, heads, _ = query.shape
     results = (jax.ShapeDtypeStruct((batch, rows, heads, value.shape[3]), query.dtype),
                jax.ShapeDtypeStruct((batch, heads, rows) if residual else (1,), jnp.float32))
     call = jax.ffi.ffi_call(_TARGET, results, vmap_method="broadcast_all")
     left, right = (-1, -1) if window is None else window
-    o, lse = call(query, key, value, scale=float(scale), causal=bool(is_causal), lse=bool(residual), left=int(left), right=int(right))
+    bias = None if bias is None else bias.astype(jnp.float32)
+    given = [t for t in (query, key, value, bias, visible) if t is not None]
+    o, lse = call(*given, scale=float(scale), causal=bool(is_causal), lse=bool(residual), left=int(left), right=int(right))
     return (o, lse.swapaxes(1, 2)) if residual else o
 
 
-def _forward(query, key, value, scale, is_causal, residual, window):
-    return _attention(query, key, value, scale, is_causal, residual, window), (query, key, value)
+def _forward(query, key, value, bias, visible, scale, is_causal, residual, window):
+    inputs = query, key, value, bias, visible
+    return _attention(*inputs, scale, is_causal, residual, window), inputs
 
 
 def _backward(scale, is_causal, residual, window, inputs, gradient):
-    _, pull = jax.vjp(lambda *tensors: _theirs(*tensors, scale, is_causal, residual, window), *inputs)
-    return pull(gradient)
+    *tensors, visible = inputs
+    _, pull = jax.vjp(lambda *t: _theirs(*t, visible, scale, is_causal, residual, window), *tensors)
+    return *pull(gradient), None
 
 
 _attention.defvjp(_forward, _backward)
+
+
+def _visible(mask, rows, keys, is_causal, window):
+    """What mask, top-left causality and window leave, as bytes; None where that is everything."""
+    k, q = jnp.arange(keys), jnp.arange(rows)[:, None]
+    parts = [] if mask is None else [mask.astype(bool)]
+    if is_causal:
+        parts.append(k <= q)
+    if window is not None:
+        parts.append((k >= q - window[0]) & (k <= q + window[1]))
+    if not parts:
+        return None
+    return functools.reduce(jnp.logical_and, parts).astype(jnp.uint8)
+
+
+def _elementwise(name, given, shape):
+    """The tensor with four dimensions and all keys: heads, rows and batch may be 1, and are repeated by strides."""
+    batch, heads, rows, keys = shape
+    if given is None:
+        return None, None
+    given = given.reshape((1,) * (4 - given.ndim) + given.shape)
+    if given.ndim != 4 or any(n not in (1, m) for n, m in zip(given.shape, shape)):
+        return None, f"{name} of shape {given.shape}, which is not repeated to {shape}"
+    return jnp.broadcast_to(given, given.shape[:3] + (keys,)), None
 
 
 def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None, is_causal=False,
@@ -129,9 +167,11 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
         result = dot_product_attention(query[None], key[None], value[None], bias, mask, **rest)
         return jax.tree.map(lambda t: t[0], result)
     reason = None
-    for name, given in (("bias", bias), ("mask", mask), *rest.items()):
+    for name, given in rest.items():
         if given is not None and name not in ("scale", "is_causal", "return_residual", "local_window_size"):
             reason = reason or f"{name}: kernels do not have it"
+    if bias is not None or mask is not None:
+        return _with_elements(query, key, value, bias, mask, rest, reason)
     rows, keys = query.shape[1], key.shape[1]
     if is_causal and keys < rows:
         reason = reason or f"a top-left causal mask with fewer keys than rows, {keys} and {rows}"
@@ -140,11 +180,31 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
     window = _window_of(local_window_size, is_causal, rows, key.shape[1])
     if window is not None and (min(window) < 0 or rows != key.shape[1]):
         reason = reason or "local_window_size: rows and keys are not as many, or a side is negative"
-    shape = (query.shape[0], query.shape[2], key.shape[2], rows, key.shape[1], query.shape[3], value.shape[3])
-    reason = reason or _why_not(shape, str(query.dtype), is_causal, window)
+    return _computed(query, key, value, None, None, window, is_causal, rest, reason)
+
+
+def _with_elements(query, key, value, bias, mask, rest, reason):
+    """With a bias or a mask: is_causal and windows join the mask."""
+    rows, keys, is_causal = query.shape[1], key.shape[1], rest["is_causal"]
+    shape = (query.shape[0], query.shape[2], rows, keys)
+    ours, why = _elementwise("bias", bias, shape)
+    visible, why_mask = _elementwise("mask", mask, shape)
+    reason = reason or why or why_mask
+    if not reason:
+        window = _window_of(rest["local_window_size"], is_causal, rows, keys)
+        visible = _visible(visible, rows, keys, is_causal, window)
+        visible, _ = _elementwise("mask", visible, shape)
+    return _computed(query, key, value, ours, visible, None, False, rest, reason, (bias, mask))
+
+
+def _computed(query, key, value, bias, visible, window, is_causal, rest, reason, given=(None, None)):
+    """By a kernel, or by jax.nn with what was given."""
+    residual = rest.get("return_residual", False)
+    shape = (query.shape[0], query.shape[2], key.shape[2], query.shape[1], key.shape[1], query.shape[3], value.shape[3])
+    reason = reason or _why_not(shape, str(query.dtype), is_causal, window, bias, visible)
     if reason:
         _stats.refuse("jax.dot_product_attention", reason, fallback)
-        return jax.nn.dot_product_attention(query, key, value, bias, mask, **rest)
+        return jax.nn.dot_product_attention(query, key, value, *given, **rest)
     _stats.computed("jax.dot_product_attention")
-    scale = query.shape[3] ** -0.5 if scale is None else scale
-    return _attention(query, key, value, scale, is_causal, return_residual, window)
+    scale = query.shape[3] ** -0.5 if rest["scale"] is None else rest["scale"]
+    return _attention(query, key, value, bias, visible, scale, is_causal, residual, window)

@@ -3,7 +3,7 @@
 """`import fagen.transformers`, then AutoModel.from_pretrained(..., attn_implementation="fagen").
 
 Kernels compute causal and bidirectional attention without padding, decoding, and prefill in chunks; with a causal mask also sliding
-windows, softcap and sinks (s_aux), where a form of the package has them together and no gradient is wanted. What has another mask
+windows, chunked attention, softcap and sinks (s_aux), where a form of the package has them together and no gradient is wanted. What has another mask
 or dropout goes to transformers' sdpa; position biases, and softcap and sinks that no form takes, to the model's own eager function.
 stats() counts those.
 """
@@ -40,23 +40,32 @@ def mask(batch_size, q_length, kv_length, q_offset=0, kv_offset=0, mask_function
                      attention_mask=attention_mask, local_size=local_size, allow_is_causal_skip=False,
                      allow_is_bidirectional_skip=False, **keywords)
     if binds and ends_together and not torch.compiler.is_compiling():
-        window = _by_torch.visible(q_length, kv_length, causal=True, window=(local_size - 1, 0), device=made.device)
-        if made.dtype == torch.bool and bool((made == window).all()):  # neither padding nor chunks nor anything else
-            made.fagen_window = local_size
+        made.fagen_local = _local_of(made, q_length, kv_length, local_size)
     return made
+
+
+def _local_of(made, q_length, kv_length, size):
+    """{"window": size} or {"chunk": size}, whichever the mask is: neither padding nor anything else; None where it is another."""
+    window = _by_torch.visible(q_length, kv_length, causal=True, window=(size - 1, 0), device=made.device)
+    key, place = torch.arange(kv_length, device=made.device), torch.arange(q_length, device=made.device)[:, None] + kv_length - q_length
+    chunk = (key <= place) & (key // size == place // size)
+    for name, seen in (("window", window), ("chunk", chunk)):
+        if made.dtype == torch.bool and bool((made == seen).all()):
+            return {name: size}
+    return None
 
 
 def _form_of(query, key, attention_mask, dropout, is_causal, options):
     """(form, args) of the package's forms that compute this; None where none does, or none is needed."""
-    window = getattr(attention_mask, "fagen_window", None)
-    is_plain = attention_mask is None or (window is not None and attention_mask.shape[-1] == key.shape[2])
+    local = getattr(attention_mask, "fagen_local", None)
+    is_plain = attention_mask is None or (local is not None and attention_mask.shape[-1] == key.shape[2])
     if attention_mask is None and options.get("sliding_window") is not None and key.shape[2] > options["sliding_window"]:
         return None
     rest = dropout or options.get("position_bias") is not None or options.get("output_attentions")
-    if not is_plain or rest or not (is_causal or window is not None):
+    if not is_plain or rest or not (is_causal or local is not None):
         return None
     sinks = options.get("s_aux")
-    return _forms.shipped(window=window, softcap=options.get("softcap"), sinks=None if sinks is None else sinks.float())
+    return _forms.shipped(**(local or {}), softcap=options.get("softcap"), sinks=None if sinks is None else sinks.float())
 
 
 def _reason(key, attention_mask, dropout, options):

@@ -35,8 +35,8 @@ def arrays(batch=2, heads=4, kv_heads=2, rows=24, keys=24, columns=64):
     return [jnp.asarray(draw.standard_normal(s), jnp.float16) for s in shapes]
 
 
-def exact(q, k, v, **options):
-    return jax.nn.dot_product_attention(*(t.astype(jnp.float32) for t in (q, k, v)), **options)
+def exact(q, k, v, *rest, **options):
+    return jax.nn.dot_product_attention(*(t.astype(jnp.float32) for t in (q, k, v)), *rest, **options)
 
 
 def assert_near(got, wanted, tolerance=3e-3):
@@ -81,7 +81,6 @@ def test_gradients():
 
 
 @pytest.mark.parametrize("change, reason", [
-    ({"bias": jnp.zeros((1, 4, 24, 24), jnp.float16)}, "bias"), ({"mask": jnp.ones((1, 1, 24, 24), bool)}, "mask"),
     ({"key_value_seq_lengths": jnp.array([3, 24])}, "key_value_seq_lengths"),
     ({"implementation": "xla"}, "implementation")])
 def test_what_jax_computes(change, reason, monkeypatch):
@@ -111,6 +110,59 @@ def test_windows_by_forms(shipped_forms, monkeypatch, causal, window, lengths):
     call = lambda f: lambda *t: f(*t, is_causal=causal, local_window_size=window).astype(jnp.float32).sum()  # noqa: E731
     for one, other in zip(*(jax.grad(call(f), (0, 1, 2))(q, k, v) for f in (ours.dot_product_attention, exact))):
         assert_near(one, other, 1e-2)
+
+
+def elements(**options):
+    """Of a problem of 24 rows and 40 keys; each row sees a key."""
+    draw = numpy.random.default_rng(1)
+    made = {"bias": jnp.asarray(draw.standard_normal((1, 4, 1, 40)), jnp.float16), "wide": jnp.asarray(draw.standard_normal((2, 1, 24, 40)), jnp.float32),
+            "mask": jnp.asarray(draw.random((1, 1, 24, 40)) < 0.6).at[..., 0].set(True),
+            "padding": jnp.arange(40)[None, None, None] < jnp.array([17, 40])[:, None, None, None]}
+    return {name: made[given] if isinstance(given, str) else given for name, given in options.items()}
+
+
+@pytest.mark.parametrize("options", [
+    {"bias": "bias"}, {"bias": "wide", "is_causal": True}, {"mask": "mask"}, {"mask": "padding", "is_causal": True},
+    {"bias": "bias", "mask": "mask", "local_window_size": (7, 3)}, {"mask": "mask", "is_causal": True, "local_window_size": 5}])
+def test_bias_and_mask_by_forms(shipped_forms, monkeypatch, options):
+    monkeypatch.setattr(ours, "_gpu", lambda: (90, 132))
+    q, k, v = arrays(rows=24, keys=40)
+    options = elements(**options)
+    for got, wanted in zip(ours.dot_product_attention(q, k, v, **options, return_residual=True),
+                           exact(q, k, v, **options, return_residual=True)):
+        assert_near(got, wanted)
+    assert fagen.stats()["computed"] == {"jax.dot_product_attention": 1}
+    bias = options.pop("bias", None)
+    tensors = (q, k, v) if bias is None else (q, k, v, bias)
+    call = lambda f: lambda *t: f(*t, **options).astype(jnp.float32).sum()  # noqa: E731
+    for one, other in zip(*(jax.grad(call(f), tuple(range(len(tensors))))(*tensors) for f in (ours.dot_product_attention, exact))):
+        assert_near(one, other, 1e-2)
+
+
+def test_bias_and_mask_under_vmap(shipped_forms, monkeypatch):
+    """A mask of one batch for all of a call: vmap leaves no stride for both, so each of its calls is a launch."""
+    monkeypatch.setattr(ours, "_gpu", lambda: (90, 132))
+    q, k, v = arrays(rows=24, keys=40)
+    made = elements(mask="mask", bias="wide")
+    stacked = jnp.stack([q, q * 0.5])
+    masks = jnp.stack([made["mask"], ~made["mask"]])
+    got = jax.jit(jax.vmap(lambda t, m: ours.dot_product_attention(t, k, v, made["bias"], m)))(stacked, masks)
+    assert_near(got[0], exact(q, k, v, **made))
+    assert_near(got[1], exact(q * 0.5, k, v, made["bias"], ~made["mask"]))
+
+
+def test_rows_that_see_nothing(shipped_forms, monkeypatch):
+    monkeypatch.setattr(ours, "_gpu", lambda: (90, 132))
+    q, k, v = arrays(rows=24, keys=40)
+    o, lse = ours.dot_product_attention(q, k, v, mask=jnp.ones((1, 1, 24, 1), bool).at[..., 5, :].set(False), return_residual=True)
+    assert not o[:, 5].any() and bool(jnp.isneginf(lse[:, 5]).all()) and bool(jnp.isfinite(lse[:, 4]).all())
+
+
+@pytest.mark.parametrize("change", [{"bias": jnp.zeros((1, 4, 24, 40), jnp.float16)}, {"mask": jnp.ones((2, 1, 24, 40), bool)}])
+def test_bias_and_mask_where_no_gpu_has_them(change):
+    q, k, v = arrays(rows=24, keys=40)
+    assert_near(ours.dot_product_attention(q, k, v, **change), exact(q, k, v, **change))
+    assert fagen.stats()["computed"] == {} and len(fagen.stats()["fallbacks"]) == 1
 
 
 def test_windows_by_jax():

@@ -163,11 +163,29 @@ def test_windows_softcap_and_sinks_by_forms(shipped_forms, name):
 def test_padding_keeps_a_window_from_the_form(shipped_forms):
     options = {"batch_size": 1, "q_length": 12, "kv_length": 12, "local_size": 4,
                "mask_function": transformers.masking_utils.sliding_window_causal_mask_function(4)}
-    assert ours.mask(**options).fagen_window == 4
+    assert ours.mask(**options).fagen_local == {"window": 4}
     padding = torch.tensor([[False] + [True] * 11])
-    assert not hasattr(ours.mask(**options, attention_mask=padding), "fagen_window")
-    chunks = transformers.masking_utils.chunked_causal_mask_function(4, torch.zeros(1, dtype=torch.int))
-    assert not hasattr(ours.mask(**{**options, "mask_function": chunks}), "fagen_window")
+    assert ours.mask(**options, attention_mask=padding).fagen_local is None
+    chunks = lambda size, left: {**options, "mask_function": transformers.masking_utils.chunked_causal_mask_function(  # noqa: E731
+        size, torch.tensor([left], dtype=torch.int))}
+    assert ours.mask(**chunks(4, 0)).fagen_local == {"chunk": 4}
+    assert ours.mask(**chunks(3, 0)).fagen_local is None and ours.mask(**chunks(4, 1)).fagen_local is None
+
+
+def test_chunks_by_a_form(shipped_forms):
+    """A chunked mask of a prefill in parts and of one step: as sdpa has it."""
+    inputs = [t.transpose(1, 2) for t in tensors(seq_q=20, seq_kv=20)]
+    fagen.stats(reset=True)
+    for begin, end in ((0, 20), (11, 20), (19, 20)):
+        q, k, v = inputs[0][:, :, begin:end], *inputs[1:]
+        mask = ours.mask(batch_size=1, q_length=end - begin, kv_length=20, q_offset=begin, local_size=8,
+                         mask_function=transformers.masking_utils.chunked_causal_mask_function(8, torch.zeros(1, dtype=torch.int)))
+        o, _ = ours.attention(torch.nn.Module(), q, k, v, mask, scaling=0.125)
+        groups = q.shape[1] // k.shape[1]
+        wanted = torch.nn.functional.scaled_dot_product_attention(
+            q.float(), *(t.float().repeat_interleave(groups, 1) for t in (k, v)), attn_mask=mask, scale=0.125)
+        torch.testing.assert_close(o.float(), wanted.transpose(1, 2), atol=2e-3, rtol=2e-3)
+    assert fagen.stats()["computed"] == {"transformers": 3}
 
 
 def test_compile():

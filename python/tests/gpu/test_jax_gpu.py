@@ -70,3 +70,24 @@ def test_vmap_and_gradients():
     gradients = jax.grad(lambda *t: ours.dot_product_attention(*t).astype(jnp.float32).sum(), (0, 1, 2))(q, k, v)
     for one, other in zip(gradients, jax.grad(lambda *t: exact(*t).sum(), (0, 1, 2))(q, k, v)):
         assert_near(one, other, 5e-2)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+@pytest.mark.parametrize("options", [{"bias": (1, 8, 1, 700)}, {"mask": (2, 1, 300, 700)}, {"bias": (2, 1, 300, 700), "mask": (1, 1, 300, 700)},
+                                     {"mask": (1, 8, 300, 700), "is_causal": True, "local_window_size": (60, 20)}])
+def test_bias_and_mask(dtype, options):
+    q, k, v = arrays(rows=300, keys=700, dtype=dtype)
+    draw, options = numpy.random.default_rng(1), dict(options)
+    if "bias" in options:
+        options["bias"] = jnp.asarray(draw.standard_normal(options["bias"]), jnp.float32)
+    if "mask" in options:
+        options["mask"] = jnp.asarray(draw.random(options["mask"]) < 0.6).at[..., 0].set(True)
+    o, lse = jax.jit(lambda *t: ours.dot_product_attention(*t, **options, return_residual=True))(q, k, v)
+    wanted, sums = exact(q, k, v, **options, return_residual=True)
+    if "is_causal" not in options:  # there a row may see nothing: jax.nn's is the mean of V
+        assert_near(o, wanted)
+        assert_near(lse, sums, 2e-3)
+    else:
+        seen = jnp.isfinite(lse)
+        assert_near(o[seen], wanted[seen])
+        assert not o[~seen].any()
