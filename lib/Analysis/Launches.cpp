@@ -66,10 +66,9 @@ bool isAlone(const Kernel &kernel, const Role &role, const Op &op) {
 bool isOwn(const Kernel &kernel, const Role &role, const Op &op) {
   if (kernel.hasOwnParams())
     return reachesOwnElements(kernel, role, op) && isAlone(kernel, role, op);
-  if (isSplit(kernel) &&
-      !(op.has(Attr::Split) && expandButRow(kernel, op.expr(Attr::Split)) == variable(RunValue::Split)))
-    return false;
-  return isOfTile(kernel, op);
+  const bool namesSplit =
+      op.has(Attr::Split) && expandButRow(kernel, op.expr(Attr::Split)) == variable(RunValue::Split);
+  return isOfTile(kernel, op) && (namesSplit || !isSplit(kernel));
 }
 
 /// Whether the splits' count orders `second` in one CTA behind `first` in another: first is the CTA's own part of rows
@@ -102,13 +101,15 @@ std::vector<GlobalAccess> accessesOf(const Program &program) {
           const Effect effect = effectOn(op, i);
           const bool writes = effect != Effect::Read;
           const Buffer &tensor = tensorOf(*buffer);
-          all.push_back({launch, &role, &op, &tensor, effect != Effect::Write, writes, isOwn(kernel, role, op)});
+          all.push_back({launch, &role, &op, &tensor, effect != Effect::Write, writes});
           if (writes)
             written.insert(tensor.name);
         }
       });
   }
   llvm::erase_if(all, [&](const GlobalAccess &access) { return !written.contains(access.buffer->name); });
+  for (GlobalAccess &access : all)
+    access.isOwn = isOwn(*program.kernels[access.launch], *access.role, *access.op);
   return all;
 }
 

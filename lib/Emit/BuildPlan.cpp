@@ -172,9 +172,8 @@ VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument
   plan.launches.front().ops = std::move(text.ops);
   if (plan.launches.size() > 1)
     plan.launches.back().ops = std::move(text.combineOps);
-  const llvm::DenseSet<const Buffer *> named = registersOf(kernel);
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
-    if (buffer->space == Space::Shared || (buffer->space == Space::Fragment && named.contains(buffer.get())))
+    if (buffer->space == Space::Shared || (buffer->space == Space::Fragment && text.registers.contains(buffer.get())))
       plan.buffers.push_back(planBuffer(*buffer));
   for (const LedgerEntry &entry : kernel.ledger)
     plan.barriers.push_back({entry.site, entry.what, entry.covers});

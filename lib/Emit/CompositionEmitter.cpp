@@ -45,15 +45,6 @@ void fagen::forEachComposition(const Block &block, llvm::function_ref<void(const
   }
 }
 
-llvm::DenseSet<const Buffer *> fagen::registersOf(const Kernel &kernel) {
-  llvm::DenseSet<const Buffer *> registers;
-  for (const Role &role : kernel.roles)
-    forEachComposition(role.body, [&](const Composition &composition) {
-      registers.insert(composition.registers.begin(), composition.registers.end());
-    });
-  return registers;
-}
-
 void OpEmitter::emitComposition(const Composition &composition) {
   if (composition.settling)
     emitSettling(*composition.settling);

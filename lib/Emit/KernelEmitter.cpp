@@ -66,6 +66,7 @@ KernelText KernelEmitter::run() {
   emitIncludes();
   line(out, "namespace fagen::generated {{\n\nusing namespace fagen::device;\n\nnamespace {{\n\nusing Element = {};\n",
        spellType(elementType()).str());
+  out.flush();
   stream.flush();
   const size_t placeOfConstants = text.source.size();
   emitStorage();
@@ -87,6 +88,7 @@ KernelText KernelEmitter::run() {
   if (combine)
     emitCombine();
   line(out, "\n}} // namespace fagen::generated");
+  out.flush();
   stream.flush();
   insertConstants(placeOfConstants);
   return std::move(text);
@@ -192,11 +194,11 @@ bool KernelEmitter::callsFunctions() const {
   return found;
 }
 
-void KernelEmitter::addHeadersOfMaps(std::set<llvm::StringRef> &headers) const {
-  if (callsFunctions())
-    headers.insert("ops/functions.h");
+/// Registers that the text names, and headers of what it calls to change them.
+void KernelEmitter::findCompositions() {
   for (const Role &role : kernel.roles)
     forEachComposition(role.body, [&](const Composition &composition) {
+      text.registers.insert(composition.registers.begin(), composition.registers.end());
       if (composition.settling)
         headers.insert("ops/settle.h");
       else if (composition.isSingle() && isOfElements(*composition.subject))
@@ -205,7 +207,9 @@ void KernelEmitter::addHeadersOfMaps(std::set<llvm::StringRef> &headers) const {
 }
 
 void KernelEmitter::emitIncludes() {
-  std::set<llvm::StringRef> headers; // sorted
+  findCompositions();
+  if (callsFunctions())
+    headers.insert("ops/functions.h");
   headers.insert(load ? "ops/pipeline.h" : "ops/copy.h");
   for (const Op *op : sections.epilogue)
     if (op->kind == OpKind::StorePartial)
@@ -214,7 +218,6 @@ void KernelEmitter::emitIncludes() {
     headers.insert({"ops/combine.h", "ops/split.h"});
   const MmaFamilyInfo &family = mmaFamily(kernel.backend);
   headers.insert(family.headers.begin(), family.headers.end());
-  addHeadersOfMaps(headers);
   if (family.keepsResults) {
     walk(kernel.roles.front().body, [&](const Op &op) {
       if (op.kind == OpKind::Mma && MmaOp(op).sums())
@@ -251,12 +254,9 @@ void fagen::printAligned(IndentedStream &out, llvm::ArrayRef<std::pair<std::stri
 static llvm::StringSet<> constantsNamedIn(llvm::StringRef text) {
   llvm::StringSet<> names;
   auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  while (!(text = text.drop_until(isWord)).empty()) {
-    const llvm::StringRef word = text.take_while(isWord);
-    if (word.front() == 'k')
-      names.insert(word);
-    text = text.drop_front(word.size());
-  }
+  for (size_t at = text.find('k'); at != llvm::StringRef::npos; at = text.find('k', at + 1))
+    if (at == 0 || !isWord(text[at - 1]))
+      names.insert(text.drop_front(at).take_while(isWord));
   return names;
 }
 
@@ -289,6 +289,7 @@ std::string KernelEmitter::textOfConstants() const {
   llvm::raw_string_ostream os(result);
   IndentedStream aligned(os);
   printAligned(aligned, lines);
+  aligned.flush();
   return result + "\n";
 }
 

@@ -146,7 +146,7 @@ private:
   bool isSplit() const { return kernel.grid.isSplit(); }
   /// Whether the argument has more than attention's parameters.
   bool callsFunctions() const;
-  void addHeadersOfMaps(std::set<llvm::StringRef> &headers) const;
+  void findCompositions();
   bool isFormed() const { return !kernel.scalars.empty() || !kernel.readTensors().empty(); }
   const char *formArgument() const { return isFormed() ? ", form" : ""; }
   const char *formParameter() const { return isFormed() ? ", const FormParams &form" : ""; }
@@ -170,6 +170,7 @@ private:
   const Sections sections;                             ///< of math, of one tile
   const Points points;
   KernelText text;
+  std::set<llvm::StringRef> headers; ///< of the device library, sorted
   llvm::raw_string_ostream stream;
   IndentedStream out;
 };

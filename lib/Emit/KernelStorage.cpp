@@ -267,9 +267,8 @@ std::string KernelEmitter::fragmentType(const Buffer &buffer) const {
 
 void KernelEmitter::emitRegisters() {
   line(out, "/// What a thread keeps in registers.\nstruct Registers {{");
-  const llvm::DenseSet<const Buffer *> named = registersOf(kernel);
   for (const Buffer *buffer : buffersIn(Space::Fragment))
-    if (buffer->type != ElementType::U32 && named.contains(buffer)) // the entry has a variable of its own
+    if (buffer->type != ElementType::U32 && text.registers.contains(buffer)) // the entry has a variable of its own
       line(out, "  {} {};", fragmentType(*buffer), buffer->name);
   for (const Buffer *ring : runningRings())
     line(out, "  const Element *next_{}; // where this thread's next vector comes from", ring->name);

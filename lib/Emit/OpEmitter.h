@@ -38,8 +38,6 @@ struct Composition {
 Composition compositionOf(llvm::ArrayRef<const ir::Op *> ops);
 /// Calls `visit` with what the text has functions for, in program order, bodies of loops and branches included.
 void forEachComposition(const ir::Block &block, llvm::function_ref<void(const Composition &)> visit);
-/// Whatever the calls of a kernel name.
-llvm::DenseSet<const ir::Buffer *> registersOf(const ir::Kernel &kernel);
 
 /// " // why": what stands behind a short call of which a step has many; empty where the op has no note.
 inline std::string noteBehind(const ir::Op &op) { return op.note.empty() ? "" : " // " + op.note; }

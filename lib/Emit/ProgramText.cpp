@@ -61,6 +61,7 @@ KernelText ProgramTextEmitter::run() {
   for (const std::unique_ptr<Kernel> &kernel : program.kernels)
     emitKernel(*kernel);
   line(out, "}} // namespace fagen::generated");
+  out.flush();
   stream.flush();
   return std::move(text);
 }

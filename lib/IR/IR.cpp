@@ -117,8 +117,6 @@ Count Kernel::addConstant(StringRef name, int64_t value, StringRef origin, const
 Op &Builder::add(std::unique_ptr<Op> op) {
   assert(op->operands.size() == opInfo(op->kind).operands.size() && "an op has all its operands, absent ones too");
   op->location = location;
-  op->note = std::move(note);
-  note.clear();
   block->ops.push_back(std::move(op));
   return *block->ops.back();
 }

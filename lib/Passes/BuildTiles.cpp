@@ -45,7 +45,7 @@ public:
     addOutput();
     addParts();
     kernel.roles.push_back({"all", 0, device::kCombineWarps, {}});
-    Builder builder(kernel, kernel.roles.front().body);
+    Builder builder(kernel.roles.front().body);
     at(builder, "split");
     const Expr rows = variable(RunValue::SeqQ) * variable(RunValue::Heads) *
                       variable(RunValue::Batch); // of all heads, one after the other
@@ -64,7 +64,7 @@ public:
     addLets();
     form.declare(*s);
     kernel.roles.push_back({"all", 0, schedule.warps, {}});
-    Builder builder(kernel, kernel.roles.front().body);
+    Builder builder(kernel.roles.front().body);
     buildPrologue(builder);
     builder.loop("j", constant(0), variable(kernel.lets.back().name), [&] { buildStep(builder); });
     buildEpilogue(builder);

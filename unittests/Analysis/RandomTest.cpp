@@ -27,7 +27,7 @@ public:
     addBuffers();
     kernel().lets = {{"a", variable("seq_q"), ""}, {"b", variable("seq_kv"), ""}};
     kernel().roles.push_back({"all", 0, 2, {}});
-    Builder builder(kernel(), kernel().roles.front().body);
+    Builder builder(kernel().roles.front().body);
     addOps(builder, 0);
     resolveWaits(kernel());
     allocate();

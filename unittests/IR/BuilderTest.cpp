@@ -37,7 +37,7 @@ struct BuilderTest : testing::Test {
 };
 
 TEST_F(BuilderTest, AppendsAndNests) {
-  Builder builder(kernel, body());
+  Builder builder(body());
   builder.add(makeMap({.dst = {s, {}}, .value = real(0)}));
   builder.loop("j", constant(0), variable("n"), [&] {
     builder.branch(lessThan(variable("j"), constant(3)), [&] { builder.add(makeCopyCommit({})); });
@@ -54,20 +54,19 @@ TEST_F(BuilderTest, AppendsAndNests) {
                                 "copy_commit\n");
 }
 
-TEST_F(BuilderTest, LocationSticksAndNoteDoesNot) {
-  Builder builder(kernel, body());
+TEST_F(BuilderTest, LocationSticksAndNotesStay) {
+  Builder builder(body());
   Location location;
   location.file = "a.fa";
   location.line = 7;
   builder.setLocation(location);
-  builder.setNote("why");
-  builder.add(makeCopyCommit({}));
+  builder.add(makeCopyCommit({.note = "why"}));
   builder.add(makeCopyCommit({}));
   EXPECT_EQ(printedOps(body()), "copy_commit loc(\"a.fa\":7) note(\"why\")\ncopy_commit loc(\"a.fa\":7)\n");
 }
 
 TEST_F(BuilderTest, AbsentOperandsHaveNoBuffer) {
-  Builder builder(kernel, body());
+  Builder builder(body());
   const Op &op =
       builder.add(makeReduce({.dst = {s, {}}, .src = {s, {}}, .op = Reduction::Max, .reach = ReduceReach::Row}));
   EXPECT_EQ(op.operands.size(), 3u);
@@ -77,7 +76,7 @@ TEST_F(BuilderTest, AbsentOperandsHaveNoBuffer) {
 }
 
 TEST_F(BuilderTest, WalksOuterOpsFirst) {
-  Builder builder(kernel, body());
+  Builder builder(body());
   builder.loop("j", constant(0), constant(2), [&] { builder.add(makeCopyCommit({})); });
   builder.add(makeCopyWait({.pending = 0}));
   std::vector<OpKind> kinds;

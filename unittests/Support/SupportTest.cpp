@@ -39,6 +39,7 @@ TEST(IndentedStream, IndentsLinesAndLeavesEmptyOnesEmpty) {
   }
   EXPECT_EQ(os.getLine(), 5u);
   os << "}\n";
+  os.flush();
   EXPECT_EQ(text, "if {\n  a1;\n\n  b;\n}\n");
 }
 

@@ -5,6 +5,8 @@
 #include "fagen/Emit/Plan.h"
 #include "fagen/IR/IR.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 #include <string>
 
 namespace fagen {
@@ -20,8 +22,9 @@ enum class Instrument : uint8_t {
 /// A kernel's source, and where its ops stand in it.
 struct KernelText {
   std::string source;
-  std::vector<OpPlan> ops;        ///< in the order of lines
-  std::vector<OpPlan> combineOps; ///< of the second launch
+  std::vector<OpPlan> ops;                      ///< in the order of lines
+  std::vector<OpPlan> combineOps;               ///< of the second launch
+  llvm::DenseSet<const ir::Buffer *> registers; ///< fragments that the source names
 };
 
 /// The CUDA C++17 source of one verified kernel (phase Verified): a head with shared-memory map, roles and barrier

@@ -247,26 +247,22 @@ struct Program {
   std::vector<std::unique_ptr<Kernel>> kernels;
 };
 
-/// Appends ops to a block; location and note stick until changed.
+/// Appends ops to a block; the location sticks until it is changed.
 class Builder {
 public:
-  explicit Builder(Kernel &kernel, Block &block) : kernel(kernel), block(&block) {}
+  explicit Builder(Block &block) : block(&block) {}
   void setLocation(const Location &location) { this->location = location; }
-  void setNote(llvm::StringRef note) { this->note = note.str(); } ///< for the next op only
-  /// The op, which takes the location and the note of the builder.
+  /// The op, which takes the location of the builder.
   Op &add(std::unique_ptr<Op> op);
   /// Runs `fill` with the builder inside the op's body.
   Op &loop(llvm::StringRef variable, Expr begin, Expr end, llvm::function_ref<void()> fill);
   Op &branch(Expr condition, llvm::function_ref<void()> fill);
-  Kernel &getKernel() { return kernel; }
 
 private:
   Op &nest(Op &op, llvm::function_ref<void()> fill);
 
-  Kernel &kernel;
   Block *block;
   Location location;
-  std::string note;
 };
 
 /// Calls `visit` for every op of a block, outer ops before the ones in their bodies, in program order.
@@ -293,7 +289,8 @@ void rewrite(Block &block, llvm::function_ref<void(std::unique_ptr<Op>, Ops &)> 
 void print(const Program &program, llvm::raw_ostream &os);
 void print(const Kernel &kernel, llvm::raw_ostream &os);
 void print(const Op &op, llvm::raw_ostream &os, unsigned indent = 0);
-/// What the kernel does, and no more: without its symbol and phase, the ledger, sites, places in files, notes, origins.
+/// What the kernel may do, and no more: without symbol, phase, ledger, sites, places in files, notes, origins, and what
+/// warps vote on, since either outcome may happen.
 void printBare(const Kernel &kernel, llvm::raw_ostream &os);
 
 /// Reads a buffer of the SourceMgr. Null after an error; every error has been reported with its place.

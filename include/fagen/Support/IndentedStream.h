@@ -9,7 +9,8 @@
 //   }
 //   os << "}\n";
 //
-// Empty lines stay empty: no trailing blanks are written.
+// Empty lines stay empty: no trailing blanks are written. Text comes in small pieces, so it is kept until there is some:
+// flush() before the other stream is used.
 #pragma once
 
 #include "llvm/Support/raw_ostream.h"
@@ -18,14 +19,24 @@ namespace fagen {
 
 class IndentedStream : public llvm::raw_ostream {
 public:
-  explicit IndentedStream(llvm::raw_ostream &os, unsigned width = 2) : os(os), width(width) { SetUnbuffered(); }
+  explicit IndentedStream(llvm::raw_ostream &os, unsigned width = 2) : os(os), width(width) {
+    SetBuffer(kept, sizeof(kept));
+  }
   ~IndentedStream() override { flush(); }
 
-  void indent() { ++level; }
-  void unindent() { --level; }
-  unsigned getLevel() const { return level; }
+  void indent() {
+    flush();
+    ++level;
+  }
+  void unindent() {
+    flush();
+    --level;
+  }
   /// The line, from 1, on which the next character will stand.
-  unsigned getLine() const { return line; }
+  unsigned getLine() {
+    flush();
+    return line;
+  }
 
   /// Indents by one level for as long as it lives.
   class Scope {
@@ -49,6 +60,7 @@ private:
   unsigned level = 0;
   unsigned line = 1;
   bool atLineStart = true;
+  char kept[1024];
 };
 
 } // namespace fagen
