@@ -15,6 +15,11 @@ static constexpr unsigned kMaxNesting = 64;
 
 namespace {
 
+bool isOfChosenIntegers(const Expr &expr) {
+  const bool isWhole = expr.kind() == ExprKind::Select || (expr.isBinary() && expr.kind() != ExprKind::Div);
+  return isOfIntegers(expr) || (isWhole && llvm::all_of(expr.operands(), isOfChosenIntegers));
+}
+
 class OpParser {
 public:
   OpParser(Lexer &lexer, Kernel &kernel) : lexer(lexer), kernel(kernel) {}
@@ -68,6 +73,18 @@ private:
       return false;
     op.set(attribute, value);
     return true;
+  }
+
+  /// Where a tile begins: integers, or a choice between such.
+  bool parsePlace(Op &op, Attr attribute) {
+    const char *place = lexer.position();
+    Expr value;
+    if (!lexer.anyExpression(value))
+      return false;
+    op.set(attribute, value);
+    return isOfChosenIntegers(value) ||
+           lexer.error(place, "expected an expression of integers; real numbers, '!' and elements of buffers stand in "
+                              "the value of a map");
   }
 
   bool parseString(Op &op, Attr attribute) {
@@ -151,6 +168,8 @@ private:
       return false;
     if (attribute->real)
       return lexer.anyExpression(op.attributes[attribute->attr].emplace<Expr>());
+    if (attribute->attr == Attr::Row || attribute->attr == Attr::Key)
+      return parsePlace(op, attribute->attr);
     if (attribute->type == AttributeType::Expression)
       return parseExpression(op, attribute->attr);
     if (attribute->type == AttributeType::String)
