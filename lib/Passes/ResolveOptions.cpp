@@ -69,33 +69,43 @@ static ir::CtaGrid gridOf(const Variant &variant, bool isCombine) {
   return {.kind = ir::CtaGrid::Splits, .number = variant.schedule.split, .indices = {}};
 }
 
-bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
-  assert(context.variant && "resolve-options reads the variant");
-  const Variant &variant = *context.variant;
-  const Problem &problem = variant.problem;
-  const Schedule schedule = isCombine(kernel, context) ? combineSchedule(variant.schedule) : variant.schedule;
+namespace {
 
-  kernel.target = variant.target->name.str();
-  kernel.location = variant.location;
-  kernel.symbol = variant.symbol + (isCombine(kernel, context) ? "_combine" : "");
-  kernel.backend = toString(schedule.mma).str();
-  if (!isCombine(kernel, context))
-    kernel.about = describe(kernel, variant);
-  kernel.grid = gridOf(variant, isCombine(kernel, context));
-  const bool isSpecialized = schedule.roles == Roles::Specialized;
-  kernel.threads = 32 * (schedule.warps + (isSpecialized ? kLoadWarps : 0));
+class OptionResolver {
+public:
+  OptionResolver(ir::Kernel &kernel, const Variant &variant, const Schedule &schedule)
+      : kernel(kernel), variant(variant), schedule(schedule) {}
 
-  auto fromKey = [&](llvm::StringRef name, int64_t value, llvm::StringRef key) {
+  void run() {
+    kernel.threads = 32 * (schedule.warps + (isSpecialized ? kLoadWarps : 0));
+    addTile();
+    if (isSpecialized)
+      addRoles();
+    else
+      kernel.addConstant("kThreads", kernel.threads, "= 32 * kWarps");
+    addShares();
+    for (const auto &[key, number] : llvm::reverse(schedule.numbers))
+      addOf(optionInfo(key).constant, number, optionInfo(key).name);
+    setOptions();
+  }
+
+private:
+  /// A constant that says which key of the spec it is.
+  void addOf(llvm::StringRef name, int64_t value, llvm::StringRef key) {
     const bool isSet = llvm::any_of(schedule.locations, [&](const auto &entry) { return entry.first == key; });
     kernel.addConstant(name, value, isSet ? key.str() : (key + ", by default").str(), schedule.locationOf(key));
-  };
-  fromKey("kTileRows", schedule.tileRows, "tile");
-  fromKey("kTileKeys", schedule.tileKeys, "tile");
-  kernel.addConstant("kHeadDimQK", problem.headDimQK, "head_dim", variant.location);
-  kernel.addConstant("kHeadDimV", problem.headDimV, "head_dim", variant.location);
-  fromKey("kStages", schedule.stages, "stages");
-  fromKey("kWarps", schedule.warps, "warps");
-  if (isSpecialized) {
+  }
+
+  void addTile() {
+    addOf("kTileRows", schedule.tileRows, "tile");
+    addOf("kTileKeys", schedule.tileKeys, "tile");
+    kernel.addConstant("kHeadDimQK", variant.problem.headDimQK, "head_dim", variant.location);
+    kernel.addConstant("kHeadDimV", variant.problem.headDimV, "head_dim", variant.location);
+    addOf("kStages", schedule.stages, "stages");
+    addOf("kWarps", schedule.warps, "warps");
+  }
+
+  void addRoles() {
     kernel.options.loadWarps = {kernel.addConstant("kLoadWarps", kLoadWarps, "warps that load, in front of the others"),
                                 schedule.locationOf("roles")};
     kernel.addConstant("kThreads", kernel.threads, "= 32 * (kLoadWarps + kWarps)");
@@ -108,27 +118,53 @@ bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
       kernel.options.stagedColumns = {
           kernel.addConstant("kStagedColumns", schedule.stagedColumns, "columns of the results that leave at once"),
           schedule.locationOf("grid")};
-  } else {
-    kernel.addConstant("kThreads", kernel.threads, "= 32 * kWarps");
   }
-  kernel.addConstant("kRowWarps", schedule.rowWarps, "warps side by side over query rows");
-  kernel.addConstant("kKeyWarps", schedule.keyWarps, "warps side by side over keys");
-  kernel.addConstant("kWarpRows", schedule.tileRows / schedule.rowWarps, "= kTileRows / kRowWarps");
-  kernel.addConstant("kWarpKeys", schedule.tileKeys / schedule.keyWarps, "= kTileKeys / kKeyWarps");
-  if (schedule.isSplit())
-    kernel.addConstant("kSplitKeys", splitKeys(problem, schedule), "invariant: keys of every split; 0: as they divide",
-                       schedule.locationOf("split"));
-  fromKey("kVectorBytes", schedule.vectorBytes, "vector");
-  kernel.options.refill = {schedule.refill, schedule.locationOf("refill")};
-  if (isSpecialized) {
-    kernel.options.overlap = {schedule.overlap, schedule.locationOf("overlap")};
-    if (schedule.rescale == RescalePolicy::Optimistic) // the others are in the ops
-      kernel.options.rescale = {schedule.rescale, schedule.locationOf("rescale")};
-    kernel.options.grid = {schedule.grid, schedule.locationOf("grid")};
+
+  /// What warps, splits and threads have of a tile.
+  void addShares() {
+    kernel.addConstant("kRowWarps", schedule.rowWarps, "warps side by side over query rows");
+    kernel.addConstant("kKeyWarps", schedule.keyWarps, "warps side by side over keys");
+    kernel.addConstant("kWarpRows", schedule.tileRows / schedule.rowWarps, "= kTileRows / kRowWarps");
+    kernel.addConstant("kWarpKeys", schedule.tileKeys / schedule.keyWarps, "= kTileKeys / kKeyWarps");
+    if (schedule.isSplit())
+      kernel.addConstant("kSplitKeys", splitKeys(variant.problem, schedule),
+                         "invariant: keys of every split; 0: as they divide", schedule.locationOf("split"));
+    addOf("kVectorBytes", schedule.vectorBytes, "vector");
   }
-  for (const auto &[key, number] : llvm::reverse(schedule.numbers))
-    fromKey(optionInfo(key).constant, number, optionInfo(key).name);
-  kernel.options.swizzle = {schedule.swizzle, schedule.locationOf("swizzle")};
-  kernel.options.barriers = {schedule.barriers, schedule.locationOf("barriers")};
+
+  void setOptions() {
+    kernel.options.refill = {schedule.refill, schedule.locationOf("refill")};
+    if (isSpecialized) {
+      kernel.options.overlap = {schedule.overlap, schedule.locationOf("overlap")};
+      if (schedule.rescale == RescalePolicy::Optimistic) // the others are in the ops
+        kernel.options.rescale = {schedule.rescale, schedule.locationOf("rescale")};
+      kernel.options.grid = {schedule.grid, schedule.locationOf("grid")};
+    }
+    kernel.options.swizzle = {schedule.swizzle, schedule.locationOf("swizzle")};
+    kernel.options.barriers = {schedule.barriers, schedule.locationOf("barriers")};
+  }
+
+  ir::Kernel &kernel;
+  const Variant &variant;
+  const Schedule &schedule;
+  const bool isSpecialized = schedule.roles == Roles::Specialized;
+};
+
+} // namespace
+
+bool fagen::resolveOptions(ir::Kernel &kernel, PassContext &context) {
+  assert(context.variant && "resolve-options reads the variant");
+  const Variant &variant = *context.variant;
+  const bool isSecond = isCombine(kernel, context);
+  const Schedule schedule = isSecond ? combineSchedule(variant.schedule) : variant.schedule;
+
+  kernel.target = variant.target->name.str();
+  kernel.location = variant.location;
+  kernel.symbol = variant.symbol + (isSecond ? "_combine" : "");
+  kernel.backend = toString(schedule.mma).str();
+  if (!isSecond)
+    kernel.about = describe(kernel, variant);
+  kernel.grid = gridOf(variant, isSecond);
+  OptionResolver(kernel, variant, schedule).run();
   return true;
 }

@@ -241,59 +241,73 @@ KeyTiles addBounds(Kernel &kernel, const MaskBounds &bounds, const Expr &keys, c
   return tiles;
 }
 
+/// Whether the mask's bounds can stand in front of the loop, which runs to `end`.
+bool canBeBounds(const Kernel &kernel, const Role &role, ConstMask mask, const MaskBounds &bounds, const Expr &end,
+                 Diagnostics &diags) {
+  const std::string which = "which keys the mask lets through depends on '";
+  if (const std::string name = loopVariableIn(bounds, role.body); !name.empty()) {
+    diags.error(mask->location, which + name + "', the variable of a loop; it may depend on lets and run-time values");
+    return false;
+  }
+  if (const Let *const replaced = letOf(kernel, end); dependOn(bounds, replaced)) {
+    diags.error(mask->location, which + replaced->name +
+                                    "', which is to be computed from that; it may depend on other lets and "
+                                    "run-time values");
+    return false;
+  }
+  return true;
+}
+
+/// One loop, whose mask stands under a condition where some tiles are whole.
+void keepOneLoop(LoopOp<> loop, const KeyTiles &tiles, bool isNeverWhole) {
+  const Expr step = variable(loop.variable());
+  loop.setName("tile");
+  if (!isNeverWhole)
+    branchAroundMask(loop, tiles);
+  if (tiles.hasLeft())
+    setTile(loop, variable(tiles.first) + step);
+}
+
+bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, PassContext &context) {
+  const MaskBounds bounds = boundsOf(mask, mask.row(), scoresOf(kernel, role, mask).rows);
+  const LoopOp<const Op> asked(std::as_const(**loop));
+  const Expr end = asked.end();
+  ShapeCheck shape(kernel, context, "split-mask-loops");
+  if (!canBeBounds(kernel, role, mask, bounds, end, context.diags) || !fits(kernel, role, asked, mask, shape))
+    return false;
+  LoopOp edge(**loop);
+  const KeyTiles tiles = addBounds(kernel, withReadsAsLets(kernel, bounds), keysOf(kernel, mask), end);
+  const Expr step = variable(edge.variable());
+  const bool isAsynchronous = mmaFamily(kernel.backend).isAsynchronous, isNeverWhole = bounds.fullEnd == constant(0);
+  if (isNeverWhole || (!isAsynchronous && (tiles.hasLeft() || rescalesLazily((*loop)->body)))) {
+    keepOneLoop(edge, tiles, isNeverWhole);
+    return true;
+  }
+  Ops &ops = role.body.ops;
+  if (tiles.hasLeft()) {
+    setTile(edge, tileFromRight(kernel, tiles, step));
+    splitEdgeFirst(ops, loop, tiles);
+  } else if (beginsWithLast(kernel, role, mask)) {
+    setTile(edge, variable(tiles.all) - (step + constant(1)));
+    splitEdgeFirst(ops, loop, tiles);
+  } else {
+    splitFirstFirst(ops, loop, tiles);
+  }
+  rescaleAlways(edge->body);
+  edge.setName("edge");
+  return true;
+}
+
 } // namespace
 
 bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
-  ShapeCheck shape(kernel, context, "split-mask-loops");
   for (Role &role : kernel.roles) {
     Ops &ops = role.body.ops;
-    auto loop = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });
+    const auto loop = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });
     if (loop == ops.end())
       continue;
-    const auto mask = findMask((*loop)->body);
-    if (!mask)
-      continue;
-    const MaskBounds bounds = boundsOf(*mask, mask->row(), scoresOf(kernel, role, *mask).rows);
-    if (const std::string name = loopVariableIn(bounds, role.body); !name.empty()) {
-      context.diags.error((*mask)->location,
-                          "which keys the mask lets through depends on '" + name +
-                              "', the variable of a loop; it may depend on lets and run-time values");
+    if (const auto mask = findMask((*loop)->body); mask && !splitLoop(kernel, role, loop, *mask, context))
       return false;
-    }
-    const Expr end = LoopOp(std::as_const(**loop)).end();
-    if (const Let *const replaced = letOf(kernel, end); dependOn(bounds, replaced)) {
-      context.diags.error((*mask)->location,
-                          "which keys the mask lets through depends on '" + replaced->name +
-                              "', which is to be computed from that; it may depend on other lets and "
-                              "run-time values");
-      return false;
-    }
-    LoopOp edge(**loop);
-    if (!fits(kernel, role, LoopOp(std::as_const(**loop)), *mask, shape))
-      return false;
-    const KeyTiles tiles = addBounds(kernel, withReadsAsLets(kernel, bounds), keysOf(kernel, *mask), end);
-    const Expr step = variable(edge.variable());
-    const bool isAsynchronous = mmaFamily(kernel.backend).isAsynchronous, isNeverWhole = bounds.fullEnd == constant(0);
-    const bool isOneLoop = isNeverWhole || (!isAsynchronous && (tiles.hasLeft() || rescalesLazily((*loop)->body)));
-    if (isOneLoop) {
-      edge.setName("tile");
-      if (!isNeverWhole)
-        branchAroundMask(edge, tiles);
-      if (tiles.hasLeft())
-        setTile(edge, variable(tiles.first) + step);
-      continue;
-    }
-    if (tiles.hasLeft()) {
-      setTile(edge, tileFromRight(kernel, tiles, step));
-      splitEdgeFirst(ops, loop, tiles);
-    } else if (beginsWithLast(kernel, role, *mask)) {
-      setTile(edge, variable(tiles.all) - (step + constant(1)));
-      splitEdgeFirst(ops, loop, tiles);
-    } else {
-      splitFirstFirst(ops, loop, tiles);
-    }
-    rescaleAlways(edge->body);
-    edge.setName("edge");
   }
   kernel.phase = Phase::Split;
   return true;

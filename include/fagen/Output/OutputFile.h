@@ -34,8 +34,6 @@ public:
   /// Renames the temporary file.
   [[nodiscard]] std::string place();
 
-  const std::string &getPath() const { return path; }
-
 private:
   std::string failure(int code) const;
 

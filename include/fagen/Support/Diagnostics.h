@@ -61,7 +61,6 @@ public:
   bool hasErrors() const { return errors != 0; }
   unsigned errorCount() const { return errors; }
   bool hasInternalErrors() const { return internalErrors != 0; }
-  bool remarksShown() const { return showRemarks; }
   void setShowRemarks(bool show) { showRemarks = show; }
   void setFormat(DiagnosticsFormat wanted) { format = wanted; }
   /// Prints the last message, which as JSON waits for its notes. For whoever leaves without destroying this object.
