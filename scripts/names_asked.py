@@ -5,8 +5,9 @@
 # what is assigned, returned, passed to a constructor or written to a text is no question.
 import re
 
-# The parts of the tree that ask structure.
+# The parts of the tree that ask structure, and those that ask families what they can do: all but where that is said.
 ASKS_STRUCTURE = r"^(lib|include/fagen)/(IR|Analysis|Passes|Emit)/"
+ASKS_CAPABILITIES = r"^(lib|include/fagen|tools)/(?!Target/)"
 
 WORD = r'"(?!__)(\w*[A-Za-z]\w*)"'
 # What turns a literal into something that can be compared: StringRef("x"), variable("x").
@@ -41,7 +42,9 @@ QUESTIONS = [
     rf"\bstatic\s+const\b[^;()]*=\s*{WORD}",
     rf"\bk[A-Z]\w*\s*=\s*{WORD}",
     rf"\bconstexpr\b[^;(){{}}]*=[^;]*?{WORD}",
-    # Families of products have capabilities (fagen/Target/MmaInstrs.h).
+]
+# Families of products have capabilities (fagen/Target/MmaInstrs.h).
+FAMILIES = [
     r"\bMma::([A-Z]\w*)",
     r"\b(family)\s*[=!]=|\busing enum (?:\w+::)*(Mma)\b|\b(Mma)(?:>\(|\(\d)",
     r'"(scalar|wmma|mma_sync|wgmma)"',
@@ -49,6 +52,7 @@ QUESTIONS = [
 
 # Where a name is meant: (file, names, why).
 ALLOWED = [
+    (r"include/fagen/Spec/Spec\.h", "Scalar", "the value of a schedule that nothing was read into"),
     (r"include/fagen/IR/RunValues\.h", "batch", "the one list of what expressions name without a declaration"),
     (r"include/fagen/IR/Measures\.h", "kTileRows", "the one list of constants with a meaning"),
     (r"lib/IR/LibraryConstants\.cpp", "kPartialExtra", "the one list of the device library's constants"),
@@ -78,11 +82,11 @@ def isAllowed(file, name):
 
 def namesAsked(file, text):
     """(line, name) of each question in a file, in order, each once."""
-    if not re.match(ASKS_STRUCTURE, file):
-        return []
-    code = withoutComments(text)
+    questions = (QUESTIONS + FAMILIES if re.match(ASKS_STRUCTURE, file) else
+                 FAMILIES if re.match(ASKS_CAPABILITIES, file) else [])
+    code = withoutComments(text) if questions else ""
     found = set()
-    for question in QUESTIONS:
+    for question in questions:
         for match in re.finditer(question, code):
             name = match.group(match.lastindex)
             if not isAllowed(file, name):

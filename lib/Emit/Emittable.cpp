@@ -13,6 +13,7 @@
 #include "fagen/Target/Target.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -78,7 +79,7 @@ private:
         refuse(kernel->location, "kernel @" + kernel->symbol + " is for another target than the kernel before it");
       if (!mmaFamily(kernel->backend).isCollective || !mmaFamily(kernel->backend).keepsResults)
         refuse(kernel->location, "products by " + kernel->backend + " have no text in kernel @" + kernel->symbol +
-                                     "; mma_sync and wgmma have");
+                                     "; those by " + familiesWithOwnText() + " have");
       for (const std::unique_ptr<Buffer> &buffer : kernel->buffers)
         if (buffer->overlays)
           refuse(buffer->location, "%" + buffer->name + " overlays another buffer; that has no text here");
@@ -88,8 +89,17 @@ private:
     return isSound;
   }
 
+  static std::string familiesWithOwnText() {
+    std::vector<llvm::StringRef> names;
+    for (const MmaFamilyInfo &family : allMmaFamilies())
+      if (family.isCollective && family.keepsResults)
+        names.push_back(toString(family.family));
+    return llvm::join(names, " and ");
+  }
+
   void checkOwnRole(const Kernel &kernel, const Role &role) {
     walk(role.body, [&](const Op &op) {
+      checkFamily(kernel, op);
       if (!hasOwnText(op))
         refuse(op.location, opInfo(op.kind).name + " has no text in a kernel with parameters of its own");
       else if (const auto copy = dynCast<CopyIssueOp>(op); copy && !isBulkCopy(op) && role.firstWarp != 0)
@@ -194,7 +204,21 @@ private:
                                  ", which loads by one thread: bulk copies, mbarriers and fences, and two barriers");
     checkSteps(kernel.roles.back().body);
     for (const Role &role : kernel.roles)
-      walk(role.body, [&](const Op &op) { checkOp(op); });
+      walk(role.body, [&](const Op &op) {
+        checkFamily(kernel, op);
+        checkOp(op);
+      });
+  }
+
+  /// Products are asked for and waited for just where their family is asynchronous.
+  void checkFamily(const Kernel &kernel, const Op &op) {
+    const bool isOfWait = op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait,
+               isAsynchronous = mmaFamily(kernel.backend).isAsynchronous;
+    const auto fence = dynCast<FenceOp>(op);
+    if (isAsynchronous ? op.kind == OpKind::Mma : isOfWait || (fence && fence->kind() == FenceKind::Mma))
+      refuse(op.location, opInfo(op.kind).name + " has no text in kernel @" + kernel.symbol + ": products by " +
+                              kernel.backend +
+                              (isAsynchronous ? " are asked for by mma_issue" : " are complete behind mma"));
   }
 
   /// The text names the constant that asked for clusters.

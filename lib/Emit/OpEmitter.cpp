@@ -215,18 +215,19 @@ void OpEmitter::emitBulkCopy(const Op &op) {
 }
 
 void OpEmitter::emitAsyncMma(const Op &op) {
+  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
   if (op.kind == OpKind::MmaCommit)
-    return line(out, "ptx::wgmma_commit();");
+    return line(out, "ptx::{}_commit();", family.async.str());
   if (const auto wait = dynCast<MmaWaitOp>(op))
-    return line(out, "ptx::wgmma_wait<{}>();", wait->pending());
+    return line(out, "ptx::{}_wait<{}>();", family.async.str(), wait->pending());
   const MmaIssueOp product(op);
   const std::string acc = operand(product.acc()), a = operand(product.a()), b = operand(product.b());
   if (isShared(product.a()) && product.held().buffer)
-    line(out, "issue_abt({}, {}, {}, cta.group_row, {});", acc, operand(product.held()), a, b);
+    line(out, "{}({}, {}, {}, cta.group_row, {});", family.abt.str(), acc, operand(product.held()), a, b);
   else if (isShared(product.a()))
-    line(out, "issue_{}abt({}, {}, cta.group_row, {});", product.accumulate() ? "add_" : "", acc, a, b);
+    line(out, "{}({}, {}, cta.group_row, {});", (product.accumulate() ? family.addAbt : family.abt).str(), acc, a, b);
   else
-    line(out, "issue_ab({}, {}, {});", acc, a, b);
+    line(out, "{}({}, {}, {});", family.ab.str(), acc, a, b);
 }
 
 void OpEmitter::emitLoop(const Op &op) {
@@ -251,9 +252,10 @@ void OpEmitter::emitMma(const Op &op) {
   if (!family.keepsResults)
     return line(out, "{}({}, {}, {}, warp_row());", (isTransposed ? family.abt : family.ab).str(), acc, a, b);
   const bool isAdded = isTransposed && product.accumulate(); // the other form always is
-  const std::string function = std::string(isAdded        ? "mma_add_abt"
-                                           : isTransposed ? "mma_abt"
-                                                          : "mma_ab") +
+  const std::string function = (isAdded        ? family.addAbt
+                                : isTransposed ? family.abt
+                                               : family.ab)
+                                   .str() +
                                (product.sums() ? "_f16" : "");
   if (isTransposed && isShared(product.a()))
     line(out, "{}({}, {}, warp_row(), {}, warp_key());", function, acc, a, b);

@@ -77,12 +77,12 @@ void ProgramTextEmitter::emitHead() {
 }
 
 /// Which parts of the device library an op's text calls.
-static void addHeaders(const Op &op, bool isAsynchronous, std::set<llvm::StringRef> &headers) {
+static void addHeaders(const Op &op, const MmaFamilyInfo &family, std::set<llvm::StringRef> &headers) {
   switch (op.kind) {
   case OpKind::Mma:
   case OpKind::MmaIssue:
   case OpKind::LoadFragment:
-    headers.insert({"ops/mma.h", isAsynchronous ? "ops/wgmma.h" : "ops/mma.h"});
+    headers.insert(family.headers.begin(), family.headers.end());
     break;
   case OpKind::Map:
     headers.insert({"ops/mma.h", "ops/softmax.h"});
@@ -113,7 +113,7 @@ void ProgramTextEmitter::emitIncludes() {
     for (const Role &role : kernel->roles)
       walk(role.body, [&](const Op &op) {
         if (!opInfo(op.kind).hasBody)
-          addHeaders(op, mmaFamily(kernel->backend).isAsynchronous, headers);
+          addHeaders(op, mmaFamily(kernel->backend), headers);
       });
   for (llvm::StringRef header : headers)
     line(out, "#include <fagen/device/{}>", header.str());

@@ -96,7 +96,7 @@ void OpEmitter::emitTurn(const Op &op) {
 void OpEmitter::emitFence(const Op &op) {
   switch (FenceOp(op).kind()) {
   case FenceKind::Mma:
-    return line(out, "ptx::wgmma_fence();");
+    return line(out, "ptx::{}_fence();", mmaFamily(kernel.backend).async.str());
   case FenceKind::MbarrierInit:
     return line(out, "ptx::mbarrier_init_fence();");
   case FenceKind::AsyncProxy:

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelAnalysis.h"
+#include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -85,7 +86,7 @@ static std::optional<Variant> withoutMistakes(const Variant &variant, KeySet giv
   schedule.warps = written.warps;
   schedule.stages = written.stages;
   schedule.qIn = written.qIn;
-  schedule.mma = (unknown & keyBit(OptionKey::Mma)) != 0 ? Mma::MmaSync : written.mma;
+  schedule.mma = (unknown & keyBit(OptionKey::Mma)) != 0 ? fallbackFamily().family : written.mma;
   chooseDefaults(*variant.target, schedule, given & keyBit(OptionKey::QIn));
   plain.schedule = schedule;
   if (!checkVariant(*plain.target, plain.problem, plain.schedule, 0, std::numeric_limits<KeySet>::max()).empty())

@@ -13,7 +13,7 @@ using namespace llvm;
 
 namespace fagen {
 
-void VariantChecker::checkScalarWarps() {
+void VariantChecker::checkWarpsOfElements() {
   if (schedule.tileRows % schedule.warps == 0) {
     schedule.rowWarps = schedule.warps;
     return;
@@ -57,11 +57,11 @@ void VariantChecker::checkWarps() {
     return;
   }
   const unsigned slabs = schedule.tileRows / instr.slabRows;
-  if (schedule.mma == Mma::Wmma && schedule.warps > slabs) {
+  if (hasOpaqueFragments(family()) && schedule.warps > slabs) {
     Finding &finding =
         add("warps", OptionKey::Warps,
-            fmt::format("{} warps need {} query rows with wmma, not {}: it has no warps side by side over keys",
-                        schedule.warps, schedule.warps * instr.slabRows, schedule.tileRows));
+            fmt::format("{} warps need {} query rows with {}, not {}: it has no warps side by side over keys",
+                        schedule.warps, schedule.warps * instr.slabRows, mmaText(), schedule.tileRows));
     finding.notes.push_back({OptionKey::Warps, fmt::format("warps that can: {}", warpsThatFit(slabs, 1, slabs))});
     return;
   }
@@ -73,7 +73,7 @@ void VariantChecker::checkWarps() {
   Finding &finding = add("warps", OptionKey::Tile,
                          fmt::format("{} warps cannot share {} query rows evenly: with {} they are {} slabs of {} rows",
                                      schedule.warps, schedule.tileRows, mmaText(), slabs, instr.slabRows));
-  const unsigned most = schedule.mma == Mma::Wmma ? slabs : optionInfo(OptionKey::Warps).max;
+  const unsigned most = hasOpaqueFragments(family()) ? slabs : optionInfo(OptionKey::Warps).max;
   finding.notes.push_back(
       {OptionKey::Warps, fmt::format("warps that can: {}", warpsThatFit(slabs, instr.slabWarps, most))});
 }
@@ -93,24 +93,26 @@ void VariantChecker::checkKeys() {
 
 /// What one instruction and one box of a bulk copy take, and how registers can be divided.
 void VariantChecker::checkWarpGroupTile() {
-  constexpr unsigned kMostKeys = 256, kMostWarps = 12;
-  const bool isWhole = schedule.tileRows % firstMmaInstr(Mma::Wgmma).slabRows == 0; // else no warps fit: said already
-  if (schedule.tileKeys > kMostKeys)
+  constexpr unsigned kMostWarps = 12, kWarpRows = 16;
+  const MmaInstrInfo &instr = firstMmaInstr(schedule.mma);
+  const bool isWhole = schedule.tileRows % instr.slabRows == 0; // else no warps fit: said already
+  if (schedule.tileKeys > instr.nMax)
     add("keys", OptionKey::Tile,
-        fmt::format("wgmma takes at most {} keys at once, not {}", kMostKeys, schedule.tileKeys));
-  if (schedule.keyWarps > 1)
+        fmt::format("{} takes at most {} keys at once, not {}", mmaText(), instr.nMax, schedule.tileKeys));
+  auto takes = [&](unsigned warps) {
     add("warps", OptionKey::Warps,
-        fmt::format("{} warps for {} query rows are not yet supported with wgmma; it takes {}, one group of four for "
-                    "64 rows",
-                    schedule.warps, schedule.tileRows, schedule.rowWarps));
+        fmt::format(
+            "{} warps for {} query rows are not yet supported with {}; it takes {}, one group of four for 64 rows",
+            schedule.warps, schedule.tileRows, mmaText(), warps));
+  };
+  if (schedule.keyWarps > 1)
+    takes(schedule.rowWarps);
   else if (schedule.warps > kMostWarps)
     add("warps", OptionKey::Warps,
-        fmt::format("{} warps are not yet supported with wgmma; it takes 4, 8 or {}", schedule.warps, kMostWarps));
-  else if (isWhole && schedule.rowWarps * 16 != schedule.tileRows)
-    add("warps", OptionKey::Warps,
-        fmt::format("{} warps for {} query rows are not yet supported with wgmma; it takes {}, one group of four for "
-                    "64 rows",
-                    schedule.warps, schedule.tileRows, schedule.tileRows / 16));
+        fmt::format("{} warps are not yet supported with {}; it takes 4, 8 or {}", schedule.warps, mmaText(),
+                    kMostWarps));
+  else if (isWhole && schedule.rowWarps * kWarpRows != schedule.tileRows)
+    takes(schedule.tileRows / kWarpRows);
 }
 
 } // namespace fagen

@@ -18,15 +18,15 @@ namespace fagen {
 std::vector<Finding> VariantChecker::run() {
   schedule.rowWarps = schedule.keyWarps = 1;
   if (!known(OptionKey::Mma))
-    schedule.mma = Mma::MmaSync; // keeps least in shared memory: what does not fit now fits with no mma
+    schedule.mma = fallbackFamily().family; // keeps least in shared memory: what does not fit now fits with no mma
   checkInstruction();
   checkValues();
   checkHeadDim();
   if (known(OptionKey::Mma, OptionKey::Tile, OptionKey::Warps)) {
-    if (schedule.mma == Mma::Scalar)
-      checkScalarWarps();
-    else
+    if (family().isCollective)
       checkWarps();
+    else
+      checkWarpsOfElements();
     checkKeys();
   }
   checkOperandPlaces();
@@ -105,31 +105,32 @@ void VariantChecker::checkHeadDim() {
 void VariantChecker::checkOperandPlaces() {
   if (!known(OptionKey::Mma))
     return;
-  bool isScalar = schedule.mma == Mma::Scalar, isStaged = isScalar || schedule.mma == Mma::Wmma;
-  bool isWgmma = schedule.mma == Mma::Wgmma;
-  if (isGiven(OptionKey::QIn) && (isScalar || isWgmma) && schedule.qIn == OperandPlace::Registers)
+  const bool isCollective = family().isCollective, keepsResults = family().keepsResults;
+  if (isGiven(OptionKey::QIn) && (!isCollective || family().isAsynchronous) && schedule.qIn == OperandPlace::Registers)
     refuse("operand", OptionKey::QIn, "shared");
-  if (const unsigned held = schedule.number(OptionKey::QHeld);
-      known(OptionKey::QHeld, OptionKey::HeadDim) && 16 * held > problem.headDimQK)
-    add("operand", OptionKey::QHeld,
-        fmt::format("q_held = {} is {} columns; Q has {} of them", held, 16 * held, problem.headDimQK));
-  if (isGiven(OptionKey::PIn) && isStaged && schedule.pIn == OperandPlace::Registers)
+  if (isGiven(OptionKey::PIn) && !keepsResults && schedule.pIn == OperandPlace::Registers)
     refuse("operand", OptionKey::PIn, "shared");
-  if (isGiven(OptionKey::PIn) && !isStaged && isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) &&
+  if (isGiven(OptionKey::PIn) && keepsResults && isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) &&
       schedule.pIn == OperandPlace::Shared)
     refuse("operand", OptionKey::PIn, "registers");
-  if (isGiven(OptionKey::Reduce) && !isScalar && schedule.reduce == Reduce::Shared)
+  if (isGiven(OptionKey::Reduce) && isCollective && schedule.reduce == Reduce::Shared)
     refuse("operand", OptionKey::Reduce, "warp");
 }
 
-// Numbers that a pass for kernels of one family reads.
+// Numbers that a pass reads, perhaps one for kernels of one family.
 void VariantChecker::checkPassNumbers() {
-  if (!known(OptionKey::Mma) || !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
-    return;
-  for (const OptionInfo &option : allOptions())
-    if (!option.onlyWith.empty() && option.onlyWith != mmaText() && known(option.key) &&
-        schedule.number(option.key) != option.defaultNumber())
+  for (const OptionInfo &option : allOptions()) {
+    if (option.constant.empty() || !known(option.key, OptionKey::Mma))
+      continue;
+    const unsigned number = schedule.number(option.key), columns = number * option.columnsEach;
+    if (known(OptionKey::HeadDim) && columns > problem.headDimQK)
+      add("columns", option.key,
+          fmt::format("{} = {} is {} columns; Q has {} of them", option.name.str(), number, columns,
+                      problem.headDimQK));
+    if (!option.onlyWith.empty() && option.onlyWith != mmaText() && number != option.defaultNumber() &&
+        isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
       refuse(option.name, option.key, option.defaultText);
+  }
 }
 
 /// A value that is generated for, but not with this mma.
@@ -140,23 +141,23 @@ void VariantChecker::refuse(StringRef check, OptionKey key, StringRef accepted) 
                   toText(option, getKey(schedule, key)), mmaText(), accepted.str()));
 }
 
-// A kernel of warp groups is of one kind: bulk copies by warps of their own, waited for at mbarriers.
+// A kernel of asynchronous products is of one kind: bulk copies by warps of their own, waited for at mbarriers.
 void VariantChecker::checkWarpGroups() {
   if (!known(OptionKey::Mma) || !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
     return;
-  const bool isWgmma = schedule.mma == Mma::Wgmma;
-  if (isGiven(OptionKey::Roles) && (schedule.roles == Roles::Specialized) != isWgmma)
-    refuse("roles", OptionKey::Roles, isWgmma ? "specialized" : "unified");
-  if (isGiven(OptionKey::Grid) && !isWgmma && schedule.grid != Grid::Tiles)
+  const bool isAsynchronous = family().isAsynchronous;
+  if (isGiven(OptionKey::Roles) && (schedule.roles == Roles::Specialized) != isAsynchronous)
+    refuse("roles", OptionKey::Roles, isAsynchronous ? "specialized" : "unified");
+  if (isGiven(OptionKey::Grid) && !isAsynchronous && schedule.grid != Grid::Tiles)
     refuse("grid", OptionKey::Grid, "tiles");
-  if (isGiven(OptionKey::Grid) && isWgmma && schedule.grid == Grid::Persistent && known(OptionKey::Mask) &&
+  if (isGiven(OptionKey::Grid) && isAsynchronous && schedule.grid == Grid::Persistent && known(OptionKey::Mask) &&
       formOf(problem).mask)
     add("grid", OptionKey::Grid,
         fmt::format("grid = persistent is not yet supported with mask = {}; it takes tiles, longest_first",
                     maskText(problem)));
-  if (isGiven(OptionKey::Overlap) && !isWgmma && schedule.overlap != Overlap::None)
+  if (isGiven(OptionKey::Overlap) && !isAsynchronous && schedule.overlap != Overlap::None)
     refuse("overlap", OptionKey::Overlap, "none");
-  if (!isWgmma)
+  if (!isAsynchronous)
     return;
   if (known(OptionKey::Overlap, OptionKey::Warps) && schedule.warps == 4 &&
       (schedule.overlap == Overlap::Both || schedule.overlap == Overlap::Pingpong))
@@ -175,9 +176,9 @@ void VariantChecker::checkCopy() {
   if (!known(OptionKey::Mma) || !isGiven(OptionKey::Copy) || !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) ||
       !isOnTarget(OptionKey::Copy, unsigned(schedule.copy)))
     return;
-  const bool isWgmma = schedule.mma == Mma::Wgmma;
-  if ((schedule.copy == Copy::Tma) != isWgmma)
-    refuse("copy", OptionKey::Copy, isWgmma ? "tma" : "ld_st or cp_async");
+  const bool isAsynchronous = family().isAsynchronous;
+  if ((schedule.copy == Copy::Tma) != isAsynchronous)
+    refuse("copy", OptionKey::Copy, isAsynchronous ? "tma" : "ld_st or cp_async");
 }
 
 // Copies behind Q K^T fill the slot that the step before has left; with one stage that is the one being read.
@@ -192,10 +193,10 @@ void VariantChecker::checkSplit() {
   if (!known(OptionKey::Split) || !schedule.isSplit())
     return;
   const std::string split = toText(optionInfo(OptionKey::Split), getKey(schedule, OptionKey::Split));
-  if (known(OptionKey::Mma) && schedule.mma != Mma::MmaSync && schedule.mma != Mma::Wgmma)
+  if (known(OptionKey::Mma) && !family().keepsResults)
     add("split", OptionKey::Split,
         fmt::format("split = {} is not yet supported with {}; it takes 1", split, mmaText()));
-  if (known(OptionKey::Mma, OptionKey::Grid) && schedule.mma == Mma::Wgmma && schedule.grid != Grid::Tiles)
+  if (known(OptionKey::Mma, OptionKey::Grid) && family().isAsynchronous && schedule.grid != Grid::Tiles)
     add("split", OptionKey::Split,
         fmt::format("split = {} is not yet supported with grid = {}; it takes 1, or any with grid = tiles", split,
                     toString(schedule.grid).str()));
@@ -209,7 +210,7 @@ void VariantChecker::checkSplit() {
 // CTAs of a cluster go through the same key tiles step by step: their tiles of query rows see as many keys.
 void VariantChecker::checkCluster() {
   const unsigned ctas = schedule.number(OptionKey::Cluster);
-  if (known(OptionKey::Cluster, OptionKey::Mma, OptionKey::Grid) && ctas != 1 && schedule.mma == Mma::Wgmma &&
+  if (known(OptionKey::Cluster, OptionKey::Mma, OptionKey::Grid) && ctas != 1 && family().isAsynchronous &&
       isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) && schedule.grid != Grid::Persistent)
     add("cluster", OptionKey::Cluster,
         fmt::format(
@@ -227,7 +228,7 @@ void VariantChecker::checkRescale() {
   if (!known(OptionKey::Rescale, OptionKey::Mma) || schedule.rescale != RescalePolicy::Optimistic ||
       !isOnTarget(OptionKey::Mma, unsigned(schedule.mma)))
     return;
-  if (schedule.mma != Mma::Wgmma)
+  if (!family().isAsynchronous)
     add("rescale", OptionKey::Rescale,
         fmt::format("{} is not yet supported with {}; it takes always or lazy", given, mmaText()));
   else if (known(OptionKey::Overlap) && schedule.overlap != Overlap::Intra && schedule.overlap != Overlap::Both)
@@ -261,15 +262,14 @@ void VariantChecker::checkSwizzle() {
   if (!known(OptionKey::Swizzle, OptionKey::HeadDim, OptionKey::Mma))
     return;
   if (isGiven(OptionKey::Swizzle) && isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) &&
-      (schedule.swizzle == Swizzle::B128) != (schedule.mma == Mma::Wgmma)) {
-    const bool isWgmma = schedule.mma == Mma::Wgmma;
-    return refuse("swizzle", OptionKey::Swizzle, isWgmma ? "b128" : "none, xor or pad");
-  }
+      (schedule.swizzle == Swizzle::B128) != family().isAsynchronous)
+    return refuse("swizzle", OptionKey::Swizzle, family().isAsynchronous ? "b128" : "none, xor or pad");
   if (schedule.swizzle != Swizzle::Xor)
     return;
-  if (schedule.mma == Mma::Wmma) {
+  if (hasOpaqueFragments(family())) {
     add("swizzle", OptionKey::Swizzle,
-        "swizzle = xor has no constant stride from row to row, which wmma needs; it takes pad or none");
+        fmt::format("swizzle = xor has no constant stride from row to row, which {} needs; it takes pad or none",
+                    mmaText()));
     return;
   }
   if (firstMmaInstr(schedule.mma).headDimMultiple % kPanelColumns == 0)

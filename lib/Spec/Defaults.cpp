@@ -11,9 +11,9 @@ using namespace llvm;
 
 namespace fagen {
 
-/// Bulk copies for warp groups; else the last of the others that the target has.
+/// Bulk copies beside asynchronous products; else the last of the others that the target has.
 static Copy bestCopy(const TargetInfo &target, Mma mma) {
-  if (mma == Mma::Wgmma)
+  if (mmaFamily(mma).isAsynchronous)
     return Copy::Tma;
   Copy best = Copy::LdSt;
   for (const OptionValueInfo &value : optionInfo(OptionKey::Copy).values)
@@ -24,24 +24,24 @@ static Copy bestCopy(const TargetInfo &target, Mma mma) {
 
 void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) {
   auto open = [&](OptionKey key) { return (given & keyBit(key)) == 0; };
-  bool isScalar = schedule.mma == Mma::Scalar;
-  bool isVectorNarrow = schedule.vectorBytes != 16;
+  const MmaFamilyInfo &family = mmaFamily(schedule.mma);
+  const bool isVectorNarrow = schedule.vectorBytes != 16;
   if (open(OptionKey::Copy))
-    schedule.copy = isVectorNarrow && schedule.mma != Mma::Wgmma ? Copy::LdSt : bestCopy(target, schedule.mma);
+    schedule.copy = isVectorNarrow && !family.isAsynchronous ? Copy::LdSt : bestCopy(target, schedule.mma);
   if (open(OptionKey::Swizzle)) {
-    schedule.swizzle = isScalar                     ? Swizzle::None
-                       : schedule.mma == Mma::Wmma  ? Swizzle::Pad
-                       : schedule.mma == Mma::Wgmma ? Swizzle::B128
+    schedule.swizzle = !family.isCollective         ? Swizzle::None
+                       : hasOpaqueFragments(family) ? Swizzle::Pad
+                       : family.isAsynchronous      ? Swizzle::B128
                                                     : Swizzle::Xor;
   }
   if (open(OptionKey::Refill))
-    schedule.refill = isScalar ? Refill::Joint : Refill::Split;
+    schedule.refill = family.isCollective ? Refill::Split : Refill::Joint;
   if (open(OptionKey::QIn))
     schedule.qIn = OperandPlace::Shared;
   if (open(OptionKey::PIn))
-    schedule.pIn = isScalar || schedule.mma == Mma::Wmma ? OperandPlace::Shared : OperandPlace::Registers;
+    schedule.pIn = family.keepsResults ? OperandPlace::Registers : OperandPlace::Shared;
   if (open(OptionKey::Roles))
-    schedule.roles = schedule.mma == Mma::Wgmma ? Roles::Specialized : Roles::Unified;
+    schedule.roles = family.isAsynchronous ? Roles::Specialized : Roles::Unified;
 }
 
 unsigned splitKeys(const Problem &problem, const Schedule &schedule) {

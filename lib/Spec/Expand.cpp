@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelAnalysis.h"
+#include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -369,7 +370,7 @@ void KernelAnalysis::report(ArrayRef<Finding> findings, const ProblemPoint &poin
 
 /// Without bulk copies there are no warp groups either: what the fallback schedule was chosen for does not count then.
 static void leaveWarpGroups(Schedule &schedule) {
-  schedule.mma = Mma::MmaSync;
+  schedule.mma = fallbackFamily().family;
   schedule.swizzle = Swizzle::Xor;
   schedule.roles = Roles::Unified;
   schedule.overlap = Overlap::None;
@@ -404,7 +405,7 @@ void KernelAnalysis::addUnaligned() {
     schedule.implicit = true;
     schedule.copy = Copy::LdSt;
     schedule.vectorBytes = elementBytes(variant.problem.dtype);
-    if (schedule.mma == Mma::Wgmma)
+    if (mmaFamily(schedule.mma).isAsynchronous)
       leaveWarpGroups(schedule);
     erase_if(schedule.locations, [](const auto &entry) { return isImplicitKey(entry.first); });
     variant.scheduleIndex = index;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "Checks.h"
+#include "fagen/Target/MmaInstrs.h"
 
 namespace fagen {
 
@@ -22,13 +23,14 @@ private:
   Finding &add(llvm::StringRef check, OptionKey key, std::string message) {
     return findings.emplace_back(Finding{check, key, std::move(message), {}});
   }
+  const MmaFamilyInfo &family() const { return mmaFamily(schedule.mma); }
   std::string mmaText() const { return toString(schedule.mma).str(); }
 
   void checkInstruction();
   void checkValues();
   void checkValue(OptionKey key, const OptionValue &value);
   void checkHeadDim();
-  void checkScalarWarps();
+  void checkWarpsOfElements();
   void checkWarps();
   void checkKeys();
   void checkOperandPlaces();

@@ -21,6 +21,8 @@ static const MmaFamilyInfo kMmaFamilies[] = {
 #include "fagen/Target/MmaInstrs.inc"
 };
 
+ArrayRef<MmaFamilyInfo> allMmaFamilies() { return kMmaFamilies; }
+
 const MmaFamilyInfo &mmaFamily(Mma family) {
   const MmaFamilyInfo *found = find_if(kMmaFamilies, [&](const MmaFamilyInfo &info) { return info.family == family; });
   assert(found != std::end(kMmaFamilies) && "every family has a record");
@@ -34,6 +36,7 @@ const MmaFamilyInfo &mmaFamily(StringRef name) {
 }
 
 const MmaFamilyInfo &plainFamily() { return mmaFamily(Mma::Scalar); }
+const MmaFamilyInfo &fallbackFamily() { return mmaFamily(Mma::MmaSync); }
 
 ArrayRef<MmaInstrInfo> allMmaInstrs() { return kMmaInstrs; }
 

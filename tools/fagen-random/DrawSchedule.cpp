@@ -148,7 +148,8 @@ std::vector<Plain> ScheduleDrawer::plainsOf(const OptionInfo &option, const Subs
     for (unsigned number = option.takesAuto ? 0 : option.min; number <= option.max; ++number)
       plains.push_back(number);
   if (option.type == OptionType::Tile) {
-    const Mma mma = subset.empty() ? Mma::Scalar : Mma(held[subset.front()].at(OptionKey::Mma)->items[0][0].number);
+    const Mma mma =
+        subset.empty() ? plainFamily().family : Mma(held[subset.front()].at(OptionKey::Mma)->items[0][0].number);
     for (unsigned tries = 0; tries != 12; ++tries)
       plains.push_back(drawTile(mma).tile);
   }
@@ -175,12 +176,12 @@ Base ScheduleDrawer::drawTile(Mma mma) {
   static constexpr unsigned kRows[] = {1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 16, 24, 32};
   const MmaInstrInfo &instr = firstMmaInstr(mma);
   const auto [mostRows, mostKeys] = largestTile(mma);
-  unsigned rows = instr.slabRows * (mma == Mma::Scalar ? random.pick(kRows) : random.pick(kSlabs));
+  unsigned rows = instr.slabRows * (mmaFamily(mma).isCollective ? random.pick(kSlabs) : random.pick(kRows));
   unsigned keys = instr.keyMultiple * random.pick(kKeys);
   if (rows > mostRows || random.percent(3)) {
     rows = instr.slabRows * random.between(1, mostRows / instr.slabRows);
     keys = instr.keyMultiple * random.between(1, 6);
-  } else if (random.percent(mma == Mma::Wgmma ? 20 : 3)) { // its tiles are wide ones
+  } else if (random.percent(mmaFamily(mma).isAsynchronous ? 20 : 3)) { // its tiles are wide ones
     keys = instr.keyMultiple * random.between(1, mostKeys / instr.keyMultiple);
   }
   Base base;
@@ -204,8 +205,9 @@ std::optional<Base> ScheduleDrawer::drawBase(const Subset &subset) {
   }
   if (smallest.empty())
     return std::nullopt;
-  const bool isWgmma = Mma(smallest.back().mma.number) == Mma::Wgmma && random.percent(kWgmmaPercent);
-  const Base least = isWgmma ? smallest.back() : random.pick(smallest);
+  const auto ofGroups =
+      find_if(smallest, [](const Base &base) { return mmaFamily(Mma(base.mma.number)).isAsynchronous; });
+  const Base least = ofGroups != smallest.end() && random.percent(kWgmmaPercent) ? *ofGroups : random.pick(smallest);
   for (unsigned tries = 0; tries != 20; ++tries)
     if (Base base = drawTile(Mma(least.mma.number)); fits(subset, base))
       return base;

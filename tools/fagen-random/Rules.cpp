@@ -40,7 +40,8 @@ public:
   const MmaInstrInfo &instr() const { return firstMmaInstr(mma()); }
   /// Whether the target has the products; where it has not, nothing else is said of what goes with them.
   bool isOnTarget() const { return point.target->hasAll(optionInfo(OptionKey::Mma).findValue(unsigned(mma()))->needs); }
-  bool isOfWarpGroups() const { return mma() == Mma::Wgmma && isOnTarget(); }
+  const MmaFamilyInfo &family() const { return mmaFamily(mma()); }
+  bool isOfWarpGroups() const { return family().isAsynchronous && isOnTarget(); }
   unsigned keyWarps() const { return random::keyWarps(mma(), number(OptionKey::Tile), number(OptionKey::Warps)); }
 
   const std::vector<std::string> &names(OptionKey key) const { return find(key)->names; }
@@ -72,6 +73,7 @@ private:
   void judgeProducts();
   void judgeWarps();
   void judgeOperands();
+  void judgePassNumbers();
   void judgeCopies();
   void judgeSplit();
   void judgeSwizzle();
@@ -94,7 +96,7 @@ private:
 unsigned Variant::policy(OptionKey key) const {
   switch (key) {
   case OptionKey::Copy: {
-    if (mma() == Mma::Wgmma)
+    if (family().isAsynchronous)
       return unsigned(Copy::Tma);
     if (number(OptionKey::Vector) != 16)
       return unsigned(Copy::LdSt);
@@ -105,18 +107,18 @@ unsigned Variant::policy(OptionKey key) const {
     return best;
   }
   case OptionKey::Swizzle:
-    return unsigned(mma() == Mma::MmaSync ? Swizzle::Xor
-                    : mma() == Mma::Wmma  ? Swizzle::Pad
-                    : mma() == Mma::Wgmma ? Swizzle::B128
-                                          : Swizzle::None);
+    return unsigned(family().isAsynchronous        ? Swizzle::B128
+                    : hasOpaqueFragments(family()) ? Swizzle::Pad
+                    : family().keepsResults        ? Swizzle::Xor
+                                                   : Swizzle::None);
   case OptionKey::Refill:
-    return unsigned(mma() == Mma::Scalar ? Refill::Joint : Refill::Split);
+    return unsigned(family().isCollective ? Refill::Split : Refill::Joint);
   case OptionKey::QIn:
     return unsigned(OperandPlace::Shared);
   case OptionKey::PIn:
-    return unsigned(mma() == Mma::MmaSync || mma() == Mma::Wgmma ? OperandPlace::Registers : OperandPlace::Shared);
+    return unsigned(family().keepsResults ? OperandPlace::Registers : OperandPlace::Shared);
   case OptionKey::Roles:
-    return unsigned(mma() == Mma::Wgmma ? Roles::Specialized : Roles::Unified);
+    return unsigned(family().isAsynchronous ? Roles::Specialized : Roles::Unified);
   default:
     return 0;
   }
@@ -205,7 +207,7 @@ bool isAvailable(const OptionValueInfo &value, const TargetInfo &target) {
 
 unsigned keyWarps(Mma mma, unsigned rows, unsigned warps) {
   const MmaInstrInfo &instr = firstMmaInstr(mma);
-  if (mma == Mma::Scalar || rows % instr.slabRows != 0 || warps % instr.slabWarps != 0)
+  if (!mmaFamily(mma).isCollective || rows % instr.slabRows != 0 || warps % instr.slabWarps != 0)
     return 1;
   const unsigned groups = warps / instr.slabWarps, rowGroups = std::min(groups, rows / instr.slabRows);
   return rowGroups == 0 ? 1 : groups / rowGroups;
@@ -218,20 +220,21 @@ constexpr unsigned kWgmmaRowsOfAWarp = 16;
 
 std::pair<unsigned, unsigned> largestTile(Mma mma) {
   const unsigned most = optionInfo(OptionKey::Tile).max;
-  return mma == Mma::Wgmma ? std::pair(kMostWgmmaWarps * kWgmmaRowsOfAWarp, kMostWgmmaKeys) : std::pair(most, most);
+  return mmaFamily(mma).isAsynchronous ? std::pair(kMostWgmmaWarps * kWgmmaRowsOfAWarp, kMostWgmmaKeys)
+                                       : std::pair(most, most);
 }
 
 static bool canShare(Mma mma, unsigned rows, unsigned warps) {
-  if (mma == Mma::Scalar)
+  if (!mmaFamily(mma).isCollective)
     return rows % warps == 0;
   const MmaInstrInfo &instr = firstMmaInstr(mma);
   const unsigned slabs = rows / instr.slabRows, groups = warps / instr.slabWarps;
-  return mma == Mma::Wmma ? groups <= slabs && slabs % groups == 0
-                          : std::max(slabs, groups) % std::min(slabs, groups) == 0;
+  return hasOpaqueFragments(mmaFamily(mma)) ? groups <= slabs && slabs % groups == 0
+                                            : std::max(slabs, groups) % std::min(slabs, groups) == 0;
 }
 
 std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
-  if (mma == Mma::Wgmma)
+  if (mmaFamily(mma).isAsynchronous)
     return {rows / kWgmmaRowsOfAWarp};
   std::vector<unsigned> fitting;
   for (unsigned warps = firstMmaInstr(mma).slabWarps; warps <= optionInfo(OptionKey::Warps).max;
@@ -245,17 +248,52 @@ std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
 //------------------------------------------------------------------------------------------------------===//
 
 ArrayRef<StringRef> allRules() {
-  static const StringRef kRules[] = {
-      "target",        "not-yet",        "accum",          "head-dim",      "rows",
-      "warps",         "warp-group",     "keys",           "q-in",          "p-in",
-      "q-held",        "reduce",         "copy",           "refill",        "rescale",
-      "split",         "vector",         "swizzle",        "shared",        "places",
-      "gqa",           "cluster",        "roles",          "grid",          "overlap",
-      "wgmma-accum",   "wgmma-head-dim", "wgmma-rows",     "wgmma-warps",   "wgmma-warp-group",
-      "wgmma-keys",    "wgmma-q-in",     "wgmma-p-in",     "wgmma-q-held",  "wgmma-reduce",
-      "wgmma-copy",    "wgmma-refill",   "wgmma-rescale",  "wgmma-split",   "wgmma-vector",
-      "wgmma-swizzle", "wgmma-shared",   "wgmma-barriers", "wgmma-cluster", "wgmma-roles",
-      "wgmma-grid",    "wgmma-overlap"};
+  static const StringRef kRules[] = {"target",
+                                     "not-yet",
+                                     "accum",
+                                     "head-dim",
+                                     "rows",
+                                     "warps",
+                                     "warp-group",
+                                     "keys",
+                                     "q-in",
+                                     "p-in",
+                                     "pass-number",
+                                     "reduce",
+                                     "copy",
+                                     "refill",
+                                     "rescale",
+                                     "split",
+                                     "vector",
+                                     "swizzle",
+                                     "shared",
+                                     "places",
+                                     "gqa",
+                                     "roles",
+                                     "grid",
+                                     "overlap",
+                                     "wgmma-accum",
+                                     "wgmma-head-dim",
+                                     "wgmma-rows",
+                                     "wgmma-warps",
+                                     "wgmma-warp-group",
+                                     "wgmma-keys",
+                                     "wgmma-q-in",
+                                     "wgmma-p-in",
+                                     "wgmma-pass-number",
+                                     "wgmma-reduce",
+                                     "wgmma-copy",
+                                     "wgmma-refill",
+                                     "wgmma-rescale",
+                                     "wgmma-split",
+                                     "wgmma-vector",
+                                     "wgmma-swizzle",
+                                     "wgmma-shared",
+                                     "wgmma-barriers",
+                                     "wgmma-cluster",
+                                     "wgmma-roles",
+                                     "wgmma-grid",
+                                     "wgmma-overlap"};
   return kRules;
 }
 
@@ -296,11 +334,11 @@ void Judge::judgeProducts() {
 void Judge::judgeWarps() {
   const unsigned rows = variant.number(OptionKey::Tile), warps = variant.number(OptionKey::Warps);
   const MmaInstrInfo &instr = variant.instr();
-  if (variant.mma() != Mma::Scalar && rows % instr.slabRows != 0)
+  if (variant.family().isCollective && rows % instr.slabRows != 0)
     require(false, "rows", OptionKey::Tile);
   else if (warps % instr.slabWarps != 0)
     require(false, "warp-group", OptionKey::Warps);
-  else if (variant.mma() == Mma::Wmma && warps * instr.slabRows > rows)
+  else if (hasOpaqueFragments(variant.family()) && warps * instr.slabRows > rows)
     require(false, "warp-group", OptionKey::Warps);
   else
     require(canShare(variant.mma(), rows, warps), "warps", OptionKey::Tile);
@@ -308,24 +346,32 @@ void Judge::judgeWarps() {
 }
 
 void Judge::judgeOperands() {
-  const Mma mma = variant.mma();
-  const bool isScalar = mma == Mma::Scalar, isStaged = isScalar || mma == Mma::Wmma;
-  require((!isScalar && mma != Mma::Wgmma) || variant.qIn() == OperandPlace::Shared, "q-in", OptionKey::QIn);
-  require(!isStaged || variant.pIn() == OperandPlace::Shared, "p-in", OptionKey::PIn);
-  const bool isHeld = mma == Mma::MmaSync || variant.isOfWarpGroups();
+  const MmaFamilyInfo &family = variant.family();
+  require((family.isCollective && !family.isAsynchronous) || variant.qIn() == OperandPlace::Shared, "q-in",
+          OptionKey::QIn);
+  require(family.keepsResults || variant.pIn() == OperandPlace::Shared, "p-in", OptionKey::PIn);
+  const bool isHeld = family.keepsResults && (!family.isAsynchronous || variant.isOnTarget());
   require(!isHeld || variant.pIn() == OperandPlace::Registers, "p-in", OptionKey::PIn);
-  require(isScalar || variant.reduce() == Reduce::Warp, "reduce", OptionKey::Reduce);
-  const unsigned held = variant.number(OptionKey::QHeld);
-  require(held == 0 || mma == Mma::Wgmma, "q-held", OptionKey::QHeld);
-  require(16 * held <= variant.number(OptionKey::HeadDim), "q-held", OptionKey::QHeld);
+  require(!family.isCollective || variant.reduce() == Reduce::Warp, "reduce", OptionKey::Reduce);
+}
+
+void Judge::judgePassNumbers() {
+  for (const OptionInfo &option : allOptions()) {
+    if (option.constant.empty())
+      continue;
+    const unsigned number = variant.number(option.key);
+    const bool isOfMma = option.onlyWith.empty() || option.onlyWith == toString(variant.mma()) || !variant.isOnTarget();
+    require(isOfMma || number == option.defaultNumber(), "pass-number", option.key);
+    require(option.columnsEach * number <= variant.number(OptionKey::HeadDim), "pass-number", option.key);
+  }
 }
 
 void Judge::judgeCopies() {
-  const bool isWgmma = variant.mma() == Mma::Wgmma, isBulk = variant.copy() == Copy::Tma;
+  const bool isAsynchronous = variant.family().isAsynchronous, isBulk = variant.copy() == Copy::Tma;
   const bool isOnTarget = variant.isOnTarget();
   const OptionValueInfo &copies = *optionInfo(OptionKey::Copy).findValue(unsigned(variant.copy()));
   const bool isCopied = !variant.isGiven(OptionKey::Copy) || variant.point.target->hasAll(copies.needs);
-  require(!isCopied || !isOnTarget || isBulk == isWgmma, "copy", OptionKey::Copy);
+  require(!isCopied || !isOnTarget || isBulk == isAsynchronous, "copy", OptionKey::Copy);
   require(variant.copy() == Copy::LdSt || variant.number(OptionKey::Vector) == 16, "vector", OptionKey::Vector);
   require(Gqa(variant.number(OptionKey::Gqa)) == Gqa::Separate || !isBulk || !isOnTarget, "gqa", OptionKey::Gqa);
   require(variant.refill() != Refill::Late || variant.number(OptionKey::Stages) > 1, "refill", OptionKey::Refill);
@@ -333,23 +379,23 @@ void Judge::judgeCopies() {
 
 /// What CTAs share: the keys of a tile of query rows, or the tiles of K and V.
 void Judge::judgeSplit() {
-  const bool isWgmma = variant.mma() == Mma::Wgmma;
+  const MmaFamilyInfo &family = variant.family();
   const unsigned split = variant.number(OptionKey::Split);
-  const bool canSplit = variant.mma() == Mma::MmaSync || (isWgmma && variant.grid() == Grid::Tiles);
+  const bool canSplit = family.keepsResults && (!family.isAsynchronous || variant.grid() == Grid::Tiles);
   require(split == 1 || canSplit, "split", OptionKey::Split);
   require(split <= 1 || variant.number(OptionKey::Invariant) == 0, "split", OptionKey::Split);
-  const bool canCluster = !variant.isOnTarget() || (isWgmma && variant.grid() == Grid::Persistent);
+  const bool canCluster = !variant.isOfWarpGroups() || variant.grid() == Grid::Persistent;
   require(variant.number(OptionKey::Cluster) == 1 || canCluster, "cluster", OptionKey::Cluster);
 }
 
 void Judge::judgeSwizzle() {
-  const Mma mma = variant.mma();
+  const MmaFamilyInfo &family = variant.family();
   if (variant.isGiven(OptionKey::Swizzle) && variant.isOnTarget())
-    require((variant.swizzle() == Swizzle::B128) == (mma == Mma::Wgmma), "swizzle", OptionKey::Swizzle);
+    require((variant.swizzle() == Swizzle::B128) == family.isAsynchronous, "swizzle", OptionKey::Swizzle);
   if (variant.swizzle() != Swizzle::Xor || variant.isOfWarpGroups())
     return;
   const bool isWide = variant.number(OptionKey::HeadDim) % 16 == 0 && variant.second(OptionKey::HeadDim) % 16 == 0;
-  require(mma != Mma::Wmma && (isWide || mma != Mma::Scalar), "swizzle", OptionKey::Swizzle);
+  require(!hasOpaqueFragments(family) && (isWide || family.isCollective), "swizzle", OptionKey::Swizzle);
 }
 
 void Judge::judgeRescale() {
@@ -357,7 +403,7 @@ void Judge::judgeRescale() {
   require(policy == RescalePolicy::Always || variant.accum() == DType::F32, "rescale", OptionKey::Rescale);
   const bool runsBesideProducts = variant.overlap() == Overlap::Intra || variant.overlap() == Overlap::Both;
   require(policy != RescalePolicy::Optimistic || !variant.isOnTarget() ||
-              (variant.mma() == Mma::Wgmma && runsBesideProducts),
+              (variant.family().isAsynchronous && runsBesideProducts),
           "rescale", OptionKey::Rescale);
 }
 
@@ -367,7 +413,7 @@ void Judge::judgeWarpGroups() {
     return;
   const Roles roles = Roles(variant.number(OptionKey::Roles));
   const bool turns = variant.overlap() == Overlap::Both || variant.overlap() == Overlap::Pingpong;
-  if (variant.mma() != Mma::Wgmma) {
+  if (!variant.family().isAsynchronous) {
     require(roles == Roles::Unified, "roles", OptionKey::Roles);
     require(variant.grid() == Grid::Tiles, "grid", OptionKey::Grid);
     require(variant.overlap() == Overlap::None, "overlap", OptionKey::Overlap);
@@ -392,16 +438,16 @@ void Judge::judgeWarpGroupTile() {
 
 // Copies of K and V together overwrite what a step has read: nobody may issue them before all have done so.
 std::optional<std::vector<std::vector<StringRef>>> Variant::neededPlaces() const {
-  if (mma() == Mma::Wgmma || qIn() == OperandPlace::Registers || reduce() == Reduce::Shared || keyWarps() > 1)
+  if (family().isAsynchronous || qIn() == OperandPlace::Registers || reduce() == Reduce::Shared || keyWarps() > 1)
     return std::nullopt;
   std::vector<std::vector<StringRef>> places = {{"after_load"}};
-  if (mma() != Mma::MmaSync) // P is handed from the lanes that made it to those that read it
+  if (!family().keepsResults) // P is handed from the lanes that made it to those that read it
     places.push_back({"after_exp"});
-  if (mma() == Mma::Wmma) // nobody may write S over P V before all lanes have it
+  if (hasOpaqueFragments(family())) // nobody may write S over P V before all lanes have it
     places.push_back({"after_pv"});
-  if (mma() == Mma::Wmma && refill() != Refill::Split)
+  if (hasOpaqueFragments(family()) && refill() != Refill::Split)
     places.push_back({"after_scores"});
-  if (mma() != Mma::Wmma && refill() == Refill::Joint)
+  if (!hasOpaqueFragments(family()) && refill() == Refill::Joint)
     places.push_back({"after_pv", "after_tile"});
   return places;
 }
@@ -436,6 +482,7 @@ std::vector<Breach> Judge::runUnmade() {
   judgeProducts();
   judgeWarps();
   judgeOperands();
+  judgePassNumbers();
   judgeCopies();
   judgeSplit();
   judgeSwizzle();

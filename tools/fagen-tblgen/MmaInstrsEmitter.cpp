@@ -48,7 +48,9 @@ void emitFamily(raw_ostream &os, const Record &family) {
   os << "{.family = Mma::" << family.getValueAsDef("Family")->getValueAsString("Enumerator")
      << ", .isCollective = " << flag("Collective") << ", .isAsynchronous = " << flag("Asynchronous")
      << ", .keepsResults = " << flag("KeepsResults") << ", .unitWarps = " << family.getValueAsInt("UnitWarps")
-     << ", .abt = " << quoted(family.getValueAsString("Abt")) << ", .ab = " << quoted(family.getValueAsString("Ab"))
+     << ", .abt = " << quoted(family.getValueAsString("Abt"))
+     << ", .addAbt = " << quoted(family.getValueAsString("AddAbt"))
+     << ", .ab = " << quoted(family.getValueAsString("Ab")) << ", .async = " << quoted(family.getValueAsString("Async"))
      << ", .headers = {";
   ListSeparator separator;
   for (StringRef header : family.getValueAsListOfStrings("Headers"))

@@ -75,7 +75,7 @@ void emitValue(raw_ostream &os, StringRef enumName, const Record &value) {
   os << "},\n";
 }
 
-/// {OptionKey::Mask, "mask", OptionBlock::Problem, OptionType::Enum, ..., {values}, {allowed}, "", ""}
+/// {OptionKey::Mask, "mask", OptionBlock::Problem, OptionType::Enum, ..., {values}, {allowed}, "", "", 0}
 void emitOption(raw_ostream &os, const Record &option) {
   bool problem = option.getValueAsString("Block") == "problem";
   os << "    {OptionKey::" << keyName(option) << ", " << quoted(option.getValueAsString("Key"))
@@ -97,7 +97,7 @@ void emitOption(raw_ostream &os, const Record &option) {
   for (int64_t allowed : option.getValueAsListOfInts("Allowed"))
     os << separator << allowed;
   os << "}, " << quoted(option.getValueAsString("Constant")) << ", " << quoted(option.getValueAsString("OnlyWith"))
-     << "},\n";
+     << ", " << option.getValueAsInt("ColumnsEach") << "},\n";
 }
 
 void emitSpecOptions(RecordKeeper &records, raw_ostream &os) {

@@ -41,6 +41,7 @@ struct OptionInfo {
   std::vector<unsigned> allowed;       ///< of Bytes
   llvm::StringRef constant;            ///< of the kernel, by which a pass gets the number; empty: other code does
   llvm::StringRef onlyWith;            ///< the one mma that takes another number than the default; empty: any
+  unsigned columnsEach;                ///< of Q, which each takes; there may be no more than Q has
 
   /// Of an integer that has a default.
   unsigned defaultNumber() const;

@@ -14,11 +14,12 @@ namespace fagen {
 /// What kernels must know of all instructions of a family.
 struct MmaFamilyInfo {
   Mma family = Mma::Scalar;
-  bool isCollective = false;   ///< threads of a warp, or of a unit, work on a product together; else each alone
-  bool isAsynchronous = false; ///< a product is asked for and waited for
-  bool keepsResults = false;   ///< which lane holds which element of a result is known: results stay in registers
-  unsigned unitWarps = 1;      ///< that ask for a product together
-  llvm::StringRef abt, ab;     ///< device functions of a product that is complete when they return
+  bool isCollective = false;       ///< threads of a warp, or of a unit, work on a product together; else each alone
+  bool isAsynchronous = false;     ///< a product is asked for and waited for
+  bool keepsResults = false;       ///< which lane holds which element of a result is known: results stay in registers
+  unsigned unitWarps = 1;          ///< that ask for a product together
+  llvm::StringRef abt, addAbt, ab; ///< device functions: A B^T, the same added to what is there, A B, which always is
+  llvm::StringRef async;           ///< what begins the names of ptx functions that fence, commit and wait for products
   std::vector<llvm::StringRef> headers; ///< below <fagen/device/>
 };
 
@@ -26,8 +27,17 @@ struct MmaFamilyInfo {
 const MmaFamilyInfo &mmaFamily(Mma family);
 const MmaFamilyInfo &mmaFamily(llvm::StringRef name);
 
+/// In the order of MmaInstrs.td.
+llvm::ArrayRef<MmaFamilyInfo> allMmaFamilies();
+
 /// Each thread alone: also of kernels without products.
 const MmaFamilyInfo &plainFamily();
+
+/// Warps by themselves, results in registers, on the most targets: what a kernel is of where nothing else fits.
+const MmaFamilyInfo &fallbackFamily();
+
+/// Warps work together on fragments whose layout nobody knows: what they hold reaches other threads by shared memory.
+inline bool hasOpaqueFragments(const MmaFamilyInfo &family) { return family.isCollective && !family.keepsResults; }
 
 struct MmaInstrInfo {
   llvm::StringRef name;

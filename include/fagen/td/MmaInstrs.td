@@ -11,8 +11,12 @@ class MmaFamily<Case family> {
   bit Asynchronous = 0;  // a product is asked for and waited for
   bit KeepsResults = 1;  // which lane holds which element of a result is known: results stay in registers
   int UnitWarps = 1;     // that ask for a product together
-  string Abt = "mma_abt"; // device functions of a product that is complete when they return: A B^T, A B
+  // Device functions: A B^T, the same added to what is there, and A B, which always is. They return when the product is
+  // complete, or has been asked for.
+  string Abt = "mma_abt";
+  string AddAbt = "mma_add_abt";
   string Ab = "mma_ab";
+  string Async = "";     // what begins the names of ptx functions that fence, commit and wait for products
   list<string> Headers = ["ops/mma.h"];
 }
 
@@ -33,6 +37,10 @@ def MmaSyncFamily : MmaFamily<MmaMmaSync>;
 def WgmmaFamily : MmaFamily<MmaWgmma> {
   let Asynchronous = 1;
   let UnitWarps = 4;
+  let Abt = "issue_abt";
+  let AddAbt = "issue_add_abt";
+  let Ab = "issue_ab";
+  let Async = "wgmma";
   let Headers = ["ops/mma.h", "ops/wgmma.h"];
 }
 

@@ -167,6 +167,7 @@ class Option<string key, string block, Type type, string doc> {
   list<int> Allowed = [];
   string Constant = "";    // of the kernel, by which a pass gets the number where it is not the default; empty: other code does
   string OnlyWith = "";    // the one mma with which it may be another number than the default; empty: any
+  int ColumnsEach = 0;     // of Q, which each takes: there may be no more than Q has
 }
 
 // A number that one pass reads: nothing else of the compiler knows the key.
@@ -360,6 +361,7 @@ def ClusterOption : PassNumber<"cluster",
 def QHeldOption : PassNumber<"q_held",
     "slices of 16 columns of Q that stay in registers; the others are read from shared memory in every step; "
     "only with wgmma", "kHeldSlices", "wgmma"> {
+  let ColumnsEach = 16;
   let InName = "held_";
   let Default = "0";
   let Min = 0;
