@@ -22,6 +22,7 @@ __all__: List[str]
 
 class _Stats(TypedDict):
     computed: Dict[str, int]
+    padded: Dict[Tuple[str, str], int]
     fallbacks: Dict[Tuple[str, str], int]
     launches: Dict[Tuple[str, str], int]
 

@@ -14,6 +14,7 @@ _lock = threading.Lock()
 _of_threads = []  # calls that kernels computed, by function: a dict for each thread, so that counting takes no lock
 _before_reset = collections.Counter()
 _fallbacks = collections.Counter()
+_padded = collections.Counter()
 _warned = set()
 
 
@@ -30,6 +31,11 @@ _of_thread = _OfThread()
 def computed(function):
     counts = _of_thread.computed
     counts[function] = counts.get(function, 0) + 1
+
+
+def padded(function, how):
+    with _lock:
+        _padded[function, how] += 1
 
 
 def refuse(function, reason, fallback):
@@ -52,16 +58,18 @@ def refuse(function, reason, fallback):
 def stats(reset=False):
     """What ran so far, since the last reset.
 
-    {"computed": {function: calls}, "fallbacks": {(function, reason): calls}, and "launches": {(kernel, target): launches},
-    which also counts those of compiled graphs, and is never reset}.
+    {"computed": {function: calls}, "padded": {(function, how): calls} of these, by kernels of a wider head dim,
+    "fallbacks": {(function, reason): calls}, and "launches": {(kernel, target): launches}, which also counts those of compiled
+    graphs, and is never reset}.
     """
     front = sys.modules.get("fagen.torch")
     with _lock:
         ever = sum((collections.Counter(counts) for counts in _of_threads), collections.Counter())
         ever += collections.Counter(front.computed_at_once() if front else {})
-        counts = {"computed": dict(ever - _before_reset), "fallbacks": dict(_fallbacks),
+        counts = {"computed": dict(ever - _before_reset), "padded": dict(_padded), "fallbacks": dict(_fallbacks),
                   "launches": front.launches() if front else {}}
         if reset:
             _before_reset.update(ever - _before_reset)
             _fallbacks.clear()
+            _padded.clear()
     return counts

@@ -11,6 +11,7 @@ import functools
 import math
 import os
 import weakref
+from operator import index
 
 import torch
 from torch.nn.attention import register_flash_attention_impl
@@ -257,7 +258,8 @@ def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, l
     q is [batch, seq_q, heads, head_dim] (layout "bshd") or [batch, heads, seq_q, head_dim] ("bhsd"), k and v have kv_heads,
     which divide heads; all other strides are free. scale: 1 / sqrt(head_dim) where None. A row that sees no key gives 0 and
     -inf. out: where to write; it takes no part in gradients. kernels: a KernelSet, else the package's
-    own. form: the name of a form of these kernels, which says score and mask in place of causal; its params are given by
+    own. Where they have no kernel for the head dims, but one for wider ones, tensors are padded: they are copied, and stats()
+    counts it. form: the name of a form of these kernels, which says score and mask in place of causal; its params are given by
     keyword, numbers and tensors (form="gemma2", cap=50.0, window=1024), or in form_args where a name is taken. A number may
     be a tensor of one element, too, which is read when the kernel runs. Forms have no gradient. fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
     reason, "torch" lets it silently; stats() counts both.
@@ -284,6 +286,10 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
         result = _at_once(function, q, k, v, out, scale, causal, bshd, lse, number)
         if result is not None:
             return result
+    width = _width(q, k, v, causal, lse, kernels)
+    if width is not None and (fallback == "error" or q.shape[1 if bshd else 2] >= _ROWS_WORTH_COPIES):
+        return _attend_padded(function, width, q, k, v, scale, out, functools.partial(
+            attend, causal=causal, bshd=bshd, lse=lse, fallback=fallback, kernels=kernels))
     if _is_compiling():
         return _attend_in_graph(function, q, k, v, scale, causal, bshd, lse, out, fallback, number)
     wants_gradient = _is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
@@ -301,6 +307,27 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
     return result
 
 
+def _attend_padded(function, width, q, k, v, scale, out, attend_as):
+    """O and LSE by kernels of a wider head dim, with zeros behind the columns: they add nothing to scores, and give columns of O
+    that are cut off. `attend_as` is attend() or attend_form() with what remains of the call."""
+    head_dim, columns = q.shape[3], v.shape[3]
+    scale = head_dim ** -0.5 if scale is None else scale
+    padded = (torch.nn.functional.pad(t, (0, width - t.shape[3])) for t in (q, k, v))
+    o, sums = attend_as(function, *padded, scale=scale)
+    if not _is_compiling():
+        _stats.padded(function, f"head_dim {head_dim if head_dim == columns else f'{head_dim}:{columns}'} as {width}")
+    return _into(out, o[..., :columns]), sums
+
+
+def _into(out, o):
+    """o, or out where it is given, which then holds what o holds."""
+    if out is None:
+        return o
+    if out.shape != o.shape or out.dtype != o.dtype or out.device != o.device:
+        raise errors.Error(f"out is {out.dtype} of {tuple(out.shape)} on {out.device}; it is {o.dtype} of {tuple(o.shape)} on {o.device}")
+    return out.copy_(o)
+
+
 def why_not_form(q, k, v, form, args, lse=False, kernels=None):
     """Why a form of these kernels cannot compute this; None where it can, as far as that is known without asking for a kernel.
 
@@ -311,9 +338,10 @@ def why_not_form(q, k, v, form, args, lse=False, kernels=None):
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given):
         return f"the form {form} has no gradient"
     why = _forms.lacks(tables, form, args)
-    if why is None and _is_compiling() and not _has_kernel(
-            tables, q.dtype, False, lse, q.shape[3], v.shape[3], q.device.index if q.is_cuda else None, form, tuple(args)):
-        why = "no kernel for this type, these head dims and this GPU"
+    if why is None and _is_compiling():
+        kind = _kind(q, v, False, lse, form, args)
+        if not _has_kernel(tables, *kind) and _wider(tables, *kind) is None:
+            why = "no kernel for this type, these head dims and this GPU"
     return why
 
 
@@ -323,6 +351,10 @@ def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=Fal
     bound = _Form(form, args)
     if torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v, *bound.tensors)):
         raise errors.Unsupported(f"{function}: form {form} has no gradient: use torch.no_grad(), or detach its tensors")
+    width = _width(q, k, v, False, lse, kernels, form, args)
+    if width is not None:
+        return _attend_padded(function, width, q, k, v, scale, out, functools.partial(
+            attend_form, form=form, args=args, bshd=bshd, lse=lse, kernels=kernels))
     if _is_compiling():
         q, k, v = _dense(q), _dense(k), _dense(v)
     call = q, k, v, bound.tensors, bound.numbers, bound.number
@@ -360,13 +392,12 @@ def _instead(q, k, v, scale, causal, bshd, lse, out):
     """O and LSE by PyTorch."""
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     o, sums = _by_torch.attention(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=lse)
-    return (o if out is None else out.copy_(o)), sums
+    return _into(out, o), sums
 
 
 def _attend_in_graph(function, q, k, v, scale, causal, bshd, lse, out, fallback, number):
     """attend() while a graph is made: what is decided there holds whenever it runs."""
-    if number == _READY and q.is_cuda and not _has_kernel(_READY_TABLES, q.dtype, causal, lse, q.shape[3], v.shape[3],
-                                                          q.device.index):
+    if number == _READY and q.is_cuda and not _has_kernel(_READY_TABLES, *_kind(q, v, causal, lse)):
         if fallback == "error":
             raise errors.Unsupported(f"{function}: no kernel for this type and these head dims")
         return _instead(q, k, v, scale, causal, bshd, lse, out)
@@ -375,14 +406,48 @@ def _attend_in_graph(function, q, k, v, scale, causal, bshd, lse, out, fallback,
     return _launch(_dense(q), _dense(k), _dense(v), scale, causal, bshd, lse, out, number, wants_gradient)
 
 
+def _kind(q, v, causal, lse, form=None, args=()):
+    """What _has_kernel and _wider are asked of a call. A graph is for its head dims alone: index() makes numbers of symbols."""
+    return q.dtype, causal, lse, index(q.shape[3]), index(v.shape[3]), q.device.index if q.is_cuda else None, form, tuple(args)
+
+
+def _width(q, k, v, causal, lse, kernels, form=None, args=()):
+    """The head dim to which these tensors are padded, or None."""
+    if q.dim() != 4 or k.dim() != 4 or v.dim() != 4 or q.shape[3] != k.shape[3]:
+        return None  # the operators say what is wrong
+    tables = _READY_TABLES if kernels is None else tuple(kernels._tables)
+    return _wider(tables, *_kind(q, v, causal, lse, form, args))
+
+
 def _has_kernel(tables, dtype, causal, lse, head_dim, head_dim_v, ordinal, form=None, params=()):
     """Whether tables have a kernel for packed tensors like these, by a form with these params: what a graph can know when it is
     made. ordinal: the GPU's; None: the CPU."""
-    capability = _capability(ordinal)
+    return _knows(tables, dtype, causal, lse, head_dim, head_dim_v, _capability(ordinal), form, params)
+
+
+def _wider(tables, dtype, causal, lse, head_dim, head_dim_v, ordinal, form=None, params=()):
+    """The head dim to which tensors are padded; None where tables have a kernel for theirs, or none for a wider one either."""
+    def knows(head_dim, head_dim_v):
+        return _knows(tables, dtype, causal, lse, head_dim, head_dim_v, capability, form, params)
+
+    capability, most = _capability(ordinal), max(head_dim, head_dim_v)
+    if capability is None or knows(head_dim, head_dim_v):
+        return None
+    return next((width for width in _WIDTHS if width >= most and knows(width, width)), None)
+
+
+_ROWS_WORTH_COPIES = 128  # with fewer PyTorch is the faster way, where the caller allows it: copies of K and V would take longer
+_WIDTHS = range(32, 257, 32)  # the head dims that tensors are padded to, where there is a kernel
+
+
+@functools.lru_cache(maxsize=None)
+def _knows(tables, dtype, causal, lse, head_dim, head_dim_v, capability, form, params):
     if dtype not in _DTYPES or capability is None:
         return False
     problem = _kernels.describe((1, 1, 1, 128, 128, head_dim, head_dim_v), _DTYPES[dtype], causal, lse)
     if form is not None:
+        if _forms.find(tables, form, params) is None:
+            return False
         _forms.describe(problem, tables, form, _forms.any_args(tables, form, params))
     choice = _lib.Choice()
     return _lib.library().fagen_query(_lib.pointers(tables), len(tables), ctypes.byref(problem),
@@ -397,7 +462,7 @@ def _capability(ordinal):
     return 10 * major + minor
 
 
-_has_kernel._dynamo_marked_constant = True  # what torch.compiler.assume_constant_result sets, without importing the compiler
+_has_kernel._dynamo_marked_constant = _wider._dynamo_marked_constant = True  # what torch.compiler.assume_constant_result sets, without importing the compiler
 
 
 def _launch(q, k, v, scale, causal, bshd, lse, out, number, wants_gradient):

@@ -241,6 +241,72 @@ def test_without_memory():
         fagen.attention(q[:, :1].expand(-1, 2 ** 42, -1, -1), k, v)
 
 
+@pytest.fixture
+def gpu_of_the_emulator(monkeypatch):
+    """Graphs and padding ask for its kernels."""
+    monkeypatch.setattr(fagen.torch, "_capability", lambda ordinal: 89)
+    fagen.stats(reset=True)
+
+
+@emulated
+@pytest.mark.parametrize("head_dim, width", [(40, 64), (80, 128), (16, 64)])
+@pytest.mark.parametrize("layout", ["bshd", "bhsd"])
+def test_head_dims_that_no_kernel_has_are_padded(gpu_of_the_emulator, monkeypatch, head_dim, width, layout):
+    monkeypatch.setattr(fagen.torch, "_WIDTHS", (64, 128))  # what the emulator is given
+    q, k, v = tensors(head_dim=head_dim, layout=layout)
+    for scale in (None, 0.3):
+        wanted, sums = reference(q, k, v, True, scale, layout)
+        o, lse = fagen.attention(q, k, v, causal=True, scale=scale, layout=layout, return_lse=True)
+        assert o.shape == q.shape
+        assert_near(o, wanted)
+        torch.testing.assert_close(lse.double(), sums, atol=1e-3, rtol=1e-3)
+        out = torch.empty_like(q)
+        assert fagen.attention(q, k, v, causal=True, scale=scale, layout=layout, out=out) is out
+        assert_near(out, wanted)
+    stats = fagen.stats(reset=True)
+    assert stats["padded"] == {("attention", f"head_dim {head_dim} as {width}"): 4} and not stats["fallbacks"]
+    assert not fagen.stats()["padded"]
+    inputs = [t.requires_grad_() for t in (q, k, v)]
+    fagen.attention(*inputs, causal=True, layout=layout).sum().backward()
+    exact = [t.detach().double().requires_grad_() for t in inputs]
+    reference(*exact, True, layout=layout)[0].sum().backward()
+    for got, one in zip(inputs, exact):
+        torch.testing.assert_close(got.grad.double(), one.grad, atol=1e-2, rtol=1e-2)
+
+
+@emulated
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_graphs_pad_head_dims(gpu_of_the_emulator, dynamic):
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda q, k, v: fagen.attention(q, k, v, causal=True), backend="aot_eager", fullgraph=True,
+                             dynamic=dynamic)
+    q, k, v = tensors(head_dim=40)
+    assert_near(compiled(q, k, v), reference(q, k, v, True)[0])
+
+
+@emulated
+def test_few_rows_are_not_worth_padding_where_pytorch_may_compute(gpu_of_the_emulator):
+    q, k, v = tensors(head_dim=40, seq_q=127, seq_kv=130)
+    assert_near(fagen.attention(q, k, v, causal=True, fallback="torch"), reference(q, k, v, True)[0])
+    assert fagen.stats()["padded"] == {} and len(fagen.stats()["fallbacks"]) == 1
+    q = tensors(head_dim=40, seq_q=128)[0]
+    assert_near(fagen.attention(q, k, v, causal=True, fallback="torch"), reference(q, k, v, True)[0])
+    assert fagen.stats()["padded"] == {("attention", "head_dim 40 as 64"): 1}
+
+
+@emulated
+def test_what_is_not_padded(gpu_of_the_emulator):
+    q, k, v = tensors(head_dim=40)
+    for wrong, say in (((q, tensors(head_dim=48)[1], v), "q has head_dim 40, k 48"), ((q[0], k, v), "q has 3 dimensions; it has 4")):
+        with pytest.raises(fagen.Error, match=say):
+            fagen.attention(*wrong)
+    with pytest.raises(fagen.Error, match=r"out is torch.float16 of \(2, 40, 4, 40\).*it is torch.float16 of \(1, 40, 4, 40\)"):
+        fagen.attention(q, k, v, out=torch.empty(2, *q.shape[1:], dtype=q.dtype))
+    wide = tensors(head_dim=288)
+    with pytest.raises(fagen.Unsupported, match="head_dim 288"):
+        fagen.attention(*wide)
+
+
 class Called(TorchFunctionMode):
     """The functions that are called."""
 

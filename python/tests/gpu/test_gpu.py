@@ -158,6 +158,17 @@ def test_graphs_have_forms(options):
     assert not fagen.stats()["fallbacks"]
 
 
+@pytest.mark.parametrize("head_dim, width", [(80, 96), (40, 64), (112, 128), (160, 192), (224, 256)])
+def test_head_dims_that_no_kernel_has_are_padded(head_dim, width):
+    q, k, v = tensors(2, 8, 2, 300, 300, head_dim)
+    fagen.stats(reset=True)
+    o, lse = fagen.attention(q, k, v, causal=True, return_lse=True)
+    wanted, sums = exact(q, k, v, True)
+    torch.testing.assert_close(o.double(), wanted, atol=2e-3, rtol=2e-3)
+    torch.testing.assert_close(lse.double(), sums, atol=1e-3, rtol=1e-3)
+    assert fagen.stats()["padded"] == {("attention", f"head_dim {head_dim} as {width}"): 1}
+
+
 def test_host_time():
     """One call takes at most 5 us of the host more than a bare launch of its kernel."""
     figures = host_time.figures()
