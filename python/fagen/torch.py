@@ -265,7 +265,8 @@ def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, l
     reason, "torch" lets it silently; stats() counts both.
     """
     if form is None and not params and form_args is None:
-        result = attend("attention", q, k, v, scale, causal, _is_bshd(layout), return_lse, out, fallback, kernels)
+        bshd = layout == "bshd" or _is_bshd(layout)
+        result = attend("attention", q, k, v, scale, causal, bshd, return_lse, out, fallback, kernels)
     else:
         params = _forms.together("attention", form, form_args, params)
         if causal:
