@@ -278,8 +278,10 @@ def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, l
     return result if return_lse else result[0]
 
 
-def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, out=None, fallback="error", kernels=None):
-    """O and LSE of attention(), on behalf of a function of this name."""
+def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, out=None, fallback="error", kernels=None,
+           has_other_way=False):
+    """O and LSE of attention(), on behalf of a function of this name. has_other_way: where this raises Unsupported the caller lets
+    PyTorch compute."""
     if fallback not in _stats.FALLBACKS:
         raise errors.Error(f'{function}: fallback is {fallback!r}; it is "error", "warn" or "torch"')
     number = _READY if kernels is None else _number(kernels)
@@ -288,7 +290,8 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
         if result is not None:
             return result
     width = _width(q, k, v, causal, lse, kernels)
-    if width is not None and (fallback == "error" or q.shape[1 if bshd else 2] >= _ROWS_WORTH_COPIES):
+    is_last_way = fallback == "error" and not has_other_way
+    if width is not None and (is_last_way or q.shape[1 if bshd else 2] >= _ROWS_WORTH_COPIES):
         return _attend_padded(function, width, q, k, v, scale, out, functools.partial(
             attend, causal=causal, bshd=bshd, lse=lse, fallback=fallback, kernels=kernels))
     if _is_compiling():

@@ -133,7 +133,8 @@ def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=No
         reason = f"{reason}: {why}"
     if reason is None:
         try:
-            o, _ = front.attend("transformers", query, key, value, scale=scaling, causal=causal, bshd=False)
+            o, _ = front.attend("transformers", query, key, value, scale=scaling, causal=causal, bshd=False,
+                                has_other_way=True)
             return o.transpose(1, 2).contiguous(), None
         except errors.Unsupported as refused:
             reason = refused.reason

@@ -289,6 +289,8 @@ def test_few_rows_are_not_worth_padding_where_pytorch_may_compute(gpu_of_the_emu
     q, k, v = tensors(head_dim=40, seq_q=127, seq_kv=130)
     assert_near(fagen.attention(q, k, v, causal=True, fallback="torch"), reference(q, k, v, True)[0])
     assert fagen.stats()["padded"] == {} and len(fagen.stats()["fallbacks"]) == 1
+    with pytest.raises(fagen.Unsupported, match="head_dim 40"):
+        fagen.torch.attend("a function", q, k, v, causal=True, has_other_way=True)
     q = tensors(head_dim=40, seq_q=128)[0]
     assert_near(fagen.attention(q, k, v, causal=True, fallback="torch"), reference(q, k, v, True)[0])
     assert fagen.stats()["padded"] == {("attention", "head_dim 40 as 64"): 1}
