@@ -72,6 +72,7 @@ private:
     for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
       checkPhase(*kernel);
       checkTarget(*kernel);
+      checkFamilies(*kernel);
       if (!kernel->hasOwnParams())
         refuse(kernel->location, "kernel @" + kernel->symbol +
                                      " has attention's parameters, and another kernel of the program has its own");
@@ -99,7 +100,6 @@ private:
 
   void checkOwnRole(const Kernel &kernel, const Role &role) {
     walk(role.body, [&](const Op &op) {
-      checkFamily(kernel, op);
       if (!hasOwnText(op))
         refuse(op.location, opInfo(op.kind).name + " has no text in a kernel with parameters of its own");
       else if (const auto copy = dynCast<CopyIssueOp>(op); copy && !isBulkCopy(op) && role.firstWarp != 0)
@@ -190,6 +190,7 @@ private:
 
   void checkKernel(const Kernel &kernel) {
     checkTarget(kernel);
+    checkFamilies(kernel);
     if (kernel.roles.size() > 2)
       refuse(kernel.location, "kernel @" + kernel.symbol + " has " + Twine(kernel.roles.size()) +
                                   " roles; text is made of one, or of one that loads and one that computes");
@@ -204,9 +205,14 @@ private:
                                  ", which loads by one thread: bulk copies, mbarriers and fences, and two barriers");
     checkSteps(kernel.roles.back().body);
     for (const Role &role : kernel.roles)
-      walk(role.body, [&](const Op &op) {
-        checkFamily(kernel, op);
-        checkOp(op);
+      walk(role.body, [&](const Op &op) { checkOp(op); });
+  }
+
+  void checkFamilies(const Kernel &kernel) {
+    for (const Role &role : kernel.roles)
+      forEachComposition(role.body, [&](const Composition &composition) {
+        if (composition.isSingle()) // what several ops are one function of may make products in its own way
+          checkFamily(kernel, *composition.subject);
       });
   }
 
