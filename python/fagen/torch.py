@@ -258,8 +258,8 @@ def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, l
     q is [batch, seq_q, heads, head_dim] (layout "bshd") or [batch, heads, seq_q, head_dim] ("bhsd"), k and v have kv_heads,
     which divide heads; all other strides are free. scale: 1 / sqrt(head_dim) where None. A row that sees no key gives 0 and
     -inf. out: where to write; it takes no part in gradients. kernels: a KernelSet, else the package's
-    own. Where they have no kernel for the head dims, but one for wider ones, tensors are padded: they are copied, and stats()
-    counts it. form: the name of a form of these kernels, which says score and mask in place of causal; its params are given by
+    own. Where they have no kernel for the head dims, but one for wider ones, tensors are padded, unless PyTorch may compute: they
+    are copied, and stats() counts it. form: the name of a form of these kernels, which says score and mask in place of causal; its params are given by
     keyword, numbers and tensors (form="gemma2", cap=50.0, window=1024), or in form_args where a name is taken. A number may
     be a tensor of one element, too, which is read when the kernel runs. Forms have no gradient. fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
     reason, "torch" lets it silently; stats() counts both.
@@ -290,8 +290,7 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
         if result is not None:
             return result
     width = _width(q, k, v, causal, lse, kernels)
-    is_last_way = fallback == "error" and not has_other_way
-    if width is not None and (is_last_way or q.shape[1 if bshd else 2] >= _ROWS_WORTH_COPIES):
+    if width is not None and fallback == "error" and not has_other_way:  # PyTorch is faster than a kernel behind copies
         return _attend_padded(function, width, q, k, v, scale, out, functools.partial(
             attend, causal=causal, bshd=bshd, lse=lse, fallback=fallback, kernels=kernels))
     if _is_compiling():
@@ -440,7 +439,6 @@ def _wider(tables, dtype, causal, lse, head_dim, head_dim_v, ordinal, form=None,
     return next((width for width in _WIDTHS if width >= most and knows(width, width)), None)
 
 
-_ROWS_WORTH_COPIES = 128  # with fewer PyTorch is the faster way, where the caller allows it: copies of K and V would take longer
 _WIDTHS = range(32, 257, 32)  # the head dims that tensors are padded to, where there is a kernel
 
 

@@ -285,15 +285,12 @@ def test_graphs_pad_head_dims(gpu_of_the_emulator, dynamic):
 
 
 @emulated
-def test_few_rows_are_not_worth_padding_where_pytorch_may_compute(gpu_of_the_emulator):
-    q, k, v = tensors(head_dim=40, seq_q=127, seq_kv=130)
+def test_nothing_is_padded_where_pytorch_may_compute(gpu_of_the_emulator):
+    q, k, v = tensors(head_dim=40)
     assert_near(fagen.attention(q, k, v, causal=True, fallback="torch"), reference(q, k, v, True)[0])
     assert fagen.stats()["padded"] == {} and len(fagen.stats()["fallbacks"]) == 1
     with pytest.raises(fagen.Unsupported, match="head_dim 40"):
         fagen.torch.attend("a function", q, k, v, causal=True, has_other_way=True)
-    q = tensors(head_dim=40, seq_q=128)[0]
-    assert_near(fagen.attention(q, k, v, causal=True, fallback="torch"), reference(q, k, v, True)[0])
-    assert fagen.stats()["padded"] == {("attention", "head_dim 40 as 64"): 1}
 
 
 @emulated
