@@ -21,7 +21,7 @@ def parse(text):
     """The kind and its number, None where it has none."""
     found = re.fullmatch(r"(hot|rope|rise)(\d+(?:\.\d+)?)|(normal|sink)", text)
     if not found:
-        raise ValueError(f"{text} is no kind of inputs; there are {HELP}")
+        raise ValueError(f"{text} is not a kind of inputs; there are {HELP}")
     return (found[3], None) if found[3] else (found[1], float(found[2]))
 
 

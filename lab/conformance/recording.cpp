@@ -15,7 +15,7 @@ Recording Recording::load(const std::string &path) {
   Recording recording;
   Json whole = Json::parse(file, nullptr, false);
   if (whole.is_discarded() || !whole.contains("conformance"))
-    throw UserError(fmt::format("{} is no result of fagen-run conformance", path));
+    throw UserError(fmt::format("{} is not a result of fagen-run conformance", path));
   recording.result = whole["conformance"];
   for (const Json &device : recording.result["devices"])
     if (device != "emulator")

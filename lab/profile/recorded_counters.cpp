@@ -98,7 +98,7 @@ std::unique_ptr<CounterDevice> makeRecordedCounters(const std::filesystem::path 
   try {
     return std::make_unique<RecordedCounters>(json::parse(stream), logFile);
   } catch (const json::exception &error) {
-    throw UserError(fmt::format("{} is no record of counters: {}", file.string(), error.what()));
+    throw UserError(fmt::format("{} is not a record of counters: {}", file.string(), error.what()));
   } catch (const UserError &error) {
     throw UserError(fmt::format("{}: {}", file.string(), error.what()));
   }

@@ -33,7 +33,7 @@ public:
   ProgramPlan read(const std::string &text) {
     const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object())
-      refuse("it is no JSON object");
+      refuse("it is not a JSON object");
     plan.name = string(json, "program");
     plan.source = string(json, "source");
     plan.target = string(json, "target");
@@ -50,7 +50,7 @@ public:
 
 private:
   [[noreturn]] void refuse(const std::string &why) const {
-    throw UserError(fmt::format("{} is no plan of a program: {}", name, why));
+    throw UserError(fmt::format("{} is not a plan of a program: {}", name, why));
   }
 
   const Json &member(const Json &json, const char *key) const {
@@ -61,13 +61,13 @@ private:
   std::string string(const Json &json, const char *key) const {
     const Json &value = member(json, key);
     if (!value.is_string())
-      refuse(fmt::format("'{}' is no string", key));
+      refuse(fmt::format("'{}' is not a string", key));
     return value;
   }
   const Json &array(const Json &json, const char *key) const {
     const Json &value = member(json, key);
     if (!value.is_array())
-      refuse(fmt::format("'{}' is no list", key));
+      refuse(fmt::format("'{}' is not a list", key));
     return value;
   }
   unsigned number(const Json &json, const char *key, unsigned most) const {

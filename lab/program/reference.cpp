@@ -49,7 +49,7 @@ public:
     forEachIndex(fill.value, [&](const std::string &name) {
       if (std::none_of(fill.buffer.places.begin(), fill.buffer.places.end(),
                        [&](const IndexExpr &place) { return place.name == name; }))
-        refuse(fmt::format("'{}' is no index of '{}'", name, fill.buffer.buffer));
+        refuse(fmt::format("'{}' is not an index of '{}'", name, fill.buffer.buffer));
     });
     requireEnd();
     return fill;

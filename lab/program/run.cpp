@@ -81,7 +81,7 @@ void fill(const Fill &fill, const ProgramPlan &plan, const Sizes &sizes, Program
       index[d] = rest % shape[d];
     const int64_t value = evaluate(fill.value, names, index, {});
     if (value < 0 || value > std::numeric_limits<uint32_t>::max())
-      throw UserError(fmt::format("element {} of '{}' would be {}, which is no u32", n, buffer->name, value));
+      throw UserError(fmt::format("element {} of '{}' would be {}, which is not a u32", n, buffer->name, value));
     const auto word = static_cast<uint32_t>(value);
     std::memcpy(&bytes[static_cast<size_t>(n) * sizeof(word)], &word, sizeof(word));
   }

@@ -30,7 +30,7 @@ Field Field::read(const std::string &file, const std::string &remedy) {
     source->json = Json::parse(text);
   } catch (const Json::exception &error) {
     const std::string what = error.what(); // "[json.exception.parse_error.101] parse error at line 1, ..."
-    throw UserError(fmt::format("{} is no JSON: {}; {}", file, what.substr(what.find("] ") + 2), remedy));
+    throw UserError(fmt::format("{} is not JSON: {}; {}", file, what.substr(what.find("] ") + 2), remedy));
   }
   const Json &json = source->json;
   return {source, json, ""};

@@ -80,7 +80,7 @@ Section gatesSection(const std::vector<std::string> &files) {
   Section section{"gates", "Gates", "", "", {}, false};
   section.body +=
       paragraph("Stage by stage, until the first that fails. skip: could not be judged on that machine, which "
-                "is no pass; none: the spec asks for nothing; -: not reached.");
+                "is not a pass; none: the spec asks for nothing; -: not reached.");
   size_t passed = 0, count = 0;
   for (const std::string &file : files) {
     const Field result = Field::read(file, kRemedy);

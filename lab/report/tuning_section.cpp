@@ -193,7 +193,7 @@ Section tuningSection(const std::vector<std::string> &directories) {
   for (const std::string &directory : directories) {
     std::error_code error;
     if (!fs::is_directory(directory, error))
-      throw UserError(fmt::format("{} is no directory; {}", directory, kRemedy));
+      throw UserError(fmt::format("{} is not a directory; {}", directory, kRemedy));
     const Evidence evidence{directory, readIfThere(fs::path(directory) / "evo_best.json"),
                             readIfThere(fs::path(directory) / "elite.json")};
     section.body += paragraph(directory, "source");

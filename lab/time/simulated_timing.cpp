@@ -237,7 +237,7 @@ std::unique_ptr<TimingDevice> makeSimulatedTiming(const std::filesystem::path &f
   try {
     return std::make_unique<SimulatedTiming>(json::parse(stream));
   } catch (const json::exception &error) {
-    throw UserError(fmt::format("{} is no record of times: {}", file.string(), error.what()));
+    throw UserError(fmt::format("{} is not a record of times: {}", file.string(), error.what()));
   } catch (const UserError &error) {
     throw UserError(fmt::format("{}: {}", file.string(), error.what()));
   }

@@ -54,7 +54,7 @@ std::vector<Landscape> readLandscapes(const std::filesystem::path &file) {
     for (const Json &study : record.at("studies"))
       landscapes.push_back(readLandscape(study));
   } catch (const nlohmann::json::exception &error) {
-    throw UserError(fmt::format("{} is no landscape of tune --landscape: {}", file.string(), error.what()));
+    throw UserError(fmt::format("{} is not a landscape of tune --landscape: {}", file.string(), error.what()));
   } catch (const UserError &error) {
     throw UserError(fmt::format("{}: {}", file.string(), error.what()));
   }

@@ -404,7 +404,7 @@ private:
   void checkGroups(const Op &op) {
     if (role.firstWarp % 4 != 0 || role.warps % 4 != 0)
       defect(op, "role " + role.name + " is warps " + Twine(role.firstWarp) + " to " +
-                     Twine(role.firstWarp + role.warps) + ", which are no groups of four");
+                     Twine(role.firstWarp + role.warps) + ", which are not groups of four");
   }
 
   template <typename Turn> void checkTurn(Turn turn) {

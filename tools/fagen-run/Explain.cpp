@@ -14,7 +14,7 @@ namespace {
 NamedGpu parseGpu(const std::string &name) {
   if (const std::optional<NamedGpu> gpu = gpuNamed(name))
     return *gpu;
-  throw UserError(fmt::format("--gpu {} is no GPU that fagen knows; it takes sm_NN, {}", name, gpuNames()));
+  throw UserError(fmt::format("--gpu {} is not a GPU that fagen knows; it takes sm_NN, {}", name, gpuNames()));
 }
 
 /// What fagen_explain says in lines, as lists: its first word is what a line is about.

@@ -32,7 +32,7 @@ double parseDuration(const std::string &text) {
   std::string unit = text.substr(used);
   double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
   if (used == 0 || factor == 0 || !(value > 0))
-    throw UserError(fmt::format("'{}' is no duration; 90s, 10m or 1h are", text));
+    throw UserError(fmt::format("'{}' is not a duration; 90s, 10m or 1h are", text));
   return value * factor;
 }
 

@@ -24,7 +24,7 @@ void validateEnum(const Record &option) {
     StringRef text = value->getValueAsDef("TheCase")->getValueAsString("Text");
     if (!cases.count(text))
       PrintFatalError(option.getLoc(),
-                      "value '" + text + "' is no case of '" + enumeration->getValueAsString("Name") + "'");
+                      "value '" + text + "' is not a case of '" + enumeration->getValueAsString("Name") + "'");
     values.insert(text);
   }
   StringRef fallback = option.getValueAsString("Default");

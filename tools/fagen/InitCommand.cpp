@@ -84,7 +84,8 @@ void InitCommand::readGpu(InitProblem &problem, Diagnostics &diags) const {
   const std::string target = "sm_" + std::to_string(sm) + (sm == 90 ? "a" : ""); // wgmma is sm_90a's
   problem.target = lookupTarget(target);
   if (!problem.target)
-    diags.error(Location(), "--gpu=" + gpu + " is no GPU that fagen has kernels for; it takes sm_80, sm_86, sm_89, " +
+    diags.error(Location(), "--gpu=" + gpu +
+                                " is not a GPU that fagen has kernels for; it takes sm_80, sm_86, sm_89, " +
                                 "sm_90, or a GPU of these: " + gpuNames());
 }
 

@@ -232,8 +232,8 @@ ExitCode LanguageServer::run() {
     }
     if (!value)
       consumeError(value.takeError());
-    writeMessage(json::Object{{"id", nullptr},
-                              {"error", json::Object{{"code", kParseError}, {"message", "this is no JSON object"}}}});
+    writeMessage(json::Object{
+        {"id", nullptr}, {"error", json::Object{{"code", kParseError}, {"message", "this is not a JSON object"}}}});
   }
   return isDone && isShutDown ? kDone : kUserMistake;
 }

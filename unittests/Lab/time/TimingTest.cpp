@@ -245,7 +245,7 @@ std::string errorOf(const std::string &text) {
 TEST(SimulatedTiming, badRecordsAreRefused) {
   std::string head = R"({"device": {"compute_capability": 90}, "entries": [)";
   EXPECT_EQ(errorOf(head + "]}"), "");
-  EXPECT_THAT(errorOf("{"), HasSubstr("is no record of times"));
+  EXPECT_THAT(errorOf("{"), HasSubstr("is not a record of times"));
   EXPECT_THAT(errorOf("{}"), HasSubstr("device"));
   EXPECT_THAT(errorOf(head + R"({"name": "a"}]})"), HasSubstr("the entry of a has neither us"));
   EXPECT_THAT(errorOf(head + R"({"name": "a", "us": [0]}]})"), HasSubstr("a time that is not above 0"));
