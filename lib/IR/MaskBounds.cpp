@@ -8,7 +8,8 @@
 //   k <= q + shift, rows [r, r + 128):   every row sees k < r + shift + 1, no row sees k >= r + 127 + shift + 1
 //
 // For c < 0 it bounds k from below in the same way. Conjuncts meet by min and max. Of two alternatives the hull is seen
-// by some row; what all rows see is that of one of them, or of both where they begin or end together. floor_div(k, c)
+// by some row; what all rows see is that of one of them, or of both where they begin or end together; between first
+// keys and others that begin later there may be a gap. floor_div(k, c)
 // <= x is k < c (x + 1).
 
 #include "fagen/IR/ExprAnalysis.h"
@@ -122,9 +123,7 @@ public:
     case ExprKind::Ge:
       return addComparison(predicate.rhs(), predicate.lhs(), false);
     case ExprKind::Eq:
-      addComparison(predicate.lhs(), predicate.rhs(), false);
-      addComparison(predicate.rhs(), predicate.lhs(), false);
-      return;
+      return addEquality(predicate);
     case ExprKind::Constant:
       return addConstant(predicate.value() != 0);
     case ExprKind::Or:
@@ -136,11 +135,16 @@ public:
     default:
       break;
     }
-    bounds.fullEnd = constant(0); // nothing is known to be seen by all
+    addUnknown(predicate);
   }
 
-  MaskBounds bounds{constant(0), constant(0), constant(std::numeric_limits<int64_t>::max()),
-                    constant(std::numeric_limits<int64_t>::max())};
+  MaskBounds bounds{constant(0),
+                    constant(0),
+                    constant(std::numeric_limits<int64_t>::max()),
+                    constant(std::numeric_limits<int64_t>::max()),
+                    {},
+                    {},
+                    {}};
 
 private:
   MaskBounds of(const Expr &predicate) const {
@@ -152,8 +156,26 @@ private:
   void meet(const MaskBounds &other) {
     bounds.firstKey = max(bounds.firstKey, other.firstKey);
     bounds.fullBegin = max(bounds.fullBegin, other.fullBegin);
-    bounds.fullEnd = min(bounds.fullEnd, other.fullEnd);
+    endWholeAt(other.fullEnd);
     bounds.keyEnd = min(bounds.keyEnd, other.keyEnd);
+    if (!bounds.hasGap()) {
+      bounds.gapBegin = other.gapBegin;
+      bounds.gapEnd = other.gapEnd;
+    }
+    llvm::append_range(bounds.unknown, other.unknown);
+  }
+
+  /// Nothing is known to be seen by all.
+  void addUnknown(const Expr &condition) {
+    bounds.fullEnd = constant(0);
+    if (!llvm::is_contained(bounds.unknown, condition))
+      bounds.unknown.push_back(condition);
+  }
+
+  /// Of no keys there are no fewer: 0 stays a number, by which passes know that no tile is whole.
+  void endWholeAt(const Expr &end) {
+    const Expr none = constant(0);
+    bounds.fullEnd = bounds.fullEnd == none || end == none ? none : min(bounds.fullEnd, end);
   }
 
   /// What the rows see of either.
@@ -162,16 +184,38 @@ private:
     MaskBounds joined;
     joined.firstKey = a.firstKey == none || b.firstKey == none ? none : min(a.firstKey, b.firstKey);
     joined.keyEnd = a.keyEnd == all || b.keyEnd == all ? all : max(a.keyEnd, b.keyEnd);
-    const bool isOfB = a.fullEnd == none;
-    joined.fullBegin = isOfB ? b.fullBegin : a.fullBegin;
-    joined.fullEnd = isOfB ? b.fullEnd : a.fullEnd;
-    if (isOfB || b.fullEnd == none)
+    joined.unknown = a.unknown;
+    llvm::append_range(joined.unknown, b.unknown);
+    const MaskBounds &whole = isWholeOf(a, b) ? a : b, &other = &whole == &a ? b : a;
+    joined.fullBegin = whole.fullBegin;
+    joined.fullEnd = whole.fullEnd;
+    if (beginsBehind(whole, other)) {
+      joined.gapBegin = other.keyEnd;
+      joined.gapEnd = whole.firstKey;
+    }
+    if (whole.fullEnd == none || other.fullEnd == none)
       return joined;
     if (a.fullBegin == b.fullBegin)
       joined.fullEnd = a.fullEnd == all || b.fullEnd == all ? all : max(a.fullEnd, b.fullEnd);
     else if (a.fullEnd == b.fullEnd)
       joined.fullBegin = a.fullBegin == none || b.fullBegin == none ? none : min(a.fullBegin, b.fullBegin);
     return joined;
+  }
+
+  /// Whether a's whole keys are taken: those of one alternative. First keys are few where others follow the rows.
+  static bool isWholeOf(const MaskBounds &a, const MaskBounds &b) {
+    const Expr none = constant(0), all = constant(std::numeric_limits<int64_t>::max());
+    if (beginsBehind(a, b) != beginsBehind(b, a))
+      return beginsBehind(a, b);
+    if (a.fullEnd == none || b.fullEnd == none)
+      return b.fullEnd == none;
+    return a.fullEnd == all || !(a.fullBegin == none) || b.fullBegin == none;
+  }
+
+  /// Whether one alternative ends, and the other begins where that may be over.
+  static bool beginsBehind(const MaskBounds &later, const MaskBounds &first) {
+    const Expr none = constant(0), all = constant(std::numeric_limits<int64_t>::max());
+    return first.firstKey == none && !(first.keyEnd == all) && !(later.firstKey == none);
   }
 
   /// Of a comparison, or of comparisons; null of anything else.
@@ -207,6 +251,16 @@ private:
       bounds.fullEnd = bounds.keyEnd = constant(0);
   }
 
+  void addEquality(const Expr &equality) {
+    const size_t known = bounds.unknown.size();
+    addComparison(equality.lhs(), equality.rhs(), false);
+    addComparison(equality.rhs(), equality.lhs(), false);
+    if (bounds.unknown.size() != known) { // of neither side
+      bounds.unknown.resize(known);
+      addUnknown(equality);
+    }
+  }
+
   /// lhs < rhs, or lhs <= rhs.
   void addComparison(const Expr &lhs, const Expr &rhs, bool strict) {
     const Expr next = constant(strict ? 0 : 1);
@@ -218,21 +272,17 @@ private:
     const bool isLinear = form.add(lhs, 1) && form.add(rhs, -1);
     const int64_t ofK = isLinear ? form.take(k) : 0;
     const Direction ofForm = isLinear ? direction(form.toExpr(), q) : Direction::Unknown;
-    if (ofK == 0 || form.uses(k) || ofForm == Direction::Unknown) {
-      bounds.fullEnd = constant(0);
-      return;
-    }
+    if (ofK == 0 || form.uses(k) || ofForm == Direction::Unknown)
+      return addUnknown(Expr::binary(strict ? ExprKind::Lt : ExprKind::Le, lhs, rhs));
     const int64_t ofQ = form.take(q);
     const Expr atFirst = boundAt(form, ofK, ofQ, rowBegin, strict);
     const Expr atLast = boundAt(form, ofK, ofQ, rowBegin + constant(rows - 1), strict);
-    if (!atFirst || !atLast) {
-      bounds.fullEnd = constant(0);
-      return;
-    }
+    if (!atFirst || !atLast)
+      return addUnknown(Expr::binary(strict ? ExprKind::Lt : ExprKind::Le, lhs, rhs));
     const bool grows = (ofForm == Direction::NotDecreasing) != (ofK > 0); // the bound is -form / ofK
     const Expr smallest = grows ? atFirst : atLast, largest = grows ? atLast : atFirst;
     if (ofK > 0) {
-      bounds.fullEnd = min(bounds.fullEnd, smallest);
+      endWholeAt(smallest);
       bounds.keyEnd = min(bounds.keyEnd, largest);
     } else {
       bounds.firstKey = max(bounds.firstKey, smallest);

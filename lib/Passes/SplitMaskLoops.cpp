@@ -24,6 +24,10 @@
 //
 //   tiles  not visited [ left . . ][ interior . . . ][ right . . ] not visited
 //   steps  [ right . . ][ left . . ][ interior . . . ]
+//
+// Between the first keys and those of a window no row may see any: these tiles are not visited either.
+//
+//   tiles  [ left ] gap, not visited [ left . . ][ interior . . . ][ right . . ] not visited
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
@@ -83,10 +87,18 @@ bool rescalesLazily(const Block &block) {
   return found && found->rescaling.isLazy;
 }
 
-/// The lets that count key tiles; `first` and `left` where keys are bounded from below.
+/// The lets that count key tiles; `first` and `left` where keys are bounded from below, `gap` of those that no row sees
+/// from tile `gapBegin` on.
 struct KeyTiles {
-  std::string full, all, first, left;
+  std::string full, all, first, left, gapBegin, gap;
   bool hasLeft() const { return !first.empty(); }
+  bool hasGap() const { return !gap.empty(); }
+
+  /// The key tile of that number where those of the gap are not counted.
+  Expr at(const Expr &number) const {
+    const Expr tile = variable(first) + number;
+    return hasGap() ? tile + select(lessThan(tile, variable(gapBegin)), constant(0), variable(gap)) : tile;
+  }
 };
 
 /// Masks nothing in the tiles that every row sees whole.
@@ -136,14 +148,22 @@ void splitFirstFirst(Ops &ops, Ops::iterator loop, const KeyTiles &tiles) {
 
 /// Whether some tile below the interior needs the mask, or none is visited.
 bool isBoundedBelow(const MaskBounds &bounds) {
-  return !(bounds.firstKey == constant(0)) || !(bounds.fullBegin == constant(0));
+  return !(bounds.firstKey == constant(0)) || !(bounds.fullBegin == constant(0)) || bounds.hasGap();
+}
+
+/// Those that there are.
+llvm::SmallVector<Expr, 6> allOf(const MaskBounds &bounds) {
+  llvm::SmallVector<Expr, 6> all{bounds.firstKey, bounds.fullBegin, bounds.fullEnd, bounds.keyEnd};
+  if (bounds.hasGap())
+    all.append({bounds.gapBegin, bounds.gapEnd});
+  return all;
 }
 
 /// The variable of a loop that the bounds name: then they are none of the CTA. Empty where there is none.
 std::string loopVariableIn(const MaskBounds &bounds, const Block &body) {
   std::string found;
   forEach<LoopOp>(body, [&](LoopOp<const Op> loop) {
-    for (const Expr &bound : {bounds.firstKey, bounds.fullBegin, bounds.fullEnd, bounds.keyEnd})
+    for (const Expr &bound : allOf(bounds))
       if (bound.uses(loop.variable()))
         found = loop.variable().str();
   });
@@ -152,8 +172,7 @@ std::string loopVariableIn(const MaskBounds &bounds, const Block &body) {
 
 /// Whether the bounds depend on the let that addBounds replaces: it would then depend on itself.
 bool dependOn(const MaskBounds &bounds, const Let *let) {
-  return let && llvm::any_of(llvm::ArrayRef{bounds.firstKey, bounds.fullBegin, bounds.fullEnd, bounds.keyEnd},
-                             [&](const Expr &bound) { return bound.uses(let->name); });
+  return let && llvm::any_of(allOf(bounds), [&](const Expr &bound) { return bound.uses(let->name); });
 }
 
 /// Whether tile j of the loop is keys [j * n, (j + 1) * n), for all tiles, as wide as the scores of all warps.
@@ -184,6 +203,8 @@ bool beginsWithLast(const Kernel &kernel, const Role &role, ConstMask mask) {
 
 /// What bounds read of memory, each in a let of its own, which stands in front of those that name it.
 Expr withReadsAsLets(Kernel &kernel, const Expr &bound) {
+  if (!bound)
+    return {};
   return bound.rewritten([&](const Expr &node) {
     if (node.kind() == ExprKind::Ascending)
       return node.operand();
@@ -192,8 +213,13 @@ Expr withReadsAsLets(Kernel &kernel, const Expr &bound) {
 }
 
 MaskBounds withReadsAsLets(Kernel &kernel, const MaskBounds &bounds) {
-  return {withReadsAsLets(kernel, bounds.firstKey), withReadsAsLets(kernel, bounds.fullBegin),
-          withReadsAsLets(kernel, bounds.fullEnd), withReadsAsLets(kernel, bounds.keyEnd)};
+  return {withReadsAsLets(kernel, bounds.firstKey),
+          withReadsAsLets(kernel, bounds.fullBegin),
+          withReadsAsLets(kernel, bounds.fullEnd),
+          withReadsAsLets(kernel, bounds.keyEnd),
+          withReadsAsLets(kernel, bounds.gapBegin),
+          withReadsAsLets(kernel, bounds.gapEnd),
+          bounds.unknown};
 }
 
 /// Of masks that bound keys from below, too. The last tile counts as right where it could as well be left.
@@ -206,11 +232,21 @@ void addBoundsFromFirst(Kernel &kernel, const MaskBounds &bounds, const Expr &ke
   tiles.first = kernel.freshName("first_tile");
   tiles.left = kernel.freshName("left_tiles");
   const Expr first = let(tiles.first, floorDiv(orNone(bounds.firstKey), keys), "the first key tile that some row sees");
-  const Expr all = let(tiles.all, orNone(tilesSeen(bounds, keys) - first), "key tiles that some row sees");
+  Expr end = tilesSeen(bounds, keys), gap; // of those that are visited, and those that are not
+  if (bounds.hasGap()) {
+    tiles.gapBegin = kernel.freshName("gap_begin");
+    tiles.gap = kernel.freshName("gap_tiles");
+    const Expr gapBegin = let(tiles.gapBegin, max(ceilDiv(orNone(bounds.gapBegin), keys), first),
+                              "the key tile at which those begin that no row sees");
+    gap = let(tiles.gap, orNone(min(floorDiv(orNone(bounds.gapEnd), keys), end - constant(1)) - gapBegin),
+              "those that no row sees, but for the last");
+  }
+  const Expr skipped = gap ? first + gap : first;
+  const Expr all = let(tiles.all, orNone(end - skipped), "key tiles that some row sees");
   const Expr begin = ceilDiv(orNone(bounds.fullBegin), keys);
-  let(tiles.left, min(orNone(begin - first), orNone(all - constant(1))),
+  let(tiles.left, min(orNone(begin - skipped), orNone(all - constant(1))),
       "those before the first that every row sees whole");
-  let(tiles.full, min(orNone(min(tilesSeenWhole(bounds, keys), first + all) - max(first, begin)), all),
+  let(tiles.full, min(orNone(min(tilesSeenWhole(bounds, keys), skipped + all) - max(first, begin)), all),
       "key tiles that every row sees whole");
 }
 
@@ -219,6 +255,10 @@ Expr tileFromRight(Kernel &kernel, const KeyTiles &tiles, const Expr &step) {
   const std::string right = kernel.freshName("right_tiles");
   kernel.lets.push_back({right, variable(tiles.all) - variable(tiles.full) - variable(tiles.left),
                          "split-mask-loops: those behind the last that every row sees whole"});
+  if (tiles.hasGap()) {
+    const Expr inOrder = variable(tiles.left) + variable(tiles.full) + step;
+    return tiles.at(select(lessThan(step, variable(right)), inOrder, step - variable(right)));
+  }
   return select(lessThan(step, variable(right)), variable(tiles.first) + variable(tiles.left) + variable(tiles.full),
                 variable(tiles.first) - variable(right)) +
          step;
@@ -226,7 +266,7 @@ Expr tileFromRight(Kernel &kernel, const KeyTiles &tiles, const Expr &step) {
 
 /// Loop bounds as run-time values. That of all tiles takes the place of the loop's end.
 KeyTiles addBounds(Kernel &kernel, const MaskBounds &bounds, const Expr &keys, const Expr &end) {
-  KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str(), {}, {}};
+  KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str(), {}, {}, {}, {}};
   llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == tiles.all; });
   if (isBoundedBelow(bounds)) {
     addBoundsFromFirst(kernel, bounds, keys, tiles);
@@ -265,7 +305,7 @@ void keepOneLoop(LoopOp<> loop, const KeyTiles &tiles, bool isNeverWhole) {
   if (!isNeverWhole)
     branchAroundMask(loop, tiles);
   if (tiles.hasLeft())
-    setTile(loop, variable(tiles.first) + step);
+    setTile(loop, tiles.at(step));
 }
 
 bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, PassContext &context) {

@@ -125,7 +125,9 @@ void compare(const Expr &mask, Values values, int64_t rows, int64_t width, bool 
         values["q"] = values["row_begin"] + row;
         seen += evaluate(mask, values) != 0;
       }
-    const bool isSkipped = begin + width <= firstKey || begin >= keyEnd;
+    const bool isInGap = bounds.hasGap() && begin >= evaluate(bounds.gapBegin, values) &&
+                         begin + width <= evaluate(bounds.gapEnd, values);
+    const bool isSkipped = begin + width <= firstKey || begin >= keyEnd || isInGap;
     const bool isFull = begin >= fullBegin && begin + width <= fullEnd;
     ASSERT_TRUE(!isSkipped || seen == 0) << "keys from " << begin << " on are skipped, " << seen << " are seen";
     ASSERT_TRUE(!isFull || seen == rows * width) << "keys from " << begin << " on are called full";

@@ -4,6 +4,8 @@
 
 #include "fagen/IR/Expr.h"
 
+#include <vector>
+
 #include "llvm/ADT/StringSet.h"
 
 namespace fagen::ir {
@@ -59,9 +61,16 @@ bool seesMoreInLaterRows(const Kernel &kernel);
 ///
 /// No row sees a key below firstKey or from keyEnd on; every row sees the keys of [fullBegin, fullEnd). The bounds may
 /// lie outside [0, number of keys], and fullEnd may lie below fullBegin or firstKey: then no key is seen by all.
+///
+/// Of two alternatives, as in k < n || q - k < window, the first keys and the last may be seen, and none between: no
+/// row sees a key of [gapBegin, gapEnd). Keys that all rows see lie behind it.
 struct MaskBounds {
-  Expr firstKey, fullBegin; ///< 0 when nothing bounds keys from below
-  Expr fullEnd, keyEnd;     ///< the largest integer when nothing bounds keys from above
+  Expr firstKey, fullBegin;       ///< 0 when nothing bounds keys from below
+  Expr fullEnd, keyEnd;           ///< the largest integer when nothing bounds keys from above
+  Expr gapBegin, gapEnd;          ///< null where no gap is known; the gap may be empty
+  std::vector<Expr> unknown = {}; ///< the conditions of which it is not known where they hold
+
+  bool hasGap() const { return bool(gapBegin); }
 };
 
 /// The bounds for rows [rowBegin, rowBegin + rows). The predicate is made of comparisons that are linear in `k`, or of
