@@ -60,7 +60,7 @@ ALLOWED = [
     (r"lib/Passes/BuildTiles\.cpp", "j", "it makes the loop, and names its variable"),
     (r"lib/Emit/Emittable\.cpp", "q", "attention's published tensors (fagen/device/params.h)"),
     (r"lib/Emit/(Manifest|Table)\.cpp", "(?i)constant|batch|(fagen_row_)?dispatched", "words by number of an enumeration"),
-    (r"lib/Passes/FormBuilder\.cpp", "params", "the one list of names that a kernel's text keeps for itself"),
+    (r"lib/Passes/form/FormBuilder\.cpp", "params", "the one list of names that a kernel's text keeps for itself"),
     (r"lib/Emit/MapEmitter\.cpp", "first|along", "it makes the lambda, and names its parameters"),
     (r"lib/Emit/ProgramPlan\.cpp", "sms", "the host's count of SMs in a plan"),
 ]

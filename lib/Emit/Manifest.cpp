@@ -175,6 +175,8 @@ static json::Value jsonOf(const Schedule &schedule) {
                       {"grid", toString(schedule.grid)},
                       {"exp", toString(schedule.exp)},
                       {"rescale", toString(schedule.rescale)}};
+  if (schedule.tanh != Tanh::Approx)
+    object["tanh"] = toString(schedule.tanh);
   if (!schedule.barrierPlaces.empty())
     object["barrier_places"] = json::Array(schedule.barrierPlaces);
   if (schedule.gqa == Gqa::Pack)

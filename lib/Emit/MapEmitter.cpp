@@ -188,6 +188,9 @@ Expr followKeys(const Expr &node) {
                  first = node.operand().substitute(nameOf(RunValue::ElementKey), variable(kFirst));
       return Expr::unary(ExprKind::F32, first) + (*slope == 1 ? along : real(float(*slope)) * along);
     }
+  // What all keys of a row share comes together, and is computed once.
+  if (node.kind() == ExprKind::Sub && isFollowing(node.lhs()) && !node.rhs().uses(kAlong))
+    return node.lhs().rhs() + (node.lhs().lhs() - node.rhs());
   if (node.kind() != ExprKind::Mul)
     return {};
   if (isFollowing(node.rhs()) && !node.lhs().uses(kAlong))

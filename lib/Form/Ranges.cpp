@@ -3,6 +3,8 @@
 
 #include "Ranges.h"
 
+#include "fagen/Form/Use.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
@@ -245,6 +247,47 @@ RealRange realRange(const Node &node) {
   default:
     llvm_unreachable("gives no f32");
   }
+}
+
+namespace {
+
+/// Values of a form whose params may be bound: ranges by the ranges of operands, from the leaves on.
+class BoundRanges {
+public:
+  explicit BoundRanges(const Use &use) : use(use) {}
+
+  Node of(const Node &node) const {
+    if (node.op == Op::Let)
+      return of(*use.form->lets[node.index].value);
+    Node own = node;
+    if (node.op == Op::Param) {
+      if (const Bound *bound = use.boundOf(node.index)) {
+        own.range = {bound->integer, bound->integer};
+        own.realRange = {bound->real, bound->real};
+      }
+      return own;
+    }
+    if (node.operands.empty() || node.op == Op::Read)
+      return own;
+    for (std::shared_ptr<const Node> &operand : own.operands)
+      operand = std::make_shared<const Node>(of(*operand));
+    if (node.type == Type::F32)
+      own.realRange = realRange(own);
+    else if (node.type == Type::I32)
+      own.range = integerRange(own).value_or(node.range);
+    return own;
+  }
+
+private:
+  const Use &use;
+};
+
+} // namespace
+
+RealRange scoreRange(const Use &use) {
+  if (!use.form->score)
+    return {};
+  return BoundRanges(use).of(*use.form->score).realRange;
 }
 
 } // namespace fagen::form

@@ -11,7 +11,7 @@
 // for what joins the factor of exp2; its sink joins the sums at the end.
 // Bulk copies (with wgmma) signal an mbarrier each; who waits there is decided when there are roles.
 
-#include "FormBuilder.h"
+#include "form/FormBuilder.h"
 #include "fagen/IR/LibraryConstants.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
@@ -62,7 +62,7 @@ public:
     addTiles();
     addFragments();
     addLets();
-    form.declare(*s);
+    form.declare(*s, *m);
     kernel.roles.push_back({"all", 0, schedule.warps, {}});
     Builder builder(kernel.roles.front().body);
     buildPrologue(builder);
@@ -230,8 +230,13 @@ private:
     at(builder, "mma");
     builder.add(makeMap({.dst = {o, {}}, .value = real(0)}));
     builder.add(makeMap({.dst = {l, {}}, .value = real(0)}));
-    builder.add(makeMap({.dst = {m, {}}, .value = real(-std::numeric_limits<float>::infinity())}));
+    const float least = takesMaximum() ? -std::numeric_limits<float>::infinity() : 0;
+    builder.add(makeMap({.dst = {m, {}}, .value = real(least)}));
+    form.rowReads().fill(builder);
   }
+
+  /// Where scores are bounded m stays 0.
+  bool takesMaximum() const { return schedule.rescale != RescalePolicy::None; }
 
   /// By wmma the results' type says what is summed in; accumulators of mma_sync are f32 all the same.
   void multiply(Builder &builder, MmaForm form, Buffer *acc, Buffer *a, Operand b, bool accumulate) {
@@ -255,8 +260,10 @@ private:
       place(builder, PlaceName::AfterScores);
     builder.setLocation(variant.location);
     const Expr row = variable(RunValue::RowBegin), key = j * variable(Measure::TileKeys);
+    const RowReads &reads = form.rowReads();
     if (const Expr score = form.score())
-      builder.add(makeMap({.dst = {s, {}}, .value = score, .row = row, .key = key}));
+      builder.add(makeMap(
+          {.dst = {s, {}}, .x = reads.operand(0), .y = reads.operand(1), .value = score, .row = row, .key = key}));
     builder.add(makeMap({.dst = {s, {}}, .value = maskOf(*s, maskPredicate()), .row = row, .key = key}));
     if (!isWmma)
       place(builder, PlaceName::AfterScores);
@@ -274,7 +281,7 @@ private:
     builder.add(makeReduce({.dst = {dst, {}}, .src = {src, {}}, .with = {with, {}}, .op = what, .reach = reach}));
   }
 
-  void buildSoftmax(Builder &builder) {
+  void buildMaximum(Builder &builder) {
     at(builder, "reduce");
     if (scratch) {
       reduce(builder, Reduction::Max, ReduceReach::Thread, scratch, s);
@@ -289,9 +296,18 @@ private:
         .o = o, .l = l, .m = m, .mNew = mNew, .factor = form.factor(), .isGuarded = true, .isLazy = isLazy};
     for (std::unique_ptr<Op> &op : makeRescaling(rescaling, schedule.locationOf("mma")))
       builder.add(std::move(op));
+  }
+
+  void buildSoftmax(Builder &builder) {
+    if (takesMaximum())
+      buildMaximum(builder);
+    else
+      place(builder, PlaceName::AfterMax);
+    at(builder, "mma");
+    const Expr shift = takesMaximum() ? finiteOf(elementOf(*m)) : elementOf(*m);
     builder.add(makeMap({.dst = {s, {}},
                          .x = {m, {}},
-                         .value = powersOf(*s, finiteOf(elementOf(*m)), form.factor()),
+                         .value = powersOf(*s, shift, form.factor()),
                          .every = schedule.exp == Exp::Mixed ? std::optional(schedule.expMixed) : std::nullopt}));
     reduce(builder, Reduction::Sum, ReduceReach::Thread, l, s, l);
     if (p != s)

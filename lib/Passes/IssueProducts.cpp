@@ -89,8 +89,12 @@ public:
   }
 
 private:
+  /// Where nothing follows a maximum there is nothing to multiply O by.
   void addAlpha() {
-    Buffer buffer = *findRescaling(loops().front()->body.ops)->rescaling.m;
+    const auto found = findRescaling(loops().front()->body.ops);
+    if (!found)
+      return;
+    Buffer buffer = *found->rescaling.m;
     buffer.name = kernel.freshName("alpha");
     alpha = &kernel.addBuffer(std::move(buffer));
   }
@@ -163,14 +167,14 @@ private:
 
   /// What stands between the products, up to what needs P V to be complete: `finish` does that, and puts O in order.
   void appendSoftmax(Ops &ops, const Op &loop, llvm::function_ref<void(Ops &)> finish) const {
-    const auto [rescaling, at] = *findRescaling(loop.body.ops);
+    const auto found = findRescaling(loop.body.ops);
     for (size_t i = 0; i != loop.body.ops.size(); ++i) {
       const Op &op = *loop.body.ops[i];
       if (op.kind == OpKind::Mma || op.kind == OpKind::Place)
         continue;
-      if (i == at) {
-        llvm::move(makeRescaling(ofRows(rescaling), op.location), std::back_inserter(ops));
-        i += rescaling.count - 1;
+      if (found && i == found->at) {
+        llvm::move(makeRescaling(ofRows(found->rescaling), op.location), std::back_inserter(ops));
+        i += found->rescaling.count - 1;
         continue;
       }
       if (op.kind == OpKind::Convert)
@@ -185,14 +189,15 @@ private:
     output = clone(*productOf(op, MmaForm::Ab));
     std::unique_ptr<Op> before = clone(*output);
     substitute(*before, loop.variable(), variable(loop.variable()) - constant(1));
-    const auto [rescaling, at] = *findRescaling(op.body.ops);
-    const Location location = op.body.ops[at]->location;
+    const auto found = findRescaling(op.body.ops);
     Ops ops;
     appendIssue(ops, productOf(op, MmaForm::Abt));
     appendIssue(ops, MmaOp(std::as_const(*before)));
     appendWait(ops, 1, op.location);
     appendSoftmax(ops, op, [&](Ops &ops) { appendWait(ops, 0, before->location); });
-    ops.push_back(makeOutputRescaling({.o = rescaling.o, .alpha = alpha, .isLazy = rescaling.isLazy}, location));
+    if (found)
+      ops.push_back(makeOutputRescaling({.o = found->rescaling.o, .alpha = alpha, .isLazy = found->rescaling.isLazy},
+                                        op.body.ops[found->at]->location));
     op.body.ops = std::move(ops);
     const Expr begin = loop.begin();
     loop.setBegin(begin.kind() == ExprKind::Constant ? constant(std::max<int64_t>(begin.value(), 1))
@@ -219,6 +224,10 @@ static bool takesPosition(MmaOp<const Op> product, llvm::StringRef variable) {
   return product.b().position && product.b().position.uses(variable);
 }
 
+static bool takesNoMaximum(const Block &step) {
+  return !firstOf(step, [](const Op &op) { return isReduction(op, Reduction::Max); });
+}
+
 /// Whether each loop of the role is a step that can be rotated.
 static bool fits(const Role &role, ShapeCheck &shape) {
   for (const std::unique_ptr<Op> &op : role.body.ops) {
@@ -235,8 +244,8 @@ static bool fits(const Role &role, ShapeCheck &shape) {
                      "one product of form abt and one of form ab in each loop", op->location) ||
         !shape.needs(takesPosition(MmaOp(*output), LoopOp(*op).variable()),
                      "a product of form ab whose b is at the loop's position", output->location) ||
-        !shape.needs(findRescaling(op->body.ops) && firstOf(op->body, OpKind::Convert),
-                     "one rescaling of sums and results, and a convert, in each loop", op->location))
+        !shape.needs((findRescaling(op->body.ops) || takesNoMaximum(op->body)) && firstOf(op->body, OpKind::Convert),
+                     "one rescaling of sums and results, or no maximum, and a convert, in each loop", op->location))
       return false;
   }
   return true;

@@ -50,6 +50,8 @@ constexpr PassEntry kPipeline[] = {
     {"issue-products", issueProducts, multipliesBeside, false, Phase::Split, Phase::Split},
     // Products overlap the softmax: only then is there a step to shorten. Before anybody asks who reads which slot.
     {"settle-rows", settleRows, multipliesBeside, false, Phase::Split, Phase::Split},
+    // The last maximum that can go has gone: between a score and its power nothing is left in some steps.
+    {"fold-scores", foldScores, isAny, false, Phase::Split, Phase::Split},
     // Products have their place, and copies follow them. Still before anybody waits for them.
     {"rotate-copies", rotateCopies, hasRoles, false, Phase::Split, Phase::Split},
     // Products have their place: from it follows who waits for which slot. Still before allocation: it adds mbarriers.

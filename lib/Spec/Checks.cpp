@@ -9,6 +9,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 using namespace llvm;
@@ -35,6 +36,7 @@ std::vector<Finding> VariantChecker::run() {
   checkCopy();
   checkRefill();
   checkRescale();
+  checkNoMaximum();
   checkGqa();
   checkSplit();
   checkCluster();
@@ -234,6 +236,29 @@ void VariantChecker::checkRescale() {
   else if (known(OptionKey::Overlap) && schedule.overlap != Overlap::Intra && schedule.overlap != Overlap::Both)
     add("rescale", OptionKey::Rescale,
         fmt::format("{} goes with overlap = intra or both, not with {}", given, toString(schedule.overlap).str()));
+}
+
+// Without a maximum a term is as large as the score says. 2^80 leaves room in f32 for sums over 2^30 keys, and for |V|
+// below 2^17; terms have the type of the product's operands, and f16 has no room.
+void VariantChecker::checkNoMaximum() {
+  if (schedule.rescale != RescalePolicy::None || !known(OptionKey::Rescale, OptionKey::DType, OptionKey::Mask))
+    return;
+  constexpr double kMostBits = 80, kLog2E = 1.4426950408889634;
+  const std::string given = fmt::format("rescale = {}", toString(schedule.rescale).str());
+  if (problem.dtype != DType::BF16)
+    add("rescale", OptionKey::Rescale,
+        fmt::format("{} goes with dtype = bf16, whose range is that of f32, not with {}", given,
+                    toString(problem.dtype).str()));
+  const form::RealRange score = problem.form ? scoreRange(*problem.form) : form::RealRange{};
+  const double bits = std::max(-score.low, score.high) * kLog2E;
+  if (!(bits <= kMostBits) || score.mayBeNan || score.mayBePositiveInfinity)
+    add("rescale", OptionKey::Rescale,
+        std::isfinite(bits) && !score.mayBeNan
+            ? fmt::format("{} goes with scores between -80 and 80 in powers of two, {:.2f} in magnitude; that of {} "
+                          "reaches {:.2f}: bind its params, or give them a smaller range",
+                          given, kMostBits / kLog2E, maskText(problem), bits / kLog2E)
+            : fmt::format("{} goes with a form whose score is bounded, as cap * tanh(s / cap); that of {} is not",
+                          given, maskText(problem)));
 }
 
 // The bulk copy engine takes rows at one stride; the heads of a query and its neighbours have two.

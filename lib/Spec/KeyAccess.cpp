@@ -155,6 +155,9 @@ void setKey(Schedule &schedule, OptionKey key, const OptionValue &value) {
   case OptionKey::Rescale:
     schedule.rescale = RescalePolicy(value.number);
     return;
+  case OptionKey::Tanh:
+    schedule.tanh = Tanh(value.number);
+    return;
   case OptionKey::Gqa:
     schedule.gqa = Gqa(value.number);
     return;
@@ -208,6 +211,8 @@ OptionValue getKey(const Schedule &schedule, OptionKey key) {
     return pair(unsigned(schedule.exp), schedule.expMixed);
   case OptionKey::Rescale:
     return single(unsigned(schedule.rescale));
+  case OptionKey::Tanh:
+    return single(unsigned(schedule.tanh));
   case OptionKey::Gqa:
     return single(unsigned(schedule.gqa));
   case OptionKey::Split:

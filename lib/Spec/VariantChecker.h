@@ -44,6 +44,7 @@ private:
   void checkCopy();
   void checkRefill();
   void checkRescale();
+  void checkNoMaximum();
   void checkGqa();
   void checkSplit();
   void checkCluster();

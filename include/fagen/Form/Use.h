@@ -39,6 +39,9 @@ Layout layoutOf(const Use &use);
 /// What fits into a choice of the runtime (fagen_choice.state).
 inline constexpr unsigned kMostArgumentBytes = 192;
 
+/// What the score may be, by the ranges of params and the values of bound ones.
+RealRange scoreRange(const Use &use);
+
 /// The forms that every file has: `none` and `causal`.
 const Form &noneForm();
 const Form &causalForm();

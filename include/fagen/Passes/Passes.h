@@ -29,7 +29,6 @@ inline constexpr int64_t kGroupBarrier = 1;
 bool isMergedLater(const Schedule &schedule);
 /// Whether the kernel is the launch that merges the splits of the one before it.
 bool isCombine(const ir::Kernel &kernel, const PassContext &context);
-
 /// Whether, of a tile of as many rows as keys, a group of four warps sees fewer key tiles than the last one.
 bool groupsSkipKeyTiles(const ir::Kernel &kernel, const ir::Role &role, ir::ConstMask mask, unsigned groups);
 
@@ -39,6 +38,7 @@ bool splitMaskLoops(ir::Kernel &kernel, PassContext &context);
 bool splitRoles(ir::Kernel &kernel, PassContext &context);
 bool issueProducts(ir::Kernel &kernel, PassContext &context);
 bool settleRows(ir::Kernel &kernel, PassContext &context);
+bool foldScores(ir::Kernel &kernel, PassContext &context);
 bool rotateCopies(ir::Kernel &kernel, PassContext &context);
 bool orderRoles(ir::Kernel &kernel, PassContext &context);
 bool holdQuery(ir::Kernel &kernel, PassContext &context);

@@ -69,6 +69,7 @@ struct Schedule {
   Exp exp = Exp::Mufu;
   unsigned expMixed = 0; ///< n of mixed(n)
   RescalePolicy rescale = RescalePolicy::Always;
+  Tanh tanh = Tanh::Approx;
   Gqa gqa = Gqa::Separate;
   unsigned split = 1; ///< CTAs that share the keys of a tile of query rows; 0: auto
   bool isSplit() const { return split != 1; }

@@ -34,6 +34,10 @@ def SettleRows : Pass<"settle-rows",
   "takes row maxima out of interior steps; terms come down, or are done again, where their sums show that the old maximum is too small",
   "products are rotated",
   "with rescale = optimistic a step computes its terms with the old maximum; those that are too large do not last">;
+def FoldScores : Pass<"fold-scores",
+  "computes what a form makes of scores together with their powers, in steps that take no maximum and mask nothing",
+  "settle-rows has taken the maxima out that it can",
+  "such a step has one map less">;
 def RotateCopies : Pass<"rotate-copies",
   "asks for K and V in the order in which rotated products use them",
   "products have their final place; copies of a tile stand in one loop",

@@ -101,8 +101,13 @@ def RefillEnum : Enumeration<"Refill", "When a step issues the copies of later t
 def RescaleAlways : Case<"always", "Always">;
 def RescaleLazy : Case<"lazy", "Lazy">;
 def RescaleOptimistic : Case<"optimistic", "Optimistic">;
+def RescaleNone : Case<"none", "None">;
 def RescaleEnum : Enumeration<"RescalePolicy", "When O and the row sums follow a new row maximum.",
-                              [RescaleAlways, RescaleLazy, RescaleOptimistic]>;
+                              [RescaleAlways, RescaleLazy, RescaleOptimistic, RescaleNone]>;
+
+def TanhApprox : Case<"approx", "Approx">;
+def TanhExp : Case<"exp", "Exp">;
+def TanhEnum : Enumeration<"Tanh", "How tanh is computed.", [TanhApprox, TanhExp]>;
 
 def GqaSeparate : Case<"separate", "Separate">;
 def GqaPack : Case<"pack", "Pack">;
@@ -331,8 +336,14 @@ def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
 def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and the row sums follow a new row maximum", [
   Value<RescaleAlways, "in every step">,
   Value<RescaleLazy, "only in steps in which a row of the warp has grown by more than a factor of 2^8">,
-  Value<RescaleOptimistic, "skips the row maximum; where a thread's part of a row's sum exceeds 2^15 (bf16: 2^40), the warp's terms and sums come down by a factor; only with wgmma and overlap = intra or both">
+  Value<RescaleOptimistic, "skips the row maximum; where a thread's part of a row's sum exceeds 2^15 (bf16: 2^40), the warp's terms and sums come down by a factor; only with wgmma and overlap = intra or both">,
+  Value<RescaleNone, "never, for there is no maximum; only with bf16 and a form whose score, times log2(e), lies between -80 and 80">
 ]> { let InName = "rescale_"; let Default = "always"; }
+
+def TanhOption : EnumOption<"tanh", "schedule", TanhEnum, "how the tanh of a form is computed", [
+  Value<TanhApprox, "by the special-function unit's own; absolute error about 1e-5">,
+  Value<TanhExp, "by an exp2 and a division; absolute error below 3e-7">
+]> { let InName = "tanh_"; let Default = "approx"; }
 
 def GqaOption : EnumOption<"gqa", "schedule", GqaEnum, "which query rows share a tile where several heads have one K/V head", [
   Value<GqaSeparate, "rows of one head">,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "RowReads.h"
 #include "fagen/Form/Lower.h"
 #include "fagen/IR/Patterns.h"
 #include "fagen/IR/RunValues.h"
@@ -13,22 +14,19 @@ class FormBuilder {
 public:
   FormBuilder(ir::Kernel &kernel, const Variant &variant);
 
-  /// Scalars and tensors, less those that are bound. `scores` is where products leave theirs.
-  void declare(const ir::Buffer &scores);
-
-  /// Which keys a row sees, beside those that exist; null: all. What it reads of a tensor for a whole tile becomes a
-  /// let.
+  /// Scalars and tensors, less those that are bound. `scores` is where products leave theirs, `rows` a fragment of
+  /// rows.
+  void declare(const ir::Buffer &scores, const ir::Buffer &rows);
+  /// Which keys a row sees, beside those that exist; null: all. What a tile reads once becomes a let.
   ir::Expr mask();
   /// What scores become where they stand, in natural units; null where they stay products.
   ir::Expr score();
+  const RowReads &rowReads() const { return reads; } ///< of the score
   /// What takes held scores to powers of two.
   ir::Expr factor();
-
-  /// Whether rows end with m as an exponent of two: the runtime's scale does not say what their scores are in, or a
-  /// sink has joined them.
+  /// Whether rows end with m as an exponent of two: the scale does not say what scores are in, or a sink has joined.
   bool endsInLog2() const { return scaled.held || !scaled.units.empty() || form.sink; }
-  /// The rows of a fragment, behind their last key.
-  struct Rows {
+  struct Rows { // of a fragment, behind their last key
     ir::Buffer *o, *m, *mNew, *l;
   };
   void end(ir::Builder &builder, const Rows &rows);
@@ -41,7 +39,7 @@ private:
   ir::Expr queryOf(const ir::Expr &row) const;
   ir::Expr lower(const form::Node &node, bool keysExist = true) const;
   ir::Expr hoistReads(const ir::Expr &expr);
-  bool holdsI32(const ir::Expr &read) const;
+  ir::Expr heldScore();
   ir::Expr hoistReals(const ir::Expr &expr, llvm::StringRef name);
   ir::Expr letOf(const ir::Expr &value, llvm::StringRef name);
   ir::Expr inExponents(const ir::Expr &m);
@@ -54,6 +52,8 @@ private:
   const form::Form &form;
   const form::Scaled scaled;
   const ir::Buffer *scores = nullptr;
+  RowReads reads;
+  ir::Expr held;                   ///< scores in natural units
   std::vector<std::string> params; ///< what the form's scalars and tensors are called
 };
 

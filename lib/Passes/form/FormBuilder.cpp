@@ -4,6 +4,7 @@
 #include "FormBuilder.h"
 
 #include "fagen/IR/ExprTypes.h"
+#include "fagen/IR/Factors.h"
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Support/CppKeywords.h"
@@ -29,7 +30,7 @@ static bool isOfText(llvm::StringRef name) {
   return isCppKeyword(name) || llvm::is_contained(kNames, name) || findRunValue(name);
 }
 
-void FormBuilder::declare(const Buffer &scores) {
+void FormBuilder::declare(const Buffer &scores, const Buffer &rows) {
   this->scores = &scores;
   for (const auto &[index, param] : llvm::enumerate(form.params)) {
     const std::string name = kernel.freshName(isOfText(param.name) ? param.name + "_" : param.name);
@@ -41,6 +42,8 @@ void FormBuilder::declare(const Buffer &scores) {
     else
       kernel.scalars.push_back({name, param.element == form::Element::F32, param.range.low, param.range.high});
   }
+  if (scaled.held)
+    held = reads.keep(kernel, heldScore(), scores, rows);
 }
 
 static ElementType elementTypeOf(form::Element element) {
@@ -135,7 +138,7 @@ Expr FormBuilder::lower(const form::Node &node, bool keysExist) const {
 
 Expr FormBuilder::mask() { return form.mask ? hoistReads(lower(*form.mask)) : Expr(); }
 
-bool FormBuilder::holdsI32(const Expr &read) const {
+static bool holdsI32(const Kernel &kernel, const Expr &read) {
   return kernel.buffer(read.operands().front().name().drop_front())->type == ElementType::I32;
 }
 
@@ -143,50 +146,9 @@ bool FormBuilder::holdsI32(const Expr &read) const {
 Expr FormBuilder::hoistReads(const Expr &expr) {
   return expr.rewritten([&](const Expr &node) {
     const bool isOfTile = node.kind() == ExprKind::Read && !usesScope(node, RunScope::Element);
-    return isOfTile && holdsI32(node) ? letOfRead(kernel, node) : Expr();
+    return isOfTile && holdsI32(kernel, node) ? letOfRead(kernel, node) : Expr();
   });
 }
-
-namespace {
-
-bool isUniform(const Expr &expr) {
-  bool namesElement = usesScope(expr, RunScope::Element);
-  if (expr.kind() == ExprKind::Variable)
-    return !namesElement && !expr.name().starts_with("%");
-  if (expr.kind() == ExprKind::Read)
-    return llvm::all_of(expr.indices(), isUniform);
-  return !namesElement && llvm::all_of(expr.operands(), isUniform);
-}
-
-/// A product's factors, those of quotients as quotients of one.
-void factorsOf(const Expr &expr, llvm::SmallVectorImpl<Expr> &factors) {
-  if (expr.kind() == ExprKind::Mul) {
-    factorsOf(expr.lhs(), factors);
-    factorsOf(expr.rhs(), factors);
-  } else if (expr.kind() == ExprKind::Div && isUniform(expr.rhs())) {
-    factorsOf(expr.lhs(), factors);
-    factors.push_back(real(1) / expr.rhs());
-  } else {
-    factors.push_back(expr);
-  }
-}
-
-/// Factors that all elements of a tile share come together: x scale / cap is x (scale / cap).
-Expr groupFactors(const Expr &expr) {
-  const bool isProduct = expr.kind() == ExprKind::Mul || expr.kind() == ExprKind::Div;
-  if (!isProduct || isUniform(expr))
-    return {};
-  llvm::SmallVector<Expr, 4> factors;
-  factorsOf(expr, factors);
-  Expr own, shared;
-  for (const Expr &factor : factors) {
-    Expr &product = isUniform(factor) ? shared : own;
-    product = product ? product * factor : factor;
-  }
-  return shared && own ? own * shared : Expr();
-}
-
-} // namespace
 
 /// Real numbers that all elements of a tile share become lets, but for those that a name or a number is already.
 Expr FormBuilder::hoistReals(const Expr &expr, llvm::StringRef name) {
@@ -217,9 +179,21 @@ Expr FormBuilder::letOf(const Expr &value, llvm::StringRef name) {
   return variable(own);
 }
 
-Expr FormBuilder::score() {
-  return scaled.held ? hoistReals(lower(*scaled.held).rewritten(groupFactors), "score_factor") : Expr();
+/// tanh(x) as 1 - 2 / (1 + e^2x).
+static Expr tanhByExp(const Expr &node) {
+  if (node.kind() != ExprKind::Tanh)
+    return {};
+  return real(1) - real(2) / (real(1) + exp2(node.operand() * real(2 * kLog2E)));
 }
+
+Expr FormBuilder::heldScore() {
+  Expr score = lower(*scaled.held);
+  if (schedule.tanh == Tanh::Exp)
+    score = score.rewritten(tanhByExp);
+  return score.rewritten(groupFactors);
+}
+
+Expr FormBuilder::score() { return held ? hoistReals(held, "score_factor") : Expr(); }
 
 Expr FormBuilder::factor() {
   Expr factor = scaled.held ? real(kLog2E) : variable(RunValue::ScaleLog2);
