@@ -3,6 +3,7 @@
 
 #include "fagen/Emit/BuildPlan.h"
 
+#include "KeyTiles.h"
 #include "OpEmitter.h"
 
 #include "fagen/Analysis/Resources.h"
@@ -179,6 +180,7 @@ VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument
     plan.barriers.push_back({entry.site, entry.what, entry.covers});
   plan.workspace = planWorkspace(kernel, instrument);
   plan.maps = planMaps(kernel);
+  plan.keyTiles = planKeyTiles(kernel);
   const ResourceEstimate estimate = estimateResources(kernel, kernel.sharedBytes, *lookupTarget(kernel.target));
   plan.estimates = {estimate.registers, estimate.ctasPerSm, estimate.limit};
   return plan;
@@ -227,6 +229,7 @@ static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
     else
       os << fmt::format("  fragment {:<10}        {:>7}    {} a warp\n", buffer.name, "", shape);
   }
+  os << toText(plan.keyTiles);
   for (const LaunchPlan &each : plan.launches)
     if (variant.schedule.isSplit())
       os << fmt::format("  launch   {}, {} threads, {}\n", each.symbol, each.threads, gridText(each.grid));

@@ -4,8 +4,9 @@
 #include "fagen/Emit/Single.h"
 
 #include "DeviceText.h"
-#include "SingleTables.h"
 #include "SingleTexts.h"
+#include "single/SingleForms.h"
+#include "single/SingleTables.h"
 
 #include "fagen/Emit/Table.h"
 
@@ -60,7 +61,7 @@ class SingleEmitter {
 public:
   SingleEmitter(const KernelPlan &plan, llvm::ArrayRef<StringRef> sources, StringRef name)
       : plan(plan), sources(sources), name(name.str()), upper(name.upper() + "_"), space(this->name + "_detail"),
-        order(tableOrder(plan)) {}
+        order(tableOrder(plan)), forms(singleForms(plan)) {}
 
   SingleFiles run() { return {header(), source()}; }
 
@@ -77,6 +78,7 @@ private:
   llvm::ArrayRef<StringRef> sources;
   const std::string name, upper, space; ///< "attn", "ATTN_", "attn_detail"
   const std::vector<unsigned> order;
+  const SingleForms forms;
 };
 
 /// A text of lib/Emit/single, by the name that was asked for.
@@ -97,9 +99,15 @@ std::string SingleEmitter::header() const {
       {"@kernels@", singleKernels(plan, order, upper)},
       {"@kernel_count@", std::to_string(order.size())},
       {"@line_count@", std::to_string(plan.kernel->select.size())},
-      {"@conditions@", named(singleConditions(plan))},
+      {"@conditions@", named(replaceAll(singleConditions(plan), SingleForms().mask, forms.mask))},
       {"@schedules@", llvm::join(schedules, ", ")},
-      {"@workspace@", named(singleWorkspace(plan, order))}};
+      {"@workspace@", named(singleWorkspace(plan, order))},
+      {"@forms@\n", named(forms.numbers.empty() ? "\n" : "\n" + forms.numbers)},
+      {"@form_field@", named(forms.field)},
+      {"@form_args@", named(forms.args)},
+      {"@form_column@", named(forms.column)},
+      {"@form_matches@", named(forms.matches)},
+      {"@form_check@", named(forms.check)}};
   std::string text = named(templateOf("select.h.in"));
   for (const auto &[place, value] : places)
     text = replaceAll(text, place, value);
@@ -160,7 +168,11 @@ std::string SingleEmitter::source() const {
     kernels.push_back(kernelText(index));
     llvm::append_range(includes, deviceIncludesOf(sources[index]));
   }
-  const std::string host = named(templateOf("run.cu.in"));
+  std::string host = templateOf("run.cu.in").str();
+  for (const auto &[place, value] : {std::pair("@form_filling@", forms.filling),
+                                     std::pair("@argument@", forms.argument), std::pair("@form_fill@", forms.fill)})
+    host = replaceAll(host, place, value);
+  host = named(host);
   std::vector<std::string> users = kernels;
   users.push_back(host);
   const std::string device =

@@ -49,12 +49,6 @@ std::optional<OutputSet> singleOutput(ArrayRef<CompiledKernel> kernels, const Dr
                                                    : is_contained(options.variants, compiled.variant->name);
     if (!isChosen)
       continue;
-    if (compiled.variant->problem.form) {
-      diags.error(Location(), "--emit=single has no args of forms, and " + compiled.variant->name +
-                                  " is for the form " + maskText(compiled.variant->problem) +
-                                  "; write a kernel set by -o DIR alone, or name variants without a form by --variant");
-      return std::nullopt;
-    }
     plan.variants.push_back(planned);
     sources.push_back(compiled.source);
   }

@@ -1,6 +1,6 @@
 // fagen: select and workspaces as text of C.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "SingleTables.h"
+#include "single/SingleTables.h"
 #include "TestPlan.h"
 
 #include <gtest/gtest.h>

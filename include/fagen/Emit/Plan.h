@@ -82,6 +82,19 @@ struct BinaryPlan {
   std::string madeFrom; ///< hash of the source: code of another text is not used
 };
 
+/// How a kernel knows which key tiles its rows see.
+struct KeyTilesPlan {
+  /// A condition of the mask that bounds no keys: tiles which it alone would rule out are visited and masked.
+  struct Unknown {
+    std::string condition;
+    unsigned tier; ///< the lowest that could judge tiles by it
+  };
+  bool isMasked = false; ///< nothing is said of a kernel without a mask
+  bool hasWhole = false; ///< some tiles are known to be seen whole
+  bool hasGap = false;   ///< two ranges of keys
+  std::vector<Unknown> unknown;
+};
+
 struct VariantPlan {
   const Variant *variant = nullptr;
   std::string sourcePath;           ///< in the kernel's directory: "sm_89/l4_fp16_prefill_f16_d64_none.cu"
@@ -92,6 +105,7 @@ struct VariantPlan {
   std::vector<BarrierPlan> barriers;
   std::vector<WorkspacePlan> workspace; ///< one part behind the other
   std::vector<MapPlan> maps;
+  KeyTilesPlan keyTiles;
   EstimatePlan estimates;
   std::string row; ///< what the manifest says of all this, where emitRow was asked already
 };

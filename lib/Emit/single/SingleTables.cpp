@@ -114,6 +114,10 @@ std::string gridOf(const GridPlan &grid, llvm::StringRef prefix) {
   return (prefix + "TILES").str();
 }
 
+bool hasForm(const KernelPlan &plan) {
+  return llvm::any_of(plan.variants, [](const VariantPlan &one) { return one.variant->problem.form != nullptr; });
+}
+
 /// The launch that merges splits; null where there is none.
 const LaunchPlan *mergeOf(const VariantPlan &plan) { return plan.launches.size() > 1 ? &plan.launches[1] : nullptr; }
 
@@ -138,6 +142,7 @@ std::string fagen::expressionOf(llvm::ArrayRef<SelectOp> program) {
 
 std::string fagen::singleKernels(const KernelPlan &plan, llvm::ArrayRef<unsigned> order, llvm::StringRef prefix) {
   std::string text;
+  const bool hasForms = hasForm(plan);
   for (const unsigned index : order) {
     const VariantPlan &one = plan.variants[index];
     const Variant &variant = *one.variant;
@@ -148,10 +153,11 @@ std::string fagen::singleKernels(const KernelPlan &plan, llvm::ArrayRef<unsigned
                         problem.dtype == DType::BF16 ? "BF16" : "F16", int(problem.mask == Mask::Causal),
                         problem.headDimQK, problem.headDimV, int(problem.lse), variant.scheduleIndex,
                         int(dispatchOf(variant) == FAGEN_ROW_FALLBACK));
-    text += fmt::format("     {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", one.alignment, variant.schedule.tileRows,
+    text += fmt::format("     {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}}},\n", one.alignment, variant.schedule.tileRows,
                         variant.schedule.tileKeys, int(launch.grid.packsHeads), gridOf(launch.grid, prefix),
                         launch.grid.number, launch.threads, sharedBytesOf(one), merge ? merge->threads : 0,
-                        int(!one.maps.empty()));
+                        int(!one.maps.empty()),
+                        hasForms ? fmt::format(", {}", problem.form ? maskNumber(problem) : 0) : "");
   }
   return text;
 }

@@ -1,0 +1,59 @@
+// fagen: how a kernel knows which key tiles its rows see.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KeyTiles.h"
+
+#include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/Queries.h"
+#include "fagen/IR/RunValues.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <fmt/format.h>
+
+using namespace fagen;
+using namespace fagen::ir;
+
+/// The lowest tier that could judge tiles by the condition.
+static unsigned tierOf(const Expr &condition) {
+  if (condition.kind() == ExprKind::Ascending)
+    return 1;
+  unsigned tier = 1;
+  if (condition.kind() == ExprKind::Read) {
+    const bool isOfRow = condition.uses(nameOf(RunValue::ElementRow)),
+               isOfKey = condition.uses(nameOf(RunValue::ElementKey));
+    tier = isOfRow && isOfKey ? 3 : isOfRow || isOfKey ? 2 : 1;
+  }
+  for (const Expr &operand : condition.operands())
+    tier = std::max(tier, tierOf(operand));
+  return tier;
+}
+
+KeyTilesPlan fagen::planKeyTiles(const Kernel &kernel) {
+  KeyTilesPlan plan;
+  for (const Role &role : kernel.roles) {
+    const auto mask = findMask(role.body);
+    if (!mask)
+      continue;
+    const MaskBounds bounds = boundsOf(*mask, mask->row(), scoresOf(kernel, role, *mask).rows);
+    plan.isMasked = true;
+    plan.hasWhole = !(bounds.fullEnd == constant(0));
+    plan.hasGap = bounds.hasGap();
+    for (const Expr &condition : bounds.unknown)
+      if (const std::string text = condition.str();
+          llvm::none_of(plan.unknown, [&](const KeyTilesPlan::Unknown &each) { return each.condition == text; }))
+        plan.unknown.push_back({text, tierOf(condition)});
+  }
+  return plan;
+}
+
+std::string fagen::toText(const KeyTilesPlan &plan) {
+  if (!plan.isMasked)
+    return {};
+  std::string text = fmt::format(
+      "  keys     tier T0: lets count the key tiles {}{}\n", plan.hasGap ? "of two ranges " : "",
+      plan.hasWhole ? "that rows see, and those that they see whole" : "that rows may see, each of which is masked");
+  for (const KeyTilesPlan::Unknown &each : plan.unknown)
+    text += fmt::format("  keys     bounds no keys, and would take tier T{}: {}\n", each.tier, each.condition);
+  return text;
+}

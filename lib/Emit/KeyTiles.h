@@ -1,0 +1,23 @@
+// fagen: how a kernel knows which key tiles its rows see.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// By tiers, each of which costs more than the one before:
+//
+//   T0  lets: conditions that bound keys, by lengths, params and the rows of the tile
+//   T1  each tile is judged by the intervals of its rows and keys; reads that ascend count by their ends
+//   T2  the same, by summaries of tiles of what is read along the rows or the keys
+//   T3  a map of tiles, for what is read by row and key at once
+//
+// Kernels are of tier T0. What keeps a form from being judged there is named, with the tier that could.
+#pragma once
+
+#include "fagen/Emit/Plan.h"
+
+namespace fagen {
+
+KeyTilesPlan planKeyTiles(const ir::Kernel &kernel);
+
+/// Lines of --emit=plan.
+std::string toText(const KeyTilesPlan &plan);
+
+} // namespace fagen
