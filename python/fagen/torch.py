@@ -16,7 +16,7 @@ from operator import index
 import torch
 from torch.nn.attention import register_flash_attention_impl
 
-from . import _by_torch, _forms, _kernels, _lib, _sdpa, _stats, errors
+from . import _by_torch, _forms, _forms_by_torch, _kernels, _lib, _sdpa, _stats, errors
 
 _is_compiling, _is_traced = torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling
 _DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -261,7 +261,7 @@ def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, l
     own. Where they have no kernel for the head dims, but one for wider ones, tensors are padded, unless PyTorch may compute: they
     are copied, and stats() counts it. form: the name of a form of these kernels, which says score and mask in place of causal; its params are given by
     keyword, numbers and tensors (form="gemma2", cap=50.0, window=1024), or in form_args where a name is taken. A number may
-    be a tensor of one element, too, which is read when the kernel runs. Forms have no gradient. fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
+    be a tensor of one element, too, which is read when the kernel runs. Their gradient is computed anew by PyTorch. fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
     reason, "torch" lets it silently; stats() counts both.
     """
     if form is None and not params and form_args is None:
@@ -271,10 +271,10 @@ def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, l
         params = _forms.together("attention", form, form_args, params)
         if causal:
             raise errors.Error("attention: causal and form are given; a form says itself what is seen")
-        if fallback != "error":
-            raise errors.Error("attention: a form has no fallback: PyTorch does not know it")
-        result = attend_form("attention", q, k, v, form, params, scale=scale, bshd=_is_bshd(layout), lse=return_lse, out=out,
-                             kernels=kernels)
+        if fallback not in _stats.FALLBACKS:
+            raise errors.Error(f'attention: fallback is {fallback!r}; it is "error", "warn" or "torch"')
+        result = _attend_form_or_instead(q, k, v, form, params, fallback, scale=scale, bshd=_is_bshd(layout), lse=return_lse,
+                                         out=out, kernels=kernels)
     return result if return_lse else result[0]
 
 
@@ -353,7 +353,7 @@ def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=Fal
     number = _READY if kernels is None else _number(kernels)
     bound = _Form(form, args)
     if torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v, *bound.tensors)):
-        raise errors.Unsupported(f"{function}: form {form} has no gradient: use torch.no_grad(), or detach its tensors")
+        return _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, out, kernels)
     width = _width(q, k, v, False, lse, kernels, form, args)
     if width is not None:
         return _attend_padded(function, width, q, k, v, scale, out, functools.partial(
@@ -379,6 +379,41 @@ def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=Fal
     if not _is_compiling():
         _stats.computed(function)
     return result
+
+
+def _programs_of(form, args, kernels):
+    """What the kernels' manifests say of a form; None where none has it."""
+    return _forms_by_torch.find((_kernels.ready() if kernels is None else kernels)._directories, form, tuple(args))
+
+
+def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, out, kernels):
+    """O and LSE by a kernel; the gradient is computed anew by PyTorch, from the form's programs."""
+    if out is not None:
+        raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
+    programs = _programs_of(form, args, kernels)
+    if programs is None:  # the call says what is wrong
+        with torch.no_grad():
+            return attend_form(function, q, k, v, form, args, scale=scale, bshd=bshd, lse=lse, kernels=kernels)
+
+    def compute(q, k, v, args):
+        return attend_form(function, q, k, v, form, args, scale=scale, bshd=bshd, lse=True, kernels=kernels)
+
+    o, sums = _forms_by_torch.with_gradient(_forms_by_torch.Attention(programs, args, q, k, v, scale, bshd), compute, q, k, v)
+    return o, sums if lse else None
+
+
+def _attend_form_or_instead(q, k, v, form, args, fallback, *, scale, bshd, lse, out, kernels):
+    """By a kernel; where there is none and the fallback is another, by PyTorch."""
+    try:
+        return attend_form("attention", q, k, v, form, args, scale=scale, bshd=bshd, lse=lse, out=out, kernels=kernels)
+    except errors.Unsupported as refused:
+        programs = _programs_of(form, args, kernels)
+        if fallback == "error" or programs is None or _is_compiling():
+            raise
+        _stats.refuse("attention", refused, fallback)
+        attention = _forms_by_torch.Attention(programs, args, q, k, v, scale, bshd)
+        o, sums = _forms_by_torch.with_gradient(attention, lambda q, k, v, args: attention.forward(q, k, v), q, k, v)
+        return (o if out is None else out.copy_(o)), sums if lse else None
 
 
 def _refusal(error):

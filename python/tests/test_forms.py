@@ -153,7 +153,7 @@ MISTAKES = [
     ({"form": "gemma2", "cap": 5.0, "window": torch.tensor(7)}, fagen.Error, "window is of another dtype; it is int32"),
     ({"form": "gemma2", "cap": torch.ones(2), "window": 7}, fagen.Error, "cap has shape [2]; it is a number, or a tensor of one"),
     ({"form": "gemma2", "cap": 5.0, "window": 7, "causal": True}, fagen.Error, "causal and form are given"),
-    ({"form": "gemma2", "cap": 5.0, "window": 7, "fallback": "torch"}, fagen.Error, "a form has no fallback"),
+    ({"form": "gemma2", "cap": 5.0, "window": 7, "fallback": "cuda"}, fagen.Error, "fallback is 'cuda'"),
     ({"form": "gemma2", "cap": 5.0, "form_args": {"cap": 5.0}, "window": 7}, fagen.Error, "'cap' is given by keyword and in form_args"),
     ({"form": "sinks", "sinks": 1.0}, fagen.Error, "sinks is a number; it is a tensor of 1 dimension"),
     ({"form": "sinks", "sinks": torch.ones(3)}, fagen.Error, "sinks has shape [3]; it is [4], where a size of 1 is repeated"),
@@ -172,14 +172,98 @@ def test_mistakes_are_named(kernels, call, kind, words):
     assert words in str(caught.value)
 
 
-def test_gradients_are_refused(kernels):
+def all_forms(batch=2, rows=24, keys=40):
+    """form: args, what they mean to reference(), and the names of args that have a gradient."""
+    draw = torch.Generator().manual_seed(2)
+    key, place = torch.arange(keys)[None, :], torch.arange(rows)[:, None] + keys - rows
+    bias = torch.randn((1, 4, rows, keys), generator=draw)
+    sinks = torch.tensor([0.5, -1.0, 3.0, 0.0])
+    doc = torch.tensor([[0] * 13 + [1] * 27, [3] * 30 + [9] * 10], dtype=torch.int32)
+    same = (key <= place) & (doc[:, None, :] == doc[:, place[:, 0]][:, :, None])
+    sees = torch.rand((batch, rows, rows), generator=draw) < 0.5
+    prefix = torch.tensor([5, 20], dtype=torch.int32)
+    some = torch.rand((batch, keys), generator=draw) < 0.5
+    return {
+        "gemma2": (dict(cap=torch.tensor(5.0), window=7), lambda a: dict(
+            score=lambda s: a["cap"].double() * torch.tanh(s / a["cap"].double()), seen=(key <= place) & (place - key < 7)), ["cap"]),
+        "sinks": (dict(sinks=sinks), lambda a: dict(seen=key <= place, sink=a["sinks"]), ["sinks"]),
+        "bias": (dict(bias=bias), lambda a: dict(score=lambda s: s + a["bias"].double()), ["bias"]),
+        "document": (dict(doc=doc), lambda a: dict(seen=same[:, None]), []),
+        "drafts": (dict(sees=fagen.torch.pack_bits(sees)), lambda a: dict(
+            seen=torch.cat([torch.ones((batch, rows, keys - rows), dtype=torch.bool), sees], -1)[:, None]), []),
+        "prefix": (dict(prefix=prefix), lambda a: dict(seen=((key < prefix[:, None, None]) | (key <= place))[:, None]), []),
+        "bytes": (dict(seen=some), lambda a: dict(seen=some[:, None, None, :]), []),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(all_forms()))
+@pytest.mark.parametrize("layout", ["bshd", "bhsd"])
+def test_gradients(kernels, monkeypatch, name, layout):
+    """Of q, k, v and of args, through O and LSE, in steps of some rows."""
+    monkeypatch.setattr(fagen.torch._forms_by_torch, "_MOST_SCORES", 5 * 2 * 4 * 40)
+    args, meaning, learnt = all_forms()[name]
+    inputs = [t.requires_grad_() for t in tensors(batch=2, seq_q=24, seq_kv=40)]
+    args = {key: value.clone().requires_grad_() if key in learnt else value for key, value in args.items()}
+    leaves = [*inputs, *(args[key] for key in learnt)]
+    given = [t.transpose(1, 2) for t in inputs] if layout == "bhsd" else inputs
+    o, lse = kernels(*given, form=name, form_args=args, return_lse=True, layout=layout)
+    wanted, sums = reference(*inputs, **meaning(args))
+    o = o.transpose(1, 2) if layout == "bhsd" else o
+    assert_near(o.detach(), wanted.detach())
+    draw = torch.Generator().manual_seed(4)
+    for_o, for_lse = torch.randn(o.shape, generator=draw), torch.randn(lse.shape, generator=draw)
+    got = torch.autograd.grad((o.float() * for_o).sum() + (lse * for_lse).sum(), leaves)
+    exact = torch.autograd.grad((wanted * for_o).sum() + (sums * for_lse).sum(), leaves)
+    for one, other in zip(got, exact):
+        assert one.dtype == other.dtype and one.isfinite().all()
+        torch.testing.assert_close(one.double(), other.double(), atol=1e-2, rtol=1e-2)
+
+
+def test_gradients_of_rows_that_see_nothing(kernels):
+    inputs, sinks = [t.requires_grad_() for t in tensors(seq_q=50, seq_kv=20)], torch.zeros(4, requires_grad=True)
+    _, key, place = places(*inputs[:2])
+    for args, options in (({"sinks": sinks}, dict(form="sinks", sinks=sinks)), ({}, dict(form="gemma2", cap=5.0, window=3))):
+        got = torch.autograd.grad(kernels(*inputs, **options).float().sum(), [*inputs, *args.values()])
+        assert all(t.isfinite().all() for t in got) and not got[0][:, :30].any() and got[1].any()
+
+
+def test_gradients_are_not_asked_of_what_cannot_have_them(kernels):
     q, k, v = tensors()
     sinks = torch.zeros(4, requires_grad=True)
-    for inputs, arg in (((q.requires_grad_(), k, v), sinks.detach()), ((q.detach(), k, v), sinks)):
-        with pytest.raises(fagen.Unsupported, match="form sinks has no gradient"):
-            kernels(*inputs, form="sinks", sinks=arg)
-        with torch.no_grad():
-            kernels(*inputs, form="sinks", sinks=arg)
+    with pytest.raises(fagen.Error, match="out= takes no part in gradients"):
+        kernels(q, k, v, form="sinks", sinks=sinks, out=torch.empty_like(q))
+    with pytest.raises(fagen.Error, match="it has no param 'snks'"):
+        kernels(q, k, v, form="sinks", sinks=sinks, snks=sinks)
+
+
+def test_gradients_break_graphs(kernels):
+    q, k, v = tensors()
+    sinks = torch.zeros(4, requires_grad=True)
+    call = lambda s: kernels(q, k, v, form="sinks", sinks=s * 2).float().square().sum()  # noqa: E731
+    wanted, = torch.autograd.grad(call(sinks), sinks)
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(call, backend="aot_eager", fullgraph=True)(sinks)
+    got, = torch.autograd.grad(torch.compile(call, backend="aot_eager")(sinks), sinks)
+    torch.testing.assert_close(got, wanted)
+    assert wanted.any()
+
+
+@pytest.mark.parametrize("name", sorted(all_forms()))
+def test_fallback(kernels, name):
+    """A head dim without a kernel: PyTorch computes the form, with its gradient, and it is counted."""
+    args, meaning, learnt = all_forms()[name]
+    inputs = [t.requires_grad_() for t in tensors(batch=2, seq_q=24, seq_kv=40, head_dim=40)]
+    with pytest.raises(fagen.Unsupported):
+        kernels(*inputs, form=name, form_args=args)
+    fagen.stats(reset=True)
+    o, lse = kernels(*inputs, form=name, form_args=args, return_lse=True, fallback="torch")
+    wanted, sums = reference(*inputs, **meaning(args))
+    assert_near(o.detach(), wanted.detach())
+    torch.testing.assert_close(lse.double(), sums, atol=2e-3, rtol=1e-3)
+    for one, other in zip(*(torch.autograd.grad(t.double().sum(), inputs) for t in (o, wanted))):
+        torch.testing.assert_close(one.double(), other.double(), atol=1e-2, rtol=1e-2)
+    (_, reason), = fagen.stats()["fallbacks"]
+    assert "head_dim 40" in reason
 
 
 def test_compiled(kernels):

@@ -49,6 +49,7 @@ def shipped():
     bias = torch.randn((BATCH, HEADS, ROWS, KEYS), generator=draw, device="cuda")
     visible = torch.rand((BATCH, HEADS, ROWS, KEYS), generator=draw, device="cuda") < 0.5
     blocks = torch.rand((BATCH, HEADS, 5, 11), generator=draw, device="cuda") < 0.5
+    blocks[..., 0] = True  # each row sees something
     rows = torch.arange(ROWS, device="cuda") // 64
     first = torch.tensor([[0] * 123 + [123] * 577, [0] * 650 + [650] * 50], dtype=torch.int32, device="cuda")
     cap = lambda s: 5 * torch.tanh(s / 5)  # noqa: E731
@@ -117,10 +118,15 @@ def test_captured_graphs_read_numbers_and_tensors_when_they_run():
         assert_near(results[1], expected(*inputs, seen=seen, sink=sinks))
 
 
-def test_gradients_are_refused_or_computed_by_others():
-    q, k, v = tensors()
-    with pytest.raises(fagen.Unsupported, match="no gradient"):
-        fagen.attention(q.requires_grad_(), k, v, form="softcap", cap=5.0)
-    bias = torch.zeros((HEADS, ROWS, KEYS), device="cuda", requires_grad=True)
-    with pytest.raises(fagen.Unsupported, match="no gradient"):
-        fagen.attention(q.detach(), k, v, form="bias", bias=bias)
+@pytest.mark.parametrize("form", sorted(shipped()) if torch.cuda.is_available() else [])
+def test_gradients(form):
+    """Of q, k, v and of f32 args, against those of the same by hand."""
+    args, meaning = shipped()[form]
+    leaves = [t.requires_grad_() for t in tensors()]
+    leaves += [value.requires_grad_() for value in args.values() if isinstance(value, torch.Tensor) and value.is_floating_point()]
+    o = fagen.attention(*leaves[:3], form=form, form_args=args)
+    wanted, _ = expected(*leaves[:3], **meaning)
+    given = torch.randn(o.shape, generator=torch.Generator("cuda").manual_seed(3), device="cuda")
+    for one, other in zip(*(torch.autograd.grad((t * given).sum(), leaves) for t in (o, wanted))):
+        assert one.isfinite().all()
+        torch.testing.assert_close(one.double(), other.double(), atol=4e-2, rtol=4e-2)
