@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`from fagen.jax import dot_product_attention` in place of jax.nn's; needs jax-tvm-ffi.
 
-Kernels compute scale, is_causal, grouped heads, the residual, windows, bias and mask on a CUDA GPU. The rest is jax.nn's, once a
+Kernels compute scale, is_causal, grouped heads, the residual, windows, bias, mask and lengths of batches on a CUDA GPU. The rest is jax.nn's, once a
 reason with a warning: `fagen.jax.fallback` is "warn", "torch" (silently) or "error". Decisions fall when a function is traced, and
 are counted then. jit and vmap work, which folds into the batch; the gradient is that of jax.nn's function, computed anew. A row
 whose keys the mask hides all is 0 (jax.nn's is the mean of V), its residual -inf.
@@ -122,6 +122,9 @@ def _forward(query, key, value, bias, visible, scale, is_causal, residual, windo
 
 def _backward(scale, is_causal, residual, window, inputs, gradient):
     *tensors, visible = inputs
+    if visible is not None:  # a row that sees nothing is 0 here, and the mean of V there
+        seen = visible.any(-1).swapaxes(1, 2)[..., None]
+        gradient = (jnp.where(seen, gradient[0], 0), jnp.where(seen[..., 0], gradient[1], 0)) if residual else jnp.where(seen, gradient, 0)
     _, pull = jax.vjp(lambda *t: _theirs(*t, visible, scale, is_causal, residual, window), *tensors)
     return *pull(gradient), None
 
@@ -129,10 +132,13 @@ def _backward(scale, is_causal, residual, window, inputs, gradient):
 _attention.defvjp(_forward, _backward)
 
 
-def _visible(mask, rows, keys, is_causal, window):
-    """What mask, top-left causality and window leave, as bytes; None where that is everything."""
+def _visible(mask, rows, keys, is_causal, window, row_lengths, key_lengths):
+    """What mask, top-left causality, window and lengths of batches leave, as bytes; None where that is everything."""
     k, q = jnp.arange(keys), jnp.arange(rows)[:, None]
     parts = [] if mask is None else [mask.astype(bool)]
+    for place, lengths in ((q, row_lengths), (k, key_lengths)):
+        if lengths is not None:
+            parts.append(place < jnp.asarray(lengths)[:, None, None, None])
     if is_causal:
         parts.append(k <= q)
     if window is not None:
@@ -167,10 +173,9 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
         result = dot_product_attention(query[None], key[None], value[None], bias, mask, **rest)
         return jax.tree.map(lambda t: t[0], result)
     reason = None
-    for name, given in rest.items():
-        if given is not None and name not in ("scale", "is_causal", "return_residual", "local_window_size"):
-            reason = reason or f"{name}: kernels do not have it"
-    if bias is not None or mask is not None:
+    if implementation is not None:
+        reason = "implementation: kernels do not have it"
+    if any(given is not None for given in (bias, mask, query_seq_lengths, key_value_seq_lengths)):
         return _with_elements(query, key, value, bias, mask, rest, reason)
     rows, keys = query.shape[1], key.shape[1]
     if is_causal and keys < rows:
@@ -184,7 +189,7 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
 
 
 def _with_elements(query, key, value, bias, mask, rest, reason):
-    """With a bias or a mask: is_causal and windows join the mask."""
+    """With a bias, a mask or lengths of batches: all but the bias joins the mask."""
     rows, keys, is_causal = query.shape[1], key.shape[1], rest["is_causal"]
     shape = (query.shape[0], query.shape[2], rows, keys)
     ours, why = _elementwise("bias", bias, shape)
@@ -192,7 +197,7 @@ def _with_elements(query, key, value, bias, mask, rest, reason):
     reason = reason or why or why_mask
     if not reason:
         window = _window_of(rest["local_window_size"], is_causal, rows, keys)
-        visible = _visible(visible, rows, keys, is_causal, window)
+        visible = _visible(visible, rows, keys, is_causal, window, rest["query_seq_lengths"], rest["key_value_seq_lengths"])
         visible, _ = _elementwise("mask", visible, shape)
     return _computed(query, key, value, ours, visible, None, False, rest, reason, (bias, mask))
 

@@ -81,7 +81,6 @@ def test_gradients():
 
 
 @pytest.mark.parametrize("change, reason", [
-    ({"key_value_seq_lengths": jnp.array([3, 24])}, "key_value_seq_lengths"),
     ({"implementation": "xla"}, "implementation")])
 def test_what_jax_computes(change, reason, monkeypatch):
     q, k, v = arrays()
@@ -151,9 +150,23 @@ def test_bias_and_mask_under_vmap(shipped_forms, monkeypatch):
     assert_near(got[1], exact(q * 0.5, k, v, made["bias"], ~made["mask"]))
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_lengths_of_batches(shipped_forms, monkeypatch, causal):
+    monkeypatch.setattr(ours, "_gpu", lambda: (90, 132))
+    q, k, v = arrays(rows=24, keys=40)
+    options = {"query_seq_lengths": jnp.array([24, 11], jnp.int32), "key_value_seq_lengths": jnp.array([17, 40], jnp.int32), "is_causal": causal}
+    assert_near(ours.dot_product_attention(q, k, v, **options), exact(q, k, v, **options))
+    assert fagen.stats()["computed"] == {"jax.dot_product_attention": 1}
+    call = lambda f: lambda *t: (f(*t, **options).astype(jnp.float32) ** 2).sum()  # noqa: E731
+    for one, other in zip(*(jax.grad(call(f), (0, 1, 2))(q, k, v) for f in (ours.dot_product_attention, exact))):
+        assert_near(one, other, 1e-2)
+
+
 def test_rows_that_see_nothing(shipped_forms, monkeypatch):
     monkeypatch.setattr(ours, "_gpu", lambda: (90, 132))
     q, k, v = arrays(rows=24, keys=40)
+    nothing = lambda *t: ours.dot_product_attention(*t, mask=jnp.zeros((1, 1, 24, 40), bool)).astype(jnp.float32).sum()  # noqa: E731
+    assert all(not t.any() for t in jax.grad(nothing, (0, 1, 2))(q, k, v))
     o, lse = ours.dot_product_attention(q, k, v, mask=jnp.ones((1, 1, 24, 1), bool).at[..., 5, :].set(False), return_residual=True)
     assert not o[:, 5].any() and bool(jnp.isneginf(lse[:, 5]).all()) and bool(jnp.isfinite(lse[:, 4]).all())
 
