@@ -18,9 +18,15 @@ form document { param doc: i32[batch, seq_kv] ascending;  mask = k <= p && doc[b
 form drafts   { param sees: bit[batch, seq_q, seq_q];  let d = k - (seq_kv - seq_q);  mask = d < 0 || sees[b, q, d]; }
 form prefix   { param prefix: i32[batch];  mask = k < prefix[b] || k <= p; }
 form bytes    { param seen: u8[batch, seq_kv];  mask = seen[b, k] != 0; }
+form many     { param n: i32 in [-3, 7];  param t: f32 in [0.5, 2];  param some: f16[heads, 7];
+                let d = clamp(p - k, -20, 20);  let x = f32(floor_mod(k - q, 3)) - 1.0;
+                score = (d == n || d > 9 ? max(s, x) * t : min(abs(s), 3.0) - exp2(x) + log2(f32(k + 1)) / 8.0)
+                        + sqrt(f32(q)) * 0.125 - exp(-abs(x)) + log(f32(hk + 1)) + tanh(s) + some[h, d] + f32(i32(s * 3.0)) * 0.125;
+                mask = ((k ^ q) & 3) != 1 && !(k >> 2 == 5) || k << 1 < (p | 1) && floor_div(-k, 3) <= -n;
+                sink = b == 0 ? -inf : some[h, q]; }
 kernel formed {
   problem  { dtype = f16; head_dim = 64;
-             form = [gemma2, gemma2(window = 8), sinks, bias, document, drafts, prefix, bytes]; }
+             form = [gemma2, gemma2(window = 8), sinks, bias, document, drafts, prefix, bytes, many]; }
   schedule { tile = 64 x 64; warps = 4; mma = mma_sync; copy = cp_async; stages = 2; }
 }
 """
@@ -217,6 +223,18 @@ def test_gradients(kernels, monkeypatch, name, layout):
     for one, other in zip(got, exact):
         assert one.dtype == other.dtype and one.isfinite().all()
         torch.testing.assert_close(one.double(), other.double(), atol=1e-2, rtol=1e-2)
+
+
+@pytest.mark.parametrize("number", [-3, 0, 7])
+def test_operators_by_torch(kernels, number):
+    """PyTorch's reading of programs beside a kernel's."""
+    inputs = tensors(batch=2, seq_q=24, seq_kv=40)
+    args = {"n": number, "t": 1.5, "some": torch.randn((4, 7), generator=torch.Generator().manual_seed(6)).half()}
+    o, lse = kernels(*inputs, form="many", form_args=args, return_lse=True)
+    by_torch = fagen.torch._forms_by_torch
+    found = by_torch.Attention(by_torch.find(kernels._directories, "many", args), args, *inputs, None, True).forward(*inputs)
+    assert_near(o, found[0].double())
+    torch.testing.assert_close(lse, found[1], atol=1e-4, rtol=1e-4)
 
 
 def test_gradients_of_rows_that_see_nothing(kernels):
