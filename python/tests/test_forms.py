@@ -268,20 +268,20 @@ def test_gradients_break_graphs(kernels):
 
 @pytest.mark.parametrize("name", sorted(all_forms()))
 def test_fallback(kernels, name):
-    """A head dim without a kernel: PyTorch computes the form, with its gradient, and it is counted."""
+    """A type without a kernel: PyTorch computes the form, with its gradient, and it is counted."""
     args, meaning, learnt = all_forms()[name]
-    inputs = [t.requires_grad_() for t in tensors(batch=2, seq_q=24, seq_kv=40, head_dim=40)]
+    inputs = [t.bfloat16().requires_grad_() for t in tensors(batch=2, seq_q=24, seq_kv=40)]
     with pytest.raises(fagen.Unsupported):
         kernels(*inputs, form=name, form_args=args)
     fagen.stats(reset=True)
     o, lse = kernels(*inputs, form=name, form_args=args, return_lse=True, fallback="torch")
     wanted, sums = reference(*inputs, **meaning(args))
-    assert_near(o.detach(), wanted.detach())
+    torch.testing.assert_close(o.double(), wanted, atol=1e-2, rtol=1e-2)
     torch.testing.assert_close(lse.double(), sums, atol=2e-3, rtol=1e-3)
     for one, other in zip(*(torch.autograd.grad(t.double().sum(), inputs) for t in (o, wanted))):
-        torch.testing.assert_close(one.double(), other.double(), atol=1e-2, rtol=1e-2)
+        torch.testing.assert_close(one.double(), other.double(), atol=2e-2, rtol=2e-2)
     (_, reason), = fagen.stats()["fallbacks"]
-    assert "head_dim 40" in reason
+    assert "bf16" in reason
 
 
 def test_compiled(kernels):
