@@ -7,10 +7,12 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <random>
+#include <vector>
 
 using namespace fagen::ir;
 using llvm::StringRef;
@@ -117,13 +119,18 @@ void compare(const Expr &mask, Values values, int64_t rows, int64_t width, bool 
   const MaskBounds bounds = analyzeMask(mask, "q", "k", variable("row_begin"), rows);
   const int64_t firstKey = evaluate(bounds.firstKey, values), fullBegin = evaluate(bounds.fullBegin, values);
   const int64_t fullEnd = evaluate(bounds.fullEnd, values), keyEnd = evaluate(bounds.keyEnd, values);
+  int64_t firstSeen = 32, lastSeen = -1; // tiles, by their first keys
+  std::vector<int64_t> visited;
+  std::vector<bool> rowsThatSee(rows);
   for (int64_t begin = 0; begin < 32; begin += width) {
     int64_t seen = 0;
     for (int64_t k = begin; k != begin + width; ++k)
       for (int64_t row = 0; row != rows; ++row) {
         values["k"] = k;
         values["q"] = values["row_begin"] + row;
-        seen += evaluate(mask, values) != 0;
+        const bool sees = evaluate(mask, values) != 0;
+        seen += sees;
+        rowsThatSee[row] = rowsThatSee[row] || sees;
       }
     const bool isInGap = bounds.hasGap() && begin >= evaluate(bounds.gapBegin, values) &&
                          begin + width <= evaluate(bounds.gapEnd, values);
@@ -133,7 +140,18 @@ void compare(const Expr &mask, Values values, int64_t rows, int64_t width, bool 
     ASSERT_TRUE(!isFull || seen == rows * width) << "keys from " << begin << " on are called full";
     ASSERT_TRUE(!isExact || isFull == (seen == rows * width))
         << "keys from " << begin << " on are seen, not called full";
+    if (seen != 0) {
+      firstSeen = std::min(firstSeen, begin);
+      lastSeen = begin;
+    }
+    if (!isSkipped)
+      visited.push_back(begin);
   }
+  // Where each row sees a key, no tile in front of the first that is seen, or behind the last, is visited.
+  const bool allSee = std::find(rowsThatSee.begin(), rowsThatSee.end(), false) == rowsThatSee.end();
+  for (int64_t begin : visited)
+    ASSERT_TRUE(!isExact || !allSee || (begin >= firstSeen && begin <= lastSeen))
+        << "keys from " << begin << " on are visited; " << firstSeen << " to " << lastSeen << " are seen";
 }
 
 TEST(RandomMasks, TilesAreWhatTheyAreCalled) {
