@@ -46,6 +46,8 @@ constexpr uint32_t kScalarStream = 16, kTensorStream = 64; ///< of Philox; below
 constexpr double kNoRange = 1 << 30;
 constexpr double kRealSpread = 0.5, kRealEnd = 2;
 constexpr int64_t kFewValues = 7;
+/// A param that is an extent of a tensor is small, or the tensor would be large for every head.
+constexpr int64_t kMostOfExtent = 24;
 
 /// Random words of one param; problems of other lengths have others.
 class Draws {
@@ -79,9 +81,21 @@ Integers interesting(const FormParam &param, const Shape &shape) {
   return {first, std::max(first, std::min(high, most))};
 }
 
+bool isExtent(const FormDefinition &form, const FormParam &param) {
+  const int64_t variable = FAGEN_VAR_FORM_0 + (&param - form.params.data());
+  for (const FormParam &tensor : form.params)
+    for (const std::vector<fagen_op> &extent : tensor.extents)
+      for (const fagen_op &op : extent)
+        if (op.kind == FAGEN_OP_VARIABLE && op.value == variable)
+          return true;
+  return false;
+}
+
 /// Small ones more often, and ends.
-double drawInteger(const FormParam &param, const Shape &shape, Draws &draws) {
-  const auto [low, high] = interesting(param, shape);
+double drawInteger(const FormDefinition &form, const FormParam &param, const Shape &shape, Draws &draws) {
+  auto [low, high] = interesting(param, shape);
+  if (isExtent(form, param))
+    high = std::max(low, std::min(high, kMostOfExtent));
   if (draws.oneIn(6))
     return double(low);
   if (draws.oneIn(8))
@@ -110,7 +124,7 @@ double givenNumber(const FormParam &param, double value) {
   return value;
 }
 
-double numberOf(const FormParam &param, const Case &c, uint64_t seed, uint32_t index) {
+double numberOf(const FormDefinition &form, const FormParam &param, const Case &c, uint64_t seed, uint32_t index) {
   const auto given = c.numbers.find(param.name);
   if (param.bound && given != c.numbers.end() && given->second != *param.bound)
     throw UserError(fmt::format("arg {}={}, but {} binds it to {}", param.name, given->second, c.form, *param.bound));
@@ -119,7 +133,7 @@ double numberOf(const FormParam &param, const Case &c, uint64_t seed, uint32_t i
   if (given != c.numbers.end())
     return givenNumber(param, given->second);
   Draws draws(seed, kScalarStream + index, c.shape);
-  return param.isReal() ? drawReal(param, draws) : drawInteger(param, c.shape, draws);
+  return param.isReal() ? drawReal(param, draws) : drawInteger(form, param, c.shape, draws);
 }
 
 /// As an element of the param holds it.
@@ -285,7 +299,7 @@ fagen_arg argOf(const FormParam &param, double number) {
 const int64_t kStandIn = 0;
 
 void addScalar(const FormParam &param, const Case &c, uint64_t seed, uint32_t index, FormInputs &inputs) {
-  const double number = numberOf(param, c, seed, index);
+  const double number = numberOf(*inputs.form, param, c, seed, index);
   inputs.arguments.numbers[param.name] = param.isReal() ? double(float(number)) : number;
   inputs.args.push_back(argOf(param, number));
   if (c.scalars == Scalars::Host || param.bound)

@@ -123,6 +123,26 @@ TEST(FormInputs, ValuesAreInRangeAndAscend) {
   EXPECT_GT(windows.size(), 10u);
 }
 
+/// A map of blocks does not become a gigabyte because there are many keys.
+TEST(FormInputs, ExtentsThatAreParamsAreSmall) {
+  auto form = std::make_shared<FormDefinition>();
+  form->name = form->text = "blocks";
+  form->params = {
+      {"rows", FAGEN_ELEMENT_I32, {}, false, 0, 1 << 30, {}},
+      {"size", FAGEN_ELEMENT_I32, {}, false, 1, 1 << 30, {}},
+      {"map", FAGEN_ELEMENT_U8, {variable(FAGEN_VAR_HEADS), variable(FAGEN_VAR_FORM_0)}, false, 0, 255, {}},
+  };
+  double rows = 0, size = 0;
+  for (uint64_t seed = 1; seed != 40; ++seed) {
+    const Case c = withForm(parseCase("1,4,4,1000,1000,16"), form, seed);
+    rows = std::max(rows, c.arguments->arguments.numbers.at("rows"));
+    size = std::max(size, c.arguments->arguments.numbers.at("size"));
+  }
+  EXPECT_GT(rows, 8);
+  EXPECT_LE(rows, 24);
+  EXPECT_GT(size, 500);
+}
+
 TEST(FormInputs, TheAbiIsToldNumbersAndStrides) {
   const FormPtr form = makeForm();
   const Case c = withForm(parseCase("2,3,3,5,70,16 layout=padded arg.window=9 arg.cap=50"), form, 1);
