@@ -376,8 +376,6 @@ private:
     os << " {";
     separator = "";
     for (Attr attribute : attributeOrder(op)) {
-      if (isBare && op.kind == OpKind::Vote && attribute == Attr::Test) // a warp may pass it or not
-        continue;
       os << separator << nameOf(attribute) << " = " << attributeText(op, attribute);
       separator = ", ";
     }

@@ -26,6 +26,22 @@ Proofs &proofs() {
   return instance;
 }
 
+/// bf16 is f16; and what warps vote on is left out, since a proof takes either outcome to happen.
+void appendToKey(std::string &key, StringRef line) {
+  const StringRef isFenced = ", fenced = 1}";
+  const bool isVote = line.ltrim().starts_with(ir::opInfo(ir::OpKind::Vote).name);
+  StringRef rest = isVote ? line.take_front(line.find(" {")) : line;
+  for (size_t type = rest.find(": bf16["); type != StringRef::npos; type = rest.find(": bf16[")) {
+    key += rest.take_front(type);
+    key += ": f16[";
+    rest = rest.drop_front(type + strlen(": bf16["));
+  }
+  key += rest;
+  if (isVote && line.contains(isFenced))
+    key += isFenced;
+  key += '\n';
+}
+
 } // namespace
 
 std::string fagen::proofKey(const ir::Kernel &kernel) {
@@ -34,13 +50,11 @@ std::string fagen::proofKey(const ir::Kernel &kernel) {
   os.SetBufferSize(1 << 14); // else it takes each piece on its own
   printBare(kernel, os);
   os.flush();
-  StringRef rest = text;
-  for (size_t type = rest.find(": bf16["); type != StringRef::npos; type = rest.find(": bf16[")) {
-    key += rest.take_front(type);
-    key += ": f16[";
-    rest = rest.drop_front(type + strlen(": bf16["));
+  for (StringRef rest = text; !rest.empty();) {
+    const auto [line, behind] = rest.split('\n');
+    appendToKey(key, line);
+    rest = behind;
   }
-  key += rest;
   return key;
 }
 

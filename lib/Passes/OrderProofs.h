@@ -12,7 +12,8 @@
 
 namespace fagen {
 
-/// Everything that Analysis/Order.h and Hazards.h look at, and no more: no symbol, place, note or site; bf16 is f16.
+/// Everything that Analysis/Order.h and Hazards.h look at, and no more: no symbol, place, note or site, no test of
+/// a vote; bf16 is f16.
 std::string proofKey(const ir::Kernel &kernel);
 
 /// Of all kernels with the same key. Who looks at it, or makes it, holds its mutex: who comes meanwhile waits.

@@ -289,8 +289,7 @@ void rewrite(Block &block, llvm::function_ref<void(std::unique_ptr<Op>, Ops &)> 
 void print(const Program &program, llvm::raw_ostream &os);
 void print(const Kernel &kernel, llvm::raw_ostream &os);
 void print(const Op &op, llvm::raw_ostream &os, unsigned indent = 0);
-/// What the kernel may do, and no more: without symbol, phase, ledger, sites, places in files, notes, origins, and what
-/// warps vote on, since either outcome may happen.
+/// What the kernel does, and no more: without its symbol and phase, the ledger, sites, places in files, notes, origins.
 void printBare(const Kernel &kernel, llvm::raw_ostream &os);
 
 /// Reads a buffer of the SourceMgr. Null after an error; every error has been reported with its place.
