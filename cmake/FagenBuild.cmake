@@ -17,7 +17,7 @@ endif()
 find_program(FAGEN_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
 
 add_library(fagen_warnings INTERFACE)
-target_compile_options(fagen_warnings INTERFACE -Wall -Wextra -Werror
+target_compile_options(fagen_warnings INTERFACE -Wall -Wextra $<$<BOOL:${FAGEN_WARNINGS_ARE_ERRORS}>:-Werror>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>) # false alarms of GCC 12 on "text" + std::string
 
 # fagen_fmt: fmt, statically. Fmt.cpp knows what fmt 9 leaves to its library; another version is used as headers only.
@@ -46,10 +46,26 @@ function(fagen_compiler_flags target)
   endif()
 endfunction()
 
+# What most files of the compiler's libraries include, compiled once. Not for ccache, which would compile all anew where it changes.
+function(fagen_precompile_headers target)
+  if(NOT TARGET fagen_precompiled)
+    file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "")
+    add_library(fagen_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+    fagen_compiler_flags(fagen_precompiled)
+    target_precompile_headers(fagen_precompiled PRIVATE
+      <llvm/ADT/DenseMap.h> <llvm/ADT/STLExtras.h> <llvm/ADT/SmallVector.h> <llvm/ADT/StringExtras.h> <llvm/ADT/StringMap.h>
+      <llvm/Support/raw_ostream.h> <functional> <map> <memory> <optional> <set> <string> <vector>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM fagen_precompiled)
+endfunction()
+
 # fagen_compiler_library(name sources...): one static library of the compiler.
 function(fagen_compiler_library name)
   add_library(${name} STATIC ${ARGN})
   fagen_compiler_flags(${name})
+  if(FAGEN_PRECOMPILE_HEADERS)
+    fagen_precompile_headers(${name})
+  endif()
   target_link_libraries(${name} PUBLIC LLVMSupport fagen_fmt)
 endfunction()
 
