@@ -6,7 +6,7 @@
 //   before   s = s scale + b;   s = exp2(s c - m c)
 //   after    s = exp2(s (scale c) + (b c - m c))
 //
-// Terms that are added become part of what exp2 subtracts anyway: one multiply-add a score less.
+// Terms that are added become part of what exp2 subtracts anyway: one multiply-add a score less. Other scores stay.
 
 #include "fagen/IR/Factors.h"
 #include "fagen/IR/Patterns.h"
@@ -34,17 +34,17 @@ std::optional<std::pair<Expr, Expr>> termsOf(const Expr &sum, const Buffer &scor
   return isSecond ? std::pair(sum.rhs(), sum.lhs()) : std::pair(sum.lhs(), sum.rhs());
 }
 
-/// The map to powers that does both.
+/// The map to powers that does both; null where the score is no sum, and nothing would be saved.
 std::unique_ptr<Op> fold(MapOp<const Op> score, const Op &powersOp) {
   const Powers powers = *asPowers(powersOp);
-  const Expr exponent = timesUniform(score.value(), powers.factor);
+  const auto terms = termsOf(timesUniform(score.value(), powers.factor), *powers.scores->buffer);
+  if (!terms)
+    return nullptr;
   const Expr shift = elementOf(*powers.shift->buffer);
   const Expr less = (powers.isGuarded ? finiteOf(shift) : shift) * powers.factor;
-  const auto terms = termsOf(exponent, *powers.scores->buffer);
-  const Expr value = exp2(terms ? terms->first + (terms->second - less) : exponent - less);
   return makeMap({.dst = score.dst(),
                   .x = *powers.shift,
-                  .value = value,
+                  .value = exp2(terms->first + (terms->second - less)),
                   .row = score.row(),
                   .key = score.key(),
                   .location = powersOp.location,
@@ -57,7 +57,10 @@ bool foldIn(Block &block) {
     const auto powers = asPowers(*block.ops[i + 1]);
     if (!powers || block.ops[i + 1]->has(Attr::Every) || !isScore(*block.ops[i], powers->scores->buffer))
       continue;
-    block.ops[i] = fold(MapOp(std::as_const(*block.ops[i])), *block.ops[i + 1]);
+    std::unique_ptr<Op> both = fold(MapOp(std::as_const(*block.ops[i])), *block.ops[i + 1]);
+    if (!both)
+      continue;
+    block.ops[i] = std::move(both);
     block.ops.erase(block.ops.begin() + i + 1);
     hasChanged = true;
   }

@@ -401,6 +401,7 @@ void Judge::judgeSwizzle() {
 void Judge::judgeRescale() {
   const RescalePolicy policy = RescalePolicy(variant.number(OptionKey::Rescale));
   require(policy == RescalePolicy::Always || variant.accum() == DType::F32, "rescale", OptionKey::Rescale);
+  require(policy != RescalePolicy::None, "rescale", OptionKey::Rescale); // masks bound no scores
   const bool runsBesideProducts = variant.overlap() == Overlap::Intra || variant.overlap() == Overlap::Both;
   require(policy != RescalePolicy::Optimistic || !variant.isOnTarget() ||
               (variant.family().isAsynchronous && runsBesideProducts),

@@ -60,6 +60,11 @@ struct Flags {
   cl::extrahelp examples{kExamples};
 };
 
+/// Whether only a form can have it: random schedules are for masks, which bound no scores.
+bool isForForms(const fagen::OptionInfo &option, const fagen::OptionValueInfo &value) {
+  return option.key == fagen::OptionKey::Rescale && value.text == toString(fagen::RescalePolicy::None);
+}
+
 /// How often each value of each key was set.
 class Coverage {
 public:
@@ -75,7 +80,7 @@ public:
       for (unsigned bytes : option.allowed)
         add(fmt::format("{} {} B", option.name.str(), bytes), 0);
       for (const fagen::OptionValueInfo &value : option.values)
-        if (!value.notYet)
+        if (!value.notYet && !isForForms(option, value))
           add(option.name.str() + " " + value.text.str(), 0);
     }
   }

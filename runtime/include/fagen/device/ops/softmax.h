@@ -60,19 +60,10 @@ __device__ __forceinline__ void mask_from(Accumulator<kRows, kColumns> &s, int f
     }
 }
 
-/// Of a thread's 32 keys of a row, which are 0, 1, 8, 9, 16, 17, ...: a bit for each that lies before the end.
-__device__ __forceinline__ unsigned keys_before(int end) {
-  const int in_pair = end % 8 < 2 ? end % 8 : 2;
-  const int count = end <= 0 ? 0 : 2 * (end / 8) + in_pair;
-  return count >= 32 ? 0xffffffffu : (1u << count) - 1u;
-}
-
-/// As mask, where row q sees the keys from begin(q) on and before end(q): a bit for each score, of which ptxas makes
-/// several predicates by one instruction.
+/// As mask, where row q sees the keys from begin(q) on and before end(q).
 template <int kRows, int kColumns, class Begin, class End>
 __device__ __forceinline__ void mask_range(Accumulator<kRows, kColumns> &s, int first_row, int first_key, Begin begin,
                                            End end) {
-  constexpr int kTiles = 16; // whose keys are a word's
   const int lane = ptx::recompute(ptx::thread_index()) % 32;
   const int row = ptx::recompute(first_row + lane / 4);
   const int key = first_key + lane % 4 * 2;
@@ -83,15 +74,11 @@ __device__ __forceinline__ void mask_range(Accumulator<kRows, kColumns> &s, int 
       const int own_row = row + 16 * slab + 8 * half;
       const int hidden = begin(own_row) - key, seen = end(own_row) - key;
 #pragma unroll
-      for (int first = 0; first < kColumns / 8; first += kTiles) {
-        const unsigned visible = keys_before(seen - 8 * first) & ~keys_before(hidden - 8 * first);
+      for (int tile = 0; tile < kColumns / 8; ++tile)
 #pragma unroll
-        for (int tile = first; tile < first + kTiles && tile < kColumns / 8; ++tile)
-#pragma unroll
-          for (int i = 0; i < 2; ++i)
-            if ((visible >> (2 * (tile - first) + i) & 1u) == 0)
-              s.value[slab][tile][2 * half + i] = ptx::negative_infinity();
-      }
+        for (int i = 0; i < 2; ++i)
+          if (8 * tile + i < hidden || 8 * tile + i >= seen)
+            s.value[slab][tile][2 * half + i] = ptx::negative_infinity();
     }
 }
 
