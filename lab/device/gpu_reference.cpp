@@ -77,11 +77,13 @@ static FormView upload(const FormData &form, auto &memories) {
 static std::optional<BoundForm> boundForm(const Case &c) {
   if (c.form.empty())
     return std::nullopt;
+  if (!c.arguments)
+    throw std::logic_error("a case without the arguments of its form");
   return FormProgram(c.arguments->form->texts).bind(c.shape, c.arguments->arguments);
 }
 
 Reference GpuReference::compute(const Case &c, const DenseInputs &inputs) {
-  if (!c.form.empty() && !ofForms.contains(c.form))
+  if (c.arguments && !ofForms.contains(c.form))
     compareForm(c);
   return computeHere(c, inputs);
 }
