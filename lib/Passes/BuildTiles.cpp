@@ -11,12 +11,12 @@
 // for what joins the factor of exp2; its sink joins the sums at the end.
 // Bulk copies (with wgmma) signal an mbarrier each; who waits there is decided when there are roles.
 
-#include "form/FormBuilder.h"
 #include "fagen/IR/LibraryConstants.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
 #include "fagen/IR/RunValues.h"
 #include "fagen/Passes/Passes.h"
+#include "form/FormBuilder.h"
 
 #include "fagen/Spec/Spec.h"
 #include "fagen/Target/MmaInstrs.h"

@@ -23,6 +23,6 @@ def DepthOption : Option<"depth", "schedule", IntegerType, "doc">;
 def DepthOption : EnumOption<"depth", "schedule", MaskEnum, "doc", [Value<MaskNone, "doc">]> { let Default = "best"; }
 #endif
 #ifdef CASE
-// CASE: [[#@LINE+1]]:5: error: value 'tma' is no case of 'Mask'
+// CASE: [[#@LINE+1]]:5: error: value 'tma' is not a case of 'Mask'
 def DepthOption : EnumOption<"depth", "schedule", MaskEnum, "doc", [Value<CopyTma, "doc">]> { let Default = "tma"; }
 #endif

@@ -40,7 +40,7 @@ constexpr int kTileRows = 64;                    // h200_fp16.fa:70 tile
 constexpr int kTileKeys = 64;                    // h200_fp16.fa:70 tile
 constexpr int kHeadDimQK = 64;                   // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 64;                    // h200_fp16.fa:4 head_dim
-constexpr int kStages = 2;                       // h200_fp16.fa:80 stages
+constexpr int kStages = 2;                       // h200_fp16.fa:83 stages
 constexpr int kWarps = 4;                        // h200_fp16.fa:71 warps
 constexpr int kThreads = 32 * kWarps;            // 128
 constexpr int kRowWarps = 4;                     // warps side by side over query rows
@@ -132,7 +132,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   if (j + kStages - 1 < cta.key_tiles)
     copy_next_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], r.next_v, cta.params.v_stride[2], (j + kStages - 1) * kTileKeys, cta.params.seq_kv);
   ptx::cp_async_commit();
-  // S = Q K^T (h200_fp16.fa:80)
+  // S = Q K^T (h200_fp16.fa:81)
   mma_abt(r.s, r.q_fragment, cta.shared.ring.k[j % kStages], warp_key());
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<2>();
@@ -148,7 +148,7 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   exp2<false>(r.s, r.m, cta.params.scale_log2);
   row_sum(r.l, r.s);
   convert(r.p, r.s);
-  // O += P V (h200_fp16.fa:80)
+  // O += P V (h200_fp16.fa:81)
   mma_ab(r.o, r.p, cta.shared.ring.v[j % kStages], warp_key());
 }
 
@@ -159,7 +159,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::cp_async_commit();
   // place-barriers: RAW k: copy_issue -> mma s
   ptx::cta_barrier();
-  // S = Q K^T (h200_fp16.fa:80)
+  // S = Q K^T (h200_fp16.fa:81)
   mma_abt(r.s, r.q_fragment, cta.shared.ring.k[j % kStages], warp_key());
   // pipeline-loads: V(j) has arrived
   ptx::cp_async_wait<2>();
@@ -176,7 +176,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   convert(r.p, r.s);
   // place-barriers: RAW v: copy_issue -> mma o
   ptx::cta_barrier();
-  // O += P V (h200_fp16.fa:80)
+  // O += P V (h200_fp16.fa:81)
   mma_ab(r.o, r.p, cta.shared.ring.v[j % kStages], warp_key());
 }
 

@@ -9,8 +9,8 @@
 //   }
 //   os << "}\n";
 //
-// Empty lines stay empty: no trailing blanks are written. Text comes in small pieces, so it is kept until there is some:
-// flush() before the other stream is used.
+// Empty lines stay empty: no trailing blanks are written. Text comes in small pieces, so it is kept until there is
+// some: flush() before the other stream is used.
 #pragma once
 
 #include "llvm/Support/raw_ostream.h"
