@@ -237,7 +237,9 @@ struct Call {
     scale = numbers[0].number;
     isCausal = numbers[1].integer, wantsLse = numbers[2].integer;
     left = numbers[3].integer, right = numbers[4].integer;
-    return nullptr;
+    const bool isElementwise = elementwise.bias || elementwise.visible;
+    return isElementwise && (isCausal || left >= 0) ? "with bias or visible, causality and windows are part of visible"
+                                                    : nullptr;
   }
 };
 

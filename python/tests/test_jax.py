@@ -138,6 +138,13 @@ def test_bias_and_mask_by_forms(shipped_forms, monkeypatch, options):
         assert_near(one, other, 1e-2)
 
 
+@pytest.mark.parametrize("causal, window", [(True, None), (False, (3, 0)), (False, (3, 3))])
+def test_the_kernel_takes_no_causality_or_window_beside_a_bias(causal, window):
+    q, k, v = arrays()
+    with pytest.raises(Exception, match="part of visible"):
+        jax.block_until_ready(ours._attention(q, k, v, jnp.zeros((1, 1, 24, 24)), None, 0.125, causal, False, window))
+
+
 def test_bias_and_mask_under_vmap(shipped_forms, monkeypatch):
     """A mask of one batch for all of a call: vmap leaves no stride for both, so each of its calls is a launch."""
     monkeypatch.setattr(ours, "_gpu", lambda: (90, 132))
