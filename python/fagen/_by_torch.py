@@ -115,6 +115,30 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd):
     return tuple(_bhsd(t, bshd) for t in (dq, dk, dv))
 
 
+def backward_of_window(grad, q, k, v, o, lse, scale, window, bshd):
+    """Gradients of q, k and v on a GPU, by PyTorch's flash attention from our O and LSE.
+
+    window: (left, right); a row at place p of the keys, the last row at the last key, sees those from p - left to p + right.
+    """
+    grad, q, k, v, o = (t if bshd else t.transpose(1, 2) for t in (grad, q, k, v, o))
+    heads, kv_heads = q.shape[2], k.shape[2]
+    if heads != kv_heads:
+        k, v = (t.repeat_interleave(heads // kv_heads, 2) for t in (k, v))
+    lse = lse.masked_fill(lse == -math.inf, math.inf)  # a row that sees no key has terms of 0
+    state = torch.empty(2, dtype=torch.uint64, device=q.device)  # of dropout, which there is none of
+    dq, dk, dv = torch.ops.aten._flash_attention_backward(
+        grad, q, k, v, o, lse, None, None, q.shape[1], k.shape[1], 0.0, False, state, state, scale=scale,
+        window_size_left=window[0], window_size_right=window[1])
+    if heads != kv_heads:
+        dk, dv = (t.unflatten(2, (kv_heads, heads // kv_heads)).sum(3) for t in (dk, dv))
+    return tuple(t if bshd else t.transpose(1, 2) for t in (dq, dk, dv))
+
+
+def has_backward_of_window(q, k, v):
+    """Whether backward_of_window() takes tensors like these, whose types and head dims a kernel has."""
+    return q.is_cuda and q.shape[-1] == v.shape[-1] and q.shape[-1] % 8 == 0 and 0 not in (q.numel(), k.numel())
+
+
 def backward_anew(grads, q, k, v, scale, causal, bshd):
     """Gradients of q, k and v from those of O and LSE (None: of no effect), by PyTorch's forward and its gradient."""
     with torch.enable_grad():

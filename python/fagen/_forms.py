@@ -96,6 +96,15 @@ def shipped(*, window=None, chunk=None, softcap=None, slopes=None, sinks=None):
     return None if form is None else (form, args)
 
 
+def window_of(form, args):
+    """(left, right) of a form of the package that is a mask of these bounds and nothing else (specs/forms.fa); None of any other."""
+    if any(not isinstance(value, int) for value in args.values()):
+        return None
+    if form == "window" and set(args) == {"window"}:
+        return args["window"] - 1, 0
+    return (args["left"], args["right"]) if form == "local" and set(args) == {"left", "right"} else None
+
+
 def lacks(tables, form, args):
     """Why the tables' form does not take these args, in words; None where names and numbers are right."""
     ranges = _ranges(tuple(tables), form, tuple(args))

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import torch
 
+from . import _by_torch
+
 _MOST_SCORES = 1 << 25  # that are held at once
 
 
@@ -226,9 +228,32 @@ class _WithGradient(torch.autograd.Function):
         return None, None, None, *ctx.attention.backward(grad, grad_lse, q, k, v, ctx.names, tensors)
 
 
-def with_gradient(attention, compute, q, k, v):
-    """O and LSE by compute(q, k, v, args), which records nothing, with a gradient."""
+class _WithGradientOfWindow(torch.autograd.Function):
+    """What `compute` gives, O and LSE, with gradients by PyTorch's flash attention; one through LSE is computed anew."""
+
+    @staticmethod
+    def forward(ctx, attention, compute, window, q, k, v):
+        o, lse = compute(q, k, v, {})
+        ctx.attention, ctx.window = attention, window
+        ctx.save_for_backward(q, k, v, o, lse)
+        ctx.set_materialize_grads(False)
+        return o, lse
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad, grad_lse):
+        q, k, v, o, lse = ctx.saved_tensors
+        grad = torch.zeros_like(o) if grad is None else grad
+        if grad_lse is not None:
+            return None, None, None, *ctx.attention.backward(grad, grad_lse, q, k, v, (), ())
+        return None, None, None, *_by_torch.backward_of_window(grad, q, k, v, o, lse, ctx.attention.scale, ctx.window, ctx.attention.bshd)
+
+
+def with_gradient(attention, compute, q, k, v, window=None):
+    """O and LSE by compute(q, k, v, args), which records nothing, with a gradient. window: (left, right), where that is the whole form."""
     args = attention.args
+    if window is not None:
+        return _WithGradientOfWindow.apply(attention, lambda q, k, v, _: compute(q, k, v, args), window, q, k, v)
     names = [name for name, value in args.items() if isinstance(value, torch.Tensor)]
     call = lambda q, k, v, tensors: compute(q, k, v, {**args, **dict(zip(names, tensors))})  # noqa: E731
     return _WithGradient.apply(attention, call, names, q, k, v, *(args[name] for name in names))

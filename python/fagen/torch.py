@@ -339,7 +339,8 @@ def why_not_form(q, k, v, form, args, lse=False, kernels=None):
     tables = _READY_TABLES if kernels is None else tuple(kernels._tables)
     given = [q, k, v, *(value for value in args.values() if isinstance(value, torch.Tensor))]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given):
-        return f"the form {form} has no gradient"
+        if _window_with_gradient(q, k, v, form, args, kernels) is None:
+            return f"the form {form} has no gradient"
     why = _forms.lacks(tables, form, args)
     if why is None and _is_compiling():
         kind = _kind(q, v, False, lse, form, args)
@@ -386,8 +387,15 @@ def _programs_of(form, args, kernels):
     return _forms_by_torch.find((_kernels.ready() if kernels is None else kernels)._directories, form, tuple(args))
 
 
+def _window_with_gradient(q, k, v, form, args, kernels):
+    """(left, right) of a form whose gradient PyTorch's flash attention computes; None where it does not."""
+    if kernels is not None or _is_compiling() or not _by_torch.has_backward_of_window(q, k, v):
+        return None
+    return _forms.window_of(form, args)
+
+
 def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, out, kernels):
-    """O and LSE by a kernel; the gradient is computed anew by PyTorch, from the form's programs."""
+    """O and LSE by a kernel. The gradient is PyTorch's: of windows by its flash attention, else computed anew from the form's programs."""
     if out is not None:
         raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
     programs = _programs_of(form, args, kernels)
@@ -398,7 +406,8 @@ def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, 
     def compute(q, k, v, args):
         return attend_form(function, q, k, v, form, args, scale=scale, bshd=bshd, lse=True, kernels=kernels)
 
-    o, sums = _forms_by_torch.with_gradient(_forms_by_torch.Attention(programs, args, q, k, v, scale, bshd), compute, q, k, v)
+    attention = _forms_by_torch.Attention(programs, args, q, k, v, scale, bshd)
+    o, sums = _forms_by_torch.with_gradient(attention, compute, q, k, v, _window_with_gradient(q, k, v, form, args, kernels))
     return o, sums if lse else None
 
 

@@ -48,15 +48,16 @@ def test_signatures(function, wanted):
     assert str(inspect.signature(function))[1:-1].replace(" ", "") == wanted
 
 
-def by_steps(q, k, v, seen=None, softcap=0.0, bias=None):
-    """Attention in float64 with any mask."""
+def by_steps(q, k, v, seen=None, softcap=0.0, bias=None, lse=False):
+    """Attention in float64 with any mask: O, or (O, LSE)."""
     q, k, v = (t.double().transpose(1, 2) for t in (q, k, v))
     k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
     scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
     scores = softcap * torch.tanh(scores / softcap) if softcap else scores
     scores = scores if bias is None else scores + bias
     scores = scores if seen is None else scores.masked_fill(~seen, -torch.inf)
-    return (torch.softmax(scores, -1).nan_to_num() @ v).transpose(1, 2)
+    o = (torch.softmax(scores, -1).nan_to_num() @ v).transpose(1, 2)
+    return (o, torch.logsumexp(scores, -1)) if lse else o
 
 
 @pytest.mark.parametrize("module", [fa2, fa3])
@@ -164,6 +165,36 @@ def test_windows_on_both_sides_by_forms(shipped_forms):
         seen = (key >= place - left if left >= 0 else True) & (key <= place + right if right >= 0 else key >= 0)
         assert_near(fa2.flash_attn_func(q, k, v, window_size=(left, right)), by_steps(q, k, v, seen))
     assert fagen.stats()["computed"] == {"flash_attn_func": 3}
+
+
+@pytest.mark.parametrize("window", [(3, 2), (5, 0), (-1, 5)])
+def test_gradients_of_windows(shipped_forms, monkeypatch, window):
+    """On a GPU PyTorch's flash attention computes them from our O and LSE; here, what is asked of it. One through LSE is computed anew."""
+    q, k, v = inputs = [t.requires_grad_() for t in tensors(seq_q=24, seq_kv=24)]
+    left, right = window
+    row, key = torch.arange(24)[:, None], torch.arange(24)[None]
+    seen = (key >= row - left if left >= 0 else True) & (key <= row + right)
+    asked = []
+
+    def backward(grad, q, k, v, o, lse, scale, bounds, bshd):
+        asked.append(bounds)
+        exact, sums = by_steps(q, k, v, seen, lse=True)
+        assert_near(o, exact)
+        assert_near(lse, sums)
+        with torch.enable_grad():
+            parts = [t.detach().requires_grad_() for t in (q, k, v)]
+            return torch.autograd.grad(by_steps(*parts, seen), parts, grad.double())
+
+    monkeypatch.setattr(fagen.torch._by_torch, "has_backward_of_window", lambda q, k, v: True)
+    monkeypatch.setattr(fagen.torch._by_torch, "backward_of_window", backward)
+    wanted = by_steps(*inputs, seen, lse=True)
+    for of_lse in (0.0, 1.0):
+        o, lse, *_ = fa3.flash_attn_func(q, k, v, window_size=window, return_attn_probs=True)
+        got = torch.autograd.grad(o.float().square().sum() + (of_lse * lse.sum() if of_lse else 0.0), inputs)
+        exact = torch.autograd.grad(wanted[0].square().sum() + of_lse * wanted[1].sum(), inputs, retain_graph=True)
+        for one, other in zip(got, exact):
+            torch.testing.assert_close(one.double(), other.double(), atol=2e-2, rtol=2e-2)
+    assert asked == [(left if left >= 0 else 1 << 30, right)] and fagen.stats()["computed"] == {"flash_attn_func": 2}
 
 
 def test_what_forms_do_not_take(shipped_forms):

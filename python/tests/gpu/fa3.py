@@ -14,6 +14,7 @@ for feature in ("BACKWARD", "SPLIT", "PAGEDKV", "APPENDKV", "PACKGQA", "FP8"):
     os.environ[f"FLASH_ATTENTION_DISABLE_{feature}"] = "TRUE"
 
 import pytest
+import torch
 
 import fagen
 import fagen.flash_attn_interface as interface
@@ -41,6 +42,7 @@ class Applicable:
             item.module.DISABLE_LOCAL = True  # no attention_chunk, which the test draws beside windows
 
     def pytest_runtest_setup(self, item):
+        torch.set_grad_enabled(False)  # backward is not tested: forms compute, gradient or none
         interface.fallback = "torch" if item.callspec.params["d"] == 64 else "error"
 
 

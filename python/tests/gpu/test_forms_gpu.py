@@ -41,12 +41,12 @@ def places():
     return key, place, key <= place
 
 
-def shipped():
-    """form: its args, and what they mean."""
+def shipped(learnt=False):
+    """form: its args, and what they mean; whether args of floats want a gradient."""
     draw = torch.Generator("cuda").manual_seed(1)
     key, place, causal = places()
-    heads = torch.rand(HEADS, generator=draw, device="cuda") + 0.25
-    bias = torch.randn((BATCH, HEADS, ROWS, KEYS), generator=draw, device="cuda")
+    heads = (torch.rand(HEADS, generator=draw, device="cuda") + 0.25).requires_grad_(learnt)
+    bias = torch.randn((BATCH, HEADS, ROWS, KEYS), generator=draw, device="cuda").requires_grad_(learnt)
     visible = torch.rand((BATCH, HEADS, ROWS, KEYS), generator=draw, device="cuda") < 0.5
     blocks = torch.rand((BATCH, HEADS, 5, 11), generator=draw, device="cuda") < 0.5
     blocks[..., 0] = True  # each row sees something
@@ -121,12 +121,38 @@ def test_captured_graphs_read_numbers_and_tensors_when_they_run():
 @pytest.mark.parametrize("form", sorted(shipped()) if torch.cuda.is_available() else [])
 def test_gradients(form):
     """Of q, k, v and of f32 args, against those of the same by hand."""
-    args, meaning = shipped()[form]
+    args, meaning = shipped(learnt=True)[form]
     leaves = [t.requires_grad_() for t in tensors()]
-    leaves += [value.requires_grad_() for value in args.values() if isinstance(value, torch.Tensor) and value.is_floating_point()]
+    leaves += [value for value in args.values() if isinstance(value, torch.Tensor) and value.requires_grad]
     o = fagen.attention(*leaves[:3], form=form, form_args=args)
     wanted, _ = expected(*leaves[:3], **meaning)
     given = torch.randn(o.shape, generator=torch.Generator("cuda").manual_seed(3), device="cuda")
     for one, other in zip(*(torch.autograd.grad((t * given).sum(), leaves) for t in (o, wanted))):
         assert one.isfinite().all()
         torch.testing.assert_close(one.double(), other.double(), atol=4e-2, rtol=4e-2)
+
+
+@pytest.mark.parametrize("rows, keys, window", [(300, 300, (100, 0)), (500, 200, (17, 30)), (200, 500, (0, 64)), (256, 256, (-1, 3))])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_gradients_of_windows_by_flash_attention(monkeypatch, dtype, rows, keys, window):
+    """Of flash_attn_func: rows that see no key among them. PyTorch's flash attention is asked, once."""
+    from fagen import _by_torch, flash_attn
+    monkeypatch.setattr(flash_attn, "fallback", "error")
+    asked, backward = [], _by_torch.backward_of_window
+    monkeypatch.setattr(_by_torch, "backward_of_window", lambda *call: asked.append(call) or backward(*call))
+    draw = torch.Generator("cuda").manual_seed(5)
+    leaves = [torch.randn((BATCH, length, heads, 64), generator=draw, device="cuda", dtype=dtype, requires_grad=True)
+              for length, heads in ((rows, HEADS), (keys, KV_HEADS), (keys, KV_HEADS))]
+    key, place = torch.arange(keys, device="cuda")[None], torch.arange(rows, device="cuda")[:, None] + keys - rows
+    seen = (key >= place - window[0] if window[0] >= 0 else True) & (key <= place + window[1])
+    nothing = ~seen.any(-1)
+    with torch.no_grad():
+        exact = expected(*leaves, seen=seen | nothing[:, None])[0].masked_fill(nothing[:, None, None], 0.0)
+    o = flash_attn.flash_attn_func(*leaves, window_size=window)
+    torch.testing.assert_close(o.double(), exact, atol=2e-2, rtol=2e-2)
+    wanted = expected(*leaves, seen=seen | nothing[:, None])[0].masked_fill(nothing[:, None, None], 0.0)
+    given = torch.randn(o.shape, generator=draw, device="cuda")
+    for one, other in zip(*(torch.autograd.grad((t * given).sum(), leaves) for t in (o, wanted))):
+        assert one.isfinite().all()
+        torch.testing.assert_close(one.double(), other.double(), atol=4e-2, rtol=4e-2)
+    assert len(asked) == 1
