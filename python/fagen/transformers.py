@@ -3,9 +3,9 @@
 """`import fagen.transformers`, then AutoModel.from_pretrained(..., attn_implementation="fagen").
 
 Kernels compute causal and bidirectional attention without padding, decoding, and prefill in chunks; with a causal mask also sliding
-windows, chunked attention, softcap and sinks (s_aux), where a form of the package has them together and no gradient is wanted. What has another mask
-or dropout goes to transformers' sdpa; position biases, and softcap and sinks that no form takes, to the model's own eager function.
-stats() counts those.
+windows, chunked attention, softcap and sinks (s_aux), where a form of the package has them together. Of forms they compute no gradient
+but that of windows. What has another mask or dropout goes to transformers' sdpa; position biases, and softcap and sinks that no form
+takes, to the model's own eager function. stats() counts those.
 """
 import sys
 
