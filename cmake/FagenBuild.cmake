@@ -7,6 +7,14 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
+# Ten files of a target are compiled as one: more than half of a file's time goes to its headers. So names that are
+# local to files differ within a target; -D CMAKE_UNITY_BUILD=OFF, as the debug preset has it, finds headers that a file
+# forgets.
+if(NOT DEFINED CMAKE_UNITY_BUILD)
+  set(CMAKE_UNITY_BUILD ON)
+endif()
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
+
 find_program(FAGEN_CCACHE ccache)
 if(FAGEN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${FAGEN_CCACHE})
@@ -46,26 +54,10 @@ function(fagen_compiler_flags target)
   endif()
 endfunction()
 
-# What most files of the compiler's libraries include, compiled once. Not for ccache, which would compile all anew where it changes.
-function(fagen_precompile_headers target)
-  if(NOT TARGET fagen_precompiled)
-    file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "")
-    add_library(fagen_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
-    fagen_compiler_flags(fagen_precompiled)
-    target_precompile_headers(fagen_precompiled PRIVATE
-      <llvm/ADT/DenseMap.h> <llvm/ADT/STLExtras.h> <llvm/ADT/SmallVector.h> <llvm/ADT/StringExtras.h> <llvm/ADT/StringMap.h>
-      <llvm/Support/raw_ostream.h> <functional> <map> <memory> <optional> <set> <string> <vector>)
-  endif()
-  target_precompile_headers(${target} REUSE_FROM fagen_precompiled)
-endfunction()
-
 # fagen_compiler_library(name sources...): one static library of the compiler.
 function(fagen_compiler_library name)
   add_library(${name} STATIC ${ARGN})
   fagen_compiler_flags(${name})
-  if(FAGEN_PRECOMPILE_HEADERS)
-    fagen_precompile_headers(${name})
-  endif()
   target_link_libraries(${name} PUBLIC LLVMSupport fagen_fmt)
 endfunction()
 

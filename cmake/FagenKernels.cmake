@@ -80,7 +80,8 @@ endfunction()
 
 function(_fagen_add_library name directories archs needs_code)
   add_library(${name} STATIC)
-  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX
+    UNITY_BUILD OFF) # each file has a kSource
   target_compile_features(${name} PRIVATE cxx_std_20)
   target_link_libraries(${name} PUBLIC fagen::runtime)
   foreach(directory IN LISTS directories)

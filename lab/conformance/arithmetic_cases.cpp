@@ -10,7 +10,7 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr unsigned kElements = 65536, kThreads = 128;
+constexpr unsigned kElements = 65536;
 /// The one NaN that f32 instructions give; cvt to a 16-bit type gives 0x7fff.
 constexpr uint32_t kNan = 0x7fffffff;
 

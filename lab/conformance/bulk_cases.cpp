@@ -10,9 +10,8 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr unsigned kThreads = 128, kCtas = 32, kGrid = 64, kAll = kGrid * kThreads;
+constexpr unsigned kCtas = 32;
 constexpr size_t kHeadWords = size_t{kCtas} * 8;
-constexpr uint32_t kUnwritten = 0xdeadbeef; // what outputs hold before the launch (run.cpp)
 
 ConformanceCase sm90aCase(std::string name, std::vector<std::string> functions, std::string symbol) {
   ConformanceCase c;

@@ -6,6 +6,9 @@
 
 namespace fagen::lab {
 
+/// Of the cases' launches: threads of a CTA and of a warp, CTAs, and all threads.
+inline constexpr unsigned kThreads = 128, kLanes = 32, kGrid = 64, kAll = kGrid * kThreads;
+
 void addArithmeticCases(std::vector<ConformanceCase> &cases);
 void addMemoryCases(std::vector<ConformanceCase> &cases);
 void addWarpCases(std::vector<ConformanceCase> &cases);

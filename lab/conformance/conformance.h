@@ -17,6 +17,9 @@ namespace fagen::lab {
 
 using WordList = std::vector<uint32_t>;
 
+/// What outputs hold before the launch: a word that is not written shows as wrong.
+inline constexpr uint32_t kUnwritten = 0xdeadbeef;
+
 /// A tensor of 16-bit elements without gaps in a kernel's words, and the box that a copy moves.
 struct MapShape {
   std::vector<int> sizes;    ///< by dimension; empty: there is no map

@@ -10,7 +10,6 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr unsigned kLanes = 32, kThreads = 128, kGrid = 64;
 constexpr unsigned kTiles = kGrid * kThreads / kLanes;
 
 ConformanceCase matrixCase(std::string name, std::function<Dot(const WordList &, size_t)> dot) {

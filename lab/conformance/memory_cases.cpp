@@ -10,7 +10,6 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr unsigned kGrid = 64, kThreads = 128, kAll = kGrid * kThreads;
 constexpr size_t kStages = 4;
 
 /// A random order of 0 to count - 1.

@@ -12,8 +12,6 @@ namespace fagen::lab {
 namespace {
 
 constexpr size_t kExamples = 5;
-/// What outputs hold before the launch: a word that is not written shows as wrong.
-constexpr uint32_t kUnwritten = 0xdeadbeef;
 
 std::string describe(const ConformanceCase &c, unsigned round, size_t index, const WordList &in, const WordList &out) {
   const size_t element = index / c.results;

@@ -8,9 +8,6 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr unsigned kGrid = 64, kThreads = 128, kAll = kGrid * kThreads;
-constexpr unsigned kLanes = 32;
-
 ConformanceCase threadCase(const char *name, const char *function, const char *symbol, size_t operands,
                            size_t results) {
   ConformanceCase c;

@@ -13,7 +13,7 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr unsigned kThreads = 128, kRows = 64;
+constexpr unsigned kRows = 64;
 
 /// As in kernels/conformance_sm90a.cu.
 int smallNumber(uint32_t seed, uint32_t matrix, uint32_t row, uint32_t column) {
@@ -73,7 +73,6 @@ ConformanceCase exactCase(const char *name, const char *type, unsigned k, unsign
 
 /// m64n8k16, K-major B in shared memory: nine words of input and four of output a thread.
 ConformanceCase boundedCase(DType dtype) {
-  constexpr unsigned kGrid = 64;
   const std::string name = fmt::format("wgmma_f32_{}", dtype == DType::F16 ? "f16" : "bf16");
   ConformanceCase c;
   c.name = name;

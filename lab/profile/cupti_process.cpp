@@ -15,7 +15,6 @@ namespace fagen::lab {
 using nlohmann::json;
 
 static constexpr double kCuptiSeconds = 300;
-static constexpr int kNotStarted = 127;
 
 std::vector<std::string> cuptiCommand(const std::string &program, const ProfiledRow &row,
                                       const std::vector<std::string> &metrics, const std::filesystem::path &logFile) {

@@ -13,7 +13,6 @@
 namespace fagen::lab {
 
 static constexpr double kNcuSeconds = 300;
-static constexpr int kNotStarted = 127;
 
 std::vector<std::string> ncuCommand(const std::string &ncu, const std::string &program, const ProfiledRow &row,
                                     const std::vector<std::string> &metrics) {

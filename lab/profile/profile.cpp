@@ -38,7 +38,7 @@ std::vector<Stall> Profile::stalls() const {
   return stalls;
 }
 
-Verdict Profile::verdict() const {
+Bottleneck Profile::bottleneck() const {
   std::optional<double> tensor = value("tensor"), dram = value("dram");
   if (!tensor || !dram)
     return {"", fmt::format("not judged: {} was not counted", tensor ? "DRAM throughput" : "tensor-pipe use")};

@@ -24,7 +24,7 @@ struct Stall {
   double share = 0;    ///< of all states; 0 to 1
 };
 
-struct Verdict {
+struct Bottleneck {
   std::string kind; ///< compute-bound, memory-bound, latency-bound, barrier-bound; empty: counters are missing
   std::string why;  ///< one line, with the numbers
 };
@@ -40,7 +40,7 @@ struct Profile {
   std::optional<double> value(const std::string &key) const; ///< of the first reading, by the quantity's key
   /// By their share, the largest first; states in which a warp issues or could have are among them.
   std::vector<Stall> stalls() const;
-  Verdict verdict() const;
+  Bottleneck bottleneck() const;
   /// With the launch's SM clock and the DRAM's peak; null when the clock is not told.
   std::optional<Roofline> roofline() const;
   /// The duration over the floor; none when either is not known.

@@ -68,7 +68,7 @@ std::string profileText(const Profile &profile) {
                               stall.reason.meaning, stall.reason.name),
                   fmt::format("{:.1f} %", 100 * stall.share)});
   text += stalls.text();
-  Verdict verdict = profile.verdict();
+  Bottleneck verdict = profile.bottleneck();
   text += fmt::format("verdict: {}{}{}\n", verdict.kind, verdict.kind.empty() ? "" : ": ", verdict.why);
   return text + floorText(profile) + "\n";
 }
@@ -132,7 +132,7 @@ Json profileJson(const Profile &profile, bool comparison) {
   json["stalls"] = Json::array();
   for (const Stall &stall : profile.stalls())
     json["stalls"].push_back({{"reason", stall.reason.name}, {"per_issue", stall.perIssue}, {"share", stall.share}});
-  Verdict verdict = profile.verdict();
+  Bottleneck verdict = profile.bottleneck();
   json["verdict"] = {{"kind", verdict.kind}, {"why", verdict.why}};
   json["roofline"] = rooflineJson(profile);
   return json;

@@ -17,7 +17,7 @@
 
 namespace fagen::lab {
 
-using Json = nlohmann::json;
+using PlanJson = nlohmann::json;
 
 namespace {
 
@@ -31,17 +31,17 @@ public:
   explicit PlanReader(const std::string &name) : name(name) {}
 
   ProgramPlan read(const std::string &text) {
-    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const PlanJson json = PlanJson::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object())
       refuse("it is not a JSON object");
     plan.name = string(json, "program");
     plan.source = string(json, "source");
     plan.target = string(json, "target");
-    for (const Json &each : array(json, "buffers"))
+    for (const PlanJson &each : array(json, "buffers"))
       plan.buffers.push_back(buffer(each));
-    for (const Json &each : array(json, "params"))
+    for (const PlanJson &each : array(json, "params"))
       plan.params.push_back(param(each));
-    for (const Json &each : array(json, "launches"))
+    for (const PlanJson &each : array(json, "launches"))
       plan.launches.push_back(launch(each));
     if (plan.launches.empty())
       refuse("it has no launch");
@@ -53,34 +53,34 @@ private:
     throw UserError(fmt::format("{} is not a plan of a program: {}", name, why));
   }
 
-  const Json &member(const Json &json, const char *key) const {
+  const PlanJson &member(const PlanJson &json, const char *key) const {
     if (!json.is_object() || !json.contains(key))
       refuse(fmt::format("'{}' is missing in {}", key, json.dump().substr(0, 60)));
     return json[key];
   }
-  std::string string(const Json &json, const char *key) const {
-    const Json &value = member(json, key);
+  std::string string(const PlanJson &json, const char *key) const {
+    const PlanJson &value = member(json, key);
     if (!value.is_string())
       refuse(fmt::format("'{}' is not a string", key));
     return value;
   }
-  const Json &array(const Json &json, const char *key) const {
-    const Json &value = member(json, key);
+  const PlanJson &array(const PlanJson &json, const char *key) const {
+    const PlanJson &value = member(json, key);
     if (!value.is_array())
       refuse(fmt::format("'{}' is not a list", key));
     return value;
   }
-  unsigned number(const Json &json, const char *key, unsigned most) const {
-    const Json &value = member(json, key);
+  unsigned number(const PlanJson &json, const char *key, unsigned most) const {
+    const PlanJson &value = member(json, key);
     if (!value.is_number_unsigned() || value.get<uint64_t>() > most)
       refuse(fmt::format("'{}' is not a number from 0 to {}", key, most));
     return value.get<unsigned>();
   }
-  static bool flag(const Json &json, const char *key) { return json.contains(key) && json[key] == true; }
+  static bool flag(const PlanJson &json, const char *key) { return json.contains(key) && json[key] == true; }
 
-  SizeExpr expression(const Json &json, const char *key) const {
+  SizeExpr expression(const PlanJson &json, const char *key) const {
     std::vector<std::variant<int64_t, std::string>> terms;
-    for (const Json &term : array(json, key))
+    for (const PlanJson &term : array(json, key))
       terms.push_back(termOf(term, key));
     try {
       return SizeExpr(std::move(terms));
@@ -88,7 +88,7 @@ private:
       refuse(fmt::format("'{}': {}", key, error.what()));
     }
   }
-  std::variant<int64_t, std::string> termOf(const Json &term, const char *key) const {
+  std::variant<int64_t, std::string> termOf(const PlanJson &term, const char *key) const {
     if (term.is_number_integer())
       return term.get<int64_t>();
     if (term.is_string())
@@ -96,7 +96,7 @@ private:
     refuse(fmt::format("'{}' has a term that is neither a number nor a name", key));
   }
 
-  ProgramBuffer buffer(const Json &json) const {
+  ProgramBuffer buffer(const PlanJson &json) const {
     ProgramBuffer buffer;
     buffer.name = string(json, "name");
     const std::string type = string(json, "type");
@@ -105,8 +105,8 @@ private:
       refuse(fmt::format("buffer '{}' has elements of '{}'; known: {}", buffer.name, type,
                          fmt::join(kElementNames, ", ")));
     buffer.element = kElements[found - kElementNames];
-    for (const Json &size : array(json, "shape"))
-      buffer.shape.push_back(expression(Json{{"shape", size}}, "shape"));
+    for (const PlanJson &size : array(json, "shape"))
+      buffer.shape.push_back(expression(PlanJson{{"shape", size}}, "shape"));
     if (buffer.shape.empty())
       refuse(fmt::format("buffer '{}' has no dimensions", buffer.name));
     buffer.isWritten = flag(json, "written");
@@ -123,7 +123,7 @@ private:
     refuse(fmt::format("there is no buffer '{}'", wanted));
   }
 
-  ParamField param(const Json &json) const {
+  ParamField param(const PlanJson &json) const {
     ParamField field;
     const std::string kind = string(json, "kind");
     if (kind == "pointer" || kind == "stride" || kind == "map") {
@@ -148,9 +148,9 @@ private:
     return field;
   }
 
-  MapField map(const Json &json) const {
+  MapField map(const PlanJson &json) const {
     MapField map;
-    for (const Json &dimension : array(json, "dimensions"))
+    for (const PlanJson &dimension : array(json, "dimensions"))
       map.dimensions.push_back(
           {expression(dimension, "size"), expression(dimension, "stride"), number(dimension, "box", 256)});
     if (map.dimensions.empty() || map.dimensions.size() > device::kMapRank)
@@ -159,7 +159,7 @@ private:
     return map;
   }
 
-  ProgramLaunch launch(const Json &json) const {
+  ProgramLaunch launch(const PlanJson &json) const {
     ProgramLaunch launch;
     launch.symbol = string(json, "symbol");
     launch.threads = number(json, "threads", 1024);

@@ -9,7 +9,8 @@
 
 namespace fagen::lab::page {
 
-static constexpr const char *kRemedy = "fagen-run breakdown INSTRUMENTED --plain DIR --output FILE writes such a file";
+static constexpr const char *kBreakdownRemedy =
+    "fagen-run breakdown INSTRUMENTED --plain DIR --output FILE writes such a file";
 static constexpr size_t kColumns = 12;
 
 namespace {
@@ -138,7 +139,7 @@ Section breakdownSection(const std::vector<std::string> &files) {
                             "A letter names each component; the table has all numbers.");
   size_t kernels = 0;
   for (const std::string &file : files) {
-    const Field head = Field::read(file, kRemedy);
+    const Field head = Field::read(file, kBreakdownRemedy);
     const std::vector<Field> results = head["breakdown"].items();
     const std::vector<std::string> components = componentsOf(results);
     std::vector<Stack> stacks;

@@ -7,7 +7,7 @@
 
 namespace fagen::lab::page {
 
-static constexpr const char *kRemedy = "fagen-run gate DIR --output FILE writes such a file";
+static constexpr const char *kGatesRemedy = "fagen-run gate DIR --output FILE writes such a file";
 
 namespace {
 
@@ -83,7 +83,7 @@ Section gatesSection(const std::vector<std::string> &files) {
                 "is not a pass; none: the spec asks for nothing; -: not reached.");
   size_t passed = 0, count = 0;
   for (const std::string &file : files) {
-    const Field result = Field::read(file, kRemedy);
+    const Field result = Field::read(file, kGatesRemedy);
     const Field gate = result["gate"];
     const std::vector<Field> variants = gate["variants"].items();
     section.body += provenance(result);

@@ -7,7 +7,7 @@
 
 namespace fagen::lab::page {
 
-static constexpr const char *kRemedy =
+static constexpr const char *kResourcesRemedy =
     "fagen SPEC -o DIR --check-resources writes such a file, DIR/KERNEL/resources.json";
 
 /// Nothing where the compiler that wrote the file did not say.
@@ -33,7 +33,7 @@ Section resourcesSection(const std::vector<std::string> &files) {
                 "it can hold; the last column says what limits it.");
   size_t count = 0, spilling = 0;
   for (const std::string &file : files) {
-    const Field result = Field::read(file, kRemedy);
+    const Field result = Field::read(file, kResourcesRemedy);
     HtmlTable table(file, {{"variant"},
                            {"target"},
                            {"registers", true},

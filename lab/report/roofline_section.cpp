@@ -11,7 +11,7 @@
 
 namespace fagen::lab::page {
 
-static constexpr const char *kRemedy = "fagen-run profile DIR --output FILE writes such a file";
+static constexpr const char *kRooflineRemedy = "fagen-run profile DIR --output FILE writes such a file";
 
 namespace {
 
@@ -175,7 +175,7 @@ Section rooflineSection(const std::vector<std::string> &files) {
                 "product and exponential at full rate, all at the same time.");
   size_t count = 0;
   for (const std::string &file : files) {
-    const Field result = Field::read(file, kRemedy);
+    const Field result = Field::read(file, kRooflineRemedy);
     std::vector<Kernel> kernels;
     for (const Field &profile : result["profile"].items())
       kernels.push_back(readKernel(profile));

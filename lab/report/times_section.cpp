@@ -10,7 +10,7 @@
 
 namespace fagen::lab::page {
 
-static constexpr const char *kRemedy = "fagen-run time DIR --baseline sdpa --output FILE writes such a file";
+static constexpr const char *kTimesRemedy = "fagen-run time DIR --baseline sdpa --output FILE writes such a file";
 
 namespace {
 
@@ -64,7 +64,7 @@ std::string ratiosOf(const Field &result) {
   return text;
 }
 
-double positive(const Field &result, const std::string &key) {
+double positiveTime(const Field &result, const std::string &key) {
   const double value = result[key].number();
   if (value <= 0)
     result[key].fail(fmt::format("is {}, not above 0", value));
@@ -79,9 +79,9 @@ Contestant readContestant(const Field &result) {
   c.failure = result.textOr("failure", "");
   if (!c.failure.empty())
     return c;
-  c.median = positive(result, "median_us");
-  c.p90 = positive(result, "p90_us");
-  c.p99 = positive(result, "p99_us");
+  c.median = positiveTime(result, "median_us");
+  c.p90 = positiveTime(result, "p90_us");
+  c.p99 = positiveTime(result, "p99_us");
   c.teraflops = result["tflops"].number();
   c.megahertz = result.numberOr("sm_clock_mhz", 0);
   c.watts = result.numberOr("watts", 0);
@@ -182,7 +182,7 @@ Section timesSection(const std::vector<std::string> &files) {
                 "its interval is wider than its distance from 1.");
   size_t problemCount = 0, contestantCount = 0;
   for (const std::string &file : files) {
-    const Field result = Field::read(file, kRemedy);
+    const Field result = Field::read(file, kTimesRemedy);
     const Field time = result["time"];
     const std::vector<Problem> problems = readProblems(time);
     section.body += provenance(result);

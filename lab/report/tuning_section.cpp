@@ -15,7 +15,7 @@ namespace fagen::lab::page {
 
 namespace fs = std::filesystem;
 
-static constexpr const char *kRemedy = "fagen-run tune SPEC --evidence DIR writes such a directory";
+static constexpr const char *kTuningRemedy = "fagen-run tune SPEC --evidence DIR writes such a directory";
 static constexpr size_t kMicroRows = 8;
 
 namespace {
@@ -39,7 +39,7 @@ std::map<std::string, std::string> readSettings(const std::string &text) {
 }
 
 std::vector<Study> readLog(const std::string &file) {
-  const Csv log = Csv::read(file, kRemedy);
+  const Csv log = Csv::read(file, kTuningRemedy);
   std::vector<Study> studies;
   for (size_t i = 0; i < log.size(); ++i) {
     const std::string &problem = log.text(i, "problem");
@@ -72,7 +72,7 @@ std::optional<Field> readIfThere(const fs::path &file) {
   std::error_code error;
   if (!fs::exists(file, error))
     return std::nullopt;
-  return Field::read(file.string(), kRemedy);
+  return Field::read(file.string(), kTuningRemedy);
 }
 
 /// What the problem's kernel takes as shipped: by the file, or by the log when that names it only.
@@ -129,7 +129,7 @@ std::string microTable(const fs::path &file, const std::string &problem) {
   std::error_code error;
   if (!fs::exists(file, error))
     return paragraph("micro_log.csv is not there: generation 0 is not shown.");
-  const Csv log = Csv::read(file.string(), kRemedy);
+  const Csv log = Csv::read(file.string(), kTuningRemedy);
   HtmlTable table("Generation 0: the first of the ranking",
                   {{"rank", true}, {"candidate"}, {"us by the model", true}, {"us by its tile", true}});
   const auto told = [&](size_t row, const char *column) {
@@ -193,7 +193,7 @@ Section tuningSection(const std::vector<std::string> &directories) {
   for (const std::string &directory : directories) {
     std::error_code error;
     if (!fs::is_directory(directory, error))
-      throw UserError(fmt::format("{} is not a directory; {}", directory, kRemedy));
+      throw UserError(fmt::format("{} is not a directory; {}", directory, kTuningRemedy));
     const Evidence evidence{directory, readIfThere(fs::path(directory) / "evo_best.json"),
                             readIfThere(fs::path(directory) / "elite.json")};
     section.body += paragraph(directory, "source");

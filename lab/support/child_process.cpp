@@ -15,7 +15,6 @@
 namespace fagen::lab {
 
 static constexpr size_t kKeptErrors = 8192;
-static constexpr int kNotStarted = 127;
 
 namespace {
 

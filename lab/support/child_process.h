@@ -8,8 +8,11 @@
 
 namespace fagen::lab {
 
+/// How a child that could not be started ends.
+inline constexpr int kNotStarted = 127;
+
 struct ChildOutcome {
-  int exitCode = 0;   ///< 127: it could not be started
+  int exitCode = 0;   ///< or kNotStarted
   int signal = 0;     ///< that ended it; 0: none
   std::string errors; ///< the end of its standard error
   bool timedOut = false;

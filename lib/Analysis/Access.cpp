@@ -33,7 +33,6 @@ using namespace fagen::ir;
 
 namespace {
 
-constexpr unsigned kLanes = 32;
 /// Bytes that every layout keeps together.
 constexpr unsigned kChunkBytes = 16;
 

@@ -18,7 +18,6 @@ static constexpr double kResultClocks = 150;  ///< from a product's end to the f
 static constexpr double kPhaseClocks = 30;    ///< of a wait at an mbarrier whose phase is complete
 static constexpr double kTurnClocks = 50;     ///< from one group's pass_turn to the next one's first product
 static constexpr double kClusterClocks = 100; ///< of an arrival in all CTAs of a cluster
-static constexpr double kSchedulers = 4;
 
 std::vector<const Op *> model::copiesFor(const Kernel &kernel, const Role &role, const Buffer *full) {
   std::vector<const Op *> copies;

@@ -23,7 +23,6 @@ static constexpr Hiding kHiding = {1.7, 2.75};
 static constexpr Hiding kAskedHiding = {1.2, 4}, kHidingInTurns = {1.2, 8};
 /// What a wavefront of a copy costs beside its use of shared memory.
 static constexpr double kCopyClocks = 0.48;
-static constexpr double kSchedulers = 4;
 
 double Clocks::longest() const { return std::max({tensor + products, exp, fp32, shared, copy, bulk}); }
 

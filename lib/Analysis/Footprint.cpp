@@ -14,8 +14,6 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-static constexpr unsigned kLanes = 32;
-
 /// What one more access makes of a granule.
 static void add(Footprint::Granule &granule, ThreadRange threads, uint32_t warps) {
   const bool wasFree = granule.warps == 0;

@@ -5,7 +5,7 @@
 namespace fagen {
 
 /// Text in single quotes, in which _arguments sees no brackets and colons.
-static std::string quoted(std::string_view text) {
+static std::string quotedForArguments(std::string_view text) {
   std::string result;
   for (char c : text) {
     if (c == '[' || c == ']' || c == ':' || c == '\\')
@@ -40,7 +40,7 @@ static std::string actionOf(const ManualOption &option) {
     return "_files -/";
   std::string choices;
   for (const ManualChoice &choice : option.choices)
-    choices += (choices.empty() ? "" : " ") + quoted(choice.name) + "\\:\"" + evaluated(choice.help) + "\"";
+    choices += (choices.empty() ? "" : " ") + quotedForArguments(choice.name) + "\\:\"" + evaluated(choice.help) + "\"";
   return choices.empty() ? " " : "((" + choices + "))";
 }
 
@@ -51,9 +51,9 @@ static std::string argumentOf(const ManualOption &option) {
                       : option.isOptional  ? "=-"
                       : isLong             ? "="
                                            : "") +
-                     "[" + quoted(option.help) + "]";
+                     "[" + quotedForArguments(option.help) + "]";
   if (!option.value.empty())
-    text += std::string(option.isOptional ? "::" : ":") + quoted(option.value) + ":" + actionOf(option);
+    text += std::string(option.isOptional ? "::" : ":") + quotedForArguments(option.value) + ":" + actionOf(option);
   return text + "'";
 }
 
@@ -72,7 +72,7 @@ std::string printZshCompletion(const Manual &manual) {
       others = argumentsOf(command);
       continue;
     }
-    commands += "    '" + quoted(command.name) + ":" + quoted(command.summary) + "'\n";
+    commands += "    '" + quotedForArguments(command.name) + ":" + quotedForArguments(command.summary) + "'\n";
     cases += "  " + command.name + ")\n    shift words\n    ((CURRENT--))\n    " + argumentsOf(command) + "\n    ;;\n";
   }
   text += "local -a commands=(\n" + commands + "  )\n";

@@ -57,7 +57,7 @@ std::optional<int64_t> bits(ExprKind kind, int64_t a, int64_t b) {
 
 bool isConstant(const Expr &expr) { return expr.kind() == ExprKind::Constant; }
 bool isConstant(const Expr &expr, int64_t value) { return isConstant(expr) && expr.value() == value; }
-bool isTruth(const Expr &expr) { return expr.kind() >= ExprKind::Lt; } // the kinds are in this order
+bool isComparison(const Expr &expr) { return expr.kind() >= ExprKind::Lt; } // the kinds are in this order
 
 /// x + c, with x - c for negative c and x + (c1 + c) for x = y + c1. Null when a sum would overflow.
 Expr addConstant(const Expr &expr, int64_t addend) {
@@ -117,9 +117,9 @@ Expr foldExtreme(ExprKind kind, const Expr &lhs, const Expr &rhs) {
 Expr foldLogic(ExprKind kind, const Expr &lhs, const Expr &rhs) {
   const bool neutral = kind == ExprKind::And;
   if (isConstant(lhs))
-    return (lhs.value() != 0) != neutral ? Expr::constant(!neutral) : isTruth(rhs) ? rhs : Expr();
+    return (lhs.value() != 0) != neutral ? Expr::constant(!neutral) : isComparison(rhs) ? rhs : Expr();
   if (isConstant(rhs))
-    return (rhs.value() != 0) != neutral ? Expr::constant(!neutral) : isTruth(lhs) ? lhs : Expr();
+    return (rhs.value() != 0) != neutral ? Expr::constant(!neutral) : isComparison(lhs) ? lhs : Expr();
   return {};
 }
 

@@ -82,6 +82,15 @@ bool ir::isReduction(const Op &op, Reduction what) {
   return reduce && reduce->op() == what;
 }
 
+bool ir::isSame(const Op &a, const Op &b) {
+  auto isSameOperand = [](const Operand &x, const Operand &y) {
+    return x.buffer == y.buffer && x.position == y.position;
+  };
+  auto isSameOp = [](const std::unique_ptr<Op> &x, const std::unique_ptr<Op> &y) { return isSame(*x, *y); };
+  return a.kind == b.kind && llvm::equal(a.operands, b.operands, isSameOperand) && a.attributes == b.attributes &&
+         llvm::equal(a.body.ops, b.body.ops, isSameOp);
+}
+
 llvm::StringRef ir::titleOf(const Op &op) {
   if (const auto reduce = dynCast<ReduceOp>(op))
     return toString(reduce->op());

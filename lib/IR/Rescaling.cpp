@@ -62,11 +62,6 @@ Ops ir::makeRescaling(const Rescaling &r, const Location &location) {
   return ops;
 }
 
-static bool isSame(const Op &a, const Op &b) {
-  auto isSameOperand = [](const Operand &x, const Operand &y) { return x.buffer == y.buffer; };
-  return a.kind == b.kind && llvm::equal(a.operands, b.operands, isSameOperand) && a.attributes == b.attributes;
-}
-
 /// The three maps with which the ops begin; `whole` is filled in where they are.
 static std::optional<Rescaling> asMaps(llvm::ArrayRef<const Op *> ops) {
   if (ops.size() < 3 || ops[0]->kind != OpKind::Map || ops[1]->kind != OpKind::Map || ops[2]->kind != OpKind::Map)

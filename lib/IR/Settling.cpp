@@ -118,15 +118,6 @@ Ops ir::makeSettling(const Settling &settling, const Location &location) {
   return ops;
 }
 
-static bool isSame(const Op &a, const Op &b) {
-  auto isSameOperand = [](const Operand &x, const Operand &y) {
-    return x.buffer == y.buffer && x.position == y.position;
-  };
-  auto isSameOp = [](const std::unique_ptr<Op> &x, const std::unique_ptr<Op> &y) { return isSame(*x, *y); };
-  return a.kind == b.kind && llvm::equal(a.operands, b.operands, isSameOperand) && a.attributes == b.attributes &&
-         llvm::equal(a.body.ops, b.body.ops, isSameOp);
-}
-
 std::optional<Settling> ir::asSettling(llvm::ArrayRef<const Op *> ops) {
   if (ops.size() < kSettlingOps || asFill(*ops[0]) != 1.0f || ops[1]->kind != OpKind::Reduce ||
       ops[2]->kind != OpKind::Vote || ops[2]->body.ops.empty())

@@ -324,7 +324,6 @@ private:
   }
 
   void checkReduce(ReduceOp<const Op> reduce) {
-    constexpr unsigned kLanes = 32;
     const Buffer &dst = *reduce.dst().buffer, &src = *reduce.src().buffer;
     const unsigned columns = dst.space == Space::Shared ? kLanes : 1;
     if (dst.columns != columns)

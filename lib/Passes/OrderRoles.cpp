@@ -36,8 +36,6 @@ using namespace fagen::ir;
 
 namespace {
 
-constexpr unsigned kLanes = 32;
-
 unsigned arrivalsOf(const Role &role, Actor by) {
   switch (by) {
   case Actor::Thread:

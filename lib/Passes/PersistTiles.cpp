@@ -22,8 +22,6 @@ using namespace fagen::ir;
 
 namespace {
 
-constexpr unsigned kLanes = 32;
-
 class TilePersister {
 public:
   TilePersister(Kernel &kernel, Role &load) : kernel(kernel), load(load) {}

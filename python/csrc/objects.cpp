@@ -7,22 +7,22 @@
 namespace fagen::torch {
 namespace {
 
-Python functions;
+Python interpreter;
 Internals ofTorch;
 Object tensorType = nullptr; ///< torch.Tensor
 size_t tensorPlace = 0;      ///< in bytes from an object's begin
 
 bool loadPython() {
 #define FAGEN_FIND(result, name, parameters)                                                                           \
-  functions.name = reinterpret_cast<result(*) parameters>(dlsym(RTLD_DEFAULT, #name));                                 \
-  if (!functions.name)                                                                                                 \
+  interpreter.name = reinterpret_cast<result(*) parameters>(dlsym(RTLD_DEFAULT, #name));                               \
+  if (!interpreter.name)                                                                                               \
     return false;
   FAGEN_PYTHON_FUNCTIONS(FAGEN_FIND)
 #undef FAGEN_FIND
-  functions.yes = static_cast<Object>(dlsym(RTLD_DEFAULT, "_Py_TrueStruct"));
-  functions.no = static_cast<Object>(dlsym(RTLD_DEFAULT, "_Py_FalseStruct"));
-  functions.none = static_cast<Object>(dlsym(RTLD_DEFAULT, "_Py_NoneStruct"));
-  return functions.yes && functions.no && functions.none;
+  interpreter.yes = static_cast<Object>(dlsym(RTLD_DEFAULT, "_Py_TrueStruct"));
+  interpreter.no = static_cast<Object>(dlsym(RTLD_DEFAULT, "_Py_FalseStruct"));
+  interpreter.none = static_cast<Object>(dlsym(RTLD_DEFAULT, "_Py_NoneStruct"));
+  return interpreter.yes && interpreter.no && interpreter.none;
 }
 
 /// A tensor is a pointer to its TensorImpl: it lies where this stands. False unless that is one place.
@@ -44,14 +44,14 @@ TensorHandle tensorOf(Object object) {
 const TensorImpl *implOf(TensorHandle tensor) { return *reinterpret_cast<const TensorImpl *const *>(tensor); }
 
 bool isPlainTensor(Object object) {
-  const Object type = functions.PyObject_Type(object);
-  functions.Py_DecRef(type); // it lives on: the object has it
+  const Object type = interpreter.PyObject_Type(object);
+  interpreter.Py_DecRef(type); // it lives on: the object has it
   return type == tensorType && ofTorch.hasStorage(implOf(tensorOf(object))) && !ofTorch.isNegative(tensorOf(object));
 }
 
 } // namespace
 
-const Python &python() { return functions; }
+const Python &python() { return interpreter; }
 
 const Internals &internals() { return ofTorch; }
 
@@ -61,9 +61,9 @@ bool loadObjects(const char *library, const ProbeTensor &probe) {
 }
 
 Object pairOf(Object first, Object second) {
-  const Object pair = functions.PyTuple_New(2);
-  functions.PyTuple_SetItem(pair, 0, first);
-  functions.PyTuple_SetItem(pair, 1, second);
+  const Object pair = interpreter.PyTuple_New(2);
+  interpreter.PyTuple_SetItem(pair, 0, first);
+  interpreter.PyTuple_SetItem(pair, 1, second);
   return pair;
 }
 

@@ -19,7 +19,7 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr const char *kFooter = R"(
+constexpr const char *kBreakdownFooter = R"(
 DIR has kernels that fagen --instrument wrote. Clocks are of a warp, from its begin to its end; docs/Breakdown.md says
 what each component is.
 
@@ -147,7 +147,7 @@ public:
     app.add_option("--plain", plainDirectories, "the same kernels without timestamps: what these cost");
     app.add_option("--trace", tracePath,
                    "write the first steps of some CTAs as a Perfetto trace; of kernels by --instrument=trace");
-    app.footer(kFooter);
+    app.footer(kBreakdownFooter);
   }
 
   int run() override {

@@ -13,7 +13,7 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr const char *kFooter = R"(
+constexpr const char *kConflictsFooter = R"(
 A request is what a warp asks for with one instruction. It needs a wavefront for each different word that a bank must
 give in one phase; ideal is one a phase. docs/Conflicts.md has the rules.
 
@@ -86,7 +86,7 @@ public:
            "--fail-on", failOn,
            fmt::format("exit 2 when accesses of these kinds have conflicts: {}", fmt::join(conflictKinds(), ", ")))
         ->delimiter(',');
-    app.footer(kFooter);
+    app.footer(kConflictsFooter);
   }
 
   int run() override {

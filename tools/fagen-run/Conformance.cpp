@@ -16,7 +16,7 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr const char *kFooter = R"(
+constexpr const char *kConformanceFooter = R"(
 Every function of fagen/device/ptx runs in a small kernel on random inputs. Its results are compared with its
 definition, bit by bit or against the bound that docs/internals/Arithmetic.md states, and the GPU's with the emulator's.
 
@@ -40,7 +40,7 @@ public:
                 false) {}
 
   void addOptions(CLI::App &app) override {
-    app.footer(kFooter);
+    app.footer(kConformanceFooter);
     app.add_option("--device", device, "gpu, cpu (the emulator), both, auto (what there is)")->capture_default_str();
     app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
     app.add_option("--rounds", options.rounds, "launches of each kernel, each with other inputs")

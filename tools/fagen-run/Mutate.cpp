@@ -10,7 +10,7 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr const char *kFooter = R"(
+constexpr const char *kMutateFooter = R"(
 Every barrier and wait of a kernel is disabled, weakened and moved, one at a time, while the emulator runs the kernel
 on problems that go through all of its loops. The analysis said beforehand which changes matter: exactly those must be
 noticed. docs/internals/Mutation.md has the details.
@@ -165,7 +165,7 @@ public:
     app.add_option("--device", device, "where: the emulator, cpu, is all there is")
         ->capture_default_str()
         ->check(CLI::IsMember({"cpu"}));
-    app.footer(kFooter);
+    app.footer(kMutateFooter);
   }
 
   int run() override {

@@ -17,7 +17,7 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr const char *kFooter = R"(
+constexpr const char *kProfileFooter = R"(
 Without --variant the row that dispatch picks is profiled, for each shape, mask and dtype. Counters come from CUPTI;
 where it refuses or crashes, from ncu. docs/Profiling.md has the rules of the verdict and what the floor is.
 
@@ -52,7 +52,7 @@ public:
     app.add_option("--cupti-log", logFile, "write each call of CUPTI and its status to this file");
     app.add_flag("--in-process", inProcess, "CUPTI counts in this process, which ends where CUPTI crashes");
     app.add_option("--seed", seed, "of the inputs")->capture_default_str();
-    app.footer(kFooter);
+    app.footer(kProfileFooter);
   }
 
   int run() override {

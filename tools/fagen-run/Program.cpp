@@ -15,7 +15,7 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr const char *kFooter = R"(
+constexpr const char *kProgramFooter = R"(
 Lowers the program (fagen-opt --lower), compiles it, allocates the buffers that it names, fills those that are only read
 with normal random values, launches it, and compares the results with sums of products. Of a large result a sample is
 compared.
@@ -31,7 +31,7 @@ public:
   ProgramCommand() : Command("program", "run any program of the IR and compare it with a reference in words", false) {}
 
   void addOptions(CLI::App &app) override {
-    app.footer(kFooter);
+    app.footer(kProgramFooter);
     app.add_option("PROGRAM", path, "textual IR (.fair), or a plan (JSON), which names its CUDA text")->required();
     app.add_option("--size", given, "NAME=NUMBER, of each size that the program has")->delimiter(',');
     app.add_option("--reference", options.reference, "what it computes: \"c[m, n] = a[m, k] * b[n, k]; ...\"")

@@ -12,7 +12,7 @@ namespace fagen::lab {
 
 namespace {
 
-constexpr const char *kFooter = R"(
+constexpr const char *kReportFooter = R"(
 Inputs are what the other commands wrote with --output (tune: --evidence; fagen: --check-resources). Each option takes
 several files; a part without input says which command writes one. docs/Report.md shows and explains the page.
 
@@ -36,7 +36,7 @@ public:
     app.add_option("--charts", chartDirectory, "also write each chart as an SVG file into this directory");
     app.remove_option(app.get_option("--output")); // of the other commands: JSON
     app.add_option("-o,--output", output, "the HTML file")->required();
-    app.footer(kFooter);
+    app.footer(kReportFooter);
   }
 
   int run() override {

@@ -11,7 +11,7 @@ using namespace llvm;
 
 namespace fagen {
 
-static constexpr const char kExamples[] = R"(
+static constexpr const char kCheckExamples[] = R"(
 EXAMPLES:
   fagen check specs/l4_fp16.fa
       reads the spec, lowers each variant, and proves its barriers
@@ -39,7 +39,7 @@ namespace {
 
 class CheckCommand : public Command {
 public:
-  CheckCommand() : Command("check", "find all mistakes of specs, write nothing", kExamples) {}
+  CheckCommand() : Command("check", "find all mistakes of specs, write nothing", kCheckExamples) {}
   ExitCode run(const char *argv0) override;
 
 private:

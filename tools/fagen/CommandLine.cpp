@@ -14,7 +14,7 @@ using namespace llvm;
 
 namespace fagen {
 
-static constexpr const char kExamples[] = R"(
+static constexpr const char kDriverExamples[] = R"(
 `fagen check SPEC...`, `fagen fmt SPEC...` and `fagen init` do other things: `fagen check --help`. A spec whose file has
 such a name is written ./check.
 
@@ -140,13 +140,13 @@ ManualCommand describeCommandLine() {
   Flags flags;
   PipelineFlags pipelineFlags;
   cl::HideUnrelatedOptions({&flags.category, &pipelineFlags.getCategory()});
-  return describe(cl::SubCommand::getTopLevel(), kExamples);
+  return describe(cl::SubCommand::getTopLevel(), kDriverExamples);
 }
 
 DriverOptions parseCommandLine(int argc, char **argv) {
   Flags flags;
   PipelineFlags pipelineFlags;
-  cl::extrahelp examples(kExamples);
+  cl::extrahelp examples(kDriverExamples);
   setVersionPrinter();
   cl::HideUnrelatedOptions({&flags.category, &pipelineFlags.getCategory()});
   parseOrExit(argc, argv, kOverview);

@@ -11,7 +11,7 @@ using namespace llvm;
 
 namespace fagen {
 
-static constexpr const char kExamples[] = R"(
+static constexpr const char kFormatExamples[] = R"(
 Comments stay. A spec with mistakes is left as it is. Standard input is read for - and where no SPEC is given.
 
 EXAMPLES:
@@ -38,7 +38,7 @@ struct FormattedFile {
 
 class FormatCommand : public Command {
 public:
-  FormatCommand() : Command("fmt", "lay out specs, with their comments", kExamples) {}
+  FormatCommand() : Command("fmt", "lay out specs, with their comments", kFormatExamples) {}
   ExitCode run(const char *argv0) override;
 
 private:

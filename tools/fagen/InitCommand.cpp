@@ -12,7 +12,7 @@ using namespace llvm;
 
 namespace fagen {
 
-static constexpr const char kExamples[] = R"(
+static constexpr const char kInitExamples[] = R"(
 EXAMPLES:
   fagen init --gpu=h200 --head-dim=128
       prints a spec for Hopper: f16, without a mask and causal
@@ -32,7 +32,7 @@ enum class InitType : uint8_t { F16, Bf16 };
 
 class InitCommand : public Command {
 public:
-  InitCommand() : Command("init", "write a commented spec to start from", kExamples) {}
+  InitCommand() : Command("init", "write a commented spec to start from", kInitExamples) {}
   ExitCode run(const char *argv0) override;
 
 private:

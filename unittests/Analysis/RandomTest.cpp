@@ -136,7 +136,7 @@ private:
   Buffer *global = nullptr, *k = nullptr, *v = nullptr, *q = nullptr, *s = nullptr, *fragment = nullptr;
 };
 
-bool isClean(const Kernel &kernel) {
+bool isRaceFree(const Kernel &kernel) {
   for (int64_t a : {0, 1, 2, 5, 19})
     for (int64_t b : {0, 1, 2, 3, 23})
       if (!isFreeOfRaces(kernel, {{"a", a}, {"b", b}}))
@@ -183,7 +183,7 @@ TEST(Random, PlacedBodiesAreFreeOfRacesAndHaveNothingToSpare) {
     ++placed;
     barriers += random.get().sites().size();
     ASSERT_TRUE(isVerified(random.kernel()));
-    ASSERT_TRUE(isClean(random.kernel()));
+    ASSERT_TRUE(isRaceFree(random.kernel()));
     ASSERT_FALSE(hasSpare(random.kernel(), random.get().body()));
   }
   EXPECT_GT(placed, kSeeds / 4);
@@ -200,7 +200,7 @@ TEST(Random, WhatIsRefusedRaces) {
     if (!random.get().diags.hasErrors())
       continue;
     ++refused;
-    EXPECT_FALSE(isClean(random.kernel()));
+    EXPECT_FALSE(isRaceFree(random.kernel()));
   }
   EXPECT_GT(refused, kSeeds / 10);
 }

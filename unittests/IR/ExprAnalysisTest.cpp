@@ -1,6 +1,7 @@
 // fagen: tests of interval evaluation and monotony, against enumeration.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ParsedExpr.h"
 #include "RandomExpr.h"
 
 #include "fagen/IR/ExprAnalysis.h"
@@ -14,11 +15,6 @@ using namespace fagen::ir;
 using llvm::StringRef;
 
 namespace {
-
-Expr parse(StringRef text) {
-  std::string error;
-  return parseExpr(text, error);
-}
 
 std::optional<int64_t> at(const Expr &expr, int64_t a, int64_t b) {
   return expr.evaluate([&](StringRef name) -> std::optional<int64_t> { return name == "a" ? a : b; });

@@ -1,6 +1,7 @@
 // fagen: tests of expressions: folding, printing, parsing, evaluation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ParsedExpr.h"
 #include "RandomExpr.h"
 
 #include "gtest/gtest.h"
@@ -14,28 +15,10 @@ using llvm::StringRef;
 
 namespace {
 
-Expr parse(StringRef text) {
-  std::string error;
-  Expr expr = parseExpr(text, error);
-  EXPECT_TRUE(expr) << text.str() << ": " << error;
-  return expr;
-}
-
-std::string parseError(StringRef text) {
-  std::string error;
-  EXPECT_FALSE(parseExpr(text, error)) << text.str();
-  return error;
-}
-
 /// The text after one trip through the parser and the factories.
 std::string folded(StringRef text) { return parse(text).str(); }
 
-std::optional<int64_t> evaluate(StringRef text, std::map<std::string, int64_t> values = {}) {
-  return parse(text).evaluate([&](StringRef name) -> std::optional<int64_t> {
-    auto it = values.find(name.str());
-    return it == values.end() ? std::nullopt : std::optional(it->second);
-  });
-}
+std::optional<int64_t> resultOf(StringRef text, const Values &values = {}) { return valueOf(parse(text), values); }
 
 TEST(Expr, PrintsParenthesesByPrecedenceOnly) {
   for (StringRef text :
@@ -134,27 +117,27 @@ TEST(Expr, KeepsWhatHasNoValue) {
   EXPECT_EQ(folded("floor_div(1, 0)"), "floor_div(1, 0)");
   EXPECT_EQ(folded("1 % 0"), "1 % 0");
   EXPECT_EQ(folded("9223372036854775807 + 1"), "9223372036854775807 + 1");
-  EXPECT_EQ(evaluate("floor_div(a, b)", {{"a", 1}, {"b", 0}}), std::nullopt);
-  EXPECT_EQ(evaluate("a * a", {{"a", int64_t(1) << 32}}), std::nullopt);
-  EXPECT_EQ(evaluate("floor_div(a, b)", {{"a", std::numeric_limits<int64_t>::min()}, {"b", -1}}), std::nullopt);
+  EXPECT_EQ(resultOf("floor_div(a, b)", {{"a", 1}, {"b", 0}}), std::nullopt);
+  EXPECT_EQ(resultOf("a * a", {{"a", int64_t(1) << 32}}), std::nullopt);
+  EXPECT_EQ(resultOf("floor_div(a, b)", {{"a", std::numeric_limits<int64_t>::min()}, {"b", -1}}), std::nullopt);
 }
 
 TEST(Expr, DividesTowardsTheNamedSide) {
   for (int64_t a = -9; a <= 9; ++a)
     for (int64_t b : {-4, -3, -1, 1, 2, 4}) {
       const std::map<std::string, int64_t> values{{"a", a}, {"b", b}};
-      EXPECT_EQ(evaluate("floor_div(a, b)", values), int64_t(std::floor(double(a) / double(b))));
-      EXPECT_EQ(evaluate("ceil_div(a, b)", values), int64_t(std::ceil(double(a) / double(b))));
-      EXPECT_EQ(evaluate("a % b", values), a % b) << "as in C";
-      EXPECT_EQ(evaluate("floor_mod(a, b) + b * floor_div(a, b)", values), a);
+      EXPECT_EQ(resultOf("floor_div(a, b)", values), int64_t(std::floor(double(a) / double(b))));
+      EXPECT_EQ(resultOf("ceil_div(a, b)", values), int64_t(std::ceil(double(a) / double(b))));
+      EXPECT_EQ(resultOf("a % b", values), a % b) << "as in C";
+      EXPECT_EQ(resultOf("floor_mod(a, b) + b * floor_div(a, b)", values), a);
     }
 }
 
 TEST(Expr, EvaluatesLogicLikeC) {
-  EXPECT_EQ(evaluate("a != 0 && floor_div(8, a) == 4", {{"a", 0}}), 0);
-  EXPECT_EQ(evaluate("a == 0 || floor_div(8, a) == 4", {{"a", 0}}), 1);
-  EXPECT_EQ(evaluate("a && 1", {{"a", 7}}), 1);
-  EXPECT_EQ(evaluate("missing + 1"), std::nullopt);
+  EXPECT_EQ(resultOf("a != 0 && floor_div(8, a) == 4", {{"a", 0}}), 0);
+  EXPECT_EQ(resultOf("a == 0 || floor_div(8, a) == 4", {{"a", 0}}), 1);
+  EXPECT_EQ(resultOf("a && 1", {{"a", 7}}), 1);
+  EXPECT_EQ(resultOf("missing + 1"), std::nullopt);
 }
 
 TEST(Expr, Substitutes) {

@@ -3,6 +3,7 @@
 
 #include "fagen/IR/ExprTypes.h"
 
+#include "ParsedExpr.h"
 #include "RandomExpr.h"
 
 #include "fagen/IR/Patterns.h"
@@ -13,19 +14,6 @@ using namespace fagen::ir;
 using llvm::StringRef;
 
 namespace {
-
-Expr parse(StringRef text) {
-  std::string error;
-  Expr expr = parseExpr(text, error);
-  EXPECT_TRUE(expr) << text.str() << ": " << error;
-  return expr;
-}
-
-std::string parseError(StringRef text) {
-  std::string error;
-  EXPECT_FALSE(parseExpr(text, error)) << text.str();
-  return error;
-}
 
 ExprType typeOfName(StringRef name) { return name.starts_with("%") ? ExprType::Real : ExprType::Integer; }
 

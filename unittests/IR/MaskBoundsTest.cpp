@@ -3,6 +3,8 @@
 
 #include "fagen/IR/ExprAnalysis.h"
 
+#include "ParsedExpr.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include "gtest/gtest.h"
@@ -14,24 +16,6 @@ using namespace fagen::ir;
 using llvm::StringRef;
 
 namespace {
-
-using Values = std::map<std::string, int64_t>;
-
-Expr parse(StringRef text) {
-  std::string error;
-  Expr expr = parseExpr(text, error);
-  EXPECT_TRUE(expr) << text.str() << ": " << error;
-  return expr;
-}
-
-int64_t evaluate(const Expr &expr, const Values &values) {
-  const std::optional<int64_t> value = expr.evaluate([&](StringRef name) -> std::optional<int64_t> {
-    auto it = values.find(name.str());
-    return it == values.end() ? std::nullopt : std::optional(it->second);
-  });
-  EXPECT_TRUE(value) << expr.str();
-  return value.value_or(0);
-}
 
 constexpr int64_t kRows = 8;
 constexpr int64_t kKeys = 40; // more than any predicate below can see

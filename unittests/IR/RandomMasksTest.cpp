@@ -3,6 +3,8 @@
 //
 // FAGEN_RANDOM_MASKS says how many masks there are; FAGEN_RANDOM_SEED, where they begin.
 
+#include "ParsedExpr.h"
+
 #include "fagen/IR/ExprAnalysis.h"
 
 #include "gtest/gtest.h"
@@ -22,17 +24,6 @@ namespace {
 uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
   const char *text = std::getenv(name);
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
-using Values = std::map<std::string, int64_t>;
-
-int64_t evaluate(const Expr &expr, const Values &values) {
-  const std::optional<int64_t> value = expr.evaluate([&](StringRef name) -> std::optional<int64_t> {
-    auto it = values.find(name.str());
-    return it == values.end() ? std::nullopt : std::optional(it->second);
-  });
-  EXPECT_TRUE(value) << expr.str();
-  return value.value_or(0);
 }
 
 /// Masks of `k`, `q`, the query's place `q + seq_kv - seq_q` and a run-time number `n`.

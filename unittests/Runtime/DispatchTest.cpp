@@ -9,7 +9,7 @@ using namespace fagen::test;
 
 namespace {
 
-fagen_row makeRow(const char *variant, uint32_t schedule, uint32_t sm = 89) {
+fagen_row makeRowOf(const char *variant, uint32_t schedule, uint32_t sm = 89) {
   fagen_row row = fagen::test::makeRow(variant);
   row.schedule = schedule;
   row.sm = sm;
@@ -19,7 +19,7 @@ fagen_row makeRow(const char *variant, uint32_t schedule, uint32_t sm = 89) {
 }
 
 fagen_row fallbackRow(const char *variant, uint32_t schedule) {
-  fagen_row row = makeRow(variant, schedule);
+  fagen_row row = makeRowOf(variant, schedule);
   row.dispatch = FAGEN_ROW_FALLBACK;
   row.alignment = 2;
   return row;
@@ -28,7 +28,7 @@ fagen_row fallbackRow(const char *variant, uint32_t schedule) {
 /// prefill and short, chosen by seq_q <= 32, and a fallback.
 TestTable twoSchedules() {
   TestTable table("k", {"prefill", "short", "unaligned"});
-  table.add(makeRow("prefill", 0)).add(makeRow("short", 1)).add(fallbackRow("unaligned", 2));
+  table.add(makeRowOf("prefill", 0)).add(makeRowOf("short", 1)).add(fallbackRow("unaligned", 2));
   table.select("seq_q <= 32", 1, seqQAtMost(32)).select("otherwise", 0);
   return table;
 }
@@ -45,9 +45,9 @@ TEST(Dispatch, SelectDecidesAmongSchedules) {
 
 TEST(Dispatch, SelectFallsThroughToTheNextTrueLine) {
   TestTable table("k", {"wide", "middle", "narrow"});
-  fagen_row large = makeRow("wide", 0);
+  fagen_row large = makeRowOf("wide", 0);
   large.launches[0].shared_bytes = 200 * 1024; // more than sm_89 has
-  table.add(large).add(makeRow("middle", 1)).add(makeRow("narrow", 2));
+  table.add(large).add(makeRowOf("middle", 1)).add(makeRowOf("narrow", 2));
   table.select("seq_q <= 1024", 0, seqQAtMost(1024)).select("seq_q <= 600", 1, seqQAtMost(600)).select("otherwise", 2);
   TestDevice l4(89), h200(90);
   EXPECT_EQ(pick({table.get()}, makeProblem(), l4), "middle");
@@ -59,7 +59,7 @@ TEST(Dispatch, SelectFallsThroughToTheNextTrueLine) {
 
 TEST(Dispatch, SelectSeesTheNumberOfSMs) {
   TestTable table("k", {"few", "many"});
-  table.add(makeRow("few", 0)).add(makeRow("many", 1));
+  table.add(makeRowOf("few", 0)).add(makeRowOf("many", 1));
   table.select("sms > 100", 1,
                {{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SMS}, {FAGEN_OP_CONSTANT, 0, 100}, {FAGEN_OP_GT, 0, 0}});
   table.select("otherwise", 0);
@@ -84,9 +84,9 @@ TEST(Dispatch, FallbackOnlyWhenAlignmentExcludesAllOthers) {
 
 TEST(Dispatch, RowThatSelectDoesNotNameComesBeforeTheFallback) {
   TestTable table("k", {"vec16", "vec4", "unaligned"});
-  fagen_row vec4 = makeRow("vec4", 1);
+  fagen_row vec4 = makeRowOf("vec4", 1);
   vec4.alignment = 4;
-  table.add(makeRow("vec16", 0)).add(vec4).add(fallbackRow("unaligned", 2));
+  table.add(makeRowOf("vec16", 0)).add(vec4).add(fallbackRow("unaligned", 2));
   table.select("seq_q <= 1", 1, seqQAtMost(1)).select("otherwise", 0);
   TestDevice device(89);
   fagen_problem problem = makeProblem();
@@ -98,7 +98,7 @@ TEST(Dispatch, RowThatSelectDoesNotNameComesBeforeTheFallback) {
 
 TEST(Dispatch, MisalignedWithoutAFallback) {
   TestTable table("k");
-  table.add(makeRow("only", 0));
+  table.add(makeRowOf("only", 0));
   TestDevice device(89);
   fagen_problem problem = makeProblem();
   problem.alignment = 2;
@@ -109,7 +109,7 @@ TEST(Dispatch, MisalignedWithoutAFallback) {
 
 TEST(Dispatch, StridesOfOneElementDimensionsDoNotCount) {
   TestTable table("k");
-  table.add(makeRow("only", 0));
+  table.add(makeRowOf("only", 0));
   TestDevice device(89);
   fagen_problem problem = makeProblem(); // batch is 1
   for (auto stride : {problem.q_stride, problem.k_stride, problem.v_stride, problem.o_stride}) {
@@ -126,7 +126,7 @@ TEST(Dispatch, StridesOfOneElementDimensionsDoNotCount) {
 
 TEST(Dispatch, ExactTargetThenNearestLowerThenHigherText) {
   TestTable table("k");
-  table.add(makeRow("on80", 0, 80)).add(makeRow("on86", 0, 86)).add(makeRow("on90", 0, 90));
+  table.add(makeRowOf("on80", 0, 80)).add(makeRowOf("on86", 0, 86)).add(makeRowOf("on90", 0, 90));
   TestDevice sm80(80), sm86(86), sm87(87), sm89(89), sm90(90), sm120(120), sm75(75);
   EXPECT_EQ(pick({table.get()}, makeProblem(), sm80), "on80");
   EXPECT_EQ(pick({table.get()}, makeProblem(), sm86), "on86");
@@ -137,22 +137,22 @@ TEST(Dispatch, ExactTargetThenNearestLowerThenHigherText) {
   EXPECT_EQ(pick({table.get()}, makeProblem(), sm75), "UNSUPPORTED");
 
   TestTable higher("k");
-  higher.add(makeRow("on89", 0, 89)).add(makeRow("on86", 0, 86));
+  higher.add(makeRowOf("on89", 0, 89)).add(makeRowOf("on86", 0, 86));
   EXPECT_EQ(pick({higher.get()}, makeProblem(), sm80), "on86"); // text for sm_86 uses only what sm_80 has
-  higher.add(makeRow("on80", 0, 80));
+  higher.add(makeRowOf("on80", 0, 80));
   EXPECT_EQ(pick({higher.get()}, makeProblem(), sm87), "on86"); // lower targets before higher ones, however near
   TestTable both("k");
-  both.add(makeRow("on80", 0, 80)).add(makeRow("on89", 0, 89));
+  both.add(makeRowOf("on80", 0, 80)).add(makeRowOf("on89", 0, 89));
   EXPECT_EQ(pick({both.get()}, makeProblem(), sm87), "on80");
 }
 
 TEST(Dispatch, ArchitectureSpecificRowsWantTheirCapability) {
   TestTable table("k");
-  fagen_row hopper = makeRow("hopper", 0, 90);
+  fagen_row hopper = makeRowOf("hopper", 0, 90);
   hopper.target = "sm_90a";
   hopper.exact = 1;
   hopper.last_sm = 90;
-  table.add(hopper).add(makeRow("generic", 0, 80));
+  table.add(hopper).add(makeRowOf("generic", 0, 80));
   TestDevice sm90(90), sm100(100), sm89(89);
   EXPECT_EQ(pick({table.get()}, makeProblem(), sm90), "hopper");
   EXPECT_EQ(pick({table.get()}, makeProblem(), sm100), "generic");
@@ -161,9 +161,9 @@ TEST(Dispatch, ArchitectureSpecificRowsWantTheirCapability) {
 
 TEST(Dispatch, BetweenTablesTargetThenOrder) {
   TestTable a("a"), b("b"), c("c");
-  a.add(makeRow("a80", 0, 80));
-  b.add(makeRow("b89", 0, 89));
-  c.add(makeRow("c89", 0, 89));
+  a.add(makeRowOf("a80", 0, 80));
+  b.add(makeRowOf("b89", 0, 89));
+  c.add(makeRowOf("c89", 0, 89));
   TestDevice device(89);
   EXPECT_EQ(pick({a.get(), b.get(), c.get()}, makeProblem(), device), "b89");
   EXPECT_EQ(pick({a.get(), c.get(), b.get()}, makeProblem(), device), "c89");
@@ -171,9 +171,9 @@ TEST(Dispatch, BetweenTablesTargetThenOrder) {
 
 TEST(Dispatch, FallbackOfOneTableComesAfterRowsOfOthers) {
   TestTable a("a"), b("b");
-  fagen_row any = makeRow("b80", 0, 80);
+  fagen_row any = makeRowOf("b80", 0, 80);
   any.alignment = 2;
-  a.add(makeRow("a89", 0, 89)).add(fallbackRow("a_unaligned", 0));
+  a.add(makeRowOf("a89", 0, 89)).add(fallbackRow("a_unaligned", 0));
   b.add(any);
   TestDevice device(89);
   fagen_problem problem = makeProblem();
@@ -184,14 +184,14 @@ TEST(Dispatch, FallbackOfOneTableComesAfterRowsOfOthers) {
 
 TEST(Dispatch, SpecOrderWithinASchedule) {
   TestTable table("k");
-  table.add(makeRow("first", 0)).add(makeRow("second", 0));
+  table.add(makeRowOf("first", 0)).add(makeRowOf("second", 0));
   TestDevice device(89);
   EXPECT_EQ(pick({table.get()}, makeProblem(), device), "first");
 }
 
 TEST(Dispatch, OtherRowsAreReachedByName) {
   TestTable table = twoSchedules();
-  fagen_row legacy = makeRow("legacy", 0);
+  fagen_row legacy = makeRowOf("legacy", 0);
   legacy.dispatch = FAGEN_ROW_BY_NAME;
   table.add(legacy);
   TestDevice device(89);
@@ -213,12 +213,12 @@ TEST(Dispatch, OtherRowsAreReachedByName) {
 
 TEST(Dispatch, FeaturesAreMatchedExactly) {
   TestTable table("k");
-  fagen_row bf16 = makeRow("bf16", 0), causal = makeRow("causal", 0), wide = makeRow("d192x128", 0);
+  fagen_row bf16 = makeRowOf("bf16", 0), causal = makeRowOf("causal", 0), wide = makeRowOf("d192x128", 0);
   bf16.dtype = FAGEN_DTYPE_BF16;
   causal.mask = FAGEN_MASK_CAUSAL;
   wide.head_dim_qk = 192;
   wide.head_dim_v = 128;
-  table.add(wide).add(causal).add(bf16).add(makeRow("plain", 0));
+  table.add(wide).add(causal).add(bf16).add(makeRowOf("plain", 0));
   TestDevice device(89);
   fagen_problem problem = makeProblem();
   EXPECT_EQ(pick({table.get()}, problem, device), "plain");
@@ -237,9 +237,9 @@ TEST(Dispatch, FeaturesAreMatchedExactly) {
 
 TEST(Dispatch, LseIsAskedFor) {
   TestTable table("k");
-  fagen_row without = makeRow("without", 0);
+  fagen_row without = makeRowOf("without", 0);
   without.lse = 0;
-  table.add(without).add(makeRow("with", 0));
+  table.add(without).add(makeRowOf("with", 0));
   TestDevice device(89);
   fagen_problem problem = makeProblem();
   EXPECT_EQ(pick({table.get()}, problem, device), "without");
@@ -252,7 +252,7 @@ TEST(Dispatch, RowsNeedCodeForTheDevice) {
   static const fagen_binary cubin80 = {FAGEN_BINARY_CUBIN, 80, 0, 0, bytes, 1};
   static const fagen_binary ptx80 = {FAGEN_BINARY_PTX, 80, 0, 0, bytes, 1};
   static const fagen_code onlyCubin = {nullptr, "k.cu", &cubin80, 1}, onlyPtx = {nullptr, "k.cu", &ptx80, 1};
-  fagen_row row = makeRow("row", 0, 80);
+  fagen_row row = makeRowOf("row", 0, 80);
   row.code = &onlyCubin;
   TestTable cubin("k"), ptx("k");
   cubin.add(row);
@@ -266,7 +266,7 @@ TEST(Dispatch, RowsNeedCodeForTheDevice) {
 
 TEST(Dispatch, GridLimitAndEmptyProblems) {
   TestTable table("k");
-  table.add(makeRow("row", 0));
+  table.add(makeRowOf("row", 0));
   TestDevice device(89);
   fagen_problem problem = makeProblem();
   problem.batch = int64_t(1) << 20;
@@ -288,7 +288,7 @@ TEST(Dispatch, GridLimitAndEmptyProblems) {
 }
 
 fagen_row makePackedRow() {
-  fagen_row row = makeRow("row", 0);
+  fagen_row row = makeRowOf("row", 0);
   row.tile_rows = 16;
   row.launches[0].grid = FAGEN_GRID_PACKED_TILES;
   return row;
@@ -338,7 +338,7 @@ TEST(Dispatch, TooManyRowsOfPackedHeads) {
 }
 
 TEST(Dispatch, GridsGoToTheLimit) {
-  fagen_row row = makeRow("row", 0);
+  fagen_row row = makeRowOf("row", 0);
   row.tile_rows = 1;
   TestTable table("k");
   table.add(row);
@@ -357,7 +357,7 @@ TEST(Dispatch, GridsGoToTheLimit) {
 TEST(Dispatch, PersistentCtasCountTheirKeyTiles) {
   TestTable table("k");
   for (uint32_t grid : {FAGEN_GRID_PERSISTENT, FAGEN_GRID_TILES}) {
-    fagen_row row = makeRow(grid == FAGEN_GRID_PERSISTENT ? "persistent" : "tiles", 0);
+    fagen_row row = makeRowOf(grid == FAGEN_GRID_PERSISTENT ? "persistent" : "tiles", 0);
     row.launches[0].grid = grid;
     table.add(row);
   }
@@ -382,7 +382,7 @@ TEST(Dispatch, WorkspaceThatCannotBeComputed) {
   static const fagen_op divided[] = {
       {FAGEN_OP_CONSTANT, 0, 1}, {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_KV}, {FAGEN_OP_DIV, 0, 0}};
   static const fagen_workspace part = {"partial", divided, 3, 16};
-  fagen_row row = makeRow("row", 0);
+  fagen_row row = makeRowOf("row", 0);
   row.workspace = &part;
   row.workspace_count = 1;
   TestTable table("k");
@@ -400,7 +400,7 @@ TEST(Dispatch, WorkspaceIsLaidOutPerProblem) {
       {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_HEADS}, {FAGEN_OP_CONSTANT, 0, 4}, {FAGEN_OP_MUL, 0, 0}};
   static const fagen_op ten[] = {{FAGEN_OP_CONSTANT, 0, 10}};
   static const fagen_workspace parts[] = {{"ten", ten, 1, 1}, {"counters", heads, 3, 128}};
-  fagen_row row = makeRow("row", 0);
+  fagen_row row = makeRowOf("row", 0);
   row.workspace = parts;
   row.workspace_count = 2;
   TestTable table("k");

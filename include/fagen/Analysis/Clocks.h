@@ -9,6 +9,8 @@ namespace fagen::model {
 
 /// What a thread that stands still for global memory waits, once (docs/internals/Model.md).
 constexpr double kLoadClocks = 400;
+/// Of an SM; each issues for a quarter of its warps.
+constexpr double kSchedulers = 4;
 
 /// Clocks of an SM's units for some work of one CTA.
 struct Clocks {

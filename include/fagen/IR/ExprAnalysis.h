@@ -38,6 +38,8 @@ Expr expand(const Kernel &kernel, Expr expr);
 /// Groups of warps differ in `group_row`, the first of a group's rows in the tile. A group is four warps of a role
 /// whose warps share the tile's rows.
 inline constexpr unsigned kGroupWarps = 4;
+/// Threads of a warp.
+inline constexpr unsigned kLanes = 32;
 
 /// `group_row` and the lets that depend on it; whether an expression names one of these.
 llvm::StringSet<> namesOfGroups(const Kernel &kernel);

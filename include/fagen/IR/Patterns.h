@@ -54,6 +54,9 @@ bool isSum(const Op &op);
 bool isQuotient(const Op &op);
 Expr quotientOf(const Buffer &dividend, const Buffer &divisor);
 
+/// Whether both do the same to the same elements, bodies included.
+bool isSame(const Op &a, const Op &b);
+
 /// What an op is called in the ledger: its kind, or what a map or a reduction computes.
 llvm::StringRef titleOf(const Op &op);
 

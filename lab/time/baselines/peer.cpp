@@ -14,8 +14,6 @@ namespace fagen::lab {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-static constexpr int kNotStarted = 127;
-
 /// What the environment names, else the first of the candidates that is there, else empty.
 static std::string locate(const char *variable, const std::vector<fs::path> &candidates) {
   if (const char *named = std::getenv(variable); named && *named)

@@ -11,15 +11,14 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-namespace {
-
-/// The op as textual IR has it, on one line.
-std::string textOf(const Op &op) {
+std::string fagen::textOf(const Op &op) {
   std::string text;
   llvm::raw_string_ostream os(text);
   print(op, os);
   return llvm::StringRef(text).split('\n').first.trim().str();
 }
+
+namespace {
 
 llvm::StringRef barrierKind(Scope scope) {
   return scope == Scope::Warp ? "warp or CTA barrier" : scope == Scope::Group ? "named or CTA barrier" : "CTA barrier";

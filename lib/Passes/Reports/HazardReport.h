@@ -7,6 +7,9 @@
 
 namespace fagen {
 
+/// The op as textual IR has it, on one line.
+std::string textOf(const ir::Op &op);
+
 /// What one role of a kernel lacks to be free of races: one error each, naming both accesses.
 class HazardReport {
 public:

@@ -3,19 +3,13 @@
 
 #include "OrderReport.h"
 
+#include "HazardReport.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace fagen;
 using namespace fagen::ir;
-
-/// The op as textual IR has it, on one line.
-static std::string textOf(const Op &op) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  print(op, os);
-  return llvm::StringRef(text).split('\n').first.trim().str();
-}
 
 static std::string when(const std::string &steps) { return steps.empty() ? "" : " when " + steps; }
 

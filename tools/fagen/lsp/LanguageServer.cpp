@@ -16,7 +16,7 @@ using namespace llvm;
 
 namespace fagen {
 
-static constexpr const char kExamples[] = R"(
+static constexpr const char kLspExamples[] = R"(
 An editor starts it and talks to it on standard input and output. Mistakes are those of the checks of specs, as shared memory
 that does not suffice; `fagen check` also proves the barriers.
 
@@ -242,7 +242,7 @@ namespace {
 
 class LspCommand : public Command {
 public:
-  LspCommand() : Command("lsp", "serve editors: mistakes, layout, words, meanings", kExamples) {}
+  LspCommand() : Command("lsp", "serve editors: mistakes, layout, words, meanings", kLspExamples) {}
   ExitCode run(const char *) override { return LanguageServer().run(); }
 };
 

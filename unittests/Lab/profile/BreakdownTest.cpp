@@ -8,7 +8,6 @@
 
 using namespace fagen;
 using namespace fagen::lab;
-using device::Stage;
 using device::StageEvent;
 using device::WarpRecord;
 
@@ -57,8 +56,8 @@ WarpRecord recordOf(uint64_t begin, uint64_t end, unsigned qk, unsigned pv) {
   record.end[1] = static_cast<unsigned>(end >> 32);
   record.begin_ns[0] = 5000;
   record.end_ns[0] = 5000 + static_cast<unsigned>((end - begin) / 2); // 2 GHz
-  record.clocks[static_cast<int>(Stage::kQk)] = qk;
-  record.clocks[static_cast<int>(Stage::kPv)] = pv;
+  record.clocks[static_cast<int>(device::Stage::kQk)] = qk;
+  record.clocks[static_cast<int>(device::Stage::kPv)] = pv;
   return record;
 }
 
@@ -84,8 +83,8 @@ TEST(Breakdown, stagesOfWarps) {
 TEST(Breakdown, untoldStepsAreSharedOut) {
   Fixture fixture(false);
   WarpRecord sampled = recordOf(1000, 2000, 100, 50), tooShort = recordOf(1000, 2000, 600, 300);
-  sampled.clocks[device::kStageCount + static_cast<int>(Stage::kQk)] = 60;
-  sampled.clocks[device::kStageCount + static_cast<int>(Stage::kPv)] = 40;
+  sampled.clocks[device::kStageCount + static_cast<int>(device::Stage::kQk)] = 60;
+  sampled.clocks[device::kStageCount + static_cast<int>(device::Stage::kPv)] = 40;
   sampled.clocks[device::kUntoldSum] = 750; // 60 and 40 of 100 are those of 850
   tooShort.clocks[device::kUntoldSum] = 100;
   fixture.put(0, sampled);
@@ -93,8 +92,8 @@ TEST(Breakdown, untoldStepsAreSharedOut) {
   Breakdown b = fixture.read();
   ASSERT_EQ(b.warps.size(), 2u);
   EXPECT_EQ(b.warps[0].sum(), 1000u);
-  EXPECT_DOUBLE_EQ(b.warps[0].byStage()[static_cast<int>(Stage::kQk)], 610);
-  EXPECT_DOUBLE_EQ(b.warps[0].byStage()[static_cast<int>(Stage::kPv)], 390);
+  EXPECT_DOUBLE_EQ(b.warps[0].byStage()[static_cast<int>(device::Stage::kQk)], 610);
+  EXPECT_DOUBLE_EQ(b.warps[0].byStage()[static_cast<int>(device::Stage::kPv)], 390);
   auto stages = b.stages();
   ASSERT_EQ(stages.size(), 3u);
   EXPECT_EQ(stages[2].name, "untold steps");
@@ -187,12 +186,12 @@ TEST(Breakdown, traceOfEvents) {
   second.begin_ns[0] = 9000; // less exact than the clock of the same SM
   fixture.put(0, first);
   fixture.put(1, second);
-  fixture.put(0, 0, {static_cast<unsigned>(begin + 400), static_cast<unsigned>(Stage::kQk)});
-  fixture.put(0, 1, {static_cast<unsigned>(begin + 1000), static_cast<unsigned>(Stage::kPv)});
+  fixture.put(0, 0, {static_cast<unsigned>(begin + 400), static_cast<unsigned>(device::Stage::kQk)});
+  fixture.put(0, 1, {static_cast<unsigned>(begin + 1000), static_cast<unsigned>(device::Stage::kPv)});
   second.marks = device::kTraceEvents + 3;
   fixture.put(1, second);
   for (int i = 0; i < device::kTraceEvents; ++i)
-    fixture.put(1, i, {static_cast<unsigned>(begin + 51 + i), static_cast<unsigned>(Stage::kQk)});
+    fixture.put(1, i, {static_cast<unsigned>(begin + 51 + i), static_cast<unsigned>(device::Stage::kQk)});
   Breakdown b = fixture.read();
   for (WarpTimes &warp : b.warps)
     warp.endNs = warp.beginNs + warp.span() / 2;

@@ -35,8 +35,8 @@ Profile profileOf(std::vector<Reading> readings) {
   return profile;
 }
 
-Verdict verdictOf(double tensor, double dram, const std::map<std::string, double> &stalls = {{"wait", 1}}) {
-  return profileOf({reading({{"tensor", tensor}, {"dram", dram}}, stalls)}).verdict();
+Bottleneck verdictOf(double tensor, double dram, const std::map<std::string, double> &stalls = {{"wait", 1}}) {
+  return profileOf({reading({{"tensor", tensor}, {"dram", dram}}, stalls)}).bottleneck();
 }
 
 TEST(Profile, verdictsByTheRules) {
@@ -72,7 +72,7 @@ TEST(Profile, aShareIsNeverAboveAll) {
 }
 
 TEST(Profile, theLeadingStallDecidesTheRest) {
-  Verdict barrier = verdictOf(10, 10, {{"barrier", 3}, {"wait", 2}, {"selected", 5}});
+  Bottleneck barrier = verdictOf(10, 10, {{"barrier", 3}, {"wait", 2}, {"selected", 5}});
   EXPECT_EQ(barrier.kind, "barrier-bound");
   EXPECT_THAT(barrier.why, HasSubstr("wait 30 % of their time for other warps at a CTA barrier (barrier)"));
   EXPECT_EQ(verdictOf(10, 10, {{"barrier", 2}, {"long_scoreboard", 3}}).kind, "latency-bound");
@@ -84,15 +84,15 @@ TEST(Profile, theLeadingStallDecidesTheRest) {
 
 TEST(Profile, idleSmsAreSaid) {
   auto why = [](double busy) {
-    return profileOf({reading({{"tensor", 10}, {"dram", 5}, {"sm_busy", busy}}, {{"wait", 1}})}).verdict().why;
+    return profileOf({reading({{"tensor", 10}, {"dram", 5}, {"sm_busy", busy}}, {{"wait", 1}})}).bottleneck().why;
   };
   EXPECT_THAT(why(48), HasSubstr("SMs have work 48 % of the time"));
   EXPECT_THAT(why(61), Not(HasSubstr("SMs have work")));
 }
 
 TEST(Profile, missingCountersAreNoVerdict) {
-  EXPECT_EQ(profileOf({reading({{"dram", 90}})}).verdict().kind, "");
-  EXPECT_THAT(profileOf({reading({{"tensor", 90}})}).verdict().why, HasSubstr("DRAM throughput was not counted"));
+  EXPECT_EQ(profileOf({reading({{"dram", 90}})}).bottleneck().kind, "");
+  EXPECT_THAT(profileOf({reading({{"tensor", 90}})}).bottleneck().why, HasSubstr("DRAM throughput was not counted"));
   EXPECT_FALSE(profileOf({reading({{"duration", 1e4}})}).timesFloor());
   EXPECT_FALSE(profileOf({}).roofline());
   EXPECT_TRUE(profileOf({}).stalls().empty());
