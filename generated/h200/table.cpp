@@ -953,7 +953,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_f16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 83072, .reserved = 0},
+            {.symbol = "fagen_h200_short_f16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 99456, .reserved = 0},
         },
         .workspace = kWorkspace3,
         .code = &fagen_code_h200_short_f16_d64_none_sm_90a,
@@ -1123,7 +1123,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_f16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 164992, .reserved = 0},
+            {.symbol = "fagen_h200_short_f16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 197760, .reserved = 0},
         },
         .workspace = kWorkspace13,
         .code = &fagen_code_h200_short_f16_d128_none_sm_90a,
@@ -1152,7 +1152,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_tiny_f16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 132224, .reserved = 0},
+            {.symbol = "fagen_h200_tiny_f16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 164992, .reserved = 0},
         },
         .workspace = kWorkspace14,
         .code = &fagen_code_h200_tiny_f16_d128_none_sm_90a,
@@ -1467,7 +1467,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_f16_d64_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 83072, .reserved = 0},
+            {.symbol = "fagen_h200_short_f16_d64_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 99456, .reserved = 0},
         },
         .workspace = kWorkspace8,
         .code = &fagen_code_h200_short_f16_d64_causal_sm_90a,
@@ -1637,7 +1637,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_f16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 164992, .reserved = 0},
+            {.symbol = "fagen_h200_short_f16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 197760, .reserved = 0},
         },
         .workspace = kWorkspace18,
         .code = &fagen_code_h200_short_f16_d128_causal_sm_90a,
@@ -1666,7 +1666,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_tiny_f16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 132224, .reserved = 0},
+            {.symbol = "fagen_h200_tiny_f16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 164992, .reserved = 0},
         },
         .workspace = kWorkspace19,
         .code = &fagen_code_h200_tiny_f16_d128_causal_sm_90a,
@@ -1981,7 +1981,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_bf16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 83072, .reserved = 0},
+            {.symbol = "fagen_h200_short_bf16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 99456, .reserved = 0},
         },
         .workspace = kWorkspace33,
         .code = &fagen_code_h200_short_bf16_d64_none_sm_90a,
@@ -2151,7 +2151,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_bf16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 164992, .reserved = 0},
+            {.symbol = "fagen_h200_short_bf16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 197760, .reserved = 0},
         },
         .workspace = kWorkspace43,
         .code = &fagen_code_h200_short_bf16_d128_none_sm_90a,
@@ -2180,7 +2180,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_tiny_bf16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 132224, .reserved = 0},
+            {.symbol = "fagen_h200_tiny_bf16_d128_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 164992, .reserved = 0},
         },
         .workspace = kWorkspace44,
         .code = &fagen_code_h200_tiny_bf16_d128_none_sm_90a,
@@ -2495,7 +2495,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_bf16_d64_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 83072, .reserved = 0},
+            {.symbol = "fagen_h200_short_bf16_d64_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 99456, .reserved = 0},
         },
         .workspace = kWorkspace38,
         .code = &fagen_code_h200_short_bf16_d64_causal_sm_90a,
@@ -2665,7 +2665,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_short_bf16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 164992, .reserved = 0},
+            {.symbol = "fagen_h200_short_bf16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 197760, .reserved = 0},
         },
         .workspace = kWorkspace48,
         .code = &fagen_code_h200_short_bf16_d128_causal_sm_90a,
@@ -2694,7 +2694,7 @@ const fagen_row kRows[] = {
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_tiny_bf16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 132224, .reserved = 0},
+            {.symbol = "fagen_h200_tiny_bf16_d128_causal_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 256, .shared_bytes = 164992, .reserved = 0},
         },
         .workspace = kWorkspace49,
         .code = &fagen_code_h200_tiny_bf16_d128_causal_sm_90a,

@@ -6,6 +6,27 @@
 using namespace fagen;
 using namespace fagen::ir;
 
+/// How many of these ops begin the mbarriers of a ring, one slot after the other and all alike; 0 unless it is the whole
+/// ring.
+static size_t opsThatBeginRing(llvm::ArrayRef<const Op *> ops) {
+  const auto first = dynCast<MbarrierInitOp>(*ops.front());
+  if (!first)
+    return 0;
+  const Operand &bar = first->bar();
+  if (!bar.buffer->isRing)
+    return 1;
+  const auto slots = static_cast<size_t>(bar.buffer->stages);
+  if (ops.size() < slots)
+    return 0;
+  for (size_t slot = 0; slot != slots; ++slot) {
+    const auto init = dynCast<MbarrierInitOp>(*ops[slot]);
+    if (!init || init->bar().buffer != bar.buffer || init->arrivals() != first->arrivals() ||
+        !(init->bar().position == constant(static_cast<int64_t>(slot))))
+      return 0;
+  }
+  return slots;
+}
+
 Composition fagen::compositionOf(llvm::ArrayRef<const Op *> ops) {
   Composition found{.count = 1, .subject = ops.front()};
   if (const auto settling = asSettling(ops)) {
@@ -21,6 +42,9 @@ Composition fagen::compositionOf(llvm::ArrayRef<const Op *> ops) {
   } else if (const auto output = asOutputRescaling(*ops.front())) {
     found.output = output;
     found.registers = {output->o, output->alpha};
+  } else if (const size_t slots = opsThatBeginRing(ops)) {
+    found.beginsRing = true;
+    found.count = slots;
   } else {
     for (const Operand &operand : ops.front()->operands)
       found.registers.push_back(operand.buffer);
@@ -50,6 +74,8 @@ void OpEmitter::emitComposition(const Composition &composition) {
     emitSettling(*composition.settling);
   else if (composition.rescaling)
     emitRescaling(*composition.rescaling);
+  else if (composition.beginsRing)
+    emitRingInit(*composition.subject);
   else
     emitOutputRescaling(*composition.output);
 }

@@ -30,9 +30,10 @@ struct Composition {
   std::optional<ir::Settling> settling = {};
   std::optional<ir::Rescaling> rescaling = {};
   std::optional<ir::OutputRescaling> output = {};
+  bool beginsRing = false; ///< the subject and its like begin the mbarriers of all slots
   llvm::SmallVector<const ir::Buffer *, 5> registers = {}; ///< and other buffers that its call names; some may be null
 
-  bool isSingle() const { return !settling && !rescaling && !output; }
+  bool isSingle() const { return !settling && !rescaling && !output && !beginsRing; }
 };
 /// That with which these ops begin.
 Composition compositionOf(llvm::ArrayRef<const ir::Op *> ops);
@@ -123,6 +124,7 @@ private:
   void emitMma(const ir::Op &op);
   void emitAsyncMma(const ir::Op &op);
   void emitArrive(const ir::Op &op);
+  void emitRingInit(const ir::Op &op);
   std::string arrivalsAt(const ir::MbarrierInitOp<const ir::Op> &init) const;
   std::string bytesAt(const ir::ArriveOp<const ir::Op> &arrive) const;
   void emitSync(const ir::Op &op);

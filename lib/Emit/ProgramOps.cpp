@@ -245,8 +245,10 @@ void ProgramOpEmitter::emitBody(const Block &block) {
     line(out, "if (is_first) {{");
     {
       auto scope = out.scope();
+      std::vector<const Op *> together;
       for (; op != block.ops.end() && isByFirstThread(**op); ++op)
-        emitBlock({op->get()});
+        together.push_back(op->get());
+      emitBlock(together);
     }
     line(out, "}}");
   }

@@ -56,11 +56,17 @@ void OpEmitter::emitArrive(const Op &op) {
   line(out, "arrive{}({});{}", by, bar, noteBehind(op));
 }
 
+/// All slots of the ring, of which the op is the first one's.
+void OpEmitter::emitRingInit(const Op &op) {
+  const MbarrierInitOp init(op);
+  line(out, "mbarrier_init(cta.shared.{}, {});", init.bar().buffer->name, arrivalsAt(init));
+}
+
 void OpEmitter::emitSync(const Op &op) {
   if (const auto init = dynCast<MbarrierInitOp>(op)) {
     const Operand &bar = init->bar();
-    return line(out, "ptx::mbarrier_init(cta.shared.{}.address({}), {});", bar.buffer->name,
-                bar.buffer->isRing ? bar.position.str() : "0", arrivalsAt(*init));
+    return line(out, "ptx::mbarrier_init(cta.shared.{}.address({}), {});", bar.buffer->name, bar.position.str(),
+                arrivalsAt(*init));
   }
   if (const auto wait = dynCast<WaitOp>(op))
     return line(out, "wait_for({});{}", mbarrier(wait->bar()), noteBehind(op));

@@ -109,15 +109,11 @@ struct Registers {
 __device__ __forceinline__ void load(const Cta &cta) {
   const bool is_first = ptx::thread_index() == 0;
   if (is_first) {
-    ptx::mbarrier_init(cta.shared.k_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.k_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.q_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.k_empty.address(0), kWarps);
-    ptx::mbarrier_init(cta.shared.k_empty.address(1), kWarps);
-    ptx::mbarrier_init(cta.shared.v_empty.address(0), 1);
-    ptx::mbarrier_init(cta.shared.v_empty.address(1), 1);
+    mbarrier_init(cta.shared.k_full, 1);
+    mbarrier_init(cta.shared.q_full, 1);
+    mbarrier_init(cta.shared.v_full, 1);
+    mbarrier_init(cta.shared.k_empty, kWarps);
+    mbarrier_init(cta.shared.v_empty, 1);
     ptx::mbarrier_init_fence();
   }
   // order-roles: the mbarriers are there

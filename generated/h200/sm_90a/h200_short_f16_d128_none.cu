@@ -5,18 +5,18 @@
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 64 keys at once, 8 warps: 8 over rows x 1 over keys.
 //
 //   shared   q             0   65536 B  2 stages of 128 x 128 f16, swizzle xor
-//   shared   k         65536   49152 B  3 stages of 64 x 128 f16, swizzle xor
-//   shared   v        114688   49152 B  3 stages of 64 x 128 f16, swizzle xor
-//   shared   q_full   163840      16 B  2 mbarriers
-//   shared   k_full   163968      24 B  3 mbarriers
-//   shared   v_full   164096      24 B  3 mbarriers
-//   shared   k_empty  164224      24 B  3 mbarriers
-//   shared   v_empty  164352      24 B  3 mbarriers
-//   shared   q_empty  164480       8 B  1 mbarrier
-//   shared   next_tile 164608       4 B  the number of a tile
-//   shared   tile_full 164736       8 B  1 mbarrier
-//   shared   tile_empty 164864       8 B  1 mbarrier
-//   shared   total            164992 B
+//   shared   k         65536   65536 B  4 stages of 64 x 128 f16, swizzle xor
+//   shared   v        131072   65536 B  4 stages of 64 x 128 f16, swizzle xor
+//   shared   q_full   196608      16 B  2 mbarriers
+//   shared   k_full   196736      32 B  4 mbarriers
+//   shared   v_full   196864      32 B  4 mbarriers
+//   shared   k_empty  196992      32 B  4 mbarriers
+//   shared   v_empty  197120      32 B  4 mbarriers
+//   shared   q_empty  197248       8 B  1 mbarrier
+//   shared   next_tile 197376       4 B  the number of a tile
+//   shared   tile_full 197504       8 B  1 mbarrier
+//   shared   tile_empty 197632       8 B  1 mbarrier
+//   shared   total            197760 B
 //   role     load     warps 0 to 3
 //   role     math     warps 4 to 11
 //   ring     q         filled by bulk copies of load (q_full), released by 2 groups (q_empty): RAW, WAR, WAW
@@ -54,7 +54,7 @@ constexpr int kTileRows = 128;                       // h200_fp16.fa:57 tile
 constexpr int kTileKeys = 64;                        // h200_fp16.fa:57 tile
 constexpr int kHeadDimQK = 128;                      // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 128;                       // h200_fp16.fa:4 head_dim
-constexpr int kStages = 3;                           // h200_fp16.fa:61 stages
+constexpr int kStages = 4;                           // h200_fp16.fa:61 stages
 constexpr int kWarps = 8;                            // h200_fp16.fa:58 warps
 constexpr int kLoadWarps = 4;                        // warps that load, in front of the others
 constexpr int kThreads = 32 * (kLoadWarps + kWarps); // 384
@@ -88,7 +88,7 @@ struct SharedStorage {
   Mbarriers<1> tile_full;
   Mbarriers<1> tile_empty;
 };
-static_assert(sizeof(SharedStorage) == 164992, "shared memory is as allocate-shared laid it out");
+static_assert(sizeof(SharedStorage) == 197760, "shared memory is as allocate-shared laid it out");
 
 /// What all threads of a CTA share.
 struct Cta {
@@ -145,23 +145,14 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
   const bool is_first = ptx::thread_index() == 0;
   if (is_first) {
     const Cta cta = cta_at(params, 0, 0, 0, 0);
-    ptx::mbarrier_init(cta.shared.k_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.k_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.k_full.address(2), 1);
-    ptx::mbarrier_init(cta.shared.q_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.q_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(2), 1);
-    ptx::mbarrier_init(cta.shared.k_empty.address(0), kWarps);
-    ptx::mbarrier_init(cta.shared.k_empty.address(1), kWarps);
-    ptx::mbarrier_init(cta.shared.k_empty.address(2), kWarps);
-    ptx::mbarrier_init(cta.shared.v_empty.address(0), kWarps / 4);
-    ptx::mbarrier_init(cta.shared.v_empty.address(1), kWarps / 4);
-    ptx::mbarrier_init(cta.shared.v_empty.address(2), kWarps / 4);
-    ptx::mbarrier_init(cta.shared.q_empty.address(0), kWarps / 4);
-    ptx::mbarrier_init(cta.shared.tile_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.tile_empty.address(0), kWarps);
+    mbarrier_init(cta.shared.k_full, 1);
+    mbarrier_init(cta.shared.q_full, 1);
+    mbarrier_init(cta.shared.v_full, 1);
+    mbarrier_init(cta.shared.k_empty, kWarps);
+    mbarrier_init(cta.shared.v_empty, kWarps / 4);
+    mbarrier_init(cta.shared.q_empty, kWarps / 4);
+    mbarrier_init(cta.shared.tile_full, 1);
+    mbarrier_init(cta.shared.tile_empty, kWarps);
     ptx::mbarrier_init_fence();
   }
   // order-roles: the mbarriers are there

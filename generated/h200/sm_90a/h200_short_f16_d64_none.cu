@@ -5,18 +5,18 @@
 // O = softmax(scale Q K^T + mask) V; 128 query rows x 64 keys at once, 8 warps: 8 over rows x 1 over keys.
 //
 //   shared   q             0   32768 B  2 stages of 128 x 64 f16, swizzle xor
-//   shared   k         32768   24576 B  3 stages of 64 x 64 f16, swizzle xor
-//   shared   v         57344   24576 B  3 stages of 64 x 64 f16, swizzle xor
-//   shared   q_full    81920      16 B  2 mbarriers
-//   shared   k_full    82048      24 B  3 mbarriers
-//   shared   v_full    82176      24 B  3 mbarriers
-//   shared   k_empty   82304      24 B  3 mbarriers
-//   shared   v_empty   82432      24 B  3 mbarriers
-//   shared   q_empty   82560       8 B  1 mbarrier
-//   shared   next_tile  82688       4 B  the number of a tile
-//   shared   tile_full  82816       8 B  1 mbarrier
-//   shared   tile_empty  82944       8 B  1 mbarrier
-//   shared   total             83072 B
+//   shared   k         32768   32768 B  4 stages of 64 x 64 f16, swizzle xor
+//   shared   v         65536   32768 B  4 stages of 64 x 64 f16, swizzle xor
+//   shared   q_full    98304      16 B  2 mbarriers
+//   shared   k_full    98432      32 B  4 mbarriers
+//   shared   v_full    98560      32 B  4 mbarriers
+//   shared   k_empty   98688      32 B  4 mbarriers
+//   shared   v_empty   98816      32 B  4 mbarriers
+//   shared   q_empty   98944       8 B  1 mbarrier
+//   shared   next_tile  99072       4 B  the number of a tile
+//   shared   tile_full  99200       8 B  1 mbarrier
+//   shared   tile_empty  99328       8 B  1 mbarrier
+//   shared   total             99456 B
 //   role     load     warps 0 to 3
 //   role     math     warps 4 to 11
 //   ring     q         filled by bulk copies of load (q_full), released by 2 groups (q_empty): RAW, WAR, WAW
@@ -54,7 +54,7 @@ constexpr int kTileRows = 128;                       // h200_fp16.fa:57 tile
 constexpr int kTileKeys = 64;                        // h200_fp16.fa:57 tile
 constexpr int kHeadDimQK = 64;                       // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 64;                        // h200_fp16.fa:4 head_dim
-constexpr int kStages = 3;                           // h200_fp16.fa:61 stages
+constexpr int kStages = 4;                           // h200_fp16.fa:61 stages
 constexpr int kWarps = 8;                            // h200_fp16.fa:58 warps
 constexpr int kLoadWarps = 4;                        // warps that load, in front of the others
 constexpr int kThreads = 32 * (kLoadWarps + kWarps); // 384
@@ -88,7 +88,7 @@ struct SharedStorage {
   Mbarriers<1> tile_full;
   Mbarriers<1> tile_empty;
 };
-static_assert(sizeof(SharedStorage) == 83072, "shared memory is as allocate-shared laid it out");
+static_assert(sizeof(SharedStorage) == 99456, "shared memory is as allocate-shared laid it out");
 
 /// What all threads of a CTA share.
 struct Cta {
@@ -145,23 +145,14 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
   const bool is_first = ptx::thread_index() == 0;
   if (is_first) {
     const Cta cta = cta_at(params, 0, 0, 0, 0);
-    ptx::mbarrier_init(cta.shared.k_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.k_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.k_full.address(2), 1);
-    ptx::mbarrier_init(cta.shared.q_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.q_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(2), 1);
-    ptx::mbarrier_init(cta.shared.k_empty.address(0), kWarps);
-    ptx::mbarrier_init(cta.shared.k_empty.address(1), kWarps);
-    ptx::mbarrier_init(cta.shared.k_empty.address(2), kWarps);
-    ptx::mbarrier_init(cta.shared.v_empty.address(0), kWarps / 4);
-    ptx::mbarrier_init(cta.shared.v_empty.address(1), kWarps / 4);
-    ptx::mbarrier_init(cta.shared.v_empty.address(2), kWarps / 4);
-    ptx::mbarrier_init(cta.shared.q_empty.address(0), kWarps / 4);
-    ptx::mbarrier_init(cta.shared.tile_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.tile_empty.address(0), kWarps);
+    mbarrier_init(cta.shared.k_full, 1);
+    mbarrier_init(cta.shared.q_full, 1);
+    mbarrier_init(cta.shared.v_full, 1);
+    mbarrier_init(cta.shared.k_empty, kWarps);
+    mbarrier_init(cta.shared.v_empty, kWarps / 4);
+    mbarrier_init(cta.shared.q_empty, kWarps / 4);
+    mbarrier_init(cta.shared.tile_full, 1);
+    mbarrier_init(cta.shared.tile_empty, kWarps);
     ptx::mbarrier_init_fence();
   }
   // order-roles: the mbarriers are there

@@ -5,18 +5,18 @@
 // O = softmax(scale Q K^T + mask) V; 64 query rows x 64 keys at once, 4 warps: 4 over rows x 1 over keys.
 //
 //   shared   q             0   32768 B  2 stages of 64 x 128 f16, swizzle xor
-//   shared   k         32768   49152 B  3 stages of 64 x 128 f16, swizzle xor
-//   shared   v         81920   49152 B  3 stages of 64 x 128 f16, swizzle xor
-//   shared   q_full   131072      16 B  2 mbarriers
-//   shared   k_full   131200      24 B  3 mbarriers
-//   shared   v_full   131328      24 B  3 mbarriers
-//   shared   k_empty  131456      24 B  3 mbarriers
-//   shared   v_empty  131584      24 B  3 mbarriers
-//   shared   q_empty  131712       8 B  1 mbarrier
-//   shared   next_tile 131840       4 B  the number of a tile
-//   shared   tile_full 131968       8 B  1 mbarrier
-//   shared   tile_empty 132096       8 B  1 mbarrier
-//   shared   total            132224 B
+//   shared   k         32768   65536 B  4 stages of 64 x 128 f16, swizzle xor
+//   shared   v         98304   65536 B  4 stages of 64 x 128 f16, swizzle xor
+//   shared   q_full   163840      16 B  2 mbarriers
+//   shared   k_full   163968      32 B  4 mbarriers
+//   shared   v_full   164096      32 B  4 mbarriers
+//   shared   k_empty  164224      32 B  4 mbarriers
+//   shared   v_empty  164352      32 B  4 mbarriers
+//   shared   q_empty  164480       8 B  1 mbarrier
+//   shared   next_tile 164608       4 B  the number of a tile
+//   shared   tile_full 164736       8 B  1 mbarrier
+//   shared   tile_empty 164864       8 B  1 mbarrier
+//   shared   total            164992 B
 //   role     load     warps 0 to 3
 //   role     math     warps 4 to 7
 //   ring     q         filled by bulk copies of load (q_full), released by 1 group (q_empty): RAW, WAR, WAW
@@ -53,7 +53,7 @@ constexpr int kTileRows = 64;                        // h200_fp16.fa:70 tile
 constexpr int kTileKeys = 64;                        // h200_fp16.fa:70 tile
 constexpr int kHeadDimQK = 128;                      // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 128;                       // h200_fp16.fa:4 head_dim
-constexpr int kStages = 3;                           // h200_fp16.fa:74 stages
+constexpr int kStages = 4;                           // h200_fp16.fa:74 stages
 constexpr int kWarps = 4;                            // h200_fp16.fa:71 warps
 constexpr int kLoadWarps = 4;                        // warps that load, in front of the others
 constexpr int kThreads = 32 * (kLoadWarps + kWarps); // 256
@@ -87,7 +87,7 @@ struct SharedStorage {
   Mbarriers<1> tile_full;
   Mbarriers<1> tile_empty;
 };
-static_assert(sizeof(SharedStorage) == 132224, "shared memory is as allocate-shared laid it out");
+static_assert(sizeof(SharedStorage) == 164992, "shared memory is as allocate-shared laid it out");
 
 /// What all threads of a CTA share.
 struct Cta {
@@ -144,23 +144,14 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
   const bool is_first = ptx::thread_index() == 0;
   if (is_first) {
     const Cta cta = cta_at(params, 0, 0, 0, 0);
-    ptx::mbarrier_init(cta.shared.k_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.k_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.k_full.address(2), 1);
-    ptx::mbarrier_init(cta.shared.q_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.q_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(2), 1);
-    ptx::mbarrier_init(cta.shared.k_empty.address(0), kWarps);
-    ptx::mbarrier_init(cta.shared.k_empty.address(1), kWarps);
-    ptx::mbarrier_init(cta.shared.k_empty.address(2), kWarps);
-    ptx::mbarrier_init(cta.shared.v_empty.address(0), 1);
-    ptx::mbarrier_init(cta.shared.v_empty.address(1), 1);
-    ptx::mbarrier_init(cta.shared.v_empty.address(2), 1);
-    ptx::mbarrier_init(cta.shared.q_empty.address(0), 1);
-    ptx::mbarrier_init(cta.shared.tile_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.tile_empty.address(0), kWarps);
+    mbarrier_init(cta.shared.k_full, 1);
+    mbarrier_init(cta.shared.q_full, 1);
+    mbarrier_init(cta.shared.v_full, 1);
+    mbarrier_init(cta.shared.k_empty, kWarps);
+    mbarrier_init(cta.shared.v_empty, 1);
+    mbarrier_init(cta.shared.q_empty, 1);
+    mbarrier_init(cta.shared.tile_full, 1);
+    mbarrier_init(cta.shared.tile_empty, kWarps);
     ptx::mbarrier_init_fence();
   }
   // order-roles: the mbarriers are there

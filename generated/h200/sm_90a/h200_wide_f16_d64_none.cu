@@ -145,19 +145,14 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
   const bool is_first = ptx::thread_index() == 0;
   if (is_first) {
     const Cta cta = cta_at(params, 0, 0, 0, 0);
-    ptx::mbarrier_init(cta.shared.k_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.k_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.q_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.q_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.v_full.address(1), 1);
-    ptx::mbarrier_init(cta.shared.k_empty.address(0), kWarps);
-    ptx::mbarrier_init(cta.shared.k_empty.address(1), kWarps);
-    ptx::mbarrier_init(cta.shared.v_empty.address(0), kWarps / 4);
-    ptx::mbarrier_init(cta.shared.v_empty.address(1), kWarps / 4);
-    ptx::mbarrier_init(cta.shared.q_empty.address(0), kWarps / 4);
-    ptx::mbarrier_init(cta.shared.tile_full.address(0), 1);
-    ptx::mbarrier_init(cta.shared.tile_empty.address(0), kWarps);
+    mbarrier_init(cta.shared.k_full, 1);
+    mbarrier_init(cta.shared.q_full, 1);
+    mbarrier_init(cta.shared.v_full, 1);
+    mbarrier_init(cta.shared.k_empty, kWarps);
+    mbarrier_init(cta.shared.v_empty, kWarps / 4);
+    mbarrier_init(cta.shared.q_empty, kWarps / 4);
+    mbarrier_init(cta.shared.tile_full, 1);
+    mbarrier_init(cta.shared.tile_empty, kWarps);
     ptx::mbarrier_init_fence();
   }
   // order-roles: the mbarriers are there

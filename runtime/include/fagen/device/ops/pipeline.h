@@ -27,6 +27,15 @@ template <int kRingSlots> struct Mbarriers {
   }
 };
 
+/// Each phase of each slot takes so many arrivals; as ptx::mbarrier_init has it, one thread does it.
+template <int kSlots>
+__device__ __forceinline__ void mbarrier_init(const Mbarriers<kSlots> &barriers, int arrivals,
+                                              ptx::Site site = ptx::Site::here()) {
+#pragma unroll
+  for (int slot = 0; slot < kSlots; ++slot)
+    ptx::mbarrier_init(barriers.address(slot), arrivals, site);
+}
+
 /// Returns when the phase of `position` is complete; positions from -kSlots on are, before the first one.
 template <int kSlots>
 __device__ __forceinline__ void wait_for(const Mbarriers<kSlots> &barriers, int position,
