@@ -10,8 +10,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::gpusEmitter {
 namespace {
 
 struct Field {
@@ -67,3 +67,4 @@ void emitGpus(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-gpus", emitGpus, "rates of GPUs");
 
 } // namespace
+} // namespace fagen::tblgen::gpusEmitter

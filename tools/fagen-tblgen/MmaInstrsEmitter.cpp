@@ -7,8 +7,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::mmaInstrsEmitter {
 namespace {
 
 void validate(const Record &instr) {
@@ -76,3 +76,4 @@ void emitMmaInstrs(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-mma-instrs", emitMmaInstrs, "the table of matrix instructions");
 
 } // namespace
+} // namespace fagen::tblgen::mmaInstrsEmitter

@@ -9,8 +9,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::mmaWrappersEmitter {
 namespace {
 
 /// mma_m16n8k16_f32_f16
@@ -63,3 +63,4 @@ void emitMmaWrappers(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-mma-wrappers", emitMmaWrappers, "device functions of mma.sync instructions");
 
 } // namespace
+} // namespace fagen::tblgen::mmaWrappersEmitter

@@ -8,8 +8,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::opClassesEmitter {
 namespace {
 
 std::vector<std::string> enumeratorsOf(const Record &type) {
@@ -202,3 +202,4 @@ TableGen::Emitter::Opt enums("gen-op-enums", emitOpEnums, "the enumerations of a
 TableGen::Emitter::Opt classes("gen-op-classes", emitOpClasses, "the ops of the IR as C++ classes");
 
 } // namespace
+} // namespace fagen::tblgen::opClassesEmitter

@@ -8,8 +8,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::opSyncEmitter {
 namespace {
 
 using Rows = std::vector<const Record *>;
@@ -125,3 +125,4 @@ void emitOpSync(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-op-sync", emitOpSync, "how ops synchronise");
 
 } // namespace
+} // namespace fagen::tblgen::opSyncEmitter

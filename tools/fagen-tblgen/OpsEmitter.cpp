@@ -8,8 +8,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::opsEmitter {
 namespace {
 
 bool hasAttribute(const Record &op, StringRef name) {
@@ -206,3 +206,4 @@ void emitOps(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-ops", emitOps, "the ops of the IR");
 
 } // namespace
+} // namespace fagen::tblgen::opsEmitter

@@ -6,8 +6,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::optionsDocEmitter {
 namespace {
 
 StringRef typeOf(const Record &option) { return option.getValueAsDef("TheType")->getValueAsString("Enumerator"); }
@@ -108,3 +108,4 @@ void emitOptionsDoc(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-options-doc", emitOptionsDoc, "docs/Options.md");
 
 } // namespace
+} // namespace fagen::tblgen::optionsDocEmitter

@@ -6,8 +6,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::passesDocEmitter {
 namespace {
 
 void emitPass(raw_ostream &os, const Record &pass) {
@@ -30,3 +30,4 @@ void emitPassesDoc(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-passes-doc", emitPassesDoc, "docs/internals/Passes.md");
 
 } // namespace
+} // namespace fagen::tblgen::passesDocEmitter

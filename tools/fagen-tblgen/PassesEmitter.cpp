@@ -8,8 +8,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::passesEmitter {
 namespace {
 
 void validate(const std::vector<Record *> &passes) {
@@ -37,3 +37,4 @@ void emitPasses(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-passes", emitPasses, "the table of passes");
 
 } // namespace
+} // namespace fagen::tblgen::passesEmitter

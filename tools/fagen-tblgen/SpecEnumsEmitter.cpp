@@ -8,8 +8,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::specEnumsEmitter {
 namespace {
 
 /// Two cases of one enumeration must not share a spelling or a name.
@@ -89,3 +89,4 @@ void emitSpecEnums(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-spec-enums", emitSpecEnums, "C++ enumerations of spec values");
 
 } // namespace
+} // namespace fagen::tblgen::specEnumsEmitter

@@ -8,8 +8,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::specOptionsEmitter {
 namespace {
 
 std::string keyName(const Record &option) { return option.getName().drop_back(StringRef("Option").size()).str(); }
@@ -112,3 +112,4 @@ void emitSpecOptions(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-spec-options", emitSpecOptions, "the table of spec keys");
 
 } // namespace
+} // namespace fagen::tblgen::specOptionsEmitter

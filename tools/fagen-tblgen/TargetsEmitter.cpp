@@ -7,8 +7,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::targetsEmitter {
 namespace {
 
 void validate(const Record &target) {
@@ -68,3 +68,4 @@ void emitTargets(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-targets", emitTargets, "features and the table of targets");
 
 } // namespace
+} // namespace fagen::tblgen::targetsEmitter

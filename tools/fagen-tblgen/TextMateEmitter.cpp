@@ -10,8 +10,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::textMateEmitter {
 namespace {
 
 /// Each word once, in the order in which they come.
@@ -133,3 +133,4 @@ TableGen::Emitter::Opt registration("gen-textmate", emitTextMate, "editors/fagen
 TableGen::Emitter::Opt registrationIr("gen-textmate-ir", emitTextMateIr, "editors/fair.tmLanguage.json");
 
 } // namespace
+} // namespace fagen::tblgen::textMateEmitter

@@ -10,8 +10,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::wgmmaWrappersEmitter {
 namespace {
 
 constexpr size_t kAsmIndent = 15; // of what follows asm volatile(
@@ -99,3 +99,4 @@ void emitWgmmaWrappers(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-wgmma-wrappers", emitWgmmaWrappers, "device functions of wgmma instructions");
 
 } // namespace
+} // namespace fagen::tblgen::wgmmaWrappersEmitter

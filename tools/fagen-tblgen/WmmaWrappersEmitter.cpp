@@ -10,8 +10,8 @@
 #include "llvm/TableGen/TableGenBackend.h"
 
 using namespace llvm;
-using namespace fagen::tblgen;
 
+namespace fagen::tblgen::wmmaWrappersEmitter {
 namespace {
 
 constexpr const char *kOrders[] = {"row", "col"};
@@ -129,3 +129,4 @@ void emitWmmaWrappers(RecordKeeper &records, raw_ostream &os) {
 TableGen::Emitter::Opt registration("gen-wmma-wrappers", emitWmmaWrappers, "device functions of wmma instructions");
 
 } // namespace
+} // namespace fagen::tblgen::wmmaWrappersEmitter

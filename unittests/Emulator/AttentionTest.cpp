@@ -7,7 +7,7 @@
 #include <fagen/device/params.h>
 #include <random>
 
-namespace fagen::emulator {
+namespace fagen::emulator::attentionTest {
 namespace {
 
 constexpr int kHeadDim = 64;
@@ -119,4 +119,4 @@ TEST(Attention, IsFastEnoughForThousandsOfCases) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::attentionTest

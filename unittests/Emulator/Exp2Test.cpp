@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace fagen::emulator {
+namespace fagen::emulator::exp2Test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -94,4 +94,4 @@ TEST(Exp2, EveryThirdTermIsAPolynomial) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::exp2Test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace fagen::emulator {
+namespace fagen::emulator::mapTest {
 namespace {
 
 std::vector<float> run(const char *symbol, size_t count) {
@@ -29,4 +29,4 @@ TEST(Map, FunctionsOfExpressions) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::mapTest

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace fagen::emulator {
+namespace fagen::emulator::mathTest {
 namespace {
 
 const std::string kFile = "math.cu";
@@ -147,4 +147,4 @@ TEST(Math, NaNWinsWhereAskedTo) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::mathTest

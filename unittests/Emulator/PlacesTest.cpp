@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-namespace fagen::emulator {
+namespace fagen::emulator::placesTest {
 namespace {
 
 constexpr int kTileRows = 16;
@@ -111,4 +111,4 @@ TEST(Places, TilesOfAHeadFollowEachOtherWithoutAMask) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::placesTest

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cmath>
 
-namespace fagen::emulator {
+namespace fagen::emulator::settleTest {
 namespace {
 
 constexpr int kRows = 16, kKeys = 32, kHeadDim = 64;
@@ -239,4 +239,4 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Settle, testing::Values("settle_f16", "settle_
                          [](const auto &info) { return std::string(info.param); });
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::settleTest

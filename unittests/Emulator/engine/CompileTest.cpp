@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-namespace fagen::emulator {
+namespace fagen::emulator::compileTest {
 namespace {
 
 namespace fs = std::filesystem;
@@ -237,4 +237,4 @@ TEST_F(Compile, ModulesOfOneTimeAreKeptApart) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::compileTest

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-namespace fagen::emulator {
+namespace fagen::emulator::gridTest {
 namespace {
 
 const std::string kFile = "grid.cu";
@@ -155,4 +155,4 @@ TEST(Grid, EmptyGridDoesNothing) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::gridTest

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../Kernels.h"
 
-namespace fagen::emulator {
+namespace fagen::emulator::mutationsTest {
 namespace {
 
 const std::string kFile = "mutations.cu";
@@ -113,4 +113,4 @@ TEST(Mutations, NamedBarrierMoved) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::mutationsTest

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <fagen/device/params.h>
 
-namespace fagen::emulator {
+namespace fagen::emulator::sizesTest {
 namespace {
 
 constexpr int kMost = 1000000000, kHeadDim = 64, kTileRows = 128, kKeys = 64;
@@ -63,4 +63,4 @@ TEST(Sizes, LastTileOfABillionRows) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::sizesTest

@@ -8,7 +8,7 @@
 #include <functional>
 #include <sstream>
 
-namespace fagen::emulator {
+namespace fagen::emulator::banksTest {
 namespace {
 
 struct Count {
@@ -279,4 +279,4 @@ TEST(BankProbe, AsTheTableSays) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::banksTest

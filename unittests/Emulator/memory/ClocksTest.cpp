@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-namespace fagen::emulator {
+namespace fagen::emulator::clocksTest {
 namespace {
 
 constexpr unsigned kWarps = 3, kLanes = 3; // lanes 0 to 2 of each warp take part
@@ -131,4 +131,4 @@ TEST(Clocks, FindExactlyTheFirstRaceOfAnyHistory) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::clocksTest

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../Kernels.h"
 
-namespace fagen::emulator {
+namespace fagen::emulator::countsTest {
 namespace {
 
 const std::string kFile = "counts.cu";
@@ -59,4 +59,4 @@ TEST(Counts, OutsideOfBuffersNobodyCounts) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::countsTest

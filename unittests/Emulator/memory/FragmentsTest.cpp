@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../Kernels.h"
 
-namespace fagen::emulator {
+namespace fagen::emulator::fragmentsTest {
 namespace {
 
 const std::string kFile = "fragments.cu";
@@ -42,4 +42,4 @@ INSTANTIATE_TEST_SUITE_P(All, Fragments,
                          [](const auto &info) { return std::string(info.param.symbol); });
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::fragmentsTest

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace fagen::emulator {
+namespace fagen::emulator::memoryTest {
 namespace {
 
 const std::string kFile = "memory.cu";
@@ -195,4 +195,4 @@ TEST(Memory, FindingsAreLimited) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::memoryTest

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace fagen::emulator {
+namespace fagen::emulator::phasesTest {
 namespace {
 
 const std::string kFile = "phases.cu";
@@ -95,4 +95,4 @@ TEST(WaitClocks, PhasesAreToldOf) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::phasesTest

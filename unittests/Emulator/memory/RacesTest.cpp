@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace fagen::emulator {
+namespace fagen::emulator::racesTest {
 namespace {
 
 const std::string kFile = "races.cu";
@@ -140,4 +140,4 @@ TEST(Coverage, ListsTheLinesThatRan) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::racesTest

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace fagen::emulator {
+namespace fagen::emulator::barriersTest {
 namespace {
 
 const std::string kFile = "barriers.cu";
@@ -99,4 +99,4 @@ TEST(NamedBarriers, NobodyElseComes) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::barriersTest

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace fagen::emulator {
+namespace fagen::emulator::clustersTest {
 namespace {
 
 const std::string kFile = "clusters.cu";
@@ -143,4 +143,4 @@ TEST(Clusters, GridsAreWholeClusters) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::clustersTest

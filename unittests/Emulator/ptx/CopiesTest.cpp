@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace fagen::emulator {
+namespace fagen::emulator::copiesTest {
 namespace {
 
 const std::string kFile = "copies.cu";
@@ -134,4 +134,4 @@ TEST(Copies, ManyGroups) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::copiesTest

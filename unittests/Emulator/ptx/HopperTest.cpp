@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-namespace fagen::emulator {
+namespace fagen::emulator::hopperTest {
 namespace {
 
 const std::string kFile = "hopper.cu";
@@ -245,4 +245,4 @@ TEST(Hopper, RegistersMoveBetweenGroups) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::hopperTest

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-namespace fagen::emulator {
+namespace fagen::emulator::matrixTest {
 namespace {
 
 const std::string kFile = "matrix.cu";
@@ -142,4 +142,4 @@ TEST(Matrix, ProductOfNotANumberSpreads) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::matrixTest

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-namespace fagen::emulator {
+namespace fagen::emulator::warpTest {
 namespace {
 
 const std::string kFile = "warp.cu";
@@ -153,4 +153,4 @@ TEST(Warp, ManyBarriers) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::warpTest

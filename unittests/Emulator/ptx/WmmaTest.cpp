@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-namespace fagen::emulator {
+namespace fagen::emulator::wmmaTest {
 namespace {
 
 const std::string kFile = "wmma.cu";
@@ -115,4 +115,4 @@ TEST(Wmma, StaysInSharedMemory) {
 }
 
 } // namespace
-} // namespace fagen::emulator
+} // namespace fagen::emulator::wmmaTest
