@@ -159,7 +159,7 @@ std::optional<int64_t> CtaModel::value(const Expr &expr, const RowsOfGroup &rows
       if (const std::optional<int64_t> known = valueOf(info->value, shape, rows))
         return known;
     for (const Let &let : kernel.lets)
-      if (let.name == name && !let.source)
+      if (let.name == name && !let.source && !let.judged)
         return value(let.value, rows);
     return kernel.hasConstant(name) ? std::optional(kernel.constant(name)) : std::nullopt;
   });

@@ -230,6 +230,8 @@ void KernelEmitter::emitIncludes() {
     headers.insert("ops/stage_clock.h");
   if (isFormed())
     headers.insert("form.h");
+  if (judgesTiles())
+    headers.insert("tile/seen.h");
   headers.insert("ptx/barrier.h");
   headers.insert("tile/cta.h");
   headers.insert("tile/fragment.h");

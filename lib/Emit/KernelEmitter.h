@@ -94,6 +94,10 @@ private:
   void emitCta();
   void emitRegisters();
   std::vector<ir::Let> letsOfTile() const;
+  std::string typeOf(const ir::Let &let) const;
+  bool judgesTiles() const; ///< when the kernel runs
+  void emitJudgement(const ir::Let &let);
+  void emitByFirstLane(bool isFetched, llvm::function_ref<void()> body);
   void emitLets();
   void emitCtaAt();
   /// Who takes tiles in turn.

@@ -118,6 +118,20 @@ std::string KernelEmitter::expressionOf(const Expr &value) {
   return OpEmitter(kernel, points, out, text.ops).expression(value);
 }
 
+/// The other lanes of the warp only judge tiles, and go on with the first one's next.
+void KernelEmitter::emitByFirstLane(bool isFetched, llvm::function_ref<void()> body) {
+  if (isFetched)
+    line(out, "int handed = 0;");
+  line(out, "if (is_first) {{");
+  {
+    auto scope = out.scope();
+    body();
+    if (isFetched)
+      line(out, "handed = next;");
+  }
+  line(out, "}}");
+}
+
 /// One tile after the other, by one thread or by whole warps, which therefore say their group: `body` writes what is
 /// done with each. CTAs take them in turn, or go on with `next`, which the body leaves.
 void KernelEmitter::emitTurns(Turns of, llvm::function_ref<void()> body) {
@@ -130,10 +144,14 @@ void KernelEmitter::emitTurns(Turns of, llvm::function_ref<void()> body) {
     if (isInstrumented())
       line(out, "{}clock.count_tile();", isLoading ? "" : "r.");
     line(out, "const Cta cta = cta_at(params{}, {}, tile, turn, base);", formArgument(), isLoading ? "0" : "group");
-    body();
+    const bool areLanes = isLoading && judgesTiles();
+    if (areLanes)
+      emitByFirstLane(isFetched, body);
+    else
+      body();
     line(out, "base += {};", expressionOf(turns->step()));
     if (isFetched)
-      line(out, "tile = next;");
+      line(out, "tile = {};", areLanes ? "of_first_lane(handed)" : "next");
   }
   line(out, "}}");
 }
@@ -191,17 +209,18 @@ void KernelEmitter::emitLoad() {
     {
       auto inner = out.scope();
       if (turns)
-        line(out, "const Cta cta = cta_at(params{}, 0, 0, 0, 0);", formArgument());
+        line(out, "const Cta cta = cta_at(params{}, 0, 0, {}, 0);", formArgument(), judgesTiles() ? -1 : 0);
       emitter.emitBlock(parts.before);
     }
     line(out, "}}");
     OpEmitter plain(kernel, loadPoints, out, text.ops, load); // of all threads
     plain.emitBlock({parts.barriers.front()});
+    const bool areLanes = turns && judgesTiles();
     if (parts.barriers.size() == 1) {
-      line(out, "if (!is_first)\n  return;");
+      line(out, "if ({})\n  return;", areLanes ? "ptx::warp_index() != 0" : "!is_first");
       emitCopies(emitter, parts.after, params);
     } else {
-      line(out, "if (is_first) {{");
+      line(out, "if ({}) {{", areLanes ? "ptx::warp_index() == 0" : "is_first");
       {
         auto inner = out.scope();
         emitCopies(emitter, parts.after, params);

@@ -170,8 +170,8 @@ std::vector<std::pair<std::string, std::string>> KernelEmitter::membersOfCta() c
   for (const Scalar &scalar : kernel.scalars)
     members.push_back({fmt::format("{} {};", scalar.isReal ? "float" : "int", scalar.name), "of the form"});
   for (const Let &let : letsOfTile())
-    members.push_back({fmt::format("{} {};", isReal(kernel, let.name) ? "float" : "int", let.name),
-                       let.source ? "read for the whole tile" : let.note});
+    members.push_back(
+        {fmt::format("{} {};", typeOf(let), let.name), let.source ? "read for the whole tile" : let.note});
   return members;
 }
 
@@ -212,6 +212,27 @@ static Expr readOf(const GlobalElement &source) {
   return llvm::is_contained(source.buffer->shape, keys) ? select(equal(keys, constant(0)), constant(0), read) : read;
 }
 
+std::string KernelEmitter::typeOf(const Let &let) const {
+  return let.judged ? "SeenTiles" : isReal(kernel, let.name) ? "float" : "int";
+}
+
+bool KernelEmitter::judgesTiles() const {
+  return llvm::any_of(kernel.lets, [](const Let &let) { return let.judged.has_value(); });
+}
+
+/// By whole warps. Where one thread makes mbarriers there is no tile yet, and nothing to judge.
+void KernelEmitter::emitJudgement(const Let &let) {
+  const TileJudgement &judged = *let.judged;
+  line(out, "const SeenTiles {} = judge_tiles({}, {}{}, kTileKeys,", let.name, letValue(judged.first),
+       turns ? "turn < 0 ? 0 : " : "", letValue(judged.tiles));
+  auto scope = out.scope();
+  for (const auto &[condition, behind] : {std::pair(judged.seen, ","), std::pair(judged.whole, ");")}) {
+    auto parameter = [&](const std::string &name) { return condition.uses(name) ? "int " + name : std::string("int"); };
+    line(out, "[&]({}, {}) {{ return {}; }}{}", parameter(judged.low), parameter(judged.high), letValue(condition),
+         behind);
+  }
+}
+
 /// With group_row, which they may name.
 void KernelEmitter::emitLets() {
   if (load)
@@ -222,8 +243,10 @@ void KernelEmitter::emitLets() {
     else
       line(out, "const int {0} = value_of(form.{0}, {1}, {2});", scalar.name, scalar.low, scalar.high);
   for (const Let &let : letsOfTile())
-    line(out, "const {} {} = {};", isReal(kernel, let.name) ? "float" : "int", let.name,
-         letValue(let.source ? readOf(*let.source) : let.value));
+    if (let.judged)
+      emitJudgement(let);
+    else
+      line(out, "const {} {} = {};", typeOf(let), let.name, letValue(let.source ? readOf(*let.source) : let.value));
 }
 
 void KernelEmitter::emitCtaAt() {

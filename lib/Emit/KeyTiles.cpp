@@ -36,13 +36,15 @@ KeyTilesPlan fagen::planKeyTiles(const Kernel &kernel) {
     if (!mask)
       continue;
     const MaskBounds bounds = boundsOf(*mask, mask->row(), scoresOf(kernel, role, *mask).rows);
+    const auto judgement = llvm::find_if(kernel.lets, [](const Let &let) { return let.judged.has_value(); });
+    const bool isJudged = judgement != kernel.lets.end();
     plan.isMasked = true;
-    plan.hasWhole = !(bounds.fullEnd == constant(0));
+    plan.hasWhole = isJudged ? !(judgement->judged->whole == constant(0)) : !(bounds.fullEnd == constant(0));
     plan.hasGap = bounds.hasGap();
     for (const Expr &condition : bounds.unknown)
       if (const std::string text = condition.str();
           llvm::none_of(plan.unknown, [&](const KeyTilesPlan::Unknown &each) { return each.condition == text; }))
-        plan.unknown.push_back({text, tierOf(condition)});
+        plan.unknown.push_back({text, tierOf(condition), isJudged && canBeJudged(kernel, condition)});
   }
   return plan;
 }
@@ -54,6 +56,9 @@ std::string fagen::toText(const KeyTilesPlan &plan) {
       "  keys     tier T0: lets count the key tiles {}{}\n", plan.hasGap ? "of two ranges " : "",
       plan.hasWhole ? "that rows see, and those that they see whole" : "that rows may see, each of which is masked");
   for (const KeyTilesPlan::Unknown &each : plan.unknown)
-    text += fmt::format("  keys     bounds no keys, and would take tier T{}: {}\n", each.tier, each.condition);
+    if (each.isJudged)
+      text += fmt::format("  keys     tier T1: judged when the kernel runs: {}\n", each.condition);
+    else
+      text += fmt::format("  keys     bounds no keys, and would take tier T{}: {}\n", each.tier, each.condition);
   return text;
 }

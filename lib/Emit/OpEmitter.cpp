@@ -59,6 +59,18 @@ static std::string listOf(llvm::ArrayRef<Expr> values, llvm::function_ref<std::s
   return text;
 }
 
+/// form.map(b, h, i, j); of a box form.map, {b, h, i0, j0}, {b, h, i1, j1}, for lowest or highest.
+static std::string spellRead(const Kernel &kernel, const Expr &read, llvm::StringRef form,
+                             llvm::function_ref<std::string(const Expr &)> spell) {
+  const llvm::StringRef name = read.operands().front().name().drop_front();
+  const llvm::ArrayRef<Expr> indices = read.indices();
+  const size_t rank = kernel.buffer(name)->shape.size();
+  if (indices.size() == rank)
+    return fmt::format("{}.{}({})", form.str(), name.str(), listOf(indices, spell));
+  return fmt::format("{}.{}, {{{}}}, {{{}}}", form.str(), name.str(), listOf(indices.take_front(rank), spell),
+                     listOf(indices.drop_front(rank), spell));
+}
+
 /// Calls that the device library has other names for than the IR: divisions of what may be negative, and reads.
 Expr fagen::spellCalls(const Kernel &kernel, const Expr &expr, llvm::StringRef form,
                        llvm::function_ref<std::string(const Expr &)> spell) {
@@ -67,8 +79,7 @@ Expr fagen::spellCalls(const Kernel &kernel, const Expr &expr, llvm::StringRef f
     if (node.kind() == ExprKind::Ascending)
       return node.operand();
     if (node.kind() == ExprKind::Read)
-      return variable(fmt::format("{}.{}({})", form.str(), node.operands().front().name().drop_front().str(),
-                                  listOf(node.indices(), spell)));
+      return variable(spellRead(kernel, node, form, spell));
     if (!isDivision || isNotNegative(kernel, node.lhs()))
       return Expr();
     return variable(fmt::format("signed_{}({})", nameOfCall(node.kind()).str(), listOf(node.operands(), spell)));

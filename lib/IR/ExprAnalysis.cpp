@@ -92,6 +92,7 @@ std::optional<Interval> combine(ExprKind kind, Interval a, Interval b) {
     return remainder(a, b);
   case ExprKind::FloorMod:
     return floorRemainder(a, b);
+  case ExprKind::TileOf:
   case ExprKind::BitAnd:
   case ExprKind::BitOr:
   case ExprKind::BitXor:

@@ -116,6 +116,8 @@ Expr foldExtreme(ExprKind kind, const Expr &lhs, const Expr &rhs) {
 
 Expr foldLogic(ExprKind kind, const Expr &lhs, const Expr &rhs) {
   const bool neutral = kind == ExprKind::And;
+  if (lhs == rhs && isTruth(lhs))
+    return lhs;
   if (isConstant(lhs))
     return (lhs.value() != 0) != neutral ? Expr::constant(!neutral) : isComparison(rhs) ? rhs : Expr();
   if (isConstant(rhs))

@@ -22,7 +22,12 @@ static constexpr std::pair<ExprKind, StringRef> kCalls[] = {{ExprKind::FloorDiv,
                                                             {ExprKind::Sqrt, "sqrt"},
                                                             {ExprKind::F32, "f32"},
                                                             {ExprKind::I32, "i32"},
-                                                            {ExprKind::Ascending, "ascending"}};
+                                                            {ExprKind::Ascending, "ascending"},
+                                                            {ExprKind::Lowest, "lowest"},
+                                                            {ExprKind::Highest, "highest"},
+                                                            {ExprKind::SeenTiles, "seen_tiles"},
+                                                            {ExprKind::WholeTiles, "whole_tiles"},
+                                                            {ExprKind::TileOf, "tile_of"}};
 
 StringRef fagen::ir::nameOfCall(ExprKind kind) {
   for (const auto &[known, name] : kCalls)
@@ -104,6 +109,11 @@ Spelling spellingOf(ExprKind kind) {
   case ExprKind::F32:
   case ExprKind::I32:
   case ExprKind::Ascending:
+  case ExprKind::Lowest:
+  case ExprKind::Highest:
+  case ExprKind::SeenTiles:
+  case ExprKind::WholeTiles:
+  case ExprKind::TileOf:
     return {nullptr, kTightest, true};
   case ExprKind::Constant:
   case ExprKind::Real:

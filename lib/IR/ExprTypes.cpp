@@ -42,7 +42,11 @@ public:
       return wants(expr.operand(), ExprType::Real, expr) ? std::optional(ExprType::Integer) : std::nullopt;
     case ExprKind::Abs:
     case ExprKind::Ascending:
+    case ExprKind::Lowest:
+    case ExprKind::Highest:
       return typeOf(expr.operand());
+    case ExprKind::SeenTiles:
+    case ExprKind::WholeTiles:
     case ExprKind::Not:
       return wants(expr.operand(), ExprType::Integer, expr) ? std::optional(ExprType::Integer) : std::nullopt;
     case ExprKind::Select:
@@ -72,6 +76,7 @@ private:
     case ExprKind::CeilDiv:
     case ExprKind::Mod:
     case ExprKind::FloorMod:
+    case ExprKind::TileOf:
     case ExprKind::BitAnd:
     case ExprKind::BitOr:
     case ExprKind::BitXor:

@@ -194,10 +194,27 @@ private:
     if (!lexer.expect("let") || !lexer.word(name, "a name"))
       return false;
     let.name = name.str();
-    if (!(lexer.at("in") ? parseRead(let) : lexer.expect("=") && lexer.anyExpression(let.value)) ||
+    if (!(lexer.at("in")       ? parseRead(let)
+          : lexer.at("judges") ? parseJudgement(let)
+                               : lexer.expect("=") && lexer.anyExpression(let.value)) ||
         !lexer.note(let.note))
       return false;
     kernel->lets.push_back(std::move(let));
+    return true;
+  }
+
+  /// judges 8 from 0 as low to high seen low < n whole high < n
+  bool parseJudgement(Let &let) {
+    TileJudgement &judged = let.judged.emplace();
+    let.value = variable(let.name);
+    StringRef low, high;
+    if (!lexer.expect("judges") || !lexer.anyExpression(judged.tiles) || !lexer.expect("from") ||
+        !lexer.anyExpression(judged.first) || !lexer.expect("as") || !lexer.word(low, "a name") ||
+        !lexer.expect("to") || !lexer.word(high, "a name") || !lexer.expect("seen") ||
+        !lexer.anyExpression(judged.seen) || !lexer.expect("whole") || !lexer.anyExpression(judged.whole))
+      return false;
+    judged.low = low.str();
+    judged.high = high.str();
     return true;
   }
 

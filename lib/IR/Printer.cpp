@@ -308,6 +308,9 @@ private:
     if (const std::optional<GlobalElement> &source = let.source) {
       os << " in [" << source->low << ", " << source->high << "] = %" << source->buffer->name;
       printList(source->at);
+    } else if (const std::optional<TileJudgement> &judged = let.judged) {
+      os << " judges " << judged->tiles.str() << " from " << judged->first.str() << " as " << judged->low << " to "
+         << judged->high << " seen " << judged->seen.str() << " whole " << judged->whole.str();
     } else {
       os << " = " << let.value.str();
     }

@@ -39,12 +39,15 @@ public:
       if (let.source)
         for (Expr &index : let.source->at)
           index = renamed(index, names);
+      if (let.judged)
+        for (Expr *each : {&let.judged->first, &let.judged->tiles, &let.judged->seen, &let.judged->whole})
+          *each = renamed(*each, names);
       if (isIntegerOfRun(let.name))
         continue;
       const std::string name = next("let");
       names[let.name] = name;
       let.name = name;
-      if (let.source)
+      if (let.source || let.judged)
         let.value = variable(name);
     }
     renameViews(kernel, names);

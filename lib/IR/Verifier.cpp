@@ -209,12 +209,46 @@ private:
       checkReal(let, index);
   }
 
+  /// Its conditions name the ends of a run, and read boxes.
+  void checkJudgement(const Let &let) {
+    const TileJudgement &judged = *let.judged;
+    auto atEnds = [&](const Expr &condition) {
+      return condition.substitute(judged.low, constant(0)).substitute(judged.high, constant(0));
+    };
+    for (const Expr &expr : {judged.first, judged.tiles, atEnds(judged.seen), atEnds(judged.whole)})
+      checkJudged(let, expr);
+  }
+
+  void checkJudged(const Let &let, const Expr &expr) {
+    const bool isBox = expr.kind() == ExprKind::Lowest || expr.kind() == ExprKind::Highest;
+    if (isBox && expr.operand().kind() == ExprKind::Read) {
+      const llvm::ArrayRef<Expr> ends = expr.operand().indices();
+      const StringRef name = expr.operand().operands().front().name().drop_front();
+      if (ends.size() % 2 != 0)
+        state.defect(kernel.location, "let " + let.name + " reads '" + expr.str() +
+                                          "'; a box has two indices for each dimension, first all least ones");
+      else
+        checkRead(let, Expr::read(name, ends.take_front(ends.size() / 2)));
+      for (const Expr &end : ends.drop_front(ends.size() / 2))
+        checkJudged(let, end);
+      return;
+    }
+    if (expr.kind() == ExprKind::Read)
+      return checkRead(let, expr);
+    if (expr.kind() == ExprKind::Variable)
+      return state.checkNames(expr, kernel.location, "let " + let.name);
+    for (const Expr &operand : expr.operands())
+      checkJudged(let, operand);
+  }
+
   void checkLets() {
     for (const Let &let : kernel.lets) {
       if (!isIdentifier(let.name))
         state.defect(kernel.location, "let '" + let.name + "' is not an identifier");
       if (let.source)
         verifySource(let, state);
+      else if (let.judged)
+        checkJudgement(let);
       else if (let.value && isReal(kernel, let.name))
         checkReal(let, let.value);
       else if (let.value)

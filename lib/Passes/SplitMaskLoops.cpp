@@ -28,6 +28,12 @@
 // Between the first keys and those of a window no row may see any: these tiles are not visited either.
 //
 //   tiles  [ left ] gap, not visited [ left . . ][ interior . . . ][ right . . ] not visited
+//
+// Where a condition reads a tensor and bounds no keys, as a map of blocks does, but the ends of a tile tell of it (see
+// JudgeMask.cpp), the tiles that are left are judged when the kernel runs. All roles do so, by the same inputs. Those
+// that rows see in part come first, each where the judgement says.
+//
+//   steps  [ edge ......][ interior ........ ]   step j has key tile tile_of(seen, j)
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
@@ -90,7 +96,10 @@ bool rescalesLazily(const Block &block) {
 /// The lets that count key tiles; `first` and `left` where keys are bounded from below, `gap` of those that no row sees
 /// from tile `gapBegin` on.
 struct KeyTiles {
-  std::string full, all, first, left, gapBegin, gap;
+  std::string full, all, first = {}, left = {}, gapBegin = {}, gap = {};
+  std::string judged = {}; ///< the judgement of tiles, where lets do not know them all
+  bool isNeverWhole = false;
+  bool isJudged() const { return !judged.empty(); }
   bool hasLeft() const { return !first.empty(); }
   bool hasGap() const { return !gap.empty(); }
 
@@ -104,9 +113,10 @@ struct KeyTiles {
 /// Masks nothing in the tiles that every row sees whole.
 void branchAroundMask(LoopOp<> loop, const KeyTiles &tiles) {
   const Expr step = variable(loop.variable());
-  const Expr isPartial = tiles.hasLeft() ? Expr::binary(ExprKind::Or, lessThan(step, variable(tiles.left)),
-                                                        lessEqual(variable(tiles.left) + variable(tiles.full), step))
-                                         : lessEqual(variable(tiles.full), step);
+  const Expr isPartial = tiles.isJudged()  ? lessThan(step, variable(tiles.all) - variable(tiles.full))
+                         : tiles.hasLeft() ? Expr::binary(ExprKind::Or, lessThan(step, variable(tiles.left)),
+                                                          lessEqual(variable(tiles.left) + variable(tiles.full), step))
+                                           : lessEqual(variable(tiles.full), step);
   forEachMask(loop->body, [&](MaskMap<Op> mask) { mask.setWhen(isPartial); });
 }
 
@@ -266,7 +276,8 @@ Expr tileFromRight(Kernel &kernel, const KeyTiles &tiles, const Expr &step) {
 
 /// Loop bounds as run-time values. That of all tiles takes the place of the loop's end.
 KeyTiles addBounds(Kernel &kernel, const MaskBounds &bounds, const Expr &keys, const Expr &end) {
-  KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str(), {}, {}, {}, {}};
+  KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str()};
+  tiles.isNeverWhole = bounds.fullEnd == constant(0);
   llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == tiles.all; });
   if (isBoundedBelow(bounds)) {
     addBoundsFromFirst(kernel, bounds, keys, tiles);
@@ -278,6 +289,29 @@ KeyTiles addBounds(Kernel &kernel, const MaskBounds &bounds, const Expr &keys, c
   kernel.lets.push_back(
       {tiles.full, isPart ? whole : min(whole, seen), "split-mask-loops: key tiles that every row sees whole"});
   kernel.lets.push_back({tiles.all, seen, "split-mask-loops: key tiles that some row sees"});
+  return tiles;
+}
+
+/// Where lets do not know all tiles that rows see, those that they leave are judged when the kernel runs.
+KeyTiles addJudgement(Kernel &kernel, ConstMask mask, const MaskBounds &bounds, int64_t rows, const Expr &end) {
+  const Expr keys = keysOf(kernel, mask);
+  KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str()};
+  llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == tiles.all; });
+  tiles.judged = kernel.freshName("seen");
+  const std::string low = kernel.freshName("low"), high = kernel.freshName("high");
+  const MaskJudgement judgement =
+      judgeMask(kernel, mask.predicate(), mask.row(), mask.row() + constant(rows - 1), variable(low), variable(high));
+  tiles.isNeverWhole = judgement.whole == constant(0);
+  const Expr first = floorDiv(max(bounds.firstKey, constant(0)), keys);
+  const Expr seen = variable(tiles.judged), all = Expr::unary(ExprKind::SeenTiles, seen);
+  kernel.lets.push_back({.name = tiles.judged,
+                         .value = seen,
+                         .note = "split-mask-loops: which key tiles rows see",
+                         .judged = TileJudgement{first, max(tilesSeen(bounds, keys) - first, constant(0)), low, high,
+                                                 judgement.seen, judgement.whole}});
+  kernel.lets.push_back({tiles.full, min(Expr::unary(ExprKind::WholeTiles, seen), all),
+                         "split-mask-loops: key tiles that every row sees whole"});
+  kernel.lets.push_back({tiles.all, all, "split-mask-loops: key tiles that some row may see"});
   return tiles;
 }
 
@@ -299,12 +333,14 @@ bool canBeBounds(const Kernel &kernel, const Role &role, ConstMask mask, const M
 }
 
 /// One loop, whose mask stands under a condition where some tiles are whole.
-void keepOneLoop(LoopOp<> loop, const KeyTiles &tiles, bool isNeverWhole) {
+void keepOneLoop(LoopOp<> loop, const KeyTiles &tiles) {
   const Expr step = variable(loop.variable());
   loop.setName("tile");
-  if (!isNeverWhole)
+  if (!tiles.isNeverWhole)
     branchAroundMask(loop, tiles);
-  if (tiles.hasLeft())
+  if (tiles.isJudged())
+    setTile(loop, Expr::binary(ExprKind::TileOf, variable(tiles.judged), step));
+  else if (tiles.hasLeft())
     setTile(loop, tiles.at(step));
 }
 
@@ -316,15 +352,23 @@ bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, P
   if (!canBeBounds(kernel, role, mask, bounds, end, context.diags) || !fits(kernel, role, asked, mask, shape))
     return false;
   LoopOp edge(**loop);
-  const KeyTiles tiles = addBounds(kernel, withReadsAsLets(kernel, bounds), keysOf(kernel, mask), end);
+  const bool isJudged = llvm::any_of(bounds.unknown, [&](const Expr &each) { return canBeJudged(kernel, each); });
+  const int64_t rows = scoresOf(kernel, role, mask).rows;
+  const MaskBounds inLets = withReadsAsLets(kernel, bounds);
+  const KeyTiles tiles =
+      isJudged ? addJudgement(kernel, mask, inLets, rows, end) : addBounds(kernel, inLets, keysOf(kernel, mask), end);
   const Expr step = variable(edge.variable());
-  const bool isAsynchronous = mmaFamily(kernel.backend).isAsynchronous, isNeverWhole = bounds.fullEnd == constant(0);
-  if (isNeverWhole || (!isAsynchronous && (tiles.hasLeft() || rescalesLazily((*loop)->body)))) {
-    keepOneLoop(edge, tiles, isNeverWhole);
+  const bool isAsynchronous = mmaFamily(kernel.backend).isAsynchronous;
+  if (tiles.isNeverWhole ||
+      (!isAsynchronous && (tiles.isJudged() || tiles.hasLeft() || rescalesLazily((*loop)->body)))) {
+    keepOneLoop(edge, tiles);
     return true;
   }
   Ops &ops = role.body.ops;
-  if (tiles.hasLeft()) {
+  if (tiles.isJudged()) {
+    setTile(edge, Expr::binary(ExprKind::TileOf, variable(tiles.judged), step));
+    splitEdgeFirst(ops, loop, tiles);
+  } else if (tiles.hasLeft()) {
     setTile(edge, tileFromRight(kernel, tiles, step));
     splitEdgeFirst(ops, loop, tiles);
   } else if (beginsWithLast(kernel, role, mask)) {

@@ -34,6 +34,10 @@ enum class ExprKind : uint8_t {
   F32,       ///< an integer as a real number
   I32,       ///< a real number as an integer, towards zero
   Ascending, ///< a read whose value, as the caller promises, does not fall when the last index grows
+  Lowest,    ///< of the elements of a box: a read with the least index of each dimension, then with the largest of each
+  Highest,   ///< likewise
+  SeenTiles, ///< how many key tiles a judgement says that rows see, all or in part
+  WholeTiles, ///< how many of these every row sees whole
   Select,
   Add,
   Sub,
@@ -45,6 +49,7 @@ enum class ExprKind : uint8_t {
   FloorMod, ///< what FloorDiv leaves; the sign is the divisor's
   Min,
   Max,
+  TileOf, ///< the number of a judgement's n-th tile: those seen in part first
   BitAnd,
   BitOr,
   BitXor,

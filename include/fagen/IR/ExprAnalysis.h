@@ -35,6 +35,19 @@ bool isPositive(const Expr &expr);
 /// With lets and constants in place of their names. What is read from memory keeps its name.
 Expr expand(const Kernel &kernel, Expr expr);
 
+/// Whether some row of a tile may see one of its keys, and whether every row sees all of them.
+struct MaskJudgement {
+  Expr seen, whole;
+};
+
+/// Of the condition at rows [firstRow, lastRow] and keys [firstKey, lastKey]: what is not known counts as seen, and as
+/// not whole.
+MaskJudgement judgeMask(const Kernel &kernel, const Expr &condition, const Expr &firstRow, const Expr &lastRow,
+                        const Expr &firstKey, const Expr &lastKey);
+
+/// Whether the ends of a tile tell of a condition that reads a tensor.
+bool canBeJudged(const Kernel &kernel, const Expr &condition);
+
 /// Groups of warps differ in `group_row`, the first of a group's rows in the tile. A group is four warps of a role
 /// whose warps share the tile's rows.
 inline constexpr unsigned kGroupWarps = 4;

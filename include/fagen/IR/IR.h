@@ -177,12 +177,21 @@ struct Scalar {
   int64_t low = 0, high = 0; ///< what an i32 may be
 };
 
+/// Key tiles of a range, judged when the kernel runs: by runs of as many tiles that there are no more than a word has
+/// bits. A run is seen if some row may see one of its keys.
+struct TileJudgement {
+  Expr first, tiles;     ///< the range
+  std::string low, high; ///< how the conditions call the first and the last key of a run
+  Expr seen, whole;      ///< whether some row may see one of these keys; whether every row sees them all
+};
+
 /// A run-time value computed once per CTA, before the body: loop bounds, first rows.
 struct Let {
   std::string name;
   Expr value; ///< of one that is read from memory: its own name
   std::string note;
   std::optional<GlobalElement> source = {}; ///< where it is read
+  std::optional<TileJudgement> judged = {}; ///< of one that stands for a judgement: its value is its own name
 };
 
 /// How the warps of a role divide a tile: warp w has rows w % rows and columns w / rows.

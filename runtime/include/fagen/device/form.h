@@ -74,6 +74,14 @@ template <class T, int kRank> struct Tensor {
     ((offset += static_cast<long long>(indices) * stride[dimension++]), ...);
     return load_element(data + offset, ptx::Site::here());
   }
+  /// The same of indices that are computed in a loop.
+  __device__ __forceinline__ auto at(const int (&index)[kRank]) const {
+    long long offset = 0;
+#pragma unroll
+    for (int dimension = 0; dimension < kRank; ++dimension)
+      offset += static_cast<long long>(index[dimension]) * stride[dimension];
+    return load_element(data + offset, ptx::Site::here());
+  }
 };
 
 /// The last index counts bits, which lie side by side; the other strides are in words. Read as 0 or 1.
@@ -90,6 +98,15 @@ template <int kRank> struct Tensor<bit, kRank> {
     unsigned bits[1];
     ptx::ld_global(bits, data + word, ptx::Site::here());
     return static_cast<int>(bits[0] >> all[kRank - 1] % 32 & 1u);
+  }
+  __device__ __forceinline__ int at(const int (&index)[kRank]) const {
+    long long word = index[kRank - 1] / 32;
+#pragma unroll
+    for (int dimension = 0; dimension < kRank - 1; ++dimension)
+      word += index[dimension] * stride[dimension];
+    unsigned bits[1];
+    ptx::ld_global(bits, data + word, ptx::Site::here());
+    return static_cast<int>(bits[0] >> index[kRank - 1] % 32 & 1u);
   }
 };
 
