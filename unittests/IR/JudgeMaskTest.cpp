@@ -3,6 +3,8 @@
 //
 // FAGEN_RANDOM_MASKS says how many masks there are; FAGEN_RANDOM_SEED, where they begin.
 
+#include "Environment.h"
+#include "ParsedExpr.h"
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/IR.h"
 
@@ -10,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <vector>
@@ -20,19 +21,7 @@ using llvm::StringRef;
 
 namespace {
 
-constexpr int64_t kRows = 4, kKeys = 4, kSeqKv = 22;
-
-uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
-  const char *text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
-Expr parse(StringRef text) {
-  std::string error;
-  Expr expr = parseExpr(text, error);
-  EXPECT_TRUE(expr) << text.str() << ": " << error;
-  return expr;
-}
+constexpr int64_t kTileRows = 4, kTileKeys = 4, kSeqKv = 22;
 
 /// A kernel that reads tensors, and what they hold.
 struct World {
@@ -141,15 +130,15 @@ struct Counts {
 void judgeAll(World &world, const std::string &text, Counts &counts) {
   const Expr mask = parse(text);
   const MaskJudgement judgement =
-      judgeMask(world.kernel, mask, variable("row_begin"), variable("row_begin") + constant(kRows - 1), variable("low"),
+      judgeMask(world.kernel, mask, variable("row_begin"), variable("row_begin") + constant(kTileRows - 1), variable("low"),
                 variable("high"));
-  for (int64_t row = 0; row < 20; row += kRows)
-    for (int64_t key = 0; key < kSeqKv; key += kKeys) {
-      world.values = {{"seq_kv", kSeqKv}, {"n", 3}, {"row_begin", row}, {"low", key}, {"high", key + kKeys - 1}};
+  for (int64_t row = 0; row < 20; row += kTileRows)
+    for (int64_t key = 0; key < kSeqKv; key += kTileKeys) {
+      world.values = {{"seq_kv", kSeqKv}, {"n", 3}, {"row_begin", row}, {"low", key}, {"high", key + kTileKeys - 1}};
       const bool seen = world.evaluate(judgement.seen) != 0, whole = world.evaluate(judgement.whole) != 0;
       bool any = false, all = true;
-      for (int64_t q = row; q != row + kRows; ++q)
-        for (int64_t k = key; k != key + kKeys; ++k) {
+      for (int64_t q = row; q != row + kTileRows; ++q)
+        for (int64_t k = key; k != key + kTileKeys; ++k) {
           world.values["q"] = q;
           world.values["k"] = k;
           const bool isVisible = world.evaluate(mask) != 0;

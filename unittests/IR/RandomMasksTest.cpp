@@ -3,6 +3,7 @@
 //
 // FAGEN_RANDOM_MASKS says how many masks there are; FAGEN_RANDOM_SEED, where they begin.
 
+#include "Environment.h"
 #include "ParsedExpr.h"
 
 #include "fagen/IR/ExprAnalysis.h"
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <vector>
@@ -20,11 +20,6 @@ using namespace fagen::ir;
 using llvm::StringRef;
 
 namespace {
-
-uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
-  const char *text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 /// Masks of `k`, `q`, the query's place `q + seq_kv - seq_q` and a run-time number `n`.
 class Masks {

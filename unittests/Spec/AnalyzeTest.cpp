@@ -10,6 +10,8 @@
 #include "gtest/gtest.h"
 
 #include <chrono>
+#include <cstdlib>
+#include <iostream>
 #include <random>
 
 using namespace fagen;
@@ -92,25 +94,36 @@ std::string mutate(std::string text, std::mt19937 &random) {
   return text;
 }
 
-// Whatever the text, there is a checked file or an error, and what was accepted can be printed.
+uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
+  const char *text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+// Whatever the text, there is a checked file or an error, and what was accepted can be printed. FAGEN_RANDOM_TEXTS says
+// how many edits of each spec there are; FAGEN_RANDOM_SEED, where they begin.
 TEST(Analyze, NoTextBreaksIt) {
-  constexpr unsigned kSeed = 20;
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
-  std::mt19937 random(kSeed);
+  const uint64_t seed = fromEnvironment("FAGEN_RANDOM_SEED", 20), edits = fromEnvironment("FAGEN_RANDOM_TEXTS", 200);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(static_cast<unsigned>(seed));
+  uint64_t accepted = 0;
   for (const char *name : {"l4_fp16.fa", "l4_fp16_scalar.fa", "h200_fp16.fa", "bad.fa"}) {
     std::string original = readSpec(name);
     ASSERT_FALSE(original.empty());
-    for (unsigned i = 0; i != 1000; ++i) {
+    for (uint64_t i = 0; i != edits; ++i) {
       std::string text = original;
-      for (unsigned edits = 1 + random() % 4; edits != 0; --edits)
+      for (unsigned changes = 1 + random() % 4; changes != 0; --changes)
         text = mutate(std::move(text), random);
       Analysis analysis(text);
       bool hasError = analysis.messages.find("error:") != std::string::npos;
       ASSERT_EQ(hasError, !analysis.file.has_value()) << text;
+      accepted += analysis.file.has_value();
       if (analysis.file)
         printSpec(*analysis.file, llvm::nulls());
     }
   }
+  std::cout << 4 * edits << " edited specs, of which " << accepted << " were accepted\n";
+  EXPECT_GT(accepted, 0u);
+  EXPECT_LT(accepted, 4 * edits);
 }
 
 } // namespace
