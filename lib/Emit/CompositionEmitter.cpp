@@ -6,8 +6,8 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-/// How many of these ops begin the mbarriers of a ring, one slot after the other and all alike; 0 unless it is the whole
-/// ring.
+/// How many of these ops begin the mbarriers of a ring, one slot after the other and all alike; 0 unless it is the
+/// whole ring.
 static size_t opsThatBeginRing(llvm::ArrayRef<const Op *> ops) {
   const auto first = dynCast<MbarrierInitOp>(*ops.front());
   if (!first)
@@ -34,7 +34,8 @@ Composition fagen::compositionOf(llvm::ArrayRef<const Op *> ops) {
     found.count = kSettlingOps;
     found.subject = settling->vote;
     found.later = settling->sum;
-    found.registers = {settling->s, settling->alpha, settling->l, settling->m};
+    found.registers = {settling->s, settling->alpha, settling->l, settling->m,
+                       settling->isApart ? settling->sums : nullptr};
   } else if (const auto rescaling = asRescaling(ops)) {
     found.rescaling = rescaling;
     found.count = rescaling->count;
@@ -115,14 +116,16 @@ void OpEmitter::emitVote(const Op &op) {
   line(out, "}}");
 }
 
-/// const bool is_redone = settle_rows(s, alpha, l, m, q, row, k, c, [&] { mask again });
-void OpEmitter::emitSettling(const Settling &settling) {
-  knowsRedone = true;
+/// q, row, k, c, [&] { mask again });
+void OpEmitter::emitScoresAgain(const Settling &settling, const std::string &call, bool alwaysMasks) {
   const MmaOp product(*settling.product);
-  line(out, "const bool is_redone = settle_rows(r.{}, r.{}, r.{}, r.{}, {}, warp_row(), {}, {}{}", settling.s->name,
-       settling.alpha->name, settling.l->name, settling.m->name, operand(product.a()), operand(product.b()),
-       element(*settling.vote, settling.factor), settling.shaping.empty() ? ");" : ", [&] {");
-  if (settling.shaping.empty())
+  const bool masks = !settling.shaping.empty();
+  line(out, "{}, {}, warp_row(), {}, {}{}", call, operand(product.a()), operand(product.b()),
+       element(*settling.vote, settling.factor),
+       masks         ? ", [&] {"
+       : alwaysMasks ? ", [] {});"
+                     : ");");
+  if (!masks)
     return;
   {
     auto scope = out.scope();
@@ -130,4 +133,36 @@ void OpEmitter::emitSettling(const Settling &settling) {
       emitMap(*map);
   }
   line(out, "}});");
+}
+
+/// const bool is_redone = settle_rows(s, alpha, l, m, ...
+void OpEmitter::emitSettling(const Settling &settling) {
+  knowsRedone = true;
+  emitScoresAgain(settling,
+                  fmt::format("const bool is_redone = settle_rows(r.{}, r.{}, r.{}, r.{}", settling.s->name,
+                              settling.alpha->name, settling.l->name, settling.m->name),
+                  /*alwaysMasks=*/false);
+}
+
+void OpEmitter::emitOutgrown(const Settling &settling) {
+  line(out, "return terms_outgrow<Element>(r.{}, r.{});", settling.sums->name, settling.s->name);
+}
+
+void OpEmitter::emitSettlingApart(const Settling &settling) {
+  addPlace(*settling.vote);
+  emitScoresAgain(settling,
+                  fmt::format("settle_outgrown(r.{}, r.{}, r.{}, r.{}, r.{}", settling.s->name, settling.sums->name,
+                              settling.alpha->name, settling.l->name, settling.m->name),
+                  /*alwaysMasks=*/true);
+}
+
+/// Where the step was settled, so that nobody asks whether.
+void OpEmitter::emitSettledOutput(const Op &op) {
+  const OutputRescaling output = *asOutputRescaling(op);
+  addPlace(op);
+  line(out, "rescale_output(r.{}, r.{});", output.o->name, output.alpha->name);
+}
+
+void OpEmitter::emitSettledSum(const Settling &settling) {
+  line(out, "add_sums(r.{}, r.{});", settling.l->name, settling.sums->name);
 }

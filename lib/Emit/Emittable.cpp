@@ -213,6 +213,9 @@ private:
       forEachComposition(role.body, [&](const Composition &composition) {
         if (composition.isSingle()) // what several ops are one function of may make products in its own way
           checkFamily(kernel, *composition.subject);
+        if (composition.subject->isSet(Attr::Apart) && !composition.settling)
+          refuse(composition.subject->location, "a vote that is apart has text only where it settles rows as "
+                                                "settle-rows leaves them; without apart = 1 it has text here");
       });
   }
 

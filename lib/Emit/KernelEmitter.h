@@ -114,9 +114,15 @@ private:
     llvm::StringRef summary;
     std::string parameters = {};
     bool isSampled = false;
+    const char *result = "void";
   };
-  void emitFunction(const Function &function, llvm::ArrayRef<const ir::Op *> ops);
+  void emitFunction(const Function &function, llvm::ArrayRef<const ir::Op *> ops,
+                    llvm::function_ref<void(OpEmitter &)> behind = {});
   void emitStep(ir::LoopOp<const ir::Op> loop);
+  /// The step's settling, where its rare part stands outside of the loop.
+  std::optional<ir::Settling> settlingApart(ir::LoopOp<const ir::Op> loop) const;
+  void emitStepsApart(ir::LoopOp<const ir::Op> loop, const ir::Settling &settling);
+  void emitLoopApart(ir::LoopOp<const ir::Op> loop, const ir::Op &output);
   static std::string nameOfBefore(ir::LoopOp<const ir::Op> loop) { return ("before_" + loop.name()).str(); }
   static std::string nameOfStep(ir::LoopOp<const ir::Op> loop) { return (loop.name() + "_step").str(); }
   llvm::StringRef summaryOf(ir::LoopOp<const ir::Op> loop) const;

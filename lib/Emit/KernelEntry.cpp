@@ -239,11 +239,13 @@ void KernelEmitter::emitFirstSources() {
          ring->name, typeName(ring->name));
 }
 
-void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const Op *> ops) {
+/// `behind` writes what no op says.
+void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const Op *> ops,
+                                 llvm::function_ref<void(OpEmitter &)> behind) {
   line(out, "/// {}", function.summary.str());
   if (function.isSampled)
     line(out, "template <bool kSampled>");
-  line(out, "__device__ __forceinline__ void {}(const Cta &cta, Registers &r{}) {{", function.name,
+  line(out, "__device__ __forceinline__ {} {}(const Cta &cta, Registers &r{}) {{", function.result, function.name,
        function.parameters);
   {
     auto scope = out.scope();
@@ -259,11 +261,66 @@ void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const 
     if (function.part == Part::Prologue)
       emitFirstSources();
     emitter.emitBlock(ops);
+    if (behind)
+      behind(emitter);
+  }
+  line(out, "}}\n");
+}
+
+/// Of a loop that may run often; clocks are read where each step has one text.
+std::optional<Settling> KernelEmitter::settlingApart(LoopOp<const Op> loop) const {
+  std::optional<Settling> found;
+  if (!isInstrumented() && !runsAtMostOnce(loop) && asOutputRescaling(*loop->body.ops.back()))
+    forEachComposition(loop->body, [&](const Composition &composition) {
+      if (composition.settling && composition.settling->isApart)
+        found = composition.settling;
+    });
+  return found;
+}
+
+/// The step in three functions: up to the vote, what is rare, and the rest.
+void KernelEmitter::emitStepsApart(LoopOp<const Op> loop, const Settling &settling) {
+  const llvm::SmallVector<const Op *, 16> ops = pointersTo(loop->body.ops);
+  const std::string name = nameOfStep(loop), parameters = (", int " + loop.variable()).str();
+  const auto *const vote = llvm::find(ops, settling.vote), *const sum = llvm::find(ops, settling.sum);
+  emitFunction({Part::Step, name,
+                "The same up to its terms: whether a row has outgrown the maximum of the tiles before.", parameters,
+                false, "bool"},
+               llvm::ArrayRef(ops.begin(), vote + 1 - kSettlingOps),
+               [&](OpEmitter &emitter) { emitter.emitOutgrown(settling); });
+  emitFunction({Part::Step, name + "_settled", "The same where one has.", parameters}, {*(vote + 1 - kSettlingOps)},
+               [&](OpEmitter &emitter) { emitter.emitSettlingApart(settling); });
+  emitFunction({Part::Step, name + "_end", "The same behind that.", parameters}, llvm::ArrayRef(vote + 1, sum),
+               [&](OpEmitter &emitter) {
+                 emitter.emitSettledSum(settling);
+                 emitter.emitBlock(llvm::ArrayRef(sum + 1, ops.end() - 1));
+               });
+  emitLoopApart(loop, *ops.back());
+}
+
+/// Steps of which none is rare make a loop of their own. A vote keeps the two apart: ptxas makes one loop of two that
+/// begin at the same place.
+void KernelEmitter::emitLoopApart(LoopOp<const Op> loop, const Op &output) {
+  const std::string step = nameOfStep(loop), j = loop.variable().str();
+  line(out, "/// {}", summaryOf(loop).str());
+  line(out, "__device__ __forceinline__ void {}s(const Cta &cta, Registers &r, int {}, int end) {{", step, j);
+  {
+    auto scope = out.scope();
+    line(out, "for (; ptx::any({0} < end); ++{0}) {{ // a vote: ptxas keeps what is rare out of the loop inside", j);
+    {
+      auto turn = out.scope();
+      line(out, "for (;; ++{0}) {{\n  if ({0} >= end)\n    return;\n  if ({1}(cta, r, {0}))\n    break;", j, step);
+      line(out, "  {0}_end(cta, r, {1});\n}}\n{0}_settled(cta, r, {1});\n{0}_end(cta, r, {1});", step, j);
+      OpEmitter(kernel, points, out, text.ops, &math).emitSettledOutput(output);
+    }
+    line(out, "}}");
   }
   line(out, "}}\n");
 }
 
 void KernelEmitter::emitStep(LoopOp<const Op> loop) {
+  if (const std::optional<Settling> settling = settlingApart(loop))
+    return emitStepsApart(loop, *settling);
   std::vector<const Op *> ops;
   for (const std::unique_ptr<Op> &op : loop->body.ops)
     ops.push_back(op.get());
@@ -277,8 +334,12 @@ void KernelEmitter::emitLoops() {
       line(out, "{}(cta, r);", nameOfBefore(loop));
     const std::string variable = loop.variable().str();
     auto spell = [&](const Expr &expr) { return turns ? expressionOf(expr) : letValue(expr); };
-    line(out, "{}", loopHead(variable, loop.begin(), loop.end(), runsAtMostOnce(loop), spell));
     const std::string step = nameOfStep(loop);
+    if (settlingApart(loop)) {
+      line(out, "{}s(cta, r, {}, {});", step, spell(loop.begin()), spell(loop.end()));
+      continue;
+    }
+    line(out, "{}", loopHead(variable, loop.begin(), loop.end(), runsAtMostOnce(loop), spell));
     if (!isSampled(loop)) {
       line(out, "  {}(cta, r, {});", step, variable);
       continue;

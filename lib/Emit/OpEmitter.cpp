@@ -296,6 +296,12 @@ static bool isSilent(const Op &op) {
   return opInfo(op.kind).hasBody || (!op.operands.empty() && llvm::all_of(op.operands, isRegisters));
 }
 
+/// The next line is the op's.
+void OpEmitter::addPlace(const Op &op) {
+  places.push_back({out.getLine(), (role ? role->name + "." : "") + points.nameOf(&op),
+                    op.location.isKnown() ? op.location.str() : "", op.site, isSilent(op)});
+}
+
 size_t OpEmitter::emitOps(llvm::ArrayRef<const Op *> ops) {
   if (ops.front() == doneBefore)
     return 1;
@@ -303,8 +309,7 @@ size_t OpEmitter::emitOps(llvm::ArrayRef<const Op *> ops) {
   doneBefore = composition.later ? composition.later : doneBefore;
   comment(*ops.front());
   const Op &op = *composition.subject;
-  places.push_back({out.getLine(), (role ? role->name + "." : "") + points.nameOf(&op),
-                    op.location.isKnown() ? op.location.str() : "", op.site, isSilent(op)});
+  addPlace(op);
   if (emitOwn(op))
     return 1;
   if (!composition.isSingle())

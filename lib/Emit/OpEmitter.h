@@ -74,6 +74,12 @@ public:
   virtual ~OpEmitter() = default;
 
   void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
+  /// A settling that is apart, in three functions: whether a row has outgrown its maximum, what is done then, and what
+  /// is done in either case.
+  void emitOutgrown(const ir::Settling &settling);
+  void emitSettlingApart(const ir::Settling &settling);
+  void emitSettledSum(const ir::Settling &settling);
+  void emitSettledOutput(const ir::Op &op);
   /// The clock that an instrumented function has, and the parameters of the launch, as it spells them.
   struct ClockNames {
     std::string name = "r.clock", params = "cta.params";
@@ -140,6 +146,8 @@ private:
   void emitOutputRescaling(const ir::OutputRescaling &rescaling);
   void emitVote(const ir::Op &op);
   void emitSettling(const ir::Settling &settling);
+  void emitScoresAgain(const ir::Settling &settling, const std::string &call, bool alwaysMasks);
+  void addPlace(const ir::Op &op);
   void emitFill(const ir::Operand &target, float value);
   void emitPowers(const ir::Op &op);
   void emitElements(const ir::Op &op);

@@ -100,6 +100,7 @@ Ops ir::makeSettling(const Settling &settling, const Location &location) {
   auto makeVoteOn = [&](float bound, bool isFenced) {
     return makeVote({.x = operand(settling.sums),
                      .test = outgrows(*settling.sums, bound),
+                     .apart = isFenced && settling.isApart,
                      .fenced = isFenced,
                      .location = location});
   };
@@ -129,6 +130,7 @@ std::optional<Settling> ir::asSettling(llvm::ArrayRef<const Op *> ops) {
                     .sums = ReduceOp(*ops[1]).dst().buffer,
                     .alpha = MapOp(*ops[0]).dst().buffer,
                     .l = MapOp(**sum).dst().buffer,
+                    .isApart = VoteOp(*ops[2]).apart(),
                     .vote = ops[2],
                     .sum = *sum};
   for (const std::unique_ptr<Op> &op : ops[2]->body.ops.front()->body.ops) {

@@ -12,11 +12,15 @@
 // A sum that is finite tells by how much its row's terms are too large. Where it is not, the warp does the step again,
 // by products of its own: the scores are gone, Q and K are not. The first step takes its maximum as ever. So do masked
 // steps of three warp groups: what they would keep to mask again is more than their threads have registers for.
+//
+// With settle_apart = 1 the votes of whole tiles are `apart`: nothing else changes, but the text of what is rare moves
+// out of the loop. In the loop it is 8 KB that each step jumps over.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Settling.h"
 #include "fagen/Passes/Passes.h"
 
+#include "AskedNumbers.h"
 #include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
@@ -48,7 +52,7 @@ Op *productInto(const Ops &step, const Buffer *fragment) {
 class RowSettler {
 public:
   /// `sums` are those of a step.
-  RowSettler(Op &loop, const Buffer &sums) : ops(loop.body.ops), sums(sums) {}
+  RowSettler(Op &loop, const Buffer &sums, bool isApart) : ops(loop.body.ops), sums(sums), isApart(isApart) {}
 
   void run() {
     Ops settled = makeSettled();
@@ -82,7 +86,8 @@ private:
                             .mNew = rescaling.mNew,
                             .factor = rescaling.factor,
                             .product = productInto(ops, sum.src().buffer),
-                            .shaping = shapingOf(ops)};
+                            .shaping = shapingOf(ops),
+                            .isApart = isApart};
     Ops settled = makeSettling(settling, ops[at]->location);
     settled.front()->note = "settle-rows: smaller, where a row has outgrown that";
     return settled;
@@ -106,6 +111,7 @@ private:
 
   Ops &ops;
   const Buffer &sums;
+  const bool isApart;
 };
 
 unsigned countIn(const Op &loop, Is is) {
@@ -145,6 +151,7 @@ bool fagen::settleRows(Kernel &kernel, PassContext &context) {
   ShapeCheck shape(kernel, context, "settle-rows");
   bool hasChanged = false;
   const Buffer *sums = nullptr;
+  const bool isApart = askedNumber(kernel, OptionKey::SettleApart) != nullptr;
   if (valueOr(kernel.options.rescale, RescalePolicy::Always) != RescalePolicy::Optimistic)
     return hasChanged;
   for (Role &role : kernel.roles)
@@ -154,7 +161,7 @@ bool fagen::settleRows(Kernel &kernel, PassContext &context) {
                          "a product and one maximum, one exp2 and one sum of its rows in a loop that is optimistic",
                          op->location))
           return hasChanged;
-        RowSettler(*op, sumsOf(kernel, *op, sums)).run();
+        RowSettler(*op, sumsOf(kernel, *op, sums), isApart && countIn(*op, isMask) == 0).run();
         hasChanged = true;
       }
   return hasChanged;

@@ -40,6 +40,7 @@ std::vector<Finding> VariantChecker::run() {
   checkGqa();
   checkSplit();
   checkCluster();
+  checkSettleApart();
   checkVector();
   checkSwizzle();
   return std::move(findings);
@@ -218,6 +219,15 @@ void VariantChecker::checkCluster() {
         fmt::format(
             "cluster = {} is not yet supported with grid = {}; it takes 1, or 2 with grid = persistent and no mask",
             ctas, toString(schedule.grid).str()));
+}
+
+// Only optimistic steps have something that is rare.
+void VariantChecker::checkSettleApart() {
+  if (known(OptionKey::SettleApart, OptionKey::Mma, OptionKey::Rescale) &&
+      schedule.number(OptionKey::SettleApart) != 0 && family().isAsynchronous &&
+      isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) && schedule.rescale != RescalePolicy::Optimistic)
+    add("settle_apart", OptionKey::SettleApart,
+        fmt::format("settle_apart = 1 goes with rescale = optimistic, not with {}", toString(schedule.rescale).str()));
 }
 
 // Probabilities may be 2^8 times as large as usual, or 2^15 or 2^40 times, and with them P V of a tile. A step can be

@@ -48,6 +48,7 @@ private:
   void checkGqa();
   void checkSplit();
   void checkCluster();
+  void checkSettleApart();
   void checkVector();
   void checkSwizzle();
 

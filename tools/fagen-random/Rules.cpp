@@ -386,6 +386,9 @@ void Judge::judgeSplit() {
   require(split <= 1 || variant.number(OptionKey::Invariant) == 0, "split", OptionKey::Split);
   const bool canCluster = !variant.isOfWarpGroups() || variant.grid() == Grid::Persistent;
   require(variant.number(OptionKey::Cluster) == 1 || canCluster, "cluster", OptionKey::Cluster);
+  const bool canSettle =
+      !variant.isOfWarpGroups() || RescalePolicy(variant.number(OptionKey::Rescale)) == RescalePolicy::Optimistic;
+  require(variant.number(OptionKey::SettleApart) == 0 || canSettle, "settle_apart", OptionKey::SettleApart);
 }
 
 void Judge::judgeSwizzle() {

@@ -25,6 +25,7 @@ struct Settling {
   const Op *product = nullptr; ///< which is done again: an mma or mma_issue
   /// The maps between the product and the maximum, masks among them, which are, too.
   llvm::SmallVector<const Op *, 2> shaping = {};
+  bool isApart = false; ///< the vote's body has its text outside of the loop
   const Op *vote = nullptr, *sum = nullptr;
 };
 inline constexpr size_t kSettlingOps = 3; ///< side by side; l follows behind them

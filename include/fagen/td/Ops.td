@@ -69,9 +69,10 @@ def Reduce : Op<"reduce",
 
 // Warps part there, so nobody synchronises in the body, and it writes no memory that others see.
 def Vote : Op<"vote",
-    "the body, in warps of which some thread has elements of x and y, of the same place, that pass the test; fenced: each "
-    "thread orders what it reads there before later accesses of the async proxy",
-    [Operand<"x", Read, [Fragment]>, OptionalOperand<"y", Read, [Fragment]>], [TestEx<"test">, Flag<"fenced">]> {
+    "the body, in warps of which some thread has elements of x and y, of the same place, that pass the test; apart: that is "
+    "rare, and the text has the body outside of the loop around; fenced: each thread orders what it reads there before "
+    "later accesses of the async proxy",
+    [Operand<"x", Read, [Fragment]>, OptionalOperand<"y", Read, [Fragment]>], [TestEx<"test">, Flag<"apart">, Flag<"fenced">]> {
   let HasBody = 1;
 }
 

@@ -379,4 +379,13 @@ def QHeldOption : PassNumber<"q_held",
   let Max = 16;
 }
 
+def SettleApartOption : PassNumber<"settle_apart",
+    "1: what a step does where a row has outgrown its maximum stands outside of the loop over whole tiles, so that the loop's "
+    "machine code lies in one piece; only with wgmma, rescale = optimistic", "kSettleApart", "wgmma"> {
+  let InName = "apart_";
+  let Default = "0";
+  let Min = 0;
+  let Max = 1;
+}
+
 #endif // FAGEN_TD_SPECOPTIONS

@@ -85,39 +85,58 @@ __device__ __forceinline__ void scores_again(Accumulator<kRows, kKeys> &s, const
   }
 }
 
-/// s = exp2(c s - c m) are the terms of a key tile by the maxima m of the tiles before; adds each row's sum of them to
-/// l. Where one of the warp's rows has outgrown its m the warp's terms come down first, as lower_rows has it. Where the
-/// sums do not say by how much, the warp first takes scores (rows [q_row, q_row + kRows) of q) k^T again, which
-/// mask_again masks as they were, their maxima, and terms by these. True in either case: then alpha is what o is still
-/// to be multiplied by; else it is 1.
-template <int kRows, int kKeys, class QTile, class KTile, class MaskAgain>
-__device__ __forceinline__ bool settle_rows(Accumulator<kRows, kKeys> &s, RowValues<kRows> &alpha, RowValues<kRows> &l,
-                                            RowValues<kRows> &m, const QTile &q, int q_row, const KTile &k, float c,
-                                            MaskAgain mask_again, ptx::Site site = ptx::Site::here()) {
-  RowValues<kRows> sums;
+/// The sums of a thread's terms s, row by row, and whether one of the warp's rows has outgrown its m by them.
+template <class T, int kRows, int kKeys>
+__device__ __forceinline__ bool terms_outgrow(RowValues<kRows> &sums, const Accumulator<kRows, kKeys> &s,
+                                              ptx::Site site = ptx::Site::here()) {
   fill(sums, 0.0f);
   row_sum(sums, s);
-  fill(alpha, 1.0f);
-  const bool is_redone = ptx::any(outgrows(sums, kSettledSum<typename QTile::Element>), site);
-  if (is_redone) {
-    if (ptx::any(outgrows(sums, kFiniteSum), site)) {
-      scores_again(s, q, q_row, k, site);
-      ptx::fence_proxy_async(site); // bulk copies to q and k come after what was read
-      mask_again();
-      RowValues<kRows> m_new;
-      row_max(m_new, s, m, site);
-      rescale_rows<true>(alpha, l, m, m_new, c);
-      exp2<true>(s, m, c);
-      fill(sums, 0.0f);
-      row_sum(sums, s);
-    }
-    lower_rows(s, sums, alpha, l, m, c, site);
+  return ptx::any(outgrows(sums, kSettledSum<T>), site);
+}
+
+/// Where one has, the warp's terms and sums come down, as lower_rows has it. Where the sums do not say by how much, the
+/// warp first takes scores (rows [q_row, q_row + kRows) of q) k^T again, which mask_again masks as they were, their
+/// maxima, and terms by these. alpha, 1 before, is what o is still to be multiplied by.
+template <int kRows, int kKeys, class QTile, class KTile, class MaskAgain>
+__device__ __forceinline__ void settle_outgrown(Accumulator<kRows, kKeys> &s, RowValues<kRows> &sums,
+                                                RowValues<kRows> &alpha, RowValues<kRows> &l, RowValues<kRows> &m,
+                                                const QTile &q, int q_row, const KTile &k, float c,
+                                                MaskAgain mask_again, ptx::Site site = ptx::Site::here()) {
+  if (ptx::any(outgrows(sums, kFiniteSum), site)) {
+    scores_again(s, q, q_row, k, site);
+    ptx::fence_proxy_async(site); // bulk copies to q and k come after what was read
+    mask_again();
+    RowValues<kRows> m_new;
+    row_max(m_new, s, m, site);
+    rescale_rows<true>(alpha, l, m, m_new, c);
+    exp2<true>(s, m, c);
+    fill(sums, 0.0f);
+    row_sum(sums, s);
   }
+  lower_rows(s, sums, alpha, l, m, c, site);
+}
+
+template <int kRows> __device__ __forceinline__ void add_sums(RowValues<kRows> &l, const RowValues<kRows> &sums) {
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
     for (int half = 0; half < 2; ++half)
       l.value[slab][half] = ptx::add(l.value[slab][half], sums.value[slab][half]);
+}
+
+/// s = exp2(c s - c m) are the terms of a key tile by the maxima m of the tiles before; adds each row's sum of them to
+/// l. True where one of the warp's rows has outgrown its m: then settle_outgrown comes first, and alpha is what o is
+/// still to be multiplied by; else it is 1.
+template <int kRows, int kKeys, class QTile, class KTile, class MaskAgain>
+__device__ __forceinline__ bool settle_rows(Accumulator<kRows, kKeys> &s, RowValues<kRows> &alpha, RowValues<kRows> &l,
+                                            RowValues<kRows> &m, const QTile &q, int q_row, const KTile &k, float c,
+                                            MaskAgain mask_again, ptx::Site site = ptx::Site::here()) {
+  RowValues<kRows> sums;
+  const bool is_redone = terms_outgrow<typename QTile::Element>(sums, s, site);
+  fill(alpha, 1.0f);
+  if (is_redone)
+    settle_outgrown(s, sums, alpha, l, m, q, q_row, k, c, mask_again, site);
+  add_sums(l, sums);
   return is_redone;
 }
 
