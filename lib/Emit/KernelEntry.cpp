@@ -187,8 +187,8 @@ void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> op
         inner.push_back(op.get());
       emitter.emitBlock(inner);
     });
-  if (isInstrumented())
-    line(out, "clock.stop({});", params);
+  if (isInstrumented()) // of the other lanes, which judge tiles, there is no record
+    line(out, "{}clock.stop({});", turns && judgesTiles() ? "if (is_first)\n  " : "", params);
 }
 
 void KernelEmitter::emitLoad() {
