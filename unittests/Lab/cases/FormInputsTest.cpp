@@ -143,6 +143,24 @@ TEST(FormInputs, ExtentsThatAreParamsAreSmall) {
   EXPECT_GT(size, 500);
 }
 
+/// Nobody can pack a tensor whose extents stand on the device.
+TEST(FormInputs, StridesAreToldWhereExtentsAreOnTheDevice) {
+  auto form = std::make_shared<FormDefinition>();
+  form->name = form->text = "blocks";
+  form->params = {
+      {"rows", FAGEN_ELEMENT_I32, {}, false, 1, 9, {}},
+      {"columns", FAGEN_ELEMENT_I32, {}, false, 7, 7, {}},
+      {"first", FAGEN_ELEMENT_U8, {variable(FAGEN_VAR_FORM_0), variable(FAGEN_VAR_HEADS)}, false, 0, 1, {}},
+      {"last", FAGEN_ELEMENT_U8, {variable(FAGEN_VAR_HEADS), variable(FAGEN_VAR_FORM_0 + 1)}, false, 0, 1, {}},
+  };
+  auto stridesOf = [&](const char *text, size_t arg) {
+    return withForm(parseCase(text), form, 1).arguments->args.at(arg).stride[0];
+  };
+  EXPECT_EQ(stridesOf("1,4,4,50,50,16", 3), 0);
+  EXPECT_EQ(stridesOf("1,4,4,50,50,16 scalars=device", 2), 0); // its first extent is not asked for
+  EXPECT_EQ(stridesOf("1,4,4,50,50,16 scalars=device", 3), 7);
+}
+
 TEST(FormInputs, TheAbiIsToldNumbersAndStrides) {
   const FormPtr form = makeForm();
   const Case c = withForm(parseCase("2,3,3,5,70,16 layout=padded arg.window=9 arg.cap=50"), form, 1);
