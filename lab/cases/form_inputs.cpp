@@ -312,14 +312,16 @@ void addScalar(const FormParam &param, const Case &c, uint64_t seed, uint32_t in
   arg.data = &kStandIn;
 }
 
-/// Whether the runtime can pack a tensor without being told strides: no extent behind the first is a number on the device.
+/// Whether the runtime can pack a tensor without being told strides: no extent behind the first is a number on the
+/// device.
 bool isPackable(const FormParam &param, const FormDefinition &form, Scalars scalars) {
   auto isUnknown = [&](const fagen_op &op) {
-    return op.kind == FAGEN_OP_VARIABLE && op.value >= FAGEN_VAR_FORM_0 && !form.params[size_t(op.value - FAGEN_VAR_FORM_0)].bound;
+    return op.kind == FAGEN_OP_VARIABLE && op.value >= FAGEN_VAR_FORM_0 &&
+           !form.params[size_t(op.value - FAGEN_VAR_FORM_0)].bound;
   };
-  return scalars == Scalars::Host || std::all_of(param.extents.begin() + 1, param.extents.end(), [&](const auto &program) {
-           return std::none_of(program.begin(), program.end(), isUnknown);
-         });
+  return scalars == Scalars::Host ||
+         std::all_of(param.extents.begin() + 1, param.extents.end(),
+                     [&](const auto &program) { return std::none_of(program.begin(), program.end(), isUnknown); });
 }
 
 void addTensor(const FormParam &param, const Case &c, uint64_t seed, uint32_t index, FormInputs &inputs) {
@@ -328,7 +330,8 @@ void addTensor(const FormParam &param, const Case &c, uint64_t seed, uint32_t in
   inputs.arguments.tensors[param.name] = std::move(tensor);
   fagen_arg arg = argOf(param, 0);
   if (memory.strides != stridesOf(memory.extents, Layout::Bhsd, param.element == FAGEN_ELEMENT_BIT) ||
-      c.layout == Layout::Far || !isPackable(param, *inputs.form, c.scalars)) // packed ones are also left to the runtime
+      c.layout == Layout::Far ||
+      !isPackable(param, *inputs.form, c.scalars)) // packed ones are also left to the runtime
     std::copy(memory.strides.begin(), memory.strides.end(), arg.stride);
   inputs.args.push_back(arg);
 }

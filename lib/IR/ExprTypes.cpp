@@ -135,7 +135,8 @@ static bool holdsIntegers(ElementType type) {
   return type == ElementType::I32 || type == ElementType::U8 || type == ElementType::Bit;
 }
 
-bool fagen::ir::isReal(const Kernel &kernel, StringRef name) {
+/// Of a name where these lets are known. A let names only those in front of it, so that wrong ones end, too.
+static bool isRealAmong(const Kernel &kernel, llvm::ArrayRef<Let> lets, StringRef name) {
   if (name.consume_front("%")) {
     const Buffer *const buffer = kernel.buffer(name);
     return !buffer || !holdsIntegers(buffer->type);
@@ -144,10 +145,14 @@ bool fagen::ir::isReal(const Kernel &kernel, StringRef name) {
     return true;
   if (llvm::any_of(kernel.scalars, [&](const Scalar &scalar) { return scalar.isReal && scalar.name == name; }))
     return true;
-  const auto let = llvm::find_if(kernel.lets, [&](const Let &let) { return let.name == name; });
-  if (let == kernel.lets.end() || let->source || !let->value || let->value.uses(name))
+  const auto let = llvm::find_if(lets, [&](const Let &let) { return let.name == name; });
+  if (let == lets.end() || let->source || let->judged || !let->value)
     return false;
   std::string error;
-  auto typeOfName = [&](StringRef each) { return isReal(kernel, each) ? ExprType::Real : ExprType::Integer; };
+  auto typeOfName = [&](StringRef each) {
+    return isRealAmong(kernel, lets.take_front(let - lets.begin()), each) ? ExprType::Real : ExprType::Integer;
+  };
   return typeOf(let->value, typeOfName, error) == ExprType::Real;
 }
+
+bool fagen::ir::isReal(const Kernel &kernel, StringRef name) { return isRealAmong(kernel, kernel.lets, name); }

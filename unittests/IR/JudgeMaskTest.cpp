@@ -130,8 +130,8 @@ struct Counts {
 void judgeAll(World &world, const std::string &text, Counts &counts) {
   const Expr mask = parse(text);
   const MaskJudgement judgement =
-      judgeMask(world.kernel, mask, variable("row_begin"), variable("row_begin") + constant(kTileRows - 1), variable("low"),
-                variable("high"));
+      judgeMask(world.kernel, mask, variable("row_begin"), variable("row_begin") + constant(kTileRows - 1),
+                variable("low"), variable("high"));
   for (int64_t row = 0; row < 20; row += kTileRows)
     for (int64_t key = 0; key < kSeqKv; key += kTileKeys) {
       world.values = {{"seq_kv", kSeqKv}, {"n", 3}, {"row_begin", row}, {"low", key}, {"high", key + kTileKeys - 1}};
