@@ -94,15 +94,24 @@ def _in_steps(q, k, v, scale, seen, bias, softcap, dropout):
     return (weights @ v).to(q.dtype), sums
 
 
+def _by_heads(t, groups, axis):
+    """k or v for each query head."""
+    return t if groups <= 1 else t.repeat_interleave(groups, axis)
+
+
+def _by_kv_heads(t, groups, axis):
+    """Its gradient, summed over the query heads that share it."""
+    return t if groups <= 1 else t.unflatten(axis, (-1, groups)).sum(axis + 1)
+
+
 def backward(grad, q, k, v, o, lse, scale, causal, bshd):
     """Gradients of q, k and v: by PyTorch's flash attention from our O and LSE; where that cannot, by computing anew."""
     rows, keys = (q.shape[1], k.shape[1]) if bshd else (q.shape[2], k.shape[2])
     if q.shape[-1] != v.shape[-1] or rows == 0 or keys == 0 or (causal and rows != keys):
         return backward_anew((grad, None), q, k, v, scale, causal, bshd)
     grad, q, k, v, o = (_bhsd(t, bshd) for t in (grad, q, k, v, o))
-    heads, kv_heads = q.shape[1], k.shape[1]
-    if heads != kv_heads:
-        k, v = (t.repeat_interleave(heads // kv_heads, 1) for t in (k, v))
+    groups = q.shape[1] // max(1, k.shape[1])
+    k, v = (_by_heads(t, groups, 1) for t in (k, v))
     if q.is_cuda:
         state = torch.empty(2, dtype=torch.uint64, device=q.device)  # of dropout, which there is none of
         dq, dk, dv = torch.ops.aten._scaled_dot_product_flash_attention_backward(
@@ -110,8 +119,7 @@ def backward(grad, q, k, v, o, lse, scale, causal, bshd):
     else:
         dq, dk, dv = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
             grad, q, k, v, o, lse, 0.0, causal, scale=scale)
-    if heads != kv_heads:
-        dk, dv = (t.unflatten(1, (kv_heads, heads // kv_heads)).sum(2) for t in (dk, dv))
+    dk, dv = (_by_kv_heads(t, groups, 1) for t in (dk, dv))
     return tuple(_bhsd(t, bshd) for t in (dq, dk, dv))
 
 
@@ -121,16 +129,14 @@ def backward_of_window(grad, q, k, v, o, lse, scale, window, bshd):
     window: (left, right); a row at place p of the keys, the last row at the last key, sees those from p - left to p + right.
     """
     grad, q, k, v, o = (t if bshd else t.transpose(1, 2) for t in (grad, q, k, v, o))
-    heads, kv_heads = q.shape[2], k.shape[2]
-    if heads != kv_heads:
-        k, v = (t.repeat_interleave(heads // kv_heads, 2) for t in (k, v))
+    groups = q.shape[2] // max(1, k.shape[2])
+    k, v = (_by_heads(t, groups, 2) for t in (k, v))
     lse = lse.masked_fill(lse == -math.inf, math.inf)  # a row that sees no key has terms of 0
     state = torch.empty(2, dtype=torch.uint64, device=q.device)  # of dropout, which there is none of
     dq, dk, dv = torch.ops.aten._flash_attention_backward(
         grad, q, k, v, o, lse, None, None, q.shape[1], k.shape[1], 0.0, False, state, state, scale=scale,
         window_size_left=window[0], window_size_right=window[1])
-    if heads != kv_heads:
-        dk, dv = (t.unflatten(2, (kv_heads, heads // kv_heads)).sum(3) for t in (dk, dv))
+    dk, dv = (_by_kv_heads(t, groups, 2) for t in (dk, dv))
     return tuple(t if bshd else t.transpose(1, 2) for t in (dq, dk, dv))
 
 

@@ -3,23 +3,18 @@
 //
 // FAGEN_RANDOM_FORMS says how many forms there are; FAGEN_RANDOM_SEED, where they begin.
 
+#include "../Environment.h"
 #include "FormOfText.h"
 #include "RandomForm.h"
 #include "fagen/Form/Print.h"
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <gtest/gtest.h>
 
 using namespace fagen;
 
 namespace {
-
-uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
-  const char *text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 bool isSame(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 

@@ -3,7 +3,7 @@
 //
 // FAGEN_RANDOM_MASKS says how many masks there are; FAGEN_RANDOM_SEED, where they begin.
 
-#include "Environment.h"
+#include "../Environment.h"
 #include "ParsedExpr.h"
 
 #include "fagen/IR/ExprAnalysis.h"

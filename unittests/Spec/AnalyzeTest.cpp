@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Spec/Analyze.h"
+#include "../Environment.h"
 #include "fagen/Lower/Lower.h"
 #include "fagen/Spec/PrintSpec.h"
 
@@ -10,7 +11,6 @@
 #include "gtest/gtest.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
 #include <random>
 
@@ -92,11 +92,6 @@ std::string mutate(std::string text, std::mt19937 &random) {
     text.insert(at, std::to_string(random()));
   }
   return text;
-}
-
-uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
-  const char *text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
 // Whatever the text, there is a checked file or an error, and what was accepted can be printed. FAGEN_RANDOM_TEXTS says
