@@ -144,8 +144,19 @@ void OpEmitter::emitSettling(const Settling &settling) {
                   /*alwaysMasks=*/false);
 }
 
-void OpEmitter::emitOutgrown(const Settling &settling) {
-  line(out, "return terms_outgrow<Element>(r.{}, r.{});", settling.sums->name, settling.s->name);
+void OpEmitter::emitOutgrown(const Settling &settling, llvm::ArrayRef<const Op *> settled,
+                             llvm::ArrayRef<const Op *> together) {
+  line(out, "const bool is_outgrown = terms_outgrow<Element>(r.{}, r.{});", settling.sums->name, settling.s->name);
+  if (!settled.empty()) {
+    line(out, "if (!is_outgrown) {{");
+    {
+      auto scope = out.scope();
+      emitBlock(settled);
+    }
+    line(out, "}}");
+  }
+  emitBlock(together);
+  line(out, "return is_outgrown;");
 }
 
 void OpEmitter::emitSettlingApart(const Settling &settling) {

@@ -204,6 +204,7 @@ private:
         refuse(op->location, opInfo(op->kind).name + " in role " + kernel.roles.front().name +
                                  ", which loads by one thread: bulk copies, mbarriers and fences, and two barriers");
     checkSteps(kernel.roles.back().body);
+    checkWaits(kernel.roles.back().body);
     for (const Role &role : kernel.roles)
       walk(role.body, [&](const Op &op) { checkOp(op); });
   }
@@ -217,6 +218,25 @@ private:
           refuse(composition.subject->location, "a vote that is apart has text only where it settles rows as "
                                                 "settle-rows leaves them; without apart = 1 it has text here");
       });
+  }
+
+  /// A group waits for its products as one. Where rows settle apart, its warps go different ways up to l += sums, and
+  /// the text of what follows stands once for each way.
+  void checkWaits(const Block &body) {
+    walk(body, [&](const Op &loop) {
+      if (loop.kind != OpKind::Loop)
+        return;
+      forEachComposition(loop.body, [&](const Composition &composition) {
+        if (!composition.settling || !composition.settling->isApart)
+          return;
+        const auto sum = llvm::find_if(loop.body.ops, [&](const auto &op) { return op.get() == composition.later; });
+        const auto wait =
+            std::find_if(sum, loop.body.ops.end(), [](const auto &op) { return op->kind == OpKind::MmaWait; });
+        if (wait != loop.body.ops.end())
+          refuse((*wait)->location, "mma_wait behind the sums of rows that settle apart, where warps of a group go "
+                                    "different ways; it has text in front of them");
+      });
+    });
   }
 
   /// Products are asked for and waited for just where their family is asynchronous.

@@ -278,23 +278,28 @@ std::optional<Settling> KernelEmitter::settlingApart(LoopOp<const Op> loop) cons
   return found;
 }
 
-/// The step in three functions: up to the vote, what is rare, and the rest.
+/// The step in three functions: up to its terms, what is rare, and the rest. Warps of a group part at the vote. So what
+/// the group does as one, its wait for products, stands in the first; what comes before that in a settled step, in both.
 void KernelEmitter::emitStepsApart(LoopOp<const Op> loop, const Settling &settling) {
   const llvm::SmallVector<const Op *, 16> ops = pointersTo(loop->body.ops);
   const std::string name = nameOfStep(loop), parameters = (", int " + loop.variable()).str();
   const auto *const vote = llvm::find(ops, settling.vote), *const sum = llvm::find(ops, settling.sum);
+  const auto *const wait = std::find_if(vote, sum, [](const Op *op) { return op->kind == OpKind::MmaWait; });
+  const llvm::ArrayRef settled(vote + 1, wait), together(wait, sum);
   emitFunction({Part::Step, name,
                 "The same up to its terms: whether a row has outgrown the maximum of the tiles before.", parameters,
                 false, "bool"},
                llvm::ArrayRef(ops.begin(), vote + 1 - kSettlingOps),
-               [&](OpEmitter &emitter) { emitter.emitOutgrown(settling); });
+               [&](OpEmitter &emitter) { emitter.emitOutgrown(settling, settled, together); });
   emitFunction({Part::Step, name + "_settled", "The same where one has.", parameters}, {*(vote + 1 - kSettlingOps)},
-               [&](OpEmitter &emitter) { emitter.emitSettlingApart(settling); });
-  emitFunction({Part::Step, name + "_end", "The same behind that.", parameters}, llvm::ArrayRef(vote + 1, sum),
                [&](OpEmitter &emitter) {
-                 emitter.emitSettledSum(settling);
-                 emitter.emitBlock(llvm::ArrayRef(sum + 1, ops.end() - 1));
+                 emitter.emitSettlingApart(settling);
+                 emitter.emitBlock(settled);
                });
+  emitFunction({Part::Step, name + "_end", "The same behind that.", parameters}, {}, [&](OpEmitter &emitter) {
+    emitter.emitSettledSum(settling);
+    emitter.emitBlock(llvm::ArrayRef(sum + 1, ops.end() - 1));
+  });
   emitLoopApart(loop, *ops.back());
 }
 

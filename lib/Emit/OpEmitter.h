@@ -76,7 +76,8 @@ public:
   void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
   /// A settling that is apart, in three functions: whether a row has outgrown its maximum, what is done then, and what
   /// is done in either case.
-  void emitOutgrown(const ir::Settling &settling);
+  void emitOutgrown(const ir::Settling &settling, llvm::ArrayRef<const ir::Op *> settled,
+                    llvm::ArrayRef<const ir::Op *> together);
   void emitSettlingApart(const ir::Settling &settling);
   void emitSettledSum(const ir::Settling &settling);
   void emitSettledOutput(const ir::Op &op);

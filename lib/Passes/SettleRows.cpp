@@ -13,8 +13,9 @@
 // by products of its own: the scores are gone, Q and K are not. The first step takes its maximum as ever. So do masked
 // steps of three warp groups: what they would keep to mask again is more than their threads have registers for.
 //
-// With settle_apart = 1 the votes of whole tiles are `apart`: nothing else changes, but the text of what is rare moves
-// out of the loop. In the loop it is 8 KB that each step jumps over.
+// With settle_apart = 1 the votes of whole tiles are `apart`: the text of what is rare moves out of the loop. In the loop
+// it is 8 KB that each step jumps over. Warps of a group then go different ways until l += sums, and must not wait for
+// products on them: the step's last wait moves up to the vote.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Settling.h"
@@ -64,9 +65,20 @@ public:
     const size_t at = findRescaling(ops)->at;
     ops.erase(ops.begin() + at, ops.begin() + at + findRescaling(ops)->rescaling.count);
     lazily(*position(isOutputRescaling));
+    if (isApart)
+      waitBehindVote();
   }
 
 private:
+  /// A group waits for its products as one. What is apart ends behind that, so the wait comes right behind the vote.
+  void waitBehindVote() {
+    const auto vote = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->isSet(Attr::Apart); });
+    const auto wait =
+        std::find_if(vote, ops.end(), [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::MmaWait; });
+    if (wait != ops.end())
+      std::rotate(vote + 1, wait, wait + 1);
+  }
+
   /// In other warps alpha is 1.
   static void lazily(std::unique_ptr<Op> &op) {
     OutputRescaling output = *asOutputRescaling(*op);
