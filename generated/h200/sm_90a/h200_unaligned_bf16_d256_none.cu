@@ -31,8 +31,8 @@ namespace {
 
 using Element = bf16;
 
-constexpr int kTileRows = 128;                   // h200_fp16.fa:24 tile
-constexpr int kTileKeys = 64;                    // h200_fp16.fa:24 tile
+constexpr int kTileRows = 128;                   // h200_fp16.fa:25 tile
+constexpr int kTileKeys = 64;                    // h200_fp16.fa:25 tile
 constexpr int kHeadDimQK = 256;                  // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 256;                   // h200_fp16.fa:4 head_dim
 constexpr int kStages = 2;                       // h200_fp16.fa:17 stages

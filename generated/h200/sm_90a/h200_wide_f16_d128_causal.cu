@@ -139,6 +139,7 @@ struct Registers {
   RowValues<kWarpRows> m_new;
   RowValues<kWarpRows> l;
   RowValues<kWarpRows> alpha;
+  RowValues<kWarpRows> sums;
 };
 
 /// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.
@@ -269,8 +270,8 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
     rescale_output(r.o, r.alpha);
 }
 
-/// Key tile j from the end, which every row sees whole.
-__device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
+/// The same up to its terms: whether a row has outgrown the maximum of the tiles before.
+__device__ __forceinline__ bool interior_step(const Cta &cta, Registers &r, int j) {
   wait_for(cta.shared.k_full, cta.base + j); // order-roles: the tile has arrived
   await_turn<kWarps / 4>(3, cta.group_row); // take-turns: this group multiplies
   ptx::wgmma_fence();
@@ -286,16 +287,47 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   ptx::wgmma_wait<1>();
   // online softmax; settle-rows: by the maximum of the tiles before
   exp2<false>(r.s, r.m, cta.params.scale_log2);
+  const bool is_outgrown = terms_outgrow<Element>(r.sums, r.s);
+  if (!is_outgrown) {
+    // order-roles: all lanes have read the slot
+    ptx::warp_barrier();
+    arrive_by_warp(cta.shared.k_empty, cta.base + j);
+  }
+  ptx::wgmma_wait<0>();
+  arrive_by_group(cta.shared.v_empty, cta.base + (j - 1)); // order-roles: the group has left the slot
+  return is_outgrown;
+}
+
+/// The same where one has.
+__device__ __forceinline__ void interior_step_settled(const Cta &cta, Registers &r, int j) {
   // settle-rows: smaller, where a row has outgrown that
-  const bool is_redone = settle_rows(r.s, r.alpha, r.l, r.m, cta.shared.q[cta.turn % kQuerySlots], warp_row(), cta.shared.ring.k[(cta.base + j) % kStages], cta.params.scale_log2);
+  fill(r.alpha, 1.0f);
+  settle_outgrown(r.s, r.sums, r.alpha, r.l, r.m, cta.shared.q[cta.turn % kQuerySlots], warp_row(), cta.shared.ring.k[(cta.base + j) % kStages], cta.params.scale_log2, [] {});
   // order-roles: all lanes have read the slot
   ptx::warp_barrier();
   arrive_by_warp(cta.shared.k_empty, cta.base + j);
-  ptx::wgmma_wait<0>();
-  arrive_by_group(cta.shared.v_empty, cta.base + (j - 1)); // order-roles: the group has left the slot
+}
+
+/// The same behind that.
+__device__ __forceinline__ void interior_step_end(const Cta &cta, Registers &r, int j) {
+  add_sums(r.l, r.sums);
   convert(r.p, r.s);
-  if (is_redone)
+}
+
+/// Key tile j from the end, which every row sees whole.
+__device__ __forceinline__ void interior_steps(const Cta &cta, Registers &r, int j, int end) {
+  for (; ptx::any(j < end); ++j) { // a vote: ptxas keeps what is rare out of the loop inside
+    for (;; ++j) {
+      if (j >= end)
+        return;
+      if (interior_step(cta, r, j))
+        break;
+      interior_step_end(cta, r, j);
+    }
+    interior_step_settled(cta, r, j);
+    interior_step_end(cta, r, j);
     rescale_output(r.o, r.alpha);
+  }
 }
 
 /// P V of the last step.
@@ -348,8 +380,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_h200_wide_f16_d1
     before_edge(cta, r);
     if (const int j = 1; j < cta.key_tiles - cta.full_tiles)
       edge_step(cta, r, j);
-    for (int j = max(cta.key_tiles - cta.full_tiles, 1); j < cta.key_tiles; ++j)
-      interior_step(cta, r, j);
+    interior_steps(cta, r, max(cta.key_tiles - cta.full_tiles, 1), cta.key_tiles);
     if (const int j = cta.key_tiles - 1; 0 <= j)
       last_step(cta, r, j);
     epilogue(cta, r);

@@ -51,8 +51,8 @@ namespace {
 
 using Element = f16;
 
-constexpr int kTileRows = 128;                       // h200_fp16.fa:24 tile
-constexpr int kTileKeys = 64;                        // h200_fp16.fa:24 tile
+constexpr int kTileRows = 128;                       // h200_fp16.fa:25 tile
+constexpr int kTileKeys = 64;                        // h200_fp16.fa:25 tile
 constexpr int kHeadDimQK = 256;                      // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 256;                       // h200_fp16.fa:4 head_dim
 constexpr int kStages = 2;                           // h200_fp16.fa:17 stages
@@ -66,7 +66,7 @@ constexpr int kRowWarps = 8;                         // warps side by side over 
 constexpr int kKeyWarps = 1;                         // warps side by side over keys
 constexpr int kWarpRows = kTileRows / kRowWarps;     // 16
 constexpr int kWarpKeys = kTileKeys / kKeyWarps;     // 64
-constexpr int kHeldSlices = 7;                       // h200_fp16.fa:24 q_held
+constexpr int kHeldSlices = 7;                       // h200_fp16.fa:25 q_held
 constexpr int kTurnRows = 16384;                     // rows of K and V of the heads whose tiles take turns at the end: they stay in L2
 constexpr int kTurnTiles = 32;                       // heads of so many tiles all take turns, twice as many at a time
 

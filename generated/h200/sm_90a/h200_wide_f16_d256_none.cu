@@ -47,8 +47,8 @@ namespace {
 
 using Element = f16;
 
-constexpr int kTileRows = 128;                       // h200_fp16.fa:24 tile
-constexpr int kTileKeys = 64;                        // h200_fp16.fa:24 tile
+constexpr int kTileRows = 128;                       // h200_fp16.fa:25 tile
+constexpr int kTileKeys = 64;                        // h200_fp16.fa:25 tile
 constexpr int kHeadDimQK = 256;                      // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 256;                       // h200_fp16.fa:4 head_dim
 constexpr int kStages = 2;                           // h200_fp16.fa:17 stages
@@ -62,8 +62,8 @@ constexpr int kRowWarps = 8;                         // warps side by side over 
 constexpr int kKeyWarps = 1;                         // warps side by side over keys
 constexpr int kWarpRows = kTileRows / kRowWarps;     // 16
 constexpr int kWarpKeys = kTileKeys / kKeyWarps;     // 64
-constexpr int kHeldSlices = 7;                       // h200_fp16.fa:24 q_held
-constexpr int kCluster = 2;                          // h200_fp16.fa:25 cluster
+constexpr int kHeldSlices = 7;                       // h200_fp16.fa:25 q_held
+constexpr int kCluster = 2;                          // h200_fp16.fa:26 cluster
 
 using QTile = SharedTile<Element, kTileRows, kHeadDimQK, Swizzle::kXor>;
 using KTile = SharedTile<Element, kTileKeys, kHeadDimQK, Swizzle::kXor>;
