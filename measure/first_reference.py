@@ -19,7 +19,7 @@ import inputs
 from notes import machine, notes_of
 
 ROWS, KEYS, HEAD_DIM, TILE = 256, 8192, 128, 128
-BITS, LARGEST_SUM, LOWERED_BITS = (0, 2, 4, 6), 2.0 ** 15, 4  # as in ops/settle.h, of a row's sum
+BITS, LARGEST_SUM, LOWERED_BITS = (0, 2, 4, 6), 2.0 ** 15, 0  # as in ops/settle.h, of a row's sum
 KINDS = ("normal", "hot4", "hot8", "rope12", "sink", "quiet sink")
 
 

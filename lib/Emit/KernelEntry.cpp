@@ -279,7 +279,8 @@ std::optional<Settling> KernelEmitter::settlingApart(LoopOp<const Op> loop) cons
 }
 
 /// The step in three functions: up to its terms, what is rare, and the rest. Warps of a group part at the vote. So what
-/// the group does as one, its wait for products, stands in the first; what comes before that in a settled step, in both.
+/// the group does as one, its wait for products, stands in the first; what comes before that in a settled step, in
+/// both.
 void KernelEmitter::emitStepsApart(LoopOp<const Op> loop, const Settling &settling) {
   const llvm::SmallVector<const Op *, 16> ops = pointersTo(loop->body.ops);
   const std::string name = nameOfStep(loop), parameters = (", int " + loop.variable()).str();

@@ -9,7 +9,8 @@ using namespace fagen;
 using namespace fagen::ir;
 
 // As in ops/settle.h.
-static constexpr float kSettledSumF16 = 32768, kSettledSum = 1099511627776, kFiniteSum = 0x1p120f, kLoweredBits = 4;
+static constexpr float kSettledSumF16 = 32768, kSettledSum = 1099511627776, kFiniteSum = 0x1p120f;
+static constexpr float kLoweredBitsF16 = 0, kLoweredBits = -20;
 
 static Operand operand(const Buffer *buffer) { return {const_cast<Buffer *>(buffer), {}}; }
 
@@ -18,11 +19,13 @@ static Expr outgrows(const Buffer &sums, float bound) {
 }
 
 /// The terms have the type of the product's operands when they are multiplied.
-static float settledSum(const Op &product) {
+static bool areTermsF16(const Op &product) {
   const auto issued = dynCast<MmaIssueOp>(product);
-  const Buffer &q = *(issued ? issued->a() : MmaOp(product).a()).buffer;
-  return q.type == ElementType::F16 ? kSettledSumF16 : kSettledSum;
+  return (issued ? issued->a() : MmaOp(product).a()).buffer->type == ElementType::F16;
 }
+
+static float settledSum(const Op &product) { return areTermsF16(product) ? kSettledSumF16 : kSettledSum; }
+static float loweredBits(const Op &product) { return areTermsF16(product) ? kLoweredBitsF16 : kLoweredBits; }
 
 static std::unique_ptr<Op> makeSums(const Settling &settling, const Location &location) {
   return makeReduce({.dst = operand(settling.sums),
@@ -73,7 +76,7 @@ static Ops makeAgain(const Settling &settling, const Location &location) {
   return ops;
 }
 
-/// Terms, their sums, and all that came before, by an m that makes the sum of a row no larger than 2^kLoweredBits.
+/// Terms, their sums, and all that came before, by an m that makes the sum of a row no larger than 2^loweredBits.
 static void appendLowering(Ops &ops, const Settling &settling, const Location &location) {
   ops.push_back(makeReduce({.dst = operand(settling.mNew),
                             .src = operand(settling.sums),
@@ -84,7 +87,8 @@ static void appendLowering(Ops &ops, const Settling &settling, const Location &l
   ops.push_back(
       makeMap({.dst = operand(settling.mNew),
                .x = operand(settling.m),
-               .value = m + max(Expr::unary(ExprKind::Log2, mNew) - real(kLoweredBits), real(0)) / settling.factor,
+               .value = m + max(Expr::unary(ExprKind::Log2, mNew) - real(loweredBits(*settling.product)), real(0)) /
+                                settling.factor,
                .location = location}));
   for (const Buffer *lowered : {settling.s, settling.sums, settling.alpha, settling.l})
     ops.push_back(makeMap({.dst = operand(lowered),

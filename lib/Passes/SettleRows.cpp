@@ -13,9 +13,9 @@
 // by products of its own: the scores are gone, Q and K are not. The first step takes its maximum as ever. So do masked
 // steps of three warp groups: what they would keep to mask again is more than their threads have registers for.
 //
-// With settle_apart = 1 the votes of whole tiles are `apart`: the text of what is rare moves out of the loop. In the loop
-// it is 8 KB that each step jumps over. Warps of a group then go different ways until l += sums, and must not wait for
-// products on them: the step's last wait moves up to the vote.
+// With settle_apart = 1 the votes of whole tiles are `apart`: the text of what is rare moves out of the loop. In the
+// loop it is 8 KB that each step jumps over. Warps of a group then go different ways until l += sums, and must not wait
+// for products on them: the step's last wait moves up to the vote.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Settling.h"

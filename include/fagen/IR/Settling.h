@@ -8,7 +8,7 @@
 //       mma s = q k^T; what shapes the scores: map s = ..., map s = visible ? s : -inf
 //       reduce m_new = max(m, s); alpha, l, m as in Rescaling.h; map s = exp2(s c - m c); reduce sums = sum(s)
 //     }
-//     reduce m_new = sum(sums) of rows; map m_new = m + max(log2(m_new) - 4, 0) / c
+//     reduce m_new = sum(sums) of rows; map m_new = m + max(log2(m_new) - bits, 0) / c  // kLoweredBits
 //     map s, sums, alpha, l, each times exp2((m - m_new) c); map m = m_new
 //   }
 //   ...                                         // ops that tell others that q or k is read

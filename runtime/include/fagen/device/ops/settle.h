@@ -23,9 +23,10 @@ template <> inline constexpr float kSettledSum<f16> = 32768.0f;
 /// Beyond this a sum no longer tells how large its terms are: the whole row's may be infinite.
 constexpr float kFiniteSum = 1.32922799578491587e36f; // 2^120
 
-/// What the terms of a row come down to, as a power of two of their sum: between what they may grow to again, and terms
-/// that are small beside them.
-constexpr float kLoweredBits = 4.0f;
+/// What the terms of a row come down to, as a power of two of their sum. f16 keeps the bits of what is small beside
+/// them as it does beside a row's maximum. bf16 has them all anyway, and room to grow for longer.
+template <class T> constexpr float kLoweredBits = -20.0f;
+template <> inline constexpr float kLoweredBits<f16> = 0.0f;
 
 /// Whether a thread has a sum that is larger than that, or no number: as of a row that has seen no key yet.
 template <int kRows> __device__ __forceinline__ bool outgrows(const RowValues<kRows> &sums, float bound) {
@@ -38,7 +39,7 @@ template <int kRows> __device__ __forceinline__ bool outgrows(const RowValues<kR
 
 /// Terms s, their sums, l, and what o is still to be multiplied by, of rows whose terms add up to more than
 /// 2^kLoweredBits, by m that is larger by as much. The factor is that of the m which comes out, however it was rounded.
-template <int kRows, int kKeys>
+template <class T, int kRows, int kKeys>
 __device__ __forceinline__ void lower_rows(Accumulator<kRows, kKeys> &s, RowValues<kRows> &sums,
                                            RowValues<kRows> &alpha, RowValues<kRows> &l, RowValues<kRows> &m, float c,
                                            ptx::Site site) {
@@ -50,7 +51,7 @@ __device__ __forceinline__ void lower_rows(Accumulator<kRows, kKeys> &s, RowValu
       float sum = sums.value[slab][half];
       sum = ptx::add(sum, ptx::shuffle_xor(sum, 1, site));
       sum = ptx::add(sum, ptx::shuffle_xor(sum, 2, site));
-      const float growth = ptx::max(ptx::log2(sum) - kLoweredBits, 0.0f);
+      const float growth = ptx::max(ptx::log2(sum) - kLoweredBits<T>, 0.0f);
       const float before = m.value[slab][half];
       const float after = before + ptx::exp2(ptx::log2(growth) - ptx::log2(c)); // growth / c
       const float factor = ptx::exp2(ptx::mul(before - finite_max<true>(after), c));
@@ -113,7 +114,7 @@ __device__ __forceinline__ void settle_outgrown(Accumulator<kRows, kKeys> &s, Ro
     fill(sums, 0.0f);
     row_sum(sums, s);
   }
-  lower_rows(s, sums, alpha, l, m, c, site);
+  lower_rows<typename QTile::Element>(s, sums, alpha, l, m, c, site);
 }
 
 template <int kRows> __device__ __forceinline__ void add_sums(RowValues<kRows> &l, const RowValues<kRows> &sums) {
