@@ -175,7 +175,7 @@ private:
   void completeIfDone(Slot &slot, const PlannedOp &op);
 
   // CTA and named barriers.
-  void arriveAtBarrier(Warp &warp, const PlannedOp &op);
+  bool arriveAtBarrier(Warp &warp, const PlannedOp &op); ///< false where that is a mistake, which is reported
   unsigned idOf(const Warp &warp, const PlannedOp &op) const;
   std::string nameOfBarrier(unsigned id) const;
 

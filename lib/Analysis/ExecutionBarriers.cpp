@@ -12,8 +12,8 @@ bool Execution::comeToBarrier(Warp &warp, const PlannedOp &op, bool isFirstTry) 
     meetLanes(warp, op, /*isMemoryToo=*/true);
     return true;
   }
-  if (isFirstTry)
-    arriveAtBarrier(warp, op);
+  if (isFirstTry && !arriveAtBarrier(warp, op))
+    return true; // nobody has come, so there is nothing to wait for
   return op.sync.acquires == Means::Nothing || !isBlocked(warp, op);
 }
 
@@ -47,11 +47,13 @@ std::string Execution::nameOfBarrier(unsigned id) const {
   return "barrier " + std::to_string(id % ClockShape::kBarriers) + ofCta(id / ClockShape::kBarriers);
 }
 
-void Execution::arriveAtBarrier(Warp &warp, const PlannedOp &op) {
-  if (warp.number < op.firstWarp || warp.number >= op.firstWarp + op.warps)
-    return fail(*op.op, "the barrier waits for warps " + std::to_string(op.firstWarp) + " to " +
-                            std::to_string(op.firstWarp + op.warps) + "; warp " + std::to_string(warp.number) +
-                            " of role " + plan.roles()[warp.role]->name + " is none of them");
+bool Execution::arriveAtBarrier(Warp &warp, const PlannedOp &op) {
+  if (warp.number < op.firstWarp || warp.number >= op.firstWarp + op.warps) {
+    fail(*op.op, "the barrier waits for warps " + std::to_string(op.firstWarp) + " to " +
+                     std::to_string(op.firstWarp + op.warps) + "; warp " + std::to_string(warp.number) + " of role " +
+                     plan.roles()[warp.role]->name + " is none of them");
+    return false;
+  }
   const unsigned id = idOf(warp, op);
   const Means means = op.sync.releases;
   const unsigned expected = means == Means::Turns            ? 2 * ClockShape::kGroupWarps
@@ -60,20 +62,25 @@ void Execution::arriveAtBarrier(Warp &warp, const PlannedOp &op) {
   Barrier &barrier = state.barriers[id];
   const unsigned generation = warp.generations[id]++;
   // Where others made generations without this warp, it knows as little of them.
-  if (generation != barrier.generations || !isKnown(warp, kAllLanes, shape.barrier(id), generation))
-    return fail(*op.op, "the arrival may count among those before it at " + nameOfBarrier(id) +
-                            ": nothing tells the warp that those are complete");
+  if (generation != barrier.generations || !isKnown(warp, kAllLanes, shape.barrier(id), generation)) {
+    fail(*op.op, "the arrival may count among those before it at " + nameOfBarrier(id) +
+                     ": nothing tells the warp that those are complete");
+    return false;
+  }
   if (barrier.arrived == 0)
     barrier.expected = expected;
-  if (barrier.expected != expected)
-    return fail(*op.op, "at " + nameOfBarrier(id) + " others wait for " + std::to_string(barrier.expected) +
-                            " warps, this op for " + std::to_string(expected));
+  if (barrier.expected != expected) {
+    fail(*op.op, "at " + nameOfBarrier(id) + " others wait for " + std::to_string(barrier.expected) +
+                     " warps, this op for " + std::to_string(expected));
+    return false;
+  }
   barrier.last = op.op;
   release(barrier.gathered, warp, kAllLanes, op);
   if (++barrier.arrived < barrier.expected)
-    return;
+    return true;
   barrier.gathered.raise(shape.barrier(id), ++barrier.generations, op.number);
   barrier.complete = barrier.gathered;
   barrier.gathered.clear();
   barrier.arrived = 0;
+  return true;
 }
