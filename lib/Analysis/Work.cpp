@@ -89,12 +89,15 @@ static Work workOfMma(MmaOp<const Op> product, double warps) {
 /// A group's warps share b; they read of a what no fragment holds.
 static Work workOfAskedMma(const Kernel &kernel, MmaIssueOp<const Op> product, double warps) {
   const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
-  const double depth = a.columns, held = product.held().buffer ? product.held().buffer->columns.number() : 0;
+  const double depth = a.columns;
+  double fromShared = depth;
+  for (const Operand &columns : columnsInRegisters(*product))
+    fromShared -= columns.buffer->columns.number();
   Work work;
   work.askedFlops = warps * 2 * elements(acc) * depth;
   work.askedWavefronts = warps / warpsOfGroup(kernel) * wavefrontsOf(acc.columns * depth * sizeOf(b.type));
   if (a.space == Space::Shared)
-    work.askedWavefronts += warps * wavefrontsOf(acc.rows * (depth - held) * sizeOf(a.type));
+    work.askedWavefronts += warps * wavefrontsOf(acc.rows * fromShared * sizeOf(a.type));
   return work;
 }
 

@@ -233,12 +233,13 @@ void OpEmitter::emitAsyncMma(const Op &op) {
     return line(out, "ptx::{}_wait<{}>();", family.async.str(), wait->pending());
   const MmaIssueOp product(op);
   const std::string acc = operand(product.acc()), a = operand(product.a()), b = operand(product.b());
-  if (isShared(product.a()) && product.held().buffer)
-    line(out, "{}({}, {}, {}, cta.group_row, {});", family.abt.str(), acc, operand(product.held()), a, b);
-  else if (isShared(product.a()))
-    line(out, "{}({}, {}, cta.group_row, {});", (product.accumulate() ? family.addAbt : family.abt).str(), acc, a, b);
-  else
-    line(out, "{}({}, {}, {});", family.ab.str(), acc, a, b);
+  if (!isShared(product.a()))
+    return line(out, "{}({}, {}, {});", family.ab.str(), acc, a, b);
+  std::string inRegisters;
+  for (const Operand &columns : columnsInRegisters(*product))
+    inRegisters += operand(columns) + ", ";
+  line(out, "{}({}, {}{}, cta.group_row, {});", (product.accumulate() ? family.addAbt : family.abt).str(), acc,
+       inRegisters, a, b);
 }
 
 void OpEmitter::emitLoop(const Op &op) {

@@ -174,6 +174,14 @@ Buffer *ir::sharedLeftOperand(const Role &role) {
   return found.size() == 1 ? found.front() : nullptr;
 }
 
+llvm::SmallVector<Operand, 1> ir::columnsInRegisters(const Op &op) {
+  llvm::SmallVector<Operand, 1> columns;
+  for (const Operand &operand : llvm::ArrayRef(op.operands).drop_front(MmaIssueOp<>::kB + 1))
+    if (operand.buffer)
+      columns.push_back(operand);
+  return columns;
+}
+
 Buffer *ir::rightOperandInto(const Role &role, const Buffer *accumulator) {
   Buffer *found = nullptr;
   forEach<MmaIssueOp>(role.body, [&](MmaIssueOp<const Op> product) {

@@ -91,7 +91,7 @@ bool goesOn(const Op &first, const Op &second) {
   return behind.begin() == before.end() && llvm::equal(copiesOf(first.body), copies, isSameCopy);
 }
 
-bool fits(const Kernel &kernel, const Role &role, ShapeCheck &shape) {
+bool canSplit(const Kernel &kernel, const Role &role, ShapeCheck &shape) {
   const unsigned loadWarps = kernel.options.loadWarps->value;
   size_t copies = copiesOf(role.body).size();
   const Op *last = nullptr;
@@ -111,7 +111,7 @@ bool fits(const Kernel &kernel, const Role &role, ShapeCheck &shape) {
 
 bool fagen::splitRoles(Kernel &kernel, PassContext &context) {
   ShapeCheck shape(kernel, context, "split-roles");
-  if (!fits(kernel, kernel.roles.front(), shape))
+  if (!canSplit(kernel, kernel.roles.front(), shape))
     return false;
   RoleSplitter(kernel).run();
   return true;

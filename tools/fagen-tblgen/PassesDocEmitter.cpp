@@ -1,4 +1,4 @@
-// fagen: writes docs/internals/Passes.md: what each pass does, needs and ensures.
+// fagen: writes docs/internals/Passes.md: what each pass does, needs and ensures, and where it stands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EmitterSupport.h"
@@ -14,7 +14,10 @@ void emitPass(raw_ostream &os, const Record &pass) {
   os << "\n### " << pass.getValueAsString("Name") << "\n\n"
      << pass.getValueAsString("Summary") << ".\n\n"
      << "* needs: " << pass.getValueAsString("Needs") << "\n"
-     << "* ensures: " << pass.getValueAsString("Ensures") << "\n";
+     << "* ensures: " << pass.getValueAsString("Ensures") << "\n"
+     << "* for: " << pass.getValueAsDef("For")->getValueAsString("Doc") << "\n";
+  if (const StringRef place = pass.getValueAsString("Place"); !place.empty())
+    os << "* why there: " << place << "\n";
 }
 
 void emitPassesDoc(RecordKeeper &records, raw_ostream &os) {

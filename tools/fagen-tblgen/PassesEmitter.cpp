@@ -1,11 +1,13 @@
-// fagen: writes fagen/Passes/PassTable.h: name, summary and contract of every pass.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// fagen: writes fagen/Passes/PassTable.h, name, summary and contract of every pass, and Passes.inc: their functions,
+// and the pipeline. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EmitterSupport.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/TableGen/Error.h"
 #include "llvm/TableGen/TableGenBackend.h"
+
+#include <algorithm>
 
 using namespace llvm;
 
@@ -14,9 +16,13 @@ namespace {
 
 void validate(const std::vector<Record *> &passes) {
   StringSet<> names;
-  for (const Record *pass : passes)
+  for (const Record *pass : passes) {
     if (!names.insert(pass->getValueAsString("Name")).second)
       PrintFatalError(pass->getLoc(), "pass '" + pass->getValueAsString("Name") + "' is declared twice");
+    if (pass->getValueAsBit("InPipeline") && pass->getValueAsString("Place").empty())
+      PrintFatalError(pass->getLoc(), "Place of pass '" + pass->getValueAsString("Name") +
+                                          "' is empty; it says why the pass stands where it stands");
+  }
 }
 
 void emitPasses(RecordKeeper &records, raw_ostream &os) {
@@ -34,7 +40,41 @@ void emitPasses(RecordKeeper &records, raw_ostream &os) {
   os << "};\n\n} // namespace fagen\n";
 }
 
+/// hold-query: holdQuery
+std::string functionOf(const Record &pass) {
+  std::string name = pass.getValueAsString("Name").str();
+  std::replace(name.begin(), name.end(), '-', '_');
+  return lowerCamel(name);
+}
+
+/// {"hold-query", holdQuery, hasRoles, false, Phase::Split, Phase::Split},
+void emitEntries(const std::vector<Record *> &passes, StringRef array, bool inPipeline, raw_ostream &os) {
+  os << "constexpr PassEntry " << array << "[] = {\n";
+  for (const Record *pass : passes)
+    if (pass->getValueAsBit("InPipeline") == inPipeline)
+      os << "    {" << quoted(pass->getValueAsString("Name")) << ", " << functionOf(*pass) << ", "
+         << pass->getValueAsDef("For")->getValueAsString("Function") << ", "
+         << (pass->getValueAsBit("NeedsVariant") ? "true" : "false") << ", Phase::" << pass->getValueAsString("From")
+         << ", Phase::" << pass->getValueAsString("To") << "},\n";
+  os << "};\n";
+}
+
+void emitPipeline(RecordKeeper &records, raw_ostream &os) {
+  const std::vector<Record *> passes = recordsInOrder(records, "Pass");
+  validate(passes);
+  emitFileHeader(os, "the passes' functions, and the pipeline.", "Passes.td");
+  {
+    Guard guard(os, "GET_PASS_FUNCTIONS");
+    for (const Record *pass : passes)
+      os << "bool " << functionOf(*pass) << "(ir::Kernel &kernel, PassContext &context);\n";
+  }
+  Guard guard(os, "GET_PIPELINE");
+  emitEntries(passes, "kPipeline", true, os);
+  emitEntries(passes, "kByName", false, os);
+}
+
 TableGen::Emitter::Opt registration("gen-passes", emitPasses, "the table of passes");
+TableGen::Emitter::Opt pipeline("gen-pipeline", emitPipeline, "the passes' functions, and the pipeline");
 
 } // namespace
 } // namespace fagen::tblgen::passesEmitter

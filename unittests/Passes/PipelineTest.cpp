@@ -35,16 +35,22 @@ struct KernelRun {
 
 size_t occurrences(llvm::StringRef text, llvm::StringRef word) { return text.count(word); }
 
-TEST(Pipeline, AgreesWithPassesTd) {
-  std::vector<std::string> inTable, inPipeline;
-  for (const PassInfo &pass : kPasses) {
-    ASSERT_NE(lookupPass(pass.name), nullptr) << pass.name.str();
-    if (pass.inPipeline)
-      inTable.push_back(pass.name.str());
+TEST(Pipeline, EachPassBeginsInThePhaseThatTheOneBeforeLeaves) {
+  ir::Phase phase = ir::Phase::Built;
+  for (const PassEntry &pass : pipelinePasses()) {
+    EXPECT_EQ(pass.needs, phase) << pass.name.str();
+    phase = pass.leaves;
   }
-  for (const PassEntry &pass : pipelinePasses())
-    inPipeline.push_back(pass.name.str());
-  EXPECT_EQ(inPipeline, inTable);
+  EXPECT_EQ(phase, ir::Phase::Verified);
+}
+
+TEST(Pipeline, EveryPassHasAName) {
+  for (const PassInfo &pass : kPasses) {
+    const PassEntry *const entry = lookupPass(pass.name);
+    ASSERT_NE(entry, nullptr) << pass.name.str();
+    const auto pipeline = pipelinePasses();
+    EXPECT_EQ(entry >= pipeline.begin() && entry < pipeline.end(), pass.inPipeline) << pass.name.str();
+  }
 }
 
 /// What the runner printed behind single passes, without the line that says which.

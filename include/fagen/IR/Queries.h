@@ -72,6 +72,8 @@ bool isProduct(const Op &op, MmaForm form);
 bool isIssueFromShared(const Op &op);
 /// That left operand of the role's products; null where there is none, or more than one.
 Buffer *sharedLeftOperand(const Role &role);
+/// Of such an op what it takes of the left operand from registers: the operands behind acc, a and b that are there.
+llvm::SmallVector<Operand, 1> columnsInRegisters(const Op &op);
 /// The right operand of the products that add to the fragment; null where there is none.
 Buffer *rightOperandInto(const Role &role, const Buffer *accumulator);
 /// By how many steps products of the ring lag behind the loop that they stand in, in whichever role: K(j) and V(j - 1)

@@ -1,8 +1,8 @@
 // fagen: the passes, each a free function on one kernel.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A pass gives true when it changed the kernel. What it needs and ensures stands in Passes.td; Pipeline.cpp has the
-// order and the reasons. Mistakes are reported through the context's diagnostics; the pipeline stops behind the pass.
+// A pass gives true when it changed the kernel. What it needs and ensures stands in Passes.td, with the order and
+// the reasons. Mistakes are reported through the context's diagnostics; the pipeline stops behind the pass.
 #pragma once
 
 #include "fagen/IR/Patterns.h"
@@ -32,29 +32,8 @@ bool isCombine(const ir::Kernel &kernel, const PassContext &context);
 /// Whether, of a tile of as many rows as keys, a group of four warps sees fewer key tiles than the last one.
 bool groupsSkipKeyTiles(const ir::Kernel &kernel, const ir::Role &role, ir::ConstMask mask, unsigned groups);
 
-bool resolveOptions(ir::Kernel &kernel, PassContext &context);
-bool buildTiles(ir::Kernel &kernel, PassContext &context);
-bool splitMaskLoops(ir::Kernel &kernel, PassContext &context);
-bool splitRoles(ir::Kernel &kernel, PassContext &context);
-bool issueProducts(ir::Kernel &kernel, PassContext &context);
-bool settleRows(ir::Kernel &kernel, PassContext &context);
-bool foldScores(ir::Kernel &kernel, PassContext &context);
-bool rotateCopies(ir::Kernel &kernel, PassContext &context);
-bool orderRoles(ir::Kernel &kernel, PassContext &context);
-bool holdQuery(ir::Kernel &kernel, PassContext &context);
-bool skipMaskedTiles(ir::Kernel &kernel, PassContext &context);
-bool persistTiles(ir::Kernel &kernel, PassContext &context);
-bool fetchTiles(ir::Kernel &kernel, PassContext &context);
-bool stageOutput(ir::Kernel &kernel, PassContext &context);
-bool takeTurns(ir::Kernel &kernel, PassContext &context);
-bool formClusters(ir::Kernel &kernel, PassContext &context);
-bool pipelineLoads(ir::Kernel &kernel, PassContext &context);
-bool dropIdleCopies(ir::Kernel &kernel, PassContext &context);
-bool strengthReduceCopies(ir::Kernel &kernel, PassContext &context);
-bool assignLayouts(ir::Kernel &kernel, PassContext &context);
-bool allocateShared(ir::Kernel &kernel, PassContext &context);
-bool placeBarriers(ir::Kernel &kernel, PassContext &context);
-bool verifyBarriers(ir::Kernel &kernel, PassContext &context);
-bool printHazards(ir::Kernel &kernel, PassContext &context);
+// bool holdQuery(ir::Kernel &kernel, PassContext &context); and so on.
+#define GET_PASS_FUNCTIONS
+#include "fagen/Passes/Passes.inc"
 
 } // namespace fagen

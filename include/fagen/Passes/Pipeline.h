@@ -24,7 +24,7 @@ struct PassEntry {
   bool run(ir::Kernel &kernel, PassContext &context) const { return appliesTo(kernel) && function(kernel, context); }
 };
 
-/// The passes of the default pipeline, in order. Pipeline.cpp says why each stands where it stands.
+/// The passes of the default pipeline, in order. Passes.td says why each stands where it stands.
 llvm::ArrayRef<PassEntry> pipelinePasses();
 /// Any pass, also those that are only run by name; null when there is none of that name.
 const PassEntry *lookupPass(llvm::StringRef name);
