@@ -41,6 +41,7 @@
 
 #include "fagen/Target/MmaInstrs.h"
 
+#include "KeyTileLets.h"
 #include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
 
@@ -93,23 +94,6 @@ bool rescalesLazily(const Block &block) {
   return found && found->rescaling.isLazy;
 }
 
-/// The lets that count key tiles; `first` and `left` where keys are bounded from below, `gap` of those that no row sees
-/// from tile `gapBegin` on.
-struct KeyTiles {
-  std::string full, all, first = {}, left = {}, gapBegin = {}, gap = {};
-  std::string judged = {}; ///< the judgement of tiles, where lets do not know them all
-  bool isNeverWhole = false;
-  bool isJudged() const { return !judged.empty(); }
-  bool hasLeft() const { return !first.empty(); }
-  bool hasGap() const { return !gap.empty(); }
-
-  /// The key tile of that number where those of the gap are not counted.
-  Expr at(const Expr &number) const {
-    const Expr tile = variable(first) + number;
-    return hasGap() ? tile + select(lessThan(tile, variable(gapBegin)), constant(0), variable(gap)) : tile;
-  }
-};
-
 /// Masks nothing in the tiles that every row sees whole.
 void branchAroundMask(LoopOp<> loop, const KeyTiles &tiles) {
   const Expr step = variable(loop.variable());
@@ -154,11 +138,6 @@ void splitFirstFirst(Ops &ops, Ops::iterator loop, const KeyTiles &tiles) {
   LoopOp(*interior).setEnd(variable(tiles.full));
   LoopOp(**loop).setBegin(variable(tiles.full));
   ops.insert(loop, std::move(interior));
-}
-
-/// Whether some tile below the interior needs the mask, or none is visited.
-bool isBoundedBelow(const MaskBounds &bounds) {
-  return !(bounds.firstKey == constant(0)) || !(bounds.fullBegin == constant(0)) || bounds.hasGap();
 }
 
 /// Those that there are.
@@ -211,110 +190,6 @@ bool beginsWithLast(const Kernel &kernel, const Role &role, ConstMask mask) {
          !groupsSkipKeyTiles(kernel, role, mask, warpGridOf(kernel, role).rows / kGroupWarps);
 }
 
-/// What bounds read of memory, each in a let of its own, which stands in front of those that name it.
-Expr withReadsAsLets(Kernel &kernel, const Expr &bound) {
-  if (!bound)
-    return {};
-  return bound.rewritten([&](const Expr &node) {
-    if (node.kind() == ExprKind::Ascending)
-      return node.operand();
-    return node.kind() == ExprKind::Read ? letOfRead(kernel, node) : Expr();
-  });
-}
-
-MaskBounds withReadsAsLets(Kernel &kernel, const MaskBounds &bounds) {
-  return {withReadsAsLets(kernel, bounds.firstKey),
-          withReadsAsLets(kernel, bounds.fullBegin),
-          withReadsAsLets(kernel, bounds.fullEnd),
-          withReadsAsLets(kernel, bounds.keyEnd),
-          withReadsAsLets(kernel, bounds.gapBegin),
-          withReadsAsLets(kernel, bounds.gapEnd),
-          bounds.unknown};
-}
-
-/// Of masks that bound keys from below, too. The last tile counts as right where it could as well be left.
-void addBoundsFromFirst(Kernel &kernel, const MaskBounds &bounds, const Expr &keys, KeyTiles &tiles) {
-  auto let = [&](llvm::StringRef name, const Expr &value, const char *note) {
-    kernel.lets.push_back({name.str(), value, std::string("split-mask-loops: ") + note});
-    return variable(name);
-  };
-  auto orNone = [](const Expr &value) { return max(value, constant(0)); };
-  tiles.first = kernel.freshName("first_tile");
-  tiles.left = kernel.freshName("left_tiles");
-  const Expr first = let(tiles.first, floorDiv(orNone(bounds.firstKey), keys), "the first key tile that some row sees");
-  Expr end = tilesSeen(bounds, keys), gap; // of those that are visited, and those that are not
-  if (bounds.hasGap()) {
-    tiles.gapBegin = kernel.freshName("gap_begin");
-    tiles.gap = kernel.freshName("gap_tiles");
-    const Expr gapBegin = let(tiles.gapBegin, max(ceilDiv(orNone(bounds.gapBegin), keys), first),
-                              "the key tile at which those begin that no row sees");
-    gap = let(tiles.gap, orNone(min(floorDiv(orNone(bounds.gapEnd), keys), end - constant(1)) - gapBegin),
-              "those that no row sees, but for the last");
-  }
-  const Expr skipped = gap ? first + gap : first;
-  const Expr all = let(tiles.all, orNone(end - skipped), "key tiles that some row sees");
-  const Expr begin = ceilDiv(orNone(bounds.fullBegin), keys);
-  let(tiles.left, min(orNone(begin - skipped), orNone(all - constant(1))),
-      "those before the first that every row sees whole");
-  let(tiles.full, min(orNone(min(tilesSeenWhole(bounds, keys), skipped + all) - max(first, begin)), all),
-      "key tiles that every row sees whole");
-}
-
-/// The key tile of step j where the masked ones at the right come first, then those at the left.
-Expr tileFromRight(Kernel &kernel, const KeyTiles &tiles, const Expr &step) {
-  const std::string right = kernel.freshName("right_tiles");
-  kernel.lets.push_back({right, variable(tiles.all) - variable(tiles.full) - variable(tiles.left),
-                         "split-mask-loops: those behind the last that every row sees whole"});
-  if (tiles.hasGap()) {
-    const Expr inOrder = variable(tiles.left) + variable(tiles.full) + step;
-    return tiles.at(select(lessThan(step, variable(right)), inOrder, step - variable(right)));
-  }
-  return select(lessThan(step, variable(right)), variable(tiles.first) + variable(tiles.left) + variable(tiles.full),
-                variable(tiles.first) - variable(right)) +
-         step;
-}
-
-/// Loop bounds as run-time values. That of all tiles takes the place of the loop's end.
-KeyTiles addBounds(Kernel &kernel, const MaskBounds &bounds, const Expr &keys, const Expr &end) {
-  KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str()};
-  tiles.isNeverWhole = bounds.fullEnd == constant(0);
-  llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == tiles.all; });
-  if (isBoundedBelow(bounds)) {
-    addBoundsFromFirst(kernel, bounds, keys, tiles);
-    return tiles;
-  }
-  const Expr seen = tilesSeen(bounds, keys), whole = tilesSeenWhole(bounds, keys);
-  const std::optional<Interval> apart = difference(expand(kernel, whole), expand(kernel, seen));
-  const bool isPart = apart && apart->high <= 0; // else analyses would take the one to be as large as it likes
-  kernel.lets.push_back(
-      {tiles.full, isPart ? whole : min(whole, seen), "split-mask-loops: key tiles that every row sees whole"});
-  kernel.lets.push_back({tiles.all, seen, "split-mask-loops: key tiles that some row sees"});
-  return tiles;
-}
-
-/// Where lets do not know all tiles that rows see, those that they leave are judged when the kernel runs.
-KeyTiles addJudgement(Kernel &kernel, ConstMask mask, const MaskBounds &bounds, int64_t rows, const Expr &end) {
-  const Expr keys = keysOf(kernel, mask);
-  KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str()};
-  llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == tiles.all; });
-  tiles.judged = kernel.freshName("seen");
-  const std::string low = kernel.freshName("low"), high = kernel.freshName("high");
-  const MaskJudgement judgement =
-      judgeMask(kernel, mask.predicate(), mask.row(), mask.row() + constant(rows - 1), variable(low), variable(high));
-  tiles.isNeverWhole = judgement.whole == constant(0);
-  const Expr first = floorDiv(max(bounds.firstKey, constant(0)), keys);
-  const Expr seen = variable(tiles.judged), all = Expr::unary(ExprKind::SeenTiles, seen);
-  kernel.lets.push_back({.name = tiles.judged,
-                         .value = seen,
-                         .note = "split-mask-loops: which key tiles rows see",
-                         .judged = TileJudgement{first, max(tilesSeen(bounds, keys) - first, constant(0)), low, high,
-                                                 judgement.seen, judgement.whole}});
-  kernel.lets.push_back({tiles.full, min(Expr::unary(ExprKind::WholeTiles, seen), all),
-                         "split-mask-loops: key tiles that every row sees whole"});
-  kernel.lets.push_back({tiles.all, all, "split-mask-loops: key tiles that some row may see"});
-  return tiles;
-}
-
 /// Whether the mask's bounds can stand in front of the loop, which runs to `end`.
 bool canBeBounds(const Kernel &kernel, const Role &role, ConstMask mask, const MaskBounds &bounds, const Expr &end,
                  Diagnostics &diags) {
@@ -354,9 +229,8 @@ bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, P
   LoopOp edge(**loop);
   const bool isJudged = llvm::any_of(bounds.unknown, [&](const Expr &each) { return canBeJudged(kernel, each); });
   const int64_t rows = scoresOf(kernel, role, mask).rows;
-  const MaskBounds inLets = withReadsAsLets(kernel, bounds);
   const KeyTiles tiles =
-      isJudged ? addJudgement(kernel, mask, inLets, rows, end) : addBounds(kernel, inLets, keysOf(kernel, mask), end);
+      isJudged ? addJudgement(kernel, mask, bounds, rows, end) : addBounds(kernel, bounds, keysOf(kernel, mask), end);
   const Expr step = variable(edge.variable());
   const bool isAsynchronous = mmaFamily(kernel.backend).isAsynchronous;
   if (tiles.isNeverWhole ||
