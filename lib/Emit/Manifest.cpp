@@ -359,15 +359,29 @@ static bool isInside(StringRef path) {
                        [](StringRef part) { return part == ".." || part == "."; });
 }
 
+/// The array "files" of an object; nothing where there is none.
+static std::optional<json::Array> filesIn(StringRef text) {
+  Expected<json::Value> value = json::parse(text);
+  if (!value) {
+    consumeError(value.takeError());
+    return std::nullopt;
+  }
+  json::Object *const object = value->getAsObject();
+  json::Array *const files = object ? object->getArray("files") : nullptr;
+  return files ? std::optional(std::move(*files)) : std::nullopt;
+}
+
+/// emitManifest writes the list in front of the rest, which is long: up to the list's end it is an object, too.
+static std::optional<json::Array> filesAtHead(StringRef text) {
+  const size_t end = text.find(']');
+  return end == StringRef::npos ? std::nullopt : filesIn((text.take_front(end + 1) + "}").str());
+}
+
 std::vector<std::string> fagen::filesOfManifest(StringRef text) {
   std::vector<std::string> files;
-  Expected<json::Value> manifest = json::parse(text);
-  if (!manifest) {
-    consumeError(manifest.takeError());
-    return files;
-  }
-  const json::Object *object = manifest->getAsObject();
-  const json::Array *listed = object ? object->getArray("files") : nullptr;
+  std::optional<json::Array> listed = filesAtHead(text);
+  if (!listed)
+    listed = filesIn(text);
   if (!listed)
     return files;
   for (const json::Value &file : *listed)

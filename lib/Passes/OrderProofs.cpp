@@ -6,12 +6,15 @@
 
 #include "OrderProofs.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <cstring>
+#include <algorithm>
 
 using namespace fagen;
+using llvm::isAlnum;
+using llvm::isDigit;
 using llvm::StringRef;
 
 namespace {
@@ -26,19 +29,64 @@ Proofs &proofs() {
   return instance;
 }
 
-/// bf16 is f16; and what warps vote on is left out, since a proof takes either outcome to happen.
+/// Appends it with f16 for bf16.
+void appendAsF16(std::string &key, StringRef text) {
+  const StringRef bf16 = ": bf16[";
+  for (size_t type = text.find(bf16); type != StringRef::npos; type = text.find(bf16)) {
+    key += text.take_front(type);
+    key += ": f16[";
+    text = text.drop_front(type + bf16.size());
+  }
+  key += text;
+}
+
+/// How long the real number is that the text begins with, as 4.0 or 1.5e-20; 0 where it begins with none.
+size_t lengthOfReal(StringRef text) {
+  const StringRef digits = "0123456789";
+  const size_t point = text.find_first_not_of(digits);
+  if (point == 0 || point == StringRef::npos || text[point] != '.')
+    return 0;
+  const size_t end = std::min(text.find_first_not_of(digits, point + 1), text.size());
+  StringRef rest = text.drop_front(end);
+  if (!rest.consume_front("e"))
+    return end;
+  if (!rest.consume_front("-"))
+    rest.consume_front("+");
+  return text.size() - rest.drop_while(isDigit).size();
+}
+
+/// Appends it with # for each real number and its sign. They say what elements become; who reads them when, and what the
+/// ledger calls the op, says the rest.
+void appendWithoutReals(std::string &key, StringRef text) {
+  bool isInWord = false; // a digit there begins no number
+  while (!text.empty()) {
+    const size_t length = isInWord ? 0 : lengthOfReal(text);
+    if (length == 0) {
+      isInWord = isAlnum(text.front()) || text.front() == '_';
+      key += text.front();
+      text = text.drop_front();
+      continue;
+    }
+    if (key.back() == '-')
+      key.pop_back();
+    key += '#';
+    text = text.drop_front(length);
+  }
+}
+
+/// What warps vote on is left out, since a proof takes either outcome to happen.
 void appendToKey(std::string &key, StringRef line) {
   const StringRef isFenced = ", fenced = 1}";
-  const bool isVote = line.ltrim().starts_with(ir::opInfo(ir::OpKind::Vote).name);
-  StringRef rest = isVote ? line.take_front(line.find(" {")) : line;
-  for (size_t type = rest.find(": bf16["); type != StringRef::npos; type = rest.find(": bf16[")) {
-    key += rest.take_front(type);
-    key += ": f16[";
-    rest = rest.drop_front(type + strlen(": bf16["));
+  const StringRef op = line.ltrim().take_until([](char c) { return c == ' '; });
+  if (op == ir::opInfo(ir::OpKind::Vote).name) {
+    key += line.take_front(line.find(" {"));
+    if (line.contains(isFenced))
+      key += isFenced;
+  } else if (op == ir::opInfo(ir::OpKind::Map).name) {
+    appendWithoutReals(key, line);
+  } else {
+    appendAsF16(key, line);
   }
-  key += rest;
-  if (isVote && line.contains(isFenced))
-    key += isFenced;
   key += '\n';
 }
 

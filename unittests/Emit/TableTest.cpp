@@ -123,6 +123,13 @@ TEST(Manifest, ReadingBackTrustsNothing) {
             (std::vector<std::string>{"a.cu", "sm_89/d.cu"}));
 }
 
+TEST(Manifest, FilesMayStandAnywhereAndHaveAnyName) {
+  const std::vector<std::string> files = {"a].cu", "b.cu"};
+  EXPECT_EQ(filesOfManifest(R"({"files": ["a].cu", "b.cu"], "rows": [{"files": ["c.cu"]}]})"), files);
+  EXPECT_EQ(filesOfManifest(R"({"rows": [1, {"files": ["c.cu"]}], "files": ["a].cu", "b.cu"]})"), files);
+  EXPECT_EQ(filesOfManifest(R"({"rows": [[]]})"), std::vector<std::string>());
+}
+
 TEST(CMakeFile, NamesTheKernel) {
   TestPlan test;
   std::string text = emitCMakeFile(test.plan);
