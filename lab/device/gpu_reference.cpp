@@ -119,7 +119,7 @@ Reference GpuReference::computeHere(const Case &c, const DenseInputs &inputs) {
                          {},
                          memories.add(s.rows() * 8),
                          memories.add(s.rows() * 8),
-                         memories.add(s.rows() * 16),
+                         memories.add(s.rows() * 8 * kMoves),
                          memories.add(s.rows())};
   if (form)
     params.form = upload(form->programs(), memories);
@@ -149,10 +149,10 @@ Reference GpuReference::computeHere(const Case &c, const DenseInputs &inputs) {
   memories.fetch(reference.form.tanh, params.tanh);
   memories.fetch(reference.form.undecided, params.undecided);
   if (form) {
-    std::vector<double> moved(s.rows() * 2);
+    std::vector<double> moved(s.rows() * kMoves);
     memories.fetch(moved, params.moved);
     for (size_t i = 0; i < moved.size(); ++i)
-      reference.form.o[i % 2] = std::max(reference.form.o[i % 2], moved[i]);
+      reference.form.o[i % kMoves] = std::max(reference.form.o[i % kMoves], moved[i]);
   }
   summarize(reference, c.dtype);
   return reference;
@@ -169,7 +169,10 @@ static double differenceOf(double a, double b, double difference) {
     return 0;
   return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
 }
-static double relative(double a, double b) { return differenceOf(a, b, std::abs(a / b - 1)); }
+/// What f64 has too few bits for is equal.
+static double relative(double a, double b) {
+  return differenceOf(a, b, std::abs(a - b) / std::max(std::abs(b), 0x1p-960));
+}
 
 /// A score of 10^6 has seven digits fewer behind the point. What f32 may be off (2^-23 of all that an operation gives)
 /// says how large a row's numbers are: f64 may be off 2^-29 of it.
@@ -195,7 +198,7 @@ GpuReference::Agreement GpuReference::compare(const Reference &gpu, const Refere
   for (size_t i = 0; i < cpu.lseLoss.size(); ++i)
     if (!hasForm || !cpu.form.undecided[i])
       agreement.lseLoss = std::max(agreement.lseLoss, relative(gpu.lseLoss[i], cpu.lseLoss[i]));
-  for (size_t kind : {0, 1})
+  for (size_t kind = 0; kind < kMoves; ++kind)
     agreement.formErrors = std::max(agreement.formErrors, relative(gpu.form.o[kind], cpu.form.o[kind]));
   return agreement;
 }

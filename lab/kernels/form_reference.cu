@@ -14,36 +14,40 @@ extern "C" __global__ void __launch_bounds__(kThreads) formPlain(const Reference
   attendPlainly<true>(params);
 }
 
-/// What one thread has of a row's errors: sums over its keys, and how far its columns of O may be moved, by tanh.
+/// What one thread has of a row's errors: sums over its keys, and how far its columns of O may be moved.
 struct RowErrors {
   double loss = 0, rounding = 0, tanh = 0;
   bool undecided = false;
-  double moved[2][kMaxColumns / kThreads] = {};
+  double moved[kMoves][kMaxColumns / kThreads] = {};
 };
 
-/// A term of weight `p`; what its error may move O by, for each of the two tanh, is left in `weights`.
-inline __device__ void addTerm(RowErrors &errors, const FormValue &value, double p, double (&weights)[2]) {
-  weights[0] = weights[1] = 0;
+inline __device__ void clear(double (&weights)[kMoves]) {
+  for (double &weight : weights)
+    weight = 0;
+}
+
+/// A term of weight `p`; what it may move O by is left in `weights`.
+inline __device__ void addTerm(RowErrors &errors, const FormValue &value, double p, double (&weights)[kMoves]) {
+  clear(weights);
   if (isInfinite(value.rounding))
     errors.undecided = true;
   else if (p > 0) {
     errors.rounding += p * value.rounding;
     errors.tanh += p * value.tanh;
-    for (int kind = 0; kind < 2; ++kind)
-      weights[kind] = p * expm1(2 * (value.rounding + kTanhErrors[kind] * value.tanh));
+    movesOf(value, p, weights);
   }
 }
 
 /// `v` of a column is what the terms of `count` keys multiply, `weights` theirs; of a sink v is 0.
 template <class ValueOfV>
 __device__ void addMoved(RowErrors &errors, const ReferenceParams &params, long long count,
-                         const double (&weights)[2][kChunk], ValueOfV valueOf) {
+                         const double (&weights)[kMoves][kChunk], ValueOfV valueOf) {
   const double *o = params.o + blockIdx.x * static_cast<long long>(params.headDimV);
   for (int part = 0; part < kMaxColumns / kThreads; ++part) {
     const int column = part * kThreads + threadIdx.x;
     for (long long j = 0; j < count && column < params.headDimV; ++j) {
       const double distance = fabs(valueOf(j, column) - o[column]);
-      for (int kind = 0; kind < 2; ++kind)
+      for (int kind = 0; kind < kMoves; ++kind)
         errors.moved[kind][part] += weights[kind][j] * distance;
     }
   }
@@ -51,14 +55,14 @@ __device__ void addMoved(RowErrors &errors, const ReferenceParams &params, long 
 
 /// The key's part of the row's errors.
 inline __device__ void addKey(RowErrors &errors, const RowState<double, true> &state, double lse, long long key,
-                              double (&weights)[2]) {
+                              double (&weights)[kMoves]) {
   const FormView &form = state.params.form;
   FormScratch<FormValue> scratch;
   FormRun<FormValue> run(form, scratch.lets, scratch.stack);
   FormElement element = state.at(key);
   const FormValue mask = run.mask(element);
   errors.undecided |= mask.rounding != 0;
-  weights[0] = weights[1] = 0;
+  clear(weights);
   if (mask.value == 0)
     return;
   element.score = state.score(key);
@@ -73,19 +77,19 @@ inline __device__ void addKey(RowErrors &errors, const RowState<double, true> &s
 extern "C" __global__ void __launch_bounds__(kThreads) formLoss(const ReferenceParams params) {
   __shared__ double q[kMaxColumns];
   __shared__ double chunk[kChunk];
-  __shared__ double weights[2][kChunk];
+  __shared__ double weights[kMoves][kChunk];
   const auto state = loadRow<true>(params, q, chunk, false);
   const double lse = params.lse[blockIdx.x];
   RowErrors errors;
-  double own[2];
+  double own[kMoves];
   for (long long first = 0; first < state.keys; first += kChunk) {
     const long long left = state.keys - first, count = left < kChunk ? left : kChunk;
-    own[0] = own[1] = 0;
+    clear(own);
     if (threadIdx.x < count)
       addKey(errors, state, lse, first + threadIdx.x, own);
     __syncthreads();
-    weights[0][threadIdx.x] = own[0];
-    weights[1][threadIdx.x] = own[1];
+    for (int kind = 0; kind < kMoves; ++kind)
+      weights[kind][threadIdx.x] = own[kind];
     __syncthreads();
     addMoved(errors, params, count, weights, [&](long long j, int column) {
       return double(floatOfHalf(params.dtype, state.v[(first + j) * params.headDimV + column]));
@@ -96,8 +100,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) formLoss(const ReferenceP
     FormScratch<FormValue> scratch;
     const FormValue sink = FormRun<FormValue>(params.form, scratch.lets, scratch.stack).sink(state.place);
     addTerm(errors, sink, exp(sink.value - lse), own);
-    weights[0][0] = own[0];
-    weights[1][0] = own[1];
+    for (int kind = 0; kind < kMoves; ++kind)
+      weights[kind][0] = own[kind];
   }
   __syncthreads();
   if (params.form.sink.size != 0)
@@ -105,13 +109,13 @@ extern "C" __global__ void __launch_bounds__(kThreads) formLoss(const ReferenceP
   const double loss = reduce<false>(errors.loss, chunk), rounding = reduce<false>(errors.rounding, chunk);
   const double tanh = reduce<false>(errors.tanh, chunk);
   const double undecided = reduce<true>(double(errors.undecided), chunk);
-  for (int kind = 0; kind < 2; ++kind) {
+  for (int kind = 0; kind < kMoves; ++kind) {
     double most = 0;
     for (double moved : errors.moved[kind])
       most = fmax(most, moved);
     most = reduce<true>(most, chunk);
     if (threadIdx.x == 0)
-      params.moved[2 * static_cast<long long>(blockIdx.x) + kind] = undecided != 0 ? 0 : most;
+      params.moved[kMoves * static_cast<long long>(blockIdx.x) + kind] = undecided != 0 ? 0 : most;
   }
   if (threadIdx.x != 0)
     return;

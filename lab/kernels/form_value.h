@@ -62,6 +62,9 @@ inline constexpr double kFormRounding = 0x1p-23;
 inline constexpr double kFunctionRounding = 4 * kFormRounding;
 /// How far a tanh is off, at most: 1 - 2 / (1 + exp(2x)) and polynomials; the instruction.
 inline constexpr double kTanhErrors[] = {2.7e-7, 7.7e-6};
+/// Weights below this may be 0 in a kernel: exp2 gives 0 below f32's smallest normal number, and a weight is a product
+/// of exp2 of which none exceeds 1. Twice that number, since rounding moves weights.
+inline constexpr double kLeastWeight = 0x1p-125;
 /// How far a score is taken to be off where a form compares it: as much as an LSE is allowed.
 inline constexpr double kScoreDoubt = 1e-5;
 
@@ -172,6 +175,15 @@ inline FormValue combined(double value, const FormValue &a, double byA, const Fo
 
 /// All that a value may be off, with the worst tanh.
 inline double doubt(const FormValue &x) { return x.rounding + x.tanh * kTanhErrors[1] + x.score * kScoreDoubt; }
+
+/// What a key of weight `p` may move O by, in units of the distance of its V from O: with each kind of tanh, and by
+/// underflow alone.
+inline constexpr int kMoves = 3, kUnderflow = 2;
+inline void movesOf(const FormValue &value, double p, double (&moves)[kMoves]) {
+  moves[kUnderflow] = p < kLeastWeight ? p : 0;
+  for (int kind = 0; kind < kUnderflow; ++kind)
+    moves[kind] = p * expm1(2 * (value.rounding + kTanhErrors[kind] * value.tanh)) + moves[kUnderflow];
+}
 
 inline FormValue selected(const FormValue &condition, const FormValue &a, const FormValue &b) {
   FormValue chosen = condition.value != 0 ? a : b;

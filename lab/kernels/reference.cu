@@ -30,7 +30,7 @@ struct ReferenceParams {
   double scale;
   FormView form;            ///< of the kernels that are named form...
   double *rounding, *tanh;  ///< by formLoss: of each row, FormErrors in reference.h
-  double *moved;            ///< two of a row: how far any of its columns may be off, by tanh
+  double *moved;            ///< kMoves of a row: how far any of its columns may be off
   unsigned char *undecided; ///< of each row
 };
 

@@ -134,8 +134,9 @@ static std::optional<BoundForm> boundFormOf(const Case &c) {
 /// What f32 may make of one row's form: adds up, key by key, what moves LSE and O.
 class RowErrors {
 public:
-  RowErrors(const RowAttention<double> &row, const std::vector<double> &o, double lse)
-      : row(row), o(o), lse(lse), moved{std::vector<double>(o.size()), std::vector<double>(o.size())} {}
+  RowErrors(const RowAttention<double> &row, const std::vector<double> &o, double lse) : row(row), o(o), lse(lse) {
+    moved.fill(std::vector<double>(o.size()));
+  }
 
   /// `exponents` is of all keys; what their scores' errors are multiplied by is left in `slopes`.
   void add(const std::vector<double> &exponents, std::vector<double> &slopes) {
@@ -179,11 +180,11 @@ private:
       return;
     rounding += p * value.rounding;
     tanh += p * value.tanh;
-    for (size_t kind = 0; kind < moved.size(); ++kind) {
-      const double weight = p * std::expm1(2 * (value.rounding + kTanhErrors[kind] * value.tanh));
-      for (size_t c = 0; c < o.size(); ++c)
-        moved[kind][c] += weight * std::abs((v ? v[c] : 0) - o[c]);
-    }
+    double moves[kMoves];
+    movesOf(value, p, moves);
+    for (size_t kind = 0; kind < moved.size(); ++kind)
+      for (size_t c = 0; c < o.size() && moves[kind] > 0; ++c)
+        moved[kind][c] += moves[kind] * std::abs((v ? v[c] : 0) - o[c]);
   }
 
   const RowAttention<double> &row;
@@ -191,7 +192,7 @@ private:
   const double lse;
   double rounding = 0, tanh = 0;
   bool undecided = false;
-  std::array<std::vector<double>, 2> moved; ///< of each column of O, by Tanh
+  std::array<std::vector<double>, kMoves> moved; ///< of each column of O
 };
 
 /// visit(i, attention, p, o) of each row i; `p` has room for its keys, `o` for its columns.
@@ -250,7 +251,7 @@ Reference CpuReference::compute(const Case &c, const DenseInputs &inputs) {
       errors.add(scores, slopes);
       errors.store(reference.form, i);
       const std::lock_guard guard(lock);
-      for (size_t kind : {0, 1})
+      for (size_t kind = 0; kind < kMoves; ++kind)
         reference.form.o[kind] = std::max(reference.form.o[kind], errors.largest(kind));
     }
     if (!c.halfAccum)

@@ -20,7 +20,7 @@ DenseInputs makeInputs(const Case &c, uint64_t seed);
 struct FormErrors {
   std::vector<double> rounding, tanh; ///< of each row's LSE; the second in units of a tanh's error
   std::vector<uint8_t> undecided;     ///< rows with a comparison that rounding decides
-  double o[2] = {};                   ///< of all elements of O, by Tanh
+  double o[kMoves] = {};              ///< of all elements of O: by Tanh, and by underflow alone
 };
 
 /// What a correct result looks like. Dense, [batch, head, row, column] and [batch, head, row].

@@ -67,10 +67,14 @@ class FormDrawer {
 public:
   explicit FormDrawer(Random &random) : random(random) {}
 
-  std::string draw(const std::string &name) {
+  /// A score that is bounded lets schedules do without maxima.
+  std::string draw(const std::string &name, bool isBounded) {
     std::string body;
-    const bool hasScore = random.percent(60), hasMask = !hasScore || random.percent(70), hasSink = random.percent(25);
-    if (hasScore)
+    const bool hasScore = isBounded || random.percent(60), hasMask = !hasScore || random.percent(70),
+               hasSink = random.percent(25);
+    if (isBounded)
+      body += "  score = " + bounded(score(random.below(3))) + ";\n";
+    else if (hasScore)
       body += "  score = " + (random.percent(15) ? hidden(score(random.below(3))) : score(random.below(4))) + ";\n";
     if (hasMask)
       body += "  mask = " + truth(random.below(3)) + ";\n";
@@ -162,6 +166,12 @@ private:
     }
   }
 
+  std::string bounded(const std::string &value) {
+    static constexpr std::string_view kBounded[] = {"30 * tanh(({}) / 30)", "cap * tanh(({}) / cap)",
+                                                    "clamp({}, -20, 20)", "tanh({})"};
+    return fmt::format(fmt::runtime(random.pick(kBounded)), value);
+  }
+
   std::string sink() {
     static constexpr std::string_view kSinks[] = {"sinks[h]", "t * 0.5", "sinks[h] + f32(q) * 0.01", "-1.5",
                                                   "h == 0 ? -inf : sinks[h]"};
@@ -211,6 +221,13 @@ std::string schedule(Random &random, bool isHopper, unsigned &headDim) {
   }
 }
 
+std::string withoutMaxima(std::string schedule) {
+  static constexpr std::string_view kPolicy = "rescale = optimistic;";
+  if (const size_t at = schedule.find(kPolicy); at != std::string::npos)
+    schedule.erase(at, kPolicy.size());
+  return schedule + " rescale = none;";
+}
+
 } // namespace
 
 std::string drawFormsSpec(Random &random, const TargetInfo *target) {
@@ -218,20 +235,23 @@ std::string drawFormsSpec(Random &random, const TargetInfo *target) {
   FormDrawer drawer(random);
   std::string text = fmt::format("target {};\n", name);
   std::vector<std::string> uses;
-  if (random.percent(30))
+  const bool isBounded = name == "sm_90a" && random.percent(20);
+  if (!isBounded && random.percent(30))
     uses.emplace_back(random.percent(50) ? "causal" : "none");
   const unsigned count = random.between(2, 4);
   for (unsigned i = 0; i != count; ++i) {
-    const std::string form = fmt::format("f{}", i), block = drawer.draw(form);
+    const std::string form = fmt::format("f{}", i), block = drawer.draw(form, isBounded);
     text += block;
     uses.push_back(drawer.use(form, block));
   }
   unsigned headDim = 0;
   std::string values = schedule(random, name == "sm_90a", headDim);
+  if (isBounded)
+    values = withoutMaxima(values);
   if (random.percent(25))
     values += " tanh = exp;";
   text += fmt::format("kernel r {{\n  problem {{ dtype = {}; head_dim = {}; form = [{}]; }}\n  schedule {{ {} }}\n}}\n",
-                      random.percent(50) ? "f16" : "bf16", headDim, fmt::join(uses, ", "), values);
+                      !isBounded && random.percent(50) ? "f16" : "bf16", headDim, fmt::join(uses, ", "), values);
   return text;
 }
 

@@ -38,7 +38,7 @@ static float computeRow(const ModelKernel &kernel, const Case &c, const DenseInp
   };
   std::vector<float> exponents(size_t(s.seqKv), -INFINITY);
   const std::optional<float> sink = kernel.sink(at);
-  float most = sink.value_or(-INFINITY);
+  float most = kernel.sinkJoinsLast ? -INFINITY : sink.value_or(-INFINITY);
   for (at.key = 0; at.key < s.seqKv; ++at.key) {
     float dot = 0;
     for (int64_t i = 0; i < s.headDimQK; ++i)
@@ -51,13 +51,23 @@ static float computeRow(const ModelKernel &kernel, const Case &c, const DenseInp
   o.assign(size_t(s.headDimV), 0);
   if (most == -INFINITY)
     return most;
-  constexpr float kLog2E = 1.44269504f;
-  float sum = sink ? float(kernel.sinks) * std::exp2((*sink - most) * kLog2E) : 0;
+  most = kernel.shift.value_or(most);
+  const auto weightOf = [&](float score) {
+    const float weight = std::exp2((score - most) * 1.44269504f);
+    return weight < kernel.leastWeight ? 0 : weight;
+  };
+  float sum = sink && !kernel.sinkJoinsLast ? float(kernel.sinks) * weightOf(*sink) : 0;
   for (int64_t k = 0; k < s.seqKv; ++k) {
-    const float p = std::exp2((exponents[size_t(k)] - most) * kLog2E);
+    const float p = weightOf(exponents[size_t(k)]);
     sum += p;
     for (int64_t i = 0; i < s.headDimV; ++i)
       o[size_t(i)] += floatOfHalf(c.dtype, halfOfFloat(c.dtype, p)) * value(inputs.v, (first + k) * s.headDimV + i);
+  }
+  if (sink && kernel.sinkJoinsLast) {
+    const float ofKeys = std::exchange(most, std::max(most, *sink)), factor = weightOf(ofKeys);
+    for (float &column : o)
+      column *= factor;
+    sum = sum * factor + float(kernel.sinks) * weightOf(*sink);
   }
   for (float &column : o)
     column /= sum;
@@ -74,7 +84,7 @@ std::string ModelKernel::failures(const Case &c, Arithmetic arithmetic) const {
     const FormElement at{0, i / s.seqQ / s.heads, i / s.seqQ % s.heads, i % s.seqQ, 0};
     lse.push_back(bitsOfFloat(computeRow(*this, c, inputs, at, row) * lseFactor));
     for (float column : row)
-      o.push_back(halfOfFloat(c.dtype, column));
+      o.push_back(halfOfFloat(c.dtype, column * oFactor));
   }
   std::string broken;
   for (const Failure &failure : judge(c, CpuReference().compute(c, inputs), arithmetic, o, &lse).failures)

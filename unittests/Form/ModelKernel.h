@@ -14,8 +14,12 @@ struct ModelKernel {
   std::function<float(const lab::FormElement &)> score;
   std::function<bool(const lab::FormElement &)> mask;
   std::function<std::optional<float>(const lab::FormElement &)> sink;
-  int sinks = 1;       ///< how many parts of a row add it
-  float lseFactor = 1; ///< of the LSE that is written
+  int sinks = 1;                    ///< how many parts of a row add it
+  float oFactor = 1, lseFactor = 1; ///< of what is written
+  /// What weights are relative to: the row's maximum, or this. Far below the maximum, sums may be infinite.
+  std::optional<float> shift = std::nullopt;
+  bool sinkJoinsLast = false;    ///< sums of keys follow it when they are done
+  float leastWeight = 0x1p-126f; ///< exp2 gives 0 below
 
   /// What the form says; arguments outlive the kernel.
   static ModelKernel of(const lab::FormPtr &form, const lab::Case &c);

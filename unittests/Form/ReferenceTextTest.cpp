@@ -39,7 +39,7 @@ namespace {
 lab::Reference runText(const lab::Case &c, const lab::DenseInputs &inputs) {
   lab::Reference reference = lab::emptyReference(c);
   const lab::Shape &s = c.shape;
-  std::vector<double> moved(s.rows() * 2);
+  std::vector<double> moved(s.rows() * lab::kMoves);
   onCpu::fagen::lab::ReferenceParams params{};
   params.q = inputs.q.data();
   params.k = inputs.k.data();
@@ -73,7 +73,7 @@ lab::Reference runText(const lab::Case &c, const lab::DenseInputs &inputs) {
     hasForm ? onCpu::fagen::lab::formLoss(params) : onCpu::fagen::lab::referenceLoss(params);
   }
   for (size_t i = 0; i < moved.size() && hasForm; ++i)
-    reference.form.o[i % 2] = std::max(reference.form.o[i % 2], moved[i]);
+    reference.form.o[i % lab::kMoves] = std::max(reference.form.o[i % lab::kMoves], moved[i]);
   summarize(reference, c.dtype);
   return reference;
 }
@@ -95,7 +95,7 @@ TEST(ReferenceText, CausalAttention) {
   EXPECT_TRUE(compare(lab::parseCase("1,2,1,40,17,32,16 dtype=bf16 mask=causal inputs=large")).holds());
 }
 
-/// Lets, tensors, sinks, masks that hide all keys of a row, comparisons that rounding decides.
+/// Lets, tensors, sinks, masks that hide all keys of a row, comparisons that rounding decides, weights that underflow.
 TEST(ReferenceText, Forms) {
   const char *const kForms[] = {
       "form f { param cap: f32 in [1, 55]; param window: i32 in [1, 64]; score = cap * tanh(s / cap); "
@@ -105,6 +105,7 @@ TEST(ReferenceText, Forms) {
       "form f { param bias: bf16[batch, heads, seq_q, seq_kv]; param doc: i32[batch, seq_kv] ascending; "
       "let own = doc[b, p]; score = s + bias[b, h, q, k]; mask = doc[b, k] == own && own > 0; }",
       "form f { param t: f32 in [0, 1]; score = s > t ? s : -inf; }",
+      "form f { mask = k <= p; sink = 90.0; }",
       "form f { param sinks: f32[heads]; mask = q < 0 && k == q; sink = h == 1 ? -inf : sinks[h]; }",
   };
   for (const char *text : kForms)
@@ -140,7 +141,7 @@ TEST(ReferenceText, Differences) {
       [](lab::Reference &r) { r.lse[3] += 1e-9; },        [](lab::Reference &r) { r.lse[3] = -INFINITY; },
       [](lab::Reference &r) { r.lseLoss[3] *= 1.001; },   [](lab::Reference &r) { r.form.rounding[2] *= 1.001; },
       [](lab::Reference &r) { r.form.undecided[2] = 1; }, [](lab::Reference &r) { r.form.o[0] *= 1.001; },
-      [](lab::Reference &r) { r.maxPlainError *= 3; },
+      [](lab::Reference &r) { r.maxPlainError *= 3; },    [](lab::Reference &r) { r.form.o[lab::kUnderflow] += 1e-9; },
   };
   EXPECT_TRUE(lab::GpuReference::compare(right, right).holds());
   for (const Change &change : kChanges) {

@@ -142,4 +142,34 @@ TEST(WrongKernels, ASinkIsAddedOnceAndLseIsNatural) {
   EXPECT_NE(without.failures(little), "");
 }
 
+/// Weights of keys below f32's normal numbers are 0; larger ones are not.
+TEST(WrongKernels, WeightsMayUnderflowBesideASink) {
+  const std::string form = "form f { param level: f32; sink = level; }";
+  const auto joined = [&](const Case &c, float leastWeight) {
+    ModelKernel kernel = ModelKernel::of(c.arguments->form, c);
+    kernel.sinkJoinsLast = true;
+    kernel.leastWeight = leastWeight;
+    return kernel.failures(c);
+  };
+  for (const char *level : {"-20", "-28", "-32", "-36"}) { // scores lie around -120
+    const Case c = caseOfForm(form, std::string("1,1,1,18,65,32 dtype=bf16 inputs=negative arg.level=") + level);
+    EXPECT_EQ(joined(c, 0x1p-126f), "") << level;
+  }
+  const Case larger = caseOfForm(form, "1,1,1,18,65,32 dtype=bf16 inputs=negative arg.level=-40");
+  EXPECT_EQ(joined(larger, 0x1p-126f), "");
+  EXPECT_EQ(joined(larger, 0x1p-100f), "error cosine");
+}
+
+/// Keys with one score have one weight, which rounds alike for all: 33.1 to 33 in bf16, while the sum keeps 33.1. Of a
+/// form with a score O may be off by as much as that, and no more.
+TEST(WrongKernels, EqualScoresRoundAlike) {
+  const Case c = caseOfForm("form f { score = -max(s, -3.5); }", "1,2,2,40,70,32 dtype=bf16 inputs=rising");
+  ModelKernel kernel = ModelKernel::of(c.arguments->form, c);
+  EXPECT_EQ(kernel.failures(c), "");
+  kernel.shift = 0;
+  EXPECT_EQ(kernel.failures(c), "");
+  kernel.oFactor = 0.997f;
+  EXPECT_EQ(kernel.failures(c), "cosine");
+}
+
 } // namespace
