@@ -99,6 +99,7 @@ private:
   void emitJudgement(const ir::Let &let);
   void emitByFirstLane(bool isFetched, llvm::function_ref<void()> body);
   void emitLets();
+  std::string namesOfLets(llvm::StringRef separator) const;
   void emitCtaAt();
   /// Who takes tiles in turn.
   enum class Turns : uint8_t { Loads, Multiplies };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelEmitter.h"
+
 #include "LoopText.h"
 
 #include "fagen/IR/Patterns.h"
@@ -425,11 +426,7 @@ void KernelEmitter::emitEntryOfOneTile() {
     rest += ",\n              place.batch,\n              place.head,\n              place.kv_head";
   if (isSplit())
     rest += ",\n              place.split_begin,\n              place.split_keys";
-  for (const Scalar &scalar : kernel.scalars)
-    rest += ",\n              " + scalar.name;
-  for (const Let &let : kernel.lets)
-    rest += ",\n              " + let.name;
-  line(out, "              {}}};", rest);
+  line(out, "              {}{}}};", rest, namesOfLets(",\n              "));
   if (load)
     emitRoles();
   line(out, "{}", isInstrumented() ? "r.clock.mark(params, Stage::kPrologue);" : "Registers r;");

@@ -3,6 +3,8 @@
 
 #include "KernelEmitter.h"
 
+#include "form/Divisors.h"
+
 #include "fagen/IR/ExprTypes.h"
 
 #include "fagen/Target/MmaInstrs.h"
@@ -77,7 +79,7 @@ void KernelEmitter::emitStorage() {
 std::string KernelEmitter::letValue(const Expr &value) const {
   const Expr reals = value.rewritten(
       [](const Expr &node) { return node.kind() == ExprKind::Real ? variable(spellReal(node.realValue())) : Expr(); });
-  const Expr called = spellCalls(kernel, reals, "form", [&](const Expr &operand) { return letValue(operand); });
+  const Expr called = spellCalls(kernel, reals, "", [&](const Expr &operand) { return letValue(operand); });
   return spellRunValues(called,
                         [](RunScope scope) -> llvm::StringRef {
                           switch (scope) {
@@ -169,6 +171,8 @@ std::vector<std::pair<std::string, std::string>> KernelEmitter::membersOfCta() c
                                    {"int base;", "key tiles of those"}});
   for (const Scalar &scalar : kernel.scalars)
     members.push_back({fmt::format("{} {};", scalar.isReal ? "float" : "int", scalar.name), "of the form"});
+  for (const TileDivisor &divisor : divisorsOf(kernel))
+    members.push_back({fmt::format("Divisor {};", divisor.name), "divides by " + divisor.value.str()});
   for (const Let &let : letsOfTile())
     members.push_back(
         {fmt::format("{} {};", typeOf(let), let.name), let.source ? "read for the whole tile" : let.note});
@@ -242,11 +246,26 @@ void KernelEmitter::emitLets() {
       line(out, "const float {0} = value_of(form.{0});", scalar.name);
     else
       line(out, "const int {0} = value_of(form.{0}, {1}, {2});", scalar.name, scalar.low, scalar.high);
+  for (const TileDivisor &divisor : divisorsOf(kernel))
+    line(out, "const Divisor {} = make_divisor({});", divisor.name, letValue(divisor.value));
   for (const Let &let : letsOfTile())
     if (let.judged)
       emitJudgement(let);
     else
       line(out, "const {} {} = {};", typeOf(let), let.name, letValue(let.source ? readOf(*let.source) : let.value));
+}
+
+/// What emitLets declares, in the order in which a Cta has it.
+std::string KernelEmitter::namesOfLets(llvm::StringRef separator) const {
+  std::string names;
+  auto add = [&](const std::string &name) { names += separator.str() + name; };
+  for (const Scalar &scalar : kernel.scalars)
+    add(scalar.name);
+  for (const TileDivisor &divisor : divisorsOf(kernel))
+    add(divisor.name);
+  for (const Let &let : letsOfTile())
+    add(let.name);
+  return names;
 }
 
 void KernelEmitter::emitCtaAt() {
@@ -266,12 +285,7 @@ void KernelEmitter::emitCtaAt() {
     line(out, "        ptx::shared_storage<SharedStorage>(),");
     line(out, "        place.batch,\n        place.head,\n        place.kv_head,\n        place.row_begin,");
     line(out, "        group_row,");
-    std::string rest = "tile,\n        turn,\n        base";
-    for (const Scalar &scalar : kernel.scalars)
-      rest += ",\n        " + scalar.name;
-    for (const Let &let : letsOfTile())
-      rest += ",\n        " + let.name;
-    line(out, "        {}}};", rest);
+    line(out, "        tile,\n        turn,\n        base{}}};", namesOfLets(",\n        "));
   }
   line(out, "}}\n");
 }

@@ -3,7 +3,7 @@
 
 #include "fagen/Emit/Manifest.h"
 
-#include "FormTables.h"
+#include "form/FormTables.h"
 
 #include "fagen/IR/Names.h"
 

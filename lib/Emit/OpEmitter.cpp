@@ -5,6 +5,7 @@
 
 #include "LoopText.h"
 #include "Stages.h"
+#include "form/Divisors.h"
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -60,26 +61,35 @@ static std::string listOf(llvm::ArrayRef<Expr> values, llvm::function_ref<std::s
 }
 
 /// form.map(b, h, i, j); of a box form.map, {b, h, i0, j0}, {b, h, i1, j1}, for lowest or highest.
-static std::string spellRead(const Kernel &kernel, const Expr &read, llvm::StringRef form,
+static std::string spellRead(const Kernel &kernel, const Expr &read, llvm::StringRef holder,
                              llvm::function_ref<std::string(const Expr &)> spell) {
   const llvm::StringRef name = read.operands().front().name().drop_front();
   const llvm::ArrayRef<Expr> indices = read.indices();
   const size_t rank = kernel.buffer(name)->shape.size();
   if (indices.size() == rank)
-    return fmt::format("{}.{}({})", form.str(), name.str(), listOf(indices, spell));
-  return fmt::format("{}.{}, {{{}}}, {{{}}}", form.str(), name.str(), listOf(indices.take_front(rank), spell),
+    return fmt::format("{}form.{}({})", holder.str(), name.str(), listOf(indices, spell));
+  return fmt::format("{}form.{}, {{{}}}, {{{}}}", holder.str(), name.str(), listOf(indices.take_front(rank), spell),
                      listOf(indices.drop_front(rank), spell));
 }
 
-/// Calls that the device library has other names for than the IR: divisions of what may be negative, and reads.
-Expr fagen::spellCalls(const Kernel &kernel, const Expr &expr, llvm::StringRef form,
+/// floor_div(a, by_b), floor_mod(a, b, by_b)
+static std::string spellDivision(const Kernel &kernel, const Expr &node, const std::string &by,
+                                 llvm::function_ref<std::string(const Expr &)> spell) {
+  if (node.kind() == ExprKind::FloorMod)
+    return fmt::format("floor_mod({}, {}, {})", spell(node.lhs()), spell(node.rhs()), by);
+  return fmt::format("{}floor_div({}, {})", isNotNegative(kernel, node.lhs()) ? "" : "signed_", spell(node.lhs()), by);
+}
+
+Expr fagen::spellCalls(const Kernel &kernel, const Expr &expr, llvm::StringRef holder,
                        llvm::function_ref<std::string(const Expr &)> spell) {
   return expr.rewritten([&](const Expr &node) {
     const bool isDivision = node.kind() == ExprKind::FloorDiv || node.kind() == ExprKind::CeilDiv;
     if (node.kind() == ExprKind::Ascending)
       return node.operand();
     if (node.kind() == ExprKind::Read)
-      return variable(spellRead(kernel, node, form, spell));
+      return variable(spellRead(kernel, node, holder, spell));
+    if (const std::optional<TileDivisor> divisor = divisorOf(kernel, node))
+      return variable(spellDivision(kernel, node, (holder + divisor->name).str(), spell));
     if (!isDivision || isNotNegative(kernel, node.lhs()))
       return Expr();
     return variable(fmt::format("signed_{}({})", nameOfCall(node.kind()).str(), listOf(node.operands(), spell)));
@@ -114,7 +124,7 @@ static Expr spellTurns(const Kernel &kernel, Expr expr) {
 }
 
 std::string OpEmitter::expression(const Expr &expr) const {
-  const Expr called = spellCalls(kernel, expr, "cta.form", [&](const Expr &operand) { return expression(operand); });
+  const Expr called = spellCalls(kernel, expr, "cta.", [&](const Expr &operand) { return expression(operand); });
   Expr spelled = spellRunValues(called, [&](RunScope scope) -> llvm::StringRef {
     switch (scope) {
     case RunScope::Launch:

@@ -55,9 +55,9 @@ std::string spellReal(float value);
 
 /// Run-time values as generated text reaches them: members of what holds those of their scope, by themselves where it
 /// is empty. A division by a Divisor names its reciprocal.
-/// Calls that the device library has other names for than the IR: divisions of what may be negative, and reads, which
-/// `form` is asked for. `spell` is for their operands.
-ir::Expr spellCalls(const ir::Kernel &kernel, const ir::Expr &expr, llvm::StringRef form,
+/// Calls that the device library has other names for than the IR: divisions of what may be negative or by what has a
+/// reciprocal, and reads. The form and reciprocals are members of `holder`, "cta." or nothing. `spell` is for operands.
+ir::Expr spellCalls(const ir::Kernel &kernel, const ir::Expr &expr, llvm::StringRef holder,
                     llvm::function_ref<std::string(const ir::Expr &)> spell);
 
 ir::Expr spellRunValues(const ir::Expr &expr, llvm::function_ref<llvm::StringRef(ir::RunScope)> holderOf);

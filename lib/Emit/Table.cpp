@@ -6,7 +6,7 @@
 
 #include "fagen/Emit/Table.h"
 
-#include "FormTables.h"
+#include "form/FormTables.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"

@@ -54,4 +54,14 @@ TEST(Divisor, RandomNumbers) {
   }
 }
 
+/// Down, not towards 0.
+TEST(Divisor, NegativeNumbers) {
+  for (int d : {1, 2, 3, 7, 64, 100, INT_MAX})
+    for (int a : {INT_MIN, INT_MIN + 1, -1000, -65, -64, -63, -7, -3, -2, -1, 0, 1, 63, 64, INT_MAX}) {
+      const long long quotient = (static_cast<long long>(a) - (a < 0 ? d - 1 : 0)) / d;
+      ASSERT_EQ(signed_floor_div(a, make_divisor(d)), quotient) << a << " / " << d;
+      ASSERT_EQ(floor_mod(a, d, make_divisor(d)), a - quotient * d) << a << " mod " << d;
+    }
+}
+
 } // namespace

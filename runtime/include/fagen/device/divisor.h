@@ -28,4 +28,12 @@ constexpr int floor_div(int a, const Divisor &divisor) {
   return static_cast<int>(static_cast<unsigned>(product >> 32) >> divisor.shift);
 }
 
+/// The same of any a.
+constexpr int signed_floor_div(int a, const Divisor &divisor) {
+  return a >= 0 ? floor_div(a, divisor) : ~floor_div(~a, divisor);
+}
+
+/// What signed_floor_div leaves, from 0 to b - 1, given b and its reciprocal.
+constexpr int floor_mod(int a, int b, const Divisor &by_b) { return a - signed_floor_div(a, by_b) * b; }
+
 } // namespace fagen::device

@@ -1,0 +1,65 @@
+// fagen: finds and names numbers that places of elements are divided by.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Divisors.h"
+
+#include "fagen/IR/OpClasses.h"
+#include "fagen/IR/RunValues.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+static bool isDivision(const Expr &expr) {
+  return expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::FloorMod;
+}
+
+static bool isOfCaller(const Kernel &kernel, const Expr &expr) {
+  if (expr.kind() == ExprKind::Variable)
+    return llvm::any_of(kernel.scalars, [&](const Scalar &scalar) { return scalar.name == expr.name(); });
+  return expr.kind() != ExprKind::Read &&
+         llvm::all_of(expr.operands(), [&](const Expr &operand) { return isOfCaller(kernel, operand); });
+}
+
+/// What the kernel's text has no other name for: by_size, or by for what names no one number.
+static std::string nameFor(const Kernel &kernel, const Expr &value, llvm::ArrayRef<TileDivisor> others) {
+  std::string only;
+  unsigned names = 0;
+  value.forEachVariable([&](llvm::StringRef name) {
+    names += only != name;
+    only = name.str();
+  });
+  std::string wanted = names == 1 ? "by_" + only : "by";
+  while (llvm::any_of(others, [&](const TileDivisor &other) { return other.name == wanted; }))
+    wanted += '_';
+  return kernel.freshName(wanted);
+}
+
+static void collect(const Kernel &kernel, const Expr &expr, std::vector<TileDivisor> &divisors) {
+  for (const Expr &operand : expr.operands())
+    collect(kernel, operand, divisors);
+  if (!isDivision(expr) || !usesScope(expr.lhs(), RunScope::Element) || expr.rhs().kind() == ExprKind::Constant ||
+      !isOfCaller(kernel, expr.rhs()))
+    return;
+  if (llvm::none_of(divisors, [&](const TileDivisor &known) { return known.value == expr.rhs(); }))
+    divisors.push_back({nameFor(kernel, expr.rhs(), divisors), expr.rhs()});
+}
+
+std::vector<TileDivisor> fagen::divisorsOf(const Kernel &kernel) {
+  std::vector<TileDivisor> divisors;
+  if (kernel.scalars.empty())
+    return divisors;
+  for (const Role &role : kernel.roles)
+    forEach<MapOp>(role.body, [&](MapOp<const Op> map) { collect(kernel, map.value(), divisors); });
+  return divisors;
+}
+
+std::optional<TileDivisor> fagen::divisorOf(const Kernel &kernel, const Expr &division) {
+  if (!isDivision(division) || division.rhs().kind() == ExprKind::Constant || !isOfCaller(kernel, division.rhs()))
+    return std::nullopt;
+  for (const TileDivisor &divisor : divisorsOf(kernel))
+    if (divisor.value == division.rhs())
+      return divisor;
+  return std::nullopt;
+}
