@@ -125,8 +125,11 @@ void addGlobalCases(std::vector<ConformanceCase> &cases) {
   };
   add("ld_global_u8", "ld_global_u8", "conformance_ld_global_u8");
   add("ld_global_u16", "ld_global_u16", "conformance_ld_global_u16");
-  for (int words : {1, 2, 4})
+  for (int words : {1, 2, 4}) {
     add(fmt::format("ld_global<{}>", words), "ld_global", fmt::format("conformance_ld_global_{}", 4 * words));
+    if (words == 1)
+      cases.back().functions.emplace_back("ld_global_u32");
+  }
   add("st_global_u16", "st_global_u16", "conformance_st_global_u16");
   add("st_global_u32", "st_global_u32", "conformance_st_global_u32");
   add("st_global", "st_global", "conformance_st_global_16");

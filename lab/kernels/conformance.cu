@@ -269,17 +269,21 @@ extern "C" __global__ void conformance_shared_f32x2(const __grid_constant__ Conf
   put_result(params, element(), data);
 }
 
+/// A lane that is not active reads nothing.
 template <int kBytes> __device__ __forceinline__ void get_global(unsigned (&data)[4], const unsigned *from) {
+  const ptx::Site site = ptx::Site::here();
   if constexpr (kBytes == 2) {
     const char *bytes = reinterpret_cast<const char *>(from);
     for (int i = 0; i < 4; ++i)
-      data[i] = ptx::ld_global_u16(bytes + 4 * i) | static_cast<unsigned>(ptx::ld_global_u16(bytes + 4 * i + 2)) << 16;
+      data[i] = ptx::ld_global_u16(bytes + 4 * i) | static_cast<unsigned>(ptx::ld_global_u16(bytes + 4 * i + 2)) << 16 |
+                ptx::ld_global_u16(nullptr, site, false);
   } else if constexpr (kBytes == 1) {
     const char *bytes = reinterpret_cast<const char *>(from);
     for (int i = 0; i < 4; ++i) {
       data[i] = 0;
       for (int j = 0; j < 4; ++j)
-        data[i] |= static_cast<unsigned>(ptx::ld_global_u8(bytes + 4 * i + j)) << 8 * j;
+        data[i] |= static_cast<unsigned>(ptx::ld_global_u8(bytes + 4 * i + j) | ptx::ld_global_u8(nullptr, site, false))
+                   << 8 * j;
     }
   } else {
     constexpr int kWords = kBytes / 4;
@@ -288,6 +292,8 @@ template <int kBytes> __device__ __forceinline__ void get_global(unsigned (&data
       ptx::ld_global(part, from + i);
       for (int j = 0; j < kWords; ++j)
         data[i + j] = part[j];
+      if (kWords == 1 && i % 2 != 0) // by the other function for one word
+        data[i] = ptx::ld_global_u32(from + i) | ptx::ld_global_u32(nullptr, site, false);
     }
   }
 }

@@ -60,12 +60,38 @@ static std::string listOf(llvm::ArrayRef<Expr> values, llvm::function_ref<std::s
   return text;
 }
 
-/// form.map(b, h, i, j); of a box form.map, {b, h, i0, j0}, {b, h, i1, j1}, for lowest or highest.
+/// Not of a box.
+static bool isReadOfElement(const Kernel &kernel, const Expr &expr) {
+  return expr.kind() == ExprKind::Read &&
+         expr.indices().size() == kernel.buffer(expr.operands().front().name().drop_front())->shape.size();
+}
+
+/// Of a tensor that may be empty, known ? 0 : tensor[...], the read; else nothing.
+static Expr guardedRead(const Kernel &kernel, const Expr &expr) {
+  const auto isZero = [](const Expr &value) {
+    return value == constant(0) || (value.kind() == ExprKind::Real && value.realValue() == 0);
+  };
+  if (expr.kind() != ExprKind::Select || !isZero(expr.operands()[1]))
+    return {};
+  const Expr &other = expr.operands()[2], read = other.kind() == ExprKind::Ascending ? other.operand() : other;
+  return isReadOfElement(kernel, read) ? read : Expr();
+}
+
+/// Whether a place of an element decides what is read.
+static bool readsByElement(const Kernel &kernel, const Expr &expr) {
+  return (isReadOfElement(kernel, expr) && usesScope(expr, RunScope::Element)) ||
+         llvm::any_of(expr.operands(), [&](const Expr &operand) { return readsByElement(kernel, operand); });
+}
+
+/// form.map(b, h, i, j), or form.map.zero_if(known, b, h, i, j); of a box form.map, {b, h, i0, j0}, {b, h, i1, j1}, for
+/// lowest or highest.
 static std::string spellRead(const Kernel &kernel, const Expr &read, llvm::StringRef holder,
-                             llvm::function_ref<std::string(const Expr &)> spell) {
+                             llvm::function_ref<std::string(const Expr &)> spell, const Expr &known = {}) {
   const llvm::StringRef name = read.operands().front().name().drop_front();
   const llvm::ArrayRef<Expr> indices = read.indices();
   const size_t rank = kernel.buffer(name)->shape.size();
+  if (known)
+    return fmt::format("{}form.{}.zero_if({}, {})", holder.str(), name.str(), spell(known), listOf(indices, spell));
   if (indices.size() == rank)
     return fmt::format("{}form.{}({})", holder.str(), name.str(), listOf(indices, spell));
   return fmt::format("{}form.{}, {{{}}}, {{{}}}", holder.str(), name.str(), listOf(indices.take_front(rank), spell),
@@ -80,9 +106,34 @@ static std::string spellDivision(const Kernel &kernel, const Expr &node, const s
   return fmt::format("{}floor_div({}, {})", isNotNegative(kernel, node.lhs()) ? "" : "signed_", spell(node.lhs()), by);
 }
 
+/// a, b and c of a && b && c.
+static void collectConditions(const Expr &expr, ExprKind kind, llvm::SmallVectorImpl<Expr> &conditions) {
+  if (expr.kind() != kind)
+    return conditions.push_back(expr);
+  for (const Expr &operand : expr.operands())
+    collectConditions(operand, kind, conditions);
+}
+
+/// Without branches around reads: all_of(a, b) for a && b, and zero_if.
+static Expr spellUnbranched(const Kernel &kernel, const Expr &expr, llvm::StringRef holder,
+                            llvm::function_ref<std::string(const Expr &)> spell) {
+  if ((expr.kind() == ExprKind::And || expr.kind() == ExprKind::Or) && readsByElement(kernel, expr)) {
+    llvm::SmallVector<Expr, 4> conditions;
+    collectConditions(expr, expr.kind(), conditions);
+    return variable(
+        fmt::format("{}({})", expr.kind() == ExprKind::And ? "all_of" : "any_of", listOf(conditions, spell)));
+  }
+  if (const Expr read = guardedRead(kernel, expr); read && usesScope(read, RunScope::Element))
+    return variable(spellRead(kernel, read, holder, spell, expr.operands()[0]));
+  llvm::SmallVector<Expr, 3> operands;
+  for (const Expr &operand : expr.operands())
+    operands.push_back(spellUnbranched(kernel, operand, holder, spell));
+  return operands.empty() ? expr : expr.withOperands(operands);
+}
+
 Expr fagen::spellCalls(const Kernel &kernel, const Expr &expr, llvm::StringRef holder,
                        llvm::function_ref<std::string(const Expr &)> spell) {
-  return expr.rewritten([&](const Expr &node) {
+  return spellUnbranched(kernel, expr, holder, spell).rewritten([&](const Expr &node) {
     const bool isDivision = node.kind() == ExprKind::FloorDiv || node.kind() == ExprKind::CeilDiv;
     if (node.kind() == ExprKind::Ascending)
       return node.operand();

@@ -42,24 +42,21 @@ __device__ __forceinline__ int value_of(const Scalar<int> &scalar, int low, int 
   return value < low ? low : value > high ? high : value;
 }
 
-__device__ __forceinline__ float load_element(const float *source, ptx::Site site) {
-  unsigned word[1];
-  ptx::ld_global(word, source, site);
-  return ptx::bits_float(word[0]);
+// 0 where the lane is not active.
+__device__ __forceinline__ float load_element(const float *source, ptx::Site site, bool active = true) {
+  return ptx::bits_float(ptx::ld_global_u32(source, site, active));
 }
-__device__ __forceinline__ int load_element(const int *source, ptx::Site site) {
-  unsigned word[1];
-  ptx::ld_global(word, source, site);
-  return static_cast<int>(word[0]);
+__device__ __forceinline__ int load_element(const int *source, ptx::Site site, bool active = true) {
+  return static_cast<int>(ptx::ld_global_u32(source, site, active));
 }
-__device__ __forceinline__ int load_element(const unsigned char *source, ptx::Site site) {
-  return ptx::ld_global_u8(source, site);
+__device__ __forceinline__ int load_element(const unsigned char *source, ptx::Site site, bool active = true) {
+  return ptx::ld_global_u8(source, site, active);
 }
-__device__ __forceinline__ float load_element(const f16 *source, ptx::Site site) {
-  return ptx::to_float(f16{ptx::ld_global_u16(source, site)});
+__device__ __forceinline__ float load_element(const f16 *source, ptx::Site site, bool active = true) {
+  return ptx::to_float(f16{ptx::ld_global_u16(source, site, active)});
 }
-__device__ __forceinline__ float load_element(const bf16 *source, ptx::Site site) {
-  return ptx::to_float(bf16{ptx::ld_global_u16(source, site)});
+__device__ __forceinline__ float load_element(const bf16 *source, ptx::Site site, bool active = true) {
+  return ptx::to_float(bf16{ptx::ld_global_u16(source, site, active)});
 }
 
 /// A tensor with the caller's strides, in elements; f32, f16 and bf16 are read as float, i32 and u8 as int.
@@ -68,11 +65,11 @@ template <class T, int kRank> struct Tensor {
   long long stride[kRank];
 
   template <class... Indices> __device__ __forceinline__ auto operator()(Indices... indices) const {
-    static_assert(sizeof...(Indices) == kRank, "an index for each dimension");
-    long long offset = 0;
-    int dimension = 0;
-    ((offset += static_cast<long long>(indices) * stride[dimension++]), ...);
-    return load_element(data + offset, ptx::Site::here());
+    return load_element(place_of(indices...), ptx::Site::here());
+  }
+  /// 0 where that is `known`, as it is of a tensor without elements.
+  template <class... Indices> __device__ __forceinline__ auto zero_if(bool known, Indices... indices) const {
+    return load_element(place_of(indices...), ptx::Site::here(), !known);
   }
   /// The same of indices that are computed in a loop.
   __device__ __forceinline__ auto at(const int (&index)[kRank]) const {
@@ -82,6 +79,15 @@ template <class T, int kRank> struct Tensor {
       offset += static_cast<long long>(index[dimension]) * stride[dimension];
     return load_element(data + offset, ptx::Site::here());
   }
+
+private:
+  template <class... Indices> __device__ __forceinline__ const T *place_of(Indices... indices) const {
+    static_assert(sizeof...(Indices) == kRank, "an index for each dimension");
+    long long offset = 0;
+    int dimension = 0;
+    ((offset += static_cast<long long>(indices) * stride[dimension++]), ...);
+    return data + offset;
+  }
 };
 
 /// The last index counts bits, which lie side by side; the other strides are in words. Read as 0 or 1.
@@ -90,23 +96,23 @@ template <int kRank> struct Tensor<bit, kRank> {
   long long stride[kRank];
 
   template <class... Indices> __device__ __forceinline__ int operator()(Indices... indices) const {
+    return zero_if(false, indices...);
+  }
+  template <class... Indices> __device__ __forceinline__ int zero_if(bool known, Indices... indices) const {
     static_assert(sizeof...(Indices) == kRank, "an index for each dimension");
     const int all[kRank] = {indices...};
-    long long word = all[kRank - 1] / 32;
-    for (int dimension = 0; dimension < kRank - 1; ++dimension)
-      word += all[dimension] * stride[dimension];
-    unsigned bits[1];
-    ptx::ld_global(bits, data + word, ptx::Site::here());
-    return static_cast<int>(bits[0] >> all[kRank - 1] % 32 & 1u);
+    return bit_of(all, !known);
   }
-  __device__ __forceinline__ int at(const int (&index)[kRank]) const {
+  __device__ __forceinline__ int at(const int (&index)[kRank]) const { return bit_of(index, true); }
+
+private:
+  __device__ __forceinline__ int bit_of(const int (&index)[kRank], bool active) const {
     long long word = index[kRank - 1] / 32;
 #pragma unroll
     for (int dimension = 0; dimension < kRank - 1; ++dimension)
       word += index[dimension] * stride[dimension];
-    unsigned bits[1];
-    ptx::ld_global(bits, data + word, ptx::Site::here());
-    return static_cast<int>(bits[0] >> index[kRank - 1] % 32 & 1u);
+    const unsigned bits = ptx::ld_global_u32(data + word, ptx::Site::here(), active);
+    return static_cast<int>(bits >> (index[kRank - 1] & 31) & 1u);
   }
 };
 

@@ -6,16 +6,20 @@
 
 namespace fagen::device::ptx {
 
-inline unsigned char ld_global_u8(const void *source, Site site = Site::here()) {
-  unsigned char value;
-  engine->load_global(&value, source, sizeof(value), site);
+template <class T> inline T ld_global_element(const void *source, Site site, bool active) {
+  T value = 0;
+  if (active)
+    engine->load_global(&value, source, sizeof(value), site);
   return value;
 }
-
-inline unsigned short ld_global_u16(const void *source, Site site = Site::here()) {
-  unsigned short value;
-  engine->load_global(&value, source, sizeof(value), site);
-  return value;
+inline unsigned char ld_global_u8(const void *source, Site site = Site::here(), bool active = true) {
+  return ld_global_element<unsigned char>(source, site, active);
+}
+inline unsigned short ld_global_u16(const void *source, Site site = Site::here(), bool active = true) {
+  return ld_global_element<unsigned short>(source, site, active);
+}
+inline unsigned ld_global_u32(const void *source, Site site = Site::here(), bool active = true) {
+  return ld_global_element<unsigned>(source, site, active);
 }
 
 template <int kWords> inline void ld_global(unsigned (&words)[kWords], const void *source, Site site = Site::here()) {

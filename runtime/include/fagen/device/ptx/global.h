@@ -7,17 +7,28 @@
 
 namespace fagen::device::ptx {
 
-/// One byte of an input.
-__device__ __forceinline__ unsigned char ld_global_u8(const void *source, Site = Site::here()) {
+// One element of an input, or 0 where the lane is not active: no branch, so that loads side by side do not wait for
+// each other.
+
+__device__ __forceinline__ unsigned char ld_global_u8(const void *source, Site = Site::here(), bool active = true) {
   unsigned short value;
-  asm("ld.global.nc.u8 %0, [%1];" : "=h"(value) : "l"(source));
+  asm("{\n .reg .pred p;\n setp.ne.u32 p, %2, 0;\n mov.u16 %0, 0;\n @p ld.global.nc.u8 %0, [%1];\n}"
+      : "=&h"(value)
+      : "l"(source), "r"(static_cast<unsigned>(active)));
   return static_cast<unsigned char>(value);
 }
-
-/// One element of 2 bytes of an input.
-__device__ __forceinline__ unsigned short ld_global_u16(const void *source, Site = Site::here()) {
+__device__ __forceinline__ unsigned short ld_global_u16(const void *source, Site = Site::here(), bool active = true) {
   unsigned short value;
-  asm("ld.global.nc.u16 %0, [%1];" : "=h"(value) : "l"(source));
+  asm("{\n .reg .pred p;\n setp.ne.u32 p, %2, 0;\n mov.u16 %0, 0;\n @p ld.global.nc.u16 %0, [%1];\n}"
+      : "=&h"(value)
+      : "l"(source), "r"(static_cast<unsigned>(active)));
+  return value;
+}
+__device__ __forceinline__ unsigned ld_global_u32(const void *source, Site = Site::here(), bool active = true) {
+  unsigned value;
+  asm("{\n .reg .pred p;\n setp.ne.u32 p, %2, 0;\n mov.u32 %0, 0;\n @p ld.global.nc.u32 %0, [%1];\n}"
+      : "=&r"(value)
+      : "l"(source), "r"(static_cast<unsigned>(active)));
   return value;
 }
 

@@ -20,4 +20,12 @@ constexpr int signed_ceil_div(int a, int b) { return a > 0 ? (a - 1) / b + 1 : -
 /// What signed_floor_div leaves, from 0 to b - 1.
 constexpr int floor_mod(int a, int b) { return a - signed_floor_div(a, b) * b; }
 
+// && and || of conditions that read memory. All are asked: what a lane reads does not wait for what it knows already.
+template <class... Conditions> constexpr bool all_of(Conditions... conditions) {
+  return (static_cast<int>(static_cast<bool>(conditions)) & ...) != 0;
+}
+template <class... Conditions> constexpr bool any_of(Conditions... conditions) {
+  return (static_cast<int>(static_cast<bool>(conditions)) | ...) != 0;
+}
+
 } // namespace fagen::device
