@@ -10,6 +10,7 @@
 #include "TileUses.h"
 
 #include "fagen/Emit/Kernel.h"
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/Queries.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -99,6 +100,8 @@ private:
   void emitJudgement(const ir::Let &let);
   void emitByFirstLane(bool isFetched, llvm::function_ref<void()> body);
   void emitLets();
+  std::optional<std::pair<ir::Expr, ir::Expr>> seenBySplits() const;
+  void emitSharedKeys();
   std::string namesOfLets(llvm::StringRef separator) const;
   void emitCtaAt();
   /// Who takes tiles in turn.

@@ -405,7 +405,7 @@ void KernelEmitter::emitEntryOfOneTile() {
   auto scope = out.scope();
   if (isInstrumented())
     line(out, "Registers r;\nr.clock.start();");
-  line(out, "const {} place = {}(params);", placeType(), locate());
+  line(out, "{}{} place = {}(params);", seenBySplits() ? "" : "const ", placeType(), locate());
   if (load)
     line(out, "const int group = ptx::warp_group_index(); // 0 loads");
   emitLets();

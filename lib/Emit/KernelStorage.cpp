@@ -6,8 +6,11 @@
 #include "form/Divisors.h"
 
 #include "fagen/IR/ExprTypes.h"
+#include "fagen/IR/Queries.h"
 
 #include "fagen/Target/MmaInstrs.h"
+
+#include <utility>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -237,6 +240,39 @@ void KernelEmitter::emitJudgement(const Let &let) {
   }
 }
 
+static bool hasRead(const Expr &expr) {
+  return expr.kind() == ExprKind::Read || llvm::any_of(expr.operands(), hasRead);
+}
+
+/// As a split would have it that has all keys; what lets have read is named by them.
+static Expr ofAllKeys(const Kernel &kernel, const Expr &bound) {
+  const Expr named = bound.rewritten([&](const Expr &node) {
+    for (const Let &let : kernel.lets)
+      if (let.source && node == Expr::read(let.source->buffer->name, let.source->at))
+        return variable(let.name);
+    return Expr();
+  });
+  return named.substitute(nameOf(RunValue::SplitBegin), constant(0))
+      .substitute(nameOf(RunValue::SplitKeys), variable(RunValue::SeqKv));
+}
+
+/// The first key that rows of the tile see and the end of these, where splits share them alone: where none sees the
+/// first keys there are, as of a window.
+std::optional<std::pair<Expr, Expr>> KernelEmitter::seenBySplits() const {
+  const auto mask = findMask(math.body);
+  if (kernel.grid.kind != CtaGrid::Splits || !mask || judgesTiles())
+    return std::nullopt;
+  const MaskBounds bounds = boundsOf(*mask, mask->row(), scoresOf(kernel, math, *mask).rows);
+  const Expr first = ofAllKeys(kernel, bounds.firstKey), end = ofAllKeys(kernel, bounds.keyEnd);
+  const bool isKnown = !(bounds.firstKey == constant(0)) && !bounds.hasGap() && !hasRead(first) && !hasRead(end);
+  return isKnown ? std::optional(std::pair(first, end)) : std::nullopt;
+}
+
+void KernelEmitter::emitSharedKeys() {
+  if (const auto seen = seenBySplits())
+    line(out, "share_seen_keys<kTileKeys>(place, params, {}, {});", letValue(seen->first), letValue(seen->second));
+}
+
 /// With group_row, which they may name.
 void KernelEmitter::emitLets() {
   if (load)
@@ -248,11 +284,15 @@ void KernelEmitter::emitLets() {
       line(out, "const int {0} = value_of(form.{0}, {1}, {2});", scalar.name, scalar.low, scalar.high);
   for (const TileDivisor &divisor : divisorsOf(kernel))
     line(out, "const Divisor {} = make_divisor({});", divisor.name, letValue(divisor.value));
-  for (const Let &let : letsOfTile())
+  bool sharesKeys = true;
+  for (const Let &let : letsOfTile()) {
+    if (std::exchange(sharesKeys, sharesKeys && !usesScope(let.value, RunScope::Split)) != sharesKeys)
+      emitSharedKeys();
     if (let.judged)
       emitJudgement(let);
     else
       line(out, "const {} {} = {};", typeOf(let), let.name, letValue(let.source ? readOf(*let.source) : let.value));
+  }
 }
 
 /// What emitLets declares, in the order in which a Cta has it.

@@ -53,6 +53,19 @@ __device__ __forceinline__ SplitPlace locate_split(const AttentionParams &params
           begin < end ? static_cast<int>(end - begin) : 0};
 }
 
+/// Shares out the keys from `first` up to `end`, outside of which no row sees any: whole tiles of them, counted from
+/// key 0.
+template <int kTileKeys>
+__device__ __forceinline__ void share_seen_keys(SplitPlace &place, const AttentionParams &params, int first, int end) {
+  const long long last = max(min(end, params.seq_kv), first), tile = first / kTileKeys;
+  const long long tiles = (last + kTileKeys - 1) / kTileKeys - tile;
+  const long long begin = (tile + tiles * place.split / params.splits) * kTileKeys;
+  const long long next = (tile + tiles * (place.split + 1) / params.splits) * kTileKeys;
+  const long long behind = next < params.seq_kv ? next : params.seq_kv;
+  place.split_begin = static_cast<int>(begin);
+  place.split_keys = begin < behind ? static_cast<int>(behind - begin) : 0;
+}
+
 /// The f32 of a part's row.
 /// Parts leave m as a score, which params know how to scale, or as the exponent of two that it stands for.
 constexpr bool kOfExponents = true;
