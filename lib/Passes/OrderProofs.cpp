@@ -40,23 +40,24 @@ void appendAsF16(std::string &key, StringRef text) {
   key += text;
 }
 
-/// How long the real number is that the text begins with, as 4.0 or 1.5e-20; 0 where it begins with none.
+/// How long the real number is that the text begins with, as 4.0, 1e+30 or 1.5e-20; 0 where it begins with none.
 size_t lengthOfReal(StringRef text) {
-  const StringRef digits = "0123456789";
-  const size_t point = text.find_first_not_of(digits);
-  if (point == 0 || point == StringRef::npos || text[point] != '.')
+  StringRef rest = text.drop_while(isDigit);
+  if (rest.size() == text.size())
     return 0;
-  const size_t end = std::min(text.find_first_not_of(digits, point + 1), text.size());
-  StringRef rest = text.drop_front(end);
-  if (!rest.consume_front("e"))
-    return end;
-  if (!rest.consume_front("-"))
-    rest.consume_front("+");
-  return text.size() - rest.drop_while(isDigit).size();
+  const bool hasPoint = rest.consume_front(".");
+  if (hasPoint)
+    rest = rest.drop_while(isDigit);
+  const bool hasPower = !rest.empty() && rest.front() == 'e';
+  if (hasPower) {
+    rest = rest.drop_front();
+    rest = rest.drop_front(rest.starts_with("-") || rest.starts_with("+")).drop_while(isDigit);
+  }
+  return hasPoint || hasPower ? text.size() - rest.size() : 0;
 }
 
-/// Appends it with # for each real number and its sign. They say what elements become; who reads them when, and what the
-/// ledger calls the op, says the rest.
+/// Appends it with # for each real number and its sign. They say what elements become; who reads them when, and what
+/// the ledger calls the op, says the rest.
 void appendWithoutReals(std::string &key, StringRef text) {
   bool isInWord = false; // a digit there begins no number
   while (!text.empty()) {
