@@ -40,15 +40,22 @@ def phrases():
     runs, failed, variants = checks("heads")
     yield f"{variants} variants, at commit ecd7166) {runs - failed} of {runs} runs pass"
     yield conformance()
-    short = [ratio for problem, ratio in ratios("h200/hopper/ladder/contest_short_causal.json")
-             if problem["dtype"] == "float16" and problem["s"] <= 1024]
-    yield f"to {short[0]:.3f} and {short[1]:.3f} (`evidence"
-    mission = [ratio for _, ratio in ratios("h200/hopper/contest_mission.json", "cudnn")]
-    yield f"({min(mission):.2f} to {max(mission):.2f} of cuDNN's time)"
-    grids = [[ratio for _, ratio in ratios(f"h100/grid/f16_{layout}.json")] for layout in ("bshd", "bhsd")]
-    means = [statistics.geometric_mean(grid) for grid in grids]
-    yield f"takes {means[0]:.3f} in the geometric mean of {len(grids[0])} problems, and {means[1]:.3f} with"
-    yield f"d 64 causal at S 512, {max(max(grid) for grid in grids):.3f}"
+    for gpu, layout, dtype in ((gpu, layout, dtype) for gpu in ("h200", "h100") for layout in ("bshd", "bhsd") for dtype in ("bf16", "f16")):
+        found = [ratio for _, ratio in ratios(f"{gpu}/grid/{dtype}_{layout}.json")]
+        mean, worst = f"{statistics.geometric_mean(found):.3f}", f"{max(found):.3f}"
+        yield f"| {mean} | {worst} |" if len(found) >= 18 else f"| {len(found)} measured | {worst} |"
+    first = [ratio for _, ratio in ratios("h200/hopper/contest_mission.json", "cudnn")]
+    later = [ratio for _, ratio in ratios("h100/mission.json", "cudnn")]
+    yield (f"which take {min(first):.2f} to {max(first):.2f} of cuDNN's time on an H200, and {min(later):.2f} to {max(later):.2f} on an H100")
+    for gpu in "h200", "h100":
+        short = [[ratio for _, ratio in ratios(f"{gpu}/short/steady_{dtype}.json")] for dtype in ("f16", "bf16")]
+        yield f"{min(map(min, short)):.2f} to {max(map(max, short)):.2f}"
+        yield " and ".join(f"{statistics.geometric_mean(found):.2f}" + (" in f16" if gpu == "h200" and found is short[0] else "") for found in short)
+    rising = [ratio for problem, ratio in ratios("h200/inputs/f16.json") if problem["mask"] == "none" and "rise" in problem["inputs"]]
+    yield f"{rising[0]:.2f} and {rising[1]:.2f} of FlashAttention-4's time"
+    hot = [ratio for name in ("bf16", "bf16_before") for problem, ratio in ratios(f"h200/inputs/{name}.json")
+           if name == "bf16" or not (problem["d"] == 128 and "rise" in problem["inputs"])]
+    yield f"{min(hot):.2f} to {max(hot):.2f} of the best peer's time in bf16 on an H200"
 
 
 with open(sys.argv[1], encoding="utf-8") as file:
