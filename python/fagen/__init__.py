@@ -23,15 +23,28 @@ if TYPE_CHECKING:
 _LATER = {"KernelSet": "_kernels", "compile": "_kernels", "load": "_kernels", "ready": "_kernels",
           "attention": "torch", "explain": "torch", "plan": "torch", "warmup": "torch"}
 
-__all__ = ["CompileError", "CudaError", "Diagnostic", "Error", "Misaligned", "SpecError", "Unsupported", "stats", *_LATER]
+__all__ = ["__version__", "CompileError", "CudaError", "Diagnostic", "Error", "Misaligned", "SpecError", "Unsupported", "stats", *_LATER]
 
 
 def __getattr__(name):
+    if name == "__version__":
+        return _version()
     if name not in _LATER:
         raise AttributeError(f"module 'fagen' has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
     globals()[name] = value
     return value
+
+
+def _version():
+    """Of the wheel; where there is none, as in a build folder, what the compiler says."""
+    import importlib.metadata
+    try:
+        return importlib.metadata.version("fagen")
+    except importlib.metadata.PackageNotFoundError:
+        import subprocess
+        from . import _lib
+        return subprocess.run([_lib.path("bin", "fagen"), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
 
 
 def __dir__():

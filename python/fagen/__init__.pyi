@@ -18,6 +18,7 @@ from .torch import explain as explain
 from .torch import plan as plan
 from .torch import warmup as warmup
 
+__version__: str
 __all__: List[str]
 
 class _Stats(TypedDict):

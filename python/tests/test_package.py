@@ -21,6 +21,12 @@ def test_import_brings_no_framework():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_version():
+    compiler = subprocess.run([_lib.path("bin", "fagen"), "--version"], capture_output=True,
+                              text=True, check=True).stdout
+    assert compiler.split()[1] == fagen.__version__
+
+
 def test_import_is_quick():
     code = "import time, subprocess, json, re, ctypes; t = time.perf_counter(); import fagen; print(time.perf_counter() - t)"
     times = [float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout) for _ in range(5)]
