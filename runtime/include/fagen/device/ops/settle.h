@@ -28,6 +28,10 @@ constexpr float kFiniteSum = 1.32922799578491587e36f; // 2^120
 template <class T> constexpr float kLoweredBits = -20.0f;
 template <> inline constexpr float kLoweredBits<f16> = 0.0f;
 
+/// exp2 gives 0 below 2^-126, and a row would be lost: by so many bits terms come down at most. A sum of 2^122, the
+/// largest that four threads have, is 1 then.
+constexpr float kMostGrowth = 122.0f;
+
 /// Whether a thread has a sum that is larger than that, or no number: as of a row that has seen no key yet.
 template <int kRows> __device__ __forceinline__ bool outgrows(const RowValues<kRows> &sums, float bound) {
   bool has_grown = false;
@@ -51,7 +55,8 @@ __device__ __forceinline__ void lower_rows(Accumulator<kRows, kKeys> &s, RowValu
       float sum = sums.value[slab][half];
       sum = ptx::add(sum, ptx::shuffle_xor(sum, 1, site));
       sum = ptx::add(sum, ptx::shuffle_xor(sum, 2, site));
-      const float growth = ptx::max(ptx::log2(sum) - kLoweredBits<T>, 0.0f);
+      const float wanted = ptx::max(ptx::log2(sum) - kLoweredBits<T>, 0.0f);
+      const float growth = wanted < kMostGrowth ? wanted : kMostGrowth;
       const float before = m.value[slab][half];
       const float after = before + ptx::exp2(ptx::log2(growth) - ptx::log2(c)); // growth / c
       const float factor = ptx::exp2(ptx::mul(before - finite_max<true>(after), c));
