@@ -9,7 +9,7 @@ using namespace fagen;
 using namespace fagen::ir;
 
 // As in ops/settle.h.
-static constexpr float kSettledSumF16 = 32768, kSettledSum = 1099511627776, kFiniteSum = 0x1p120f;
+static constexpr float kSettledSumF16 = 32768, kSettledSum = 1099511627776, kFiniteSum = 0x1p100f;
 static constexpr float kLoweredBitsF16 = 0, kLoweredBits = -20;
 
 static Operand operand(const Buffer *buffer) { return {const_cast<Buffer *>(buffer), {}}; }

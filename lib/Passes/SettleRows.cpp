@@ -6,7 +6,7 @@
 //
 //   before   m_new = max(s); alpha, l, m; s = exp2(s); l += sum(s)   ...   o = o alpha
 //   after    s = exp2(s); sums = sum(s)
-//            vote sums > bound { vote sums > 2^120 { s = q k^T; ...; sums = sum(s) }; s, sums, l, alpha, m by sums }
+//            vote sums > bound { vote sums > 2^100 { s = q k^T; ...; sums = sum(s) }; s, sums, l, alpha, m by sums }
 //            l += sums   ...   o = o alpha, where alpha is not 1
 //
 // A sum that is finite tells by how much its row's terms are too large. Where it is not, the warp does the step again,

@@ -11,7 +11,6 @@ namespace fagen::emulator::settleTest {
 namespace {
 
 constexpr int kRows = 16, kKeys = 32, kHeadDim = 64;
-constexpr double kMostGrowth = 122; ///< bits by which terms come down at most
 
 struct SettleArguments {
   const uint16_t *q, *k;
@@ -105,8 +104,7 @@ struct Step {
     for (int row = 0; row < kRows; ++row) {
       EXPECT_EQ(isRedone[row], outcome == Outcome::Kept ? 0 : 1) << row;
       const double base = outcome == Outcome::Again ? std::max<double>(m[row], largest(row)) : m[row];
-      const double growth =
-          outcome == Outcome::Kept ? 0 : std::clamp(std::log2(sumBy(base, row) / lowered), 0.0, kMostGrowth);
+      const double growth = outcome == Outcome::Kept ? 0 : std::max(0.0, std::log2(sumBy(base, row) / lowered));
       EXPECT_NEAR(mOut[row], base + growth, 1e-4) << row;
       EXPECT_NEAR(alpha[row], std::exp2(m[row] - mOut[row]), 1e-6) << row;
       for (int key = 0; key < kKeys; ++key)
@@ -146,17 +144,17 @@ TEST_P(Settle, OldMaximumIsKeptWhileItWillDo) {
 
 TEST_P(Settle, OneKeyThatOutgrowsItBringsTheWarpDown) {
   for (const int row : {0, 6, 15})
-    for (const float score : {boundBits() + 1.0f, boundBits() + 6.0f, 118.0f}) {
+    for (const float score : {boundBits() + 1.0f, boundBits() + 6.0f, 98.0f}) {
       Step step;
       step.score(row, 13 + row) = score;
       expect(step, Outcome::Lowered);
     }
 }
 
-/// Above that a sum is not trusted, though it may still be finite: 2^124.
+/// Above that a sum is not trusted, though it may still be finite: 2^104.
 TEST_P(Settle, OneKeyFarAboveMakesTheWarpStartAgain) {
   for (const int row : {0, 6, 15})
-    for (const float score : {124.0f, 200.0f}) { // 2^200 is no float
+    for (const float score : {104.0f, 200.0f}) { // 2^200 is no float
       Step step;
       step.score(row, 13 + row) = score;
       step.score((row + 3) % kRows, 2) = 50; // beside one that could come down

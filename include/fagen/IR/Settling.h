@@ -4,7 +4,7 @@
 //   map alpha = 1
 //   reduce sums = sum(s)
 //   vote !(sums <= bound) fenced {              // kSettledSum of ops/settle.h, by the type of q
-//     vote !(sums <= 2^120) {                   // or no number
+//     vote !(sums <= 2^100) {                   // or no number
 //       mma s = q k^T; what shapes the scores: map s = ..., map s = visible ? s : -inf
 //       reduce m_new = max(m, s); alpha, l, m as in Rescaling.h; map s = exp2(s c - m c); reduce sums = sum(s)
 //     }

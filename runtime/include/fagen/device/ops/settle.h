@@ -20,17 +20,15 @@ namespace fagen::device {
 template <class T> constexpr float kSettledSum = 1099511627776.0f; // 2^40
 template <> inline constexpr float kSettledSum<f16> = 32768.0f;
 
-/// Beyond this a sum no longer tells how large its terms are: the whole row's may be infinite.
-constexpr float kFiniteSum = 1.32922799578491587e36f; // 2^120
+/// Beyond this a row's terms do not come down by a factor: the whole row's sum may be infinite, and the factor of one
+/// that is not would be 0, which exp2 gives below 2^-126. Four threads' sums are at most 2^102, which is 2^122 times
+/// what they come down to.
+constexpr float kFiniteSum = 1.26765060022822940e30f; // 2^100
 
 /// What the terms of a row come down to, as a power of two of their sum. f16 keeps the bits of what is small beside
 /// them as it does beside a row's maximum. bf16 has them all anyway, and room to grow for longer.
 template <class T> constexpr float kLoweredBits = -20.0f;
 template <> inline constexpr float kLoweredBits<f16> = 0.0f;
-
-/// exp2 gives 0 below 2^-126, and a row would be lost: by so many bits terms come down at most. A sum of 2^122, the
-/// largest that four threads have, is 1 then.
-constexpr float kMostGrowth = 122.0f;
 
 /// Whether a thread has a sum that is larger than that, or no number: as of a row that has seen no key yet.
 template <int kRows> __device__ __forceinline__ bool outgrows(const RowValues<kRows> &sums, float bound) {
@@ -55,8 +53,7 @@ __device__ __forceinline__ void lower_rows(Accumulator<kRows, kKeys> &s, RowValu
       float sum = sums.value[slab][half];
       sum = ptx::add(sum, ptx::shuffle_xor(sum, 1, site));
       sum = ptx::add(sum, ptx::shuffle_xor(sum, 2, site));
-      const float wanted = ptx::max(ptx::log2(sum) - kLoweredBits<T>, 0.0f);
-      const float growth = wanted < kMostGrowth ? wanted : kMostGrowth;
+      const float growth = ptx::max(ptx::log2(sum) - kLoweredBits<T>, 0.0f);
       const float before = m.value[slab][half];
       const float after = before + ptx::exp2(ptx::log2(growth) - ptx::log2(c)); // growth / c
       const float factor = ptx::exp2(ptx::mul(before - finite_max<true>(after), c));
