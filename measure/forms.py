@@ -6,6 +6,7 @@ in rounds, by the method of compare_sdpa.py (docs/Laboratory.md). Beside the tim
 difference from a reference in f32, what a plain causal kernel takes, and the time of the visible tiles: our dense kernel's
 on the same problem without a mask, times visible key tiles over all key tiles. The JSON is written anew after each case."""
 import argparse
+import importlib
 import math
 import os
 import sys
@@ -21,6 +22,7 @@ from notes import notes_of
 
 HEADS, DIM, TILE = 16, 128, 128
 TOLERANCE = 2.0**-5  # absolute, of O that is rounded to bf16 and at most some units large
+MODULES = {"fa3": "fa3_fwd_interface", "fa4": "flash_attn.cute.interface"}
 SPECS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "specs")
 
 
@@ -56,8 +58,9 @@ def cases(wanted):
     for name, lengths in (("documents", [512] * 16), ("mixed documents", mixed_lengths(8192))):
         first, number = documents(2, lengths)
         same = lambda b, h, q, k, n=number: (q >= k) & (n[b, q] == n[b, k])  # noqa: E731
-        yield (name, 2, 8192, "documents", dict(first=first), same, None,
-               lambda q0, q1, f=first[0].tolist(): (f[q0], q1))
+        seen = lambda q0, q1, f=first[0].tolist(): (f[q0], q1)  # noqa: E731
+        yield name, 2, 8192, "documents", dict(first=first), same, None, seen
+        yield f"{name} by number", 2, 8192, "same_document", dict(document=number), same, None, seen
 
 
 def visible_share(length, visible):
@@ -92,6 +95,27 @@ def difference_of(o, expected):
     return max((o[b, :, h].float() - head).abs().max().item() for (b, h), head in expected.items())
 
 
+def options_of_peer(peer, case):
+    """What FlashAttention's functions call the form; None where they do not have it."""
+    name, _, _, form, params, *_ = case
+    if form == "softcap":
+        return dict(softcap=params["cap"])
+    if form == "window":
+        return dict(window_size=(params["window"] - 1, 0))
+    return dict(learnable_sink=params["sinks"].bfloat16()) if form == "sink" and peer == "fa4" else None
+
+
+def entrant_of_peer(peer, case, tensors, arguments):
+    """The package's function on these tensors, and O as it gives it; None where it does not have the form."""
+    options = options_of_peer(peer, case)
+    if options is None:
+        return None
+    function = importlib.import_module(MODULES[peer]).flash_attn_func
+    run = lambda: function(*tensors, causal=True, **options)  # noqa: E731
+    o = run()
+    return Entrant(peer, run, arguments, {}), o[0] if isinstance(o, tuple) else o
+
+
 def measure(case, kernels, flex, arguments, nvml):
     name, batch, length, form, params, mask, score, visible = case
     torch.manual_seed(0)
@@ -113,10 +137,10 @@ def measure(case, kernels, flex, arguments, nvml):
         many = [tensor.reshape(-1, 512, HEADS, DIM) for tensor in (q, k, v)]
         entrants.append(Entrant("fagen causal, a document a batch", lambda: fagen.attention(*many, causal=True),
                                 arguments, {}))
-    if name == "softcap" and arguments.fa3:
-        import fa3_fwd_interface
-        entrants.append(Entrant("fa3", lambda: fa3_fwd_interface.flash_attn_func(q, k, v, causal=True, softcap=30.0),
-                                arguments, {}))
+    for peer in arguments.contestant:
+        if found := entrant_of_peer(peer, case, (q, k, v), arguments):
+            entrants.append(found[0])
+            differences[peer] = difference_of(found[1], expected)
     if differences["fagen"] > TOLERANCE:
         raise RuntimeError(f"differs from the reference by {differences['fagen']:.2e}")
     for round_number in range(arguments.rounds):
@@ -141,7 +165,8 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--load", type=float, default=0.4, help="seconds of the same load before a segment is timed")
     parser.add_argument("--only", action="append", default=[], help="a case; may be repeated")
-    parser.add_argument("--fa3", action="store_true", help="FlashAttention-3's wheel, too, where it has the form")
+    parser.add_argument("--contestant", action="append", default=[], choices=sorted(MODULES),
+                        help="FlashAttention-3's or -4's package, too, where it has the form; may be repeated")
     parser.add_argument("--note", action="append", default=[], help="key=value to keep in the JSON")
     arguments = parser.parse_args()
     arguments.state, arguments.idle, arguments.l2 = "steady", 0, "warm"

@@ -64,27 +64,18 @@ void OpEmitter::emitFill(const Operand &target, float value) {
     line(out, "fill({}, {});", operand(target), spellReal(value));
 }
 
-namespace {
-
-/// The keys that row q sees, where they follow each other: from `begin`, null for the first one there is, up to `end`.
-struct KeysOfRow {
-  Expr begin, end;
-};
-
-} // namespace
-
-static std::optional<KeysOfRow> keysOfRow(const Expr &visible) {
-  const MaskBounds bounds = analyzeMask(visible, nameOf(RunValue::ElementRow), nameOf(RunValue::ElementKey),
-                                        variable(RunValue::ElementRow), 1);
-  if (!(bounds.firstKey == bounds.fullBegin) || !(bounds.fullEnd == bounds.keyEnd))
-    return std::nullopt;
-  return KeysOfRow{bounds.firstKey == constant(0) ? Expr() : bounds.firstKey, bounds.keyEnd};
-}
-
-/// [&](int q) { return end; }
-void OpEmitter::emitOfRow(const Expr &value, const char *behind) {
-  line(out, "[&](int{}) {{ return {}; }}{}", value.uses(nameOf(RunValue::ElementRow)) ? " q" : "", expression(value),
-       behind);
+/// `bound`, where there is one, and the first key of the tile for which a condition holds, joined by min or max.
+OpEmitter::OfRow OpEmitter::boundOfRow(const Op &op, const Expr &bound, llvm::ArrayRef<Expr> searched,
+                                       const char *join) const {
+  const llvm::StringRef row = nameOf(RunValue::ElementRow);
+  OfRow ofRow{bound ? expression(bound) : "", bound && bound.uses(row)};
+  for (const Expr &condition : searched) {
+    const std::string first = fmt::format("first_key<kTileKeys>({}, [&](int k) {{ return {}; }})",
+                                          expression(op.expr(Attr::Key)), expression(condition));
+    ofRow.text = ofRow.text.empty() ? first : fmt::format("{}({}, {})", join, ofRow.text, first);
+    ofRow.usesRow |= condition.uses(row);
+  }
+  return ofRow;
 }
 
 std::string OpEmitter::cornerOf(const Op &op) const {
@@ -107,29 +98,43 @@ void OpEmitter::emitWhen(const Op &op, llvm::function_ref<void()> emit) {
 
 /// `op` is the map, or the step that is masked again.
 void OpEmitter::emitMask(const Op &op, const Expr &visible) {
-  const Operand &scores = op.operands.front();
   const std::optional<KeysOfRow> keys = mmaFamily(kernel.backend).isAsynchronous ? keysOfRow(visible) : std::nullopt;
-  const Expr end = keys && !keys->begin ? keys->end : Expr();
   emitWhen(op, [&] {
-    const std::string s = operand(scores), corner = cornerOf(op);
-    if (keys && keys->begin) {
-      line(out, "mask_range({}, {},", s, corner);
-      auto deeper = out.scope();
-      emitOfRow(keys->begin, ",");
-      return emitOfRow(keys->end, ");");
-    }
-    if (isInShared(scores))
-      line(out, "mask<kWarpRows>({}, warp_row(), {}, [&](int q, int k) {{", s, corner);
-    else if (end)
-      line(out, "mask_from({}, {}, [&](int{}) {{", s, corner, end.uses(nameOf(RunValue::ElementRow)) ? " q" : "");
+    if (keys)
+      emitMaskOfKeys(op, *keys);
     else
-      line(out, "mask({}, {}, [&](int q, int k) {{", s, corner);
-    {
-      auto body = out.scope();
-      line(out, "return {};", expression(end ? end : visible));
-    }
-    line(out, "}});");
+      emitMaskOfElements(op, visible);
   });
+}
+
+void OpEmitter::emitMaskOfKeys(const Op &op, const KeysOfRow &keys) {
+  const std::string s = operand(op.operands.front()), corner = cornerOf(op);
+  const OfRow end = boundOfRow(op, keys.end, keys.areOver, "min");
+  if (keys.areBoundBelow()) {
+    const OfRow begin = boundOfRow(op, keys.begin, keys.follow, "max");
+    line(out, "mask_range({}, {},", s, corner);
+    auto deeper = out.scope();
+    line(out, "[&](int{}) {{ return {}; }},", begin.usesRow ? " q" : "", begin.text);
+    return line(out, "[&](int{}) {{ return {}; }});", end.usesRow ? " q" : "", end.text);
+  }
+  line(out, "mask_from({}, {}, [&](int{}) {{", s, corner, end.usesRow ? " q" : "");
+  {
+    auto body = out.scope();
+    line(out, "return {};", end.text);
+  }
+  line(out, "}});");
+}
+
+void OpEmitter::emitMaskOfElements(const Op &op, const Expr &visible) {
+  const Operand &scores = op.operands.front();
+  const bool isShared = isInShared(scores);
+  line(out, "mask{}({}, {}{}, [&](int q, int k) {{", isShared ? "<kWarpRows>" : "", operand(scores),
+       isShared ? "warp_row(), " : "", cornerOf(op));
+  {
+    auto body = out.scope();
+    line(out, "return {};", expression(visible));
+  }
+  line(out, "}});");
 }
 
 void OpEmitter::emitPowers(const Op &op) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "RowKeys.h"
 #include "TileUses.h"
 #include "fagen/Analysis/Timeline.h"
 #include "fagen/Emit/Plan.h"
@@ -141,6 +142,8 @@ private:
   void emitLoop(const ir::Op &op);
   void emitMap(const ir::Op &op);
   void emitMask(const ir::Op &op, const ir::Expr &visible);
+  void emitMaskOfKeys(const ir::Op &op, const KeysOfRow &keys);
+  void emitMaskOfElements(const ir::Op &op, const ir::Expr &visible);
   void emitReduce(const ir::Op &op);
   void emitComposition(const Composition &composition);
   void emitRescaling(const ir::Rescaling &rescaling);
@@ -170,7 +173,11 @@ private:
   const char *rowsOfO() const;
   const char *rowsOfLse() const;
   static const char *unitOf(const ir::Op &op);
-  void emitOfRow(const ir::Expr &value, const char *behind);
+  struct OfRow {
+    std::string text;
+    bool usesRow;
+  };
+  OfRow boundOfRow(const ir::Op &op, const ir::Expr &bound, llvm::ArrayRef<ir::Expr> searched, const char *join) const;
   const char *rowsOfParts() const;
   const Points &points;
   std::vector<OpPlan> &places;

@@ -13,6 +13,9 @@
 // by products of its own: the scores are gone, Q and K are not. The first step takes its maximum as ever. So do masked
 // steps of three warp groups: what they would keep to mask again is more than their threads have registers for.
 //
+// A row may have seen no key in the tiles before a masked step: it has no maximum yet, and no sum. A masked step asks
+// for such rows first, and has them take the maximum of its own scores, while these are there.
+//
 // With settle_apart = 1 the votes of whole tiles are `apart`: the text of what is rare moves out of the loop. In the
 // loop it is 8 KB that each step jumps over. Warps of a group then go different ways until l += sums, and must not wait
 // for products on them: the step's last wait moves up to the vote.
@@ -50,6 +53,10 @@ Op *productInto(const Ops &step, const Buffer *fragment) {
   return count == 1 ? found : nullptr;
 }
 
+unsigned countIn(const Ops &ops, Is is) {
+  return llvm::count_if(ops, [&](const std::unique_ptr<Op> &op) { return is(*op); });
+}
+
 class RowSettler {
 public:
   /// `sums` are those of a step.
@@ -59,8 +66,12 @@ public:
     Ops settled = makeSettled();
     insert(ops, ops.erase(position(isRowSum)), std::move(settled));
     MapOp terms(**position(isPowers));
-    terms.setValue(assumeFinite(terms.value())); // a row without a maximum has no number, and is found by that
     terms->note = "online softmax; settle-rows: by the maximum of the tiles before";
+    const Rescaling rescaling = findRescaling(ops)->rescaling;
+    if (countIn(ops, isMask) != 0)
+      insert(ops, position(isPowers), makeBeginning(rescaling, terms));
+    else
+      terms.setValue(assumeFinite(terms.value())); // a row without a maximum has no number, and is found by that
     ops.erase(position(isRowMax));
     const size_t at = findRescaling(ops)->at;
     ops.erase(ops.begin() + at, ops.begin() + at + findRescaling(ops)->rescaling.count);
@@ -84,6 +95,27 @@ private:
     OutputRescaling output = *asOutputRescaling(*op);
     output.isLazy = true;
     op = makeOutputRescaling(output, op->location);
+  }
+
+  /// Where some rows saw no key in the tiles before, these take their first maximum here.
+  static Ops makeBeginning(const Rescaling &rescaling, const MapOp<> &terms) {
+    auto operand = [](const Buffer *buffer) { return Operand{const_cast<Buffer *>(buffer), {}}; };
+    const Expr m = elementOf(*rescaling.m), isNew = Expr::binary(ExprKind::Eq, m, real(-INFINITY));
+    Ops ops;
+    ops.push_back(makeVote({.x = operand(rescaling.m), .test = isNew, .location = terms->location}));
+    ops.front()->note = "settle-rows: rows that saw no key before begin by their maximum";
+    Ops &body = ops.front()->body.ops;
+    body.push_back(makeReduce({.dst = operand(rescaling.mNew),
+                               .src = terms.dst(),
+                               .with = operand(rescaling.m),
+                               .op = Reduction::Max,
+                               .reach = ReduceReach::Row,
+                               .location = terms->location}));
+    body.push_back(makeMap({.dst = operand(rescaling.m),
+                            .x = operand(rescaling.mNew),
+                            .value = Expr::select(isNew, elementOf(*rescaling.mNew), m),
+                            .location = terms->location}));
+    return ops;
   }
 
   /// What is said of the sums, of the scores again where one is too large, and of l.
@@ -126,9 +158,7 @@ private:
   const bool isApart;
 };
 
-unsigned countIn(const Op &loop, Is is) {
-  return llvm::count_if(loop.body.ops, [&](const std::unique_ptr<Op> &op) { return is(*op); });
-}
+unsigned countIn(const Op &loop, Is is) { return countIn(loop.body.ops, is); }
 
 /// Whether it is a rotated step.
 bool isRotated(const Op &loop) { return countIn(loop, isOutputRescaling) != 0; }

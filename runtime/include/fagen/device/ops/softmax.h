@@ -60,6 +60,16 @@ __device__ __forceinline__ void mask_from(Accumulator<kRows, kColumns> &s, int f
     }
 }
 
+/// The first of kKeys keys from `first` on for which holds(key), which it does for all behind it; first + kKeys where
+/// it holds for none. Asks as many times for all.
+template <int kKeys, class Holds> __device__ __forceinline__ int first_key(int first, Holds holds) {
+  int key = first;
+#pragma unroll
+  for (int left = kKeys; left > 1; left -= left / 2)
+    key += holds(key + left / 2 - 1) ? 0 : left / 2;
+  return key + (holds(key) ? 0 : 1);
+}
+
 /// As mask, where row q sees the keys from begin(q) on and before end(q).
 template <int kRows, int kColumns, class Begin, class End>
 __device__ __forceinline__ void mask_range(Accumulator<kRows, kColumns> &s, int first_row, int first_key, Begin begin,
