@@ -106,13 +106,16 @@ def options_of_peer(peer, case):
 
 
 def entrant_of_peer(peer, case, tensors, arguments):
-    """The package's function on these tensors, and O as it gives it; None where it does not have the form."""
+    """The package's function on these tensors, and O as it gives it, or why it refuses; None where it lacks the form."""
     options = options_of_peer(peer, case)
     if options is None:
         return None
     function = importlib.import_module(MODULES[peer]).flash_attn_func
     run = lambda: function(*tensors, causal=True, **options)  # noqa: E731
-    o = run()
+    try:
+        o = run()
+    except (RuntimeError, ValueError) as error:
+        return str(error).splitlines()[-1]
     return Entrant(peer, run, arguments, {}), o[0] if isinstance(o, tuple) else o
 
 
@@ -124,7 +127,7 @@ def measure(case, kernels, flex, arguments, nvml):
     entrants = [Entrant("fagen", ours, arguments, dict(form=form)),
                 Entrant("fagen causal", lambda: fagen.attention(q, k, v, causal=True), arguments, {}),
                 Entrant("fagen dense", lambda: fagen.attention(q, k, v), arguments, {})]
-    expected = reference(q, k, v, case)
+    expected, refused = reference(q, k, v, case), {}
     differences = dict(fagen=difference_of(ours(), expected))
     if form != "sink":
         torch._dynamo.reset()  # a function compiled for the mask before must not serve this one
@@ -138,7 +141,10 @@ def measure(case, kernels, flex, arguments, nvml):
         entrants.append(Entrant("fagen causal, a document a batch", lambda: fagen.attention(*many, causal=True),
                                 arguments, {}))
     for peer in arguments.contestant:
-        if found := entrant_of_peer(peer, case, (q, k, v), arguments):
+        found = entrant_of_peer(peer, case, (q, k, v), arguments)
+        if isinstance(found, str):
+            refused[peer] = found
+        elif found:
             entrants.append(found[0])
             differences[peer] = difference_of(found[1], expected)
     if differences["fagen"] > TOLERANCE:
@@ -150,7 +156,7 @@ def measure(case, kernels, flex, arguments, nvml):
     times = {result["name"]: result["median_us"] for result in results}
     share = visible_share(length, visible)
     facts = dict(case=name, batch=batch, heads=HEADS, length=length, head_dim=DIM, dtype="bf16", differences=differences,
-                 repeats=torch.equal(ours(), ours()), visible_share=share, of_visible_tiles=times["fagen"] / (times["fagen dense"] * share),
+                 refused=refused, repeats=torch.equal(ours(), ours()), visible_share=share, of_visible_tiles=times["fagen"] / (times["fagen dense"] * share),
                  of_causal=times["fagen"] / times["fagen causal"], entrants=results)
     print(f"{name:16} {times['fagen']:8.1f} us  {facts['of_causal']:.3f} of causal  {facts['of_visible_tiles']:.3f} of its "
           f"visible tiles  " + "  ".join(f"{key} {value:.1f}" for key, value in times.items() if key != "fagen")
