@@ -62,6 +62,7 @@ enum class Collective : uint8_t {
   kWmmaStore,
   kShuffleXor,
   kVoteAny,
+  kVoteBallot,
   kWarpBarrier,
   kNamedBarrier,
   kNamedBarrierArrive,

@@ -28,6 +28,8 @@ public:
 
   std::vector<Case> all() const {
     std::vector<Case> cases = {briefTiles(), longTiles(), withRisingMaximum(), withLeaps()};
+    if (!isSplit())
+      cases.push_back(withSteepMaximum());
     if (ctasAtATime())
       cases.push_back(tilesThatFillRing());
     return cases;
@@ -82,10 +84,18 @@ private:
 
   /// Without a last row, and with a part of a key tile, so that its step is done again, too; where causal, the diagonal
   /// leaves one key tile for the next.
-  Case withRisingMaximum() const {
-    Case c = longTiles(1, isCausal() ? row.tile_keys - 4 : row.tile_keys / 2 + 1);
+  Case withRisingMaximum(int64_t tilesOfCta = 1) const {
+    Case c = longTiles(tilesOfCta, isCausal() ? row.tile_keys - 4 : row.tile_keys / 2 + 1);
     c.inputs = Inputs::Rising;
     c.shape.seqQ -= 1;
+    return c;
+  }
+
+  /// In so few key tiles that no factor brings a row's terms down: scores are taken again, of masked tiles, too, while
+  /// the next tile of rows waits for their slots.
+  Case withSteepMaximum() const {
+    Case c = withRisingMaximum(kLongTilesOfCta);
+    c.shape.seqKv -= (steps - 2) * row.tile_keys;
     return c;
   }
 

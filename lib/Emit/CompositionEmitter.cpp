@@ -43,6 +43,9 @@ Composition fagen::compositionOf(llvm::ArrayRef<const Op *> ops) {
   } else if (const auto output = asOutputRescaling(*ops.front())) {
     found.output = output;
     found.registers = {output->o, output->alpha};
+  } else if (const auto beginning = asBeginning(*ops.front())) {
+    found.beginning = beginning;
+    found.registers = {beginning->s, beginning->m};
   } else if (const size_t slots = opsThatBeginRing(ops)) {
     found.beginsRing = true;
     found.count = slots;
@@ -75,6 +78,8 @@ void OpEmitter::emitComposition(const Composition &composition) {
     emitSettling(*composition.settling);
   else if (composition.rescaling)
     emitRescaling(*composition.rescaling);
+  else if (composition.beginning)
+    emitBeginning(*composition.beginning);
   else if (composition.beginsRing)
     emitRingInit(*composition.subject);
   else
@@ -98,6 +103,10 @@ void OpEmitter::emitOutputRescaling(const OutputRescaling &rescaling) {
   }
   line(out, "rescale_output{}(r.{}, r.{});", rescaling.isLazy && !knowsRedone ? "_lazily" : "", rescaling.o->name,
        rescaling.alpha->name);
+}
+
+void OpEmitter::emitBeginning(const Beginning &beginning) {
+  line(out, "begin_rows(r.{}, r.{});", beginning.m->name, beginning.s->name);
 }
 
 /// if (any(x, [&](float x, float y) { return test; }, y)) { ... }

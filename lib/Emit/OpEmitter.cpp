@@ -77,10 +77,17 @@ static Expr guardedRead(const Kernel &kernel, const Expr &expr) {
   return isReadOfElement(kernel, read) ? read : Expr();
 }
 
-/// Whether a place of an element decides what is read.
-static bool readsByElement(const Kernel &kernel, const Expr &expr) {
-  return (isReadOfElement(kernel, expr) && usesScope(expr, RunScope::Element)) ||
-         llvm::any_of(expr.operands(), [&](const Expr &operand) { return readsByElement(kernel, operand); });
+/// Whether it differs between elements, or between the key tiles that the lanes of a warp judge.
+static bool isOfPlace(const Kernel &kernel, const Expr &expr) {
+  return usesScope(expr, RunScope::Element) || llvm::any_of(kernel.lets, [&](const Let &let) {
+           return let.judged && (expr.uses(let.judged->low) || expr.uses(let.judged->high));
+         });
+}
+
+/// Whether such a place decides what is read.
+static bool readsByPlace(const Kernel &kernel, const Expr &expr) {
+  return (isReadOfElement(kernel, expr) && isOfPlace(kernel, expr)) ||
+         llvm::any_of(expr.operands(), [&](const Expr &operand) { return readsByPlace(kernel, operand); });
 }
 
 /// form.map(b, h, i, j), or form.map.zero_if(known, b, h, i, j); of a box form.map, {b, h, i0, j0}, {b, h, i1, j1}, for
@@ -117,7 +124,7 @@ static void collectConditions(const Expr &expr, ExprKind kind, llvm::SmallVector
 /// Without branches around reads: all_of(a, b) for a && b, and zero_if.
 static Expr spellUnbranched(const Kernel &kernel, const Expr &expr, llvm::StringRef holder,
                             llvm::function_ref<std::string(const Expr &)> spell) {
-  if ((expr.kind() == ExprKind::And || expr.kind() == ExprKind::Or) && readsByElement(kernel, expr)) {
+  if ((expr.kind() == ExprKind::And || expr.kind() == ExprKind::Or) && readsByPlace(kernel, expr)) {
     llvm::SmallVector<Expr, 4> conditions;
     collectConditions(expr, expr.kind(), conditions);
     return variable(

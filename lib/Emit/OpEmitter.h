@@ -31,10 +31,11 @@ struct Composition {
   std::optional<ir::Settling> settling = {};
   std::optional<ir::Rescaling> rescaling = {};
   std::optional<ir::OutputRescaling> output = {};
+  std::optional<ir::Beginning> beginning = {};
   bool beginsRing = false; ///< the subject and its like begin the mbarriers of all slots
   llvm::SmallVector<const ir::Buffer *, 5> registers = {}; ///< and other buffers that its call names; some may be null
 
-  bool isSingle() const { return !settling && !rescaling && !output && !beginsRing; }
+  bool isSingle() const { return !settling && !rescaling && !output && !beginning && !beginsRing; }
 };
 /// That with which these ops begin.
 Composition compositionOf(llvm::ArrayRef<const ir::Op *> ops);
@@ -148,6 +149,7 @@ private:
   void emitComposition(const Composition &composition);
   void emitRescaling(const ir::Rescaling &rescaling);
   void emitOutputRescaling(const ir::OutputRescaling &rescaling);
+  void emitBeginning(const ir::Beginning &beginning);
   void emitVote(const ir::Op &op);
   void emitSettling(const ir::Settling &settling);
   void emitScoresAgain(const ir::Settling &settling, const std::string &call, bool alwaysMasks);

@@ -3,6 +3,8 @@
 
 #include "fagen/IR/Rescaling.h"
 
+#include <limits>
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -127,9 +129,32 @@ std::optional<OutputRescaling> ir::asOutputRescaling(const Op &op) {
   return OutputRescaling{.o = map->dst().buffer, .alpha = map->x().buffer};
 }
 
+std::unique_ptr<Op> ir::makeBeginning(const Beginning &beginning, const Location &location) {
+  auto operand = [](const Buffer *buffer) { return Operand{const_cast<Buffer *>(buffer), {}}; };
+  const Expr m = elementOf(*beginning.m), isNew = equal(m, real(-std::numeric_limits<float>::infinity()));
+  std::unique_ptr<Op> vote = makeVote({.x = operand(beginning.m), .test = isNew, .location = location});
+  vote->body.ops.push_back(makeReduce({.dst = operand(beginning.mNew),
+                                       .src = operand(beginning.s),
+                                       .with = operand(beginning.m),
+                                       .op = Reduction::Max,
+                                       .reach = ReduceReach::Row,
+                                       .location = location}));
+  vote->body.ops.push_back(
+      makeMapOf(*beginning.m, select(isNew, elementOf(*beginning.mNew), m), beginning.mNew, nullptr, location));
+  return vote;
+}
+
+std::optional<Beginning> ir::asBeginning(const Op &op) {
+  if (op.kind != OpKind::Vote || op.body.ops.empty() || !isReduction(*op.body.ops.front(), Reduction::Max))
+    return std::nullopt;
+  const ReduceOp max(std::as_const(*op.body.ops.front()));
+  const Beginning beginning{max.src().buffer, max.with().buffer, max.dst().buffer};
+  return beginning.m && isSame(*makeBeginning(beginning, {}), op) ? std::optional(beginning) : std::nullopt;
+}
+
 bool ir::isOfRescaling(const Op &op) {
   if (op.kind == OpKind::Vote)
-    return asRescaling(&op) || asOutputRescaling(op);
+    return asRescaling(&op) || asOutputRescaling(op) || asBeginning(op);
   const auto map = dynCast<MapOp>(op);
   if (!map || !map->x().buffer)
     return false;

@@ -67,9 +67,8 @@ public:
     insert(ops, ops.erase(position(isRowSum)), std::move(settled));
     MapOp terms(**position(isPowers));
     terms->note = "online softmax; settle-rows: by the maximum of the tiles before";
-    const Rescaling rescaling = findRescaling(ops)->rescaling;
     if (countIn(ops, isMask) != 0)
-      insert(ops, position(isPowers), makeBeginning(rescaling, terms));
+      begin(terms);
     else
       terms.setValue(assumeFinite(terms.value())); // a row without a maximum has no number, and is found by that
     ops.erase(position(isRowMax));
@@ -81,6 +80,15 @@ public:
   }
 
 private:
+  /// Rows that saw no key in the tiles before.
+  void begin(MapOp<Op> terms) {
+    const Rescaling rescaling = findRescaling(ops)->rescaling;
+    std::unique_ptr<Op> op =
+        makeBeginning({.s = terms.dst().buffer, .m = rescaling.m, .mNew = rescaling.mNew}, terms->location);
+    op->note = "settle-rows: those that saw no key before take their first maximum";
+    ops.insert(position(isPowers), std::move(op));
+  }
+
   /// A group waits for its products as one. What is apart ends behind that, so the wait comes right behind the vote.
   void waitBehindVote() {
     const auto vote = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->isSet(Attr::Apart); });
@@ -95,27 +103,6 @@ private:
     OutputRescaling output = *asOutputRescaling(*op);
     output.isLazy = true;
     op = makeOutputRescaling(output, op->location);
-  }
-
-  /// Where some rows saw no key in the tiles before, these take their first maximum here.
-  static Ops makeBeginning(const Rescaling &rescaling, const MapOp<> &terms) {
-    auto operand = [](const Buffer *buffer) { return Operand{const_cast<Buffer *>(buffer), {}}; };
-    const Expr m = elementOf(*rescaling.m), isNew = Expr::binary(ExprKind::Eq, m, real(-INFINITY));
-    Ops ops;
-    ops.push_back(makeVote({.x = operand(rescaling.m), .test = isNew, .location = terms->location}));
-    ops.front()->note = "settle-rows: rows that saw no key before begin by their maximum";
-    Ops &body = ops.front()->body.ops;
-    body.push_back(makeReduce({.dst = operand(rescaling.mNew),
-                               .src = terms.dst(),
-                               .with = operand(rescaling.m),
-                               .op = Reduction::Max,
-                               .reach = ReduceReach::Row,
-                               .location = terms->location}));
-    body.push_back(makeMap({.dst = operand(rescaling.m),
-                            .x = operand(rescaling.mNew),
-                            .value = Expr::select(isNew, elementOf(*rescaling.mNew), m),
-                            .location = terms->location}));
-    return ops;
   }
 
   /// What is said of the sums, of the scores again where one is too large, and of l.

@@ -30,7 +30,6 @@
 //   barrier  of each warp: WAR q k next_tile, WAW q
 //   barrier  of named warps: RAW q, WAR q
 
-#include <fagen/device/ops/map.h>
 #include <fagen/device/ops/mma.h>
 #include <fagen/device/ops/pipeline.h>
 #include <fagen/device/ops/settle.h>
@@ -284,12 +283,8 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   mask_from(r.s, cta.row_begin + warp_row(), j * kTileKeys, [&](int q) {
     return min(cta.params.seq_kv, q + cta.params.seq_kv - cta.params.seq_q + 1);
   });
-  // settle-rows: rows that saw no key before begin by their maximum
-  if (any(r.m, [&](float m) { return m == ptx::negative_infinity(); })) {
-    // online softmax (h200_fp16.fa:60)
-    row_max(r.m_new, r.s, r.m);
-    map(r.m, 0, 0, [&](float m, float m_new, int, int) { return m == ptx::negative_infinity() ? m_new : m; }, r.m_new);
-  }
+  // settle-rows: those that saw no key before take their first maximum
+  begin_rows(r.m, r.s);
   // online softmax; settle-rows: by the maximum of the tiles before
   exp2<true>(r.s, r.m, cta.params.scale_log2);
   // settle-rows: smaller, where a row has outgrown that

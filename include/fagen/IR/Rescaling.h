@@ -36,6 +36,13 @@ struct OutputRescaling {
 std::optional<OutputRescaling> asOutputRescaling(const Op &op);
 std::unique_ptr<Op> makeOutputRescaling(const OutputRescaling &rescaling, const Location &location);
 
+/// Rows that have no maximum yet take that of their scores: vote m == -inf { m_new = max(m, s); m = m_new of these }
+struct Beginning {
+  const Buffer *s = nullptr, *m = nullptr, *mNew = nullptr;
+};
+std::optional<Beginning> asBeginning(const Op &op);
+std::unique_ptr<Op> makeBeginning(const Beginning &beginning, const Location &location);
+
 /// Whether it is a map of one of these, or a vote on them.
 bool isOfRescaling(const Op &op);
 

@@ -6,6 +6,8 @@
 #include "lab/device/case_memory.h"
 #include "runtime/src/state.h"
 
+#include <cmath>
+
 using namespace fagen::lab;
 
 namespace {
@@ -40,7 +42,8 @@ protected:
 
 /// Key tiles that the first row of a head sees whole: those of interior loops.
 int64_t wholeTiles(const Case &c) { return visibleKeys(c.shape, c.mask, 0) / kKeys; }
-bool isLong(const Case &c) { return c.shape.seqQ >= kRows - 1; }
+bool isSteep(const Case &c) { return c.inputs == Inputs::Rising && wholeTiles(c) <= 3; }
+bool isLong(const Case &c) { return c.shape.seqQ >= kRows - 1 && !isSteep(c); }
 
 TEST_F(Steady, eachRingGoesRoundTwice) {
   int64_t count = 0;
@@ -56,6 +59,15 @@ TEST_F(Steady, eachRingGoesRoundTwice) {
     }
   EXPECT_GE(count, 2);
   EXPECT_TRUE(crosses && rises && leaps);
+}
+
+/// Scaled scores rise from -150 to 150 along the keys: in f32, by more than 2^100 from key tile to key tile.
+TEST_F(Steady, oneRisesTooFarForAFactor) {
+  const auto cases = casesOf(16, [](nlohmann::json &) {});
+  const auto steep = std::find_if(cases.begin(), cases.end(), isSteep);
+  ASSERT_NE(steep, cases.end());
+  EXPECT_GT(300.0 / steep->shape.seqKv * kKeys / std::log(2.0), 100) << formatCase(*steep);
+  EXPECT_NE(visibleKeys(steep->shape, steep->mask, 0) % kKeys, 0) << formatCase(*steep); // of a masked tile
 }
 
 TEST_F(Steady, withAndWithoutAPartOfAKeyTile) {

@@ -39,6 +39,27 @@ template <int kRows> __device__ __forceinline__ bool outgrows(const RowValues<kR
   return has_grown;
 }
 
+/// Rows that have no maximum yet take that of their scores s, while these are there: rows that saw no key of the tiles
+/// before. By m = -inf they would have terms that are no numbers.
+template <int kRows, int kKeys>
+__device__ __forceinline__ void begin_rows(RowValues<kRows> &m, const Accumulator<kRows, kKeys> &s,
+                                           ptx::Site site = ptx::Site::here()) {
+  bool has_new = false;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+    has_new |= m.value[slab][0] == ptx::negative_infinity() || m.value[slab][1] == ptx::negative_infinity();
+  if (!ptx::any(has_new, site))
+    return;
+  RowValues<kRows> m_new;
+  row_max(m_new, s, m, site);
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      if (m.value[slab][half] == ptx::negative_infinity())
+        m.value[slab][half] = m_new.value[slab][half];
+}
+
 /// Terms s, their sums, l, and what o is still to be multiplied by, of rows whose terms add up to more than
 /// 2^kLoweredBits, by m that is larger by as much. The factor is that of the m which comes out, however it was rounded.
 template <class T, int kRows, int kKeys>

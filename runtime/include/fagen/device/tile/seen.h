@@ -74,18 +74,18 @@ __device__ __forceinline__ SeenTiles judge_tiles(int first, int tiles, int tile_
   if (tiles <= 0)
     return seen;
   const int lane = ptx::thread_index() % 32;
+  bool is_some[2], is_all[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int begin = (32 * half + lane) << seen.log;
     const int low = (first + begin) * tile_keys, high = low + (tile_keys << seen.log) - 1;
-    const bool is_some = begin < tiles && is_seen(low, high), is_all = is_some && is_whole(low, high);
-    unsigned partial = static_cast<unsigned>(is_some && !is_all) << lane, whole = static_cast<unsigned>(is_all) << lane;
+    is_some[half] = begin < tiles && is_seen(low, high);
+    is_all[half] = is_some[half] && is_whole(low, high);
+  }
 #pragma unroll
-    for (int mask = 1; mask < 32; mask *= 2) {
-      partial |= ptx::shuffle_xor(partial, mask, site);
-      whole |= ptx::shuffle_xor(whole, mask, site);
-    }
-    seen.partial |= TileBits{partial} << 32 * half;
+  for (int half = 0; half < 2; ++half) {
+    const unsigned whole = ptx::ballot(is_all[half], site), some = ptx::ballot(is_some[half], site);
+    seen.partial |= TileBits{some & ~whole} << 32 * half;
     seen.whole |= TileBits{whole} << 32 * half;
   }
   return seen;
