@@ -21,7 +21,6 @@ Execution::Execution(ExecutionPlan &plan, const ExecutionObserver &observer)
       barrier.gathered = barrier.complete = nothing;
   }
   initial.instances.resize(size_t(plan.ctas) * plan.instances());
-  compared.resize(plan.accesses().size());
   initial.remote.resize(size_t(plan.ctas) * 2 * shape.warps);
 }
 
@@ -44,7 +43,6 @@ void Execution::addCta(unsigned cta) {
       warp.agent = cta * plan.ctaWarps + warp.number;
       warp.clocks = LaneClocks(shape.size());
       warp.generations.resize(plan.barriers());
-      warp.fragments.resize(plan.fragments());
     }
 }
 
@@ -166,7 +164,7 @@ void Execution::begin(Warp &warp, const Event &event, const PlannedOp &op) {
       copyInBulk(cta, warp, op, event);
     return;
   case Means::ProductGroups:
-    return issueProduct(warp, op);
+    return issueProduct(warp);
   case Means::StoreGroups:
     warp.hasOpenStores = true;
     warp.lastStore = op.op;
@@ -211,9 +209,6 @@ void Execution::release(Warp &warp, const Event &event, const PlannedOp &op, Lan
   case Means::InitFence:
     warp.initFence = warp.event + 1;
     return;
-  case Means::ProductFence:
-    warp.mmaFence = warp.event + 1;
-    return;
   case Means::ProductGroups:
     meetLanes(warp, op, /*isMemoryToo=*/false);
     ++warp.products;
@@ -239,11 +234,8 @@ void Execution::checkTaken(const Event &event) {
              (last == state.handed.end() ? "" : "; position " + std::to_string(last->second) + " was, last"));
 }
 
-/// lastIssue has an entry for the group that is open. The PTX ISA asks for a fence before a warp's first product,
-/// whatever was written.
-void Execution::issueProduct(Warp &warp, const PlannedOp &op) {
-  if (warp.mmaFence == 0)
-    return fail(*op.op, "no fence of kind mma before the first product");
+/// lastIssue has an entry for the group that is open.
+void Execution::issueProduct(Warp &warp) {
   warp.lastIssue.resize(warp.products + 2);
   warp.lastIssue.back() = warp.event + 1;
 }

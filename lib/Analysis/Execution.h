@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ExecutionPlan.h"
+#include "OrderGap.h"
 #include "fagen/Analysis/Order.h"
 
 #include <deque>
@@ -41,12 +42,6 @@ public:
   const Progress *resumesAt(const Progress &shared);
 
 private:
-  /// What a warp did with a fragment.
-  struct FragmentUse {
-    uint64_t before = 0;  ///< its accesses so far
-    unsigned product = 0; ///< the last group of products among them; 0: none
-    unsigned event = 0;   ///< after the last one that was no product's
-  };
   struct Warp {
     unsigned number = 0, role = 0, timeline = 0; ///< in its CTA
     unsigned cta = 0, agent = 0;                 ///< its number among the warps of all CTAs
@@ -54,13 +49,12 @@ private:
     bool hasEntered = false;                     ///< its op was begun, and waits
     bool lanesAgree = true;                      ///< on Layer::Executed
     LaneClocks clocks;
-    unsigned asyncFence = 0, initFence = 0, mmaFence = 0; ///< event after the last fence of each kind
-    unsigned products = 0, stores = 0;                    ///< groups closed
+    unsigned asyncFence = 0, initFence = 0; ///< event after the last fence of each kind
+    unsigned products = 0, stores = 0;      ///< groups closed
     bool hasOpenStores = false;
     const ir::Op *lastStore = nullptr;
     std::vector<unsigned> lastIssue{0}; ///< by group of products: the event after its last one
     std::vector<unsigned> generations;  ///< by barrier
-    std::vector<FragmentUse> fragments;
   };
   /// That threads waited for a phase.
   struct Passed {
@@ -121,7 +115,7 @@ private:
   bool acquire(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
   void release(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
   void checkTaken(const Event &event);
-  void issueProduct(Warp &warp, const PlannedOp &op);
+  void issueProduct(Warp &warp);
   void waitForProducts(Warp &warp, const PlannedOp &op);
   bool comeToBarrier(Warp &warp, const PlannedOp &op, bool isFirstTry);
   bool isBlocked(Warp &warp, const PlannedOp &op);
@@ -180,7 +174,6 @@ private:
   std::string nameOfBarrier(unsigned id) const;
 
   // Accesses.
-  enum class Gap : uint8_t { None, Incomplete, Unordered, InitFence, ProxyFence, ProductFence };
   /// An access that these lanes of a warp are about to make.
   struct Coming {
     const Warp &warp;
@@ -202,10 +195,7 @@ private:
   inline bool isNews(const Rival &rival, int64_t distance);
   inline Gap missing(const Coming &second, const Earlier &first, Known *by) const;
   inline Gap missingOrder(const Coming &second, const Earlier &first, Known *by) const;
-  static std::string textOf(Gap gap, const Access &first);
-  inline bool isSettled(const Warp &warp, const Access &second, Lanes lanes) const;
   void remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
-  void remember(FragmentUse &use, const Warp &warp, const Access &access) const;
 
   ExecutionPlan &plan;
   const ClockShape &shape;
@@ -220,7 +210,6 @@ private:
   size_t places = 0;              ///< how many of `saved` there are now
   std::deque<Place> saved;        ///< on the way of the last run, each further than the one before
   std::vector<int64_t> told;      ///< by rival: the smallest distance that the observer knows of
-  std::vector<uint64_t> compared; ///< by access of a fragment: those that it was compared with
   bool hasFailed = false;
 };
 

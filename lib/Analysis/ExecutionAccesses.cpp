@@ -20,44 +20,10 @@ static bool isOfOneTile(const Access &first, const Access &second, int64_t first
          syncOf(*first.op).done == Means::Phases;
 }
 
-/// What says that an asynchronous access is complete.
-static std::string completionOf(const Op &op) {
-  switch (syncOf(op).done) {
-  case Means::ProductGroups:
-    return "mma_wait";
-  case Means::StoreGroups:
-    return "bulk_wait";
-  case Means::Phases:
-    return "wait for its phase of %" + CopyIssueOp(op).full().buffer->name;
-  default:
-    return "copy_wait";
-  }
-}
-
-std::string Execution::textOf(Gap gap, const Access &first) {
-  switch (gap) {
-  case Gap::None:
-    return {};
-  case Gap::Incomplete:
-    return "no " + completionOf(*first.op) + " says that the first is complete";
-  case Gap::Unordered:
-    return "nothing orders the two";
-  case Gap::InitFence:
-    return "no fence of kind mbarrier_init between";
-  case Gap::ProxyFence:
-    return "no fence of kind async_proxy between";
-  case Gap::ProductFence:
-    return "no fence of kind mma between";
-  }
-  return {};
-}
-
 /// None if the lanes know that the instance is done, and may follow it; `by` is then what told the last of them.
-Execution::Gap Execution::missing(const Coming &second, const Earlier &first, Known *by) const {
+Gap Execution::missing(const Coming &second, const Earlier &first, Known *by) const {
   const Warp &warp = second.warp;
   const Instance &instance = first.instance;
-  if (first.rival.ask == Rival::Ask::Nothing)
-    return Gap::None;
   if (instance.entry != 0) {
     for (unsigned lane = 0; by && lane < 2; ++lane)
       if (second.lanes >> lane & 1) {
@@ -69,12 +35,10 @@ Execution::Gap Execution::missing(const Coming &second, const Earlier &first, Kn
   }
   if (instance.done == Event::kNever)
     return Gap::Incomplete;
-  if (first.rival.ask == Rival::Ask::ProductFence)
-    return warp.mmaFence > instance.done ? Gap::None : Gap::ProductFence;
   return missingOrder(second, first, by);
 }
 
-Execution::Gap Execution::missingOrder(const Coming &second, const Earlier &first, Known *by) const {
+Gap Execution::missingOrder(const Coming &second, const Earlier &first, Known *by) const {
   const Warp &warp = second.warp;
   const unsigned done = first.instance.done;
   const bool isInit = first.rival.ask == Rival::Ask::InitFence,
@@ -122,7 +86,7 @@ void Execution::compare(const Coming &second, const Earlier &first) {
   missing(second, first, &by);
   const Access &access = plan.accesses()[first.rival.access];
   observer.meet(access, second.access, first.instance.position, second.position,
-                gap == Gap::None ? std::string() : textOf(gap, access), by);
+                gap == Gap::None ? std::string() : fagen::textOf(gap, access), by);
 }
 
 /// In the memory of one CTA, where warps of all CTAs may have been before. Threads of one number in two CTAs are two.
@@ -137,22 +101,9 @@ void Execution::checkAgainst(const Coming &second, unsigned memory, const Rival 
   }
 }
 
-/// Whether a warp's own accesses to a fragment are all done, with the fence that a product wants, and none of them is
-/// news: they have no positions.
-bool Execution::isSettled(const Warp &warp, const Access &second, Lanes lanes) const {
-  const FragmentAccess &access = plan.ofFragment(second);
-  if (access.isAlone)
-    return false;
-  const FragmentUse &use = warp.fragments[access.fragment];
-  if (use.before & ~compared[second.index])
-    return false;
-  return second.isAsync ? warp.mmaFence >= use.event : isKnown(warp, lanes, shape.products(warp.agent), use.product);
-}
-
 void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
-  for (const Access &second : op.accesses) {
-    if (isSettled(warp, second, lanes))
-      continue;
+  for (const Access *access : op.accesses) {
+    const Access &second = *access;
     const int64_t position = event.positions[second.operand];
     const llvm::ArrayRef<Rival> rivals = plan.rivalsOf(second, position, warp.number);
     told.resize(plan.rivalNumbers(), std::numeric_limits<int64_t>::max());
@@ -160,8 +111,6 @@ void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &o
     if (!op.isShared) {
       for (const Rival &rival : rivals)
         checkAgainst(coming, warp.cta, rival);
-      if (const FragmentAccess &access = plan.ofFragment(second); !access.isAlone)
-        compared[second.index] |= warp.fragments[access.fragment].before;
       continue;
     }
     for (const Rival &rival : rivals)
@@ -172,25 +121,15 @@ void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &o
   }
 }
 
-void Execution::remember(FragmentUse &use, const Warp &warp, const Access &access) const {
-  use.before |= plan.ofFragment(access).bit;
-  if (access.isAsync)
-    use.product = warp.products + 1;
-  else
-    use.event = warp.event + 1;
-}
-
 void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
   const Role &role = *plan.roles()[warp.role];
   const unsigned ofWarp = warp.cta * role.warps + warp.number - role.firstWarp;
-  for (const Access &access : op.accesses) {
-    if (const FragmentAccess &place = plan.ofFragment(access); !place.isAlone)
-      remember(warp.fragments[place.fragment], warp, access);
+  for (const Access *access : op.accesses)
     for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta) {
-      const int64_t position = event.positions[access.operand];
-      Instance &last = state.instances[cta * plan.instances() + plan.instanceOf(access, position) + ofWarp];
+      const int64_t position = event.positions[access->operand];
+      Instance &last = state.instances[cta * plan.instances() + plan.instanceOf(*access, position) + ofWarp];
       last = {position, 0, lanesFor(op, lanes, cta), warp.event};
-      if (!access.isAsync)
+      if (!access->isAsync)
         continue;
       switch (op.sync.done) {
       case Means::Phases:
@@ -209,5 +148,4 @@ void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, La
         last.done = event.doneAt;
       }
     }
-  }
 }

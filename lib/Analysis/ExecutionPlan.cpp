@@ -23,7 +23,8 @@ ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> 
     }
   for (const Access &access : table.accesses()) {
     firstInstance.push_back(instanceCount);
-    instanceCount += access.buffer->stages * ctas * roles[access.role]->warps;
+    if (access.buffer->space != Space::Fragment)
+      instanceCount += access.buffer->stages * ctas * roles[access.role]->warps;
     rivals.emplace_back(access.buffer->stages);
   }
   for (unsigned role = 0; role < roles.size(); ++role) {
@@ -33,23 +34,6 @@ ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> 
         ops.back()[point] = plan(role, *op);
   }
   findEntries();
-  findFragments();
-}
-
-void ExecutionPlan::findFragments() {
-  constexpr unsigned kMostAccesses = 64;
-  std::map<std::pair<unsigned, const Buffer *>, std::vector<unsigned>> accesses; // by role and fragment
-  for (const Access &access : table.accesses())
-    if (access.buffer->space == Space::Fragment && !access.buffer->isRing)
-      accesses[{access.role, access.buffer}].push_back(access.index);
-  ofFragments.resize(table.accesses().size());
-  for (const auto &[fragment, indices] : accesses) {
-    if (indices.size() > kMostAccesses)
-      continue;
-    for (unsigned i = 0; i < indices.size(); ++i)
-      ofFragments[indices[i]] = {false, fragmentCount, uint64_t(1) << i};
-    ++fragmentCount;
-  }
 }
 
 /// What clocks tell of: lanes that access something, what fences show, barriers, products and stores that there are.
@@ -93,9 +77,10 @@ void ExecutionPlan::forEachLane(llvm::function_ref<void(const PlannedOp &, unsig
       }
 }
 
-/// Whether it has a meaning in an execution beside its accesses; groups of cp_async copies have theirs in timelines.
+/// Whether it has a meaning in an execution beside its accesses; groups of cp_async copies have theirs in timelines,
+/// fences of products on courses.
 static bool isAction(const SyncInfo &sync) {
-  if (sync.releases == Means::CopyGroups || sync.acquires == Means::CopyGroups)
+  if (sync.releases == Means::CopyGroups || sync.acquires == Means::CopyGroups || sync.releases == Means::ProductFence)
     return false;
   return sync.isTogether || sync.done != Means::Nothing || synchronises(sync);
 }
@@ -106,8 +91,12 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
   names.push_back(&op);
   if (names.size() <= std::numeric_limits<uint16_t>::max())
     planned.number = uint16_t(names.size());
-  planned.accesses = table.of(&op);
   planned.sync = syncOf(op);
+  for (const Access &access : table.of(&op))
+    (access.buffer->space == Space::Fragment ? planned.fragments : planned.accesses).push_back(&access);
+  planned.isOfFragments = !planned.fragments.empty() || planned.sync.releases == Means::ProductFence ||
+                          planned.sync.releases == Means::ProductGroups ||
+                          planned.sync.acquires == Means::ProductGroups;
   planned.isIdle = !isAction(planned.sync) && planned.accesses.empty();
   planned.isShared = op.isSet(Attr::Cluster);
   if (op.has(Attr::Pending))
@@ -155,9 +144,6 @@ Lanes ExecutionPlan::lanesOf(const Role &role, unsigned warp, const PlannedOp &p
 }
 
 static Rival::Ask askOf(const Access &first, const Access &second) {
-  const bool isOfFragment = second.buffer->space == Space::Fragment;
-  if (isOfFragment && second.isAsync)
-    return first.isAsync ? Rival::Ask::Nothing : Rival::Ask::ProductFence;
   if (!second.isByAsyncProxy || first.isByAsyncProxy || first.needsFence == Means::Nothing)
     return Rival::Ask::Order;
   return first.needsFence == Means::InitFence ? Rival::Ask::InitFence : Rival::Ask::ProxyFence;

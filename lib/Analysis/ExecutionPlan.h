@@ -20,7 +20,7 @@ inline constexpr Lanes kFirstLane = 1, kAllLanes = 3;
 struct PlannedOp {
   const ir::Op *op = nullptr;
   uint16_t number = 0; ///< in clocks
-  bool isIdle = true;  ///< neither orders nor accesses anything
+  bool isIdle = true;  ///< neither orders nor accesses anything but fragments
   ir::SyncInfo sync;
   bool isShared = false;      ///< done in all CTAs of the cluster
   bool isInterleaved = false; ///< of a barrier's groups
@@ -30,26 +30,21 @@ struct PlannedOp {
   unsigned barOperand = 0, firstSlot = 0;
   int64_t bytes = 0;                      ///< of a bulk copy, in a cluster of the CTA's share
   std::array<uint8_t, kMaxWarps> lanes{}; ///< who does it, by warp of the role
-  llvm::ArrayRef<Access> accesses;
+  llvm::SmallVector<const Access *, 3> accesses;
+  llvm::SmallVector<const Access *, 3> fragments; ///< accesses too, of each warp's own: FragmentOrder.h
+  bool isOfFragments = false;                     ///< it has such, or says when products may have some, or have left them
 };
 
 /// An access in a slot, by a warp of each CTA, that a warp's access meets.
 struct Rival {
-  /// What the later one needs beside knowing that it is done: nothing at all between products of a group of warps, a
-  /// fence where it is a product or by the async proxy, and the earlier one is not.
-  enum class Ask : uint8_t { Nothing, Order, ProductFence, InitFence, ProxyFence };
+  /// What the later one needs beside knowing that it is done: a fence where it is by the async proxy, and the earlier
+  /// one is not.
+  enum class Ask : uint8_t { Order, InitFence, ProxyFence };
   unsigned access = 0, instance = 0; ///< `instance`: in the first CTA
   unsigned number = 0;               ///< of access and slot among all that were found, for all warps of both accesses
   uint8_t warp = 0, ctaStep = 0;     ///< `ctaStep`: from its instance to the one in the next CTA
   Ask ask = Ask::Order;
   bool isSameThread = false; ///< in the CTA of the later access: each of the threads meets itself only
-};
-
-/// An access among those of a role's fragment, which are of each warp's own registers: it has one place.
-struct FragmentAccess {
-  bool isAlone = true; ///< of no fragment, or of one with slots or too many accesses
-  unsigned fragment = 0;
-  uint64_t bit = 0; ///< of its number among them
 };
 
 class ExecutionPlan {
@@ -69,8 +64,6 @@ public:
       known = findRivals(access, position);
     return known[warp];
   }
-  const FragmentAccess &ofFragment(const Access &access) const { return ofFragments[access.index]; }
-  unsigned fragments() const { return fragmentCount; }
   /// Of all rivals that were asked for so far.
   unsigned rivalNumbers() const { return rivalCount; }
   /// Of its role's first warp in the first CTA; those of the role's other warps follow, then those in other CTAs.
@@ -96,7 +89,6 @@ private:
   PlannedOp plan(unsigned role, const ir::Op &op);
   void planBarrier(PlannedOp &planned) const;
   void findEntries();
-  void findFragments();
   /// Who does what.
   void forEachLane(llvm::function_ref<void(const PlannedOp &, unsigned agent)> visit) const;
   Lanes lanesOf(const ir::Role &role, unsigned warp, const PlannedOp &op) const;
@@ -108,9 +100,8 @@ private:
   std::vector<std::vector<PlannedOp>> ops; ///< by role and point
   std::vector<const ir::Op *> names;
   llvm::DenseMap<const ir::Buffer *, unsigned> firstSlot;
-  std::vector<unsigned> firstInstance;     ///< by access
-  std::vector<FragmentAccess> ofFragments; ///< by access
-  unsigned instanceCount = 0, rivalCount = 0, fragmentCount = 0;
+  std::vector<unsigned> firstInstance; ///< by access
+  unsigned instanceCount = 0, rivalCount = 0;
   std::vector<std::vector<RivalsByWarp>> rivals; ///< by access and slot; empty: not found yet
 };
 

@@ -7,6 +7,7 @@
 #include "fagen/IR/Sync.h"
 
 #include "DistinctRuns.h"
+#include "FragmentOrder.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -59,12 +60,17 @@ public:
     pairs.resize(plan.accesses().size() * plan.accesses().size(), -1);
   }
 
-  void execute(const DistinctRuns &runs, bool isTurnByTurn) {
+  void execute(AccessTable &table, llvm::ArrayRef<Course> courses, const DistinctRuns &runs, bool isTurnByTurn) {
     auto onMeet = [this](const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
                          llvm::StringRef open,
                          Known by) { meet(first, second, firstPosition, secondPosition, open, by); };
     auto onFail = [this](const Op &op, std::string message) { fail(op, std::move(message)); };
     const ExecutionObserver observer{onMeet, onFail, nameOf};
+    FragmentOrder fragments(plan, table, observer);
+    for (const Course &course : courses) {
+      steps = &course.steps;
+      fragments.follow(course.role, course.places);
+    }
     Execution execution(plan, observer);
     for (unsigned run = 0; run < runs.size(); ++run) {
       steps = &runs.steps(run);
@@ -140,23 +146,26 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
     points.push_back(&numbering);
   uint64_t work = 0;
   TimelinePool pool;
+  std::vector<Course> courses;
   DistinctRuns runs;
-  forEachRun(
-      kernel, roles, points, [&](unsigned role, unsigned point) { return !plan.op(role, point).isIdle; }, pool, why,
-      [&](const Run &run) {
-        work += workOf(kernel, run.timelines, table);
-        if (work <= kMaxWork)
-          runs.add(run);
-      });
+  auto hasEvents = [&](unsigned role, unsigned point) { return !plan.op(role, point).isIdle; };
+  auto isOfCourses = [&](unsigned role, unsigned point) { return plan.op(role, point).isOfFragments; };
+  auto addCourse = [&](Course course) { courses.push_back(std::move(course)); };
+  auto addRun = [&](const Run &run) {
+    work += workOf(kernel, run.timelines, table);
+    if (work <= kMaxWork)
+      runs.add(run);
+  };
+  forEachRun(kernel, roles, points, pool, why, {hasEvents, isOfCourses, addCourse, addRun});
   if (why.empty() && work > kMaxWork)
     why = kTooManySteps;
 
   auto name = [this](const Op *op) { return nameOf(op); };
   auto findings = std::make_unique<Findings>(plan, name);
-  findings->execute(runs, /*isTurnByTurn=*/false);
+  findings->execute(table, courses, runs, /*isTurnByTurn=*/false);
   if (!findings->areSound()) { // what is said of a run that fails depends on who is executed first
     findings = std::make_unique<Findings>(plan, name);
-    findings->execute(runs, /*isTurnByTurn=*/true);
+    findings->execute(table, courses, runs, /*isTurnByTurn=*/true);
   }
   found = findings->takePairs();
   wrong = findings->takeDefects();

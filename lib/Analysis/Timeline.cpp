@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -78,16 +79,17 @@ struct OpCode {
   bool isAsyncCopy = false, carries = false;
   bool isWanted = true;   ///< its event is kept
   bool isLookedAt = true; ///< it is wanted, or has values that must be there
+  bool isOfCourse = false;
+  llvm::SmallVector<unsigned, 1> slotted; ///< on a course: the operands that are fragments with slots
 };
 
 class Unroller {
 public:
   /// Without a pool all events are kept, of one run at a time.
   Unroller(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<const Points *> numberings,
-           llvm::function_ref<bool(unsigned role, unsigned point)> isWanted, TimelinePool *pool, std::string &problem,
-           llvm::function_ref<void(const Run &)> visit)
-      : kernel(kernel), roles(roles), numberings(numberings), isWanted(isWanted), pool(pool), problem(problem),
-        visit(visit), choices(kernel, roles, timelines, values) {}
+           TimelinePool *pool, std::string &problem, const RunVisitor &visitor)
+      : kernel(kernel), roles(roles), numberings(numberings), pool(pool), problem(problem), visitor(visitor),
+        choices(kernel, roles, timelines, values) {}
 
   bool run() {
     encode();
@@ -114,7 +116,12 @@ private:
           encode(*op, codes.back()[point]);
         const bool isCopy = op && op->kind == OpKind::CopyIssue;
         OpCode &code = codes.back()[point];
-        code.isWanted = !pool || isCopy || isWanted(number, point);
+        code.isWanted = !pool || isCopy || visitor.hasEvents(number, point);
+        code.isOfCourse = pool && visitor.isOfCourses(number, point);
+        for (unsigned i = 0; code.isOfCourse && i < op->operands.size(); ++i)
+          if (const Buffer *buffer = op->operands[i].buffer;
+              buffer && buffer->space == Space::Fragment && buffer->isRing)
+            code.slotted.push_back(i);
         code.isLookedAt = code.isWanted || code.bytes ||
                           llvm::any_of(code.positions, [](const ExprCode &position) { return bool(position); });
       }
@@ -149,7 +156,7 @@ private:
       work += uint64_t(run.back()->length) * run.back()->length;
     }
     if (problem.empty())
-      visit({run, [this] { return choices.text(); }});
+      visitor.run({run, [this] { return choices.text(); }});
     if (problem.empty() && work > kMaxWork)
       problem = kTooManySteps;
   }
@@ -164,6 +171,8 @@ private:
     if (!kept) {
       unrollNow();
       kept = pool->keep(timeline());
+      if (!course.empty() && courses.insert({role, course}).second)
+        visitor.course({role, course, choices.text()});
     }
     return *kept;
   }
@@ -173,6 +182,7 @@ private:
     timeline().events.clear();
     timeline().turnBegins.clear();
     timeline().length = 0;
+    course.clear();
     if (!pool) // else many runs share it
       timeline().steps = choices.text();
     closed = 0;
@@ -228,9 +238,18 @@ private:
     }
     if (code.isLookedAt && !code.isWanted)
       events.pop_back();
+    if (code.isOfCourse)
+      goOnCourse(point, code);
     ++timeline().length;
     if (uint64_t(timeline().length) * timeline().length > kMaxWork)
       problem = kTooManySteps;
+  }
+
+  /// The positions are determined: `place` has looked.
+  void goOnCourse(unsigned point, const OpCode &code) {
+    course.push_back(point);
+    for (const unsigned operand : code.slotted)
+      course.push_back(code.positions[operand] ? evaluate(code.positions[operand]).value_or(0) : 0);
   }
 
   void place(Event &event, const OpCode &code) {
@@ -311,10 +330,9 @@ private:
   const Kernel &kernel;
   const llvm::ArrayRef<const Role *> roles;
   const llvm::ArrayRef<const Points *> numberings; ///< of each role
-  const llvm::function_ref<bool(unsigned role, unsigned point)> isWanted;
   TimelinePool *const pool;
   std::string &problem;
-  llvm::function_ref<void(const Run &)> visit;
+  const RunVisitor &visitor;
 
   ExprValues values;
   std::vector<std::vector<OpCode>> codes; ///< by role and point
@@ -323,6 +341,8 @@ private:
   std::map<std::pair<unsigned, SteeringChoices::Values>, const Timeline *> known; ///< by number and own values
   unsigned current = 0, role = 0;                                                 ///< what is being unrolled
   unsigned now = 0; ///< the event of the op that is being unrolled, or the one behind it
+  std::vector<int64_t> course;                               ///< of the timeline that is being unrolled
+  std::set<std::pair<unsigned, std::vector<int64_t>>> courses; ///< by role
   uint64_t work = 0;
   unsigned closed = 0;        ///< groups of copies
   std::vector<unsigned> open; ///< events of copies that no wait has completed
@@ -337,12 +357,11 @@ bool fagen::forEachTimeline(const Kernel &kernel, const Role &role, const Points
     for (const Timeline *timeline : run.timelines)
       visit(*timeline);
   };
-  return Unroller(kernel, {&role}, {&points}, nullptr, nullptr, problem, visitAll).run();
+  return Unroller(kernel, {&role}, {&points}, /*pool=*/nullptr, problem, {nullptr, nullptr, nullptr, visitAll}).run();
 }
 
 bool fagen::forEachRun(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<const Points *> points,
-                       llvm::function_ref<bool(unsigned role, unsigned point)> isWanted, TimelinePool &pool,
-                       std::string &problem, llvm::function_ref<void(const Run &)> visit) {
+                       TimelinePool &pool, std::string &problem, const RunVisitor &visitor) {
   problem.clear();
-  return Unroller(kernel, roles, points, isWanted, &pool, problem, visit).run();
+  return Unroller(kernel, roles, points, &pool, problem, visitor).run();
 }

@@ -115,11 +115,26 @@ struct Run {
   llvm::function_ref<std::string()> steps;    ///< full_tiles = 1, key_tiles = 3
 };
 
-/// Calls `visit` with every run of the roles, each with its points. Of events there are those at places that are
-/// wanted, and of copies those that happen; where an event would name one that there is not, it names the next one.
+/// Some of the places that warps of a role come to, in order, whoever else runs. Each is followed by the positions of
+/// the op's fragments that have slots.
+struct Course {
+  unsigned role = 0; ///< by its place among the roles that run
+  std::vector<int64_t> places;
+  std::string steps; ///< of the first run with it
+};
+
+/// What an analysis asks of runs.
+struct RunVisitor {
+  /// Whether there are events at the place, or it is of the courses.
+  llvm::function_ref<bool(unsigned role, unsigned point)> hasEvents, isOfCourses;
+  llvm::function_ref<void(Course)> course; ///< called once with each
+  llvm::function_ref<void(const Run &)> run;
+};
+
+/// Visits every run of the roles, each with its points. Of copies there are events where they happen; where an event
+/// would name one that there is not, it names the next one.
 bool forEachRun(const ir::Kernel &kernel, llvm::ArrayRef<const ir::Role *> roles, llvm::ArrayRef<const Points *> points,
-                llvm::function_ref<bool(unsigned role, unsigned point)> isWanted, TimelinePool &pool,
-                std::string &problem, llvm::function_ref<void(const Run &)> visit);
+                TimelinePool &pool, std::string &problem, const RunVisitor &visitor);
 
 /// Gives each copy_wait whose count is still open (pending = -1) the largest one that leaves no reader before its
 /// data: the newest groups that may be outstanding in every timeline. False when some copy has no wait before its

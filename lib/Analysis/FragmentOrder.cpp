@@ -1,0 +1,84 @@
+// fagen: follows what warps do with their registers while products are in flight.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "FragmentOrder.h"
+
+#include <limits>
+
+using namespace fagen;
+using namespace fagen::ir;
+
+FragmentOrder::FragmentOrder(const ExecutionPlan &plan, AccessTable &table, const ExecutionObserver &observer)
+    : plan(plan), table(table), observer(observer) {
+  const size_t accesses = plan.accesses().size();
+  told.assign(accesses * accesses, std::numeric_limits<int64_t>::max());
+  unsigned count = 0;
+  for (const Access &access : plan.accesses()) {
+    firstInstance.push_back(count);
+    count += access.buffer->space == Space::Fragment ? access.buffer->stages.number() : 0;
+  }
+  instances.resize(count);
+}
+
+void FragmentOrder::follow(unsigned role, llvm::ArrayRef<int64_t> course) {
+  instances.assign(instances.size(), {});
+  step = fence = closed = 0;
+  complete = {};
+  while (!course.empty()) {
+    const PlannedOp &op = plan.op(role, unsigned(course.front()));
+    course = course.drop_front();
+    ++step;
+    llvm::SmallVector<int64_t, 3> positions;
+    for (const Access *access : op.fragments) {
+      positions.push_back(access->buffer->isRing ? course.front() : 0);
+      course = course.drop_front(access->buffer->isRing);
+      check(*access, positions.back());
+    }
+    if (!execute(op))
+      return;
+    for (const auto &[access, position] : llvm::zip(op.fragments, positions))
+      instanceOf(*access, slotAt(*access->buffer, position)) = {step, access->isAsync ? closed + 1 : 0, position};
+  }
+}
+
+/// The PTX ISA asks for a fence before a warp's first product, whatever was written.
+bool FragmentOrder::execute(const PlannedOp &op) {
+  if (op.sync.done == Means::ProductGroups && fence == 0) {
+    observer.fail(*op.op, "no fence of kind mma before the first product");
+    return false;
+  }
+  if (op.sync.acquires == Means::ProductGroups)
+    if (const int64_t done = int64_t(closed) - op.pending; done > int64_t(complete.value()))
+      complete = {unsigned(done), uint32_t(op.number) << 16 | op.number};
+  if (op.sync.releases == Means::ProductGroups)
+    ++closed;
+  if (op.sync.releases == Means::ProductFence)
+    fence = step + 1;
+  return true;
+}
+
+void FragmentOrder::check(const Access &second, int64_t position) {
+  for (const Neighbour &neighbour : table.neighboursOf(second, position)) {
+    const Access &first = plan.accesses()[neighbour.access];
+    if (!first.isAsync && !second.isAsync) // in the order of the program
+      continue;
+    if (const Instance &instance = instanceOf(first, neighbour.slot); instance.step != 0)
+      compare(first, instance, second, position);
+  }
+}
+
+/// Products follow each other in the order of their groups; one needs a fence behind what the warp itself has done.
+void FragmentOrder::compare(const Access &first, const Instance &instance, const Access &second, int64_t position) {
+  Gap gap = Gap::None;
+  if (first.isAsync && !second.isAsync && complete.value() < instance.group)
+    gap = Gap::Incomplete;
+  if (!first.isAsync && fence <= instance.step)
+    gap = Gap::ProductFence;
+  int64_t &known = told[size_t(first.index) * plan.accesses().size() + second.index];
+  const int64_t distance = position - instance.position;
+  if (gap == Gap::None && distance >= known)
+    return;
+  known = std::min(known, distance);
+  observer.meet(first, second, instance.position, position, textOf(gap, first),
+                first.isAsync && !second.isAsync ? complete : Known());
+}
