@@ -188,6 +188,13 @@ SteeringChoices::Values SteeringChoices::valuesOf(unsigned timeline) const {
   return found;
 }
 
+SteeringChoices::Values SteeringChoices::valuesOf(unsigned timeline, size_t turn) const {
+  Values found;
+  for (unsigned i : own[timeline])
+    found.push_back(turnValues[turn][i]);
+  return found;
+}
+
 void SteeringChoices::begin(unsigned timeline) {
   for (const Steering &steered : steering)
     values[steered.number].reset();

@@ -38,6 +38,8 @@ public:
   /// All that tells a timeline from the same warps' timelines by other choices: how many turns there are, and the
   /// values that steer it in each.
   Values valuesOf(unsigned timeline) const;
+  /// Those that steer it in one turn.
+  Values valuesOf(unsigned timeline, size_t turn) const;
   /// Gives the lets the chosen values, for the warps of a timeline: as the role begins, and in each turn.
   void begin(unsigned timeline);
   void beginTurn(unsigned timeline, size_t turn);

@@ -110,12 +110,15 @@ private:
     for (const Points *points : numberings) {
       const unsigned number = codes.size();
       codes.emplace_back(points->size());
+      hasGroups.push_back(false);
       for (unsigned point = 0; point < points->size(); ++point) {
         const Op *op = (*points)[point].op;
         if (op)
           encode(*op, codes.back()[point]);
         const bool isCopy = op && op->kind == OpKind::CopyIssue;
         OpCode &code = codes.back()[point];
+        if (code.isAsyncCopy || (op && op->kind == OpKind::CopyCommit))
+          hasGroups.back() = true;
         code.isWanted = !pool || isCopy || visitor.hasEvents(number, point);
         code.isOfCourse = pool && visitor.isOfCourses(number, point);
         for (unsigned i = 0; code.isOfCourse && i < op->operands.size(); ++i)
@@ -167,14 +170,22 @@ private:
       unrollNow();
       return timeline();
     }
-    const Timeline *&kept = known[{current, choices.valuesOf(current)}];
-    if (!kept) {
+    llvm::SmallVector<const Timeline *, 4> &kept = known[{timeline().role, choices.valuesOf(current)}];
+    const auto *mine =
+        llvm::find_if(kept, [&](const Timeline *other) { return other->firstWarp == timeline().firstWarp; });
+    if (mine != kept.end())
+      return **mine;
+    if (!kept.empty()) // groups of warps do the same where the same steers them
+      takeFrom(*kept.front());
+    else
       unrollNow();
-      kept = pool->keep(timeline());
-      if (!course.empty() && courses.insert({role, course}).second)
-        visitor.course({role, course, choices.text()});
-    }
-    return *kept;
+    return *kept.emplace_back(pool->keep(timeline()));
+  }
+
+  void takeFrom(const Timeline &other) {
+    timeline().events = other.events;
+    timeline().turnBegins = other.turnBegins;
+    timeline().length = other.length;
   }
 
   void unrollNow() {
@@ -189,6 +200,8 @@ private:
     open.clear();
     choices.begin(current);
     unroll(roles[role]->body, 0);
+    if (!course.empty() && courses.insert({role, course}).second)
+      visitor.course({role, course, choices.text()});
   }
 
   /// From its first place on.
@@ -240,7 +253,11 @@ private:
       events.pop_back();
     if (code.isOfCourse)
       goOnCourse(point, code);
-    ++timeline().length;
+    lengthen(1);
+  }
+
+  void lengthen(unsigned events) {
+    timeline().length += events;
     if (uint64_t(timeline().length) * timeline().length > kMaxWork)
       problem = kTooManySteps;
   }
@@ -279,17 +296,37 @@ private:
       values[code.carry] = 0;
     for (int64_t value = *begin; value < *end && problem.empty(); ++value) {
       values[code.variable] = value;
-      if (code.carries) {
-        choices.beginTurn(current, value - *begin);
-        timeline().turnBegins.push_back(timeline().events.size());
-      }
-      unroll(loop.body, body);
+      if (code.carries)
+        unrollTurn(loop, code, body, value - *begin);
+      else
+        unroll(loop.body, body);
       if (code.carries)
         *values[code.carry] += evaluate(code.step).value_or(0);
     }
     values[code.variable].reset();
     if (code.carries)
       values[code.carry].reset();
+  }
+
+  /// Timelines have many turns in common. Only groups of cp_async copies reach from one into the next.
+  void unrollTurn(const Op &loop, const OpCode &code, unsigned body, size_t turn) {
+    choices.beginTurn(current, turn);
+    timeline().turnBegins.push_back(timeline().events.size());
+    std::vector<Event> &events = timeline().events;
+    if (hasGroups[role] || !pool)
+      return unroll(loop.body, body);
+    Turn &known = turns[{role, body, *values[code.variable], *values[code.carry], choices.valuesOf(current, turn)}];
+    if (known.length != 0) {
+      events.insert(events.end(), known.events.begin(), known.events.end());
+      course.insert(course.end(), known.course.begin(), known.course.end());
+      return lengthen(known.length);
+    }
+    const size_t firstEvent = events.size(), firstPlace = course.size();
+    const unsigned before = timeline().length;
+    unroll(loop.body, body);
+    known.events.assign(events.begin() + firstEvent, events.end());
+    known.course.assign(course.begin() + firstPlace, course.end());
+    known.length = timeline().length - before;
   }
 
   void issue(const OpCode &code) {
@@ -338,10 +375,19 @@ private:
   std::vector<std::vector<OpCode>> codes; ///< by role and point
   std::vector<Timeline> timelines;
   SteeringChoices choices;
-  std::map<std::pair<unsigned, SteeringChoices::Values>, const Timeline *> known; ///< by number and own values
-  unsigned current = 0, role = 0;                                                 ///< what is being unrolled
-  unsigned now = 0; ///< the event of the op that is being unrolled, or the one behind it
-  std::vector<int64_t> course;                               ///< of the timeline that is being unrolled
+  /// By role and the values that steer them: one for each group of warps.
+  std::map<std::pair<unsigned, SteeringChoices::Values>, llvm::SmallVector<const Timeline *, 4>> known;
+  unsigned current = 0, role = 0; ///< what is being unrolled
+  unsigned now = 0;               ///< the event of the op that is being unrolled, or the one behind it
+  struct Turn {
+    std::vector<Event> events;
+    std::vector<int64_t> course;
+    unsigned length = 0; ///< 0: not unrolled so far
+  };
+  /// By role, loop, turn, carried value and what steers it.
+  std::map<std::tuple<unsigned, unsigned, int64_t, int64_t, SteeringChoices::Values>, Turn> turns;
+  std::vector<bool> hasGroups;                                 ///< by role: of cp_async copies
+  std::vector<int64_t> course;                                 ///< of the timeline that is being unrolled
   std::set<std::pair<unsigned, std::vector<int64_t>>> courses; ///< by role
   uint64_t work = 0;
   unsigned closed = 0;        ///< groups of copies
