@@ -6,8 +6,8 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Sync.h"
 
-#include "DistinctRuns.h"
-#include "FragmentOrder.h"
+#include "execution/DistinctRuns.h"
+#include "execution/FragmentOrder.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -31,7 +31,7 @@ bool fagen::needsOrder(const Kernel &kernel) {
   return isNeeded;
 }
 
-static HazardKind kindOf(const Access &first, const Access &second) {
+static HazardKind hazardKindOf(const Access &first, const Access &second) {
   if (first.writes && second.reads)
     return HazardKind::Raw;
   return first.writes ? HazardKind::Waw : HazardKind::War;
@@ -72,12 +72,11 @@ public:
       fragments.follow(course.role, course.places);
     }
     Execution execution(plan, observer);
+    if (!isTurnByTurn)
+      return executeOriginals(runs, execution);
     for (unsigned run = 0; run < runs.size(); ++run) {
       steps = &runs.steps(run);
-      if (isTurnByTurn)
-        runs.executeTurnByTurn(run, execution);
-      else
-        runs.execute(run, execution);
+      runs.executeTurnByTurn(run, execution);
     }
   }
 
@@ -96,12 +95,50 @@ public:
   std::vector<OrderDefect> takeDefects() { return std::move(defects); }
 
 private:
+  /// And of the runs that do the same as one of them, those that have more to tell.
+  void executeOriginals(const DistinctRuns &runs, Execution &execution) {
+    std::optional<unsigned> last;
+    std::vector<std::vector<DistinctRuns::Meeting>> meetings(runs.size()); // of originals
+    std::vector<unsigned> repeats(runs.size());                            // to come
+    for (unsigned run = 0; run < runs.size(); ++run) {
+      steps = &runs.steps(run);
+      const unsigned original = runs.originalOf(run);
+      const bool isKnown = original != run && !hasNews(runs, run, meetings[original]);
+      if (original != run && --repeats[original] == 0)
+        meetings[original] = {};
+      if (isKnown)
+        continue;
+      runs.execute(run, last, execution);
+      last = run;
+      if (repeats[run] = runs.repeatsOf(run); repeats[run] != 0)
+        meetings[run] = runs.meetingsOf(run, execution.encounters());
+    }
+  }
+
+  bool hasNews(const DistinctRuns &runs, unsigned run, llvm::ArrayRef<DistinctRuns::Meeting> meetings) const {
+    bool isNews = false;
+    runs.forEachNewMeeting(run, meetings, [&](const Access &first, const Access &second, int64_t from, int64_t to) {
+      const int number = pairs[size_t(first.index) * plan.accesses().size() + second.index];
+      const std::optional<int64_t> distance = distanceOf(first, second, from, to);
+      isNews |= number < 0 || (distance && *distance < met[number].distance.value_or(*distance + 1));
+    });
+    return isNews;
+  }
+
+  /// Where both are on one ring.
+  static std::optional<int64_t> distanceOf(const Access &first, const Access &second, int64_t from, int64_t to) {
+    int64_t distance = 0;
+    const bool isKnown =
+        first.buffer == second.buffer && first.buffer->isRing && !llvm::SubOverflow(to, from, distance);
+    return isKnown ? std::optional(distance) : std::nullopt;
+  }
+
   void meet(const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
             llvm::StringRef open, Known by) {
     int &number = pairs[size_t(first.index) * plan.accesses().size() + second.index];
     if (number < 0) {
       number = int(met.size());
-      met.push_back({kindOf(first, second), first, second, std::nullopt, "", *steps, plan.named(by.release()),
+      met.push_back({hazardKindOf(first, second), first, second, std::nullopt, "", *steps, plan.named(by.release()),
                      plan.named(by.acquire())});
     }
     OrderedPair &pair = met[number];
@@ -109,10 +146,8 @@ private:
       pair.open = open.str();
       pair.steps = *steps;
     }
-    int64_t distance = 0;
-    if (first.buffer == second.buffer && first.buffer->isRing &&
-        !llvm::SubOverflow(secondPosition, firstPosition, distance))
-      pair.distance = std::min(pair.distance.value_or(distance), distance);
+    if (const std::optional<int64_t> distance = distanceOf(first, second, firstPosition, secondPosition))
+      pair.distance = std::min(pair.distance.value_or(*distance), *distance);
   }
 
   void fail(const Op &op, std::string message) {
@@ -147,7 +182,7 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
   uint64_t work = 0;
   TimelinePool pool;
   std::vector<Course> courses;
-  DistinctRuns runs;
+  DistinctRuns runs(plan);
   auto hasEvents = [&](unsigned role, unsigned point) { return !plan.op(role, point).isIdle; };
   auto isOfCourses = [&](unsigned role, unsigned point) { return plan.op(role, point).isOfFragments; };
   auto addCourse = [&](Course course) { courses.push_back(std::move(course)); };

@@ -3,8 +3,8 @@
 //
 // Each run of the roles (forEachRun) is executed on paper. Who may go on depends on counts only, never on who is
 // faster, so one order of execution stands for all of them: if it ends, every one does. Vector clocks
-// (lib/Analysis/Clocks.h) say what every thread knows; two accesses that meet are ordered if the threads of the second
-// know of the first.
+// (lib/Analysis/execution/Clocks.h) say what every thread knows; two accesses that meet are ordered if the threads of
+// the second know of the first.
 #pragma once
 
 #include "fagen/Analysis/Hazards.h"

@@ -76,7 +76,13 @@ bool Execution::isNews(const Rival &rival, int64_t distance) {
   return isCloser;
 }
 
+void Execution::remember(const Coming &second, const Earlier &first) {
+  met.add({first.instance.event, timelineOf[first.agent], plan.placeOf(first.rival.access)},
+          {second.warp.event, timelineOf[second.warp.agent], plan.placeOf(second.access.index)});
+}
+
 void Execution::compare(const Coming &second, const Earlier &first) {
+  remember(second, first);
   const Gap gap = missing(second, first, nullptr);
   int64_t distance = 0;
   const bool isFar = llvm::SubOverflow(second.position, first.instance.position, distance);
@@ -128,7 +134,7 @@ void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, La
     for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta) {
       const int64_t position = event.positions[access->operand];
       Instance &last = state.instances[cta * plan.instances() + plan.instanceOf(*access, position) + ofWarp];
-      last = {position, 0, lanesFor(op, lanes, cta), warp.event};
+      last = {position, 0, lanesFor(op, lanes, cta), warp.event, warp.event};
       if (!access->isAsync)
         continue;
       switch (op.sync.done) {

@@ -48,13 +48,15 @@ void Execution::addCta(unsigned cta) {
 
 /// The same ones in each run.
 void Execution::assignTimelines() {
+  timelineOf.resize(shape.warps);
   for (Warp &warp : initial.warps)
-    warp.timeline =
-        llvm::find_if(timelines,
-                      [&](const Timeline *timeline) {
-                        return timeline->role == warp.role && warp.number - timeline->firstWarp < timeline->warps;
-                      }) -
-        timelines.begin();
+    timelineOf[warp.agent] =
+        uint8_t(warp.timeline = llvm::find_if(timelines,
+                                              [&](const Timeline *timeline) {
+                                                return timeline->role == warp.role &&
+                                                       warp.number - timeline->firstWarp < timeline->warps;
+                                              }) -
+                                timelines.begin());
 }
 
 bool fagen::isWithin(const Progress &progress, const Progress &limit) {
@@ -75,7 +77,9 @@ void Execution::run(llvm::ArrayRef<const Timeline *> ofWarps, const Progress &sh
   }
   timelines = ofWarps;
   hasFailed = false;
-  if (!resumesAt(shared))
+  const Progress *place = resumesAt(shared);
+  met.backTo(place ? *place : Progress(timelines.size(), 0));
+  if (!place)
     state = initial;
   else if (isLast)
     std::swap(state, saved[--places].state);

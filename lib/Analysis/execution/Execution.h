@@ -5,7 +5,7 @@
 // and its barriers. What an op does in all of them has the attribute `cluster`.
 #pragma once
 
-#include "ExecutionPlan.h"
+#include "Encounters.h"
 #include "OrderGap.h"
 #include "fagen/Analysis/Order.h"
 
@@ -23,8 +23,6 @@ struct ExecutionObserver {
   llvm::function_ref<std::string(const ir::Op *)> nameOf;
 };
 
-/// How far each timeline of a run is gone through, in events.
-using Progress = llvm::SmallVector<unsigned, 4>;
 /// Whether no timeline is further than in `limit`.
 bool isWithin(const Progress &progress, const Progress &limit);
 
@@ -40,6 +38,8 @@ public:
            bool isLast);
   /// Where a run that shares so much with the one before goes on; nothing: at its beginning.
   const Progress *resumesAt(const Progress &shared);
+  /// Of the last run.
+  const Encounters &encounters() const { return met; }
 
 private:
   struct Warp {
@@ -94,6 +94,7 @@ private:
     unsigned entry : 24 = 0; ///< of a clock, which says that it is complete; 0: that the op is past says so
     unsigned lanes : 8 = 0;  ///< none: there was no such time
     unsigned done = 0;       ///< the value of that entry; of 0 the event by which it is done
+    unsigned event = 0;
   };
 
   /// All that changes while roles are executed.
@@ -192,6 +193,7 @@ private:
   // Inline, but defined where they are used: this is done so often that calls would show.
   inline void checkAgainst(const Coming &second, unsigned memory, const Rival &rival);
   inline void compare(const Coming &second, const Earlier &first);
+  inline void remember(const Coming &second, const Earlier &first);
   inline bool isNews(const Rival &rival, int64_t distance);
   inline Gap missing(const Coming &second, const Earlier &first, Known *by) const;
   inline Gap missingOrder(const Coming &second, const Earlier &first, Known *by) const;
@@ -207,9 +209,11 @@ private:
     Progress progress;
     State state;
   };
-  size_t places = 0;              ///< how many of `saved` there are now
-  std::deque<Place> saved;        ///< on the way of the last run, each further than the one before
-  std::vector<int64_t> told;      ///< by rival: the smallest distance that the observer knows of
+  size_t places = 0;               ///< how many of `saved` there are now
+  std::deque<Place> saved;         ///< on the way of the last run, each further than the one before
+  std::vector<int64_t> told;       ///< by rival: the smallest distance that the observer knows of
+  std::vector<uint8_t> timelineOf; ///< by agent
+  Encounters met;
   bool hasFailed = false;
 };
 

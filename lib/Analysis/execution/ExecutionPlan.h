@@ -9,6 +9,7 @@
 #include "fagen/IR/Sync.h"
 
 #include <array>
+#include <map>
 
 namespace fagen {
 
@@ -32,7 +33,10 @@ struct PlannedOp {
   std::array<uint8_t, kMaxWarps> lanes{}; ///< who does it, by warp of the role
   llvm::SmallVector<const Access *, 3> accesses;
   llvm::SmallVector<const Access *, 3> fragments; ///< accesses too, of each warp's own: FragmentOrder.h
-  bool isOfFragments = false;                     ///< it has such, or says when products may have some, or have left them
+  bool isOfFragments = false; ///< it has such, or says when products may have some, or have left them
+  /// The same for ops that do the same to an execution: of two loops that a mask tells apart, or of a copy ahead of its
+  /// loop. They may lie in one role only.
+  unsigned doing = 0;
 };
 
 /// An access in a slot, by a warp of each CTA, that a warp's access meets.
@@ -57,6 +61,8 @@ public:
   /// Null for 0.
   const ir::Op *named(unsigned number) const { return number == 0 ? nullptr : names[number - 1]; }
   llvm::ArrayRef<Access> accesses() const { return table.accesses(); }
+  /// The place of an access of memory among its op's.
+  uint8_t placeOf(unsigned access) const { return places[access]; }
   /// Which a warp's access meets at this position, in the order of accesses and slots.
   llvm::ArrayRef<Rival> rivalsOf(const Access &access, int64_t position, unsigned warp) {
     RivalsByWarp &known = rivals[access.index][slotAt(*access.buffer, position)];
@@ -88,6 +94,7 @@ public:
 private:
   PlannedOp plan(unsigned role, const ir::Op &op);
   void planBarrier(PlannedOp &planned) const;
+  std::vector<int64_t> doingOf(unsigned role, const PlannedOp &planned) const;
   void findEntries();
   /// Who does what.
   void forEachLane(llvm::function_ref<void(const PlannedOp &, unsigned agent)> visit) const;
@@ -99,8 +106,10 @@ private:
   AccessTable &table;
   std::vector<std::vector<PlannedOp>> ops; ///< by role and point
   std::vector<const ir::Op *> names;
+  std::map<std::vector<int64_t>, unsigned> doings; ///< by all that tells them apart
   llvm::DenseMap<const ir::Buffer *, unsigned> firstSlot;
   std::vector<unsigned> firstInstance; ///< by access
+  std::vector<uint8_t> places;         ///< by access
   unsigned instanceCount = 0, rivalCount = 0;
   std::vector<std::vector<RivalsByWarp>> rivals; ///< by access and slot; empty: not found yet
 };

@@ -4,6 +4,7 @@
 #include "FragmentOrder.h"
 
 #include <limits>
+#include <map>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -18,10 +19,27 @@ FragmentOrder::FragmentOrder(const ExecutionPlan &plan, AccessTable &table, cons
     count += access.buffer->space == Space::Fragment ? access.buffer->stages.number() : 0;
   }
   instances.resize(count);
+  findMembers();
+}
+
+void FragmentOrder::findMembers() {
+  constexpr unsigned kMost = 64;
+  std::map<std::pair<unsigned, const Buffer *>, std::vector<unsigned>> fragments; // by role and buffer
+  for (const Access &access : plan.accesses())
+    if (access.buffer->space == Space::Fragment && !access.buffer->isRing)
+      fragments[{access.role, access.buffer}].push_back(access.index);
+  members.resize(plan.accesses().size());
+  compared.resize(plan.accesses().size());
+  for (const auto &[fragment, accesses] : fragments) {
+    for (unsigned i = 0; i < accesses.size() && accesses.size() <= kMost; ++i)
+      members[accesses[i]] = {unsigned(uses.size()), uint64_t(1) << i};
+    uses.emplace_back();
+  }
 }
 
 void FragmentOrder::follow(unsigned role, llvm::ArrayRef<int64_t> course) {
   instances.assign(instances.size(), {});
+  uses.assign(uses.size(), {});
   step = fence = closed = 0;
   complete = {};
   while (!course.empty()) {
@@ -37,8 +55,17 @@ void FragmentOrder::follow(unsigned role, llvm::ArrayRef<int64_t> course) {
     if (!execute(op))
       return;
     for (const auto &[access, position] : llvm::zip(op.fragments, positions))
-      instanceOf(*access, slotAt(*access->buffer, position)) = {step, access->isAsync ? closed + 1 : 0, position};
+      remember(*access, position);
   }
+}
+
+void FragmentOrder::remember(const Access &access, int64_t position) {
+  instanceOf(access, slotAt(*access.buffer, position)) = {step, access.isAsync ? closed + 1 : 0, position};
+  if (members[access.index].bit == 0)
+    return;
+  Use &use = uses[members[access.index].fragment];
+  use.accesses |= members[access.index].bit;
+  (access.isAsync ? use.product : use.step) = access.isAsync ? closed + 1 : step;
 }
 
 /// The PTX ISA asks for a fence before a warp's first product, whatever was written.
@@ -57,7 +84,17 @@ bool FragmentOrder::execute(const PlannedOp &op) {
   return true;
 }
 
+/// Whether all before it are in order with it, and none of them is news.
+bool FragmentOrder::isSettled(const Access &second) const {
+  const Member &member = members[second.index];
+  const Use &use = uses[member.fragment];
+  return member.bit != 0 && (use.accesses & ~compared[second.index]) == 0 &&
+         (second.isAsync ? use.step == 0 || fence > use.step : complete.value() >= use.product);
+}
+
 void FragmentOrder::check(const Access &second, int64_t position) {
+  if (isSettled(second))
+    return;
   for (const Neighbour &neighbour : table.neighboursOf(second, position)) {
     const Access &first = plan.accesses()[neighbour.access];
     if (!first.isAsync && !second.isAsync) // in the order of the program
@@ -65,6 +102,8 @@ void FragmentOrder::check(const Access &second, int64_t position) {
     if (const Instance &instance = instanceOf(first, neighbour.slot); instance.step != 0)
       compare(first, instance, second, position);
   }
+  if (const Member &member = members[second.index]; member.bit != 0)
+    compared[second.index] |= uses[member.fragment].accesses;
 }
 
 /// Products follow each other in the order of their groups; one needs a fence behind what the warp itself has done.

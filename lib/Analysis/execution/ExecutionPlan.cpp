@@ -6,7 +6,6 @@
 #include "fagen/IR/Queries.h"
 
 #include <limits>
-#include <map>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -92,8 +91,12 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
   if (names.size() <= std::numeric_limits<uint16_t>::max())
     planned.number = uint16_t(names.size());
   planned.sync = syncOf(op);
-  for (const Access &access : table.of(&op))
-    (access.buffer->space == Space::Fragment ? planned.fragments : planned.accesses).push_back(&access);
+  places.resize(table.accesses().size());
+  for (const Access &access : table.of(&op)) {
+    auto &alike = access.buffer->space == Space::Fragment ? planned.fragments : planned.accesses;
+    places[access.index] = uint8_t(alike.size());
+    alike.push_back(&access);
+  }
   planned.isOfFragments = !planned.fragments.empty() || planned.sync.releases == Means::ProductFence ||
                           planned.sync.releases == Means::ProductGroups ||
                           planned.sync.acquires == Means::ProductGroups;
@@ -117,7 +120,41 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
   }
   for (unsigned warp = 0; warp < all[role]->warps; ++warp)
     planned.lanes[warp] = uint8_t(lanesOf(*all[role], warp, planned));
+  planned.doing = doings.try_emplace(doingOf(role, planned), unsigned(doings.size())).first->second;
   return planned;
+}
+
+/// Everything that an execution reads of an op. A cell stands for buffer, bytes and threads. CTAs that share a copy are
+/// known by the op.
+std::vector<int64_t> ExecutionPlan::doingOf(unsigned role, const PlannedOp &planned) const {
+  const Op &op = *planned.op;
+  const SyncInfo &sync = planned.sync;
+  std::vector<int64_t> key{role,
+                           int64_t(op.kind),
+                           int64_t(sync.agent),
+                           int64_t(sync.done),
+                           int64_t(sync.releases),
+                           int64_t(sync.acquires),
+                           int64_t(sync.needsFence),
+                           sync.isByActor,
+                           sync.isTogether,
+                           planned.isShared && sync.done == Means::Phases ? planned.number : 0,
+                           planned.isShared,
+                           planned.isInterleaved,
+                           planned.pending,
+                           planned.id,
+                           planned.groups,
+                           planned.firstWarp,
+                           planned.warps,
+                           planned.bar ? planned.firstSlot : -1,
+                           planned.barOperand,
+                           planned.bytes,
+                           op.has(Attr::Arrivals) ? op.integer(Attr::Arrivals) : 0};
+  key.insert(key.end(), planned.lanes.begin(), planned.lanes.end());
+  for (const Access *access : planned.accesses)
+    key.insert(key.end(), {table.cellOf(*access, 0), access->operand, access->reads, access->writes, access->isAsync,
+                           access->isByAsyncProxy, int64_t(access->needsFence)});
+  return key;
 }
 
 void ExecutionPlan::planBarrier(PlannedOp &planned) const {

@@ -1,0 +1,191 @@
+// fagen: finds what runs of a kernel's roles have in common.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "DistinctRuns.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+
+/// Runs behind a run that are asked where they will go on.
+static constexpr unsigned kLookAhead = 64;
+/// Steps of warps that take as long as keeping the state of an execution.
+static constexpr uint64_t kWorthKeeping = 50;
+
+size_t DistinctRuns::hashOf(const Timeline &timeline) const {
+  uint64_t hash = (uint64_t(timeline.firstWarp) << 32) + timeline.events.size();
+  auto add = [&](uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
+  };
+  for (const Event &event : timeline.events) {
+    add(plan.op(timeline.role, event.point).doing);
+    for (const int64_t position : event.positions)
+      add(uint64_t(position));
+  }
+  return hash;
+}
+
+/// Where no cp_async copy is in flight the events of waits are no matter.
+bool DistinctRuns::doTheSame(const Timeline &a, const Timeline &b) const {
+  return a.role == b.role && a.firstWarp == b.firstWarp && a.events.size() == b.events.size() &&
+         llvm::all_of(llvm::zip(a.events, b.events), [&](auto pair) {
+           const auto &[mine, its] = pair;
+           return plan.op(a.role, mine.point).doing == plan.op(b.role, its.point).doing &&
+                  mine.positions == its.positions && mine.bytes == its.bytes && mine.active == its.active &&
+                  mine.doneAt == its.doneAt && mine.committedAt == its.committedAt;
+         });
+}
+
+/// The first timeline that does the same stands for all: its address says which.
+unsigned DistinctRuns::doingOf(const Timeline *timeline) {
+  auto [known, isNew] = doings.try_emplace(timeline, unsigned(doings.size()));
+  if (!isNew)
+    return known->second;
+  llvm::SmallVector<const Timeline *, 1> &alike = byHash[hashOf(*timeline)];
+  for (const Timeline *other : alike)
+    if (doTheSame(*timeline, *other))
+      return known->second = doings.lookup(other);
+  alike.push_back(timeline);
+  return known->second;
+}
+
+Progress DistinctRuns::sharedBy(llvm::ArrayRef<const Timeline *> some, llvm::ArrayRef<const Timeline *> others) const {
+  Progress shared;
+  for (const auto &[one, other] : llvm::zip(some, others)) {
+    const std::vector<Event> &mine = one->events, &its = other->events;
+    shared.push_back(
+        &mine == &its ? unsigned(mine.size())
+                      : unsigned(std::mismatch(mine.begin(), mine.end(), its.begin(), its.end()).first - mine.begin()));
+  }
+  return shared;
+}
+
+void DistinctRuns::add(const Run &run) {
+  std::vector<const Timeline *> timelines = run.timelines;
+  const size_t turns = timelines.front()->turnBegins.size();
+  const bool isFirst = std::exchange(lastTurns, turns) != turns;
+  if (!seen.insert(timelines).second)
+    return;
+  std::vector<unsigned> doing;
+  for (const Timeline *timeline : timelines)
+    doing.push_back(doingOf(timeline));
+  const unsigned number = size(), original = byDoings.try_emplace(std::move(doing), number).first->second;
+  Entry &entry = runs.emplace_back();
+  entry.timelines = std::move(timelines);
+  entry.steps = run.steps();
+  entry.isFirst = isFirst;
+  entry.original = original;
+  entry.nextOriginal = unsigned(originals.size()) + (original == number);
+  if (original != number) {
+    ++runs[original].repeats;
+    return;
+  }
+  entry.shared = originals.empty() ? Progress(entry.timelines.size(), 0)
+                                   : sharedBy(entry.timelines, runs[originals.back()].timelines);
+  originals.push_back(number);
+}
+
+uint64_t DistinctRuns::stepsUpTo(const Entry &run, const Progress &progress) {
+  uint64_t steps = 0;
+  for (const auto &[timeline, events] : llvm::zip(run.timelines, progress))
+    steps += uint64_t(timeline->warps) * events;
+  return steps;
+}
+
+/// Where originals behind this run leave it: what all of those up to one of them have in common. Each is further than
+/// the one before.
+llvm::SmallVector<Progress, 4> DistinctRuns::placesOf(unsigned run, const Progress *begin) const {
+  llvm::SmallVector<Progress, 8> candidates;
+  const unsigned first = runs[run].nextOriginal, end = std::min(unsigned(originals.size()), first + kLookAhead);
+  if (first == end)
+    return {};
+  Progress common = sharedBy(runs[run].timelines, runs[originals[first]].timelines);
+  for (const unsigned next : llvm::ArrayRef(originals).slice(first, end - first)) {
+    if (next != originals[first])
+      for (const auto &[mine, its] : llvm::zip(common, runs[next].shared))
+        mine = std::min(mine, its);
+    if (begin && !isWithin(*begin, common))
+      break;
+    candidates.push_back(common);
+  }
+  llvm::SmallVector<Progress, 4> places;
+  uint64_t kept = begin ? stepsUpTo(runs[run], *begin) : 0;
+  for (const Progress &candidate : llvm::reverse(candidates))
+    if (const uint64_t steps = stepsUpTo(runs[run], candidate); steps >= kept + kWorthKeeping) {
+      places.push_back(candidate);
+      kept = steps;
+    }
+  return places;
+}
+
+llvm::SmallVector<Progress, 4> DistinctRuns::turnsOf(unsigned run) const {
+  llvm::SmallVector<Progress, 4> turns;
+  const std::vector<const Timeline *> &timelines = runs[run].timelines;
+  const size_t count = timelines.front()->turnBegins.size();
+  if (runs[run].isFirst ||
+      llvm::any_of(timelines, [&](const Timeline *timeline) { return timeline->turnBegins.size() != count; }))
+    return turns;
+  for (size_t turn = 0; turn < count; ++turn)
+    for (const Timeline *timeline : timelines) {
+      if (timeline == timelines.front())
+        turns.emplace_back();
+      turns.back().push_back(timeline->turnBegins[turn]);
+    }
+  return turns;
+}
+
+void DistinctRuns::execute(unsigned run, std::optional<unsigned> last, Execution &execution) const {
+  const Entry &entry = runs[run];
+  const Progress shared = last ? sharedBy(entry.timelines, runs[*last].timelines) : Progress(entry.timelines.size(), 0);
+  const Progress *begin = execution.resumesAt(shared);
+  const bool isLast = !begin || entry.nextOriginal == originals.size() ||
+                      !isWithin(*begin, sharedBy(entry.timelines, runs[originals[entry.nextOriginal]].timelines));
+  execution.run(entry.timelines, shared, placesOf(run, begin), isLast);
+}
+
+void DistinctRuns::executeTurnByTurn(unsigned run, Execution &execution) const {
+  execution.run(runs[run].timelines, Progress(runs[run].timelines.size(), 0), turnsOf(run), /*isLast=*/true);
+}
+
+std::vector<DistinctRuns::Meeting> DistinctRuns::meetingsOf(unsigned run, const Encounters &encounters) const {
+  std::vector<Meeting> meetings;
+  std::vector<std::vector<unsigned>> alike; // by timeline and event: behind the one before that does the same; 0: none
+  for (const Timeline *timeline : runs[run].timelines) {
+    llvm::DenseMap<unsigned, unsigned> last;
+    std::vector<unsigned> &before = alike.emplace_back();
+    for (const Event &event : timeline->events)
+      before.push_back(std::exchange(last[plan.op(timeline->role, event.point).doing], unsigned(before.size()) + 1));
+  }
+  encounters.forEach([&](Encounters::Place first, const Encounters::Place &second) {
+    const Timeline &timeline = *runs[run].timelines[first.timeline];
+    const Access &access = *plan.op(timeline.role, timeline.events[first.event].point).accesses[first.access];
+    auto slot = [&] { return slotAt(*access.buffer, timeline.events[first.event].positions[access.operand]); };
+    const unsigned met = slot();
+    for (unsigned behind = first.event + 1; behind != 0; behind = alike[first.timeline][first.event]) {
+      first.event = behind - 1;
+      if (slot() == met)
+        meetings.push_back({first, second});
+    }
+  });
+  return meetings;
+}
+
+void DistinctRuns::forEachNewMeeting(
+    unsigned run, llvm::ArrayRef<Meeting> meetings,
+    llvm::function_ref<void(const Access &, const Access &, int64_t, int64_t)> visit) const {
+  const llvm::ArrayRef<const Timeline *> timelines = runs[run].timelines;
+  const Progress shared = sharedBy(timelines, runs[run - 1].timelines);
+  auto isOld = [&](const Encounters::Place &place) { return place.event < shared[place.timeline]; };
+  auto eventAt = [&](const Encounters::Place &place) -> const Event & {
+    return timelines[place.timeline]->events[place.event];
+  };
+  auto accessAt = [&](const Encounters::Place &place) -> const Access & {
+    return *plan.op(timelines[place.timeline]->role, eventAt(place).point).accesses[place.access];
+  };
+  for (const auto &[first, second] : meetings)
+    if (!isOld(first) || !isOld(second)) {
+      const Access &earlier = accessAt(first), &later = accessAt(second);
+      visit(earlier, later, eventAt(first).positions[earlier.operand], eventAt(second).positions[later.operand]);
+    }
+}
