@@ -69,9 +69,9 @@ struct Sections {
 class KernelEmitter {
 public:
   KernelEmitter(const ir::Kernel &kernel, Instrument instrument, const ir::Kernel *combine)
-      : kernel(kernel), instrument(instrument), combine(combine), load(findLoader(kernel)), math(kernel.roles.back()),
-        turns(ir::turnsOf(math)), sections(turns ? (*turns)->body : math.body), points(math), stream(text.source),
-        out(stream) {
+      : kernel(kernel), instrument(instrument), combine(combine), divisors(kernel), load(findLoader(kernel)),
+        math(kernel.roles.back()), turns(ir::turnsOf(math)), sections(turns ? (*turns)->body : math.body), points(math),
+        stream(text.source), out(stream) {
     stream.SetBufferSize(size_t(1) << 14); // else it takes each piece on its own
   }
 
@@ -178,7 +178,8 @@ private:
   const TileUses uses{kernel};
   const Instrument instrument;
   const ir::Kernel *const combine; ///< the second launch, if there is one
-  const ir::Role *const load;      ///< null where every warp loads
+  const TileDivisors divisors;
+  const ir::Role *const load; ///< null where every warp loads
   const ir::Role &math;
   const std::optional<ir::LoopOp<const ir::Op>> turns; ///< over tiles of query rows; none where a CTA has one
   const Sections sections;                             ///< of math, of one tile

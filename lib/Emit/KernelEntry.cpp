@@ -116,7 +116,7 @@ const Op *fagen::findBeyondOneThread(const Role &load) {
 
 /// As inside a generated function.
 std::string KernelEmitter::expressionOf(const Expr &value) {
-  return OpEmitter(kernel, points, out, text.ops).expression(value);
+  return OpEmitter(kernel, divisors, points, out, text.ops).expression(value);
 }
 
 /// The other lanes of the warp only judge tiles, and go on with the first one's next.
@@ -137,7 +137,7 @@ void KernelEmitter::emitByFirstLane(bool isFetched, llvm::function_ref<void()> b
 /// done with each. CTAs take them in turn, or go on with `next`, which the body leaves.
 void KernelEmitter::emitTurns(Turns of, llvm::function_ref<void()> body) {
   const bool isFetched = !sections.handover.empty(), isLoading = of == Turns::Loads;
-  OpEmitter emitter(kernel, points, out, text.ops);
+  OpEmitter emitter(kernel, divisors, points, out, text.ops);
   line(out, "for (int tile = {}, turn = 0, base = 0; tile < tile_count<{}>(params); {}++turn) {{",
        emitter.tileOf("ptx::cta_index()", "params"), tileArguments(), isFetched ? "" : "tile += ptx::cta_count(), ");
   {
@@ -199,7 +199,7 @@ void KernelEmitter::emitLoad() {
        turns ? std::string("MappedAttentionParams &params") + formParameter() : "Cta &cta");
   {
     auto scope = out.scope();
-    OpEmitter emitter(kernel, loadPoints, out, text.ops, load);
+    OpEmitter emitter(kernel, divisors, loadPoints, out, text.ops, load);
     const LoadParts parts(*load);
     const std::string params = turns ? "params" : "cta.params";
     if (isInstrumented()) {
@@ -214,7 +214,7 @@ void KernelEmitter::emitLoad() {
       emitter.emitBlock(parts.before);
     }
     line(out, "}}");
-    OpEmitter plain(kernel, loadPoints, out, text.ops, load); // of all threads
+    OpEmitter plain(kernel, divisors, loadPoints, out, text.ops, load); // of all threads
     plain.emitBlock({parts.barriers.front()});
     const bool areLanes = turns && judgesTiles();
     if (parts.barriers.size() == 1) {
@@ -250,7 +250,7 @@ void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const 
        function.parameters);
   {
     auto scope = out.scope();
-    OpEmitter emitter(kernel, points, out, text.ops, load ? &math : nullptr);
+    OpEmitter emitter(kernel, divisors, points, out, text.ops, load ? &math : nullptr);
     if (function.part == Part::Epilogue) {
       emitter.enterEpilogue();
       line(out, "const {} place = {}(cta.params{});", placeType(), locate(), turns ? ", cta.tile" : "");
@@ -318,7 +318,7 @@ void KernelEmitter::emitLoopApart(LoopOp<const Op> loop, const Op &output) {
       auto turn = out.scope();
       line(out, "for (;; ++{0}) {{\n  if ({0} >= end)\n    return;\n  if ({1}(cta, r, {0}))\n    break;", j, step);
       line(out, "  {0}_end(cta, r, {1});\n}}\n{0}_settled(cta, r, {1});\n{0}_end(cta, r, {1});", step, j);
-      OpEmitter(kernel, points, out, text.ops, &math).emitSettledOutput(output);
+      OpEmitter(kernel, divisors, points, out, text.ops, &math).emitSettledOutput(output);
     }
     line(out, "}}");
   }
@@ -369,7 +369,7 @@ void KernelEmitter::emitPersistentEntry() {
   auto scope = out.scope();
   line(out, "const int group = ptx::warp_group_index(); // 0 loads");
   emitRoles();
-  OpEmitter emitter(kernel, points, out, text.ops, &math);
+  OpEmitter emitter(kernel, divisors, points, out, text.ops, &math);
   if (isInstrumented()) {
     line(out, "Registers r;\nr.clock.start();");
     emitter.markStages({"r.clock", "params"});

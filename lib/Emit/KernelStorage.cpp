@@ -3,8 +3,6 @@
 
 #include "KernelEmitter.h"
 
-#include "form/Divisors.h"
-
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/Queries.h"
 
@@ -82,7 +80,7 @@ void KernelEmitter::emitStorage() {
 std::string KernelEmitter::letValue(const Expr &value) const {
   const Expr reals = value.rewritten(
       [](const Expr &node) { return node.kind() == ExprKind::Real ? variable(spellReal(node.realValue())) : Expr(); });
-  const Expr called = spellCalls(kernel, reals, "", [&](const Expr &operand) { return letValue(operand); });
+  const Expr called = spellCalls(kernel, divisors, reals, "", [&](const Expr &operand) { return letValue(operand); });
   return spellRunValues(called,
                         [](RunScope scope) -> llvm::StringRef {
                           switch (scope) {
@@ -174,7 +172,7 @@ std::vector<std::pair<std::string, std::string>> KernelEmitter::membersOfCta() c
                                    {"int base;", "key tiles of those"}});
   for (const Scalar &scalar : kernel.scalars)
     members.push_back({fmt::format("{} {};", scalar.isReal ? "float" : "int", scalar.name), "of the form"});
-  for (const TileDivisor &divisor : divisorsOf(kernel))
+  for (const TileDivisor &divisor : divisors)
     members.push_back({fmt::format("Divisor {};", divisor.name), "divides by " + divisor.value.str()});
   for (const Let &let : letsOfTile())
     members.push_back(
@@ -282,7 +280,7 @@ void KernelEmitter::emitLets() {
       line(out, "const float {0} = value_of(form.{0});", scalar.name);
     else
       line(out, "const int {0} = value_of(form.{0}, {1}, {2});", scalar.name, scalar.low, scalar.high);
-  for (const TileDivisor &divisor : divisorsOf(kernel))
+  for (const TileDivisor &divisor : divisors)
     line(out, "const Divisor {} = make_divisor({});", divisor.name, letValue(divisor.value));
   bool sharesKeys = true;
   for (const Let &let : letsOfTile()) {
@@ -301,7 +299,7 @@ std::string KernelEmitter::namesOfLets(llvm::StringRef separator) const {
   auto add = [&](const std::string &name) { names += separator.str() + name; };
   for (const Scalar &scalar : kernel.scalars)
     add(scalar.name);
-  for (const TileDivisor &divisor : divisorsOf(kernel))
+  for (const TileDivisor &divisor : divisors)
     add(divisor.name);
   for (const Let &let : letsOfTile())
     add(let.name);

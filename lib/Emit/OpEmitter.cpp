@@ -5,7 +5,6 @@
 
 #include "LoopText.h"
 #include "Stages.h"
-#include "form/Divisors.h"
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -138,7 +137,7 @@ static Expr spellUnbranched(const Kernel &kernel, const Expr &expr, llvm::String
   return operands.empty() ? expr : expr.withOperands(operands);
 }
 
-Expr fagen::spellCalls(const Kernel &kernel, const Expr &expr, llvm::StringRef holder,
+Expr fagen::spellCalls(const Kernel &kernel, const TileDivisors &divisors, const Expr &expr, llvm::StringRef holder,
                        llvm::function_ref<std::string(const Expr &)> spell) {
   return spellUnbranched(kernel, expr, holder, spell).rewritten([&](const Expr &node) {
     const bool isDivision = node.kind() == ExprKind::FloorDiv || node.kind() == ExprKind::CeilDiv;
@@ -146,7 +145,7 @@ Expr fagen::spellCalls(const Kernel &kernel, const Expr &expr, llvm::StringRef h
       return node.operand();
     if (node.kind() == ExprKind::Read)
       return variable(spellRead(kernel, node, holder, spell));
-    if (const std::optional<TileDivisor> divisor = divisorOf(kernel, node))
+    if (const TileDivisor *const divisor = divisors.of(node))
       return variable(spellDivision(kernel, node, (holder + divisor->name).str(), spell));
     if (!isDivision || isNotNegative(kernel, node.lhs()))
       return Expr();
@@ -182,7 +181,8 @@ static Expr spellTurns(const Kernel &kernel, Expr expr) {
 }
 
 std::string OpEmitter::expression(const Expr &expr) const {
-  const Expr called = spellCalls(kernel, expr, "cta.", [&](const Expr &operand) { return expression(operand); });
+  const Expr called =
+      spellCalls(kernel, divisors, expr, "cta.", [&](const Expr &operand) { return expression(operand); });
   Expr spelled = spellRunValues(called, [&](RunScope scope) -> llvm::StringRef {
     switch (scope) {
     case RunScope::Launch:

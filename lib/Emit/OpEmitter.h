@@ -9,6 +9,7 @@
 #include "fagen/IR/RunValues.h"
 #include "fagen/IR/Settling.h"
 #include "fagen/Support/IndentedStream.h"
+#include "form/Divisors.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -59,8 +60,8 @@ std::string spellReal(float value);
 /// is empty. A division by a Divisor names its reciprocal.
 /// Calls that the device library has other names for than the IR: divisions of what may be negative or by what has a
 /// reciprocal, and reads. The form and reciprocals are members of `holder`, "cta." or nothing. `spell` is for operands.
-ir::Expr spellCalls(const ir::Kernel &kernel, const ir::Expr &expr, llvm::StringRef holder,
-                    llvm::function_ref<std::string(const ir::Expr &)> spell);
+ir::Expr spellCalls(const ir::Kernel &kernel, const TileDivisors &divisors, const ir::Expr &expr,
+                    llvm::StringRef holder, llvm::function_ref<std::string(const ir::Expr &)> spell);
 
 ir::Expr spellRunValues(const ir::Expr &expr, llvm::function_ref<llvm::StringRef(ir::RunScope)> holderOf);
 
@@ -69,9 +70,9 @@ ir::Expr spellRunValues(const ir::Expr &expr, llvm::function_ref<llvm::StringRef
 class OpEmitter {
 public:
   /// The name of `role`, where there is one, stands before that of each op.
-  OpEmitter(const ir::Kernel &kernel, const Points &points, IndentedStream &out, std::vector<OpPlan> &places,
-            const ir::Role *role = nullptr)
-      : kernel(kernel), out(out), points(points), places(places), role(role) {}
+  OpEmitter(const ir::Kernel &kernel, const TileDivisors &divisors, const Points &points, IndentedStream &out,
+            std::vector<OpPlan> &places, const ir::Role *role = nullptr)
+      : kernel(kernel), divisors(divisors), out(out), points(points), places(places), role(role) {}
 
   virtual ~OpEmitter() = default;
 
@@ -121,6 +122,7 @@ protected:
   const TileUses &tileUses() const;
 
   const ir::Kernel &kernel;
+  const TileDivisors &divisors;
   IndentedStream &out;
 
 private:

@@ -33,9 +33,10 @@ std::string fagen::asFactor(const Expr &expr) {
   return expr.isBinary() && !isCall ? "(" + expr.str() + ")" : expr.str();
 }
 
-ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const Role &role, const ProgramParams &params,
-                                   const Points &points, IndentedStream &out, std::vector<OpPlan> &places)
-    : OpEmitter(kernel, points, out, places), ofRole(role), params(params) {
+ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &divisors, const Role &role,
+                                   const ProgramParams &params, const Points &points, IndentedStream &out,
+                                   std::vector<OpPlan> &places)
+    : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params) {
   auto use = [this](const Expr &expr) { expr.forEachVariable([this](llvm::StringRef name) { used.insert(name); }); };
   auto useMatrix = [&](const Buffer &matrix) {
     llvm::for_each(matrix.shape, use);

@@ -13,8 +13,8 @@ namespace fagen {
 /// `r` the role's registers. What one thread does for its role stands under `is_first`.
 class ProgramOpEmitter : public OpEmitter {
 public:
-  ProgramOpEmitter(const ir::Kernel &kernel, const ir::Role &role, const ProgramParams &params, const Points &points,
-                   IndentedStream &out, std::vector<OpPlan> &places);
+  ProgramOpEmitter(const ir::Kernel &kernel, const TileDivisors &divisors, const ir::Role &role,
+                   const ProgramParams &params, const Points &points, IndentedStream &out, std::vector<OpPlan> &places);
 
   void emitBody(const ir::Block &block);
   std::string operand(const ir::Operand &operand) const override;

@@ -263,11 +263,12 @@ void ProgramTextEmitter::emitRegisters(const Role &role) {
 
 void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
   const Points points(role);
+  const TileDivisors divisors(kernel);
   line(out, "/// Role {}: warps {} to {}.", role.name, role.firstWarp, role.firstWarp + role.warps - 1);
   line(out, "__device__ __forceinline__ void {}(const Cta &cta) {{", role.name);
   {
     auto scope = out.scope();
-    ProgramOpEmitter emitter(kernel, role, params, points, out, text.ops);
+    ProgramOpEmitter emitter(kernel, divisors, role, params, points, out, text.ops);
     if (hasOneThread(role))
       line(out, "const bool is_first = ptx::thread_index() == {};", 32 * role.firstWarp);
     if (!fragmentsOf(role).empty())

@@ -5,12 +5,10 @@
 
 #include "fagen/IR/Sync.h"
 
+#include <fagen/device/settling.h>
+
 using namespace fagen;
 using namespace fagen::ir;
-
-// As in ops/settle.h.
-static constexpr float kSettledSumF16 = 32768, kSettledSum = 1099511627776, kFiniteSum = 0x1p100f;
-static constexpr float kLoweredBitsF16 = 0, kLoweredBits = -20;
 
 static Operand operand(const Buffer *buffer) { return {const_cast<Buffer *>(buffer), {}}; }
 
@@ -24,8 +22,12 @@ static bool areTermsF16(const Op &product) {
   return (issued ? issued->a() : MmaOp(product).a()).buffer->type == ElementType::F16;
 }
 
-static float settledSum(const Op &product) { return areTermsF16(product) ? kSettledSumF16 : kSettledSum; }
-static float loweredBits(const Op &product) { return areTermsF16(product) ? kLoweredBitsF16 : kLoweredBits; }
+static float settledSum(const Op &product) {
+  return areTermsF16(product) ? device::kSettledSumF16 : device::kSettledSumBf16;
+}
+static float loweredBits(const Op &product) {
+  return areTermsF16(product) ? device::kLoweredBitsF16 : device::kLoweredBitsBf16;
+}
 
 static std::unique_ptr<Op> makeSums(const Settling &settling, const Location &location) {
   return makeReduce({.dst = operand(settling.sums),
@@ -113,7 +115,7 @@ Ops ir::makeSettling(const Settling &settling, const Location &location) {
   ops.push_back(makeSums(settling, location));
   ops.push_back(makeVoteOn(settledSum(*settling.product), true));
   Ops &body = ops.back()->body.ops;
-  body.push_back(makeVoteOn(kFiniteSum, false));
+  body.push_back(makeVoteOn(device::kFiniteSum, false));
   body.back()->body.ops = makeAgain(settling, location);
   appendLowering(body, settling, location);
   ops.push_back(makeMap({.dst = operand(settling.l),

@@ -46,20 +46,17 @@ static void collect(const Kernel &kernel, const Expr &expr, std::vector<TileDivi
     divisors.push_back({nameFor(kernel, expr.rhs(), divisors), expr.rhs()});
 }
 
-std::vector<TileDivisor> fagen::divisorsOf(const Kernel &kernel) {
-  std::vector<TileDivisor> divisors;
-  if (kernel.scalars.empty())
-    return divisors;
+TileDivisors::TileDivisors(const Kernel &kernel) : kernel(kernel) {
   for (const Role &role : kernel.roles)
-    forEach<MapOp>(role.body, [&](MapOp<const Op> map) { collect(kernel, map.value(), divisors); });
-  return divisors;
+    forEach<MapOp>(role.body, [&](MapOp<const Op> map) {
+      if (!kernel.scalars.empty())
+        collect(kernel, map.value(), all);
+    });
 }
 
-std::optional<TileDivisor> fagen::divisorOf(const Kernel &kernel, const Expr &division) {
+const TileDivisor *TileDivisors::of(const Expr &division) const {
   if (!isDivision(division) || division.rhs().kind() == ExprKind::Constant || !isOfCaller(kernel, division.rhs()))
-    return std::nullopt;
-  for (const TileDivisor &divisor : divisorsOf(kernel))
-    if (divisor.value == division.rhs())
-      return divisor;
-  return std::nullopt;
+    return nullptr;
+  const auto found = llvm::find_if(all, [&](const TileDivisor &divisor) { return divisor.value == division.rhs(); });
+  return found == all.end() ? nullptr : &*found;
 }

@@ -4,7 +4,8 @@
 
 #include "fagen/IR/IR.h"
 
-#include <optional>
+#include <string>
+#include <vector>
 
 namespace fagen {
 
@@ -14,10 +15,18 @@ struct TileDivisor {
   ir::Expr value;
 };
 
-/// Those of all maps of the kernel: numbers of the caller, and what is made of these and constants.
-std::vector<TileDivisor> divisorsOf(const ir::Kernel &kernel);
+/// Those of all maps of a kernel: numbers of the caller, and what is made of these and constants.
+class TileDivisors {
+public:
+  explicit TileDivisors(const ir::Kernel &kernel);
+  auto begin() const { return all.begin(); }
+  auto end() const { return all.end(); }
+  /// By which floor_div or floor_mod divides here; null where the text has no reciprocal.
+  const TileDivisor *of(const ir::Expr &division) const;
 
-/// The reciprocal by which floor_div or floor_mod divides here, where the text has one.
-std::optional<TileDivisor> divisorOf(const ir::Kernel &kernel, const ir::Expr &division);
+private:
+  const ir::Kernel &kernel;
+  std::vector<TileDivisor> all;
+};
 
 } // namespace fagen

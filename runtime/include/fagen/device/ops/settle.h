@@ -11,24 +11,15 @@
 #include <fagen/device/ops/mma.h>
 #include <fagen/device/ops/softmax.h>
 #include <fagen/device/ptx/tma.h>
+#include <fagen/device/settling.h>
 
 namespace fagen::device {
 
-/// What a thread's terms of one row may add up to. f16 must hold each of them; half of its range is used. Of bf16,
-/// which has the range of f32, the sums of O are the limit: with 2^40 they are finite for |V| below 2^70 and 2^15 key
-/// tiles.
-template <class T> constexpr float kSettledSum = 1099511627776.0f; // 2^40
-template <> inline constexpr float kSettledSum<f16> = 32768.0f;
+template <class T> constexpr float kSettledSum = kSettledSumBf16;
+template <> inline constexpr float kSettledSum<f16> = kSettledSumF16;
 
-/// Beyond this a row's terms do not come down by a factor: the whole row's sum may be infinite, and the factor of one
-/// that is not would be 0, which exp2 gives below 2^-126. Four threads' sums are at most 2^102, which is 2^122 times
-/// what they come down to.
-constexpr float kFiniteSum = 1.26765060022822940e30f; // 2^100
-
-/// What the terms of a row come down to, as a power of two of their sum. f16 keeps the bits of what is small beside
-/// them as it does beside a row's maximum. bf16 has them all anyway, and room to grow for longer.
-template <class T> constexpr float kLoweredBits = -20.0f;
-template <> inline constexpr float kLoweredBits<f16> = 0.0f;
+template <class T> constexpr float kLoweredBits = kLoweredBitsBf16;
+template <> inline constexpr float kLoweredBits<f16> = kLoweredBitsF16;
 
 /// Whether a thread has a sum that is larger than that, or no number: as of a row that has seen no key yet.
 template <int kRows> __device__ __forceinline__ bool outgrows(const RowValues<kRows> &sums, float bound) {
