@@ -119,7 +119,7 @@ public:
     options.landing = kLandings[launch.attempt % 3];
     options.seed = launch.attempt;
     std::vector<Failure> failures;
-    for (uint32_t i = 0; i < launch.row->launch_count && failures.empty(); ++i) {
+    forEachLaunch(*launch.row, [&](uint32_t i) {
       if (hooks.prepare)
         hooks.prepare(launch, i, options);
       emulator::Report report =
@@ -133,7 +133,9 @@ public:
                             std::make_shared<emulator::Finding>(finding)});
       if (!report.ok && failures.empty())
         failures.push_back({"emulator", "the launch failed without a finding"});
-    }
+      return failures.empty();
+    });
+    std::memset(static_cast<char *>(params.workspace) + choice.workspace_bytes - state.cleared, 0, state.cleared);
     if (failures.empty() && !launch.workspace)
       failures = checkCounter(*launch.row, own);
     if (failures.empty() && !launch.workspace)

@@ -64,6 +64,8 @@ bool isAlone(const Kernel &kernel, const Role &role, const Op &op) {
 }
 
 bool isOwn(const Kernel &kernel, const Role &role, const Op &op) {
+  if (op.kind == OpKind::ClassifyTiles) // an entry a warp
+    return isAlone(kernel, role, op);
   if (kernel.hasOwnParams())
     return reachesOwnElements(kernel, role, op) && isAlone(kernel, role, op);
   const bool namesSplit =

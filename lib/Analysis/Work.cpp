@@ -244,6 +244,8 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   // The merge of splits, which it leaves out.
   case OpKind::Combine:
   case OpKind::CombineLast:
+  // A launch of its own, before.
+  case OpKind::ClassifyTiles:
   // Little beside the rest, or nothing: once a tile, no instruction, or what the body has.
   case OpKind::CopyCommit:
   case OpKind::CopyWait:

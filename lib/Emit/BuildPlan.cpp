@@ -141,6 +141,42 @@ static std::vector<WorkspacePlan> planCounters(const Kernel &kernel) {
   return parts;
 }
 
+/// The value of an extent, by sizes of the problem: a program.
+static void appendProgram(const Kernel &kernel, const Expr &expr, std::vector<SelectOp> &program) {
+  static constexpr std::pair<RunValue, SelectVariable> kSizes[] = {{RunValue::Batch, SelectVariable::Batch},
+                                                                   {RunValue::Heads, SelectVariable::Heads},
+                                                                   {RunValue::KvHeads, SelectVariable::KvHeads},
+                                                                   {RunValue::SeqQ, SelectVariable::SeqQ},
+                                                                   {RunValue::SeqKv, SelectVariable::SeqKv}};
+  if (const std::optional<int64_t> number = constantOf(kernel, expr))
+    return program.push_back({SelectOp::Constant, *number});
+  if (expr.kind() == ExprKind::Variable) {
+    for (const auto &[value, variable] : kSizes)
+      if (isRunValue(expr.name(), value))
+        return program.push_back(valueOf(variable));
+    assert(isRunValue(expr.name(), RunValue::HeadsPerKv) && "extents of a scratch are of sizes");
+    const SelectOp kvHeads = valueOf(SelectVariable::KvHeads); // or 1 where there are no heads
+    return llvm::append_range(
+        program,
+        std::initializer_list<SelectOp>{
+            valueOf(SelectVariable::Heads), kvHeads, kvHeads, {SelectOp::Not}, {SelectOp::Add}, {SelectOp::Div}});
+  }
+  for (const Expr &operand : expr.operands())
+    appendProgram(kernel, operand, program);
+  assert((expr.kind() == ExprKind::Mul || expr.kind() == ExprKind::CeilDiv) && "and products and quotients of these");
+  program.push_back({expr.kind() == ExprKind::Mul ? SelectOp::Mul : SelectOp::CeilDiv});
+}
+
+/// What a launch before leaves for this one.
+static WorkspacePlan planScratch(const Kernel &kernel, const Buffer &scratch) {
+  std::vector<SelectOp> bytes{{SelectOp::Constant, int64_t(sizeOf(scratch.type))}};
+  for (const Expr &extent : scratch.shape) {
+    appendProgram(kernel, extent, bytes);
+    bytes.push_back({SelectOp::Mul});
+  }
+  return {scratch.name, std::move(bytes), unsigned(device::kBehindCounter), /*isScratch=*/true};
+}
+
 /// Counters, splits, and what <fagen/device/trace.h> lays out, for as many CTAs as there are tiles.
 static std::vector<WorkspacePlan> planWorkspace(const Kernel &kernel, Instrument instrument) {
   using Op = SelectOp;
@@ -150,12 +186,14 @@ static std::vector<WorkspacePlan> planWorkspace(const Kernel &kernel, Instrument
     llvm::append_range(parts, planSplits(*store));
   if (instrument == Instrument::Trace)
     parts.push_back({"trace", {{Op::Constant, device::trace_bytes(int(warps))}}, device::kRecordAlignment, true});
-  if (instrument == Instrument::None)
-    return parts;
-  std::vector<Op> bytes = countCtas(kernel);
-  bytes.push_back({Op::Constant, warps * int64_t(sizeof(device::WarpRecord))});
-  bytes.push_back({Op::Mul});
-  parts.push_back({"stages", std::move(bytes), device::kRecordAlignment, true});
+  if (instrument != Instrument::None) {
+    std::vector<Op> bytes = countCtas(kernel);
+    bytes.push_back({Op::Constant, warps * int64_t(sizeof(device::WarpRecord))});
+    bytes.push_back({Op::Mul});
+    parts.push_back({"stages", std::move(bytes), device::kRecordAlignment, true});
+  }
+  if (const Buffer *scratch = kernel.scratchTensor())
+    parts.push_back(planScratch(kernel, *scratch));
   return parts;
 }
 
@@ -171,8 +209,12 @@ VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument
   for (const std::unique_ptr<Kernel> &each : program.kernels)
     plan.launches.push_back(planLaunch(*each));
   plan.launches.front().ops = std::move(text.ops);
-  if (plan.launches.size() > 1)
-    plan.launches.back().ops = std::move(text.combineOps);
+  const OtherLaunches others = otherLaunches(program);
+  for (const auto &[each, launch] : llvm::zip(program.kernels, plan.launches))
+    if (each.get() == others.combine)
+      launch.ops = std::move(text.combineOps);
+    else if (each.get() == others.classifier)
+      launch.ops = std::move(text.classifierOps);
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space == Space::Shared || (buffer->space == Space::Fragment && text.registers.contains(buffer.get())))
       plan.buffers.push_back(planBuffer(*buffer));
@@ -203,6 +245,8 @@ static std::string gridText(const GridPlan &grid) {
     return fmt::format("a CTA for each tile of query rows and {} keys", grid.number);
   case GridPlan::Rows:
     return "a warp for each query row";
+  case GridPlan::KeyTiles:
+    return "before the others: warps take the key tiles of each tile of query rows in turn";
   case GridPlan::Clusters:
     return fmt::format("a CTA for each SM, {} a cluster", grid.number);
   }
@@ -231,7 +275,7 @@ static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
   }
   os << toText(plan.keyTiles);
   for (const LaunchPlan &each : plan.launches)
-    if (variant.schedule.isSplit())
+    if (plan.launches.size() > 1)
       os << fmt::format("  launch   {}, {} threads, {}\n", each.symbol, each.threads, gridText(each.grid));
   os << fmt::format("  shared   total             {:>7} B of {} B\n", launch.sharedBytes,
                     variant.target->sharedPerBlock);

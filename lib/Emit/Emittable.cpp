@@ -52,17 +52,21 @@ public:
     const bool isOwn = llvm::any_of(program.kernels, [](const auto &kernel) { return kernel->hasOwnParams(); });
     if (isOwn)
       return checkOwn();
-    if (program.kernels.empty() || program.kernels.size() > 2)
+    const OtherLaunches others = otherLaunches(program);
+    const size_t known = 1 + (others.combine != nullptr) + (others.classifier != nullptr);
+    if (program.kernels.size() != known)
       refuse(Location(), "program @" + program.name + " has " + Twine(program.kernels.size()) +
-                             " kernels; text is made of one, or of one and the combine of its splits");
+                             " kernels; text is made of one, and at most one that just combines its splits and one "
+                             "that just classifies its key tiles");
     for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
       checkPhase(*kernel);
-      checkConstants(*kernel);
+      if (kernel.get() != others.classifier)
+        checkConstants(*kernel);
     }
     if (isSound)
       checkKernel(*program.kernels.front());
-    if (isSound && program.kernels.size() == 2)
-      checkCombine(*program.kernels.back());
+    if (isSound && others.classifier)
+      checkClassifier(*others.classifier, *program.kernels.front());
     return isSound;
   }
 
@@ -269,7 +273,7 @@ private:
   }
 
   void checkOp(const Op &op) {
-    if (op.kind == OpKind::If || op.kind == OpKind::Combine)
+    if (op.kind == OpKind::If || op.kind == OpKind::Combine || op.kind == OpKind::ClassifyTiles)
       refuse(op.location, opInfo(op.kind).name + " has no text in this kernel");
     if (const std::optional<TensorUse> use = useOfTensors(op))
       for (const Operand &operand : op.operands)
@@ -309,10 +313,27 @@ private:
     }
   }
 
-  void checkCombine(const Kernel &kernel) {
-    if (kernel.roles.size() != 1 || kernel.roles.front().body.ops.size() != 1 ||
-        kernel.roles.front().body.ops.front()->kind != OpKind::Combine)
-      refuse(kernel.location, "kernel @" + kernel.symbol + " is a second launch that does not just combine splits");
+  /// It stands in the text of the kernel, whose constants it names, and takes its argument.
+  void checkClassifier(const Kernel &kernel, const Kernel &main) {
+    auto isSame = [](const Constant &a, const Constant &b) { return a.name == b.name && a.value == b.value; };
+    for (const Constant &constant : kernel.constants)
+      if (llvm::none_of(main.constants, [&](const Constant &other) { return isSame(constant, other); }))
+        refuse(kernel.location, "kernel @" + kernel.symbol + " has a constant " + constant.name + " = " +
+                                    Twine(constant.value) + " that @" + main.symbol + " has not");
+    for (Measure measure : {Measure::TileRows, Measure::TileKeys})
+      if (!measureOf(kernel, measure))
+        refuse(kernel.location, "kernel @" + kernel.symbol + " has no constant " + nameOf(measure));
+    auto namesOf = [](const Kernel &kernel) {
+      std::vector<std::string> names;
+      for (const Scalar &scalar : kernel.scalars)
+        names.push_back(scalar.name);
+      for (const Buffer *tensor : kernel.readTensors())
+        names.push_back(tensor->name);
+      return names;
+    };
+    if (namesOf(kernel) != namesOf(main))
+      refuse(kernel.location,
+             "kernel @" + kernel.symbol + " has other params than @" + main.symbol + "; both take one argument");
   }
 
   const Program &program;
@@ -322,6 +343,22 @@ private:
 
 } // namespace
 
+/// The kernel behind the first whose one op is of that kind.
+static const Kernel *findLaunch(const Program &program, OpKind kind) {
+  for (const std::unique_ptr<Kernel> &kernel : llvm::drop_begin(program.kernels)) {
+    const bool isAlone = kernel->roles.size() == 1 && kernel->roles.front().body.ops.size() == 1;
+    if (isAlone && kernel->roles.front().body.ops.front()->kind == kind)
+      return kernel.get();
+  }
+  return nullptr;
+}
+
+OtherLaunches fagen::otherLaunches(const Program &program) {
+  if (program.kernels.empty())
+    return {};
+  return {findLaunch(program, OpKind::Combine), findLaunch(program, OpKind::ClassifyTiles)};
+}
+
 bool fagen::checkEmittable(const Program &program, Diagnostics &diags) {
   return EmittableChecker(program, diags).check();
 }
@@ -329,6 +366,5 @@ bool fagen::checkEmittable(const Program &program, Diagnostics &diags) {
 KernelText fagen::emitProgram(const Program &program, Instrument instrument) {
   if (program.kernels.front()->hasOwnParams())
     return ProgramTextEmitter(program).run();
-  const Kernel *const combine = program.kernels.size() == 2 ? program.kernels.back().get() : nullptr;
-  return emitKernel(*program.kernels.front(), instrument, combine);
+  return emitKernel(*program.kernels.front(), instrument, otherLaunches(program));
 }

@@ -85,8 +85,10 @@ KernelText KernelEmitter::run() {
   emitFunction({Part::Epilogue, "epilogue", "What runs after the last key tile."}, sections.epilogue);
   line(out, "}} // namespace\n");
   emitEntry();
-  if (combine)
+  if (others.combine)
     emitCombine();
+  if (others.classifier)
+    emitClassifier();
   line(out, "\n}} // namespace fagen::generated");
   out.flush();
   stream.flush();
@@ -232,6 +234,8 @@ void KernelEmitter::emitIncludes() {
     headers.insert("form.h");
   if (judgesTiles())
     headers.insert("tile/seen.h");
+  if (kernel.scratchTensor())
+    headers.insert("ops/classify.h");
   headers.insert("ptx/barrier.h");
   headers.insert("tile/cta.h");
   headers.insert("tile/fragment.h");
@@ -300,11 +304,11 @@ void KernelEmitter::insertConstants(size_t place) {
   const std::string constants = textOfConstants();
   const unsigned lines = unsigned(llvm::count(constants, '\n'));
   text.source.insert(place, constants);
-  for (std::vector<OpPlan> *ops : {&text.ops, &text.combineOps})
+  for (std::vector<OpPlan> *ops : {&text.ops, &text.combineOps, &text.classifierOps})
     for (OpPlan &op : *ops)
       op.line += lines;
 }
 
-KernelText fagen::emitKernel(const Kernel &kernel, Instrument instrument, const Kernel *combine) {
-  return KernelEmitter(kernel, instrument, combine).run();
+KernelText fagen::emitKernel(const Kernel &kernel, Instrument instrument, const OtherLaunches &others) {
+  return KernelEmitter(kernel, instrument, others).run();
 }

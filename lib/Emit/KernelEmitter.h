@@ -68,14 +68,16 @@ struct Sections {
 
 class KernelEmitter {
 public:
-  KernelEmitter(const ir::Kernel &kernel, Instrument instrument, const ir::Kernel *combine)
-      : kernel(kernel), instrument(instrument), combine(combine), divisors(kernel), load(findLoader(kernel)),
+  KernelEmitter(const ir::Kernel &kernel, Instrument instrument, const OtherLaunches &others)
+      : kernel(kernel), instrument(instrument), others(others), divisors(kernel), load(findLoader(kernel)),
         math(kernel.roles.back()), turns(ir::turnsOf(math)), sections(turns ? (*turns)->body : math.body), points(math),
         stream(text.source), out(stream) {
     stream.SetBufferSize(size_t(1) << 14); // else it takes each piece on its own
   }
 
   KernelText run();
+  /// Of a kernel that classifies key tiles: its entry, in the text of the one that it is for.
+  KernelText runClassifier(bool packsHeads, const std::string &place);
 
 private:
   /// The role that loads for another; null where every warp loads.
@@ -149,6 +151,12 @@ private:
   void emitEntryOfOneTile();
   void emitPersistentEntry();
   void emitCombine();
+  void emitClassifier();
+  std::string placeOfSights() const;
+  bool hasCounter() const;
+  bool namesScalar(const ir::Scalar &scalar) const;
+  std::string judgementByWarp(const ir::Expr &condition) const;
+  std::string mapOf(const ir::Buffer &sights) const;
   std::string expressionOf(const ir::Expr &value);
   std::string fragmentType(const ir::Buffer &buffer) const;
   std::string letValue(const ir::Expr &value) const;
@@ -177,7 +185,7 @@ private:
   const ir::Kernel &kernel;
   const TileUses uses{kernel};
   const Instrument instrument;
-  const ir::Kernel *const combine; ///< the second launch, if there is one
+  const OtherLaunches others;
   const TileDivisors divisors;
   const ir::Role *const load; ///< null where every warp loads
   const ir::Role &math;

@@ -437,18 +437,18 @@ void KernelEmitter::emitEntryOfOneTile() {
     line(out, "r.clock.stop(params);");
 }
 
-/// The second launch: its one op is the kernel.
+/// The launch behind: its one op is the kernel.
 void KernelEmitter::emitCombine() {
-  const Op &op = *combine->roles.front().body.ops.front();
+  const Op &op = *others.combine->roles.front().body.ops.front();
   line(out, "\n/// The second launch: merges the parts of each query row, a row each warp ({}).", op.location.str());
   line(out,
        "extern \"C\" __global__ void __launch_bounds__(32 * kCombineWarps) {}(const __grid_constant__ AttentionParams "
        "params) {{",
-       combine->symbol);
+       others.combine->symbol);
   {
     auto scope = out.scope();
     line(out, "const long long row_begin = static_cast<long long>(ptx::cta_index()) * kCombineWarps;");
-    text.combineOps.push_back({out.getLine(), Points(combine->roles.front()).nameOf(&op), op.location.str(), 0});
+    text.combineOps.push_back({out.getLine(), Points(others.combine->roles.front()).nameOf(&op), op.location.str(), 0});
     line(out, "combine_splits<Element, kHeadDimV, kVectorBytes, {}{}>(params, row_begin + ptx::warp_index());",
          CombineOp(op).lse().buffer != nullptr, CombineOp(op).log2() ? ", kOfExponents" : "");
   }

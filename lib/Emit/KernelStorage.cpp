@@ -228,6 +228,8 @@ bool KernelEmitter::judgesTiles() const {
 /// By whole warps. Where one thread makes mbarriers there is no tile yet, and nothing to judge.
 void KernelEmitter::emitJudgement(const Let &let) {
   const TileJudgement &judged = *let.judged;
+  if (const Buffer *sights = kernel.scratchTensor())
+    line(out, "const Tensor<int, 4> {} = {}.tensor(params, {});", sights->name, mapOf(*sights), placeOfSights());
   line(out, "const SeenTiles {} = judge_tiles({}, {}{}, kTileKeys,", let.name, letValue(judged.first),
        turns ? "turn < 0 ? 0 : " : "", letValue(judged.tiles));
   auto scope = out.scope();
@@ -276,7 +278,9 @@ void KernelEmitter::emitLets() {
   if (load)
     line(out, "const int group_row = (group - 1) * 4 * kWarpRows;");
   for (const Scalar &scalar : kernel.scalars)
-    if (scalar.isReal)
+    if (!namesScalar(scalar))
+      continue;
+    else if (scalar.isReal)
       line(out, "const float {0} = value_of(form.{0});", scalar.name);
     else
       line(out, "const int {0} = value_of(form.{0}, {1}, {2});", scalar.name, scalar.low, scalar.high);
@@ -352,11 +356,15 @@ void KernelEmitter::emitRegisters() {
   line(out, "}};\n");
 }
 
-/// Records of all warps of a CTA, behind the counter that its tiles come from.
-std::string KernelEmitter::clockArguments() const {
-  const bool hasCounter = llvm::any_of(kernel.buffers, [](const std::unique_ptr<Buffer> &buffer) {
+/// Which lies in front of the workspace.
+bool KernelEmitter::hasCounter() const {
+  return llvm::any_of(kernel.buffers, [](const std::unique_ptr<Buffer> &buffer) {
     return buffer->space == Space::Global && buffer->type == ElementType::U32;
   });
+}
+
+/// Records of all warps of a CTA, behind the counter that its tiles come from.
+std::string KernelEmitter::clockArguments() const {
   return fmt::format("{}, {}{}", load ? "kThreads / 32" : "kWarps", instrument == Instrument::Trace,
-                     hasCounter ? ", kRecordAlignment" : "");
+                     hasCounter() ? ", kRecordAlignment" : "");
 }

@@ -15,18 +15,8 @@ using namespace fagen;
 using namespace fagen::ir;
 
 /// The lowest tier that could judge tiles by the condition.
-static unsigned tierOf(const Expr &condition) {
-  if (condition.kind() == ExprKind::Ascending)
-    return 1;
-  unsigned tier = 1;
-  if (condition.kind() == ExprKind::Read) {
-    const bool isOfRow = condition.uses(nameOf(RunValue::ElementRow)),
-               isOfKey = condition.uses(nameOf(RunValue::ElementKey));
-    tier = isOfRow && isOfKey ? 3 : isOfRow || isOfKey ? 2 : 1;
-  }
-  for (const Expr &operand : condition.operands())
-    tier = std::max(tier, tierOf(operand));
-  return tier;
+static unsigned tierOf(const Kernel &kernel, const Expr &condition) {
+  return !needsMore(kernel, condition, JudgedReads::Few) ? 1 : !needsMore(kernel, condition, JudgedReads::Runs) ? 2 : 3;
 }
 
 KeyTilesPlan fagen::planKeyTiles(const Kernel &kernel) {
@@ -44,7 +34,8 @@ KeyTilesPlan fagen::planKeyTiles(const Kernel &kernel) {
     for (const Expr &condition : bounds.unknown)
       if (const std::string text = condition.str();
           llvm::none_of(plan.unknown, [&](const KeyTilesPlan::Unknown &each) { return each.condition == text; }))
-        plan.unknown.push_back({text, tierOf(condition), isJudged && canBeJudged(kernel, condition)});
+        plan.unknown.push_back(
+            {text, tierOf(kernel, condition), isJudged && (kernel.scratchTensor() || canBeJudged(kernel, condition))});
   }
   return plan;
 }
@@ -55,9 +46,12 @@ std::string fagen::toText(const KeyTilesPlan &plan) {
   std::string text = fmt::format(
       "  keys     tier T0: lets count the key tiles {}{}\n", plan.hasGap ? "of two ranges " : "",
       plan.hasWhole ? "that rows see, and those that they see whole" : "that rows may see, each of which is masked");
+  static constexpr const char *kJudged[] = {
+      "judged when the kernel runs", "judged by a launch before, by elements along rows or keys, then by all of a tile",
+      "judged by a launch before, by all elements of a tile"};
   for (const KeyTilesPlan::Unknown &each : plan.unknown)
     if (each.isJudged)
-      text += fmt::format("  keys     tier T1: judged when the kernel runs: {}\n", each.condition);
+      text += fmt::format("  keys     tier T{}: {}: {}\n", each.tier, kJudged[each.tier - 1], each.condition);
     else
       text += fmt::format("  keys     bounds no keys, and would take tier T{}: {}\n", each.tier, each.condition);
   return text;

@@ -5,13 +5,13 @@
 //
 //   T0  lets: conditions that bound keys, by lengths, params and the rows of the tile
 //   T1  each tile is judged by the intervals of its rows and keys; reads that ascend count by their ends, and of a
-//   tensor
-//       of which a tile has few elements, as of a map of blocks, these are read
-//   T2  the same, by summaries of tiles of what is read along the rows or the keys
-//   T3  a map of tiles, for what is read by row and key at once
+//       tensor of which a tile has few elements, as of a map of blocks, these are read
+//   T2  the same by a launch before, which also reads the elements along a tile's rows and along its keys
+//   T3  that launch evaluates the mask for each row and key of the tile
 //
-// Kernels are of tier T0, and of T1 where a condition needs it. What keeps a form from both is named, with the tier
-// that could judge it.
+// The launch of T2 and T3 leaves a number for each tile, by which the kernel judges them as in T1. A kernel has it
+// where a condition of its mask needs T2 or T3; it then classifies tiles by the whole mask. Conditions that bound no
+// keys and read nothing are judged by it only there: alone they are visited and masked.
 #pragma once
 
 #include "fagen/Emit/Plan.h"

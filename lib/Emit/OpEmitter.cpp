@@ -100,8 +100,9 @@ static std::string spellRead(const Kernel &kernel, const Expr &read, llvm::Strin
     return fmt::format("{}form.{}.zero_if({}, {})", holder.str(), name.str(), spell(known), listOf(indices, spell));
   if (indices.size() == rank)
     return fmt::format("{}form.{}({})", holder.str(), name.str(), listOf(indices, spell));
-  return fmt::format("{}form.{}, {{{}}}, {{{}}}", holder.str(), name.str(), listOf(indices.take_front(rank), spell),
-                     listOf(indices.drop_front(rank), spell));
+  const llvm::StringRef member = kernel.buffer(name)->param.empty() ? "" : "form.";
+  return fmt::format("{}{}{}, {{{}}}, {{{}}}", holder.str(), member.str(), name.str(),
+                     listOf(indices.take_front(rank), spell), listOf(indices.drop_front(rank), spell));
 }
 
 /// floor_div(a, by_b), floor_mod(a, b, by_b)
@@ -441,6 +442,7 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::BulkWait:
     return emitBulkStore(op);
   case OpKind::Combine: // a kernel of its own
+  case OpKind::ClassifyTiles:
   case OpKind::If:
   case OpKind::Place:
     break;

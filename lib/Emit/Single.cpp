@@ -169,8 +169,11 @@ std::string SingleEmitter::source() const {
     llvm::append_range(includes, deviceIncludesOf(sources[index]));
   }
   std::string host = templateOf("run.cu.in").str();
-  for (const auto &[place, value] : {std::pair("@form_filling@", forms.filling),
-                                     std::pair("@argument@", forms.argument), std::pair("@form_fill@", forms.fill)})
+  const SingleClassifier classifier = singleClassifier(plan);
+  for (const auto &[place, value] :
+       {std::pair("@form_filling@", forms.filling), std::pair("@argument@", forms.argument),
+        std::pair("@form_fill@", forms.fill), std::pair("@classifier_field@", classifier.field),
+        std::pair("@classifier_launch@", classifier.launch), std::pair("@classifier_clear@", classifier.clear)})
     host = replaceAll(host, place, value);
   host = named(host);
   std::vector<std::string> users = kernels;

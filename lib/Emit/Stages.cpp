@@ -67,6 +67,7 @@ static Stage stageOf(const Op &op, const TileUses &uses) {
   case OpKind::StoreMergedSplit:
   case OpKind::Combine:
   case OpKind::CombineLast:
+  case OpKind::ClassifyTiles:
   case OpKind::BulkStore:
     return Stage::kEpilogue;
   default: // what begins a tile, or is never emitted as an op of its own

@@ -82,9 +82,16 @@ std::string Kernel::freshName(StringRef wanted) const {
 std::vector<const Buffer *> Kernel::readTensors() const {
   std::vector<const Buffer *> tensors;
   for (const std::unique_ptr<Buffer> &buffer : buffers)
-    if (!hasOwnParams() && !buffer->shape.empty())
+    if (!hasOwnParams() && !buffer->shape.empty() && !buffer->param.empty())
       tensors.push_back(buffer.get());
   return tensors;
+}
+
+const Buffer *Kernel::scratchTensor() const {
+  const auto found = llvm::find_if(buffers, [](const std::unique_ptr<Buffer> &buffer) {
+    return buffer->space == Space::Global && !buffer->shape.empty() && buffer->param.empty() && !buffer->map;
+  });
+  return found == buffers.end() ? nullptr : found->get();
 }
 
 Buffer &Kernel::addBuffer(Buffer buffer) {

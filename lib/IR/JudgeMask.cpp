@@ -4,7 +4,8 @@
 // Three-valued logic over intervals: each value of integers becomes its least and its largest over the rows and keys of
 // the tile, each truth value whether it may hold and whether it must. What is read in ascending order has its ends at
 // the ends of the tile. Where few elements of a tensor belong to a tile, as of a map of blocks, these are read when the
-// kernel runs (lowest, highest); a tensor with another element for each row or key is not judged.
+// kernel runs (lowest, highest). A tensor with another element for each row or key is read only by a launch before; one
+// with another for each row and key is not judged.
 
 #include "fagen/IR/ExprAnalysis.h"
 
@@ -28,7 +29,8 @@ Expr isTrue(bool value) { return constant(value ? 1 : 0); }
 
 class MaskJudge {
 public:
-  MaskJudge(const Kernel &kernel, const Ends &rows, const Ends &keys) : kernel(kernel), rows(rows), keys(keys) {}
+  MaskJudge(const Kernel &kernel, const Ends &rows, const Ends &keys, JudgedReads reads)
+      : kernel(kernel), rows(rows), keys(keys), reads(reads) {}
 
   MaskJudgement judge(const Expr &condition) const {
     if (!isOfElement(condition))
@@ -192,7 +194,7 @@ private:
   /// Of the elements of a box.
   Ends endsOfRead(const Expr &read) const {
     const Buffer *const tensor = tensorOf(read);
-    if (!tensor || llvm::any_of(read.indices(), movesByOne))
+    if (!tensor || llvm::count_if(read.indices(), movesByOne) > (reads == JudgedReads::Runs ? 1 : 0))
       return {};
     llvm::SmallVector<Expr, 8> lows, highs;
     for (const auto &[index, extent] : llvm::zip(read.indices(), tensor->shape)) {
@@ -209,21 +211,28 @@ private:
 
   const Kernel &kernel;
   const Ends rows, keys;
+  const JudgedReads reads;
 };
 
 } // namespace
 
 MaskJudgement fagen::ir::judgeMask(const Kernel &kernel, const Expr &condition, const Expr &firstRow,
-                                   const Expr &lastRow, const Expr &firstKey, const Expr &lastKey) {
-  return MaskJudge(kernel, {firstRow, lastRow}, {firstKey, lastKey}).judge(condition);
+                                   const Expr &lastRow, const Expr &firstKey, const Expr &lastKey, JudgedReads reads) {
+  return MaskJudge(kernel, {firstRow, lastRow}, {firstKey, lastKey}, reads).judge(condition);
 }
 
 static bool readsTensor(const Expr &expr) {
   return expr.kind() == ExprKind::Read || llvm::any_of(expr.operands(), readsTensor);
 }
 
-bool fagen::ir::canBeJudged(const Kernel &kernel, const Expr &condition) {
+bool fagen::ir::canBeJudged(const Kernel &kernel, const Expr &condition, JudgedReads reads) {
   const Expr row = variable(RunValue::ElementRow), key = variable(RunValue::ElementKey); // any ends will do
-  const MaskJudgement judgement = judgeMask(kernel, condition, row, row, key, key);
+  const MaskJudgement judgement = judgeMask(kernel, condition, row, row, key, key, reads);
   return readsTensor(condition) && !(judgement.seen == isTrue(true) && judgement.whole == isTrue(false));
+}
+
+bool fagen::ir::needsMore(const Kernel &kernel, const Expr &condition, JudgedReads reads) {
+  if (condition.kind() == ExprKind::And || condition.kind() == ExprKind::Or || condition.kind() == ExprKind::Not)
+    return llvm::any_of(condition.operands(), [&](const Expr &part) { return needsMore(kernel, part, reads); });
+  return readsTensor(condition) && !canBeJudged(kernel, condition, reads);
 }

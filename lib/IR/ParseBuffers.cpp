@@ -58,7 +58,7 @@ bool BufferParser::parseGlobal(Buffer buffer) {
 bool BufferParser::parseParam() {
   lexer.expect("param");
   if (lexer.at("%"))
-    return parseReadTensor();
+    return parseReadTensor(/*isOfCaller=*/true);
   Scalar scalar;
   StringRef name;
   if (!lexer.word(name, "a parameter's name") || !lexer.expect(":"))
@@ -75,10 +75,10 @@ bool BufferParser::parseInterval(int64_t &low, int64_t &high) {
   return lexer.expect("[") && lexer.number(low) && lexer.expect(",") && lexer.number(high) && lexer.expect("]");
 }
 
-bool BufferParser::parseReadTensor() {
+bool BufferParser::parseReadTensor(bool isOfCaller) {
   Buffer buffer;
   buffer.space = Space::Global;
-  buffer.isStrided = true;
+  buffer.isStrided = isOfCaller;
   buffer.location.source = lexer.location();
   if (!lexer.nameAfter("%", buffer.name, "a tensor's name"))
     return false;
@@ -87,10 +87,13 @@ bool BufferParser::parseReadTensor() {
   if (!lexer.expect(":") || !lexer.enumeration(buffer.type, kElementTypes, "type") || !lexer.expect("[") ||
       !parseShape(buffer) || !lexer.origin(buffer.location))
     return false;
-  buffer.param = buffer.name;
+  if (isOfCaller)
+    buffer.param = buffer.name;
   kernel.addBuffer(std::move(buffer));
   return true;
 }
+
+bool BufferParser::parseScratch() { return lexer.expect("scratch") && parseReadTensor(/*isOfCaller=*/false); }
 
 /// view %name : f16[seq, 64] = (r, c) -> %base[b, r, c]
 bool BufferParser::parseView() {

@@ -12,6 +12,7 @@ public:
   BufferParser(Lexer &lexer, Kernel &kernel) : lexer(lexer), kernel(kernel) {}
 
   bool parseBuffer(Space space);
+  bool parseScratch();
   bool parseView();
   /// param window : i32 in [1, 4096], param cap : f32, param %slope : f32[heads, 16]
   bool parseParam();
@@ -35,7 +36,7 @@ private:
 
   bool parseShape(Buffer &buffer);
   bool parseGlobal(Buffer buffer);
-  bool parseReadTensor();
+  bool parseReadTensor(bool isOfCaller);
   bool atDeclarationOfParam() const;
   bool parseBufferProperties(Buffer &buffer);
   bool parseGuard(Buffer &buffer);

@@ -67,6 +67,8 @@ private:
       return parseSizes();
     if (lexer.at("param"))
       return buffers->parseParam();
+    if (lexer.at("scratch"))
+      return buffers->parseScratch();
     if (lexer.at("view"))
       return buffers->parseView();
     if (lexer.at("const"))
@@ -81,8 +83,8 @@ private:
     const std::optional<Space> space = fromString<Space>(word, kSpaces);
     if (!space)
       return lexer.error(
-          "expected about, options, grid, size, param, const, global, view, shared, fragment, let, site, role "
-          "or '}'");
+          "expected about, options, grid, size, param, const, global, scratch, view, shared, fragment, let, site, "
+          "role or '}'");
     return lexer.expect(word) && buffers->parseBuffer(*space);
   }
 

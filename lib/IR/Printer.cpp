@@ -74,6 +74,8 @@ StringRef ir::toString(CtaGrid::Kind kind) {
     return "rows";
   case CtaGrid::Clusters:
     return "clusters";
+  case CtaGrid::KeyTiles:
+    return "key_tiles";
   }
   return {};
 }
@@ -243,7 +245,11 @@ private:
 
   /// A tensor with a shape: of a kernel with parameters of its own, or one that expressions read.
   void printGlobal(const Buffer &buffer, bool isOwn) {
-    os << (buffer.map ? "view" : isOwn ? "global" : "param") << " %" << buffer.name << " : " << toString(buffer.type);
+    os << (buffer.map             ? "view"
+           : isOwn                ? "global"
+           : buffer.param.empty() ? "scratch"
+                                  : "param")
+       << " %" << buffer.name << " : " << toString(buffer.type);
     printList(buffer.shape);
     if (const std::optional<AddressMap> &map = buffer.map) {
       os << " = (" << map->row << ", " << map->column << ") -> %" << map->base->name;

@@ -202,7 +202,9 @@ private:
   void checkRead(const Let &let, const Expr &read) {
     const StringRef name = read.operands().front().name();
     const Buffer *const tensor = kernel.buffer(name.drop_front());
-    if (!tensor || !llvm::is_contained(kernel.readTensors(), tensor) || tensor->shape.size() != read.indices().size())
+    const bool isRead = tensor && (llvm::is_contained(kernel.readTensors(), tensor) ||
+                                   (let.judged && tensor == kernel.scratchTensor()));
+    if (!isRead || tensor->shape.size() != read.indices().size())
       state.defect(kernel.location, "let " + let.name + " reads '" + read.str() +
                                         "'; a tensor that is read is declared as a param, with as many dimensions");
     for (const Expr &index : read.indices())
@@ -407,6 +409,30 @@ static bool verifyGlobals(const Program &program, DefectHandler report) {
   return sound;
 }
 
+static bool classifies(const Kernel &kernel) {
+  bool found = false;
+  for (const Role &role : kernel.roles)
+    forEach<ClassifyTilesOp>(role.body, [&](ClassifyTilesOp<const Op>) { found = true; });
+  return found;
+}
+
+/// What a kernel reads of the workspace another one has written, which is launched before it.
+static bool verifyScratch(const Program &program, DefectHandler report) {
+  bool sound = true;
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
+    const Buffer *const scratch = kernel->scratchTensor();
+    const bool isRead = scratch && llvm::any_of(kernel->lets, [](const Let &let) { return let.judged.has_value(); });
+    const auto writes = [&](const std::unique_ptr<Kernel> &other) {
+      return other != kernel && classifies(*other) && other->buffer(scratch->name);
+    };
+    if (!isRead || llvm::any_of(program.kernels, writes))
+      continue;
+    report(scratch->location, "%" + scratch->name + " is a scratch that no other kernel of the program writes");
+    sound = false;
+  }
+  return sound;
+}
+
 bool ir::verify(const Program &program, DefectHandler report) {
   bool sound = true;
   std::set<StringRef> symbols;
@@ -417,7 +443,7 @@ bool ir::verify(const Program &program, DefectHandler report) {
     }
     sound &= verify(*kernel, report);
   }
-  sound &= verifyGlobals(program, report);
+  sound &= verifyGlobals(program, report) && verifyScratch(program, report);
   if (program.kernels.empty())
     report({}, "program '" + program.name + "' has no kernel");
   return sound && !program.kernels.empty();

@@ -30,6 +30,8 @@ public:
     expr.forEachVariable([&](llvm::StringRef name) {
       const RunValueInfo *const info = findRunValue(name);
       const bool isOfRun = info && isIntegerOfRun(*info) && (isOfEveryKernel(*info) || !kernel.hasOwnParams());
+      if (info && info->value == RunValue::KeyBegin && kernel.grid.kind != CtaGrid::KeyTiles)
+        defect(location, what + " names '" + name + "', which only a kernel with grid key_tiles has");
       const bool isPlace = isMask && info && info->scope == RunScope::Element;
       if (names.count(name.str()) == 0 && !isOfRun && !isPlace)
         defect(location, what + " names '" + name + "', which is not known here");

@@ -83,6 +83,8 @@ private:
 
   /// One that expressions read beside attention's tensors: its extents are values of the launch.
   void checkReadTensor(const Buffer &buffer) {
+    if (buffer.param.empty() && &buffer != kernel.scratchTensor())
+      state.defect(buffer.location, "%" + buffer.name + ": a kernel has one scratch, and this is the second");
     if (buffer.shape.size() > kMaxReadDimensions)
       state.defect(buffer.location, "%" + buffer.name + ": " + Twine(buffer.shape.size()) +
                                         " dimensions; a tensor that is read has at most " + Twine(kMaxReadDimensions));
@@ -96,6 +98,8 @@ private:
     const std::string name = "%" + buffer.name + ": ";
     if (!kernel.hasOwnParams() && !buffer.shape.empty())
       return checkReadTensor(buffer);
+    if (buffer.param.empty() && !buffer.shape.empty())
+      return state.defect(buffer.location, name + "a scratch belongs to kernels with attention's parameters");
     if (kernel.hasOwnParams() && buffer.shape.empty())
       return state.defect(buffer.location, name + "declare it behind the kernel's sizes, and with its shape");
     if (buffer.shape.size() > kMaxDimensions)
@@ -176,7 +180,7 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
   const bool isMatrixOp = op.kind == OpKind::CopyIssue || op.kind == OpKind::BulkStore || op.kind == OpKind::Store;
   const std::string name = opInfo(op.kind).name.str() + ": ";
   auto defect = [&](const Twine &message) { state.defect(op.location, name + message); };
-  if (!matrix)
+  if (!matrix || op.kind == OpKind::ClassifyTiles) // whose map is no matrix
     return;
   if (matrix->shape.empty()) {
     if (isMatrixOp && !op.has(Attr::Limit))

@@ -53,6 +53,8 @@ private:
       checkReduce(*reduce);
     if (op.kind == OpKind::Vote)
       checkVote(op.body);
+    if (const auto classify = dynCast<ClassifyTilesOp>(op))
+      checkClassify(*classify);
     if (const auto product = dynCast<MmaOp>(op))
       checkProduct(*product);
     if (const auto product = dynCast<MmaIssueOp>(op))
@@ -239,6 +241,9 @@ private:
   }
 
   bool checkNamesOf(const Op &op, const Expr &value) {
+    const bool isBox = value.kind() == ExprKind::Lowest || value.kind() == ExprKind::Highest;
+    if (isBox && op.kind == OpKind::ClassifyTiles && value.operand().kind() == ExprKind::Read)
+      return checkRead(op, value.operand(), isBox);
     if (value.kind() == ExprKind::Read)
       return checkRead(op, value);
     if (value.kind() == ExprKind::Variable)
@@ -246,14 +251,15 @@ private:
     return llvm::all_of(value.operands(), [&](const Expr &operand) { return checkNamesOf(op, operand); });
   }
 
-  bool checkRead(const Op &op, const Expr &read) {
+  bool checkRead(const Op &op, const Expr &read, bool isBox = false) {
     const StringRef name = read.operands().front().name();
     const Buffer *const tensor = kernel.buffer(name.drop_front());
     if (!tensor || !llvm::is_contained(kernel.readTensors(), tensor)) {
       defect(op, "its value reads '" + name + "', which is not a tensor that is declared as a param");
       return false;
     }
-    if (read.indices().size() != tensor->shape.size()) {
+    const size_t ends = isBox ? 2 : 1;
+    if (read.indices().size() != ends * tensor->shape.size()) {
       defect(op, "'" + read.str() + "' has " + Twine(read.indices().size()) + " indices; " + name + " has " +
                      Twine(tensor->shape.size()) + " dimensions");
       return false;
@@ -281,7 +287,8 @@ private:
     bool complete = checkNamesOf(op, value);
     auto typeOfName = [&](StringRef name) { return isReal(name) ? ExprType::Real : ExprType::Integer; };
     std::string error;
-    const ExprType wanted = op.kind == OpKind::Vote ? ExprType::Integer : ExprType::Real;
+    const bool isTest = op.kind == OpKind::Vote || op.kind == OpKind::ClassifyTiles;
+    const ExprType wanted = isTest ? ExprType::Integer : ExprType::Real;
     const std::optional<ExprType> type = typeOf(value, typeOfName, error);
     if (!type)
       defect(op, "in its value " + error);
@@ -321,6 +328,18 @@ private:
           defect(*op, "it stands in a vote, but writes %" + buffer->name + ", which other warps see");
       checkVote(op->body);
     }
+  }
+
+  /// An entry for each key tile of each tile of rows, of each head and batch or of all.
+  void checkClassify(ClassifyTilesOp<const Op> classify) {
+    const Buffer &map = *classify.dst().buffer;
+    if (kernel.grid.kind != CtaGrid::KeyTiles)
+      defect(*classify,
+             "the kernel's grid is " + toString(kernel.grid.kind) + "; only key_tiles has a key tile a warp");
+    if (&map != kernel.scratchTensor() || map.type != ElementType::I32 || map.shape.size() != kSightDimensions)
+      defect(*classify, "%" + map.name +
+                            " is not a scratch of i32 with 4 dimensions: batches, heads, tiles of rows, key "
+                            "tiles");
   }
 
   void checkReduce(ReduceOp<const Op> reduce) {
@@ -434,6 +453,7 @@ private:
   bool isReal(StringRef name) const { return ir::isReal(kernel, name); }
 
   static constexpr int64_t kNamedBarriers = 16;
+  static constexpr size_t kSightDimensions = 4;
 
   const Role &role;
   VerifierState &state;

@@ -68,8 +68,8 @@ static std::unique_ptr<ir::Program> lower(Variant &variant) {
   variant.schedule.shared = {};
   variant.schedule.figures = {};
   for (const PassEntry &pass : make_filter_range(pipelinePasses(), addsBuffers)) {
-    for (std::unique_ptr<ir::Kernel> &kernel : program->kernels)
-      pass.run(*kernel, context);
+    for (size_t i = 0; i != program->kernels.size(); ++i) // a pass may add one
+      pass.run(*program->kernels[i], context);
     if (diags.hasErrors())
       return nullptr;
   }

@@ -71,8 +71,8 @@ PipelineResult PipelineRunner::run(ir::Program &program, PassContext &context) {
 /// False at the checkpoint: there are errors.
 bool PipelineRunner::runPass(const PassEntry &pass, ir::Program &program, PassContext &context, bool isLast) {
   bool changed = false;
-  for (std::unique_ptr<ir::Kernel> &kernel : program.kernels) {
-    changed |= runOnKernel(pass, *kernel, context);
+  for (size_t i = 0; i != program.kernels.size(); ++i) { // a pass may add one
+    changed |= runOnKernel(pass, *program.kernels[i], context);
     if (context.diags.hasErrors())
       break;
   }

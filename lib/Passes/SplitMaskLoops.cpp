@@ -34,6 +34,9 @@
 // that rows see in part come first, each where the judgement says.
 //
 //   steps  [ edge ......][ interior ........ ]   step j has key tile tile_of(seen, j)
+//
+// Where only the elements of a tile tell, a launch before reads them (tiles/Classifier.h), and tiles are judged by what
+// it has found.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
@@ -41,9 +44,10 @@
 
 #include "fagen/Target/MmaInstrs.h"
 
-#include "KeyTileLets.h"
 #include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
+#include "tiles/Classifier.h"
+#include "tiles/KeyTileLets.h"
 
 #include <cmath>
 
@@ -219,6 +223,11 @@ void keepOneLoop(LoopOp<> loop, const KeyTiles &tiles) {
     setTile(loop, tiles.at(step));
 }
 
+/// Whether some tile is judged by more than a role may read of it.
+bool needsSights(const Kernel &kernel, const MaskBounds &bounds) {
+  return llvm::any_of(bounds.unknown, [&](const Expr &each) { return needsMore(kernel, each, JudgedReads::Few); });
+}
+
 bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, PassContext &context) {
   const MaskBounds bounds = boundsOf(mask, mask.row(), scoresOf(kernel, role, mask).rows);
   const LoopOp<const Op> asked(std::as_const(**loop));
@@ -229,8 +238,10 @@ bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, P
   LoopOp edge(**loop);
   const bool isJudged = llvm::any_of(bounds.unknown, [&](const Expr &each) { return canBeJudged(kernel, each); });
   const int64_t rows = scoresOf(kernel, role, mask).rows;
-  const KeyTiles tiles =
-      isJudged ? addJudgement(kernel, mask, bounds, rows, end) : addBounds(kernel, bounds, keysOf(kernel, mask), end);
+  const Buffer *const sights =
+      needsSights(kernel, bounds) ? &addClassifier(*context.program, kernel, mask, rows) : nullptr;
+  const KeyTiles tiles = sights || isJudged ? addJudgement(kernel, mask, bounds, rows, end, sights)
+                                            : addBounds(kernel, bounds, keysOf(kernel, mask), end);
   const Expr step = variable(edge.variable());
   const bool isAsynchronous = mmaFamily(kernel.backend).isAsynchronous;
   if (tiles.isNeverWhole ||

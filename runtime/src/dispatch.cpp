@@ -228,11 +228,13 @@ uint32_t splitsOf(const fagen_row &row, const Problem &problem, const fagen_devi
 static __int128 largestGrid(const fagen_row &row, const Problem &problem, const fagen_device &device) {
   const device::AttentionParams &p = problem.params;
   __int128 rows = __int128(p.batch) * p.heads * p.seq_q; // of a launch of rows, with at least one a CTA
-  __int128 tiles = tilesOf(row, problem) * splitsOf(row, problem, device);
+  __int128 most = tilesOf(row, problem) * splitsOf(row, problem, device);
   for (uint32_t i = 0; i < row.launch_count; ++i)
     if (row.launches[i].grid == FAGEN_GRID_ROWS)
-      return std::max(tiles, rows);
-  return tiles;
+      most = std::max(most, rows);
+    else if (row.launches[i].grid == FAGEN_GRID_KEY_TILES)
+      most = std::max(most, gridOf(row, problem, device) * FAGEN_KEY_TILE_CTAS);
+  return most;
 }
 
 __int128 gridOf(const fagen_row &row, const Problem &problem, const fagen_device &device) {

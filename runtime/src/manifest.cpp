@@ -61,6 +61,7 @@ constexpr Word kGrids[] = {{"tiles", FAGEN_GRID_TILES},
                            {"split_keys", FAGEN_GRID_SPLIT_KEYS},
                            {"packed_split_keys", FAGEN_GRID_PACKED_SPLIT_KEYS},
                            {"rows", FAGEN_GRID_ROWS},
+                           {"key_tiles", FAGEN_GRID_KEY_TILES},
                            {"clusters", FAGEN_GRID_CLUSTERS}};
 constexpr Word kElements[] = {{"bit", FAGEN_ELEMENT_BIT}, {"u8", FAGEN_ELEMENT_U8},     {"i32", FAGEN_ELEMENT_I32},
                               {"f16", FAGEN_ELEMENT_F16}, {"bf16", FAGEN_ELEMENT_BF16}, {"f32", FAGEN_ELEMENT_F32}};

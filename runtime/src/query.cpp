@@ -13,9 +13,16 @@ using namespace fagen;
 
 namespace {
 
-/// Lays the workspace's parts one after the other. UNSUPPORTED when a size cannot be computed or exceeds 2^62 bytes.
+/// Whether a launch leaves something in the workspace's last part for those that follow.
+bool isClassified(const fagen_row &row) {
+  return std::any_of(row.launches, row.launches + row.launch_count,
+                     [](const fagen_launch &launch) { return launch.grid == FAGEN_GRID_KEY_TILES; });
+}
+
+/// Lays the workspace's parts one after the other, and tells how far the last reaches. UNSUPPORTED when a size cannot
+/// be computed or exceeds 2^62 bytes.
 fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fagen_device &device,
-                          fagen_choice &choice) {
+                          fagen_choice &choice, uint64_t &last) {
   constexpr int64_t kMaxBytes = int64_t(1) << 62;
   Variables variables = variablesWith(problem, row.mask, device.smCount);
   variables.values[FAGEN_VAR_SPLITS] = splitsOf(row, problem, device);
@@ -27,10 +34,12 @@ fagen_status layWorkspace(const fagen_row &row, const Problem &problem, const fa
     if (!bytes || *bytes < 0 || *bytes > kMaxBytes)
       return fail(FAGEN_UNSUPPORTED, "%s: the size of workspace '%s' cannot be computed for this problem", row.variant,
                   part.name);
+    const uint64_t before = end;
     end = (end + part.alignment - 1) / part.alignment * part.alignment + uint64_t(*bytes);
     if (end > uint64_t(kMaxBytes))
       return fail(FAGEN_UNSUPPORTED, "%s: the workspace exceeds 2^62 bytes", row.variant);
     choice.workspace_alignment = std::max(choice.workspace_alignment, part.alignment);
+    last = end - before;
     if (i < row.workspace_count - row.scratch_parts)
       zeroed = end;
   }
@@ -53,6 +62,7 @@ bool isGrid(const fagen_row &row, uint32_t launch) {
   case FAGEN_GRID_PERSISTENT:
     return launch == 0 || part.grid == row.launches[0].grid;
   case FAGEN_GRID_ROWS:
+  case FAGEN_GRID_KEY_TILES:
     return launch != 0;
   case FAGEN_GRID_CLUSTERS:
     return launch == 0 && part.reserved >= 2 && part.reserved <= kMaxCluster;
@@ -116,6 +126,8 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
     if (!row.launches[launch].symbol || !isGrid(row, launch) || row.launches[launch].threads == 0 ||
         row.launches[launch].threads > 1024)
       return invalid("a launch has no symbol, an unknown grid, or not 1 to 1024 threads");
+  if (isClassified(row) && row.scratch_parts == 0)
+    return invalid("has a launch of key tiles and no scratch for it");
   if (row.scratch_parts > row.workspace_count)
     return invalid("has more scratch parts than parts of the workspace");
   for (uint32_t part = 0; part < row.workspace_count; ++part)
@@ -168,13 +180,15 @@ fagen_status fagen_query(const fagen_table *const *tables, size_t table_count, c
   Picked picked = pickRow(span, known, *device);
   if (!picked.row)
     return failUnfit(span, known, *device);
-  if ((status = layWorkspace(*picked.row, known, *device, *choice)))
+  uint64_t last = 0;
+  if ((status = layWorkspace(*picked.row, known, *device, *choice, last)))
     return status;
   choice->table = picked.table;
   choice->row = picked.row;
   choice->device = device;
   known.params.splits = int(splitsOf(*picked.row, known, *device));
-  storeState({known.params, uint32_t(gridOf(*picked.row, known, *device))}, *choice);
+  storeState({known.params, uint32_t(gridOf(*picked.row, known, *device)), isClassified(*picked.row) ? last : 0},
+             *choice);
   if (const fagen_form *form = formOf(*picked.table, picked.row->mask))
     packForm(*form, known, formBytes(*choice));
   return FAGEN_OK;

@@ -53,6 +53,15 @@ fagen_status checkWorkspace(const fagen_choice &choice, const void *workspace, s
   return FAGEN_OK;
 }
 
+/// What a launch has left there for others: who uses the workspace next may count on zeros.
+fagen_status clear(const Driver &d, const fagen_choice &choice, const ChoiceState &state, void *workspace,
+                   CuStream stream) {
+  const CuPointer end = reinterpret_cast<CuPointer>(workspace) + choice.workspace_bytes;
+  const CuResult status =
+      state.cleared ? d.cuMemsetD8Async(end - state.cleared, 0, state.cleared, stream) : kCudaSuccess;
+  return status ? failCuda(status, "zero the workspace") : FAGEN_OK;
+}
+
 fagen_status launch(const PreparedRow &prepared, LaunchArgument &argument, const ChoiceState &state, CuStream stream,
                     const fagen_device &device) {
   const Driver &d = *driver();
@@ -62,13 +71,15 @@ fagen_status launch(const PreparedRow &prepared, LaunchArgument &argument, const
   if (fagen_status status = encodeMaps(d, row, argument.params))
     return status;
   void *arguments[] = {&argument};
-  for (uint32_t i = 0; i < row.launch_count; ++i) {
+  fagen_status failed = FAGEN_OK;
+  forEachLaunch(row, [&](uint32_t i) {
     const fagen_launch &launch = row.launches[i];
     if (CuResult status = d.cuLaunchKernel(prepared.functions[i], gridOf(launch, state), 1, 1, launch.threads, 1, 1,
                                            launch.shared_bytes, stream, arguments, nullptr))
-      return failCuda(status, launch.symbol);
-  }
-  return FAGEN_OK;
+      failed = failCuda(status, launch.symbol);
+    return failed == FAGEN_OK;
+  });
+  return failed;
 }
 
 } // namespace
@@ -98,5 +109,6 @@ fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors,
   if ((status = setForm(*choice, *tensors, argument)))
     return status;
   argument.params = argumentsOf(row, state.params, *tensors, choice->workspace_bytes ? workspace : nullptr);
-  return launch(*prepared, argument, state, stream, *choice->device);
+  status = launch(*prepared, argument, state, stream, *choice->device);
+  return status ? status : clear(*driver(), *choice, state, workspace, stream);
 }

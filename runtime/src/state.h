@@ -13,10 +13,19 @@ namespace fagen {
 struct ChoiceState {
   device::AttentionParams params; ///< all but the pointers
   uint32_t ctas;                  ///< of a launch of tiles whose keys are not split
+  uint64_t cleared;               ///< bytes at the end of the workspace that are zeroed behind the launches
 };
 static_assert(sizeof(ChoiceState) % 8 == 0 && sizeof(ChoiceState) + FAGEN_MAX_FORM_BYTES <= sizeof(fagen_choice::state),
               "fagen_choice.state is part of the ABI");
 static_assert(std::is_trivially_copyable_v<ChoiceState>, "a choice is copied as bytes");
+
+/// Calls `visit` with the numbers of a row's launches in the order in which they run, until it says false.
+template <class Visit> void forEachLaunch(const fagen_row &row, Visit visit) {
+  for (bool comesBefore : {true, false})
+    for (uint32_t i = 0; i < row.launch_count; ++i)
+      if ((row.launches[i].grid == FAGEN_GRID_KEY_TILES) == comesBefore && !visit(i))
+        return;
+}
 
 /// CTAs of a launch.
 inline uint32_t gridOf(const fagen_launch &launch, const ChoiceState &state) {
@@ -25,6 +34,8 @@ inline uint32_t gridOf(const fagen_launch &launch, const ChoiceState &state) {
     uint64_t rows = uint64_t(p.batch) * uint64_t(p.heads) * uint64_t(p.seq_q), warps = launch.threads / 32;
     return uint32_t(warps ? (rows + warps - 1) / warps : 0);
   }
+  if (launch.grid == FAGEN_GRID_KEY_TILES)
+    return state.ctas * FAGEN_KEY_TILE_CTAS;
   return state.ctas * uint32_t(p.splits);
 }
 

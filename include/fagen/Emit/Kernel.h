@@ -23,15 +23,22 @@ enum class Instrument : uint8_t {
 struct KernelText {
   std::string source;
   std::vector<OpPlan> ops;                      ///< in the order of lines
-  std::vector<OpPlan> combineOps;               ///< of the second launch
+  std::vector<OpPlan> combineOps;               ///< of the launch behind it
+  std::vector<OpPlan> classifierOps;            ///< of the one before it
   llvm::DenseSet<const ir::Buffer *> registers; ///< fragments that the source names
 };
+
+/// Other launches of a program, which stand in the same text; null where there is none.
+struct OtherLaunches {
+  const ir::Kernel *combine = nullptr;    ///< merges the splits
+  const ir::Kernel *classifier = nullptr; ///< finds beforehand what rows see of key tiles
+};
+OtherLaunches otherLaunches(const ir::Program &program);
 
 /// The CUDA C++17 source of one verified kernel (phase Verified): a head with shared-memory map, roles and barrier
 /// ledger, named constants with their origin, then prologue, steps, epilogue and entry. The same kernel gives the same
 /// bytes on any machine. Clean under clang-format's LLVM style without a column limit.
-/// `combine`: the second launch of a split kernel, which stands in the same text.
 KernelText emitKernel(const ir::Kernel &kernel, Instrument instrument = Instrument::None,
-                      const ir::Kernel *combine = nullptr);
+                      const OtherLaunches &others = {});
 
 } // namespace fagen

@@ -84,12 +84,12 @@ struct BinaryPlan {
 
 /// How a kernel knows which key tiles its rows see.
 struct KeyTilesPlan {
-  /// A condition of the mask that bounds no keys. If the kernel does not judge tiles by it either, those which it alone
-  /// would rule out are visited and masked.
+  /// A condition of the mask that bounds no keys. If tiles are not judged by it either, those which it alone would rule
+  /// out are visited and masked.
   struct Unknown {
     std::string condition;
     unsigned tier; ///< the lowest that could judge tiles by it
-    bool isJudged; ///< when the kernel runs, by the ends of a tile
+    bool isJudged; ///< by that one: when the kernel runs, or by a launch before
   };
   bool isMasked = false; ///< nothing is said of a kernel without a mask
   bool hasWhole = false; ///< some tiles are known to be seen whole

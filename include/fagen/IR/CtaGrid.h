@@ -43,7 +43,8 @@ struct CtaGrid {
     Splits,     ///< `number` CTAs a tile; 0: as many as fill the GPU
     SplitKeys,  ///< a CTA for each tile and `number` of its keys
     Rows,       ///< a warp a row
-    Clusters    ///< persistent, `number` CTAs a cluster
+    Clusters,   ///< persistent, `number` CTAs a cluster
+    KeyTiles    ///< a warp a key tile of each tile of rows, one after the other
   } kind = Tiles;
   unsigned number = 0;
   std::optional<TurnOrder> turns = {}; ///< of persistent CTAs; none: tiles are in the order of their numbers
@@ -58,7 +59,8 @@ struct CtaGrid {
 };
 
 inline constexpr CtaGrid::Kind kGridKinds[] = {CtaGrid::Tiles,     CtaGrid::Persistent, CtaGrid::Splits,
-                                               CtaGrid::SplitKeys, CtaGrid::Rows,       CtaGrid::Clusters};
+                                               CtaGrid::SplitKeys, CtaGrid::Rows,       CtaGrid::Clusters,
+                                               CtaGrid::KeyTiles};
 
 /// As in textual IR and in the manifest: "split_keys".
 llvm::StringRef toString(CtaGrid::Kind kind);

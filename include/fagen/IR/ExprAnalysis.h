@@ -40,13 +40,21 @@ struct MaskJudgement {
   Expr seen, whole;
 };
 
+/// What a judgement may read of a tensor.
+enum class JudgedReads : uint8_t {
+  Few, ///< the ends of what ascends, and where a tile has few elements these
+  Runs ///< and the elements along its rows or its keys
+};
+
 /// Of the condition at rows [firstRow, lastRow] and keys [firstKey, lastKey]: what is not known counts as seen, and as
 /// not whole.
 MaskJudgement judgeMask(const Kernel &kernel, const Expr &condition, const Expr &firstRow, const Expr &lastRow,
-                        const Expr &firstKey, const Expr &lastKey);
+                        const Expr &firstKey, const Expr &lastKey, JudgedReads reads = JudgedReads::Few);
 
-/// Whether the ends of a tile tell of a condition that reads a tensor.
-bool canBeJudged(const Kernel &kernel, const Expr &condition);
+/// Whether a judgement tells of a condition that reads a tensor.
+bool canBeJudged(const Kernel &kernel, const Expr &condition, JudgedReads reads = JudgedReads::Few);
+/// Whether of a part of the condition, which reads a tensor, none that reads so much does.
+bool needsMore(const Kernel &kernel, const Expr &condition, JudgedReads reads);
 
 /// Groups of warps differ in `group_row`, the first of a group's rows in the tile. A group is four warps of a role
 /// whose warps share the tile's rows.

@@ -1,10 +1,12 @@
 // fagen: the IR: programs, kernels, buffers, rings, roles and ops.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A Program is a list of kernels launched in order. A Kernel is buffers, named run-time values (lets), and, for each
-// role, a body of ops. An op stands for what all threads of its role do together at one point: its operands say which
-// buffers it reads and writes, at which ring position; Analysis/Access.h knows which thread touches which bytes.
-// Ops are at the grain at which ordering matters: everything that touches shared memory or synchronises is an op.
+// A Program is a list of kernels: the first is the one that multiplies, those behind it are launched in order, but for
+// one whose grid is key_tiles, which is launched before all. A Kernel is buffers, named run-time values (lets), and,
+// for each role, a body of ops. An op stands for what all threads of its role do together at one point: its operands
+// say which buffers it reads and writes, at which ring position; Analysis/Access.h knows which thread touches which
+// bytes. Ops are at the grain at which ordering matters: everything that touches shared memory or synchronises is an
+// op.
 //
 // Textual form (.fair), printed by print() and read by parseProgram(); // starts a comment:
 //
@@ -21,6 +23,7 @@
 //       param window : i32 in [1, 4096]
 //       param cap : f32
 //       param %slope : f32[heads]
+//       scratch %sights : i32[1, heads, 4, 4]
 //       view %a_of : f16[M, K] = (r, c) -> %ga[r, c]
 //       global %gk : f16[rows x 64] param k
 //       shared %k : f16[kTileKeys x kHeadDimQK] stages kStages swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
@@ -106,6 +109,7 @@ struct Buffer {
   std::string param;     ///< global: the tensor's name among the kernel's parameters; empty: a part of the workspace
   bool isPacked = false; ///< global: rows are those of all query heads of a K/V head: row query * heads_per_kv + head
   /// Global, of a kernel with parameters of its own, or a tensor that expressions read: its dimensions, the last dense.
+  /// Without a parameter: one of the workspace, which a launch before writes and each dimension of which is dense.
   llvm::SmallVector<Expr, 4> shape;
   bool isStrided = false;        ///< of those: parameters say how far elements are apart; else each dimension is dense
   std::optional<AddressMap> map; ///< of a view
@@ -244,6 +248,8 @@ struct Kernel {
   bool hasOwnParams() const { return !sizes.empty() || !grid.indices.empty(); }
   /// The tensors that expressions read beside attention's, in the order of the kernel's argument, behind its scalars.
   std::vector<const Buffer *> readTensors() const;
+  /// The tensor of the workspace that one launch of the program writes and another reads; null where there is none.
+  const Buffer *scratchTensor() const;
   Buffer &addBuffer(Buffer buffer);
   int64_t constant(llvm::StringRef name) const; ///< asserts that it exists
   bool hasConstant(llvm::StringRef name) const;

@@ -22,6 +22,7 @@ enum class RunValue : uint8_t {
   HeadsPerKv,
   RowBegin,
   GroupRow,
+  KeyBegin,
   SeqQ,
   SeqKv,
   Split,
@@ -70,6 +71,7 @@ inline constexpr std::array kRunValues = {
     RunValueInfo{RunValue::HeadsPerKv, "heads_per_kv", RunScope::Launch, RunKind::Divisor},
     RunValueInfo{RunValue::RowBegin, "row_begin", RunScope::Tile},  // its first row
     RunValueInfo{RunValue::GroupRow, "group_row", RunScope::Group}, // the group's first row in the tile
+    RunValueInfo{RunValue::KeyBegin, "key_begin", RunScope::Tile},  // first key, where a warp has a key tile (KeyTiles)
     RunValueInfo{RunValue::SeqQ, "seq_q", RunScope::Launch, RunKind::Length},
     RunValueInfo{RunValue::SeqKv, "seq_kv", RunScope::Launch, RunKind::Length},
     RunValueInfo{RunValue::Split, "split", RunScope::Split},

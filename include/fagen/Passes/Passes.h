@@ -20,7 +20,7 @@ struct PassContext {
   Diagnostics &diags;
   const Variant *variant = nullptr;     ///< null under fagen-opt, for passes that read only the IR
   llvm::raw_ostream *listing = nullptr; ///< where print-hazards writes
-  const ir::Program *program = nullptr; ///< that the kernel is of: what its launches hand each other
+  ir::Program *program = nullptr; ///< that the kernel is of: what its launches hand each other; a pass may add one
 };
 
 /// The named barrier of the first warp group; those of the others follow. 0 is the CTA's.

@@ -92,12 +92,12 @@ class MaskEx<string name, bit optional = 0> : Ex<name, optional> {
 }
 
 /// A real number, of elements of the op's operands, %name, and of q and k.
-class RealEx<string name> : MaskEx<name> {
+class RealEx<string name, bit optional = 0> : MaskEx<name, optional> {
   let Real = 1;
 }
 
 /// A truth value, of elements of the op's operands.
-class TestEx<string name> : RealEx<name>;
+class TestEx<string name, bit optional = 0> : RealEx<name, optional>;
 
 def CopyKindEnum : Enum<"CopyKind", "What moves the bytes of a copy.", ["ld_st", "cp_async", "bulk"]>;
 def MmaFormEnum : Enum<"MmaForm", "Whether a product takes b transposed.", ["abt", "ab"]>;

@@ -135,6 +135,13 @@ def Combine : Op<"combine", "merges the parts of parts in fixed order, leaves ze
     [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"parts", ReadWrite, [Global]>],
     [Ex<"row">, Ex<"limit">, Flag<"log2">]>;
 
+// A launch before the one that multiplies, which judges its key tiles by what stands there.
+def ClassifyTiles : Op<"classify_tiles",
+    "each warp takes key tiles in turn and stores what the rows below limit see of its keys, which begin at `row` and `key`: "
+    "0 none, 2 all, else 1, by the test of each place (q, k); without these where `seen` is false: 0, or `whole` true: 2",
+    [Operand<"dst", Write, [Global]>],
+    [TestEx<"test">, Ex<"row">, Ex<"key">, Ex<"limit">, TestEx<"seen", 1>, TestEx<"whole", 1>]>;
+
 // Each warp counts itself behind what store_merged_split stored of its rows; the last split's sees what those of all
 // others did.
 def CombineLast : Op<"combine_last",

@@ -47,11 +47,12 @@ static void collect(const Kernel &kernel, const Expr &expr, std::vector<TileDivi
 }
 
 TileDivisors::TileDivisors(const Kernel &kernel) : kernel(kernel) {
-  for (const Role &role : kernel.roles)
-    forEach<MapOp>(role.body, [&](MapOp<const Op> map) {
-      if (!kernel.scalars.empty())
-        collect(kernel, map.value(), all);
-    });
+  if (kernel.scalars.empty())
+    return;
+  for (const Role &role : kernel.roles) {
+    forEach<MapOp>(role.body, [&](MapOp<const Op> map) { collect(kernel, map.value(), all); });
+    forEach<ClassifyTilesOp>(role.body, [&](ClassifyTilesOp<const Op> op) { collect(kernel, op.test(), all); });
+  }
 }
 
 const TileDivisor *TileDivisors::of(const Expr &division) const {

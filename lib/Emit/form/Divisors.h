@@ -15,7 +15,7 @@ struct TileDivisor {
   ir::Expr value;
 };
 
-/// Those of all maps of a kernel: numbers of the caller, and what is made of these and constants.
+/// Those of all maps and tests of a kernel: numbers of the caller, and what is made of these and constants.
 class TileDivisors {
 public:
   explicit TileDivisors(const ir::Kernel &kernel);

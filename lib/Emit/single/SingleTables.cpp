@@ -9,6 +9,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <fagen/device/tile/layout.h>
 #include <fagen/table.h>
 #include <fmt/format.h>
 
@@ -109,6 +110,7 @@ std::string gridOf(const GridPlan &grid, llvm::StringRef prefix) {
     return (prefix + "SPLIT_KEYS").str();
   case GridPlan::Tiles:
   case GridPlan::Rows:
+  case GridPlan::KeyTiles:
     break;
   }
   return (prefix + "TILES").str();
@@ -118,8 +120,13 @@ bool hasForm(const KernelPlan &plan) {
   return llvm::any_of(plan.variants, [](const VariantPlan &one) { return one.variant->problem.form != nullptr; });
 }
 
-/// The launch that merges splits; null where there is none.
-const LaunchPlan *mergeOf(const VariantPlan &plan) { return plan.launches.size() > 1 ? &plan.launches[1] : nullptr; }
+/// The launch of that grid; null where there is none.
+const LaunchPlan *launchOf(const VariantPlan &plan, GridPlan::Kind grid) {
+  const auto found = llvm::find_if(plan.launches, [&](const LaunchPlan &launch) { return launch.grid.kind == grid; });
+  return found == plan.launches.end() ? nullptr : &*found;
+}
+const LaunchPlan *mergeOf(const VariantPlan &plan) { return launchOf(plan, GridPlan::Rows); }
+const LaunchPlan *classifierOf(const VariantPlan &plan) { return launchOf(plan, GridPlan::KeyTiles); }
 
 } // namespace
 
@@ -204,7 +211,24 @@ std::string fagen::singleLaunches(const KernelPlan &plan, llvm::ArrayRef<unsigne
     for (const MapPlan &map : one.maps)
       text += fmt::format("{}{{'{}', {}, {}, {}, {}}}", &map == one.maps.data() ? "" : ", ", map.tensor, map.boxColumns,
                           map.boxRows, map.swizzle, map.boxPanels);
-    text += "}},\n";
+    const LaunchPlan *const classifier = classifierOf(one);
+    text += classifier ? fmt::format("}},\n     {}}},\n", entry(*classifier)) : "}},\n";
   }
   return text;
+}
+
+SingleClassifier fagen::singleClassifier(const KernelPlan &plan) {
+  if (llvm::none_of(plan.variants, classifierOf))
+    return {};
+  return {"  const void *classifier; // comes first: what rows see of key tiles; null where there is none\n",
+          fmt::format("  if (launches.classifier)\n"
+                      "    if (cudaError_t error = cudaLaunchKernel(launches.classifier,\n"
+                      "                                             dim3(static_cast<unsigned>({} * choice->ctas)),\n"
+                      "                                             dim3({}), arguments, 0, stream))\n"
+                      "      return failed(error);\n",
+                      FAGEN_KEY_TILE_CTAS, 32 * device::kClassifyWarps),
+          "  if (launches.classifier) // who uses the workspace next may count on zeros\n"
+          "    if (cudaError_t error = cudaMemsetAsync(static_cast<char *>(workspace) + choice->zero_bytes, 0,\n"
+          "                                            choice->workspace_bytes - choice->zero_bytes, stream))\n"
+          "      return failed(error);\n"};
 }

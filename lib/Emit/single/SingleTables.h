@@ -19,4 +19,10 @@ std::string singleWorkspace(const KernelPlan &plan, llvm::ArrayRef<unsigned> ord
 /// Each kernel's entries and tensor maps, for the host's side of <name>.cu; `space` has the kernels' namespaces.
 std::string singleLaunches(const KernelPlan &plan, llvm::ArrayRef<unsigned> order, llvm::StringRef space);
 
+/// What launches that classify key tiles add to run.cu.in; empty where no variant has one.
+struct SingleClassifier {
+  std::string field, launch, clear;
+};
+SingleClassifier singleClassifier(const KernelPlan &plan);
+
 } // namespace fagen

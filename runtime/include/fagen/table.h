@@ -164,8 +164,13 @@ enum {
   FAGEN_GRID_ROWS = 10, /* a warp for each query row of each head and batch */
   /* As persistent, in clusters of `reserved` CTAs that take tiles next to each other: a head has as many tiles as are
    * whole clusters, and the grid is whole clusters. */
-  FAGEN_GRID_CLUSTERS = 11
+  FAGEN_GRID_CLUSTERS = 11,
+  /* Eight CTAs for each of the first launch's, not counting splits: their warps take the key tiles of all tiles of
+   * query rows in turn. Such a launch comes before the others, wherever it stands in the row. The last part of the
+   * workspace is what it leaves for them; fagen_run zeroes it behind them. */
+  FAGEN_GRID_KEY_TILES = 12
 };
+#define FAGEN_KEY_TILE_CTAS 8
 
 /* Which rows dispatch may pick. */
 enum {

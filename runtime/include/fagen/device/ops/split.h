@@ -78,6 +78,12 @@ template <bool kExponents> __device__ __forceinline__ float lse_factor(const Att
 
 template <int kHeadDimV> constexpr int split_columns() { return kHeadDimV + static_cast<int>(kSplitExtra); }
 
+/// What all parts take of the workspace.
+template <int kHeadDimV> __device__ __forceinline__ long long split_bytes(const AttentionParams &params) {
+  const long long rows = static_cast<long long>(params.batch) * params.heads * params.seq_q;
+  return params.splits * rows * split_columns<kHeadDimV>() * static_cast<long long>(sizeof(float));
+}
+
 /// Row 0 of a head in a part.
 template <int kHeadDimV>
 __device__ __forceinline__ float *split_rows(const AttentionParams &params, int part, int batch, int head) {

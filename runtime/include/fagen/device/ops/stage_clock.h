@@ -6,6 +6,7 @@
 #include <fagen/device/ptx/clock.h>
 #include <fagen/device/ptx/global.h>
 #include <fagen/device/ptx/threads.h>
+#include <fagen/device/tile/rows.h>
 #include <fagen/device/trace.h>
 
 namespace fagen::device {
@@ -29,6 +30,14 @@ template <int kWarps, bool kTraces, int kBefore> struct RecordPlace {
     ptx::st_global_u32(&event.stage, static_cast<unsigned>(stage), site);
   }
 };
+
+/// What lies in front of the workspace and the records of as many CTAs as there are tiles of query rows take of it.
+template <int kTileRows, Rows kRows, int kWarps, bool kTraces, int kBefore = 0>
+__device__ __forceinline__ long long record_bytes(const AttentionParams &params) {
+  const int tiles = (row_count<kRows>(params) + kTileRows - 1) / kTileRows * tile_heads<kRows>(params) * params.batch;
+  return kBefore + (kTraces ? trace_bytes(kWarps) : 0) +
+         static_cast<long long>(tiles) * kWarps * static_cast<long long>(sizeof(WarpRecord));
+}
 
 /// Time goes to the stage whose end is told next, so nothing is left out and nothing counted twice. Each lane keeps one
 /// word of the warp's record, so that a stage's sum and the last reading are all that a thread keeps, and the record is

@@ -74,4 +74,12 @@ constexpr unsigned kSplitExtra = 4;
 /// Warps of a CTA that merges splits; each has a query row.
 constexpr unsigned kCombineWarps = 4;
 
+/// Where a map of key tiles lies in the workspace, in bytes from its begin, if the counter of tiles stands there.
+constexpr long long kBehindCounter = 16;
+
+/// Warps of a CTA that classifies key tiles; each takes them in turn.
+constexpr unsigned kClassifyWarps = 4;
+/// Such CTAs an SM, at least: registers for loads that go on together.
+constexpr unsigned kClassifyCtas = 8;
+
 } // namespace fagen::device

@@ -23,9 +23,10 @@ struct KeyTiles {
 
 /// Adds the lets of these bounds, for tiles of so many keys. That of all tiles takes the place of the loop's end.
 KeyTiles addBounds(ir::Kernel &kernel, const ir::MaskBounds &bounds, const ir::Expr &keys, const ir::Expr &end);
-/// Where lets do not know all tiles that rows see, those that they leave are judged when the kernel runs.
+/// Where lets do not know all tiles that rows see, those that they leave are judged when the kernel runs: by the ends
+/// of each, or by what a launch before has found of it.
 KeyTiles addJudgement(ir::Kernel &kernel, ir::ConstMask mask, const ir::MaskBounds &bounds, int64_t rows,
-                      const ir::Expr &end);
+                      const ir::Expr &end, const ir::Buffer *sights);
 /// The key tile of step j where the masked ones at the right come first, then those at the left.
 ir::Expr tileFromRight(ir::Kernel &kernel, const KeyTiles &tiles, const ir::Expr &step);
 

@@ -3,6 +3,8 @@
 
 #include "KeyTileLets.h"
 
+#include "Classifier.h"
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -100,7 +102,31 @@ KeyTiles fagen::addBounds(Kernel &kernel, const MaskBounds &ofMask, const Expr &
   return tiles;
 }
 
-KeyTiles fagen::addJudgement(Kernel &kernel, ConstMask mask, const MaskBounds &ofMask, int64_t rows, const Expr &end) {
+/// Of the keys [low, high], by the numbers that classify_tiles has left of the tiles of these keys. A split ends where
+/// its keys do.
+static MaskJudgement judgeBySights(const Kernel &kernel, ConstMask mask, const Buffer &sights, const Expr &rows,
+                                   const Expr &low, const Expr &high) {
+  const Expr keys = keysOf(kernel, mask), first = constant(0);
+  const bool isSplit = kernel.grid.isSplit(), packs = kernel.packsHeads();
+  auto lastOf = [&](unsigned dimension) { return sights.shape[dimension] - constant(1); };
+  auto ifMany = [&](unsigned dimension, RunValue index) {
+    return sights.shape[dimension] == constant(1) ? first : variable(index);
+  };
+  auto tileOf = [&](const Expr &key) {
+    return min(floorDiv(isSplit ? key + variable(RunValue::SplitBegin) : key, keys), lastOf(3));
+  };
+  const Expr batch = ifMany(0, RunValue::BatchIndex), head = ifMany(1, packs ? RunValue::KvHead : RunValue::Head),
+             rowTile = min(floorDiv(mask.row(), rows), lastOf(2));
+  const Expr box = Expr::read(sights.name, {batch, head, rowTile, tileOf(low), batch, head, rowTile, tileOf(high)});
+  const Expr isSeen = Expr::unary(ExprKind::Not, equal(Expr::unary(ExprKind::Highest, box), constant(0))),
+             isWhole = equal(Expr::unary(ExprKind::Lowest, box), constant(2)), end = variable(RunValue::SplitKeys);
+  if (!isSplit)
+    return {isSeen, isWhole};
+  return {logicalAnd(lessThan(low, end), isSeen), logicalAnd(lessThan(high, end), isWhole)};
+}
+
+KeyTiles fagen::addJudgement(Kernel &kernel, ConstMask mask, const MaskBounds &ofMask, int64_t rows, const Expr &end,
+                             const Buffer *sights) {
   const MaskBounds bounds = withReadsAsLets(kernel, ofMask);
   const Expr keys = keysOf(kernel, mask);
   KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str()};
@@ -108,7 +134,9 @@ KeyTiles fagen::addJudgement(Kernel &kernel, ConstMask mask, const MaskBounds &o
   tiles.judged = kernel.freshName("seen");
   const std::string low = kernel.freshName("low"), high = kernel.freshName("high");
   const MaskJudgement judgement =
-      judgeMask(kernel, mask.predicate(), mask.row(), mask.row() + constant(rows - 1), variable(low), variable(high));
+      sights ? judgeBySights(kernel, mask, *sights, tileRows(kernel, rows), variable(low), variable(high))
+             : judgeMask(kernel, mask.predicate(), mask.row(), mask.row() + constant(rows - 1), variable(low),
+                         variable(high));
   tiles.isNeverWhole = judgement.whole == constant(0);
   const Expr first = floorDiv(max(bounds.firstKey, constant(0)), keys);
   const Expr seen = variable(tiles.judged), all = Expr::unary(ExprKind::SeenTiles, seen);

@@ -1,0 +1,95 @@
+// fagen: the text of the launch that classifies key tiles, and where what it finds lies.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelEmitter.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+/// How far the map lies behind the begin of the workspace, where BuildPlan.cpp puts it: behind what has a place of its
+/// own there.
+std::string KernelEmitter::placeOfSights() const {
+  if (kernel.grid.isSplit())
+    return "split_bytes<kHeadDimV>(params)";
+  if (isInstrumented())
+    return fmt::format("record_bytes<kTileRows, Rows::{}, {}>(params)", kernel.packsHeads() ? "kOfGroup" : "kOfHead",
+                       clockArguments());
+  return hasCounter() ? "kBehindCounter" : "0";
+}
+
+std::string KernelEmitter::mapOf(const Buffer &sights) const {
+  std::string extents;
+  for (const Expr &extent : sights.shape)
+    extents += (extents.empty() ? "" : ", ") + letValue(extent);
+  return "SightMap{" + extents + "}";
+}
+
+/// The entry stands in this text, and names its constants and its struct of params.
+void KernelEmitter::emitClassifier() {
+  KernelText classifier =
+      KernelEmitter(*others.classifier, Instrument::None, {}).runClassifier(kernel.packsHeads(), placeOfSights());
+  const unsigned before = out.getLine() - 1;
+  out << classifier.source;
+  for (OpPlan &op : classifier.ops) {
+    op.line += before;
+    text.classifierOps.push_back(std::move(op));
+  }
+}
+
+/// A CTA of the kernel itself keeps all; a launch that classifies takes those that its test and its lets name.
+bool KernelEmitter::namesScalar(const Scalar &scalar) const {
+  if (kernel.grid.kind != CtaGrid::KeyTiles)
+    return true;
+  bool found = llvm::any_of(kernel.lets, [&](const Let &let) {
+    return let.value.uses(scalar.name) ||
+           (let.source && llvm::any_of(let.source->at, [&](const Expr &at) { return at.uses(scalar.name); }));
+  });
+  forEachExpr(*math.body.ops.front(), [&](const Expr &expr) { found |= expr.uses(scalar.name); });
+  return found;
+}
+
+/// All lanes ask together.
+std::string KernelEmitter::judgementByWarp(const Expr &condition) const {
+  return letValue(condition.rewritten([&](const Expr &node) {
+    if (node.kind() != ExprKind::Lowest && node.kind() != ExprKind::Highest)
+      return Expr();
+    const char *const name = node.kind() == ExprKind::Lowest ? "lowest" : "highest";
+    return variable(fmt::format("{}_by_warp({})", name, letValue(node.operand())));
+  }));
+}
+
+KernelText KernelEmitter::runClassifier(bool packsHeads, const std::string &place) {
+  const Op &op = *math.body.ops.front();
+  const ClassifyTilesOp classify(op);
+  line(out, "\n/// Launched before: what each tile of query rows sees of each key tile ({}).", op.location.str());
+  line(out,
+       "extern \"C\" __global__ void __launch_bounds__(32 * kClassifyWarps, kClassifyCtas) {}(const __grid_constant__ "
+       "{}) {{",
+       kernel.symbol, isFormed() ? "FormedParams<FormParams> all" : "AttentionParams params");
+  {
+    auto scope = out.scope();
+    if (isFormed())
+      line(out, "const MappedAttentionParams &params = all.attention;\nconst FormParams &form = all.form;");
+    line(out, "const SightMap map = {};", mapOf(*classify.dst().buffer));
+    text.ops.push_back({out.getLine(), points.nameOf(&op), op.location.str(), 0});
+    line(out, "classify_tiles(params, map, {}, [&](long long number) {{", place);
+    {
+      auto inner = out.scope();
+      line(out, "const KeyTilePlace place = locate_key_tile<kTileRows, kTileKeys{}>(params, map, number);",
+           packsHeads ? ", Rows::kOfGroup" : "");
+      emitLets();
+      if (classify.seen())
+        line(out, "if (!({}))\n  return kNone;", judgementByWarp(classify.seen()));
+      if (classify.whole())
+        line(out, "if ({})\n  return kWhole;", judgementByWarp(classify.whole()));
+      line(out, "return sight_of<kTileRows, kTileKeys>({}, {}, {}, [&](int q, int k) {{", letValue(classify.row()),
+           letValue(classify.limit()), letValue(classify.key()));
+      line(out, "  return {};\n}});", letValue(classify.test()));
+    }
+    line(out, "}});");
+  }
+  line(out, "}}");
+  out.flush();
+  stream.flush();
+  return std::move(text);
+}
