@@ -127,11 +127,11 @@ struct Counts {
 };
 
 /// Judges all tiles of rows and runs of keys.
-void judgeAll(World &world, const std::string &text, Counts &counts) {
+void judgeAll(World &world, const std::string &text, Counts &counts, JudgedReads reads = JudgedReads::Few) {
   const Expr mask = parse(text);
   const MaskJudgement judgement =
       judgeMask(world.kernel, mask, variable("row_begin"), variable("row_begin") + constant(kTileRows - 1),
-                variable("low"), variable("high"));
+                variable("low"), variable("high"), reads);
   for (int64_t row = 0; row < 20; row += kTileRows)
     for (int64_t key = 0; key < kSeqKv; key += kTileKeys) {
       world.values = {{"seq_kv", kSeqKv}, {"n", 3}, {"row_begin", row}, {"low", key}, {"high", key + kTileKeys - 1}};
@@ -155,13 +155,13 @@ void judgeAll(World &world, const std::string &text, Counts &counts) {
     }
 }
 
-Counts judgeOnce(const std::string &text) {
+Counts judgeOnce(const std::string &text, JudgedReads reads = JudgedReads::Few) {
   World world;
   std::mt19937_64 random(7);
   Counts counts;
   for (unsigned i = 0; i != 20; ++i) {
     world.fill(random);
-    judgeAll(world, text, counts);
+    judgeAll(world, text, counts, reads);
   }
   return counts;
 }
@@ -192,6 +192,32 @@ TEST(JudgeMask, WhatDiffersByTheKeyIsNotJudged) {
     EXPECT_EQ(judgement.seen.str(), "1") << text;
     EXPECT_EQ(judgement.whole.str(), "0") << text;
   }
+}
+
+TEST(JudgeMask, WhatDiffersByTheKeyOrTheRowIsReadByALaunchBefore) {
+  for (const char *text :
+       {"k < seq_kv && %bits[min(k, seq_kv - 1)] == 1", "k < seq_kv && %bits[min(q, seq_kv - 1)] != 0"}) {
+    const Counts counts = judgeOnce(text, JudgedReads::Runs);
+    EXPECT_GT(counts.empty, 0u) << text;
+    EXPECT_EQ(counts.foundEmpty, counts.empty) << text;
+    EXPECT_EQ(counts.foundWhole, counts.whole) << text;
+  }
+}
+
+TEST(JudgeMask, WhatDiffersByBothIsNot) {
+  World world;
+  world.declare("both", ElementType::U8, {constant(20), variable("seq_kv")});
+  for (const char *text : {"%both[min(q, 19), min(k, seq_kv - 1)] != 0", "%real[min(k, seq_kv - 1)] < 0.5"}) {
+    EXPECT_TRUE(needsMore(world.kernel, parse(text), JudgedReads::Runs)) << text;
+    EXPECT_FALSE(canBeJudged(world.kernel, parse(text), JudgedReads::Runs)) << text;
+  }
+  const Expr either = parse("k < 3 || %both[min(q, 19), min(k, seq_kv - 1)] != 0"); // of its first keys the ends tell
+  EXPECT_TRUE(canBeJudged(world.kernel, either, JudgedReads::Runs));
+  EXPECT_TRUE(needsMore(world.kernel, either, JudgedReads::Runs));
+  for (const char *text : {"floor_mod(k, 2) == 0", "%map[min(floor_div(q, 5), 3), min(floor_div(k, 5), 4)] != 0"})
+    EXPECT_FALSE(needsMore(world.kernel, parse(text), JudgedReads::Few)) << text;
+  EXPECT_TRUE(needsMore(world.kernel, parse("%bits[min(k, seq_kv - 1)] == 1"), JudgedReads::Few));
+  EXPECT_FALSE(needsMore(world.kernel, parse("%bits[min(k, seq_kv - 1)] == 1"), JudgedReads::Runs));
 }
 
 /// Indices that intervals make wider than they are stay inside.
@@ -230,18 +256,22 @@ std::string any(std::mt19937_64 &random, unsigned depth) {
 
 TEST(JudgeMask, RandomMasksAreJudgedSoundly) {
   const uint64_t masks = fromEnvironment("FAGEN_RANDOM_MASKS", 2000), seed = fromEnvironment("FAGEN_RANDOM_SEED", 1);
-  Counts counts;
+  Counts counts, byRuns;
   for (uint64_t i = 0; i != masks && !testing::Test::HasFailure(); ++i) {
     std::mt19937_64 random(seed + i);
     World world;
     world.fill(random);
-    judgeAll(world, any(random, random() % 4), counts);
+    const std::string mask = any(random, random() % 4);
+    judgeAll(world, mask, counts);
+    judgeAll(world, mask, byRuns, JudgedReads::Runs);
   }
   std::printf("%llu masks: %u tiles, %u empty, %u of them found; %u whole, %u of them found\n",
               static_cast<unsigned long long>(masks), counts.tiles, counts.empty, counts.foundEmpty, counts.whole,
               counts.foundWhole);
   EXPECT_GT(counts.foundEmpty, counts.empty / 2);
   EXPECT_GT(counts.foundWhole, counts.whole / 2);
+  EXPECT_GT(byRuns.foundEmpty, counts.foundEmpty);
+  EXPECT_GT(byRuns.foundWhole, counts.foundWhole);
 }
 
 } // namespace

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 using namespace fagen::test;
 
 namespace {
@@ -230,6 +232,31 @@ TEST_F(DriverTest, SplitKeysAreTwoLaunches) {
     EXPECT_EQ(launch.params.workspace, pointer(0x6000));
     EXPECT_EQ(launch.stream, pointer(0x77));
   }
+}
+
+/// What classifies key tiles comes first, wherever it stands, and what it left is zeroed behind the others.
+TEST_F(DriverTest, KeyTilesAreClassifiedBefore) {
+  static const fagen_op one[] = {{FAGEN_OP_CONSTANT, 0, 4}}, many[] = {{FAGEN_OP_CONSTANT, 0, 64}};
+  static const fagen_workspace parts[] = {{"counter", one, 1, 4}, {"sights", many, 1, 16}};
+  row.launch_count = 2;
+  row.launches[1] = {"k_key_tiles", FAGEN_GRID_KEY_TILES, 128, 0, 0};
+  row.workspace = parts;
+  row.workspace_count = 2;
+  row.scratch_parts = 1;
+  ASSERT_EQ(prepare(), FAGEN_OK) << fagen_last_error();
+  ASSERT_EQ(choice.workspace_bytes, 80u);
+  alignas(16) unsigned char workspace[96];
+  memset(workspace, 0xFF, sizeof(workspace));
+  ASSERT_EQ(fagen_run(&choice, &tensors, workspace, 80, static_cast<CUstream_st *>(pointer(0x77))), FAGEN_OK)
+      << fagen_last_error();
+  ASSERT_EQ(fake->launches.size(), 2u);
+  EXPECT_EQ(fake->launches[0].symbol, "k_key_tiles");
+  EXPECT_EQ(fake->launches[0].grid, FAGEN_KEY_TILE_CTAS * fake->launches[1].grid);
+  EXPECT_EQ(fake->launches[1].symbol, "k");
+  EXPECT_EQ(fake->zeroedOn, std::vector<void *>{pointer(0x77)});
+  EXPECT_EQ(workspace[3], 0xFF); // a counter is the kernel's
+  EXPECT_TRUE(std::all_of(workspace + 4, workspace + 80, [](unsigned char byte) { return byte == 0; }));
+  EXPECT_EQ(workspace[80], 0xFF);
 }
 
 TEST_F(DriverTest, SmallSharedMemoryNeedsNoAttribute) {

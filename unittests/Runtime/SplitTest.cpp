@@ -135,7 +135,10 @@ TEST(Split, TablesAreChecked) {
   EXPECT_EQ(refusalOfLaunch(row, 1, FAGEN_GRID_SPLITS, 2), kUnknownLaunch);
   EXPECT_EQ(refusalOfLaunch(row, 0, FAGEN_GRID_SPLIT_KEYS, 0), kUnknownLaunch);
   EXPECT_EQ(refusalOfLaunch(row, 1, FAGEN_GRID_SPLIT_KEYS, 512), kUnknownLaunch);
-  EXPECT_EQ(refusalOfLaunch(row, 1, FAGEN_GRID_CLUSTERS + 1, 0), kUnknownLaunch);
+  EXPECT_EQ(refusalOfLaunch(row, 0, FAGEN_GRID_KEY_TILES, 0), kUnknownLaunch);
+  EXPECT_EQ(refusalOfLaunch(row, 1, FAGEN_GRID_KEY_TILES, 0),
+            "table k, row 0 (row): has a launch of key tiles and no scratch for it");
+  EXPECT_EQ(refusalOfLaunch(row, 1, FAGEN_GRID_KEY_TILES + 1, 0), kUnknownLaunch);
 }
 
 } // namespace
