@@ -185,13 +185,15 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
   DistinctRuns runs(plan);
   auto hasEvents = [&](unsigned role, unsigned point) { return !plan.op(role, point).isIdle; };
   auto isOfCourses = [&](unsigned role, unsigned point) { return plan.op(role, point).isOfFragments; };
+  auto meets = [&](unsigned role, unsigned point) { return plan.op(role, point).meetsLanes; };
+  auto onlyMeets = [&](unsigned role, unsigned point) { return plan.op(role, point).onlyMeetsLanes; };
   auto addCourse = [&](Course course) { courses.push_back(std::move(course)); };
   auto addRun = [&](const Run &run) {
     work += workOf(kernel, run.timelines, table);
     if (work <= kMaxWork)
       runs.add(run);
   };
-  forEachRun(kernel, roles, points, pool, why, {hasEvents, isOfCourses, addCourse, addRun});
+  forEachRun(kernel, roles, points, pool, why, {hasEvents, isOfCourses, meets, onlyMeets, addCourse, addRun});
   if (why.empty() && work > kMaxWork)
     why = kTooManySteps;
 

@@ -80,7 +80,8 @@ struct OpCode {
   bool isWanted = true;   ///< its event is kept
   bool isLookedAt = true; ///< it is wanted, or has values that must be there
   bool isOfCourse = false;
-  llvm::SmallVector<unsigned, 1> slotted; ///< on a course: the operands that are fragments with slots
+  bool suffices = false, isNeedless = false; ///< of the event: as RunVisitor says
+  llvm::SmallVector<unsigned, 1> slotted;    ///< on a course: the operands that are fragments with slots
 };
 
 class Unroller {
@@ -121,6 +122,8 @@ private:
           hasGroups.back() = true;
         code.isWanted = !pool || isCopy || visitor.hasEvents(number, point);
         code.isOfCourse = pool && visitor.isOfCourses(number, point);
+        code.suffices = pool && visitor.suffices(number, point);
+        code.isNeedless = pool && visitor.isNeedless(number, point);
         for (unsigned i = 0; code.isOfCourse && i < op->operands.size(); ++i)
           if (const Buffer *buffer = op->operands[i].buffer;
               buffer && buffer->space == Space::Fragment && buffer->isRing)
@@ -194,6 +197,7 @@ private:
     timeline().turnBegins.clear();
     timeline().length = 0;
     course.clear();
+    hasSufficed = false;
     if (!pool) // else many runs share it
       timeline().steps = choices.text();
     closed = 0;
@@ -249,8 +253,10 @@ private:
       event.group = closed;
       place(event, code);
     }
-    if (code.isLookedAt && !code.isWanted)
+    if (code.isLookedAt && (!code.isWanted || (code.isNeedless && hasSufficed)))
       events.pop_back();
+    else if (code.isLookedAt)
+      hasSufficed = code.suffices;
     if (code.isOfCourse)
       goOnCourse(point, code);
     lengthen(1);
@@ -315,6 +321,7 @@ private:
     std::vector<Event> &events = timeline().events;
     if (hasGroups[role] || !pool)
       return unroll(loop.body, body);
+    hasSufficed = false; // so that no turn depends on the one before, or what is behind on how it was made
     Turn &known = turns[{role, body, *values[code.variable], *values[code.carry], choices.valuesOf(current, turn)}];
     if (known.length != 0) {
       events.insert(events.end(), known.events.begin(), known.events.end());
@@ -324,6 +331,7 @@ private:
     const size_t firstEvent = events.size(), firstPlace = course.size();
     const unsigned before = timeline().length;
     unroll(loop.body, body);
+    hasSufficed = false;
     known.events.assign(events.begin() + firstEvent, events.end());
     known.course.assign(course.begin() + firstPlace, course.end());
     known.length = timeline().length - before;
@@ -378,6 +386,7 @@ private:
   /// By role and the values that steer them: one for each group of warps.
   std::map<std::pair<unsigned, SteeringChoices::Values>, llvm::SmallVector<const Timeline *, 4>> known;
   unsigned current = 0, role = 0; ///< what is being unrolled
+  bool hasSufficed = false;       ///< the last event did
   unsigned now = 0;               ///< the event of the op that is being unrolled, or the one behind it
   struct Turn {
     std::vector<Event> events;
@@ -403,7 +412,9 @@ bool fagen::forEachTimeline(const Kernel &kernel, const Role &role, const Points
     for (const Timeline *timeline : run.timelines)
       visit(*timeline);
   };
-  return Unroller(kernel, {&role}, {&points}, /*pool=*/nullptr, problem, {nullptr, nullptr, nullptr, visitAll}).run();
+  return Unroller(kernel, {&role}, {&points}, /*pool=*/nullptr, problem,
+                  {nullptr, nullptr, nullptr, nullptr, nullptr, visitAll})
+      .run();
 }
 
 bool fagen::forEachRun(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<const Points *> points,

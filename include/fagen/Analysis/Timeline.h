@@ -127,6 +127,8 @@ struct Course {
 struct RunVisitor {
   /// Whether there are events at the place, or it is of the courses.
   llvm::function_ref<bool(unsigned role, unsigned point)> hasEvents, isOfCourses;
+  /// Whether an event there makes the next one needless where `isNeedless`.
+  llvm::function_ref<bool(unsigned role, unsigned point)> suffices, isNeedless;
   llvm::function_ref<void(Course)> course; ///< called once with each
   llvm::function_ref<void(const Run &)> run;
 };

@@ -4,6 +4,7 @@
 #include "ExecutionPlan.h"
 
 #include "fagen/IR/Queries.h"
+#include "fagen/Target/MmaInstrs.h"
 
 #include <limits>
 
@@ -101,6 +102,11 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
                           planned.sync.releases == Means::ProductGroups ||
                           planned.sync.acquires == Means::ProductGroups;
   planned.isIdle = !isAction(planned.sync) && planned.accesses.empty();
+  const bool isOne = planned.sync.isTogether && mmaFamily(kernel.backend).isCollective;
+  planned.meetsLanes = isOne || planned.sync.releases == Means::ProductGroups ||
+                       planned.sync.acquires == Means::ProductGroups || planned.sync.releases == Means::WarpBarrier;
+  planned.onlyMeetsLanes =
+      isOne && planned.accesses.empty() && planned.sync.done == Means::Nothing && !synchronises(planned.sync);
   planned.isShared = op.isSet(Attr::Cluster);
   if (op.has(Attr::Pending))
     planned.pending = op.integer(Attr::Pending);

@@ -22,6 +22,9 @@ struct PlannedOp {
   const ir::Op *op = nullptr;
   uint16_t number = 0; ///< in clocks
   bool isIdle = true;  ///< neither orders nor accesses anything but fragments
+  /// The lanes of a warp come together there; and that is all. Then they know nothing new behind an op that meets them,
+  /// too, and that they are past it is nothing that somebody asks for.
+  bool meetsLanes = false, onlyMeetsLanes = false;
   ir::SyncInfo sync;
   bool isShared = false;      ///< done in all CTAs of the cluster
   bool isInterleaved = false; ///< of a barrier's groups
