@@ -177,8 +177,9 @@ struct LoadParts {
 
 /// What the thread that loads does behind the first barrier.
 void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> ops, const std::string &params) {
+  const char *const byOne = turns && judgesTiles() ? "if (is_first)\n  " : ""; // others judge, and leave no record
   if (isInstrumented())
-    line(out, "clock.mark({}, Stage::kBarrierWait);", params);
+    line(out, "{}clock.mark({}, Stage::kBarrierWait);", byOne, params);
   if (!turns)
     emitter.emitBlock(ops);
   else
@@ -188,8 +189,8 @@ void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> op
         inner.push_back(op.get());
       emitter.emitBlock(inner);
     });
-  if (isInstrumented()) // of the other lanes, which judge tiles, there is no record
-    line(out, "{}clock.stop({});", turns && judgesTiles() ? "if (is_first)\n  " : "", params);
+  if (isInstrumented())
+    line(out, "{}clock.stop({});", byOne, params);
 }
 
 void KernelEmitter::emitLoad() {
