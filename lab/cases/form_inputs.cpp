@@ -41,7 +41,10 @@ std::string withoutBlanks(const std::string &text) {
 
 namespace {
 
-constexpr uint32_t kScalarStream = 16, kTensorStream = 64; ///< of Philox; below are those of Q, K and V
+/// Of Philox; below are those of Q, K and V.
+constexpr uint32_t kScalarStream = 16, kTensorStream = 64, kRepeatStream = 128;
+/// Elements side by side that are the same, about and at most.
+constexpr double kMostRepeated = 512;
 /// Ranges as wide as this are the language's own, not the form's.
 constexpr double kNoRange = 1 << 30;
 constexpr double kRealSpread = 0.5, kRealEnd = 2;
@@ -159,6 +162,20 @@ void drawAscending(const FormParam &param, const Shape &shape, FormTensor &tenso
   }
 }
 
+/// Integers of one in two tensors repeat in squares of the last two extents, or in runs of the last: then there are
+/// tiles of which no row sees a key, and tiles that all see whole.
+void repeat(FormTensor &tensor, Draws draws) {
+  if (tensor.extents.empty() || draws.oneIn(2))
+    return;
+  const int64_t side = int64_t(std::exp2(draws.unit() * std::log2(kMostRepeated)));
+  const int64_t columns = tensor.extents.back(), rank = int64_t(tensor.extents.size());
+  const int64_t rows = rank > 1 ? tensor.extents[size_t(rank - 2)] : 1;
+  for (int64_t i = 0, count = int64_t(tensor.values.size()); i < count; ++i) {
+    const int64_t column = i % columns, row = i / columns % rows;
+    tensor.values[size_t(i)] = tensor.values[size_t(i - column % side - row % side * columns)];
+  }
+}
+
 /// The ends of what elements are drawn from.
 Integers elementRange(const FormParam &param, const Shape &shape) {
   if (param.element == FAGEN_ELEMENT_BIT)
@@ -188,6 +205,8 @@ FormTensor drawTensor(const FormParam &param, const FormInputs &inputs, const Sh
     tensor.values[size_t(i)] = !param.isReal()
                                    ? double(draws.within(range.low, std::max(range.low, range.high)))
                                    : rounded(param, hasRange ? drawReal(param, draws) : kRealSpread * normals.at(i));
+  if (!param.isReal())
+    repeat(tensor, Draws(seed, kRepeatStream + index, shape));
   return tensor;
 }
 
