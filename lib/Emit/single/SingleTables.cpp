@@ -184,16 +184,19 @@ std::string fagen::singleWorkspace(const KernelPlan &plan, llvm::ArrayRef<unsign
     const VariantPlan &one = plan.variants[index];
     if (one.workspace.empty())
       continue;
-    text += fmt::format("  case {}: /* {} */\n", place, one.variant->name);
+    std::string parts;
     bool isScratch = false;
     for (const WorkspacePlan &part : one.workspace) {
       if (part.isScratch && !isScratch)
-        text += "    *zero_bytes = end;\n";
+        parts += "    *zero_bytes = end;\n";
       isScratch |= part.isScratch;
-      text += fmt::format("    end = (end + {0}) / {1} * {1} + {2}; /* {3} */\n", part.alignment - 1, part.alignment,
-                          expressionOf(part.bytes), part.name);
+      parts += fmt::format("    end = (end + {0}) / {1} * {1} + {2}; /* {3} */\n", part.alignment - 1, part.alignment,
+                           expressionOf(part.bytes), part.name);
     }
-    text += isScratch ? "    break;\n" : "    *zero_bytes = end;\n    break;\n";
+    const bool divides = llvm::StringRef(parts).contains("&is_defined");
+    text += fmt::format("  case {}: /* {} */\n", place, one.variant->name);
+    text += divides ? "  {\n    int is_defined = 1; /* by what is never 0 */\n" : "";
+    text += parts + (isScratch ? "" : "    *zero_bytes = end;\n") + "    break;\n" + (divides ? "  }\n" : "");
   }
   return text.empty() ? "  default: /* none has one */\n    break;\n" : text;
 }
