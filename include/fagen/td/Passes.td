@@ -53,7 +53,8 @@ def BuildTiles : Pass<"build-tiles",
 }
 def SplitMaskLoops : Pass<"split-mask-loops",
   "sorts key tiles into full, partial and empty by intervals of the mask, and splits the loop; where the mask bounds "
-  "keys from below, too, steps are counted from the first tile that some row sees",
+  "keys from below, too, steps are counted from the first tile that some row sees; where elements of a tensor decide, adds a "
+  "launch before that classifies tiles by them",
   "one loop over key tiles with the mask as an expression",
   "interior tiles carry no masking op; empty tiles are not visited; guards stay where a score may be -inf itself"> {
   let Place = "Before pipelining: there must be one copy of K and V to take as pattern, and the final loops to run "
