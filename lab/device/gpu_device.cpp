@@ -3,6 +3,7 @@
 #include "gpu_device.h"
 #include "counters.h"
 #include "lab/kernels/kernel_text.h"
+#include "runtime/src/state.h"
 
 #include <algorithm>
 #include <chrono>
@@ -65,6 +66,8 @@ std::vector<Failure> GpuDevice::enqueue(const Launch &launch, OwnWorkspace &own)
   }
   if (fagen_status status = fagen_run(&choice, &launch.tensors, workspace, choice.workspace_bytes, gpu.stream()))
     return failed("fagen_run", status);
+  if (loadState(choice).ctas == 0) // nothing was launched that could leave something there
+    own.memory.reset();
   return {};
 }
 
