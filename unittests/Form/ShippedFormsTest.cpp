@@ -73,6 +73,11 @@ const std::map<std::string, ByHand> kByHand = {
       [](const FormElement &e, int64_t p, const Given &a) {
         return e.key <= p && double(e.key) >= a.at("first", {e.batch, std::max<int64_t>(p, 0)});
       }}},
+    {"same_document",
+     {same,
+      [](const FormElement &e, int64_t p, const Given &a) {
+        return e.key <= p && a.at("document", {e.batch, e.key}) == a.at("document", {e.batch, std::max<int64_t>(p, 0)});
+      }}},
     {"temperature",
      {[](const FormElement &e, int64_t, const Given &a) { return a.at("factor", {e.head}) * e.score; }, causal}},
     {"streaming",
