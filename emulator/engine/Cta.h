@@ -62,7 +62,6 @@ enum class Collective : uint8_t {
   kWmmaStore,
   kShuffleXor,
   kVoteAny,
-  kVoteBallot,
   kWarpBarrier,
   kNamedBarrier,
   kNamedBarrierArrive,

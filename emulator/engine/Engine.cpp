@@ -122,13 +122,6 @@ bool voteAny(bool predicate, Site site) {
   return result;
 }
 
-unsigned voteBallot(bool predicate, Site site) {
-  Cta::current->passBy(site);
-  unsigned result;
-  Cta::current->meet(Collective::kVoteBallot, {.result = &result, .b0 = predicate}, site);
-  return result;
-}
-
 void mbarrierInit(unsigned barrier, int arrivals, Site site) {
   Cta::current->passBy(site);
   Cta::current->initBarrier(own(barrier), arrivals, site);
@@ -267,7 +260,6 @@ const device::ptx::Engine kEngine = {
     .wmma_store = wmmaStore,
     .shuffle_xor = shuffleXor,
     .vote_any = voteAny,
-    .vote_ballot = voteBallot,
     .mbarrier_init = mbarrierInit,
     .mbarrier_init_fence = mbarrierInitFence,
     .mbarrier_arrive = mbarrierArrive,

@@ -30,8 +30,6 @@ const char *collectiveName(Collective collective) {
     return "shuffle_xor";
   case Collective::kVoteAny:
     return "any";
-  case Collective::kVoteBallot:
-    return "ballot";
   case Collective::kWarpBarrier:
     return "warp_barrier";
   case Collective::kNamedBarrier:
@@ -128,14 +126,6 @@ void vote(Warp &warp) {
     any |= own.b0;
   for (const Operands &own : warp.operands)
     *static_cast<bool *>(own.result) = any != 0;
-}
-
-void voteByLanes(Warp &warp) {
-  unsigned bits = 0;
-  for (unsigned lane = 0; lane < kWarpLanes; ++lane)
-    bits |= warp.operands[lane].b0 << lane;
-  for (const Operands &own : warp.operands)
-    *static_cast<unsigned *>(own.result) = bits;
 }
 
 /// PTX ISA, matrix fragments for mma.m16n8k16: with g = lane / 4 and t = lane % 4, a[0] holds A (g, 2t) and (g, 2t +
@@ -239,8 +229,6 @@ void Cta::perform(Warp &warp) {
     return shuffle(warp);
   case Collective::kVoteAny:
     return vote(warp);
-  case Collective::kVoteBallot:
-    return voteByLanes(warp);
   case Collective::kWarpBarrier:
     return races.clocks.warpBarrier(warp.index);
   case Collective::kNamedBarrier:

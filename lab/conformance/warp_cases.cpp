@@ -128,20 +128,6 @@ ConformanceCase voteCase() {
   return c;
 }
 
-ConformanceCase ballotCase() {
-  ConformanceCase c = threadCase("ballot", "ballot", "conformance_ballot", 1, 32);
-  c.inputs = "random words, all 32 bits";
-  c.expect = [](const WordList &in, WordList &out) {
-    for (unsigned t = 0; t < kAll; ++t)
-      for (unsigned bit = 0; bit < 32; ++bit) {
-        out[t * 32 + bit] = 0;
-        for (unsigned lane = 0; lane < kLanes; ++lane)
-          out[t * 32 + bit] |= (in[t / kLanes * kLanes + lane] >> bit & 1) << lane;
-      }
-  };
-  return c;
-}
-
 ConformanceCase indexCase() {
   ConformanceCase c =
       threadCase("thread_index, cta_index, lane_index, warp_index", "thread_index", "conformance_threads", 1, 4);
@@ -176,7 +162,6 @@ void addWarpCases(std::vector<ConformanceCase> &cases) {
   cases.push_back(clockCase());
   cases.push_back(shuffleCase());
   cases.push_back(voteCase());
-  cases.push_back(ballotCase());
   cases.push_back(matrixCase("ldmatrix_x4", "conformance_ldmatrix_x4", false));
   cases.push_back(matrixCase("ldmatrix_x4_trans", "conformance_ldmatrix_x4_trans", true));
   cases.push_back(indexCase());

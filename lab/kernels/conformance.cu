@@ -508,14 +508,6 @@ extern "C" __global__ void conformance_any(const __grid_constant__ ConformancePa
     ptx::st_global_u32(params.out + element() * 32 + bit, ptx::any((word[0] >> bit & 1) != 0));
 }
 
-/// Of each bit of the lane's word.
-extern "C" __global__ void conformance_ballot(const __grid_constant__ ConformanceParams params) {
-  unsigned word[1];
-  ptx::ld_global(word, params.in + element());
-  for (int bit = 0; bit < 32; ++bit)
-    ptx::st_global_u32(params.out + element() * 32 + bit, ptx::ballot((word[0] >> bit & 1) != 0));
-}
-
 /// A lane writes row `lane` of its warp's 32 rows, and gives the address of row words[1].
 template <bool kTranspose> __device__ __forceinline__ void load_matrices(const ConformanceParams &params) {
   const Head head = head_of(params, 8);

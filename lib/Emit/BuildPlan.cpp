@@ -275,7 +275,7 @@ static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
   }
   os << toText(plan.keyTiles);
   for (const LaunchPlan &each : plan.launches)
-    if (plan.launches.size() > 1)
+    if (plan.launches.size() > 1 || variant.schedule.isSplit())
       os << fmt::format("  launch   {}, {} threads, {}\n", each.symbol, each.threads, gridText(each.grid));
   os << fmt::format("  shared   total             {:>7} B of {} B\n", launch.sharedBytes,
                     variant.target->sharedPerBlock);

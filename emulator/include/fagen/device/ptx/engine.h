@@ -70,7 +70,6 @@ struct Engine {
   void (*wmma_store)(unsigned address, const void *d, bool is_half, unsigned stride, Site site);
   float (*shuffle_xor)(float value, int mask, Site site);
   bool (*vote_any)(bool predicate, Site site);
-  unsigned (*vote_ballot)(bool predicate, Site site);
 
   void (*mbarrier_init)(unsigned barrier, int arrivals, Site site);
   void (*mbarrier_init_fence)(Site site);

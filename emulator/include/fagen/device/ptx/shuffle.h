@@ -15,6 +15,4 @@ inline unsigned shuffle_xor(unsigned value, int mask, Site site = Site::here()) 
 }
 inline bool any(bool predicate, Site site = Site::here()) { return engine->vote_any(predicate, site); }
 
-inline unsigned ballot(bool predicate, Site site = Site::here()) { return engine->vote_ballot(predicate, site); }
-
 } // namespace fagen::device::ptx

@@ -29,14 +29,4 @@ __device__ __forceinline__ bool any(bool predicate, Site = Site::here()) {
   return result != 0;
 }
 
-/// Bit i: whether the predicate holds in lane i of the warp; all 32 take part. Orders no memory. PTX ISA: vote.sync.
-__device__ __forceinline__ unsigned ballot(bool predicate, Site = Site::here()) {
-  unsigned result;
-  asm volatile("{\n\t.reg .pred p;\n\t"
-               "setp.ne.s32 p, %1, 0;\n\tvote.sync.ballot.b32 %0, p, 0xffffffff;\n\t}"
-               : "=r"(result)
-               : "r"(static_cast<int>(predicate)));
-  return result;
-}
-
 } // namespace fagen::device::ptx

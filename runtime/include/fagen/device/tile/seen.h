@@ -84,8 +84,14 @@ __device__ __forceinline__ SeenTiles judge_tiles(int first, int tiles, int tile_
   }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const unsigned whole = ptx::ballot(is_all[half], site), some = ptx::ballot(is_some[half], site);
-    seen.partial |= TileBits{some & ~whole} << 32 * half;
+    unsigned partial = static_cast<unsigned>(is_some[half] && !is_all[half]) << lane,
+             whole = static_cast<unsigned>(is_all[half]) << lane;
+#pragma unroll
+    for (int mask = 1; mask < 32; mask *= 2) {
+      partial |= ptx::shuffle_xor(partial, mask, site);
+      whole |= ptx::shuffle_xor(whole, mask, site);
+    }
+    seen.partial |= TileBits{partial} << 32 * half;
     seen.whole |= TileBits{whole} << 32 * half;
   }
   return seen;
