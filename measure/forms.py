@@ -18,11 +18,12 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 import fagen
 import fagen.torch  # noqa: F401
 from compare_sdpa import Entrant, Nvml, machine_facts, write_whole
+from contestants import PACKAGES
 from notes import notes_of
 
 HEADS, DIM, TILE = 16, 128, 128
 TOLERANCE = 2.0**-5  # absolute, of O that is rounded to bf16 and at most some units large
-MODULES = {"fa3": "fa3_fwd_interface", "fa4": "flash_attn.cute.interface"}
+PEERS = ("fa3", "fa4")  # of PACKAGES
 SPECS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "specs")
 
 
@@ -110,7 +111,7 @@ def entrant_of_peer(peer, case, tensors, arguments):
     options = options_of_peer(peer, case)
     if options is None:
         return None
-    function = importlib.import_module(MODULES[peer]).flash_attn_func
+    function = importlib.import_module(PACKAGES[peer][1]).flash_attn_func
     run = lambda: function(*tensors, causal=True, **options)  # noqa: E731
     try:
         o = run()
@@ -171,7 +172,7 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--load", type=float, default=0.4, help="seconds of the same load before a segment is timed")
     parser.add_argument("--only", action="append", default=[], help="a case; may be repeated")
-    parser.add_argument("--contestant", action="append", default=[], choices=sorted(MODULES),
+    parser.add_argument("--contestant", action="append", default=[], choices=PEERS,
                         help="FlashAttention-3's or -4's package, too, where it has the form; may be repeated")
     parser.add_argument("--note", action="append", default=[], help="key=value to keep in the JSON")
     arguments = parser.parse_args()
