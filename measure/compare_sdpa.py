@@ -423,6 +423,8 @@ def parse_arguments():
     parser.add_argument("--all", action="store_true", help="every fitting variant, not only the dispatched one")
     parser.add_argument("--dispatched", action="store_true", help="of those, only what dispatch picks")
     parser.add_argument("--variant", action="append", default=[], help="only this one; may be repeated")
+    parser.add_argument("--pdl", action="store_true",
+                        help="ours are programmatic dependent launches: they begin while the one before them ends")
     parser.add_argument("--note", action="append", default=[], help="key=value to keep in the JSON")
     arguments = parser.parse_args()
     if not arguments.output and not arguments.stream:
@@ -453,14 +455,14 @@ def main():
             inputs.parse(kind)
     except ValueError as mistake:
         sys.exit(str(mistake))
-    library = fagen_ctypes.Library(arguments.library, arguments.directories)
+    library = fagen_ctypes.Library(arguments.library, arguments.directories, arguments.pdl)
     nvml, problems = Nvml(), problems_of(arguments)
     result = dict(tool="compare_sdpa.py", state=arguments.state, idle_s=arguments.idle, load_s=arguments.load, l2=arguments.l2,
                   rounds=arguments.rounds, machine=machine_facts(), notes=notes_of(arguments.note),
                   inputs=", ".join(dict.fromkeys("standard normal" if kind == "normal" else kind for _, _, _, kind, _ in problems)),
                   layout=", ".join(dict.fromkeys(f"contiguous {NAMED_LAYOUTS[layout]}" for *_, layout in problems))
                   + "; ours and contestants also write LSE",
-                  contestants={outsider.name: outsider.about for outsider in outsiders},
+                  overlaps_launches=arguments.pdl, contestants={outsider.name: outsider.about for outsider in outsiders},
                   asked=len(problems), products=[], problems=[])
 
     def tell(what):

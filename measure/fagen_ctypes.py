@@ -12,6 +12,7 @@ OK = 0
 DTYPES = {torch.float16: 1, torch.bfloat16: 2}
 MASKS = {"none": 1, "causal": 2}
 FLAG_LSE = 1
+FLAG_PDL = 2
 
 
 def _structs():
@@ -34,8 +35,10 @@ class Error(Exception):
 class Library:
     """Kernel sets of some directories, ready to query on the current GPU."""
 
-    def __init__(self, path, directories):
+    def __init__(self, path, directories, overlaps_launches=False):
+        """overlaps_launches: launches are programmatic dependent ones where kernels can (FAGEN_FLAG_PDL)."""
         self.lib = ctypes.CDLL(path)
+        self.flags = FLAG_PDL if overlaps_launches else 0
         self.lib.fagen_last_error.restype = c_char_p
         self.lib.fagen_status_name.restype = c_char_p
         self.lib.fagen_tables_from_manifest.restype = c_void_p
@@ -114,6 +117,7 @@ class Attention:
     def __init__(self, library, q, k, v, o, lse, mask, variant, scale):
         self.library, self.keep = library, (q, k, v, o, lse)
         p = describe(q, k, v, o, lse, mask, variant, scale)
+        p.flags |= library.flags
         self.choice = structs.Choice()
         lib = library.lib
         library.check(lib.fagen_query(library.tables, c_size_t(len(library.tables)), ctypes.byref(p), library.device,

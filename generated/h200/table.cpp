@@ -945,6 +945,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_f16_d64_none_sm_90a,
         .maps = kMaps2,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_f16_d64_none",
@@ -974,6 +975,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_f16_d64_none_sm_90a,
         .maps = kMaps3,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_f16_d64_none",
@@ -1115,6 +1117,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_f16_d128_none_sm_90a,
         .maps = kMaps12,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_f16_d128_none",
@@ -1144,6 +1147,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_f16_d128_none_sm_90a,
         .maps = kMaps13,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_f16_d128_none",
@@ -1173,6 +1177,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_tiny_f16_d128_none_sm_90a,
         .maps = kMaps14,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_unaligned_f16_d128_none",
@@ -1287,6 +1292,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_f16_d256_none_sm_90a,
         .maps = kMaps22,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_f16_d256_none",
@@ -1316,6 +1322,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_f16_d256_none_sm_90a,
         .maps = kMaps23,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_f16_d256_none",
@@ -1345,6 +1352,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_tiny_f16_d256_none_sm_90a,
         .maps = kMaps24,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_unaligned_f16_d256_none",
@@ -1459,6 +1467,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_f16_d64_causal_sm_90a,
         .maps = kMaps7,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_f16_d64_causal",
@@ -1488,6 +1497,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_f16_d64_causal_sm_90a,
         .maps = kMaps8,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_f16_d64_causal",
@@ -1629,6 +1639,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_f16_d128_causal_sm_90a,
         .maps = kMaps17,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_f16_d128_causal",
@@ -1658,6 +1669,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_f16_d128_causal_sm_90a,
         .maps = kMaps18,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_f16_d128_causal",
@@ -1687,6 +1699,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_tiny_f16_d128_causal_sm_90a,
         .maps = kMaps19,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_unaligned_f16_d128_causal",
@@ -1801,6 +1814,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_f16_d256_causal_sm_90a,
         .maps = kMaps27,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_f16_d256_causal",
@@ -1830,6 +1844,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_f16_d256_causal_sm_90a,
         .maps = kMaps28,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_f16_d256_causal",
@@ -1859,6 +1874,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_tiny_f16_d256_causal_sm_90a,
         .maps = kMaps29,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_unaligned_f16_d256_causal",
@@ -1973,6 +1989,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_bf16_d64_none_sm_90a,
         .maps = kMaps32,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_bf16_d64_none",
@@ -2002,6 +2019,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_bf16_d64_none_sm_90a,
         .maps = kMaps33,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_bf16_d64_none",
@@ -2143,6 +2161,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_bf16_d128_none_sm_90a,
         .maps = kMaps42,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_bf16_d128_none",
@@ -2172,6 +2191,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_bf16_d128_none_sm_90a,
         .maps = kMaps43,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_bf16_d128_none",
@@ -2201,6 +2221,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_tiny_bf16_d128_none_sm_90a,
         .maps = kMaps44,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_unaligned_bf16_d128_none",
@@ -2315,6 +2336,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_bf16_d256_none_sm_90a,
         .maps = kMaps52,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_bf16_d256_none",
@@ -2344,6 +2366,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_bf16_d256_none_sm_90a,
         .maps = kMaps53,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_bf16_d256_none",
@@ -2373,6 +2396,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_tiny_bf16_d256_none_sm_90a,
         .maps = kMaps54,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_unaligned_bf16_d256_none",
@@ -2487,6 +2511,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_bf16_d64_causal_sm_90a,
         .maps = kMaps37,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_bf16_d64_causal",
@@ -2516,6 +2541,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_bf16_d64_causal_sm_90a,
         .maps = kMaps38,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_bf16_d64_causal",
@@ -2657,6 +2683,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_bf16_d128_causal_sm_90a,
         .maps = kMaps47,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_bf16_d128_causal",
@@ -2686,6 +2713,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_bf16_d128_causal_sm_90a,
         .maps = kMaps48,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_bf16_d128_causal",
@@ -2715,6 +2743,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_tiny_bf16_d128_causal_sm_90a,
         .maps = kMaps49,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_unaligned_bf16_d128_causal",
@@ -2829,6 +2858,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_brief_bf16_d256_causal_sm_90a,
         .maps = kMaps57,
         .map_count = 3,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_short_bf16_d256_causal",
@@ -2858,6 +2888,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_short_bf16_d256_causal_sm_90a,
         .maps = kMaps58,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_tiny_bf16_d256_causal",
@@ -2887,6 +2918,7 @@ const fagen_row kRows[] = {
         .code = &fagen_code_h200_tiny_bf16_d256_causal_sm_90a,
         .maps = kMaps59,
         .map_count = 4,
+        .dependent_launches = 1,
     },
     {
         .variant = "h200_unaligned_bf16_d256_causal",

@@ -241,6 +241,20 @@ ConformanceCase warpGroupCase() {
   return c;
 }
 
+ConformanceCase launchCase() {
+  ConformanceCase c = sm90aCase("launches", {"await_launches", "release_launches"}, "conformance_launches");
+  c.inputs = "random words, of a launch before which all others have ended";
+  c.grid = kGrid;
+  c.inWords = c.outWords = c.operands = size_t{kGrid} * c.threads;
+  c.fill = [](Words &random, unsigned, WordList &in) {
+    std::generate(in.begin(), in.end(), [&] { return random.next(); });
+  };
+  c.expect = [](const WordList &in, WordList &out) {
+    std::transform(in.begin(), in.end(), out.begin(), [](uint32_t word) { return word + 1; });
+  };
+  return c;
+}
+
 /// What each CTA of a cluster of two brings to both: 16 rows of 32 words, four times.
 ConformanceCase clusterCase() {
   constexpr unsigned kClusters = 8, kRounds = 4, kTileRows = 16, kRowWords = 32;
@@ -286,6 +300,7 @@ void addBulkCases(std::vector<ConformanceCase> &cases) {
   cases.push_back(storeMatrixCase("stmatrix_x4", false));
   cases.push_back(storeMatrixCase("stmatrix_x4_trans", true));
   cases.push_back(warpGroupCase());
+  cases.push_back(launchCase());
   cases.push_back(clusterCase());
 }
 

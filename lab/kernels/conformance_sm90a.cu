@@ -6,6 +6,7 @@
 #include <fagen/device/ptx/barrier.h>
 #include <fagen/device/ptx/cluster.h>
 #include <fagen/device/ptx/global.h>
+#include <fagen/device/ptx/launches.h>
 #include <fagen/device/ptx/math.h>
 #include <fagen/device/ptx/mbarrier.h>
 #include <fagen/device/ptx/shuffle.h>
@@ -69,6 +70,13 @@ extern "C" __global__ void conformance_mbarrier(const __grid_constant__ Conforma
     ptx::mbarrier_arrive(empty);
   }
   ptx::st_global_u32(params.out + element(), value[0]);
+}
+
+// With no launch before that has not ended there is nothing to wait for, and nobody waits behind.
+extern "C" __global__ void conformance_launches(const __grid_constant__ ConformanceParams params) {
+  ptx::await_launches();
+  ptx::release_launches();
+  ptx::st_global_u32(params.out + element(), word_of(params.in + element()) + 1);
 }
 
 // ---- Bulk copies: eight words of each CTA are coordinates; the tensor stands behind those of 32 CTAs.

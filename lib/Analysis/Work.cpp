@@ -237,6 +237,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::HandTile:
   case OpKind::TakeTile:
   case OpKind::Fence:
+  case OpKind::AwaitLaunches:
   // By the copy engine, beside what follows.
   case OpKind::BulkStore:
   case OpKind::BulkCommit:

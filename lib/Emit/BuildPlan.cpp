@@ -198,7 +198,8 @@ static std::vector<WorkspacePlan> planWorkspace(const Kernel &kernel, Instrument
 }
 
 static LaunchPlan planLaunch(const Kernel &kernel) {
-  return {kernel.symbol, kernel.threads, kernel.sharedBytes, /*ops=*/{}, {kernel.grid, kernel.packsHeads()}};
+  return {kernel.symbol,         kernel.threads, kernel.sharedBytes, /*ops=*/{}, {kernel.grid, kernel.packsHeads()},
+          awaitsLaunches(kernel)};
 }
 
 VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument instrument) {

@@ -228,14 +228,14 @@ void KernelEmitter::emitIncludes() {
     headers.insert("ops/softmax.h");
     headers.insert("ops/store.h");
   }
-  if (instrument != Instrument::None)
-    headers.insert("ops/stage_clock.h");
-  if (isFormed())
-    headers.insert("form.h");
-  if (judgesTiles())
-    headers.insert("tile/seen.h");
-  if (kernel.scratchTensor())
-    headers.insert("ops/classify.h");
+  const std::pair<bool, const char *> parts[] = {{isInstrumented(), "ops/stage_clock.h"},
+                                                 {isFormed(), "form.h"},
+                                                 {judgesTiles(), "tile/seen.h"},
+                                                 {kernel.scratchTensor(), "ops/classify.h"},
+                                                 {awaitsLaunches(kernel), "ptx/launches.h"}};
+  for (const auto &[isThere, header] : parts)
+    if (isThere)
+      headers.insert(header);
   headers.insert("ptx/barrier.h");
   headers.insert("tile/cta.h");
   headers.insert("tile/fragment.h");

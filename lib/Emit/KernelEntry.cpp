@@ -95,6 +95,7 @@ static bool isByOneThread(const Op &op) {
     return isBulkCopy(op);
   case OpKind::Arrive:
   case OpKind::Wait:
+  case OpKind::AwaitLaunches:
     return actorOf(op) == Actor::Role;
   case OpKind::Loop:
     return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByOneThread(*inner); });
@@ -182,13 +183,10 @@ void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> op
     line(out, "{}clock.mark({}, Stage::kBarrierWait);", byOne, params);
   if (!turns)
     emitter.emitBlock(ops);
-  else
-    emitTurns(Turns::Loads, [&] {
-      std::vector<const Op *> inner;
-      for (const std::unique_ptr<Op> &op : ops.front()->body.ops)
-        inner.push_back(op.get());
-      emitter.emitBlock(inner);
-    });
+  else {
+    emitter.emitBlock(ops.drop_back());
+    emitTurns(Turns::Loads, [&] { emitter.emitBlock(pointersTo(ops.back()->body.ops)); });
+  }
   if (isInstrumented())
     line(out, "{}clock.stop({});", byOne, params);
 }

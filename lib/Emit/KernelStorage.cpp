@@ -240,10 +240,6 @@ void KernelEmitter::emitJudgement(const Let &let) {
   }
 }
 
-static bool hasRead(const Expr &expr) {
-  return expr.kind() == ExprKind::Read || llvm::any_of(expr.operands(), hasRead);
-}
-
 /// As a split would have it that has all keys; what lets have read is named by them.
 static Expr ofAllKeys(const Kernel &kernel, const Expr &bound) {
   const Expr named = bound.rewritten([&](const Expr &node) {
@@ -264,7 +260,8 @@ std::optional<std::pair<Expr, Expr>> KernelEmitter::seenBySplits() const {
     return std::nullopt;
   const MaskBounds bounds = boundsOf(*mask, mask->row(), scoresOf(kernel, math, *mask).rows);
   const Expr first = ofAllKeys(kernel, bounds.firstKey), end = ofAllKeys(kernel, bounds.keyEnd);
-  const bool isKnown = !(bounds.firstKey == constant(0)) && !bounds.hasGap() && !hasRead(first) && !hasRead(end);
+  const bool isKnown =
+      !(bounds.firstKey == constant(0)) && !bounds.hasGap() && !readsMemory(first) && !readsMemory(end);
   return isKnown ? std::optional(std::pair(first, end)) : std::nullopt;
 }
 

@@ -144,6 +144,8 @@ static void write(json::OStream &out, const LaunchPlan &launch) {
                       {"shared_bytes", int64_t(launch.sharedBytes)}};
   if (launch.grid.number || launch.grid.kind == GridPlan::Splits)
     object[nameOf(launch.grid)] = launch.grid.number;
+  if (launch.isDependent)
+    object["dependent"] = true;
   writeObject(out, object, {{"ops", [&] { writeList(out, launch.ops); }}});
 }
 

@@ -429,6 +429,7 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::AwaitTurn:
   case OpKind::PassTurn:
   case OpKind::Fence:
+  case OpKind::AwaitLaunches:
     return emitSync(op);
   case OpKind::FetchTile:
   case OpKind::HandTile:

@@ -74,6 +74,8 @@ void OpEmitter::emitSync(const Op &op) {
     return emitArrive(op);
   if (op.kind == OpKind::Fence)
     return emitFence(op);
+  if (op.kind == OpKind::AwaitLaunches)
+    return line(out, "ptx::await_launches();\nptx::release_launches();");
   emitTurn(op);
 }
 

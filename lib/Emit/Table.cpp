@@ -252,6 +252,14 @@ void TableEmitter::emitLaunches(const VariantPlan &plan) {
   line("        }},");
 }
 
+/// A bit for each launch that may begin early.
+static unsigned dependentLaunches(const VariantPlan &plan) {
+  unsigned bits = 0;
+  for (const auto &[i, launch] : llvm::enumerate(plan.launches))
+    bits |= unsigned(launch.isDependent) << i;
+  return bits;
+}
+
 void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   const Variant &variant = *variantPlan.variant;
   const TargetInfo &target = *variant.target;
@@ -287,6 +295,8 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   }
   if (const auto scratch = llvm::count_if(variantPlan.workspace, std::mem_fn(&WorkspacePlan::isScratch)))
     line("        .scratch_parts = {},", scratch);
+  if (const unsigned dependent = dependentLaunches(variantPlan))
+    line("        .dependent_launches = {},", dependent);
   line("    }},");
 }
 

@@ -163,6 +163,10 @@ bool fagen::ir::isPositive(const Expr &expr) {
   return info && (info->kind == RunKind::Count || info->kind == RunKind::Divisor);
 }
 
+bool fagen::ir::readsMemory(const Expr &expr) {
+  return expr.kind() == ExprKind::Read || llvm::any_of(expr.operands(), readsMemory);
+}
+
 Expr fagen::ir::expand(const Kernel &kernel, Expr expr) {
   for (const Let &let : llvm::reverse(kernel.lets))
     if (let.value)

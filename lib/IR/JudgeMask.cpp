@@ -221,18 +221,14 @@ MaskJudgement fagen::ir::judgeMask(const Kernel &kernel, const Expr &condition, 
   return MaskJudge(kernel, {firstRow, lastRow}, {firstKey, lastKey}, reads).judge(condition);
 }
 
-static bool readsTensor(const Expr &expr) {
-  return expr.kind() == ExprKind::Read || llvm::any_of(expr.operands(), readsTensor);
-}
-
 bool fagen::ir::canBeJudged(const Kernel &kernel, const Expr &condition, JudgedReads reads) {
   const Expr row = variable(RunValue::ElementRow), key = variable(RunValue::ElementKey); // any ends will do
   const MaskJudgement judgement = judgeMask(kernel, condition, row, row, key, key, reads);
-  return readsTensor(condition) && !(judgement.seen == isTrue(true) && judgement.whole == isTrue(false));
+  return readsMemory(condition) && !(judgement.seen == isTrue(true) && judgement.whole == isTrue(false));
 }
 
 bool fagen::ir::needsMore(const Kernel &kernel, const Expr &condition, JudgedReads reads) {
   if (condition.kind() == ExprKind::And || condition.kind() == ExprKind::Or || condition.kind() == ExprKind::Not)
     return llvm::any_of(condition.operands(), [&](const Expr &part) { return needsMore(kernel, part, reads); });
-  return readsTensor(condition) && !canBeJudged(kernel, condition, reads);
+  return readsMemory(condition) && !canBeJudged(kernel, condition, reads);
 }

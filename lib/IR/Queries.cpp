@@ -145,6 +145,10 @@ llvm::SmallVector<Buffer *, 4> ir::ringsFilledBy(const Role &role) {
   return rings;
 }
 
+bool ir::awaitsLaunches(const Kernel &kernel) {
+  return llvm::any_of(kernel.roles.front().body.ops, [](const auto &op) { return op->kind == OpKind::AwaitLaunches; });
+}
+
 llvm::DenseSet<const Op *> ir::fencedOps(const Role &role) {
   llvm::DenseSet<const Op *> fenced;
   forEach<VoteOp>(role.body, [&](VoteOp<const Op> vote) {

@@ -50,6 +50,7 @@ public:
     checkRoles();
     for (const Role &role : kernel.roles)
       verifyOps(role, state);
+    verifyLaunches(state);
     if (!state.defective) // else attributes may lack their types
       checkSteering();
     if (kernel.phase >= Phase::Allocated)

@@ -55,6 +55,8 @@ void verifyParams(VerifierState &state);
 void verifyViews(VerifierState &state);
 /// Checks where a let is read.
 void verifySource(const Let &let, VerifierState &state);
+/// Checks that a kernel that awaits the launches before it touches no global memory in front of that.
+void verifyLaunches(VerifierState &state);
 /// Checks what an op says of the matrix in global memory that it names, if it names one.
 void verifyMatrix(const Op &op, VerifierState &state);
 /// Checks that a box of the matrix, as large as the tile, is what the copy engine can move.

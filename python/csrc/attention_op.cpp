@@ -267,6 +267,9 @@ FAGEN_API int64_t fagen_torch_add_form(const char *form, const char *const *name
 /// Ends a plan.
 FAGEN_API void fagen_torch_forget_plan(int64_t number) { forgetPlan(number); }
 
+/// Whether calls, plans and traced operators from now on ask for programmatic dependent launches.
+FAGEN_API void fagen_torch_overlap_launches(bool may) { overlapLaunches(may); }
+
 /// Who computes for tensors on the CPU; null: nobody.
 FAGEN_API void fagen_torch_set_emulator(Emulator computes) { setEmulator(computes); }
 

@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "call.h"
 
+#include <atomic>
 #include <bit>
 #include <cmath>
 
 namespace fagen::torch {
 namespace {
+
+std::atomic<bool> mayOverlap = false; ///< launches (overlapLaunches)
 
 /// What all base pointers are a multiple of, as far as rows ask: up to 16.
 uint32_t alignmentOf(const Call &call) {
@@ -95,6 +98,8 @@ Tensor makeLse(Call &call) {
   return lse;
 }
 
+void overlapLaunches(bool may) { mayOverlap = may; }
+
 Key keyOf(const Call &call) {
   Key key;
   int64_t *inputs = key.inputs.data();
@@ -103,7 +108,7 @@ Key keyOf(const Call &call) {
   writeView(key.output.data(), call.o);
   const Options &options = call.options;
   key.options[0] = std::bit_cast<int64_t>(options.scale);
-  key.options[1] = options.kernels << 16 | int64_t(alignmentOf(call)) << 8 | (call.lse ? 4 : 0) |
+  key.options[1] = options.kernels << 16 | int64_t(alignmentOf(call)) << 8 | (mayOverlap ? 8 : 0) | (call.lse ? 4 : 0) |
                    (options.bshd ? 2 : 0) | (options.causal ? 1 : 0);
   addToKey(call.form, key.form);
   return key;
@@ -141,7 +146,7 @@ fagen_problem describe(const Call &call) {
     problem.form = call.form.signature->form.c_str();
   else
     problem.mask = options.causal ? FAGEN_MASK_CAUSAL : FAGEN_MASK_NONE;
-  problem.flags = call.lse ? FAGEN_FLAG_LSE : 0;
+  problem.flags = (call.lse ? FAGEN_FLAG_LSE : 0) | (mayOverlap ? FAGEN_FLAG_PDL : 0);
   problem.batch = call.q.sizes[0];
   problem.heads = call.q.sizes[head];
   problem.kv_heads = call.k.sizes[head];

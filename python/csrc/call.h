@@ -40,6 +40,9 @@ std::array<int64_t, 3> sizesOfLse(const Call &call);
 Tensor makeOutput(Call &call);
 Tensor makeLse(Call &call);
 
+/// Whether calls from now on ask for programmatic dependent launches (FAGEN_FLAG_PDL).
+void overlapLaunches(bool may);
+
 Key keyOf(const Call &call);
 size_t hashOf(const Key &key);
 

@@ -69,6 +69,7 @@ Loaded load() {
   find(library, "cuStreamIsCapturing", d.cuStreamIsCapturing, problem);
   find(library, "cuThreadExchangeStreamCaptureMode", d.cuThreadExchangeStreamCaptureMode, problem);
   std::string unused; // kernels for older GPUs do without it
+  find(library, "cuLaunchKernelEx", d.cuLaunchKernelEx, unused);
   find(library, "cuTensorMapEncodeTiled", d.cuTensorMapEncodeTiled, unused);
   find(library, "cuGetErrorName", d.cuGetErrorName, problem);
   find(library, "cuGetErrorString", d.cuGetErrorString, problem);

@@ -39,6 +39,25 @@ enum CuStreamCaptureMode { kCaptureRelaxed = 2 };
 
 enum CuJitOption { kJitErrorLogBuffer = 5, kJitErrorLogBufferBytes = 6 };
 
+/// CUlaunchAttribute: an int is the only value that is set here.
+struct CuLaunchAttribute {
+  int id;
+  char unused[4];
+  union {
+    int value;
+    char bytes[64];
+  };
+};
+enum { kLaunchProgrammaticStreamSerialization = 6 };
+
+/// CUlaunchConfig.
+struct CuLaunchConfig {
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  CuStream stream;
+  CuLaunchAttribute *attributes;
+  unsigned attributeCount;
+};
+
 struct Driver {
   CuResult (*cuInit)(unsigned flags);
   CuResult (*cuDriverGetVersion)(int *version);
@@ -60,6 +79,8 @@ struct Driver {
   CuResult (*cuLaunchKernel)(CuFunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
                              unsigned blockY, unsigned blockZ, unsigned sharedBytes, CuStream stream, void **arguments,
                              void **extra);
+  /// Since CUDA 11.8; null in an older driver.
+  CuResult (*cuLaunchKernelEx)(const CuLaunchConfig *config, CuFunction function, void **arguments, void **extra);
   CuResult (*cuMemAlloc)(CuPointer *memory, size_t bytes);
   CuResult (*cuMemFree)(CuPointer memory);
   CuResult (*cuMemsetD8Async)(CuPointer memory, unsigned char value, size_t bytes, CuStream stream);

@@ -154,8 +154,11 @@ private:
     if (launches.empty() || launches.size() > FAGEN_MAX_LAUNCHES)
       field.fail("has " + std::to_string(launches.size()) + " entries; 1 to " + std::to_string(FAGEN_MAX_LAUNCHES) +
                  " are possible");
-    for (const Field &launch : launches)
+    for (const Field &launch : launches) {
+      if (launch.has("dependent") && launch["dependent"].integer() != 0)
+        row.dependent_launches = uint16_t(row.dependent_launches | 1u << row.launch_count);
       row.launches[row.launch_count++] = readLaunch(launch);
+    }
   }
 
   void readWorkspace(const Field &field, fagen_row &row) {

@@ -71,8 +71,9 @@ fagen_status fillDefaults(fagen_problem &p) {
     return fail(FAGEN_INVALID, "dtype %u is unknown; it is 1 (f16), 2 (bf16) or 3 (e4m3)", p.dtype);
   if (p.mask > FAGEN_MASK_CAUSAL)
     return fail(FAGEN_INVALID, "mask %u is unknown; it is 1 (none) or 2 (causal)", p.mask);
-  if (p.flags & ~FAGEN_FLAG_LSE)
-    return fail(FAGEN_INVALID, "flags 0x%x has unknown bits; only FAGEN_FLAG_LSE (0x1) is known", p.flags);
+  if (p.flags & ~(FAGEN_FLAG_LSE | FAGEN_FLAG_PDL))
+    return fail(FAGEN_INVALID, "flags 0x%x has unknown bits; known are FAGEN_FLAG_LSE (0x1) and FAGEN_FLAG_PDL (0x2)",
+                p.flags);
   if (p.alignment & (p.alignment - 1))
     return fail(FAGEN_INVALID, "alignment %u is not a power of two", p.alignment);
   return FAGEN_OK;
@@ -256,6 +257,7 @@ fagen_status readProblem(const fagen_problem *given, Problem &problem) {
 
   problem.key = fagen_problem_key(p.pass, p.dtype, p.mask, uint64_t(p.head_dim_qk), uint64_t(p.head_dim_v));
   problem.lse = p.flags & FAGEN_FLAG_LSE;
+  problem.overlapsLaunches = p.flags & FAGEN_FLAG_PDL;
   problem.variant = p.variant;
   problem.form.name = p.form;
   problem.form.given = {p.args, p.arg_count};

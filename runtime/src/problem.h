@@ -38,6 +38,7 @@ struct Problem {
   uint32_t alignment = 0;              ///< bytes; of the base pointers
   uint32_t commonAlignment = 0;        ///< bytes; of the base pointers and of every stride that is used
   bool lse = false;                    ///< must be able to write LSE
+  bool overlapsLaunches = false;       ///< launches that can may begin before the one before them has ended
   const char *variant = nullptr;
   FormArgs form;
 };

@@ -126,6 +126,8 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
     if (!row.launches[launch].symbol || !isGrid(row, launch) || row.launches[launch].threads == 0 ||
         row.launches[launch].threads > 1024)
       return invalid("a launch has no symbol, an unknown grid, or not 1 to 1024 threads");
+  if (row.dependent_launches >> row.launch_count)
+    return invalid("a launch that it does not have is dependent");
   if (isClassified(row) && row.scratch_parts == 0)
     return invalid("has a launch of key tiles and no scratch for it");
   if (row.scratch_parts > row.workspace_count)
@@ -187,7 +189,8 @@ fagen_status fagen_query(const fagen_table *const *tables, size_t table_count, c
   choice->row = picked.row;
   choice->device = device;
   known.params.splits = int(splitsOf(*picked.row, known, *device));
-  storeState({known.params, uint32_t(gridOf(*picked.row, known, *device)), isClassified(*picked.row) ? last : 0},
+  storeState({known.params, uint32_t(gridOf(*picked.row, known, *device)), known.overlapsLaunches,
+              isClassified(*picked.row) ? last : 0},
              *choice);
   if (const fagen_form *form = formOf(*picked.table, picked.row->mask))
     packForm(*form, known, formBytes(*choice));

@@ -62,6 +62,17 @@ fagen_status clear(const Driver &d, const fagen_choice &choice, const ChoiceStat
   return status ? failCuda(status, "zero the workspace") : FAGEN_OK;
 }
 
+/// With mayBeginEarly the launch may begin before the one before it in the stream has ended: its kernel waits for that.
+CuResult enqueue(const Driver &d, CuFunction function, const fagen_launch &launch, uint32_t ctas, CuStream stream,
+                 void **arguments, bool mayBeginEarly) {
+  if (!mayBeginEarly || !d.cuLaunchKernelEx)
+    return d.cuLaunchKernel(function, ctas, 1, 1, launch.threads, 1, 1, launch.shared_bytes, stream, arguments,
+                            nullptr);
+  CuLaunchAttribute attribute{kLaunchProgrammaticStreamSerialization, {}, {1}};
+  const CuLaunchConfig config{ctas, 1, 1, launch.threads, 1, 1, launch.shared_bytes, stream, &attribute, 1};
+  return d.cuLaunchKernelEx(&config, function, arguments, nullptr);
+}
+
 fagen_status launch(const PreparedRow &prepared, LaunchArgument &argument, const ChoiceState &state, CuStream stream,
                     const fagen_device &device) {
   const Driver &d = *driver();
@@ -74,8 +85,9 @@ fagen_status launch(const PreparedRow &prepared, LaunchArgument &argument, const
   fagen_status failed = FAGEN_OK;
   forEachLaunch(row, [&](uint32_t i) {
     const fagen_launch &launch = row.launches[i];
-    if (CuResult status = d.cuLaunchKernel(prepared.functions[i], gridOf(launch, state), 1, 1, launch.threads, 1, 1,
-                                           launch.shared_bytes, stream, arguments, nullptr))
+    const bool mayBeginEarly = state.overlapsLaunches && (row.dependent_launches >> i & 1) != 0;
+    if (CuResult status =
+            enqueue(d, prepared.functions[i], launch, gridOf(launch, state), stream, arguments, mayBeginEarly))
       failed = failCuda(status, launch.symbol);
     return failed == FAGEN_OK;
   });

@@ -13,6 +13,7 @@ namespace fagen {
 struct ChoiceState {
   device::AttentionParams params; ///< all but the pointers
   uint32_t ctas;                  ///< of a launch of tiles whose keys are not split
+  uint32_t overlapsLaunches;      ///< FAGEN_FLAG_PDL
   uint64_t cleared;               ///< bytes at the end of the workspace that are zeroed behind the launches
 };
 static_assert(sizeof(ChoiceState) % 8 == 0 && sizeof(ChoiceState) + FAGEN_MAX_FORM_BYTES <= sizeof(fagen_choice::state),

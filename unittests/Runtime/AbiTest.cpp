@@ -164,6 +164,8 @@ TEST(Abi, TableCheckFindsMistakes) {
   refuses([](auto &, auto *rows, auto *) { rows[0].schedule = 1; }, "schedule is out of range");
   refuses([](auto &, auto *rows, auto *) { rows[0].launch_count = 5; }, "launch_count is not 1 to 4");
   refuses([](auto &, auto *rows, auto *) { rows[0].launches[0].threads = 0; }, "a launch has no symbol");
+  refuses([](auto &, auto *rows, auto *) { rows[0].dependent_launches = 2; },
+          "a launch that it does not have is dependent");
   static constexpr fagen_map kWide = {FAGEN_MAP_K, 64, 257, 128, 0}, kUnfilled = {FAGEN_MAP_K, 64, 128, 64, 0},
                              kManyPanels = {FAGEN_MAP_K, 32, 128, 64, 9}, kPartPanel = {FAGEN_MAP_K, 24, 128, 0, 1},
                              kTwice[] = {{FAGEN_MAP_O, 32, 64, 64, 0}, {FAGEN_MAP_O, 32, 64, 64, 0}};

@@ -297,6 +297,22 @@ TEST_F(DriverTest, LaunchesRunInOrder) {
   EXPECT_EQ(fake->launches[1].symbol, "second");
 }
 
+/// Only launches whose kernels wait, and only where the problem asks for it.
+TEST_F(DriverTest, DependentLaunchesBeginEarly) {
+  row.launch_count = 2;
+  row.launches[1] = row.launches[0];
+  row.dependent_launches = 2;
+  for (uint32_t flags : {0u, uint32_t(FAGEN_FLAG_PDL)}) {
+    problem.flags = flags;
+    ASSERT_EQ(prepare(), FAGEN_OK);
+    ASSERT_EQ(fagen_run(&choice, &tensors, nullptr, 0, nullptr), FAGEN_OK);
+  }
+  std::vector<bool> early;
+  for (const FakeLaunch &launch : fake->launches)
+    early.push_back(launch.beginsEarly);
+  EXPECT_EQ(early, (std::vector<bool>{false, false, false, true}));
+}
+
 TEST_F(DriverTest, RunWantsTheDevicesContext) {
   ASSERT_EQ(prepare(), FAGEN_OK);
   fake->current = pointer(0x99);

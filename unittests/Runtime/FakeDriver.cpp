@@ -116,6 +116,15 @@ CuResult cuLaunchKernel(CuFunction function, unsigned gridX, unsigned, unsigned,
   memcpy(state.launches.back().form.data(), params + 1, sizeof(state.launches.back().form));
   return 0;
 }
+CuResult cuLaunchKernelEx(const CuLaunchConfig *config, CuFunction function, void **arguments, void **extra) {
+  const CuResult status =
+      cuLaunchKernel(function, config->gridX, config->gridY, config->gridZ, config->blockX, config->blockY,
+                     config->blockZ, config->sharedBytes, config->stream, arguments, extra);
+  for (unsigned i = 0; i < config->attributeCount && status == 0; ++i)
+    if (config->attributes[i].id == kLaunchProgrammaticStreamSerialization)
+      state.launches.back().beginsEarly = config->attributes[i].value != 0;
+  return status;
+}
 CuResult cuMemAlloc_v2(CuPointer *memory, size_t bytes) {
   if (state.failAllocation)
     return state.failAllocation;

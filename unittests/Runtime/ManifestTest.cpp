@@ -76,6 +76,13 @@ TEST_F(MachineCode, IsInTheKernelSet) {
                              set.directory.string() + kRemedy);
 }
 
+TEST(Manifest, DependentLaunchesAreMarked) {
+  FakeManifest set;
+  ASSERT_EQ(set.change("\"threads\": ", "\"dependent\": true, \"threads\": ").load(), FAGEN_OK) << fagen_last_error();
+  EXPECT_EQ(set.table->rows[0].dependent_launches, 1u);
+  EXPECT_EQ(set.table->rows[1].dependent_launches, 0u);
+}
+
 TEST(Manifest, ScratchPartsAreTheLast) {
   FakeManifest set;
   const std::string scratch = "\"scratch\": true, \"alignment\": 16}]";

@@ -37,7 +37,7 @@ TEST(Problem, RefusalsSayWhatIsWrong) {
       {"pass", [](auto &p) { p.pass = 3; }, FAGEN_INVALID, "pass 3 is unknown; it is 1 (forward) or 2 (backward)"},
       {"mask", [](auto &p) { p.mask = 3; }, FAGEN_INVALID, "mask 3 is unknown; it is 1 (none) or 2 (causal)"},
       {"flags", [](auto &p) { p.flags = 6; }, FAGEN_INVALID,
-       "flags 0x6 has unknown bits; only FAGEN_FLAG_LSE (0x1) is known"},
+       "flags 0x6 has unknown bits; known are FAGEN_FLAG_LSE (0x1) and FAGEN_FLAG_PDL (0x2)"},
       {"alignment", [](auto &p) { p.alignment = 12; }, FAGEN_INVALID, "alignment 12 is not a power of two"},
       {"scale", [](auto &p) { p.has_scale = 1, p.scale = -0.5f; }, FAGEN_INVALID,
        "scale is -0.5; it must be finite and not negative"},

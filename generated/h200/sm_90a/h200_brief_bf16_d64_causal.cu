@@ -29,6 +29,7 @@
 #include <fagen/device/ops/store.h>
 #include <fagen/device/ops/wgmma.h>
 #include <fagen/device/ptx/barrier.h>
+#include <fagen/device/ptx/launches.h>
 #include <fagen/device/tile/cta.h>
 #include <fagen/device/tile/fragment.h>
 #include <fagen/device/tile/integer.h>
@@ -120,6 +121,9 @@ __device__ __forceinline__ void load(const Cta &cta) {
   ptx::cta_barrier();
   if (!is_first)
     return;
+  // overlap-launches: what launches before wrote is there
+  ptx::await_launches();
+  ptx::release_launches();
   if (const int j = 0; j < cta.key_tiles) {
     wait_for(cta.shared.k_empty, j - kStages); // order-roles: everybody has left the slot
     arrive_expecting(cta.shared.k_full, j, sizeof(KTile));
@@ -146,6 +150,9 @@ __device__ __forceinline__ void load(const Cta &cta) {
 __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   // order-roles: the mbarriers are there
   ptx::cta_barrier();
+  // overlap-launches: what launches before wrote is there
+  ptx::await_launches();
+  ptx::release_launches();
   clear(r.o);
   fill(r.l, 0.0f);
   fill(r.m, ptx::negative_infinity());

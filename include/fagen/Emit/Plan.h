@@ -50,6 +50,7 @@ struct LaunchPlan {
   uint64_t sharedBytes = 0; ///< dynamic
   std::vector<OpPlan> ops;  ///< in the order of lines
   GridPlan grid = {};
+  bool isDependent = false; ///< it may begin before the launch before it has ended, and waits for that
 };
 
 /// A part of the workspace.

@@ -32,6 +32,9 @@ std::optional<Interval> difference(const Expr &a, const Expr &b);
 /// Whether it is positive wherever a CTA runs: a positive constant, a count of heads, or what is no less than one.
 bool isPositive(const Expr &expr);
 
+/// Whether it takes an element of a tensor.
+bool readsMemory(const Expr &expr);
+
 /// With lets and constants in place of their names. What is read from memory keeps its name.
 Expr expand(const Kernel &kernel, Expr expr);
 

@@ -58,6 +58,9 @@ llvm::SmallVector<Role *, 2> multipliersBeside(Kernel &kernel, llvm::ArrayRef<Ro
 /// The barrier at the head of a role's body at which all warps of the CTA meet; the end of its ops where there is none.
 Ops::iterator headBarrier(Block &body);
 
+/// Whether the kernel may begin before the launch before it has ended.
+bool awaitsLaunches(const Kernel &kernel);
+
 /// The rings that copies of the role fill, in the order of their first copies.
 llvm::SmallVector<Buffer *, 4> ringsFilledBy(const Role &role);
 

@@ -196,6 +196,12 @@ def Wait : Op<"wait",
   let HasSite = 1;
 }
 
+// Launches of a stream follow each other. One that may begin before the launch before it has ended touches global memory
+// behind this op only.
+def AwaitLaunches : Op<"await_launches",
+    "one thread of the role, or each, waits until the launches before this one have ended, and sees what they wrote; from "
+    "here on the launch behind may begin", [], [Choice<"by", ActorEnum, 1, ["thread", "role"]>]>;
+
 // Tickets for tiles of query rows, from a counter that all CTAs of a launch share. A CTA begins with its own number as
 // ticket; where no tile is left, what is handed over says so.
 

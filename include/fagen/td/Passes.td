@@ -149,6 +149,13 @@ def TakeTurns : Pass<"take-turns",
   let Place = "All loops are there: turns begin before them and end behind them.";
   let For = TakingTurns;
 }
+def OverlapLaunches : Pass<"overlap-launches",
+  "lets a kernel set itself up while the launch before it ends",
+  "all roles meet at a barrier before they touch global memory",
+  "with pdl = 1 each role waits for the launches before behind that barrier"> {
+  let Place = "What stands in front of the roles' first barrier is final. Before that barrier may become a cluster's.";
+  let For = OfRoles;
+}
 def FormClusters : Pass<"form-clusters",
   "lets the CTAs of a cluster share their copies of K and V",
   "roles order each other, and loops over tiles are there",

@@ -388,4 +388,13 @@ def SettleApartOption : PassNumber<"settle_apart",
   let Max = 1;
 }
 
+def PdlOption : PassNumber<"pdl",
+    "1: programmatic dependent launch: the kernel sets itself up while the launch before it ends, and lets the launch behind "
+    "it do so, where a call asks for that (FAGEN_FLAG_PDL); only with wgmma", "kPdl", "wgmma"> {
+  let InName = "pdl_";
+  let Default = "0";
+  let Min = 0;
+  let Max = 1;
+}
+
 #endif // FAGEN_TD_SPECOPTIONS

@@ -62,7 +62,13 @@ enum { FAGEN_DTYPE_F16 = 1, FAGEN_DTYPE_BF16 = 2, FAGEN_DTYPE_E4M3 = 3 };
 /* fagen_problem.mask; 0 is none. Causal: query i sees keys j <= i + seq_kv - seq_q. */
 enum { FAGEN_MASK_NONE = 1, FAGEN_MASK_CAUSAL = 2 };
 /* fagen_problem.flags */
-enum { FAGEN_FLAG_LSE = 1u << 0 /* LSE will be asked for: only rows that can write it fit */ };
+enum {
+  FAGEN_FLAG_LSE = 1u << 0, /* LSE will be asked for: only rows that can write it fit */
+  /* Programmatic dependent launch: kernels that can (schedules with pdl = 1) begin while the launch before them in the
+   * stream ends, and wait for it. It gains a microsecond where that launch lets its successor begin, as such kernels of
+   * fagen do, and costs a third of one where it does not. Others are launched as without. */
+  FAGEN_FLAG_PDL = 1u << 1
+};
 
 /* fagen_arg.kind */
 enum { FAGEN_ARG_I32 = 1, FAGEN_ARG_F32 = 2, FAGEN_ARG_TENSOR = 3 };

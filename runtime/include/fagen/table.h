@@ -230,8 +230,9 @@ struct fagen_row {
   const fagen_code *code;
   const fagen_map *maps; /* at most one for each tensor */
   uint32_t map_count;
-  uint32_t scratch_parts; /* the last so many of the workspace's parts may hold anything before a launch; the others
+  uint16_t scratch_parts; /* the last so many of the workspace's parts may hold anything before a launch; the others
                              must be zero, and are left so */
+  uint16_t dependent_launches; /* bit i: launch i may begin before the launch before it has ended (FAGEN_FLAG_PDL) */
 };
 
 struct fagen_table {

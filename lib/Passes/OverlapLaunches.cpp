@@ -1,0 +1,49 @@
+// fagen: pass overlap-launches: kernels set themselves up while the launch before them ends.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Programmatic dependent launch: with pdl = 1 a launch may begin before the one before it in the stream has ended. What
+// it does until then touches shared memory only: it makes its mbarriers. Then it waits, and tells the next launch to
+// begin.
+//
+//   init ...
+//   barrier                   the mbarriers are there
+//   await_launches            by one thread of a role that copies; by all of the others, which write results
+
+#include "fagen/IR/Queries.h"
+#include "fagen/Passes/Passes.h"
+
+#include "AskedNumbers.h"
+#include "ShapeCheck.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+/// Lets are computed in front of everything, and a scalar of a form may lie on the device.
+static bool readsAtItsHead(const Kernel &kernel) {
+  return !kernel.scalars.empty() || llvm::any_of(kernel.lets, [](const Let &let) { return readsMemory(let.value); });
+}
+
+bool fagen::overlapLaunches(Kernel &kernel, PassContext &context) {
+  const Constant *const asked = askedNumber(kernel, OptionKey::Pdl);
+  const auto fillers = fillersOf(kernel);
+  if (fillers.empty() || !asked)
+    return false;
+  ShapeCheck shape(kernel, context, "overlap-launches");
+  if (!shape.needs(!readsAtItsHead(kernel), "lets that read no memory, and no scalars of a form", asked->location) ||
+      !llvm::all_of(kernel.roles, [&](Role &role) {
+        return shape.needs(headBarrier(role.body) != role.body.ops.end(),
+                           "a barrier at the head of role " + role.name) &&
+               shape.needs(!firstOf(role.body, OpKind::AwaitLaunches), "roles that await no launches yet");
+      }))
+    return false;
+  for (Role &role : kernel.roles) {
+    auto await = makeAwaitLaunches(
+        {.location = asked->location, .note = "overlap-launches: what launches before wrote is there"});
+    if (!llvm::is_contained(fillers, &role))
+      AwaitLaunchesOp(*await).setBy(Actor::Thread);
+    role.body.ops.insert(std::next(headBarrier(role.body)), std::move(await));
+  }
+  return true;
+}
