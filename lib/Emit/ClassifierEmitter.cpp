@@ -3,6 +3,10 @@
 
 #include "KernelEmitter.h"
 
+#include "form/KeyRuns.h"
+
+#include "llvm/ADT/StringExtras.h"
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -17,11 +21,56 @@ std::string KernelEmitter::placeOfSights() const {
   return hasCounter() ? "kBehindCounter" : "0";
 }
 
+namespace {
+
+/// What tells the masks of batches, or of heads, apart.
+struct Distinction {
+  bool isOfStrides = true;       ///< nothing but where tensors are read
+  std::set<std::string> strides; ///< then by these
+
+  /// Adds what of the expression depends on the index.
+  void add(const Kernel &kernel, const Expr &expr, llvm::StringRef index) {
+    if (!expr.uses(index))
+      return;
+    if (!isReadOfElement(kernel, expr)) {
+      isOfStrides &= expr.kind() != ExprKind::Variable;
+      for (const Expr &operand : expr.operands())
+        add(kernel, operand, index);
+      return;
+    }
+    const llvm::StringRef tensor = expr.operands().front().name().drop_front();
+    for (const auto &[dimension, at] : llvm::enumerate(expr.indices()))
+      if (at.uses(index))
+        strides.insert(fmt::format("form.{}.stride[{}]", tensor.str(), dimension));
+  }
+};
+
+} // namespace
+
+/// Of batches or heads, of which `index` is one: how many have maps of their own, as the caller's strides tell.
+std::string KernelEmitter::distinctOf(const Kernel &classifier, const Expr &count,
+                                      llvm::ArrayRef<RunValue> indices) const {
+  Distinction distinction;
+  const Expr test = ClassifyTilesOp(*classifier.roles.front().body.ops.front()).test();
+  for (const RunValue index : indices) {
+    distinction.add(classifier, test, nameOf(index));
+    for (const Let &let : classifier.lets)
+      if (let.source)
+        for (const Expr &at : let.source->at)
+          distinction.isOfStrides &= !at.uses(nameOf(index));
+      else
+        distinction.isOfStrides &= !let.value.uses(nameOf(index));
+  }
+  if (!distinction.isOfStrides || distinction.strides.empty())
+    return letValue(count);
+  return fmt::format("distinct({}, {})", letValue(count), llvm::join(distinction.strides, ", "));
+}
+
 std::string KernelEmitter::mapOf(const Buffer &sights) const {
-  std::string extents;
-  for (const Expr &extent : sights.shape)
-    extents += (extents.empty() ? "" : ", ") + letValue(extent);
-  return "SightMap{" + extents + "}";
+  const Kernel &classifier = kernel.grid.kind == CtaGrid::KeyTiles ? kernel : *others.classifier;
+  return fmt::format("SightMap{{{}, {}, {}, {}}}", distinctOf(classifier, sights.shape[0], RunValue::BatchIndex),
+                     distinctOf(classifier, sights.shape[1], {RunValue::Head, RunValue::KvHead}),
+                     letValue(sights.shape[2]), letValue(sights.shape[3]));
 }
 
 /// The entry stands in this text, and names its constants and its struct of params.
@@ -82,9 +131,15 @@ KernelText KernelEmitter::runClassifier(bool packsHeads, const std::string &plac
         line(out, "if (!({}))\n  return kNone;", judgementByWarp(classify.seen()));
       if (classify.whole())
         line(out, "if ({})\n  return kWhole;", judgementByWarp(classify.whole()));
-      line(out, "return sight_of<kTileRows, kTileKeys>({}, {}, {}, [&](int q, int k) {{", letValue(classify.row()),
-           letValue(classify.limit()), letValue(classify.key()));
-      line(out, "  return {};\n}});", letValue(classify.test()));
+      const ConditionByRuns test(kernel, classify.test());
+      line(out, "return sight_of<kTileRows, kTileKeys>({}, {}, {}, [&](int q, int {}, auto{}) {{",
+           letValue(classify.row()), letValue(classify.limit()), letValue(classify.key()), test.first,
+           test.runs.empty() ? "" : " " + test.read);
+      {
+        auto body = out.scope();
+        emitSeenOfRun(out, test, "", [&](const Expr &expr) { return letValue(expr); });
+      }
+      line(out, "}});");
     }
     line(out, "}});");
   }

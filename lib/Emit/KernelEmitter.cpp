@@ -208,6 +208,18 @@ void KernelEmitter::findCompositions() {
     });
 }
 
+/// Headers of what a form's kernels call.
+void KernelEmitter::findFormHeaders() {
+  if (isFormed())
+    headers.insert("form.h");
+  if (judgesTiles())
+    headers.insert("tile/seen.h");
+  if (kernel.scratchTensor())
+    headers.insert("ops/classify.h");
+  if (const auto mask = findMask(math.body); mask && maskByRuns(kernel, mask->predicate()))
+    headers.insert("ops/mask_runs.h");
+}
+
 void KernelEmitter::emitIncludes() {
   findCompositions();
   if (callsFunctions())
@@ -228,14 +240,11 @@ void KernelEmitter::emitIncludes() {
     headers.insert("ops/softmax.h");
     headers.insert("ops/store.h");
   }
-  const std::pair<bool, const char *> parts[] = {{isInstrumented(), "ops/stage_clock.h"},
-                                                 {isFormed(), "form.h"},
-                                                 {judgesTiles(), "tile/seen.h"},
-                                                 {kernel.scratchTensor(), "ops/classify.h"},
-                                                 {awaitsLaunches(kernel), "ptx/launches.h"}};
-  for (const auto &[isThere, header] : parts)
-    if (isThere)
-      headers.insert(header);
+  if (isInstrumented())
+    headers.insert("ops/stage_clock.h");
+  findFormHeaders();
+  if (awaitsLaunches(kernel))
+    headers.insert("ptx/launches.h");
   headers.insert("ptx/barrier.h");
   headers.insert("tile/cta.h");
   headers.insert("tile/fragment.h");

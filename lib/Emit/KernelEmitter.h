@@ -157,6 +157,8 @@ private:
   bool namesScalar(const ir::Scalar &scalar) const;
   std::string judgementByWarp(const ir::Expr &condition) const;
   std::string mapOf(const ir::Buffer &sights) const;
+  std::string distinctOf(const ir::Kernel &classifier, const ir::Expr &count,
+                         llvm::ArrayRef<ir::RunValue> indices) const;
   std::string expressionOf(const ir::Expr &value);
   std::string fragmentType(const ir::Buffer &buffer) const;
   std::string letValue(const ir::Expr &value) const;
@@ -169,6 +171,7 @@ private:
   /// Whether the argument has more than attention's parameters.
   bool callsFunctions() const;
   void findCompositions();
+  void findFormHeaders();
   bool isFormed() const { return !kernel.scalars.empty() || !kernel.readTensors().empty(); }
   const char *formArgument() const { return isFormed() ? ", form" : ""; }
   const char *formParameter() const { return isFormed() ? ", const FormParams &form" : ""; }

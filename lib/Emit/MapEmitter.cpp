@@ -98,13 +98,35 @@ void OpEmitter::emitWhen(const Op &op, llvm::function_ref<void()> emit) {
 
 /// `op` is the map, or the step that is masked again.
 void OpEmitter::emitMask(const Op &op, const Expr &visible) {
-  const std::optional<KeysOfRow> keys = mmaFamily(kernel.backend).isAsynchronous ? keysOfRow(visible) : std::nullopt;
   emitWhen(op, [&] {
-    if (keys)
-      emitMaskOfKeys(op, *keys);
-    else
-      emitMaskOfElements(op, visible);
+    if (const std::optional<KeysOfRow> keys = maskByKeys(kernel, visible))
+      return emitMaskOfKeys(op, *keys);
+    if (const std::optional<ConditionByRuns> byRuns = maskByRuns(kernel, visible))
+      return emitMaskOfRuns(op, *byRuns);
+    emitMaskOfElements(op, visible);
   });
+}
+
+std::optional<KeysOfRow> fagen::maskByKeys(const Kernel &kernel, const Expr &visible) {
+  return mmaFamily(kernel.backend).isAsynchronous ? keysOfRow(visible) : std::nullopt;
+}
+
+std::optional<ConditionByRuns> fagen::maskByRuns(const Kernel &kernel, const Expr &visible) {
+  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
+  if (!family.isCollective || !family.keepsResults || maskByKeys(kernel, visible))
+    return std::nullopt;
+  ConditionByRuns condition(kernel, visible);
+  return condition.runs.empty() ? std::nullopt : std::optional(std::move(condition));
+}
+
+void OpEmitter::emitMaskOfRuns(const Op &op, const ConditionByRuns &visible) {
+  line(out, "mask_by_runs({}, {}, [&](int q, int {}, auto {}) {{", operand(op.operands.front()), cornerOf(op),
+       visible.first, visible.read);
+  {
+    auto body = out.scope();
+    emitSeenOfRun(out, visible, "cta.", [&](const Expr &expr) { return expression(expr); });
+  }
+  line(out, "}});");
 }
 
 void OpEmitter::emitMaskOfKeys(const Op &op, const KeysOfRow &keys) {

@@ -59,23 +59,6 @@ static std::string listOf(llvm::ArrayRef<Expr> values, llvm::function_ref<std::s
   return text;
 }
 
-/// Not of a box.
-static bool isReadOfElement(const Kernel &kernel, const Expr &expr) {
-  return expr.kind() == ExprKind::Read &&
-         expr.indices().size() == kernel.buffer(expr.operands().front().name().drop_front())->shape.size();
-}
-
-/// Of a tensor that may be empty, known ? 0 : tensor[...], the read; else nothing.
-static Expr guardedRead(const Kernel &kernel, const Expr &expr) {
-  const auto isZero = [](const Expr &value) {
-    return value == constant(0) || (value.kind() == ExprKind::Real && value.realValue() == 0);
-  };
-  if (expr.kind() != ExprKind::Select || !isZero(expr.operands()[1]))
-    return {};
-  const Expr &other = expr.operands()[2], read = other.kind() == ExprKind::Ascending ? other.operand() : other;
-  return isReadOfElement(kernel, read) ? read : Expr();
-}
-
 /// Whether it differs between elements, or between the key tiles that the lanes of a warp judge.
 static bool isOfPlace(const Kernel &kernel, const Expr &expr) {
   return usesScope(expr, RunScope::Element) || llvm::any_of(kernel.lets, [&](const Let &let) {

@@ -10,6 +10,7 @@
 #include "fagen/IR/Settling.h"
 #include "fagen/Support/IndentedStream.h"
 #include "form/Divisors.h"
+#include "form/KeyRuns.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -51,6 +52,10 @@ std::string headingOfMap(const ir::Op &op);
 std::string headingOfReduction(const ir::Op &op);
 /// Whether it is a map or a vote that the library has no function for: a lambda says what elements become or must pass.
 bool isOfElements(const ir::Op &op);
+/// The keys of each row where a mask is emitted by these.
+std::optional<KeysOfRow> maskByKeys(const ir::Kernel &kernel, const ir::Expr &visible);
+/// The mask's condition where a fragment is masked by runs of keys: where it reads elements for keys side by side.
+std::optional<ConditionByRuns> maskByRuns(const ir::Kernel &kernel, const ir::Expr &visible);
 /// What a lambda calls elements of the buffer.
 std::string parameterFor(const ir::Buffer &buffer);
 /// An f32 as the text of kernels spells it.
@@ -147,6 +152,7 @@ private:
   void emitMask(const ir::Op &op, const ir::Expr &visible);
   void emitMaskOfKeys(const ir::Op &op, const KeysOfRow &keys);
   void emitMaskOfElements(const ir::Op &op, const ir::Expr &visible);
+  void emitMaskOfRuns(const ir::Op &op, const ConditionByRuns &visible);
   void emitReduce(const ir::Op &op);
   void emitComposition(const Composition &composition);
   void emitRescaling(const ir::Rescaling &rescaling);

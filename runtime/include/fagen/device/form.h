@@ -80,7 +80,6 @@ template <class T, int kRank> struct Tensor {
     return load_element(data + offset, ptx::Site::here());
   }
 
-private:
   template <class... Indices> __device__ __forceinline__ const T *place_of(Indices... indices) const {
     static_assert(sizeof...(Indices) == kRank, "an index for each dimension");
     long long offset = 0;
@@ -104,14 +103,18 @@ template <int kRank> struct Tensor<bit, kRank> {
     return bit_of(all, !known);
   }
   __device__ __forceinline__ int at(const int (&index)[kRank]) const { return bit_of(index, true); }
-
-private:
-  __device__ __forceinline__ int bit_of(const int (&index)[kRank], bool active) const {
+  /// The word that has it.
+  __device__ __forceinline__ const unsigned *word_at(const int (&index)[kRank]) const {
     long long word = index[kRank - 1] / 32;
 #pragma unroll
     for (int dimension = 0; dimension < kRank - 1; ++dimension)
       word += index[dimension] * stride[dimension];
-    const unsigned bits = ptx::ld_global_u32(data + word, ptx::Site::here(), active);
+    return data + word;
+  }
+
+private:
+  __device__ __forceinline__ int bit_of(const int (&index)[kRank], bool active) const {
+    const unsigned bits = ptx::ld_global_u32(word_at(index), ptx::Site::here(), active);
     return static_cast<int>(bits >> (index[kRank - 1] & 31) & 1u);
   }
 };

@@ -3,16 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A mask that reads an element for each query and key tells of a tile only by all of them. This launch reads each once,
-// and no more of a tile once some are seen and some not. Where elements along its rows and its keys tell of a tile, as
-// numbers of documents do, these are read, 128 where the tile has 16384. What it finds lies in the workspace, a number
-// for each key tile of each tile of query rows, and is judged as a map of blocks is (tile/seen.h). Where a mask is the
-// same for all heads, or batches, the map has one of them.
+// by runs of keys, and no more of a tile once some are seen and some not. Where elements along its rows and its keys
+// tell of a tile, as numbers of documents do, these are read, 128 where the tile has 16384. What it finds lies in the
+// workspace, a number for each key tile of each tile of query rows, and is judged as a map of blocks is (tile/seen.h).
+// Where a mask is the same for all heads, or batches, the map has one of them.
 #pragma once
 
 #include <fagen/device/form.h>
 #include <fagen/device/ptx/global.h>
 #include <fagen/device/ptx/shuffle.h>
 #include <fagen/device/tile/cta.h>
+#include <fagen/device/tile/key_run.h>
 #include <fagen/device/tile/layout.h>
 #include <fagen/device/tile/seen.h>
 
@@ -26,7 +27,14 @@ __device__ __forceinline__ int *sights_of(const AttentionParams &params, long lo
   return reinterpret_cast<int *>(static_cast<char *>(params.workspace) + bytes);
 }
 
-/// How many there are of what the map is for; key tiles lie side by side.
+/// How many of `count` batches, or heads, have masks of their own, where these differ in tensors with these strides
+/// alone.
+template <class... Strides> __device__ __forceinline__ int distinct(int count, Strides... strides) {
+  return ((strides == 0) && ...) ? min(count, 1) : count;
+}
+
+/// How many there are of what the map is for; key tiles lie side by side. Where there is one batch, or one head, it is
+/// that of all.
 struct SightMap {
   int batches, heads, row_tiles, key_tiles;
 
@@ -36,7 +44,7 @@ struct SightMap {
   /// As a tensor that lies so many bytes behind the begin of the workspace.
   __device__ __forceinline__ Tensor<int, 4> tensor(const AttentionParams &params, long long bytes) const {
     const long long of_head = static_cast<long long>(row_tiles) * key_tiles;
-    return {sights_of(params, bytes), {heads * of_head, of_head, key_tiles, 1}};
+    return {sights_of(params, bytes), {batches > 1 ? heads * of_head : 0, heads > 1 ? of_head : 0, key_tiles, 1}};
   }
 };
 
@@ -112,31 +120,34 @@ __device__ __forceinline__ int highest_by_warp(const Tensor<T, kRank> &tensor, c
   return over_box_by_warp(tensor, low, high, Range::kLeast, Range::kLargest, largest, site);
 }
 
-/// What the tile's rows below `limit` see of its keys. A warp asks for several rows together, each lane for keys side
-/// by side: of elements of a byte its first load brings what the others want. What it asks for twice, where rows or
-/// keys end, changes nothing.
-template <int kTileRows, int kTileKeys, class IsSeen>
-__device__ __forceinline__ Sight sight_of(int row_begin, int limit, int key_begin, IsSeen is_seen,
+/// What the tile's rows below `limit` see of its keys, of which seen_of tells a run's (tile/key_run.h). A lane asks for
+/// several runs together. What it asks for twice, where rows end, changes nothing.
+template <int kTileRows, int kTileKeys, class SeenOf>
+__device__ __forceinline__ Sight sight_of(int row_begin, int limit, int key_begin, SeenOf seen_of,
                                           ptx::Site site = ptx::Site::here()) {
-  constexpr int kLoads = (kTileKeys + 31) / 32, kTogether = max(1, 16 / kLoads); // 16 of a lane
-  const int rows = min(kTileRows, limit - row_begin), lane = ptx::lane_index();
-  bool sees = false, misses = false;
-  for (int row = 0; row < rows; row += kTogether) {
+  static_assert(kTileKeys % kRunKeys == 0, "a tile has whole runs of keys");
+  constexpr int kRuns = kTileKeys / kRunKeys, kTogether = 4;
+  const int runs = min(kTileRows, limit - row_begin) * kRuns;
+  unsigned some = 0, every = kWholeRun;
+  for (int begin = 0; begin < runs; begin += 32 * kTogether) {
+    unsigned seen[kTogether];
+    see_runs(
+        seen,
+        [&](int i) {
+          const int run = min(begin + 32 * i + ptx::lane_index(), runs - 1);
+          return RunPlace{row_begin + run / kRuns, key_begin + run % kRuns * kRunKeys};
+        },
+        seen_of);
 #pragma unroll
-    for (int load = 0; load < kLoads; ++load)
-#pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
-        const int key = min(kLoads * lane + load, kTileKeys - 1);
-        const bool is = is_seen(row_begin + min(row + i, rows - 1), key_begin + key);
-        sees |= is;
-        misses |= !is;
-      }
-    sees = ptx::any(sees, site);
-    misses = ptx::any(misses, site);
+    for (int i = 0; i < kTogether; ++i) {
+      some |= seen[i];
+      every &= seen[i];
+    }
+    const bool sees = ptx::any(some != 0, site), misses = ptx::any(every != kWholeRun, site);
     if (sees && misses)
       return kPart;
   }
-  return sees ? kWhole : kNone;
+  return ptx::any(some != 0, site) ? kWhole : kNone;
 }
 
 /// Every warp of the launch takes entries of the map in turn. `sight_at` is asked by all its lanes.
