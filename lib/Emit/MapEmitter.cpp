@@ -116,7 +116,9 @@ std::optional<ConditionByRuns> fagen::maskByRuns(const Kernel &kernel, const Exp
   if (!family.isCollective || !family.keepsResults || maskByKeys(kernel, visible))
     return std::nullopt;
   ConditionByRuns condition(kernel, visible);
-  return condition.runs.empty() ? std::nullopt : std::optional(std::move(condition));
+  const bool isOfRows =
+      llvm::any_of(condition.runs, [](const KeyRunRead &run) { return run.read.uses(nameOf(RunValue::ElementRow)); });
+  return isOfRows ? std::optional(std::move(condition)) : std::nullopt;
 }
 
 void OpEmitter::emitMaskOfRuns(const Op &op, const ConditionByRuns &visible) {

@@ -54,7 +54,7 @@ std::string headingOfReduction(const ir::Op &op);
 bool isOfElements(const ir::Op &op);
 /// The keys of each row where a mask is emitted by these.
 std::optional<KeysOfRow> maskByKeys(const ir::Kernel &kernel, const ir::Expr &visible);
-/// The mask's condition where a fragment is masked by runs of keys: where it reads elements for keys side by side.
+/// The mask's condition where a fragment is masked by runs of keys: where it reads an element for each row and key.
 std::optional<ConditionByRuns> maskByRuns(const ir::Kernel &kernel, const ir::Expr &visible);
 /// What a lambda calls elements of the buffer.
 std::string parameterFor(const ir::Buffer &buffer);
