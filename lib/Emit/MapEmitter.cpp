@@ -121,14 +121,47 @@ std::optional<ConditionByRuns> fagen::maskByRuns(const Kernel &kernel, const Exp
   return isOfRows ? std::optional(std::move(condition)) : std::nullopt;
 }
 
-void OpEmitter::emitMaskOfRuns(const Op &op, const ConditionByRuns &visible) {
-  line(out, "mask_by_runs({}, {}, [&](int q, int {}, auto {}) {{", operand(op.operands.front()), cornerOf(op),
-       visible.first, visible.read);
+/// row, key, [&](int q, int first, auto read) { return a bit for each key; });
+void OpEmitter::emitSeenKeys(const Op &op, const ConditionByRuns &visible, const std::string &call) {
+  line(out, "{}{}, [&](int q, int {}, auto {}) {{", call, cornerOf(op), visible.first, visible.read);
   {
     auto body = out.scope();
     emitSeenOfRun(out, visible, "cta.", [&](const Expr &expr) { return expression(expr); });
   }
   line(out, "}});");
+}
+
+/// The mask of the scores that are waited for, behind maps of these alone; null where there is none.
+static const Op *maskBehindWait(llvm::ArrayRef<const Op *> ops) {
+  if (ops.front()->kind != OpKind::MmaWait)
+    return nullptr;
+  for (const Op *op : ops.drop_front())
+    if (op->kind != OpKind::Map || asMask(*op))
+      return op->kind == OpKind::Map && !op->has(Attr::When) ? op : nullptr;
+  return nullptr;
+}
+
+/// Elements of a mask behind a wait for products are read in front of that.
+void OpEmitter::readAhead(llvm::ArrayRef<const Op *> ops) {
+  const Op *const mask = maskBehindWait(ops);
+  const std::optional<ConditionByRuns> byRuns = mask ? maskByRuns(kernel, asMask(*mask)->predicate()) : std::nullopt;
+  if (!byRuns)
+    return;
+  emitSeenKeys(*mask, *byRuns, "const auto seen = seen_keys<kWarpRows, kWarpKeys>(");
+  seenAhead = mask;
+}
+
+/// Of the mask that was read ahead, or of the same for scores that are taken again.
+bool OpEmitter::isSeenAhead(const Op &op) const {
+  auto isSame = [&](Attr attr) { return seenAhead->expr(attr) == op.expr(attr); };
+  return seenAhead && isSame(Attr::Value) && isSame(Attr::Row) && isSame(Attr::Key);
+}
+
+void OpEmitter::emitMaskOfRuns(const Op &op, const ConditionByRuns &visible) {
+  const std::string scores = operand(op.operands.front());
+  if (isSeenAhead(op))
+    return line(out, "hide_unseen({}, seen);", scores);
+  emitSeenKeys(op, visible, "mask_by_runs(" + scores + ", ");
 }
 
 void OpEmitter::emitMaskOfKeys(const Op &op, const KeysOfRow &keys) {

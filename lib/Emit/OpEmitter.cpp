@@ -360,6 +360,7 @@ size_t OpEmitter::emitOps(llvm::ArrayRef<const Op *> ops) {
     return 1;
   const Composition composition = compositionOf(ops);
   doneBefore = composition.later ? composition.later : doneBefore;
+  readAhead(ops);
   comment(*ops.front());
   const Op &op = *composition.subject;
   addPlace(op);

@@ -153,6 +153,9 @@ private:
   void emitMaskOfKeys(const ir::Op &op, const KeysOfRow &keys);
   void emitMaskOfElements(const ir::Op &op, const ir::Expr &visible);
   void emitMaskOfRuns(const ir::Op &op, const ConditionByRuns &visible);
+  void emitSeenKeys(const ir::Op &op, const ConditionByRuns &visible, const std::string &call);
+  void readAhead(llvm::ArrayRef<const ir::Op *> ops);
+  bool isSeenAhead(const ir::Op &op) const;
   void emitReduce(const ir::Op &op);
   void emitComposition(const Composition &composition);
   void emitRescaling(const ir::Rescaling &rescaling);
@@ -197,6 +200,7 @@ private:
   ClockNames clock;
   bool inEpilogue = false;
   const ir::Op *doneBefore = nullptr; ///< by the composition before it
+  const ir::Op *seenAhead = nullptr;  ///< the mask of this function whose elements have been read
   bool knowsRedone = false;           ///< settle_rows of this step has said whether it did the step again
   mutable std::optional<TileUses> uses;
 };
