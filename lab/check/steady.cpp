@@ -91,11 +91,12 @@ private:
     return c;
   }
 
-  /// In so few key tiles that no factor brings a row's terms down: scores are taken again, of masked tiles, too, while
-  /// the next tile of rows waits for their slots.
+  /// In so few key tiles that no factor brings a row's terms down: by 2^149 from key tile to key tile, and by 2^134 at
+  /// the last, of bf16 from 2^-20 on. Scores are taken again, of masked tiles, too, while the next tile of rows waits
+  /// for their slots.
   Case withSteepMaximum() const {
     Case c = withRisingMaximum(kLongTilesOfCta);
-    c.shape.seqKv -= (steps - 2) * row.tile_keys;
+    c.shape.seqKv = 2 * row.tile_keys + row.tile_keys * 9 / 10;
     return c;
   }
 
