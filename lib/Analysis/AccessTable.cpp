@@ -174,6 +174,31 @@ std::vector<Neighbour> AccessTable::findNeighbours(const Access &access, unsigne
   return found;
 }
 
+std::string AccessTable::text() {
+  std::string text;
+  auto add = [&](std::initializer_list<uint64_t> numbers) {
+    for (const uint64_t number : numbers)
+      text.append(reinterpret_cast<const char *>(&number), sizeof(number));
+  };
+  llvm::DenseMap<const Op *, unsigned> ops;
+  for (const Role *role : roles)
+    walk(role->body, [&](const Op &op) { ops.try_emplace(&op, ops.size()); });
+  llvm::DenseMap<const Buffer *, unsigned> buffers;
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    buffers.try_emplace(buffer.get(), buffers.size());
+  for (const Access &access : all)
+    add({ops.lookup(access.op), access.operand, buffers.lookup(access.buffer), access.reads, access.writes,
+         access.isAsync, access.isByAsyncProxy, access.role, uint64_t(access.needsFence), firstCell[access.index],
+         meetsItself(access), leavesBuffer(access)});
+  for (unsigned a = 0; a < cells.size(); ++a)
+    for (unsigned b = 0; b < cells.size(); ++b)
+      if (const Conflict &met = conflict(a, b); met.scope != Scope::None) {
+        add({a, b, uint64_t(met.scope), met.grouping.count, met.grouping.isInterleaved, met.warps});
+        text.append(reinterpret_cast<const char *>(met.meets.data()), sizeof(met.meets));
+      }
+  return text;
+}
+
 static uint32_t warpsOf(const Role &role) { return uint32_t(((uint64_t(1) << role.warps) - 1) << role.firstWarp); }
 
 Conflict AccessTable::computeApart(const Access &first, const Access &second) const {

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The proof is a function of the ops, buffers, lets and constants alone, so equal texts have equal proofs: nothing is
-// taken on trust. Variants are lowered side by side, hence the locks.
+// taken on trust. Of roles it is one of less: AccessTable says all that sizes and offsets of tiles mean. Variants are
+// lowered side by side, hence the locks.
 
 #include "OrderProofs.h"
 
+#include "fagen/Analysis/Order.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
@@ -107,10 +111,74 @@ std::string fagen::proofKey(const ir::Kernel &kernel) {
   return key;
 }
 
+static bool isBuffer(StringRef line) {
+  return line.starts_with("shared %") || line.starts_with("fragment %") || line.starts_with("global %");
+}
+
+/// Without the number behind each of these words.
+static std::string withoutNumbersBehind(StringRef text, StringRef word) {
+  std::string rest;
+  for (size_t at = text.find(word); at != StringRef::npos; at = text.find(word)) {
+    rest += text.take_front(at + word.size());
+    text = text.drop_front(at + word.size()).drop_while(isDigit);
+  }
+  return rest + text.str();
+}
+
+/// Whether the text has the word as a word.
+static bool hasWord(StringRef text, StringRef word) {
+  auto isOfWord = [](char c) { return isAlnum(c) || c == '_'; };
+  for (size_t at = text.find(word); at != StringRef::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !isOfWord(text[at - 1])) && (end == text.size() || !isOfWord(text[end])))
+      return true;
+  }
+  return false;
+}
+
+/// The key without what only says how large tiles are, and where they lie: shapes of buffers, and their constants where
+/// nothing else names them; offsets; bytes that are announced.
+static std::string withoutSizes(StringRef key) {
+  std::string others; // than constants
+  llvm::SmallVector<StringRef, 32> constants;
+  for (StringRef rest = key; !rest.empty();) {
+    const auto [line, behind] = rest.split('\n');
+    rest = behind;
+    const StringRef text = line.ltrim();
+    if (text.starts_with("const "))
+      constants.push_back(text.drop_front(6));
+    else if (const size_t shape = text.find('['); isBuffer(text))
+      others +=
+          (text.take_front(shape) + withoutNumbersBehind(text.drop_front(text.find(']', shape)), " offset ") + "\n")
+              .str();
+    else if (text.starts_with("kernel "))
+      others += withoutNumbersBehind(text, " shared ") + '\n';
+    else
+      others += withoutNumbersBehind(text, "bytes = ") + '\n';
+  }
+  for (const StringRef constant : constants)
+    if (hasWord(others, constant.split(' ').first))
+      others += (constant + "\n").str();
+  return others;
+}
+
+std::string fagen::proofKeyOfRoles(const ir::Kernel &kernel, StringRef key) {
+  return withoutSizes(key) + sizesSeenBetweenRoles(kernel);
+}
+
 OrderProof &fagen::proofOf(const std::string &key) {
   const std::lock_guard lock(proofs().mutex);
   std::unique_ptr<OrderProof> &proof = proofs().byKey[key];
   if (!proof)
     proof = std::make_unique<OrderProof>();
   return *proof;
+}
+
+OrderProof &fagen::proofOfRoles(const ir::Kernel &kernel) {
+  const std::string key = proofKey(kernel);
+  OrderProof &proof = proofOf(key);
+  const std::lock_guard lock(proof.mutex);
+  if (!proof.ofRoles)
+    proof.ofRoles = &proofOf(proofKeyOfRoles(kernel, key));
+  return *proof.ofRoles;
 }

@@ -5,6 +5,8 @@
 
 #include "fagen/Analysis/Cover.h"
 
+#include "llvm/ADT/StringRef.h"
+
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,6 +18,10 @@ namespace fagen {
 /// a vote; bf16 is f16.
 std::string proofKey(const ir::Kernel &kernel);
 
+/// Of a kernel of roles, with `key`, what a proof sees of its tiles' sizes in place of these: who meets on which bytes,
+/// and of the bytes of copies their proportions. Kernels of two head dims may have the same.
+std::string proofKeyOfRoles(const ir::Kernel &kernel, llvm::StringRef key);
+
 /// Of all kernels with the same key. Who looks at it, or makes it, holds its mutex: who comes meanwhile waits.
 struct OrderProof {
   std::mutex mutex;
@@ -25,7 +31,10 @@ struct OrderProof {
   std::optional<std::vector<Placement>> missing;  ///< the barriers that it lacks, if barriers can mend it
   std::optional<std::vector<std::string>> ledger; ///< its text for each site, sound or not
   bool isCovered = false;                         ///< its hazards are, as far as somebody asked
+  OrderProof *ofRoles = nullptr;                  ///< by proofKeyOfRoles: what stands for it; null: not asked so far
 };
 OrderProof &proofOf(const std::string &key);
+/// Of a kernel of roles.
+OrderProof &proofOfRoles(const ir::Kernel &kernel);
 
 } // namespace fagen

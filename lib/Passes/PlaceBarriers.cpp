@@ -223,7 +223,7 @@ static void removePlaces(Block &block) {
 static bool checkOrder(Kernel &kernel, PassContext &context) {
   for (Role &role : kernel.roles)
     removePlaces(role.body);
-  OrderProof &proof = proofOf(proofKey(kernel));
+  OrderProof &proof = proofOfRoles(kernel);
   const std::lock_guard lock(proof.mutex);
   if (!proof.covers) {
     const OrderInfo info(kernel);

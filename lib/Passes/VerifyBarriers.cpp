@@ -142,7 +142,7 @@ static bool verifyRole(const Kernel &kernel, PassContext &context) {
 }
 
 static bool isProven(const Kernel &kernel) {
-  OrderProof &proof = proofOf(proofKey(kernel)); // of this very text
+  OrderProof &proof = proofOfRoles(kernel);
   const std::lock_guard lock(proof.mutex);
   return proof.covers.has_value();
 }

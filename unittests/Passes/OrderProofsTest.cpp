@@ -45,4 +45,72 @@ TEST(ProofKey, HasOfVotesWhetherTheyFence) {
   EXPECT_NE(key, keyOf("vote %s {test = %s != 1.0, fenced = 1} {\n}"));
 }
 
+/// The key of a ring that `load` fills and `math` reads, of tiles of so many columns.
+struct Ring {
+  unsigned columns = 64, offset = 0, bytes = 8192;
+  llvm::StringRef let = "ceil_div(seq_kv, 64)", use = "abt";
+  std::string keyOfRoles() const;
+};
+
+std::string Ring::keyOfRoles() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "program @p {\n  kernel @k target sm_90a backend wgmma threads 256 phase allocated shared "
+     << 65536 + 4 * columns
+     << " {\n"
+        "    const kWarps = 4\n    const kLoadWarps = 4\n    const kThreads = 256\n    const kRowWarps = 4\n"
+        "    const kKeyWarps = 1\n    const kStages = 2\n    const kHeadDim = "
+     << columns
+     << "\n"
+        "    global %gk : f16[rows x kHeadDim] param k\n"
+        "    shared %k : f16[64 x kHeadDim] stages kStages swizzle xor offset "
+     << offset
+     << "\n    shared %q : f16[64 x kHeadDim] swizzle xor offset 32768\n"
+        "    shared %full : mbarrier[1 x 1] stages kStages offset 65536\n"
+        "    shared %empty : mbarrier[1 x 1] stages kStages offset 65664\n"
+        "    fragment %s : f32[16 x 64]\n"
+        "    let key_tiles = "
+     << let
+     << "\n    role load warps 0 to 4 {\n      loop j = 0 to key_tiles {\n"
+        "        wait %empty[j - kStages] {by = \"role\"}\n        arrive %full[j] {by = \"role\", bytes = "
+     << bytes
+     << "}\n        copy_issue %k[j], %gk, %full[j] {kind = \"bulk\", row = j * 64, limit = seq_kv}\n      }\n    }\n"
+        "    role math warps 4 to 8 {\n      loop j = 0 to key_tiles {\n        wait %full[j] {by = \"thread\"}\n"
+        "        mma_issue %s, %q, %k[j] {form = \""
+     << use
+     << "\", accumulate = 0}\n        mma_commit\n        mma_wait {pending = 0}\n"
+        "        arrive %empty[j] {by = \"group\"}\n      }\n    }\n  }\n}\n";
+  ir::ReadResult result;
+  ir::read(text, result);
+  EXPECT_TRUE(result.program) << result.errors << text;
+  return result.program ? proofKeyOfRoles(*result.program->kernels.front(), proofKey(*result.program->kernels.front()))
+                        : "";
+}
+
+/// Twice the columns take twice the bytes of all copies, and meet as before.
+TEST(ProofKeyOfRoles, HasNoHeadDim) {
+  EXPECT_EQ(Ring().keyOfRoles(), (Ring{.columns = 128, .bytes = 16384}).keyOfRoles());
+}
+
+TEST(ProofKeyOfRoles, HasProportionsOfBytes) {
+  EXPECT_NE(Ring().keyOfRoles(), (Ring{.columns = 128, .bytes = 8192}).keyOfRoles());
+}
+
+TEST(ProofKeyOfRoles, HasBytesOfWhichThereAreTooMany) {
+  EXPECT_NE(Ring().keyOfRoles(), (Ring{.columns = 64 * 128, .bytes = 128 * 8192}).keyOfRoles());
+}
+
+TEST(ProofKeyOfRoles, HasWhoMeets) {
+  EXPECT_EQ(Ring().keyOfRoles(), Ring{.offset = 128}.keyOfRoles());
+  EXPECT_NE(Ring().keyOfRoles(), Ring{.offset = 32768}.keyOfRoles()); // over %q
+}
+
+/// A value that steers a loop may name what shapes name.
+TEST(ProofKeyOfRoles, HasConstantsThatOthersName) {
+  auto keyOf = [](unsigned columns) {
+    return Ring{.columns = columns, .bytes = columns * 128, .let = "ceil_div(seq_kv, kHeadDim)"}.keyOfRoles();
+  };
+  EXPECT_NE(keyOf(64), keyOf(128));
+}
+
 } // namespace

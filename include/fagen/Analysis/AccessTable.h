@@ -68,6 +68,9 @@ public:
   bool meetsItself(const Access &access) const;
   /// Whether it touches bytes that its buffer has not.
   bool leavesBuffer(const Access &access) const;
+  /// All that the table tells, ops and buffers by their numbers: tables of two kernels with one text are the same to an
+  /// analysis, whatever bytes lie behind them.
+  std::string text();
 
 private:
   /// An access in a slot of its buffer. Ops that do the same share them.

@@ -15,6 +15,16 @@ namespace fagen {
 /// than barriers, copy_wait and one role.
 bool needsOrder(const ir::Kernel &kernel);
 
+/// That a phase can count.
+inline constexpr int64_t kMostBytesOfPhase = (int64_t(1) << 20) - 1;
+
+/// What OrderInfo sees of how large tiles are and where they lie: who meets on which bytes, and of the bytes that
+/// copies bring and arrivals announce their proportions. The rest it sees of ops, positions and values that steer them.
+std::string sizesSeenBetweenRoles(const ir::Kernel &kernel);
+
+/// The bytes of a bulk copy that a CTA asks for.
+int64_t bytesOfCopy(const ir::Kernel &kernel, const ir::Op &op);
+
 /// Two accesses that meet.
 struct OrderedPair {
   HazardKind kind = HazardKind::Raw;

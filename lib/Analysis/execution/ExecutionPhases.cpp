@@ -63,10 +63,9 @@ void Execution::arrive(unsigned cta, Warp &warp, const PlannedOp &planned, const
   Slot &slot = slotOf(cta, planned, event);
   if (!isTimely(warp, op, slot, phaseOf(planned, event), lanes))
     return;
-  constexpr int64_t kMaxBytes = (int64_t(1) << 20) - 1; // that a phase can count
-  if (event.bytes < 0 || event.bytes > kMaxBytes)
-    return fail(op,
-                std::to_string(event.bytes) + " B are announced; a phase counts up to " + std::to_string(kMaxBytes));
+  if (event.bytes < 0 || event.bytes > kMostBytesOfPhase)
+    return fail(op, std::to_string(event.bytes) + " B are announced; a phase counts up to " +
+                        std::to_string(kMostBytesOfPhase));
   const unsigned count = lanes == kAllLanes ? 32 : 1;
   slot.arrived += count;
   slot.lastArrival = &op;

@@ -3,6 +3,7 @@
 
 #include "ExecutionPlan.h"
 
+#include "fagen/Analysis/Order.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
 
@@ -119,8 +120,7 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
     planned.firstSlot = firstSlot.lookup(planned.bar);
   }
   if (isFilling) {
-    const Buffer &dst = *CopyIssueOp(op).dst().buffer;
-    planned.bytes = int64_t(dst.rows) * dst.columns * sizeOf(dst.type) / (planned.isShared ? ctas : 1);
+    planned.bytes = bytesOfCopy(kernel, op);
     for (unsigned i = 0; i < planned.bar->stages; ++i)
       slots[planned.firstSlot + i].countsBytes = true;
   }
