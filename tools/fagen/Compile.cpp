@@ -79,12 +79,14 @@ static std::vector<std::optional<LoweredVariant>>
 lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instrument instrument, Lowering &lowering) {
   std::vector<std::optional<LoweredVariant>> results(kernel.variants.size());
   std::vector<std::string> messages(results.size());
-  // One type after the other, and of each one schedule after the other: problems that differ in the type need the same
-  // proof, two schedules of one problem may need the same, and one would wait for the other.
+  // One type after the other, and of each one head dim after the other: problems that differ in these may need the same
+  // proof, and one would wait for the other. Of these the longest proofs first: rings of more stages have more runs.
   std::vector<size_t> order(results.size());
   std::iota(order.begin(), order.end(), 0);
   auto placeOf = [&](size_t i) {
-    return std::pair(kernel.variants[i].problem.dtype, kernel.variants[i].scheduleIndex);
+    const Variant &variant = kernel.variants[i];
+    return std::tuple(variant.problem.dtype, variant.problem.headDimQK, -int64_t(variant.schedule.number(OptionKey::Stages)),
+                      variant.scheduleIndex);
   };
   llvm::stable_sort(order, [&](size_t a, size_t b) { return placeOf(a) < placeOf(b); });
   PipelineOptions rest;
