@@ -126,25 +126,17 @@ PlannedOp ExecutionPlan::plan(unsigned role, const Op &op) {
   }
   for (unsigned warp = 0; warp < all[role]->warps; ++warp)
     planned.lanes[warp] = uint8_t(lanesOf(*all[role], warp, planned));
-  planned.doing = doings.try_emplace(doingOf(role, planned), unsigned(doings.size())).first->second;
+  planned.doing = doings.try_emplace(doingOf(planned), unsigned(doings.size())).first->second;
   return planned;
 }
 
-/// Everything that an execution reads of an op. A cell stands for buffer, bytes and threads. CTAs that share a copy are
-/// known by the op.
-std::vector<int64_t> ExecutionPlan::doingOf(unsigned role, const PlannedOp &planned) const {
+/// Everything that an execution reads of an op, and nothing that follows from the rest: a cell stands for the op's
+/// kind, its operand, buffer and threads, so it also says whether that is written, which mbarrier it is, and how many
+/// bytes a copy brings. CTAs that share a copy are known by the op.
+std::vector<int64_t> ExecutionPlan::doingOf(const PlannedOp &planned) const {
   const Op &op = *planned.op;
-  const SyncInfo &sync = planned.sync;
-  std::vector<int64_t> key{role,
-                           int64_t(op.kind),
-                           int64_t(sync.agent),
-                           int64_t(sync.done),
-                           int64_t(sync.releases),
-                           int64_t(sync.acquires),
-                           int64_t(sync.needsFence),
-                           sync.isByActor,
-                           sync.isTogether,
-                           planned.isShared && sync.done == Means::Phases ? planned.number : 0,
+  std::vector<int64_t> key{reinterpret_cast<intptr_t>(&syncOf(op)), // the row
+                           planned.isShared && planned.sync.done == Means::Phases ? planned.number : 0,
                            planned.isShared,
                            planned.isInterleaved,
                            planned.pending,
@@ -152,14 +144,10 @@ std::vector<int64_t> ExecutionPlan::doingOf(unsigned role, const PlannedOp &plan
                            planned.groups,
                            planned.firstWarp,
                            planned.warps,
-                           planned.bar ? planned.firstSlot : -1,
-                           planned.barOperand,
-                           planned.bytes,
                            op.has(Attr::Arrivals) ? op.integer(Attr::Arrivals) : 0};
   key.insert(key.end(), planned.lanes.begin(), planned.lanes.end());
   for (const Access *access : planned.accesses)
-    key.insert(key.end(), {table.cellOf(*access, 0), access->operand, access->reads, access->writes, access->isAsync,
-                           access->isByAsyncProxy, int64_t(access->needsFence)});
+    key.insert(key.end(), {table.cellOf(*access, 0), access->reads, int64_t(access->needsFence)});
   return key;
 }
 

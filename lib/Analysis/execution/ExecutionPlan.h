@@ -37,8 +37,8 @@ struct PlannedOp {
   llvm::SmallVector<const Access *, 3> accesses;
   llvm::SmallVector<const Access *, 3> fragments; ///< accesses too, of each warp's own: FragmentOrder.h
   bool isOfFragments = false; ///< it has such, or says when products may have some, or have left them
-  /// The same for ops that do the same to an execution: of two loops that a mask tells apart, or of a copy ahead of its
-  /// loop. They may lie in one role only.
+  /// The same for ops that do the same to an execution, if they lie in one role: of two loops that a mask tells apart,
+  /// or of a copy ahead of its loop.
   unsigned doing = 0;
 };
 
@@ -97,7 +97,7 @@ public:
 private:
   PlannedOp plan(unsigned role, const ir::Op &op);
   void planBarrier(PlannedOp &planned) const;
-  std::vector<int64_t> doingOf(unsigned role, const PlannedOp &planned) const;
+  std::vector<int64_t> doingOf(const PlannedOp &planned) const;
   void findEntries();
   /// Who does what.
   void forEachLane(llvm::function_ref<void(const PlannedOp &, unsigned agent)> visit) const;
