@@ -16,7 +16,7 @@
 //   last step    O += P V(last); wait
 //
 // The first step is one of the masked kind, since it may be the only one; with a branch around its mask, since mostly
-// it is not.
+// it is not. A loop of masked steps that never has a second one is gone then.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
@@ -25,6 +25,7 @@
 #include "fagen/Target/MmaInstrs.h"
 
 #include "ShapeCheck.h"
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -79,6 +80,8 @@ public:
         if (std::exchange(isFirst, false))
           ops.push_back(firstStep());
         lastLoop = rotate(*op);
+        if (neverRuns(LoopOp(std::as_const(*op))))
+          continue;
       } else if (lastLoop) {
         ops.push_back(lastStep());
         lastLoop = nullptr;
@@ -183,6 +186,21 @@ private:
     }
   }
 
+  bool isAtMost(const Expr &a, const Expr &b) const {
+    const std::optional<Interval> above = difference(expand(kernel, a), expand(kernel, b));
+    return above && above->high <= 0;
+  }
+
+  /// max(begin, 1)
+  Expr afterFirst(const Expr &begin) const {
+    return isAtMost(begin, constant(1))         ? constant(1)
+           : begin.kind() == ExprKind::Constant ? begin
+                                                : max(begin, constant(1));
+  }
+
+  /// Whether the first step is the only one that a loop has.
+  bool neverRuns(LoopOp<const Op> loop) const { return isAtMost(loop.end(), loop.begin()); }
+
   /// The loop from its second tile on.
   Op *rotate(Op &op) {
     const LoopOp loop(op);
@@ -199,9 +217,7 @@ private:
       ops.push_back(makeOutputRescaling({.o = found->rescaling.o, .alpha = alpha, .isLazy = found->rescaling.isLazy},
                                         op.body.ops[found->at]->location));
     op.body.ops = std::move(ops);
-    const Expr begin = loop.begin();
-    loop.setBegin(begin.kind() == ExprKind::Constant ? constant(std::max<int64_t>(begin.value(), 1))
-                                                     : max(begin, constant(1)));
+    loop.setBegin(afterFirst(loop.begin()));
     return &op;
   }
 

@@ -11,9 +11,9 @@
 // A loop that rescales lazily stays one (but with wgmma, whose steps overlap), with a branch around the mask: what the
 // guards cost there is little, and with one text of the step ptxas has registers for larger tiles.
 //
-// With wgmma, where later rows see more, the last tile comes first: masked steps lie where no product runs under them
-// (issue-products), and CTAs of one head, whose last keys differ, do not all ask for the same bytes at once. Not where
-// warp groups can skip last tiles (skip-masked-tiles).
+// With wgmma the last tile comes first: masked steps lie where no product runs under them (issue-products), and where
+// later rows see more, CTAs of one head do not all ask for the same bytes at once. Not where warp groups can skip last
+// tiles (skip-masked-tiles).
 //
 //   steps  [ edge ......][ interior ........ ]   step j has key tile key_tiles - (j + 1)
 //
@@ -190,7 +190,7 @@ bool fits(const Kernel &kernel, const Role &role, LoopOp<const Op> loop, ConstMa
 }
 
 bool beginsWithLast(const Kernel &kernel, const Role &role, ConstMask mask) {
-  return mmaFamily(kernel.backend).isAsynchronous && seesMoreInLaterRows(kernel) &&
+  return mmaFamily(kernel.backend).isAsynchronous &&
          !groupsSkipKeyTiles(kernel, role, mask, warpGridOf(kernel, role).rows / kGroupWarps);
 }
 

@@ -127,22 +127,22 @@ __device__ __forceinline__ void load(const Cta &cta) {
   if (const int j = 0; j < cta.key_tiles) {
     wait_for(cta.shared.k_empty, j - kStages); // order-roles: everybody has left the slot
     arrive_expecting(cta.shared.k_full, j, sizeof(KTile));
-    copy_tile_box(cta.shared.ring.k[j % kStages], cta.params.k_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, j, ptx::CacheHint::kEvictLast);
+    copy_tile_box(cta.shared.ring.k[j % kStages], cta.params.k_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, j, ptx::CacheHint::kEvictLast);
   }
   arrive_expecting(cta.shared.q_full, 0, sizeof(QTile));
   copy_tile_box(cta.shared.q, cta.params.q_map, cta.row_begin, cta.head, cta.batch, cta.shared.q_full, 0, ptx::CacheHint::kEvictFirst);
   for (int j = 1; j < cta.key_tiles; ++j) {
     wait_for(cta.shared.k_empty, j - kStages); // order-roles: everybody has left the slot
     arrive_expecting(cta.shared.k_full, j, sizeof(KTile));
-    copy_tile_box(cta.shared.ring.k[j % kStages], cta.params.k_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, j, ptx::CacheHint::kEvictLast);
+    copy_tile_box(cta.shared.ring.k[j % kStages], cta.params.k_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, j, ptx::CacheHint::kEvictLast);
     wait_for(cta.shared.v_empty, j - 1 - kStages); // order-roles: everybody has left the slot
     arrive_expecting(cta.shared.v_full, j - 1, sizeof(VTile));
-    copy_tile_box(cta.shared.ring.v[(j - 1) % kStages], cta.params.v_map, (j - 1) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, j - 1, ptx::CacheHint::kEvictLast);
+    copy_tile_box(cta.shared.ring.v[(j - 1) % kStages], cta.params.v_map, (cta.key_tiles - j) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, j - 1, ptx::CacheHint::kEvictLast);
   }
   if (const int j = cta.key_tiles - 1; 0 <= j) {
     wait_for(cta.shared.v_empty, j - kStages); // order-roles: everybody has left the slot
     arrive_expecting(cta.shared.v_full, j, sizeof(VTile));
-    copy_tile_box(cta.shared.ring.v[j % kStages], cta.params.v_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, j, ptx::CacheHint::kEvictLast);
+    copy_tile_box(cta.shared.ring.v[j % kStages], cta.params.v_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, j, ptx::CacheHint::kEvictLast);
   }
 }
 
@@ -169,8 +169,8 @@ __device__ __forceinline__ void first_step(const Cta &cta, Registers &r, int j) 
   ptx::wgmma_wait<0>();
   arrive_by_warp(cta.shared.k_empty, j); // order-roles: the warp has left the slot
   // S = -inf where the key is not visible (h200_fp16.fa:4)
-  if (cta.full_tiles < 1) {
-    mask_from(r.s, cta.row_begin + warp_row(), j * kTileKeys, [&](int) {
+  if (cta.full_tiles < cta.key_tiles) {
+    mask_from(r.s, cta.row_begin + warp_row(), (cta.key_tiles - (j + 1)) * kTileKeys, [&](int) {
       return cta.params.seq_kv;
     });
   }
@@ -182,7 +182,7 @@ __device__ __forceinline__ void first_step(const Cta &cta, Registers &r, int j) 
   convert(r.p, r.s);
 }
 
-/// Key tile j, which every row sees whole.
+/// Key tile j from the end, which every row sees whole.
 __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
   wait_for(cta.shared.k_full, j); // order-roles: the tile has arrived
   ptx::wgmma_fence();
@@ -199,43 +199,6 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   exp2<false>(r.s, r.m, cta.params.scale_log2);
   // settle-rows: smaller, where a row has outgrown that
   const bool is_redone = settle_rows(r.s, r.alpha, r.l, r.m, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], cta.params.scale_log2);
-  // order-roles: all lanes have read the slot
-  ptx::warp_barrier();
-  arrive_by_warp(cta.shared.k_empty, j);
-  ptx::wgmma_wait<0>();
-  arrive_by_group(cta.shared.v_empty, j - 1); // order-roles: the group has left the slot
-  convert(r.p, r.s);
-  if (is_redone)
-    rescale_output(r.o, r.alpha);
-}
-
-/// Key tile j, of which some rows see only a part.
-__device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
-  wait_for(cta.shared.k_full, j); // order-roles: the tile has arrived
-  ptx::wgmma_fence();
-  // S = Q K^T (h200_fp16.fa:48)
-  issue_abt(r.s, cta.shared.q, cta.group_row, cta.shared.ring.k[j % kStages]);
-  ptx::wgmma_commit();
-  wait_for(cta.shared.v_full, j - 1); // order-roles: the tile has arrived
-  ptx::wgmma_fence();
-  // O += P V (h200_fp16.fa:48)
-  issue_ab(r.o, r.p, cta.shared.ring.v[(j - 1) % kStages]);
-  ptx::wgmma_commit();
-  ptx::wgmma_wait<1>();
-  // S = -inf where the key is not visible (h200_fp16.fa:4)
-  mask_from(r.s, cta.row_begin + warp_row(), j * kTileKeys, [&](int) {
-    return cta.params.seq_kv;
-  });
-  // settle-rows: those that saw no key before take their first maximum
-  begin_rows(r.m, r.s);
-  // online softmax; settle-rows: by the maximum of the tiles before
-  exp2<true>(r.s, r.m, cta.params.scale_log2);
-  // settle-rows: smaller, where a row has outgrown that
-  const bool is_redone = settle_rows(r.s, r.alpha, r.l, r.m, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], cta.params.scale_log2, [&] {
-    mask_from(r.s, cta.row_begin + warp_row(), j * kTileKeys, [&](int) {
-      return cta.params.seq_kv;
-    });
-  });
   // order-roles: all lanes have read the slot
   ptx::warp_barrier();
   arrive_by_warp(cta.shared.k_empty, j);
@@ -296,10 +259,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_h200_brief_f16_d
   prologue(cta, r);
   if (const int j = 0; j < key_tiles)
     first_step(cta, r, j);
-  for (int j = 1; j < full_tiles; ++j)
+  for (int j = 1; j < key_tiles; ++j)
     interior_step(cta, r, j);
-  for (int j = max(full_tiles, 1); j < key_tiles; ++j)
-    edge_step(cta, r, j);
   if (const int j = key_tiles - 1; 0 <= j)
     last_step(cta, r, j);
   epilogue(cta, r);

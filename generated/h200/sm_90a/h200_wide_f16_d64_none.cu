@@ -164,7 +164,7 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
     if (const int j = 0; j < cta.key_tiles) {
       wait_for(cta.shared.k_empty, cta.base + (j - kStages)); // order-roles: everybody has left the slot
       arrive_expecting(cta.shared.k_full, cta.base + j, sizeof(KTile));
-      copy_tile_box(cta.shared.ring.k[(cta.base + j) % kStages], cta.params.k_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, cta.base + j, ptx::CacheHint::kEvictLast);
+      copy_tile_box(cta.shared.ring.k[(cta.base + j) % kStages], cta.params.k_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, cta.base + j, ptx::CacheHint::kEvictLast);
     }
     wait_for(cta.shared.q_empty, cta.turn - 1); // persist-tiles: everybody has left the last tile's Q
     arrive_expecting(cta.shared.q_full, cta.turn, sizeof(QTile));
@@ -172,16 +172,16 @@ __device__ __forceinline__ void load(const MappedAttentionParams &params) {
     for (int j = 1; j < cta.key_tiles; ++j) {
       wait_for(cta.shared.k_empty, cta.base + (j - kStages)); // order-roles: everybody has left the slot
       arrive_expecting(cta.shared.k_full, cta.base + j, sizeof(KTile));
-      copy_tile_box(cta.shared.ring.k[(cta.base + j) % kStages], cta.params.k_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, cta.base + j, ptx::CacheHint::kEvictLast);
+      copy_tile_box(cta.shared.ring.k[(cta.base + j) % kStages], cta.params.k_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, cta.base + j, ptx::CacheHint::kEvictLast);
       wait_for(cta.shared.v_empty, cta.base + (j - 1 - kStages)); // order-roles: everybody has left the slot
       arrive_expecting(cta.shared.v_full, cta.base + (j - 1), sizeof(VTile));
-      copy_tile_box(cta.shared.ring.v[(cta.base + (j - 1)) % kStages], cta.params.v_map, (j - 1) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, cta.base + (j - 1), ptx::CacheHint::kEvictLast);
+      copy_tile_box(cta.shared.ring.v[(cta.base + (j - 1)) % kStages], cta.params.v_map, (cta.key_tiles - j) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, cta.base + (j - 1), ptx::CacheHint::kEvictLast);
     }
     const unsigned drawn = draw<kTileRows>(cta.params);
     if (const int j = cta.key_tiles - 1; 0 <= j) {
       wait_for(cta.shared.v_empty, cta.base + (j - kStages)); // order-roles: everybody has left the slot
       arrive_expecting(cta.shared.v_full, cta.base + j, sizeof(VTile));
-      copy_tile_box(cta.shared.ring.v[(cta.base + j) % kStages], cta.params.v_map, j * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, cta.base + j, ptx::CacheHint::kEvictLast);
+      copy_tile_box(cta.shared.ring.v[(cta.base + j) % kStages], cta.params.v_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, cta.base + j, ptx::CacheHint::kEvictLast);
     }
     wait_for(cta.shared.tile_empty, cta.turn - 1); // fetch-tiles: everybody has read the last number
     const int next = ticket_of<kTileRows>(cta.params, drawn);
@@ -212,8 +212,8 @@ __device__ __forceinline__ void first_step(const Cta &cta, Registers &r, int j) 
   ptx::wgmma_wait<0>();
   arrive_by_warp(cta.shared.k_empty, cta.base + j); // order-roles: the warp has left the slot
   // S = -inf where the key is not visible (h200_fp16.fa:4)
-  if (cta.full_tiles < 1) {
-    mask_from(r.s, cta.row_begin + warp_row(), j * kTileKeys, [&](int) {
+  if (cta.full_tiles < cta.key_tiles) {
+    mask_from(r.s, cta.row_begin + warp_row(), (cta.key_tiles - (j + 1)) * kTileKeys, [&](int) {
       return cta.params.seq_kv;
     });
   }
@@ -231,7 +231,7 @@ __device__ __forceinline__ void before_interior(const Cta &cta, Registers &r) {
   arrive_by_group(cta.shared.q_empty, cta.turn); // stage-output: the last tile's results have left the slot of the next Q
 }
 
-/// Key tile j, which every row sees whole.
+/// Key tile j from the end, which every row sees whole.
 __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
   wait_for(cta.shared.k_full, cta.base + j); // order-roles: the tile has arrived
   await_turn<kWarps / 4>(4, cta.group_row); // take-turns: this group multiplies
@@ -258,37 +258,6 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   convert(r.p, r.s);
   if (is_redone)
     rescale_output(r.o, r.alpha);
-}
-
-/// Key tile j, of which some rows see only a part.
-__device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
-  wait_for(cta.shared.k_full, cta.base + j); // order-roles: the tile has arrived
-  await_turn<kWarps / 4>(4, cta.group_row); // take-turns: this group multiplies
-  ptx::wgmma_fence();
-  // S = Q K^T (h200_fp16.fa:15)
-  issue_abt(r.s, cta.shared.q[cta.turn % kQuerySlots], cta.group_row, cta.shared.ring.k[(cta.base + j) % kStages]);
-  ptx::wgmma_commit();
-  wait_for(cta.shared.v_full, cta.base + (j - 1)); // order-roles: the tile has arrived
-  ptx::wgmma_fence();
-  // O += P V (h200_fp16.fa:15)
-  issue_ab(r.o, r.p, cta.shared.ring.v[(cta.base + (j - 1)) % kStages]);
-  ptx::wgmma_commit();
-  pass_turn<kWarps / 4>(4, cta.group_row); // take-turns: the next one does
-  ptx::wgmma_wait<1>();
-  arrive_by_warp(cta.shared.k_empty, cta.base + j); // order-roles: the warp has left the slot
-  // S = -inf where the key is not visible (h200_fp16.fa:4)
-  mask_from(r.s, cta.row_begin + warp_row(), j * kTileKeys, [&](int) {
-    return cta.params.seq_kv;
-  });
-  // online softmax (h200_fp16.fa:12)
-  row_max(r.m_new, r.s, r.m);
-  rescale_rows<true>(r.alpha, r.l, r.m, r.m_new, cta.params.scale_log2);
-  exp2<true>(r.s, r.m, cta.params.scale_log2);
-  row_sum(r.l, r.s);
-  ptx::wgmma_wait<0>();
-  arrive_by_group(cta.shared.v_empty, cta.base + (j - 1)); // order-roles: the group has left the slot
-  convert(r.p, r.s);
-  rescale_output(r.o, r.alpha);
 }
 
 /// P V of the last step.
@@ -339,10 +308,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_h200_wide_f16_d6
     if (const int j = 0; j < cta.key_tiles)
       first_step(cta, r, j);
     before_interior(cta, r);
-    for (int j = 1; j < cta.full_tiles; ++j)
+    for (int j = 1; j < cta.key_tiles; ++j)
       interior_step(cta, r, j);
-    for (int j = max(cta.full_tiles, 1); j < cta.key_tiles; ++j)
-      edge_step(cta, r, j);
     if (const int j = cta.key_tiles - 1; 0 <= j)
       last_step(cta, r, j);
     epilogue(cta, r);

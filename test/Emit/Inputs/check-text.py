@@ -41,10 +41,12 @@ def findings(lines):
             yield number, "white space at the end, or a tab"
         if not line.isascii():
             yield number, "not ASCII"
-    steps = ["tile_step"] if "tile_step" in found else ["interior_step", "edge_step"]
+    steps = ["tile_step"] if "tile_step" in found else ["interior_step"]
     for name in ("prologue", *steps, "epilogue"):
         if name not in found:
             yield 1, f"no function {name}"
+    if not found.keys() & {"tile_step", "edge_step", "first_step"}:
+        yield 1, "no step masks"
     for name, (first, body) in found.items():
         if len(body) > MAX_FUNCTION_LINES:
             yield first, f"{name} has {len(body)} lines, more than {MAX_FUNCTION_LINES}"
