@@ -19,11 +19,12 @@ def checks(*names):
             sum(len(part["variants"]) for part in parts))
 
 
-def ratios(name, peer=None):
-    """Our time over the peer's, or the fastest one's, by problem."""
+def ratios(name, peer=None, ours=None):
+    """Our time over the peer's, or the fastest one's, by problem; ours is what dispatch picks, or has this name."""
     for problem in load(name)["problems"]:
-        ours = min(r["median_us"] for r in problem["results"] if r["kind"] == "fagen" and r["picked"])
-        yield problem, ours / min(r["median_us"] for r in problem["results"] if r["kind"] != "fagen" and peer in (None, r["name"]))
+        time = min(r["median_us"] for r in problem["results"]
+                   if r["kind"] == "fagen" and (r["name"].startswith(ours) if ours else r["picked"]))
+        yield problem, time / min(r["median_us"] for r in problem["results"] if r["kind"] != "fagen" and peer in (None, r["name"]))
 
 
 def conformance():
@@ -51,10 +52,14 @@ def phrases():
         short = [[ratio for _, ratio in ratios(f"{gpu}/short/steady_{dtype}.json")] for dtype in ("f16", "bf16")]
         yield f"{min(map(min, short)):.2f} to {max(map(max, short)):.2f}"
         yield " and ".join(f"{statistics.geometric_mean(found):.2f}" + (" in f16" if gpu == "h200" and found is short[0] else "") for found in short)
-    rising = [ratio for problem, ratio in ratios("h200/inputs/f16.json") if problem["mask"] == "none" and "rise" in problem["inputs"]]
-    yield f"{rising[0]:.2f} and {rising[1]:.2f} of FlashAttention-4's time"
+    slopes = {(dtype, problem["inputs"]): ratio for dtype in ("f16", "bf16")
+              for problem, ratio in ratios(f"h200/last_first/{dtype}_d128.json", ours="kd_")}
+    for slope in "rise", "fall":
+        yield f"{slopes['f16', slope + '2']:.2f} and {slopes['f16', slope + '8']:.2f}"
+    bf16 = [ratio for (dtype, inputs), ratio in slopes.items() if dtype == "bf16" and inputs != "normal"]
+    yield f"bf16 {min(bf16):.2f} to {max(bf16):.2f}"
     hot = [ratio for name in ("bf16", "bf16_before") for problem, ratio in ratios(f"h200/inputs/{name}.json")
-           if name == "bf16" or not (problem["d"] == 128 and "rise" in problem["inputs"])]
+           if not (problem["mask"] == "none" and "rise" in problem["inputs"])]
     yield f"{min(hot):.2f} to {max(hot):.2f} of the best peer's time in bf16 on an H200"
 
 
