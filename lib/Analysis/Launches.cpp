@@ -12,6 +12,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <algorithm>
+
 using namespace fagen;
 using namespace fagen::ir;
 
@@ -77,7 +79,8 @@ bool isOwn(const Kernel &kernel, const Role &role, const Op &op) {
 /// that second, or is, the combine_last of one split for all. Both are what every warp does once, in this order, for
 /// the same of its rows.
 bool isCounted(const Kernel &kernel, const GlobalAccess &first, const GlobalAccess &second) {
-  if (second.op->kind != OpKind::CombineLast || !isOfTile(kernel, *second.op) || first.role != second.role)
+  if (!first.op || !second.op || second.op->kind != OpKind::CombineLast || !isOfTile(kernel, *second.op) ||
+      first.role != second.role)
     return false;
   if (first.op == second.op)
     return true;
@@ -89,11 +92,24 @@ bool isCounted(const Kernel &kernel, const GlobalAccess &first, const GlobalAcce
          nameSameRows(kernel, *first.role, *first.op, *second.op) && placeOf(first.op) < placeOf(second.op);
 }
 
+bool readsElement(const Let &let, const Buffer &buffer) {
+  if (!let.judged)
+    return let.source && let.source->buffer == &buffer;
+  const TileJudgement &judged = *let.judged;
+  const llvm::StringRef name = elementOf(buffer).name();
+  return judged.first.uses(name) || judged.tiles.uses(name) || judged.seen.uses(name) || judged.whole.uses(name);
+}
+
 std::vector<GlobalAccess> accessesOf(const Program &program) {
   std::vector<GlobalAccess> all;
   llvm::StringSet<> written;
-  for (unsigned launch = 0; launch < program.kernels.size(); ++launch) {
-    const Kernel &kernel = *program.kernels[launch];
+  const std::vector<const Kernel *> launches = launchesOf(program);
+  for (unsigned launch = 0; launch < launches.size(); ++launch) {
+    const Kernel &kernel = *launches[launch];
+    for (const Let &let : kernel.lets)
+      for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+        if (buffer->space == Space::Global && readsElement(let, *buffer))
+          all.push_back({.launch = launch, .let = &let, .buffer = &tensorOf(*buffer), .reads = true});
     for (const Role &role : kernel.roles)
       walk(role.body, [&](const Op &op) {
         for (unsigned i = 0; i < op.operands.size(); ++i) {
@@ -103,7 +119,7 @@ std::vector<GlobalAccess> accessesOf(const Program &program) {
           const Effect effect = effectOn(op, i);
           const bool writes = effect != Effect::Read;
           const Buffer &tensor = tensorOf(*buffer);
-          all.push_back({launch, &role, &op, &tensor, effect != Effect::Write, writes});
+          all.push_back({launch, &role, &op, nullptr, &tensor, effect != Effect::Write, writes});
           if (writes)
             written.insert(tensor.name);
         }
@@ -111,7 +127,7 @@ std::vector<GlobalAccess> accessesOf(const Program &program) {
   }
   llvm::erase_if(all, [&](const GlobalAccess &access) { return !written.contains(access.buffer->name); });
   for (GlobalAccess &access : all)
-    access.isOwn = isOwn(*program.kernels[access.launch], *access.role, *access.op);
+    access.isOwn = access.op && isOwn(*launches[access.launch], *access.role, *access.op);
   return all;
 }
 
@@ -123,7 +139,18 @@ HazardKind kindOf(const GlobalAccess &first, const GlobalAccess &second) {
 
 } // namespace
 
-std::vector<GlobalHazard> fagen::findGlobalHazards(const Program &program, unsigned launch) {
+std::vector<const Kernel *> fagen::launchesOf(const Program &program) {
+  std::vector<const Kernel *> launches;
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    launches.push_back(kernel.get());
+  std::stable_partition(launches.begin(), launches.end(),
+                        [](const Kernel *kernel) { return kernel->grid.kind == CtaGrid::KeyTiles; });
+  return launches;
+}
+
+std::vector<GlobalHazard> fagen::findGlobalHazards(const Program &program, const Kernel &kernel) {
+  const std::vector<const Kernel *> launches = launchesOf(program);
+  const unsigned launch = unsigned(llvm::find(launches, &kernel) - launches.begin());
   const std::vector<GlobalAccess> accesses = accessesOf(program);
   std::vector<GlobalHazard> hazards;
   for (unsigned second = 0; second < accesses.size(); ++second)
@@ -132,7 +159,7 @@ std::vector<GlobalHazard> fagen::findGlobalHazards(const Program &program, unsig
       if (b.launch != launch || a.buffer->name != b.buffer->name || (!a.writes && !b.writes))
         continue;
       if (a.launch != b.launch || !a.isOwn || !b.isOwn)
-        hazards.push_back({kindOf(a, b), a, b, a.launch == b.launch && isCounted(*program.kernels[launch], a, b)});
+        hazards.push_back({kindOf(a, b), a, b, a.launch == b.launch && isCounted(kernel, a, b)});
     }
   return hazards;
 }

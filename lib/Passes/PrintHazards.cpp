@@ -18,6 +18,7 @@
 //
 //   global memory of @fagen_k_sm_89, launch 2 of 2:
 //     RAW partial: launch 1 all.store@9 -> all.copy_issue@1, ordered by the launch
+//     RAW sights: launch 1 all.classify_tiles@1 -> let seen, ordered by the launch
 
 #include "fagen/Passes/Passes.h"
 

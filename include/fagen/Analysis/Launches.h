@@ -19,9 +19,10 @@ namespace fagen {
 
 /// One use of a global buffer that some kernel of the program writes.
 struct GlobalAccess {
-  unsigned launch = 0; ///< from 0
+  unsigned launch = 0; ///< from 0, of launchesOf
   const ir::Role *role = nullptr;
   const ir::Op *op = nullptr;
+  const ir::Let *let = nullptr; ///< in place of an op: a value that each CTA reads before its body, or judges tiles by
   const ir::Buffer *buffer = nullptr;
   bool reads = false, writes = false;
   bool isOwn = false; ///< only the CTA's own rows
@@ -36,7 +37,10 @@ struct GlobalHazard {
   bool isOrdered() const { return first.launch != second.launch || isCounted; }
 };
 
-/// Those whose second use is of that launch, in program order.
-std::vector<GlobalHazard> findGlobalHazards(const ir::Program &program, unsigned launch);
+/// Kernels in the order in which they begin: those that classify key tiles come before all others.
+std::vector<const ir::Kernel *> launchesOf(const ir::Program &program);
+
+/// Those whose second use is of that launch, in the order of the program.
+std::vector<GlobalHazard> findGlobalHazards(const ir::Program &program, const ir::Kernel &kernel);
 
 } // namespace fagen

@@ -79,20 +79,14 @@ void HazardReport::reportPlaces(llvm::ArrayRef<const Hazard *> open, const Locat
   diags.note(place, "barriers = minimal covers every hazard with the fewest barriers");
 }
 
-static unsigned launchOf(const Program &program, const Kernel &kernel) {
-  const auto *it =
-      llvm::find_if(llvm::ArrayRef(program.kernels), [&](const auto &other) { return other.get() == &kernel; });
-  return it - program.kernels.data();
-}
-
-/// all.store@9
+/// all.store@9, or let seen
 static std::string nameOf(const GlobalAccess &access) {
-  return access.role->name + "." + Points(*access.role).nameOf(access.op);
+  return access.let ? "let " + access.let->name : access.role->name + "." + Points(*access.role).nameOf(access.op);
 }
 
 bool fagen::reportGlobal(const Program &program, const Kernel &kernel, Diagnostics &diags, llvm::StringRef internal) {
   bool isSound = true;
-  for (const GlobalHazard &hazard : findGlobalHazards(program, launchOf(program, kernel))) {
+  for (const GlobalHazard &hazard : findGlobalHazards(program, kernel)) {
     if (hazard.isOrdered())
       continue;
     isSound = false;
@@ -100,22 +94,24 @@ bool fagen::reportGlobal(const Program &program, const Kernel &kernel, Diagnosti
                                 nameOf(hazard.first) + " and " + nameOf(hazard.second) +
                                 " of CTAs of one launch may reach the same rows, and nothing orders these CTAs; what "
                                 "one CTA hands another needs a launch between";
+    const Location location = hazard.second.op ? hazard.second.op->location : kernel.location;
     if (internal.empty())
-      diags.error(hazard.second.op->location, message);
+      diags.error(location, message);
     else
-      diags.internalError(internal, message, hazard.second.op->location);
-    diags.note(hazard.first.op->location, "first: " + textOf(*hazard.first.op));
-    diags.note(hazard.second.op->location, "then: " + textOf(*hazard.second.op));
+      diags.internalError(internal, message, location);
+    for (const auto &[when, access] : {std::pair("first: ", hazard.first), {"then: ", hazard.second}})
+      if (access.op)
+        diags.note(access.op->location, when + textOf(*access.op));
   }
   return isSound;
 }
 
 void fagen::printGlobal(const Program &program, const Kernel &kernel, llvm::raw_ostream &os) {
-  const unsigned launch = launchOf(program, kernel);
-  const std::vector<GlobalHazard> hazards = findGlobalHazards(program, launch);
+  const std::vector<GlobalHazard> hazards = findGlobalHazards(program, kernel);
   if (hazards.empty())
     return;
-  os << "global memory of @" << kernel.symbol << ", launch " << launch + 1 << " of " << program.kernels.size() << ":\n";
+  os << "global memory of @" << kernel.symbol << ", launch " << hazards.front().second.launch + 1 << " of "
+     << program.kernels.size() << ":\n";
   for (const GlobalHazard &hazard : hazards) {
     os << "  " << toString(hazard.kind) << ' ' << hazard.first.buffer->name << ": ";
     if (hazard.isOrdered() && !hazard.isCounted)
