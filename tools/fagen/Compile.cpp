@@ -85,8 +85,8 @@ lowerSideBySide(const KernelSpec &kernel, const PipelineOptions &options, Instru
   std::iota(order.begin(), order.end(), 0);
   auto placeOf = [&](size_t i) {
     const Variant &variant = kernel.variants[i];
-    return std::tuple(variant.problem.dtype, variant.problem.headDimQK, -int64_t(variant.schedule.number(OptionKey::Stages)),
-                      variant.scheduleIndex);
+    return std::tuple(variant.problem.dtype, variant.problem.headDimQK,
+                      -int64_t(variant.schedule.number(OptionKey::Stages)), variant.scheduleIndex);
   };
   llvm::stable_sort(order, [&](size_t a, size_t b) { return placeOf(a) < placeOf(b); });
   PipelineOptions rest;
