@@ -3,6 +3,8 @@
 
 #include "KeyRuns.h"
 
+#include "../RowKeys.h"
+
 #include "fagen/IR/RunValues.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -55,7 +57,49 @@ namespace {
 
 class RunReader {
 public:
-  RunReader(const Kernel &kernel, ConditionByRuns &made) : kernel(kernel), made(made) {}
+  RunReader(const Kernel &kernel, ConditionByRuns &made, const Expr &all) : kernel(kernel), made(made), all(all) {}
+
+  /// A conjunct: words where these tell of all keys of a run together.
+  void add(const Expr &condition) {
+    if (condition.kind() == ExprKind::And) {
+      add(condition.lhs());
+      add(condition.rhs());
+    } else if (const std::optional<KeysOfRow> keys = keysOfRow(condition);
+               keys && keys->follow.empty() && keys->areOver.empty() && !readsTensor(condition)) {
+      addBounds(keys->begin, isBound(keys->end) ? keys->end : Expr());
+    } else if (const Expr tested = testedElement(condition)) {
+      made.words.push_back({.run = runOf(tested), .isOpposite = condition.kind() == ExprKind::Eq});
+    } else {
+      const Expr byRuns = read(condition);
+      made.condition = made.condition ? Expr::binary(ExprKind::And, made.condition, byRuns) : byRuns;
+    }
+  }
+
+private:
+  static bool readsTensor(const Expr &expr) {
+    return expr.kind() == ExprKind::Read || llvm::any_of(expr.operands(), readsTensor);
+  }
+
+  /// Nothing where every key is let through.
+  void addBounds(const Expr &begin, const Expr &end) {
+    if (begin || end)
+      made.words.push_back({.begin = begin, .end = end});
+  }
+
+  /// Else it is the largest integer.
+  static bool isBound(const Expr &end) { return end.kind() != ExprKind::Constant || end.value() != INT64_MAX; }
+
+  /// Of element, element != 0 or element == 0, a byte's or a bit's, the read; else nothing.
+  Expr testedElement(const Expr &condition) const {
+    const bool compares = condition.kind() == ExprKind::Ne || condition.kind() == ExprKind::Eq;
+    if (compares && !(condition.rhs() == constant(0)))
+      return {};
+    const Expr read = compares ? condition.lhs() : condition;
+    if (!isOfRun(kernel, read))
+      return {};
+    const ElementType type = kernel.buffer(read.operands().front().name().drop_front())->type;
+    return type == ElementType::U8 || type == ElementType::Bit ? read : Expr();
+  }
 
   /// What may not be read at all stays as it is.
   Expr read(const Expr &expr) {
@@ -69,14 +113,12 @@ public:
     return operands.empty() ? expr : expr.withOperands(operands);
   }
 
-private:
   std::string runOf(const Expr &read) {
     for (const KeyRunRead &known : made.runs)
       if (known.read == read)
         return known.name;
     std::string name = (read.operands().front().name().drop_front() + "_run").str();
-    while (llvm::any_of(made.runs, [&](const KeyRunRead &known) { return known.name == name; }) ||
-           made.condition.uses(name))
+    while (llvm::any_of(made.runs, [&](const KeyRunRead &known) { return known.name == name; }) || all.uses(name))
       name += '_';
     made.runs.push_back({name, read});
     return name;
@@ -84,11 +126,12 @@ private:
 
   const Kernel &kernel;
   ConditionByRuns &made;
+  const Expr &all;
 };
 
 } // namespace
 
-ConditionByRuns::ConditionByRuns(const Kernel &kernel, const Expr &condition) : condition(condition) {
+ConditionByRuns::ConditionByRuns(const Kernel &kernel, const Expr &condition) {
   auto unused = [&](std::string name) {
     while (condition.uses(name))
       name += '_';
@@ -97,8 +140,17 @@ ConditionByRuns::ConditionByRuns(const Kernel &kernel, const Expr &condition) : 
   first = unused("first");
   read = unused("read");
   place = unused("i");
-  const Expr byRuns = RunReader(kernel, *this).read(condition);
-  this->condition = byRuns;
+  RunReader(kernel, *this, condition).add(condition);
+}
+
+/// first_keys(end - first) & ~first_keys(begin - first), or x_run.not_zero().
+static std::string spellWord(const ConditionByRuns::Word &word, const std::string &first,
+                             llvm::function_ref<std::string(const Expr &)> spell) {
+  auto keysBefore = [&](const Expr &end) { return "first_keys(" + spell(end - variable(first)) + ")"; };
+  if (!word.run.empty())
+    return (word.isOpposite ? "~" : "") + word.run + ".not_zero()";
+  const std::string end = word.end ? keysBefore(word.end) : "", begin = word.begin ? "~" + keysBefore(word.begin) : "";
+  return end + (end.empty() || begin.empty() ? "" : " & ") + begin;
 }
 
 void fagen::emitSeenOfRun(IndentedStream &out, const ConditionByRuns &condition, llvm::StringRef holder,
@@ -111,7 +163,13 @@ void fagen::emitSeenOfRun(IndentedStream &out, const ConditionByRuns &condition,
                        holder.str(), run.read.operands().front().name().drop_front().str(), condition.first,
                        spell(run.read.indices().back()), others);
   }
-  out << fmt::format("return seen_of_run({}, [&](int{}, int{}) {{ return {}; }});\n", condition.first,
-                     condition.condition.uses(nameOf(RunValue::ElementKey)) ? " k" : "",
-                     condition.runs.empty() ? "" : " " + condition.place, spell(condition.condition));
+  std::string seen;
+  auto add = [&](const std::string &word) { seen += (seen.empty() ? "" : " & ") + word; };
+  for (const ConditionByRuns::Word &word : condition.words)
+    add(spellWord(word, condition.first, spell));
+  if (const Expr &each = condition.condition)
+    add(fmt::format("seen_of_run({}, [&](int{}, int{}) {{ return {}; }})", condition.first,
+                    each.uses(nameOf(RunValue::ElementKey)) ? " k" : "",
+                    condition.runs.empty() ? "" : " " + condition.place, spell(each)));
+  out << "return " << (seen.empty() ? "kWholeRun" : seen) << ";\n";
 }

@@ -16,11 +16,18 @@ struct KeyRunRead {
   ir::Expr read;
 };
 
-/// A condition on q and k whose reads are elements of runs.
+/// A condition on q and k whose reads are elements of runs. All must hold: what words with a bit for each key of a run
+/// tell together, and what is asked for each key alone.
 struct ConditionByRuns {
+  struct Word {
+    ir::Expr begin = {}, end = {}; ///< keys from `begin` on and before `end`; null where nothing bounds them
+    std::string run = {};          ///< those whose element in this run is not 0
+    bool isOpposite = false;       ///< whose element is 0
+  };
   std::vector<KeyRunRead> runs;
   std::string first, read, place; ///< the lambdas' names for a run's first key, what reads it, a key's place in it
-  ir::Expr condition;             ///< names elements as runs[place]
+  std::vector<Word> words;
+  ir::Expr condition; ///< names elements as runs[place]; null where words tell all
 
   ConditionByRuns(const ir::Kernel &kernel, const ir::Expr &condition);
 };

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fagen/device/form.h>
+#include <fagen/device/tile/integer.h>
 
 namespace fagen::device {
 
@@ -26,6 +27,13 @@ __device__ __forceinline__ float element_of(unsigned bits, const bf16 *) {
   return ptx::to_float(bf16{static_cast<unsigned short>(bits)});
 }
 
+/// A bit for each byte of the word, low first: whether it is not 0. A carry out of the byte's low seven bits says so,
+/// or the eighth; a product brings the four together.
+__device__ __forceinline__ unsigned bytes_not_zero(unsigned word) {
+  const unsigned high = (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
+  return (high >> 7) * 0x10204080u >> 28;
+}
+
 /// Elements as they lie in memory.
 template <class T> struct KeyRun {
   static constexpr int kBits = 8 * sizeof(T), kOfWord = 32 / kBits;
@@ -35,11 +43,21 @@ template <class T> struct KeyRun {
   __device__ __forceinline__ auto operator[](int i) const {
     return element_of(words[i / kOfWord] >> kBits * (i % kOfWord), static_cast<const T *>(nullptr));
   }
+  /// A bit for each key: whether its byte is not 0.
+  __device__ __forceinline__ unsigned not_zero() const {
+    static_assert(kBits == 8, "of bytes");
+    unsigned found = 0;
+#pragma unroll
+    for (int word = 0; word < kRunKeys / kOfWord; ++word)
+      found |= bytes_not_zero(words[word]) << kOfWord * word;
+    return found;
+  }
 };
 template <> struct KeyRun<bit> {
-  unsigned word;
+  unsigned word; ///< with more behind the run
 
   __device__ __forceinline__ int operator[](int i) const { return static_cast<int>(word >> i & 1u); }
+  __device__ __forceinline__ unsigned not_zero() const { return word; }
 };
 
 /// An element's bits, the others 0.
@@ -126,6 +144,9 @@ struct AskTogether {
   }
 };
 
+/// The first so many keys of a run: none where the number is negative, all where it is larger.
+__device__ __forceinline__ unsigned first_keys(int count) { return (1u << min(max(count, 0), kRunKeys)) - 1; }
+
 /// A bit for each key of the run from `key` on: whether sees(key, its place in the run).
 template <class Sees> __device__ __forceinline__ unsigned seen_of_run(int key, Sees sees) {
   unsigned seen = 0;
@@ -154,14 +175,14 @@ __device__ __forceinline__ void see_runs(unsigned (&seen)[kCount], PlaceOf place
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const RunPlace place = place_of(i);
-      seen[i] = seen_of(place.row, place.key, ReadTogether{});
+      seen[i] = seen_of(place.row, place.key, ReadTogether{}) & kWholeRun;
     }
     return;
   }
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     const RunPlace place = place_of(i);
-    seen[i] = seen_of(place.row, place.key, ReadApart{});
+    seen[i] = seen_of(place.row, place.key, ReadApart{}) & kWholeRun;
   }
 }
 
