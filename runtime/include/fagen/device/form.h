@@ -23,23 +23,20 @@ template <class T> struct Scalar {
   T number;
 };
 
+// The loads are not behind a branch: a compiler may move a load in front of the branch, and out of a loop.
+
 __device__ __forceinline__ float value_of(const Scalar<float> &scalar, ptx::Site site = ptx::Site::here()) {
-  unsigned word[1];
-  if (scalar.device == nullptr)
-    return scalar.number;
-  ptx::ld_global(word, scalar.device, site);
-  return ptx::bits_float(word[0]);
+  const bool is_there = scalar.device != nullptr;
+  const float there = ptx::bits_float(ptx::ld_global_u32(scalar.device, site, is_there));
+  return is_there ? there : scalar.number;
 }
 
 /// Held to what the form says that it may be: bounds of loops depend on it.
 __device__ __forceinline__ int value_of(const Scalar<int> &scalar, int low, int high,
                                         ptx::Site site = ptx::Site::here()) {
-  unsigned word[1];
-  if (scalar.device == nullptr)
-    return scalar.number;
-  ptx::ld_global(word, scalar.device, site);
-  const int value = static_cast<int>(word[0]);
-  return value < low ? low : value > high ? high : value;
+  const bool is_there = scalar.device != nullptr;
+  const int there = static_cast<int>(ptx::ld_global_u32(scalar.device, site, is_there));
+  return !is_there ? scalar.number : there < low ? low : there > high ? high : there;
 }
 
 // 0 where the lane is not active.
