@@ -222,6 +222,24 @@ def test_repeated_calls_need_no_dispatcher(monkeypatch):
         fagen.attention(q[:, :8], k, v, causal=True)
 
 
+@emulated
+def test_dependent_launches_are_other_calls(monkeypatch):
+    """What is remembered of a call is not taken for one that asks for dependent launches; results are the same."""
+    q, k, v = tensors(seq_q=48)
+    first = fagen.attention(q, k, v)
+    try:
+        fagen.torch.enable_pdl()
+        with monkeypatch.context() as without:
+            without.setattr(fagen.torch, "_forward", None)
+            with pytest.raises(TypeError):  # it is not remembered
+                fagen.attention(q, k, v)
+        assert torch.equal(fagen.attention(q, k, v), first)
+    finally:
+        fagen.torch.enable_pdl(False)
+    monkeypatch.setattr(fagen.torch, "_forward", None)
+    assert torch.equal(fagen.attention(q, k, v), first)
+
+
 class Recorded(TorchDispatchMode):
     """The names of fagen's operators that are called."""
 
