@@ -5,6 +5,7 @@
 
 #include "../RowKeys.h"
 
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/RunValues.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -65,7 +66,7 @@ public:
       add(condition.lhs());
       add(condition.rhs());
     } else if (const std::optional<KeysOfRow> keys = keysOfRow(condition);
-               keys && keys->follow.empty() && keys->areOver.empty() && !readsTensor(condition)) {
+               keys && keys->follow.empty() && keys->areOver.empty() && !readsMemory(condition)) {
       addBounds(keys->begin, isBound(keys->end) ? keys->end : Expr());
     } else if (const Expr tested = testedElement(condition)) {
       made.words.push_back({.run = runOf(tested), .isOpposite = condition.kind() == ExprKind::Eq});
@@ -76,10 +77,6 @@ public:
   }
 
 private:
-  static bool readsTensor(const Expr &expr) {
-    return expr.kind() == ExprKind::Read || llvm::any_of(expr.operands(), readsTensor);
-  }
-
   /// Nothing where every key is let through.
   void addBounds(const Expr &begin, const Expr &end) {
     if (begin || end)
