@@ -591,7 +591,7 @@ def enable_pdl(on=True):
     """Whether calls and plans made from now on, in this process, are programmatic dependent launches.
 
     Kernels of schedules with `pdl = 1` then set themselves up while the launch before them in the stream ends. That gains
-    where the kernels before and behind do so, too, as fagen's own do; behind others it costs a third of a microsecond.
+    where the kernels before and behind do so, too, as fagen's own do; behind others it costs a little.
     What was captured or planned before stays as it is. Results are the same.
     """
     _ours.fagen_torch_overlap_launches(bool(on))

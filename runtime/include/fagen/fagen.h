@@ -65,8 +65,8 @@ enum { FAGEN_MASK_NONE = 1, FAGEN_MASK_CAUSAL = 2 };
 enum {
   FAGEN_FLAG_LSE = 1u << 0, /* LSE will be asked for: only rows that can write it fit */
   /* Programmatic dependent launch: kernels that can (schedules with pdl = 1) begin while the launch before them in the
-   * stream ends, and wait for it. It gains a microsecond where that launch lets its successor begin, as such kernels of
-   * fagen do, and costs a third of one where it does not. Others are launched as without. */
+   * stream ends, and wait for it. A small launch gains where that launch lets its successor begin, as such kernels of
+   * fagen do, and loses a little where it does not (docs/Runtime.md). Others are launched as without. */
   FAGEN_FLAG_PDL = 1u << 1
 };
 
