@@ -51,6 +51,7 @@ struct Seen {
 
 struct OutputSums {
   double maxError = 0, ab = 0, aa = 0, bb = 0;
+  double bbOnGrid = 0; ///< of bb, elements that the type holds, as where one key has all the weight
   int64_t worst = 0, judged = 0;
   Seen unwritten, notFinite, maskedNotZero;
 
@@ -62,12 +63,19 @@ struct OutputSums {
     ab += other.ab;
     aa += other.aa;
     bb += other.bb;
+    bbOnGrid += other.bbOnGrid;
     judged += other.judged;
     unwritten.merge(other.unwritten);
     notFinite.merge(other.notFinite);
     maskedNotZero.merge(other.maskedNotZero);
   }
 };
+
+/// Whether the type holds a reference's value, but for next to nothing.
+static bool isOnGrid(DType dtype, double value) {
+  const double rounded = floatOfHalf(dtype, halfOfFloat(dtype, float(value)));
+  return std::abs(value - rounded) <= ulpAt(dtype, std::abs(value)) / 1024;
+}
 
 static OutputSums compareOutputs(const Case &c, const Reference &reference, const std::vector<uint16_t> &o) {
   OutputSums total;
@@ -90,6 +98,8 @@ static OutputSums compareOutputs(const Case &c, const Reference &reference, cons
         sums.ab += value * reference.o[i];
         sums.aa += value * value;
         sums.bb += reference.o[i] * reference.o[i];
+        if (isOnGrid(c.dtype, reference.o[i]))
+          sums.bbOnGrid += reference.o[i] * reference.o[i];
         ++sums.judged;
         if (std::isinf(reference.lse[i / columns]) && value != 0)
           sums.maskedNotZero.add(i);
@@ -105,8 +115,10 @@ static OutputSums compareOutputs(const Case &c, const Reference &reference, cons
 /// size. The cosine difference is half the relative square error, so the two add up by their roots.
 static double cosineBoundOf(const Case &c, const Reference &reference, const OutputSums &sums) {
   double bound = kTolerances.cosine + kTolerances.plainFactor * reference.plainCosine;
-  if (c.arguments && !c.arguments->form->texts.score.empty())
-    bound += std::pow(ulpAt(c.dtype, 1) / 2, 2) / 2;
+  if (c.arguments && !c.arguments->form->texts.score.empty()) {
+    const double onGrid = sums.bb > 0 ? sums.bbOnGrid / sums.bb : 0; // off by 2 u, the others by u
+    bound += std::pow(ulpAt(c.dtype, 1) / 2, 2) / 2 * (1 + 3 * onGrid);
+  }
   if (sums.bb == 0)
     return bound;
   const double lost = reference.form.o[kUnderflow] + ulpAt(c.dtype, 0) / 2;

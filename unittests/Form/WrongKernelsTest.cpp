@@ -172,4 +172,15 @@ TEST(WrongKernels, EqualScoresRoundAlike) {
   EXPECT_EQ(kernel.failures(c), "cosine");
 }
 
+/// O of a row that sees one key is V times a share that rounding left, and rounds as V's neighbours do: both errors
+/// have one sign.
+TEST(WrongKernels, OneKeysWeightAndOutputRoundAlike) {
+  const Case c = caseOfForm("form f { score = f32(k) + 1.39; mask = k < 1; }", "1,2,2,40,70,32 dtype=bf16");
+  ModelKernel kernel = ModelKernel::of(c.arguments->form, c);
+  kernel.shift = 0;
+  EXPECT_EQ(kernel.failures(c), "");
+  kernel.oFactor = 0.993f;
+  EXPECT_EQ(kernel.failures(c), "cosine");
+}
+
 } // namespace
