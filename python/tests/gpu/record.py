@@ -5,7 +5,7 @@
 JSON file for each, with the machine and the versions.
 
 What is timed runs first and alone: `host` (host_time.py) and `bench` (fagen bench). The tests then run side by side: `torch`, `fa2`,
-`fa2_kvcache`, `sdpa`, `transformers`, `jax`. Wheels are unpacked into a directory of their own, in front of what is installed: no network and no
+`fa2_kvcache`, `sdpa`, `transformers`, `jax`, `forms`, `mods`. Wheels are unpacked into a directory of their own, in front of what is installed: no network and no
 pip are needed. Prints a line for each. Exits with 0 when all passed, 2 when something failed.
 """
 import argparse
@@ -28,7 +28,8 @@ MODEL = {"model_type": "llama", "num_hidden_layers": 32, "num_attention_heads": 
 TIMED = ("host", "bench")
 TESTS = {"torch": ["test_gpu.py", "-k", "not host_time"],  # the host is busy with the others
          "fa2": ["test_fa2_gpu.py", "-k", "not kvcache"], "fa2_kvcache": ["test_fa2_gpu.py", "-k", "kvcache"],
-         "sdpa": ["test_sdpa_gpu.py"], "transformers": ["test_transformers_gpu.py"], "jax": ["test_jax_gpu.py"]}
+         "sdpa": ["test_sdpa_gpu.py"], "transformers": ["test_transformers_gpu.py"], "jax": ["test_jax_gpu.py"],
+         "forms": ["test_forms_gpu.py"], "mods": ["test_mods_gpu.py"]}
 VERSIONS = """import importlib.metadata as m, json
 def version(name):
     try:
@@ -80,16 +81,19 @@ def finish(process, begun, seconds):
 
 
 def outcomes(file):
-    """Of pytest's report: how many cases of each test had which outcome, and what did not pass, with the reason."""
-    tests, others = {}, []
+    """Of pytest's report: how many cases of each test had which outcome, what did not pass, with the reason, and what cases recorded."""
+    tests, others, recorded = {}, [], {}
     for case in tree.parse(file).iter("testcase"):
         said = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
         outcome = "passed" if said is None else said.tag
         test = tests.setdefault(case.get("name").split("[")[0], {})
         test[outcome] = test.get(outcome, 0) + 1
+        properties = {p.get("name"): float(p.get("value")) for p in case.iter("property")}
+        if properties:
+            recorded[case.get("name")] = properties
         if said is not None:
             others.append({"case": case.get("name"), "outcome": outcome, "reason": (said.get("message") or "")[:400]})
-    return {"tests": tests, "not passed": others}
+    return {"tests": tests, "not passed": others, **({"recorded": recorded} if recorded else {})}
 
 
 def result_of(name, code, folder):
