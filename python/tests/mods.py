@@ -143,10 +143,11 @@ def in_double(mod, q, k, v):
     return o.transpose(1, 2), lse
 
 
-def by_flex(flex, mod, q, k, v, blocks):
-    """O [B, S, H, D] and LSE [B, H, S] of FlexAttention; `blocks` makes its block mask."""
+def by_flex(flex, mod, q, k, v, blocks, **options):
+    """O [B, S, H, D] and LSE [B, H, S] of FlexAttention with these kernel options; `blocks` makes its block mask."""
     q, k, v = (t.transpose(1, 2).contiguous() for t in (q, k, v))
     sizes = (q.shape[0], HEADS, q.shape[2], k.shape[2])
     block_mask = blocks(mod.mask, *sizes, device=q.device) if mod.mask else None
-    o, aux = flex(q, k, v, score_mod=mod.score, block_mask=block_mask, enable_gqa=True, return_aux=AuxRequest(lse=True))
+    o, aux = flex(q, k, v, score_mod=mod.score, block_mask=block_mask, enable_gqa=True,
+                  return_aux=AuxRequest(lse=True), kernel_options=options or None)
     return o.transpose(1, 2), aux.lse

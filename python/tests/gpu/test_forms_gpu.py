@@ -53,6 +53,7 @@ def shipped(learnt=False):
     rows = torch.arange(ROWS, device="cuda") // 64
     first = torch.tensor([[0] * 123 + [123] * 577, [0] * 650 + [650] * 50], dtype=torch.int32, device="cuda")
     cap = lambda s: 5 * torch.tanh(s / 5)  # noqa: E731
+    document = (first > 0).int() * 3 + (key >= first + 40).int()  # numbers that only ascend
     window = causal & (place - key < 100)
     prefix = torch.tensor([450, 20], dtype=torch.int32, device="cuda")
     of_head = heads[:, None, None].double()
@@ -66,6 +67,7 @@ def shipped(learnt=False):
         "gpt_oss": (dict(sinks=heads, window=100), dict(seen=window, sink=heads)),
         "bias": (dict(bias=bias), dict(score=lambda s: s + bias.double())),
         "prefix": (dict(prefix=prefix), dict(seen=(causal | (key < prefix[:, None, None]))[:, None])),
+        "same_document": (dict(document=document), dict(seen=causal & (document[:, KEYS - ROWS:, None] == document[:, None])[:, None])),
         "documents": (dict(first=first), dict(seen=(causal & (key >= first[:, KEYS - ROWS:, None]))[:, None])),
         "temperature": (dict(factor=heads), dict(score=lambda s: s * of_head, seen=causal)),
         "streaming": (dict(first=4, window=100), dict(seen=causal & ((key < 4) | (place - key < 100)))),
