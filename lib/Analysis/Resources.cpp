@@ -53,13 +53,26 @@ static bool isConverted(const Kernel &kernel, const Buffer *fragment) {
   return found;
 }
 
+/// Scores of part of a tile of keys: they take the registers of those of all of it.
+static bool isOfPart(const Kernel &kernel, const Buffer &fragment) {
+  return llvm::any_of(kernel.roles, [&](const Role &role) {
+    const Buffer *const keys = rightOperandInto(role, &fragment);
+    bool hasWider = false;
+    forEach<MmaIssueOp>(role.body, [&](MmaIssueOp<const Op> product) {
+      hasWider |= product.b().buffer == keys && product.acc().buffer->columns > fragment.columns;
+    });
+    return keys && hasWider;
+  });
+}
+
 /// Tiles of Q, S and O in fragments, P beside the next tile's S where steps overlap, and what no kernel does without.
 static unsigned leastRegisters(const Kernel &kernel) {
   const Overlap overlap = valueOr(kernel.options.overlap, Overlap::None);
   const bool isBeside = overlap == Overlap::Intra || overlap == Overlap::Both;
   unsigned registers = mmaFamily(kernel.backend).isAsynchronous ? kLeastOfGroup : kLeastRegisters;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
-    if (buffer->space == Space::Fragment && buffer->columns > 1 && (isBeside || !isConverted(kernel, buffer.get())))
+    if (buffer->space == Space::Fragment && buffer->columns > 1 && !isOfPart(kernel, *buffer) &&
+        (isBeside || !isConverted(kernel, buffer.get())))
       registers += fragmentRegisters(kernel, *buffer);
   return registers;
 }
@@ -69,7 +82,7 @@ ResourceEstimate fagen::estimateResources(const Kernel &kernel, uint64_t sharedB
   estimate.mostRegisters = target.maxRegistersPerThread;
   unsigned fragments = 0;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
-    if (buffer->space == Space::Fragment && !isConverted(kernel, buffer.get()))
+    if (buffer->space == Space::Fragment && !isConverted(kernel, buffer.get()) && !isOfPart(kernel, *buffer))
       fragments += fragmentRegisters(kernel, *buffer);
   estimate.leastRegisters = leastRegisters(kernel);
   estimate.registers = std::min(kOtherRegisters + fragments, target.maxRegistersPerThread);

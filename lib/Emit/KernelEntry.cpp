@@ -23,6 +23,15 @@ static bool isMasked(const Op &loop) {
   return mask && !mask->when();
 }
 
+/// Whether it has scores of the first keys of a tile alone.
+static bool isOfPart(const Op &loop) {
+  bool found = false;
+  forEach<ConvertOp>(loop.body, [&](ConvertOp<const Op> convert) {
+    found |= convert.s().buffer->columns < convert.p().buffer->columns;
+  });
+  return found;
+}
+
 /// Whether step j has key tile j from the end.
 bool KernelEmitter::countsBack() const {
   return llvm::any_of(sections.loops, [this](const Sections::Steps &steps) {
@@ -43,7 +52,8 @@ KernelEmitter::Products KernelEmitter::productsOf(const Op &loop) const {
 llvm::StringRef KernelEmitter::summaryOf(LoopOp<const Op> loop) const {
   const Products products = productsOf(*loop);
   if (products.hasScores && !products.hasResults)
-    return "Scores and softmax of the first step: no P V runs under them yet.";
+    return isOfPart(*loop) ? "The first step where rows of the group see the first half of its keys alone."
+                           : "Scores and softmax of the first step: no P V runs under them yet.";
   if (products.hasResults && !products.hasScores)
     return "P V of the last step.";
   if (!products.hasScores) {

@@ -41,6 +41,7 @@ std::vector<Finding> VariantChecker::run() {
   checkSplit();
   checkCluster();
   checkSettleApart();
+  checkHalveMasked();
   checkVector();
   checkSwizzle();
   return std::move(findings);
@@ -228,6 +229,17 @@ void VariantChecker::checkSettleApart() {
       isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) && schedule.rescale != RescalePolicy::Optimistic)
     add("settle_apart", OptionKey::SettleApart,
         fmt::format("settle_apart = 1 goes with rescale = optimistic, not with {}", toString(schedule.rescale).str()));
+}
+
+// Only rotated steps have a first one, which stands alone.
+void VariantChecker::checkHalveMasked() {
+  if (known(OptionKey::HalveMasked, OptionKey::Mma, OptionKey::Overlap) &&
+      schedule.number(OptionKey::HalveMasked) != 0 && family().isAsynchronous &&
+      isOnTarget(OptionKey::Mma, unsigned(schedule.mma)) && schedule.overlap != Overlap::Intra &&
+      schedule.overlap != Overlap::Both)
+    add("halve_masked", OptionKey::HalveMasked,
+        fmt::format("halve_masked = 1 goes with overlap = intra or both, not with {}",
+                    toString(schedule.overlap).str()));
 }
 
 // Probabilities may be 2^8 times as large as usual, or 2^15 or 2^40 times, and with them P V of a tile. A step can be

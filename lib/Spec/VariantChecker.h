@@ -49,6 +49,7 @@ private:
   void checkSplit();
   void checkCluster();
   void checkSettleApart();
+  void checkHalveMasked();
   void checkVector();
   void checkSwizzle();
 

@@ -389,6 +389,9 @@ void Judge::judgeSplit() {
   const bool canSettle =
       !variant.isOfWarpGroups() || RescalePolicy(variant.number(OptionKey::Rescale)) == RescalePolicy::Optimistic;
   require(variant.number(OptionKey::SettleApart) == 0 || canSettle, "settle_apart", OptionKey::SettleApart);
+  const bool isRotated = variant.overlap() == Overlap::Intra || variant.overlap() == Overlap::Both;
+  require(variant.number(OptionKey::HalveMasked) == 0 || isRotated || !variant.isOfWarpGroups(), "halve_masked",
+          OptionKey::HalveMasked);
 }
 
 void Judge::judgeSwizzle() {

@@ -83,7 +83,8 @@ def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt
      Choice<"sums", SumTypeEnum, 1>]>; // a tile's sums, before they become acc's f32; f32 where not given
 
 def MmaIssue : Op<"mma_issue",
-    "as mma, but asynchronous: a group of four warps asks for it, and it reads and writes until mma_wait says so",
+    "as mma, but asynchronous: a group of four warps asks for it, and it reads and writes until mma_wait says so; abt of "
+    "fewer columns than b has rows multiplies the first ones",
     [Operand<"acc", ReadWrite, [Fragment]>, Operand<"a", Read, [Fragment, Shared]>, Operand<"b", Read, [Shared]>,
      OptionalOperand<"held", Read, [Fragment]>], // the first columns of a
     [Choice<"form", MmaFormEnum>, Int<"accumulate", 0, 1>]>;
@@ -95,7 +96,7 @@ def MmaWait : Op<"mma_wait", "waits until at most `pending` of the newest groups
   let HasSite = 1;
 }
 
-def Convert : Op<"convert", "p = s, rounded once to the type of p",
+def Convert : Op<"convert", "p = s, rounded once to the type of p, and 0 in columns that s does not have",
     [Operand<"p", Write, [Fragment, Shared]>, Operand<"s", Read, [Fragment, Shared]>]>;
 
 // Results.

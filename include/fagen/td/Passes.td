@@ -149,6 +149,13 @@ def TakeTurns : Pass<"take-turns",
   let Place = "All loops are there: turns begin before them and end behind them.";
   let For = TakingTurns;
 }
+def HalveMaskedTiles : Pass<"halve-masked-tiles",
+  "lets a warp group multiply the half of the last key tile that its rows see",
+  "loops over key tiles, waits, arrivals and turns are in place",
+  "with halve_masked = 1 the first step has half as many scores where no row of the group sees the other half"> {
+  let Place = "A step is copied as a whole, with all who wait in it.";
+  let For = OfRoles;
+}
 def OverlapLaunches : Pass<"overlap-launches",
   "lets a kernel set itself up while the launch before it ends",
   "all roles meet at a barrier before they touch global memory",

@@ -41,7 +41,7 @@ def words(pattern, file):
 
 
 keys = words(r'^def \w+ : (?:EnumOption|Option|PassNumber)<"(\w+)"', "SpecOptions.td")
-cases = words(r'^def \w+ : Case<"(\w+)"', "SpecOptions.td")
+cases = words(r'^def \w+ : Case<"(\w+)"', "SpecEnums.td")
 targets = words(r'^def \w+ : (?:Ampere|Hopper)<"(\w+)"', "Targets.td")
 wrong = [k for k in keys if scope(k, f"  {k} = 1;") != "variable.parameter.key.fagen"]
 wrong += [c for c in cases if scope(c, f"  dtype = {c};") != "constant.language.fagen"]

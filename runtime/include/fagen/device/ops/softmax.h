@@ -251,15 +251,19 @@ template <int kRows> __device__ __forceinline__ void total(RowValues<kRows> &l, 
 }
 
 /// Probabilities rounded once to T, as the left operand of P V: the accumulator's layout is the operand's, so no lane
-/// exchanges anything.
-template <class T, int kRows, int kColumns>
-__device__ __forceinline__ void convert(LeftOperand<T, kRows, kColumns> &p, const Accumulator<kRows, kColumns> &s) {
+/// exchanges anything. Columns that s does not have are 0.
+template <class T, int kRows, int kColumns, int kGiven>
+__device__ __forceinline__ void convert(LeftOperand<T, kRows, kColumns> &p, const Accumulator<kRows, kGiven> &s) {
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
     for (int slice = 0; slice < kColumns / 16; ++slice)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
+        if (slice >= kGiven / 16) {
+          p.value[slab][slice][i] = 0;
+          continue;
+        }
         const float(&pair)[4] = s.value[slab][2 * slice + i / 2];
         p.value[slab][slice][i] = ptx::round_pair<T>(pair[i % 2 * 2], pair[i % 2 * 2 + 1]);
       }

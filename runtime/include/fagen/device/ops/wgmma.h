@@ -42,11 +42,12 @@ template <class Acc> __device__ __forceinline__ float (&elements(Acc &accumulato
 }
 
 /// Accumulator = (rows [a_row, a_row + 64) of a) b^T, both in shared memory: slices [kFirst, ...) of the sum, to which
-/// those before them were added already. With kAdds the sum is added to what the accumulator holds.
+/// those before them were added already. With kAdds the sum is added to what the accumulator holds. One of fewer
+/// columns than b has rows is that of the first rows.
 template <int kFirst, bool kAdds = false, class Acc, class ATile, class BTile>
 __device__ __forceinline__ void issue_abt_slices(Acc &accumulator, const ATile &a, int a_row, const BTile &b,
                                                  ptx::Site site) {
-  static_assert(Acc::kColumns == BTile::kRows && ATile::kColumns == BTile::kColumns, "shapes of a product");
+  static_assert(Acc::kColumns <= BTile::kRows && ATile::kColumns == BTile::kColumns, "shapes of a product");
   const ptx::MatrixDescriptor a_operand = k_major_operand(a, a_row), b_operand = k_major_operand(b);
 #pragma unroll
   for (int slice = kFirst; slice < ATile::kColumns / 16; ++slice)
