@@ -24,7 +24,7 @@
 //   ring     v         filled by bulk copies of load (v_full), released by 2 groups (v_empty): RAW, WAR, WAW
 //   ring     next_tile filled by load (tile_full), released by 8 warps (tile_empty): RAW, WAR
 //   barrier  of the CTA: RAW mbarriers
-//   wait     for products: RAW s o, WAR k p v q, WAW s o
+//   wait     for products: RAW s_half s o, WAR k p v q, WAW s o
 //   wait     for bulk stores: WAR q
 //   barrier  of each warp: RAW q, WAR q k next_tile, WAW q
 //   barrier  of named warps: RAW q, WAR q
@@ -65,6 +65,7 @@ constexpr int kKeyWarps = 1;                         // warps side by side over 
 constexpr int kWarpRows = kTileRows / kRowWarps;     // 16
 constexpr int kWarpKeys = kTileKeys / kKeyWarps;     // 128
 constexpr int kTurnRows = 65536;                     // rows of K and V of the heads whose tiles take turns at the end: they stay in L2
+constexpr int kHalfKeys = kWarpKeys / 2;             // 64
 
 using QTile = SharedTile<Element, kTileRows, kHeadDimQK, Swizzle::kXor>;
 using KTile = SharedTile<Element, kTileKeys, kHeadDimQK, Swizzle::kXor>;
@@ -94,16 +95,17 @@ static_assert(sizeof(SharedStorage) == 99456, "shared memory is as allocate-shar
 struct Cta {
   const MappedAttentionParams &params;
   SharedStorage &shared;
-  int batch;      // of Q, K, V and O
-  int head;       // of Q and O
-  int kv_head;    // of K and V
-  int row_begin;  // first query row
-  int group_row;  // first row of this warp group in the tile
-  int tile;       // number of the tile of query rows
-  int turn;       // tiles that this CTA had before
-  int base;       // key tiles of those
-  int full_tiles; // split-mask-loops: key tiles that every row sees whole
-  int key_tiles;  // split-mask-loops: key tiles that some row sees
+  int batch;          // of Q, K, V and O
+  int head;           // of Q and O
+  int kv_head;        // of K and V
+  int row_begin;      // first query row
+  int group_row;      // first row of this warp group in the tile
+  int tile;           // number of the tile of query rows
+  int turn;           // tiles that this CTA had before
+  int base;           // key tiles of those
+  int full_tiles;     // split-mask-loops: key tiles that every row sees whole
+  int key_tiles;      // split-mask-loops: key tiles that some row sees
+  int wide_key_tiles; // halve-masked-tiles: key tiles of which some row of the group sees the second half
 };
 
 /// First query row of this warp in the tile.
@@ -115,6 +117,7 @@ __device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int g
   const int group_row = (group - 1) * 4 * kWarpRows;
   const int full_tiles = floor_div(max(min(params.seq_kv, place.row_begin + params.seq_kv - params.seq_q + 1), 0), kTileKeys);
   const int key_tiles = ceil_div(max(min(params.seq_kv, place.row_begin + params.seq_kv - params.seq_q + 128), 0), kTileKeys);
+  const int wide_key_tiles = ceil_div(max(min(params.seq_kv - 64, place.row_begin + group_row + params.seq_kv - params.seq_q), 0), kTileKeys);
   return {params,
           ptx::shared_storage<SharedStorage>(),
           place.batch,
@@ -126,7 +129,8 @@ __device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int g
           turn,
           base,
           full_tiles,
-          key_tiles};
+          key_tiles,
+          wide_key_tiles};
 }
 
 /// What a thread keeps in registers.
@@ -138,6 +142,7 @@ struct Registers {
   RowValues<kWarpRows> m_new;
   RowValues<kWarpRows> l;
   RowValues<kWarpRows> alpha;
+  Accumulator<kWarpRows, kHalfKeys> s_half;
 };
 
 /// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.
@@ -198,6 +203,27 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   fill(r.l, 0.0f);
   fill(r.m, ptx::negative_infinity());
   wait_for(cta.shared.q_full, cta.turn); // order-roles: the tile has arrived
+}
+
+/// The first step where rows of the group see the first half of its keys alone.
+__device__ __forceinline__ void half_step(const Cta &cta, Registers &r, int j) {
+  wait_for(cta.shared.k_full, cta.base + j); // order-roles: the tile has arrived
+  ptx::wgmma_fence();
+  // S = Q K^T (h200_fp16.fa:32)
+  issue_abt(r.s_half, cta.shared.q[cta.turn % kQuerySlots], cta.group_row, cta.shared.ring.k[(cta.base + j) % kStages]);
+  ptx::wgmma_commit();
+  ptx::wgmma_wait<0>();
+  arrive_by_warp(cta.shared.k_empty, cta.base + j); // order-roles: the warp has left the slot
+  // S = -inf where the key is not visible (h200_fp16.fa:4)
+  mask_from(r.s_half, cta.row_begin + warp_row(), (cta.key_tiles - (j + 1)) * kTileKeys, [&](int q) {
+    return min(cta.params.seq_kv, q + cta.params.seq_kv - cta.params.seq_q + 1);
+  });
+  // online softmax (h200_fp16.fa:29)
+  row_max(r.m_new, r.s_half, r.m);
+  rescale_rows<true>(r.alpha, r.l, r.m, r.m_new, cta.params.scale_log2);
+  exp2<true>(r.s_half, r.m, cta.params.scale_log2);
+  row_sum(r.l, r.s_half);
+  convert(r.p, r.s_half);
 }
 
 /// Scores and softmax of the first step: no P V runs under them yet.
@@ -336,7 +362,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_h200_narrow_f16_
     const Cta cta = cta_at(params, group, tile, turn, base);
     Registers r;
     prologue(cta, r);
-    if (const int j = 0; j < cta.key_tiles)
+    if (const int j = 0; j < cta.key_tiles - cta.wide_key_tiles)
+      half_step(cta, r, j);
+    if (const int j = cta.key_tiles - cta.wide_key_tiles; j < min(cta.key_tiles, 1))
       first_step(cta, r, j);
     before_edge(cta, r);
     if (const int j = 1; j < cta.key_tiles - cta.full_tiles)
