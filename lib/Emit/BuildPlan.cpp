@@ -5,6 +5,8 @@
 
 #include "KeyTiles.h"
 #include "OpEmitter.h"
+#include "splits/SharedKeys.h"
+#include "splits/SizeProgram.h"
 
 #include "fagen/Analysis/Resources.h"
 #include "fagen/IR/ExprAnalysis.h"
@@ -141,37 +143,13 @@ static std::vector<WorkspacePlan> planCounters(const Kernel &kernel) {
   return parts;
 }
 
-/// The value of an extent, by sizes of the problem: a program.
-static void appendProgram(const Kernel &kernel, const Expr &expr, std::vector<SelectOp> &program) {
-  static constexpr std::pair<RunValue, SelectVariable> kSizes[] = {{RunValue::Batch, SelectVariable::Batch},
-                                                                   {RunValue::Heads, SelectVariable::Heads},
-                                                                   {RunValue::KvHeads, SelectVariable::KvHeads},
-                                                                   {RunValue::SeqQ, SelectVariable::SeqQ},
-                                                                   {RunValue::SeqKv, SelectVariable::SeqKv}};
-  if (const std::optional<int64_t> number = constantOf(kernel, expr))
-    return program.push_back({SelectOp::Constant, *number});
-  if (expr.kind() == ExprKind::Variable) {
-    for (const auto &[value, variable] : kSizes)
-      if (isRunValue(expr.name(), value))
-        return program.push_back(valueOf(variable));
-    assert(isRunValue(expr.name(), RunValue::HeadsPerKv) && "extents of a scratch are of sizes");
-    const SelectOp kvHeads = valueOf(SelectVariable::KvHeads); // or 1 where there are no heads
-    return llvm::append_range(
-        program,
-        std::initializer_list<SelectOp>{
-            valueOf(SelectVariable::Heads), kvHeads, kvHeads, {SelectOp::Not}, {SelectOp::Add}, {SelectOp::Div}});
-  }
-  for (const Expr &operand : expr.operands())
-    appendProgram(kernel, operand, program);
-  assert((expr.kind() == ExprKind::Mul || expr.kind() == ExprKind::CeilDiv) && "and products and quotients of these");
-  program.push_back({expr.kind() == ExprKind::Mul ? SelectOp::Mul : SelectOp::CeilDiv});
-}
-
 /// What a launch before leaves for this one.
 static WorkspacePlan planScratch(const Kernel &kernel, const Buffer &scratch) {
   std::vector<SelectOp> bytes{{SelectOp::Constant, int64_t(sizeOf(scratch.type))}};
   for (const Expr &extent : scratch.shape) {
-    appendProgram(kernel, extent, bytes);
+    const std::optional<std::vector<SelectOp>> length = sizeProgram(kernel, extent);
+    assert(length && "extents of a scratch are of sizes");
+    llvm::append_range(bytes, *length);
     bytes.push_back({SelectOp::Mul});
   }
   return {scratch.name, std::move(bytes), unsigned(device::kBehindCounter), /*isScratch=*/true};
@@ -222,6 +200,7 @@ VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument
   for (const LedgerEntry &entry : kernel.ledger)
     plan.barriers.push_back({entry.site, entry.what, entry.covers});
   plan.workspace = planWorkspace(kernel, instrument);
+  plan.sharedTiles = countSharedTiles(kernel);
   plan.maps = planMaps(kernel);
   plan.keyTiles = planKeyTiles(kernel);
   const ResourceEstimate estimate = estimateResources(kernel, kernel.sharedBytes, *lookupTarget(kernel.target));
@@ -233,7 +212,7 @@ std::string fagen::nameOf(const GridPlan &grid) {
   return (grid.packsHeads ? "packed_" : "") + toString(grid.kind).str();
 }
 
-static std::string gridText(const GridPlan &grid) {
+static std::string gridText(const GridPlan &grid, bool sharesSeen) {
   switch (grid.kind) {
   case GridPlan::Tiles:
     return "a CTA for each tile of query rows";
@@ -241,7 +220,8 @@ static std::string gridText(const GridPlan &grid) {
     return "a CTA for each SM";
   case GridPlan::Splits:
     return grid.number ? fmt::format("{} CTAs for each tile of query rows", grid.number)
-                       : "as many CTAs for each tile of query rows as fill the GPU best";
+                       : fmt::format("as many CTAs for each tile of query rows as fill the GPU best{}",
+                                     sharesSeen ? " with the key tiles that its rows see" : "");
   case GridPlan::SplitKeys:
     return fmt::format("a CTA for each tile of query rows and {} keys", grid.number);
   case GridPlan::Rows:
@@ -277,7 +257,8 @@ static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
   os << toText(plan.keyTiles);
   for (const LaunchPlan &each : plan.launches)
     if (plan.launches.size() > 1 || variant.schedule.isSplit())
-      os << fmt::format("  launch   {}, {} threads, {}\n", each.symbol, each.threads, gridText(each.grid));
+      os << fmt::format("  launch   {}, {} threads, {}\n", each.symbol, each.threads,
+                        gridText(each.grid, !plan.sharedTiles.empty()));
   os << fmt::format("  shared   total             {:>7} B of {} B\n", launch.sharedBytes,
                     variant.target->sharedPerBlock);
   for (const BarrierPlan &barrier : plan.barriers)

@@ -102,7 +102,6 @@ private:
   void emitJudgement(const ir::Let &let);
   void emitByFirstLane(bool isFetched, llvm::function_ref<void()> body);
   void emitLets();
-  std::optional<std::pair<ir::Expr, ir::Expr>> seenBySplits() const;
   void emitSharedKeys();
   std::string namesOfLets(llvm::StringRef separator) const;
   void emitCtaAt();

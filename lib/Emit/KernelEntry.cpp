@@ -4,6 +4,7 @@
 #include "KernelEmitter.h"
 
 #include "LoopText.h"
+#include "splits/SharedKeys.h"
 
 #include "fagen/IR/Patterns.h"
 
@@ -414,7 +415,7 @@ void KernelEmitter::emitEntryOfOneTile() {
   auto scope = out.scope();
   if (isInstrumented())
     line(out, "Registers r;\nr.clock.start();");
-  line(out, "{}{} place = {}(params);", seenBySplits() ? "" : "const ", placeType(), locate());
+  line(out, "{}{} place = {}(params);", sharedKeys(kernel) ? "" : "const ", placeType(), locate());
   if (load)
     line(out, "const int group = ptx::warp_group_index(); // 0 loads");
   emitLets();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelEmitter.h"
+#include "splits/SharedKeys.h"
 
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/Queries.h"
@@ -240,34 +241,14 @@ void KernelEmitter::emitJudgement(const Let &let) {
   }
 }
 
-/// As a split would have it that has all keys; what lets have read is named by them.
-static Expr ofAllKeys(const Kernel &kernel, const Expr &bound) {
-  const Expr named = bound.rewritten([&](const Expr &node) {
-    for (const Let &let : kernel.lets)
-      if (let.source && node == Expr::read(let.source->buffer->name, let.source->at))
-        return variable(let.name);
-    return Expr();
-  });
-  return named.substitute(nameOf(RunValue::SplitBegin), constant(0))
-      .substitute(nameOf(RunValue::SplitKeys), variable(RunValue::SeqKv));
-}
-
-/// The first key that rows of the tile see and the end of these, where splits share them alone: where none sees the
-/// first keys there are, as of a window.
-std::optional<std::pair<Expr, Expr>> KernelEmitter::seenBySplits() const {
-  const auto mask = findMask(math.body);
-  if (kernel.grid.kind != CtaGrid::Splits || !mask || judgesTiles())
-    return std::nullopt;
-  const MaskBounds bounds = boundsOf(*mask, mask->row(), scoresOf(kernel, math, *mask).rows);
-  const Expr first = ofAllKeys(kernel, bounds.firstKey), end = ofAllKeys(kernel, bounds.keyEnd);
-  const bool isKnown =
-      !(bounds.firstKey == constant(0)) && !bounds.hasGap() && !readsMemory(first) && !readsMemory(end);
-  return isKnown ? std::optional(std::pair(first, end)) : std::nullopt;
-}
-
 void KernelEmitter::emitSharedKeys() {
-  if (const auto seen = seenBySplits())
-    line(out, "share_seen_keys<kTileKeys>(place, params, {}, {});", letValue(seen->first), letValue(seen->second));
+  const std::optional<SharedKeys> shared = sharedKeys(kernel);
+  if (!shared)
+    return;
+  const std::string gap =
+      shared->gapBegin ? fmt::format(", {}, {}", letValue(shared->gapBegin), letValue(shared->gapEnd)) : "";
+  line(out, "share_seen_keys<kTileKeys>(place, params, {}, {}{});", letValue(shared->first), letValue(shared->end),
+       gap);
 }
 
 /// With group_row, which they may name.

@@ -26,10 +26,11 @@ static constexpr unsigned kIndent = 2;
 static constexpr size_t kBufferBytes = size_t(1) << 14;
 
 /// Words rather than numbers, so that a person and a tool of another ABI can read them.
-static const char *const kOpWords[] = {"constant", "variable", "add", "sub", "mul", "div", "mod", "ceil_div", "neg",
-                                       "not",      "eq",       "ne",  "lt",  "le",  "gt",  "ge",  "and",      "or"};
+static const char *const kOpWords[] = {"constant", "variable", "add", "sub", "mul", "div", "mod",
+                                       "ceil_div", "neg",      "not", "eq",  "ne",  "lt",  "le",
+                                       "gt",       "ge",       "and", "or",  "min", "max", "floor_div"};
 static const char *const kVariableWords[] = {"batch",       "heads",      "kv_heads", "seq_q", "seq_kv", "sms",
-                                             "head_dim_qk", "head_dim_v", "dtype",    "mask",  "splits"};
+                                             "head_dim_qk", "head_dim_v", "dtype",    "mask",  "splits", "row"};
 
 /// An operation is its word; a constant is its number; a variable is its name: ["seq_q", 32, "le"].
 static json::Value jsonOf(const SelectOp &op) {
@@ -44,6 +45,18 @@ template <typename T> static json::Array arrayOf(const std::vector<T> &values, j
   array.reserve(values.size());
   for (const T &value : values)
     array.push_back(valueOf(value));
+  return array;
+}
+
+/// A param is its name behind a dollar: it may be called like an operation.
+static json::Array sharedTilesOf(const VariantPlan &plan) {
+  json::Array array;
+  for (const SelectOp &op : plan.sharedTiles)
+    if (const form::Use *const use = plan.variant->problem.form.get();
+        op.kind == SelectOp::Variable && op.value >= kFirstScalar)
+      array.push_back("$" + use->form->params[paramOfScalar(*use, op.value - kFirstScalar)].name);
+    else
+      array.push_back(jsonOf(op));
   return array;
 }
 
@@ -240,6 +253,8 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
     object[key] = value;
   if (problem.form)
     object["form"] = problem.formIndex;
+  if (!plan.sharedTiles.empty())
+    object["shared_tiles"] = sharedTilesOf(plan);
   if (!variant.evidence.empty())
     object["evidence"] = json::Array(variant.evidence);
   return object;

@@ -27,14 +27,16 @@ static_assert(uint32_t(DType::F16) == FAGEN_DTYPE_F16 && uint32_t(DType::BF16) =
               uint32_t(DType::E4M3) == FAGEN_DTYPE_E4M3);
 static_assert(uint32_t(Mask::None) == FAGEN_MASK_NONE && uint32_t(Mask::Causal) == FAGEN_MASK_CAUSAL);
 static_assert(uint32_t(SelectOp::Constant) == FAGEN_OP_CONSTANT && uint32_t(SelectOp::CeilDiv) == FAGEN_OP_CEIL_DIV &&
-              uint32_t(SelectOp::Or) == FAGEN_OP_OR);
-static_assert(uint32_t(SelectVariable::Batch) == FAGEN_VAR_BATCH && uint32_t(SelectVariable::Mask) == FAGEN_VAR_MASK);
+              uint32_t(SelectOp::Or) == FAGEN_OP_OR && uint32_t(SelectOp::FloorDiv) == FAGEN_OP_FLOOR_DIV);
+static_assert(uint32_t(SelectVariable::Batch) == FAGEN_VAR_BATCH && uint32_t(SelectVariable::Row) == FAGEN_VAR_ROW &&
+              kFirstScalar == FAGEN_VAR_FORM_0);
 
-static const char *const kOpNames[] = {"CONSTANT", "VARIABLE", "ADD", "SUB", "MUL", "DIV", "MOD", "CEIL_DIV", "NEG",
-                                       "NOT",      "EQ",       "NE",  "LT",  "LE",  "GT",  "GE",  "AND",      "OR"};
+static const char *const kOpNames[] = {"CONSTANT", "VARIABLE", "ADD", "SUB", "MUL", "DIV", "MOD",
+                                       "CEIL_DIV", "NEG",      "NOT", "EQ",  "NE",  "LT",  "LE",
+                                       "GT",       "GE",       "AND", "OR",  "MIN", "MAX", "FLOOR_DIV"};
 static const char *const kVariableNames[] = {"BATCH",       "HEADS",      "KV_HEADS", "SEQ_Q", "SEQ_KV", "SMS",
-                                             "HEAD_DIM_QK", "HEAD_DIM_V", "DTYPE",    "MASK",  "SPLITS"};
-static_assert(std::size(kOpNames) == FAGEN_OP_OR + 1 && std::size(kVariableNames) == FAGEN_VAR_SPLITS + 1);
+                                             "HEAD_DIM_QK", "HEAD_DIM_V", "DTYPE",    "MASK",  "SPLITS", "ROW"};
+static_assert(std::size(kOpNames) == FAGEN_OP_FLOOR_DIV + 1 && std::size(kVariableNames) == FAGEN_VAR_ROW + 1);
 
 static const char *passConstant(PassKind pass) {
   return pass == PassKind::Backward ? "FAGEN_PASS_BACKWARD" : "FAGEN_PASS_FORWARD";
@@ -141,11 +143,13 @@ private:
   void emitSelect();
   void emitForms();
   void emitEvidence(const std::vector<std::string> &lines);
-  void emitProgram(llvm::StringRef name, const std::vector<SelectOp> &ops);
+  void emitProgram(llvm::StringRef name, const std::vector<SelectOp> &ops, const form::Use *use = nullptr);
   void emitWorkspace(unsigned index);
+  void emitSharedTiles(unsigned index);
   void emitMaps(unsigned index);
   void emitRows();
   void emitLaunches(const VariantPlan &plan);
+  void emitOptional(const VariantPlan &variantPlan, unsigned index);
   void emitRow(const VariantPlan &variantPlan, unsigned index);
   void emitKeys();
   void emitTable();
@@ -180,10 +184,16 @@ void TableEmitter::emitSchedules() {
   line("}};\n");
 }
 
-void TableEmitter::emitProgram(llvm::StringRef name, const std::vector<SelectOp> &ops) {
+static std::string variableText(int64_t variable, const form::Use *use) {
+  return variable < kFirstScalar ? fmt::format("FAGEN_VAR_{}", kVariableNames[variable])
+                                 : fmt::format("FAGEN_VAR_FORM_0 + {}", paramOfScalar(*use, variable - kFirstScalar));
+}
+
+/// Scalars of the kernel are params of the form that it uses.
+void TableEmitter::emitProgram(llvm::StringRef name, const std::vector<SelectOp> &ops, const form::Use *use) {
   line("const fagen_op {}[] = {{", name.str());
   for (const SelectOp &op : ops) {
-    std::string value = op.kind == SelectOp::Variable ? fmt::format("FAGEN_VAR_{}", kVariableNames[op.value])
+    std::string value = op.kind == SelectOp::Variable ? variableText(op.value, use)
                         : op.value == INT64_MIN       ? "INT64_MIN"
                                                       : std::to_string(op.value);
     line("    {{FAGEN_OP_{}, 0, {}}},", kOpNames[op.kind], value);
@@ -232,6 +242,12 @@ void TableEmitter::emitWorkspace(unsigned index) {
   line("}};\n");
 }
 
+void TableEmitter::emitSharedTiles(unsigned index) {
+  const VariantPlan &one = plan.variants[index];
+  if (!one.sharedTiles.empty())
+    emitProgram(fmt::format("kSharedTiles{}", index), one.sharedTiles, one.variant->problem.form.get());
+}
+
 void TableEmitter::emitMaps(unsigned index) {
   const std::vector<MapPlan> &maps = plan.variants[index].maps;
   if (maps.empty())
@@ -258,6 +274,22 @@ static unsigned dependentLaunches(const VariantPlan &plan) {
   for (const auto &[i, launch] : llvm::enumerate(plan.launches))
     bits |= unsigned(launch.isDependent) << i;
   return bits;
+}
+
+/// Members that few rows have.
+void TableEmitter::emitOptional(const VariantPlan &variantPlan, unsigned index) {
+  if (!variantPlan.maps.empty()) {
+    line("        .maps = kMaps{},", index);
+    line("        .map_count = {},", variantPlan.maps.size());
+  }
+  if (const auto scratch = llvm::count_if(variantPlan.workspace, std::mem_fn(&WorkspacePlan::isScratch)))
+    line("        .scratch_parts = {},", scratch);
+  if (const unsigned dependent = dependentLaunches(variantPlan))
+    line("        .dependent_launches = {},", dependent);
+  if (!variantPlan.sharedTiles.empty()) {
+    line("        .shared_tiles = kSharedTiles{},", index);
+    line("        .shared_tiles_size = {},", variantPlan.sharedTiles.size());
+  }
 }
 
 void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
@@ -289,20 +321,14 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   emitLaunches(variantPlan);
   line("        .workspace = {},", variantPlan.workspace.empty() ? "nullptr" : fmt::format("kWorkspace{}", index));
   line("        .code = &{},", codeName(variant));
-  if (!variantPlan.maps.empty()) {
-    line("        .maps = kMaps{},", index);
-    line("        .map_count = {},", variantPlan.maps.size());
-  }
-  if (const auto scratch = llvm::count_if(variantPlan.workspace, std::mem_fn(&WorkspacePlan::isScratch)))
-    line("        .scratch_parts = {},", scratch);
-  if (const unsigned dependent = dependentLaunches(variantPlan))
-    line("        .dependent_launches = {},", dependent);
+  emitOptional(variantPlan, index);
   line("    }},");
 }
 
 void TableEmitter::emitRows() {
   for (unsigned index : order) {
     emitWorkspace(index);
+    emitSharedTiles(index);
     emitMaps(index);
   }
   line("const fagen_row kRows[] = {{");

@@ -56,6 +56,8 @@ Layout layoutOf(const Use &use) {
   return layout;
 }
 
+unsigned paramOfScalar(const Use &use, unsigned n) { return layoutOf(use).fields[n].param; }
+
 static Form makeNone() {
   Form form;
   form.name = "none";

@@ -34,7 +34,8 @@ std::optional<int64_t> applyUnary(SelectOp::Kind kind, int64_t operand) {
 }
 
 std::optional<int64_t> applyBinary(SelectOp::Kind kind, int64_t a, int64_t b) {
-  bool divides = kind == SelectOp::Div || kind == SelectOp::Mod || kind == SelectOp::CeilDiv;
+  bool divides =
+      kind == SelectOp::Div || kind == SelectOp::Mod || kind == SelectOp::CeilDiv || kind == SelectOp::FloorDiv;
   if (divides && b == 0)
     return std::nullopt;
   switch (kind) {
@@ -66,6 +67,12 @@ std::optional<int64_t> applyBinary(SelectOp::Kind kind, int64_t a, int64_t b) {
     return a != 0 && b != 0;
   case SelectOp::Or:
     return a != 0 || b != 0;
+  case SelectOp::Min:
+    return std::min(a, b);
+  case SelectOp::Max:
+    return std::max(a, b);
+  case SelectOp::FloorDiv:
+    return divide(a, b) - (remainder(a, b) != 0 && (a < 0) != (b < 0));
   default:
     return std::nullopt; // no binary operation
   }

@@ -53,6 +53,7 @@ static std::optional<unsigned> selected(const TunedStudy &study, const KernelSpe
           return maskNumber(variant.problem);
       return 0;
     case SelectVariable::Splits: // of workspaces only
+    case SelectVariable::Row:    // of tiles that splits share
       break;
     }
     return 0;

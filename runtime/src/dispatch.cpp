@@ -13,6 +13,7 @@
 #include "dispatch.h"
 
 #include "error.h"
+#include "forms/args.h"
 #include "maps.h"
 
 #include <algorithm>
@@ -193,33 +194,62 @@ static uint64_t costOfSplits(uint64_t ctas, uint64_t splits, uint64_t keyTiles, 
   return turns * ((keyTiles + splits - 1) / splits + 1) * 16 + splits * ((tileRows + 15) / 16);
 }
 
-// The cheapest; a grid that keeps the GPU busy for several turns is not split.
-static uint32_t fillingSplits(__int128 ctas, uint64_t keyTiles, uint64_t places, uint32_t tileRows) {
-  constexpr uint64_t kBusyTurns = 8;
-  if (ctas == 0 || ctas > __int128(kBusyTurns) * places)
-    return 1;
+// The cheapest.
+static uint32_t fillingSplits(uint64_t ctas, uint64_t keyTiles, uint64_t places, uint32_t tileRows) {
   uint64_t best = 1, cost = UINT64_MAX;
   for (uint64_t splits = 1; splits <= std::max<uint64_t>(1, std::min<uint64_t>(keyTiles, FAGEN_MAX_SPLITS)); ++splits)
-    if (uint64_t now = costOfSplits(uint64_t(ctas), splits, keyTiles, places, tileRows); now < cost) {
+    if (uint64_t now = costOfSplits(ctas, splits, keyTiles, places, tileRows); now < cost) {
       best = splits;
       cost = now;
     }
   return uint32_t(best);
 }
 
+static uint64_t runsOf(const Problem &problem, uint32_t keys) {
+  return (uint64_t(problem.params.seq_kv) + keys - 1) / keys;
+}
+
+// Key tiles that splits share, of the tile of rows that has the most. Of many tiles the first, the last and some
+// between are asked.
+static uint64_t sharedTilesOf(const fagen_row &row, const Problem &problem) {
+  constexpr uint64_t kAsked = 16;
+  const uint64_t all = runsOf(problem, row.tile_keys);
+  FormValues values(problem.variables);
+  if (problem.form.of)
+    values.addAll(*problem.form.of, problem);
+  if (row.shared_tiles_size == 0 || values.unknownParam({row.shared_tiles, row.shared_tiles_size}))
+    return all;
+  const uint64_t tiles = tilesOfRows(row, uint32_t(tiledRowsOf(row, problem))), asked = std::min(tiles, kAsked);
+  uint64_t most = 0;
+  for (uint64_t i = 0; i < asked; ++i) {
+    values.values[FAGEN_VAR_ROW] = int64_t(asked == 1 ? 0 : i * (tiles - 1) / (asked - 1)) * row.tile_rows;
+    const std::optional<int64_t> seen = evaluateWith(row.shared_tiles, row.shared_tiles_size, values.values);
+    most = std::max(most, seen ? uint64_t(std::clamp<int64_t>(*seen, 0, int64_t(all))) : all);
+  }
+  return most;
+}
+
+// A grid that keeps the GPU busy for several turns is not split.
+static uint32_t splitsThatFill(const fagen_row &row, const Problem &problem, const fagen_device &device) {
+  constexpr uint64_t kBusyTurns = 8;
+  const __int128 ctas = tilesOf(row, problem);
+  const uint64_t places = placesOf(row, device);
+  if (ctas == 0 || ctas > __int128(kBusyTurns) * places)
+    return 1;
+  return fillingSplits(uint64_t(ctas), sharedTilesOf(row, problem), places, row.tile_rows);
+}
+
 uint32_t splitsOf(const fagen_row &row, const Problem &problem, const fagen_device &device) {
   const fagen_launch &launch = row.launches[0];
-  uint64_t keys = uint64_t(problem.params.seq_kv);
-  auto inRunsOf = [&](uint32_t run) { return (keys + run - 1) / run; };
   switch (launch.grid) {
   case FAGEN_GRID_SPLITS:
   case FAGEN_GRID_PACKED_SPLITS:
     if (launch.reserved || row.tile_keys == 0)
       return std::max(launch.reserved, 1u);
-    return fillingSplits(tilesOf(row, problem), inRunsOf(row.tile_keys), placesOf(row, device), row.tile_rows);
+    return splitsThatFill(row, problem, device);
   case FAGEN_GRID_SPLIT_KEYS:
   case FAGEN_GRID_PACKED_SPLIT_KEYS:
-    return launch.reserved ? uint32_t(std::max<uint64_t>(inRunsOf(launch.reserved), 1)) : 1;
+    return launch.reserved ? uint32_t(std::max<uint64_t>(runsOf(problem, launch.reserved), 1)) : 1;
   }
   return 1;
 }

@@ -34,6 +34,17 @@ void addPick(Text &text, const Picked &picked, const fagen_device &device) {
   text.add(picked.row->sm == device.sm ? "; exact target\n" : "; nearest target that runs on sm_%u\n", device.sm);
 }
 
+/// Of a row whose keys are split: by how many CTAs.
+void addSplits(Text &text, const fagen_row &row, const Problem &problem, const fagen_device &device) {
+  switch (row.launches[0].grid) {
+  case FAGEN_GRID_SPLITS:
+  case FAGEN_GRID_PACKED_SPLITS:
+  case FAGEN_GRID_SPLIT_KEYS:
+  case FAGEN_GRID_PACKED_SPLIT_KEYS:
+    text.add("splits   %u of the keys of each tile of rows\n", splitsOf(row, problem, device));
+  }
+}
+
 /// Why dispatch passed a row that fits.
 void addPassed(Text &text, const fagen_table &table, const fagen_row &row, const Picked &picked, const Problem &problem,
                const fagen_device &device) {
@@ -143,6 +154,7 @@ size_t fagen_explain(const fagen_table *const *tables, size_t table_count, const
   Picked picked = pickRow(span, known, *device);
   if (picked.row) {
     addPick(text, picked, *device);
+    addSplits(text, *picked.row, known, *device);
   } else {
     status = failUnfit(span, known, *device);
     text.add("picked   none: %s: %s\n", fagen_status_name(status), fagen_last_error());

@@ -38,10 +38,11 @@ struct LoadedTable : fagen_table {
 };
 
 /// Operations and variables by their numbers in <fagen/table.h>.
-constexpr const char *kOperations[] = {nullptr, nullptr, "add", "sub", "mul", "div", "mod", "ceil_div", "neg",
-                                       "not",   "eq",    "ne",  "lt",  "le",  "gt",  "ge",  "and",      "or"};
+constexpr const char *kOperations[] = {nullptr,    nullptr, "add", "sub", "mul", "div", "mod",
+                                       "ceil_div", "neg",   "not", "eq",  "ne",  "lt",  "le",
+                                       "gt",       "ge",    "and", "or",  "min", "max", "floor_div"};
 constexpr const char *kVariables[] = {"batch",       "heads",      "kv_heads", "seq_q", "seq_kv", "sms",
-                                      "head_dim_qk", "head_dim_v", "dtype",    "mask",  "splits"};
+                                      "head_dim_qk", "head_dim_v", "dtype",    "mask",  "splits", "row"};
 
 /// Words for the numbers of fagen.h and table.h.
 struct Word {
@@ -86,7 +87,8 @@ template <size_t N> std::optional<uint32_t> indexOf(const char *const (&names)[N
   return std::nullopt;
 }
 
-/// Numbers, variables and operations in postfix order: ["seq_q", 32, "le"]. Of an extent also params of its form.
+/// Numbers, variables and operations in postfix order: ["seq_q", 32, "le"]. Of an extent and of shared tiles also
+/// params of a form, by the words that stand for them.
 std::vector<fagen_op> readProgram(const Field &field, const std::vector<std::string> &params = {}) {
   std::vector<fagen_op> program;
   for (const Field &item : field.items()) {
@@ -272,8 +274,21 @@ private:
     readWorkspace(field["workspace"], row);
     if (field.has("maps"))
       readMaps(field["maps"], row);
+    if (field.has("shared_tiles"))
+      readSharedTiles(field["shared_tiles"], row);
     row.code = readCode(field);
     return row;
+  }
+
+  /// Params have a dollar in front.
+  void readSharedTiles(const Field &field, fagen_row &row) {
+    std::vector<std::string> words;
+    if (row.mask >= FAGEN_MASK_FORM_0 && row.mask - FAGEN_MASK_FORM_0 < loaded.formList.size())
+      for (const fagen_form_param &param : loaded.params[row.mask - FAGEN_MASK_FORM_0])
+        words.push_back(std::string("$") + param.name);
+    const auto &program = loaded.programs.emplace_back(readProgram(field, words));
+    row.shared_tiles = program.data();
+    row.shared_tiles_size = static_cast<uint32_t>(program.size());
   }
 
   /// What a file of the kernel set holds.

@@ -5,6 +5,7 @@
 // fit (the smallest value by -1) wraps to the smallest value.
 #include "program.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace fagen {
@@ -22,6 +23,9 @@ int64_t ceilDivide(int64_t a, int64_t b) {
   bool inexact = remainder(a, b) != 0;
   return quotient + (inexact && (a < 0) == (b < 0));
 }
+
+/// The largest integer not above a / b.
+int64_t floorDivide(int64_t a, int64_t b) { return divide(a, b) - (remainder(a, b) != 0 && (a < 0) != (b < 0)); }
 
 std::optional<int64_t> binary(uint32_t kind, int64_t a, int64_t b) {
   switch (kind) {
@@ -53,6 +57,12 @@ std::optional<int64_t> binary(uint32_t kind, int64_t a, int64_t b) {
     return a != 0 && b != 0;
   case FAGEN_OP_OR:
     return a != 0 || b != 0;
+  case FAGEN_OP_MIN:
+    return std::min(a, b);
+  case FAGEN_OP_MAX:
+    return std::max(a, b);
+  case FAGEN_OP_FLOOR_DIV:
+    return b == 0 ? std::nullopt : std::optional(floorDivide(a, b));
   default:
     return std::nullopt;
   }
@@ -94,7 +104,7 @@ const char *checkProgram(const fagen_op *program, uint32_t size, uint64_t variab
   unsigned depth = 0;
   for (uint32_t i = 0; i < size; ++i) {
     const fagen_op &op = program[i];
-    if (op.kind > FAGEN_OP_OR)
+    if (op.kind > FAGEN_OP_FLOOR_DIV)
       return "has an unknown operation";
     if (op.kind == FAGEN_OP_VARIABLE && bits(op.value) >= variables)
       return "has an unknown variable";

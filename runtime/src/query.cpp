@@ -97,6 +97,13 @@ bool fitsItsKey(const fagen_row &row) {
   return std::all_of(std::begin(places), std::end(places), [](auto place) { return place.number >> place.bits == 0; });
 }
 
+const char *checkSharedTiles(const fagen_table &table, const fagen_row &row) {
+  const fagen_form *const form = row.mask < FAGEN_MASK_FORM_0 + formCount(table) ? formOf(table, row.mask) : nullptr;
+  return row.shared_tiles_size ? checkProgram(row.shared_tiles, row.shared_tiles_size,
+                                              FAGEN_VAR_FORM_0 + uint64_t(form ? form->param_count : 0))
+                               : nullptr;
+}
+
 fagen_status checkRow(const fagen_table &table, uint32_t i) {
   const fagen_row &row = rowAt(table, i);
   auto invalid = [&](const char *what) {
@@ -137,6 +144,8 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
       return invalid(problem);
     else if (!std::has_single_bit(row.workspace[part].alignment))
       return invalid("a workspace alignment is not a power of two");
+  if (const char *problem = checkSharedTiles(table, row))
+    return invalid(problem);
   uint32_t mapped = 0; // a bit for each tensor
   for (uint32_t i = 0; i < row.map_count; ++i) {
     const fagen_map &map = row.maps[i];

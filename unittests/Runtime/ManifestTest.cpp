@@ -198,6 +198,20 @@ TEST(Manifest, FormsAreRead) {
   EXPECT_STREQ(set.table->rows[1].variant, "fake");
 }
 
+TEST(Manifest, SharedTilesNameParamsBehindADollar) {
+  FakeManifest set;
+  addForm(set);
+  set.change("\"form\": 0", "\"form\": 0, \"shared_tiles\": [\"$w\", \"row\", \"splits\", \"max\", \"floor_div\"]");
+  ASSERT_EQ(set.error(), "");
+  const fagen_row &row = set.table->rows[1];
+  ASSERT_EQ(row.shared_tiles_size, 5u);
+  EXPECT_EQ(row.shared_tiles[0].value, FAGEN_VAR_FORM_0);
+  EXPECT_EQ(row.shared_tiles[1].value, FAGEN_VAR_ROW);
+  EXPECT_EQ(row.shared_tiles[2].value, FAGEN_VAR_SPLITS); // not the param of that name
+  EXPECT_EQ(row.shared_tiles[3].kind, FAGEN_OP_MAX);
+  EXPECT_EQ(row.shared_tiles[4].kind, FAGEN_OP_FLOOR_DIV);
+}
+
 TEST(Manifest, DamageOfFormsIsNamed) {
   const Damage damages[] = {
       {"\"f32\"", "\"f8\"", "6: forms[0].params[1].element is 'f8'; known: bit, u8, i32, f16, bf16, f32"},
@@ -208,6 +222,9 @@ TEST(Manifest, DamageOfFormsIsNamed) {
       {"[[\"heads\"]", "[[1], [1], [1], [\"heads\"]", "8: forms[0].params[2].extents has 5 extents; at most 4"},
       {"\"offset\": 16", "\"offset\": 12", "1: table k, form 0 (f(w = 3)): a param is not at a multiple of 8"},
       {"\"form\": 0", "\"form\": 1", "1: table k, row 1 (fake): its mask is neither none nor causal nor a form"},
+      {"\"form\": 0", "\"form\": 0, \"shared_tiles\": [\"w\"]",
+       "18: rows[0].shared_tiles[0] is 'w', neither an operation nor a variable"},
+      {"\"form\": 0", "\"form\": 0, \"shared_tiles\": [\"add\"]", "1: table k, row 1 (fake): lacks an operand"},
       {"\"form\": 0", "\"form\": 61", "18: rows[0].form is 61, not a number from 0 to 60"},
   };
   for (const Damage &damage : damages) {

@@ -31,6 +31,17 @@ TEST(Program, Arithmetic) {
   EXPECT_EQ(binary(FAGEN_OP_CEIL_DIV, -7, -2), 4);
 }
 
+TEST(Program, LeastLargestAndQuotientsRoundedDown) {
+  EXPECT_EQ(binary(FAGEN_OP_MIN, 2, -3), -3);
+  EXPECT_EQ(binary(FAGEN_OP_MAX, 2, -3), 2);
+  EXPECT_EQ(binary(FAGEN_OP_FLOOR_DIV, 7, 2), 3);
+  EXPECT_EQ(binary(FAGEN_OP_FLOOR_DIV, -7, 2), -4);
+  EXPECT_EQ(binary(FAGEN_OP_FLOOR_DIV, 7, -2), -4);
+  EXPECT_EQ(binary(FAGEN_OP_FLOOR_DIV, -8, 2), -4);
+  EXPECT_EQ(binary(FAGEN_OP_FLOOR_DIV, kMin, -1), kMin);
+  EXPECT_EQ(binary(FAGEN_OP_FLOOR_DIV, 1, 0), std::nullopt);
+}
+
 TEST(Program, OverflowWraps) {
   EXPECT_EQ(binary(FAGEN_OP_ADD, kMax, 1), kMin);
   EXPECT_EQ(binary(FAGEN_OP_SUB, kMin, 1), kMax);

@@ -1,6 +1,6 @@
 // fagen: rows whose keys several CTAs share: how many, their grids and their workspace.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "TestTable.h"
+#include "TestForms.h"
 #include "state.h"
 
 #include <gtest/gtest.h>
@@ -79,6 +79,110 @@ TEST(Split, AutoFillsTheGpu) {
   EXPECT_EQ(splits(1, 8, 256, h200), 4u);     // a tile each
   EXPECT_EQ(splits(1, 8, 64, h200), 1u);
   EXPECT_EQ(splits(1, 8, 0, h200), 1u);
+}
+
+/// As a window has it: min(ceil((window + 16) / 64), ceil(seq_kv / 64)).
+constexpr fagen_op kTilesOfWindow[] = {{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_FORM_0 + 1},
+                                       {FAGEN_OP_CONSTANT, 0, 16},
+                                       {FAGEN_OP_ADD, 0, 0},
+                                       {FAGEN_OP_CONSTANT, 0, 64},
+                                       {FAGEN_OP_CEIL_DIV, 0, 0},
+                                       {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_KV},
+                                       {FAGEN_OP_CONSTANT, 0, 64},
+                                       {FAGEN_OP_CEIL_DIV, 0, 0},
+                                       {FAGEN_OP_MIN, 0, 0}};
+
+/// A form's row whose splits share so many key tiles; cap and window are its params.
+struct SharedTiles {
+  std::vector<fagen_op> program;
+  std::vector<fagen_arg> args{real("cap", 50), number("window", 1024)};
+  TestTable table{"k"};
+
+  uint32_t splits(fagen_problem problem, const fagen_device *device) {
+    fagen_row row = splitRow(FAGEN_GRID_SPLITS, 0);
+    row.mask = FAGEN_MASK_FORM_0;
+    row.shared_tiles = program.data();
+    row.shared_tiles_size = uint32_t(program.size());
+    const fagen_table *tables[] = {table.forms({makeForm("gemma2", "gemma2", kCapWindow)}).add(row).get()};
+    EXPECT_EQ(fagen_table_check(tables[0]), FAGEN_OK) << fagen_last_error();
+    problem.form = "gemma2";
+    problem.args = args.data();
+    problem.arg_count = uint32_t(args.size());
+    fagen_choice choice = fagen_choice_init();
+    EXPECT_EQ(fagen_query(tables, 1, &problem, device, &choice), FAGEN_OK) << fagen_last_error();
+    return uint32_t(fagen::loadState(choice).params.splits);
+  }
+};
+
+TEST(Split, AutoAsksForTheKeysThatAreSeen) {
+  TestDevice h200(90, 132);
+  auto splits = [&](int64_t window, int64_t keys, int64_t batch = 1) {
+    SharedTiles shared{{std::begin(kTilesOfWindow), std::end(kTilesOfWindow)}};
+    shared.args[1].i32 = window;
+    return shared.splits(decode(batch, 8, keys), h200);
+  };
+  EXPECT_EQ(splits(4096, 65536), 13u); // 65 tiles, five a split
+  EXPECT_EQ(splits(1024, 65536), 9u);  // 17 tiles, two a split
+  EXPECT_EQ(splits(100, 65536), 2u);   // 2 tiles
+  EXPECT_EQ(splits(1, 65536), 1u);     // one tile
+  EXPECT_EQ(splits(4096, 256), 4u);    // no more than there are
+  EXPECT_EQ(splits(4096, 65536, 64), 1u);
+}
+
+TEST(Split, AutoTakesAllKeysWhereTheNumberIsOnTheDevice) {
+  TestDevice h200(90, 132);
+  SharedTiles shared{{std::begin(kTilesOfWindow), std::end(kTilesOfWindow)}};
+  alignas(16) static int32_t onDevice;
+  shared.args[1].data = &onDevice;
+  EXPECT_EQ(shared.splits(decode(1, 8, 65536), h200), 16u);
+}
+
+TEST(Split, AutoTakesOneSplitWhereNoKeyIsSeen) {
+  TestDevice h200(90, 132);
+  for (int64_t tiles : {0, -5})
+    EXPECT_EQ((SharedTiles{{{FAGEN_OP_CONSTANT, 0, tiles}}}.splits(decode(1, 8, 65536), h200)), 1u);
+}
+
+TEST(Split, AutoTakesAllKeysWhereTheProgramHasNoValue) {
+  TestDevice h200(90, 132);
+  const std::vector<fagen_op> program = {
+      {FAGEN_OP_CONSTANT, 0, 1}, {FAGEN_OP_CONSTANT, 0, 0}, {FAGEN_OP_FLOOR_DIV, 0, 0}};
+  EXPECT_EQ(SharedTiles{program}.splits(decode(1, 8, 65536), h200), 16u);
+}
+
+TEST(Split, AutoAsksTheTilesOfRowsThatSeeTheMost) {
+  TestDevice h200(90, 132);
+  fagen_problem problem = decode(1, 1, 65536);
+  auto splitsIfOneSees = [&](int64_t row) { // 40 tiles where a tile of rows begins there, else none
+    return SharedTiles{{{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_ROW},
+                        {FAGEN_OP_CONSTANT, 0, row},
+                        {FAGEN_OP_EQ, 0, 0},
+                        {FAGEN_OP_CONSTANT, 0, 40},
+                        {FAGEN_OP_MUL, 0, 0}}}
+        .splits(problem, h200);
+  };
+  problem.seq_q = 3 * 16 - 5; // tiles begin at 0, 16 and 32
+  for (int64_t row : {0, 16, 32})
+    EXPECT_EQ(splitsIfOneSees(row), 20u) << row;
+  EXPECT_EQ(splitsIfOneSees(48), 1u);
+  problem.seq_q = 31 * 16; // every second tile is asked
+  EXPECT_EQ(splitsIfOneSees(30 * 16), 4u);
+  EXPECT_EQ(splitsIfOneSees(2 * 16), 4u);
+  EXPECT_EQ(splitsIfOneSees(3 * 16), 1u);
+}
+
+TEST(Split, ProgramsOfSharedTilesAreChecked) {
+  fagen_row row = splitRow(FAGEN_GRID_SPLITS, 0);
+  auto refusal = [&](std::vector<fagen_op> program) {
+    row.shared_tiles = program.data();
+    row.shared_tiles_size = uint32_t(program.size());
+    TestTable table("k");
+    return fagen_table_check(table.add(row).get()) == FAGEN_OK ? "" : std::string(fagen_last_error());
+  };
+  EXPECT_EQ(refusal({{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_ROW}}), "");
+  EXPECT_EQ(refusal({{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_FORM_0}}), "table k, row 0 (row): has an unknown variable");
+  EXPECT_EQ(refusal({{FAGEN_OP_FLOOR_DIV + 1, 0, 0}}), "table k, row 0 (row): has an unknown operation");
+  EXPECT_EQ(refusal({{FAGEN_OP_MIN, 0, 0}}), "table k, row 0 (row): lacks an operand");
 }
 
 TEST(Split, TilesOfManyRowsComeInPairs) {

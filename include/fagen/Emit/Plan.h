@@ -107,6 +107,9 @@ struct VariantPlan {
   std::vector<BufferPlan> buffers;
   std::vector<BarrierPlan> barriers;
   std::vector<WorkspacePlan> workspace; ///< one part behind the other
+  /// Key tiles that splits share, where as many of these as fill the GPU share fewer than all; else empty. Over the
+  /// problem's sizes, the first row of a tile and scalars of the form: kFirstScalar and their place in its layout.
+  std::vector<SelectOp> sharedTiles;
   std::vector<MapPlan> maps;
   KeyTilesPlan keyTiles;
   EstimatePlan estimates;

@@ -36,6 +36,8 @@ struct Layout {
   unsigned bytes = 0;
 };
 Layout layoutOf(const Use &use);
+/// Which param the n-th scalar of a kernel is: bound ones are none.
+unsigned paramOfScalar(const Use &use, unsigned n);
 /// What fits into a choice of the runtime (fagen_choice.state).
 inline constexpr unsigned kMostArgumentBytes = 192;
 

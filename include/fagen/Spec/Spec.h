@@ -136,10 +136,13 @@ struct SelectOp {
     Gt,
     Ge,
     And,
-    Or
+    Or,
+    Min, ///< from here on of programs that the compiler makes: no line of select has them
+    Max,
+    FloorDiv
   };
   Kind kind;
-  int64_t value = 0; ///< the constant, or the SelectVariable
+  int64_t value = 0; ///< the constant, the SelectVariable, or kFirstScalar and a scalar of the kernel
 };
 /// Run-time values, numbered as in the C table. The problem's keys stand there only where the kernel has several values
 /// of them; dtype and mask are numbers of their enumerations.
@@ -154,8 +157,10 @@ enum class SelectVariable : uint8_t {
   HeadDimV,
   DType,
   Mask,
-  Splits
+  Splits,
+  Row ///< the first one of a tile of query rows
 };
+inline constexpr int64_t kFirstScalar = 64;
 struct SelectLine {
   std::vector<SelectOp> condition; ///< empty: otherwise
   std::string text;                ///< as written, for explanations

@@ -57,7 +57,10 @@ enum {
   FAGEN_OP_GT = 14,
   FAGEN_OP_GE = 15,
   FAGEN_OP_AND = 16,
-  FAGEN_OP_OR = 17
+  FAGEN_OP_OR = 17,
+  FAGEN_OP_MIN = 18,
+  FAGEN_OP_MAX = 19,
+  FAGEN_OP_FLOOR_DIV = 20 /* the largest integer not above a / b */
 };
 enum {
   FAGEN_VAR_BATCH = 0,
@@ -72,7 +75,9 @@ enum {
   FAGEN_VAR_DTYPE = 8,
   FAGEN_VAR_MASK = 9,
   FAGEN_VAR_SPLITS = 10, /* of a workspace only: how many splits the query chose */
-  /* Of an extent of a form's tensor only: the value of the form's first param; the others follow by their places. */
+  FAGEN_VAR_ROW = 11,    /* of shared_tiles only: the first row of a tile */
+  /* Of an extent of a form's tensor and of shared_tiles only: the value of the form's first param; the others follow by
+   * their places. */
   FAGEN_VAR_FORM_0 = 64
 };
 
@@ -233,6 +238,11 @@ struct fagen_row {
   uint16_t scratch_parts; /* the last so many of the workspace's parts may hold anything before a launch; the others
                              must be zero, and are left so */
   uint16_t dependent_launches; /* bit i: launch i may begin before the launch before it has ended (FAGEN_FLAG_PDL) */
+  /* Of splits as many as fill the GPU: how many key tiles they share of a tile of rows, a program. Absent: all; and
+   * where it names a number of the form that is on the device. */
+  const fagen_op *shared_tiles;
+  uint32_t shared_tiles_size;
+  uint32_t reserved;
 };
 
 struct fagen_table {

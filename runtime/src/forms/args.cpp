@@ -83,28 +83,13 @@ fagen_status readScalar(const fagen_form &form, const fagen_form_param &param, c
   return arg.number >= low && arg.number <= high ? FAGEN_OK : failRange(form, param, arg.number);
 }
 
-/// What extents are computed from, and which params they cannot be computed from: those on the device.
-struct ExtentValues {
-  int64_t values[FAGEN_VAR_FORM_0 + FAGEN_MAX_FORM_PARAMS] = {};
-  uint32_t unknown = 0; ///< a bit for each param
-
-  explicit ExtentValues(const Variables &variables) {
-    std::copy(std::begin(variables.values), std::end(variables.values), values);
-  }
-
-  void add(uint32_t index, const fagen_form_param &param, const FormArg &arg) {
-    values[FAGEN_VAR_FORM_0 + index] = param.element == FAGEN_ELEMENT_I32 ? int64_t(arg.number) : 0;
-    unknown |= uint32_t(arg.data != nullptr) << index;
-  }
+/// What extents are computed from.
+struct ExtentValues : FormValues {
+  using FormValues::FormValues;
 
   /// The param that keeps an extent from being known.
   std::optional<uint32_t> unknownParam(const fagen_form_param &param, uint32_t extent) const {
-    const auto &program = param.extents[extent];
-    for (const fagen_op &op : std::span(program.ops, program.size))
-      if (op.kind == FAGEN_OP_VARIABLE && op.value >= FAGEN_VAR_FORM_0 &&
-          (unknown >> (op.value - FAGEN_VAR_FORM_0) & 1))
-        return uint32_t(op.value - FAGEN_VAR_FORM_0);
-    return std::nullopt;
+    return FormValues::unknownParam({param.extents[extent].ops, param.extents[extent].size});
   }
 
   std::optional<int64_t> extent(const fagen_form_param &param, uint32_t extent) const {
@@ -284,8 +269,7 @@ fagen_status readArgs(const fagen_form &form, std::span<const fagen_arg> args, P
 
 int64_t spanOf(const fagen_form &form, uint32_t index, const Problem &problem) {
   ExtentValues values(problem.variables);
-  for (uint32_t i = 0; i < form.param_count; ++i)
-    values.add(i, paramAt(form, i), problem.form.args[i]);
+  values.addAll(form, problem);
   const fagen_form_param &param = paramAt(form, index);
   int64_t last = 0;
   for (uint32_t i = 0; i < param.rank; ++i) {
