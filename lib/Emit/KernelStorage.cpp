@@ -226,21 +226,6 @@ bool KernelEmitter::judgesTiles() const {
   return llvm::any_of(kernel.lets, [](const Let &let) { return let.judged.has_value(); });
 }
 
-/// By whole warps. Where one thread makes mbarriers there is no tile yet, and nothing to judge.
-void KernelEmitter::emitJudgement(const Let &let) {
-  const TileJudgement &judged = *let.judged;
-  if (const Buffer *sights = kernel.scratchTensor())
-    line(out, "const Tensor<int, 4> {} = {}.tensor(params, {});", sights->name, mapOf(*sights), placeOfSights());
-  line(out, "const SeenTiles {} = judge_tiles({}, {}{}, kTileKeys,", let.name, letValue(judged.first),
-       turns ? "turn < 0 ? 0 : " : "", letValue(judged.tiles));
-  auto scope = out.scope();
-  for (const auto &[condition, behind] : {std::pair(judged.seen, ","), std::pair(judged.whole, ");")}) {
-    auto parameter = [&](const std::string &name) { return condition.uses(name) ? "int " + name : std::string("int"); };
-    line(out, "[&]({}, {}) {{ return {}; }}{}", parameter(judged.low), parameter(judged.high), letValue(condition),
-         behind);
-  }
-}
-
 void KernelEmitter::emitSharedKeys() {
   const std::optional<SharedKeys> shared = sharedKeys(kernel);
   if (!shared)
