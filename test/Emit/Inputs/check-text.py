@@ -52,7 +52,7 @@ def findings(lines):
             yield first, f"{name} has {len(body)} lines, more than {MAX_FUNCTION_LINES}"
         masks = any(re.search(r"\bmask(_from)?(<\w+>)?\(", code_of(line)) for line in body)
         mayMask = name == "first_step" # of rotated products, where the first key tile may be a whole one
-        if not mayMask and masks != (name in ("edge_step", "tile_step")):
+        if not mayMask and masks != (name in ("edge_step", "half_step", "tile_step")):
             yield first, f"{name} {'masks' if masks else 'masks nothing'}"
 
 
