@@ -53,35 +53,38 @@ __device__ __forceinline__ SplitPlace locate_split(const AttentionParams &params
           begin < end ? static_cast<int>(end - begin) : 0};
 }
 
-/// Shares out so many key tiles from tile `first` on, counted from key 0; of these tiles `hidden` ones are left out at
-/// tile `gap`. A split in front of them ends there, and one that has tiles on both sides skips them by its mask.
-template <int kTileKeys>
-__device__ __forceinline__ void share_tiles(SplitPlace &place, const AttentionParams &params, long long first,
-                                            long long tiles, long long gap, long long hidden) {
-  const long long own = first + tiles * place.split / params.splits;
-  const long long own_end = first + tiles * (place.split + 1) / params.splits;
-  const long long begin = (own < gap ? own : own + hidden) * kTileKeys;
-  const long long next = (own_end <= gap ? own_end : own_end + hidden) * kTileKeys;
+/// Gives the split the keys from `begin` up to `next`, as far as there are any.
+__device__ __forceinline__ void take_keys(SplitPlace &place, const AttentionParams &params, long long begin,
+                                          long long next) {
   const long long behind = next < params.seq_kv ? next : params.seq_kv;
   place.split_begin = static_cast<int>(begin);
   place.split_keys = begin < behind ? static_cast<int>(behind - begin) : 0;
 }
 
-/// Shares out the keys from `first` up to `end`, outside of which no row sees any: whole tiles of them.
+/// Shares out the keys from `first` up to `end`, outside of which no row sees any: whole tiles of them, counted from
+/// key 0.
 template <int kTileKeys>
 __device__ __forceinline__ void share_seen_keys(SplitPlace &place, const AttentionParams &params, int first, int end) {
   const long long last = max(min(end, params.seq_kv), first), tile = first / kTileKeys;
-  share_tiles<kTileKeys>(place, params, tile, (last + kTileKeys - 1) / kTileKeys - tile, 0, 0);
+  const long long tiles = (last + kTileKeys - 1) / kTileKeys - tile;
+  const long long begin = (tile + tiles * place.split / params.splits) * kTileKeys;
+  const long long next = (tile + tiles * (place.split + 1) / params.splits) * kTileKeys;
+  take_keys(place, params, begin, next);
 }
 
-/// The same where no row sees a key from `gap_begin` up to `gap_end` either.
+/// The same where no row sees a key from `gap_begin` up to `gap_end` either. A split in front of this gap ends there,
+/// and one that has tiles on both sides skips it by its mask.
 template <int kTileKeys>
 __device__ __forceinline__ void share_seen_keys(SplitPlace &place, const AttentionParams &params, int first, int end,
                                                 int gap_begin, int gap_end) {
   const long long last = max(min(end, params.seq_kv), first), tile = first / kTileKeys;
   const long long gap = (static_cast<long long>(gap_begin) + kTileKeys - 1) / kTileKeys;
   const long long hidden = max(min(static_cast<long long>(gap_end), last) / kTileKeys - gap, 0LL);
-  share_tiles<kTileKeys>(place, params, tile, (last + kTileKeys - 1) / kTileKeys - tile - hidden, gap, hidden);
+  const long long tiles = (last + kTileKeys - 1) / kTileKeys - tile - hidden;
+  const long long own = tile + tiles * place.split / params.splits;
+  const long long own_end = tile + tiles * (place.split + 1) / params.splits;
+  take_keys(place, params, (own < gap ? own : own + hidden) * kTileKeys,
+            (own_end <= gap ? own_end : own_end + hidden) * kTileKeys);
 }
 
 /// The f32 of a part's row.
