@@ -125,10 +125,24 @@ static MaskJudgement judgeBySights(const Kernel &kernel, ConstMask mask, const B
   return {logicalAnd(lessThan(low, end), isSeen), logicalAnd(lessThan(high, end), isWhole)};
 }
 
+/// The warps that load judge tiles, too. That takes more registers than the places of copies do, so they keep more of
+/// what they begin with; a group that multiplies takes the less, in units of 8 (PTX ISA, setmaxnreg).
+static void giveLoaderRegisters(Kernel &kernel) {
+  constexpr int64_t kOfJudge = 40, kUnit = 8, kOfSm = 65536 / kLanes;
+  const int64_t warps = measureOf(kernel, Measure::Warps).value_or(kGroupWarps);
+  const int64_t left = (kOfSm - kOfJudge * kGroupWarps) / warps / kUnit * kUnit;
+  for (Constant &constant : kernel.constants)
+    if (constant.name == nameOf(Measure::LoadRegisters))
+      constant.value = kOfJudge;
+    else if (constant.name == nameOf(Measure::MathRegisters))
+      constant.value = std::min(constant.value, left);
+}
+
 KeyTiles fagen::addJudgement(Kernel &kernel, ConstMask mask, const MaskBounds &ofMask, int64_t rows, const Expr &end,
                              const Buffer *sights) {
   const MaskBounds bounds = withReadsAsLets(kernel, ofMask);
   const Expr keys = keysOf(kernel, mask);
+  giveLoaderRegisters(kernel);
   KeyTiles tiles{kernel.freshName("full_tiles"), end.name().str()};
   llvm::erase_if(kernel.lets, [&](const Let &let) { return let.name == tiles.all; });
   tiles.judged = kernel.freshName("seen");
