@@ -118,10 +118,10 @@ const fagen_op kCondition1[] = {
 
 const fagen_op kCondition2[] = {
     {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_HEAD_DIM_QK},
-    {FAGEN_OP_CONSTANT, 0, 64},
-    {FAGEN_OP_EQ, 0, 0},
+    {FAGEN_OP_CONSTANT, 0, 128},
+    {FAGEN_OP_LE, 0, 0},
     {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_Q},
-    {FAGEN_OP_CONSTANT, 0, 256},
+    {FAGEN_OP_CONSTANT, 0, 128},
     {FAGEN_OP_LE, 0, 0},
     {FAGEN_OP_AND, 0, 0},
     {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_KV},
@@ -132,15 +132,19 @@ const fagen_op kCondition2[] = {
 
 const fagen_op kCondition3[] = {
     {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_HEAD_DIM_QK},
-    {FAGEN_OP_CONSTANT, 0, 128},
+    {FAGEN_OP_CONSTANT, 0, 64},
     {FAGEN_OP_EQ, 0, 0},
-    {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_Q},
-    {FAGEN_OP_CONSTANT, 0, 128},
-    {FAGEN_OP_LE, 0, 0},
+    {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_MASK},
+    {FAGEN_OP_CONSTANT, 0, 1},
+    {FAGEN_OP_EQ, 0, 0},
     {FAGEN_OP_AND, 0, 0},
+    {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_Q},
+    {FAGEN_OP_CONSTANT, 0, 256},
+    {FAGEN_OP_GT, 0, 0},
     {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_KV},
     {FAGEN_OP_CONSTANT, 0, 256},
-    {FAGEN_OP_LE, 0, 0},
+    {FAGEN_OP_GT, 0, 0},
+    {FAGEN_OP_OR, 0, 0},
     {FAGEN_OP_AND, 0, 0},
 };
 
@@ -183,8 +187,8 @@ const fagen_op kCondition5[] = {
 const fagen_select kSelect[] = {
     {.condition = kCondition0, .condition_size = 11, .schedule = 2, .text = "batch * heads * ((seq_q + 63) / 64) <= sms"},
     {.condition = kCondition1, .condition_size = 7, .schedule = 4, .text = "seq_q <= 64 && seq_kv <= 64"},
-    {.condition = kCondition2, .condition_size = 11, .schedule = 3, .text = "head_dim == 64 && seq_q <= 256 && seq_kv <= 256"},
-    {.condition = kCondition3, .condition_size = 11, .schedule = 3, .text = "head_dim == 128 && seq_q <= 128 && seq_kv <= 256"},
+    {.condition = kCondition2, .condition_size = 11, .schedule = 3, .text = "head_dim <= 128 && seq_q <= 128 && seq_kv <= 256"},
+    {.condition = kCondition3, .condition_size = 15, .schedule = 0, .text = "head_dim == 64 && mask == none && (seq_q > 256 || seq_kv > 256)"},
     {.condition = kCondition4, .condition_size = 19, .schedule = 0, .text = "head_dim == 256 && mask == none && seq_q > 512 && ceil_div(seq_q, 128) % 2 == 0"},
     {.condition = kCondition5, .condition_size = 11, .schedule = 1, .text = "seq_q <= 1024 || head_dim == 256 && mask == none"},
     {.condition = nullptr, .condition_size = 0, .schedule = 0, .text = "otherwise"},
@@ -215,7 +219,7 @@ const fagen_workspace kWorkspace1[] = {
 
 const fagen_map kMaps1[] = {
     {.tensor = FAGEN_MAP_K, .box_columns = 64, .box_rows = 128, .swizzle = 128, .box_panels = 0},
-    {.tensor = FAGEN_MAP_Q, .box_columns = 64, .box_rows = 192, .swizzle = 128, .box_panels = 0},
+    {.tensor = FAGEN_MAP_Q, .box_columns = 64, .box_rows = 128, .swizzle = 128, .box_panels = 0},
     {.tensor = FAGEN_MAP_V, .box_columns = 64, .box_rows = 128, .swizzle = 128, .box_panels = 0},
     {.tensor = FAGEN_MAP_O, .box_columns = 64, .box_rows = 64, .swizzle = 128, .box_panels = 0},
 };
@@ -549,7 +553,7 @@ const fagen_workspace kWorkspace31[] = {
 
 const fagen_map kMaps31[] = {
     {.tensor = FAGEN_MAP_K, .box_columns = 64, .box_rows = 128, .swizzle = 128, .box_panels = 0},
-    {.tensor = FAGEN_MAP_Q, .box_columns = 64, .box_rows = 192, .swizzle = 128, .box_panels = 0},
+    {.tensor = FAGEN_MAP_Q, .box_columns = 64, .box_rows = 128, .swizzle = 128, .box_panels = 0},
     {.tensor = FAGEN_MAP_V, .box_columns = 64, .box_rows = 128, .swizzle = 128, .box_panels = 0},
     {.tensor = FAGEN_MAP_O, .box_columns = 64, .box_rows = 64, .swizzle = 128, .box_panels = 0},
 };
@@ -905,12 +909,12 @@ const fagen_row kRows[] = {
         .dispatch = FAGEN_ROW_DISPATCHED,
         .order = 1,
         .alignment = 16,
-        .tile_rows = 192,
+        .tile_rows = 128,
         .tile_keys = 128,
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_narrow_f16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 512, .shared_bytes = 115840, .reserved = 0},
+            {.symbol = "fagen_h200_narrow_f16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 99456, .reserved = 0},
         },
         .workspace = kWorkspace1,
         .code = &fagen_code_h200_narrow_f16_d64_none_sm_90a,
@@ -1949,12 +1953,12 @@ const fagen_row kRows[] = {
         .dispatch = FAGEN_ROW_DISPATCHED,
         .order = 31,
         .alignment = 16,
-        .tile_rows = 192,
+        .tile_rows = 128,
         .tile_keys = 128,
         .launch_count = 1,
         .workspace_count = 1,
         .launches = {
-            {.symbol = "fagen_h200_narrow_bf16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 512, .shared_bytes = 115840, .reserved = 0},
+            {.symbol = "fagen_h200_narrow_bf16_d64_none_sm_90a", .grid = FAGEN_GRID_PERSISTENT, .threads = 384, .shared_bytes = 99456, .reserved = 0},
         },
         .workspace = kWorkspace31,
         .code = &fagen_code_h200_narrow_bf16_d64_none_sm_90a,

@@ -2,32 +2,31 @@
 // This file is unencumbered: no licence of fagen applies to generated text.
 //
 // Kernel h200_narrow_f16_d64_none (h200_fp16.fa:4), target sm_90a, schedule narrow (h200_fp16.fa:29).
-// O = softmax(scale Q K^T + mask) V; 192 query rows x 128 keys at once, 12 warps: 12 over rows x 1 over keys.
+// O = softmax(scale Q K^T + mask) V; 128 query rows x 128 keys at once, 8 warps: 8 over rows x 1 over keys.
 //
-//   shared   q             0   49152 B  2 stages of 192 x 64 f16, swizzle xor
-//   shared   k         49152   32768 B  2 stages of 128 x 64 f16, swizzle xor
-//   shared   v         81920   32768 B  2 stages of 128 x 64 f16, swizzle xor
-//   shared   q_full   114688      16 B  2 mbarriers
-//   shared   k_full   114816      16 B  2 mbarriers
-//   shared   v_full   114944      16 B  2 mbarriers
-//   shared   k_empty  115072      16 B  2 mbarriers
-//   shared   v_empty  115200      16 B  2 mbarriers
-//   shared   q_empty  115328       8 B  1 mbarrier
-//   shared   next_tile 115456       4 B  the number of a tile
-//   shared   tile_full 115584       8 B  1 mbarrier
-//   shared   tile_empty 115712       8 B  1 mbarrier
-//   shared   total            115840 B
+//   shared   q             0   32768 B  2 stages of 128 x 64 f16, swizzle xor
+//   shared   k         32768   32768 B  2 stages of 128 x 64 f16, swizzle xor
+//   shared   v         65536   32768 B  2 stages of 128 x 64 f16, swizzle xor
+//   shared   q_full    98304      16 B  2 mbarriers
+//   shared   k_full    98432      16 B  2 mbarriers
+//   shared   v_full    98560      16 B  2 mbarriers
+//   shared   k_empty   98688      16 B  2 mbarriers
+//   shared   v_empty   98816      16 B  2 mbarriers
+//   shared   q_empty   98944       8 B  1 mbarrier
+//   shared   next_tile  99072       4 B  the number of a tile
+//   shared   tile_full  99200       8 B  1 mbarrier
+//   shared   tile_empty  99328       8 B  1 mbarrier
+//   shared   total             99456 B
 //   role     load     warps 0 to 3
-//   role     math     warps 4 to 15
-//   ring     q         filled by bulk copies of load (q_full), released by 3 groups (q_empty): RAW, WAR, WAW
-//   ring     k         filled by bulk copies of load (k_full), released by 12 warps (k_empty): RAW, WAR, WAW
-//   ring     v         filled by bulk copies of load (v_full), released by 3 groups (v_empty): RAW, WAR, WAW
-//   ring     next_tile filled by load (tile_full), released by 12 warps (tile_empty): RAW, WAR
+//   role     math     warps 4 to 11
+//   ring     q         filled by bulk copies of load (q_full), released by 2 groups (q_empty): RAW, WAR, WAW
+//   ring     k         filled by bulk copies of load (k_full), released by 8 warps (k_empty): RAW, WAR, WAW
+//   ring     v         filled by bulk copies of load (v_full), released by 2 groups (v_empty): RAW, WAR, WAW
+//   ring     next_tile filled by load (tile_full), released by 8 warps (tile_empty): RAW, WAR
 //   barrier  of the CTA: RAW mbarriers
-//   turns    of groups: RAW q
 //   wait     for products: RAW s o, WAR k p v q, WAW s o
 //   wait     for bulk stores: WAR q
-//   barrier  of each warp: WAR q k next_tile, WAW q
+//   barrier  of each warp: RAW q, WAR q k next_tile, WAW q
 //   barrier  of named warps: RAW q, WAR q
 
 #include <fagen/device/ops/mma.h>
@@ -50,18 +49,18 @@ namespace {
 
 using Element = f16;
 
-constexpr int kTileRows = 192;                       // h200_fp16.fa:40 tile
-constexpr int kTileKeys = 128;                       // h200_fp16.fa:40 tile
+constexpr int kTileRows = 128;                       // h200_fp16.fa:30 tile
+constexpr int kTileKeys = 128;                       // h200_fp16.fa:30 tile
 constexpr int kHeadDimQK = 64;                       // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 64;                        // h200_fp16.fa:4 head_dim
 constexpr int kStages = 2;                           // h200_fp16.fa:34 stages
-constexpr int kWarps = 12;                           // h200_fp16.fa:40 warps
+constexpr int kWarps = 8;                            // h200_fp16.fa:31 warps
 constexpr int kLoadWarps = 4;                        // warps that load, in front of the others
-constexpr int kThreads = 32 * (kLoadWarps + kWarps); // 512
-constexpr int kLoadRegisters = 32;                   // registers of a thread that loads
-constexpr int kMathRegisters = 160;                  // registers of a thread that computes
+constexpr int kThreads = 32 * (kLoadWarps + kWarps); // 384
+constexpr int kLoadRegisters = 24;                   // registers of a thread that loads
+constexpr int kMathRegisters = 240;                  // registers of a thread that computes
 constexpr int kQuerySlots = 2;                       // slots of Q, through which results leave
-constexpr int kRowWarps = 12;                        // warps side by side over query rows
+constexpr int kRowWarps = 8;                         // warps side by side over query rows
 constexpr int kKeyWarps = 1;                         // warps side by side over keys
 constexpr int kWarpRows = kTileRows / kRowWarps;     // 16
 constexpr int kWarpKeys = kTileKeys / kKeyWarps;     // 128
@@ -88,7 +87,7 @@ struct SharedStorage {
   Mbarriers<1> tile_full;
   Mbarriers<1> tile_empty;
 };
-static_assert(sizeof(SharedStorage) == 115840, "shared memory is as allocate-shared laid it out");
+static_assert(sizeof(SharedStorage) == 99456, "shared memory is as allocate-shared laid it out");
 
 /// What all threads of a CTA share.
 struct Cta {
@@ -203,12 +202,10 @@ __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
 /// Scores and softmax of the first step: no P V runs under them yet.
 __device__ __forceinline__ void first_step(const Cta &cta, Registers &r, int j) {
   wait_for(cta.shared.k_full, cta.base + j); // order-roles: the tile has arrived
-  await_turn<kWarps / 4>(4, cta.group_row); // take-turns: this group multiplies
   ptx::wgmma_fence();
   // S = Q K^T (h200_fp16.fa:32)
   issue_abt(r.s, cta.shared.q[cta.turn % kQuerySlots], cta.group_row, cta.shared.ring.k[(cta.base + j) % kStages]);
   ptx::wgmma_commit();
-  pass_turn<kWarps / 4>(4, cta.group_row); // take-turns: the next one does
   ptx::wgmma_wait<0>();
   arrive_by_warp(cta.shared.k_empty, cta.base + j); // order-roles: the warp has left the slot
   // S = -inf where the key is not visible (h200_fp16.fa:4)
@@ -234,7 +231,6 @@ __device__ __forceinline__ void before_interior(const Cta &cta, Registers &r) {
 /// Key tile j from the end, which every row sees whole.
 __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int j) {
   wait_for(cta.shared.k_full, cta.base + j); // order-roles: the tile has arrived
-  await_turn<kWarps / 4>(4, cta.group_row); // take-turns: this group multiplies
   ptx::wgmma_fence();
   // S = Q K^T (h200_fp16.fa:32)
   issue_abt(r.s, cta.shared.q[cta.turn % kQuerySlots], cta.group_row, cta.shared.ring.k[(cta.base + j) % kStages]);
@@ -244,7 +240,6 @@ __device__ __forceinline__ void interior_step(const Cta &cta, Registers &r, int 
   // O += P V (h200_fp16.fa:32)
   issue_ab(r.o, r.p, cta.shared.ring.v[(cta.base + (j - 1)) % kStages]);
   ptx::wgmma_commit();
-  pass_turn<kWarps / 4>(4, cta.group_row); // take-turns: the next one does
   ptx::wgmma_wait<1>();
   // online softmax; settle-rows: by the maximum of the tiles before
   exp2<false>(r.s, r.m, cta.params.scale_log2);
@@ -275,7 +270,7 @@ __device__ __forceinline__ void last_step(const Cta &cta, Registers &r, int j) {
 __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
   const CtaPlace place = locate_tile<kTileRows>(cta.params, cta.tile);
   total(r.l);
-  // O /= l (h200_fp16.fa:40)
+  // O /= l (h200_fp16.fa:31)
   normalize(r.o, r.l);
   stage_rows(cta.shared.q[cta.turn % kQuerySlots], r.o, warp_row());
   ptx::fence_proxy_async();
@@ -299,8 +294,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_h200_narrow_f16_
   ptx::setmaxnreg_inc<kMathRegisters>();
   // order-roles: the mbarriers are there
   ptx::cta_barrier();
-  if (ptx::warp_group_index() == 3)
-    pass_turn<kWarps / 4>(4, 2 * kGroupRows); // take-turns: the first group begins
   for (int tile = ptx::cta_index(), turn = 0, base = 0; tile < tile_count<kTileRows>(params); ++turn) {
     const Cta cta = cta_at(params, group, tile, turn, base);
     Registers r;
@@ -322,8 +315,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_h200_narrow_f16_
     tile = next;
   }
   wait_for_boxes_by_group<0>();
-  if (ptx::warp_group_index() == 1)
-    await_turn<kWarps / 4>(4, 0 * kGroupRows); // take-turns: nobody comes behind the last turn
 }
 
 } // namespace fagen::generated
