@@ -134,6 +134,20 @@ const fagen_op kCondition3[] = {
     {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_HEAD_DIM_QK},
     {FAGEN_OP_CONSTANT, 0, 64},
     {FAGEN_OP_EQ, 0, 0},
+    {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_Q},
+    {FAGEN_OP_CONSTANT, 0, 192},
+    {FAGEN_OP_LE, 0, 0},
+    {FAGEN_OP_AND, 0, 0},
+    {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_KV},
+    {FAGEN_OP_CONSTANT, 0, 256},
+    {FAGEN_OP_LE, 0, 0},
+    {FAGEN_OP_AND, 0, 0},
+};
+
+const fagen_op kCondition4[] = {
+    {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_HEAD_DIM_QK},
+    {FAGEN_OP_CONSTANT, 0, 64},
+    {FAGEN_OP_EQ, 0, 0},
     {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_MASK},
     {FAGEN_OP_CONSTANT, 0, 1},
     {FAGEN_OP_EQ, 0, 0},
@@ -148,7 +162,7 @@ const fagen_op kCondition3[] = {
     {FAGEN_OP_AND, 0, 0},
 };
 
-const fagen_op kCondition4[] = {
+const fagen_op kCondition5[] = {
     {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_HEAD_DIM_QK},
     {FAGEN_OP_CONSTANT, 0, 256},
     {FAGEN_OP_EQ, 0, 0},
@@ -170,7 +184,7 @@ const fagen_op kCondition4[] = {
     {FAGEN_OP_AND, 0, 0},
 };
 
-const fagen_op kCondition5[] = {
+const fagen_op kCondition6[] = {
     {FAGEN_OP_VARIABLE, 0, FAGEN_VAR_SEQ_Q},
     {FAGEN_OP_CONSTANT, 0, 1024},
     {FAGEN_OP_LE, 0, 0},
@@ -188,9 +202,10 @@ const fagen_select kSelect[] = {
     {.condition = kCondition0, .condition_size = 11, .schedule = 2, .text = "batch * heads * ((seq_q + 63) / 64) <= sms"},
     {.condition = kCondition1, .condition_size = 7, .schedule = 4, .text = "seq_q <= 64 && seq_kv <= 64"},
     {.condition = kCondition2, .condition_size = 11, .schedule = 3, .text = "head_dim <= 128 && seq_q <= 128 && seq_kv <= 256"},
-    {.condition = kCondition3, .condition_size = 15, .schedule = 0, .text = "head_dim == 64 && mask == none && (seq_q > 256 || seq_kv > 256)"},
-    {.condition = kCondition4, .condition_size = 19, .schedule = 0, .text = "head_dim == 256 && mask == none && seq_q > 512 && ceil_div(seq_q, 128) % 2 == 0"},
-    {.condition = kCondition5, .condition_size = 11, .schedule = 1, .text = "seq_q <= 1024 || head_dim == 256 && mask == none"},
+    {.condition = kCondition3, .condition_size = 11, .schedule = 0, .text = "head_dim == 64 && seq_q <= 192 && seq_kv <= 256"},
+    {.condition = kCondition4, .condition_size = 15, .schedule = 0, .text = "head_dim == 64 && mask == none && (seq_q > 256 || seq_kv > 256)"},
+    {.condition = kCondition5, .condition_size = 19, .schedule = 0, .text = "head_dim == 256 && mask == none && seq_q > 512 && ceil_div(seq_q, 128) % 2 == 0"},
+    {.condition = kCondition6, .condition_size = 11, .schedule = 1, .text = "seq_q <= 1024 || head_dim == 256 && mask == none"},
     {.condition = nullptr, .condition_size = 0, .schedule = 0, .text = "otherwise"},
 };
 
@@ -3043,5 +3058,5 @@ const fagen_table fagen_table_h200 = {
     .row_count = 72,
     .row_size = sizeof(fagen_row),
     .schedule_count = 6,
-    .select_count = 7,
+    .select_count = 8,
 };
