@@ -60,7 +60,7 @@ struct FormValue {
 inline constexpr double kFormRounding = 0x1p-23;
 /// exp, log and sqrt are approximate instructions with factors around them.
 inline constexpr double kFunctionRounding = 4 * kFormRounding;
-/// How far a tanh is off, at most: 1 - 2 / (1 + exp(2x)) and polynomials; the instruction.
+/// How far a tanh is off, at most: 1 - 2 / (1 + exp(2x)); the instruction.
 inline constexpr double kTanhErrors[] = {2.7e-7, 7.7e-6};
 /// Weights below this may be 0 in a kernel: exp2 gives 0 below f32's smallest normal number, and a weight is a product
 /// of exp2 of which none exceeds 1. Twice that number, since rounding moves weights.

@@ -22,7 +22,7 @@ Products productsOf(const std::string &mma) {
   return mma == "mma_sync" || mma == "wmma" || mma == "wgmma" ? Products::TensorCores : Products::Scalar;
 }
 
-Tanh tanhOf(const std::string &word) { return word == "exp" || word == "poly" ? Tanh::Exact : Tanh::Approx; }
+Tanh tanhOf(const std::string &word) { return word == "exp" ? Tanh::Exact : Tanh::Approx; }
 
 static bool isUndecided(const Reference &reference, int64_t row) {
   return !reference.form.undecided.empty() && reference.form.undecided[row] != 0;

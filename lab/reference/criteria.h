@@ -39,7 +39,7 @@ Products productsOf(const std::string &mma);
 
 /// How a kernel computes the tanh of a form.
 enum class Tanh : uint8_t { Exact, Approx };
-/// By the manifest's word (`tanh`): exp and poly are nearly exact. Approx, an instruction, is what no word means.
+/// By the manifest's word (`tanh`): exp is nearly exact. Approx, an instruction, is what no word means.
 Tanh tanhOf(const std::string &word);
 // How far each is off: kTanhErrors (lab/kernels/form_value.h).
 
