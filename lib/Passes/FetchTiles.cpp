@@ -23,6 +23,7 @@
 
 #include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/RunValues.h"
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -62,11 +63,21 @@ public:
     draw(*turnsOf(load));
     for (Role *user : users)
       take(*turnsOf(*user));
-    if (seesMoreInLaterRows(kernel))
+    if (seesMoreInLaterRows(kernel) || llvm::any_of(users, [&](const Role *user) { return endsLater(*user); }))
       orderTiles();
   }
 
 private:
+  /// Whether the keys that rows see end later in later rows. Where they begin later, too, as in a window or a chunk,
+  /// the first rows see fewer keys than others do: these are to come last.
+  bool endsLater(const Role &role) const {
+    const auto mask = findMask(role.body);
+    if (!mask)
+      return false;
+    const Expr end = boundsOf(*mask, mask->row(), scoresOf(kernel, role, *mask).rows).keyEnd;
+    return direction(expand(kernel, end), nameOf(RunValue::RowBegin)) == Direction::NotDecreasing;
+  }
+
   /// The longest tiles first pay where tiles differ; in the plain order fewer heads are worked on at a time. K and V of
   /// the heads that take turns are to stay in L2, with something left for Q and O; from 64 Ki rows on more of them save
   /// nothing. Where rows are long, K and V of all heads that are worked on fill L2: fewer of them take turns then, and

@@ -222,7 +222,7 @@ def OverlapOption : EnumOption<"overlap", "schedule", OverlapEnum, "what runs un
 def GridOption : EnumOption<"grid", "schedule", GridEnum, "how CTAs take work", [
   Value<GridTiles, "a CTA for each tile of query rows">,
   Value<GridPersistent, "a CTA for each SM, taking tiles in turn; only with wgmma and no mask">,
-  Value<GridLongestFirst, "a CTA for each SM, fetching tile by tile from a counter in the workspace, those with most keys first; only with wgmma">
+  Value<GridLongestFirst, "a CTA for each SM, fetching tile by tile from a counter in the workspace, the last of a head first where later rows see more or later keys; only with wgmma">
 ]> { let Default = "tiles"; }
 
 def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
