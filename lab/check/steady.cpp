@@ -128,7 +128,8 @@ private:
     Case c = base();
     c.shape.heads = std::max<int64_t>(1, ceilDiv(tilesOfCta * ctasAtATime(), tilesOfHead()));
     if (isSplit()) {
-      const bool fillsGpu = row.launches[0].reserved == 0; // few tiles would have as many splits as key tiles then
+      // Few tiles would have as many splits as key tiles then.
+      const bool fillsGpu = row.launches[0].reserved == 0 || row.launches[0].reserved == FAGEN_SPLITS_OF_SHARED;
       c.shape.batch = fillsGpu ? 2 : 1;
       c.shape.heads = fillsGpu ? 4 : 2;
     }

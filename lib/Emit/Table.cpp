@@ -259,12 +259,18 @@ void TableEmitter::emitMaps(unsigned index) {
   line("}};\n");
 }
 
+/// What a launch's `reserved` says of its grid.
+static std::string numberText(const VariantPlan &plan, const GridPlan &grid) {
+  return grid.kind == ir::CtaGrid::Splits && !plan.sharedTiles.empty() ? "FAGEN_SPLITS_OF_SHARED"
+                                                                       : std::to_string(grid.number);
+}
+
 void TableEmitter::emitLaunches(const VariantPlan &plan) {
   line("        .launches = {{");
   for (const LaunchPlan &launch : plan.launches)
     line("            {{.symbol = {}, .grid = FAGEN_GRID_{}, .threads = {}, .shared_bytes = {}, .reserved = {}}},",
          quote(launch.symbol), llvm::StringRef(nameOf(launch.grid)).upper(), launch.threads, launch.sharedBytes,
-         launch.grid.number);
+         numberText(plan, launch.grid));
   line("        }},");
 }
 

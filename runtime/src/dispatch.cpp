@@ -217,7 +217,7 @@ static uint64_t sharedTilesOf(const fagen_row &row, const Problem &problem) {
   FormValues values(problem.variables);
   if (problem.form.of)
     values.addAll(*problem.form.of, problem);
-  if (row.shared_tiles_size == 0 || values.unknownParam({row.shared_tiles, row.shared_tiles_size}))
+  if (values.unknownParam({row.shared_tiles, row.shared_tiles_size}))
     return all;
   const uint64_t tiles = tilesOfRows(row, uint32_t(tiledRowsOf(row, problem))), asked = std::min(tiles, kAsked);
   uint64_t most = 0;
@@ -231,12 +231,14 @@ static uint64_t sharedTilesOf(const fagen_row &row, const Problem &problem) {
 
 // A grid that keeps the GPU busy for several turns is not split.
 static uint32_t splitsThatFill(const fagen_row &row, const Problem &problem, const fagen_device &device) {
+  const bool sharesSome = row.launches[0].reserved == FAGEN_SPLITS_OF_SHARED;
   constexpr uint64_t kBusyTurns = 8;
   const __int128 ctas = tilesOf(row, problem);
   const uint64_t places = placesOf(row, device);
   if (ctas == 0 || ctas > __int128(kBusyTurns) * places)
     return 1;
-  return fillingSplits(uint64_t(ctas), sharedTilesOf(row, problem), places, row.tile_rows);
+  const uint64_t shared = sharesSome ? sharedTilesOf(row, problem) : runsOf(problem, row.tile_keys);
+  return fillingSplits(uint64_t(ctas), shared, places, row.tile_rows);
 }
 
 uint32_t splitsOf(const fagen_row &row, const Problem &problem, const fagen_device &device) {
@@ -244,9 +246,9 @@ uint32_t splitsOf(const fagen_row &row, const Problem &problem, const fagen_devi
   switch (launch.grid) {
   case FAGEN_GRID_SPLITS:
   case FAGEN_GRID_PACKED_SPLITS:
-    if (launch.reserved || row.tile_keys == 0)
-      return std::max(launch.reserved, 1u);
-    return splitsThatFill(row, problem, device);
+    if (launch.reserved && launch.reserved != FAGEN_SPLITS_OF_SHARED)
+      return launch.reserved;
+    return row.tile_keys ? splitsThatFill(row, problem, device) : 1;
   case FAGEN_GRID_SPLIT_KEYS:
   case FAGEN_GRID_PACKED_SPLIT_KEYS:
     return launch.reserved ? uint32_t(std::max<uint64_t>(runsOf(problem, launch.reserved), 1)) : 1;
@@ -358,9 +360,10 @@ fagen_status checkTables(const fagen_table *const *tables, size_t count) {
     const fagen_table *table = tables[i];
     if (fagen_status status = checkStruct(table, "fagen_table"))
       return status;
-    if (table->row_size < sizeof(fagen_row))
+    constexpr size_t kFirstSize = offsetof(fagen_row, shared_tiles); // of rows of this ABI's first tables
+    if (table->row_size < kFirstSize)
       return fail(FAGEN_INVALID, "table %s has rows of %u bytes; this library needs %zu", table->kernel,
-                  table->row_size, sizeof(fagen_row));
+                  table->row_size, kFirstSize);
   }
   return FAGEN_OK;
 }

@@ -289,6 +289,7 @@ private:
     const auto &program = loaded.programs.emplace_back(readProgram(field, words));
     row.shared_tiles = program.data();
     row.shared_tiles_size = static_cast<uint32_t>(program.size());
+    row.launches[0].reserved = FAGEN_SPLITS_OF_SHARED;
   }
 
   /// What a file of the kernel set holds.

@@ -68,7 +68,7 @@ bool isGrid(const fagen_row &row, uint32_t launch) {
     return launch == 0 && part.reserved >= 2 && part.reserved <= kMaxCluster;
   case FAGEN_GRID_SPLITS:
   case FAGEN_GRID_PACKED_SPLITS:
-    return launch == 0 && part.reserved <= FAGEN_MAX_SPLITS;
+    return launch == 0 && (part.reserved <= FAGEN_MAX_SPLITS || part.reserved == FAGEN_SPLITS_OF_SHARED);
   case FAGEN_GRID_SPLIT_KEYS:
   case FAGEN_GRID_PACKED_SPLIT_KEYS:
     return launch == 0 && part.reserved != 0;
@@ -98,10 +98,13 @@ bool fitsItsKey(const fagen_row &row) {
 }
 
 const char *checkSharedTiles(const fagen_table &table, const fagen_row &row) {
+  if (row.launches[0].reserved != FAGEN_SPLITS_OF_SHARED)
+    return nullptr;
+  if (table.row_size < sizeof(fagen_row))
+    return "has no room for shared_tiles, which its splits ask for";
   const fagen_form *const form = row.mask < FAGEN_MASK_FORM_0 + formCount(table) ? formOf(table, row.mask) : nullptr;
-  return row.shared_tiles_size ? checkProgram(row.shared_tiles, row.shared_tiles_size,
-                                              FAGEN_VAR_FORM_0 + uint64_t(form ? form->param_count : 0))
-                               : nullptr;
+  return checkProgram(row.shared_tiles, row.shared_tiles_size,
+                      FAGEN_VAR_FORM_0 + uint64_t(form ? form->param_count : 0));
 }
 
 fagen_status checkRow(const fagen_table &table, uint32_t i) {

@@ -99,7 +99,7 @@ struct SharedTiles {
   TestTable table{"k"};
 
   uint32_t splits(fagen_problem problem, const fagen_device *device) {
-    fagen_row row = splitRow(FAGEN_GRID_SPLITS, 0);
+    fagen_row row = splitRow(FAGEN_GRID_SPLITS, FAGEN_SPLITS_OF_SHARED);
     row.mask = FAGEN_MASK_FORM_0;
     row.shared_tiles = program.data();
     row.shared_tiles_size = uint32_t(program.size());
@@ -172,7 +172,7 @@ TEST(Split, AutoAsksTheTilesOfRowsThatSeeTheMost) {
 }
 
 TEST(Split, ProgramsOfSharedTilesAreChecked) {
-  fagen_row row = splitRow(FAGEN_GRID_SPLITS, 0);
+  fagen_row row = splitRow(FAGEN_GRID_SPLITS, FAGEN_SPLITS_OF_SHARED);
   auto refusal = [&](std::vector<fagen_op> program) {
     row.shared_tiles = program.data();
     row.shared_tiles_size = uint32_t(program.size());
@@ -183,6 +183,27 @@ TEST(Split, ProgramsOfSharedTilesAreChecked) {
   EXPECT_EQ(refusal({{FAGEN_OP_VARIABLE, 0, FAGEN_VAR_FORM_0}}), "table k, row 0 (row): has an unknown variable");
   EXPECT_EQ(refusal({{FAGEN_OP_FLOOR_DIV + 1, 0, 0}}), "table k, row 0 (row): has an unknown operation");
   EXPECT_EQ(refusal({{FAGEN_OP_MIN, 0, 0}}), "table k, row 0 (row): lacks an operand");
+}
+
+/// Rows of tables that were compiled before end in front of shared_tiles: nothing behind is read.
+TEST(Split, RowsOfOlderTablesEndBeforeSharedTiles) {
+  TestDevice h200(90, 132);
+  constexpr size_t kSize = offsetof(fagen_row, shared_tiles);
+  auto withShortRows = [&](TestTable &table, const fagen_row &row) {
+    fagen_table made = *table.add(row).get();
+    made.row_size = kSize;
+    return made;
+  };
+  TestTable older("k"), wrong("k");
+  const fagen_table table = withShortRows(older, splitRow(FAGEN_GRID_SPLITS, 0)), *const tables[] = {&table};
+  EXPECT_EQ(fagen_table_check(tables[0]), FAGEN_OK) << fagen_last_error();
+  const fagen_problem problem = decode(1, 8, 65536);
+  fagen_choice choice = fagen_choice_init();
+  EXPECT_EQ(fagen_query(tables, 1, &problem, h200, &choice), FAGEN_OK) << fagen_last_error();
+  EXPECT_EQ(fagen::loadState(choice).params.splits, 16);
+  const fagen_table refused = withShortRows(wrong, splitRow(FAGEN_GRID_SPLITS, FAGEN_SPLITS_OF_SHARED));
+  EXPECT_NE(fagen_table_check(&refused), FAGEN_OK);
+  EXPECT_NE(std::string(fagen_last_error()).find("has no room for shared_tiles"), std::string::npos);
 }
 
 TEST(Split, TilesOfManyRowsComeInPairs) {

@@ -160,7 +160,8 @@ enum {
    * it: ceil(seq_q * (heads / kv_heads) / tile_rows) * kv_heads * batch. */
   FAGEN_GRID_PACKED_TILES = 3,
   FAGEN_GRID_PERSISTENT = 5, /* one CTA for each SM, and no more than tiles: they take tiles in turn */
-  /* As many as tiles for each split of the keys: `reserved` splits, or where that is 0 what fills the GPU. */
+  /* As many as tiles for each split of the keys: `reserved` splits, or where that is 0 what fills the GPU, or where it
+   * is FAGEN_SPLITS_OF_SHARED what fills it with the key tiles that the row's shared_tiles counts. */
   FAGEN_GRID_SPLITS = 6,
   FAGEN_GRID_PACKED_SPLITS = 7,
   /* As many as tiles for each `reserved` keys, whatever the GPU. */
@@ -186,6 +187,7 @@ enum {
 
 #define FAGEN_MAX_LAUNCHES 4
 #define FAGEN_MAX_SPLITS 128
+#define FAGEN_SPLITS_OF_SHARED 0xffffffffu
 
 typedef struct fagen_launch {
   const char *symbol;
@@ -238,8 +240,8 @@ struct fagen_row {
   uint16_t scratch_parts; /* the last so many of the workspace's parts may hold anything before a launch; the others
                              must be zero, and are left so */
   uint16_t dependent_launches; /* bit i: launch i may begin before the launch before it has ended (FAGEN_FLAG_PDL) */
-  /* Of splits as many as fill the GPU: how many key tiles they share of a tile of rows, a program. Absent: all; and
-   * where it names a number of the form that is on the device. */
+  /* From here on only where a launch says FAGEN_SPLITS_OF_SHARED: rows of older tables end above. How many key tiles
+   * splits share of a tile of rows, a program; all where it names a number of the form that is on the device. */
   const fagen_op *shared_tiles;
   uint32_t shared_tiles_size;
   uint32_t reserved;
