@@ -231,12 +231,12 @@ static uint64_t sharedTilesOf(const fagen_row &row, const Problem &problem) {
 
 // A grid that keeps the GPU busy for several turns is not split.
 static uint32_t splitsThatFill(const fagen_row &row, const Problem &problem, const fagen_device &device) {
-  const bool sharesSome = row.launches[0].reserved == FAGEN_SPLITS_OF_SHARED;
   constexpr uint64_t kBusyTurns = 8;
   const __int128 ctas = tilesOf(row, problem);
   const uint64_t places = placesOf(row, device);
   if (ctas == 0 || ctas > __int128(kBusyTurns) * places)
     return 1;
+  const bool sharesSome = row.launches[0].reserved == FAGEN_SPLITS_OF_SHARED;
   const uint64_t shared = sharesSome ? sharedTilesOf(row, problem) : runsOf(problem, row.tile_keys);
   return fillingSplits(uint64_t(ctas), shared, places, row.tile_rows);
 }
