@@ -19,7 +19,8 @@ import sys
 import tempfile
 
 from samples import ratio_of_medians
-from tables import machine_line, markdown, replace, samples_of
+from summary import microseconds_of
+from tables import machine_line, markdown, replace
 
 SPECS = pathlib.Path(__file__).resolve().parent.parent / "specs"
 # Step, spec, its variant, in the order in which they were climbed.
@@ -129,7 +130,7 @@ def steps_table(directory):
         before = None
         for step in (name for name, _, _ in STEPS if name in results):
             r = results[step]
-            faster = interval(ratio_of_medians(samples_of(before), samples_of(r))) if before else ""
+            faster = interval(ratio_of_medians(microseconds_of(before), microseconds_of(r))) if before else ""
             rows.append([*problem_cells(shape, mask), step, f"{r['median_us']:.2f}", f"{r['tflops']:.1f}", faster])
             before = r
         rows += [[*problem_cells(shape, mask), name, f"{r['median_us']:.2f}", f"{r['tflops']:.1f}", ""]
@@ -153,7 +154,7 @@ def summary_table(directory):
         cells = [f"{results[name]['median_us']:.1f}" if name in results else "–" for name in names]
         cells += [f"{baselines[(shape, mask)][name]['median_us']:.1f}" if name in baselines[(shape, mask)] else "–"
                   for name in others]
-        rows.append([*problem_cells(shape, mask), *cells, interval(ratio_of_medians(samples_of(first), samples_of(best)))])
+        rows.append([*problem_cells(shape, mask), *cells, interval(ratio_of_medians(microseconds_of(first), microseconds_of(best)))])
     head = ["B", "H", "S", "d", "mask", *(f"{name} µs" for name in names + others), f"{names[0]} / fastest (95 %)"]
     return f"{markdown(head, rows)}\n\n{footer(data)}"
 

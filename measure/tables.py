@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # fagen: tables in Markdown from measured results (evidence/*.json).
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""tables.py RESULT.json prints a table for what the file holds: compare_sdpa.py, fagen-run check or fagen-run time.
+"""tables.py RESULT.json prints a table for what the file holds, a raw result or its summary (measure/summary.py).
 With --into FILE --name NAME it replaces what stands between `<!-- begin NAME -->` and `<!-- end NAME -->` there;
 with --verify as well it only tells, by exit code 2, whether that would change anything."""
 import argparse
@@ -10,7 +10,8 @@ import pathlib
 import statistics
 import sys
 
-from samples import geometric_mean, ratio_by_rounds, ratio_of_medians
+from samples import geometric_mean
+from summary import number_and_median, summary
 
 
 SHORT_DTYPES = {"float16": "f16", "bfloat16": "bf16"}
@@ -35,10 +36,6 @@ def inputs_line(data):
     return f"Inputs are {data.get('inputs', 'standard normal')}."
 
 
-def samples_of(result):
-    return [microseconds for _, microseconds in result["samples_round_us"]]
-
-
 def geometric_means(ratios):
     """One line for the ratios of each head dimension, and of all."""
     groups = {f"d {d}": ratios[d] for d in sorted(ratios)} | {"all": [r for d in ratios for r in ratios[d]]}
@@ -54,14 +51,13 @@ def compare_table(data, dispatched):
     rows, ratios = [], {}
     for p in data["problems"]:
         times = {r["name"]: r["median_us"] for r in p["results"] if r["kind"] == "sdpa"}
-        best = samples_of(next(r for r in p["results"] if r["name"] == min(times, key=times.get)))
         for r in (r for r in p["results"] if r["kind"] == "fagen" and (r["picked"] or not dispatched)):
             if r["picked"]:
                 ratios.setdefault(p["d"], []).append(min(times.values()) / r["median_us"])
             rows.append([str(p["b"]), str(p["h"]), str(p["s"]), str(p["d"]), p["mask"],
                          *(f"{times[name]:.1f}" if name in times else "–" for name in backends),
                          f"`{r['name']}`", f"{r['median_us']:.1f}", f"{r['tflops']:.0f}",
-                         "{:.2f} ({:.2f}–{:.2f})".format(*ratio_of_medians(samples_of(r), best))])
+                         "{:.2f} ({:.2f}–{:.2f})".format(*r["over_best"])])
     head = ["B", "H", "S", "d", "mask", *(f"{name} µs" for name in backends), "variant", "µs", "TFLOP/s",
             "time / best SDPA (95 %)"]
     return (f"{markdown(head, rows)}\n\nBest SDPA's time over ours, {geometric_means(ratios)}.\n"
@@ -119,7 +115,7 @@ def contest_inputs(data):
         best = best_of(r for r in p["results"] if r["kind"] != "fagen")
         for ours in (r for r in p["results"] if r["kind"] == "fagen" and r["picked"] and best):
             place = (str(p["s"]), str(p["d"]), p["mask"], SHORT_DTYPES[p["dtype"]], p["layout"], f"`{ours['name']}`")
-            ratio, _, _ = ratio_by_rounds(ours["samples_round_us"], best["samples_round_us"])
+            ratio = ours["over_best"][0]
             rows.setdefault(place, {})[p["inputs"]] = f"{ratio:.3f} ({best['name']})"
     table = markdown(["S", "d", "mask", "dtype", "layout", "variant", *kinds],
                      [[*place, *(cells.get(kind, "–") for kind in kinds)] for place, cells in rows.items()])
@@ -150,7 +146,7 @@ def contest_table(data, _):
         if ours is None or best is None:
             rows.append(row + ["no result"] + ["–"] * (7 if steady else 4))
             continue
-        ratio = ratio_by_rounds(ours["samples_round_us"], best["samples_round_us"])
+        ratio = ours["over_best"]
         ratios.append((p, ratio))
         pairs.append((p, ours, best))
         theirs = sensors(best)
@@ -182,7 +178,7 @@ def contest_overview(data):
         ours = best_of(r for r in p["results"] if r["kind"] == "fagen" and r["picked"])
         best = best_of(r for r in p["results"] if r["kind"] != "fagen")
         if ours and best:
-            ratios[p["d"], p["mask"], p["dtype"], p["s"]] = ratio_by_rounds(ours["samples_round_us"], best["samples_round_us"])
+            ratios[p["d"], p["mask"], p["dtype"], p["s"]] = ours["over_best"]
     lengths = sorted({key[3] for key in ratios})
     rows = []
     for group in dict.fromkeys(key[:3] for key in ratios):
@@ -212,7 +208,7 @@ def time_table(data, dispatched):
 
 
 def compile_table(data, _):
-    texts = [[f"text of {t['spec']}", f"{t['median_ms']:.0f} ms", "", f"median of {len(t['samples_ms'])}"] for t in data["texts"]]
+    texts = [[f"text of {t['spec']}", f"{t['median_ms']:.0f} ms", "", f"median of {number_and_median(t['samples_ms'])[0]}"] for t in data["texts"]]
     kernels = data["kernels"]
     slowest = max(kernels, key=lambda kernel: kernel["seconds"])
     seconds, megabytes = (statistics.median(kernel[key] for kernel in kernels) for key in ("seconds", "megabytes"))
@@ -255,11 +251,11 @@ def barrier_table(data, _):
             r, count = results[policy], barriers[results[policy]["variant"]]
             row += [f"{count['cta_barrier']} + {count['warp_barrier']}", f"{r['median_us']:.2f}"]
             if r is not least:
-                row.append("{:.3f} ({:.3f}–{:.3f})".format(*ratio_of_medians(samples_of(r), samples_of(least))))
+                row.append("{:.3f} ({:.3f}–{:.3f})".format(*r["over_minimal"]))
         rows.append(row)
         others += [[shape, row[1], f"`{policy}`", f"{barriers[r['variant']]['cta_barrier']} + "
                     f"{barriers[r['variant']]['warp_barrier']}", f"{r['median_us']:.2f}",
-                    "{:.3f} ({:.3f}–{:.3f})".format(*ratio_of_medians(samples_of(r), samples_of(least)))]
+                    "{:.3f} ({:.3f}–{:.3f})".format(*r["over_minimal"])]
                    for policy, r in results.items() if policy not in ("minimal", "light", "legacy")]
     head = ["b,h,hkv,sq,sk,d", "kernel", "steps", "minimal", "µs", "light", "µs", "/ minimal (95 %)", "legacy", "µs",
             "/ minimal (95 %)"]
@@ -322,7 +318,7 @@ def program_table(files):
         ours, product = program["times"]
         sizes = program["sizes"]
         flops = 2 * sizes["M"] * sizes["N"] * sizes["K"]
-        median, other = (statistics.median(each["microseconds"]) for each in (ours, product))
+        (turns, median), (_, other) = (number_and_median(each["microseconds"]) for each in (ours, product))
         rows.append([f"`{path.name.split('.')[0]}.fair`", "{M} x {N} x {K}".format(**sizes), f"{median:.1f}",
                      f"{flops / median / 1e6:.0f}", f"{other:.1f}", f"{median / other:.3f}"])
     head = ["program", "M x N x K", "µs", "TFLOP/s", "cuBLAS µs", "time / cuBLAS"]
@@ -330,7 +326,7 @@ def program_table(files):
     commits = sorted({each["notes"]["commit"] for _, each in files})
     data["notes"] = {"commit" if len(commits) == 1 else "commits": " and ".join(commits)}
     library = data["program"]["times"][1]["library"]
-    return f"{markdown(head, rows)}\n\nMedians of {len(ours['microseconds'])} turns: {library}, {machine_line(data)}."
+    return f"{markdown(head, rows)}\n\nMedians of {turns} turns: {library}, {machine_line(data)}."
 
 
 def ranking_table(data, _):
@@ -375,7 +371,7 @@ def main():
     parser.add_argument("--inputs", action="store_true", help="of a contest the ratios by kind of inputs")
     parser.add_argument("--verify", action="store_true")
     arguments = parser.parse_args()
-    files = [(path, json.loads(path.read_text())) for path in arguments.result]
+    files = [(path, summary(json.loads(path.read_text()))) for path in arguments.result]
     data = files[0][1]
     if "benchmarks" in data:
         data["tool"] = "Google Benchmark"

@@ -24,7 +24,8 @@ import sys
 import tempfile
 
 from samples import ratio_of_medians
-from tables import machine_line, markdown, replace, samples_of
+from summary import microseconds_of
+from tables import machine_line, markdown, replace
 
 
 def read(file):
@@ -72,7 +73,7 @@ def dispatch_table(directory):
     rows = []
     for (shape, mask), sides in picked.items():
         shipped, tuned = sides["shipped"], sides["tuned"]
-        ratio = ratio_of_medians(samples_of(tuned), samples_of(shipped))
+        ratio = ratio_of_medians(microseconds_of(tuned), microseconds_of(shipped))
         rows.append([shape, mask, f"`{tuned['variant']}`", f"{shipped['median_us']:.2f}", f"{tuned['median_us']:.2f}",
                      "{:.3f} ({:.3f}–{:.3f})".format(*ratio)])
     head = ["b,h,hkv,sq,sk,d", "mask", "picked", "shipped µs", "tuned µs", "tuned / shipped (95 %)"]

@@ -1,4 +1,4 @@
-"""Figures that docs/Results.md says in sentences, made of the raw files: result-figures.py RESULTS EVIDENCE prints each phrase that
+"""Figures that docs/Results.md says in sentences, made of the summaries in evidence/: result-figures.py RESULTS EVIDENCE prints each phrase that
 is not there, and ends with 1 where there is one."""
 import json
 import re
@@ -14,7 +14,7 @@ def load(name):
 def checks(*names):
     """Runs, failures and variants of these sets over the full suite."""
     parts = [load(f"h200/check_{name}.json")["check"] for name in names]
-    return (sum(len(part["cases"]) for part in parts),
+    return (sum(part["cases"] for part in parts),
             sum(variant["failed"] for part in parts for variant in part["variants"]),
             sum(len(part["variants"]) for part in parts))
 
@@ -66,5 +66,5 @@ def phrases():
 with open(sys.argv[1], encoding="utf-8") as file:
     text = re.sub(r"\s+", " ", file.read())
 wrong = [phrase for phrase in phrases() if phrase not in text]
-print("\n".join(f"docs do not say '{phrase}'" for phrase in wrong) or "docs say what the raw files say")
+print("\n".join(f"docs do not say '{phrase}'" for phrase in wrong) or "docs say what evidence says")
 sys.exit(1 if wrong else 0)
