@@ -231,7 +231,7 @@ def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
 ]> { let InName = "exp_"; let Default = "mufu"; }
 
 def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and the row sums follow a new row maximum", [
-  Value<RescaleAlways, "in every step">,
+  Value<RescaleAlways, "in every step: the largest term of a row is then exact, and errors are the smallest">,
   Value<RescaleLazy, "only in steps in which a row of the warp has grown by more than a factor of 2^8">,
   Value<RescaleOptimistic, "skips the row maximum; where a thread's part of a row's sum exceeds 2^15 (bf16: 2^40), the warp's terms and sums come down by a factor; only with wgmma and overlap = intra or both">,
   Value<RescaleNone, "never, for there is no maximum; only with bf16 and a form whose score, times log2(e), lies between -80 and 80">
