@@ -24,8 +24,9 @@ std::array<uint32_t, 4> philox(const std::array<uint32_t, 4> &counter, uint64_t 
   return {c0, c1, c2, c3};
 }
 
-/// The normal quantiles of (i + 1/2) / 65536, rounded to multiples of 2^-14, so that the last bit of a libm's erfc does not
-/// show. They ascend: each is the first multiple, from the one before it on, that ends no lower than its probability.
+/// The normal quantiles of (i + 1/2) / 65536, rounded to multiples of 2^-14, so that the last bit of a libm's erfc does
+/// not show. They ascend: each is the first multiple, from the one before it on, that ends no lower than its
+/// probability.
 static std::vector<float> makeQuantiles() {
   constexpr int kParts = 16384, kCount = 65536;
   std::vector<float> table(kCount);
