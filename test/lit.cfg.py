@@ -19,6 +19,9 @@ path = [os.path.join(config.fagen_build, "bin"), config.llvm_tools, os.environ.g
 config.environment["PATH"] = os.pathsep.join(path)
 # Compiled kernels of the emulator and of NVRTC are cached inside the build tree, never in the user's home.
 config.environment["FAGEN_CACHE_DIR"] = os.path.join(config.fagen_build, "test", "cache")
+# What the tests of the package build is known to ccache from one run to the next, as what the build itself compiles.
+if ccache := shutil.which("ccache"):
+    config.environment["CMAKE_C_COMPILER_LAUNCHER"] = config.environment["CMAKE_CXX_COMPILER_LAUNCHER"] = ccache
 # Debian has no make where it was not asked for; Ninja is what the build itself uses.
 config.environment["CMAKE_GENERATOR"] = "Ninja"
 for name in ("HOME", "CUDA_HOME", "CUDA_PATH", "FAGEN_CXX", "FAGEN_NVRTC", "LD_LIBRARY_PATH", "CCACHE_DIR"):

@@ -24,23 +24,19 @@ std::array<uint32_t, 4> philox(const std::array<uint32_t, 4> &counter, uint64_t 
   return {c0, c1, c2, c3};
 }
 
-/// x with normal cumulative probability p <= 1/2, by bisection: slow, sure, done 32768 times a process.
-static double lowerQuantile(double p) {
-  double low = -6, high = 0;
-  for (int step = 0; step < 60; ++step) {
-    double middle = (low + high) / 2;
-    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < p ? low : high) = middle;
-  }
-  return (low + high) / 2;
-}
-
-/// Rounded to multiples of 2^-14, so that the last bit of a libm's erfc does not show.
+/// The normal quantiles of (i + 1/2) / 65536, rounded to multiples of 2^-14, so that the last bit of a libm's erfc does
+/// not show. They ascend: each is the first multiple, from the one before it on, that ends no lower than its
+/// probability.
 static std::vector<float> makeQuantiles() {
-  std::vector<float> table(65536);
-  for (int i = 0; i < 32768; ++i) {
-    double x = std::round(lowerQuantile((i + 0.5) / 65536) * 16384) / 16384;
-    table[i] = static_cast<float>(x);
-    table[65535 - i] = static_cast<float>(-x);
+  constexpr int kParts = 16384, kCount = 65536;
+  std::vector<float> table(kCount);
+  int multiple = -6 * kParts;
+  for (int i = 0; i < kCount / 2; ++i) {
+    while (0.5 * std::erfc(-(multiple + 0.5) / kParts / std::sqrt(2.0)) < (i + 0.5) / kCount)
+      ++multiple;
+    const double below = static_cast<double>(-multiple) / kParts;
+    table[i] = static_cast<float>(-below);
+    table[kCount - 1 - i] = static_cast<float>(below);
   }
   return table;
 }

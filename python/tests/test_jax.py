@@ -6,6 +6,7 @@ import os
 import pytest
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # arrays are small: XLA takes longer to compile than to compute
 
 import jax
 import jax.numpy as jnp

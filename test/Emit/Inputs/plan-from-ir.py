@@ -4,24 +4,17 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import json
-import subprocess
 import sys
 
-
-def run(*command: str, text: str = "") -> str:
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
-
-
-def plan_of(spec: str, variant: str) -> dict:
-    ir = run("fagen", spec, "--emit=ir", f"--variant={variant}")
-    return json.loads(run("fagen-opt", "-", "--emit=plan", text=ir))
+from programs import programs_of, run
 
 
 def main() -> None:
     for spec in sys.argv[1:]:
+        programs = programs_of(spec)
         rows = json.loads(run("fagen", spec, "--emit=plan", "--json"))
         for row in rows:
-            plan = plan_of(spec, row["variant"])
+            plan = json.loads(run("fagen-opt", "-", "--emit=plan", text=programs[row["variant"]]))
             row["program"] = row["variant"]
             del row["plan"]["schedule"]
             for key, value in plan.items():
