@@ -99,6 +99,8 @@ def bits_table(data, markdown):
              + ", ".join(f"{version} {digest[:8]}" for version, digest in one["digests"].items()) + "."
              for one in data["different"]]
     text += [f"Failed: `{one['variant']}` on \"{one['case']}\" by {one['toolchain']}." for one in data["failed"]]
+    text += [f"Not compared: of {version}, {len(names)} kernels ran by other machine code than its own."
+             for version, names in data["refused"].items()]
     if data["not_run"]:
         text.append(f"No case was run of {', '.join(data['not_run'])}.")
     machine, notes = data["machine"], data["notes"]
