@@ -12,6 +12,7 @@ import sys
 
 from samples import geometric_mean
 from summary import number_and_median, summary
+from toolchain_tables import bits_table, toolchain_table
 
 
 SHORT_DTYPES = {"float16": "f16", "bfloat16": "bf16"}
@@ -347,7 +348,8 @@ def ranking_table(data, _):
 TABLES = {"barrier_cost.py": barrier_table, "compile_cost.py": compile_table, "Google Benchmark": benchmark_table,
           "compare_sdpa.py": compare_table, "fagen-run check": check_table, "fagen-run conformance": conformance_table, "decode.py": decode_table,
           "fagen-run program": program_table, "fagen-run time": time_table,
-          "ranking.py": ranking_table}
+          "ranking.py": ranking_table, "toolchains.py": lambda data, _: toolchain_table(data, markdown),
+          "toolchain_bits.py": lambda data, _: bits_table(data, markdown)}
 
 
 def replace(path, name, text):
