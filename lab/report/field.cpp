@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "field.h"
 
+#include "lab/support/json_file.h"
+
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -27,10 +29,9 @@ Field Field::read(const std::string &file, const std::string &remedy) {
   auto source = std::make_shared<Source>(Source{file, remedy, {}});
   const std::string text = readInput(file, remedy);
   try {
-    source->json = Json::parse(text);
-  } catch (const Json::exception &error) {
-    const std::string what = error.what(); // "[json.exception.parse_error.101] parse error at line 1, ..."
-    throw UserError(fmt::format("{} is not JSON: {}; {}", file, what.substr(what.find("] ") + 2), remedy));
+    source->json = parseText(text);
+  } catch (const NoJson &error) {
+    throw UserError(fmt::format("{}: {}; {}", file, error.what(), remedy));
   }
   const Json &json = source->json;
   return {source, json, ""};
