@@ -5,6 +5,7 @@
 #include "lab/support/json_file.h"
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
@@ -73,7 +74,10 @@ std::vector<std::pair<std::string, Field>> Field::members() const {
 double Field::number() const {
   if (!value->is_number())
     fail("is not a number");
-  return value->get<double>();
+  const auto number = value->get<double>();
+  if (std::abs(number) > kMostNumber)
+    fail(fmt::format("is {:g}; numbers up to {:g} are read", number, kMostNumber));
+  return number;
 }
 
 std::string Field::text() const {

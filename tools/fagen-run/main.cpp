@@ -6,6 +6,7 @@
 #include "lab/support/write_file.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
 
@@ -79,6 +80,9 @@ int runAndReport(int argc, char **argv) {
     fmt::print(stderr, "fagen-run: error: {}\n", error.what());
     return kUserMistake;
   } catch (const fagen::FieldError &error) { // what a file lacks that was read late
+    fmt::print(stderr, "fagen-run: error: {}\n", error.what());
+    return kUserMistake;
+  } catch (const std::filesystem::filesystem_error &error) { // TMPDIR is not there, say
     fmt::print(stderr, "fagen-run: error: {}\n", error.what());
     return kUserMistake;
   } catch (const DeviceError &error) {
