@@ -32,7 +32,7 @@ Field Field::read(const std::string &file, const std::string &remedy) {
   try {
     source->json = parseText(text);
   } catch (const NoJson &error) {
-    throw UserError(fmt::format("{}: {}; {}", file, error.what(), remedy));
+    throw UserError(fmt::format("{} is not JSON: {}; {}", file, error.what(), remedy));
   }
   const Json &json = source->json;
   return {source, json, ""};

@@ -31,7 +31,7 @@ template <class Any> Any parseText(const std::string &text) {
   try {
     return Any::parse(text);
   } catch (const nlohmann::json::exception &error) {
-    throw NoJson("it is not JSON: " + reasonOf(error));
+    throw NoJson(reasonOf(error));
   }
 }
 template nlohmann::json parseText<nlohmann::json>(const std::string &text);
