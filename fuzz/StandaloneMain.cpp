@@ -65,6 +65,8 @@ int main(int argc, char **argv) {
     const Text &text = texts[run % texts.size()];
     std::string edited = text.content;
     fagen::fuzz::mutateText(edited, run);
+    if (run % 4 == 0)
+      fagen::fuzz::mutateBytes(edited, run);
     runOn(edited, text.name + " with the edits of seed " + std::to_string(run));
   }
   outs() << texts.size() << " texts and " << runs << " edited ones from seed " << seed << ": no failure\n";

@@ -1,4 +1,4 @@
-// fagen: edits of spec and IR text that keep most of it well-formed; libFuzzer's own edits of bytes seldom do.
+// fagen: edits of text that keep most of it well-formed; libFuzzer's own edits of bytes seldom do.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TextMutator.h"
@@ -137,6 +137,30 @@ void mutateText(std::string &text, uint64_t seed) {
   Mutator mutator(text, seed);
   for (unsigned edits = 1 + seed % 4; edits != 0; --edits)
     mutator.edit();
+}
+
+void mutateBytes(std::string &text, uint64_t seed) {
+  static constexpr char kBytes[] = "\0\t\n\"\\'(),-.0:;<>=?@[]{}_e\x7f\x80\xc3\xff";
+  std::mt19937_64 random(seed);
+  for (unsigned edits = 1 + seed % 3; edits != 0 && !text.empty(); --edits) {
+    const size_t at = random() % text.size();
+    const char byte = kBytes[random() % (sizeof(kBytes) - 1)];
+    switch (random() % 8) {
+    case 0:
+      text.resize(at);
+      break;
+    case 1:
+    case 2:
+      text.erase(at, 1);
+      break;
+    case 3:
+    case 4:
+      text.insert(at, 1, byte);
+      break;
+    default:
+      text[at] = byte;
+    }
+  }
 }
 
 } // namespace fagen::fuzz

@@ -4,11 +4,19 @@
 //   cmake -B build/fuzz -DCMAKE_CXX_COMPILER=clang++ -DFAGEN_FUZZ=ON && ninja -C build/fuzz fuzz-ir
 //   build/fuzz/bin/fuzz-ir -max_total_time=600 -timeout=20 CORPUS
 //
-// Each pass that needs no spec runs alone, in the phase that it needs, whatever phase the text names. Fails on a crash,
-// on printed IR that reads back as another, and on an internal error of a pass.
+// Each pass that needs no spec runs alone, in the phase that it needs, whatever phase the text names; of a kernel that
+// is proved then the text is made, where this target has emission. Fails on a crash, on printed IR that reads back as
+// another, and on an internal error of a pass.
 
 #include "fagen/IR/Verifier.h"
 #include "fagen/Passes/Pipeline.h"
+
+#ifdef FAGEN_FUZZ_EMIT
+#include "fagen/Emit/BuildPlan.h"
+#include "fagen/Emit/Emittable.h"
+#include "fagen/Emit/Manifest.h"
+#include "fagen/Emit/ProgramPlan.h"
+#endif
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -38,6 +46,21 @@ bool isSound(const ir::Program &program) {
   return ir::verify(program, [](const Location &, const llvm::Twine &) {});
 }
 
+#ifdef FAGEN_FUZZ_EMIT
+/// The text and the plan of a program that is proved, where it is one that has a text.
+void emit(const ir::Program &program, Diagnostics &diags) {
+  if (!checkEmittable(program, diags))
+    return;
+  KernelText text = emitProgram(program);
+  if (program.kernels.front()->hasOwnParams())
+    emitProgramPlan(program, "fuzz.cu");
+  else
+    emitPlan(buildPlan(program, std::move(text)), program.name);
+}
+#else
+void emit(const ir::Program &, Diagnostics &) {}
+#endif
+
 /// Runs the passes on the text's program, as fagen-opt would, if it is sound in the phase that the first of them needs.
 void runPasses(const std::string &text, std::vector<std::string> passes) {
   llvm::SourceMgr sources;
@@ -55,6 +78,8 @@ void runPasses(const std::string &text, std::vector<std::string> passes) {
   PipelineRunner(options, llvm::nulls()).run(*program, context);
   if (diags.hasInternalErrors())
     fail(options.runPasses.back() + ": " + os.str());
+  if (!diags.hasErrors() && program->kernels.front()->phase == ir::Phase::Verified)
+    emit(*program, diags);
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // fagen: reads what `fagen --emit=mutants` wrote.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "lab/support/json_file.h"
 #include "mutation.h"
 
 #include <fmt/format.h>
@@ -89,19 +90,18 @@ std::vector<MutantKernel> readMutants(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw UserError(fmt::format("cannot read {}; fagen SPEC --emit=mutants -o FILE writes one", path));
-  const json text = json::parse(file, nullptr, false);
-  if (text.is_discarded())
-    throw UserError(fmt::format("{} is not JSON", path));
-  std::vector<MutantKernel> kernels;
-  try {
+  return readJsonFile<json>(path, "what fagen SPEC --emit=mutants writes", [](const json &text) {
+    std::vector<MutantKernel> kernels;
     for (const json &kernel : text.at("kernels"))
-      kernels.push_back(readKernel(kernel));
-  } catch (const json::exception &error) {
-    throw UserError(fmt::format("{}: kernel {}: {}", path, kernels.size(), error.what()));
-  } catch (const UserError &error) {
-    throw UserError(fmt::format("{}: kernel {}: {}", path, kernels.size(), error.what()));
-  }
-  return kernels;
+      try {
+        kernels.push_back(readKernel(kernel));
+      } catch (const json::exception &error) {
+        throw UserError(fmt::format("kernel {}: {}", kernels.size(), reasonOf(error)));
+      } catch (const UserError &error) {
+        throw UserError(fmt::format("kernel {}: {}", kernels.size(), error.what()));
+      }
+    return kernels;
+  });
 }
 
 } // namespace fagen::lab

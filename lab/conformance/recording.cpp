@@ -2,44 +2,40 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "recording.h"
 #include "accumulation.h"
+#include "lab/support/json_file.h"
 
 #include <fmt/format.h>
-#include <fstream>
 
 namespace fagen::lab {
 
-Recording Recording::load(const std::string &path) {
-  std::ifstream file(path);
-  if (!file)
-    throw UserError(fmt::format("cannot read {}", path));
+static constexpr unsigned kMostRounds = 100000; ///< as the command takes
+
+Recording Recording::read(const Json &result) {
   Recording recording;
-  Json whole = Json::parse(file, nullptr, false);
-  if (whole.is_discarded() || !whole.contains("conformance"))
-    throw UserError(fmt::format("{} is not a result of fagen-run conformance", path));
-  recording.result = whole["conformance"];
-  for (const Json &device : recording.result["devices"])
+  recording.firstSeed = result.at("seed");
+  recording.roundCount = result.at("rounds");
+  for (const Json &device : result.at("devices"))
     if (device != "emulator")
       recording.gpu = device;
   if (recording.gpu.empty())
-    throw UserError(fmt::format("{} has no results of a GPU; make it on one by --record", path));
+    throw UserError("it has no results of a GPU; make it on one by --record");
+  if (recording.roundCount == 0 || recording.roundCount > kMostRounds)
+    throw UserError(fmt::format("rounds is {}; 1 to {} are possible", recording.roundCount, kMostRounds));
+  for (const Json &entry : result.at("functions"))
+    for (const Json &measured : entry.at("results"))
+      if (measured.at("device") == recording.gpu)
+        recording.results[entry.at("name")] = {measured.at("wrong"), measured.at("hash"),
+                                               measured.contains("max_of_bound") && measured["max_of_bound"] <= 1.0};
+  if (result.contains("models"))
+    for (const Json &model : result["models"])
+      if (const Json &best = model.at("best"); !best.empty() && best.at(0).at("different") == 0)
+        recording.models[model.at("name")] = best.at(0).at("model");
   return recording;
 }
 
-const Json *Recording::resultOf(const std::string &name) const {
-  for (const Json &entry : result["functions"])
-    if (entry["name"] == name)
-      for (const Json &measured : entry["results"])
-        if (measured["device"] == gpu)
-          return &measured;
-  return nullptr;
-}
-
-/// The way to add that gave the GPU's bits everywhere; empty when none did.
-std::string Recording::modelOf(const std::string &name) const {
-  for (const Json &model : result["models"])
-    if (model["name"] == name && !model["best"].empty() && model["best"][0]["different"] == 0)
-      return model["best"][0]["model"];
-  return "";
+Recording Recording::load(const std::string &path) {
+  return readJsonFile(path, "a result of fagen-run conformance",
+                      [](const Json &file) { return read(file.at("conformance")); });
 }
 
 /// The hash of what the model gives for all rounds.
@@ -54,19 +50,21 @@ static uint64_t modelHash(const Accumulation &way, const ConformanceCase &c, uin
 }
 
 std::string Recording::disagreement(const ConformanceCase &c, const Measurement &m) const {
-  const Json *recorded = resultOf(c.name);
-  if (!recorded)
+  const auto found = results.find(c.name);
+  if (found == results.end())
     return fmt::format("not in the recording of {}; record again", gpu);
-  if (uint64_t wrong = (*recorded)["wrong"])
-    return fmt::format("{} words of {} are wrong", wrong, gpu);
-  const std::string hash = (*recorded)["hash"];
+  const Result &recorded = found->second;
+  if (recorded.wrong)
+    return fmt::format("{} words of {} are wrong", recorded.wrong, gpu);
+  const std::string &hash = recorded.hash;
   if (c.exact() && hash != fmt::format("{:016x}", m.hash))
     return fmt::format("the bits differ from those of {}", gpu);
-  if (!c.exact() && !((*recorded)["max_of_bound"] <= 1.0))
+  if (!c.exact() && !recorded.isWithinBound)
     return fmt::format("{} was beyond the bound", gpu);
   if (!c.dot)
     return "";
-  const std::string model = modelOf(c.name);
+  const auto known = models.find(c.name);
+  const std::string model = known == models.end() ? "" : known->second;
   const Accumulation *way = findAccumulation(model);
   if (!way)
     return fmt::format("no model gives the bits of {}", gpu);

@@ -1,29 +1,26 @@
 // fagen: what a kernel needs of an SM.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "resources.h"
+#include "lab/support/json_file.h"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 namespace fagen::lab {
 
 static std::optional<ResourceFigures> fromPtxas(const KernelSet &set, const fagen_row &row) {
   std::filesystem::path path = set.directory() / "resources.json";
-  std::ifstream file(path);
-  if (!file)
+  if (std::error_code error; !std::filesystem::exists(path, error))
     return std::nullopt;
-  try {
-    for (const auto &entry : nlohmann::json::parse(file))
-      if (entry.at("variant") == row.variant && entry.at("target") == row.target)
-        return ResourceFigures{entry.at("registers"), entry.at("spill_bytes"), entry.at("shared_bytes"),
-                               entry.value("ctas_per_sm", int64_t(-1)), "ptxas (resources.json)"};
-  } catch (const nlohmann::json::exception &error) {
-    throw UserError(fmt::format("{} is not what fagen --check-resources writes: {}", path.string(), error.what()));
-  }
-  return std::nullopt;
+  return readJsonFile(
+      path.string(), "what fagen --check-resources writes", [&](const Json &entries) -> std::optional<ResourceFigures> {
+        for (const Json &entry : entries)
+          if (entry.at("variant") == row.variant && entry.at("target") == row.target)
+            return ResourceFigures{entry.at("registers"), entry.at("spill_bytes"), entry.at("shared_bytes"),
+                                   entry.value("ctas_per_sm", int64_t(-1)), "ptxas (resources.json)"};
+        return std::nullopt;
+      });
 }
 
 static int64_t sharedOf(const fagen_row &row) {

@@ -5,7 +5,6 @@
 #include "lab/cases/abi_problem.h"
 
 #include <fmt/format.h>
-#include <fstream>
 
 namespace fagen::lab {
 
@@ -105,21 +104,6 @@ Json listJson(const std::vector<std::unique_ptr<KernelSet>> &sets) {
   return json;
 }
 
-/// What fagen --tuned took the row's values and its threshold from.
-static std::string evidenceText(const KernelSet &set, const fagen_row &row) {
-  std::ifstream stream(set.directory() / "manifest.json");
-  Json manifest = Json::parse(stream);
-  std::string text;
-  auto add = [&](const Json &entry) {
-    for (const Json &line : entry.value("evidence", Json::array()))
-      text += "evidence " + line.get<std::string>() + '\n';
-  };
-  for (const Json &entry : manifest.at("rows"))
-    if (entry.at("variant") == row.variant && entry.at("target") == row.target)
-      add(entry);
-  return text;
-}
-
 Explanation explain(const std::vector<std::unique_ptr<KernelSet>> &sets, const Case &problem, uint32_t sm,
                     uint32_t sms) {
   fagen_device *device = nullptr;
@@ -146,7 +130,8 @@ Explanation explain(const std::vector<std::unique_ptr<KernelSet>> &sets, const C
   explanation.text.resize(length);
   for (const auto &set : sets)
     if (explanation.status == FAGEN_OK && set->table() == choice.table)
-      explanation.text += evidenceText(*set, *choice.row);
+      for (const std::string &line : set->evidence(*choice.row))
+        explanation.text += "evidence " + line + '\n';
   return explanation;
 }
 

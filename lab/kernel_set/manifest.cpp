@@ -1,9 +1,8 @@
-// fagen: a kernel set: the runtime's table of it, and what the laboratory reads beside.
+// fagen: a kernel set: the runtime's table of it, and what the laboratory reads beside, by the runtime's parser.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "manifest.h"
 
 #include "lab/cases/form_inputs.h"
-#include "runtime/src/fields.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -17,12 +16,22 @@ namespace fs = std::filesystem;
 struct KernelSet::Storage {
   ~Storage() { fagen_table_release(table); }
 
-  fs::path directory;
+  explicit Storage(fs::path given) : directory(std::move(given)), file(directory / "manifest.json") {}
+
+  Field manifest() const { return {file, json, remedy}; }
+
+  using Name = std::pair<std::string, std::string>; ///< of a row: its variant and target
+
+  const fs::path directory;
+  const std::string file, remedy = "fagen SPEC -o DIR writes the kernel set anew";
+  fagen::Json json; ///< the whole manifest
   const fagen_table *table = nullptr;
   std::vector<Gate> gates;
   std::vector<FormPtr> forms;                     ///< as the table numbers them
   std::map<std::string, RowFacts> facts;          ///< by symbol
   std::map<std::string, std::vector<OpLine>> ops; ///< by symbol
+  std::map<Name, size_t> places;                  ///< in the manifest's list
+  std::map<Name, std::vector<std::string>> evidence;
 };
 
 namespace {
@@ -79,8 +88,12 @@ FormPtr readForm(const fagen_form &form, const Field &field) {
       read->texts.reals.insert(read->params.back().name);
   }
   if (field.has("lets"))
-    for (const Field &let : field["lets"].items())
-      read->texts.lets.emplace_back(let.items().at(0).text(), let.items().at(1).text());
+    for (const Field &let : field["lets"].items()) {
+      const std::vector<Field> parts = let.items();
+      if (parts.size() != 2)
+        let.fail(fmt::format("has {} entries; a name and a program are two", parts.size()));
+      read->texts.lets.emplace_back(parts[0].text(), parts[1].text());
+    }
   const std::pair<const char *, std::string *> programs[] = {
       {"score", &read->texts.score}, {"mask", &read->texts.mask}, {"sink", &read->texts.sink}};
   for (auto [key, text] : programs)
@@ -90,17 +103,29 @@ FormPtr readForm(const fagen_form &form, const Field &field) {
 }
 
 /// What the table of the same manifest does not have.
-void readBeside(const Field &manifest, KernelSet::Storage &storage) {
+void readBeside(KernelSet::Storage &storage) {
+  const Field manifest = storage.manifest();
   if (manifest.has("gates"))
     for (const Field &gate : manifest["gates"].items())
       storage.gates.push_back(readGate(gate));
+  const std::vector<Field> formFields = manifest.has("forms") ? manifest["forms"].items() : std::vector<Field>();
+  if (formFields.size() != storage.table->form_count)
+    manifest.fail("has changed while it was read");
   for (uint32_t i = 0; i < storage.table->form_count; ++i) {
     const auto *forms = reinterpret_cast<const char *>(storage.table->forms);
-    storage.forms.push_back(readForm(*reinterpret_cast<const fagen_form *>(forms + i * storage.table->form_size),
-                                     manifest["forms"].items().at(i)));
+    storage.forms.push_back(
+        readForm(*reinterpret_cast<const fagen_form *>(forms + i * storage.table->form_size), formFields[i]));
   }
-  for (const Field &row : manifest["rows"].items()) {
+  const std::vector<Field> rows = manifest["rows"].items();
+  for (const Field &row : rows) {
+    const KernelSet::Storage::Name name(row["variant"].text(), row["target"].text());
+    storage.places[name] = &row - rows.data();
+    if (row.has("evidence"))
+      for (const Field &line : row["evidence"].items())
+        storage.evidence[name].push_back(line.text());
     const std::vector<Field> launches = row["launches"].items();
+    if (launches.empty())
+      row["launches"].fail("is empty");
     for (const Field &launch : launches)
       storage.ops[launch["symbol"].text()] = readOps(launch);
     storage.facts[launches.front()["symbol"].text()] = readFacts(row);
@@ -113,14 +138,12 @@ KernelSet::KernelSet(std::unique_ptr<Storage> storage) : storage(std::move(stora
 KernelSet::~KernelSet() = default;
 
 std::unique_ptr<KernelSet> KernelSet::load(const fs::path &directory) {
-  auto storage = std::make_unique<Storage>();
-  storage->directory = directory;
+  auto storage = std::make_unique<Storage>(directory);
   if (fagen_table_load(directory.c_str(), &storage->table) != FAGEN_OK)
     throw UserError(fagen_last_error());
-  const std::string file = directory / "manifest.json", remedy = "fagen SPEC -o DIR writes the kernel set anew";
   try {
-    const fagen::Json json = readJsonFile(file);
-    readBeside(Field(file, json, remedy), *storage);
+    storage->json = fagen::readJsonFile(storage->file);
+    readBeside(*storage);
   } catch (const FieldError &error) {
     throw UserError(error.what());
   }
@@ -161,6 +184,16 @@ bool Gate::holds(double figure) const {
   if (relation == "!=")
     return figure != value;
   return relation == ">" ? figure > value : figure >= value;
+}
+
+static KernelSet::Storage::Name nameOf(const fagen_row &row) { return {row.variant, row.target}; }
+
+Field KernelSet::entry(const fagen_row &row) const {
+  return storage->manifest()["rows"].items()[storage->places.at(nameOf(row))];
+}
+
+const std::vector<std::string> &KernelSet::evidence(const fagen_row &row) const {
+  return storage->evidence[nameOf(row)];
 }
 
 const std::vector<OpLine> &KernelSet::ops(const fagen_row &row, uint32_t launch) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lab/cases/form.h"
+#include "runtime/src/fields.h"
 
 #include <fagen/table.h>
 
@@ -55,6 +56,10 @@ public:
   FormPtr form(const fagen_row &row) const;
   const std::vector<FormPtr> &forms() const;
   const std::vector<Gate> &gates() const;
+  /// What the manifest says of the row. Reading it throws FieldError.
+  Field entry(const fagen_row &row) const;
+  /// What fagen --tuned took the row's values and its threshold from, a line each.
+  const std::vector<std::string> &evidence(const fagen_row &row) const;
   /// The ops of one of the row's launches, in the order of lines; none when the manifest does not list them.
   const std::vector<OpLine> &ops(const fagen_row &row, uint32_t launch) const;
 

@@ -2,11 +2,11 @@
 // one. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "counter_device.h"
 #include "cupti_process.h"
+#include "lab/support/json_file.h"
 #include "ncu.h"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace fagen::lab {
@@ -61,8 +61,13 @@ private:
   static void requireProfile(const json &profile) {
     profile.at("variant").get<std::string>();
     parseShape(profile.at("shape").get<std::string>());
+    parseMask(profile.value("mask", nameOf(Mask::None)));
+    parseDType(profile.value("dtype", nameOf(DType::F16)));
+    for (const auto &[kind, why] : profile.value("refused", json::object()).items())
+      why.get<std::string>();
     for (const json &reading : profile.value("readings", json::array())) {
       reading.at("counters").get<Counters>();
+      reading.value("by", "");
       std::string source = reading.at("source");
       if (source != "cupti" && source != "ncu")
         throw UserError(fmt::format("unknown source '{}' of a reading; known: cupti, ncu", source));
@@ -92,16 +97,8 @@ private:
 
 std::unique_ptr<CounterDevice> makeRecordedCounters(const std::filesystem::path &file,
                                                     const std::filesystem::path &logFile) {
-  std::ifstream stream(file);
-  if (!stream)
-    throw UserError(fmt::format("cannot read {}", file.string()));
-  try {
-    return std::make_unique<RecordedCounters>(json::parse(stream), logFile);
-  } catch (const json::exception &error) {
-    throw UserError(fmt::format("{} is not a record of counters: {}", file.string(), error.what()));
-  } catch (const UserError &error) {
-    throw UserError(fmt::format("{}: {}", file.string(), error.what()));
-  }
+  return readJsonFile<json>(file.string(), "a record of counters",
+                            [&](const json &record) { return std::make_unique<RecordedCounters>(record, logFile); });
 }
 
 } // namespace fagen::lab

@@ -3,6 +3,7 @@
 #include "from_ir.h"
 
 #include "lab/support/child_process.h"
+#include "lab/support/json_file.h"
 #include "lab/support/user_error.h"
 #include "lab/support/write_file.h"
 
@@ -50,7 +51,7 @@ ProgramFromIr::ProgramFromIr(const std::string &path) {
   if (!mkdtemp(name.data()))
     throw UserError(fmt::format("cannot make a directory '{}': {}", name, std::generic_category().message(errno)));
   directory = name;
-  nlohmann::json json = nlohmann::json::parse(plan);
+  auto json = parseText<nlohmann::json>(plan);
   json["source"] = "program.cu";
   writeFile(directory + "/program.cu", text);
   writeFile(this->plan(), json.dump());

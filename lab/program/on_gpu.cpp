@@ -146,7 +146,7 @@ private:
   std::string archFor(const ProgramPlan &plan) const {
     if (!std::isdigit(static_cast<unsigned char>(plan.target.back())))
       return plan.target;
-    const uint32_t wanted = static_cast<uint32_t>(std::stoul(plan.target.substr(plan.target.find('_') + 1)));
+    const uint32_t wanted = static_cast<uint32_t>(parseInteger(plan.target.substr(3), "the plan's target"));
     const uint32_t found = device.gpu.info().compute_capability;
     if (found < wanted)
       throw UserError(fmt::format("{} is for {} and newer; this GPU is sm_{}", plan.name, plan.target, found));

@@ -3,6 +3,7 @@
 #include "plan.h"
 
 #include "lab/cases/problem.h"
+#include "lab/support/json_file.h"
 
 #include <fagen/device/tensor_map.h>
 
@@ -10,10 +11,8 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 namespace fagen::lab {
 
@@ -31,26 +30,44 @@ public:
   explicit PlanReader(const std::string &name) : name(name) {}
 
   ProgramPlan read(const std::string &text) {
-    const PlanJson json = PlanJson::parse(text, nullptr, /*allow_exceptions=*/false);
+    const PlanJson json = parsed(text);
     if (!json.is_object())
       refuse("it is not a JSON object");
     plan.name = string(json, "program");
     plan.source = string(json, "source");
     plan.target = string(json, "target");
+    if (!isTarget(plan.target))
+      refuse(fmt::format("'target' is '{}', not one like sm_80 or sm_90a", plan.target));
     for (const PlanJson &each : array(json, "buffers"))
       plan.buffers.push_back(buffer(each));
     for (const PlanJson &each : array(json, "params"))
       plan.params.push_back(param(each));
     for (const PlanJson &each : array(json, "launches"))
       plan.launches.push_back(launch(each));
-    if (plan.launches.empty())
-      refuse("it has no launch");
+    if (plan.buffers.empty() || plan.launches.empty())
+      refuse(plan.buffers.empty() ? "it has no buffer" : "it has no launch");
     return std::move(plan);
   }
 
 private:
+  static bool isTarget(std::string_view name) {
+    const bool isNamed = name.starts_with("sm_");
+    name.remove_prefix(isNamed ? 3 : 0);
+    name.remove_suffix(name.ends_with('a') ? 1 : 0);
+    return isNamed && name.size() >= 2 && name.size() <= 3 &&
+           std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  }
+
   [[noreturn]] void refuse(const std::string &why) const {
     throw UserError(fmt::format("{} is not a plan of a program: {}", name, why));
+  }
+
+  PlanJson parsed(const std::string &text) const {
+    try {
+      return parseText<PlanJson>(text);
+    } catch (const NoJson &error) {
+      refuse(error.what());
+    }
   }
 
   const PlanJson &member(const PlanJson &json, const char *key) const {
@@ -184,11 +201,7 @@ const char *nameOf(Element element) { return kElementNames[unsigned(element)]; }
 ProgramPlan ProgramPlan::parse(const std::string &json, const std::string &name) { return PlanReader(name).read(json); }
 
 ProgramPlan ProgramPlan::load(const std::string &path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    throw UserError(fmt::format("cannot read '{}'", path));
-  ProgramPlan plan = parse(text.str(), path);
+  ProgramPlan plan = parse(readText(path), path);
   plan.source = (std::filesystem::path(path).parent_path() / plan.source).string();
   return plan;
 }

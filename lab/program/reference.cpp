@@ -146,11 +146,19 @@ private:
     return result;
   }
 
+  /// Each makes the tree of its sum one deeper.
+  char takeOperation() {
+    if (++operations > kMostOperations)
+      refuse(fmt::format("more than {} operations", kMostOperations));
+    const char operation = text[at];
+    take(operation);
+    return operation;
+  }
+
   IndexExpr sum() {
     IndexExpr value = product();
     while (at < text.size() && (text[at] == '+' || text[at] == '-')) {
-      const char operation = text[at];
-      take(operation);
+      const char operation = takeOperation();
       value = {IndexExpr::Operation, 0, "", operation, {std::move(value), product()}};
     }
     return value;
@@ -159,8 +167,7 @@ private:
   IndexExpr product() {
     IndexExpr value = place();
     while (at < text.size() && (text[at] == '*' || text[at] == '/' || text[at] == '%')) {
-      const char operation = text[at];
-      take(operation);
+      const char operation = takeOperation();
       value = {IndexExpr::Operation, 0, "", operation, {std::move(value), place()}};
     }
     return value;
@@ -222,11 +229,11 @@ private:
         refuse(fmt::format("nothing says how far the index '{}' goes: it stands nowhere alone", name));
   }
 
-  static constexpr int kMaxNesting = 100;
+  static constexpr int kMaxNesting = 100, kMostOperations = 1000;
   const std::string &text;
   const ProgramPlan &plan;
   size_t at = 0;
-  int nesting = 0;
+  int nesting = 0, operations = 0;
 };
 
 /// Half a unit of the last place, relative.

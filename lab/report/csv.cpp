@@ -79,7 +79,7 @@ std::optional<double> Csv::number(size_t row, const std::string &column) const {
     return std::nullopt;
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value))
+  if (error != std::errc() || end != cell.data() + cell.size() || !(std::abs(value) <= kMostNumber))
     fail(rows[row].line, fmt::format("{} '{}' is not a number", column, cell));
   return value;
 }

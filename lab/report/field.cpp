@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "field.h"
 
+#include "lab/support/json_file.h"
+
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
@@ -27,10 +30,9 @@ Field Field::read(const std::string &file, const std::string &remedy) {
   auto source = std::make_shared<Source>(Source{file, remedy, {}});
   const std::string text = readInput(file, remedy);
   try {
-    source->json = Json::parse(text);
-  } catch (const Json::exception &error) {
-    const std::string what = error.what(); // "[json.exception.parse_error.101] parse error at line 1, ..."
-    throw UserError(fmt::format("{} is not JSON: {}; {}", file, what.substr(what.find("] ") + 2), remedy));
+    source->json = parseText(text);
+  } catch (const NoJson &error) {
+    throw UserError(fmt::format("{} is not JSON: {}; {}", file, error.what(), remedy));
   }
   const Json &json = source->json;
   return {source, json, ""};
@@ -72,7 +74,10 @@ std::vector<std::pair<std::string, Field>> Field::members() const {
 double Field::number() const {
   if (!value->is_number())
     fail("is not a number");
-  return value->get<double>();
+  const auto number = value->get<double>();
+  if (std::abs(number) > kMostNumber)
+    fail(fmt::format("is {:g}; numbers up to {:g} are read", number, kMostNumber));
+  return number;
 }
 
 std::string Field::text() const {

@@ -11,6 +11,9 @@
 
 namespace fagen::lab::page {
 
+/// What is larger is damage: times, counts and rates are not, and products of such numbers stay finite.
+inline constexpr double kMostNumber = 1e30;
+
 class Field {
 public:
   /// Reads a file. UserError with the file, the reason, and `remedy`: what writes such a file. So do all errors below.
@@ -21,7 +24,7 @@ public:
   bool has(const std::string &key) const;
   std::vector<Field> items() const;
   std::vector<std::pair<std::string, Field>> members() const; ///< of an object
-  double number() const;                                      ///< finite: JSON has no others
+  double number() const;                                      ///< at most kMostNumber
   std::string text() const;
   bool truth() const;
   const Json &raw() const { return *value; }

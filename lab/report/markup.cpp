@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "markup.h"
 
+#include "lab/support/user_error.h"
+
 #include <cmath>
 #include <fmt/format.h>
-#include <stdexcept>
 
 namespace fagen::lab::page {
 
@@ -76,7 +77,7 @@ std::string textElement(std::string_view name, const std::vector<Attribute> &att
 
 std::string pixels(double value) {
   if (!std::isfinite(value))
-    throw std::logic_error(fmt::format("a chart has a coordinate of {}", value));
+    throw UserError(fmt::format("the inputs have numbers that no chart can show: a coordinate is {}", value));
   const double tenths = std::round(value * 10) / 10;
   return tenths == std::round(tenths) ? fmt::format("{:.0f}", tenths + 0.0) : fmt::format("{:.1f}", tenths);
 }

@@ -2,21 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "scale.h"
 
+#include "lab/support/user_error.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <stdexcept>
 
 namespace fagen::lab::page {
 
 /// Of a tick's distance: what rounding may cost.
 static constexpr double kSlack = 1e-9;
+/// Of a scale's numbers: what is no wider than this is one number, between which no tick can be told from the next.
+static constexpr double kNarrow = 1e-12;
 
 Scale::Scale(bool isLog, double low, double high, double begin, double end)
     : isLog(isLog), lowest(std::min(low, high)), highest(std::max(low, high)), first(begin), last(end) {
   if (!std::isfinite(low) || !std::isfinite(high) || (isLog && lowest <= 0))
-    throw std::logic_error(fmt::format("no {} scale from {} to {}", isLog ? "logarithmic" : "linear", low, high));
-  if (lowest == highest) {
+    throw UserError(fmt::format("the inputs have numbers that no chart can show: there is no {} scale from {} to {}",
+                                isLog ? "logarithmic" : "linear", low, high));
+  if (highest - lowest <= kNarrow * std::max(std::abs(lowest), std::abs(highest))) {
     const double margin = isLog ? 0 : std::max(std::abs(lowest) / 2, 0.5);
     lowest = isLog ? lowest / 2 : lowest - margin;
     highest = isLog ? highest * 2 : highest + margin;

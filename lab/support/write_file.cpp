@@ -5,6 +5,9 @@
 #include "fagen/Output/OutputFile.h"
 #include "user_error.h"
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
@@ -18,6 +21,18 @@ void writeFile(const std::string &path, const std::string &text) {
   }
   if (const std::string problem = writeOutput(path, text); !problem.empty())
     throw UserError(problem);
+}
+
+void flushStandardOutput() {
+  errno = 0;
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0 && !std::ferror(stdout))
+    return;
+  const int reason = errno;
+  std::cout.clear(); // it is told once
+  std::clearerr(stdout);
+  throw UserError(
+      fmt::format("cannot write standard output{}{}", reason ? ": " : "", reason ? std::strerror(reason) : ""));
 }
 
 void makeDirectory(const std::string &path) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simulated_timing.h"
 #include "lab/cases/abi.h"
+#include "lab/support/json_file.h"
 #include "lab/support/random.h"
 #include "lab/time/baselines/names.h"
 
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -41,6 +41,23 @@ struct Entry {
 
 std::vector<double> numbers(const json &value) {
   return value.is_array() ? value.get<std::vector<double>>() : std::vector<double>{value.get<double>()};
+}
+
+/// Time goes on by what replays take: so that every measurement ends, none takes nothing, or ages.
+void requireTimes(const Entry &entry) {
+  constexpr double kLeast = 1e-3, kMost = 1e12, kMostNoise = 0.1; // microseconds; of normal deviates
+  std::vector<double> times = entry.microseconds;
+  if (entry.median != 0)
+    times.push_back(entry.median);
+  for (double us : times)
+    if (!(us > 0))
+      throw UserError(fmt::format("the entry of {} has a time that is not above 0", entry.name));
+    else if (us < kLeast || us > kMost)
+      throw UserError(fmt::format("the entry of {} has a time of {:g} us; {:g} to {:g} are possible", entry.name, us,
+                                  kLeast, kMost));
+  if (!(entry.noise >= 0 && entry.noise <= kMostNoise))
+    throw UserError(
+        fmt::format("the entry of {} has noise {:g}; 0 to {:g} are possible", entry.name, entry.noise, kMostNoise));
 }
 
 Entry readEntry(const json &value) {
@@ -77,8 +94,11 @@ Entry readEntry(const json &value) {
   if (!ends && entry.microseconds.empty() && !(entry.median > 0))
     throw UserError(
         fmt::format("the entry of {} has neither us, median_us, fails, refuses, hangs nor crashes", entry.name));
-  if (std::any_of(entry.microseconds.begin(), entry.microseconds.end(), [](double us) { return !(us > 0); }))
-    throw UserError(fmt::format("the entry of {} has a time that is not above 0", entry.name));
+  requireTimes(entry);
+  if (!entry.shape.empty())
+    parseShape(entry.shape);
+  if (!entry.dtype.empty())
+    parseDType(entry.dtype);
   return entry;
 }
 
@@ -231,16 +251,8 @@ private:
 } // namespace
 
 std::unique_ptr<TimingDevice> makeSimulatedTiming(const std::filesystem::path &file) {
-  std::ifstream stream(file);
-  if (!stream)
-    throw UserError(fmt::format("cannot read {}", file.string()));
-  try {
-    return std::make_unique<SimulatedTiming>(json::parse(stream));
-  } catch (const json::exception &error) {
-    throw UserError(fmt::format("{} is not a record of times: {}", file.string(), error.what()));
-  } catch (const UserError &error) {
-    throw UserError(fmt::format("{}: {}", file.string(), error.what()));
-  }
+  return readJsonFile<json>(file.string(), "a record of times",
+                            [](const json &record) { return std::make_unique<SimulatedTiming>(record); });
 }
 
 } // namespace fagen::lab

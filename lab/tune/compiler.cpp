@@ -2,30 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "compiler.h"
 #include "lab/support/child_process.h"
+#include "lab/support/json_file.h"
 #include "lab/support/write_file.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 namespace fagen::lab::tune {
 
 namespace fs = std::filesystem;
 
 static constexpr double kCompilerSeconds = 120;
-
-static std::string readText(const fs::path &file) {
-  std::ifstream stream(file);
-  if (!stream)
-    throw UserError(fmt::format("cannot read {}", file.string()));
-  std::stringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 std::string hashOf(const std::string &text) {
   uint64_t value = 0xcbf29ce484222325;
@@ -87,52 +77,63 @@ static std::string gatesWithoutTime(const KernelSet &set) {
 }
 
 /// Every key of the schedule as a spec writes it; the tile as rows and keys.
-static std::map<std::string, std::string> shippedValues(const Json &schedule) {
+static std::map<std::string, std::string> shippedValues(const Field &schedule) {
   static const std::set<std::string> kNoKeys = {"name",      "implicit",       "row_warps",
                                                 "key_warps", "barrier_places", "exp_mixed"};
   std::map<std::string, std::string> values;
-  for (const auto &[key, value] : schedule.items())
+  for (const std::string &key : schedule.keys())
     if (!kNoKeys.count(key) && key != "tile" && key != "mma")
-      values[key] = value.is_string() ? value.get<std::string>() : std::to_string(value.get<int>());
-  values["rows"] = std::to_string(schedule.at("tile")[0].get<int>());
-  values["keys"] = std::to_string(schedule.at("tile")[1].get<int>());
+      values[key] = schedule[key.c_str()].isText() ? schedule[key.c_str()].text()
+                                                   : std::to_string(schedule[key.c_str()].integer());
+  const std::vector<Field> tile = schedule["tile"].items();
+  if (tile.size() != 2)
+    schedule["tile"].fail("has " + std::to_string(tile.size()) + " numbers; rows and keys are two");
+  values["rows"] = std::to_string(tile[0].number());
+  values["keys"] = std::to_string(tile[1].number());
   values["vector"] += " B";
-  if (schedule.contains("exp_mixed"))
-    values["exp"] = fmt::format("mixed({})", schedule.at("exp_mixed").get<int>());
-  if (schedule.at("mma") == "wgmma") // of what the compiler leaves out of a manifest, axes of this family
+  if (schedule.has("exp_mixed"))
+    values["exp"] = fmt::format("mixed({})", schedule["exp_mixed"].number());
+  if (schedule["mma"].text() == "wgmma") // of what the compiler leaves out of a manifest, axes of this family
     values.insert({{"cluster", "1"}, {"q_held", "0"}});
-  if (schedule.contains("barrier_places"))
-    values["barriers"] =
-        fmt::format("at({})", fmt::join(schedule.at("barrier_places").get<std::vector<std::string>>(), ", "));
+  if (schedule.has("barrier_places")) {
+    std::vector<std::string> places;
+    for (const Field &place : schedule["barrier_places"].items())
+      places.push_back(place.text());
+    values["barriers"] = fmt::format("at({})", fmt::join(places, ", "));
+  }
   return values;
 }
 
-BaseKernel Compiler::baseOf(const KernelSet &set, const fagen_row &row) {
-  Json manifest = Json::parse(readText(set.directory() / "manifest.json"));
+static BaseKernel readBase(const KernelSet &set, const fagen_row &row) {
+  const Field entry = set.entry(row), schedule = entry["plan"]["schedule"];
   BaseKernel base;
   base.kernel = set.table()->kernel;
   base.target = row.target;
   base.variant = row.variant;
   base.require = gatesWithoutTime(set);
-  for (const Json &entry : manifest.at("rows")) {
-    if (entry.at("variant") != base.variant || entry.at("target") != base.target)
-      continue;
-    int qk = base.headDimQK = entry.at("head_dim_qk"), v = base.headDimV = entry.at("head_dim_v");
-    base.problem = fmt::format("pass = {}; dtype = {}; accum = {}; head_dim = {}; mask = {}; lse = {};",
-                               entry.at("pass").get<std::string>(), entry.at("dtype").get<std::string>(),
-                               entry.at("accum").get<std::string>(),
-                               qk == v ? fmt::format("{}", qk) : fmt::format("{} : {}", qk, v),
-                               entry.at("mask").get<std::string>(), entry.at("lse").get<bool>() ? "on" : "off");
-    const Json &schedule = entry.at("plan").at("schedule");
-    base.schedule = schedule.at("name");
-    base.lse = entry.at("lse");
-    base.accum = entry.at("accum");
-    base.dtype = entry.at("dtype");
-    base.mask = entry.at("mask");
-    base.mma = schedule.at("mma");
-    base.shipped = shippedValues(schedule);
-  }
+  base.headDimQK = entry["head_dim_qk"].number<int>();
+  base.headDimV = entry["head_dim_v"].number<int>();
+  base.lse = entry["lse"].integer() != 0;
+  base.accum = entry["accum"].text();
+  base.dtype = entry["dtype"].text();
+  base.mask = entry["mask"].text();
+  base.problem = fmt::format("pass = {}; dtype = {}; accum = {}; head_dim = {}; mask = {}; lse = {};",
+                             entry["pass"].text(), base.dtype, base.accum,
+                             base.headDimQK == base.headDimV ? fmt::format("{}", base.headDimQK)
+                                                             : fmt::format("{} : {}", base.headDimQK, base.headDimV),
+                             base.mask, base.lse ? "on" : "off");
+  base.schedule = schedule["name"].text();
+  base.mma = schedule["mma"].text();
+  base.shipped = shippedValues(schedule);
   return base;
+}
+
+BaseKernel Compiler::baseOf(const KernelSet &set, const fagen_row &row) {
+  try {
+    return readBase(set, row);
+  } catch (const FieldError &error) {
+    throw UserError(error.what());
+  }
 }
 
 //===-- The text of specs -----------------------------------------------------------------------------------------===//
@@ -219,7 +220,7 @@ Compiler::Choices Compiler::readChoices(const BaseKernel &base, const std::strin
     return choice;
   };
   Choices choices;
-  for (const Json &entry : Json::parse(printed)) {
+  for (const Json &entry : parseText(printed)) {
     if (entry.at("variant") != variant || entry.at("target") != base.target)
       continue;
     choices.push_back(read(entry.at("schedule")));

@@ -1,13 +1,12 @@
 // fagen: strategies walked over a recorded landscape.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "replay.h"
+#include "lab/support/json_file.h"
 #include "lab/support/statistics.h"
-#include "lab/support/user_error.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <fstream>
 
 namespace fagen::lab::tune {
 
@@ -19,6 +18,13 @@ double Landscape::optimum() const {
   return best;
 }
 
+static bool fits(const Space &space, const Point &point) {
+  bool isIn = point.size() == space.axes.size();
+  for (size_t i = 0; isIn && i < point.size(); ++i)
+    isIn = point[i] >= 0 && point[i] < static_cast<int>(space.axes[i].values.size());
+  return isIn;
+}
+
 static Landscape readLandscape(const Json &study) {
   Landscape landscape;
   landscape.problem = study.at("problem");
@@ -27,15 +33,18 @@ static Landscape readLandscape(const Json &study) {
         {axis.at("name"), axis.at("values").get<std::vector<std::string>>(), axis.at("structural")});
   for (const Json &entry : study.at("points")) {
     Point point = entry.at("at");
-    bool fits = point.size() == landscape.space.axes.size();
-    for (size_t i = 0; fits && i < point.size(); ++i)
-      fits = point[i] >= 0 && point[i] < static_cast<int>(landscape.space.axes[i].values.size());
-    if (!fits)
+    if (!fits(landscape.space, point))
       throw UserError("a point is none of its axes");
+    const Measured time = entry.at("us").is_null() ? Measured() : Measured(entry.at("us").get<double>());
+    if (time && !(*time > 0))
+      throw UserError(fmt::format("a point took {:g} us", *time));
+    if (!landscape.times.emplace(point, time).second)
+      throw UserError("a point is there twice");
     landscape.ranked.push_back(point);
-    landscape.times[point] = entry.at("us").is_null() ? Measured() : Measured(entry.at("us").get<double>());
   }
   landscape.space.points = {study.at("shipped").get<Point>()};
+  if (!landscape.times.count(landscape.space.points.front()))
+    throw UserError("the shipped point is not among the points");
   for (const Point &point : landscape.ranked)
     if (point != landscape.space.points.front())
       landscape.space.points.push_back(point);
@@ -45,22 +54,14 @@ static Landscape readLandscape(const Json &study) {
 }
 
 std::vector<Landscape> readLandscapes(const std::filesystem::path &file) {
-  std::ifstream stream(file);
-  if (!stream)
-    throw UserError(fmt::format("cannot read {}", file.string()));
-  std::vector<Landscape> landscapes;
-  try {
-    Json record = Json::parse(stream);
+  return readJsonFile(file.string(), "a landscape of tune --landscape", [](const Json &record) {
+    std::vector<Landscape> landscapes;
     for (const Json &study : record.at("studies"))
       landscapes.push_back(readLandscape(study));
-  } catch (const nlohmann::json::exception &error) {
-    throw UserError(fmt::format("{} is not a landscape of tune --landscape: {}", file.string(), error.what()));
-  } catch (const UserError &error) {
-    throw UserError(fmt::format("{}: {}", file.string(), error.what()));
-  }
-  if (landscapes.empty())
-    throw UserError(fmt::format("{} has no study", file.string()));
-  return landscapes;
+    if (landscapes.empty())
+      throw UserError("it has no study");
+    return landscapes;
+  });
 }
 
 /// One seed of one strategy.

@@ -5,6 +5,7 @@
 #include "lab/cases/abi_problem.h"
 #include "lab/cases/problem.h"
 #include "lab/kernel_set/manifest.h"
+#include "lab/support/json_file.h"
 #include "lab/support/statistics.h"
 
 #include <algorithm>
@@ -139,7 +140,7 @@ void serveTiming(TimingDevice &device, std::istream &requests, std::ostream &ans
   for (std::string line; std::getline(requests, line);) {
     Json answer;
     try {
-      answer = server.answer(Json::parse(line));
+      answer = server.answer(parseText(line));
     } catch (const std::exception &error) { // what a launch broke stays broken
       answers << Json{{"lost", error.what()}}.dump() << std::endl;
       return;

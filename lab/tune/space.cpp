@@ -1,6 +1,7 @@
 // fagen: what a tuner may choose: axes, their values, and the points that the compiler takes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "space.h"
+#include "lab/cases/problem.h"
 
 #include <algorithm>
 #include <cctype>
@@ -19,7 +20,9 @@ const std::string &Space::value(const Point &point, const std::string &key) cons
   return found->second;
 }
 
-int Space::number(const Point &point, const std::string &key) const { return std::stoi(value(point, key)); }
+int Space::number(const Point &point, const std::string &key) const {
+  return static_cast<int>(parseInteger(value(point, key), key));
+}
 
 int Space::numberOr(const Point &point, const std::string &key, int other) const {
   bool isAxis = std::any_of(axes.begin(), axes.end(), [&](const Axis &axis) { return axis.name == key; });

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "store.h"
 #include "lab/cases/problem.h"
+#include "lab/support/json_file.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sqlite3.h>
 
 namespace fagen::lab::tune {
@@ -65,6 +65,21 @@ private:
   int bound = 0;
 };
 
+/// Texts of JSON in a row of a table.
+struct Parts {
+  const std::string where;
+
+  template <class T> T get(const std::string &text) const {
+    try {
+      return parseText(text).get<T>();
+    } catch (const nlohmann::json::exception &error) {
+      throw UserError(fmt::format("results: {}: {}", where, reasonOf(error)));
+    } catch (const NoJson &error) {
+      throw UserError(fmt::format("results: {}: {}", where, error.what()));
+    }
+  }
+};
+
 } // namespace
 
 Store::Store(const std::string &file) {
@@ -107,12 +122,14 @@ std::map<std::string, Record> Store::records(long study) {
   select.bind(study);
   std::map<std::string, Record> records;
   while (select.step()) {
+    const Parts parts{fmt::format("study {}, candidate {}", study, select.text(0))};
+    parts.get<std::map<std::string, std::string>>(select.text(1));
     Record record{select.text(0),
                   select.text(1),
                   select.text(2),
                   select.text(3),
                   select.text(4),
-                  nlohmann::json::parse(select.text(5)).get<std::vector<double>>(),
+                  parts.get<std::vector<double>>(select.text(5)),
                   select.real(6),
                   select.real(7),
                   static_cast<int>(select.integer(8)),
@@ -162,6 +179,7 @@ std::vector<Store::Evidence> Store::evidence() {
                    "SELECT gpu, driver, compiler, spec_hash, problem, description, id FROM study ORDER BY id");
   std::vector<Evidence> found;
   while (select.step()) {
+    Parts{fmt::format("study {}", select.text(6))}.get<std::map<std::string, Json>>(select.text(5));
     Evidence study{
         {select.text(0), select.text(1), select.text(2), select.text(3), select.text(4)}, select.text(5), {}};
     for (const auto &[candidate, record] : records(select.integer(6)))

@@ -109,7 +109,7 @@ Reply Worker::ask(const Json &request, double seconds) {
     return reply;
   reply.json = Json::parse(line, nullptr, false);
   if (reply.json.is_discarded() || !reply.json.contains("results")) {
-    std::string why = reply.json.is_discarded() ? "no answer but noise" : reply.json.value("lost", "no answer");
+    std::string why = !reply.json.is_object() ? "no answer but noise" : reply.json.value("lost", "no answer");
     end();
     return {{}, "crashed", why};
   }

@@ -195,6 +195,8 @@ private:
   void checkKernel(const Kernel &kernel) {
     checkTarget(kernel);
     checkFamilies(kernel);
+    if (llvm::none_of(kernel.buffers, [](const auto &buffer) { return buffer->space == Space::Global; }))
+      refuse(kernel.location, "kernel @" + kernel.symbol + " has no tensor in global memory; the text names its type");
     if (kernel.roles.size() > 2)
       refuse(kernel.location, "kernel @" + kernel.symbol + " has " + Twine(kernel.roles.size()) +
                                   " roles; text is made of one, or of one that loads and one that computes");

@@ -9,9 +9,9 @@
 
 #include "fagen/Emit/Table.h"
 #include "fagen/Spec/Options.h"
+#include "fagen/Support/Json.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 #include <fagen/table.h>
@@ -378,7 +378,7 @@ static bool isInside(StringRef path) {
 
 /// The array "files" of an object; nothing where there is none.
 static std::optional<json::Array> filesIn(StringRef text) {
-  Expected<json::Value> value = json::parse(text);
+  Expected<json::Value> value = parseJson(text);
   if (!value) {
     consumeError(value.takeError());
     return std::nullopt;

@@ -42,11 +42,12 @@ NodePtr Checker::value(const ast::Expr &expr) {
 
 // Leaves
 
-static NodePtr realNode(double value) {
+static NodePtr realNode(double value, bool isRounded = false) {
   Node node;
   node.op = Op::Real;
   node.type = Type::F32;
   node.real = value;
+  node.isRounded = isRounded;
   const bool isFinite = value != -std::numeric_limits<double>::infinity();
   const double end = isFinite ? value : -double(std::numeric_limits<float>::max());
   node.realRange = {end, end, false, false, !isFinite};
@@ -64,7 +65,7 @@ NodePtr Checker::literal(const ast::Expr &expr) {
   if (expr.kind == ast::Expr::Decimal) {
     if (expr.decimal > double(std::numeric_limits<float>::max()))
       return fail(expr.range, "'" + textAt(expr.range) + "' does not fit in f32");
-    return realNode(float(expr.decimal));
+    return realNode(float(expr.decimal), double(float(expr.decimal)) != expr.decimal);
   }
   if (expr.integer > kI32.high)
     return fail(expr.range, "'" + textAt(expr.range) + "' does not fit in 32 bits");
@@ -102,6 +103,7 @@ NodePtr Checker::named(const ast::Expr &expr) {
     node.type = place.type;
     node.range = place.range;
     node.places = 1u << name->index;
+    node.isRounded = place.type == Type::F32;
   } else if (name->kind == Name::OfLet) {
     const Node &value = *form.lets[name->index].value;
     node.op = Op::Let;
@@ -109,6 +111,7 @@ NodePtr Checker::named(const ast::Expr &expr) {
     node.range = value.range;
     node.realRange = value.realRange;
     node.places = value.places;
+    node.isRounded = value.isRounded;
   } else {
     const Param &param = form.params[name->index];
     if (param.isTensor())
@@ -189,8 +192,10 @@ NodePtr Checker::finish(Node node, const ast::Expr &expr) {
     node.places |= operand->places;
   if (node.type == Type::Bool)
     node.range = {0, 1};
-  if (node.type == Type::F32)
+  if (node.type == Type::F32) {
     node.realRange = realRange(node);
+    node.isRounded = isRounded(node);
+  }
   if (node.type != Type::I32)
     return std::make_shared<const Node>(std::move(node));
   const std::string text = textAt(expr.range);
@@ -257,7 +262,18 @@ NodePtr Checker::apply(const OpInfo &info, const ast::Expr &expr, std::vector<No
               : info.rule == OpInfo::Converts ? (info.op == Op::ToF32 ? Type::F32 : Type::I32)
                                               : operands.front()->type;
   node.operands = std::move(operands);
+  if (node.op == Op::ToI32 && node.operands[0]->isRounded)
+    warnOfRounding(expr);
   return finish(std::move(node), expr);
+}
+
+/// Checks of kernels leave rows out in which an error of rounding decides.
+void Checker::warnOfRounding(const ast::Expr &expr) {
+  diags.warning(expr.range,
+                "'" + textAt(expr.range) +
+                    "' makes an integer of a number that f32 may have rounded: where it is near an integer, "
+                    "fagen-run check cannot say which is right, and too few rows may be left to judge the "
+                    "kernel by; calculate in integers");
 }
 
 NodePtr Checker::unary(const ast::Expr &expr) {

@@ -31,6 +31,7 @@ private:
   void addResult(const ast::FormLine &line, NodePtr &result, Type type);
   bool checkPlaces(const ast::FormLine &line, const Node &value);
   void warnOfScore();
+  void warnOfRounding(const ast::Expr &expr);
   void warnOfUnused();
 
   // Params.

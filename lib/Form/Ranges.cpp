@@ -290,4 +290,27 @@ RealRange scoreRange(const Use &use) {
   return BoundRanges(use).of(*use.form->score).realRange;
 }
 
+bool isRounded(const Node &node) {
+  constexpr int64_t kExact = int64_t(1) << 24;
+  constexpr uint32_t kKey = 1u << unsigned(Place::Key);
+  const auto any = [&](ArrayRef<NodePtr> operands) {
+    return any_of(operands, [](const NodePtr &operand) { return operand->isRounded; });
+  };
+  switch (node.op) {
+  case Op::ToF32: {
+    const Node &integer = *node.operands[0];
+    return (integer.places & kKey) != 0 || integer.range.low < -kExact || integer.range.high > kExact;
+  }
+  case Op::Neg:
+  case Op::Abs:
+  case Op::Min:
+  case Op::Max:
+    return any(node.operands);
+  case Op::Select:
+    return any(ArrayRef(node.operands).drop_front());
+  default:
+    return true;
+  }
+}
+
 } // namespace fagen::form

@@ -1,4 +1,4 @@
-// fagen: which values nodes of forms may have.
+// fagen: which values nodes of forms may have, and whether they are exact.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -12,6 +12,10 @@ inline constexpr ir::Interval kI32 = {std::numeric_limits<int32_t>::min(), std::
 /// Of an operator, or of a Select, that gives integers, by the ranges of its operands. It may leave 32 bits. Nothing
 /// where a divisor may be 0 or a shift may not be in 0 to 31.
 std::optional<ir::Interval> integerRange(const Node &node);
+
+/// Whether an f32 may be off by rounding, by its operator and its operands: an integer that kernels count along the
+/// keys, or of more than 24 bits, and what is calculated.
+bool isRounded(const Node &node);
 
 /// Of one that gives f32. What overflows although all operands are finite is not looked at.
 RealRange realRange(const Node &node);

@@ -3,6 +3,8 @@
 
 #include "fagen/Support/Diagnostics.h"
 
+#include "LongLines.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -53,7 +55,7 @@ void Diagnostics::print(const Message &message) const {
     return SMDiagnostic(sources, SMLoc(), at.isKnown() ? at.file : "fagen", at.isKnown() ? int(at.line) : -1,
                         at.column ? int(at.column) - 1 : -1, message.kind, message.text, "", {});
   };
-  shown().print(nullptr, os, os.has_colors());
+  printWithShortLine(shown(), os);
 }
 
 void Diagnostics::internalError(const Twine &where, const Twine &message, const Location &location) {
@@ -62,6 +64,8 @@ void Diagnostics::internalError(const Twine &where, const Twine &message, const 
 }
 
 void Diagnostics::begin(Message message) {
+  message.text = withShortLines(std::move(message.text));
+  notes = 0;
   lastDropped = message.kind == SourceMgr::DK_Remark && !showRemarks;
   if (message.kind == SourceMgr::DK_Error)
     ++errors;
@@ -74,8 +78,10 @@ void Diagnostics::begin(Message message) {
 }
 
 void Diagnostics::append(Message message) {
-  if (lastDropped)
+  if (lastDropped || ++notes > kMostNotes + 1)
     return;
+  message.text = notes > kMostNotes ? ("more than " + Twine(kMostNotes) + " notes; the others are not shown").str()
+                                    : withShortLines(std::move(message.text));
   if (sortedDepth != 0 && !kept.empty())
     kept.back().messages.push_back(std::move(message));
   else if (waiting)
@@ -84,7 +90,22 @@ void Diagnostics::append(Message message) {
     show({{std::move(message)}, SMLoc()});
 }
 
-// Errors over the limit are counted but not shown. Those of a Sorted scope are cut after sorting, so that the first
+/// Whether a message is over the limit of its kind; the first that is becomes the word that there are more.
+bool Diagnostics::isOverLimit(Group &group, unsigned &shownErrors) {
+  const SourceMgr::DiagKind kind = group.messages[0].kind;
+  if (kind != SourceMgr::DK_Error && kind != SourceMgr::DK_Warning)
+    return false;
+  unsigned &shown = kind == SourceMgr::DK_Error ? shownErrors : warnings;
+  if (++shown <= kErrorLimit)
+    return false;
+  const StringRef name = kind == SourceMgr::DK_Error ? "errors" : "warnings";
+  if (shown == kErrorLimit + 1)
+    show({{{kind, ("more than " + Twine(kErrorLimit) + " " + name + "; the others are not shown").str(), {}, {}, {}}},
+          SMLoc()});
+  return true;
+}
+
+// Messages over the limit are counted but not shown. Those of a Sorted scope are cut after sorting, so that the first
 // ones of the file are seen, not the first ones found.
 void Diagnostics::flush() {
   llvm::stable_sort(kept, [&](const Group &a, const Group &b) {
@@ -95,19 +116,9 @@ void Diagnostics::flush() {
   unsigned pending = count_if(kept, [](const Group &g) { return g.messages[0].kind == SourceMgr::DK_Error; });
   unsigned shown = errors - pending;
   for (Group &group : kept) {
-    lastDropped = false;
-    if (group.messages[0].kind == SourceMgr::DK_Error && shown++ >= kErrorLimit) {
-      lastDropped = true;
-      if (shown == kErrorLimit + 1)
-        show({{{SourceMgr::DK_Error,
-                ("more than " + Twine(kErrorLimit) + " errors; the others are not shown").str(),
-                {},
-                {},
-                {}}},
-              SMLoc()});
-      continue;
-    }
-    show(std::move(group));
+    lastDropped = isOverLimit(group, shown);
+    if (!lastDropped)
+      show(std::move(group));
   }
   kept.clear();
 }

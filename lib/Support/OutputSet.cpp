@@ -38,6 +38,31 @@ static std::string failure(StringRef path, std::error_code code) {
 
 namespace {
 
+/// Directories that files need. Those that it made go with it, as long as nothing is in them.
+class MadeDirectories {
+public:
+  MadeDirectories() = default;
+  MadeDirectories(const MadeDirectories &) = delete;
+  ~MadeDirectories() {
+    for (const std::string &path : reverse(made))
+      sys::fs::remove(path); // fails where something is in it
+  }
+
+  std::error_code make(StringRef path) {
+    if (path.empty() || sys::fs::is_directory(path)) // the working directory is there
+      return {};
+    if (std::error_code code = make(sys::path::parent_path(path)))
+      return code;
+    if (std::error_code code = sys::fs::create_directory(path, /*IgnoreExisting=*/true, sys::fs::all_all))
+      return code;
+    made.push_back(path.str());
+    return {};
+  }
+
+private:
+  std::vector<std::string> made; ///< from the outside in
+};
+
 /// When a file gets its place.
 enum class Turn { Mark, File, Manifest };
 
@@ -94,15 +119,15 @@ static void markChangedSets(MutableArrayRef<Change> changes, ArrayRef<OutputSet>
       change.isNeeded = changed[change.set];
 }
 
-static std::string write(Change &change) {
-  if (!change.isNeeded)
-    return {};
-  const StringRef directory = sys::path::parent_path(change.file->path);
-  if (!directory.empty()) // a bare name lies in the working directory, which is there
-    if (std::error_code code = sys::fs::create_directories(directory, /*IgnoreExisting=*/true, sys::fs::all_all))
-      return failure(change.file->path, code);
-  return change.replacement.write(change.file->text);
+static std::string makeDirectories(ArrayRef<Change> changes, MadeDirectories &directories) {
+  for (const Change &change : changes)
+    if (change.isNeeded)
+      if (std::error_code code = directories.make(sys::path::parent_path(change.file->path)))
+        return failure(change.file->path, code);
+  return {};
 }
+
+static std::string write(Change &change) { return change.isNeeded ? change.replacement.write(change.file->text) : ""; }
 
 static std::string place(MutableArrayRef<Change> changes, Turn turn) {
   for (Change &change : changes)
@@ -120,13 +145,18 @@ static std::string removeStale(ArrayRef<OutputSet> sets) {
   return {};
 }
 
-std::string commit(ArrayRef<OutputSet> sets) {
+std::string commit(ArrayRef<OutputSet> sets, function_ref<std::string()> lastLook) {
+  MadeDirectories directories; // which outlives the files in them
   std::vector<Change> changes = changesOf(sets);
   std::string problem = forAll(changes, check);
   if (!problem.empty())
     return problem;
   markChangedSets(changes, sets);
+  if (problem = makeDirectories(changes, directories); !problem.empty())
+    return problem;
   if (problem = forAll(changes, write); !problem.empty())
+    return problem;
+  if (problem = lastLook(); !problem.empty())
     return problem;
   if (problem = place(changes, Turn::Mark); !problem.empty())
     return problem;

@@ -5,18 +5,37 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
 #include <cstdlib>
 
 namespace fagen {
 
 static const char *toolName;
 
-static void checkStandardOutput() {
+/// What llvm::outs() did not take, in words; told once.
+static std::string takeFailure() {
   llvm::raw_fd_ostream &out = llvm::outs();
   out.flush();
   if (!out.has_error())
+    return {};
+  std::string problem = "cannot write standard output: " + out.error().message();
+  out.clear_error();
+  return problem;
+}
+
+std::string flushStandardOutput() {
+  // By the signal the tool would end before it has taken its temporary files away.
+  void (*const before)(int) = std::signal(SIGPIPE, SIG_IGN);
+  std::string problem = takeFailure();
+  std::signal(SIGPIPE, before);
+  return problem;
+}
+
+static void checkStandardOutput() {
+  const std::string problem = takeFailure();
+  if (problem.empty())
     return;
-  llvm::errs() << toolName << ": error: cannot write standard output: " << out.error().message() << "\n";
+  llvm::errs() << toolName << ": error: " << problem << "\n";
   std::_Exit(1);
 }
 

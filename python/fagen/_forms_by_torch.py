@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from . import _by_torch
+from . import _by_torch, errors
 
 _MOST_SCORES = 1 << 25  # that are held at once
 
@@ -27,7 +27,8 @@ class Form(NamedTuple):
 def _forms_of(directories):
     found = {}
     for directory in directories:
-        with open(os.path.join(directory, "manifest.json"), encoding="utf-8") as file:
+        path = os.path.join(directory, "manifest.json")
+        with errors.reading(path, "manifest"), open(path, encoding="utf-8") as file:
             for form in json.load(file).get("forms", ()):
                 params = form["params"]
                 made = Form(tuple(map(tuple, form.get("lets", ()))), form.get("score", ""), form.get("mask", ""), form.get("sink", ""),

@@ -26,7 +26,8 @@ class KernelSet:
         """The file of each kernel, by name and target."""
         found = {}
         for directory in self._directories:
-            with open(os.path.join(directory, "manifest.json"), encoding="utf-8") as file:
+            path = os.path.join(directory, "manifest.json")
+            with errors.reading(path, "manifest"), open(path, encoding="utf-8") as file:
                 for row in json.load(file)["rows"]:
                     found[row["variant"], row["target"]] = os.path.join(directory, row["source"])
         return found

@@ -32,11 +32,8 @@ def _first(config, names, default=None):
 
 def read_model(path: str) -> "List[Layer]":
     """The layers of a config.json, those of one shape as one. Error with what is missing."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            config = json.load(file)
-    except (OSError, ValueError) as error:
-        raise errors.Error(f"cannot read the model '{path}': {error}") from None
+    with errors.reading(path, "the model"), open(path, encoding="utf-8") as file:
+        config = json.load(file)
     if not isinstance(config, dict):
         raise errors.Error(f"'{path}' is no config.json of transformers: it holds no object")
     return layers_of(config, path)

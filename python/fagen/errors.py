@@ -1,7 +1,10 @@
 # fagen: what goes wrong, as exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every exception of fagen is an Error. None is raised behind a launch: kernels report nothing later."""
+import contextlib
 from collections import namedtuple
+
+_MOST_QUOTED = 160  # characters of a spec's line
 
 
 class Error(RuntimeError):
@@ -49,8 +52,14 @@ class Diagnostic(namedtuple("Diagnostic", "file line column severity message end
         if quoted is None:
             return said
         length = self.end_column - self.column if self.end_line == self.line else 1
-        before = "".join("\t" if c == "\t" else " " for c in quoted[:self.column - 1])
-        return f"{said}\n{quoted}\n{before}^{'~' * (length - 1)}"
+        first = max(0, min(self.column - 1 - _MOST_QUOTED // 2, len(quoted) - _MOST_QUOTED))
+        shown = quoted[first:first + _MOST_QUOTED]
+        before = "".join("\t" if c == "\t" else " " for c in shown[:self.column - 1 - first])
+        if first:
+            shown = "..." + shown[3:]
+        if len(quoted) > first + _MOST_QUOTED:
+            shown = shown[:-3] + "..."
+        return f"{said}\n{shown}\n{before}^{'~' * min(length - 1, len(shown) - len(before) - 1)}"
 
     def _quoted(self):
         try:
@@ -66,6 +75,17 @@ class SpecError(Error):
     def __init__(self, diagnostics):
         super().__init__("\n".join(map(str, diagnostics)))
         self.diagnostics = diagnostics
+
+
+@contextlib.contextmanager
+def reading(path, what):
+    """Whatever a file lacks, or is damaged in, that is read in this context is an Error with its path."""
+    try:
+        yield
+    except (OSError, ValueError, RecursionError) as error:  # no file, not UTF-8, no JSON, nested too deep
+        raise Error(f"cannot read {what} '{path}': {error}") from None
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise Error(f"'{path}' is no {what}: {error!r}") from None
 
 
 def read_diagnostics(text):

@@ -57,7 +57,7 @@ def test_layers(config, expected):
 
 
 @pytest.mark.parametrize("config, message", [
-    ("{", "cannot read the model"), ("[1]", "holds no object"), ("{}", "has no num_attention_heads, nor n_head"),
+    ("{", "cannot read the model"), ("[" * 100000, "cannot read the model"), ("[1]", "holds no object"), ("{}", "has no num_attention_heads, nor n_head"),
     ('{"n_head": "many", "n_layer": 2}', "num_attention_heads is 'many'; it is a positive number"),
     ('{"n_head": 8, "n_layer": 2, "num_key_value_heads": 3, "head_dim": 64}', "3 heads of K and V do not divide 8 heads"),
 ])

@@ -360,10 +360,13 @@ fagen_status checkTables(const fagen_table *const *tables, size_t count) {
     const fagen_table *table = tables[i];
     if (fagen_status status = checkStruct(table, "fagen_table"))
       return status;
-    constexpr size_t kFirstSize = offsetof(fagen_row, shared_tiles); // of rows of this ABI's first tables
-    if (table->row_size < kFirstSize)
-      return fail(FAGEN_INVALID, "table %s has rows of %u bytes; this library needs %zu", table->kernel,
-                  table->row_size, kFirstSize);
+    if (table->row_size < kLeastSize<fagen_row>)
+      return fail(FAGEN_INVALID, "table %s has rows of %u bytes; this library needs %u", table->kernel, table->row_size,
+                  kLeastSize<fagen_row>);
+    if (endsInField<fagen_row>(table->row_size) || table->row_size % alignof(fagen_row) != 0)
+      return fail(FAGEN_INVALID,
+                  "table %s has rows of %u bytes, which end within a field; those of this library have %zu",
+                  table->kernel, table->row_size, sizeof(fagen_row));
   }
   return FAGEN_OK;
 }

@@ -57,6 +57,12 @@ std::vector<Field> Field::items() const {
   return fields;
 }
 
+const std::vector<std::string> &Field::keys() const {
+  if (value.kind != Json::Object)
+    fail("is not an object");
+  return value.keys;
+}
+
 const std::string &Field::text() const {
   if (!isText())
     fail("is not text");

@@ -31,6 +31,7 @@ public:
   Field operator[](const char *key) const;
   std::vector<Field> items() const;
   size_t count() const { return value.items.size(); }
+  const std::vector<std::string> &keys() const; ///< of an object
 
   bool isText() const { return value.kind == Json::Text; }
   const std::string &text() const;

@@ -14,6 +14,32 @@ constexpr size_t kShown = 60; // characters of a text that a message quotes
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
+/// How many bytes the character has that a text begins with; 0 where it is not UTF-8.
+size_t characterBytes(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const size_t bytes = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+  if (bytes > text.size())
+    return 0;
+  for (size_t i = 1; i < bytes; ++i) {
+    // Of the second byte, the ends keep out longer spellings than a character needs, surrogates, and what is too large.
+    const unsigned low = i > 1 ? 0x80 : lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    const unsigned high = i > 1 ? 0xBF : lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (const auto byte = static_cast<unsigned char>(text[i]); byte < low || byte > high)
+      return 0;
+  }
+  return bytes;
+}
+
+bool isUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t bytes = characterBytes(text);
+    if (bytes == 0)
+      return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
 class Parser {
 public:
   explicit Parser(std::string_view text) : text(text) {}
@@ -111,6 +137,8 @@ private:
     }
     if (at++ >= text.size())
       fail("ends within a text");
+    if (!isUtf8(result))
+      fail("has the text " + inQuotes(result) + ", which is not UTF-8");
     return result;
   }
 

@@ -31,7 +31,7 @@ struct JsonError : std::runtime_error {
   unsigned line;
 };
 
-/// The one value of a text. JsonError for a text that is not JSON, or nests deeper than 64 values.
+/// The one value of a text. JsonError for a text that is not JSON in UTF-8, or nests deeper than 64 values.
 Json parseJson(std::string_view text);
 
 /// For messages: the text in quotes, cut where it is long, '?' for what no line can show.

@@ -22,8 +22,7 @@ uint32_t elementBytes(uint32_t dtype) { return dtype == FAGEN_DTYPE_E4M3 ? 1 : 2
 
 /// The caller's struct in this library's size: fields that it does not know are absent.
 fagen_status copyGiven(const fagen_problem *given, fagen_problem &copy) {
-  constexpr uint32_t kHead = offsetof(fagen_problem, pass);
-  if (fagen_status status = checkStruct(given, "fagen_problem", kHead))
+  if (fagen_status status = checkStruct(given, "fagen_problem"))
     return status;
   const char *bytes = reinterpret_cast<const char *>(given);
   if (given->struct_size == sizeof(copy)) {
@@ -76,6 +75,8 @@ fagen_status fillDefaults(fagen_problem &p) {
                 p.flags);
   if (p.alignment & (p.alignment - 1))
     return fail(FAGEN_INVALID, "alignment %u is not a power of two", p.alignment);
+  if (p.reserved2)
+    return fail(FAGEN_INVALID, "reserved2 is %u; it must be 0", p.reserved2);
   return FAGEN_OK;
 }
 

@@ -38,6 +38,8 @@ fagen_status checkTensors(const fagen_row &row, const device::AttentionParams &p
     return fail(FAGEN_INVALID,
                 t.args ? "arg_count is %u, and the problem has no form" : "args is NULL and arg_count is %u",
                 t.arg_count);
+  if (t.struct_size >= sizeof(fagen_tensors) && t.reserved)
+    return fail(FAGEN_INVALID, "fagen_tensors.reserved is %u; it must be 0", t.reserved);
   return FAGEN_OK;
 }
 

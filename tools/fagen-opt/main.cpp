@@ -15,11 +15,11 @@
 #include "fagen/IR/Verifier.h"
 #include "fagen/Output/OutputFile.h"
 #include "fagen/Passes/Pipeline.h"
+#include "fagen/Support/CrashHandler.h"
 #include "fagen/Support/Diagnostics.h"
 #include "fagen/Support/StandardOutput.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace fagen;
@@ -135,8 +135,8 @@ ExitCode run(StringRef input, const Wanted &wanted, PipelineOptions options, llv
 } // namespace
 
 int main(int argc, char **argv) {
+  reportCrashes("fagen-opt");
   checkStandardOutputAtExit("fagen-opt");
-  llvm::InitLLVM init(argc, argv, /*InstallPipeSignalExitHandler=*/false);
   PipelineFlags flags;
   llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::desc("<file.fair>"), llvm::cl::init("-"));
   llvm::cl::opt<std::string> output("o", llvm::cl::value_desc("file"), llvm::cl::desc("output; - is stdout"),

@@ -6,13 +6,13 @@
 #include "Mistakes.h"
 #include "Text.h"
 #include "fagen/Output/OutputFile.h"
+#include "fagen/Support/CrashHandler.h"
 #include "fagen/Support/StandardOutput.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -208,8 +208,8 @@ private:
 } // namespace
 
 int main(int argc, char **argv) {
+  fagen::reportCrashes("fagen-random");
   fagen::checkStandardOutputAtExit("fagen-random");
-  InitLLVM init(argc, argv, /*InstallPipeSignalExitHandler=*/false);
   Flags flags;
   cl::HideUnrelatedOptions(flags.category);
   cl::ParseCommandLineOptions(argc, argv, kOverview);

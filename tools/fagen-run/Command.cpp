@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "lab/device/machine.h"
+#include "lab/support/json_file.h"
 #include "lab/support/write_file.h"
 
 #include <algorithm>
@@ -41,11 +42,12 @@ Json Command::envelope(const Gpu *gpu) const {
 
 void Command::deliver(const std::string &table, const Json &result) const {
   if (json)
-    std::cout << result.dump(1) << '\n';
+    std::cout << printed(result) << '\n';
   else
     std::cout << table;
+  flushStandardOutput();
   if (!output.empty())
-    writeFile(output, result.dump(1) + '\n');
+    writeFile(output, printed(result) + '\n');
 }
 
 ProgressLine::ProgressLine() : terminal(isatty(STDERR_FILENO)) {}

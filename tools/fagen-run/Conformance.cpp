@@ -4,6 +4,7 @@
 #include "Command.h"
 #include "lab/conformance/recording.h"
 #include "lab/device/gpu_device.h"
+#include "lab/support/json_file.h"
 #include "lab/support/write_file.h"
 
 #include <algorithm>
@@ -76,9 +77,10 @@ public:
     const ConformanceReport report = measure(runners);
     Json json = envelope(gpu ? &gpu->gpu : nullptr);
     json["conformance"] = conformanceJson(report);
+    const int code = finish(report, json, {});
     if (*record)
-      writeFile(recordPath, json.dump(1) + '\n');
-    return finish(report, json, {});
+      writeFile(recordPath, printed(json) + '\n');
+    return code;
   }
 
 private:

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "lab/report/page.h"
+#include "lab/support/json_file.h"
 #include "lab/support/write_file.h"
 
 #include <filesystem>
@@ -45,9 +46,6 @@ public:
     for (const std::string &note : notes)
       remarks.push_back(note);
     const std::vector<page::Section> sections = page::sectionsOf(inputs);
-    writeFile(output, page::pageOf(title, remarks, sections));
-    if (!chartDirectory.empty())
-      writeCharts(sections);
     TextTable table({{"part"}, {"charts", true}, {"content"}});
     for (const page::Section &section : sections) {
       table.add({section.heading, std::to_string(section.charts.size()), section.summary});
@@ -57,9 +55,13 @@ public:
                                    {"content", section.summary}});
     }
     if (json)
-      std::cout << summary.dump(1) << '\n';
+      std::cout << printed(summary) << '\n';
     else
       std::cout << table.text() << output << '\n';
+    flushStandardOutput();
+    writeFile(output, page::pageOf(title, remarks, sections));
+    if (!chartDirectory.empty())
+      writeCharts(sections);
     return kOk;
   }
 

@@ -3,6 +3,7 @@
 #include "lab/tune/tune.h"
 #include "Command.h"
 #include "TimingOptions.h"
+#include "lab/support/json_file.h"
 #include "lab/support/write_file.h"
 #include "lab/tune/replay.h"
 #include "lab/tune/serve.h"
@@ -88,7 +89,7 @@ public:
       if (spec.empty() && !std::filesystem::exists(database))
         throw UserError(fmt::format("cannot read {}", database));
       tune::Store store(database);
-      writeFile(exported, tune::exportJson(store).dump(1) + '\n');
+      writeFile(exported, printed(tune::exportJson(store)) + '\n');
     }
     return code;
   }
@@ -107,7 +108,7 @@ private:
     if (!evidence.empty())
       tune::writeEvidence(report, evidence);
     if (!landscape.empty())
-      writeFile(landscape, tune::landscapeJson(report).dump(1) + '\n');
+      writeFile(landscape, printed(tune::landscapeJson(report)) + '\n');
     if (interrupted)
       std::cerr << "stopped; the same command goes on from here\n";
     bool found = !report.studies.empty();

@@ -3,10 +3,10 @@
 #include "Command.h"
 #include "emulator/emulator.h"
 #include "lab/device/device.h"
+#include "lab/support/write_file.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
 
@@ -79,6 +79,12 @@ int runAndReport(int argc, char **argv) {
   } catch (const UserError &error) {
     fmt::print(stderr, "fagen-run: error: {}\n", error.what());
     return kUserMistake;
+  } catch (const fagen::FieldError &error) { // what a file lacks that was read late
+    fmt::print(stderr, "fagen-run: error: {}\n", error.what());
+    return kUserMistake;
+  } catch (const std::filesystem::filesystem_error &error) { // TMPDIR is not there, say
+    fmt::print(stderr, "fagen-run: error: {}\n", error.what());
+    return kUserMistake;
   } catch (const DeviceError &error) {
     fmt::print(stderr, "fagen-run: error: the device cannot go on: {}\n", error.what());
     return kFailedCheck;
@@ -93,13 +99,13 @@ int runAndReport(int argc, char **argv) {
 
 /// Whether standard output took everything; else says that it did not.
 bool standardOutputIsWritten() {
-  errno = 0;
-  std::cout.flush();
-  if (std::cout && std::fflush(stdout) == 0 && !std::ferror(stdout))
+  try {
+    flushStandardOutput();
     return true;
-  fmt::print(stderr, "fagen-run: error: cannot write standard output{}{}\n", errno ? ": " : "",
-             errno ? std::strerror(errno) : "");
-  return false;
+  } catch (const UserError &error) {
+    fmt::print(stderr, "fagen-run: error: {}\n", error.what());
+    return false;
+  }
 }
 
 } // namespace

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Command.h"
+#include "fagen/Support/Json.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/JSON.h"
 
 using namespace llvm;
 
@@ -28,7 +28,7 @@ fagen's own.
 static json::Array parseLines(StringRef lines) {
   json::Array found;
   for (StringRef line : split(lines.trim(), '\n'))
-    if (Expected<json::Value> value = json::parse(line))
+    if (Expected<json::Value> value = parseJson(line))
       found.push_back(std::move(*value));
     else
       consumeError(value.takeError());

@@ -13,6 +13,7 @@
 #include "fagen/Spec/Analyze.h"
 #include "fagen/Spec/Gates.h"
 #include "fagen/Spec/PrintSpec.h"
+#include "fagen/Support/StandardOutput.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
@@ -220,15 +221,15 @@ void Driver::makeMachineCode() {
 bool Driver::writeKernels() {
   for (auto [kernel, files] : llvm::zip(kernels, outputs))
     addKernelFiles(kernel, options.output, files);
-  std::string problem = commit(outputs);
-  if (!problem.empty()) {
+  std::string problem = commit(outputs, [&] {
+    for (const CompiledKernel &kernel : kernels)
+      llvm::outs() << kernel.spec->name << ": " << kernel.variants.size() << " variants in "
+                   << llvm::StringRef(options.output).rtrim('/') << "/" << kernel.spec->name << "\n";
+    return flushStandardOutput();
+  });
+  if (!problem.empty())
     diags.error(Location(), problem);
-    return false;
-  }
-  for (const CompiledKernel &kernel : kernels)
-    llvm::outs() << kernel.spec->name << ": " << kernel.variants.size() << " variants in "
-                 << llvm::StringRef(options.output).rtrim('/') << "/" << kernel.spec->name << "\n";
-  return true;
+  return problem.empty();
 }
 
 bool Driver::writeSingle() {
@@ -237,7 +238,7 @@ bool Driver::writeSingle() {
   std::optional<OutputSet> files = singleOutput(kernels, options, diags);
   if (!files)
     return false;
-  std::string problem = commit(*files);
+  std::string problem = commit(*files, flushStandardOutput);
   if (!problem.empty())
     diags.error(Location(), problem);
   return problem.empty();
@@ -248,7 +249,9 @@ bool Driver::writeText(llvm::StringRef text) {
     llvm::outs() << text;
     return true;
   }
-  std::string problem = writeOutput(options.output, text);
+  std::string problem = flushStandardOutput();
+  if (problem.empty())
+    problem = writeOutput(options.output, text);
   if (!problem.empty())
     diags.error(Location(), problem);
   return problem.empty();

@@ -11,9 +11,9 @@
 #include "TunedFile.h"
 
 #include "fagen/Spec/Options.h"
+#include "fagen/Support/Json.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #ifdef FAGEN_HAS_SQLITE
@@ -73,7 +73,7 @@ static bool readStudy(const json::Value &value, TunedStudy &study) {
 }
 
 static std::optional<std::vector<TunedStudy>> readExport(StringRef text, const std::string &path, Diagnostics &diags) {
-  Expected<json::Value> value = json::parse(text);
+  Expected<json::Value> value = parseJson(text);
   std::string reason;
   if (!value)
     reason = toString(value.takeError());
@@ -96,7 +96,7 @@ namespace {
 /// A query over the database; the reason of a failure in `problem`.
 class Rows {
 public:
-  Rows(sqlite3 *database, const char *query) {
+  Rows(sqlite3 *database, const char *query) : database(database) {
     if (sqlite3_prepare_v2(database, query, -1, &statement, nullptr) != SQLITE_OK)
       problem = sqlite3_errmsg(database);
   }
@@ -104,7 +104,14 @@ public:
   Rows(const Rows &) = delete;
   Rows &operator=(const Rows &) = delete;
 
-  bool next() { return statement && sqlite3_step(statement) == SQLITE_ROW; }
+  bool next() {
+    if (!statement)
+      return false;
+    const int status = sqlite3_step(statement);
+    if (status != SQLITE_ROW && status != SQLITE_DONE) // a page of the file is damaged
+      problem = sqlite3_errmsg(database);
+    return status == SQLITE_ROW;
+  }
   std::string text(int column) {
     auto *letters = reinterpret_cast<const char *>(sqlite3_column_text(statement, column));
     return letters ? letters : "";
@@ -114,6 +121,7 @@ public:
   std::string problem;
 
 private:
+  sqlite3 *database;
   sqlite3_stmt *statement = nullptr;
 };
 
@@ -132,13 +140,13 @@ static std::string readRows(sqlite3 *database, std::vector<TunedStudy> &studies)
       study.gpu = rows.text(1);
       study.driver = rows.text(2);
       study.specHash = rows.text(3);
-      Expected<json::Value> about = json::parse(rows.text(4));
+      Expected<json::Value> about = parseJson(rows.text(4));
       if (!about)
         return toString(about.takeError());
       if (!readAbout(*about, study))
         return "study " + last + " does not say what was timed";
     }
-    Expected<json::Value> settings = json::parse(rows.text(5));
+    Expected<json::Value> settings = parseJson(rows.text(5));
     if (!settings)
       return toString(settings.takeError());
     if (!readTime(*settings, rows.real(6), studies.back()))

@@ -4,12 +4,11 @@
 #include "Command.h"
 #include "CommandLineMistakes.h"
 #include "Describe.h"
+#include "fagen/Support/CrashHandler.h"
 #include "fagen/Support/Memory.h"
 #include "fagen/Support/StandardOutput.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace fagen;
@@ -48,9 +47,8 @@ int runCommand(Command &command, int argc, char **argv) {
 int main(int argc, char **argv) {
   keepMemory();
   takeLargePages();
-  llvm::setBugReportMsg("fagen: this is a mistake of fagen's own; please report it with the spec and what follows\n");
+  reportCrashes("fagen");
   checkStandardOutputAtExit("fagen");
-  llvm::InitLLVM init(argc, argv, /*InstallPipeSignalExitHandler=*/false);
   const Commands commands = makeCommands();
   if (std::optional<std::string_view> kind = generatedKind(argc, argv)) {
     llvm::outs() << generated(commands, *kind);

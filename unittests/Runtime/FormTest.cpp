@@ -143,6 +143,9 @@ TEST_F(FormTest, WrongArgsHaveOneMessageEach) {
       {"above", [](auto &, auto &a) { a[1].i32 = 4097; }, "form gemma2: arg 'window' is 4097; it must be 1 to 4096"},
       {"far above", [](auto &, auto &a) { a[1].i32 = int64_t(1) << 40; },
        "form gemma2: arg 'window' is 1099511627776; it must be 1 to 4096"},
+      {"least", [](auto &, auto &a) { a[1].i32 = INT64_MIN; },
+       "form gemma2: arg 'window' is -9223372036854775808; it must be 1 to 4096"},
+      {"reserved", [](auto &, auto &a) { a[0].reserved = 5; }, "form gemma2: reserved of arg 'cap' is 5; it must be 0"},
       {"real", [](auto &, auto &a) { a[0].f32 = 55.5; }, "form gemma2: arg 'cap' is 55.5; it must be 1 to 55"},
       {"NaN", [](auto &, auto &a) { a[0].f32 = NAN; }, "form gemma2: arg 'cap' is nan; it must be 1 to 55"},
   };

@@ -60,6 +60,29 @@ TEST(Json, Texts) {
   EXPECT_EQ(errorOf(R"("\x")"), "1: has the escape '\\x' in a text");
 }
 
+TEST(Json, TextsAreUtf8) {
+  const char *const good[] = {"\xc2\x80",     "\xdf\xbf",         "\xe0\xa0\x80",    "\xed\x9f\xbf",
+                              "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"};
+  for (const std::string text : good)
+    EXPECT_EQ(parseJson("\"" + text + "\"").text, text);
+  // A byte alone, longer spellings than a character needs, surrogates, what is too large, what ends early.
+  const char *const bad[] = {"\x80",
+                             "\xff",
+                             "\xc1\xbf",
+                             "\xe0\x9f\xbf",
+                             "\xed\xa0\x80",
+                             "\xf0\x8f\xbf\xbf",
+                             "\xf4\x90\x80\x80",
+                             "\xf5\x80\x80\x80",
+                             "\xe2\x82",
+                             "\xe2\x82z"};
+  for (const std::string text : bad) {
+    EXPECT_NE(errorOf("[1,\n\"a" + text + "\"]").find("2: has the text 'a?"), std::string::npos) << text;
+    EXPECT_NE(errorOf("{\"" + text + "\": 1}").find("which is not UTF-8"), std::string::npos) << text;
+  }
+  EXPECT_EQ(errorOf("\xff"), "1: has '?' where a value belongs");
+}
+
 TEST(Json, WhatIsNone) {
   EXPECT_EQ(errorOf(""), "1: has nothing more where a value belongs");
   EXPECT_EQ(errorOf("{\n"), "2: has nothing more where a key in quotes belongs");

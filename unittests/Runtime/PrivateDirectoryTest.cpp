@@ -160,6 +160,16 @@ TEST_F(PrivateDirectoryTest, ACacheThatOthersCanWriteToIsNone) {
   EXPECT_FALSE(open.write("k", key, "source", "payload", error));
 }
 
+TEST_F(PrivateDirectoryTest, APartOfWhatOthersCanWriteToIsNone) {
+  const std::string key = hashParts({"key"});
+  ASSERT_TRUE(Cache(directory, "part").write("k", key, "source", "payload", error)) << error; // the part is the user's
+  ASSERT_EQ(chmod(directory.c_str(), 0777), 0);
+  const Cache open(directory, "part");
+  EXPECT_EQ(open.refusal(), refusal(directory, "can be written by other users"));
+  EXPECT_FALSE(open.read("k", key, content));
+  EXPECT_FALSE(open.write("k", key, "source", "payload", error));
+}
+
 TEST_F(PrivateDirectoryTest, WithoutAPlaceThereIsNoCache) {
   std::map<const char *, std::string> before;
   for (const char *name : {"FAGEN_CACHE_DIR", "XDG_CACHE_HOME", "HOME"})

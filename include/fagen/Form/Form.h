@@ -101,9 +101,10 @@ struct Node {
   double real = 0;
   unsigned index = 0;
   std::vector<std::shared_ptr<const Node>> operands;
-  ir::Interval range;  ///< of an integer; a truth value is 0 to 1
-  RealRange realRange; ///< of an f32
-  uint32_t places = 0; ///< a bit for each Place that it depends on
+  ir::Interval range;     ///< of an integer; a truth value is 0 to 1
+  RealRange realRange;    ///< of an f32
+  uint32_t places = 0;    ///< a bit for each Place that it depends on
+  bool isRounded = false; ///< an f32 that rounding may have moved from what the expression says
 };
 using NodePtr = std::shared_ptr<const Node>;
 

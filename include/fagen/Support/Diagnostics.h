@@ -40,7 +40,8 @@ public:
   Diagnostics &operator=(const Diagnostics &) = delete;
   ~Diagnostics() { finish(); }
 
-  static constexpr unsigned kErrorLimit = 20;
+  static constexpr unsigned kErrorLimit = 20; ///< of errors, and of warnings
+  static constexpr unsigned kMostNotes = 20;  ///< of one message
 
   // At a range of a buffer; the caret stands at its start.
   void error(llvm::SMRange range, const llvm::Twine &message, llvm::ArrayRef<llvm::SMFixIt> fixes = {});
@@ -99,6 +100,7 @@ private:
 
   void begin(Message message);
   void append(Message message);
+  bool isOverLimit(Group &group, unsigned &shownErrors);
   void flush();
   void show(Group group);
   void print(const Message &message) const;
@@ -111,6 +113,8 @@ private:
   DiagnosticsFormat format = DiagnosticsFormat::Text;
   unsigned errors = 0;
   unsigned internalErrors = 0;
+  unsigned warnings = 0; ///< that were shown, or would have been
+  unsigned notes = 0;    ///< of the last message
   unsigned sortedDepth = 0;
   bool showRemarks = false;
   bool lastDropped = false; ///< the last message was not shown, so its notes are not either

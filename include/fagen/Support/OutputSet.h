@@ -4,12 +4,13 @@
 // add() collects texts; commit() writes those that differ from what is there to temporary files beside their places,
 // and only when all were written renames them, and then removes the files that remove() named. Files that do not differ
 // are left alone, with their times, so that a build that depends on them has nothing to do. Before the first rename a
-// failure leaves everything as it was. From before the first rename until after the last removal the manifest says that
-// the set is unfinished: whoever reads it then, also after the process was killed, knows that the files do not belong
-// together.
+// failure leaves everything as it was, without a directory that was made for the files. From before the first rename
+// until after the last removal the manifest says that the set is unfinished: whoever reads it then, also after the
+// process was killed, knows that the files do not belong together.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <optional>
@@ -46,7 +47,9 @@ private:
 
 /// Brings the sets into place. Empty on success; else what went wrong, with the path: "cannot write 'out/a.cu':
 /// Permission denied". A file only takes the place of a regular file or of nothing; links are followed.
-[[nodiscard]] std::string commit(llvm::ArrayRef<OutputSet> sets);
+/// `lastLook` is asked when everything is written and nothing renamed: why not to go on, or nothing.
+[[nodiscard]] std::string
+commit(llvm::ArrayRef<OutputSet> sets, llvm::function_ref<std::string()> lastLook = [] { return std::string(); });
 
 /// The file's bytes, or nothing when it cannot be read.
 std::optional<std::string> readFile(llvm::StringRef path);

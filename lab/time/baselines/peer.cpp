@@ -84,8 +84,12 @@ static std::vector<Segment> readSegments(const json &result) {
     segment.launches = value.at("launches");
     segments.push_back(segment);
   }
-  for (const json &sample : result.at("samples_round_us"))
-    segments.at(sample.at(0)).microseconds.push_back(sample.at(1));
+  for (const json &sample : result.at("samples_round_us")) {
+    const size_t segment = sample.at(0);
+    if (segment >= segments.size())
+      throw UserError(fmt::format("a sample is of segment {}, and there are {}", segment, segments.size()));
+    segments[segment].microseconds.push_back(sample.at(1));
+  }
   return segments;
 }
 
@@ -146,10 +150,13 @@ void runPeer(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::vec
   json result;
   auto read = [&](const std::string &line) {
     json said = json::parse(line, nullptr, false);
-    if (said.is_object() && said.contains("progress"))
-      progress(said["progress"].at(0), said["progress"].at(1), "python: " + said["progress"].at(2).get<std::string>());
-    else if (said.is_object() && said.contains("result"))
+    if (!said.is_object())
+      return; // other words of that process
+    if (said.contains("result"))
       result = said["result"];
+    else if (const json done = said.value("progress", json::array());
+             done.size() == 3 && done[0].is_number_unsigned() && done[1].is_number_unsigned() && done[2].is_string())
+      progress(done[0], done[1], "python: " + done[2].get<std::string>());
   };
   ChildOutcome outcome = runChild(arguments, 0, read);
   if (outcome.exitCode == kNotStarted)

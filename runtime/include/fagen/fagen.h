@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 /* The number that library, application, tables and manifests must share. Within one number structs only grow at their
- * end, and struct_size tells how much of one the other side knows. */
+ * end, and struct_size tells how much of one the other side knows; a size that ends within a field is INVALID. */
 #define FAGEN_ABI 1u
 
 /* On every function of the library: a shared object that holds it shows it, whatever else that object hides. */
@@ -76,8 +76,8 @@ enum { FAGEN_ARG_I32 = 1, FAGEN_ARG_F32 = 2, FAGEN_ARG_TENSOR = 3 };
 /* The value of one param of a form. */
 typedef struct fagen_arg {
   const char *name;
-  uint32_t kind; /* as the form declares the param; a tensor's elements are those that it declares */
-  uint32_t reserved;
+  uint32_t kind;     /* as the form declares the param; a tensor's elements are those that it declares */
+  uint32_t reserved; /* 0 */
   /* Of a scalar: the number in the member of its kind, within the param's range, or, with data, a tensor of one i32 or
    * f32 on the device, which kernels read at each launch: captured launches see what it holds when they are replayed.
    * Its value is not checked: it must lie in the param's range. */
@@ -112,7 +112,7 @@ typedef struct fagen_problem {
    * what is seen, and there are no args. */
   const char *form;
   const fagen_arg *args;
-  uint32_t arg_count, reserved2;
+  uint32_t arg_count, reserved2; /* reserved2: 0 */
 } fagen_problem;
 
 typedef struct fagen_table fagen_table;   /* <fagen/table.h>; each generated kernel set exports one */
@@ -150,7 +150,7 @@ typedef struct fagen_tensors {
   /* Tensors of the problem's form, and scalars on the device: of each arg name and data are read, the rest is as the
    * problem had it. Those that are not here have the data that the problem gave. */
   const fagen_arg *args;
-  uint32_t arg_count, reserved;
+  uint32_t arg_count, reserved; /* reserved: 0 */
 } fagen_tensors;
 
 /* ---- Devices ---- */

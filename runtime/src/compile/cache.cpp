@@ -45,18 +45,23 @@ std::string hashParts(const std::vector<std::string_view> &parts) {
 }
 
 Cache Cache::fromEnvironment(const std::string &part) {
-  const std::string below = part.empty() ? "" : "/" + part;
   if (std::string own = environment("FAGEN_CACHE_DIR"); !own.empty())
-    return Cache(own + below);
+    return Cache(own, part);
   if (std::string xdg = environment("XDG_CACHE_HOME"); !xdg.empty())
-    return Cache(xdg + "/fagen" + below);
+    return Cache(xdg + "/fagen", part);
   if (std::string home = environment("HOME"); !home.empty())
-    return Cache(home + "/.cache/fagen" + below);
+    return Cache(home + "/.cache/fagen", part);
   return Cache("");
 }
 
-Cache::Cache(std::string path)
-    : directory(path.empty() ? PrivateDirectory() : PrivateDirectory(std::move(path), refused)) {}
+/// The directory itself is asked first: a part of one that others can write to is nobody's own for long.
+static PrivateDirectory openPart(const std::string &path, const std::string &part, std::string &refused) {
+  PrivateDirectory whole(path, refused);
+  return part.empty() || !whole.isOpen() ? std::move(whole) : PrivateDirectory(path + "/" + part, refused);
+}
+
+Cache::Cache(const std::string &path, const std::string &part)
+    : directory(path.empty() ? PrivateDirectory() : openPart(path, part, refused)) {}
 
 std::string Cache::stem(const std::string &name, const std::string &key) const {
   return directory.isOpen() ? directory.path() + "/" + name + "-" + key : "";

@@ -22,8 +22,8 @@ class Cache {
 public:
   /// FAGEN_CACHE_DIR, else XDG_CACHE_HOME/fagen, else HOME/.cache/fagen, and `part` of it; none of them set: no cache.
   static Cache fromEnvironment(const std::string &part = "");
-  /// Empty: no cache.
-  explicit Cache(std::string directory);
+  /// A directory, or a part of it, which are both made where they are missing. An empty one: no cache.
+  explicit Cache(const std::string &directory, const std::string &part = "");
 
   /// Why the directory that was named is not used; empty when it is.
   const std::string &refusal() const { return refused; }

@@ -48,16 +48,22 @@ fagen_status checkNames(const fagen_form &form, std::span<const fagen_arg> args)
       return fail(FAGEN_INVALID, "form %s: args[%zu].name is NULL", form.name, i);
     if (!findParam(form, name, uint32_t(i)))
       return failUnknown(form, name);
+    if (args[i].reserved)
+      return fail(FAGEN_INVALID, "form %s: reserved of arg '%s' is %u; it must be 0", form.name, name,
+                  args[i].reserved);
     if (findArg(args.first(i), name, 0))
       return fail(FAGEN_INVALID, "form %s: arg '%s' is given twice", form.name, name);
   }
   return FAGEN_OK;
 }
 
-fagen_status failRange(const fagen_form &form, const fagen_form_param &param, double number) {
+fagen_status failRange(const fagen_form &form, const fagen_form_param &param, const fagen_arg &given) {
   char buffer[192];
   Text text(buffer, sizeof(buffer));
-  addNumber(text, number);
+  if (param.element == FAGEN_ELEMENT_I32)
+    text.add("%lld", (long long)given.i32); // all digits: they may be what is wrong
+  else
+    addNumber(text, given.f32);
   text.add("; it must be ");
   const bool hasLow = std::isfinite(param.low), hasHigh = std::isfinite(param.high);
   if (hasLow)
@@ -80,7 +86,7 @@ fagen_status readScalar(const fagen_form &form, const fagen_form_param &param, c
   arg.number = isInteger ? double(given.i32) : given.f32;
   const double low = std::max(param.low, isInteger ? INT32_MIN : -double(FLT_MAX));
   const double high = std::min(param.high, isInteger ? INT32_MAX : double(FLT_MAX));
-  return arg.number >= low && arg.number <= high ? FAGEN_OK : failRange(form, param, arg.number);
+  return arg.number >= low && arg.number <= high ? FAGEN_OK : failRange(form, param, given);
 }
 
 /// What extents are computed from.

@@ -7,6 +7,7 @@
 #include "fagen/Lower/Lower.h"
 #include "fagen/Parse/Format.h"
 #include "fagen/Spec/Analyze.h"
+#include "fagen/Support/Json.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -92,7 +93,7 @@ static json::Array diagnosticsOf(StringRef text) {
   diags.finish();
   json::Array found;
   for (StringRef line : split(StringRef(lines).trim(), '\n'))
-    if (Expected<json::Value> value = json::parse(line))
+    if (Expected<json::Value> value = parseJson(line))
       found.push_back(published(*value->getAsObject()));
     else
       consumeError(value.takeError());
@@ -225,7 +226,7 @@ ExitCode LanguageServer::run() {
     const std::optional<std::string> body = readMessage();
     if (!body)
       break;
-    Expected<json::Value> value = json::parse(*body);
+    Expected<json::Value> value = parseJson(*body);
     if (value && value->getAsObject()) {
       handle(*value->getAsObject());
       continue;
