@@ -5,6 +5,9 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch.autograd import forward_ad
+
+from . import errors
 
 
 def _bhsd(tensor, bshd):
@@ -44,6 +47,24 @@ def attention(q, k, v, *, scale, causal=False, bshd=True, lse=False, window=(-1,
     return _bhsd(o, bshd), sums if lse else None
 
 
+def attention_of_nested(q, k, v, *, bshd, lse, **options):
+    """attention() of nested tensors, one sequence after the other: O as q is, and LSE [batch, heads, rows] nested."""
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        if not tensor.is_nested:
+            raise errors.Error(f"q, k and v are nested tensors, or none is; {name} is not")
+    parts = [attention(*(t[None] for t in one), bshd=bshd, lse=lse, **options) for one in zip(q.unbind(), k.unbind(), v.unbind())]
+    o = _nested([o[0] if bshd else o[0].transpose(0, 1) for o, _ in parts], q)  # [rows, heads, columns] each
+    sums = _nested([sums[0].t() for _, sums in parts], q).transpose(1, 2) if lse else None
+    return (o if bshd else o.transpose(1, 2)), sums
+
+
+def _nested(parts, like):
+    """Parts of as many rows as those of `like` have, in its layout and with its offsets."""
+    if like.layout == torch.jagged and like.lengths() is None:
+        return torch.nested.nested_tensor_from_jagged(torch.cat(parts), offsets=like.offsets())
+    return torch.nested.as_nested_tensor(parts, layout=like.layout)
+
+
 def _alibi(slopes, seq_q, seq_kv, device):
     row = torch.arange(seq_q, device=device)[:, None] + (seq_kv - seq_q)
     distance = (row - torch.arange(seq_kv, device=device)[None, :]).abs()
@@ -66,9 +87,10 @@ def _by_sdpa(q, k, v, scale, seen, bias, dropout):
 
 
 def _kernels_of_torch():
-    """All but what activate() has put in flash attention's and cuDNN's place: a fallback does not come back to us."""
+    """All but what activate() has put in flash attention's and cuDNN's place: a fallback does not come back to us. Of
+    forward-mode differentiation only one knows."""
     from torch.nn.attention import SDPBackend
-    return [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    return [SDPBackend.MATH] if forward_ad._current_level >= 0 else [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 def _in_steps(q, k, v, scale, seen, bias, softcap, dropout):
