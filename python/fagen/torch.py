@@ -341,6 +341,8 @@ def _window_with_gradient(q, k, v, form, args, kernels):
 
 def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, out, kernels):
     """O and LSE by a kernel. The gradient is PyTorch's: of windows by its flash attention, else computed anew from the form's programs."""
+    if out is not None:
+        raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
     programs = _programs_of(form, args, kernels)
     if programs is None:  # the call says what is wrong
         with torch.no_grad():
@@ -383,7 +385,7 @@ def _refusal(error):
 
 def _instead(q, k, v, scale, causal, bshd, lse, out):
     """O and LSE by PyTorch."""
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    scale = q.size(-1) ** -0.5 if scale is None else scale
     compute = _by_torch.attention_of_nested if q.is_nested or k.is_nested or v.is_nested else _by_torch.attention
     o, sums = compute(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=lse)
     return _into(out, o), sums
@@ -522,7 +524,7 @@ def _forget_plan(number):
 def _plan_again(shapes, dtype, device, scale, causal, bshd, kernels):
     """A plan of the problem of another, which may have been another process's."""
     try:
-        q, k, v = (torch.empty_strided(size, stride, dtype=dtype, device=device) for size, stride in shapes)
+        q, k, v = (torch.empty_strided(size, stride, dtype=dtype, device=device).zero_() for size, stride in shapes)
     except (RuntimeError, AssertionError) as error:
         raise errors.Error(f"a plan for {device} is made anew where it is loaded, and its tensors are not there: "
                            f"{str(error).splitlines()[0]}") from None

@@ -175,7 +175,7 @@ MISTAKES = [
     ({"form": "gemma2", "cap": 5.0, "window": 7, "wndow": 1}, fagen.Error,
      "the form gemma2 has no param 'wndow', did you mean 'window'?; its params are cap, window"),
     ({"form": "gemma2", "cap": [5.0], "window": 7}, fagen.Error, "cap is [5.0]; it is a number or a tensor"),
-    ({"form": "gemma2", "cap": math.nan, "window": 7}, fagen.Error, "arg 'cap' is nan; it must be 1 to 1000"),
+    ({"form": "gemma2", "cap": math.nan, "window": 7}, fagen.Error, "arg 'cap' is nan; it must be 1 to 55"),
     ({"form": "gemma2", "cap": 5.0, "window": 0}, fagen.Error, "arg 'window' is 0; it must be 1 to 1073741824"),
     ({"form": "gemma2", "cap": 5.0, "window": 7.5}, fagen.Error, "window is 7.5; it is an integer"),
     ({"form": "gemma2", "cap": "5", "window": 7}, fagen.Error, "cap is '5'; it is a number or a tensor"),
