@@ -208,7 +208,8 @@ constexpr Operator kOperators[] = {
      "-> (Tensor, Tensor)",
      attention},
     {"attention_out",
-     "attention_out(Tensor q, Tensor k, Tensor v, Tensor(a!) out, Tensor(b!) lse, float? scale, bool causal, bool bshd, "
+     "attention_out(Tensor q, Tensor k, Tensor v, Tensor(a!) out, Tensor(b!) lse, float? scale, bool causal, bool "
+     "bshd, "
      "int kernels, bool detached=False) -> ()",
      attentionOut},
     {"_forward",

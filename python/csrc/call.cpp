@@ -110,8 +110,8 @@ Key keyOf(const Call &call) {
   writeView(key.output.data(), call.o);
   const Options &options = call.options;
   key.options[0] = std::bit_cast<int64_t>(options.scale.value_or(NAN)); // a scale is no NaN
-  key.options[1] = options.kernels << 16 | int64_t(alignmentOf(call)) << 8 | (launchesMayOverlap ? 8 : 0) | (call.lse ? 4 : 0) |
-                   (options.bshd ? 2 : 0) | (options.causal ? 1 : 0);
+  key.options[1] = options.kernels << 16 | int64_t(alignmentOf(call)) << 8 | (launchesMayOverlap ? 8 : 0) |
+                   (call.lse ? 4 : 0) | (options.bshd ? 2 : 0) | (options.causal ? 1 : 0);
   addToKey(call.form, key.form);
   return key;
 }

@@ -18,8 +18,8 @@ using TensorImpl = struct C10TensorImpl; ///< what a TensorHandle points to a po
   X(bool, isNegative, (TensorHandle), "_ZN2at6native6is_negERKNS_6TensorE")                                            \
   X(int64_t, functionModes, (), "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv")                                     \
   X(bool, hasCallbacks, (), "_ZN2at12hasCallbacksEv")                                                                  \
-  X(TensorHandle, forwardGradient, (const TensorImpl *, uint64_t, TensorHandle),                                \
-    "_ZNK3c1010TensorImpl8_fw_gradEmRKN2at10TensorBaseE")                                                             \
+  X(TensorHandle, forwardGradient, (const TensorImpl *, uint64_t, TensorHandle),                                       \
+    "_ZNK3c1010TensorImpl8_fw_gradEmRKN2at10TensorBaseE")                                                              \
   X(void, bumpVersion, (TensorHandle), "_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE")                         \
   X(struct PythonObject *, wrap, (TensorHandle), "_Z16THPVariable_WrapON2at10TensorBaseE")
 

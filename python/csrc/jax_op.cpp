@@ -262,7 +262,7 @@ struct Call {
     isWindowed = numbers[3].integer, left = numbers[4].integer, right = numbers[5].integer;
     const bool isElementwise = elementwise.bias || elementwise.visible;
     return isElementwise && (isCausal || isWindowed) ? "with bias or visible, causality and windows are part of visible"
-                                                    : nullptr;
+                                                     : nullptr;
   }
 };
 

@@ -109,7 +109,7 @@ def parse_gpu(gpu, sms):
     match = re.fullmatch(r"sm_(\d+)[af]?", gpu)
     if not match:
         raise errors.Error(f"gpu is {gpu!r}; it is sm_ and the compute capability, as in 'sm_90'")
-    return int(match[1]), sms or 132
+    return int(match[1]), 132 if sms is None else sms
 
 
 def describe(shape, dtype, causal=False, lse=False, scale=None):

@@ -187,7 +187,7 @@ private:
   void use(int64_t stride) { bits |= uint64_t(stride) * uint64_t(elementBytes); }
 
   int64_t elementBytes;
-  uint64_t bits; // of all strides in bytes and the base alignment together: the lowest one set is what they share
+  uint64_t bits;   // of all strides in bytes and the base alignment together: the lowest one set is what they share
   bool isExplicit; // none are absent
 };
 

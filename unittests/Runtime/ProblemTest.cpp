@@ -37,7 +37,8 @@ TEST(Problem, RefusalsSayWhatIsWrong) {
       {"pass", [](auto &p) { p.pass = 3; }, FAGEN_INVALID, "pass 3 is unknown; it is 1 (forward) or 2 (backward)"},
       {"mask", [](auto &p) { p.mask = 3; }, FAGEN_INVALID, "mask 3 is unknown; it is 1 (none) or 2 (causal)"},
       {"flags", [](auto &p) { p.flags = 10; }, FAGEN_INVALID,
-       "flags 0xa has unknown bits; known are FAGEN_FLAG_LSE (0x1), FAGEN_FLAG_PDL (0x2) and FAGEN_FLAG_EXPLICIT (0x4)"},
+       "flags 0xa has unknown bits; known are FAGEN_FLAG_LSE (0x1), FAGEN_FLAG_PDL (0x2) and FAGEN_FLAG_EXPLICIT "
+       "(0x4)"},
       {"no K", [](auto &p) { p.flags = FAGEN_FLAG_EXPLICIT, p.head_dim_v = 64; }, FAGEN_INVALID,
        "kv_heads is 0 with heads 8"},
       {"no V", [](auto &p) { p.flags = FAGEN_FLAG_EXPLICIT, p.kv_heads = 8, p.head_dim_v = 0; }, FAGEN_UNSUPPORTED,

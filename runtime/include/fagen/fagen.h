@@ -68,8 +68,8 @@ enum {
    * stream ends, and wait for it. A small launch gains where that launch lets its successor begin, as such kernels of
    * fagen do, and loses a little where it does not (docs/Runtime.md). Others are launched as without. */
   FAGEN_FLAG_PDL = 1u << 1,
-  /* Nothing of kv_heads, head_dim_v, the strides and those of args is absent: a 0 is the number 0. For callers that have
-   * tensors rather than wishes: K of no heads, or expanded in every dimension, is then taken at its word. */
+  /* Nothing of kv_heads, head_dim_v, the strides and those of args is absent: a 0 is the number 0. For callers that
+   * have tensors rather than wishes: K of no heads, or expanded in every dimension, is then taken at its word. */
   FAGEN_FLAG_EXPLICIT = 1u << 2
 };
 

@@ -262,7 +262,8 @@ fagen_status readArgs(const fagen_form &form, std::span<const fagen_arg> args, P
   }
   for (uint32_t i = 0; i < form.param_count; ++i)
     if (const fagen_form_param &param = paramAt(form, i); param.rank)
-      if (fagen_status status = TensorReader(form, param, values, problem.form.areExplicit).read(*givens[i], problem.form.args[i]))
+      if (fagen_status status =
+              TensorReader(form, param, values, problem.form.areExplicit).read(*givens[i], problem.form.args[i]))
         return status;
   problem.form.of = &form;
   return FAGEN_OK;
