@@ -46,10 +46,15 @@ Call callInto(const Tensor &o, const Inputs &inputs, const Options &options) {
   return call;
 }
 
-/// Before the caller's output is written: it is no tensor that is read, and autograd hears of the change.
+/// Before the caller's outputs are written: they are no tensor that is read, and autograd hears of the change.
 void checkWrite(const Tensor &o, const Call &call) {
   refuseOverlap(call);
   noteChange(o.get());
+}
+void checkWrite(const Tensor &o, const Tensor &lse, const Call &call) {
+  checkWrite(o, call);
+  if (call.lse)
+    noteChange(lse.get());
 }
 
 /// An operator's scale, which is freed.
@@ -128,7 +133,7 @@ void attentionOut(Value *stack, uint64_t, uint64_t) {
   Call call = callInto(o, inputs, optionsOf(stack + 5));
   refuseGradients("attention_out", as<bool>(stack[9]));
   call.lse = lseOf(lse, call);
-  checkWrite(o, call);
+  checkWrite(o, lse, call);
   attend(call);
 }
 
@@ -169,7 +174,7 @@ void formAttentionOut(Value *stack, uint64_t, uint64_t) {
   refuseGradients("form_attention_out", as<bool>(stack[11]));
   call.form = args.call(as<int64_t>(stack[5]));
   call.lse = lseOf(lse, call);
-  checkWrite(o, call);
+  checkWrite(o, lse, call);
   attend(call);
 }
 

@@ -135,21 +135,31 @@ void checkRank(const char *name, const View &view) {
 }
 
 void refuseOverlap(const Call &call) {
-  auto check = [&](const char *name, const View &view, int64_t elementBytes) {
-    if (mayOverlap(call.o, 2, view, elementBytes))
-      fail("fagen.Error: out shares memory with %s, which is %s while out is written; give out memory of its own", name,
-           view.data == call.lse ? "written" : "read");
+  struct Named {
+    const char *name;
+    View view;
+    int64_t elementBytes;
   };
-  check("q", call.q, 2);
-  check("k", call.k, 2);
-  check("v", call.v, 2);
+  auto check = [](const Named &written, const Named &other, const char *how) {
+    if (mayOverlap(written.view, written.elementBytes, other.view, other.elementBytes))
+      fail("fagen.Error: %s shares memory with %s, which is %s while %s is written; give %s memory of its own",
+           written.name, other.name, how, written.name, written.name);
+  };
+  const std::array<int64_t, 3> sizes = sizesOfLse(call);
+  const int64_t strides[] = {sizes[1] * sizes[2], sizes[2], 1};
+  const Named out = {"out", call.o, 2}, lse = {"lse", {3, sizes.data(), strides, 0, 0, 0, call.lse}, sizeof(float)};
+  auto checkRead = [&](const Named &read) {
+    check(out, read, "read");
+    if (call.lse)
+      check(lse, read, "read");
+  };
+  checkRead({"q", call.q, 2});
+  checkRead({"k", call.k, 2});
+  checkRead({"v", call.v, 2});
   for (size_t i = 0; i < call.form.tensors.size(); ++i)
-    check(nameOfTensor(call.form, i), call.form.tensors[i], bytesOfElement(call.form.tensors[i]));
-  if (call.lse) {
-    const std::array<int64_t, 3> sizes = sizesOfLse(call);
-    const int64_t strides[] = {sizes[1] * sizes[2], sizes[2], 1};
-    check("lse", {3, sizes.data(), strides, 0, 0, 0, call.lse}, sizeof(float));
-  }
+    checkRead({nameOfTensor(call.form, i), call.form.tensors[i], bytesOfElement(call.form.tensors[i])});
+  if (call.lse)
+    check(out, lse, "written");
 }
 
 fagen_problem describe(const Call &call) {

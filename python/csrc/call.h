@@ -49,7 +49,7 @@ size_t hashOf(const Key &key);
 /// Fails for what is no tensor of four dimensions.
 void checkRank(const char *name, const View &view);
 
-/// Fails where the output, which the caller gave, shares memory with anything that is read, or with LSE.
+/// Fails where O or LSE, which the caller gave, shares memory with anything that is read, or with the other.
 void refuseOverlap(const Call &call);
 
 /// The problem of a call, whose tensors are checked here; of a form its name, not yet its args.

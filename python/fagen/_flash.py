@@ -19,7 +19,7 @@ def refuse_all(function, **arguments):
 
 def normalize(causal, window, seq_q, seq_kv):
     """(causal, window) of the same mask, where a window that binds nothing is (-1, -1) and (-1, 0) is causal."""
-    left, right = (-1 if side is None else side for side in window)
+    left, right = (-1 if side is None else int(side) for side in window)
     if causal:
         right = 0 if right < 0 else min(right, 0)
     if left >= max(seq_kv - 1, 0):

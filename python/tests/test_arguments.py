@@ -153,6 +153,16 @@ def test_writes_are_changes():
             before = out._version
             compute()
             assert out._version == before + 1
+    sums = torch.empty(1, 4, 16)
+    with torch.no_grad():
+        torch.ops.fagen.attention_out(Q, K, V, out, sums, None, False, True, fagen.torch._READY)
+        assert sums._version == 1
+        for of in ("lse", "q"):  # LSE where O or Q lies
+            memory = torch.zeros(Q.shape, dtype=torch.float16)
+            lies = memory.view(torch.float32).flatten()[:64].view(1, 4, 16)
+            q, o = (memory, out) if of == "q" else (Q, memory)
+            with pytest.raises(RuntimeError, match="lse shares memory with q" if of == "q" else "out shares memory with lse"):
+                torch.ops.fagen.attention_out(q, K, V, o, lies, None, False, True, fagen.torch._READY)
     with torch.inference_mode():
         made = torch.empty_like(Q)
         fagen.attention(Q, K, V, out=made)
