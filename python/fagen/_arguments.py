@@ -70,13 +70,7 @@ def _read(function, scale):
 def check(function, q, k, v, out=None, bshd=True):
     """Raises Error unless q, k and v are tensors of attention that fit each other, and out one that may be written."""
     given = [("q", q), ("k", k), ("v", v)] + ([] if out is None else [("out", out)])
-    for name, tensor in given:
-        if not isinstance(tensor, torch.Tensor):
-            from_numpy = type(tensor).__module__ == "numpy"
-            raise errors.Error(f"{function}: {name} is {words(tensor)}; it is a torch.Tensor{': torch.from_numpy makes one' if from_numpy else ''}")
-    for name, tensor in given:
-        if tensor.dim() != 4:
-            raise errors.Error(f"{function}: {name} has {tensor.dim()} dimensions; it has 4")
+    check_kinds(function, given)
     if any(tensor.is_nested for _, tensor in given):
         return
     for name, tensor in given[1:3]:
@@ -88,6 +82,17 @@ def check(function, q, k, v, out=None, bshd=True):
         _check_sizes(function, q.shape, k.shape, v.shape, (2, 1) if bshd else (1, 2))
     if out is not None:
         _check_output(function, q, k, v, out)
+
+
+def check_kinds(function, given):
+    """Raises Error unless these, by their names, are tensors of four dimensions."""
+    for name, tensor in given:
+        if not isinstance(tensor, torch.Tensor):
+            from_numpy = ": torch.from_numpy makes one" if type(tensor).__module__ == "numpy" else ""
+            raise errors.Error(f"{function}: {name} is {words(tensor)}; it is a torch.Tensor{from_numpy}")
+    for name, tensor in given:
+        if tensor.dim() != 4:
+            raise errors.Error(f"{function}: {name} has {tensor.dim()} dimensions; it has 4")
 
 
 def _check_sizes(function, q, k, v, places):

@@ -94,7 +94,12 @@ def _kernels_of_torch():
 
 
 def _in_steps(q, k, v, scale, seen, bias, softcap, dropout):
-    """In float32, step by step."""
+    """In float32, step by step, whatever autocast says."""
+    with torch.autocast(q.device.type, enabled=False):
+        return _in_float32(q, k, v, scale, seen, bias, softcap, dropout)
+
+
+def _in_float32(q, k, v, scale, seen, bias, softcap, dropout):
     groups = q.shape[1] // max(1, k.shape[1])
     k, v = (t.float().repeat_interleave(groups, 1) for t in (k, v))
     scores = q.float() @ k.transpose(-1, -2) * scale

@@ -5,6 +5,7 @@ import ctypes
 import difflib
 import functools
 import numbers
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from . import _structs, errors
@@ -114,6 +115,8 @@ def together(function, form, args, named):
         if named:
             raise TypeError(f"{function}() got an unexpected keyword argument '{name}'{_instead_of(name)}")
         raise errors.Error(f"{function}: form_args has '{name}', and there is no form: name it by form=")
+    if args is not None and not isinstance(args, Mapping):
+        raise errors.Error(f"{function}: form_args is {args!r}; it is a dict of the form's params")
     twice = sorted(set(args or ()) & set(named))
     if twice:
         raise errors.Error(f"{function}: '{twice[0]}' is given by keyword and in form_args")

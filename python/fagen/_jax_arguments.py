@@ -49,6 +49,13 @@ def window_of(given):
         _refuse("local_window_size", f"is {given!r}; it is an integer, or a pair of them")
 
 
+def flag_of(name, given):
+    """True or False of an argument that says which."""
+    if isinstance(given, (bool, numpy.bool_)) or (isinstance(given, int) and given in (0, 1)):
+        return bool(given)
+    _refuse(name, f"is {given!r}; it is True or False, and is known when the function is traced")
+
+
 def scale_of(given):
     """The scale: None, a float, or a number that is known when the traced function runs."""
     if given is None or isinstance(given, jax.core.Tracer):

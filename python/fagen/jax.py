@@ -174,7 +174,8 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
     _jax_arguments.check(query, key, value, mask)
     lengths = {name: _jax_arguments.lengths_of(name, given, query.shape[0]) for name, given in (
         ("query_seq_lengths", query_seq_lengths), ("key_value_seq_lengths", key_value_seq_lengths))}
-    rest = {"scale": _jax_arguments.scale_of(scale), "is_causal": bool(is_causal), "implementation": implementation, **lengths,
+    return_residual = _jax_arguments.flag_of("return_residual", return_residual)
+    rest = {"scale": _jax_arguments.scale_of(scale), "is_causal": _jax_arguments.flag_of("is_causal", is_causal), "implementation": implementation, **lengths,
             "local_window_size": _jax_arguments.window_of(local_window_size)}
     rest.update({"return_residual": True} if return_residual else {})
     result = _attend(query, key, value, bias, mask, rest)

@@ -88,6 +88,8 @@ def _number(kernels):
     """The operators' number of a KernelSet; None: of the package's own."""
     if kernels is None:
         return _READY
+    if not isinstance(kernels, _kernels.KernelSet):
+        raise errors.Error(f"kernels is {_arguments.words(kernels)}; it is a KernelSet, as fagen.load and fagen.compile give it")
     if not hasattr(kernels, "_torch_number"):
         kernels._torch_number = _number_of(kernels._tables)
     return kernels._torch_number
@@ -203,6 +205,8 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
         scale = _arguments.scale_of(function, scale)
     if causal is not True and causal is not False:
         causal = _arguments.flag_of(function, "causal", causal)
+    if lse is not True and lse is not False:
+        lse = _arguments.flag_of(function, "return_lse", lse)
     if not _is_traced():
         if _is_any_autocast_enabled():
             q, k, v = _arguments.cast(q, k, v)
@@ -212,7 +216,6 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
     else:
         q, k, v = _arguments.cast(q, k, v)
     _arguments.check(function, q, k, v, out, bshd)
-    lse = _arguments.flag_of(function, "return_lse", lse)
     reason = _arguments.why_not(q, k, v)
     if reason is not None:
         _refuse(function, reason, fallback)
@@ -358,6 +361,9 @@ def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, 
 
 def _attend_form_or_instead(q, k, v, form, args, fallback, *, scale, bshd, lse, out, kernels):
     """By a kernel; where there is none and the fallback is another, by PyTorch."""
+    if _is_traced() or _is_any_autocast_enabled():
+        q, k, v = _arguments.cast(q, k, v)
+    scale = None if scale is None else _arguments.scale_of("attention", scale)
     try:
         return attend_form("attention", q, k, v, form, args, scale=scale, bshd=bshd, lse=lse, out=out, kernels=kernels)
     except errors.Unsupported as refused:
@@ -506,14 +512,12 @@ class Plan:
 
 def _check_planned(q, k, v, out, problem):
     """What is no matter of the plan's; the operator says where tensors are not as planned."""
-    if out is None:
-        raise errors.Error("a plan: out is None; it is where to write")
-    for tensor in (q, k, v):
-        if isinstance(tensor, torch.Tensor) and ((_is_grad_enabled() and tensor.requires_grad) or _arguments.has_tangent(tensor)):
-            raise errors.Error("a plan has no gradient; use fagen.attention, or torch.no_grad()")
-    of = problem[0][0][0]
-    if isinstance(q, torch.Tensor) and tuple(q.shape) == of:
-        _arguments.check("a plan", q, k, v, out, problem[5])
+    _arguments.check_kinds("a plan", [("q", q), ("k", k), ("v", v), ("out", out)])
+    if _arguments.has_tangent(q, k, v) or (_is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)):
+        raise errors.Error("a plan has no gradient; use fagen.attention, or torch.no_grad()")
+    shapes, bshd = problem[0], problem[5]
+    if all(tuple(t.shape) == shape for t, (shape, _) in zip((q, k, v), shapes)):
+        _arguments.check("a plan", q, k, v, out, bshd)
 
 
 def _forget_plan(number):

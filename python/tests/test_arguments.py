@@ -42,6 +42,8 @@ MISTAKES = [
     ({"causal": torch.tensor(True)}, "causal is a tensor of torch.bool on cpu; it is True or False"),
     ({"causal": 2}, "causal is 2; it is True or False"),
     ({"return_lse": "yes"}, "return_lse is 'yes'; it is True or False"),
+    ({"kernels": "mine"}, "kernels is 'mine'; it is a KernelSet"),
+    ({"form": "window", "form_args": [3]}, "form_args is [3]; it is a dict of the form's params"),
     ({"out": Q.numpy()}, "out is a numpy.ndarray"),
     ({"out": torch.empty(1, 16, 4, 32)}, "out is torch.float32 of (1, 16, 4, 32) on cpu; it is torch.float16 of (1, 16, 4, 64) on cpu"),
     ({"out": Q.clone().requires_grad_()}, "out takes part in a graph of autograd, and what is written there has no gradient; give out.detach()"),
@@ -130,6 +132,17 @@ def test_an_output_that_is_read(of):
     for compute in (lambda: fagen.attention(**part, out=shifted[:, :16]), lambda: p(part["q"], part["k"], part["v"], shifted[:, :16])):
         with pytest.raises(fagen.Error, match=f"out shares memory with {of}"):
             compute()
+
+
+@emulated
+def test_plans_name_their_mistakes():
+    p, out = fagen.plan(Q, K, V), torch.empty_like(Q)
+    for given, said in (((None, K, V, out), "a plan: q is None"), ((Q, K.numpy(), V, out), "k is a numpy.ndarray"), ((Q, K, V, None), "out is None"),
+                        ((Q, K, V[0], out), "v has 3 dimensions"), ((Q, K, V, out.float()), "out is torch.float32"),
+                        ((Q, K.bfloat16(), V, out), "k is of torch.bfloat16"), ((Q, K, V, Q.clone().requires_grad_()), "out takes part in a graph"),
+                        ((Q, K[:, :8], V, out), "planned for 1 batches")):
+        with pytest.raises(fagen.Error, match=said):
+            p(*given)
 
 
 @emulated

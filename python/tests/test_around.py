@@ -115,6 +115,19 @@ def test_autocast_of_forms_gradients_and_graphs(shipped_forms):  # noqa: F811
         torch.testing.assert_close(got.grad.double(), wanted.grad, atol=1e-2, rtol=1e-2)
 
 
+def test_fallbacks_compute_in_float32_under_autocast():
+    inputs = [t.float() for t in tensors(head_dim=80, seq_q=16, seq_kv=16)]
+    half = [t.half() for t in inputs]
+    with torch.autocast("cpu", dtype=torch.float16):
+        o, lse = fagen.attention(*inputs, return_lse=True, fallback="torch")
+        formed, sums = fagen.attention(*inputs, form="window", window=100, return_lse=True, fallback="torch")
+    for got, its, causal in ((o, lse, False), (formed, sums, True)):
+        wanted = reference(*half, causal)
+        assert got.dtype == torch.float16
+        assert_near(got, wanted[0])
+        torch.testing.assert_close(its.double(), wanted[1], atol=1e-5, rtol=1e-5)
+
+
 def test_autocast_in_a_graph():
     inputs = [t.float() for t in tensors(seq_q=16, seq_kv=16)]
     compiled = torch.compile(lambda q, k, v: fagen.attention(q, k, v, causal=True), backend="aot_eager", fullgraph=True)

@@ -227,7 +227,8 @@ MISTAKES = [
     ({"local_window_size": (3, 1, 2)}, "local_window_size is (3, 1, 2); it is an integer"),
 ]
 OF_OURS = [({"scale": "0.1"}, "scale is '0.1'; it is a number"), ({"scale": True}, "scale is True; it is a number"), ({"scale": float("nan")}, "scale is nan; it is finite"),
-           ({"scale": numpy.ones(2)}, "it is a number"), ({"local_window_size": 2.5}, "local_window_size is 2.5; it is an integer")]
+           ({"scale": numpy.ones(2)}, "it is a number"), ({"local_window_size": 2.5}, "local_window_size is 2.5; it is an integer"),
+           ({"is_causal": "yes"}, "is_causal is 'yes'; it is True or False"), ({"return_residual": 2}, "return_residual is 2; it is True or False")]
 
 
 def made(name, given):
