@@ -41,7 +41,8 @@ def attention(q, k, v, *, scale, causal=False, bshd=True, lse=False, window=(-1,
     seen = visible(q.shape[2], k.shape[2], causal=causal, window=window, device=q.device)
     bias = None if alibi_slopes is None else _alibi(alibi_slopes, q.shape[2], k.shape[2], q.device)
     if softcap or lse or k.shape[2] == 0:
-        o, sums = _in_steps(q, k, v, scale, seen, bias, softcap, dropout)
+        with torch.autocast(q.device.type, enabled=False):
+            o, sums = _in_steps(q, k, v, scale, seen, bias, softcap, dropout)
     else:
         o, sums = _by_sdpa(q, k, v, scale, seen, bias, dropout), None
     return _bhsd(o, bshd), sums if lse else None
@@ -94,12 +95,7 @@ def _kernels_of_torch():
 
 
 def _in_steps(q, k, v, scale, seen, bias, softcap, dropout):
-    """In float32, step by step, whatever autocast says."""
-    with torch.autocast(q.device.type, enabled=False):
-        return _in_float32(q, k, v, scale, seen, bias, softcap, dropout)
-
-
-def _in_float32(q, k, v, scale, seen, bias, softcap, dropout):
+    """In float32, step by step."""
     groups = q.shape[1] // max(1, k.shape[1])
     k, v = (t.float().repeat_interleave(groups, 1) for t in (k, v))
     scores = q.float() @ k.transpose(-1, -2) * scale

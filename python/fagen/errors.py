@@ -68,10 +68,6 @@ class Diagnostic(namedtuple("Diagnostic", "file line column severity message end
 class SpecError(Error):
     """A spec that the compiler refuses. diagnostics is a list of Diagnostic, a note behind what it belongs to."""
 
-    def __init__(self, diagnostics):
-        super().__init__("\n".join(map(str, diagnostics)))
-        self.diagnostics = diagnostics
-
     def __reduce__(self):
         """For pickle, which else makes it again from its message. Lines of the spec are kept as they are quoted now."""
         return _with_message, (type(self), self.diagnostics, str(self))
@@ -81,11 +77,9 @@ class SpecError(Error):
         renamed = [d._replace(file=name) if d.file == file else d for d in self.diagnostics]
         return _with_message(type(self), renamed, str(self).replace(file, name))
 
-
-def _with_message(kind, diagnostics, message):
-    error = kind(diagnostics)
-    error.args = (message,)
-    return error
+    def __init__(self, diagnostics):
+        super().__init__("\n".join(map(str, diagnostics)))
+        self.diagnostics = diagnostics
 
 
 def read_diagnostics(text):
@@ -99,3 +93,9 @@ def read_diagnostics(text):
             end = (one.get(key, 0) for key in ("endLine", "endColumn"))
             found.append(Diagnostic(one.get("file", ""), *place, one["severity"], one["message"], *end))
     return found
+
+
+def _with_message(kind, diagnostics, message):
+    error = kind(diagnostics)
+    error.args = (message,)
+    return error
