@@ -107,6 +107,13 @@ def test_bias_of_any_shape_that_is_repeated(kernels, shape):
     compare(kernels, inputs, reference(*inputs, score=lambda s: s + bias.double()), "bias", bias=bias)
 
 
+def test_strides_of_args_are_taken_as_they_are(kernels):
+    inputs = tensors()
+    bias = torch.randn((40, 40, 1, 8), generator=torch.Generator().manual_seed(7))[..., ::2].permute(2, 3, 1, 0)
+    assert not bias.is_contiguous() and bias.shape == (1, 4, 40, 40)
+    compare(kernels, inputs, reference(*inputs, score=lambda s: s + bias.double()), "bias", bias=bias)
+
+
 def test_one_value_for_all(kernels):
     """Strides that are all 0 repeat: the C ABI does not take them for packed ones."""
     inputs = tensors()
@@ -122,13 +129,6 @@ def test_numbers_of_numpy(kernels):
     for cap, window in ((numpy.float32(5), numpy.int64(7)), (numpy.float64(5), numpy.uint8(7)), (numpy.int32(5), numpy.int16(7))):
         compare(kernels, inputs, gemma2(inputs, 5.0, 7), "gemma2", cap=cap, window=window)
     assert "gemma2" in kernels.explain(*inputs, gpu="sm_89", form="gemma2", cap=numpy.float32(5), window=numpy.int64(7))
-
-
-def test_strides_of_args_are_taken_as_they_are(kernels):
-    inputs = tensors()
-    bias = torch.randn((40, 40, 1, 8), generator=torch.Generator().manual_seed(7))[..., ::2].permute(2, 3, 1, 0)
-    assert not bias.is_contiguous() and bias.shape == (1, 4, 40, 40)
-    compare(kernels, inputs, reference(*inputs, score=lambda s: s + bias.double()), "bias", bias=bias)
 
 
 def test_documents(kernels):
