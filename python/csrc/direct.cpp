@@ -8,8 +8,8 @@
 //     by the plan of this number
 // They say None and False, and have done nothing, where nothing is remembered, the tensors are not as planned, and for
 // all that the dispatcher may treat otherwise: under modes, transforms, tracing and profilers, for tensors that are
-// more than memory, and where a gradient is wanted, forward or backward. The caller then calls an operator, which says
-// what is wrong.
+// more than memory, for those that autocast casts, and where a gradient is wanted, forward or backward. The caller then
+// calls an operator, which says what is wrong.
 #include "objects.h"
 #include "plans.h"
 
@@ -28,9 +28,20 @@ bool isUnwatched() {
   return (keys == 0 || keys == inferenceKeys) && internals().functionModes() == 0 && !internals().hasCallbacks();
 }
 
+/// Whether autocast makes other tensors of the inputs.
+bool isCast(const Call &call) {
+  const auto device = static_cast<int8_t>(call.q.deviceType);
+  if (!internals().isAutocast(device))
+    return false;
+  const int32_t type = internals().autocastType(device);
+  return call.q.dtype != type || call.k.dtype != type || call.v.dtype != type;
+}
+
 bool readInputs(const Object *arguments, Call &call) {
   if (!isUnwatched() || !readView(arguments[0], call.q) || !readView(arguments[1], call.k) ||
       !readView(arguments[2], call.v))
+    return false;
+  if (isCast(call))
     return false;
   return !(isDifferentiated(arguments[0]) || isDifferentiated(arguments[1]) || isDifferentiated(arguments[2]));
 }

@@ -21,6 +21,8 @@ using TensorImpl = struct C10TensorImpl; ///< what a TensorHandle points to a po
   X(TensorHandle, forwardGradient, (const TensorImpl *, uint64_t, TensorHandle),                                       \
     "_ZNK3c1010TensorImpl8_fw_gradEmRKN2at10TensorBaseE")                                                              \
   X(void, bumpVersion, (TensorHandle), "_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE")                         \
+  X(bool, isAutocast, (int8_t), "_ZN2at8autocast19is_autocast_enabledEN3c1010DeviceTypeE")                             \
+  X(int8_t, autocastType, (int8_t), "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE")                          \
   X(struct PythonObject *, wrap, (TensorHandle), "_Z16THPVariable_WrapON2at10TensorBaseE")
 
 struct Internals {

@@ -8,7 +8,7 @@ from torch.autograd import forward_ad
 
 from . import _forms, errors
 
-_MOST_SCALE = torch.finfo(torch.float32).max
+MOST_SCALE = torch.finfo(torch.float32).max
 _is_compiling = torch.compiler.is_compiling
 
 
@@ -34,7 +34,7 @@ def flag_of(function, name, value):
 
 def scale_of(function, scale):
     """The scale as a float, of either sign. Numbers of Python and NumPy will do, and tensors of one number, which are read now."""
-    if type(scale) is float and 0 <= scale <= _MOST_SCALE:
+    if type(scale) is float and 0 <= scale <= MOST_SCALE:
         return scale
     if isinstance(scale, torch.Tensor):
         scale = _read(function, scale)
@@ -42,7 +42,7 @@ def scale_of(function, scale):
         scale = scale.item()  # an array without dimensions
     if isinstance(scale, bool) or not isinstance(scale, (numbers.Real, torch.SymFloat, torch.SymInt)):
         raise errors.Error(f"{function}: scale is {words(scale)}; it is a number, or None for 1 / sqrt(head_dim)")
-    if not abs(scale) <= _MOST_SCALE:
+    if not abs(scale) <= MOST_SCALE:
         raise errors.Error(f"{function}: scale is {scale}; it is finite in float32")
     return float(scale)
 

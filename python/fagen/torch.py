@@ -67,6 +67,7 @@ def _note_change(out):
         torch.autograd.graph.increment_version(out)
 _is_grad_enabled = torch.is_grad_enabled
 _is_any_autocast_enabled = torch._C._is_any_autocast_enabled
+_MOST_SCALE = _arguments.MOST_SCALE
 
 
 def _number_of(tables):
@@ -201,20 +202,20 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
     if fallback not in _stats.FALLBACKS:
         raise errors.Error(f'{function}: fallback is {fallback!r}; it is "error", "warn" or "torch"')
     number = _READY if kernels is None else _number(kernels)
-    if scale is not None:
+    if scale is not None and not (type(scale) is float and 0 <= scale <= _MOST_SCALE):
         scale = _arguments.scale_of(function, scale)
     if causal is not True and causal is not False:
         causal = _arguments.flag_of(function, "causal", causal)
     if lse is not True and lse is not False:
         lse = _arguments.flag_of(function, "return_lse", lse)
     if not _is_traced():
-        if _is_any_autocast_enabled():
-            q, k, v = _arguments.cast(q, k, v)
         result = _at_once(function, q, k, v, out, scale, causal, bshd, lse, number)
         if result is not None:
             return result
-    else:
-        q, k, v = _arguments.cast(q, k, v)
+    if _is_traced() or _is_any_autocast_enabled():
+        given, (q, k, v) = (q, k, v), _arguments.cast(q, k, v)
+        if not _is_traced() and (q is not given[0] or k is not given[1] or v is not given[2]):
+            return attend(function, q, k, v, scale, causal, bshd, lse, out, fallback, kernels, has_other_way)
     _arguments.check(function, q, k, v, out, bshd)
     reason = _arguments.why_not(q, k, v)
     if reason is not None:

@@ -88,10 +88,16 @@ def test_jvp_in_a_graph():
 # Autocast.
 
 @pytest.mark.parametrize("given", [(torch.float32,) * 3, (torch.float32, torch.float32, torch.float16), (torch.bfloat16,) * 3])
-def test_autocast_casts_as_for_sdpa(given):
+def test_autocast_casts_as_for_sdpa(monkeypatch, given):
     inputs = [t.to(kind) for t, kind in zip(tensors(seq_q=16, seq_kv=16), given)]
-    fagen.attention(*tensors(seq_q=16, seq_kv=16))  # remembered
+    remembered = tensors(seq_q=16, seq_kv=16)
+    fagen.attention(*remembered)
     with torch.autocast("cpu", dtype=torch.float16):
+        with monkeypatch.context() as without:
+            without.setattr(fagen.torch, "_forward", None)
+            assert_near(fagen.attention(*remembered), reference(*remembered)[0])
+            if torch.float16 not in given:  # cast, then remembered
+                fagen.attention(*inputs)
         o = fagen.attention(*inputs)
         assert o.dtype == torch.float16 == F.scaled_dot_product_attention(*(t.transpose(1, 2) for t in inputs), enable_gqa=True).dtype
         assert_near(o, reference(*(t.half() for t in inputs))[0])
