@@ -294,7 +294,7 @@ def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=Fal
     lse = _arguments.flag_of(function, "return_lse", lse)
     if not _is_compiling():  # graphs say so when they run
         params = _forms.check(function, tables, form, tuple(args))
-        if _checks:
+        if _checks and not (q.is_cuda and torch.cuda.is_current_stream_capturing()):
             _arguments.check_promises(function, form, params, args)
     bound = _Form(form, args)
     reason = _arguments.why_not(q, k, v, *bound.tensors)
