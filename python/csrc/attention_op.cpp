@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tensors are [batch, heads, rows, columns], or [batch, rows, heads, columns] where `bshd`; their strides go to the
-// kernel as they are. `scale` is 1 / sqrt(head_dim) where it is NaN. `kernels` is a number of fagen_torch_add_kernels.
+// kernel as they are. `scale` is 1 / sqrt(head_dim) where it is None. `kernels` is a number of fagen_torch_add_kernels.
 //   attention      O and LSE [batch, heads, rows], which is empty unless `lse`; fagen/torch.py gives it a gradient
 //   attention_out  into `out`, and into `lse` unless that is empty
 //   _forward       O alone, and _forward_lse O and LSE: what an eager call without gradients takes
@@ -10,7 +10,8 @@
 //                  `tensors` are its args in their order
 //   _plan          the number of a plan for calls like this one; _planned computes by it
 // All but the first have no gradient; those with a form say so always. They refuse to run where PyTorch would record
-// one, unless the caller says by `detached` that none is wanted.
+// one, unless the caller says by `detached` that none is wanted. What is written into `out` counts as a change of it.
+#include "objects.h"
 #include "plans.h"
 
 #include <array>
@@ -45,9 +46,28 @@ Call callInto(const Tensor &o, const Inputs &inputs, const Options &options) {
   return call;
 }
 
+/// Before the caller's outputs are written: they are no tensor that is read, and autograd hears of the change.
+void checkWrite(const Tensor &o, const Call &call) {
+  refuseOverlap(call);
+  noteChange(o.get());
+}
+void checkWrite(const Tensor &o, const Tensor &lse, const Call &call) {
+  checkWrite(o, call);
+  if (call.lse)
+    noteChange(lse.get());
+}
+
+/// An operator's scale, which is freed.
+std::optional<double> takeScale(Value value) {
+  const std::optional<double> scale = takeOptional<double>(value);
+  if (scale && !(std::isfinite(*scale) && *scale >= 0))
+    fail("fagen.Error: scale is %g; it is finite and not negative", *scale);
+  return scale;
+}
+
 /// Options as they follow one another in the schemas.
 Options optionsOf(const Value *stack) {
-  return {as<double>(stack[0]), as<bool>(stack[1]), as<bool>(stack[2]), as<int64_t>(stack[3])};
+  return {takeScale(stack[0]), as<bool>(stack[1]), as<bool>(stack[2]), as<int64_t>(stack[3])};
 }
 
 void refuseGradients(const char *name, bool detached) {
@@ -71,7 +91,7 @@ void answer(Value *stack, Call &call, bool wantsLse) {
 
 void attention(Value *stack, uint64_t, uint64_t) {
   const Inputs inputs(stack);
-  Call call = inputs.call({as<double>(stack[3]), as<bool>(stack[4]), as<bool>(stack[5]), as<int64_t>(stack[7])});
+  Call call = inputs.call({takeScale(stack[3]), as<bool>(stack[4]), as<bool>(stack[5]), as<int64_t>(stack[7])});
   answer(stack, call, as<bool>(stack[6]));
 }
 
@@ -113,6 +133,7 @@ void attentionOut(Value *stack, uint64_t, uint64_t) {
   Call call = callInto(o, inputs, optionsOf(stack + 5));
   refuseGradients("attention_out", as<bool>(stack[9]));
   call.lse = lseOf(lse, call);
+  checkWrite(o, lse, call);
   attend(call);
 }
 
@@ -139,7 +160,7 @@ struct FormInputs {
 void formAttention(Value *stack, uint64_t, uint64_t) {
   const Inputs inputs(stack);
   const FormInputs args(stack + 3);
-  Call call = inputs.call({as<double>(stack[6]), false, as<bool>(stack[7]), as<int64_t>(stack[9])});
+  Call call = inputs.call({takeScale(stack[6]), false, as<bool>(stack[7]), as<int64_t>(stack[9])});
   refuseGradients("form_attention", as<bool>(stack[10]));
   call.form = args.call(as<int64_t>(stack[5]));
   answer(stack, call, as<bool>(stack[8]));
@@ -149,10 +170,11 @@ void formAttentionOut(Value *stack, uint64_t, uint64_t) {
   const Inputs inputs(stack);
   const FormInputs args(stack + 3);
   const Tensor o(as<TensorHandle>(stack[6])), lse(as<TensorHandle>(stack[7]));
-  Call call = callInto(o, inputs, {as<double>(stack[8]), false, as<bool>(stack[9]), as<int64_t>(stack[10])});
+  Call call = callInto(o, inputs, {takeScale(stack[8]), false, as<bool>(stack[9]), as<int64_t>(stack[10])});
   refuseGradients("form_attention_out", as<bool>(stack[11]));
   call.form = args.call(as<int64_t>(stack[5]));
   call.lse = lseOf(lse, call);
+  checkWrite(o, lse, call);
   attend(call);
 }
 
@@ -171,11 +193,13 @@ void planned(Value *stack, uint64_t, uint64_t) {
   const Plan plan = planOf(as<int64_t>(stack[4]));
   const Call call = callInto(o, inputs, plan.options);
   refuseGradients("_planned", as<bool>(stack[5]));
-  if (runAsPlanned(plan, call))
-    return;
   if (keyOf(call).inputs != plan.settled->key.inputs)
     failOtherThanPlanned(plan);
-  attend(call);
+  checkWrite(o, call);
+  if (isAsPlanned(plan, call))
+    run(*plan.settled, call);
+  else
+    attend(call);
 }
 
 struct Operator {
@@ -185,31 +209,32 @@ struct Operator {
 
 constexpr Operator kOperators[] = {
     {"attention",
-     "attention(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool bshd, bool lse, int kernels) "
+     "attention(Tensor q, Tensor k, Tensor v, float? scale, bool causal, bool bshd, bool lse, int kernels) "
      "-> (Tensor, Tensor)",
      attention},
     {"attention_out",
-     "attention_out(Tensor q, Tensor k, Tensor v, Tensor(a!) out, Tensor(b!) lse, float scale, bool causal, bool bshd, "
+     "attention_out(Tensor q, Tensor k, Tensor v, Tensor(a!) out, Tensor(b!) lse, float? scale, bool causal, bool "
+     "bshd, "
      "int kernels, bool detached=False) -> ()",
      attentionOut},
     {"_forward",
-     "_forward(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool bshd, int kernels, bool detached=False) "
+     "_forward(Tensor q, Tensor k, Tensor v, float? scale, bool causal, bool bshd, int kernels, bool detached=False) "
      "-> Tensor",
      forward},
     {"_forward_lse",
-     "_forward_lse(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool bshd, int kernels, "
+     "_forward_lse(Tensor q, Tensor k, Tensor v, float? scale, bool causal, bool bshd, int kernels, "
      "bool detached=False) -> (Tensor, Tensor)",
      forwardLse},
     {"form_attention",
-     "form_attention(Tensor q, Tensor k, Tensor v, Tensor[] tensors, float[] numbers, int form, float scale, "
+     "form_attention(Tensor q, Tensor k, Tensor v, Tensor[] tensors, float[] numbers, int form, float? scale, "
      "bool bshd, bool lse, int kernels, bool detached=False) -> (Tensor, Tensor)",
      formAttention},
     {"form_attention_out",
      "form_attention_out(Tensor q, Tensor k, Tensor v, Tensor[] tensors, float[] numbers, int form, Tensor(a!) out, "
-     "Tensor(b!) lse, float scale, bool bshd, int kernels, bool detached=False) -> ()",
+     "Tensor(b!) lse, float? scale, bool bshd, int kernels, bool detached=False) -> ()",
      formAttentionOut},
     {"_plan",
-     "_plan(Tensor q, Tensor k, Tensor v, Tensor out, float scale, bool causal, bool bshd, int kernels) -> int", plan},
+     "_plan(Tensor q, Tensor k, Tensor v, Tensor out, float? scale, bool causal, bool bshd, int kernels) -> int", plan},
     {"_planned", "_planned(Tensor q, Tensor k, Tensor v, Tensor(a!) out, int plan, bool detached=False) -> ()",
      planned},
 };

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "call.h"
 
+#include "overlap.h"
+
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -9,7 +11,7 @@
 namespace fagen::torch {
 namespace {
 
-std::atomic<bool> mayOverlap = false; ///< launches (overlapLaunches)
+std::atomic<bool> launchesMayOverlap = false; ///< of calls from now on (overlapLaunches)
 
 /// What all base pointers are a multiple of, as far as rows ask: up to 16.
 uint32_t alignmentOf(const Call &call) {
@@ -49,7 +51,7 @@ void checkTensor(const char *name, const View &view, const View &q) {
   bool isRepeated = false;
   for (int i = 0; i < 3; ++i)
     isRepeated |= sizes[i] > 1;
-  if (isRepeated && !strides[0] && !strides[1] && !strides[2]) // which the C ABI would read as packed
+  if (isRepeated && !strides[0] && !strides[1] && !strides[2]) // one row for all: no case for kernels
     fail("fagen.Unsupported: %s is expanded in every dimension; take %s.contiguous()", name, name);
 }
 
@@ -98,7 +100,7 @@ Tensor makeLse(Call &call) {
   return lse;
 }
 
-void overlapLaunches(bool may) { mayOverlap = may; }
+void overlapLaunches(bool may) { launchesMayOverlap = may; }
 
 Key keyOf(const Call &call) {
   Key key;
@@ -107,9 +109,9 @@ Key keyOf(const Call &call) {
     inputs = writeView(inputs, *view);
   writeView(key.output.data(), call.o);
   const Options &options = call.options;
-  key.options[0] = std::bit_cast<int64_t>(options.scale);
-  key.options[1] = options.kernels << 16 | int64_t(alignmentOf(call)) << 8 | (mayOverlap ? 8 : 0) | (call.lse ? 4 : 0) |
-                   (options.bshd ? 2 : 0) | (options.causal ? 1 : 0);
+  key.options[0] = std::bit_cast<int64_t>(options.scale.value_or(NAN)); // a scale is no NaN
+  key.options[1] = options.kernels << 16 | int64_t(alignmentOf(call)) << 8 | (launchesMayOverlap ? 8 : 0) |
+                   (call.lse ? 4 : 0) | (options.bshd ? 2 : 0) | (options.causal ? 1 : 0);
   addToKey(call.form, key.form);
   return key;
 }
@@ -132,6 +134,34 @@ void checkRank(const char *name, const View &view) {
     fail("fagen.Error: %s has %lld dimensions; it has 4", name, static_cast<long long>(view.rank));
 }
 
+void refuseOverlap(const Call &call) {
+  struct Named {
+    const char *name;
+    View view;
+    int64_t elementBytes;
+  };
+  auto check = [](const Named &written, const Named &other, const char *how) {
+    if (mayOverlap(written.view, written.elementBytes, other.view, other.elementBytes))
+      fail("fagen.Error: %s shares memory with %s, which is %s while %s is written; give %s memory of its own",
+           written.name, other.name, how, written.name, written.name);
+  };
+  const std::array<int64_t, 3> sizes = sizesOfLse(call);
+  const int64_t strides[] = {sizes[1] * sizes[2], sizes[2], 1};
+  const Named out = {"out", call.o, 2}, lse = {"lse", {3, sizes.data(), strides, 0, 0, 0, call.lse}, sizeof(float)};
+  auto checkRead = [&](const Named &read) {
+    check(out, read, "read");
+    if (call.lse)
+      check(lse, read, "read");
+  };
+  checkRead({"q", call.q, 2});
+  checkRead({"k", call.k, 2});
+  checkRead({"v", call.v, 2});
+  for (size_t i = 0; i < call.form.tensors.size(); ++i)
+    checkRead({nameOfTensor(call.form, i), call.form.tensors[i], bytesOfElement(call.form.tensors[i])});
+  if (call.lse)
+    check(out, lse, "written");
+}
+
 fagen_problem describe(const Call &call) {
   checkTensor("q", call.q, call.q);
   checkTensor("k", call.k, call.q);
@@ -146,7 +176,7 @@ fagen_problem describe(const Call &call) {
     problem.form = call.form.signature->form.c_str();
   else
     problem.mask = options.causal ? FAGEN_MASK_CAUSAL : FAGEN_MASK_NONE;
-  problem.flags = (call.lse ? FAGEN_FLAG_LSE : 0) | (mayOverlap ? FAGEN_FLAG_PDL : 0);
+  problem.flags = FAGEN_FLAG_EXPLICIT | (call.lse ? FAGEN_FLAG_LSE : 0) | (launchesMayOverlap ? FAGEN_FLAG_PDL : 0);
   problem.batch = call.q.sizes[0];
   problem.heads = call.q.sizes[head];
   problem.kv_heads = call.k.sizes[head];
@@ -154,12 +184,14 @@ fagen_problem describe(const Call &call) {
   problem.seq_kv = call.k.sizes[row];
   problem.head_dim_qk = call.q.sizes[3];
   problem.head_dim_v = call.v.sizes[3];
-  problem.has_scale = !std::isnan(options.scale);
-  problem.scale = problem.has_scale ? static_cast<float>(options.scale) : 0;
+  problem.has_scale = options.scale.has_value();
+  problem.scale = static_cast<float>(options.scale.value_or(0));
   copyStrides(problem.q_stride, call.q, options.bshd);
   copyStrides(problem.k_stride, call.k, options.bshd);
   copyStrides(problem.v_stride, call.v, options.bshd);
   copyStrides(problem.o_stride, call.o, options.bshd);
+  problem.lse_stride[0] = problem.heads * problem.seq_q;
+  problem.lse_stride[1] = problem.seq_q;
   problem.alignment = alignmentOf(call);
   return problem;
 }

@@ -11,7 +11,7 @@ namespace fagen::torch {
 
 /// What an operator was called with, as far as it is no tensor.
 struct Options {
-  double scale; ///< NaN: 1 / sqrt(head_dim)
+  std::optional<double> scale; ///< nothing: 1 / sqrt(head_dim)
   bool causal;
   bool bshd; ///< tensors are [batch, rows, heads, columns], else [batch, heads, rows, columns]
   int64_t kernels;
@@ -48,6 +48,9 @@ size_t hashOf(const Key &key);
 
 /// Fails for what is no tensor of four dimensions.
 void checkRank(const char *name, const View &view);
+
+/// Fails where O or LSE, which the caller gave, shares memory with anything that is read, or with the other.
+void refuseOverlap(const Call &call);
 
 /// The problem of a call, whose tensors are checked here; of a form its name, not yet its args.
 fagen_problem describe(const Call &call);

@@ -8,7 +8,8 @@
 //     by the plan of this number
 // They say None and False, and have done nothing, where nothing is remembered, the tensors are not as planned, and for
 // all that the dispatcher may treat otherwise: under modes, transforms, tracing and profilers, for tensors that are
-// more than memory, and where a gradient is wanted. The caller then calls an operator, which says what is wrong.
+// more than memory, for those that autocast casts, and where a gradient is wanted, forward or backward. The caller then
+// calls an operator, which says what is wrong.
 #include "objects.h"
 #include "plans.h"
 
@@ -27,12 +28,31 @@ bool isUnwatched() {
   return (keys == 0 || keys == inferenceKeys) && internals().functionModes() == 0 && !internals().hasCallbacks();
 }
 
+/// Whether autocast makes other tensors of the inputs.
+bool isCast(const Call &call) {
+  const auto device = static_cast<int8_t>(call.q.deviceType);
+  if (!internals().isAutocast(device))
+    return false;
+  const int32_t type = internals().autocastType(device);
+  return call.q.dtype != type || call.k.dtype != type || call.v.dtype != type;
+}
+
 bool readInputs(const Object *arguments, Call &call) {
   if (!isUnwatched() || !readView(arguments[0], call.q) || !readView(arguments[1], call.k) ||
       !readView(arguments[2], call.v))
     return false;
-  return !shim().aoti_torch_grad_mode_is_enabled() ||
-         !(requiresGradient(arguments[0]) || requiresGradient(arguments[1]) || requiresGradient(arguments[2]));
+  if (isCast(call))
+    return false;
+  return !(isDifferentiated(arguments[0]) || isDifferentiated(arguments[1]) || isDifferentiated(arguments[2]));
+}
+
+/// The output that the caller gave.
+bool readOutput(Object object, Call &call) { return readView(object, call.o) && !isDifferentiated(object); }
+
+/// Before it is written: as the operators do.
+void checkWrite(Object output, const Call &call) {
+  refuseOverlap(call);
+  noteChange(output);
 }
 
 /// Calls of one name, counted. The names are few, and live as long as the process.
@@ -69,8 +89,8 @@ bool isTrue(Object object) { return python().PyObject_IsTrue(object) == 1; }
 /// Scale, causal and bshd; and the kernels' number.
 Options readOptions(const Object *arguments, Object kernels) {
   const bool isDefault = arguments[0] == python().none;
-  return {isDefault ? NAN : python().PyFloat_AsDouble(arguments[0]), isTrue(arguments[1]), isTrue(arguments[2]),
-          python().PyLong_AsLongLong(kernels)};
+  return {isDefault ? std::nullopt : std::optional(python().PyFloat_AsDouble(arguments[0])), isTrue(arguments[1]),
+          isTrue(arguments[2]), python().PyLong_AsLongLong(kernels)};
 }
 
 /// The arguments of at_once behind the name. Null: not done.
@@ -80,11 +100,15 @@ Object computeAtOnce(const Object *arguments) {
     return nullptr;
   call.options = readOptions(arguments + 4, arguments[8]);
   const bool isGiven = arguments[3] != python().none, wantsLse = isTrue(arguments[7]);
-  if (python().PyErr_Occurred() || (isGiven && !readView(arguments[3], call.o)))
+  if (python().PyErr_Occurred() || (isGiven && !readOutput(arguments[3], call)))
     return nullptr;
   Tensor o = isGiven ? Tensor() : makeOutput(call), lse = wantsLse ? makeLse(call) : Tensor();
-  if (!attendIfSettled(call))
+  const Settled *const settled = findSettled(call);
+  if (!settled)
     return nullptr;
+  if (isGiven)
+    checkWrite(arguments[3], call);
+  run(*settled, call);
   return pairOf(isGiven ? kept(arguments[3]) : objectOf(std::move(o)),
                 wantsLse ? objectOf(std::move(lse)) : kept(python().none));
 }
@@ -106,11 +130,15 @@ Object atOnce(Object, const Object *arguments, intptr_t count) {
 
 bool computePlanned(const Object *arguments) {
   Call call = {};
-  if (!readInputs(arguments, call) || !readView(arguments[3], call.o))
+  if (!readInputs(arguments, call) || !readOutput(arguments[3], call))
     return false;
   const Plan plan = planOf(python().PyLong_AsLongLong(arguments[4]));
   call.options = plan.options;
-  return runAsPlanned(plan, call);
+  if (!isAsPlanned(plan, call))
+    return false;
+  checkWrite(arguments[3], call);
+  run(*plan.settled, call);
+  return true;
 }
 
 Object planned(Object, const Object *arguments, intptr_t count) {

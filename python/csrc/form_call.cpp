@@ -169,7 +169,7 @@ private:
   void describeStrides(const View &view, const fagen_form_param &param, fagen_arg &arg) const {
     int64_t extents[4];
     const int64_t missing = int64_t(param.rank) - view.rank;
-    bool isFit = missing >= 0, isRepeated = false, isPackedLooking = true;
+    bool isFit = missing >= 0;
     for (uint32_t i = 0; i < param.rank; ++i) {
       const int64_t from = i - missing, size = from < 0 ? 1 : view.sizes[from];
       const std::optional<int64_t> extent = extentOf(param, i);
@@ -181,15 +181,10 @@ private:
         fail("fagen.Error: form %s: the words of %s are not side by side; take %s.contiguous()", formName(), arg.name,
              arg.name);
       arg.stride[i] = isBits ? 1 : arg.stride[i];
-      isRepeated |= extents[i] > 1;
-      isPackedLooking &= arg.stride[i] == 0;
     }
     if (!isFit)
       fail("fagen.Error: form %s: %s has shape %s; it is %s, where a size of 1 is repeated", formName(), arg.name,
            listOf(view.sizes, view.rank).c_str(), listOf(extents, param.rank).c_str());
-    if (isRepeated && isPackedLooking) // which the C ABI would read as packed
-      fail("fagen.Error: form %s: %s is one value for all; take %s.expand(...).contiguous()", formName(), arg.name,
-           arg.name);
   }
 
   const FormCall &call;
@@ -231,6 +226,20 @@ FormCall formCallOf(int64_t number, std::vector<double> numbers, std::vector<Vie
 std::vector<fagen_arg> describeArgs(const FormCall &form, const std::vector<const fagen_table *> &tables,
                                     const fagen_problem &problem, const View &q) {
   return Describer(form, findForm(tables, *form.signature), problem, q).run();
+}
+
+const char *nameOfTensor(const FormCall &form, size_t place) {
+  for (const FormSignature::Arg &arg : form.signature->args)
+    if (arg.isTensor && place-- == 0)
+      return arg.name.c_str();
+  return "a tensor of the form";
+}
+
+int64_t bytesOfElement(const View &tensor) {
+  const Shim &s = shim();
+  if (tensor.dtype == s.aoti_torch_dtype_uint8() || tensor.dtype == s.aoti_torch_dtype_bool())
+    return 1;
+  return tensor.dtype == s.aoti_torch_dtype_float16() || tensor.dtype == s.aoti_torch_dtype_bfloat16() ? 2 : 4;
 }
 
 void addToKey(const FormCall &form, std::vector<int64_t> &key) {

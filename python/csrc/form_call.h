@@ -41,6 +41,10 @@ FormCall formCallOf(int64_t signature, std::vector<double> numbers, std::vector<
 std::vector<fagen_arg> describeArgs(const FormCall &form, const std::vector<const fagen_table *> &tables,
                                     const fagen_problem &problem, const View &q);
 
+/// The name of a tensor of the form's, by its place among them, and the bytes of one of its elements.
+const char *nameOfTensor(const FormCall &form, size_t place);
+int64_t bytesOfElement(const View &tensor);
+
 /// All that decides which kernel computes the form and how: behind the call's own key.
 void addToKey(const FormCall &form, std::vector<int64_t> &key);
 

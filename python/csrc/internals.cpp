@@ -20,7 +20,8 @@ bool Internals::load(const char *library) {
     return false;
   FAGEN_TORCH_INTERNALS(FAGEN_FIND)
 #undef FAGEN_FIND
-  return findKeys() != nullptr;
+  undefined = static_cast<const TensorImpl *>(dlsym(torch, "_ZN3c1019UndefinedTensorImpl10_singletonE"));
+  return undefined && findKeys();
 }
 
 uint64_t keysOfThread() {

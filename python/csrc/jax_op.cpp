@@ -1,7 +1,7 @@
 // fagen: attention as a function of TVM's FFI, which jax-tvm-ffi calls for XLA.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// fagen_attention(q, k, v[, bias][, visible], o, lse, scale, causal, wants_lse, left, right): tensors
+// fagen_attention(q, k, v[, bias][, visible], o, lse, scale, causal, wants_lse, windowed, left, right): tensors
 // [..., rows, heads, columns] as XLA has them, packed; bias, of f32, and visible, of u8, are [..., heads, rows, keys],
 // with extents of 1 for what is repeated; LSE is [..., heads, rows], or has one element and is not written. The structs
 // are those of DLPack 1 and of tvm/ffi/c_api.h, which TVM keeps stable. The two functions of TVM that are called are
@@ -78,16 +78,31 @@ int64_t batchesOf(const Tensor &tensor) {
   return batches;
 }
 
+/// That q, k and v are of one type and device and fit each other: nothing behind them is read.
+const char *checkInputs(const Tensor &q, const Tensor &k, const Tensor &v) {
+  for (const Tensor *tensor : {&q, &k, &v}) {
+    if (tensor->ndim < 4 || tensor->ndim != q.ndim)
+      return "q, k and v have at least 4 dimensions, and as many as each other";
+    if (tensor->dtype.code != q.dtype.code || tensor->dtype.bits != q.dtype.bits)
+      return "q, k and v are of one type";
+    if (tensor->device.type != q.device.type || tensor->device.id != q.device.id)
+      return "q, k and v are on one device";
+    if (!std::equal(q.shape, q.shape + q.ndim - 3, tensor->shape))
+      return "q, k and v have the same batches";
+  }
+  if (k.last(3) != v.last(3) || k.last(2) != v.last(2))
+    return "k and v have the same rows and heads";
+  return k.last(1) == q.last(1) ? nullptr : "q and k have the same head_dim";
+}
+
 /// The problem; its dimensions before rows are folded into batches.
 const char *describe(const Tensor &q, const Tensor &k, const Tensor &v, double scale, bool causal,
                      fagen_problem &problem) {
-  for (const Tensor *tensor : {&q, &k, &v})
-    if (tensor->ndim < 4 || tensor->ndim != q.ndim)
-      return "q, k and v have at least 4 dimensions, and as many as each other";
   problem.dtype = q.dtype.code == kBfloat ? FAGEN_DTYPE_BF16 : FAGEN_DTYPE_F16;
   if (q.dtype.bits != 16 || (q.dtype.code != kFloat && q.dtype.code != kBfloat))
     return "q is not of float16 or bfloat16";
   problem.mask = causal ? FAGEN_MASK_CAUSAL : FAGEN_MASK_NONE;
+  problem.flags = FAGEN_FLAG_EXPLICIT;
   problem.batch = batchesOf(q);
   problem.seq_q = q.last(3);
   problem.heads = q.last(2);
@@ -106,6 +121,8 @@ const char *describe(const Tensor &q, const Tensor &k, const Tensor &v, double s
   packed(problem.k_stride, problem.seq_kv, problem.kv_heads, problem.head_dim_qk);
   packed(problem.v_stride, problem.seq_kv, problem.kv_heads, problem.head_dim_v);
   packed(problem.o_stride, problem.seq_q, problem.heads, problem.head_dim_v);
+  problem.lse_stride[0] = problem.heads * problem.seq_q;
+  problem.lse_stride[1] = problem.seq_q;
   return nullptr;
 }
 
@@ -128,10 +145,8 @@ struct Form {
   }
 };
 
-/// A window that is not -1 : -1, bottom-right: left keys before the row's own, right behind it.
+/// A window, bottom-right: left keys before the row's own, right after it.
 void describeWindow(int64_t left, int64_t right, Form &form, fagen_problem &problem) {
-  if (left < 0)
-    return;
   if (right == 0) {
     form.add("window", FAGEN_ARG_I32).i32 = left + 1;
     form.addTo("window", problem);
@@ -146,11 +161,15 @@ void describeWindow(int64_t left, int64_t right, Form &form, fagen_problem &prob
 struct Elementwise {
   const Tensor *bias = nullptr, *visible = nullptr;
 
-  const char *take(const Tensor &tensor, int ndim) {
+  const char *take(const Tensor &tensor, const Tensor &q, const Tensor &k) {
     const bool isBias = tensor.dtype.code == kFloat && tensor.dtype.bits == 32;
     const bool isVisible = tensor.dtype.code == kUnsigned && tensor.dtype.bits == 8;
-    if (tensor.ndim != ndim || !(isBias || isVisible))
+    if (tensor.ndim != q.ndim || !(isBias || isVisible))
       return "bias is of float32, visible of uint8, and both have as many dimensions as q";
+    const int64_t sizes[] = {k.last(3), q.last(3), q.last(2)};
+    for (int i = 0; i < 3; ++i)
+      if (tensor.last(i + 1) != sizes[i] && (i == 0 || tensor.last(i + 1) != 1))
+        return "bias and visible are [..., heads, rows, keys], where heads and rows may be 1";
     (isBias ? bias : visible) = &tensor;
     return nullptr;
   }
@@ -215,31 +234,35 @@ struct Call {
   const Tensor *q, *k, *v, *o, *lse;
   Elementwise elementwise;
   double scale;
-  bool isCausal, wantsLse;
-  int64_t left, right;
+  bool isCausal, wantsLse, isWindowed;
+  int64_t left, right; ///< where it is windowed
 
   const char *read(const Any *arguments, int32_t count) {
-    static constexpr int32_t kNumbers[] = {kNumber, kInteger, kInteger, kInteger, kInteger};
+    static constexpr int32_t kNumbers[] = {kNumber, kInteger, kInteger, kInteger, kInteger, kInteger};
+    constexpr int32_t kCount = std::size(kNumbers);
     int32_t tensors = 0;
     while (tensors < count && arguments[tensors].type == kTensor)
       ++tensors;
-    if (tensors < 5 || tensors > 7 || count != tensors + 5)
-      return "fagen_attention takes q, k, v, perhaps bias and visible, o, lse, scale, causal, wants_lse, left, right";
+    if (tensors < 5 || tensors > 7 || count != tensors + kCount)
+      return "fagen_attention takes q, k, v, perhaps bias and visible, o, lse, scale, causal, wants_lse, windowed, "
+             "left, right";
     const Any *numbers = arguments + tensors;
-    for (int i = 0; i < 5; ++i)
+    for (int i = 0; i < kCount; ++i)
       if (numbers[i].type != kNumbers[i] && !(kNumbers[i] == kInteger && numbers[i].type == kBoolean))
         return "fagen_attention: an argument is of another type";
     q = arguments[0].tensor, k = arguments[1].tensor, v = arguments[2].tensor;
     o = arguments[tensors - 2].tensor, lse = arguments[tensors - 1].tensor;
+    if (const char *error = checkInputs(*q, *k, *v))
+      return error;
     for (int i = 3; i < tensors - 2; ++i)
-      if (const char *error = elementwise.take(*arguments[i].tensor, q->ndim))
+      if (const char *error = elementwise.take(*arguments[i].tensor, *q, *k))
         return error;
     scale = numbers[0].number;
     isCausal = numbers[1].integer, wantsLse = numbers[2].integer;
-    left = numbers[3].integer, right = numbers[4].integer;
+    isWindowed = numbers[3].integer, left = numbers[4].integer, right = numbers[5].integer;
     const bool isElementwise = elementwise.bias || elementwise.visible;
-    return isElementwise && (isCausal || left >= 0) ? "with bias or visible, causality and windows are part of visible"
-                                                    : nullptr;
+    return isElementwise && (isCausal || isWindowed) ? "with bias or visible, causality and windows are part of visible"
+                                                     : nullptr;
   }
 };
 
@@ -247,7 +270,8 @@ struct Call {
 int launch(const Call &call, fagen_problem problem, int64_t launch, int64_t launches) {
   Form form;
   problem.batch /= launches;
-  describeWindow(call.left, call.right, form, problem);
+  if (call.isWindowed)
+    describeWindow(call.left, call.right, form, problem);
   call.elementwise.describe(launch, launches, form, problem);
   const int64_t first = launch * problem.batch;
   fagen_tensors tensors = fagen_tensors_init();
@@ -256,7 +280,7 @@ int launch(const Call &call, fagen_problem problem, int64_t launch, int64_t laun
   tensors.v = call.v->begin() + first * problem.v_stride[0] * 2;
   tensors.o = call.o->begin() + first * problem.o_stride[0] * 2;
   if (call.wantsLse) {
-    problem.flags = FAGEN_FLAG_LSE;
+    problem.flags |= FAGEN_FLAG_LSE;
     tensors.lse = reinterpret_cast<float *>(call.lse->begin()) + first * problem.heads * problem.seq_q;
   }
   return call.q->device.type == kCpu ? runOnCpu(problem, tensors) : runOnGpu(problem, tensors, call.q->device.id);

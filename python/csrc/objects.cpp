@@ -74,7 +74,20 @@ bool readView(Object object, View &view) {
   return view.rank == 4 && view.data;
 }
 
-bool requiresGradient(Object tensor) { return ofTorch.requiresGrad(implOf(tensorOf(tensor))); }
+bool isDifferentiated(Object tensor) {
+  const TensorHandle handle = tensorOf(tensor);
+  if (shim().aoti_torch_grad_mode_is_enabled() && ofTorch.requiresGrad(implOf(handle)))
+    return true;
+  constexpr uint64_t kOnlyLevel = 0;
+  return implOf(ofTorch.forwardGradient(implOf(handle), kOnlyLevel, handle)) != ofTorch.undefined;
+}
+
+void noteChange(TensorHandle tensor) {
+  if (ofTorch.bumpVersion)
+    ofTorch.bumpVersion(tensor);
+}
+
+void noteChange(Object tensor) { noteChange(tensorOf(tensor)); }
 
 Object objectOf(Tensor tensor) { return ofTorch.wrap(tensor.get()); } // which empties it
 

@@ -73,8 +73,14 @@ Object pairOf(Object first, Object second);
 /// subclasses, tensors without memory of their own (functorch's, functional ones), negative views.
 bool readView(Object object, View &view);
 
-/// Of an object that is a tensor.
-bool requiresGradient(Object tensor);
+/// Whether autograd wants to know what is computed from this object, a tensor: a gradient is recorded, or it has a
+/// tangent of forward-mode differentiation.
+bool isDifferentiated(Object tensor);
+
+/// Tells autograd that a tensor is written: its version moves. Where this PyTorch lacks what that takes the Python
+/// caller does so. Fails for an inference tensor outside of inference mode.
+void noteChange(TensorHandle tensor);
+void noteChange(Object tensor);
 
 /// The Python object of a new tensor.
 Object objectOf(Tensor tensor);

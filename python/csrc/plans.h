@@ -18,8 +18,8 @@ Plan planOf(int64_t number);
 
 void forgetPlan(int64_t number);
 
-/// Computes a call with the plan's options; false where its tensors are not as planned, or not as aligned.
-bool runAsPlanned(const Plan &plan, const Call &call);
+/// Whether the tensors of a call with the plan's options are as planned, and as aligned.
+bool isAsPlanned(const Plan &plan, const Call &call);
 
 [[noreturn]] void failOtherThanPlanned(const Plan &plan);
 

@@ -178,13 +178,10 @@ void attend(const Call &call) {
   run(*place, call);
 }
 
-bool attendIfSettled(const Call &call) {
+const Settled *findSettled(const Call &call) {
   const Key key = keyOf(call);
   const std::shared_ptr<const Settled> &place = placeOf(key);
-  if (!place || place->key != key)
-    return false;
-  run(*place, call);
-  return true;
+  return place && place->key == key ? place.get() : nullptr;
 }
 
 } // namespace fagen::torch

@@ -45,7 +45,7 @@ void run(const Settled &settled, const Call &call);
 /// Computes a call; what it takes is remembered by this thread.
 void attend(const Call &call);
 
-/// Computes a call for which this thread remembers what it takes; else false.
-bool attendIfSettled(const Call &call);
+/// What this thread remembers of a call, until it asks again; null: nothing.
+const Settled *findSettled(const Call &call);
 
 } // namespace fagen::torch

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,16 @@ template <typename T> T as(Value value) {
   static_assert(sizeof(T) <= sizeof(Value));
   T result;
   std::memcpy(&result, &value, sizeof(T));
+  return result;
+}
+
+/// An optional of an operator, nothing or a value in memory of its own, which is freed: the shim hands it over so.
+template <typename T> std::optional<T> takeOptional(Value value) {
+  const auto *const held = as<const Value *>(value);
+  if (!held)
+    return std::nullopt;
+  const T result = as<T>(*held);
+  delete held;
   return result;
 }
 

@@ -31,7 +31,12 @@ def __getattr__(name):
         return _version()
     if name not in _LATER:
         raise AttributeError(f"module 'fagen' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    try:
+        value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise Error(f"fagen.{name} needs PyTorch 2.10 or later, and it is not installed: pip install torch") from None
     globals()[name] = value
     return value
 

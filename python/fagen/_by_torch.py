@@ -5,6 +5,9 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch.autograd import forward_ad
+
+from . import errors
 
 
 def _bhsd(tensor, bshd):
@@ -38,10 +41,29 @@ def attention(q, k, v, *, scale, causal=False, bshd=True, lse=False, window=(-1,
     seen = visible(q.shape[2], k.shape[2], causal=causal, window=window, device=q.device)
     bias = None if alibi_slopes is None else _alibi(alibi_slopes, q.shape[2], k.shape[2], q.device)
     if softcap or lse or k.shape[2] == 0:
-        o, sums = _in_steps(q, k, v, scale, seen, bias, softcap, dropout)
+        with torch.autocast(q.device.type, enabled=False):
+            o, sums = _in_steps(q, k, v, scale, seen, bias, softcap, dropout)
     else:
         o, sums = _by_sdpa(q, k, v, scale, seen, bias, dropout), None
     return _bhsd(o, bshd), sums if lse else None
+
+
+def attention_of_nested(q, k, v, *, bshd, lse, **options):
+    """attention() of nested tensors, one sequence after the other: O as q is, and LSE [batch, heads, rows] nested."""
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        if not tensor.is_nested:
+            raise errors.Error(f"q, k and v are nested tensors, or none is; {name} is not")
+    parts = [attention(*(t[None] for t in one), bshd=bshd, lse=lse, **options) for one in zip(q.unbind(), k.unbind(), v.unbind())]
+    o = _nested([o[0] if bshd else o[0].transpose(0, 1) for o, _ in parts], q)  # [rows, heads, columns] each
+    sums = _nested([sums[0].t() for _, sums in parts], q).transpose(1, 2) if lse else None
+    return (o if bshd else o.transpose(1, 2)), sums
+
+
+def _nested(parts, like):
+    """Parts of as many rows as those of `like` have, in its layout and with its offsets."""
+    if like.layout == torch.jagged and like.lengths() is None:
+        return torch.nested.nested_tensor_from_jagged(torch.cat(parts), offsets=like.offsets())
+    return torch.nested.as_nested_tensor(parts, layout=like.layout)
 
 
 def _alibi(slopes, seq_q, seq_kv, device):
@@ -66,9 +88,10 @@ def _by_sdpa(q, k, v, scale, seen, bias, dropout):
 
 
 def _kernels_of_torch():
-    """All but what activate() has put in flash attention's and cuDNN's place: a fallback does not come back to us."""
+    """All but what activate() has put in flash attention's and cuDNN's place: a fallback does not come back to us. Of
+    forward-mode differentiation only one knows."""
     from torch.nn.attention import SDPBackend
-    return [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    return [SDPBackend.MATH] if forward_ad._current_level >= 0 else [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 def _in_steps(q, k, v, scale, seen, bias, softcap, dropout):

@@ -6,7 +6,7 @@ Neither is computed: qv, descales, attention_chunk, rotary embeddings, probabili
 """
 import torch
 
-from . import _by_torch, _forms, _stats, errors
+from . import _arguments, _by_torch, _forms, _stats, errors
 from . import torch as front
 
 
@@ -19,7 +19,7 @@ def refuse_all(function, **arguments):
 
 def normalize(causal, window, seq_q, seq_kv):
     """(causal, window) of the same mask, where a window that binds nothing is (-1, -1) and (-1, 0) is causal."""
-    left, right = (-1 if side is None else side for side in window)
+    left, right = (-1 if side is None else int(side) for side in window)
     if causal:
         right = 0 if right < 0 else min(right, 0)
     if left >= max(seq_kv - 1, 0):
@@ -60,6 +60,8 @@ def _refuse(function, reason, fallback):
 def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dropout=0.0, alibi_slopes=None, lse=False,
            fallback="warn"):
     """O and LSE [batch, heads, seq_q]."""
+    q, k, v = _arguments.cast(q, k, v)
+    scale = None if scale is None else _arguments.scale_of(function, scale)
     is_causal = causal
     if window != (-1, -1):
         is_causal, window = normalize(causal, window, q.shape[1], k.shape[1])
@@ -99,7 +101,7 @@ def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seq
     parts = [(q[None, a:a + n], k[None, b:b + m], v[None, b:b + m])
              for a, n, b, m in zip(starts_q, used_q, starts_k, used_k)]
     results = attend_each(function, "cu_seqlens", parts, lse=lse, **options)
-    if seqused_q is None:
+    if seqused_q is None and starts_q[-1:] == [q.shape[0]]:
         o = torch.cat([o[0] for o, _ in results]) if results else q.new_empty((0, q.shape[1], v.shape[2]))
         return o, torch.cat([sums[0] for _, sums in results], dim=1) if lse else None
     o = q.new_zeros((*q.shape[:2], v.shape[2]))  # rows that are not used: 0 and -inf

@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What Python knows of a form is what tables say: the names of its params, and which are integers. Imports no framework."""
 import ctypes
+import difflib
 import functools
+import numbers
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from . import _structs, errors
 
-_I32, _KIND_I32, _KIND_F32, _KIND_TENSOR = 3, 1, 2, 3
+BIT, _I32 = 1, 3  # FAGEN_ELEMENT_...
+_ASCENDING = 1  # FAGEN_PARAM_ASCENDING
+_KIND_I32, _KIND_F32, _KIND_TENSOR = 1, 2, 3  # FAGEN_ARG_...
 _FORMS_END = _structs.Table.form_size.offset + _structs.Table.form_size.size
 
 
@@ -20,6 +25,7 @@ class Param(NamedTuple):
     rank: int
     low: float
     high: float
+    ascends: bool  # along its last extent, as the caller promises
 
 
 def _steps(address, count, size, kind):
@@ -35,7 +41,8 @@ def forms_of(tables):
         forms = _steps(table.forms, table.form_count, table.form_size, _structs.Form) if table.struct_size >= _FORMS_END else ()
         for form in forms:
             params = _steps(form.params, form.param_count, form.param_size, _structs.FormParam)
-            one = form.name.decode(), tuple(Param(p.name.decode(), p.element, p.rank, p.low, p.high) for p in params)
+            one = form.name.decode(), tuple(Param(p.name.decode(), p.element, p.rank, p.low, p.high, bool(p.flags & _ASCENDING))
+                                             for p in params)
             if one not in found:
                 found.append(one)
     return found
@@ -44,6 +51,37 @@ def forms_of(tables):
 def find(tables, form, names):
     """The params of the tables' first form of this name that has just these; None where there is none."""
     return next((params for name, params in forms_of(tuple(tables)) if name == form and {p.name for p in params} == set(names)), None)
+
+
+def check(function, tables, form, names):
+    """The params of the form that has these names; Error where no table has such a form."""
+    params = find(tables, form, names)
+    if params is not None:
+        return params
+    known = {}
+    for name, params in forms_of(tuple(tables)):
+        known.setdefault(name, [p.name for p in params])
+    if form not in known:
+        raise errors.Error(f"{function}: form is {form!r}{_meant(form, known)}; there are {', '.join(known)}" if known else
+                           f"{function}: form is {form!r}; these kernels have no forms")
+    its = f"its params are {', '.join(known[form])}" if known[form] else "it has no params"
+    for name in names:
+        if name not in known[form]:
+            raise errors.Error(f"{function}: the form {form} has no param '{name}'{_meant(name, known[form])}; {its}")
+    missing = next(name for name in known[form] if name not in names)
+    raise errors.Error(f"{function}: '{missing}' of the form {form} is missing; {its}")
+
+
+def _meant(word, known):
+    near = difflib.get_close_matches(str(word), list(known), 1)
+    return f", did you mean '{near[0]}'?" if near else ""
+
+
+def number(value):
+    """A number of Python, whoever's number it was; anything else as it is."""
+    if isinstance(value, (bool, int, float)) or not isinstance(value, numbers.Real):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def describe(problem, tables, form, args):
@@ -75,12 +113,32 @@ def together(function, form, args, named):
     if form is None and (named or args):
         name = next(iter(named or args))
         if named:
-            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'; params of a form are given with form=")
+            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'{_instead_of(name)}")
         raise errors.Error(f"{function}: form_args has '{name}', and there is no form: name it by form=")
+    if args is not None and not isinstance(args, Mapping):
+        raise errors.Error(f"{function}: form_args is {args!r}; it is a dict of the form's params")
     twice = sorted(set(args or ()) & set(named))
     if twice:
         raise errors.Error(f"{function}: '{twice[0]}' is given by keyword and in form_args")
-    return {**named, **(args or {})}
+    return {name: number(value) for name, value in {**named, **(args or {})}.items()}
+
+
+_OPTIONS = {"causal", "scale", "layout", "return_lse", "form", "form_args", "fallback", "kernels", "out"}
+_NAMES_OF_OTHERS = {"is_causal": "causal", "softmax_scale": "scale", "sm_scale": "scale", "attn_mask": 'form="visible" or form="bias"',
+                    "mask": 'form="visible"', "attn_bias": 'form="bias"', "window_size": 'form="window" or form="local"',
+                    "sliding_window": 'form="window"', "alibi_slopes": 'form="alibi"', "logits_soft_cap": 'form="softcap"',
+                    "s_aux": 'form="sink"', "return_attn_probs": "return_lse"}
+
+
+def _instead_of(name):
+    """What may be meant by an argument that attention() does not have, to go behind its name."""
+    from . import _kernels
+    if name in _NAMES_OF_OTHERS:
+        return f"; here it is {_NAMES_OF_OTHERS[name]}"
+    forms = [form for form, params in _kernels.ready().forms.items() if name in params]
+    if forms:
+        return f"; it is a param of a form: give form=\"{forms[0]}\"{' or one of ' + ', '.join(forms[1:]) if forms[1:] else ''}"
+    return _meant(name, _OPTIONS) or "; params of a form are given with form="
 
 
 def shipped(*, window=None, chunk=None, softcap=None, slopes=None, sinks=None):
@@ -89,7 +147,7 @@ def shipped(*, window=None, chunk=None, softcap=None, slopes=None, sinks=None):
     window: how many keys a row sees, its own the last; chunk: it sees those of its own chunk. slopes and sinks are tensors of the heads.
     """
     given = {"window": window, "chunk": chunk, "cap": softcap, "slope": slopes, "sinks": sinks}
-    args = {name: value for name, value in given.items() if value is not None}
+    args = {name: number(value) for name, value in given.items() if value is not None}
     names = {("window",): "window", ("chunk",): "chunked", ("cap",): "softcap", ("window", "cap"): "gemma2", ("slope",): "alibi", ("sinks",): "sink",
              ("window", "sinks"): "gpt_oss"}
     form = names.get(tuple(args))

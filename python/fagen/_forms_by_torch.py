@@ -181,6 +181,10 @@ class Attention:
 
     def step(self, first, end, q, k, v, args):
         q, k, v = self.heads_of(q, k, v)
+        with torch.autocast(self.device.type, enabled=False):
+            return self.attend_rows(first, end, q, k, v, args)
+
+    def attend_rows(self, first, end, q, k, v, args):
         return _attend(_Rows(self.form, args, self.sizes, first, end, self.device), q[:, :, first:end], k, v, self.scale)
 
     def forward(self, q, k, v):

@@ -3,6 +3,7 @@
 """The compiler beside this package, run as a program of its own, and what it writes."""
 import functools
 import json
+import numbers
 import os
 import re
 import subprocess
@@ -15,11 +16,25 @@ _USERS_MISTAKE = 1
 
 
 class KernelSet:
-    """Kernels that dispatch treats as one. compile(), load() and ready() make them."""
+    """Kernels that dispatch treats as one. compile(), load() and ready() make them.
+
+    One that is pickled takes its files along, and is loaded from them where it arrives; the package's own is that of the package there.
+    """
 
     def __init__(self, directories, keep=None):
         self._directories, self._keep = directories, keep  # keep: what removes the directories when it goes
         self._tables = [_lib.load_table(directory) for directory in directories]
+
+    def __reduce__(self):
+        if self is ready():
+            return ready, ()
+        return _unpacked, ([_files_of(directory) for directory in self._directories],)
+
+    def __copy__(self):
+        return self  # it does not change
+
+    def __deepcopy__(self, known):
+        return self
 
     @functools.cached_property
     def _sources(self):
@@ -73,6 +88,8 @@ class KernelSet:
         params = _forms.together("explain", form, form_args, params)
         if q is not None:
             from . import torch as front
+            if q.device.type != "cuda" and not gpu:
+                raise errors.Error(f'explain: q is on {q.device}; gpu="sm_90" says for which GPU, or give shape= instead of tensors')
             problem = front.describe(q, k, v, causal=causal, scale=scale, layout=layout, lse=lse)
             ordinal = q.device.index or 0
         else:
@@ -93,23 +110,50 @@ def parse_gpu(gpu, sms):
     match = re.fullmatch(r"sm_(\d+)[af]?", gpu)
     if not match:
         raise errors.Error(f"gpu is {gpu!r}; it is sm_ and the compute capability, as in 'sm_90'")
-    return int(match[1]), sms or 132
+    return int(match[1]), 132 if sms is None else sms
 
 
 def describe(shape, dtype, causal=False, lse=False, scale=None):
     """A packed problem of this shape; Error for what is no shape or dtype."""
     if shape is None or len(shape) not in (6, 7):
         raise errors.Error(f"shape is {shape!r}; it is (batch, heads, kv_heads, seq_q, seq_kv, head_dim[, head_dim_v])")
+    if not all(isinstance(n, numbers.Integral) for n in shape) or any(shape[i] < 1 for i in (1, 2, 5, len(shape) - 1)):
+        raise errors.Error(f"shape is {shape!r}; its sizes are integers, and heads, kv_heads and head_dims at least 1")
+    if scale is not None and not isinstance(scale, numbers.Real):
+        raise errors.Error(f"scale is {scale!r}; it is a number, or None for 1 / sqrt(head_dim)")
     if dtype not in _lib.DTYPES:
         raise errors.Error(f"dtype is {dtype!r}; it is {', '.join(_lib.DTYPES)}")
     problem = _lib.Problem()
     problem.dtype, problem.mask = _lib.DTYPES[dtype], _lib.MASK_CAUSAL if causal else _lib.MASK_NONE
     problem.flags = _lib.FLAG_LSE if lse else 0
-    problem.batch, problem.heads, problem.kv_heads, problem.seq_q, problem.seq_kv, problem.head_dim_qk = shape[:6]
-    problem.head_dim_v = shape[6] if len(shape) == 7 else 0
+    problem.batch, problem.heads, problem.kv_heads, problem.seq_q, problem.seq_kv, problem.head_dim_qk = map(int, shape[:6])
+    problem.head_dim_v = int(shape[-1])
     if scale is not None:
         problem.scale, problem.has_scale = scale, 1
     return problem
+
+
+def _files_of(directory):
+    """{path below the directory: bytes} of all its files."""
+    found = {}
+    for folder, _, names in os.walk(directory):
+        for path in (os.path.join(folder, name) for name in names):
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, directory)] = file.read()
+    return found
+
+
+def _unpacked(sets):
+    """A KernelSet of sets that _files_of() gave."""
+    kept = tempfile.TemporaryDirectory(prefix="fagen-")
+    directories = [os.path.join(kept.name, str(i)) for i in range(len(sets))]
+    for directory, files in zip(directories, sets):
+        for name, content in files.items():
+            path = os.path.join(directory, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(content)
+    return KernelSet(directories, kept)
 
 
 def _sets_below(directory):
@@ -146,12 +190,16 @@ def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
     """
     kept = tempfile.TemporaryDirectory(prefix="fagen-")
     file = os.fspath(spec)
-    if "{" in file:
+    is_text = "{" in file
+    if is_text:
         file = os.path.join(kept.name, "spec.fa")
         with open(file, "w", encoding="utf-8") as out:
             out.write(spec)
     written = os.path.join(kept.name, "kernels")
-    _run_compiler([file, "-o", written] + ([f"--target={','.join(targets)}"] if targets else []))
+    try:
+        _run_compiler([file, "-o", written] + ([f"--target={','.join(targets)}"] if targets else []))
+    except errors.SpecError as error:
+        raise (error.named(file, "<spec>") if is_text else error) from None
     return _load(written, kept)
 
 

@@ -6,6 +6,9 @@ It takes calls that SDPA would give to flash attention, and to cuDNN where no gr
 top-left: keys behind the last row are cut off, and what has more rows than keys stays with PyTorch, as do dropout and
 whatever no kernel computes. stats() counts those. Gradients are PyTorch's own.
 """
+import math
+import warnings
+
 import torch
 
 from . import _stats, errors
@@ -29,6 +32,8 @@ def _compute(query, key, value, dropout_p, is_causal, scale, lse):
     from . import torch as front
     if dropout_p:
         raise errors.Unsupported(f"dropout_p {dropout_p}")
+    if scale is not None and not math.isfinite(scale):
+        raise errors.Unsupported(f"scale {scale}")
     key, value, is_causal = top_left(query, key, value, is_causal)
     out = torch.empty_like(query)
     if value.shape[3] != query.shape[3]:
@@ -98,5 +103,7 @@ def activate():
     library = torch.library.Library("aten", "IMPL")
     for name, kernel in ((_FLASH, flash), (_CUDNN, cudnn)):
         saved = torch.library.get_kernel(name, "CUDA")
-        library.impl(name.split("::")[1], kernel(saved), "CUDA", with_keyset=True, allow_override=True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Warning only once|.*[Oo]verrid", UserWarning)  # as is meant
+            library.impl(name.split("::")[1], kernel(saved), "CUDA", with_keyset=True, allow_override=True)
     return Handle(library)

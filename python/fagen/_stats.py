@@ -43,6 +43,8 @@ def refuse(function, reason, fallback):
 
     reason: words, or an Unsupported of which the words and the kind are taken. The caller then lets PyTorch compute.
     """
+    if fallback not in FALLBACKS:
+        raise errors.Error(f'{function}: fallback is {fallback!r}; it is "error", "warn" or "torch"')
     kind = type(reason) if isinstance(reason, errors.Unsupported) else errors.Unsupported
     reason = getattr(reason, "reason", reason)
     if fallback == "error":

@@ -17,6 +17,11 @@ class Unsupported(Error):
     def __init__(self, reason, function=None, remedy=None):
         super().__init__(f"{function}: {reason}{f'; {remedy}' if remedy else ''}" if function else reason)
         self.reason = reason
+        self._said = reason, function, remedy
+
+    def __reduce__(self):
+        """For pickle, which else makes it again from its message."""
+        return type(self), self._said
 
 
 class Misaligned(Unsupported):
@@ -72,6 +77,15 @@ class Diagnostic(namedtuple("Diagnostic", "file line column severity message end
 class SpecError(Error):
     """A spec that the compiler refuses. diagnostics is a list of Diagnostic, a note behind what it belongs to."""
 
+    def __reduce__(self):
+        """For pickle, which else makes it again from its message. Lines of the spec are kept as they are quoted now."""
+        return _with_message, (type(self), self.diagnostics, str(self))
+
+    def named(self, file, name):
+        """The same of a file that will be gone, under another name."""
+        renamed = [d._replace(file=name) if d.file == file else d for d in self.diagnostics]
+        return _with_message(type(self), renamed, str(self).replace(file, name))
+
     def __init__(self, diagnostics):
         super().__init__("\n".join(map(str, diagnostics)))
         self.diagnostics = diagnostics
@@ -99,3 +113,9 @@ def read_diagnostics(text):
             end = (one.get(key, 0) for key in ("endLine", "endColumn"))
             found.append(Diagnostic(one.get("file", ""), *place, one["severity"], one["message"], *end))
     return found
+
+
+def _with_message(kind, diagnostics, message):
+    error = kind(diagnostics)
+    error.args = (message,)
+    return error

@@ -13,10 +13,11 @@ import functools
 import jax
 import jax.numpy as jnp
 import jax_tvm_ffi
+import numpy
 import tvm_ffi
 from tvm_ffi import libinfo
 
-from . import _forms, _kernels, _lib, _stats, errors
+from . import _forms, _jax_arguments, _kernels, _lib, _stats, errors
 
 fallback = "warn"
 _TARGET = "fagen_attention"
@@ -36,7 +37,7 @@ def _register():
         raise errors.Error(error.decode())
     for platform in ("gpu", "cpu"):
         jax_tvm_ffi.register_ffi_target(_TARGET, module.fagen_attention, ["args", "rets", "attrs.scale", "attrs.causal", "attrs.lse",
-                                                                               "attrs.left", "attrs.right"],
+                                                                               "attrs.windowed", "attrs.left", "attrs.right"],
                                         platform=platform)
     return ours
 
@@ -53,11 +54,11 @@ def _gpu():
     return int(float(device.compute_capability) * 10 + 0.5), int(getattr(device, "core_count", 0)) or 132
 
 
-def _window_of(local_window_size, is_causal, rows, keys):
+def _window_of(window, is_causal, rows, keys):
     """(left, right) of a window that binds, or None. jax.nn's is around the row's own number: ours, where rows and keys are as many."""
-    if local_window_size is None:
+    if window is None:
         return None
-    left, right = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
+    left, right = window
     right = 0 if is_causal else right
     return None if left >= rows - 1 and (is_causal or right >= keys - 1) else (left, right)
 
@@ -108,10 +109,10 @@ def _attention(query, key, value, bias, visible, scale, is_causal, residual, win
     results = (jax.ShapeDtypeStruct((batch, rows, heads, value.shape[3]), query.dtype),
                jax.ShapeDtypeStruct((batch, heads, rows) if residual else (1,), jnp.float32))
     call = jax.ffi.ffi_call(_TARGET, results, vmap_method="broadcast_all")
-    left, right = (-1, -1) if window is None else window
+    left, right = window or (0, 0)
     bias = None if bias is None else bias.astype(jnp.float32)
     given = [t for t in (query, key, value, bias, visible) if t is not None]
-    o, lse = call(*given, scale=float(scale), causal=bool(is_causal), lse=bool(residual), left=int(left), right=int(right))
+    o, lse = call(*given, scale=float(scale), causal=bool(is_causal), lse=bool(residual), windowed=window is not None, left=left, right=right)
     return (o, lse.swapaxes(1, 2)) if residual else o
 
 
@@ -138,7 +139,7 @@ def _visible(mask, rows, keys, is_causal, window, row_lengths, key_lengths):
     parts = [] if mask is None else [mask.astype(bool)]
     for place, lengths in ((q, row_lengths), (k, key_lengths)):
         if lengths is not None:
-            parts.append(place < jnp.asarray(lengths)[:, None, None, None])
+            parts.append(place < lengths[:, None, None, None])
     if is_causal:
         parts.append(k <= q)
     if window is not None:
@@ -154,7 +155,7 @@ def _elementwise(name, given, shape):
     if given is None:
         return None, None
     given = given.reshape((1,) * (4 - given.ndim) + given.shape)
-    if given.ndim != 4 or any(n not in (1, m) for n, m in zip(given.shape, shape)):
+    if any(n not in (1, m) for n, m in zip(given.shape, shape)):
         return None, f"{name} of shape {given.shape}, which is not repeated to {shape}"
     return jnp.broadcast_to(given, given.shape[:3] + (keys,)), None
 
@@ -164,27 +165,39 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
                           implementation=None, return_residual=False):
     """jax.nn.dot_product_attention: [batch, rows, heads, columns], or without batch; its causal mask is top-left.
 
-    The residual is LSE, [batch, rows, heads].
+    The residual is LSE, [batch, rows, heads]. A scale that is traced multiplies query, which is rounded once more. Error where
+    jax.nn takes no such arguments.
     """
-    rest = {"scale": scale, "is_causal": is_causal, "query_seq_lengths": query_seq_lengths, "implementation": implementation,
-            "key_value_seq_lengths": key_value_seq_lengths, "local_window_size": local_window_size}
+    own = numpy.shape(query)[:-1]
+    query, key, value = (_jax_arguments.array_of(name, t) for name, t in (("query", query), ("key", key), ("value", value)))
+    bias, mask = (None if t is None else _jax_arguments.array_of(name, t) for name, t in (("bias", bias), ("mask", mask)))
+    _jax_arguments.check(query, key, value, mask)
+    lengths = {name: _jax_arguments.lengths_of(name, given, query.shape[0]) for name, given in (
+        ("query_seq_lengths", query_seq_lengths), ("key_value_seq_lengths", key_value_seq_lengths))}
+    return_residual = _jax_arguments.flag_of("return_residual", return_residual)
+    rest = {"scale": _jax_arguments.scale_of(scale), "is_causal": _jax_arguments.flag_of("is_causal", is_causal), "implementation": implementation, **lengths,
+            "local_window_size": _jax_arguments.window_of(local_window_size)}
     rest.update({"return_residual": True} if return_residual else {})
-    if query.ndim == 3:
-        result = dot_product_attention(query[None], key[None], value[None], bias, mask, **rest)
-        return jax.tree.map(lambda t: t[0], result)
-    reason = None
-    if implementation is not None:
-        reason = "implementation: kernels do not have it"
-    if any(given is not None for given in (bias, mask, query_seq_lengths, key_value_seq_lengths)):
+    result = _attend(query, key, value, bias, mask, rest)
+    if not return_residual:
+        return result.reshape(*own, result.shape[-1])
+    return result[0].reshape(*own, result[0].shape[-1]), result[1].reshape(own)
+
+
+def _attend(query, key, value, bias, mask, rest):
+    """Of arrays of four dimensions."""
+    is_causal = rest["is_causal"]
+    reason = None if rest["implementation"] is None else "implementation: kernels do not have it"
+    if any(given is not None for given in (bias, mask, rest["query_seq_lengths"], rest["key_value_seq_lengths"])):
         return _with_elements(query, key, value, bias, mask, rest, reason)
     rows, keys = query.shape[1], key.shape[1]
     if is_causal and keys < rows:
         reason = reason or f"a top-left causal mask with fewer keys than rows, {keys} and {rows}"
+    window = _window_of(rest["local_window_size"], is_causal, rows, rows if is_causal and keys > rows else keys)
+    if window is not None and (min(window) < 0 or (rows != keys and not is_causal)):
+        reason = reason or "local_window_size: rows and keys are not as many, or a side is negative"
     if is_causal and keys > rows and not reason:  # the same keys by a bottom-right mask
         key, value = key[:, :rows], value[:, :rows]
-    window = _window_of(local_window_size, is_causal, rows, key.shape[1])
-    if window is not None and (min(window) < 0 or rows != key.shape[1]):
-        reason = reason or "local_window_size: rows and keys are not as many, or a side is negative"
     return _computed(query, key, value, None, None, window, is_causal, rest, reason)
 
 
@@ -202,6 +215,15 @@ def _with_elements(query, key, value, bias, mask, rest, reason):
     return _computed(query, key, value, ours, visible, None, False, rest, reason, (bias, mask))
 
 
+def _scaled(query, scale):
+    """query and a scale for kernels, which take a number that is not negative."""
+    if scale is None:
+        return query, query.shape[3] ** -0.5
+    if isinstance(scale, jax.core.Tracer):
+        return (query.astype(jnp.float32) * scale).astype(query.dtype), 1.0
+    return (-query, -scale) if scale < 0 else (query, scale)
+
+
 def _computed(query, key, value, bias, visible, window, is_causal, rest, reason, given=(None, None)):
     """By a kernel, or by jax.nn with what was given."""
     residual = rest.get("return_residual", False)
@@ -211,5 +233,5 @@ def _computed(query, key, value, bias, visible, window, is_causal, rest, reason,
         _stats.refuse("jax.dot_product_attention", reason, fallback)
         return jax.nn.dot_product_attention(query, key, value, *given, **rest)
     _stats.computed("jax.dot_product_attention")
-    scale = query.shape[3] ** -0.5 if rest["scale"] is None else rest["scale"]
+    query, scale = _scaled(query, rest["scale"])
     return _attention(query, key, value, bias, visible, scale, is_causal, residual, window)

@@ -8,7 +8,6 @@ flash-attn: row i of seq_q sees keys j <= i + seq_kv - seq_q.
 """
 import ctypes
 import functools
-import math
 import os
 import weakref
 from operator import index
@@ -16,116 +15,14 @@ from operator import index
 import torch
 from torch.nn.attention import register_flash_attention_impl
 
-from . import _by_torch, _forms, _forms_by_torch, _kernels, _lib, _sdpa, _stats, errors
+from . import _arguments, _by_torch, _forms, _forms_by_torch, _kernels, _lib, _operators, _sdpa, _stats, errors
+from ._operators import empty_lse as _empty_lse, ours as _ours
 
 _is_compiling, _is_traced = torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling
 _DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _ERRORS = {kind.__name__: kind for kind in (errors.Unsupported, errors.Misaligned, errors.CompileError, errors.CudaError,
                                             torch.OutOfMemoryError)}
 
-
-def _register():
-    """The operators, defined with the PyTorch that is imported; and the library that has them."""
-    _lib.library()
-    ours = ctypes.CDLL(_lib.path("lib", "libfagen_torch.so"))
-    ours.fagen_torch_register.restype = ctypes.c_char_p
-    ours.fagen_torch_register.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
-    ours.fagen_torch_forget_plan.argtypes = [ctypes.c_int64]
-    ours.fagen_torch_add_kernels.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t]
-    ours.fagen_torch_note_keys.argtypes = [ctypes.c_bool]
-    ours.fagen_torch_overlap_launches.argtypes = [ctypes.c_bool]
-    ours.fagen_torch_add_form.restype = ctypes.c_int64
-    ours.fagen_torch_add_form.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_bool),
-                                          ctypes.c_size_t]
-    libraries = os.path.join(os.path.dirname(torch.__file__), "lib")
-    cuda = os.path.join(libraries, "libtorch_cuda.so")
-    error = ours.fagen_torch_register(os.fsencode(os.path.join(libraries, "libtorch_cpu.so")),
-                                      os.fsencode(cuda) if os.path.exists(cuda) else None)
-    if error:
-        raise errors.Error(error.decode())
-    return ours
-
-
-_ours = _register()
-
-
-@torch.library.register_fake("fagen::attention")
-def _(q, k, v, scale, causal, bshd, lse, kernels):
-    return _empty_output(q, v), _empty_lse(q, bshd, lse)
-
-
-@torch.library.register_fake("fagen::_forward")
-def _(q, k, v, scale, causal, bshd, kernels, detached=False):
-    _refuse_gradients("_forward", detached)
-    return _empty_output(q, v)
-
-
-@torch.library.register_fake("fagen::_forward_lse")
-def _(q, k, v, scale, causal, bshd, kernels, detached=False):
-    _refuse_gradients("_forward_lse", detached)
-    return _empty_output(q, v), _empty_lse(q, bshd, True)
-
-
-@torch.library.register_fake("fagen::attention_out")
-def _(q, k, v, out, lse, scale, causal, bshd, kernels, detached=False):
-    _refuse_gradients("attention_out", detached)
-
-
-@torch.library.register_fake("fagen::form_attention")
-def _(q, k, v, tensors, numbers, form, scale, bshd, lse, kernels, detached=False):
-    _refuse_gradients("form_attention", detached)
-    return _empty_output(q, v), _empty_lse(q, bshd, lse)
-
-
-@torch.library.register_fake("fagen::form_attention_out")
-def _(q, k, v, tensors, numbers, form, out, lse, scale, bshd, kernels, detached=False):
-    _refuse_gradients("form_attention_out", detached)
-
-
-@torch.library.register_fake("fagen::_planned")
-def _(q, k, v, out, plan, detached=False):
-    _refuse_gradients("_planned", detached)
-
-
-def _refuse_gradients(name, detached):
-    """As the operators do when they run."""
-    if torch.is_grad_enabled() and not detached:
-        raise errors.Error(f"torch.ops.fagen.{name} has no gradient: call it under torch.no_grad(), or fagen.attention or "
-                           "torch.ops.fagen.attention, which have one")
-
-
-def _empty_output(q, v):
-    return q.new_empty((*q.shape[:3], v.shape[3]))
-
-
-def _empty_lse(q, bshd, lse):
-    heads, rows = (q.shape[2], q.shape[1]) if bshd else (q.shape[1], q.shape[2])
-    return q.new_empty((q.shape[0], heads, rows) if lse else (0,), dtype=torch.float32)
-
-
-def _save(ctx, inputs, output):
-    q, k, v, scale, causal, bshd, *_ = inputs
-    ctx.save_for_backward(q, k, v, *output)
-    ctx.options = q.shape[-1] ** -0.5 if math.isnan(scale) else scale, causal, bshd
-    ctx.set_materialize_grads(False)
-
-
-def _backward(ctx, grad, grad_lse):
-    """By PyTorch's flash attention, fed with our O and LSE. Without LSE, or with a gradient through it, which is none of flash
-    attention's, PyTorch computes forward and backward anew."""
-    if torch.is_grad_enabled():
-        raise errors.Error("fagen's attention has no second gradient: it is asked for by create_graph=True")
-    q, k, v, o, lse = ctx.saved_tensors
-    if grad_lse is not None or (grad is not None and lse.numel() == 0):
-        gradients = _by_torch.backward_anew((grad, grad_lse), q, k, v, *ctx.options)
-    elif grad is not None:
-        gradients = _by_torch.backward(grad, q, k, v, o, lse, *ctx.options)
-    else:
-        gradients = (None, None, None)
-    return (*gradients, None, None, None, None, None)
-
-
-torch.library.register_autograd("fagen::attention", _backward, setup_context=_save)
 
 _attention = torch.ops.fagen.attention.default
 _attention_out = torch.ops.fagen.attention_out.default
@@ -136,7 +33,6 @@ _planned = torch.ops.fagen._planned.default
 _forward = torch.ops.fagen._forward.default
 _forward_lse = torch.ops.fagen._forward_lse.default
 
-_DEFAULT_SCALE = math.nan
 _NO_LSE = torch.empty(0)  # where nothing is written
 
 
@@ -163,7 +59,15 @@ def _not_at_once(*_):
 
 
 _at_once, _planned_at_once = _find_direct()
+_tells_changes = _at_once is not _not_at_once  # the operators tell autograd that they write into out
+
+
+def _note_change(out):
+    if not _tells_changes and not _is_compiling():
+        torch.autograd.graph.increment_version(out)
 _is_grad_enabled = torch.is_grad_enabled
+_is_any_autocast_enabled = torch._C._is_any_autocast_enabled
+_MOST_SCALE = _arguments.MOST_SCALE
 
 
 def _number_of(tables):
@@ -177,10 +81,16 @@ _READY = _number_of(_kernels.ready()._tables)
 _READY_TABLES = tuple(_kernels.ready()._tables)
 
 
+def _tables_of(kernels):
+    return _READY_TABLES if kernels is None else tuple(kernels._tables)
+
+
 def _number(kernels):
     """The operators' number of a KernelSet; None: of the package's own."""
     if kernels is None:
         return _READY
+    if not isinstance(kernels, _kernels.KernelSet):
+        raise errors.Error(f"kernels is {_arguments.words(kernels)}; it is a KernelSet, as fagen.load and fagen.compile give it")
     if not hasattr(kernels, "_torch_number"):
         kernels._torch_number = _number_of(kernels._tables)
     return kernels._torch_number
@@ -194,6 +104,7 @@ def _is_bshd(layout):
 
 def describe(q, k, v, *, causal=False, scale=None, layout="bshd", lse=False):
     """The C ABI's problem of these tensors, with their strides."""
+    _arguments.check("explain", q, k, v, bshd=_is_bshd(layout))
     if q.dtype not in _DTYPES:
         raise errors.Unsupported(f"q's dtype is {q.dtype}; kernels are of float16 and bfloat16")
     head, row = (2, 1) if _is_bshd(layout) else (1, 2)
@@ -245,7 +156,7 @@ class _Form:
     def __init__(self, name, args):
         for key, value in args.items():
             if not isinstance(value, (int, float, torch.Tensor)):
-                raise errors.Error(f"form {name}: {key} is {value!r}; it is a number or a tensor")
+                raise errors.Error(f"form {name}: {key} is {_arguments.words(value)}; it is a number or a tensor")
         self.number = _form_number(name, tuple((key, isinstance(value, torch.Tensor)) for key, value in args.items()))
         self.tensors = [value for value in args.values() if isinstance(value, torch.Tensor)]
         self.numbers = [float(value) for value in args.values() if not isinstance(value, torch.Tensor)]
@@ -257,12 +168,17 @@ def attention(q, k, v, *, causal=False, form=None, form_args=None, scale=None, l
     """softmax(score(scale * q k^T) + mask) v, and LSE [batch, heads, seq_q] in float32 if return_lse.
 
     q is [batch, seq_q, heads, head_dim] (layout "bshd") or [batch, heads, seq_q, head_dim] ("bhsd"), k and v have kv_heads,
-    which divide heads; all other strides are free. scale: 1 / sqrt(head_dim) where None. A row that sees no key gives 0 and
-    -inf. out: where to write; it takes no part in gradients. kernels: a KernelSet, else the package's
-    own. Where they have no kernel for the head dims, but one for wider ones, tensors are padded, unless PyTorch may compute: they
-    are copied, and stats() counts it. form: the name of a form of these kernels, which says score and mask in place of causal; its params are given by
-    keyword, numbers and tensors (form="gemma2", cap=50.0, window=1024), or in form_args where a name is taken. A number may
-    be a tensor of one element, too, which is read when the kernel runs. Their gradient is computed anew by PyTorch. fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
+    which divide heads; all other strides are free. A row that sees no key gives 0 and -inf. Under autocast q, k and v are cast
+    as scaled_dot_product_attention casts them.
+
+    scale: a number, 1 / sqrt(head_dim) where None. A tensor of one number is read now; one that wants a gradient is refused.
+    out: where to write. It takes no part in gradients, and shares no memory with what is read.
+    kernels: a KernelSet, else the package's own. Where they have no kernel for the head dims, but one for wider ones, tensors are
+    padded, unless PyTorch may compute: they are copied, and stats() counts it.
+    form: the name of a form of these kernels, which says score and mask in place of causal. Its params are given by keyword,
+    numbers and tensors (form="gemma2", cap=50.0, window=1024), or in form_args where a name is taken. A number may be a tensor
+    of one element, too, which is read when the kernel runs. Gradients are computed anew by PyTorch.
+    fallback, for what no kernel computes: "error" raises Unsupported, "warn" lets PyTorch compute it and says so once a
     reason, "torch" lets it silently; stats() counts both.
     """
     if form is None and not params and form_args is None:
@@ -286,10 +202,27 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
     if fallback not in _stats.FALLBACKS:
         raise errors.Error(f'{function}: fallback is {fallback!r}; it is "error", "warn" or "torch"')
     number = _READY if kernels is None else _number(kernels)
+    if scale is not None and not (type(scale) is float and 0 <= scale <= _MOST_SCALE):
+        scale = _arguments.scale_of(function, scale)
+    if causal is not True and causal is not False:
+        causal = _arguments.flag_of(function, "causal", causal)
+    if lse is not True and lse is not False:
+        lse = _arguments.flag_of(function, "return_lse", lse)
     if not _is_traced():
         result = _at_once(function, q, k, v, out, scale, causal, bshd, lse, number)
         if result is not None:
             return result
+    if _is_traced() or _is_any_autocast_enabled():
+        given, (q, k, v) = (q, k, v), _arguments.cast(q, k, v)
+        if not _is_traced() and (q is not given[0] or k is not given[1] or v is not given[2]):
+            return attend(function, q, k, v, scale, causal, bshd, lse, out, fallback, kernels, has_other_way)
+    _arguments.check(function, q, k, v, out, bshd)
+    reason = _arguments.why_not(q, k, v)
+    if reason is not None:
+        _refuse(function, reason, fallback)
+        return _instead(q, k, v, scale, causal, bshd, lse, out)
+    if scale is not None and scale < 0:  # kernels take none: they look for the largest score before it
+        q, scale = -q, -scale
     width = _width(q, k, v, causal, lse, kernels)
     if width is not None and fallback == "error" and not has_other_way:  # PyTorch is faster than a kernel behind copies
         return _attend_padded(function, width, q, k, v, scale, out, functools.partial(
@@ -297,9 +230,8 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
     if _is_compiling():
         return _attend_in_graph(function, q, k, v, scale, causal, bshd, lse, out, fallback, number)
     wants_gradient = _is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
-    scale_or_nan = _DEFAULT_SCALE if scale is None else scale
     try:
-        result = _launch(q, k, v, scale_or_nan, causal, bshd, lse, out, number, wants_gradient)
+        result = _launch(q, k, v, scale, causal, bshd, lse, out, number, wants_gradient)
     except RuntimeError as error:
         reason = _refusal(error)
         dense = [_dense(t) for t in (q, k, v)]
@@ -309,6 +241,12 @@ def attend(function, q, k, v, scale=None, causal=False, bshd=True, lse=False, ou
         return _instead(q, k, v, scale, causal, bshd, lse, out)
     _stats.computed(function)
     return result
+
+
+def _refuse(function, reason, fallback):
+    """As _stats.refuse; in a graph that is being made nothing is counted."""
+    if fallback == "error" or not _is_compiling():
+        _stats.refuse(function, reason, fallback)
 
 
 def _attend_padded(function, width, q, k, v, scale, out, attend_as):
@@ -325,11 +263,7 @@ def _attend_padded(function, width, q, k, v, scale, out, attend_as):
 
 def _into(out, o):
     """o, or out where it is given, which then holds what o holds."""
-    if out is None:
-        return o
-    if out.shape != o.shape or out.dtype != o.dtype or out.device != o.device:
-        raise errors.Error(f"out is {out.dtype} of {tuple(out.shape)} on {out.device}; it is {o.dtype} of {tuple(o.shape)} on {o.device}")
-    return out.copy_(o)
+    return o if out is None else out.copy_(o)
 
 
 def why_not_form(q, k, v, form, args, lse=False, kernels=None):
@@ -337,7 +271,7 @@ def why_not_form(q, k, v, form, args, lse=False, kernels=None):
 
     In a graph, which takes no other way once it runs, a kernel is asked for: by type, head dims and GPU.
     """
-    tables = _READY_TABLES if kernels is None else tuple(kernels._tables)
+    tables = _tables_of(kernels)
     given = [q, k, v, *(value for value in args.values() if isinstance(value, torch.Tensor))]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given):
         if _window_with_gradient(q, k, v, form, args, kernels) is None:
@@ -352,8 +286,22 @@ def why_not_form(q, k, v, form, args, lse=False, kernels=None):
 
 def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=False, out=None, kernels=None):
     """O and LSE by a form, on behalf of a function of this name; Unsupported where no kernel computes it."""
-    number = _READY if kernels is None else _number(kernels)
+    number, tables = _READY if kernels is None else _number(kernels), _tables_of(kernels)
+    if _is_traced() or _is_any_autocast_enabled():
+        q, k, v = _arguments.cast(q, k, v)
+    _arguments.check(function, q, k, v, out, bshd)
+    scale = None if scale is None else _arguments.scale_of(function, scale)
+    lse = _arguments.flag_of(function, "return_lse", lse)
+    if not _is_compiling():  # graphs say so when they run
+        params = _forms.check(function, tables, form, tuple(args))
+        if _checks and not (q.is_cuda and torch.cuda.is_current_stream_capturing()):
+            _arguments.check_promises(function, form, params, args)
     bound = _Form(form, args)
+    reason = _arguments.why_not(q, k, v, *bound.tensors)
+    if reason is not None:
+        raise errors.Unsupported(reason, function)
+    if scale is not None and scale < 0:
+        q, scale = -q, -scale
     if torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v, *bound.tensors)):
         return _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, out, kernels)
     width = _width(q, k, v, False, lse, kernels, form, args)
@@ -363,7 +311,6 @@ def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=Fal
     if _is_compiling():
         q, k, v = _dense(q), _dense(k), _dense(v)
     call = q, k, v, bound.tensors, bound.numbers, bound.number
-    scale = _DEFAULT_SCALE if scale is None else scale
     try:
         if out is None:
             o, sums = _form_attention(*call, scale, bshd, lse, number, True)
@@ -371,6 +318,7 @@ def attend_form(function, q, k, v, form, args, *, scale=None, bshd=True, lse=Fal
         else:
             sums = _empty_lse(q, bshd, lse) if lse or _is_compiling() else _NO_LSE
             _form_attention_out(*call, out, sums, scale, bshd, number, True)
+            _note_change(out)
             result = out, sums
     except RuntimeError as error:
         reason = _refusal(error)
@@ -414,15 +362,21 @@ def _attend_form_with_gradient(function, q, k, v, form, args, scale, bshd, lse, 
 
 def _attend_form_or_instead(q, k, v, form, args, fallback, *, scale, bshd, lse, out, kernels):
     """By a kernel; where there is none and the fallback is another, by PyTorch."""
+    if _is_traced() or _is_any_autocast_enabled():
+        q, k, v = _arguments.cast(q, k, v)
+    scale = None if scale is None else _arguments.scale_of("attention", scale)
     try:
         return attend_form("attention", q, k, v, form, args, scale=scale, bshd=bshd, lse=lse, out=out, kernels=kernels)
     except errors.Unsupported as refused:
         programs = _programs_of(form, args, kernels)
-        if fallback == "error" or programs is None or _is_compiling():
+        if fallback == "error" or programs is None or _is_compiling() or q.is_nested:
             raise
         _stats.refuse("attention", refused, fallback)
         attention = _forms_by_torch.Attention(programs, args, q, k, v, scale, bshd)
-        o, sums = _forms_by_torch.with_gradient(attention, lambda q, k, v, args: attention.forward(q, k, v), q, k, v)
+        if _arguments.has_tangent(q, k, v, *args.values()):
+            o, sums = attention.forward(q, k, v)
+        else:
+            o, sums = _forms_by_torch.with_gradient(attention, lambda q, k, v, args: attention.forward(q, k, v), q, k, v)
         return (o if out is None else out.copy_(o)), sums if lse else None
 
 
@@ -438,8 +392,9 @@ def _refusal(error):
 
 def _instead(q, k, v, scale, causal, bshd, lse, out):
     """O and LSE by PyTorch."""
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
-    o, sums = _by_torch.attention(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=lse)
+    scale = q.size(-1) ** -0.5 if scale is None else scale
+    compute = _by_torch.attention_of_nested if q.is_nested or k.is_nested or v.is_nested else _by_torch.attention
+    o, sums = compute(q, k, v, scale=scale, causal=causal, bshd=bshd, lse=lse)
     return _into(out, o), sums
 
 
@@ -461,10 +416,7 @@ def _kind(q, v, causal, lse, form=None, args=()):
 
 def _width(q, k, v, causal, lse, kernels, form=None, args=()):
     """The head dim to which these tensors are padded, or None."""
-    if q.dim() != 4 or k.dim() != 4 or v.dim() != 4 or q.shape[3] != k.shape[3]:
-        return None  # the operators say what is wrong
-    tables = _READY_TABLES if kernels is None else tuple(kernels._tables)
-    return _wider(tables, *_kind(q, v, causal, lse, form, args))
+    return _wider(_tables_of(kernels), *_kind(q, v, causal, lse, form, args))
 
 
 def _has_kernel(tables, dtype, causal, lse, head_dim, head_dim_v, ordinal, form=None, params=()):
@@ -489,7 +441,7 @@ _WIDTHS = range(32, 257, 32)  # the head dims that tensors are padded to, where 
 
 @functools.lru_cache(maxsize=None)
 def _knows(tables, dtype, causal, lse, head_dim, head_dim_v, capability, form, params):
-    if dtype not in _DTYPES or capability is None:
+    if dtype not in _DTYPES or capability is None or head_dim < 1 or head_dim_v < 1:
         return False
     problem = _kernels.describe((1, 1, 1, 128, 128, head_dim, head_dim_v), _DTYPES[dtype], causal, lse)
     if form is not None:
@@ -516,10 +468,9 @@ def _launch(q, k, v, scale, causal, bshd, lse, out, number, wants_gradient):
     """By an operator: with a gradient where one is wanted, for which LSE is kept."""
     options = scale, causal, bshd
     if out is not None:
-        if wants_gradient:
-            raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
         sums = _empty_lse(q, bshd, lse)
         _attention_out(q, k, v, out, sums, *options, number, True)
+        _note_change(out)
         return out, sums if lse else None
     if wants_gradient or _is_compiling():
         o, sums = _attention(q, k, v, *options, lse or wants_gradient, number)
@@ -530,36 +481,76 @@ def _launch(q, k, v, scale, causal, bshd, lse, out, number, wants_gradient):
 class Plan:
     """One attention of fixed shapes and strides: nothing is asked again at a call, and a call may be captured.
 
-    plan() makes it: its kernel is compiled and loaded by then. It holds its inputs' shapes, not their memory.
+    plan() makes it: its kernel is compiled and loaded by then. It holds its inputs' shapes, not their memory. A copy is another
+    plan, and one that is pickled is planned anew where it is loaded.
     """
 
     def __init__(self, q, k, v, out, scale, causal, bshd, kernels):
-        self._number = _plan(q, k, v, out, _DEFAULT_SCALE if scale is None else scale, causal, bshd, kernels)
-        weakref.finalize(self, _ours.fagen_torch_forget_plan, self._number)
+        self._number = _plan(q, k, v, out, scale, causal, bshd, _number(kernels))
+        self._problem = [(tuple(t.shape), t.stride()) for t in (q, k, v)], q.dtype, str(q.device), scale, causal, bshd, kernels
+        _operators.bshd_of_plans[self._number] = bshd
+        weakref.finalize(self, _forget_plan, self._number)
+
+    def __reduce__(self):
+        return _plan_again, self._problem
 
     def __call__(self, q, k, v, out):
         """Computes into out. q, k and v have the shapes, strides, type and device that were planned; out takes no part in
-        gradients."""
-        if _is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
-            raise errors.Error("a plan has no gradient; use fagen.attention, or torch.no_grad()")
+        gradients, and shares no memory with them."""
         if _is_compiling():
             _planned(q, k, v, out, self._number, True)
             return out
         if _planned_at_once(q, k, v, out, self._number):
             return out
+        _check_planned(q, k, v, out, self._problem)
         try:
             _planned(q, k, v, out, self._number, True)
         except RuntimeError as error:
             raise reason_of(error) or error from None
+        _note_change(out)
         return out
+
+
+def _check_planned(q, k, v, out, problem):
+    """What is no matter of the plan's; the operator says where tensors are not as planned."""
+    _arguments.check_kinds("a plan", [("q", q), ("k", k), ("v", v), ("out", out)])
+    if _arguments.has_tangent(q, k, v) or (_is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)):
+        raise errors.Error("a plan has no gradient; use fagen.attention, or torch.no_grad()")
+    shapes, bshd = problem[0], problem[5]
+    if all(tuple(t.shape) == shape for t, (shape, _) in zip((q, k, v), shapes)):
+        _arguments.check("a plan", q, k, v, out, bshd)
+
+
+def _forget_plan(number):
+    _operators.bshd_of_plans.pop(number, None)
+    _ours.fagen_torch_forget_plan(number)
+
+
+def _plan_again(shapes, dtype, device, scale, causal, bshd, kernels):
+    """A plan of the problem of another, which may have been another process's."""
+    try:
+        q, k, v = (torch.empty_strided(size, stride, dtype=dtype, device=device).zero_() for size, stride in shapes)
+    except (RuntimeError, AssertionError) as error:
+        raise errors.Error(f"a plan for {device} is made anew where it is loaded, and its tensors are not there: "
+                           f"{str(error).splitlines()[0]}") from None
+    return plan(q, k, v, causal=causal, scale=scale, layout="bshd" if bshd else "bhsd", kernels=kernels)
 
 
 def plan(q, k, v, *, causal=False, scale=None, layout="bshd", kernels=None):
     """A Plan for tensors like these, its kernel compiled and loaded. Unsupported where there is none."""
+    bshd = _is_bshd(layout)
+    _arguments.check("plan", q, k, v, bshd=bshd)
+    scale = None if scale is None else _arguments.scale_of("plan", scale)
+    if scale is not None and scale < 0:
+        raise errors.Error(f"plan: scale is {scale}; a plan takes none below 0: give {-scale}, and -q to its calls")
+    causal = _arguments.flag_of("plan", "causal", causal)
+    reason = _arguments.why_not(q, k, v)
+    if reason is not None:
+        raise errors.Unsupported(reason, "plan")
     out = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
     try:
         with torch.no_grad():
-            made = Plan(q, k, v, out, scale, causal, _is_bshd(layout), _number(kernels))
+            made = Plan(q, k, v, out, scale, causal, bshd, kernels)
             made(q, k, v, out)
     except RuntimeError as error:
         raise (error if isinstance(error, errors.Error) else reason_of(error) or error) from None
@@ -595,6 +586,18 @@ def enable_pdl(on=True):
     What was captured or planned before stays as it is. Results are the same.
     """
     _ours.fagen_torch_overlap_launches(bool(on))
+
+
+_checks = os.environ.get("FAGEN_CHECKS", "0") not in ("", "0")
+
+
+def enable_checks(on=True):
+    """Whether calls with a form look from now on, in this process, at what their tensors hold: that ids ascend which the form
+    wants to ascend, and that numbers on the GPU lie in their range. Error where they do not. Each call waits for the GPU; in
+    graphs nothing is checked. The environment's FAGEN_CHECKS=1 does the same from the start.
+    """
+    global _checks
+    _checks = bool(on)
 
 
 def computed_at_once():

@@ -14,7 +14,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from . import _by_torch, _forms, _stats, errors
+from . import _arguments, _by_torch, _forms, _stats, errors
 from . import torch as front
 
 
@@ -126,15 +126,15 @@ def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=No
     causal = _causal(module, query, is_causal)
     form = _form_of(query, key, attention_mask, dropout, _is_causal(module, is_causal), options)
     reason, eagerly = _reason(key, attention_mask, dropout, options)
+    cast = _arguments.cast(query, key, value)
     if form is not None:
-        o, why = _by_form(query, key, value, scaling, *form)
+        o, why = _by_form(*cast, scaling, *form)
         if o is not None:
             return o, None
         reason = f"{reason}: {why}"
     if reason is None:
         try:
-            o, _ = front.attend("transformers", query, key, value, scale=scaling, causal=causal, bshd=False,
-                                has_other_way=True)
+            o, _ = front.attend("transformers", *cast, scale=scaling, causal=causal, bshd=False, has_other_way=True)
             return o.transpose(1, 2).contiguous(), None
         except errors.Unsupported as refused:
             reason = refused.reason

@@ -208,3 +208,92 @@ def test_other_backends(monkeypatch):
     monkeypatch.setattr(ours, "_gpu", lambda: None)
     ours.dot_product_attention(*arrays())
     assert ("jax.dot_product_attention", "the backend is cpu; kernels run on CUDA GPUs") in fagen.stats()["fallbacks"]
+
+
+MISTAKES = [
+    ({"query": None}, "query is None; it is an array"),
+    ({"key": "k"}, "key is 'k'; it is an array"),
+    ({"query": numpy.zeros((1, 2, 24, 4, 64))}, "query has shape (1, 2, 24, 4, 64); it has at most 4 dimensions"),
+    ({"key": jnp.bfloat16}, "key is of bfloat16, and query of float16"),
+    ({"value": jnp.float32}, "value is of float32, and query of float16"),
+    ({"value": (2, 8, 2, 64)}, "value has 8 rows and 2 heads, and key 24 and 2"),
+    ({"value": (2, 24, 1, 64)}, "value has 24 rows and 1 heads, and key 24 and 2"),
+    ({"key": (1, 24, 2, 64), "value": (1, 24, 2, 64)}, "key has 1 batches, and query 2"),
+    ({"key": (2, 24, 2, 32)}, "key has head_dim 32, and query 64"),
+    ({"key": (2, 24, 3, 64), "value": (2, 24, 3, 64)}, "key has 3 heads, which do not divide the 4 of query"),
+    ({"mask": numpy.zeros((1, 1, 24, 24), numpy.float32)}, "mask is of float32; it is of bool"),
+    ({"query_seq_lengths": numpy.array([3, 4, 5], numpy.int32)}, "query_seq_lengths is of int32 and shape (3,); it is of int32 and shape (2,)"),
+    ({"key_value_seq_lengths": numpy.array([3, 4], numpy.float32)}, "key_value_seq_lengths is of float32 and shape (2,); it is of int32"),
+    ({"local_window_size": "3"}, "local_window_size is '3'; it is an integer, or a pair of them"),
+    ({"local_window_size": (3, 1, 2)}, "local_window_size is (3, 1, 2); it is an integer"),
+]
+OF_OURS = [({"scale": "0.1"}, "scale is '0.1'; it is a number"), ({"scale": True}, "scale is True; it is a number"), ({"scale": float("nan")}, "scale is nan; it is finite"),
+           ({"scale": numpy.ones(2)}, "it is a number"), ({"local_window_size": 2.5}, "local_window_size is 2.5; it is an integer"),
+           ({"is_causal": "yes"}, "is_causal is 'yes'; it is True or False"), ({"return_residual": 2}, "return_residual is 2; it is True or False")]
+
+
+def made(name, given):
+    """An argument of MISTAKES: a type or a shape stands for an array of it."""
+    if name in ("key", "value") and not isinstance(given, str):
+        return jnp.ones(given, jnp.float16) if isinstance(given, tuple) else jnp.ones((2, 24, 2, 64), given)
+    return given
+
+
+@pytest.mark.parametrize("number", range(len(MISTAKES) + len(OF_OURS)))
+def test_mistakes_are_named_as_jax_refuses_them(number):
+    change, said = [*MISTAKES, *OF_OURS][number]
+    given = {**dict(zip(("query", "key", "value"), arrays())), **{name: made(name, one) for name, one in change.items()}}
+    with pytest.raises(fagen.Error) as caught:
+        ours.dot_product_attention(**given)
+    assert said in str(caught.value)
+    if number < len(MISTAKES):
+        with pytest.raises(Exception):  # noqa: B017
+            jax.nn.dot_product_attention(**given)
+
+
+def test_kernels_check_what_they_are_given():
+    """Those who call XLA's custom call themselves are not let behind the end of an array."""
+    q, k, v = arrays()
+    for wrong in ((q, k, v[:, :8]), (q, k.astype(jnp.bfloat16), v), (q, k[..., :32], v), (q[:1], k, v)):
+        with pytest.raises(Exception, match="q, k and v|k and v have the same|q and k have the same"):
+            jax.block_until_ready(ours._attention(*wrong, None, None, 0.125, False, False, None))
+    with pytest.raises(Exception, match="bias and visible are"):
+        jax.block_until_ready(ours._attention(q, k, v, jnp.zeros((1, 1, 24, 8)), None, 0.125, False, False, None))
+
+
+@pytest.mark.parametrize("scale", [0, 1, 0.07, -0.07, numpy.float32(0.07), numpy.array(0.07), jnp.float32(0.07), numpy.int64(1)])
+def test_scales(scale):
+    q, k, v = arrays()
+    assert_near(ours.dot_product_attention(q, k, v, scale=scale), exact(q, k, v, scale=float(scale)))
+    assert fagen.stats()["computed"] == {"jax.dot_product_attention": 1}
+
+
+def test_scales_that_are_traced():
+    q, k, v = arrays()
+    call = lambda f: lambda s: f(q, k, v, scale=s, is_causal=True)  # noqa: E731
+    got, wanted = call(ours.dot_product_attention), call(exact)
+    assert_near(jax.jit(got)(0.07), wanted(0.07), 5e-3)
+    assert_near(jax.jit(got)(-0.07), wanted(-0.07), 5e-3)
+    for one, scale in zip(jax.vmap(got)(jnp.array([0.05, 0.1])), (0.05, 0.1)):
+        assert_near(one, wanted(scale), 5e-3)
+    total = lambda f: lambda s: (call(f)(s).astype(jnp.float32) ** 2).sum()  # noqa: E731
+    numpy.testing.assert_allclose(jax.grad(total(ours.dot_product_attention))(0.07), jax.grad(total(exact))(0.07), rtol=2e-2)
+    assert fagen.stats()["computed"] == {"jax.dot_product_attention": 3} and not fagen.stats()["fallbacks"]
+    with pytest.raises(fagen.Error, match="scale is of float32 and shape .2,.; it is one number"):
+        jax.jit(got)(jnp.ones(2))
+
+
+def test_forward_mode_is_an_error():
+    q, k, v = arrays()
+    with pytest.raises(TypeError, match="forward-mode"):
+        jax.jvp(lambda x: ours.dot_product_attention(x, k, v), (q,), (q,))
+
+
+def test_dimensions_that_are_left_out_and_arrays_of_numpy():
+    q, k, v = (numpy.asarray(t) for t in arrays(batch=1))
+    wanted, sums = exact(*(jnp.asarray(t) for t in (q, k, v)), return_residual=True)
+    for given in ((q[0], k[0], v[0]), (q, k[0], v[0]), (q[0], k, v)):
+        o, lse = ours.dot_product_attention(*given, return_residual=True)
+        assert o.shape == given[0].shape and lse.shape == given[0].shape[:-1]
+        assert_near(o.reshape(wanted.shape), wanted)
+        assert_near(lse.reshape(sums.shape), sums)

@@ -1,5 +1,8 @@
 # fagen: in SDPA's place: the kernels' functions on CPU tensors, and the registry.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -51,6 +54,18 @@ def test_flash_that_stays_with_torch(change):
     assert sum(fagen.stats()["fallbacks"].values()) == 1
 
 
+@pytest.mark.parametrize("scale", [float("nan"), float("inf")])
+def test_scales_that_are_no_numbers_stay_with_torch(scale):
+    assert _sdpa.flash(Saved())(None, *tensors(layout="bhsd"), scale=scale)[0] == "PyTorch"
+
+
+@emulated
+def test_a_scale_below_0():
+    q, k, v = tensors(layout="bhsd")
+    wanted = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), scale=-0.2, enable_gqa=True)
+    assert_near(_sdpa.flash(Saved())(None, q, k, v, scale=-0.2)[0], wanted)
+
+
 def test_cudnn_keeps_what_wants_a_gradient_or_has_a_mask():
     q, k, v = tensors(layout="bhsd")
     assert _sdpa.cudnn(Saved())(None, q, k, v, None, True)[0] == "PyTorch"
@@ -63,3 +78,10 @@ def test_the_registry_knows_us_and_gives_back():
     for _ in range(2):
         activate_flash_attention_impl("fagen")
         restore_flash_attention_impl()
+
+
+def test_activation_says_nothing():
+    """PyTorch warns of kernels that are replaced, which is what is asked for."""
+    code = "import fagen.torch, torch\ntorch.nn.attention.activate_flash_attention_impl('fagen')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Warning" not in done.stderr

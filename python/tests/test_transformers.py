@@ -193,3 +193,17 @@ def test_compile():
     with torch.no_grad():
         wanted = model("llama", "fagen")(inputs).logits
         torch.testing.assert_close(torch.compile(model("llama", "fagen"), backend="aot_eager")(inputs).logits, wanted)
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3"])
+def test_autocast(name):
+    """Weights of float32: rotary embeddings leave Q and K in it, V comes as autocast has it."""
+    inputs = tokens()
+    with torch.no_grad():
+        exact = model(name, "eager").float()(inputs).logits
+        with torch.autocast("cpu", dtype=torch.float16):
+            sdpa = (model(name, "sdpa").float()(inputs).logits - exact).abs().max()
+            fagen.stats(reset=True)
+            error = (model(name, "fagen").float()(inputs).logits - exact).abs().max()
+    assert error <= 2 * sdpa + 1e-3
+    assert fagen.stats()["computed"] == {"transformers": 2} and not fagen.stats()["fallbacks"]

@@ -58,9 +58,10 @@ fagen_status fillDefaults(fagen_problem &p) {
     return status;
   if (p.mask == 0 && !p.form)
     p.mask = FAGEN_MASK_NONE;
-  if (p.kv_heads == 0)
+  const bool isExplicit = p.flags & FAGEN_FLAG_EXPLICIT;
+  if (p.kv_heads == 0 && !isExplicit)
     p.kv_heads = p.heads;
-  if (p.head_dim_v == 0)
+  if (p.head_dim_v == 0 && !isExplicit)
     p.head_dim_v = p.head_dim_qk;
   if (p.alignment == 0)
     p.alignment = kDefaultAlignment;
@@ -70,8 +71,10 @@ fagen_status fillDefaults(fagen_problem &p) {
     return fail(FAGEN_INVALID, "dtype %u is unknown; it is 1 (f16), 2 (bf16) or 3 (e4m3)", p.dtype);
   if (p.mask > FAGEN_MASK_CAUSAL)
     return fail(FAGEN_INVALID, "mask %u is unknown; it is 1 (none) or 2 (causal)", p.mask);
-  if (p.flags & ~(FAGEN_FLAG_LSE | FAGEN_FLAG_PDL))
-    return fail(FAGEN_INVALID, "flags 0x%x has unknown bits; known are FAGEN_FLAG_LSE (0x1) and FAGEN_FLAG_PDL (0x2)",
+  if (p.flags & ~(FAGEN_FLAG_LSE | FAGEN_FLAG_PDL | FAGEN_FLAG_EXPLICIT))
+    return fail(FAGEN_INVALID,
+                "flags 0x%x has unknown bits; known are FAGEN_FLAG_LSE (0x1), FAGEN_FLAG_PDL (0x2) and "
+                "FAGEN_FLAG_EXPLICIT (0x4)",
                 p.flags);
   if (p.alignment & (p.alignment - 1))
     return fail(FAGEN_INVALID, "alignment %u is not a power of two", p.alignment);
@@ -96,11 +99,15 @@ fagen_status checkSizes(const fagen_problem &p) {
   }
   if (p.head_dim_qk == 0)
     return fail(FAGEN_INVALID, "head_dim_qk is 0; it must be given");
+  if (p.head_dim_v == 0)
+    return fail(FAGEN_UNSUPPORTED, "head_dim_v is 0: V and O have no columns");
   if (std::max(p.head_dim_qk, p.head_dim_v) > kMaxHeadDim)
     return fail(FAGEN_UNSUPPORTED, "head_dim %lld : %lld; at most %lld is supported", (long long)p.head_dim_qk,
                 (long long)p.head_dim_v, (long long)kMaxHeadDim);
   if (p.heads == 0 && p.kv_heads != 0)
     return fail(FAGEN_INVALID, "kv_heads is %lld with heads 0", (long long)p.kv_heads);
+  if (p.heads != 0 && p.kv_heads == 0)
+    return fail(FAGEN_INVALID, "kv_heads is 0 with heads %lld", (long long)p.heads);
   if (p.heads != 0 &&
       int(p.heads) % int(p.kv_heads) != 0) // in 32 bits: a 64-bit division is the slowest step of a query
     return fail(FAGEN_INVALID, "kv_heads %lld does not divide heads %lld", (long long)p.kv_heads, (long long)p.heads);
@@ -111,12 +118,13 @@ fagen_status checkSizes(const fagen_problem &p) {
 /// the alignment of the others.
 class StrideReader {
 public:
-  StrideReader(int64_t elementBytes, uint32_t alignment) : elementBytes(elementBytes), bits(alignment) {}
+  StrideReader(int64_t elementBytes, uint32_t alignment, bool isExplicit)
+      : elementBytes(elementBytes), bits(alignment), isExplicit(isExplicit) {}
 
   /// `sizes` are batch, heads, rows and columns. Rows of an output must not overlap.
   fagen_status read(const char *name, const int64_t (&given)[3], const int64_t (&sizes)[4], bool output,
                     long long (&stride)[3]) {
-    if (!given[0] && !given[1] && !given[2])
+    if (!isExplicit && !given[0] && !given[1] && !given[2])
       return pack(name, sizes, stride);
     int64_t extent = sizes[3];
     for (int i = 2; i >= 0; --i) {
@@ -180,12 +188,14 @@ private:
   void use(int64_t stride) { bits |= uint64_t(stride) * uint64_t(elementBytes); }
 
   int64_t elementBytes;
-  uint64_t bits; // of all strides in bytes and the base alignment together: the lowest one set is what they share
+  uint64_t bits;   // of all strides in bytes and the base alignment together: the lowest one set is what they share
+  bool isExplicit; // none are absent
 };
 
 fagen_status readStrides(const fagen_problem &p, Problem &problem) {
   device::AttentionParams &params = problem.params;
-  StrideReader reader(elementBytes(p.dtype), p.alignment);
+  const bool isExplicit = p.flags & FAGEN_FLAG_EXPLICIT;
+  StrideReader reader(elementBytes(p.dtype), p.alignment, isExplicit);
   const int64_t q[4] = {p.batch, p.heads, p.seq_q, p.head_dim_qk};
   const int64_t k[4] = {p.batch, p.kv_heads, p.seq_kv, p.head_dim_qk};
   const int64_t v[4] = {p.batch, p.kv_heads, p.seq_kv, p.head_dim_v};
@@ -200,8 +210,8 @@ fagen_status readStrides(const fagen_problem &p, Problem &problem) {
   problem.commonAlignment = reader.commonAlignment();
 
   // LSE as a tensor of one column whose rows are dense; scalar stores need no more than the alignment of float.
-  StrideReader lseReader(sizeof(float), alignof(float));
-  const bool packed = p.lse_stride[0] == 0 && p.lse_stride[1] == 0;
+  StrideReader lseReader(sizeof(float), alignof(float), isExplicit);
+  const bool packed = !isExplicit && p.lse_stride[0] == 0 && p.lse_stride[1] == 0;
   const int64_t lseGiven[3] = {p.lse_stride[0], p.lse_stride[1], packed ? 0 : 1};
   const int64_t lseSizes[4] = {p.batch, p.heads, p.seq_q, 1};
   long long lseStride[3];
@@ -262,6 +272,7 @@ fagen_status readProblem(const fagen_problem *given, Problem &problem) {
   problem.variant = p.variant;
   problem.form.name = p.form;
   problem.form.given = {p.args, p.arg_count};
+  problem.form.areExplicit = p.flags & FAGEN_FLAG_EXPLICIT;
   return FAGEN_OK;
 }
 

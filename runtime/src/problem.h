@@ -27,6 +27,7 @@ struct FormArg {
 struct FormArgs {
   const char *name = nullptr; ///< null: the problem has a mask
   std::span<const fagen_arg> given;
+  bool areExplicit = false;       ///< strides that are all 0 repeat, and are not absent
   const fagen_form *of = nullptr; ///< the form that is meant, as the first table has it
   FormArg args[FAGEN_MAX_FORM_PARAMS];
 };

@@ -281,6 +281,20 @@ TEST_F(FormTest, StridesOfTheCaller) {
             (std::vector<uint64_t>{0x80, 0, 0x100, 0, 7, 0x200, 0, 18, 1, 0x302, 0}));
 }
 
+TEST_F(FormTest, ExplicitStridesOfZeroRepeat) {
+  const std::vector<fagen_arg> args = {number("n", 3), tensor("a", 0x100), tensor("sees", 0x200, {0, 0, 1}),
+                                       tensor("half", 0x302)};
+  fagen_problem problem = formProblem("doc", args);
+  problem.flags = FAGEN_FLAG_EXPLICIT;
+  problem.kv_heads = 8;
+  problem.head_dim_v = 64;
+  problem.lse_stride[1] = 512;
+  problem.o_stride[1] = 512 * 64;
+  problem.o_stride[2] = 64;
+  EXPECT_EQ(wordsOf(tensors.get(), problem, device),
+            (std::vector<uint64_t>{0, 3, 0x100, 0, 0, 0x200, 0, 0, 1, 0x302, 0}));
+}
+
 TEST_F(FormTest, RunsBringTheirPointers) {
   const std::vector<fagen_arg> args = {number("n", 3), tensor("a"), tensor("sees", 0x200), tensor("half")};
   const fagen_problem problem = formProblem("doc", args);

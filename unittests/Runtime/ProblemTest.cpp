@@ -36,8 +36,15 @@ TEST(Problem, RefusalsSayWhatIsWrong) {
       {"dtype", [](auto &p) { p.dtype = 0; }, FAGEN_INVALID, "dtype 0 is unknown; it is 1 (f16), 2 (bf16) or 3 (e4m3)"},
       {"pass", [](auto &p) { p.pass = 3; }, FAGEN_INVALID, "pass 3 is unknown; it is 1 (forward) or 2 (backward)"},
       {"mask", [](auto &p) { p.mask = 3; }, FAGEN_INVALID, "mask 3 is unknown; it is 1 (none) or 2 (causal)"},
-      {"flags", [](auto &p) { p.flags = 6; }, FAGEN_INVALID,
-       "flags 0x6 has unknown bits; known are FAGEN_FLAG_LSE (0x1) and FAGEN_FLAG_PDL (0x2)"},
+      {"flags", [](auto &p) { p.flags = 10; }, FAGEN_INVALID,
+       "flags 0xa has unknown bits; known are FAGEN_FLAG_LSE (0x1), FAGEN_FLAG_PDL (0x2) and FAGEN_FLAG_EXPLICIT "
+       "(0x4)"},
+      {"no K", [](auto &p) { p.flags = FAGEN_FLAG_EXPLICIT, p.head_dim_v = 64; }, FAGEN_INVALID,
+       "kv_heads is 0 with heads 8"},
+      {"no V", [](auto &p) { p.flags = FAGEN_FLAG_EXPLICIT, p.kv_heads = 8, p.head_dim_v = 0; }, FAGEN_UNSUPPORTED,
+       "head_dim_v is 0: V and O have no columns"},
+      {"O in one place", [](auto &p) { p.flags = FAGEN_FLAG_EXPLICIT, p.kv_heads = 8, p.head_dim_v = 64; },
+       FAGEN_INVALID, "o_stride[2] is 0: rows would overlap; at least 64 keeps them apart"},
       {"alignment", [](auto &p) { p.alignment = 12; }, FAGEN_INVALID, "alignment 12 is not a power of two"},
       {"scale", [](auto &p) { p.has_scale = 1, p.scale = -0.5f; }, FAGEN_INVALID,
        "scale is -0.5; it must be finite and not negative"},
@@ -137,6 +144,26 @@ TEST(Problem, DefaultsArePackedAndForward) {
   EXPECT_FLOAT_EQ(p.scale, 0.125f);
   EXPECT_FLOAT_EQ(p.scale_log2, 0.125f * 1.44269504f);
   EXPECT_EQ(problem.key, fagen_problem_key(FAGEN_PASS_FORWARD, FAGEN_DTYPE_F16, FAGEN_MASK_NONE, 64, 32));
+}
+
+TEST(Problem, ExplicitStridesOfZeroRepeat) {
+  fagen_problem given = makeProblem();
+  given.batch = 2;
+  given.kv_heads = 8;
+  given.head_dim_v = 64;
+  given.lse_stride[0] = 8 * 512;
+  given.lse_stride[1] = 512;
+  given.o_stride[0] = 8 * 512 * 64;
+  given.o_stride[1] = 512 * 64;
+  given.o_stride[2] = 64;
+  Problem problem;
+  ASSERT_EQ(readProblem(&given, problem), FAGEN_OK) << fagen_last_error();
+  EXPECT_EQ(problem.params.k_stride[2], 64); // absent: packed
+  given.flags = FAGEN_FLAG_EXPLICIT;
+  ASSERT_EQ(readProblem(&given, problem), FAGEN_OK) << fagen_last_error();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(problem.params.k_stride[i], 0) << i;
+  EXPECT_EQ(problem.params.o_stride[2], 64);
 }
 
 TEST(Problem, JunkStridesOfSizeOneDimensionsAreDropped) {

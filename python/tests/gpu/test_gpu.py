@@ -195,3 +195,15 @@ def test_plans_and_remembered_calls_on_other_streams_and_threads():
         thread.join()
     torch.cuda.synchronize()
     assert len(results) == 160 and all(torch.equal(one, wanted) for one in results)
+
+
+def test_outputs_between_what_is_read():
+    """A slice of a packed tensor shares no element with the others, though they lie in one stretch of memory."""
+    packed = tensors(2, 16, 16, 200, 200, 64)[0]
+    q, k, v, out = packed.split(4, dim=2)
+    wanted, p = exact(q.clone(), k.clone(), v.clone(), False)[0], fagen.plan(q, k, v)
+    for _ in range(2):
+        torch.testing.assert_close(fagen.attention(q, k, v, out=out.zero_()).double(), wanted, atol=2e-3, rtol=2e-3)
+        torch.testing.assert_close(p(q, k, v, out.zero_()).double(), wanted, atol=2e-3, rtol=2e-3)
+    with pytest.raises(fagen.Error, match="out shares memory with k"):
+        fagen.attention(q, k, v, out=packed[:, :, 7:11])

@@ -91,3 +91,24 @@ def test_bias_and_mask(dtype, options):
         seen = jnp.isfinite(lse)
         assert_near(o[seen], wanted[seen])
         assert not o[~seen].any()
+
+
+@pytest.mark.parametrize("value", [-1e4, -1e9, -0.7 * float(jnp.finfo(jnp.float32).max), float(jnp.finfo(jnp.float32).min)])
+def test_large_biases(value):
+    q, k, v = arrays(rows=300, keys=300)
+    bias = jnp.where(jnp.tril(jnp.ones((300, 300), bool)), 0.0, value)[None, None].astype(jnp.float32)
+    assert_near(ours.dot_product_attention(q, k, v, bias), exact(q, k, v, is_causal=True))
+
+
+def test_scales_that_are_traced_and_below_0():
+    q, k, v = arrays()
+    for scale in (0.05, -0.05):
+        assert_near(jax.jit(lambda s: ours.dot_product_attention(q, k, v, scale=s))(scale), exact(q, k, v, scale=scale))
+        assert_near(ours.dot_product_attention(q, k, v, scale=scale), exact(q, k, v, scale=scale))
+
+
+def test_what_does_not_fit():
+    q, k, v = arrays()
+    for wrong in ((q, k.astype(jnp.float16), v.astype(jnp.float16)), (q, k, v[:, :100])):
+        with pytest.raises(fagen.Error, match="key is of float16|value has 100 rows"):
+            ours.dot_product_attention(*wrong)

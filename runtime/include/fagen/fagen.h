@@ -67,7 +67,10 @@ enum {
   /* Programmatic dependent launch: kernels that can (schedules with pdl = 1) begin while the launch before them in the
    * stream ends, and wait for it. A small launch gains where that launch lets its successor begin, as such kernels of
    * fagen do, and loses a little where it does not (docs/Runtime.md). Others are launched as without. */
-  FAGEN_FLAG_PDL = 1u << 1
+  FAGEN_FLAG_PDL = 1u << 1,
+  /* Nothing of kv_heads, head_dim_v, the strides and those of args is absent: a 0 is the number 0. For callers that
+   * have tensors rather than wishes: K of no heads, or expanded in every dimension, is then taken at its word. */
+  FAGEN_FLAG_EXPLICIT = 1u << 2
 };
 
 /* fagen_arg.kind */
@@ -87,7 +90,7 @@ typedef struct fagen_arg {
   const void *data;
   /* Of a tensor: one for each of its extents, in elements, not negative; a 0 repeats it along that extent. All absent:
    * packed, the last extent dense. Bits lie in 32-bit words, low bit first: the last extent is dense and its stride 1,
-   * the others are in words. Strides of extents of 0 or 1 are not used. */
+   * the others are in words. Strides of extents of 0 or 1 are not used. FAGEN_FLAG_EXPLICIT: none are absent. */
   int64_t stride[4];
 } fagen_arg;
 
@@ -95,11 +98,12 @@ typedef struct fagen_arg {
 typedef struct fagen_problem {
   uint32_t struct_size, abi; /* fagen_problem_init sets both */
   uint32_t pass, dtype, mask, flags;
-  /* kv_heads absent: heads. head_dim_v absent: head_dim_qk. An empty batch, heads or seq_q is legal and launches
-   * nothing; seq_kv = 0 gives O = 0 and LSE = -inf. Each is at most 10^9. */
+  /* kv_heads absent: heads. head_dim_v absent: head_dim_qk. Neither is with FAGEN_FLAG_EXPLICIT. An empty batch, heads
+   * or seq_q is legal and launches nothing; seq_kv = 0 gives O = 0 and LSE = -inf. Each is at most 10^9. */
   int64_t batch, heads, kv_heads, seq_q, seq_kv, head_dim_qk, head_dim_v;
-  /* Batch, head, row; in elements, not negative. All three absent: packed as shaped above. Dimensions of size 0 or 1
-   * do not use theirs. A 0 repeats Q, K or V; rows of O and LSE must be apart, by the rule of docs/Runtime.md. */
+  /* Batch, head, row; in elements, not negative. All three absent: packed as shaped above, but with
+   * FAGEN_FLAG_EXPLICIT. Dimensions of size 0 or 1 do not use theirs. A 0 repeats Q, K or V; rows of O and LSE must be
+   * apart, by the rule of docs/Runtime.md. */
   int64_t q_stride[3], k_stride[3], v_stride[3], o_stride[3];
   int64_t lse_stride[2]; /* batch, head; rows are dense; both absent: packed */
   float scale;           /* used if has_scale is not 0; finite, not negative; 0 averages V. Else 1/sqrt(head_dim_qk) */

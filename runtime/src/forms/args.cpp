@@ -109,8 +109,8 @@ struct ExtentValues : FormValues {
 /// Reads the strides of one tensor.
 class TensorReader {
 public:
-  TensorReader(const fagen_form &form, const fagen_form_param &param, const ExtentValues &values)
-      : form(form), param(param), values(values) {}
+  TensorReader(const fagen_form &form, const fagen_form_param &param, const ExtentValues &values, bool isExplicit)
+      : form(form), param(param), values(values), isExplicit(isExplicit) {}
 
   fagen_status read(const fagen_arg &given, FormArg &arg) {
     for (uint32_t i = param.rank; i < std::size(given.stride); ++i)
@@ -118,7 +118,7 @@ public:
         return fail(FAGEN_INVALID, "form %s: stride[%u] of arg '%s' is %lld; the param has %u extent%s", form.name, i,
                     param.name, (long long)given.stride[i], param.rank, param.rank == 1 ? "" : "s");
     const bool isPacked =
-        std::all_of(given.stride, given.stride + param.rank, [](int64_t stride) { return stride == 0; });
+        !isExplicit && std::all_of(given.stride, given.stride + param.rank, [](int64_t stride) { return stride == 0; });
     arg.data = given.data || !isEmpty() ? given.data : kNothing;
     fagen_status status = isPacked ? pack(arg) : take(given, arg);
     if (isBits())
@@ -192,6 +192,7 @@ private:
   const fagen_form &form;
   const fagen_form_param &param;
   const ExtentValues &values;
+  bool isExplicit; // no stride is absent
 };
 
 fagen_status checkKind(const fagen_form &form, const fagen_form_param &param, const fagen_arg &given) {
@@ -267,7 +268,8 @@ fagen_status readArgs(const fagen_form &form, std::span<const fagen_arg> args, P
   }
   for (uint32_t i = 0; i < form.param_count; ++i)
     if (const fagen_form_param &param = paramAt(form, i); param.rank)
-      if (fagen_status status = TensorReader(form, param, values).read(*givens[i], problem.form.args[i]))
+      if (fagen_status status =
+              TensorReader(form, param, values, problem.form.areExplicit).read(*givens[i], problem.form.args[i]))
         return status;
   problem.form.of = &form;
   return FAGEN_OK;
