@@ -10,7 +10,8 @@ import statistics
 
 from samples import ratio_by_rounds, ratio_of_medians
 
-LEAST_SAMPLES = 9  # shorter lists of numbers are no samples
+LEAST_SAMPLES = 9  # shorter lists are kept
+SAMPLES = ("samples", "microseconds")  # how names of such lists begin, or of objects that hold them by contestant
 DIGITS = 7
 
 
@@ -51,7 +52,7 @@ def is_number(value):
 
 
 def is_samples(value):
-    """Numbers, or (round, number)."""
+    """Numbers, or (round, number), and enough of them."""
     return (isinstance(value, list) and len(value) >= LEAST_SAMPLES
             and (all(map(is_number, value))
                  or all(isinstance(pair, list) and len(pair) == 2 and all(map(is_number, pair)) for pair in value)))
@@ -73,16 +74,17 @@ def is_runs(name, owner):
     return (name == "cases" and "variants" in owner) or (name == "results" and "mutants" in owner) or name == "segments"
 
 
-def reduced(value):
+def reduced(value, holds_samples=False):
+    """holds_samples: under a name of samples."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
-    if is_samples(value):
+    if holds_samples and is_samples(value):
         return reduced(of_samples(value))
     if isinstance(value, (list, tuple)):
         return [reduced(each) for each in value]
     if isinstance(value, dict):
-        return {name: len(each) if isinstance(each, list) and is_runs(name, value) else reduced(each)
-                for name, each in value.items()}
+        return {name: len(each) if isinstance(each, list) and is_runs(name, value)
+                else reduced(each, holds_samples or name.startswith(SAMPLES)) for name, each in value.items()}
     return value
 
 
