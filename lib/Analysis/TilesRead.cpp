@@ -96,6 +96,7 @@ private:
     }
     for (const auto &[key, content] : handed)
       checkRead(content);
+    reportUnread(run);
     said.clear();
   }
 
@@ -151,6 +152,8 @@ private:
   }
 
   Place read(const Op &op, const OperandCode &operand, int64_t position) {
+    if (operand.buffer->isRing)
+      ringsRead.insert(operand.buffer);
     Content &own = contentOf(operand, position);
     const bool isOwn = own.by && own.position == position;
     if (isOwn || !operand.isHanded)
@@ -165,6 +168,8 @@ private:
   }
 
   Place readHere(const Op &op, const OperandCode &operand, int64_t position, Content &content) {
+    if (!content.by && operand.buffer->space == Space::Fragment && !operand.buffer->isRing)
+      return {}; // registers, which compilers look after
     if (content.by && content.position == position && !content.overwriter) {
       content.unreadCopy = nullptr;
       return content.place;
@@ -204,8 +209,17 @@ private:
 
   void checkRead(const Content &content) {
     if (content.unreadCopy && areAllRead)
-      fail(*content.unreadCopy, "copies position " + Twine(content.position) + " of %" +
-                                    CopyIssueOp(*content.unreadCopy).dst().buffer->name + ", which nobody reads");
+      unread.push_back({content.unreadCopy, content.position});
+  }
+
+  /// A copy ahead of a turn without steps is for nobody, and so is what is kept for the whole turn.
+  void reportUnread(const Run &run) {
+    const bool isOneTurn = run.timelines.front()->turnBegins.size() <= 1;
+    for (const auto &[copy, position] : unread)
+      if (const Buffer *ring = CopyIssueOp(*copy).dst().buffer; isOneTurn && ringsRead.contains(ring))
+        fail(*copy, "copies position " + Twine(position) + " of %" + ring->name + ", which nobody reads");
+    unread.clear();
+    ringsRead.clear();
   }
 
   /// Two copies to one position.
@@ -372,6 +386,8 @@ private:
   std::map<std::pair<unsigned, int64_t>, Content> handed; ///< by first slot and position
   std::vector<Content> contents;                                 ///< by slot
   llvm::DenseMap<const Buffer *, int64_t> rowsCopied;            ///< by running copies
+  std::vector<std::pair<const Op *, int64_t>> unread;            ///< copies and positions
+  llvm::DenseSet<const Buffer *> ringsRead;
 };
 
 } // namespace
