@@ -15,13 +15,29 @@ using namespace fagen::ir;
 using Change = TileMutant::Change;
 
 llvm::StringRef fagen::toString(Change change) {
-  static constexpr llvm::StringLiteral names[] = {"position", "tile", "both", "guard"};
-  return names[unsigned(change)];
+  switch (change) {
+  case Change::Positions:
+    return "positions";
+  case Change::Tile:
+    return "tile";
+  case Change::Both:
+    return "both";
+  case Change::Guard:
+    return "guard";
+  }
+  return "guard";
 }
 
 llvm::StringRef fagen::toString(TileMutant::Verdict verdict) {
-  static constexpr llvm::StringLiteral names[] = {"wrong tile", "out of order", "passes"};
-  return names[unsigned(verdict)];
+  switch (verdict) {
+  case TileMutant::Verdict::WrongTile:
+    return "wrong tile";
+  case TileMutant::Verdict::OutOfOrder:
+    return "out of order";
+  case TileMutant::Verdict::Accepted:
+    return "accepted";
+  }
+  return "accepted";
 }
 
 namespace {
@@ -58,7 +74,7 @@ private:
       shifts.append({slots, -slots});
     const auto copy = dynCast<CopyIssueOp>(op);
     for (const int64_t by : shifts) {
-      judge(op, operand, Change::Position, by, [&] { shiftPosition(op, operand, by); });
+      judge(op, operand, Change::Positions, by, [&] { shiftPosition(op, operand, by); });
       if (!copy)
         continue;
       judge(op, operand, Change::Tile, by, [&] { shiftTile(op, by); });
@@ -118,7 +134,7 @@ private:
     if (!mutant.why.empty())
       return;
     mutant.why = needsOrder(kernel) ? whyOutOfOrder(OrderInfo(kernel)) : whyOpen(HazardInfo(kernel, *role));
-    mutant.verdict = mutant.why.empty() ? TileMutant::Verdict::Passes : TileMutant::Verdict::OutOfOrder;
+    mutant.verdict = mutant.why.empty() ? TileMutant::Verdict::Accepted : TileMutant::Verdict::OutOfOrder;
   }
 
   static std::string whyOutOfOrder(const OrderInfo &info) {

@@ -22,6 +22,7 @@ using llvm::Twine;
 namespace {
 
 constexpr unsigned kMostOperands = 4;
+constexpr llvm::StringLiteral kRows = "rows of ", kColumns = "columns of ";
 
 /// What lies in a slot, or what is written there for a position.
 struct Content {
@@ -264,7 +265,7 @@ private:
     case OpKind::Map:
       return mapped(op, read, said);
     case OpKind::Reduce:
-      return {meet(op, 1, read[1].rows, 2, read[2].rows, "rows"), {}};
+      return {meet(op, 1, read[1].rows, 2, read[2].rows, kRows), {}};
     default:
       return passed(op, read, said);
     }
@@ -281,16 +282,16 @@ private:
     const Coordinate &summed = summedOf(op, b);
     if (a.columns.isKnown() && summed.isKnown() && a.columns.value != summed.value)
       fail(op, "sums over columns of %" + op.operands[1].buffer->name + " from " + textOf(a.columns) + " on, and over " +
-                   (isTransposed ? "columns" : "rows") + " of %" + op.operands[2].buffer->name + " from " +
+                   (isTransposed ? kColumns : kRows) + "%" + op.operands[2].buffer->name + " from " +
                    textOf(summed) + " on");
     for (unsigned held = 3; held < read.size(); ++held) { // the first columns of a
-      meet(op, 1, a.rows, held, read[held].rows, "rows");
-      meet(op, 1, a.columns, held, read[held].columns, "columns");
+      meet(op, 1, a.rows, held, read[held].rows, kRows);
+      meet(op, 1, a.columns, held, read[held].columns, kColumns);
     }
     Place made{a.rows, isTransposed ? b.rows : b.columns};
     if (op.isSet(Attr::Accumulate)) {
-      made.rows = meet(op, 0, read[0].rows, 1, made.rows, "rows");
-      made.columns = meet(op, 0, read[0].columns, 2, made.columns, "columns");
+      made.rows = meet(op, 0, read[0].rows, 1, made.rows, kRows);
+      made.columns = meet(op, 0, read[0].columns, 2, made.columns, kColumns);
     }
     return made;
   }
@@ -299,8 +300,8 @@ private:
   Place mapped(const Op &op, llvm::ArrayRef<Place> read, const Place &said) {
     Place made = read[0];
     for (unsigned i = 1; i < read.size(); ++i) {
-      made.rows = meet(op, 0, made.rows, i, read[i].rows, "rows");
-      made.columns = meet(op, 0, made.columns, i, read[i].columns, "columns");
+      made.rows = meet(op, 0, made.rows, i, read[i].rows, kRows);
+      made.columns = meet(op, 0, made.columns, i, read[i].columns, kColumns);
     }
     compareWithSaid(op, 0, made, said);
     return {said.rows.isKnown() ? said.rows : made.rows, said.columns.isKnown() ? said.columns : made.columns};
@@ -320,18 +321,18 @@ private:
   void compareWithSaid(const Op &op, unsigned operand, const Place &place, const Place &said) {
     auto compare = [&](const Coordinate &is, const Coordinate &means, llvm::StringRef what) {
       if (is.isKnown() && means.isKnown() && is.value != means.value)
-        fail(op, "takes the " + what + " of %" + op.operands[operand].buffer->name + " to begin at " +
+        fail(op, "takes the " + what + "%" + op.operands[operand].buffer->name + " to begin at " +
                      textOf(means) + "; they begin at " + textOf(is));
     };
-    compare(place.rows, said.rows, "rows");
-    compare(place.columns, said.columns, "columns");
+    compare(place.rows, said.rows, kRows);
+    compare(place.columns, said.columns, kColumns);
   }
 
   /// What two operands have in common.
   Coordinate meet(const Op &op, unsigned a, const Coordinate &ofA, unsigned b, const Coordinate &ofB,
                   llvm::StringRef what) {
     if (ofA.isKnown() && ofB.isKnown() && ofA.value != ofB.value)
-      fail(op, "takes " + what + " of %" + op.operands[a].buffer->name + " from " + textOf(ofA) + " on with those of %" +
+      fail(op, "takes " + what + "%" + op.operands[a].buffer->name + " from " + textOf(ofA) + " on with those of %" +
                    op.operands[b].buffer->name + " from " + textOf(ofB) + " on");
     return ofA.isKnown() ? ofA : ofB;
   }

@@ -15,21 +15,21 @@ namespace fagen {
 
 struct TileMutant {
   enum class Change : uint8_t {
-    Position, ///< of an operand; of a copy that of its mbarrier too
+    Positions, ///< of an operand; of a copy that of its mbarrier too
     Tile,     ///< of a copy: what it brings, where it goes stays
     Both,     ///< of a copy: what it brings, where it goes and its guard, as one of another step
     Guard     ///< of a copy: up to one tile more or less
   };
-  enum class Verdict : uint8_t { WrongTile, OutOfOrder, Passes };
-  Change change = Change::Position;
+  enum class Verdict : uint8_t { WrongTile, OutOfOrder, Accepted };
+  Change change = Change::Positions;
   std::string op;     ///< load.copy_issue@9
   std::string buffer; ///< the ring
   int64_t by = 0;     ///< positions, or tiles
-  Verdict verdict = Verdict::Passes;
+  Verdict verdict = Verdict::Accepted;
   std::string why; ///< the first thing that the analysis says
 };
-llvm::StringRef toString(TileMutant::Change change);   ///< position, tile, both, guard
-llvm::StringRef toString(TileMutant::Verdict verdict); ///< wrong tile, out of order, passes
+llvm::StringRef toString(TileMutant::Change change);   ///< positions, tile, both, guard
+llvm::StringRef toString(TileMutant::Verdict verdict); ///< wrong tile, out of order, accepted
 
 /// Every mutant of a kernel with final barriers, which is left as it was.
 std::vector<TileMutant> judgeTileMutants(ir::Kernel &kernel);
