@@ -96,7 +96,8 @@ std::string TileCodes::textOf(const Coordinate &coordinate,
                               llvm::function_ref<std::string(const Op *)> nameOf) const {
   const auto &[op, expr] = sources[coordinate.source];
   std::string text = expr.str();
-  if (isNumberOfTile(coordinate.value) && expr.kind() != ExprKind::Constant)
+  const bool isSaid = expr.kind() == ExprKind::Constant && expr.value() == coordinate.value;
+  if (isNumberOfTile(coordinate.value) && !isSaid)
     text = std::to_string(coordinate.value) + ", " + text;
   return text + " of " + nameOf(op);
 }
