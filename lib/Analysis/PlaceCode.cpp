@@ -12,13 +12,21 @@
 using namespace fagen;
 using namespace fagen::ir;
 
+/// The let of that name that stands for its value; null where there is none, or it is kept.
+static const Let *replacedLet(const Kernel &kernel, llvm::StringRef name, const llvm::StringSet<> &kept) {
+  const auto let = llvm::find_if(kernel.lets, [&](const Let &let) { return let.name == name; });
+  const bool isValue = let != kernel.lets.end() && !let->source && !let->judged; // else it stands for itself
+  return isValue && !kept.contains(name) ? &*let : nullptr;
+}
+
 Expr fagen::withoutLets(const Kernel &kernel, const Expr &expr, const llvm::StringSet<> &kept) {
+  bool hasLets = false;
+  expr.forEachVariable([&](llvm::StringRef name) { hasLets |= replacedLet(kernel, name, kept) != nullptr; });
+  if (!hasLets)
+    return expr;
   return expr.rewritten([&](const Expr &node) {
-    if (node.kind() != ExprKind::Variable || kept.contains(node.name()))
-      return Expr();
-    const auto let = llvm::find_if(kernel.lets, [&](const Let &let) { return let.name == node.name(); });
-    const bool isValue = let != kernel.lets.end() && !let->source && !let->judged; // else it stands for itself
-    return isValue ? withoutLets(kernel, let->value, kept) : Expr();
+    const Let *let = node.kind() == ExprKind::Variable ? replacedLet(kernel, node.name(), kept) : nullptr;
+    return let ? withoutLets(kernel, let->value, kept) : Expr();
   });
 }
 

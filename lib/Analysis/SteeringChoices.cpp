@@ -146,7 +146,7 @@ void SteeringChoices::enumerate(unsigned next) {
 void SteeringChoices::enumerateTurns() {
   enumerateTurns({});
   enumerateTurns({limit});
-  if (extent == Extent::OneTurn)
+  if (extent == Extent::Short)
     return;
   enumerateTurns({turnLimit, turnLimit});
   for (int64_t between = 0; between < turnLimit; ++between)

@@ -31,6 +31,7 @@ void TileCodes::addBuffers() {
     firstSlot[buffer.get()] = bytes.size();
     const bool isShared = buffer->space == Space::Shared;
     isHanded[buffer.get()] &= isShared; // each warp has fragments of its own
+    anyIsHanded |= isHanded[buffer.get()];
     for (unsigned slot = 0; slot < buffer->stages; ++slot) {
       const uint64_t base = isShared ? map.baseOf(buffer.get(), slot) : 0;
       bytes.push_back({base, base + (isShared ? buffer->stageBytes() : 0)});

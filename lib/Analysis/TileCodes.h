@@ -46,6 +46,8 @@ public:
 
   const TileCode &of(unsigned role, unsigned point) const { return codes[role][point]; }
   unsigned slots() const { return slotCount; }
+  /// Whether some buffer is touched by several roles.
+  bool hasHanded() const { return anyIsHanded; }
   /// The slots of other buffers that have bytes of this one.
   llvm::ArrayRef<unsigned> overlapping(unsigned slot) const { return overlaps[slot]; }
   /// "128, j * kTileKeys of copy_issue@9"
@@ -60,6 +62,7 @@ private:
   llvm::DenseMap<const ir::Buffer *, unsigned> firstSlot; ///< of those that hold tiles
   llvm::DenseMap<const ir::Buffer *, bool> isHanded;
   unsigned slotCount = 0;
+  bool anyIsHanded = false;
   std::vector<llvm::SmallVector<unsigned, 2>> overlaps; ///< by slot
   llvm::StringSet<> steering;                           ///< lets that runs choose
   std::vector<std::vector<TileCode>> codes;             ///< by role and point

@@ -55,7 +55,9 @@ public:
     };
     auto come = [&](unsigned role, const Event &event) { listen(codes.of(role, event.point)); };
     auto follow = [&](const Run &run) { followRun(run); };
-    const Extent extent = needsOrder(kernel) ? Extent::OneTurn : Extent::Whole;
+    // Where turns follow each other, Order.h asks what slots hold.
+    const bool areTurnsFollowed = !needsOrder(kernel) && turnsOf(kernel.roles.front());
+    const Extent extent = areTurnsFollowed ? Extent::Whole : Extent::Short;
     forEachFullRun(kernel, roles, points, extent, result.problem, {prepare, come, follow});
     return std::move(result);
   }
@@ -78,7 +80,7 @@ private:
     current = &run;
     handed.clear();
     next = 0;
-    for (const Timeline *timeline : run.timelines)
+    for (const Timeline *timeline : codes.hasHanded() ? run.timelines : llvm::ArrayRef<const Timeline *>())
       forEachOp(*timeline, [&](const Event &event, const TileCode &code, const Place &place) {
         handOver(event, code, place);
       });

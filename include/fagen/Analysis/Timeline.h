@@ -140,10 +140,13 @@ bool forEachRun(const ir::Kernel &kernel, llvm::ArrayRef<const ir::Role *> roles
 
 class ExprValues;
 
-/// How far runs are tried: see above.
+/// How far runs are tried.
 enum class Extent : uint8_t {
-  Whole,
-  OneTurn ///< of a loop that carries a value, and of few steps more than the longest ring has slots
+  Whole, ///< see above
+  /// One turn of a loop that carries a value, and up to two steps more than the longest ring has slots, S: what is copied
+  /// before a loop is used up then, and each copy in it is used at least once. No op of a longer run is further than S
+  /// steps from the one that filled what it reads, so there is one as far from it in a short one.
+  Short
 };
 
 /// What an analysis does with runs of which all events are kept.
