@@ -64,8 +64,9 @@ public:
     auto onMeet = [this](const Access &first, const Access &second, int64_t firstPosition, int64_t secondPosition,
                          llvm::StringRef open,
                          Known by) { meet(first, second, firstPosition, secondPosition, open, by); };
-    auto onFail = [this](const Op &op, std::string message) { fail(op, std::move(message)); };
-    const ExecutionObserver observer{onMeet, onFail, nameOf};
+    auto onFail = [this](const Op &op, std::string message) { add(defects, op, std::move(message)); };
+    auto onMisread = [this](const Op &op, std::string message) { add(misreads, op, std::move(message)); };
+    const ExecutionObserver observer{onMeet, onFail, onMisread, nameOf};
     FragmentOrder fragments(plan, table, observer);
     for (const Course &course : courses) {
       steps = &course.steps;
@@ -80,9 +81,7 @@ public:
     }
   }
 
-  bool areSound() const {
-    return defects.empty() && llvm::all_of(met, [](const OrderedPair &pair) { return pair.open.empty(); });
-  }
+  bool areSound() const { return isInOrder() && misreads.empty(); }
 
   /// By first and second access.
   std::vector<OrderedPair> takePairs() {
@@ -92,9 +91,14 @@ public:
         sorted.push_back(std::move(met[number]));
     return sorted;
   }
-  std::vector<OrderDefect> takeDefects() { return std::move(defects); }
+  /// What lies in slots when somebody reads them is known where accesses are in order.
+  std::vector<OrderDefect> takeDefects() { return std::move(isInOrder() ? misreads : defects); }
 
 private:
+  bool isInOrder() const {
+    return defects.empty() && llvm::all_of(met, [](const OrderedPair &pair) { return pair.open.empty(); });
+  }
+
   /// And of the runs that do the same as one of them, those that have more to tell.
   void executeOriginals(const DistinctRuns &runs, Execution &execution) {
     std::optional<unsigned> last;
@@ -150,9 +154,9 @@ private:
       pair.distance = std::min(pair.distance.value_or(*distance), *distance);
   }
 
-  void fail(const Op &op, std::string message) {
+  void add(std::vector<OrderDefect> &list, const Op &op, std::string message) {
     if (known.try_emplace({&op, message.substr(0, message.find_first_of("0123456789"))}, 0).second)
-      defects.push_back({&op, std::move(message), *steps});
+      list.push_back({&op, std::move(message), *steps});
   }
 
   ExecutionPlan &plan;
@@ -160,7 +164,7 @@ private:
   const std::string *steps = nullptr; ///< of the run
   std::vector<int> pairs;             ///< by first and second access: where in `met`
   std::vector<OrderedPair> met;
-  std::vector<OrderDefect> defects;
+  std::vector<OrderDefect> defects, misreads;
   std::map<std::pair<const Op *, std::string>, unsigned> known; ///< defects: one of a kind and op is enough
 };
 
@@ -204,8 +208,8 @@ OrderInfo::OrderInfo(const Kernel &kernel) {
     findings = std::make_unique<Findings>(plan, name);
     findings->execute(table, courses, runs, /*isTurnByTurn=*/true);
   }
-  found = findings->takePairs();
   wrong = findings->takeDefects();
+  found = findings->takePairs();
 }
 
 /// Whether another op may reach what the access does.

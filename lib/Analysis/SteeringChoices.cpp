@@ -15,8 +15,8 @@ using namespace fagen;
 using namespace fagen::ir;
 
 SteeringChoices::SteeringChoices(const Kernel &kernel, llvm::ArrayRef<const Role *> roles,
-                                 std::vector<Timeline> &timelines, ExprValues &values)
-    : kernel(kernel), roles(roles), timelines(timelines), values(values) {
+                                 std::vector<Timeline> &timelines, ExprValues &values, Extent extent)
+    : kernel(kernel), roles(roles), extent(extent), timelines(timelines), values(values) {
   for (const Constant &constant : kernel.constants)
     valueOf(constant.name) = constant.value;
   findLimit();
@@ -59,7 +59,7 @@ void SteeringChoices::findLimit() {
     walk(role->body, [&](const Op &op) {
       forEachSteering(op, [&](const Expr &expr) { largest = std::max(largest, largestLiteral(expr)); });
     });
-  limit = 4 * stages + 2 + (largest > stages ? std::min(largest, kMostSteps) : 0);
+  limit = (extent == Extent::Whole ? 4 * stages : stages) + 2 + (largest > stages ? std::min(largest, kMostSteps) : 0);
   turnLimit = stages;
 }
 
@@ -146,6 +146,8 @@ void SteeringChoices::enumerate(unsigned next) {
 void SteeringChoices::enumerateTurns() {
   enumerateTurns({});
   enumerateTurns({limit});
+  if (extent == Extent::Short)
+    return;
   enumerateTurns({turnLimit, turnLimit});
   for (int64_t between = 0; between < turnLimit; ++between)
     enumerateTurns({turnLimit - between, between, turnLimit - between});

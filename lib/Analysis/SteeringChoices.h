@@ -25,7 +25,7 @@ public:
   /// Begins with a timeline for each role, or for each group of its warps where groups have values of their own. What
   /// constants and other lets say goes into `values`.
   SteeringChoices(const ir::Kernel &kernel, llvm::ArrayRef<const ir::Role *> roles, std::vector<Timeline> &timelines,
-                  ExprValues &values);
+                  ExprValues &values, Extent extent = Extent::Whole);
 
   unsigned lets() const { return letCount; }
   /// The largest value that is tried.
@@ -69,6 +69,7 @@ private:
 
   const ir::Kernel &kernel;
   const llvm::ArrayRef<const ir::Role *> roles;
+  const Extent extent;
   std::vector<Timeline> &timelines;
   ExprValues &values;
   llvm::function_ref<bool()> visit = nullptr;

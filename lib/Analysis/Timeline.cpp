@@ -92,8 +92,16 @@ public:
       : kernel(kernel), roles(roles), numberings(numberings), pool(pool), problem(problem), visitor(visitor),
         choices(kernel, roles, timelines, values) {}
 
+  /// Whose ops are visited, too.
+  Unroller(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<const Points *> numberings,
+           Extent extent, std::string &problem, const RunVisitor &visitor, const FullRunVisitor &ops)
+      : kernel(kernel), roles(roles), numberings(numberings), pool(nullptr), problem(problem), visitor(visitor),
+        ops(&ops), choices(kernel, roles, timelines, values, extent) {}
+
   bool run() {
     encode();
+    if (ops)
+      ops->prepare(values);
     if (choices.lets() > kMaxSteering)
       problem = "more than " + std::to_string(kMaxSteering) + " run-time values steer loops and predicates";
     else if (choices.largest() > SteeringChoices::kMostSteps)
@@ -252,6 +260,8 @@ private:
       event.op = op;
       event.group = closed;
       place(event, code);
+      if (ops && op)
+        ops->come(role, event);
     }
     if (code.isLookedAt && (!code.isWanted || (code.isNeedless && hasSufficed)))
       events.pop_back();
@@ -378,6 +388,7 @@ private:
   TimelinePool *const pool;
   std::string &problem;
   const RunVisitor &visitor;
+  const FullRunVisitor *ops = nullptr;
 
   ExprValues values;
   std::vector<std::vector<OpCode>> codes; ///< by role and point
@@ -421,4 +432,12 @@ bool fagen::forEachRun(const Kernel &kernel, llvm::ArrayRef<const Role *> roles,
                        TimelinePool &pool, std::string &problem, const RunVisitor &visitor) {
   problem.clear();
   return Unroller(kernel, roles, points, &pool, problem, visitor).run();
+}
+
+bool fagen::forEachFullRun(const Kernel &kernel, llvm::ArrayRef<const Role *> roles,
+                           llvm::ArrayRef<const Points *> points, Extent extent, std::string &problem,
+                           const FullRunVisitor &visitor) {
+  problem.clear();
+  const RunVisitor runs{nullptr, nullptr, nullptr, nullptr, nullptr, visitor.run};
+  return Unroller(kernel, roles, points, extent, problem, runs, visitor).run();
 }

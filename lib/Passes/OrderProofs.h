@@ -27,6 +27,7 @@ struct OrderProof {
   std::mutex mutex;
   std::optional<std::vector<std::string>>
       covers; ///< the ledger's text for each site, where there are roles; nothing: not found sound so far
+  bool readsItsTiles = false; ///< as far as somebody asked
   // Of a kernel of one role; nothing: not asked so far.
   std::optional<std::vector<Placement>> missing;  ///< the barriers that it lacks, if barriers can mend it
   std::optional<std::vector<std::string>> ledger; ///< its text for each site, sound or not

@@ -9,6 +9,8 @@
 //   no hang   the warps of a role take every branch and every step together (whatever an expression can name is the
 //             same for all of them), and a barrier names just the warps of the role that reaches it: all participants
 //             arrive equally often
+//   its tile  each op reads the tile that it means (Analysis/TilesRead.h): a ring's position after the write of that
+//             position, and products, masks and stores agree with copies on where tiles begin
 //
 // Several roles, or ops that run beside threads: Analysis/Order.h says what orders them, whether phases and bytes
 // match, and whether all roles come to their end.
@@ -19,6 +21,8 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Sync.h"
 #include "fagen/Passes/Passes.h"
+
+#include "fagen/Analysis/TilesRead.h"
 
 #include "OrderProofs.h"
 #include "Reports/HazardReport.h"
@@ -132,45 +136,64 @@ private:
 
 } // namespace
 
-/// Of a single role. Kernels of the same text share the proof, too.
-static bool verifyRole(const Kernel &kernel, PassContext &context) {
-  OrderProof &proof = proofOf(proofKey(kernel));
-  const std::lock_guard lock(proof.mutex);
+/// Of a single role. Kernels of the same text share the proof, too. Who asks holds its mutex, as below.
+static bool verifyRole(const Kernel &kernel, OrderProof &proof, PassContext &context) {
   if (!proof.covers && BarrierVerifier(kernel, kernel.roles.front(), context).run(proof.isCovered))
     proof.covers.emplace();
   return proof.covers.has_value();
 }
 
-static bool isProven(const Kernel &kernel) {
-  OrderProof &proof = proofOfRoles(kernel);
-  const std::lock_guard lock(proof.mutex);
-  return proof.covers.has_value();
+static void report(PassContext &context, const Op &op, const std::string &message) {
+  if (context.variant)
+    context.diags.internalError("verify-barriers", message, op.location);
+  else
+    context.diags.error(op.location, message);
 }
 
-static bool verifyOrder(const Kernel &kernel, PassContext &context) {
-  const llvm::StringRef internal = context.variant ? "verify-barriers" : "";
+static bool verifyOrder(const Kernel &kernel, const OrderProof &proof, PassContext &context) {
   std::optional<OrderInfo> info;
   bool isSound = true;
-  if (!isProven(kernel)) {
+  if (!proof.covers) {
     info.emplace(kernel);
-    isSound = reportOrder(kernel, *info, context.diags, internal);
+    isSound = reportOrder(kernel, *info, context.diags, context.variant ? "verify-barriers" : "");
   }
   for (const Role &role : kernel.roles)
     Conditions(kernel, role).forEachUndecided(role.body, [&](const Op &op, const Op &undecided) {
       if (!info)
         info.emplace(kernel);
-      const std::string message = info->nameOf(&op) + ": the condition of " + info->nameOf(&undecided) + kUndecided;
-      if (internal.empty())
-        context.diags.error(op.location, message);
-      else
-        context.diags.internalError(internal, message, op.location);
+      report(context, op, info->nameOf(&op) + ": the condition of " + info->nameOf(&undecided) + kUndecided);
       isSound = false;
     });
   return isSound;
 }
 
+/// The proof of a kernel of roles stands for others with tiles of other sizes, which a running copy goes by.
+static bool goesBySizes(const Kernel &kernel) {
+  return needsOrder(kernel) && llvm::any_of(kernel.roles, [](const Role &role) {
+           return firstOf(role.body,
+                          [](const Op &op) { return op.kind == OpKind::CopyIssue && op.isSet(Attr::Running); });
+         });
+}
+
+static bool verifyTiles(const Kernel &kernel, OrderProof &proof, PassContext &context) {
+  if (proof.readsItsTiles && !goesBySizes(kernel))
+    return true;
+  const TilesRead tiles = findWrongTiles(kernel);
+  for (const WrongTile &wrong : tiles.wrong)
+    report(context, *wrong.op, wrong.message + (wrong.steps.empty() ? "" : " when " + wrong.steps));
+  proof.readsItsTiles = tiles.problem.empty() && tiles.wrong.empty();
+  return proof.readsItsTiles;
+}
+
 bool fagen::verifyBarriers(Kernel &kernel, PassContext &context) {
-  bool isSound = needsOrder(kernel) ? verifyOrder(kernel, context) : verifyRole(kernel, context);
+  const bool isOfRoles = needsOrder(kernel);
+  OrderProof &proof = isOfRoles ? proofOfRoles(kernel) : proofOf(proofKey(kernel));
+  bool isSound;
+  {
+    const std::lock_guard lock(proof.mutex);
+    isSound = isOfRoles ? verifyOrder(kernel, proof, context) : verifyRole(kernel, proof, context);
+    isSound = isSound && verifyTiles(kernel, proof, context);
+  }
   if (context.program)
     isSound &= reportGlobal(*context.program, kernel, context.diags, context.variant ? "verify-barriers" : "");
   if (!isSound)

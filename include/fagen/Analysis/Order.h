@@ -35,7 +35,8 @@ struct OrderedPair {
   const ir::Op *release = nullptr, *acquire = nullptr; ///< the first and the last op that order them, where some do
 };
 
-/// What is wrong with how the roles synchronise, whatever they access.
+/// What is wrong with how the roles synchronise, whatever they access; or, where accesses are in order, a read of
+/// another position than the slot holds.
 struct OrderDefect {
   const ir::Op *op = nullptr;
   std::string message;

@@ -221,7 +221,7 @@ def PlaceBarriers : Pass<"place-barriers",
 def VerifyBarriers : Pass<"verify-barriers",
   "proves the final kernel free of races and of hangs",
   "the final IR",
-  "every hazard is covered and every barrier is reached by its participants equally often"> {
+  "every hazard is covered, every barrier is reached by its participants equally often, and each op reads the tile that it means"> {
   let Place = "Proof, not trust: hazards recomputed on the final IR; one left open is our mistake.";
   let From = "Placed";
   let To = "Verified";
@@ -233,5 +233,14 @@ def PrintHazards : Pass<"print-hazards",
   "the IR is unchanged"> {
   let From = "LaidOut";
   let To = "Built"; // it only looks: it leaves an earlier phase, and runs in all later
+  let InPipeline = 0;
+}
+
+def PrintTileMutants : Pass<"print-tile-mutants",
+  "shifts each copy and use of a ring, and lists what verify-barriers says",
+  "barriers are final",
+  "the IR is unchanged"> {
+  let From = "Placed";
+  let To = "Built"; // as print-hazards
   let InPipeline = 0;
 }

@@ -21,6 +21,7 @@ Execution::Execution(ExecutionPlan &plan, const ExecutionObserver &observer)
       barrier.gathered = barrier.complete = nothing;
   }
   initial.instances.resize(size_t(plan.ctas) * plan.instances());
+  initial.filled.resize(size_t(plan.ctas) * plan.tileSlots());
   initial.remote.resize(size_t(plan.ctas) * 2 * shape.warps);
 }
 
@@ -183,9 +184,6 @@ bool Execution::acquire(Warp &warp, const Event &event, const PlannedOp &op, Lan
   switch (op.sync.acquires) {
   case Means::Phases:
     return wait(warp, op, event, lanes);
-  case Means::Tickets:
-    checkTaken(event);
-    return true;
   case Means::ProductGroups:
     waitForProducts(warp, op);
     return true;
@@ -203,9 +201,6 @@ void Execution::release(Warp &warp, const Event &event, const PlannedOp &op, Lan
   case Means::Phases:
     for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta)
       arrive(cta, warp, op, event, lanesFor(op, lanes, cta));
-    return;
-  case Means::Tickets:
-    state.handed[HandTileOp(*op.op).dst().buffer] = event.positions[0];
     return;
   case Means::AsyncFence:
     warp.asyncFence = warp.event + 1;
@@ -225,17 +220,6 @@ void Execution::release(Warp &warp, const Event &event, const PlannedOp &op, Lan
   default:
     return;
   }
-}
-
-/// Every role must take the tile number that was handed over for the same turn. If that holds in this order of
-/// execution and there is no race, it holds in every order.
-void Execution::checkTaken(const Event &event) {
-  const Buffer *buffer = TakeTileOp(*event.op).src().buffer;
-  auto last = state.handed.find(buffer);
-  if (last == state.handed.end() || last->second != event.positions[1])
-    fail(*event.op,
-         "nothing was handed over at position " + std::to_string(event.positions[1]) + " of %" + buffer->name +
-             (last == state.handed.end() ? "" : "; position " + std::to_string(last->second) + " was, last"));
 }
 
 /// lastIssue has an entry for the group that is open.

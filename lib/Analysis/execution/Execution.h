@@ -20,6 +20,8 @@ struct ExecutionObserver {
                           llvm::StringRef open, Known by)>
       meet;
   llvm::function_ref<void(const ir::Op &op, std::string message)> fail;
+  /// A read of another position than the slot holds. Where accesses are not in order that says nothing.
+  llvm::function_ref<void(const ir::Op &op, std::string message)> misread;
   llvm::function_ref<std::string(const ir::Op *)> nameOf;
 };
 
@@ -97,14 +99,20 @@ private:
     unsigned event = 0;
   };
 
+  /// What was written last in a slot.
+  struct Filled {
+    const ir::Op *by = nullptr;
+    int64_t position = 0;
+  };
+
   /// All that changes while roles are executed.
   struct State {
     std::vector<Warp> warps;
     std::vector<Slot> slots;
     std::vector<Barrier> barriers;
-    llvm::DenseMap<const ir::Buffer *, int64_t> handed; ///< the last position that hand_tile wrote
-    std::vector<Remote> remote;                         ///< by CTA, then by agent
-    std::vector<Instance> instances;                    ///< in the memory of each CTA
+    std::vector<Remote> remote;      ///< by CTA, then by agent
+    std::vector<Instance> instances; ///< in the memory of each CTA
+    std::vector<Filled> filled;      ///< likewise
   };
 
   void assignTimelines();
@@ -115,7 +123,6 @@ private:
   void begin(Warp &warp, const Event &event, const PlannedOp &op);
   bool acquire(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
   void release(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
-  void checkTaken(const Event &event);
   void issueProduct(Warp &warp);
   void waitForProducts(Warp &warp, const PlannedOp &op);
   bool comeToBarrier(Warp &warp, const PlannedOp &op, bool isFirstTry);
@@ -189,6 +196,7 @@ private:
     unsigned agent;
     bool isSameThread;
   };
+  void checkFilled(const Warp &warp, const Access &access, int64_t position);
   void checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes);
   // Inline, but defined where they are used: this is done so often that calls would show.
   inline void checkAgainst(const Coming &second, unsigned memory, const Rival &rival);

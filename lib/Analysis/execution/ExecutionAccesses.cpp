@@ -107,10 +107,29 @@ void Execution::checkAgainst(const Coming &second, unsigned memory, const Rival 
   }
 }
 
+/// Who reads a position must find what was written for it. If that holds in this order of execution and accesses are in
+/// order, it holds in every order.
+void Execution::checkFilled(const Warp &warp, const Access &access, int64_t position) {
+  const unsigned slot = plan.tileSlotOf(access, position);
+  if (slot == ExecutionPlan::kNoTile)
+    return;
+  const Filled &filled = state.filled[warp.cta * plan.tileSlots() + slot];
+  if (filled.by && filled.position == position)
+    return;
+  const bool isRing = access.buffer->isRing;
+  const std::string what =
+      "reads " + (isRing ? "position " + std::to_string(position) + " of %" : "%") + access.buffer->name;
+  observer.misread(*access.op, !filled.by ? what + ", which nothing has written"
+                                          : what + ", whose slot holds position " + std::to_string(filled.position) +
+                                                ", which " + observer.nameOf(filled.by) + " has written");
+}
+
 void Execution::checkAccesses(Warp &warp, const Event &event, const PlannedOp &op, Lanes lanes) {
   for (const Access *access : op.accesses) {
     const Access &second = *access;
     const int64_t position = event.positions[second.operand];
+    if (second.reads)
+      checkFilled(warp, second, position);
     const llvm::ArrayRef<Rival> rivals = plan.rivalsOf(second, position, warp.number);
     told.resize(plan.rivalNumbers(), std::numeric_limits<int64_t>::max());
     Coming coming{warp, second, position, lanes};
@@ -133,6 +152,8 @@ void Execution::remember(Warp &warp, const Event &event, const PlannedOp &op, La
   for (const Access *access : op.accesses)
     for (auto [cta, end] = ctasOf(warp, op); cta < end; ++cta) {
       const int64_t position = event.positions[access->operand];
+      if (const unsigned slot = plan.tileSlotOf(*access, position); access->writes && slot != ExecutionPlan::kNoTile)
+        state.filled[cta * plan.tileSlots() + slot] = {access->op, position};
       Instance &last = state.instances[cta * plan.instances() + plan.instanceOf(*access, position) + ofWarp];
       last = {position, 0, lanesFor(op, lanes, cta), warp.event, warp.event};
       if (!access->isAsync)

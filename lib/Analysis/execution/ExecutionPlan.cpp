@@ -22,6 +22,13 @@ ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> 
       for (unsigned i = 0; i < buffer->stages; ++i)
         slots.push_back({buffer.get(), i, false});
     }
+  llvm::DenseMap<const Buffer *, unsigned> firstOf;
+  for (const Access &access : table.accesses()) {
+    const bool isTile = access.buffer->space == Space::Shared && access.buffer->type != ElementType::MBarrier;
+    const auto [first, isNew] = firstOf.try_emplace(access.buffer, isTile ? tileCount : kNoTile);
+    tileCount += isNew && isTile ? access.buffer->stages.number() : 0;
+    firstTile.push_back(first->second);
+  }
   for (const Access &access : table.accesses()) {
     firstInstance.push_back(instanceCount);
     if (access.buffer->space != Space::Fragment)

@@ -80,6 +80,14 @@ public:
     return firstInstance[access.index] + slotAt(*access.buffer, position) * ctas * all[access.role]->warps;
   }
   unsigned instances() const { return instanceCount; }
+  /// The slot that the access touches at this position, among those of all buffers in shared memory that are no
+  /// mbarriers; kNoTile for others.
+  static constexpr unsigned kNoTile = ~0u;
+  unsigned tileSlotOf(const Access &access, int64_t position) const {
+    const unsigned first = firstTile[access.index];
+    return first == kNoTile ? kNoTile : first + slotAt(*access.buffer, position);
+  }
+  unsigned tileSlots() const { return tileCount; }
 
   const ir::Kernel &kernel;
   const unsigned ctas, ctaWarps; ///< of a cluster, of each of its CTAs
@@ -112,8 +120,9 @@ private:
   std::map<std::vector<int64_t>, unsigned> doings; ///< by all that tells them apart
   llvm::DenseMap<const ir::Buffer *, unsigned> firstSlot;
   std::vector<unsigned> firstInstance; ///< by access
+  std::vector<unsigned> firstTile;     ///< by access: of slot 0
   std::vector<uint8_t> places;         ///< by access
-  unsigned instanceCount = 0, rivalCount = 0;
+  unsigned instanceCount = 0, rivalCount = 0, tileCount = 0;
   std::vector<std::vector<RivalsByWarp>> rivals; ///< by access and slot; empty: not found yet
 };
 

@@ -1,0 +1,104 @@
+// fagen: looks up what ops do with tiles.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "TileCodes.h"
+
+#include "fagen/Analysis/Access.h"
+#include "fagen/IR/Steering.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace fagen;
+using namespace fagen::ir;
+
+TileCodes::TileCodes(const Kernel &kernel) : kernel(kernel) {
+  llvm::DenseMap<const Buffer *, const Role *> touchedBy;
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) {
+      for (const Operand &operand : op.operands)
+        if (const Role *other = touchedBy.try_emplace(operand.buffer, &role).first->second; other != &role)
+          isHanded[operand.buffer] = true;
+    });
+  addBuffers();
+}
+
+void TileCodes::addBuffers() {
+  const SharedMap map(kernel);
+  llvm::SmallVector<std::pair<uint64_t, uint64_t>, 32> bytes; // of each slot; none of fragments
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
+    if (buffer->space == Space::Global || buffer->type == ElementType::MBarrier)
+      continue;
+    firstSlot[buffer.get()] = bytes.size();
+    const bool isShared = buffer->space == Space::Shared;
+    isHanded[buffer.get()] &= isShared; // each warp has fragments of its own
+    anyIsHanded |= isHanded[buffer.get()];
+    for (unsigned slot = 0; slot < buffer->stages; ++slot) {
+      const uint64_t base = isShared ? map.baseOf(buffer.get(), slot) : 0;
+      bytes.push_back({base, base + (isShared ? buffer->stageBytes() : 0)});
+    }
+  }
+  slotCount = bytes.size();
+  findOverlaps(bytes);
+}
+
+void TileCodes::findOverlaps(llvm::ArrayRef<std::pair<uint64_t, uint64_t>> bytes) {
+  overlaps.resize(bytes.size());
+  for (unsigned a = 0; a < bytes.size(); ++a)
+    for (unsigned b = 0; b < a; ++b)
+      if (bytes[a].first < bytes[b].second && bytes[b].first < bytes[a].second) {
+        overlaps[a].push_back(b);
+        overlaps[b].push_back(a);
+      }
+}
+
+void TileCodes::encode(llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<Points> numberings, ExprValues &values) {
+  for (const Let *let : steeringLets(kernel, roles).lets)
+    steering.insert(let->name);
+  for (const Points &points : numberings) {
+    std::vector<TileCode> &ofRole = codes.emplace_back(points.size());
+    for (unsigned point = 0; point < points.size(); ++point)
+      if (const Op *op = points[point].op)
+        ofRole[point] = encode(*op, values);
+  }
+}
+
+TileCode TileCodes::encode(const Op &op, ExprValues &values) {
+  TileCode code;
+  for (unsigned i = 0; i < op.operands.size(); ++i) {
+    OperandCode &operand = code.operands.emplace_back();
+    const Buffer *buffer = op.operands[i].buffer;
+    const auto first = firstSlot.find(buffer);
+    if (!buffer || first == firstSlot.end())
+      continue;
+    const Effect effect = effectOn(op, i);
+    operand = {buffer, first->second, effect != Effect::Write, effect != Effect::Read, isHanded.lookup(buffer)};
+    code.hasTiles = true;
+  }
+  if (!code.hasTiles)
+    return code;
+  auto say = [&](const Expr &expr, PlaceCode &place, int &source) {
+    place = PlaceCode(withoutLets(kernel, expr, steering), values);
+    source = int(sources.size());
+    sources.push_back({&op, expr});
+  };
+  const bool isOfMatrix = op.kind == OpKind::CopyIssue || op.kind == OpKind::Store || op.kind == OpKind::BulkStore;
+  if (op.has(Attr::Row))
+    say(op.expr(Attr::Row), code.row, code.rowSource);
+  if (op.has(Attr::Key))
+    say(op.expr(Attr::Key), code.column, code.columnSource);
+  else if (op.has(Attr::Column))
+    say(op.expr(Attr::Column), code.column, code.columnSource);
+  else if (isOfMatrix)
+    say(constant(op.has(Attr::First) ? op.integer(Attr::First) : 0), code.column, code.columnSource);
+  return code;
+}
+
+std::string TileCodes::textOf(const Coordinate &coordinate,
+                              llvm::function_ref<std::string(const Op *)> nameOf) const {
+  const auto &[op, expr] = sources[coordinate.source];
+  std::string text = expr.str();
+  const bool isSaid = expr.kind() == ExprKind::Constant && expr.value() == coordinate.value;
+  if (isNumberOfTile(coordinate.value) && !isSaid)
+    text = std::to_string(coordinate.value) + ", " + text;
+  return text + " of " + nameOf(op);
+}
