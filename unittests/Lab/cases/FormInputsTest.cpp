@@ -196,7 +196,6 @@ TEST(FormInputs, WrongNumbersAreRefused) {
   EXPECT_EQ(messageOf("2,3,3,5,70,16 arg.window=0"), "arg window=0 is not in the param's range, 1 to 1073741824");
   EXPECT_EQ(messageOf("2,3,3,5,70,16 arg.window=1.5"), "arg window=1.5 is not an integer, as the param is");
   EXPECT_EQ(messageOf("2,3,3,5,70,16 arg.bound=4"), "arg bound=4, but all(bound=3) binds it to 3");
-  EXPECT_EQ(messageOf("2,3,3,5,70,16 arg.doc=4"), "form 'all' has no scalar param 'doc'");
   EXPECT_EQ(messageOf("2,3,3,5,70,16 arg.window=x"), "arg is 'window=x', not NAME=NUMBER: window=1024, cap=50");
 }
 
