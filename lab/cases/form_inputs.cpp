@@ -34,6 +34,25 @@ int64_t extentOf(const std::vector<fagen_op> &program, const FormDefinition &for
   return *extent;
 }
 
+bool isExtent(const FormDefinition &form, const FormParam &param) {
+  const int64_t variable = FAGEN_VAR_FORM_0 + (&param - form.params.data());
+  for (const FormParam &tensor : form.params)
+    for (const std::vector<fagen_op> &extent : tensor.extents)
+      for (const fagen_op &op : extent)
+        if (op.kind == FAGEN_OP_VARIABLE && op.value == variable)
+          return true;
+  return false;
+}
+
+bool isOneOf(const std::vector<fagen_op> &extent, std::initializer_list<int64_t> variables) {
+  return extent.size() == 1 && extent[0].kind == FAGEN_OP_VARIABLE &&
+         std::find(variables.begin(), variables.end(), extent[0].value) != variables.end();
+}
+
+bool isCount(const std::vector<fagen_op> &extent) {
+  return isOneOf(extent, {FAGEN_VAR_BATCH, FAGEN_VAR_HEADS, FAGEN_VAR_KV_HEADS});
+}
+
 std::string withoutBlanks(const std::string &text) {
   std::string kept;
   std::copy_if(text.begin(), text.end(), std::back_inserter(kept), [](char letter) { return letter != ' '; });
@@ -205,7 +224,7 @@ FormTensor tensorOf(const FormParam &param, const Case &c, uint64_t seed, uint32
   if (const auto given = c.tensors.find(param.name); given != c.tensors.end())
     fillByRule(given->second, param, seed, index, tensor);
   else
-    drawTensor(param, c.shape, seed, index, tensor);
+    drawTensor(*inputs.form, param, c.shape, seed, index, tensor);
   return tensor;
 }
 

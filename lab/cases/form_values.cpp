@@ -11,13 +11,11 @@ namespace fagen::lab {
 namespace {
 
 /// Of Philox; below are those of Q, K and V.
-constexpr uint32_t kScalarStream = 16, kTensorStream = 64, kRepeatStream = 128;
-/// Elements side by side that are the same, about and at most.
-constexpr double kMostRepeated = 512;
+constexpr uint32_t kScalarStream = 16, kTensorStream = 64;
 /// Ranges as wide as this are the language's own, not the form's.
 constexpr double kNoRange = 1 << 30;
 constexpr double kRealSpread = 0.5, kRealEnd = 2;
-constexpr int64_t kFewValues = 7;
+constexpr int64_t kFewValues = 7; ///< and one more, from 0 up or about it
 /// A param that is an extent of a tensor is small, or the tensor would be large for every head.
 constexpr int64_t kMostOfExtent = 24;
 
@@ -53,27 +51,18 @@ Integers interesting(const FormParam &param, const Shape &shape) {
   return {first, std::max(first, std::min(high, most))};
 }
 
-bool isExtent(const FormDefinition &form, const FormParam &param) {
-  const int64_t variable = FAGEN_VAR_FORM_0 + (&param - form.params.data());
-  for (const FormParam &tensor : form.params)
-    for (const std::vector<fagen_op> &extent : tensor.extents)
-      for (const fagen_op &op : extent)
-        if (op.kind == FAGEN_OP_VARIABLE && op.value == variable)
-          return true;
-  return false;
-}
-
-/// Small ones more often, and ends.
+/// Small ones more often, and the ends of the range, or of what matters of it.
 double drawInteger(const FormDefinition &form, const FormParam &param, const Shape &shape, Draws &draws) {
   auto [low, high] = interesting(param, shape);
-  if (isExtent(form, param))
+  const bool isSmall = isExtent(form, param);
+  if (isSmall)
     high = std::max(low, std::min(high, kMostOfExtent));
   if (draws.oneIn(6))
-    return double(low);
+    return isSmall || draws.oneIn(2) ? double(low) : param.low;
   if (draws.oneIn(8))
     return double(std::clamp<int64_t>(draws.within(0, 1), low, high));
   if (draws.oneIn(8))
-    return double(high);
+    return isSmall || draws.oneIn(2) ? double(high) : param.high;
   if (low < 0 || draws.oneIn(2))
     return double(draws.within(low, high));
   return double(std::min(high, low + int64_t(std::exp2(draws.unit() * std::log2(double(high - low + 1)))) - 1));
@@ -86,42 +75,88 @@ double drawReal(const FormParam &param, Draws &draws) {
   return std::clamp(double(float(x)), low, high);
 }
 
-/// Runs of one value, each above the last, along the last index.
-void drawAscending(const FormParam &param, const Shape &shape, FormTensor &tensor, Draws &draws) {
+/// What of a tensor has values of one kind: all that differs in the last two indices only, or in the last one. So heads
+/// and batches differ in more than the draw of each element.
+struct Slices {
+  int64_t rows = 1, columns = 1;
+  Slices(const FormParam &param, const FormTensor &tensor) {
+    const size_t rank = tensor.extents.size();
+    if (isCount(param.extents.back())) // each number of a batch or head is one
+      return;
+    columns = tensor.extents[rank - 1];
+    rows = rank > 1 && !isCount(param.extents[rank - 2]) ? tensor.extents[rank - 2] : 1;
+  }
+  int64_t size() const { return rows * columns; }
+};
+
+/// Runs of one value along the last index, each above the last; a run in two slices says where it begins, in the others
+/// it is numbered. Numbers begin below 0, and in one slice of four the first and last are the ends of the range.
+void drawAscending(const FormParam &param, bool isOfScore, const Shape &shape, FormTensor &tensor, Draws &draws) {
   const auto [low, high] = interesting(param, shape);
   const int64_t length = tensor.extents.back();
-  int64_t value = 0;
+  int64_t value = 0, runs = 1;
+  bool saysPlace = false, hasEnds = false;
   for (size_t i = 0; i < tensor.values.size(); ++i) {
-    if (int64_t(i) % length == 0)
-      value = std::clamp<int64_t>(draws.within(0, 2), low, high);
-    else if (draws.oneIn(1 + std::max<int64_t>(1, length / 5)))
-      value = std::min(high, value + draws.within(1, 3));
-    tensor.values[i] = roundedToElement(param, double(value));
+    const int64_t at = int64_t(i) % length;
+    if (at == 0) {
+      saysPlace = !saysPlace;
+      hasEnds = draws.oneIn(4) && !param.isReal() && !isOfScore;
+      runs = draws.within(1, 6);
+      value = saysPlace ? 0 : draws.within(-3, 2);
+    } else if (draws.oneIn(std::max<int64_t>(2, length / runs))) {
+      value = saysPlace ? at : value + draws.within(1, 3);
+    }
+    const bool isLast = hasEnds && at >= length - length / 4, isFirst = hasEnds && at < length / 4 && !saysPlace;
+    tensor.values[i] = roundedToElement(param, isLast    ? param.high
+                                               : isFirst ? param.low
+                                                         : double(std::clamp(value, low, high)));
   }
 }
 
-/// Integers of one in two tensors repeat in squares of the last two extents, or in runs of the last: then there are
-/// tiles of which no row sees a key, and tiles that all see whole.
-void repeat(FormTensor &tensor, Draws draws) {
-  if (tensor.extents.empty() || draws.oneIn(2))
-    return;
-  const int64_t side = int64_t(std::exp2(draws.unit() * std::log2(kMostRepeated)));
-  const int64_t columns = tensor.extents.back(), rank = int64_t(tensor.extents.size());
-  const int64_t rows = rank > 1 ? tensor.extents[size_t(rank - 2)] : 1;
-  for (int64_t i = 0, count = int64_t(tensor.values.size()); i < count; ++i) {
-    const int64_t column = i % columns, row = i / columns % rows;
-    tensor.values[size_t(i)] = tensor.values[size_t(i - column % side - row % side * columns)];
-  }
+/// Whether scores, and not only masks, may depend on a tensor: large numbers would leave one key of a row then.
+bool isScored(const FormDefinition &form, const FormParam &param) {
+  const auto reads = [&](const std::string &program) {
+    return (" " + program).find(" " + param.name + "[") != std::string::npos;
+  };
+  return reads(form.texts.score) || reads(form.texts.sink) ||
+         std::any_of(form.texts.lets.begin(), form.texts.lets.end(), [&](auto &let) { return reads(let.second); });
 }
 
-/// The ends of what elements are drawn from.
-Integers elementRange(const FormParam &param, const Shape &shape) {
-  if (param.element == FAGEN_ELEMENT_BIT)
-    return {0, 1};
-  if (param.low <= -kNoRange || param.high >= kNoRange - 1 || param.element == FAGEN_ELEMENT_U8)
-    return {std::max<int64_t>(0, int64_t(std::max(param.low, -kNoRange))),
-            std::min<int64_t>(kFewValues, int64_t(std::min(param.high, kNoRange)))};
-  return interesting(param, shape);
+/// What the integers of a slice are drawn from.
+struct Kind {
+  Integers range;
+  bool hasEnds; ///< one in four is an end of the param's range
+};
+Kind drawKind(const FormDefinition &form, const FormParam &param, const Shape &shape, Draws &draws) {
+  const bool isBit = param.element == FAGEN_ELEMENT_BIT, isByte = param.element == FAGEN_ELEMENT_U8;
+  const bool isOfScore = isScored(form, param), isWide = param.high - param.low >= kNoRange;
+  const bool hasEnds = draws.oneIn(4) && !isBit && !isOfScore;
+  if (isBit || (isByte && draws.oneIn(2)))
+    return {{0, 1}, hasEnds};
+  const Integers all = interesting(param, shape);
+  if (draws.oneIn(3) && !isByte && !(isOfScore && isWide))
+    return {all, hasEnds};
+  const int64_t first = std::clamp<int64_t>(draws.oneIn(2) ? 0 : -kFewValues / 2, all.low, all.high);
+  return {{first, std::min(all.high, first + kFewValues)}, hasEnds};
+}
+
+/// Integers of three slices in four repeat in squares, or in runs: then there are tiles of which no row sees a key, and
+/// tiles that all see whole.
+void drawSlice(const FormDefinition &form, const FormParam &param, const Shape &shape, const Slices &slices,
+               Draws &draws, double *values) {
+  const auto [range, hasEnds] = drawKind(form, param, shape, draws);
+  const double extent = double(std::max(slices.rows, slices.columns));
+  const int64_t side = draws.oneIn(4) ? 1 : int64_t(std::pow(extent, 0.3 + 0.7 * draws.unit()));
+  for (int64_t i = 0; i < slices.size(); ++i) {
+    const int64_t column = i % slices.columns, row = i / slices.columns;
+    const int64_t first = i - column % side - row % side * slices.columns;
+    if (first != i)
+      values[i] = values[first];
+    else if (hasEnds && draws.oneIn(4))
+      values[i] = draws.oneIn(2) ? param.low : param.high;
+    else
+      values[i] = double(draws.within(range.low, range.high));
+  }
 }
 
 } // namespace
@@ -140,19 +175,21 @@ double drawNumber(const FormDefinition &form, const FormParam &param, const Shap
   return param.isReal() ? drawReal(param, draws) : drawInteger(form, param, shape, draws);
 }
 
-void drawTensor(const FormParam &param, const Shape &shape, uint64_t seed, uint32_t index, FormTensor &tensor) {
+void drawTensor(const FormDefinition &form, const FormParam &param, const Shape &shape, uint64_t seed, uint32_t index,
+                FormTensor &tensor) {
   Draws draws(seed, kTensorStream + index, shape);
   if (param.isAscending)
-    return drawAscending(param, shape, tensor, draws);
+    return drawAscending(param, isScored(form, param), shape, tensor, draws);
+  if (!param.isReal()) {
+    const Slices slices(param, tensor);
+    for (size_t i = 0; i + 1 <= tensor.values.size(); i += size_t(slices.size()))
+      drawSlice(form, param, shape, slices, draws, &tensor.values[i]);
+    return;
+  }
   const NormalStream normals(seed, kTensorStream + index);
-  const Integers range = elementRange(param, shape);
   const bool hasRange = std::isfinite(param.low) || std::isfinite(param.high);
   for (size_t i = 0; i < tensor.values.size(); ++i)
-    tensor.values[i] = !param.isReal()
-                           ? double(draws.within(range.low, std::max(range.low, range.high)))
-                           : roundedToElement(param, hasRange ? drawReal(param, draws) : kRealSpread * normals.at(i));
-  if (!param.isReal())
-    repeat(tensor, Draws(seed, kRepeatStream + index, shape));
+    tensor.values[i] = roundedToElement(param, hasRange ? drawReal(param, draws) : kRealSpread * normals.at(i));
 }
 
 } // namespace fagen::lab

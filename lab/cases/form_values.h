@@ -11,7 +11,8 @@ double drawNumber(const FormDefinition &form, const FormParam &param, const Shap
                   uint32_t index);
 
 /// Fills a tensor of these extents, the form's `index`-th, with numbers that the param's element type holds.
-void drawTensor(const FormParam &param, const Shape &shape, uint64_t seed, uint32_t index, FormTensor &tensor);
+void drawTensor(const FormDefinition &form, const FormParam &param, const Shape &shape, uint64_t seed, uint32_t index,
+                FormTensor &tensor);
 
 /// As an element of the param holds it.
 double roundedToElement(const FormParam &param, double x);

@@ -112,15 +112,23 @@ private:
       tensor.values[i] = given[0] + given[2] * std::floor(double(int64_t(i) % tensor.extents.back()) / given[1]);
   }
 
+  /// Of a block the first element's draw counts.
   void spread(uint64_t seed, uint32_t stream) {
-    const std::vector<double> given = numbers(2, 2);
+    const std::vector<double> given = numbers(2, 2 + std::min<size_t>(tensor.extents.size(), 2));
     const double low = given[0], high = given[1];
     if (!(low <= high) || std::isinf(low) || std::isinf(high))
       fail("it takes two finite numbers, the lower one first");
-    for (size_t i = 0; i < tensor.values.size(); ++i) {
-      const double share = philox({uint32_t(i), uint32_t(uint64_t(i) >> 32), stream, 3}, seed)[0] / 4294967295.0;
+    for (size_t i = 2; i < given.size(); ++i)
+      if (!(given[i] >= 1) || given[i] != std::floor(given[i]))
+        fail(fmt::format("a block has 1 or more elements, not {}", given[i]));
+    const int64_t columns = tensor.extents.back(), rows = given.size() > 3 ? tensor.extents.rbegin()[1] : 1;
+    const int64_t width = given.size() > 2 ? int64_t(given.back()) : 1,
+                  height = given.size() > 3 ? int64_t(given[2]) : 1;
+    for (int64_t i = 0; i < int64_t(tensor.values.size()); ++i) {
+      const uint64_t first = uint64_t(i - i % columns % width - i / columns % rows % height * columns);
+      const double share = philox({uint32_t(first), uint32_t(first >> 32), stream, 3}, seed)[0] / 4294967295.0;
       const double value = low + (high - low) * share;
-      tensor.values[i] = std::clamp(param.isReal() ? value : std::round(value), low, high);
+      tensor.values[size_t(i)] = std::clamp(param.isReal() ? value : std::round(value), low, high);
     }
   }
 
