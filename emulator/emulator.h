@@ -53,7 +53,8 @@ struct Launch {
   std::vector<LineInfo> lines = {}; ///< in order; findings cite them
   std::vector<Role> roles = {};
   std::vector<SharedName> names = {};
-  unsigned registers = 0; ///< of a thread at the start; 0: as many as one CTA an SM leaves it
+  unsigned registers = 0;     ///< of a thread at the start; 0: as many as one CTA an SM leaves it
+  bool mayBeginEarly = false; ///< before the launch before it has ended, so that its threads await_launches first
   unsigned cluster = 1; ///< CTAs that run together, with at most 1024 threads, whole warps; the grid has whole clusters
 };
 

@@ -115,6 +115,7 @@ struct Lane {
   std::vector<uint64_t> storeGroupEnds;
   uint64_t storesDone = 0;
   unsigned storeQueue = 0; ///< 0: none yet
+  bool hasAwaited = false; ///< the launches before this one
   // What it knew at its last fence_device, and what it heard at additions since.
   TellsWho fenced;
   std::vector<TellsWho> heard;
@@ -218,6 +219,7 @@ public:
   void storeGlobal(void *to, const void *from, unsigned bytes, Site site);
   unsigned atomicInc(unsigned *word, unsigned last, Site site);
   void fenceDevice(Site site);
+  void awaitLaunches(Site site);
   void issueCopy(unsigned target, const void *source, unsigned bytes, bool valid, Site site);
   void commitCopies(Site site);
   void waitForCopies(unsigned pending, Site site);
@@ -339,6 +341,8 @@ private:
   // Memory.cpp
   bool checkShared(Access access, unsigned address, unsigned bytes, Site site);
   bool checkState(Access access, unsigned address, unsigned bytes, Site site);
+  /// Of a launch that may begin before the one before it has ended.
+  void requireAwaited(Site site);
   bool checkGlobal(Access access, const void *address, unsigned bytes, Site site);
   void reportGlobal(Access access, const void *address, unsigned bytes, Site site);
   void reportInside(Access access, const Buffer &buffer, size_t offset, unsigned bytes, Site site);

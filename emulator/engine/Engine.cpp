@@ -54,6 +54,11 @@ void fenceDevice(Site site) {
   Cta::current->fenceDevice(site);
 }
 
+void awaitLaunches(Site site) {
+  Cta::current->passBy(site);
+  Cta::current->awaitLaunches(site);
+}
+
 void copyAsync(unsigned target, const void *source, unsigned bytes, bool valid, Site site) {
   Cta::current->passBy(site);
   Cta::current->countBanks(BankAccess::kCopyAsync, target, bytes, site, FAGEN_CALLER);
@@ -250,6 +255,7 @@ const device::ptx::Engine kEngine = {
     .store_global = storeGlobal,
     .atomic_inc = atomicInc,
     .fence_device = fenceDevice,
+    .await_launches = awaitLaunches,
     .copy_async = copyAsync,
     .copy_commit = copyCommit,
     .copy_wait = copyWait,

@@ -324,8 +324,23 @@ void Cta::reportGlobal(Access access, const void *address, unsigned bytes, Site 
   });
 }
 
+void Cta::requireAwaited(Site site) {
+  if (!grid->launch.mayBeginEarly || running->hasAwaited) [[likely]]
+    return;
+  report("launches-not-awaited", site, [&] {
+    return fmt::format("{} touches global memory without await_launches, while the launch before may still write it",
+                       describeThread());
+  });
+}
+
+void Cta::awaitLaunches(Site site) {
+  count(site);
+  running->hasAwaited = true;
+}
+
 void Cta::loadGlobal(void *to, const void *from, unsigned bytes, Site site) {
   count(site);
+  requireAwaited(site);
   if (checkGlobal(Access::kRead, from, bytes, site))
     copyBytes(to, from, bytes);
   else
@@ -334,6 +349,7 @@ void Cta::loadGlobal(void *to, const void *from, unsigned bytes, Site site) {
 
 void Cta::storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
   count(site);
+  requireAwaited(site);
   if (!checkGlobal(Access::kWrite, to, bytes, site))
     return;
   if (holdsUninitialised(from, bytes)) [[unlikely]]
@@ -345,6 +361,7 @@ void Cta::storeGlobal(void *to, const void *from, unsigned bytes, Site site) {
 /// nobody reads, and launches leave zeros.
 unsigned Cta::atomicInc(unsigned *word, unsigned last, Site site) {
   count(site);
+  requireAwaited(site);
   grid->atomics.enter(ctaIndex);
   if (!checkGlobal(Access::kAtomic, word, sizeof(*word), site))
     return ~0u;

@@ -132,6 +132,7 @@ void Cta::issueLoads(unsigned target, const device::TensorMap *map, const int *a
 void Cta::issueLoad(unsigned target, const device::TensorMap *map, const int *at, int rank, unsigned barrier,
                     Site site) {
   count(site);
+  requireAwaited(site);
   refineClocks();
   BulkCopy copy;
   MBarrier *counter = barrierAt(barrier, "tma_load", site);
@@ -201,6 +202,7 @@ void Cta::landSomeBulk() {
 
 void Cta::issueStore(const device::TensorMap *map, const int *at, int rank, unsigned source, Site site) {
   count(site);
+  requireAwaited(site);
   refineClocks();
   BulkCopy copy;
   if (!describeCopy(map, at, rank, source, site, copy))

@@ -13,6 +13,8 @@ namespace fagen::emulator {
 
 void Cta::issueCopy(unsigned target, const void *source, unsigned bytes, bool valid, Site site) {
   count(site);
+  if (valid)
+    requireAwaited(site);
   const bool readable = !valid || checkGlobal(Access::kRead, source, bytes, site);
   if (!checkShared(Access::kWrite, target, bytes, site))
     return;

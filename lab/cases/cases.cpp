@@ -1,6 +1,7 @@
 // fagen: the one-line spelling of a check case, which failures print so that it can be run again.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "cases.h"
+#include "tensor_rule.h"
 
 #include <charconv>
 #include <cmath>
@@ -53,6 +54,8 @@ std::string formatCase(const Case &c) {
     text += fmt::format(" form={}", c.form);
   for (const auto &[name, value] : c.numbers)
     text += fmt::format(" arg.{}={}", name, value);
+  for (const auto &[name, rule] : c.tensors)
+    text += fmt::format(" arg.{}={}", name, rule);
   if (c.scalars != Scalars::Host)
     text += " scalars=device";
   if (c.inputs != Inputs::Normal)
@@ -92,6 +95,15 @@ std::pair<std::string, double> parseNumber(std::string_view text) {
 
 std::string maskText(const Case &c) { return c.form.empty() ? std::string(nameOf(c.mask)) : c.form; }
 
+static void setArgument(Case &c, const std::string &name, const std::string &value) {
+  if (c.numbers.contains(name) || c.tensors.contains(name))
+    throw UserError(fmt::format("arg '{}' is given twice", name));
+  if (isTensorRule(value))
+    c.tensors[name] = value;
+  else
+    c.numbers.insert(parseNumber(fmt::format("{}={}", name, value)));
+}
+
 static void setCaseKey(Case &c, std::string_view key, const std::string &value) {
   if (key == "dtype")
     c.dtype = parseDType(value);
@@ -108,7 +120,7 @@ static void setCaseKey(Case &c, std::string_view key, const std::string &value) 
   else if (key == "form")
     c.form = value;
   else if (key.starts_with("arg."))
-    c.numbers.insert(parseNumber(fmt::format("{}={}", key.substr(4), value)));
+    setArgument(c, std::string(key.substr(4)), value);
   else if (key == "scalars" && (value == "host" || value == "device"))
     c.scalars = value == "host" ? Scalars::Host : Scalars::Device;
   else if (key == "lse" && (value == "on" || value == "off"))

@@ -50,6 +50,7 @@ struct Case {
   bool lse = true;                       ///< false: the LSE pointer is NULL
   std::string form;                      ///< its text without blanks, in a mask's place: "gemma2", "local(window=128)"
   std::map<std::string, double> numbers; ///< of the form's scalars those that are not drawn
+  std::map<std::string, std::string> tensors; ///< of its tensors those that are not drawn: rules (tensor_rule.h)
   Scalars scalars = Scalars::Host;
   std::shared_ptr<const FormInputs> arguments; ///< of the form, once withForm() has made them (form_inputs.h)
 
@@ -58,8 +59,8 @@ struct Case {
 };
 
 /// `b,h,hkv,sq,sk,d[,dv] [dtype=f16] [accum=f32] [mask=none] [inputs=normal] [layout=bhsd] [scale=X] [lse=off]
-/// [form=TEXT] [arg.NAME=X] [scalars=host]`; what equals the default is left out. parseCase(formatCase(c)) == c, but
-/// for what withForm() made.
+/// [form=TEXT] [arg.NAME=X] [arg.NAME=RULE] [scalars=host]`; what equals the default is left out.
+/// parseCase(formatCase(c)) == c, but for what withForm() made.
 std::string formatCase(const Case &c);
 Case parseCase(std::string_view text);
 /// Of "window=1024".

@@ -6,6 +6,7 @@
 
 #include <fagen/table.h>
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,6 +45,13 @@ using FormPtr = std::shared_ptr<const FormDefinition>;
 /// Of a tensor param; UserError where the program has no value.
 int64_t extentOf(const std::vector<fagen_op> &program, const FormDefinition &form, const Shape &shape,
                  const std::map<std::string, double> &numbers);
+
+/// Whether a tensor of the form has this scalar in an extent.
+bool isExtent(const FormDefinition &form, const FormParam &param);
+/// Whether an extent is one of these variables of the problem, FAGEN_VAR_..., and no more.
+bool isOneOf(const std::vector<fagen_op> &extent, std::initializer_list<int64_t> variables);
+/// Whether an extent says how many batches or heads there are.
+bool isCount(const std::vector<fagen_op> &extent);
 
 /// Dense, the last index fastest.
 struct FormTensor {

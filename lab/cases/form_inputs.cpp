@@ -1,9 +1,10 @@
 // fagen: the arguments of a case's form.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "form_inputs.h"
-#include "lab/support/random.h"
+#include "form_values.h"
 #include "placement.h"
 #include "runtime/src/program.h"
+#include "tensor_rule.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,57 +34,6 @@ int64_t extentOf(const std::vector<fagen_op> &program, const FormDefinition &for
   return *extent;
 }
 
-std::string withoutBlanks(const std::string &text) {
-  std::string kept;
-  std::copy_if(text.begin(), text.end(), std::back_inserter(kept), [](char letter) { return letter != ' '; });
-  return kept;
-}
-
-namespace {
-
-/// Of Philox; below are those of Q, K and V.
-constexpr uint32_t kScalarStream = 16, kTensorStream = 64, kRepeatStream = 128;
-/// Elements side by side that are the same, about and at most.
-constexpr double kMostRepeated = 512;
-/// Ranges as wide as this are the language's own, not the form's.
-constexpr double kNoRange = 1 << 30;
-constexpr double kRealSpread = 0.5, kRealEnd = 2;
-constexpr int64_t kFewValues = 7;
-/// A param that is an extent of a tensor is small, or the tensor would be large for every head.
-constexpr int64_t kMostOfExtent = 24;
-
-/// Random words of one param; problems of other lengths have others.
-class Draws {
-public:
-  Draws(uint64_t seed, uint32_t stream, const Shape &shape)
-      : seed(seed), stream(stream), lengths(static_cast<uint32_t>(shape.seqQ * 40503 + shape.seqKv)) {}
-  uint32_t word() {
-    if (used % 4 == 0)
-      words = philox({used / 4, lengths, stream, 3}, seed);
-    return words[used++ % 4];
-  }
-  int64_t within(int64_t low, int64_t high) { return low + word() % (high - low + 1); }
-  double unit() { return word() / 4294967296.0; }
-  bool oneIn(int64_t count) { return within(1, count) == 1; }
-
-private:
-  uint64_t seed;
-  uint32_t stream, lengths, used = 0;
-  std::array<uint32_t, 4> words{};
-};
-
-/// What of an integer's range matters for lengths like these.
-struct Integers {
-  int64_t low, high;
-};
-Integers interesting(const FormParam &param, const Shape &shape) {
-  const int64_t most = 2 * std::max(shape.seqQ, shape.seqKv) + 8;
-  auto bounded = [](double x) { return static_cast<int64_t>(std::clamp(x, -4.0 * kNoRange, 4.0 * kNoRange)); };
-  const int64_t low = bounded(param.low), high = bounded(param.high);
-  const int64_t first = std::clamp(-most, low, high);
-  return {first, std::max(first, std::min(high, most))};
-}
-
 bool isExtent(const FormDefinition &form, const FormParam &param) {
   const int64_t variable = FAGEN_VAR_FORM_0 + (&param - form.params.data());
   for (const FormParam &tensor : form.params)
@@ -94,28 +44,22 @@ bool isExtent(const FormDefinition &form, const FormParam &param) {
   return false;
 }
 
-/// Small ones more often, and ends.
-double drawInteger(const FormDefinition &form, const FormParam &param, const Shape &shape, Draws &draws) {
-  auto [low, high] = interesting(param, shape);
-  if (isExtent(form, param))
-    high = std::max(low, std::min(high, kMostOfExtent));
-  if (draws.oneIn(6))
-    return double(low);
-  if (draws.oneIn(8))
-    return double(std::clamp<int64_t>(draws.within(0, 1), low, high));
-  if (draws.oneIn(8))
-    return double(high);
-  if (low < 0 || draws.oneIn(2))
-    return double(draws.within(low, high));
-  return double(std::min(high, low + int64_t(std::exp2(draws.unit() * std::log2(double(high - low + 1)))) - 1));
+bool isOneOf(const std::vector<fagen_op> &extent, std::initializer_list<int64_t> variables) {
+  return extent.size() == 1 && extent[0].kind == FAGEN_OP_VARIABLE &&
+         std::find(variables.begin(), variables.end(), extent[0].value) != variables.end();
 }
 
-double drawReal(const FormParam &param, Draws &draws) {
-  const double low = std::isfinite(param.low) ? param.low : std::min(-kRealEnd, param.high);
-  const double high = std::isfinite(param.high) ? param.high : std::max(kRealEnd, low);
-  const double x = low > 0 ? low * std::pow(high / low, draws.unit()) : low + (high - low) * draws.unit();
-  return std::clamp(double(float(x)), low, high);
+bool isCount(const std::vector<fagen_op> &extent) {
+  return isOneOf(extent, {FAGEN_VAR_BATCH, FAGEN_VAR_HEADS, FAGEN_VAR_KV_HEADS});
 }
+
+std::string withoutBlanks(const std::string &text) {
+  std::string kept;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(kept), [](char letter) { return letter != ' '; });
+  return kept;
+}
+
+namespace {
 
 std::string rangeOf(const FormParam &param) { return fmt::format("{} to {}", param.low, param.high); }
 
@@ -135,79 +79,7 @@ double numberOf(const FormDefinition &form, const FormParam &param, const Case &
     return *param.bound;
   if (given != c.numbers.end())
     return givenNumber(param, given->second);
-  Draws draws(seed, kScalarStream + index, c.shape);
-  return param.isReal() ? drawReal(param, draws) : drawInteger(form, param, c.shape, draws);
-}
-
-/// As an element of the param holds it.
-double rounded(const FormParam &param, double x) {
-  if (param.element == FAGEN_ELEMENT_F16 || param.element == FAGEN_ELEMENT_BF16) {
-    const DType dtype = param.element == FAGEN_ELEMENT_F16 ? DType::F16 : DType::BF16;
-    return floatOfHalf(dtype, halfOfFloat(dtype, float(x)));
-  }
-  return param.element == FAGEN_ELEMENT_F32 ? double(float(x)) : x;
-}
-
-/// Runs of one value, each above the last, along the last index.
-void drawAscending(const FormParam &param, const Shape &shape, FormTensor &tensor, Draws &draws) {
-  const auto [low, high] = interesting(param, shape);
-  const int64_t length = tensor.extents.back();
-  int64_t value = 0;
-  for (size_t i = 0; i < tensor.values.size(); ++i) {
-    if (int64_t(i) % length == 0)
-      value = std::clamp<int64_t>(draws.within(0, 2), low, high);
-    else if (draws.oneIn(1 + std::max<int64_t>(1, length / 5)))
-      value = std::min(high, value + draws.within(1, 3));
-    tensor.values[i] = rounded(param, double(value));
-  }
-}
-
-/// Integers of one in two tensors repeat in squares of the last two extents, or in runs of the last: then there are
-/// tiles of which no row sees a key, and tiles that all see whole.
-void repeat(FormTensor &tensor, Draws draws) {
-  if (tensor.extents.empty() || draws.oneIn(2))
-    return;
-  const int64_t side = int64_t(std::exp2(draws.unit() * std::log2(kMostRepeated)));
-  const int64_t columns = tensor.extents.back(), rank = int64_t(tensor.extents.size());
-  const int64_t rows = rank > 1 ? tensor.extents[size_t(rank - 2)] : 1;
-  for (int64_t i = 0, count = int64_t(tensor.values.size()); i < count; ++i) {
-    const int64_t column = i % columns, row = i / columns % rows;
-    tensor.values[size_t(i)] = tensor.values[size_t(i - column % side - row % side * columns)];
-  }
-}
-
-/// The ends of what elements are drawn from.
-Integers elementRange(const FormParam &param, const Shape &shape) {
-  if (param.element == FAGEN_ELEMENT_BIT)
-    return {0, 1};
-  if (param.low <= -kNoRange || param.high >= kNoRange - 1 || param.element == FAGEN_ELEMENT_U8)
-    return {std::max<int64_t>(0, int64_t(std::max(param.low, -kNoRange))),
-            std::min<int64_t>(kFewValues, int64_t(std::min(param.high, kNoRange)))};
-  return interesting(param, shape);
-}
-
-FormTensor drawTensor(const FormParam &param, const FormInputs &inputs, const Shape &shape, uint64_t seed,
-                      uint32_t index) {
-  FormTensor tensor;
-  int64_t count = 1;
-  for (const std::vector<fagen_op> &program : param.extents)
-    count *= tensor.extents.emplace_back(extentOf(program, *inputs.form, shape, inputs.arguments.numbers));
-  tensor.values.resize(size_t(count));
-  Draws draws(seed, kTensorStream + index, shape);
-  if (param.isAscending) {
-    drawAscending(param, shape, tensor, draws);
-    return tensor;
-  }
-  const NormalStream normals(seed, kTensorStream + index);
-  const Integers range = elementRange(param, shape);
-  const bool hasRange = std::isfinite(param.low) || std::isfinite(param.high);
-  for (int64_t i = 0; i < count; ++i)
-    tensor.values[size_t(i)] = !param.isReal()
-                                   ? double(draws.within(range.low, std::max(range.low, range.high)))
-                                   : rounded(param, hasRange ? drawReal(param, draws) : kRealSpread * normals.at(i));
-  if (!param.isReal())
-    repeat(tensor, Draws(seed, kRepeatStream + index, shape));
-  return tensor;
+  return drawNumber(form, param, c.shape, seed, index);
 }
 
 /// Strides by the case's layout: packed, with gaps, the first index fastest, or repeated along the first extent.
@@ -343,8 +215,21 @@ bool isPackable(const FormParam &param, const FormDefinition &form, Scalars scal
                      [&](const auto &program) { return std::none_of(program.begin(), program.end(), isUnknown); });
 }
 
+FormTensor tensorOf(const FormParam &param, const Case &c, uint64_t seed, uint32_t index, const FormInputs &inputs) {
+  FormTensor tensor;
+  int64_t count = 1;
+  for (const std::vector<fagen_op> &program : param.extents)
+    count *= tensor.extents.emplace_back(extentOf(program, *inputs.form, c.shape, inputs.arguments.numbers));
+  tensor.values.resize(size_t(count));
+  if (const auto given = c.tensors.find(param.name); given != c.tensors.end())
+    fillByRule(given->second, param, seed, index, tensor);
+  else
+    drawTensor(*inputs.form, param, c.shape, seed, index, tensor);
+  return tensor;
+}
+
 void addTensor(const FormParam &param, const Case &c, uint64_t seed, uint32_t index, FormInputs &inputs) {
-  FormTensor tensor = drawTensor(param, inputs, c.shape, seed, index);
+  FormTensor tensor = tensorOf(param, c, seed, index, inputs);
   const FormMemory &memory = inputs.tensors.emplace_back(place(param, tensor, c.layout));
   inputs.arguments.tensors[param.name] = std::move(tensor);
   fagen_arg arg = argOf(param, 0);
@@ -355,15 +240,32 @@ void addTensor(const FormParam &param, const Case &c, uint64_t seed, uint32_t in
   inputs.args.push_back(arg);
 }
 
+/// UserError unless the form has such a param, a tensor where `isTensor`.
+void requireParam(const FormDefinition &form, const std::string &name, const std::string &value, bool isTensor) {
+  std::vector<std::string> names;
+  for (const FormParam &param : form.params) {
+    names.push_back(param.name);
+    if (param.name != name || param.isTensor() == isTensor)
+      continue;
+    throw UserError(fmt::format("arg {}={}, but {}", name, value,
+                                param.isTensor() ? fmt::format("the param is a tensor, which takes {}", tensorRules())
+                                                 : "the param is a scalar, which takes a number"));
+  }
+  if (names.empty())
+    throw UserError(fmt::format("form '{}' has no param '{}'; it has none", form.name, name));
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw UserError(fmt::format("form '{}' has no param '{}'; it has {}", form.name, name, fmt::join(names, ", ")));
+}
+
 } // namespace
 
 Case withForm(Case c, const FormPtr &form, uint64_t seed) {
   if (!form)
     return c;
   for (const auto &[name, value] : c.numbers)
-    if (std::none_of(form->params.begin(), form->params.end(),
-                     [&, &name = name](const FormParam &p) { return p.name == name && !p.isTensor(); }))
-      throw UserError(fmt::format("form '{}' has no scalar param '{}'", form->name, name));
+    requireParam(*form, name, fmt::format("{}", value), false);
+  for (const auto &[name, rule] : c.tensors)
+    requireParam(*form, name, rule, true);
   c.form = form->text;
   auto inputs = std::make_shared<FormInputs>();
   inputs->form = form;

@@ -91,9 +91,8 @@ public:
   CheckReport run() {
     plan();
     try {
-      for (size_t i = 0; i < jobs.size(); ++i) {
+      for (size_t i = 0; i < jobs.size() && !(options.endsAtFailure && hasFailed()); ++i)
         runJob(i);
-      }
     } catch (const DeviceError &lost) {
       report.failures.push_back({"device", lost.what()});
     }
@@ -102,6 +101,12 @@ public:
   }
 
 private:
+  bool hasFailed() const {
+    return !report.failures.empty() ||
+           std::any_of(report.results.begin(), report.results.end(),
+                       [](const auto &result) { return !result.measured.failures.empty(); });
+  }
+
   struct Job {
     Case testCase;
     std::vector<Candidate> candidates;

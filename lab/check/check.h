@@ -17,7 +17,8 @@ struct CheckOptions {
   uint64_t seed = 1;
   int seeds = 1; ///< of the emulator: a case runs three times for each, in an order of the threads of its own, with
                  ///< copies landing late, early and at random
-  std::string deviceFlag; ///< as repro lines spell it: "gpu", "cpu"
+  bool endsAtFailure = false; ///< the first case that fails is the last one
+  std::string deviceFlag;     ///< as repro lines spell it: "gpu", "cpu"
 };
 
 struct CaseResult {

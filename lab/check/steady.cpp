@@ -1,6 +1,7 @@
 // fagen: problems that take every loop of a row's kernels into its steady state.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "steady.h"
+#include "edges.h"
 
 #include "lab/cases/abi.h"
 #include "lab/device/case_memory.h"
@@ -32,8 +33,10 @@ public:
       cases.push_back(withSteepMaximum());
     if (ctasAtATime())
       cases.push_back(tilesThatFillRing());
-    if (set.form(row))
-      cases.push_back(withSmallNumbers());
+    if (const FormPtr form = set.form(row)) {
+      const std::vector<Case> edges = edgeCases(caseOfRow(set, row), *form, row.tile_rows, row.tile_keys);
+      cases.insert(cases.begin(), edges.begin(), edges.end()); // small, and the first to fail
+    }
     return cases;
   }
 
@@ -99,19 +102,6 @@ private:
   Case withSteepMaximum() const {
     Case c = withRisingMaximum(kLongTilesOfCta);
     c.shape.seqKv = 2 * row.tile_keys + row.tile_keys * 9 / 10;
-    return c;
-  }
-
-  /// A form's windows and blocks are shorter than a tile, so that masked steps follow each other; of long ones a tile
-  /// is seen whole or not at all. With many batches a tensor has short and long documents.
-  Case withSmallNumbers() const {
-    constexpr double kSmall = 16;
-    Case c = longTiles();
-    for (const FormParam &param : set.form(row)->params)
-      if (const auto usual = c.numbers.find(param.name); usual != c.numbers.end() && !param.isReal())
-        usual->second = std::clamp(kSmall, param.low, param.high);
-    c.shape.batch *= kTilesOfCta * c.shape.heads;
-    c.shape.heads = c.shape.kvHeads = 1;
     return c;
   }
 

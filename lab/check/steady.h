@@ -14,8 +14,7 @@ namespace fagen::lab {
 ///  - so does each split, where keys are split by their number;
 ///  - a CTA of a persistent grid takes at least three tiles of one or two key tiles, three that fill its ring exactly,
 ///    and two long ones;
-///  - a form's integers are far below the length of a tile, once, in a dozen batches; else they are above all
-///    lengths;
+///  - a form's integers are above all lengths; and then next to edges of tiles, in problems of their own (edges.h);
 ///  - there are six heads, on three K/V heads, and three batches, or more.
 /// They depend on the row's schedule and the device's number of SMs. The row need not run on the device.
 std::vector<Case> steadyCases(const KernelSet &set, const fagen_row &row, const fagen_device *device);

@@ -154,6 +154,7 @@ private:
     if (isPersistent(*launch.row))
       emulated.workers = grid; // all CTAs at once, as on a GPU
     emulated.cluster = clusterOf(part);
+    emulated.mayBeginEarly = (launch.row->dependent_launches >> index & 1) != 0;
     emulated.sharedBytes = part.shared_bytes;
     for (const MemoryView &view : launch.memory)
       emulated.buffers.push_back(describeMemory(view));

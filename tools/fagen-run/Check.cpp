@@ -58,6 +58,7 @@ public:
                    "instead of a suite: \"b,h,hkv,sq,sk,d[,dv] [dtype=] [mask=] [inputs=] [layout=] [scale=] "
                    "[lse=off] [form=] [arg.NAME=] [scalars=device]\"; may be repeated");
     app.add_option("--part", part, "\"K/N\": every N-th case, from the K-th on, so that N processes share a suite");
+    app.add_flag("--first-failure", endsAtFailure, "end with the first case that fails");
     app.add_option("--seed", seed, "of the inputs")->capture_default_str();
     app.add_option("--seeds", seeds,
                    "emulator: run each case 3 times as often, each run in another order of the threads, with copies "
@@ -126,6 +127,7 @@ private:
     std::tie(options.part, options.parts) = parsePart();
     options.seed = seed;
     options.seeds = seeds;
+    options.endsAtFailure = endsAtFailure;
     return options;
   }
 
@@ -172,7 +174,7 @@ private:
   std::vector<std::string> variants, cases;
   uint64_t seed = 1;
   int seeds = 1;
-  bool withCoverage = false, isSample = false;
+  bool withCoverage = false, isSample = false, endsAtFailure = false;
   std::vector<ScheduleSample> samples; ///< one for each set, where only samples are checked
 };
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <set>
 
 using namespace fagen::lab;
 
@@ -119,8 +120,45 @@ TEST(FormInputs, ValuesAreInRangeAndAscend) {
   }
   EXPECT_GT(rising, 50);
   EXPECT_EQ(*windows.begin(), 1);    // the low end
-  EXPECT_LE(*windows.rbegin(), 148); // no more than lengths make interesting
+  EXPECT_EQ(*windows.rbegin(), 1 << 30);        // the high end
+  EXPECT_LE(*std::prev(windows.end(), 2), 148); // else no more than lengths make interesting
   EXPECT_GT(windows.size(), 10u);
+}
+
+/// What a check draws covers a param's range: of one without a range numbers below 0, and the language's ends.
+TEST(FormInputs, TensorsOfIntegersCoverTheRange) {
+  constexpr double kEnd = 1 << 30;
+  auto form = std::make_shared<FormDefinition>();
+  const std::vector<fagen_op> heads = variable(FAGEN_VAR_HEADS), keys = variable(FAGEN_VAR_SEQ_KV);
+  form->name = form->text = "ranges";
+  form->params = {{"any", FAGEN_ELEMENT_I32, {heads, keys}, false, -kEnd, kEnd, {}},
+                  {"some", FAGEN_ELEMENT_I32, {heads, keys}, false, -50, 700, {}},
+                  {"rising", FAGEN_ELEMENT_I32, {heads, keys}, true, -kEnd, kEnd, {}},
+                  {"scored", FAGEN_ELEMENT_I32, {heads, keys}, false, -kEnd, kEnd, {}}};
+  form->texts.score = "s @h @k scored[2] f32 +";
+  std::map<std::string, std::set<double>> seen;
+  int differ = 0, whole = 0;
+  for (uint64_t seed = 1; seed != 20; ++seed) {
+    const Case c = withForm(parseCase("1,4,4,100,100,16"), form, seed);
+    for (const auto &[name, tensor] : c.arguments->arguments.tensors)
+      seen[name].insert(tensor.values.begin(), tensor.values.end());
+    const std::vector<double> &any = c.arguments->arguments.tensors.at("any").values;
+    differ += !std::equal(any.begin(), any.begin() + 100, any.begin() + 100);
+    for (int head = 0; head != 4; ++head)
+      whole += std::set<double>(any.begin() + head * 100, any.begin() + head * 100 + 64).size() == 1;
+  }
+  for (const char *name : {"any", "rising"}) {
+    EXPECT_EQ(*seen[name].begin(), -kEnd) << name;
+    EXPECT_EQ(*seen[name].rbegin(), kEnd) << name;
+  }
+  EXPECT_TRUE(seen["any"].contains(-1) && seen["any"].contains(1));
+  EXPECT_LT(*std::next(seen["any"].begin()), -20); // about as far as lengths
+  EXPECT_EQ(*seen["some"].begin(), -50);
+  EXPECT_EQ(*seen["some"].rbegin(), 700);
+  EXPECT_GE(*seen["scored"].begin(), -8); // a larger one would leave one key of a row
+  EXPECT_LE(*seen["scored"].rbegin(), 8);
+  EXPECT_EQ(differ, 19);
+  EXPECT_GT(whole, 3); // tiles of which a row sees all or nothing
 }
 
 /// A map of blocks does not become a gigabyte because there are many keys.
@@ -196,7 +234,6 @@ TEST(FormInputs, WrongNumbersAreRefused) {
   EXPECT_EQ(messageOf("2,3,3,5,70,16 arg.window=0"), "arg window=0 is not in the param's range, 1 to 1073741824");
   EXPECT_EQ(messageOf("2,3,3,5,70,16 arg.window=1.5"), "arg window=1.5 is not an integer, as the param is");
   EXPECT_EQ(messageOf("2,3,3,5,70,16 arg.bound=4"), "arg bound=4, but all(bound=3) binds it to 3");
-  EXPECT_EQ(messageOf("2,3,3,5,70,16 arg.doc=4"), "form 'all' has no scalar param 'doc'");
   EXPECT_EQ(messageOf("2,3,3,5,70,16 arg.window=x"), "arg is 'window=x', not NAME=NUMBER: window=1024, cap=50");
 }
 

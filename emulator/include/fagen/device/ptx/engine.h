@@ -39,7 +39,7 @@ inline constexpr unsigned kUninitialised = 0xffe7ffe7u;
 inline constexpr unsigned short kUninitialisedHalf = 0xffe7u;
 
 /// Counts up with every change of Engine; a kernel built against another one is refused.
-inline constexpr unsigned kEngineVersion = 9;
+inline constexpr unsigned kEngineVersion = 10;
 
 struct Engine {
   unsigned version;
@@ -58,6 +58,7 @@ struct Engine {
   void (*store_global)(void *to, const void *from, unsigned bytes, Site site);
   unsigned (*atomic_inc)(unsigned *word, unsigned last, Site site);
   void (*fence_device)(Site site);
+  void (*await_launches)(Site site);
 
   void (*copy_async)(unsigned target, const void *source, unsigned bytes, bool valid, Site site);
   void (*copy_commit)(Site site);

@@ -1,0 +1,124 @@
+// fagen: problems in which the key tiles that a row's form needs begin and end next to the edges of tiles.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "edges.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+
+namespace fagen::lab {
+
+namespace {
+
+/// So many tiles of rows and of keys, and some more or less.
+struct Size {
+  int64_t rowTiles, keyTiles, more;
+};
+
+struct Edge {
+  Size queries;
+  bool isOfLastRow; ///< the row after a tile's last one has this place among the keys, not its first row
+  Size place;       ///< beyond key tiles for that tile's rows
+  Size sizes[2];    ///< that integers of the form take in turn
+};
+
+/// Drawn at random; of some hundreds those that tell the most wrong bounds from right ones, by one token of any shipped
+/// form's, for tiles of 128 x 128, 128 x 80, 64 x 128 and 16 x 32.
+constexpr Edge kEdges[] = {
+    {{1, 0, 1}, true, {0, 0, 1}, {{0, 1, -1}, {0, 0, 1}}},    {{1, 0, 1}, true, {0, 4, 0}, {{0, 3, 1}, {1, 1, -2}}},
+    {{2, 0, 0}, true, {0, 0, 0}, {{1, 1, 0}, {1, 1, 0}}},     {{2, 0, 0}, true, {0, 3, 1}, {{0, 0, 1}, {1, 1, 1}}},
+    {{2, 0, 0}, true, {0, 4, 1}, {{0, 3, 0}, {1, 2, 0}}},     {{1, 0, 0}, true, {0, 4, 1}, {{0, 3, -1}, {1, 1, 1}}},
+    {{2, 0, 0}, true, {0, 0, -1}, {{1, 2, -1}, {0, 0, 2}}},   {{2, 0, 0}, true, {0, 0, -2}, {{0, 3, 0}, {1, 3, 2}}},
+    {{1, 0, 1}, true, {0, 1, 2}, {{0, 2, 0}, {1, 1, 0}}},     {{1, 0, 0}, false, {0, 2, 0}, {{0, 0, 2}, {0, 0, 3}}},
+    {{1, 0, 0}, false, {0, 3, -2}, {{1, 1, -2}, {0, 0, -2}}}, {{1, 0, 0}, false, {0, 4, -1}, {{0, 3, -2}, {1, 1, 1}}},
+    {{1, 0, 0}, false, {0, 5, -1}, {{1, 0, 1}, {0, 0, -1}}},  {{2, 0, 0}, false, {0, 0, -2}, {{0, 2, 2}, {0, 2, 0}}},
+    {{1, 0, 1}, true, {0, 4, -1}, {{1, 0, -1}, {1, 1, -1}}},  {{1, 0, 1}, true, {0, 4, -1}, {{0, 2, -1}, {0, 2, 2}}},
+    {{1, 0, 1}, true, {0, 2, -1}, {{0, 0, 2}, {0, 1, 0}}},
+};
+
+class EdgeProblems {
+public:
+  EdgeProblems(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys)
+      : base(base), form(form), rows(rows), keys(keys) {}
+
+  Case at(const Edge &edge, size_t number) const {
+    Case c = base;
+    c.shape.batch = hasList(FAGEN_VAR_BATCH) ? kOfList : 1;
+    c.shape.heads = hasList(FAGEN_VAR_HEADS) || hasList(FAGEN_VAR_KV_HEADS) ? kOfList : 1;
+    c.shape.kvHeads = hasList(FAGEN_VAR_KV_HEADS) ? kOfList : 1;
+    c.shape.seqQ = count(edge.queries);
+    const int64_t before = edge.isOfLastRow ? (rows + keys - 1) / keys * keys - rows : 0;
+    c.shape.seqKv = std::max<int64_t>(1, c.shape.seqQ + before + count(edge.place));
+    size_t index = 0;
+    for (const FormParam &param : form.params)
+      if (!param.isTensor() && !param.isReal() && !param.bound && !isExtent(form, param))
+        c.numbers[param.name] = within(param, count(edge.sizes[index++ % 2]));
+    for (const FormParam &param : form.params)
+      if (param.isTensor() && !param.isReal())
+        if (const std::string rule = ruleOf(param, edge, number); !rule.empty())
+          c.tensors[param.name] = rule;
+    return c;
+  }
+
+  /// Whether a tensor of integers has a number for each batch or head.
+  bool hasList() const { return hasList(FAGEN_VAR_BATCH) || hasList(FAGEN_VAR_HEADS) || hasList(FAGEN_VAR_KV_HEADS); }
+
+private:
+  static constexpr int64_t kOfList = 3;
+
+  bool hasList(int64_t variable) const {
+    return std::any_of(form.params.begin(), form.params.end(), [&](const FormParam &param) {
+      return param.isTensor() && !param.isReal() && isOneOf(param.extents.back(), {variable});
+    });
+  }
+
+  int64_t count(const Size &size) const { return size.rowTiles * rows + size.keyTiles * keys + size.more; }
+
+  static double within(const FormParam &param, int64_t value) {
+    return std::clamp(double(value), param.low, param.high);
+  }
+
+  /// Nothing where values are drawn: the param's range is too small, or its indices are neither batches, heads, queries
+  /// nor keys.
+  std::string ruleOf(const FormParam &param, const Edge &edge, size_t number) const {
+    const int64_t size = std::max<int64_t>(1, count(edge.sizes[0]));
+    const std::vector<fagen_op> &last = param.extents.back();
+    if (isCount(last)) {
+      const bool fits = within(param, 4 * (size + keys)) == double(4 * (size + keys));
+      return fits && param.extents.size() == 1 ? fmt::format("ramp:{}:{}", size, keys - 1) : "";
+    }
+    if (!isOneOf(last, {FAGEN_VAR_SEQ_Q, FAGEN_VAR_SEQ_KV}))
+      return "";
+    const int64_t low = int64_t(within(param, -2)), high = int64_t(within(param, low + 3));
+    if (param.isAscending) {
+      const bool saysPlace = number % 2 != 0;
+      const int64_t step = saysPlace ? size : 1, first = saysPlace ? int64_t(within(param, 0)) : low;
+      const int64_t most = first + step * (kMostKeys * keys / size + 1);
+      return within(param, most) == double(most) ? fmt::format("runs:{}:{}:{}", first, size, step) : "";
+    }
+    const int64_t columns = std::max<int64_t>(1, count(edge.sizes[1]));
+    const bool isMap =
+        param.extents.size() > 1 && isOneOf(param.extents.rbegin()[1], {FAGEN_VAR_SEQ_Q, FAGEN_VAR_SEQ_KV});
+    const bool isTruth = param.element == FAGEN_ELEMENT_BIT || param.element == FAGEN_ELEMENT_U8;
+    return fmt::format("spread:{}:{}:{}{}", low, isTruth ? 1 : high, isMap ? fmt::format("{}:", size) : "", columns);
+  }
+
+  static constexpr int64_t kMostKeys = 16; ///< tiles of them, more than any problem here has
+
+  const Case &base;
+  const FormDefinition &form;
+  const int64_t rows, keys;
+};
+
+} // namespace
+
+std::vector<Case> edgeCases(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys) {
+  const EdgeProblems problems(base, form, rows, keys);
+  std::vector<Case> cases;
+  for (size_t i = 0; i != std::size(kEdges); ++i)
+    if (!problems.hasList() || i % 2 == 0)
+      cases.push_back(problems.at(kEdges[i], i));
+  return cases;
+}
+
+} // namespace fagen::lab

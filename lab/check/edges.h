@@ -1,0 +1,26 @@
+// fagen: problems in which the key tiles that a row's form needs begin and end next to the edges of tiles.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "lab/cases/cases.h"
+#include "lab/cases/form.h"
+
+namespace fagen::lab {
+
+/// Seventeen small problems of `base`, whose dtype, form and head dimensions they have; nine, of three batches or heads,
+/// where the form takes a list of integers for them. Tiles are of `rows` query rows by `keys` keys.
+///
+/// A kernel derives from its form which key tiles a tile of rows sees, and which of them all rows see whole. A mistake
+/// by one in such a bound shows only where a key that decides lies next to an edge of a tile. So
+///  - the first row of a tile, or the row behind its last one, sees up to a key at most two before or after an edge;
+///  - integers of the form are small, or one to three key tiles, or that and a tile of rows, and up to two more or
+///  less:
+///    a window then has an edge at its left, whole tiles and an edge at its right, and ends next to an edge itself;
+///  - lengths are those of one or two tiles of rows, alone or with one row of the next;
+///  - integers of a tensor by batch or head go up by a little less than a key tile; those by query or key are the same
+///  in
+///    runs or blocks one key longer than a tile or two, and begin below 0.
+/// Which param is a window nobody asks: each takes each place in turn, within its range.
+std::vector<Case> edgeCases(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys);
+
+} // namespace fagen::lab

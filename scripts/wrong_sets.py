@@ -1,0 +1,85 @@
+# fagen: kernel sets of one kernel whose text is made wrong, what fagen-run check says of them, and a file of results.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import json
+import os
+import re
+import subprocess
+import sys
+
+
+def generate(fagen, spec, folder):
+    """Kernel sets of a spec; those of a spec that is refused end the program."""
+    run = subprocess.run([fagen, spec, "-o", folder], capture_output=True, text=True)
+    if run.returncode:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: fagen ends with {run.returncode}: {run.stderr.strip()}")
+
+
+def rows_of(folder):
+    """Manifest, row and text of each kernel of a kernel set."""
+    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as file:
+        manifest = json.load(file)
+    for row in manifest["rows"]:
+        with open(os.path.join(folder, row["source"]), encoding="utf-8") as file:
+            yield manifest, row, file.read()
+
+
+def write_set(folder, manifest, row, text):
+    """A kernel set of this row alone, with this text."""
+    source = os.path.join(folder, row["source"])
+    os.makedirs(os.path.dirname(source), exist_ok=True)
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    with open(os.path.join(folder, "manifest.json"), "w", encoding="utf-8") as file:
+        json.dump(dict(manifest, rows=[row]), file)
+
+
+def check(fagen_run, folder, variant, arguments, seconds):
+    """Criterion, case and message of the first failure of a check on the emulator; empty where it passes."""
+    command = [fagen_run, "check", folder, "--device", "cpu", "--variant", variant, "--first-failure",
+               *arguments]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=seconds,
+                             env=dict(os.environ, FAGEN_CACHE_DIR=os.path.join(folder, "cache")))
+    except subprocess.TimeoutExpired:
+        return "no end", "", f"in {seconds} s"
+    if run.returncode not in (0, 2):
+        sys.exit(f"{os.path.basename(sys.argv[0])}: fagen-run check ends with {run.returncode}: {run.stderr.strip()}")
+    if run.returncode == 0:
+        return "", "", ""
+    found = re.search(r'^\S+ on "(.*)"\n  (\w[\w-]*): (.*)$', run.stderr, re.M)
+    if not found:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: no failure in what fagen-run says: {run.stderr.strip()}")
+    message = re.sub(r"^\S*/", "", found[3])
+    kind = re.match(r"[\w.-]+:\d+: ([\w-]+):", message)
+    return kind[1] if kind else found[2], found[1], message
+
+
+def default_check(fagen_run, folder, variant, seconds):
+    """Of the suite that fagen-run check takes without a GPU. Steady is a part of smoke, and quicker to fail."""
+    for suite in ("steady", "smoke"):
+        found = check(fagen_run, folder, variant, ["--suite", suite], seconds)
+        if found[0]:
+            return found
+    return "", "", ""
+
+
+class Results:
+    """What is known already, by a key that JSON can hold, and a file to which each new result is added."""
+
+    def __init__(self, path):
+        self.path, self.known = path, {}
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                for line in file:
+                    entry = json.loads(line)
+                    self.known[json.dumps(entry["key"])] = entry
+
+    def of(self, key):
+        return self.known.get(json.dumps(key))
+
+    def add(self, entry):
+        self.known[json.dumps(entry["key"])] = entry
+        if self.path:
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+        return entry
