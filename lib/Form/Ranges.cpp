@@ -43,12 +43,9 @@ static std::optional<Interval> shiftRange(Op op, Interval a, Interval by) {
   return byExpr(op == Op::ShiftLeft ? ExprKind::Mul : ExprKind::FloorDiv, a, factor);
 }
 
-static std::optional<Interval> modRange(Interval a, Interval by) {
-  if (by.low <= 0 && by.high >= 0)
-    return std::nullopt;
-  if (by.low > 0)
-    return a.low >= 0 && a.high < by.low ? a : Interval{0, by.high - 1};
-  return Interval{by.low + 1, 0};
+/// The device divides by 1 and more: floor_div and FloorMod (fagen/device/tile/integer.h).
+static std::optional<Interval> divisionRange(ExprKind kind, Interval a, Interval by) {
+  return by.low < 1 ? std::nullopt : byExpr(kind, a, by);
 }
 
 static Interval absRange(Interval a) {
@@ -85,13 +82,13 @@ std::optional<Interval> integerRange(const Node &node) {
   case Op::Mul:
     return byExpr(ExprKind::Mul, a, b);
   case Op::FloorDiv:
-    return byExpr(ExprKind::FloorDiv, a, b);
+    return divisionRange(ExprKind::FloorDiv, a, b);
+  case Op::FloorMod:
+    return divisionRange(ExprKind::FloorMod, a, b);
   case Op::Min:
     return byExpr(ExprKind::Min, a, b);
   case Op::Max:
     return byExpr(ExprKind::Max, a, b);
-  case Op::FloorMod:
-    return modRange(a, b);
   case Op::BitAnd:
   case Op::BitOr:
   case Op::BitXor:

@@ -102,7 +102,8 @@ struct MaskBounds {
 /// The bounds for rows [rowBegin, rowBegin + rows). The predicate is made of comparisons that are linear in `k`, or of
 /// floor_div(k, c) with positive c, and monotone in `q`; for one of another kind fullEnd is 0, and it does not narrow
 /// the other bounds. They are exact where the predicate is a conjunction that bounds k with the same slope in q, else
-/// at least safe.
-MaskBounds analyzeMask(const Expr &predicate, llvm::StringRef q, llvm::StringRef k, const Expr &rowBegin, int64_t rows);
+/// at least safe. Of a kernel a comparison whose bounds may leave 32 bits is of another kind, too.
+MaskBounds analyzeMask(const Expr &predicate, llvm::StringRef q, llvm::StringRef k, const Expr &rowBegin, int64_t rows,
+                       const Kernel *kernel = nullptr);
 
 } // namespace fagen::ir
