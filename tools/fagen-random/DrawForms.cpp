@@ -101,11 +101,11 @@ class FormDrawer {
 public:
   explicit FormDrawer(Random &random) : random(random) {}
 
-  /// A score that is bounded lets schedules do without maxima.
-  std::string draw(const std::string &name, bool isBounded) {
+  /// A score that is bounded lets schedules do without maxima; without masks there are some more schedules.
+  std::string draw(const std::string &name, bool isBounded, bool mayMask) {
     std::string body;
-    const bool hasScore = isBounded || random.percent(60), hasMask = !hasScore || random.percent(70),
-               hasSink = random.percent(25);
+    const bool hasScore = isBounded || !mayMask || random.percent(60),
+               hasMask = mayMask && (!hasScore || random.percent(70)), hasSink = random.percent(25);
     if (hasScore && !isBounded && random.percent(8))
       body += "  score = " + constantScore() + ";\n";
     else if (isBounded)
@@ -257,8 +257,8 @@ constexpr std::string_view kWgmma[] = {
     "rescale = optimistic; grid = longest_first;",
 };
 
-/// Of all options: what goes with a mask goes with any form that has none of the limits of one.
-std::string drawnSchedule(Random &random, const TargetInfo &target, DType dtype, unsigned headDim) {
+/// Of all options: what goes with a causal mask, or with none, goes with a form's.
+std::string drawnSchedule(Random &random, const TargetInfo &target, DType dtype, unsigned headDim, bool hasMask) {
   Point point;
   point.target = &target;
   for (const OptionInfo &option : allOptions())
@@ -266,7 +266,7 @@ std::string drawnSchedule(Random &random, const TargetInfo &target, DType dtype,
       point.problem[option.key] = defaultValue(option).value_or(Plain());
   point.problem[OptionKey::DType] = unsigned(dtype);
   point.problem[OptionKey::HeadDim] = Plain(headDim, headDim);
-  point.problem[OptionKey::Mask] = optionInfo(OptionKey::Mask).findValue("causal")->number;
+  point.problem[OptionKey::Mask] = optionInfo(OptionKey::Mask).findValue(hasMask ? "causal" : "none")->number;
   Schedule schedule;
   drawSchedule(random, {point}, 1, schedule);
   std::string text;
@@ -303,16 +303,16 @@ std::string drawFormsSpec(Random &random, const TargetInfo *target) {
   FormDrawer drawer(random);
   std::string text = fmt::format("target {};\n", name);
   std::vector<std::string> uses;
-  const bool isBounded = name == "sm_90a" && random.percent(20);
+  const bool isBounded = name == "sm_90a" && random.percent(20), hasMasks = isBounded || !random.percent(15);
   if (!isBounded && random.percent(30))
-    uses.emplace_back(random.percent(50) ? "causal" : "none");
+    uses.emplace_back(hasMasks && random.percent(50) ? "causal" : "none");
   const unsigned count = random.between(2, 4);
   for (unsigned i = 0; i != count; ++i) {
-    const std::string form = fmt::format("f{}", i), block = drawer.draw(form, isBounded);
+    const std::string form = fmt::format("f{}", i), block = drawer.draw(form, isBounded, hasMasks);
     text += block;
     uses.push_back(drawer.use(form, block));
   }
-  const bool isHopper = name == "sm_90a", isDrawn = !isBounded && random.percent(50);
+  const bool isHopper = name == "sm_90a", isDrawn = !hasMasks || (!isBounded && random.percent(50));
   const unsigned headDim = isHopper ? 32 : 16;
   const DType dtype = !isBounded && random.percent(50) ? DType::F16 : DType::BF16;
   std::string values =

@@ -1,9 +1,9 @@
 // fagen: tests of valueRange against asking the expression for every value of its params.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "fagen/IR/ValueRange.h"
 #include "ParsedExpr.h"
 #include "fagen/IR/IR.h"
-#include "fagen/IR/ValueRange.h"
 
 #include "gtest/gtest.h"
 
@@ -39,18 +39,40 @@ struct World {
 
 TEST(ValueRange, HoldsEveryValue) {
   const World world;
-  for (StringRef text :
-       {"a + b", "a - b + c", "a * b - c", "floor_div(a, c)", "floor_div(a - b, c) * c", "c * floor_div(a, c)",
-        "c * (floor_div(a, c) + 1)", "ceil_div(a, c)", "floor_mod(a, c)", "floor_mod(a - b, 5)", "a % c", "min(a, b)",
-        "max(a, 0) - b", "a & b", "a & 6", "b | c", "b ^ c", "a ^ b", "a >> 2", "b << 3", "a < b", "a < b && c > 3",
-        "a < 0 ? b : c", "!(a < b)", "floor_div(floor_div(a, 2), c)", "(a + b) * (c - 4)"}) {
+  for (StringRef text : {"a + b",
+                         "a - b + c",
+                         "a * b - c",
+                         "floor_div(a, c)",
+                         "floor_div(a - b, c) * c",
+                         "c * floor_div(a, c)",
+                         "c * (floor_div(a, c) + 1)",
+                         "ceil_div(a, c)",
+                         "floor_mod(a, c)",
+                         "floor_mod(a - b, 5)",
+                         "a % c",
+                         "min(a, b)",
+                         "max(a, 0) - b",
+                         "a & b",
+                         "a & 6",
+                         "b | c",
+                         "b ^ c",
+                         "a ^ b",
+                         "a >> 2",
+                         "b << 3",
+                         "a < b",
+                         "a < b && c > 3",
+                         "a < 0 ? b : c",
+                         "!(a < b)",
+                         "floor_div(floor_div(a, 2), c)",
+                         "(a + b) * (c - 4)"}) {
     const Expr expr = parse(text);
     const Interval range = valueRange(world.kernel, expr);
     for (int64_t a = -9; a <= 9; ++a)
       for (int64_t b = 0; b <= 12; ++b)
         for (int64_t c = 1; c <= 7; ++c) {
-          const std::optional<int64_t> value =
-              expr.evaluate([&](StringRef name) { return std::optional(name == "a" ? a : name == "b" ? b : c); });
+          const std::optional<int64_t> value = expr.evaluate([&](StringRef name) {
+            return std::optional(name == "a" ? a : name == "b" ? b : c);
+          });
           ASSERT_TRUE(value && range.low <= *value && *value <= range.high)
               << text.str() << " is " << *value << ", not in " << range.low << " to " << range.high;
         }
