@@ -316,7 +316,7 @@ std::string drawFormsSpec(Random &random, const TargetInfo *target) {
   const unsigned headDim = isHopper ? 32 : 16;
   const DType dtype = !isBounded && random.percent(50) ? DType::F16 : DType::BF16;
   std::string values =
-      isDrawn ? drawnSchedule(random, *lookupTarget(name), dtype, headDim) : schedule(random, isHopper);
+      isDrawn ? drawnSchedule(random, *lookupTarget(name), dtype, headDim, hasMasks) : schedule(random, isHopper);
   if (isBounded)
     values = withoutMaxima(values);
   if (!isDrawn && random.percent(25))
