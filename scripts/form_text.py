@@ -151,7 +151,7 @@ def formsOf(spec):
     forms = {}
     for name, body in re.findall(r"\bform\s+(\w+)\s*\{(.*?)\n?\}", spec, re.S):
         statements = {}
-        for line in body.split(";"):
+        for line in re.sub(r"//[^\n]*", "", body).split(";"):
             found = re.match(r"\s*(?:let\s+(\w+)|(score|mask|sink))\s*=(?!=)(.*)", line, re.S)
             if found:
                 statements[found[1] or found[2]] = Reader(found[3]).value()
