@@ -173,8 +173,7 @@ private:
     default:
       break;
     }
-    auto nameEnds = [&](StringRef name) { return std::optional(name == "a" ? a : b); };
-    const auto range = fagen::ir::range(Expr::binary(expr.kind(), variable("a"), variable("b")), nameEnds);
+    const std::optional<Interval> range = fagen::ir::range(expr.kind(), a, b);
     return range ? Interval{std::max(range->low, kAnything.low), std::min(range->high, kAnything.high)} : kAnything;
   }
 

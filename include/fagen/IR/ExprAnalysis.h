@@ -24,6 +24,8 @@ struct Interval {
 /// An interval that holds every value of `expr` when each variable lies in its own; nothing when a variable has none,
 /// when a divisor may be 0, or when a bound leaves 64 bits.
 std::optional<Interval> range(const Expr &expr, llvm::function_ref<std::optional<Interval>(llvm::StringRef)> lookup);
+/// Likewise of an operator with operands in these.
+std::optional<Interval> range(ExprKind kind, Interval a, Interval b);
 
 /// An interval that holds a - b whatever the variables are; nothing when the two differ in more than constants within
 /// sums, min, max, and divisions by one constant or by one count of heads.
