@@ -54,8 +54,9 @@ void ir::verifyLaunches(VerifierState &state) {
   for (const Role &role : kernel.roles) {
     verifyRole(role, state);
     if (readsAtHead && (role.body.ops.empty() || !isAwaiting(*role.body.ops.front())))
-      state.defect(kernel.location, "role " + role.name +
-                                        " awaits the launches before behind lets that read memory, or numbers that may "
-                                        "lie on the device; await_launches is its first op then");
+      state.defect(kernel.location,
+                   "role " + role.name +
+                       " awaits the launches before it only after lets read memory, or numbers that may "
+                       "lie on the device; await_launches is its first op then");
   }
 }
