@@ -204,7 +204,7 @@ class Environment:
 
     def run(self, program):
         """A postfix program of the manifest."""
-        lets = {let["name"]: let["value"] for let in self.form["lets"]}
+        lets = dict(self.form["lets"])
         stack = []
         for word in program.split():
             read = re.fullmatch(r"(\w+)\[(\d+)\]", word)

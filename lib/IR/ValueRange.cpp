@@ -122,25 +122,36 @@ private:
     return term == variable(RunValue::RowBegin) || term == variable(RunValue::ElementRow);
   }
 
-  /// No row lies beyond the last tile of seq_q: as in q + seq_kv - seq_q.
+  /// Takes a - b, or b - a, out of the terms; nothing where they have not both.
+  static std::optional<bool> takeDifference(Terms &terms, llvm::function_ref<bool(const Expr &)> isA, RunValue b) {
+    auto *const minuend = llvm::find_if(terms, [&](const auto &term) { return isA(term.first); });
+    auto *const other = llvm::find_if(terms, [&](const auto &term) { return term.first == variable(b); });
+    if (minuend == terms.end() || other == terms.end() || minuend->second == other->second)
+      return std::nullopt;
+    const bool isNegative = minuend->second;
+    terms.erase(std::max(minuend, other));
+    terms.erase(std::min(minuend, other));
+    return isNegative;
+  }
+
+  /// As of q + seq_kv - seq_q: no row lies beyond the last tile of seq_q. Nor does a split begin far beyond seq_kv:
+  /// where there are fewer tiles than splits, by no more than a tile for each.
   Interval ofSum(const Expr &expr) const {
+    constexpr int64_t kMostOfSplits = 2 * kMostOfTile;
     Terms terms;
     collect(expr, false, terms);
-    const auto length = llvm::find_if(terms, [](const auto &term) { return term.first == variable(RunValue::SeqQ); });
-    const auto row = llvm::find_if(terms, [&](const auto &term) {
-      return length != terms.end() && isRow(term.first) && term.second != length->second;
-    });
-    const bool hasBoth = length != terms.end() && row != terms.end();
     Interval sum = {0, 0};
     auto add = [&](Interval term, bool isNegative) {
       sum.low = std::max(sum.low + (isNegative ? -term.high : term.low), kAnything.low);
       sum.high = std::min(sum.high + (isNegative ? -term.low : term.high), kAnything.high);
     };
-    if (hasBoth)
-      add({-kMostLength, kMostOfTile}, row->second);
-    for (const auto &term : terms)
-      if (!hasBoth || (&term != &*length && &term != &*row))
-        add(of(term.first), term.second);
+    if (const auto isNegative = takeDifference(terms, isRow, RunValue::SeqQ))
+      add({-kMostLength, kMostOfTile}, *isNegative);
+    auto isKeys = [](const Expr &term) { return term == variable(RunValue::SeqKv); };
+    if (const auto isNegative = takeDifference(terms, isKeys, RunValue::SplitBegin))
+      add({-kMostOfSplits, kMostLength}, *isNegative);
+    for (const auto &[term, isNegative] : terms)
+      add(of(term), isNegative);
     return sum;
   }
 
