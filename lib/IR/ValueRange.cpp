@@ -60,7 +60,7 @@ public:
   }
 
 private:
-  /// What nobody declares counts something: tiles of a loop, keys of a tile that is judged.
+  /// Of what nobody declares, as what emission has put in a value's place, nothing is known.
   Interval ofName(StringRef name) const {
     if (const RunValueInfo *const info = findRunValue(name))
       return ofRunValue(*info);
@@ -70,9 +70,22 @@ private:
     if (kernel.hasConstant(name))
       return {kernel.constant(name), kernel.constant(name)};
     const Let *const let = letOf(kernel, Expr::variable(name));
-    if (!let || let->judged)
+    if ((let && let->judged) || isCounted(name))
       return kNatural;
+    if (!let)
+      return kInt;
     return let->source ? Interval{let->source->low, let->source->high} : of(let->value);
+  }
+
+  /// Whether it is a key of a tile that is judged, or the variable of a loop over tiles.
+  bool isCounted(StringRef name) const {
+    bool found = llvm::any_of(kernel.lets, [&](const Let &let) {
+      return let.judged && (let.judged->low == name || let.judged->high == name);
+    });
+    for (const Role &role : kernel.roles)
+      forEach<LoopOp>(role.body,
+                      [&](LoopOp<const Op> loop) { found |= loop.variable() == name || loop.carry() == name; });
+    return found;
   }
 
   /// Packed rows are those of several heads; those of the last tile, too, are below 2^31.
