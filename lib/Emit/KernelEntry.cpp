@@ -119,6 +119,8 @@ const Op *fagen::findBeyondOneThread(const Role &load) {
   unsigned barriers = 0;
   for (const std::unique_ptr<Op> &op : load.body.ops) {
     const bool isBarrier = op->kind == OpKind::Barrier;
+    if (op->kind == OpKind::AwaitLaunches && op == load.body.ops.front()) // of the kernel
+      continue;
     if (barriers == 2 || !(isBarrier || isByOneThread(*op)))
       return op.get();
     barriers += isBarrier;
@@ -404,6 +406,9 @@ void KernelEmitter::emitEntry() {
        isFormed() ? "FormedParams<FormParams> all" : std::string(paramsType()) + " params");
   if (isFormed())
     line(out, "  const MappedAttentionParams &params = all.attention;\n  const FormParams &form = all.form;");
+  if (awaitsLaunchesAtItsHead(kernel))
+    line(out, "  // {}\n  ptx::await_launches();\n  ptx::release_launches();",
+         kernel.roles.front().body.ops.front()->note);
   if (turns)
     emitPersistentEntry();
   else

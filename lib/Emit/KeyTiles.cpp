@@ -25,7 +25,7 @@ KeyTilesPlan fagen::planKeyTiles(const Kernel &kernel) {
     const auto mask = findMask(role.body);
     if (!mask)
       continue;
-    const MaskBounds bounds = boundsOf(*mask, mask->row(), scoresOf(kernel, role, *mask).rows);
+    const MaskBounds bounds = boundsOf(kernel, *mask, mask->row(), scoresOf(kernel, role, *mask).rows);
     const auto judgement = llvm::find_if(kernel.lets, [](const Let &let) { return let.judged.has_value(); });
     const bool isJudged = judgement != kernel.lets.end();
     plan.isMasked = true;

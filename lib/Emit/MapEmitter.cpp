@@ -108,7 +108,7 @@ void OpEmitter::emitMask(const Op &op, const Expr &visible) {
 }
 
 std::optional<KeysOfRow> fagen::maskByKeys(const Kernel &kernel, const Expr &visible) {
-  return mmaFamily(kernel.backend).isAsynchronous ? keysOfRow(visible) : std::nullopt;
+  return mmaFamily(kernel.backend).isAsynchronous ? keysOfRow(kernel, visible) : std::nullopt;
 }
 
 std::optional<ConditionByRuns> fagen::maskByRuns(const Kernel &kernel, const Expr &visible) {

@@ -7,6 +7,7 @@
 #include "Stages.h"
 
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/ValueRange.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/Twine.h"
@@ -15,42 +16,7 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-/// Whether the value is never negative, as far as its shape says.
-static bool isNotNegative(const Kernel &kernel, const Expr &expr) {
-  auto all = [&] {
-    return llvm::all_of(expr.operands(), [&](const Expr &operand) { return isNotNegative(kernel, operand); });
-  };
-  switch (expr.kind()) {
-  case ExprKind::Constant:
-    return expr.value() >= 0;
-  case ExprKind::Variable: {
-    const auto scalar = llvm::find_if(kernel.scalars, [&](const Scalar &each) { return each.name == expr.name(); });
-    const Let *const let = letOf(kernel, expr);
-    return scalar != kernel.scalars.end() ? scalar->low >= 0 : !let || !let->source || let->source->low >= 0;
-  }
-  case ExprKind::Max:
-  case ExprKind::BitAnd:
-    return llvm::any_of(expr.operands(), [&](const Expr &operand) { return isNotNegative(kernel, operand); });
-  case ExprKind::Select:
-    return isNotNegative(kernel, expr.operands()[1]) && isNotNegative(kernel, expr.operands()[2]);
-  case ExprKind::Abs:
-  case ExprKind::FloorMod:
-    return true;
-  case ExprKind::Ascending:
-  case ExprKind::Add:
-  case ExprKind::Mul:
-  case ExprKind::Min:
-  case ExprKind::FloorDiv:
-  case ExprKind::CeilDiv:
-  case ExprKind::Mod:
-  case ExprKind::BitOr:
-  case ExprKind::BitXor:
-  case ExprKind::ShiftRight:
-    return all();
-  default:
-    return expr.kind() >= ExprKind::Lt; // truth values
-  }
-}
+static bool isNotNegative(const Kernel &kernel, const Expr &expr) { return valueRange(kernel, expr).low >= 0; }
 
 static std::string listOf(llvm::ArrayRef<Expr> values, llvm::function_ref<std::string(const Expr &)> spell) {
   std::string text;
@@ -104,37 +70,40 @@ static void collectConditions(const Expr &expr, ExprKind kind, llvm::SmallVector
     collectConditions(operand, kind, conditions);
 }
 
-/// Without branches around reads: all_of(a, b) for a && b, and zero_if.
-static Expr spellUnbranched(const Kernel &kernel, const Expr &expr, llvm::StringRef holder,
-                            llvm::function_ref<std::string(const Expr &)> spell) {
-  if ((expr.kind() == ExprKind::And || expr.kind() == ExprKind::Or) && readsByPlace(kernel, expr)) {
+/// What becomes a call of the device library. No branches around reads: all_of(a, b) for a && b, and zero_if.
+static std::optional<std::string> spellCall(const Kernel &kernel, const TileDivisors &divisors, const Expr &node,
+                                            llvm::StringRef holder,
+                                            llvm::function_ref<std::string(const Expr &)> spell) {
+  if ((node.kind() == ExprKind::And || node.kind() == ExprKind::Or) && readsByPlace(kernel, node)) {
     llvm::SmallVector<Expr, 4> conditions;
-    collectConditions(expr, expr.kind(), conditions);
-    return variable(
-        fmt::format("{}({})", expr.kind() == ExprKind::And ? "all_of" : "any_of", listOf(conditions, spell)));
+    collectConditions(node, node.kind(), conditions);
+    return fmt::format("{}({})", node.kind() == ExprKind::And ? "all_of" : "any_of", listOf(conditions, spell));
   }
-  if (const Expr read = guardedRead(kernel, expr); read && usesScope(read, RunScope::Element))
-    return variable(spellRead(kernel, read, holder, spell, expr.operands()[0]));
-  llvm::SmallVector<Expr, 3> operands;
-  for (const Expr &operand : expr.operands())
-    operands.push_back(spellUnbranched(kernel, operand, holder, spell));
-  return operands.empty() ? expr : expr.withOperands(operands);
+  if (const Expr read = guardedRead(kernel, node); read && usesScope(read, RunScope::Element))
+    return spellRead(kernel, read, holder, spell, node.operands()[0]);
+  if (node.kind() == ExprKind::Read)
+    return spellRead(kernel, node, holder, spell);
+  if (const TileDivisor *const divisor = divisors.of(node))
+    return spellDivision(kernel, node, (holder + divisor->name).str(), spell);
+  const bool isDivision = node.kind() == ExprKind::FloorDiv || node.kind() == ExprKind::CeilDiv;
+  if (!isDivision || isNotNegative(kernel, node.lhs()))
+    return std::nullopt;
+  return fmt::format("signed_{}({})", nameOfCall(node.kind()).str(), listOf(node.operands(), spell));
 }
 
+/// From the whole to its parts: what is asked of an expression is asked before its text stands in its place.
 Expr fagen::spellCalls(const Kernel &kernel, const TileDivisors &divisors, const Expr &expr, llvm::StringRef holder,
                        llvm::function_ref<std::string(const Expr &)> spell) {
-  return spellUnbranched(kernel, expr, holder, spell).rewritten([&](const Expr &node) {
-    const bool isDivision = node.kind() == ExprKind::FloorDiv || node.kind() == ExprKind::CeilDiv;
-    if (node.kind() == ExprKind::Ascending)
-      return node.operand();
-    if (node.kind() == ExprKind::Read)
-      return variable(spellRead(kernel, node, holder, spell));
-    if (const TileDivisor *const divisor = divisors.of(node))
-      return variable(spellDivision(kernel, node, (holder + divisor->name).str(), spell));
-    if (!isDivision || isNotNegative(kernel, node.lhs()))
-      return Expr();
-    return variable(fmt::format("signed_{}({})", nameOfCall(node.kind()).str(), listOf(node.operands(), spell)));
-  });
+  if (expr.kind() == ExprKind::Real)
+    return variable(spellReal(expr.realValue()));
+  if (const std::optional<std::string> call = spellCall(kernel, divisors, expr, holder, spell))
+    return variable(*call);
+  if (expr.kind() == ExprKind::Ascending)
+    return spellCalls(kernel, divisors, expr.operand(), holder, spell);
+  llvm::SmallVector<Expr, 3> operands;
+  for (const Expr &operand : expr.operands())
+    operands.push_back(spellCalls(kernel, divisors, operand, holder, spell));
+  return operands.empty() ? expr : expr.withOperands(operands);
 }
 
 Expr fagen::spellRunValues(const Expr &expr, llvm::function_ref<llvm::StringRef(RunScope)> holderOf) {
@@ -356,7 +325,8 @@ void OpEmitter::addPlace(const Op &op) {
 }
 
 size_t OpEmitter::emitOps(llvm::ArrayRef<const Op *> ops) {
-  if (ops.front() == doneBefore)
+  const bool isOfEntry = ops.front()->kind == OpKind::AwaitLaunches && awaitsLaunchesAtItsHead(kernel);
+  if (ops.front() == doneBefore || isOfEntry)
     return 1;
   const Composition composition = compositionOf(ops);
   doneBefore = composition.later ? composition.later : doneBefore;

@@ -27,9 +27,9 @@ static Expr opposite(const Expr &comparison) {
   }
 }
 
-static MaskBounds boundsOf(const Expr &condition) {
+static MaskBounds boundsOf(const Kernel &kernel, const Expr &condition) {
   return analyzeMask(condition, nameOf(RunValue::ElementRow), nameOf(RunValue::ElementKey),
-                     variable(RunValue::ElementRow), 1);
+                     variable(RunValue::ElementRow), 1, &kernel);
 }
 
 static bool areExact(const MaskBounds &bounds) {
@@ -41,11 +41,13 @@ namespace {
 /// Sorts the conjuncts of a condition.
 class Conjuncts {
 public:
+  explicit Conjuncts(const Kernel &kernel) : kernel(kernel) {}
+
   /// False where one is of no kind that bounds keys.
   bool add(const Expr &condition) {
     if (condition.kind() == ExprKind::And)
       return add(condition.lhs()) && add(condition.rhs());
-    if (areExact(boundsOf(condition))) {
+    if (areExact(boundsOf(kernel, condition))) {
       bounding = bounding ? Expr::binary(ExprKind::And, bounding, condition) : condition;
       return true;
     }
@@ -56,7 +58,7 @@ public:
   }
 
   std::optional<KeysOfRow> keys() const {
-    const MaskBounds bounds = boundsOf(bounding ? bounding : constant(1));
+    const MaskBounds bounds = boundsOf(kernel, bounding ? bounding : constant(1));
     if (!areExact(bounds))
       return std::nullopt;
     return KeysOfRow{bounds.firstKey == constant(0) ? Expr() : bounds.firstKey, bounds.keyEnd, follow, areOver};
@@ -79,13 +81,14 @@ private:
     }
   }
 
+  const Kernel &kernel;
   Expr bounding;
   std::vector<Expr> follow, areOver;
 };
 
 } // namespace
 
-std::optional<KeysOfRow> fagen::keysOfRow(const Expr &visible) {
-  Conjuncts conjuncts;
+std::optional<KeysOfRow> fagen::keysOfRow(const Kernel &kernel, const Expr &visible) {
+  Conjuncts conjuncts(kernel);
   return conjuncts.add(visible) ? conjuncts.keys() : std::nullopt;
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fagen/IR/Expr.h"
+#include "fagen/IR/IR.h"
 
 #include <optional>
 #include <vector>
@@ -21,6 +21,6 @@ struct KeysOfRow {
 
 /// Of a conjunction of conditions that bound k by an expression of q, or of comparisons that are monotone in k, as of
 /// what is read from a tensor whose values ascend. Nothing where it has others.
-std::optional<KeysOfRow> keysOfRow(const ir::Expr &visible);
+std::optional<KeysOfRow> keysOfRow(const ir::Kernel &kernel, const ir::Expr &visible);
 
 } // namespace fagen

@@ -186,6 +186,14 @@ std::string Checker::rangesOf(const ast::Expr &expr, const Node &node) const {
   return text;
 }
 
+static std::string mayDivideByLess(const Node &divisor, const std::string &text, const std::string &ofDivisor) {
+  if (divisor.range.low == divisor.range.high)
+    return fmt::format("'{}' divides by {}; a divisor is 1 or more", text, divisor.range.low);
+  return fmt::format("'{}' may divide by less than 1: '{}' is {} to {}; give a param a range from 1 on, or take "
+                     "max(..., 1)",
+                     text, ofDivisor, divisor.range.low, divisor.range.high);
+}
+
 /// Sets what follows from the operands.
 NodePtr Checker::finish(Node node, const ast::Expr &expr) {
   for (const NodePtr &operand : node.operands)
@@ -204,8 +212,7 @@ NodePtr Checker::finish(Node node, const ast::Expr &expr) {
     return fail(expr.range, "'" + text + "' may shift by less than 0 or by more than 31: " + rangesOf(expr, node) +
                                 "; give a param a range, or clamp it");
   if (!range)
-    return fail(expr.range, "'" + text + "' may divide by 0: " + rangesOf(expr, node) +
-                                "; give a param a range without 0, or take max(..., 1)");
+    return fail(expr.range, mayDivideByLess(*node.operands[1], text, textAt(expr.operands.back()->range)));
   if (range->low < kI32.low || range->high > kI32.high)
     return fail(expr.range, "'" + text + "' may leave 32 bits: " + rangesOf(expr, node) +
                                 "; give a param a smaller range, or clamp it");

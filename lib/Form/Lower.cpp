@@ -3,6 +3,8 @@
 
 #include "fagen/Form/Lower.h"
 
+#include "Ranges.h"
+
 #include "fagen/IR/RunValues.h"
 
 #include "llvm/Support/ErrorHandling.h"
@@ -183,29 +185,55 @@ private:
     }
   }
 
+  /// What is added to the key where the value is k + x: of a split k itself is one.
+  std::optional<Interval> shiftOf(const Node &node) const {
+    if (node.op == Op::Let)
+      return shiftOf(*form.lets[node.index].value);
+    if (node.op == Op::PlaceOf)
+      return placeInfo(Place(node.index)).range;
+    return node.op == Op::Add ? std::optional(node.operands[1]->range) : std::nullopt;
+  }
+
+  /// Whether x - y fits in 32 bits, y being what the key is shifted by.
+  bool canMove(const Node &x, const Node &shifted) const {
+    const std::optional<Interval> y = shiftOf(shifted);
+    return y && x.range.low - y->high >= kI32.low && x.range.high - y->low <= kI32.high;
+  }
+
   /// A key of a split is counted from the split's first: k + begin <= x is k <= x - begin.
-  static Expr compare(ExprKind kind, const Expr &a, const Expr &b) {
+  Expr compare(const Node &node, ExprKind kind, const Expr &a, const Expr &b) const {
     auto isShifted = [](const Expr &expr) {
       return expr.kind() == ExprKind::Add && expr.lhs() == variable(RunValue::ElementKey);
     };
-    if (isShifted(a) && !b.uses(nameOf(RunValue::ElementKey)))
+    const Node &left = *node.operands[0], &right = *node.operands[1];
+    if (isShifted(a) && !b.uses(nameOf(RunValue::ElementKey)) && canMove(right, left))
       return Expr::binary(kind, a.lhs(), b - a.rhs());
-    if (isShifted(b) && !a.uses(nameOf(RunValue::ElementKey)))
+    if (isShifted(b) && !a.uses(nameOf(RunValue::ElementKey)) && canMove(left, right))
       return Expr::binary(kind, a - b.rhs(), b.lhs());
     return Expr::binary(kind, a, b);
   }
 
+  /// Whether a launch may have it be 0: there may be no rows and no keys, and no element then, but bounds of some.
+  static bool namesLength(const Expr &value) {
+    bool found = false;
+    value.forEachVariable([&](llvm::StringRef name) {
+      const RunValueInfo *const info = findRunValue(name);
+      found |= info && info->kind == RunKind::Length;
+    });
+    return found;
+  }
+
   /// Ranges show that it is positive; so does the expression.
-  static Expr divisor(const Node &node, const Expr &value) {
-    return value.kind() == ExprKind::Variable && node.range.low > 0 ? max(value, constant(1)) : value;
+  static Expr divisor(const Expr &value) {
+    return value.kind() == ExprKind::Variable || namesLength(value) ? max(value, constant(1)) : value;
   }
 
   Expr binary(const Node &node, const Expr &a, const Expr &b) {
     const ExprKind kind = kindOf(node.op);
     if (kind == ExprKind::FloorDiv || kind == ExprKind::FloorMod)
-      return Expr::binary(kind, a, divisor(*node.operands[1], b));
+      return Expr::binary(kind, a, divisor(b));
     const bool comparesIntegers = kind >= ExprKind::Lt && kind <= ExprKind::Ne && node.operands[0]->type == Type::I32;
-    return comparesIntegers ? compare(kind, a, b) : Expr::binary(kind, a, b);
+    return comparesIntegers ? compare(node, kind, a, b) : Expr::binary(kind, a, b);
   }
 
   const Use &use;

@@ -21,12 +21,6 @@ static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 static Interval hullOf(Interval a, Interval b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
 
-/// By the IR's analysis of its operator of two operands.
-static std::optional<Interval> byExpr(ExprKind kind, Interval a, Interval b) {
-  return ir::range(ir::Expr::binary(kind, ir::variable("a"), ir::variable("b")),
-                   [&](StringRef name) -> std::optional<Interval> { return name == "a" ? a : b; });
-}
-
 /// Numbers of as many bits as both operands have.
 static Interval bitsRange(Op op, Interval a, Interval b) {
   if (op == Op::BitAnd && (a.low >= 0 || b.low >= 0))
@@ -40,15 +34,12 @@ static std::optional<Interval> shiftRange(Op op, Interval a, Interval by) {
   if (by.low < 0 || by.high > 31)
     return std::nullopt;
   const Interval factor = {int64_t(1) << by.low, int64_t(1) << by.high};
-  return byExpr(op == Op::ShiftLeft ? ExprKind::Mul : ExprKind::FloorDiv, a, factor);
+  return ir::range(op == Op::ShiftLeft ? ExprKind::Mul : ExprKind::FloorDiv, a, factor);
 }
 
-static std::optional<Interval> modRange(Interval a, Interval by) {
-  if (by.low <= 0 && by.high >= 0)
-    return std::nullopt;
-  if (by.low > 0)
-    return a.low >= 0 && a.high < by.low ? a : Interval{0, by.high - 1};
-  return Interval{by.low + 1, 0};
+/// The device divides by 1 and more: floor_div and FloorMod (fagen/device/tile/integer.h).
+static std::optional<Interval> divisionRange(ExprKind kind, Interval a, Interval by) {
+  return by.low < 1 ? std::nullopt : ir::range(kind, a, by);
 }
 
 static Interval absRange(Interval a) {
@@ -79,19 +70,19 @@ std::optional<Interval> integerRange(const Node &node) {
   case Op::Neg:
     return Interval{-a.high, -a.low};
   case Op::Add:
-    return byExpr(ExprKind::Add, a, b);
+    return ir::range(ExprKind::Add, a, b);
   case Op::Sub:
-    return byExpr(ExprKind::Sub, a, b);
+    return ir::range(ExprKind::Sub, a, b);
   case Op::Mul:
-    return byExpr(ExprKind::Mul, a, b);
+    return ir::range(ExprKind::Mul, a, b);
   case Op::FloorDiv:
-    return byExpr(ExprKind::FloorDiv, a, b);
-  case Op::Min:
-    return byExpr(ExprKind::Min, a, b);
-  case Op::Max:
-    return byExpr(ExprKind::Max, a, b);
+    return divisionRange(ExprKind::FloorDiv, a, b);
   case Op::FloorMod:
-    return modRange(a, b);
+    return divisionRange(ExprKind::FloorMod, a, b);
+  case Op::Min:
+    return ir::range(ExprKind::Min, a, b);
+  case Op::Max:
+    return ir::range(ExprKind::Max, a, b);
   case Op::BitAnd:
   case Op::BitOr:
   case Op::BitXor:

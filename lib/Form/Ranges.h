@@ -10,7 +10,7 @@ namespace fagen::form {
 inline constexpr ir::Interval kI32 = {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
 
 /// Of an operator, or of a Select, that gives integers, by the ranges of its operands. It may leave 32 bits. Nothing
-/// where a divisor may be 0 or a shift may not be in 0 to 31.
+/// where a divisor may be less than 1 or a shift not be in 0 to 31.
 std::optional<ir::Interval> integerRange(const Node &node);
 
 /// Whether an f32 may be off by rounding, by its operator and its operands: an integer that kernels count along the

@@ -68,7 +68,11 @@ Expr Expr::make(ExprKind kind, llvm::ArrayRef<Expr> operands) {
   return expr;
 }
 
-Expr Expr::unary(ExprKind kind, Expr operand) { return make(kind, operand); }
+Expr Expr::unary(ExprKind kind, Expr operand) {
+  if (kind == ExprKind::Not && operand.kind() == ExprKind::Constant)
+    return constant(operand.value() == 0);
+  return make(kind, operand);
+}
 
 Expr Expr::binary(ExprKind kind, Expr lhs, Expr rhs) {
   assert(lhs && rhs && "a binary node has two operands");
@@ -92,6 +96,8 @@ Expr Expr::read(llvm::StringRef buffer, llvm::ArrayRef<Expr> indices) {
 Expr Expr::withOperands(llvm::ArrayRef<Expr> operands) const {
   if (kind() == ExprKind::Read)
     return make(kind(), operands);
+  if (operands.size() == 1)
+    return unary(kind(), operands[0]);
   if (operands.size() == 2)
     return binary(kind(), operands[0], operands[1]);
   return kind() == ExprKind::Select ? select(operands[0], operands[1], operands[2]) : make(kind(), operands);

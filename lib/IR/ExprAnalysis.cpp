@@ -77,36 +77,6 @@ std::optional<Interval> combineTruth(ExprKind kind, Interval a, Interval b) {
   return truth(aTrue || bTrue, aFalse && bFalse);
 }
 
-std::optional<Interval> combine(ExprKind kind, Interval a, Interval b) {
-  switch (kind) {
-  case ExprKind::Add:
-  case ExprKind::Sub:
-  case ExprKind::Mul:
-  case ExprKind::Min:
-  case ExprKind::Max:
-    return hull(kind, a, b);
-  case ExprKind::FloorDiv:
-  case ExprKind::CeilDiv:
-    return b.low <= 0 && b.high >= 0 ? std::nullopt : hull(kind, a, b);
-  case ExprKind::Mod:
-    return remainder(a, b);
-  case ExprKind::FloorMod:
-    return floorRemainder(a, b);
-  case ExprKind::TileOf:
-  case ExprKind::BitAnd:
-  case ExprKind::BitOr:
-  case ExprKind::BitXor:
-  case ExprKind::ShiftLeft:
-  case ExprKind::ShiftRight:
-    return std::nullopt;
-  case ExprKind::And:
-  case ExprKind::Or:
-    return combineTruth(kind, a, b);
-  default:
-    return compare(kind, a, b);
-  }
-}
-
 /// Whether the value is 0 or 1; && and || of other values are not monotone.
 bool isTruth(const Expr &expr) {
   return expr.kind() >= ExprKind::Lt || (expr.kind() == ExprKind::Constant && (expr.value() == 0 || expr.value() == 1));
@@ -142,6 +112,36 @@ Direction scaled(Direction direction, const Expr &factor) {
 
 } // namespace
 
+std::optional<Interval> fagen::ir::range(ExprKind kind, Interval a, Interval b) {
+  switch (kind) {
+  case ExprKind::Add:
+  case ExprKind::Sub:
+  case ExprKind::Mul:
+  case ExprKind::Min:
+  case ExprKind::Max:
+    return hull(kind, a, b);
+  case ExprKind::FloorDiv:
+  case ExprKind::CeilDiv:
+    return b.low <= 0 && b.high >= 0 ? std::nullopt : hull(kind, a, b);
+  case ExprKind::Mod:
+    return remainder(a, b);
+  case ExprKind::FloorMod:
+    return floorRemainder(a, b);
+  case ExprKind::TileOf:
+  case ExprKind::BitAnd:
+  case ExprKind::BitOr:
+  case ExprKind::BitXor:
+  case ExprKind::ShiftLeft:
+  case ExprKind::ShiftRight:
+    return std::nullopt;
+  case ExprKind::And:
+  case ExprKind::Or:
+    return combineTruth(kind, a, b);
+  default:
+    return compare(kind, a, b);
+  }
+}
+
 std::optional<Interval> fagen::ir::range(const Expr &expr,
                                          llvm::function_ref<std::optional<Interval>(StringRef)> lookup) {
   if (expr.kind() == ExprKind::Constant)
@@ -151,7 +151,7 @@ std::optional<Interval> fagen::ir::range(const Expr &expr,
   if (!expr.isBinary())
     return std::nullopt;
   const std::optional<Interval> a = range(expr.lhs(), lookup), b = range(expr.rhs(), lookup);
-  return a && b ? combine(expr.kind(), *a, *b) : std::nullopt;
+  return a && b ? range(expr.kind(), *a, *b) : std::nullopt;
 }
 
 bool fagen::ir::isPositive(const Expr &expr) {

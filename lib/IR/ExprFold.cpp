@@ -114,6 +114,26 @@ Expr foldExtreme(ExprKind kind, const Expr &lhs, const Expr &rhs) {
   return {};
 }
 
+/// Of two real constants.
+Expr foldComparison(ExprKind kind, float a, float b) {
+  switch (kind) {
+  case ExprKind::Lt:
+    return Expr::constant(a < b);
+  case ExprKind::Le:
+    return Expr::constant(a <= b);
+  case ExprKind::Gt:
+    return Expr::constant(a > b);
+  case ExprKind::Ge:
+    return Expr::constant(a >= b);
+  case ExprKind::Eq:
+    return Expr::constant(a == b);
+  case ExprKind::Ne:
+    return Expr::constant(a != b);
+  default:
+    return {};
+  }
+}
+
 Expr foldLogic(ExprKind kind, const Expr &lhs, const Expr &rhs) {
   const bool neutral = kind == ExprKind::And;
   if (lhs == rhs && isTruth(lhs))
@@ -173,6 +193,8 @@ Expr fagen::ir::fold(ExprKind kind, const Expr &lhs, const Expr &rhs) {
   if (isConstant(lhs) && isConstant(rhs))
     if (std::optional<int64_t> value = applyBinary(kind, lhs.value(), rhs.value()))
       return Expr::constant(*value);
+  if (lhs.kind() == ExprKind::Real && rhs.kind() == ExprKind::Real)
+    return foldComparison(kind, lhs.realValue(), rhs.realValue());
   switch (kind) {
   case ExprKind::Add:
   case ExprKind::Sub:

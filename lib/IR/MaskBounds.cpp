@@ -13,6 +13,7 @@
 // <= x is k < c (x + 1).
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/ValueRange.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -105,8 +106,8 @@ private:
 
 class MaskAnalysis {
 public:
-  MaskAnalysis(StringRef q, StringRef k, const Expr &rowBegin, int64_t rows)
-      : q(q), k(k), rowBegin(rowBegin), rows(rows) {}
+  MaskAnalysis(StringRef q, StringRef k, const Expr &rowBegin, int64_t rows, const Kernel *kernel)
+      : q(q), k(k), rowBegin(rowBegin), rows(rows), kernel(kernel) {}
 
   void addConjunct(const Expr &predicate) {
     switch (predicate.kind()) {
@@ -148,7 +149,7 @@ public:
 
 private:
   MaskBounds of(const Expr &predicate) const {
-    MaskAnalysis analysis(q, k, rowBegin, rows);
+    MaskAnalysis analysis(q, k, rowBegin, rows, kernel);
     analysis.addConjunct(predicate);
     return analysis.bounds;
   }
@@ -263,22 +264,28 @@ private:
 
   /// lhs < rhs, or lhs <= rhs.
   void addComparison(const Expr &lhs, const Expr &rhs, bool strict) {
+    if (!addBounds(lhs, rhs, strict))
+      addUnknown(Expr::binary(strict ? ExprKind::Lt : ExprKind::Le, lhs, rhs));
+  }
+
+  /// False where the comparison bounds no keys, or the bounds may not be computed in 32 bits.
+  bool addBounds(const Expr &lhs, const Expr &rhs, bool strict) {
     const Expr next = constant(strict ? 0 : 1);
     if (isQuotient(lhs) && !rhs.uses(k))
-      return addComparison(lhs.lhs(), lhs.rhs() * (rhs + next), true);
+      return addBounds(lhs.lhs(), lhs.rhs() * (rhs + next), true);
     if (isQuotient(rhs) && !lhs.uses(k))
-      return addComparison(rhs.rhs() * (lhs + constant(strict ? 1 : 0)), rhs.lhs(), false);
+      return addBounds(rhs.rhs() * (lhs + constant(strict ? 1 : 0)), rhs.lhs(), false);
     LinearForm form;
     const bool isLinear = form.add(lhs, 1) && form.add(rhs, -1);
     const int64_t ofK = isLinear ? form.take(k) : 0;
     const Direction ofForm = isLinear ? direction(form.toExpr(), q) : Direction::Unknown;
     if (ofK == 0 || form.uses(k) || ofForm == Direction::Unknown)
-      return addUnknown(Expr::binary(strict ? ExprKind::Lt : ExprKind::Le, lhs, rhs));
+      return false;
     const int64_t ofQ = form.take(q);
     const Expr atFirst = boundAt(form, ofK, ofQ, rowBegin, strict);
     const Expr atLast = boundAt(form, ofK, ofQ, rowBegin + constant(rows - 1), strict);
-    if (!atFirst || !atLast)
-      return addUnknown(Expr::binary(strict ? ExprKind::Lt : ExprKind::Le, lhs, rhs));
+    if (!atFirst || !atLast || (kernel && !(fitsInInt(*kernel, atFirst) && fitsInInt(*kernel, atLast))))
+      return false;
     const bool grows = (ofForm == Direction::NotDecreasing) != (ofK > 0); // the bound is -form / ofK
     const Expr smallest = grows ? atFirst : atLast, largest = grows ? atLast : atFirst;
     if (ofK > 0) {
@@ -288,6 +295,7 @@ private:
       bounds.firstKey = max(bounds.firstKey, smallest);
       bounds.fullBegin = max(bounds.fullBegin, largest);
     }
+    return true;
   }
 
   /// For c k + a row + rest(row) < 0 (<= 0 if not strict): the end of the keys that fulfil it when c > 0, their
@@ -308,12 +316,14 @@ private:
   StringRef q, k;
   const Expr &rowBegin;
   const int64_t rows;
+  const Kernel *const kernel;
 };
 
 } // namespace
 
-MaskBounds fagen::ir::analyzeMask(const Expr &predicate, StringRef q, StringRef k, const Expr &rowBegin, int64_t rows) {
-  MaskAnalysis analysis(q, k, rowBegin, rows);
+MaskBounds fagen::ir::analyzeMask(const Expr &predicate, StringRef q, StringRef k, const Expr &rowBegin, int64_t rows,
+                                  const Kernel *kernel) {
+  MaskAnalysis analysis(q, k, rowBegin, rows, kernel);
   analysis.addConjunct(predicate);
   return analysis.bounds;
 }

@@ -85,7 +85,14 @@ bool BufferParser::parseReadTensor(bool isOfCaller) {
   if (kernel.buffer(buffer.name))
     return lexer.error(buffer.location.source.getPointer(), "buffer '%" + buffer.name + "' is declared twice");
   if (!lexer.expect(":") || !lexer.enumeration(buffer.type, kElementTypes, "type") || !lexer.expect("[") ||
-      !parseShape(buffer) || !lexer.origin(buffer.location))
+      !parseShape(buffer))
+    return false;
+  if (isOfCaller && lexer.accept("in")) {
+    Interval &values = buffer.values.emplace();
+    if (!parseInterval(values.low, values.high))
+      return false;
+  }
+  if (!lexer.origin(buffer.location))
     return false;
   if (isOfCaller)
     buffer.param = buffer.name;

@@ -59,7 +59,12 @@ bool ir::isPowers(const Op &op) { return asPowers(op).has_value(); }
 
 std::optional<float> ir::asFill(const Op &op) {
   const auto map = dynCast<MapOp>(op);
-  return map && map->value().kind() == ExprKind::Real ? std::optional(map->value().realValue()) : std::nullopt;
+  if (!map || map->value().kind() != ExprKind::Real)
+    return std::nullopt;
+  const float value = map->value().realValue();
+  const Buffer &dst = *map->dst().buffer;
+  const bool isOfRows = dst.columns == 1, isCleared = dst.space == Space::Fragment && value == 0;
+  return isOfRows || isCleared ? std::optional(value) : std::nullopt;
 }
 
 bool ir::isSum(const Op &op) {

@@ -256,6 +256,8 @@ private:
       printList(map->at);
     } else if (isOwn) {
       os << " param " << buffer.param << (buffer.isStrided ? " strided" : "");
+    } else if (buffer.values) {
+      os << " in [" << buffer.values->low << ", " << buffer.values->high << "]";
     }
     printLocation(buffer.location);
     os << "\n";

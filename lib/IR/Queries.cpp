@@ -149,6 +149,16 @@ bool ir::awaitsLaunches(const Kernel &kernel) {
   return llvm::any_of(kernel.roles.front().body.ops, [](const auto &op) { return op->kind == OpKind::AwaitLaunches; });
 }
 
+bool ir::readsAtItsHead(const Kernel &kernel) {
+  return !kernel.scalars.empty() ||
+         llvm::any_of(kernel.lets, [](const Let &let) { return let.source || let.judged || readsMemory(let.value); });
+}
+
+bool ir::awaitsLaunchesAtItsHead(const Kernel &kernel) {
+  const auto &ops = kernel.roles.front().body.ops;
+  return !ops.empty() && ops.front()->kind == OpKind::AwaitLaunches;
+}
+
 llvm::DenseSet<const Op *> ir::fencedOps(const Role &role) {
   llvm::DenseSet<const Op *> fenced;
   forEach<VoteOp>(role.body, [&](VoteOp<const Op> vote) {
@@ -241,7 +251,8 @@ Expr ir::letOfRead(Kernel &kernel, const Expr &read) {
   Let let;
   let.name = kernel.freshName("own_" + tensor->name);
   let.value = variable(let.name);
-  let.source = GlobalElement{tensor, {at.begin(), at.end()}, -kMaxReadValue, kMaxReadValue};
+  const Interval values = tensor->values.value_or(Interval{-kMaxReadValue, kMaxReadValue});
+  let.source = GlobalElement{tensor, {at.begin(), at.end()}, values.low, values.high};
   const Expr value = let.value;
   kernel.lets.insert(place, std::move(let));
   return value;
@@ -265,8 +276,9 @@ Op *ir::lastLoop(Block &block) {
   return loop == block.ops.rend() ? nullptr : loop->get();
 }
 
-MaskBounds ir::boundsOf(ConstMask mask, const Expr &rowBegin, int64_t rows) {
-  return analyzeMask(mask.predicate(), nameOf(RunValue::ElementRow), nameOf(RunValue::ElementKey), rowBegin, rows);
+MaskBounds ir::boundsOf(const Kernel &kernel, ConstMask mask, const Expr &rowBegin, int64_t rows) {
+  return analyzeMask(mask.predicate(), nameOf(RunValue::ElementRow), nameOf(RunValue::ElementKey), rowBegin, rows,
+                     &kernel);
 }
 
 std::optional<int64_t> ir::constantOf(const Kernel &kernel, const Expr &expr) {

@@ -53,6 +53,8 @@ void verifyOps(const Role &role, VerifierState &state);
 /// Checks parameters of a kernel's own: what lets may name, and behind lets the views.
 void verifyParams(VerifierState &state);
 void verifyViews(VerifierState &state);
+/// Checks that no division is by what may be less than 1.
+void verifyDivisions(VerifierState &state);
 /// Checks where a let is read.
 void verifySource(const Let &let, VerifierState &state);
 /// Checks that a kernel that awaits the launches before it touches no global memory in front of that.

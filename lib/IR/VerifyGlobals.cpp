@@ -81,6 +81,11 @@ private:
       state.defect(kernel.location, "param '" + scalar.name + "' has an empty range");
   }
 
+  static bool isOfIntegers(ElementType type, Interval values) {
+    return type == ElementType::I32 && values.low <= values.high && values.low >= std::numeric_limits<int32_t>::min() &&
+           values.high <= std::numeric_limits<int32_t>::max();
+  }
+
   /// One that expressions read beside attention's tensors: its extents are values of the launch.
   void checkReadTensor(const Buffer &buffer) {
     if (buffer.param.empty() && &buffer != kernel.scratchTensor())
@@ -90,6 +95,9 @@ private:
                                         " dimensions; a tensor that is read has at most " + Twine(kMaxReadDimensions));
     for (const Expr &size : buffer.shape)
       state.checkNames(size, buffer.location, "%" + buffer.name + ": its shape");
+    if (const std::optional<Interval> &values = buffer.values; values && !isOfIntegers(buffer.type, *values))
+      state.defect(buffer.location, "%" + buffer.name + ": [" + Twine(values->low) + ", " + Twine(values->high) +
+                                        "] is not a range of i32, or its elements are not");
     if (buffer.type == ElementType::MBarrier || buffer.type == ElementType::U32)
       state.defect(buffer.location, "%" + buffer.name + ": elements that are read are bit, u8, i32, f16, bf16 or f32");
   }
@@ -166,10 +174,11 @@ void ir::verifySource(const Let &let, VerifierState &state) {
   if (source.buffer->shape.size() != source.at.size())
     state.defect(state.kernel.location, name + ": " + Twine(source.at.size()) + " indices; %" + source.buffer->name +
                                             " has " + Twine(source.buffer->shape.size()) + " dimensions");
-  if ((source.low < 0 && !isSigned) || source.low < -kMaxReadValue || source.low > source.high ||
-      source.high > kMaxReadValue)
+  const Interval most = source.buffer->values.value_or(Interval{isSigned ? -kMaxReadValue : 0, kMaxReadValue});
+  if (source.low < most.low || source.low > source.high || source.high > most.high)
     state.defect(state.kernel.location, name + ": [" + Twine(source.low) + ", " + Twine(source.high) +
-                                            "] is not a range of values from 0 to " + Twine(kMaxReadValue));
+                                            "] is not a range of values from " + Twine(most.low) + " to " +
+                                            Twine(most.high));
   for (const Expr &index : source.at)
     state.checkNames(index, state.kernel.location, name + ": an index");
 }

@@ -50,9 +50,13 @@ void ir::verifyLaunches(VerifierState &state) {
   const Kernel &kernel = state.kernel;
   if (llvm::all_of(kernel.roles, [](const Role &role) { return countAwaiting(role.body) == 0; }))
     return;
-  for (const Let &let : kernel.lets)
-    if (readsMemory(let.value))
-      state.defect(kernel.location, "let " + let.name + " reads memory in front of await_launches");
-  for (const Role &role : kernel.roles)
+  const bool readsAtHead = readsAtItsHead(kernel);
+  for (const Role &role : kernel.roles) {
     verifyRole(role, state);
+    if (readsAtHead && (role.body.ops.empty() || !isAwaiting(*role.body.ops.front())))
+      state.defect(kernel.location,
+                   "role " + role.name +
+                       " awaits the launches before it only after lets read memory, or numbers that may "
+                       "lie on the device; await_launches is its first op then");
+  }
 }

@@ -199,7 +199,9 @@ private:
   }
 
   Expr maskPredicate() {
-    const Expr inLength = lessThan(variable(RunValue::ElementKey), keys()), visible = form.mask();
+    const Expr key = variable(RunValue::ElementKey), inLength = lessThan(key, keys()), visible = form.mask();
+    if (visible && visible == constant(0)) // of keys, so that it bounds them as any other mask
+      return lessThan(key, constant(0));
     return visible ? logicalAnd(inLength, visible) : inLength;
   }
 

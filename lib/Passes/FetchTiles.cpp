@@ -74,7 +74,7 @@ private:
     const auto mask = findMask(role.body);
     if (!mask)
       return false;
-    const Expr end = boundsOf(*mask, mask->row(), scoresOf(kernel, role, *mask).rows).keyEnd;
+    const Expr end = boundsOf(kernel, *mask, mask->row(), scoresOf(kernel, role, *mask).rows).keyEnd;
     return direction(expand(kernel, end), nameOf(RunValue::RowBegin)) == Direction::NotDecreasing;
   }
 

@@ -78,7 +78,7 @@ private:
 
   /// Whether it is the let that counts all key tiles of which rows of the CTA see a key.
   bool isSeenTiles(ConstMask mask, const Expr &tiles) const {
-    const MaskBounds bounds = boundsOf(mask, mask.row(), scoresOf(kernel, math, mask).rows);
+    const MaskBounds bounds = boundsOf(kernel, mask, mask.row(), scoresOf(kernel, math, mask).rows);
     const Let *const seen = letWith(kernel, tilesSeen(bounds, keysOf(kernel, mask)));
     return seen && seen == letOf(kernel, tiles);
   }
@@ -89,7 +89,7 @@ private:
     const Expr later = variable(key) + constant(scoresOf(kernel, math, mask).columns / 2);
     const MaskBounds bounds =
         analyzeMask(mask.predicate().substitute(key, later), nameOf(RunValue::ElementRow), key,
-                    mask.row() + variable(RunValue::GroupRow), scoresOf(kernel, math, mask).rows / groups);
+                    mask.row() + variable(RunValue::GroupRow), scoresOf(kernel, math, mask).rows / groups, &kernel);
     return tilesSeen(bounds, keysOf(kernel, mask));
   }
 

@@ -8,6 +8,9 @@
 //   init ...
 //   barrier                   the mbarriers are there
 //   await_launches            by one thread of a role that copies; by all of the others, which write results
+//
+// Lets are computed before that. Where they read memory, or a form's numbers may lie on the device, all threads wait at
+// the very head of their role, which is that of the kernel; what a launch needs to begin is still hidden.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
@@ -20,30 +23,26 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-/// Lets are computed in front of everything, and a scalar of a form may lie on the device.
-static bool readsAtItsHead(const Kernel &kernel) {
-  return !kernel.scalars.empty() || llvm::any_of(kernel.lets, [](const Let &let) { return readsMemory(let.value); });
-}
-
 bool fagen::overlapLaunches(Kernel &kernel, PassContext &context) {
   const Constant *const asked = askedNumber(kernel, OptionKey::Pdl);
   const auto fillers = fillersOf(kernel);
   if (fillers.empty() || !asked)
     return false;
   ShapeCheck shape(kernel, context, "overlap-launches");
-  if (!shape.needs(!readsAtItsHead(kernel), "lets that read no memory, and no scalars of a form", asked->location) ||
-      !llvm::all_of(kernel.roles, [&](Role &role) {
+  if (!llvm::all_of(kernel.roles, [&](Role &role) {
         return shape.needs(headBarrier(role.body) != role.body.ops.end(),
                            "a barrier at the head of role " + role.name) &&
                shape.needs(!firstOf(role.body, OpKind::AwaitLaunches), "roles that await no launches yet");
       }))
     return false;
+  const bool isAtHead = readsAtItsHead(kernel);
   for (Role &role : kernel.roles) {
     auto await = makeAwaitLaunches(
         {.location = asked->location, .note = "overlap-launches: what launches before wrote is there"});
-    if (!llvm::is_contained(fillers, &role))
+    if (isAtHead || !llvm::is_contained(fillers, &role))
       AwaitLaunchesOp(*await).setBy(Actor::Thread);
-    role.body.ops.insert(std::next(headBarrier(role.body)), std::move(await));
+    const auto place = isAtHead ? role.body.ops.begin() : std::next(headBarrier(role.body));
+    role.body.ops.insert(place, std::move(await));
   }
   return true;
 }

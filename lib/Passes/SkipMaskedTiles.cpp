@@ -34,7 +34,9 @@ namespace {
 /// alignment.
 int64_t mostSkippedKeyTiles(const Kernel &kernel, ConstMask mask, int64_t rows, unsigned groups, int64_t step) {
   const Expr keys = keysOf(kernel, mask);
-  auto seenBy = [&](int64_t count) { return expand(kernel, tilesSeen(boundsOf(mask, mask.row(), count), keys)); };
+  auto seenBy = [&](int64_t count) {
+    return expand(kernel, tilesSeen(boundsOf(kernel, mask, mask.row(), count), keys));
+  };
   const Expr all = seenBy(rows), own = seenBy(rows / groups);
   int64_t most = 0;
   for (int64_t tile = 0; tile < constantOf(kernel, keys); ++tile) {
@@ -67,10 +69,10 @@ public:
       return false;
     const int64_t rows = scoresOf(kernel, math, *mask).rows;
     keys = keysOf(kernel, *mask);
-    if (!findTiles(boundsOf(*mask, mask->row(), rows)) || !groupsSkipKeyTiles(kernel, math, *mask, groups) ||
+    if (!findTiles(boundsOf(kernel, *mask, mask->row(), rows)) || !groupsSkipKeyTiles(kernel, math, *mask, groups) ||
         mostSkippedKeyTiles(kernel, *mask, rows, groups, /*step=*/1) > fewestSlots() || !fits())
       return false;
-    addLets(boundsOf(*mask, mask->row() + variable(RunValue::GroupRow), rows / groups));
+    addLets(boundsOf(kernel, *mask, mask->row() + variable(RunValue::GroupRow), rows / groups));
     limit(math.body);
     dropUnused();
     auto last = llvm::find_if(llvm::reverse(math.body.ops), [](const auto &op) { return op->kind == OpKind::Loop; });

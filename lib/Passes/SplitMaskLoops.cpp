@@ -229,7 +229,7 @@ bool needsSights(const Kernel &kernel, const MaskBounds &bounds) {
 }
 
 bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, PassContext &context) {
-  const MaskBounds bounds = boundsOf(mask, mask.row(), scoresOf(kernel, role, mask).rows);
+  const MaskBounds bounds = boundsOf(kernel, mask, mask.row(), scoresOf(kernel, role, mask).rows);
   const LoopOp<const Op> asked(std::as_const(**loop));
   const Expr end = asked.end();
   ShapeCheck shape(kernel, context, "split-mask-loops");

@@ -3,6 +3,8 @@
 
 #include "DrawForms.h"
 
+#include "Draw.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <string_view>
@@ -18,6 +20,10 @@ constexpr struct {
 } kParams[] = {
     {"n", "i32 in [0, 40]"},
     {"w", "i32 in [1, 40]"},
+    {"m", "i32 in [-40, 40]"},
+    {"below", "i32 in [-60, -3]"},
+    {"any", "i32"},
+    {"large", "i32 in [1, 1073741824]"},
     {"t", "f32 in [0.25, 2]"},
     {"cap", "f32 in [1, 30]"},
     {"slope", "f32[heads] in [-1, 1]"},
@@ -28,6 +34,8 @@ constexpr struct {
     {"prefix", "i32[batch] in [0, 40]"},
     {"kind", "u8[batch, seq_kv]"},
     {"group", "i32[batch, seq_kv] in [0, 7]"},
+    {"signed", "i32[batch, seq_kv] in [-500, 500]"},
+    {"whole", "i32[batch, seq_q]"},
     {"sees", "bit[batch, seq_q, seq_kv]"},
     {"map", "bit[heads, 8, 8]"},
     {"some", "f32[n]"},
@@ -48,6 +56,32 @@ constexpr std::string_view kDivisions[] = {
     "k >> 2 < (p >> 1) + 3",
     "floor_div(p - k, 7) < 3",
     "floor_mod(k, w) <= floor_mod(q, w)",
+    "floor_div(floor_div(k - p, 4), 2) >= -3",
+    "floor_div(m - k, w) > -4",
+    "floor_div(min(k + below, m), 3) < 2",
+    "floor_mod(below - k, w + n) <= 5",
+    "floor_div(k, max(m, 2)) < w",
+    "floor_div(k, large) <= large",
+    "floor_div(max(any, -9), 2) < floor_div(k, 3)",
+};
+/// Signs of what is read, and of what bounds leave of 32 bits.
+constexpr std::string_view kSigned[] = {
+    "floor_div(signed[b, k], 4) >= -60",
+    "floor_div(min(signed[b, k], signed[b, p]), w) < m",
+    "floor_mod(signed[b, k] - m, 5) != 1",
+    "floor_div(signed[b, k] + signed[b, q], 8) <= floor_div(k, 8)",
+    "floor_div(whole[b, q], 3) <= k",
+    "k + any < n",
+    "k - p <= any",
+    "p - k < whole[b, q]",
+    "k + below < whole[b, q]",
+    "t > 0.7",
+    "slope[h] <= 0.1",
+    "near[h, 4] > -inf",
+};
+/// What folds to a constant, some where a param is bound.
+constexpr std::string_view kConstants[] = {
+    "1 == 0", "2 > 1", "1.5 < 0.5", "!(3 >= 2)", "w > 40", "w > 10", "w < 1", "floor_mod(-7, 3) == 2",
 };
 constexpr std::string_view kReads[] = {
     "doc[b, k] == doc[b, p]",
@@ -67,17 +101,19 @@ class FormDrawer {
 public:
   explicit FormDrawer(Random &random) : random(random) {}
 
-  /// A score that is bounded lets schedules do without maxima.
-  std::string draw(const std::string &name, bool isBounded) {
+  /// A score that is bounded lets schedules do without maxima; without masks there are some more schedules.
+  std::string draw(const std::string &name, bool isBounded, bool mayMask) {
     std::string body;
-    const bool hasScore = isBounded || random.percent(60), hasMask = !hasScore || random.percent(70),
-               hasSink = random.percent(25);
-    if (isBounded)
+    const bool hasScore = isBounded || !mayMask || random.percent(60),
+               hasMask = mayMask && (!hasScore || random.percent(70)), hasSink = random.percent(25);
+    if (hasScore && !isBounded && random.percent(8))
+      body += "  score = " + constantScore() + ";\n";
+    else if (isBounded)
       body += "  score = " + bounded(score(random.below(3))) + ";\n";
     else if (hasScore)
       body += "  score = " + (random.percent(15) ? hidden(score(random.below(3))) : score(random.below(4))) + ";\n";
     if (hasMask)
-      body += "  mask = " + truth(random.below(3)) + ";\n";
+      body += "  mask = " + (random.percent(8) ? std::string(random.pick(kConstants)) : truth(random.below(3))) + ";\n";
     if (hasSink)
       body += "  sink = " + sink() + ";\n";
     if (random.percent(30) && body.find("k - p") != std::string::npos) {
@@ -109,8 +145,13 @@ private:
   }
 
   std::string atom() {
-    const unsigned kind = random.below(10);
-    return std::string(kind < 6 ? random.pick(kLinear) : kind < 8 ? random.pick(kDivisions) : random.pick(kReads));
+    const unsigned kind = random.below(16);
+    return std::string(kind < 6    ? random.pick(kLinear)
+                       : kind < 9  ? random.pick(kDivisions)
+                       : kind < 11 ? random.pick(kReads)
+                       : kind < 14 ? random.pick(kSigned)
+                       : kind < 15 ? random.pick(kConstants)
+                                   : random.pick(kLinear));
   }
 
   std::string truth(unsigned depth) {
@@ -125,11 +166,16 @@ private:
   /// -inf may only come last: what is made of it could be +inf.
   std::string hidden(const std::string &value) { return fmt::format("({}) ? {} : -inf", truth(0), value); }
 
+  std::string constantScore() {
+    static constexpr std::string_view kScores[] = {"-inf", "0.0", "1.5", "-2.0 * 3.0", "2.5 > t ? -inf : -inf"};
+    return std::string(random.pick(kScores));
+  }
+
   std::string score(unsigned depth) {
     if (depth == 0)
       return random.percent(80) ? "s" : "s * t";
     const std::string e = score(depth - 1);
-    switch (random.below(17)) {
+    switch (random.below(19)) {
     case 0:
       return fmt::format("({}) * t", e);
     case 1:
@@ -161,6 +207,10 @@ private:
       return fmt::format("exp(min({}, 1.0))", e);
     case 15:
       return fmt::format("-({})", e);
+    case 16:
+      return fmt::format("({}) + f32(floor_div(signed[b, k], 4)) * 0.01", e);
+    case 17:
+      return fmt::format("({}) - f32(floor_mod(signed[b, q] - k, w)) * 0.05", e);
     default:
       return fmt::format("({}) + some[k] * 0.5", e);
     }
@@ -174,7 +224,7 @@ private:
 
   std::string sink() {
     static constexpr std::string_view kSinks[] = {"sinks[h]", "t * 0.5", "sinks[h] + f32(q) * 0.01", "-1.5",
-                                                  "h == 0 ? -inf : sinks[h]"};
+                                                  "-inf",     "0.0",     "h == 0 ? -inf : sinks[h]"};
     return std::string(random.pick(kSinks));
   }
 
@@ -207,10 +257,28 @@ constexpr std::string_view kWgmma[] = {
     "rescale = optimistic; grid = longest_first;",
 };
 
-std::string schedule(Random &random, bool isHopper, unsigned &headDim) {
-  headDim = isHopper ? 32 : 16;
+/// Of all options: what goes with a causal mask, or with none, goes with a form's.
+std::string drawnSchedule(Random &random, const TargetInfo &target, DType dtype, unsigned headDim, bool hasMask) {
+  Point point;
+  point.target = &target;
+  for (const OptionInfo &option : allOptions())
+    if (option.block == OptionBlock::Problem)
+      point.problem[option.key] = defaultValue(option).value_or(Plain());
+  point.problem[OptionKey::DType] = unsigned(dtype);
+  point.problem[OptionKey::HeadDim] = Plain(headDim, headDim);
+  point.problem[OptionKey::Mask] = optionInfo(OptionKey::Mask).findValue(hasMask ? "causal" : "none")->number;
+  Schedule schedule;
+  drawSchedule(random, {point}, 1, schedule);
+  std::string text;
+  for (const Statement &statement : schedule.body)
+    if (statement.setting)
+      text += fmt::format("{} = {}; ", statement.setting->option->name.str(), textOf(*statement.setting, random));
+  return text;
+}
+
+std::string schedule(Random &random, bool isHopper) {
   if (isHopper && random.percent(80))
-    return std::string(random.pick(kWgmma));
+    return std::string(random.pick(kWgmma)) + (random.percent(40) ? " pdl = 1;" : "");
   switch (random.below(4)) {
   case 0:
     return std::string(random.pick(kScalar));
@@ -235,23 +303,28 @@ std::string drawFormsSpec(Random &random, const TargetInfo *target) {
   FormDrawer drawer(random);
   std::string text = fmt::format("target {};\n", name);
   std::vector<std::string> uses;
-  const bool isBounded = name == "sm_90a" && random.percent(20);
+  const bool isBounded = name == "sm_90a" && random.percent(20), hasMasks = isBounded || !random.percent(15);
   if (!isBounded && random.percent(30))
-    uses.emplace_back(random.percent(50) ? "causal" : "none");
+    uses.emplace_back(hasMasks && random.percent(50) ? "causal" : "none");
   const unsigned count = random.between(2, 4);
   for (unsigned i = 0; i != count; ++i) {
-    const std::string form = fmt::format("f{}", i), block = drawer.draw(form, isBounded);
+    const std::string form = fmt::format("f{}", i), block = drawer.draw(form, isBounded, hasMasks);
     text += block;
     uses.push_back(drawer.use(form, block));
   }
-  unsigned headDim = 0;
-  std::string values = schedule(random, name == "sm_90a", headDim);
+  const bool isHopper = name == "sm_90a", isDrawn = !hasMasks || (!isBounded && random.percent(50));
+  const unsigned headDim = isHopper ? 32 : 16;
+  const DType dtype = !isBounded && random.percent(50) ? DType::F16 : DType::BF16;
+  std::string values =
+      isDrawn ? drawnSchedule(random, *lookupTarget(name), dtype, headDim, hasMasks) : schedule(random, isHopper);
   if (isBounded)
     values = withoutMaxima(values);
-  if (random.percent(25))
+  if (!isDrawn && random.percent(25))
     values += " tanh = exp;";
-  text += fmt::format("kernel r {{\n  problem {{ dtype = {}; head_dim = {}; form = [{}]; }}\n  schedule {{ {} }}\n}}\n",
-                      !isBounded && random.percent(50) ? "f16" : "bf16", headDim, fmt::join(uses, ", "), values);
+  text +=
+      fmt::format("kernel r {{\n  problem {{ dtype = {}; head_dim = {}; form = [{}];{} }}\n  schedule {{ {} }}\n}}\n",
+                  dtype == DType::F16 ? "f16" : "bf16", headDim, fmt::join(uses, ", "),
+                  random.percent(10) ? " lse = off;" : "", values);
   return text;
 }
 

@@ -47,6 +47,10 @@ TEST(Expr, PrintsOperatorsOfBits) {
 }
 
 TEST(Expr, FoldsBits) {
+  EXPECT_EQ(folded("!1"), "0");
+  EXPECT_EQ(folded("!(3 < 2)"), "1");
+  EXPECT_EQ(folded("1.5 < 0.5"), "0");
+  EXPECT_EQ(folded("0.1 >= 0.1 && a < b"), "a < b");
   EXPECT_EQ(folded("6 & 3"), "2");
   EXPECT_EQ(folded("6 | 3"), "7");
   EXPECT_EQ(folded("6 ^ 3"), "5");

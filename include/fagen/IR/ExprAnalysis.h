@@ -24,6 +24,8 @@ struct Interval {
 /// An interval that holds every value of `expr` when each variable lies in its own; nothing when a variable has none,
 /// when a divisor may be 0, or when a bound leaves 64 bits.
 std::optional<Interval> range(const Expr &expr, llvm::function_ref<std::optional<Interval>(llvm::StringRef)> lookup);
+/// Likewise of an operator with operands in these.
+std::optional<Interval> range(ExprKind kind, Interval a, Interval b);
 
 /// An interval that holds a - b whatever the variables are; nothing when the two differ in more than constants within
 /// sums, min, max, and divisions by one constant or by one count of heads.
@@ -102,7 +104,8 @@ struct MaskBounds {
 /// The bounds for rows [rowBegin, rowBegin + rows). The predicate is made of comparisons that are linear in `k`, or of
 /// floor_div(k, c) with positive c, and monotone in `q`; for one of another kind fullEnd is 0, and it does not narrow
 /// the other bounds. They are exact where the predicate is a conjunction that bounds k with the same slope in q, else
-/// at least safe.
-MaskBounds analyzeMask(const Expr &predicate, llvm::StringRef q, llvm::StringRef k, const Expr &rowBegin, int64_t rows);
+/// at least safe. Of a kernel a comparison whose bounds may leave 32 bits is of another kind, too.
+MaskBounds analyzeMask(const Expr &predicate, llvm::StringRef q, llvm::StringRef k, const Expr &rowBegin, int64_t rows,
+                       const Kernel *kernel = nullptr);
 
 } // namespace fagen::ir

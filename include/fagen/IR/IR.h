@@ -23,6 +23,7 @@
 //       param window : i32 in [1, 4096]
 //       param cap : f32
 //       param %slope : f32[heads]
+//       param %doc : i32[batch, seq_kv] in [0, 1000]
 //       scratch %sights : i32[1, heads, 4, 4]
 //       view %a_of : f16[M, K] = (r, c) -> %ga[r, c]
 //       global %gk : f16[rows x 64] param k
@@ -50,6 +51,7 @@
 #include "fagen/IR/Count.h"
 #include "fagen/IR/CtaGrid.h"
 #include "fagen/IR/Expr.h"
+#include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/OpEnums.h" // generated from Ops.td: the enumerations of attributes
 #include "fagen/IR/Ops.h"     // generated from Ops.td: enum class OpKind, OpInfo, opInfo()
 #include "fagen/IR/Options.h"
@@ -111,8 +113,9 @@ struct Buffer {
   /// Global, of a kernel with parameters of its own, or a tensor that expressions read: its dimensions, the last dense.
   /// Without a parameter: one of the workspace, which a launch before writes and each dimension of which is dense.
   llvm::SmallVector<Expr, 4> shape;
-  bool isStrided = false;        ///< of those: parameters say how far elements are apart; else each dimension is dense
-  std::optional<AddressMap> map; ///< of a view
+  bool isStrided = false;         ///< of those: parameters say how far elements are apart; else each dimension is dense
+  std::optional<Interval> values; ///< of i32 that expressions read: what the caller promises, where he does
+  std::optional<AddressMap> map;  ///< of a view
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
   Buffer *overlays = nullptr;     ///< whose bytes this one reuses, if any (set before allocation)

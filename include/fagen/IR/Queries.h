@@ -60,6 +60,10 @@ Ops::iterator headBarrier(Block &body);
 
 /// Whether the kernel may begin before the launch before it has ended.
 bool awaitsLaunches(const Kernel &kernel);
+/// Whether it does so at the very head of its roles, in front of its lets.
+bool awaitsLaunchesAtItsHead(const Kernel &kernel);
+/// Whether lets read memory, or a form's numbers may lie there.
+bool readsAtItsHead(const Kernel &kernel);
 
 /// The rings that copies of the role fill, in the order of their first copies.
 llvm::SmallVector<Buffer *, 4> ringsFilledBy(const Role &role);
@@ -101,7 +105,7 @@ std::optional<LoopOp<const Op>> turnsOf(const Role &role);
 Op *lastLoop(Block &block);
 
 /// Which keys rows [rowBegin, rowBegin + rows) see.
-MaskBounds boundsOf(ConstMask mask, const Expr &rowBegin, int64_t rows);
+MaskBounds boundsOf(const Kernel &kernel, ConstMask mask, const Expr &rowBegin, int64_t rows);
 /// The value of an expression of numbers, of the kernel's constants and of the device library's; nothing where it names
 /// anything else.
 std::optional<int64_t> constantOf(const Kernel &kernel, const Expr &expr);

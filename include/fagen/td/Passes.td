@@ -159,7 +159,7 @@ def HalveMaskedTiles : Pass<"halve-masked-tiles",
 def OverlapLaunches : Pass<"overlap-launches",
   "lets a kernel set itself up while the launch before it ends",
   "all roles meet at a barrier before they touch global memory",
-  "with pdl = 1 each role waits for the launches before behind that barrier"> {
+  "with pdl = 1 each role waits for the launches before behind that barrier, or first of all where lets read memory"> {
   let Place = "What stands in front of the roles' first barrier is final. Before that barrier may become a cluster's.";
   let For = OfRoles;
 }

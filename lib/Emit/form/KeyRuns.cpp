@@ -65,7 +65,7 @@ public:
     if (condition.kind() == ExprKind::And) {
       add(condition.lhs());
       add(condition.rhs());
-    } else if (const std::optional<KeysOfRow> keys = keysOfRow(condition);
+    } else if (const std::optional<KeysOfRow> keys = keysOfRow(kernel, condition);
                keys && keys->follow.empty() && keys->areOver.empty() && !readsMemory(condition)) {
       addBounds(keys->begin, isBound(keys->end) ? keys->end : Expr());
     } else if (const Expr tested = testedElement(condition)) {

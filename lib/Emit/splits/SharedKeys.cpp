@@ -39,7 +39,7 @@ std::optional<SharedKeys> fagen::sharedKeys(const Kernel &kernel) {
       llvm::any_of(kernel.lets, [](const Let &let) { return let.judged.has_value(); }))
     return std::nullopt;
   const auto mask = findMask(role->body);
-  const MaskBounds bounds = boundsOf(*mask, mask->row(), scoresOf(kernel, *role, *mask).rows);
+  const MaskBounds bounds = boundsOf(kernel, *mask, mask->row(), scoresOf(kernel, *role, *mask).rows);
   const SharedKeys keys{ofAllKeys(kernel, bounds.firstKey), ofAllKeys(kernel, bounds.keyEnd),
                         ofAllKeys(kernel, bounds.gapBegin), ofAllKeys(kernel, bounds.gapEnd)};
   const bool areFew = bounds.hasGap() || !(bounds.firstKey == constant(0));

@@ -71,6 +71,8 @@ void FormBuilder::addTensor(llvm::StringRef name, const form::Param &param) {
   buffer.isStrided = true;
   buffer.type = elementTypeOf(param.element);
   buffer.location = param.location;
+  if (param.element == form::Element::I32 && param.hasRange)
+    buffer.values = param.range;
   for (const form::Extent &extent : param.extents)
     buffer.shape.push_back(extent.kind == form::Extent::Number    ? constant(extent.value)
                            : extent.kind == form::Extent::OfPlace ? placeOf(Place(extent.value))
