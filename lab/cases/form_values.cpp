@@ -51,18 +51,27 @@ Integers interesting(const FormParam &param, const Shape &shape) {
   return {first, std::max(first, std::min(high, most))};
 }
 
+/// Whether scores, and not only masks, may depend on a param: large numbers would leave one key of a row then, or none
+/// whose weight f32 can tell.
+bool isScored(const FormDefinition &form, const FormParam &param) {
+  const std::string word = param.isTensor() ? " " + param.name + "[" : " $" + param.name + " ";
+  const auto reads = [&](const std::string &program) { return (" " + program + " ").find(word) != std::string::npos; };
+  return reads(form.texts.score) || reads(form.texts.sink) ||
+         std::any_of(form.texts.lets.begin(), form.texts.lets.end(), [&](auto &let) { return reads(let.second); });
+}
+
 /// Small ones more often, and the ends of the range, or of what matters of it.
 double drawInteger(const FormDefinition &form, const FormParam &param, const Shape &shape, Draws &draws) {
   auto [low, high] = interesting(param, shape);
-  const bool isSmall = isExtent(form, param);
-  if (isSmall)
+  const bool isExtentToo = isExtent(form, param), isBounded = isExtentToo || isScored(form, param);
+  if (isExtentToo)
     high = std::max(low, std::min(high, kMostOfExtent));
   if (draws.oneIn(6))
-    return isSmall || draws.oneIn(2) ? double(low) : param.low;
+    return isBounded || draws.oneIn(2) ? double(low) : param.low;
   if (draws.oneIn(8))
     return double(std::clamp<int64_t>(draws.within(0, 1), low, high));
   if (draws.oneIn(8))
-    return isSmall || draws.oneIn(2) ? double(high) : param.high;
+    return isBounded || draws.oneIn(2) ? double(high) : param.high;
   if (low < 0 || draws.oneIn(2))
     return double(draws.within(low, high));
   return double(std::min(high, low + int64_t(std::exp2(draws.unit() * std::log2(double(high - low + 1)))) - 1));
@@ -111,15 +120,6 @@ void drawAscending(const FormParam &param, bool isOfScore, const Shape &shape, F
                                                : isFirst ? param.low
                                                          : double(std::clamp(value, low, high)));
   }
-}
-
-/// Whether scores, and not only masks, may depend on a tensor: large numbers would leave one key of a row then.
-bool isScored(const FormDefinition &form, const FormParam &param) {
-  const auto reads = [&](const std::string &program) {
-    return (" " + program).find(" " + param.name + "[") != std::string::npos;
-  };
-  return reads(form.texts.score) || reads(form.texts.sink) ||
-         std::any_of(form.texts.lets.begin(), form.texts.lets.end(), [&](auto &let) { return reads(let.second); });
 }
 
 /// What the integers of a slice are drawn from.

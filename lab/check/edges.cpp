@@ -82,12 +82,14 @@ private:
   /// nor keys.
   std::string ruleOf(const FormParam &param, const Edge &edge, size_t number) const {
     const int64_t size = std::max<int64_t>(1, count(edge.sizes[0]));
-    const std::vector<fagen_op> &last = param.extents.back();
-    if (isCount(last)) {
-      const bool fits = within(param, 4 * (size + keys)) == double(4 * (size + keys));
-      return fits && param.extents.size() == 1 ? fmt::format("ramp:{}:{}", size, keys - 1) : "";
+    const std::vector<fagen_op> &index = param.extents.back();
+    if (isCount(index)) {
+      // For each batch or head about a key tile more.
+      const int64_t first = size - keys, last = first + kOfList * keys;
+      const bool fits = within(param, first) == double(first) && within(param, last) == double(last);
+      return fits && param.extents.size() == 1 ? fmt::format("ramp:{}:{}", first, keys - 1) : "";
     }
-    if (!isOneOf(last, {FAGEN_VAR_SEQ_Q, FAGEN_VAR_SEQ_KV}))
+    if (!isOneOf(index, {FAGEN_VAR_SEQ_Q, FAGEN_VAR_SEQ_KV}))
       return "";
     const int64_t low = int64_t(within(param, -2)), high = int64_t(within(param, low + 3));
     if (param.isAscending) {

@@ -119,7 +119,7 @@ TEST(FormInputs, ValuesAreInRangeAndAscend) {
     rising += doc[69] > doc[0];
   }
   EXPECT_GT(rising, 50);
-  EXPECT_EQ(*windows.begin(), 1);    // the low end
+  EXPECT_EQ(*windows.begin(), 1);               // the low end
   EXPECT_EQ(*windows.rbegin(), 1 << 30);        // the high end
   EXPECT_LE(*std::prev(windows.end(), 2), 148); // else no more than lengths make interesting
   EXPECT_GT(windows.size(), 10u);
