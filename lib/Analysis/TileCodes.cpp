@@ -74,8 +74,8 @@ TileCode TileCodes::encode(const Op &op, ExprValues &values) {
     operand = {buffer, first->second, effect != Effect::Write, effect != Effect::Read, isHanded.lookup(buffer)};
     code.hasTiles = true;
   }
-  if (!code.hasTiles)
-    return code;
+  if (!code.hasTiles || kernel.hasOwnParams())
+    return code; // where tiles of a program's matrices belong is the program's business
   auto say = [&](const Expr &expr, PlaceCode &place, int &source) {
     place = PlaceCode(withoutLets(kernel, expr, steering), values);
     source = int(sources.size());
@@ -93,8 +93,7 @@ TileCode TileCodes::encode(const Op &op, ExprValues &values) {
   return code;
 }
 
-std::string TileCodes::textOf(const Coordinate &coordinate,
-                              llvm::function_ref<std::string(const Op *)> nameOf) const {
+std::string TileCodes::textOf(const Coordinate &coordinate, llvm::function_ref<std::string(const Op *)> nameOf) const {
   const auto &[op, expr] = sources[coordinate.source];
   std::string text = expr.str();
   const bool isSaid = expr.kind() == ExprKind::Constant && expr.value() == coordinate.value;

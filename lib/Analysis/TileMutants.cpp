@@ -77,16 +77,16 @@ private:
       judge(op, operand, Change::Positions, by, [&] { shiftPosition(op, operand, by); });
       if (!copy)
         continue;
-      judge(op, operand, Change::Tile, by, [&] { shiftTile(op, by); });
+      if (!kernel.hasOwnParams()) // else it is another program
+        judge(op, operand, Change::Tile, by, [&] { shiftTile(op, by); });
       if (!variable.empty() && copy->dst().position.uses(variable))
         judge(op, operand, Change::Both, by,
               [&] { substitute(op, variable, ir::variable(variable.str()) + constant(by)); });
     }
     if (copy && op.has(Attr::When) && copy->when().kind() == ExprKind::Lt)
       for (const int64_t by : {1, -1})
-        judge(op, operand, Change::Guard, by, [&] {
-          copy->setWhen(lessThan(copy->when().lhs(), copy->when().rhs() + constant(by)));
-        });
+        judge(op, operand, Change::Guard, by,
+              [&] { copy->setWhen(lessThan(copy->when().lhs(), copy->when().rhs() + constant(by))); });
   }
 
   /// A copy goes on to say to the mbarrier of which position its bytes belong.

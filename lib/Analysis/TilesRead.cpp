@@ -27,9 +27,9 @@ constexpr llvm::StringLiteral kRows = "rows of ", kColumns = "columns of ";
 /// What lies in a slot, or what is written there for a position.
 struct Content {
   int64_t position = 0;
-  const Op *by = nullptr;          ///< null: nothing has been written
-  const Op *overwriter = nullptr;  ///< that wrote some of its bytes as another buffer's
-  const Op *unreadCopy = nullptr;  ///< of a ring
+  const Op *by = nullptr;         ///< null: nothing has been written
+  const Op *overwriter = nullptr; ///< that wrote some of its bytes as another buffer's
+  const Op *unreadCopy = nullptr; ///< of a ring
   Place place;
   llvm::SmallVector<int64_t, 8> summed; ///< where the tiles began that products have added up here
 };
@@ -81,9 +81,8 @@ private:
     handed.clear();
     next = 0;
     for (const Timeline *timeline : codes.hasHanded() ? run.timelines : llvm::ArrayRef<const Timeline *>())
-      forEachOp(*timeline, [&](const Event &event, const TileCode &code, const Place &place) {
-        handOver(event, code, place);
-      });
+      forEachOp(*timeline,
+                [&](const Event &event, const TileCode &code, const Place &place) { handOver(event, code, place); });
     next = 0;
     for (const Timeline *timeline : run.timelines) {
       llvm::for_each(contents, [](Content &content) {
@@ -91,9 +90,8 @@ private:
         content.summed.clear();
       });
       rowsCopied.clear();
-      forEachOp(*timeline, [&](const Event &event, const TileCode &code, const Place &place) {
-        follow(event, code, place);
-      });
+      forEachOp(*timeline,
+                [&](const Event &event, const TileCode &code, const Place &place) { follow(event, code, place); });
       for (const Content &content : contents)
         checkRead(content);
     }
@@ -103,7 +101,8 @@ private:
     said.clear();
   }
 
-  void forEachOp(const Timeline &timeline, llvm::function_ref<void(const Event &, const TileCode &, const Place &)> visit) {
+  void forEachOp(const Timeline &timeline,
+                 llvm::function_ref<void(const Event &, const TileCode &, const Place &)> visit) {
     const Place none;
     for (const Event &event : timeline.events) {
       if (!event.op)
@@ -121,15 +120,16 @@ private:
       if (!operand.writes || !operand.isHanded)
         continue;
       Content &content = handed[{operand.firstSlot, position}];
-      const bool isCopy = event.op->kind == OpKind::CopyIssue;
-      if (content.by && isCopy)
+      const bool isRing = operand.buffer->isRing, isCopy = event.op->kind == OpKind::CopyIssue;
+      if (content.by && isCopy && isRing)
         checkSame(*event.op, operand, position, content, place);
       if (content.by && !isCopy)
-        continue; // its role goes on with its own
+        continue;                                                  // its role goes on with its own
+      const bool isPlaceKnown = isCopy && (isRing || !content.by); // else it is one after the other
       content.position = position;
       content.by = event.op;
-      content.unreadCopy = isCopy && operand.buffer->isRing ? event.op : nullptr;
-      content.place = isCopy ? place : Place();
+      content.unreadCopy = isCopy && isRing ? event.op : nullptr;
+      content.place = isPlaceKnown ? place : Place();
     }
   }
 
@@ -237,7 +237,7 @@ private:
 
   /// A running copy begins where the one before ended, whatever its row says.
   void checkRunning(const Op &op, const Buffer &ring, const Place &place) {
-    if (!op.isSet(Attr::Running))
+    if (!op.isSet(Attr::Running) || !place.rows.isKnown())
       return;
     int64_t &row = rowsCopied[&ring];
     if (place.rows.value != row)
@@ -283,8 +283,8 @@ private:
     const Place &a = read[1], &b = read[2];
     const Coordinate &summed = summedOf(op, b);
     if (a.columns.isKnown() && summed.isKnown() && a.columns.value != summed.value)
-      fail(op, "sums over columns of %" + op.operands[1].buffer->name + " from " + textOf(a.columns) + " on, and over " +
-                   (isTransposed ? kColumns : kRows) + "%" + op.operands[2].buffer->name + " from " +
+      fail(op, "sums over columns of %" + op.operands[1].buffer->name + " from " + textOf(a.columns) +
+                   " on, and over " + (isTransposed ? kColumns : kRows) + "%" + op.operands[2].buffer->name + " from " +
                    textOf(summed) + " on");
     for (unsigned held = 3; held < read.size(); ++held) { // the first columns of a
       meet(op, 1, a.rows, held, read[held].rows, kRows);
@@ -323,8 +323,8 @@ private:
   void compareWithSaid(const Op &op, unsigned operand, const Place &place, const Place &said) {
     auto compare = [&](const Coordinate &is, const Coordinate &means, llvm::StringRef what) {
       if (is.isKnown() && means.isKnown() && is.value != means.value)
-        fail(op, "takes the " + what + "%" + op.operands[operand].buffer->name + " to begin at " +
-                     textOf(means) + "; they begin at " + textOf(is));
+        fail(op, "takes the " + what + "%" + op.operands[operand].buffer->name + " to begin at " + textOf(means) +
+                     "; they begin at " + textOf(is));
     };
     compare(place.rows, said.rows, kRows);
     compare(place.columns, said.columns, kColumns);
@@ -387,9 +387,9 @@ private:
   std::vector<Place> said; ///< by ops that say places, in the order of timelines
   size_t next = 0;
   std::map<std::pair<unsigned, int64_t>, Content> handed; ///< by first slot and position
-  std::vector<Content> contents;                                 ///< by slot
-  llvm::DenseMap<const Buffer *, int64_t> rowsCopied;            ///< by running copies
-  std::vector<std::pair<const Op *, int64_t>> unread;            ///< copies and positions
+  std::vector<Content> contents;                          ///< by slot
+  llvm::DenseMap<const Buffer *, int64_t> rowsCopied;     ///< by running copies
+  std::vector<std::pair<const Op *, int64_t>> unread;     ///< copies and positions
   llvm::DenseSet<const Buffer *> ringsRead;
 };
 

@@ -16,9 +16,9 @@ namespace fagen {
 struct TileMutant {
   enum class Change : uint8_t {
     Positions, ///< of an operand; of a copy that of its mbarrier too
-    Tile,     ///< of a copy: what it brings, where it goes stays
-    Both,     ///< of a copy: what it brings, where it goes and its guard, as one of another step
-    Guard     ///< of a copy: up to one tile more or less
+    Tile,      ///< of a copy of attention: what it brings, where it goes stays
+    Both,      ///< of a copy: what it brings, where it goes and its guard, as one of another step
+    Guard      ///< of a copy: up to one tile more or less
   };
   enum class Verdict : uint8_t { WrongTile, OutOfOrder, Accepted };
   Change change = Change::Positions;

@@ -8,7 +8,8 @@
 //              somebody wrote in the slot, none lies below 0, and none is copied that nobody reads
 //   places     a copy says where in its matrix a tile begins, a mask and a store say where theirs does. A product sums
 //              over the same elements of both operands, and adds no tile twice; maps and reductions take elements of
-//              the same place
+//              the same place. Of programs with parameters of their own that is not asked: they may put elements
+//              together as they like
 //
 // Of roles that hand each other buffers the last write is a question of order, which Order.h answers; here it is asked
 // that the position is written at all.
@@ -29,7 +30,7 @@ struct WrongTile {
 };
 
 struct TilesRead {
-  std::string problem; ///< not empty: the kernel cannot be followed
+  std::string problem;          ///< not empty: the kernel cannot be followed
   std::vector<WrongTile> wrong; ///< one for each op
 };
 

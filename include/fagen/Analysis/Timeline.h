@@ -143,15 +143,15 @@ class ExprValues;
 /// How far runs are tried.
 enum class Extent : uint8_t {
   Whole, ///< see above
-  /// One turn of a loop that carries a value, and up to two steps more than the longest ring has slots, S: what is copied
-  /// before a loop is used up then, and each copy in it is used at least once. No op of a longer run is further than S
-  /// steps from the one that filled what it reads, so there is one as far from it in a short one.
+  /// One turn of a loop that carries a value, and up to two steps more than the longest ring has slots, S: what is
+  /// copied before a loop is used up then, and each copy in it is used at least once. No op of a longer run is further
+  /// than S steps from the one that filled what it reads, so there is one as far from it in a short one.
   Short
 };
 
 /// What an analysis does with runs of which all events are kept.
 struct FullRunVisitor {
-  llvm::function_ref<void(ExprValues &)> prepare;                      ///< called once, before values change
+  llvm::function_ref<void(ExprValues &)> prepare;              ///< called once, before values change
   llvm::function_ref<void(unsigned role, const Event &)> come; ///< with each op; the values are those there
   llvm::function_ref<void(const Run &)> run;                   ///< behind the ops of all its timelines, in their order
 };
