@@ -63,7 +63,8 @@ private:
     parseShape(profile.at("shape").get<std::string>());
     parseMask(profile.value("mask", nameOf(Mask::None)));
     parseDType(profile.value("dtype", nameOf(DType::F16)));
-    for (const auto &[kind, why] : profile.value("refused", json::object()).items())
+    const json refused = profile.value("refused", json::object());
+    for (const auto &[kind, why] : refused.items())
       why.get<std::string>();
     for (const json &reading : profile.value("readings", json::array())) {
       reading.at("counters").get<Counters>();
