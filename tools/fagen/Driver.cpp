@@ -55,6 +55,10 @@ ExitCode Driver::compile() {
     return writeText(text) ? kDone : kUserMistake;
   }
 
+  if (options.checkResources || !options.cubins.empty() || options.emit == EmitKind::Cubin)
+    if (Nvcc nvcc(options.nvcc, options.deviceInclude, argv0); nvcc.missing().empty())
+      nvcc.warnOfOtherVersion(diags);
+
   // What is left now should not fail on any spec: from here on an error is a barrier policy that leaves a hazard open,
   // or a mistake of fagen's own.
   compileKernels();

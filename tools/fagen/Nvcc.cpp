@@ -4,14 +4,18 @@
 #include "Nvcc.h"
 
 #include "fagen/Output/OutputFile.h"
+#include "fagen/Support/Diagnostics.h"
 #include "fagen/Support/OutputSet.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -70,6 +74,39 @@ Nvcc::Nvcc(StringRef givenProgram, StringRef deviceInclude, const char *argv0)
 //===-- Compiling
 //--------------------------------------------------------------------------------------------------===//
 
+int Nvcc::run(ArrayRef<StringRef> arguments, StringRef log, std::string &problem) const {
+  std::vector<StringRef> all = {program};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  const std::optional<StringRef> redirects[] = {StringRef(""), log, log};
+  return sys::ExecuteAndWait(program, all, std::nullopt, redirects, /*SecondsToWait=*/0, /*MemoryLimit=*/0, &problem);
+}
+
+std::string Nvcc::version() const {
+  SmallString<128> log;
+  if (sys::fs::createTemporaryFile("fagen", "log", log))
+    return {};
+  auto cleanUp = make_scope_exit([&] { sys::fs::remove(log); });
+  std::string problem;
+  if (run({"--version"}, log, problem) != 0)
+    return {};
+  SmallVector<StringRef, 2> found;
+  const std::string text = readFile(log.str()).value_or("");
+  return Regex(", V([0-9]+\\.[0-9]+\\.[0-9]+)").match(text, &found) ? found[1].str() : "";
+}
+
+/// The versions of nvcc in evidence/compile/toolchains.json (test/Driver/toolchains.test), by which no shipped kernel
+/// spills, is warned of, or multiplies, copies or waits otherwise.
+static constexpr StringLiteral kCompared[] = {"13.0.88", "13.1.115", "13.5.37"};
+
+void Nvcc::warnOfOtherVersion(Diagnostics &diags) const {
+  const std::string number = version();
+  if (!is_contained(kCompared, number))
+    diags.warning(Location(), "nvcc " + Twine(number.empty() ? "of unknown version" : number) +
+                                  " is none of those that shipped kernels were compared by, " +
+                                  join(ArrayRef(kCompared), ", ") +
+                                  "; check its kernels on a GPU: fagen-run check DIR");
+}
+
 Nvcc::Result Nvcc::compile(StringRef source, StringRef target, StringRef kind) const {
   Result result;
   SmallString<128> directory;
@@ -83,24 +120,10 @@ Nvcc::Result Nvcc::compile(StringRef source, StringRef target, StringRef kind) c
   if (result.log = writeOutput(input, source); !result.log.empty())
     return result;
 
-  std::string arch = ("-arch=" + target).str(), mode = ("-" + kind).str();
-  StringRef arguments[] = {program,
-                           "-std=c++17",
-                           "--expt-relaxed-constexpr",
-                           "-O3",
-                           arch,
-                           "-I",
-                           includeDirectory,
-                           "-Xptxas",
-                           "-v",
-                           mode,
-                           "-o",
-                           output,
-                           input};
-  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
-  std::string problem;
-  int code = sys::ExecuteAndWait(program, arguments, std::nullopt, redirects, /*SecondsToWait=*/0, /*MemoryLimit=*/0,
-                                 &problem);
+  std::string arch = ("-arch=" + target).str(), mode = ("-" + kind).str(), problem;
+  int code = run({"-std=c++17", "--expt-relaxed-constexpr", "-O3", arch, "-I", includeDirectory, "-Xptxas", "-v", mode,
+                  "-o", output, input},
+                 log, problem);
   result.log = readFile(log).value_or("") + problem;
   std::optional<std::string> text = readFile(output);
   result.ok = code == 0 && text.has_value();

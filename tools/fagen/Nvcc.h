@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
@@ -20,6 +21,8 @@ struct PtxasFigures {
 /// Figures of the entry function `symbol` in the text that `ptxas -v` prints; nothing when it does not speak of it.
 std::optional<PtxasFigures> parsePtxas(llvm::StringRef text, llvm::StringRef symbol);
 
+class Diagnostics;
+
 class Nvcc {
 public:
   /// Looks for the program and the device headers; see missing().
@@ -27,6 +30,12 @@ public:
 
   /// Empty when everything was found; else what was not: "no nvcc on PATH".
   const std::string &missing() const { return missingPart; }
+
+  /// "13.0.88", as nvcc --version says; empty where it names none.
+  std::string version() const;
+
+  /// Warns where the machine code comes from a toolchain by which nobody has looked at the shipped kernels.
+  void warnOfOtherVersion(Diagnostics &diags) const;
 
   struct Result {
     bool ok = false;
@@ -37,6 +46,9 @@ public:
   Result compile(llvm::StringRef source, llvm::StringRef target, llvm::StringRef kind) const;
 
 private:
+  /// Runs nvcc with the arguments; what it prints goes to the file `log`. What went wrong is in `problem`.
+  int run(llvm::ArrayRef<llvm::StringRef> arguments, llvm::StringRef log, std::string &problem) const;
+
   std::string program;
   std::string includeDirectory;
   std::string missingPart;

@@ -134,9 +134,6 @@ __device__ __forceinline__ void copy_share(Tile &tile, const TensorMap &map, int
   }
 }
 
-/// Query rows of a warp group.
-constexpr int kGroupRows = 64;
-
 /// kGroups warp groups take turns. Each has a named barrier, where it waits for the one before it to pass the turn on.
 /// `row` is the group's first one in the tile.
 template <int kGroups>

@@ -48,6 +48,10 @@ template <int kFirst, bool kAdds = false, class Acc, class ATile, class BTile>
 __device__ __forceinline__ void issue_abt_slices(Acc &accumulator, const ATile &a, int a_row, const BTile &b,
                                                  ptx::Site site) {
   static_assert(Acc::kColumns <= BTile::kRows && ATile::kColumns == BTile::kColumns, "shapes of a product");
+  static_assert(ATile::kRows % kGroupRows == 0 && k_major_reach<ATile>(ATile::kRows) <= operand_bytes<ATile>(),
+                "a product reads nothing beyond the left tile");
+  static_assert(k_major_reach<BTile>(Acc::kColumns) <= operand_bytes<BTile>(),
+                "a product reads nothing beyond the right tile");
   const ptx::MatrixDescriptor a_operand = k_major_operand(a, a_row), b_operand = k_major_operand(b);
 #pragma unroll
   for (int slice = kFirst; slice < ATile::kColumns / 16; ++slice)
@@ -74,6 +78,8 @@ __device__ __forceinline__ void issue_add_abt(Acc &accumulator, const ATile &a, 
 template <class T, int kRows, int kHeld, class Acc, class ATile, class BTile>
 __device__ __forceinline__ void issue_abt(Acc &accumulator, const LeftOperand<T, kRows, kHeld> &held, const ATile &a,
                                           int a_row, const BTile &b, ptx::Site site = ptx::Site::here()) {
+  static_assert(k_major_reach<BTile>(Acc::kColumns) <= operand_bytes<BTile>(),
+                "a product reads nothing beyond the right tile");
   const ptx::MatrixDescriptor b_operand = k_major_operand(b);
 #pragma unroll
   for (int slice = 0; slice < kHeld / 16; ++slice)
@@ -87,6 +93,7 @@ template <class T, int kRows, int kColumns, class Acc, class BTile>
 __device__ __forceinline__ void issue_ab(Acc &accumulator, const LeftOperand<T, kRows, kColumns> &a, const BTile &b,
                                          ptx::Site site = ptx::Site::here()) {
   static_assert(kRows == 16 && kColumns == BTile::kRows && Acc::kColumns == BTile::kColumns, "shapes of a product");
+  static_assert(mn_major_reach<BTile>() == operand_bytes<BTile>(), "products read all of the right tile, and no more");
   const ptx::MatrixDescriptor b_operand = mn_major_operand(b);
 #pragma unroll
   for (int slice = 0; slice < kColumns / 16; ++slice)

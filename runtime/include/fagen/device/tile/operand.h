@@ -12,6 +12,9 @@
 
 namespace fagen::device {
 
+/// Rows of a group's left operand.
+constexpr int kGroupRows = 64;
+
 template <class Tile> constexpr BoxSwizzle box_swizzle() {
   static_assert(Tile::kSwizzle == Swizzle::kXor, "operands of warp-group products lie in swizzled tiles");
   return Tile::kPanelBytes == 128 ? BoxSwizzle::k128B : Tile::kPanelBytes == 64 ? BoxSwizzle::k64B : BoxSwizzle::k32B;
@@ -24,9 +27,13 @@ template <class Tile> constexpr int panel_columns() {
 /// Bytes of eight rows of a panel.
 template <class Tile> constexpr int core_bytes() { return 8 * Tile::kPanelBytes; }
 
-/// Rows [row, ...) of the tile, `row` a multiple of 8; its columns are summed over, the first 16 of them here.
+/// As K-major operand: the tile lies at `address`; its columns are summed over, the first 16 of them here.
+template <class Tile> __device__ __forceinline__ constexpr ptx::MatrixDescriptor k_major_at(unsigned address) {
+  return ptx::matrix_descriptor(address, 16, core_bytes<Tile>(), box_swizzle<Tile>());
+}
+/// Rows [row, ...) of the tile, `row` a multiple of 8.
 template <class Tile> __device__ __forceinline__ ptx::MatrixDescriptor k_major_operand(const Tile &tile, int row = 0) {
-  return ptx::matrix_descriptor(tile.base() + row * Tile::kPanelBytes, 16, core_bytes<Tile>(), box_swizzle<Tile>());
+  return k_major_at<Tile>(tile.base() + row * Tile::kPanelBytes);
 }
 /// From the first 16 columns to those from 16 * slice on.
 template <class Tile> constexpr int k_major_step(int slice) {
@@ -34,13 +41,33 @@ template <class Tile> constexpr int k_major_step(int slice) {
   return column / panel_columns<Tile>() * (Tile::kRows * Tile::kPanelBytes) +
          column % panel_columns<Tile>() * static_cast<int>(sizeof(typename Tile::Element));
 }
+/// Bytes from the tile's first to the last that products of all its slices read, `rows` rows each. The permutation
+/// leaves a chunk in its row, and the last slice has the last chunks of its panel.
+template <class Tile> constexpr int k_major_reach(int rows) {
+  return k_major_step<Tile>(Tile::kColumns / 16 - 1) + (rows - 1) * Tile::kPanelBytes +
+         16 * static_cast<int>(sizeof(typename Tile::Element));
+}
 
-/// All columns of the tile, of which N counts; its rows are summed over, 16 from `row`, a multiple of 16, on.
+/// As MN-major operand: all columns of the tile, of which N counts; its rows are summed over, the first 16 here.
+template <class Tile> __device__ __forceinline__ constexpr ptx::MatrixDescriptor mn_major_at(unsigned address) {
+  return ptx::matrix_descriptor(address, Tile::kRows * Tile::kPanelBytes, core_bytes<Tile>(), box_swizzle<Tile>());
+}
+/// The 16 rows from `row`, a multiple of 16, on.
 template <class Tile> __device__ __forceinline__ ptx::MatrixDescriptor mn_major_operand(const Tile &tile, int row = 0) {
-  return ptx::matrix_descriptor(tile.base() + row * Tile::kPanelBytes, Tile::kRows * Tile::kPanelBytes,
-                                core_bytes<Tile>(), box_swizzle<Tile>());
+  return mn_major_at<Tile>(tile.base() + row * Tile::kPanelBytes);
 }
 /// From the first 16 rows to those from 16 * slice on.
 template <class Tile> constexpr int mn_major_step(int slice) { return 16 * slice * Tile::kPanelBytes; }
+/// As k_major_reach. Rows that are no multiple of 16 would end in a slice that reaches over them.
+template <class Tile> constexpr int mn_major_reach() {
+  const int panels = Tile::kColumns / panel_columns<Tile>();
+  return mn_major_step<Tile>((Tile::kRows + 15) / 16 - 1) + (panels - 1) * (Tile::kRows * Tile::kPanelBytes) +
+         2 * core_bytes<Tile>();
+}
+
+/// Bytes that the tile has.
+template <class Tile> constexpr int operand_bytes() {
+  return static_cast<int>(tile_bytes(Tile::kSwizzle, Tile::kRows, Tile::kColumns, sizeof(typename Tile::Element)));
+}
 
 } // namespace fagen::device
