@@ -67,6 +67,22 @@ TEST(LongLines, OfMessagesAreCut) {
   EXPECT_NE(printed("a", 0, 1, lines).find(lines), std::string::npos);
 }
 
+/// In whatever order places are asked for.
+TEST(LongLines, PlacesAreThoseOfTheSource) {
+  const std::string text = "one\n\ntwo three\r\nfour\n" + kLong + "\nend";
+  SourceMgr sources;
+  const unsigned id = sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(text, "k.fa"), SMLoc());
+  Diagnostics diags(sources, llvm::nulls());
+  const char *begin = sources.getMemoryBuffer(id)->getBufferStart();
+  for (size_t step : {1, 7, 501})
+    for (size_t i = 0, at = 0; i <= text.size(); ++i, at = (at + step) % (text.size() + 1)) {
+      const SMLoc place = SMLoc::getFromPointer(begin + at);
+      const auto [line, column] = sources.getLineAndColumn(place, id);
+      EXPECT_EQ(diags.locate(place).line, line) << at;
+      EXPECT_EQ(diags.locate(place).column, column) << at;
+    }
+}
+
 TEST(LongLines, MessagesAndNotesAreLimited) {
   SourceMgr sources;
   std::string out;
