@@ -31,8 +31,7 @@ const std::string kLong = std::string(500, 'a') + "WORD" + std::string(500, 'b')
 TEST(LongLines, ShowWhatStandsAroundTheCaret) {
   EXPECT_EQ(printed(kLong, 500, 4), "k.fa:1:501: error: wrong\n..." + std::string(77, 'a') + "WORD" +
                                         std::string(73, 'b') + "...\n" + std::string(80, ' ') + "^~~~\n");
-  EXPECT_EQ(printed(kLong, 0, 2),
-            "k.fa:1:1: error: wrong\n" + std::string(157, 'a') + "...\n^~\n");
+  EXPECT_EQ(printed(kLong, 0, 2), "k.fa:1:1: error: wrong\n" + std::string(157, 'a') + "...\n^~\n");
   EXPECT_EQ(printed(kLong, 1002, 2),
             "k.fa:1:1003: error: wrong\n..." + std::string(157, 'b') + "\n" + std::string(158, ' ') + "^~\n");
   EXPECT_EQ(printed(std::string(160, 'a'), 159, 1),
