@@ -171,8 +171,8 @@ private:
   }
 
   Place readHere(const Op &op, const OperandCode &operand, int64_t position, Content &content) {
-    if (!content.by && operand.buffer->space == Space::Fragment && !operand.buffer->isRing)
-      return {}; // registers, which compilers look after
+    if (!content.by && !operand.buffer->isRing)
+      return {}; // it names no position, and a text may leave out who fills it
     if (content.by && content.position == position && !content.overwriter) {
       content.unreadCopy = nullptr;
       return content.place;
