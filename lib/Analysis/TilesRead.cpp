@@ -155,8 +155,6 @@ private:
   }
 
   Place read(const Op &op, const OperandCode &operand, int64_t position) {
-    if (operand.buffer->isRing)
-      ringsRead.insert(operand.buffer);
     Content &own = contentOf(operand, position);
     const bool isOwn = own.by && own.position == position;
     if (isOwn || !operand.isHanded)
@@ -166,15 +164,21 @@ private:
       fail(op, "reads " + textOf(operand, position) + ", which nothing has written");
       return {};
     }
-    found->second.unreadCopy = nullptr;
+    noteRead(operand, found->second);
     return found->second.place;
+  }
+
+  void noteRead(const OperandCode &operand, Content &content) {
+    content.unreadCopy = nullptr;
+    if (operand.buffer->isRing && content.by->kind == OpKind::CopyIssue)
+      ringsRead.insert(operand.buffer);
   }
 
   Place readHere(const Op &op, const OperandCode &operand, int64_t position, Content &content) {
     if (!content.by && !operand.buffer->isRing)
       return {}; // it names no position, and a text may leave out who fills it
     if (content.by && content.position == position && !content.overwriter) {
-      content.unreadCopy = nullptr;
+      noteRead(operand, content);
       return content.place;
     }
     const std::string what = "reads " + textOf(operand, position);
@@ -390,7 +394,7 @@ private:
   std::vector<Content> contents;                          ///< by slot
   llvm::DenseMap<const Buffer *, int64_t> rowsCopied;     ///< by running copies
   std::vector<std::pair<const Op *, int64_t>> unread;     ///< copies and positions
-  llvm::DenseSet<const Buffer *> ringsRead;
+  llvm::DenseSet<const Buffer *> ringsRead;               ///< of which a copy was
 };
 
 } // namespace
