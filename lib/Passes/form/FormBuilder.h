@@ -24,8 +24,11 @@ public:
   const RowReads &rowReads() const { return reads; } ///< of the score
   /// What takes held scores to powers of two.
   ir::Expr factor();
-  /// Whether rows end with m as an exponent of two: the scale does not say what scores are in, or a sink has joined.
-  bool endsInLog2() const { return scaled.held || !scaled.units.empty() || form.sink; }
+  /// How c (s - m) is computed: the difference first where held scores may be large.
+  ir::ExponentOrder exponentOrder() const;
+  /// What rows end with m in, where the scale does not say what scores are in, or a sink has joined: an exponent of two;
+  /// of large scores nats, since products of these with log2(e) round, and may overflow.
+  std::optional<ir::RowUnit> rowUnit() const;
   struct Rows { // of a fragment, behind their last key
     ir::Buffer *o, *m, *mNew, *l;
   };
@@ -42,7 +45,9 @@ private:
   ir::Expr heldScore();
   ir::Expr hoistReals(const ir::Expr &expr, llvm::StringRef name);
   ir::Expr letOf(const ir::Expr &value, llvm::StringRef name);
-  ir::Expr inExponents(const ir::Expr &m);
+  ir::Expr timesUnits(ir::Expr factor);
+  ir::Expr inRowUnit(const ir::Expr &m);
+  ir::Expr powerOf(const ir::Expr &exponent) const;
   void joinSink(ir::Builder &builder, const Rows &rows) const;
   ir::Expr ofFirstKeys(ir::Expr value, ir::Expr otherwise) const;
 
@@ -51,6 +56,7 @@ private:
   const Schedule &schedule;
   const form::Form &form;
   const form::Scaled scaled;
+  const bool isLarge; ///< held scores may be
   const ir::Buffer *scores = nullptr;
   RowReads reads;
   ir::Expr held;                   ///< scores in natural units
