@@ -116,8 +116,7 @@ inline FormValue applyWord(const FormWord &word, const FormValue *operands) {
 inline void setNumber(const FormWord &word, double &value) { value = word.number; }
 /// A literal that f32 does not hold is rounded; params are given in f32.
 inline void setNumber(const FormWord &word, FormValue &value) {
-  const bool isExact =
-      !word.isReal || asF32(word.number) == word.number || isInfinite(word.number);
+  const bool isExact = !word.isReal || asF32(word.number) == word.number || isInfinite(word.number);
   value = {word.number, isExact ? 0 : kFormRounding * fabs(word.number)};
 }
 

@@ -176,8 +176,8 @@ void OpEmitter::emitOutgrown(const Settling &settling, llvm::ArrayRef<const Op *
 void OpEmitter::emitSettlingApart(const Settling &settling) {
   addPlace(*settling.vote);
   emitScoresAgain(settling,
-                  fmt::format("settle_outgrown{}(r.{}, r.{}, r.{}, r.{}, r.{}", exponentOf(settling),
-                              settling.s->name, settling.sums->name, settling.alpha->name, settling.l->name, settling.m->name),
+                  fmt::format("settle_outgrown{}(r.{}, r.{}, r.{}, r.{}, r.{}", exponentOf(settling), settling.s->name,
+                              settling.sums->name, settling.alpha->name, settling.l->name, settling.m->name),
                   /*alwaysMasks=*/true);
 }
 

@@ -65,7 +65,7 @@ std::string spellReal(float value);
 struct UnitText {
   const char *toNats, *toExponents, *argument;
 };
-const UnitText &unitOf(const ir::Op &op);
+UnitText unitOf(const ir::Op &op);
 
 /// Run-time values as generated text reaches them: members of what holds those of their scope, by themselves where it
 /// is empty. A division by a Divisor names its reciprocal.

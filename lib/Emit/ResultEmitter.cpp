@@ -29,14 +29,16 @@ void OpEmitter::emitStoreMerged(const Op &op) {
   auto deeper = out.scope();
   line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head), {},", rowsOfO());
   line(out, "{}, {}{}, {}, {}, {}, {});", hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr",
-       rowsOfLse(), operand(store.partial()), unitOf(op).toNats, unitOf(op).toExponents,
-       expression(store.row()), expression(store.limit()));
+       rowsOfLse(), operand(store.partial()), unitOf(op).toNats, unitOf(op).toExponents, expression(store.row()),
+       expression(store.limit()));
 }
 
-const UnitText &fagen::unitOf(const Op &op) {
-  static constexpr UnitText kScore = {"cta.params.scale", "cta.params.scale_log2", ""};
-  static constexpr UnitText kUnits[] = {{"kLn2", "1.0f", ", kOfExponents"}, {"1.0f", "kLog2E", ", kOfNats"}};
-  return op.has(Attr::Unit) ? kUnits[unsigned(parse<RowUnit>(op.text(Attr::Unit)))] : kScore;
+UnitText fagen::unitOf(const Op &op) {
+  if (!op.has(Attr::Unit))
+    return {"cta.params.scale", "cta.params.scale_log2", ""};
+  if (parse<RowUnit>(op.text(Attr::Unit)) == RowUnit::Nats)
+    return {"1.0f", "kLog2E", ", kOfNats"};
+  return {"kLn2", "1.0f", ", kOfExponents"};
 }
 
 void OpEmitter::emitStore(const Op &op) {
@@ -78,8 +80,8 @@ void OpEmitter::emitStoreSplit(const Op &op) {
        expression(op.expr(Attr::Split)));
   callStandsHere();
   if (const auto merged = dynCast<StoreMergedSplitOp>(op))
-    return line(out, "store_merged_split<kWarps, kKeyWarps{}>(cta.params, rows, {}, {}, {}, {});",
-                unitOf(op).argument, rowsOfParts(), operand(merged->partial()), row, limit);
+    return line(out, "store_merged_split<kWarps, kKeyWarps{}>(cta.params, rows, {}, {}, {}, {});", unitOf(op).argument,
+                rowsOfParts(), operand(merged->partial()), row, limit);
   const StoreSplitOp store(op);
   line(out, "store_split(rows, {}, {}, {}, {}, {} + warp_row(), {});", rowsOfParts(), operand(store.o()),
        operand(store.m()), operand(store.l()), row, limit);

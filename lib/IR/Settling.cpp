@@ -70,10 +70,11 @@ static Ops makeAgain(const Settling &settling, const Location &location) {
                             .isGuarded = true},
                            location),
              std::back_inserter(ops));
-  ops.push_back(makeMap({.dst = operand(settling.s),
-                         .x = operand(settling.m),
-                         .value = powersOf(*settling.s, finiteOf(elementOf(*settling.m)), settling.factor, settling.order),
-                         .location = location}));
+  ops.push_back(
+      makeMap({.dst = operand(settling.s),
+               .x = operand(settling.m),
+               .value = powersOf(*settling.s, finiteOf(elementOf(*settling.m)), settling.factor, settling.order),
+               .location = location}));
   ops.push_back(makeSums(settling, location));
   return ops;
 }

@@ -307,7 +307,7 @@ private:
     const Expr shift = takesMaximum() ? finiteOf(elementOf(*m)) : elementOf(*m);
     builder.add(makeMap({.dst = {s, {}},
                          .x = {m, {}},
-                         .value = powersOf(*s, shift, form.factor(), form.exponentOrder()),
+                         .value = powersOf(*s, shift, form.factor(), form.order),
                          .every = schedule.exp == Exp::Mixed ? std::optional(schedule.expMixed) : std::nullopt}));
     reduce(builder, Reduction::Sum, ReduceReach::Thread, l, s, l);
     if (p != s)

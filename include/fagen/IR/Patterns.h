@@ -38,7 +38,7 @@ template <typename BlockType, typename Visitor> void forEachMask(BlockType &bloc
 Expr maskOf(const Buffer &scores, const Expr &visible);
 
 /// How the exponent of a power is computed: s factor - x factor, one multiply-add; or (s - x) factor, for scores of any
-/// size (Exponent of ops/softmax.h).
+/// size (Exponent of ops/exp2.h).
 enum class ExponentOrder : uint8_t { ProductsFirst, DifferenceFirst };
 
 /// A map that makes powers of scores, in place: value = exp2 of such an exponent, s being %dst, with x finite or not.

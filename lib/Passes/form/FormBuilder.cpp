@@ -19,10 +19,14 @@ using form::Place;
 
 static constexpr float kLog2E = 1.44269504088896341f;
 
+static ExponentOrder orderOf(const Problem &problem) {
+  const bool holdsScores = form::splitUnit(formOf(problem)).held != nullptr;
+  return holdsScores && form::mayBeLarge(*problem.form) ? ExponentOrder::DifferenceFirst : ExponentOrder::ProductsFirst;
+}
+
 FormBuilder::FormBuilder(Kernel &kernel, const Variant &variant)
-    : kernel(kernel), problem(variant.problem), schedule(variant.schedule), form(formOf(problem)),
-      scaled(form::splitUnit(form)),
-      isLarge(scaled.held && schedule.rescale != RescalePolicy::None && form::mayBeLarge(*problem.form)) {}
+    : order(orderOf(variant.problem)), kernel(kernel), problem(variant.problem), schedule(variant.schedule),
+      form(formOf(problem)), scaled(form::splitUnit(form)) {}
 
 /// Names that a kernel's text has for itself.
 static bool isOfText(llvm::StringRef name) {
@@ -153,6 +157,8 @@ Expr FormBuilder::hoistReads(const Expr &expr) {
 
 /// Real numbers that all elements of a tile share become lets, but for those that a name or a number is already.
 Expr FormBuilder::hoistReals(const Expr &expr, llvm::StringRef name) {
+  if (!expr)
+    return expr;
   std::string error;
   auto typeOfName = [&](llvm::StringRef name) { return isReal(kernel, name) ? ExprType::Real : ExprType::Integer; };
   const bool isLeaf = expr.kind() == ExprKind::Variable || expr.kind() == ExprKind::Real;
@@ -206,31 +212,19 @@ Expr FormBuilder::factor() {
   return hoistReals(timesUnits(scaled.held ? real(kLog2E) : variable(RunValue::ScaleLog2)), "exp_factor");
 }
 
-ExponentOrder FormBuilder::exponentOrder() const {
-  return isLarge ? ExponentOrder::DifferenceFirst : ExponentOrder::ProductsFirst;
-}
-
 std::optional<RowUnit> FormBuilder::rowUnit() const {
   if (!scaled.held && scaled.units.empty() && !form.sink)
     return std::nullopt;
-  return isLarge ? RowUnit::Nats : RowUnit::Log2;
+  return order == ExponentOrder::DifferenceFirst ? RowUnit::Nats : RowUnit::Log2;
 }
 
-/// What a maximum is as an exponent of two, or of e; -inf stays, whatever the factor.
-Expr FormBuilder::inRowUnit(const Expr &m) {
-  if (isLarge && scaled.units.empty())
-    return m;
-  const Expr none = real(-std::numeric_limits<float>::infinity());
-  return select(equal(m, none), none, m * (isLarge ? hoistReals(timesUnits({}), "unit") : factor()));
-}
-
-/// Of an exponent in the rows' unit.
-Expr FormBuilder::powerOf(const Expr &exponent) const { return exp2(isLarge ? exponent * real(kLog2E) : exponent); }
-
+/// In the rows' unit -inf stays, whatever the factor.
 void FormBuilder::end(Builder &builder, const Rows &rows) {
-  const Expr m = elementOf(*rows.m), ended = rowUnit() ? inRowUnit(m) : m;
-  if (!(ended == m))
-    builder.add(makeMap({.dst = {rows.m, {}}, .value = ended}));
+  const Expr m = elementOf(*rows.m), none = real(-std::numeric_limits<float>::infinity());
+  const std::optional<RowUnit> unit = rowUnit();
+  const Expr toUnit = unit == RowUnit::Nats ? hoistReals(timesUnits({}), "unit") : unit ? factor() : Expr();
+  if (toUnit)
+    builder.add(makeMap({.dst = {rows.m, {}}, .value = select(equal(m, none), none, m * toUnit)}));
   if (form.sink)
     joinSink(builder, rows);
 }
@@ -238,8 +232,10 @@ void FormBuilder::end(Builder &builder, const Rows &rows) {
 /// l += e^(sink - m), in one of the parts that a row is merged from. Where the sink is larger than m all follow
 /// it; a row that has seen no key has l = 0 and o = 0.
 void FormBuilder::joinSink(Builder &builder, const Rows &rows) const {
-  const Expr given = lower(*form.sink, /*keysExist=*/false), sink = isLarge ? given : given * real(kLog2E),
+  const bool inNats = rowUnit() == RowUnit::Nats;
+  const Expr given = lower(*form.sink, /*keysExist=*/false), sink = inNats ? given : given * real(kLog2E),
              m = elementOf(*rows.m), shift = finiteOf(elementOf(*rows.mNew));
+  auto powerOf = [&](const Expr &exponent) { return exp2(inNats ? exponent * real(kLog2E) : exponent); };
   auto onRow = [&](Buffer *dst, Buffer *x, Buffer *y, const Expr &value) {
     const bool namesPlace = usesScope(value, RunScope::Element);
     builder.add(makeMap({.dst = {dst, {}},

@@ -14,8 +14,7 @@ class FormBuilder {
 public:
   FormBuilder(ir::Kernel &kernel, const Variant &variant);
 
-  /// Scalars and tensors, less those that are bound. `scores` is where products leave theirs, `rows` a fragment of
-  /// rows.
+  /// Scalars and tensors, less bound ones. `scores` is where products leave theirs, `rows` a fragment of rows.
   void declare(const ir::Buffer &scores, const ir::Buffer &rows);
   /// Which keys a row sees, beside those that exist; null: all. What a tile reads once becomes a let.
   ir::Expr mask();
@@ -24,10 +23,9 @@ public:
   const RowReads &rowReads() const { return reads; } ///< of the score
   /// What takes held scores to powers of two.
   ir::Expr factor();
-  /// How c (s - m) is computed: the difference first where held scores may be large.
-  ir::ExponentOrder exponentOrder() const;
-  /// What rows end with m in, where the scale does not say what scores are in, or a sink has joined: an exponent of two;
-  /// of large scores nats, since products of these with log2(e) round, and may overflow.
+  const ir::ExponentOrder order; ///< the difference first where held scores may be large
+  /// What rows end with m in, unless the scale says that: exponents of two; large scores nats, as log2(e) would round
+  /// them.
   std::optional<ir::RowUnit> rowUnit() const;
   struct Rows { // of a fragment, behind their last key
     ir::Buffer *o, *m, *mNew, *l;
@@ -46,8 +44,6 @@ private:
   ir::Expr hoistReals(const ir::Expr &expr, llvm::StringRef name);
   ir::Expr letOf(const ir::Expr &value, llvm::StringRef name);
   ir::Expr timesUnits(ir::Expr factor);
-  ir::Expr inRowUnit(const ir::Expr &m);
-  ir::Expr powerOf(const ir::Expr &exponent) const;
   void joinSink(ir::Builder &builder, const Rows &rows) const;
   ir::Expr ofFirstKeys(ir::Expr value, ir::Expr otherwise) const;
 
@@ -56,7 +52,6 @@ private:
   const Schedule &schedule;
   const form::Form &form;
   const form::Scaled scaled;
-  const bool isLarge; ///< held scores may be
   const ir::Buffer *scores = nullptr;
   RowReads reads;
   ir::Expr held;                   ///< scores in natural units

@@ -149,8 +149,7 @@ __device__ __forceinline__ void combine_alone(const AttentionParams &params, con
                                               float *lse, ptx::Site site) {
   constexpr int kColumns = Partial::kColumns - static_cast<int>(kPartialExtra);
   for (int column = 2 * ptx::lane_index(); column < kColumns; column += 64) {
-    const MergedPair merged =
-        merge_pair<kKeyWarps>(partial, tile_row, column, exponent_factor<kUnit>(params), site);
+    const MergedPair merged = merge_pair<kKeyWarps>(partial, tile_row, column, exponent_factor<kUnit>(params), site);
     const float inverse = inverse_sum(merged.sum);
     store_pair<kVectorBytes>(o + column, ptx::mul(merged.values[0], inverse), ptx::mul(merged.values[1], inverse),
                              site);
@@ -161,8 +160,8 @@ __device__ __forceinline__ void combine_alone(const AttentionParams &params, con
 
 /// Behind store_merged_split: where all splits of the warp's rows are stored, merges them. `parts`, `o` and `lse` are
 /// row 0, of part 0, from which the row maps (tile/rows.h) lead to the others.
-template <int kWarps, int kKeyWarps, int kVectorBytes, RowUnit kUnit = RowUnit::kScores, class Partial, class RowMap, class T,
-          class ORowMap, class LseRowMap>
+template <int kWarps, int kKeyWarps, int kVectorBytes, RowUnit kUnit = RowUnit::kScores, class Partial, class RowMap,
+          class T, class ORowMap, class LseRowMap>
 __device__ __forceinline__ void combine_last(const AttentionParams &params, const Partial &partial, float *parts,
                                              const RowMap &rows, T *o, const ORowMap &o_rows, float *lse,
                                              const LseRowMap &lse_rows, int first_row, int limit,
@@ -191,13 +190,13 @@ __device__ __forceinline__ void combine_last(const AttentionParams &params, cons
 }
 
 /// The same where a row of LSE is next to the row before.
-template <int kWarps, int kKeyWarps, int kVectorBytes, RowUnit kUnit = RowUnit::kScores, class Partial, class RowMap, class T,
-          class ORowMap>
+template <int kWarps, int kKeyWarps, int kVectorBytes, RowUnit kUnit = RowUnit::kScores, class Partial, class RowMap,
+          class T, class ORowMap>
 __device__ __forceinline__ void combine_last(const AttentionParams &params, const Partial &partial, float *parts,
                                              const RowMap &rows, T *o, const ORowMap &o_rows, float *lse, int first_row,
                                              int limit, ptx::Site site = ptx::Site::here()) {
-  combine_last<kWarps, kKeyWarps, kVectorBytes, kUnit>(params, partial, parts, rows, o, o_rows, lse, 1LL,
-                                                            first_row, limit, site);
+  combine_last<kWarps, kKeyWarps, kVectorBytes, kUnit>(params, partial, parts, rows, o, o_rows, lse, 1LL, first_row,
+                                                       limit, site);
 }
 
 } // namespace fagen::device

@@ -207,28 +207,6 @@ __device__ __forceinline__ void rescale_output_lazily(Accumulator<kRows, kColumn
     rescale_output(o, alpha);
 }
 
-/// How a term's exponent c (s - m) is computed. kFused: as c s - c m, one multiply-add a score. It is off by what c m is
-/// rounded by, which is next to nothing where scores are at most some thousands. kDifference: the difference first, which
-/// is exact where s and m are near each other, whatever their size (docs/internals/Arithmetic.md).
-enum class Exponent { kFused, kDifference };
-constexpr Exponent kOfDifference = Exponent::kDifference;
-
-/// Of one row; m is finite, or less than every s that matters.
-template <Exponent kHow> class RowExponent {
-public:
-  __device__ __forceinline__ RowExponent(float m, float c)
-      : c(c), shift(kHow == Exponent::kFused ? -ptx::mul(m, c) : m) {}
-  __device__ __forceinline__ float operator()(float s) const {
-    if constexpr (kHow == Exponent::kFused)
-      return ptx::fma(s, c, shift);
-    else
-      return ptx::mul(s - shift, c);
-  }
-
-private:
-  float c, shift;
-};
-
 /// s = exp2(c (s - m)), each kEvery-th of a thread's by polynomial; with 0 none.
 template <bool kGuard, int kEvery = 0, Exponent kHow = Exponent::kFused, int kRows, int kColumns>
 __device__ __forceinline__ void exp2(Accumulator<kRows, kColumns> &s, const RowValues<kRows> &m, float c) {
