@@ -106,10 +106,11 @@ inline constexpr double kOffsetsOfThread = 256;
 
 inline FormValue applyWord(const FormWord &word, const FormValue *operands) {
   FormValue value = applyFormOperator(FormOperator(word.index), word.isReal, operands);
-  if (FormOperator(word.index) == FormOperator::ToF32 && word.isOfKey && !word.isReal) {
+  if (FormOperator(word.index) != FormOperator::ToF32 || word.isReal)
+    return value;
+  value.follows = true;
+  if (word.isOfKey)
     value.rounding += kFormRounding * kOffsetsOfThread;
-    value.follows = true;
-  }
   return value;
 }
 

@@ -53,7 +53,7 @@ enum class FormOperator : unsigned char {
 /// times what the element's own score is off. An infinite rounding: a comparison is too close to say.
 struct FormValue {
   double value = 0, rounding = 0, tanh = 0, score = 0;
-  bool follows = false; ///< made of an integer that grows along the keys: kernels add that up in another order
+  bool follows = false; ///< made of an integer, as of a place: kernels add that up in another order
 };
 
 /// What one f32 operation may be off, relative to what it gives: it rounds, and so does what the compiler makes of it

@@ -307,12 +307,17 @@ RealRange scoreRange(const Use &use) {
   return BoundRanges(use).of(*use.form->score).realRange;
 }
 
-bool mayBeLarge(const Use &use) {
-  if (!use.form->score)
+/// Of what is added up, each sum included: one that cancels has lost as much as the largest of its terms.
+static bool areTermsSmall(const Node &node) {
+  if (!(std::max(-node.realRange.low, node.realRange.high) <= kSmallScore))
     return false;
+  const bool isSum = node.op == Op::Add || node.op == Op::Sub;
+  return !isSum || all_of(node.operands, [](const NodePtr &term) { return areTermsSmall(*term); });
+}
+
+bool mayBeLarge(const Use &use) {
   const Plain plain = {{-kPlainScore, kPlainScore}, {-kPlainPlace, kPlainPlace}};
-  const RealRange range = BoundRanges(use, plain).of(*use.form->score).realRange;
-  return !(std::max(-range.low, range.high) <= kSmallScore);
+  return use.form->score && !areTermsSmall(BoundRanges(use, plain).of(*use.form->score));
 }
 
 } // namespace fagen::form

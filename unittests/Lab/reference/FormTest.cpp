@@ -128,7 +128,7 @@ TEST(FormErrors, AreThoseByHand) {
   EXPECT_DOUBLE_EQ(value.rounding, 1e-6 + (1e9 - 32.0000001) * r);
   value = errorOf("@k f32 1000000000.0 -", 0, 0); // kernels add keys in another order
   EXPECT_GT(value.rounding, 1e9 * r);
-  value = errorOf("@s 3e38 - 3e38 -", 1, 0);
+  value = errorOf("@s 3.0e38 - 3.0e38 -", 1, 0);
   EXPECT_EQ(value.value, -INFINITY);
   EXPECT_EQ(value.rounding, 0);
   EXPECT_TRUE(std::isinf(errorOf("@s 1.0 > @s -inf ?:", 1, 1e-6).rounding));
