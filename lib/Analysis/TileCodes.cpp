@@ -84,6 +84,13 @@ void TileCodes::encode(llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<Points
   }
 }
 
+/// The row that a copy begins with, counted as masks count keys: where splits share them, from the split's first one.
+static Expr rowOf(const Kernel &kernel, const Op &op) {
+  const Expr row = op.expr(Attr::Row);
+  const bool countsAllKeys = op.has(Attr::Limit) && op.expr(Attr::Limit).uses(nameOf(RunValue::SeqKv));
+  return kernel.grid.isSplit() && countsAllKeys ? row - variable(RunValue::SplitBegin) : row;
+}
+
 TileCode TileCodes::encode(const Op &op, ExprValues &values) {
   TileCode code;
   for (unsigned i = 0; i < op.operands.size(); ++i) {
@@ -107,7 +114,7 @@ TileCode TileCodes::encode(const Op &op, ExprValues &values) {
   };
   const bool isOfMatrix = op.kind == OpKind::CopyIssue || op.kind == OpKind::Store || op.kind == OpKind::BulkStore;
   if (op.has(Attr::Row))
-    say(op.expr(Attr::Row), code.row, code.rowSource);
+    say(rowOf(kernel, op), code.row, code.rowSource);
   if (op.has(Attr::Key))
     say(op.expr(Attr::Key), code.column, code.columnSource);
   else if (op.has(Attr::Column))

@@ -203,6 +203,8 @@ private:
     content.by = &op;
     content.overwriter = nullptr;
     content.place = made;
+    if (operand.buffer->columns == 1)
+      content.place.columns = {}; // a value for the whole row
     content.unreadCopy = isForSteps && !operand.isHanded ? &op : nullptr;
     for (const unsigned slot : codes.overlapping(operand.firstSlot + slotAt(*operand.buffer, position)))
       contents[slot].overwriter = &op;

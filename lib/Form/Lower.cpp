@@ -252,26 +252,27 @@ static NodePtr resolve(NodePtr node, const Form &form) {
   return node;
 }
 
-/// Whether it is a positive finite number that all elements of a tile share.
-static bool isUnit(const Node &node) {
-  constexpr uint32_t kOfElements = 1u << unsigned(Place::Score) | 1u << unsigned(Place::Query) |
-                                   1u << unsigned(Place::Key) | 1u << unsigned(Place::QueryPlace);
+/// Whether it is a positive finite number that all elements of a tile share, whose rows may be of several heads.
+static bool isUnit(const Node &node, bool arePacked) {
+  const uint32_t ofElements = 1u << unsigned(Place::Score) | 1u << unsigned(Place::Query) |
+                               1u << unsigned(Place::Key) | 1u << unsigned(Place::QueryPlace) |
+                               unsigned(arePacked) << unsigned(Place::Head);
   const RealRange &range = node.realRange;
-  return (node.places & kOfElements) == 0 && range.low > 0 && std::isfinite(range.high) && !range.mayBeNan &&
+  return (node.places & ofElements) == 0 && range.low > 0 && std::isfinite(range.high) && !range.mayBeNan &&
          !range.mayBePositiveInfinity && !range.mayBeNegativeInfinity;
 }
 
-Scaled splitUnit(const Form &form) {
+Scaled splitUnit(const Form &form, bool arePacked) {
   Scaled scaled;
   if (!form.score)
     return scaled;
   NodePtr rest = resolve(form.score, form);
   while (rest->op == Op::Mul || rest->op == Op::Div) {
     const NodePtr &a = rest->operands[0], &b = rest->operands[1];
-    if (rest->op == Op::Mul && isUnit(*b)) {
+    if (rest->op == Op::Mul && isUnit(*b, arePacked)) {
       scaled.units.push_back(b);
       rest = resolve(a, form);
-    } else if (rest->op == Op::Mul && isUnit(*a)) {
+    } else if (rest->op == Op::Mul && isUnit(*a, arePacked)) {
       scaled.units.push_back(a);
       rest = resolve(b, form);
     } else {

@@ -24,12 +24,12 @@ ir::Expr lower(const Node &node, const Use &use, const Names &names);
 
 /// A score as what a fragment holds and a factor: score = unit * held, the unit positive and the same for all elements
 /// of a tile, so that it joins the factor of exp2. Null `held`: the fragment's own scale * q . k, with `unit` the scale
-/// times what is left.
+/// times what is left. Rows of packed heads may be of several heads.
 struct Scaled {
   NodePtr held;
   std::vector<NodePtr> units; ///< whose product the unit is, but for the scale
 };
-Scaled splitUnit(const Form &form);
+Scaled splitUnit(const Form &form, bool arePacked);
 
 /// Whether a score may be -inf where the mask lets a key through: then no tile has a finite maximum for sure.
 bool mayHide(const Form &form);

@@ -19,14 +19,18 @@ using form::Place;
 
 static constexpr float kLog2E = 1.44269504088896341f;
 
-static ExponentOrder orderOf(const Problem &problem) {
-  const bool holdsScores = form::splitUnit(formOf(problem)).held != nullptr;
-  return holdsScores && form::mayBeLarge(*problem.form) ? ExponentOrder::DifferenceFirst : ExponentOrder::ProductsFirst;
+static form::Scaled scaledOf(const Variant &variant) {
+  return form::splitUnit(formOf(variant.problem), variant.schedule.gqa == Gqa::Pack);
+}
+
+static ExponentOrder orderOf(const Variant &variant) {
+  const bool holdsScores = scaledOf(variant).held != nullptr;
+  return holdsScores && form::mayBeLarge(*variant.problem.form) ? ExponentOrder::DifferenceFirst : ExponentOrder::ProductsFirst;
 }
 
 FormBuilder::FormBuilder(Kernel &kernel, const Variant &variant)
-    : order(orderOf(variant.problem)), kernel(kernel), problem(variant.problem), schedule(variant.schedule),
-      form(formOf(problem)), scaled(form::splitUnit(form)) {}
+    : order(orderOf(variant)), kernel(kernel), problem(variant.problem), schedule(variant.schedule),
+      form(formOf(problem)), scaled(scaledOf(variant)) {}
 
 /// Names that a kernel's text has for itself.
 static bool isOfText(llvm::StringRef name) {
