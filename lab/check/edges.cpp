@@ -60,12 +60,15 @@ public:
     return c;
   }
 
-  /// Whether a tensor of integers has a number for each batch or head.
-  bool hasList() const { return hasList(FAGEN_VAR_BATCH) || hasList(FAGEN_VAR_HEADS) || hasList(FAGEN_VAR_KV_HEADS); }
+  bool hasTensor() const {
+    return std::any_of(form.params.begin(), form.params.end(),
+                       [](const FormParam &param) { return param.isTensor() && !param.isReal(); });
+  }
 
 private:
   static constexpr int64_t kOfList = 3;
 
+  /// Whether a tensor has an integer for each batch or head.
   bool hasList(int64_t variable) const {
     return std::any_of(form.params.begin(), form.params.end(), [&](const FormParam &param) {
       return param.isTensor() && !param.isReal() && isOneOf(param.extents.back(), {variable});
@@ -118,8 +121,8 @@ std::vector<Case> edgeCases(const Case &base, const FormDefinition &form, int64_
   const EdgeProblems problems(base, form, rows, keys);
   std::vector<Case> cases;
   for (size_t i = 0; i != std::size(kEdges); ++i)
-    if (!problems.hasList() || i % 2 == 0)
-      cases.push_back(problems.at(kEdges[i], i));
+    if (!problems.hasTensor() || i % 2 == 0)
+      cases.push_back(problems.at(kEdges[i], i / 2));
   return cases;
 }
 

@@ -7,8 +7,9 @@
 
 namespace fagen::lab {
 
-/// Seventeen small problems of `base`, whose dtype, form and head dimensions they have; nine, of three batches or
-/// heads, where the form takes a list of integers for them. Tiles are of `rows` query rows by `keys` keys.
+/// Seventeen small problems of `base`, whose dtype, form and head dimensions they have, or nine where the form takes
+/// tensors of integers; with three batches or heads where it takes an integer for each. Tiles are of `rows` query rows
+/// by `keys` keys.
 ///
 /// A kernel derives from its form which key tiles a tile of rows sees, and which of them all rows see whole. A mistake
 /// by one in such a bound shows only where a key that decides lies next to an edge of a tile. So

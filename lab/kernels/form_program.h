@@ -97,7 +97,8 @@ inline FormValue readTensor(const FormTensorView &tensor, const FormValue *indic
 }
 
 inline double applyWord(const FormWord &word, const double *operands) {
-  return applyFormOperator(FormOperator(word.index), operands);
+  const double value = applyFormOperator(FormOperator(word.index), operands);
+  return word.isReal && isSum(FormOperator(word.index)) ? roundedSum(value) : value;
 }
 
 /// A kernel has integers that grow along the keys in f32 once for a thread, and adds the keys' offsets to that.
@@ -105,7 +106,10 @@ inline constexpr double kOffsetsOfThread = 256;
 
 inline FormValue applyWord(const FormWord &word, const FormValue *operands) {
   FormValue value = applyFormOperator(FormOperator(word.index), word.isReal, operands);
-  if (FormOperator(word.index) == FormOperator::ToF32 && word.isOfKey && !word.isReal)
+  if (FormOperator(word.index) != FormOperator::ToF32 || word.isReal)
+    return value;
+  value.follows = true;
+  if (word.isOfKey)
     value.rounding += kFormRounding * kOffsetsOfThread;
   return value;
 }
@@ -113,8 +117,7 @@ inline FormValue applyWord(const FormWord &word, const FormValue *operands) {
 inline void setNumber(const FormWord &word, double &value) { value = word.number; }
 /// A literal that f32 does not hold is rounded; params are given in f32.
 inline void setNumber(const FormWord &word, FormValue &value) {
-  const bool isExact =
-      !word.isReal || static_cast<double>(static_cast<float>(word.number)) == word.number || isInfinite(word.number);
+  const bool isExact = !word.isReal || asF32(word.number) == word.number || isInfinite(word.number);
   value = {word.number, isExact ? 0 : kFormRounding * fabs(word.number)};
 }
 

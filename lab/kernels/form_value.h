@@ -53,11 +53,14 @@ enum class FormOperator : unsigned char {
 /// times what the element's own score is off. An infinite rounding: a comparison is too close to say.
 struct FormValue {
   double value = 0, rounding = 0, tanh = 0, score = 0;
+  bool follows = false; ///< made of an integer, as of a place: kernels add that up in another order
 };
 
 /// What one f32 operation may be off, relative to what it gives: it rounds, and so does what the compiler makes of it
 /// when it turns natural units into powers of two.
 inline constexpr double kFormRounding = 0x1p-23;
+/// Sums beyond this are those of f32: kernels leave them as they were rounded. Of smaller scores they may make others.
+inline constexpr double kRoundedFrom = 16384;
 /// exp, log and sqrt are approximate instructions with factors around them.
 inline constexpr double kFunctionRounding = 4 * kFormRounding;
 /// How far a tanh is off, at most: 1 - 2 / (1 + exp(2x)); the instruction.
@@ -67,6 +70,8 @@ inline constexpr double kTanhErrors[] = {2.7e-7, 7.7e-6};
 inline constexpr double kLeastWeight = 0x1p-125;
 /// How far a score is taken to be off where a form compares it: as much as an LSE is allowed.
 inline constexpr double kScoreDoubt = 1e-5;
+
+inline double asF32(double x) { return static_cast<double>(static_cast<float>(x)); }
 
 inline double infinity() { return doubleOfBits(0x7ff0000000000000ll); }
 inline bool isInfinite(double x) { return fabs(x) == infinity(); }
@@ -160,6 +165,7 @@ inline bool isDecided(const FormValue &x) { return !isInfinite(x.rounding); }
 /// `value`, with the errors of the operands times their factors, and a share of its own size.
 inline FormValue combined(double value, const FormValue &a, double byA, const FormValue &b, double byB, double share) {
   FormValue result{value};
+  result.follows = a.follows || b.follows;
   if (isInfinite(value) || isNan(value)) { // -inf stays what it is, whatever is added
     result.rounding = isDecided(a) && isDecided(b) ? 0 : undecided();
     return result;
@@ -236,7 +242,30 @@ inline FormValue functionOf(FormOperator op, const FormValue &x) {
   }
 }
 
+inline bool isSum(FormOperator op) { return op == FormOperator::Add || op == FormOperator::Sub; }
+
+/// A sum as f32 has it, where it is large.
+inline double roundedSum(double sum) { return fabs(sum) > kRoundedFrom ? asF32(sum) : sum; }
+
+/// `exact` of a large sum, given how far the exact one of a kernel's operands may be from it. Where all of that rounds
+/// to one value of f32, the kernel has this value, and nothing that the operands are off is left.
+inline FormValue roundedSum(const FormValue &exact, double off) {
+  FormValue rounded = exact;
+  rounded.value = roundedSum(exact.value);
+  if (!exact.follows && asF32(exact.value - off) == rounded.value && asF32(exact.value + off) == rounded.value)
+    rounded.rounding = rounded.tanh = rounded.score = 0;
+  return rounded;
+}
+
+inline FormValue sumOf(FormOperator op, const FormValue *x) {
+  const double values[] = {x[0].value, x[1].value}, value = applyFormOperator(op, values);
+  const FormValue exact = combined(value, x[0], 1, x[1], 1, kFormRounding);
+  return fabs(value) > kRoundedFrom && isDecided(exact) ? roundedSum(exact, doubt(x[0]) + doubt(x[1])) : exact;
+}
+
 inline FormValue arithmetic(FormOperator op, bool isReal, const FormValue *x) {
+  if (isReal && isSum(op))
+    return sumOf(op, x);
   const double values[] = {x[0].value, x[1].value}, value = applyFormOperator(op, values);
   const double share = isReal ? kFormRounding : 0;
   switch (op) {
@@ -250,7 +279,7 @@ inline FormValue arithmetic(FormOperator op, bool isReal, const FormValue *x) {
     if (fabs(values[0] - values[1]) > doubt(x[0]) + doubt(x[1]))
       return chosen;
     return {value, fmax(chosen.rounding, other.rounding), fmax(chosen.tanh, other.tanh),
-            fmax(chosen.score, other.score)};
+            fmax(chosen.score, other.score), chosen.follows || other.follows};
   }
   default:
     return combined(value, x[0], 1, x[1], 1, share);
@@ -261,13 +290,13 @@ inline FormValue arithmetic(FormOperator op, bool isReal, const FormValue *x) {
 __attribute__((noinline)) inline FormValue applyFormOperator(FormOperator op, bool isReal, const FormValue *x) {
   switch (op) {
   case FormOperator::Neg:
-    return {-x[0].value, x[0].rounding, x[0].tanh, x[0].score};
+    return {-x[0].value, x[0].rounding, x[0].tanh, x[0].score, x[0].follows};
   case FormOperator::Abs:
-    return {fabs(x[0].value), x[0].rounding, x[0].tanh, x[0].score};
+    return {fabs(x[0].value), x[0].rounding, x[0].tanh, x[0].score, x[0].follows};
   case FormOperator::Not:
     return decidedIf(x[0].value == 0, isDecided(x[0]));
   case FormOperator::ToF32: { // integers beyond 24 bits are rounded
-    const bool isExact = static_cast<double>(static_cast<float>(x[0].value)) == x[0].value;
+    const bool isExact = asF32(x[0].value) == x[0].value;
     return {x[0].value, x[0].rounding + (isExact ? 0 : kFormRounding * fabs(x[0].value)), x[0].tanh, x[0].score};
   }
   case FormOperator::ToI32: {

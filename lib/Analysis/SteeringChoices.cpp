@@ -59,16 +59,18 @@ void SteeringChoices::findLimit() {
     walk(role->body, [&](const Op &op) {
       forEachSteering(op, [&](const Expr &expr) { largest = std::max(largest, largestLiteral(expr)); });
     });
-  limit = (extent == Extent::Whole ? 4 * stages : stages) + 2 + (largest > stages ? std::min(largest, kMostSteps) : 0);
+  limit =
+      (extent == Extent::Whole ? 4 * stages + 2 : stages + 1) + (largest > stages ? std::min(largest, kMostSteps) : 0);
   turnLimit = stages;
 }
 
-/// One for each role, or for each group of its warps where it uses values that groups differ in.
+/// One for each role, or for each group of its warps where it uses values that groups differ in; of these the first one
+/// only in short runs, since all take the same values.
 void SteeringChoices::addTimelines(const llvm::StringSet<> &ofGroups) {
   for (unsigned role = 0; role < roles.size(); ++role) {
-    const unsigned all = roles[role]->warps;
     const bool isOfGroups = usesAny(*roles[role], ofGroups);
-    const unsigned warps = isOfGroups ? std::min(kGroupWarps, all) : all;
+    const unsigned warps = isOfGroups ? std::min(kGroupWarps, roles[role]->warps) : roles[role]->warps;
+    const unsigned all = extent == Extent::Short ? warps : roles[role]->warps;
     for (unsigned first = 0; first < all; first += warps) {
       Timeline timeline;
       timeline.role = role;

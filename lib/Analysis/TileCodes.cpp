@@ -4,6 +4,7 @@
 #include "TileCodes.h"
 
 #include "fagen/Analysis/Access.h"
+#include "fagen/IR/Queries.h"
 #include "fagen/IR/Steering.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -19,6 +20,10 @@ TileCodes::TileCodes(const Kernel &kernel) : kernel(kernel) {
         if (const Role *other = touchedBy.try_emplace(operand.buffer, &role).first->second; other != &role)
           isHanded[operand.buffer] = true;
     });
+  for (const Role &role : kernel.roles)
+    if (const auto turns = turnsOf(role))
+      for (const std::unique_ptr<Op> &op : (*turns)->body.ops)
+        ofTurns.insert(op.get());
   addBuffers();
 }
 
@@ -74,6 +79,8 @@ TileCode TileCodes::encode(const Op &op, ExprValues &values) {
     operand = {buffer, first->second, effect != Effect::Write, effect != Effect::Read, isHanded.lookup(buffer)};
     code.hasTiles = true;
   }
+  if (const auto copy = dynCast<CopyIssueOp>(op))
+    code.isForSteps = copy->dst().buffer->isRing && !ofTurns.contains(&op);
   if (!code.hasTiles || kernel.hasOwnParams())
     return code; // where tiles of a program's matrices belong is the program's business
   auto say = [&](const Expr &expr, PlaceCode &place, int &source) {

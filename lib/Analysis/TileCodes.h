@@ -7,6 +7,7 @@
 #include "fagen/Analysis/Timeline.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace fagen {
 
@@ -32,6 +33,7 @@ struct OperandCode {
 
 struct TileCode {
   bool hasTiles = false;
+  bool isForSteps = false; ///< a copy into a ring, but for what is copied for a whole turn, which may have no steps
   llvm::SmallVector<OperandCode, 4> operands;
   PlaceCode row, column; ///< of its first element
   int rowSource = Coordinate::kNobody, columnSource = Coordinate::kNobody;
@@ -64,6 +66,7 @@ private:
   unsigned slotCount = 0;
   bool anyIsHanded = false;
   std::vector<llvm::SmallVector<unsigned, 2>> overlaps; ///< by slot
+  llvm::DenseSet<const ir::Op *> ofTurns;               ///< that stand in the body of a loop over turns
   llvm::StringSet<> steering;                           ///< lets that runs choose
   std::vector<std::vector<TileCode>> codes;             ///< by role and point
   std::vector<std::pair<const ir::Op *, ir::Expr>> sources;

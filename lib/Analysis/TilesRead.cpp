@@ -29,7 +29,7 @@ struct Content {
   int64_t position = 0;
   const Op *by = nullptr;         ///< null: nothing has been written
   const Op *overwriter = nullptr; ///< that wrote some of its bytes as another buffer's
-  const Op *unreadCopy = nullptr; ///< of a ring
+  const Op *unreadCopy = nullptr; ///< that some step must read
   Place place;
   llvm::SmallVector<int64_t, 8> summed; ///< where the tiles began that products have added up here
 };
@@ -97,7 +97,6 @@ private:
     }
     for (const auto &[key, content] : handed)
       checkRead(content);
-    reportUnread(run);
     said.clear();
   }
 
@@ -128,7 +127,7 @@ private:
       const bool isPlaceKnown = isCopy && (isRing || !content.by); // else it is one after the other
       content.position = position;
       content.by = event.op;
-      content.unreadCopy = isCopy && isRing ? event.op : nullptr;
+      content.unreadCopy = code.isForSteps ? event.op : nullptr;
       content.place = isPlaceKnown ? place : Place();
     }
   }
@@ -143,7 +142,7 @@ private:
     const Place made = makePlace(op, read, place);
     for (unsigned i = 0; i < code.operands.size(); ++i)
       if (code.operands[i].writes)
-        write(op, code.operands[i], event.positions[i], made, place);
+        write(op, code.operands[i], event.positions[i], made, place, code.isForSteps);
     if (isProduct(op, MmaForm::Abt) || isProduct(op, MmaForm::Ab))
       sumUp(op, code.operands[0], event.positions[0], summedOf(op, read[2]));
   }
@@ -155,8 +154,6 @@ private:
   }
 
   Place read(const Op &op, const OperandCode &operand, int64_t position) {
-    if (operand.buffer->isRing)
-      ringsRead.insert(operand.buffer);
     Content &own = contentOf(operand, position);
     const bool isOwn = own.by && own.position == position;
     if (isOwn || !operand.isHanded)
@@ -171,8 +168,8 @@ private:
   }
 
   Place readHere(const Op &op, const OperandCode &operand, int64_t position, Content &content) {
-    if (!content.by && operand.buffer->space == Space::Fragment && !operand.buffer->isRing)
-      return {}; // registers, which compilers look after
+    if (!content.by && !operand.buffer->isRing)
+      return {}; // it names no position, and a text may leave out who fills it
     if (content.by && content.position == position && !content.overwriter) {
       content.unreadCopy = nullptr;
       return content.place;
@@ -188,7 +185,8 @@ private:
     return {};
   }
 
-  void write(const Op &op, const OperandCode &operand, int64_t position, const Place &made, const Place &place) {
+  void write(const Op &op, const OperandCode &operand, int64_t position, const Place &made, const Place &place,
+             bool isForSteps) {
     if (position < 0)
       return fail(op, "writes " + textOf(operand, position) + "; the first one is 0");
     Content &content = contentOf(operand, position);
@@ -205,24 +203,15 @@ private:
     content.by = &op;
     content.overwriter = nullptr;
     content.place = made;
-    content.unreadCopy = isCopy && operand.buffer->isRing && !operand.isHanded ? &op : nullptr;
+    content.unreadCopy = isForSteps && !operand.isHanded ? &op : nullptr;
     for (const unsigned slot : codes.overlapping(operand.firstSlot + slotAt(*operand.buffer, position)))
       contents[slot].overwriter = &op;
   }
 
   void checkRead(const Content &content) {
     if (content.unreadCopy && areAllRead)
-      unread.push_back({content.unreadCopy, content.position});
-  }
-
-  /// A copy ahead of a turn without steps is for nobody, and so is what is kept for the whole turn.
-  void reportUnread(const Run &run) {
-    const bool isOneTurn = run.timelines.front()->turnBegins.size() <= 1;
-    for (const auto &[copy, position] : unread)
-      if (const Buffer *ring = CopyIssueOp(*copy).dst().buffer; isOneTurn && ringsRead.contains(ring))
-        fail(*copy, "copies position " + Twine(position) + " of %" + ring->name + ", which nobody reads");
-    unread.clear();
-    ringsRead.clear();
+      fail(*content.unreadCopy, "copies position " + Twine(content.position) + " of %" +
+                                    CopyIssueOp(*content.unreadCopy).dst().buffer->name + ", which nobody reads");
   }
 
   /// Two copies to one position.
@@ -389,8 +378,6 @@ private:
   std::map<std::pair<unsigned, int64_t>, Content> handed; ///< by first slot and position
   std::vector<Content> contents;                          ///< by slot
   llvm::DenseMap<const Buffer *, int64_t> rowsCopied;     ///< by running copies
-  std::vector<std::pair<const Op *, int64_t>> unread;     ///< copies and positions
-  llvm::DenseSet<const Buffer *> ringsRead;
 };
 
 } // namespace

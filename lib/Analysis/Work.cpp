@@ -135,7 +135,9 @@ static Work workOfMap(MapOp<const Op> map, double warps) {
     return work;
   }
   work.exps = count * exponentials(map.value());
-  work.fp32 = isMask(*map) ? 3 * count : isQuotient(*map) || isPowers(*map) ? count : count * operators(map.value());
+  const auto powers = asPowers(*map);
+  const bool isFused = powers && powers->order == ExponentOrder::ProductsFirst;
+  work.fp32 = isMask(*map) ? 3 * count : isQuotient(*map) || isFused ? count : count * operators(map.value());
   if (map.every()) { // a polynomial is 9 instructions at the full rate and 3 at half of it
     const double polynomials = work.exps / *map.every();
     work.exps -= polynomials;

@@ -144,12 +144,17 @@ void OpEmitter::emitScoresAgain(const Settling &settling, const std::string &cal
   line(out, "}});");
 }
 
+/// How terms are computed again.
+static const char *exponentOf(const Settling &settling) {
+  return settling.order == ExponentOrder::DifferenceFirst ? "<kOfDifference>" : "";
+}
+
 /// const bool is_redone = settle_rows(s, alpha, l, m, ...
 void OpEmitter::emitSettling(const Settling &settling) {
   knowsRedone = true;
   emitScoresAgain(settling,
-                  fmt::format("const bool is_redone = settle_rows(r.{}, r.{}, r.{}, r.{}", settling.s->name,
-                              settling.alpha->name, settling.l->name, settling.m->name),
+                  fmt::format("const bool is_redone = settle_rows{}(r.{}, r.{}, r.{}, r.{}", exponentOf(settling),
+                              settling.s->name, settling.alpha->name, settling.l->name, settling.m->name),
                   /*alwaysMasks=*/false);
 }
 
@@ -171,8 +176,8 @@ void OpEmitter::emitOutgrown(const Settling &settling, llvm::ArrayRef<const Op *
 void OpEmitter::emitSettlingApart(const Settling &settling) {
   addPlace(*settling.vote);
   emitScoresAgain(settling,
-                  fmt::format("settle_outgrown(r.{}, r.{}, r.{}, r.{}, r.{}", settling.s->name, settling.sums->name,
-                              settling.alpha->name, settling.l->name, settling.m->name),
+                  fmt::format("settle_outgrown{}(r.{}, r.{}, r.{}, r.{}, r.{}", exponentOf(settling), settling.s->name,
+                              settling.sums->name, settling.alpha->name, settling.l->name, settling.m->name),
                   /*alwaysMasks=*/true);
 }
 

@@ -465,7 +465,7 @@ void KernelEmitter::emitCombine() {
     line(out, "const long long row_begin = static_cast<long long>(ptx::cta_index()) * kCombineWarps;");
     text.combineOps.push_back({out.getLine(), Points(others.combine->roles.front()).nameOf(&op), op.location.str(), 0});
     line(out, "combine_splits<Element, kHeadDimV, kVectorBytes, {}{}>(params, row_begin + ptx::warp_index());",
-         CombineOp(op).lse().buffer != nullptr, CombineOp(op).log2() ? ", kOfExponents" : "");
+         CombineOp(op).lse().buffer != nullptr, unitOf(op).argument);
   }
   line(out, "}}");
 }

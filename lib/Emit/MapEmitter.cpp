@@ -196,9 +196,12 @@ void OpEmitter::emitMaskOfElements(const Op &op, const Expr &visible) {
 
 void OpEmitter::emitPowers(const Op &op) {
   const Powers powers = *asPowers(op);
-  const std::string every = op.has(Attr::Every) ? fmt::format(", {}", op.integer(Attr::Every)) : "";
-  line(out, "exp2<{}{}>({}, {}{}, {});", powers.isGuarded, every, operand(*powers.scores),
-       isInShared(*powers.scores) ? "warp_row(), " : "", operand(*powers.shift), element(op, powers.factor));
+  const bool isOfDifference = powers.order == ExponentOrder::DifferenceFirst;
+  const std::string every =
+      op.has(Attr::Every) ? fmt::format(", {}", op.integer(Attr::Every)) : (isOfDifference ? ", 0" : "");
+  line(out, "exp2<{}{}{}>({}, {}{}, {});", powers.isGuarded, every, isOfDifference ? ", kOfDifference" : "",
+       operand(*powers.scores), isInShared(*powers.scores) ? "warp_row(), " : "", operand(*powers.shift),
+       element(op, powers.factor));
 }
 
 std::string fagen::spellReal(float value) {

@@ -61,6 +61,12 @@ std::string parameterFor(const ir::Buffer &buffer);
 /// An f32 as the text of kernels spells it.
 std::string spellReal(float value);
 
+/// What the m of a result is counted in: its factors to nats and to exponents of two, and what says so to templates.
+struct UnitText {
+  const char *toNats, *toExponents, *argument;
+};
+UnitText unitOf(const ir::Op &op);
+
 /// Run-time values as generated text reaches them: members of what holds those of their scope, by themselves where it
 /// is empty. A division by a Divisor names its reciprocal.
 /// Calls that the device library has other names for than the IR: divisions of what may be negative or by what has a
@@ -185,7 +191,6 @@ private:
   void emitMark(device::Stage stage, bool isBeforeWait);
   const char *rowsOfO() const;
   const char *rowsOfLse() const;
-  static const char *unitOf(const ir::Op &op);
   struct OfRow {
     std::string text;
     bool usesRow;

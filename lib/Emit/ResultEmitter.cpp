@@ -29,12 +29,17 @@ void OpEmitter::emitStoreMerged(const Op &op) {
   auto deeper = out.scope();
   line(out, "head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head), {},", rowsOfO());
   line(out, "{}, {}{}, {}, {}, {}, {});", hasLse ? "head_lse(cta.params, place.batch, place.head)" : "nullptr",
-       rowsOfLse(), operand(store.partial()), unitOf(op), store.log2() ? "1.0f" : "cta.params.scale_log2",
-       expression(store.row()), expression(store.limit()));
+       rowsOfLse(), operand(store.partial()), unitOf(op).toNats, unitOf(op).toExponents, expression(store.row()),
+       expression(store.limit()));
 }
 
-/// What a row's m is counted in.
-const char *OpEmitter::unitOf(const Op &op) { return op.isSet(Attr::Log2) ? "kLn2" : "cta.params.scale"; }
+UnitText fagen::unitOf(const Op &op) {
+  if (!op.has(Attr::Unit))
+    return {"cta.params.scale", "cta.params.scale_log2", ""};
+  if (parse<RowUnit>(op.text(Attr::Unit)) == RowUnit::Nats)
+    return {"1.0f", "kLog2E", ", kOfNats"};
+  return {"kLn2", "1.0f", ", kOfExponents"};
+}
 
 void OpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
@@ -49,7 +54,7 @@ void OpEmitter::emitStoreLse(const Op &op) {
   line(out, "float *const lse = head_lse(cta.params, place.batch, place.head);");
   callStandsHere();
   line(out, "store_lse(lse, {}{}, {}, {}, {} + warp_row(), {});", rowsOfLse(), operand(store.m()), operand(store.l()),
-       unitOf(op), expression(store.row()), expression(store.limit()));
+       unitOf(op).toNats, expression(store.row()), expression(store.limit()));
 }
 
 /// By the first thread of each group of warps, when all its threads have staged their rows.
@@ -75,8 +80,8 @@ void OpEmitter::emitStoreSplit(const Op &op) {
        expression(op.expr(Attr::Split)));
   callStandsHere();
   if (const auto merged = dynCast<StoreMergedSplitOp>(op))
-    return line(out, "store_merged_split<kWarps, kKeyWarps{}>(cta.params, rows, {}, {}, {}, {});",
-                merged->log2() ? ", kOfExponents" : "", rowsOfParts(), operand(merged->partial()), row, limit);
+    return line(out, "store_merged_split<kWarps, kKeyWarps{}>(cta.params, rows, {}, {}, {}, {});", unitOf(op).argument,
+                rowsOfParts(), operand(merged->partial()), row, limit);
   const StoreSplitOp store(op);
   line(out, "store_split(rows, {}, {}, {}, {}, {} + warp_row(), {});", rowsOfParts(), operand(store.o()),
        operand(store.m()), operand(store.l()), row, limit);
@@ -85,7 +90,7 @@ void OpEmitter::emitStoreSplit(const Op &op) {
 void OpEmitter::emitCombineLast(const Op &op) {
   const CombineLastOp combine(op);
   const bool hasLse = combine.lse().buffer != nullptr;
-  line(out, "combine_last<kWarps, kKeyWarps, kVectorBytes{}>(", combine.log2() ? ", kOfExponents" : "");
+  line(out, "combine_last<kWarps, kKeyWarps, kVectorBytes{}>(", unitOf(op).argument);
   auto scope = out.scope();
   auto deeper = out.scope();
   line(out, "cta.params, {}, split_rows<kHeadDimV>(cta.params, 0, place.batch, place.head), {},",

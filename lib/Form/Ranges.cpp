@@ -242,10 +242,15 @@ RealRange realRange(const Node &node) {
 
 namespace {
 
+/// Values that stand for all that s, or f32 of a place, may be.
+struct Plain {
+  RealRange score, place;
+};
+
 /// Values of a form whose params may be bound: ranges by the ranges of operands, from the leaves on.
 class BoundRanges {
 public:
-  explicit BoundRanges(const Use &use) : use(use) {}
+  explicit BoundRanges(const Use &use, const Plain &plain = {}) : use(use), plain(plain) {}
 
   Node of(const Node &node) const {
     if (node.op == Op::Let)
@@ -258,19 +263,31 @@ public:
       }
       return own;
     }
+    if (node.op == Op::PlaceOf && Place(node.index) == Place::Score)
+      own.realRange = plain.score;
     if (node.operands.empty() || node.op == Op::Read)
       return own;
     for (std::shared_ptr<const Node> &operand : own.operands)
       operand = std::make_shared<const Node>(of(*operand));
     if (node.type == Type::F32)
-      own.realRange = realRange(own);
+      own.realRange = isOfPlace(node) ? within(realRange(own), plain.place) : realRange(own);
     else if (node.type == Type::I32)
       own.range = integerRange(own).value_or(node.range);
     return own;
   }
 
 private:
+  static bool isOfPlace(const Node &node) {
+    constexpr uint32_t kPlacesOfElements =
+        1u << unsigned(Place::Query) | 1u << unsigned(Place::Key) | 1u << unsigned(Place::QueryPlace);
+    return node.op == Op::ToF32 && (node.places & kPlacesOfElements) != 0;
+  }
+  static RealRange within(const RealRange &range, const RealRange &most) {
+    return {std::clamp(range.low, most.low, most.high), std::clamp(range.high, most.low, most.high)};
+  }
+
   const Use &use;
+  const Plain plain;
 };
 
 } // namespace
@@ -302,6 +319,19 @@ bool isRounded(const Node &node) {
   default:
     return true;
   }
+}
+
+/// Of what is added up, each sum included: one that cancels has lost as much as the largest of its terms.
+static bool areTermsSmall(const Node &node) {
+  if (!(std::max(-node.realRange.low, node.realRange.high) <= kSmallScore))
+    return false;
+  const bool isSum = node.op == Op::Add || node.op == Op::Sub;
+  return !isSum || all_of(node.operands, [](const NodePtr &term) { return areTermsSmall(*term); });
+}
+
+bool mayBeLarge(const Use &use) {
+  const Plain plain = {{-kPlainScore, kPlainScore}, {-kPlainPlace, kPlainPlace}};
+  return use.form->score && !areTermsSmall(BoundRanges(use, plain).of(*use.form->score));
 }
 
 } // namespace fagen::form

@@ -36,22 +36,26 @@ bool ir::isMask(const Op &op) {
   return isOfPlaces(parts[0]) && map->value() == maskOf(*map->dst().buffer, parts[0]);
 }
 
-Expr ir::powersOf(const Buffer &scores, const Expr &shift, const Expr &factor) {
-  return exp2(elementOf(scores) * factor - shift * factor);
+Expr ir::powersOf(const Buffer &scores, const Expr &shift, const Expr &factor, ExponentOrder order) {
+  const Expr s = elementOf(scores);
+  return exp2(order == ExponentOrder::ProductsFirst ? s * factor - shift * factor : (s - shift) * factor);
 }
 
 std::optional<Powers> ir::asPowers(const Op &op) {
   const auto map = dynCast<MapOp>(op);
   if (!map || !map->x().buffer || map->value().kind() != ExprKind::Exp2)
     return std::nullopt;
-  const Expr &difference = map->value().operand();
-  if (difference.kind() != ExprKind::Sub || difference.lhs().kind() != ExprKind::Mul)
+  const Expr &exponent = map->value().operand();
+  const bool isProduct = exponent.kind() == ExprKind::Mul;
+  const Expr &product = isProduct || exponent.kind() != ExprKind::Sub ? exponent : exponent.lhs();
+  if (product.kind() != ExprKind::Mul)
     return std::nullopt;
-  const Expr &factor = difference.lhs().rhs();
+  const Expr &factor = product.rhs();
   const Expr shift = elementOf(*map->x().buffer);
+  const ExponentOrder order = isProduct ? ExponentOrder::DifferenceFirst : ExponentOrder::ProductsFirst;
   for (bool isGuarded : {false, true})
-    if (map->value() == powersOf(*map->dst().buffer, isGuarded ? finiteOf(shift) : shift, factor))
-      return Powers{&map->dst(), &map->x(), factor, isGuarded};
+    if (map->value() == powersOf(*map->dst().buffer, isGuarded ? finiteOf(shift) : shift, factor, order))
+      return Powers{&map->dst(), &map->x(), factor, isGuarded, order};
   return std::nullopt;
 }
 

@@ -70,10 +70,11 @@ static Ops makeAgain(const Settling &settling, const Location &location) {
                             .isGuarded = true},
                            location),
              std::back_inserter(ops));
-  ops.push_back(makeMap({.dst = operand(settling.s),
-                         .x = operand(settling.m),
-                         .value = powersOf(*settling.s, finiteOf(elementOf(*settling.m)), settling.factor),
-                         .location = location}));
+  ops.push_back(
+      makeMap({.dst = operand(settling.s),
+               .x = operand(settling.m),
+               .value = powersOf(*settling.s, finiteOf(elementOf(*settling.m)), settling.factor, settling.order),
+               .location = location}));
   ops.push_back(makeSums(settling, location));
   return ops;
 }
@@ -144,9 +145,10 @@ std::optional<Settling> ir::asSettling(llvm::ArrayRef<const Op *> ops) {
       settling.product = op.get();
     else if (op->kind == OpKind::Map && !settling.mNew)
       settling.shaping.push_back(op.get());
-    else if (const auto powers = asPowers(*op))
+    else if (const auto powers = asPowers(*op)) {
       settling.factor = powers->factor;
-    else if (isReduction(*op, Reduction::Max)) {
+      settling.order = powers->order;
+    } else if (isReduction(*op, Reduction::Max)) {
       settling.mNew = ReduceOp(std::as_const(*op)).dst().buffer;
       settling.m = ReduceOp(std::as_const(*op)).with().buffer;
     }

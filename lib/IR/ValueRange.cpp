@@ -120,13 +120,45 @@ private:
     return {a.low > 0 || a.high < 0 ? std::min(std::abs(a.low), std::abs(a.high)) : 0, most};
   }
 
-  using Terms = llvm::SmallVector<std::pair<Expr, bool>, 8>; ///< and whether they are subtracted
+  /// d (x / d + n), which is near x whatever d is: between x + apart.low and x + apart.high.
+  struct Rounded {
+    Expr x;
+    Interval apart;
+  };
 
-  static void collect(const Expr &expr, bool isNegative, Terms &terms) {
+  std::optional<Rounded> rounded(const Expr &expr) const {
+    if (expr.kind() != ExprKind::Mul)
+      return std::nullopt;
+    for (auto [divisor, quotient] : {std::pair(expr.lhs(), expr.rhs()), std::pair(expr.rhs(), expr.lhs())}) {
+      const bool isNext = quotient.kind() == ExprKind::Add && quotient.rhs() == constant(1);
+      const Expr &division = isNext ? quotient.lhs() : quotient;
+      const Interval d = of(divisor);
+      if (division.kind() == ExprKind::FloorDiv && division.rhs() == divisor && d.low >= 1)
+        return Rounded{division.lhs(), {isNext ? 1 : 1 - d.high, isNext ? d.high : 0}};
+    }
+    return std::nullopt;
+  }
+
+  /// What a sum is made of, and what its products add to that.
+  using Terms = llvm::SmallVector<std::pair<Expr, bool>, 8>; ///< and whether they are subtracted
+  struct Sum {
+    Terms terms;
+    Interval known = {0, 0};
+    void add(Interval term, bool isNegative) {
+      known.low = std::max(known.low + (isNegative ? -term.high : term.low), kAnything.low);
+      known.high = std::min(known.high + (isNegative ? -term.low : term.high), kAnything.high);
+    }
+  };
+
+  void collect(const Expr &expr, bool isNegative, Sum &sum) const {
+    if (const std::optional<Rounded> product = rounded(expr)) {
+      sum.add(product->apart, isNegative);
+      return collect(product->x, isNegative, sum);
+    }
     if (expr.kind() != ExprKind::Add && expr.kind() != ExprKind::Sub)
-      return terms.push_back({expr, isNegative});
-    collect(expr.lhs(), isNegative, terms);
-    collect(expr.rhs(), isNegative != (expr.kind() == ExprKind::Sub), terms);
+      return sum.terms.push_back({expr, isNegative});
+    collect(expr.lhs(), isNegative, sum);
+    collect(expr.rhs(), isNegative != (expr.kind() == ExprKind::Sub), sum);
   }
 
   static bool isRow(const Expr &term) {
@@ -151,25 +183,20 @@ private:
   /// where there are fewer tiles than splits, by no more than a tile for each.
   Interval ofSum(const Expr &expr) const {
     constexpr int64_t kMostOfSplits = 2 * kMostOfTile;
-    Terms terms;
-    collect(expr, false, terms);
-    Interval sum = {0, 0};
-    auto add = [&](Interval term, bool isNegative) {
-      sum.low = std::max(sum.low + (isNegative ? -term.high : term.low), kAnything.low);
-      sum.high = std::min(sum.high + (isNegative ? -term.low : term.high), kAnything.high);
-    };
-    if (const auto isNegative = takeDifference(terms, isRow, RunValue::SeqQ))
-      add({-kMostLength, kMostOfTile}, *isNegative);
+    Sum sum;
+    collect(expr, false, sum);
+    if (const auto isNegative = takeDifference(sum.terms, isRow, RunValue::SeqQ))
+      sum.add({-kMostLength, kMostOfTile}, *isNegative);
     auto isKeys = [](const Expr &term) { return term == variable(RunValue::SeqKv); };
-    if (const auto isNegative = takeDifference(terms, isKeys, RunValue::SplitBegin))
-      add({-kMostOfSplits, kMostLength}, *isNegative);
-    for (const auto &[term, isNegative] : terms)
-      add(of(term), isNegative);
-    return sum;
+    if (const auto isNegative = takeDifference(sum.terms, isKeys, RunValue::SplitBegin))
+      sum.add({-kMostOfSplits, kMostLength}, *isNegative);
+    for (const auto &[term, isNegative] : sum.terms)
+      sum.add(of(term), isNegative);
+    return sum.known;
   }
 
   Interval ofBinary(const Expr &expr) const {
-    if (expr.kind() == ExprKind::Add || expr.kind() == ExprKind::Sub)
+    if (expr.kind() == ExprKind::Add || expr.kind() == ExprKind::Sub || rounded(expr))
       return ofSum(expr);
     const Interval a = of(expr.lhs()), b = of(expr.rhs());
     switch (expr.kind()) {
@@ -185,11 +212,6 @@ private:
       return a.low >= 0 ? kNatural : kInt;
     case ExprKind::ShiftRight:
       return {std::min<int64_t>(a.low, 0), std::max<int64_t>(a.high, 0)};
-    case ExprKind::Mul:
-      for (auto [divisor, quotient] : {std::pair(expr.lhs(), expr.rhs()), std::pair(expr.rhs(), expr.lhs())})
-        if (const std::optional<Interval> rounded = ofRounded(quotient, divisor))
-          return *rounded;
-      break;
     case ExprKind::FloorDiv: // of packed rows: a query
       if (expr.rhs() == variable(RunValue::HeadsPerKv) && a.low >= 0)
         return {0, std::min(a.high, kMostLength)};
@@ -199,18 +221,6 @@ private:
     }
     const std::optional<Interval> range = fagen::ir::range(expr.kind(), a, b);
     return range ? Interval{std::max(range->low, kAnything.low), std::min(range->high, kAnything.high)} : kAnything;
-  }
-
-  /// Of d (x / d + n), which is near x whatever d is; nothing of another product.
-  std::optional<Interval> ofRounded(const Expr &quotient, const Expr &divisor) const {
-    const bool isNext = quotient.kind() == ExprKind::Add && quotient.rhs().kind() == ExprKind::Constant;
-    const Expr &division = isNext ? quotient.lhs() : quotient;
-    const int64_t n = isNext ? quotient.rhs().value() : 0;
-    const Interval d = of(divisor);
-    if (division.kind() != ExprKind::FloorDiv || !(division.rhs() == divisor) || d.low < 1 || n < 0 || n > 1)
-      return std::nullopt;
-    const Interval x = of(division.lhs());
-    return Interval{x.low - d.high + 1 + n * d.low, x.high + n * d.high};
   }
 
   const Kernel &kernel;

@@ -55,7 +55,7 @@ public:
                              .parts = {parts, {}},
                              .row = variable(RunValue::RowBegin),
                              .limit = rows,
-                             .log2 = form.endsInLog2()}));
+                             .unit = form.rowUnit()}));
   }
 
   void build() {
@@ -313,7 +313,7 @@ private:
     const Expr shift = takesMaximum() ? finiteOf(elementOf(*m)) : elementOf(*m);
     builder.add(makeMap({.dst = {s, {}},
                          .x = {m, {}},
-                         .value = powersOf(*s, shift, form.factor()),
+                         .value = powersOf(*s, shift, form.factor(), form.order),
                          .every = schedule.exp == Exp::Mixed ? std::optional(schedule.expMixed) : std::nullopt}));
     reduce(builder, Reduction::Sum, ReduceReach::Thread, l, s, l);
     if (p != s)
@@ -343,14 +343,14 @@ private:
                                    .partial = {partial, {}},
                                    .row = row,
                                    .limit = limit,
-                                   .log2 = form.endsInLog2()}));
+                                   .unit = form.rowUnit()}));
       return;
     }
     builder.add(makeMap({.dst = {o, {}}, .x = {l, {}}, .value = quotientOf(*o, *l)}));
     builder.add(makeStore({.dst = {go, {}}, .o = {o, {}}, .row = row, .limit = limit}));
     if (glse)
       builder.add(makeStoreLse(
-          {.dst = {glse, {}}, .m = {m, {}}, .l = {l, {}}, .row = row, .limit = limit, .log2 = form.endsInLog2()}));
+          {.dst = {glse, {}}, .m = {m, {}}, .l = {l, {}}, .row = row, .limit = limit, .unit = form.rowUnit()}));
   }
 
   void storeParts(Builder &builder) {
@@ -366,14 +366,14 @@ private:
                                       .row = row,
                                       .limit = limit,
                                       .split = split,
-                                      .log2 = form.endsInLog2()}));
+                                      .unit = form.rowUnit()}));
     builder.add(makeCombineLast({.o = {go, {}},
                                  .lse = {glse, {}},
                                  .parts = {parts, {}},
                                  .partial = {partial, {}},
                                  .row = row,
                                  .limit = limit,
-                                 .log2 = form.endsInLog2()}));
+                                 .unit = form.rowUnit()}));
   }
 
   Kernel &kernel;

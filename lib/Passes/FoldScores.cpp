@@ -6,7 +6,8 @@
 //   before   s = s scale + b;   s = exp2(s c - m c)
 //   after    s = exp2(s (scale c) + (b c - m c))
 //
-// Terms that are added become part of what exp2 subtracts anyway: one multiply-add a score less. Other scores stay.
+// Terms that are added become part of what exp2 subtracts anyway: one multiply-add a score less. Other scores stay. So
+// do those of any size, whose powers take the difference s - m first: it is exact of scores that f32 has rounded.
 
 #include "fagen/IR/Factors.h"
 #include "fagen/IR/Patterns.h"
@@ -55,7 +56,8 @@ bool foldIn(Block &block) {
   bool hasChanged = false;
   for (size_t i = 0; i + 1 < block.ops.size(); ++i) {
     const auto powers = asPowers(*block.ops[i + 1]);
-    if (!powers || block.ops[i + 1]->has(Attr::Every) || !isScore(*block.ops[i], powers->scores->buffer))
+    if (!powers || powers->order == ExponentOrder::DifferenceFirst || block.ops[i + 1]->has(Attr::Every) ||
+        !isScore(*block.ops[i], powers->scores->buffer))
       continue;
     std::unique_ptr<Op> both = fold(MapOp(std::as_const(*block.ops[i])), *block.ops[i + 1]);
     if (!both)

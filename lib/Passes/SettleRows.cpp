@@ -116,6 +116,7 @@ private:
                             .m = rescaling.m,
                             .mNew = rescaling.mNew,
                             .factor = rescaling.factor,
+                            .order = asPowers(**position(isPowers))->order,
                             .product = productInto(ops, sum.src().buffer),
                             .shaping = shapingOf(ops),
                             .isApart = isApart};

@@ -37,6 +37,7 @@ std::vector<Finding> VariantChecker::run() {
   checkRefill();
   checkRescale();
   checkNoMaximum();
+  checkHalfScores();
   checkGqa();
   checkSplit();
   checkCluster();
@@ -281,6 +282,19 @@ void VariantChecker::checkNoMaximum() {
                           given, kMostBits / kLog2E, maskText(problem), bits / kLog2E)
             : fmt::format("{} goes with a form whose score is bounded, as cap * tanh(s / cap); that of {} is not",
                           given, maskText(problem)));
+}
+
+// Scores that lie in shared memory have the type of the sums. f16 has no number for a bias of -1e9, and it would hide
+// its key.
+void VariantChecker::checkHalfScores() {
+  if (!known(OptionKey::Mma, OptionKey::Accum, OptionKey::Mask) || problem.accum != DType::F16 ||
+      !hasOpaqueFragments(family()) || !problem.form || !mayBeLarge(*problem.form))
+    return;
+  add("accum", OptionKey::Accum,
+      fmt::format(
+          "accum = f16 with {} keeps scores in f16, and that of {} may be larger than f16 has numbers: give its "
+          "params a range, or take accum = f32",
+          mmaText(), maskText(problem)));
 }
 
 // The bulk copy engine takes rows at one stride; the heads of a query and its neighbours have two.

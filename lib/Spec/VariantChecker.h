@@ -45,6 +45,7 @@ private:
   void checkRefill();
   void checkRescale();
   void checkNoMaximum();
+  void checkHalfScores();
   void checkGqa();
   void checkSplit();
   void checkCluster();

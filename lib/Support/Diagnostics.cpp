@@ -144,8 +144,17 @@ Location Diagnostics::locate(SMLoc loc) const {
   if (buffer == 0)
     return location;
   location.file = sys::path::filename(sources.getMemoryBuffer(buffer)->getBufferIdentifier()).str();
-  std::tie(location.line, location.column) = sources.getLineAndColumn(loc, buffer);
   location.source = loc;
+  // To find a line takes as long as it is: of all places in it only the first is looked for.
+  const char *at = loc.getPointer();
+  if (at < line.begin || at > line.end) {
+    std::tie(line.number, location.column) = sources.getLineAndColumn(loc, buffer);
+    const char *bufferEnd = sources.getMemoryBuffer(buffer)->getBufferEnd();
+    line.begin = at - (location.column - 1);
+    line.end = std::find_if(at, bufferEnd, [](char c) { return c == '\n' || c == '\r'; });
+  }
+  location.line = line.number;
+  location.column = unsigned(at - line.begin) + 1;
   return location;
 }
 

@@ -94,6 +94,24 @@ def _kernels_of_torch():
     return [SDPBackend.MATH] if forward_ad._current_level >= 0 else [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
+def softmax(scores, sink=None):
+    """Weights and LSE of rows of float32 scores of any size. A row of -inf alone has weights of 0 and LSE -inf.
+
+    sink is a score that joins each row's sum. Terms are relative to the maximum: of large scores LSE has lost the logarithm of the sum.
+    """
+    top = scores.detach().amax(-1, keepdim=True) if scores.shape[-1] else scores.new_full((*scores.shape[:-1], 1), -math.inf)
+    if sink is not None:
+        top = torch.maximum(top, sink.detach())
+    shift = top.masked_fill(top == -math.inf, 0.0)
+    terms = torch.exp(scores - shift)
+    total = terms.sum(-1, keepdim=True)
+    if sink is not None:
+        total = total + torch.exp(sink - shift)
+    nothing = total == 0
+    total = total.masked_fill(nothing, 1.0)  # its gradient would be NaN
+    return terms / total, (shift + torch.log(total)).masked_fill(nothing, -math.inf)[..., 0]
+
+
 def _in_steps(q, k, v, scale, seen, bias, softcap, dropout):
     """In float32, step by step."""
     groups = q.shape[1] // max(1, k.shape[1])
@@ -103,15 +121,9 @@ def _in_steps(q, k, v, scale, seen, bias, softcap, dropout):
         scores = softcap * torch.tanh(scores / softcap)
     if bias is not None:
         scores = scores + bias
-    nothing = torch.zeros((scores.shape[2], 1), dtype=torch.bool, device=q.device)  # rows that see no key
-    if k.shape[2] == 0:
-        nothing = ~nothing
     if seen is not None:
-        nothing = ~seen.any(-1, keepdim=True)
-        scores = scores.masked_fill(~seen & ~nothing, -math.inf)  # not all of a row: its gradient would be NaN
-    sums = torch.logsumexp(scores, -1)
-    weights = torch.exp(scores - sums.masked_fill(nothing[..., 0], 0.0)[..., None]).masked_fill(nothing, 0.0)
-    sums = sums.masked_fill(nothing[..., 0], -math.inf)
+        scores = scores.masked_fill(~seen, -math.inf)
+    weights, sums = softmax(scores)
     if dropout:
         weights = F.dropout(weights, dropout)
     return (weights @ v).to(q.dtype), sums

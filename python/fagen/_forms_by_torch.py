@@ -148,14 +148,9 @@ def _attend(rows, q, k, v, scale):
     scores = scores.expand(*q.shape[:3], k.shape[2])
     if rows.form.mask:
         scores = scores.masked_fill(~rows.run(rows.form.mask), -math.inf)
-    nothing = (scores == -math.inf).all(-1, keepdim=True)
-    sums = torch.logsumexp(scores.masked_fill(nothing, 0.0), -1, keepdim=True) if k.shape[2] else scores.new_zeros((*q.shape[:3], 1))
-    sums = sums.masked_fill(nothing, -math.inf)
-    if rows.form.sink:
-        sums = torch.logaddexp(sums, rows.run(rows.form.sink).float().expand_as(sums))
-    finite = sums.masked_fill(sums == -math.inf, 0.0)  # a row of nothing: its gradient would be NaN
-    weights = torch.exp(scores - finite).masked_fill(nothing, 0.0)
-    return weights @ v, sums[..., 0]
+    sink = rows.run(rows.form.sink).float().expand((*q.shape[:3], 1)) if rows.form.sink else None
+    weights, sums = _by_torch.softmax(scores, sink)
+    return weights @ v, sums
 
 
 class Attention:

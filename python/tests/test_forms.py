@@ -107,6 +107,30 @@ def test_bias_of_any_shape_that_is_repeated(kernels, shape):
     compare(kernels, inputs, reference(*inputs, score=lambda s: s + bias.double()), "bias", bias=bias)
 
 
+MOST = torch.finfo(torch.float32).max
+
+
+@pytest.mark.parametrize("low, high", [
+    (-65504.0, 0.0), (-1e9, 0.0), (-1e9, -1e9), (-1e10, 1e9), (torch.finfo(torch.bfloat16).min, 0.0), (-MOST, 0.0), (-0.7 * MOST, 0.0),
+    (-MOST, MOST), (0.0, 1e10), (-torch.inf, -1e9)])
+def test_biases_of_any_size(kernels, low, high):
+    """The softmax of float32 arithmetic: where all keys of a row have `low`, the average of V; its gradient, too."""
+    inputs = [t.requires_grad_() for t in tensors(seq_q=24, seq_kv=40)]
+    _, key, place = places(*inputs[:2])
+    bias = torch.where(key + 20 <= place, high, low).float()  # the first rows have `low` alone
+    bias[-1, :] = 0
+    q, k, v = (t.float().transpose(1, 2) for t in inputs)
+    scores = q @ k.repeat_interleave(2, 1).transpose(-1, -2) * 0.125 + bias
+    seen = (scores != -torch.inf).any(-1)
+    wanted = (torch.softmax(scores.masked_fill(~seen[..., None], 0), -1) * seen[..., None] @ v.repeat_interleave(2, 1)).transpose(1, 2)
+    o, lse = kernels(*inputs, form="bias", bias=bias, return_lse=True)
+    assert_near(o.detach(), wanted.detach().double())
+    torch.testing.assert_close(lse, torch.logsumexp(scores, -1), atol=2e-3, rtol=1e-5)
+    for_o = torch.randn(o.shape, generator=torch.Generator().manual_seed(4))
+    for one, other in zip(*(torch.autograd.grad((t.float() * for_o).sum(), inputs, retain_graph=True) for t in (o, wanted))):
+        torch.testing.assert_close(one, other, atol=1e-2, rtol=1e-2)
+
+
 def test_strides_of_args_are_taken_as_they_are(kernels):
     inputs = tensors()
     bias = torch.randn((40, 40, 1, 8), generator=torch.Generator().manual_seed(7))[..., ::2].permute(2, 3, 1, 0)

@@ -139,6 +139,19 @@ def test_bias_and_mask_by_forms(shipped_forms, monkeypatch, options):
         assert_near(one, other, 1e-2)
 
 
+@pytest.mark.parametrize("low, mask", [(-0.7 * float(jnp.finfo(jnp.float32).max), None), (float(jnp.finfo(jnp.float32).min), None), (-1e9, "mask")])
+def test_biases_that_mask(shipped_forms, monkeypatch, low, mask):
+    """Rows of which all keys have the bias are those of jax.nn: the average of V. With a mask none is: jax.nn would average hidden keys, too."""
+    monkeypatch.setattr(ours, "_gpu", lambda: (90, 132))
+    q, k, v = arrays(1, rows=24, keys=40)
+    seen = jnp.arange(40) <= jnp.arange(24)[:, None] - (0 if mask else 5)
+    options = elements(bias=jnp.where(seen, 0.0, low).astype(jnp.float32)[None, None], **{"mask": mask} if mask else {})
+    for got, wanted in zip(ours.dot_product_attention(q, k, v, **options, return_residual=True),
+                           exact(q, k, v, **options, return_residual=True)):
+        assert_near(got, wanted)
+    assert fagen.stats()["computed"] == {"jax.dot_product_attention": 1}
+
+
 @pytest.mark.parametrize("causal, window", [(True, None), (False, (3, 0)), (False, (3, 3))])
 def test_the_kernel_takes_no_causality_or_window_beside_a_bias(causal, window):
     q, k, v = arrays()

@@ -53,7 +53,9 @@ static float computeRow(const ModelKernel &kernel, const Case &c, const DenseInp
     return most;
   most = kernel.shift.value_or(most);
   const auto weightOf = [&](float score) {
-    const float weight = std::exp2((score - most) * 1.44269504f);
+    const float exponent =
+        kernel.multipliesFirst ? std::fma(score, 1.44269504f, -(most * 1.44269504f)) : (score - most) * 1.44269504f;
+    const float weight = std::exp2(exponent);
     return weight < kernel.leastWeight ? 0 : weight;
   };
   float sum = sink && !kernel.sinkJoinsLast ? float(kernel.sinks) * weightOf(*sink) : 0;

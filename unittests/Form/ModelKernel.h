@@ -20,6 +20,7 @@ struct ModelKernel {
   std::optional<float> shift = std::nullopt;
   bool sinkJoinsLast = false;    ///< sums of keys follow it when they are done
   float leastWeight = 0x1p-126f; ///< exp2 gives 0 below
+  bool multipliesFirst = false;  ///< exponents are score c - maximum c, the latter rounded
 
   /// What the form says; arguments outlive the kernel.
   static ModelKernel of(const lab::FormPtr &form, const lab::Case &c);

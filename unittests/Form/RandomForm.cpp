@@ -190,6 +190,9 @@ RandomValue RandomForms::realLeaf() {
   }
 }
 
+/// A sum beyond 2^14 is that of f32 (docs/Checking.md).
+static double sumInF32(double sum) { return std::abs(sum) > 16384 ? double(float(sum)) : sum; }
+
 RandomValue RandomForms::real(unsigned depth) {
   if (depth == 0)
     return realLeaf();
@@ -197,9 +200,9 @@ RandomValue RandomForms::real(unsigned depth) {
   const auto x = a.evaluate, y = b.evaluate;
   switch (draw(0, 7)) {
   case 0:
-    return {operand(a, kSum) + " + " + operand(b, kSum + 1), kSum, 0, [=](Place p) { return x(p) + y(p); }};
+    return {operand(a, kSum) + " + " + operand(b, kSum + 1), kSum, 0, [=](Place p) { return sumInF32(x(p) + y(p)); }};
   case 1:
-    return {operand(a, kSum) + " - " + operand(b, kSum + 1), kSum, 0, [=](Place p) { return x(p) - y(p); }};
+    return {operand(a, kSum) + " - " + operand(b, kSum + 1), kSum, 0, [=](Place p) { return sumInF32(x(p) - y(p)); }};
   case 2:
     return {operand(a, kProduct) + " * " + operand(b, kProduct + 1), kProduct, 0, [=](Place p) { return x(p) * y(p); }};
   case 3:

@@ -71,6 +71,27 @@ TEST(WrongKernels, RowsThatRoundingDecidesAreSetAside) {
   EXPECT_NE(leaves.failures(apart), "");
 }
 
+/// Scores of any size: the softmax of f32 arithmetic is right, that of real numbers is not where all keys have one
+/// large bias, and neither are terms of products that are rounded before they are subtracted.
+TEST(WrongKernels, LargeScoresAreThoseOfF32) {
+  // Some rows have low alone.
+  const std::string masks = "form f { param low: f32; param high: f32; score = s + (k >= 19 && k <= p ? high : low); }";
+  for (const char *values : {"arg.low=-1e9 arg.high=0", "arg.low=-1e9 arg.high=-1e9", "arg.low=-1e10 arg.high=1e10",
+                             "arg.low=-3.4028234e38 arg.high=0", "arg.low=-2.3819763e38 arg.high=1e5",
+                             "arg.low=3.4028234e38 arg.high=3.4028234e38"}) {
+    const Case c = caseOfForm(masks, std::string("1,2,1,20,30,16 ") + values);
+    ModelKernel kernel = ModelKernel::of(c.arguments->form, c);
+    EXPECT_EQ(kernel.failures(c), "") << values;
+    EXPECT_EQ(kernel.failures(c, {Products::TensorCores}), "") << values;
+    kernel.multipliesFirst = true;
+    EXPECT_NE(kernel.failures(c), "") << values;
+  }
+  const Case same = caseOfForm(masks, "1,2,1,20,30,16 arg.low=-1e9 arg.high=-1e9");
+  ModelKernel kernel = ModelKernel::of(same.arguments->form, same);
+  kernel.score = [](const FormElement &e) { return float(e.score); };
+  EXPECT_NE(kernel.failures(same).find("error"), std::string::npos) << "O is the average of V";
+}
+
 /// A form with one thing wrong, by text; what it is told apart on.
 struct Mutant {
   const char *form, *right, *wrong, *testCase;

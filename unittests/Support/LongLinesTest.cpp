@@ -31,8 +31,7 @@ const std::string kLong = std::string(500, 'a') + "WORD" + std::string(500, 'b')
 TEST(LongLines, ShowWhatStandsAroundTheCaret) {
   EXPECT_EQ(printed(kLong, 500, 4), "k.fa:1:501: error: wrong\n..." + std::string(77, 'a') + "WORD" +
                                         std::string(73, 'b') + "...\n" + std::string(80, ' ') + "^~~~\n");
-  EXPECT_EQ(printed(kLong, 0, 2),
-            "k.fa:1:1: error: wrong\n" + std::string(157, 'a') + "...\n^~\n");
+  EXPECT_EQ(printed(kLong, 0, 2), "k.fa:1:1: error: wrong\n" + std::string(157, 'a') + "...\n^~\n");
   EXPECT_EQ(printed(kLong, 1002, 2),
             "k.fa:1:1003: error: wrong\n..." + std::string(157, 'b') + "\n" + std::string(158, ' ') + "^~\n");
   EXPECT_EQ(printed(std::string(160, 'a'), 159, 1),
@@ -65,6 +64,22 @@ TEST(LongLines, OfMessagesAreCut) {
   EXPECT_NE(out.find("x'; the end\n"), std::string::npos);
   const std::string lines = join(std::vector<std::string>(100, "a line of many"), "\n"); // as nvcc's words
   EXPECT_NE(printed("a", 0, 1, lines).find(lines), std::string::npos);
+}
+
+/// In whatever order places are asked for.
+TEST(LongLines, PlacesAreThoseOfTheSource) {
+  const std::string text = "one\n\ntwo three\r\nfour\n" + kLong + "\nend";
+  SourceMgr sources;
+  const unsigned id = sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(text, "k.fa"), SMLoc());
+  Diagnostics diags(sources, llvm::nulls());
+  const char *begin = sources.getMemoryBuffer(id)->getBufferStart();
+  for (size_t step : {1, 7, 501})
+    for (size_t i = 0, at = 0; i <= text.size(); ++i, at = (at + step) % (text.size() + 1)) {
+      const SMLoc place = SMLoc::getFromPointer(begin + at);
+      const auto [line, column] = sources.getLineAndColumn(place, id);
+      EXPECT_EQ(diags.locate(place).line, line) << at;
+      EXPECT_EQ(diags.locate(place).column, column) << at;
+    }
 }
 
 TEST(LongLines, MessagesAndNotesAreLimited) {

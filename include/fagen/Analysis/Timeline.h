@@ -143,9 +143,10 @@ class ExprValues;
 /// How far runs are tried.
 enum class Extent : uint8_t {
   Whole, ///< see above
-  /// One turn of a loop that carries a value, and up to two steps more than the longest ring has slots, S: what is
-  /// copied before a loop is used up then, and each copy in it is used at least once. No op of a longer run is further
-  /// than S steps from the one that filled what it reads, so there is one as far from it in a short one.
+  /// One turn of a loop that carries a value, and up to a step more than the longest ring has slots, S: what is copied
+  /// before a loop is used up then, and a copy in it is used. No op of a longer run is further than S steps from the
+  /// one that filled what it reads, so there is one as far from it in a short one. Of groups of warps that differ in
+  /// their lets the first one stands for all.
   Short
 };
 

@@ -43,6 +43,12 @@ inline constexpr unsigned kMostArgumentBytes = 192;
 
 /// What the score may be, by the ranges of params and the values of bound ones.
 RealRange scoreRange(const Use &use);
+/// Whether the score may be so large that the rounding of its product with log2(e) shows in a term: ranges do not prove
+/// it below kSmallScore where s is below kPlainScore, as kernels without a form take it, and each f32 of a query or a
+/// key below kPlainPlace. What grows with places is rounded by as much when it is made, so larger places change
+/// nothing.
+inline constexpr double kPlainScore = 1024, kPlainPlace = 4096, kSmallScore = 16384;
+bool mayBeLarge(const Use &use);
 
 /// The forms that every file has: `none` and `causal`.
 const Form &noneForm();

@@ -37,15 +37,20 @@ template <typename BlockType, typename Visitor> void forEachMask(BlockType &bloc
 /// The value of such a map.
 Expr maskOf(const Buffer &scores, const Expr &visible);
 
-/// A map that makes powers of scores, in place: value = exp2(%dst factor - x factor), with x finite or not.
+/// How the exponent of a power is computed: s factor - x factor, one multiply-add; or (s - x) factor, for scores of any
+/// size (Exponent of ops/exp2.h).
+enum class ExponentOrder : uint8_t { ProductsFirst, DifferenceFirst };
+
+/// A map that makes powers of scores, in place: value = exp2 of such an exponent, s being %dst, with x finite or not.
 struct Powers {
   const Operand *scores, *shift; ///< x is an element of shift
   Expr factor;
   bool isGuarded; ///< x of shift counts as 0 where it is -inf
+  ExponentOrder order;
 };
 std::optional<Powers> asPowers(const Op &op);
 bool isPowers(const Op &op);
-Expr powersOf(const Buffer &scores, const Expr &shift, const Expr &factor);
+Expr powersOf(const Buffer &scores, const Expr &shift, const Expr &factor, ExponentOrder order);
 
 /// A map to a constant: its value. Nothing of another op.
 std::optional<float> asFill(const Op &op);

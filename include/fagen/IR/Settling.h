@@ -22,6 +22,7 @@ namespace fagen::ir {
 struct Settling {
   const Buffer *s = nullptr, *sums = nullptr, *alpha = nullptr, *l = nullptr, *m = nullptr, *mNew = nullptr;
   Expr factor = {};            ///< c
+  ExponentOrder order = {};    ///< of the terms
   const Op *product = nullptr; ///< which is done again: an mma or mma_issue
   /// The maps between the product and the maximum, masks among them, which are, too.
   llvm::SmallVector<const Op *, 2> shaping = {};

@@ -106,8 +106,15 @@ private:
   void print(const Message &message) const;
   llvm::json::Object toJson(const Message &message) const;
 
+  /// A line of a buffer: what locate() found last.
+  struct Line {
+    const char *begin = nullptr, *end = nullptr; ///< of its text; of none: no place is between them
+    unsigned number = 0;
+  };
+
   llvm::SourceMgr &sources;
   llvm::raw_ostream &os;
+  mutable Line line;
   std::vector<Group> kept;
   std::optional<Group> waiting; ///< with JSON: the last message, for notes that follow
   DiagnosticsFormat format = DiagnosticsFormat::Text;

@@ -104,6 +104,8 @@ def MmaFormEnum : Enum<"MmaForm", "Whether a product takes b transposed.", ["abt
 def SumTypeEnum : Enum<"SumType", "What a product sums in, where that is not f32.", ["f16"]>;
 def ReductionEnum : Enum<"Reduction", "What a reduction makes of two elements.", ["max", "sum"]>;
 def ReachEnum : Enum<"ReduceReach", "Whose elements of a row a reduction is of.", ["thread", "row", "lanes"]>;
+def RowUnitEnum : Enum<"RowUnit",
+    "What the maximum of a result is, where it is no score of the fragment's: an exponent of two, or of e.", ["log2", "nats"]>;
 def ActorEnum : Enum<"Actor", "Who does what an op says: each thread, or one of each warp, group of four warps, or role.",
                      ["thread", "warp", "group", "role"]>;
 def BarrierScopeEnum : Enum<"BarrierScope", "Who meets at a barrier.", ["cta", "cluster", "warp", "named"]>;

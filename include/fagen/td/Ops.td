@@ -107,7 +107,7 @@ def StorePartial : Op<"store_partial", "a key warp's result, not normalised, to 
 
 def StoreMerged : Op<"store_merged", "merges the results of the key warps in fixed order and stores rows below limit",
     [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"partial", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit">, Flag<"log2">]>; // m is a power of two's exponent, not a score
+    [Ex<"row">, Ex<"limit">, Choice<"unit", RowUnitEnum, 1>]>;
 
 def Store : Op<"store",
     "rows [row, row + dst rows) below limit to global memory, columns from `column` on; of a view what it has",
@@ -120,7 +120,7 @@ def StageOutput : Op<"stage_output",
 
 def StoreLse : Op<"store_lse", "the log-sum-exp of each row below limit, if the caller asked for it",
     [Operand<"dst", Write, [Global]>, Operand<"m", Read, [Fragment]>, Operand<"l", Read, [Fragment]>],
-    [Ex<"row">, Ex<"limit">, Flag<"log2">]>;
+    [Ex<"row">, Ex<"limit">, Choice<"unit", RowUnitEnum, 1>]>;
 
 def StoreSplit : Op<"store_split", "a result, not normalised, with m and l: rows below limit of part `split` of dst",
     [Operand<"dst", Write, [Global]>, Operand<"o", Read, [Fragment]>, Operand<"m", Read, [Fragment]>,
@@ -130,11 +130,11 @@ def StoreMergedSplit : Op<"store_merged_split",
     "merges the results of the key warps in fixed order: rows below limit of part `split` of dst, unless that is the only "
     "one",
     [RowsOfWarps<"dst", Write, [Global]>, RowsOfWarps<"partial", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit">, Ex<"split">, Flag<"log2">]>;
+    [Ex<"row">, Ex<"limit">, Ex<"split">, Choice<"unit", RowUnitEnum, 1>]>;
 
 def Combine : Op<"combine", "merges the parts of parts in fixed order, leaves zeros there, and stores rows below limit",
     [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"parts", ReadWrite, [Global]>],
-    [Ex<"row">, Ex<"limit">, Flag<"log2">]>;
+    [Ex<"row">, Ex<"limit">, Choice<"unit", RowUnitEnum, 1>]>;
 
 // A launch before the one that multiplies, which judges its key tiles by what stands there.
 def ClassifyTiles : Op<"classify_tiles",
@@ -150,7 +150,7 @@ def CombineLast : Op<"combine_last",
     "single split is taken from where the key warps left it",
     [RowsOfWarps<"o", Write, [Global]>, RowsOfWarps<"lse", Write, [Global], 1>,
      RowsBehindWarpBarrier<"parts", ReadWrite, [Global]>, RowsOfWarps<"partial", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit">, Flag<"log2">]>;
+    [Ex<"row">, Ex<"limit">, Choice<"unit", RowUnitEnum, 1>]>;
 
 // Synchronisation and control.
 

@@ -116,9 +116,7 @@ void Execution::checkFilled(const Warp &warp, const Access &access, int64_t posi
   const Filled &filled = state.filled[warp.cta * plan.tileSlots() + slot];
   if (filled.by && filled.position == position)
     return;
-  const bool isRing = access.buffer->isRing;
-  const std::string what =
-      "reads " + (isRing ? "position " + std::to_string(position) + " of %" : "%") + access.buffer->name;
+  const std::string what = "reads position " + std::to_string(position) + " of %" + access.buffer->name;
   observer.misread(*access.op, !filled.by ? what + ", which nothing has written"
                                           : what + ", whose slot holds position " + std::to_string(filled.position) +
                                                 ", which " + observer.nameOf(filled.by) + " has written");

@@ -24,7 +24,8 @@ ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> 
     }
   llvm::DenseMap<const Buffer *, unsigned> firstOf;
   for (const Access &access : table.accesses()) {
-    const bool isTile = access.buffer->space == Space::Shared && access.buffer->type != ElementType::MBarrier;
+    const bool isTile =
+        access.buffer->isRing && access.buffer->space == Space::Shared && access.buffer->type != ElementType::MBarrier;
     const auto [first, isNew] = firstOf.try_emplace(access.buffer, isTile ? tileCount : kNoTile);
     tileCount += isNew && isTile ? access.buffer->stages.number() : 0;
     firstTile.push_back(first->second);

@@ -80,8 +80,8 @@ public:
     return firstInstance[access.index] + slotAt(*access.buffer, position) * ctas * all[access.role]->warps;
   }
   unsigned instances() const { return instanceCount; }
-  /// The slot that the access touches at this position, among those of all buffers in shared memory that are no
-  /// mbarriers; kNoTile for others.
+  /// The slot that the access touches at this position, among those of all rings in shared memory but mbarriers;
+  /// kNoTile for others.
   static constexpr unsigned kNoTile = ~0u;
   unsigned tileSlotOf(const Access &access, int64_t position) const {
     const unsigned first = firstTile[access.index];

@@ -19,9 +19,14 @@ using form::Place;
 
 static constexpr float kLog2E = 1.44269504088896341f;
 
+static ExponentOrder orderOf(const Problem &problem) {
+  const bool holdsScores = form::splitUnit(formOf(problem)).held != nullptr;
+  return holdsScores && form::mayBeLarge(*problem.form) ? ExponentOrder::DifferenceFirst : ExponentOrder::ProductsFirst;
+}
+
 FormBuilder::FormBuilder(Kernel &kernel, const Variant &variant)
-    : kernel(kernel), problem(variant.problem), schedule(variant.schedule), form(formOf(problem)),
-      scaled(form::splitUnit(form)) {}
+    : order(orderOf(variant.problem)), kernel(kernel), problem(variant.problem), schedule(variant.schedule),
+      form(formOf(problem)), scaled(form::splitUnit(form)) {}
 
 /// Names that a kernel's text has for itself.
 static bool isOfText(llvm::StringRef name) {
@@ -154,6 +159,8 @@ Expr FormBuilder::hoistReads(const Expr &expr) {
 
 /// Real numbers that all elements of a tile share become lets, but for those that a name or a number is already.
 Expr FormBuilder::hoistReals(const Expr &expr, llvm::StringRef name) {
+  if (!expr)
+    return expr;
   std::string error;
   auto typeOfName = [&](llvm::StringRef name) { return isReal(kernel, name) ? ExprType::Real : ExprType::Integer; };
   const bool isLeaf = expr.kind() == ExprKind::Variable || expr.kind() == ExprKind::Real;
@@ -197,31 +204,40 @@ Expr FormBuilder::heldScore() {
 
 Expr FormBuilder::score() { return held ? hoistReals(held, "score_factor") : Expr(); }
 
-Expr FormBuilder::factor() {
-  Expr factor = scaled.held ? real(kLog2E) : variable(RunValue::ScaleLog2);
+Expr FormBuilder::timesUnits(Expr factor) {
   for (const form::NodePtr &unit : scaled.units)
-    factor = lower(*unit) * factor;
-  return hoistReals(factor, "exp_factor");
+    factor = factor ? lower(*unit) * factor : lower(*unit);
+  return factor;
 }
 
-/// What a maximum is as an exponent of two; -inf stays, whatever the factor.
-Expr FormBuilder::inExponents(const Expr &m) {
-  const Expr none = real(-std::numeric_limits<float>::infinity());
-  return select(equal(m, none), none, m * factor());
+Expr FormBuilder::factor() {
+  return hoistReals(timesUnits(scaled.held ? real(kLog2E) : variable(RunValue::ScaleLog2)), "exp_factor");
 }
 
+std::optional<RowUnit> FormBuilder::rowUnit() const {
+  if (!scaled.held && scaled.units.empty() && !form.sink)
+    return std::nullopt;
+  return order == ExponentOrder::DifferenceFirst ? RowUnit::Nats : RowUnit::Log2;
+}
+
+/// In the rows' unit -inf stays, whatever the factor.
 void FormBuilder::end(Builder &builder, const Rows &rows) {
-  if (endsInLog2())
-    builder.add(makeMap({.dst = {rows.m, {}}, .value = inExponents(elementOf(*rows.m))}));
+  const Expr m = elementOf(*rows.m), none = real(-std::numeric_limits<float>::infinity());
+  const std::optional<RowUnit> unit = rowUnit();
+  const Expr toUnit = unit == RowUnit::Nats ? hoistReals(timesUnits({}), "unit") : unit ? factor() : Expr();
+  if (toUnit)
+    builder.add(makeMap({.dst = {rows.m, {}}, .value = select(equal(m, none), none, m * toUnit)}));
   if (form.sink)
     joinSink(builder, rows);
 }
 
-/// l += 2^(sink log2(e) - m), in one of the parts that a row is merged from. Where the sink is larger than m all follow
+/// l += e^(sink - m), in one of the parts that a row is merged from. Where the sink is larger than m all follow
 /// it; a row that has seen no key has l = 0 and o = 0.
 void FormBuilder::joinSink(Builder &builder, const Rows &rows) const {
-  const Expr sink = lower(*form.sink, /*keysExist=*/false) * real(kLog2E), m = elementOf(*rows.m),
-             shift = finiteOf(elementOf(*rows.mNew));
+  const bool inNats = rowUnit() == RowUnit::Nats;
+  const Expr given = lower(*form.sink, /*keysExist=*/false), sink = inNats ? given : given * real(kLog2E),
+             m = elementOf(*rows.m), shift = finiteOf(elementOf(*rows.mNew));
+  auto powerOf = [&](const Expr &exponent) { return exp2(inNats ? exponent * real(kLog2E) : exponent); };
   auto onRow = [&](Buffer *dst, Buffer *x, Buffer *y, const Expr &value) {
     const bool namesPlace = usesScope(value, RunScope::Element);
     builder.add(makeMap({.dst = {dst, {}},
@@ -232,9 +248,9 @@ void FormBuilder::joinSink(Builder &builder, const Rows &rows) const {
                          .key = namesPlace ? constant(0) : Expr()}));
   };
   onRow(rows.mNew, rows.m, nullptr, ofFirstKeys(max(m, sink), m));
-  onRow(rows.l, rows.m, rows.mNew, elementOf(*rows.l) * exp2(m - shift));
-  onRow(rows.o, rows.m, rows.mNew, elementOf(*rows.o) * exp2(m - shift));
-  onRow(rows.l, rows.mNew, nullptr, elementOf(*rows.l) + ofFirstKeys(exp2(sink - shift), real(0)));
+  onRow(rows.l, rows.m, rows.mNew, elementOf(*rows.l) * powerOf(m - shift));
+  onRow(rows.o, rows.m, rows.mNew, elementOf(*rows.o) * powerOf(m - shift));
+  onRow(rows.l, rows.mNew, nullptr, elementOf(*rows.l) + ofFirstKeys(powerOf(sink - shift), real(0)));
   onRow(rows.m, rows.mNew, nullptr, elementOf(*rows.mNew));
 }
 

@@ -14,8 +14,7 @@ class FormBuilder {
 public:
   FormBuilder(ir::Kernel &kernel, const Variant &variant);
 
-  /// Scalars and tensors, less those that are bound. `scores` is where products leave theirs, `rows` a fragment of
-  /// rows.
+  /// Scalars and tensors, less bound ones. `scores` is where products leave theirs, `rows` a fragment of rows.
   void declare(const ir::Buffer &scores, const ir::Buffer &rows);
   /// Which keys a row sees, beside those that exist; null: all. What a tile reads once becomes a let.
   ir::Expr mask();
@@ -24,8 +23,10 @@ public:
   const RowReads &rowReads() const { return reads; } ///< of the score
   /// What takes held scores to powers of two.
   ir::Expr factor();
-  /// Whether rows end with m as an exponent of two: the scale does not say what scores are in, or a sink has joined.
-  bool endsInLog2() const { return scaled.held || !scaled.units.empty() || form.sink; }
+  const ir::ExponentOrder order; ///< the difference first where held scores may be large
+  /// What rows end with m in, unless the scale says that: exponents of two; large scores nats, as log2(e) would round
+  /// them.
+  std::optional<ir::RowUnit> rowUnit() const;
   struct Rows { // of a fragment, behind their last key
     ir::Buffer *o, *m, *mNew, *l;
   };
@@ -42,7 +43,7 @@ private:
   ir::Expr heldScore();
   ir::Expr hoistReals(const ir::Expr &expr, llvm::StringRef name);
   ir::Expr letOf(const ir::Expr &value, llvm::StringRef name);
-  ir::Expr inExponents(const ir::Expr &m);
+  ir::Expr timesUnits(ir::Expr factor);
   void joinSink(ir::Builder &builder, const Rows &rows) const;
   ir::Expr ofFirstKeys(ir::Expr value, ir::Expr otherwise) const;
 

@@ -117,6 +117,20 @@ TEST(FormErrors, AreThoseByHand) {
   EXPECT_EQ(value.score, 1);
   value = errorOf("@s 1000.0 + 1000.0 -", 1, 0);
   EXPECT_DOUBLE_EQ(value.rounding, 1001 * r + r);
+  value = errorOf("@s 1000000000.0 -", 31, 1e-6); // f32 has values 64 apart there
+  EXPECT_EQ(value.value, -1e9);
+  EXPECT_EQ(value.rounding, 0);
+  EXPECT_EQ(value.score, 0);
+  value = errorOf("@s 1000000000.0 -", 33, 1e-6);
+  EXPECT_EQ(value.value, -1e9 + 64);
+  EXPECT_EQ(value.rounding, 0);
+  value = errorOf("@s 1000000000.0 -", 32.0000001, 1e-6); // either of two
+  EXPECT_DOUBLE_EQ(value.rounding, 1e-6 + (1e9 - 32.0000001) * r);
+  value = errorOf("@k f32 1000000000.0 -", 0, 0); // kernels add keys in another order
+  EXPECT_GT(value.rounding, 1e9 * r);
+  value = errorOf("@s 3.0e38 - 3.0e38 -", 1, 0);
+  EXPECT_EQ(value.value, -INFINITY);
+  EXPECT_EQ(value.rounding, 0);
   EXPECT_TRUE(std::isinf(errorOf("@s 1.0 > @s -inf ?:", 1, 1e-6).rounding));
   EXPECT_EQ(errorOf("@s 1.0 > @s -inf ?:", 1.1, 1e-6).rounding, 1e-6);
   EXPECT_DOUBLE_EQ(errorOf("@s 1.0 > 2.0 2.5 ?:", 1, 1e-6).rounding, 0.5);

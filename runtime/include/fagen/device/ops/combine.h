@@ -86,13 +86,13 @@ template <class T> struct SplitRow {
 };
 
 /// Merges the parts of a row, which is the warp's. One that saw no key of it has m -inf there: its factor is 0.
-template <int kColumns, int kVectorBytes, bool kExponents, class T>
+template <int kColumns, int kVectorBytes, RowUnit kUnit, class T>
 __device__ __forceinline__ void combine_row(const AttentionParams &params, const SplitRow<T> &row, ptx::Site site) {
   constexpr int kParts = kColumns <= 128 ? 16 : 8; // at once: as many as registers hold
   CombinedRow<kColumns> merged;
   for (int part = 0; part < params.splits; part += kParts)
     combine_parts<kParts>(merged, row.first + part * row.part_stride, row.part_stride, params.splits - part,
-                          exponent_factor<kExponents>(params), site);
+                          exponent_factor<kUnit>(params), site);
   const float inverse = inverse_sum(merged.l);
 #pragma unroll
   for (int group = 0; group < CombinedRow<kColumns>::kGroups; ++group) {
@@ -105,12 +105,12 @@ __device__ __forceinline__ void combine_row(const AttentionParams &params, const
                                ptx::mul(merged.values[group][i + 1], inverse), site);
   }
   if (row.lse != nullptr && ptx::lane_index() == 0)
-    ptx::st_global_f32(row.lse, log_sum_exp(merged.m, merged.l, lse_factor<kExponents>(params)), site);
+    ptx::st_global_f32(row.lse, log_sum_exp(merged.m, merged.l, lse_factor<kUnit>(params)), site);
 }
 
 /// Of the second launch: merges the parts of rows, one a warp: the CTA's warps have neighbouring ones of all heads' and
 /// batches' rows.
-template <class T, int kColumns, int kVectorBytes, bool kHasLse, bool kExponents = false>
+template <class T, int kColumns, int kVectorBytes, bool kHasLse, RowUnit kUnit = RowUnit::kScores>
 __device__ __forceinline__ void combine_splits(const AttentionParams &params, long long row,
                                                ptx::Site site = ptx::Site::here()) {
   const long long rows = static_cast<long long>(params.batch) * params.heads * params.seq_q;
@@ -123,7 +123,7 @@ __device__ __forceinline__ void combine_splits(const AttentionParams &params, lo
                              rows * split_columns<kColumns>(),
                              head_rows<T>(params.o, params.o_stride, batch, head) + of_head * params.o_stride[2],
                              lse == nullptr ? nullptr : lse + of_head};
-  combine_row<kColumns, kVectorBytes, kExponents>(params, place, site);
+  combine_row<kColumns, kVectorBytes, kUnit>(params, place, site);
 }
 
 /// The warp has stored its rows of one part, and counts itself. True for the warp of the last split to come: it sees
@@ -144,25 +144,24 @@ __device__ __forceinline__ bool is_last_split(const AttentionParams &params, uns
 }
 
 /// The only part of a row, merged from the key warps' rows; as combine_row would, of which the factors are 1.
-template <int kKeyWarps, int kVectorBytes, bool kExponents, class T, class Partial>
+template <int kKeyWarps, int kVectorBytes, RowUnit kUnit, class T, class Partial>
 __device__ __forceinline__ void combine_alone(const AttentionParams &params, const Partial &partial, int tile_row, T *o,
                                               float *lse, ptx::Site site) {
   constexpr int kColumns = Partial::kColumns - static_cast<int>(kPartialExtra);
   for (int column = 2 * ptx::lane_index(); column < kColumns; column += 64) {
-    const MergedPair merged =
-        merge_pair<kKeyWarps>(partial, tile_row, column, exponent_factor<kExponents>(params), site);
+    const MergedPair merged = merge_pair<kKeyWarps>(partial, tile_row, column, exponent_factor<kUnit>(params), site);
     const float inverse = inverse_sum(merged.sum);
     store_pair<kVectorBytes>(o + column, ptx::mul(merged.values[0], inverse), ptx::mul(merged.values[1], inverse),
                              site);
     if (lse != nullptr && column == 0)
-      ptx::st_global_f32(lse, log_sum_exp(merged.m, merged.sum, lse_factor<kExponents>(params)), site);
+      ptx::st_global_f32(lse, log_sum_exp(merged.m, merged.sum, lse_factor<kUnit>(params)), site);
   }
 }
 
 /// Behind store_merged_split: where all splits of the warp's rows are stored, merges them. `parts`, `o` and `lse` are
 /// row 0, of part 0, from which the row maps (tile/rows.h) lead to the others.
-template <int kWarps, int kKeyWarps, int kVectorBytes, bool kExponents = false, class Partial, class RowMap, class T,
-          class ORowMap, class LseRowMap>
+template <int kWarps, int kKeyWarps, int kVectorBytes, RowUnit kUnit = RowUnit::kScores, class Partial, class RowMap,
+          class T, class ORowMap, class LseRowMap>
 __device__ __forceinline__ void combine_last(const AttentionParams &params, const Partial &partial, float *parts,
                                              const RowMap &rows, T *o, const ORowMap &o_rows, float *lse,
                                              const LseRowMap &lse_rows, int first_row, int limit,
@@ -183,21 +182,21 @@ __device__ __forceinline__ void combine_last(const AttentionParams &params, cons
     T *const o_row = o + row_offset(o_rows, row);
     float *const lse_row = lse == nullptr ? nullptr : lse + row_offset(lse_rows, row);
     if (params.splits == 1)
-      combine_alone<kKeyWarps, kVectorBytes, kExponents>(params, partial, row - first_row, o_row, lse_row, site);
+      combine_alone<kKeyWarps, kVectorBytes, kUnit>(params, partial, row - first_row, o_row, lse_row, site);
     else
-      combine_row<kColumns, kVectorBytes, kExponents>(
+      combine_row<kColumns, kVectorBytes, kUnit>(
           params, SplitRow<T>{parts + row_offset(rows, row), part_stride, o_row, lse_row}, site);
   }
 }
 
 /// The same where a row of LSE is next to the row before.
-template <int kWarps, int kKeyWarps, int kVectorBytes, bool kExponents = false, class Partial, class RowMap, class T,
-          class ORowMap>
+template <int kWarps, int kKeyWarps, int kVectorBytes, RowUnit kUnit = RowUnit::kScores, class Partial, class RowMap,
+          class T, class ORowMap>
 __device__ __forceinline__ void combine_last(const AttentionParams &params, const Partial &partial, float *parts,
                                              const RowMap &rows, T *o, const ORowMap &o_rows, float *lse, int first_row,
                                              int limit, ptx::Site site = ptx::Site::here()) {
-  combine_last<kWarps, kKeyWarps, kVectorBytes, kExponents>(params, partial, parts, rows, o, o_rows, lse, 1LL,
-                                                            first_row, limit, site);
+  combine_last<kWarps, kKeyWarps, kVectorBytes, kUnit>(params, partial, parts, rows, o, o_rows, lse, 1LL, first_row,
+                                                       limit, site);
 }
 
 } // namespace fagen::device

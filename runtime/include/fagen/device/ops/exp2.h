@@ -1,4 +1,4 @@
-// fagen: 2^x by the special-function unit, or by a polynomial that leaves the unit to others.
+// fagen: 2^x by the special-function unit, or by a polynomial that leaves the unit to others; the exponents of terms.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // x = n + f with n the nearest integer, and 2^x = 2^n 2^f (the range reduction of Cody and Waite). For |f| <= 1/2 the
@@ -46,6 +46,28 @@ public:
 private:
   int terms = 0;
   float last = 0.0f; ///< polynomial
+};
+
+/// How a term's exponent c (s - m) is computed. kFused: as c s - c m, one multiply-add a score. It is off by what c m
+/// is rounded by, which is next to nothing where scores are at most some thousands. kDifference: the difference first,
+/// which is exact where s and m are near each other, whatever their size (docs/internals/Arithmetic.md).
+enum class Exponent { kFused, kDifference };
+constexpr Exponent kOfDifference = Exponent::kDifference;
+
+/// Of one row; m is finite, or less than every s that matters.
+template <Exponent kHow> class RowExponent {
+public:
+  __device__ __forceinline__ RowExponent(float m, float c)
+      : c(c), shift(kHow == Exponent::kFused ? -ptx::mul(m, c) : m) {}
+  __device__ __forceinline__ float operator()(float s) const {
+    if constexpr (kHow == Exponent::kFused)
+      return ptx::fma(s, c, shift);
+    else
+      return ptx::mul(s - shift, c);
+  }
+
+private:
+  float c, shift;
 };
 
 } // namespace fagen::device

@@ -156,16 +156,16 @@ __device__ __forceinline__ void rescale_lazily(LaneColumns<kRows, kColumns> &o, 
     rescale<kGuard>(o, l, m, m_new, c);
 }
 
-/// s = exp2(c s - c m), in place; each kEvery-th of a lane's by polynomial, with 0 none.
-template <bool kGuard, int kEvery = 0, int kRows, class Scores>
+/// s = exp2(c (s - m)), in place; each kEvery-th of a lane's by polynomial, with 0 none.
+template <bool kGuard, int kEvery = 0, Exponent kHow = Exponent::kFused, int kRows, class Scores>
 __device__ __forceinline__ void exp2(const Scores &s, int row, const LaneRows<kRows> &m, float c,
                                      ptx::Site site = ptx::Site::here()) {
   TermExp2<kEvery> power;
   for_own_scores<kRows, Scores>([&](int r, int key) {
     const unsigned address = s.address(row + r, key);
-    const float shift = -ptx::mul(finite_max<kGuard>(m.value[r]), c);
+    const RowExponent<kHow> exponent(finite_max<kGuard>(m.value[r]), c);
     const float score = load_as_float<typename Scores::Element>(address, site);
-    store_rounded<typename Scores::Element>(address, power(ptx::fma(score, c, shift)), site);
+    store_rounded<typename Scores::Element>(address, power(exponent(score)), site);
   });
 }
 

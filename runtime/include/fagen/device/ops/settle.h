@@ -112,7 +112,7 @@ __device__ __forceinline__ bool terms_outgrow(RowValues<kRows> &sums, const Accu
 /// Where one has, the warp's terms and sums come down, as lower_rows has it. Where the sums do not say by how much, the
 /// warp first takes scores (rows [q_row, q_row + kRows) of q) k^T again, which mask_again masks as they were, their
 /// maxima, and terms by these. alpha, 1 before, is what o is still to be multiplied by.
-template <int kRows, int kKeys, class QTile, class KTile, class MaskAgain>
+template <Exponent kHow = Exponent::kFused, int kRows, int kKeys, class QTile, class KTile, class MaskAgain>
 __device__ __forceinline__ void settle_outgrown(Accumulator<kRows, kKeys> &s, RowValues<kRows> &sums,
                                                 RowValues<kRows> &alpha, RowValues<kRows> &l, RowValues<kRows> &m,
                                                 const QTile &q, int q_row, const KTile &k, float c,
@@ -124,7 +124,7 @@ __device__ __forceinline__ void settle_outgrown(Accumulator<kRows, kKeys> &s, Ro
     RowValues<kRows> m_new;
     row_max(m_new, s, m, site);
     rescale_rows<true>(alpha, l, m, m_new, c);
-    exp2<true>(s, m, c);
+    exp2<true, 0, kHow>(s, m, c);
     fill(sums, 0.0f);
     row_sum(sums, s);
   }
@@ -139,10 +139,10 @@ template <int kRows> __device__ __forceinline__ void add_sums(RowValues<kRows> &
       l.value[slab][half] = ptx::add(l.value[slab][half], sums.value[slab][half]);
 }
 
-/// s = exp2(c s - c m) are the terms of a key tile by the maxima m of the tiles before; adds each row's sum of them to
+/// s = exp2(c (s - m)) are the terms of a key tile by the maxima m of the tiles before; adds each row's sum of them to
 /// l. True where one of the warp's rows has outgrown its m: then settle_outgrown comes first, and alpha is what o is
 /// still to be multiplied by; else it is 1.
-template <int kRows, int kKeys, class QTile, class KTile, class MaskAgain>
+template <Exponent kHow = Exponent::kFused, int kRows, int kKeys, class QTile, class KTile, class MaskAgain>
 __device__ __forceinline__ bool settle_rows(Accumulator<kRows, kKeys> &s, RowValues<kRows> &alpha, RowValues<kRows> &l,
                                             RowValues<kRows> &m, const QTile &q, int q_row, const KTile &k, float c,
                                             MaskAgain mask_again, ptx::Site site = ptx::Site::here()) {
@@ -150,17 +150,17 @@ __device__ __forceinline__ bool settle_rows(Accumulator<kRows, kKeys> &s, RowVal
   const bool is_redone = terms_outgrow<typename QTile::Element>(sums, s, site);
   fill(alpha, 1.0f);
   if (is_redone)
-    settle_outgrown(s, sums, alpha, l, m, q, q_row, k, c, mask_again, site);
+    settle_outgrown<kHow>(s, sums, alpha, l, m, q, q_row, k, c, mask_again, site);
   add_sums(l, sums);
   return is_redone;
 }
 
 /// Of a key tile that all rows see whole.
-template <int kRows, int kKeys, class QTile, class KTile>
+template <Exponent kHow = Exponent::kFused, int kRows, int kKeys, class QTile, class KTile>
 __device__ __forceinline__ bool settle_rows(Accumulator<kRows, kKeys> &s, RowValues<kRows> &alpha, RowValues<kRows> &l,
                                             RowValues<kRows> &m, const QTile &q, int q_row, const KTile &k, float c,
                                             ptx::Site site = ptx::Site::here()) {
-  return settle_rows(s, alpha, l, m, q, q_row, k, c, [] {}, site);
+  return settle_rows<kHow>(s, alpha, l, m, q, q_row, k, c, [] {}, site);
 }
 
 } // namespace fagen::device

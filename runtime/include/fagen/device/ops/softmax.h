@@ -207,21 +207,21 @@ __device__ __forceinline__ void rescale_output_lazily(Accumulator<kRows, kColumn
     rescale_output(o, alpha);
 }
 
-/// s = exp2(c s - c m), each kEvery-th of a thread's by polynomial; with 0 none.
-template <bool kGuard, int kEvery = 0, int kRows, int kColumns>
+/// s = exp2(c (s - m)), each kEvery-th of a thread's by polynomial; with 0 none.
+template <bool kGuard, int kEvery = 0, Exponent kHow = Exponent::kFused, int kRows, int kColumns>
 __device__ __forceinline__ void exp2(Accumulator<kRows, kColumns> &s, const RowValues<kRows> &m, float c) {
   TermExp2<kEvery> power;
 #pragma unroll
   for (int slab = 0; slab < kRows / 16; ++slab)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float shift = -ptx::mul(finite_max<kGuard>(m.value[slab][half]), c);
+      const RowExponent<kHow> exponent(finite_max<kGuard>(m.value[slab][half]), c);
       power.fork();
 #pragma unroll
       for (int tile = 0; tile < kColumns / 8; ++tile)
 #pragma unroll
         for (int i = 2 * half; i < 2 * half + 2; ++i)
-          s.value[slab][tile][i] = power(ptx::fma(s.value[slab][tile][i], c, shift));
+          s.value[slab][tile][i] = power(exponent(s.value[slab][tile][i]));
     }
 }
 
@@ -289,6 +289,7 @@ __device__ __forceinline__ void normalize(Accumulator<kRows, kColumns> &o, const
 }
 
 constexpr float kLn2 = 0.693147180559945309f;
+constexpr float kLog2E = 1.44269504088896341f;
 
 /// Natural-log log-sum-exp of one row from its maximum, times scale, and sum; -inf when no key was visible.
 __device__ __forceinline__ float log_sum_exp(float m, float l, float scale) {

@@ -87,16 +87,18 @@ __device__ __forceinline__ void share_seen_keys(SplitPlace &place, const Attenti
             (own_end <= gap ? own_end : own_end + hidden) * kTileKeys);
 }
 
-/// The f32 of a part's row.
-/// Parts leave m as a score, which params know how to scale, or as the exponent of two that it stands for.
-constexpr bool kOfExponents = true;
-template <bool kExponents> __device__ __forceinline__ float exponent_factor(const AttentionParams &params) {
-  return kExponents ? 1.0f : params.scale_log2;
+/// Parts leave m as a score, which params know how to scale, as the exponent of two that it stands for, or in nats: as
+/// the exponent of e.
+enum class RowUnit { kScores, kExponents, kNats };
+constexpr RowUnit kOfExponents = RowUnit::kExponents, kOfNats = RowUnit::kNats;
+template <RowUnit kUnit> __device__ __forceinline__ float exponent_factor(const AttentionParams &params) {
+  return kUnit == RowUnit::kScores ? params.scale_log2 : kUnit == RowUnit::kNats ? kLog2E : 1.0f;
 }
-template <bool kExponents> __device__ __forceinline__ float lse_factor(const AttentionParams &params) {
-  return kExponents ? kLn2 : params.scale;
+template <RowUnit kUnit> __device__ __forceinline__ float lse_factor(const AttentionParams &params) {
+  return kUnit == RowUnit::kScores ? params.scale : kUnit == RowUnit::kNats ? 1.0f : kLn2;
 }
 
+/// The f32 of a part's row.
 template <int kHeadDimV> constexpr int split_columns() { return kHeadDimV + static_cast<int>(kSplitExtra); }
 
 /// What all parts take of the workspace.
@@ -146,7 +148,7 @@ __device__ __forceinline__ void store_split(float *target, const RowMap &rows, c
 
 /// Merges the key warps' rows into a part; row r of the tile is warp r % kWarps's. `target` is row 0, from which `rows`
 /// (tile/rows.h) leads to the others. Nothing where there is only one part: combine_last takes it from where it is.
-template <int kWarps, int kKeyWarps, bool kExponents = false, class RowMap, class Partial>
+template <int kWarps, int kKeyWarps, RowUnit kUnit = RowUnit::kScores, class RowMap, class Partial>
 __device__ __forceinline__ void store_merged_split(const AttentionParams &params, float *target, const RowMap &rows,
                                                    const Partial &partial, int first_row, int limit,
                                                    ptx::Site site = ptx::Site::here()) {
@@ -157,7 +159,7 @@ __device__ __forceinline__ void store_merged_split(const AttentionParams &params
   for (int row = ptx::warp_index(); row < kTileRows && first_row + row < limit; row += kWarps) {
     float *const own = target + row_offset(rows, first_row + row);
     for (int column = 2 * ptx::lane_index(); column < kColumns; column += 64) {
-      const MergedPair merged = merge_pair<kKeyWarps>(partial, row, column, exponent_factor<kExponents>(params), site);
+      const MergedPair merged = merge_pair<kKeyWarps>(partial, row, column, exponent_factor<kUnit>(params), site);
       ptx::st_global_f32(own + column, merged.values, site);
       if (column == 0) {
         const float pair_of_row[2] = {merged.m, merged.sum};
