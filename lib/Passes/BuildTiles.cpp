@@ -199,13 +199,6 @@ private:
                                      : variable(RunValue::SeqQ);
   }
 
-  Expr maskPredicate() {
-    const Expr key = variable(RunValue::ElementKey), inLength = lessThan(key, keys()), visible = form.mask();
-    if (visible && visible == constant(0)) // of keys, so that it bounds them as any other mask
-      return lessThan(key, constant(0));
-    return visible ? logicalAnd(inLength, visible) : inLength;
-  }
-
   void at(Builder &builder, llvm::StringRef key) { builder.setLocation(schedule.locationOf(key)); }
   void place(Builder &builder, PlaceName name) { builder.add(makePlace({.name = name})); }
 
@@ -267,7 +260,7 @@ private:
     if (const Expr score = form.score())
       builder.add(makeMap(
           {.dst = {s, {}}, .x = reads.operand(0), .y = reads.operand(1), .value = score, .row = row, .key = key}));
-    const Expr visible = maskPredicate();
+    const Expr visible = form.mask(keys());
     builder.add(makeMap({.dst = {s, {}}, .value = maskOf(*s, visible), .row = row, .key = key}));
     if (!isBulk) // zeros in place of values that no row sees: 0 times a NaN is none
       values.setLimit(commonKeyEnd(visible));
