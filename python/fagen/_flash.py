@@ -135,24 +135,24 @@ def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seq
         raise errors.Error(f"{function}: cu_seqlens_q is empty; it has the sequences' starts and the end of the last")
     used_q, used_k = (used if used is None else _lengths.integers(function, name, used, (starts_q.shape[0] - 1,), q)
                       for name, used in (("seqused_q", seqused_q), ("seqused_k", seqused_k)))
-    queries, keys = _lengths.segments(starts_q, used_q, q.shape[0]), _lengths.segments(starts_k, used_k, k.shape[0])
+    queries, keys = _lengths.segments((starts_q, starts_k), (used_q, used_k), (q.shape[0], k.shape[0]))
     first, last = _lengths.visible_keys(queries, keys, *_bounds(causal, window))
     # No row sees the keys of others, but 0 times what they hold is added where they share a tile: NaN, if that is NaN.
-    clean = v if torch.is_grad_enabled() and v.requires_grad else v.masked_fill(~keys.is_used()[:, None, None], 0)
+    clean = v if torch.is_grad_enabled() and v.requires_grad else v.masked_fill(keys.unused()[:, None, None], 0)
     result, why = _by_lengths(function, q[None], k[None], clean[None], "rows", {"first": first, "last": last}, scale=scale, lse=lse,
                               **options)
     if why is None:
         return result[0][0], result[1][0] if lse else None
     why = f"cu_seqlens: {why}"
-    numbers = _numbers(function, why, queries.starts, queries.used, keys.starts, keys.used)
-    parts = [(q[None, a:a + n], k[None, b:b + m], v[None, b:b + m]) for a, n, b, m in zip(*numbers)]
+    spans = list(zip(*_numbers(function, why, *queries.spans(), *keys.spans())))
+    parts = [(q[None, a:b], k[None, c:d], v[None, c:d]) for a, b, c, d in spans]
     results = attend_each(function, why, parts, scale=scale, causal=causal, window=window, lse=lse, fallback=fallback, **options)
     o = q.new_zeros((*q.shape[:2], v.shape[2]))
     sums = torch.full((q.shape[1], q.shape[0]), -torch.inf, dtype=torch.float32, device=q.device) if lse else None
-    for start, rows, (one, its) in zip(*numbers[:2], results):
-        o[start:start + rows] = one[0]
+    for (begin, end, *_), (one, its) in zip(spans, results):
+        o[begin:end] = one[0]
         if lse:
-            sums[:, start:start + rows] = its[0]
+            sums[:, begin:end] = its[0]
     return o, sums
 
 
@@ -170,13 +170,13 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
     if k is not None:
         if cache_seqlens is None:
             raise errors.Error(f"{function}: k is given and cache_seqlens is not; it says behind which keys they are put")
-        place.append((k_cache, v_cache), (k, v), _lengths_of(function, cache_seqlens, q).clamp(min=0))
+        place.append((k_cache, v_cache), (k, v), _lengths_of(function, cache_seqlens, q))
     if table is not None or batch_idx is not None or leftpad is not None:
         _refuse(function, "a page table, cache_batch_idx or cache_leftpad: kernels have none; the keys are copied together", fallback)
         used = _lengths_of(function, size if cache_seqlens is None else cache_seqlens, q)
         skipped = torch.zeros_like(used) if leftpad is None else _lengths.integers(function, "cache_leftpad", leftpad, (batch,), q)
         skipped = skipped.clamp(0, size)
-        used = ((used.clamp(0, size) + count).clamp(max=size) - skipped).clamp(min=0)
+        used = (_held(used, size, count) - skipped).clamp(min=0)
         if batch_idx is not None:
             used = used * ((place.table[:, 0] >= 0) & (place.table[:, 0] < place.blocks))
         k_cache, v_cache = place.gather((k_cache, v_cache), skipped, used)
@@ -185,16 +185,26 @@ def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=Non
         if cache_seqlens is None or isinstance(cache_seqlens, int):
             end = size if cache_seqlens is None else min(min(max(cache_seqlens, 0), size) + count, size)
             return attend(function, q, k_cache[:, :end], v_cache[:, :end], causal=causal, window=window, fallback=fallback, **options)
-        used = (_lengths_of(function, cache_seqlens, q).clamp(0, size) + count).clamp(max=size)
+        used = _held(_lengths_of(function, cache_seqlens, q), size, count)
     left, right = _bounds(causal, window)
     args = {"used": used.int(), "left": left, "right": right}
     result, why = _by_lengths(function, q, k_cache, v_cache, "used", args, **options)
     if why is None:
         return result
     why = f"cache_seqlens: {why}"
-    parts = [(q[i:i + 1], k_cache[i:i + 1, :n], v_cache[i:i + 1, :n]) for i, n in enumerate(*_numbers(function, why, used))]
+    ends, = _numbers(function, why, used)
+    if len(set(ends)) <= 1:  # of one length after all
+        end = ends[0] if ends else 0
+        return attend(function, q, k_cache[:, :end], v_cache[:, :end], causal=causal, window=window, fallback=fallback, **options)
+    parts = [(q[i:i + 1], k_cache[i:i + 1, :n], v_cache[i:i + 1, :n]) for i, n in enumerate(ends)]
     results = attend_each(function, why, parts, causal=causal, window=window, fallback=fallback, **options)
     return torch.cat([o for o, _ in results]), torch.cat([sums for _, sums in results]) if lse else None
+
+
+def _held(lengths, size, count):
+    """Lengths behind which `count` rows were put, within a cache of `size` rows."""
+    lengths = lengths.clamp(0, size)
+    return (lengths + count).clamp(max=size) if count else lengths
 
 
 def _lengths_of(function, value, q):
@@ -216,5 +226,5 @@ def _cache_of(function, q, k_cache, batch_idx, table):
     elif k_cache.shape[0] < batch:
         raise errors.Error(f"{function}: k_cache has {k_cache.shape[0]} batches, and q {batch}; it has as many, or more")
     else:
-        blocks = torch.arange(batch, device=q.device)[:, None]
+        blocks = None
     return _lengths.Cache(blocks, *k_cache.shape[:2])

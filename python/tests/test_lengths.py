@@ -131,8 +131,8 @@ def test_offsets_that_decrease_or_lead_outside(starts_q, starts_k, window):
                                                window_size=window, return_attn_probs=True)
     rows, keys = ends(held(starts_q, 20)), ends(held(starts_k, 40))
     assert_alike((o, lse), of_each(q, k, v, rows, keys, window=window))
-    bounds = _lengths.visible_keys(*(_lengths.segments(torch.tensor(s), None, n) for s, n in ((starts_q, 20), (starts_k, 40))), 2, 0)
-    for bound in bounds:
+    segments = _lengths.segments([torch.tensor(s) for s in (starts_q, starts_k)], (None, None), (20, 40))
+    for bound in _lengths.visible_keys(*segments, 2, 0):
         assert bool((bound[1:] >= bound[:-1]).all())
 
 
@@ -142,20 +142,23 @@ def test_first_and_last_keys_ascend_whatever_is_used():
     for _ in range(300):
         starts = [torch.randint(-5, 40, (6,), generator=draw) for _ in range(2)]
         used = [torch.randint(-3, 30, (5,), generator=draw) for _ in range(2)]
-        queries, keys = _lengths.segments(starts[0], used[0], 30), _lengths.segments(starts[1], used[1], 35)
-        left, right = (int(n) for n in torch.randint(0, 12, (2,), generator=draw))
-        first, last = _lengths.visible_keys(queries, keys, left, right)
+        given = [one if draw_one else None for one, draw_one in zip(used, torch.randint(0, 2, (2,), generator=draw))]
+        left, right = (int(n) if n < 12 else _lengths.MOST for n in torch.randint(0, 16, (2,), generator=draw))
+        segments = _lengths.segments(starts, given, (30, 35))
+        first, last = _lengths.visible_keys(*segments, left, right)
         assert bool((first[1:] >= first[:-1]).all() and (last[1:] >= last[:-1]).all())
-        assert bool((first >= 0).all() and (last < 35).all() and (last >= first - 1).all())
+        assert bool((first >= 0).all() and (last < 35).all())
         begins, k_begins = held(starts[0].tolist(), 30), held(starts[1].tolist(), 35)
-        wanted = [set() for _ in range(30)]
+        wanted, used_keys = [set() for _ in range(30)], set()
         for i in range(5):
-            n = min(max(int(used[0][i]), 0), begins[i + 1] - begins[i])
-            m = min(max(int(used[1][i]), 0), k_begins[i + 1] - k_begins[i])
+            n, m = (at[i + 1] - at[i] if one is None else min(max(int(one[i]), 0), at[i + 1] - at[i])
+                    for one, at in zip(given, (begins, k_begins)))
+            used_keys |= set(range(k_begins[i], k_begins[i] + m))
             for row in range(n):
                 place = row + m - n
                 wanted[begins[i] + row] = {k_begins[i] + j for j in range(m) if place - left <= j <= place + right}
         assert [set(range(int(a), int(b) + 1)) for a, b in zip(first, last)] == wanted
+        assert segments[1].unused().tolist() == [i not in used_keys for i in range(35)]
 
 
 def test_empty_tensors(packed):
