@@ -91,6 +91,7 @@ def test_lengths_of_caches(columns, rows, options):
 
 def captured(function):
     stream = torch.cuda.Stream()
+    torch.cuda.synchronize()
     with torch.cuda.stream(stream):
         function()
     stream.synchronize()
