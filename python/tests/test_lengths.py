@@ -291,6 +291,16 @@ def test_entries_of_a_page_table_that_are_not_used(lengths_of_caches):
     assert_alike((o, lse), [torch.stack(parts) for parts in zip(*wanted)])
 
 
+def test_a_used_page_that_is_not_there_is_one_of_zeros(lengths_of_caches):
+    q, k, v = tensors(seq_q=1, seq_kv=32)
+    pages = [t.reshape(4, 8, 2, 64) for t in (k, v)]
+    zeroed = [torch.cat([t[0, :8], torch.zeros_like(t[0, :8]), t[0, 16:24]]) for t in (k, v)]
+    for missing in (-1, 4, 2 ** 31 - 1, -(2 ** 31)):
+        table = torch.tensor([[0, missing, 2, 3]], dtype=torch.int32)
+        o = fa2.flash_attn_with_kvcache(q, *pages, cache_seqlens=torch.tensor([24]), block_table=table)
+        assert_near(o[0], one(q[0], *zeroed)[0])
+
+
 def test_batches_that_are_not_there_have_no_keys(lengths_of_caches):
     q, k, v = tensors(batch=3, seq_q=1, seq_kv=32)
     o = fa3.flash_attn_with_kvcache(q, k, v, cache_seqlens=torch.tensor([9, 9, 9]), cache_batch_idx=torch.tensor([2, -1, 3]))
