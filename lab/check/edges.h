@@ -7,7 +7,7 @@
 
 namespace fagen::lab {
 
-/// Seventeen small problems of `base`, whose dtype, form and head dimensions they have, or nine where the form takes
+/// Twenty small problems of `base`, whose dtype, form and head dimensions they have, or ten where the form takes
 /// tensors of integers; with three batches or heads where it takes an integer for each. Tiles are of `rows` query rows
 /// by `keys` keys.
 ///

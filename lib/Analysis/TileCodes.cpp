@@ -12,7 +12,24 @@
 using namespace fagen;
 using namespace fagen::ir;
 
-TileCodes::TileCodes(const Kernel &kernel) : kernel(kernel) {
+/// Whether powers of scores weigh rows of another tensor than the scores are of, as in attention: then the row and key
+/// of an op are those of scores.
+static bool weighs(const Kernel &kernel) {
+  bool hasPowers = false;
+  llvm::DenseSet<const Buffer *> scored, weighed;
+  for (const Role &role : kernel.roles)
+    walk(role.body, [&](const Op &op) {
+      hasPowers |= isPowers(op);
+      for (unsigned i = 1; i < op.operands.size() && isProduct(op, MmaForm::Abt); ++i)
+        scored.insert(op.operands[i].buffer);
+      if (isProduct(op, MmaForm::Ab))
+        weighed.insert(op.operands[2].buffer);
+    });
+  const bool areOthers = llvm::none_of(weighed, [&](const Buffer *buffer) { return scored.contains(buffer); });
+  return hasPowers && areOthers && !kernel.hasOwnParams();
+}
+
+TileCodes::TileCodes(const Kernel &kernel) : kernel(kernel), arePlacesAsked(weighs(kernel)) {
   llvm::DenseMap<const Buffer *, const Role *> touchedBy;
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
@@ -81,8 +98,8 @@ TileCode TileCodes::encode(const Op &op, ExprValues &values) {
   }
   if (const auto copy = dynCast<CopyIssueOp>(op))
     code.isForSteps = copy->dst().buffer->isRing && !ofTurns.contains(&op);
-  if (!code.hasTiles || kernel.hasOwnParams())
-    return code; // where tiles of a program's matrices belong is the program's business
+  if (!code.hasTiles || !arePlacesAsked)
+    return code; // what a program multiplies is its own business
   auto say = [&](const Expr &expr, PlaceCode &place, int &source) {
     place = PlaceCode(withoutLets(kernel, expr, steering), values);
     source = int(sources.size());

@@ -61,6 +61,7 @@ private:
   TileCode encode(const ir::Op &op, ExprValues &values);
 
   const ir::Kernel &kernel;
+  const bool arePlacesAsked;
   llvm::DenseMap<const ir::Buffer *, unsigned> firstSlot; ///< of those that hold tiles
   llvm::DenseMap<const ir::Buffer *, bool> isHanded;
   unsigned slotCount = 0;

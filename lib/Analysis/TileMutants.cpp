@@ -34,6 +34,8 @@ llvm::StringRef fagen::toString(TileMutant::Verdict verdict) {
     return "wrong tile";
   case TileMutant::Verdict::OutOfOrder:
     return "out of order";
+  case TileMutant::Verdict::Same:
+    return "same";
   case TileMutant::Verdict::Accepted:
     return "accepted";
   }
@@ -110,16 +112,32 @@ private:
   void judge(Op &op, unsigned operand, Change change, int64_t by, llvm::function_ref<void()> make) {
     const auto operands = op.operands;
     const auto attributes = op.attributes;
+    const std::vector<bool> before = change == Change::Guard ? happens(op) : std::vector<bool>();
     TileMutant mutant;
     mutant.change = change;
     mutant.op = nameOf(op);
     mutant.buffer = op.operands[operand].buffer->name;
     mutant.by = by;
     make();
-    ask(mutant);
+    if (change == Change::Guard && happens(op) == before)
+      mutant.verdict = TileMutant::Verdict::Same;
+    else
+      ask(mutant);
     op.operands = operands;
     op.attributes = attributes;
     mutants.push_back(std::move(mutant));
+  }
+
+  /// Whether the copy does, each time that its role comes to it.
+  std::vector<bool> happens(const Op &op) const {
+    std::vector<bool> does;
+    std::string problem;
+    forEachTimeline(kernel, *role, *points, problem, [&](const Timeline &timeline) {
+      for (const Event &event : timeline.events)
+        if (event.op == &op)
+          does.push_back(event.active);
+    });
+    return does;
   }
 
   std::string nameOf(const Op &op) const {

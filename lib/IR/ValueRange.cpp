@@ -28,6 +28,10 @@ constexpr Interval kAnything = {-(int64_t(1) << 61), int64_t(1) << 61};
 
 Interval hullOf(Interval a, Interval b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
 
+Interval within(Interval bounds, Interval a) {
+  return {std::clamp(a.low, bounds.low, bounds.high), std::clamp(a.high, bounds.low, bounds.high)};
+}
+
 class Ranges {
 public:
   explicit Ranges(const Kernel &kernel) : kernel(kernel) {}
@@ -35,7 +39,7 @@ public:
   Interval of(const Expr &expr) const {
     switch (expr.kind()) {
     case ExprKind::Constant:
-      return {expr.value(), expr.value()};
+      return within(kAnything, {expr.value(), expr.value()});
     case ExprKind::Variable:
       return ofName(expr.name());
     case ExprKind::Read:
@@ -66,7 +70,7 @@ private:
       return ofRunValue(*info);
     for (const Scalar &scalar : kernel.scalars)
       if (scalar.name == name)
-        return {scalar.low, scalar.high};
+        return within(kAnything, {scalar.low, scalar.high});
     if (kernel.hasConstant(name))
       return {kernel.constant(name), kernel.constant(name)};
     const Let *const let = letOf(kernel, Expr::variable(name));
@@ -220,7 +224,7 @@ private:
       break;
     }
     const std::optional<Interval> range = fagen::ir::range(expr.kind(), a, b);
-    return range ? Interval{std::max(range->low, kAnything.low), std::min(range->high, kAnything.high)} : kAnything;
+    return range ? within(kAnything, *range) : kAnything;
   }
 
   const Kernel &kernel;

@@ -4,7 +4,7 @@
 // Needs final barriers. Changes nothing. One line a mutant: the op, what is shifted and by how much, and why
 // verify-barriers refuses it, or that it accepts it:
 //
-//   tile mutants of @fagen_k_sm_89: 24, of which 24 are refused
+//   tile mutants of @fagen_k_sm_89: 24, of which 24 are refused and 0 the same
 //     copy_issue@9 %k positions +2: wrong tile: mma@12: reads position 0 of %k, which nothing has written
 
 #include "fagen/Passes/Passes.h"
@@ -18,9 +18,12 @@ using namespace fagen;
 bool fagen::printTileMutants(ir::Kernel &kernel, PassContext &context) {
   llvm::raw_ostream &os = context.listing ? *context.listing : llvm::outs();
   const std::vector<TileMutant> mutants = judgeTileMutants(kernel);
-  const auto refused =
-      llvm::count_if(mutants, [](const TileMutant &mutant) { return mutant.verdict != TileMutant::Verdict::Accepted; });
-  os << "tile mutants of @" << kernel.symbol << ": " << mutants.size() << ", of which " << refused << " are refused\n";
+  auto count = [&](TileMutant::Verdict verdict) {
+    return llvm::count_if(mutants, [&](const TileMutant &mutant) { return mutant.verdict == verdict; });
+  };
+  os << "tile mutants of @" << kernel.symbol << ": " << mutants.size() << ", of which "
+     << count(TileMutant::Verdict::WrongTile) + count(TileMutant::Verdict::OutOfOrder) << " are refused and "
+     << count(TileMutant::Verdict::Same) << " the same\n";
   for (const TileMutant &mutant : mutants) {
     os << "  " << mutant.op << " %" << mutant.buffer << ' ' << toString(mutant.change) << ' '
        << (mutant.by > 0 ? "+" : "") << mutant.by << ": " << toString(mutant.verdict);

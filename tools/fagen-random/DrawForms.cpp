@@ -106,7 +106,7 @@ public:
     std::string body;
     const bool hasScore = isBounded || !mayMask || random.percent(60),
                hasMask = mayMask && (!hasScore || random.percent(70)), hasSink = random.percent(25);
-    if (hasScore && !isBounded && random.percent(8))
+    if (hasScore && !isBounded && random.percent(12))
       body += "  score = " + constantScore() + ";\n";
     else if (isBounded)
       body += "  score = " + bounded(score(random.below(3))) + ";\n";
@@ -167,7 +167,7 @@ private:
   std::string hidden(const std::string &value) { return fmt::format("({}) ? {} : -inf", truth(0), value); }
 
   std::string constantScore() {
-    static constexpr std::string_view kScores[] = {"-inf", "0.0", "1.5", "-2.0 * 3.0", "2.5 > t ? -inf : -inf"};
+    static constexpr std::string_view kScores[] = {"-inf", "-inf", "0.0", "1.5", "-2.0 * 3.0", "2.5 > t ? -inf : -inf"};
     return std::string(random.pick(kScores));
   }
 
@@ -276,7 +276,10 @@ std::string drawnSchedule(Random &random, const TargetInfo &target, DType dtype,
   return text;
 }
 
-std::string schedule(Random &random, bool isHopper) {
+std::string schedule(Random &random, bool isHopper, bool hasMasks) {
+  if (isHopper && !hasMasks)
+    return std::string(kWgmma[random.below(std::size(kWgmma) - 1)]) + " grid = persistent;" +
+           (random.percent(40) ? " cluster = 2;" : "") + (random.percent(40) ? " pdl = 1;" : "");
   if (isHopper && random.percent(80))
     return std::string(random.pick(kWgmma)) + (random.percent(40) ? " pdl = 1;" : "");
   switch (random.below(4)) {
@@ -312,11 +315,11 @@ std::string drawFormsSpec(Random &random, const TargetInfo *target) {
     text += block;
     uses.push_back(drawer.use(form, block));
   }
-  const bool isHopper = name == "sm_90a", isDrawn = !hasMasks || (!isBounded && random.percent(50));
+  const bool isHopper = name == "sm_90a", isDrawn = !isBounded && random.percent(50);
   const unsigned headDim = isHopper ? 32 : 16;
   const DType dtype = !isBounded && random.percent(50) ? DType::F16 : DType::BF16;
-  std::string values =
-      isDrawn ? drawnSchedule(random, *lookupTarget(name), dtype, headDim, hasMasks) : schedule(random, isHopper);
+  std::string values = isDrawn ? drawnSchedule(random, *lookupTarget(name), dtype, headDim, hasMasks)
+                               : schedule(random, isHopper, hasMasks);
   if (isBounded)
     values = withoutMaxima(values);
   if (!isDrawn && random.percent(25))

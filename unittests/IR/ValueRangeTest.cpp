@@ -96,6 +96,7 @@ TEST(ValueRange, RowsLieInTheirSequence) {
   EXPECT_TRUE(fitsInInt(world.kernel, parse("row_begin + 127 + seq_kv - seq_q - far + 1")));
   EXPECT_TRUE(fitsInInt(world.kernel, parse("c * (floor_div(q + seq_kv - seq_q, c) + 1)")));
   EXPECT_FALSE(fitsInInt(world.kernel, parse("far + far")));
+  EXPECT_FALSE(fitsInInt(world.kernel, parse("far + 9223372036854775807")));
   EXPECT_FALSE(fitsInInt(world.kernel, parse("max(far, 1) * b")));
   EXPECT_FALSE(fitsInInt(world.kernel, parse("min(max(far, 1) * b, seq_kv)"))) << "a part of it does not";
 }

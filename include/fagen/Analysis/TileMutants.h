@@ -20,7 +20,12 @@ struct TileMutant {
     Both,      ///< of a copy: what it brings, where it goes and its guard, as one of another step
     Guard      ///< of a copy: up to one tile more or less
   };
-  enum class Verdict : uint8_t { WrongTile, OutOfOrder, Accepted };
+  enum class Verdict : uint8_t {
+    WrongTile,
+    OutOfOrder,
+    Same, ///< the guard lets the same copies happen
+    Accepted
+  };
   Change change = Change::Positions;
   std::string op;     ///< load.copy_issue@9
   std::string buffer; ///< the ring
@@ -29,7 +34,7 @@ struct TileMutant {
   std::string why; ///< the first thing that the analysis says
 };
 llvm::StringRef toString(TileMutant::Change change);   ///< positions, tile, both, guard
-llvm::StringRef toString(TileMutant::Verdict verdict); ///< wrong tile, out of order, accepted
+llvm::StringRef toString(TileMutant::Verdict verdict); ///< wrong tile, out of order, same, accepted
 
 /// Every mutant of a kernel with final barriers, which is left as it was.
 std::vector<TileMutant> judgeTileMutants(ir::Kernel &kernel);

@@ -8,8 +8,8 @@
 //              somebody wrote in the slot, none lies below 0, and none is copied that nobody reads
 //   places     a copy says where in its matrix a tile begins, a mask and a store say where theirs does. A product sums
 //              over the same elements of both operands, and adds no tile twice; maps and reductions take elements of
-//              the same place. Of programs with parameters of their own that is not asked: they may put elements
-//              together as they like
+//              the same place. That is asked of attention, which weighs products by powers: other programs may put
+//              elements together as they like
 //
 // Of roles that hand each other buffers the last write is a question of order, which Order.h answers; here it is asked
 // that the position is written at all.

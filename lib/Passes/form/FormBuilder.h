@@ -23,8 +23,7 @@ public:
   /// What takes held scores to powers of two.
   ir::Expr factor();
   const ir::ExponentOrder order; ///< the difference first where held scores may be large
-  /// What rows end with m in, unless the scale says that: exponents of two; large scores nats, as log2(e) would round
-  /// them.
+  /// What rows end with m in, unless the scale says that: exponents of two, of large scores nats (rounded once less).
   std::optional<ir::RowUnit> rowUnit() const;
   struct Rows { // of a fragment, behind their last key
     ir::Buffer *o, *m, *mNew, *l;
