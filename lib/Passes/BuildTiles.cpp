@@ -17,6 +17,7 @@
 #include "fagen/IR/RunValues.h"
 #include "fagen/Passes/Passes.h"
 #include "form/FormBuilder.h"
+#include "tiles/CommonKeyEnd.h"
 
 #include "fagen/Spec/Spec.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -198,13 +199,6 @@ private:
                                      : variable(RunValue::SeqQ);
   }
 
-  Expr maskPredicate() {
-    const Expr key = variable(RunValue::ElementKey), inLength = lessThan(key, keys()), visible = form.mask();
-    if (visible && visible == constant(0)) // of keys, so that it bounds them as any other mask
-      return lessThan(key, constant(0));
-    return visible ? logicalAnd(inLength, visible) : inLength;
-  }
-
   void at(Builder &builder, llvm::StringRef key) { builder.setLocation(schedule.locationOf(key)); }
   void place(Builder &builder, PlaceName name) { builder.add(makePlace({.name = name})); }
 
@@ -213,14 +207,14 @@ private:
   }
 
   /// `full` is null but for bulk copies.
-  void copy(Builder &builder, Buffer *target, Expr position, Buffer *source, Expr row, Expr limit, Buffer *full) {
+  Op &copy(Builder &builder, Buffer *target, Expr position, Buffer *source, Expr row, Expr limit, Buffer *full) {
     at(builder, "copy");
-    builder.add(makeCopyIssue({.dst = {target, position},
-                               .src = {source, {}},
-                               .full = {full, full ? position : Expr()},
-                               .kind = copyKind(),
-                               .row = row,
-                               .limit = limit}));
+    return builder.add(makeCopyIssue({.dst = {target, position},
+                                      .src = {source, {}},
+                                      .full = {full, full ? position : Expr()},
+                                      .kind = copyKind(),
+                                      .row = row,
+                                      .limit = limit}));
   }
 
   void buildPrologue(Builder &builder) {
@@ -254,7 +248,7 @@ private:
   void buildStep(Builder &builder) {
     const Expr j = variable("j");
     copy(builder, k, j, gk, keyRow(), keyLimit(), kFull);
-    copy(builder, v, j, gv, keyRow(), keyLimit(), vFull);
+    CopyIssueOp<> values(copy(builder, v, j, gv, keyRow(), keyLimit(), vFull));
 
     at(builder, "mma");
     multiply(builder, MmaForm::Abt, s, qFragment ? qFragment : q, {k, j}, /*accumulate=*/false);
@@ -266,7 +260,10 @@ private:
     if (const Expr score = form.score())
       builder.add(makeMap(
           {.dst = {s, {}}, .x = reads.operand(0), .y = reads.operand(1), .value = score, .row = row, .key = key}));
-    builder.add(makeMap({.dst = {s, {}}, .value = maskOf(*s, maskPredicate()), .row = row, .key = key}));
+    const Expr visible = form.mask(keys());
+    builder.add(makeMap({.dst = {s, {}}, .value = maskOf(*s, visible), .row = row, .key = key}));
+    if (!isBulk) // zeros in place of values that no row sees: 0 times a NaN is none
+      values.setLimit(commonKeyEnd(visible));
     if (!isWmma)
       place(builder, PlaceName::AfterScores);
     buildSoftmax(builder);

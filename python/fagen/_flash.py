@@ -6,7 +6,7 @@ Neither is computed: qv, descales, attention_chunk, rotary embeddings, probabili
 """
 import torch
 
-from . import _arguments, _by_torch, _forms, _stats, errors
+from . import _arguments, _by_torch, _forms, _lengths, _stats, errors
 from . import torch as front
 
 
@@ -87,63 +87,144 @@ def attend(function, q, k, v, *, scale, causal, window=(-1, -1), softcap=0.0, dr
 
 def attend_each(function, why, parts, *, fallback, alibi_slopes=None, **options):
     """attend() for (q, k, v) of one sequence after the other: a list of O and LSE."""
-    _refuse(function, f"{why}: kernels have one length for all; sequences are computed one after the other", fallback)
+    _refuse(function, f"{why}; sequences are computed one after the other", fallback)
     slopes = [alibi_slopes[i] if alibi_slopes is not None and alibi_slopes.dim() == 2 else alibi_slopes
               for i in range(len(parts))]
     return [attend(function, *part, alibi_slopes=one, fallback=fallback, **options) for part, one in zip(parts, slopes)]
 
 
-def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seqused_k=None, lse, **options):
-    """O [total, heads, head_dim] and LSE [heads, total] of packed sequences."""
-    starts_q, starts_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
-    used_q = [b - a for a, b in zip(starts_q, starts_q[1:])] if seqused_q is None else seqused_q.tolist()
-    used_k = [b - a for a, b in zip(starts_k, starts_k[1:])] if seqused_k is None else seqused_k.tolist()
-    parts = [(q[None, a:a + n], k[None, b:b + m], v[None, b:b + m])
-             for a, n, b, m in zip(starts_q, used_q, starts_k, used_k)]
-    results = attend_each(function, "cu_seqlens", parts, lse=lse, **options)
-    if seqused_q is None and starts_q[-1:] == [q.shape[0]]:
-        o = torch.cat([o[0] for o, _ in results]) if results else q.new_empty((0, q.shape[1], v.shape[2]))
-        return o, torch.cat([sums[0] for _, sums in results], dim=1) if lse else None
-    o = q.new_zeros((*q.shape[:2], v.shape[2]))  # rows that are not used: 0 and -inf
+def _bounds(causal, window):
+    """How many keys before and behind its place a row sees."""
+    left, right = (_lengths.MOST if side is None or side < 0 else min(int(side), _lengths.MOST) for side in window)
+    return left, 0 if causal else right
+
+
+def _by_lengths(function, q, k, v, form, args, *, scale, lse, softcap=0.0, dropout=0.0, alibi_slopes=None):
+    """(O, LSE) by one launch of a form that has the lengths, or why there is none."""
+    if dropout:
+        return None, f"dropout_p={dropout}: kernels have no dropout"
+    if softcap or alibi_slopes is not None:
+        return None, f"{_words(True, (-1, -1), softcap, alibi_slopes)}: no form has this together with lengths"
+    reason = front.why_not_form(q, k, v, form, args, lse)
+    if reason is None:
+        try:
+            return front.attend_form(function, q, k, v, form, args, scale=scale, lse=lse), None
+        except errors.Unsupported as refused:
+            reason = refused.reason
+    return None, reason
+
+
+def _numbers(function, why, *tensors):
+    """The tensors' numbers, for what goes on one sequence after the other; it waits for the GPU."""
+    if any(t.is_cuda for t in tensors) and torch.cuda.is_current_stream_capturing():
+        raise errors.Unsupported(f"{function}: {why}; one sequence after the other is not computed while a graph is captured: "
+                                 "their lengths are read then")
+    return [t.tolist() for t in tensors]
+
+
+def varlen(function, q, k, v, cu_seqlens_q, cu_seqlens_k, *, seqused_q=None, seqused_k=None, scale, causal, window, lse, fallback,
+           **options):
+    """O [total, heads, head_dim] and LSE [heads, total] of packed sequences; rows that no sequence uses are 0 and -inf."""
+    q, k, v = _arguments.cast(q, k, v)
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(tensor, torch.Tensor) or tensor.dim() != 3:
+            raise errors.Error(f"{function}: {name} is {_arguments.words(tensor)}; it has 3 dimensions: [total, heads, head_dim]")
+    starts_q = _lengths.integers(function, "cu_seqlens_q", cu_seqlens_q, (None,), q)
+    starts_k = _lengths.integers(function, "cu_seqlens_k", cu_seqlens_k, (starts_q.shape[0],), q)
+    if not starts_q.shape[0]:
+        raise errors.Error(f"{function}: cu_seqlens_q is empty; it has the sequences' starts and the end of the last")
+    used_q, used_k = (used if used is None else _lengths.integers(function, name, used, (starts_q.shape[0] - 1,), q)
+                      for name, used in (("seqused_q", seqused_q), ("seqused_k", seqused_k)))
+    queries, keys = _lengths.segments((starts_q, starts_k), (used_q, used_k), (q.shape[0], k.shape[0]))
+    first, last = _lengths.visible_keys(queries, keys, *_bounds(causal, window))
+    # No row sees the keys of others, but 0 times what they hold is added where they share a tile: NaN, if that is NaN.
+    clean = v if torch.is_grad_enabled() and v.requires_grad else v.masked_fill(keys.unused()[:, None, None], 0)
+    result, why = _by_lengths(function, q[None], k[None], clean[None], "rows", {"first": first, "last": last}, scale=scale, lse=lse,
+                              **options)
+    if why is None:
+        return result[0][0], result[1][0] if lse else None
+    why = f"cu_seqlens: {why}"
+    spans = list(zip(*_numbers(function, why, *queries.spans(), *keys.spans())))
+    parts = [(q[None, a:b], k[None, c:d], v[None, c:d]) for a, b, c, d in spans]
+    results = attend_each(function, why, parts, scale=scale, causal=causal, window=window, lse=lse, fallback=fallback, **options)
+    o = q.new_zeros((*q.shape[:2], v.shape[2]))
     sums = torch.full((q.shape[1], q.shape[0]), -torch.inf, dtype=torch.float32, device=q.device) if lse else None
-    for start, rows, (one, its) in zip(starts_q, used_q, results):
-        o[start:start + rows] = one[0]
+    for (begin, end, *_), (one, its) in zip(spans, results):
+        o[begin:end] = one[0]
         if lse:
-            sums[:, start:start + rows] = its[0]
+            sums[:, begin:end] = its[0]
     return o, sums
 
 
-def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=None, leftpad=None, table=None, lse, fallback,
-            **options):
+def kvcache(function, q, k_cache, v_cache, k, v, cache_seqlens, *, batch_idx=None, leftpad=None, table=None, scale, causal, window, lse,
+            fallback, **options):
     """O and LSE with the cache's first keys, behind which k and v are put first where they are given.
 
     cache_seqlens: None, a number, or one for each batch; table: the pages of each batch.
     """
-    if table is not None:
-        if k is not None:
-            raise errors.Unsupported(f"{function}: k with a page table: neither fagen nor its fallback puts keys into pages")
-        _refuse(function, "a page table: kernels have no pages; they are copied together", fallback)
-        k_cache, v_cache = (c[table.long()].flatten(1, 2) for c in (k_cache, v_cache))
-    rows = list(range(q.shape[0])) if batch_idx is None else batch_idx.tolist()
-    lengths = _lengths(cache_seqlens, k_cache.shape[1], q.shape[0])
+    options = {"scale": scale, "lse": lse, **options}
+    batch = q.shape[0]
+    place = _cache_of(function, q, k_cache, batch_idx, table)
+    size = place.capacity
+    count = 0 if k is None else k.shape[1]
     if k is not None:
-        for i, (row, length) in enumerate(zip(rows, lengths)):
-            k_cache[row, length:length + k.shape[1]] = k[i]
-            v_cache[row, length:length + v.shape[1]] = v[i]
-        lengths = [length + k.shape[1] for length in lengths]
-    pads = [0] * len(rows) if leftpad is None else leftpad.tolist()
-    if batch_idx is None and not any(pads) and len(set(lengths)) <= 1:
-        end = lengths[0] if lengths else 0
-        return attend(function, q, k_cache[:len(rows), :end], v_cache[:len(rows), :end], lse=lse, fallback=fallback, **options)
-    parts = [(q[i:i + 1], k_cache[row:row + 1, pad:length], v_cache[row:row + 1, pad:length])
-             for i, (row, pad, length) in enumerate(zip(rows, pads, lengths))]
-    results = attend_each(function, "cache_seqlens, cache_batch_idx or cache_leftpad", parts, lse=lse, fallback=fallback, **options)
+        if cache_seqlens is None:
+            raise errors.Error(f"{function}: k is given and cache_seqlens is not; it says behind which keys they are put")
+        place.append((k_cache, v_cache), (k, v), _lengths_of(function, cache_seqlens, q))
+    if table is not None or batch_idx is not None or leftpad is not None:
+        _refuse(function, "a page table, cache_batch_idx or cache_leftpad: kernels have none; the keys are copied together", fallback)
+        used = _lengths_of(function, size if cache_seqlens is None else cache_seqlens, q)
+        skipped = torch.zeros_like(used) if leftpad is None else _lengths.integers(function, "cache_leftpad", leftpad, (batch,), q)
+        skipped = skipped.clamp(0, size)
+        used = (_held(used, size, count) - skipped).clamp(min=0)
+        if batch_idx is not None:
+            used = used * ((place.table[:, 0] >= 0) & (place.table[:, 0] < place.blocks))
+        k_cache, v_cache = place.gather((k_cache, v_cache), skipped, used)
+    else:
+        k_cache, v_cache = k_cache[:batch], v_cache[:batch]
+        if cache_seqlens is None or isinstance(cache_seqlens, int):
+            end = size if cache_seqlens is None else min(min(max(cache_seqlens, 0), size) + count, size)
+            return attend(function, q, k_cache[:, :end], v_cache[:, :end], causal=causal, window=window, fallback=fallback, **options)
+        used = _held(_lengths_of(function, cache_seqlens, q), size, count)
+    left, right = _bounds(causal, window)
+    args = {"used": used.int(), "left": left, "right": right}
+    result, why = _by_lengths(function, q, k_cache, v_cache, "used", args, **options)
+    if why is None:
+        return result
+    why = f"cache_seqlens: {why}"
+    ends, = _numbers(function, why, used)
+    if len(set(ends)) <= 1:  # of one length after all
+        end = ends[0] if ends else 0
+        return attend(function, q, k_cache[:, :end], v_cache[:, :end], causal=causal, window=window, fallback=fallback, **options)
+    parts = [(q[i:i + 1], k_cache[i:i + 1, :n], v_cache[i:i + 1, :n]) for i, n in enumerate(ends)]
+    results = attend_each(function, why, parts, causal=causal, window=window, fallback=fallback, **options)
     return torch.cat([o for o, _ in results]), torch.cat([sums for _, sums in results]) if lse else None
 
 
-def _lengths(cache_seqlens, size, batches):
-    if cache_seqlens is None:
-        return [size] * batches
-    if isinstance(cache_seqlens, int):
-        return [cache_seqlens] * batches
-    return cache_seqlens.tolist()
+def _held(lengths, size, count):
+    """Lengths behind which `count` rows were put, within a cache of `size` rows."""
+    lengths = lengths.clamp(0, size)
+    return (lengths + count).clamp(max=size) if count else lengths
+
+
+def _lengths_of(function, value, q):
+    """cache_seqlens as a tensor, one for each batch."""
+    if isinstance(value, int):
+        return torch.full((q.shape[0],), value, dtype=torch.int64, device=q.device)
+    return _lengths.integers(function, "cache_seqlens", value, (q.shape[0],), q)
+
+
+def _cache_of(function, q, k_cache, batch_idx, table):
+    """Where each batch's keys lie."""
+    batch = q.shape[0]
+    if table is not None and batch_idx is not None:
+        raise errors.Error(f"{function}: cache_batch_idx and a page table are given; the table says where a batch's keys are")
+    if table is not None:
+        blocks = _lengths.integers(function, "the page table", table, (batch, None), q)
+    elif batch_idx is not None:
+        blocks = _lengths.integers(function, "cache_batch_idx", batch_idx, (batch,), q)[:, None]
+    elif k_cache.shape[0] < batch:
+        raise errors.Error(f"{function}: k_cache has {k_cache.shape[0]} batches, and q {batch}; it has as many, or more")
+    else:
+        blocks = None
+    return _lengths.Cache(blocks, *k_cache.shape[:2])

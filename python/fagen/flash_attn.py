@@ -36,7 +36,7 @@ def flash_attn_qkvpacked_func(qkv, dropout_p=0.0, softmax_scale=None, causal=Fal
 def flash_attn_varlen_func(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, dropout_p=0.0,
                            softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None,
                            deterministic=False, return_attn_probs=False, block_table=None):
-    """q is [total, heads, head_dim]. One sequence after the other."""
+    """q is [total, heads, head_dim]. One launch, and no host reads the offsets (docs/Python.md, Lengths on the GPU)."""
     _flash.refuse_all("flash_attn_varlen_func", block_table=block_table)
     o, lse = _flash.varlen("flash_attn_varlen_func", q, k, v, cu_seqlens_q, cu_seqlens_k, scale=softmax_scale, causal=causal,
                            window=window_size, softcap=softcap, dropout=dropout_p, alibi_slopes=alibi_slopes,
@@ -48,7 +48,7 @@ def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None
                             cache_batch_idx=None, cache_leftpad=None, block_table=None, softmax_scale=None, causal=False,
                             window_size=(-1, -1), softcap=0.0, rotary_interleaved=True, alibi_slopes=None, num_splits=0,
                             return_softmax_lse=False):
-    """Kernels compute one length for all batches; others go one batch after the other."""
+    """One launch, whatever the lengths; with pages the keys are copied together before (docs/Python.md, Lengths on the GPU)."""
     _flash.refuse_all("flash_attn_with_kvcache", rotary_cos=rotary_cos, rotary_sin=rotary_sin)
     o, lse = _flash.kvcache("flash_attn_with_kvcache", q, k_cache, v_cache, k, v, cache_seqlens, batch_idx=cache_batch_idx,
                             leftpad=cache_leftpad, table=block_table, scale=softmax_scale, causal=causal, window=window_size,

@@ -108,6 +108,11 @@ const std::map<std::string, ByHand> kByHand = {
       }}},
     {"visible", {same, isVisible}},
     {"bias_visible", {biased, isVisible}},
+    {"rows",
+     {same,
+      [](const FormElement &e, int64_t, const Given &a) {
+        return double(e.key) >= a.at("first", {e.query}) && double(e.key) <= a.at("last", {e.query});
+      }}},
 };
 
 std::vector<form::Form> shippedForms() {

@@ -42,7 +42,8 @@ std::optional<SharedKeys> fagen::sharedKeys(const Kernel &kernel) {
   const MaskBounds bounds = boundsOf(kernel, *mask, mask->row(), scoresOf(kernel, *role, *mask).rows);
   const SharedKeys keys{ofAllKeys(kernel, bounds.firstKey), ofAllKeys(kernel, bounds.keyEnd),
                         ofAllKeys(kernel, bounds.gapBegin), ofAllKeys(kernel, bounds.gapEnd)};
-  const bool areFew = bounds.hasGap() || !(bounds.firstKey == constant(0));
+  const bool areFew = bounds.hasGap() || !(bounds.firstKey == constant(0)) ||
+                      llvm::any_of(kernel.lets, [&](const Let &let) { return let.source && keys.end.uses(let.name); });
   const bool areKnown = llvm::none_of(std::array{keys.first, keys.end, keys.gapBegin, keys.gapEnd},
                                       [](const Expr &bound) { return bound && readsMemory(bound); });
   return areFew && areKnown ? std::optional(keys) : std::nullopt;
@@ -52,8 +53,7 @@ std::vector<SelectOp> fagen::countSharedTiles(const Kernel &kernel) {
   const std::optional<SharedKeys> shared = sharedKeys(kernel);
   if (!shared || kernel.grid.number != 0)
     return {};
-  const Role &role = *findMaskingRole(kernel);
-  const Expr keys = keysOf(kernel, *findMask(role.body));
+  const Expr keys = keysOf(kernel, *findMask(findMaskingRole(kernel)->body));
   if (!keys)
     return {};
   // As share_seen_keys (ops/split.h) counts them.

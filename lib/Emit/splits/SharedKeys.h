@@ -15,8 +15,8 @@ struct SharedKeys {
   ir::Expr first, end, gapBegin, gapEnd;
 };
 
-/// Where splits share what the rows see: where these see none of the first keys, or none behind the first keys, and
-/// parameters alone say which. None: they share all keys.
+/// Where splits share what the rows see: where these see none of the first keys, or none behind as many keys as the
+/// kernel reads or is given, and lets and parameters alone say which. None: they share all keys.
 std::optional<SharedKeys> sharedKeys(const ir::Kernel &kernel);
 
 /// How many key tiles these are, as a program over sizes, SelectVariable::Row and the kernel's scalars: the n-th is

@@ -147,7 +147,15 @@ Expr FormBuilder::lower(const form::Node &node, bool keysExist) const {
   return form::lower(node, use, {[&](Place place) { return placeOf(place); }, params, keysExist});
 }
 
-Expr FormBuilder::mask() { return form.mask ? hoistReads(lower(*form.mask)) : Expr(); }
+Expr FormBuilder::mask(const Expr &keys) {
+  const Expr key = variable(RunValue::ElementKey), exists = lessThan(key, keys);
+  if (!form.mask)
+    return exists;
+  const Expr visible = hoistReads(lower(*form.mask));
+  if (visible == constant(0)) // of keys, so that it bounds them as any other mask
+    return lessThan(key, constant(0));
+  return logicalAnd(exists, visible);
+}
 
 static bool holdsI32(const Kernel &kernel, const Expr &read) {
   return kernel.buffer(read.operands().front().name().drop_front())->type == ElementType::I32;

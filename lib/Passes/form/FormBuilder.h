@@ -16,8 +16,7 @@ public:
 
   /// Scalars and tensors, less bound ones. `scores` is where products leave theirs, `rows` a fragment of rows.
   void declare(const ir::Buffer &scores, const ir::Buffer &rows);
-  /// Which keys a row sees, beside those that exist; null: all. What a tile reads once becomes a let.
-  ir::Expr mask();
+  ir::Expr mask(const ir::Expr &keys); ///< which of so many keys a row sees; what a tile reads once becomes a let
   /// What scores become where they stand, in natural units; null where they stay products.
   ir::Expr score();
   const RowReads &rowReads() const { return reads; } ///< of the score

@@ -18,6 +18,7 @@ import fagen.flash_attn as ours
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU")
 
 KERNELS = (64, 96, 128, 192, 256)  # head dims
+MOST_WITH_LENGTHS = 128  # the head dims of kernels that have offsets or lengths
 FEATURES = {"dtype": ("fp16", "bf16"), "mha_type": ("mha", "mqa", "gqa"), "deterministic": (False, True), "alibi": (False, True),
             "local": (False, True), "causal": (False, True)}
 OUTPUT = {"kvpacked": (True, False), **FEATURES, "d": (32, 40, 59, 64, 96, 111, 128, 160, 192, 224, 256),
@@ -46,8 +47,8 @@ def why_not(case):
         (case.get("alibi"), "alibi: PyTorch computes it"),
         (case.get("rotary_fraction"), "rotary embeddings: refused"),
         (case.get("page_size"), "pages: they are copied together"),
-        (case.get("leftpad"), "left padding: one batch after the other"),
-        (case.get("batch_idx"), "batch indices: one batch after the other"),
+        (case.get("leftpad"), "left padding: the keys are copied together"),
+        (case.get("batch_idx"), "batch indices: the keys are copied together"),
         (case["d"] not in KERNELS, f"head_dim {case['d']}: PyTorch computes it"),
         (case.get("deterministic"), "deterministic: only backward differs; forward is, so the case is there already"),
         (case.get("rotary_interleaved"), "rotary_interleaved without rotary embeddings: the case is there already"),
@@ -134,7 +135,7 @@ def test_flash_attn_qkvpacked(case):
 @needs_gpu
 @pytest.mark.parametrize("case", applicable(VARLEN))
 def test_flash_attn_varlen_output(case, monkeypatch):
-    """Sequences of a packed batch go one after the other, each by kernels: only that is counted as a fallback."""
+    """In one launch to head_dim 128; wider ones go one after the other, each by kernels, and only that is counted as a fallback."""
     monkeypatch.setattr(ours, "fallback", "torch")
     torch.random.manual_seed(0)
     (rows, keys), (heads, kv_heads), d, fagen_stats = case["lengths"], heads_of(case), case["d"], fagen.stats
@@ -145,7 +146,7 @@ def test_flash_attn_varlen_output(case, monkeypatch):
     fagen_stats(reset=True)
     with torch.no_grad():
         o = ours.flash_attn_varlen_func(*packed, *starts, max(used_q), max(used_k), causal=case["causal"])
-    assert {reason.split(":")[0] for _, reason in fagen_stats()["fallbacks"]} == {"cu_seqlens"}
+    assert {reason.split(":")[0] for _, reason in fagen_stats()["fallbacks"]} == ({"cu_seqlens"} if d > MOST_WITH_LENGTHS else set())
     for i, (n, m) in enumerate(zip(used_q, used_k)):
         begin = int(starts[0][i])
         assert_as_exact_as_torch(o[begin:begin + n][None], q[i:i + 1, :n], k[i:i + 1, :m], v[i:i + 1, :m], case["causal"])
@@ -154,22 +155,25 @@ def test_flash_attn_varlen_output(case, monkeypatch):
 @needs_gpu
 @pytest.mark.parametrize("case", applicable(KVCACHE))
 def test_flash_attn_kvcache(case):
-    """One length for all batches: other lengths go one batch after the other, which is no case of kernels."""
+    """A length for each batch; one for all where head dims are wider than those of kernels that have lengths."""
     torch.random.manual_seed(0)
     (rows, keys), (heads, kv_heads), d = case["lengths"], heads_of(case), case["d"]
     batch, added = 2, (rows if case["new_lengths_equal"] else max(1, rows // 2)) if case["new_kv"] else 0
     q = draw(batch, rows, heads, d, case=case)
     cache = [draw(batch, keys, kv_heads, d, case=case) for _ in range(2)]
     new = [draw(batch, added, kv_heads, d, case=case) for _ in range(2)] if added else [None, None]
-    begin = int(torch.randint(0, keys - added + 1, ())) if added else max(1, keys - 5)
+    begins = (torch.randint(0, keys - added + 1, (batch,)) if added else torch.tensor([max(1, keys - 5), max(1, keys // 2)])).tolist()
+    begins = begins if d <= MOST_WITH_LENGTHS else begins[:1] * batch
     wanted = [c.clone() for c in cache]
     for whole, part in zip(wanted, new):
-        if added:
-            whole[:, begin:begin + added] = part
+        for i, begin in enumerate(begins if added else []):
+            whole[i, begin:begin + added] = part[i]
+    lengths = torch.tensor(begins, dtype=torch.int32, device="cuda") if d <= MOST_WITH_LENGTHS else begins[0]
     with torch.no_grad():
-        o = ours.flash_attn_with_kvcache(q, *cache, *new, cache_seqlens=begin, causal=case["causal"], num_splits=case["num_splits"])
+        o = ours.flash_attn_with_kvcache(q, *cache, *new, cache_seqlens=lengths, causal=case["causal"], num_splits=case["num_splits"])
     assert all(torch.equal(c, w) for c, w in zip(cache, wanted))
-    assert_as_exact_as_torch(o, q, *(w[:, :begin + added] for w in wanted), case["causal"])
+    for i, begin in enumerate(begins):
+        assert_as_exact_as_torch(o[i:i + 1], q[i:i + 1], *(w[i:i + 1, :begin + added] for w in wanted), case["causal"])
 
 
 def test_what_applies():
