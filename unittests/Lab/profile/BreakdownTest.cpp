@@ -195,9 +195,9 @@ TEST(Breakdown, traceOfEvents) {
   Breakdown b = fixture.read();
   for (WarpTimes &warp : b.warps)
     warp.endNs = warp.beginNs + warp.span() / 2;
-  Json trace = stageTrace(b);
+  lab::Json trace = stageTrace(b);
   EXPECT_EQ(trace["otherData"]["events_beyond_the_buffer"], 3);
-  const Json &events = trace["traceEvents"];
+  const lab::Json &events = trace["traceEvents"];
   ASSERT_EQ(events.size(), 3u + 2 + device::kTraceEvents);
   EXPECT_EQ(events[0]["args"]["name"], "CTA 0 on SM 17");
   EXPECT_EQ(events[1]["args"]["name"], "warp 0");

@@ -189,8 +189,8 @@ TEST(Timing, theJsonHasEverySampleAndReading) {
   gemm["library"] = "cuBLAS 13.1.0";
   Record record(json::array({entry, steadyEntry(kFallback, 200), gemm}));
   record.options.baselines = {"cublas-gemm"};
-  Json time = timeJson(record.time(), record.options);
-  const Json &result = time["results"][0];
+  lab::Json time = timeJson(record.time(), record.options);
+  const lab::Json &result = time["results"][0];
   EXPECT_EQ(result["samples_round_us"].size(), 27u);
   EXPECT_EQ(result["segments"].size(), 3u);
   EXPECT_EQ(result["segments"][2]["after"]["sm_clock_mhz"], 1980);
