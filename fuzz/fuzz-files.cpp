@@ -83,7 +83,12 @@ void replayLandscapes(const std::string &file) {
   tune::replay(tune::readLandscapes(file), options);
 }
 
-void report(const page::Inputs &inputs) { page::pageOf("fuzz", {}, page::sectionsOf(inputs)); }
+/// A report with one input.
+void report(std::vector<std::string> page::Inputs::*kind, const std::string &input) {
+  page::Inputs inputs;
+  (inputs.*kind).push_back(input);
+  page::pageOf("fuzz", {}, page::sectionsOf(inputs));
+}
 
 } // namespace
 
@@ -104,12 +109,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       {"record of counters", [&] { makeRecordedCounters(file, {}); }},
       {"mutants", [&] { readMutants(file); }},
       {"plan", [&] { ProgramPlan::load(file).sizeNames(); }},
-      {"times of a report", [&] { report({.times = {file}}); }},
-      {"gates of a report", [&] { report({.gates = {file}}); }},
-      {"breakdown of a report", [&] { report({.breakdowns = {file}}); }},
-      {"profile of a report", [&] { report({.profiles = {file}}); }},
-      {"resources of a report", [&] { report({.resources = {file}}); }},
-      {"tuning of a report", [&] { report({.tunings = {place.directory.string()}}); }}};
+      {"times of a report", [&] { report(&page::Inputs::times, file); }},
+      {"gates of a report", [&] { report(&page::Inputs::gates, file); }},
+      {"breakdown of a report", [&] { report(&page::Inputs::breakdowns, file); }},
+      {"profile of a report", [&] { report(&page::Inputs::profiles, file); }},
+      {"resources of a report", [&] { report(&page::Inputs::resources, file); }},
+      {"tuning of a report", [&] { report(&page::Inputs::tunings, place.directory.string()); }}};
   for (const auto &[what, read] : readers)
     try {
       read();

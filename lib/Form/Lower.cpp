@@ -254,9 +254,8 @@ static NodePtr resolve(NodePtr node, const Form &form) {
 
 /// Whether it is a positive finite number that all elements of a tile share, whose rows may be of several heads.
 static bool isUnit(const Node &node, bool arePacked) {
-  const uint32_t ofElements = 1u << unsigned(Place::Score) | 1u << unsigned(Place::Query) |
-                               1u << unsigned(Place::Key) | 1u << unsigned(Place::QueryPlace) |
-                               unsigned(arePacked) << unsigned(Place::Head);
+  const uint32_t ofElements = 1u << unsigned(Place::Score) | 1u << unsigned(Place::Query) | 1u << unsigned(Place::Key) |
+                              1u << unsigned(Place::QueryPlace) | unsigned(arePacked) << unsigned(Place::Head);
   const RealRange &range = node.realRange;
   return (node.places & ofElements) == 0 && range.low > 0 && std::isfinite(range.high) && !range.mayBeNan &&
          !range.mayBePositiveInfinity && !range.mayBeNegativeInfinity;

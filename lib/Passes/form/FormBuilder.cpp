@@ -25,7 +25,8 @@ static form::Scaled scaledOf(const Variant &variant) {
 
 static ExponentOrder orderOf(const Variant &variant) {
   const bool holdsScores = scaledOf(variant).held != nullptr;
-  return holdsScores && form::mayBeLarge(*variant.problem.form) ? ExponentOrder::DifferenceFirst : ExponentOrder::ProductsFirst;
+  return holdsScores && form::mayBeLarge(*variant.problem.form) ? ExponentOrder::DifferenceFirst
+                                                                : ExponentOrder::ProductsFirst;
 }
 
 FormBuilder::FormBuilder(Kernel &kernel, const Variant &variant)
