@@ -4,6 +4,7 @@
 #include "Simulator.h"
 #include "TestKernels.h"
 
+#include "fagen/Analysis/TilesRead.h"
 #include "fagen/Analysis/Timeline.h"
 
 #include "gtest/gtest.h"
@@ -144,14 +145,20 @@ bool isRaceFree(const Kernel &kernel) {
   return true;
 }
 
+/// Whether its barriers suffice. Random bodies read any tile: what is said of that, which comes last, does not count.
 bool isVerified(Kernel &kernel) {
   llvm::SourceMgr sources;
-  Diagnostics diags(sources, llvm::nulls());
+  std::string said;
+  llvm::raw_string_ostream stream(said);
+  Diagnostics diags(sources, stream);
   PassContext context{diags};
   verifyBarriers(kernel, context);
-  const bool verified = kernel.phase == Phase::Verified;
+  const bool isVerified = kernel.phase == Phase::Verified;
   kernel.phase = Phase::Placed;
-  return verified;
+  const std::vector<WrongTile> wrong = isVerified ? std::vector<WrongTile>() : findWrongTiles(kernel).wrong;
+  return isVerified || (!wrong.empty() && llvm::all_of(wrong, [&](const WrongTile &tile) {
+           return llvm::StringRef(said).contains(tile.message);
+         }));
 }
 
 /// Whether some barrier can be left out of a block without an objection.
