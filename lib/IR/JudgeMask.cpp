@@ -4,13 +4,15 @@
 // Three-valued logic over intervals: each value of integers becomes its least and its largest over the rows and keys of
 // the tile, each truth value whether it may hold and whether it must. What is read in ascending order has its ends at
 // the ends of the tile. Where few elements of a tensor belong to a tile, as of a map of blocks, these are read when the
-// kernel runs (lowest, highest). A tensor with another element for each row or key is read only by a launch before; one
+// kernel runs (lowest, highest): where these are many, the ends of what the type holds, which arithmetic takes as those
+// of what elements may be. A tensor with another element for each row or key is read only by a launch before; one
 // with another for each row and key is not judged.
 
 #include "fagen/IR/ExprAnalysis.h"
 
 #include "fagen/IR/IR.h"
 #include "fagen/IR/RunValues.h"
+#include "fagen/IR/ValueRange.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -76,7 +78,7 @@ private:
   }
 
   MaskJudgement compare(ExprKind kind, const Expr &lhs, const Expr &rhs) const {
-    const Ends a = endsOf(lhs), b = endsOf(rhs);
+    const Ends a = endsOfSide(lhs), b = endsOfSide(rhs);
     if (!a || !b)
       return {isTrue(true), isTrue(false)};
     return {Expr::binary(kind, a.low, b.high), Expr::binary(kind, a.high, b.low)};
@@ -93,7 +95,7 @@ private:
   }
 
   MaskJudgement equality(const Expr &lhs, const Expr &rhs) const {
-    const Ends a = endsOf(lhs), b = endsOf(rhs);
+    const Ends a = endsOfSide(lhs), b = endsOfSide(rhs);
     if (!a || !b)
       return {isTrue(true), isTrue(false)};
     if (isNeverNegative(lhs) && rhs == constant(0))
@@ -117,6 +119,30 @@ private:
     default:
       return expr.isBinary() ? endsOfBinary(expr, endsOf(expr.lhs()), endsOf(expr.rhs())) : Ends();
     }
+  }
+
+  /// Of a side of a comparison. Elements that are compared as they are need no holding.
+  Ends endsOfSide(const Expr &side) const {
+    const Ends ends = endsOf(side);
+    return ends && computes(side) ? Ends{withHeldElements(ends.low), withHeldElements(ends.high)} : ends;
+  }
+
+  static bool computes(const Expr &side) {
+    return side.isBinary() || (side.kind() == ExprKind::Select && llvm::any_of(side.operands().drop_front(), computes));
+  }
+
+  /// Of few elements the least, of many no less than elements may be: so sums and products stay in 32 bits.
+  Expr withHeldElements(const Expr &end) const {
+    return end.rewritten([&](const Expr &node) {
+      const bool isLow = node.kind() == ExprKind::Lowest;
+      if (!isLow && node.kind() != ExprKind::Highest)
+        return Expr();
+      const Buffer *const tensor = kernel.buffer(node.operand().operands().front().name().drop_front());
+      if (tensor->type != ElementType::I32 && !tensor->values)
+        return Expr();
+      const Interval values = valueRange(kernel, node);
+      return isLow ? max(node, constant(values.low)) : min(node, constant(values.high));
+    });
   }
 
   static Ends endsOfBinary(const Expr &expr, const Ends &a, const Ends &b) {

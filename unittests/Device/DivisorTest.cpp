@@ -1,6 +1,7 @@
 // fagen: division by multiplication gives what division gives.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <fagen/device/divisor.h>
+#include <fagen/device/tile/integer.h>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +61,8 @@ TEST(Divisor, NegativeNumbers) {
     for (int a : {INT_MIN, INT_MIN + 1, -1000, -65, -64, -63, -7, -3, -2, -1, 0, 1, 63, 64, INT_MAX}) {
       const long long quotient = (static_cast<long long>(a) - (a < 0 ? d - 1 : 0)) / d;
       ASSERT_EQ(signed_floor_div(a, make_divisor(d)), quotient) << a << " / " << d;
+      ASSERT_EQ(signed_floor_div(a, d), quotient) << a << " / " << d;
+      ASSERT_EQ(signed_ceil_div(a, d), quotient + (a - quotient * d != 0)) << a << " / " << d;
       ASSERT_EQ(floor_mod(a, d, make_divisor(d)), a - quotient * d) << a << " mod " << d;
     }
 }

@@ -71,10 +71,11 @@ TEST(SharedKeys, OfOneRange) {
 TEST(SharedKeys, AroundAGap) {
   for (int keys : {0, 37, 64})
     for (int end : {0, 30, keys})
-      for (int gapBegin = 0; gapBegin <= keys; gapBegin += 3)
-        for (int gapEnd = 0; gapEnd <= keys + 4; gapEnd += 3)
-          for (int splits : {1, 2, 3, 5, 9})
-            expectShared({0, end, gapBegin, gapEnd}, keys, splits, true);
+      for (int first : {0, 5, 16, 27})
+        for (int gapBegin = -30; gapBegin <= keys; gapBegin += 3)
+          for (int gapEnd = -12; gapEnd <= keys + 4; gapEnd += 3)
+            for (int splits : {1, 2, 3, 5, 9})
+              expectShared({first, end, gapBegin, gapEnd}, keys, splits, true);
 }
 
 } // namespace

@@ -58,8 +58,11 @@ std::vector<SelectOp> fagen::countSharedTiles(const Kernel &kernel) {
     return {};
   // As share_seen_keys (ops/split.h) counts them.
   const Expr last = max(min(shared->end, variable(RunValue::SeqKv)), shared->first);
-  Expr tiles = ceilDiv(last, keys) - floorDiv(shared->first, keys);
-  if (shared->gapBegin)
-    tiles = tiles - max(floorDiv(min(shared->gapEnd, last), keys) - ceilDiv(shared->gapBegin, keys), constant(0));
+  const Expr first = floorDiv(shared->first, keys);
+  Expr tiles = ceilDiv(last, keys) - first;
+  if (shared->gapBegin) {
+    const Expr gap = max(ceilDiv(shared->gapBegin, keys), first);
+    tiles = tiles - max(floorDiv(min(shared->gapEnd, last), keys) - gap, constant(0));
+  }
   return sizeProgram(kernel, expand(kernel, tiles)).value_or(std::vector<SelectOp>());
 }

@@ -72,13 +72,14 @@ __device__ __forceinline__ void share_seen_keys(SplitPlace &place, const Attenti
   take_keys(place, params, begin, next);
 }
 
-/// The same where no row sees a key from `gap_begin` up to `gap_end` either. A split in front of this gap ends there,
-/// and one that has tiles on both sides skips it by its mask.
+/// The same where no row sees a key from `gap_begin` up to `gap_end` either: both may be any numbers, and of the gap
+/// counts what lies from `first` on. A split in front of this gap ends there, and one that has tiles on both sides
+/// skips it by its mask.
 template <int kTileKeys>
 __device__ __forceinline__ void share_seen_keys(SplitPlace &place, const AttentionParams &params, int first, int end,
                                                 int gap_begin, int gap_end) {
   const long long last = max(min(end, params.seq_kv), first), tile = first / kTileKeys;
-  const long long gap = (static_cast<long long>(gap_begin) + kTileKeys - 1) / kTileKeys;
+  const long long gap = max((static_cast<long long>(gap_begin) + kTileKeys - 1) / kTileKeys, tile);
   const long long hidden = max(min(static_cast<long long>(gap_end), last) / kTileKeys - gap, 0LL);
   const long long tiles = (last + kTileKeys - 1) / kTileKeys - tile - hidden;
   const long long own = tile + tiles * place.split / params.splits;

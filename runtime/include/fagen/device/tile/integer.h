@@ -14,8 +14,8 @@ constexpr int floor_div(int a, int b) { return a / b; }
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 /// The same of any a.
-constexpr int signed_floor_div(int a, int b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
-constexpr int signed_ceil_div(int a, int b) { return a > 0 ? (a - 1) / b + 1 : -(-a / b); }
+constexpr int signed_floor_div(int a, int b) { return a >= 0 ? a / b : ~(~a / b); }
+constexpr int signed_ceil_div(int a, int b) { return a > 0 ? (a - 1) / b + 1 : a / b; }
 
 /// What signed_floor_div leaves, from 0 to b - 1.
 constexpr int floor_mod(int a, int b) { return a - signed_floor_div(a, b) * b; }
