@@ -186,8 +186,12 @@ static RealRange logarithm(const RealRange &a, double (*function)(double)) {
 }
 
 static RealRange squareRoot(const RealRange &a) {
-  return {std::sqrt(std::max(a.low, 0.0)), std::sqrt(std::max(a.high, 0.0)),
-          a.mayBeNan || a.low < 0 || a.mayBeNegativeInfinity, a.mayBePositiveInfinity, false, a.isNeverFinite};
+  return {std::sqrt(std::max(a.low, 0.0)),
+          std::sqrt(std::max(a.high, 0.0)),
+          a.mayBeNan || a.low < 0 || a.mayBeNegativeInfinity,
+          a.mayBePositiveInfinity,
+          false,
+          a.isNeverFinite};
 }
 
 static RealRange hyperbolicTangent(const RealRange &a) {

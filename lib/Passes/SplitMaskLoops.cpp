@@ -96,8 +96,9 @@ private:
     if (const Let *const let = letOf(kernel, value))
       return let->value;
     for (const std::unique_ptr<Op> &op : role.body.ops)
-      if (const auto map = dynCast<MapOp>(std::as_const(*op));
-          map && map->dst().buffer != scores && elementOf(*map->dst().buffer) == value && !map->value().uses(value.name()))
+      if (const auto map = dynCast<MapOp>(std::as_const(*op)); map && map->dst().buffer != scores &&
+                                                               elementOf(*map->dst().buffer) == value &&
+                                                               !map->value().uses(value.name()))
         return map->value();
     return {};
   }
