@@ -50,7 +50,7 @@ static NodePtr realNode(double value, bool isRounded = false) {
   node.isRounded = isRounded;
   const bool isFinite = value != -std::numeric_limits<double>::infinity();
   const double end = isFinite ? value : -double(std::numeric_limits<float>::max());
-  node.realRange = {end, end, false, false, !isFinite};
+  node.realRange = {end, end, false, false, !isFinite, !isFinite};
   return std::make_shared<const Node>(std::move(node));
 }
 

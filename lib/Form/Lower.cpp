@@ -284,6 +284,6 @@ Scaled splitUnit(const Form &form, bool arePacked) {
   return scaled;
 }
 
-bool mayHide(const Form &form) { return form.score && form.score->realRange.mayBeNegativeInfinity; }
+bool hidesAll(const Use &use) { return scoreRange(use).isNegativeInfinity(); }
 
 } // namespace fagen::form

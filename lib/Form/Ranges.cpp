@@ -104,21 +104,26 @@ std::optional<Interval> integerRange(const Node &node) {
 // Real numbers
 
 static RealRange joined(const RealRange &a, const RealRange &b) {
-  return {std::min(a.low, b.low), std::max(a.high, b.high), a.mayBeNan || b.mayBeNan,
-          a.mayBePositiveInfinity || b.mayBePositiveInfinity, a.mayBeNegativeInfinity || b.mayBeNegativeInfinity};
+  return {std::min(a.low, b.low),
+          std::max(a.high, b.high),
+          a.mayBeNan || b.mayBeNan,
+          a.mayBePositiveInfinity || b.mayBePositiveInfinity,
+          a.mayBeNegativeInfinity || b.mayBeNegativeInfinity,
+          a.isNeverFinite && b.isNeverFinite};
 }
 
 static bool mayBeInfinite(const RealRange &a) { return a.mayBePositiveInfinity || a.mayBeNegativeInfinity; }
 static bool mayBeZero(const RealRange &a) { return a.low <= 0 && a.high >= 0; }
 
 static RealRange negated(const RealRange &a) {
-  return {-a.high, -a.low, a.mayBeNan, a.mayBeNegativeInfinity, a.mayBePositiveInfinity};
+  return {-a.high, -a.low, a.mayBeNan, a.mayBeNegativeInfinity, a.mayBePositiveInfinity, a.isNeverFinite};
 }
 
 static RealRange sum(const RealRange &a, const RealRange &b) {
   RealRange result = joined(a, b);
   result.low = a.low + b.low;
   result.high = a.high + b.high;
+  result.isNeverFinite = a.isNeverFinite || b.isNeverFinite;
   result.mayBeNan |=
       (a.mayBePositiveInfinity && b.mayBeNegativeInfinity) || (a.mayBeNegativeInfinity && b.mayBePositiveInfinity);
   return result;
@@ -133,6 +138,7 @@ static RealRange product(const RealRange &a, const RealRange &b) {
                      timesEnds(a.high, b.high)};
   result.low = std::min(ends);
   result.high = std::max(ends);
+  result.isNeverFinite = a.isNeverFinite || b.isNeverFinite;
   result.mayBeNan |= (mayBeInfinite(a) && mayBeZero(b)) || (mayBeInfinite(b) && mayBeZero(a));
   auto mayBe = [](const RealRange &infinite, const RealRange &other, bool isPositive) {
     const bool mayGrow = other.high > 0 || other.mayBePositiveInfinity;
@@ -165,6 +171,7 @@ static RealRange power(const RealRange &a, double (*function)(double), double li
   result.low = a.mayBeNegativeInfinity ? 0 : result.low;
   result.mayBeNegativeInfinity = false;
   result.mayBePositiveInfinity |= a.high >= limit;
+  result.isNeverFinite = a.low >= limit + 1 && !a.mayBeNegativeInfinity; // the limit is rounded
   return result;
 }
 
@@ -174,12 +181,17 @@ static RealRange logarithm(const RealRange &a, double (*function)(double)) {
   result.mayBeNegativeInfinity = mayBeZero(a);
   result.low = a.low > 0 ? function(a.low) : -kInfinity;
   result.high = a.high > 0 ? function(a.high) : -kInfinity;
+  result.isNeverFinite = a.isNeverFinite || a.high <= 0;
   return result;
 }
 
 static RealRange squareRoot(const RealRange &a) {
-  return {std::sqrt(std::max(a.low, 0.0)), std::sqrt(std::max(a.high, 0.0)),
-          a.mayBeNan || a.low < 0 || a.mayBeNegativeInfinity, a.mayBePositiveInfinity, false};
+  return {std::sqrt(std::max(a.low, 0.0)),
+          std::sqrt(std::max(a.high, 0.0)),
+          a.mayBeNan || a.low < 0 || a.mayBeNegativeInfinity,
+          a.mayBePositiveInfinity,
+          false,
+          a.isNeverFinite};
 }
 
 static RealRange hyperbolicTangent(const RealRange &a) {
@@ -190,13 +202,14 @@ static RealRange hyperbolicTangent(const RealRange &a) {
 static RealRange absolute(const RealRange &a) {
   const double most = std::max(std::abs(a.low), std::abs(a.high));
   const double least = mayBeZero(a) ? 0 : std::min(std::abs(a.low), std::abs(a.high));
-  return {least, most, a.mayBeNan, mayBeInfinite(a), false};
+  return {least, most, a.mayBeNan, mayBeInfinite(a), false, a.isNeverFinite};
 }
 
 static RealRange lesser(const RealRange &a, const RealRange &b) {
   RealRange result = joined(a, b);
   result.high = std::min(a.high, b.high);
   result.mayBePositiveInfinity = a.mayBePositiveInfinity && b.mayBePositiveInfinity;
+  result.isNeverFinite |= a.isNegativeInfinity() || b.isNegativeInfinity();
   return result;
 }
 

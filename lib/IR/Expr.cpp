@@ -84,6 +84,8 @@ Expr Expr::binary(ExprKind kind, Expr lhs, Expr rhs) {
 Expr Expr::select(Expr condition, Expr whenTrue, Expr whenFalse) {
   if (condition.kind() == ExprKind::Constant)
     return condition.value() != 0 ? whenTrue : whenFalse;
+  if (whenTrue == whenFalse)
+    return whenTrue;
   return make(ExprKind::Select, {std::move(condition), std::move(whenTrue), std::move(whenFalse)});
 }
 

@@ -196,6 +196,11 @@ private:
         checkReal(let, operand);
       return;
     }
+    checkName(let, value);
+  }
+
+  /// Real numbers of a run and of params are known, too.
+  void checkName(const Let &let, const Expr &value) {
     const bool isElement = value.name().starts_with("%") || usesScope(value, RunScope::Element);
     if (isElement || !isReal(kernel, value.name()))
       state.checkNames(value, kernel.location, "let " + let.name);
@@ -240,7 +245,7 @@ private:
     if (expr.kind() == ExprKind::Read)
       return checkRead(let, expr);
     if (expr.kind() == ExprKind::Variable)
-      return state.checkNames(expr, kernel.location, "let " + let.name);
+      return checkName(let, expr);
     for (const Expr &operand : expr.operands())
       checkJudged(let, operand);
   }

@@ -56,24 +56,57 @@ using namespace fagen::ir;
 
 namespace {
 
-/// Whether the value may be -inf for an element that a mask lets through.
-bool mayHide(const Expr &value) {
-  const bool isInfinite = value.kind() == ExprKind::Real && std::isinf(value.realValue());
-  return isInfinite || value.kind() == ExprKind::Read || value.kind() == ExprKind::Log2 ||
-         llvm::any_of(value.operands(), mayHide);
-}
+/// Whether scores may be -inf for keys that the mask lets through.
+class HiddenScores {
+public:
+  HiddenScores(const Kernel &kernel, const Role &role, const Buffer *scores)
+      : kernel(kernel), role(role), scores(scores) {}
 
-/// Whether a map before the mask makes scores of which all of a row may be -inf.
-bool mayHide(const Block &step, const Buffer *scores) {
-  for (const std::unique_ptr<Op> &op : step.ops) {
-    if (isMask(*op))
-      return false;
-    const auto map = dynCast<MapOp>(std::as_const(*op));
-    if (map && map->dst().buffer == scores && mayHide(map->value()))
-      return true;
+  /// Whether a map before the mask makes scores of which all of a row may be -inf.
+  bool mayBeIn(const Block &step) const {
+    for (const std::unique_ptr<Op> &op : step.ops) {
+      if (isMask(*op))
+        return false;
+      const auto map = dynCast<MapOp>(std::as_const(*op));
+      if (map && map->dst().buffer == scores && mayHide(map->value()))
+        return true;
+    }
+    return false;
   }
-  return false;
-}
+
+private:
+  /// A factor that elements share is finite if a tensor holds it, as slopes are: an infinite one times a distance of 0
+  /// is NaN.
+  bool mayHide(const Expr &value) const {
+    const bool isInfinite = value.kind() == ExprKind::Real && std::isinf(value.realValue());
+    if (isInfinite || value.kind() == ExprKind::Read || value.kind() == ExprKind::Log2)
+      return true;
+    if (value.kind() == ExprKind::Variable) {
+      const Expr shared = sharedValue(value);
+      return shared && mayHide(shared);
+    }
+    return llvm::any_of(value.operands(), [&](const Expr &operand) {
+      const Expr shared = value.kind() == ExprKind::Mul ? sharedValue(operand) : Expr();
+      return !(shared && shared.kind() == ExprKind::Read) && mayHide(operand);
+    });
+  }
+
+  /// What a let, or a value for each row, is before the loop; null for others.
+  Expr sharedValue(const Expr &value) const {
+    if (const Let *const let = letOf(kernel, value))
+      return let->value;
+    for (const std::unique_ptr<Op> &op : role.body.ops)
+      if (const auto map = dynCast<MapOp>(std::as_const(*op)); map && map->dst().buffer != scores &&
+                                                               elementOf(*map->dst().buffer) == value &&
+                                                               !map->value().uses(value.name()))
+        return map->value();
+    return {};
+  }
+
+  const Kernel &kernel;
+  const Role &role;
+  const Buffer *const scores;
+};
 
 /// Takes masks out of a block; and guards against what they leave nothing of, where scores are finite.
 void unmask(Block &block, bool isFinite) {
@@ -108,9 +141,10 @@ void branchAroundMask(LoopOp<> loop, const KeyTiles &tiles) {
   forEachMask(loop->body, [&](MaskMap<Op> mask) { mask.setWhen(isPartial); });
 }
 
-std::unique_ptr<Op> interiorOf(const Op &loop) {
+std::unique_ptr<Op> interiorOf(const Kernel &kernel, const Role &role, const Op &loop) {
   std::unique_ptr<Op> interior = clone(loop);
-  unmask(interior->body, !mayHide(loop.body, findMask(loop.body)->s().buffer));
+  const HiddenScores hidden(kernel, role, findMask(loop.body)->s().buffer);
+  unmask(interior->body, !hidden.mayBeIn(loop.body));
   return interior;
 }
 
@@ -127,21 +161,21 @@ void setTile(LoopOp<> loop, const Expr &tile) {
 }
 
 /// The edge loop, and behind it the interior one.
-void splitEdgeFirst(Ops &ops, Ops::iterator loop, const KeyTiles &tiles) {
-  std::unique_ptr<Op> interior = interiorOf(**loop);
+void splitEdgeFirst(const Kernel &kernel, Role &role, Ops::iterator loop, const KeyTiles &tiles) {
+  std::unique_ptr<Op> interior = interiorOf(kernel, role, **loop);
   const Expr masked = variable(tiles.all) - variable(tiles.full);
   LoopOp(**loop).setEnd(masked);
   LoopOp(*interior).setBegin(masked);
   LoopOp(*interior).setName("interior");
-  ops.insert(std::next(loop), std::move(interior));
+  role.body.ops.insert(std::next(loop), std::move(interior));
 }
 
-void splitFirstFirst(Ops &ops, Ops::iterator loop, const KeyTiles &tiles) {
-  std::unique_ptr<Op> interior = interiorOf(**loop);
+void splitFirstFirst(const Kernel &kernel, Role &role, Ops::iterator loop, const KeyTiles &tiles) {
+  std::unique_ptr<Op> interior = interiorOf(kernel, role, **loop);
   LoopOp(*interior).setName("interior");
   LoopOp(*interior).setEnd(variable(tiles.full));
   LoopOp(**loop).setBegin(variable(tiles.full));
-  ops.insert(loop, std::move(interior));
+  role.body.ops.insert(loop, std::move(interior));
 }
 
 /// Those that there are.
@@ -249,18 +283,17 @@ bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, P
     keepOneLoop(edge, tiles);
     return true;
   }
-  Ops &ops = role.body.ops;
   if (tiles.isJudged()) {
     setTile(edge, Expr::binary(ExprKind::TileOf, variable(tiles.judged), step));
-    splitEdgeFirst(ops, loop, tiles);
+    splitEdgeFirst(kernel, role, loop, tiles);
   } else if (tiles.hasLeft()) {
     setTile(edge, tileFromRight(kernel, tiles, step));
-    splitEdgeFirst(ops, loop, tiles);
+    splitEdgeFirst(kernel, role, loop, tiles);
   } else if (beginsWithLast(kernel, role, mask)) {
     setTile(edge, variable(tiles.all) - (step + constant(1)));
-    splitEdgeFirst(ops, loop, tiles);
+    splitEdgeFirst(kernel, role, loop, tiles);
   } else {
-    splitFirstFirst(ops, loop, tiles);
+    splitFirstFirst(kernel, role, loop, tiles);
   }
   rescaleAlways(edge->body);
   edge.setName("edge");

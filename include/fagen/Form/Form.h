@@ -92,6 +92,8 @@ const OpInfo &opInfo(Op op);
 struct RealRange {
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
   bool mayBeNan = false, mayBePositiveInfinity = false, mayBeNegativeInfinity = false;
+  bool isNeverFinite = false; ///< then the ends say nothing
+  bool isNegativeInfinity() const { return isNeverFinite && !mayBeNan && !mayBePositiveInfinity; }
 };
 
 struct Node {

@@ -31,7 +31,7 @@ struct Scaled {
 };
 Scaled splitUnit(const Form &form, bool arePacked);
 
-/// Whether a score may be -inf where the mask lets a key through: then no tile has a finite maximum for sure.
-bool mayHide(const Form &form);
+/// Whether each score is -inf: then no row sees any key.
+bool hidesAll(const Use &use);
 
 } // namespace fagen::form

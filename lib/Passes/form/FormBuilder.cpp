@@ -209,6 +209,8 @@ static Expr tanhByExp(const Expr &node) {
 }
 
 Expr FormBuilder::heldScore() {
+  if (problem.form && form::hidesAll(*problem.form))
+    return real(-std::numeric_limits<float>::infinity());
   Expr score = lower(*scaled.held);
   if (schedule.tanh == Tanh::Exp)
     score = score.rewritten(tanhByExp);
