@@ -58,7 +58,7 @@ TEST(RealExpr, MixesNothing) {
             "an integer");
   EXPECT_EQ(typeError("exp2(q)"), "'q' in 'exp2(q)' is an integer, where a real number is wanted");
   EXPECT_EQ(typeError("f32(%s)"), "'%s' in 'f32(%s)' is a real number, where an integer is wanted");
-  EXPECT_EQ(typeError("%s ? %s : %s"), "'%s' in '%s ? %s : %s' is a real number, where an integer is wanted");
+  EXPECT_EQ(typeError("%s ? %s : 1.0"), "'%s' in '%s ? %s : 1.0' is a real number, where an integer is wanted");
   EXPECT_EQ(typeError("q < k ? %s : 0"),
             "'q < k ? %s : 0' mixes '%s', a real number, with '0', an integer; f32() makes a "
             "real number of an integer");

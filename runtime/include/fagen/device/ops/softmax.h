@@ -289,6 +289,7 @@ __device__ __forceinline__ void normalize(Accumulator<kRows, kColumns> &o, const
 }
 
 constexpr float kLn2 = 0.693147180559945309f;
+[[maybe_unused]] constexpr float kLog2E = 1.44269504088896341f;
 
 /// Natural-log log-sum-exp of one row from its maximum, times scale, and sum; -inf when no key was visible.
 __device__ __forceinline__ float log_sum_exp(float m, float l, float scale) {

@@ -93,7 +93,6 @@ __device__ __forceinline__ void share_seen_keys(SplitPlace &place, const Attenti
 enum class RowUnit { kScores, kExponents, kNats };
 constexpr RowUnit kOfExponents = RowUnit::kExponents, kOfNats = RowUnit::kNats;
 template <RowUnit kUnit> __device__ __forceinline__ float exponent_factor(const AttentionParams &params) {
-  constexpr float kLog2E = 1.44269504088896341f;
   return kUnit == RowUnit::kScores ? params.scale_log2 : kUnit == RowUnit::kNats ? kLog2E : 1.0f;
 }
 template <RowUnit kUnit> __device__ __forceinline__ float lse_factor(const AttentionParams &params) {
