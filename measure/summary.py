@@ -12,7 +12,8 @@ from samples import ratio_by_rounds, ratio_of_medians
 
 LEAST_SAMPLES = 9  # shorter lists are kept
 SAMPLES = ("samples", "microseconds")  # how names of such lists begin, or of objects that hold them by contestant
-DIGITS = 7
+DIGITS = 9
+EXACT = ("over_best", "over_best_together", "over_minimal")  # ratios that are compared with 1
 
 
 def microseconds_of(result):
@@ -24,14 +25,15 @@ def fastest(results):
 
 
 def add_ratios_of_contest(data):
-    """compare_sdpa.py: each of our results against the fastest peer of its problem. Contestants take turns by rounds."""
+    """compare_sdpa.py: each of our results against the fastest peer of its problem: by rounds, in which contestants take
+    turns; beside PyTorch's backends alone also of all samples together, as the older tables have it."""
     for problem in data["problems"]:
         best = fastest(r for r in problem["results"] if r["kind"] != "fagen")
         for ours in (r for r in problem["results"] if r["kind"] == "fagen" and best):
             if isinstance(ours.get("samples_round_us"), list):
-                ours["over_best"] = (ratio_by_rounds(ours["samples_round_us"], best["samples_round_us"])
-                                     if data.get("contestants") else
-                                     ratio_of_medians(microseconds_of(ours), microseconds_of(best)))
+                ours["over_best"] = ratio_by_rounds(ours["samples_round_us"], best["samples_round_us"])
+                if not data.get("contestants"):
+                    ours["over_best_together"] = ratio_of_medians(microseconds_of(ours), microseconds_of(best))
 
 
 def add_ratios_of_barriers(data):
@@ -83,7 +85,7 @@ def reduced(value, holds_samples=False):
     if isinstance(value, (list, tuple)):
         return [reduced(each) for each in value]
     if isinstance(value, dict):
-        return {name: len(each) if isinstance(each, list) and is_runs(name, value)
+        return {name: each if name in EXACT else len(each) if isinstance(each, list) and is_runs(name, value)
                 else reduced(each, holds_samples or name.startswith(SAMPLES)) for name, each in value.items()}
     return value
 

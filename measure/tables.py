@@ -58,7 +58,7 @@ def compare_table(data, dispatched):
             rows.append([str(p["b"]), str(p["h"]), str(p["s"]), str(p["d"]), p["mask"],
                          *(f"{times[name]:.1f}" if name in times else "–" for name in backends),
                          f"`{r['name']}`", f"{r['median_us']:.1f}", f"{r['tflops']:.0f}",
-                         "{:.2f} ({:.2f}–{:.2f})".format(*r["over_best"])])
+                         "{:.2f} ({:.2f}–{:.2f})".format(*r["over_best_together"])])
     head = ["B", "H", "S", "d", "mask", *(f"{name} µs" for name in backends), "variant", "µs", "TFLOP/s",
             "time / best SDPA (95 %)"]
     return (f"{markdown(head, rows)}\n\nBest SDPA's time over ours, {geometric_means(ratios)}.\n"
