@@ -54,6 +54,16 @@ def system():
         yield Finding("fagen", "missing", f"its compiler or library does not start: {error}", "pip install --force-reinstall fagen")
 
 
+def machine_code():
+    """The wheel fagen_kernels, where it is installed."""
+    directory, is_of_these = _kernels.with_machine_code()
+    if directory and is_of_these:
+        yield Finding("fagen-kernels", "ok", f"machine code at {directory}")
+    elif directory:
+        yield Finding("fagen-kernels", "missing", f"{directory} is of another build of fagen, and not used",
+                      "install the two wheels that scripts/build-wheel --kernels made together, or pip uninstall fagen-kernels")
+
+
 def frameworks():
     torch = version_of("torch")
     numbers = tuple(map(int, re.findall(r"\d+", torch)[:2])) if torch else ()
@@ -249,6 +259,7 @@ def guarded(part, findings):
 def examine():
     """All findings, one after the other."""
     yield from guarded("fagen", system())
+    yield from guarded("fagen-kernels", machine_code())
     yield from guarded("frameworks", frameworks())
     count, cuda, why = count_gpus()
     yield from guarded("driver", driver(count, cuda, why))
