@@ -54,9 +54,9 @@ static void construct(int count, char **arguments, char **environment) {
 }
 
 typedef int Main(int, char **, char **);
-extern __attribute__((visibility("default"))) int fagen_old_start(Main *, int, char **, Constructor, void (*)(void), void (*)(void), void *);
-__asm__(".symver fagen_old_start, __libc_start_main@GLIBC_2.2.5");
+/* glibc's, of OldSymbols.S. */
+int fagen_start(Main *main, int count, char **arguments, Constructor init, void (*fini)(void), void (*finish)(void), void *stack);
 
 int __libc_start_main(Main *main, int count, char **arguments, Constructor init, void (*fini)(void), void (*finish)(void), void *stack) {
-  return fagen_old_start(main, count, arguments, init ? init : construct, fini, finish, stack);
+  return fagen_start(main, count, arguments, init ? init : construct, fini, finish, stack);
 }

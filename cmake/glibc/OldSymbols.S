@@ -4,19 +4,24 @@
  * Each is a name of this binary alone that goes on to glibc's function: the objects of static libraries call it, too. Those
  * of libpthread and libdl moved to libc in 2.34; an older glibc has them in libpthread.so.0 and libdl.so.2, which a later
  * one still brings, so the binary asks for both. A section each: what nothing calls is left out (--gc-sections). */
-.macro old name, version=2.2.5
-        .symver fagen_old_\name, \name@GLIBC_\version
-        .section .text.\name, "ax", @progbits
-        .globl \name
-        .hidden \name
-        .type \name, @function
-\name:
+.macro name own, theirs, version
+        .symver fagen_old_\theirs, \theirs@GLIBC_\version
+        .section .text.\own, "ax", @progbits
+        .globl \own
+        .hidden \own
+        .type \own, @function
+\own:
         .cfi_startproc
         endbr64
-        jmp *fagen_old_\name@GOTPCREL(%rip)
+        jmp *fagen_old_\theirs@GOTPCREL(%rip)
         .cfi_endproc
-        .size \name, . - \name
+        .size \own, . - \own
 .endm
+.macro old function, version=2.2.5
+        name \function, \function, \version
+.endm
+
+        name fagen_start, __libc_start_main, 2.2.5
 
         old exp
         old exp2
