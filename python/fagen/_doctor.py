@@ -223,13 +223,18 @@ def emulated(tool):
     case = ",".join(map(str, _launch.SHAPE)) + " mask=causal"
     done = subprocess.run([tool, "check", _lib.path("kernels", _EMULATED_SET), "--device", "cpu", "--variant", _EMULATED_VARIANT, "--case", case,
                            "--json"], capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    part, remedy = "launch on the emulator", "FAGEN_CXX names GCC 8 or later, or clang 9 or later, FAGEN_CACHE_DIR a directory that can be written"
     try:
-        variant = json.loads(done.stdout)["check"]["variants"][0]
+        said = json.loads(done.stdout)["check"]
+        variant, failures = said["variants"][0], said["cases"][0].get("failures", [])
     except (ValueError, LookupError):
-        return Finding("launch on the emulator", "missing", (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1],
-                       "FAGEN_CXX names a C++17 compiler that works, FAGEN_CACHE_DIR a directory that can be written")
-    if not variant["passed"]:
-        return Finding("launch on the emulator", "wrong", f"{_EMULATED_VARIANT}: {done.stdout}", "report it with this output")
+        return Finding(part, "missing", (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1], remedy)
+    for failure in failures:
+        if failure["criterion"] == "compile":
+            return Finding(part, "missing", failure["message"], remedy)
+    if failures:
+        return Finding(part, "wrong", f"{_EMULATED_VARIANT}: {failures[0]['criterion']}: {failures[0]['message']}",
+                       "report it with the output of fagen doctor --json")
     return verdict("launch on the emulator", variant["max_error"], f"{_EMULATED_VARIANT} (sm_89, as C++)")
 
 

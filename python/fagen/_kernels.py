@@ -216,6 +216,7 @@ def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
     try:
         _run_compiler([file, "-o", written] + ([f"--target={','.join(targets)}"] if targets else []))
     except errors.SpecError as error:
+        kept.cleanup()
         raise (error.named(file, "<spec>") if is_text else error) from None
     return _load(written, kept)
 

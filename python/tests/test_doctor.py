@@ -60,6 +60,19 @@ def test_nothing_computes(monkeypatch):
     assert findings[0].state == "missing" and "g++" in findings[0].remedy and _doctor.exit_code(findings) == 1
 
 
+@pytest.mark.parametrize("failures, state", [
+    ([], "ok"), ([dict(criterion="compile", message="error: expected ';'")], "missing"), ([dict(criterion="error", message="0.2")], "wrong")])
+def test_the_emulator(monkeypatch, tmp_path, failures, state):
+    tool = tmp_path / "fagen-run"
+    said = dict(check=dict(variants=[dict(max_error=1e-4)], cases=[dict(failures=failures) if failures else {}]))
+    tool.write_text(f"#!/bin/sh\ncat <<'EOF'\n{json.dumps(said)}\nEOF\n")
+    tool.chmod(0o755)
+    assert _doctor.emulated(str(tool)).state == state
+    tool.write_text("#!/bin/sh\necho 'fagen-run: error: no C++ compiler found' >&2\nexit 70\n")
+    finding = _doctor.emulated(str(tool))
+    assert finding.state == "missing" and "no C++ compiler" in finding.found and "FAGEN_CXX" in finding.remedy
+
+
 def test_a_gpu(monkeypatch):
     said = dict(name="NVIDIA H200", capability=90, sms=132, kernel="h200_k", target="sm_90a", origin="nvrtc", prepared=1.0, error=1e-4,
                 nvrtc="/lib/libnvrtc.so.13", nvrtc_version="13.0")
