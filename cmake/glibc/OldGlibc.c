@@ -1,9 +1,10 @@
 /* fagen: what lets a binary that is linked here run with glibc 2.28, whatever glibc is here.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A linker takes the newest version of each symbol, and the objects of libstdc++.a call what their glibc has. These names are of
- * the binary alone, and come before glibc's: here those that an older glibc lacks, in OldSymbols.S those that it has under
- * another version. x86-64: the kernel's struct stat is glibc's. test/Package/old-glibc.test holds both files to their purpose. */
+ * A linker takes the newest version of each symbol, and the objects of libstdc++.a call what their glibc has. These
+ * names are of the binary alone, and come before glibc's: here those that an older glibc lacks, in OldSymbols.S those
+ * that it has under another version. x86-64: the kernel's struct stat is glibc's. test/Package/old-glibc.test holds
+ * both files to their purpose. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
@@ -55,8 +56,10 @@ static void construct(int count, char **arguments, char **environment) {
 
 typedef int Main(int, char **, char **);
 /* glibc's, of OldSymbols.S. */
-int fagen_start(Main *main, int count, char **arguments, Constructor init, void (*fini)(void), void (*finish)(void), void *stack);
+int fagen_start(Main *main, int count, char **arguments, Constructor init, void (*fini)(void), void (*finish)(void),
+                void *stack);
 
-int __libc_start_main(Main *main, int count, char **arguments, Constructor init, void (*fini)(void), void (*finish)(void), void *stack) {
+int __libc_start_main(Main *main, int count, char **arguments, Constructor init, void (*fini)(void),
+                      void (*finish)(void), void *stack) {
   return fagen_start(main, count, arguments, init ? init : construct, fini, finish, stack);
 }

@@ -1,5 +1,5 @@
-// fagen: a program that uses what glibc gave a new version since 2.28: constructors, threads, locks, dlopen, files, powers.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// fagen: a program that uses what glibc gave a new version since 2.28: constructors, threads, locks, dlopen, files,
+// powers. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cmath>
 #include <cstdio>
 #include <dlfcn.h>
