@@ -30,31 +30,12 @@ const fagen_op kExtents0[] = {
 };
 
 const fagen_form_param kParams0[] = {
-    {.name = "window",
-     .element = FAGEN_ELEMENT_I32,
-     .rank = 0,
-     .offset = 0,
-     .flags = FAGEN_PARAM_IN_MASK,
-     .low = 1,
-     .high = 4096},
-    {.name = "sinks",
-     .element = FAGEN_ELEMENT_F32,
-     .rank = 1,
-     .offset = 16,
-     .flags = 0,
-     .low = -kInfinity,
-     .high = kInfinity,
-     .extents = {{.ops = kExtents0 + 0, .size = 1}}},
+    {.name = "window", .element = FAGEN_ELEMENT_I32, .rank = 0, .offset = 0, .flags = FAGEN_PARAM_IN_MASK, .low = 1, .high = 4096},
+    {.name = "sinks", .element = FAGEN_ELEMENT_F32, .rank = 1, .offset = 16, .flags = 0, .low = -kInfinity, .high = kInfinity, .extents = {{.ops = kExtents0 + 0, .size = 1}}},
 };
 
 const fagen_form kForms[] = {
-    {.name = "old_form",
-     .text = "old_form",
-     .hash = 0x0fed282609caa6a7,
-     .params = kParams0,
-     .param_count = 2,
-     .param_size = sizeof(fagen_form_param),
-     .bytes = 32},
+    {.name = "old_form", .text = "old_form", .hash = 0x0fed282609caa6a7, .params = kParams0, .param_count = 2, .param_size = sizeof(fagen_form_param), .bytes = 32},
 };
 
 const fagen_op kWorkspace0Bytes0[] = {
@@ -191,19 +172,10 @@ const fagen_row kRows[] = {
         .tile_keys = 64,
         .launch_count = 2,
         .workspace_count = 1,
-        .launches =
-            {
-                {.symbol = "fagen_old_plain_f16_d64_old_form_sm_80",
-                 .grid = FAGEN_GRID_SPLITS,
-                 .threads = 128,
-                 .shared_bytes = 40960,
-                 .reserved = FAGEN_SPLITS_OF_SHARED},
-                {.symbol = "fagen_old_plain_f16_d64_old_form_sm_80_combine",
-                 .grid = FAGEN_GRID_ROWS,
-                 .threads = 128,
-                 .shared_bytes = 0,
-                 .reserved = 0},
-            },
+        .launches = {
+            {.symbol = "fagen_old_plain_f16_d64_old_form_sm_80", .grid = FAGEN_GRID_SPLITS, .threads = 128, .shared_bytes = 40960, .reserved = FAGEN_SPLITS_OF_SHARED},
+            {.symbol = "fagen_old_plain_f16_d64_old_form_sm_80_combine", .grid = FAGEN_GRID_ROWS, .threads = 128, .shared_bytes = 0, .reserved = 0},
+        },
         .workspace = kWorkspace0,
         .code = &fagen_code_old_plain_f16_d64_old_form_sm_80,
         .scratch_parts = 1,
@@ -231,19 +203,10 @@ const fagen_row kRows[] = {
         .tile_keys = 64,
         .launch_count = 2,
         .workspace_count = 1,
-        .launches =
-            {
-                {.symbol = "fagen_old_unaligned_f16_d64_old_form_sm_80",
-                 .grid = FAGEN_GRID_SPLITS,
-                 .threads = 128,
-                 .shared_bytes = 40960,
-                 .reserved = FAGEN_SPLITS_OF_SHARED},
-                {.symbol = "fagen_old_unaligned_f16_d64_old_form_sm_80_combine",
-                 .grid = FAGEN_GRID_ROWS,
-                 .threads = 128,
-                 .shared_bytes = 0,
-                 .reserved = 0},
-            },
+        .launches = {
+            {.symbol = "fagen_old_unaligned_f16_d64_old_form_sm_80", .grid = FAGEN_GRID_SPLITS, .threads = 128, .shared_bytes = 40960, .reserved = FAGEN_SPLITS_OF_SHARED},
+            {.symbol = "fagen_old_unaligned_f16_d64_old_form_sm_80_combine", .grid = FAGEN_GRID_ROWS, .threads = 128, .shared_bytes = 0, .reserved = 0},
+        },
         .workspace = kWorkspace1,
         .code = &fagen_code_old_unaligned_f16_d64_old_form_sm_80,
         .scratch_parts = 1,

@@ -50,14 +50,9 @@ const fagen_row kRows[] = {
         .tile_keys = 64,
         .launch_count = 1,
         .workspace_count = 0,
-        .launches =
-            {
-                {.symbol = "fagen_old_hopper_roles_f16_d64_none_sm_90a",
-                 .grid = FAGEN_GRID_TILES,
-                 .threads = 256,
-                 .shared_bytes = 41600,
-                 .reserved = 0},
-            },
+        .launches = {
+            {.symbol = "fagen_old_hopper_roles_f16_d64_none_sm_90a", .grid = FAGEN_GRID_TILES, .threads = 256, .shared_bytes = 41600, .reserved = 0},
+        },
         .workspace = nullptr,
         .code = &fagen_code_old_hopper_roles_f16_d64_none_sm_90a,
         .maps = kMaps0,
@@ -84,14 +79,9 @@ const fagen_row kRows[] = {
         .tile_keys = 64,
         .launch_count = 1,
         .workspace_count = 0,
-        .launches =
-            {
-                {.symbol = "fagen_old_hopper_unaligned_f16_d64_none_sm_90a",
-                 .grid = FAGEN_GRID_TILES,
-                 .threads = 128,
-                 .shared_bytes = 40960,
-                 .reserved = 0},
-            },
+        .launches = {
+            {.symbol = "fagen_old_hopper_unaligned_f16_d64_none_sm_90a", .grid = FAGEN_GRID_TILES, .threads = 128, .shared_bytes = 40960, .reserved = 0},
+        },
         .workspace = nullptr,
         .code = &fagen_code_old_hopper_unaligned_f16_d64_none_sm_90a,
     },

@@ -111,25 +111,21 @@ struct Registers {
 /// What runs before the first key tile.
 __device__ __forceinline__ void prologue(const Cta &cta, Registers &r) {
   if (0 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin,
-                                            cta.params.seq_q);
+    copy_tile_async<kThreads, kVectorBytes>(cta.shared.q, cta.q, cta.params.q_stride[2], cta.row_begin, cta.params.seq_q);
   clear(r.o);
   fill(r.l, 0.0f);
   fill(r.m, ptx::negative_infinity());
   // pipeline-loads: K runs ahead
   if (0 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2],
-                                            cta.first_tile * kTileKeys, cta.split_keys);
+    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[0], cta.k, cta.params.k_stride[2], cta.first_tile * kTileKeys, cta.split_keys);
   ptx::cp_async_commit();
   // pipeline-loads: V runs ahead
   if (0 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2],
-                                            cta.first_tile * kTileKeys, cta.split_keys);
+    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[0], cta.v, cta.params.v_stride[2], cta.first_tile * kTileKeys, cta.split_keys);
   ptx::cp_async_commit();
   // pipeline-loads: K runs ahead
   if (1 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[1], cta.k, cta.params.k_stride[2],
-                                            (cta.first_tile + 1) * kTileKeys, cta.split_keys);
+    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[1], cta.k, cta.params.k_stride[2], (cta.first_tile + 1) * kTileKeys, cta.split_keys);
   ptx::cp_async_commit();
 }
 
@@ -141,9 +137,7 @@ __device__ __forceinline__ void tile_step(const Cta &cta, Registers &r, int j) {
   ptx::cta_barrier();
   // pipeline-loads: V into the slot that P V left
   if (j + kStages - 1 < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], cta.v,
-                                            cta.params.v_stride[2], (cta.first_tile + (j + kStages - 1)) * kTileKeys,
-                                            cta.split_keys);
+    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.v[(j + kStages - 1) % kStages], cta.v, cta.params.v_stride[2], (cta.first_tile + (j + kStages - 1)) * kTileKeys, cta.split_keys);
   ptx::cp_async_commit();
   // S = Q K^T (old.fa:12)
   mma_abt(r.s, cta.shared.q, warp_row(), cta.shared.ring.k[j % kStages], warp_key());
@@ -153,14 +147,12 @@ __device__ __forceinline__ void tile_step(const Cta &cta, Registers &r, int j) {
   ptx::cta_barrier();
   // pipeline-loads: K into the slot that Q K^T left
   if (j + kStages < cta.key_tiles)
-    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages) % kStages], cta.k, cta.params.k_stride[2],
-                                            (cta.first_tile + (j + kStages)) * kTileKeys, cta.split_keys);
+    copy_tile_async<kThreads, kVectorBytes>(cta.shared.ring.k[(j + kStages) % kStages], cta.k, cta.params.k_stride[2], (cta.first_tile + (j + kStages)) * kTileKeys, cta.split_keys);
   ptx::cp_async_commit();
   // S = -inf where the key is not visible (old.fa:10)
   if (j < cta.left_tiles || cta.left_tiles + cta.full_tiles <= j) {
     mask(r.s, cta.row_begin + warp_row(), (cta.first_tile + j) * kTileKeys + warp_key(), [&](int q, int k) {
-      return k < cta.split_keys && (k <= q + cta.params.seq_kv - cta.params.seq_q - cta.split_begin &&
-                                    q + cta.params.seq_kv - cta.params.seq_q - (k + cta.split_begin) < cta.window);
+      return k < cta.split_keys && (k <= q + cta.params.seq_kv - cta.params.seq_q - cta.split_begin && q + cta.params.seq_kv - cta.params.seq_q - (k + cta.split_begin) < cta.window);
     });
   }
   // online softmax (old.fa:12)
@@ -177,81 +169,47 @@ __device__ __forceinline__ void tile_step(const Cta &cta, Registers &r, int j) {
 __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
   const SplitPlace place = locate_split<kTileRows, kTileKeys, kSplitKeys>(cta.params);
   total(r.l);
-  map(r.m, 0, 0,
-      [&](float m, int, int) { return m == ptx::negative_infinity() ? ptx::negative_infinity() : m * cta.exp_factor; });
-  map(
-      r.m_new, 0, 0,
-      [&](float m_new, float m, int, int) {
-        return place.split == 0 ? max(m, cta.form.sinks(place.head) * 1.442695f) : m;
-      },
-      r.m);
-  map(
-      r.l, 0, 0,
-      [&](float l, float m, float m_new, int, int) {
-        return l * exp2(m - (m_new == ptx::negative_infinity() ? 0.0f : m_new));
-      },
-      r.m, r.m_new);
-  map(
-      r.o, 0, 0,
-      [&](float o, float m, float m_new, int, int) {
-        return o * exp2(m - (m_new == ptx::negative_infinity() ? 0.0f : m_new));
-      },
-      r.m, r.m_new);
-  map(
-      r.l, 0, 0,
-      [&](float l, float m_new, int, int) {
-        return l + (place.split == 0 ? exp2(cta.form.sinks(place.head) * 1.442695f -
-                                            (m_new == ptx::negative_infinity() ? 0.0f : m_new))
-                                     : 0.0f);
-      },
-      r.m_new);
-  map(r.m, 0, 0, [&](float m, float m_new, int, int) { return m_new; }, r.m_new);
+  map(r.m, 0, 0, [&](float m, int, int) {
+    return m == ptx::negative_infinity() ? ptx::negative_infinity() : m * cta.exp_factor;
+  });
+  map(r.m_new, 0, 0, [&](float m_new, float m, int, int) {
+    return place.split == 0 ? max(m, cta.form.sinks(place.head) * 1.442695f) : m;
+  }, r.m);
+  map(r.l, 0, 0, [&](float l, float m, float m_new, int, int) {
+    return l * exp2(m - (m_new == ptx::negative_infinity() ? 0.0f : m_new));
+  }, r.m, r.m_new);
+  map(r.o, 0, 0, [&](float o, float m, float m_new, int, int) {
+    return o * exp2(m - (m_new == ptx::negative_infinity() ? 0.0f : m_new));
+  }, r.m, r.m_new);
+  map(r.l, 0, 0, [&](float l, float m_new, int, int) {
+    return l + (place.split == 0 ? exp2(cta.form.sinks(place.head) * 1.442695f - (m_new == ptx::negative_infinity() ? 0.0f : m_new)) : 0.0f);
+  }, r.m_new);
+  map(r.m, 0, 0, [&](float m, float m_new, int, int) {
+    return m_new;
+  }, r.m_new);
   float *const rows = split_rows<kHeadDimV>(cta.params, place.split, place.batch, place.head);
   store_split(rows, split_columns<kHeadDimV>(), r.o, r.m, r.l, place.row_begin + warp_row(), cta.params.seq_q);
 }
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    fagen_old_plain_f16_d64_old_form_sm_80(const __grid_constant__ FormedParams<FormParams> all) {
+extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_old_plain_f16_d64_old_form_sm_80(const __grid_constant__ FormedParams<FormParams> all) {
   const MappedAttentionParams &params = all.attention;
   const FormParams &form = all.form;
   SplitPlace place = locate_split<kTileRows, kTileKeys, kSplitKeys>(params);
   const int window = value_of(form.window, 1, 4096);
   const float exp_factor = 2.0f * params.scale_log2;
-  share_seen_keys<kTileKeys>(place, params, max(0, place.row_begin + params.seq_kv - params.seq_q - window + 1),
-                             min(params.seq_kv, place.row_begin + params.seq_kv - params.seq_q + 64));
-  const int first_tile =
-      floor_div(max(0, place.row_begin + params.seq_kv - params.seq_q - place.split_begin - window + 1), kTileKeys);
-  const int key_tiles = max(
-      ceil_div(max(min(place.split_keys, place.row_begin + params.seq_kv - params.seq_q - place.split_begin + 64), 0),
-               kTileKeys) -
-          first_tile,
-      0);
-  const int left_tiles =
-      min(max(ceil_div(max(0, place.row_begin + params.seq_kv - params.seq_q - place.split_begin - window + 64),
-                       kTileKeys) -
-                  first_tile,
-              0),
-          max(key_tiles - 1, 0));
-  const int full_tiles = min(
-      max(min(floor_div(
-                  max(min(place.split_keys, place.row_begin + params.seq_kv - params.seq_q - place.split_begin + 1), 0),
-                  kTileKeys),
-              first_tile + key_tiles) -
-              max(first_tile,
-                  ceil_div(max(0, place.row_begin + params.seq_kv - params.seq_q - place.split_begin - window + 64),
-                           kTileKeys)),
-          0),
-      key_tiles);
+  share_seen_keys<kTileKeys>(place, params, max(0, place.row_begin + params.seq_kv - params.seq_q - window + 1), min(params.seq_kv, place.row_begin + params.seq_kv - params.seq_q + 64));
+  const int first_tile = floor_div(max(0, place.row_begin + params.seq_kv - params.seq_q - place.split_begin - window + 1), kTileKeys);
+  const int key_tiles = max(ceil_div(max(min(place.split_keys, place.row_begin + params.seq_kv - params.seq_q - place.split_begin + 64), 0), kTileKeys) - first_tile, 0);
+  const int left_tiles = min(max(ceil_div(max(0, place.row_begin + params.seq_kv - params.seq_q - place.split_begin - window + 64), kTileKeys) - first_tile, 0), max(key_tiles - 1, 0));
+  const int full_tiles = min(max(min(floor_div(max(min(place.split_keys, place.row_begin + params.seq_kv - params.seq_q - place.split_begin + 1), 0), kTileKeys), first_tile + key_tiles) - max(first_tile, ceil_div(max(0, place.row_begin + params.seq_kv - params.seq_q - place.split_begin - window + 64), kTileKeys)), 0), key_tiles);
   const Cta cta{params,
                 form,
                 ptx::shared_storage<SharedStorage>(),
                 head_rows<Element>(params.q, params.q_stride, place.batch, place.head),
-                head_rows<Element>(params.k, params.k_stride, place.batch, place.kv_head) +
-                    place.split_begin * params.k_stride[2],
-                head_rows<Element>(params.v, params.v_stride, place.batch, place.kv_head) +
-                    place.split_begin * params.v_stride[2],
+                head_rows<Element>(params.k, params.k_stride, place.batch, place.kv_head) + place.split_begin * params.k_stride[2],
+                head_rows<Element>(params.v, params.v_stride, place.batch, place.kv_head) + place.split_begin * params.v_stride[2],
                 place.row_begin,
                 place.batch,
                 place.head,
@@ -272,8 +230,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 }
 
 /// The second launch: merges the parts of each query row, a row each warp (old.fa:12).
-extern "C" __global__ void __launch_bounds__(32 * kCombineWarps)
-    fagen_old_plain_f16_d64_old_form_sm_80_combine(const __grid_constant__ AttentionParams params) {
+extern "C" __global__ void __launch_bounds__(32 * kCombineWarps) fagen_old_plain_f16_d64_old_form_sm_80_combine(const __grid_constant__ AttentionParams params) {
   const long long row_begin = static_cast<long long>(ptx::cta_index()) * kCombineWarps;
   combine_splits<Element, kHeadDimV, kVectorBytes, true, kOfExponents>(params, row_begin + ptx::warp_index());
 }

@@ -118,17 +118,14 @@ __device__ __forceinline__ void load(const Cta &cta) {
   if (!is_first)
     return;
   arrive_expecting(cta.shared.q_full, 0, sizeof(QTile));
-  copy_tile_box(cta.shared.q, cta.params.q_map, cta.row_begin, cta.head, cta.batch, cta.shared.q_full, 0,
-                ptx::CacheHint::kEvictFirst);
+  copy_tile_box(cta.shared.q, cta.params.q_map, cta.row_begin, cta.head, cta.batch, cta.shared.q_full, 0, ptx::CacheHint::kEvictFirst);
   for (int j = 0; j < cta.key_tiles; ++j) {
     wait_for(cta.shared.k_empty, j - kStages); // order-roles: everybody has left the slot
     arrive_expecting(cta.shared.k_full, j, sizeof(KTile));
-    copy_tile_box(cta.shared.ring.k[j % kStages], cta.params.k_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head,
-                  cta.batch, cta.shared.k_full, j, ptx::CacheHint::kEvictLast);
+    copy_tile_box(cta.shared.ring.k[j % kStages], cta.params.k_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.k_full, j, ptx::CacheHint::kEvictLast);
     wait_for(cta.shared.v_empty, j - kStages); // order-roles: everybody has left the slot
     arrive_expecting(cta.shared.v_full, j, sizeof(VTile));
-    copy_tile_box(cta.shared.ring.v[j % kStages], cta.params.v_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head,
-                  cta.batch, cta.shared.v_full, j, ptx::CacheHint::kEvictLast);
+    copy_tile_box(cta.shared.ring.v[j % kStages], cta.params.v_map, (cta.key_tiles - (j + 1)) * kTileKeys, cta.kv_head, cta.batch, cta.shared.v_full, j, ptx::CacheHint::kEvictLast);
   }
 }
 
@@ -152,8 +149,9 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
   ptx::wgmma_wait<0>();
   arrive_by_group(cta.shared.k_empty, j); // order-roles: the group has left the slot
   // S = -inf where the key is not visible (old_hopper.fa:3)
-  mask_from(r.s, cta.row_begin + warp_row(), (cta.key_tiles - (j + 1)) * kTileKeys,
-            [&](int) { return cta.params.seq_kv; });
+  mask_from(r.s, cta.row_begin + warp_row(), (cta.key_tiles - (j + 1)) * kTileKeys, [&](int) {
+    return cta.params.seq_kv;
+  });
   // online softmax (old_hopper.fa:5)
   row_max(r.m_new, r.s, r.m);
   rescale<true>(r.o, r.l, r.m, r.m_new, cta.params.scale_log2);
@@ -207,17 +205,20 @@ __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    fagen_old_hopper_roles_f16_d64_none_sm_90a(const __grid_constant__ MappedAttentionParams params) {
+extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_old_hopper_roles_f16_d64_none_sm_90a(const __grid_constant__ MappedAttentionParams params) {
   const CtaPlace place = locate_cta<kTileRows>(params);
   const int group = ptx::warp_group_index(); // 0 loads
   const int group_row = (group - 1) * 4 * kWarpRows;
   const int full_tiles = floor_div(max(params.seq_kv, 0), kTileKeys);
   const int key_tiles = ceil_div(max(params.seq_kv, 0), kTileKeys);
-  const Cta cta{params,        ptx::shared_storage<SharedStorage>(),
-                place.batch,   place.head,
-                place.kv_head, place.row_begin,
-                group_row,     full_tiles,
+  const Cta cta{params,
+                ptx::shared_storage<SharedStorage>(),
+                place.batch,
+                place.head,
+                place.kv_head,
+                place.row_begin,
+                group_row,
+                full_tiles,
                 key_tiles};
   if (group == 0) {
     ptx::setmaxnreg_dec<kLoadRegisters>();
