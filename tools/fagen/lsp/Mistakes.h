@@ -18,7 +18,8 @@ llvm::json::Object rangeOf(const llvm::json::Object &mistake);
 /// A diagnostic of the protocol, its notes in its text.
 llvm::json::Object diagnosticOf(const llvm::json::Object &mistake);
 
-/// Code actions of the protocol that mend the mistake in the document of this URI: its fixes, else the word that its message asks for.
+/// Code actions of the protocol that mend the mistake in the document of this URI: its fixes, else the word that its
+/// message asks for.
 llvm::json::Array quickFixesOf(const llvm::json::Object &mistake, llvm::StringRef uri);
 
 } // namespace fagen
