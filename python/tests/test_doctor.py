@@ -79,7 +79,8 @@ def test_a_gpu(monkeypatch):
     found = by_part(_doctor.gpu(0))
     assert found["GPU 0"].found == "NVIDIA H200, sm_90, 132 SMs" and "(sm_90a)" in found["kernels"].found
     assert found["NVRTC"].found == "13.0 at /lib/libnvrtc.so.13" and found["launch on GPU 0"].state == "ok"
-    monkeypatch.setattr(_doctor, "launch", lambda mode, ordinal: dict(refused="no NVRTC: libnvrtc.so.13 cannot be loaded", log=""))
+    monkeypatch.setattr(_doctor, "launch", lambda mode, ordinal: dict(refused="no NVRTC: libnvrtc.so.13 cannot be loaded", kind="CompileError",
+                                                              stage="prepare", log=""))
     assert by_part(_doctor.gpu(0))["GPU 0"].remedy == "pip install nvidia-cuda-nvrtc"
 
 
