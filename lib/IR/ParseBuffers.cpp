@@ -33,10 +33,11 @@ bool BufferParser::parseBuffer(Space space) {
   return true;
 }
 
-/// M, K]
+/// M, K]; of a view how much memory says, too: rows of a sequence
 bool BufferParser::parseShape(Buffer &buffer) {
   do {
-    if (!lexer.expression(buffer.shape.emplace_back()))
+    Expr &size = buffer.shape.emplace_back();
+    if (!(buffer.map ? lexer.place(size) : lexer.expression(size)))
       return false;
   } while (lexer.accept(","));
   return lexer.expect("]");

@@ -38,9 +38,12 @@ static void forEachRead(const Kernel &kernel, const Expr &expr, llvm::function_r
 
 void fagen::ir::forEachRead(const Kernel &kernel, const Op &op, llvm::function_ref<void(const Buffer &)> visit) {
   forEachExpr(op, [&](const Expr &expr) { ::forEachRead(kernel, expr, visit); });
-  if (const Buffer *const matrix = globalOf(op); matrix && matrix->map)
-    for (const Expr &index : matrix->map->at)
-      ::forEachRead(kernel, index, visit);
+  const Buffer *const matrix = globalOf(op);
+  if (!matrix || !matrix->map)
+    return;
+  for (const llvm::ArrayRef<Expr> list : {llvm::ArrayRef(matrix->map->at), llvm::ArrayRef(matrix->shape)})
+    for (const Expr &expr : list)
+      ::forEachRead(kernel, expr, visit);
 }
 
 Expr fagen::ir::restBeside(const Expr &expr, StringRef name) {
