@@ -5,6 +5,7 @@
 
 #include "KernelEmitter.h"
 #include "ProgramText.h"
+#include "check/OperandsInText.h"
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Spec/Options.h"
@@ -116,6 +117,14 @@ private:
       else if (const auto mma = dynCast<MmaIssueOp>(op))
         checkProduct(*mma, /*isOfGroups=*/true);
     });
+    if (isSound) // else operands may be of other kernels' kinds
+      walk(role.body, [&](const Op &op) { checkOperands(kernel, role, op); });
+  }
+
+  void checkOperands(const Kernel &kernel, const Role &role, const Op &op) {
+    const std::string why = whyNoText(kernel, role, op);
+    if (!why.empty())
+      refuse(op.location, opInfo(op.kind).name + " has no text: " + why);
   }
 
   template <typename Product> void checkProduct(Product product, bool isOfGroups) {

@@ -62,8 +62,18 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
       ofTiles.insert(let.name);
 }
 
+/// From the whole to its parts: an index of what is read may be read itself.
+Expr ProgramOpEmitter::withReads(const Expr &expr) const {
+  if (expr.kind() == ExprKind::Read)
+    return variable(elementAt(*kernel.buffer(expr.operands().front().name().drop_front()), expr.indices()));
+  llvm::SmallVector<Expr, 3> operands;
+  for (const Expr &operand : expr.operands())
+    operands.push_back(withReads(operand));
+  return operands.empty() ? expr : expr.withOperands(operands);
+}
+
 Expr ProgramOpEmitter::spelled(const Expr &expr) const {
-  Expr result = expr;
+  Expr result = readsMemory(expr) ? withReads(expr) : expr;
   for (const std::string &size : kernel.sizes)
     result = result.substitute(size, variable("cta.params." + size));
   return result.substitute(nameOf(RunValue::GroupRow), variable("cta.group_row"));
@@ -139,25 +149,25 @@ std::string ProgramOpEmitter::address(const Buffer &tensor, llvm::ArrayRef<Expr>
                      isFirst ? "" : " + " + expression(column));
 }
 
+std::string ProgramOpEmitter::elementAt(const Buffer &tensor, llvm::ArrayRef<Expr> index) const {
+  return fmt::format("static_cast<int>(*({}))", address(tensor, index));
+}
+
 /// By its name, where the kernel has one.
 std::string ProgramOpEmitter::vectorBytes() const {
   return byName(kernel, Measure::VectorBytes, vectorBytesOf(kernel)).str();
 }
 
 /// As row_of of <fagen/device/ops/matrix.h>.
-std::string ProgramOpEmitter::rowsOf(const Buffer &matrix) const {
+std::string ProgramOpEmitter::rowsOf(const Matrix &matrix) const {
   const std::string row = kernel.freshName("row");
   return fmt::format("[&](int {}) {{ return {}; }}", row,
-                     address(tensorOf(matrix), indexOf(matrix, variable(row), constant(0))));
+                     address(matrix.tensor(), matrix.indexOf(variable(row), constant(0))));
 }
 
 /// The first element of a box, the fastest dimension first.
 std::string ProgramOpEmitter::cornerOf(const Op &op) const {
-  const Buffer &matrix = *globalOf(op);
-  Expr column = firstColumnOf(op);
-  if (op.has(Attr::First))
-    column = column + constant(op.integer(Attr::First));
-  const llvm::SmallVector<Expr, 4> index = indexOf(matrix, firstRowOf(op), column);
+  const llvm::SmallVector<Expr, 4> index = matrixOf(op).indexOf(firstRowOf(op), firstColumnOf(op));
   std::string corner;
   for (const Expr &at : llvm::reverse(index))
     corner += (corner.empty() ? "" : ", ") + expression(at);
@@ -166,7 +176,7 @@ std::string ProgramOpEmitter::cornerOf(const Op &op) const {
 
 void ProgramOpEmitter::emitCopy(const Op &op) {
   const CopyIssueOp copy(op);
-  const Buffer &matrix = *copy.src().buffer;
+  const Matrix matrix(copy.src());
   std::optional<IndentedStream::Scope> scope;
   if (copy.when() && !(copy.when().kind() == ExprKind::Constant && copy.when().value() != 0)) {
     line(out, "if ({})", expression(copy.when()));
@@ -175,15 +185,15 @@ void ProgramOpEmitter::emitCopy(const Op &op) {
   }
   line(out, "copy_matrix{}<{}, {}>({}, {}, {}, {}, {}, {});", copy.kind() == CopyKind::CpAsync ? "_async" : "",
        32 * ofRole.warps, vectorBytes(), operand(copy.dst()), rowsOf(matrix), expression(firstRowOf(op)),
-       expression(matrix.shape[0]), expression(firstColumnOf(op)), expression(matrix.shape[1]));
+       expression(matrix.rows()), expression(firstColumnOf(op)), expression(matrix.columns()));
 }
 
 void ProgramOpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
-  const Buffer &matrix = *store.dst().buffer;
+  const Matrix matrix(store.dst());
   line(out, "store_matrix<{}>({}, {}, {} + warp_row(), {}, {}, {});", vectorBytes(), rowsOf(matrix), operand(store.o()),
-       expression(firstRowOf(op)), expression(matrix.shape[0]), expression(firstColumnOf(op)),
-       expression(matrix.shape[1]));
+       expression(firstRowOf(op)), expression(matrix.rows()), expression(firstColumnOf(op)),
+       expression(matrix.columns()));
 }
 
 void ProgramOpEmitter::emitBulkCopy(const Op &op) {
@@ -194,8 +204,8 @@ void ProgramOpEmitter::emitBulkCopy(const Op &op) {
 
 void ProgramOpEmitter::emitBulkStore(const Op &op) {
   const BulkStoreOp store(op);
-  const Buffer &matrix = *store.dst().buffer;
-  const unsigned row = tensorOf(matrix).shape.size() - 1 - boxMapOf(matrix)->rowDimension;
+  const Matrix matrix(store.dst());
+  const unsigned row = matrix.tensor().shape.size() - 1 - boxMapOf(matrix)->rowDimension;
   const bool isOfGroup = actorOf(op) == Actor::Group;
   if (isOfGroup) {
     line(out, "if (ptx::thread_index() % {} == 0)", 32 * kGroupWarps);
@@ -208,9 +218,7 @@ void ProgramOpEmitter::emitBulkStore(const Op &op) {
 // Control.
 
 void ProgramOpEmitter::emitLet(const Let &let) {
-  const std::string value = let.source
-                                ? fmt::format("static_cast<int>(*({}))", address(*let.source->buffer, let.source->at))
-                                : expression(let.value);
+  const std::string value = let.source ? elementAt(*let.source->buffer, let.source->at) : expression(let.value);
   line(out, "const int {} = {};{}", let.name, value, let.note.empty() ? "" : " // " + let.note);
 }
 

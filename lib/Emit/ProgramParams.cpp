@@ -23,10 +23,10 @@ bool fagen::isByAddress(const Op &op) {
 static bool isWriteTo(const Op &op) { return op.kind == OpKind::Store || op.kind == OpKind::BulkStore; }
 
 BoxShape fagen::boxOf(const Role &role, const Op &op) {
-  const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer, &matrix = *globalOf(op);
+  const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer;
   const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, sizeOf(tile.type));
   const bool isOfGroup = isWriteTo(op) && actorOf(op) == Actor::Group;
-  return {boxMapOf(matrix)->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows.number(),
+  return {boxMapOf(matrixOf(op))->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows.number(),
           bytes / sizeOf(tile.type), tile.layout == Layout::Xor ? bytes : 0};
 }
 
@@ -92,6 +92,7 @@ void ProgramParams::addPointers(const Kernel &kernel) {
       addTensor(*let.source->buffer);
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
+      forEachRead(kernel, op, addTensor);
       if (isByAddress(op))
         addTensor(tensorOf(*globalOf(op)));
     });

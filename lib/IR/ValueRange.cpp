@@ -73,6 +73,9 @@ private:
         return within(kAnything, {scalar.low, scalar.high});
     if (kernel.hasConstant(name))
       return {kernel.constant(name), kernel.constant(name)};
+    if (llvm::is_contained(kernel.sizes, name) ||
+        llvm::any_of(kernel.grid.indices, [&](const GridIndex &index) { return index.name == name; }))
+      return kNatural;
     const Let *const let = letOf(kernel, Expr::variable(name));
     if ((let && let->judged) || isCounted(name))
       return kNatural;
