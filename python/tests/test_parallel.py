@@ -82,7 +82,7 @@ def attend(rank, ranks, *, problem, split, keys=None, mesh=None, subset=None, re
         options["group"] = group_of(tuple(subset))
         if rank not in subset:
             return None
-        rank = subset.index(rank)
+        rank = dist.get_rank(options["group"])
     held = [one.shard(t, rank) for t, one in ((q, split), (k, keys or split), (v, keys or split))]
     o, lse = parallel.attention(*held, split=split, keys=keys, return_lse=True, **options)
     if repeat:
@@ -115,3 +115,135 @@ def test_masks(four, mask, scheme, mesh):
     split = parallel.zigzag(61, 2).divide(2) if mesh else parallel.zigzag(61, 4) if scheme == "ring" else parallel.contiguous(61, 4)
     q, k, v = inputs(**problem)
     compare(four, reference(q, k, v, seen_by(61, 61, **MASKS[mask])), problem=problem, split=split, scheme=scheme, mesh=mesh, **MASKS[mask])
+
+
+@pytest.mark.parametrize("rows, keys, make", [(1, 50, "contiguous"), (3, 50, "zigzag"), (33, 80, "zigzag"), (50, 20, "zigzag"), (2, 2, "contiguous")])
+@pytest.mark.parametrize("causal", [False, True])
+def test_lengths(four, rows, keys, make, causal):
+    """Other keys than rows, rows that see nothing, and ranks that hold nothing."""
+    split, other = getattr(parallel, make)(rows, 4), parallel.contiguous(keys, 4)
+    q, k, v = inputs(rows=rows, keys=keys)
+    compare(four, reference(q, k, v, seen_by(rows, keys, causal=causal)), problem={"rows": rows, "keys": keys}, split=split, keys=other, causal=causal)
+
+
+def test_any_split(two):
+    """Ranges of any lengths, many of them."""
+    split = parallel.Split(70, [[(0, 3), (9, 20), (41, 70)], [(3, 9), (20, 41)]])
+    for mask in MASKS.values():
+        problem = {"rows": 70, "batch": 2}
+        mask = {**mask, "documents": torch.tensor([0, 7, 8, 30, 70])} if "documents" in mask else mask
+        compare(two, reference(*inputs(**problem), seen_by(70, 70, **mask)), problem=problem, split=split, **mask)
+
+
+def test_documents_of_each_batch(two):
+    ids = torch.stack([torch.arange(40) // 13, torch.arange(40) // 7, torch.zeros(40, dtype=torch.int64)])
+    mask = {"documents": ids, "causal": True}
+    compare(two, reference(*inputs(3, 40), seen_by(40, 40, **mask)), problem={"batch": 3, "rows": 40}, split=parallel.zigzag(40, 2), **mask)
+
+
+@pytest.mark.parametrize("heads, kv_heads, chunks", [(4, 4, 4), (8, 1, 1), (6, 2, 2), (12, 4, 2), (5, 5, 1), (16, 8, 2), (9, 3, 1)])
+def test_heads(four, heads, kv_heads, chunks):
+    """More and fewer K/V heads than ranks, and heads that ranks do not divide."""
+    problem = {"rows": 37, "heads": heads, "kv_heads": kv_heads, "batch": 2}
+    compare(four, reference(*inputs(**problem), seen_by(37, 37, causal=True)), problem=problem, split=parallel.contiguous(37, 4), scheme="ulysses",
+            causal=True, chunks=chunks)
+
+
+def test_subsets(four):
+    """Groups of some ranks; the others do nothing."""
+    for subset in ((1, 3), (0, 2, 3)):
+        split = parallel.zigzag(45, len(subset))
+        parts = [part for part in four.call(attend, problem={"rows": 45}, split=split, subset=subset, causal=True) if part]
+        o = split.join([parts[sorted(subset).index(rank)][0] for rank in subset])
+        torch.testing.assert_close(o.double(), reference(*inputs(rows=45), seen_by(45, 45, causal=True))[0], atol=2e-5, rtol=2e-5)
+
+
+def test_bits_are_the_same_each_time(four):
+    four.call(attend, problem={"rows": 50, "dtype": torch.bfloat16}, split=parallel.zigzag(50, 4), causal=True, repeat=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_errors_of_parts_in_16_bits(four, dtype):
+    """Parts are rounded to the type of q, and their merge is: docs/Parallel.md has the bound, one half unit for each."""
+    problem = {"rows": 64, "dtype": dtype}
+    q, k, v = inputs(**problem)
+    wanted, _ = reference(q, k, v, seen_by(64, 64))
+    parts = four.call(attend, problem=problem, split=parallel.zigzag(64, 4))
+    o = parallel.zigzag(64, 4).join([o for o, _ in parts]).double()
+    unit = torch.finfo(dtype).eps / 2
+    largest = v.double().abs().amax()
+    assert (o - wanted).abs().max() <= unit * (wanted.abs().max() + largest) * 1.01
+
+
+SLOPES, SINKS = torch.tensor([0.5, 0.1, 0.02, 0.9]), torch.tensor([0.5, -1.0, 3.0, 0.0])
+
+
+def forms(rows, keys, batch):
+    """Of the package: (form, its args, what it means as score, mask and sink)."""
+    row, key = torch.arange(rows)[:, None], torch.arange(keys)[None]
+    place = row + keys - rows
+    causal = key <= place
+    draw = torch.Generator().manual_seed(3)
+    bias = torch.randn((batch, 4, rows, keys), generator=draw)
+    visible = torch.randint(0, 2, (batch, 4, rows, keys), generator=draw, dtype=torch.uint8)
+    ids = (torch.arange(keys, dtype=torch.int32)[None] + 5 * torch.arange(batch, dtype=torch.int32)[:, None]) // 11
+    first = torch.searchsorted(ids, ids).int()
+    own = ids[:, place.clamp(min=0)[:, 0]]
+    same = (ids[:, None, None, :] == own[:, None, :, None]) & causal
+    factor = torch.tensor([0.5, 1.0, 2.0, 3.0])
+    prefix = torch.tensor([9, 3, 20][:batch], dtype=torch.int32)
+    blocks = torch.randint(0, 2, (batch, 4, -(-rows // 8), -(-keys // 8)), generator=draw, dtype=torch.uint8)
+    cap = lambda s: 5 * torch.tanh(s / 5)  # noqa: E731
+    by_rows = {"first": (torch.arange(rows) // 3).int(), "last": (torch.arange(rows) // 2 + 4).int()}
+    return {
+        "window": ({"window": 9}, {"seen": causal & (place - key < 9)}),
+        "local": ({"left": 4, "right": 6}, {"seen": (key >= place - 4) & (key <= place + 6)}),
+        "softcap": ({"cap": 5.0}, {"seen": causal, "score": cap}),
+        "gemma2": ({"cap": 5.0, "window": 9}, {"seen": causal & (place - key < 9), "score": cap}),
+        "alibi": ({"slope": SLOPES}, {"seen": causal, "score": lambda s: s + SLOPES.double()[:, None, None] * (key - place)}),
+        "sink": ({"sinks": SINKS}, {"seen": causal, "sink": SINKS}),
+        "gpt_oss": ({"window": 9, "sinks": SINKS}, {"seen": causal & (place - key < 9), "sink": SINKS}),
+        "bias": ({"bias": bias}, {"seen": torch.ones(rows, keys, dtype=torch.bool), "score": lambda s: s + bias.double()}),
+        "prefix": ({"prefix": prefix}, {"seen": (key < prefix[:, None, None, None]) | causal}),
+        "documents": ({"first": first}, {"seen": same}),
+        "same_document": ({"document": ids}, {"seen": same}),
+        "temperature": ({"factor": factor}, {"seen": causal, "score": lambda s: s * factor.double()[:, None, None]}),
+        "streaming": ({"first": 3, "window": 9}, {"seen": causal & ((key < 3) | (place - key < 9))}),
+        "dilated": ({"window": 5, "step": 3}, {"seen": causal & (place - key < 15) & ((place - key) % 3 == 0)}),
+        "chunked": ({"chunk": 16}, {"seen": causal & (key // 16 == torch.div(place, 16, rounding_mode="floor"))}),
+        "blocks": ({"size": 8, "rows": blocks.shape[2], "columns": blocks.shape[3], "map": blocks},
+                   {"seen": blocks.bool().repeat_interleave(8, 2).repeat_interleave(8, 3)[:, :, :rows, :keys]}),
+        "visible": ({"visible": visible}, {"seen": visible.bool()}),
+        "bias_visible": ({"bias": bias, "visible": visible}, {"seen": visible.bool(), "score": lambda s: s + bias.double()}),
+        "rows": (by_rows, {"seen": (key >= by_rows["first"][:, None]) & (key <= by_rows["last"][:, None])}),
+        "used": ({"used": torch.tensor([40, 7, 33][:batch], dtype=torch.int32), "left": 12, "right": 0}, {"seen": used(row, key, rows, [40, 7, 33][:batch])}),
+    }
+
+
+def used(row, key, rows, lengths):
+    length = torch.tensor(lengths)[:, None, None, None]
+    place = row + length - rows
+    return (key < length) & (key >= place - 12) & (key <= place)
+
+
+def test_there_is_a_case_for_each_form_of_the_package():
+    assert set(forms(8, 8, 1)) == set(fagen.ready().forms)
+
+
+@pytest.mark.parametrize("form", sorted(forms(8, 8, 1)))
+def test_forms(four, form):
+    """Over a ring with rows that see nothing, and mixed with an exchange over heads."""
+    batch = 2
+    for rows, keys, scheme, mesh in ((50, 50, "ring", None), (30, 45, "mixed", (2, 2))) if form != "used" else ((20, 50, "ring", None), ):
+        args, meaning = forms(rows, keys, batch)[form]
+        problem = {"batch": batch, "rows": rows, "keys": keys}
+        split, other = (parallel.zigzag(n, 2).divide(2) if mesh else parallel.zigzag(n, 4) for n in (rows, keys))
+        compare(four, reference(*inputs(**problem), **meaning), problem=problem, split=split, keys=other, form=form, form_args=args, scheme=scheme,
+                mesh=mesh)
+
+
+def test_sinks_of_rows_that_see_nothing(two):
+    args, meaning = forms(50, 20, 1)["sink"]
+    problem = {"rows": 50, "keys": 20}
+    compare(two, reference(*inputs(**problem), **meaning), problem=problem, split=parallel.zigzag(50, 2), keys=parallel.zigzag(20, 2), form="sink",
+            form_args=args)

@@ -22,8 +22,8 @@ class Part(NamedTuple):
 
     @property
     def is_new(self):
-        """Whether the kernel may write its rows where the output is."""
-        return len(self.runs) == 1 and self.runs[0].source == "new"
+        """Whether its rows have had no part yet: the kernel may write where the output is, and adds a sink."""
+        return all(run.source == "new" for run in self.runs)
 
 
 class Step(NamedTuple):
