@@ -12,7 +12,7 @@ from torch.distributed import distributed_c10d
 
 from .. import errors
 
-_POLL = 0.2  # seconds between looks at what others have said
+_LEAST_PAUSE, _MOST_PAUSE = 0.0005, 0.05  # seconds between looks at what others have said
 
 
 class PeerError(errors.Error):
@@ -53,47 +53,53 @@ class Group:
         """All ranks say the same record (a dict of words and numbers). PeerError on every rank where one says another, has failed, or
         does not come. failed: why this rank has, which the others are told; it is raised here."""
         serial = Group._serials[self._names] = Group._serials.get(self._names, 0) + 1
-        mine = {"failed": _words(failed)} if failed is not None else {"record": record}
         try:
-            self._store.set(f"{serial}/{self.rank}", json.dumps(mine))
-            if failed is not None:
-                raise failed
-            said = self._heard(serial)
-            if serial > 2:
-                self._store.delete_key(f"{serial - 2}/{self.rank}")  # all have read it: they have said the next
+            self._say(serial, record, failed)
+            self._hear(serial)
+            if self.rank == 0 and serial > 2:  # all have read what was said before the last time
+                for name in ("record", "failed", "count", *range(self.size)):
+                    self._store.delete_key(f"{serial - 2}/{name}")
         except dist.DistError as error:
             raise PeerError(f"the store of torch.distributed does not answer ({str(error).splitlines()[0]}); the rank that holds it has "
                             "probably ended") from None
-        for rank, one in enumerate(said):
-            if one["record"] != record:
-                raise PeerError(self._difference(rank, record, one["record"]))
 
-    def _heard(self, serial):
-        """What each rank has said."""
-        keys, end = [f"{serial}/{rank}" for rank in range(self.size)], time.monotonic() + self.timeout
-        said, missing = {}, list(range(self.size))
-        while missing:
-            left = end - time.monotonic()
-            try:
-                self._store.wait([keys[rank] for rank in missing], datetime.timedelta(seconds=max(0.001, min(_POLL, left))))
-                arrived = missing
-            except dist.DistStoreError:
-                arrived = [rank for rank in missing if self._store.check([keys[rank]])]
-            for rank in arrived:
-                said[rank] = json.loads(self._store.get(keys[rank]))
-                if "failed" in said[rank]:
-                    raise PeerError(f"{self.name(rank)} failed: {said[rank]['failed']}")
-            missing = [rank for rank in missing if rank not in said]
-            if missing and left <= 0:
-                names = ", ".join(map(self.name, missing))
-                raise PeerError(f"{names} did not come to call {serial} of this group within {self.timeout:g} s; all ranks make the same "
-                                "calls in the same order, and timeout= says how long one waits for another")
-        return [said[rank] for rank in range(self.size)]
+    def _say(self, serial, record, failed):
+        """What goes wrong is said before this rank is counted: who counts all ranks sees it."""
+        mine = json.dumps({"rank": self.rank, "record": record})
+        if failed is None:
+            first = json.loads(self._store.compare_set(f"{serial}/record", "", mine))
+            if first["record"] != record:
+                failed = PeerError(self._difference(first["rank"], record, first["record"]))
+        if failed is not None:
+            said = str(failed) if isinstance(failed, PeerError) else f"{self.name(self.rank)} failed: {_words(failed)}"
+            self._store.set(f"{serial}/failed", said)
+        self._store.set(f"{serial}/{self.rank}", "here")
+        self._store.add(f"{serial}/count", 1)
+        if failed is not None:
+            raise failed
+
+    def _hear(self, serial):
+        """Waits until all ranks have said something, or one that it failed."""
+        end, pause = time.monotonic() + self.timeout, _LEAST_PAUSE
+        while True:
+            is_over = self._store.add(f"{serial}/count", 0) == self.size
+            if self._store.check([f"{serial}/failed"]):
+                raise PeerError(self._store.get(f"{serial}/failed").decode())
+            if is_over:
+                return
+            if time.monotonic() > end:
+                names = ", ".join(self.name(rank) for rank in range(self.size) if not self._store.check([f"{serial}/{rank}"]))
+                raise PeerError(f"{names or 'a rank'} did not come to call {serial} of this group within {self.timeout:g} s; all ranks make the "
+                                "same calls in the same order, and timeout= says how long one waits for another")
+            time.sleep(pause)
+            pause = min(2 * pause, _MOST_PAUSE)
 
     def _difference(self, rank, mine, theirs):
         for name in dict.fromkeys([*mine, *theirs]):
-            if mine.get(name) != theirs.get(name):
-                return (f"{name} is {mine.get(name)} on {self.name(self.rank)} and {theirs.get(name)} on {self.name(rank)}; all ranks say "
+            if name not in mine or name not in theirs:
+                return f"{self.name(rank)} and {self.name(self.rank)} are not at the same call: one has a plan for it, the other makes one"
+            if mine[name] != theirs[name]:
+                return (f"{name} is {mine[name]} on {self.name(self.rank)} and {theirs[name]} on {self.name(rank)}; all ranks say "
                         "the same")
         return f"{self.name(rank)} says something else"
 
