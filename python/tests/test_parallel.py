@@ -247,3 +247,70 @@ def test_sinks_of_rows_that_see_nothing(two):
     problem = {"rows": 50, "keys": 20}
     compare(two, reference(*inputs(**problem), **meaning), problem=problem, split=parallel.zigzag(50, 2), keys=parallel.zigzag(20, 2), form="sink",
             form_args=args)
+
+
+# What goes wrong.
+
+def attend_wrongly(rank, ranks, *, wrong, timeout=3.0, **problem):
+    """As attend(), with something wrong on rank 1."""
+    q, k, v = inputs(**problem)
+    split = parallel.zigzag(q.shape[1], ranks)
+    held, options = [split.shard(t, rank) for t in (q, k, v)], {"causal": True}
+    if rank == 1:
+        if wrong == "gone":
+            import os
+            os._exit(1)
+        if wrong == "late":
+            import time
+            time.sleep(1.5)
+        held, options = WRONG.get(wrong, lambda held, options: (held, options))(held, options)
+    if wrong in ("memory", "kernel") and rank == 1:
+        from fagen.parallel import _compute
+        fails = torch.OutOfMemoryError("out of memory") if wrong == "memory" else RuntimeError("a kernel fails")
+        kept, _compute.attend = _compute.attend, lambda *_, **__: (_ for _ in ()).throw(fails)
+        try:
+            return parallel.attention(*held, split=split, timeout=timeout, **options)
+        finally:
+            _compute.attend = kept
+    return parallel.attention(*held, split=split, timeout=timeout, **options)
+
+
+WRONG = {"rows": lambda held, options: ([t[:, :-1] for t in held], options),
+         "heads": lambda held, options: ([t[:, :, :2] for t in held], options),
+         "type": lambda held, options: ([t.half() for t in held], options),
+         "mask": lambda held, options: (held, {"causal": False}),
+         "scale": lambda held, options: (held, {**options, "scale": 0.5}),
+         "form": lambda held, options: (held, {"form": "softcap", "cap": 3.0}),
+         "no such form": lambda held, options: (held, {"form": "softcup", "cap": 3.0}),
+         "gradient": lambda held, options: ([t.requires_grad_() for t in held], options)}
+SAID = {"rows": "q is torch.float32", "heads": "heads is", "type": "dtype is", "mask": "mask is causal=", "scale": "scale is", "form": "mask is causal=",
+        "no such form": "did you mean 'softcap'", "gradient": "gradients", "memory": "OutOfMemoryError", "kernel": "a kernel fails"}
+
+
+@pytest.mark.parametrize("wrong", SAID)
+def test_each_rank_says_what_is_wrong_with_one(four, wrong):
+    """And all go on with the next call."""
+    outcomes = four.outcomes(attend_wrongly, seconds=10, wrong=wrong, rows=41)
+    for rank, (well, said) in enumerate(outcomes):
+        assert not well and SAID[wrong] in said.splitlines()[0], (rank, said)
+    assert sum("PeerError" in said.splitlines()[0] for _, said in outcomes) >= 3
+    four.call(attend, problem={"rows": 41}, split=parallel.zigzag(41, 4), causal=True)
+
+
+def test_a_rank_that_is_late():
+    """A timeout that is too short is said by those that waited; the late rank says so, too."""
+    ranks = Ranks(2)
+    outcomes = ranks.outcomes(attend_wrongly, seconds=10, wrong="late", timeout=0.3, rows=41)
+    ranks.close()
+    assert not outcomes[0][0] and "rank 1 did not come to call 1 of this group within 0.3 s" in outcomes[0][1]
+    assert not outcomes[1][0] and "PeerError" in outcomes[1][1]
+
+
+def test_a_rank_that_ends():
+    ranks = Ranks(4)
+    ranks.call(attend, problem={"rows": 41}, split=parallel.zigzag(41, 4), causal=True)
+    outcomes = ranks.outcomes(attend_wrongly, seconds=15, wrong="gone", rows=41)
+    ranks.close()
+    assert outcomes[1] == (False, "gone")
+    for rank in (0, 2, 3):
+        assert not outcomes[rank][0] and "PeerError: " in outcomes[rank][1] and "rank 1" in outcomes[rank][1]

@@ -95,13 +95,11 @@ class Group:
             pause = min(2 * pause, _MOST_PAUSE)
 
     def _difference(self, rank, mine, theirs):
-        for name in dict.fromkeys([*mine, *theirs]):
-            if name not in mine or name not in theirs:
-                return f"{self.name(rank)} and {self.name(self.rank)} are not at the same call: one has a plan for it, the other makes one"
-            if mine[name] != theirs[name]:
-                return (f"{name} is {mine[name]} on {self.name(self.rank)} and {theirs[name]} on {self.name(rank)}; all ranks say "
-                        "the same")
-        return f"{self.name(rank)} says something else"
+        for name in mine:
+            if mine[name] != theirs[name] and name != "at":
+                return f"{name} is {mine[name]} on {self.name(self.rank)} and {theirs[name]} on {self.name(rank)}; all ranks say the same"
+        return (f"{self.name(self.rank)} is at the {mine['at']} of a call and {self.name(rank)} at its {theirs['at']}; all ranks make the same calls "
+                "in the same order")
 
 
 def _words(error):

@@ -170,7 +170,7 @@ class Plan:
                          form_args or {}, scale, chunks, kernels)
         except Exception as error:
             failed = error
-        self.ranks.agree(getattr(self, "record", None), failed)
+        self._agree("plan", failed)
         self.check = self.device.type == "cpu" if check is None else check
         if self.device.type == "cuda":
             _merge_gpu.warm_up(dtype, self.device)
@@ -201,6 +201,9 @@ class Plan:
                        "kv_heads": kv_heads, "head_dim": head_dim, "head_dim_v": head_dim_v, "scale": self.scale, "mask": mask.words,
                        "scheme": self.ranks.scheme, "mesh": str(self.ranks.shape), "chunks": str(chunks)}
 
+    def _agree(self, at, failed):
+        self.ranks.agree({**self.record, "at": at} if failed is None else None, failed)
+
     def local_shapes(self):
         """Of q, k and v as this rank gives them."""
         rank, (width, width_v) = self.ranks.rank, self.columns
@@ -221,14 +224,14 @@ class Plan:
         except Exception as error:
             failed = error
         if self.check or failed is not None:
-            self.ranks.agree({"call": "begins"}, failed)
+            self._agree("begin", failed)
         with torch.no_grad():
             try:
                 self._compute(q, k, v, o, lse)
             except Exception as error:
                 failed = error
         if self.check or failed is not None:
-            self.ranks.agree({"call": "ends"}, failed)
+            self._agree("end", failed)
         return (o, lse) if return_lse else o
 
     def _check(self, q, k, v, out):
