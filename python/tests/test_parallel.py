@@ -314,3 +314,42 @@ def test_a_rank_that_ends():
     assert outcomes[1] == (False, "gone")
     for rank in (0, 2, 3):
         assert not outcomes[rank][0] and "PeerError: " in outcomes[rank][1] and "rank 1" in outcomes[rank][1]
+
+
+# Caches divided over ranks.
+
+def decode(rank, ranks, *, problem, keys, lengths=None, **options):
+    q, k, v = inputs(**problem)
+    held = [keys.shard(t, rank) for t in (k, v)]
+    if lengths is not None:
+        held_of = (torch.tensor(lengths)[:, None] > keys.places(rank)[None]).sum(1)
+        return parallel.decode(q, *held, lengths=held_of.int(), return_lse=True, **options)
+    return parallel.decode(q, *held, keys=keys, return_lse=True, **options)
+
+
+def assert_decoded(ranks, wanted, **arguments):
+    results = ranks.call(decode, **arguments)
+    for o, lse in results:
+        assert torch.equal(o, results[0][0]) and torch.equal(lse, results[0][1])
+    torch.testing.assert_close(results[0][0].double(), wanted[0], atol=2e-5, rtol=2e-5)
+    torch.testing.assert_close(results[0][1].double(), wanted[1], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("mask", ["none", "causal", "window", "documents"])
+def test_decode(four, mask):
+    problem = {"batch": 2, "rows": 3, "keys": 61}
+    for keys in (parallel.contiguous(61, 4), parallel.zigzag(61, 4), parallel.Split(61, [[(0, 59)], [(59, 61)], [], []])):
+        assert_decoded(four, reference(*inputs(**problem), seen_by(3, 61, **MASKS[mask])), problem=problem, keys=keys, **MASKS[mask])
+
+
+def test_decode_of_lengths(four):
+    problem, lengths = {"batch": 3, "rows": 1, "keys": 61}, [61, 7, 33]
+    seen = (torch.arange(61) < torch.tensor(lengths)[:, None])[:, None, None]
+    assert_decoded(four, reference(*inputs(**problem), seen), problem=problem, keys=parallel.contiguous(61, 4), lengths=lengths)
+
+
+@pytest.mark.parametrize("form", ["gpt_oss", "alibi", "gemma2", "sink"])
+def test_decode_of_forms(two, form):
+    args, meaning = forms(2, 61, 2)[form]
+    problem = {"batch": 2, "rows": 2, "keys": 61}
+    assert_decoded(two, reference(*inputs(**problem), **meaning), problem=problem, keys=parallel.contiguous(61, 2), form=form, form_args=args)

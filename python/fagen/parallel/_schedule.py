@@ -50,7 +50,7 @@ def schedule(bounds, rows, keys, rank, exact, has_sink=False):
     """Of a rank. rows and keys are Splits over the ring; exact: whether bounds are the mask, else kernels evaluate it."""
     ranks = keys.ranks
     own_rows, own_keys = rows.places(rank), keys.places(rank)
-    steps, found = [], []
+    steps = []
     for step in range(ranks):
         source, target = (rank - step) % ranks, (rank + step) % ranks
         theirs = keys.places(source)
@@ -61,16 +61,24 @@ def schedule(bounds, rows, keys, rank, exact, has_sink=False):
             receives = _hull(made)
             sends = _pieces.needed(bounds, rows.places(target), own_keys)
         steps.append(Step(source, receives, target, sends, made))
-        found.append(made)
-    batches = sorted({piece.batch for made in found for piece in made if piece.batch is not None}) and list(range(len(bounds.first)))
-    states = _States(len(own_rows), batches or [None], has_sink)
-    for made in found:
-        for piece in made:
-            states.count(piece)
+    return _merged(steps, len(own_rows), len(bounds.first), rows.ranges[rank], has_sink)
+
+
+def of_pieces(made, rows, batches, has_sink=False):
+    """Of rows that are held whole against keys that are here: one step."""
+    return _merged([Step(0, None, 0, None, made)], rows, batches, ((0, rows),), has_sink)
+
+
+def _merged(steps, rows, batches, ranges, has_sink):
+    """The steps with their pieces as parts, and what else the merge of them has to know."""
+    pieces = [piece for step in steps for piece in step.parts]
+    states = _States(rows, list(range(batches)) if any(piece.batch is not None for piece in pieces) else [None], has_sink)
+    for piece in pieces:
+        states.count(piece)
     steps = [step._replace(parts=[part for piece in step.parts for part in states.parts_of(piece)]) for step in steps]
     accumulates = any(not run.is_last and run.source != "new" for step in steps for part in step.parts for run in part.runs)
     empty = states.untouched()
-    return Schedule(steps, empty, accumulates, _sinks_of(empty, rows.ranges[rank]) if has_sink else [])
+    return Schedule(steps, empty, accumulates, _sinks_of(empty, ranges) if has_sink else [])
 
 
 def _sinks_of(empty, ranges):
