@@ -353,3 +353,27 @@ def test_decode_of_forms(two, form):
     args, meaning = forms(2, 61, 2)[form]
     problem = {"batch": 2, "rows": 2, "keys": 61}
     assert_decoded(two, reference(*inputs(**problem), **meaning), problem=problem, keys=parallel.contiguous(61, 2), form=form, form_args=args)
+
+
+# In the place of PyTorch's context_parallel.
+
+def in_context(rank, ranks, *, rows, causal, scheme, shape):
+    mesh = mesh_of(*shape)
+    q, k, v = (t.transpose(1, 2).contiguous() for t in inputs(rows=rows))
+    kept = v.clone()
+    with parallel.context_parallel(mesh, buffers=[q, k, v], buffer_seq_dims=[2, 2, 2], no_restore_buffers={q}, scheme=scheme) as split:
+        assert q.shape[2] == split.size(rank) and v.shape[2] == split.size(rank)
+        o = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+        whole = parallel.unshard(o, split, dim=2)
+        with pytest.raises(fagen.Unsupported, match="attn_mask"):
+            torch.nn.functional.scaled_dot_product_attention(q, k, v, torch.ones(1, 1, dtype=torch.bool), enable_gqa=True)
+    assert torch.equal(v, kept) and q.shape[2] == split.size(rank)
+    return whole.transpose(1, 2)
+
+
+@pytest.mark.parametrize("scheme, shape", [("ring", (4,)), ("ulysses", (4,)), (None, (2, 2))])
+def test_context_parallel(four, scheme, shape):
+    for causal in (False, True):
+        wanted, _ = reference(*inputs(rows=51), seen_by(51, 51, causal=causal))
+        for o in four.call(in_context, rows=51, causal=causal, scheme=scheme, shape=shape):
+            torch.testing.assert_close(o.double(), wanted, atol=2e-5, rtol=2e-5)

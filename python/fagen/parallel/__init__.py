@@ -12,13 +12,14 @@ import importlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._balance import balanced
+    from ._context import context_parallel, unshard
     from ._decode import decode
     from ._group import PeerError
     from ._plan import Plan, attention
     from ._split import Split, contiguous, zigzag
 
-_LATER = {"PeerError": "_group", "Plan": "_plan", "Split": "_split", "attention": "_plan", "balanced": "_balance", "contiguous": "_split",
-          "decode": "_decode", "zigzag": "_split"}
+_LATER = {"PeerError": "_group", "Plan": "_plan", "Split": "_split", "attention": "_plan", "balanced": "_balance", "context_parallel": "_context",
+          "contiguous": "_split", "decode": "_decode", "unshard": "_context", "zigzag": "_split"}
 __all__ = [*_LATER]
 
 
