@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import functools
 import math
+import os
+import random
 
 import pytest
 import torch
@@ -258,7 +260,6 @@ def attend_wrongly(rank, ranks, *, wrong, timeout=3.0, **problem):
     held, options = [split.shard(t, rank) for t in (q, k, v)], {"causal": True}
     if rank == 1:
         if wrong == "gone":
-            import os
             os._exit(1)
         if wrong == "late":
             import time
@@ -377,3 +378,30 @@ def test_context_parallel(four, scheme, shape):
         wanted, _ = reference(*inputs(rows=51), seen_by(51, 51, causal=causal))
         for o in four.call(in_context, rows=51, causal=causal, scheme=scheme, shape=shape):
             torch.testing.assert_close(o.double(), wanted, atol=2e-5, rtol=2e-5)
+
+
+# Random problems: as many as take some seconds; FAGEN_PARALLEL_SEEDS=FIRST:FIRST+COUNT takes others (scripts/long parallel).
+
+def seeds():
+    first, _, count = os.environ.get("FAGEN_PARALLEL_SEEDS", "0:0+12").partition(":")
+    return range(int(first), int(first) + int(count.rpartition("+")[2]))
+
+
+@pytest.mark.parametrize("seed", seeds())
+def test_random(four, seed):
+    """Splits, sizes, masks, schemes and meshes together."""
+    draw = random.Random(seed)
+    rows, batch, kv_heads = draw.randint(1, 90), draw.randint(1, 3), draw.choice([1, 2, 4])
+    scheme, mesh = draw.choice([("ring", None), ("ulysses", None), ("mixed", (2, 2)), ("mixed", (4, 1)), ("mixed", (1, 4))])
+    problem = {"batch": batch, "rows": rows, "heads": kv_heads * draw.choice([n for n in (1, 2, 3, 4) if kv_heads * n >= 4]), "kv_heads": kv_heads,
+               "head_dim": draw.choice([8, 20, 32]), "seed": seed}
+    mask = {"causal": draw.random() < 0.5}
+    if draw.random() < 0.5:
+        mask["window"] = (draw.choice([-1, 0, 3, 17]), draw.choice([-1, 0, 5]))
+    if draw.random() < 0.4:
+        made = torch.Generator().manual_seed(seed)
+        mask["documents"] = torch.randint(0, 6, (draw.choice([1, batch]), rows), generator=made).sort().values
+    ring, exchange = mesh or ((4, 1) if scheme == "ring" else (1, 4))
+    split = draw.choice([parallel.zigzag, parallel.contiguous, functools.partial(parallel.balanced, **mask, batch=batch, granule=7)])(rows, ring).divide(exchange)
+    compare(four, reference(*inputs(**problem), seen_by(rows, rows, **mask)), problem=problem, split=split, scheme=scheme, mesh=mesh, repeat=True,
+            chunks=draw.randint(1, 4), **mask)

@@ -17,8 +17,14 @@ _EXAMPLES = """examples:
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        print(f"fagen.parallel: error: {message}; --help has examples", file=sys.stderr)
+        sys.exit(1)
+
+
 def _parser():
-    parser = argparse.ArgumentParser(prog="python -m fagen.parallel", description="Attention of a sequence that ranks share.", epilog=_EXAMPLES,
+    parser = _Parser(prog="python -m fagen.parallel", description="Attention of a sequence that ranks share.", epilog=_EXAMPLES,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     plan = commands.add_parser("plan", help="how long each scheme and mesh takes, by a model", epilog=_EXAMPLES,
@@ -49,16 +55,18 @@ def _parser():
 
 
 def _count(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of 1 or more")
-    return value
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
+    return int(text)
 
 
 def _positive(text):
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
     return value
 
 

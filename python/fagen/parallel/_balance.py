@@ -1,7 +1,5 @@
 # fagen: splits whose ranks have even work, counted from what rows see.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-import heapq
-
 import torch
 
 from .. import errors
@@ -29,31 +27,33 @@ def balanced(length, ranks, *, granule=None, **mask):
     """A split with even work and, within a granule, as many rows on each rank; of few ranges where that is as even.
 
     mask: causal, window, documents, form and form_args as of attention(), for a form also batch, heads and kv_heads. granule: rows
-    that are not parted; None: a 16th of a rank's rows, at least 128.
+    that are not parted; None: a 16th or a 64th of a rank's rows, at least 128.
     """
     work = work_of_rows(length, **mask)
     plain = [contiguous(length, ranks), zigzag(length, ranks)]
     for split in plain:
         if share_of(work, split) <= _EVEN:
             return split
-    return min([*plain, _by_blocks(work, ranks, granule)], key=lambda split: share_of(work, split))
+    if granule is not None and granule < 1:
+        raise errors.Error(f"granule is {granule}; it is at least 1")
+    for size in [max(128, length // (parts * ranks)) for parts in (16, 64)] if granule is None else [granule]:
+        found = _by_blocks(work, ranks, size)
+        if share_of(work, found) <= _EVEN:
+            return found
+        plain.append(found)
+    return min(plain, key=lambda split: share_of(work, split))
 
 
 def _by_blocks(work, ranks, granule):
-    """Blocks of rows, the one with most work first, each to the rank with least work that has room."""
+    """Blocks of rows, those with most work first, in rounds: one for each rank, the largest of a round for the rank with least."""
     length = len(work)
-    granule = max(128, length // (16 * ranks)) if granule is None else granule
-    if granule < 1:
-        raise errors.Error(f"granule is {granule}; it is at least 1")
     edges = [*range(0, length, granule), length]
     ends = torch.cat([torch.zeros(1, dtype=torch.float64), work.cumsum(0)])
     blocks = sorted(((float(ends[b] - ends[a]), a, b) for a, b in zip(edges, edges[1:])), key=lambda one: (-one[0], one[1]))
-    room = -(-len(blocks) // ranks)
-    least, held = [(0.0, rank) for rank in range(ranks)], [[] for _ in range(ranks)]
-    heapq.heapify(least)
-    for amount, begin, end in blocks:
-        done, rank = heapq.heappop(least)
-        held[rank].append((begin, end))
-        if len(held[rank]) < room:
-            heapq.heappush(least, (done + amount, rank))
+    done, held = [0.0] * ranks, [[] for _ in range(ranks)]
+    for first in range(0, len(blocks), ranks):
+        order = sorted(range(ranks), key=lambda rank: (done[rank], rank))
+        for rank, (amount, begin, end) in zip(order, blocks[first:first + ranks]):
+            done[rank] += amount
+            held[rank].append((begin, end))
     return Split(length, [sorted(one) for one in held])
