@@ -409,7 +409,7 @@ def graph(options, results):
         torch.cuda.synchronize()
         try:
             captured, o = torch.cuda.CUDAGraph(), torch.empty_like(wanted)
-            with torch.cuda.graph(captured):
+            with torch.cuda.graph(captured, capture_error_mode="thread_local"):
                 plan(*held, out=o)
             for _ in range(3):
                 o.zero_()

@@ -174,6 +174,8 @@ class Plan:
         self.check = self.device.type == "cpu" if check is None else check
         if self.device.type == "cuda":
             _merge_gpu.warm_up(dtype, self.device)
+            for group in self.ranks.groups:
+                group.meet(self.device)
 
     def _settle(self, split, keys, batch, heads, kv_heads, head_dim, head_dim_v, dtype, device, causal, window, documents, form, form_args,
                 scale, chunks, kernels):
