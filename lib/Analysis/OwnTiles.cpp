@@ -111,13 +111,15 @@ public:
       : kernel(kernel), op(op), matrix(*globalOf(op)), rows(constant(rowsOf(role))), columns(constant(columnsOf())) {}
 
   std::vector<Reach> find() {
+    if (!matrix.map && matrix.shape.size() == 1)
+      return {{expanded(firstRowOf(op)), rows}};
     if (!matrix.map)
       return {{expanded(firstRowOf(op)), rows}, {expanded(firstColumnOf(op)), columns}};
     const AddressMap &map = *matrix.map;
     const Expr row = variable(map.row);
     std::vector<Reach> found;
     Expr quotientBy, remainderBy; // a row is its quotient and its remainder
-    for (const Expr &index : llvm::ArrayRef(map.at).drop_back()) {
+    for (const Expr &index : llvm::ArrayRef(map.at).drop_back(map.column.empty() ? 0 : 1)) {
       if (const Expr rest = restBeside(index, map.row))
         found.push_back({expanded(rest + firstRowOf(op)), rows});
       else if (!index.uses(map.row))
@@ -131,7 +133,7 @@ public:
     }
     if (quotientBy && remainderBy && quotientBy == remainderBy)
       found.push_back({expanded(firstRowOf(op)), rows});
-    if (const Expr rest = restBeside(map.at.back(), map.column))
+    if (const Expr rest = map.column.empty() ? Expr() : restBeside(map.at.back(), map.column))
       found.push_back({expanded(rest + firstColumnOf(op)), columns});
     return found;
   }

@@ -103,6 +103,7 @@ private:
   }
 
   void checkOwnRole(const Kernel &kernel, const Role &role) {
+    checkWaits(role.body);
     walk(role.body, [&](const Op &op) {
       if (!hasOwnText(op))
         refuse(op.location, opInfo(op.kind).name + " has no text in a kernel with parameters of its own");
@@ -134,33 +135,23 @@ private:
   static bool hasOwnText(const Op &op) {
     switch (op.kind) {
     case OpKind::CopyIssue:
-      return !op.isSet(Attr::Cluster);
     case OpKind::Arrive:
       return !op.isSet(Attr::Cluster);
-    case OpKind::Map: // no tile of theirs has a row and a key
-      return !op.has(Attr::Row) && !op.has(Attr::Key);
-    case OpKind::Mma:
-    case OpKind::MmaIssue:
-    case OpKind::MmaCommit:
-    case OpKind::MmaWait:
-    case OpKind::LoadFragment:
-    case OpKind::Convert:
-    case OpKind::Store:
-    case OpKind::StageOutput:
-    case OpKind::BulkStore:
-    case OpKind::BulkCommit:
-    case OpKind::BulkWait:
-    case OpKind::CopyCommit:
-    case OpKind::CopyWait:
-    case OpKind::MbarrierInit:
-    case OpKind::Wait:
-    case OpKind::Barrier:
-    case OpKind::Fence:
-    case OpKind::Loop:
-    case OpKind::If:
-      return true;
-    default:
+    case OpKind::StorePartial:
+    case OpKind::StoreMerged:
+    case OpKind::StoreSplit:
+    case OpKind::StoreMergedSplit:
+    case OpKind::Combine:
+    case OpKind::CombineLast:
+    case OpKind::ClassifyTiles:
+    case OpKind::AwaitLaunches:
+    case OpKind::FetchTile:
+    case OpKind::HandTile:
+    case OpKind::TakeTile:
+    case OpKind::Place:
       return false;
+    default:
+      return true;
     }
   }
 

@@ -158,6 +158,10 @@ std::string OpEmitter::expression(const Expr &expr) const {
   return spellTurns(kernel, spelled).str();
 }
 
+std::string OpEmitter::nameOr(Measure measure, int64_t number) const {
+  return measureOf(kernel, measure) ? nameOf(measure).str() : std::to_string(number);
+}
+
 static bool isShared(const Operand &operand) { return operand.buffer->space == Space::Shared; }
 
 const TileUses &OpEmitter::tileUses() const {

@@ -102,7 +102,7 @@ bool BufferParser::parseReadTensor(bool isOfCaller) {
 
 bool BufferParser::parseScratch() { return lexer.expect("scratch") && parseReadTensor(/*isOfCaller=*/false); }
 
-/// view %name : f16[seq, 64] = (r, c) -> %base[b, r, c]
+/// view %name : f16[seq, 64] = (r, c) -> %base[b, r, c]; view %name : f32[seq] = (r) -> %base[b, r]
 bool BufferParser::parseView() {
   Buffer view;
   view.space = Space::Global;
@@ -116,7 +116,7 @@ bool BufferParser::parseView() {
     return lexer.error(view.location.source.getPointer(), "buffer '%" + view.name + "' is declared twice");
   if (!lexer.expect(":") || !lexer.enumeration(view.type, kElementTypes, "type") || !lexer.expect("[") ||
       !parseShape(view) || !lexer.expect("=") || !lexer.expect("(") || !lexer.word(row, "the row's name") ||
-      !lexer.expect(",") || !lexer.word(column, "the column's name") || !lexer.expect(")") || !lexer.expect("->") ||
+      (lexer.accept(",") && !lexer.word(column, "the column's name")) || !lexer.expect(")") || !lexer.expect("->") ||
       !parseGlobalElement(map.base, map.at) || !lexer.origin(view.location))
     return false;
   map.row = row.str();

@@ -10,7 +10,7 @@ const Buffer &fagen::ir::tensorOf(const Buffer &matrix) { return matrix.map ? *m
 
 llvm::SmallVector<Expr, 4> fagen::ir::indexOf(const Buffer &matrix, const Expr &row, const Expr &column) {
   if (!matrix.map)
-    return {row, column};
+    return matrix.shape.size() == 1 ? llvm::SmallVector<Expr, 4>{row} : llvm::SmallVector<Expr, 4>{row, column};
   llvm::SmallVector<Expr, 4> index;
   for (const Expr &at : matrix.map->at) // in two steps: the row may name the column
     index.push_back(at.substitute(matrix.map->row, variable("<row>"))

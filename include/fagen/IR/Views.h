@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Copies and stores of kernels with parameters of their own name a matrix: a global buffer of two dimensions, or a view
-// of another buffer. Whatever a view's map says, rows and columns end where the view's shape does.
+// of another buffer. Whatever a view's map says, rows and columns end where the view's shape does. What has one value a
+// row may be of one dimension: its rows.
 #pragma once
 
 #include "fagen/IR/IR.h"
