@@ -36,7 +36,8 @@ struct ParamField {
   unsigned buffer = 0;    ///< of Pointer, Stride and Map: its index
   unsigned dimension = 0; ///< of Stride: elements between neighbours along it, as int64
   SizeExpr value = {};    ///< of Int32 and Int64
-  double number = 0;      ///< of Float32
+  double number = 0;      ///< of Float32, where it has no name
+  std::string name = {};  ///< of a Float32 that the user gives: its name
   MapField map = {};
 };
 
@@ -60,8 +61,11 @@ struct ProgramPlan {
   static ProgramPlan load(const std::string &path);
   static ProgramPlan parse(const std::string &json, const std::string &name);
 
-  /// The sizes that the user has to give.
+  /// The sizes, and the real numbers, that the user has to give.
   std::vector<std::string> sizeNames() const;
+  std::vector<std::string> numberNames() const;
+  /// The real numbers; UserError for one that the plan lacks, and for one that is not given.
+  void setNumbers(const std::map<std::string, double> &numbers);
 };
 
 } // namespace fagen::lab

@@ -244,6 +244,8 @@ public:
       : kernel(kernel), op(op), matrix(matrixOf(op)), rows(constant(rowsOf(role))), columns(constant(columnsOf())) {}
 
   std::vector<Reach> find() {
+    if (!matrix.isView() && matrix.isVector())
+      return {along(constant(0), firstRowOf(op), rows, matrix.rows())};
     if (!matrix.isView())
       return {along(constant(0), firstRowOf(op), rows, matrix.rows()),
               along(constant(0), firstColumnOf(op), columns, matrix.columns())};
@@ -251,7 +253,7 @@ public:
     const Expr row = variable(map.row);
     std::vector<Reach> found;
     Expr quotientBy, remainderBy; // a row is its quotient and its remainder
-    for (const Expr &index : matrix.at().drop_back()) {
+    for (const Expr &index : matrix.at().drop_back(matrix.isVector() ? 0 : 1)) {
       if (const Expr rest = restBeside(index, map.row))
         found.push_back(along(rest, firstRowOf(op), rows, matrix.rows()));
       else if (!index.uses(map.row))
@@ -265,7 +267,7 @@ public:
     }
     if (quotientBy && remainderBy && quotientBy == remainderBy)
       found.push_back({expanded(firstRowOf(op)), rows});
-    if (const Expr rest = restBeside(matrix.at().back(), map.column))
+    if (const Expr rest = matrix.isVector() ? Expr() : restBeside(matrix.at().back(), map.column))
       found.push_back(along(rest, firstColumnOf(op), columns, matrix.columns()));
     return found;
   }

@@ -163,6 +163,10 @@ bool fagen::isOfQueries(const Kernel &kernel, CopyIssueOp<const Op> copy) {
   return limit.uses(nameOf(RunValue::SeqQ)) && !limit.uses(nameOf(RunValue::SeqKv));
 }
 
+std::string OpEmitter::nameOr(Measure measure, int64_t number) const {
+  return measureOf(kernel, measure) ? nameOf(measure).str() : std::to_string(number);
+}
+
 static bool isShared(const Operand &operand) { return operand.buffer->space == Space::Shared; }
 
 const TileUses &OpEmitter::tileUses() const {

@@ -20,7 +20,9 @@ bool fagen::isByAddress(const Op &op) {
   return matrix && !matrix->shape.empty() && !isBulk(op);
 }
 
-static bool isWriteTo(const Op &op) { return op.kind == OpKind::Store || op.kind == OpKind::BulkStore; }
+static bool isWriteTo(const Op &op) {
+  return op.kind == OpKind::Store || op.kind == OpKind::BulkStore || op.kind == OpKind::StoreLse;
+}
 
 BoxShape fagen::boxOf(const Role &role, const Op &op) {
   const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer;
@@ -43,6 +45,9 @@ ProgramParams::ProgramParams(const Program &program) {
   for (const std::unique_ptr<Kernel> &kernel : program.kernels)
     for (const std::string &size : kernel->sizes)
       add({ProgramParam::Size, size});
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    for (const Scalar &scalar : kernel->scalars)
+      add({ProgramParam::Scalar, scalar.name, nullptr, {}, scalar.isReal});
 }
 
 /// Once each.

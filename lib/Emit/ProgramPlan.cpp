@@ -46,7 +46,7 @@ static void appendPostfix(const Expr &expr, Array &terms) {
   if (expr.kind() == ExprKind::Constant)
     return terms.push_back(expr.value());
   if (expr.kind() == ExprKind::Variable)
-    return terms.push_back(expr.name());
+    return terms.push_back(expr.name().str()); // which outlives the expression
   appendPostfix(expr.lhs(), terms);
   appendPostfix(expr.rhs(), terms);
   terms.push_back(wordOf(expr.kind()));
@@ -88,8 +88,10 @@ private:
         walk(role.body, [&](const Op &op) {
           if (!isByAddress(op) || tensorOf(*globalOf(op)).param != tensor.param)
             return;
-          const int64_t vector = vectorBytesOf(*kernel);
-          most = std::max(most, op.kind == OpKind::Store ? std::min(vector, int64_t(2 * sizeOf(tensor.type))) : vector);
+          const int64_t vector = vectorBytesOf(*kernel), element = sizeOf(tensor.type);
+          most = std::max(most, op.kind == OpKind::StoreLse ? element
+                                : op.kind == OpKind::Store  ? std::min(vector, 2 * element)
+                                                            : vector);
         });
     return most;
   }
@@ -125,6 +127,10 @@ private:
         fields.push_back(Object{{"kind", "stride"}, {"buffer", param.tensor->param}, {"dimension", int64_t(i)}});
       return;
     case ProgramParam::Size:
+      return fields.push_back(Object{{"kind", "i32"}, {"value", Array{param.name}}});
+    case ProgramParam::Scalar:
+      if (param.isReal)
+        return fields.push_back(Object{{"kind", "f32"}, {"value", param.name}});
       return fields.push_back(Object{{"kind", "i32"}, {"value", Array{param.name}}});
     }
   }

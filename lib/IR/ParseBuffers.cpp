@@ -121,7 +121,8 @@ bool BufferParser::parseIndexOfView(AddressMap &map) {
   return true;
 }
 
-/// view %name : f16[seq, 64] = (r, c) -> %base[b, r, c], view %name[j] : ...
+/// view %name : f16[seq, 64] = (r, c) -> %base[b, r, c], view %name[j] : ...; view %name : f32[seq] = (r) -> %base[b,
+/// r]
 bool BufferParser::parseView() {
   Buffer view;
   view.space = Space::Global;
@@ -135,7 +136,7 @@ bool BufferParser::parseView() {
     return lexer.error(view.location.source.getPointer(), "buffer '%" + view.name + "' is declared twice");
   if (!parseIndexOfView(map) || !lexer.expect(":") || !lexer.enumeration(view.type, kElementTypes, "type") ||
       !lexer.expect("[") || !parseShape(view) || !lexer.expect("=") || !lexer.expect("(") ||
-      !lexer.word(row, "the row's name") || !lexer.expect(",") || !lexer.word(column, "the column's name") ||
+      !lexer.word(row, "the row's name") || (lexer.accept(",") && !lexer.word(column, "the column's name")) ||
       !lexer.expect(")") || !lexer.expect("->") || !parseGlobalElement(map.base, map.at) ||
       !lexer.origin(view.location))
     return false;

@@ -87,7 +87,7 @@ private:
     return true;
   }
 
-  /// variable = begin to end [carry variable step expr] [name "text"]
+  /// variable = begin to end [carry variable step expr] [name "text"] [about "text"]
   bool parseLoopHead(Op &op) {
     StringRef variable;
     if (!lexer.word(variable, "the loop's variable"))
@@ -102,7 +102,8 @@ private:
         return false;
       op.set(Attr::Carry, carry.str());
     }
-    return !lexer.accept("name") || parseString(op, Attr::Name);
+    return (!lexer.accept("name") || parseString(op, Attr::Name)) &&
+           (!lexer.accept("about") || parseString(op, Attr::About));
   }
 
   /// %buffer, %ring[position], none

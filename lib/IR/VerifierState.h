@@ -22,7 +22,9 @@ public:
   }
 
   /// Constants, lets and the variables of the loops around; false if the name is taken.
-  bool declare(llvm::StringRef name) { return names.insert(name.str()).second; }
+  bool declare(llvm::StringRef name) { return !reals.count(name.str()) && names.insert(name.str()).second; }
+  /// A real param, which no expression of integers may name.
+  bool declareReal(llvm::StringRef name) { return !names.count(name.str()) && reals.insert(name.str()).second; }
   void forget(llvm::StringRef name) { names.erase(name.str()); }
 
   /// Reports what `expr` names and nobody has declared. A mask may name q and k.
@@ -65,7 +67,7 @@ private:
   }
 
   DefectHandler report;
-  std::set<std::string> names;
+  std::set<std::string> names, reals;
 };
 
 /// Checks every op of a role.
@@ -74,6 +76,8 @@ void verifyOps(const Role &role, VerifierState &state);
 /// Checks parameters of a kernel's own: what lets may name, and behind lets the views.
 void verifyParams(VerifierState &state);
 void verifyViews(VerifierState &state);
+/// Checks the registers that roles ask for.
+void verifyRegisters(VerifierState &state);
 /// Checks that no division is by what may be less than 1.
 void verifyDivisions(VerifierState &state);
 /// Checks where a let is read.

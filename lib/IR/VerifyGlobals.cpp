@@ -70,12 +70,9 @@ private:
   }
 
   void checkScalar(const Scalar &scalar) {
-    if (kernel.hasOwnParams())
-      state.defect(kernel.location, "param '" + scalar.name +
-                                        "' belongs to kernels with attention's parameters; others "
-                                        "have sizes");
-    const bool isTaken = scalar.isReal ? kernel.hasConstant(scalar.name) : !state.declare(scalar.name);
-    if (findRunValue(scalar.name) || isTaken)
+    const bool isTaken = scalar.isReal ? !state.declareReal(scalar.name) : !state.declare(scalar.name);
+    const bool isOfRun = kernel.hasOwnParams() ? isReserved(scalar.name) : findRunValue(scalar.name) != nullptr;
+    if (isTaken || isOfRun)
       state.defect(kernel.location, "param '" + scalar.name + "' hides another value of that name");
     if (scalar.low > scalar.high)
       state.defect(kernel.location, "param '" + scalar.name + "' has an empty range");
@@ -142,8 +139,9 @@ private:
     const std::string name = "%" + view.name + ": ";
     if (!kernel.hasOwnParams())
       return state.defect(view.location, name + "a view needs a kernel with sizes of its own");
-    if (view.shape.size() != 2)
-      state.defect(view.location, name + "a view has rows and columns: two dimensions");
+    if (view.shape.size() != (map.column.empty() ? 1 : 2))
+      state.defect(view.location, name + "a view has rows and columns: two dimensions, or one where rows are single "
+                                         "elements: (r) ->");
     if (map.base->map || map.base->space != Space::Global)
       return state.defect(view.location,
                           name + "it views %" + map.base->name + ", which is not a tensor among the parameters");
@@ -163,11 +161,14 @@ private:
   }
 
   void checkIndices(const Buffer &view, const AddressMap &map, const std::string &name) {
-    if (map.row == map.column || !state.declare(map.row) || !state.declare(map.column))
+    const bool hasColumns = !map.column.empty();
+    if (map.row == map.column || !state.declare(map.row) || (hasColumns && !state.declare(map.column)))
       return state.defect(view.location, name + "'" + map.row + "' or '" + map.column + "' is another value's name");
     for (const Expr &index : map.at)
       state.checkNames(index, view.location, name + "an index");
     state.forget(map.row);
+    if (!hasColumns)
+      return;
     state.forget(map.column);
     for (const Expr &index : llvm::ArrayRef(map.at).drop_back())
       if (index.uses(map.column))
@@ -209,7 +210,9 @@ void ir::verifySource(const Let &let, VerifierState &state) {
 /// Ops with a matrix of global memory.
 void ir::verifyMatrix(const Op &op, VerifierState &state) {
   const Buffer *const matrix = globalOf(op);
-  const bool isMatrixOp = op.kind == OpKind::CopyIssue || op.kind == OpKind::BulkStore || op.kind == OpKind::Store;
+  const bool isOfColumn = op.kind == OpKind::StoreLse, isMatrixOp = op.kind == OpKind::CopyIssue ||
+                                                                    op.kind == OpKind::BulkStore ||
+                                                                    op.kind == OpKind::Store || isOfColumn;
   const std::string name = opInfo(op.kind).name.str() + ": ";
   auto defect = [&](const Twine &message) { state.defect(op.location, name + message); };
   if (!matrix || op.kind == OpKind::ClassifyTiles) // whose map is no matrix
@@ -223,9 +226,16 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
   }
   if (!isMatrixOp)
     return defect("it takes attention's tensors; %" + matrix->name + " is a parameter of this kernel's own");
-  if (matrix->shape.size() != 2)
+  if (isOfColumn) {
+    const bool isColumn = matrix->shape.size() == 1 || (matrix->shape.size() == 2 && matrix->shape[1] == constant(1));
+    if (!isColumn || matrix->type != ElementType::F32)
+      defect("%" + matrix->name + " is not an f32 for each row: a view (r) -> of a tensor of f32");
+    if (!op.has(Attr::Factor) && !op.has(Attr::Unit))
+      defect("attribute 'factor' is missing: what makes nats of %" + op.operands[1].buffer->name);
+  } else if (matrix->shape.size() != 2) {
     return defect("%" + matrix->name + " has " + Twine(matrix->shape.size()) +
                   " dimensions; copies and stores take a view with rows and columns");
+  }
   if (op.has(Attr::Limit))
     defect("attribute 'limit' is given, but %" + matrix->name + " says itself where it ends");
   if (op.isSet(Attr::Running))

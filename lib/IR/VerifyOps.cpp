@@ -217,6 +217,8 @@ private:
       defect(*copy, "a bulk copy, and no other, signals an mbarrier: operand 'full'");
     if (src.isPacked && copy.running())
       defect(*copy, "rows of %" + src.name + " are packed: no running copy can follow them");
+    if (!isBulk && copy->has(Attr::Hint))
+      defect(*copy, "attribute 'hint' belongs to bulk copies");
     if (isBulk && copy.when())
       defect(*copy, "a bulk copy has no condition: put it into an if");
     if (isBulk)
@@ -275,7 +277,7 @@ private:
     const bool isOperand = isElement && llvm::any_of(op.operands, [&](const Operand &operand) {
                              return operand.buffer && operand.buffer->name == name.drop_front();
                            });
-    if (isOperand || (!isElement && isReal(name) && !kernel.hasOwnParams()))
+    if (isOperand || (!isElement && isReal(name)))
       return true;
     if (isElement) {
       defect(op, "its value names '" + name + "', which is none of its operands");

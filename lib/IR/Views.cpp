@@ -21,7 +21,7 @@ Matrix::Matrix(const Operand &operand) : buffer(operand.buffer), shape(operand.b
 
 llvm::SmallVector<Expr, 4> Matrix::indexOf(const Expr &row, const Expr &column) const {
   if (!isView())
-    return {row, column};
+    return isVector() ? llvm::SmallVector<Expr, 4>{row} : llvm::SmallVector<Expr, 4>{row, column};
   llvm::SmallVector<Expr, 4> index;
   for (const Expr &at : indices) // in two steps: the row may name the column
     index.push_back(

@@ -23,6 +23,7 @@ compared.
 Examples:
   fagen-run program gemm.fair --size M=300,N=200,K=128 --reference "c[m, n] = a[m, k] * b[n, k]" --device cpu
   fagen-run program gemm.fair --size M=4096,N=4096,K=4096 --reference "..." --time --cublas M,N,K
+  fagen-run program scaled.fair --size M=300,N=200 --set factor=0.5 --reference "..."
   fagen-run program ragged.fair --size B=3,T=400,N=64 --fill "begin[b] = 100 * b" --reference "..."
   fagen-run program plan.json --size M=300 --reference "d[m] = a[m]")";
 
@@ -34,6 +35,7 @@ public:
     app.footer(kProgramFooter);
     app.add_option("PROGRAM", path, "textual IR (.fair), or a plan (JSON), which names its CUDA text")->required();
     app.add_option("--size", given, "NAME=NUMBER, of each size that the program has")->delimiter(',');
+    app.add_option("--set", numbers, "NAME=NUMBER, of each real number that the program takes")->delimiter(',');
     app.add_option("--reference", options.reference, "what it computes: \"c[m, n] = a[m, k] * b[n, k]; ...\"")
         ->required();
     app.add_option("--fill", options.fills, "what a buffer of u32 holds: \"begin[b] = 70 * b\"");
@@ -56,8 +58,9 @@ public:
   int run() override {
     const bool isIr = path.size() > 5 && path.compare(path.size() - 5, 5, ".fair") == 0;
     const auto lowered = isIr ? std::make_unique<ProgramFromIr>(path) : nullptr;
-    const ProgramPlan plan = ProgramPlan::load(lowered ? lowered->plan() : path);
+    ProgramPlan plan = ProgramPlan::load(lowered ? lowered->plan() : path);
     options.sizes = sizesFor(plan);
+    plan.setNumbers(givenNumbers());
     if (!product.empty())
       options.timing = productFor(plan);
     const std::unique_ptr<ProgramRunner> runner = makeRunner();
@@ -107,6 +110,21 @@ private:
       if (!sizes.count(name))
         throw UserError(fmt::format("size '{}' has no value; give it as --size {}=...", name, name));
     return sizes;
+  }
+
+  std::map<std::string, double> givenNumbers() const {
+    std::map<std::string, double> found;
+    for (const std::string &text : numbers) {
+      const size_t equals = text.find('=');
+      double value = 0;
+      const char *const end = text.data() + text.size();
+      if (equals == std::string::npos ||
+          std::from_chars(text.data() + equals + 1, end, value) != std::from_chars_result{end, std::errc()})
+        throw UserError(fmt::format("--set '{}' is not NAME=NUMBER", text));
+      if (!found.emplace(text.substr(0, equals), value).second)
+        throw UserError(fmt::format("number '{}' is given twice", text.substr(0, equals)));
+    }
+    return found;
   }
 
   ProgramTiming productFor(const ProgramPlan &plan) const {
@@ -168,7 +186,7 @@ private:
   }
 
   std::string path, device = "auto";
-  std::vector<std::string> given, product;
+  std::vector<std::string> given, numbers, product;
   ProgramOptions options;
 };
 

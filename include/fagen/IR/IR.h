@@ -34,9 +34,9 @@
 //       fragment %s : f32[32 x 64]
 //       let key_tiles = ceil_div(min(seq_kv, row_begin + 128 + seq_kv - seq_q), 64) note("split-mask-loops: ...")
 //       site 1 "copy_wait 2" covers "RAW k: copy_issue -> mma"
-//       role all warps 0 to 4 {
+//       role all warps 0 to 4 registers 168 {
 //         copy_issue %k[0], %gk {kind = "cp_async", row = 0, limit = seq_kv} loc("l4_fp16.fa":20:16)
-//         loop j = 0 to key_tiles name "edge" {
+//         loop j = 0 to key_tiles name "edge" about "tiles that some rows see in part" {
 //           copy_wait {pending = 2} site 1 note("pipeline-loads: K(j) has arrived")
 //           mma %s, %q, %k[j] {form = "abt", accumulate = 0}
 //           if j > 0 {
@@ -98,8 +98,8 @@ struct Guard {
 /// 1, depends on the column: a row's elements lie side by side.
 struct AddressMap {
   Buffer *base = nullptr;
-  std::string index;             ///< what shape and `at` call the position that ops give it; empty where they give none
-  std::string row, column;       ///< what `at` calls them
+  std::string index;       ///< what shape and `at` call the position that ops give it; empty where they give none
+  std::string row, column; ///< what `at` calls them; a view of one dimension has rows of one element, and no column
   llvm::SmallVector<Expr, 4> at; ///< an index for each dimension of base
 };
 
@@ -182,7 +182,7 @@ struct GlobalElement {
   int64_t low = 0, high = 0; ///< what the caller promises of its value
 };
 
-/// A number that the caller gives beside attention's parameters, as tensors that expressions read are.
+/// A number that the caller gives in addition to attention's parameters, or to the sizes of a program.
 struct Scalar {
   std::string name;
   bool isReal = false;       ///< f32; else i32
@@ -217,6 +217,7 @@ struct Role {
   unsigned firstWarp = 0, warps = 0;
   Block body;
   std::optional<WarpGrid> grid = {}; ///< where it does not say, the kernel's constants do
+  unsigned registers = 0; ///< that each of its threads asks for when it begins; 0: keeps what the launch gave
 };
 
 /// How far lowering has come. Passes state what they need and leave; the verifier checks what each phase promises.
@@ -237,7 +238,7 @@ struct Kernel {
   std::vector<std::string> about; ///< what the head of its text says of it, a line each
   Options options;
   CtaGrid grid;                   ///< of its launch
-  std::vector<Scalar> scalars;    ///< beside attention's parameters
+  std::vector<Scalar> scalars;    ///< numbers of the caller's
   std::vector<std::string> sizes; ///< parameters that shapes, the grid and lets are written in
   std::vector<Constant> constants;
   std::vector<std::unique_ptr<Buffer>> buffers;

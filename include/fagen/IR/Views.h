@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Copies and stores of kernels with parameters of their own name a matrix: a global buffer of two dimensions, or a view
-// of another buffer. Whatever a view's map says, rows and columns end where the view's shape does.
+// of another buffer. Whatever a view's map says, rows and columns end where the view's shape does. What has one value a
+// row may be of one dimension: its rows.
 #pragma once
 
 #include "fagen/IR/IR.h"
@@ -21,6 +22,7 @@ public:
   const Expr &rows() const { return shape[0]; }
   const Expr &columns() const { return shape[1]; }
   bool isView() const { return buffer->map.has_value(); }
+  bool isVector() const { return shape.size() == 1; } ///< a value a row, without columns
   /// Of a view: what `at` calls row and column, and an index for each dimension of the tensor.
   const AddressMap &map() const { return *buffer->map; }
   llvm::ArrayRef<Expr> at() const { return indices; }

@@ -67,11 +67,18 @@ class TextChecker {
 public:
   TextChecker(const Kernel &kernel, const Role &role, const Op &op) : kernel(kernel), role(role), op(op) {}
 
-  std::string run() {
+  std::string run(bool isAlone) {
     checkTarget();
     for (const Operand &operand : op.operands)
       if (operand.buffer && operand.buffer->space == Space::Fragment)
         checkHeight(*operand.buffer);
+    if (isAlone)
+      checkOperands();
+    return std::move(why);
+  }
+
+private:
+  void checkOperands() {
     if (const auto copy = dynCast<CopyIssueOp>(op))
       checkCopied(*copy->dst().buffer, isBulkCopy(op));
     else if (const auto store = dynCast<BulkStoreOp>(op))
@@ -90,10 +97,14 @@ public:
       checkStore(*store->o().buffer, *store->dst().buffer);
     else if (const auto stage = dynCast<StageOutputOp>(op))
       checkStage(*stage);
-    return std::move(why);
+    else if (const auto reduce = dynCast<ReduceOp>(op))
+      checkReduce(*reduce);
+    else if (const auto vote = dynCast<VoteOp>(op))
+      needsRows({&vote->x(), &vote->y()});
+    else if (const auto store = dynCast<StoreLseOp>(op))
+      needsRows({&store->m(), &store->l()});
   }
 
-private:
   /// The first that is said is kept.
   void lacks(bool isLacking, const Twine &what) {
     if (isLacking && why.empty())
@@ -181,7 +192,7 @@ private:
     needs(s, {Held::Accumulator});
   }
 
-  template <typename Product> void checkOperands(Product product) {
+  template <typename Product> void checkProductOf(Product product) {
     const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
     needs(acc, {Held::Accumulator});
     needs(a, {Held::LeftOperand, Held::Tile});
@@ -194,7 +205,7 @@ private:
   }
 
   void checkProduct(MmaOp<const Op> product) {
-    checkOperands(product);
+    checkProductOf(product);
     const WarpGrid grid = warpGridOf(kernel, role);
     lacks(grid.columns > 1 && product.form() == MmaForm::Ab && product.b().buffer->rows % (kBlock * grid.columns) != 0,
           "warps divide the rows of %" + product.b().buffer->name + " by " + Twine(grid.columns) +
@@ -202,7 +213,7 @@ private:
   }
 
   void checkIssue(MmaIssueOp<const Op> product) {
-    checkOperands(product);
+    checkProductOf(product);
     const Buffer &acc = *product.acc().buffer;
     lacks(acc.rows != kBlock, "a warp of a group has 16 rows; %" + acc.name + " has " + Twine(acc.rows));
     lacks(acc.columns > kMostOfBox,
@@ -214,6 +225,27 @@ private:
     lacks(product.held().buffer && product.accumulate(),
           "a product that is added takes no columns from registers, as %" +
               (product.held().buffer ? product.held().buffer->name : "") + " has");
+  }
+
+  void needsRows(std::initializer_list<const Operand *> operands) {
+    for (const Operand *operand : operands)
+      if (operand->buffer)
+        needs(*operand->buffer, {Held::RowValues});
+  }
+
+  /// A maximum is of whole rows, and of one before it; a sum is added to what is there, or completed in place.
+  void checkReduce(ReduceOp<const Op> reduce) {
+    const Buffer &dst = *reduce.dst().buffer, &src = *reduce.src().buffer;
+    const Buffer *const with = reduce.with().buffer;
+    needsRows({&reduce.dst(), &reduce.with()});
+    const bool isMax = reduce.op() == Reduction::Max, isOfRow = reduce.reach() == ReduceReach::Row;
+    needs(src, {isMax || !isOfRow ? Held::Accumulator : Held::RowValues});
+    lacks(isMax && (!isOfRow || !with),
+          "a maximum is of whole rows (reach = \"row\"), and of one before it: a third operand");
+    lacks(!isMax && isOfRow && (&src != &dst || with), "the parts of a row's sum come together in place: %" + dst.name +
+                                                           ", %" + dst.name + ", and no third operand");
+    lacks(!isMax && !isOfRow && with != &dst,
+          "a thread's elements are added to what it has: the third operand is %" + dst.name);
   }
 
   void checkStore(const Buffer &o, const Buffer &matrix) {
@@ -241,6 +273,6 @@ private:
 
 } // namespace
 
-std::string fagen::whyNoText(const Kernel &kernel, const Role &role, const Op &op) {
-  return TextChecker(kernel, role, op).run();
+std::string fagen::whyNoText(const Kernel &kernel, const Role &role, const Op &op, bool isAlone) {
+  return TextChecker(kernel, role, op).run(isAlone);
 }
