@@ -128,7 +128,8 @@ void readBeside(KernelSet::Storage &storage) {
       row["launches"].fail("is empty");
     for (const Field &launch : launches)
       storage.ops[launch["symbol"].text()] = readOps(launch);
-    storage.facts[launches.front()["symbol"].text()] = readFacts(row);
+    if (!row.has("program"))
+      storage.facts[launches.front()["symbol"].text()] = readFacts(row);
   }
 }
 
@@ -156,7 +157,8 @@ const fs::path &KernelSet::directory() const { return storage->directory; }
 std::vector<const fagen_row *> KernelSet::rows() const {
   std::vector<const fagen_row *> rows;
   for (uint32_t i = 0; i < storage->table->row_count; ++i)
-    rows.push_back(storage->table->rows + i);
+    if (storage->table->rows[i].pass != FAGEN_PASS_PROGRAM)
+      rows.push_back(storage->table->rows + i);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const fagen_row *a, const fagen_row *b) { return a->order < b->order; });
   return rows;

@@ -20,6 +20,7 @@ constexpr Word kRecipeFields[] = {{"pointer", FAGEN_FIELD_POINTER}, {"stride", F
 constexpr std::pair<const char *, uint32_t> kRecipeFlags[] = {{"written", FAGEN_TENSOR_WRITTEN},
                                                               {"strided", FAGEN_TENSOR_STRIDED},
                                                               {"workspace", FAGEN_TENSOR_WORKSPACE},
+                                                              {"restored", FAGEN_TENSOR_WORKSPACE},
                                                               {"zeroed", FAGEN_TENSOR_ZEROED}};
 
 class RecipeReader {
@@ -95,11 +96,9 @@ private:
   }
 
   uint32_t numberOf(const Field &field) const {
-    const std::vector<Field> terms = field.items();
-    const auto found =
-        terms.size() == 1 && terms[0].isText() ? std::find(names.begin(), names.end(), terms[0].text()) : names.end();
+    const auto found = std::find(names.begin(), names.end(), field.text());
     if (found == names.end())
-      field.fail("is not the name of one number");
+      field.fail("is " + inQuotes(field.text()) + ", which is no number of the program");
     return uint32_t(found - names.begin());
   }
 
