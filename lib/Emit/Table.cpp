@@ -6,7 +6,7 @@
 
 #include "fagen/Emit/Table.h"
 
-#include "RecipeText.h"
+#include "programs/RecipeText.h"
 #include "form/FormTables.h"
 
 #include "llvm/ADT/STLExtras.h"

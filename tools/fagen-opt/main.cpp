@@ -15,7 +15,7 @@
 #include "fagen/IR/Verifier.h"
 #include "fagen/Output/OutputFile.h"
 #include "fagen/Passes/Pipeline.h"
-#include "fagen/Passes/TextualIr.h"
+#include "fagen/Lower/TextualIr.h"
 #include "fagen/Support/CrashHandler.h"
 #include "fagen/Support/Diagnostics.h"
 #include "fagen/Support/StandardOutput.h"

@@ -4,7 +4,7 @@
 
 #include "CommandLine.h"
 #include "Compile.h"
-#include "Programs.h"
+#include "programs/Programs.h"
 #include "fagen/Passes/Pipeline.h"
 #include "fagen/Support/OutputSet.h"
 

@@ -6,7 +6,7 @@
 #include "fagen/Emit/BuildPlan.h"
 #include "fagen/Emit/Emittable.h"
 #include "fagen/Emit/Manifest.h"
-#include "fagen/Passes/TextualIr.h"
+#include "fagen/Lower/TextualIr.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

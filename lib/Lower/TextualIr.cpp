@@ -1,7 +1,7 @@
 // fagen: programs of textual IR: read, and what is left to lower them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "fagen/Passes/TextualIr.h"
+#include "fagen/Lower/TextualIr.h"
 
 #include "fagen/IR/Verifier.h"
 #include "fagen/Passes/Pipeline.h"
