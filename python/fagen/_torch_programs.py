@@ -12,7 +12,9 @@ _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m
           "u32": torch.uint32, "i32": torch.int32, "u8": torch.uint8}
 _WORDS = {value: key for key, value in _TYPES.items()}
 
-_of_calls = []  # by number: (Program, names of given tensors, names of numbers)
+_made = []  # programs, by number
+_of_calls = []  # by number: (Program, names of given inputs, of given results, of numbers)
+_numbers_of_calls = {}
 _emulator = None  # of tests; see set_emulator
 
 
@@ -33,7 +35,8 @@ class Program:
             there = ", ".join(signatures) or "none; fagen FILE.fair -o DIR writes one"
             raise errors.Error(f"{'name says which program' if name is None else f'no program is named {name!r}'}; there are {there}")
         self.kernels, self.signature = kernels, signatures[name]
-        self._calls = {}
+        self._number = len(_made)
+        _made.append(self)
 
     @property
     def name(self):
@@ -52,11 +55,17 @@ class Program:
         written = [t.name for t in self.signature.tensors if t.written]
         inputs = [name for name in tensors if name not in written]
         given = [name for name in written if name in tensors]
-        key = _key_of(self, tuple(inputs), tuple(given), tuple(numbers))
-        made = torch.ops.fagen.program(key, [tensors[n] for n in inputs], [tensors[n] for n in given],
-                                       [int(v) for n, v in numbers.items() if self.signature.numbers.get(n) != "f32"],
-                                       [float(v) for n, v in numbers.items() if self.signature.numbers.get(n) == "f32"])
-        tensors.update(zip((n for n in written if n not in tensors), made))
+        key = _key_of(self._number, tuple(inputs), tuple(given), tuple(numbers))
+        others = ([tensors[n] for n in inputs],
+                  [int(v) for n, v in numbers.items() if self.signature.numbers.get(n) != "f32"],
+                  [float(v) for n, v in numbers.items() if self.signature.numbers.get(n) == "f32"])
+        if given:
+            outputs = [tensors[n] for n in given]
+            outputs += _allocate(key, others[0], *others[1:], outputs)
+            torch.ops.fagen.program_out(key, *others, outputs)
+            tensors.update(zip([*given, *(n for n in written if n not in given)], outputs))
+        else:
+            tensors.update(zip(written, torch.ops.fagen.program(key, *others)))
         results = tuple(tensors[name] for name in written)
         return results[0] if len(results) == 1 else results
 
@@ -80,12 +89,12 @@ class Program:
 
 
 @torch.compiler.assume_constant_result
-def _key_of(program, *names):
+def _key_of(*names):
     """The number by which the operator knows the program and which of its tensors and numbers are given."""
-    if names not in program._calls:
-        program._calls[names] = len(_of_calls)
-        _of_calls.append((program, *names))
-    return program._calls[names]
+    if names not in _numbers_of_calls:
+        _numbers_of_calls[names] = len(_of_calls)
+        _of_calls.append((_made[names[0]], *names[1:]))
+    return _numbers_of_calls[names]
 
 
 def _split(key, integers, reals):
@@ -95,7 +104,7 @@ def _split(key, integers, reals):
     return program, inputs, given, {n: next(rest.get(program.signature.numbers.get(n), whole)) for n in names}
 
 
-def _allocate(key, tensors, outputs, integers, reals):
+def _allocate(key, tensors, integers, reals, outputs=()):
     """The results that are not given. Those of unknown shape are left out."""
     program, inputs, given, numbers = _split(key, integers, reals)
     extents = {name: tuple(tensor.shape) for name, tensor in zip((*inputs, *given), (*tensors, *outputs))}
@@ -113,11 +122,17 @@ def _address(program, name, tensor):
     return name, tensor.data_ptr(), word, tuple(tensor.shape), tuple(tensor.stride())
 
 
-def _run(key, tensors, outputs, integers, reals):
+def _run(key, tensors, integers, reals):
+    outputs = _allocate(key, tensors, integers, reals)
+    _run_out(key, tensors, integers, reals, outputs)
+    return outputs
+
+
+def _run_out(key, tensors, integers, reals, outputs):
+    """outputs: the given ones, then the others."""
     program, inputs, given, numbers = _split(key, integers, reals)
-    made = _allocate(key, tensors, outputs, integers, reals)
     fresh = [t.name for t in program.signature.tensors if t.written and t.name not in given]
-    named = [*zip(inputs, tensors), *zip(given, outputs), *zip(fresh, made)]
+    named = [*zip(inputs, tensors), *zip((*given, *fresh), outputs)]
     call = _programs.make_call(program.name, [_address(program, n, t) for n, t in named], numbers,
                                program.signature.numbers)
     device = named[0][1].device
@@ -130,14 +145,16 @@ def _run(key, tensors, outputs, integers, reals):
     else:
         raise errors.Error(f"{program.name}: tensors are on {device}; programs run on GPUs (`fagen-run program` runs them "
                            "on the emulator)")
-    return made
 
 
 _library = torch.library.Library("fagen", "FRAGMENT")
-_library.define("program(int key, Tensor[] inputs, Tensor(a!)[] outputs, SymInt[] integers, float[] reals) -> Tensor[]")
+_library.define("program(int key, Tensor[] inputs, SymInt[] integers, float[] reals) -> Tensor[]")
+_library.define("program_out(int key, Tensor[] inputs, SymInt[] integers, float[] reals, Tensor(a!)[] outputs) -> ()")
 for _device in ("CPU", "CUDA"):
     _library.impl("program", _run, _device)
+    _library.impl("program_out", _run_out, _device)
 torch.library.register_fake("fagen::program", _allocate, lib=_library)
+torch.library.register_fake("fagen::program_out", lambda *_: None, lib=_library)
 
 
 def program(kernels, name=None):

@@ -80,6 +80,11 @@ def test_compiled_graphs_have_them_whole(gelu):
     double = torch.compile(lambda a, b: gelu(a=a, b=b) * 2, fullgraph=True, backend="aot_eager")
     assert torch.equal(double(a, b), gelu(a=a, b=b) * 2)
 
+    def into(a, b):
+        c = a.new_empty(a.shape[0], b.shape[0])
+        return gelu(a=a, b=b, c=c) + c
+    assert torch.equal(torch.compile(into, fullgraph=True, backend="aot_eager")(a, b), gelu(a=a, b=b) * 2)
+
 
 @pytest.mark.parametrize("change, message", [
     (lambda a, b: dict(a=a), "gemm_gelu: tensor 'b' is missing; it is f16[N, K]"),
