@@ -68,7 +68,7 @@ public:
       if (isMask(*op))
         return false;
       const auto map = dynCast<MapOp>(std::as_const(*op));
-      if (map && map->dst().buffer == scores && mayHide(map->value()))
+      if (map && map->dst().buffer == scores && (mayHide(map->value()) || mayOverflow(map->value())))
         return true;
     }
     return false;
@@ -89,6 +89,29 @@ private:
       const Expr shared = value.kind() == ExprKind::Mul ? sharedValue(operand) : Expr();
       return !(shared && shared.kind() == ExprKind::Read) && mayHide(operand);
     });
+  }
+
+  bool growsWithScore(const Expr &value) const {
+    return value == elementOf(*scores) ||
+           (value.kind() != ExprKind::Tanh &&
+            llvm::any_of(value.operands(), [&](const Expr &operand) { return growsWithScore(operand); }));
+  }
+
+  /// Neither scale nor a constant of a usual size.
+  static bool isWideFactor(const Expr &value) {
+    constexpr double kUsual = 1 << 20;
+    return value.kind() == ExprKind::Real ? std::abs(value.realValue()) > kUsual
+                                          : !(value == variable(RunValue::Scale));
+  }
+
+  /// Whether finite scores may become -inf all along a row: their powers, quotients, and products of more than one of
+  /// them and scale.
+  bool mayOverflow(const Expr &value) const {
+    const bool mayGrow = value.kind() == ExprKind::Exp2 || value.kind() == ExprKind::Div ||
+                         (value.kind() == ExprKind::Mul && llvm::count_if(value.operands(), isWideFactor) > 1);
+    return (mayGrow && growsWithScore(value)) ||
+           (value.kind() != ExprKind::Tanh &&
+            llvm::any_of(value.operands(), [&](const Expr &operand) { return mayOverflow(operand); }));
   }
 
   /// What a let, or a value for each row, is before the loop; null for others.
