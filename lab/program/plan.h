@@ -4,6 +4,8 @@
 
 #include "size_expr.h"
 
+#include <fagen/table.h>
+
 namespace fagen::lab {
 
 enum class Element : uint8_t { F16, BF16, F32, U32 };
@@ -56,6 +58,7 @@ struct ProgramPlan {
   std::vector<ProgramBuffer> buffers;
   std::vector<ParamField> params;
   std::vector<ProgramLaunch> launches;
+  const fagen_table *table = nullptr; ///< where it is a row: runs go by the row's recipe, as the runtime has it
 
   /// UserError with path and reason. `source` is relative to the plan's directory.
   static ProgramPlan load(const std::string &path);

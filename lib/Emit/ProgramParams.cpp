@@ -103,6 +103,12 @@ void ProgramParams::addPointers(const Kernel &kernel) {
     });
 }
 
+bool ProgramParams::hasMapOf(const Buffer &tensor) const {
+  return llvm::any_of(params, [&](const ProgramParam &param) {
+    return param.kind == ProgramParam::Map && param.tensor->param == tensor.param;
+  });
+}
+
 llvm::StringRef ProgramParams::mapOf(const Role &role, const Op &op) const {
   return findMap(params, tensorOf(*globalOf(op)), boxOf(role, op))->name;
 }
