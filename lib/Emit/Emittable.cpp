@@ -4,10 +4,12 @@
 #include "fagen/Emit/Emittable.h"
 
 #include "KernelEmitter.h"
+#include "ProgramOps.h"
 #include "ProgramText.h"
 #include "check/OperandsInText.h"
 
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Views.h"
 #include "fagen/Spec/Options.h"
 #include "fagen/Support/Suggest.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -121,6 +123,34 @@ private:
     });
     if (isSound) // else operands may be of other kernels' kinds
       checkOperands(kernel, role);
+    checkTiles(kernel, role);
+  }
+
+  /// CTAs that take several tiles know which one inside of the loop over them alone.
+  void checkTiles(const Kernel &kernel, const Role &role) {
+    if (kernel.grid.kind != CtaGrid::Persistent)
+      return;
+    const llvm::StringSet<> ofTiles = namesOfTiles(kernel);
+    auto names = [&](const Op &op) {
+      bool found = false;
+      forEachExpr(op, [&](const Expr &expr) { found |= usesAny(expr, ofTiles); });
+      if (const Buffer *const matrix = globalOf(op); matrix && matrix->map)
+        for (const llvm::ArrayRef<Expr> list : {llvm::ArrayRef(matrix->shape), llvm::ArrayRef(matrix->map->at)})
+          for (const Expr &expr : list)
+            found |= usesAny(expr, ofTiles);
+      return found;
+    };
+    auto check = [&](const Op &op) {
+      if (names(op))
+        refuse(op.location, opInfo(op.kind).name +
+                                " has no text outside of a loop over the CTA's tiles (to tiles_of_cta): "
+                                "it depends on the tile, and the grid is persistent");
+    };
+    for (const std::unique_ptr<Op> &op : role.body.ops)
+      if (!isLoopOverTiles(kernel, *op)) {
+        check(*op);
+        walk(op->body, check);
+      }
   }
 
   void checkOperands(const Kernel &kernel, const Role &role) {

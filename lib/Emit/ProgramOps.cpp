@@ -68,10 +68,21 @@ std::string fagen::asFactor(const Expr &expr) {
   return expr.isBinary() && !isCall ? "(" + expr.str() + ")" : expr.str();
 }
 
+llvm::StringSet<> fagen::namesOfTiles(const Kernel &kernel) {
+  llvm::StringSet<> names;
+  for (const GridIndex &index : kernel.grid.indices)
+    names.insert(index.name);
+  for (const Let &let : kernel.lets)
+    if (usesAny(let.value, names) ||
+        (let.source && llvm::any_of(let.source->at, [&](const Expr &at) { return usesAny(at, names); })))
+      names.insert(let.name);
+  return names;
+}
+
 ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &divisors, const Role &role,
                                    const ProgramParams &params, const Points &points, IndentedStream &out,
                                    std::vector<OpPlan> &places)
-    : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params) {
+    : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params), ofTiles(namesOfTiles(kernel)) {
   auto use = [this](const Expr &expr) { expr.forEachVariable([this](llvm::StringRef name) { used.insert(name); }); };
   auto useMatrix = [&](const Buffer &matrix) {
     llvm::for_each(matrix.shape, use);
@@ -89,12 +100,6 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
       if (let.source)
         llvm::for_each(let.source->at, use);
     }
-  for (const GridIndex &index : kernel.grid.indices)
-    ofTiles.insert(index.name);
-  for (const Let &let : kernel.lets)
-    if (usesAny(let.value, ofTiles) ||
-        (let.source && llvm::any_of(let.source->at, [this](const Expr &at) { return usesAny(at, ofTiles); })))
-      ofTiles.insert(let.name);
 }
 
 std::string ProgramOpEmitter::elementType(ElementType type) const { return spellType(type).str(); }

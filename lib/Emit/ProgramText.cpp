@@ -72,6 +72,8 @@ static void addHeaders(const Composition &composition, const MmaFamilyInfo &fami
   case OpKind::MmaIssue:
   case OpKind::LoadFragment:
     headers.insert(family.headers.begin(), family.headers.end());
+    if (const auto product = dynCast<MmaOp>(op); product && product->sums())
+      headers.insert("ops/mma_f16.h");
     break;
   case OpKind::Map:
     headers.insert("ops/mma.h");
