@@ -5,7 +5,7 @@
 #include "error.h"
 #include "fields.h"
 #include "files/mapped_file.h"
-#include "postfix_text.h"
+#include "programs/postfix_text.h"
 #include "programs/read.h"
 #include "verbose.h"
 

@@ -103,6 +103,10 @@ bool Driver::checkOptions() {
     diags.error(Location(), "--emit=single writes two files: -o attn makes them attn.h and attn.cu");
   if (options.emit == EmitKind::Files && !options.variants.empty())
     diags.error(Location(), "--variant goes with --emit: a kernel set is written whole");
+  if (options.instrument != Instrument::None && !options.programs.empty())
+    diags.error(Location(), "--instrument goes with attention's kernels; leave out the programs");
+  if (!options.targets.empty() && !options.programs.empty())
+    diags.error(Location(), "--target is of specs; a program says its own, and there are some on the command line");
   if (!options.set.empty() && options.programs.empty())
     diags.error(Location(), "--set says where programs stand; give some: files whose names end in .fair");
   if (!options.shapes.empty() && options.emit != EmitKind::Plan)
