@@ -4,6 +4,7 @@
 #include "ProgramOps.h"
 #include "LoopText.h"
 
+#include "fagen/IR/GridQueries.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
 
@@ -17,8 +18,8 @@ bool fagen::isByFirstThread(const Op &op) {
     return fence->kind() == FenceKind::MbarrierInit;
   if (opInfo(op.kind).hasBody)
     return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByFirstThread(*inner); });
-  const bool isOfRole =
-      op.has(Attr::By) || op.kind == OpKind::BulkStore || op.kind == OpKind::BulkCommit || op.kind == OpKind::BulkWait;
+  const bool isOfRole = op.has(Attr::By) || op.kind == OpKind::FetchTile || op.kind == OpKind::HandTile ||
+                        op.kind == OpKind::BulkStore || op.kind == OpKind::BulkCommit || op.kind == OpKind::BulkWait;
   return op.kind == OpKind::MbarrierInit || isBulkCopy(op) || (isOfRole && actorOf(op) == Actor::Role);
 }
 
@@ -36,7 +37,8 @@ std::string fagen::asFactor(const Expr &expr) {
 ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &divisors, const Role &role,
                                    const ProgramParams &params, const Points &points, IndentedStream &out,
                                    std::vector<OpPlan> &places)
-    : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params) {
+    : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params), tile(kernel.freshName("tile")),
+      drawn(kernel.freshName("drawn")), next(kernel.freshName("next_number")) {
   auto use = [this](const Expr &expr) { expr.forEachVariable([this](llvm::StringRef name) { used.insert(name); }); };
   auto useMatrix = [&](const Buffer &matrix) {
     llvm::for_each(matrix.shape, use);
@@ -48,6 +50,8 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
     if (const Buffer *const matrix = globalOf(op); matrix && !matrix->shape.empty())
       useMatrix(*matrix);
   });
+  if (!kernel.grid.listed.empty())
+    used.insert(kernel.grid.listed);
   for (const Let &let : llvm::reverse(kernel.lets))
     if (used.contains(let.name)) {
       use(let.value);
@@ -56,17 +60,18 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
     }
   for (const GridIndex &index : kernel.grid.indices)
     ofTiles.insert(index.name);
-  for (const Let &let : kernel.lets)
-    if (usesAny(let.value, ofTiles) ||
-        (let.source && llvm::any_of(let.source->at, [this](const Expr &at) { return usesAny(at, ofTiles); })))
-      ofTiles.insert(let.name);
+  ofTiles = withFollowers(kernel, std::move(ofTiles));
+}
+
+Expr fagen::ofParams(const Kernel &kernel, const Expr &expr, llvm::StringRef params) {
+  Expr result = expr;
+  for (const std::string &size : kernel.sizes)
+    result = result.substitute(size, variable((params + "." + size).str()));
+  return result;
 }
 
 Expr ProgramOpEmitter::spelled(const Expr &expr) const {
-  Expr result = expr;
-  for (const std::string &size : kernel.sizes)
-    result = result.substitute(size, variable("cta.params." + size));
-  return result.substitute(nameOf(RunValue::GroupRow), variable("cta.group_row"));
+  return ofParams(kernel, expr, "cta.params").substitute(nameOf(RunValue::GroupRow), variable("cta.group_row"));
 }
 
 std::string ProgramOpEmitter::expression(const Expr &expr) const { return spelled(expr).str(); }
@@ -186,23 +191,29 @@ void ProgramOpEmitter::emitStore(const Op &op) {
        expression(matrix.shape[1]));
 }
 
+/// The dimension along which rows of a box follow each other, the fastest being 0.
+static unsigned rowOfBox(const Buffer &matrix) {
+  return tensorOf(matrix).shape.size() - 1 - boxMapOf(matrix)->rowDimension;
+}
+
 void ProgramOpEmitter::emitBulkCopy(const Op &op) {
   const CopyIssueOp copy(op);
-  line(out, "copy_boxes({}, cta.params.{}, {}, {});", operand(copy.dst()), params.mapOf(ofRole, op).str(), cornerOf(op),
-       mbarrier(copy.full()));
+  const unsigned row = rowOfBox(*copy.src().buffer);
+  line(out, "{}({}, cta.params.{}, {}, {});",
+       copy.cluster() ? fmt::format("copy_share_of_boxes<{}, {}>", kernel.grid.cluster, row) : "copy_boxes",
+       operand(copy.dst()), params.mapOf(kernel, ofRole, op).str(), cornerOf(op), mbarrier(copy.full()));
 }
 
 void ProgramOpEmitter::emitBulkStore(const Op &op) {
   const BulkStoreOp store(op);
-  const Buffer &matrix = *store.dst().buffer;
-  const unsigned row = tensorOf(matrix).shape.size() - 1 - boxMapOf(matrix)->rowDimension;
+  const unsigned row = rowOfBox(*store.dst().buffer);
   const bool isOfGroup = actorOf(op) == Actor::Group;
   if (isOfGroup) {
     line(out, "if (ptx::thread_index() % {} == 0)", 32 * kGroupWarps);
     callStandsHere();
   }
   line(out, "{}store_boxes<{}>({}, {}, cta.params.{}, {});", isOfGroup ? "  " : "", row, operand(store.src()),
-       isOfGroup ? "cta.group_row" : "0", params.mapOf(ofRole, op).str(), cornerOf(op));
+       isOfGroup ? "cta.group_row" : "0", params.mapOf(kernel, ofRole, op).str(), cornerOf(op));
 }
 
 // Control.
@@ -220,9 +231,24 @@ void ProgramOpEmitter::emitFixedLets() {
       emitLet(let);
 }
 
+std::string ProgramOpEmitter::tileCount() const {
+  const std::string &listed = kernel.grid.listed;
+  return listed.empty() ? "tile_count(cta.params)" : fmt::format("min(tile_count(cta.params), {})", listed);
+}
+
+/// Where the order is not that of numbers.
+std::string ProgramOpEmitter::tileAt(const std::string &ticket) const {
+  return kernel.grid.order == TileOrder::FirstFirst ? ticket : fmt::format("tile_at(cta.params, {})", ticket);
+}
+
+void ProgramOpEmitter::emitTile() {
+  line(out, "[[maybe_unused]] const int {} = {};", tile, tileAt("ptx::cta_index()"));
+  emitPlace();
+}
+
 /// The last index is the fastest.
 void ProgramOpEmitter::emitPlace() {
-  std::string rest = "tile";
+  std::string rest = tile;
   for (const GridIndex &index : llvm::reverse(kernel.grid.indices)) {
     const bool isFirst = &index == &kernel.grid.indices.front();
     const std::string extent = asFactor(spelled(index.extent));
@@ -274,21 +300,39 @@ void ProgramOpEmitter::emitLoop(const Op &op) {
   line(out, "}}");
 }
 
-/// Tiles go to the CTAs in turn.
+/// Tiles go to the CTAs in turn, or each CTA goes on with the one that is handed over.
 void ProgramOpEmitter::emitTiles(const Op &op) {
   const LoopOp loop(op);
-  const std::string carry = loop.carry().str();
-  line(out,
-       "for (int tile = ptx::cta_index(), {} = 0{}; tile < tile_count(cta.params); tile += ptx::cta_count(), ++{}) {{",
-       loop.variable().str(), carry.empty() ? "" : fmt::format(", {} = 0", carry), loop.variable().str());
+  const std::string carry = loop.carry().str(), turn = loop.variable().str(), first = "ptx::cta_index()";
+  const bool isDrawn = kernel.grid.isDrawn, isByTicket = !isDrawn && kernel.grid.order != TileOrder::FirstFirst;
+  const std::string counted = isByTicket ? kernel.freshName("ticket") : tile;
+  line(out, "for (int {0} = {1}, {2} = 0{3}; {0} < {4}; {5}++{2}) {{", counted, isDrawn ? tileAt(first) : first, turn,
+       carry.empty() ? "" : fmt::format(", {} = 0", carry), tileCount(),
+       isDrawn ? "" : fmt::format("{} += ptx::cta_count(), ", counted));
   {
     auto scope = out.scope();
+    if (isByTicket)
+      line(out, "const int {} = {};", tile, tileAt(counted));
     emitPlace();
     emitOps(op.body, op);
     if (!carry.empty())
       line(out, "{} += {};", carry, expression(loop.step()));
+    if (isDrawn)
+      line(out, "{} = {};", tile, next);
   }
   line(out, "}}");
+}
+
+/// One thread draws and hands over, and all others take; what it says is in the order of tiles.
+void ProgramOpEmitter::emitTicket(const Op &op) {
+  if (const auto fetch = dynCast<FetchTileOp>(op))
+    return line(out, "const unsigned {} = draw(cta.params.{}, {});", drawn, fetch->counter().buffer->param,
+                tileCount());
+  if (const auto take = dynCast<TakeTileOp>(op))
+    return line(out, "const int {} = take_tile(cta.shared.{});", next, take->src().buffer->name);
+  line(out, "const int {} = {};", next, tileAt(fmt::format("ticket_of({}, {})", drawn, tileCount())));
+  callStandsHere();
+  line(out, "hand_tile(cta.shared.{}, {});", HandTileOp(op).dst().buffer->name, next);
 }
 
 /// Of a loop that one thread runs every op is its.
@@ -313,6 +357,8 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
   }
   if (op.kind == OpKind::CopyIssue)
     return isBulkCopy(op) ? emitBulkCopy(op) : emitCopy(op), true;
+  if (op.kind == OpKind::FetchTile || op.kind == OpKind::HandTile || op.kind == OpKind::TakeTile)
+    return emitTicket(op), true;
   if (op.kind == OpKind::Store)
     return emitStore(op), true;
   if (op.kind == OpKind::BulkStore)

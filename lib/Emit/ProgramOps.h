@@ -21,6 +21,8 @@ public:
   std::string expression(const ir::Expr &expr) const override;
   /// "cta.params.a + row * cta.params.K": the address of an element.
   std::string address(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
+  /// The tile of a CTA that has one.
+  void emitTile();
   /// The lets that do not stay from tile to tile, and the indices that they follow from.
   void emitPlace();
   /// What the warp's first row and its first column are in tiles that the role's warps divide.
@@ -40,6 +42,9 @@ private:
   void emitLoop(const ir::Op &op);
   void emitOps(const ir::Block &block, const ir::Op &owner);
   void emitTiles(const ir::Op &op);
+  void emitTicket(const ir::Op &op);
+  std::string tileCount() const;
+  std::string tileAt(const std::string &ticket) const;
   void emitLet(const ir::Let &let);
   /// With sizes as members of the parameters.
   ir::Expr spelled(const ir::Expr &expr) const;
@@ -50,12 +55,16 @@ private:
 
   const ir::Role &ofRole;
   const ProgramParams &params;
-  llvm::StringSet<> used;    ///< names that the role's expressions depend on
-  llvm::StringSet<> ofTiles; ///< indices, and the lets that follow from them
+  llvm::StringSet<> used;              ///< names that the role's expressions depend on
+  llvm::StringSet<> ofTiles;           ///< indices, and the lets that follow from them
+  const std::string tile, drawn, next; ///< what numbers of tiles and tickets are called
 };
 
 /// Whether one thread of the role does it for all: every op of a body then.
 bool isByFirstThread(const ir::Op &op);
+
+/// Expressions of sizes, with these as members of the parameters.
+ir::Expr ofParams(const ir::Kernel &kernel, const ir::Expr &expr, llvm::StringRef params);
 
 /// In parentheses where a product needs them.
 std::string asFactor(const ir::Expr &expr);

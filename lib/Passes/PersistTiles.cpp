@@ -170,8 +170,8 @@ bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
   if (fillers.empty())
     return false;
   Role &load = *fillers.front();
-  const bool isAsked = valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles ||
-                       (kernel.grid.kind == CtaGrid::Persistent && !turnsOf(load));
+  const bool isAsked =
+      valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles || (kernel.grid.isPersistent && !turnsOf(load));
   if (!isAsked)
     return false;
   TilePersister persister(kernel, load);
@@ -180,6 +180,6 @@ bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
       !persister.fits(shape))
     return false;
   persister.run();
-  kernel.grid.kind = CtaGrid::Persistent;
+  kernel.grid.isPersistent = true;
   return true;
 }

@@ -44,14 +44,14 @@ __device__ __forceinline__ HeadTile take_turns(int from_end, int head, int tiles
   return {first + (turn & ((1 << shift) - 1)), turn >> shift};
 }
 
-/// How many heads take turns, as the exponent of a power of two: so many that their K and V have kRows / 2 to kRows
-/// rows, but one at least. Of a square problem these are kRows / kTileRows tiles: with a few for
-/// each CTA that runs at a time no gap at the end of the grid is longer than a short tile. The others gain nothing by
-/// turns, and lose: CTAs of one head that run together share its K and V. Without keys 2 * seq_kv - 1 is the
-/// largest number there is: one head does.
-template <int kRows> __device__ __forceinline__ int log_heads_in_turn(const AttentionParams &params, int heads) {
-  const int wanted = floor_log2(kRows) - floor_log2(2u * params.seq_kv - 1);
-  return min(max(wanted, 0), floor_log2(min(heads, 1 << 20)));
+/// How many runs of tiles take turns, as the exponent of a power of two: so many that their K and V, `rows` for each,
+/// have kRows / 2 to kRows rows, but one at least. Of a square problem these are kRows / kTileRows tiles: with a few
+/// for each CTA that runs at a time no gap at the end of the grid is longer than a short tile. The others gain nothing
+/// by turns, and lose: CTAs of one run that run together share its K and V. Without keys 2 * rows - 1 is the largest
+/// number there is: one run does.
+template <int kRows> __device__ __forceinline__ int log_runs_in_turn(int rows, int runs) {
+  const int wanted = floor_log2(kRows) - floor_log2(2u * rows - 1);
+  return min(max(wanted, 0), floor_log2(min(runs, 1 << 20)));
 }
 
 template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst, Rows kRows = Rows::kOfHead>
@@ -61,7 +61,7 @@ __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params, in
   HeadTile of_all{cta / tiles, cta % tiles};
   if constexpr (kOrder == TileOrder::kLastTileFirst) {
     const int all = heads * params.batch, from_end = tiles * all - 1 - cta; // the hardware runs two CTAs and more an SM
-    const int log = log_heads_in_turn<1024 * kTileRows>(params, all);
+    const int log = log_runs_in_turn<1024 * kTileRows>(params.seq_kv, all);
     of_all = take_turns(from_end, from_end / tiles, tiles, log, 1 << log);
   }
   const int batch = of_all.head / heads, head = of_all.head % heads, row_begin = of_all.tile * kTileRows;
@@ -98,23 +98,42 @@ template <int kTileRows, int kCluster = 1> __device__ __forceinline__ int tile_c
   return head_tiles<kTileRows, kCluster>(params) * params.heads * params.batch;
 }
 
-/// The tile that goes with a ticket where the last rows of heads come first: they see most keys. Tickets beyond the
-/// last tile stay beyond it. The last heads, which take turns, have kTurnRows rows of K and V. Heads of kTurnTiles
-/// tiles and more all do, with twice as many rows: else many CTAs work on the last long tiles when others find none
-/// left. 0: none does.
+/// The tile that goes with a ticket where of each run of `tiles` the last comes first. Tickets beyond the last tile
+/// stay beyond it.
+__device__ __forceinline__ int last_tile_first(int ticket, int tiles) {
+  return ticket + tiles - 1 - 2 * (ticket % tiles);
+}
+
+/// The tile that is `from_end` before the last one, in run `run`, where longest_tile_first orders them.
+template <int kTurnRows, int kTurnTiles>
+__device__ __forceinline__ int longest_of(int from_end, int run, int tiles, int runs, int rows) {
+  int log = log_runs_in_turn<kTurnRows>(rows, runs), in_turns = 1 << log;
+  if (kTurnTiles != 0 && tiles >= kTurnTiles) {
+    log = log_runs_in_turn<2 * kTurnRows>(rows, runs);
+    in_turns = runs >> log << log;
+  }
+  const HeadTile of_all = take_turns(from_end, run, tiles, log, in_turns);
+  return of_all.head * tiles + of_all.tile;
+}
+
+/// The tile that goes with a ticket where the last tiles of `runs` runs come first: they see most keys. Tickets beyond
+/// the last tile stay beyond it. The last runs, which take turns, have kTurnRows rows of K and V, each `rows`. Runs of
+/// kTurnTiles tiles and more all do, with twice as many rows: else many CTAs work on the last long tiles when others
+/// find none left. 0: none does.
+template <int kTurnRows, int kTurnTiles = 0>
+__device__ __forceinline__ int longest_tile_first(int ticket, int tiles, int runs, int rows) {
+  const int from_end = tiles * runs - 1 - ticket;
+  return from_end < 0 ? ticket : longest_of<kTurnRows, kTurnTiles>(from_end, from_end / tiles, tiles, runs, rows);
+}
+
+/// The same of attention's tiles, whose runs are heads.
 template <int kTileRows, int kTurnRows, int kTurnTiles = 0>
 __device__ __forceinline__ int longest_tile_first(const MappedAttentionParams &params, int ticket) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows, heads = params.heads * params.batch;
   if (ticket >= tiles * heads)
     return ticket;
-  const int from_end = tiles * heads - 1 - ticket, head = floor_div(from_end, params.by_tiles);
-  int log = log_heads_in_turn<kTurnRows>(params, heads), in_turns = 1 << log;
-  if (kTurnTiles != 0 && tiles >= kTurnTiles) {
-    log = log_heads_in_turn<2 * kTurnRows>(params, heads);
-    in_turns = heads >> log << log;
-  }
-  const HeadTile of_all = take_turns(from_end, head, tiles, log, in_turns);
-  return of_all.head * tiles + of_all.tile;
+  const int from_end = tiles * heads - 1 - ticket;
+  return longest_of<kTurnRows, kTurnTiles>(from_end, floor_div(from_end, params.by_tiles), tiles, heads, params.seq_kv);
 }
 
 /// First row of a head of Q, K, V or O, [batch, heads, rows, columns].
