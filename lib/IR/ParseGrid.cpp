@@ -39,7 +39,7 @@ public:
   GridParser(Lexer &lexer, Kernel &kernel, BufferParser &buffers) : lexer(lexer), grid(kernel.grid), buffers(buffers) {}
 
   bool parse() {
-    GridWord word;
+    GridWord word = GridWord::Tiles;
     if (!grid.isPlain())
       return lexer.error(lexer.position(), "the grid is given twice");
     if (!lexer.expect("grid") || !lexer.enumeration(word, kGridWords, "grid") || !parseWord(word))

@@ -16,6 +16,8 @@
 //          barrier     warp                  so that its first lane knows of the others
 //          arrive      tile_empty[turn]      one thread of each warp
 //
+// In kernels with indices of their own the grid asks for it (drawn) and says the order; else options and the mask do.
+//
 // All roles then work on the same tiles in the same order, for as many turns. verify-barriers proves it from the ops.
 
 #include "fagen/IR/Queries.h"

@@ -153,22 +153,26 @@ struct alignas(128) NextTile {
 };
 
 /// One thread draws for its CTA. The counter is 0 again when each CTA has drawn once more than there are tiles for it.
-__device__ __forceinline__ unsigned draw(unsigned *counter, int tiles, ptx::Site site = ptx::Site::here()) {
-  return ptx::atomic_inc(counter, tiles - 1, site);
-}
 template <int kTileRows>
 __device__ __forceinline__ unsigned draw(const AttentionParams &params, ptx::Site site = ptx::Site::here()) {
-  return draw(static_cast<unsigned *>(params.workspace), tile_count<kTileRows>(params), site);
+  return ptx::atomic_inc(static_cast<unsigned *>(params.workspace), tile_count<kTileRows>(params) - 1, site);
 }
 
 /// The ticket that goes with what was drawn: a CTA's first one is its own number. What is drawn takes its time, so it
 /// is looked at no earlier than here.
+template <int kTileRows> __device__ __forceinline__ int ticket_of(const AttentionParams &params, unsigned drawn) {
+  const int tiles = tile_count<kTileRows>(params), ctas = ptx::cta_count();
+  const int number = static_cast<int>(ptx::recompute(drawn));
+  return number < tiles - ctas ? ctas + number : tiles;
+}
+
+/// The same of a counter and tiles of a program's own.
+__device__ __forceinline__ unsigned draw(unsigned *counter, int tiles, ptx::Site site = ptx::Site::here()) {
+  return ptx::atomic_inc(counter, tiles - 1, site);
+}
 __device__ __forceinline__ int ticket_of(unsigned drawn, int tiles) {
   const int ctas = ptx::cta_count(), number = static_cast<int>(ptx::recompute(drawn));
   return number < tiles - ctas ? ctas + number : tiles;
-}
-template <int kTileRows> __device__ __forceinline__ int ticket_of(const AttentionParams &params, unsigned drawn) {
-  return ticket_of(drawn, tile_count<kTileRows>(params));
 }
 
 __device__ __forceinline__ void hand_tile(NextTile &next, int number, ptx::Site site = ptx::Site::here()) {

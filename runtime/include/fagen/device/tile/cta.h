@@ -98,42 +98,41 @@ template <int kTileRows, int kCluster = 1> __device__ __forceinline__ int tile_c
   return head_tiles<kTileRows, kCluster>(params) * params.heads * params.batch;
 }
 
-/// The tile that goes with a ticket where of each run of `tiles` the last comes first. Tickets beyond the last tile
-/// stay beyond it.
-__device__ __forceinline__ int last_tile_first(int ticket, int tiles) {
-  return ticket + tiles - 1 - 2 * (ticket % tiles);
-}
-
-/// The tile that is `from_end` before the last one, in run `run`, where longest_tile_first orders them.
-template <int kTurnRows, int kTurnTiles>
-__device__ __forceinline__ int longest_of(int from_end, int run, int tiles, int runs, int rows) {
-  int log = log_runs_in_turn<kTurnRows>(rows, runs), in_turns = 1 << log;
-  if (kTurnTiles != 0 && tiles >= kTurnTiles) {
-    log = log_runs_in_turn<2 * kTurnRows>(rows, runs);
-    in_turns = runs >> log << log;
-  }
-  const HeadTile of_all = take_turns(from_end, run, tiles, log, in_turns);
-  return of_all.head * tiles + of_all.tile;
-}
-
-/// The tile that goes with a ticket where the last tiles of `runs` runs come first: they see most keys. Tickets beyond
-/// the last tile stay beyond it. The last runs, which take turns, have kTurnRows rows of K and V, each `rows`. Runs of
-/// kTurnTiles tiles and more all do, with twice as many rows: else many CTAs work on the last long tiles when others
-/// find none left. 0: none does.
-template <int kTurnRows, int kTurnTiles = 0>
-__device__ __forceinline__ int longest_tile_first(int ticket, int tiles, int runs, int rows) {
-  const int from_end = tiles * runs - 1 - ticket;
-  return from_end < 0 ? ticket : longest_of<kTurnRows, kTurnTiles>(from_end, from_end / tiles, tiles, runs, rows);
-}
-
-/// The same of attention's tiles, whose runs are heads.
+/// The tile that goes with a ticket where the last rows of heads come first: they see most keys. Tickets beyond the
+/// last tile stay beyond it. The last heads, which take turns, have kTurnRows rows of K and V. Heads of kTurnTiles
+/// tiles and more all do, with twice as many rows: else many CTAs work on the last long tiles when others find none
+/// left. 0: none does.
 template <int kTileRows, int kTurnRows, int kTurnTiles = 0>
 __device__ __forceinline__ int longest_tile_first(const MappedAttentionParams &params, int ticket) {
   const int tiles = (params.seq_q + kTileRows - 1) / kTileRows, heads = params.heads * params.batch;
   if (ticket >= tiles * heads)
     return ticket;
-  const int from_end = tiles * heads - 1 - ticket;
-  return longest_of<kTurnRows, kTurnTiles>(from_end, floor_div(from_end, params.by_tiles), tiles, heads, params.seq_kv);
+  const int from_end = tiles * heads - 1 - ticket, head = floor_div(from_end, params.by_tiles);
+  int log = log_runs_in_turn<kTurnRows>(params.seq_kv, heads), in_turns = 1 << log;
+  if (kTurnTiles != 0 && tiles >= kTurnTiles) {
+    log = log_runs_in_turn<2 * kTurnRows>(params.seq_kv, heads);
+    in_turns = heads >> log << log;
+  }
+  const HeadTile of_all = take_turns(from_end, head, tiles, log, in_turns);
+  return of_all.head * tiles + of_all.tile;
+}
+
+/// The tile that goes with a ticket where of each run of `tiles` the last comes first. Tickets beyond the last tile stay
+/// beyond it.
+__device__ __forceinline__ int last_tile_first(int ticket, int tiles) {
+  return ticket + tiles - 1 - 2 * (ticket % tiles);
+}
+
+/// As longest_tile_first of attention's tiles, of `runs` runs in the place of heads, each with `rows` rows of K and V.
+template <int kTurnRows, int kTurnTiles = 0>
+__device__ __forceinline__ int longest_tile_first(int ticket, int tiles, int runs, int rows) {
+  if (ticket >= tiles * runs)
+    return ticket;
+  const int from_end = tiles * runs - 1 - ticket;
+  const bool all_turn = kTurnTiles != 0 && tiles >= kTurnTiles;
+  const int log = all_turn ? log_runs_in_turn<2 * kTurnRows>(rows, runs) : log_runs_in_turn<kTurnRows>(rows, runs);
+  const HeadTile of_all = take_turns(from_end, from_end / tiles, tiles, log, (all_turn ? runs >> log : 1) << log);
+  return of_all.head * tiles + of_all.tile;
 }
 
 /// First row of a head of Q, K, V or O, [batch, heads, rows, columns].
