@@ -44,14 +44,14 @@ __device__ __forceinline__ HeadTile take_turns(int from_end, int head, int tiles
   return {first + (turn & ((1 << shift) - 1)), turn >> shift};
 }
 
-/// How many runs of tiles take turns, as the exponent of a power of two: so many that their K and V, `rows` for each,
-/// have kRows / 2 to kRows rows, but one at least. Of a square problem these are kRows / kTileRows tiles: with a few
-/// for each CTA that runs at a time no gap at the end of the grid is longer than a short tile. The others gain nothing
-/// by turns, and lose: CTAs of one run that run together share its K and V. Without keys 2 * rows - 1 is the largest
-/// number there is: one run does.
-template <int kRows> __device__ __forceinline__ int log_runs_in_turn(int rows, int runs) {
-  const int wanted = floor_log2(kRows) - floor_log2(2u * rows - 1);
-  return min(max(wanted, 0), floor_log2(min(runs, 1 << 20)));
+/// How many heads take turns, as the exponent of a power of two: so many that their K and V have kRows / 2 to kRows
+/// rows, but one at least. Of a square problem these are kRows / kTileRows tiles: with a few for
+/// each CTA that runs at a time no gap at the end of the grid is longer than a short tile. The others gain nothing by
+/// turns, and lose: CTAs of one head that run together share its K and V. Without keys 2 * seq_kv - 1 is the
+/// largest number there is: one head does.
+template <int kRows> __device__ __forceinline__ int log_heads_in_turn(const AttentionParams &params, int heads) {
+  const int wanted = floor_log2(kRows) - floor_log2(2u * params.seq_kv - 1);
+  return min(max(wanted, 0), floor_log2(min(heads, 1 << 20)));
 }
 
 template <int kTileRows, TileOrder kOrder = TileOrder::kFirstTileFirst, Rows kRows = Rows::kOfHead>
@@ -61,7 +61,7 @@ __device__ __forceinline__ CtaPlace locate_cta(const AttentionParams &params, in
   HeadTile of_all{cta / tiles, cta % tiles};
   if constexpr (kOrder == TileOrder::kLastTileFirst) {
     const int all = heads * params.batch, from_end = tiles * all - 1 - cta; // the hardware runs two CTAs and more an SM
-    const int log = log_runs_in_turn<1024 * kTileRows>(params.seq_kv, all);
+    const int log = log_heads_in_turn<1024 * kTileRows>(params, all);
     of_all = take_turns(from_end, from_end / tiles, tiles, log, 1 << log);
   }
   const int batch = of_all.head / heads, head = of_all.head % heads, row_begin = of_all.tile * kTileRows;
@@ -108,9 +108,9 @@ __device__ __forceinline__ int longest_tile_first(const MappedAttentionParams &p
   if (ticket >= tiles * heads)
     return ticket;
   const int from_end = tiles * heads - 1 - ticket, head = floor_div(from_end, params.by_tiles);
-  int log = log_runs_in_turn<kTurnRows>(params.seq_kv, heads), in_turns = 1 << log;
+  int log = log_heads_in_turn<kTurnRows>(params, heads), in_turns = 1 << log;
   if (kTurnTiles != 0 && tiles >= kTurnTiles) {
-    log = log_runs_in_turn<2 * kTurnRows>(params.seq_kv, heads);
+    log = log_heads_in_turn<2 * kTurnRows>(params, heads);
     in_turns = heads >> log << log;
   }
   const HeadTile of_all = take_turns(from_end, head, tiles, log, in_turns);
@@ -123,7 +123,13 @@ __device__ __forceinline__ int last_tile_first(int ticket, int tiles) {
   return ticket + tiles - 1 - 2 * (ticket % tiles);
 }
 
-/// As longest_tile_first of attention's tiles, of `runs` runs in the place of heads, each with `rows` rows of K and V.
+/// As log_heads_in_turn, of runs of tiles with `rows` rows of K and V each.
+template <int kRows> __device__ __forceinline__ int log_runs_in_turn(int rows, int runs) {
+  const int wanted = floor_log2(kRows) - floor_log2(2u * rows - 1);
+  return min(max(wanted, 0), floor_log2(min(runs, 1 << 20)));
+}
+
+/// As longest_tile_first of attention's tiles, of `runs` runs in the place of heads.
 template <int kTurnRows, int kTurnTiles = 0>
 __device__ __forceinline__ int longest_tile_first(int ticket, int tiles, int runs, int rows) {
   if (ticket >= tiles * runs)
