@@ -35,7 +35,6 @@ static bool hasOneThread(const Role &role) {
 
 static std::string namespaceOf(const Kernel &kernel) { return kernel.symbol + "_kernel"; }
 
-
 KernelText ProgramTextEmitter::run() {
   emitHead();
   emitIncludes();

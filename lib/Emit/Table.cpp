@@ -6,8 +6,8 @@
 
 #include "fagen/Emit/Table.h"
 
-#include "programs/RecipeText.h"
 #include "form/FormTables.h"
+#include "programs/RecipeText.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"

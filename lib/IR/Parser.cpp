@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Recursive descent: programs, kernels and their declarations here, buffers in ParseBuffers.cpp, grids in
-// ParseGrid.cpp, ops in ParseOps.cpp.
+// grid/ParseGrid.cpp, ops in ParseOps.cpp.
 // Types of attributes and names of buffers are resolved there, everything else is the verifier's.
 
 #include "ParseBuffers.h"
-#include "ParseGrid.h"
 #include "ParseOps.h"
+#include "grid/ParseGrid.h"
 
 using namespace fagen;
 using namespace fagen::ir;

@@ -143,9 +143,9 @@ private:
     Buffer *const empty = tile.guard->empty;
     auto last = llvm::find_if(llvm::reverse(body.ops), [&](const auto &op) { return uses(*op, &tile); });
     body.ops.insert(behindUse(body.ops, last.base() - 1), makeArrive({.bar = {empty, variable(turn)},
-                                             .by = Actor::Thread,
-                                             .location = empty->location,
-                                             .note = "persist-tiles: the thread has left Q"}));
+                                                                      .by = Actor::Thread,
+                                                                      .location = empty->location,
+                                                                      .note = "persist-tiles: the thread has left Q"}));
   }
 
   /// What stands behind the barrier becomes the loop's body.

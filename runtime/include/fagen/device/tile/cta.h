@@ -117,8 +117,8 @@ __device__ __forceinline__ int longest_tile_first(const MappedAttentionParams &p
   return of_all.head * tiles + of_all.tile;
 }
 
-/// The tile that goes with a ticket where of each run of `tiles` the last comes first. Tickets beyond the last tile stay
-/// beyond it.
+/// The tile that goes with a ticket where of each run of `tiles` the last comes first. Tickets beyond the last tile
+/// stay beyond it.
 __device__ __forceinline__ int last_tile_first(int ticket, int tiles) {
   return ticket + tiles - 1 - 2 * (ticket % tiles);
 }

@@ -1,7 +1,7 @@
 // fagen: the IR verifier: how tiles go to CTAs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "VerifierState.h"
+#include "../VerifierState.h"
 
 #include "fagen/IR/GridQueries.h"
 #include "fagen/IR/OpClasses.h"
