@@ -65,9 +65,8 @@ public:
                    "landing late, early and at random in turn")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
-    app.add_option("--runs", runs,
-                   "emulator: run each case so often; copies land late in the first run, early in the "
-                   "second, at random in the third")
+    app.add_option("--runs", runs, "emulator: run each case so often; copies land late in the first run, early in the "
+                                   "second, at random in the third")
         ->capture_default_str()
         ->check(CLI::Range(1, 3));
     app.add_flag("--coverage", withCoverage, "emulator: also tell which ops of the kernels never ran");
