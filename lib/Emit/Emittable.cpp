@@ -111,6 +111,10 @@ private:
     walk(role.body, [&](const Op &op) {
       if (!hasOwnText(op))
         refuse(op.location, opInfo(op.kind).name + " has no text in a kernel with parameters of its own");
+      else if (op.kind == OpKind::Loop && countTickets(op.body) != 0 && !isByFirstThread(op))
+        refuse(op.location, "role " + role.name +
+                                " draws tiles by its first thread, and does other things by all its "
+                                "threads, which do not learn what it drew");
       else if (const auto copy = dynCast<CopyIssueOp>(op); copy && !isBulkCopy(op) && role.firstWarp != 0)
         refuse(op.location, "copies by threads begin with thread 0 of the CTA; role " + role.name +
                                 " begins with warp " + Twine(role.firstWarp));
@@ -179,11 +183,14 @@ private:
                  a.name + " is in registers");
   }
 
+  static unsigned countTickets(const Block &body) {
+    unsigned found = 0;
+    walk(body, [&](const Op &op) { found += op.kind == OpKind::FetchTile; });
+    return found;
+  }
+
   static bool hasOwnText(const Op &op) {
     switch (op.kind) {
-    case OpKind::CopyIssue:
-    case OpKind::Arrive:
-      return !op.isSet(Attr::Cluster);
     case OpKind::StorePartial:
     case OpKind::StoreMerged:
     case OpKind::StoreSplit:
@@ -192,9 +199,6 @@ private:
     case OpKind::CombineLast:
     case OpKind::ClassifyTiles:
     case OpKind::AwaitLaunches:
-    case OpKind::FetchTile:
-    case OpKind::HandTile:
-    case OpKind::TakeTile:
     case OpKind::Place:
       return false;
     default:
@@ -297,10 +301,10 @@ private:
   /// The text names the constant that asked for clusters.
   void checkCluster(const Kernel &kernel) {
     const llvm::StringRef name = optionInfo(OptionKey::Cluster).constant;
-    const bool isNamed = kernel.hasConstant(name) && kernel.constant(name) == kernel.grid.number;
-    if (kernel.grid.kind == CtaGrid::Clusters && !isNamed)
-      refuse(kernel.location, "kernel @" + kernel.symbol + " has grid clusters " + Twine(kernel.grid.number) +
-                                  " and no constant " + name + " = " + Twine(kernel.grid.number));
+    const bool isNamed = kernel.hasConstant(name) && kernel.constant(name) == kernel.grid.cluster;
+    if (kernel.grid.hasClusters() && !isNamed)
+      refuse(kernel.location, "kernel @" + kernel.symbol + " has grid clusters " + Twine(kernel.grid.cluster) +
+                                  " and no constant " + name + " = " + Twine(kernel.grid.cluster));
   }
 
   /// The loops over key tiles, of one tile of query rows or of each, become functions.

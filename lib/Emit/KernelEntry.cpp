@@ -91,7 +91,7 @@ std::string KernelEmitter::locate() const {
 
 /// By which tiles of query rows are counted.
 std::string KernelEmitter::tileArguments() const {
-  return kernel.grid.kind == CtaGrid::Clusters ? "kTileRows, kCluster" : "kTileRows";
+  return kernel.grid.hasClusters() ? "kTileRows, kCluster" : "kTileRows";
 }
 
 /// Whether the first thread of a role executes the op for all of them.
@@ -387,7 +387,7 @@ void KernelEmitter::emitPersistentEntry() {
 
 void KernelEmitter::emitEntry() {
   line(out, "extern \"C\" __global__ void {}__launch_bounds__(kThreads, 1) {}(const __grid_constant__ {}) {{",
-       kernel.grid.kind == CtaGrid::Clusters ? "__cluster_dims__(kCluster, 1, 1) " : "", kernel.symbol,
+       kernel.grid.hasClusters() ? "__cluster_dims__(kCluster, 1, 1) " : "", kernel.symbol,
        isFormed() ? "FormedParams<FormParams> all" : std::string(paramsType()) + " params");
   if (isFormed())
     line(out, "  const MappedAttentionParams &params = all.attention;\n  const FormParams &form = all.form;");

@@ -61,12 +61,12 @@ static Schedule combineSchedule(const Schedule &first) {
 /// What the passes begin with: those that make a CTA take several tiles change it.
 static ir::CtaGrid gridOf(const Variant &variant, bool isCombine) {
   if (isCombine)
-    return {.kind = ir::CtaGrid::Rows, .indices = {}};
+    return {.unit = ir::CtaGrid::Rows};
   if (!variant.schedule.isSplit())
     return {};
   if (const unsigned keys = splitKeys(variant.problem, variant.schedule))
-    return {.kind = ir::CtaGrid::SplitKeys, .number = keys, .indices = {}};
-  return {.kind = ir::CtaGrid::Splits, .number = variant.schedule.split, .indices = {}};
+    return {.split = ir::TileSplit{keys, /*countsKeys=*/true}};
+  return {.split = ir::TileSplit{variant.schedule.split}};
 }
 
 namespace {

@@ -107,7 +107,7 @@ KeyTiles fagen::addBounds(Kernel &kernel, const MaskBounds &ofMask, const Expr &
 static MaskJudgement judgeBySights(const Kernel &kernel, ConstMask mask, const Buffer &sights, const Expr &rows,
                                    const Expr &low, const Expr &high) {
   const Expr keys = keysOf(kernel, mask), first = constant(0);
-  const bool isSplit = kernel.grid.isSplit(), packs = kernel.packsHeads();
+  const bool isSplit = kernel.grid.split.has_value(), packs = kernel.packsHeads();
   auto lastOf = [&](unsigned dimension) { return sights.shape[dimension] - constant(1); };
   auto ifMany = [&](unsigned dimension, RunValue index) {
     return sights.shape[dimension] == constant(1) ? first : variable(index);
