@@ -1,4 +1,4 @@
-// fagen: whether what variants take of shared memory, by their lowered kernels, is what their targets have.
+// fagen: whether variants, by their lowered kernels, take no more shared memory and registers than their targets have.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelAnalysis.h"
@@ -6,8 +6,10 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <deque>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
 
 using namespace llvm;
@@ -41,33 +43,87 @@ static std::string describeShared(const Variant &variant) {
   return text + " at head_dim " + toText(optionInfo(OptionKey::HeadDim), getKey(variant.problem, OptionKey::HeadDim));
 }
 
-/// "it is 98304 B, which fits" when the candidate breaks no rule at all.
-static std::optional<std::string> fits(Variant candidate, SharedMeter &meter) {
-  Variant *const asked = &candidate;
-  if (!checkVariant(*candidate.target, candidate.problem, candidate.schedule, 0, 0).empty())
-    return std::nullopt;
-  meter.measure(asked);
-  if (candidate.schedule.shared.total == 0 || exceedsShared(candidate))
-    return std::nullopt;
-  return fmt::format("it is {} B, which fits", candidate.schedule.shared.total);
+namespace {
+
+/// Registers of a thread that computes: what its share of the tiles takes at least, what it may have, and what it needs
+/// besides: with less it is known to spill, with `margin` it is known not to.
+struct ThreadRegisters {
+  unsigned least, most, besides, margin;
+  bool areTooFew() const { return least + besides > most; }
+  bool areEnough() const { return least + margin <= most; }
+};
+
+} // namespace
+
+/// By what nvcc made of mma_sync for sm_89: with 224 of 255 registers in tiles nothing spills, with 232 something does,
+/// and with 192 there is a margin. Of wgmma for sm_90a, 236 of 240 may do and 240 may not.
+static ThreadRegisters registersOf(const Variant &variant) {
+  const RegisterFigures &figures = variant.schedule.figures;
+  if (mmaFamily(variant.schedule.mma).isAsynchronous)
+    return {figures.leastRegisters, figures.mostRegisters, 0, 24};
+  const unsigned ofCta = variant.target->registersPerSm / (variant.schedule.warps * 32);
+  return {figures.leastRegisters, std::min(figures.mostRegisters, ofCta), 24, 64};
 }
 
-// Fewer stages first, then fewer keys, then fewer rows: the nearest schedule that keeps the most of what was asked.
+namespace {
+
+/// A schedule near to one that does not fit.
+struct NearSchedule {
+  Schedule schedule;
+  double distance; ///< of the changes together: halving a tile counts 1, doubling the warps and a stage less count half
+};
+
+} // namespace
+
+/// The nearest first.
+static std::vector<NearSchedule> nearSchedules(const Schedule &asked) {
+  constexpr unsigned kMostKeys = 256;
+  std::vector<NearSchedule> near;
+  for (unsigned warps = asked.warps; warps <= optionInfo(OptionKey::Warps).max; warps *= 2)
+    for (unsigned stages = asked.stages; stages != 0; --stages)
+      for (unsigned rows = asked.tileRows; rows != 0; rows /= 2)
+        for (unsigned keys = asked.tileKeys; keys != 0; keys = keys > kMostKeys ? kMostKeys : (keys - 1) / 16 * 16) {
+          NearSchedule &candidate = near.emplace_back(NearSchedule{asked, 0});
+          candidate.schedule.warps = warps;
+          candidate.schedule.stages = stages;
+          candidate.schedule.tileRows = rows;
+          candidate.schedule.tileKeys = keys;
+          candidate.distance = 0.5 * std::log2(double(warps) / asked.warps) + 0.5 * (asked.stages - stages) +
+                               std::log2(double(asked.tileRows) / rows * asked.tileKeys / keys);
+        }
+  stable_sort(near, [](const NearSchedule &a, const NearSchedule &b) { return a.distance < b.distance; });
+  return near;
+}
+
+/// "with tile = 64 x 64 and warps = 8 it is 98304 B and at least 168 registers, which fit": the nearest schedule that
+/// breaks no rule at all.
 static std::string whatFits(const Variant &variant, SharedMeter &meter) {
+  constexpr unsigned kMostMeasured = 300;
   const Schedule &asked = variant.schedule;
   Variant candidate = variant;
-  Schedule &schedule = candidate.schedule;
-  for (schedule.stages = asked.stages - 1; schedule.stages != 0; --schedule.stages)
-    if (auto text = fits(candidate, meter))
-      return fmt::format("with stages = {} {}", schedule.stages, *text);
-  schedule.stages = asked.stages;
-  for (schedule.tileKeys = (asked.tileKeys - 1) / 16 * 16; schedule.tileKeys != 0; schedule.tileKeys -= 16)
-    if (auto text = fits(candidate, meter))
-      return fmt::format("with tile = {} x {} {}", schedule.tileRows, schedule.tileKeys, *text);
-  schedule.tileKeys = asked.tileKeys;
-  for (schedule.tileRows = asked.tileRows / 2; schedule.tileRows != 0; schedule.tileRows /= 2)
-    if (auto text = fits(candidate, meter))
-      return fmt::format("with tile = {} x {} {}", schedule.tileRows, schedule.tileKeys, *text);
+  unsigned count = 0;
+  const std::vector<NearSchedule> candidates = nearSchedules(asked);
+  for (const NearSchedule &near : drop_begin(candidates)) {
+    candidate.schedule = near.schedule;
+    Variant *const measured = &candidate;
+    if (!checkVariant(*candidate.target, candidate.problem, candidate.schedule, 0, 0).empty())
+      continue;
+    if (++count > kMostMeasured)
+      break;
+    meter.measure(measured);
+    const Schedule &found = candidate.schedule;
+    if (found.shared.total == 0 || exceedsShared(candidate) || !registersOf(candidate).areEnough())
+      continue;
+    std::vector<std::string> settings;
+    if (found.tileRows != asked.tileRows || found.tileKeys != asked.tileKeys)
+      settings.push_back(fmt::format("tile = {} x {}", found.tileRows, found.tileKeys));
+    if (found.warps != asked.warps)
+      settings.push_back(fmt::format("warps = {}", found.warps));
+    if (found.stages != asked.stages)
+      settings.push_back(fmt::format("stages = {}", found.stages));
+    return fmt::format("with {} it is {} B of shared memory and at least {} registers a thread, which fit",
+                       fmt::join(settings, " and "), found.shared.total, found.figures.leastRegisters);
+  }
   return {};
 }
 
@@ -109,10 +165,36 @@ void KernelAnalysis::reportShared(const Variant &measured, size_t index) {
   report(finding, *pointOfVariant[index], made, schedule);
 }
 
+/// Says where a thread cannot hold its share of the tiles, so that every step spills.
+void KernelAnalysis::warnOfRegisters(const Variant &measured, size_t index) {
+  const ThreadRegisters registers = registersOf(measured);
+  if (!registers.areTooFew())
+    return;
+  const Schedule &schedule = measured.schedule;
+  const ScheduleChoice &made = madeOfVariant[index];
+  const auto tile = made.ranges.find(OptionKey::Tile);
+  const SMRange range = tile == made.ranges.end() ? schedules[measured.scheduleIndex].range : tile->second;
+  if (!reported.insert({range.Start.getPointer(), "registers"}).second)
+    return;
+  const std::string which =
+      fmt::format("tile {} x {} with {} warps", schedule.tileRows, schedule.tileKeys, schedule.warps);
+  const std::string dim = toText(optionInfo(OptionKey::HeadDim), getKey(measured.problem, OptionKey::HeadDim));
+  diags.warning(range, registers.least > registers.most
+                           ? fmt::format("{} needs at least {} registers a thread at head_dim {}; a thread has {}, and "
+                                         "the rest spills to memory",
+                                         which, registers.least, dim, registers.most)
+                           : fmt::format("{} takes {} of the {} registers of a thread at head_dim {}; addresses need "
+                                         "more than is left, and the rest spills to memory",
+                                         which, registers.least, registers.most, dim));
+  if (const std::string text = whatFits(measured, *options.meter); !text.empty())
+    diags.note(range, text);
+}
+
 /// Lowers every variant. Of those with mistakes what is right of them, so that one run shows all mistakes.
 void KernelAnalysis::checkShared() {
   if (!options.meter || !lookupTarget(targets.front()->name))
     return;
+  const unsigned before = diags.errorCount();
   const bool isSound = all_of(madeOfVariant, [](const ScheduleChoice &made) { return made.isSound; });
   std::deque<Variant> substitutes;
   std::vector<const Variant *> measured;
@@ -138,6 +220,9 @@ void KernelAnalysis::checkShared() {
   for (auto [index, variant] : enumerate(measured))
     if (variant)
       reportShared(*variant, index);
+  if (isSound && diags.errorCount() == before)
+    for (auto [index, variant] : enumerate(measured))
+      warnOfRegisters(*variant, index);
 }
 
 } // namespace fagen

@@ -1,6 +1,7 @@
 // fagen: what the keys of one variant must satisfy together.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Hints.h"
 #include "VariantChecker.h"
 
 #include "fagen/Support/Suggest.h"
@@ -72,21 +73,22 @@ void VariantChecker::checkValues() {
   }
 }
 
-// First what the target cannot do at all, then what is known but not generated.
+// First what nothing is generated for, then what the target cannot do.
 void VariantChecker::checkValue(OptionKey key, const OptionValue &value) {
   if (value.form) // what a form asks of the target is arithmetic that all have
     return;
   const OptionInfo &option = optionInfo(key);
   const OptionValueInfo &info = *option.findValue(value.number);
-  if (!target.hasAll(info.needs)) {
-    const TargetInfo *first = firstTargetWith(info.needs);
-    add("value", key,
-        fmt::format("{} needs {}; the target is {}", info.text.str(), first ? first->name.str() : "another target",
-                    target.name.str()));
-  } else if (info.notYet) {
+  if (info.notYet) {
     add("value", key,
         fmt::format("{} is not yet supported; {} takes {}", toText(option, value), option.name.str(),
-                    alternatives(option.availableTexts())));
+                    describeValues(option, &target)));
+  } else if (!target.hasAll(info.needs)) {
+    const TargetInfo *first = firstTargetWith(info.needs);
+    add("value", key,
+        fmt::format("{} needs {}; the target is {}, on which {} takes {}", info.text.str(),
+                    first ? first->name.str() : "another target", target.name.str(), option.name.str(),
+                    describeValues(option, &target)));
   }
 }
 
