@@ -3,6 +3,7 @@
 
 #include "KernelAnalysis.h"
 
+#include "fagen/Spec/Fit.h"
 #include "fagen/Spec/Gates.h"
 #include "fagen/Support/Suggest.h"
 
@@ -188,7 +189,28 @@ bool gateHolds(const Gate &gate, double measured) {
   return measured >= gate.value;
 }
 
-bool checkSharedGates(const KernelSpec &kernel, Diagnostics &diags) {
+FitLimits limitsOf(const Gate &gate, const Variant &variant) {
+  FitLimits limits;
+  const bool isStrict = gate.relation == "<";
+  if (gate.name == "shared")
+    limits.sharedBytes = uint64_t(std::max(gate.value - isStrict, 0.0));
+  if (gate.name == "registers")
+    limits.registers = unsigned(std::max(gate.value - isStrict, 0.0));
+  if (gate.name == "spills" || gate.name == "registers")
+    limits.leastRegisters = variant.schedule.figures.leastRegisters - 1;
+  if (gate.name == "ctas") { // so much that as many fit an SM
+    const auto ctas = unsigned(std::max(gate.value + (gate.relation == ">"), 1.0));
+    limits.sharedBytes = variant.target->sharedPerSm / ctas - variant.target->sharedReserved;
+    limits.registers = variant.target->registersPerSm / ctas / (variant.schedule.warps * 32);
+  }
+  return limits;
+}
+
+std::string besideItsTile(const std::string &remedy) {
+  return remedy.empty() ? "its tile is set here" : "its tile is set here; " + remedy;
+}
+
+bool checkSharedGates(const KernelSpec &kernel, SharedMeter &meter, Diagnostics &diags) {
   bool passed = true;
   for (const Gate &gate : kernel.gates) {
     if (gate.name != "shared")
@@ -200,7 +222,8 @@ bool checkSharedGates(const KernelSpec &kernel, Diagnostics &diags) {
       passed = false;
       diags.error(gate.location,
                   fmt::format("{} needs {} B of shared memory, which fails '{}'", variant.name, bytes, gate.text));
-      diags.note(variant.schedule.locationOf("tile"), "its tile is set here");
+      diags.note(variant.schedule.locationOf("tile"),
+                 besideItsTile(nearestThatFits(variant, meter, limitsOf(gate, variant))));
       break; // one variant shows the mistake
     }
   }
