@@ -33,7 +33,7 @@ private:
   std::string valueHint() const;
   llvm::SMRange rangeFrom(llvm::SMLoc begin) const { return {begin, lastEnd}; }
   llvm::SMLoc here() const { return token.range().Start; }
-  /// Skips to behind the next `;` or block of this nesting, or to its `}`.
+  /// Skips to after the next `;` or block of this nesting, or to its `}`.
   void recover();
   /// Runs `statement` until the block's `}`; false when the block does not even begin.
   bool parseBlock(llvm::StringRef what, llvm::function_ref<bool()> statement);

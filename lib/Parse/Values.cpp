@@ -53,7 +53,7 @@ bool Parser::parseItem(ast::Item &item) {
   return parsed;
 }
 
-// tune(a, b) alone is the item; with `x` behind it, it was only the first dim of one.
+// tune(a, b) alone is the item; with `x` after it, it was only the first dim of one.
 bool Parser::parseTuneItem(ast::Item &item) {
   SMRange tune = token.range();
   advance();
@@ -74,7 +74,7 @@ bool Parser::parseTuneItem(ast::Item &item) {
   for (const ast::Plain &choice : first) {
     if (choice.kind == ast::Plain::Dims && choice.numbers.size() == 1)
       continue;
-    diags.error(tune, "a tune with 'x' behind it takes integers");
+    diags.error(tune, "a tune with 'x' after it takes integers");
     return false;
   }
   std::vector<ast::Plain> rest;
@@ -196,7 +196,7 @@ bool Parser::parseWord(ast::Plain &plain) {
   return expect(")", "after the arguments");
 }
 
-/// "= number" behind a name.
+/// "= number" after a name.
 bool Parser::parseBound(ast::Plain &plain) {
   advance();
   SMLoc begin = here();

@@ -45,7 +45,7 @@ public:
            shape.needs(!ringsFilledBy(load).empty(), "a ring that role " + load.name + " fills") &&
            shape.needs(draws == 0, "tiles that no counter gives out yet") &&
            shape.needs(firstOf(load.body, OpKind::Fence), "a fence at the head of role " + load.name) &&
-           shape.needs(copiesAndLoops(**loads), "a copy in front of a loop in each turn of role " + load.name,
+           shape.needs(copiesAndLoops(**loads), "a copy before a loop in each turn of role " + load.name,
                        (*loads)->location);
   }
 
@@ -126,13 +126,13 @@ private:
                          makeMbarrierInit({.bar = {&bar, constant(0)}, .arrivals = arrivals, .location = location()}));
   }
 
-  /// A copy, and behind it a loop.
+  /// A copy, and after it a loop.
   static bool copiesAndLoops(const Op &tiles) {
     auto copy = llvm::find_if(tiles.body.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
     return std::any_of(copy, tiles.body.ops.end(), [](const auto &op) { return op->kind == OpKind::Loop; });
   }
 
-  /// Behind the loop over key tiles: what is left of V follows there, where products are rotated. By then all but a few
+  /// After the loop over key tiles: what is left of V follows there, where products are rotated. By then all but a few
   /// steps of the tile are done.
   void draw(LoopOp<> turns) const {
     Block &tile = turns->body;

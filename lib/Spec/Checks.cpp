@@ -188,7 +188,7 @@ void VariantChecker::checkCopy() {
     refuse("copy", OptionKey::Copy, isAsynchronous ? "tma" : "ld_st or cp_async");
 }
 
-// Copies behind Q K^T fill the slot that the step before has left; with one stage that is the one being read.
+// Copies after Q K^T fill the slot that the step before has left; with one stage that is the one being read.
 void VariantChecker::checkRefill() {
   if (known(OptionKey::Refill, OptionKey::Stages) && schedule.refill == Refill::Late && schedule.stages == 1)
     add("refill", OptionKey::Refill, "refill = late needs at least 2 stages; with 1 it takes split or joint");
@@ -246,7 +246,7 @@ void VariantChecker::checkHalveMasked() {
 }
 
 // Probabilities may be 2^8 times as large as usual, or 2^15 or 2^40 times, and with them P V of a tile. A step can be
-// done again while the slots of Q and K are there, and there is something to gain where its softmax runs beside P V.
+// done again while the slots of Q and K are there, and there is something to gain where its softmax runs alongside P V.
 void VariantChecker::checkRescale() {
   const std::string given = fmt::format("rescale = {}", toString(schedule.rescale).str());
   if (known(OptionKey::Rescale, OptionKey::Accum) && schedule.rescale != RescalePolicy::Always &&

@@ -128,7 +128,7 @@ private:
   void report(llvm::ArrayRef<Finding> findings, const ProblemPoint &point, const ScheduleChoice &made,
               llvm::SMRange fallback);
   void requireKeys(const CheckedSchedule &schedule, const Resolved &resolved, const TargetInfo &target);
-  /// "_prefill_f16_d64_none": everything behind the kernel's name.
+  /// "_prefill_f16_d64_none": everything after the kernel's name.
   std::string variantName(llvm::StringRef schedule, llvm::StringRef axisParts, const ProblemPoint &point) const;
   static KeySet givenKeys(const ProblemPoint &point);
 

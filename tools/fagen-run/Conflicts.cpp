@@ -14,7 +14,7 @@ namespace fagen::lab {
 namespace {
 
 constexpr const char *kConflictsFooter = R"(
-A request is what a warp asks for with one instruction. It needs a wavefront for each different word that a bank must
+A request is what a warp reads or writes with one instruction. It needs a wavefront for each different word that a bank must
 give in one phase; ideal is one a phase. docs/Conflicts.md has the rules.
 
 Examples:

@@ -15,7 +15,7 @@ namespace {
 
 class TimeCommand : public Command {
 public:
-  TimeCommand() : Command("time", "time variants on a GPU with CUDA graphs, beside baselines") {}
+  TimeCommand() : Command("time", "time variants on a GPU with CUDA graphs, and baselines in turn") {}
 
   void addOptions(CLI::App &app) override {
     timing.declare(app, "gpu, or simulated:FILE.json (recorded times)");

@@ -63,7 +63,7 @@ private:
                               cl::sub(subcommand),
                               cl::values(clEnumValN(InitMask::Both, "both", "kernels for none and for causal"),
                                          clEnumValN(InitMask::None, "none", "all"),
-                                         clEnumValN(InitMask::Causal, "causal", "none behind its own place"))};
+                                         clEnumValN(InitMask::Causal, "causal", "none after its own place"))};
   cl::opt<std::string> name{"name",
                             cl::value_desc("word"),
                             cl::desc("the kernel's name (default: attention)"),

@@ -16,7 +16,7 @@ namespace fagen::ir {
 
 template <typename Value> struct Option {
   Value value;
-  Location location; ///< the spec line that asked for it
+  Location location; ///< the spec line that it comes from
 };
 
 struct Options {
@@ -24,7 +24,7 @@ struct Options {
   std::optional<Option<Overlap>> overlap;
   std::optional<Option<RescalePolicy>> rescale;
   std::optional<Option<Grid>> grid;
-  std::optional<Option<Count>> loadWarps;     ///< warps that copy, in front of the others
+  std::optional<Option<Count>> loadWarps;     ///< warps that copy, before the others
   std::optional<Option<Count>> querySlots;    ///< slots of Q, through which results leave
   std::optional<Option<Count>> stagedColumns; ///< columns of results that leave at once, through a place of their own
   std::optional<Option<Swizzle>> swizzle;

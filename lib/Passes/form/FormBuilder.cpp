@@ -189,7 +189,7 @@ Expr FormBuilder::hoistReals(const Expr &expr, llvm::StringRef name) {
   return expr.withOperands(operands);
 }
 
-/// The one with this value, or a new one behind the others.
+/// The one with this value, or a new one after the others.
 Expr FormBuilder::letOf(const Expr &value, llvm::StringRef name) {
   for (const Let &let : kernel.lets)
     if (!let.source && let.value == value)

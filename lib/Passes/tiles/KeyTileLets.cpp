@@ -20,7 +20,7 @@ bool isBoundedBelow(const MaskBounds &bounds) {
   return !(bounds.firstKey == constant(0)) || !(bounds.fullBegin == constant(0)) || bounds.hasGap();
 }
 
-/// What bounds read of memory, each in a let of its own, which stands in front of those that name it.
+/// What bounds read of memory, each in a let of its own, which stands before those that name it.
 Expr withReadsAsLets(Kernel &kernel, const Expr &bound) {
   if (!bound)
     return {};
