@@ -206,7 +206,7 @@ void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> op
 
 void KernelEmitter::emitLoad() {
   const Points loadPoints(*load);
-  line(out, "/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.");
+  line(out, "/// Role load: one thread makes the mbarriers, then copies Q and, tile by tile, K and V.");
   line(out, "__device__ __forceinline__ void load(const {}) {{",
        turns ? std::string("MappedAttentionParams &params") + formParameter() : "Cta &cta");
   {
@@ -300,20 +300,22 @@ void KernelEmitter::emitStepsApart(LoopOp<const Op> loop, const Settling &settli
   const auto *const vote = llvm::find(ops, settling.vote), *const sum = llvm::find(ops, settling.sum);
   const auto *const wait = std::find_if(vote, sum, [](const Op *op) { return op->kind == OpKind::MmaWait; });
   const llvm::ArrayRef settled(vote + 1, wait), together(wait, sum);
-  emitFunction({Part::Step, name,
-                "The same up to its terms: whether a row has outgrown the maximum of the tiles before.", parameters,
-                false, "bool"},
+  emitFunction({Part::Step, name, "Interior step, up to its terms: whether a row has outgrown its reference maximum.",
+                parameters, false, "bool"},
                llvm::ArrayRef(ops.begin(), vote + 1 - kSettlingOps),
                [&](OpEmitter &emitter) { emitter.emitOutgrown(settling, settled, together); });
-  emitFunction({Part::Step, name + "_settled", "The same where one has.", parameters}, {*(vote + 1 - kSettlingOps)},
-               [&](OpEmitter &emitter) {
+  emitFunction({Part::Step, name + "_settled",
+                "Interior step, rare path: some row has outgrown its reference maximum; rescale and continue.",
+                parameters},
+               {*(vote + 1 - kSettlingOps)}, [&](OpEmitter &emitter) {
                  emitter.emitSettlingApart(settling);
                  emitter.emitBlock(settled);
                });
-  emitFunction({Part::Step, name + "_end", "The same behind that.", parameters}, {}, [&](OpEmitter &emitter) {
-    emitter.emitSettledSum(settling);
-    emitter.emitBlock(llvm::ArrayRef(sum + 1, ops.end() - 1));
-  });
+  emitFunction({Part::Step, name + "_end", "Interior step, the rest: sums and products of the terms.", parameters}, {},
+               [&](OpEmitter &emitter) {
+                 emitter.emitSettledSum(settling);
+                 emitter.emitBlock(llvm::ArrayRef(sum + 1, ops.end() - 1));
+               });
   emitLoopApart(loop, *ops.back());
 }
 

@@ -54,7 +54,7 @@ public:
       takeTurnsAcrossSteps(math.body);
     passSkipped(math.body);
     math.body.ops.insert(headBarrier(math.body) + 1, pass("take-turns: the first group begins", groups - 1));
-    math.body.ops.push_back(await("take-turns: nobody comes behind the last turn", 0));
+    math.body.ops.push_back(await("take-turns: nobody comes after the last turn", 0));
   }
 
 private:
@@ -134,7 +134,7 @@ private:
         leaveSoftmaxOut(op->body);
     const size_t begin = first - block.ops.begin();
     auto behind = llvm::find_if(llvm::reverse(block.ops), isStepHere).base();
-    block.ops.insert(behind, pass("take-turns: behind the last step"));
+    block.ops.insert(behind, pass("take-turns: after the last step"));
     block.ops.insert(block.ops.begin() + begin, await("take-turns: this group multiplies"));
   }
 

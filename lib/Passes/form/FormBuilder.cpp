@@ -277,3 +277,7 @@ Expr FormBuilder::ofFirstKeys(Expr value, Expr otherwise) const {
     value = select(equal(variable(RunValue::Split), constant(0)), value, otherwise);
   return value;
 }
+
+Location FormBuilder::lineOf(Location form::Form::*line, const Location &kernel) const {
+  return (form.*line).isKnown() ? form.*line : kernel;
+}

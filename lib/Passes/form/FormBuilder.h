@@ -29,6 +29,7 @@ public:
     ir::Buffer *o, *m, *mNew, *l;
   };
   void end(ir::Builder &builder, const Rows &rows);
+  Location lineOf(Location form::Form::*line, const Location &kernel) const; ///< of its score or mask
 
 private:
   void addTensor(llvm::StringRef name, const form::Param &param);

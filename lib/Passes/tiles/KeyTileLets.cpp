@@ -74,7 +74,7 @@ void addBoundsFromFirst(Kernel &kernel, const MaskBounds &bounds, const Expr &ke
 Expr fagen::tileFromRight(Kernel &kernel, const KeyTiles &tiles, const Expr &step) {
   const std::string right = kernel.freshName("right_tiles");
   kernel.lets.push_back({right, variable(tiles.all) - variable(tiles.full) - variable(tiles.left),
-                         "split-mask-loops: those behind the last that every row sees whole"});
+                         "split-mask-loops: those after the last that every row sees whole"});
   if (tiles.hasGap()) {
     const Expr inOrder = variable(tiles.left) + variable(tiles.full) + step;
     return tiles.at(select(lessThan(step, variable(right)), inOrder, step - variable(right)));
