@@ -156,9 +156,12 @@ private:
       field.value = expression(json, "value");
     } else if (kind == "f32") {
       field.kind = ParamField::Float32;
-      if (!member(json, "value").is_number())
-        refuse("'value' of an f32 is not a number");
-      field.number = json["value"];
+      if (member(json, "value").is_string())
+        field.name = json["value"];
+      else if (json["value"].is_number())
+        field.number = json["value"];
+      else
+        refuse("'value' of an f32 is neither a number nor the name of one");
     } else {
       refuse(fmt::format("unknown parameter '{}'; known: pointer, stride, map, i32, i64, f32", kind));
     }
@@ -204,6 +207,30 @@ ProgramPlan ProgramPlan::load(const std::string &path) {
   ProgramPlan plan = parse(readText(path), path);
   plan.source = (std::filesystem::path(path).parent_path() / plan.source).string();
   return plan;
+}
+
+std::vector<std::string> ProgramPlan::numberNames() const {
+  std::vector<std::string> names;
+  for (const ParamField &field : params)
+    if (!field.name.empty())
+      names.push_back(field.name);
+  return names;
+}
+
+void ProgramPlan::setNumbers(const std::map<std::string, double> &numbers) {
+  const std::vector<std::string> names = numberNames();
+  for (const auto &[given, value] : numbers)
+    if (std::find(names.begin(), names.end(), given) == names.end())
+      throw UserError(fmt::format("{} has no number '{}'; it has {}", name, given,
+                                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  for (ParamField &field : params) {
+    if (field.name.empty())
+      continue;
+    const auto found = numbers.find(field.name);
+    if (found == numbers.end())
+      throw UserError(fmt::format("number '{0}' has no value; give it as --set {0}=...", field.name));
+    field.number = found->second;
+  }
 }
 
 std::vector<std::string> ProgramPlan::sizeNames() const {

@@ -4,6 +4,8 @@
 
 #include "size_expr.h"
 
+#include <fagen/table.h>
+
 namespace fagen::lab {
 
 enum class Element : uint8_t { F16, BF16, F32, U32 };
@@ -36,7 +38,8 @@ struct ParamField {
   unsigned buffer = 0;    ///< of Pointer, Stride and Map: its index
   unsigned dimension = 0; ///< of Stride: elements between neighbours along it, as int64
   SizeExpr value = {};    ///< of Int32 and Int64
-  double number = 0;      ///< of Float32
+  double number = 0;      ///< of Float32, where it has no name
+  std::string name = {};  ///< of a Float32 that the user gives: its name
   MapField map = {};
 };
 
@@ -55,13 +58,17 @@ struct ProgramPlan {
   std::vector<ProgramBuffer> buffers;
   std::vector<ParamField> params;
   std::vector<ProgramLaunch> launches;
+  const fagen_table *table = nullptr; ///< where it is a row: runs go by the row's recipe, as the runtime has it
 
   /// UserError with path and reason. `source` is relative to the plan's directory.
   static ProgramPlan load(const std::string &path);
   static ProgramPlan parse(const std::string &json, const std::string &name);
 
-  /// The sizes that the user has to give.
+  /// The sizes, and the real numbers, that the user has to give.
   std::vector<std::string> sizeNames() const;
+  std::vector<std::string> numberNames() const;
+  /// The real numbers; UserError for one that the plan lacks, and for one that is not given.
+  void setNumbers(const std::map<std::string, double> &numbers);
 };
 
 } // namespace fagen::lab

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Emit/BuildPlan.h"
+#include "fagen/Emit/ProgramPlan.h"
 
 #include "KeyTiles.h"
 #include "OpEmitter.h"
@@ -199,10 +200,14 @@ VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument
       plan.buffers.push_back(planBuffer(*buffer));
   for (const LedgerEntry &entry : kernel.ledger)
     plan.barriers.push_back({entry.site, entry.what, entry.covers});
-  plan.workspace = planWorkspace(kernel, instrument);
-  plan.sharedTiles = countSharedTiles(kernel);
-  plan.maps = planMaps(kernel);
-  plan.keyTiles = planKeyTiles(kernel);
+  if (std::optional<llvm::json::Object> recipe = programPlan(program)) {
+    plan.recipe = std::make_shared<llvm::json::Object>(std::move(*recipe));
+  } else {
+    plan.workspace = planWorkspace(kernel, instrument);
+    plan.sharedTiles = countSharedTiles(kernel);
+    plan.maps = planMaps(kernel);
+    plan.keyTiles = planKeyTiles(kernel);
+  }
   const ResourceEstimate estimate = estimateResources(kernel, kernel.sharedBytes, *lookupTarget(kernel.target));
   plan.estimates = {estimate.registers, estimate.ctasPerSm, estimate.limit};
   return plan;
@@ -210,6 +215,10 @@ VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument
 
 std::string fagen::nameOf(const GridPlan &grid) {
   return (grid.packsHeads ? "packed_" : "") + toString(grid.kind).str();
+}
+
+std::string fagen::gridWordOf(const VariantPlan &plan, const LaunchPlan &launch) {
+  return plan.recipe ? "recipe" : nameOf(launch.grid);
 }
 
 static std::string gridText(const GridPlan &grid, bool sharesSeen) {
@@ -234,7 +243,8 @@ static std::string gridText(const GridPlan &grid, bool sharesSeen) {
   return "";
 }
 
-static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
+/// What only a schedule of attention says.
+static void printSchedule(const VariantPlan &plan, llvm::raw_ostream &os) {
   const Variant &variant = *plan.variant;
   const Schedule &schedule = variant.schedule;
   const LaunchPlan &launch = plan.launches.front();
@@ -245,6 +255,21 @@ static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
   os << fmt::format("  tile {} x {}, {} warps: {} over rows x {} over keys; {} threads; tensors aligned to {} B\n",
                     schedule.tileRows, schedule.tileKeys, schedule.warps, schedule.rowWarps, schedule.keyWarps,
                     launch.threads, plan.alignment);
+}
+
+static void printTensors(const VariantPlan &plan, llvm::raw_ostream &os) {
+  os << fmt::format("{} for {}, a program\n", plan.variant->name, plan.variant->target->name.str());
+  for (const llvm::json::Value &value : *plan.recipe->getArray("buffers")) {
+    const llvm::json::Object &buffer = *value.getAsObject();
+    os << fmt::format("  tensor   {:<10} {}{}\n", buffer.getString("name")->str(), buffer.getString("declared")->str(),
+                      buffer.get("written") ? ", written" : "");
+  }
+}
+
+static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
+  const Variant &variant = *plan.variant;
+  const LaunchPlan &launch = plan.launches.front();
+  plan.recipe ? printTensors(plan, os) : printSchedule(plan, os);
   for (const BufferPlan &buffer : plan.buffers) {
     const std::string shape = fmt::format("{}{} x {} {}", buffer.stages > 1 ? fmt::format("{} of ", buffer.stages) : "",
                                           buffer.rows, buffer.columns, buffer.type);
@@ -258,14 +283,16 @@ static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
   for (const LaunchPlan &each : plan.launches)
     if (plan.launches.size() > 1 || variant.schedule.isSplit())
       os << fmt::format("  launch   {}, {} threads, {}\n", each.symbol, each.threads,
-                        gridText(each.grid, !plan.sharedTiles.empty()));
+                        plan.recipe ? "as many CTAs as its grid says" : gridText(each.grid, !plan.sharedTiles.empty()));
   os << fmt::format("  shared   total             {:>7} B of {} B\n", launch.sharedBytes,
                     variant.target->sharedPerBlock);
   for (const BarrierPlan &barrier : plan.barriers)
     os << fmt::format("  site {:>3} {:<14} {}\n", barrier.site, barrier.what,
                       barrier.covers.empty() ? "in the middle of others' chains" : barrier.covers);
-  os << fmt::format("  estimate {} registers, {} CTAs an SM (limited by {})\n\n", plan.estimates.registers,
-                    plan.estimates.ctasPerSm, plan.estimates.limit);
+  if (!plan.recipe)
+    os << fmt::format("  estimate {} registers, {} CTAs an SM (limited by {})\n", plan.estimates.registers,
+                      plan.estimates.ctasPerSm, plan.estimates.limit);
+  os << '\n';
 }
 
 void fagen::printPlan(const KernelPlan &plan, llvm::raw_ostream &os) {

@@ -158,27 +158,70 @@ void OpEmitter::emitSettling(const Settling &settling) {
                   /*alwaysMasks=*/false);
 }
 
-void OpEmitter::emitOutgrown(const Settling &settling, llvm::ArrayRef<const Op *> settled,
-                             llvm::ArrayRef<const Op *> together) {
-  line(out, "const bool is_outgrown = terms_outgrow<Element>(r.{}, r.{});", settling.sums->name, settling.s->name);
-  if (!settled.empty()) {
+/// Whether step 0 is the only one there can be.
+static bool isFirstStepAlone(const Expr &begin, const Expr &end) {
+  const std::optional<Interval> first = difference(begin, constant(0)), last = difference(end, constant(1));
+  return first && last && first->low >= 0 && last->high <= 0;
+}
+
+/// Whether the lets' own expressions say so, as they do of the last tile of a tensor without a mask: ptxas need not
+/// keep what a second step would want.
+bool fagen::runsAtMostOnce(const Kernel &kernel, const Role &role, LoopOp<const Op> loop) {
+  const Expr begin = expand(kernel, loop.begin()), end = expand(kernel, loop.end());
+  const unsigned groups =
+      usesScope(begin, RunScope::Group) || usesScope(end, RunScope::Group) ? role.warps / kGroupWarps : 1;
+  for (unsigned group = 0; group < groups; ++group) {
+    const Expr from = atGroup(kernel, begin, group), to = atGroup(kernel, end, group);
+    const std::optional<Interval> steps = difference(to, from);
+    if (!isFirstStepAlone(from, to) && (!steps || steps->high > 1))
+      return false;
+  }
+  return true;
+}
+
+std::optional<StepApart> fagen::asStepApart(const Op &loop) {
+  std::optional<Settling> found;
+  if (loop.body.ops.empty() || !asOutputRescaling(*loop.body.ops.back()))
+    return std::nullopt;
+  forEachComposition(loop.body, [&](const Composition &composition) {
+    if (composition.settling && composition.settling->isApart)
+      found = composition.settling;
+  });
+  if (!found)
+    return std::nullopt;
+  const llvm::SmallVector<const Op *, 16> ops = pointersTo(loop.body.ops);
+  const auto *const vote = llvm::find(ops, found->vote), *const sum = llvm::find(ops, found->sum);
+  const auto *const wait = std::find_if(vote, sum, [](const Op *op) { return op->kind == OpKind::MmaWait; });
+  const auto *const alpha = vote + 1 - kSettlingOps;
+  return StepApart{*found,    *alpha, {ops.begin(), alpha}, {vote + 1, wait}, {wait, sum}, {sum + 1, ops.end() - 1},
+                   ops.back()};
+}
+
+void OpEmitter::emitOutgrown(const StepApart &step) {
+  const Settling &settling = step.settling;
+  emitBlock(step.terms);
+  line(out, "const bool is_outgrown = terms_outgrow<{}>(r.{}, r.{});",
+       elementType(MmaOp(*settling.product).a().buffer->type), settling.sums->name, settling.s->name);
+  if (!step.settled.empty()) {
     line(out, "if (!is_outgrown) {{");
     {
       auto scope = out.scope();
-      emitBlock(settled);
+      emitBlock(step.settled);
     }
     line(out, "}}");
   }
-  emitBlock(together);
-  line(out, "return is_outgrown;");
+  emitBlock(step.together);
 }
 
-void OpEmitter::emitSettlingApart(const Settling &settling) {
+void OpEmitter::emitSettled(const StepApart &step) {
+  const Settling &settling = step.settling;
+  emitBlock({step.alpha});
   addPlace(*settling.vote);
   emitScoresAgain(settling,
                   fmt::format("settle_outgrown{}(r.{}, r.{}, r.{}, r.{}, r.{}", exponentOf(settling), settling.s->name,
                               settling.sums->name, settling.alpha->name, settling.l->name, settling.m->name),
                   /*alwaysMasks=*/true);
+  emitBlock(step.settled);
 }
 
 /// Where the step was settled, so that nobody asks whether.
@@ -188,6 +231,7 @@ void OpEmitter::emitSettledOutput(const Op &op) {
   line(out, "rescale_output(r.{}, r.{});", output.o->name, output.alpha->name);
 }
 
-void OpEmitter::emitSettledSum(const Settling &settling) {
-  line(out, "add_sums(r.{}, r.{});", settling.l->name, settling.sums->name);
+void OpEmitter::emitSettledEnd(const StepApart &step) {
+  line(out, "add_sums(r.{}, r.{});", step.settling.l->name, step.settling.sums->name);
+  emitBlock(step.rest);
 }

@@ -5,6 +5,7 @@
 
 #include "KernelEmitter.h"
 #include "ProgramText.h"
+#include "check/OperandsInText.h"
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Spec/Options.h"
@@ -13,6 +14,7 @@
 #include "fagen/Target/Target.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace fagen;
@@ -103,6 +105,7 @@ private:
   }
 
   void checkOwnRole(const Kernel &kernel, const Role &role) {
+    checkWaits(role.body);
     walk(role.body, [&](const Op &op) {
       if (!hasOwnText(op))
         refuse(op.location, opInfo(op.kind).name + " has no text in a kernel with parameters of its own");
@@ -115,6 +118,21 @@ private:
         checkProduct(*mma, /*isOfGroups=*/false);
       else if (const auto mma = dynCast<MmaIssueOp>(op))
         checkProduct(*mma, /*isOfGroups=*/true);
+    });
+    if (isSound) // else operands may be of other kernels' kinds
+      checkOperands(kernel, role);
+  }
+
+  void checkOperands(const Kernel &kernel, const Role &role) {
+    llvm::SmallPtrSet<const Op *, 32> alone;
+    forEachComposition(role.body, [&](const Composition &composition) {
+      if (composition.isSingle())
+        alone.insert(composition.subject);
+    });
+    walk(role.body, [&](const Op &op) {
+      const std::string why = whyNoText(kernel, role, op, alone.contains(&op));
+      if (!why.empty())
+        refuse(op.location, opInfo(op.kind).name + " has no text: " + why);
     });
   }
 
@@ -134,33 +152,23 @@ private:
   static bool hasOwnText(const Op &op) {
     switch (op.kind) {
     case OpKind::CopyIssue:
-      return !op.isSet(Attr::Cluster);
     case OpKind::Arrive:
       return !op.isSet(Attr::Cluster);
-    case OpKind::Map: // no tile of theirs has a row and a key
-      return !op.has(Attr::Row) && !op.has(Attr::Key);
-    case OpKind::Mma:
-    case OpKind::MmaIssue:
-    case OpKind::MmaCommit:
-    case OpKind::MmaWait:
-    case OpKind::LoadFragment:
-    case OpKind::Convert:
-    case OpKind::Store:
-    case OpKind::StageOutput:
-    case OpKind::BulkStore:
-    case OpKind::BulkCommit:
-    case OpKind::BulkWait:
-    case OpKind::CopyCommit:
-    case OpKind::CopyWait:
-    case OpKind::MbarrierInit:
-    case OpKind::Wait:
-    case OpKind::Barrier:
-    case OpKind::Fence:
-    case OpKind::Loop:
-    case OpKind::If:
-      return true;
-    default:
+    case OpKind::StorePartial:
+    case OpKind::StoreMerged:
+    case OpKind::StoreSplit:
+    case OpKind::StoreMergedSplit:
+    case OpKind::Combine:
+    case OpKind::CombineLast:
+    case OpKind::ClassifyTiles:
+    case OpKind::AwaitLaunches:
+    case OpKind::FetchTile:
+    case OpKind::HandTile:
+    case OpKind::TakeTile:
+    case OpKind::Place:
       return false;
+    default:
+      return true;
     }
   }
 

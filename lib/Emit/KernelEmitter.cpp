@@ -104,27 +104,6 @@ std::vector<const Buffer *> KernelEmitter::buffersIn(Space space) const {
   return found;
 }
 
-/// Whether step 0 is the only one there can be.
-static bool isFirstStepAlone(const Expr &begin, const Expr &end) {
-  const std::optional<Interval> first = difference(begin, constant(0)), last = difference(end, constant(1));
-  return first && last && first->low >= 0 && last->high <= 0;
-}
-
-/// Whether the lets' own expressions say so, as they do of the last tile of a tensor without a mask: ptxas need not
-/// keep what a second step would want.
-bool KernelEmitter::runsAtMostOnce(LoopOp<const Op> loop) const {
-  const Expr begin = expand(kernel, loop.begin()), end = expand(kernel, loop.end());
-  const unsigned groups =
-      usesScope(begin, RunScope::Group) || usesScope(end, RunScope::Group) ? math.warps / kGroupWarps : 1;
-  for (unsigned group = 0; group < groups; ++group) {
-    const Expr from = atGroup(kernel, begin, group), to = atGroup(kernel, end, group);
-    const std::optional<Interval> steps = difference(to, from);
-    if (!isFirstStepAlone(from, to) && (!steps || steps->high > 1))
-      return false;
-  }
-  return true;
-}
-
 /// Of the tensors that the kernel reads.
 ElementType KernelEmitter::elementType() const { return buffersIn(Space::Global).front()->type; }
 
@@ -232,6 +211,8 @@ void KernelEmitter::emitIncludes() {
   if (callsFunctions())
     headers.insert("ops/functions.h");
   headers.insert(load ? "ops/pipeline.h" : "ops/copy.h");
+  if (load && !mmaFamily(kernel.backend).isAsynchronous) // whose own headers have them
+    headers.insert({"ptx/warpgroup.h", "tile/operand.h"});
   for (const Op *op : sections.epilogue)
     if (op->kind == OpKind::StorePartial)
       headers.insert("ops/merge.h");

@@ -95,6 +95,7 @@ private:
   void emitStorage();
   void emitFormParams();
   void emitCta();
+  void emitPlacesOfWarp(llvm::StringRef warp);
   void emitRegisters();
   std::vector<ir::Let> letsOfTile() const;
   std::string typeOf(const ir::Let &let) const;
@@ -124,9 +125,9 @@ private:
   void emitFunction(const Function &function, llvm::ArrayRef<const ir::Op *> ops,
                     llvm::function_ref<void(OpEmitter &)> behind = {});
   void emitStep(ir::LoopOp<const ir::Op> loop);
-  /// The step's settling, where its rare part stands outside of the loop.
-  std::optional<ir::Settling> settlingApart(ir::LoopOp<const ir::Op> loop) const;
-  void emitStepsApart(ir::LoopOp<const ir::Op> loop, const ir::Settling &settling);
+  /// The step, where what is rare of it stands outside of the loop.
+  std::optional<StepApart> stepApart(ir::LoopOp<const ir::Op> loop) const;
+  void emitStepsApart(ir::LoopOp<const ir::Op> loop, const StepApart &step);
   void emitLoopApart(ir::LoopOp<const ir::Op> loop, const ir::Op &output);
   static std::string nameOfBefore(ir::LoopOp<const ir::Op> loop) { return ("before_" + loop.name()).str(); }
   static std::string nameOfStep(ir::LoopOp<const ir::Op> loop) { return (loop.name() + "_step").str(); }
@@ -161,7 +162,7 @@ private:
   std::string expressionOf(const ir::Expr &value);
   std::string fragmentType(const ir::Buffer &buffer) const;
   std::string letValue(const ir::Expr &value) const;
-  bool runsAtMostOnce(ir::LoopOp<const ir::Op> loop) const;
+  bool runsAtMostOnce(ir::LoopOp<const ir::Op> loop) const { return fagen::runsAtMostOnce(kernel, math, loop); }
   bool isSampled(ir::LoopOp<const ir::Op> loop) const;
   std::vector<const ir::Buffer *> buffersIn(ir::Space space) const;
   std::vector<const ir::Buffer *> runningRings() const;

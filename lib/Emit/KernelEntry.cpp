@@ -281,42 +281,25 @@ void KernelEmitter::emitFunction(const Function &function, llvm::ArrayRef<const 
 }
 
 /// Of a loop that may run often; clocks are read where each step has one text.
-std::optional<Settling> KernelEmitter::settlingApart(LoopOp<const Op> loop) const {
-  std::optional<Settling> found;
-  if (!isInstrumented() && !runsAtMostOnce(loop) && asOutputRescaling(*loop->body.ops.back()))
-    forEachComposition(loop->body, [&](const Composition &composition) {
-      if (composition.settling && composition.settling->isApart)
-        found = composition.settling;
-    });
-  return found;
+std::optional<StepApart> KernelEmitter::stepApart(LoopOp<const Op> loop) const {
+  return isInstrumented() || runsAtMostOnce(loop) ? std::nullopt : asStepApart(*loop);
 }
 
-/// The step in three functions: up to its terms, what is rare, and the rest. Warps of a group part at the vote. So what
-/// the group does as one, its wait for products, stands in the first; what comes before that in a settled step, in
-/// both.
-void KernelEmitter::emitStepsApart(LoopOp<const Op> loop, const Settling &settling) {
-  const llvm::SmallVector<const Op *, 16> ops = pointersTo(loop->body.ops);
+/// The step in three functions: up to its terms, what is rare, and the rest.
+void KernelEmitter::emitStepsApart(LoopOp<const Op> loop, const StepApart &step) {
   const std::string name = nameOfStep(loop), parameters = (", int " + loop.variable()).str();
-  const auto *const vote = llvm::find(ops, settling.vote), *const sum = llvm::find(ops, settling.sum);
-  const auto *const wait = std::find_if(vote, sum, [](const Op *op) { return op->kind == OpKind::MmaWait; });
-  const llvm::ArrayRef settled(vote + 1, wait), together(wait, sum);
-  emitFunction({Part::Step, name, "Interior step, up to its terms: whether a row has outgrown its reference maximum.",
-                parameters, false, "bool"},
-               llvm::ArrayRef(ops.begin(), vote + 1 - kSettlingOps),
-               [&](OpEmitter &emitter) { emitter.emitOutgrown(settling, settled, together); });
-  emitFunction({Part::Step, name + "_settled",
-                "Interior step, rare path: some row has outgrown its reference maximum; rescale and continue.",
-                parameters},
-               {*(vote + 1 - kSettlingOps)}, [&](OpEmitter &emitter) {
-                 emitter.emitSettlingApart(settling);
-                 emitter.emitBlock(settled);
+  emitFunction({Part::Step, name,
+                "The same up to its terms: whether a row has outgrown the maximum of the tiles before.", parameters,
+                false, "bool"},
+               {}, [&](OpEmitter &emitter) {
+                 emitter.emitOutgrown(step);
+                 line(out, "return is_outgrown;");
                });
-  emitFunction({Part::Step, name + "_end", "Interior step, the rest: sums and products of the terms.", parameters}, {},
-               [&](OpEmitter &emitter) {
-                 emitter.emitSettledSum(settling);
-                 emitter.emitBlock(llvm::ArrayRef(sum + 1, ops.end() - 1));
-               });
-  emitLoopApart(loop, *ops.back());
+  emitFunction({Part::Step, name + "_settled", "The same where one has.", parameters}, {},
+               [&](OpEmitter &emitter) { emitter.emitSettled(step); });
+  emitFunction({Part::Step, name + "_end", "The same behind that.", parameters}, {},
+               [&](OpEmitter &emitter) { emitter.emitSettledEnd(step); });
+  emitLoopApart(loop, *step.output);
 }
 
 /// Steps of which none is rare make a loop of their own. A vote keeps the two apart: ptxas makes one loop of two that
@@ -340,8 +323,8 @@ void KernelEmitter::emitLoopApart(LoopOp<const Op> loop, const Op &output) {
 }
 
 void KernelEmitter::emitStep(LoopOp<const Op> loop) {
-  if (const std::optional<Settling> settling = settlingApart(loop))
-    return emitStepsApart(loop, *settling);
+  if (const std::optional<StepApart> step = stepApart(loop))
+    return emitStepsApart(loop, *step);
   std::vector<const Op *> ops;
   for (const std::unique_ptr<Op> &op : loop->body.ops)
     ops.push_back(op.get());
@@ -356,7 +339,7 @@ void KernelEmitter::emitLoops() {
     const std::string variable = loop.variable().str();
     auto spell = [&](const Expr &expr) { return turns ? expressionOf(expr) : letValue(expr); };
     const std::string step = nameOfStep(loop);
-    if (settlingApart(loop)) {
+    if (stepApart(loop)) {
       line(out, "{}s(cta, r, {}, {});", step, spell(loop.begin()), spell(loop.end()));
       continue;
     }

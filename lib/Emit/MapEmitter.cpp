@@ -38,8 +38,7 @@ bool fagen::isOfElements(const Op &op) {
   const auto map = dynCast<MapOp>(op);
   if (!map)
     return false;
-  return !isOfRescaling(op) && !asFill(op) && !isMask(op) && !isPowers(op) && !isQuotient(op) &&
-         !(isSum(op) && isInShared(map->x()));
+  return !asFill(op) && !isMask(op) && !isPowers(op) && !isQuotient(op) && !(isSum(op) && isInShared(map->x()));
 }
 
 void OpEmitter::emitMap(const Op &op) {
@@ -70,7 +69,8 @@ OpEmitter::OfRow OpEmitter::boundOfRow(const Op &op, const Expr &bound, llvm::Ar
   const llvm::StringRef row = nameOf(RunValue::ElementRow);
   OfRow ofRow{bound ? expression(bound) : "", bound && bound.uses(row)};
   for (const Expr &condition : searched) {
-    const std::string first = fmt::format("first_key<kTileKeys>({}, [&](int k) {{ return {}; }})",
+    const std::string first = fmt::format("first_key<{}>({}, [&](int k) {{ return {}; }})",
+                                          nameOr(Measure::TileKeys, op.operands.front().buffer->columns),
                                           expression(op.expr(Attr::Key)), expression(condition));
     ofRow.text = ofRow.text.empty() ? first : fmt::format("{}({}, {})", join, ofRow.text, first);
     ofRow.usesRow |= condition.uses(row);

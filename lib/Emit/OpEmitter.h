@@ -6,6 +6,7 @@
 #include "TileUses.h"
 #include "fagen/Analysis/Timeline.h"
 #include "fagen/Emit/Plan.h"
+#include "fagen/IR/Measures.h"
 #include "fagen/IR/RunValues.h"
 #include "fagen/IR/Settling.h"
 #include "fagen/Support/IndentedStream.h"
@@ -41,6 +42,19 @@ struct Composition {
 };
 /// That with which these ops begin.
 Composition compositionOf(llvm::ArrayRef<const ir::Op *> ops);
+/// The parts of a step whose settling is rare. Warps of a group part at the vote. So what the group does as one, its
+/// wait for products, stands in `together`, which each step has; what comes before that after the vote, in `settled`,
+/// twice.
+struct StepApart {
+  ir::Settling settling;
+  const ir::Op *alpha; ///< makes the factors 1
+  llvm::SmallVector<const ir::Op *, 16> terms, settled, together, rest;
+  const ir::Op *output; ///< which the rest ends with, where the step was settled
+};
+/// Nothing where the loop has no such step.
+std::optional<StepApart> asStepApart(const ir::Op &loop);
+/// Whether a loop has at most one turn in each group of the role, as far as bounds and lets tell.
+bool runsAtMostOnce(const ir::Kernel &kernel, const ir::Role &role, ir::LoopOp<const ir::Op> loop);
 /// Calls `visit` with what the text has functions for, in program order, bodies of loops and branches included.
 void forEachComposition(const ir::Block &block, llvm::function_ref<void(const Composition &)> visit);
 
@@ -56,6 +70,8 @@ bool isOfElements(const ir::Op &op);
 std::optional<KeysOfRow> maskByKeys(const ir::Kernel &kernel, const ir::Expr &visible);
 /// The mask's condition where a fragment is masked by runs of keys: where it reads an element for each row and key.
 std::optional<ConditionByRuns> maskByRuns(const ir::Kernel &kernel, const ir::Expr &visible);
+/// Whether a copy of attention's is of rows that end where queries do: of the query's head, else of the keys'.
+bool isOfQueries(const ir::Kernel &kernel, ir::CopyIssueOp<const ir::Op> copy);
 /// What a lambda calls elements of the buffer.
 std::string parameterFor(const ir::Buffer &buffer);
 /// An f32 as the text of kernels spells it.
@@ -87,13 +103,12 @@ public:
 
   virtual ~OpEmitter() = default;
 
-  void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
-  /// A settling that is apart, in three functions: whether a row has outgrown its maximum, what is done then, and what
-  /// is done in either case.
-  void emitOutgrown(const ir::Settling &settling, llvm::ArrayRef<const ir::Op *> settled,
-                    llvm::ArrayRef<const ir::Op *> together);
-  void emitSettlingApart(const ir::Settling &settling);
-  void emitSettledSum(const ir::Settling &settling);
+  virtual void emitBlock(llvm::ArrayRef<const ir::Op *> ops);
+  /// A step that settles apart, in three parts: whether a row has outgrown its maximum, what is done then, and what is
+  /// done in either case.
+  void emitOutgrown(const StepApart &step);
+  void emitSettled(const StepApart &step);
+  void emitSettledEnd(const StepApart &step);
   void emitSettledOutput(const ir::Op &op);
   /// The clock that an instrumented function has, and the parameters of the launch, as it spells them.
   struct ClockNames {
@@ -120,6 +135,10 @@ public:
 protected:
   /// Where a kernel with parameters of its own writes the op otherwise: writes it, and says so.
   virtual bool emitOwn(const ir::Op &) { return false; }
+  /// Elements of tensors, as the text calls their type.
+  virtual std::string elementType(ir::ElementType) const { return "Element"; }
+  /// A measure's constant where the text has it, else the number.
+  std::string nameOr(ir::Measure measure, int64_t number) const;
   /// What a reader wants to know before the line: the maths for ops that have some.
   virtual std::string heading(const ir::Op &op) const;
   /// Whether the text has constants for the warps that compute and the CTAs of a cluster.
@@ -129,6 +148,8 @@ protected:
   /// The next line has the op's call; for ops whose first line has not.
   void callStandsHere() { places.back().line = out.getLine(); }
 
+  /// A real expression as the lambda of a map computes it.
+  std::string element(const ir::Op &op, const ir::Expr &value) const;
   /// Found when it is asked for first.
   const TileUses &tileUses() const;
 
@@ -176,7 +197,6 @@ private:
   void emitElements(const ir::Op &op);
   void emitWhen(const ir::Op &op, llvm::function_ref<void()> emit);
   std::string cornerOf(const ir::Op &op) const;
-  std::string element(const ir::Op &op, const ir::Expr &value) const;
   void emitLoadFragment(const ir::Op &op);
   void emitConvert(const ir::Op &op);
   void emitResult(const ir::Op &op);

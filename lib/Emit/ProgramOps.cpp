@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramOps.h"
+#include "KernelEmitter.h"
 #include "LoopText.h"
 
+#include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -25,6 +28,38 @@ bool fagen::isByFirstThread(const Op &op) {
 bool fagen::isLoopOverTiles(const Kernel &kernel, const Op &op) {
   const auto loop = dynCast<LoopOp>(op);
   return loop && expand(kernel, loop->end()) == variable(RunValue::TilesOfCta);
+}
+
+std::vector<const Buffer *> fagen::fragmentsOf(const Role &role) {
+  llvm::SetVector<const Buffer *> found;
+  forEachComposition(role.body, [&](const Composition &composition) {
+    for (const Buffer *buffer : composition.registers)
+      if (buffer && buffer->space == Space::Fragment && buffer->type != ElementType::U32) // a number of a tile
+        found.insert(buffer);
+  });
+  return {found.begin(), found.end()};
+}
+
+/// "load": LoadRegisters.
+std::string fagen::registersType(const Role &role) {
+  return (llvm::Twine(llvm::toUpper(role.name.front())) + llvm::StringRef(role.name).drop_front() + "Registers").str();
+}
+
+const Op *fagen::ownerOfRegisters(const Kernel &kernel, const Role &role) {
+  const Op *tiles = nullptr;
+  for (const std::unique_ptr<Op> &op : role.body.ops) {
+    bool names = false;
+    auto look = [&](const Op &each) {
+      names |= llvm::any_of(each.operands,
+                            [](const Operand &of) { return of.buffer && of.buffer->space == Space::Fragment; });
+    };
+    look(*op);
+    walk(op->body, look);
+    if (names && (tiles || !isLoopOverTiles(kernel, *op)))
+      return nullptr;
+    tiles = names ? op.get() : tiles;
+  }
+  return tiles;
 }
 
 std::string fagen::asFactor(const Expr &expr) {
@@ -62,10 +97,25 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
       ofTiles.insert(let.name);
 }
 
+std::string ProgramOpEmitter::elementType(ElementType type) const { return spellType(type).str(); }
+
+/// From the whole to its parts: an index of what is read may be read itself.
+Expr ProgramOpEmitter::withReads(const Expr &expr) const {
+  if (expr.kind() == ExprKind::Read)
+    return variable(elementAt(*kernel.buffer(expr.operands().front().name().drop_front()), expr.indices()));
+  llvm::SmallVector<Expr, 3> operands;
+  for (const Expr &operand : expr.operands())
+    operands.push_back(withReads(operand));
+  return operands.empty() ? expr : expr.withOperands(operands);
+}
+
 Expr ProgramOpEmitter::spelled(const Expr &expr) const {
-  Expr result = expr;
+  Expr result =
+      spellCalls(kernel, divisors, withReads(expr), "", [this](const Expr &each) { return expression(each); });
   for (const std::string &size : kernel.sizes)
     result = result.substitute(size, variable("cta.params." + size));
+  for (const Scalar &scalar : kernel.scalars)
+    result = result.substitute(scalar.name, variable("cta.params." + scalar.name));
   return result.substitute(nameOf(RunValue::GroupRow), variable("cta.group_row"));
 }
 
@@ -103,7 +153,9 @@ std::string ProgramOpEmitter::rowOfWarp() const {
       if (each.buffer && each.buffer->space == Space::Fragment)
         rows = std::max(rows, each.buffer->rows.number());
   });
-  return fmt::format("(ptx::warp_index() - {}) % {} * {}", ofRole.firstWarp, warpGridOf(kernel, ofRole).rows, rows);
+  const WarpGrid grid = warpGridOf(kernel, ofRole);
+  const std::string warp = fmt::format("(ptx::warp_index() - {})", ofRole.firstWarp);
+  return grid.columns == 1 ? fmt::format("{} * {}", warp, rows) : fmt::format("{} % {} * {}", warp, grid.rows, rows);
 }
 
 std::string ProgramOpEmitter::columnOfWarp() const {
@@ -139,25 +191,25 @@ std::string ProgramOpEmitter::address(const Buffer &tensor, llvm::ArrayRef<Expr>
                      isFirst ? "" : " + " + expression(column));
 }
 
+std::string ProgramOpEmitter::elementAt(const Buffer &tensor, llvm::ArrayRef<Expr> index) const {
+  return fmt::format("static_cast<int>(*({}))", address(tensor, index));
+}
+
 /// By its name, where the kernel has one.
 std::string ProgramOpEmitter::vectorBytes() const {
   return byName(kernel, Measure::VectorBytes, vectorBytesOf(kernel)).str();
 }
 
-/// As row_of of <fagen/device/ops/matrix.h>.
-std::string ProgramOpEmitter::rowsOf(const Buffer &matrix) const {
-  const std::string row = kernel.freshName("row");
+/// As row_of of <fagen/device/ops/matrix.h>. A view's row has the view's name for it, by which analyses know it.
+std::string ProgramOpEmitter::rowsOf(const Matrix &matrix) const {
+  const std::string row = matrix.isView() ? matrix.map().row : kernel.freshName("row");
   return fmt::format("[&](int {}) {{ return {}; }}", row,
-                     address(tensorOf(matrix), indexOf(matrix, variable(row), constant(0))));
+                     address(matrix.tensor(), matrix.indexOf(variable(row), constant(0))));
 }
 
 /// The first element of a box, the fastest dimension first.
 std::string ProgramOpEmitter::cornerOf(const Op &op) const {
-  const Buffer &matrix = *globalOf(op);
-  Expr column = firstColumnOf(op);
-  if (op.has(Attr::First))
-    column = column + constant(op.integer(Attr::First));
-  const llvm::SmallVector<Expr, 4> index = indexOf(matrix, firstRowOf(op), column);
+  const llvm::SmallVector<Expr, 4> index = matrixOf(op).indexOf(firstRowOf(op), firstColumnOf(op));
   std::string corner;
   for (const Expr &at : llvm::reverse(index))
     corner += (corner.empty() ? "" : ", ") + expression(at);
@@ -166,7 +218,7 @@ std::string ProgramOpEmitter::cornerOf(const Op &op) const {
 
 void ProgramOpEmitter::emitCopy(const Op &op) {
   const CopyIssueOp copy(op);
-  const Buffer &matrix = *copy.src().buffer;
+  const Matrix matrix(copy.src());
   std::optional<IndentedStream::Scope> scope;
   if (copy.when() && !(copy.when().kind() == ExprKind::Constant && copy.when().value() != 0)) {
     line(out, "if ({})", expression(copy.when()));
@@ -175,15 +227,23 @@ void ProgramOpEmitter::emitCopy(const Op &op) {
   }
   line(out, "copy_matrix{}<{}, {}>({}, {}, {}, {}, {}, {});", copy.kind() == CopyKind::CpAsync ? "_async" : "",
        32 * ofRole.warps, vectorBytes(), operand(copy.dst()), rowsOf(matrix), expression(firstRowOf(op)),
-       expression(matrix.shape[0]), expression(firstColumnOf(op)), expression(matrix.shape[1]));
+       expression(matrix.rows()), expression(firstColumnOf(op)), expression(matrix.columns()));
 }
 
 void ProgramOpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
-  const Buffer &matrix = *store.dst().buffer;
+  const Matrix matrix(store.dst());
   line(out, "store_matrix<{}>({}, {}, {} + warp_row(), {}, {}, {});", vectorBytes(), rowsOf(matrix), operand(store.o()),
-       expression(firstRowOf(op)), expression(matrix.shape[0]), expression(firstColumnOf(op)),
-       expression(matrix.shape[1]));
+       expression(firstRowOf(op)), expression(matrix.rows()), expression(firstColumnOf(op)),
+       expression(matrix.columns()));
+}
+
+void ProgramOpEmitter::emitStoreLse(const Op &op) {
+  const StoreLseOp store(op);
+  const Matrix matrix(store.dst());
+  line(out, "store_lse({}, {}, {}, {}, {} + warp_row(), {});", rowsOf(matrix), operand(store.m()), operand(store.l()),
+       store.factor() ? element(op, store.factor()) : unitOf(op).toNats, expression(firstRowOf(op)),
+       expression(matrix.rows()));
 }
 
 void ProgramOpEmitter::emitBulkCopy(const Op &op) {
@@ -194,8 +254,8 @@ void ProgramOpEmitter::emitBulkCopy(const Op &op) {
 
 void ProgramOpEmitter::emitBulkStore(const Op &op) {
   const BulkStoreOp store(op);
-  const Buffer &matrix = *store.dst().buffer;
-  const unsigned row = tensorOf(matrix).shape.size() - 1 - boxMapOf(matrix)->rowDimension;
+  const Matrix matrix(store.dst());
+  const unsigned row = matrix.tensor().shape.size() - 1 - boxMapOf(matrix)->rowDimension;
   const bool isOfGroup = actorOf(op) == Actor::Group;
   if (isOfGroup) {
     line(out, "if (ptx::thread_index() % {} == 0)", 32 * kGroupWarps);
@@ -208,10 +268,9 @@ void ProgramOpEmitter::emitBulkStore(const Op &op) {
 // Control.
 
 void ProgramOpEmitter::emitLet(const Let &let) {
-  const std::string value = let.source
-                                ? fmt::format("static_cast<int>(*({}))", address(*let.source->buffer, let.source->at))
-                                : expression(let.value);
-  line(out, "const int {} = {};{}", let.name, value, let.note.empty() ? "" : " // " + let.note);
+  const std::string value = let.source ? elementAt(*let.source->buffer, let.source->at) : expression(let.value);
+  line(out, "const {} {} = {};{}", isReal(kernel, let.name) ? "float" : "int", let.name, value,
+       let.note.empty() ? "" : " // " + let.note);
 }
 
 void ProgramOpEmitter::emitFixedLets() {
@@ -235,23 +294,29 @@ void ProgramOpEmitter::emitPlace() {
       emitLet(let);
 }
 
-/// Ops that stand together and are one thread's stand under one condition.
-void ProgramOpEmitter::emitBody(const Block &block) {
-  for (auto op = block.ops.begin(); op != block.ops.end();) {
-    if (!isByFirstThread(**op)) {
-      emitBlock({op->get()});
-      ++op;
-      continue;
-    }
-    line(out, "if (is_first) {{");
-    {
-      auto scope = out.scope();
-      std::vector<const Op *> together;
-      for (; op != block.ops.end() && isByFirstThread(**op); ++op)
-        together.push_back(op->get());
-      emitBlock(together);
-    }
-    line(out, "}}");
+void ProgramOpEmitter::inBraces(const std::string &head, llvm::function_ref<void()> body) {
+  line(out, "{} {{", head);
+  {
+    auto scope = out.scope();
+    body();
+  }
+  line(out, "}}");
+}
+
+void ProgramOpEmitter::emitBlock(llvm::ArrayRef<const Op *> ops) {
+  while (!ops.empty()) {
+    const bool isOfFirst = !isUnderFirst && isByFirstThread(*ops.front());
+    const auto together =
+        ops.take_while([&](const Op *op) { return isUnderFirst || isByFirstThread(*op) == isOfFirst; });
+    if (isOfFirst)
+      inBraces("if (is_first)", [&] {
+        isUnderFirst = true;
+        OpEmitter::emitBlock(together);
+        isUnderFirst = false;
+      });
+    else
+      OpEmitter::emitBlock(together);
+    ops = ops.drop_front(together.size());
   }
 }
 
@@ -259,19 +324,35 @@ void ProgramOpEmitter::emitLoop(const Op &op) {
   const LoopOp loop(op);
   if (isLoopOverTiles(kernel, op))
     return emitTiles(op);
-  const std::string carry = loop.carry().str();
-  if (!carry.empty())
-    line(out, "for (int {0} = {1}, {3} = 0; {0} < {2}; {3} += {4}, ++{0}) {{", loop.variable().str(),
-         expression(loop.begin()), expression(loop.end()), carry, expression(loop.step()));
-  else
-    line(out, "{} {{", loopHead(loop.variable(), loop.begin(), loop.end(), false, [&](const Expr &expr) {
-           return expression(expr);
-         }));
-  {
-    auto scope = out.scope();
-    emitOps(op.body, op);
-  }
-  line(out, "}}");
+  if (op.has(Attr::About))
+    line(out, "// {}", loop.about().str());
+  const bool isOnce = runsAtMostOnce(kernel, ofRole, loop);
+  if (const std::optional<StepApart> step = isOnce ? std::nullopt : asStepApart(op))
+    return emitStepsApart(loop, *step);
+  auto spell = [&](const Expr &expr) { return expression(expr); };
+  std::string head = loopHead(loop.variable(), loop.begin(), loop.end(), isOnce, spell);
+  if (const std::string carry = loop.carry().str(); !carry.empty())
+    head = fmt::format("for (int {0} = {1}, {3} = 0; {0} < {2}; {3} += {4}, ++{0})", loop.variable().str(),
+                       spell(loop.begin()), spell(loop.end()), carry, spell(loop.step()));
+  inBraces(head, [&] { emitBodyOf(op); });
+}
+
+/// Steps of which none is rare make a loop of their own.
+void ProgramOpEmitter::emitStepsApart(LoopOp<const Op> loop, const StepApart &step) {
+  const std::string variable = loop.variable().str(), end = expression(loop.end());
+  line(out, "// A vote keeps the loops apart: ptxas makes one loop of two that begin at the same place.");
+  inBraces(fmt::format("for (int {0} = {1}; ptx::any({0} < {2}); ++{0})", variable, expression(loop.begin()), end),
+           [&] {
+             inBraces(fmt::format("for (; {0} < {1}; ++{0})", variable, end), [&] {
+               emitOutgrown(step);
+               line(out, "if (is_outgrown)\n  break;");
+               emitSettledEnd(step);
+             });
+             line(out, "if ({} >= {})\n  break;", variable, end);
+             emitSettled(step);
+             emitSettledEnd(step);
+             emitSettledOutput(*step.output);
+           });
 }
 
 /// Tiles go to the CTAs in turn.
@@ -284,42 +365,38 @@ void ProgramOpEmitter::emitTiles(const Op &op) {
   {
     auto scope = out.scope();
     emitPlace();
-    emitOps(op.body, op);
+    emitBodyOf(op);
     if (!carry.empty())
       line(out, "{} += {};", carry, expression(loop.step()));
   }
   line(out, "}}");
 }
 
-/// Of a loop that one thread runs every op is its.
-void ProgramOpEmitter::emitOps(const Block &block, const Op &owner) {
-  if (!isByFirstThread(owner))
-    return emitBody(block);
-  for (const std::unique_ptr<Op> &op : block.ops)
-    emitBlock({op.get()});
+void ProgramOpEmitter::emitBodyOf(const Op &owner) {
+  if (&owner == ownerOfRegisters(kernel, ofRole))
+    line(out, "{} r;", registersType(ofRole));
+  emitBlock(pointersTo(owner.body.ops));
 }
 
 bool ProgramOpEmitter::emitOwn(const Op &op) {
-  if (op.kind == OpKind::Loop)
+  switch (op.kind) {
+  case OpKind::Loop:
     return emitLoop(op), true;
-  if (const auto branch = dynCast<IfOp>(op)) {
-    line(out, "if ({}) {{", expression(branch->condition()));
-    {
-      auto scope = out.scope();
-      emitOps(op.body, op);
-    }
-    line(out, "}}");
-    return true;
-  }
-  if (op.kind == OpKind::CopyIssue)
+  case OpKind::If:
+    return inBraces(fmt::format("if ({})", expression(IfOp(op).condition())), [&] { emitBodyOf(op); }), true;
+  case OpKind::CopyIssue:
     return isBulkCopy(op) ? emitBulkCopy(op) : emitCopy(op), true;
-  if (op.kind == OpKind::Store)
+  case OpKind::Store:
     return emitStore(op), true;
-  if (op.kind == OpKind::BulkStore)
+  case OpKind::StoreLse:
+    return emitStoreLse(op), true;
+  case OpKind::BulkStore:
     return emitBulkStore(op), true;
-  if (op.kind == OpKind::BulkCommit && actorOf(op) == Actor::Role)
-    return line(out, "ptx::tma_commit();"), true;
-  if (const auto wait = dynCast<BulkWaitOp>(op); wait && actorOf(op) == Actor::Role)
-    return line(out, "ptx::tma_wait_read<{}>();", wait->pending()), true;
-  return false;
+  case OpKind::BulkCommit:
+    return actorOf(op) == Actor::Role && (line(out, "ptx::tma_commit();"), true);
+  case OpKind::BulkWait:
+    return actorOf(op) == Actor::Role && (line(out, "ptx::tma_wait_read<{}>();", BulkWaitOp(op).pending()), true);
+  default:
+    return false;
+  }
 }

@@ -5,6 +5,8 @@
 #include "OpEmitter.h"
 #include "ProgramParams.h"
 
+#include "fagen/IR/Views.h"
+
 #include "llvm/ADT/StringSet.h"
 
 namespace fagen {
@@ -16,11 +18,14 @@ public:
   ProgramOpEmitter(const ir::Kernel &kernel, const TileDivisors &divisors, const ir::Role &role,
                    const ProgramParams &params, const Points &points, IndentedStream &out, std::vector<OpPlan> &places);
 
-  void emitBody(const ir::Block &block);
+  /// Ops that stand together and are one thread's stand under one condition.
+  void emitBlock(llvm::ArrayRef<const ir::Op *> ops) override;
   std::string operand(const ir::Operand &operand) const override;
   std::string expression(const ir::Expr &expr) const override;
   /// "cta.params.a + row * cta.params.K": the address of an element.
   std::string address(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
+  /// The element of an index tensor, read.
+  std::string elementAt(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
   /// The lets that do not stay from tile to tile, and the indices that they follow from.
   void emitPlace();
   /// What the warp's first row and its first column are in tiles that the role's warps divide.
@@ -32,30 +37,42 @@ public:
 private:
   bool emitOwn(const ir::Op &op) override;
   bool countsWarps() const override { return false; }
+  std::string elementType(ir::ElementType type) const override;
   std::string heading(const ir::Op &op) const override;
   void emitCopy(const ir::Op &op);
   void emitStore(const ir::Op &op);
   void emitBulkCopy(const ir::Op &op);
   void emitBulkStore(const ir::Op &op);
+  void emitStoreLse(const ir::Op &op);
   void emitLoop(const ir::Op &op);
-  void emitOps(const ir::Block &block, const ir::Op &owner);
+  void emitStepsApart(ir::LoopOp<const ir::Op> loop, const StepApart &step);
+  void emitBodyOf(const ir::Op &owner);
+  void inBraces(const std::string &head, llvm::function_ref<void()> body);
   void emitTiles(const ir::Op &op);
   void emitLet(const ir::Let &let);
-  /// With sizes as members of the parameters.
+  /// As the text has it, with sizes and scalars as members of the parameters.
   ir::Expr spelled(const ir::Expr &expr) const;
+  ir::Expr withReads(const ir::Expr &expr) const;
   std::string vectorBytes() const;
-  std::string rowsOf(const ir::Buffer &matrix) const;
+  std::string rowsOf(const ir::Matrix &matrix) const;
   std::string cornerOf(const ir::Op &op) const;
   bool isUsed(llvm::StringRef name) const { return used.contains(name); }
 
   const ir::Role &ofRole;
   const ProgramParams &params;
+  bool isUnderFirst = false; ///< whether one thread of the role is here
   llvm::StringSet<> used;    ///< names that the role's expressions depend on
   llvm::StringSet<> ofTiles; ///< indices, and the lets that follow from them
 };
 
 /// Whether one thread of the role does it for all: every op of a body then.
 bool isByFirstThread(const ir::Op &op);
+
+/// What a thread of the role keeps in registers: the fragments that its ops name; and the type of them all.
+std::vector<const ir::Buffer *> fragmentsOf(const ir::Role &role);
+std::string registersType(const ir::Role &role);
+/// The loop over tiles, where nothing outside of it names a fragment: registers are declared inside; else null.
+const ir::Op *ownerOfRegisters(const ir::Kernel &kernel, const ir::Role &role);
 
 /// In parentheses where a product needs them.
 std::string asFactor(const ir::Expr &expr);

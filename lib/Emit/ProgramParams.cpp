@@ -20,13 +20,15 @@ bool fagen::isByAddress(const Op &op) {
   return matrix && !matrix->shape.empty() && !isBulk(op);
 }
 
-static bool isWriteTo(const Op &op) { return op.kind == OpKind::Store || op.kind == OpKind::BulkStore; }
+static bool isWriteTo(const Op &op) {
+  return op.kind == OpKind::Store || op.kind == OpKind::BulkStore || op.kind == OpKind::StoreLse;
+}
 
 BoxShape fagen::boxOf(const Role &role, const Op &op) {
-  const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer, &matrix = *globalOf(op);
+  const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer;
   const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, sizeOf(tile.type));
   const bool isOfGroup = isWriteTo(op) && actorOf(op) == Actor::Group;
-  return {boxMapOf(matrix)->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows.number(),
+  return {boxMapOf(matrixOf(op))->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows.number(),
           bytes / sizeOf(tile.type), tile.layout == Layout::Xor ? bytes : 0};
 }
 
@@ -43,6 +45,9 @@ ProgramParams::ProgramParams(const Program &program) {
   for (const std::unique_ptr<Kernel> &kernel : program.kernels)
     for (const std::string &size : kernel->sizes)
       add({ProgramParam::Size, size});
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    for (const Scalar &scalar : kernel->scalars)
+      add({ProgramParam::Scalar, scalar.name, nullptr, {}, scalar.isReal});
 }
 
 /// Once each.
@@ -92,9 +97,16 @@ void ProgramParams::addPointers(const Kernel &kernel) {
       addTensor(*let.source->buffer);
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
+      forEachRead(kernel, op, addTensor);
       if (isByAddress(op))
         addTensor(tensorOf(*globalOf(op)));
     });
+}
+
+bool ProgramParams::hasMapOf(const Buffer &tensor) const {
+  return llvm::any_of(params, [&](const ProgramParam &param) {
+    return param.kind == ProgramParam::Map && param.tensor->param == tensor.param;
+  });
 }
 
 llvm::StringRef ProgramParams::mapOf(const Role &role, const Op &op) const {

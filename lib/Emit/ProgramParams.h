@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Members follow from what the kernels do: a tensor map for each box that bulk copies move, a pointer to each tensor
-// that threads reach, strides of those that are strided, and the sizes. The text declares them in this order, and the
-// plan lists them in the same.
+// that threads reach, strides of those that are strided, the sizes and the scalars. The text declares them in this
+// order, and the plan lists them in the same.
 #pragma once
 
 #include "fagen/IR/IR.h"
@@ -18,10 +18,11 @@ struct BoxShape {
 };
 
 struct ProgramParam {
-  enum Kind : uint8_t { Map, Pointer, Strides, Size } kind = Size;
+  enum Kind : uint8_t { Map, Pointer, Strides, Size, Scalar } kind = Size;
   std::string name;                   ///< of the member
-  const ir::Buffer *tensor = nullptr; ///< not of Size
+  const ir::Buffer *tensor = nullptr; ///< not of Size and Scalar
   BoxShape box = {};                  ///< of Map
+  bool isReal = false;                ///< of Scalar: f32; else i32
 };
 
 /// A tensor among the parameters, whichever kernels name it.
@@ -36,6 +37,7 @@ public:
 
   const std::vector<ProgramParam> &fields() const { return params; }
   const std::vector<ProgramTensor> &tensors() const { return all; }
+  bool hasMapOf(const ir::Buffer &tensor) const;
   /// The name of the map for the boxes of a bulk copy or store of a role.
   llvm::StringRef mapOf(const ir::Role &role, const ir::Op &op) const;
 

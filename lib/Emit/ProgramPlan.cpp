@@ -11,7 +11,11 @@
 #include "fagen/IR/Views.h"
 
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <fagen/device/tensor_map.h>
+
+#include <set>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -46,7 +50,7 @@ static void appendPostfix(const Expr &expr, Array &terms) {
   if (expr.kind() == ExprKind::Constant)
     return terms.push_back(expr.value());
   if (expr.kind() == ExprKind::Variable)
-    return terms.push_back(expr.name());
+    return terms.push_back(expr.name().str()); // the plan may outlive the program
   appendPostfix(expr.lhs(), terms);
   appendPostfix(expr.rhs(), terms);
   terms.push_back(wordOf(expr.kind()));
@@ -60,12 +64,15 @@ static Array postfix(const Kernel &kernel, const Expr &expr) {
 
 namespace {
 
+/// As many of anything as callers may have.
+constexpr int64_t kMostOfSize = 1000000000;
+
 class PlanBuilder {
 public:
   explicit PlanBuilder(const Program &program) : program(program), params(program) {}
 
-  Object build(llvm::StringRef source) {
-    Object plan{{"program", program.name}, {"source", source}, {"target", program.kernels.front()->target}};
+  Object build() {
+    Object plan{{"program", program.name}, {"target", program.kernels.front()->target}};
     Array buffers, fields, launches;
     for (const ProgramTensor &tensor : params.tensors())
       buffers.push_back(buffer(tensor));
@@ -73,6 +80,8 @@ public:
       appendFields(param, fields);
     for (const std::unique_ptr<Kernel> &kernel : program.kernels)
       launches.push_back(launch(*kernel));
+    plan["argument_bytes"] = layOut(fields);
+    plan["numbers"] = numbers();
     plan["buffers"] = std::move(buffers);
     plan["params"] = std::move(fields);
     plan["launches"] = std::move(launches);
@@ -80,6 +89,49 @@ public:
   }
 
 private:
+  /// Where members of the struct stand, as C++ places them; gives its bytes.
+  static int64_t layOut(Array &fields) {
+    int64_t end = 0, alignment = 1;
+    for (Value &value : fields) {
+      Object &field = *value.getAsObject();
+      const llvm::StringRef kind = *field.getString("kind");
+      const bool isMap = kind == "map", isShort = kind == "i32" || kind == "f32";
+      const int64_t aligned = isMap ? alignof(device::TensorMap) : isShort ? 4 : 8;
+      end = llvm::alignTo(end, aligned);
+      alignment = std::max(alignment, aligned);
+      field["offset"] = end;
+      end += isMap ? sizeof(device::TensorMap) : aligned;
+    }
+    return llvm::alignTo(end, alignment);
+  }
+
+  /// What the caller gives beside tensors, or what their extents tell: sizes and params, each once.
+  Array numbers() const {
+    Array found;
+    std::set<std::string> names;
+    for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
+      for (const std::string &size : kernel->sizes)
+        if (names.insert(size).second)
+          found.push_back(Object{{"name", size}, {"kind", "i32"}, {"low", 0}, {"high", kMostOfSize}});
+      for (const Scalar &scalar : kernel->scalars)
+        if (!names.insert(scalar.name).second)
+          continue;
+        else if (scalar.isReal)
+          found.push_back(Object{{"name", scalar.name}, {"kind", "f32"}});
+        else
+          found.push_back(Object{{"name", scalar.name}, {"kind", "i32"}, {"low", scalar.low}, {"high", scalar.high}});
+    }
+    return found;
+  }
+
+  /// As it is declared: "f16[M, K]".
+  std::string declaredType(const Buffer &tensor) const {
+    std::string text = toString(tensor.type).str() + "[";
+    for (const Expr &size : tensor.shape)
+      text += (text.back() == '[' ? "" : ", ") + expand(kernelOf(tensor), size).str();
+    return text + "]";
+  }
+
   /// Bytes of the widest access by threads to rows of the tensor: a vector of a copy, a pair of elements of a store.
   int64_t alignmentOf(const Buffer &tensor) const {
     int64_t most = 1;
@@ -88,8 +140,10 @@ private:
         walk(role.body, [&](const Op &op) {
           if (!isByAddress(op) || tensorOf(*globalOf(op)).param != tensor.param)
             return;
-          const int64_t vector = vectorBytesOf(*kernel);
-          most = std::max(most, op.kind == OpKind::Store ? std::min(vector, int64_t(2 * sizeOf(tensor.type))) : vector);
+          const int64_t vector = vectorBytesOf(*kernel), element = sizeOf(tensor.type);
+          most = std::max(most, op.kind == OpKind::StoreLse ? element
+                                : op.kind == OpKind::Store  ? std::min(vector, 2 * element)
+                                                            : vector);
         });
     return most;
   }
@@ -107,9 +161,14 @@ private:
     for (const Expr &size : tensor.buffer->shape)
       shape.push_back(postfix(kernelOf(*tensor.buffer), size));
     Object object{{"name", tensor.buffer->param}, {"type", toString(tensor.buffer->type)}, {"shape", std::move(shape)}};
+    object["declared"] = declaredType(*tensor.buffer);
     if (tensor.isWritten)
       object["written"] = true;
-    if (const int64_t alignment = alignmentOf(*tensor.buffer); alignment > 1)
+    if (tensor.buffer->isStrided)
+      object["strided"] = true;
+    if (const int64_t alignment =
+            std::max(alignmentOf(*tensor.buffer), params.hasMapOf(*tensor.buffer) ? 16 : int64_t(1));
+        alignment > 1)
       object["alignment"] = alignment;
     return object;
   }
@@ -126,6 +185,10 @@ private:
       return;
     case ProgramParam::Size:
       return fields.push_back(Object{{"kind", "i32"}, {"value", Array{param.name}}});
+    case ProgramParam::Scalar:
+      if (param.isReal)
+        return fields.push_back(Object{{"kind", "f32"}, {"value", param.name}});
+      return fields.push_back(Object{{"kind", "i32"}, {"value", Array{param.name}}});
     }
   }
 
@@ -136,9 +199,12 @@ private:
     Expr stride = constant(1);
     for (unsigned d = rank; d-- != 0;) {
       const unsigned box = d + 1 == rank ? param.box.columns : d == param.box.rowDimension ? param.box.rows : 1;
-      dimensions.push_back(Object{{"size", postfix(kernel, param.tensor->shape[d])},
-                                  {"stride", postfix(kernel, stride)},
-                                  {"box", int64_t(box)}});
+      Object dimension{{"size", postfix(kernel, param.tensor->shape[d])},
+                       {"stride", postfix(kernel, stride)},
+                       {"box", int64_t(box)}};
+      if (param.tensor->isStrided)
+        dimension["along"] = int64_t(d);
+      dimensions.push_back(std::move(dimension));
       stride = stride * param.tensor->shape[d];
     }
     return Object{{"kind", "map"},
@@ -165,9 +231,16 @@ private:
 
 } // namespace
 
-std::string fagen::emitProgramPlan(const Program &program, llvm::StringRef source) {
+std::optional<Object> fagen::programPlan(const Program &program) {
+  if (!program.kernels.front()->hasOwnParams())
+    return std::nullopt;
+  return PlanBuilder(program).build();
+}
+
+std::string fagen::emitProgramPlan(Object plan, llvm::StringRef source) {
+  plan["source"] = source;
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << llvm::formatv("{0:2}", Value(PlanBuilder(program).build(source))) << "\n";
+  os << llvm::formatv("{0:2}", Value(std::move(plan))) << "\n";
   return text;
 }

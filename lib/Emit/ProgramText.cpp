@@ -9,7 +9,6 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -27,17 +26,6 @@ static std::vector<const Buffer *> sharedOf(const Kernel &kernel) {
   return found;
 }
 
-/// The fragments that ops of the role name.
-static std::vector<const Buffer *> fragmentsOf(const Role &role) {
-  llvm::SetVector<const Buffer *> found;
-  walk(role.body, [&](const Op &op) {
-    for (const Operand &operand : op.operands)
-      if (operand.buffer && operand.buffer->space == Space::Fragment)
-        found.insert(operand.buffer);
-  });
-  return {found.begin(), found.end()};
-}
-
 static bool hasOneThread(const Role &role) {
   bool found = false;
   walk(role.body, [&](const Op &op) { found |= !opInfo(op.kind).hasBody && isByFirstThread(op); });
@@ -47,11 +35,6 @@ static bool hasOneThread(const Role &role) {
 static std::string namespaceOf(const Kernel &kernel) { return kernel.symbol + "_kernel"; }
 
 static bool isPersistent(const Kernel &kernel) { return kernel.grid.kind == CtaGrid::Persistent; }
-
-/// "load": LoadRegisters.
-static std::string registersType(const Role &role) {
-  return (llvm::Twine(llvm::toUpper(role.name.front())) + llvm::StringRef(role.name).drop_front() + "Registers").str();
-}
 
 KernelText ProgramTextEmitter::run() {
   emitHead();
@@ -76,8 +59,14 @@ void ProgramTextEmitter::emitHead() {
   out << '\n';
 }
 
-/// Which parts of the device library an op's text calls.
-static void addHeaders(const Op &op, const MmaFamilyInfo &family, std::set<llvm::StringRef> &headers) {
+/// Which parts of the device library the text of a composition calls.
+static void addHeaders(const Composition &composition, const MmaFamilyInfo &family,
+                       std::set<llvm::StringRef> &headers) {
+  const Op &op = *composition.subject;
+  if (composition.settling)
+    headers.insert("ops/settle.h");
+  else if (composition.isSingle() && isOfElements(op))
+    headers.insert("ops/map.h");
   switch (op.kind) {
   case OpKind::Mma:
   case OpKind::MmaIssue:
@@ -85,35 +74,33 @@ static void addHeaders(const Op &op, const MmaFamilyInfo &family, std::set<llvm:
     headers.insert(family.headers.begin(), family.headers.end());
     break;
   case OpKind::Map:
-    headers.insert({"ops/mma.h", "ops/softmax.h"});
-    if (isOfElements(op))
-      headers.insert("ops/map.h");
+    headers.insert("ops/mma.h");
     break;
   case OpKind::CopyIssue:
   case OpKind::Store:
+  case OpKind::StoreLse:
   case OpKind::BulkStore:
     headers.insert("ops/matrix.h");
-    break;
-  case OpKind::BulkCommit:
-  case OpKind::BulkWait:
-  case OpKind::MbarrierInit:
-  case OpKind::Arrive:
-  case OpKind::Wait:
-    headers.insert("ops/pipeline.h");
     break;
   default:
     headers.insert({"ops/softmax.h", "ops/store.h"});
   }
+  forEachExpr(op, [&](const Expr &expr) {
+    expr.rewritten([&](const Expr &node) {
+      if (node.kind() >= ExprKind::Tanh && node.kind() <= ExprKind::I32)
+        headers.insert("ops/functions.h");
+      return Expr();
+    });
+  });
 }
 
 void ProgramTextEmitter::emitIncludes() {
-  std::set<llvm::StringRef> headers = {"ops/pipeline.h", "ptx/barrier.h",      "ptx/warpgroup.h", "tile/fragment.h",
-                                       "tile/integer.h", "tile/shared_tile.h", "types.h"};
+  std::set<llvm::StringRef> headers = {"ops/pipeline.h",  "ops/softmax.h",  "ptx/barrier.h",      "ptx/warpgroup.h",
+                                       "tile/fragment.h", "tile/integer.h", "tile/shared_tile.h", "types.h"};
   for (const std::unique_ptr<Kernel> &kernel : program.kernels)
     for (const Role &role : kernel->roles)
-      walk(role.body, [&](const Op &op) {
-        if (!opInfo(op.kind).hasBody)
-          addHeaders(op, mmaFamily(kernel->backend), headers);
+      forEachComposition(role.body, [&](const Composition &composition) {
+        addHeaders(composition, mmaFamily(kernel->backend), headers);
       });
   for (llvm::StringRef header : headers)
     line(out, "#include <fagen/device/{}>", header.str());
@@ -147,6 +134,9 @@ void ProgramTextEmitter::emitParams() {
       break;
     case ProgramParam::Size:
       members.push_back({fmt::format("int {};", param.name), ""});
+      break;
+    case ProgramParam::Scalar:
+      members.push_back({fmt::format("{} {};", param.isReal ? "float" : "int", param.name), ""});
       break;
     }
   }
@@ -271,7 +261,7 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
     ProgramOpEmitter emitter(kernel, divisors, role, params, points, out, text.ops);
     if (hasOneThread(role))
       line(out, "const bool is_first = ptx::thread_index() == {};", 32 * role.firstWarp);
-    if (!fragmentsOf(role).empty())
+    if (!fragmentsOf(role).empty() && !ownerOfRegisters(kernel, role))
       line(out, "{} r;", registersType(role));
     if (!fragmentsOf(role).empty()) {
       line(out, "[[maybe_unused]] const auto warp_row = [] {{ return {}; }};", emitter.rowOfWarp());
@@ -282,9 +272,15 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
       line(out, "[[maybe_unused]] const int tile = ptx::cta_index();");
       emitter.emitPlace();
     }
-    emitter.emitBody(role.body);
+    emitter.emitBlock(pointersTo(role.body.ops));
   }
   line(out, "}}\n");
+}
+
+/// Those who compute take what those who load give back; a line, if any.
+static std::string registersFor(const Kernel &kernel, const Role &role) {
+  const char *const direction = role.registers > registersOfLaunch(kernel) ? "inc" : "dec";
+  return role.registers == 0 ? "" : fmt::format("ptx::setmaxnreg_{}<{}>();\n", direction, role.registers);
 }
 
 /// Warps of a role stand one after the other.
@@ -315,10 +311,13 @@ void ProgramTextEmitter::emitEntry(const Kernel &kernel) {
       const bool hasOwnRows = ownGroup != firstGroup && !fragmentsOf(role).empty();
       const std::string argument =
           hasOwnRows ? fmt::format("{{cta.params, cta.shared, {}}}", rowOfGroup(ownGroup)) : "cta";
-      if (role.warps * 32 != kernel.threads)
-        line(out, "if ({})\n  return {}({});", condition, role.name, argument);
+      const std::string registers = registersFor(kernel, role), call = fmt::format("{}({});", role.name, argument);
+      if (role.warps * 32 == kernel.threads)
+        line(out, "{}{}", registers, call);
+      else if (registers.empty())
+        line(out, "if ({})\n  return {}", condition, call);
       else
-        line(out, "{}(cta);", role.name);
+        line(out, "if ({}) {{\n  {}  return {}\n}}", condition, registers, call);
     }
   }
   line(out, "}}\n");

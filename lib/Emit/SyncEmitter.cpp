@@ -98,7 +98,8 @@ void OpEmitter::emitTurn(const Op &op) {
     callStandsHere();
     row = fmt::format("{} * kGroupRows", group);
   }
-  line(out, "{}<kWarps / 4>({}, {});{}", opInfo(op.kind).name.str(), op.integer(Attr::Id), row, noteBehind(op));
+  const std::string groups = countsWarps() ? "kWarps / 4" : std::to_string(op.integer(Attr::Groups));
+  line(out, "{}<{}>({}, {});{}", opInfo(op.kind).name.str(), groups, op.integer(Attr::Id), row, noteBehind(op));
 }
 
 void OpEmitter::emitFence(const Op &op) {

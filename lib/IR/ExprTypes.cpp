@@ -141,7 +141,8 @@ static bool isRealAmong(const Kernel &kernel, llvm::ArrayRef<Let> lets, StringRe
     const Buffer *const buffer = kernel.buffer(name);
     return !buffer || !holdsIntegers(buffer->type);
   }
-  if (const RunValueInfo *const info = findRunValue(name); info && info->kind == RunKind::Real)
+  if (const RunValueInfo *const info = findRunValue(name);
+      info && info->kind == RunKind::Real && !kernel.hasOwnParams())
     return true;
   if (llvm::any_of(kernel.scalars, [&](const Scalar &scalar) { return scalar.isReal && scalar.name == name; }))
     return true;

@@ -256,7 +256,7 @@ private:
       if (!lexer.number(grid.rows) || !lexer.expect("x") || !lexer.number(grid.columns))
         return false;
     }
-    return parseBody(lexer, *kernel, role.body);
+    return (!lexer.accept("registers") || lexer.number(role.registers)) && parseBody(lexer, *kernel, role.body);
   }
 
   Lexer lexer;

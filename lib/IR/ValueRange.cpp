@@ -66,11 +66,13 @@ public:
 private:
   /// Of what nobody declares, as what emission has put in a value's place, nothing is known.
   Interval ofName(StringRef name) const {
-    if (const RunValueInfo *const info = findRunValue(name))
-      return ofRunValue(*info);
     for (const Scalar &scalar : kernel.scalars)
       if (scalar.name == name)
         return within(kAnything, {scalar.low, scalar.high});
+    if (isOfProgram(name))
+      return {0, kMostLength};
+    if (const RunValueInfo *const info = findRunValue(name))
+      return ofRunValue(*info);
     if (kernel.hasConstant(name))
       return {kernel.constant(name), kernel.constant(name)};
     const Let *const let = letOf(kernel, Expr::variable(name));
@@ -90,6 +92,13 @@ private:
       forEach<LoopOp>(role.body,
                       [&](LoopOp<const Op> loop) { found |= loop.variable() == name || loop.carry() == name; });
     return found;
+  }
+
+  /// A size, an index of the grid, or the row of a view.
+  bool isOfProgram(StringRef name) const {
+    return llvm::is_contained(kernel.sizes, name) ||
+           llvm::any_of(kernel.grid.indices, [&](const GridIndex &index) { return index.name == name; }) ||
+           llvm::any_of(kernel.buffers, [&](const auto &buffer) { return buffer->map && buffer->map->row == name; });
   }
 
   /// Packed rows are those of several heads; those of the last tile, too, are below 2^31.

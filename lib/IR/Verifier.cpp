@@ -51,6 +51,7 @@ public:
     for (const Role &role : kernel.roles)
       verifyOps(role, state);
     verifyLaunches(state);
+    verifyRegisters(state);
     verifyDivisions(state);
     if (!state.defective) // else attributes may lack their types
       checkSteering();

@@ -70,12 +70,9 @@ private:
   }
 
   void checkScalar(const Scalar &scalar) {
-    if (kernel.hasOwnParams())
-      state.defect(kernel.location, "param '" + scalar.name +
-                                        "' belongs to kernels with attention's parameters; others "
-                                        "have sizes");
-    const bool isTaken = scalar.isReal ? kernel.hasConstant(scalar.name) : !state.declare(scalar.name);
-    if (findRunValue(scalar.name) || isTaken)
+    const bool isTaken = scalar.isReal ? !state.declareReal(scalar.name) : !state.declare(scalar.name);
+    const bool isOfRun = kernel.hasOwnParams() ? isReserved(scalar.name) : findRunValue(scalar.name) != nullptr;
+    if (isTaken || isOfRun)
       state.defect(kernel.location, "param '" + scalar.name + "' hides another value of that name");
     if (scalar.low > scalar.high)
       state.defect(kernel.location, "param '" + scalar.name + "' has an empty range");
@@ -117,6 +114,24 @@ private:
       checkOfSizes(size, buffer.location, name + "its shape");
     if (buffer.isStrided && buffer.shape.size() < 2)
       state.defect(buffer.location, name + "its only dimension is dense; it has no strides");
+    checkPromises(buffer);
+  }
+
+  /// What the caller promises of elements that say where others lie.
+  void checkPromises(const Buffer &buffer) {
+    if (!buffer.values && !buffer.isAscending && !buffer.isDistinct)
+      return;
+    const bool isSigned = buffer.type == ElementType::I32;
+    if (!isSigned && buffer.type != ElementType::U32)
+      return state.defect(buffer.location, "%" + buffer.name + ": elements of " + toString(buffer.type) +
+                                               " promise nothing; those of u32 and i32 may have a range, ascend and "
+                                               "be distinct");
+    const Interval most = {isSigned ? -kMaxReadValue : 0, kMaxReadValue};
+    if (buffer.values &&
+        (buffer.values->low > buffer.values->high || buffer.values->low < most.low || buffer.values->high > most.high))
+      state.defect(buffer.location, "%" + buffer.name + ": [" + Twine(buffer.values->low) + ", " +
+                                        Twine(buffer.values->high) + "] is not a range of values from " +
+                                        Twine(most.low) + " to " + Twine(most.high));
   }
 
   void checkView(const Buffer &view) {
@@ -124,8 +139,9 @@ private:
     const std::string name = "%" + view.name + ": ";
     if (!kernel.hasOwnParams())
       return state.defect(view.location, name + "a view needs a kernel with sizes of its own");
-    if (view.shape.size() != 2)
-      state.defect(view.location, name + "a view has rows and columns: two dimensions");
+    if (view.shape.size() != (map.column.empty() ? 1 : 2))
+      state.defect(view.location, name + "a view has rows and columns: two dimensions, or one where rows are single "
+                                         "elements: (r) ->");
     if (map.base->map || map.base->space != Space::Global)
       return state.defect(view.location,
                           name + "it views %" + map.base->name + ", which is not a tensor among the parameters");
@@ -134,17 +150,25 @@ private:
     if (map.base->shape.size() != map.at.size())
       return state.defect(view.location, name + Twine(map.at.size()) + " indices; %" + map.base->name + " has " +
                                              Twine(map.base->shape.size()) + " dimensions");
+    const bool hasIndex = !map.index.empty();
+    if (hasIndex && !state.declare(map.index))
+      return state.defect(view.location, name + "its index '" + map.index + "' is another value's name");
     for (const Expr &size : view.shape)
       state.checkNames(size, view.location, name + "its shape");
     checkIndices(view, map, name);
+    if (hasIndex)
+      state.forget(map.index);
   }
 
   void checkIndices(const Buffer &view, const AddressMap &map, const std::string &name) {
-    if (map.row == map.column || !state.declare(map.row) || !state.declare(map.column))
+    const bool hasColumns = !map.column.empty();
+    if (map.row == map.column || !state.declare(map.row) || (hasColumns && !state.declare(map.column)))
       return state.defect(view.location, name + "'" + map.row + "' or '" + map.column + "' is another value's name");
     for (const Expr &index : map.at)
       state.checkNames(index, view.location, name + "an index");
     state.forget(map.row);
+    if (!hasColumns)
+      return;
     state.forget(map.column);
     for (const Expr &index : llvm::ArrayRef(map.at).drop_back())
       if (index.uses(map.column))
@@ -186,7 +210,9 @@ void ir::verifySource(const Let &let, VerifierState &state) {
 /// Ops with a matrix of global memory.
 void ir::verifyMatrix(const Op &op, VerifierState &state) {
   const Buffer *const matrix = globalOf(op);
-  const bool isMatrixOp = op.kind == OpKind::CopyIssue || op.kind == OpKind::BulkStore || op.kind == OpKind::Store;
+  const bool isOfColumn = op.kind == OpKind::StoreLse, isMatrixOp = op.kind == OpKind::CopyIssue ||
+                                                                    op.kind == OpKind::BulkStore ||
+                                                                    op.kind == OpKind::Store || isOfColumn;
   const std::string name = opInfo(op.kind).name.str() + ": ";
   auto defect = [&](const Twine &message) { state.defect(op.location, name + message); };
   if (!matrix || op.kind == OpKind::ClassifyTiles) // whose map is no matrix
@@ -200,9 +226,16 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
   }
   if (!isMatrixOp)
     return defect("it takes attention's tensors; %" + matrix->name + " is a parameter of this kernel's own");
-  if (matrix->shape.size() != 2)
+  if (isOfColumn) {
+    const bool isColumn = matrix->shape.size() == 1 || (matrix->shape.size() == 2 && matrix->shape[1] == constant(1));
+    if (!isColumn || matrix->type != ElementType::F32)
+      defect("%" + matrix->name + " is not an f32 for each row: a view (r) -> of a tensor of f32");
+    if (!op.has(Attr::Factor) && !op.has(Attr::Unit))
+      defect("attribute 'factor' is missing: what makes nats of %" + op.operands[1].buffer->name);
+  } else if (matrix->shape.size() != 2) {
     return defect("%" + matrix->name + " has " + Twine(matrix->shape.size()) +
                   " dimensions; copies and stores take a view with rows and columns");
+  }
   if (op.has(Attr::Limit))
     defect("attribute 'limit' is given, but %" + matrix->name + " says itself where it ends");
   if (op.isSet(Attr::Running))
@@ -210,25 +243,26 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
 }
 
 /// A box ends where its tensor does, or where a matrix of constant size does that it covers.
-static bool endsWithMatrix(const Buffer &matrix, unsigned dimension, const Expr &first, const Expr &size,
+static bool endsWithMatrix(const Matrix &matrix, unsigned dimension, const Expr &first, const Expr &size,
                            unsigned count, const Expr &begin) {
-  if (first == constant(0) && size == tensorOf(matrix).shape[dimension])
+  if (first + size == matrix.tensor().shape[dimension] || size == matrix.tensor().shape[dimension] - first)
     return true;
   return size == constant(count) && begin == constant(0);
 }
 
-void ir::verifyBox(const Op &op, const Buffer &matrix, const Buffer &tile, VerifierState &state) {
+void ir::verifyBox(const Op &op, const Buffer &tile, VerifierState &state) {
+  const Matrix matrix = matrixOf(op);
   const std::optional<BoxMap> box = boxMapOf(matrix);
-  const std::string name = opInfo(op.kind).name.str() + ": ";
+  const std::string name = opInfo(op.kind).name.str() + ": ", ofMatrix = "%" + globalOf(op)->name;
   if (!box)
-    return state.defect(op.location, name + "rows of %" + matrix.name +
+    return state.defect(op.location, name + "rows of " + ofMatrix +
                                          " do not follow each other along one dimension: copy them by threads");
-  const unsigned last = tensorOf(matrix).shape.size() - 1;
+  const unsigned last = matrix.tensor().shape.size() - 1;
   const bool ends =
-      endsWithMatrix(matrix, box->rowDimension, box->firstRow, matrix.shape[0], tile.rows, firstRowOf(op)) &&
-      endsWithMatrix(matrix, last, box->firstColumn, matrix.shape[1], tile.columns, firstColumnOf(op));
+      endsWithMatrix(matrix, box->rowDimension, box->firstRow, matrix.rows(), tile.rows, firstRowOf(op)) &&
+      endsWithMatrix(matrix, last, box->firstColumn, matrix.columns(), tile.columns, firstColumnOf(op));
   if (!ends)
     state.defect(op.location, name + "a box of " + Twine(tile.rows) + " x " + Twine(tile.columns) +
-                                  " may reach beyond %" + matrix.name + " into other elements of %" +
-                                  tensorOf(matrix).name + ": copy and store them by threads");
+                                  " may reach beyond " + ofMatrix + " into other elements of %" + matrix.tensor().name +
+                                  ": copy and store them by threads");
 }

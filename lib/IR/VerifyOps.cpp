@@ -107,8 +107,11 @@ private:
       defect(op, name + (isMbarrier ? " is not an mbarrier" : " is an mbarrier"));
       return false;
     }
-    if (bool(operand.position) != buffer.isRing)
-      defect(op, name + (buffer.isRing ? " is a ring and needs a position" : " is not a ring and has no position"));
+    const bool hasIndex = buffer.map && !buffer.map->index.empty();
+    if (bool(operand.position) != (buffer.isRing || hasIndex))
+      defect(op, name + (buffer.isRing ? " is a ring and needs a position"
+                         : hasIndex    ? " is a view with an index and needs a position"
+                                       : " is not a ring and has no position"));
     if (operand.position)
       state.checkNames(operand.position, op.location, opInfo(op.kind).name + ": position of %" + buffer.name);
     return true;
@@ -214,6 +217,8 @@ private:
       defect(*copy, "a bulk copy, and no other, signals an mbarrier: operand 'full'");
     if (src.isPacked && copy.running())
       defect(*copy, "rows of %" + src.name + " are packed: no running copy can follow them");
+    if (!isBulk && copy->has(Attr::Hint))
+      defect(*copy, "attribute 'hint' belongs to bulk copies");
     if (isBulk && copy.when())
       defect(*copy, "a bulk copy has no condition: put it into an if");
     if (isBulk)
@@ -226,7 +231,7 @@ private:
   /// The copy engine knows the tensor and nothing else: where it ends, and that its rows are one behind the other.
   void checkBulk(const Op &op, const Buffer &tensor, const Buffer &tile, const Expr &limit) {
     if (tensor.shape.size() == 2)
-      return verifyBox(op, tensor, tile, state);
+      return verifyBox(op, tile, state);
     if (!limit)
       return; // said already
     if (tensor.isPacked)
@@ -272,7 +277,7 @@ private:
     const bool isOperand = isElement && llvm::any_of(op.operands, [&](const Operand &operand) {
                              return operand.buffer && operand.buffer->name == name.drop_front();
                            });
-    if (isOperand || (!isElement && isReal(name) && !kernel.hasOwnParams()))
+    if (isOperand || (!isElement && isReal(name)))
       return true;
     if (isElement) {
       defect(op, "its value names '" + name + "', which is none of its operands");
@@ -383,7 +388,7 @@ private:
   }
 
   /// A fragment of scores holds the keys of one key warp, a shared tile those of the CTA. A group may ask for scores of
-  /// the first keys of a tile alone.
+  /// the first keys of a tile alone, and any product of form ab may take the first columns of b alone.
   template <typename Product> void checkProduct(Product product) {
     const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
     const bool transposed = product.form() == MmaForm::Abt;
@@ -394,7 +399,7 @@ private:
     if (mayBePart ? keys > b.rows : keys != b.rows)
       defect(*product, "%" + scores.name + " has " + Twine(keys) + " keys, %" + b.name + " has " + Twine(b.rows));
     const Buffer &other = transposed ? a : acc;
-    if (other.columns != b.columns)
+    if (transposed ? other.columns != b.columns : other.columns > b.columns)
       defect(*product,
              "%" + other.name + " has " + Twine(other.columns) + " columns, %" + b.name + " has " + Twine(b.columns));
   }

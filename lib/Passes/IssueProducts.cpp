@@ -5,6 +5,8 @@
 //
 //   fence; mma_issue; mma_commit; mma_wait 0
 //
+// but those that follow each other and add to one sum, which are asked for, and waited for, as one.
+//
 // With overlap = intra or both the loops over key tiles are rotated, so that P V of tile j - 1 runs under the softmax
 // of tile j (FlashAttention-3, Shah et al., 2024). While it does nobody may touch O, so that O follows a new maximum
 // later than the sums:
@@ -36,15 +38,19 @@ using namespace fagen::ir;
 
 namespace {
 
+std::unique_ptr<Op> issueOf(MmaOp<const Op> product) {
+  return makeMmaIssue({.acc = product.acc(),
+                       .a = product.a(),
+                       .b = product.b(),
+                       .form = product.form(),
+                       .accumulate = product.accumulate(),
+                       .location = product->location});
+}
+
 void appendIssue(Ops &ops, MmaOp<const Op> product) {
   const Location &location = product->location;
   ops.push_back(makeFence({.kind = FenceKind::Mma, .location = location}));
-  ops.push_back(makeMmaIssue({.acc = product.acc(),
-                              .a = product.a(),
-                              .b = product.b(),
-                              .form = product.form(),
-                              .accumulate = product.accumulate(),
-                              .location = location}));
+  ops.push_back(issueOf(product));
   ops.push_back(makeMmaCommit({.location = location}));
 }
 
@@ -52,11 +58,21 @@ void appendWait(Ops &ops, int64_t pending, const Location &location) {
   ops.push_back(makeMmaWait({.pending = pending, .location = location}));
 }
 
+/// Whether these, the last ops of a block, issue products into the sum, commit, and wait.
+bool endsWithSum(const Ops &ops, const Operand &acc) {
+  if (ops.size() < 3 || ops.back()->kind != OpKind::MmaWait)
+    return false;
+  const auto before = dynCast<MmaIssueOp>(std::as_const(*ops[ops.size() - 3]));
+  return before && before->acc().buffer == acc.buffer;
+}
+
 void issueAlone(Block &block) {
   rewrite(block, [](std::unique_ptr<Op> op, Ops &ops) {
     const auto product = dynCast<MmaOp>(std::as_const(*op));
     if (!product)
       return ops.push_back(std::move(op));
+    if (product->accumulate() && endsWithSum(ops, product->acc()))
+      return void(ops.insert(ops.end() - 2, issueOf(*product)));
     appendIssue(ops, *product);
     appendWait(ops, 0, op->location);
   });

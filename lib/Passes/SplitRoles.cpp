@@ -24,6 +24,8 @@ public:
   void run() {
     Role load{"load", 0, loadWarps, {}};
     Role math{"math", loadWarps, kernel.threads / 32 - loadWarps, std::move(kernel.roles.front().body)};
+    load.registers = registersOf(kernel.options.loadRegisters);
+    math.registers = registersOf(kernel.options.mathRegisters);
     takeCopies(math.body, load.body);
     kernel.roles.clear();
     kernel.roles.push_back(std::move(load));
@@ -31,6 +33,8 @@ public:
   }
 
 private:
+  static unsigned registersOf(const std::optional<Option<Count>> &asked) { return asked ? asked->value.number() : 0; }
+
   /// Those of a loop come in each of the loops that it was split into: the first ones stand for all tiles.
   void takeCopies(Block &from, Block &to) {
     Op *loop = nullptr;

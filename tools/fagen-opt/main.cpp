@@ -15,12 +15,12 @@
 #include "fagen/IR/Verifier.h"
 #include "fagen/Output/OutputFile.h"
 #include "fagen/Passes/Pipeline.h"
+#include "fagen/Lower/TextualIr.h"
 #include "fagen/Support/CrashHandler.h"
 #include "fagen/Support/Diagnostics.h"
 #include "fagen/Support/StandardOutput.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace fagen;
 using llvm::StringRef;
@@ -32,22 +32,6 @@ enum ExitCode : int { kOk = 0, kBadInput = 1, kInternalError = 70 };
 
 ExitCode exitCode(const Diagnostics &diags) {
   return diags.hasInternalErrors() ? kInternalError : diags.hasErrors() ? kBadInput : kOk;
-}
-
-/// The verified program of the file, or null after an error.
-std::unique_ptr<ir::Program> readProgram(StringRef path, Diagnostics &diags) {
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> file = llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!file) {
-    diags.error(Location(), "cannot read '" + path + "': " + file.getError().message());
-    return nullptr;
-  }
-  const unsigned buffer = diags.getSources().AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
-  std::unique_ptr<ir::Program> program = ir::parseProgram(buffer, diags);
-  if (!program)
-    return nullptr;
-  const bool sound =
-      ir::verify(*program, [&](const Location &location, const Twine &message) { diags.error(location, message); });
-  return sound ? std::move(program) : nullptr;
 }
 
 /// Analyses only list what they find; with nothing else run, the unchanged IR would be noise.
@@ -78,8 +62,8 @@ void print(const ir::Program &program, bool bare, llvm::raw_ostream &os) {
 ExitCode emitText(const ir::Program &program, Emit emit, Diagnostics &diags, llvm::raw_ostream &os) {
   if (!checkEmittable(program, diags))
     return exitCode(diags);
-  if (emit == Emit::Plan && program.kernels.front()->hasOwnParams()) {
-    os << emitProgramPlan(program, program.name + ".cu");
+  if (std::optional<llvm::json::Object> plan = programPlan(program); plan && emit == Emit::Plan) {
+    os << emitProgramPlan(std::move(*plan), program.name + ".cu");
     return exitCode(diags);
   }
   KernelText text = emitProgram(program);
@@ -88,18 +72,6 @@ ExitCode emitText(const ir::Program &program, Emit emit, Diagnostics &diags, llv
   else
     os << emitPlan(buildPlan(program, std::move(text)), program.name);
   return exitCode(diags);
-}
-
-/// The passes of the pipeline from the kernels' phase on.
-std::vector<std::string> passesLeft(const ir::Program &program) {
-  ir::Phase phase = ir::Phase::Verified;
-  for (const std::unique_ptr<ir::Kernel> &kernel : program.kernels)
-    phase = std::min(phase, kernel->phase);
-  std::vector<std::string> names;
-  for (const PassEntry &pass : pipelinePasses())
-    if (!pass.needsVariant && pass.leaves >= phase)
-      names.push_back(pass.name.str());
-  return names;
 }
 
 ExitCode run(StringRef input, const Wanted &wanted, PipelineOptions options, llvm::raw_ostream &os) {

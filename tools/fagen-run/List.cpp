@@ -3,6 +3,7 @@
 #include "Command.h"
 #include "fagen/Target/GpuNames.h"
 #include "lab/kernel_set/forms.h"
+#include "lab/program/from_table.h"
 
 #include <fmt/format.h>
 
@@ -49,10 +50,14 @@ public:
     Json result = envelope(nullptr);
     if (shapes.empty()) {
       result["sets"] = listJson(sets);
-      deliver(listTable(sets), result);
+      deliver(listTable(sets) + programTable(sets), result);
       return kOk;
     }
-    uint32_t target = sm.empty() ? sets.front()->rows().front()->sm : parseSm(sm);
+    const std::vector<const fagen_row *> rows = sets.front()->rows();
+    if (rows.empty())
+      throw UserError(fmt::format("{} has programs alone, which no shape chooses; fagen-run program runs them",
+                                  sets.front()->directory().string()));
+    uint32_t target = sm.empty() ? rows.front()->sm : parseSm(sm);
     std::string text;
     bool found = true;
     result["explanations"] = Json::array();

@@ -37,6 +37,8 @@ EXAMPLES:
       takes values and thresholds from times that fagen-run tune measured
   fagen specs/l4_fp16.fa -o instrumented --instrument
       kernels for fagen-run breakdown
+  fagen specs/l4_fp16.fa norm.fair -o generated
+      also takes a program of the IR, as a row that is called by its name (docs/Programs.md)
   fagen specs/l4_fp16.fa -o generated --diagnostics=json
       gives each mistake as a line of JSON, for editors and scripts (docs/Tools.md)
 
@@ -55,9 +57,12 @@ enum class Generated : uint8_t { None, Man, Bash, Zsh, Fish };
 /// The options as LLVM's command line library knows them; they live while the command line is parsed.
 struct Flags {
   cl::OptionCategory category{"fagen"};
-  cl::list<std::string> specs{cl::Positional, cl::OneOrMore, cl::desc("SPEC..."), cl::cat(category)};
+  cl::list<std::string> specs{cl::Positional, cl::OneOrMore, cl::desc("SPEC... [PROGRAM.fair...]"), cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("path"), cl::cat(category),
                               cl::desc("directory to write the kernel sets to; with --emit, a file (default: stdout)")};
+  cl::opt<std::string> set{"set", cl::value_desc("name"), cl::cat(category),
+                           cl::desc("kernel set that programs (.fair) stand in: a spec's kernel, or one of their own "
+                                    "(default: the only kernel, else the first program's name)")};
   ChoiceOption<EmitKind> emit{
       "emit", cl::desc("print this instead of writing kernel sets"), cl::init(EmitKind::Files), cl::cat(category),
       cl::values(
@@ -152,7 +157,9 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   parseOrExit(argc, argv, kOverview);
 
   DriverOptions options;
-  options.specs = flags.specs;
+  for (const std::string &file : flags.specs)
+    (StringRef(file).ends_with(".fair") ? options.programs : options.specs).push_back(file);
+  options.set = flags.set;
   options.output = flags.output;
   options.targets = flags.targets;
   options.variants = flags.variants;

@@ -16,6 +16,8 @@ enum class EmitKind : uint8_t { Files, Spec, Plan, IR, Cuda, Ptx, Cubin, Table, 
 
 struct DriverOptions {
   std::vector<std::string> specs;
+  std::vector<std::string> programs; ///< textual IR
+  std::string set;                   ///< which kernel set programs stand in; empty: the only one
   std::string output;                ///< directory of the kernel sets; with another emit a file, - for stdout
   std::vector<std::string> targets;  ///< instead of those of the specs, if any
   std::vector<std::string> variants; ///< only these, for everything but Files; empty: all

@@ -5,7 +5,10 @@
 #include "fagen/IR/IR.h"
 #include "fagen/Spec/Spec.h"
 
+#include "llvm/Support/JSON.h"
+
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -113,8 +116,13 @@ struct VariantPlan {
   std::vector<MapPlan> maps;
   KeyTilesPlan keyTiles;
   EstimatePlan estimates;
+  /// Of a program: how its launches are made, as docs/Programs.md says; null of attention, whose parameters are known.
+  std::shared_ptr<const llvm::json::Object> recipe;
   std::string row; ///< what the manifest says of all this, where emitRow was asked already
 };
+
+/// The grid of a launch, as the manifest has it, and in upper case the table.
+std::string gridWordOf(const VariantPlan &plan, const LaunchPlan &launch);
 
 /// A kernel with the plan of each of its variants, in the order of the variants.
 struct KernelPlan {

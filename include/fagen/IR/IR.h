@@ -25,16 +25,18 @@
 //       param %slope : f32[heads]
 //       param %doc : i32[batch, seq_kv] in [0, 1000]
 //       scratch %sights : i32[1, heads, 4, 4]
+//       global %first : u32[B + 1] param first in [0, 1000] ascending
 //       view %a_of : f16[M, K] = (r, c) -> %ga[r, c]
+//       view %page[j] : f16[64, K] = (r, c) -> %ga[%first[j] + r, c]
 //       global %gk : f16[rows x 64] param k
 //       shared %k : f16[kTileKeys x kHeadDimQK] stages kStages swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
 //       shared %v : f16[64 x 64] stages 2 guard full %v_full by bytes, empty %v_empty by warp
 //       fragment %s : f32[32 x 64]
 //       let key_tiles = ceil_div(min(seq_kv, row_begin + 128 + seq_kv - seq_q), 64) note("split-mask-loops: ...")
 //       site 1 "copy_wait 2" covers "RAW k: copy_issue -> mma"
-//       role all warps 0 to 4 {
+//       role all warps 0 to 4 registers 168 {
 //         copy_issue %k[0], %gk {kind = "cp_async", row = 0, limit = seq_kv} loc("l4_fp16.fa":20:16)
-//         loop j = 0 to key_tiles name "edge" {
+//         loop j = 0 to key_tiles name "edge" about "tiles that some rows see in part" {
 //           copy_wait {pending = 2} site 1 note("pipeline-loads: K(j) has arrived")
 //           mma %s, %q, %k[j] {form = "abt", accumulate = 0}
 //           if j > 0 {
@@ -96,7 +98,8 @@ struct Guard {
 /// 1, depends on the column: a row's elements lie side by side.
 struct AddressMap {
   Buffer *base = nullptr;
-  std::string row, column;       ///< what `at` calls them
+  std::string index;       ///< what shape and `at` call the position that ops give it; empty where they give none
+  std::string row, column; ///< what `at` calls them; a view of one dimension has rows of one element, and no column
   llvm::SmallVector<Expr, 4> at; ///< an index for each dimension of base
 };
 
@@ -114,7 +117,9 @@ struct Buffer {
   /// Without a parameter: one of the workspace, which a launch before writes and each dimension of which is dense.
   llvm::SmallVector<Expr, 4> shape;
   bool isStrided = false;         ///< of those: parameters say how far elements are apart; else each dimension is dense
-  std::optional<Interval> values; ///< of i32 that expressions read: what the caller promises, where he does
+  std::optional<Interval> values; ///< of integers that expressions read: what the caller promises, where he does
+  bool isAscending = false;       ///< likewise: along the last dimension no value is below the one before it
+  bool isDistinct = false;        ///< likewise: no two elements are the same
   std::optional<AddressMap> map;  ///< of a view
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
@@ -126,10 +131,10 @@ struct Buffer {
   uint64_t bytes() const { return stageBytes() * stages; }
 };
 
-/// A buffer as an op uses it: for rings, at a position.
+/// A buffer as an op uses it: for rings, and views with an index, at a position.
 struct Operand {
   Buffer *buffer = nullptr;
-  Expr position; ///< null for buffers that are no rings
+  Expr position; ///< null for other buffers
 };
 
 using Attribute = std::variant<int64_t, std::string, Expr>;
@@ -177,7 +182,7 @@ struct GlobalElement {
   int64_t low = 0, high = 0; ///< what the caller promises of its value
 };
 
-/// A number that the caller gives next to attention's parameters, as tensors that expressions read are.
+/// A number that the caller gives in addition to attention's parameters, or to the sizes of a program.
 struct Scalar {
   std::string name;
   bool isReal = false;       ///< f32; else i32
@@ -212,6 +217,7 @@ struct Role {
   unsigned firstWarp = 0, warps = 0;
   Block body;
   std::optional<WarpGrid> grid = {}; ///< where it does not say, the kernel's constants do
+  unsigned registers = 0; ///< that each of its threads asks for when it begins; 0: keeps what the launch gave
 };
 
 /// How far lowering has come. Passes state what they need and leave; the verifier checks what each phase promises.
@@ -232,7 +238,7 @@ struct Kernel {
   std::vector<std::string> about; ///< what the head of its text says of it, a line each
   Options options;
   CtaGrid grid;                   ///< of its launch
-  std::vector<Scalar> scalars;    ///< next to attention's parameters
+  std::vector<Scalar> scalars;    ///< numbers of the caller's
   std::vector<std::string> sizes; ///< parameters that shapes, the grid and lets are written in
   std::vector<Constant> constants;
   std::vector<std::unique_ptr<Buffer>> buffers;

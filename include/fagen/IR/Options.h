@@ -24,7 +24,9 @@ struct Options {
   std::optional<Option<Overlap>> overlap;
   std::optional<Option<RescalePolicy>> rescale;
   std::optional<Option<Grid>> grid;
-  std::optional<Option<Count>> loadWarps;     ///< warps that copy, before the others
+  std::optional<Option<Count>> loadWarps;     ///< warps that copy, in front of the others
+  std::optional<Option<Count>> loadRegisters; ///< of a thread of these
+  std::optional<Option<Count>> mathRegisters; ///< of one of the others
   std::optional<Option<Count>> querySlots;    ///< slots of Q, through which results leave
   std::optional<Option<Count>> stagedColumns; ///< columns of results that leave at once, through a place of their own
   std::optional<Option<Swizzle>> swizzle;
@@ -37,6 +39,8 @@ struct Options {
     visit("rescale", self.rescale);
     visit("grid", self.grid);
     visit("load_warps", self.loadWarps);
+    visit("load_registers", self.loadRegisters);
+    visit("math_registers", self.mathRegisters);
     visit("query_slots", self.querySlots);
     visit("staged_columns", self.stagedColumns);
     visit("swizzle", self.swizzle);

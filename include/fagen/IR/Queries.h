@@ -47,6 +47,8 @@ std::optional<unsigned> rowsOfWarp(const Kernel &kernel);
 std::optional<unsigned> rowsOfTile(const Kernel &kernel);
 /// How many bytes a thread copies or stores at once: kVectorBytes, or the most there are.
 unsigned vectorBytesOf(const Kernel &kernel);
+/// Registers that a thread has when the kernel begins, where roles then take and give some.
+unsigned registersOfLaunch(const Kernel &kernel);
 
 /// The roles that copy in bulk, where others use what they copy; none of kernels whose only role does both.
 llvm::SmallVector<Role *, 2> fillersOf(Kernel &kernel);

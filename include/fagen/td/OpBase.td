@@ -100,6 +100,7 @@ class RealEx<string name, bit optional = 0> : MaskEx<name, optional> {
 class TestEx<string name, bit optional = 0> : RealEx<name, optional>;
 
 def CopyKindEnum : Enum<"CopyKind", "What moves the bytes of a copy.", ["ld_st", "cp_async", "bulk"]>;
+def CacheHintEnum : Enum<"CacheHint", "How long a copy stays in L2.", ["evict_first", "evict_last"]>;
 def MmaFormEnum : Enum<"MmaForm", "Whether a product takes b transposed.", ["abt", "ab"]>;
 def SumTypeEnum : Enum<"SumType", "What a product sums in, where that is not f32.", ["f16"]>;
 def ReductionEnum : Enum<"Reduction", "What a reduction makes of two elements.", ["max", "sum"]>;

@@ -17,6 +17,7 @@ def CopyIssue : Op<"copy_issue",
     "of the cluster brings its share of the rows to the same slot of all of them, and all of them ask",
     [Operand<"dst", Write, [Shared]>, Operand<"src", Read, [Global]>, OptionalOperand<"full", Sync, [Shared]>],
     [Choice<"kind", CopyKindEnum>, Ex<"row">, Ex<"limit", 1>, Ex<"when", 1>, Ex<"column", 1>,
+     Choice<"hint", CacheHintEnum, 1>, // of bulk copies
      Flag<"running">, // row is where the copy to dst before this one ended
      Flag<"cluster">]>;
 
@@ -76,7 +77,8 @@ def Vote : Op<"vote",
   let HasBody = 1;
 }
 
-def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt) or a b (ab), added if `accumulate`",
+def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt) or a b (ab), added if `accumulate`; ab of fewer columns "
+    "than b takes its first ones",
     [Operand<"acc", ReadWrite, [Fragment, Shared]>, Operand<"a", Read, [Fragment, Shared]>,
      Operand<"b", Read, [Fragment, Shared]>],
     [Choice<"form", MmaFormEnum>, Int<"accumulate", 0, 1>,
@@ -120,7 +122,8 @@ def StageOutput : Op<"stage_output",
 
 def StoreLse : Op<"store_lse", "the log-sum-exp of each row below limit, if the caller asked for it",
     [Operand<"dst", Write, [Global]>, Operand<"m", Read, [Fragment]>, Operand<"l", Read, [Fragment]>],
-    [Ex<"row">, Ex<"limit">, Choice<"unit", RowUnitEnum, 1>]>;
+    [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>,
+     RealEx<"factor", 1>]>; // of m to nats, where the unit does not say
 
 def StoreSplit : Op<"store_split", "a result, not normalised, with m and l: rows below limit of part `split` of dst",
     [Operand<"dst", Write, [Global]>, Operand<"o", Read, [Fragment]>, Operand<"m", Read, [Fragment]>,
@@ -223,9 +226,9 @@ def Fence : Op<"fence",
 }
 
 // `carry` is 0 in the first turn and grows by `step` after each; lets may have other values in each turn then, as they
-// follow from what the turn works on.
+// follow from what the turn works on. `about` says what a turn does, in the text above the loop.
 def Loop : Op<"loop", "the body for each value of variable in [begin, end)", [],
-    [Str<"variable">, Ex<"begin">, Ex<"end">, Str<"carry", 1>, Ex<"step", 1>, Str<"name", 1>]> {
+    [Str<"variable">, Ex<"begin">, Ex<"end">, Str<"carry", 1>, Ex<"step", 1>, Str<"name", 1>, Str<"about", 1>]> {
   let HasBody = 1;
 }
 

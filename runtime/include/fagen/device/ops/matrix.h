@@ -108,6 +108,22 @@ __device__ __forceinline__ void store_matrix(const RowOf &row_of, const Accumula
     }
 }
 
+/// The log-sum-exp of each row of a warp, whose first row is first_row: m times `scale` and the logarithm of l.
+template <class RowOf, int kRows>
+__device__ __forceinline__ void store_lse(const RowOf &row_of, const RowValues<kRows> &m, const RowValues<kRows> &l,
+                                          float scale, int first_row, int rows, ptx::Site site = ptx::Site::here()) {
+  if (ptx::lane_index() % 4 != 0)
+    return;
+#pragma unroll
+  for (int slab = 0; slab < kRows / 16; ++slab)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_row + 16 * slab + 8 * half + ptx::lane_index() / 4;
+      if (row < rows)
+        ptx::st_global_f32(row_of(row), log_sum_exp(m.value[slab][half], l.value[slab][half], scale), site);
+    }
+}
+
 /// A tile by bulk copies, a box for each of its panels. `at` is the tensor's element that the tile begins with,
 /// the fastest dimension first.
 template <class Tile, int kRank, int kSlots>
