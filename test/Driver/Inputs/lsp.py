@@ -65,7 +65,7 @@ print("in when", [item["label"] for item in editor.at("textDocument/completion",
 print("targets", [item["label"] for item in editor.at("textDocument/completion", SPEC, "target ")][:2])
 print("hover", editor.at("textDocument/hover", SPEC, "tile")["contents"]["value"])
 print("hover", editor.at("textDocument/hover", SPEC, "= tma")["contents"]["value"])
-print("hover", editor.at("textDocument/hover", SPEC, "causal"))
+print("hover", editor.at("textDocument/hover", SPEC, "== causal"))
 
 
 def fixes(first, last):
