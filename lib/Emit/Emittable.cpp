@@ -281,13 +281,13 @@ private:
         const auto wait =
             std::find_if(sum, loop.body.ops.end(), [](const auto &op) { return op->kind == OpKind::MmaWait; });
         if (wait != loop.body.ops.end())
-          refuse((*wait)->location, "mma_wait behind the sums of rows that settle apart, where warps of a group go "
-                                    "different ways; it has text in front of them");
+          refuse((*wait)->location, "mma_wait after the sums of rows that settle apart, where warps of a group go "
+                                    "different ways; it has text before them");
       });
     });
   }
 
-  /// Products are asked for and waited for just where their family is asynchronous.
+  /// Products are issued and waited for just where their family is asynchronous.
   void checkFamily(const Kernel &kernel, const Op &op) {
     const bool isOfWait = op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait,
                isAsynchronous = mmaFamily(kernel.backend).isAsynchronous;
@@ -295,7 +295,7 @@ private:
     if (isAsynchronous ? op.kind == OpKind::Mma : isOfWait || (fence && fence->kind() == FenceKind::Mma))
       refuse(op.location, opInfo(op.kind).name + " has no text in kernel @" + kernel.symbol + ": products by " +
                               kernel.backend +
-                              (isAsynchronous ? " are asked for by mma_issue" : " are complete behind mma"));
+                              (isAsynchronous ? " are issued by mma_issue" : " are complete after mma"));
   }
 
   /// The text names the constant that asked for clusters.

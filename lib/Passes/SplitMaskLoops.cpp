@@ -12,7 +12,7 @@
 // guards cost there is little, and with one text of the step ptxas has registers for larger tiles.
 //
 // With wgmma the last tile comes first: masked steps lie where no product runs under them (issue-products), and where
-// later rows see more, CTAs of one head do not all ask for the same bytes at once. Not where warp groups can skip last
+// later rows see more, CTAs of one head do not all read the same bytes at once. Not where warp groups can skip last
 // tiles (skip-masked-tiles).
 //
 //   steps  [ edge ......][ interior ........ ]   step j has key tile key_tiles - (j + 1)
@@ -183,7 +183,7 @@ void setTile(LoopOp<> loop, const Expr &tile) {
   });
 }
 
-/// The edge loop, and behind it the interior one.
+/// The edge loop, and after it the interior one.
 void splitEdgeFirst(const Kernel &kernel, Role &role, Ops::iterator loop, const KeyTiles &tiles) {
   std::unique_ptr<Op> interior = interiorOf(kernel, role, **loop);
   const Expr masked = variable(tiles.all) - variable(tiles.full);
@@ -243,7 +243,7 @@ bool fits(const Kernel &kernel, const Role &role, LoopOp<const Op> loop, ConstMa
                      "a loop from 0 to a let whose mask begins at key j * n, where scores have n columns",
                      loop->location) &&
          shape.needs(warpGridOf(kernel, role).rows >= mmaFamily(kernel.backend).unitWarps,
-                     "as many warps along the rows as ask for a product together, or more");
+                     "as many warps along the rows as issue a product together, or more");
 }
 
 bool beginsWithLast(const Kernel &kernel, const Role &role, ConstMask mask) {
@@ -251,7 +251,7 @@ bool beginsWithLast(const Kernel &kernel, const Role &role, ConstMask mask) {
          !groupsSkipKeyTiles(kernel, role, mask, warpGridOf(kernel, role).rows / kGroupWarps);
 }
 
-/// Whether the mask's bounds can stand in front of the loop, which runs to `end`.
+/// Whether the mask's bounds can stand before the loop, which runs to `end`.
 bool canBeBounds(const Kernel &kernel, const Role &role, ConstMask mask, const MaskBounds &bounds, const Expr &end,
                  Diagnostics &diags) {
   const std::string which = "which keys the mask lets through depends on '";

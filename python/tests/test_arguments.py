@@ -65,6 +65,7 @@ def test_a_mistake_is_named(number):
 
 @pytest.mark.parametrize("given, said", [
     ({"is_causal": True}, "unexpected keyword argument 'is_causal'; here it is causal"),
+    ({"dropout_p": 0.1}, "unexpected keyword argument 'dropout_p'; kernels have no dropout"),
     ({"softmax_scale": 0.1}, "'softmax_scale'; here it is scale"),
     ({"window_size": (3, 0)}, '\'window_size\'; here it is form="window" or form="local"'),
     ({"window": 128}, '\'window\'; it is a param of a form: give form="window" or one of gemma2, '),

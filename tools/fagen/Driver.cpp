@@ -225,16 +225,16 @@ void Driver::checkGates() {
   outputs.resize(kernels.size());
   for (auto [kernel, files] : llvm::zip(kernels, outputs)) {
     if (!options.checkResources) {
-      gatesPassed &= checkSharedGates(*kernel.spec, diags);
+      gatesPassed &= checkSharedGates(*kernel.spec, lowering, diags);
       continue;
     }
     if (!nvcc.missing().empty()) {
       llvm::outs() << kernel.spec->name << ": registers and spills not checked: " << nvcc.missing() << "\n";
-      gatesPassed &= checkSharedGates(*kernel.spec, diags);
+      gatesPassed &= checkSharedGates(*kernel.spec, lowering, diags);
       continue;
     }
     KernelFigures figures = measureResources(kernel, nvcc, diags);
-    gatesPassed &= checkResources(kernel, figures, diags, llvm::outs());
+    gatesPassed &= checkResources(kernel, figures, lowering, diags, llvm::outs());
     llvm::SmallString<128> path(options.output);
     llvm::sys::path::append(path, kernel.spec->name, "resources.json");
     files.add(path.str().str(), emitResources(kernel, figures));
