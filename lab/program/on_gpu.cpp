@@ -146,7 +146,7 @@ public:
   std::vector<ProgramTime> time(const ProgramPlan &plan, const Sizes &sizes, const ProgramMemory &memory,
                                 const ProgramTiming &timing) override {
     for (const ProgramBuffer &buffer : plan.buffers)
-      if (buffer.isZeroed)
+      if (buffer.isZeroed && !buffer.isRestored)
         throw UserError(fmt::format("{} is not timed: '{}' begins as zeros, which a second run would not find",
                                     plan.name, buffer.name));
     load(plan);

@@ -17,9 +17,10 @@ struct ProgramBuffer {
   std::string name;
   Element element = Element::F16;
   std::vector<SizeExpr> shape;
-  bool isWritten = false; ///< by a kernel: begins as NaN, to be written before it is read
-  bool isZeroed = false;  ///< begins as zeros: a counter
-  unsigned alignment = 1; ///< bytes that its rows begin at multiples of, as the kernels access them
+  bool isWritten = false;  ///< by a kernel: begins as NaN, to be written before it is read
+  bool isZeroed = false;   ///< begins as zeros: a counter
+  bool isRestored = false; ///< each run leaves it as it found it
+  unsigned alignment = 1;  ///< bytes that its rows begin at multiples of, as the kernels access them
 };
 
 /// A tensor map of a buffer, and the box that one copy moves. Dimension 0 is dense.

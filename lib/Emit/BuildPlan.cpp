@@ -11,6 +11,7 @@
 
 #include "fagen/Analysis/Resources.h"
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/GridQueries.h"
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
@@ -46,26 +47,11 @@ static SelectOp valueOf(SelectVariable variable) { return {SelectOp::Variable, i
 
 /// How many CTAs a launch has that is not split.
 static std::vector<SelectOp> countCtas(const Kernel &kernel) {
-  using Op = SelectOp;
-  const Op tileRows{Op::Constant, int64_t(rowsOfTile(kernel).value_or(0))};
-  if (!kernel.packsHeads())
-    return {valueOf(SelectVariable::SeqQ),  tileRows, {Op::CeilDiv}, valueOf(SelectVariable::Heads), {Op::Mul},
-            valueOf(SelectVariable::Batch), {Op::Mul}};
-  const Op kvHeads = valueOf(SelectVariable::KvHeads);
-  return {valueOf(SelectVariable::SeqQ),
-          valueOf(SelectVariable::Heads),
-          {Op::Mul},
-          kvHeads,
-          kvHeads,
-          {Op::Not},
-          {Op::Add}, // 1 where there are no heads
-          {Op::Div},
-          tileRows,
-          {Op::CeilDiv},
-          kvHeads,
-          {Op::Mul},
-          valueOf(SelectVariable::Batch),
-          {Op::Mul}};
+  Expr ctas;
+  const std::vector<GridIndex> indices = indicesOf(kernel);
+  for (const GridIndex &index : llvm::reverse(indices))
+    ctas = ctas ? ctas * index.extent : index.extent;
+  return *sizeProgram(kernel, ctas ? ctas : constant(1));
 }
 
 static unsigned panelBytesOf(const Buffer &tile) {
@@ -96,7 +82,7 @@ static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       if (const auto copy = dynCast<CopyIssueOp>(op); copy && isBulkCopy(op))
-        add(planLoad(*copy->src().buffer, *copy->dst().buffer, copy->cluster() ? kernel.grid.ctasOfCluster() : 1));
+        add(planLoad(*copy->src().buffer, *copy->dst().buffer, copy->cluster() ? kernel.grid.cluster : 1));
       if (const auto store = dynCast<BulkStoreOp>(op))
         add(planStore(*store->dst().buffer, *store->src().buffer, role.warps / kGroupWarps));
     });
@@ -213,34 +199,27 @@ VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument
   return plan;
 }
 
-std::string fagen::nameOf(const GridPlan &grid) {
-  return (grid.packsHeads ? "packed_" : "") + toString(grid.kind).str();
-}
+std::string fagen::nameOf(const GridPlan &grid) { return (grid.packsHeads ? "packed_" : "") + wordOf(grid).str(); }
 
 std::string fagen::gridWordOf(const VariantPlan &plan, const LaunchPlan &launch) {
   return plan.recipe ? "recipe" : nameOf(launch.grid);
 }
 
 static std::string gridText(const GridPlan &grid, bool sharesSeen) {
-  switch (grid.kind) {
-  case GridPlan::Tiles:
-    return "a CTA for each tile of query rows";
-  case GridPlan::Persistent:
-    return "a CTA for each SM";
-  case GridPlan::Splits:
-    return grid.number ? fmt::format("{} CTAs for each tile of query rows", grid.number)
-                       : fmt::format("as many CTAs for each tile of query rows as fill the GPU best{}",
-                                     sharesSeen ? " with the key tiles that its rows see" : "");
-  case GridPlan::SplitKeys:
-    return fmt::format("a CTA for each tile of query rows and {} keys", grid.number);
-  case GridPlan::Rows:
+  if (grid.unit == GridPlan::Rows)
     return "a warp for each query row";
-  case GridPlan::KeyTiles:
+  if (grid.unit == GridPlan::KeyTiles)
     return "before the others: warps take the key tiles of each tile of query rows in turn";
-  case GridPlan::Clusters:
-    return fmt::format("a CTA for each SM, {} a cluster", grid.number);
-  }
-  return "";
+  if (grid.fillsBySplits())
+    return fmt::format("as many CTAs for each tile of query rows as fill the GPU best{}",
+                       sharesSeen ? " with the key tiles that its rows see" : "");
+  if (grid.split && grid.split->countsKeys)
+    return fmt::format("a CTA for each tile of query rows and {} keys", grid.split->number);
+  if (grid.split)
+    return fmt::format("{} CTAs for each tile of query rows", grid.split->number);
+  if (grid.hasClusters())
+    return fmt::format("a CTA for each SM, {} a cluster", grid.cluster);
+  return grid.isPersistent ? "a CTA for each SM" : "a CTA for each tile of query rows";
 }
 
 /// What only a schedule of attention says.

@@ -111,6 +111,10 @@ private:
     walk(role.body, [&](const Op &op) {
       if (!hasOwnText(op))
         refuse(op.location, opInfo(op.kind).name + " has no text in a kernel with parameters of its own");
+      else if (op.kind == OpKind::Loop && countTickets(op.body) != 0 && !isByFirstThread(op))
+        refuse(op.location, "role " + role.name +
+                                " draws tiles by its first thread, and does other things by all its "
+                                "threads, which do not learn what it drew");
       else if (const auto copy = dynCast<CopyIssueOp>(op); copy && !isBulkCopy(op) && role.firstWarp != 0)
         refuse(op.location, "copies by threads begin with thread 0 of the CTA; role " + role.name +
                                 " begins with warp " + Twine(role.firstWarp));
@@ -179,11 +183,14 @@ private:
                  a.name + " is in registers");
   }
 
+  static unsigned countTickets(const Block &body) {
+    unsigned found = 0;
+    walk(body, [&](const Op &op) { found += op.kind == OpKind::FetchTile; });
+    return found;
+  }
+
   static bool hasOwnText(const Op &op) {
     switch (op.kind) {
-    case OpKind::CopyIssue:
-    case OpKind::Arrive:
-      return !op.isSet(Attr::Cluster);
     case OpKind::StorePartial:
     case OpKind::StoreMerged:
     case OpKind::StoreSplit:
@@ -192,9 +199,6 @@ private:
     case OpKind::CombineLast:
     case OpKind::ClassifyTiles:
     case OpKind::AwaitLaunches:
-    case OpKind::FetchTile:
-    case OpKind::HandTile:
-    case OpKind::TakeTile:
     case OpKind::Place:
       return false;
     default:
@@ -277,13 +281,13 @@ private:
         const auto wait =
             std::find_if(sum, loop.body.ops.end(), [](const auto &op) { return op->kind == OpKind::MmaWait; });
         if (wait != loop.body.ops.end())
-          refuse((*wait)->location, "mma_wait behind the sums of rows that settle apart, where warps of a group go "
-                                    "different ways; it has text in front of them");
+          refuse((*wait)->location, "mma_wait after the sums of rows that settle apart, where warps of a group go "
+                                    "different ways; it has text before them");
       });
     });
   }
 
-  /// Products are asked for and waited for just where their family is asynchronous.
+  /// Products are issued and waited for just where their family is asynchronous.
   void checkFamily(const Kernel &kernel, const Op &op) {
     const bool isOfWait = op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait,
                isAsynchronous = mmaFamily(kernel.backend).isAsynchronous;
@@ -291,16 +295,16 @@ private:
     if (isAsynchronous ? op.kind == OpKind::Mma : isOfWait || (fence && fence->kind() == FenceKind::Mma))
       refuse(op.location, opInfo(op.kind).name + " has no text in kernel @" + kernel.symbol + ": products by " +
                               kernel.backend +
-                              (isAsynchronous ? " are asked for by mma_issue" : " are complete behind mma"));
+                              (isAsynchronous ? " are issued by mma_issue" : " are complete after mma"));
   }
 
   /// The text names the constant that asked for clusters.
   void checkCluster(const Kernel &kernel) {
     const llvm::StringRef name = optionInfo(OptionKey::Cluster).constant;
-    const bool isNamed = kernel.hasConstant(name) && kernel.constant(name) == kernel.grid.number;
-    if (kernel.grid.kind == CtaGrid::Clusters && !isNamed)
-      refuse(kernel.location, "kernel @" + kernel.symbol + " has grid clusters " + Twine(kernel.grid.number) +
-                                  " and no constant " + name + " = " + Twine(kernel.grid.number));
+    const bool isNamed = kernel.hasConstant(name) && kernel.constant(name) == kernel.grid.cluster;
+    if (kernel.grid.hasClusters() && !isNamed)
+      refuse(kernel.location, "kernel @" + kernel.symbol + " has grid clusters " + Twine(kernel.grid.cluster) +
+                                  " and no constant " + name + " = " + Twine(kernel.grid.cluster));
   }
 
   /// The loops over key tiles, of one tile of query rows or of each, become functions.

@@ -155,8 +155,8 @@ static void write(json::OStream &out, const VariantPlan &plan, const LaunchPlan 
                       {"grid", gridWordOf(plan, launch)},
                       {"threads", launch.threads},
                       {"shared_bytes", int64_t(launch.sharedBytes)}};
-  if (!plan.recipe && (launch.grid.number || launch.grid.kind == GridPlan::Splits))
-    object[nameOf(launch.grid)] = launch.grid.number;
+  if (!plan.recipe && (numberOf(launch.grid) != 0 || launch.grid.fillsBySplits()))
+    object[nameOf(launch.grid)] = numberOf(launch.grid);
   if (launch.isDependent)
     object["dependent"] = true;
   writeObject(out, object, {{"ops", [&] { writeList(out, launch.ops); }}});

@@ -24,12 +24,13 @@ static bool isWriteTo(const Op &op) {
   return op.kind == OpKind::Store || op.kind == OpKind::BulkStore || op.kind == OpKind::StoreLse;
 }
 
-BoxShape fagen::boxOf(const Role &role, const Op &op) {
+BoxShape fagen::boxOf(const Kernel &kernel, const Role &role, const Op &op) {
   const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer;
   const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, sizeOf(tile.type));
   const bool isOfGroup = isWriteTo(op) && actorOf(op) == Actor::Group;
-  return {boxMapOf(matrixOf(op))->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows.number(),
-          bytes / sizeOf(tile.type), tile.layout == Layout::Xor ? bytes : 0};
+  const unsigned parts = isOfGroup ? role.warps / kGroupWarps : op.isSet(Attr::Cluster) ? kernel.grid.cluster : 1;
+  return {boxMapOf(matrixOf(op))->rowDimension, tile.rows / parts, bytes / sizeOf(tile.type),
+          tile.layout == Layout::Xor ? bytes : 0};
 }
 
 ProgramParams::ProgramParams(const Program &program) {
@@ -80,9 +81,9 @@ void ProgramParams::addMaps(const Kernel &kernel) {
       const Buffer &tensor = tensorOf(*matrix);
       for (ProgramTensor &known : all)
         if (known.buffer->param == tensor.param)
-          known.isWritten |= isWriteTo(op);
-      if (isBulk(op) && !findMap(params, tensor, boxOf(role, op)))
-        params.push_back({ProgramParam::Map, freshMapName(tensor.param), &tensor, boxOf(role, op)});
+          known.isWritten |= isWriteTo(op) || op.kind == OpKind::FetchTile;
+      if (isBulk(op) && !findMap(params, tensor, boxOf(kernel, role, op)))
+        params.push_back({ProgramParam::Map, freshMapName(tensor.param), &tensor, boxOf(kernel, role, op)});
     });
 }
 
@@ -109,6 +110,6 @@ bool ProgramParams::hasMapOf(const Buffer &tensor) const {
   });
 }
 
-llvm::StringRef ProgramParams::mapOf(const Role &role, const Op &op) const {
-  return findMap(params, tensorOf(*globalOf(op)), boxOf(role, op))->name;
+llvm::StringRef ProgramParams::mapOf(const Kernel &kernel, const Role &role, const Op &op) const {
+  return findMap(params, tensorOf(*globalOf(op)), boxOf(kernel, role, op))->name;
 }

@@ -39,7 +39,7 @@ public:
   const std::vector<ProgramTensor> &tensors() const { return all; }
   bool hasMapOf(const ir::Buffer &tensor) const;
   /// The name of the map for the boxes of a bulk copy or store of a role.
-  llvm::StringRef mapOf(const ir::Role &role, const ir::Op &op) const;
+  llvm::StringRef mapOf(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op) const;
 
 private:
   void addMaps(const ir::Kernel &kernel);
@@ -52,7 +52,7 @@ private:
 };
 
 /// The box of a bulk copy or store.
-BoxShape boxOf(const ir::Role &role, const ir::Op &op);
+BoxShape boxOf(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op);
 
 /// Whether the op is a copy or store by threads of a matrix that parameters name.
 bool isByAddress(const ir::Op &op);

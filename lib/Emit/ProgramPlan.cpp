@@ -6,6 +6,7 @@
 #include "ProgramParams.h"
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/GridQueries.h"
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
@@ -148,6 +149,16 @@ private:
     return most;
   }
 
+  /// Whether tickets come from it: it is 0 before and after each launch.
+  bool isCounter(const Buffer &tensor) const {
+    bool found = false;
+    for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+      for (const Role &role : kernel->roles)
+        forEach<FetchTileOp>(
+            role.body, [&](FetchTileOp<const Op> fetch) { found |= fetch.counter().buffer->param == tensor.param; });
+    return found;
+  }
+
   /// Shapes are of sizes and constants of the kernel that declares the buffer.
   const Kernel &kernelOf(const Buffer &tensor) const {
     for (const std::unique_ptr<Kernel> &kernel : program.kernels)
@@ -164,6 +175,8 @@ private:
     object["declared"] = declaredType(*tensor.buffer);
     if (tensor.isWritten)
       object["written"] = true;
+    if (isCounter(*tensor.buffer))
+      object["zeroed"] = object["restored"] = true;
     if (tensor.buffer->isStrided)
       object["strided"] = true;
     if (const int64_t alignment =
@@ -214,15 +227,17 @@ private:
   }
 
   static Object launch(const Kernel &kernel) {
-    Expr ctas = constant(1);
-    for (const GridIndex &index : kernel.grid.indices)
-      ctas = ctas * index.extent;
-    const bool isPersistent = kernel.grid.kind == CtaGrid::Persistent;
-    return Object{{"symbol", kernel.symbol},
+    const CtaGrid &grid = kernel.grid;
+    const Expr tiles = tilesOf(kernel), cluster = constant(grid.cluster), sms = variable("sms"),
+               places = grid.hasClusters() ? max(floorDiv(sms, cluster), constant(1)) * cluster : sms;
+    Object launch{{"symbol", kernel.symbol},
                   {"threads", int64_t(kernel.threads)},
                   {"shared_bytes", Array{int64_t(kernel.sharedBytes)}},
-                  {"ctas", postfix(kernel, isPersistent ? min(ctas, variable("sms")) : ctas)},
-                  {"resident", isPersistent}};
+                  {"ctas", postfix(kernel, grid.isPersistent ? min(tiles, places) : tiles)},
+                  {"resident", grid.isPersistent}};
+    if (grid.hasClusters())
+      launch["cluster"] = grid.cluster;
+    return launch;
   }
 
   const Program &program;

@@ -6,8 +6,8 @@
 
 #include "fagen/Emit/Table.h"
 
-#include "programs/RecipeText.h"
 #include "form/FormTables.h"
+#include "programs/RecipeText.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -276,8 +276,7 @@ void TableEmitter::emitMaps(unsigned index) {
 
 /// What a launch's `reserved` says of its grid.
 static std::string numberText(const VariantPlan &plan, const GridPlan &grid) {
-  return grid.kind == ir::CtaGrid::Splits && !plan.sharedTiles.empty() ? "FAGEN_SPLITS_OF_SHARED"
-                                                                       : std::to_string(grid.number);
+  return grid.fillsBySplits() && !plan.sharedTiles.empty() ? "FAGEN_SPLITS_OF_SHARED" : std::to_string(numberOf(grid));
 }
 
 void TableEmitter::emitLaunches(const VariantPlan &plan) {
