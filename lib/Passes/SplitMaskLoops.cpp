@@ -97,9 +97,13 @@ private:
             llvm::any_of(value.operands(), [&](const Expr &operand) { return growsWithScore(operand); }));
   }
 
-  /// Neither scale nor a constant of a usual size.
-  static bool isWideFactor(const Expr &value) {
+  /// Neither scale, a constant of a usual size, nor a product of these.
+  bool isWideFactor(const Expr &value) const {
     constexpr double kUsual = 1 << 20;
+    if (const Expr shared = sharedValue(value))
+      return isWideFactor(shared);
+    if (value.kind() == ExprKind::Mul)
+      return llvm::any_of(value.operands(), [&](const Expr &factor) { return isWideFactor(factor); });
     return value.kind() == ExprKind::Real ? std::abs(value.realValue()) > kUsual
                                           : !(value == variable(RunValue::Scale));
   }
@@ -108,7 +112,9 @@ private:
   /// them and scale.
   bool mayOverflow(const Expr &value) const {
     const bool mayGrow = value.kind() == ExprKind::Exp2 || value.kind() == ExprKind::Div ||
-                         (value.kind() == ExprKind::Mul && llvm::count_if(value.operands(), isWideFactor) > 1);
+                         (value.kind() == ExprKind::Mul && llvm::count_if(value.operands(), [&](const Expr &factor) {
+                                                             return isWideFactor(factor);
+                                                           }) > 1);
     return (mayGrow && growsWithScore(value)) ||
            (value.kind() != ExprKind::Tanh &&
             llvm::any_of(value.operands(), [&](const Expr &operand) { return mayOverflow(operand); }));
