@@ -108,7 +108,31 @@ Expr ProgramOpEmitter::spelled(const Expr &expr) const {
   return result.substitute(nameOf(RunValue::GroupRow), variable("cta.group_row"));
 }
 
-std::string ProgramOpEmitter::expression(const Expr &expr) const { return spelled(expr).str(); }
+std::string ProgramOpEmitter::expression(const Expr &expr) const {
+  for (const auto &[known, name] : firstKeys)
+    if (known == expr)
+      return name;
+  return spelled(expr).str();
+}
+
+/// What begins the tiles of several ops of a step has a name there.
+void ProgramOpEmitter::nameFirstKeys(const Op &loop) {
+  std::vector<std::pair<Expr, unsigned>> counts;
+  walk(loop.body, [&](const Op &op) {
+    for (Attr attr : {Attr::Row, Attr::Key})
+      if (op.has(attr) && op.expr(attr).isBinary() && op.expr(attr).uses(LoopOp(loop).variable())) {
+        const Expr &begin = op.expr(attr);
+        auto known = llvm::find_if(counts, [&](const auto &each) { return each.first == begin; });
+        ++(known == counts.end() ? counts.emplace_back(begin, 0) : *known).second;
+      }
+  });
+  for (const auto &[begin, count] : counts)
+    if (count > 1 && firstKeys.empty()) {
+      const std::string name = kernel.freshName("first_key");
+      line(out, "const int {} = {};", name, expression(begin));
+      firstKeys.push_back({begin, name});
+    }
+}
 
 std::string ProgramOpEmitter::operand(const Operand &operand) const {
   const Buffer &buffer = *operand.buffer;
@@ -198,7 +222,9 @@ std::string ProgramOpEmitter::cornerOf(const Op &op) const {
   Expr column = firstColumnOf(op);
   if (op.has(Attr::First))
     column = column + constant(op.integer(Attr::First));
-  const llvm::SmallVector<Expr, 4> index = indexOf(matrix, firstRowOf(op), column);
+  llvm::SmallVector<Expr, 5> index(indexOf(matrix, firstRowOf(op), column));
+  if (const BoxShape box = boxOf(kernel, ofRole, op); box.panels > 1)
+    index.insert(index.begin() + box.rowDimension, constant(0)); // the first of them
   std::string corner;
   for (const Expr &at : llvm::reverse(index))
     corner += (corner.empty() ? "" : ", ") + expression(at);
@@ -237,8 +263,11 @@ void ProgramOpEmitter::emitStoreLse(const Op &op) {
 
 void ProgramOpEmitter::emitBulkCopy(const Op &op) {
   const CopyIssueOp copy(op);
-  line(out, "copy_boxes({}, cta.params.{}, {}, {});", operand(copy.dst()), params.mapOf(ofRole, op).str(), cornerOf(op),
-       mbarrier(copy.full()));
+  const char *const hint = !op.has(Attr::Hint)                    ? ""
+                           : copy.hint() == CacheHint::EvictFirst ? ", ptx::CacheHint::kEvictFirst"
+                                                                  : ", ptx::CacheHint::kEvictLast";
+  line(out, "{}({}, cta.params.{}, {}, {}{});", boxOf(kernel, ofRole, op).panels > 1 ? "copy_box" : "copy_boxes",
+       operand(copy.dst()), params.mapOf(kernel, ofRole, op).str(), cornerOf(op), mbarrier(copy.full()), hint);
 }
 
 void ProgramOpEmitter::emitBulkStore(const Op &op) {
@@ -251,7 +280,7 @@ void ProgramOpEmitter::emitBulkStore(const Op &op) {
     callStandsHere();
   }
   line(out, "{}store_boxes<{}>({}, {}, cta.params.{}, {});", isOfGroup ? "  " : "", row, operand(store.src()),
-       isOfGroup ? "cta.group_row" : "0", params.mapOf(ofRole, op).str(), cornerOf(op));
+       isOfGroup ? "cta.group_row" : "0", params.mapOf(kernel, ofRole, op).str(), cornerOf(op));
 }
 
 // Control.
@@ -315,8 +344,8 @@ void ProgramOpEmitter::emitLoop(const Op &op) {
   const LoopOp loop(op);
   if (isLoopOverTiles(kernel, op))
     return emitTiles(op);
-  if (op.has(Attr::About))
-    line(out, "// {}", loop.about().str());
+  if (op.has(Attr::About) || op.has(Attr::Name))
+    line(out, "// {}", (op.has(Attr::About) ? loop.about() : loop.name()).str());
   const bool isOnce = runsAtMostOnce(kernel, ofRole, loop);
   if (const std::optional<StepApart> step = isOnce ? std::nullopt : asStepApart(op))
     return emitStepsApart(loop, *step);
@@ -366,7 +395,12 @@ void ProgramOpEmitter::emitTiles(const Op &op) {
 void ProgramOpEmitter::emitBodyOf(const Op &owner) {
   if (&owner == ownerOfRegisters(kernel, ofRole))
     line(out, "{} r;", registersType(ofRole));
+  const auto outer = firstKeys;
+  auto isLoop = [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; };
+  if (owner.kind == OpKind::Loop && llvm::none_of(owner.body.ops, isLoop))
+    nameFirstKeys(owner);
   emitBlock(pointersTo(owner.body.ops));
+  firstKeys = outer;
 }
 
 bool ProgramOpEmitter::emitOwn(const Op &op) {

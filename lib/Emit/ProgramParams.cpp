@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <fagen/device/tensor_map.h>
 #include <fagen/device/tile/layout.h>
 
 using namespace fagen;
@@ -24,12 +25,23 @@ static bool isWriteTo(const Op &op) {
   return op.kind == OpKind::Store || op.kind == OpKind::BulkStore || op.kind == OpKind::StoreLse;
 }
 
-BoxShape fagen::boxOf(const Role &role, const Op &op) {
+/// How many panels come at once.
+static unsigned panelsOf(const Kernel &kernel, const Op &op, unsigned columns) {
+  const Buffer &matrix = *globalOf(op), &tensor = tensorOf(matrix);
+  const std::optional<int64_t> all = constantOf(kernel, tensor.shape.back());
+  const bool isWhole = op.kind == OpKind::CopyIssue && !op.isSet(Attr::Cluster) && all && *all % columns == 0 &&
+                       tensor.shape.size() < device::kMapRank &&
+                       indexOf(matrix, firstRowOf(op), firstColumnOf(op)).back() == constant(0);
+  return isWhole ? op.operands.front().buffer->columns / columns : 1;
+}
+
+BoxShape fagen::boxOf(const Kernel &kernel, const Role &role, const Op &op) {
   const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer, &matrix = *globalOf(op);
   const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, sizeOf(tile.type));
   const bool isOfGroup = isWriteTo(op) && actorOf(op) == Actor::Group;
   return {boxMapOf(matrix)->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows.number(),
-          bytes / sizeOf(tile.type), tile.layout == Layout::Xor ? bytes : 0};
+          bytes / sizeOf(tile.type), tile.layout == Layout::Xor ? bytes : 0,
+          panelsOf(kernel, op, bytes / sizeOf(tile.type))};
 }
 
 ProgramParams::ProgramParams(const Program &program) {
@@ -81,8 +93,8 @@ void ProgramParams::addMaps(const Kernel &kernel) {
       for (ProgramTensor &known : all)
         if (known.buffer->param == tensor.param)
           known.isWritten |= isWriteTo(op);
-      if (isBulk(op) && !findMap(params, tensor, boxOf(role, op)))
-        params.push_back({ProgramParam::Map, freshMapName(tensor.param), &tensor, boxOf(role, op)});
+      if (isBulk(op) && !findMap(params, tensor, boxOf(kernel, role, op)))
+        params.push_back({ProgramParam::Map, freshMapName(tensor.param), &tensor, boxOf(kernel, role, op)});
     });
 }
 
@@ -102,6 +114,6 @@ void ProgramParams::addPointers(const Kernel &kernel) {
     });
 }
 
-llvm::StringRef ProgramParams::mapOf(const Role &role, const Op &op) const {
-  return findMap(params, tensorOf(*globalOf(op)), boxOf(role, op))->name;
+llvm::StringRef ProgramParams::mapOf(const Kernel &kernel, const Role &role, const Op &op) const {
+  return findMap(params, tensorOf(*globalOf(op)), boxOf(kernel, role, op))->name;
 }

@@ -140,12 +140,20 @@ private:
     const unsigned rank = param.tensor->shape.size();
     Array dimensions;
     Expr stride = constant(1);
+    auto add = [&](const Expr &size, const Expr &stride, unsigned box) {
+      dimensions.push_back(
+          Object{{"size", postfix(kernel, size)}, {"stride", postfix(kernel, stride)}, {"box", int64_t(box)}});
+    };
     for (unsigned d = rank; d-- != 0;) {
-      const unsigned box = d + 1 == rank ? param.box.columns : d == param.box.rowDimension ? param.box.rows : 1;
-      dimensions.push_back(Object{{"size", postfix(kernel, param.tensor->shape[d])},
-                                  {"stride", postfix(kernel, stride)},
-                                  {"box", int64_t(box)}});
-      stride = stride * param.tensor->shape[d];
+      const Expr &size = param.tensor->shape[d], columns = constant(param.box.columns);
+      const bool isOfPanels = param.box.panels > 1;
+      if (d + 1 == rank)
+        add(isOfPanels ? columns : size, stride, param.box.columns);
+      else
+        add(size, stride, d == param.box.rowDimension ? param.box.rows : 1);
+      if (isOfPanels && d == param.box.rowDimension)
+        add(floorDiv(param.tensor->shape.back(), columns), columns, param.box.panels);
+      stride = stride * size;
     }
     return Object{{"kind", "map"},
                   {"buffer", param.tensor->param},
