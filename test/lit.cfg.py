@@ -88,6 +88,11 @@ if "-fsanitize" not in config.cxx_flags:
     config.available_features.add("plain-build")
 else:
     lit_config.note("built with a sanitizer: the shared library is not tested")
+with open(os.path.join(config.fagen_build, "CMakeCache.txt"), encoding="utf-8") as cache:
+    if "FAGEN_OLD_GLIBC:BOOL=ON" in cache.read():
+        config.available_features.add("old-glibc")
+    else:
+        lit_config.note("FAGEN_OLD_GLIBC is off: that binaries run with glibc 2.28 is not tested")
 # Its output differs from release to release: only the pinned one judges.
 formatter = shutil.which("clang-format", path=os.pathsep.join(path))
 if formatter and " 19." in subprocess.run([formatter, "--version"], capture_output=True, text=True).stdout:

@@ -399,7 +399,9 @@ private:
   void issueProduct(WarpGroup &group, unsigned first);
   void checkOperands(WarpGroup &group, const Product64 &product, unsigned first);
   uint16_t sharedElement(unsigned address) const;
+  uint8_t sharedByte(unsigned address) const;
   void computeProduct(const Product64 &product);
+  void computeByteProduct(const Product64 &product);
   void computeProducts(WarpGroup &group, uint64_t end);
   void reportInFlight(Lane &lane, const char *what, Site site);
   void fenceProducts(Warp &warp);

@@ -5,6 +5,7 @@
 // at issue). From issue to the wait its accumulators hold the pattern of registers that nobody wrote: who uses them is
 // found where the value leaves the registers, and who writes them when the wait comes. Registers have no accesses that
 // could be seen, so a missing wgmma_fence is found by comparing what the fence saw with what the product was given.
+#include "ByteSum.h"
 #include "Multiply.h"
 #include "emulator/engine/Cta.h"
 #include "emulator/memory/Uninitialised.h"
@@ -20,28 +21,43 @@ constexpr unsigned kGroupWarps = 4;
 constexpr unsigned kGroupThreads = kGroupWarps * kWarpLanes;
 constexpr unsigned kAllWarps = (1u << kGroupWarps) - 1;
 constexpr unsigned kRows = 64, kDepth = 16;
+constexpr unsigned kSliceBytes = 32; ///< of what a product sums over, of each row
 constexpr unsigned kChunk = 16;
+
+using device::ptx::ElementType;
+
+unsigned bytesOf(ElementType type) {
+  switch (type) {
+  case ElementType::kF16:
+  case ElementType::kBf16:
+    return 2;
+  case ElementType::kE4m3:
+    return 1;
+  }
+  return 0;
+}
 
 /// An operand's descriptor, decoded (PTX ISA, matrix descriptor).
 struct Operand {
   unsigned start, leading, stride; ///< bytes
   unsigned rowBytes;               ///< of the swizzle; 0: none
   bool isMnMajor;
+  unsigned bytes; ///< of an element
 
   /// `window` is where the shared memory of its CTA begins.
-  Operand(uint64_t bits, bool isMnMajor, unsigned window)
+  Operand(uint64_t bits, bool isMnMajor, ElementType type, unsigned window)
       : start(window + (static_cast<unsigned>(bits & 0x3fff) << 4)),
         leading(static_cast<unsigned>(bits >> 16 & 0x3fff) << 4),
         stride(static_cast<unsigned>(bits >> 32 & 0x3fff) << 4), rowBytes(bits >> 62 == 1   ? 128
                                                                           : bits >> 62 == 2 ? 64
                                                                           : bits >> 62 == 3 ? 32
                                                                                             : 0),
-        isMnMajor(isMnMajor) {}
+        isMnMajor(isMnMajor), bytes(bytesOf(type)) {}
 
   /// Address of element (k, m or n): rows run along K, or along the other dimension; hardware permutes the bits of the
   /// sum.
   unsigned address(unsigned k, unsigned m) const {
-    const unsigned across = isMnMajor ? k : m, along = 2 * (isMnMajor ? m : k);
+    const unsigned across = isMnMajor ? k : m, along = bytes * (isMnMajor ? m : k);
     const unsigned linear =
         start + across / 8 * stride + across % 8 * rowBytes + along / rowBytes * leading + along % rowBytes;
     return linear ^ (linear >> 7 & (rowBytes / kChunk - 1)) << 4;
@@ -51,13 +67,14 @@ struct Operand {
 /// In the order of their addresses' chunks: calls visit(chunk address) for what the rows [begin, end) of A or the
 /// columns of B take.
 template <class Visit> void forChunks(const Operand &operand, unsigned begin, unsigned end, Visit visit) {
+  const unsigned depth = kSliceBytes / operand.bytes, elements = kChunk / operand.bytes;
   if (operand.isMnMajor) {
-    for (unsigned k = 0; k < kDepth; ++k)
-      for (unsigned m = begin; m < end; m += 8)
+    for (unsigned k = 0; k < depth; ++k)
+      for (unsigned m = begin; m < end; m += elements)
         visit(operand.address(k, m));
   } else {
     for (unsigned m = begin; m < end; ++m)
-      for (unsigned k = 0; k < kDepth; k += 8)
+      for (unsigned k = 0; k < depth; k += elements)
         visit(operand.address(k, m));
   }
 }
@@ -209,6 +226,7 @@ void Cta::checkOperands(WarpGroup &group, const Product64 &product, unsigned fir
   const unsigned queue = static_cast<unsigned>(&group - warpGroups.data());
   const auto entry = static_cast<uint32_t>(group.next());
   const unsigned n = 2 * product.form.registers;
+  const ElementType type = product.form.operand;
   for (unsigned w = first; w < first + kGroupWarps; ++w) {
     const SharedRaces::Asynchronous by = {{w, ~0u}, queue, entry, product.site.line};
     Lane *caller = running;
@@ -218,12 +236,14 @@ void Cta::checkOperands(WarpGroup &group, const Product64 &product, unsigned fir
         checkAsynchronous(Access::kRead, by, address, product.site);
     };
     if (!product.a[0])
-      forChunks(Operand(product.aDescriptor, product.form.is_mn_major_a, product.window), (w - first) * 16,
+      forChunks(Operand(product.aDescriptor, product.form.is_mn_major_a, type, product.window), (w - first) * 16,
                 (w - first) * 16 + 16, check);
-    forChunks(Operand(product.bDescriptor, product.form.is_mn_major_b, product.window), 0, n, check);
+    forChunks(Operand(product.bDescriptor, product.form.is_mn_major_b, type, product.window), 0, n, check);
     running = caller;
   }
 }
+
+uint8_t Cta::sharedByte(unsigned address) const { return isShared(address, 1) ? shared[address] : 0xff; }
 
 uint16_t Cta::sharedElement(unsigned address) const {
   uint16_t bits = 0xffff;
@@ -232,9 +252,43 @@ uint16_t Cta::sharedElement(unsigned address) const {
   return bits;
 }
 
+/// The accumulator of an element of the product; its warp and register as mma.m16n8k16 has them.
+static float &accumulatorOf(const Product64 &product, unsigned row, unsigned column) {
+  const unsigned registers = product.form.registers;
+  const size_t thread = row / 16 * kWarpLanes + row % 8 * 4 + column % 8 / 2;
+  return product.flight->values[thread * registers + column / 8 * 4 + row / 8 % 2 * 2 + column % 2];
+}
+
+/// A byte of A in registers: register i has row g (+ 8 where i is odd), at 16 (i / 2) + 4t of what is summed over.
+static uint8_t givenByte(const Product64 &product, unsigned row, unsigned k) {
+  const unsigned lane = row / 16 * kWarpLanes + row % 8 * 4 + k % 16 / 4;
+  return static_cast<uint8_t>(product.given[lane][row / 8 % 2 + k / 16 * 2] >> 8 * (k % 4));
+}
+
+void Cta::computeByteProduct(const Product64 &product) {
+  const Operand a(product.aDescriptor, false, product.form.operand, product.window),
+      b(product.bDescriptor, false, product.form.operand, product.window);
+  const unsigned columns = 2 * product.form.registers;
+  std::vector<std::array<uint8_t, kByteDepth>> right(columns);
+  for (unsigned n = 0; n < columns; ++n)
+    for (unsigned k = 0; k < kByteDepth; ++k)
+      right[n][k] = sharedByte(b.address(k, n));
+  for (unsigned row = 0; row < kRows; ++row) {
+    std::array<uint8_t, kByteDepth> left;
+    for (unsigned k = 0; k < kByteDepth; ++k)
+      left[k] = product.a[0] ? givenByte(product, row, k) : sharedByte(a.address(k, row));
+    for (unsigned n = 0; n < columns; ++n) {
+      float &d = accumulatorOf(product, row, n);
+      d = addByteProducts(left.data(), right[n].data(), product.form.accumulate ? d : 0.0f);
+    }
+  }
+}
+
 void Cta::computeProduct(const Product64 &product) {
-  const Operand a(product.aDescriptor, product.form.is_mn_major_a, product.window),
-      b(product.bDescriptor, product.form.is_mn_major_b, product.window);
+  if (bytesOf(product.form.operand) == 1)
+    return computeByteProduct(product);
+  const Operand a(product.aDescriptor, product.form.is_mn_major_a, product.form.operand, product.window),
+      b(product.bDescriptor, product.form.is_mn_major_b, product.form.operand, product.window);
   const unsigned registers = product.form.registers;
   std::vector<Product> tiles(kGroupWarps);
   for (unsigned row = 0; row < kRows; ++row)
@@ -259,8 +313,7 @@ void Cta::computeProduct(const Product64 &product) {
       multiply(product.form.operand, tile);
       for (unsigned row = 0; row < 16; ++row)
         for (unsigned n = 0; n < 8; ++n) {
-          const size_t thread = w * kWarpLanes + row % 8 * 4 + n / 2;
-          float &d = product.flight->values[thread * registers + first / 2 + row / 8 * 2 + n % 2];
+          float &d = accumulatorOf(product, 16 * w + row, first + n);
           d = addProduct(product.form.accumulate ? d : 0.0f, tile.d[row][n]);
         }
     }

@@ -115,6 +115,7 @@ private:
   void plan() {
     for (const auto &[key, entry] : groups) {
       const auto &[group, candidates] = entry;
+      const size_t firstOfGroup = jobs.size();
       std::vector<Case> cases = options.cases.empty() ? suiteCases(options.suite, group) : options.cases;
       for (Case c : cases) {
         if (impliesForm(c))
@@ -123,8 +124,11 @@ private:
                             c.lse || group.lse) == key)
           jobs.push_back({c, candidates});
       }
+      const size_t firstSteady = jobs.size();
       if (options.cases.empty() && hasSteadyCases(options.suite))
         planSteady(candidates);
+      if (options.endsAtFailure)
+        std::rotate(jobs.begin() + firstOfGroup, jobs.begin() + firstSteady, jobs.end());
     }
     if (jobs.empty())
       throw UserError("no case fits a variant: dtype, accum, mask or form, and head_dim of the case must be those of a "
@@ -187,9 +191,9 @@ private:
     const size_t firstResult = report.results.size();
     for (const Candidate &candidate : fitting) {
       auto start = std::chrono::steady_clock::now();
-      const int runs = kTolerances.runs * options.seeds;
+      const int runs = options.runs * options.seeds;
       Measured measured = checkRow(device, memory, candidate, c, reference, runs, [&](int run) {
-        const std::string which = options.seeds == 1 ? "" : fmt::format(", run {} of {}", run + 1, runs);
+        const std::string which = runs == kTolerances.runs ? "" : fmt::format(", run {} of {}", run + 1, runs);
         progress(index, jobs.size(), fmt::format("{}: {}{}", formatCase(c), candidate.row->variant, which));
       });
       std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -236,9 +240,10 @@ void requireRuns(const CheckReport &report, const CheckOptions &options) {
 }
 
 std::string reproLine(const CaseResult &result, const CheckOptions &options) {
-  return fmt::format("fagen-run check {} --device {} --variant {} --case \"{}\" --seed {}{}",
+  return fmt::format("fagen-run check {} --device {} --variant {} --case \"{}\" --seed {}{}{}",
                      result.set->directory().string(), options.deviceFlag, result.row->variant,
                      formatCase(result.testCase), options.seed,
+                     options.runs == kTolerances.runs ? "" : fmt::format(" --runs {}", options.runs),
                      options.seeds == 1 ? "" : fmt::format(" --seeds {}", options.seeds));
 }
 

@@ -15,9 +15,9 @@ struct CheckOptions {
   std::vector<std::string> variants; ///< only these, when not empty
   int64_t part = 1, parts = 1;       ///< only every `parts`-th case, from number `part` on
   uint64_t seed = 1;
-  int seeds = 1; ///< of the emulator: a case runs three times for each, in an order of the threads of its own, with
-                 ///< copies landing late, early and at random
-  bool endsAtFailure = false; ///< the first case that fails is the last one
+  int runs = kTolerances.runs; ///< of a case; the emulator's copies land late, early and at random in turn
+  int seeds = 1;               ///< of the emulator: so many times as many runs, each in another order of the threads
+  bool endsAtFailure = false;  ///< the first case that fails is the last one; steady cases, quicker to fail, come first
   std::string deviceFlag;     ///< as repro lines spell it: "gpu", "cpu"
 };
 

@@ -129,7 +129,7 @@ Json checkJson(const CheckReport &report, const CheckOptions &options) {
               {"cosine", kTolerances.cosine},
               {"lse", kTolerances.lse},
               {"lse_loss", {{"products", kTensorSum.products}, {"bits", kTensorSum.bits}}},
-              {"runs", kTolerances.runs}}},
+              {"runs", options.runs}}},
             {"failures", failuresJson(report.failures)},
             {"variants", Json::array()},
             {"cases", Json::array()}};

@@ -46,25 +46,35 @@ constexpr Edge kEdges[] = {
     {{2, 0, 0}, false, {-1, 0, -2}, {{1, 0, 1}, {0, 0, 1}}},
     {{2, 0, 0}, false, {0, 0, 1}, {{1, 1, 0}, {0, 0, 1}}},
     {{2, 0, 0}, false, {0, 0, -2}, {{1, 1, 0}, {0, 0, 1}}},
+    // Rows before the first key by a key tile and more, and integers of batches and heads as far below 0.
+    {{2, 0, 0}, false, {-1, -1, -2}, {{0, -1, 0}, {0, -1, 0}}},
+    {{1, 0, 1}, false, {1, 2, 0}, {{0, 2, 0}, {0, 0, 0}}},
+    // Blocks of two rows and a key: a map of few ends before the second tile of rows begins.
+    {{3, 0, 0}, false, {0, 2, 1}, {{0, 0, 2}, {0, 0, 1}}},
 };
 
 class EdgeProblems {
 public:
-  EdgeProblems(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys)
-      : base(base), form(form), rows(rows), keys(keys) {}
+  EdgeProblems(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys, int64_t group)
+      : base(base), form(form), rows(std::max<int64_t>(1, rows / group)), keys(keys), group(group) {}
 
   Case at(const Edge &edge, size_t number) const {
     Case c = base;
     c.shape.batch = hasList(FAGEN_VAR_BATCH) ? kOfList : 1;
-    c.shape.heads = hasList(FAGEN_VAR_HEADS) || hasList(FAGEN_VAR_KV_HEADS) ? kOfList : 1;
     c.shape.kvHeads = hasList(FAGEN_VAR_KV_HEADS) ? kOfList : 1;
+    c.shape.heads = group > 1 ? group * c.shape.kvHeads : hasList(FAGEN_VAR_HEADS) ? kOfList : c.shape.kvHeads;
     c.shape.seqQ = count(edge.queries);
     const int64_t before = edge.isOfLastRow ? (rows + keys - 1) / keys * keys - rows : 0;
     c.shape.seqKv = std::max<int64_t>(1, c.shape.seqQ + before + count(edge.place));
     size_t index = 0;
-    for (const FormParam &param : form.params)
-      if (!param.isTensor() && !param.isReal() && !param.bound && !isExtent(form, param))
+    for (const FormParam &param : form.params) {
+      if (param.isTensor() || param.isReal() || param.bound)
+        continue;
+      if (!isExtent(form, param))
         c.numbers[param.name] = within(param, count(edge.sizes[index++ % 2]));
+      else if (isExact(number))
+        c.numbers[param.name] = within(param, int64_t(number % 3));
+    }
     for (const FormParam &param : form.params)
       if (param.isTensor() && !param.isReal())
         if (const std::string rule = ruleOf(param, edge, number); !rule.empty())
@@ -79,6 +89,10 @@ public:
 
 private:
   static constexpr int64_t kOfList = 3;
+
+  /// Of every second problem integers of batches and heads are at edges of tiles themselves: then all tiles that a tile
+  /// of rows sees are seen whole, and keys are left. Extents of tensors are 0 to 2.
+  static bool isExact(size_t number) { return number % 2 != 0; }
 
   /// Whether a tensor has an integer for each batch or head.
   bool hasList(int64_t variable) const {
@@ -99,10 +113,11 @@ private:
     const int64_t size = std::max<int64_t>(1, count(edge.sizes[0]));
     const std::vector<fagen_op> &index = param.extents.back();
     if (isCount(index)) {
-      // For each batch or head about a key tile more.
-      const int64_t first = size - keys, last = first + kOfList * keys;
+      // For each batch or head about a key tile more, or all at edges of key tiles.
+      const int64_t first = (isExact(number) ? edge.sizes[0].keyTiles * keys : count(edge.sizes[0])) - keys;
+      const int64_t step = isExact(number) ? keys : keys - 1, last = first + kOfList * keys;
       const bool fits = within(param, first) == double(first) && within(param, last) == double(last);
-      return fits && param.extents.size() == 1 ? fmt::format("ramp:{}:{}", first, keys - 1) : "";
+      return fits && param.extents.size() == 1 ? fmt::format("ramp:{}:{}", first, step) : "";
     }
     if (!isOneOf(index, {FAGEN_VAR_SEQ_Q, FAGEN_VAR_SEQ_KV}))
       return "";
@@ -124,13 +139,14 @@ private:
 
   const Case &base;
   const FormDefinition &form;
-  const int64_t rows, keys;
+  const int64_t rows, keys, group; ///< rows of a head
 };
 
 } // namespace
 
-std::vector<Case> edgeCases(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys) {
-  const EdgeProblems problems(base, form, rows, keys);
+std::vector<Case> edgeCases(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys,
+                            int64_t group) {
+  const EdgeProblems problems(base, form, rows, keys, group);
   std::vector<Case> cases;
   for (size_t i = 0; i != std::size(kEdges); ++i)
     if (!problems.hasTensor() || i % 2 == 0)

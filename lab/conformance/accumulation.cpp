@@ -27,8 +27,30 @@ Number decode(uint32_t bits, int fractionBits, int bias, int width) {
   return {bits >> (width - 1) & 1 ? -magnitude : magnitude, top - fractionBits, top};
 }
 
-Number decodeHalf(DType dtype, uint16_t bits) {
-  return dtype == DType::F16 ? decode(bits, 10, 15, 16) : decode(bits, 7, 127, 16);
+Number decodeFactor(Factor factor, uint16_t bits) {
+  switch (factor) {
+  case Factor::F16:
+    return decode(bits, 10, 15, 16);
+  case Factor::BF16:
+    return decode(bits, 7, 127, 16);
+  case Factor::E4M3:
+    return decode(bits, 3, 7, 8);
+  }
+  return {};
+}
+
+float valueOf(Factor factor, uint16_t bits) {
+  switch (factor) {
+  case Factor::F16:
+    return floatOfF16(bits);
+  case Factor::BF16:
+    return floatOfBF16(bits);
+  case Factor::E4M3:
+    break;
+  }
+  const Number number = decodeFactor(factor, bits);
+  return (bits & 0x7f) == 0x7f ? std::numeric_limits<float>::quiet_NaN()
+                               : std::ldexp(static_cast<float>(number.significand), number.exponent);
 }
 Number decodeAccumulator(bool half, uint32_t bits) {
   return half ? decode(bits & 0xffff, 10, 15, 16) : decode(bits, 23, 127, 32);
@@ -41,13 +63,14 @@ float accumulatorValue(bool half, uint32_t bits) {
 /// The largest exponent of a step is never below that of the smallest normal f32.
 constexpr int kLeastExponent = -126;
 
-/// sum * 2^exponent to the accumulator's type. What rounds to zero is +0, whatever its sign was.
-uint32_t roundSum(int64_t sum, int exponent, bool half, bool truncate) {
+/// sum * 2^exponent to the accumulator's type, with `keptBits` bits of an f32's fraction. What rounds to zero is +0,
+/// whatever its sign was.
+uint32_t roundSum(int64_t sum, int exponent, bool half, bool truncate, int keptBits = 23) {
   const uint32_t sign = sum < 0 ? (half ? 0x8000u : 0x80000000u) : 0;
   const auto magnitude = static_cast<uint64_t>(sum < 0 ? -sum : sum);
   if (magnitude == 0)
     return 0;
-  const int fractionBits = half ? 10 : 23, lowest = half ? -14 : -126, highest = half ? 15 : 127;
+  const int fractionBits = half ? 10 : keptBits, lowest = half ? -14 : -126, highest = half ? 15 : 127;
   const int top = std::max(static_cast<int>(std::bit_width(magnitude)) - 1 + exponent, lowest);
   const int shift = top - fractionBits - exponent; // bits below the result's last place
   uint64_t kept = shift > 0 ? (shift < 64 ? magnitude >> shift : 0) : magnitude << -shift;
@@ -58,7 +81,8 @@ uint32_t roundSum(int64_t sum, int exponent, bool half, bool truncate) {
   // A leading bit makes the number normal, and a carry out of rounding moves into the exponent by itself.
   const uint64_t bits = kept + (static_cast<uint64_t>(top - lowest) << fractionBits);
   const uint64_t infinity = static_cast<uint64_t>(highest - lowest + 2) << fractionBits;
-  return bits == 0 ? 0 : sign | static_cast<uint32_t>(std::min(bits, infinity));
+  const int below = half ? 0 : 23 - keptBits;
+  return bits == 0 ? 0 : sign | static_cast<uint32_t>(std::min(bits, infinity) << below);
 }
 
 /// Terms of one step, added as the way says.
@@ -67,7 +91,7 @@ struct Step {
     int64_t significand;
     int exponent, top;
   };
-  Term terms[17];
+  Term terms[33];
   int count = 0;
 
   void add(int64_t significand, int exponent, int top) { terms[count++] = {significand, exponent, top}; }
@@ -87,7 +111,7 @@ struct Step {
       const int64_t kept = shift >= 0 ? magnitude << shift : shift > -63 ? magnitude >> -shift : 0;
       total += terms[i].significand < 0 ? -kept : kept;
     }
-    return roundSum(total, unit, half, way.truncate);
+    return roundSum(total, unit, half, way.truncate, way.result);
   }
 };
 
@@ -102,8 +126,8 @@ Kind kindOf(const Dot &dot) {
     minus |= value == -std::numeric_limits<float>::infinity();
   };
   note(accumulatorValue(dot.half, dot.c));
-  for (size_t k = 0; k < dot.a.size(); ++k) {
-    const float a = floatOfHalf(dot.dtype, dot.a[k]), b = floatOfHalf(dot.dtype, dot.b[k]);
+  for (size_t k = 0; k < depthOf(dot.factor); ++k) {
+    const float a = valueOf(dot.factor, dot.a[k]), b = valueOf(dot.factor, dot.b[k]);
     if (!std::isfinite(a) || !std::isfinite(b))
       note(a * b);
   }
@@ -120,9 +144,8 @@ uint32_t bitsOf(Kind kind, bool half) {
 /// In f64 from the first product to the last, then the accumulator, rounded once. A sum of f64 rounded to f16 directly.
 uint32_t idealSum(const Dot &dot) {
   double sum = 0;
-  for (size_t k = 0; k < dot.a.size(); ++k)
-    sum +=
-        static_cast<double>(floatOfHalf(dot.dtype, dot.a[k])) * static_cast<double>(floatOfHalf(dot.dtype, dot.b[k]));
+  for (size_t k = 0; k < depthOf(dot.factor); ++k)
+    sum += static_cast<double>(valueOf(dot.factor, dot.a[k])) * static_cast<double>(valueOf(dot.factor, dot.b[k]));
   sum += static_cast<double>(accumulatorValue(dot.half, dot.c));
   if (!dot.half)
     return asWord(static_cast<float>(sum)); // finite operands: never a NaN
@@ -136,8 +159,9 @@ uint32_t idealSum(const Dot &dot) {
 std::string Accumulation::name() const {
   if (ideal)
     return "f64 in order, rounded once";
-  return fmt::format("{} products, {} bits, {}{}{}", products, fraction, truncate ? "truncated" : "to nearest",
-                     joined ? "" : ", accumulator added last", zeros ? ", zeros count" : "");
+  return fmt::format("{} products, {} bits, {}{}{}{}", products, fraction, truncate ? "truncated" : "to nearest",
+                     joined ? "" : ", accumulator added last", zeros ? ", zeros count" : "",
+                     result == 23 ? "" : fmt::format(", results of {} bits", result));
 }
 
 const std::vector<Accumulation> &accumulations() {
@@ -148,12 +172,27 @@ const std::vector<Accumulation> &accumulations() {
         for (int products : {16, 8, 4})
           for (int fraction : {25, 24, 23, 26, 27})
             for (bool truncate : {true, false})
-              ways.push_back({products, fraction, truncate, joined, zeros, false});
+              ways.push_back({products, fraction, truncate, joined, zeros});
     ways.push_back({.ideal = true});
+    for (bool zeros : {false, true})
+      for (bool joined : {true, false})
+        for (int products : {32, 16, 8})
+          for (int fraction : {13, 12, 14, 15, 22, 23})
+            for (bool truncate : {true, false})
+              for (int result : {13, 12, 14, 22, 23})
+                if (products == 32 || result < 23 || fraction < 23) // else one of those above
+                  ways.push_back({products, fraction, truncate, joined, zeros, result});
     return ways;
   }();
   return all;
 }
+
+bool isWayFor(Factor factor, const Accumulation &way) {
+  const bool isOfBytes = way.products == 32 || way.result < 23 || way.fraction < 23;
+  return way.ideal || (factor == Factor::E4M3) == isOfBytes;
+}
+
+Accumulation byteAccumulation() { return {.products = 32, .fraction = 13, .result = 13}; }
 
 const Accumulation *findAccumulation(const std::string &name) {
   for (const Accumulation &way : accumulations())
@@ -168,11 +207,12 @@ uint32_t accumulate(const Accumulation &way, const Dot &dot) {
   if (way.ideal)
     return idealSum(dot);
   uint32_t c = dot.c;
-  for (int first = 0; first < 16; first += way.products) {
+  const auto depth = static_cast<int>(depthOf(dot.factor));
+  for (int first = 0; first < depth; first += way.products) {
     Step step;
-    for (int k = first; k < first + way.products; ++k) {
-      const Number a = decodeHalf(dot.dtype, dot.a[static_cast<size_t>(k)]);
-      const Number b = decodeHalf(dot.dtype, dot.b[static_cast<size_t>(k)]);
+    for (int k = first; k < std::min(first + way.products, depth); ++k) {
+      const Number a = decodeFactor(dot.factor, dot.a[static_cast<size_t>(k)]);
+      const Number b = decodeFactor(dot.factor, dot.b[static_cast<size_t>(k)]);
       step.add(a.significand * b.significand, a.exponent + b.exponent, a.top + b.top);
     }
     if (!way.joined) {
@@ -199,8 +239,8 @@ Deviation judgeDot(const Dot &dot, uint32_t got) {
   error.add(c.significand, c.exponent);
   if (c.significand)
     largest = std::max(largest, c.top);
-  for (size_t k = 0; k < dot.a.size(); ++k) {
-    const Number a = decodeHalf(dot.dtype, dot.a[k]), b = decodeHalf(dot.dtype, dot.b[k]);
+  for (size_t k = 0; k < depthOf(dot.factor); ++k) {
+    const Number a = decodeFactor(dot.factor, dot.a[k]), b = decodeFactor(dot.factor, dot.b[k]);
     error.add(a.significand * b.significand, a.exponent + b.exponent);
     if (a.significand && b.significand)
       largest = std::max(largest, a.top + b.top);
@@ -225,21 +265,23 @@ Deviation judgeDot(const Dot &dot, uint32_t got) {
           deviation / (17 * unit + ulp)};
 }
 
-ModelStudy::ModelStudy(std::string name) {
-  counts.name = std::move(name);
-  for (const Accumulation &way : accumulations())
-    counts.candidates.push_back({way.name()});
-}
+ModelStudy::ModelStudy(std::string name) { counts.name = std::move(name); }
 
 void ModelStudy::add(const ConformanceCase &testCase, const WordList &in, const WordList &out) {
   counts.values += out.size();
   for (size_t i = 0; i < out.size(); ++i) {
     const Dot dot = testCase.dot(in, i);
+    if (ways.empty())
+      for (const Accumulation &way : accumulations())
+        if (isWayFor(dot.factor, way)) {
+          ways.push_back(way);
+          counts.candidates.push_back({way.name()});
+        }
     for (size_t way = 0; way < counts.candidates.size(); ++way) {
       ModelReport::Candidate &candidate = counts.candidates[way];
       if (candidate.stopped)
         continue;
-      candidate.different += accumulate(accumulations()[way], dot) != out[i];
+      candidate.different += accumulate(ways[way], dot) != out[i];
       candidate.stopped = candidate.different >= ModelReport::kEnough;
     }
   }

@@ -1,4 +1,4 @@
-// fagen: how a matrix instruction adds sixteen products and the accumulator: exactly, and as tensor cores do.
+// fagen: how a matrix instruction adds its products and the accumulator: exactly, and as tensor cores do.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tensor cores multiply exactly, shift all terms of a step to the largest exponent, cut what falls below a few bits,
@@ -12,12 +12,18 @@
 
 namespace fagen::lab {
 
+/// What A and B are made of.
+enum class Factor : uint8_t { F16, BF16, E4M3 };
+inline Factor factorOf(DType dtype) { return dtype == DType::F16 ? Factor::F16 : Factor::BF16; }
+/// Products of one instruction.
+constexpr size_t depthOf(Factor factor) { return factor == Factor::E4M3 ? 32 : 16; }
+
 /// One element of D = A B + C.
 struct Dot {
-  DType dtype = DType::F16;
-  bool half = false; ///< the accumulator is f16
-  std::array<uint16_t, 16> a{}, b{};
-  uint32_t c = 0; ///< bits of the accumulator's type
+  Factor factor = Factor::F16;
+  bool half = false;                 ///< the accumulator is f16
+  std::array<uint16_t, 32> a{}, b{}; ///< the first depthOf(factor) count
+  uint32_t c = 0;                    ///< bits of the accumulator's type
 };
 
 /// One way to add.
@@ -27,6 +33,7 @@ struct Accumulation {
   bool truncate = true; ///< the result towards zero, else to nearest even
   bool joined = true;   ///< the accumulator is a term among the products, else added to their rounded sum
   bool zeros = false;   ///< a product that is zero takes part in the largest exponent
+  int result = 23;      ///< bits of an f32 result's fraction that are kept
   bool ideal = false;   ///< none of the above: in f64 from the first product to the last, rounded once: the emulator's
 
   /// "16 products, 25 bits, truncated"
@@ -35,6 +42,10 @@ struct Accumulation {
 
 /// Everything that the study tries, the published ones first.
 const std::vector<Accumulation> &accumulations();
+/// Those that may be a device's way to add such factors: as many products a step as the instruction has, or fewer.
+bool isWayFor(Factor factor, const Accumulation &way);
+/// Hopper's way to add products of e4m3.
+Accumulation byteAccumulation();
 /// The one of that name; null when there is none.
 const Accumulation *findAccumulation(const std::string &name);
 
@@ -52,7 +63,8 @@ public:
   ModelReport report() const;
 
 private:
-  ModelReport counts;
+  std::vector<Accumulation> ways;
+  ModelReport counts; ///< a candidate for each
 };
 
 } // namespace fagen::lab

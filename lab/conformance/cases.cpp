@@ -15,6 +15,7 @@ const std::vector<ConformanceCase> &conformanceCases() {
     addMatrixCases(cases);
     addBulkCases(cases);
     addWarpGroupCases(cases);
+    addByteCases(cases);
     return cases;
   }();
   return all;

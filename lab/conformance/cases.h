@@ -15,5 +15,6 @@ void addWarpCases(std::vector<ConformanceCase> &cases);
 void addMatrixCases(std::vector<ConformanceCase> &cases);
 void addBulkCases(std::vector<ConformanceCase> &cases);
 void addWarpGroupCases(std::vector<ConformanceCase> &cases);
+void addByteCases(std::vector<ConformanceCase> &cases);
 
 } // namespace fagen::lab

@@ -29,8 +29,8 @@ struct MapShape {
 };
 device::TensorMapDescription describeMap(const MapShape &shape, const void *words);
 
-/// Whose text: kernels/conformance.cu, or that of sm_90a only.
-enum class KernelText { Any, Sm90a };
+/// Whose text: kernels/conformance.cu, or those of sm_90a only, conformance_sm90a.cu and conformance_bytes.cu.
+enum class KernelText { Any, Sm90a, Bytes };
 
 /// A launch of an embedded kernel: input words in, output words out.
 struct KernelJob {

@@ -16,6 +16,18 @@ namespace fagen::lab {
 
 namespace {
 
+const char *fileOf(KernelText kernels) {
+  switch (kernels) {
+  case KernelText::Any:
+    return "conformance.cu";
+  case KernelText::Sm90a:
+    return "conformance_sm90a.cu";
+  case KernelText::Bytes:
+    return "conformance_bytes.cu";
+  }
+  return "";
+}
+
 class EmulatorRunner : public KernelRunner {
 public:
   std::string name() const override { return "emulator"; }
@@ -45,8 +57,7 @@ public:
     if (report.findings.empty())
       return "the launch failed without a finding";
     const emulator::Finding &finding = report.findings.front();
-    return fmt::format("{}:{}: {}: {}", job.kernels == KernelText::Sm90a ? "conformance_sm90a.cu" : "conformance.cu",
-                       finding.line, finding.kind, finding.message);
+    return fmt::format("{}:{}: {}: {}", fileOf(job.kernels), finding.line, finding.kind, finding.message);
   }
 
 private:

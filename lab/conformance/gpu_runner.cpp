@@ -61,7 +61,7 @@ private:
     const uint32_t sm = device.gpu.info().compute_capability;
     const bool ptx = !nvrtcSupports(sm);
     std::string binary;
-    const char *exact = job.kernels == KernelText::Sm90a ? "a" : "";
+    const char *exact = job.kernels == KernelText::Any ? "" : "a";
     checkStatus(nvrtcCompile(job.text, "conformance.cu",
                              {fmt::format("-arch={}_{}{}", ptx ? "compute" : "sm", ptx ? nvrtcNearest(sm) : sm, exact),
                               "-std=c++17", "-default-device", "-no-source-include"},

@@ -32,7 +32,7 @@ ConformanceCase mmaCase(const char *name, DType dtype) {
     auto half = [&](size_t thread, size_t word, size_t k) {
       return static_cast<uint16_t>(in[12 * (warp + thread) + word] >> 16 * (k % 2));
     };
-    Dot dot{.dtype = dtype, .half = false, .a = {}, .b = {}, .c = in[12 * lane + 8 + index % 4]};
+    Dot dot{.factor = factorOf(dtype), .half = false, .a = {}, .b = {}, .c = in[12 * lane + 8 + index % 4]};
     for (size_t k = 0; k < 16; ++k) {
       dot.a[k] = half(row % 8 * 4 + k % 8 / 2, row / 8 + k / 8 * 2, k);
       dot.b[k] = half(column * 4 + k % 8 / 2, 4 + k / 8, k);
@@ -74,7 +74,7 @@ ConformanceCase wmmaCase(DType dtype, bool half, bool byColumns) {
         const uint32_t *words = &in[index / kOut * kIn];
         const size_t row = index % kOut / 16, column = index % 16;
         auto element = [&](size_t at) { return static_cast<uint16_t>(words[at / 2] >> 16 * (at % 2)); };
-        Dot dot{.dtype = dtype, .half = half, .a = {}, .b = {}, .c = words[256]};
+        Dot dot{.factor = factorOf(dtype), .half = half, .a = {}, .b = {}, .c = words[256]};
         for (size_t k = 0; k < 16; ++k) {
           dot.a[k] = element(row * 16 + k);
           dot.b[k] = element(256 + (byColumns ? column * 16 + k : k * 16 + column));

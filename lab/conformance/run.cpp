@@ -51,12 +51,21 @@ void judgeBounded(const ConformanceCase &c, unsigned round, const WordList &in, 
   }
 }
 
+const char *textOf(KernelText kernels) {
+  switch (kernels) {
+  case KernelText::Any:
+    return kConformanceText;
+  case KernelText::Sm90a:
+    return kConformanceSm90aText;
+  case KernelText::Bytes:
+    return kConformanceBytesText;
+  }
+  return nullptr;
+}
+
 KernelJob jobOf(const ConformanceCase &c, unsigned round) {
-  return {c.kernels, c.kernels == KernelText::Sm90a ? kConformanceSm90aText : kConformanceText,
-          c.symbol,  c.grid,
-          c.threads, c.sharedBytes,
-          c.inMap,   c.outMap,
-          c.cluster, static_cast<int>(round % 3)};
+  return {c.kernels,     textOf(c.kernels), c.symbol, c.grid,    c.threads,
+          c.sharedBytes, c.inMap,           c.outMap, c.cluster, static_cast<int>(round % 3)};
 }
 
 /// One round of a case on every device.

@@ -134,6 +134,46 @@ void cancel(Words &random, Tile &tile) {
     }
 }
 
+constexpr uint8_t kByteNan = 0x7f, kByteSign = 0x80;
+
+/// Of e4m3, with a field of the exponent from `low` to `high`.
+uint8_t byteOf(Words &random, unsigned low, unsigned high) {
+  const unsigned field = low + random.below(high - low + 1);
+  const auto byte = static_cast<uint8_t>((random.next() & kByteSign) | field << 3 | (random.next() & 7));
+  return (byte & kByteNan) == kByteNan ? byte ^ 1 : byte;
+}
+
+uint8_t byteFor(Words &random, Tiles kind) {
+  switch (kind) {
+  case Tiles::Wide:
+    return byteOf(random, 0, 15);
+  case Tiles::Subnormal:
+    return random.oneIn(2) ? byteOf(random, 0, 0) : byteOf(random, 4, 8);
+  case Tiles::Sparse:
+    return random.oneIn(4) ? byteOf(random, 4, 8) : static_cast<uint8_t>(random.next() & kByteSign);
+  case Tiles::Special:
+    return random.oneIn(256) ? static_cast<uint8_t>(random.next() | kByteNan) : byteOf(random, 4, 8);
+  case Tiles::Largest:
+    return byteOf(random, 13, 15);
+  default:
+    return byteOf(random, 4, 8);
+  }
+}
+
+/// Products with k odd cancel those before them, but for some: of `small` ones where that is below the depth.
+void cancelBytes(Words &random, unsigned small, ByteTile &tile) {
+  for (unsigned k = 0; k < 32; k += 2) {
+    for (auto &row : tile.a) {
+      row[k] = byteOf(random, k == small ? 1 : 11, k == small ? 6 : 14);
+      row[k + 1] = k == small || random.oneIn(8) ? byteOf(random, 1, 6) : row[k] ^ kByteSign;
+    }
+    for (auto &column : tile.b) {
+      column[k] = byteOf(random, k == small ? 1 : 11, k == small ? 6 : 14);
+      column[k + 1] = column[k];
+    }
+  }
+}
+
 } // namespace
 
 void fillTile(Words &random, unsigned index, DType dtype, bool half, Tile &tile) {
@@ -149,6 +189,22 @@ void fillTile(Words &random, unsigned index, DType dtype, bool half, Tile &tile)
     cancel(random, tile);
   if (kind == Tiles::Remainder)
     leaveRemainder(random, dtype, tile);
+}
+
+void fillBytes(Words &random, unsigned index, ByteTile &tile) {
+  const auto kind = static_cast<Tiles>(index % static_cast<unsigned>(Tiles::Count));
+  Filler filler(random, DType::F16, false, kind);
+  for (auto &row : tile.a)
+    for (uint8_t &byte : row)
+      byte = byteFor(random, kind);
+  for (auto &column : tile.b)
+    for (uint8_t &byte : column)
+      byte = byteFor(random, kind);
+  for (auto &row : tile.c)
+    for (uint32_t &word : row)
+      word = filler.accumulator();
+  if (kind == Tiles::Cancelling || kind == Tiles::Remainder)
+    cancelBytes(random, kind == Tiles::Remainder ? 2 * random.below(16) : 32, tile);
 }
 
 } // namespace fagen::lab

@@ -6,6 +6,7 @@
 #include "accumulation.h"
 #include "cases.h"
 #include "tiles.h"
+#include "whole_products.h"
 
 #include <fmt/format.h>
 
@@ -14,27 +15,6 @@ namespace fagen::lab {
 namespace {
 
 constexpr unsigned kRows = 64;
-
-/// As in kernels/conformance_sm90a.cu.
-int smallNumber(uint32_t seed, uint32_t matrix, uint32_t row, uint32_t column) {
-  uint32_t x = seed + 0x9e3779b9u * (matrix + 1) + 0x85ebca6bu * row + 0xc2b2ae35u * column;
-  x ^= x >> 15;
-  x *= 0x2c1b3c6du;
-  x ^= x >> 12;
-  return static_cast<int>(x % 17) - 8;
-}
-
-/// D + A B of the accumulators of one N: register i of thread t is word 128 i + t.
-void expectProduct(uint32_t seed, unsigned k, unsigned n, uint32_t *out) {
-  for (unsigned i = 0; i < n / 2; ++i)
-    for (unsigned t = 0; t < kThreads; ++t) {
-      const unsigned row = t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + t % 4 * 2 + i % 2;
-      int sum = static_cast<int>(i) - 3;
-      for (unsigned j = 0; j < k; ++j)
-        sum += smallNumber(seed, 0, row, j) * smallNumber(seed, 1, j, column);
-      out[kThreads * i + t] = asWord(static_cast<float>(sum));
-    }
-}
 
 /// `name`: "f16_shared_128"; N goes from `first` by `step` to `last`.
 ConformanceCase exactCase(const char *name, const char *type, unsigned k, unsigned first, unsigned step,
@@ -91,7 +71,7 @@ ConformanceCase boundedCase(DType dtype) {
   c.dot = [dtype](const WordList &in, size_t index) {
     const size_t thread = index / 4, group = thread / kThreads * kThreads, warp = thread / 32 * 32;
     const size_t row = thread % 32 / 4 + index % 4 / 2 * 8, column = thread % 4 * 2 + index % 2;
-    Dot dot{.dtype = dtype, .half = false, .a = {}, .b = {}, .c = in[9 * thread + 4 + index % 4]};
+    Dot dot{.factor = factorOf(dtype), .half = false, .a = {}, .b = {}, .c = in[9 * thread + 4 + index % 4]};
     for (size_t k = 0; k < 16; ++k) {
       const size_t lane = row % 8 * 4 + k % 8 / 2;
       dot.a[k] = static_cast<uint16_t>(in[9 * (warp + lane) + row / 8 + k / 8 * 2] >> 16 * (k % 2));

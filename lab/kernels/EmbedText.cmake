@@ -1,5 +1,5 @@
 # Writes kernel_text.cpp: cmake -DSOURCE=dir -DOUTPUT=file -P EmbedText.cmake
-foreach(name IN ITEMS conformance.cu conformance_sm90a.cu form_program.h form_reference.cu form_value.h numeric.h reference.cu soak.cu
+foreach(name IN ITEMS conformance.cu conformance_bytes.cu conformance_sm90a.cu form_program.h form_reference.cu form_value.h numeric.h reference.cu soak.cu
         softmax.cu stream.cu sum_loss.h)
   file(READ ${SOURCE}/${name} ${name})
 endforeach()
@@ -17,6 +17,7 @@ const char *const fagen::lab::kFormProgramText = R\"fagen_text(${form_program.h}
 const char *const fagen::lab::kFormReferenceText = R\"fagen_text(${form_reference.cu})fagen_text\";
 const char *const fagen::lab::kReferenceText = R\"fagen_text(${reference.cu})fagen_text\";
 const char *const fagen::lab::kConformanceText = R\"fagen_text(${conformance.cu})fagen_text\";
+const char *const fagen::lab::kConformanceBytesText = R\"fagen_text(${conformance_bytes.cu})fagen_text\";
 const char *const fagen::lab::kConformanceSm90aText = R\"fagen_text(${conformance_sm90a.cu})fagen_text\";
 const char *const fagen::lab::kSoakText = R\"fagen_text(${soak.cu})fagen_text\";
 const char *const fagen::lab::kSoftmaxText = R\"fagen_text(${softmax.cu})fagen_text\";

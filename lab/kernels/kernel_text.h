@@ -10,6 +10,7 @@ extern const char *const kFormProgramText;      ///< kernels/form_program.h
 extern const char *const kFormReferenceText;    ///< kernels/form_reference.cu
 extern const char *const kReferenceText;        ///< kernels/reference.cu
 extern const char *const kConformanceText;      ///< kernels/conformance.cu
+extern const char *const kConformanceBytesText; ///< kernels/conformance_bytes.cu
 extern const char *const kConformanceSm90aText; ///< kernels/conformance_sm90a.cu
 extern const char *const kSoakText;             ///< kernels/soak.cu
 extern const char *const kSoftmaxText;          ///< kernels/softmax.cu

@@ -1,5 +1,6 @@
 // fagen: programs on the emulator.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "apart.h"
 #include "run.h"
 
 #include "emulator/emulator.h"
@@ -27,29 +28,32 @@ public:
       if (!(module = emulator::Module::compile(source, refusal)))
         return {{"compile", refusal}};
     }
+    const BuffersApart apart(memory);
     std::vector<const void *> addresses;
-    for (const std::vector<unsigned char> &bytes : memory)
-      addresses.push_back(bytes.data());
+    for (size_t i = 0; i < memory.size(); ++i)
+      addresses.push_back(apart.begin(i));
     const std::vector<unsigned char> params = packParams(
         plan, sizes, addresses, [](const device::TensorMapDescription &map, const ProgramBuffer &, void *place) {
           std::memcpy(place, &map, sizeof(map));
         });
-    const std::vector<emulator::Buffer> buffers = describe(plan, memory);
+    const std::vector<emulator::Buffer> buffers = describe(plan, memory, apart);
     std::vector<Failure> failures;
     for (const ProgramLaunch &launch : plan.launches)
       if (failures.empty())
         failures = runOne(launch, sizes, buffers, params, attempt);
+    apart.copyTo(memory);
     return failures;
   }
 
 private:
   /// Launches share what they know of written bytes.
-  static std::vector<emulator::Buffer> describe(const ProgramPlan &plan, const ProgramMemory &memory) {
+  static std::vector<emulator::Buffer> describe(const ProgramPlan &plan, const ProgramMemory &memory,
+                                                const BuffersApart &apart) {
     std::vector<emulator::Buffer> buffers;
     for (size_t i = 0; i < memory.size(); ++i) {
       const ProgramBuffer &buffer = plan.buffers[i];
       emulator::Buffer &made =
-          buffers.emplace_back(emulator::Buffer{memory[i].data(), memory[i].size(), buffer.isWritten, buffer.name});
+          buffers.emplace_back(emulator::Buffer{apart.begin(i), memory[i].size(), buffer.isWritten, buffer.name});
       made.elementBytes = static_cast<unsigned>(bytesOf(buffer.element));
       if (buffer.isWritten && !buffer.isZeroed)
         made.written = std::make_shared<std::vector<unsigned char>>(memory[i].size());

@@ -1,4 +1,4 @@
-// fagen: functions of one number that a reference may apply to a sum.
+// fagen: functions of one number, in f64, with the error that the GPU's instructions have.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,14 +8,14 @@ namespace fagen::lab {
 
 struct Function {
   const char *name;
-  double (*value)(double x);
-  double slope;                 ///< the most by which it changes where x changes by 1
-  double (*ownError)(double x); ///< of text that computes it by the GPU's approximations
+  double (*value)(double);
+  /// How far a result may be off where the argument is off by at most so much.
+  double (*error)(double x, double of);
 };
 
-/// relu, tanh, and gelu in the form with tanh (Hendrycks and Gimpel, arXiv:1606.08415); null for other names.
+/// Null where there is none.
 const Function *functionNamed(const std::string &name);
-/// "relu, tanh, gelu"
+/// "relu, tanh, gelu", for messages.
 std::string functionNames();
 
 } // namespace fagen::lab

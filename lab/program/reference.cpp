@@ -1,240 +1,23 @@
-// fagen: sums of products, parsed and computed in f64.
+// fagen: references, computed in f64.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "reference.h"
 
 #include "lab/cases/problem.h"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
-#include <set>
+#include <limits>
 
 namespace fagen::lab {
 
 namespace {
 
-class ReferenceParser {
-public:
-  ReferenceParser(const std::string &text, const ProgramPlan &plan) : text(text), plan(plan) {}
+/// Of f32: twice half a unit of the last place, for operations that are approximated or cut off.
+constexpr double kUnit = 0x1p-23;
 
-  std::vector<Statement> parse() {
-    std::vector<Statement> statements;
-    do {
-      Statement statement;
-      statement.result = result();
-      expect('=');
-      statement.function = function();
-      do
-        statement.factors.push_back(tensor());
-      while (take('*'));
-      if (statement.function)
-        expect(')');
-      requireIndices(statement);
-      statements.push_back(std::move(statement));
-    } while (take(';'));
-    requireEnd();
-    return statements;
-  }
-
-  Fill parseFill() {
-    Fill fill;
-    fill.buffer = result();
-    const ProgramBuffer &buffer = bufferOf(fill.buffer.buffer);
-    if (buffer.element != Element::U32 || buffer.isWritten)
-      refuse(fmt::format("'{}' is not a buffer of u32 that the program only reads", fill.buffer.buffer));
-    expect('=');
-    fill.value = sum();
-    forEachIndex(fill.value, [&](const std::string &name) {
-      if (std::none_of(fill.buffer.places.begin(), fill.buffer.places.end(),
-                       [&](const IndexExpr &place) { return place.name == name; }))
-        refuse(fmt::format("'{}' is not an index of '{}'", name, fill.buffer.buffer));
-    });
-    requireEnd();
-    return fill;
-  }
-
-private:
-  [[noreturn]] void refuse(const std::string &why) const {
-    throw UserError(fmt::format("'{}', character {}: {}", text, at + 1, why));
-  }
-
-  void requireEnd() const {
-    if (at != text.size())
-      refuse("expected '*', ';' or the end");
-  }
-
-  const ProgramBuffer &bufferOf(const std::string &name) const {
-    const auto found = std::find_if(plan.buffers.begin(), plan.buffers.end(),
-                                    [&](const ProgramBuffer &buffer) { return buffer.name == name; });
-    if (found == plan.buffers.end())
-      refuse(fmt::format("the program has no buffer '{}'", name));
-    return *found;
-  }
-
-  void skipSpaces() {
-    while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])))
-      ++at;
-  }
-  bool take(char wanted) {
-    skipSpaces();
-    if (at == text.size() || text[at] != wanted)
-      return false;
-    ++at;
-    skipSpaces();
-    return true;
-  }
-  void expect(char wanted) {
-    if (!take(wanted))
-      refuse(fmt::format("expected '{}'", wanted));
-  }
-  std::string name() {
-    skipSpaces();
-    const size_t begin = at;
-    while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_'))
-      ++at;
-    if (at == begin)
-      refuse("expected a name");
-    return text.substr(begin, at - begin);
-  }
-
-  /// "gelu(": a name that is not a buffer's, in front of a parenthesis.
-  const Function *function() {
-    const size_t begin = at;
-    const std::string found = name();
-    if (!take('(')) {
-      at = begin;
-      return nullptr;
-    }
-    const Function *const function = functionNamed(found);
-    if (!function)
-      refuse(fmt::format("no function is called '{}'; known: {}", found, functionNames()));
-    return function;
-  }
-
-  IndexedTensor tensor() {
-    IndexedTensor tensor;
-    tensor.buffer = name();
-    tensor.places = places(tensor.buffer);
-    return tensor;
-  }
-
-  /// "[m, begin[b] + q]", behind the name of a buffer.
-  std::vector<IndexExpr> places(const std::string &buffer) {
-    const size_t dimensions = bufferOf(buffer).shape.size();
-    std::vector<IndexExpr> places;
-    expect('[');
-    do
-      places.push_back(sum());
-    while (take(','));
-    expect(']');
-    if (places.size() != dimensions)
-      refuse(fmt::format("'{}' has {} dimensions, not {}", buffer, dimensions, places.size()));
-    return places;
-  }
-
-  IndexedTensor result() {
-    IndexedTensor result = tensor();
-    for (const IndexExpr &place : result.places)
-      if (!place.isIndex())
-        refuse(fmt::format("places of '{}' are indices, each a name", result.buffer));
-    for (const IndexExpr &place : result.places)
-      if (std::count_if(result.places.begin(), result.places.end(),
-                        [&](const IndexExpr &other) { return other.name == place.name; }) > 1)
-        refuse(fmt::format("the result has the index '{}' twice", place.name));
-    return result;
-  }
-
-  /// Each makes the tree of its sum one deeper.
-  char takeOperation() {
-    if (++operations > kMostOperations)
-      refuse(fmt::format("more than {} operations", kMostOperations));
-    const char operation = text[at];
-    take(operation);
-    return operation;
-  }
-
-  IndexExpr sum() {
-    IndexExpr value = product();
-    while (at < text.size() && (text[at] == '+' || text[at] == '-')) {
-      const char operation = takeOperation();
-      value = {IndexExpr::Operation, 0, "", operation, {std::move(value), product()}};
-    }
-    return value;
-  }
-
-  IndexExpr product() {
-    IndexExpr value = place();
-    while (at < text.size() && (text[at] == '*' || text[at] == '/' || text[at] == '%')) {
-      const char operation = takeOperation();
-      value = {IndexExpr::Operation, 0, "", operation, {std::move(value), place()}};
-    }
-    return value;
-  }
-
-  /// A number, an index, an element, or a sum in parentheses.
-  IndexExpr place() {
-    if (nesting == kMaxNesting)
-      refuse("places are nested too deep");
-    ++nesting;
-    IndexExpr value;
-    if (take('(')) {
-      value = sum();
-      expect(')');
-    } else {
-      value = word();
-    }
-    --nesting;
-    skipSpaces();
-    return value;
-  }
-
-  IndexExpr word() {
-    const std::string found = name();
-    if (std::isdigit(static_cast<unsigned char>(found.front()))) {
-      IndexExpr number;
-      const char *const end = found.data() + found.size();
-      if (std::from_chars(found.data(), end, number.number) != std::from_chars_result{end, std::errc()})
-        refuse(fmt::format("'{}' is not a number", found));
-      return number;
-    }
-    skipSpaces();
-    if (at < text.size() && text[at] == '[') {
-      if (bufferOf(found).element != Element::U32)
-        refuse(fmt::format("'{}' has no integers, so no place depends on them", found));
-      return {IndexExpr::Element, 0, found, '+', places(found)};
-    }
-    return {IndexExpr::Index, 0, found, '+', {}};
-  }
-
-  /// Indices of the result, and those that places of factors calculate with, stand alone somewhere.
-  void requireIndices(const Statement &statement) const {
-    std::set<std::string> alone;
-    for (const IndexedTensor &factor : statement.factors)
-      for (const IndexExpr &place : factor.places)
-        if (place.isIndex())
-          alone.insert(place.name);
-    std::set<std::string> used;
-    for (const IndexedTensor &factor : statement.factors)
-      for (const IndexExpr &place : factor.places)
-        forEachIndex(place, [&](const std::string &name) { used.insert(name); });
-    for (const IndexExpr &index : statement.result.places) {
-      alone.insert(index.name);
-      if (!used.count(index.name))
-        refuse(fmt::format("no factor has the index '{}' of the result", index.name));
-    }
-    for (const std::string &name : used)
-      if (!alone.count(name))
-        refuse(fmt::format("nothing says how far the index '{}' goes: it stands nowhere alone", name));
-  }
-
-  static constexpr int kMaxNesting = 100, kMostOperations = 1000;
-  const std::string &text;
-  const ProgramPlan &plan;
-  size_t at = 0;
-  int nesting = 0, operations = 0;
-};
+/// In the place of an extent, of an index that no tensor ends.
+constexpr int64_t kBounded = -1;
 
 /// Half a unit of the last place, relative.
 double roundingOf(Element element) {
@@ -252,16 +35,6 @@ double roundingOf(Element element) {
 
 /// Of what is stored below the smallest normal number, absolute.
 double leastOf(Element element) { return element == Element::F16 ? std::ldexp(1.0, -25) : std::ldexp(1.0, -134); }
-
-} // namespace
-
-std::vector<Statement> parseReference(const std::string &text, const ProgramPlan &plan) {
-  return ReferenceParser(text, plan).parse();
-}
-
-Fill parseFill(const std::string &text, const ProgramPlan &plan) { return ReferenceParser(text, plan).parseFill(); }
-
-namespace {
 
 int64_t elementAt(const IndexExpr &expr, const std::vector<int64_t> &at,
                   const std::map<std::string, TensorValues> &tensors) {
@@ -307,97 +80,275 @@ int64_t evaluate(const IndexExpr &expr, const std::vector<std::string> &names, c
                                          : calculate(expr.operation, operands[0], operands[1]);
 }
 
-Evaluator::Evaluator(const Statement &statement, const std::map<std::string, TensorValues> &tensors)
-    : tensors(tensors), function(statement.function) {
-  auto add = [&](const IndexedTensor &tensor) {
-    const TensorValues &values = tensors.at(tensor.buffer);
-    for (size_t n = 0; n < tensor.places.size(); ++n) {
-      if (!tensor.places[n].isIndex())
-        continue;
-      const std::string &name = tensor.places[n].name;
-      const auto found = std::find(names.begin(), names.end(), name);
-      if (found == names.end()) {
-        names.push_back(name);
-        extents.push_back(values.shape[n]);
-      } else if (extents[found - names.begin()] != values.shape[n]) {
-        throw UserError(fmt::format("index '{}' goes to {} elsewhere and to {} in '{}'", name,
-                                    extents[found - names.begin()], values.shape[n], tensor.buffer));
-      }
+// Indices.
+
+Evaluator::Evaluator(const Statement &statement, const std::map<std::string, TensorValues> &tensors, const Sizes &sizes)
+    : statement(statement), tensors(tensors) {
+  addExtents(statement.result);
+  addExtents(statement.value);
+  addNames(statement.value, sizes);
+  const TensorValues &result = tensors.at(statement.result.buffer);
+  int64_t stride = 1;
+  for (size_t n = statement.result.places.size(); n-- > 0; stride *= result.shape[n]) {
+    const IndexExpr &place = statement.result.places[n];
+    if (place.isIndex()) {
+      kept.insert(kept.begin(), {std::find(names.begin(), names.end(), place.name) - names.begin(), stride});
+      continue;
     }
-  };
-  add(statement.result);
-  kept = names.size();
-  for (const IndexedTensor &factor : statement.factors)
-    add(factor);
-  for (const IndexedTensor &factor : statement.factors) {
-    Factor &made = factors.emplace_back(
-        Factor{&factor.buffer, &tensors.at(factor.buffer), std::vector<int64_t>(names.size()), {}});
-    int64_t stride = 1;
-    for (size_t n = factor.places.size(); n-- > 0; stride *= made.tensor->shape[n])
-      if (factor.places[n].isIndex())
-        made.strides[std::find(names.begin(), names.end(), factor.places[n].name) - names.begin()] += stride;
-      else
-        made.places.push_back({&factor.places[n], made.tensor->shape[n], stride});
+    if (place.number >= result.shape[n])
+      throw UserError(
+          fmt::format("'{}' has no element {} along dimension {}", statement.result.buffer, place.number, n));
+    first += place.number * stride;
+  }
+  root = nodeOf(statement.value, false);
+}
+
+void Evaluator::addExtents(const IndexedTensor &tensor) {
+  const TensorValues &given = tensors.at(tensor.buffer);
+  for (size_t n = 0; n < tensor.places.size(); ++n) {
+    if (!tensor.places[n].isIndex())
+      continue;
+    const std::string &name = tensor.places[n].name;
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+      names.push_back(name);
+      extents.push_back(given.shape[n]);
+      values.push_back(0);
+    } else if (const int64_t known = extents[found - names.begin()]; known != kBounded && known != given.shape[n]) {
+      throw UserError(
+          fmt::format("index '{}' goes to {} elsewhere and to {} in '{}'", name, known, given.shape[n], tensor.buffer));
+    }
   }
 }
 
-int64_t Evaluator::placeOf(const Factor &factor, const std::vector<int64_t> &index) const {
-  int64_t place = 0;
-  for (size_t n = 0; n < index.size(); ++n)
-    place += index[n] * factor.strides[n];
-  for (const Place &other : factor.places) {
-    const int64_t at = evaluate(*other.expr, names, index, tensors);
-    if (at < 0 || at >= other.extent)
-      throw UserError(fmt::format("the reference reads element {} of {} of '{}'", at, other.extent, *factor.buffer));
-    place += at * other.stride;
+/// An index with a bound of its own ends there, wherever tensors do.
+void Evaluator::addExtents(const ValueExpr &expr) {
+  if (expr.kind == ValueExpr::Element)
+    return addExtents(expr.element);
+  if ((expr.kind == ValueExpr::Sum || expr.kind == ValueExpr::Max) && expr.operands.size() > 1) {
+    names.push_back(expr.name);
+    extents.push_back(kBounded);
+    values.push_back(0);
   }
-  return place;
+  for (const ValueExpr &operand : expr.operands)
+    addExtents(operand);
+}
+
+/// Names that are no index are sizes.
+void Evaluator::addNames(const ValueExpr &expr, const Sizes &sizes) {
+  auto add = [&](const std::string &name) {
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      return;
+    const auto size = sizes.find(name);
+    names.push_back(name);
+    extents.push_back(kBounded);
+    values.push_back(size == sizes.end() ? 0 : size->second);
+  };
+  if (expr.kind == ValueExpr::Index || expr.kind == ValueExpr::Sum || expr.kind == ValueExpr::Max)
+    add(expr.name);
+  for (const IndexExpr &place : expr.element.places)
+    forEachIndex(place, add);
+  for (const ValueExpr &operand : expr.operands)
+    addNames(operand, sizes);
+}
+
+Evaluator::Node Evaluator::nodeOf(const ValueExpr &expr, bool isUnderSum) const {
+  Node node;
+  node.expr = &expr;
+  const bool isProduct = expr.kind == ValueExpr::Operation && expr.operation == ValueOperation::Mul;
+  const bool isSum = expr.kind == ValueExpr::Sum;
+  for (const ValueExpr &operand : expr.operands)
+    node.operands.push_back(nodeOf(operand, isSum || (isProduct && isUnderSum)));
+  auto isExact = [](const Node &operand) { return operand.expr->kind == ValueExpr::Element || operand.isTerm; };
+  node.isTerm = isUnderSum && isProduct && isExact(node.operands[0]) && isExact(node.operands[1]);
+  auto isWhole = [](const Node &operand) { return operand.isWhole; };
+  node.isWhole = expr.kind == ValueExpr::Index || (expr.kind == ValueExpr::Number && expr.isWhole) ||
+                 (expr.kind == ValueExpr::Operation && expr.operation != ValueOperation::Div &&
+                  std::all_of(node.operands.begin(), node.operands.end(), isWhole));
+  if (expr.kind == ValueExpr::Index || isSum || expr.kind == ValueExpr::Max) {
+    node.index = std::find(names.begin(), names.end(), expr.name) - names.begin();
+    node.extent = extents[node.index];
+  }
+  if (expr.kind != ValueExpr::Element)
+    return node;
+  node.tensor = &tensors.at(expr.element.buffer);
+  int64_t stride = 1;
+  for (size_t n = expr.element.places.size(); n-- > 0; stride *= node.tensor->shape[n]) {
+    const IndexExpr &place = expr.element.places[n];
+    const size_t index = std::find(names.begin(), names.end(), place.name) - names.begin();
+    if (place.isIndex() && extents[index] == node.tensor->shape[n])
+      node.strides.push_back({index, stride});
+    else
+      node.places.push_back({&place, node.tensor->shape[n], stride});
+  }
+  return node;
 }
 
 int64_t Evaluator::elements() const {
   int64_t count = 1;
-  for (size_t n = 0; n < kept; ++n)
-    count *= extents[n];
+  for (const auto &[index, stride] : kept)
+    count *= extents[index];
   return count;
 }
 
-ExpectedElement Evaluator::at(int64_t offset) const {
-  std::vector<int64_t> index(extents.size());
-  for (size_t n = kept; n-- > 0; offset /= extents[n])
-    index[n] = offset % extents[n];
-  ExpectedElement expected = sumAt(std::move(index));
-  if (function) {
-    expected.slope = function->slope;
-    expected.ownError = function->ownError(expected.value);
-    expected.value = function->value(expected.value);
-  }
-  return expected;
+std::vector<int64_t> Evaluator::indexOf(int64_t n) const {
+  std::vector<int64_t> index = values;
+  for (size_t i = kept.size(); i-- > 0; n /= extents[kept[i].first])
+    index[kept[i].first] = n % extents[kept[i].first];
+  return index;
 }
 
-ExpectedElement Evaluator::sumAt(std::vector<int64_t> index) const {
-  ExpectedElement expected;
-  for (size_t n = kept; n < extents.size(); ++n)
-    if (extents[n] == 0)
-      return expected;
-  while (true) {
-    double term = 1;
-    for (const Factor &factor : factors)
-      term *= factor.tensor->values[static_cast<size_t>(placeOf(factor, index))];
-    expected.value += term;
-    expected.magnitude += std::abs(term);
-    ++expected.terms;
-    size_t n = extents.size();
-    while (n > kept && ++index[n - 1] == extents[n - 1])
-      index[--n] = 0;
-    if (n == kept)
-      return expected;
+int64_t Evaluator::placeOf(int64_t n) const {
+  const std::vector<int64_t> index = indexOf(n);
+  int64_t place = first;
+  for (const auto &[of, stride] : kept)
+    place += index[of] * stride;
+  return place;
+}
+
+// Values.
+
+ExpectedElement Evaluator::at(int64_t n) const {
+  std::vector<int64_t> index = indexOf(n);
+  return valueOf(root, index);
+}
+
+ExpectedElement Evaluator::valueOf(const Node &node, std::vector<int64_t> &index) const {
+  switch (node.expr->kind) {
+  case ValueExpr::Number: // as f32 where it is no integer
+    return {node.expr->number, node.isWhole ? 0 : 0x1p-24 * std::abs(node.expr->number)};
+  case ValueExpr::Index:
+    return {static_cast<double>(index[node.index]), 0};
+  case ValueExpr::Element:
+    return elementOf(node, index);
+  case ValueExpr::Apply: {
+    const ExpectedElement of = valueOf(node.operands[0], index);
+    return {node.expr->function->value(of.value), node.expr->function->error(of.value, of.error)};
+  }
+  case ValueExpr::Operation:
+    return operated(node, index);
+  case ValueExpr::Sum:
+  case ValueExpr::Max:
+    break;
+  }
+  return reduced(node, index);
+}
+
+ExpectedElement Evaluator::elementOf(const Node &node, const std::vector<int64_t> &index) const {
+  int64_t place = 0;
+  for (const auto &[of, stride] : node.strides)
+    place += index[of] * stride;
+  for (const Place &other : node.places) {
+    const int64_t at = evaluate(*other.expr, names, index, tensors);
+    if (at < 0 || at >= other.extent)
+      throw UserError(
+          fmt::format("the reference reads element {} of {} of '{}'", at, other.extent, node.expr->element.buffer));
+    place += at * other.stride;
+  }
+  return {node.tensor->values[static_cast<size_t>(place)], 0};
+}
+
+ExpectedElement Evaluator::reduced(const Node &node, std::vector<int64_t> &index) const {
+  const bool isSum = node.expr->kind == ValueExpr::Sum;
+  const int64_t end =
+      node.operands.size() > 1 ? static_cast<int64_t>(valueOf(node.operands[1], index).value) : node.extent;
+  ExpectedElement all{isSum ? 0 : -std::numeric_limits<double>::infinity(), 0};
+  double magnitude = 0;
+  for (int64_t at = 0; at < end; ++at) {
+    index[node.index] = at;
+    const ExpectedElement term = valueOf(node.operands[0], index);
+    if (isSum) {
+      all.value += term.value;
+      all.error += term.error;
+      magnitude += std::abs(term.value);
+    } else {
+      all = {std::max(all.value, term.value), std::max(all.error, term.error)};
+    }
+  }
+  index[node.index] = 0;
+  all.error += static_cast<double>(std::max<int64_t>(end, 0)) * kUnit * magnitude;
+  return all;
+}
+
+/// Of whole numbers, too.
+static double applied(ValueOperation operation, double a, double b) {
+  switch (operation) {
+  case ValueOperation::Add:
+    return a + b;
+  case ValueOperation::Sub:
+    return a - b;
+  case ValueOperation::Mul:
+    return a * b;
+  case ValueOperation::Div:
+    return a / b;
+  case ValueOperation::Mod:
+    return std::fmod(a, b);
+  case ValueOperation::FloorDiv:
+    return std::floor(a / b);
+  case ValueOperation::CeilDiv:
+    return std::ceil(a / b);
+  case ValueOperation::Min:
+    return std::min(a, b);
+  case ValueOperation::Max:
+    return std::max(a, b);
+  case ValueOperation::Lt:
+    return a < b;
+  case ValueOperation::Le:
+    return a <= b;
+  case ValueOperation::Gt:
+    return a > b;
+  case ValueOperation::Ge:
+    return a >= b;
+  case ValueOperation::Eq:
+    return a == b;
+  case ValueOperation::Ne:
+    return a != b;
+  case ValueOperation::And:
+    return a != 0 && b != 0;
+  case ValueOperation::Or:
+    return a != 0 || b != 0;
+  case ValueOperation::Not:
+    return a == 0;
+  case ValueOperation::Select:
+    break;
+  }
+  return 0;
+}
+
+ExpectedElement Evaluator::operated(const Node &node, std::vector<int64_t> &index) const {
+  const ValueOperation operation = node.expr->operation;
+  const ExpectedElement a = valueOf(node.operands[0], index);
+  if (operation == ValueOperation::Select)
+    return valueOf(node.operands[a.value != 0 ? 1 : 2], index);
+  if ((operation == ValueOperation::And && a.value == 0) || (operation == ValueOperation::Or && a.value != 0))
+    return {operation == ValueOperation::Or ? 1.0 : 0.0, 0};
+  const ExpectedElement b = operation == ValueOperation::Not ? a : valueOf(node.operands[1], index);
+  const double value = applied(operation, a.value, b.value);
+  if (node.isWhole || node.isTerm || std::isinf(value))
+    return {value, 0};
+  switch (operation) {
+  case ValueOperation::Add:
+  case ValueOperation::Sub: // of what cancels each has been rounded
+    return {value, a.error + b.error + kUnit * (std::abs(a.value) + std::abs(b.value))};
+  case ValueOperation::Mul:
+    return {value,
+            std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error + kUnit * std::abs(value)};
+  case ValueOperation::Div: {
+    const double least = std::abs(b.value) - b.error;
+    return {value, 2 * kUnit * std::abs(value) + (a.error + b.error == 0 ? 0
+                                                  : least > 0            ? (a.error + std::abs(value) * b.error) / least
+                                                                         : std::numeric_limits<double>::infinity())};
+  }
+  case ValueOperation::Min:
+  case ValueOperation::Max:
+    return {value, std::max(a.error, b.error)};
+  default:
+    return {value, 0};
   }
 }
 
 double allowedError(const ExpectedElement &expected, Element element) {
-  const double sums = std::ldexp(double(expected.terms), -23) * expected.magnitude;
-  const double computed = expected.slope * sums + expected.ownError;
-  return computed + roundingOf(element) * (std::abs(expected.value) + computed) + leastOf(element);
+  return expected.error + roundingOf(element) * (std::abs(expected.value) + expected.error) + leastOf(element);
 }
 
 } // namespace fagen::lab

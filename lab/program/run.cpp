@@ -130,18 +130,21 @@ std::vector<int64_t> sampleOf(int64_t count, int64_t wanted, uint64_t seed) {
 }
 
 void compare(const Statement &statement, const ProgramPlan &plan, const std::map<std::string, TensorValues> &tensors,
-             const ProgramOptions &options, uint64_t seed, ProgramReport &report) {
-  const Evaluator evaluator(statement, tensors);
+             const Sizes &sizes, const ProgramOptions &options, uint64_t seed, ProgramReport &report) {
+  const Evaluator evaluator(statement, tensors, sizes);
   const std::vector<int64_t> sample = sampleOf(evaluator.elements(), options.sample, seed);
   const Element element = elementOf(plan, statement.result.buffer);
   const std::vector<double> &found = tensors.at(statement.result.buffer).values;
   std::vector<double> errors(sample.size()); // over what is allowed
   std::vector<double> expected(sample.size());
+  std::vector<int64_t> places(sample.size());
   parallelFor(static_cast<int64_t>(sample.size()), 16, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
       const ExpectedElement truth = evaluator.at(sample[n]);
       expected[n] = truth.value;
-      errors[n] = std::abs(found[sample[n]] - truth.value) / allowedError(truth, element);
+      places[n] = evaluator.placeOf(sample[n]);
+      const double of = found[places[n]];
+      errors[n] = of == truth.value ? 0 : std::abs(of - truth.value) / allowedError(truth, element); // infinities, too
     }
   });
   ComparedResult result{statement.result.buffer, static_cast<int64_t>(sample.size()), 0, 0};
@@ -149,8 +152,8 @@ void compare(const Statement &statement, const ProgramPlan &plan, const std::map
     const bool isRight = errors[n] <= 1; // a NaN is wrong
     result.worst = std::isnan(errors[n]) ? INFINITY : std::max(result.worst, errors[n]);
     if (!isRight && result.wrong++ == 0)
-      report.failures.push_back({"error", fmt::format("{}: element {} is {}, not {}", result.buffer, sample[n],
-                                                      found[sample[n]], expected[n])});
+      report.failures.push_back({"error", fmt::format("{}: element {} is {}, not {}", result.buffer, places[n],
+                                                      found[places[n]], expected[n])});
   }
   report.results.push_back(std::move(result));
 }
@@ -182,7 +185,7 @@ ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const P
       break;
     const std::map<std::string, TensorValues> tensors = readMemory(plan, sizes, memory);
     for (const Statement &statement : statements)
-      compare(statement, plan, tensors, options, seed, report);
+      compare(statement, plan, tensors, sizes, options, seed, report);
   }
   if (options.isTimed && report.failures.empty())
     report.times = runner.time(plan, sizes, memory, options.timing);

@@ -59,6 +59,7 @@ bool isAlone(const Kernel &kernel, const Role &role, const Op &op) {
   bool meets = llvm::any_of(kernel.lets, [&](const Let &let) { return let.source && let.source->buffer == &tensor; });
   for (const Role &other : kernel.roles)
     walk(other.body, [&](const Op &each) {
+      forEachRead(kernel, each, [&](const Buffer &index) { meets |= &index == &tensor; });
       const Buffer *const matrix = globalOf(each);
       meets |= &each != &op && matrix && &tensorOf(*matrix) == &tensor && !reachApart(kernel, role, op, other, each);
     });
@@ -112,6 +113,9 @@ std::vector<GlobalAccess> accessesOf(const Program &program) {
           all.push_back({.launch = launch, .let = &let, .buffer = &tensorOf(*buffer), .reads = true});
     for (const Role &role : kernel.roles)
       walk(role.body, [&](const Op &op) {
+        forEachRead(kernel, op, [&](const Buffer &index) {
+          all.push_back({.launch = launch, .role = &role, .op = &op, .buffer = &index, .reads = true, .isIndex = true});
+        });
         for (unsigned i = 0; i < op.operands.size(); ++i) {
           const Buffer *buffer = op.operands[i].buffer;
           if (!buffer || buffer->space != Space::Global)
@@ -127,7 +131,7 @@ std::vector<GlobalAccess> accessesOf(const Program &program) {
   }
   llvm::erase_if(all, [&](const GlobalAccess &access) { return !written.contains(access.buffer->name); });
   for (GlobalAccess &access : all)
-    access.isOwn = access.op && isOwn(*launches[access.launch], *access.role, *access.op);
+    access.isOwn = access.op && !access.isIndex && isOwn(*launches[access.launch], *access.role, *access.op);
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include "fagen/Analysis/OwnTiles.h"
 
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/ValueRange.h"
 #include "fagen/IR/Views.h"
 
 #include "fagen/IR/ExprAnalysis.h"
@@ -17,77 +18,209 @@ using namespace fagen::ir;
 
 namespace {
 
-/// What an op reaches along one coordinate: [begin, begin + length).
+/// What an op reaches along one coordinate: [begin, begin + length), but nothing from `end` on, where that is not null.
 struct Reach {
-  Expr begin, length;
+  Expr begin, length, end = {};
 };
-
-/// An index of the grid, and how far the value moves with it.
-struct Term {
-  const GridIndex *index = nullptr;
-  Expr factor;
-};
-
-bool isOfSizes(const Kernel &kernel, const Expr &expr) {
-  bool isSame = true;
-  expr.forEachVariable([&](llvm::StringRef used) { isSame &= llvm::is_contained(kernel.sizes, used); });
-  return isSame;
-}
-
-/// Whether factor * value is a sum of such terms, each index once, and of sizes and constants, which all CTAs have
-/// alike.
-bool isSumOf(const Kernel &kernel, const Expr &value, const Expr &factor, std::vector<Term> &terms) {
-  auto isSum = [&](const Expr &part) { return isSumOf(kernel, part, factor, terms); };
-  if (isOfSizes(kernel, value))
-    return true;
-  if (value.kind() == ExprKind::Add)
-    return isSum(value.lhs()) && isSum(value.rhs());
-  if (value.kind() == ExprKind::Sub)
-    return isSum(value.lhs()) && isOfSizes(kernel, value.rhs());
-  if (value.kind() == ExprKind::Mul && isOfSizes(kernel, value.rhs()))
-    return isSumOf(kernel, value.lhs(), factor * value.rhs(), terms);
-  if (value.kind() == ExprKind::Mul && isOfSizes(kernel, value.lhs()))
-    return isSumOf(kernel, value.rhs(), factor * value.lhs(), terms);
-  if (value.kind() != ExprKind::Variable)
-    return false;
-  const auto index = llvm::find_if(kernel.grid.indices, [&](const auto &each) { return each.name == value.name(); });
-  if (index == kernel.grid.indices.end() ||
-      llvm::any_of(terms, [&](const Term &term) { return term.index == &*index; }))
-    return false;
-  terms.push_back({&*index, factor});
-  return true;
-}
 
 bool areNumbers(const Expr &a, const Expr &b) {
   return a.kind() == ExprKind::Constant && b.kind() == ExprKind::Constant;
 }
 
-/// The indices that no two CTAs have different and reach the same: a single one that moves by what the op reaches; of
-/// several those that move by numbers, each by at least as much as all that move by less reach together.
-std::vector<const GridIndex *> ownIndices(const Kernel &kernel, const Reach &reach) {
-  std::vector<Term> terms;
-  if (!isSumOf(kernel, reach.begin, constant(1), terms))
-    return {};
-  if (terms.size() == 1 && terms.front().factor == reach.length)
-    return {terms.front().index};
-  if (llvm::any_of(terms, [&](const Term &term) { return !areNumbers(term.factor, reach.length); }))
-    return {};
-  llvm::sort(terms, [](const Term &a, const Term &b) { return a.factor.value() < b.factor.value(); });
-  std::vector<const GridIndex *> own;
-  int64_t reached = reach.length.value();
-  for (const Term &term : terms) {
-    if (term.factor.value() < reached)
-      return {};
-    own.push_back(term.index);
-    const Expr extent = expand(kernel, term.index->extent);
-    int64_t moved = 0;
-    if (&term != &terms.back() &&
-        (extent.kind() != ExprKind::Constant || llvm::MulOverflow(term.factor.value(), extent.value(), moved) ||
-         llvm::AddOverflow(reached, moved - term.factor.value(), reached)))
-      return {};
-  }
-  return own;
+/// With lets, constants and elements that lets are read from in place of their names.
+Expr expanded(const Kernel &kernel, Expr expr) {
+  for (const Let &let : llvm::reverse(kernel.lets))
+    if (let.source)
+      expr = expr.substitute(let.name, Expr::read(let.source->buffer->name, let.source->at));
+    else if (!let.judged)
+      expr = expr.substitute(let.name, let.value);
+  return expand(kernel, expr); // whose lets are gone
 }
+
+const Buffer &tensorOfRead(const Kernel &kernel, const Expr &read) {
+  return *kernel.buffer(read.operands().front().name().drop_front());
+}
+
+/// a - (b - c) as a, -b and c.
+using Summands = llvm::SmallVector<std::pair<Expr, bool>, 8>; ///< and whether they are subtracted
+void collect(const Expr &expr, bool isNegative, Summands &summands) {
+  if (expr.kind() != ExprKind::Add && expr.kind() != ExprKind::Sub)
+    return summands.push_back({expr, isNegative});
+  collect(expr.lhs(), isNegative, summands);
+  collect(expr.rhs(), isNegative != (expr.kind() == ExprKind::Sub), summands);
+}
+Expr sumOf(const Summands &summands) {
+  Expr sum = constant(0);
+  for (const auto &[expr, isNegative] : summands)
+    sum = isNegative ? sum - expr : sum + expr;
+  return sum;
+}
+
+/// Whether the sum is no more than one of the bounds, whatever its variables are. A sum with a min is the smaller of
+/// two sums, one with a max the larger.
+bool isAtMost(const Summands &summands, llvm::ArrayRef<Expr> bounds) {
+  for (size_t i = 0; i < summands.size(); ++i) {
+    const auto &[expr, isNegative] = summands[i];
+    const bool isSelect = expr.kind() == ExprKind::Select;
+    if (!isSelect && expr.kind() != ExprKind::Min && expr.kind() != ExprKind::Max)
+      continue;
+    auto isAtMostWith = [&](const Expr &part) {
+      Summands parts(summands.begin(), summands.begin() + i);
+      collect(part, isNegative, parts);
+      parts.append(summands.begin() + i + 1, summands.end());
+      return isAtMost(parts, bounds);
+    };
+    const bool isSmaller = (expr.kind() == ExprKind::Min) != isNegative && !isSelect;
+    const llvm::ArrayRef<Expr> parts = expr.operands().take_back(2);
+    return isSmaller ? llvm::any_of(parts, isAtMostWith) : llvm::all_of(parts, isAtMostWith);
+  }
+  return llvm::any_of(bounds, [&](const Expr &bound) {
+    const std::optional<Interval> apart = difference(sumOf(summands), bound);
+    return apart && apart->high <= 0;
+  });
+}
+
+/// Which indices of the grid two CTAs must have alike where they reach the same element.
+class AlikeIndices {
+public:
+  explicit AlikeIndices(const Kernel &kernel) : kernel(kernel) {}
+
+  /// Whether these are all. What depends on those that are known to be alike is alike, too, so that others follow.
+  bool areAll(llvm::ArrayRef<Reach> reaches) {
+    for (size_t before = 0;; before = alike.size()) {
+      for (const Reach &reach : reaches)
+        add(reach);
+      if (alike.size() == before)
+        return alike.size() == kernel.grid.indices.size();
+    }
+  }
+
+private:
+  /// What a value moves with, and how far: an index of the grid, the variable of a loop, or an element of a tensor
+  /// whose elements are distinct.
+  struct Term {
+    Expr of, factor;
+  };
+
+  void add(const Reach &reach) {
+    if (!addTerms(reach))
+      addSegment(reach);
+  }
+
+  const GridIndex *indexOf(const Expr &expr) const {
+    const auto index =
+        llvm::find_if(kernel.grid.indices, [&](const auto &each) { return expr == variable(each.name); });
+    return index == kernel.grid.indices.end() ? nullptr : &*index;
+  }
+
+  bool isLoopVariable(const Expr &expr) const {
+    bool found = false;
+    for (const Role &role : kernel.roles)
+      forEach<LoopOp>(role.body, [&](LoopOp<const Op> loop) {
+        found |= expr == variable(loop.variable()) && loop.carry().empty();
+      });
+    return found;
+  }
+
+  /// Whether CTAs with these indices alike have it alike: it is made of sizes, of these, and of elements that they say.
+  bool isAlike(const Expr &expr) const {
+    bool isSame = true;
+    expr.forEachVariable([&](llvm::StringRef used) {
+      const GridIndex *const index = indexOf(variable(used));
+      isSame &= used.starts_with("%") || llvm::is_contained(kernel.sizes, used) || (index && alike.contains(index));
+    });
+    return isSame;
+  }
+
+  /// Whether factor * value is a sum of such terms, each once, and of what is alike.
+  bool isSumOf(const Expr &value, const Expr &factor, std::vector<Term> &terms) const {
+    auto isSum = [&](const Expr &part) { return isSumOf(part, factor, terms); };
+    if (isAlike(value))
+      return true;
+    if (value.kind() == ExprKind::Add)
+      return isSum(value.lhs()) && isSum(value.rhs());
+    if (value.kind() == ExprKind::Sub)
+      return isSum(value.lhs()) && isAlike(value.rhs());
+    if (value.kind() == ExprKind::Mul && isAlike(value.rhs()))
+      return isSumOf(value.lhs(), factor * value.rhs(), terms);
+    if (value.kind() == ExprKind::Mul && isAlike(value.lhs()))
+      return isSumOf(value.rhs(), factor * value.lhs(), terms);
+    const bool isDistinct = value.kind() == ExprKind::Read && tensorOfRead(kernel, value).isDistinct;
+    if (!isDistinct && !indexOf(value) && !isLoopVariable(value))
+      return false;
+    if (llvm::any_of(terms, [&](const Term &term) { return term.of == value; }))
+      return false;
+    terms.push_back({value, factor});
+    return true;
+  }
+
+  /// How many values it has; null where that is no number.
+  Expr extentOf(const Term &term) const {
+    const GridIndex *const index = indexOf(term.of);
+    const Expr extent = index ? expand(kernel, index->extent) : Expr();
+    return extent && extent.kind() == ExprKind::Constant ? extent : Expr();
+  }
+
+  /// Terms are alike where a single one moves by what the op reaches, or all move by numbers, each by at least as much
+  /// as all that move by less reach together.
+  bool addTerms(const Reach &reach) {
+    std::vector<Term> terms;
+    if (!isSumOf(reach.begin, constant(1), terms))
+      return false;
+    if (terms.size() == 1 && terms.front().factor == reach.length)
+      return addAlike(terms.front());
+    if (llvm::any_of(terms, [&](const Term &term) { return !areNumbers(term.factor, reach.length); }))
+      return false;
+    llvm::sort(terms, [](const Term &a, const Term &b) { return a.factor.value() < b.factor.value(); });
+    int64_t reached = reach.length.value();
+    for (const Term &term : terms) {
+      if (term.factor.value() < reached)
+        return false;
+      const Expr extent = extentOf(term);
+      int64_t moved = 0;
+      if (&term != &terms.back() && (!extent || llvm::MulOverflow(term.factor.value(), extent.value(), moved) ||
+                                     llvm::AddOverflow(reached, moved - term.factor.value(), reached)))
+        return false;
+    }
+    for (const Term &term : terms)
+      addAlike(term);
+    return true;
+  }
+
+  /// The same element of distinct ones has the same place.
+  bool addAlike(const Term &term) {
+    if (const GridIndex *const index = indexOf(term.of))
+      alike.insert(index);
+    else if (term.of.kind() == ExprKind::Read)
+      for (const Expr &at : term.of.indices())
+        add({at, constant(1)});
+    return true;
+  }
+
+  /// [T[e], T[e + 1]) of a T that ascends has no element of another e's: where the op begins no earlier and ends no
+  /// later.
+  void addSegment(const Reach &reach) {
+    if (!reach.end)
+      return;
+    Summands begin, end;
+    collect(reach.begin, false, begin);
+    collect(reach.end, false, end);
+    for (size_t i = 0; i < begin.size(); ++i) {
+      const auto &[first, isNegative] = begin[i];
+      if (isNegative || first.kind() != ExprKind::Read || !tensorOfRead(kernel, first).isAscending ||
+          first.indices().size() != 1)
+        continue;
+      Summands rest = begin;
+      rest.erase(rest.begin() + i);
+      const Expr next = Expr::read(tensorOfRead(kernel, first).name, {first.indices()[0] + constant(1)});
+      if (valueRange(kernel, sumOf(rest)).low >= 0 && isAtMost(end, {first, next}))
+        return add({first.indices()[0], constant(1)});
+    }
+  }
+
+  const Kernel &kernel;
+  llvm::SmallPtrSet<const GridIndex *, 4> alike;
+};
 
 /// The divisor of mod(row, divisor) and what is added to it, where the index is that.
 struct Remainder {
@@ -108,20 +241,21 @@ std::optional<Remainder> remainderOf(const Expr &index, const Expr &row) {
 class ReachFinder {
 public:
   ReachFinder(const Kernel &kernel, const Role &role, const Op &op)
-      : kernel(kernel), op(op), matrix(*globalOf(op)), rows(constant(rowsOf(role))), columns(constant(columnsOf())) {}
+      : kernel(kernel), op(op), matrix(matrixOf(op)), rows(constant(rowsOf(role))), columns(constant(columnsOf())) {}
 
   std::vector<Reach> find() {
-    if (!matrix.map && matrix.shape.size() == 1)
-      return {{expanded(firstRowOf(op)), rows}};
-    if (!matrix.map)
-      return {{expanded(firstRowOf(op)), rows}, {expanded(firstColumnOf(op)), columns}};
-    const AddressMap &map = *matrix.map;
+    if (!matrix.isView() && matrix.isVector())
+      return {along(constant(0), firstRowOf(op), rows, matrix.rows())};
+    if (!matrix.isView())
+      return {along(constant(0), firstRowOf(op), rows, matrix.rows()),
+              along(constant(0), firstColumnOf(op), columns, matrix.columns())};
+    const AddressMap &map = matrix.map();
     const Expr row = variable(map.row);
     std::vector<Reach> found;
     Expr quotientBy, remainderBy; // a row is its quotient and its remainder
-    for (const Expr &index : llvm::ArrayRef(map.at).drop_back(map.column.empty() ? 0 : 1)) {
+    for (const Expr &index : matrix.at().drop_back(matrix.isVector() ? 0 : 1)) {
       if (const Expr rest = restBeside(index, map.row))
-        found.push_back({expanded(rest + firstRowOf(op)), rows});
+        found.push_back(along(rest, firstRowOf(op), rows, matrix.rows()));
       else if (!index.uses(map.row))
         found.push_back({expanded(index), constant(1)});
       else if (index.kind() == ExprKind::FloorDiv && index.lhs() == row)
@@ -133,19 +267,24 @@ public:
     }
     if (quotientBy && remainderBy && quotientBy == remainderBy)
       found.push_back({expanded(firstRowOf(op)), rows});
-    if (const Expr rest = map.column.empty() ? Expr() : restBeside(map.at.back(), map.column))
-      found.push_back({expanded(rest + firstColumnOf(op)), columns});
+    if (const Expr rest = matrix.isVector() ? Expr() : restBeside(matrix.at().back(), map.column))
+      found.push_back(along(rest, firstColumnOf(op), columns, matrix.columns()));
     return found;
   }
 
 private:
-  Expr expanded(const Expr &expr) const { return expand(kernel, expr); }
+  Expr expanded(const Expr &expr) const { return ::expanded(kernel, expr); }
+
+  /// From `first` of a matrix that begins at `rest` and ends behind `extent`.
+  Reach along(const Expr &rest, const Expr &first, const Expr &length, const Expr &extent) const {
+    return {expanded(rest + first), length, expanded(rest + extent)};
+  }
 
   const Buffer &tile() const {
     for (const Operand &operand : op.operands)
       if (operand.buffer && operand.buffer->space != Space::Global)
         return *operand.buffer;
-    return matrix;
+    return *globalOf(op);
   }
   /// Fragments are a warp's, shared tiles the CTA's.
   int64_t rowsOf(const Role &role) const {
@@ -155,23 +294,14 @@ private:
 
   const Kernel &kernel;
   const Op &op;
-  const Buffer &matrix;
+  const Matrix matrix;
   const Expr rows, columns;
 };
 
 } // namespace
 
-/// Whether no two tiles have the same elements there.
-static bool areOwn(const Kernel &kernel, llvm::ArrayRef<Reach> reaches) {
-  llvm::SmallPtrSet<const GridIndex *, 4> own;
-  for (const Reach &reach : reaches)
-    for (const GridIndex *index : ownIndices(kernel, reach))
-      own.insert(index);
-  return own.size() == kernel.grid.indices.size();
-}
-
 bool fagen::reachesOwnElements(const Kernel &kernel, const Role &role, const Op &op) {
-  return areOwn(kernel, ReachFinder(kernel, role, op).find());
+  return AlikeIndices(kernel).areAll(ReachFinder(kernel, role, op).find());
 }
 
 /// An expression and the number that is added to it.
@@ -191,11 +321,13 @@ static std::optional<Reach> spanOf(const Reach &a, const Reach &b) {
   if (!(base == otherBase) || !areNumbers(a.length, b.length))
     return std::nullopt;
   const int64_t end = std::max(first + a.length.value(), second + b.length.value()), begin = std::min(first, second);
-  return Reach{base + constant(begin), constant(end - begin)};
+  return Reach{base + constant(begin), constant(end - begin), a.end && b.end && a.end == b.end ? a.end : Expr()};
 }
 
 bool fagen::reachApart(const Kernel &kernel, const Role &roleOfA, const Op &a, const Role &roleOfB, const Op &b) {
-  if (!kernel.hasOwnParams() || !globalOf(a) || globalOf(a) != globalOf(b))
+  const Operand *const ofA = globalOperandOf(a), *const ofB = globalOperandOf(b);
+  if (!kernel.hasOwnParams() || !ofA || !ofB || ofA->buffer != ofB->buffer ||
+      (ofA->position && !(ofA->position == ofB->position)))
     return false;
   const std::vector<Reach> reachesOfA = ReachFinder(kernel, roleOfA, a).find(),
                            reachesOfB = ReachFinder(kernel, roleOfB, b).find();
@@ -210,5 +342,5 @@ bool fagen::reachApart(const Kernel &kernel, const Role &roleOfA, const Op &a, c
     isApart |= span->length.value() >= one.length.value() + other.length.value();
     spans.push_back(*span);
   }
-  return isApart && areOwn(kernel, spans);
+  return isApart && AlikeIndices(kernel).areAll(spans);
 }

@@ -145,7 +145,7 @@ private:
   void encode(const Op &op, OpCode &code) {
     auto encoded = [&](Attr attr) { return op.has(attr) ? ExprCode(op.expr(attr), values) : ExprCode(); };
     for (const Operand &operand : op.operands)
-      code.positions.emplace_back(operand.position, values);
+      code.positions.emplace_back(operand.buffer && operand.buffer->isRing ? operand.position : Expr(), values);
     code.when = encoded(Attr::When);
     code.condition = encoded(Attr::Condition);
     code.bytes = encoded(Attr::Bytes);

@@ -5,6 +5,7 @@
 
 #include "KernelEmitter.h"
 #include "ProgramText.h"
+#include "check/OperandsInText.h"
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Spec/Options.h"
@@ -13,6 +14,7 @@
 #include "fagen/Target/Target.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace fagen;
@@ -116,6 +118,21 @@ private:
         checkProduct(*mma, /*isOfGroups=*/false);
       else if (const auto mma = dynCast<MmaIssueOp>(op))
         checkProduct(*mma, /*isOfGroups=*/true);
+    });
+    if (isSound) // else operands may be of other kernels' kinds
+      checkOperands(kernel, role);
+  }
+
+  void checkOperands(const Kernel &kernel, const Role &role) {
+    llvm::SmallPtrSet<const Op *, 32> alone;
+    forEachComposition(role.body, [&](const Composition &composition) {
+      if (composition.isSingle())
+        alone.insert(composition.subject);
+    });
+    walk(role.body, [&](const Op &op) {
+      const std::string why = whyNoText(kernel, role, op, alone.contains(&op));
+      if (!why.empty())
+        refuse(op.location, opInfo(op.kind).name + " has no text: " + why);
     });
   }
 

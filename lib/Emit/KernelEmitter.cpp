@@ -211,6 +211,8 @@ void KernelEmitter::emitIncludes() {
   if (callsFunctions())
     headers.insert("ops/functions.h");
   headers.insert(load ? "ops/pipeline.h" : "ops/copy.h");
+  if (load && !mmaFamily(kernel.backend).isAsynchronous) // whose own headers have them
+    headers.insert({"ptx/warpgroup.h", "tile/operand.h"});
   for (const Op *op : sections.epilogue)
     if (op->kind == OpKind::StorePartial)
       headers.insert("ops/merge.h");

@@ -95,6 +95,7 @@ private:
   void emitStorage();
   void emitFormParams();
   void emitCta();
+  void emitPlacesOfWarp(llvm::StringRef warp);
   void emitRegisters();
   std::vector<ir::Let> letsOfTile() const;
   std::string typeOf(const ir::Let &let) const;

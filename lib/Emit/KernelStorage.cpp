@@ -102,9 +102,8 @@ std::string KernelEmitter::letValue(const Expr &value) const {
 
 std::vector<KernelEmitter::Source> KernelEmitter::sources() const {
   llvm::DenseMap<const Buffer *, bool> copied;
-  forEach<CopyIssueOp>(math.body, [&](CopyIssueOp<const Op> copy) {
-    copied[copy.src().buffer] |= uses.of(*copy.dst().buffer) != TileUse::Right; // perhaps on its way to registers
-  });
+  forEach<CopyIssueOp>(math.body,
+                       [&](CopyIssueOp<const Op> copy) { copied[copy.src().buffer] |= isOfQueries(kernel, copy); });
   std::vector<Source> found;
   for (const Buffer *tensor : buffersIn(Space::Global))
     if (const auto copy = copied.find(tensor); copy != copied.end())
@@ -191,16 +190,27 @@ void KernelEmitter::emitCta() {
   }
   line(out, "}};\n");
   if (load) {
-    line(out, "/// First query row of this warp in the tile.");
-    line(out, "__device__ __forceinline__ int warp_row() {{ return (ptx::warp_index() - {}) * kWarpRows; }}\n",
-         kernel.options.loadWarps ? kernel.options.loadWarps->value.str() : std::to_string(math.firstWarp));
+    const std::string warp =
+        fmt::format("(ptx::warp_index() - {})",
+                    kernel.options.loadWarps ? kernel.options.loadWarps->value.str() : std::to_string(math.firstWarp));
+    if (mmaFamily(kernel.backend).isAsynchronous) {
+      line(out, "/// First query row of this warp in the tile.");
+      line(out, "__device__ __forceinline__ int warp_row() {{ return {} * kWarpRows; }}\n", warp);
+    } else {
+      emitPlacesOfWarp(warp);
+    }
     if (turns)
       emitCtaAt();
     return;
   }
+  emitPlacesOfWarp("ptx::warp_index()");
+}
+
+/// Of warps that divide rows and keys.
+void KernelEmitter::emitPlacesOfWarp(llvm::StringRef warp) {
   line(out, "/// First query row and first key of this warp in the tile.");
-  line(out, "__device__ __forceinline__ int warp_row() {{ return ptx::warp_index() % kRowWarps * kWarpRows; }}");
-  line(out, "__device__ __forceinline__ int warp_key() {{ return ptx::warp_index() / kRowWarps * kWarpKeys; }}\n");
+  line(out, "__device__ __forceinline__ int warp_row() {{ return {} % kRowWarps * kWarpRows; }}", warp.str());
+  line(out, "__device__ __forceinline__ int warp_key() {{ return {} / kRowWarps * kWarpKeys; }}\n", warp.str());
 }
 
 /// Without what is the CTA's, over all its tiles.

@@ -38,8 +38,7 @@ bool fagen::isOfElements(const Op &op) {
   const auto map = dynCast<MapOp>(op);
   if (!map)
     return false;
-  return !isOfRescaling(op) && !asFill(op) && !isMask(op) && !isPowers(op) && !isQuotient(op) &&
-         !(isSum(op) && isInShared(map->x()));
+  return !asFill(op) && !isMask(op) && !isPowers(op) && !isQuotient(op) && !(isSum(op) && isInShared(map->x()));
 }
 
 void OpEmitter::emitMap(const Op &op) {

@@ -158,6 +158,11 @@ std::string OpEmitter::expression(const Expr &expr) const {
   return spellTurns(kernel, spelled).str();
 }
 
+bool fagen::isOfQueries(const Kernel &kernel, CopyIssueOp<const Op> copy) {
+  const Expr limit = expand(kernel, copy.limit());
+  return limit.uses(nameOf(RunValue::SeqQ)) && !limit.uses(nameOf(RunValue::SeqKv));
+}
+
 std::string OpEmitter::nameOr(Measure measure, int64_t number) const {
   return measureOf(kernel, measure) ? nameOf(measure).str() : std::to_string(number);
 }
@@ -243,11 +248,11 @@ void OpEmitter::emitCopyIssue(const Op &op) {
 
 void OpEmitter::emitBulkCopy(const Op &op) {
   const CopyIssueOp copy(op);
-  const bool isOfQueries = tileUses().of(*copy.dst().buffer) == TileUse::Left; // which no other CTA reads
+  const bool ofQueries = isOfQueries(kernel, copy); // which no other CTA reads
   line(out, "{}({}, cta.params.{}_map, {}, cta.{}, cta.batch, {}, ptx::CacheHint::{});",
        copy.cluster() ? "copy_share<kCluster>" : "copy_tile_box", operand(copy.dst()), copy.src().buffer->param,
-       expression(copy.row()), isOfQueries ? "head" : "kv_head", mbarrier(copy.full()),
-       isOfQueries ? "kEvictFirst" : "kEvictLast");
+       expression(copy.row()), ofQueries ? "head" : "kv_head", mbarrier(copy.full()),
+       ofQueries ? "kEvictFirst" : "kEvictLast");
 }
 
 void OpEmitter::emitAsyncMma(const Op &op) {

@@ -70,6 +70,8 @@ bool isOfElements(const ir::Op &op);
 std::optional<KeysOfRow> maskByKeys(const ir::Kernel &kernel, const ir::Expr &visible);
 /// The mask's condition where a fragment is masked by runs of keys: where it reads an element for each row and key.
 std::optional<ConditionByRuns> maskByRuns(const ir::Kernel &kernel, const ir::Expr &visible);
+/// Whether a copy of attention's is of rows that end where queries do: of the query's head, else of the keys'.
+bool isOfQueries(const ir::Kernel &kernel, ir::CopyIssueOp<const ir::Op> copy);
 /// What a lambda calls elements of the buffer.
 std::string parameterFor(const ir::Buffer &buffer);
 /// An f32 as the text of kernels spells it.

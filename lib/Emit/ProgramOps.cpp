@@ -99,8 +99,19 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
 
 std::string ProgramOpEmitter::elementType(ElementType type) const { return spellType(type).str(); }
 
+/// From the whole to its parts: an index of what is read may be read itself.
+Expr ProgramOpEmitter::withReads(const Expr &expr) const {
+  if (expr.kind() == ExprKind::Read)
+    return variable(elementAt(*kernel.buffer(expr.operands().front().name().drop_front()), expr.indices()));
+  llvm::SmallVector<Expr, 3> operands;
+  for (const Expr &operand : expr.operands())
+    operands.push_back(withReads(operand));
+  return operands.empty() ? expr : expr.withOperands(operands);
+}
+
 Expr ProgramOpEmitter::spelled(const Expr &expr) const {
-  Expr result = spellCalls(kernel, divisors, expr, "", [this](const Expr &each) { return expression(each); });
+  Expr result =
+      spellCalls(kernel, divisors, withReads(expr), "", [this](const Expr &each) { return expression(each); });
   for (const std::string &size : kernel.sizes)
     result = result.substitute(size, variable("cta.params." + size));
   for (const Scalar &scalar : kernel.scalars)
@@ -115,23 +126,18 @@ std::string ProgramOpEmitter::expression(const Expr &expr) const {
   return spelled(expr).str();
 }
 
-/// What begins the tiles of several ops of a step has a name there.
+/// What begins the keys of several masks of a step has a name there.
 void ProgramOpEmitter::nameFirstKeys(const Op &loop) {
-  std::vector<std::pair<Expr, unsigned>> counts;
+  std::vector<Expr> begins;
   walk(loop.body, [&](const Op &op) {
-    for (Attr attr : {Attr::Row, Attr::Key})
-      if (op.has(attr) && op.expr(attr).isBinary() && op.expr(attr).uses(LoopOp(loop).variable())) {
-        const Expr &begin = op.expr(attr);
-        auto known = llvm::find_if(counts, [&](const auto &each) { return each.first == begin; });
-        ++(known == counts.end() ? counts.emplace_back(begin, 0) : *known).second;
-      }
+    if (op.has(Attr::Key) && op.expr(Attr::Key).isBinary())
+      begins.push_back(op.expr(Attr::Key));
   });
-  for (const auto &[begin, count] : counts)
-    if (count > 1 && firstKeys.empty()) {
-      const std::string name = kernel.freshName("first_key");
-      line(out, "const int {} = {};", name, expression(begin));
-      firstKeys.push_back({begin, name});
-    }
+  if (begins.size() < 2 || !llvm::all_equal(begins))
+    return;
+  const std::string name = kernel.freshName("first_key");
+  line(out, "const int {} = {};", name, expression(begins.front()));
+  firstKeys.push_back({begins.front(), name});
 }
 
 std::string ProgramOpEmitter::operand(const Operand &operand) const {
@@ -167,7 +173,8 @@ std::string ProgramOpEmitter::rowOfWarp() const {
         rows = std::max(rows, each.buffer->rows.number());
   });
   const WarpGrid grid = warpGridOf(kernel, ofRole);
-  const std::string warp = fmt::format("(ptx::warp_index() - {})", ofRole.firstWarp);
+  const std::string warp =
+      ofRole.firstWarp == 0 ? "ptx::warp_index()" : fmt::format("(ptx::warp_index() - {})", ofRole.firstWarp);
   return grid.columns == 1 ? fmt::format("{} * {}", warp, rows) : fmt::format("{} % {} * {}", warp, grid.rows, rows);
 }
 
@@ -204,25 +211,26 @@ std::string ProgramOpEmitter::address(const Buffer &tensor, llvm::ArrayRef<Expr>
                      isFirst ? "" : " + " + expression(column));
 }
 
+std::string ProgramOpEmitter::elementAt(const Buffer &tensor, llvm::ArrayRef<Expr> index) const {
+  return fmt::format("static_cast<int>(*({}))", address(tensor, index));
+}
+
 /// By its name, where the kernel has one.
 std::string ProgramOpEmitter::vectorBytes() const {
   return byName(kernel, Measure::VectorBytes, vectorBytesOf(kernel)).str();
 }
 
 /// As row_of of <fagen/device/ops/matrix.h>. A view's row has the view's name for it, by which analyses know it.
-std::string ProgramOpEmitter::rowsOf(const Buffer &matrix) const {
-  const std::string row = matrix.map ? matrix.map->row : kernel.freshName("row");
+std::string ProgramOpEmitter::rowsOf(const Matrix &matrix) const {
+  const std::string row = matrix.isView() ? matrix.map().row : kernel.freshName("row");
   return fmt::format("[&](int {}) {{ return {}; }}", row,
-                     address(tensorOf(matrix), indexOf(matrix, variable(row), constant(0))));
+                     address(matrix.tensor(), matrix.indexOf(variable(row), constant(0))));
 }
 
 /// The first element of a box, the fastest dimension first.
 std::string ProgramOpEmitter::cornerOf(const Op &op) const {
-  const Buffer &matrix = *globalOf(op);
-  Expr column = firstColumnOf(op);
-  if (op.has(Attr::First))
-    column = column + constant(op.integer(Attr::First));
-  llvm::SmallVector<Expr, 5> index(indexOf(matrix, firstRowOf(op), column));
+  const Matrix matrix = matrixOf(op);
+  llvm::SmallVector<Expr, 5> index(matrix.indexOf(firstRowOf(op), firstColumnOf(op)));
   if (const BoxShape box = boxOf(kernel, ofRole, op); box.panels > 1)
     index.insert(index.begin() + box.rowDimension, constant(0)); // the first of them
   std::string corner;
@@ -233,7 +241,7 @@ std::string ProgramOpEmitter::cornerOf(const Op &op) const {
 
 void ProgramOpEmitter::emitCopy(const Op &op) {
   const CopyIssueOp copy(op);
-  const Buffer &matrix = *copy.src().buffer;
+  const Matrix matrix(copy.src());
   std::optional<IndentedStream::Scope> scope;
   if (copy.when() && !(copy.when().kind() == ExprKind::Constant && copy.when().value() != 0)) {
     line(out, "if ({})", expression(copy.when()));
@@ -242,23 +250,23 @@ void ProgramOpEmitter::emitCopy(const Op &op) {
   }
   line(out, "copy_matrix{}<{}, {}>({}, {}, {}, {}, {}, {});", copy.kind() == CopyKind::CpAsync ? "_async" : "",
        32 * ofRole.warps, vectorBytes(), operand(copy.dst()), rowsOf(matrix), expression(firstRowOf(op)),
-       expression(matrix.shape[0]), expression(firstColumnOf(op)), expression(matrix.shape[1]));
+       expression(matrix.rows()), expression(firstColumnOf(op)), expression(matrix.columns()));
 }
 
 void ProgramOpEmitter::emitStore(const Op &op) {
   const StoreOp store(op);
-  const Buffer &matrix = *store.dst().buffer;
+  const Matrix matrix(store.dst());
   line(out, "store_matrix<{}>({}, {}, {} + warp_row(), {}, {}, {});", vectorBytes(), rowsOf(matrix), operand(store.o()),
-       expression(firstRowOf(op)), expression(matrix.shape[0]), expression(firstColumnOf(op)),
-       expression(matrix.shape[1]));
+       expression(firstRowOf(op)), expression(matrix.rows()), expression(firstColumnOf(op)),
+       expression(matrix.columns()));
 }
 
 void ProgramOpEmitter::emitStoreLse(const Op &op) {
   const StoreLseOp store(op);
-  const Buffer &matrix = *store.dst().buffer;
+  const Matrix matrix(store.dst());
   line(out, "store_lse({}, {}, {}, {}, {} + warp_row(), {});", rowsOf(matrix), operand(store.m()), operand(store.l()),
        store.factor() ? element(op, store.factor()) : unitOf(op).toNats, expression(firstRowOf(op)),
-       expression(matrix.shape[0]));
+       expression(matrix.rows()));
 }
 
 void ProgramOpEmitter::emitBulkCopy(const Op &op) {
@@ -272,8 +280,8 @@ void ProgramOpEmitter::emitBulkCopy(const Op &op) {
 
 void ProgramOpEmitter::emitBulkStore(const Op &op) {
   const BulkStoreOp store(op);
-  const Buffer &matrix = *store.dst().buffer;
-  const unsigned row = tensorOf(matrix).shape.size() - 1 - boxMapOf(matrix)->rowDimension;
+  const Matrix matrix(store.dst());
+  const unsigned row = matrix.tensor().shape.size() - 1 - boxMapOf(matrix)->rowDimension;
   const bool isOfGroup = actorOf(op) == Actor::Group;
   if (isOfGroup) {
     line(out, "if (ptx::thread_index() % {} == 0)", 32 * kGroupWarps);
@@ -286,9 +294,7 @@ void ProgramOpEmitter::emitBulkStore(const Op &op) {
 // Control.
 
 void ProgramOpEmitter::emitLet(const Let &let) {
-  const std::string value = let.source
-                                ? fmt::format("static_cast<int>(*({}))", address(*let.source->buffer, let.source->at))
-                                : expression(let.value);
+  const std::string value = let.source ? elementAt(*let.source->buffer, let.source->at) : expression(let.value);
   line(out, "const {} {} = {};{}", isReal(kernel, let.name) ? "float" : "int", let.name, value,
        let.note.empty() ? "" : " // " + let.note);
 }

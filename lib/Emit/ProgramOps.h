@@ -5,6 +5,8 @@
 #include "OpEmitter.h"
 #include "ProgramParams.h"
 
+#include "fagen/IR/Views.h"
+
 #include "llvm/ADT/StringSet.h"
 
 namespace fagen {
@@ -22,6 +24,8 @@ public:
   std::string expression(const ir::Expr &expr) const override;
   /// "cta.params.a + row * cta.params.K": the address of an element.
   std::string address(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
+  /// The element of an index tensor, read.
+  std::string elementAt(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
   /// The lets that do not stay from tile to tile, and the indices that they follow from.
   void emitPlace();
   /// What the warp's first row and its first column are in tiles that the role's warps divide.
@@ -48,8 +52,9 @@ private:
   void emitLet(const ir::Let &let);
   /// As the text has it, with sizes and scalars as members of the parameters.
   ir::Expr spelled(const ir::Expr &expr) const;
+  ir::Expr withReads(const ir::Expr &expr) const;
   std::string vectorBytes() const;
-  std::string rowsOf(const ir::Buffer &matrix) const;
+  std::string rowsOf(const ir::Matrix &matrix) const;
   std::string cornerOf(const ir::Op &op) const;
   bool isUsed(llvm::StringRef name) const { return used.contains(name); }
 

@@ -27,19 +27,19 @@ static bool isWriteTo(const Op &op) {
 
 /// How many panels come at once.
 static unsigned panelsOf(const Kernel &kernel, const Op &op, unsigned columns) {
-  const Buffer &matrix = *globalOf(op), &tensor = tensorOf(matrix);
+  const Buffer &tensor = tensorOf(*globalOf(op));
   const std::optional<int64_t> all = constantOf(kernel, tensor.shape.back());
   const bool isWhole = op.kind == OpKind::CopyIssue && !op.isSet(Attr::Cluster) && all && *all % columns == 0 &&
                        tensor.shape.size() < device::kMapRank &&
-                       indexOf(matrix, firstRowOf(op), firstColumnOf(op)).back() == constant(0);
+                       matrixOf(op).indexOf(firstRowOf(op), firstColumnOf(op)).back() == constant(0);
   return isWhole ? op.operands.front().buffer->columns / columns : 1;
 }
 
 BoxShape fagen::boxOf(const Kernel &kernel, const Role &role, const Op &op) {
-  const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer, &matrix = *globalOf(op);
+  const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer;
   const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, sizeOf(tile.type));
   const bool isOfGroup = isWriteTo(op) && actorOf(op) == Actor::Group;
-  return {boxMapOf(matrix)->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows.number(),
+  return {boxMapOf(matrixOf(op))->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows.number(),
           bytes / sizeOf(tile.type), tile.layout == Layout::Xor ? bytes : 0,
           panelsOf(kernel, op, bytes / sizeOf(tile.type))};
 }
@@ -109,6 +109,7 @@ void ProgramParams::addPointers(const Kernel &kernel) {
       addTensor(*let.source->buffer);
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
+      forEachRead(kernel, op, addTensor);
       if (isByAddress(op))
         addTensor(tensorOf(*globalOf(op)));
     });

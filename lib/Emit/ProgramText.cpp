@@ -134,8 +134,6 @@ void ProgramTextEmitter::emitParams() {
                          "elements from one to the next along each dimension but the last"});
       break;
     case ProgramParam::Size:
-      members.push_back({fmt::format("int {};", param.name), ""});
-      break;
     case ProgramParam::Scalar:
       members.push_back({fmt::format("{} {};", param.isReal ? "float" : "int", param.name), ""});
       break;

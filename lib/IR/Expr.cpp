@@ -20,6 +20,13 @@ bool fagen::ir::isOfIntegers(const Expr &expr) {
   return expr.isBinary() && expr.kind() != ExprKind::Div && llvm::all_of(expr.operands(), isOfIntegers);
 }
 
+bool fagen::ir::isOfPlacesInMemory(const Expr &expr) {
+  if (expr.kind() == ExprKind::Read)
+    return llvm::all_of(expr.indices(), isOfPlacesInMemory);
+  const bool isWhole = expr.kind() == ExprKind::Select || (expr.isBinary() && expr.kind() != ExprKind::Div);
+  return isOfIntegers(expr) || (isWhole && llvm::all_of(expr.operands(), isOfPlacesInMemory));
+}
+
 bool fagen::ir::isOfPlaces(const Expr &expr) {
   if (expr.kind() == ExprKind::Variable)
     return !expr.name().starts_with("%");

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMost = int64_t(1) << 31;
 constexpr bool isSmall(int64_t value) { return -kMost < value && value < kMost; }
 
-/// Variables times whole numbers, quotients by counts of heads, and a constant.
+/// Variables and elements of tensors times whole numbers, quotients by counts of heads, and a constant.
 struct Linear {
   struct Quotient {
     Expr expr;
@@ -38,6 +38,9 @@ struct Linear {
       return isSmall(constant);
     case ExprKind::Variable:
       factors[expr.name()] += times;
+      return true;
+    case ExprKind::Read: // one value, whatever it is; no variable is called so
+      factors[expr.str()] += times;
       return true;
     case ExprKind::Add:
       return add(expr.lhs(), times) && add(expr.rhs(), times);

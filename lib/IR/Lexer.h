@@ -110,6 +110,15 @@ public:
            error(begin, "expected an expression of integers; real numbers, '?:', '!' and elements of buffers stand in "
                         "the value of a map");
   }
+  /// Where elements lie: integers, a choice between such, or elements of index tensors.
+  bool place(Expr &result) {
+    const char *begin = position();
+    if (!anyExpression(result))
+      return false;
+    return isOfPlacesInMemory(result) ||
+           error(begin, "expected an expression of integers; real numbers, '!' and elements of an op's operands stand "
+                        "in the value of a map");
+  }
   bool anyExpression(Expr &result) {
     std::string message;
     result = consumeExpr(rest, message);

@@ -33,23 +33,36 @@ bool BufferParser::parseBuffer(Space space) {
   return true;
 }
 
-/// M, K]
+/// M, K]; of a view how much memory says, too: rows of a sequence
 bool BufferParser::parseShape(Buffer &buffer) {
   do {
-    if (!lexer.expression(buffer.shape.emplace_back()))
+    Expr &size = buffer.shape.emplace_back();
+    if (!(buffer.map ? lexer.place(size) : lexer.expression(size)))
       return false;
   } while (lexer.accept(","));
   return lexer.expect("]");
 }
 
-/// M, K] param a [strided]
+/// [in [0, 100]] [ascending] [distinct]
+bool BufferParser::parsePromises(Buffer &buffer) {
+  if (lexer.accept("in")) {
+    Interval &values = buffer.values.emplace();
+    if (!parseInterval(values.low, values.high))
+      return false;
+  }
+  buffer.isAscending = lexer.accept("ascending");
+  buffer.isDistinct = lexer.accept("distinct");
+  return true;
+}
+
+/// M, K] param a [strided] [in [0, 100]] [ascending] [distinct]
 bool BufferParser::parseGlobal(Buffer buffer) {
   StringRef param;
   if (!parseShape(buffer) || !lexer.expect("param") || !lexer.word(param, "a parameter's name"))
     return false;
   buffer.param = param.str();
   buffer.isStrided = lexer.accept("strided");
-  if (!lexer.origin(buffer.location))
+  if (!parsePromises(buffer) || !lexer.origin(buffer.location))
     return false;
   kernel.addBuffer(std::move(buffer));
   return true;
@@ -87,12 +100,7 @@ bool BufferParser::parseReadTensor(bool isOfCaller) {
   if (!lexer.expect(":") || !lexer.enumeration(buffer.type, kElementTypes, "type") || !lexer.expect("[") ||
       !parseShape(buffer))
     return false;
-  if (isOfCaller && lexer.accept("in")) {
-    Interval &values = buffer.values.emplace();
-    if (!parseInterval(values.low, values.high))
-      return false;
-  }
-  if (!lexer.origin(buffer.location))
+  if ((isOfCaller && !parsePromises(buffer)) || !lexer.origin(buffer.location))
     return false;
   if (isOfCaller)
     buffer.param = buffer.name;
@@ -102,7 +110,19 @@ bool BufferParser::parseReadTensor(bool isOfCaller) {
 
 bool BufferParser::parseScratch() { return lexer.expect("scratch") && parseReadTensor(/*isOfCaller=*/false); }
 
-/// view %name : f16[seq, 64] = (r, c) -> %base[b, r, c]; view %name : f32[seq] = (r) -> %base[b, r]
+/// [j]
+bool BufferParser::parseIndexOfView(AddressMap &map) {
+  StringRef index;
+  if (!lexer.accept("["))
+    return true;
+  if (!lexer.word(index, "the name of the view's index") || !lexer.expect("]"))
+    return false;
+  map.index = index.str();
+  return true;
+}
+
+/// view %name : f16[seq, 64] = (r, c) -> %base[b, r, c], view %name[j] : ...; view %name : f32[seq] = (r) -> %base[b,
+/// r]
 bool BufferParser::parseView() {
   Buffer view;
   view.space = Space::Global;
@@ -114,10 +134,11 @@ bool BufferParser::parseView() {
     return false;
   if (kernel.buffer(view.name))
     return lexer.error(view.location.source.getPointer(), "buffer '%" + view.name + "' is declared twice");
-  if (!lexer.expect(":") || !lexer.enumeration(view.type, kElementTypes, "type") || !lexer.expect("[") ||
-      !parseShape(view) || !lexer.expect("=") || !lexer.expect("(") || !lexer.word(row, "the row's name") ||
-      (lexer.accept(",") && !lexer.word(column, "the column's name")) || !lexer.expect(")") || !lexer.expect("->") ||
-      !parseGlobalElement(map.base, map.at) || !lexer.origin(view.location))
+  if (!parseIndexOfView(map) || !lexer.expect(":") || !lexer.enumeration(view.type, kElementTypes, "type") ||
+      !lexer.expect("[") || !parseShape(view) || !lexer.expect("=") || !lexer.expect("(") ||
+      !lexer.word(row, "the row's name") || (lexer.accept(",") && !lexer.word(column, "the column's name")) ||
+      !lexer.expect(")") || !lexer.expect("->") || !parseGlobalElement(map.base, map.at) ||
+      !lexer.origin(view.location))
     return false;
   map.row = row.str();
   map.column = column.str();
@@ -135,7 +156,7 @@ bool BufferParser::parseGlobalElement(Buffer *&buffer, llvm::SmallVector<Expr, 4
   if (!buffer)
     return lexer.error(place, "unknown buffer '%" + name + "'");
   do {
-    if (!lexer.expression(at.emplace_back()))
+    if (!lexer.place(at.emplace_back()))
       return false;
   } while (lexer.accept(","));
   return lexer.expect("]");

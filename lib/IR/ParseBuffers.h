@@ -35,6 +35,8 @@ private:
   };
 
   bool parseShape(Buffer &buffer);
+  bool parsePromises(Buffer &buffer);
+  bool parseIndexOfView(AddressMap &map);
   bool parseGlobal(Buffer buffer);
   bool parseReadTensor(bool isOfCaller);
   bool atDeclarationOfParam() const;

@@ -15,11 +15,6 @@ static constexpr unsigned kMaxNesting = 64;
 
 namespace {
 
-bool isOfChosenIntegers(const Expr &expr) {
-  const bool isWhole = expr.kind() == ExprKind::Select || (expr.isBinary() && expr.kind() != ExprKind::Div);
-  return isOfIntegers(expr) || (isWhole && llvm::all_of(expr.operands(), isOfChosenIntegers));
-}
-
 class OpParser {
 public:
   OpParser(Lexer &lexer, Kernel &kernel) : lexer(lexer), kernel(kernel) {}
@@ -75,16 +70,13 @@ private:
     return true;
   }
 
-  /// Where a tile begins: integers, or a choice between such.
+  /// Where a tile begins.
   bool parsePlace(Op &op, Attr attribute) {
-    const char *place = lexer.position();
     Expr value;
-    if (!lexer.anyExpression(value))
+    if (!lexer.place(value))
       return false;
     op.set(attribute, value);
-    return isOfChosenIntegers(value) ||
-           lexer.error(place, "expected an expression of integers; real numbers, '!' and elements of buffers stand in "
-                              "the value of a map");
+    return true;
   }
 
   bool parseString(Op &op, Attr attribute) {
@@ -169,7 +161,7 @@ private:
       return false;
     if (attribute->real)
       return lexer.anyExpression(op.attributes[attribute->attr].emplace<Expr>());
-    if (attribute->attr == Attr::Row || attribute->attr == Attr::Key)
+    if (attribute->attr == Attr::Row || attribute->attr == Attr::Key || attribute->attr == Attr::Column)
       return parsePlace(op, attribute->attr);
     if (attribute->type == AttributeType::Expression)
       return parseExpression(op, attribute->attr);

@@ -24,13 +24,15 @@ static Expr guardedBy(const Expr &expr) {
 
 Expr ir::assumeFinite(const Expr &expr) { return expr.rewritten(guardedBy); }
 
+static bool isOfRows(const Buffer &buffer) { return buffer.columns == 1; }
+
 Expr ir::maskOf(const Buffer &scores, const Expr &visible) {
   return select(visible, elementOf(scores), real(-kInfinity));
 }
 
 bool ir::isMask(const Op &op) {
   const auto map = dynCast<MapOp>(op);
-  if (!map || map->value().kind() != ExprKind::Select)
+  if (!map || isOfRows(*map->dst().buffer) || map->value().kind() != ExprKind::Select)
     return false;
   const llvm::ArrayRef<Expr> parts = map->value().operands();
   return isOfPlaces(parts[0]) && map->value() == maskOf(*map->dst().buffer, parts[0]);
@@ -43,7 +45,8 @@ Expr ir::powersOf(const Buffer &scores, const Expr &shift, const Expr &factor, E
 
 std::optional<Powers> ir::asPowers(const Op &op) {
   const auto map = dynCast<MapOp>(op);
-  if (!map || !map->x().buffer || map->value().kind() != ExprKind::Exp2)
+  if (!map || !map->x().buffer || isOfRows(*map->dst().buffer) || !isOfRows(*map->x().buffer) ||
+      map->value().kind() != ExprKind::Exp2)
     return std::nullopt;
   const Expr &exponent = map->value().operand();
   const bool isProduct = exponent.kind() == ExprKind::Mul;
@@ -67,13 +70,13 @@ std::optional<float> ir::asFill(const Op &op) {
     return std::nullopt;
   const float value = map->value().realValue();
   const Buffer &dst = *map->dst().buffer;
-  const bool isOfRows = dst.columns == 1, isCleared = dst.space == Space::Fragment && value == 0;
-  return isOfRows || isCleared ? std::optional(value) : std::nullopt;
+  const bool isCleared = dst.space == Space::Fragment && value == 0;
+  return isOfRows(dst) || isCleared ? std::optional(value) : std::nullopt;
 }
 
 bool ir::isSum(const Op &op) {
   const auto map = dynCast<MapOp>(op);
-  return map && map->x().buffer && map->dst().buffer->columns > 1 &&
+  return map && map->x().buffer && !isOfRows(*map->dst().buffer) &&
          map->value() == elementOf(*map->dst().buffer) + elementOf(*map->x().buffer);
 }
 
@@ -83,7 +86,8 @@ Expr ir::quotientOf(const Buffer &dividend, const Buffer &divisor) {
 
 bool ir::isQuotient(const Op &op) {
   const auto map = dynCast<MapOp>(op);
-  return map && map->x().buffer && map->value() == quotientOf(*map->dst().buffer, *map->x().buffer);
+  return map && map->x().buffer && !isOfRows(*map->dst().buffer) && isOfRows(*map->x().buffer) &&
+         map->value() == quotientOf(*map->dst().buffer, *map->x().buffer);
 }
 
 bool ir::isReduction(const Op &op, Reduction what) {

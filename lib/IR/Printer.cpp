@@ -245,20 +245,20 @@ private:
 
   /// A tensor with a shape: of a kernel with parameters of its own, or one that expressions read.
   void printGlobal(const Buffer &buffer, bool isOwn) {
-    os << (buffer.map             ? "view"
-           : isOwn                ? "global"
-           : buffer.param.empty() ? "scratch"
-                                  : "param")
-       << " %" << buffer.name << " : " << toString(buffer.type);
+    os << (buffer.map ? "view" : isOwn ? "global" : buffer.param.empty() ? "scratch" : "param") << " %" << buffer.name;
+    if (buffer.map && !buffer.map->index.empty())
+      os << "[" << buffer.map->index << "]";
+    os << " : " << toString(buffer.type);
     printList(buffer.shape);
     if (const std::optional<AddressMap> &map = buffer.map) {
       os << " = (" << map->row << (map->column.empty() ? "" : ", ") << map->column << ") -> %" << map->base->name;
       printList(map->at);
     } else if (isOwn) {
       os << " param " << buffer.param << (buffer.isStrided ? " strided" : "");
-    } else if (buffer.values) {
-      os << " in [" << buffer.values->low << ", " << buffer.values->high << "]";
     }
+    if (buffer.values)
+      os << " in [" << buffer.values->low << ", " << buffer.values->high << "]";
+    os << (buffer.isAscending ? " ascending" : "") << (buffer.isDistinct ? " distinct" : "");
     printLocation(buffer.location);
     os << "\n";
   }

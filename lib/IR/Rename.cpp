@@ -78,11 +78,13 @@ private:
   /// Their rows and columns are names, too.
   void renameViews(Kernel &kernel, const Names &names) {
     for (std::unique_ptr<Buffer> &buffer : kernel.buffers) {
+      Names inside = names;
+      if (buffer->map && !buffer->map->index.empty())
+        inside[std::exchange(buffer->map->index, "index")] = "index";
       for (Expr &size : buffer->shape)
-        size = renamed(size, names);
+        size = renamed(size, inside);
       if (!buffer->map)
         continue;
-      Names inside = names;
       inside[std::exchange(buffer->map->row, "row")] = "row";
       inside[std::exchange(buffer->map->column, "column")] = "column";
       for (Expr &index : buffer->map->at)

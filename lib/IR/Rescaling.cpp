@@ -64,6 +64,15 @@ Ops ir::makeRescaling(const Rescaling &r, const Location &location) {
   return ops;
 }
 
+/// Whether it has one value a row, or is none.
+static bool isRowOrNone(const Buffer *buffer) { return !buffer || buffer->columns == 1; }
+
+/// Whether maxima and sums are one a row.
+static bool areOfRows(const Rescaling &r) {
+  return isRowOrNone(r.alpha) && isRowOrNone(r.l) && isRowOrNone(r.m) && isRowOrNone(r.mNew) &&
+         !(r.o && isRowOrNone(r.o));
+}
+
 /// The three maps with which the ops begin; `whole` is filled in where they are.
 static std::optional<Rescaling> asMaps(llvm::ArrayRef<const Op *> ops) {
   if (ops.size() < 3 || ops[0]->kind != OpKind::Map || ops[1]->kind != OpKind::Map || ops[2]->kind != OpKind::Map)
@@ -76,7 +85,7 @@ static std::optional<Rescaling> asMaps(llvm::ArrayRef<const Op *> ops) {
   (isWhole ? r.l : r.alpha) = first.dst().buffer;
   (isWhole ? r.o : r.l) = second.dst().buffer;
   r.factor = factorOf(isWhole ? first.value().rhs() : first.value());
-  if (!r.factor)
+  if (!r.factor || !areOfRows(r))
     return std::nullopt;
   for (bool isGuarded : {false, true}) {
     r.isGuarded = isGuarded;
@@ -123,7 +132,7 @@ std::optional<OutputRescaling> ir::asOutputRescaling(const Op &op) {
     return r;
   }
   const auto map = dynCast<MapOp>(op);
-  if (!map || !map->x().buffer || map->dst().buffer->columns == 1 ||
+  if (!map || !map->x().buffer || map->dst().buffer->columns == 1 || !isRowOrNone(map->x().buffer) ||
       !(map->value() == elementOf(*map->dst().buffer) * elementOf(*map->x().buffer)))
     return std::nullopt;
   return OutputRescaling{.o = map->dst().buffer, .alpha = map->x().buffer};
@@ -149,16 +158,19 @@ std::optional<Beginning> ir::asBeginning(const Op &op) {
     return std::nullopt;
   const ReduceOp max(std::as_const(*op.body.ops.front()));
   const Beginning beginning{max.src().buffer, max.with().buffer, max.dst().buffer};
-  return beginning.m && isSame(*makeBeginning(beginning, {}), op) ? std::optional(beginning) : std::nullopt;
+  return beginning.m && isRowOrNone(beginning.m) && !isRowOrNone(beginning.s) &&
+                 isSame(*makeBeginning(beginning, {}), op)
+             ? std::optional(beginning)
+             : std::nullopt;
 }
 
 bool ir::isOfRescaling(const Op &op) {
   if (op.kind == OpKind::Vote)
     return asRescaling(&op) || asOutputRescaling(op) || asBeginning(op);
   const auto map = dynCast<MapOp>(op);
-  if (!map || !map->x().buffer)
+  if (!map || !map->x().buffer || !isRowOrNone(map->x().buffer) || !isRowOrNone(map->y().buffer))
     return false;
-  if (map->value() == elementOf(*map->x().buffer)) // the maximum itself
+  if (isRowOrNone(map->dst().buffer) && map->value() == elementOf(*map->x().buffer)) // the maximum itself
     return true;
   if (map->value().kind() == ExprKind::Mul)
     return map->value().lhs() == elementOf(*map->dst().buffer);

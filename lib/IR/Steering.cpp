@@ -14,7 +14,7 @@ void fagen::ir::forEachSteering(const Op &op, llvm::function_ref<void(const Expr
     if (op.has(attribute))
       visit(op.expr(attribute));
   for (const Operand &operand : op.operands)
-    if (operand.position)
+    if (operand.position && operand.buffer->isRing) // that of a view says where elements lie, and no more
       visit(operand.position);
 }
 

@@ -29,15 +29,13 @@ public:
 
   /// Reports what `expr` names and nobody has declared. A mask may name q and k.
   void checkNames(const Expr &expr, const Location &location, const llvm::Twine &what, bool isMask = false) {
-    expr.forEachVariable([&](llvm::StringRef name) {
-      const RunValueInfo *const info = findRunValue(name);
-      const bool isOfRun = info && isIntegerOfRun(*info) && (isOfEveryKernel(*info) || !kernel.hasOwnParams());
-      if (info && info->value == RunValue::KeyBegin && kernel.grid.kind != CtaGrid::KeyTiles)
-        defect(location, what + " names '" + name + "', which only a kernel with grid key_tiles has");
-      const bool isPlace = isMask && info && info->scope == RunScope::Element;
-      if (names.count(name.str()) == 0 && !isOfRun && !isPlace)
-        defect(location, what + " names '" + name + "', which is not known here");
-    });
+    if (expr.kind() == ExprKind::Variable)
+      return checkName(expr.name(), location, what, isMask);
+    const bool isRead = expr.kind() == ExprKind::Read && kernel.hasOwnParams();
+    if (isRead)
+      checkRead(expr, location, what);
+    for (const Expr &operand : isRead ? expr.indices() : expr.operands())
+      checkNames(operand, location, what, isMask);
   }
 
   const Kernel &kernel;
@@ -45,6 +43,29 @@ public:
   llvm::DenseMap<const Buffer *, Expr> lengths; ///< of global buffers, as bulk copies name them
 
 private:
+  void checkName(llvm::StringRef name, const Location &location, const llvm::Twine &what, bool isMask) {
+    const RunValueInfo *const info = findRunValue(name);
+    const bool isOfRun = info && isIntegerOfRun(*info) && (isOfEveryKernel(*info) || !kernel.hasOwnParams());
+    if (info && info->value == RunValue::KeyBegin && kernel.grid.kind != CtaGrid::KeyTiles)
+      defect(location, what + " names '" + name + "', which only a kernel with grid key_tiles has");
+    const bool isPlace = isMask && info && info->scope == RunScope::Element;
+    if (names.count(name.str()) == 0 && !isOfRun && !isPlace)
+      defect(location, what + " names '" + name + "', which is not known here");
+  }
+
+  /// An element that says where others lie.
+  void checkRead(const Expr &read, const Location &location, const llvm::Twine &what) {
+    const llvm::StringRef name = read.operands().front().name();
+    const Buffer *const tensor = kernel.buffer(name.drop_front());
+    const bool isOfIndices = tensor && !tensor->map && !tensor->shape.empty() &&
+                             (tensor->type == ElementType::U32 || tensor->type == ElementType::I32);
+    if (!isOfIndices)
+      return defect(location, what + " reads '" + name + "', which is not a u32 or i32 tensor");
+    if (read.indices().size() != tensor->shape.size())
+      defect(location, what + " reads '" + read.str() + "' by " + llvm::Twine(read.indices().size()) + " indices; " +
+                           name + " has " + llvm::Twine(tensor->shape.size()) + " dimensions");
+  }
+
   DefectHandler report;
   std::set<std::string> names, reals;
 };
@@ -66,6 +87,6 @@ void verifyLaunches(VerifierState &state);
 /// Checks what an op says of the matrix in global memory that it names, if it names one.
 void verifyMatrix(const Op &op, VerifierState &state);
 /// Checks that a box of the matrix, as large as the tile, is what the copy engine can move.
-void verifyBox(const Op &op, const Buffer &matrix, const Buffer &tile, VerifierState &state);
+void verifyBox(const Op &op, const Buffer &tile, VerifierState &state);
 
 } // namespace fagen::ir

@@ -114,6 +114,24 @@ private:
       checkOfSizes(size, buffer.location, name + "its shape");
     if (buffer.isStrided && buffer.shape.size() < 2)
       state.defect(buffer.location, name + "its only dimension is dense; it has no strides");
+    checkPromises(buffer);
+  }
+
+  /// What the caller promises of elements that say where others lie.
+  void checkPromises(const Buffer &buffer) {
+    if (!buffer.values && !buffer.isAscending && !buffer.isDistinct)
+      return;
+    const bool isSigned = buffer.type == ElementType::I32;
+    if (!isSigned && buffer.type != ElementType::U32)
+      return state.defect(buffer.location, "%" + buffer.name + ": elements of " + toString(buffer.type) +
+                                               " promise nothing; those of u32 and i32 may have a range, ascend and "
+                                               "be distinct");
+    const Interval most = {isSigned ? -kMaxReadValue : 0, kMaxReadValue};
+    if (buffer.values &&
+        (buffer.values->low > buffer.values->high || buffer.values->low < most.low || buffer.values->high > most.high))
+      state.defect(buffer.location, "%" + buffer.name + ": [" + Twine(buffer.values->low) + ", " +
+                                        Twine(buffer.values->high) + "] is not a range of values from " +
+                                        Twine(most.low) + " to " + Twine(most.high));
   }
 
   void checkView(const Buffer &view) {
@@ -132,9 +150,14 @@ private:
     if (map.base->shape.size() != map.at.size())
       return state.defect(view.location, name + Twine(map.at.size()) + " indices; %" + map.base->name + " has " +
                                              Twine(map.base->shape.size()) + " dimensions");
+    const bool hasIndex = !map.index.empty();
+    if (hasIndex && !state.declare(map.index))
+      return state.defect(view.location, name + "its index '" + map.index + "' is another value's name");
     for (const Expr &size : view.shape)
       state.checkNames(size, view.location, name + "its shape");
     checkIndices(view, map, name);
+    if (hasIndex)
+      state.forget(map.index);
   }
 
   void checkIndices(const Buffer &view, const AddressMap &map, const std::string &name) {
@@ -220,25 +243,26 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
 }
 
 /// A box ends where its tensor does, or where a matrix of constant size does that it covers.
-static bool endsWithMatrix(const Buffer &matrix, unsigned dimension, const Expr &first, const Expr &size,
+static bool endsWithMatrix(const Matrix &matrix, unsigned dimension, const Expr &first, const Expr &size,
                            unsigned count, const Expr &begin) {
-  if (first == constant(0) && size == tensorOf(matrix).shape[dimension])
+  if (first + size == matrix.tensor().shape[dimension] || size == matrix.tensor().shape[dimension] - first)
     return true;
   return size == constant(count) && begin == constant(0);
 }
 
-void ir::verifyBox(const Op &op, const Buffer &matrix, const Buffer &tile, VerifierState &state) {
+void ir::verifyBox(const Op &op, const Buffer &tile, VerifierState &state) {
+  const Matrix matrix = matrixOf(op);
   const std::optional<BoxMap> box = boxMapOf(matrix);
-  const std::string name = opInfo(op.kind).name.str() + ": ";
+  const std::string name = opInfo(op.kind).name.str() + ": ", ofMatrix = "%" + globalOf(op)->name;
   if (!box)
-    return state.defect(op.location, name + "rows of %" + matrix.name +
+    return state.defect(op.location, name + "rows of " + ofMatrix +
                                          " do not follow each other along one dimension: copy them by threads");
-  const unsigned last = tensorOf(matrix).shape.size() - 1;
+  const unsigned last = matrix.tensor().shape.size() - 1;
   const bool ends =
-      endsWithMatrix(matrix, box->rowDimension, box->firstRow, matrix.shape[0], tile.rows, firstRowOf(op)) &&
-      endsWithMatrix(matrix, last, box->firstColumn, matrix.shape[1], tile.columns, firstColumnOf(op));
+      endsWithMatrix(matrix, box->rowDimension, box->firstRow, matrix.rows(), tile.rows, firstRowOf(op)) &&
+      endsWithMatrix(matrix, last, box->firstColumn, matrix.columns(), tile.columns, firstColumnOf(op));
   if (!ends)
     state.defect(op.location, name + "a box of " + Twine(tile.rows) + " x " + Twine(tile.columns) +
-                                  " may reach beyond %" + matrix.name + " into other elements of %" +
-                                  tensorOf(matrix).name + ": copy and store them by threads");
+                                  " may reach beyond " + ofMatrix + " into other elements of %" + matrix.tensor().name +
+                                  ": copy and store them by threads");
 }

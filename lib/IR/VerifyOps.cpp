@@ -107,8 +107,11 @@ private:
       defect(op, name + (isMbarrier ? " is not an mbarrier" : " is an mbarrier"));
       return false;
     }
-    if (bool(operand.position) != buffer.isRing)
-      defect(op, name + (buffer.isRing ? " is a ring and needs a position" : " is not a ring and has no position"));
+    const bool hasIndex = buffer.map && !buffer.map->index.empty();
+    if (bool(operand.position) != (buffer.isRing || hasIndex))
+      defect(op, name + (buffer.isRing ? " is a ring and needs a position"
+                         : hasIndex    ? " is a view with an index and needs a position"
+                                       : " is not a ring and has no position"));
     if (operand.position)
       state.checkNames(operand.position, op.location, opInfo(op.kind).name + ": position of %" + buffer.name);
     return true;
@@ -228,7 +231,7 @@ private:
   /// The copy engine knows the tensor and nothing else: where it ends, and that its rows are one behind the other.
   void checkBulk(const Op &op, const Buffer &tensor, const Buffer &tile, const Expr &limit) {
     if (tensor.shape.size() == 2)
-      return verifyBox(op, tensor, tile, state);
+      return verifyBox(op, tile, state);
     if (!limit)
       return; // said already
     if (tensor.isPacked)
@@ -385,7 +388,7 @@ private:
   }
 
   /// A fragment of scores holds the keys of one key warp, a shared tile those of the CTA. A group may ask for scores of
-  /// the first keys of a tile alone.
+  /// the first keys of a tile alone, and any product of form ab may take the first columns of b alone.
   template <typename Product> void checkProduct(Product product) {
     const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
     const bool transposed = product.form() == MmaForm::Abt;
@@ -396,7 +399,7 @@ private:
     if (mayBePart ? keys > b.rows : keys != b.rows)
       defect(*product, "%" + scores.name + " has " + Twine(keys) + " keys, %" + b.name + " has " + Twine(b.rows));
     const Buffer &other = transposed ? a : acc;
-    if (other.columns != b.columns)
+    if (transposed ? other.columns != b.columns : other.columns > b.columns)
       defect(*product,
              "%" + other.name + " has " + Twine(other.columns) + " columns, %" + b.name + " has " + Twine(b.columns));
   }

@@ -8,15 +8,42 @@ using llvm::StringRef;
 
 const Buffer &fagen::ir::tensorOf(const Buffer &matrix) { return matrix.map ? *matrix.map->base : matrix; }
 
-llvm::SmallVector<Expr, 4> fagen::ir::indexOf(const Buffer &matrix, const Expr &row, const Expr &column) {
-  if (!matrix.map)
-    return matrix.shape.size() == 1 ? llvm::SmallVector<Expr, 4>{row} : llvm::SmallVector<Expr, 4>{row, column};
+Matrix::Matrix(const Operand &operand) : buffer(operand.buffer), shape(operand.buffer->shape) {
+  if (!buffer->map)
+    return;
+  indices = buffer->map->at;
+  if (!operand.position)
+    return;
+  for (llvm::SmallVector<Expr, 4> *list : {&shape, &indices})
+    for (Expr &expr : *list)
+      expr = expr.substitute(buffer->map->index, operand.position);
+}
+
+llvm::SmallVector<Expr, 4> Matrix::indexOf(const Expr &row, const Expr &column) const {
+  if (!isView())
+    return isVector() ? llvm::SmallVector<Expr, 4>{row} : llvm::SmallVector<Expr, 4>{row, column};
   llvm::SmallVector<Expr, 4> index;
-  for (const Expr &at : matrix.map->at) // in two steps: the row may name the column
-    index.push_back(at.substitute(matrix.map->row, variable("<row>"))
-                        .substitute(matrix.map->column, column)
-                        .substitute("<row>", row));
+  for (const Expr &at : indices) // in two steps: the row may name the column
+    index.push_back(
+        at.substitute(map().row, variable("<row>")).substitute(map().column, column).substitute("<row>", row));
   return index;
+}
+
+static void forEachRead(const Kernel &kernel, const Expr &expr, llvm::function_ref<void(const Buffer &)> visit) {
+  if (expr.kind() == ExprKind::Read)
+    visit(*kernel.buffer(expr.operands().front().name().drop_front()));
+  for (const Expr &operand : expr.operands())
+    forEachRead(kernel, operand, visit);
+}
+
+void fagen::ir::forEachRead(const Kernel &kernel, const Op &op, llvm::function_ref<void(const Buffer &)> visit) {
+  forEachExpr(op, [&](const Expr &expr) { ::forEachRead(kernel, expr, visit); });
+  const Buffer *const matrix = globalOf(op);
+  if (!matrix || !matrix->map)
+    return;
+  for (const llvm::ArrayRef<Expr> list : {llvm::ArrayRef(matrix->map->at), llvm::ArrayRef(matrix->shape)})
+    for (const Expr &expr : list)
+      ::forEachRead(kernel, expr, visit);
 }
 
 Expr fagen::ir::restBeside(const Expr &expr, StringRef name) {
@@ -37,28 +64,39 @@ Expr fagen::ir::restBeside(const Expr &expr, StringRef name) {
   return {};
 }
 
-std::optional<BoxMap> fagen::ir::boxMapOf(const Buffer &matrix) {
-  if (!matrix.map)
+std::optional<BoxMap> fagen::ir::boxMapOf(const Matrix &matrix) {
+  if (!matrix.isView())
     return BoxMap{0, constant(0), constant(0)};
-  const AddressMap &map = *matrix.map;
+  const AddressMap &map = matrix.map();
+  const llvm::ArrayRef<Expr> at = matrix.at();
   std::optional<BoxMap> found;
-  for (unsigned i = 0; i + 1 < map.at.size(); ++i) {
-    if (!map.at[i].uses(map.row))
+  for (unsigned i = 0; i + 1 < at.size(); ++i) {
+    if (!at[i].uses(map.row))
       continue;
-    const Expr first = restBeside(map.at[i], map.row);
+    const Expr first = restBeside(at[i], map.row);
     if (found || !first)
       return std::nullopt;
-    found = BoxMap{i, first, restBeside(map.at.back(), map.column)};
+    found = BoxMap{i, first, restBeside(at.back(), map.column)};
   }
   return found;
 }
 
-const Buffer *fagen::ir::globalOf(const Op &op) {
+const Operand *fagen::ir::globalOperandOf(const Op &op) {
   for (const Operand &operand : op.operands)
     if (operand.buffer && operand.buffer->space == Space::Global)
-      return operand.buffer;
+      return &operand;
   return nullptr;
 }
 
+const Buffer *fagen::ir::globalOf(const Op &op) {
+  const Operand *const operand = globalOperandOf(op);
+  return operand ? operand->buffer : nullptr;
+}
+
+Matrix fagen::ir::matrixOf(const Op &op) { return Matrix(*globalOperandOf(op)); }
+
 Expr fagen::ir::firstRowOf(const Op &op) { return op.expr(Attr::Row); }
-Expr fagen::ir::firstColumnOf(const Op &op) { return op.has(Attr::Column) ? op.expr(Attr::Column) : constant(0); }
+Expr fagen::ir::firstColumnOf(const Op &op) {
+  const Expr column = op.has(Attr::Column) ? op.expr(Attr::Column) : constant(0);
+  return op.has(Attr::First) ? column + constant(op.integer(Attr::First)) : column;
+}

@@ -5,6 +5,8 @@
 //
 //   fence; mma_issue; mma_commit; mma_wait 0
 //
+// but those that follow each other and add to one sum, which are asked for, and waited for, as one.
+//
 // With overlap = intra or both the loops over key tiles are rotated, so that P V of tile j - 1 runs under the softmax
 // of tile j (FlashAttention-3, Shah et al., 2024). While it does nobody may touch O, so that O follows a new maximum
 // later than the sums:
@@ -36,15 +38,19 @@ using namespace fagen::ir;
 
 namespace {
 
+std::unique_ptr<Op> issueOf(MmaOp<const Op> product) {
+  return makeMmaIssue({.acc = product.acc(),
+                       .a = product.a(),
+                       .b = product.b(),
+                       .form = product.form(),
+                       .accumulate = product.accumulate(),
+                       .location = product->location});
+}
+
 void appendIssue(Ops &ops, MmaOp<const Op> product) {
   const Location &location = product->location;
   ops.push_back(makeFence({.kind = FenceKind::Mma, .location = location}));
-  ops.push_back(makeMmaIssue({.acc = product.acc(),
-                              .a = product.a(),
-                              .b = product.b(),
-                              .form = product.form(),
-                              .accumulate = product.accumulate(),
-                              .location = location}));
+  ops.push_back(issueOf(product));
   ops.push_back(makeMmaCommit({.location = location}));
 }
 
@@ -52,11 +58,21 @@ void appendWait(Ops &ops, int64_t pending, const Location &location) {
   ops.push_back(makeMmaWait({.pending = pending, .location = location}));
 }
 
+/// Whether these, the last ops of a block, issue products into the sum, commit, and wait.
+bool endsWithSum(const Ops &ops, const Operand &acc) {
+  if (ops.size() < 3 || ops.back()->kind != OpKind::MmaWait)
+    return false;
+  const auto before = dynCast<MmaIssueOp>(std::as_const(*ops[ops.size() - 3]));
+  return before && before->acc().buffer == acc.buffer;
+}
+
 void issueAlone(Block &block) {
   rewrite(block, [](std::unique_ptr<Op> op, Ops &ops) {
     const auto product = dynCast<MmaOp>(std::as_const(*op));
     if (!product)
       return ops.push_back(std::move(op));
+    if (product->accumulate() && endsWithSum(ops, product->acc()))
+      return void(ops.insert(ops.end() - 2, issueOf(*product)));
     appendIssue(ops, *product);
     appendWait(ops, 0, op->location);
   });
@@ -121,20 +137,23 @@ private:
     llvm_unreachable("a step has both products");
   }
 
-  static std::unique_ptr<Op> makePart(LoopOp<const Op> from, const char *name, Expr begin, Expr end) {
-    return makeLoop({.variable = from.variable().str(),
-                     .begin = std::move(begin),
-                     .end = std::move(end),
-                     .name = name,
-                     .location = from->location});
+  static std::unique_ptr<Op> makePart(LoopOp<const Op> from, const char *name, const char *what, Expr begin, Expr end) {
+    auto part = makeLoop({.variable = from.variable().str(),
+                          .begin = std::move(begin),
+                          .end = std::move(end),
+                          .name = name,
+                          .about = from.about().str(),
+                          .location = from->location});
+    tellPart(*part, what);
+    return part;
   }
 
   std::unique_ptr<Op> firstStep() const {
     const llvm::SmallVector<const Op *, 2> all = loops();
     const bool maskedFirst = all.size() > 1 && isMasked(*all.front());
     const Op &masked = maskedFirst ? *all.front() : *all.back();
-    std::unique_ptr<Op> loop =
-        makePart(LoopOp(masked), "first", constant(0), min(LoopOp(*all.back()).end(), constant(1)));
+    std::unique_ptr<Op> loop = makePart(LoopOp(masked), "first", "the first step, under whose softmax no product runs",
+                                        constant(0), min(LoopOp(*all.back()).end(), constant(1)));
     appendIssue(loop->body.ops, productOf(masked, MmaForm::Abt));
     appendWait(loop->body.ops, 0, masked.location);
     appendSoftmax(loop->body.ops, masked, [](Ops &) {});
@@ -155,7 +174,8 @@ private:
   std::unique_ptr<Op> lastStep() const {
     const LoopOp before(std::as_const(*lastLoop));
     const Expr end = before.end();
-    std::unique_ptr<Op> loop = makePart(before, "last", end - min(end, constant(1)), end);
+    std::unique_ptr<Op> loop =
+        makePart(before, "last", "the product left of the last step", end - min(end, constant(1)), end);
     appendIssue(loop->body.ops, MmaOp(std::as_const(*output)));
     appendWait(loop->body.ops, 0, lastLoop->location);
     return loop;

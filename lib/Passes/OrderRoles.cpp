@@ -146,12 +146,15 @@ private:
       leave(handover, site);
   }
 
-  /// In front of the fence of a product, so that nothing comes between that and the product.
+  /// In front of the fence of products, so that nothing comes between that and the products.
   void waitFor(const Handover &handover, const HandoverUse &use) {
     const OpPlaces::Place &place = places.of(*use.anchor);
+    size_t first = place.index;
+    while (first > 0 && place.block->ops[first - 1]->kind == OpKind::MmaIssue)
+      --first;
     const Op *at = use.anchor;
-    if (place.index > 0 && syncOf(*place.block->ops[place.index - 1]).releases == Means::ProductFence)
-      at = place.block->ops[place.index - 1].get();
+    if (first > 0 && syncOf(*place.block->ops[first - 1]).releases == Means::ProductFence)
+      at = place.block->ops[first - 1].get();
     before[at].push_back(makeWait({.bar = {handover.full, use.position},
                                    .by = Actor::Thread,
                                    .location = use.position ? use.op->location : handover.full->location,
@@ -339,14 +342,41 @@ const Op *findUnfilled(const Kernel &kernel) {
   return unfilled;
 }
 
+/// A buffer that a bulk copy fills and no op reads: nobody would wait for its bytes.
+const Buffer *findUnread(const Kernel &kernel) {
+  llvm::SmallPtrSet<const Buffer *, 8> read;
+  auto forEachTile = [&](llvm::function_ref<void(const Op &, const Buffer &, bool)> visit) {
+    for (const Role &role : kernel.roles)
+      walk(role.body, [&](const Op &op) {
+        for (unsigned i = 0; i < op.operands.size(); ++i)
+          if (const Buffer *const buffer = op.operands[i].buffer; buffer && buffer->space == Space::Shared)
+            visit(op, *buffer, opInfo(op.kind).operands[i].effect == Effect::Write);
+      });
+  };
+  forEachTile([&](const Op &, const Buffer &buffer, bool isWrite) {
+    if (!isWrite)
+      read.insert(&buffer);
+  });
+  const Buffer *unread = nullptr;
+  forEachTile([&](const Op &op, const Buffer &buffer, bool isWrite) {
+    if (!unread && isWrite && isBulkCopy(op) && !read.contains(&buffer))
+      unread = &buffer;
+  });
+  return unread;
+}
+
 bool fits(const Kernel &kernel, llvm::ArrayRef<Handover> handovers, const OpPlaces &places, ShapeCheck &shape) {
   bool isInOrder = false;
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) { isInOrder |= isAtMbarrier(op); });
   const Op *const unfilled = findUnfilled(kernel);
+  const Buffer *const unread = findUnread(kernel);
   return shape.needs(!isInOrder, "roles that no mbarrier orders yet") &&
          shape.needs(!unfilled, "shared memory that some role fills before others use it",
                      unfilled ? unfilled->location : Location()) &&
+         shape.needs(!unread,
+                     "some op that reads %" + llvm::Twine(unread ? unread->name : "") + ", which bulk copies fill",
+                     unread ? unread->location : Location()) &&
          llvm::all_of(handovers,
                       [&](const Handover &handover) { return HandoverCheck(handover, places, shape).fits(); });
 }

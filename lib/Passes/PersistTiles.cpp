@@ -90,7 +90,7 @@ private:
       for (Operand &operand : op->operands) {
         if (llvm::any_of(held, [&](const Buffer *tile) { return operand.buffer == tile->guard->full; }))
           operand.position = op->kind == OpKind::MbarrierInit ? constant(0) : variable(turn);
-        else if (operand.position && op->kind != OpKind::MbarrierInit)
+        else if (operand.position && operand.buffer->isRing && op->kind != OpKind::MbarrierInit)
           operand.position = variable(base) + operand.position;
       }
     }

@@ -45,24 +45,37 @@ static size_t commentBehind(StringRef code) {
   return at == StringRef::npos || code.take_front(at).count('"') % 2 != 0 ? StringRef::npos : at;
 }
 
+/// Brackets; and angles of template arguments, which stand beside no blanks as those of comparisons do.
+static bool opens(StringRef text, size_t i) {
+  return StringRef("([{").contains(text[i]) || (text[i] == '<' && i > 0 && text[i - 1] != ' ');
+}
+static bool closes(StringRef text, size_t i) {
+  return StringRef(")]}").contains(text[i]) || (text[i] == '>' && i > 0 && text[i - 1] != ' ' && text[i - 1] != '-');
+}
+
 /// How much of the text comes on a line of so many columns.
 static size_t breakOf(StringRef text, size_t columns) {
   if (isComment(text)) {
     const size_t blank = text.take_front(columns + 1).rfind(' ');
     return blank == StringRef::npos || blank < 4 ? text.size() : blank;
   }
-  size_t best = text.size();
+  size_t best = 0, blank = text.size();
   int depth = 0, least = 1 << 20;
   bool isQuoted = false;
   for (size_t i = 0; i + 1 < text.size() && i < columns; ++i) {
     isQuoted ^= text[i] == '"';
-    depth += isQuoted ? 0 : StringRef("([{").contains(text[i]) - StringRef(")]}").contains(text[i]);
-    if (isQuoted || !(text[i] == ',' || text[i] == ';') || text[i + 1] != ' ' || depth > least)
+    if (isQuoted)
+      continue;
+    depth += opens(text, i) - closes(text, i);
+    if (text[i + 1] != ' ')
+      continue;
+    blank = i + 1;
+    if (!(text[i] == ',' || (text[i] == ';' && !text.substr(i + 1).starts_with(" }"))) || depth > least)
       continue;
     least = depth;
     best = i + 1;
   }
-  return best;
+  return best == 0 ? blank : best;
 }
 
 /// A line, or as many as it takes; what comes after the first is indented twice.

@@ -12,6 +12,7 @@ import time
 from typing import NamedTuple
 
 from . import _kernels, _lib, errors
+from ._command import Parser
 from ._models import Layer, read_model
 
 _DONE, _FAILED_CHECK = 0, 2
@@ -79,14 +80,8 @@ def _numbers(text):
     return numbers
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message):
-        self.exit(1, f"{self.prog}: error: {message}; {self.prog} --help shows what it takes\n")
-
-
 def parse(arguments):
-    parser = _Parser(prog="fagen bench", description="A model's attention on this machine: our kernels beside PyTorch's.",
-                     epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("bench", "A model's attention on this machine: our kernels beside PyTorch's.", _EXAMPLES)
     parser.add_argument("--model", required=True, metavar="FILE", help="the model's config.json, as transformers has it")
     parser.add_argument("--seq", type=_numbers, default=[4096], metavar="N,...", help="tokens of a sequence (default: 4096)")
     parser.add_argument("--batch", type=_numbers, default=[1], metavar="N,...", help="sequences at once (default: 1)")

@@ -175,12 +175,29 @@ def _load(directory, keep=None):
     return KernelSet(directories, keep)
 
 
+def _read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def with_machine_code():
+    """The directory of the wheel fagen_kernels, installed beside this package: (directory or None, whether it is of these kernels)."""
+    directory = os.path.join(os.path.dirname(_lib.PACKAGE), "fagen_kernels", "kernels")
+    stamp = _read(os.path.join(directory, "stamp.txt"))
+    return (directory if stamp else None), stamp == _read(_lib.path("kernels", "stamp.txt"))
+
+
 @functools.lru_cache(maxsize=None)
 def ready() -> KernelSet:
-    """The kernel sets of this package, as one: in the order of kernels/ready.txt."""
+    """The kernel sets of this package, as one: in the order of kernels/ready.txt. With machine code, where fagen_kernels brings it."""
     with open(_lib.path("kernels", "ready.txt"), encoding="utf-8") as file:
         names = [line.split()[0] for line in file if not line.startswith("#")]
-    return KernelSet([_lib.path("kernels", name) for name in names])
+    machine_code, is_of_these = with_machine_code()
+    directory = machine_code if machine_code and is_of_these else _lib.path("kernels")
+    return KernelSet([os.path.join(directory, name) for name in names])
 
 
 def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
@@ -199,6 +216,7 @@ def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
     try:
         _run_compiler([file, "-o", written] + ([f"--target={','.join(targets)}"] if targets else []))
     except errors.SpecError as error:
+        kept.cleanup()
         raise (error.named(file, "<spec>") if is_text else error) from None
     return _load(written, kept)
 

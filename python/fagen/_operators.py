@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Importing this defines them with the PyTorch that is imported. `ours` is the library that has them."""
 import ctypes
+import importlib
 import importlib.abc
 import importlib.util
 import os
@@ -180,7 +181,15 @@ def _count_operations():
         counter.register_flop_formula(getattr(torch.ops.fagen, name))(_operations_of(name))
 
 
-if "torch.utils.flop_counter" in sys.modules:
-    _count_operations()
-else:
-    sys.meta_path.insert(0, _WhenImported("torch.utils.flop_counter", _count_operations))
+def _register_shardings():
+    try:
+        importlib.import_module("._dtensor", __package__)
+    except (ImportError, AttributeError):  # of a PyTorch that has it elsewhere: it says itself that operators have no sharding
+        pass
+
+
+for _module, _then in (("torch.utils.flop_counter", _count_operations), ("torch.distributed.tensor", _register_shardings)):
+    if _module in sys.modules:
+        _then()
+    else:
+        sys.meta_path.insert(0, _WhenImported(_module, _then))

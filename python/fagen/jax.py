@@ -17,7 +17,7 @@ import numpy
 import tvm_ffi
 from tvm_ffi import libinfo
 
-from . import _forms, _jax_arguments, _kernels, _lib, _stats, errors
+from . import _forms, _jax_arguments, _jax_partitioned, _kernels, _lib, _stats, errors
 
 fallback = "warn"
 _TARGET = "fagen_attention"
@@ -103,16 +103,28 @@ def _theirs(query, key, value, bias, visible, scale, is_causal, residual, window
                                         **options)
 
 
+@functools.lru_cache(maxsize=None)
+def _local(scale, is_causal, residual, window):
+    """The custom call on what one device has: of query, key, value and what is read for each query and key."""
+    left, right = window or (0, 0)
+
+    def call(*given):
+        batch, rows, heads, _ = given[0].shape
+        results = (jax.ShapeDtypeStruct((batch, rows, heads, given[2].shape[3]), given[0].dtype),
+                   jax.ShapeDtypeStruct((batch, heads, rows) if residual else (1,), jnp.float32))
+        ours = jax.ffi.ffi_call(_TARGET, results, vmap_method="broadcast_all")
+        return tuple(ours(*given, scale=scale, causal=is_causal, lse=residual, windowed=window is not None, left=left, right=right))
+    return call
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7, 8))
 def _attention(query, key, value, bias, visible, scale, is_causal, residual, window):
-    batch, rows, heads, _ = query.shape
-    results = (jax.ShapeDtypeStruct((batch, rows, heads, value.shape[3]), query.dtype),
-               jax.ShapeDtypeStruct((batch, heads, rows) if residual else (1,), jnp.float32))
-    call = jax.ffi.ffi_call(_TARGET, results, vmap_method="broadcast_all")
-    left, right = window or (0, 0)
     bias = None if bias is None else bias.astype(jnp.float32)
     given = [t for t in (query, key, value, bias, visible) if t is not None]
-    o, lse = call(*given, scale=float(scale), causal=bool(is_causal), lse=bool(residual), windowed=window is not None, left=left, right=right)
+    call = _local(float(scale), bool(is_causal), bool(residual), window)
+    if _jax_partitioned.is_wanted():
+        call = _jax_partitioned.call_of(call, not is_causal and window is None, bool(residual))
+    o, lse = call(*given)
     return (o, lse.swapaxes(1, 2)) if residual else o
 
 
@@ -126,7 +138,8 @@ def _backward(scale, is_causal, residual, window, inputs, gradient):
     if visible is not None:  # a row that sees nothing is 0 here, and the mean of V there
         seen = visible.any(-1).swapaxes(1, 2)[..., None]
         gradient = (jnp.where(seen, gradient[0], 0), jnp.where(seen[..., 0], gradient[1], 0)) if residual else jnp.where(seen, gradient, 0)
-    _, pull = jax.vjp(lambda *t: _theirs(*t, visible, scale, is_causal, residual, window), *tensors)
+    theirs, pull = jax.vjp(lambda *t: _theirs(*t, visible, scale, is_causal, residual, window), *tensors)
+    gradient = jax.tree.map(lambda one, like: one.astype(like.dtype), gradient, theirs)  # their residual has the type of query
     return *pull(gradient), None
 
 

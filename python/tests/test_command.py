@@ -27,14 +27,17 @@ def test_compiler_takes_arguments_input_and_gives_its_code():
 
 def test_help_names_both():
     text = run("--help").stdout
-    assert text.startswith("fagen bench --help") and "USAGE: fagen" in text
+    assert text.startswith("fagen doctor --help") and "fagen bench --help" in text and "USAGE: fagen" in text
     assert "--model FILE" in run("bench", "--help").stdout
 
 
-def test_wheel_has_the_program():
+@pytest.mark.parametrize("program", ["fagen", "fagen-run"])
+def test_wheel_has_the_programs(program):
     with open(os.path.join(ROOT, "pyproject.toml"), encoding="utf-8") as file:
-        module, function = re.search(r'^\[project.scripts\]\nfagen = "([\w.]+):(\w+)"', file.read(), re.M).groups()
-    assert callable(getattr(__import__(module, fromlist=[function]), function))
+        module, function = re.search(rf'^\[project.scripts\](?:\n.+)*?\n{program} = "([\w.]+):(\w+)"', file.read(), re.M).groups()
+    called = f"import sys; from {module} import {function}; sys.argv = ['{program}', '--version']; sys.exit({function}())"
+    done = subprocess.run([sys.executable, "-c", called], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith(program), done
 
 
 @pytest.mark.parametrize("config, expected", [

@@ -147,7 +147,7 @@ uint32_t targetDistance(const fagen_row &row, const fagen_device &device) {
   return row.sm <= device.sm ? device.sm - row.sm : kHigherTarget + row.sm - device.sm;
 }
 
-static bool packsHeads(const fagen_row &row) {
+bool packsHeads(const fagen_row &row) {
   switch (row.launches[0].grid) {
   case FAGEN_GRID_PACKED_TILES:
   case FAGEN_GRID_PACKED_SPLITS:

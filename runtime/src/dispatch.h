@@ -36,6 +36,9 @@ Misfit misfitOf(const fagen_row &row, const Problem &problem, const fagen_device
 /// here.
 uint32_t targetDistance(const fagen_row &row, const fagen_device &device);
 
+/// Whether a tile's rows are those of all query heads of a K/V head.
+bool packsHeads(const fagen_row &row);
+
 /// Rows that a row's tiles cut up: of a head, or of all heads that share a K/V head; and how many such heads there are.
 int64_t tiledRowsOf(const fagen_row &row, const Problem &problem);
 int32_t tiledHeadsOf(const fagen_row &row, const Problem &problem);

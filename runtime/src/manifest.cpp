@@ -4,6 +4,7 @@
 #include "dispatch.h"
 #include "error.h"
 #include "fields.h"
+#include "mapped_file.h"
 #include "verbose.h"
 
 #include <algorithm>
@@ -22,6 +23,7 @@ struct LoadedTable : fagen_table {
   LoadedTable() : fagen_table{} {}
 
   std::deque<std::string> texts;
+  std::deque<MappedFile> machineCode; ///< of a set for many GPUs a process reads little
   std::deque<std::vector<fagen_op>> programs;
   std::deque<std::vector<fagen_workspace>> workspaces;
   std::deque<std::vector<fagen_map>> maps;
@@ -292,20 +294,20 @@ private:
     row.launches[0].reserved = FAGEN_SPLITS_OF_SHARED;
   }
 
-  /// What a file of the kernel set holds.
-  const std::string &readFile(const Field &field) {
+  /// A file of the kernel set.
+  std::string fileOf(const Field &field) const {
     const std::filesystem::path name = field.text(), path = directory / name;
     if (name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end())
       field.fail("is " + inQuotes(field.text()) + ", which leads out of the kernel set");
     if (std::error_code error; !std::filesystem::is_regular_file(path, error))
       field.fail("names " + inQuotes(field.text()) + ", which is not in " + directory.string());
-    return loaded.texts.emplace_back(readWholeFile(path.string()));
+    return path.string();
   }
 
   const fagen_code *readCode(const Field &row) {
     fagen_code &code = loaded.codes.emplace_back();
     code.source_name = loaded.keep(row["source"].text());
-    const std::string &source = readFile(row["source"]);
+    const std::string &source = loaded.texts.emplace_back(readWholeFile(fileOf(row["source"])));
     code.source = source.c_str();
     if (row.has("binaries"))
       readBinaries(row["binaries"], source, code);
@@ -321,9 +323,9 @@ private:
         verbose("%s: made of another text than %s: not used", binary["file"].text().c_str(), code.source_name);
         continue;
       }
-      const std::string &text = readFile(binary["file"]);
+      const std::string_view code = loaded.machineCode.emplace_back(fileOf(binary["file"])).bytes();
       binaries.push_back(
-          {FAGEN_BINARY_CUBIN, binary["sm"].number(), binary["exact"].number(), 0, text.data(), text.size()});
+          {FAGEN_BINARY_CUBIN, binary["sm"].number(), binary["exact"].number(), 0, code.data(), code.size()});
     }
     code.binaries = binaries.data();
     code.binary_count = binaries.size();

@@ -65,6 +65,10 @@ public:
                    "landing late, early and at random in turn")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
+    app.add_option("--runs", runs, "emulator: run each case so often; copies land late in the first run, early in the "
+                                   "second, at random in the third")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 3));
     app.add_flag("--coverage", withCoverage, "emulator: also tell which ops of the kernels never ran");
     app.footer(
         "Examples:\n"
@@ -93,8 +97,8 @@ public:
         json["coverage"] = coverage.json();
       return finishCheck(options, report, std::move(json), device->name(), withCoverage ? coverage.table() : "");
     }
-    if (seeds != 1 || withCoverage)
-      throw UserError("--seeds and --coverage are of the emulator; add --device cpu");
+    if (seeds != 1 || runs != kTolerances.runs || withCoverage)
+      throw UserError("--runs, --seeds and --coverage are of the emulator; add --device cpu");
     GpuDevice device;
     GpuReference engine(device);
     GpuReference::Agreement agreement = engine.requireAgreement();
@@ -126,6 +130,7 @@ private:
     options.variants = variants;
     std::tie(options.part, options.parts) = parsePart();
     options.seed = seed;
+    options.runs = runs;
     options.seeds = seeds;
     options.endsAtFailure = endsAtFailure;
     return options;
@@ -173,7 +178,7 @@ private:
   std::string device = "auto", suite, part = "1/1";
   std::vector<std::string> variants, cases;
   uint64_t seed = 1;
-  int seeds = 1;
+  int runs = kTolerances.runs, seeds = 1;
   bool withCoverage = false, isSample = false, endsAtFailure = false;
   std::vector<ScheduleSample> samples; ///< one for each set, where only samples are checked
 };

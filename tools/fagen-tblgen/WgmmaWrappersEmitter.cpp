@@ -1,7 +1,8 @@
-// fagen: writes runtime/include/fagen/device/ptx/wgmma.h: one device function per wgmma instruction and kind of A.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// fagen: writes runtime/include/fagen/device/ptx/wgmma.h and wgmma_bytes.h: one device function per wgmma instruction
+// and kind of A. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The file is checked in, since the device library is used without a compiler build; test/TableGen proves it fresh.
+// The files are checked in, since the device library is used without a compiler build; test/TableGen proves them fresh.
+// Products of bytes have a file of their own: no kernel without them reads their text.
 // Functions of one pair of types share a name; the size of the accumulator says which N is meant.
 
 #include "AsmText.h"
@@ -21,6 +22,9 @@ std::vector<std::string> operator+(std::vector<std::string> list, const std::vec
   return list;
 }
 
+/// Whether operands may run along K or across it, as constants of the instruction say.
+bool hasMajors(const Record &instr) { return instr.getValueAsBit("HasMajors"); }
+
 /// The instruction's PTX with N in place, in pieces for lines of their own; `isShared` says where A is, `d` counts the
 /// accumulators.
 std::vector<std::string> instruction(const Record &instr, int64_t n, int64_t d, bool isShared) {
@@ -30,10 +34,12 @@ std::vector<std::string> instruction(const Record &instr, int64_t n, int64_t d, 
   const int64_t aCount = isShared ? 1 : instr.getValueAsInt("ARegisters");
   const int64_t b = d + aCount, accumulate = b + 1, majors = accumulate + 1;
   const auto number = [](int64_t i) { return "%" + std::to_string(i); };
+  std::string listOfMajors;
+  for (int64_t i = 0, count = hasMajors(instr) ? 1 + isShared : 0; i != count; ++i)
+    listOfMajors += ", " + number(majors + i);
   return {"{\\n\\t.reg .pred p;\\n\\tsetp.ne.b32 p, " + number(accumulate) + ", 0;\\n\\t", mnemonic + " ",
           operandList(0, d) + ", ",
-          (isShared ? number(d) : operandList(d, aCount)) + ", " + number(b) + ", p, 1, 1, " + number(majors) +
-              (isShared ? ", " + number(majors + 1) : "") + ";\\n\\t}"};
+          (isShared ? number(d) : operandList(d, aCount)) + ", " + number(b) + ", p, 1, 1" + listOfMajors + ";\\n\\t}"};
 }
 
 void emitWrapper(raw_ostream &os, const Record &instr, int64_t n, bool isShared) {
@@ -47,8 +53,10 @@ void emitWrapper(raw_ostream &os, const Record &instr, int64_t n, bool isShared)
       (isShared ? "MatrixDescriptor a" : "const unsigned (&a)[" + std::to_string(aCount) + "]") +
       std::string(", MatrixDescriptor b,");
   os << "\n/// m" << instr.getValueAsInt("M") << "n" << n << "k" << instr.getValueAsInt("K") << ", A in "
-     << (isShared ? "shared memory" : "registers") << ".\ntemplate <" << (isShared ? "Major kA, " : "") << "Major kB>\n"
-     << head << operands;
+     << (isShared ? "shared memory" : "registers") << ".\n";
+  if (hasMajors(instr))
+    os << "template <" << (isShared ? "Major kA, " : "") << "Major kB>\n";
+  os << head << operands;
   const std::string flag = " bool accumulate,";
   if (head.size() + operands.size() + flag.size() <= kColumns)
     os << flag << "\n" << indent;
@@ -64,12 +72,26 @@ void emitWrapper(raw_ostream &os, const Record &instr, int64_t n, bool isShared)
   const std::vector<std::string> a =
       isShared ? std::vector<std::string>{"\"l\"(a.bits)"} : constraints("r", "a", aCount);
   std::vector<std::string> rest = {"\"l\"(b.bits)", "\"r\"(static_cast<int>(accumulate))"};
-  if (isShared)
+  if (hasMajors(instr) && isShared)
     rest.push_back("\"n\"(static_cast<int>(kA))");
-  rest.push_back("\"n\"(static_cast<int>(kB))");
+  if (hasMajors(instr))
+    rest.push_back("\"n\"(static_cast<int>(kB))");
   emitList(os, kAsmIndent, a + rest);
   emitList(os, kAsmIndent, {"\"memory\""}, ");");
   os << "}\n";
+}
+
+void emitWrappers(const RecordKeeper &records, StringRef instrs, raw_ostream &os) {
+  os << "#pragma once\n\n#include <fagen/device/ptx/matrix_descriptor.h>\n#include <fagen/device/ptx/site.h>\n\n"
+     << "namespace fagen::device::ptx {\n";
+  for (const Record *instr : recordsInOrder(records, instrs)) {
+    if (instr->getValueAsDef("Accum")->getValueAsString("Text") != "f32")
+      continue;
+    for (int64_t n = instr->getValueAsInt("N"); n <= instr->getValueAsInt("NMax"); n += instr->getValueAsInt("N"))
+      for (bool isShared : {true, false})
+        emitWrapper(os, *instr, n, isShared);
+  }
+  os << "\n} // namespace fagen::device::ptx\n";
 }
 
 void emitWgmmaWrappers(RecordKeeper &records, raw_ostream &os) {
@@ -83,20 +105,23 @@ void emitWgmmaWrappers(RecordKeeper &records, raw_ostream &os) {
      << "// the fragments of mma.m16n8k16, that of D for each 8 columns behind the other. The product runs on after "
         "the "
         "call;\n"
-     << "// ptx/warpgroup.h says what must stand around it. sm_90a.\n"
-     << "#pragma once\n\n#include <fagen/device/ptx/matrix_descriptor.h>\n#include <fagen/device/ptx/site.h>\n\n"
-     << "namespace fagen::device::ptx {\n";
-  for (const Record *instr : recordsInOrder(records, "WgmmaM64K16")) {
-    if (instr->getValueAsDef("Accum")->getValueAsString("Text") != "f32")
-      continue;
-    for (int64_t n = instr->getValueAsInt("N"); n <= instr->getValueAsInt("NMax"); n += instr->getValueAsInt("N"))
-      for (bool isShared : {true, false})
-        emitWrapper(os, *instr, n, isShared);
-  }
-  os << "\n} // namespace fagen::device::ptx\n";
+     << "// ptx/warpgroup.h says what must stand around it. sm_90a.\n";
+  emitWrappers(records, "WgmmaM64K16", os);
+}
+
+void emitWgmmaByteWrappers(RecordKeeper &records, raw_ostream &os) {
+  emitFileHeader(os, "products of bytes of a warp group by wgmma, one instruction a function.", "MmaInstrs.td");
+  os << "//\n// As those of ptx/wgmma.h, but that A is 64 x 32 and B 32 x N, and both run along K. Register i of A "
+        "holds row g (g + 8\n"
+     << "// where i is odd) at 16 (i / 2) + 4t to 16 (i / 2) + 4t + 3 of K, where g = lane / 4 and t = lane % 4. "
+        "sm_90a.\n"
+     << "//\n// The tensor cores keep 13 bits of a sum (docs/internals/Arithmetic.md).\n";
+  emitWrappers(records, "WgmmaM64K32", os);
 }
 
 TableGen::Emitter::Opt registration("gen-wgmma-wrappers", emitWgmmaWrappers, "device functions of wgmma instructions");
+TableGen::Emitter::Opt ofBytes("gen-wgmma-byte-wrappers", emitWgmmaByteWrappers,
+                               "device functions of wgmma instructions on bytes");
 
 } // namespace
 } // namespace fagen::tblgen::wgmmaWrappersEmitter

@@ -25,7 +25,8 @@ struct GlobalAccess {
   const ir::Let *let = nullptr; ///< in place of an op: a value that each CTA reads before its body, or judges tiles by
   const ir::Buffer *buffer = nullptr;
   bool reads = false, writes = false;
-  bool isOwn = false; ///< only the CTA's own rows
+  bool isIndex = false; ///< an element that says where what the op names lies
+  bool isOwn = false;   ///< only the CTA's own rows
 };
 
 /// Uses by two CTAs, at least one a write.

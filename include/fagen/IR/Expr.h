@@ -196,6 +196,9 @@ inline Expr variable(llvm::StringRef name) { return Expr::variable(name); }
 /// what bounds of loops, positions and sizes may be.
 bool isOfIntegers(const Expr &expr);
 
+/// Likewise, or a choice between such, or an element of a global buffer at such indices: what says where elements lie.
+bool isOfPlacesInMemory(const Expr &expr);
+
 /// Whether it names no element of an operand: it is one value for each place.
 bool isOfPlaces(const Expr &expr);
 

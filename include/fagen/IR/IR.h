@@ -25,7 +25,9 @@
 //       param %slope : f32[heads]
 //       param %doc : i32[batch, seq_kv] in [0, 1000]
 //       scratch %sights : i32[1, heads, 4, 4]
+//       global %first : u32[B + 1] param first in [0, 1000] ascending
 //       view %a_of : f16[M, K] = (r, c) -> %ga[r, c]
+//       view %page[j] : f16[64, K] = (r, c) -> %ga[%first[j] + r, c]
 //       global %gk : f16[rows x 64] param k
 //       shared %k : f16[kTileKeys x kHeadDimQK] stages kStages swizzle xor offset 16384 loc("l4_fp16.fa":21:16)
 //       shared %v : f16[64 x 64] stages 2 guard full %v_full by bytes, empty %v_empty by warp
@@ -96,6 +98,7 @@ struct Guard {
 /// 1, depends on the column: a row's elements lie side by side.
 struct AddressMap {
   Buffer *base = nullptr;
+  std::string index;       ///< what shape and `at` call the position that ops give it; empty where they give none
   std::string row, column; ///< what `at` calls them; a view of one dimension has rows of one element, and no column
   llvm::SmallVector<Expr, 4> at; ///< an index for each dimension of base
 };
@@ -114,7 +117,9 @@ struct Buffer {
   /// Without a parameter: one of the workspace, which a launch before writes and each dimension of which is dense.
   llvm::SmallVector<Expr, 4> shape;
   bool isStrided = false;         ///< of those: parameters say how far elements are apart; else each dimension is dense
-  std::optional<Interval> values; ///< of i32 that expressions read: what the caller promises, where he does
+  std::optional<Interval> values; ///< of integers that expressions read: what the caller promises, where he does
+  bool isAscending = false;       ///< likewise: along the last dimension no value is below the one before it
+  bool isDistinct = false;        ///< likewise: no two elements are the same
   std::optional<AddressMap> map;  ///< of a view
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
@@ -126,10 +131,10 @@ struct Buffer {
   uint64_t bytes() const { return stageBytes() * stages; }
 };
 
-/// A buffer as an op uses it: for rings, at a position.
+/// A buffer as an op uses it: for rings, and views with an index, at a position.
 struct Operand {
   Buffer *buffer = nullptr;
-  Expr position; ///< null for buffers that are no rings
+  Expr position; ///< null for other buffers
 };
 
 using Attribute = std::variant<int64_t, std::string, Expr>;

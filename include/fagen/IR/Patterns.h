@@ -15,7 +15,8 @@ Expr finiteOf(const Expr &x);
 /// The expression where no x of finiteOf is -inf.
 Expr assumeFinite(const Expr &expr);
 
-/// A map that hides elements: value = visible ? %dst : -inf, where visible names no element of an operand.
+/// A map that hides elements, of several columns: value = visible ? %dst : -inf, where visible names no element of an
+/// operand.
 template <typename T> class MaskMap : public MapOp<T> {
 public:
   explicit MaskMap(T &op) : MapOp<T>(op) {}
@@ -41,7 +42,8 @@ Expr maskOf(const Buffer &scores, const Expr &visible);
 /// size (Exponent of ops/exp2.h).
 enum class ExponentOrder : uint8_t { ProductsFirst, DifferenceFirst };
 
-/// A map that makes powers of scores, in place: value = exp2 of such an exponent, s being %dst, with x finite or not.
+/// A map that makes powers of scores of several columns, in place: value = exp2 of such an exponent, s being %dst and x
+/// one of the row, finite or not.
 struct Powers {
   const Operand *scores, *shift; ///< x is an element of shift
   Expr factor;
@@ -54,7 +56,7 @@ Expr powersOf(const Buffer &scores, const Expr &shift, const Expr &factor, Expon
 
 /// A map to a constant: its value. Nothing of another op.
 std::optional<float> asFill(const Op &op);
-/// A map that adds x to dst, of several columns; that divides dst by x, and makes 0 of it where x is 0.
+/// A map that adds x to dst, of several columns; that divides it by the row's x, and makes 0 of it where x is 0.
 bool isSum(const Op &op);
 bool isQuotient(const Op &op);
 Expr quotientOf(const Buffer &dividend, const Buffer &divisor);

@@ -13,8 +13,29 @@ namespace fagen::ir {
 /// The buffer whose elements they are: of a view its base.
 const Buffer &tensorOf(const Buffer &matrix);
 
-/// The index in each dimension of tensorOf() of element (row, column).
-llvm::SmallVector<Expr, 4> indexOf(const Buffer &matrix, const Expr &row, const Expr &column);
+/// A matrix as an op names it: of a view with an index the one at the op's position.
+class Matrix {
+public:
+  explicit Matrix(const Operand &operand);
+
+  const Buffer &tensor() const { return tensorOf(*buffer); }
+  const Expr &rows() const { return shape[0]; }
+  const Expr &columns() const { return shape[1]; }
+  bool isView() const { return buffer->map.has_value(); }
+  bool isVector() const { return shape.size() == 1; } ///< a value a row, without columns
+  /// Of a view: what `at` calls row and column, and an index for each dimension of the tensor.
+  const AddressMap &map() const { return *buffer->map; }
+  llvm::ArrayRef<Expr> at() const { return indices; }
+  /// The index in each dimension of the tensor of element (row, column).
+  llvm::SmallVector<Expr, 4> indexOf(const Expr &row, const Expr &column) const;
+
+private:
+  const Buffer *buffer;
+  llvm::SmallVector<Expr, 4> shape, indices;
+};
+
+/// Calls `visit` with each index tensor that the op's own expressions, or the view that it names, take elements of.
+void forEachRead(const Kernel &kernel, const Op &op, llvm::function_ref<void(const Buffer &)> visit);
 
 /// `expr` minus the variable, where the rest does not depend on it; null elsewhere.
 Expr restBeside(const Expr &expr, llvm::StringRef variable);
@@ -25,12 +46,16 @@ struct BoxMap {
   Expr firstRow, firstColumn; ///< of the tensor, along those dimensions
 };
 /// Null where rows do not follow each other along one dimension.
-std::optional<BoxMap> boxMapOf(const Buffer &matrix);
+std::optional<BoxMap> boxMapOf(const Matrix &matrix);
 
 /// Which of the op's operands is in global memory; null where none is.
+const Operand *globalOperandOf(const Op &op);
 const Buffer *globalOf(const Op &op);
+/// Of an op that has one.
+Matrix matrixOf(const Op &op);
 
-/// Row and column of the op's first element, of ops that name a matrix.
+/// Row and column of the op's first element, of ops that name a matrix; with the columns of a tile that leave before
+/// it.
 Expr firstRowOf(const Op &op);
 Expr firstColumnOf(const Op &op);
 

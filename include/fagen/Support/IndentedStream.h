@@ -13,7 +13,7 @@
 // some: flush() before the other stream is used.
 //
 // With a limit of columns long lines of C++ are broken: comments between words, code after a comma or semicolon, as far
-// out of parentheses as there is one; a comment after code goes above it.
+// out of parentheses as there is one, else between words; a comment after code goes above it.
 #pragma once
 
 #include "llvm/Support/raw_ostream.h"

@@ -13,6 +13,7 @@ def CpAsync : Feature<"cp_async", "cp.async: copies from global to shared memory
 def MmaSync : Feature<"mma_sync", "mma.sync m16n8k16 on f16 and bf16, ldmatrix">;
 def Fp8 : Feature<"fp8", "mma on e4m3 operands">;
 def Tma : Feature<"tma", "the bulk copy engine, mbarrier transaction counts, thread block clusters">;
+def StMatrix : Feature<"stmatrix", "stmatrix: fragments to shared memory, a matrix at once">;
 def Wgmma : Feature<"wgmma", "warp-group products that read shared memory, setmaxnreg">;
 
 #endif // FAGEN_TD_FEATURES

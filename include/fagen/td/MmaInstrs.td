@@ -118,11 +118,13 @@ let DRegisters = 8 in {
 }
 let DRegisters = 4 in def WmmaF16F16 : Wmma16<F16, F16, "f16.f16">;
 
-// wgmma m64nNk16, N = 8, 16, ..., 256: four warps take 64 rows; warp w of the group holds rows 16w to 16w + 15 in the
-// fragments of mma.m16n8k16. A comes from registers or shared memory, B from shared memory by descriptor.
-class WgmmaM64K16<Case operand, Case accum> : MmaInstr<MmaWgmma, operand, accum, 64, 8, 16> {
+// wgmma m64nNk16 of 16-bit operands and m64nNk32 of bytes, N = 8, 16, ..., 256: four warps take 64 rows; warp w of the
+// group holds rows 16w to 16w + 15 in the fragments of mma.m16n8k16, where each 16 bits of A may be two bytes. A comes
+// from registers or shared memory, B from shared memory by descriptor.
+class WgmmaM64<Case operand, Case accum, int k> : MmaInstr<MmaWgmma, operand, accum, 64, 8, k> {
+  bit HasMajors = 1; // either operand may run along K or across it; else both run along K
   let NMax = 256;
-  let Mnemonic = "wgmma.mma_async.sync.aligned.m64nNk16." # accum.Text # "." # operand.Text # "." # operand.Text;
+  let Mnemonic = "wgmma.mma_async.sync.aligned.m64nNk" # k # "." # accum.Text # "." # operand.Text # "." # operand.Text;
   let PtxSection = "Asynchronous warpgroup-level matrix instructions: wgmma.mma_async";
   let Needs = [Wgmma];
   let SlabWarps = 4;
@@ -130,9 +132,16 @@ class WgmmaM64K16<Case operand, Case accum> : MmaInstr<MmaWgmma, operand, accum,
   let HeadDimMultiple = 32; // whole panels of the bulk copy engine: 64 columns, or 32 where those do not divide
   let ARegisters = 4;
 }
+class WgmmaM64K16<Case operand, Case accum> : WgmmaM64<operand, accum, 16>;
+class WgmmaM64K32<Case operand> : WgmmaM64<operand, F32, 32> {
+  let HasMajors = 0;
+  let Needs = [Wgmma, Fp8];
+  let KeyMultiple = 32;
+}
 
 let Implemented = 1, DRegisters = 4 in { // for N = 8; N / 8 times as many in general
   def WgmmaF32F16 : WgmmaM64K16<F16, F32>;
   def WgmmaF32BF16 : WgmmaM64K16<BF16, F32>;
 }
 let DRegisters = 2 in def WgmmaF16F16 : WgmmaM64K16<F16, F16>;
+let DRegisters = 4 in def WgmmaF32E4M3 : WgmmaM64K32<E4M3>;

@@ -54,7 +54,7 @@ def SM89 : Ampere<"sm_89", 89, [Fp8]> {
 }
 
 class Hopper<string name, list<Feature> more = []>
-    : Target<name, 90, !listconcat([CpAsync, MmaSync, Fp8, Tma], more)> {
+    : Target<name, 90, !listconcat([CpAsync, MmaSync, Fp8, Tma, StMatrix], more)> {
   let SharedPerBlock = 232448;
   let SharedPerSm = 233472;
   let MaxWarpsPerSm = 64;

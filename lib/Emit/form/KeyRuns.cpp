@@ -9,6 +9,7 @@
 #include "fagen/IR/RunValues.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
 
 #include <fmt/format.h>
 

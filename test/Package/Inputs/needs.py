@@ -7,33 +7,28 @@ import re
 import subprocess
 import sys
 
-
-def objdump(option, file):
-    return subprocess.run(["objdump", option, file], check=True, capture_output=True, text=True).stdout
-
-
-def version(text):
-    return tuple(int(part) for part in text.split("."))
-
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "scripts"))
+from wheel_tag import asked_of, numbers, symbols_of  # noqa: E402 (scripts/wheel_tag.py)
 
 parser = argparse.ArgumentParser()
 parser.add_argument("file")
-parser.add_argument("--glibc", required=True)
+parser.add_argument("--glibc", required=True, type=numbers)
 parser.add_argument("--libraries", required=True)
 arguments = parser.parse_args()
 
-wanted = re.findall(r"\*UND\*.*GLIBC_([0-9.]+)\)?\s+(\w+)", objdump("-T", arguments.file))
-dynamic = objdump("-p", arguments.file)
-problems = [
-    f"needs {symbol}@GLIBC_{since}, later than {arguments.glibc}"
-    for since, symbol in wanted
-    if version(since) > version(arguments.glibc)
-]
+
+def text(version):
+    return ".".join(map(str, version))
+
+
+versions, libraries = asked_of(arguments.file)
+glibc = sorted(version for name, version in versions if name == "GLIBC")
+problems = [f"needs {symbol}@GLIBC_{text(version)}, later than {text(arguments.glibc)}"
+            for version in glibc if version > arguments.glibc for symbol in symbols_of(arguments.file, version) or ["something"]]
 allowed = arguments.libraries.split(",")
-problems += [f"needs {name}" for name in re.findall(r"NEEDED\s+(\S+)", dynamic) if name not in allowed]
+problems += [f"needs {name}" for name in libraries if name not in allowed]
 for problem in problems:
     print(f"{arguments.file}: {problem}", file=sys.stderr)
-newest = max((since for since, _ in wanted), key=version)
-soname = re.search(r"SONAME\s+(\S+)", dynamic)
-print(f"{os.path.basename(arguments.file)}: GLIBC_{newest}, SONAME {soname[1] if soname else 'none'}")
+soname = re.search(r"SONAME\s+(\S+)", subprocess.run(["objdump", "-p", arguments.file], check=True, capture_output=True, text=True).stdout)
+print(f"{os.path.basename(arguments.file)}: GLIBC_{text(glibc[-1])}, SONAME {soname[1] if soname else 'none'}")
 sys.exit(bool(problems))

@@ -65,7 +65,7 @@ bool isHarmful(const Problem &p, const Wrong &wrong) {
 
 /// Of a form with a bound at the left, and one with both.
 bool isNoticed(int64_t rows, int64_t keys, const FormDefinition &form, const Wrong &wrong) {
-  const std::vector<Case> cases = edgeCases(parseCase("1,1,1,1,1,64"), form, rows, keys);
+  const std::vector<Case> cases = edgeCases(parseCase("1,1,1,1,1,64"), form, rows, keys, 1);
   return std::any_of(cases.begin(), cases.end(), [&](const Case &c) {
     const bool hasRight = c.numbers.contains("right");
     return isHarmful({rows, keys, c.shape.seqQ, c.shape.seqKv, int64_t(c.numbers.at("left")),
@@ -90,12 +90,24 @@ TEST(Edges, NumbersAreInRangeAndBoundOnesStay) {
   FormDefinition form = formOf({scalar("small", -5, 9), scalar("bound", 0, 99), scalar("rows", 0, 99)});
   form.params[1].bound = 7;
   form.params.push_back({"map", FAGEN_ELEMENT_U8, {one(FAGEN_VAR_FORM_0 + 2)}, false, 0, 255, {}});
-  for (const Case &c : edgeCases(parseCase("1,1,1,1,1,64"), form, 128, 128)) {
+  for (const Case &c : edgeCases(parseCase("1,1,1,1,1,64"), form, 128, 128, 1)) {
     EXPECT_GE(c.numbers.at("small"), -5);
     EXPECT_LE(c.numbers.at("small"), 9);
     EXPECT_FALSE(c.numbers.contains("bound"));
-    EXPECT_FALSE(c.numbers.contains("rows")); // an extent
-    EXPECT_TRUE(c.tensors.empty());           // by neither batch, head, query nor key
+    EXPECT_TRUE(!c.numbers.contains("rows") || c.numbers.at("rows") <= 2); // an extent
+    EXPECT_TRUE(c.tensors.empty());                                        // by neither batch, head, query nor key
+  }
+}
+
+/// Tiles of several heads have fewer rows of each.
+TEST(Edges, HeadsOfAGroupShareATile) {
+  const FormDefinition window = formOf({scalar("left")});
+  const std::vector<Case> cases = edgeCases(parseCase("1,1,1,1,1,64"), window, 128, 128, 2),
+                          ofOne = edgeCases(parseCase("1,1,1,1,1,64"), window, 64, 128, 1);
+  ASSERT_EQ(cases.size(), ofOne.size());
+  for (size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(cases[i].shape.heads, 2 * cases[i].shape.kvHeads);
+    EXPECT_EQ(cases[i].shape.seqQ, ofOne[i].shape.seqQ);
   }
 }
 
@@ -108,8 +120,8 @@ TEST(Edges, TensorsHaveRules) {
       {"sees", FAGEN_ELEMENT_BIT, {one(FAGEN_VAR_SEQ_Q), one(FAGEN_VAR_SEQ_KV)}, false, 0, 1, {}},
   }));
   std::set<double> prefixes, ids;
-  bool saysPlace = false, saysNumber = false;
-  for (const Case &c : edgeCases(parseCase("1,1,1,1,1,64"), *form, 64, 32)) {
+  bool saysPlace = false, saysNumber = false, endsAtEdge = false;
+  for (const Case &c : edgeCases(parseCase("1,1,1,1,1,64"), *form, 64, 32, 1)) {
     ASSERT_EQ(c.tensors.size(), 4u) << formatCase(c);
     EXPECT_EQ(parseCase(formatCase(c)), c);
     const Case drawn = withForm(c, form, 1);
@@ -120,7 +132,13 @@ TEST(Edges, TensorsHaveRules) {
     const std::vector<double> &first = tensors.at("first").values;
     saysPlace |= first.back() > 32 && first.front() == 0;
     saysNumber |= first.front() < 0;
+    // The first tile of rows sees whole tiles alone, and not all.
+    const double prefix = tensors.at("prefix").values.back();
+    const int64_t last = std::min<int64_t>(64, c.shape.seqQ) + c.shape.seqKv - c.shape.seqQ;
+    endsAtEdge |= int64_t(prefix) % 32 == 0 && prefix >= double(last) && prefix < double(c.shape.seqKv);
   }
+  EXPECT_TRUE(endsAtEdge);
+  EXPECT_LT(*prefixes.begin(), -32);
   EXPECT_GT(prefixes.size(), 10u);
   EXPECT_LT(*ids.begin(), 0);
   EXPECT_TRUE(saysPlace);

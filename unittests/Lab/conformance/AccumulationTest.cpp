@@ -31,7 +31,7 @@ TEST(ExactSum, doublesOfAllBits) {
 
 /// One product of 1 and an accumulator: what is left of the product shows how many bits are kept.
 uint32_t onePlus(const Accumulation &way, float c, float product) {
-  Dot dot{.dtype = DType::BF16, .half = false, .a = {}, .b = {}, .c = asWord(c)};
+  Dot dot{.factor = Factor::BF16, .half = false, .a = {}, .b = {}, .c = asWord(c)};
   dot.a[0] = bf16OfFloat(product);
   dot.b[0] = bf16OfFloat(1);
   return accumulate(way, dot);
@@ -53,7 +53,7 @@ TEST(Accumulation, resultsOverflowToInfinityAndKeepSubnormals) {
 }
 
 TEST(Accumulation, stepsFollowEachOther) {
-  Dot dot{.dtype = DType::F16, .half = false, .a = {}, .b = {}, .c = asWord(-1)};
+  Dot dot{.factor = Factor::F16, .half = false, .a = {}, .b = {}, .c = asWord(-1)};
   dot.a[0] = dot.b[0] = f16OfFloat(1);
   dot.a[8] = f16OfFloat(0x1p-14f);
   dot.b[8] = f16OfFloat(0x1p-14f);
@@ -84,11 +84,35 @@ TEST(ModelStudy, findsThePlantedWay) {
   }
 }
 
+/// Sums of bytes are known to the bit: 13 bits of 32 products, and of the result.
+TEST(ModelStudy, bytesAddInOneWay) {
+  ModelRunner device(byteAccumulation());
+  const ConformanceReport report = runOn(device, "wgmma_f32_e4m3", 1);
+  ASSERT_EQ(report.models.size(), 1u);
+  EXPECT_EQ(report.models[0].candidates[0].name, byteAccumulation().name());
+  EXPECT_GT(report.models[0].candidates[1].different, 0u);
+  EXPECT_TRUE(report.cases[0].passed());
+  ModelRunner better({.products = 32, .fraction = 14, .result = 14});
+  EXPECT_FALSE(runOn(better, "wgmma_f32_e4m3", 1).cases[0].passed());
+}
+
+TEST(Accumulation, sumsOfBytesKeepThirteenBits) {
+  Dot dot{.factor = Factor::E4M3, .half = false, .a = {}, .b = {}, .c = asWord(16384)};
+  dot.a[31] = dot.b[31] = 0x38; // 1
+  EXPECT_EQ(accumulate(byteAccumulation(), dot), asWord(16384));
+  dot.b[31] = 0x40; // 2
+  EXPECT_EQ(accumulate(byteAccumulation(), dot), asWord(16386));
+  dot.c = asWord(16387); // of which one is cut
+  EXPECT_EQ(accumulate(byteAccumulation(), dot), asWord(16388));
+}
+
 /// The bound holds for what it was derived from, and it is not idle: it is nearly reached.
 TEST(ModelStudy, boundHoldsForItsModelAndForBetterOnes) {
   for (const Accumulation &way : {Accumulation{}, Accumulation{.ideal = true}}) {
     ModelRunner device(way);
     for (const CaseReport &c : runOn(device, "mma_", 2).cases) {
+      if (c.testCase->exact()) // by a way of its own
+        continue;
       EXPECT_TRUE(c.passed()) << way.name() << " " << c.testCase->name;
       EXPECT_GT(c.devices[0].maxOfBound, way.ideal ? 0.2 : 0.5) << c.testCase->name;
     }

@@ -78,7 +78,7 @@ constexpr Accumulation kFound{.products = 16, .fraction = 25, .truncate = true};
 double onTensorCores(DType dtype, const uint16_t *q, const uint16_t *k, int64_t headDim) {
   uint32_t sum = 0;
   for (int64_t first = 0; first < headDim; first += 16) {
-    Dot dot{.dtype = dtype, .half = false, .a = {}, .b = {}, .c = sum};
+    Dot dot{.factor = factorOf(dtype), .half = false, .a = {}, .b = {}, .c = sum};
     std::copy_n(q + first, 16, dot.a.begin());
     std::copy_n(k + first, 16, dot.b.begin());
     sum = accumulate(kFound, dot);

@@ -11,6 +11,19 @@
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 
+// GCC 8 to 10 have no __builtin_bit_cast; kernels use it where a value is known at run time.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 11
+namespace fagen::device {
+template <typename To, typename From> To bitsAs(const From &from) {
+  static_assert(sizeof(To) == sizeof(From), "of one size");
+  To to;
+  __builtin_memcpy(&to, &from, sizeof(to));
+  return to;
+}
+} // namespace fagen::device
+#define __builtin_bit_cast(To, from) ::fagen::device::bitsAs<To>(from)
+#endif
+
 #include <fagen/device/ptx/engine.h>
 
 /// Called once after loading. False when the kernel was built against another engine.

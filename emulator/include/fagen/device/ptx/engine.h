@@ -11,7 +11,7 @@
 namespace fagen::device::ptx {
 
 /// What mma multiplies.
-enum class ElementType : int { kF16, kBf16 };
+enum class ElementType : int { kF16, kBf16, kE4m3 };
 
 /// One product of wmma.
 struct WmmaTypes {
@@ -39,7 +39,7 @@ inline constexpr unsigned kUninitialised = 0xffe7ffe7u;
 inline constexpr unsigned short kUninitialisedHalf = 0xffe7u;
 
 /// Counts up with every change of Engine; a kernel built against another one is refused.
-inline constexpr unsigned kEngineVersion = 10;
+inline constexpr unsigned kEngineVersion = 11;
 
 struct Engine {
   unsigned version;

@@ -88,12 +88,12 @@ __device__ __forceinline__ void issue_abt(Acc &accumulator, const LeftOperand<T,
   issue_abt_slices<kHeld / 16>(accumulator, a, a_row, b, site);
 }
 
-/// Accumulator += a b, a in registers.
+/// Accumulator += a b, a in registers; of fewer columns than b the product of the first ones.
 template <class T, int kRows, int kColumns, class Acc, class BTile>
 __device__ __forceinline__ void issue_ab(Acc &accumulator, const LeftOperand<T, kRows, kColumns> &a, const BTile &b,
                                          ptx::Site site = ptx::Site::here()) {
-  static_assert(kRows == 16 && kColumns == BTile::kRows && Acc::kColumns == BTile::kColumns, "shapes of a product");
-  static_assert(mn_major_reach<BTile>() == operand_bytes<BTile>(), "products read all of the right tile, and no more");
+  static_assert(kRows == 16 && kColumns == BTile::kRows && Acc::kColumns <= BTile::kColumns, "shapes of a product");
+  static_assert(mn_major_reach<BTile>() == operand_bytes<BTile>(), "products read nothing beyond the right tile");
   const ptx::MatrixDescriptor b_operand = mn_major_operand(b);
 #pragma unroll
   for (int slice = 0; slice < kColumns / 16; ++slice)

@@ -4,7 +4,8 @@
 // A tile is what bulk tensor copies leave: panels of 64 or 32 columns (128 or 64 bytes a row), one behind the other,
 // the chunks of a row permuted by its number. One and the same tile serves as K-major operand (Q, K, P: its columns are
 // summed over) and as MN-major one (V: its rows are summed over); only the descriptor differs. It begins at a multiple
-// of 1024 bytes. A product takes 16 of what is summed over at a time: slice i.
+// of 1024 bytes. A product takes 32 bytes of what is summed over at a time, 16 columns of 16 bits or 32 of 8: slice i.
+// Bytes are K-major only.
 #pragma once
 
 #include <fagen/device/ptx/matrix_descriptor.h>
@@ -27,7 +28,10 @@ template <class Tile> constexpr int panel_columns() {
 /// Bytes of eight rows of a panel.
 template <class Tile> constexpr int core_bytes() { return 8 * Tile::kPanelBytes; }
 
-/// As K-major operand: the tile lies at `address`; its columns are summed over, the first 16 of them here.
+/// Columns of one slice.
+template <class Tile> constexpr int slice_columns() { return 32 / static_cast<int>(sizeof(typename Tile::Element)); }
+
+/// As K-major operand: the tile lies at `address`; its columns are summed over, the first slice of them here.
 template <class Tile> __device__ __forceinline__ constexpr ptx::MatrixDescriptor k_major_at(unsigned address) {
   return ptx::matrix_descriptor(address, 16, core_bytes<Tile>(), box_swizzle<Tile>());
 }
@@ -35,17 +39,16 @@ template <class Tile> __device__ __forceinline__ constexpr ptx::MatrixDescriptor
 template <class Tile> __device__ __forceinline__ ptx::MatrixDescriptor k_major_operand(const Tile &tile, int row = 0) {
   return k_major_at<Tile>(tile.base() + row * Tile::kPanelBytes);
 }
-/// From the first 16 columns to those from 16 * slice on.
+/// From the first slice of columns to another.
 template <class Tile> constexpr int k_major_step(int slice) {
-  const int column = 16 * slice;
+  const int column = slice_columns<Tile>() * slice;
   return column / panel_columns<Tile>() * (Tile::kRows * Tile::kPanelBytes) +
          column % panel_columns<Tile>() * static_cast<int>(sizeof(typename Tile::Element));
 }
 /// Bytes from the tile's first to the last that products of all its slices read, `rows` rows each. The permutation
 /// leaves a chunk in its row, and the last slice has the last chunks of its panel.
 template <class Tile> constexpr int k_major_reach(int rows) {
-  return k_major_step<Tile>(Tile::kColumns / 16 - 1) + (rows - 1) * Tile::kPanelBytes +
-         16 * static_cast<int>(sizeof(typename Tile::Element));
+  return k_major_step<Tile>(Tile::kColumns / slice_columns<Tile>() - 1) + (rows - 1) * Tile::kPanelBytes + 32;
 }
 
 /// As MN-major operand: all columns of the tile, of which N counts; its rows are summed over, the first 16 here.

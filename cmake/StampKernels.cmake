@@ -1,0 +1,10 @@
+# Writes DIRECTORY/stamp.txt: a hash of the kernels' sources, by which the machine code of a wheel of its own knows them.
+file(GLOB_RECURSE sources RELATIVE ${DIRECTORY} ${DIRECTORY}/*.cu)
+list(SORT sources)
+set(hashes "")
+foreach(source IN LISTS sources)
+  file(SHA256 ${DIRECTORY}/${source} hash)
+  string(APPEND hashes "${source} ${hash}\n")
+endforeach()
+string(SHA256 stamp "${hashes}")
+file(WRITE ${DIRECTORY}/stamp.txt "${stamp}\n")

@@ -1,0 +1,14 @@
+# fagen: what the Python commands of `fagen` share: how they read their command lines.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import argparse
+
+
+class Parser(argparse.ArgumentParser):
+    """Text stays as it is laid out; a mistake ends with 1, as everywhere in fagen."""
+
+    def __init__(self, command, description, epilog=None):
+        super().__init__(prog=f"fagen {command}", description=description, epilog=epilog,
+                         formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def error(self, message):
+        self.exit(1, f"{self.prog}: error: {message}; {self.prog} --help shows what it takes\n")
