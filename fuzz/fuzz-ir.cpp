@@ -52,8 +52,8 @@ void emit(const ir::Program &program, Diagnostics &diags) {
   if (!checkEmittable(program, diags))
     return;
   KernelText text = emitProgram(program);
-  if (program.kernels.front()->hasOwnParams())
-    emitProgramPlan(program, "fuzz.cu");
+  if (std::optional<llvm::json::Object> plan = programPlan(program))
+    emitProgramPlan(std::move(*plan), "fuzz.cu");
   else
     emitPlan(buildPlan(program, std::move(text)), program.name);
 }

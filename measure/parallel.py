@@ -1,6 +1,6 @@
 # fagen: attention over several GPUs of one host: right, and how fast beside one GPU and beside others.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""python3 measure/parallel.py --out DIR [--package DIR] [--ranks N] [--phases right,time,peers,graph,failure] [--seq 65536,131072]
+"""python3 measure/parallel.py --out DIR [--package DIR] [--ranks N] [--phases right,time,copies,peers,graph,failure] [--seq 65536,131072]
 [--unpack FILE]... [--note key=value]...
 
 A process for each GPU, over NCCL without NVLink multicast. Each phase has processes and a time limit of its own (--limit seconds for
@@ -8,7 +8,8 @@ all, 470), and writes DIR/parallel_PHASE.json after each result: what was measur
 
 right: against float64 on one GPU. time: the same global problem on one GPU and on all, by schemes in turn; a sample is the slowest
 rank's, all are kept; `tflops` is of the median. peers: PyTorch's context_parallel by its backends, and ring-flash-attn's zigzag over
-flash-attn 3 where both are installed, or in archives (wheels, .tar.xz) that --unpack names. graph: a call captured and replayed. failure: a rank that ends, and how long the others take to say so.
+flash-attn 3 where both are installed, or in archives (wheels, .tar.xz) that --unpack names. graph: a call captured and replayed. copies: a
+ring by copy engines beside one by NCCL. failure: a rank that ends, and how long the others take to say so.
 """
 import argparse
 import functools
@@ -24,7 +25,7 @@ import time
 import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIMITS = {"right": 120, "time": 210, "peers": 110, "graph": 60, "failure": 60}
+LIMITS = {"right": 120, "time": 190, "copies": 70, "peers": 100, "graph": 60, "failure": 40}
 HEADS, KV_HEADS, WIDTH, ROUNDS = 16, 16, 128, 7
 DEVICE = "cuda"
 
@@ -409,7 +410,7 @@ def graph(options, results):
         torch.cuda.synchronize()
         try:
             captured, o = torch.cuda.CUDAGraph(), torch.empty_like(wanted)
-            with torch.cuda.graph(captured):
+            with torch.cuda.graph(captured, capture_error_mode="thread_local"):
                 plan(*held, out=o)
             for _ in range(3):
                 o.zero_()
@@ -420,6 +421,25 @@ def graph(options, results):
             report(results, samples, rows, True, "graph")
         except Exception as error:
             results.add(what="graph", scheme=scheme, failed=f"{type(error).__name__}: {error}"[:400])
+
+
+def copies(options, results):
+    import torch
+    from fagen import parallel
+    rows = int(options.seq.split(",")[0])
+    for causal in (True, False):
+        split = parallel.zigzag(rows, options.ranks)
+        held = [split.shard(t, options.rank).contiguous() for t in draw(rows, rows, HEADS, KV_HEADS, torch.bfloat16)]
+        calls, outputs = {}, []
+        for transport in ("messages", "copies"):
+            plan = parallel.Plan(split, batch=1, heads=HEADS, kv_heads=KV_HEADS, head_dim=WIDTH, dtype=torch.bfloat16, device=DEVICE, causal=causal,
+                                 transport=transport, timeout=30)
+            outputs.append(plan(*held))
+            calls[f"ring by {transport}"] = functools.partial(plan, *held)
+        results.add(what="copies", causal=causal, same_bits=bool(torch.equal(*outputs)))
+        samples = timed(calls)
+        report(results, samples, rows, causal, "copies", {name: peak_of(call) for name, call in calls.items()})
+        profiled(results, calls["ring by copies"], f"ring by copies, causal={causal}")
 
 
 def failure(options, results):
@@ -444,7 +464,7 @@ def main_of_rank(options):
     start(options)
     results = Results(options.phases, options)
     try:
-        {"right": right, "time": times, "peers": peers, "graph": graph, "failure": failure}[options.phases](options, results)
+        {"right": right, "time": times, "peers": peers, "graph": graph, "copies": copies, "failure": failure}[options.phases](options, results)
     except BaseException:
         results.add(error=traceback.format_exc()[-3000:])
         traceback.print_exc()

@@ -50,6 +50,10 @@ if shutil.which("cpack") and shutil.which("dpkg-shlibdeps") and os.geteuid() == 
     config.available_features.add("dpkg")
 else:
     lit_config.note("no cpack with dpkg-dev, or not root: Debian packages are neither made nor installed")
+if shutil.which("node"):
+    config.available_features.add("node")
+else:
+    lit_config.note("no node: the extension for VS Code is not run")
 if shutil.which("lintian"):
     config.available_features.add("lintian")
 else:

@@ -51,6 +51,9 @@ constexpr Edge kEdges[] = {
     {{1, 0, 1}, false, {1, 2, 0}, {{0, 2, 0}, {0, 0, 0}}},
     // Blocks of two rows and a key: a map of few ends before the second tile of rows begins.
     {{3, 0, 0}, false, {0, 2, 1}, {{0, 0, 2}, {0, 0, 1}}},
+    {{1, 0, 0}, false, {0, 4, 0}, {{1, 0, 0}, {0, 0, 0}}},
+    // A left edge in the midst of two key tiles, and one that is whole.
+    {{1, 0, 0}, true, {0, 4, 0}, {{0, 2, -5}, {1, 1, 0}}},
 };
 
 class EdgeProblems {
@@ -144,8 +147,7 @@ private:
 
 } // namespace
 
-std::vector<Case> edgeCases(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys,
-                            int64_t group) {
+std::vector<Case> edgeCases(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys, int64_t group) {
   const EdgeProblems problems(base, form, rows, keys, group);
   std::vector<Case> cases;
   for (size_t i = 0; i != std::size(kEdges); ++i)

@@ -128,7 +128,8 @@ void readBeside(KernelSet::Storage &storage) {
       row["launches"].fail("is empty");
     for (const Field &launch : launches)
       storage.ops[launch["symbol"].text()] = readOps(launch);
-    storage.facts[launches.front()["symbol"].text()] = readFacts(row);
+    if (!row.has("program"))
+      storage.facts[launches.front()["symbol"].text()] = readFacts(row);
   }
 }
 
@@ -153,14 +154,19 @@ std::unique_ptr<KernelSet> KernelSet::load(const fs::path &directory) {
 const fagen_table *KernelSet::table() const { return storage->table; }
 const fs::path &KernelSet::directory() const { return storage->directory; }
 
-std::vector<const fagen_row *> KernelSet::rows() const {
+/// Rows of programs, or all others; in the order of the spec.
+static std::vector<const fagen_row *> rowsOf(const fagen_table &table, bool arePrograms) {
   std::vector<const fagen_row *> rows;
-  for (uint32_t i = 0; i < storage->table->row_count; ++i)
-    rows.push_back(storage->table->rows + i);
+  for (uint32_t i = 0; i < table.row_count; ++i)
+    if ((table.rows[i].pass == FAGEN_PASS_PROGRAM) == arePrograms)
+      rows.push_back(table.rows + i);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const fagen_row *a, const fagen_row *b) { return a->order < b->order; });
   return rows;
 }
+
+std::vector<const fagen_row *> KernelSet::rows() const { return rowsOf(*storage->table, false); }
+std::vector<const fagen_row *> KernelSet::programs() const { return rowsOf(*storage->table, true); }
 
 fs::path KernelSet::sourcePath(const fagen_row &row) const { return storage->directory / row.code->source_name; }
 

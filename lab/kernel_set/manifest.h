@@ -49,7 +49,8 @@ public:
 
   const fagen_table *table() const;
   const std::filesystem::path &directory() const;
-  std::vector<const fagen_row *> rows() const; ///< in the order of the spec
+  std::vector<const fagen_row *> rows() const; ///< of attention, in the order of the spec
+  std::vector<const fagen_row *> programs() const;
   std::filesystem::path sourcePath(const fagen_row &row) const;
   const RowFacts &facts(const fagen_row &row) const;
   /// What stands in the place of the row's mask; null where that is none or causal.

@@ -7,4 +7,8 @@ namespace fagen::lab {
 
 std::unique_ptr<ProgramRunner> makeEmulatedProgram() { throw UserError(kNoEmulator); }
 
+std::vector<Failure> emulateCall(const std::string &, const fagen_row &, const fagen_call &, int) {
+  throw UserError(kNoEmulator);
+}
+
 } // namespace fagen::lab

@@ -1,5 +1,6 @@
 // fagen: programs on a GPU, compiled by NVRTC.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "from_table.h"
 #include "run.h"
 #include "turns.h"
 
@@ -36,6 +37,10 @@ public:
       addresses.push_back(places.back()->address());
       upload(*places.back(), bytes);
     }
+    if (plan.table) {
+      prepareRow(addresses);
+      return;
+    }
     params = packParams(
         plan, sizes, addresses, [](const device::TensorMapDescription &map, const ProgramBuffer &buffer, void *place) {
           checkStatus(encodeMap(*driver(), map, buffer.name.c_str(), *static_cast<device::TensorMap *>(place)),
@@ -46,6 +51,10 @@ public:
   }
 
   void enqueue(CuStream stream) override {
+    if (plan.table)
+      return checkStatus(fagen_run_program(&choice, &row->call, workspace ? workspace->address() : nullptr,
+                                           choice.workspace_bytes, stream),
+                         fmt::format("run {}", plan.name).c_str());
     for (size_t i = 0; i < plan.launches.size(); ++i) {
       const ProgramLaunch &launch = plan.launches[i];
       const uint32_t ctas = ctasOf(launch, sizes);
@@ -66,6 +75,19 @@ public:
   }
 
 private:
+  /// As the runtime runs it: the row that it finds, its code, its recipe.
+  void prepareRow(const std::vector<const void *> &addresses) {
+    row = std::make_unique<TableCall>(plan, sizes, addresses);
+    if (fagen_query_program(&plan.table, 1, &row->call, device.gpu.device(), &choice))
+      throw UserError(fagen_last_error());
+    checkStatus(fagen_prepare(&choice, device.gpu.device()), fmt::format("prepare {}", plan.name).c_str());
+    if (choice.workspace_bytes == 0)
+      return;
+    workspace = std::make_unique<DeviceMemory>(device, static_cast<int64_t>(choice.workspace_bytes));
+    const std::vector<unsigned char> zeros(choice.workspace_bytes);
+    device.upload(workspace->address(), zeros.data(), static_cast<int64_t>(zeros.size()));
+  }
+
   void upload(DeviceMemory &place, const std::vector<unsigned char> &bytes) {
     std::vector<unsigned char> all = bytes;
     all.resize(bytes.size() + kGuardBytes, kGuard);
@@ -101,6 +123,9 @@ private:
   std::vector<std::unique_ptr<DeviceMemory>> places;
   std::vector<unsigned char> params;
   std::vector<CuFunction> functions; ///< of the launches
+  std::unique_ptr<TableCall> row;    ///< of a table's program
+  fagen_choice choice = fagen_choice_init();
+  std::unique_ptr<DeviceMemory> workspace;
 };
 
 class GpuProgram : public ProgramRunner {
@@ -121,7 +146,7 @@ public:
   std::vector<ProgramTime> time(const ProgramPlan &plan, const Sizes &sizes, const ProgramMemory &memory,
                                 const ProgramTiming &timing) override {
     for (const ProgramBuffer &buffer : plan.buffers)
-      if (buffer.isZeroed)
+      if (buffer.isZeroed && !buffer.isRestored)
         throw UserError(fmt::format("{} is not timed: '{}' begins as zeros, which a second run would not find",
                                     plan.name, buffer.name));
     load(plan);
@@ -154,7 +179,7 @@ private:
   }
 
   void load(const ProgramPlan &plan) {
-    if (source == plan.source)
+    if (plan.table || source == plan.source) // the runtime loads those of tables
       return;
     unload();
     std::ifstream file(plan.source);

@@ -128,6 +128,9 @@ private:
       refuse(fmt::format("buffer '{}' has no dimensions", buffer.name));
     buffer.isWritten = flag(json, "written");
     buffer.isZeroed = flag(json, "zeroed");
+    buffer.isRestored = flag(json, "restored");
+    if (buffer.isRestored && !buffer.isZeroed)
+      refuse(fmt::format("buffer '{}' is restored, but not zeroed: to what is not known", buffer.name));
     if (json.contains("alignment"))
       buffer.alignment = std::max(number(json, "alignment", 16), 1u);
     return buffer;

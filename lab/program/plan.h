@@ -4,6 +4,8 @@
 
 #include "size_expr.h"
 
+#include <fagen/table.h>
+
 namespace fagen::lab {
 
 enum class Element : uint8_t { F16, BF16, F32, U32 };
@@ -15,9 +17,10 @@ struct ProgramBuffer {
   std::string name;
   Element element = Element::F16;
   std::vector<SizeExpr> shape;
-  bool isWritten = false; ///< by a kernel: begins as NaN, to be written before it is read
-  bool isZeroed = false;  ///< begins as zeros: a counter
-  unsigned alignment = 1; ///< bytes that its rows begin at multiples of, as the kernels access them
+  bool isWritten = false;  ///< by a kernel: begins as NaN, to be written before it is read
+  bool isZeroed = false;   ///< begins as zeros: a counter
+  bool isRestored = false; ///< each run leaves it as it found it
+  unsigned alignment = 1;  ///< bytes that its rows begin at multiples of, as the kernels access them
 };
 
 /// A tensor map of a buffer, and the box that one copy moves. Dimension 0 is dense.
@@ -56,6 +59,7 @@ struct ProgramPlan {
   std::vector<ProgramBuffer> buffers;
   std::vector<ParamField> params;
   std::vector<ProgramLaunch> launches;
+  const fagen_table *table = nullptr; ///< where it is a row: runs go by the row's recipe, as the runtime has it
 
   /// UserError with path and reason. `source` is relative to the plan's directory.
   static ProgramPlan load(const std::string &path);

@@ -158,6 +158,15 @@ void compare(const Statement &statement, const ProgramPlan &plan, const std::map
   report.results.push_back(std::move(result));
 }
 
+/// Counters are 0 again, so that the next run finds what this one did.
+void checkRestored(const ProgramPlan &plan, const ProgramMemory &memory, std::vector<Failure> &failures) {
+  for (size_t i = 0; i < memory.size(); ++i)
+    if (plan.buffers[i].isRestored &&
+        std::any_of(memory[i].begin(), memory[i].end(), [](unsigned char byte) { return byte != 0; }))
+      failures.push_back(
+          {"counter", fmt::format("'{}' is not 0 after the run, which the next one needs", plan.buffers[i].name)});
+}
+
 } // namespace
 
 std::vector<ProgramTime> ProgramRunner::time(const ProgramPlan &, const Sizes &, const ProgramMemory &,
@@ -181,6 +190,8 @@ ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const P
     for (const Fill &each : fills)
       fill(each, plan, sizes, memory);
     report.failures = runner.run(plan, sizes, memory, attempt);
+    if (report.failures.empty())
+      checkRestored(plan, memory, report.failures);
     if (!report.failures.empty())
       break;
     const std::map<std::string, TensorValues> tensors = readMemory(plan, sizes, memory);

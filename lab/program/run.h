@@ -85,6 +85,9 @@ int64_t elementsOf(const ProgramBuffer &buffer, const Sizes &sizes);
 std::vector<unsigned char>
 packParams(const ProgramPlan &plan, const Sizes &sizes, const std::vector<const void *> &addresses,
            const std::function<void(const device::TensorMapDescription &, const ProgramBuffer &, void *place)> &encode);
+/// Runs a call of a table's program on the emulator, over memory of the host. `source` is the path of the row's text.
+/// `attempt` as in ProgramRunner::run.
+std::vector<Failure> emulateCall(const std::string &source, const fagen_row &row, const fagen_call &call, int attempt);
 /// CTAs of a launch; UserError for a number that no GPU launches.
 uint32_t ctasOf(const ProgramLaunch &launch, const Sizes &sizes);
 

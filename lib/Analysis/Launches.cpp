@@ -148,7 +148,7 @@ std::vector<const Kernel *> fagen::launchesOf(const Program &program) {
   for (const std::unique_ptr<Kernel> &kernel : program.kernels)
     launches.push_back(kernel.get());
   std::stable_partition(launches.begin(), launches.end(),
-                        [](const Kernel *kernel) { return kernel->grid.kind == CtaGrid::KeyTiles; });
+                        [](const Kernel *kernel) { return kernel->grid.unit == CtaGrid::KeyTiles; });
   return launches;
 }
 

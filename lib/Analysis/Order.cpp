@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Order.h"
+#include "fagen/IR/GridQueries.h"
 #include "fagen/IR/Patterns.h"
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Steering.h"
 #include "fagen/IR/Sync.h"
 
 #include "execution/DistinctRuns.h"
@@ -47,7 +49,7 @@ static uint64_t workOf(const Kernel &kernel, llvm::ArrayRef<const Timeline *> ti
     turns += uint64_t(timeline->length) * timeline->warps;
   for (const Access &access : table.accesses())
     instances += access.buffer->stages;
-  const uint64_t ctas = kernel.grid.ctasOfCluster();
+  const uint64_t ctas = kernel.grid.cluster;
   return turns * ctas * (instances + 1) * ctas * (kernel.threads / 32);
 }
 
@@ -253,11 +255,16 @@ bool OrderInfo::checkAccesses(const Kernel &kernel, AccessTable &table) {
 
 /// Executions give all CTAs of a cluster the same steps.
 bool OrderInfo::checkCluster(const Kernel &kernel) {
-  if (kernel.grid.kind != CtaGrid::Clusters)
+  if (!kernel.grid.hasClusters())
     return true;
-  for (const Let &let : kernel.lets)
-    if (let.value.uses(ir::nameOf(RunValue::RowBegin)))
-      why = "let " + let.name + " depends on row_begin: CTAs of a cluster may take different numbers of steps";
+  const llvm::StringRef fastest = fastestOf(kernel);
+  llvm::StringSet<> names;
+  names.insert(fastest);
+  names = withFollowers(kernel, std::move(names));
+  for (const Let *let : steeringLets(kernel, roles).lets)
+    if (names.contains(let->name))
+      why = "let " + let->name + " depends on " + fastest.str() +
+            ": CTAs of a cluster may take different numbers of steps";
   for (const Role *role : roles)
     walk(role->body, [&](const Op &op) {
       if (op.kind == OpKind::FetchTile)

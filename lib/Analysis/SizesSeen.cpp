@@ -18,8 +18,7 @@ using namespace fagen::ir;
 
 int64_t fagen::bytesOfCopy(const Kernel &kernel, const Op &op) {
   const Buffer &dst = *CopyIssueOp(op).dst().buffer;
-  return int64_t(dst.rows) * dst.columns * sizeOf(dst.type) /
-         (op.isSet(Attr::Cluster) ? kernel.grid.ctasOfCluster() : 1);
+  return int64_t(dst.rows) * dst.columns * sizeOf(dst.type) / (op.isSet(Attr::Cluster) ? kernel.grid.cluster : 1);
 }
 
 /// Those of copies and of arrivals that announce a literal, in the order of the program, without their common factor.

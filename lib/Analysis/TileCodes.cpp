@@ -88,7 +88,7 @@ void TileCodes::encode(llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<Points
 static Expr rowOf(const Kernel &kernel, const Op &op) {
   const Expr row = op.expr(Attr::Row);
   const bool countsAllKeys = op.has(Attr::Limit) && op.expr(Attr::Limit).uses(nameOf(RunValue::SeqKv));
-  return kernel.grid.isSplit() && countsAllKeys ? row - variable(RunValue::SplitBegin) : row;
+  return kernel.grid.split && countsAllKeys ? row - variable(RunValue::SplitBegin) : row;
 }
 
 TileCode TileCodes::encode(const Op &op, ExprValues &values) {

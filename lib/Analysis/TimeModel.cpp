@@ -4,6 +4,7 @@
 #include "CtaModel.h"
 
 #include "fagen/Analysis/Resources.h"
+#include "fagen/IR/GridQueries.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
 
@@ -116,12 +117,7 @@ static bool needsCopyEngine(const Kernel &kernel) {
 }
 
 /// Whether each CTA knows its tiles from the start.
-static bool hasFixedTiles(const Kernel &kernel) {
-  bool drawsTiles = false;
-  for (const Role &role : kernel.roles)
-    forEach<FetchTileOp>(role.body, [&](FetchTileOp<const Op>) { drawsTiles = true; });
-  return !drawsTiles && (kernel.grid.kind == CtaGrid::Persistent || kernel.grid.kind == CtaGrid::Clusters);
-}
+static bool hasFixedTiles(const Kernel &kernel) { return !drawsTiles(kernel) && kernel.grid.isPersistent; }
 
 /// Clocks of each of a head's tiles, the longest first, in a grid that fills its places and in the rest of one.
 struct TileClocks {

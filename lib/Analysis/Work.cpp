@@ -58,7 +58,7 @@ static Work workOfCopy(const Kernel &kernel, CopyIssueOp<const Op> copy) {
   Work work;
   work.copiedBytes = bytes;
   if (copy.kind() == CopyKind::Bulk) { // one thread asks for all of it
-    work.bulkBytes = bytes / (copy.cluster() ? kernel.grid.number : 1);
+    work.bulkBytes = bytes / (copy.cluster() ? kernel.grid.cluster : 1);
     return work;
   }
   work.copiedWavefronts = wavefrontsOf(bytes) * (tile.layout == Layout::Padded ? kPadded : 1);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Emit/BuildPlan.h"
+#include "fagen/Emit/ProgramPlan.h"
 
 #include "KeyTiles.h"
 #include "OpEmitter.h"
@@ -10,6 +11,7 @@
 
 #include "fagen/Analysis/Resources.h"
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/GridQueries.h"
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
@@ -45,26 +47,11 @@ static SelectOp valueOf(SelectVariable variable) { return {SelectOp::Variable, i
 
 /// How many CTAs a launch has that is not split.
 static std::vector<SelectOp> countCtas(const Kernel &kernel) {
-  using Op = SelectOp;
-  const Op tileRows{Op::Constant, int64_t(rowsOfTile(kernel).value_or(0))};
-  if (!kernel.packsHeads())
-    return {valueOf(SelectVariable::SeqQ),  tileRows, {Op::CeilDiv}, valueOf(SelectVariable::Heads), {Op::Mul},
-            valueOf(SelectVariable::Batch), {Op::Mul}};
-  const Op kvHeads = valueOf(SelectVariable::KvHeads);
-  return {valueOf(SelectVariable::SeqQ),
-          valueOf(SelectVariable::Heads),
-          {Op::Mul},
-          kvHeads,
-          kvHeads,
-          {Op::Not},
-          {Op::Add}, // 1 where there are no heads
-          {Op::Div},
-          tileRows,
-          {Op::CeilDiv},
-          kvHeads,
-          {Op::Mul},
-          valueOf(SelectVariable::Batch),
-          {Op::Mul}};
+  Expr ctas;
+  const std::vector<GridIndex> indices = indicesOf(kernel);
+  for (const GridIndex &index : llvm::reverse(indices))
+    ctas = ctas ? ctas * index.extent : index.extent;
+  return *sizeProgram(kernel, ctas ? ctas : constant(1));
 }
 
 static unsigned panelBytesOf(const Buffer &tile) {
@@ -95,7 +82,7 @@ static std::vector<MapPlan> planMaps(const Kernel &kernel) {
   for (const Role &role : kernel.roles)
     walk(role.body, [&](const Op &op) {
       if (const auto copy = dynCast<CopyIssueOp>(op); copy && isBulkCopy(op))
-        add(planLoad(*copy->src().buffer, *copy->dst().buffer, copy->cluster() ? kernel.grid.ctasOfCluster() : 1));
+        add(planLoad(*copy->src().buffer, *copy->dst().buffer, copy->cluster() ? kernel.grid.cluster : 1));
       if (const auto store = dynCast<BulkStoreOp>(op))
         add(planStore(*store->dst().buffer, *store->src().buffer, role.warps / kGroupWarps));
     });
@@ -199,42 +186,44 @@ VariantPlan fagen::buildPlan(const Program &program, KernelText text, Instrument
       plan.buffers.push_back(planBuffer(*buffer));
   for (const LedgerEntry &entry : kernel.ledger)
     plan.barriers.push_back({entry.site, entry.what, entry.covers});
-  plan.workspace = planWorkspace(kernel, instrument);
-  plan.sharedTiles = countSharedTiles(kernel);
-  plan.maps = planMaps(kernel);
-  plan.keyTiles = planKeyTiles(kernel);
+  if (std::optional<llvm::json::Object> recipe = programPlan(program)) {
+    plan.recipe = std::make_shared<llvm::json::Object>(std::move(*recipe));
+  } else {
+    plan.workspace = planWorkspace(kernel, instrument);
+    plan.sharedTiles = countSharedTiles(kernel);
+    plan.maps = planMaps(kernel);
+    plan.keyTiles = planKeyTiles(kernel);
+  }
   const ResourceEstimate estimate = estimateResources(kernel, kernel.sharedBytes, *lookupTarget(kernel.target));
   plan.estimates = {estimate.registers, estimate.ctasPerSm, estimate.limit};
   return plan;
 }
 
-std::string fagen::nameOf(const GridPlan &grid) {
-  return (grid.packsHeads ? "packed_" : "") + toString(grid.kind).str();
+std::string fagen::nameOf(const GridPlan &grid) { return (grid.packsHeads ? "packed_" : "") + wordOf(grid).str(); }
+
+std::string fagen::gridWordOf(const VariantPlan &plan, const LaunchPlan &launch) {
+  return plan.recipe ? "recipe" : nameOf(launch.grid);
 }
 
 static std::string gridText(const GridPlan &grid, bool sharesSeen) {
-  switch (grid.kind) {
-  case GridPlan::Tiles:
-    return "a CTA for each tile of query rows";
-  case GridPlan::Persistent:
-    return "a CTA for each SM";
-  case GridPlan::Splits:
-    return grid.number ? fmt::format("{} CTAs for each tile of query rows", grid.number)
-                       : fmt::format("as many CTAs for each tile of query rows as fill the GPU best{}",
-                                     sharesSeen ? " with the key tiles that its rows see" : "");
-  case GridPlan::SplitKeys:
-    return fmt::format("a CTA for each tile of query rows and {} keys", grid.number);
-  case GridPlan::Rows:
+  if (grid.unit == GridPlan::Rows)
     return "a warp for each query row";
-  case GridPlan::KeyTiles:
+  if (grid.unit == GridPlan::KeyTiles)
     return "before the others: warps take the key tiles of each tile of query rows in turn";
-  case GridPlan::Clusters:
-    return fmt::format("a CTA for each SM, {} a cluster", grid.number);
-  }
-  return "";
+  if (grid.fillsBySplits())
+    return fmt::format("as many CTAs for each tile of query rows as fill the GPU best{}",
+                       sharesSeen ? " with the key tiles that its rows see" : "");
+  if (grid.split && grid.split->countsKeys)
+    return fmt::format("a CTA for each tile of query rows and {} keys", grid.split->number);
+  if (grid.split)
+    return fmt::format("{} CTAs for each tile of query rows", grid.split->number);
+  if (grid.hasClusters())
+    return fmt::format("a CTA for each SM, {} a cluster", grid.cluster);
+  return grid.isPersistent ? "a CTA for each SM" : "a CTA for each tile of query rows";
 }
 
-static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
+/// What only a schedule of attention says.
+static void printSchedule(const VariantPlan &plan, llvm::raw_ostream &os) {
   const Variant &variant = *plan.variant;
   const Schedule &schedule = variant.schedule;
   const LaunchPlan &launch = plan.launches.front();
@@ -245,6 +234,21 @@ static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
   os << fmt::format("  tile {} x {}, {} warps: {} over rows x {} over keys; {} threads; tensors aligned to {} B\n",
                     schedule.tileRows, schedule.tileKeys, schedule.warps, schedule.rowWarps, schedule.keyWarps,
                     launch.threads, plan.alignment);
+}
+
+static void printTensors(const VariantPlan &plan, llvm::raw_ostream &os) {
+  os << fmt::format("{} for {}, a program\n", plan.variant->name, plan.variant->target->name.str());
+  for (const llvm::json::Value &value : *plan.recipe->getArray("buffers")) {
+    const llvm::json::Object &buffer = *value.getAsObject();
+    os << fmt::format("  tensor   {:<10} {}{}\n", buffer.getString("name")->str(), buffer.getString("declared")->str(),
+                      buffer.get("written") ? ", written" : "");
+  }
+}
+
+static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
+  const Variant &variant = *plan.variant;
+  const LaunchPlan &launch = plan.launches.front();
+  plan.recipe ? printTensors(plan, os) : printSchedule(plan, os);
   for (const BufferPlan &buffer : plan.buffers) {
     const std::string shape = fmt::format("{}{} x {} {}", buffer.stages > 1 ? fmt::format("{} of ", buffer.stages) : "",
                                           buffer.rows, buffer.columns, buffer.type);
@@ -258,14 +262,16 @@ static void printVariant(const VariantPlan &plan, llvm::raw_ostream &os) {
   for (const LaunchPlan &each : plan.launches)
     if (plan.launches.size() > 1 || variant.schedule.isSplit())
       os << fmt::format("  launch   {}, {} threads, {}\n", each.symbol, each.threads,
-                        gridText(each.grid, !plan.sharedTiles.empty()));
+                        plan.recipe ? "as many CTAs as its grid says" : gridText(each.grid, !plan.sharedTiles.empty()));
   os << fmt::format("  shared   total             {:>7} B of {} B\n", launch.sharedBytes,
                     variant.target->sharedPerBlock);
   for (const BarrierPlan &barrier : plan.barriers)
     os << fmt::format("  site {:>3} {:<14} {}\n", barrier.site, barrier.what,
                       barrier.covers.empty() ? "in the middle of others' chains" : barrier.covers);
-  os << fmt::format("  estimate {} registers, {} CTAs an SM (limited by {})\n\n", plan.estimates.registers,
-                    plan.estimates.ctasPerSm, plan.estimates.limit);
+  if (!plan.recipe)
+    os << fmt::format("  estimate {} registers, {} CTAs an SM (limited by {})\n", plan.estimates.registers,
+                      plan.estimates.ctasPerSm, plan.estimates.limit);
+  os << '\n';
 }
 
 void fagen::printPlan(const KernelPlan &plan, llvm::raw_ostream &os) {

@@ -13,7 +13,7 @@ using namespace fagen::ir;
 /// How far the map lies behind the begin of the workspace, where BuildPlan.cpp puts it: behind what has a place of its
 /// own there.
 std::string KernelEmitter::placeOfSights() const {
-  if (kernel.grid.isSplit())
+  if (isSplit())
     return "split_bytes<kHeadDimV>(params)";
   if (isInstrumented())
     return fmt::format("record_bytes<kTileRows, Rows::{}, {}>(params)", kernel.packsHeads() ? "kOfGroup" : "kOfHead",
@@ -67,7 +67,7 @@ std::string KernelEmitter::distinctOf(const Kernel &classifier, const Expr &coun
 }
 
 std::string KernelEmitter::mapOf(const Buffer &sights) const {
-  const Kernel &classifier = kernel.grid.kind == CtaGrid::KeyTiles ? kernel : *others.classifier;
+  const Kernel &classifier = kernel.grid.unit == CtaGrid::KeyTiles ? kernel : *others.classifier;
   return fmt::format("SightMap{{{}, {}, {}, {}}}", distinctOf(classifier, sights.shape[0], RunValue::BatchIndex),
                      distinctOf(classifier, sights.shape[1], {RunValue::Head, RunValue::KvHead}),
                      letValue(sights.shape[2]), letValue(sights.shape[3]));
@@ -87,7 +87,7 @@ void KernelEmitter::emitClassifier() {
 
 /// A CTA of the kernel itself keeps all; a launch that classifies takes those that its test and its lets name.
 bool KernelEmitter::namesScalar(const Scalar &scalar) const {
-  if (kernel.grid.kind != CtaGrid::KeyTiles)
+  if (kernel.grid.unit != CtaGrid::KeyTiles)
     return true;
   bool found = llvm::any_of(kernel.lets, [&](const Let &let) {
     return let.value.uses(scalar.name) ||

@@ -160,8 +160,8 @@ void KernelEmitter::emitSharedMap() {
          layoutText(buffer->layout).description.str(), overlay);
   }
   line(out, "//   shared   total           {:>7} B", kernel.sharedBytes);
-  if (kernel.grid.kind == CtaGrid::Clusters)
-    line(out, "//   cluster  {} CTAs", kernel.grid.number);
+  if (kernel.grid.hasClusters())
+    line(out, "//   cluster  {} CTAs", kernel.grid.cluster);
   for (const Role &role : kernel.roles)
     line(out, "//   role     {:<8} warps {} to {}", role.name, role.firstWarp, role.firstWarp + role.warps - 1);
 }

@@ -167,7 +167,7 @@ private:
   std::vector<const ir::Buffer *> buffersIn(ir::Space space) const;
   std::vector<const ir::Buffer *> runningRings() const;
   ir::ElementType elementType() const;
-  bool isSplit() const { return kernel.grid.isSplit(); }
+  bool isSplit() const { return kernel.grid.split.has_value(); }
   /// Whether the argument has more than attention's parameters.
   bool callsFunctions() const;
   void findCompositions();

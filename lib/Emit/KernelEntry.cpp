@@ -91,7 +91,7 @@ std::string KernelEmitter::locate() const {
 
 /// By which tiles of query rows are counted.
 std::string KernelEmitter::tileArguments() const {
-  return kernel.grid.kind == CtaGrid::Clusters ? "kTileRows, kCluster" : "kTileRows";
+  return kernel.grid.hasClusters() ? "kTileRows, kCluster" : "kTileRows";
 }
 
 /// Whether the first thread of a role executes the op for all of them.
@@ -206,7 +206,7 @@ void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> op
 
 void KernelEmitter::emitLoad() {
   const Points loadPoints(*load);
-  line(out, "/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.");
+  line(out, "/// Role load: one thread makes the mbarriers, then copies Q and, tile by tile, K and V.");
   line(out, "__device__ __forceinline__ void load(const {}) {{",
        turns ? std::string("MappedAttentionParams &params") + formParameter() : "Cta &cta");
   {
@@ -288,16 +288,17 @@ std::optional<StepApart> KernelEmitter::stepApart(LoopOp<const Op> loop) const {
 /// The step in three functions: up to its terms, what is rare, and the rest.
 void KernelEmitter::emitStepsApart(LoopOp<const Op> loop, const StepApart &step) {
   const std::string name = nameOfStep(loop), parameters = (", int " + loop.variable()).str();
-  emitFunction({Part::Step, name,
-                "The same up to its terms: whether a row has outgrown the maximum of the tiles before.", parameters,
-                false, "bool"},
+  emitFunction({Part::Step, name, "Interior step, up to its terms: whether a row has outgrown its reference maximum.",
+                parameters, false, "bool"},
                {}, [&](OpEmitter &emitter) {
                  emitter.emitOutgrown(step);
                  line(out, "return is_outgrown;");
                });
-  emitFunction({Part::Step, name + "_settled", "The same where one has.", parameters}, {},
-               [&](OpEmitter &emitter) { emitter.emitSettled(step); });
-  emitFunction({Part::Step, name + "_end", "The same behind that.", parameters}, {},
+  emitFunction({Part::Step, name + "_settled",
+                "Interior step, rare path: some row has outgrown its reference maximum; rescale and continue.",
+                parameters},
+               {}, [&](OpEmitter &emitter) { emitter.emitSettled(step); });
+  emitFunction({Part::Step, name + "_end", "Interior step, the rest: sums and products of the terms.", parameters}, {},
                [&](OpEmitter &emitter) { emitter.emitSettledEnd(step); });
   emitLoopApart(loop, *step.output);
 }
@@ -387,7 +388,7 @@ void KernelEmitter::emitPersistentEntry() {
 
 void KernelEmitter::emitEntry() {
   line(out, "extern \"C\" __global__ void {}__launch_bounds__(kThreads, 1) {}(const __grid_constant__ {}) {{",
-       kernel.grid.kind == CtaGrid::Clusters ? "__cluster_dims__(kCluster, 1, 1) " : "", kernel.symbol,
+       kernel.grid.hasClusters() ? "__cluster_dims__(kCluster, 1, 1) " : "", kernel.symbol,
        isFormed() ? "FormedParams<FormParams> all" : std::string(paramsType()) + " params");
   if (isFormed())
     line(out, "  const MappedAttentionParams &params = all.attention;\n  const FormParams &form = all.form;");

@@ -150,13 +150,13 @@ static void writeObject(json::OStream &out, const json::Object &members,
   });
 }
 
-static void write(json::OStream &out, const LaunchPlan &launch) {
+static void write(json::OStream &out, const VariantPlan &plan, const LaunchPlan &launch) {
   json::Object object{{"symbol", launch.symbol},
-                      {"grid", nameOf(launch.grid)},
+                      {"grid", gridWordOf(plan, launch)},
                       {"threads", launch.threads},
                       {"shared_bytes", int64_t(launch.sharedBytes)}};
-  if (launch.grid.number || launch.grid.kind == GridPlan::Splits)
-    object[nameOf(launch.grid)] = launch.grid.number;
+  if (!plan.recipe && (numberOf(launch.grid) != 0 || launch.grid.fillsBySplits()))
+    object[nameOf(launch.grid)] = numberOf(launch.grid);
   if (launch.isDependent)
     object["dependent"] = true;
   writeObject(out, object, {{"ops", [&] { writeList(out, launch.ops); }}});
@@ -230,7 +230,6 @@ static json::Object membersOf(const VariantPlan &plan) {
 static json::Object rowOf(const VariantPlan &plan, unsigned order) {
   const Variant &variant = *plan.variant;
   const TargetInfo &target = *variant.target;
-  const Problem &problem = variant.problem;
   json::Object object = membersOf(plan);
   for (auto &[key, value] : json::Object{{"variant", variant.name},
                                          {"target", target.name},
@@ -238,7 +237,17 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
                                          {"first_sm", target.firstSm},
                                          {"last_sm", target.lastSm},
                                          {"exact", target.exact},
-                                         {"pass", toString(problem.pass)},
+                                         {"dispatch", dispatchWord(variant)},
+                                         {"order", order}})
+    object[key] = value;
+  if (plan.recipe) {
+    object["pass"] = "program";
+    object["program"] = json::Object(*plan.recipe);
+    object["alignment"] = 1; // each tensor has its own
+    return object;
+  }
+  const Problem &problem = variant.problem;
+  for (auto &[key, value] : json::Object{{"pass", toString(problem.pass)},
                                          {"dtype", toString(problem.dtype)},
                                          {"accum", toString(problem.accum)},
                                          {"mask", maskText(problem)},
@@ -246,8 +255,6 @@ static json::Object rowOf(const VariantPlan &plan, unsigned order) {
                                          {"head_dim_qk", problem.headDimQK},
                                          {"head_dim_v", problem.headDimV},
                                          {"schedule", variant.scheduleIndex},
-                                         {"dispatch", dispatchWord(variant)},
-                                         {"order", order},
                                          {"tile_rows", variant.schedule.tileRows},
                                          {"tile_keys", variant.schedule.tileKeys}})
     object[key] = value;
@@ -273,7 +280,8 @@ std::vector<std::string> fagen::filesOf(const KernelPlan &plan) {
 
 /// What stands under "plan" beside the given members.
 static void writePlan(json::OStream &out, const VariantPlan &plan, json::Object members) {
-  members["estimates"] = jsonOf(plan.estimates);
+  if (!plan.recipe)
+    members["estimates"] = jsonOf(plan.estimates);
   writeObject(out, members, {{"buffers", [&] { writeList(out, plan.buffers); }}, {"barriers", [&] {
                                                                                     writeList(out, plan.barriers);
                                                                                   }}});
@@ -286,7 +294,7 @@ static void writeRow(json::OStream &out, const VariantPlan &plan, const json::Ob
                 [&] {
                   out.array([&] {
                     for (const LaunchPlan &launch : plan.launches)
-                      write(out, launch);
+                      write(out, plan, launch);
                   });
                 }},
                {"plan", [&] { writePlan(out, plan, std::move(ofPlan)); }}});
@@ -315,7 +323,8 @@ std::string fagen::emitRow(const VariantPlan &plan, unsigned order) {
     out.array([&] {
       out.flush();
       const size_t begin = text.size();
-      writeRow(out, plan, rowOf(plan, order), json::Object{{"schedule", jsonOf(plan.variant->schedule)}});
+      writeRow(out, plan, rowOf(plan, order),
+               plan.recipe ? json::Object() : json::Object{{"schedule", jsonOf(plan.variant->schedule)}});
       out.flush();
       row = StringRef(text).substr(begin).ltrim().str();
     });

@@ -6,6 +6,7 @@
 #include "LoopText.h"
 
 #include "fagen/IR/ExprTypes.h"
+#include "fagen/IR/GridQueries.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
 
@@ -20,8 +21,8 @@ bool fagen::isByFirstThread(const Op &op) {
     return fence->kind() == FenceKind::MbarrierInit;
   if (opInfo(op.kind).hasBody)
     return llvm::all_of(op.body.ops, [](const std::unique_ptr<Op> &inner) { return isByFirstThread(*inner); });
-  const bool isOfRole =
-      op.has(Attr::By) || op.kind == OpKind::BulkStore || op.kind == OpKind::BulkCommit || op.kind == OpKind::BulkWait;
+  const bool isOfRole = op.has(Attr::By) || op.kind == OpKind::FetchTile || op.kind == OpKind::HandTile ||
+                        op.kind == OpKind::BulkStore || op.kind == OpKind::BulkCommit || op.kind == OpKind::BulkWait;
   return op.kind == OpKind::MbarrierInit || isBulkCopy(op) || (isOfRole && actorOf(op) == Actor::Role);
 }
 
@@ -68,10 +69,18 @@ std::string fagen::asFactor(const Expr &expr) {
   return expr.isBinary() && !isCall ? "(" + expr.str() + ")" : expr.str();
 }
 
+llvm::StringSet<> fagen::namesOfTiles(const Kernel &kernel) {
+  llvm::StringSet<> names;
+  for (const GridIndex &index : kernel.grid.indices)
+    names.insert(index.name);
+  return withFollowers(kernel, std::move(names));
+}
+
 ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &divisors, const Role &role,
                                    const ProgramParams &params, const Points &points, IndentedStream &out,
                                    std::vector<OpPlan> &places)
-    : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params) {
+    : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params), ofTiles(namesOfTiles(kernel)),
+      tile(kernel.freshName("tile")), drawn(kernel.freshName("drawn")), next(kernel.freshName("next_number")) {
   auto use = [this](const Expr &expr) { expr.forEachVariable([this](llvm::StringRef name) { used.insert(name); }); };
   auto useMatrix = [&](const Buffer &matrix) {
     llvm::for_each(matrix.shape, use);
@@ -83,18 +92,21 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
     if (const Buffer *const matrix = globalOf(op); matrix && !matrix->shape.empty())
       useMatrix(*matrix);
   });
+  if (!kernel.grid.listed.empty())
+    used.insert(kernel.grid.listed);
   for (const Let &let : llvm::reverse(kernel.lets))
     if (used.contains(let.name)) {
       use(let.value);
       if (let.source)
         llvm::for_each(let.source->at, use);
     }
-  for (const GridIndex &index : kernel.grid.indices)
-    ofTiles.insert(index.name);
-  for (const Let &let : kernel.lets)
-    if (usesAny(let.value, ofTiles) ||
-        (let.source && llvm::any_of(let.source->at, [this](const Expr &at) { return usesAny(at, ofTiles); })))
-      ofTiles.insert(let.name);
+}
+
+Expr fagen::ofParams(const Kernel &kernel, const Expr &expr, llvm::StringRef params) {
+  Expr result = expr;
+  for (const std::string &size : kernel.sizes)
+    result = result.substitute(size, variable((params + "." + size).str()));
+  return result;
 }
 
 std::string ProgramOpEmitter::elementType(ElementType type) const { return spellType(type).str(); }
@@ -110,10 +122,9 @@ Expr ProgramOpEmitter::withReads(const Expr &expr) const {
 }
 
 Expr ProgramOpEmitter::spelled(const Expr &expr) const {
-  Expr result =
+  const Expr called =
       spellCalls(kernel, divisors, withReads(expr), "", [this](const Expr &each) { return expression(each); });
-  for (const std::string &size : kernel.sizes)
-    result = result.substitute(size, variable("cta.params." + size));
+  Expr result = ofParams(kernel, called, "cta.params");
   for (const Scalar &scalar : kernel.scalars)
     result = result.substitute(scalar.name, variable("cta.params." + scalar.name));
   return result.substitute(nameOf(RunValue::GroupRow), variable("cta.group_row"));
@@ -269,19 +280,27 @@ void ProgramOpEmitter::emitStoreLse(const Op &op) {
        expression(matrix.rows()));
 }
 
+/// The dimension along which rows of a box follow each other, the fastest being 0.
+static unsigned rowOfBox(const Matrix &matrix) {
+  return matrix.tensor().shape.size() - 1 - boxMapOf(matrix)->rowDimension;
+}
+
 void ProgramOpEmitter::emitBulkCopy(const Op &op) {
   const CopyIssueOp copy(op);
   const char *const hint = !op.has(Attr::Hint)                    ? ""
                            : copy.hint() == CacheHint::EvictFirst ? ", ptx::CacheHint::kEvictFirst"
                                                                   : ", ptx::CacheHint::kEvictLast";
-  line(out, "{}({}, cta.params.{}, {}, {}{});", boxOf(kernel, ofRole, op).panels > 1 ? "copy_box" : "copy_boxes",
-       operand(copy.dst()), params.mapOf(kernel, ofRole, op).str(), cornerOf(op), mbarrier(copy.full()), hint);
+  const unsigned row = rowOfBox(Matrix(copy.src()));
+  const std::string call = copy.cluster() ? fmt::format("copy_share_of_boxes<{}, {}>", kernel.grid.cluster, row)
+                           : boxOf(kernel, ofRole, op).panels > 1 ? "copy_box"
+                                                                  : "copy_boxes";
+  line(out, "{}({}, cta.params.{}, {}, {}{});", call, operand(copy.dst()), params.mapOf(kernel, ofRole, op).str(),
+       cornerOf(op), mbarrier(copy.full()), hint);
 }
 
 void ProgramOpEmitter::emitBulkStore(const Op &op) {
   const BulkStoreOp store(op);
-  const Matrix matrix(store.dst());
-  const unsigned row = matrix.tensor().shape.size() - 1 - boxMapOf(matrix)->rowDimension;
+  const unsigned row = rowOfBox(Matrix(store.dst()));
   const bool isOfGroup = actorOf(op) == Actor::Group;
   if (isOfGroup) {
     line(out, "if (ptx::thread_index() % {} == 0)", 32 * kGroupWarps);
@@ -305,9 +324,24 @@ void ProgramOpEmitter::emitFixedLets() {
       emitLet(let);
 }
 
+std::string ProgramOpEmitter::tileCount() const {
+  const std::string &listed = kernel.grid.listed;
+  return listed.empty() ? "tile_count(cta.params)" : fmt::format("min(tile_count(cta.params), {})", listed);
+}
+
+/// Where the order is not that of numbers.
+std::string ProgramOpEmitter::tileAt(const std::string &ticket) const {
+  return kernel.grid.order == TileOrder::FirstFirst ? ticket : fmt::format("tile_at(cta.params, {})", ticket);
+}
+
+void ProgramOpEmitter::emitTile() {
+  line(out, "[[maybe_unused]] const int {} = {};", tile, tileAt("ptx::cta_index()"));
+  emitPlace();
+}
+
 /// The last index is the fastest.
 void ProgramOpEmitter::emitPlace() {
-  std::string rest = "tile";
+  std::string rest = tile;
   for (const GridIndex &index : llvm::reverse(kernel.grid.indices)) {
     const bool isFirst = &index == &kernel.grid.indices.front();
     const std::string extent = asFactor(spelled(index.extent));
@@ -381,21 +415,39 @@ void ProgramOpEmitter::emitStepsApart(LoopOp<const Op> loop, const StepApart &st
            });
 }
 
-/// Tiles go to the CTAs in turn.
+/// Tiles go to the CTAs in turn, or each CTA goes on with the one that is handed over.
 void ProgramOpEmitter::emitTiles(const Op &op) {
   const LoopOp loop(op);
-  const std::string carry = loop.carry().str();
-  line(out,
-       "for (int tile = ptx::cta_index(), {} = 0{}; tile < tile_count(cta.params); tile += ptx::cta_count(), ++{}) {{",
-       loop.variable().str(), carry.empty() ? "" : fmt::format(", {} = 0", carry), loop.variable().str());
+  const std::string carry = loop.carry().str(), turn = loop.variable().str(), first = "ptx::cta_index()";
+  const bool isDrawn = kernel.grid.isDrawn, isByTicket = !isDrawn && kernel.grid.order != TileOrder::FirstFirst;
+  const std::string counted = isByTicket ? kernel.freshName("ticket") : tile;
+  line(out, "for (int {0} = {1}, {2} = 0{3}; {0} < {4}; {5}++{2}) {{", counted, isDrawn ? tileAt(first) : first, turn,
+       carry.empty() ? "" : fmt::format(", {} = 0", carry), tileCount(),
+       isDrawn ? "" : fmt::format("{} += ptx::cta_count(), ", counted));
   {
     auto scope = out.scope();
+    if (isByTicket)
+      line(out, "const int {} = {};", tile, tileAt(counted));
     emitPlace();
     emitBodyOf(op);
     if (!carry.empty())
       line(out, "{} += {};", carry, expression(loop.step()));
+    if (isDrawn)
+      line(out, "{} = {};", tile, next);
   }
   line(out, "}}");
+}
+
+/// One thread draws and hands over, and all others take; what it says is in the order of tiles.
+void ProgramOpEmitter::emitTicket(const Op &op) {
+  if (const auto fetch = dynCast<FetchTileOp>(op))
+    return line(out, "const unsigned {} = draw(cta.params.{}, {});", drawn, fetch->counter().buffer->param,
+                tileCount());
+  if (const auto take = dynCast<TakeTileOp>(op))
+    return line(out, "const int {} = take_tile(cta.shared.{});", next, take->src().buffer->name);
+  line(out, "const int {} = {};", next, tileAt(fmt::format("ticket_of({}, {})", drawn, tileCount())));
+  callStandsHere();
+  line(out, "hand_tile(cta.shared.{}, {});", HandTileOp(op).dst().buffer->name, next);
 }
 
 void ProgramOpEmitter::emitBodyOf(const Op &owner) {
@@ -417,6 +469,10 @@ bool ProgramOpEmitter::emitOwn(const Op &op) {
     return inBraces(fmt::format("if ({})", expression(IfOp(op).condition())), [&] { emitBodyOf(op); }), true;
   case OpKind::CopyIssue:
     return isBulkCopy(op) ? emitBulkCopy(op) : emitCopy(op), true;
+  case OpKind::FetchTile:
+  case OpKind::HandTile:
+  case OpKind::TakeTile:
+    return emitTicket(op), true;
   case OpKind::Store:
     return emitStore(op), true;
   case OpKind::StoreLse:

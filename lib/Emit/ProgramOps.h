@@ -24,6 +24,8 @@ public:
   std::string expression(const ir::Expr &expr) const override;
   /// "cta.params.a + row * cta.params.K": the address of an element.
   std::string address(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
+  /// The tile of a CTA that has one.
+  void emitTile();
   /// The element of an index tensor, read.
   std::string elementAt(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
   /// The lets that do not stay from tile to tile, and the indices that they follow from.
@@ -49,6 +51,9 @@ private:
   void emitBodyOf(const ir::Op &owner);
   void inBraces(const std::string &head, llvm::function_ref<void()> body);
   void emitTiles(const ir::Op &op);
+  void emitTicket(const ir::Op &op);
+  std::string tileCount() const;
+  std::string tileAt(const std::string &ticket) const;
   void emitLet(const ir::Let &let);
   /// As the text has it, with sizes and scalars as members of the parameters.
   ir::Expr spelled(const ir::Expr &expr) const;
@@ -64,11 +69,15 @@ private:
   std::vector<std::pair<ir::Expr, std::string>> firstKeys; ///< of the step that is written
   bool isUnderFirst = false;                               ///< whether one thread of the role is here
   llvm::StringSet<> used;                                  ///< names that the role's expressions depend on
-  llvm::StringSet<> ofTiles;                               ///< indices, and the lets that follow from them
+  const llvm::StringSet<> ofTiles;                         ///< indices, and the lets that follow from them
+  const std::string tile, drawn, next;                     ///< what numbers of tiles and tickets are called
 };
 
 /// Whether one thread of the role does it for all: every op of a body then.
 bool isByFirstThread(const ir::Op &op);
+
+/// Expressions of sizes, with these as members of the parameters.
+ir::Expr ofParams(const ir::Kernel &kernel, const ir::Expr &expr, llvm::StringRef params);
 
 /// What a thread of the role keeps in registers: the fragments that its ops name; and the type of them all.
 std::vector<const ir::Buffer *> fragmentsOf(const ir::Role &role);
@@ -79,6 +88,8 @@ const ir::Op *ownerOfRegisters(const ir::Kernel &kernel, const ir::Role &role);
 /// In parentheses where a product needs them.
 std::string asFactor(const ir::Expr &expr);
 
+/// The indices of the grid, and the lets that follow from them.
+llvm::StringSet<> namesOfTiles(const ir::Kernel &kernel);
 /// The loop over the tiles of a persistent CTA.
 bool isLoopOverTiles(const ir::Kernel &kernel, const ir::Op &op);
 

@@ -39,9 +39,10 @@ BoxShape fagen::boxOf(const Kernel &kernel, const Role &role, const Op &op) {
   const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer;
   const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, sizeOf(tile.type));
   const bool isOfGroup = isWriteTo(op) && actorOf(op) == Actor::Group;
-  return {boxMapOf(matrixOf(op))->rowDimension, isOfGroup ? tile.rows / (role.warps / kGroupWarps) : tile.rows.number(),
-          bytes / sizeOf(tile.type), tile.layout == Layout::Xor ? bytes : 0,
-          panelsOf(kernel, op, bytes / sizeOf(tile.type))};
+  const unsigned parts = isOfGroup ? role.warps / kGroupWarps : op.isSet(Attr::Cluster) ? kernel.grid.cluster : 1;
+  const unsigned columns = bytes / sizeOf(tile.type);
+  return {boxMapOf(matrixOf(op))->rowDimension, tile.rows / parts, columns, tile.layout == Layout::Xor ? bytes : 0,
+          panelsOf(kernel, op, columns)};
 }
 
 ProgramParams::ProgramParams(const Program &program) {
@@ -92,7 +93,7 @@ void ProgramParams::addMaps(const Kernel &kernel) {
       const Buffer &tensor = tensorOf(*matrix);
       for (ProgramTensor &known : all)
         if (known.buffer->param == tensor.param)
-          known.isWritten |= isWriteTo(op);
+          known.isWritten |= isWriteTo(op) || op.kind == OpKind::FetchTile;
       if (isBulk(op) && !findMap(params, tensor, boxOf(kernel, role, op)))
         params.push_back({ProgramParam::Map, freshMapName(tensor.param), &tensor, boxOf(kernel, role, op)});
     });
@@ -113,6 +114,12 @@ void ProgramParams::addPointers(const Kernel &kernel) {
       if (isByAddress(op))
         addTensor(tensorOf(*globalOf(op)));
     });
+}
+
+bool ProgramParams::hasMapOf(const Buffer &tensor) const {
+  return llvm::any_of(params, [&](const ProgramParam &param) {
+    return param.kind == ProgramParam::Map && param.tensor->param == tensor.param;
+  });
 }
 
 llvm::StringRef ProgramParams::mapOf(const Kernel &kernel, const Role &role, const Op &op) const {

@@ -38,6 +38,7 @@ public:
 
   const std::vector<ProgramParam> &fields() const { return params; }
   const std::vector<ProgramTensor> &tensors() const { return all; }
+  bool hasMapOf(const ir::Buffer &tensor) const;
   /// The name of the map for the boxes of a bulk copy or store of a role.
   llvm::StringRef mapOf(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op) const;
 

@@ -6,12 +6,17 @@
 #include "ProgramParams.h"
 
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/GridQueries.h"
 #include "fagen/IR/Names.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
 
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <fagen/device/tensor_map.h>
+
+#include <set>
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -46,7 +51,7 @@ static void appendPostfix(const Expr &expr, Array &terms) {
   if (expr.kind() == ExprKind::Constant)
     return terms.push_back(expr.value());
   if (expr.kind() == ExprKind::Variable)
-    return terms.push_back(expr.name().str()); // which outlives the expression
+    return terms.push_back(expr.name().str()); // the plan may outlive the program
   appendPostfix(expr.lhs(), terms);
   appendPostfix(expr.rhs(), terms);
   terms.push_back(wordOf(expr.kind()));
@@ -60,12 +65,15 @@ static Array postfix(const Kernel &kernel, const Expr &expr) {
 
 namespace {
 
+/// As many of anything as callers may have.
+constexpr int64_t kMostOfSize = 1000000000;
+
 class PlanBuilder {
 public:
   explicit PlanBuilder(const Program &program) : program(program), params(program) {}
 
-  Object build(llvm::StringRef source) {
-    Object plan{{"program", program.name}, {"source", source}, {"target", program.kernels.front()->target}};
+  Object build() {
+    Object plan{{"program", program.name}, {"target", program.kernels.front()->target}};
     Array buffers, fields, launches;
     for (const ProgramTensor &tensor : params.tensors())
       buffers.push_back(buffer(tensor));
@@ -73,6 +81,8 @@ public:
       appendFields(param, fields);
     for (const std::unique_ptr<Kernel> &kernel : program.kernels)
       launches.push_back(launch(*kernel));
+    plan["argument_bytes"] = layOut(fields);
+    plan["numbers"] = numbers();
     plan["buffers"] = std::move(buffers);
     plan["params"] = std::move(fields);
     plan["launches"] = std::move(launches);
@@ -80,6 +90,49 @@ public:
   }
 
 private:
+  /// Where members of the struct stand, as C++ places them; gives its bytes.
+  static int64_t layOut(Array &fields) {
+    int64_t end = 0, alignment = 1;
+    for (Value &value : fields) {
+      Object &field = *value.getAsObject();
+      const llvm::StringRef kind = *field.getString("kind");
+      const bool isMap = kind == "map", isShort = kind == "i32" || kind == "f32";
+      const int64_t aligned = isMap ? alignof(device::TensorMap) : isShort ? 4 : 8;
+      end = llvm::alignTo(end, aligned);
+      alignment = std::max(alignment, aligned);
+      field["offset"] = end;
+      end += isMap ? sizeof(device::TensorMap) : aligned;
+    }
+    return llvm::alignTo(end, alignment);
+  }
+
+  /// What the caller gives beside tensors, or what their extents tell: sizes and params, each once.
+  Array numbers() const {
+    Array found;
+    std::set<std::string> names;
+    for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
+      for (const std::string &size : kernel->sizes)
+        if (names.insert(size).second)
+          found.push_back(Object{{"name", size}, {"kind", "i32"}, {"low", 0}, {"high", kMostOfSize}});
+      for (const Scalar &scalar : kernel->scalars)
+        if (!names.insert(scalar.name).second)
+          continue;
+        else if (scalar.isReal)
+          found.push_back(Object{{"name", scalar.name}, {"kind", "f32"}});
+        else
+          found.push_back(Object{{"name", scalar.name}, {"kind", "i32"}, {"low", scalar.low}, {"high", scalar.high}});
+    }
+    return found;
+  }
+
+  /// As it is declared: "f16[M, K]".
+  std::string declaredType(const Buffer &tensor) const {
+    std::string text = toString(tensor.type).str() + "[";
+    for (const Expr &size : tensor.shape)
+      text += (text.back() == '[' ? "" : ", ") + expand(kernelOf(tensor), size).str();
+    return text + "]";
+  }
+
   /// Bytes of the widest access by threads to rows of the tensor: a vector of a copy, a pair of elements of a store.
   int64_t alignmentOf(const Buffer &tensor) const {
     int64_t most = 1;
@@ -96,6 +149,16 @@ private:
     return most;
   }
 
+  /// Whether tickets come from it: it is 0 before and after each launch.
+  bool isCounter(const Buffer &tensor) const {
+    bool found = false;
+    for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+      for (const Role &role : kernel->roles)
+        forEach<FetchTileOp>(
+            role.body, [&](FetchTileOp<const Op> fetch) { found |= fetch.counter().buffer->param == tensor.param; });
+    return found;
+  }
+
   /// Shapes are of sizes and constants of the kernel that declares the buffer.
   const Kernel &kernelOf(const Buffer &tensor) const {
     for (const std::unique_ptr<Kernel> &kernel : program.kernels)
@@ -109,9 +172,16 @@ private:
     for (const Expr &size : tensor.buffer->shape)
       shape.push_back(postfix(kernelOf(*tensor.buffer), size));
     Object object{{"name", tensor.buffer->param}, {"type", toString(tensor.buffer->type)}, {"shape", std::move(shape)}};
+    object["declared"] = declaredType(*tensor.buffer);
     if (tensor.isWritten)
       object["written"] = true;
-    if (const int64_t alignment = alignmentOf(*tensor.buffer); alignment > 1)
+    if (isCounter(*tensor.buffer))
+      object["zeroed"] = object["restored"] = true;
+    if (tensor.buffer->isStrided)
+      object["strided"] = true;
+    if (const int64_t alignment =
+            std::max(alignmentOf(*tensor.buffer), params.hasMapOf(*tensor.buffer) ? 16 : int64_t(1));
+        alignment > 1)
       object["alignment"] = alignment;
     return object;
   }
@@ -140,19 +210,22 @@ private:
     const unsigned rank = param.tensor->shape.size();
     Array dimensions;
     Expr stride = constant(1);
-    auto add = [&](const Expr &size, const Expr &stride, unsigned box) {
-      dimensions.push_back(
-          Object{{"size", postfix(kernel, size)}, {"stride", postfix(kernel, stride)}, {"box", int64_t(box)}});
+    auto add = [&](const Expr &size, const Expr &stride, unsigned box, std::optional<unsigned> along) {
+      Object dimension{{"size", postfix(kernel, size)}, {"stride", postfix(kernel, stride)}, {"box", int64_t(box)}};
+      if (along)
+        dimension["along"] = int64_t(*along);
+      dimensions.push_back(std::move(dimension));
     };
     for (unsigned d = rank; d-- != 0;) {
       const Expr &size = param.tensor->shape[d], columns = constant(param.box.columns);
-      const bool isOfPanels = param.box.panels > 1;
-      if (d + 1 == rank)
-        add(isOfPanels ? columns : size, stride, param.box.columns);
-      else
-        add(size, stride, d == param.box.rowDimension ? param.box.rows : 1);
+      const bool isOfPanels = param.box.panels > 1, isLast = d + 1 == rank;
+      add(isLast && isOfPanels ? columns : size, stride,
+          isLast                        ? param.box.columns
+          : d == param.box.rowDimension ? param.box.rows
+                                        : 1,
+          param.tensor->isStrided ? std::optional(d) : std::nullopt);
       if (isOfPanels && d == param.box.rowDimension)
-        add(floorDiv(param.tensor->shape.back(), columns), columns, param.box.panels);
+        add(floorDiv(param.tensor->shape.back(), columns), columns, param.box.panels, std::nullopt);
       stride = stride * size;
     }
     return Object{{"kind", "map"},
@@ -162,15 +235,17 @@ private:
   }
 
   static Object launch(const Kernel &kernel) {
-    Expr ctas = constant(1);
-    for (const GridIndex &index : kernel.grid.indices)
-      ctas = ctas * index.extent;
-    const bool isPersistent = kernel.grid.kind == CtaGrid::Persistent;
-    return Object{{"symbol", kernel.symbol},
+    const CtaGrid &grid = kernel.grid;
+    const Expr tiles = tilesOf(kernel), cluster = constant(grid.cluster), sms = variable("sms"),
+               places = grid.hasClusters() ? max(floorDiv(sms, cluster), constant(1)) * cluster : sms;
+    Object launch{{"symbol", kernel.symbol},
                   {"threads", int64_t(kernel.threads)},
                   {"shared_bytes", Array{int64_t(kernel.sharedBytes)}},
-                  {"ctas", postfix(kernel, isPersistent ? min(ctas, variable("sms")) : ctas)},
-                  {"resident", isPersistent}};
+                  {"ctas", postfix(kernel, grid.isPersistent ? min(tiles, places) : tiles)},
+                  {"resident", grid.isPersistent}};
+    if (grid.hasClusters())
+      launch["cluster"] = grid.cluster;
+    return launch;
   }
 
   const Program &program;
@@ -179,9 +254,16 @@ private:
 
 } // namespace
 
-std::string fagen::emitProgramPlan(const Program &program, llvm::StringRef source) {
+std::optional<Object> fagen::programPlan(const Program &program) {
+  if (!program.kernels.front()->hasOwnParams())
+    return std::nullopt;
+  return PlanBuilder(program).build();
+}
+
+std::string fagen::emitProgramPlan(Object plan, llvm::StringRef source) {
+  plan["source"] = source;
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << llvm::formatv("{0:2}", Value(PlanBuilder(program).build(source))) << "\n";
+  os << llvm::formatv("{0:2}", Value(std::move(plan))) << "\n";
   return text;
 }

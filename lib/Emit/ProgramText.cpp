@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <array>
 #include <set>
 
 using namespace fagen;
@@ -33,8 +34,6 @@ static bool hasOneThread(const Role &role) {
 }
 
 static std::string namespaceOf(const Kernel &kernel) { return kernel.symbol + "_kernel"; }
-
-static bool isPersistent(const Kernel &kernel) { return kernel.grid.kind == CtaGrid::Persistent; }
 
 KernelText ProgramTextEmitter::run() {
   emitHead();
@@ -72,6 +71,8 @@ static void addHeaders(const Composition &composition, const MmaFamilyInfo &fami
   case OpKind::MmaIssue:
   case OpKind::LoadFragment:
     headers.insert(family.headers.begin(), family.headers.end());
+    if (const auto product = dynCast<MmaOp>(op); product && product->sums())
+      headers.insert("ops/mma_f16.h");
     break;
   case OpKind::Map:
     headers.insert("ops/mma.h");
@@ -191,6 +192,8 @@ void ProgramTextEmitter::emitConstants(const Kernel &kernel) {
     use(let.value);
   for (const GridIndex &index : kernel.grid.indices)
     use(index.extent);
+  if (const std::optional<TurnOrder> &turns = kernel.grid.turns)
+    llvm::for_each(std::array{turns->rows.expr(), turns->tiles.value_or(0).expr(), turns->rowsOfRun}, use);
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
     llvm::for_each(buffer->shape, use);
     for (const Count &count : {buffer->rows, buffer->columns, buffer->stages})
@@ -209,18 +212,25 @@ void ProgramTextEmitter::emitConstants(const Kernel &kernel) {
   out << '\n';
 }
 
+/// No tile: what roles tell each other.
+static bool isHandedOver(const Buffer &buffer) {
+  return buffer.type == ElementType::MBarrier || buffer.type == ElementType::U32;
+}
+
 /// Members stand in the order of allocation, and where it put them.
 void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
   const std::vector<const Buffer *> buffers = sharedOf(kernel);
   for (const Buffer *buffer : buffers)
-    if (buffer->type != ElementType::MBarrier)
+    if (!isHandedOver(*buffer))
       line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name),
            spellType(buffer->type).str(), buffer->rows.str(), buffer->columns.str(),
            layoutText(buffer->layout).enumerator.str());
   line(out, "struct SharedStorage {{");
   for (const Buffer *buffer : buffers)
-    if (buffer->type == ElementType::MBarrier)
-      line(out, "  Mbarriers<{}> {};", buffer->stages.str(), buffer->name);
+    if (isHandedOver(*buffer))
+      line(out, "  {} {};",
+           buffer->type == ElementType::U32 ? "NextTile" : fmt::format("Mbarriers<{}>", buffer->stages.str()),
+           buffer->name);
     else
       line(out, "  {} {}{};", typeName(buffer->name), buffer->name,
            buffer->isRing ? fmt::format("[{}]", buffer->stages.str()) : "");
@@ -235,16 +245,29 @@ void ProgramTextEmitter::emitCta(const Kernel &kernel) {
   line(out, "/// What a thread reaches. group_row: the first row in the tile of the warp's group of four.\nstruct Cta "
             "{{\n  const Params &params;\n  SharedStorage &shared;");
   line(out, "  int group_row;\n}};\n");
-  if (!isPersistent(kernel))
-    return;
-  std::string count;
-  for (const GridIndex &index : kernel.grid.indices) {
-    Expr extent = index.extent;
-    for (const std::string &size : kernel.sizes)
-      extent = extent.substitute(size, variable("params." + size));
-    count += (count.empty() ? "" : " * ") + asFactor(extent);
+  emitGrid(kernel);
+}
+
+/// How many tiles there are, and which one a ticket stands for.
+void ProgramTextEmitter::emitGrid(const Kernel &kernel) {
+  const CtaGrid &grid = kernel.grid;
+  std::string runs, count;
+  for (const GridIndex &index : grid.indices) {
+    runs = count;
+    count += (count.empty() ? "" : " * ") + asFactor(ofParams(kernel, index.extent, "params"));
   }
-  line(out, "__device__ __forceinline__ int tile_count(const Params &params) {{ return {}; }}\n", count);
+  if (grid.isPersistent)
+    line(out, "__device__ __forceinline__ int tile_count(const Params &params) {{ return {}; }}\n", count);
+  if (grid.order == TileOrder::FirstFirst)
+    return;
+  const std::string tiles = ofParams(kernel, grid.indices.back().extent, "params").str();
+  line(out, "__device__ __forceinline__ int tile_at(const Params &params, int ticket) {{");
+  if (const std::optional<TurnOrder> &turns = grid.turns)
+    line(out, "  return longest_tile_first<{}{}>(ticket, {}, {}, {});\n}}\n", turns->rows.str(),
+         turns->tiles ? ", " + turns->tiles->str() : "", tiles, runs.empty() ? "1" : runs,
+         ofParams(kernel, turns->rowsOfRun, "params").str());
+  else
+    line(out, "  return last_tile_first(ticket, {});\n}}\n", tiles);
 }
 
 static std::string fragmentType(const Buffer &buffer) {
@@ -282,10 +305,8 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
       line(out, "[[maybe_unused]] const auto warp_key = [] {{ return {}; }};", emitter.columnOfWarp());
     }
     emitter.emitFixedLets();
-    if (!isPersistent(kernel)) {
-      line(out, "[[maybe_unused]] const int tile = ptx::cta_index();");
-      emitter.emitPlace();
-    }
+    if (!kernel.grid.isPersistent)
+      emitter.emitTile();
     emitter.emitBlock(pointersTo(role.body.ops));
   }
   line(out, "}}\n");
@@ -299,8 +320,9 @@ static std::string registersFor(const Kernel &kernel, const Role &role) {
 
 /// Warps of a role stand one after the other.
 void ProgramTextEmitter::emitEntry(const Kernel &kernel) {
-  line(out, "extern \"C\" __global__ void __launch_bounds__({}, 1) {}(const __grid_constant__ Params params) {{",
-       kernel.threads, kernel.symbol);
+  line(out, "extern \"C\" __global__ void {}__launch_bounds__({}, 1) {}(const __grid_constant__ Params params) {{",
+       kernel.grid.hasClusters() ? fmt::format("__cluster_dims__({}, 1, 1) ", kernel.grid.cluster) : "", kernel.threads,
+       kernel.symbol);
   {
     auto scope = out.scope();
     line(out, "using namespace {};", namespaceOf(kernel));

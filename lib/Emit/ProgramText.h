@@ -29,6 +29,7 @@ private:
   void emitConstants(const ir::Kernel &kernel);
   void emitStorage(const ir::Kernel &kernel);
   void emitCta(const ir::Kernel &kernel);
+  void emitGrid(const ir::Kernel &kernel);
   void emitRole(const ir::Kernel &kernel, const ir::Role &role);
   void emitRegisters(const ir::Role &role);
   void emitEntry(const ir::Kernel &kernel);

@@ -52,7 +52,8 @@ void OpEmitter::emitArrive(const Op &op) {
   const bool isByOne = arrive.by() == Actor::Group || arrive.by() == Actor::Warp;
   const std::string by = isByOne ? "_by_" + toString(arrive.by()).str() : "";
   if (arrive.cluster())
-    return line(out, "arrive_in_cluster{}<kCluster>({});{}", by, bar, noteBehind(op));
+    return line(out, "arrive_in_cluster{}<{}>({});{}", by,
+                countsWarps() ? "kCluster" : std::to_string(kernel.grid.cluster), bar, noteBehind(op));
   line(out, "arrive{}({});{}", by, bar, noteBehind(op));
 }
 

@@ -7,6 +7,7 @@
 #include "fagen/Emit/Table.h"
 
 #include "form/FormTables.h"
+#include "programs/RecipeText.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -85,6 +86,14 @@ static uint64_t keyOf(const KernelPlan &plan, unsigned index) {
   const Variant &variant = *plan.variants[index].variant;
   const Problem &problem = variant.problem;
   fagen_row row = {};
+  if (plan.variants[index].recipe) {
+    row.pass = FAGEN_PASS_PROGRAM;
+    row.dispatch = dispatchOf(variant);
+    row.sm = variant.target->sm;
+    row.exact = variant.target->exact;
+    row.order = index;
+    return fagen_row_key(&row);
+  }
   row.pass = uint32_t(problem.pass);
   row.dtype = uint32_t(problem.dtype);
   row.mask = maskNumber(problem);
@@ -151,6 +160,7 @@ private:
   void emitLaunches(const VariantPlan &plan);
   void emitOptional(const VariantPlan &variantPlan, unsigned index);
   void emitRow(const VariantPlan &variantPlan, unsigned index);
+  void emitProgramRow(const VariantPlan &variantPlan, unsigned index);
   void emitKeys();
   void emitTable();
 
@@ -166,7 +176,8 @@ void TableEmitter::emitHead() {
   line("// The dispatch table of kernel {}: {} rows, sorted by key. The code of the rows is linked in by",
        plan.kernel->name, order.size());
   line("// fagen_add_kernels: machine code and PTX, or source for NVRTC.");
-  line("#include <fagen/table.h>{}\n", plan.kernel->forms.empty() ? "" : "\n#include <limits>");
+  const bool hasPrograms = llvm::any_of(plan.variants, [](const VariantPlan &variant) { return !!variant.recipe; });
+  line("#include <fagen/table.h>{}\n", plan.kernel->forms.empty() && !hasPrograms ? "" : "\n#include <limits>");
 }
 
 void TableEmitter::emitDeclarations() {
@@ -178,6 +189,8 @@ void TableEmitter::emitDeclarations() {
 }
 
 void TableEmitter::emitSchedules() {
+  if (plan.kernel->scheduleNames.empty()) // a set of programs alone
+    return;
   line("const char *const kSchedules[] = {{");
   for (const std::string &name : plan.kernel->scheduleNames)
     line("    {},", quote(name));
@@ -203,6 +216,8 @@ void TableEmitter::emitProgram(llvm::StringRef name, const std::vector<SelectOp>
 
 void TableEmitter::emitSelect() {
   const std::vector<SelectLine> &select = plan.kernel->select;
+  if (select.empty())
+    return;
   for (unsigned i = 0; i < select.size(); ++i)
     if (!select[i].condition.empty())
       emitProgram(fmt::format("kCondition{}", i), select[i].condition);
@@ -261,16 +276,15 @@ void TableEmitter::emitMaps(unsigned index) {
 
 /// What a launch's `reserved` says of its grid.
 static std::string numberText(const VariantPlan &plan, const GridPlan &grid) {
-  return grid.kind == ir::CtaGrid::Splits && !plan.sharedTiles.empty() ? "FAGEN_SPLITS_OF_SHARED"
-                                                                       : std::to_string(grid.number);
+  return grid.fillsBySplits() && !plan.sharedTiles.empty() ? "FAGEN_SPLITS_OF_SHARED" : std::to_string(numberOf(grid));
 }
 
 void TableEmitter::emitLaunches(const VariantPlan &plan) {
   line("        .launches = {{");
   for (const LaunchPlan &launch : plan.launches)
     line("            {{.symbol = {}, .grid = FAGEN_GRID_{}, .threads = {}, .shared_bytes = {}, .reserved = {}}},",
-         quote(launch.symbol), llvm::StringRef(nameOf(launch.grid)).upper(), launch.threads, launch.sharedBytes,
-         numberText(plan, launch.grid));
+         quote(launch.symbol), llvm::StringRef(gridWordOf(plan, launch)).upper(), launch.threads, launch.sharedBytes,
+         plan.recipe ? "0" : numberText(plan, launch.grid));
   line("        }},");
 }
 
@@ -310,6 +324,8 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   line("        .first_sm = {},", target.firstSm);
   line("        .last_sm = {},", target.lastSm);
   line("        .exact = {},", unsigned(target.exact));
+  if (variantPlan.recipe)
+    return emitProgramRow(variantPlan, index);
   line("        .pass = {},", passConstant(problem.pass));
   line("        .dtype = {},", dtypeConstant(problem.dtype));
   line("        .mask = {},", maskConstant(problem));
@@ -331,8 +347,28 @@ void TableEmitter::emitRow(const VariantPlan &variantPlan, unsigned index) {
   line("    }},");
 }
 
+/// The rest of a program's row.
+void TableEmitter::emitProgramRow(const VariantPlan &variantPlan, unsigned index) {
+  const Variant &variant = *variantPlan.variant;
+  line("        .pass = FAGEN_PASS_PROGRAM,");
+  line("        .dispatch = {},", dispatchConstant(dispatchOf(variant)));
+  line("        .order = {},", index);
+  line("        .alignment = 1,");
+  line("        .launch_count = {},", variantPlan.launches.size());
+  emitLaunches(variantPlan);
+  line("        .code = &{},", codeName(variant));
+  if (const unsigned dependent = dependentLaunches(variantPlan))
+    line("        .dependent_launches = {},", dependent);
+  line("        .recipe = &kRecipe{},", index);
+  line("    }},");
+}
+
 void TableEmitter::emitRows() {
   for (unsigned index : order) {
+    if (plan.variants[index].recipe) {
+      text += recipeText(*plan.variants[index].recipe, index);
+      continue;
+    }
     emitWorkspace(index);
     emitSharedTiles(index);
     emitMaps(index);
@@ -359,8 +395,8 @@ void TableEmitter::emitTable() {
   line("    .spec = {},", quote(plan.specName));
   line("    .rows = kRows,");
   line("    .keys = kKeys,");
-  line("    .schedules = kSchedules,");
-  line("    .select = kSelect,");
+  line("    .schedules = {},", plan.kernel->scheduleNames.empty() ? "nullptr" : "kSchedules");
+  line("    .select = {},", plan.kernel->select.empty() ? "nullptr" : "kSelect");
   line("    .row_count = {},", order.size());
   line("    .row_size = sizeof(fagen_row),");
   line("    .schedule_count = {},", plan.kernel->scheduleNames.size());

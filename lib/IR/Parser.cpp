@@ -1,11 +1,13 @@
 // fagen: the IR from text, the inverse of Printer.cpp.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Recursive descent: programs, kernels and their declarations here, buffers in ParseBuffers.cpp, ops in ParseOps.cpp.
+// Recursive descent: programs, kernels and their declarations here, buffers in ParseBuffers.cpp, grids in
+// grid/ParseGrid.cpp, ops in ParseOps.cpp.
 // Types of attributes and names of buffers are resolved there, everything else is the verifier's.
 
 #include "ParseBuffers.h"
 #include "ParseOps.h"
+#include "grid/ParseGrid.h"
 
 using namespace fagen;
 using namespace fagen::ir;
@@ -62,7 +64,7 @@ private:
     if (lexer.at("options"))
       return parseOptions();
     if (lexer.at("grid"))
-      return parseGrid();
+      return parseGrid(lexer, *kernel, *buffers);
     if (lexer.at("size"))
       return parseSizes();
     if (lexer.at("param"))
@@ -127,37 +129,6 @@ private:
     return lexer.enumeration(value, kValuesOf<Enum>, "value of '" + name + "'");
   }
   bool parseValue(Count &value, StringRef) { return buffers->parseCount(value); }
-
-  /// grid persistent, grid persistent longest_first 4096, grid splits 4
-  bool parseGrid() {
-    const char *place = lexer.position();
-    if (kernel->grid.kind != CtaGrid::Tiles || !kernel->grid.indices.empty())
-      return lexer.error(place, "the grid is given twice");
-    if (!lexer.expect("grid") || !lexer.enumeration(kernel->grid.kind, kGridKinds, "grid"))
-      return false;
-    if (CtaGrid::hasNumber(kernel->grid.kind) && !lexer.number(kernel->grid.number))
-      return false;
-    if (lexer.accept("longest_first") && !parseTurnOrder(kernel->grid.turns.emplace()))
-      return false;
-    return !lexer.accept("(") || parseGridIndices();
-  }
-
-  /// kTurnRows [, kTurnTiles]
-  bool parseTurnOrder(TurnOrder &turns) {
-    return buffers->parseCount(turns.rows) && (!lexer.accept(",") || buffers->parseCount(turns.tiles.emplace()));
-  }
-
-  /// m in ceil_div(M, 128), n in ...)
-  bool parseGridIndices() {
-    do {
-      GridIndex &index = kernel->grid.indices.emplace_back();
-      StringRef name;
-      if (!lexer.word(name, "an index of the grid") || !lexer.expect("in") || !lexer.expression(index.extent))
-        return false;
-      index.name = name.str();
-    } while (lexer.accept(","));
-    return lexer.expect(")");
-  }
 
   /// size M, N
   bool parseSizes() {

@@ -60,26 +60,6 @@ StringRef ir::toString(Layout layout) {
   return "none";
 }
 
-StringRef ir::toString(CtaGrid::Kind kind) {
-  switch (kind) {
-  case CtaGrid::Tiles:
-    return "tiles";
-  case CtaGrid::Persistent:
-    return "persistent";
-  case CtaGrid::Splits:
-    return "splits";
-  case CtaGrid::SplitKeys:
-    return "split_keys";
-  case CtaGrid::Rows:
-    return "rows";
-  case CtaGrid::Clusters:
-    return "clusters";
-  case CtaGrid::KeyTiles:
-    return "key_tiles";
-  }
-  return {};
-}
-
 StringRef ir::toString(Phase phase) {
   switch (phase) {
   case Phase::Built:
@@ -211,20 +191,40 @@ private:
       os << "size " << llvm::join(sizes, ", ") << "\n";
   }
 
+  /// Without indices one word says all that attention's grids are.
   void printGrid(const CtaGrid &grid) {
-    if (grid.kind == CtaGrid::Tiles && grid.indices.empty())
+    if (grid.isPlain())
       return;
-    os << "grid " << toString(grid.kind);
-    if (CtaGrid::hasNumber(grid.kind))
-      os << " " << grid.number;
-    if (grid.turns)
-      os << " longest_first " << grid.turns->rows.str() << (grid.turns->tiles ? ", " + grid.turns->tiles->str() : "");
+    const bool isShort = grid.indices.empty();
+    os << "grid " << (isShort ? wordOf(grid) : grid.isPersistent ? "persistent" : "tiles");
+    if (isShort && (grid.split || grid.hasClusters()))
+      os << " " << numberOf(grid);
+    if (!isShort && grid.hasClusters())
+      os << " clusters " << grid.cluster;
+    if (grid.isDrawn)
+      os << " drawn";
+    if (!grid.listed.empty())
+      os << " listed " << grid.listed;
     StringRef separator = " (";
     for (const GridIndex &index : grid.indices) {
       os << separator << index.name << " in " << index.extent.str();
       separator = ", ";
     }
-    os << (grid.indices.empty() ? "\n" : ")\n");
+    os << (isShort ? "" : ")");
+    printOrder(grid);
+    os << "\n";
+  }
+
+  void printOrder(const CtaGrid &grid) {
+    if (grid.order == TileOrder::LastFirst)
+      os << " last_first";
+    if (!grid.turns)
+      return;
+    os << " longest_first " << grid.turns->rows.str();
+    if (grid.turns->rowsOfRun)
+      os << " of " << grid.turns->rowsOfRun.str();
+    if (grid.turns->tiles)
+      os << ", " << grid.turns->tiles->str();
   }
 
   void printList(llvm::ArrayRef<Expr> values) {

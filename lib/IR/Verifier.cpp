@@ -41,11 +41,11 @@ public:
   bool run() {
     checkHead();
     checkConstants();
-    checkGrid();
     verifyParams(state);
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       checkBuffer(*buffer);
     checkLets();
+    verifyGrid(state);
     verifyViews(state);
     checkRoles();
     for (const Role &role : kernel.roles)
@@ -74,17 +74,6 @@ private:
     if (kernel.threads == 0 || kernel.threads % 32 != 0 || kernel.threads > kMaxThreads)
       state.defect(kernel.location,
                    Twine(kernel.threads) + " threads; a CTA has a multiple of 32 up to " + Twine(kMaxThreads));
-  }
-
-  void checkGrid() {
-    const CtaGrid &grid = kernel.grid;
-    if (grid.kind == CtaGrid::SplitKeys && grid.number == 0)
-      state.defect(kernel.location, "grid split_keys 0; a split has at least one key");
-    if (grid.turns && (grid.kind != CtaGrid::Persistent || grid.turns->rows == 0))
-      state.defect(kernel.location, "grid " + toString(grid.kind) + " longest_first " + Twine(grid.turns->rows) +
-                                        "; only persistent CTAs draw tickets, for at least one row");
-    if (grid.kind == CtaGrid::Clusters && (grid.number < 2 || grid.number > 8))
-      state.defect(kernel.location, "grid clusters " + Twine(grid.number) + "; a cluster has 2 to 8 CTAs");
   }
 
   void checkConstants() {

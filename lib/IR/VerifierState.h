@@ -46,7 +46,7 @@ private:
   void checkName(llvm::StringRef name, const Location &location, const llvm::Twine &what, bool isMask) {
     const RunValueInfo *const info = findRunValue(name);
     const bool isOfRun = info && isIntegerOfRun(*info) && (isOfEveryKernel(*info) || !kernel.hasOwnParams());
-    if (info && info->value == RunValue::KeyBegin && kernel.grid.kind != CtaGrid::KeyTiles)
+    if (info && info->value == RunValue::KeyBegin && kernel.grid.unit != CtaGrid::KeyTiles)
       defect(location, what + " names '" + name + "', which only a kernel with grid key_tiles has");
     const bool isPlace = isMask && info && info->scope == RunScope::Element;
     if (names.count(name.str()) == 0 && !isOfRun && !isPlace)
@@ -80,6 +80,8 @@ void verifyViews(VerifierState &state);
 void verifyRegisters(VerifierState &state);
 /// Checks that no division is by what may be less than 1.
 void verifyDivisions(VerifierState &state);
+/// Checks, behind lets, how tiles go to CTAs.
+void verifyGrid(VerifierState &state);
 /// Checks where a let is read.
 void verifySource(const Let &let, VerifierState &state);
 /// Checks that a kernel that awaits the launches before it touches no global memory in front of that.

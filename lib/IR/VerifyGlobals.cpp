@@ -31,12 +31,10 @@ public:
       checkScalar(scalar);
     for (const GridIndex &index : kernel.grid.indices)
       checkOfSizes(index.extent, kernel.location, "the extent of grid index '" + index.name + "'");
+    if (const std::optional<TurnOrder> &turns = kernel.grid.turns; turns && turns->rowsOfRun)
+      checkOfSizes(turns->rowsOfRun, kernel.location, "longest_first: the rows of a run");
     for (const GridIndex &index : kernel.grid.indices)
       declare(index.name, "grid index '" + index.name + "'");
-    if (kernel.hasOwnParams() && kernel.grid.kind != CtaGrid::Tiles && kernel.grid.kind != CtaGrid::Persistent)
-      state.defect(kernel.location, "grid " + toString(kernel.grid.kind) +
-                                        " counts by attention's tiles; a kernel with parameters of its own has grid "
-                                        "tiles or persistent");
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       if (buffer->space == Space::Global && !buffer->map)
         checkTensor(*buffer);
@@ -106,7 +104,7 @@ private:
     if (buffer.param.empty() && !buffer.shape.empty())
       return state.defect(buffer.location, name + "a scratch belongs to kernels with attention's parameters");
     if (kernel.hasOwnParams() && buffer.shape.empty())
-      return state.defect(buffer.location, name + "declare it behind the kernel's sizes, and with its shape");
+      return state.defect(buffer.location, name + "declare it after the kernel's sizes, and with its shape");
     if (buffer.shape.size() > kMaxDimensions)
       state.defect(buffer.location,
                    name + Twine(buffer.shape.size()) + " dimensions; a tensor has at most " + Twine(kMaxDimensions));
@@ -207,7 +205,11 @@ void ir::verifySource(const Let &let, VerifierState &state) {
     state.checkNames(index, state.kernel.location, name + ": an index");
 }
 
-/// Ops with a matrix of global memory.
+static bool isOneElement(const Buffer &tensor) {
+  return tensor.shape.size() == 1 && tensor.shape.front() == constant(1);
+}
+
+/// Ops with a matrix of global memory, or a counter.
 void ir::verifyMatrix(const Op &op, VerifierState &state) {
   const Buffer *const matrix = globalOf(op);
   const bool isOfColumn = op.kind == OpKind::StoreLse, isMatrixOp = op.kind == OpKind::CopyIssue ||
@@ -222,6 +224,11 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
       defect("attribute 'limit' is missing");
     if (op.has(Attr::Column))
       defect("attribute 'column' belongs to matrices with a shape; %" + matrix->name + " has none");
+    return;
+  }
+  if (op.kind == OpKind::FetchTile) {
+    if (matrix->type != ElementType::U32 || !isOneElement(*matrix))
+      defect("%" + matrix->name + " is no counter: a tensor of u32 with one element, [1]");
     return;
   }
   if (!isMatrixOp)

@@ -338,9 +338,8 @@ private:
   /// An entry for each key tile of each tile of rows, of each head and batch or of all.
   void checkClassify(ClassifyTilesOp<const Op> classify) {
     const Buffer &map = *classify.dst().buffer;
-    if (kernel.grid.kind != CtaGrid::KeyTiles)
-      defect(*classify,
-             "the kernel's grid is " + toString(kernel.grid.kind) + "; only key_tiles has a key tile a warp");
+    if (kernel.grid.unit != CtaGrid::KeyTiles)
+      defect(*classify, "the kernel's grid is " + wordOf(kernel.grid) + "; only key_tiles has a key tile a warp");
     if (&map != kernel.scratchTensor() || map.type != ElementType::I32 || map.shape.size() != kSightDimensions)
       defect(*classify, "%" + map.name +
                             " is not a scratch of i32 with 4 dimensions: batches, heads, tiles of rows, key "
@@ -373,8 +372,8 @@ private:
   /// swizzle pattern has.
   void checkCluster(const Op &op) {
     constexpr unsigned kPatternRows = 8;
-    if (kernel.grid.kind != CtaGrid::Clusters)
-      return defect(op, "the kernel's grid is " + toString(kernel.grid.kind) + ": its CTAs are in no clusters");
+    if (!kernel.grid.hasClusters())
+      return defect(op, "the kernel's grid is " + wordOf(kernel.grid) + ": its CTAs are in no clusters");
     if (op.kind == OpKind::Arrive && (op.has(Attr::Bytes) || !(isBy(op, Actor::Group) || isBy(op, Actor::Warp))))
       return defect(op, "threads of warps or of groups of four arrive in other CTAs, and announce no bytes");
     const auto copy = dynCast<CopyIssueOp>(op);
@@ -383,8 +382,8 @@ private:
     if (copy->kind() != CopyKind::Bulk)
       return defect(op, "only bulk copies reach other CTAs");
     const unsigned rows = copy->dst().buffer->rows;
-    if (kernel.grid.number > 0 && rows % (kPatternRows * kernel.grid.number) != 0)
-      defect(op, Twine(rows) + " rows are not shared by " + Twine(kernel.grid.number) + " CTAs in groups of 8");
+    if (rows % (kPatternRows * kernel.grid.cluster) != 0)
+      defect(op, Twine(rows) + " rows are not shared by " + Twine(kernel.grid.cluster) + " CTAs in groups of 8");
   }
 
   /// A fragment of scores holds the keys of one key warp, a shared tile those of the CTA. A group may ask for scores of

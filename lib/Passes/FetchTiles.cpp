@@ -16,6 +16,8 @@
 //          barrier     warp                  so that its first lane knows of the others
 //          arrive      tile_empty[turn]      one thread of each warp
 //
+// In kernels with indices of their own the grid asks for it (drawn) and says the order; else options and the mask do.
+//
 // All roles then work on the same tiles in the same order, for as many turns. verify-barriers proves it from the ops.
 
 #include "fagen/IR/Queries.h"
@@ -23,6 +25,7 @@
 
 #include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/GridQueries.h"
 #include "fagen/IR/RunValues.h"
 #include "fagen/Spec/Spec.h"
 
@@ -40,13 +43,12 @@ public:
   bool fits(ShapeCheck &shape) const {
     const auto loads = turnsOf(load);
     const bool allTurn = llvm::all_of(users, [](const Role *user) { return turnsOf(*user).has_value(); });
-    const unsigned draws = countOf(load.body, OpKind::FetchTile);
     return shape.needs(loads && allTurn, "a loop over tiles of rows in each role") &&
            shape.needs(!ringsFilledBy(load).empty(), "a ring that role " + load.name + " fills") &&
-           shape.needs(draws == 0, "tiles that no counter gives out yet") &&
+           shape.needs(!drawsTiles(kernel), "tiles that no counter gives out yet") &&
            shape.needs(firstOf(load.body, OpKind::Fence), "a fence at the head of role " + load.name) &&
-           shape.needs(copiesAndLoops(**loads), "a copy in front of a loop in each turn of role " + load.name,
-                       (*loads)->location);
+           shape.needs(drawPoint((*loads)->body.ops) != (*loads)->body.ops.end(),
+                       "a loop that copies in each turn of role " + load.name, (*loads)->location);
   }
 
   void run() {
@@ -63,7 +65,9 @@ public:
     draw(*turnsOf(load));
     for (Role *user : users)
       take(*turnsOf(*user));
-    if (seesMoreInLaterRows(kernel) || llvm::any_of(users, [&](const Role *user) { return endsLater(*user); }))
+    if (!kernel.grid.indices.empty()) // which say in which order
+      kernel.grid.isDrawn = true;
+    else if (seesMoreInLaterRows(kernel) || llvm::any_of(users, [&](const Role *user) { return endsLater(*user); }))
       orderTiles();
   }
 
@@ -88,6 +92,7 @@ private:
     for (const Buffer *ring : ringsFilledBy(load))
       rowBytes += uint64_t(ring->columns) * sizeOf(ring->type);
     const bool isLong = rowBytes >= 1024;
+    kernel.grid.order = TileOrder::LongestFirst;
     TurnOrder &turns = kernel.grid.turns.emplace();
     turns.rows =
         kernel.addConstant("kTurnRows", int64_t(std::min(kCachedBytes / rowBytes / (isLong ? 2 : 1), kMostRows)),
@@ -100,6 +105,10 @@ private:
   void addBuffers() {
     next = &add("next", Space::Fragment, ElementType::U32);
     counter = &add("tile_counter", Space::Global, ElementType::U32);
+    if (!kernel.grid.indices.empty()) { // a parameter of the kernel's own; else a part of the workspace
+      counter->param = counter->name;
+      counter->shape = {constant(1)};
+    }
     number = &add("next_tile", Space::Shared, ElementType::U32);
     full = &add("tile_full", Space::Shared, ElementType::MBarrier);
     empty = &add("tile_empty", Space::Shared, ElementType::MBarrier);
@@ -118,7 +127,7 @@ private:
     return kernel.addBuffer(std::move(buffer));
   }
 
-  const Location &location() const { return kernel.options.grid->location; }
+  const Location &location() const { return kernel.options.grid ? kernel.options.grid->location : kernel.location; }
 
   void initialise(Buffer &bar, unsigned arrivals) {
     auto fence = llvm::find_if(load.body.ops, [](const auto &op) { return op->kind == OpKind::Fence; });
@@ -126,20 +135,20 @@ private:
                          makeMbarrierInit({.bar = {&bar, constant(0)}, .arrivals = arrivals, .location = location()}));
   }
 
-  /// A copy, and behind it a loop.
-  static bool copiesAndLoops(const Op &tiles) {
-    auto copy = llvm::find_if(tiles.body.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
-    return std::any_of(copy, tiles.body.ops.end(), [](const auto &op) { return op->kind == OpKind::Loop; });
+  /// The first loop that copies, after what is copied once a tile. Where products are rotated, what is left of V
+  /// follows it. By then all but a few steps of the tile are done.
+  static Ops::const_iterator drawPoint(const Ops &turn) {
+    auto once = llvm::find_if(turn, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
+    return std::find_if(once == turn.end() ? turn.begin() : once, turn.end(), [](const auto &op) {
+      return op->kind == OpKind::Loop && countOf(op->body, OpKind::CopyIssue) != 0;
+    });
   }
 
-  /// Behind the loop over key tiles: what is left of V follows there, where products are rotated. By then all but a few
-  /// steps of the tile are done.
   void draw(LoopOp<> turns) const {
     Block &tile = turns->body;
     const Expr turn = variable(turns.variable());
-    auto query = llvm::find_if(tile.ops, [](const auto &op) { return op->kind == OpKind::CopyIssue; });
-    auto keys = std::find_if(query, tile.ops.end(), [](const auto &op) { return op->kind == OpKind::Loop; });
-    tile.ops.insert(keys + 1, makeFetchTile({.next = {next, {}}, .counter = {counter, {}}, .location = location()}));
+    tile.ops.insert(drawPoint(tile.ops) + 1,
+                    makeFetchTile({.next = {next, {}}, .counter = {counter, {}}, .location = location()}));
     tile.ops.push_back(makeWait({.bar = {empty, turn - constant(1)},
                                  .by = Actor::Role,
                                  .location = location(),
@@ -171,7 +180,7 @@ private:
 
 bool fagen::fetchTiles(Kernel &kernel, PassContext &context) {
   const auto fillers = fillersOf(kernel);
-  if (fillers.empty())
+  if (fillers.empty() || (kernel.grid.isDrawn && drawsTiles(kernel)))
     return false;
   TileFetcher fetcher(kernel, *fillers.front());
   ShapeCheck shape(kernel, context, "fetch-tiles");

@@ -11,6 +11,8 @@
 // Nothing else of another CTA is touched. What is, must be there and must be left: all come to a barrier of the cluster
 // when their mbarriers are made, and at their end. Only copies whose rows are no matter of the CTA's own are shared:
 // Q's are.
+//
+// Applies where a spec asks for it (cluster), or the grid has clusters. Their CTAs differ in the fastest index.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
@@ -18,6 +20,7 @@
 #include "AskedNumbers.h"
 #include "ShapeCheck.h"
 #include "fagen/IR/ExprAnalysis.h"
+#include "fagen/IR/GridQueries.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -29,16 +32,22 @@ namespace {
 
 class ClusterFormer {
 public:
-  ClusterFormer(Kernel &kernel, const Constant &asked) : kernel(kernel), ctas(asked.value), location(asked.location) {}
+  ClusterFormer(Kernel &kernel, int64_t ctas, const Location &location)
+      : kernel(kernel), ctas(ctas), location(location), ofTile(namesOfTile(kernel)) {}
+
+  static bool sharesCopies(const Kernel &kernel) {
+    bool isShared = false;
+    for (const Role &role : kernel.roles)
+      forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) { isShared |= copy.cluster(); });
+    return isShared;
+  }
 
   bool fits(ShapeCheck &shape) const {
-    bool isShared = false, isLeft = true;
+    bool isLeft = true;
     for (const Role &role : kernel.roles)
-      forEach<CopyIssueOp>(role.body, [&](CopyIssueOp<const Op> copy) {
-        isShared |= copy.cluster();
-        isLeft &= !isForAll(copy) || emptyOf(*copy.dst().buffer);
-      });
-    return shape.needs(!isShared, "copies that no cluster shares yet") &&
+      forEach<CopyIssueOp>(
+          role.body, [&](CopyIssueOp<const Op> copy) { isLeft &= !isForAll(copy) || emptyOf(*copy.dst().buffer); });
+    return shape.needs(!sharesCopies(kernel), "copies that no cluster shares yet") &&
            shape.needs(isLeft, "a guard of each ring that says when its slots are left") &&
            llvm::all_of(kernel.roles, [&](Role &role) {
              return shape.needs(headBarrier(role.body) != role.body.ops.end(),
@@ -56,9 +65,21 @@ public:
   }
 
 private:
+  /// What CTAs of a cluster differ in.
+  static llvm::StringSet<> namesOfTile(const Kernel &kernel) {
+    llvm::StringSet<> names;
+    names.insert(fastestOf(kernel));
+    return withFollowers(kernel, std::move(names));
+  }
+
   /// Whether it copies what all CTAs of the cluster want.
   template <typename Copy> bool isForAll(Copy copy) const {
-    return !expand(kernel, copy.row()).uses(nameOf(RunValue::RowBegin));
+    bool isOwn = false;
+    auto look = [&](const Expr &expr) { isOwn |= usesAny(expr, ofTile); };
+    forEachExpr(std::as_const(*copy), look);
+    if (const std::optional<AddressMap> &map = copy.src().buffer->map)
+      llvm::for_each(map->at, look);
+    return !isOwn;
   }
 
   void share(CopyIssueOp<> copy) {
@@ -91,6 +112,7 @@ private:
   Kernel &kernel;
   const int64_t ctas;
   const Location location;
+  const llvm::StringSet<> ofTile;
   llvm::SmallSetVector<Buffer *, 4> empties; ///< of the rings that are filled by all CTAs
 };
 
@@ -98,14 +120,16 @@ private:
 
 bool fagen::formClusters(Kernel &kernel, PassContext &context) {
   const Constant *const asked = askedNumber(kernel, OptionKey::Cluster);
-  if (fillersOf(kernel).empty() || !asked)
+  const bool isOfGrid = kernel.grid.hasClusters() && !ClusterFormer::sharesCopies(kernel);
+  if (fillersOf(kernel).empty() || (!asked && !isOfGrid))
     return false;
-  ClusterFormer former(kernel, *asked);
+  const int64_t ctas = asked ? asked->value : kernel.grid.cluster;
+  ClusterFormer former(kernel, ctas, asked ? asked->location : kernel.location);
   ShapeCheck shape(kernel, context, "form-clusters");
   if (!former.fits(shape))
     return false;
   former.run();
-  kernel.grid.kind = CtaGrid::Clusters;
-  kernel.grid.number = unsigned(asked->value);
+  kernel.grid.isPersistent |= kernel.grid.indices.empty(); // as attention's clusters are
+  kernel.grid.cluster = unsigned(ctas);
   return true;
 }

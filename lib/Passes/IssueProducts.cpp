@@ -1,4 +1,4 @@
-// fagen: pass issue-products: products of warp groups are asked for, and waited for where their results are used.
+// fagen: pass issue-products: products of warp groups are issued, and waited for where their results are used.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Without overlap, or with that of other warp groups only, each product stands alone:

@@ -1,7 +1,7 @@
 // fagen: pass persist-tiles: CTAs that work on one tile of query rows after the other.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What all roles do behind the first barrier becomes a loop over the CTA's tiles, so that the copies of the next tile
+// What all roles do after the first barrier becomes a loop over the CTA's tiles, so that the copies of the next tile
 // run under the end of this one. Positions of rings go on from tile to tile: `base`, carried by the loop, is the number
 // of key tiles before. What has one slot, as Q: a second mbarrier says when everybody has multiplied with it for the
 // last time. Every thread that does arrives there: without keys there is no product that would say that its group has
@@ -33,7 +33,7 @@ public:
     for (const Buffer *tile : heldTiles()) {
       const Buffer *const full = tile->guard->full;
       auto isFill = [&](const Op &op) { return isArrivalAt(op, full); };
-      if (!shape.needs(!usersOf(*tile).empty(), "a loop that uses %" + tile->name) ||
+      if (!shape.needs(!usersOf(*tile).empty(), "a role that uses %" + tile->name) ||
           !shape.needs(!full->isRing, "a tile of rows whose guard has an mbarrier of one slot") ||
           !shape.needs(firstOf(load.body, isFill) && firstOf(load.body, OpKind::Fence),
                        "a fence and an arrive at %" + full->name + " in role " + load.name))
@@ -100,17 +100,25 @@ private:
   std::vector<Role *> usersOf(const Buffer &tile) const {
     std::vector<Role *> users;
     for (Role &role : kernel.roles)
-      if (&role != &load && firstOf(role.body, [&](const Op &op) { return isLoopOver(op, &tile); }))
+      if (&role != &load && firstOf(role.body, [&](const Op &op) { return uses(op, &tile); }))
         users.push_back(&role);
     return users;
   }
 
-  static bool isLoopOver(const Op &loop, const Buffer *tile) {
-    bool reads = false;
-    walk(loop.body, [&](const Op &op) {
-      reads |= llvm::any_of(op.operands, [&](const Operand &operand) { return operand.buffer == tile; });
-    });
-    return reads && loop.kind == OpKind::Loop;
+  static bool uses(const Op &op, const Buffer *tile) {
+    auto names = [tile](const Op &each) {
+      return llvm::any_of(each.operands, [tile](const Operand &operand) { return operand.buffer == tile; });
+    };
+    bool found = names(op);
+    walk(op.body, [&](const Op &inner) { found |= names(inner); });
+    return found;
+  }
+
+  /// Complete by then is what a loop asks for, and a product when it has been waited for.
+  static Ops::iterator behindUse(Ops &ops, Ops::iterator use) {
+    auto isWait = [](const auto &op) { return op->kind == OpKind::MmaWait && MmaWaitOp(*op).pending() == 0; };
+    const auto complete = (*use)->kind == OpKind::MmaIssue ? std::find_if(use, ops.end(), isWait) : use;
+    return complete == ops.end() ? complete : complete + 1;
   }
 
   void handOver(Buffer &tile) {
@@ -130,17 +138,17 @@ private:
         fence, makeMbarrierInit({.bar = {empty, constant(0)}, .arrivals = arrivals, .location = empty->location}));
   }
 
-  /// Behind the last loop over it.
+  /// After the last use of it.
   void leave(Block &body, const Buffer &tile) const {
     Buffer *const empty = tile.guard->empty;
-    auto last = llvm::find_if(llvm::reverse(body.ops), [&](const auto &op) { return isLoopOver(*op, &tile); });
-    body.ops.insert(last.base(), makeArrive({.bar = {empty, variable(turn)},
-                                             .by = Actor::Thread,
-                                             .location = empty->location,
-                                             .note = "persist-tiles: the thread has left Q"}));
+    auto last = llvm::find_if(llvm::reverse(body.ops), [&](const auto &op) { return uses(*op, &tile); });
+    body.ops.insert(behindUse(body.ops, last.base() - 1), makeArrive({.bar = {empty, variable(turn)},
+                                                                      .by = Actor::Thread,
+                                                                      .location = empty->location,
+                                                                      .note = "persist-tiles: the thread has left Q"}));
   }
 
-  /// What stands behind the barrier becomes the loop's body.
+  /// What stands after the barrier becomes the loop's body.
   void wrap(Block &body) const {
     const auto barrier = headBarrier(body);
     auto loop = makeLoop({.variable = turn,
@@ -170,8 +178,8 @@ bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
   if (fillers.empty())
     return false;
   Role &load = *fillers.front();
-  const bool isAsked = valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles ||
-                       (kernel.grid.kind == CtaGrid::Persistent && !turnsOf(load));
+  const bool isAsked =
+      valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles || (kernel.grid.isPersistent && !turnsOf(load));
   if (!isAsked)
     return false;
   TilePersister persister(kernel, load);
@@ -180,6 +188,6 @@ bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
       !persister.fits(shape))
     return false;
   persister.run();
-  kernel.grid.kind = CtaGrid::Persistent;
+  kernel.grid.isPersistent = true;
   return true;
 }

@@ -17,11 +17,10 @@ bool asksForLoadRole(const ir::Kernel &kernel) { return kernel.roles.size() == 1
 bool multipliesBeside(const ir::Kernel &kernel) { return mmaFamily(kernel.backend).isAsynchronous; }
 bool hasRoles(const ir::Kernel &kernel) { return kernel.roles.size() > 1; }
 bool persists(const ir::Kernel &kernel) {
-  return hasRoles(kernel) &&
-         (valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles || kernel.grid.kind == ir::CtaGrid::Persistent);
+  return hasRoles(kernel) && (valueOr(kernel.options.grid, Grid::Tiles) != Grid::Tiles || kernel.grid.isPersistent);
 }
 bool drawsTiles(const ir::Kernel &kernel) {
-  return hasRoles(kernel) && valueOr(kernel.options.grid, Grid::Tiles) == Grid::LongestFirst;
+  return hasRoles(kernel) && (valueOr(kernel.options.grid, Grid::Tiles) == Grid::LongestFirst || kernel.grid.isDrawn);
 }
 bool stagesResults(const ir::Kernel &kernel) {
   return hasRoles(kernel) && (kernel.options.querySlots || kernel.options.stagedColumns);

@@ -61,12 +61,12 @@ static Schedule combineSchedule(const Schedule &first) {
 /// What the passes begin with: those that make a CTA take several tiles change it.
 static ir::CtaGrid gridOf(const Variant &variant, bool isCombine) {
   if (isCombine)
-    return {.kind = ir::CtaGrid::Rows, .indices = {}};
+    return {.unit = ir::CtaGrid::Rows};
   if (!variant.schedule.isSplit())
     return {};
   if (const unsigned keys = splitKeys(variant.problem, variant.schedule))
-    return {.kind = ir::CtaGrid::SplitKeys, .number = keys, .indices = {}};
-  return {.kind = ir::CtaGrid::Splits, .number = variant.schedule.split, .indices = {}};
+    return {.split = ir::TileSplit{keys, /*countsKeys=*/true}};
+  return {.split = ir::TileSplit{variant.schedule.split}};
 }
 
 namespace {
@@ -106,7 +106,7 @@ private:
   }
 
   void addRoles() {
-    kernel.options.loadWarps = {kernel.addConstant("kLoadWarps", kLoadWarps, "warps that load, in front of the others"),
+    kernel.options.loadWarps = {kernel.addConstant("kLoadWarps", kLoadWarps, "warps that load, before the others"),
                                 schedule.locationOf("roles")};
     kernel.addConstant("kThreads", kernel.threads, "= 32 * (kLoadWarps + kWarps)");
     addRegisters(kernel, schedule.warps / 4);

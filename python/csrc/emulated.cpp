@@ -1,6 +1,7 @@
 // fagen: fagen's operators on CPU tensors, by the emulator: for tests. No part of the package.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "lab/device/device.h"
+#include "lab/program/run.h"
 #include "runtime/src/forms/args.h"
 
 #include <cstdio>
@@ -98,6 +99,32 @@ FAGEN_API fagen_status fagen_torch_emulator_open(const char *directory, uint32_t
     if (fagen_device_describe(capability, 132, &emulated.gpu))
       throw UserError(fagen_last_error());
     emulated.device = makeEmulatorDevice();
+    return FAGEN_OK;
+  } catch (const std::exception &problem) {
+    return say(FAGEN_INVALID, error, errorSize, problem.what());
+  }
+}
+
+/// Runs a call of a program of a directory's kernel sets, for a GPU of this compute capability.
+FAGEN_API fagen_status fagen_torch_emulate_program(const char *directory, uint32_t capability, const fagen_call *call,
+                                                   char *error, size_t errorSize) {
+  std::lock_guard lock(mutex);
+  fagen_device *gpu = nullptr;
+  try {
+    const auto sets = loadKernelSets({directory});
+    std::vector<const fagen_table *> tables;
+    for (const auto &set : sets)
+      tables.push_back(set->table());
+    fagen_choice choice = makeAbi<fagen_choice>();
+    fagen_status status = fagen_device_describe(capability, 2, &gpu);
+    status = status ? status : fagen_query_program(tables.data(), tables.size(), call, gpu, &choice);
+    fagen_device_destroy(gpu);
+    if (status)
+      return say(status, error, errorSize, fagen_last_error());
+    for (const auto &set : sets)
+      if (set->table() == choice.table)
+        for (const Failure &failure : emulateCall(set->sourcePath(*choice.row).string(), *choice.row, *call, 0))
+          return say(FAGEN_INVALID, error, errorSize, failure.message);
     return FAGEN_OK;
   } catch (const std::exception &problem) {
     return say(FAGEN_INVALID, error, errorSize, problem.what());

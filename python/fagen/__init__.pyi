@@ -13,6 +13,7 @@ from .errors import Error as Error
 from .errors import Misaligned as Misaligned
 from .errors import SpecError as SpecError
 from .errors import Unsupported as Unsupported
+from ._torch_programs import program as program
 from .torch import attention as attention
 from .torch import explain as explain
 from .torch import plan as plan

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from typing import Dict, List, Optional, Sequence
 
-from . import _forms, _lib, errors
+from . import _forms, _lib, _programs, errors
 
 _USERS_MISTAKE = 1
 
@@ -61,6 +61,11 @@ class KernelSet:
     def forms(self) -> Dict[str, List[str]]:
         """The forms of the spec, by name, and the names of their params."""
         return {name: [p.name for p in params] for name, params in _forms.forms_of(tuple(self._tables))}
+
+    @property
+    def programs(self) -> List[str]:
+        """What the programs of the set take, a line each: fagen.program(set, name) calls one."""
+        return [str(signature) for signature in _programs.signatures_of(tuple(self._directories)).values()]
 
     @property
     def names(self) -> List[str]:
@@ -171,7 +176,8 @@ def _load(directory, keep=None):
         return KernelSet([directory], keep)
     directories = _sets_below(directory)
     if not directories:
-        raise errors.Error(f"{directory} has no kernel set; `fagen SPEC -o DIR` writes one")
+        found = "has no kernel set" if os.path.isdir(directory) else "is no directory"
+        raise errors.Error(f"{directory} {found}; `fagen SPEC -o DIR` writes a kernel set to one")
     return KernelSet(directories, keep)
 
 
@@ -201,7 +207,7 @@ def ready() -> KernelSet:
 
 
 def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
-    """Compiles a spec to kernels: its text, or the path of a .fa file. SpecError with the compiler's diagnostics.
+    """Compiles a spec to kernels: its text, or the path of a .fa file, or of a program (.fair). SpecError with the compiler's diagnostics.
 
     targets: ["sm_89", ...] instead of those that the spec names. Each kernel is built for the GPU at its first use.
     """

@@ -7,7 +7,7 @@ import os
 from ctypes import POINTER, byref, c_char_p, c_int32, c_size_t, c_uint32, c_void_p
 
 from . import errors
-from ._structs import ABI, Choice, ChoiceInfo, DeviceInfo, Problem
+from ._structs import ABI, Call, Choice, ChoiceInfo, DeviceInfo, Problem
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 DTYPES = {"f16": 1, "bf16": 2, "e4m3": 3}
@@ -24,6 +24,9 @@ _SIGNATURES = {
     "fagen_device_describe": (c_int32, [c_uint32, c_uint32, POINTER(c_void_p)]),
     "fagen_device_get_info": (c_int32, [c_void_p, POINTER(DeviceInfo)]),
     "fagen_query": (c_int32, [POINTER(c_void_p), c_size_t, POINTER(Problem), c_void_p, POINTER(Choice)]),
+    "fagen_query_program": (c_int32, [POINTER(c_void_p), c_size_t, POINTER(Call), c_void_p, POINTER(Choice)]),
+    "fagen_run_program": (c_int32, [POINTER(Choice), POINTER(Call), c_void_p, c_size_t, c_void_p]),
+    "fagen_lend_workspace": (c_int32, [POINTER(Choice), c_void_p, c_void_p, POINTER(c_void_p)]),
     "fagen_prepare": (c_int32, [POINTER(Choice), c_void_p]),
     "fagen_choice_get_info": (c_int32, [POINTER(Choice), POINTER(ChoiceInfo)]),
     "fagen_explain": (c_size_t, [POINTER(c_void_p), c_size_t, POINTER(Problem), c_void_p, c_char_p, c_size_t]),

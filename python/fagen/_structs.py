@@ -53,6 +53,21 @@ class ChoiceInfo(_Struct):
                 ("shared_bytes", c_uint32), ("registers", c_int32), ("local_bytes", c_int32)]
 
 
+class NamedTensor(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("data", c_void_p), ("dtype", c_uint32), ("rank", c_uint32), ("extent", c_int64 * 5),
+                ("stride", c_int64 * 5)]
+
+
+class NamedNumber(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("kind", c_uint32), ("reserved", c_uint32), ("i32", c_int64), ("f32", c_double)]
+
+
+class Call(_Struct):
+    _fields_ = [("struct_size", c_uint32), ("abi", c_uint32), ("program", c_char_p), ("tensors", c_void_p),
+                ("numbers", c_void_p), ("tensor_count", c_uint32), ("number_count", c_uint32), ("flags", c_uint32),
+                ("reserved", c_uint32)]
+
+
 class FormParam(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("element", c_uint32), ("rank", c_uint32), ("offset", c_uint32), ("flags", c_uint32),
                 ("low", c_double), ("high", c_double), ("bound", c_double), ("extents", c_uint64 * 8)]

@@ -21,7 +21,8 @@ from fagen import _lib
 from fagen.parallel import jax as parallel
 
 LIBRARY = os.path.join(_lib.PACKAGE, "..", "libfagen_torch_emulated.so")
-pytestmark = pytest.mark.skipif(not os.path.exists(LIBRARY), reason="no emulator in this build")
+pytestmark = [pytest.mark.skipif(not os.path.exists(LIBRARY), reason="no emulator in this build"),
+              pytest.mark.skipif(len(jax.devices()) < 4, reason="JAX was imported before, with fewer devices: run this file by itself")]
 
 
 def emulate(monkeypatch, kernels, gpu):

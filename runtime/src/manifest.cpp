@@ -4,7 +4,9 @@
 #include "dispatch.h"
 #include "error.h"
 #include "fields.h"
-#include "mapped_file.h"
+#include "files/mapped_file.h"
+#include "programs/postfix_text.h"
+#include "programs/read.h"
 #include "verbose.h"
 
 #include <algorithm>
@@ -29,6 +31,7 @@ struct LoadedTable : fagen_table {
   std::deque<std::vector<fagen_map>> maps;
   std::deque<std::vector<fagen_form_param>> params;
   std::vector<fagen_form> formList;
+  std::deque<std::unique_ptr<LoadedRecipe>> recipes;
   std::deque<fagen_code> codes;
   std::deque<std::vector<fagen_binary>> binaries;
   std::vector<const char *> schedules;
@@ -39,19 +42,9 @@ struct LoadedTable : fagen_table {
   const char *keep(std::string text) { return texts.emplace_back(std::move(text)).c_str(); }
 };
 
-/// Operations and variables by their numbers in <fagen/table.h>.
-constexpr const char *kOperations[] = {nullptr,    nullptr, "add", "sub", "mul", "div", "mod",
-                                       "ceil_div", "neg",   "not", "eq",  "ne",  "lt",  "le",
-                                       "gt",       "ge",    "and", "or",  "min", "max", "floor_div"};
-constexpr const char *kVariables[] = {"batch",       "heads",      "kv_heads", "seq_q", "seq_kv", "sms",
-                                      "head_dim_qk", "head_dim_v", "dtype",    "mask",  "splits", "row"};
-
 /// Words for the numbers of fagen.h and table.h.
-struct Word {
-  const char *word;
-  uint32_t number;
-};
-constexpr Word kPasses[] = {{"forward", FAGEN_PASS_FORWARD}, {"backward", FAGEN_PASS_BACKWARD}};
+constexpr Word kPasses[] = {
+    {"forward", FAGEN_PASS_FORWARD}, {"backward", FAGEN_PASS_BACKWARD}, {"program", FAGEN_PASS_PROGRAM}};
 constexpr Word kDTypes[] = {{"f16", FAGEN_DTYPE_F16}, {"bf16", FAGEN_DTYPE_BF16}, {"e4m3", FAGEN_DTYPE_E4M3}};
 constexpr Word kMasks[] = {{"none", FAGEN_MASK_NONE}, {"causal", FAGEN_MASK_CAUSAL}};
 constexpr Word kDispatches[] = {
@@ -65,48 +58,13 @@ constexpr Word kGrids[] = {{"tiles", FAGEN_GRID_TILES},
                            {"packed_split_keys", FAGEN_GRID_PACKED_SPLIT_KEYS},
                            {"rows", FAGEN_GRID_ROWS},
                            {"key_tiles", FAGEN_GRID_KEY_TILES},
-                           {"clusters", FAGEN_GRID_CLUSTERS}};
+                           {"clusters", FAGEN_GRID_CLUSTERS},
+                           {"recipe", FAGEN_GRID_RECIPE}};
 constexpr Word kElements[] = {{"bit", FAGEN_ELEMENT_BIT}, {"u8", FAGEN_ELEMENT_U8},     {"i32", FAGEN_ELEMENT_I32},
                               {"f16", FAGEN_ELEMENT_F16}, {"bf16", FAGEN_ELEMENT_BF16}, {"f32", FAGEN_ELEMENT_F32}};
 constexpr Word kTensors[] = {{"q", FAGEN_MAP_Q}, {"k", FAGEN_MAP_K}, {"v", FAGEN_MAP_V}, {"o", FAGEN_MAP_O}};
 
 constexpr const char *kRemedy = "fagen SPEC -o DIR writes the kernel set anew";
-
-template <size_t N> uint32_t wordOf(const Field &field, const Word (&words)[N]) {
-  std::string known;
-  for (const Word &entry : words) {
-    if (field.text() == entry.word)
-      return entry.number;
-    known += (known.empty() ? "" : ", ") + std::string(entry.word);
-  }
-  field.fail("is " + inQuotes(field.text()) + "; known: " + known);
-}
-
-template <size_t N> std::optional<uint32_t> indexOf(const char *const (&names)[N], const std::string &name) {
-  for (uint32_t i = 0; i < N; ++i)
-    if (names[i] && name == names[i])
-      return i;
-  return std::nullopt;
-}
-
-/// Numbers, variables and operations in postfix order: ["seq_q", 32, "le"]. Of an extent and of shared tiles also
-/// params of a form, by the words that stand for them.
-std::vector<fagen_op> readProgram(const Field &field, const std::vector<std::string> &params = {}) {
-  std::vector<fagen_op> program;
-  for (const Field &item : field.items()) {
-    if (!item.isText())
-      program.push_back({FAGEN_OP_CONSTANT, 0, item.integer()});
-    else if (auto param = std::find(params.begin(), params.end(), item.text()); param != params.end())
-      program.push_back({FAGEN_OP_VARIABLE, 0, FAGEN_VAR_FORM_0 + (param - params.begin())});
-    else if (auto variable = indexOf(kVariables, item.text()))
-      program.push_back({FAGEN_OP_VARIABLE, 0, *variable});
-    else if (auto operation = indexOf(kOperations, item.text()))
-      program.push_back({*operation, 0, 0});
-    else
-      item.fail("is " + inQuotes(item.text()) + ", neither an operation nor a variable");
-  }
-  return program;
-}
 
 /// Reads one manifest into a table.
 class Loader {
@@ -254,32 +212,43 @@ private:
     row.variant = loaded.keep(field["variant"].text());
     row.target = loaded.keep(field["target"].text());
     row.pass = wordOf(field["pass"], kPasses);
+    row.dispatch = wordOf(field["dispatch"], kDispatches);
+    readNumbers(field, {{"sm", &row.sm},
+                        {"first_sm", &row.first_sm},
+                        {"last_sm", &row.last_sm},
+                        {"exact", &row.exact},
+                        {"order", &row.order},
+                        {"alignment", &row.alignment}});
+    readLaunches(field["launches"], row);
+    if (row.pass == FAGEN_PASS_PROGRAM)
+      row.recipe = &loaded.recipes.emplace_back(readRecipe(field["program"], row.launch_count))->recipe;
+    else
+      readAttention(field, row);
+    row.code = readCode(field);
+    return row;
+  }
+
+  static void readNumbers(const Field &field, std::initializer_list<std::pair<const char *, uint32_t *>> numbers) {
+    for (auto [key, place] : numbers)
+      *place = field[key].number();
+  }
+
+  /// What only rows of attention have.
+  void readAttention(const Field &field, fagen_row &row) {
     row.dtype = wordOf(field["dtype"], kDTypes);
     row.mask = field.has("form") ? FAGEN_MASK_FORM_0 + field["form"].number(FAGEN_MAX_FORMS - 1u)
                                  : wordOf(field["mask"], kMasks);
-    row.dispatch = wordOf(field["dispatch"], kDispatches);
-    const std::pair<const char *, uint32_t *> numbers[] = {{"sm", &row.sm},
-                                                           {"first_sm", &row.first_sm},
-                                                           {"last_sm", &row.last_sm},
-                                                           {"exact", &row.exact},
-                                                           {"lse", &row.lse},
-                                                           {"head_dim_qk", &row.head_dim_qk},
-                                                           {"head_dim_v", &row.head_dim_v},
-                                                           {"schedule", &row.schedule},
-                                                           {"order", &row.order},
-                                                           {"alignment", &row.alignment},
-                                                           {"tile_rows", &row.tile_rows},
-                                                           {"tile_keys", &row.tile_keys}};
-    for (auto [key, place] : numbers)
-      *place = field[key].number();
-    readLaunches(field["launches"], row);
+    readNumbers(field, {{"lse", &row.lse},
+                        {"head_dim_qk", &row.head_dim_qk},
+                        {"head_dim_v", &row.head_dim_v},
+                        {"schedule", &row.schedule},
+                        {"tile_rows", &row.tile_rows},
+                        {"tile_keys", &row.tile_keys}});
     readWorkspace(field["workspace"], row);
     if (field.has("maps"))
       readMaps(field["maps"], row);
     if (field.has("shared_tiles"))
       readSharedTiles(field["shared_tiles"], row);
-    row.code = readCode(field);
-    return row;
   }
 
   /// Params have a dollar in front.

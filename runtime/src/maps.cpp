@@ -11,13 +11,25 @@ namespace fagen {
 
 namespace {
 
-constexpr unsigned kElementBytes = 2;
-constexpr uint64_t kUnit = 16; // bytes; addresses, strides and rows of boxes are multiples of it
+constexpr unsigned kElementBytes = 2; // of attention's tensors
+constexpr uint64_t kUnit = 16;        // bytes; addresses, strides and rows of boxes are multiples of it
 
 const char *const kTensorNames[] = {"q", "k", "v", "o"};
 
 /// cuda.h's numbers.
-enum : int { kMapF16 = 6, kMapBf16 = 9, kMapNoInterleave = 0, kMapPromote256B = 3, kMapZeroFill = 0 };
+enum : int { kMapU8 = 0, kMapU32 = 2, kMapF16 = 6, kMapBf16 = 9 };
+enum : int { kMapNoInterleave = 0, kMapPromote256B = 3, kMapZeroFill = 0 };
+
+/// Copies move bits, and zeros are zeros of every type: of other sizes than 2 the driver need not know which it is.
+int typeOf(const device::TensorMapDescription &d) {
+  switch (d.element_bytes) {
+  case 1:
+    return kMapU8;
+  case 4:
+    return kMapU32;
+  }
+  return d.is_bf16 ? kMapBf16 : kMapF16;
+}
 
 int swizzleNumber(device::BoxSwizzle swizzle) {
   switch (swizzle) {
@@ -35,31 +47,40 @@ int swizzleNumber(device::BoxSwizzle swizzle) {
 
 } // namespace
 
+device::TensorMapDescription describeBox(const void *base, MapElement element, std::span<const MapDimension> dimensions,
+                                         uint32_t swizzle) {
+  device::TensorMapDescription d = {};
+  d.base = base;
+  d.element_bytes = static_cast<unsigned char>(element.bytes);
+  d.swizzle = static_cast<device::BoxSwizzle>(swizzle);
+  d.is_bf16 = element.isBf16;
+  d.mark = device::kMapMark;
+  for (const MapDimension &dimension : dimensions) {
+    d.sizes[d.rank] = static_cast<unsigned>(dimension.size);
+    d.strides[d.rank] = dimension.size == 1 ? kUnit : static_cast<uint64_t>(dimension.stride) * element.bytes;
+    d.box[d.rank++] = static_cast<unsigned short>(dimension.box);
+  }
+  return d;
+}
+
 device::TensorMapDescription describeMap(const fagen_row &row, const fagen_map &map, const device::AttentionParams &p) {
   const bool isKeys = map.tensor == FAGEN_MAP_K || map.tensor == FAGEN_MAP_V;
   const void *const pointers[] = {p.q, p.k, p.v, p.o};
   const long long *const strides[] = {p.q_stride, p.k_stride, p.v_stride, p.o_stride};
   const int rows = isKeys ? p.seq_kv : p.seq_q;
-  device::TensorMapDescription d = {};
-  auto add = [&d](uint64_t size, long long stride, uint32_t box) {
-    d.sizes[d.rank] = static_cast<unsigned>(size);
-    d.strides[d.rank] = size == 1 ? kUnit : static_cast<uint64_t>(stride) * kElementBytes;
-    d.box[d.rank++] = static_cast<unsigned short>(box);
-  };
-  d.base = rows > 0 ? pointers[map.tensor] : p.q;
-  d.element_bytes = kElementBytes;
-  d.swizzle = static_cast<device::BoxSwizzle>(map.swizzle);
-  d.is_bf16 = row.dtype == FAGEN_DTYPE_BF16;
-  d.mark = device::kMapMark;
   const uint32_t columns = map.tensor == FAGEN_MAP_Q || map.tensor == FAGEN_MAP_K ? row.head_dim_qk : row.head_dim_v;
   const long long *const stride = strides[map.tensor]; // batch, head, row
+  MapDimension dimensions[device::kMapRank];
+  unsigned rank = 0;
+  auto add = [&](uint64_t size, int64_t apart, uint32_t box) { dimensions[rank++] = {size, apart, box}; };
   add(map.box_panels ? map.box_columns : columns, 1, map.box_columns);
   add(rows > 0 ? uint64_t(rows) : 1, stride[2], map.box_rows);
   if (map.box_panels)
     add(columns / map.box_columns, map.box_columns, map.box_panels);
-  add(isKeys ? p.kv_heads : p.heads, stride[1], 1);
-  add(p.batch, stride[0], 1);
-  return d;
+  add(uint64_t(isKeys ? p.kv_heads : p.heads), stride[1], 1);
+  add(uint64_t(p.batch), stride[0], 1);
+  return describeBox(rows > 0 ? pointers[map.tensor] : p.q, {kElementBytes, row.dtype == FAGEN_DTYPE_BF16},
+                     {dimensions, rank}, map.swizzle);
 }
 
 const char *refusalOf(const device::TensorMapDescription &d) {
@@ -69,6 +90,8 @@ const char *refusalOf(const device::TensorMapDescription &d) {
     return "its address is not a multiple of 16 bytes";
   if (d.rank < 1 || d.rank > device::kMapRank)
     return "it has not 1 to 5 dimensions";
+  if (d.element_bytes != 1 && d.element_bytes != 2 && d.element_bytes != 4)
+    return "its elements have not 1, 2 or 4 bytes";
   if (rowBytes % kUnit || (d.swizzle != device::BoxSwizzle::kNone && rowBytes > uint64_t(d.swizzle)))
     return "rows of its box are not multiples of 16 bytes, or longer than the swizzle";
   for (unsigned n = 0; n < d.rank; ++n) {
@@ -110,9 +133,9 @@ fagen_status encodeMap(const Driver &driver, const device::TensorMapDescription 
     box[n] = d.box[n];
     steps[n] = 1;
   }
-  const CuResult status = driver.cuTensorMapEncodeTiled(
-      &map, d.is_bf16 ? kMapBf16 : kMapF16, d.rank, const_cast<void *>(d.base), sizes, strides + 1, box, steps,
-      kMapNoInterleave, swizzleNumber(d.swizzle), kMapPromote256B, kMapZeroFill);
+  const CuResult status =
+      driver.cuTensorMapEncodeTiled(&map, typeOf(d), d.rank, const_cast<void *>(d.base), sizes, strides + 1, box, steps,
+                                    kMapNoInterleave, swizzleNumber(d.swizzle), kMapPromote256B, kMapZeroFill);
   if (status == kCudaSuccess)
     return FAGEN_OK;
   char action[64];

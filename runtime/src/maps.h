@@ -10,10 +10,30 @@
 #include <fagen/device/params.h>
 #include <fagen/table.h>
 
+#include <span>
+
 namespace fagen {
 
-/// Dimensions are columns, rows, heads and batch. What a tensor has only one of is given a stride that the driver
-/// accepts; a tensor without rows is described as one row of Q, which nobody loads.
+/// Elements of a map's tensor: 1, 2 or 4 bytes.
+struct MapElement {
+  uint32_t bytes;
+  bool isBf16;
+};
+
+/// A dimension of a map: how many elements, how far apart (in elements), and how many a box has.
+struct MapDimension {
+  uint64_t size;
+  int64_t stride;
+  uint32_t box;
+};
+
+/// The map of a tensor at `base` whose boxes one copy moves, with rows of `swizzle` bytes. Dimension 0 is dense. One of
+/// size 1 is given a stride that the driver accepts.
+device::TensorMapDescription describeBox(const void *base, MapElement element, std::span<const MapDimension> dimensions,
+                                         uint32_t swizzle);
+
+/// Of attention's tensors. Dimensions are columns, rows, heads and batch. A tensor without rows is described as one
+/// row of Q, which nobody loads.
 device::TensorMapDescription describeMap(const fagen_row &row, const fagen_map &map,
                                          const device::AttentionParams &params);
 

@@ -3,6 +3,7 @@
 #include "dispatch.h"
 #include "error.h"
 #include "forms/forms.h"
+#include "programs/recipe.h"
 #include "state.h"
 #include "words.h"
 
@@ -100,11 +101,34 @@ bool fitsItsKey(const fagen_row &row) {
 const char *checkSharedTiles(const fagen_table &table, const fagen_row &row) {
   if (row.launches[0].reserved != FAGEN_SPLITS_OF_SHARED)
     return nullptr;
-  if (table.row_size < sizeof(fagen_row))
+  if (table.row_size < offsetof(fagen_row, recipe))
     return "has no room for shared_tiles, which its splits ask for";
   const fagen_form *const form = row.mask < FAGEN_MASK_FORM_0 + formCount(table) ? formOf(table, row.mask) : nullptr;
   return checkProgram(row.shared_tiles, row.shared_tiles_size,
                       FAGEN_VAR_FORM_0 + uint64_t(form ? form->param_count : 0));
+}
+
+/// What rows of all kinds must be, or null.
+const char *checkHead(const fagen_table &table, const fagen_row &row, uint32_t i) {
+  if (!row.variant || !row.target || !row.code)
+    return "variant, target or code is NULL";
+  if (!row.code->source && row.code->binary_count == 0)
+    return "has neither source nor a binary";
+  if (fagen_row_key(&row) != table.keys[i])
+    return "its key is not fagen_row_key of it";
+  if (!fitsItsKey(row))
+    return "a number of its key is larger than its place there";
+  if (i && table.keys[i - 1] >= table.keys[i])
+    return "keys do not ascend";
+  if (row.launch_count == 0 || row.launch_count > FAGEN_MAX_LAUNCHES)
+    return "launch_count is not 1 to 4";
+  if (row.alignment == 0 || (row.alignment & (row.alignment - 1)) || (row.map_count && row.alignment < 16))
+    return "alignment is not a power of two, or below the 16 that tensor maps need";
+  for (uint32_t launch = 0; launch < row.launch_count; ++launch)
+    if (!row.launches[launch].symbol || !(isProgram(row) || isGrid(row, launch)) || row.launches[launch].threads == 0 ||
+        row.launches[launch].threads > 1024)
+      return "a launch has no symbol, an unknown grid, or not 1 to 1024 threads";
+  return row.dependent_launches >> row.launch_count ? "a launch that it does not have is dependent" : nullptr;
 }
 
 fagen_status checkRow(const fagen_table &table, uint32_t i) {
@@ -112,32 +136,18 @@ fagen_status checkRow(const fagen_table &table, uint32_t i) {
   auto invalid = [&](const char *what) {
     return fail(FAGEN_INVALID, "table %s, row %u (%s): %s", table.kernel, i, row.variant ? row.variant : "?", what);
   };
-  if (!row.variant || !row.target || !row.code)
-    return invalid("variant, target or code is NULL");
-  if (!row.code->source && row.code->binary_count == 0)
-    return invalid("has neither source nor a binary");
-  if (fagen_row_key(&row) != table.keys[i])
-    return invalid("its key is not fagen_row_key of it");
-  if (!fitsItsKey(row))
-    return invalid("a number of its key is larger than its place there");
-  if (i && table.keys[i - 1] >= table.keys[i])
-    return invalid("keys do not ascend");
+  if (const char *problem = checkHead(table, row, i))
+    return invalid(problem);
+  if (isProgram(row)) {
+    const char *const problem = checkRecipe(table, row);
+    return problem ? invalid(problem) : FAGEN_OK;
+  }
   if (row.schedule >= table.schedule_count)
     return invalid("schedule is out of range");
   if (row.mask >= FAGEN_MASK_FORM_0 + formCount(table))
     return invalid("its mask is neither none nor causal nor a form of the table");
-  if (row.launch_count == 0 || row.launch_count > FAGEN_MAX_LAUNCHES)
-    return invalid("launch_count is not 1 to 4");
   if (row.tile_rows == 0 || std::max(row.tile_rows, row.tile_keys) > kMaxTile)
     return invalid("tile_rows is not 1 to 65536, or tile_keys is more");
-  if (row.alignment == 0 || (row.alignment & (row.alignment - 1)) || (row.map_count && row.alignment < 16))
-    return invalid("alignment is not a power of two, or below the 16 that tensor maps need");
-  for (uint32_t launch = 0; launch < row.launch_count; ++launch)
-    if (!row.launches[launch].symbol || !isGrid(row, launch) || row.launches[launch].threads == 0 ||
-        row.launches[launch].threads > 1024)
-      return invalid("a launch has no symbol, an unknown grid, or not 1 to 1024 threads");
-  if (row.dependent_launches >> row.launch_count)
-    return invalid("a launch that it does not have is dependent");
   if (isClassified(row) && row.scratch_parts == 0)
     return invalid("has a launch of key tiles and no scratch for it");
   if (row.scratch_parts > row.workspace_count)
@@ -238,7 +248,9 @@ fagen_status fagen_table_check(const fagen_table *table) {
   for (uint32_t i = 0; i < table->row_count; ++i)
     if (fagen_status status = checkRow(*table, i))
       return status;
-  if (table->row_count && (table->select_count == 0 || table->select[table->select_count - 1].condition_size != 0))
+  // Keys ascend: where the first row is a program's, all are.
+  if (table->row_count && !isProgram(rowAt(*table, 0)) &&
+      (table->select_count == 0 || table->select[table->select_count - 1].condition_size != 0))
     return fail(FAGEN_INVALID, "table %s: select does not end in an otherwise line", table->kernel);
   if (hasClaim(*table))
     if (const char *problem = checkProgram(table->claim, table->claim_size))

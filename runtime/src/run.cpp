@@ -3,16 +3,14 @@
 #include "arguments.h"
 #include "device.h"
 #include "error.h"
+#include "launch.h"
 #include "maps.h"
+#include "programs/recipe.h"
 #include "state.h"
 
 using namespace fagen;
 
 namespace {
-
-bool aligned(const void *pointer, uint32_t alignment) {
-  return (reinterpret_cast<uintptr_t>(pointer) & (alignment - 1)) == 0;
-}
 
 fagen_status checkTensors(const fagen_row &row, const device::AttentionParams &params, const fagen_tensors &t) {
   if (!t.q || !t.o)
@@ -43,18 +41,6 @@ fagen_status checkTensors(const fagen_row &row, const device::AttentionParams &p
   return FAGEN_OK;
 }
 
-fagen_status checkWorkspace(const fagen_choice &choice, const void *workspace, size_t bytes) {
-  if (choice.workspace_bytes == 0)
-    return FAGEN_OK;
-  if (!workspace || bytes < choice.workspace_bytes)
-    return fail(FAGEN_WORKSPACE, "%s needs a workspace of %zu B; it got %zu B", choice.row->variant,
-                choice.workspace_bytes, workspace ? bytes : 0);
-  if (!aligned(workspace, choice.workspace_alignment))
-    return fail(FAGEN_WORKSPACE, "the workspace is %p; it needs %u-byte alignment", workspace,
-                choice.workspace_alignment);
-  return FAGEN_OK;
-}
-
 /// What a launch has left there for others: who uses the workspace next may count on zeros.
 fagen_status clear(const Driver &d, const fagen_choice &choice, const ChoiceState &state, void *workspace,
                    CuStream stream) {
@@ -62,17 +48,6 @@ fagen_status clear(const Driver &d, const fagen_choice &choice, const ChoiceStat
   const CuResult status =
       state.cleared ? d.cuMemsetD8Async(end - state.cleared, 0, state.cleared, stream) : kCudaSuccess;
   return status ? failCuda(status, "zero the workspace") : FAGEN_OK;
-}
-
-/// With mayBeginEarly the launch may begin before the one before it in the stream has ended: its kernel waits for that.
-CuResult enqueue(const Driver &d, CuFunction function, const fagen_launch &launch, uint32_t ctas, CuStream stream,
-                 void **arguments, bool mayBeginEarly) {
-  if (!mayBeginEarly || !d.cuLaunchKernelEx)
-    return d.cuLaunchKernel(function, ctas, 1, 1, launch.threads, 1, 1, launch.shared_bytes, stream, arguments,
-                            nullptr);
-  CuLaunchAttribute attribute{kLaunchProgrammaticStreamSerialization, {}, {1}};
-  const CuLaunchConfig config{ctas, 1, 1, launch.threads, 1, 1, launch.shared_bytes, stream, &attribute, 1};
-  return d.cuLaunchKernelEx(&config, function, arguments, nullptr);
 }
 
 fagen_status launch(const PreparedRow &prepared, LaunchArgument &argument, const ChoiceState &state, CuStream stream,
@@ -107,18 +82,20 @@ fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors,
   if (!choice->row)
     return fail(FAGEN_INVALID, "the choice was not filled by fagen_query");
   const fagen_row &row = *choice->row;
+  if (isProgram(row))
+    return fail(FAGEN_INVALID, "the choice is of program %s; fagen_run_program runs it", row.variant);
   const ChoiceState state = loadState(*choice);
   if (state.ctas == 0)
     return FAGEN_OK;
   status = checkTensors(row, state.params, *tensors);
-  status = status ? status : checkWorkspace(*choice, workspace, workspace_bytes);
+  status = status
+               ? status
+               : checkWorkspace(row, choice->workspace_bytes, choice->workspace_alignment, workspace, workspace_bytes);
   if (status)
     return status;
-  const PreparedRow *prepared = choice->device->prepared.find(&row);
-  if (!prepared)
-    return fail(FAGEN_NOT_PREPARED, "%s is not prepared on this device; call fagen_prepare first", row.variant);
-  if (!prepared->module)
-    return fail(FAGEN_CUDA, "the device is a description (%s), not a GPU", choice->device->name);
+  const PreparedRow *prepared = nullptr;
+  if ((status = findPrepared(*choice, prepared)))
+    return status;
   LaunchArgument argument;
   if ((status = setForm(*choice, *tensors, argument)))
     return status;

@@ -74,6 +74,13 @@ template <> struct FieldsOf<fagen_choice_info> {
                                        FIELD(shared_bytes), FIELD(registers), FIELD(local_bytes)};
 };
 
+template <> struct FieldsOf<fagen_call> {
+  using Struct = fagen_call;
+  static constexpr FieldSpan kAll[] = {FIELD(struct_size),  FIELD(abi),     FIELD(program),
+                                       FIELD(tensors),      FIELD(numbers), FIELD(tensor_count),
+                                       FIELD(number_count), FIELD(flags),   FIELD(reserved)};
+};
+
 template <> struct FieldsOf<fagen_table> {
   using Struct = fagen_table;
   static constexpr FieldSpan kAll[] = {
@@ -86,8 +93,11 @@ template <> struct FieldsOf<fagen_table> {
 /// Its first version knows all fields before those that tables learned later.
 template <> struct FieldsOf<fagen_row> {
   using Struct = fagen_row;
-  static constexpr FieldSpan kAll[] = {
-      {0, offsetof(fagen_row, shared_tiles)}, FIELD(shared_tiles), FIELD(shared_tiles_size), FIELD(reserved)};
+  static constexpr FieldSpan kAll[] = {{0, offsetof(fagen_row, shared_tiles)},
+                                       FIELD(shared_tiles),
+                                       FIELD(shared_tiles_size),
+                                       FIELD(reserved),
+                                       FIELD(recipe)};
 };
 
 #undef FIELD
@@ -104,7 +114,7 @@ template <typename T> consteval bool namesAllFields() {
 }
 static_assert(namesAllFields<fagen_problem>() && namesAllFields<fagen_choice>() && namesAllFields<fagen_tensors>() &&
               namesAllFields<fagen_device_info>() && namesAllFields<fagen_choice_info>() &&
-              namesAllFields<fagen_table>() && namesAllFields<fagen_row>());
+              namesAllFields<fagen_table>() && namesAllFields<fagen_row>() && namesAllFields<fagen_call>());
 
 /// Whether a struct of so many bytes ends within one of the fields.
 template <typename T> constexpr bool endsInField(uint32_t size) {

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "maps.h"
+#include "programs/recipe.h"
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +47,7 @@ bool hasMaskOf(const RowOfTable &one, const Problem &problem) {
 
 bool isNamed(const fagen_table &table, const char *variant) {
   for (uint32_t i = 0; i < table.row_count; ++i)
-    if (strcmp(rowAt(table, i).variant, variant) == 0)
+    if (!isProgram(rowAt(table, i)) && strcmp(rowAt(table, i).variant, variant) == 0)
       return true;
   return false;
 }
@@ -188,7 +189,7 @@ void addNearest(Text &text, Tables tables, const Problem &problem, const fagen_d
       for (uint32_t i = 0; i < table->row_count; ++i) {
         const RowOfTable current{table, &rowAt(*table, i)};
         uint64_t distance = unlikeness(table->keys[i], problem.key, hasMaskOf(current, problem));
-        if (distance < least &&
+        if (distance < least && !isProgram(*current.row) &&
             std::none_of(
                 shown, shown + count, [&](auto &one) { return isSamePoint(one, current); }) &&
             misfitOf(*current.row, problem, device) != Misfit::Target)

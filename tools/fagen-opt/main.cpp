@@ -13,6 +13,7 @@
 #include "fagen/IR/IR.h"
 #include "fagen/IR/Rename.h"
 #include "fagen/IR/Verifier.h"
+#include "fagen/Lower/TextualIr.h"
 #include "fagen/Output/OutputFile.h"
 #include "fagen/Passes/Pipeline.h"
 #include "fagen/Support/CrashHandler.h"
@@ -20,7 +21,6 @@
 #include "fagen/Support/StandardOutput.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace fagen;
 using llvm::StringRef;
@@ -34,22 +34,6 @@ ExitCode exitCode(const Diagnostics &diags) {
   return diags.hasInternalErrors() ? kInternalError : diags.hasErrors() ? kBadInput : kOk;
 }
 
-/// The verified program of the file, or null after an error.
-std::unique_ptr<ir::Program> readProgram(StringRef path, Diagnostics &diags) {
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> file = llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!file) {
-    diags.error(Location(), "cannot read '" + path + "': " + file.getError().message());
-    return nullptr;
-  }
-  const unsigned buffer = diags.getSources().AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
-  std::unique_ptr<ir::Program> program = ir::parseProgram(buffer, diags);
-  if (!program)
-    return nullptr;
-  const bool sound =
-      ir::verify(*program, [&](const Location &location, const Twine &message) { diags.error(location, message); });
-  return sound ? std::move(program) : nullptr;
-}
-
 /// Analyses only list what they find; with nothing else run, the unchanged IR would be noise.
 bool printsProgram(const PipelineOptions &options) {
   return options.runPasses.empty() || llvm::any_of(pipelinePasses(), [&](const PassEntry &pass) {
@@ -59,7 +43,7 @@ bool printsProgram(const PipelineOptions &options) {
 
 enum class Emit { Ir, Cuda, Plan };
 
-/// What to do beside running passes.
+/// What to do next to running passes.
 struct Wanted {
   bool verifyOnly = false; ///< print nothing
   bool renameAll = false;  ///< before passes run, and again before printing
@@ -78,8 +62,8 @@ void print(const ir::Program &program, bool bare, llvm::raw_ostream &os) {
 ExitCode emitText(const ir::Program &program, Emit emit, Diagnostics &diags, llvm::raw_ostream &os) {
   if (!checkEmittable(program, diags))
     return exitCode(diags);
-  if (emit == Emit::Plan && program.kernels.front()->hasOwnParams()) {
-    os << emitProgramPlan(program, program.name + ".cu");
+  if (std::optional<llvm::json::Object> plan = programPlan(program); plan && emit == Emit::Plan) {
+    os << emitProgramPlan(std::move(*plan), program.name + ".cu");
     return exitCode(diags);
   }
   KernelText text = emitProgram(program);
@@ -88,18 +72,6 @@ ExitCode emitText(const ir::Program &program, Emit emit, Diagnostics &diags, llv
   else
     os << emitPlan(buildPlan(program, std::move(text)), program.name);
   return exitCode(diags);
-}
-
-/// The passes of the pipeline from the kernels' phase on.
-std::vector<std::string> passesLeft(const ir::Program &program) {
-  ir::Phase phase = ir::Phase::Verified;
-  for (const std::unique_ptr<ir::Kernel> &kernel : program.kernels)
-    phase = std::min(phase, kernel->phase);
-  std::vector<std::string> names;
-  for (const PassEntry &pass : pipelinePasses())
-    if (!pass.needsVariant && pass.leaves >= phase)
-      names.push_back(pass.name.str());
-  return names;
 }
 
 ExitCode run(StringRef input, const Wanted &wanted, PipelineOptions options, llvm::raw_ostream &os) {
@@ -145,8 +117,7 @@ int main(int argc, char **argv) {
   llvm::cl::opt<bool, true> verifyOnly("verify-only", llvm::cl::desc("read and verify the IR, and do nothing else"),
                                        llvm::cl::location(wanted.verifyOnly));
   llvm::cl::opt<bool, true> renameAll(
-      "rename-all",
-      llvm::cl::desc("name buffers, lets, roles and loops by number, before passes and again behind them"),
+      "rename-all", llvm::cl::desc("name buffers, lets, roles and loops by number, before passes and again after them"),
       llvm::cl::location(wanted.renameAll));
   llvm::cl::opt<bool, true> lower("lower", llvm::cl::desc("run the passes of the pipeline that are left"),
                                   llvm::cl::location(wanted.lower));

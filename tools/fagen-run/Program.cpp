@@ -1,13 +1,15 @@
-// fagen: fagen-run program: any program of the IR, beside a reference in words.
+// fagen: fagen-run program: any program of the IR, next to a reference in words.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "lab/device/gpu_device.h"
 #include "lab/program/from_ir.h"
+#include "lab/program/from_table.h"
 #include "lab/program/run.h"
 #include "lab/support/statistics.h"
 #include "lab/support/text_table.h"
 
 #include <charconv>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,6 +27,7 @@ Examples:
   fagen-run program gemm.fair --size M=4096,N=4096,K=4096 --reference "..." --time --cublas M,N,K
   fagen-run program scaled.fair --size M=300,N=200 --set factor=0.5 --reference "..."
   fagen-run program ragged.fair --size B=3,T=400,N=64 --fill "begin[b] = 100 * b" --reference "..."
+  fagen-run program generated/mine --name gemm --size M=300,N=200,K=128 --reference "..."
   fagen-run program plan.json --size M=300 --reference "d[m] = a[m]")";
 
 class ProgramCommand : public Command {
@@ -33,7 +36,11 @@ public:
 
   void addOptions(CLI::App &app) override {
     app.footer(kProgramFooter);
-    app.add_option("PROGRAM", path, "textual IR (.fair), or a plan (JSON), which names its CUDA text")->required();
+    app.add_option("PROGRAM", path,
+                   "textual IR (.fair), a plan (JSON), which names its CUDA text, or a kernel set's directory, whose "
+                   "table then says how it is launched")
+        ->required();
+    app.add_option("--name", name, "which program of the kernel set (default: the only one)");
     app.add_option("--size", given, "NAME=NUMBER, of each size that the program has")->delimiter(',');
     app.add_option("--set", numbers, "NAME=NUMBER, of each real number that the program takes")->delimiter(',');
     app.add_option("--reference", options.reference, "what it computes: \"c[m, n] = a[m, k] * b[n, k]; ...\"")
@@ -56,9 +63,13 @@ public:
   }
 
   int run() override {
+    const bool isSet = std::filesystem::is_directory(path);
     const bool isIr = path.size() > 5 && path.compare(path.size() - 5, 5, ".fair") == 0;
+    if (!isSet && !name.empty())
+      throw UserError(fmt::format("--name is of a kernel set's directory; {} is one program", path));
+    const TableProgram row = isSet ? TableProgram::load(path, name) : TableProgram();
     const auto lowered = isIr ? std::make_unique<ProgramFromIr>(path) : nullptr;
-    ProgramPlan plan = ProgramPlan::load(lowered ? lowered->plan() : path);
+    ProgramPlan plan = isSet ? row.plan : ProgramPlan::load(lowered ? lowered->plan() : path);
     options.sizes = sizesFor(plan);
     plan.setNumbers(givenNumbers());
     if (!product.empty())
@@ -185,7 +196,7 @@ private:
     return table.text();
   }
 
-  std::string path, device = "auto";
+  std::string path, name, device = "auto";
   std::vector<std::string> given, numbers, product;
   ProgramOptions options;
 };

@@ -30,13 +30,15 @@ EXAMPLES:
   fagen specs/l4_fp16.fa --emit=barriers --variant=l4_fp16_prefill_f16_d64_none
       shows why each barrier of a kernel is there
   fagen specs/l4_fp16.fa --emit=ir --stop-after=pipeline-loads
-      prints the IR behind a pass
+      prints the IR after a pass
   fagen specs/l4_fp16.fa -o generated --check-resources
       also compiles each kernel and compares registers, spills and shared memory with the spec's require
   fagen specs/l4_fp16.fa -o generated --tuned=results.db
       takes values and thresholds from times that fagen-run tune measured
   fagen specs/l4_fp16.fa -o instrumented --instrument
       kernels for fagen-run breakdown
+  fagen specs/l4_fp16.fa norm.fair -o generated
+      also takes a program of the IR, as a row that is called by its name (docs/Programs.md)
   fagen specs/l4_fp16.fa -o generated --diagnostics=json
       gives each mistake as a line of JSON, for editors and scripts (docs/Tools.md)
 
@@ -55,15 +57,18 @@ enum class Generated : uint8_t { None, Man, Bash, Zsh, Fish };
 /// The options as LLVM's command line library knows them; they live while the command line is parsed.
 struct Flags {
   cl::OptionCategory category{"fagen"};
-  cl::list<std::string> specs{cl::Positional, cl::OneOrMore, cl::desc("SPEC..."), cl::cat(category)};
+  cl::list<std::string> specs{cl::Positional, cl::OneOrMore, cl::desc("SPEC... [PROGRAM.fair...]"), cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("path"), cl::cat(category),
                               cl::desc("directory to write the kernel sets to; with --emit, a file (default: stdout)")};
+  cl::opt<std::string> set{"set", cl::value_desc("name"), cl::cat(category),
+                           cl::desc("kernel set that programs (.fair) stand in: a spec's kernel, or one of their own "
+                                    "(default: the only kernel, else the first program's name)")};
   ChoiceOption<EmitKind> emit{
       "emit", cl::desc("print this instead of writing kernel sets"), cl::init(EmitKind::Files), cl::cat(category),
       cl::values(
           clEnumValN(EmitKind::Spec, "spec", "the resolved spec: every variant, every key"),
           clEnumValN(EmitKind::Plan, "plan", "tiles, buffers, barriers and estimates of every variant"),
-          clEnumValN(EmitKind::IR, "ir", "the IR behind the last pass"),
+          clEnumValN(EmitKind::IR, "ir", "the IR after the last pass"),
           clEnumValN(EmitKind::Cuda, "cuda", "the kernels' CUDA C++"),
           clEnumValN(EmitKind::Ptx, "ptx", "what nvcc makes of them"),
           clEnumValN(EmitKind::Cubin, "cubin", "machine code of one variant (see --variant)"),
@@ -87,7 +92,7 @@ struct Flags {
                                cl::desc("compile with nvcc and check registers, spills and shared memory")};
   cl::list<unsigned> cubins{
       "cubins", cl::value_desc("NN"), cl::CommaSeparated, cl::cat(category),
-      cl::desc("beside the sources: machine code by nvcc for these compute capabilities (80,90)")};
+      cl::desc("in addition to the sources: machine code by nvcc for these compute capabilities (80,90)")};
   ChoiceOption<Instrument> instrument{
       "instrument",
       cl::ValueOptional,
@@ -152,7 +157,9 @@ DriverOptions parseCommandLine(int argc, char **argv) {
   parseOrExit(argc, argv, kOverview);
 
   DriverOptions options;
-  options.specs = flags.specs;
+  for (const std::string &file : flags.specs)
+    (StringRef(file).ends_with(".fair") ? options.programs : options.specs).push_back(file);
+  options.set = flags.set;
   options.output = flags.output;
   options.targets = flags.targets;
   options.variants = flags.variants;

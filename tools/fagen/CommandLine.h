@@ -16,6 +16,8 @@ enum class EmitKind : uint8_t { Files, Spec, Plan, IR, Cuda, Ptx, Cubin, Table, 
 
 struct DriverOptions {
   std::vector<std::string> specs;
+  std::vector<std::string> programs; ///< textual IR
+  std::string set;                   ///< which kernel set programs stand in; empty: the only one
   std::string output;                ///< directory of the kernel sets; with another emit a file, - for stdout
   std::vector<std::string> targets;  ///< instead of those of the specs, if any
   std::vector<std::string> variants; ///< only these, for everything but Files; empty: all
@@ -28,7 +30,7 @@ struct DriverOptions {
   bool showRemarks = false;
   Instrument instrument = Instrument::None;
   std::string tuned;         ///< file of measured times; empty: none
-  std::string deviceInclude; ///< empty: found beside the executable
+  std::string deviceInclude; ///< empty: found next to the executable
   std::string nvcc;          ///< empty: found on PATH
   DiagnosticsFormat diagnostics = DiagnosticsFormat::Text;
   PipelineOptions pipeline;

@@ -14,7 +14,7 @@
 namespace fagen {
 
 struct CompiledVariant {
-  const Variant *variant = nullptr;
+  const Variant *variant = nullptr; ///< of a program: its name and target, and no problem
   std::unique_ptr<ir::Program> program;
   std::string source; ///< CUDA C++; empty when the passes were stopped
 };
@@ -25,6 +25,12 @@ struct CompiledKernel {
   std::string specName;
   std::vector<CompiledVariant> variants; ///< in the order of the spec's
   KernelPlan plan;                       ///< empty when the passes were stopped
+  /// Of programs, which are the last ones and none of the spec's.
+  std::vector<std::unique_ptr<Variant>> programs;
+
+  bool isProgram(const CompiledVariant &variant) const {
+    return size_t(&variant - variants.data()) >= variants.size() - programs.size();
+  }
 };
 
 /// Lowers every variant of a kernel, with the passes of the runner and its options; from where `lowering` has come, if

@@ -40,6 +40,7 @@ ExitCode Driver::compile() {
   // Every spec is read and checked before anything is proved or written, so that one run shows all mistakes of all of
   // them. The checks lower each variant as far as its shared memory is known.
   readSpecs();
+  programs.read(options.programs, diags);
   if (!diags.hasErrors() && !options.tuned.empty())
     applyTimes();
   if (diags.hasErrors())
@@ -102,6 +103,12 @@ bool Driver::checkOptions() {
     diags.error(Location(), "--emit=single writes two files: -o attn makes them attn.h and attn.cu");
   if (options.emit == EmitKind::Files && !options.variants.empty())
     diags.error(Location(), "--variant goes with --emit: a kernel set is written whole");
+  if (options.instrument != Instrument::None && !options.programs.empty())
+    diags.error(Location(), "--instrument goes with attention's kernels; leave out the programs");
+  if (!options.targets.empty() && !options.programs.empty())
+    diags.error(Location(), "--target is of specs; a program says its own, and there are some on the command line");
+  if (!options.set.empty() && options.programs.empty())
+    diags.error(Location(), "--set says where programs stand; give some: files whose names end in .fair");
   if (!options.shapes.empty() && options.emit != EmitKind::Plan)
     diags.error(Location(), "--shape goes with --emit=plan");
   if (!options.cubins.empty() && options.emit != EmitKind::Files)
@@ -189,6 +196,28 @@ void Driver::compileKernels() {
       if (std::optional<CompiledKernel> compiled =
               compileKernel(kernel, file.baseName, options.pipeline, options.instrument, lowering, runner, diags))
         kernels.push_back(std::move(*compiled));
+  if (!diags.hasErrors() && !programs.empty())
+    if (CompiledKernel *const set = findSet())
+      programs.compile(*set, options.pipeline, diags);
+}
+
+/// The kernel set that the programs stand in.
+CompiledKernel *Driver::findSet() {
+  const std::string &wanted = options.set;
+  for (CompiledKernel &kernel : kernels)
+    if (wanted.empty() ? kernels.size() == 1 : kernel.spec->name == wanted)
+      return &kernel;
+  if (wanted.empty() && !kernels.empty()) {
+    diags.error(Location(), "programs stand in one kernel set, and the specs have " + llvm::Twine(kernels.size()) +
+                                "; --set=" + kernels.front().spec->name +
+                                " names one, or another name a set of its own");
+    return nullptr;
+  }
+  std::optional<CompiledKernel> own = programs.ownSet(wanted, diags);
+  if (!own)
+    return nullptr;
+  kernels.push_back(std::move(*own));
+  return &kernels.back();
 }
 
 void Driver::checkGates() {
@@ -196,16 +225,16 @@ void Driver::checkGates() {
   outputs.resize(kernels.size());
   for (auto [kernel, files] : llvm::zip(kernels, outputs)) {
     if (!options.checkResources) {
-      gatesPassed &= checkSharedGates(*kernel.spec, diags);
+      gatesPassed &= checkSharedGates(*kernel.spec, lowering, diags);
       continue;
     }
     if (!nvcc.missing().empty()) {
       llvm::outs() << kernel.spec->name << ": registers and spills not checked: " << nvcc.missing() << "\n";
-      gatesPassed &= checkSharedGates(*kernel.spec, diags);
+      gatesPassed &= checkSharedGates(*kernel.spec, lowering, diags);
       continue;
     }
     KernelFigures figures = measureResources(kernel, nvcc, diags);
-    gatesPassed &= checkResources(kernel, figures, diags, llvm::outs());
+    gatesPassed &= checkResources(kernel, figures, lowering, diags, llvm::outs());
     llvm::SmallString<128> path(options.output);
     llvm::sys::path::append(path, kernel.spec->name, "resources.json");
     files.add(path.str().str(), emitResources(kernel, figures));

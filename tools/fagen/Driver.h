@@ -6,6 +6,7 @@
 #include "Compile.h"
 #include "fagen/Passes/Pipeline.h"
 #include "fagen/Support/OutputSet.h"
+#include "programs/Programs.h"
 
 namespace fagen {
 
@@ -33,6 +34,7 @@ private:
   void applyTimes();
   std::string resourceVeto(const Nvcc &nvcc, const KernelSpec &kernel, const Variant &variant);
   void compileKernels();
+  CompiledKernel *findSet();
   void checkGates();
   void makeMachineCode();
   bool writeKernels();
@@ -48,6 +50,7 @@ private:
   Lowering lowering; ///< of what the checks of the specs looked at
   std::vector<SpecFile> files;
   std::vector<llvm::StringRef> texts; ///< of the files
+  Programs programs;
   std::vector<CompiledKernel> kernels;
   std::vector<OutputSet> outputs; ///< of the kernels
   bool gatesPassed = true;

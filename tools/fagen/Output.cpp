@@ -146,7 +146,8 @@ static std::optional<std::string> modelsOf(ArrayRef<Chosen> chosen, const Driver
     return std::nullopt;
   std::vector<const CompiledVariant *> variants; // also where the passes were stopped
   for (const Chosen &one : chosen)
-    variants.push_back(one.variant);
+    if (!one.kernel->isProgram(*one.variant)) // of which the model knows no shape
+      variants.push_back(one.variant);
   return emitModel(variants, shapes, gpu, options.json);
 }
 
@@ -165,7 +166,7 @@ static std::optional<std::string> mutantsOf(ArrayRef<Chosen> chosen, Diagnostics
   return std::nullopt;
 }
 
-/// PTX or machine code of the chosen variants, one behind the other.
+/// PTX or machine code of the chosen variants, one after the other.
 static std::optional<std::string> compiledText(ArrayRef<Chosen> chosen, StringRef kind, const Nvcc &nvcc,
                                                Diagnostics &diags) {
   if (!nvcc.missing().empty()) {

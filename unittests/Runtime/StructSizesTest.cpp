@@ -130,6 +130,7 @@ TEST_F(StructSizes, OfRows) {
   for (uint32_t size = 0; size < sizeof(fagen_row) + 64; ++size) {
     other.row_size = size;
     const bool isWhole = size == offsetof(fagen_row, shared_tiles) || size == offsetof(fagen_row, shared_tiles_size) ||
+                         size == offsetof(fagen_row, recipe) ||
                          (size >= sizeof(fagen_row) && size % alignof(fagen_row) == 0);
     EXPECT_EQ(fagen_table_check(&other), isWhole ? FAGEN_OK : FAGEN_INVALID) << size << ": " << fagen_last_error();
   }

@@ -4,12 +4,18 @@
 
 #include "fagen/IR/IR.h"
 
+#include "llvm/Support/JSON.h"
+
+#include <optional>
 #include <string>
 
 namespace fagen {
 
-/// The plan of a program that checkEmittable() accepts and whose kernels have parameters of their own: JSON, as
-/// docs/Programs.md describes it. `source` is the path of its text.
-std::string emitProgramPlan(const ir::Program &program, llvm::StringRef source);
+/// The plan of a program that checkEmittable() accepts, as docs/Programs.md describes it; nothing where its kernels
+/// have attention's parameters.
+std::optional<llvm::json::Object> programPlan(const ir::Program &program);
+
+/// Its text, with the path of the program's text.
+std::string emitProgramPlan(llvm::json::Object plan, llvm::StringRef source);
 
 } // namespace fagen

@@ -1,15 +1,20 @@
-// fagen: which CTAs a launch has.
+// fagen: which CTAs a launch has, and which tiles each of them works on.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// In textual IR, where it is not one CTA a tile:
+// A grid is what tiles are counted by, the last index the fastest, and how they go to CTAs. In textual IR, where it is
+// not one CTA for each of attention's tiles:
 //
-//   grid persistent
-//   grid persistent longest_first kTurnRows, kTurnTiles
-//   grid splits 4
 //   grid tiles (m in ceil_div(M, 128), n in ceil_div(N, 64))
+//   grid persistent drawn (b in B, h in H, t in ceil_div(S, 128)) longest_first kTurnRows of S, 32
+//   grid persistent clusters 2 (n in ceil_div(N, 64), m in ceil_div(M, 256) * 2)
+//   grid persistent listed items (i in ITEMS)
 //
-// The last form is of a kernel with parameters of its own: what its tiles are counted by. The last index is the
-// fastest.
+// Without indices tiles are attention's: batch, head and tile of query rows (indicesOf of fagen/IR/GridQueries.h).
+//
+//   grid persistent longest_first kTurnRows, kTurnTiles
+//   grid clusters 2
+//   grid splits 4
+//   grid split_keys 512
 #pragma once
 
 #include "fagen/IR/Count.h"
@@ -29,40 +34,53 @@ struct GridIndex {
   Expr extent; ///< of sizes and constants
 };
 
-/// In which order tickets are drawn, where tiles with most keys come first: the heads at the end take turns.
+/// In which order tiles are begun. A run is the tiles that differ in the fastest index alone: attention's are a head's.
+enum class TileOrder : uint8_t {
+  FirstFirst,
+  LastFirst,   ///< of each run the last tile comes first
+  LongestFirst ///< likewise, and the runs at the end take turns (TurnOrder)
+};
+
 struct TurnOrder {
-  Count rows;                 ///< of K and V of the heads that take turns
-  std::optional<Count> tiles; ///< heads of so many tiles all take turns
+  Count rows;                 ///< of K and V of the runs that take turns
+  std::optional<Count> tiles; ///< runs of so many tiles all take turns
+  Expr rowsOfRun = {};        ///< how many of these rows a run has; null: attention's seq_kv
 };
 
-/// How the CTAs of a launch share its tiles.
+/// How several CTAs share a tile of attention's. Grids with indices have one for it.
+struct TileSplit {
+  unsigned number = 0;     ///< of CTAs; 0: as many as fill the GPU
+  bool countsKeys = false; ///< of keys for each CTA
+};
+
+inline constexpr unsigned kMaxCluster = 8;
+
 struct CtaGrid {
-  enum Kind : uint8_t {
-    Tiles,      ///< a CTA a tile
-    Persistent, ///< as many CTAs as are resident: each takes tile after tile
-    Splits,     ///< `number` CTAs a tile; 0: as many as fill the GPU
-    SplitKeys,  ///< a CTA for each tile and `number` of its keys
-    Rows,       ///< a warp a row
-    Clusters,   ///< persistent, `number` CTAs a cluster
-    KeyTiles    ///< a warp a key tile of each tile of rows, one after the other
-  } kind = Tiles;
-  unsigned number = 0;
-  std::optional<TurnOrder> turns = {}; ///< of persistent CTAs; none: tiles are in the order of their numbers
-  std::vector<GridIndex> indices;      ///< what tiles are counted by; none: by attention's heads and rows
+  /// What is worked on at once.
+  enum Unit : uint8_t {
+    Tiles,   ///< a tile by each CTA
+    Rows,    ///< attention's query rows, one by each warp
+    KeyTiles ///< key tiles of each of attention's tiles, by warps in turn; launched before the others
+  } unit = Tiles;
+  bool isPersistent = false; ///< as many CTAs as are resident take tile after tile; else one CTA a tile
+  bool isDrawn = false;      ///< which by a counter that gives out tickets; attention's ops say so themselves
+  unsigned cluster = 1;      ///< CTAs with neighbouring tiles of a run, which reach each other's shared memory
+  std::optional<TileSplit> split = {};
+  TileOrder order = TileOrder::FirstFirst; ///< attention's own order follows from its mask, but for LongestFirst
+  std::optional<TurnOrder> turns = {};     ///< of LongestFirst
+  std::string listed = {};                 ///< the let that says how many of the tiles there are; empty: all
+  std::vector<GridIndex> indices = {};     ///< none: attention's
 
-  /// Whether several CTAs share a tile.
-  bool isSplit() const { return kind == Splits || kind == SplitKeys; }
-  /// How many CTAs reach each other's shared memory.
-  unsigned ctasOfCluster() const { return kind == Clusters ? number : 1; }
-  /// Whether the kind counts something.
-  static bool hasNumber(Kind kind) { return kind == Splits || kind == SplitKeys || kind == Clusters; }
+  bool hasClusters() const { return cluster > 1; }
+  /// Whether each of attention's tiles has a CTA of its own, and nothing more is said.
+  bool isPlain() const { return unit == Tiles && !isPersistent && !split && !hasClusters() && indices.empty(); }
+  /// Whether as many CTAs share a tile as fill the GPU.
+  bool fillsBySplits() const { return split && !split->countsKeys && split->number == 0; }
 };
 
-inline constexpr CtaGrid::Kind kGridKinds[] = {CtaGrid::Tiles,     CtaGrid::Persistent, CtaGrid::Splits,
-                                               CtaGrid::SplitKeys, CtaGrid::Rows,       CtaGrid::Clusters,
-                                               CtaGrid::KeyTiles};
-
-/// As in textual IR and in the manifest: "split_keys".
-llvm::StringRef toString(CtaGrid::Kind kind);
+/// How the CTAs of a launch share attention's tiles, in one word, and the number that goes with it, else 0: as the
+/// manifest and the table have it.
+llvm::StringRef wordOf(const CtaGrid &grid);
+unsigned numberOf(const CtaGrid &grid);
 
 } // namespace fagen::ir

@@ -14,7 +14,7 @@ using namespace fagen::ir;
 
 ExecutionPlan::ExecutionPlan(const Kernel &kernel, llvm::ArrayRef<const Role *> roles, llvm::ArrayRef<Points> points,
                              AccessTable &table)
-    : kernel(kernel), ctas(kernel.grid.ctasOfCluster()), ctaWarps(kernel.threads / 32), all(roles), table(table) {
+    : kernel(kernel), ctas(kernel.grid.cluster), ctaWarps(kernel.threads / 32), all(roles), table(table) {
   shape.warps = ctas * ctaWarps;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->type == ElementType::MBarrier) {

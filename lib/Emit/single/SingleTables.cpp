@@ -100,29 +100,20 @@ uint32_t sharedBytesOf(const VariantPlan &plan) {
 }
 
 std::string gridOf(const GridPlan &grid, llvm::StringRef prefix) {
-  switch (grid.kind) {
-  case GridPlan::Persistent:
-  case GridPlan::Clusters:
-    return (prefix + "PERSISTENT").str();
-  case GridPlan::Splits:
-    return (prefix + "SPLITS").str();
-  case GridPlan::SplitKeys:
-    return (prefix + "SPLIT_KEYS").str();
-  case GridPlan::Tiles:
-  case GridPlan::Rows:
-  case GridPlan::KeyTiles:
-    break;
-  }
-  return (prefix + "TILES").str();
+  const char *const name = grid.isPersistent        ? "PERSISTENT"
+                           : !grid.split            ? "TILES"
+                           : grid.split->countsKeys ? "SPLIT_KEYS"
+                                                    : "SPLITS";
+  return (prefix + name).str();
 }
 
 bool hasForm(const KernelPlan &plan) {
   return llvm::any_of(plan.variants, [](const VariantPlan &one) { return one.variant->problem.form != nullptr; });
 }
 
-/// The launch of that grid; null where there is none.
-const LaunchPlan *launchOf(const VariantPlan &plan, GridPlan::Kind grid) {
-  const auto found = llvm::find_if(plan.launches, [&](const LaunchPlan &launch) { return launch.grid.kind == grid; });
+/// The launch of that unit; null where there is none.
+const LaunchPlan *launchOf(const VariantPlan &plan, GridPlan::Unit unit) {
+  const auto found = llvm::find_if(plan.launches, [&](const LaunchPlan &launch) { return launch.grid.unit == unit; });
   return found == plan.launches.end() ? nullptr : &*found;
 }
 const LaunchPlan *mergeOf(const VariantPlan &plan) { return launchOf(plan, GridPlan::Rows); }
@@ -162,7 +153,7 @@ std::string fagen::singleKernels(const KernelPlan &plan, llvm::ArrayRef<unsigned
                         int(dispatchOf(variant) == FAGEN_ROW_FALLBACK));
     text += fmt::format("     {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}}},\n", one.alignment, variant.schedule.tileRows,
                         variant.schedule.tileKeys, int(launch.grid.packsHeads), gridOf(launch.grid, prefix),
-                        launch.grid.number, launch.threads, sharedBytesOf(one), merge ? merge->threads : 0,
+                        numberOf(launch.grid), launch.threads, sharedBytesOf(one), merge ? merge->threads : 0,
                         int(!one.maps.empty()),
                         hasForms ? fmt::format(", {}", problem.form ? maskNumber(problem) : 0) : "");
   }

@@ -35,7 +35,7 @@ static const Role *findMaskingRole(const Kernel &kernel) {
 
 std::optional<SharedKeys> fagen::sharedKeys(const Kernel &kernel) {
   const Role *const role = findMaskingRole(kernel);
-  if (kernel.grid.kind != CtaGrid::Splits || !role ||
+  if (!kernel.grid.split || kernel.grid.split->countsKeys || !role ||
       llvm::any_of(kernel.lets, [](const Let &let) { return let.judged.has_value(); }))
     return std::nullopt;
   const auto mask = findMask(role->body);
@@ -51,7 +51,7 @@ std::optional<SharedKeys> fagen::sharedKeys(const Kernel &kernel) {
 
 std::vector<SelectOp> fagen::countSharedTiles(const Kernel &kernel) {
   const std::optional<SharedKeys> shared = sharedKeys(kernel);
-  if (!shared || kernel.grid.number != 0)
+  if (!shared || !kernel.grid.fillsBySplits())
     return {};
   const Expr keys = keysOf(kernel, *findMask(findMaskingRole(kernel)->body));
   if (!keys)

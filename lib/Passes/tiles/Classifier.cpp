@@ -56,7 +56,7 @@ public:
     made->location = kernel.location;
     made->phase = Phase::Split;
     made->threads = 32 * device::kClassifyWarps;
-    made->grid = {.kind = CtaGrid::KeyTiles, .indices = {}};
+    made->grid = {.unit = CtaGrid::KeyTiles};
     made->scalars = kernel.scalars;
     for (const Constant &constant : kernel.constants)
       if (isMeasure(constant.name))

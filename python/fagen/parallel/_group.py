@@ -23,6 +23,7 @@ class Group:
     """A process group of torch.distributed, with a timeout in seconds."""
 
     _serials = {}  # by the ranks of a group: how often they have agreed
+    _met = set()
 
     def __init__(self, group, timeout):
         if not dist.is_available() or not dist.is_initialized():
@@ -48,6 +49,12 @@ class Group:
     def name(self, rank):
         """How messages call a rank: by its number in the group, and in the world where that differs."""
         return f"rank {rank}" if self._names[rank] == rank else f"rank {rank} of the group (rank {self._names[rank]})"
+
+    def meet(self, device):
+        """Makes NCCL's communicator, which wants all ranks, once: in a ring some may have nothing to send."""
+        if self.group not in Group._met:
+            Group._met.add(self.group)
+            dist.all_reduce(torch.zeros(1, device=device), group=self.group)
 
     def agree(self, record, failed=None):
         """All ranks say the same record (a dict of words and numbers). PeerError on every rank where one says another, has failed, or
@@ -106,7 +113,3 @@ def _words(error):
     said = str(error).splitlines()
     return f"{type(error).__name__}: {said[0] if said else ''}"[:500]
 
-
-def is_out_of_memory(error):
-    """Whether an exception says that memory ran out, on a GPU or here."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "can't allocate memory" in str(error)

@@ -5,6 +5,8 @@ import functools
 
 import torch
 
+from .. import _stats
+
 _THREADS = 256
 _MOST = (1 << 31) - 1  # of an argument
 # How 16 bits are read and written; without CUDA's headers, which are not everywhere.
@@ -61,12 +63,16 @@ def source(into, o, part):
 
 @functools.lru_cache(maxsize=None)
 def _kernel(into, o, part, ordinal):
-    """The kernel for these types; None where this PyTorch does not compile one."""
+    """The kernel for these types; None where this PyTorch does not compile one, or wants a CUDA toolkit to do so."""
     compile_kernel = getattr(torch.cuda, "_compile_kernel", None)
     if compile_kernel is None or any(kind not in _READ for kind in (into, o, part)):
         return None
     with torch.cuda.device(ordinal):
-        return compile_kernel(source(into, o, part), "merge")
+        try:
+            return compile_kernel(source(into, o, part), "merge")
+        except (OSError, RuntimeError) as error:
+            _stats.refuse("parallel.merge", f"no kernel was compiled: {str(error).splitlines()[0]}", "torch")
+            return None
 
 
 def warm_up(dtype, device):

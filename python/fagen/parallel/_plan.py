@@ -6,7 +6,7 @@ import zlib
 import torch
 
 from .. import _arguments, _forms, _kernels, errors
-from . import _bounds, _compute, _heads, _merge_gpu, _placed
+from . import _bounds, _compute, _copies, _heads, _merge_gpu, _placed
 from ._group import Group
 from ._ring import Ring
 from ._schedule import schedule
@@ -156,15 +156,18 @@ class Plan:
 
     split, keys: which rows and which keys each rank holds (keys: as the rows are where None); rank r * u + h of a mesh of u ranks in
     the exchange over heads is rank (r, h) of the mesh. Shapes are those of the whole sequence.
+    transport of a ring's keys: "messages" of the group, or "copies" by copy engines from the memory of other GPUs of the host.
     """
 
     def __init__(self, split, keys=None, *, batch, heads, kv_heads=None, head_dim, head_dim_v=None, dtype, device, causal=False, window=None,
                  documents=None, form=None, form_args=None, scale=None, group=None, mesh=None, scheme="ring", chunks=2, kernels=None,
-                 timeout=TIMEOUT, check=None):
+                 timeout=TIMEOUT, check=None, transport="messages"):
         self.ranks = Ranks(group, mesh, scheme, timeout)
         self.timeout = timeout
         failed = None
         try:
+            if transport not in ("messages", "copies") or (transport == "copies" and (self.ranks.ring is None or torch.device(device).type != "cuda")):
+                raise errors.Error(f'transport is {transport!r}; it is "messages", or for a ring of GPUs "copies"')
             self._settle(split, split if keys is None else keys, batch, heads, heads if kv_heads is None else kv_heads, head_dim,
                          head_dim if head_dim_v is None else head_dim_v, dtype, torch.device(device), causal, window, documents, form,
                          form_args or {}, scale, chunks, kernels)
@@ -174,6 +177,9 @@ class Plan:
         self.check = self.device.type == "cpu" if check is None else check
         if self.device.type == "cuda":
             _merge_gpu.warm_up(dtype, self.device)
+            for group in self.ranks.groups:
+                group.meet(self.device)
+        self._window = self._window_of_keys() if transport == "copies" else None
 
     def _settle(self, split, keys, batch, heads, kv_heads, head_dim, head_dim_v, dtype, device, causal, window, documents, form, form_args,
                 scale, chunks, kernels):
@@ -193,13 +199,20 @@ class Plan:
         if None in over_ring:
             raise errors.Error(f"the {exchange} ranks of each exchange over heads hold ranges that do not ascend together: make the split by "
                                f"zigzag(length, {ring}).divide({exchange})")
-        place = self.ranks.place[0]
+        place, self._ring_keys = self.ranks.place[0], [over_ring[1].size(rank) for rank in range(ring)]
         self.schedule = _on_device(schedule(mask.bounds, *over_ring, place, mask.is_exact, mask.has_sink), device)
         self.chunks = _heads.shares(heads, kv_heads, exchange, chunks) if exchange > 1 else None
         self._mask = mask
         self.record = {"split": _digest(split), "keys": _digest(keys), "dtype": str(dtype), "device": device.type, "batch": batch, "heads": heads,
                        "kv_heads": kv_heads, "head_dim": head_dim, "head_dim_v": head_dim_v, "scale": self.scale, "mask": mask.words,
                        "scheme": self.ranks.scheme, "mesh": str(self.ranks.shape), "chunks": str(chunks)}
+
+    def _window_of_keys(self):
+        """Of the keys and heads that a rank has in the ring."""
+        kv_heads = {len(share.kv_heads) for chunk in self.chunks or () for share in chunk} or {self.sizes["kv_heads"]}
+        device = torch.device("cuda", torch.cuda.current_device() if self.device.index is None else self.device.index)
+        return _copies.Window(self.ranks.ring, self.sizes["batch"], max(self._ring_keys), [(max(kv_heads), width) for width in self.columns],
+                              self.dtype, device)
 
     def _agree(self, at, failed):
         self.ranks.agree({**self.record, "at": at} if failed is None else None, failed)
@@ -275,7 +288,10 @@ class Plan:
             for part in self.schedule.steps[0].parts:
                 compute(part, *(t[:, slice(*part.piece.keys)] for t in (k, v)))
             return
-        Ring(self.schedule, Transfers(self.ranks.ring, q.device), k, v).run(compute)
+        if self._window is None:
+            Ring(self.schedule, Transfers(self.ranks.ring, q.device), k, v).run(compute)
+        else:
+            _copies.CopiedRing(self.schedule, self._window, self._ring_keys, k, v).run(compute)
 
     def work(self):
         """Products of a row and a key that this rank computes, for each head."""
@@ -311,7 +327,8 @@ def _shared(key, make):
 
 @torch.compiler.disable
 def attention(q, k, v, *, split, keys=None, causal=False, window=None, documents=None, form=None, form_args=None, scale=None, group=None,
-              mesh=None, scheme="ring", chunks=2, layout="bshd", return_lse=False, out=None, kernels=None, timeout=TIMEOUT, check=None, **params):
+              mesh=None, scheme="ring", chunks=2, layout="bshd", return_lse=False, out=None, kernels=None, timeout=TIMEOUT, check=None,
+              transport="messages", **params):
     """Attention of a sequence that ranks share. q, k and v are what this rank holds; so is O, and LSE if return_lse.
 
     split: which rows each rank holds (zigzag(), contiguous(), balanced()); keys: which keys, where not as the rows.
@@ -321,6 +338,7 @@ def attention(q, k, v, *, split, keys=None, causal=False, window=None, documents
     chunks: into how many parts the exchange over heads is cut, at most, so that it runs under computing.
     timeout: seconds that a rank waits for another. check: whether ranks agree before and after each call, which waits for the GPU's
     host, not only when a plan is made; None: on the CPU.
+    transport: how a ring's keys travel, as of Plan.
     """
     params = _forms.together("parallel.attention", form, form_args, params)
     if layout not in ("bshd", "bhsd"):
@@ -331,7 +349,7 @@ def attention(q, k, v, *, split, keys=None, causal=False, window=None, documents
     _arguments.check_kinds("parallel.attention", [("q", q), ("k", k), ("v", v)])
     options = {"batch": q.shape[0], "heads": q.shape[2], "kv_heads": k.shape[2], "head_dim": q.shape[3], "head_dim_v": v.shape[3],
                "dtype": q.dtype, "device": q.device, "causal": causal, "window": window, "form": form, "scale": scale, "group": group, "mesh": mesh,
-               "scheme": scheme, "chunks": chunks, "kernels": kernels, "timeout": timeout, "check": check}
+               "scheme": scheme, "chunks": chunks, "kernels": kernels, "timeout": timeout, "check": check, "transport": transport}
     key = None
     if documents is None and not any(isinstance(value, torch.Tensor) for value in (*params.values(), scale)):
         key = (split, keys, tuple(params.items()), *options.values())

@@ -57,8 +57,16 @@ enum {
 
 /* fagen_problem.pass; 0 is forward. */
 enum { FAGEN_PASS_FORWARD = 1, FAGEN_PASS_BACKWARD = 2 };
-/* fagen_problem.dtype: of Q, K, V and O; must be given. */
-enum { FAGEN_DTYPE_F16 = 1, FAGEN_DTYPE_BF16 = 2, FAGEN_DTYPE_E4M3 = 3 };
+/* fagen_problem.dtype: of Q, K, V and O; must be given. From F32 on of tensors of programs only. */
+enum {
+  FAGEN_DTYPE_F16 = 1,
+  FAGEN_DTYPE_BF16 = 2,
+  FAGEN_DTYPE_E4M3 = 3,
+  FAGEN_DTYPE_F32 = 4,
+  FAGEN_DTYPE_U32 = 5,
+  FAGEN_DTYPE_I32 = 6,
+  FAGEN_DTYPE_U8 = 7
+};
 /* fagen_problem.mask; 0 is none. Causal: query i sees keys j <= i + seq_kv - seq_q. */
 enum { FAGEN_MASK_NONE = 1, FAGEN_MASK_CAUSAL = 2 };
 /* fagen_problem.flags */
@@ -207,6 +215,53 @@ FAGEN_API fagen_status fagen_prepare(const fagen_choice *choice, fagen_device *d
 FAGEN_API fagen_status fagen_run(const fagen_choice *choice, const fagen_tensors *tensors, void *workspace,
                                  size_t workspace_bytes, struct CUstream_st *stream);
 
+/* ---- Programs: kernels that are not attention (docs/Programs.md) ---- */
+
+#define FAGEN_MAX_RANK 5 /* of a program's tensor */
+
+/* A tensor of a program, by the name that its parameter has. */
+typedef struct fagen_named_tensor {
+  const char *name;
+  void *data;                     /* on the device; not read by fagen_query_program. May be NULL where an extent is 0 */
+  uint32_t dtype;                 /* FAGEN_DTYPE_... */
+  uint32_t rank;                  /* 0: fagen_query_program fills in dtype, rank, extents and dense strides */
+  int64_t extent[FAGEN_MAX_RANK]; /* elements, the slowest dimension first; at most 10^9 each */
+  int64_t stride[FAGEN_MAX_RANK]; /* elements, not negative; all absent: dense. Extents of 0 or 1 do not use theirs */
+} fagen_named_tensor;
+
+/* A size that follows from no tensor, or a param. */
+typedef struct fagen_named_number {
+  const char *name;
+  uint32_t kind;     /* FAGEN_ARG_I32 or FAGEN_ARG_F32, as the program declares it; a size is i32 */
+  uint32_t reserved; /* 0 */
+  int64_t i32;
+  double f32;
+} fagen_named_number;
+
+/* What a program is called with: each of its tensors once, and numbers, in any order. */
+typedef struct fagen_call {
+  uint32_t struct_size, abi; /* fagen_call_init sets both */
+  const char *program;       /* its name in the tables; NULL for fagen_run_program: the choice's */
+  fagen_named_tensor *tensors;
+  const fagen_named_number *numbers;
+  uint32_t tensor_count, number_count;
+  uint32_t flags;    /* FAGEN_FLAG_PDL */
+  uint32_t reserved; /* 0 */
+} fagen_call;
+
+/* Finds the program's row of the target that is nearest to the device, and checks the call: names, types, ranks; sizes
+ * as they follow from extents, which must agree; strides and tensor maps. Fills in tensors of rank 0, and the choice,
+ * which fagen_prepare and fagen_lend_workspace take as any other. Allocates nothing. INVALID, UNSUPPORTED, MISALIGNED,
+ * ABI_MISMATCH. */
+FAGEN_API fagen_status fagen_query_program(const fagen_table *const *tables, size_t table_count, const fagen_call *call,
+                                           const fagen_device *device, fagen_choice *choice);
+
+/* Checks the call as fagen_query_program does, then launches the program's kernels one after the other. Other extents
+ * and numbers than those of the query are taken, with the workspace that they need. As fagen_run it never compiles,
+ * loads, allocates or waits. INVALID, UNSUPPORTED, MISALIGNED, WORKSPACE, NOT_PREPARED, CUDA. */
+FAGEN_API fagen_status fagen_run_program(const fagen_choice *choice, const fagen_call *call, void *workspace,
+                                         size_t workspace_bytes, struct CUstream_st *stream);
+
 /* ---- Workspaces of the library ---- */
 
 /* A workspace for one launch of the choice on the stream, zeroed as fagen_run wants it; NULL where the choice needs
@@ -266,6 +321,7 @@ FAGEN_DEFINE_INIT(fagen_choice)
 FAGEN_DEFINE_INIT(fagen_tensors)
 FAGEN_DEFINE_INIT(fagen_device_info)
 FAGEN_DEFINE_INIT(fagen_choice_info)
+FAGEN_DEFINE_INIT(fagen_call)
 #undef FAGEN_DEFINE_INIT
 #undef FAGEN_ABSENT
 

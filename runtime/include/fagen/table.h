@@ -78,7 +78,8 @@ enum {
   FAGEN_VAR_ROW = 11,    /* of shared_tiles only: the first row of a tile */
   /* Of an extent of a form's tensor and of shared_tiles only: the value of the form's first param; the others follow by
    * their places. */
-  FAGEN_VAR_FORM_0 = 64
+  FAGEN_VAR_FORM_0 = 64,
+  FAGEN_VAR_NUMBER_0 = 64 /* of a recipe only, which has sms besides: the program's first number, and so on */
 };
 
 #define FAGEN_PROGRAM_DEPTH 32 /* values on the stack at once, at most */
@@ -103,14 +104,17 @@ typedef struct fagen_select {
 #define FAGEN_MAX_FORM_PARAMS 32 /* of a form */
 #define FAGEN_MAX_FORM_BYTES 192 /* of a form's numbers, strides and pointers in the kernels' argument */
 
-/* fagen_form_param.element. A bit is one of the 32 of a word, low bit first. */
+/* fagen_form_param.element, and fagen_recipe_tensor.element, which has no bits. A bit is one of the 32 of a word, low
+ * bit first. */
 enum {
   FAGEN_ELEMENT_BIT = 1,
   FAGEN_ELEMENT_U8 = 2,
   FAGEN_ELEMENT_I32 = 3,
   FAGEN_ELEMENT_F16 = 4,
   FAGEN_ELEMENT_BF16 = 5,
-  FAGEN_ELEMENT_F32 = 6
+  FAGEN_ELEMENT_F32 = 6,
+  FAGEN_ELEMENT_U32 = 7, /* from here on of recipes only */
+  FAGEN_ELEMENT_E4M3 = 8
 };
 /* fagen_form_param.flags */
 enum {
@@ -151,6 +155,94 @@ typedef struct fagen_form {
 /* Numbers of masks in rows, keys and programs: FAGEN_MASK_..., then the table's forms. */
 #define FAGEN_MASK_FORM_0 3u
 
+/* ---- Recipes: how a program's launches are made ---- */
+
+/* fagen_row.pass of a program's row. Its key has no more than that, target and order: such rows stand after all others.
+ * Of several rows with one name each is for another target. */
+#define FAGEN_PASS_PROGRAM 3u
+
+#define FAGEN_MAX_TENSORS 32          /* of a program */
+#define FAGEN_MAX_NUMBERS 32          /* of a program: sizes and params */
+#define FAGEN_MAX_ARGUMENT_BYTES 4096 /* of its kernels' argument */
+
+/* A program over a recipe's numbers and sms. */
+typedef struct fagen_expression {
+  const fagen_op *ops;
+  uint32_t size;
+  uint32_t reserved;
+} fagen_expression;
+
+/* fagen_recipe_tensor.flags */
+enum {
+  FAGEN_TENSOR_WRITTEN = 1u << 0,
+  FAGEN_TENSOR_STRIDED = 1u << 1,   /* all strides but the last are the caller's; else it is dense */
+  FAGEN_TENSOR_WORKSPACE = 1u << 2, /* lies in the workspace: callers do not give it */
+  FAGEN_TENSOR_ZEROED = 1u << 3     /* must be zero before the first launch; in a workspace it is left so */
+};
+
+typedef struct fagen_recipe_tensor {
+  const char *name;
+  const char *text; /* as the program declares it: "f16[M, K]" */
+  uint32_t element; /* FAGEN_ELEMENT_... */
+  uint32_t rank;    /* 1 to FAGEN_MAX_RANK; the last dimension is dense */
+  uint32_t flags;
+  uint32_t alignment; /* bytes, a power of two: of its address and of each stride that is used */
+  fagen_expression extents[FAGEN_MAX_RANK];
+} fagen_recipe_tensor;
+
+/* A size or a param. A size follows from an extent that is nothing else; what follows from none is the caller's to
+ * give. */
+typedef struct fagen_recipe_number {
+  const char *name;
+  uint32_t kind; /* FAGEN_ARG_I32 or _F32 */
+  uint32_t reserved;
+  double low, high; /* what it may be, both ends included; infinite: any finite number */
+} fagen_recipe_number;
+
+/* A tensor map among a kernel's parameters, and the box that one copy moves. Dimension 0 is dense. */
+typedef struct fagen_recipe_map {
+  uint32_t tensor;  /* whose address it has */
+  uint32_t rank;    /* 1 to FAGEN_MAX_RANK */
+  uint32_t swizzle; /* bytes of a swizzled row: 128, 64, 32; 0: none */
+  uint32_t reserved;
+  struct {
+    fagen_expression size, stride; /* elements */
+    uint32_t box;                  /* elements, 1 to 256 */
+    uint32_t along; /* where the tensor is strided: its dimension whose stride this is. FAGEN_OWN_STRIDE: `stride` is */
+  } dimensions[FAGEN_MAX_RANK];
+} fagen_recipe_map;
+#define FAGEN_OWN_STRIDE UINT32_MAX
+
+/* fagen_recipe_field.kind */
+enum {
+  FAGEN_FIELD_POINTER = 1, /* the address of tensor `index` */
+  FAGEN_FIELD_STRIDE = 2,  /* 64 bits: elements from one to the next along `dimension` of tensor `index` */
+  FAGEN_FIELD_I32 = 3,     /* `value` */
+  FAGEN_FIELD_I64 = 4,     /* `value` */
+  FAGEN_FIELD_F32 = 5,     /* number `index` */
+  FAGEN_FIELD_MAP = 6      /* map `index`: 128 bytes */
+};
+
+/* A member of the struct that each kernel of the program takes by value. */
+typedef struct fagen_recipe_field {
+  uint32_t kind;
+  uint32_t offset; /* bytes, a multiple of what the member takes; of a map 64 */
+  uint32_t index, dimension;
+  fagen_expression value;
+} fagen_recipe_field;
+
+typedef struct fagen_recipe {
+  uint32_t struct_size;
+  uint32_t argument_bytes; /* of the struct */
+  const fagen_recipe_tensor *tensors;
+  const fagen_recipe_number *numbers;
+  const fagen_recipe_field *fields;
+  const fagen_recipe_map *maps;
+  const fagen_expression *ctas; /* of each launch of the row */
+  uint32_t tensor_count, tensor_size, number_count, number_size;
+  uint32_t field_count, field_size, map_count, map_size;
+} fagen_recipe;
+
 /* ---- Rows ---- */
 
 enum {
@@ -174,7 +266,8 @@ enum {
   /* Eight CTAs for each of the first launch's, not counting splits: their warps take the key tiles of all tiles of
    * query rows in turn. Such a launch comes before the others, wherever it stands in the row. The last part of the
    * workspace is what it leaves for them; fagen_run zeroes it behind them. */
-  FAGEN_GRID_KEY_TILES = 12
+  FAGEN_GRID_KEY_TILES = 12,
+  FAGEN_GRID_RECIPE = 13 /* of a program's row: as many as its recipe says */
 };
 #define FAGEN_KEY_TILE_CTAS 8
 
@@ -245,6 +338,9 @@ struct fagen_row {
   const fagen_op *shared_tiles;
   uint32_t shared_tiles_size;
   uint32_t reserved;
+  /* From here on only where pass is FAGEN_PASS_PROGRAM. Of such a row variant is the program's name; sizes of a
+   * problem, schedule, workspace and maps are 0. */
+  const fagen_recipe *recipe;
 };
 
 struct fagen_table {
@@ -256,8 +352,8 @@ struct fagen_table {
   const char *const *schedules;
   const fagen_select *select; /* ends in an otherwise line */
   uint32_t row_count, row_size, schedule_count, select_count;
-  /* The problems that the rows were made for, a program: of several tables one whose claim holds, and of which select
-   * reaches a row that fits, comes before those whose target is nearer. Absent: none are. */
+  /* A program that is true for the problems this table was tuned for. A table whose claim holds, and whose select finds
+   * a fitting row, wins over tables with a nearer target. If absent, the table claims nothing. */
   const fagen_op *claim;
   const char *claim_text; /* as the spec has it */
   uint32_t claim_size;

@@ -4,7 +4,7 @@ import subprocess
 
 SPEC = """target sm_89;
 kernel k {
-  problem { dtype = f17; head_dim = 64; mask = none; }
+  problem { dtype = f17; head_dim = 64; mask = causal; }
   schedule {
     tile = 64 x 64; warps = 4; mma = mma_sync;
     when mask == causal { copy = tma; }
@@ -65,7 +65,21 @@ print("in when", [item["label"] for item in editor.at("textDocument/completion",
 print("targets", [item["label"] for item in editor.at("textDocument/completion", SPEC, "target ")][:2])
 print("hover", editor.at("textDocument/hover", SPEC, "tile")["contents"]["value"])
 print("hover", editor.at("textDocument/hover", SPEC, "= tma")["contents"]["value"])
-print("hover", editor.at("textDocument/hover", SPEC, "causal"))
+print("hover", editor.at("textDocument/hover", SPEC, "== causal"))
+
+
+def fixes(first, last):
+    """Quick fixes of the mistakes in these lines: title, place, text."""
+    places = {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
+    for action in editor.ask("textDocument/codeAction", textDocument={"uri": URI}, range=places, context={"diagnostics": []}):
+        (edit,) = action["edit"]["changes"][URI]
+        start, end = edit["range"]["start"], edit["range"]["end"]
+        print("fix", action["kind"], action["title"], start["line"], start["character"], end["character"], repr(edit["newText"]),
+              "of", action["diagnostics"][0]["message"].splitlines()[0])
+
+
+fixes(2, 2)
+fixes(3, 8)
 fixed = SPEC.replace("f17", "f16").replace("tma", "cp_async")
 editor.notify("textDocument/didChange", textDocument={"uri": URI, "version": 2}, contentChanges=[{"text": fixed}])
 show(editor.receive())
@@ -75,6 +89,11 @@ editor.notify("textDocument/didChange", textDocument={"uri": URI, "version": 3},
 show(editor.receive())
 print("again", editor.ask("textDocument/formatting", textDocument={"uri": URI}, options={}))
 editor.notify("textDocument/didChange", textDocument={"uri": URI, "version": 4}, contentChanges=[{"text": "kernel {"}])
+editor.receive()
+editor.notify("textDocument/didChange", textDocument={"uri": URI, "version": 5}, contentChanges=[{"text": fixed.replace("mma = mma_sync;", "mma = mma_sync")}])
+editor.receive()
+fixes(4, 4)
+editor.notify("textDocument/didChange", textDocument={"uri": URI, "version": 6}, contentChanges=[{"text": "kernel {"}])
 editor.receive()
 print("mistakes", editor.ask("textDocument/formatting", textDocument={"uri": URI}, options={}))
 print("unknown", editor.ask("textDocument/rename"))

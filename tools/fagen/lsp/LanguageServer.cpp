@@ -3,10 +3,10 @@
 
 #include "Command.h"
 #include "JsonRpc.h"
+#include "Mistakes.h"
 #include "SpecHelp.h"
-#include "fagen/Lower/Lower.h"
 #include "fagen/Parse/Format.h"
-#include "fagen/Spec/Analyze.h"
+#include "fagen/Support/Diagnostics.h"
 #include "fagen/Support/Json.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -30,7 +30,6 @@ EXIT CODES: 0 the editor said shutdown, then exit; 1 it left without.
 
 namespace {
 
-constexpr int kErrorSeverity = 1, kWarningSeverity = 2, kInformationSeverity = 3;
 constexpr int kParseError = -32700, kMethodNotFound = -32601;
 constexpr int kKeywordKind = 14; // of a completion
 
@@ -46,59 +45,13 @@ private:
   json::Value format(StringRef text) const;
   json::Value hover(StringRef text, size_t offset) const;
   json::Value complete(StringRef text, size_t offset) const;
+  json::Value mend(StringRef text, const json::Object &params) const;
 
   StringMap<std::string> texts; ///< by URI
   bool isShutDown = false, isDone = false;
 };
 
 } // namespace
-
-static json::Object place(int64_t line, int64_t column) {
-  return json::Object{{"line", line - 1}, {"character", column - 1}};
-}
-
-/// The range of a diagnostic of Diagnostics' JSON, whose lines and columns count from 1; a point where it has no end.
-static json::Object rangeOf(const json::Object &object) {
-  const int64_t line = object.getInteger("line").value_or(1), column = object.getInteger("column").value_or(1);
-  return json::Object{
-      {"start", place(line, column)},
-      {"end", place(object.getInteger("endLine").value_or(line), object.getInteger("endColumn").value_or(column))}};
-}
-
-/// A diagnostic of the protocol, its notes in its text.
-static json::Object published(const json::Object &found) {
-  std::string message = found.getString("message").value_or("").str();
-  if (const json::Array *notes = found.getArray("notes"))
-    for (const json::Value &note : *notes)
-      message += ("\nnote: " + note.getAsObject()->getString("message").value_or("")).str();
-  const StringRef severity = found.getString("severity").value_or("");
-  return json::Object{{"range", rangeOf(found)},
-                      {"severity", severity == "error"     ? kErrorSeverity
-                                   : severity == "warning" ? kWarningSeverity
-                                                           : kInformationSeverity},
-                      {"source", "fagen"},
-                      {"message", std::move(message)}};
-}
-
-/// What the checks of specs say of a text.
-static json::Array diagnosticsOf(StringRef text) {
-  SourceMgr sources;
-  const unsigned id = sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(text, "spec.fa"), SMLoc());
-  std::string lines;
-  raw_string_ostream os(lines);
-  Diagnostics diags(sources, os);
-  diags.setFormat(DiagnosticsFormat::Json);
-  Lowering lowering;
-  analyzeSpec(sources, id, diags, {{}, &lowering});
-  diags.finish();
-  json::Array found;
-  for (StringRef line : split(StringRef(lines).trim(), '\n'))
-    if (Expected<json::Value> value = parseJson(line))
-      found.push_back(published(*value->getAsObject()));
-    else
-      consumeError(value.takeError());
-  return found;
-}
 
 /// The offset of `position` of the params; the text's end for a place behind it.
 static size_t offsetIn(StringRef text, const json::Object &params) {
@@ -121,11 +74,12 @@ static StringRef uriOf(const json::Object &params) {
 }
 
 void LanguageServer::publish(StringRef uri) {
-  const auto found = texts.find(uri);
-  writeMessage(json::Object{
-      {"method", "textDocument/publishDiagnostics"},
-      {"params", json::Object{{"uri", uri},
-                              {"diagnostics", found == texts.end() ? json::Array() : diagnosticsOf(found->second)}}}});
+  json::Array found;
+  if (const auto text = texts.find(uri); text != texts.end())
+    for (const json::Object &mistake : mistakesIn(text->second))
+      found.push_back(diagnosticOf(mistake));
+  writeMessage(json::Object{{"method", "textDocument/publishDiagnostics"},
+                            {"params", json::Object{{"uri", uri}, {"diagnostics", std::move(found)}}}});
 }
 
 /// One edit of the whole text, none where it is laid out, null where it has mistakes.
@@ -138,7 +92,8 @@ json::Value LanguageServer::format(StringRef text) const {
     return nullptr;
   if (text == *formatted)
     return json::Array();
-  const json::Object whole{{"start", place(1, 1)}, {"end", place(int64_t(text.count('\n')) + 2, 1)}};
+  const json::Object whole =
+      rangeOf(json::Object{{"line", 1}, {"column", 1}, {"endLine", int64_t(text.count('\n')) + 2}, {"endColumn", 1}});
   return json::Array{json::Object{{"range", json::Object(whole)}, {"newText", *formatted}}};
 }
 
@@ -156,11 +111,30 @@ json::Value LanguageServer::complete(StringRef text, size_t offset) const {
   return items;
 }
 
+/// The line of an end of the params' range; -1 where it has none.
+static int64_t lineIn(const json::Object &params, StringRef end) {
+  const json::Object *range = params.getObject("range"), *place = range ? range->getObject(end) : nullptr;
+  return place ? place->getInteger("line").value_or(-1) : -1;
+}
+
+/// What mends the mistakes that begin in the range's lines.
+json::Value LanguageServer::mend(StringRef text, const json::Object &params) const {
+  json::Array actions;
+  for (const json::Object &mistake : mistakesIn(text)) {
+    const int64_t line = mistake.getInteger("line").value_or(0) - 1;
+    if (line >= lineIn(params, "start") && line <= lineIn(params, "end"))
+      for (json::Value &fix : quickFixesOf(mistake, uriOf(params)))
+        actions.push_back(std::move(fix));
+  }
+  return actions;
+}
+
 /// Columns count bytes, where the editor can; UTF-16, which it takes otherwise, is the same for ASCII.
 static json::Object capabilities(const json::Object &params) {
   json::Object ours{{"textDocumentSync", 1}, // whole texts
                     {"documentFormattingProvider", true},
                     {"hoverProvider", true},
+                    {"codeActionProvider", json::Object{{"codeActionKinds", json::Array{"quickfix"}}}},
                     {"completionProvider", json::Object()}};
   const json::Object *client = params.getObject("capabilities");
   const json::Object *general = client ? client->getObject("general") : nullptr;
@@ -185,6 +159,8 @@ void LanguageServer::answer(StringRef method, const json::Value &id, const json:
     result = hover(text, offsetIn(text, params));
   else if (method == "textDocument/completion")
     result = complete(text, offsetIn(text, params));
+  else if (method == "textDocument/codeAction")
+    result = mend(text, params);
   else
     return writeMessage(json::Object{
         {"id", id},

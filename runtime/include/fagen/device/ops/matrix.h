@@ -149,6 +149,28 @@ copy_box(Tile &tile, const TensorMap &map, const int (&at)[kRank], const Mbarrie
   ptx::tma_load(tile.base(), map, at, barriers.address(position), hint, site);
 }
 
+/// This CTA's share of the rows of such a tile, to the same place in all kCtas CTAs of its cluster: together they bring
+/// the tile. Rows of the map's boxes are those of a share, and follow each other along dimension kRowDimension.
+template <int kCtas, int kRowDimension, class Tile, int kRank, int kSlots>
+__device__ __forceinline__ void copy_share_of_boxes(Tile &tile, const TensorMap &map, const int (&at)[kRank],
+                                                    const Mbarriers<kSlots> &barriers, int position,
+                                                    ptx::Site site = ptx::Site::here()) {
+  constexpr int kRows = Tile::kRows / kCtas;
+  constexpr unsigned short kAll = (1 << kCtas) - 1;
+  static_assert(kRows * kCtas == Tile::kRows && kRows % 8 == 0, "a share is whole groups of the swizzle's 8 rows");
+  const int first = static_cast<int>(ptx::cluster_rank()) * kRows;
+  int corner[kRank];
+  for (int i = 0; i < kRank; ++i)
+    corner[i] = at[i];
+  corner[kRowDimension] += first;
+#pragma unroll
+  for (int panel = 0; panel < Tile::kColumns / panel_columns<Tile>(); ++panel) {
+    corner[0] = at[0] + panel * panel_columns<Tile>();
+    ptx::tma_load_multicast(tile.base() + (panel * Tile::kRows + first) * Tile::kPanelBytes, map, corner,
+                            barriers.address(position), kAll, ptx::CacheHint::kNormal, site);
+  }
+}
+
 /// Rows of the tile from tile_row on to the tensor, by one thread, a box for each panel. `at` is where the tile's first
 /// element goes; its rows follow each other along dimension kRowDimension.
 template <int kRowDimension, class Tile, int kRank>

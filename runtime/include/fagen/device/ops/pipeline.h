@@ -166,6 +166,15 @@ template <int kTileRows> __device__ __forceinline__ int ticket_of(const Attentio
   return number < tiles - ctas ? ctas + number : tiles;
 }
 
+/// The same of a counter and tiles of a program's own.
+__device__ __forceinline__ unsigned draw(unsigned *counter, int tiles, ptx::Site site = ptx::Site::here()) {
+  return ptx::atomic_inc(counter, tiles - 1, site);
+}
+__device__ __forceinline__ int ticket_of(unsigned drawn, int tiles) {
+  const int ctas = ptx::cta_count(), number = static_cast<int>(ptx::recompute(drawn));
+  return number < tiles - ctas ? ctas + number : tiles;
+}
+
 __device__ __forceinline__ void hand_tile(NextTile &next, int number, ptx::Site site = ptx::Site::here()) {
   const unsigned words[1] = {static_cast<unsigned>(number)};
   ptx::st_shared(ptx::shared_address(&next.number), words, site);

@@ -117,6 +117,30 @@ __device__ __forceinline__ int longest_tile_first(const MappedAttentionParams &p
   return of_all.head * tiles + of_all.tile;
 }
 
+/// The tile that goes with a ticket where of each run of `tiles` the last comes first. Tickets beyond the last tile
+/// stay beyond it.
+__device__ __forceinline__ int last_tile_first(int ticket, int tiles) {
+  return ticket + tiles - 1 - 2 * (ticket % tiles);
+}
+
+/// As log_heads_in_turn, of runs of tiles with `rows` rows of K and V each.
+template <int kRows> __device__ __forceinline__ int log_runs_in_turn(int rows, int runs) {
+  const int wanted = floor_log2(kRows) - floor_log2(2u * rows - 1);
+  return min(max(wanted, 0), floor_log2(min(runs, 1 << 20)));
+}
+
+/// As longest_tile_first of attention's tiles, of `runs` runs in the place of heads.
+template <int kTurnRows, int kTurnTiles = 0>
+__device__ __forceinline__ int longest_tile_first(int ticket, int tiles, int runs, int rows) {
+  if (ticket >= tiles * runs)
+    return ticket;
+  const int from_end = tiles * runs - 1 - ticket;
+  const bool all_turn = kTurnTiles != 0 && tiles >= kTurnTiles;
+  const int log = all_turn ? log_runs_in_turn<2 * kTurnRows>(rows, runs) : log_runs_in_turn<kTurnRows>(rows, runs);
+  const HeadTile of_all = take_turns(from_end, from_end / tiles, tiles, log, (all_turn ? runs >> log : 1) << log);
+  return of_all.head * tiles + of_all.tile;
+}
+
 /// First row of a head of Q, K, V or O, [batch, heads, rows, columns].
 template <class T>
 __device__ __forceinline__ const T *head_rows(const void *tensor, const long long (&stride)[3], int batch, int head) {

@@ -1,0 +1,79 @@
+# fagen: rings whose keys are read from the other ranks' memory by copy engines, which take no processor from what computes.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""On GPUs of one host, by PyTorch's symmetric memory: each rank puts its keys where the others read them, and a barrier on the GPUs says
+that they are there; another at the end, that all have been read. The host waits for neither."""
+import torch
+
+from .. import errors
+from ._ring import Ring
+
+
+class Window:
+    """Memory of a plan that the ranks of a group read: for the keys of the rank that holds most. All ranks make it together."""
+
+    def __init__(self, group, batch, most, shapes, dtype, device):
+        """shapes: (heads, columns) of K and of V."""
+        from torch.distributed import _symmetric_memory as symmetric
+        self.group, self.batch, self.most, self.shapes, self.dtype = group, batch, most, shapes, dtype
+        count = sum(batch * most * heads * columns for heads, columns in shapes)
+        try:
+            self.memory = symmetric.empty(max(1, count), dtype=dtype, device=device)
+            self.handle = symmetric.rendezvous(self.memory, group.group.group_name)
+        except RuntimeError as error:
+            raise errors.Unsupported(f'transport="copies" needs GPUs of one host that read each other\'s memory: {str(error).splitlines()[0]}',
+                                     "parallel.attention") from None
+        self.stream = torch.cuda.Stream(device)
+
+    def of(self, rank, keys):
+        """K and V of a rank that holds so many keys: [batch, keys, heads, columns]."""
+        found, at = [], 0
+        for heads, columns in self.shapes:
+            found.append(self.handle.get_buffer(rank, (self.batch, keys, heads, columns), self.dtype, at))
+            at += self.batch * self.most * heads * columns
+        return found
+
+    def barrier(self, channel):
+        self.handle.barrier(channel, int(1000 * self.group.timeout))
+
+
+class _Events:
+    """What Ring asks of transfers, of the window's stream."""
+
+    def __init__(self, window, device):
+        self.window, self.device = window, device
+
+    def now(self):
+        return torch.cuda.current_stream(self.device).record_event()
+
+    def finish(self, event):
+        if event is not None:
+            torch.cuda.current_stream(self.device).wait_event(event)
+
+    def close(self):
+        with torch.cuda.stream(self.window.stream):
+            self.window.barrier(1)
+        torch.cuda.current_stream(self.device).wait_stream(self.window.stream)
+
+
+class CopiedRing(Ring):
+    """sizes: how many keys each rank holds."""
+
+    def __init__(self, schedule, window, sizes, k, v):
+        super().__init__(schedule, _Events(window, k.device), k, v)
+        self.window, self.sizes = window, sizes
+        window.stream.wait_stream(torch.cuda.current_stream(k.device))
+        with torch.cuda.stream(window.stream):
+            for place, tensor in zip(window.of(window.group.rank, k.shape[1]), (k, v)):
+                place.copy_(tensor)
+            window.barrier(0)
+
+    def _start(self, step):
+        if not step.receives:
+            return None, None, None
+        number, tensors = self._into(step.receives[1] - step.receives[0])
+        with torch.cuda.stream(self.window.stream):
+            if self._computed[number] is not None:
+                self.window.stream.wait_event(self._computed[number])
+            for place, theirs in zip(tensors, self.window.of(step.source, self.sizes[step.source])):
+                place.copy_(theirs[:, slice(*step.receives)], non_blocking=True)
+            return self.window.stream.record_event(), number, tensors

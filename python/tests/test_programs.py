@@ -1,0 +1,133 @@
+# fagen: programs of kernel sets on PyTorch tensors, by the emulator.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import ctypes
+import os
+
+import pytest
+import torch
+
+import fagen
+from fagen import _torch_programs
+from torch_emulated import LIBRARY
+
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "test", "Inputs", "programs")
+
+if not os.path.exists(LIBRARY):
+    pytest.skip("this build has no emulator", allow_module_level=True)
+
+
+def _emulate(kernels, call):
+    emulated = ctypes.CDLL(LIBRARY)
+    error = ctypes.create_string_buffer(2048)
+    for directory in kernels._directories:
+        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
+            raise fagen.Error(error.value.decode())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def emulator():
+    _torch_programs.set_emulator(_emulate)
+    yield
+    _torch_programs.set_emulator(None)
+
+
+@pytest.fixture(scope="module")
+def gelu():
+    return fagen.program(os.path.join(PROGRAMS, "gemm_gelu.fair"))
+
+
+def matrices(m=70, n=40, k=64):
+    draw = torch.Generator().manual_seed(1)
+    return torch.randn(m, k, generator=draw).half(), torch.randn(n, k, generator=draw).half()
+
+
+def expected(a, b):
+    return torch.nn.functional.gelu(a.float() @ b.float().T, approximate="tanh")
+
+
+def test_results_are_allocated_or_given(gelu):
+    a, b = matrices()
+    c = gelu(a=a, b=b)
+    assert c.shape == (70, 40) and c.dtype == torch.float16
+    torch.testing.assert_close(c.float(), expected(a, b), atol=2e-2, rtol=2e-2)
+    given = torch.empty_like(c)
+    assert gelu(b=b, a=a, c=given) is given
+    assert torch.equal(given, c)
+    assert torch.equal(gelu(a=a, b=b, K=64), c)
+
+
+def test_several_launches_and_results():
+    two = fagen.program(os.path.join(PROGRAMS, "two_launches.fair"))
+    x, u = matrices(33, 72, 40)
+    w = torch.randn(24, 72).half()
+    y, z = two(x=x, u=u, w=w)
+    torch.testing.assert_close(y.float(), x.float() @ u.float().T, atol=2e-2, rtol=2e-2)
+    torch.testing.assert_close(z.float(), y.float() @ w.float().T, atol=2e-2, rtol=2e-2)
+
+
+def test_strides_and_integers():
+    ragged = fagen.program(os.path.join(PROGRAMS, "ragged.fair"))
+    x, w = torch.randn(300, 64).half(), torch.randn(64, 64).half()
+    begin = torch.tensor([0, 90, 180], dtype=torch.int32)
+    y = ragged(x=x, w=w, begin=begin, R=70)
+    assert y.shape == (3, 70, 64)
+    for b in range(3):
+        torch.testing.assert_close(y[b].float(), x[90 * b:90 * b + 70].float() @ w.float().T, atol=2e-2, rtol=2e-2)
+
+
+def test_real_numbers():
+    flash = fagen.program(os.path.join(PROGRAMS, "flash_causal_hopper.fair"))
+    q, k, v = (torch.randn(1, heads, 1, 128).half() for heads in (2, 1, 1))
+    o, lse = flash(q=q, k=k, v=v, scale=0.0625, scale_log2=0.0625 * 1.4426950408889634)  # one key: its value
+    assert torch.equal(o, v.expand(1, 2, 1, 128))
+    torch.testing.assert_close(lse, (q.float() * k.float()).sum(-1) * 0.0625, atol=1e-3, rtol=1e-3)
+    with pytest.raises(fagen.Error, match="number 'scale_log2' is missing: it follows from no tensor's extent"):
+        flash(q=q, k=k, v=v, scale=0.0625)
+
+
+def test_compiled_graphs_have_them_whole(gelu):
+    a, b = matrices()
+    double = torch.compile(lambda a, b: gelu(a=a, b=b) * 2, fullgraph=True, backend="aot_eager")
+    assert torch.equal(double(a, b), gelu(a=a, b=b) * 2)
+
+    def into(a, b):
+        c = a.new_empty(a.shape[0], b.shape[0])
+        return gelu(a=a, b=b, c=c) + c
+    assert torch.equal(torch.compile(into, fullgraph=True, backend="aot_eager")(a, b), gelu(a=a, b=b) * 2)
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda a, b: dict(a=a), "gemm_gelu: tensor 'b' is missing; it is f16[N, K]"),
+    (lambda a, b: dict(a=a, bb=b), "gemm_gelu has no tensor 'bb'; did you mean 'b'? there are a, b, c"),
+    (lambda a, b: dict(a=a, b=b.bfloat16()), "gemm_gelu: tensor 'b' has elements of bf16 (dtype 2); it is f16[N, K]"),
+    (lambda a, b: dict(a=a, b=b[None]), "gemm_gelu: tensor 'b' has 3 dimensions; it is f16[N, K]"),
+    (lambda a, b: dict(a=a, b=b[:, :32].contiguous()),
+     "gemm_gelu: 'K' is 64 by extent 1 of tensor 'a', and 32 by extent 1 of tensor 'b'"),
+    (lambda a, b: dict(a=a, b=b, K=32), "gemm_gelu: 'K' is given as 32, and is 64 by extent 1 of tensor 'a'"),
+    (lambda a, b: dict(a=a, b=b[::2, :]), "gemm_gelu: stride 0 of tensor 'b' is 128; the program takes it dense"),
+    (lambda a, b: dict(a=a, b=b, scale=0.5), "gemm_gelu has no number 'scale'; there are M, N, K"),
+    (lambda a, b: dict(a=a, b=b.double()), "gemm_gelu: b has elements of torch.float64; programs take"),
+    (lambda a, b: dict(a=a.float().requires_grad_(), b=b), "gemm_gelu: a wants a gradient, and programs have none"),
+    (lambda a, b: dict(a=a, b="x"), "gemm_gelu: b is a str; a program takes tensors and numbers"),
+    (lambda a, b: dict(), "gemm_gelu: no tensor is given"),
+])
+def test_mistakes(gelu, change, message):
+    with pytest.raises(fagen.Error) as raised:
+        gelu(**change(*matrices()))
+    assert message in str(raised.value)
+
+
+def test_which_program(gelu):
+    with pytest.raises(fagen.Error, match="no program is named 'gem'; there are gemm_gelu"):
+        fagen.program(gelu.kernels, "gem")
+    assert gelu.kernels.programs == ["gemm_gelu(a: f16[M, K], b: f16[N, K]) -> c: f16[M, N]; numbers M: i32, N: i32, K: i32"]
+
+
+def test_without_a_gpu_or_emulator(gelu):
+    a, b = matrices()
+    _torch_programs.set_emulator(None)
+    try:
+        with pytest.raises(fagen.Error, match="tensors are on cpu; programs run on GPUs"):
+            gelu(a=a, b=b)
+    finally:
+        _torch_programs.set_emulator(_emulate)
