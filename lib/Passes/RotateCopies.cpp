@@ -64,6 +64,7 @@ private:
                           .begin = std::move(begin),
                           .end = std::move(end),
                           .name = from.name().str(),
+                          .about = from.about().str(),
                           .location = from->location});
     fill(loop->body.ops);
     return loop;

@@ -189,19 +189,24 @@ void setTile(LoopOp<> loop, const Expr &tile) {
   });
 }
 
+void nameInterior(Op &loop) {
+  LoopOp(loop).setName("interior");
+  tellPart(loop, "those that every row sees whole");
+}
+
 /// The edge loop, and after it the interior one.
 void splitEdgeFirst(const Kernel &kernel, Role &role, Ops::iterator loop, const KeyTiles &tiles) {
   std::unique_ptr<Op> interior = interiorOf(kernel, role, **loop);
   const Expr masked = variable(tiles.all) - variable(tiles.full);
   LoopOp(**loop).setEnd(masked);
   LoopOp(*interior).setBegin(masked);
-  LoopOp(*interior).setName("interior");
+  nameInterior(*interior);
   role.body.ops.insert(std::next(loop), std::move(interior));
 }
 
 void splitFirstFirst(const Kernel &kernel, Role &role, Ops::iterator loop, const KeyTiles &tiles) {
   std::unique_ptr<Op> interior = interiorOf(kernel, role, **loop);
-  LoopOp(*interior).setName("interior");
+  nameInterior(*interior);
   LoopOp(*interior).setEnd(variable(tiles.full));
   LoopOp(**loop).setBegin(variable(tiles.full));
   role.body.ops.insert(loop, std::move(interior));
@@ -320,12 +325,14 @@ bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, P
     splitEdgeFirst(kernel, role, loop, tiles);
   } else if (beginsWithLast(kernel, role, mask)) {
     setTile(edge, variable(tiles.all) - (step + constant(1)));
+    tellPart(*edge, "the last first");
     splitEdgeFirst(kernel, role, loop, tiles);
   } else {
     splitFirstFirst(kernel, role, loop, tiles);
   }
   rescaleAlways(edge->body);
   edge.setName("edge");
+  tellPart(*edge, "those that some rows see only in part");
   return true;
 }
 

@@ -47,6 +47,8 @@ std::optional<unsigned> rowsOfWarp(const Kernel &kernel);
 std::optional<unsigned> rowsOfTile(const Kernel &kernel);
 /// How many bytes a thread copies or stores at once: kVectorBytes, or the most there are.
 unsigned vectorBytesOf(const Kernel &kernel);
+/// Says of a part of a loop what of the whole it is, where the loop says what it is about.
+void tellPart(Op &part, llvm::StringRef what);
 /// Registers that a thread has when the kernel begins, where roles then take and give some.
 unsigned registersOfLaunch(const Kernel &kernel);
 
