@@ -132,7 +132,7 @@ private:
 
   /// CTAs that take several tiles know which one inside of the loop over them alone.
   void checkTiles(const Kernel &kernel, const Role &role) {
-    if (kernel.grid.kind != CtaGrid::Persistent)
+    if (!kernel.grid.isPersistent)
       return;
     const llvm::StringSet<> ofTiles = namesOfTiles(kernel);
     auto names = [&](const Op &op) {
