@@ -80,7 +80,7 @@ void verifyViews(VerifierState &state);
 void verifyRegisters(VerifierState &state);
 /// Checks that no division is by what may be less than 1.
 void verifyDivisions(VerifierState &state);
-/// Checks, behind lets, how tiles go to CTAs.
+/// Checks, after lets, how tiles go to CTAs.
 void verifyGrid(VerifierState &state);
 /// Checks where a let is read.
 void verifySource(const Let &let, VerifierState &state);

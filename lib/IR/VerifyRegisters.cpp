@@ -10,7 +10,7 @@ using namespace fagen;
 using namespace fagen::ir;
 using llvm::Twine;
 
-// PTX ISA, setmaxnreg; 240 is what a thread can use beside what the hardware keeps.
+// PTX ISA, setmaxnreg; 240 is what a thread can use in addition to what the hardware keeps.
 static constexpr unsigned kUnit = 8, kLeast = 24, kMost = 240, kOfSm = 65536;
 
 static void verifyRegistersOf(const Role &role, VerifierState &state) {

@@ -45,7 +45,7 @@ static size_t commentBehind(StringRef code) {
   return at == StringRef::npos || code.take_front(at).count('"') % 2 != 0 ? StringRef::npos : at;
 }
 
-/// Brackets; and angles of template arguments, which stand beside no blanks as those of comparisons do.
+/// Brackets; and angles of template arguments, which stand next to no blanks as those of comparisons do.
 static bool opens(StringRef text, size_t i) {
   return StringRef("([{").contains(text[i]) || (text[i] == '<' && i > 0 && text[i - 1] != ' ');
 }

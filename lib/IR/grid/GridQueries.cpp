@@ -27,7 +27,7 @@ unsigned ir::numberOf(const CtaGrid &grid) {
   return grid.split ? grid.split->number : grid.hasClusters() ? grid.cluster : 0;
 }
 
-/// Attention's schema. CTAs of a cluster have neighbouring tiles of one head: the last one may lie behind its rows.
+/// Attention's schema. CTAs of a cluster have neighbouring tiles of one head: the last one may lie after its rows.
 static std::vector<GridIndex> indicesOfAttention(const Kernel &kernel) {
   const unsigned tile = rowsOfTile(kernel).value_or(0);
   if (tile == 0)
