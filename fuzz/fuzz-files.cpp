@@ -46,7 +46,7 @@ struct Place {
   void write(const std::string &name, std::string_view text) const {
     std::ofstream(directory / name, std::ios::binary) << text;
   }
-  /// The sources that a manifest names lie beside it.
+  /// The sources that a manifest names lie next to it.
   void writeSources(std::string_view text) const {
     constexpr std::string_view kKey = "\"source\": \"";
     for (size_t at = text.find(kKey); at != text.npos; at = text.find(kKey, at + 1)) {

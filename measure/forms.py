@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# fagen: times forms (scores and masks as expressions) beside FlexAttention, on the same tensors in one process.
+# fagen: times forms (scores and masks as expressions) compared with FlexAttention, on the same tensors in one process.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Each case is a form of specs/forms.fa and the same mask and score as FlexAttention's functions. The contestants take turns
 in rounds, by the method of compare_sdpa.py (docs/Laboratory.md). Beside the times stand each contestant's largest

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# fagen: the LSE of rows that see few keys, beside that of other libraries.
+# fagen: the LSE of rows that see few keys, next to that of other libraries.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """lse_error.py SET... --library FILE [--contestant NAME=LIBRARY.so] [--output FILE.json] [--note commit=HASH]
 

@@ -1,4 +1,4 @@
-# fagen: what a result says of where it comes from, beside what was measured.
+# fagen: what a result says of where it comes from, next to what was measured.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import ctypes
 import os

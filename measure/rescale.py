@@ -25,7 +25,7 @@ import fagen_ctypes
 INPUTS = ("rise12", "row12", "rise4", "fall12", *(f"deviation{n}" for n in (1, 2, 4, 6, 8, 12, 16, 24, 32)))
 ROWS, LENGTH, WIDTH = 16384, 4096, 2048  # batch x length; heads x head_dim
 BURSTS, LAUNCHES, IDLE_S = 3, 8, 0.03
-LARGEST_ERROR, LARGEST_LSE_ERROR = 0.005, 1e-5  # of O; of LSE beside the larger of 1 and itself
+LARGEST_ERROR, LARGEST_LSE_ERROR = 0.005, 1e-5  # of O; of LSE next to the larger of 1 and itself
 
 
 class Walk:

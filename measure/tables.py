@@ -120,7 +120,7 @@ def contest_inputs(data):
             rows.setdefault(place, {})[p["inputs"]] = f"{ratio:.3f} ({best['name']})"
     table = markdown(["S", "d", "mask", "dtype", "layout", "variant", *kinds],
                      [[*place, *(cells.get(kind, "–") for kind in kinds)] for place, cells in rows.items()])
-    return (f"{table}\n\nTime over that of the best peer, which stands behind it. Median of one run of {data['rounds']} rounds, "
+    return (f"{table}\n\nTime over that of the best peer, which stands after it. Median of one run of {data['rounds']} rounds, "
             f"{data['state']}: {machine_line(data)}.")
 
 

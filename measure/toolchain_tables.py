@@ -80,7 +80,7 @@ def toolchain_table(data, markdown):
             words = (f"`{name}` {pair['registers'][0]} to {pair['registers'][1]}" for name, pair in registers.items())
             text.append(f"Registers from {every[0].ptxas} to {one.ptxas}: {', '.join(words)}.")
     notes = ", ".join(f"{key} {value}" for key, value in data["notes"].items())
-    text.append(f"{len(data['kernels'])} kernels of generated/; numbers are kernels, beside ptxas {every[0].ptxas}: {notes}.")
+    text.append(f"{len(data['kernels'])} kernels of generated/; numbers are kernels, compared with ptxas {every[0].ptxas}: {notes}.")
     return "\n\n".join(text)
 
 

@@ -17,7 +17,7 @@ except ImportError:
 import fagen_ctypes
 
 SHAPES = (1, 4, 640), (1, 8, 4096)  # batch, heads, length
-LAUNCHES = 8  # of each stream, one behind the other
+LAUNCHES = 8  # of each stream, one after the other
 
 
 def make_problem(library, shape, head_dim, mask, variant):

@@ -7,6 +7,7 @@ The compiler and the specs are those of FAGEN_WHEEL, so that the texts are its o
 import argparse
 import base64
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -46,6 +47,19 @@ def compile_sets(package, nvcc, archs, output):
                 target.write(source.read())
 
 
+def without_plans(output):
+    """Rows' plans, which tell how a kernel was compiled, are nine tenths of a manifest; no launch reads them."""
+    for name in os.listdir(output):
+        path = os.path.join(output, name, "manifest.json")
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                manifest = json.load(file)
+            for row in manifest["rows"]:
+                row.pop("plan", None)
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(manifest, file, separators=(",", ":"))
+
+
 def contents(output, version, archs):
     """(name in the wheel, bytes) of all files but RECORD."""
     yield "fagen_kernels/__init__.py", b'"""Machine code of the ready kernels; fagen finds it here."""\n'
@@ -77,6 +91,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         kernels = os.path.join(folder, "kernels")
         compile_sets(unpack(options.wheel, folder), options.nvcc, options.archs, kernels)
+        without_plans(kernels)
         path = os.path.join(options.output, f"fagen_kernels-{version}-py3-none-any.whl")
         write_wheel(path, contents(kernels, version, options.archs), version)
     print(path)

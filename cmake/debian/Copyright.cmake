@@ -46,11 +46,11 @@ Files: *\nCopyright: The fagen authors\nLicense: Apache-2.0-with-LLVM-exception
     string(LENGTH "${line}" length)
     math(EXPR next "${next} + ${length}")
     string(SUBSTRING "${text}" ${next} -1 text)
-    string(FIND "${text}" "${line}" next) # behind the name
+    string(FIND "${text}" "${line}" next) # after the name
     string(SUBSTRING "${text}" 0 ${next} name)
     math(EXPR next "${next} + ${length}")
     string(SUBSTRING "${text}" ${next} -1 text)
-    string(FIND "${text}" "${line}" next) # behind the section
+    string(FIND "${text}" "${line}" next) # after the section
     string(SUBSTRING "${text}" 0 ${next} section)
     _fagen_holders(holders "${section}")
     _fagen_field(field "${section}")

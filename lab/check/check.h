@@ -18,7 +18,7 @@ struct CheckOptions {
   int runs = kTolerances.runs; ///< of a case; the emulator's copies land late, early and at random in turn
   int seeds = 1;               ///< of the emulator: so many times as many runs, each in another order of the threads
   bool endsAtFailure = false;  ///< the first case that fails is the last one; steady cases, quicker to fail, come first
-  std::string deviceFlag;     ///< as repro lines spell it: "gpu", "cpu"
+  std::string deviceFlag;      ///< as repro lines spell it: "gpu", "cpu"
 };
 
 struct CaseResult {

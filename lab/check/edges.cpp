@@ -147,8 +147,7 @@ private:
 
 } // namespace
 
-std::vector<Case> edgeCases(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys,
-                            int64_t group) {
+std::vector<Case> edgeCases(const Case &base, const FormDefinition &form, int64_t rows, int64_t keys, int64_t group) {
   const EdgeProblems problems(base, form, rows, keys, group);
   std::vector<Case> cases;
   for (size_t i = 0; i != std::size(kEdges); ++i)

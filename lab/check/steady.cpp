@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kFewestSteps = 6, kTurnsOfRing = 2;
 constexpr int64_t kTilesOfCta = 3, kLongTilesOfCta = 2;
 constexpr int64_t kHeadsOfGroup = 2; ///< where a tile has the rows of several heads
-constexpr int64_t kGroupRows = 64; ///< of a warp group's product
+constexpr int64_t kGroupRows = 64;   ///< of a warp group's product
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -35,8 +35,8 @@ public:
     if (ctasAtATime())
       cases.push_back(tilesThatFillRing());
     if (const FormPtr form = set.form(row)) {
-      const std::vector<Case> edges = edgeCases(caseOfRow(set, row), *form, row.tile_rows, row.tile_keys,
-                                                packsHeads(row) ? kHeadsOfGroup : 1);
+      const std::vector<Case> edges =
+          edgeCases(caseOfRow(set, row), *form, row.tile_rows, row.tile_keys, packsHeads(row) ? kHeadsOfGroup : 1);
       cases.insert(cases.begin(), edges.begin(), edges.end()); // small, and the first to fail
     }
     return cases;

@@ -10,8 +10,7 @@ namespace fagen::lab {
 
 static MeasuringDriver loadMeasuringDriver() {
   if (!fagen::driver())
-    throw UserError(
-        fmt::format("this machine has no GPU to use: {}; --device cpu runs the emulator", fagen_last_error()));
+    throw NoGpu(fmt::format("this machine has no GPU to use: {}", fagen_last_error()));
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   auto find = [&](const char *symbol, auto &function) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));

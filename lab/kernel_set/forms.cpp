@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
 
 namespace fagen::lab {
 
@@ -38,6 +39,36 @@ MaskChoice chooseMask(const std::vector<std::unique_ptr<KernelSet>> &sets, const
   if (!best)
     throw UserError(fmt::format("unknown mask or form '{}'; the kernel sets have {}", text, fmt::join(known, ", ")));
   return {Mask::None, best};
+}
+
+DType chooseDType(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::string &name) {
+  if (!name.empty())
+    return parseDType(name);
+  std::set<uint32_t> known;
+  for (const auto &set : sets)
+    for (const fagen_row *row : set->rows())
+      known.insert(row->dtype);
+  return known.size() == 1 && *known.begin() == FAGEN_DTYPE_BF16 ? DType::BF16 : DType::F16;
+}
+
+Case caseFor(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::string &text, const std::string &dtype) {
+  Case problem = parseCase(text);
+  if (text.find(" dtype=") == std::string::npos)
+    problem.dtype = chooseDType(sets, dtype);
+  return problem;
+}
+
+Case explainedCase(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::string &text,
+                   const std::string &mask, const std::string &dtype, const std::vector<std::string> &numbers) {
+  const Case written = caseFor(sets, text, dtype);
+  const bool saysMask = text.find(" mask=") != std::string::npos, saysForm = text.find(" form=") != std::string::npos;
+  const MaskChoice choice = chooseMask(sets, saysForm   ? written.form
+                                             : saysMask ? std::string(nameOf(written.mask))
+                                                        : mask);
+  Case problem;
+  problem.dtype = written.dtype;
+  problem.mask = choice.mask;
+  return timedCase(written.shape, problem, choice.form, parseNumbers(numbers), 1);
 }
 
 Case caseOfRow(const KernelSet &set, const fagen_row &row) {

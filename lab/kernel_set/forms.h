@@ -16,6 +16,17 @@ struct MaskChoice {
 /// with what there is.
 MaskChoice chooseMask(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::string &text);
 
+/// The type of that name; for an empty one f16, or the type that the sets have if that is another.
+DType chooseDType(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::string &name);
+
+/// parseCase(), but where the text has no dtype= it is that of chooseDType().
+Case caseFor(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::string &text,
+             const std::string &dtype = "");
+
+/// A problem to explain: "1,16,16,4096,4096,128 mask=causal", or a shape whose mask or form and dtype come apart.
+Case explainedCase(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::string &text,
+                   const std::string &mask, const std::string &dtype, const std::vector<std::string> &numbers);
+
 /// A form of the sets by its text without blanks; null where there is none.
 FormPtr formOfText(const std::vector<std::unique_ptr<KernelSet>> &sets, const std::string &text);
 

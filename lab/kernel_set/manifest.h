@@ -49,8 +49,7 @@ public:
 
   const fagen_table *table() const;
   const std::filesystem::path &directory() const;
-  std::vector<const fagen_row *>
-  rows() const; ///< of attention, in the order of the spec
+  std::vector<const fagen_row *> rows() const; ///< of attention, in the order of the spec
   std::vector<const fagen_row *> programs() const;
   std::filesystem::path sourcePath(const fagen_row &row) const;
   const RowFacts &facts(const fagen_row &row) const;

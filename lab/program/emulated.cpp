@@ -95,10 +95,11 @@ public:
         return {{"compile", refusal}};
     }
     const BuffersApart apart(memory);
-    const std::vector<unsigned char> params = packParams(
-        plan, sizes, addressesOf(apart, memory), [](const device::TensorMapDescription &map, const ProgramBuffer &, void *place) {
-          std::memcpy(place, &map, sizeof(map));
-        });
+    const std::vector<unsigned char> params =
+        packParams(plan, sizes, addressesOf(apart, memory),
+                   [](const device::TensorMapDescription &map, const ProgramBuffer &, void *place) {
+                     std::memcpy(place, &map, sizeof(map));
+                   });
     const std::vector<emulator::Buffer> buffers = describe(plan, memory, apart);
     std::vector<Failure> failures;
     for (const ProgramLaunch &launch : plan.launches)

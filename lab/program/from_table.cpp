@@ -31,6 +31,19 @@ ProgramPlan planOf(const KernelSet &set, const fagen_row &row) {
   throw UserError(fmt::format("{} has changed while it was read", file));
 }
 
+/// What the runtime keeps in the workspace is not the caller's to give.
+bool isGiven(const ProgramPlan &plan, const ProgramBuffer &buffer) {
+  for (uint32_t i = 0; i < plan.table->row_count; ++i) {
+    const fagen_row &row = plan.table->rows[i];
+    if (!isProgram(row) || row.variant != plan.name || row.target != plan.target)
+      continue;
+    for (uint32_t t = 0; t < row.recipe->tensor_count; ++t)
+      if (const fagen_recipe_tensor &tensor = tensorAt(*row.recipe, t); tensor.name == buffer.name)
+        return !isInWorkspace(tensor);
+  }
+  return true;
+}
+
 } // namespace
 
 TableProgram TableProgram::load(const std::string &path, const std::string &name) {
@@ -56,6 +69,8 @@ TableCall::TableCall(const ProgramPlan &plan, const Sizes &sizes, const std::vec
   constexpr uint32_t kDTypes[] = {FAGEN_DTYPE_F16, FAGEN_DTYPE_BF16, FAGEN_DTYPE_F32, FAGEN_DTYPE_U32};
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const ProgramBuffer &buffer = plan.buffers[i];
+    if (!isGiven(plan, buffer))
+      continue;
     fagen_named_tensor &tensor = tensors.emplace_back();
     tensor.name = buffer.name.c_str();
     tensor.data = const_cast<void *>(addresses[i]);
@@ -66,6 +81,9 @@ TableCall::TableCall(const ProgramPlan &plan, const Sizes &sizes, const std::vec
   for (const auto &[name, value] : sizes)
     if (name != "sms")
       numbers.push_back({name.c_str(), FAGEN_ARG_I32, 0, value, 0});
+  for (const ParamField &field : plan.params)
+    if (!field.name.empty())
+      numbers.push_back({field.name.c_str(), FAGEN_ARG_F32, 0, 0, field.number});
   call.program = plan.name.c_str();
   call.tensors = tensors.data();
   call.numbers = numbers.data();

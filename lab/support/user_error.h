@@ -11,4 +11,9 @@ struct UserError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// There is no GPU. What to do instead differs from command to command.
+struct NoGpu : UserError {
+  using UserError::UserError;
+};
+
 } // namespace fagen::lab

@@ -196,7 +196,21 @@ std::vector<Measured> Study::evaluate(const std::vector<Point> &points, int gene
     note(point, record);
     answers.push_back(record.timed() ? Measured(record.median) : std::nullopt);
   }
+  if (result.ended == "finished" && failedAlike(answers.size()))
+    result.ended = "failed";
   return answers;
+}
+
+/// Whether nothing was ever timed, and the last generation failed for one reason: the next would, too.
+bool Study::failedAlike(size_t generation) const {
+  constexpr size_t kFewest = 3; // of fewer nothing follows
+  if (generation < kFewest || result.log.size() < generation || !result.shipped())
+    return false;
+  auto timed = [](const Record &record) { return record.timed(); };
+  if (std::any_of(result.log.begin(), result.log.end(), timed))
+    return false;
+  return std::all_of(result.log.end() - static_cast<long>(generation), result.log.end(),
+                     [&](const Record &record) { return plainReason(record) == plainReason(result.log.back()); });
 }
 
 /// Compiling and checking, several at a time.

@@ -28,6 +28,7 @@ private:
   bool stopped() const { return options.stop && *options.stop; }
   bool mayGoOn();
   std::vector<Measured> evaluate(const std::vector<Point> &points, int generation);
+  bool failedAlike(size_t generation) const;
   void giveUpKillers(Record &record);
   void prepareAll(const std::vector<Point> &points, int generation);
   void parallel(size_t count, const std::function<void(size_t, Worker &)> &work) const;

@@ -53,10 +53,12 @@ struct StudyResult {
   size_t run = 0, known = 0;    ///< evaluated now, answered from the store
   std::vector<Elite> elites;    ///< the fastest, at most kElites; in the contest's order when there was one
   Json contest = Json::array(); ///< elites and the shipped one side by side: candidate, median_us, ratio, low, high
-  std::string ended;            ///< finished, budget, stopped
+  std::string ended;            ///< finished, budget, stopped, failed: a whole generation did for one reason
 
   std::string shippedName() const { return nameOf(space, space.points.front()); }
   const Record *shipped() const;
+  /// "30 of 30 candidates failed, 28 of them alike: ...": the commonest reason; empty where none failed.
+  std::string whyTheyFailed() const;
   /// The winner's ratio to the shipped one, {"ratio", "low", "high"}; null: the shipped one is the best, or none ran.
   Json bestOverShipped() const;
 };
@@ -71,6 +73,9 @@ struct TuneReport {
 using TuneProgress = std::function<void(size_t done, size_t total, const std::string &what)>;
 
 TuneReport runTune(TimingDevice &device, const TuneOptions &options, const TuneProgress &progress);
+
+/// A reason without what differs from candidate to candidate: words with digits in them.
+std::string plainReason(const Record &record);
 
 std::string tuneTable(const TuneReport &report);
 Json tuneJson(const TuneReport &report, const TuneOptions &options);

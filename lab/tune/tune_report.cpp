@@ -4,11 +4,54 @@
 #include "tune.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
+#include <map>
+#include <sstream>
 
 namespace fagen::lab::tune {
 
 namespace fs = std::filesystem;
+
+std::string plainReason(const Record &record) {
+  std::istringstream words(record.why);
+  std::string plain = record.stage;
+  for (std::string word; words >> word;)
+    plain +=
+        std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c); }) ? " .." : " " + word;
+  return plain;
+}
+
+std::string StudyResult::whyTheyFailed() const {
+  std::map<std::string, std::vector<const Record *>> failed;
+  size_t count = 0;
+  for (const Record &record : log)
+    if (!record.timed()) {
+      failed[plainReason(record)].push_back(&record);
+      ++count;
+    }
+  if (failed.empty())
+    return "";
+  const auto commonest = std::max_element(
+      failed.begin(), failed.end(), [](const auto &a, const auto &b) { return a.second.size() < b.second.size(); });
+  const Record &first = *commonest->second.front();
+  const std::string why = first.why.substr(0, first.why.find('\n'));
+  return fmt::format("{} of {} candidates failed, {} of them like {} ({}): {}", count, log.size(),
+                     commonest->second.size(), first.candidate, first.stage, why);
+}
+
+/// What the table's row does not say of how a search ended.
+static std::string remarksOn(const StudyResult &study) {
+  const std::string problem = fmt::format("{} {}: ", formatShape(study.problem.shape), nameOf(study.problem.mask));
+  std::string text;
+  if (const std::string why = study.whyTheyFailed(); !why.empty())
+    text += problem + why + '\n';
+  if (study.ended == "failed")
+    text += problem + "a whole generation failed for one reason, so the search ended there\n";
+  if (study.ended == "budget" && study.log.empty())
+    text += problem + "the budget ended before the first candidate: give a longer --budget\n";
+  return text;
+}
 
 std::string tuneTable(const TuneReport &report) {
   TextTable table({{"shape"},
@@ -37,6 +80,8 @@ std::string tuneTable(const TuneReport &report) {
                study.ended});
   }
   std::string text = table.text();
+  for (const StudyResult &study : report.studies)
+    text += remarksOn(study);
   for (const StudyResult &study : report.studies)
     if (study.slow)
       text +=

@@ -4,10 +4,12 @@
 #include "fagen/Emit/Emittable.h"
 
 #include "KernelEmitter.h"
+#include "ProgramOps.h"
 #include "ProgramText.h"
 #include "check/OperandsInText.h"
 
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/Views.h"
 #include "fagen/Spec/Options.h"
 #include "fagen/Support/Suggest.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -125,6 +127,34 @@ private:
     });
     if (isSound) // else operands may be of other kernels' kinds
       checkOperands(kernel, role);
+    checkTiles(kernel, role);
+  }
+
+  /// CTAs that take several tiles know which one inside of the loop over them alone.
+  void checkTiles(const Kernel &kernel, const Role &role) {
+    if (!kernel.grid.isPersistent)
+      return;
+    const llvm::StringSet<> ofTiles = namesOfTiles(kernel);
+    auto names = [&](const Op &op) {
+      bool found = false;
+      forEachExpr(op, [&](const Expr &expr) { found |= usesAny(expr, ofTiles); });
+      if (const Buffer *const matrix = globalOf(op); matrix && matrix->map)
+        for (const llvm::ArrayRef<Expr> list : {llvm::ArrayRef(matrix->shape), llvm::ArrayRef(matrix->map->at)})
+          for (const Expr &expr : list)
+            found |= usesAny(expr, ofTiles);
+      return found;
+    };
+    auto check = [&](const Op &op) {
+      if (names(op))
+        refuse(op.location, opInfo(op.kind).name +
+                                " has no text outside of a loop over the CTA's tiles (to tiles_of_cta): "
+                                "it depends on the tile, and the grid is persistent");
+    };
+    for (const std::unique_ptr<Op> &op : role.body.ops)
+      if (!isLoopOverTiles(kernel, *op)) {
+        check(*op);
+        walk(op->body, check);
+      }
   }
 
   void checkOperands(const Kernel &kernel, const Role &role) {
@@ -251,13 +281,13 @@ private:
         const auto wait =
             std::find_if(sum, loop.body.ops.end(), [](const auto &op) { return op->kind == OpKind::MmaWait; });
         if (wait != loop.body.ops.end())
-          refuse((*wait)->location, "mma_wait behind the sums of rows that settle apart, where warps of a group go "
-                                    "different ways; it has text in front of them");
+          refuse((*wait)->location, "mma_wait after the sums of rows that settle apart, where warps of a group go "
+                                    "different ways; it has text before them");
       });
     });
   }
 
-  /// Products are asked for and waited for just where their family is asynchronous.
+  /// Products are issued and waited for just where their family is asynchronous.
   void checkFamily(const Kernel &kernel, const Op &op) {
     const bool isOfWait = op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait,
                isAsynchronous = mmaFamily(kernel.backend).isAsynchronous;
@@ -265,7 +295,7 @@ private:
     if (isAsynchronous ? op.kind == OpKind::Mma : isOfWait || (fence && fence->kind() == FenceKind::Mma))
       refuse(op.location, opInfo(op.kind).name + " has no text in kernel @" + kernel.symbol + ": products by " +
                               kernel.backend +
-                              (isAsynchronous ? " are asked for by mma_issue" : " are complete behind mma"));
+                              (isAsynchronous ? " are issued by mma_issue" : " are complete after mma"));
   }
 
   /// The text names the constant that asked for clusters.

@@ -206,7 +206,7 @@ void KernelEmitter::emitCopies(OpEmitter &emitter, llvm::ArrayRef<const Op *> op
 
 void KernelEmitter::emitLoad() {
   const Points loadPoints(*load);
-  line(out, "/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.");
+  line(out, "/// Role load: one thread makes the mbarriers, then copies Q and, tile by tile, K and V.");
   line(out, "__device__ __forceinline__ void load(const {}) {{",
        turns ? std::string("MappedAttentionParams &params") + formParameter() : "Cta &cta");
   {
@@ -288,16 +288,17 @@ std::optional<StepApart> KernelEmitter::stepApart(LoopOp<const Op> loop) const {
 /// The step in three functions: up to its terms, what is rare, and the rest.
 void KernelEmitter::emitStepsApart(LoopOp<const Op> loop, const StepApart &step) {
   const std::string name = nameOfStep(loop), parameters = (", int " + loop.variable()).str();
-  emitFunction({Part::Step, name,
-                "The same up to its terms: whether a row has outgrown the maximum of the tiles before.", parameters,
-                false, "bool"},
+  emitFunction({Part::Step, name, "Interior step, up to its terms: whether a row has outgrown its reference maximum.",
+                parameters, false, "bool"},
                {}, [&](OpEmitter &emitter) {
                  emitter.emitOutgrown(step);
                  line(out, "return is_outgrown;");
                });
-  emitFunction({Part::Step, name + "_settled", "The same where one has.", parameters}, {},
-               [&](OpEmitter &emitter) { emitter.emitSettled(step); });
-  emitFunction({Part::Step, name + "_end", "The same behind that.", parameters}, {},
+  emitFunction({Part::Step, name + "_settled",
+                "Interior step, rare path: some row has outgrown its reference maximum; rescale and continue.",
+                parameters},
+               {}, [&](OpEmitter &emitter) { emitter.emitSettled(step); });
+  emitFunction({Part::Step, name + "_end", "Interior step, the rest: sums and products of the terms.", parameters}, {},
                [&](OpEmitter &emitter) { emitter.emitSettledEnd(step); });
   emitLoopApart(loop, *step.output);
 }

@@ -141,7 +141,7 @@ bool KernelEmitter::mapsNamePlaces() const {
 void KernelEmitter::emitFormParams() {
   if (!isFormed())
     return;
-  line(out, "/// What the form takes beside attention's parameters.\nstruct FormParams {{");
+  line(out, "/// What the form takes in addition to attention's parameters.\nstruct FormParams {{");
   for (const Scalar &scalar : kernel.scalars)
     line(out, "  Scalar<{}> {};", scalar.isReal ? "float" : "int", scalar.name);
   for (const Buffer *tensor : kernel.readTensors())
@@ -284,7 +284,7 @@ std::string KernelEmitter::namesOfLets(llvm::StringRef separator) const {
 }
 
 void KernelEmitter::emitCtaAt() {
-  line(out, "/// At this tile, the CTA's number `turn`, with `base` key tiles behind it, for warp group `group`.");
+  line(out, "/// At this tile, the CTA's number `turn`, after `base` key tiles, for warp group `group`.");
   line(
       out,
       "__device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params{}, int group, int tile, int turn, int "

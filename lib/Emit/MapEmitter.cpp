@@ -216,19 +216,24 @@ std::string fagen::parameterFor(const Buffer &buffer) {
   return info && info->scope == RunScope::Element ? buffer.name + "_" : buffer.name;
 }
 
-/// A real expression as the lambda computes it.
-std::string OpEmitter::element(const Op &op, const Expr &value) const {
-  return expression(value.rewritten([&](const Expr &node) {
-    if (node.kind() == ExprKind::Real)
-      return variable(spellReal(node.realValue()));
-    if (node.kind() != ExprKind::Variable)
-      return Expr();
-    for (const Operand &operand : op.operands)
-      if (operand.buffer && node == elementOf(*operand.buffer))
-        return variable(parameterFor(*operand.buffer));
-    return Expr();
-  }));
+/// With names of the lambda's in place of elements. Names are integers to whoever folds, so that x - x, which of a real
+/// number need not be 0, is text before it has them.
+static Expr withNames(const Op &op, const Expr &value) {
+  if (value.kind() == ExprKind::Real)
+    return variable(spellReal(value.realValue()));
+  for (const Operand &operand : op.operands)
+    if (operand.buffer && value == elementOf(*operand.buffer))
+      return variable(parameterFor(*operand.buffer));
+  llvm::SmallVector<Expr, 3> operands;
+  for (const Expr &operand : value.operands())
+    operands.push_back(withNames(op, operand));
+  if (value.kind() == ExprKind::Sub && operands[0] == operands[1])
+    return variable(fmt::format("({0} - ({0}))", operands[0].str()));
+  return operands.empty() ? value : value.withOperands(operands);
 }
+
+/// A real expression as the lambda computes it.
+std::string OpEmitter::element(const Op &op, const Expr &value) const { return expression(withNames(op, value)); }
 
 namespace {
 

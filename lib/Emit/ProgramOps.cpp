@@ -73,11 +73,18 @@ std::string fagen::asFactor(const Expr &expr) {
   return expr.isBinary() && !isCall ? "(" + expr.str() + ")" : expr.str();
 }
 
+llvm::StringSet<> fagen::namesOfTiles(const Kernel &kernel) {
+  llvm::StringSet<> names;
+  for (const GridIndex &index : kernel.grid.indices)
+    names.insert(index.name);
+  return withFollowers(kernel, std::move(names));
+}
+
 ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &divisors, const Role &role,
                                    const ProgramParams &params, const Points &points, IndentedStream &out,
                                    std::vector<OpPlan> &places)
-    : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params), tile(kernel.freshName("tile")),
-      drawn(kernel.freshName("drawn")), next(kernel.freshName("next_number")) {
+    : OpEmitter(kernel, divisors, points, out, places), ofRole(role), params(params), ofTiles(namesOfTiles(kernel)),
+      tile(kernel.freshName("tile")), drawn(kernel.freshName("drawn")), next(kernel.freshName("next_number")) {
   auto use = [this](const Expr &expr) { expr.forEachVariable([this](llvm::StringRef name) { used.insert(name); }); };
   auto useMatrix = [&](const Buffer &matrix) {
     llvm::for_each(matrix.shape, use);
@@ -97,9 +104,6 @@ ProgramOpEmitter::ProgramOpEmitter(const Kernel &kernel, const TileDivisors &div
       if (let.source)
         llvm::for_each(let.source->at, use);
     }
-  for (const GridIndex &index : kernel.grid.indices)
-    ofTiles.insert(index.name);
-  ofTiles = withFollowers(kernel, std::move(ofTiles));
 }
 
 Expr fagen::ofParams(const Kernel &kernel, const Expr &expr, llvm::StringRef params) {
@@ -130,7 +134,26 @@ Expr ProgramOpEmitter::spelled(const Expr &expr) const {
   return result.substitute(nameOf(RunValue::GroupRow), variable("cta.group_row"));
 }
 
-std::string ProgramOpEmitter::expression(const Expr &expr) const { return spelled(expr).str(); }
+std::string ProgramOpEmitter::expression(const Expr &expr) const {
+  for (const auto &[known, name] : firstKeys)
+    if (known == expr)
+      return name;
+  return spelled(expr).str();
+}
+
+/// What begins the keys of several masks of a step has a name there.
+void ProgramOpEmitter::nameFirstKeys(const Op &loop) {
+  std::vector<Expr> begins;
+  walk(loop.body, [&](const Op &op) {
+    if (op.has(Attr::Key) && op.expr(Attr::Key).isBinary())
+      begins.push_back(op.expr(Attr::Key));
+  });
+  if (begins.size() < 2 || !llvm::all_equal(begins))
+    return;
+  const std::string name = kernel.freshName("first_key");
+  line(out, "const int {} = {};", name, expression(begins.front()));
+  firstKeys.push_back({begins.front(), name});
+}
 
 std::string ProgramOpEmitter::operand(const Operand &operand) const {
   const Buffer &buffer = *operand.buffer;
@@ -165,7 +188,8 @@ std::string ProgramOpEmitter::rowOfWarp() const {
         rows = std::max(rows, each.buffer->rows.number());
   });
   const WarpGrid grid = warpGridOf(kernel, ofRole);
-  const std::string warp = fmt::format("(ptx::warp_index() - {})", ofRole.firstWarp);
+  const std::string warp =
+      ofRole.firstWarp == 0 ? "ptx::warp_index()" : fmt::format("(ptx::warp_index() - {})", ofRole.firstWarp);
   return grid.columns == 1 ? fmt::format("{} * {}", warp, rows) : fmt::format("{} % {} * {}", warp, grid.rows, rows);
 }
 
@@ -220,7 +244,10 @@ std::string ProgramOpEmitter::rowsOf(const Matrix &matrix) const {
 
 /// The first element of a box, the fastest dimension first.
 std::string ProgramOpEmitter::cornerOf(const Op &op) const {
-  const llvm::SmallVector<Expr, 4> index = matrixOf(op).indexOf(firstRowOf(op), firstColumnOf(op));
+  const Matrix matrix = matrixOf(op);
+  llvm::SmallVector<Expr, 5> index(matrix.indexOf(firstRowOf(op), firstColumnOf(op)));
+  if (const BoxShape box = boxOf(kernel, ofRole, op); box.panels > 1)
+    index.insert(index.begin() + box.rowDimension, constant(0)); // the first of them
   std::string corner;
   for (const Expr &at : llvm::reverse(index))
     corner += (corner.empty() ? "" : ", ") + expression(at);
@@ -264,10 +291,15 @@ static unsigned rowOfBox(const Matrix &matrix) {
 
 void ProgramOpEmitter::emitBulkCopy(const Op &op) {
   const CopyIssueOp copy(op);
+  const char *const hint = !op.has(Attr::Hint)                    ? ""
+                           : copy.hint() == CacheHint::EvictFirst ? ", ptx::CacheHint::kEvictFirst"
+                                                                  : ", ptx::CacheHint::kEvictLast";
   const unsigned row = rowOfBox(Matrix(copy.src()));
-  line(out, "{}({}, cta.params.{}, {}, {});",
-       copy.cluster() ? fmt::format("copy_share_of_boxes<{}, {}>", kernel.grid.cluster, row) : "copy_boxes",
-       operand(copy.dst()), params.mapOf(kernel, ofRole, op).str(), cornerOf(op), mbarrier(copy.full()));
+  const std::string call = copy.cluster() ? fmt::format("copy_share_of_boxes<{}, {}>", kernel.grid.cluster, row)
+                           : boxOf(kernel, ofRole, op).panels > 1 ? "copy_box"
+                                                                  : "copy_boxes";
+  line(out, "{}({}, cta.params.{}, {}, {}{});", call, operand(copy.dst()), params.mapOf(kernel, ofRole, op).str(),
+       cornerOf(op), mbarrier(copy.full()), hint);
 }
 
 void ProgramOpEmitter::emitBulkStore(const Op &op) {
@@ -356,8 +388,8 @@ void ProgramOpEmitter::emitLoop(const Op &op) {
   const LoopOp loop(op);
   if (isLoopOverTiles(kernel, op))
     return emitTiles(op);
-  if (op.has(Attr::About))
-    line(out, "// {}", loop.about().str());
+  if (op.has(Attr::About) || op.has(Attr::Name))
+    line(out, "// {}", (op.has(Attr::About) ? loop.about() : loop.name()).str());
   const bool isOnce = runsAtMostOnce(kernel, ofRole, loop);
   if (const std::optional<StepApart> step = isOnce ? std::nullopt : asStepApart(op))
     return emitStepsApart(loop, *step);
@@ -425,7 +457,12 @@ void ProgramOpEmitter::emitTicket(const Op &op) {
 void ProgramOpEmitter::emitBodyOf(const Op &owner) {
   if (&owner == ownerOfRegisters(kernel, ofRole))
     line(out, "{} r;", registersType(ofRole));
+  const auto outer = firstKeys;
+  auto isLoop = [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; };
+  if (owner.kind == OpKind::Loop && llvm::none_of(owner.body.ops, isLoop))
+    nameFirstKeys(owner);
   emitBlock(pointersTo(owner.body.ops));
+  firstKeys = outer;
 }
 
 bool ProgramOpEmitter::emitOwn(const Op &op) {

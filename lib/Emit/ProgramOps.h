@@ -65,10 +65,12 @@ private:
 
   const ir::Role &ofRole;
   const ProgramParams &params;
-  bool isUnderFirst = false;           ///< whether one thread of the role is here
-  llvm::StringSet<> used;              ///< names that the role's expressions depend on
-  llvm::StringSet<> ofTiles;           ///< indices, and the lets that follow from them
-  const std::string tile, drawn, next; ///< what numbers of tiles and tickets are called
+  void nameFirstKeys(const ir::Op &loop);
+  std::vector<std::pair<ir::Expr, std::string>> firstKeys; ///< of the step that is written
+  bool isUnderFirst = false;                               ///< whether one thread of the role is here
+  llvm::StringSet<> used;                                  ///< names that the role's expressions depend on
+  const llvm::StringSet<> ofTiles;                         ///< indices, and the lets that follow from them
+  const std::string tile, drawn, next;                     ///< what numbers of tiles and tickets are called
 };
 
 /// Whether one thread of the role does it for all: every op of a body then.
@@ -86,6 +88,8 @@ const ir::Op *ownerOfRegisters(const ir::Kernel &kernel, const ir::Role &role);
 /// In parentheses where a product needs them.
 std::string asFactor(const ir::Expr &expr);
 
+/// The indices of the grid, and the lets that follow from them.
+llvm::StringSet<> namesOfTiles(const ir::Kernel &kernel);
 /// The loop over the tiles of a persistent CTA.
 bool isLoopOverTiles(const ir::Kernel &kernel, const ir::Op &op);
 

@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <fagen/device/tensor_map.h>
 #include <fagen/device/tile/layout.h>
 
 using namespace fagen;
@@ -24,13 +25,24 @@ static bool isWriteTo(const Op &op) {
   return op.kind == OpKind::Store || op.kind == OpKind::BulkStore || op.kind == OpKind::StoreLse;
 }
 
+/// How many panels come at once.
+static unsigned panelsOf(const Kernel &kernel, const Op &op, unsigned columns) {
+  const Buffer &tensor = tensorOf(*globalOf(op));
+  const std::optional<int64_t> all = constantOf(kernel, tensor.shape.back());
+  const bool isWhole = op.kind == OpKind::CopyIssue && !op.isSet(Attr::Cluster) && all && *all % columns == 0 &&
+                       tensor.shape.size() < device::kMapRank &&
+                       matrixOf(op).indexOf(firstRowOf(op), firstColumnOf(op)).back() == constant(0);
+  return isWhole ? op.operands.front().buffer->columns / columns : 1;
+}
+
 BoxShape fagen::boxOf(const Kernel &kernel, const Role &role, const Op &op) {
   const Buffer &tile = *op.operands[isWriteTo(op) ? 1 : 0].buffer;
   const unsigned bytes = device::panel_row_bytes(device::Swizzle(tile.layout), tile.columns, sizeOf(tile.type));
   const bool isOfGroup = isWriteTo(op) && actorOf(op) == Actor::Group;
   const unsigned parts = isOfGroup ? role.warps / kGroupWarps : op.isSet(Attr::Cluster) ? kernel.grid.cluster : 1;
-  return {boxMapOf(matrixOf(op))->rowDimension, tile.rows / parts, bytes / sizeOf(tile.type),
-          tile.layout == Layout::Xor ? bytes : 0};
+  const unsigned columns = bytes / sizeOf(tile.type);
+  return {boxMapOf(matrixOf(op))->rowDimension, tile.rows / parts, columns, tile.layout == Layout::Xor ? bytes : 0,
+          panelsOf(kernel, op, columns)};
 }
 
 ProgramParams::ProgramParams(const Program &program) {

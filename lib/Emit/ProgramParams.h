@@ -14,6 +14,7 @@ namespace fagen {
 struct BoxShape {
   unsigned rowDimension = 0;                   ///< of the tensor
   unsigned rows = 0, columns = 0, swizzle = 0; ///< elements; bytes of a swizzled row, 0: none
+  unsigned panels = 1;                         ///< of so many columns each, one after the other
   bool operator==(const BoxShape &other) const = default;
 };
 
@@ -51,7 +52,8 @@ private:
   std::vector<ProgramTensor> all;
 };
 
-/// The box of a bulk copy or store.
+/// The box of a bulk copy or store. One box brings all panels of a tile whose rows are the tensor's from the first
+/// column on, as each box has its price: they are a dimension of the map then, after that of rows.
 BoxShape boxOf(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op);
 
 /// Whether the op is a copy or store by threads of a matrix that parameters name.

@@ -210,15 +210,23 @@ private:
     const unsigned rank = param.tensor->shape.size();
     Array dimensions;
     Expr stride = constant(1);
-    for (unsigned d = rank; d-- != 0;) {
-      const unsigned box = d + 1 == rank ? param.box.columns : d == param.box.rowDimension ? param.box.rows : 1;
-      Object dimension{{"size", postfix(kernel, param.tensor->shape[d])},
-                       {"stride", postfix(kernel, stride)},
-                       {"box", int64_t(box)}};
-      if (param.tensor->isStrided)
-        dimension["along"] = int64_t(d);
+    auto add = [&](const Expr &size, const Expr &stride, unsigned box, std::optional<unsigned> along) {
+      Object dimension{{"size", postfix(kernel, size)}, {"stride", postfix(kernel, stride)}, {"box", int64_t(box)}};
+      if (along)
+        dimension["along"] = int64_t(*along);
       dimensions.push_back(std::move(dimension));
-      stride = stride * param.tensor->shape[d];
+    };
+    for (unsigned d = rank; d-- != 0;) {
+      const Expr &size = param.tensor->shape[d], columns = constant(param.box.columns);
+      const bool isOfPanels = param.box.panels > 1, isLast = d + 1 == rank;
+      add(isLast && isOfPanels ? columns : size, stride,
+          isLast                        ? param.box.columns
+          : d == param.box.rowDimension ? param.box.rows
+                                        : 1,
+          param.tensor->isStrided ? std::optional(d) : std::nullopt);
+      if (isOfPanels && d == param.box.rowDimension)
+        add(floorDiv(param.tensor->shape.back(), columns), columns, param.box.panels, std::nullopt);
+      stride = stride * size;
     }
     return Object{{"kind", "map"},
                   {"buffer", param.tensor->param},

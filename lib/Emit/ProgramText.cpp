@@ -71,6 +71,8 @@ static void addHeaders(const Composition &composition, const MmaFamilyInfo &fami
   case OpKind::MmaIssue:
   case OpKind::LoadFragment:
     headers.insert(family.headers.begin(), family.headers.end());
+    if (const auto product = dynCast<MmaOp>(op); product && product->sums())
+      headers.insert("ops/mma_f16.h");
     break;
   case OpKind::Map:
     headers.insert("ops/mma.h");
@@ -118,9 +120,10 @@ void ProgramTextEmitter::emitParams() {
     };
     switch (param.kind) {
     case ProgramParam::Map:
-      members.push_back(
-          {fmt::format("TensorMap {};", param.name),
-           fmt::format("of {}: boxes of {} x {}", param.tensor->param, param.box.rows, param.box.columns)});
+      members.push_back({fmt::format("TensorMap {};", param.name),
+                         fmt::format("of {}: boxes of {}{} x {}", param.tensor->param,
+                                     param.box.panels > 1 ? fmt::format("{} panels of ", param.box.panels) : "",
+                                     param.box.rows, param.box.columns)});
       break;
     case ProgramParam::Pointer:
       members.push_back(
@@ -132,8 +135,6 @@ void ProgramTextEmitter::emitParams() {
                          "elements from one to the next along each dimension but the last"});
       break;
     case ProgramParam::Size:
-      members.push_back({fmt::format("int {};", param.name), ""});
-      break;
     case ProgramParam::Scalar:
       members.push_back({fmt::format("{} {};", param.isReal ? "float" : "int", param.name), ""});
       break;
@@ -161,11 +162,26 @@ void ProgramTextEmitter::emitKernel(const Kernel &kernel) {
   emitEntry(kernel);
 }
 
+/// What lies where, who runs what, and what orders them. --emit=barriers and the IR have each site.
 void ProgramTextEmitter::emitLedger(const Kernel &kernel) {
+  std::string shared, mbarriers, roles, orders;
+  auto add = [](std::string &list, const std::string &item) { list += (list.empty() ? "" : ", ") + item; };
   for (const Buffer *buffer : sharedOf(kernel))
-    line(out, "// shared   {:<8} {:>6} {:>7} B", buffer->name, *buffer->offset, buffer->bytes());
-  for (const std::string &entry : ledgerOf(kernel))
+    if (buffer->type == ElementType::MBarrier)
+      add(mbarriers, buffer->name);
+    else
+      add(shared, fmt::format("{} at {}", buffer->name, *buffer->offset));
+  for (const Role &role : kernel.roles)
+    add(roles, fmt::format("{}: warps {} to {}{}", role.name, role.firstWarp, role.firstWarp + role.warps - 1,
+                           role.registers == 0 ? "" : fmt::format(" of {} registers", role.registers)));
+  for (const auto &[what, count] : countsOfSites(kernel))
+    add(orders, fmt::format("{} {}", count, what));
+  line(out, "// shared   {} B: {}{}{}", kernel.sharedBytes, shared, mbarriers.empty() ? "" : "; mbarriers ", mbarriers);
+  line(out, "// roles    {}", roles);
+  for (const std::string &entry : guardsOf(kernel))
     line(out, "// {}", entry);
+  if (!orders.empty())
+    line(out, "// sites    {}", orders);
 }
 
 /// Those that the text names.

@@ -14,11 +14,13 @@ namespace fagen {
 class ProgramTextEmitter {
 public:
   explicit ProgramTextEmitter(const ir::Program &program)
-      : program(program), params(program), stream(text.source), out(stream) {}
+      : program(program), params(program), stream(text.source), out(stream, 2, kColumns) {}
 
   KernelText run();
 
 private:
+  static constexpr unsigned kColumns = 140;
+
   void emitHead();
   void emitIncludes();
   void emitParams();

@@ -125,6 +125,10 @@ std::optional<Form> Checker::check() {
   for (const ast::FormParam &param : source.params)
     addParam(param);
   for (const ast::FormLine &line : source.lines) {
+    if (line.kind == ast::FormLine::Mask)
+      form.maskLocation = diags.locate(line.name.range.Start);
+    else if (line.kind == ast::FormLine::Score)
+      form.scoreLocation = diags.locate(line.name.range.Start);
     if (line.kind == ast::FormLine::Let)
       addLet(line);
     else if (line.kind == ast::FormLine::Mask)

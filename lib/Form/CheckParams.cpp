@@ -34,7 +34,10 @@ bool Checker::setElement(const ast::FormParam &source, Param &param) {
                 source.type.text + " is the element of a tensor; a param of one number is i32 or f32");
     return false;
   }
-  StringRef near = nearestWord(source.type.text, known);
+  const StringRef word = source.type.text, near = word.starts_with("int")                         ? "i32"
+                                                  : word.starts_with("float") || word == "double" ? "f32"
+                                                  : word.starts_with("bool") && isTensor          ? "bit"
+                                                                                         : nearestWord(word, known);
   diags.error(source.type.range, fmt::format("unknown type '{}'; {}", source.type.text,
                                              near.empty() ? "it is " + alternatives(known)
                                                           : fmt::format("did you mean '{}'?", near.str())));
@@ -112,7 +115,7 @@ bool Checker::setRange(const ast::FormParam &source, Param &param) {
     return false;
   if (*low > *high) {
     diags.error(source.low->range, "the range is empty: it begins at " + textAt(source.low->range) + " and ends at " +
-                                       textAt(source.high->range));
+                                       textAt(source.high->range) + "; the smaller end comes first");
     return false;
   }
   param.hasRange = true;

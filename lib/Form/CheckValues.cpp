@@ -88,7 +88,7 @@ Checker::Name *Checker::lookup(StringRef name, SMRange range) {
 
 NodePtr Checker::named(const ast::Expr &expr) {
   if (expr.name == "inf")
-    return fail(expr.range, "a score is finite or -inf; 'inf' stands behind a minus only");
+    return fail(expr.range, "a score is finite or -inf; 'inf' stands after a minus only");
   Name *name = lookup(expr.name, expr.range);
   if (!name)
     return nullptr;
@@ -167,7 +167,7 @@ NodePtr Checker::read(const ast::Expr &expr) {
   return std::make_shared<const Node>(std::move(node));
 }
 
-/// An integer that stands beside real numbers is one of them.
+/// An integer that stands next to real numbers is one of them.
 bool Checker::unify(std::vector<NodePtr> &operands) {
   const bool hasReal = any_of(operands, [](const NodePtr &node) { return node->type == Type::F32; });
   for (NodePtr &operand : operands)

@@ -46,6 +46,12 @@ struct Linear {
       return add(expr.lhs(), times) && add(expr.rhs(), times);
     case ExprKind::Sub:
       return add(expr.lhs(), times) && add(expr.rhs(), -times);
+    case ExprKind::Mul: // of a variable and a number: t * 128
+      if (expr.lhs().kind() != ExprKind::Variable || expr.rhs().kind() != ExprKind::Constant ||
+          !isSmall(expr.rhs().value()))
+        return false;
+      factors[expr.lhs().name()] += times * expr.rhs().value();
+      return true;
     case ExprKind::FloorDiv:
       quotients.push_back({expr, times});
       return expr.rhs().kind() == ExprKind::Variable && isPositive(expr.rhs());
@@ -78,7 +84,7 @@ std::optional<Interval> Linear::value() const {
     return Interval{constant, constant};
   if (quotients.size() == 1 || quotients[0].times + quotients[1].times != 0)
     return std::nullopt;
-  const bool swapped = quotients[0].times < 0; // times is 1 or -1: products are not linear here
+  const bool swapped = quotients[0].times < 0; // times is 1 or -1: no quotient is multiplied here
   const std::optional<Interval> apart = apartByCount(quotients[swapped].expr, quotients[!swapped].expr);
   return apart ? std::optional(Interval{constant + apart->low, constant + apart->high}) : std::nullopt;
 }

@@ -65,6 +65,11 @@ unsigned ir::vectorBytesOf(const Kernel &kernel) {
   return unsigned(measureOf(kernel, Measure::VectorBytes).value_or(kWidest));
 }
 
+void ir::tellPart(Op &part, llvm::StringRef what) {
+  if (part.has(Attr::About))
+    part.set(Attr::About, (part.text(Attr::About) + ": " + what).str());
+}
+
 /// Whether it is a fragment of a tile, which no number that roles hand each other is.
 static bool isRows(const Buffer *buffer) {
   return buffer && buffer->space == Space::Fragment && buffer->type != ElementType::U32;

@@ -104,7 +104,7 @@ private:
     if (buffer.param.empty() && !buffer.shape.empty())
       return state.defect(buffer.location, name + "a scratch belongs to kernels with attention's parameters");
     if (kernel.hasOwnParams() && buffer.shape.empty())
-      return state.defect(buffer.location, name + "declare it behind the kernel's sizes, and with its shape");
+      return state.defect(buffer.location, name + "declare it after the kernel's sizes, and with its shape");
     if (buffer.shape.size() > kMaxDimensions)
       state.defect(buffer.location,
                    name + Twine(buffer.shape.size()) + " dimensions; a tensor has at most " + Twine(kMaxDimensions));

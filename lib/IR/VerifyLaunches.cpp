@@ -42,8 +42,8 @@ static void verifyRole(const Role &role, VerifierState &state) {
   if (!first || !isAwaiting(*first))
     state.defect(first ? first->location : state.kernel.location,
                  "role " + role.name +
-                     " may touch global memory in front of await_launches, while a launch before "
-                     "still writes it; await_launches stands in front, beside no loop");
+                     " may touch global memory before await_launches, while a launch before "
+                     "still writes it; await_launches comes first, outside of loops");
 }
 
 void ir::verifyLaunches(VerifierState &state) {

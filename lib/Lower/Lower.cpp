@@ -24,7 +24,7 @@ std::unique_ptr<ir::Program> beginProgram(const Variant &variant) {
   return program;
 }
 
-/// Passes that order copies, and all behind them, only change ops.
+/// Passes that order copies, and all after them, only change ops.
 static bool addsBuffers(const PassEntry &pass) { return pass.leaves < ir::Phase::Pipelined; }
 
 std::vector<std::string> passesBehindBuffers() {

@@ -99,10 +99,14 @@ std::unique_ptr<ast::Expr> Parser::parsePrimary() {
     return parseNumber();
   if (accept("(")) {
     std::unique_ptr<ast::Expr> inner = parseExpr();
-    return inner && expect(")", "to match '('") ? std::move(inner) : nullptr;
+    return inner && expect(")", "to match '('", operatorHint()) ? std::move(inner) : nullptr;
   }
   if (token.kind != Token::Word) {
     fail("expected a number, a name or '(', not " + describeToken());
+    return nullptr;
+  }
+  if (token.is("not") && (ahead.kind == Token::Word || ahead.is("("))) {
+    fail("unexpected 'not'" + operatorHint());
     return nullptr;
   }
   if (ahead.is("("))
@@ -121,7 +125,8 @@ bool Parser::applyUnit(int64_t &number) {
   if (token.is("KiB"))
     number *= 1024;
   else if (!token.is("B"))
-    return fail("unknown unit '" + token.text + "'; units are B and KiB");
+    return fail("unknown unit '" + token.text + "'; units are B and KiB" +
+                (token.text.equals_insensitive("x") || token.is("by") ? ", and a tile is written 128 x 64" : ""));
   advance();
   return true;
 }
@@ -134,7 +139,7 @@ std::unique_ptr<ast::Expr> Parser::parseNumber() {
   expr->integer = token.integer;
   expr->decimal = token.decimal;
   advance();
-  if (isInteger && token.kind == Token::Word && !atNewLine() && !applyUnit(expr->integer))
+  if (isInteger && token.kind == Token::Word && !atNewLine() && operatorHint().empty() && !applyUnit(expr->integer))
     return nullptr;
   expr->range = rangeFrom(begin);
   return expr;

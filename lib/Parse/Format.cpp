@@ -20,12 +20,12 @@ static constexpr size_t kKeyColumns = 8; ///< `head_dim`, `barriers`: `=` of all
 
 // Statements
 
-/// Whether an operand ends with the piece, so that an operator behind it has two.
+/// Whether an operand ends with the piece, so that an operator after it has two.
 static bool endsOperand(const Piece &piece) {
   return piece.kind == Piece::Word || piece.kind == Piece::Number || piece.is(")") || piece.is("]");
 }
 
-/// Pieces of a statement with blanks where they belong. Comments in it are words, with a line end behind those that ask
+/// Pieces of a statement with blanks where they belong. Comments in it are words, with a line end after those that ask
 /// for one.
 class StatementText {
 public:
@@ -99,7 +99,7 @@ namespace {
 struct Line {
   unsigned indent = 0;
   std::string text;
-  std::string comment;         ///< behind the text
+  std::string comment;         ///< after the text
   bool hasEmptyBefore = false; ///< an empty line stands before it
 };
 
@@ -128,12 +128,12 @@ private:
   ArrayRef<Piece> pieces;
   size_t at = 0;
   std::vector<Line> lines;
-  bool atBlockStart = true; ///< nothing of the block was printed: no empty line, and no comment behind it
+  bool atBlockStart = true; ///< nothing of the block was printed: no empty line, and no comment after it
 };
 
 } // namespace
 
-/// One behind the `;` that ends the statement, or at its `{`.
+/// One after the `;` that ends the statement, or at its `{`.
 size_t Formatter::statementEnd(size_t begin) const {
   size_t i = begin;
   while (i != pieces.size() && !pieces[i].is("{") && !pieces[i].is("}") && !pieces[i].is(";"))
@@ -194,7 +194,7 @@ void Formatter::formatBlock(unsigned indent) {
   }
 }
 
-/// A comment that no statement is around: behind the last line, or in one of its own.
+/// A comment that no statement is around: after the last line, or in one of its own.
 void Formatter::addComment(unsigned indent) {
   const Piece &comment = pieces[at++];
   if (comment.lineEnds == 0 && !lines.empty()) {

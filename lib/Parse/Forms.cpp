@@ -78,7 +78,7 @@ bool Parser::parseFormLine(ast::Form &form) {
     advance();
   }
   if (!expect("=", ("after '" + line.name.text + "'")) || !(line.value = parseExpr()) ||
-      !expectSemicolon("after the value"))
+      !expectSemicolon("after the value", operatorHint()))
     return false;
   form.lines.push_back(std::move(line));
   return true;

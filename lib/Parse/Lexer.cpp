@@ -4,6 +4,7 @@
 #include "fagen/Parse/Lexer.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -12,6 +13,9 @@ namespace fagen {
 
 static constexpr int64_t kIntegerLimit = int64_t(1) << 31;
 
+static constexpr StringLiteral kKnown = "{}[](),;:=<>!+-*/%&|^?";
+
+static bool isQuote(char c) { return c == '"' || c == '\''; }
 static bool isWordStart(char c) { return isAlpha(c) || c == '_'; }
 static bool isWordPart(char c) { return isAlnum(c) || c == '_'; }
 
@@ -114,8 +118,65 @@ Token Lexer::punctuation() {
   return make(Token::Punctuation, begin);
 }
 
+/// "bf16": a word, once it was reported.
+Token Lexer::quoted() {
+  const char *const begin = position++;
+  Token inner = word();
+  if (peek() == *begin)
+    ++position;
+  diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(position)),
+              "words are written without quotes: " + inner.text);
+  return inner;
+}
+
+/// What to do about a character that only looks like one of a spec; empty: nothing is known of it.
+static StringRef remedyFor(StringRef text) {
+  static constexpr std::pair<StringLiteral, StringLiteral> kLookAlikes[] = {
+      {"\u00D7", "write x"},
+      {"\u2264", "write <="},
+      {"\u2265", "write >="},
+      {"\u2260", "write !="},
+      {"\u2212", "write -"},
+      {"\u2013", "write -"},
+      {"\u2014", "write -"},
+      {"\u00A0", "it is a blank that cannot be seen; write a plain one"},
+      {"\u201C", "values are written without quotes"},
+      {"\u201D", "values are written without quotes"},
+      {"\u2018", "values are written without quotes"},
+      {"\u2019", "values are written without quotes"},
+      {"\"", "values are written without quotes"},
+      {"'", "values are written without quotes"},
+      {".", "words have _ in its place"},
+      {"#", "a comment begins with //"},
+  };
+  for (const auto &[character, remedy] : kLookAlikes)
+    if (text.starts_with(character))
+      return remedy;
+  return "";
+}
+
+/// A run of characters that no token begins with is one mistake. Where it stands for something the parser hears of it.
+bool Lexer::skipUnknown() {
+  const char *begin = position;
+  while (position != end && !isSpace(*position) && !isAlnum(*position) && *position != '_' &&
+         !kKnown.contains(*position))
+    ++position;
+  const StringRef text(begin, std::min<size_t>(position - begin, 16));
+  std::string shown;
+  if (json::isUTF8(text))
+    shown = text.str();
+  else
+    raw_string_ostream(shown).write_escaped(text);
+  const StringRef remedy = remedyFor(text);
+  diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(position)),
+              "unexpected '" + shown + "'" + (remedy.empty() ? "" : "; " + remedy));
+  if (text.starts_with("#"))
+    while (position != end && *position != '\n')
+      ++position;
+  return remedy.empty() || text.starts_with("#") || text.starts_with("\u00A0");
+}
+
 Token Lexer::next() {
-  static constexpr StringLiteral kKnown = "{}[](),;:=<>!+-*/%&|^?";
   while (true) {
     skipSpace();
     if (position == end)
@@ -126,14 +187,11 @@ Token Lexer::next() {
       return word();
     if (kKnown.contains(*position))
       return punctuation();
-    // A run of characters that no token begins with is one mistake.
-    const char *begin = position;
-    while (position != end && !isSpace(*position) && !isAlnum(*position) && *position != '_' &&
-           !kKnown.contains(*position))
-      ++position;
-    std::string shown;
-    raw_string_ostream(shown).write_escaped(StringRef(begin, std::min<size_t>(position - begin, 16)));
-    diags.error(SMRange(SMLoc::getFromPointer(begin), SMLoc::getFromPointer(position)), "unexpected '" + shown + "'");
+    if (isQuote(*position) && isWordStart(peek(1)))
+      return quoted();
+    const char *const begin = position;
+    if (!skipUnknown())
+      return make(Token::Reported, begin);
   }
 }
 

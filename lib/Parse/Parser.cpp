@@ -40,8 +40,30 @@ bool Parser::fail(const Twine &message) {
   return false;
 }
 
-bool Parser::expect(StringRef text, StringRef where) {
-  return accept(text) || fail("expected '" + text + "' " + where + ", not " + describeToken());
+bool Parser::expect(StringRef text, StringRef where, const std::string &hint) {
+  return accept(text) || fail("expected '" + text + "' " + where + ", not " + describeToken() + hint);
+}
+
+std::string Parser::operatorHint() const {
+  static constexpr std::pair<StringLiteral, StringLiteral> kOthers[] = {
+      {"and", "&&"}, {"or", "||"}, {"not", "!"}, {"is", "=="}, {"&", "&&"}, {"|", "||"},
+  };
+  if (token.is("=") || (token.is("!") && ahead.is("=")))
+    return token.is("=") ? "; equality is written '=='" : "; inequality is written '!='";
+  if (token.is("if"))
+    return "; a choice is written 'condition ? a : b'";
+  for (const auto &[other, own] : kOthers)
+    if (token.is(other))
+      return ("; '" + other + "' is written '" + own + "'").str();
+  return "";
+}
+
+std::string Parser::valueHint() const {
+  if (token.is(","))
+    return "; several values stand in [ ], and a tile is written 128 x 64";
+  if (token.is("*"))
+    return "; a tile is written 128 x 64";
+  return "";
 }
 
 bool Parser::atNewLine() const {
@@ -49,11 +71,11 @@ bool Parser::atNewLine() const {
 }
 
 // A `;` that is missing at the end of a line is reported there and taken as written.
-bool Parser::expectSemicolon(StringRef where) {
+bool Parser::expectSemicolon(StringRef where, const std::string &hint) {
   if (accept(";"))
     return true;
   if (!atNewLine() && !token.is("}"))
-    return fail("expected ';' " + where + ", not " + describeToken());
+    return fail("expected ';' " + where + ", not " + describeToken() + hint);
   diags.error(SMRange(lastEnd, lastEnd), "expected ';' " + where, SMFixIt(SMRange(lastEnd, lastEnd), ";"));
   return true;
 }
@@ -101,12 +123,16 @@ bool Parser::atBlockAround(StringRef what) const {
 
 bool Parser::parseBlock(StringRef what, function_ref<bool()> statement) {
   SMRange open = token.range();
-  if (!expect("{", ("to begin the " + what).str()))
+  // Statements that follow at once are those of the block: only its '{' is missing.
+  if (!expect("{", ("to begin the " + what).str(), what == "when" ? operatorHint() : "") &&
+      !(atNewLine() && ((token.kind == Token::Word && ahead.is("=")) || token.is("when") || token.is("otherwise"))))
     return false;
   while (token.kind != Token::End && !token.is("}")) {
     if (atBlockAround(what)) {
-      fail("expected '}' to end the " + what + ", not " + describeToken());
+      fail("expected '}' to end the " + what + ", not " + describeToken() +
+           (token.is("form") ? "; forms are declared before the kernel" : ""));
       diags.note(open, "to match this '{'");
+      isLeftOpen = true;
       if (lost)
         lost->mayBeAny = true; // statements may stand in another block than was meant
       return true;
@@ -147,8 +173,37 @@ bool Parser::parseBlock(StringRef what, ast::Lost &skipped, function_ref<bool()>
 //===-- File and kernel
 //--------------------------------------------------------------------------------------------===//
 
+/// What may have been meant by a word that begins nothing in a file.
+static std::string fileHint(const Token &token) {
+  if (token.kind != Token::Word)
+    return "";
+  static constexpr StringLiteral kParts[] = {"problem", "schedule", "select", "claim", "require"};
+  for (StringRef part : kParts)
+    if (token.is(part))
+      return ("; " + part + " stands in a kernel: kernel NAME { ... }").str();
+  const StringRef near = nearestWord(token.text, {"target", "form", "kernel"});
+  return near.empty() ? "" : ("; did you mean '" + near + "'?").str();
+}
+
+/// The same in a kernel.
+static std::string kernelHint(const Token &token, const Token &ahead) {
+  if (token.kind != Token::Word)
+    return "";
+  if (token.is("when") || token.is("otherwise"))
+    return "; lines that choose a schedule stand in select { ... }";
+  if (token.is("form"))
+    return "; forms are declared outside of kernels, before them";
+  if (ahead.is("="))
+    return "; keys stand in problem { ... } or schedule { ... }";
+  const StringRef near = nearestWord(token.text, {"problem", "schedule", "select", "claim", "require"});
+  return near.empty() ? "" : ("; did you mean '" + near + "'?").str();
+}
+
 ast::File Parser::parseFile() {
   ast::File file;
+  const bool isMisspelt =
+      token.kind == Token::Word && !token.is("target") && !nearestWord(token.text, {"target"}).empty();
+  file.hasLostTargets = isMisspelt;
   if (token.is("target") && !parseTarget(file)) {
     file.hasLostTargets = true;
     recover();
@@ -162,8 +217,8 @@ ast::File Parser::parseFile() {
       parsed = parseForm(file);
     else if (token.is("target"))
       parsed = fail("target comes first in the file, and once");
-    else
-      parsed = fail("expected 'target', 'form' or 'kernel', not " + describeToken());
+    else if (const std::string hint = fileHint(token); !isLeftOpen || hint.find(" stands in ") == std::string::npos)
+      parsed = fail("expected 'target', 'form' or 'kernel', not " + describeToken() + hint);
     if (parsed)
       continue;
     recover();
@@ -177,7 +232,7 @@ bool Parser::parseTarget(ast::File &file) {
   advance();
   do {
     ast::Name name;
-    if (!expectName(name, "a target"))
+    if (!expectName(name, "a target (sm_89)"))
       return false;
     file.targets.push_back(std::move(name));
   } while (accept(","));
@@ -211,10 +266,8 @@ bool Parser::parseKernelPart(ast::Kernel &kernel) {
     return parseClaim(kernel);
   if (token.is("require"))
     return parseRequire(kernel);
-  StringRef near =
-      token.kind == Token::Word ? nearestWord(token.text, {"problem", "schedule", "select", "claim", "require"}) : "";
-  std::string hint = near.empty() ? "" : ("; did you mean '" + near + "'?").str();
-  return fail("expected 'problem', 'schedule', 'select', 'claim' or 'require', not " + describeToken() + hint);
+  return fail("expected 'problem', 'schedule', 'select', 'claim' or 'require', not " + describeToken() +
+              kernelHint(token, ahead));
 }
 
 //===-- Problem and schedule
@@ -239,7 +292,7 @@ bool Parser::parseSchedule(ast::Kernel &kernel) {
   ast::Schedule &schedule = kernel.schedules.emplace_back();
   schedule.range = token.range();
   advance();
-  if (token.kind == Token::Word) {
+  if (token.kind == Token::Word && !ahead.is("=")) {
     schedule.name = ast::Name{token.text.str(), token.range()};
     advance();
   }
@@ -285,7 +338,7 @@ bool Parser::parseClaim(ast::Kernel &kernel) {
   claim.range = token.range();
   advance();
   claim.condition = parseExpr();
-  if (!claim.condition || !expectSemicolon("after the condition"))
+  if (!claim.condition || !expectSemicolon("after the condition", operatorHint()))
     return false;
   kernel.claims.push_back(std::move(claim));
   return true;
@@ -302,8 +355,8 @@ bool Parser::parseSelectLine(ast::Select &select) {
     return fail("expected 'when' or 'otherwise', not " + describeToken());
   }
   line.range = rangeFrom(begin);
-  if (!expect(":", "before the schedule's name") || !expectName(line.schedule, "a schedule's name") ||
-      !expectSemicolon("after the schedule's name"))
+  if (!expect(":", "before the schedule's name", line.condition ? operatorHint() : "") ||
+      !expectName(line.schedule, "a schedule's name") || !expectSemicolon("after the schedule's name"))
     return false;
   select.lines.push_back(std::move(line));
   return true;

@@ -20,16 +20,20 @@ private:
   // Tokens.
   void advance();
   bool accept(llvm::StringRef text);
-  bool expect(llvm::StringRef text, llvm::StringRef where);
+  bool expect(llvm::StringRef text, llvm::StringRef where, const std::string &hint = "");
   bool atNewLine() const; ///< a line ends before the token
   bool atBlockAround(llvm::StringRef what) const;
-  bool expectSemicolon(llvm::StringRef where);
+  bool expectSemicolon(llvm::StringRef where, const std::string &hint = "");
   bool expectName(ast::Name &name, llvm::StringRef what);
   bool fail(const llvm::Twine &message);
   std::string describeToken() const;
+  /// How the operator that the token stands for in other languages is written; empty: it stands for none.
+  std::string operatorHint() const;
+  /// What may have been meant where a value ends, and the token follows.
+  std::string valueHint() const;
   llvm::SMRange rangeFrom(llvm::SMLoc begin) const { return {begin, lastEnd}; }
   llvm::SMLoc here() const { return token.range().Start; }
-  /// Skips to behind the next `;` or block of this nesting, or to its `}`.
+  /// Skips to after the next `;` or block of this nesting, or to its `}`.
   void recover();
   /// Runs `statement` until the block's `}`; false when the block does not even begin.
   bool parseBlock(llvm::StringRef what, llvm::function_ref<bool()> statement);
@@ -63,6 +67,7 @@ private:
   bool parseItem(ast::Item &item);
   bool parseTuneItem(ast::Item &item);
   bool parsePlains(std::vector<ast::Plain> &choices);
+  bool parseOtherNumber(ast::Plain &plain);
   bool parseDims(std::vector<ast::Plain> &choices);
   bool parseDim(std::vector<int64_t> &choices);
   bool parseWord(ast::Plain &plain);
@@ -92,6 +97,7 @@ private:
   llvm::SMLoc lastEnd;
   ast::Lost *lost = nullptr; ///< of the innermost block that keeps account of it
   bool isCutShort = false;   ///< the file ended in a block
+  bool isLeftOpen = false;   ///< a block ended where another began: what follows may be its own
   bool isInForm = false;     ///< expressions are those of a form
   unsigned whenDepth = 0;
   unsigned exprDepth = 0;

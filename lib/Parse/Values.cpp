@@ -15,7 +15,8 @@ namespace fagen {
 bool Parser::parseSetting(ast::Setting &setting) {
   if (!expectName(setting.key, "a key"))
     return false;
-  const bool parsed = expect("=", "after the key") && parseValue(setting.value) && expectSemicolon("after the value");
+  const bool parsed =
+      expect("=", "after the key") && parseValue(setting.value) && expectSemicolon("after the value", valueHint());
   if (!parsed && lost)
     lost->keys.push_back(setting.key.text);
   return parsed;
@@ -52,7 +53,7 @@ bool Parser::parseItem(ast::Item &item) {
   return parsed;
 }
 
-// tune(a, b) alone is the item; with `x` behind it, it was only the first dim of one.
+// tune(a, b) alone is the item; with `x` after it, it was only the first dim of one.
 bool Parser::parseTuneItem(ast::Item &item) {
   SMRange tune = token.range();
   advance();
@@ -73,7 +74,7 @@ bool Parser::parseTuneItem(ast::Item &item) {
   for (const ast::Plain &choice : first) {
     if (choice.kind == ast::Plain::Dims && choice.numbers.size() == 1)
       continue;
-    diags.error(tune, "a tune with 'x' behind it takes integers");
+    diags.error(tune, "a tune with 'x' after it takes integers");
     return false;
   }
   std::vector<ast::Plain> rest;
@@ -94,7 +95,10 @@ bool Parser::parseTuneItem(ast::Item &item) {
 bool Parser::parsePlains(std::vector<ast::Plain> &choices) {
   SMLoc begin = here();
   std::vector<ast::Plain> parsed;
-  if (token.kind == Token::Word && !atTune()) {
+  if (token.kind == Token::Decimal || token.is("-")) {
+    if (!parseOtherNumber(parsed.emplace_back()))
+      return false;
+  } else if (token.kind == Token::Word && !atTune()) {
     if (!parseWord(parsed.emplace_back()))
       return false;
   } else if (!parseDims(parsed)) {
@@ -117,6 +121,20 @@ bool Parser::parsePlains(std::vector<ast::Plain> &choices) {
     plain.range = rangeFrom(begin);
   append_range(choices, std::move(parsed));
   return choices.size() <= kMaxChoices || fail("more than " + Twine(kMaxChoices) + " choices");
+}
+
+/// A number that no key takes. Which ones the key takes is said where the key is known.
+bool Parser::parseOtherNumber(ast::Plain &plain) {
+  plain.kind = ast::Plain::Other;
+  accept("-");
+  if (token.kind != Token::Integer && token.kind != Token::Decimal)
+    return fail("expected a number after '-', not " + describeToken());
+  advance();
+  while (token.is("x") && (ahead.kind == Token::Integer || ahead.kind == Token::Decimal)) {
+    advance();
+    advance();
+  }
+  return true;
 }
 
 /// dim { "x" dim }: the choices are the product of those of the dims, the last dim counting fastest.
@@ -150,7 +168,8 @@ bool Parser::parseDim(std::vector<int64_t> &choices) {
   }
   do {
     if (token.kind != Token::Integer)
-      return fail("expected " + Twine(isTune ? "an integer" : "a value") + ", not " + describeToken());
+      return fail("expected " + Twine(isTune ? "an integer" : "a value") + ", not " + describeToken() +
+                  (token.is("(") ? "; values stand without parentheses, a tile as 128 x 64" : ""));
     choices.push_back(token.integer);
     advance();
   } while (isTune && accept(","));
@@ -177,7 +196,7 @@ bool Parser::parseWord(ast::Plain &plain) {
   return expect(")", "after the arguments");
 }
 
-/// "= number" behind a name.
+/// "= number" after a name.
 bool Parser::parseBound(ast::Plain &plain) {
   advance();
   SMLoc begin = here();

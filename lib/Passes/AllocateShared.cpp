@@ -1,9 +1,9 @@
 // fagen: pass allocate-shared: the offset of each shared buffer.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Buffers lie one behind the other in the order in which build-tiles made them, 128-byte aligned (a swizzle pattern
+// Buffers lie one after the other in the order in which build-tiles made them, 128-byte aligned (a swizzle pattern
 // starts at a multiple of its 128 bytes). What overlays the rings starts where the first of them does and may reach
-// over the others; what follows the rings starts behind the longest. Hazards are computed on these bytes.
+// over the others; what follows the rings starts after the longest. Hazards are computed on these bytes.
 
 #include "fagen/Passes/Passes.h"
 

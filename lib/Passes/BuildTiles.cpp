@@ -254,12 +254,13 @@ private:
     multiply(builder, MmaForm::Abt, s, qFragment ? qFragment : q, {k, j}, /*accumulate=*/false);
     if (isWmma) // other lanes wrote the scores that the mask changes
       place(builder, PlaceName::AfterScores);
-    builder.setLocation(variant.location);
+    builder.setLocation(form.lineOf(&form::Form::scoreLocation, variant.location));
     const Expr row = variable(RunValue::RowBegin), key = j * variable(Measure::TileKeys);
     const RowReads &reads = form.rowReads();
     if (const Expr score = form.score())
       builder.add(makeMap(
           {.dst = {s, {}}, .x = reads.operand(0), .y = reads.operand(1), .value = score, .row = row, .key = key}));
+    builder.setLocation(form.lineOf(&form::Form::maskLocation, variant.location));
     const Expr visible = form.mask(keys());
     builder.add(makeMap({.dst = {s, {}}, .value = maskOf(*s, visible), .row = row, .key = key}));
     if (!isBulk) // zeros in place of values that no row sees: 0 times a NaN is none
@@ -339,6 +340,7 @@ private:
                                    .unit = form.rowUnit()}));
       return;
     }
+    at(builder, "mma");
     builder.add(makeMap({.dst = {o, {}}, .x = {l, {}}, .value = quotientOf(*o, *l)}));
     builder.add(makeStore({.dst = {go, {}}, .o = {o, {}}, .row = row, .limit = limit}));
     if (glse)

@@ -4,7 +4,7 @@
 // pipeline-loads gives every loop the same copies ahead, guarded by `when`. In a loop that only the last tiles reach,
 // such as that of masked tiles, the guard of some is false in every run: the timelines show which. Needs positions and
 // guards as they will stay. Ensures that each copy is issued by some problem; their groups stay committed, so that
-// waits count as before. It stands right behind pipeline-loads, because accesses and hazards of a copy that never
+// waits count as before. It stands right after pipeline-loads, because accesses and hazards of a copy that never
 // happens would only cost barriers.
 
 #include "fagen/IR/Queries.h"

@@ -135,7 +135,7 @@ private:
                          makeMbarrierInit({.bar = {&bar, constant(0)}, .arrivals = arrivals, .location = location()}));
   }
 
-  /// The first loop that copies, behind what is copied once a tile. Where products are rotated, what is left of V
+  /// The first loop that copies, after what is copied once a tile. Where products are rotated, what is left of V
   /// follows it. By then all but a few steps of the tile are done.
   static Ops::const_iterator drawPoint(const Ops &turn) {
     auto once = llvm::find_if(turn, [](const auto &op) { return op->kind == OpKind::CopyIssue; });

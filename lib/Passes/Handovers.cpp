@@ -127,7 +127,7 @@ private:
 
 constexpr unsigned kMostSteps = 8;
 
-/// Of a use in a loop's step that so many others follow: the op behind the loop that says that it is done.
+/// Of a use in a loop's step that so many others follow: the op after the loop that says that it is done.
 Op *completionBehindLoop(const HandoverUse &use, const OpPlaces &places, unsigned stepsLeft) {
   GroupWait wait(use.sync().done);
   OpPlaces::Place place = places.of(*use.anchor);

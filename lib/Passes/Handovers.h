@@ -51,7 +51,7 @@ std::vector<Handover> findHandovers(ir::Kernel &kernel, const OpPlaces &places);
 struct Completion {
   ir::Op *at = nullptr;                ///< an op of the site's block; null: nothing says that it is done
   unsigned distance = 0;               ///< so many steps of the loop later
-  llvm::SmallVector<ir::Op *, 2> tail; ///< behind the loop: what says so of its step n from the end
+  llvm::SmallVector<ir::Op *, 2> tail; ///< after the loop: what says so of its step n from the end
 };
 Completion completionOf(const HandoverSite &site, const OpPlaces &places);
 

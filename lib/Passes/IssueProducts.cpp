@@ -1,4 +1,4 @@
-// fagen: pass issue-products: products of warp groups are asked for, and waited for where their results are used.
+// fagen: pass issue-products: products of warp groups are issued, and waited for where their results are used.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Without overlap, or with that of other warp groups only, each product stands alone:
@@ -137,20 +137,23 @@ private:
     llvm_unreachable("a step has both products");
   }
 
-  static std::unique_ptr<Op> makePart(LoopOp<const Op> from, const char *name, Expr begin, Expr end) {
-    return makeLoop({.variable = from.variable().str(),
-                     .begin = std::move(begin),
-                     .end = std::move(end),
-                     .name = name,
-                     .location = from->location});
+  static std::unique_ptr<Op> makePart(LoopOp<const Op> from, const char *name, const char *what, Expr begin, Expr end) {
+    auto part = makeLoop({.variable = from.variable().str(),
+                          .begin = std::move(begin),
+                          .end = std::move(end),
+                          .name = name,
+                          .about = from.about().str(),
+                          .location = from->location});
+    tellPart(*part, what);
+    return part;
   }
 
   std::unique_ptr<Op> firstStep() const {
     const llvm::SmallVector<const Op *, 2> all = loops();
     const bool maskedFirst = all.size() > 1 && isMasked(*all.front());
     const Op &masked = maskedFirst ? *all.front() : *all.back();
-    std::unique_ptr<Op> loop =
-        makePart(LoopOp(masked), "first", constant(0), min(LoopOp(*all.back()).end(), constant(1)));
+    std::unique_ptr<Op> loop = makePart(LoopOp(masked), "first", "the first step, under whose softmax no product runs",
+                                        constant(0), min(LoopOp(*all.back()).end(), constant(1)));
     appendIssue(loop->body.ops, productOf(masked, MmaForm::Abt));
     appendWait(loop->body.ops, 0, masked.location);
     appendSoftmax(loop->body.ops, masked, [](Ops &) {});
@@ -171,7 +174,8 @@ private:
   std::unique_ptr<Op> lastStep() const {
     const LoopOp before(std::as_const(*lastLoop));
     const Expr end = before.end();
-    std::unique_ptr<Op> loop = makePart(before, "last", end - min(end, constant(1)), end);
+    std::unique_ptr<Op> loop =
+        makePart(before, "last", "the product left of the last step", end - min(end, constant(1)), end);
     appendIssue(loop->body.ops, MmaOp(std::as_const(*output)));
     appendWait(loop->body.ops, 0, lastLoop->location);
     return loop;

@@ -115,7 +115,7 @@ static bool isBuffer(StringRef line) {
   return line.starts_with("shared %") || line.starts_with("fragment %") || line.starts_with("global %");
 }
 
-/// Without the number behind each of these words.
+/// Without the number after each of these words.
 static std::string withoutNumbersBehind(StringRef text, StringRef word) {
   std::string rest;
   for (size_t at = text.find(word); at != StringRef::npos; at = text.find(word)) {

@@ -11,11 +11,11 @@
 //   math   wait    k_full[j]       before the first op that uses k[j]
 //          mma_issue ... k[j]
 //          mma_wait
-//          arrive  k_empty[j]      behind the op that says that the last use is done
+//          arrive  k_empty[j]      after the op that says that the last use is done
 //
-// Where threads fill, all of them wait, and all arrive behind what they wrote. A slot is left by one thread of each
-// group where only products of groups use it, else by one of each warp, behind a barrier of the warp where lanes do. A
-// use that is done d steps later is left d steps later, those of the last steps behind the loop.
+// Where threads fill, all of them wait, and all arrive after what they wrote. A slot is left by one thread of each
+// group where only products of groups use it, else by one of each warp, after a barrier of the warp where lanes do. A
+// use that is done d steps later is left d steps later, those of the last steps after the loop.
 //
 // One thread makes the mbarriers, and a barrier of the CTA tells all. place-barriers and verify-barriers then prove
 // from the ops alone that this orders every access and that nobody waits for ever.
@@ -106,7 +106,7 @@ private:
 
   /// By name where a constant says how many there are.
 
-  /// The first fill of a position waits and announces all bytes; behind the last one threads tell.
+  /// The first fill of a position waits and announces all bytes; after the last one threads tell.
   void fill(const Handover &handover, const HandoverSite &fills) {
     const Op &op = *fills.front().op;
     const Expr &position = fills.front().position;

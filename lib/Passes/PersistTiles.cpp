@@ -1,7 +1,7 @@
 // fagen: pass persist-tiles: CTAs that work on one tile of query rows after the other.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What all roles do behind the first barrier becomes a loop over the CTA's tiles, so that the copies of the next tile
+// What all roles do after the first barrier becomes a loop over the CTA's tiles, so that the copies of the next tile
 // run under the end of this one. Positions of rings go on from tile to tile: `base`, carried by the loop, is the number
 // of key tiles before. What has one slot, as Q: a second mbarrier says when everybody has multiplied with it for the
 // last time. Every thread that does arrives there: without keys there is no product that would say that its group has
@@ -147,7 +147,7 @@ private:
         fence, makeMbarrierInit({.bar = {empty, constant(0)}, .arrivals = arrivals, .location = empty->location}));
   }
 
-  /// Behind the last use of it.
+  /// After the last use of it.
   void leave(Block &body, const Guard &guard) const {
     Buffer *const empty = guard.empty;
     auto last = llvm::find_if(llvm::reverse(body.ops), [&](const auto &op) { return uses(*op, guard.full); });
@@ -157,7 +157,7 @@ private:
                                                                       .note = "persist-tiles: the thread has left Q"}));
   }
 
-  /// What stands behind the barrier becomes the loop's body.
+  /// What stands after the barrier becomes the loop's body.
   void wrap(Block &body) const {
     const auto barrier = headBarrier(body);
     auto loop = makeLoop({.variable = turn,

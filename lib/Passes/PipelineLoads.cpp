@@ -303,7 +303,7 @@ private:
   Count stages = 0;
   bool joint = false;
   bool isAsync = false;
-  bool loadsFragment = false; ///< Q goes to registers, behind a wait of its own
+  bool loadsFragment = false; ///< Q goes to registers, after a wait of its own
   std::string variable;       ///< of the loop that the patterns are from
   Expr tiles;                 ///< where the last loop ends
   Ops first, rest;            ///< copies of a step: of what its first product reads, and of the rest

@@ -11,7 +11,7 @@
 //   minimal  none at the places; an irredundant cover of the hazards (Analysis/Cover.h): a warp barrier where the
 //            threads of a warp meet, a named one where groups of warps do, else a CTA barrier
 //
-// Kernels of several roles, or with ops that run beside threads (Analysis/Order.h), get none: they must be ordered.
+// Kernels of several roles, or with ops that run alongside threads (Analysis/Order.h), get none: they must be ordered.
 //
 // legacy and light get what they lack from the same cover, each addition a remark.
 

@@ -7,13 +7,13 @@
 //     RAW k: copy_issue@5 -> mma@12 distance 0, cta, covered by copy_wait@9 barrier@11
 //     WAR s: mma@18 -> mma@12, warp, open: no barrier between (key_tiles = 2)
 //
-// Of several roles, or of ops that run beside threads (Analysis/Order.h), a line has what orders the two, first and
+// Of several roles, or of ops that run alongside threads (Analysis/Order.h), a line has what orders the two, first and
 // last:
 //
 //   hazards of @fagen_k_sm_90a, roles load, math:
 //     RAW k: load.copy_issue@3 -> math.mma_issue@3 distance 0, ordered by math.wait@1
 //
-// "cta", "group", "warp" or "thread" says how far apart the threads are that meet. Behind the roles follows what the
+// "cta", "group", "warp" or "thread" says how far apart the threads are that meet. After the roles follows what the
 // kernel shares with other CTAs and launches by global memory:
 //
 //   global memory of @fagen_k_sm_89, launch 2 of 2:

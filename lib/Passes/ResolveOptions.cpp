@@ -106,7 +106,7 @@ private:
   }
 
   void addRoles() {
-    kernel.options.loadWarps = {kernel.addConstant("kLoadWarps", kLoadWarps, "warps that load, in front of the others"),
+    kernel.options.loadWarps = {kernel.addConstant("kLoadWarps", kLoadWarps, "warps that load, before the others"),
                                 schedule.locationOf("roles")};
     kernel.addConstant("kThreads", kernel.threads, "= 32 * (kLoadWarps + kWarps)");
     addRegisters(kernel, schedule.warps / 4);

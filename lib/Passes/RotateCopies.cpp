@@ -1,14 +1,14 @@
 // fagen: pass rotate-copies: copies in the order in which rotated products use them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where P V of tile j - 1 is asked for behind the scores of tile j (issue-products), V(j - 1) is wanted after K(j):
+// Where P V of tile j - 1 is issued after the scores of tile j (issue-products), V(j - 1) is wanted after K(j):
 //
 //   copy_issue k[0]                              the first products want it with Q, and its slot is free before Q's is
 //   copy_issue q
 //   loop j = 1 ..  copy_issue k[j]; copy_issue v[j - 1]
 //   copy_issue v[last]
 //
-// A thread that waits for a slot keeps all later copies waiting, so none is asked for before it is needed.
+// A thread that waits for a slot keeps all later copies waiting, so none is issued before it is needed.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
@@ -22,7 +22,7 @@ using namespace fagen::ir;
 
 namespace {
 
-/// The copy of the loop that products use so many steps behind it; null where there is none.
+/// The copy of the loop that products use so many steps after it; null where there is none.
 const Op *copyWithLag(const Kernel &kernel, const Op &loop, int64_t lag) {
   return firstOf(loop.body, [&](const Op &op) {
     const auto copy = dynCast<CopyIssueOp>(op);
@@ -64,6 +64,7 @@ private:
                           .begin = std::move(begin),
                           .end = std::move(end),
                           .name = from.name().str(),
+                          .about = from.about().str(),
                           .location = from->location});
     fill(loop->body.ops);
     return loop;

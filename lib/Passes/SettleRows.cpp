@@ -89,7 +89,7 @@ private:
     ops.insert(position(isPowers), std::move(op));
   }
 
-  /// A group waits for its products as one. What is apart ends behind that, so the wait comes right behind the vote.
+  /// A group waits for its products as one. What is apart ends after that, so the wait comes right after the vote.
   void waitBehindVote() {
     const auto vote = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->isSet(Attr::Apart); });
     const auto wait =

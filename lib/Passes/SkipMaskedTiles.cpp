@@ -5,14 +5,14 @@
 // where its own rows see nothing more, and mask nothing where they see all; copies are those of the CTA as before. So
 // that each slot is left by all groups, a group waits for the tiles that it skips, and leaves them:
 //
-//   math   loop j = own_key_tiles to key_tiles     behind the last product
+//   math   loop j = own_key_tiles to key_tiles     after the last product
 //            wait    k_full[j], v_full[j]  by every thread: phases are counted by a single bit
 //            barrier of the group          all of its threads have seen the phase, before anybody ends it
 //            arrive  k_empty[j], v_empty[j]
 //
 // Only where it pays: where in some tile of a square problem a group skips a key tile. And only where it skips no more
 // of them than a ring has slots: it leaves those of a tile when both K and V are there and its turns are passed on, and
-// by then others may wait for the tiles behind.
+// by then others may wait for the tiles after.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"

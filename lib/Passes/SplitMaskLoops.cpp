@@ -12,7 +12,7 @@
 // guards cost there is little, and with one text of the step ptxas has registers for larger tiles.
 //
 // With wgmma the last tile comes first: masked steps lie where no product runs under them (issue-products), and where
-// later rows see more, CTAs of one head do not all ask for the same bytes at once. Not where warp groups can skip last
+// later rows see more, CTAs of one head do not all read the same bytes at once. Not where warp groups can skip last
 // tiles (skip-masked-tiles).
 //
 //   steps  [ edge ......][ interior ........ ]   step j has key tile key_tiles - (j + 1)
@@ -68,7 +68,7 @@ public:
       if (isMask(*op))
         return false;
       const auto map = dynCast<MapOp>(std::as_const(*op));
-      if (map && map->dst().buffer == scores && mayHide(map->value()))
+      if (map && map->dst().buffer == scores && (mayHide(map->value()) || mayOverflow(map->value())))
         return true;
     }
     return false;
@@ -89,6 +89,35 @@ private:
       const Expr shared = value.kind() == ExprKind::Mul ? sharedValue(operand) : Expr();
       return !(shared && shared.kind() == ExprKind::Read) && mayHide(operand);
     });
+  }
+
+  bool growsWithScore(const Expr &value) const {
+    return value == elementOf(*scores) ||
+           (value.kind() != ExprKind::Tanh &&
+            llvm::any_of(value.operands(), [&](const Expr &operand) { return growsWithScore(operand); }));
+  }
+
+  /// Neither scale, a constant of a usual size, nor a product of these.
+  bool isWideFactor(const Expr &value) const {
+    constexpr double kUsual = 1 << 20;
+    if (const Expr shared = sharedValue(value))
+      return isWideFactor(shared);
+    if (value.kind() == ExprKind::Mul)
+      return llvm::any_of(value.operands(), [&](const Expr &factor) { return isWideFactor(factor); });
+    return value.kind() == ExprKind::Real ? std::abs(value.realValue()) > kUsual
+                                          : !(value == variable(RunValue::Scale));
+  }
+
+  /// Whether finite scores may become -inf all along a row: their powers, quotients, and products of more than one of
+  /// them and scale.
+  bool mayOverflow(const Expr &value) const {
+    const bool mayGrow = value.kind() == ExprKind::Exp2 || value.kind() == ExprKind::Div ||
+                         (value.kind() == ExprKind::Mul && llvm::count_if(value.operands(), [&](const Expr &factor) {
+                                                             return isWideFactor(factor);
+                                                           }) > 1);
+    return (mayGrow && growsWithScore(value)) ||
+           (value.kind() != ExprKind::Tanh &&
+            llvm::any_of(value.operands(), [&](const Expr &operand) { return mayOverflow(operand); }));
   }
 
   /// What a let, or a value for each row, is before the loop; null for others.
@@ -160,19 +189,24 @@ void setTile(LoopOp<> loop, const Expr &tile) {
   });
 }
 
-/// The edge loop, and behind it the interior one.
+void nameInterior(Op &loop) {
+  LoopOp(loop).setName("interior");
+  tellPart(loop, "those that every row sees whole");
+}
+
+/// The edge loop, and after it the interior one.
 void splitEdgeFirst(const Kernel &kernel, Role &role, Ops::iterator loop, const KeyTiles &tiles) {
   std::unique_ptr<Op> interior = interiorOf(kernel, role, **loop);
   const Expr masked = variable(tiles.all) - variable(tiles.full);
   LoopOp(**loop).setEnd(masked);
   LoopOp(*interior).setBegin(masked);
-  LoopOp(*interior).setName("interior");
+  nameInterior(*interior);
   role.body.ops.insert(std::next(loop), std::move(interior));
 }
 
 void splitFirstFirst(const Kernel &kernel, Role &role, Ops::iterator loop, const KeyTiles &tiles) {
   std::unique_ptr<Op> interior = interiorOf(kernel, role, **loop);
-  LoopOp(*interior).setName("interior");
+  nameInterior(*interior);
   LoopOp(*interior).setEnd(variable(tiles.full));
   LoopOp(**loop).setBegin(variable(tiles.full));
   role.body.ops.insert(loop, std::move(interior));
@@ -220,7 +254,7 @@ bool fits(const Kernel &kernel, const Role &role, LoopOp<const Op> loop, ConstMa
                      "a loop from 0 to a let whose mask begins at key j * n, where scores have n columns",
                      loop->location) &&
          shape.needs(warpGridOf(kernel, role).rows >= mmaFamily(kernel.backend).unitWarps,
-                     "as many warps along the rows as ask for a product together, or more");
+                     "as many warps along the rows as issue a product together, or more");
 }
 
 bool beginsWithLast(const Kernel &kernel, const Role &role, ConstMask mask) {
@@ -228,7 +262,7 @@ bool beginsWithLast(const Kernel &kernel, const Role &role, ConstMask mask) {
          !groupsSkipKeyTiles(kernel, role, mask, warpGridOf(kernel, role).rows / kGroupWarps);
 }
 
-/// Whether the mask's bounds can stand in front of the loop, which runs to `end`.
+/// Whether the mask's bounds can stand before the loop, which runs to `end`.
 bool canBeBounds(const Kernel &kernel, const Role &role, ConstMask mask, const MaskBounds &bounds, const Expr &end,
                  Diagnostics &diags) {
   const std::string which = "which keys the mask lets through depends on '";
@@ -291,12 +325,14 @@ bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, P
     splitEdgeFirst(kernel, role, loop, tiles);
   } else if (beginsWithLast(kernel, role, mask)) {
     setTile(edge, variable(tiles.all) - (step + constant(1)));
+    tellPart(*edge, "the last first");
     splitEdgeFirst(kernel, role, loop, tiles);
   } else {
     splitFirstFirst(kernel, role, loop, tiles);
   }
   rescaleAlways(edge->body);
   edge.setName("edge");
+  tellPart(*edge, "those that some rows see only in part");
   return true;
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bulk copies need one thread, and that thread should wait for nothing but free slots. So the copies leave the body:
-// role `load`, the first warps of the CTA, asks for Q and then, in one loop over the tiles of all loops, for K and V;
+// role `load`, the first warps of the CTA, copies Q and then, in one loop over the tiles of all loops, for K and V;
 // role `math` keeps the rest. Nothing orders the two yet: order-roles does when products have their final place.
 
 #include "fagen/IR/Queries.h"

@@ -1,9 +1,9 @@
 // fagen: pass stage-output: results leave through shared memory, while the next tile is worked on.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Q gets a second slot, so that the next tile's Q comes while this one is used. Behind a tile's last product nobody
+// Q gets a second slot, so that the next tile's Q comes while this one is used. After a tile's last product nobody
 // reads its slot, and O has no more columns than Q: each group of four warps writes its rows of O over its own rows of
-// Q, whole matrices at once, and one of its threads asks for a bulk store.
+// Q, whole matrices at once, and one of its threads issues a bulk store.
 //
 //   turn t     first step
 //              bulk_wait; arrive q_empty[t]     the store of turn t - 1 has read its slot: Q of turn t + 1 may come
@@ -11,7 +11,7 @@
 //              stage_output; fence async_proxy; barrier of the group; bulk_store; bulk_commit
 //   at last    bulk_wait
 //
-// The store leaves out rows behind the last one, and needs neither addresses nor shuffles of the threads. A group waits
+// The store leaves out rows after the last one, and needs neither addresses nor shuffles of the threads. A group waits
 // for no other: its products read no rows of Q but its own.
 //
 // Where Q has no second slot, half of O's columns have a place of their own, and leave one after the other:
@@ -208,7 +208,7 @@ private:
     return isTaken ? firstFreeBarrier(kernel) : kGroupBarrier;
   }
 
-  /// Beside the rings of K and V: bulk copies want tiles where a swizzle pattern begins.
+  /// Next to the rings of K and V: bulk copies want tiles where a swizzle pattern begins.
   Buffer &addOut(const Buffer &v, const Count &warpRows) const {
     auto place = llvm::find_if(kernel.buffers, [&](const auto &buffer) { return buffer.get() == &v; });
     auto buffer = std::make_unique<Buffer>();

@@ -1,24 +1,24 @@
 // fagen: pass take-turns: warp groups take turns at the tensor cores.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Groups that ask for products at the same time have their softmax at the same time, too. In turns one multiplies while
+// Groups that issue products at the same time have their softmax at the same time, too. In turns one multiplies while
 // another takes exponentials:
 //
 //   math   pass_turn    the last group, once: the first one begins
 //          ...
-//          await_turn   in front of the products of a step
+//          await_turn   before the products of a step
 //          fence, mma_issue, mma_commit ...
-//          pass_turn    behind the last of them
+//          pass_turn    after the last of them
 //          ...
 //          await_turn   the first group, at the end: it takes what was passed on last, so that no arrival is left over
 //
 // All groups of a CTA have as many steps as each other, so each turn comes. P V of the last step, which no product of
-// scores goes with, waits for none; in front of it a group that skips key tiles passes on its turns at those. No access
+// scores goes with, waits for none; before it a group that skips key tiles passes on its turns at those. No access
 // needs any of this; that nobody waits for ever is verify-barriers' to say.
 //
 // With overlap = pingpong a group's own softmax stands between the products of a step. Then a turn is P V of one step
-// and the scores of the next: it begins in front of the steps, is passed on behind the scores and awaited again in
-// front of P V, and the last one ends behind the steps.
+// and the scores of the next: it begins before the steps, is passed on after the scores and awaited again in
+// front of P V, and the last one ends after the steps.
 
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
@@ -54,7 +54,7 @@ public:
       takeTurnsAcrossSteps(math.body);
     passSkipped(math.body);
     math.body.ops.insert(headBarrier(math.body) + 1, pass("take-turns: the first group begins", groups - 1));
-    math.body.ops.push_back(await("take-turns: nobody comes behind the last turn", 0));
+    math.body.ops.push_back(await("take-turns: nobody comes after the last turn", 0));
   }
 
 private:
@@ -74,12 +74,12 @@ private:
     const bool isCommitted = scores == block.ops.end() || std::any_of(scores, block.ops.end(), [](const auto &op) {
                                return op->kind == OpKind::MmaCommit;
                              });
-    return shape.needs(isCommitted, "an mma_commit behind the products of a step",
+    return shape.needs(isCommitted, "an mma_commit after the products of a step",
                        isCommitted ? Location() : (*scores)->location) &&
            llvm::all_of(block.ops, [&](const auto &op) { return fits(op->body, shape); });
   }
 
-  /// A turn begins in front of the fence of the first product, and ends behind the last commit of the block.
+  /// A turn begins before the fence of the first product, and ends after the last commit of the block.
   void takeTurns(Block &block) const {
     for (std::unique_ptr<Op> &op : block.ops)
       takeTurns(op->body);
@@ -101,13 +101,13 @@ private:
            llvm::any_of(op.body.ops, [](const auto &inner) { return isIssueFromShared(*inner); });
   }
 
-  /// In each step scores are committed at once, and the other product comes behind a fence.
+  /// In each step scores are committed at once, and the other product comes after a fence.
   static bool fitsAcrossSteps(const Block &block, ShapeCheck &shape) {
     return llvm::all_of(block.ops, [&](const auto &op) {
       return (!isStep(*op) ||
               shape.needs(
                   fitsStep(op->body.ops),
-                  "a product from shared memory, its mma_commit, and one from registers behind a fence in each step",
+                  "a product from shared memory, its mma_commit, and one from registers after a fence in each step",
                   op->location)) &&
              fitsAcrossSteps(op->body, shape);
     });
@@ -134,15 +134,15 @@ private:
         leaveSoftmaxOut(op->body);
     const size_t begin = first - block.ops.begin();
     auto behind = llvm::find_if(llvm::reverse(block.ops), isStepHere).base();
-    block.ops.insert(behind, pass("take-turns: behind the last step"));
+    block.ops.insert(behind, pass("take-turns: after the last step"));
     block.ops.insert(block.ops.begin() + begin, await("take-turns: this group multiplies"));
   }
 
   void leaveSoftmaxOut(Block &step) const {
     auto scores = llvm::find_if(step.ops, [](const auto &op) { return isOf(*op, /*scores=*/true); });
-    step.ops.insert(scores + 2, pass("take-turns: the next one does")); // behind its commit
+    step.ops.insert(scores + 2, pass("take-turns: the next one does")); // after its commit
     auto output = llvm::find_if(step.ops, [](const auto &op) { return isOf(*op, /*scores=*/false); });
-    step.ops.insert(output - 1, await("take-turns: this group multiplies")); // in front of its fence
+    step.ops.insert(output - 1, await("take-turns: this group multiplies")); // before its fence
   }
 
   /// A loop without products, whose steps leave what others filled.

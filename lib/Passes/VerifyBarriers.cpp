@@ -12,7 +12,7 @@
 //   its tile  each op reads the tile that it means (Analysis/TilesRead.h): a ring's position after the write of that
 //             position, and products, masks and stores agree with copies on where tiles begin
 //
-// Several roles, or ops that run beside threads: Analysis/Order.h says what orders them, whether phases and bytes
+// Several roles, or ops that run alongside threads: Analysis/Order.h says what orders them, whether phases and bytes
 // match, and whether all roles come to their end.
 //
 // A wait or barrier under a condition that the timelines do not decide counts as a hang. What is found in IR lowered

@@ -3,6 +3,7 @@
 
 #include "fagen/Spec/Analyze.h"
 
+#include "Hints.h"
 #include "KernelAnalysis.h"
 #include "fagen/Form/Check.h"
 #include "fagen/Parse/Parser.h"
@@ -42,6 +43,7 @@ std::string textOf(SMRange range) {
 }
 
 KernelSpec KernelAnalysis::run() {
+  const unsigned before = diags.errorCount();
   spec.name = kernel.name.text;
   spec.location = diags.locate(kernel.name.range.Start);
   checkBlockCounts();
@@ -54,6 +56,8 @@ KernelSpec KernelAnalysis::run() {
     for (const TargetInfo *target : targets)
       for (unsigned index = 0; index != schedules.size(); ++index)
         expandSchedule(index, point, *target);
+  if (diags.errorCount() == before)
+    warnNeverTaken();
   addUnaligned();
   checkShared();
   takeTuneChoices();
@@ -78,10 +82,12 @@ static std::vector<const TargetInfo *> checkTargets(const ast::File &file, const
   for (const ast::Name &name : names) {
     const TargetInfo *target = lookupTarget(name.text);
     if (!target) {
-      StringRef near = nearestWord(name.text, known);
+      const StringRef near = nearestWord(name.text, known);
+      const std::string hint = hintForTarget(name.text);
       diags.error(name.range, fmt::format("unknown target '{}'; {}", name.text,
-                                          near.empty() ? "it is " + alternatives(known)
-                                                       : fmt::format("did you mean '{}'?", near.str())));
+                                          !hint.empty()  ? hint
+                                          : near.empty() ? "it is " + alternatives(known)
+                                                         : fmt::format("did you mean '{}'?", near.str())));
     } else if (is_contained(targets, target)) {
       diags.error(name.range, "target " + name.text + " is listed twice");
     } else {
@@ -155,7 +161,8 @@ std::optional<SpecFile> analyzeSpec(SourceMgr &sources, unsigned bufferId, Diagn
     if (result.targets.empty())
       result.targets.push_back(&kUnknownTarget);
     if (file.kernels.empty() && diags.errorCount() == before)
-      diags.error(SMRange(begin, begin), "the file has no kernel");
+      diags.error(SMRange(begin, begin),
+                  "the file has no kernel; it needs one: kernel NAME { problem { ... } schedule { ... } }");
     checkKernelNames(file, diags);
     const std::vector<FileForm> forms = checkForms(file, diags);
     for (const FileForm &each : forms)

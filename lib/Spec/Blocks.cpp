@@ -1,6 +1,7 @@
 // fagen: problem and schedule blocks of a kernel: keys, values, conditions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Hints.h"
 #include "KernelAnalysis.h"
 
 #include "fagen/Support/Suggest.h"
@@ -16,7 +17,7 @@ namespace fagen {
 /// Reports every block after the first.
 template <typename Block> static void checkOnce(const std::vector<Block> &blocks, StringRef what, Diagnostics &diags) {
   for (const Block &block : drop_begin(blocks, std::min<size_t>(blocks.size(), 1))) {
-    diags.error(block.range, "a kernel has one " + what);
+    diags.error(block.range, "a kernel has one " + what + "; take this one out, or put both together");
     diags.note(blocks.front().range, "the first is here");
   }
 }
@@ -27,9 +28,15 @@ void KernelAnalysis::checkBlockCounts() {
   checkOnce(kernel.claims, "claim", diags);
   checkOnce(kernel.requires_, "require", diags);
   if (kernel.problems.empty() && !kernel.isDamaged)
-    diags.error(kernel.name.range, fmt::format("kernel '{}' has no problem", kernel.name.text));
+    diags.error(kernel.name.range,
+                fmt::format("kernel '{}' has no problem; it needs one: problem {{ dtype = f16; head_dim = 64; }}",
+                            kernel.name.text));
   if (kernel.schedules.empty() && !kernel.isDamaged)
-    diags.error(kernel.name.range, fmt::format("kernel '{}' has no schedule", kernel.name.text));
+    diags.error(
+        kernel.name.range,
+        fmt::format(
+            "kernel '{}' has no schedule; it needs one: schedule {{ tile = 64 x 64; warps = 4; mma = mma_sync; }}",
+            kernel.name.text));
 }
 
 static KeySet requiredKeys(OptionBlock block) {
@@ -50,10 +57,15 @@ const OptionInfo *KernelAnalysis::findKey(const ast::Name &key, OptionBlock bloc
   StringRef near = nearestWord(key.text, optionNames(block));
   const bool isOther = findOption(other, key.text) != nullptr;
   if (isOther)
-    message = fmt::format("{} is a key of {}, not of {}", key.text, isProblem ? "schedule" : "problem",
-                          isProblem ? "problem" : "schedule");
+    message = fmt::format("{0} is a key of {1}, not of {2}: set it in {1}", key.text,
+                          isProblem ? "schedule" : "problem", isProblem ? "problem" : "schedule");
+  else if (StringRef hint = hintForKey(key.text); !hint.empty())
+    message += fmt::format("; {}", hint.str());
   else if (!near.empty())
     message += fmt::format("; did you mean '{}'?", near.str());
+  else
+    message +=
+        isProblem ? "; problem has " + alternatives(optionNames(block)) : "; docs/Options.md lists the schedule's";
   if (isOther || near.empty())
     lost.possible |= requiredKeys(block); // like none of the others, but those cannot be left out
   else
@@ -98,14 +110,15 @@ void KernelAnalysis::checkProblem() {
     auto [earlier, inserted] = problemSettings.insert({option->key, assignment});
     if (inserted)
       continue;
-    diags.error(setting.key.range, option->name + " is set twice");
+    diags.error(setting.key.range, option->name + " is set twice; take one out");
     diags.note(earlier->second.keyRange, "first here");
   }
   const KeySet lost = problemLost.keys | problemLost.possible;
   for (const OptionInfo &option : allOptions())
     if (option.block == OptionBlock::Problem && option.required && !problemSetting(option.key) &&
         !(lost & keyBit(option.key)))
-      diags.error(problem.range, "problem sets no " + option.name + ", which has no default");
+      diags.error(problem.range,
+                  "problem sets no " + option.name + ", which has no default; it takes " + describeValues(option));
 }
 
 bool KernelAnalysis::hasHeadDimPair() const {
@@ -126,8 +139,8 @@ void KernelAnalysis::checkScheduleName(const ast::Schedule &schedule) {
   for (const CheckedSchedule &earlier : schedules) {
     if (earlier.name != name)
       continue;
-    diags.error(range,
-                name.empty() ? "a second schedule needs a name" : fmt::format("schedule '{}' is defined twice", name));
+    diags.error(range, name.empty() ? "a second schedule needs a name"
+                                    : fmt::format("schedule '{}' is defined twice; give one another name", name));
     diags.note(earlier.range, "first here");
     return;
   }
@@ -167,8 +180,9 @@ void KernelAnalysis::checkScheduleSetting(const ast::Setting &setting, CheckedBo
     return other.assignment && other.assignment->option == option;
   });
   if (earlier != body.statements.end()) {
-    diags.error(assignment.keyRange, option->name + " is set twice");
+    diags.error(assignment.keyRange, option->name + " is set twice; take one out");
     diags.note(earlier->assignment->keyRange, "first here");
+    return;
   }
   body.statements.push_back({std::move(assignment), nullptr});
 }
@@ -226,6 +240,7 @@ std::unique_ptr<CheckedWhen> KernelAnalysis::checkWhen(const ast::When &when) {
   checked->range = when.condition->range;
   checked->condition = compileCondition(*when.condition, whenScope(), diags);
   collectNames(*when.condition, [&](StringRef name) {
+    checked->readsTarget |= name == "target";
     StringRef key = name.starts_with("head_dim") ? "head_dim" : name;
     if (const OptionInfo *option = findOption(OptionBlock::Problem, key))
       checked->reads |= keyBit(option->key);

@@ -1,7 +1,8 @@
-// fagen: whether what variants take of shared memory, by their lowered kernels, is what their targets have.
+// fagen: whether variants, by their lowered kernels, take no more shared memory and registers than their targets have.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelAnalysis.h"
+#include "fagen/Spec/Fit.h"
 #include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -41,36 +42,6 @@ static std::string describeShared(const Variant &variant) {
   return text + " at head_dim " + toText(optionInfo(OptionKey::HeadDim), getKey(variant.problem, OptionKey::HeadDim));
 }
 
-/// "it is 98304 B, which fits" when the candidate breaks no rule at all.
-static std::optional<std::string> fits(Variant candidate, SharedMeter &meter) {
-  Variant *const asked = &candidate;
-  if (!checkVariant(*candidate.target, candidate.problem, candidate.schedule, 0, 0).empty())
-    return std::nullopt;
-  meter.measure(asked);
-  if (candidate.schedule.shared.total == 0 || exceedsShared(candidate))
-    return std::nullopt;
-  return fmt::format("it is {} B, which fits", candidate.schedule.shared.total);
-}
-
-// Fewer stages first, then fewer keys, then fewer rows: the nearest schedule that keeps the most of what was asked.
-static std::string whatFits(const Variant &variant, SharedMeter &meter) {
-  const Schedule &asked = variant.schedule;
-  Variant candidate = variant;
-  Schedule &schedule = candidate.schedule;
-  for (schedule.stages = asked.stages - 1; schedule.stages != 0; --schedule.stages)
-    if (auto text = fits(candidate, meter))
-      return fmt::format("with stages = {} {}", schedule.stages, *text);
-  schedule.stages = asked.stages;
-  for (schedule.tileKeys = (asked.tileKeys - 1) / 16 * 16; schedule.tileKeys != 0; schedule.tileKeys -= 16)
-    if (auto text = fits(candidate, meter))
-      return fmt::format("with tile = {} x {} {}", schedule.tileRows, schedule.tileKeys, *text);
-  schedule.tileKeys = asked.tileKeys;
-  for (schedule.tileRows = asked.tileRows / 2; schedule.tileRows != 0; schedule.tileRows /= 2)
-    if (auto text = fits(candidate, meter))
-      return fmt::format("with tile = {} x {} {}", schedule.tileRows, schedule.tileKeys, *text);
-  return {};
-}
-
 /// A variant with mistakes as far as it is right, with defaults in the place of the rest: what does not fit as that
 /// would not fit with those mended. An unknown mma is the one that keeps least in shared memory.
 static std::optional<Variant> withoutMistakes(const Variant &variant, KeySet given, KeySet unknown) {
@@ -104,15 +75,41 @@ void KernelAnalysis::reportShared(const Variant &measured, size_t index) {
   if (reported.count({(tile == made.ranges.end() ? schedule : tile->second).Start.getPointer(), "shared"}))
     return;
   Finding finding{"shared", OptionKey::Tile, *problem, {{OptionKey::Tile, describeShared(measured)}}};
-  if (std::string text = whatFits(measured, *options.meter); !text.empty())
+  if (std::string text = nearestThatFits(measured, *options.meter); !text.empty())
     finding.notes.push_back({OptionKey::Tile, text});
   report(finding, *pointOfVariant[index], made, schedule);
+}
+
+/// Says where a thread cannot hold its share of the tiles, so that every step spills.
+void KernelAnalysis::warnOfRegisters(const Variant &measured, size_t index) {
+  const ThreadRegisters registers = registersOf(measured);
+  if (!registers.areTooFew())
+    return;
+  const Schedule &schedule = measured.schedule;
+  const ScheduleChoice &made = madeOfVariant[index];
+  const auto tile = made.ranges.find(OptionKey::Tile);
+  const SMRange range = tile == made.ranges.end() ? schedules[measured.scheduleIndex].range : tile->second;
+  if (!reported.insert({range.Start.getPointer(), "registers"}).second)
+    return;
+  const std::string which =
+      fmt::format("tile {} x {} with {} warps", schedule.tileRows, schedule.tileKeys, schedule.warps);
+  const std::string dim = toText(optionInfo(OptionKey::HeadDim), getKey(measured.problem, OptionKey::HeadDim));
+  diags.warning(range, registers.least > registers.most
+                           ? fmt::format("{} needs at least {} registers a thread at head_dim {}; a thread has {}, and "
+                                         "the rest spills to memory",
+                                         which, registers.least, dim, registers.most)
+                           : fmt::format("{} takes {} of the {} registers of a thread at head_dim {}; addresses need "
+                                         "more than is left, and the rest spills to memory",
+                                         which, registers.least, registers.most, dim));
+  if (const std::string text = nearestThatFits(measured, *options.meter); !text.empty())
+    diags.note(range, text);
 }
 
 /// Lowers every variant. Of those with mistakes what is right of them, so that one run shows all mistakes.
 void KernelAnalysis::checkShared() {
   if (!options.meter || !lookupTarget(targets.front()->name))
     return;
+  const unsigned before = diags.errorCount();
   const bool isSound = all_of(madeOfVariant, [](const ScheduleChoice &made) { return made.isSound; });
   std::deque<Variant> substitutes;
   std::vector<const Variant *> measured;
@@ -138,6 +135,9 @@ void KernelAnalysis::checkShared() {
   for (auto [index, variant] : enumerate(measured))
     if (variant)
       reportShared(*variant, index);
+  if (isSound && diags.errorCount() == before)
+    for (auto [index, variant] : enumerate(measured))
+      warnOfRegisters(*variant, index);
 }
 
 } // namespace fagen

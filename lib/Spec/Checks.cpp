@@ -1,6 +1,7 @@
 // fagen: what the keys of one variant must satisfy together.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Hints.h"
 #include "VariantChecker.h"
 
 #include "fagen/Support/Suggest.h"
@@ -72,21 +73,22 @@ void VariantChecker::checkValues() {
   }
 }
 
-// First what the target cannot do at all, then what is known but not generated.
+// First what nothing is generated for, then what the target cannot do.
 void VariantChecker::checkValue(OptionKey key, const OptionValue &value) {
   if (value.form) // what a form asks of the target is arithmetic that all have
     return;
   const OptionInfo &option = optionInfo(key);
   const OptionValueInfo &info = *option.findValue(value.number);
-  if (!target.hasAll(info.needs)) {
-    const TargetInfo *first = firstTargetWith(info.needs);
-    add("value", key,
-        fmt::format("{} needs {}; the target is {}", info.text.str(), first ? first->name.str() : "another target",
-                    target.name.str()));
-  } else if (info.notYet) {
+  if (info.notYet) {
     add("value", key,
         fmt::format("{} is not yet supported; {} takes {}", toText(option, value), option.name.str(),
-                    alternatives(option.availableTexts())));
+                    describeValues(option, &target)));
+  } else if (!target.hasAll(info.needs)) {
+    const TargetInfo *first = firstTargetWith(info.needs);
+    add("value", key,
+        fmt::format("{} needs {}; the target is {}, on which {} takes {}", info.text.str(),
+                    first ? first->name.str() : "another target", target.name.str(), option.name.str(),
+                    describeValues(option, &target)));
   }
 }
 
@@ -186,7 +188,7 @@ void VariantChecker::checkCopy() {
     refuse("copy", OptionKey::Copy, isAsynchronous ? "tma" : "ld_st or cp_async");
 }
 
-// Copies behind Q K^T fill the slot that the step before has left; with one stage that is the one being read.
+// Copies after Q K^T fill the slot that the step before has left; with one stage that is the one being read.
 void VariantChecker::checkRefill() {
   if (known(OptionKey::Refill, OptionKey::Stages) && schedule.refill == Refill::Late && schedule.stages == 1)
     add("refill", OptionKey::Refill, "refill = late needs at least 2 stages; with 1 it takes split or joint");
@@ -244,7 +246,7 @@ void VariantChecker::checkHalveMasked() {
 }
 
 // Probabilities may be 2^8 times as large as usual, or 2^15 or 2^40 times, and with them P V of a tile. A step can be
-// done again while the slots of Q and K are there, and there is something to gain where its softmax runs beside P V.
+// done again while the slots of Q and K are there, and there is something to gain where its softmax runs alongside P V.
 void VariantChecker::checkRescale() {
   const std::string given = fmt::format("rescale = {}", toString(schedule.rescale).str());
   if (known(OptionKey::Rescale, OptionKey::Accum) && schedule.rescale != RescalePolicy::Always &&

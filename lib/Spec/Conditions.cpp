@@ -89,7 +89,10 @@ std::optional<Program> ConditionCompiler::compileVariable(const ast::Expr &expr)
       if (entry.second.kind != ConditionName::Refused)
         names.push_back(entry.first);
     StringRef near = nearestWord(expr.name, names);
-    return fail(expr.range, near.empty()
+    const bool isForm =
+        scope.forms && (scope.forms->find(expr.name) || optionInfo(OptionKey::Mask).findValue(expr.name));
+    return fail(expr.range, isForm ? fmt::format("'{0}' is a form; ask for it as form == {0}", expr.name)
+                            : near.empty()
                                 ? fmt::format("unknown name '{}'; known here are {}", expr.name, join(names, ", "))
                                 : fmt::format("unknown name '{}'; did you mean '{}'?", expr.name, near.str()));
   }

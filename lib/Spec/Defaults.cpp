@@ -11,7 +11,7 @@ using namespace llvm;
 
 namespace fagen {
 
-/// Bulk copies beside asynchronous products; else the last of the others that the target has.
+/// Bulk copies next to asynchronous products; else the last of the others that the target has.
 static Copy bestCopy(const TargetInfo &target, Mma mma) {
   if (mmaFamily(mma).isAsynchronous)
     return Copy::Tma;

@@ -1,6 +1,7 @@
 // fagen: expansion of a kernel: problem axes, targets, the schedules' whens, schedule axes, tune.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Hints.h"
 #include "KernelAnalysis.h"
 #include "fagen/Target/MmaInstrs.h"
 
@@ -117,15 +118,26 @@ static int64_t whenValue(WhenVariable variable, const Problem &problem, const Ta
 /// Nothing where the condition, or what it reads, was reported.
 std::optional<bool> KernelAnalysis::holds(const CheckedWhen &when, const ProblemPoint &point,
                                           const TargetInfo &target) {
-  if (!when.condition || (when.reads & point.unknown) != 0)
+  bool &isEverTaken = everTaken[&when];
+  if (!when.condition || (when.reads & point.unknown) != 0) {
+    isEverTaken = true; // as far as anyone can say
     return std::nullopt;
+  }
   std::optional<int64_t> value = evaluate(
       *when.condition, [&](int64_t variable) { return whenValue(WhenVariable(variable), point.problem, target); });
+  isEverTaken |= !value || *value != 0;
   if (value)
     return *value != 0;
   if (reported.insert({when.range.Start.getPointer(), "division"}).second)
     diags.error(when.range, "division by zero at " + variantName("", "", point).substr(1));
   return std::nullopt;
+}
+
+/// Says which conditions hold for no variant. Those on the target are for other files, or for another --target.
+void KernelAnalysis::warnNeverTaken() {
+  for (const auto &[when, isTaken] : everTaken)
+    if (!isTaken && !when->readsTarget)
+      diags.warning(when->range, "this condition is never true: no problem of the kernel has it");
 }
 
 /// The keys that a body sets, or may set, on any condition.
@@ -167,18 +179,19 @@ Resolved KernelAnalysis::resolve(const CheckedSchedule &schedule, const ProblemP
 //===-- Variants
 //---------------------------------------------------------------------------------------------------===//
 
-void KernelAnalysis::requireKeys(const CheckedSchedule &schedule, const Resolved &resolved) {
+void KernelAnalysis::requireKeys(const CheckedSchedule &schedule, const Resolved &resolved, const TargetInfo &target) {
   for (const OptionInfo &option : allOptions()) {
     if (option.block != OptionBlock::Schedule || !option.required || resolved.count(option.key))
       continue;
     if (reported.insert({schedule.range.Start.getPointer(), option.name.str()}).second)
-      diags.error(schedule.range, "schedule sets no " + option.name + ", which has no default");
+      diags.error(schedule.range, "schedule sets no " + option.name + ", which has no default; it takes " +
+                                      describeValues(option, &target));
   }
 }
 
 void KernelAnalysis::expandSchedule(unsigned index, const ProblemPoint &point, const TargetInfo &target) {
   Resolved resolved = resolve(schedules[index], point, target);
-  requireKeys(schedules[index], resolved);
+  requireKeys(schedules[index], resolved, target);
   std::vector<OptionKey> axes;
   std::vector<unsigned> sizes;
   for (const auto &[key, assignment] : resolved) {

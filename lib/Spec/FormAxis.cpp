@@ -51,11 +51,12 @@ std::optional<form::Bound> FormAxis::bound(const form::Form &form, const ast::Na
   }
   const bool isInteger = found->element == form::Element::I32;
   if (isInteger && !number.isInteger)
-    return report(number.range, fmt::format("'{}' is an i32; it takes an integer", name.text));
+    return report(number.range, fmt::format("'{}' is an i32; it takes an integer, not {}", name.text, number.value));
   const double low = isInteger ? double(found->range.low) : found->realRange.low,
                high = isInteger ? double(found->range.high) : found->realRange.high;
   if (number.value < low || number.value > high)
-    return report(number.range, fmt::format("'{}' is in {}", name.text, rangeText(*found)));
+    return report(number.range,
+                  fmt::format("'{}' is in {}, and {} is not", name.text, rangeText(*found), number.value));
   return form::Bound{unsigned(found - form.params.begin()), isInteger ? int64_t(number.value) : 0,
                      isInteger ? 0 : double(float(number.value))};
 }

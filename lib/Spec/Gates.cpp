@@ -3,12 +3,14 @@
 
 #include "KernelAnalysis.h"
 
+#include "fagen/Spec/Fit.h"
 #include "fagen/Spec/Gates.h"
 #include "fagen/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <fmt/format.h>
+#include <limits>
 
 using namespace llvm;
 
@@ -62,12 +64,16 @@ std::optional<Quantity> GateFolder::fold(const ast::Expr &expr) {
     return Quantity{double(expr.integer), ""};
   case ast::Expr::Decimal:
     if (gate.isInteger)
-      return fail(expr, fmt::format("{} is an integer", gate.name.str()));
+      return fail(expr, fmt::format("{} is an integer, and {} is not", gate.name.str(), expr.decimal));
     return Quantity{expr.decimal, ""};
   case ast::Expr::Variable:
     return foldName(expr);
   case ast::Expr::Binary:
     return foldBinary(expr);
+  case ast::Expr::Unary:
+    if (std::optional<Quantity> operand = expr.name == "-" ? fold(*expr.operands[0]) : std::nullopt)
+      return Quantity{-operand->value, operand->baseline};
+    return fail(expr, "a gate's value is made of numbers, + - * / and ( )");
   default:
     return fail(expr, "a gate's value is made of numbers, + - * / and ( )");
   }
@@ -108,15 +114,29 @@ std::optional<Quantity> GateFolder::foldBinary(const ast::Expr &expr) {
   return Quantity{expr.name == "+" ? left->value + right->value : left->value - right->value, left->baseline};
 }
 
-/// Why a gate holds for every kernel; empty when it does not.
-static std::string whyItHolds(const Gate &gate) {
-  constexpr double kMostRegisters = 255; // of a thread, on every target
-  if (gate.name == "registers" && gateHolds(gate, 0) && gateHolds(gate, kMostRegisters))
-    return fmt::format("a thread has at most {} registers; ask for fewer, or for CTAs an SM, like ctas >= 2",
-                       kMostRegisters);
-  if (gate.name == "ctas" && gateHolds(gate, 1) && !gateHolds(gate, 0))
-    return "an SM holds every kernel once; ask for more, like ctas >= 2";
-  return "";
+/// Why a gate has one result for every kernel: "cannot fail: ..." or "cannot pass: ..."; empty when it has not.
+static std::string whyItIsFixed(const Gate &gate) {
+  constexpr double kMostRegisters = 255, kMostCtas = 32, kAny = std::numeric_limits<double>::infinity();
+  const bool isRegisters = gate.name == "registers", isCtas = gate.name == "ctas";
+  const double least = isCtas ? 1 : 0, most = isRegisters ? kMostRegisters : isCtas ? kMostCtas : kAny;
+  const bool isOutside = gate.value < least || gate.value > most;
+  const bool isEquality = gate.relation == "==" || gate.relation == "!=";
+  const bool atLeast = gateHolds(gate, least), atMost = gateHolds(gate, most);
+  if (isEquality ? !isOutside : atLeast != atMost)
+    return "";
+  const std::string result = atLeast ? "cannot fail" : "cannot pass";
+  if (isRegisters)
+    return fmt::format("{}: a thread has at most {} registers; ask for fewer, or for CTAs an SM, like ctas >= 2",
+                       result, kMostRegisters);
+  if (isCtas)
+    return fmt::format("{}: an SM holds every kernel once, and none more than {} times; ask for more than 1, like "
+                       "ctas >= 2",
+                       result, kMostCtas);
+  return fmt::format("{}: {} is never below 0; give a limit above it, like {}", result, gate.name,
+                     gate.name == "spills"   ? "spills == 0"
+                     : gate.name == "shared" ? "shared <= 48 KiB"
+                     : gate.name == "error"  ? "error <= 0.002"
+                                             : "time <= 1.05 * sdpa");
 }
 
 void KernelAnalysis::checkGate(const ast::Gate &gate) {
@@ -141,8 +161,8 @@ void KernelAnalysis::checkGate(const ast::Gate &gate) {
   checked.baseline = quantity->baseline;
   checked.text = textOf(gate.range);
   checked.location = diags.locate(gate.range.Start);
-  if (const std::string why = whyItHolds(checked); !why.empty()) {
-    diags.error(gate.range, fmt::format("'{}' cannot fail: {}", checked.text, why));
+  if (const std::string why = whyItIsFixed(checked); !why.empty()) {
+    diags.error(gate.range, fmt::format("'{}' {}", checked.text, why));
     return;
   }
   spec.gates.push_back(std::move(checked));
@@ -169,7 +189,28 @@ bool gateHolds(const Gate &gate, double measured) {
   return measured >= gate.value;
 }
 
-bool checkSharedGates(const KernelSpec &kernel, Diagnostics &diags) {
+FitLimits limitsOf(const Gate &gate, const Variant &variant) {
+  FitLimits limits;
+  const bool isStrict = gate.relation == "<";
+  if (gate.name == "shared")
+    limits.sharedBytes = uint64_t(std::max(gate.value - isStrict, 0.0));
+  if (gate.name == "registers")
+    limits.registers = unsigned(std::max(gate.value - isStrict, 0.0));
+  if (gate.name == "spills" || gate.name == "registers")
+    limits.leastRegisters = variant.schedule.figures.leastRegisters - 1;
+  if (gate.name == "ctas") { // so much that as many fit an SM
+    const auto ctas = unsigned(std::max(gate.value + (gate.relation == ">"), 1.0));
+    limits.sharedBytes = variant.target->sharedPerSm / ctas - variant.target->sharedReserved;
+    limits.registers = variant.target->registersPerSm / ctas / (variant.schedule.warps * 32);
+  }
+  return limits;
+}
+
+std::string besideItsTile(const std::string &remedy) {
+  return remedy.empty() ? "its tile is set here" : "its tile is set here; " + remedy;
+}
+
+bool checkSharedGates(const KernelSpec &kernel, SharedMeter &meter, Diagnostics &diags) {
   bool passed = true;
   for (const Gate &gate : kernel.gates) {
     if (gate.name != "shared")
@@ -181,7 +222,8 @@ bool checkSharedGates(const KernelSpec &kernel, Diagnostics &diags) {
       passed = false;
       diags.error(gate.location,
                   fmt::format("{} needs {} B of shared memory, which fails '{}'", variant.name, bytes, gate.text));
-      diags.note(variant.schedule.locationOf("tile"), "its tile is set here");
+      diags.note(variant.schedule.locationOf("tile"),
+                 besideItsTile(nearestThatFits(variant, meter, limitsOf(gate, variant))));
       break; // one variant shows the mistake
     }
   }

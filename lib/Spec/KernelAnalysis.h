@@ -37,6 +37,7 @@ struct CheckedBody {
 struct CheckedWhen {
   std::optional<Program> condition; ///< over problem variables; nothing when it was reported
   KeySet reads = 0;                 ///< the problem keys that the condition reads
+  bool readsTarget = false;
   CheckedBody body;
   llvm::SMRange range; ///< of the condition
 };
@@ -112,6 +113,7 @@ private:
   Resolved resolve(const CheckedSchedule &schedule, const ProblemPoint &point, const TargetInfo &target);
   void resolveBody(const CheckedBody &body, const ProblemPoint &point, const TargetInfo &target, Resolved &resolved);
   std::optional<bool> holds(const CheckedWhen &when, const ProblemPoint &point, const TargetInfo &target);
+  void warnNeverTaken();
   void setProblemKey(ProblemPoint &point, const OptionInfo &option, unsigned item) const;
   void expandSchedule(unsigned index, const ProblemPoint &point, const TargetInfo &target);
   ScheduleChoice makeSchedule(const CheckedSchedule &checked, const TargetInfo &target, const Resolved &resolved,
@@ -125,14 +127,15 @@ private:
   void addUnaligned();
   void report(llvm::ArrayRef<Finding> findings, const ProblemPoint &point, const ScheduleChoice &made,
               llvm::SMRange fallback);
-  void requireKeys(const CheckedSchedule &schedule, const Resolved &resolved);
-  /// "_prefill_f16_d64_none": everything behind the kernel's name.
+  void requireKeys(const CheckedSchedule &schedule, const Resolved &resolved, const TargetInfo &target);
+  /// "_prefill_f16_d64_none": everything after the kernel's name.
   std::string variantName(llvm::StringRef schedule, llvm::StringRef axisParts, const ProblemPoint &point) const;
   static KeySet givenKeys(const ProblemPoint &point);
 
   // CheckShared.cpp: what variants take of shared memory, once they are lowered.
   void checkShared();
   void reportShared(const Variant &measured, size_t index);
+  void warnOfRegisters(const Variant &measured, size_t index);
 
   // Select.cpp and Gates.cpp.
   void checkSelect();
@@ -161,6 +164,7 @@ private:
   std::vector<ScheduleChoice> madeOfVariant;        ///< the same, without their schedules
   std::vector<TuneCandidate> tuneCandidates;
   std::set<std::pair<const char *, std::string>> reported; ///< place and rule of findings
+  std::map<const CheckedWhen *, bool> everTaken;           ///< of each when that was reached: whether it ever held
   unsigned fallbackSchedule = 0;                           ///< the one `otherwise` names
   KernelSpec spec;
 };

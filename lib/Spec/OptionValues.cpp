@@ -3,6 +3,8 @@
 
 #include "OptionValues.h"
 
+#include "Hints.h"
+#include "KernelAnalysis.h"
 #include "fagen/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -33,7 +35,10 @@ private:
     return value;
   }
   OptionValue expected(const ast::Plain &plain, const std::string &what) {
-    return fail(plain.range, fmt::format("{} takes {}", option.name.str(), what));
+    const std::string written = textOf(plain.range);
+    const StringRef hint = hintForValue(option.key, written);
+    return fail(plain.range, fmt::format("{} takes {}, not '{}'{}{}", option.name.str(), what, written,
+                                         hint.empty() ? "" : "; ", hint.str()));
   }
   bool inRange(int64_t number) const { return number >= option.min && number <= option.max; }
 
@@ -82,19 +87,25 @@ OptionValue ValueChecker::check(const ast::Plain &plain) {
 
 OptionValue ValueChecker::checkEnum(const ast::Plain &plain) {
   const bool takesForms = option.key == OptionKey::Mask;
-  std::vector<StringRef> known = option.valueTexts();
-  if (takesForms)
+  std::vector<StringRef> known = option.valueTexts(), available = option.availableTexts();
+  if (takesForms) {
     append_range(known, forms.names());
+    append_range(available, forms.names());
+  }
   if (plain.kind != ast::Plain::Word)
-    return expected(plain, alternatives(known));
+    return expected(plain, alternatives(available));
   const OptionValueInfo *info = option.findValue(plain.word);
   if (takesForms && forms.find(plain.word))
     return checkForm(plain);
   if (!info) {
     std::string message = fmt::format("unknown {} '{}'", option.name.str(), plain.word);
-    if (StringRef near = nearestWord(plain.word, known); !near.empty())
+    const StringRef near = nearestWord(plain.word, known), hint = hintForValue(option.key, plain.word);
+    if (!near.empty() && (hint.empty() || takesForms))
       return fail(plain.range, fmt::format("{}; did you mean '{}'?", message, near.str()));
-    return fail(plain.range, fmt::format("{}; it is {}", message, alternatives(known)));
+    if (!hint.empty())
+      return fail(plain.range, fmt::format("{}; {}", message, hint.str()));
+    return fail(plain.range, fmt::format("{}; it is {}{}", message, alternatives(available),
+                                         takesForms ? ", or a form that the file declares" : ""));
   }
   OptionValue value;
   value.number = info->number;
@@ -153,8 +164,7 @@ OptionValue ValueChecker::checkInteger(const ast::Plain &plain) {
     return {};
   bool isInteger = plain.kind == ast::Plain::Dims && plain.numbers.size() == 1;
   if (!isInteger || !inRange(plain.numbers[0]))
-    return expected(
-        plain, fmt::format("{}an integer from {} to {}", option.takesAuto ? "auto or " : "", option.min, option.max));
+    return expected(plain, describeValues(option));
   OptionValue value;
   value.number = plain.numbers[0];
   return value;
@@ -166,18 +176,20 @@ OptionValue ValueChecker::checkBytes(const ast::Plain &plain) {
     value.number = plain.numbers[0];
     return value;
   }
-  std::vector<std::string> texts;
-  for (unsigned bytes : option.allowed)
-    texts.push_back(fmt::format("{} B", bytes));
-  std::vector<StringRef> views(texts.begin(), texts.end());
-  return expected(plain, alternatives(views));
+  return expected(plain, describeValues(option));
 }
 
-/// "; the nearest are 64 and 72": the values beside a refused one.
-static std::string nearestMultiples(int64_t number, unsigned min, unsigned max, unsigned multiple) {
-  int64_t below = std::min<int64_t>(number / multiple * multiple, max - multiple);
-  below = std::max<int64_t>(below, min);
-  return fmt::format("; the nearest are {} and {}", below, below + multiple);
+/// Why a head dim is refused, and the nearest that every instruction takes.
+static std::string refusedHeadDim(const OptionInfo &option, int64_t number) {
+  constexpr int64_t kOfEveryMma = 32;
+  if (number < option.min || number > option.max)
+    return fmt::format("head_dim {} is too {}; it is a multiple of {} from {} to {}", number,
+                       number < option.min ? "small" : "large", option.multipleOf, option.min, option.max);
+  const int64_t below = number / kOfEveryMma * kOfEveryMma;
+  const std::string nearest =
+      below == 0 ? fmt::format("the nearest that every mma takes is {}", kOfEveryMma)
+                 : fmt::format("the nearest that every mma takes are {} and {}", below, below + kOfEveryMma);
+  return fmt::format("head_dim {} is not a multiple of {}; {}", number, option.multipleOf, nearest);
 }
 
 OptionValue ValueChecker::checkHeadDim(const ast::Plain &plain) {
@@ -187,9 +199,7 @@ OptionValue ValueChecker::checkHeadDim(const ast::Plain &plain) {
   for (int64_t number : plain.numbers) {
     if (inRange(number) && number % option.multipleOf == 0)
       continue;
-    return fail(plain.range, fmt::format("head_dim {} is not a multiple of {} from {} to {}{}", number,
-                                         option.multipleOf, option.min, option.max,
-                                         nearestMultiples(number, option.min, option.max, option.multipleOf)));
+    return fail(plain.range, refusedHeadDim(option, number));
   }
   OptionValue value;
   value.number = plain.numbers.front();
@@ -200,7 +210,7 @@ OptionValue ValueChecker::checkHeadDim(const ast::Plain &plain) {
 OptionValue ValueChecker::checkTile(const ast::Plain &plain) {
   bool isTile = plain.kind == ast::Plain::Dims && plain.numbers.size() == 2;
   if (!isTile || !inRange(plain.numbers[0]) || !inRange(plain.numbers[1]))
-    return expected(plain, fmt::format("rows x keys, each from {} to {}: 128 x 64", option.min, option.max));
+    return expected(plain, describeValues(option));
   OptionValue value;
   value.number = plain.numbers[0];
   value.second = plain.numbers[1];
@@ -223,7 +233,7 @@ Assignment checkSetting(const ast::Setting &setting, const OptionInfo &option, F
       return other.front().known && other.front() == choices.front();
     };
     if (isKnown && any_of(drop_end(assignment.items), sameFirst))
-      diags.error(item.range, toText(option, choices.front()) + " is listed twice");
+      diags.error(item.range, toText(option, choices.front()) + " is listed twice; take one out");
     if (item.isTune && option.block == OptionBlock::Problem)
       diags.error(item.range, "tune stands in schedules; " + option.name + " says what is computed");
   }

@@ -86,8 +86,9 @@ std::optional<unsigned> KernelAnalysis::findSchedule(const ast::Name &name) {
   for (const CheckedSchedule &schedule : schedules)
     if (!schedule.name.empty())
       names.push_back(schedule.name);
-  if (names.empty() || kernel.hasLostBlocks)
-    return std::nullopt; // reported: they have no names, or one was not understood
+  const bool areDistinct = std::set<StringRef>(names.begin(), names.end()).size() == names.size();
+  if (names.empty() || kernel.hasLostBlocks || !areDistinct)
+    return std::nullopt; // reported: they have no names, one was not understood, or two have one name
   std::string message = fmt::format("unknown schedule '{}'", name.text);
   if (StringRef near = nearestWord(name.text, names); !near.empty())
     message += fmt::format("; did you mean '{}'?", near.str());
@@ -110,8 +111,9 @@ void KernelAnalysis::checkSelectLine(const ast::SelectLine &line, const Conditio
   if (!index || (line.condition && !condition))
     return;
   if (condition && condition->size() == 1 && condition->front().kind == SelectOp::Constant)
-    diags.warning(line.range,
-                  condition->front().value != 0 ? "this condition is always true" : "this condition is never true");
+    diags.warning(line.range, condition->front().value != 0
+                                  ? "this condition is always true; lines after it are never read"
+                                  : "this condition is never true; the line chooses nothing");
   checked.scheduleIndex = *index;
   if (condition)
     checked.condition = std::move(*condition);
@@ -119,10 +121,11 @@ void KernelAnalysis::checkSelectLine(const ast::SelectLine &line, const Conditio
 }
 
 void KernelAnalysis::warnUnselected() {
-  for (auto [index, schedule] : enumerate(schedules)) {
-    unsigned wanted = index;
-    if (none_of(spec.select, [&](const SelectLine &line) { return line.scheduleIndex == wanted; }))
-      diags.warning(schedule.range, "no line of select chooses schedule " + schedule.name);
+  for (const CheckedSchedule &schedule : schedules) {
+    if (none_of(spec.select,
+                [&](const SelectLine &line) { return schedules[line.scheduleIndex].name == schedule.name; }))
+      diags.warning(schedule.range,
+                    "no line of select chooses schedule " + schedule.name + "; add a line, or take the schedule out");
   }
 }
 
@@ -154,8 +157,10 @@ void KernelAnalysis::checkSelect() {
     checkSelectLine(line, scope);
   }
   if (!isOver && !select.isDamaged)
-    diags.error(select.range, "select needs a last line 'otherwise : schedule;'");
-  if (diags.errorCount() == before)
+    diags.error(select.range,
+                fmt::format("select needs a last line 'otherwise : {};'",
+                            schedules.empty() || schedules[0].name.empty() ? "schedule" : schedules[0].name));
+  if (diags.errorCount() == before && !select.isDamaged)
     warnUnselected();
 }
 

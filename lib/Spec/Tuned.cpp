@@ -147,7 +147,7 @@ std::string Tuning::scheduleName(const Variant &variant, size_t part) const {
   return name;
 }
 
-/// " && head_dim == 64 && mask == none", and its program behind what it is given: only keys of which the kernel has
+/// " && head_dim == 64 && mask == none", and its program after what it is given: only keys of which the kernel has
 /// several values.
 std::string Tuning::pointText(const Variant &variant, std::vector<SelectOp> &program) const {
   std::string text;

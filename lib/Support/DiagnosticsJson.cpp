@@ -24,7 +24,7 @@ static StringRef nameOf(SourceMgr::DiagKind kind) {
   llvm_unreachable("a kind that SourceMgr does not have");
 }
 
-/// Sets the file, and lines and columns from 1; the end is the first column behind. Nothing without a buffer.
+/// Sets the file, and lines and columns from 1; the end is the first column after. Nothing without a buffer.
 static void addPlace(json::Object &object, const SourceMgr &sources, SMRange range) {
   const unsigned buffer = range.Start.isValid() ? sources.FindBufferContainingLoc(range.Start) : 0;
   if (buffer == 0)

@@ -15,7 +15,7 @@ namespace fagen {
 static constexpr size_t kMostMessage = 1000, kMostSource = 160;
 static constexpr StringLiteral kCut = "...";
 
-/// Where the text may be cut, from `at` on: in front of a character of UTF-8, of which three bytes at most are behind
+/// Where the text may be cut, from `at` on: before a character of UTF-8, of which three bytes at most are after
 /// its first.
 static size_t nextCharacter(StringRef text, size_t at) {
   for (unsigned bytes = 0; bytes != 3 && at != 0 && at < text.size(); ++bytes, ++at)

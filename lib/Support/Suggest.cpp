@@ -4,16 +4,38 @@
 #include "fagen/Support/Suggest.h"
 
 #include <algorithm>
+#include <vector>
 
 using namespace llvm;
 
 namespace fagen {
 
+/// Insertions, removals, replacements and swaps of neighbours that make one word of the other; each counts one.
+static unsigned distanceOf(StringRef a, StringRef b) {
+  std::vector<unsigned> before, last(b.size() + 1), row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j)
+    last[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before = last;
+    last = row;
+  }
+  return last.back();
+}
+
 StringRef nearestWord(StringRef word, ArrayRef<StringRef> candidates) {
   unsigned limit = std::max<unsigned>(1, word.size() / 3);
   StringRef best;
   for (StringRef candidate : candidates) {
-    unsigned distance = word.edit_distance(candidate, /*AllowReplacements=*/true, limit);
+    const size_t gap = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
+    if (gap > limit)
+      continue;
+    const unsigned distance = distanceOf(word, candidate);
     if (distance > limit)
       continue;
     best = candidate;

@@ -1,6 +1,7 @@
 # fagen: the arguments of attention on PyTorch's tensors: what they must be, and what is made of them.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Refusals name the argument and what it is. Nothing here computes attention."""
+import math
 import numbers
 
 import torch
@@ -162,7 +163,8 @@ def check_promises(function, form, params, args):
             continue
         if param.element == _forms.BIT:
             continue
-        if bool(value.amin() < param.low) or bool(value.amax() > param.high):
+        hasRange = math.isfinite(param.low) or math.isfinite(param.high)  # without one NaN is nobody's mistake
+        if bool(value.amin() < param.low) or bool(value.amax() > param.high) or (hasRange and bool(value.isnan().any())):
             raise errors.Error(f"{function}: {param.name} of the form {form} holds {value.amin().item()} to {value.amax().item()}; it is "
                                f"{param.low:.9g} to {param.high:.9g}")
         if param.ascends and value.dim():

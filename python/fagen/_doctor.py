@@ -131,7 +131,7 @@ def gpu(ordinal):
     """A checked launch on a GPU, and what it tells of the GPU and of NVRTC."""
     said = launch("gpu", ordinal)
     if "refused" in said:
-        yield Finding(f"GPU {ordinal}", "missing", said["refused"], remedy_of(said["refused"]))
+        yield Finding(f"GPU {ordinal}", "wrong" if said.get("stage") == "launch" else "missing", said["refused"], remedy_of(said))
         return
     yield Finding(f"GPU {ordinal}", "ok", f"{said['name']}, sm_{said['capability']}, {said['sms']} SMs")
     yield Finding("kernels", "ok", f"for sm_{said['capability']}: {computes(said['capability'], said['sms'])}")
@@ -144,14 +144,16 @@ def origin(said):
     return f"{made.get(said['origin'], said['origin'])}, ready in {said['prepared']:.2f} s"
 
 
-def remedy_of(reason):
-    if "no NVRTC" in reason:
+def remedy_of(said):
+    """By the kind of exception that refused."""
+    kind, reason = said.get("kind"), said["refused"]
+    if kind == "CompileError" and reason.startswith("no NVRTC"):
         return "pip install nvidia-cuda-nvrtc"
-    if "too old" in reason or "PTX" in reason:
-        return "a newer driver, or an NVRTC that is no newer than the driver (FAGEN_NVRTC names one)"
-    if "compute capability" in reason or "sm_" in reason:
+    if kind == "Unsupported":
         return f"kernels need compute capability {_OLDEST_CAPABILITY / 10} or later"
-    return "run it again with FAGEN_VERBOSE=1 and report what it prints"
+    if kind == "CudaError" and said.get("stage") != "launch":
+        return "nvidia-smi says whether the driver runs; it must be of no older CUDA than NVRTC is (FAGEN_NVRTC names another NVRTC)"
+    return "run it again; if it stays, report it with the output of fagen doctor --json"
 
 
 def nvrtc(said):

@@ -61,6 +61,8 @@ def check(function, tables, form, names):
     known = {}
     for name, params in forms_of(tuple(tables)):
         known.setdefault(name, [p.name for p in params])
+    if form in ("causal", "none") and form not in known:
+        raise errors.Error(f"{function}: form is {form!r}, which is no form; give causal={form == 'causal'}")
     if form not in known:
         raise errors.Error(f"{function}: form is {form!r}{_meant(form, known)}; there are {', '.join(known)}" if known else
                            f"{function}: form is {form!r}; these kernels have no forms")
@@ -131,8 +133,10 @@ _NAMES_OF_OTHERS = {"is_causal": "causal", "softmax_scale": "scale", "sm_scale":
 
 
 def _instead_of(name):
-    """What may be meant by an argument that attention() does not have, to go behind its name."""
+    """What may be meant by an argument that attention() does not have, to go after its name."""
     from . import _kernels
+    if name in ("dropout", "dropout_p"):
+        return "; kernels have no dropout: leave it out, or call scaled_dot_product_attention"
     if name in _NAMES_OF_OTHERS:
         return f"; here it is {_NAMES_OF_OTHERS[name]}"
     forms = [form for form, params in _kernels.ready().forms.items() if name in params]

@@ -176,7 +176,8 @@ def _load(directory, keep=None):
         return KernelSet([directory], keep)
     directories = _sets_below(directory)
     if not directories:
-        raise errors.Error(f"{directory} has no kernel set; `fagen SPEC -o DIR` writes one")
+        found = "has no kernel set" if os.path.isdir(directory) else "is no directory"
+        raise errors.Error(f"{directory} {found}; `fagen SPEC -o DIR` writes a kernel set to one")
     return KernelSet(directories, keep)
 
 

@@ -22,6 +22,14 @@ BOUND = 2e-3  # of |O - O in float64|, f16, normal inputs
 SHAPE = BATCH, HEADS, KV_HEADS, ROWS, KEYS, DIM = 1, 2, 1, 80, 130, 64  # a ragged tile of rows and of keys, causal
 
 
+_stage = "open"  # what is being tried: open, prepare, launch
+
+
+def stage(name):
+    global _stage
+    _stage = name
+
+
 class Driver:
     """The functions of libcuda.so.1 that a launch needs."""
 
@@ -93,6 +101,7 @@ def largest_error(o, expected):
 
 def pick(device):
     """The choice of fagen.ready() for the problem of this file."""
+    stage("prepare")
     choice, tables = Choice(), _lib.pointers(_kernels.ready()._tables)
     problem = _kernels.describe(SHAPE, "f16", causal=True)
     _lib.check(_lib.library().fagen_query(tables, len(tables), byref(problem), device, byref(choice)))
@@ -129,6 +138,7 @@ def on_gpu(ordinal):
     _lib.check(library.fagen_device_get_info(device, byref(info)))
     _lib.check(library.fagen_device_make_current(device))
     choice, said = pick(device)
+    stage("launch")
     inputs = drawn()
     tensors, workspace = Tensors(), c_void_p()
     tensors.q, tensors.k, tensors.v = (driver.to_device(halves(values)) for values in inputs)
@@ -159,7 +169,7 @@ def main(mode, number="0"):
     try:
         said = {"gpu": on_gpu, "prepare": prepare}[mode](int(number)) if mode != "torch" else by_torch()
     except errors.Error as error:
-        said = dict(refused=str(error), kind=type(error).__name__)
+        said = dict(refused=str(error), kind=type(error).__name__, stage=_stage)
     print(json.dumps(said))
 
 

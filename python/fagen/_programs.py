@@ -10,7 +10,7 @@ from ctypes import byref, c_int64, c_uint32, c_void_p
 from . import _lib, errors
 from ._structs import Call, Choice, NamedNumber, NamedTensor
 
-_I32, _F32, _PDL, _EXPLICIT = 1, 2, 2, 4
+_I32, _F32, _EXPLICIT = 1, 2, 4
 DTYPES = {"f16": 1, "bf16": 2, "e4m3": 3, "f32": 4, "u32": 5, "i32": 6, "u8": 7}  # fagen.h's
 
 _OPERATIONS = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
@@ -84,7 +84,7 @@ def signatures_of(directories):
     return found
 
 
-def make_call(name, tensors, numbers, kinds, overlaps=False):
+def make_call(name, tensors, numbers, kinds):
     """A Call that keeps what it points at. tensors: (name, address, type, shape, strides) each."""
     call = Call()
     listed = (NamedTensor * max(len(tensors), 1))()
@@ -104,7 +104,7 @@ def make_call(name, tensors, numbers, kinds, overlaps=False):
             place.i32 = value
     call.program, call.tensors, call.numbers = name.encode(), ctypes.addressof(listed), ctypes.addressof(given)
     call.tensor_count, call.number_count = len(tensors), len(numbers)
-    call.flags = _EXPLICIT | (_PDL if overlaps else 0)
+    call.flags = _EXPLICIT
     call.keep = listed, given
     return call
 

@@ -65,6 +65,7 @@ def test_a_mistake_is_named(number):
 
 @pytest.mark.parametrize("given, said", [
     ({"is_causal": True}, "unexpected keyword argument 'is_causal'; here it is causal"),
+    ({"dropout_p": 0.1}, "unexpected keyword argument 'dropout_p'; kernels have no dropout"),
     ({"softmax_scale": 0.1}, "'softmax_scale'; here it is scale"),
     ({"window_size": (3, 0)}, '\'window_size\'; here it is form="window" or form="local"'),
     ({"window": 128}, '\'window\'; it is a param of a form: give form="window" or one of gemma2, '),
@@ -215,6 +216,8 @@ def test_checks_of_promises(shipped_forms, monkeypatch):  # noqa: F811
     ids = torch.tensor([[0] * 8 + [2] * 5 + [1] * 3], dtype=torch.int32)
     calls = [({"form": "same_document", "document": ids}, "document does not ascend, as the form same_document wants it to: document[0, 13] is 1, after 2"),
              ({"form": "temperature", "factor": torch.tensor([1.0, 0.5, 2000.0, 1.0])}, "factor of the form temperature holds 0.5 to 2000.0; it is 0.001 to 1000"),
+             ({"form": "temperature", "factor": torch.tensor([1.0, 0.5, math.nan, 1.0])}, "factor of the form temperature holds nan to nan; it is 0.001 to 1000"),
+             ({"form": "alibi", "slope": torch.tensor([1.0, 0.5, -1.5, 1.0])}, "slope of the form alibi holds -1.5 to 1.0; it is -1 to 1"),
              ({"form": "window", "window": torch.tensor(0, dtype=torch.int32)}, "window of the form window holds 0 to 0; it is 1 to 1.07374182e+09")]
     monkeypatch.setattr(fagen.torch, "_checks", False)
     fagen.torch.enable_checks()

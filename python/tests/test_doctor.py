@@ -35,11 +35,10 @@ def test_this_machine(tmp_path):
 
 
 def test_lines_have_states_and_remedies(tmp_path):
-    done = run("doctor", FAGEN_CACHE_DIR=str(tmp_path / "file" / "cache"), PATH="/nowhere", CUDA_VISIBLE_DEVICES="")
     (tmp_path / "file").write_text("")  # no directory can be made in a file
-    spoilt = run("doctor", FAGEN_CACHE_DIR=str(tmp_path / "file" / "cache"))
-    assert done.stdout.startswith("ok      Python") and "fagen doctor: " in done.stdout.splitlines()[-1]
-    assert spoilt.returncode == 1 and "MISSING cache" in spoilt.stdout and "do: FAGEN_CACHE_DIR names another directory" in spoilt.stdout
+    done = run("doctor", FAGEN_CACHE_DIR=str(tmp_path / "file" / "cache"), PATH="/nowhere")
+    assert done.stdout.startswith("ok      Python") and "fagen doctor: something is missing" in done.stdout.splitlines()[-1]
+    assert done.returncode == 1 and "MISSING cache" in done.stdout and "do: FAGEN_CACHE_DIR names another directory" in done.stdout
 
 
 @pytest.mark.parametrize("error, state, code", [(3e-4, "ok", 0), (0.1, "wrong", 2), (math.inf, "wrong", 2)])
@@ -80,7 +79,8 @@ def test_a_gpu(monkeypatch):
     found = by_part(_doctor.gpu(0))
     assert found["GPU 0"].found == "NVIDIA H200, sm_90, 132 SMs" and "(sm_90a)" in found["kernels"].found
     assert found["NVRTC"].found == "13.0 at /lib/libnvrtc.so.13" and found["launch on GPU 0"].state == "ok"
-    monkeypatch.setattr(_doctor, "launch", lambda mode, ordinal: dict(refused="no NVRTC: libnvrtc.so.13 cannot be loaded", log=""))
+    monkeypatch.setattr(_doctor, "launch", lambda mode, ordinal: dict(refused="no NVRTC: libnvrtc.so.13 cannot be loaded", kind="CompileError",
+                                                              stage="prepare", log=""))
     assert by_part(_doctor.gpu(0))["GPU 0"].remedy == "pip install nvidia-cuda-nvrtc"
 
 

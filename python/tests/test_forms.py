@@ -213,6 +213,7 @@ MISTAKES = [
     ({"form": "sinks", "sinks": torch.ones(1, 4)}, fagen.Error, "sinks has shape [1, 4]"),
     ({"form": "bias", "bias": torch.ones(4, 40, 40).half()}, fagen.Error, "bias is of another dtype; it is float32"),
     ({"cap": 5.0}, TypeError, "attention() got an unexpected keyword argument 'cap'"),
+    ({"form": "causal"}, fagen.Error, "form is 'causal', which is no form; give causal=True"),
     ({"form_args": {"cap": 5.0}}, fagen.Error, "form_args has 'cap', and there is no form"),
 ]
 

@@ -20,7 +20,7 @@ def _emulate(kernels, call):
     emulated = ctypes.CDLL(LIBRARY)
     error = ctypes.create_string_buffer(2048)
     for directory in kernels._directories:
-        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 80, ctypes.byref(call), error, 2048):
+        if emulated.fagen_torch_emulate_program(os.fsencode(directory), 90, ctypes.byref(call), error, 2048):
             raise fagen.Error(error.value.decode())
 
 
@@ -73,6 +73,16 @@ def test_strides_and_integers():
     assert y.shape == (3, 70, 64)
     for b in range(3):
         torch.testing.assert_close(y[b].float(), x[90 * b:90 * b + 70].float() @ w.float().T, atol=2e-2, rtol=2e-2)
+
+
+def test_real_numbers():
+    flash = fagen.program(os.path.join(PROGRAMS, "flash_causal_hopper.fair"))
+    q, k, v = (torch.randn(1, heads, 1, 128).half() for heads in (2, 1, 1))
+    o, lse = flash(q=q, k=k, v=v, scale=0.0625, scale_log2=0.0625 * 1.4426950408889634)  # one key: its value
+    assert torch.equal(o, v.expand(1, 2, 1, 128))
+    torch.testing.assert_close(lse, (q.float() * k.float()).sum(-1) * 0.0625, atol=1e-3, rtol=1e-3)
+    with pytest.raises(fagen.Error, match="number 'scale_log2' is missing: it follows from no tensor's extent"):
+        flash(q=q, k=k, v=v, scale=0.0625)
 
 
 def test_compiled_graphs_have_them_whole(gelu):

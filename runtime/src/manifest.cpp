@@ -4,8 +4,8 @@
 #include "dispatch.h"
 #include "error.h"
 #include "fields.h"
-#include "mapped_file.h"
-#include "postfix_text.h"
+#include "files/mapped_file.h"
+#include "programs/postfix_text.h"
 #include "programs/read.h"
 #include "verbose.h"
 

@@ -8,8 +8,9 @@ import re
 import shutil
 import threading
 
-from scikit_build_core.build import (build_sdist, get_requires_for_build_sdist, get_requires_for_build_wheel,  # noqa: F401
-                                     prepare_metadata_for_build_wheel)
+from scikit_build_core.build import (build_editable, build_sdist, get_requires_for_build_editable,  # noqa: F401
+                                     get_requires_for_build_sdist, get_requires_for_build_wheel,
+                                     prepare_metadata_for_build_editable, prepare_metadata_for_build_wheel)
 from scikit_build_core import build as _build
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

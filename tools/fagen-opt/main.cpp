@@ -13,9 +13,9 @@
 #include "fagen/IR/IR.h"
 #include "fagen/IR/Rename.h"
 #include "fagen/IR/Verifier.h"
+#include "fagen/Lower/TextualIr.h"
 #include "fagen/Output/OutputFile.h"
 #include "fagen/Passes/Pipeline.h"
-#include "fagen/Lower/TextualIr.h"
 #include "fagen/Support/CrashHandler.h"
 #include "fagen/Support/Diagnostics.h"
 #include "fagen/Support/StandardOutput.h"
@@ -43,7 +43,7 @@ bool printsProgram(const PipelineOptions &options) {
 
 enum class Emit { Ir, Cuda, Plan };
 
-/// What to do beside running passes.
+/// What to do next to running passes.
 struct Wanted {
   bool verifyOnly = false; ///< print nothing
   bool renameAll = false;  ///< before passes run, and again before printing
@@ -117,8 +117,7 @@ int main(int argc, char **argv) {
   llvm::cl::opt<bool, true> verifyOnly("verify-only", llvm::cl::desc("read and verify the IR, and do nothing else"),
                                        llvm::cl::location(wanted.verifyOnly));
   llvm::cl::opt<bool, true> renameAll(
-      "rename-all",
-      llvm::cl::desc("name buffers, lets, roles and loops by number, before passes and again behind them"),
+      "rename-all", llvm::cl::desc("name buffers, lets, roles and loops by number, before passes and again after them"),
       llvm::cl::location(wanted.renameAll));
   llvm::cl::opt<bool, true> lower("lower", llvm::cl::desc("run the passes of the pipeline that are left"),
                                   llvm::cl::location(wanted.lower));

@@ -1,7 +1,7 @@
 // fagen: random conditions of when and select.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An expression is drawn as text, and its value at every point of the problem beside it. Divisors are variables that
+// An expression is drawn as text, and its value at every point of the problem next to it. Divisors are variables that
 // are never zero, and numbers.
 
 #include "Conditions.h"

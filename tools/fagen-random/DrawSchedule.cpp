@@ -227,7 +227,7 @@ void ScheduleDrawer::addBase(const Base &base, const Subset &subset, std::vector
   add(Setting(OptionKey::Mma, base.mma), subset, body);
 }
 
-/// Choices behind the first are what a tuner may try: any value will do, those that do not fit are dropped.
+/// Choices after the first are what a tuner may try: any value will do, those that do not fit are dropped.
 void ScheduleDrawer::addTunes(Setting &setting, const Subset &subset) {
   if (!random.percent(8))
     return;
@@ -304,7 +304,7 @@ void ScheduleDrawer::drawOverrides(const Subset &within, std::vector<Statement> 
   body.push_back({nullptr, std::make_unique<When>(std::move(when))});
 }
 
-/// Settings that no when touches may stand behind the whens too.
+/// Settings that no when touches may stand after the whens too.
 void ScheduleDrawer::reorder() {
   auto isWhen = [](const Statement &statement) { return statement.when != nullptr; };
   auto firstWhen = find_if(schedule.body, isWhen);

@@ -140,7 +140,7 @@ static bool noOtherwise(std::vector<Node> &nodes, Random &random) {
   return select.isWrong = true;
 }
 
-/// Whatever stands behind the first otherwise is wrong.
+/// Whatever stands after the first otherwise is wrong.
 static bool otherwiseFirst(std::vector<Node> &nodes, Random &random) {
   std::vector<Node *> selects = nodesOf(nodes, Node::Select);
   if (selects.empty())

@@ -41,7 +41,7 @@ std::pair<unsigned, unsigned> largestTile(Mma mma);
 unsigned keyWarps(Mma mma, unsigned rows, unsigned warps);
 
 /// Places that at(...) must name for a schedule, each as a list of alternatives; nothing where no set of places will
-/// do: order is needed inside a reduction, on Q's way to registers, or in the merge behind the loop.
+/// do: order is needed inside a reduction, on Q's way to registers, or in the merge after the loop.
 std::optional<std::vector<std::vector<llvm::StringRef>>> neededPlaces(const Point &point, const Values &schedule);
 
 } // namespace fagen::random

@@ -150,7 +150,7 @@ static bool switchByNumber(std::vector<Node> &nodes, Random &random) {
                       [&](const OptionInfo &) { return random.pick(kValues).str(); });
 }
 
-/// Parentheses behind a value that takes none.
+/// Parentheses after a value that takes none.
 static bool argumentTooMany(std::vector<Node> &nodes, Random &random) {
   Node *node = pickSetting(nodes, random, OptionType::Enum);
   const OptionValueInfo *value = pickValue(*node->option, random, ArgumentKind::None);

@@ -140,6 +140,8 @@ class BreakdownCommand : public Command {
 public:
   BreakdownCommand() : Command("breakdown", "where the time of instrumented kernels goes, stage by stage") {}
 
+  std::string withoutGpu() const override { return "clocks need one: run this on a machine with a GPU"; }
+
   void addOptions(CLI::App &app) override {
     timing.declare(app, "gpu; cpu: the emulator, which counts ends of stages instead of clocks; "
                         "simulated:FILE.json: the emulator, and recorded times");

@@ -4,6 +4,7 @@
 #include "lab/check/check_report.h"
 #include "lab/check/coverage.h"
 #include "lab/device/gpu_reference.h"
+#include "lab/kernel_set/forms.h"
 #include "lab/kernel_set/sample.h"
 
 #include <fmt/format.h>
@@ -54,7 +55,7 @@ public:
     app.add_flag("--sample", isSample,
                  "check one schedule of each kernel set, which --seed draws, and say what is left out")
         ->excludes("--variant");
-    app.add_option("--case", cases,
+    app.add_option("--case,--problem,--shape", cases,
                    "instead of a suite: \"b,h,hkv,sq,sk,d[,dv] [dtype=] [mask=] [inputs=] [layout=] [scale=] "
                    "[lse=off] [form=] [arg.NAME=] [scalars=device]\"; may be repeated");
     app.add_option("--part", part, "\"K/N\": every N-th case, from the K-th on, so that N processes share a suite");
@@ -65,8 +66,9 @@ public:
                    "landing late, early and at random in turn")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
-    app.add_option("--runs", runs, "emulator: run each case so often; copies land late in the first run, early in the "
-                                   "second, at random in the third")
+    app.add_option("--runs", runs,
+                   "emulator: run each case so often; copies land late in the first run, early in the "
+                   "second, at random in the third")
         ->capture_default_str()
         ->check(CLI::Range(1, 3));
     app.add_flag("--coverage", withCoverage, "emulator: also tell which ops of the kernels never ran");
@@ -80,8 +82,8 @@ public:
   }
 
   int run() override {
-    CheckOptions options = checkOptions();
     auto sets = loadKernelSets(directories);
+    CheckOptions options = checkOptions(sets);
     requireVariants(sets, options.variants);
     if (isSample)
       options.variants = drawSample(sets);
@@ -118,7 +120,7 @@ public:
   }
 
 private:
-  CheckOptions checkOptions() const {
+  CheckOptions checkOptions(const std::vector<std::unique_ptr<KernelSet>> &sets) const {
     CheckOptions options;
     options.deviceFlag = device == "auto" ? (hasGpu() ? "gpu" : "cpu") : device;
     if (options.deviceFlag != "gpu" && options.deviceFlag != "cpu")
@@ -126,7 +128,7 @@ private:
     options.suite = !suite.empty() ? suite : options.deviceFlag == "gpu" ? "full" : "smoke";
     requireSuite(options.suite);
     for (const std::string &text : cases)
-      options.cases.push_back(parseCase(text));
+      options.cases.push_back(caseFor(sets, text));
     options.variants = variants;
     std::tie(options.part, options.parts) = parsePart();
     options.seed = seed;

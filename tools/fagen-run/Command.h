@@ -30,6 +30,8 @@ public:
 
   /// Declares what all commands take, then addOptions().
   void declare(CLI::App &app);
+  /// What to do where there is no GPU.
+  virtual std::string withoutGpu() const { return "--device cpu runs the emulator"; }
   /// What manual pages and completions have of it, once it was declared.
   ManualCommand manual() const;
   bool isChosen() const { return declared->parsed(); }

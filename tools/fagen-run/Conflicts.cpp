@@ -3,6 +3,7 @@
 #include "lab/check/conflicts.h"
 #include "Command.h"
 #include "lab/check/bank_map.h"
+#include "lab/kernel_set/forms.h"
 #include "lab/support/write_file.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace fagen::lab {
 namespace {
 
 constexpr const char *kConflictsFooter = R"(
-A request is what a warp asks for with one instruction. It needs a wavefront for each different word that a bank must
+A request is what a warp reads or writes with one instruction. It needs a wavefront for each different word that a bank must
 give in one phase; ideal is one a phase. docs/Conflicts.md has the rules.
 
 Examples:
@@ -78,7 +79,7 @@ public:
 
   void addOptions(CLI::App &app) override {
     app.add_option("--kernel", options.pattern, "only variants of this name; * stands for any characters, ? for one");
-    app.add_option("--case", cases,
+    app.add_option("--case,--problem,--shape", cases,
                    "instead of two tiles of rows and three of keys: as check takes it; may be repeated");
     app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
     app.add_option("--svg", mapDirectory, "write a bank map of the worst request of each site into this directory");
@@ -94,9 +95,9 @@ public:
     for (const std::string &kind : failOn)
       if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
         throw UserError(fmt::format("unknown kind '{}' for --fail-on; known: {}", kind, fmt::join(kinds, ", ")));
-    for (const std::string &text : cases)
-      options.cases.push_back(parseCase(text));
     const auto sets = loadKernelSets(directories);
+    for (const std::string &text : cases)
+      options.cases.push_back(caseFor(sets, text));
     const std::vector<ConflictResult> results = runConflicts(sets, options, ProgressLine());
     Json json = envelope(nullptr);
     json["conflicts"] = Json::array();

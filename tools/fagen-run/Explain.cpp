@@ -45,11 +45,13 @@ public:
 
   void addOptions(CLI::App &app) override {
     app.add_option("--gpu", gpu, "that it is for: h100, rtx4090, sm_86; it need not be here")->required();
-    app.add_option("--problem", shapes, "b,h,hkv,sq,sk,d[,dv]: batch, heads, heads of K and V, rows, keys, head dims")
+    app.add_option(
+           "--problem,--shape,--case", shapes,
+           "b,h,hkv,sq,sk,d[,dv] [mask=] [form=] [dtype=]: batch, heads, heads of K and V, rows, keys, head dims")
         ->required();
     app.add_option("--mask,--form", mask, "of the problem: none, causal, or a form by its name")->capture_default_str();
     app.add_option("--arg", numbers, "a scalar of the form: window=1024; may be repeated");
-    app.add_option("--dtype", dtype, "of the problem: f16, bf16")->capture_default_str();
+    app.add_option("--dtype", dtype, "of the problem: f16, bf16 (default: what the sets have)");
     app.add_option("--sms", sms, "multiprocessors, where the GPU has other than its name says");
     app.footer(
         "EXAMPLES:\n"
@@ -69,11 +71,7 @@ public:
     std::string text;
     bool found = true;
     for (const std::string &shape : shapes) {
-      Case problem;
-      problem.dtype = parseDType(dtype);
-      const MaskChoice choice = chooseMask(sets, mask);
-      problem.mask = choice.mask;
-      problem = timedCase(parseShape(shape), problem, choice.form, parseNumbers(numbers), 1);
+      const Case problem = explainedCase(sets, shape, mask, dtype, numbers);
       const Explanation explanation = explain(sets, problem, asked.sm, asked.sms);
       text += (text.empty() ? "" : "\n") + explanation.text + (explanation.text.ends_with('\n') ? "" : "\n");
       Json said = explanationJson(explanation);
@@ -88,7 +86,7 @@ public:
 
 private:
   std::vector<std::string> shapes, numbers;
-  std::string gpu, mask = "none", dtype = "f16";
+  std::string gpu, mask = "none", dtype;
   uint32_t sms = 0;
 };
 

@@ -65,7 +65,7 @@ private:
     std::string device = timing.device == "auto" ? (hasGpu() ? "gpu" : "cpu") : timing.device;
     if (device != "gpu" && device != "cpu" && !isSimulated(device))
       throw UserError(fmt::format("unknown device '{}'; known: auto, gpu, cpu, simulated:FILE.json", device));
-    options.check.deviceFlag = device == "gpu" ? "gpu" : "cpu"; // recorded times stand beside the emulator
+    options.check.deviceFlag = device == "gpu" ? "gpu" : "cpu"; // recorded times stand next to the emulator
     options.check.suite = !suite.empty() ? suite : device == "gpu" ? "full" : "smoke";
     requireSuite(options.check.suite);
     options.check.variants = variants;

@@ -31,11 +31,11 @@ public:
   ListCommand() : Command("list", "show the rows, or why a problem gets its row") {}
 
   void addOptions(CLI::App &app) override {
-    app.add_option("--why,--shape", shapes,
+    app.add_option("--why,--problem,--shape,--case", shapes,
                    "say which row a problem gets, and by which evidence: b,h,hkv,sq,sk,d[,dv], mission, mission2");
     app.add_option("--mask,--form", mask, "of the problem: none, causal, or a form by its name")->capture_default_str();
     app.add_option("--arg", numbers, "a scalar of the form: window=1024; may be repeated");
-    app.add_option("--dtype", dtype, "of the problem: f16, bf16")->capture_default_str();
+    app.add_option("--dtype", dtype, "of the problem: f16, bf16 (default: what the sets have)");
     app.add_option("--sm", sm, "compute capability to dispatch for: 89 (default: the first row's)");
     app.footer("Examples:\n"
                "  fagen-run list generated                                     every row of every set\n"
@@ -62,11 +62,7 @@ public:
     bool found = true;
     result["explanations"] = Json::array();
     for (const std::string &shape : shapes) {
-      Case problem;
-      problem.dtype = parseDType(dtype);
-      const MaskChoice choice = chooseMask(sets, mask);
-      problem.mask = choice.mask;
-      problem = timedCase(parseShape(shape), problem, choice.form, parseNumbers(numbers), 1);
+      const Case problem = explainedCase(sets, shape, mask, dtype, numbers);
       Explanation explanation = explain(sets, problem, target, smsOf(target));
       text += explanation.text + (explanation.text.ends_with('\n') ? "" : "\n");
       result["explanations"].push_back(explanationJson(explanation));
@@ -78,7 +74,7 @@ public:
 
 private:
   std::vector<std::string> shapes, numbers;
-  std::string mask = "none", dtype = "f16", sm;
+  std::string mask = "none", dtype, sm;
 };
 
 } // namespace

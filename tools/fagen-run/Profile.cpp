@@ -36,11 +36,16 @@ public:
       : Command("profile", "hardware counters of a launch, what bounds it, distance from the roofline's floor", false) {
   }
 
+  std::string withoutGpu() const override {
+    return "counters need one: run this on a machine with a GPU, or give --device simulated:FILE.json of recorded "
+           "counters";
+  }
+
   void addOptions(CLI::App &app) override {
     app.add_option("DIR", directories, "generated kernel directories, or a directory of such");
     app.add_option("--device", device, "gpu, or simulated:FILE.json (recorded counters)")->capture_default_str();
     app.add_option("--variant", variants, "this variant; may be repeated (default: the row that dispatch picks)");
-    app.add_option("--shape", shapes, "b,h,hkv,sq,sk,d[,dv], mission, mission2 (default: mission)");
+    app.add_option("--shape,--problem,--case", shapes, "b,h,hkv,sq,sk,d[,dv], mission, mission2 (default: mission)");
     app.add_option("--mask", masks, "none, causal (default: both; of a variant, its own)")->delimiter(',');
     app.add_option("--dtype", dtypes, "f16, bf16 (default: f16; of a variant, its own)")->delimiter(',');
     app.add_option("--counters", counters,

@@ -1,4 +1,4 @@
-// fagen: fagen-run program: any program of the IR, beside a reference in words.
+// fagen: fagen-run program: any program of the IR, next to a reference in words.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "lab/device/gpu_device.h"

@@ -3,6 +3,7 @@
 #include "lab/check/soak.h"
 #include "Command.h"
 #include "lab/device/gpu_reference.h"
+#include "lab/kernel_set/forms.h"
 
 #include <cstdlib>
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ public:
     app.add_option("--device", device, "gpu, cpu (the emulator), auto")->capture_default_str();
     app.add_option("--variant", options.variants, "only this variant; may be repeated");
     app.add_option(
-        "--case", cases,
+        "--case,--problem,--shape", cases,
         "repeat this one on the variants that it is of, not the usual one: as check takes it; may be repeated");
     app.add_option("--repeats", repeats,
                    "runs of each variant that must give the same bits (default: 1000; emulator: 5)")
@@ -46,9 +47,9 @@ public:
     options.deviceFlag = device == "auto" ? (hasGpu() ? "gpu" : "cpu") : device;
     if (options.deviceFlag != "gpu" && options.deviceFlag != "cpu")
       throw UserError(fmt::format("unknown device '{}'; known: auto, gpu, cpu", options.deviceFlag));
-    for (const std::string &text : cases)
-      options.cases.push_back(parseCase(text));
     auto sets = loadKernelSets(directories);
+    for (const std::string &text : cases)
+      options.cases.push_back(caseFor(sets, text));
     requireVariants(sets, options.variants);
     if (options.deviceFlag == "cpu") {
       shrink();

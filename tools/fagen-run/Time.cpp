@@ -15,7 +15,11 @@ namespace {
 
 class TimeCommand : public Command {
 public:
-  TimeCommand() : Command("time", "time variants on a GPU with CUDA graphs, beside baselines") {}
+  TimeCommand() : Command("time", "time variants on a GPU with CUDA graphs, and baselines in turn") {}
+
+  std::string withoutGpu() const override {
+    return "times need one: run this on a machine with a GPU, or give --device simulated:FILE.json of recorded times";
+  }
 
   void addOptions(CLI::App &app) override {
     timing.declare(app, "gpu, or simulated:FILE.json (recorded times)");

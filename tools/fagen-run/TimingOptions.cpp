@@ -15,7 +15,7 @@ static constexpr std::string_view kSimulated = "simulated:";
 
 void TimingFlags::declare(CLI::App &app, const std::string &devices) {
   app.add_option("--device", device, devices)->capture_default_str();
-  app.add_option("--shape", shapes, "b,h,hkv,sq,sk,d[,dv], mission, mission2 (default: both)");
+  app.add_option("--shape,--problem,--case", shapes, "b,h,hkv,sq,sk,d[,dv], mission, mission2 (default: both)");
   app.add_flag("--grid", grid, "d 64 and 128 at S 512, 2048, 8192 with B*S = 16384 and H*d = 2048");
   app.add_option("--state", state, "burst (after a second of idling) or steady (after a second of the same load)")
       ->capture_default_str();

@@ -41,6 +41,10 @@ class TuneCommand : public Command {
 public:
   TuneCommand() : Command("tune", "search the fastest schedule of a spec, with its gates passed", false) {}
 
+  std::string withoutGpu() const override {
+    return "times need one: run this on a machine with a GPU, or give --device simulated:FILE.json of recorded times";
+  }
+
   void addOptions(CLI::App &app) override {
     app.add_option("SPEC", spec, "the spec whose schedules are tuned; with --export alone: none");
     app.add_option("--db", database, "results, in SQLite; what it has is not run again")->capture_default_str();
@@ -50,7 +54,8 @@ public:
         ->capture_default_str();
     app.add_option("--space", space, "derived: around what the spec ships; spec: its tune(...) only")
         ->capture_default_str();
-    app.add_option("--shape", shapes, "b,h,hkv,sq,sk,d[,dv], mission, mission2 (default: mission); may be repeated");
+    app.add_option("--shape,--problem,--case", shapes,
+                   "b,h,hkv,sq,sk,d[,dv], mission, mission2 (default: mission); may be repeated");
     app.add_flag("--grid", grid, "d 64 at S 512, 2048, 8192 and d 128 at S 2048, with B*S = 16384 and H*d = 2048");
     app.add_option("--mask", masks, "none, causal (default: none)")->delimiter(',');
     app.add_option("--dtype", dtype, "f16, bf16")->capture_default_str();

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Command.h"
 #include "emulator/emulator.h"
+#include "lab/cases/problem.h"
 #include "lab/device/device.h"
 #include "lab/support/write_file.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <iostream>
 
 using namespace fagen::lab;
@@ -47,6 +50,31 @@ std::string generated(const CLI::App &app, const Commands &commands, std::string
   return *fagen::generate(manual, kind);
 }
 
+/// A command; where there is no GPU with what to do about that.
+int runWithRemedy(Command &command) {
+  try {
+    return command.run();
+  } catch (const NoGpu &error) {
+    throw UserError(fmt::format("{}; {}", error.what(), command.withoutGpu()));
+  }
+}
+
+/// UserError where the first word looks like a command and is none.
+void checkCommandName(const CLI::App &app, int argc, char **argv) {
+  const std::string word = argc > 1 ? argv[1] : "";
+  if (word.empty() || word.starts_with('-'))
+    return;
+  std::vector<std::string> known;
+  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+    known.push_back(command->get_name());
+  if (std::find(known.begin(), known.end(), word) != known.end())
+    return;
+  const std::string near = nearest(word, known);
+  throw UserError(fmt::format("unknown command '{}'; {}", word,
+                              near.empty() ? fmt::format("it is {}", fmt::join(known, ", "))
+                                           : fmt::format("did you mean '{}'?", near)));
+}
+
 int run(int argc, char **argv) {
   CLI::App app("fagen-run: lists, checks and times generated attention kernels", "fagen-run");
   app.set_version_flag("--version", "fagen-run " FAGEN_VERSION);
@@ -61,6 +89,7 @@ int run(int argc, char **argv) {
     std::cout << generated(app, commands, *asked);
     return kOk;
   }
+  checkCommandName(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
@@ -68,7 +97,7 @@ int run(int argc, char **argv) {
   }
   for (const auto &command : commands)
     if (command->isChosen())
-      return command->run();
+      return runWithRemedy(*command);
   return kUserMistake;
 }
 

@@ -100,7 +100,7 @@ void emitOpSync(RecordKeeper &records, raw_ostream &os) {
   emitFileHeader(os, "how ops synchronise.", "Ops.td");
   os << "#pragma once\n\n#include \"fagen/IR/Ops.h\"\n\nnamespace fagen::ir {\n";
   emitEnum(os, "Agent", "Who carries out an op.", recordsInOrder(records, "Agent"));
-  emitEnum(os, "Means", "By what threads learn of each other, and of what goes on beside them.",
+  emitEnum(os, "Means", "By what threads learn of each other, and of what goes on alongside them.",
            recordsInOrder(records, "Means"));
   os << kTypes;
   std::string table;

@@ -102,7 +102,7 @@ void emitWgmmaWrappers(RecordKeeper &records, raw_ostream &os) {
      << "// warps come with the same descriptors; warp w of the group holds rows 16w to 16w + 15 of D and, in "
         "registers, "
         "of A in\n"
-     << "// the fragments of mma.m16n8k16, that of D for each 8 columns behind the other. The product runs on after "
+     << "// the fragments of mma.m16n8k16, that of D for each 8 columns after the other. The product runs on after "
         "the "
         "call;\n"
      << "// ptx/warpgroup.h says what must stand around it. sm_90a.\n";

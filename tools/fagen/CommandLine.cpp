@@ -30,7 +30,7 @@ EXAMPLES:
   fagen specs/l4_fp16.fa --emit=barriers --variant=l4_fp16_prefill_f16_d64_none
       shows why each barrier of a kernel is there
   fagen specs/l4_fp16.fa --emit=ir --stop-after=pipeline-loads
-      prints the IR behind a pass
+      prints the IR after a pass
   fagen specs/l4_fp16.fa -o generated --check-resources
       also compiles each kernel and compares registers, spills and shared memory with the spec's require
   fagen specs/l4_fp16.fa -o generated --tuned=results.db
@@ -68,7 +68,7 @@ struct Flags {
       cl::values(
           clEnumValN(EmitKind::Spec, "spec", "the resolved spec: every variant, every key"),
           clEnumValN(EmitKind::Plan, "plan", "tiles, buffers, barriers and estimates of every variant"),
-          clEnumValN(EmitKind::IR, "ir", "the IR behind the last pass"),
+          clEnumValN(EmitKind::IR, "ir", "the IR after the last pass"),
           clEnumValN(EmitKind::Cuda, "cuda", "the kernels' CUDA C++"),
           clEnumValN(EmitKind::Ptx, "ptx", "what nvcc makes of them"),
           clEnumValN(EmitKind::Cubin, "cubin", "machine code of one variant (see --variant)"),
@@ -92,7 +92,7 @@ struct Flags {
                                cl::desc("compile with nvcc and check registers, spills and shared memory")};
   cl::list<unsigned> cubins{
       "cubins", cl::value_desc("NN"), cl::CommaSeparated, cl::cat(category),
-      cl::desc("beside the sources: machine code by nvcc for these compute capabilities (80,90)")};
+      cl::desc("in addition to the sources: machine code by nvcc for these compute capabilities (80,90)")};
   ChoiceOption<Instrument> instrument{
       "instrument",
       cl::ValueOptional,

@@ -30,7 +30,7 @@ struct DriverOptions {
   bool showRemarks = false;
   Instrument instrument = Instrument::None;
   std::string tuned;         ///< file of measured times; empty: none
-  std::string deviceInclude; ///< empty: found beside the executable
+  std::string deviceInclude; ///< empty: found next to the executable
   std::string nvcc;          ///< empty: found on PATH
   DiagnosticsFormat diagnostics = DiagnosticsFormat::Text;
   PipelineOptions pipeline;

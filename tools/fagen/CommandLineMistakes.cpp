@@ -3,8 +3,11 @@
 
 #include "CommandLineMistakes.h"
 
+#include "ChoiceOption.h"
 #include "fagen/Support/Diagnostics.h"
+#include "fagen/Support/Suggest.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Process.h"
@@ -83,7 +86,40 @@ static void printAsJson(StringRef text) {
   }
 }
 
+/// Says which values an option takes that was given another. True when it was said.
+static bool saysOtherValue(int argc, char **argv) {
+  SourceMgr noSources;
+  Diagnostics diags(noSources, errs());
+  diags.setFormat(wantsJson(ArrayRef(argv, argc)) ? DiagnosticsFormat::Json : DiagnosticsFormat::Text);
+  for (int i = 1; i < argc; ++i) {
+    StringRef argument = argv[i];
+    if (!argument.consume_front("-"))
+      continue;
+    argument.consume_front("-");
+    const auto [name, written] = argument.split('=');
+    for (const auto &[option, values] : knownChoices()) {
+      const bool isApart = !argument.contains('=') && option->getValueExpectedFlag() == cl::ValueRequired;
+      if (option->ArgStr != name || (!argument.contains('=') && (!isApart || i + 1 == argc)))
+        continue;
+      const StringRef value = isApart ? StringRef(argv[i + 1]) : written;
+      std::vector<StringRef> known;
+      for (unsigned n = 0; n != values->getNumOptions(); ++n)
+        if (!values->getOption(n).empty())
+          known.push_back(values->getOption(n));
+      if (is_contained(known, value) || value.empty())
+        continue;
+      const StringRef near = nearestWord(value, known);
+      diags.error(Location(),
+                  "--" + name + " has no '" + value + "'; " +
+                      (near.empty() ? "it takes " + alternatives(known) : ("did you mean '" + near + "'?").str()));
+    }
+  }
+  return diags.hasErrors();
+}
+
 void parseOrExit(int argc, char **argv, StringRef overview) {
+  if (saysOtherValue(argc, argv))
+    std::exit(1);
   if (!wantsJson(ArrayRef(argv, argc))) {
     cl::ParseCommandLineOptions(argc, argv, overview);
     return;

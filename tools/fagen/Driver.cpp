@@ -103,6 +103,10 @@ bool Driver::checkOptions() {
     diags.error(Location(), "--emit=single writes two files: -o attn makes them attn.h and attn.cu");
   if (options.emit == EmitKind::Files && !options.variants.empty())
     diags.error(Location(), "--variant goes with --emit: a kernel set is written whole");
+  if (options.instrument != Instrument::None && !options.programs.empty())
+    diags.error(Location(), "--instrument goes with attention's kernels; leave out the programs");
+  if (!options.targets.empty() && !options.programs.empty())
+    diags.error(Location(), "--target is of specs; a program says its own, and there are some on the command line");
   if (!options.set.empty() && options.programs.empty())
     diags.error(Location(), "--set says where programs stand; give some: files whose names end in .fair");
   if (!options.shapes.empty() && options.emit != EmitKind::Plan)
@@ -221,16 +225,16 @@ void Driver::checkGates() {
   outputs.resize(kernels.size());
   for (auto [kernel, files] : llvm::zip(kernels, outputs)) {
     if (!options.checkResources) {
-      gatesPassed &= checkSharedGates(*kernel.spec, diags);
+      gatesPassed &= checkSharedGates(*kernel.spec, lowering, diags);
       continue;
     }
     if (!nvcc.missing().empty()) {
       llvm::outs() << kernel.spec->name << ": registers and spills not checked: " << nvcc.missing() << "\n";
-      gatesPassed &= checkSharedGates(*kernel.spec, diags);
+      gatesPassed &= checkSharedGates(*kernel.spec, lowering, diags);
       continue;
     }
     KernelFigures figures = measureResources(kernel, nvcc, diags);
-    gatesPassed &= checkResources(kernel, figures, diags, llvm::outs());
+    gatesPassed &= checkResources(kernel, figures, lowering, diags, llvm::outs());
     llvm::SmallString<128> path(options.output);
     llvm::sys::path::append(path, kernel.spec->name, "resources.json");
     files.add(path.str().str(), emitResources(kernel, figures));

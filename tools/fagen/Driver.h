@@ -4,9 +4,9 @@
 
 #include "CommandLine.h"
 #include "Compile.h"
-#include "programs/Programs.h"
 #include "fagen/Passes/Pipeline.h"
 #include "fagen/Support/OutputSet.h"
+#include "programs/Programs.h"
 
 namespace fagen {
 

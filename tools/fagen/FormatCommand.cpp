@@ -81,7 +81,7 @@ bool FormatCommand::checkOptions(ArrayRef<std::string> paths, Diagnostics &diags
   if (inPlace && is_contained(paths, "-"))
     diags.error(Location(), "--in-place goes with files, not with standard input");
   if (!check && !inPlace && paths.size() > 1)
-    diags.error(Location(), "several specs are not printed one behind the other: add --in-place or --check");
+    diags.error(Location(), "several specs are not printed one after the other: add --in-place or --check");
   return !diags.hasErrors();
 }
 

@@ -63,7 +63,7 @@ private:
                               cl::sub(subcommand),
                               cl::values(clEnumValN(InitMask::Both, "both", "kernels for none and for causal"),
                                          clEnumValN(InitMask::None, "none", "all"),
-                                         clEnumValN(InitMask::Causal, "causal", "none behind its own place"))};
+                                         clEnumValN(InitMask::Causal, "causal", "none after its own place"))};
   cl::opt<std::string> name{"name",
                             cl::value_desc("word"),
                             cl::desc("the kernel's name (default: attention)"),
@@ -77,16 +77,21 @@ private:
 
 } // namespace
 
+/// Of a compute capability; null: fagen has none of its own for it.
+static const TargetInfo *targetOf(unsigned sm) {
+  return lookupTarget("sm_" + std::to_string(sm) + (sm == 90 ? "a" : "")); // wgmma is sm_90a's
+}
+
 void InitCommand::readGpu(InitProblem &problem, Diagnostics &diags) const {
   problem.gpu = gpu;
   const std::optional<NamedGpu> named = gpuNamed(gpu.getValue());
   const unsigned sm = named ? named->sm : 0;
-  const std::string target = "sm_" + std::to_string(sm) + (sm == 90 ? "a" : ""); // wgmma is sm_90a's
-  problem.target = lookupTarget(target);
+  problem.target = targetOf(sm);
   if (!problem.target)
-    diags.error(Location(), "--gpu=" + gpu +
-                                " is not a GPU that fagen has kernels for; it takes sm_80, sm_86, sm_89, " +
-                                "sm_90, or a GPU of these: " + gpuNames());
+    diags.error(Location(),
+                "--gpu=" + gpu + " is not a GPU that fagen has kernels for; it takes sm_80, sm_86, sm_89, " +
+                    "sm_90, or a GPU of these: " + gpuNames([](unsigned sm) { return targetOf(sm) != nullptr; }) +
+                    (sm > 90 ? "; the kernels of sm_89 run on it" : ""));
 }
 
 void InitCommand::readHeadDim(InitProblem &problem, Diagnostics &diags) const {

@@ -6,6 +6,7 @@
 #include "fagen/Lower/Lower.h"
 #include "fagen/Parse/Format.h"
 #include "fagen/Spec/Analyze.h"
+#include "fagen/Spec/Fit.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -17,26 +18,39 @@ namespace fagen {
 
 namespace {
 
-/// The sizes that shared memory decides about.
+/// The sizes that registers and shared memory decide about.
 struct Tiles {
-  const char *prefill; ///< settings of the schedule for many query rows
-  const char *few;     ///< of the one for few
+  ArrayRef<const char *> prefill; ///< settings of the schedule for many query rows
+  ArrayRef<const char *> few;     ///< of the one for few
 };
 
 // The fastest first, from the shipped specs of these GPUs; each fits where the one before does not.
-constexpr Tiles kWgmma[] = {
-    {"tile = 128 x 128; warps = 8; stages = 2;", "tile = 64 x 128; warps = 4; stages = 2;"},
-    {"tile = 128 x 112; warps = 8; stages = 2;", "tile = 64 x 112; warps = 4; stages = 2;"},
-    {"tile = 128 x 64; warps = 8; stages = 2;", "tile = 64 x 64; warps = 4; stages = 2;"},
+constexpr const char *kWgmmaPrefill[] = {
+    "tile = 128 x 128; warps = 8; stages = 2;",
+    "tile = 128 x 112; warps = 8; stages = 2;",
+    "tile = 128 x 64; warps = 8; stages = 2;",
 };
-constexpr Tiles kMmaSync[] = {
-    {"tile = 128 x 64; warps = 4; stages = 2; refill = late; q_in = registers;",
-     "tile = 16 x 64; warps = 4; stages = 2;"},
-    {"tile = 128 x 64; warps = 8; stages = 2; refill = late;", "tile = 16 x 64; warps = 4; stages = 2;"},
-    {"tile = 128 x 32; warps = 8; stages = 1; refill = split;", "tile = 16 x 64; warps = 4; stages = 2;"},
-    {"tile = 128 x 32; warps = 8; stages = 1; refill = split;", "tile = 16 x 64; warps = 4; stages = 1;"},
-    {"tile = 64 x 32; warps = 4; stages = 1; refill = split;", "tile = 16 x 32; warps = 4; stages = 1;"},
+constexpr const char *kWgmmaFew[] = {
+    "tile = 64 x 128; warps = 4; stages = 2;",
+    "tile = 64 x 112; warps = 4; stages = 2;",
+    "tile = 64 x 64; warps = 4; stages = 2;",
 };
+constexpr const char *kMmaSyncPrefill[] = {
+    "tile = 128 x 64; warps = 4; stages = 2; refill = late; q_in = registers;",
+    "tile = 128 x 64; warps = 4; stages = 2; refill = late;",
+    "tile = 128 x 48; warps = 4; stages = 2; refill = late;",
+    "tile = 128 x 64; warps = 8; stages = 2; refill = late;",
+    "tile = 128 x 48; warps = 8; stages = 2; refill = late;",
+    "tile = 128 x 32; warps = 8; stages = 2; refill = late;",
+    "tile = 64 x 48; warps = 4; stages = 1; refill = split;",
+    "tile = 128 x 32; warps = 8; stages = 1; refill = split;",
+    "tile = 64 x 32; warps = 4; stages = 1; refill = split;",
+};
+constexpr const char *kMmaSyncFew[] = {
+    "tile = 16 x 64; warps = 4; stages = 2;",
+    "tile = 16 x 64; warps = 4; stages = 1;",
+};
+constexpr Tiles kWgmma = {kWgmmaPrefill, kWgmmaFew}, kMmaSync = {kMmaSyncPrefill, kMmaSyncFew};
 
 } // namespace
 
@@ -63,8 +77,7 @@ static constexpr const char kWgmmaSchedules[] = R"(
     roles = specialized;  // a warp of its own copies, the others compute
     overlap = intra;      // the softmax of a tile runs under the products of the next
     rescale = optimistic;
-    grid = persistent;    // a CTA an SM takes tile after tile
-    when mask == causal {{ grid = longest_first; }}
+    {order}
   }}
 
   schedule few {{         // too few query rows to fill the GPU: small tiles, all at once
@@ -114,7 +127,17 @@ static bool usesWgmma(const InitProblem &problem) {
   return problem.target->has(Feature::Wgmma) && problem.headDim % 32 == 0 && problem.headDimV % 32 == 0;
 }
 
-static std::string textOf(const InitProblem &problem, const Tiles &tiles) {
+/// How CTAs take tiles: fixed turns where all tiles cost the same.
+static StringRef orderOf(const InitProblem &problem) {
+  if (problem.mask == "none")
+    return "grid = persistent;    // a CTA an SM takes tile after tile";
+  if (problem.mask == "causal")
+    return "grid = longest_first; // a CTA an SM takes tile after tile, the longest first";
+  return "grid = persistent;    // a CTA an SM takes tile after tile\n    when mask == causal { grid = longest_first; "
+         "}";
+}
+
+static std::string textOf(const InitProblem &problem, const char *prefill, const char *few) {
   const std::string dim = problem.headDim == problem.headDimV
                               ? std::to_string(problem.headDim)
                               : fmt::format("{} : {}", problem.headDim, problem.headDimV);
@@ -122,26 +145,32 @@ static std::string textOf(const InitProblem &problem, const Tiles &tiles) {
                                  fmt::arg("dtype", problem.dtype), fmt::arg("kernel", problem.kernel),
                                  fmt::arg("dim", dim), fmt::arg("mask", problem.mask));
   text += fmt::format(fmt::runtime(usesWgmma(problem) ? kWgmmaSchedules : kMmaSyncSchedules),
-                      fmt::arg("prefill", tiles.prefill), fmt::arg("few", tiles.few));
+                      fmt::arg("prefill", prefill), fmt::arg("few", few), fmt::arg("order", orderOf(problem).str()));
   return text + fmt::format(kTail, fmt::arg("error", problem.dtype == "bf16" ? "0.016" : "0.002"));
 }
 
-/// The text laid out, if the checks of specs accept it, which lower it as far as shared memory is known.
+/// The text laid out, if the checks of specs accept it, which lower it as far as shared memory and registers are known,
+/// and nothing will spill.
 static std::optional<std::string> accepted(StringRef text) {
   SourceMgr sources;
   const unsigned id = sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(text, "init.fa"), SMLoc());
   Diagnostics silent(sources, nulls());
   Lowering lowering;
-  if (!analyzeSpec(sources, id, silent, {{}, &lowering}))
+  const std::optional<SpecFile> file = analyzeSpec(sources, id, silent, {{}, &lowering});
+  if (!file)
     return std::nullopt;
+  for (const Variant &variant : file->kernels.front().variants)
+    if (!registersOf(variant).areEnough())
+      return std::nullopt;
   return formatSpec(sources.getMemoryBuffer(id)->getBuffer(), silent);
 }
 
 std::optional<std::string> initSpec(const InitProblem &problem) {
-  const ArrayRef<Tiles> known = usesWgmma(problem) ? ArrayRef<Tiles>(kWgmma) : ArrayRef<Tiles>(kMmaSync);
-  for (const Tiles &tiles : known)
-    if (std::optional<std::string> text = accepted(textOf(problem, tiles)))
-      return text;
+  const Tiles &known = usesWgmma(problem) ? kWgmma : kMmaSync;
+  for (const char *prefill : known.prefill)
+    for (const char *few : known.few)
+      if (std::optional<std::string> text = accepted(textOf(problem, prefill, few)))
+        return text;
   return std::nullopt;
 }
 

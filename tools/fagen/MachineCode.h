@@ -1,4 +1,4 @@
-// fagen: --cubins: machine code beside the sources of a kernel set.
+// fagen: --cubins: machine code next to the sources of a kernel set.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -45,7 +45,7 @@ static bool hasDeviceHeaders(StringRef directory) {
   return sys::fs::exists(path);
 }
 
-/// The directory that holds fagen/device: include/ beside an installed bin/, or runtime/include of a source tree that
+/// The directory that holds fagen/device: include/ next to an installed bin/, or runtime/include of a source tree that
 /// the build tree lies in.
 static std::string findDeviceInclude(const char *argv0) {
   static int anchor;

@@ -166,7 +166,7 @@ static std::optional<std::string> mutantsOf(ArrayRef<Chosen> chosen, Diagnostics
   return std::nullopt;
 }
 
-/// PTX or machine code of the chosen variants, one behind the other.
+/// PTX or machine code of the chosen variants, one after the other.
 static std::optional<std::string> compiledText(ArrayRef<Chosen> chosen, StringRef kind, const Nvcc &nvcc,
                                                Diagnostics &diags) {
   if (!nvcc.missing().empty()) {

@@ -16,7 +16,7 @@ void addKernelFiles(CompiledKernel &kernel, llvm::StringRef directory, OutputSet
 /// Whether every name of --variant is one; reports those that are not.
 bool checkVariants(llvm::ArrayRef<CompiledKernel> kernels, llvm::ArrayRef<std::string> names, Diagnostics &diags);
 
-/// The text of --emit for everything behind the front end. Nothing after a reported mistake.
+/// The text of --emit for everything after the front end. Nothing after a reported mistake.
 std::optional<std::string> emitText(llvm::ArrayRef<CompiledKernel> kernels, const DriverOptions &options,
                                     const Nvcc &nvcc, Diagnostics &diags);
 

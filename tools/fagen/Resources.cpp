@@ -51,7 +51,7 @@ static std::optional<double> measured(const Gate &gate, const PtxasFigures &figu
 }
 
 static bool checkVariant(const KernelSpec &spec, const Variant &variant, const PtxasFigures &figures,
-                         const LaunchPlan &launch, Diagnostics &diags) {
+                         const LaunchPlan &launch, SharedMeter &meter, Diagnostics &diags) {
   bool passed = true;
   for (const Gate &gate : spec.gates) {
     std::optional<double> figure = measured(gate, figures, launch, *variant.target);
@@ -60,17 +60,20 @@ static bool checkVariant(const KernelSpec &spec, const Variant &variant, const P
     passed = false;
     diags.error(gate.location, fmt::format("{} on {} has {} {}, which fails '{}'", variant.name,
                                            variant.target->name.str(), gate.name, *figure, gate.text));
+    diags.note(variant.schedule.locationOf("tile"),
+               besideItsTile(nearestThatFits(variant, meter, limitsOf(gate, variant))));
   }
   return passed;
 }
 
-bool checkResources(const CompiledKernel &kernel, const KernelFigures &figures, Diagnostics &diags, raw_ostream &os) {
+bool checkResources(const CompiledKernel &kernel, const KernelFigures &figures, SharedMeter &meter, Diagnostics &diags,
+                    raw_ostream &os) {
   bool passed = true;
   for (auto [plan, figure] : zip(kernel.plan.variants, figures)) {
     if (!figure)
       continue;
     const LaunchPlan &launch = plan.launches.front();
-    bool ok = checkVariant(*kernel.spec, *plan.variant, *figure, launch, diags);
+    bool ok = checkVariant(*kernel.spec, *plan.variant, *figure, launch, meter, diags);
     os << fmt::format("{:<44} {:<7} {:>3} registers {:>5} B spilled {:>7} B shared  {}\n", plan.variant->name,
                       plan.variant->target->name.str(), figure->registers, figure->spillBytes,
                       launch.sharedBytes + figure->staticShared, ok ? "ok" : "FAIL");

@@ -14,7 +14,7 @@ using KernelFigures = std::vector<std::optional<PtxasFigures>>;
 KernelFigures measureResources(const CompiledKernel &kernel, const Nvcc &nvcc, Diagnostics &diags);
 
 /// Prints a line a variant, and reports each that fails a gate. False when one does.
-bool checkResources(const CompiledKernel &kernel, const KernelFigures &figures, Diagnostics &diags,
+bool checkResources(const CompiledKernel &kernel, const KernelFigures &figures, SharedMeter &meter, Diagnostics &diags,
                     llvm::raw_ostream &os);
 
 /// The first gate on resources that fails, "spills 456, which fails 'spills == 0'"; empty when all hold.

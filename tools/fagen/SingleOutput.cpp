@@ -26,6 +26,10 @@ static const CompiledKernel *theKernel(ArrayRef<CompiledKernel> kernels, const D
   if (kernels.size() != 1)
     diags.error(Location(), "--emit=single takes one kernel, and the specs have " + Twine(kernels.size()) +
                                 "; give each a file of its own");
+  for (const CompiledKernel &kernel : kernels)
+    if (!kernel.programs.empty())
+      diags.error(Location(), "--emit=single writes attention's kernels; program " + kernel.programs.front()->name +
+                                  " has no such text yet: -o DIR writes a kernel set with it (docs/Programs.md)");
   if (options.instrument != Instrument::None)
     diags.error(Location(),
                 "--instrument goes with kernel sets, whose records fagen-run reads, not with --emit=single");

@@ -5,10 +5,13 @@
 #include "CommandLineMistakes.h"
 #include "Describe.h"
 #include "fagen/Support/CrashHandler.h"
+#include "fagen/Support/Diagnostics.h"
 #include "fagen/Support/Memory.h"
 #include "fagen/Support/StandardOutput.h"
+#include "fagen/Support/Suggest.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace fagen;
@@ -42,6 +45,22 @@ int runCommand(Command &command, int argc, char **argv) {
   return command.run(argv[0]);
 }
 
+/// Says which command was meant by a first word that is no file: "chekc". True when it was said.
+bool saysOtherCommand(const Commands &commands, llvm::StringRef word) {
+  if (word.empty() || word.starts_with("-") || llvm::sys::fs::exists(word))
+    return false;
+  std::vector<llvm::StringRef> names;
+  for (const std::unique_ptr<Command> &command : commands)
+    names.push_back(command->getName());
+  const llvm::StringRef near = nearestWord(word, names);
+  if (near.empty())
+    return false;
+  llvm::SourceMgr noSources;
+  Diagnostics(noSources, llvm::errs())
+      .error(Location(), "unknown command '" + word + "', and no file; did you mean '" + near + "'?");
+  return true;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -57,6 +76,8 @@ int main(int argc, char **argv) {
   for (const std::unique_ptr<Command> &command : commands)
     if (argc > 1 && command->getName() == argv[1])
       return runCommand(*command, argc, argv);
+  if (argc > 1 && saysOtherCommand(commands, argv[1]))
+    return kUserMistake;
   // Its memory goes back with the process: taking thousands of ops and strings apart first would take longer.
   static Driver &driver = *new Driver(parseCommandLine(argc, argv), argv[0], llvm::errs());
   return driver.run();

@@ -147,7 +147,7 @@ TEST(Access, PartialResultsAreStoredOnceAndReadByTheMergingThreads) {
   EXPECT_EQ(read.size(), 4u * 16 * (64 + 2) * 4);
   for (const auto &[byte, threads] : written)
     EXPECT_EQ(threads.size(), 1u);
-  // Row 9 of key warp 2: lanes 4 to 7 of warp 2, columns 8 n + 2 (lane % 4) + {0, 1}; each its copy of m and l behind.
+  // Row 9 of key warp 2: lanes 4 to 7 of warp 2, columns 8 n + 2 (lane % 4) + {0, 1}; each its copy of m and l after.
   const unsigned row = (2 * 16 + 9) * columns;
   EXPECT_EQ(written.at((row + 11) * 4), std::set<unsigned>({64 + 4 + 1}));
   EXPECT_EQ(written.at((row + 64) * 4), std::set<unsigned>({64 + 4}));
@@ -241,7 +241,7 @@ TEST(Access, NobodyKnowsWhichLaneHoldsAnElementOfWmma) {
   forEachAccess(lowering.kernel, role, *scores, 0, [&](ThreadRange threads, unsigned byte, unsigned count) {
     EXPECT_TRUE(threads.isUnknownOne);
     EXPECT_EQ(threads.count, 32u);
-    EXPECT_EQ(threads.first, byte < 16 * (64 + 8) * 4 ? 0u : 32u); // a warp's rows, each with a gap behind it
+    EXPECT_EQ(threads.first, byte < 16 * (64 + 8) * 4 ? 0u : 32u); // a warp's rows, each with a gap after it
     bytes += count;
   });
   EXPECT_EQ(bytes, 32u * 64 * 4);

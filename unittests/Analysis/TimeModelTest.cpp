@@ -102,7 +102,7 @@ TEST(TimeModelTest, ProductsThatAreAskedFor) {
   EXPECT_EQ(clocksOf(work, gpu).products, 600);
 }
 
-/// What runs beside such products is hidden by a norm of exponent 4, or where groups take turns 8; instructions of
+/// What runs alongside such products is hidden by a norm of exponent 4, or where groups take turns 8; instructions of
 /// warps hardly hide each other.
 TEST(TimeModelTest, ProductsHideWhatRunsBesideThem) {
   Clocks clocks;

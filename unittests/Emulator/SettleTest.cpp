@@ -157,7 +157,7 @@ TEST_P(Settle, OneKeyFarAboveMakesTheWarpStartAgain) {
     for (const float score : {104.0f, 200.0f}) { // 2^200 is no float
       Step step;
       step.score(row, 13 + row) = score;
-      step.score((row + 3) % kRows, 2) = 50; // beside one that could come down
+      step.score((row + 3) % kRows, 2) = 50; // next to one that could come down
       expect(step, Outcome::Again);
     }
 }

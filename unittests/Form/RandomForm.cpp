@@ -1,4 +1,4 @@
-// fagen: random values of forms: texts beside trees of C++ functions.
+// fagen: random values of forms: texts next to trees of C++ functions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RandomForm.h"

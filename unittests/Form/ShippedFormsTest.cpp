@@ -164,7 +164,7 @@ TEST(ShippedForms, AreThoseByHand) {
     ASSERT_EQ(kByHand.count(form.name), 1u) << form.name << " is not written by hand here";
     for (uint64_t seed = 1; seed != 7; ++seed) {
       compare(form, kByHand.at(form.name), kSmall, seed);
-      compare(form, kByHand.at(form.name), {1, 2, 1, 19, 9, 0, 0}, seed); // rows in front of all keys
+      compare(form, kByHand.at(form.name), {1, 2, 1, 19, 9, 0, 0}, seed); // rows before all keys
     }
   }
 }

@@ -35,7 +35,7 @@ TEST(Expr, DropsParenthesesThatChangeNothing) {
   EXPECT_EQ(folded("a && b || c"), "(a && b) || c");
 }
 
-/// What compilers warn about has parentheses: all but names, numbers and calls beside an operator of bits.
+/// What compilers warn about has parentheses: all but names, numbers and calls next to an operator of bits.
 TEST(Expr, PrintsOperatorsOfBits) {
   for (StringRef text : {"a & b", "(a & b) == c", "a | (b ^ (c & 1))", "(a | b) | c", "a << (b + 1)", "(a << 2) + b",
                          "(a >> 3) & -1", "min(a, b) ^ floor_mod(a, b)", "!(a & 1)", "floor_mod(a - 1, b) < 2"})

@@ -184,7 +184,7 @@ TEST(MaskBounds, AreTheseNumbers) {
   expect("k <= q && k % 2 == 0", {0, 0, 0, 24});
 }
 
-/// An unknown conjunct in front of a bound leaves none as the number 0, by which passes know it.
+/// An unknown conjunct before a bound leaves none as the number 0, by which passes know it.
 TEST(MaskBounds, NoneIsANumber) {
   for (StringRef text : {"k % 2 == 0 && k <= q", "k <= q && k % 2 == 0", "k % 2 == 0 && (k <= q || k < 4)"})
     EXPECT_EQ(analyzeMask(parse(text), "q", "k", variable("row_begin"), kRows).fullEnd.str(), "0") << text.str();

@@ -133,7 +133,7 @@ void compare(const Expr &mask, Values values, int64_t rows, int64_t width, bool 
     if (!isSkipped)
       visited.push_back(begin);
   }
-  // Where each row sees a key, no tile in front of the first that is seen, or behind the last, is visited.
+  // Where each row sees a key, no tile before the first that is seen, or after the last, is visited.
   const bool allSee = std::find(rowsThatSee.begin(), rowsThatSee.end(), false) == rowsThatSee.end();
   for (int64_t begin : visited)
     ASSERT_TRUE(!isExact || !allSee || (begin >= firstSeen && begin <= lastSeen))

@@ -1,4 +1,4 @@
-// fagen: tests of lowering for the checks of a spec: what lies beside what, what lies over the ring, what fits.
+// fagen: tests of lowering for the checks of a spec: what lies next to what, what lies over the ring, what fits.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Lower/Lower.h"

@@ -53,7 +53,7 @@ TEST(Pipeline, EveryPassHasAName) {
   }
 }
 
-/// What the runner printed behind single passes, without the line that says which.
+/// What the runner printed after single passes, without the line that says which.
 std::vector<std::string> dumps(llvm::StringRef text) {
   std::vector<std::string> result;
   for (llvm::StringRef rest = text.split(" after ").second; !rest.empty(); rest = rest.split(" after ").second)

@@ -76,7 +76,7 @@ TEST(Abi, LongerProblemMustNotSetWhatIsUnknown) {
   EXPECT_EQ(pick({table.get()}, larger.problem, device), "UNSUPPORTED");
 }
 
-/// A row of counters (64 B) and, behind them, 1000 B that may hold anything.
+/// A row of counters (64 B) and, after them, 1000 B that may hold anything.
 fagen_row countingRow() {
   static constexpr fagen_op kCounters[] = {{FAGEN_OP_CONSTANT, 0, 60}}, kScratch[] = {{FAGEN_OP_CONSTANT, 0, 1000}};
   static constexpr fagen_workspace kParts[] = {{"counters", kCounters, 1, 4}, {"scratch", kScratch, 1, 64}};

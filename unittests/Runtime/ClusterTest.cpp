@@ -31,7 +31,7 @@ TEST(Cluster, GridsAreWholeClustersOfSmsOrOfTiles) {
   EXPECT_EQ(grid(h200, 1 << 20), 132u);
   EXPECT_EQ(grid(odd, 1 << 20), 4u);
   EXPECT_EQ(grid(one, 1 << 20), 2u);
-  EXPECT_EQ(grid(h200, 100), 6u); // a tile of each of three heads, and one behind each
+  EXPECT_EQ(grid(h200, 100), 6u); // a tile of each of three heads, and one after each
   EXPECT_EQ(grid(h200, 256), 6u);
   EXPECT_EQ(grid(h200, 257), 12u);
 }

@@ -234,7 +234,7 @@ TEST_F(DriverTest, SplitKeysAreTwoLaunches) {
   }
 }
 
-/// What classifies key tiles comes first, wherever it stands, and what it left is zeroed behind the others.
+/// What classifies key tiles comes first, wherever it stands, and what it left is zeroed after the others.
 TEST_F(DriverTest, KeyTilesAreClassifiedBefore) {
   static const fagen_op one[] = {{FAGEN_OP_CONSTANT, 0, 4}}, many[] = {{FAGEN_OP_CONSTANT, 0, 64}};
   static const fagen_workspace parts[] = {{"counter", one, 1, 4}, {"sights", many, 1, 16}};

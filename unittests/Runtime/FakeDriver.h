@@ -26,7 +26,7 @@ struct FakeLaunch {
   unsigned grid, threads, sharedBytes;
   void *stream;
   device::MappedAttentionParams params; ///< maps: as filled; garbage where the row has none
-  std::array<uint64_t, 24> form;        ///< behind them; garbage where the row has none
+  std::array<uint64_t, 24> form;        ///< after them; garbage where the row has none
   bool beginsEarly = false;             ///< before the launch before it has ended
 };
 

@@ -23,7 +23,7 @@ constexpr int kStages = 64;          // more than shared memory holds
 constexpr int kCtas = 8192;          // of a persistent grid
 constexpr int kKeysAhead = 64 * 512; // what stages of real tiles hold
 
-/// The first row of the last tile, with tiles behind it for the cluster; and a row in it.
+/// The first row of the last tile, with tiles after it for the cluster; and a row in it.
 constexpr int kLastRow = (kMost - 1) / kTile * kTile + kCluster * kTile + kTile - 1;
 
 static_assert(ceil_div(kMost, kTile) >= 1 && floor_div(max(kMost, 0), 1) == kMost);
@@ -33,7 +33,7 @@ static_assert(ceil_div(max(min(kMost, kLastRow + kMost - 1 + kTile), 0), 16) >= 
 static_assert(kLastRow + kMost - 0 + 1 > kMost && kLastRow + 0 - kMost < kTile * 16);
 // Keys of tiles that copies reach for ahead of the products.
 static_assert((ceil_div(kMost, 16) + kStages) * 16 > kMost && kMost + kKeysAhead > kMost);
-// The tile that a persistent CTA asks for behind its last one, and tickets.
+// The tile that a persistent CTA asks for after its last one, and tickets.
 static_assert(kMost + kCtas > kMost && kMost - 1 - 0 >= 0);
 // Ring positions: seven times the share, with the slots that a wait looks back.
 static_assert(7 * kMaxKeyTilesOfCta + kMost / 16 + kStages < INT32_MAX);

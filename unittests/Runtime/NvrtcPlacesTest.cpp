@@ -1,4 +1,4 @@
-// fagen: where NVRTC is looked for: wheels beside the library, Python environments, toolkits, one that is named.
+// fagen: where NVRTC is looked for: wheels next to the library, Python environments, toolkits, one that is named.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "compile/nvrtc_places.h"
 

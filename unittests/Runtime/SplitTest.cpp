@@ -185,7 +185,7 @@ TEST(Split, ProgramsOfSharedTilesAreChecked) {
   EXPECT_EQ(refusal({{FAGEN_OP_MIN, 0, 0}}), "table k, row 0 (row): lacks an operand");
 }
 
-/// Rows of tables that were compiled before end in front of shared_tiles: nothing behind is read.
+/// Rows of tables that were compiled before end before shared_tiles: nothing after is read.
 TEST(Split, RowsOfOlderTablesEndBeforeSharedTiles) {
   TestDevice h200(90, 132);
   constexpr size_t kSize = offsetof(fagen_row, shared_tiles);

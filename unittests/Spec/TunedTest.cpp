@@ -43,7 +43,7 @@ TunedStudy study(int64_t batch, int64_t seqQ, int64_t seqKv, const Times &times)
   return result;
 }
 
-/// The kernel behind applyTuned.
+/// The kernel after applyTuned.
 struct Applied {
   llvm::SourceMgr sources;
   std::string messages;

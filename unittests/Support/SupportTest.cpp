@@ -43,6 +43,34 @@ TEST(IndentedStream, IndentsLinesAndLeavesEmptyOnesEmpty) {
   EXPECT_EQ(text, "if {\n  a1;\n\n  b;\n}\n");
 }
 
+static std::string broken(llvm::StringRef text) {
+  std::string result;
+  {
+    llvm::raw_string_ostream out(result);
+    IndentedStream os(out, 2, 24);
+    auto scope = os.scope();
+    os << text;
+  }
+  return result;
+}
+
+TEST(IndentedStream, BreaksLongLines) {
+  EXPECT_EQ(broken("call(a, b);\n"), "  call(a, b);\n");
+  EXPECT_EQ(broken("call(first(a, b), second(c));\n"), "  call(first(a, b),\n      second(c));\n"); // the outer comma
+  EXPECT_EQ(broken("const int x = 1; // one, as it is\n"), "  // one, as it is\n  const int x = 1;\n");
+  EXPECT_EQ(broken("/// What a reader wants to know.\n"), "  /// What a reader\n  /// wants to know.\n");
+  EXPECT_EQ(broken("f(\"a, b, c, d, e, f, g, h, i\");\n"), "  f(\"a, b, c, d, e, f, g, h, i\");\n"); // no comma of code
+  EXPECT_EQ(broken("a_word_that_has_no_place_to_break\n\nb"), "  a_word_that_has_no_place_to_break\n\n  b\n");
+}
+
+TEST(IndentedStream, CountsBrokenLines) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  IndentedStream os(out, 2, 20);
+  os << "call(argument, another);\n";
+  EXPECT_EQ(os.getLine(), 3u);
+}
+
 struct Printed {
   llvm::SourceMgr sources;
   std::string text;

@@ -49,7 +49,7 @@ constexpr int kHeadDimQK = 128;                      // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 128;                       // h200_fp16.fa:4 head_dim
 constexpr int kStages = 2;                           // h200_fp16.fa:50 stages
 constexpr int kWarps = 4;                            // h200_fp16.fa:47 warps
-constexpr int kLoadWarps = 4;                        // warps that load, in front of the others
+constexpr int kLoadWarps = 4;                        // warps that load, before the others
 constexpr int kThreads = 32 * (kLoadWarps + kWarps); // 256
 constexpr int kLoadRegisters = 24;                   // registers of a thread that loads
 constexpr int kMathRegisters = 256;                  // registers of a thread that computes
@@ -106,7 +106,7 @@ struct Registers {
   RowValues<kWarpRows> alpha;
 };
 
-/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.
+/// Role load: one thread makes the mbarriers, then copies Q and, tile by tile, K and V.
 __device__ __forceinline__ void load(const Cta &cta) {
   const bool is_first = ptx::thread_index() == 0;
   if (is_first) {
@@ -261,7 +261,7 @@ __device__ __forceinline__ void last_step(const Cta &cta, Registers &r, int j) {
 __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
   const CtaPlace place = locate_cta<kTileRows, TileOrder::kLastTileFirst>(cta.params);
   total(r.l);
-  // O /= l (h200_fp16.fa:47)
+  // O /= l (h200_fp16.fa:48)
   normalize(r.o, r.l);
   Element *const o = head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head);
   store_rows<kVectorBytes>(o, cta.params.o_stride[2], r.o, place.row_begin + warp_row(), cta.params.seq_q);

@@ -57,7 +57,7 @@ constexpr int kHeadDimQK = 64;                       // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 64;                        // h200_fp16.fa:4 head_dim
 constexpr int kStages = 4;                           // h200_fp16.fa:63 stages
 constexpr int kWarps = 8;                            // h200_fp16.fa:60 warps
-constexpr int kLoadWarps = 4;                        // warps that load, in front of the others
+constexpr int kLoadWarps = 4;                        // warps that load, before the others
 constexpr int kThreads = 32 * (kLoadWarps + kWarps); // 384
 constexpr int kLoadRegisters = 24;                   // registers of a thread that loads
 constexpr int kMathRegisters = 240;                  // registers of a thread that computes
@@ -110,7 +110,7 @@ struct Cta {
 /// First query row of this warp in the tile.
 __device__ __forceinline__ int warp_row() { return (ptx::warp_index() - kLoadWarps) * kWarpRows; }
 
-/// At this tile, the CTA's number `turn`, with `base` key tiles behind it, for warp group `group`.
+/// At this tile, the CTA's number `turn`, after `base` key tiles, for warp group `group`.
 __device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int group, int tile, int turn, int base) {
   const CtaPlace place = locate_tile<kTileRows>(params, tile);
   const int group_row = (group - 1) * 4 * kWarpRows;
@@ -141,7 +141,7 @@ struct Registers {
   RowValues<kWarpRows> alpha;
 };
 
-/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.
+/// Role load: one thread makes the mbarriers, then copies Q and, tile by tile, K and V.
 __device__ __forceinline__ void load(const MappedAttentionParams &params) {
   const bool is_first = ptx::thread_index() == 0;
   if (is_first) {
@@ -279,7 +279,7 @@ __device__ __forceinline__ void last_step(const Cta &cta, Registers &r, int j) {
 __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
   const CtaPlace place = locate_tile<kTileRows>(cta.params, cta.tile);
   total(r.l);
-  // O /= l (h200_fp16.fa:60)
+  // O /= l (h200_fp16.fa:61)
   normalize(r.o, r.l);
   stage_rows(cta.shared.q[cta.turn % kQuerySlots], r.o, warp_row());
   ptx::fence_proxy_async();
@@ -330,7 +330,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_h200_short_f16_d
   }
   wait_for_boxes_by_group<0>();
   if (ptx::warp_group_index() == 1)
-    await_turn<kWarps / 4>(3, 0 * kGroupRows); // take-turns: nobody comes behind the last turn
+    await_turn<kWarps / 4>(3, 0 * kGroupRows); // take-turns: nobody comes after the last turn
 }
 
 } // namespace fagen::generated

@@ -56,7 +56,7 @@ constexpr int kHeadDimQK = 256;                      // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 256;                       // h200_fp16.fa:4 head_dim
 constexpr int kStages = 2;                           // h200_fp16.fa:95 stages
 constexpr int kWarps = 4;                            // h200_fp16.fa:74 warps
-constexpr int kLoadWarps = 4;                        // warps that load, in front of the others
+constexpr int kLoadWarps = 4;                        // warps that load, before the others
 constexpr int kThreads = 32 * (kLoadWarps + kWarps); // 256
 constexpr int kLoadRegisters = 24;                   // registers of a thread that loads
 constexpr int kMathRegisters = 256;                  // registers of a thread that computes
@@ -111,7 +111,7 @@ struct Cta {
 /// First query row of this warp in the tile.
 __device__ __forceinline__ int warp_row() { return (ptx::warp_index() - kLoadWarps) * kWarpRows; }
 
-/// At this tile, the CTA's number `turn`, with `base` key tiles behind it, for warp group `group`.
+/// At this tile, the CTA's number `turn`, after `base` key tiles, for warp group `group`.
 __device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int group, int tile, int turn, int base) {
   const CtaPlace place = locate_tile<kTileRows>(params, tile);
   const int group_row = (group - 1) * 4 * kWarpRows;
@@ -142,7 +142,7 @@ struct Registers {
   RowValues<kWarpRows> alpha;
 };
 
-/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.
+/// Role load: one thread makes the mbarriers, then copies Q and, tile by tile, K and V.
 __device__ __forceinline__ void load(const MappedAttentionParams &params) {
   const bool is_first = ptx::thread_index() == 0;
   if (is_first) {
@@ -313,7 +313,7 @@ __device__ __forceinline__ void last_step(const Cta &cta, Registers &r, int j) {
 __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
   const CtaPlace place = locate_tile<kTileRows>(cta.params, cta.tile);
   total(r.l);
-  // O /= l (h200_fp16.fa:74)
+  // O /= l (h200_fp16.fa:75)
   normalize(r.o, r.l);
   stage_rows(cta.shared.q[cta.turn % kQuerySlots], r.o, warp_row());
   ptx::fence_proxy_async();

@@ -52,7 +52,7 @@ constexpr int kHeadDimQK = 128;                      // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 128;                       // h200_fp16.fa:4 head_dim
 constexpr int kStages = 2;                           // h200_fp16.fa:17 stages
 constexpr int kWarps = 8;                            // h200_fp16.fa:14 warps
-constexpr int kLoadWarps = 4;                        // warps that load, in front of the others
+constexpr int kLoadWarps = 4;                        // warps that load, before the others
 constexpr int kThreads = 32 * (kLoadWarps + kWarps); // 384
 constexpr int kLoadRegisters = 24;                   // registers of a thread that loads
 constexpr int kMathRegisters = 240;                  // registers of a thread that computes
@@ -102,7 +102,7 @@ struct Cta {
 /// First query row of this warp in the tile.
 __device__ __forceinline__ int warp_row() { return (ptx::warp_index() - kLoadWarps) * kWarpRows; }
 
-/// At this tile, the CTA's number `turn`, with `base` key tiles behind it, for warp group `group`.
+/// At this tile, the CTA's number `turn`, after `base` key tiles, for warp group `group`.
 __device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int group, int tile, int turn, int base) {
   const CtaPlace place = locate_tile<kTileRows>(params, tile);
   const int group_row = (group - 1) * 4 * kWarpRows;
@@ -134,7 +134,7 @@ struct Registers {
   RowValues<kWarpRows> sums;
 };
 
-/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.
+/// Role load: one thread makes the mbarriers, then copies Q and, tile by tile, K and V.
 __device__ __forceinline__ void load(const MappedAttentionParams &params) {
   const bool is_first = ptx::thread_index() == 0;
   if (is_first) {
@@ -217,7 +217,7 @@ __device__ __forceinline__ void before_interior(const Cta &cta, Registers &r) {
   arrive_by_group(cta.shared.q_empty, cta.turn); // stage-output: the last tile's results have left the slot of the next Q
 }
 
-/// The same up to its terms: whether a row has outgrown the maximum of the tiles before.
+/// Interior step, up to its terms: whether a row has outgrown its reference maximum.
 __device__ __forceinline__ bool interior_step(const Cta &cta, Registers &r, int j) {
   wait_for(cta.shared.k_full, cta.base + j); // order-roles: the tile has arrived
   await_turn<kWarps / 4>(3, cta.group_row); // take-turns: this group multiplies
@@ -245,7 +245,7 @@ __device__ __forceinline__ bool interior_step(const Cta &cta, Registers &r, int 
   return is_outgrown;
 }
 
-/// The same where one has.
+/// Interior step, rare path: some row has outgrown its reference maximum; rescale and continue.
 __device__ __forceinline__ void interior_step_settled(const Cta &cta, Registers &r, int j) {
   // settle-rows: smaller, where a row has outgrown that
   fill(r.alpha, 1.0f);
@@ -255,7 +255,7 @@ __device__ __forceinline__ void interior_step_settled(const Cta &cta, Registers 
   arrive_by_warp(cta.shared.k_empty, cta.base + j);
 }
 
-/// The same behind that.
+/// Interior step, the rest: sums and products of the terms.
 __device__ __forceinline__ void interior_step_end(const Cta &cta, Registers &r, int j) {
   add_sums(r.l, r.sums);
   convert(r.p, r.s);
@@ -292,7 +292,7 @@ __device__ __forceinline__ void last_step(const Cta &cta, Registers &r, int j) {
 __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
   const CtaPlace place = locate_tile<kTileRows>(cta.params, cta.tile);
   total(r.l);
-  // O /= l (h200_fp16.fa:14)
+  // O /= l (h200_fp16.fa:15)
   normalize(r.o, r.l);
   stage_rows(cta.shared.q[cta.turn % kQuerySlots], r.o, warp_row());
   ptx::fence_proxy_async();
@@ -333,7 +333,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) fagen_h200_wide_bf16_d
   }
   wait_for_boxes_by_group<0>();
   if (ptx::warp_group_index() == 1)
-    await_turn<kWarps / 4>(3, 0 * kGroupRows); // take-turns: nobody comes behind the last turn
+    await_turn<kWarps / 4>(3, 0 * kGroupRows); // take-turns: nobody comes after the last turn
 }
 
 } // namespace fagen::generated

@@ -53,7 +53,7 @@ constexpr int kHeadDimQK = 256;                      // h200_fp16.fa:4 head_dim
 constexpr int kHeadDimV = 256;                       // h200_fp16.fa:4 head_dim
 constexpr int kStages = 2;                           // h200_fp16.fa:17 stages
 constexpr int kWarps = 8;                            // h200_fp16.fa:14 warps
-constexpr int kLoadWarps = 4;                        // warps that load, in front of the others
+constexpr int kLoadWarps = 4;                        // warps that load, before the others
 constexpr int kThreads = 32 * (kLoadWarps + kWarps); // 384
 constexpr int kLoadRegisters = 24;                   // registers of a thread that loads
 constexpr int kMathRegisters = 240;                  // registers of a thread that computes
@@ -107,7 +107,7 @@ struct Cta {
 /// First query row of this warp in the tile.
 __device__ __forceinline__ int warp_row() { return (ptx::warp_index() - kLoadWarps) * kWarpRows; }
 
-/// At this tile, the CTA's number `turn`, with `base` key tiles behind it, for warp group `group`.
+/// At this tile, the CTA's number `turn`, after `base` key tiles, for warp group `group`.
 __device__ __forceinline__ Cta cta_at(const MappedAttentionParams &params, int group, int tile, int turn, int base) {
   const CtaPlace place = locate_tile<kTileRows, kCluster>(params, tile);
   const int group_row = (group - 1) * 4 * kWarpRows;
@@ -139,7 +139,7 @@ struct Registers {
   LeftOperand<Element, kWarpRows, 16 * kHeldSlices> q_held;
 };
 
-/// Role load: one thread makes the mbarriers and then asks for Q and, tile by tile, for K and V.
+/// Role load: one thread makes the mbarriers, then copies Q and, tile by tile, K and V.
 __device__ __forceinline__ void load(const MappedAttentionParams &params) {
   const bool is_first = ptx::thread_index() == 0;
   if (is_first) {
@@ -272,7 +272,7 @@ __device__ __forceinline__ void last_step(const Cta &cta, Registers &r, int j) {
 __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
   const CtaPlace place = locate_tile<kTileRows, kCluster>(cta.params, cta.tile);
   total(r.l);
-  // O /= l (h200_fp16.fa:14)
+  // O /= l (h200_fp16.fa:15)
   normalize(r.o, r.l);
   wait_for_boxes_by_group<0>();
   // stage-output: the store before has read them
@@ -326,7 +326,7 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
   }
   wait_for_boxes_by_group<0>();
   if (ptx::warp_group_index() == 1)
-    await_turn<kWarps / 4>(3, 0 * kGroupRows); // take-turns: nobody comes behind the last turn
+    await_turn<kWarps / 4>(3, 0 * kGroupRows); // take-turns: nobody comes after the last turn
   // form-clusters: nobody copies to a CTA, or arrives in it, that has ended
   cluster_barrier();
 }

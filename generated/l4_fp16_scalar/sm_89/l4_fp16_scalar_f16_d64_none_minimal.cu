@@ -157,7 +157,7 @@ __device__ __forceinline__ void edge_step(const Cta &cta, Registers &r, int j) {
 __device__ __forceinline__ void epilogue(const Cta &cta, Registers &r) {
   const CtaPlace place = locate_cta<kTileRows>(cta.params);
   total(r.l);
-  // O /= l (l4_fp16_scalar.fa:14)
+  // O /= l (l4_fp16_scalar.fa:15)
   normalize(r.o, r.l);
   Element *const o = head_rows<Element>(cta.params.o, cta.params.o_stride, place.batch, place.head);
   store_rows<kVectorBytes>(o, cta.params.o_stride[2], r.o, place.row_begin + warp_row(), cta.params.seq_q);

@@ -24,7 +24,7 @@ struct ThreadRange {
   bool isUnknownOne = false;
 };
 
-/// The threads that an op's `by` names, or the one that asks for a bulk copy: all of the role, or the first lane of
+/// The threads that an op's `by` names, or the one that issues a bulk copy: all of the role, or the first lane of
 /// each warp, of each group of four warps, or of the role.
 llvm::SmallVector<ThreadRange, 4> threadsOf(const ir::Role &role, const ir::Op &op);
 
@@ -78,7 +78,7 @@ public:
   Conflict conflictWith(uint64_t base, const Footprint &other, uint64_t otherBase) const;
   /// Whether threads of the op meet on a byte among themselves.
   bool meetsItself() const;
-  /// Whether the op touches bytes behind the slot: buffer and kernel do not go together.
+  /// Whether the op touches bytes after the slot: buffer and kernel do not go together.
   bool leavesBuffer() const { return isOutside; }
   uint64_t bytes() const { return size; }
 
@@ -98,7 +98,7 @@ private:
   /// Granules alike.
   struct Run {
     uint64_t begin = 0, end = 0; ///< bytes
-    uint64_t endOfWarps = 0;     ///< where the last of those behind it ends that are of the same warps
+    uint64_t endOfWarps = 0;     ///< where the last of those after it ends that are of the same warps
     Granule granule;
   };
   struct Piece {

@@ -1,7 +1,7 @@
 // fagen: the accesses of a kernel's ops, and which of their instances meet.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Beside shared memory two kinds of buffers are of interest. Fragments that a product uses after its op is past: each
+// Next to shared memory two kinds of buffers are of interest. Fragments that a product uses after its op is past: each
 // thread meets itself there. Global buffers that the kernel writes and uses elsewhere too: two ops of which Ops.td says
 // that each warp has rows of its own (RowsOfWarps) meet within warps where they name the same rows; else all threads of
 // the one meet all of the other.
@@ -29,7 +29,7 @@ struct Access {
   const ir::OperandInfo &info() const { return ir::opInfo(op->kind).operands[operand]; }
   unsigned role = 0; ///< of those that the table was made for
   unsigned index = 0;
-  ir::Means needsFence = ir::Means::AsyncFence; ///< before an access of the async proxy behind it
+  ir::Means needsFence = ir::Means::AsyncFence; ///< before an access of the async proxy after it
 };
 
 /// The slot of a ring that a position stands for. Most rings need no division, which would be what this costs.
@@ -69,7 +69,7 @@ public:
   /// Whether it touches bytes that its buffer has not.
   bool leavesBuffer(const Access &access) const;
   /// All that the table tells, ops and buffers by their numbers: tables of two kernels with one text are the same to an
-  /// analysis, whatever bytes lie behind them.
+  /// analysis, whatever bytes lie after them.
   std::string text();
 
 private:
@@ -92,7 +92,7 @@ private:
   const ir::Kernel &kernel;
   const llvm::SmallVector<const ir::Role *, 4> roles;
   const SharedMap map;
-  llvm::DenseSet<std::pair<unsigned, const ir::Buffer *>> ofInterest; ///< beside shared ones, by role
+  llvm::DenseSet<std::pair<unsigned, const ir::Buffer *>> ofInterest; ///< next to shared ones, by role
   std::vector<Access> all;
   llvm::DenseMap<const ir::Op *, std::pair<unsigned, unsigned>> ranges;
   std::vector<const Footprint *> footprints;

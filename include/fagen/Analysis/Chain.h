@@ -21,10 +21,10 @@ struct Chain {
   double clocks = 0;  ///< of a turn
   double waiting = 0; ///< of these, those in which the warp has no instruction
   std::vector<RingUse> rings;
-  bool inTurns = false; ///< groups of warps ask for their products one after another
+  bool inTurns = false; ///< groups of warps issue their products one after another
 };
 
-/// The ops of a loop's body in turn after turn, or with `repeats` false once. A product that is asked for runs beside
+/// The ops of a loop's body in turn after turn, or with `repeats` false once. A product that was issued runs alongside
 /// what follows, until the wait for its group.
 Chain chainOf(const ir::Kernel &kernel, const ir::Role &role, llvm::ArrayRef<const ir::Op *> ops, bool repeats,
               const GpuRates &gpu);

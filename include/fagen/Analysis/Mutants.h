@@ -17,13 +17,13 @@ struct Mutant {
   enum class Action : uint8_t {
     Disable, ///< not there
     Weaken,  ///< a copy_wait lets one group more be outstanding; a barrier of several warps is one of each warp
-    Move     ///< before the op that precedes it in its block, or behind the one that follows
+    Move     ///< before the op that precedes it in its block, or after the one that follows
   };
   Action action = Action::Disable;
   const ir::Op *op = nullptr;
   unsigned pending = 0;         ///< of a weakened copy_wait
   const ir::Op *over = nullptr; ///< of a moved one: the nearest op that touches shared memory or synchronises
-  bool isLater = false;         ///< moved behind `over`, else before it
+  bool isLater = false;         ///< moved after `over`, else before it
 
   bool isNeeded = false; ///< a hazard is open that the kernel itself covers
   std::string why = {};  ///< that hazard: "RAW k: copy_issue@5 -> mma@12, cta, no barrier between (key_tiles = 3)"

@@ -22,7 +22,7 @@ inline constexpr int64_t kMostBytesOfPhase = (int64_t(1) << 20) - 1;
 /// copies bring and arrivals announce their proportions. The rest it sees of ops, positions and values that steer them.
 std::string sizesSeenBetweenRoles(const ir::Kernel &kernel);
 
-/// The bytes of a bulk copy that a CTA asks for.
+/// The bytes of a bulk copy that a CTA issues.
 int64_t bytesOfCopy(const ir::Kernel &kernel, const ir::Op &op);
 
 /// Two accesses that meet.

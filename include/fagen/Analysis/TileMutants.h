@@ -1,8 +1,8 @@
 // fagen: a kernel that copies or reads another tile, and what the analysis says of it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each op that touches a ring is changed so that it touches another position: the one before or behind, or the one that
-// lies in the same slot a round before or behind, which no question of order tells apart. Of copies the row, the whole
+// Each op that touches a ring is changed so that it touches another position: the one before or after, or the one that
+// lies in the same slot a round before or after, which no question of order tells apart. Of copies the row, the whole
 // tile with its guard, and the guard alone are changed too.
 #pragma once
 

@@ -10,14 +10,14 @@
 //   the last (copies past the end are skipped). Two accesses more than S steps apart have between them everything that
 //   stands between the same ops S steps closer together, where slots, hence bytes, are the same: if those are ordered,
 //   these are. Two accesses at most S steps apart, in a run of more than 4 S steps, have S steps to spare before or
-//   behind them; without those steps slots, groups and predicates around the two are the same. So runs of up to
+//   after them; without those steps slots, groups and predicates around the two are the same. So runs of up to
 //   4 S + 2 steps show every pair of accesses that any run has, with the least that can stand between them.
 //
 // A loop that carries a value works on one thing a turn, and the other lets may differ from turn to turn. Positions go
 // on from turn to turn, so a run of many turns is one long run with seams. A turn of more than S steps looks from both
 // of its seams like one of S steps, which has less between them; accesses that are further apart than S steps meet
 // within a turn, or over turns of which those in the middle are shorter than S. With m steps in the middle they lie in
-// the last S - m steps before and the first S - m behind. What is filled once a turn has, over longer turns, all
+// the last S - m steps before and the first S - m after. What is filled once a turn has, over longer turns, all
 // between that it has over shorter ones. So are tried: single turns of up to 4 S + 2 steps, two of up to S steps, and,
 // for each m below S, three of which the second has m steps and the others up to S - m.
 //
@@ -154,7 +154,7 @@ enum class Extent : uint8_t {
 struct FullRunVisitor {
   llvm::function_ref<void(ExprValues &)> prepare;              ///< called once, before values change
   llvm::function_ref<void(unsigned role, const Event &)> come; ///< with each op; the values are those there
-  llvm::function_ref<void(const Run &)> run;                   ///< behind the ops of all its timelines, in their order
+  llvm::function_ref<void(const Run &)> run;                   ///< after the ops of all its timelines, in their order
 };
 
 /// Visits every run of the roles, op by op.

@@ -10,7 +10,7 @@ namespace fagen::model {
 struct Work {
   double tensorFlops = 0;      ///< with sums in f32
   double tensorF16Flops = 0;   ///< with sums in f16
-  double askedFlops = 0;       ///< of products that are asked for, and run beside what follows
+  double askedFlops = 0;       ///< of products that are issued, and run alongside what follows
   double askedWavefronts = 0;  ///< of shared memory, which these read their operands from
   double bulkBytes = 0;        ///< that the copy engine brings; a cluster's CTAs share what is for all of them
   double exps = 0;             ///< lanes of the unit for special functions
@@ -25,7 +25,7 @@ struct Work {
   Work &operator+=(const Work &other);
 };
 Work workOf(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op);
-/// Warps of the role that ask for a product together, and go through its ops as one.
+/// Warps of the role that issue a product together, and go through its ops as one.
 unsigned warpsOfGroup(const ir::Kernel &kernel);
 
 } // namespace fagen::model

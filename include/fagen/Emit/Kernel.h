@@ -23,7 +23,7 @@ enum class Instrument : uint8_t {
 struct KernelText {
   std::string source;
   std::vector<OpPlan> ops;                      ///< in the order of lines
-  std::vector<OpPlan> combineOps;               ///< of the launch behind it
+  std::vector<OpPlan> combineOps;               ///< of the launch after it
   std::vector<OpPlan> classifierOps;            ///< of the one before it
   llvm::DenseSet<const ir::Buffer *> registers; ///< fragments that the source names
 };

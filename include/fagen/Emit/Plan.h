@@ -34,7 +34,7 @@ struct BarrierPlan {
 struct OpPlan {
   unsigned line = 0;     ///< of the op's call of the device library, from 1
   std::string op;        ///< "copy_wait@9": ops are numbered in program order
-  std::string spec;      ///< "l4_fp16.fa:20", the line that asked for it; empty when none did
+  std::string spec;      ///< "l4_fp16.fa:20", the line that it comes from; empty when none did
   unsigned site = 0;     ///< of a barrier or wait; else 0
   bool isSilent = false; ///< a loop, a branch, or one that only works on registers: of these the emulator sees nothing
 };
@@ -104,12 +104,12 @@ struct KeyTilesPlan {
 struct VariantPlan {
   const Variant *variant = nullptr;
   std::string sourcePath;           ///< in the kernel's directory: "sm_89/l4_fp16_prefill_f16_d64_none.cu"
-  std::vector<BinaryPlan> binaries; ///< beside the source
+  std::vector<BinaryPlan> binaries; ///< next to the source
   unsigned alignment = 0;           ///< bytes, of base pointers and strides
   std::vector<LaunchPlan> launches; ///< 1 to 4, in order
   std::vector<BufferPlan> buffers;
   std::vector<BarrierPlan> barriers;
-  std::vector<WorkspacePlan> workspace; ///< one part behind the other
+  std::vector<WorkspacePlan> workspace; ///< one part after the other
   /// Key tiles that splits share, where as many of these as fill the GPU share fewer than all; else empty. Over the
   /// problem's sizes, the first row of a tile and scalars of the form: kFirstScalar and their place in its layout.
   std::vector<SelectOp> sharedTiles;

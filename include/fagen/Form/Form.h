@@ -140,11 +140,11 @@ struct Let {
 struct Form {
   std::string name;
   std::vector<Param> params;
-  std::vector<Let> lets; ///< each names only those before it
-  NodePtr score;         ///< of f32; null: s
-  NodePtr mask;          ///< a truth value; null: every key is seen
-  NodePtr sink;          ///< of f32; null: none
-  Location location;
+  std::vector<Let> lets;                          ///< each names only those before it
+  NodePtr score;                                  ///< of f32; null: s
+  NodePtr mask;                                   ///< a truth value; null: every key is seen
+  NodePtr sink;                                   ///< of f32; null: none
+  Location location, scoreLocation, maskLocation; ///< of its name, and of what score and mask are
 };
 
 } // namespace fagen::form

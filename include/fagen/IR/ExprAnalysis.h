@@ -79,7 +79,7 @@ Expr atGroup(const Kernel &kernel, const Expr &expr, unsigned group);
 enum class Direction : uint8_t { Constant, NotDecreasing, NotIncreasing, Unknown };
 Direction direction(const Expr &expr, llvm::StringRef variable);
 
-/// Whether some loop of a tile of query rows has more steps where the tile lies behind another.
+/// Whether some loop of a tile of query rows has more steps where the tile lies after another.
 bool seesMoreInLaterRows(const Kernel &kernel);
 
 /// Which keys a tile of query rows sees:
@@ -91,7 +91,7 @@ bool seesMoreInLaterRows(const Kernel &kernel);
 /// lie outside [0, number of keys], and fullEnd may lie below fullBegin or firstKey: then no key is seen by all.
 ///
 /// Of two alternatives, as in k < n || q - k < window, the first keys and the last may be seen, and none between: no
-/// row sees a key of [gapBegin, gapEnd). Keys that all rows see lie behind it.
+/// row sees a key of [gapBegin, gapEnd). Keys that all rows see lie after it.
 struct MaskBounds {
   Expr firstKey, fullBegin;       ///< 0 when nothing bounds keys from below
   Expr fullEnd, keyEnd;           ///< the largest integer when nothing bounds keys from above

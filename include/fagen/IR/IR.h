@@ -1,7 +1,7 @@
 // fagen: the IR: programs, kernels, buffers, rings, roles and ops.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A Program is a list of kernels: the first is the one that multiplies, those behind it are launched in order, but for
+// A Program is a list of kernels: the first is the one that multiplies, those after it are launched in order, but for
 // one whose grid is key_tiles, which is launched before all. A Kernel is buffers, named run-time values (lets), and,
 // for each role, a body of ops. An op stands for what all threads of its role do together at one point: its operands
 // say which buffers it reads and writes, at which ring position; Analysis/Access.h knows which thread touches which
@@ -152,7 +152,7 @@ struct Op {
   llvm::SmallVector<Operand, 4> operands; ///< in the order of OpInfo::operands; absent optional ones have no buffer
   std::map<Attr, Attribute> attributes;   ///< those of OpInfo::attributes that are there
   Block body;                             ///< of loop and if
-  Location location;                      ///< the spec line that asked for it
+  Location location;                      ///< the spec line that it comes from
   std::string note;                       ///< compiler-made: "pass: reason"; printed above the emitted lines
   unsigned site = 0;                      ///< of barriers and waits: its number in the ledger, from 1
 
@@ -255,7 +255,7 @@ struct Kernel {
   /// Whether it declares sizes or indices of its grid. Its parameters are these sizes and its global buffers then;
   /// those of other kernels are attention's (fagen/device/params.h), and so are their run-time values.
   bool hasOwnParams() const { return !sizes.empty() || !grid.indices.empty(); }
-  /// The tensors that expressions read beside attention's, in the order of the kernel's argument, behind its scalars.
+  /// The tensors that expressions read next to attention's, in the order of the kernel's argument, after its scalars.
   std::vector<const Buffer *> readTensors() const;
   /// The tensor of the workspace that one launch of the program writes and another reads; null where there is none.
   const Buffer *scratchTensor() const;

@@ -8,7 +8,7 @@ namespace fagen::ir {
 
 /// Of fagen/device/tile/layout.h, by the same names.
 enum class LibraryConstant : uint8_t {
-  PartialExtra, ///< columns of a row of results that warps merge, behind those of the results
+  PartialExtra, ///< columns of a row of results that warps merge, after those of the results
   SplitExtra    ///< likewise of a row that splits leave in the workspace
 };
 

@@ -16,7 +16,7 @@ namespace fagen::ir {
 
 template <typename Value> struct Option {
   Value value;
-  Location location; ///< the spec line that asked for it
+  Location location; ///< the spec line that it comes from
 };
 
 struct Options {

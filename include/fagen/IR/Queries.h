@@ -32,7 +32,7 @@ Buffer *emptyOf(const Buffer &buffer);
 /// Who does what the op says; the role where it does not say.
 Actor actorOf(const Op &op);
 
-/// The number behind all named barriers that ops of the kernel use; 0 is the CTA's.
+/// The number after all named barriers that ops of the kernel use; 0 is the CTA's.
 int64_t firstFreeBarrier(const Kernel &kernel);
 
 // Roles.
@@ -47,6 +47,8 @@ std::optional<unsigned> rowsOfWarp(const Kernel &kernel);
 std::optional<unsigned> rowsOfTile(const Kernel &kernel);
 /// How many bytes a thread copies or stores at once: kVectorBytes, or the most there are.
 unsigned vectorBytesOf(const Kernel &kernel);
+/// Says of a part of a loop what of the whole it is, where the loop says what it is about.
+void tellPart(Op &part, llvm::StringRef what);
 /// Registers that a thread has when the kernel begins, where roles then take and give some.
 unsigned registersOfLaunch(const Kernel &kernel);
 
@@ -54,7 +56,7 @@ unsigned registersOfLaunch(const Kernel &kernel);
 llvm::SmallVector<Role *, 2> fillersOf(Kernel &kernel);
 /// The roles that are none of these.
 llvm::SmallVector<Role *, 2> usersBeside(Kernel &kernel, llvm::ArrayRef<Role *> fillers);
-/// Those of them that ask for products, or multiply.
+/// Those of them that issue products, or multiply.
 llvm::SmallVector<Role *, 2> multipliersBeside(Kernel &kernel, llvm::ArrayRef<Role *> fillers);
 
 /// The barrier at the head of a role's body at which all warps of the CTA meet; the end of its ops where there is none.
@@ -62,7 +64,7 @@ Ops::iterator headBarrier(Block &body);
 
 /// Whether the kernel may begin before the launch before it has ended.
 bool awaitsLaunches(const Kernel &kernel);
-/// Whether it does so at the very head of its roles, in front of its lets.
+/// Whether it does so at the very head of its roles, before its lets.
 bool awaitsLaunchesAtItsHead(const Kernel &kernel);
 /// Whether lets read memory, or a form's numbers may lie there.
 bool readsAtItsHead(const Kernel &kernel);
@@ -75,13 +77,13 @@ llvm::DenseSet<const Op *> fencedOps(const Role &role);
 
 // Products.
 
-/// Whether the op is a product of this form, asked for or at once.
+/// Whether the op is a product of this form, asynchronous or not.
 bool isProduct(const Op &op, MmaForm form);
-/// Whether the op asks for a product with its left operand in shared memory.
+/// Whether the op issues a product with its left operand in shared memory.
 bool isIssueFromShared(const Op &op);
 /// That left operand of the role's products; null where there is none, or more than one.
 Buffer *sharedLeftOperand(const Role &role);
-/// Of such an op what it takes of the left operand from registers: the operands behind acc, a and b that are there.
+/// Of such an op what it takes of the left operand from registers: the operands after acc, a and b that are there.
 llvm::SmallVector<Operand, 1> columnsInRegisters(const Op &op);
 /// The right operand of the products that add to the fragment; null where there is none.
 Buffer *rightOperandInto(const Role &role, const Buffer *accumulator);
@@ -96,7 +98,7 @@ const Let *letOf(const Kernel &kernel, const Expr &expr);
 /// The let with this value, whatever constants either is written with; null where there is none.
 const Let *letWith(const Kernel &kernel, const Expr &value);
 
-/// The value of a let that is read there, an i32 of any value: of the one there is, or of a new one in front of all
+/// The value of a let that is read there, an i32 of any value: of the one there is, or of a new one before all
 /// others but those that it names.
 Expr letOfRead(Kernel &kernel, const Expr &read);
 

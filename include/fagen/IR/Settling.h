@@ -29,7 +29,7 @@ struct Settling {
   bool isApart = false; ///< the vote's body has its text outside of the loop
   const Op *vote = nullptr, *sum = nullptr;
 };
-inline constexpr size_t kSettlingOps = 3; ///< side by side; l follows behind them
+inline constexpr size_t kSettlingOps = 3; ///< side by side; l follows after them
 /// Where one begins with the first of the ops.
 std::optional<Settling> asSettling(llvm::ArrayRef<const Op *> ops);
 Ops makeSettling(const Settling &settling, const Location &location);

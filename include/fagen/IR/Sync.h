@@ -12,7 +12,7 @@ const SyncInfo &syncOf(const Op &op);
 
 /// Whether warps meet there: a barrier, or a turn.
 bool isBarrier(Means means);
-/// Whether roles, or threads and what runs beside them, tell each other so; a kernel of one role can do without.
+/// Whether roles, or threads and what runs alongside them, tell each other so; a kernel of one role can do without.
 bool isBetweenRoles(Means means);
 
 /// Whether others wait for what the op tells, or the op for them, within a launch: it may not be left out unseen.

@@ -1,9 +1,9 @@
 // fagen: from a variant to a program that has all its buffers, where what it takes of shared memory can be read.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A kernel has the shared memory that its passes give it; nobody computes it beside them. So the checks of a spec lower
-// each variant through the passes that add buffers, which takes a twentieth of a millisecond, and the driver goes on
-// from there. Where the buffers would lie is asked of assign-layouts and allocate-shared, on a copy of them.
+// A kernel has the shared memory that its passes give it; nobody computes it next to them. So the checks of a spec
+// lower each variant through the passes that add buffers, which takes a twentieth of a millisecond, and the driver goes
+// on from there. Where the buffers would lie is asked of assign-layouts and allocate-shared, on a copy of them.
 #pragma once
 
 #include "fagen/IR/IR.h"
@@ -18,7 +18,7 @@ namespace fagen {
 /// A program that no pass has seen: resolve-options and build-tiles fill it from the variant.
 std::unique_ptr<ir::Program> beginProgram(const Variant &variant);
 
-/// The passes behind those that add buffers, in order: what is left of the pipeline for a program of Lowering::take().
+/// The passes after those that add buffers, in order: what is left of the pipeline for a program of Lowering::take().
 std::vector<std::string> passesBehindBuffers();
 
 /// Lowers each variant once: what measure() made is kept until it is taken.

@@ -1,7 +1,7 @@
 // fagen: files that a tool was asked to write.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A regular file is replaced whole: the text is written beside it, then renamed over it, so that nobody sees half of
+// A regular file is replaced whole: the text is written next to it, then renamed over it, so that nobody sees half of
 // it. Links are followed, so a link stays one. Functions return an empty text on success, else the message for the
 // user: "cannot write 'out/a.cu': Permission denied".
 #pragma once

@@ -30,6 +30,7 @@ struct Plain {
     Pair,  ///< numbers: two, with `:` between them
     Word,  ///< word, and arguments when hasArguments
     Bytes, ///< numbers: one, already multiplied by its unit
+    Other, ///< a number that no key takes: negative, or with a point
   };
   Kind kind = Dims;
   std::vector<int64_t> numbers;

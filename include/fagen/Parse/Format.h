@@ -3,7 +3,7 @@
 //
 // Two blanks a level; a statement a line; `=` of a block below each other, and so relations of a require; at most one
 // empty line. A block that was written in one line stays in one where it fits in 120 columns. Comments stay: on lines
-// of their own, or behind what they stood behind, below each other on neighbouring lines.
+// of their own, or after what they stood after, below each other on neighbouring lines.
 #pragma once
 
 #include "fagen/Support/Diagnostics.h"

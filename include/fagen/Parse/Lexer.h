@@ -24,7 +24,11 @@ struct Token {
 
 class Lexer {
 public:
-  Lexer(llvm::StringRef text, Diagnostics &diags) : position(text.begin()), end(text.end()), diags(diags) {}
+  /// A byte order mark at the beginning is no part of the text.
+  Lexer(llvm::StringRef text, Diagnostics &diags) : position(text.begin()), end(text.end()), diags(diags) {
+    if (text.starts_with("\xEF\xBB\xBF"))
+      position += 3;
+  }
 
   /// The next token; End, again and again, after the last.
   Token next();
@@ -35,6 +39,8 @@ private:
   Token number();
   Token word();
   Token punctuation();
+  Token quoted();
+  bool skipUnknown();
   Token make(Token::Kind kind, const char *begin);
   bool checkSuffix(const char *begin);
   char peek(size_t offset = 0) const { return size_t(end - position) > offset ? position[offset] : '\0'; }

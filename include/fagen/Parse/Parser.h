@@ -7,7 +7,7 @@
 
 namespace fagen {
 
-/// Parses a whole file. Always returns what could be understood: after a mistake parsing goes on behind the next `;`,
+/// Parses a whole file. Always returns what could be understood: after a mistake parsing goes on after the next `;`,
 /// so that one run reports all of them. Whether there were mistakes is diags.hasErrors().
 ast::File parseSpec(llvm::StringRef text, Diagnostics &diags);
 

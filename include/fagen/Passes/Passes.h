@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A pass gives true when it changed the kernel. What it needs and ensures stands in Passes.td, with the order and
-// the reasons. Mistakes are reported through the context's diagnostics; the pipeline stops behind the pass.
+// the reasons. Mistakes are reported through the context's diagnostics; the pipeline stops after the pass.
 #pragma once
 
 #include "fagen/IR/Patterns.h"
@@ -15,7 +15,7 @@ namespace fagen {
 struct Schedule;
 struct Variant;
 
-/// What a pass may know beside the kernel.
+/// What a pass may know next to the kernel.
 struct PassContext {
   Diagnostics &diags;
   const Variant *variant = nullptr;     ///< null under fagen-opt, for passes that read only the IR

@@ -38,8 +38,8 @@ public:
   PipelineRunner(const PipelineOptions &options, llvm::raw_ostream &os);
   /// Reports pass names of the options that nobody has; false if there is one.
   bool checkNames(Diagnostics &diags) const;
-  /// Every pass over each kernel of the program, or the passes of --run-pass. Stops behind the first pass after which
-  /// there are errors (Failed), and behind that of --stop-after (Stopped).
+  /// Every pass over each kernel of the program, or the passes of --run-pass. Stops after the first pass after which
+  /// there are errors (Failed), and after that of --stop-after (Stopped).
   PipelineResult run(ir::Program &program, PassContext &context);
   /// The table of --time-passes over all programs so far; nothing without that option.
   void printTimes();

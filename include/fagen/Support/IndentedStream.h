@@ -11,6 +11,9 @@
 //
 // Empty lines stay empty: no trailing blanks are written. Text comes in small pieces, so it is kept until there is
 // some: flush() before the other stream is used.
+//
+// With a limit of columns long lines of C++ are broken: comments between words, code after a comma or semicolon, as far
+// out of parentheses as there is one, else between words; a comment after code goes above it.
 #pragma once
 
 #include "llvm/Support/raw_ostream.h"
@@ -19,10 +22,11 @@ namespace fagen {
 
 class IndentedStream : public llvm::raw_ostream {
 public:
-  explicit IndentedStream(llvm::raw_ostream &os, unsigned width = 2) : os(os), width(width) {
+  explicit IndentedStream(llvm::raw_ostream &os, unsigned width = 2, unsigned columns = 0)
+      : os(os), width(width), columns(columns) {
     SetBuffer(kept, sizeof(kept));
   }
-  ~IndentedStream() override { flush(); }
+  ~IndentedStream() override;
 
   void indent() {
     flush();
@@ -54,9 +58,11 @@ public:
 private:
   void write_impl(const char *text, size_t size) override;
   uint64_t current_pos() const override { return os.tell(); }
+  void writeBroken(llvm::StringRef text, unsigned indent);
 
   llvm::raw_ostream &os;
-  unsigned width;
+  unsigned width, columns;
+  std::string open; ///< of a line that has not ended, where lines are broken
   unsigned level = 0;
   unsigned line = 1;
   bool atLineStart = true;

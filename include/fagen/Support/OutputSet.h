@@ -1,7 +1,7 @@
 // fagen: the files of a kernel set, which change together, and a mark on them while they do.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// add() collects texts; commit() writes those that differ from what is there to temporary files beside their places,
+// add() collects texts; commit() writes those that differ from what is there to temporary files next to their places,
 // and only when all were written renames them, and then removes the files that remove() named. Files that do not differ
 // are left alone, with their times, so that a build that depends on them has nothing to do. Before the first rename a
 // failure leaves everything as it was, without a directory that was made for the files. From before the first rename

@@ -6,7 +6,7 @@
 
 namespace fagen {
 
-/// From now on a tool that ends, also by exit() behind --help, looks whether llvm::outs() took everything. If not, it
+/// From now on a tool that ends, also by exit() after --help, looks whether llvm::outs() took everything. If not, it
 /// says so and ends with 1. Call it first in main(), with the tool's name.
 void checkStandardOutputAtExit(const char *tool);
 

@@ -43,14 +43,21 @@ inline std::optional<NamedGpu> gpuNamed(std::string_view name) {
   return std::nullopt;
 }
 
-/// All names, for messages: "A100, A10, ...".
-inline std::string gpuNames() {
+/// The names of GPUs whose compute capability is wanted, for messages: "A100, A10, ...".
+template <typename Wanted> std::string gpuNames(Wanted &&isWanted) {
   std::string names;
+  auto add = [&](unsigned sm, std::string_view name) {
+    if (isWanted(sm))
+      names += (names.empty() ? "" : ", ") + std::string(name);
+  };
   for (const GpuRates &gpu : kGpuRates)
-    names += (names.empty() ? "" : ", ") + std::string(gpu.name);
+    add(gpu.sm, gpu.name);
   for (const NamedGpu &gpu : kOtherGpus)
-    names += ", " + std::string(gpu.name);
+    add(gpu.sm, gpu.name);
   return names;
+}
+inline std::string gpuNames() {
+  return gpuNames([](unsigned) { return true; });
 }
 
 } // namespace fagen

@@ -15,9 +15,9 @@ namespace fagen {
 struct MmaFamilyInfo {
   Mma family = Mma::Scalar;
   bool isCollective = false;       ///< threads of a warp, or of a unit, work on a product together; else each alone
-  bool isAsynchronous = false;     ///< a product is asked for and waited for
+  bool isAsynchronous = false;     ///< a product is issued and waited for
   bool keepsResults = false;       ///< which lane holds which element of a result is known: results stay in registers
-  unsigned unitWarps = 1;          ///< that ask for a product together
+  unsigned unitWarps = 1;          ///< that issue a product together
   llvm::StringRef abt, addAbt, ab; ///< device functions: A B^T, the same added to what is there, A B, which always is
   llvm::StringRef async;           ///< what begins the names of ptx functions that fence, commit and wait for products
   std::vector<llvm::StringRef> headers; ///< below <fagen/device/>

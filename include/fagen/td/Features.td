@@ -9,7 +9,7 @@ class Feature<string text, string doc> {
   string Doc = doc;
 }
 
-def CpAsync : Feature<"cp_async", "cp.async: copies from global to shared memory that run beside the warp">;
+def CpAsync : Feature<"cp_async", "cp.async: copies from global to shared memory that run alongside the warp">;
 def MmaSync : Feature<"mma_sync", "mma.sync m16n8k16 on f16 and bf16, ldmatrix">;
 def Fp8 : Feature<"fp8", "mma on e4m3 operands">;
 def Tma : Feature<"tma", "the bulk copy engine, mbarrier transaction counts, thread block clusters">;

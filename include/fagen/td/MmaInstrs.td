@@ -8,11 +8,11 @@ include "fagen/td/SpecOptions.td"
 class MmaFamily<Case family> {
   Case Family = family;
   bit Collective = 1;    // the threads of a warp, or of a unit, work on a product together; else each has elements alone
-  bit Asynchronous = 0;  // a product is asked for and waited for
+  bit Asynchronous = 0;  // a product is issued and waited for
   bit KeepsResults = 1;  // which lane holds which element of a result is known: results stay in registers
-  int UnitWarps = 1;     // that ask for a product together
+  int UnitWarps = 1;     // that issue a product together
   // Device functions: A B^T, the same added to what is there, and A B, which always is. They return when the product is
-  // complete, or has been asked for.
+  // complete, or was issued.
   string Abt = "mma_abt";
   string AddAbt = "mma_add_abt";
   string Ab = "mma_ab";

@@ -62,8 +62,8 @@ def Map : Op<"map",
     [RealEx<"value">, Ex<"row", 1>, Ex<"key", 1>, Ex<"when", 1>, Int<"every", 2, 32, 1>]>;
 
 def Reduce : Op<"reduce",
-    "dst = the largest element, or the sum, of each row of src, and of `with`. reach thread: of those that a thread has; in "
-    "shared memory each lane has a column for it; row: of all that the row's threads have; lanes: of such columns",
+    "dst = the largest element, or the sum, of each row of src, and of `with`. reach thread: of a thread's own elements, to its "
+    "registers or to its column of shared memory; row: of all elements of the row; lanes: of the columns that threads left",
     [Operand<"dst", Write, [Fragment, Shared]>, Operand<"src", Read, [Fragment, Shared]>,
      OptionalOperand<"with", Read, [Fragment]>],
     [Choice<"op", ReductionEnum>, Choice<"reach", ReachEnum>]>;
@@ -85,7 +85,7 @@ def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt
      Choice<"sums", SumTypeEnum, 1>]>; // a tile's sums, before they become acc's f32; f32 where not given
 
 def MmaIssue : Op<"mma_issue",
-    "as mma, but asynchronous: a group of four warps asks for it, and it reads and writes until mma_wait says so; abt of "
+    "as mma, but asynchronous: a group of four warps issues it, and it reads and writes until mma_wait says so; abt of "
     "fewer columns than b has rows multiplies the first ones",
     [Operand<"acc", ReadWrite, [Fragment]>, Operand<"a", Read, [Fragment, Shared]>, Operand<"b", Read, [Shared]>,
      OptionalOperand<"held", Read, [Fragment]>], // the first columns of a
@@ -146,7 +146,7 @@ def ClassifyTiles : Op<"classify_tiles",
     [Operand<"dst", Write, [Global]>],
     [TestEx<"test">, Ex<"row">, Ex<"key">, Ex<"limit">, TestEx<"seen", 1>, TestEx<"whole", 1>]>;
 
-// Each warp counts itself behind what store_merged_split stored of its rows; the last split's sees what those of all
+// Each warp counts itself after what store_merged_split stored of its rows; the last split's sees what those of all
 // others did.
 def CombineLast : Op<"combine_last",
     "executed by the last split to arrive, counted for each warp's rows: merges all parts of these rows as combine does; a "
@@ -201,10 +201,10 @@ def Wait : Op<"wait",
 }
 
 // Launches of a stream follow each other. One that may begin before the launch before it has ended touches global memory
-// behind this op only.
+// after this op only.
 def AwaitLaunches : Op<"await_launches",
     "one thread of the role, or each, waits until the launches before this one have ended, and sees what they wrote; from "
-    "here on the launch behind may begin", [], [Choice<"by", ActorEnum, 1, ["thread", "role"]>]>;
+    "here on the next launch may begin", [], [Choice<"by", ActorEnum, 1, ["thread", "role"]>]>;
 
 // Tickets for tiles of query rows, from a counter that all CTAs of a launch share. A CTA begins with its own number as
 // ticket; where no tile is left, what is handed over says so.
@@ -219,7 +219,7 @@ def TakeTile : Op<"take_tile", "every thread reads which tile the next turn work
     [Operand<"next", Write, [Fragment]>, Operand<"src", Read, [Shared]>]>;
 
 def Fence : Op<"fence",
-    "each thread orders its accesses before it with what comes behind: of the async proxy (async_proxy), at mbarriers "
+    "each thread orders its accesses before it with what comes after: of the async proxy (async_proxy), at mbarriers "
     "that it initialised (mbarrier_init), by products from registers that it used (mma)", [],
     [Choice<"kind", FenceKindEnum>]> {
   let HasSite = 1;
@@ -247,7 +247,7 @@ class Agent<string doc> {
   string Doc = doc;
 }
 def Threads : Agent<"those of the role">;
-def CpAsync : Agent<"a thread's own copies, beside it">;
+def CpAsync : Agent<"a thread's own copies, alongside it">;
 def AsyncProxy : Agent<"the copy engine, asked by one thread">;
 def TensorCores : Agent<"those of a group of four warps, which read shared memory as the async proxy does">;
 

@@ -1,7 +1,7 @@
 // fagen: the passes, in the order of the default pipeline where they are part of it, and why each stands where it stands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The barrier passes stand behind allocate-shared: buffers may overlay others, so who meets whom is a question about
+// The barrier passes stand after allocate-shared: buffers may overlay others, so who meets whom is a question about
 // absolute bytes, which exist only once every buffer has its offset.
 
 // Kernels that a pass is for; the others stay as they are. The function stands in lib/Passes/Pipeline.cpp.
@@ -11,7 +11,7 @@ class Kernels<string function, string doc> {
 }
 def AnyKernel : Kernels<"isAny", "any kernel">;
 def AskingForLoadRole : Kernels<"asksForLoadRole", "kernels of one role whose schedule asks for warps that load">;
-def OfAsyncProducts : Kernels<"multipliesBeside", "kernels whose products go on beside the warps that ask for them">;
+def OfAsyncProducts : Kernels<"multipliesBeside", "kernels whose products go on alongside the warps that issue them">;
 def OfRoles : Kernels<"hasRoles", "kernels of several roles">;
 def Persistent : Kernels<"persists", "kernels of several roles whose CTAs work on several tiles">;
 def DrawingTiles : Kernels<"drawsTiles", "kernels of several roles whose CTAs draw their tiles">;
@@ -53,8 +53,8 @@ def BuildTiles : Pass<"build-tiles",
 }
 def SplitMaskLoops : Pass<"split-mask-loops",
   "sorts key tiles into full, partial and empty by intervals of the mask, and splits the loop; where the mask bounds "
-  "keys from below, too, steps are counted from the first tile that some row sees; where elements of a tensor decide, adds a "
-  "launch before that classifies tiles by them",
+  "keys from below, too, steps are counted from the first tile that some row sees; if visibility depends on tensor elements, "
+  "adds a preceding launch that classifies the tiles",
   "one loop over key tiles with the mask as an expression",
   "interior tiles carry no masking op; empty tiles are not visited; guards stay where a score may be -inf itself"> {
   let Place = "Before pipelining: there must be one copy of K and V to take as pattern, and the final loops to run "
@@ -65,7 +65,7 @@ def SplitRoles : Pass<"split-roles",
   "gives bulk copies to warps that do nothing else",
   "the loops are final",
   "role load copies, role math computes; nothing orders them yet"> {
-  let Place = "Behind splitting: the copies of all loops make one loop of their own.";
+  let Place = "After splitting: the copies of all loops make one loop of their own.";
   let For = AskingForLoadRole;
 }
 def IssueProducts : Pass<"issue-products",
@@ -90,9 +90,9 @@ def FoldScores : Pass<"fold-scores",
   let Place = "The last maximum that can go has gone: between a score and its power nothing is left in some steps.";
 }
 def RotateCopies : Pass<"rotate-copies",
-  "asks for K and V in the order in which rotated products use them",
+  "copies K and V in the order in which rotated products use them",
   "products have their final place; copies of a tile stand in one loop",
-  "K(0) comes before Q, and V(j - 1) behind K(j)"> {
+  "K(0) comes before Q, and V(j - 1) after K(j)"> {
   let Place = "Products have their place, and copies follow them. Still before anybody waits for them.";
   let For = OfRoles;
 }
@@ -116,7 +116,7 @@ def SkipMaskedTiles : Pass<"skip-masked-tiles",
   "the roles order each other",
   "a group does nothing with tiles that are masked for its rows, but leaves their slots"> {
   let Place = "Who leaves a slot where is known: warp groups can leave some early. Before anything goes around or "
-              "behind that.";
+              "after that.";
   let For = OfRoles;
 }
 def PersistTiles : Pass<"persist-tiles",
@@ -145,8 +145,8 @@ def StageOutput : Pass<"stage-output",
 def TakeTurns : Pass<"take-turns",
   "lets warp groups take turns at the tensor cores",
   "products have their final place, and loops over tiles are there",
-  "each group asks for the products of a step in its turn only; nobody waits for a turn for ever"> {
-  let Place = "All loops are there: turns begin before them and end behind them.";
+  "each group issues the products of a step in its turn only; nobody waits for a turn for ever"> {
+  let Place = "All loops are there: turns begin before them and end after them.";
   let For = TakingTurns;
 }
 def HalveMaskedTiles : Pass<"halve-masked-tiles",
@@ -159,8 +159,8 @@ def HalveMaskedTiles : Pass<"halve-masked-tiles",
 def OverlapLaunches : Pass<"overlap-launches",
   "lets a kernel set itself up while the launch before it ends",
   "all roles meet at a barrier before they touch global memory",
-  "with pdl = 1 each role waits for the launches before behind that barrier, or first of all where lets read memory"> {
-  let Place = "What stands in front of the roles' first barrier is final. Before that barrier may become a cluster's.";
+  "with pdl = 1 each role waits for earlier launches after that barrier, or first of all where lets read memory"> {
+  let Place = "What stands before the roles' first barrier is final. Before that barrier may become a cluster's.";
   let For = OfRoles;
 }
 def FormClusters : Pass<"form-clusters",
@@ -174,7 +174,7 @@ def PipelineLoads : Pass<"pipeline-loads",
   "moves copies ahead by the number of stages and inserts commits and waits",
   "the loop is final",
   "each ring read waits for the copy of its position, with exact pending counts"> {
-  let Place = "Behind splitting: copies run ahead across the border of two loops. Beyond this point no copy or wait "
+  let Place = "After splitting: copies run ahead across the border of two loops. Beyond this point no copy or wait "
               "is added.";
   let To = "Pipelined";
 }
@@ -182,7 +182,7 @@ def DropIdleCopies : Pass<"drop-idle-copies",
   "removes copies whose `when` no problem ever makes true",
   "positions and guards of copies are final",
   "some problem issues each copy that is left"> {
-  let Place = "Right behind: what it guards against in vain is taken out before anybody orders it.";
+  let Place = "Right after: what it guards against in vain is taken out before anybody orders it.";
   let From = "Pipelined";
   let To = "Pipelined";
 }
@@ -190,7 +190,7 @@ def StrengthReduceCopies : Pass<"strength-reduce-copies",
   "lets copies of tiles that follow each other keep a running address",
   "copies are final",
   "the copies of a ring are all `running`, or none"> {
-  let Place = "Behind it: the copies that are left have their final order.";
+  let Place = "After it: the copies that are left have their final order.";
   let From = "Pipelined";
   let To = "Pipelined";
 }

@@ -166,7 +166,7 @@ def StagesOption : Option<"stages", "schedule", IntegerType, "depth of the K/V p
 def RefillOption : EnumOption<"refill", "schedule", RefillEnum, "when a step issues the copies of later tiles", [
   Value<RefillSplit, "K and V apart, each as soon as its slot is free">,
   Value<RefillJoint, "K and V together, before the step's products">,
-  Value<RefillLate, "K and V together behind Q K^T: one wait and one barrier a step serve both; from 2 stages on">
+  Value<RefillLate, "K and V together after Q K^T: one wait and one barrier a step serve both; from 2 stages on">
 ]> { let InName = "refill_"; let DefaultDoc = "joint for scalar, else split"; }
 
 def BarriersOption : EnumOption<"barriers", "schedule", BarrierPolicyEnum, "which barriers a step has", [
@@ -180,7 +180,7 @@ def BarriersOption : EnumOption<"barriers", "schedule", BarrierPolicyEnum, "whic
 def SwizzleOption : EnumOption<"swizzle", "schedule", SwizzleEnum, "shared-memory layout against bank conflicts", [
   Value<SwizzleNone, "rows follow each other">,
   Value<SwizzleXor, "16 B chunks of a row permuted by the row's number; not with wmma">,
-  Value<SwizzlePad, "a gap of 8 elements behind each row">,
+  Value<SwizzlePad, "a gap of 8 elements after each row">,
   NotYet<SwizzleB32, "the bulk copy engine's 32 B pattern">,
   NotYet<SwizzleB64, "the bulk copy engine's 64 B pattern">,
   Value<SwizzleB128, "the bulk copy engine's 128 B pattern, or the 64 B pattern where rows are not a multiple of 128 B; only with wgmma, and its default. It permutes as xor does, and IR, plans and kernel heads call it that">
@@ -209,7 +209,7 @@ def ReduceOption : EnumOption<"reduce", "schedule", ReduceEnum, "how row maxima 
 
 def RolesOption : EnumOption<"roles", "schedule", RolesEnum, "whether loading warps are separate", [
   Value<RolesUnified, "every warp loads and computes">,
-  Value<RolesSpecialized, "four warps beside load, the others compute; only with wgmma">
+  Value<RolesSpecialized, "four more warps load, the others compute; only with wgmma">
 ]> { let DefaultDoc = "unified; specialized for tma with wgmma"; }
 
 def OverlapOption : EnumOption<"overlap", "schedule", OverlapEnum, "what runs under the products", [
@@ -296,7 +296,7 @@ def HalveMaskedOption : PassNumber<"halve_masked",
 }
 
 def PdlOption : PassNumber<"pdl",
-    "1: programmatic dependent launch: the kernel sets itself up while the launch before it ends, and lets the launch behind "
+    "1: programmatic dependent launch: the kernel sets itself up while the launch before it ends, and lets the next launch "
     "it do so, where a call asks for that (FAGEN_FLAG_PDL); only with wgmma", "kPdl", "wgmma"> {
   let InName = "pdl_";
   let Default = "0";

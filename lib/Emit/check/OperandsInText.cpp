@@ -74,10 +74,20 @@ public:
         checkHeight(*operand.buffer);
     if (isAlone)
       checkOperands();
+    else
+      checkPart();
     return std::move(why);
   }
 
 private:
+  /// Of several ops that are one function: their shapes are known by what they compute.
+  void checkPart() {
+    const bool isOfElements = op.kind == OpKind::Map || op.kind == OpKind::Reduce || op.kind == OpKind::Vote;
+    for (const Operand &operand : op.operands)
+      if (isOfElements && operand.buffer)
+        needs(*operand.buffer, {Held::Accumulator, Held::RowValues});
+  }
+
   void checkOperands() {
     if (const auto copy = dynCast<CopyIssueOp>(op))
       checkCopied(*copy->dst().buffer, isBulkCopy(op));
@@ -209,6 +219,11 @@ private:
 
   void checkProduct(MmaOp<const Op> product) {
     checkProductOf(product);
+    const Buffer &b = *product.b().buffer;
+    lacks(product.sums() && b.type != ElementType::F16,
+          "sums in f16 are of f16; %" + b.name + " is of " + toString(b.type));
+    lacks(product.sums() && product.form() == MmaForm::Abt && product.accumulate(),
+          "sums in f16 of form abt are not added to others; accumulate is 1");
     const WarpGrid grid = warpGridOf(kernel, role);
     lacks(grid.columns > 1 && product.form() == MmaForm::Ab && product.b().buffer->rows % (kBlock * grid.columns) != 0,
           "warps divide the rows of %" + product.b().buffer->name + " by " + Twine(grid.columns) +

@@ -81,7 +81,8 @@ std::string numbersText(const std::map<unsigned, const form::Use *> &forms) {
          "*/\n"
          "typedef struct attn_i32 {\n  const int *device;\n  int number;\n} attn_i32;\n"
          "typedef struct attn_f32 {\n  const float *device;\n  float number;\n} attn_f32;\n\n"
-         "/* What forms take beside Q, K and V. Pointers are to the GPU's memory, strides in elements; one of 0 "
+         "/* What forms take in addition to Q, K and V. Pointers are to the GPU's memory, strides in elements; one of "
+         "0 "
          "repeats. */\n" +
          structs + "\n";
 }

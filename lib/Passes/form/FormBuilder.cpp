@@ -189,7 +189,7 @@ Expr FormBuilder::hoistReals(const Expr &expr, llvm::StringRef name) {
   return expr.withOperands(operands);
 }
 
-/// The one with this value, or a new one behind the others.
+/// The one with this value, or a new one after the others.
 Expr FormBuilder::letOf(const Expr &value, llvm::StringRef name) {
   for (const Let &let : kernel.lets)
     if (!let.source && let.value == value)
@@ -276,4 +276,8 @@ Expr FormBuilder::ofFirstKeys(Expr value, Expr otherwise) const {
   if (schedule.isSplit())
     value = select(equal(variable(RunValue::Split), constant(0)), value, otherwise);
   return value;
+}
+
+Location FormBuilder::lineOf(Location form::Form::*line, const Location &kernel) const {
+  return (form.*line).isKnown() ? form.*line : kernel;
 }

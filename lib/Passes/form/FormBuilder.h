@@ -25,10 +25,11 @@ public:
   const ir::ExponentOrder order; ///< the difference first where held scores may be large
   /// What rows end with m in, unless the scale says that: exponents of two, of large scores nats (rounded once less).
   std::optional<ir::RowUnit> rowUnit() const;
-  struct Rows { // of a fragment, behind their last key
+  struct Rows { // of a fragment, after their last key
     ir::Buffer *o, *m, *mNew, *l;
   };
   void end(ir::Builder &builder, const Rows &rows);
+  Location lineOf(Location form::Form::*line, const Location &kernel) const; ///< of its score or mask
 
 private:
   void addTensor(llvm::StringRef name, const form::Param &param);

@@ -6,7 +6,7 @@
 
 namespace fagen {
 
-/// Rows of packed heads have a slope each: it is read once a row, in front of the loop, instead of once an element.
+/// Rows of packed heads have a slope each: it is read once a row, before the loop, instead of once an element.
 class RowReads {
 public:
   /// The expression, which is of an element of `scores`, with an element of a fragment like `rows` in place of such a

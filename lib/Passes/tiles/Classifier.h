@@ -6,7 +6,7 @@
 
 namespace fagen {
 
-/// Adds to the program the kernel that evaluates the mask for each row and key, behind the others, and to both kernels
+/// Adds to the program the kernel that evaluates the mask for each row and key, after the others, and to both kernels
 /// the scratch in which it leaves a number for each key tile. That of `kernel` is returned.
 const ir::Buffer &addClassifier(ir::Program &program, ir::Kernel &kernel, ir::ConstMask mask, int64_t rows);
 

@@ -20,7 +20,7 @@ bool isBoundedBelow(const MaskBounds &bounds) {
   return !(bounds.firstKey == constant(0)) || !(bounds.fullBegin == constant(0)) || bounds.hasGap();
 }
 
-/// What bounds read of memory, each in a let of its own, which stands in front of those that name it.
+/// What bounds read of memory, each in a let of its own, which stands before those that name it.
 Expr withReadsAsLets(Kernel &kernel, const Expr &bound) {
   if (!bound)
     return {};
@@ -74,7 +74,7 @@ void addBoundsFromFirst(Kernel &kernel, const MaskBounds &bounds, const Expr &ke
 Expr fagen::tileFromRight(Kernel &kernel, const KeyTiles &tiles, const Expr &step) {
   const std::string right = kernel.freshName("right_tiles");
   kernel.lets.push_back({right, variable(tiles.all) - variable(tiles.full) - variable(tiles.left),
-                         "split-mask-loops: those behind the last that every row sees whole"});
+                         "split-mask-loops: those after the last that every row sees whole"});
   if (tiles.hasGap()) {
     const Expr inOrder = variable(tiles.left) + variable(tiles.full) + step;
     return tiles.at(select(lessThan(step, variable(right)), inOrder, step - variable(right)));

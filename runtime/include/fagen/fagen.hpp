@@ -10,6 +10,7 @@
 
 #include <fagen/table.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -77,6 +78,61 @@ private:
   std::vector<fagen_arg> args;
 };
 
+/// What a program is called with: call.tensor("a", a, FAGEN_DTYPE_F16, {m, k}).result("c").number("window", 1024).
+/// Names are not copied. The query fills results in; their addresses can be given then.
+class Call {
+public:
+  explicit Call(const char *program) { made.program = program; }
+
+  /// Without strides it is dense.
+  Call &tensor(const char *name, void *data, std::uint32_t dtype, std::initializer_list<std::int64_t> extents,
+               std::initializer_list<std::int64_t> strides = {}) {
+    if (extents.size() > FAGEN_MAX_RANK || (strides.size() && strides.size() != extents.size()))
+      throw std::invalid_argument("a program's tensor has at most 5 extents, and a stride for each or none");
+    fagen_named_tensor tensor = {name, data, dtype, static_cast<std::uint32_t>(extents.size()), {}, {}};
+    std::copy(extents.begin(), extents.end(), tensor.extent);
+    std::copy(strides.begin(), strides.end(), tensor.stride);
+    tensors.push_back(tensor);
+    return *this;
+  }
+  /// A tensor whose type and extents the query shall tell.
+  Call &result(const char *name) {
+    tensors.push_back({name, nullptr, 0, 0, {}, {}});
+    return *this;
+  }
+  Call &number(const char *name, std::int64_t value) {
+    numbers.push_back({name, FAGEN_ARG_I32, 0, value, 0});
+    return *this;
+  }
+  Call &number(const char *name, int value) { return number(name, std::int64_t(value)); }
+  Call &number(const char *name, double value) {
+    numbers.push_back({name, FAGEN_ARG_F32, 0, 0, value});
+    return *this;
+  }
+
+  /// The tensor of this name.
+  fagen_named_tensor &operator[](const std::string &name) {
+    for (fagen_named_tensor &tensor : tensors)
+      if (name == tensor.name)
+        return tensor;
+    throw std::out_of_range("the call has no tensor '" + name + "'");
+  }
+
+  /// Points into this object, until it changes.
+  const fagen_call *get() {
+    made.tensors = tensors.data();
+    made.numbers = numbers.data();
+    made.tensor_count = static_cast<std::uint32_t>(tensors.size());
+    made.number_count = static_cast<std::uint32_t>(numbers.size());
+    return &made;
+  }
+
+private:
+  std::vector<fagen_named_tensor> tensors;
+  std::vector<fagen_named_number> numbers;
+  fagen_call made = fagen_call_init();
+};
+
 /// A kernel set read from the directory that fagen wrote. Must outlive the devices that its rows are prepared on.
 class Table {
 public:
@@ -104,6 +160,11 @@ public:
   void run(const fagen_tensors &tensors, CUstream_st *stream = nullptr, void *workspace = nullptr,
            std::size_t workspaceBytes = 0) const {
     check(fagen_run(&choice, &tensors, workspace, workspaceBytes, stream));
+  }
+
+  /// Of a program.
+  void run(Call &call, CUstream_st *stream = nullptr, void *workspace = nullptr, std::size_t workspaceBytes = 0) const {
+    check(fagen_run_program(&choice, call.get(), workspace, workspaceBytes, stream));
   }
 
   /// Of the library, for one launch on the stream (fagen_lend_workspace); null where none is needed.
@@ -156,6 +217,13 @@ public:
   Choice query(std::initializer_list<const fagen_table *> tables, const fagen_problem &problem) const {
     fagen_choice choice = fagen_choice_init();
     check(fagen_query(tables.begin(), tables.size(), &problem, device, &choice));
+    return Choice(choice, device);
+  }
+
+  /// The row of a program; fills in the call's results.
+  Choice query(std::initializer_list<const fagen_table *> tables, Call &call) const {
+    fagen_choice choice = fagen_choice_init();
+    check(fagen_query_program(tables.begin(), tables.size(), call.get(), device, &choice));
     return Choice(choice, device);
   }
 

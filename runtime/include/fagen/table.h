@@ -352,8 +352,8 @@ struct fagen_table {
   const char *const *schedules;
   const fagen_select *select; /* ends in an otherwise line */
   uint32_t row_count, row_size, schedule_count, select_count;
-  /* The problems that the rows were made for, a program: of several tables one whose claim holds, and of which select
-   * reaches a row that fits, comes before those whose target is nearer. Absent: none are. */
+  /* A program that is true for the problems this table was tuned for. A table whose claim holds, and whose select finds
+   * a fitting row, wins over tables with a nearer target. If absent, the table claims nothing. */
   const fagen_op *claim;
   const char *claim_text; /* as the spec has it */
   uint32_t claim_size;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "read.h"
 
-#include "../postfix_text.h"
+#include "postfix_text.h"
 
 #include <algorithm>
 #include <bit>

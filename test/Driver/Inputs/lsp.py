@@ -4,7 +4,7 @@ import subprocess
 
 SPEC = """target sm_89;
 kernel k {
-  problem { dtype = f17; head_dim = 64; mask = none; }
+  problem { dtype = f17; head_dim = 64; mask = causal; }
   schedule {
     tile = 64 x 64; warps = 4; mma = mma_sync;
     when mask == causal { copy = tma; }
@@ -65,7 +65,7 @@ print("in when", [item["label"] for item in editor.at("textDocument/completion",
 print("targets", [item["label"] for item in editor.at("textDocument/completion", SPEC, "target ")][:2])
 print("hover", editor.at("textDocument/hover", SPEC, "tile")["contents"]["value"])
 print("hover", editor.at("textDocument/hover", SPEC, "= tma")["contents"]["value"])
-print("hover", editor.at("textDocument/hover", SPEC, "causal"))
+print("hover", editor.at("textDocument/hover", SPEC, "== causal"))
 
 
 def fixes(first, last):

@@ -1,7 +1,7 @@
 # fagen: compiles CUDA text by NVRTC, as the runtime does: nvrtc.py NVCC INCLUDE ARCH TEXT.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# NVRTC is the library beside nvcc. Prints its log, and exits with 1, where the text does not compile.
+# NVRTC is the library next to nvcc. Prints its log, and exits with 1, where the text does not compile.
 import ctypes
 import glob
 import os

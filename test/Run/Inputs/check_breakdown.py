@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #   check_breakdown.py counts FILE         on the emulator: stages of one step are entered equally often
-#   check_breakdown.py sampled FILE ALL    on the emulator: sampled loops beside the same ones of which all steps tell
+#   check_breakdown.py sampled FILE ALL    on the emulator: sampled loops next to the same ones of which all steps tell
 #   check_breakdown.py roles FILE TILES    on the emulator: what two CTAs that share so many tiles do, role by role
 #   check_breakdown.py trace FILE EVENTS   the events are a trace, and add up to the figures of FILE
 #   check_breakdown.py times FILE          writes recorded times

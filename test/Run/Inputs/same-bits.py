@@ -1,4 +1,4 @@
-# fagen: whether kernels that differ only in what stands behind their mask give the same bits, case by case.
+# fagen: whether kernels that differ only in what stands after their mask give the same bits, case by case.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # usage: same-bits.py CHECK.json...

@@ -7,7 +7,8 @@ import types
 
 source, tree = sys.argv[1:]
 backend = types.ModuleType("scikit_build_core.build")
-for name in ("build_sdist", "get_requires_for_build_sdist", "get_requires_for_build_wheel", "prepare_metadata_for_build_wheel"):
+for name in ("build_editable", "build_sdist", "get_requires_for_build_editable", "get_requires_for_build_sdist", "get_requires_for_build_wheel",
+             "prepare_metadata_for_build_editable", "prepare_metadata_for_build_wheel"):
     setattr(backend, name, None)
 
 

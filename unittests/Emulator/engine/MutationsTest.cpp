@@ -68,7 +68,7 @@ TEST(Mutations, MovedBefore) {
 
 TEST(Mutations, MovedBehind) {
   EXPECT_TRUE(finds("race", {move("barrier", "read", true)}, 1));
-  EXPECT_EQ(kindsOf({move("wait", "write", true)}, 4), ""); // behind nothing in even steps, yet before the barrier
+  EXPECT_EQ(kindsOf({move("wait", "write", true)}, 4), ""); // after nothing in even steps, yet before the barrier
   EXPECT_TRUE(finds("race", {move("wait", "barrier", true)}, 1));
 }
 

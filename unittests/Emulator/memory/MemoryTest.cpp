@@ -179,7 +179,7 @@ TEST(Memory, UninitialisedIsNoPlausibleValue) {
 }
 
 TEST(Memory, FindingsAreLimited) {
-  // Each with room of its own behind, so that what runs beyond one is not in the other.
+  // Each with room of its own after, so that what runs beyond one is not in the other.
   std::vector<unsigned> in, out;
   for (std::vector<unsigned> *words : {&in, &out}) {
     words->reserve(1000);

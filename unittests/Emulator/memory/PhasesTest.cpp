@@ -58,7 +58,7 @@ TEST(Phases, FindingNamesBothSides) {
   EXPECT_NE(finding->message.find("thread 32 completes it at phases.cu:"), std::string::npos) << finding->message;
 }
 
-/// Who resumes late is told of the phase that it waited for, and of nothing behind it.
+/// Who resumes late is told of the phase that it waited for, and of nothing after it.
 TEST(Phases, AWaitTellsOfItsOwnPhase) {
   const Report report = run("latest", 0, 0, 96);
   EXPECT_TRUE(find(report, "race", "read")) << text(report);

@@ -114,7 +114,7 @@ private:
     }
   }
 
-  /// Where the loss is largest beside the LSE, so that f32 shows it.
+  /// Where the loss is largest next to the LSE, so that f32 shows it.
   static void loseSome(Reference &reference) {
     size_t chosen = 0;
     const auto share = [&](size_t i) { return reference.lseLoss[i] / std::max(1.0, std::abs(reference.lse[i])); };

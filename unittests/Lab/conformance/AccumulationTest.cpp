@@ -57,7 +57,7 @@ TEST(Accumulation, stepsFollowEachOther) {
   dot.a[0] = dot.b[0] = f16OfFloat(1);
   dot.a[8] = f16OfFloat(0x1p-14f);
   dot.b[8] = f16OfFloat(0x1p-14f);
-  EXPECT_EQ(accumulate({.products = 16, .fraction = 25}, dot), asWord(0)); // 2^-28 is cut beside 1
+  EXPECT_EQ(accumulate({.products = 16, .fraction = 25}, dot), asWord(0)); // 2^-28 is cut next to 1
   EXPECT_EQ(accumulate({.products = 8, .fraction = 25}, dot), asWord(0x1p-28f));
 }
 

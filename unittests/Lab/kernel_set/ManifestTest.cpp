@@ -1,4 +1,4 @@
-// fagen: a kernel set's table, and what the laboratory reads beside it.
+// fagen: a kernel set's table, and what the laboratory reads next to it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../FakeSet.h"
 

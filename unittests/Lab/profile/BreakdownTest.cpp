@@ -103,7 +103,7 @@ TEST(Breakdown, untoldStepsAreSharedOut) {
   EXPECT_TRUE(b.addsUp());
 }
 
-/// Four warps of which the first loads, and four that compute, behind the counter of tiles.
+/// Four warps of which the first loads, and four that compute, after the counter of tiles.
 TEST(Breakdown, rolesAndTiles) {
   constexpr int kWarpsOfRoles = 8;
   std::vector<fagen_workspace> parts = {{"tile_counter", nullptr, 0, 4}, {"stages", nullptr, 0, 128}};

@@ -21,7 +21,7 @@ TEST(Roofline, causalCountsTheVisiblePairsExactly) {
   EXPECT_EQ(work.exps, 512 * 513 / 2);
   // The last rows see all keys; with more keys than rows the first ones see many too.
   EXPECT_EQ(leastWork(parseShape("1,1,1,2,10,16"), Mask::Causal, false).exps, 9 + 10);
-  // Keys behind the last row's are never read.
+  // Keys after the last row's are never read.
   LeastWork few = leastWork(parseShape("1,1,1,10,4,16"), Mask::Causal, false);
   EXPECT_EQ(few.exps, 1 + 2 + 3 + 4);
   EXPECT_EQ(few.bytes, 2 * (16 + 16) * (10 + 4));

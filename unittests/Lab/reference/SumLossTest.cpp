@@ -144,7 +144,7 @@ TEST(SumLoss, ofLse) {
   inputs.q[0] = half(0.5);
   inputs.q[1] = half(0x1p-14);
   inputs.k[0] = inputs.k[16] = half(1);
-  inputs.k[16 + 1] = half(0x1p-13); // 2^-27 beside 2^-1
+  inputs.k[16 + 1] = half(0x1p-13); // 2^-27 next to 2^-1
   const Reference reference = CpuReference().compute(c, inputs);
   ASSERT_EQ(reference.lseLoss.size(), 1u);
   EXPECT_NEAR(reference.lseLoss[0], 3 * (0x1p-24 - 0x1p-26 + 0x1p-24) / 2, 1e-13);

@@ -40,7 +40,7 @@ Space makeSpace() {
   }
 }
 
-/// What a model could know of it: work by tiles and steps, and what a step costs beside its products.
+/// What a model could know of it: work by tiles and steps, and what a step costs next to its products.
 double roughCost(const Space &space, const Point &point) {
   const double rows = space.number(point, "rows"), keys = space.number(point, "keys");
   const double step = rows * keys * 0.1 / std::min(4, space.number(point, "warps")) +

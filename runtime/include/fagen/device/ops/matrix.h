@@ -127,18 +127,26 @@ __device__ __forceinline__ void store_lse(const RowOf &row_of, const RowValues<k
 /// A tile by bulk copies, a box for each of its panels. `at` is the tensor's element that the tile begins with,
 /// the fastest dimension first.
 template <class Tile, int kRank, int kSlots>
-__device__ __forceinline__ void copy_boxes(Tile &tile, const TensorMap &map, const int (&at)[kRank],
-                                           const Mbarriers<kSlots> &barriers, int position,
-                                           ptx::Site site = ptx::Site::here()) {
+__device__ __forceinline__ void
+copy_boxes(Tile &tile, const TensorMap &map, const int (&at)[kRank], const Mbarriers<kSlots> &barriers, int position,
+           ptx::CacheHint hint = ptx::CacheHint::kNormal, ptx::Site site = ptx::Site::here()) {
   int corner[kRank];
   for (int i = 0; i < kRank; ++i)
     corner[i] = at[i];
 #pragma unroll
   for (int panel = 0; panel < Tile::kColumns / panel_columns<Tile>(); ++panel) {
     corner[0] = at[0] + panel * panel_columns<Tile>();
-    ptx::tma_load(tile.base() + panel * Tile::kRows * Tile::kPanelBytes, map, corner, barriers.address(position),
-                  ptx::CacheHint::kNormal, site);
+    ptx::tma_load(tile.base() + panel * Tile::kRows * Tile::kPanelBytes, map, corner, barriers.address(position), hint,
+                  site);
   }
+}
+
+/// The same by one box, where panels are a dimension of the map, after that of rows.
+template <class Tile, int kRank, int kSlots>
+__device__ __forceinline__ void
+copy_box(Tile &tile, const TensorMap &map, const int (&at)[kRank], const Mbarriers<kSlots> &barriers, int position,
+         ptx::CacheHint hint = ptx::CacheHint::kNormal, ptx::Site site = ptx::Site::here()) {
+  ptx::tma_load(tile.base(), map, at, barriers.address(position), hint, site);
 }
 
 /// This CTA's share of the rows of such a tile, to the same place in all kCtas CTAs of its cluster: together they bring

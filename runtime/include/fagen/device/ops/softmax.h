@@ -6,7 +6,7 @@
 // that -inf - -inf never arises; unmasked tiles need no guard.
 #pragma once
 
-#include <fagen/device/ops/exp2.h>
+#include <fagen/device/ops/terms.h>
 #include <fagen/device/ptx/math.h>
 #include <fagen/device/ptx/shared.h>
 #include <fagen/device/ptx/shuffle.h>
@@ -109,11 +109,6 @@ __device__ __forceinline__ void row_max(RowValues<kRows> &m_new, const Accumulat
     }
 }
 
-/// The maximum as exp2 uses it.
-template <bool kGuard> __device__ __forceinline__ float finite_max(float m) {
-  return kGuard && m == ptx::negative_infinity() ? 0.0f : m;
-}
-
 /// o and l from maximum m to m_new: both times exp2(c (m - m_new)); then m = m_new.
 template <bool kGuard, int kRows, int kColumns>
 __device__ __forceinline__ void rescale(Accumulator<kRows, kColumns> &o, RowValues<kRows> &l, RowValues<kRows> &m,
@@ -205,56 +200,6 @@ __device__ __forceinline__ void rescale_output_lazily(Accumulator<kRows, kColumn
     has_grown |= alpha.value[slab][0] != 1.0f || alpha.value[slab][1] != 1.0f;
   if (ptx::any(has_grown, site))
     rescale_output(o, alpha);
-}
-
-/// Where a row of the warp has so large a maximum, or none, that c m is rounded by too much (kSmallMaximum), scores s
-/// become differences s - m, and m becomes 0.
-template <bool kGuard, int kRows, int kColumns>
-__device__ __forceinline__ void subtract_large_maxima(Accumulator<kRows, kColumns> &s, RowValues<kRows> &m,
-                                                      ptx::Site site = ptx::Site::here()) {
-  bool is_large = false;
-#pragma unroll
-  for (int slab = 0; slab < kRows / 16; ++slab)
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      is_large |= !(ptx::max(m.value[slab][half], -m.value[slab][half]) <= kSmallMaximum);
-  if (!ptx::any(is_large, site))
-    return;
-#pragma unroll
-  for (int slab = 0; slab < kRows / 16; ++slab)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float maximum = finite_max<kGuard>(m.value[slab][half]);
-#pragma unroll
-      for (int tile = 0; tile < kColumns / 8; ++tile)
-#pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i)
-          s.value[slab][tile][i] = s.value[slab][tile][i] - maximum;
-      m.value[slab][half] = 0.0f;
-    }
-}
-
-/// s = exp2(c (s - m)), each kEvery-th of a thread's by polynomial; with 0 none. Differences that come first take an
-/// instruction more a score; so they do where they must alone, and the other warps jump over a few lines.
-template <bool kGuard, int kEvery = 0, Exponent kHow = Exponent::kFused, int kRows, int kColumns>
-__device__ __forceinline__ void exp2(Accumulator<kRows, kColumns> &s, const RowValues<kRows> &m, float c,
-                                     ptx::Site site = ptx::Site::here()) {
-  RowValues<kRows> reference = m;
-  if constexpr (kHow == Exponent::kDifference)
-    subtract_large_maxima<kGuard>(s, reference, site);
-  TermExp2<kEvery> power;
-#pragma unroll
-  for (int slab = 0; slab < kRows / 16; ++slab)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const RowExponent<Exponent::kFused> exponent(finite_max<kGuard>(reference.value[slab][half]), c);
-      power.fork();
-#pragma unroll
-      for (int tile = 0; tile < kColumns / 8; ++tile)
-#pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i)
-          s.value[slab][tile][i] = power(exponent(s.value[slab][tile][i]));
-    }
 }
 
 /// l += this thread's part of each row's sum; the quad's parts come together in total().

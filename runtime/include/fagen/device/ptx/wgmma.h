@@ -4,7 +4,7 @@
 //
 // D = A B, plus D if `accumulate`, with f32 accumulators; A is 64 x 16, B 16 x N, N twice the size of `d`. All four
 // warps come with the same descriptors; warp w of the group holds rows 16w to 16w + 15 of D and, in registers, of A in
-// the fragments of mma.m16n8k16, that of D for each 8 columns behind the other. The product runs on after the call;
+// the fragments of mma.m16n8k16, that of D for each 8 columns after the other. The product runs on after the call;
 // ptx/warpgroup.h says what must stand around it. sm_90a.
 #pragma once
 

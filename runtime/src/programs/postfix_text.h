@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fields.h"
+#include "../fields.h"
 
 #include <fagen/table.h>
 

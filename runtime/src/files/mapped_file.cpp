@@ -1,6 +1,6 @@
 // fagen: a file as memory.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "mapped_file.h"
+#include "files/mapped_file.h"
 
 #include "fields.h"
 
