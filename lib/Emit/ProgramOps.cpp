@@ -31,11 +31,16 @@ bool fagen::isLoopOverTiles(const Kernel &kernel, const Op &op) {
   return loop && expand(kernel, loop->end()) == variable(RunValue::TilesOfCta);
 }
 
+/// Of the role's struct: a number of a tile is a variable of its own.
+static bool isInRegisters(const Buffer &buffer) {
+  return buffer.space == Space::Fragment && buffer.type != ElementType::U32;
+}
+
 std::vector<const Buffer *> fagen::fragmentsOf(const Role &role) {
   llvm::SetVector<const Buffer *> found;
   forEachComposition(role.body, [&](const Composition &composition) {
     for (const Buffer *buffer : composition.registers)
-      if (buffer && buffer->space == Space::Fragment && buffer->type != ElementType::U32) // a number of a tile
+      if (buffer && isInRegisters(*buffer))
         found.insert(buffer);
   });
   return {found.begin(), found.end()};
@@ -51,8 +56,7 @@ const Op *fagen::ownerOfRegisters(const Kernel &kernel, const Role &role) {
   for (const std::unique_ptr<Op> &op : role.body.ops) {
     bool names = false;
     auto look = [&](const Op &each) {
-      names |= llvm::any_of(each.operands,
-                            [](const Operand &of) { return of.buffer && of.buffer->space == Space::Fragment; });
+      names |= llvm::any_of(each.operands, [](const Operand &of) { return of.buffer && isInRegisters(*of.buffer); });
     };
     look(*op);
     walk(op->body, look);

@@ -33,7 +33,7 @@ public:
     for (const Buffer *tile : heldTiles()) {
       const Buffer *const full = tile->guard->full;
       auto isFill = [&](const Op &op) { return isArrivalAt(op, full); };
-      if (!shape.needs(!usersOf(*tile).empty(), "a role that uses %" + tile->name) ||
+      if (!shape.needs(!usersOf(full).empty(), "a role that uses %" + tile->name) ||
           !shape.needs(!full->isRing, "a tile of rows whose guard has an mbarrier of one slot") ||
           !shape.needs(firstOf(load.body, isFill) && firstOf(load.body, OpKind::Fence),
                        "a fence and an arrive at %" + full->name + " in role " + load.name))
@@ -59,8 +59,8 @@ public:
     steps = LoopOp(*lastLoop(load.body)).end();
     for (Role &role : kernel.roles)
       shift(role.body);
-    for (Buffer *tile : held)
-      handOver(*tile);
+    for (const Guard *guard : guards)
+      handOver(*guard);
     for (Role &role : kernel.roles)
       wrap(role.body);
   }
@@ -75,11 +75,18 @@ private:
     return found;
   }
 
+  /// Tiles that arrive together are left together.
   void addEmpty(Buffer &tile) {
+    tile.guard->leftBy = Actor::Thread;
+    const auto known = llvm::find_if(held, [&](Buffer *other) { return fullOf(*other) == fullOf(tile); });
+    if (*known != &tile) {
+      tile.guard->empty = (*known)->guard->empty;
+      return;
+    }
     Buffer empty = *tile.guard->full;
     empty.name = kernel.freshName(tile.name + "_empty");
     tile.guard->empty = &kernel.addBuffer(std::move(empty));
-    tile.guard->leftBy = Actor::Thread;
+    guards.push_back(&*tile.guard);
   }
 
   /// Ring positions go on from tile to tile; what is held is filled once a tile. What stands before the barrier names
@@ -96,18 +103,20 @@ private:
     }
   }
 
-  /// The other roles that use it.
-  std::vector<Role *> usersOf(const Buffer &tile) const {
+  /// The other roles that use what arrives at this mbarrier.
+  std::vector<Role *> usersOf(const Buffer *full) const {
     std::vector<Role *> users;
     for (Role &role : kernel.roles)
-      if (&role != &load && firstOf(role.body, [&](const Op &op) { return uses(op, &tile); }))
+      if (&role != &load && firstOf(role.body, [&](const Op &op) { return uses(op, full); }))
         users.push_back(&role);
     return users;
   }
 
-  static bool uses(const Op &op, const Buffer *tile) {
-    auto names = [tile](const Op &each) {
-      return llvm::any_of(each.operands, [tile](const Operand &operand) { return operand.buffer == tile; });
+  static bool uses(const Op &op, const Buffer *full) {
+    auto names = [full](const Op &each) {
+      return llvm::any_of(each.operands, [full](const Operand &operand) {
+        return operand.buffer && !operand.buffer->isRing && fullOf(*operand.buffer) == full;
+      });
     };
     bool found = names(op);
     walk(op.body, [&](const Op &inner) { found |= names(inner); });
@@ -121,16 +130,16 @@ private:
     return complete == ops.end() ? complete : complete + 1;
   }
 
-  void handOver(Buffer &tile) {
-    Buffer *const full = tile.guard->full, *const empty = tile.guard->empty;
+  void handOver(const Guard &guard) {
+    Buffer *const full = guard.full, *const empty = guard.empty;
     auto fills = llvm::find_if(load.body.ops, [&](const auto &op) { return isArrivalAt(*op, full); });
     load.body.ops.insert(fills, makeWait({.bar = {empty, variable(turn) - constant(1)},
                                           .by = Actor::Role,
                                           .location = empty->location,
                                           .note = "persist-tiles: everybody has left the last tile's Q"}));
     unsigned arrivals = 0;
-    for (Role *user : usersOf(tile)) {
-      leave(user->body, tile);
+    for (Role *user : usersOf(full)) {
+      leave(user->body, guard);
       arrivals += kLanes * user->warps;
     }
     auto fence = llvm::find_if(load.body.ops, [](const auto &op) { return op->kind == OpKind::Fence; });
@@ -139,9 +148,9 @@ private:
   }
 
   /// After the last use of it.
-  void leave(Block &body, const Buffer &tile) const {
-    Buffer *const empty = tile.guard->empty;
-    auto last = llvm::find_if(llvm::reverse(body.ops), [&](const auto &op) { return uses(*op, &tile); });
+  void leave(Block &body, const Guard &guard) const {
+    Buffer *const empty = guard.empty;
+    auto last = llvm::find_if(llvm::reverse(body.ops), [&](const auto &op) { return uses(*op, guard.full); });
     body.ops.insert(behindUse(body.ops, last.base() - 1), makeArrive({.bar = {empty, variable(turn)},
                                                                       .by = Actor::Thread,
                                                                       .location = empty->location,
@@ -167,8 +176,9 @@ private:
   Kernel &kernel;
   Role &load;
   std::vector<Buffer *> held;
-  Expr steps;                    ///< of a turn: so far do ring positions go on
-  std::string turn, base, tiles; ///< the loop's variable, what it carries, and the let that counts turns
+  std::vector<const Guard *> guards; ///< of these, those that arrive together once
+  Expr steps;                        ///< of a turn: so far do ring positions go on
+  std::string turn, base, tiles;     ///< the loop's variable, what it carries, and the let that counts turns
 };
 
 } // namespace

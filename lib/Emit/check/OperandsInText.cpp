@@ -151,11 +151,14 @@ private:
           "it needs " + (first ? first->name : "") + "; the target is " + kernel.target);
   }
 
-  /// A role's warps stand one fragment below the other.
+  /// A role's warps stand one fragment below the other. A tile's number is none.
   void checkHeight(const Buffer &fragment) {
+    if (fragment.type == ElementType::U32)
+      return;
     walk(role.body, [&](const Op &other) {
       for (const Operand &operand : other.operands)
-        if (const Buffer *const each = operand.buffer; each && each->space == Space::Fragment)
+        if (const Buffer *const each = operand.buffer;
+            each && each->space == Space::Fragment && each->type != ElementType::U32)
           lacks(each->rows.number() != fragment.rows.number(), "fragments of a role have as many rows; %" +
                                                                    fragment.name + " has " + Twine(fragment.rows) +
                                                                    ", %" + each->name + " has " + Twine(each->rows));
