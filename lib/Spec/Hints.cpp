@@ -115,12 +115,12 @@ StringRef hintForValue(OptionKey key, StringRef word) {
   return found == std::end(kHints) ? "" : found->text;
 }
 
-/// 75 of "sm_75", "sm75" and "compute_75"; 0 of what is no such word.
+/// 75 of "sm_75", "sm75" and "compute_75"; 0 of what is no such word, or has a digit alone.
 static unsigned computeCapability(StringRef word) {
   unsigned number = 0;
   for (StringRef prefix : {"sm_", "sm", "compute_"})
     if (StringRef rest = word; rest.consume_front_insensitive(prefix) && !rest.rtrim("aAfF").getAsInteger(10, number))
-      return number;
+      return number < 10 ? 0 : number;
   return 0;
 }
 

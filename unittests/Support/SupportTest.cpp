@@ -60,7 +60,7 @@ TEST(IndentedStream, BreaksLongLines) {
   EXPECT_EQ(broken("const int x = 1; // one, as it is\n"), "  // one, as it is\n  const int x = 1;\n");
   EXPECT_EQ(broken("/// What a reader wants to know.\n"), "  /// What a reader\n  /// wants to know.\n");
   EXPECT_EQ(broken("f(\"a, b, c, d, e, f, g, h, i\");\n"), "  f(\"a, b, c, d, e, f, g, h, i\");\n"); // no comma of code
-  EXPECT_EQ(broken("a_word_that_has_no_place_to_break\n\nb"), "  a_word_that_has_no_place_to_break\n\n  b\n");
+  EXPECT_EQ(broken("a_word_that_has_no_place_to_break\n\nb\n"), "  a_word_that_has_no_place_to_break\n\n  b\n");
 }
 
 TEST(IndentedStream, CountsBrokenLines) {

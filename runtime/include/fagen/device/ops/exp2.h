@@ -54,7 +54,7 @@ private:
 enum class Exponent { kFused, kDifference };
 constexpr Exponent kOfDifference = Exponent::kDifference;
 /// Of a row's maximum: below it kFused is off by no more than in kernels whose scores are small, 2^-13.5 of each term.
-constexpr float kSmallMaximum = 1024.0f;
+[[maybe_unused]] constexpr float kSmallMaximum = 1024.0f;
 
 /// Of one row; m is finite, or less than every s that matters.
 template <Exponent kHow> class RowExponent {
