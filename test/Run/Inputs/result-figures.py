@@ -28,7 +28,7 @@ def ratios(name, peer=None, ours=None):
 
 
 def conformance():
-    entries = load("conformance/h100.json")["conformance"]["functions"]
+    entries = load("conformance/h200.json")["conformance"]["functions"]
     everywhere = {name for entry in entries for name in entry["functions"]}
     loose = {name for entry in entries if entry["bound"] != "exact" for name in entry["functions"]}
     assert not any(result["wrong"] for entry in entries for result in entry["results"])
