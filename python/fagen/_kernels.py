@@ -212,6 +212,7 @@ def compile(spec, *, targets: Optional[Sequence[str]] = None) -> KernelSet:
     targets: ["sm_89", ...] instead of those that the spec names. Each kernel is built for the GPU at its first use.
     """
     kept = tempfile.TemporaryDirectory(prefix="fagen-")
+    targets = [targets] if isinstance(targets, str) else targets
     file = os.fspath(spec)
     is_text = "{" in file
     if is_text:

@@ -10,7 +10,7 @@ import torch
 
 import fagen
 from fagen import _forms, _forms_by_torch, parallel
-from fagen.parallel import _balance, _bounds, _cost, _heads, _merge, _merge_gpu, _pieces, _placed, _schedule
+from fagen.parallel import _balance, _bounds, _cost, _heads, _merge, _merge_gpu, _pieces, _placed, _plan, _schedule
 from test_parallel import forms, inputs, reference
 from torch_emulated import emulating, use_emulator
 
@@ -237,3 +237,14 @@ def test_command_refuses(arguments, code, said):
 def test_the_plan_command_needs_no_framework():
     code = "import sys; sys.modules['torch'] = None; import runpy; sys.argv = ['x', 'plan', '--seq', '4096', '--heads', '4']; runpy.run_module('fagen.parallel', run_name='__main__')"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).returncode == 0
+
+
+@pytest.mark.parametrize("window", [3, (1, 2, 3), (-5, 3), (1.5, 3), (True, 3), "all"])
+def test_windows_are_two_whole_numbers(window):
+    with pytest.raises(fagen.Error, match="window is .*; it is \\(left, right\\)"):
+        _plan._window_of(window, False)
+
+
+def test_ranks_of_a_split():
+    with pytest.raises(fagen.Error, match="rank is 2; the split has ranks 0 to 1"):
+        parallel.zigzag(8, 2).shard(torch.zeros(1, 8), 2)

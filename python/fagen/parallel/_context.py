@@ -79,6 +79,9 @@ def unshard(tensor, split, dim=1, group=None):
     group = dist.group.WORLD if group is None else group
     if dist.get_world_size(group) != split.ranks:
         raise errors.Error(f"parallel.unshard: a split of {split.ranks} ranks for a group of {dist.get_world_size(group)}")
+    own = split.size(dist.get_rank(group))
+    if tensor.shape[dim] != own:
+        raise errors.Error(f"parallel.unshard: dimension {dim} of the tensor is {tensor.shape[dim]}; this rank holds {own} places of the split")
     most = max(split.size(rank) for rank in range(split.ranks))
     own = tensor.new_zeros([most if i == dim % tensor.dim() else n for i, n in enumerate(tensor.shape)])
     own.narrow(dim, 0, tensor.shape[dim]).copy_(tensor)

@@ -116,11 +116,10 @@ class Mask:
 def _window_of(window, causal):
     if window is None:
         return None, 0 if causal else None
-    try:
-        left, right = window
-    except TypeError:
-        raise errors.Error(f"window is {window!r}; it is (left, right), how many keys before and after its place a row sees, -1 for all") from None
-    left, right = (None if n is None or n < 0 else int(n) for n in (left, right))
+    sides = list(window) if isinstance(window, (tuple, list)) else []
+    if len(sides) != 2 or any(n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < -1) for n in sides):
+        raise errors.Error(f"window is {window!r}; it is (left, right), how many keys before and after its place a row sees, -1 for all")
+    left, right = (None if n is None or n < 0 else n for n in sides)
     return left, 0 if causal else right
 
 
@@ -187,6 +186,10 @@ class Plan:
             if not isinstance(one, Split) or one.ranks != self.ranks.size:
                 raise errors.Error(f"{name} is {f'of {one.ranks} ranks' if isinstance(one, Split) else _arguments.words(one)}; it is a Split of "
                                    f"the {self.ranks.size} ranks")
+        if not isinstance(causal, bool):
+            raise errors.Error(f"causal is {causal!r}; it is True or False")
+        if not isinstance(chunks, int) or chunks < 1:
+            raise errors.Error(f"chunks is {chunks!r}; it is a whole number, 1 or more")
         if heads < 1 or kv_heads < 1 or heads % kv_heads:
             raise errors.Error(f"kv_heads is {kv_heads}, which does not divide the {heads} heads of q")
         self.split, self.keys, self.device, self.dtype = split, keys, device, dtype

@@ -38,6 +38,8 @@ class Split:
 
     def shard(self, tensor, rank, dim=1):
         """What the rank holds of a tensor of the whole sequence: a copy, unless it is one range."""
+        if not 0 <= rank < self.ranks:
+            raise errors.Error(f"shard: rank is {rank}; the split has ranks 0 to {self.ranks - 1}")
         if tensor.shape[dim] != self.length:
             raise errors.Error(f"shard: dimension {dim} of the tensor is {tensor.shape[dim]}, and the split is of {self.length}")
         parts = [tensor.narrow(dim, begin, end - begin) for begin, end in self.ranges[rank]]
