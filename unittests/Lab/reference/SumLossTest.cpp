@@ -203,14 +203,15 @@ TEST(SumLoss, sameAsOnAGpu) {
       "ref 0.8644952");
 }
 
-/// kTensorSum is what the evidence has, for every instruction with f32 accumulators.
+/// kTensorSum is what the evidence has, for every instruction on 16-bit values with f32 accumulators.
 TEST(SumLoss, asConformanceFound) {
   std::ifstream file(FAGEN_CONFORMANCE_EVIDENCE);
   const auto models = nlohmann::json::parse(file)["conformance"]["models"];
   int instructions = 0;
   for (const auto &model : models) {
     const std::string name = model["name"];
-    if (name.find("f16_f16_") != std::string::npos) // accumulators of f16
+    if (name.find("f16_f16_") != std::string::npos ||
+        name.find("e4m3") != std::string::npos) // accumulators of f16; bytes
       continue;
     ++instructions;
     EXPECT_EQ(model["best"][0]["different"], 0) << name;
