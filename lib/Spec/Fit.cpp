@@ -20,7 +20,7 @@ namespace fagen {
 /// and with 192 there is a margin. Of wgmma for sm_90a, 236 of 240 may do and 240 may not.
 ThreadRegisters registersOf(const Variant &variant) {
   const RegisterFigures &figures = variant.schedule.figures;
-  if (mmaFamily(variant.schedule.mma).isAsynchronous)
+  if (mmaFamily(variant.schedule.mma).unitWarps > 1) // groups of warps take registers by role
     return {figures.leastRegisters, figures.mostRegisters, 0, 24};
   const unsigned ofCta = variant.target->registersPerSm / (variant.schedule.warps * 32);
   return {figures.leastRegisters, std::min(figures.mostRegisters, ofCta), 24, 64};
