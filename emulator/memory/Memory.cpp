@@ -50,6 +50,9 @@ bool touchesGap(const Buffer &buffer, size_t offset, unsigned bytes) {
   return false;
 }
 
+/// What a refused atomic gives: beyond all tiles, also after CTAs are added to it, so that who draws tiles ends.
+constexpr unsigned kDrawnAmiss = 1u << 30;
+
 /// Whether `bytes` bytes from `state` on are all kWritten.
 bool allWritten(const unsigned char *state, unsigned bytes) {
   constexpr uint64_t kPattern = 0x0101010101010101u * kWritten;
@@ -364,7 +367,7 @@ unsigned Cta::atomicInc(unsigned *word, unsigned last, Site site) {
   requireAwaited(site);
   grid->atomics.enter(ctaIndex);
   if (!checkGlobal(Access::kAtomic, word, sizeof(*word), site))
-    return ~0u;
+    return kDrawnAmiss;
   const unsigned before = *word;
   *word = before >= last ? 0 : before + 1;
   grid->counts.meet(word, running->fenced, running->heard);

@@ -33,6 +33,14 @@ MemoryView view(const char *name, const void *begin, std::array<int64_t, 4> size
   return {name, const_cast<void *>(begin), span * 2, writable, nullptr};
 }
 
+/// Where the data of this name lies; null where no arg says so.
+const void *dataOf(const char *name, const fagen_arg *args, uint32_t count) {
+  for (const fagen_arg *arg = args; arg != args + count; ++arg)
+    if (arg->data && strcmp(arg->name, name) == 0)
+      return arg->data;
+  return nullptr;
+}
+
 /// What a launch may read of its form's args.
 void addArgs(const fagen_problem &problem, const fagen_tensors &tensors, const fagen_choice &choice,
              std::vector<MemoryView> &memory) {
@@ -40,16 +48,16 @@ void addArgs(const fagen_problem &problem, const fagen_tensors &tensors, const f
   Problem known;
   if (!form || readProblem(&problem, known) || readForm({&choice.table, 1}, known))
     return;
-  std::vector<fagen_arg> all(tensors.args, tensors.args + tensors.arg_count);
-  all.insert(all.end(), problem.args, problem.args + problem.arg_count); // where the data may stand, too
-  for (const fagen_arg &arg : all)
-    for (uint32_t i = 0; i < form->param_count; ++i) {
-      const fagen_form_param &param = paramAt(*form, i);
-      if (!arg.data || strcmp(param.name, arg.name) != 0)
-        continue;
-      const int64_t elements = param.rank ? spanOf(*form, i, known) : 1;
-      memory.push_back({arg.name, const_cast<void *>(arg.data), elements * alignmentOf(param), false, nullptr});
-    }
+  for (uint32_t i = 0; i < form->param_count; ++i) {
+    const fagen_form_param &param = paramAt(*form, i);
+    const void *data = dataOf(param.name, tensors.args, tensors.arg_count);
+    if (!data) // those of a settled call may be of tensors that are gone
+      data = dataOf(param.name, problem.args, problem.arg_count);
+    if (!data)
+      continue;
+    const int64_t elements = param.rank ? spanOf(*form, i, known) : 1;
+    memory.push_back({param.name, const_cast<void *>(data), elements * alignmentOf(param), false, nullptr});
+  }
 }
 
 /// The launch of the row that dispatch takes. Throws UserError when there is none.

@@ -30,6 +30,13 @@ extern "C" __global__ void store_input(const __grid_constant__ Arguments argumen
   ptx::st_global_u16(const_cast<void *>(arguments.in), 7); // [store_input]
 }
 
+// Draws as persistent CTAs do, until a number is beyond `count` tiles.
+extern "C" __global__ void draw_from_input(const __grid_constant__ Arguments arguments) {
+  unsigned *const counter = static_cast<unsigned *>(const_cast<void *>(arguments.in));
+  for (int tile = 0; tile < arguments.count;)
+    tile = static_cast<int>(16 + ptx::atomic_inc(counter, arguments.count - 1)); // [draw]
+}
+
 extern "C" __global__ void load_misaligned(const __grid_constant__ Arguments arguments) {
   unsigned words[4];
   ptx::ld_global(words, static_cast<const char *>(arguments.in) + arguments.count); // [load_misaligned]

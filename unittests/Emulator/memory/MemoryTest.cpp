@@ -71,6 +71,14 @@ TEST(Memory, WriteToInputIsDropped) {
   EXPECT_EQ(in[0], 100u);
 }
 
+TEST(Memory, WhoDrawsFromAnInputEnds) {
+  const std::vector<unsigned> in(1);
+  std::vector<unsigned> out(1);
+  expectOnly(launch({.file = kFile, .symbol = "draw_from_input", .threads = 1, .count = 100}, in, out), "read-only",
+             kFile, "draw");
+  EXPECT_EQ(in[0], 0u);
+}
+
 TEST(Memory, GlobalMisaligned) {
   const std::vector<unsigned> in = numbers(16);
   std::vector<unsigned> out(1);
