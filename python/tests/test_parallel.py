@@ -285,7 +285,7 @@ WRONG = {"rows": lambda held, options: ([t[:, :-1] for t in held], options),
          "no such form": lambda held, options: (held, {"form": "softcup", "cap": 3.0}),
          "gradient": lambda held, options: ([t.requires_grad_() for t in held], options)}
 SAID = {"rows": "q is torch.float32", "heads": "heads is", "type": "dtype is", "mask": "mask is causal=", "scale": "scale is", "form": "mask is causal=",
-        "no such form": "did you mean 'softcap'", "gradient": "gradients", "memory": "OutOfMemoryError", "kernel": "a kernel fails"}
+        "no such form": "did you mean 'softcap'", "gradient": "gradient is", "memory": "OutOfMemoryError", "kernel": "a kernel fails"}
 
 
 @pytest.mark.parametrize("wrong", SAID)

@@ -6,6 +6,7 @@ from typing import NamedTuple, Optional, Tuple
 import torch
 
 _MOST_CALLS = 3  # into which rows are cut where each is a plain mask; more take one call with bounds for each row
+_MOST_PLAIN_CALLS = 1024  # where bounds for each row are no kernel's: of rows that see something, one after the other
 
 
 class Piece(NamedTuple):
@@ -20,6 +21,10 @@ class Piece(NamedTuple):
     row0: int = 0  # of "placed": the places in the sequence of the first row and of the first key
     key0: int = 0
     batch: Optional[int] = None
+
+    def to(self, device):
+        """With its bounds on the device."""
+        return self if self.first is None else self._replace(first=self.first.to(device), last=self.last.to(device))
 
     def pairs(self):
         """Products of a row and a key that the call's mask leaves."""
@@ -60,14 +65,23 @@ def needed(bounds, rows, keys):
 
 def pieces_of(bounds, rows, keys):
     """The calls for rows and keys that two ranks hold, by bounds that are exact."""
+    return _each_batch(_of_one, bounds, rows, keys)
+
+
+def plain_pieces(bounds, rows, keys):
+    """As pieces_of(), of kinds "none", "causal" and "local" alone, which gradients have kernels for; "rows" where that takes too many."""
+    return _each_batch(_plain_of_one, bounds, rows, keys)
+
+
+def _each_batch(of_one, bounds, rows, keys):
     if not len(rows) or not len(keys):
         return []
     first, last = visible(bounds, rows, keys)
     if len(first) > 1 and bool((first == first[:1]).all()) and bool((last == last[:1]).all()):
         first, last = first[:1], last[:1]
     if len(first) == 1:
-        return _of_one(first[0], last[0], None)
-    return [piece for batch in range(len(first)) for piece in _of_one(first[batch], last[batch], batch)]
+        return of_one(first[0], last[0], None)
+    return [piece for batch in range(len(first)) for piece in of_one(first[batch], last[batch], batch)]
 
 
 def placed_pieces(bounds, rows, keys):
@@ -100,7 +114,17 @@ def _of_one(first, last, batch):
     return [_with_bounds(first, last, begin, end, batch)] if plain is None else plain
 
 
-def _plain(first, last, begin, end, batch):
+def _plain_of_one(first, last, batch):
+    """Of one batch, for each run of rows that see something."""
+    seen = torch.cat([torch.zeros(1, dtype=torch.bool), last >= first, torch.zeros(1, dtype=torch.bool)]).int().diff()
+    found = []
+    for begin, end in zip((seen == 1).nonzero()[:, 0].tolist(), (seen == -1).nonzero()[:, 0].tolist()):
+        plain = _plain(first, last, begin, end, batch, _MOST_PLAIN_CALLS)
+        found += [_with_bounds(first, last, begin, end, batch)] if plain is None else plain
+    return found
+
+
+def _plain(first, last, begin, end, batch, most=_MOST_CALLS):
     """Calls of plain masks, few of them; None where it takes more."""
     first, last = first[begin:end], last[begin:end]
     if bool((last < first).any()):
@@ -114,7 +138,7 @@ def _plain(first, last, begin, end, batch):
     for at in change.tolist():
         if at - edges[-1] > 1 or len(edges) == 1:
             edges.append(at)
-        if len(edges) > _MOST_CALLS:
+        if len(edges) > most:
             return None
     edges.append(len(first))
     found = []
@@ -123,7 +147,7 @@ def _plain(first, last, begin, end, batch):
         if calls is None:
             return None
         found += calls
-    return found if len(found) <= _MOST_CALLS else None
+    return found if len(found) <= most else None
 
 
 def _fit(first, last, begin, batch):

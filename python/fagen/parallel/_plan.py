@@ -1,12 +1,13 @@
 # fagen: attention of a sequence that ranks share: what is asked, checked and agreed on before anything is computed.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import collections
+import functools
 import zlib
 
 import torch
 
 from .. import _arguments, _forms, _kernels, errors
-from . import _bounds, _compute, _copies, _heads, _merge_gpu, _placed
+from . import _bounds, _compute, _copies, _gradient, _heads, _merge_gpu, _over_heads, _placed
 from ._group import Group
 from ._ring import Ring
 from ._schedule import schedule
@@ -15,8 +16,6 @@ from ._transfers import Transfers
 
 SCHEMES = "ring", "ulysses", "mixed"
 TIMEOUT = 300.0  # seconds
-_NO_GRADIENT = ("gradients are not computed across ranks yet: kernels for them are not in the package, and torch's backward takes O "
-                "and LSE of its own; use torch.no_grad(), or torch's context_parallel to train")
 
 
 class Ranks:
@@ -202,10 +201,10 @@ class Plan:
         if None in over_ring:
             raise errors.Error(f"the {exchange} ranks of each exchange over heads hold ranges that do not ascend together: make the split by "
                                f"zigzag(length, {ring}).divide({exchange})")
-        place, self._ring_keys = self.ranks.place[0], [over_ring[1].size(rank) for rank in range(ring)]
-        self.schedule = _on_device(schedule(mask.bounds, *over_ring, place, mask.is_exact, mask.has_sink), device)
+        self.over_ring, self._ring_keys = over_ring, [over_ring[1].size(rank) for rank in range(ring)]
+        self.schedule = _on_device(schedule(mask.bounds, *over_ring, self.ranks.place[0], mask.is_exact, mask.has_sink), device)
         self.chunks = _heads.shares(heads, kv_heads, exchange, chunks) if exchange > 1 else None
-        self._mask = mask
+        self.mask = mask
         self.record = {"split": _digest(split), "keys": _digest(keys), "dtype": str(dtype), "device": device.type, "batch": batch, "heads": heads,
                        "kv_heads": kv_heads, "head_dim": head_dim, "head_dim_v": head_dim_v, "scale": self.scale, "mask": mask.words,
                        "scheme": self.ranks.scheme, "mesh": str(self.ranks.shape), "chunks": str(chunks)}
@@ -217,8 +216,8 @@ class Plan:
         return _copies.Window(self.ranks.ring, self.sizes["batch"], max(self._ring_keys), [(max(kv_heads), width) for width in self.columns],
                               self.dtype, device)
 
-    def _agree(self, at, failed):
-        self.ranks.agree({**self.record, "at": at} if failed is None else None, failed)
+    def _agree(self, at, failed, **more):
+        self.ranks.agree({**self.record, **more, "at": at} if failed is None else None, failed)
 
     def local_shapes(self):
         """Of q, k and v as this rank gives them."""
@@ -229,57 +228,70 @@ class Plan:
     def __call__(self, q, k, v, *, out=None, return_lse=False):
         """O [batch, own rows, heads, head_dim_v] of this rank's rows, and LSE float32 [batch, heads, own rows] if return_lse.
 
-        q, k, v: [batch, own rows or keys, heads or kv_heads, head_dim]. The host waits for nothing on a GPU.
+        q, k, v: [batch, own rows or keys, heads or kv_heads, head_dim], which have a gradient if all ranks record one. The host waits for
+        nothing on a GPU.
         """
-        failed = None
-        try:
-            self._check(q, k, v, out)
-            with torch.no_grad():
-                o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device) if out is None else out
-                lse = torch.empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32, device=q.device)
-        except Exception as error:
-            failed = error
-        if self.check or failed is not None:
-            self._agree("begin", failed)
-        with torch.no_grad():
-            try:
-                self._compute(q, k, v, o, lse)
-            except Exception as error:
-                failed = error
-        if self.check or failed is not None:
-            self._agree("end", failed)
+        records = torch.is_grad_enabled() and any(isinstance(t, torch.Tensor) and t.requires_grad for t in (q, k, v))
+        o, lse = _gradient.OverRanks.apply(self, q, k, v, out) if records else self.compute(q, k, v, out)
         return (o, lse) if return_lse else o
 
-    def _check(self, q, k, v, out):
+    def compute(self, q, k, v, out=None, kept=None):
+        """O and LSE. kept: a list that gets what gradients need; None: there are none."""
+        o = lse = None
+
+        def begin():
+            nonlocal o, lse
+            self._check(q, k, v, out, kept is not None)
+            o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device) if out is None else out
+            lse = torch.empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32, device=q.device)
+        self.together(begin, lambda: self._compute(q, k, v, o, lse, kept), "", gradient=kept is not None)
+        return o, lse
+
+    def together(self, begin, run, of, **record):
+        """begin(), then run(), which records nothing; where ranks agree, before and after run() (of: " of the gradient" in words)."""
+        failed = None
+        for at, step in (("begin", begin), ("end", torch.no_grad()(run))):
+            try:
+                if failed is None:
+                    step()
+            except Exception as error:
+                failed = error
+            if self.check or failed is not None:
+                self._agree(f"{at}{of}", failed, **record)
+
+    def _check(self, q, k, v, out, records):
         for (name, tensor), shape in zip((("q", q), ("k", k), ("v", v)), self.local_shapes()):
             _arguments.check_kinds("parallel.attention", [(name, tensor)])
             if tuple(tensor.shape) != shape or tensor.dtype != self.dtype or tensor.device.type != self.device.type:
                 raise errors.Error(f"parallel.attention: {name} is {tensor.dtype} {list(tensor.shape)} on {tensor.device}; on rank "
                                    f"{self.ranks.rank} it is {self.dtype} {list(shape)} on {self.device.type}")
-        if torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v)):
-            raise errors.Unsupported(_NO_GRADIENT, "parallel.attention")
         if out is not None:
+            if records:
+                raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
             _arguments._check_output("parallel.attention", q, k, v, out)
+        if records:
+            _gradient.check(self)
 
-    def _compute(self, q, k, v, o, lse):
+    def _compute(self, q, k, v, o, lse, kept):
         if self.chunks is None:
             self._over_ring(q, k, v, o, lse, 0)
+            if kept is not None:
+                kept += [q, k, v, o, lse]
             return
-        exchange, ranks = self.ranks.shape[1], range(self.ranks.place[0] * self.ranks.shape[1], (self.ranks.place[0] + 1) * self.ranks.shape[1])
-        rows, keys = ([one.size(rank) for rank in ranks] for one in (self.split, self.keys))
-        assert len(rows) == exchange
+        _over_heads.Forward(self.exchange(q.device), self.chunks, self._over_ring, (q, k, v), o, lse, kept).run()
 
-        def compute(q, k, v, head0):
-            part = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
-            sums = torch.empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32, device=q.device)
-            self._over_ring(q, k, v, part, sums, head0)
-            return part, sums
-        transfers = Transfers(self.ranks.heads, q.device)
-        _heads.pipelined(_heads.Exchange(transfers, rows, keys), self.chunks, q, k, v, o, lse, compute)
+    def exchange(self, device):
+        """Of one call."""
+        first = self.ranks.place[0] * self.ranks.shape[1]
+        rows, keys = ([one.size(rank) for rank in range(first, first + self.ranks.shape[1])] for one in (self.split, self.keys))
+        return _heads.Exchange(Transfers(self.ranks.heads, device), rows, keys)
+
+    def problem(self, head0):
+        mask = self.mask
+        return _compute.Problem(self.scale, mask.placed, mask.placed_with_sink, mask.args, self.sizes, head0)
 
     def _over_ring(self, q, k, v, o, lse, head0):
-        mask = self._mask
-        problem = _compute.Problem(self.scale, mask.placed, mask.placed_with_sink, mask.args, self.sizes, head0)
+        mask, problem = self.mask, self.problem(head0)
         output = _compute.Output(o, lse, self.schedule.accumulates)
         output.clear(self.schedule.empty)
         if self.schedule.sinks:
@@ -296,6 +308,11 @@ class Plan:
         else:
             _copies.CopiedRing(self.schedule, self._window, self._ring_keys, k, v).run(compute)
 
+    @functools.cached_property
+    def schedule_back(self):
+        """Of gradients."""
+        return _gradient.schedule_of(self)
+
     def work(self):
         """Products of a row and a key that this rank computes, for each head."""
         return sum(part.piece.pairs() for step in self.schedule.steps for part in step.parts)
@@ -306,10 +323,7 @@ class Plan:
 
 def _on_device(made, device):
     """The schedule with the bounds of its pieces on the device."""
-    def moved(part):
-        piece = part.piece
-        return part if piece.first is None else part._replace(piece=piece._replace(first=piece.first.to(device), last=piece.last.to(device)))
-    return made._replace(steps=[step._replace(parts=[moved(part) for part in step.parts]) for step in made.steps])
+    return made._replace(steps=[step._replace(parts=[part._replace(piece=part.piece.to(device)) for part in step.parts]) for step in made.steps])
 
 
 _plans = collections.OrderedDict()
