@@ -135,3 +135,151 @@ def test_forms(four, form):
         problem = {"batch": batch, "rows": rows, "keys": keys}
         split, other = (parallel.zigzag(n, 2).divide(2) if mesh else parallel.zigzag(n, 4) for n in (rows, keys))
         compare(four, wanted_of(problem, **meaning), problem=problem, split=split, keys=other, form=form, form_args=args, scheme=scheme, mesh=mesh)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_types(four, dtype):
+    """16 bits: sums of parts are in float32, and rounded once."""
+    problem = {"rows": 64, "dtype": dtype}
+    unit = torch.finfo(dtype).eps
+    wanted = wanted_of(problem, seen=seen_by(64, 64, causal=True))
+    compare(four, wanted, problem=problem, split=parallel.zigzag(64, 4), causal=True, tolerance=4 * unit, repeat=True)
+
+
+def checkpointed(rank, ranks, *, split, **problem):
+    """Gradients where the forward is computed again for them."""
+    from torch.utils.checkpoint import checkpoint
+    held = [split.shard(t, rank).detach().requires_grad_() for t in inputs(**problem)]
+    call = functools.partial(parallel.attention, split=split, causal=True)
+    plain = torch.autograd.grad(call(*held).square().sum(), held)
+    again = torch.autograd.grad(checkpoint(call, *held, use_reentrant=False).square().sum(), held)
+    assert all(map(torch.equal, plain, again))
+
+
+def test_checkpoints(two):
+    two.call(checkpointed, split=parallel.zigzag(33, 2), rows=33)
+
+
+# In the place of PyTorch's context_parallel.
+
+class Layer(torch.nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        draw = torch.Generator().manual_seed(5)
+        self.heads = heads
+        self.q, self.k, self.v, self.o = (torch.nn.Parameter(torch.randn(width, width, generator=draw) / width ** 0.5) for _ in range(4))
+
+    def forward(self, x, attend):
+        q, k, v = ((x @ w).unflatten(2, (self.heads, -1)).transpose(1, 2) for w in (self.q, self.k, self.v))
+        return attend(q, k, v, is_causal=True).transpose(1, 2).flatten(2) @ self.o
+
+
+def trained(rank, ranks, *, rows, scheme, shape):
+    """Gradients of weights, summed over ranks."""
+    draw = torch.Generator().manual_seed(1)
+    layer, x, weights = Layer(32, 4), torch.randn((1, rows, 32), generator=draw), torch.randn((1, rows, 32), generator=draw)
+    with parallel.context_parallel(mesh_of(*shape), buffers=[x, weights], buffer_seq_dims=[1, 1], scheme=scheme):
+        (layer(x, torch.nn.functional.scaled_dot_product_attention) * weights).sum().backward()
+    for parameter in layer.parameters():
+        torch.distributed.all_reduce(parameter.grad)
+    alone = Layer(32, 4).double()
+    (alone(x.double(), torch.nn.functional.scaled_dot_product_attention) * weights.double()).sum().backward()
+    for got, wanted in zip(layer.parameters(), alone.parameters()):
+        torch.testing.assert_close(got.grad.double(), wanted.grad, atol=2e-4, rtol=2e-4)
+    with pytest.raises(fagen.Error, match="a buffer wants a gradient"):
+        with parallel.context_parallel(mesh_of(*shape), buffers=[layer.q], buffer_seq_dims=[1], scheme=scheme):
+            pass
+
+
+@pytest.mark.parametrize("scheme, shape", [("ring", (4,)), ("ulysses", (4,)), (None, (2, 2))])
+def test_context_parallel_trains(four, scheme, shape):
+    four.call(trained, rows=51, scheme=scheme, shape=shape)
+
+
+# What goes wrong.
+
+def differentiate_wrongly(rank, ranks, *, wrong, scheme="ring", timeout=3.0, **problem):
+    """The backward, with something wrong on rank 1."""
+    q, k, v = inputs(**problem)
+    split = parallel.zigzag(q.shape[1], ranks) if scheme == "ring" else parallel.contiguous(q.shape[1], ranks)
+    held = [split.shard(t, rank).detach().requires_grad_() for t in (q, k, v)]
+    form = {"form": "alibi", "slope": torch.ones(q.shape[2], requires_grad=rank == 1)} if wrong == "param" else {"causal": True}
+    o, lse = parallel.attention(*held, split=split, timeout=timeout, scheme=scheme, return_lse=True, **form)
+    loss = o.sum()
+    if rank == 1:
+        from fagen.parallel import _piece_gradients
+        if wrong == "gone":
+            os._exit(1)
+        if wrong == "late":
+            import time
+            time.sleep(3)
+        if wrong == "never":
+            raise RuntimeError("this rank does not call backward")
+        if wrong == "lse":
+            loss = loss + lse.masked_fill(lse == -torch.inf, 0).sum()
+        if wrong in ("memory", "kernel"):
+            fails = torch.OutOfMemoryError("out of memory") if wrong == "memory" else RuntimeError("a kernel fails")
+            kept, _piece_gradients.gradients = _piece_gradients.gradients, lambda *_: (_ for _ in ()).throw(fails)
+            try:
+                return loss.backward()
+            finally:
+                _piece_gradients.gradients = kept
+    loss.backward()
+
+
+SAID = {"memory": "OutOfMemoryError", "kernel": "a kernel fails", "lse": "gradient_of_lse is", "param": "slope of the form wants a gradient"}
+
+
+@pytest.mark.parametrize("scheme", ["ring", "ulysses"])
+@pytest.mark.parametrize("wrong", SAID)
+def test_each_rank_says_what_is_wrong_with_one(four, wrong, scheme):
+    """And all go on with the next call."""
+    outcomes = four.outcomes(differentiate_wrongly, seconds=10, wrong=wrong, rows=41, scheme=scheme)
+    for rank, (well, said) in enumerate(outcomes):
+        assert not well and SAID[wrong] in said.splitlines()[0], (rank, said)
+    assert sum("PeerError" in said.splitlines()[0] for _, said in outcomes) >= 3
+    four.call(differentiate, problem={"rows": 41}, split=parallel.zigzag(41, 4), causal=True)
+
+
+@pytest.mark.parametrize("wrong", ["late", "never"])
+def test_a_rank_that_does_not_come(wrong):
+    """The others say so after the timeout."""
+    ranks = Ranks(2)
+    ranks.call(differentiate, problem={"rows": 41}, split=parallel.zigzag(41, 2), causal=True)
+    outcomes = ranks.outcomes(differentiate_wrongly, seconds=10, wrong=wrong, timeout=1.0, rows=41)
+    ranks.close()
+    assert not outcomes[0][0] and "rank 1 did not come to call 9 of this group within 1 s" in outcomes[0][1]
+    assert not outcomes[1][0]
+
+
+def test_a_rank_that_ends():
+    ranks = Ranks(4)
+    outcomes = ranks.outcomes(differentiate_wrongly, seconds=15, wrong="gone", rows=41)
+    ranks.close()
+    assert outcomes[1] == (False, "gone")
+    for rank in (0, 2, 3):
+        assert not outcomes[rank][0] and "PeerError: " in outcomes[rank][1] and "rank 1" in outcomes[rank][1]
+
+
+@pytest.mark.parametrize("seed", seeds())
+def test_random(four, seed):
+    """Splits, sizes, masks, schemes and meshes together."""
+    compare(four, **random_problem(random.Random(seed), seed))
+
+
+def random_problem(draw, seed):
+    rows, batch, kv_heads = draw.randint(1, 90), draw.randint(1, 3), draw.choice([1, 2, 4])
+    scheme, mesh = draw.choice([*WAYS, ("mixed", (4, 1)), ("mixed", (1, 4))])
+    problem = {"batch": batch, "rows": rows, "heads": kv_heads * draw.choice([n for n in (1, 2, 3, 4) if kv_heads * n >= 4]), "kv_heads": kv_heads,
+               "head_dim": draw.choice([8, 20, 32]), "seed": seed}
+    mask = {"causal": draw.random() < 0.5}
+    if draw.random() < 0.5:
+        mask["window"] = (draw.choice([-1, 0, 3, 17]), draw.choice([-1, 0, 5]))
+    if draw.random() < 0.4:
+        made = torch.Generator().manual_seed(seed)
+        mask["documents"] = torch.randint(0, 6, (draw.choice([1, batch]), rows), generator=made).sort().values
+    ring, exchange = mesh or ((4, 1) if scheme == "ring" else (1, 4))
+    make = draw.choice([parallel.zigzag, parallel.contiguous, functools.partial(parallel.balanced, **mask, batch=batch, granule=7)])
+    lse = draw.random() < 0.3
+    return {"wanted": wanted_of(problem, lse, seen=seen_by(rows, rows, **mask)), "problem": problem, "split": make(rows, ring).divide(exchange),
+            "scheme": scheme, "mesh": mesh, "lse": lse, "repeat": True, "chunks": draw.randint(1, 4), **mask}

@@ -6,7 +6,7 @@ from typing import NamedTuple, Optional, Tuple
 import torch
 
 _MOST_CALLS = 3  # into which rows are cut where each is a plain mask; more take one call with bounds for each row
-_MOST_PLAIN_CALLS = 1024  # where bounds for each row are no kernel's: of rows that see something, one after the other
+_MOST_PLAIN_CALLS = 1024  # into which rows are cut where bounds for each row have no kernel
 
 
 class Piece(NamedTuple):
@@ -115,16 +115,18 @@ def _of_one(first, last, batch):
 
 
 def _plain_of_one(first, last, batch):
-    """Of one batch, for each run of rows that see something."""
-    seen = torch.cat([torch.zeros(1, dtype=torch.bool), last >= first, torch.zeros(1, dtype=torch.bool)]).int().diff()
-    found = []
-    for begin, end in zip((seen == 1).nonzero()[:, 0].tolist(), (seen == -1).nonzero()[:, 0].tolist()):
-        plain = _plain(first, last, begin, end, batch, _MOST_PLAIN_CALLS)
-        found += [_with_bounds(first, last, begin, end, batch)] if plain is None else plain
-    return found
+    """Of one batch: runs of rows each of which is a window, and rows that see nothing left out."""
+    seen, steps = last >= first, torch.stack([first.diff(), last.diff()])
+    cut = ((steps < 0) | (steps > 1)).any(0) | (seen[1:] != seen[:-1])
+    cut[1:] |= (steps[0, :-1] == 1) & (steps[0, 1:] == 0) | (steps[1, :-1] == 0) & (steps[1, 1:] == 1)  # a window's first key rests, then rises
+    edges = [0, *(cut.nonzero()[:, 0] + 1).tolist(), len(first)]
+    runs = [(a, b) for a, b in zip(edges, edges[1:]) if bool(seen[a])]
+    if len(runs) > _MOST_PLAIN_CALLS:
+        return [_with_bounds(first, last, runs[0][0], runs[-1][1], batch)]
+    return [piece for a, b in runs for piece in _fit(first[a:b], last[a:b], a, batch)]
 
 
-def _plain(first, last, begin, end, batch, most=_MOST_CALLS):
+def _plain(first, last, begin, end, batch):
     """Calls of plain masks, few of them; None where it takes more."""
     first, last = first[begin:end], last[begin:end]
     if bool((last < first).any()):
@@ -138,7 +140,7 @@ def _plain(first, last, begin, end, batch, most=_MOST_CALLS):
     for at in change.tolist():
         if at - edges[-1] > 1 or len(edges) == 1:
             edges.append(at)
-        if len(edges) > most:
+        if len(edges) > _MOST_CALLS:
             return None
     edges.append(len(first))
     found = []
@@ -147,7 +149,7 @@ def _plain(first, last, begin, end, batch, most=_MOST_CALLS):
         if calls is None:
             return None
         found += calls
-    return found if len(found) <= most else None
+    return found if len(found) <= _MOST_CALLS else None
 
 
 def _fit(first, last, begin, batch):
