@@ -79,7 +79,7 @@ def _with_lengths(q, k, v, lengths, scale):
                            return_lse=True, fallback=fallback)
 
 
-@torch.compiler.disable
+@torch.compiler.disable(reason="ranks agree by words on what they decode")
 def decode(q, k, v, *, keys=None, lengths=None, causal=False, window=None, documents=None, form=None, form_args=None, scale=None, group=None,
            return_lse=False, kernels=None, timeout=TIMEOUT, **params):
     """O of rows that all ranks have, against a cache divided over ranks: the same on each rank.

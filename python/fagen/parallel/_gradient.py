@@ -1,4 +1,4 @@
-# fagen: the gradients of attention over ranks, as PyTorch's autograd asks for them.
+# fagen: the gradients of attention over ranks, from those of O and LSE.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """dQ stays with the rows, dK and dV are summed where the keys are held; all in float32, in a fixed order. All ranks of a call record a
 gradient or none does, and all ask for it."""
@@ -21,26 +21,8 @@ def check(plan):
     plan.schedule_back  # noqa: B018
 
 
-class OverRanks(torch.autograd.Function):
-    """O and LSE of a Plan, with gradients."""
-
-    @staticmethod
-    def forward(ctx, plan, q, k, v, out):
-        kept = []
-        o, lse = plan.compute(q, k, v, out, kept)
-        ctx.plan = plan
-        ctx.save_for_backward(*kept)
-        ctx.set_materialize_grads(False)
-        return o, lse
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad, grad_lse):
-        return None, *_gradients(ctx.plan, ctx.saved_tensors, grad, grad_lse), None
-
-
-def _gradients(plan, kept, grad, grad_lse):
-    """Of q, k and v, in their types."""
+def gradients(plan, kept, grad, grad_lse):
+    """Of q, k and v, in their types, from those of O and LSE (None: of no effect). kept: what the forward has."""
     found = []
 
     def begin():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The package has no kernels for gradients: on a GPU plain masks are PyTorch's flash attention's, as fagen.attention's are. All else,
 and the CPU, is computed by PyTorch's operators, some rows at a time: right, and slow."""
+import contextlib
 import functools
 
 import torch
@@ -83,12 +84,29 @@ def _of_form(problem, piece, q, kv_heads, keys):
 
     def of(raw, own):
         rows = _forms_by_torch._Rows(form, args, sizes, own.start, own.stop, q.device)
-        with torch.enable_grad():
+        with _recording():
             given = raw.detach().requires_grad_()
             scores = rows.scored(given).expand_as(given)
         seen = rows.run(form.mask) if form.mask else torch.ones((), dtype=torch.bool, device=q.device)
         return scores.detach(), seen, functools.partial(_pulled, scores, given)
     return of
+
+
+_AUTOGRAD = torch._C.DispatchKey.AutogradFunctionality, torch._C.DispatchKey.AutogradOther
+
+
+@contextlib.contextmanager
+def _recording():
+    """Autograd records, inside an operator as well, where it is left out."""
+    was = [torch._C._dispatch_tls_is_dispatch_key_excluded(key) for key in _AUTOGRAD]
+    try:
+        for key in _AUTOGRAD:
+            torch._C._dispatch_tls_set_dispatch_key_excluded(key, False)
+        with torch.enable_grad():
+            yield
+    finally:
+        for key, one in zip(_AUTOGRAD, was):
+            torch._C._dispatch_tls_set_dispatch_key_excluded(key, one)
 
 
 def _pulled(scores, given, gradient):

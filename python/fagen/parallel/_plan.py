@@ -7,7 +7,7 @@ import zlib
 import torch
 
 from .. import _arguments, _forms, _kernels, errors
-from . import _bounds, _compute, _copies, _gradient, _heads, _merge_gpu, _over_heads, _placed
+from . import _bounds, _compute, _copies, _gradient, _heads, _merge_gpu, _operators, _over_heads, _placed
 from ._group import Group
 from ._ring import Ring
 from ._schedule import schedule
@@ -173,6 +173,7 @@ class Plan:
             failed = error
         self._agree("plan", failed)
         self.check = self.device.type == "cpu" if check is None else check
+        self.name = _operators.name_of(self)
         if self.device.type == "cuda":
             _merge_gpu.warm_up(dtype, self.device)
             for group in self.ranks.groups:
@@ -232,19 +233,22 @@ class Plan:
         nothing on a GPU.
         """
         records = torch.is_grad_enabled() and any(isinstance(t, torch.Tensor) and t.requires_grad for t in (q, k, v))
-        o, lse = _gradient.OverRanks.apply(self, q, k, v, out) if records else self.compute(q, k, v, out)
+        if out is None and (records or torch.compiler.is_compiling()):
+            o, lse, *_ = _operators.attention(q, k, v, self.name, records)
+        else:
+            o, lse = self.compute(q, k, v, out, records)
         return (o, lse) if return_lse else o
 
-    def compute(self, q, k, v, out=None, kept=None):
-        """O and LSE. kept: a list that gets what gradients need; None: there are none."""
+    def compute(self, q, k, v, out=None, records=False, kept=None):
+        """O and LSE, of which a gradient is recorded or none is. kept: a list that gets what gradients need; None: nothing is."""
         o = lse = None
 
         def begin():
             nonlocal o, lse
-            self._check(q, k, v, out, kept is not None)
+            self._check(q, k, v, out, records)
             o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device) if out is None else out
             lse = torch.empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32, device=q.device)
-        self.together(begin, lambda: self._compute(q, k, v, o, lse, kept), "", gradient=kept is not None)
+        self.together(begin, lambda: self._compute(q, k, v, o, lse, kept), "", gradient=records)
         return o, lse
 
     def together(self, begin, run, of, **record):
@@ -275,16 +279,17 @@ class Plan:
     def _compute(self, q, k, v, o, lse, kept):
         if self.chunks is None:
             self._over_ring(q, k, v, o, lse, 0)
-            if kept is not None:
-                kept += [q, k, v, o, lse]
             return
         _over_heads.Forward(self.exchange(q.device), self.chunks, self._over_ring, (q, k, v), o, lse, kept).run()
 
     def exchange(self, device):
         """Of one call."""
+        return _heads.Exchange(Transfers(self.ranks.heads, device), *self.exchange_sizes())
+
+    def exchange_sizes(self):
+        """How many rows, and how many keys, each rank of the exchange over heads holds."""
         first = self.ranks.place[0] * self.ranks.shape[1]
-        rows, keys = ([one.size(rank) for rank in range(first, first + self.ranks.shape[1])] for one in (self.split, self.keys))
-        return _heads.Exchange(Transfers(self.ranks.heads, device), rows, keys)
+        return [[one.size(rank) for rank in range(first, first + self.ranks.shape[1])] for one in (self.split, self.keys)]
 
     def problem(self, head0):
         mask = self.mask
@@ -342,7 +347,7 @@ def _shared(key, make):
     return _plans[key]
 
 
-@torch.compiler.disable
+@torch.compiler.disable(reason="a plan is made, or found, by words between ranks; make a parallel.Plan once: its calls are traced")
 def attention(q, k, v, *, split, keys=None, causal=False, window=None, documents=None, form=None, form_args=None, scale=None, group=None,
               mesh=None, scheme="ring", chunks=2, layout="bshd", return_lse=False, out=None, kernels=None, timeout=TIMEOUT, check=None,
               transport="messages", **params):
