@@ -10,7 +10,7 @@ import torch
 
 import fagen
 from fagen import _forms, _forms_by_torch, parallel
-from fagen.parallel import _balance, _bounds, _cost, _heads, _merge, _merge_gpu, _pieces, _placed, _plan, _schedule
+from fagen.parallel import _balance, _bounds, _cost, _cost_back, _heads, _merge, _merge_gpu, _pieces, _placed, _plan, _schedule
 from test_parallel import forms, inputs, reference
 from torch_emulated import emulating, use_emulator
 
@@ -206,6 +206,11 @@ def test_cost_model():
     slow = _cost.Machine(network=1.0)
     assert _cost.best(problem, slow, 64)[0].total_ms > _cost.best(problem, machine, 64)[0].total_ms
     assert _cost.estimate(problem, machine, 8, 1).travel_ms > _cost.estimate(_cost.Problem(131072, 32, 8, window=1024), machine, 8, 1).travel_ms
+    for ranks in (2, 8, 64, 4096):
+        each = _cost.best(problem, machine, ranks, of=_cost_back.estimate)
+        assert all(e.speedup <= ranks and e.mib > _cost.estimate(problem, machine, e.ring, e.exchange).mib for e in each)
+        assert all(e.total_ms > 2.5 * _cost.estimate(problem, machine, e.ring, e.exchange).compute_ms for e in each)
+    assert _cost_back.estimate(problem, slow, 8, 8).exposed_ms > _cost_back.estimate(problem, machine, 8, 8).exposed_ms
     pairs = sum(min(i + 1, 7) for i in range(20))
     assert _cost.Problem(20, 1, 1, window=7).pairs() == pairs and _cost.Problem(20, 1, 1).pairs() == 210
 
