@@ -10,7 +10,7 @@ import torch
 
 import fagen
 from fagen import _forms, _forms_by_torch, parallel
-from fagen.parallel import _balance, _bounds, _cost, _cost_back, _heads, _merge, _merge_gpu, _pieces, _placed, _plan, _schedule
+from fagen.parallel import _balance, _bounds, _cost, _cost_back, _heads, _mask, _merge, _merge_gpu, _pieces, _placed, _schedule
 from test_parallel import forms, inputs, reference
 from torch_emulated import emulating, use_emulator
 
@@ -247,7 +247,7 @@ def test_the_plan_command_needs_no_framework():
 @pytest.mark.parametrize("window", [3, (1, 2, 3), (-5, 3), (1.5, 3), (True, 3), "all"])
 def test_windows_are_two_whole_numbers(window):
     with pytest.raises(fagen.Error, match="window is .*; it is \\(left, right\\)"):
-        _plan._window_of(window, False)
+        _mask._window_of(window, False)
 
 
 def test_ranks_of_a_split():

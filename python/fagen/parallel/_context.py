@@ -8,7 +8,8 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from .. import errors
-from ._plan import TIMEOUT, Ranks, attention
+from ._plan import attention
+from ._ranks import TIMEOUT, Ranks
 from ._split import zigzag
 
 _FUNCTION = "parallel.context_parallel"

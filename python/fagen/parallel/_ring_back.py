@@ -4,24 +4,29 @@
 the order of steps: the same bits each time, whatever arrives first."""
 import torch
 
-from ._ring import Ring
+from . import _ring
 from ._transfers import Message
 
 
-class RingBack(Ring):
-    """A rank's part in one backward. dk, dv: zeros [batch, own keys, kv_heads, columns] of a wide type, to which gradients are added."""
+def buffers_of(schedule, batch, shapes, kind, wide, device):
+    """Memory for keys that come; for the gradients of as many, of the type `wide`; and for those of own keys."""
+    keys = _ring.buffers_of(schedule, batch, shapes, kind, device)
+    flat = lambda most: [torch.empty(batch * most * heads * columns, dtype=wide, device=device) for heads, columns in shapes]  # noqa: E731
+    return keys, [flat(schedule.most_received) for _ in keys], flat(schedule.most_sent)
 
-    def __init__(self, schedule, transfers, k, v, dk, dv):
-        super().__init__(schedule, transfers, k, v)
-        self.own = dk, dv
-        flat = lambda keys: [torch.empty(t[:, :1].numel() * keys, dtype=t.dtype, device=t.device) for t in self.own]  # noqa: E731
-        self._parts = [flat(schedule.most_received) for _ in self._buffers]  # of others' keys, while they are computed and sent
-        self._landing = flat(schedule.most_sent)  # of own keys, from others
 
-    def run(self, compute):
-        """compute(piece, k, v, dk, dv) adds the gradients of a piece to those of its keys. An exception in it is kept until the transfers are
-        over, so that the others get something; then it is raised."""
-        failed, coming, going, sent = None, None, None, 0
+class RingBack(_ring.Ring):
+    """A rank's part in one backward, with buffers of buffers_of(). sums: dK and dV of own keys, to which is added; None where they failed."""
+
+    def __init__(self, schedule, transfers, k, v, buffers, sums):
+        keys, self._parts, self._landing = buffers  # of others' keys, while they are computed and sent; of own keys, from others
+        super().__init__(schedule, transfers, k, v, keys)
+        self.own = sums
+
+    def run(self, compute, failed=None):
+        """compute(piece, k, v, dk, dv) adds the gradients of a piece to those of its keys. An exception in it, or one before, is kept until
+        the transfers are over, so that the others get something; then it is raised."""
+        coming, going, sent = None, None, 0
         steps = self.schedule.steps
         for number, step in enumerate(steps):
             following = self._start(steps[number + 1]) if number + 1 < len(steps) else None
@@ -41,10 +46,10 @@ class RingBack(Ring):
             if buffer is not None:
                 self._computed[buffer] = self.transfers.now()
             if step.receives or step.sends:
-                self._add(going)
+                self._add(going, failed)
                 going = self._give(step, parts)
             coming = following
-        self._add(going)
+        self._add(going, failed)
         self.transfers.close()
         if failed is not None:
             raise failed
@@ -60,7 +65,7 @@ class RingBack(Ring):
     def _shaped(self, flats, keys):
         """Tensors of so many keys, of the beginning of memory."""
         count = keys[1] - keys[0]
-        return [flat[:t[:, :1].numel() * count].view(t.shape[0], count, *t.shape[2:]) for flat, t in zip(flats, self.own)]
+        return [flat[:t.shape[0] * count * t.shape[2] * t.shape[3]].view(t.shape[0], count, *t.shape[2:]) for flat, t in zip(flats, (self.k, self.v))]
 
     def _give(self, step, parts):
         """Begins to send the gradients of a step's keys to who holds them, and to receive those of own keys. One landing does: what came
@@ -69,10 +74,10 @@ class RingBack(Ring):
         landing = self._shaped(self._landing, step.sends) if step.sends else []
         return self.transfers.start(sends, [Message(t, step.target) for t in landing], self.transfers.now()), step.sends, landing
 
-    def _add(self, going):
+    def _add(self, going, failed):
         if going is None:
             return
         started, keys, landing = going
         self.transfers.finish(started)
-        for own, come in zip(self.own, landing):
+        for own, come in zip(self.own if failed is None else (), landing):
             own[:, slice(*keys)] += come
