@@ -10,7 +10,7 @@ import torch
 import fagen
 from fagen import parallel
 from ranks import Ranks
-from test_parallel import MASKS, attend_wrongly, forms, four, group_of, inputs, mesh_of, reference, seeds, seen_by, two  # noqa: F401
+from test_parallel import MASKS, RAGGED, forms, four, group_of, inputs, mesh_of, reference, seeds, seen_by, seen_ragged, two  # noqa: F401
 
 
 def weights_of(problem, lse):
@@ -96,6 +96,17 @@ def test_lengths(four, rows, keys, make, causal):
     split, other = getattr(parallel, make)(rows, 4), parallel.contiguous(keys, 4)
     problem = {"rows": rows, "keys": keys}
     compare(four, wanted_of(problem, seen=seen_by(rows, keys, causal=causal)), problem=problem, split=split, keys=other, causal=causal)
+
+
+@pytest.mark.parametrize("case", RAGGED)
+def test_ragged_batches(four, case):
+    """Sequences with rows and keys of their own lengths, some of them empty."""
+    of_rows, of_keys = map(torch.tensor, RAGGED[case])
+    problem = {"rows": int(of_rows[-1]), "keys": int(of_keys[-1])}
+    for causal, (scheme, mesh) in ((False, ("ring", None)), (True, ("mixed", (2, 2)))):
+        split, other = (parallel.zigzag(n, 2).divide(2) if mesh else parallel.contiguous(n, 4) for n in problem.values())
+        compare(four, wanted_of(problem, seen=seen_ragged(of_rows, of_keys, causal, None)), problem=problem, split=split, keys=other,
+                documents=(of_rows, of_keys), causal=causal, scheme=scheme, mesh=mesh)
 
 
 def test_any_split(two):

@@ -244,6 +244,16 @@ def test_the_plan_command_needs_no_framework():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).returncode == 0
 
 
+@pytest.mark.parametrize("documents, said", [
+    ((torch.tensor([0, 4]),), "offsets of rows and offsets of keys"), ((torch.tensor([0, 4]), [0, 4]), "offsets of rows and offsets of keys"),
+    ((torch.tensor([0, 4]), torch.tensor([0, 5])), r"documents\[1\] are offsets that do not ascend from 0 to the 6 keys"),
+    ((torch.tensor([0, 3, 2, 4]), torch.tensor([0, 6])), r"documents\[0\] are offsets that do not ascend from 0 to the 4 rows"),
+    ((torch.tensor([0, 2, 4]), torch.tensor([0, 6])), "2 sequences of rows and 1 of keys"), (torch.tensor([0.0, 6.0]), "a tensor of integers")])
+def test_documents_are_offsets(documents, said):
+    with pytest.raises(fagen.Error, match=said):
+        _mask.Mask(4, 6, {"batch": 1}, False, None, documents, None, {}, None)
+
+
 @pytest.mark.parametrize("window", [3, (1, 2, 3), (-5, 3), (1.5, 3), (True, 3), "all"])
 def test_windows_are_two_whole_numbers(window):
     with pytest.raises(fagen.Error, match="window is .*; it is \\(left, right\\)"):
