@@ -1,4 +1,4 @@
-# fagen: the phases of measure/parallel.py for gradients: right, and forward with backward timed beside one GPU and beside others.
+# fagen: the phases of measure/parallel.py for gradients: right, and forward with backward timed next to one GPU and others.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Each phase is function(bench, options, results), where `bench` is measure/parallel.py's module."""
 import functools
