@@ -93,7 +93,7 @@ class KernelSet:
         params = _forms.together("explain", form, form_args, params)
         if q is not None:
             from . import torch as front
-            if q.device.type != "cuda" and not gpu:
+            if q.device.type != "cuda" and gpu is None:
                 raise errors.Error(f'explain: q is on {q.device}; gpu="sm_90" says for which GPU, or give shape= instead of tensors')
             problem = front.describe(q, k, v, causal=causal, scale=scale, layout=layout, lse=lse)
             ordinal = q.device.index or 0
@@ -103,7 +103,7 @@ class KernelSet:
             _forms.describe(problem, self._tables, form, params)
         if variant is not None:
             problem.variant = variant.encode()
-        on = _lib.described_device(*parse_gpu(gpu, sms)) if gpu else _lib.device(ordinal)
+        on = _lib.device(ordinal) if gpu is None else _lib.described_device(*parse_gpu(gpu, sms))
         return _lib.explain(self._tables, problem, on)
 
     def __repr__(self):
@@ -112,10 +112,12 @@ class KernelSet:
 
 def parse_gpu(gpu, sms):
     """("sm_90", 132) as numbers; SMs that are not told are an H100's."""
-    match = re.fullmatch(r"sm_(\d+)[af]?", gpu)
+    match = re.fullmatch(r"sm_(\d+)[af]?", gpu) if isinstance(gpu, str) else None
     if not match:
         raise errors.Error(f"gpu is {gpu!r}; it is sm_ and the compute capability, as in 'sm_90'")
-    return int(match[1]), 132 if sms is None else sms
+    if sms is not None and not (isinstance(sms, numbers.Integral) and 1 <= sms < 1 << 31):
+        raise errors.Error(f"sms is {sms!r}; it is how many SMs the GPU has, as 132")
+    return int(match[1]), 132 if sms is None else int(sms)
 
 
 def describe(shape, dtype, causal=False, lse=False, scale=None):
