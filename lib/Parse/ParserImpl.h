@@ -76,7 +76,7 @@ private:
   bool parseBound(ast::Plain &plain);
   bool atTune() const { return token.is("tune") && ahead.is("("); }
 
-  // Expressions, by precedence. Those of forms have choices, reads and operators of bits besides.
+  // Expressions, by precedence. Those of forms have choices, reads and operators of bits, too.
   std::unique_ptr<ast::Expr> parseExpr() { return isInForm ? parseSelect() : parseBinary(0); }
   std::unique_ptr<ast::Expr> parseSelect();
   std::unique_ptr<ast::Expr> parseBinary(unsigned level);
