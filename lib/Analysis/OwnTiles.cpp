@@ -275,7 +275,7 @@ public:
 private:
   Expr expanded(const Expr &expr) const { return ::expanded(kernel, expr); }
 
-  /// From `first` of a matrix that begins at `rest` and ends behind `extent`.
+  /// From `first` of a matrix that begins at `rest` and ends after `extent`.
   Reach along(const Expr &rest, const Expr &first, const Expr &length, const Expr &extent) const {
     return {expanded(rest + first), length, expanded(rest + extent)};
   }

@@ -40,7 +40,7 @@ public:
         checkTensor(*buffer);
   }
 
-  /// Behind lets.
+  /// After lets.
   void checkViews() {
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       if (buffer->map)
@@ -81,7 +81,7 @@ private:
            values.high <= std::numeric_limits<int32_t>::max();
   }
 
-  /// One that expressions read beside attention's tensors: its extents are values of the launch.
+  /// One that expressions read in addition to attention's tensors: its extents are values of the launch.
   void checkReadTensor(const Buffer &buffer) {
     if (buffer.param.empty() && &buffer != kernel.scratchTensor())
       state.defect(buffer.location, "%" + buffer.name + ": a kernel has one scratch, and this is the second");

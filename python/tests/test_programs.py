@@ -112,9 +112,15 @@ def test_compiled_graphs_have_them_whole(gelu):
     (lambda a, b: dict(a=a, b="x"), "gemm_gelu: b is a str; a program takes tensors and numbers"),
     (lambda a, b: dict(), "gemm_gelu: no tensor is given"),
 ])
-def test_mistakes(gelu, change, message):
-    with pytest.raises(fagen.Error) as raised:
-        gelu(**change(*matrices()))
+@pytest.mark.parametrize("emulator", [None, _emulate])
+def test_mistakes(gelu, change, message, emulator):
+    """The same where nothing computes: that there is no GPU is said last."""
+    _torch_programs.set_emulator(emulator)
+    try:
+        with pytest.raises(fagen.Error) as raised:
+            gelu(**change(*matrices()))
+    finally:
+        _torch_programs.set_emulator(_emulate)
     assert message in str(raised.value)
 
 
