@@ -26,6 +26,7 @@
 
 #include "roles/HandoverCheck.h"
 #include "roles/ThreadCopies.h"
+#include "roles/WithinRole.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -68,6 +69,8 @@ public:
           use(handover, site);
     }
     copies.place(behind);
+    for (auto &[op, ops] : barriersWithinRoles(kernel, places))
+      llvm::move(ops, std::back_inserter(before[op]));
     begin();
     for (Role &role : kernel.roles)
       place(role.body);
@@ -154,15 +157,8 @@ private:
       leave(handover, site);
   }
 
-  /// In front of the fence of products, so that nothing comes between that and the products.
   void waitFor(const Handover &handover, const HandoverUse &use) {
-    const OpPlaces::Place &place = places.of(*use.anchor);
-    size_t first = place.index;
-    while (first > 0 && place.block->ops[first - 1]->kind == OpKind::MmaIssue)
-      --first;
-    const Op *at = use.anchor;
-    if (first > 0 && syncOf(*place.block->ops[first - 1]).releases == Means::ProductFence)
-      at = place.block->ops[first - 1].get();
+    const Op *const at = beforeProducts(*use.anchor, places);
     before[at].push_back(makeWait({.bar = {handover.full, use.position},
                                    .by = Actor::Thread,
                                    .location = use.position ? use.op->location : handover.full->location,

@@ -59,7 +59,8 @@ private:
 
   bool isUse(const HandoverUse &use) const {
     const bool isOfThreads = use.isByLanes() && use.sync().done == Means::Nothing;
-    return shape.needs(!writes(use), "one role that fills " + name, use.op->location) &&
+    const bool isRewritten = isOfThreads && handover.users.size() == 1; // before others of the role read it
+    return shape.needs(!writes(use) || isRewritten, "one role that fills " + name, use.op->location) &&
            shape.needs(isOfThreads || use.sync().done == Means::ProductGroups, "products, or threads, that use " + name,
                        use.op->location);
   }

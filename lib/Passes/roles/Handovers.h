@@ -40,7 +40,6 @@ struct Handover {
 
   const ir::Buffer &first() const { return *buffers.front(); }
   ir::Means filledBy() const { return fills.front().front().sync().done; }
-  /// By cp_async copies.
   bool isOfThreadCopies() const { return filledBy() == ir::Means::CopyGroups; }
   bool isBulk() const { return filledBy() == ir::Means::Phases; }
   /// Whether some use is what `isWanted` says.
