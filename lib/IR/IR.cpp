@@ -62,6 +62,11 @@ bool Kernel::packsHeads() const {
   return llvm::any_of(buffers, [](const std::unique_ptr<Buffer> &buffer) { return buffer->isPacked; });
 }
 
+Interval Kernel::rangeOfSize(StringRef size) const {
+  const auto range = sizeRanges.find(size.str());
+  return range == sizeRanges.end() ? Interval{0, kMostOfSize} : range->second;
+}
+
 static bool isTaken(const Kernel &kernel, StringRef name) {
   auto isNamed = [&](const auto &thing) { return thing.name == name; };
   bool isVariable = false;
