@@ -277,14 +277,14 @@ private:
 
   // The report.
 
-  /// A size that it names.
+  /// A size that it names, or any.
   std::string sizeIn(const Expr &expr) const {
-    std::string size = "N";
+    std::string size;
     expand(kernel, expr).forEachVariable([&](StringRef name) {
-      if (size == "N" && llvm::is_contained(kernel.sizes, name))
+      if (size.empty() && llvm::is_contained(kernel.sizes, name))
         size = name.str();
     });
-    return size;
+    return size.empty() ? "..." : size;
   }
 
   /// Whether it is an element of a tensor, or held to what it may be.
