@@ -195,6 +195,12 @@ std::string ProgramOpEmitter::columnOfWarp() const {
 
 /// Dense dimensions follow from the sizes.
 std::string ProgramOpEmitter::address(const Buffer &tensor, llvm::ArrayRef<Expr> index) const {
+  const std::string offset = offsetOf(tensor, index);
+  return "cta.params." + tensor.param + (offset.empty() ? "" : " + " + offset);
+}
+
+/// In elements; empty of the first one.
+std::string ProgramOpEmitter::offsetOf(const Buffer &tensor, llvm::ArrayRef<Expr> index) const {
   const unsigned last = index.size() - 1;
   std::string offset;
   for (unsigned i = 0; i < last; ++i) {
@@ -209,12 +215,13 @@ std::string ProgramOpEmitter::address(const Buffer &tensor, llvm::ArrayRef<Expr>
   }
   const Expr &column = index[last];
   const bool isFirst = column == constant(0);
-  return fmt::format("cta.params.{}{}{}", tensor.param, offset.empty() ? "" : " + " + offset,
-                     isFirst ? "" : " + " + expression(column));
+  return offset + (isFirst ? "" : (offset.empty() ? "" : " + ") + expression(column));
 }
 
 std::string ProgramOpEmitter::elementAt(const Buffer &tensor, llvm::ArrayRef<Expr> index) const {
-  return fmt::format("static_cast<int>(*({}))", address(tensor, index));
+  const std::string offset = offsetOf(tensor, index);
+  return fmt::format("static_cast<int>(ptx::element_of(cta.params.{}, {}))", tensor.param,
+                     offset.empty() ? "0" : offset);
 }
 
 /// By its name, where the kernel has one.

@@ -23,6 +23,7 @@ public:
   std::string expression(const ir::Expr &expr) const override;
   /// "cta.params.a + row * cta.params.K": the address of an element.
   std::string address(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
+  std::string offsetOf(const ir::Buffer &tensor, llvm::ArrayRef<ir::Expr> index) const;
   /// The tile of a CTA that has one.
   void emitTile();
   /// The element of an index tensor, read.

@@ -68,6 +68,11 @@ bool Kernel::packsHeads() const {
   });
 }
 
+Interval Kernel::rangeOfSize(StringRef size) const {
+  const auto range = sizeRanges.find(size.str());
+  return range == sizeRanges.end() ? Interval{0, kMostOfSize} : range->second;
+}
+
 static bool isTaken(const Kernel &kernel, StringRef name) {
   auto isNamed = [&](const auto &thing) { return thing.name == name; };
   bool isVariable = false;

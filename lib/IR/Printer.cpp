@@ -115,7 +115,7 @@ public:
       for (const Constant &constant : kernel.constants)
         printConstant(constant);
       printOptions(kernel.options);
-      printSizes(kernel.sizes);
+      printSizes(kernel);
       for (const Scalar &scalar : kernel.scalars)
         printScalar(scalar);
       printGrid(kernel.grid);
@@ -186,9 +186,16 @@ private:
     os << end;
   }
 
-  void printSizes(llvm::ArrayRef<std::string> sizes) {
-    if (!sizes.empty())
-      os << "size " << llvm::join(sizes, ", ") << "\n";
+  void printSizes(const Kernel &kernel) {
+    StringRef separator = "size ", end = "";
+    for (const std::string &size : kernel.sizes) {
+      os << separator << size;
+      if (const auto range = kernel.sizeRanges.find(size); range != kernel.sizeRanges.end())
+        os << " in [" << range->second.low << ", " << range->second.high << "]";
+      separator = ", ";
+      end = "\n";
+    }
+    os << end;
   }
 
   /// Without indices one word says all that attention's grids are.
@@ -259,7 +266,8 @@ private:
     }
     if (buffer.values)
       os << " in [" << buffer.values->low << ", " << buffer.values->high << "]";
-    os << (buffer.isAscending ? " ascending" : "") << (buffer.isDistinct ? " distinct" : "");
+    os << (buffer.isAscending ? " ascending" : "") << (buffer.isDistinct ? " distinct" : "")
+       << (buffer.isConstant ? " constant" : "");
     printLocation(buffer.location);
     os << "\n";
   }

@@ -7,6 +7,8 @@
 #include "fagen/IR/OpClasses.h"
 #include "fagen/IR/Views.h"
 
+#include <limits>
+
 using namespace fagen;
 using namespace fagen::ir;
 using llvm::StringRef;
@@ -26,7 +28,7 @@ public:
   /// Before lets are known: what they, too, may name.
   void checkParams() {
     for (const std::string &size : kernel.sizes)
-      declare(size, "size '" + size + "'");
+      checkSize(size);
     for (const Scalar &scalar : kernel.scalars)
       checkScalar(scalar);
     for (const GridIndex &index : kernel.grid.indices)
@@ -65,6 +67,14 @@ private:
       if (!llvm::is_contained(kernel.sizes, name) && !kernel.hasConstant(name) && !state.isOfLaunch(name))
         state.defect(location, what + " names '" + name + "', which is neither a size nor a constant");
     });
+  }
+
+  void checkSize(const std::string &size) {
+    declare(size, "size '" + size + "'");
+    if (const Interval range = kernel.rangeOfSize(size);
+        range.low < 0 || range.low > range.high || range.high > kMostOfSize)
+      state.defect(kernel.location, "size '" + size + "': [" + Twine(range.low) + ", " + Twine(range.high) +
+                                        "] is not a range of sizes from 0 to " + Twine(kMostOfSize));
   }
 
   void checkScalar(const Scalar &scalar) {
@@ -118,13 +128,13 @@ private:
 
   /// What the caller promises of elements that say where others lie.
   void checkPromises(const Buffer &buffer) {
-    if (!buffer.values && !buffer.isAscending && !buffer.isDistinct)
+    if (!buffer.values && !buffer.isAscending && !buffer.isDistinct && !buffer.isConstant)
       return;
     const bool isSigned = buffer.type == ElementType::I32;
     if (!isSigned && buffer.type != ElementType::U32)
       return state.defect(buffer.location, "%" + buffer.name + ": elements of " + toString(buffer.type) +
-                                               " promise nothing; those of u32 and i32 may have a range, ascend and "
-                                               "be distinct");
+                                               " promise nothing; those of u32 and i32 may have a range, ascend, be "
+                                               "distinct and constant");
     const Interval most = {isSigned ? -kMaxReadValue : 0, kMaxReadValue};
     if (buffer.values &&
         (buffer.values->low > buffer.values->high || buffer.values->low < most.low || buffer.values->high > most.high))
@@ -189,13 +199,14 @@ void ir::verifySource(const Let &let, VerifierState &state) {
   const GlobalElement &source = *let.source;
   const std::string name = "let " + let.name;
   const bool isSigned = source.buffer->type == ElementType::I32;
+  constexpr Interval kInt = {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
   if (source.buffer->shape.empty() || !(isSigned || source.buffer->type == ElementType::U32))
     return state.defect(state.kernel.location,
                         name + " reads %" + source.buffer->name + "; only elements of u32 and i32 tensors are read");
   if (source.buffer->shape.size() != source.at.size())
     state.defect(state.kernel.location, name + ": " + Twine(source.at.size()) + " indices; %" + source.buffer->name +
                                             " has " + Twine(source.buffer->shape.size()) + " dimensions");
-  const Interval most = source.buffer->values.value_or(Interval{isSigned ? -kMaxReadValue : 0, kMaxReadValue});
+  const Interval most = source.buffer->values.value_or(kInt);
   if (source.low < most.low || source.low > source.high || source.high > most.high)
     state.defect(state.kernel.location, name + ": [" + Twine(source.low) + ", " + Twine(source.high) +
                                             "] is not a range of values from " + Twine(most.low) + " to " +

@@ -17,14 +17,14 @@
 //       const kTileRows = 128 origin "tile" loc("l4_fp16.fa":17:16)
 //       options {refill = late loc("l4_fp16.fa":24:5), barriers = minimal}
 //       grid persistent
-//       size K, M, N
+//       size K, M in [1, 65536], N
 //       global %gk : f16[batch, kv_heads, seq_kv, 64] param k strided
 //       param window : i32 in [1, 4096]
 //       param cap : f32
 //       param %slope : f32[heads]
 //       param %doc : i32[batch, seq_kv] in [0, 1000]
 //       scratch %sights : i32[1, heads, 4, 4]
-//       global %first : u32[B + 1] param first in [0, 1000] ascending
+//       global %first : u32[B + 1] param first in [0, 1000] ascending constant
 //       view %a_of : f16[M, K] = (r, c) -> %ga[r, c]
 //       view %page[j] : f16[64, K] = (r, c) -> %ga[%first[j] + r, c]
 //       global %parts : f32[rows x 66]
@@ -119,6 +119,7 @@ struct Buffer {
   std::optional<Interval> values; ///< of integers that expressions read: what the caller promises, where he does
   bool isAscending = false;       ///< likewise: along the last dimension no value is below the one before it
   bool isDistinct = false;        ///< likewise: no two elements are the same
+  bool isConstant = false;        ///< likewise: nobody writes it while a launch that reads it runs
   std::optional<AddressMap> map;  ///< of a view
   Layout layout = Layout::RowMajor;
   std::optional<uint64_t> offset; ///< bytes from the start of shared memory, once allocate-shared has run
@@ -228,6 +229,9 @@ struct LedgerEntry {
   std::string covers; ///< "RAW k: copy_issue -> mma S; WAR v: mma O -> copy_issue"
 };
 
+/// As many of anything as callers may have (fagen.h).
+inline constexpr int64_t kMostOfSize = 1000000000;
+
 struct Kernel {
   std::string symbol;
   std::string target;  ///< sm_89
@@ -236,9 +240,10 @@ struct Kernel {
   Phase phase = Phase::Built;
   std::vector<std::string> about; ///< what the head of its text says of it, a line each
   Options options;
-  CtaGrid grid;                   ///< of its launch
-  std::vector<Scalar> scalars;    ///< numbers of the caller's
-  std::vector<std::string> sizes; ///< parameters that shapes, the grid and lets are written in
+  CtaGrid grid;                               ///< of its launch
+  std::vector<Scalar> scalars;                ///< numbers of the caller's
+  std::vector<std::string> sizes;             ///< parameters that shapes, the grid and lets are written in
+  std::map<std::string, Interval> sizeRanges; ///< of those that say what they may be
   std::vector<Constant> constants;
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<Let> lets;
@@ -255,6 +260,8 @@ struct Kernel {
   /// Whether it declares sizes or indices of its grid. Its parameters are these sizes and its global buffers then;
   /// those of other kernels are attention's (fagen/device/params.h), and so are their run-time values.
   bool hasOwnParams() const { return !sizes.empty() || !grid.indices.empty(); }
+  /// What a size may be: what it says, else 0 to 10^9.
+  Interval rangeOfSize(llvm::StringRef size) const;
   /// The tensors that expressions read next to attention's, which ops and views name, in the order of the kernel's
   /// argument, after its scalars.
   std::vector<const Buffer *> readTensors() const;
