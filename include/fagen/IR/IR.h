@@ -19,6 +19,7 @@
 //       grid persistent
 //       size K, M in [1, 65536], N
 //       global %gk : f16[batch, kv_heads, seq_kv, 64] param k strided
+//       global %ga : f16[M, K] param a
 //       param window : i32 in [1, 4096]
 //       param cap : f32
 //       param %slope : f32[heads]
