@@ -121,10 +121,6 @@ private:
                                 " begins with warp " + Twine(role.firstWarp));
       else if (op.kind == OpKind::Store && warpGridOf(kernel, role).columns != 1)
         refuse(op.location, "a store takes accumulators of whole rows; warps of role " + role.name + " divide columns");
-      else if (const auto mma = dynCast<MmaOp>(op))
-        checkProduct(*mma, /*isOfGroups=*/false);
-      else if (const auto mma = dynCast<MmaIssueOp>(op))
-        checkProduct(*mma, /*isOfGroups=*/true);
     });
     if (isSound) // else operands may be of other kernels' kinds
       checkOperands(kernel, role);
@@ -169,19 +165,6 @@ private:
       if (!why.empty())
         refuse(op.location, opInfo(op.kind).name + " has no text: " + why);
     });
-  }
-
-  template <typename Product> void checkProduct(Product product, bool isOfGroups) {
-    const Buffer &a = *product.a().buffer;
-    const bool isShared = a.space == Space::Shared, adds = product.accumulate() != 0;
-    if (product.form() == MmaForm::Ab && (isShared || !adds))
-      refuse(product->location, "a product of form ab takes its left operand from registers and has accumulate = 1; %" +
-                                    a.name + (isShared ? " is in shared memory" : " is, accumulate is 0"));
-    if (product.form() == MmaForm::Abt && !isShared && (isOfGroups || adds))
-      refuse(product->location,
-             "a product of form abt that is asynchronous, or has accumulate = 1, takes its left operand "
-             "from shared memory; %" +
-                 a.name + " is in registers");
   }
 
   static unsigned countTickets(const Block &body) {

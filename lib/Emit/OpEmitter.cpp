@@ -7,9 +7,9 @@
 #include "Stages.h"
 
 #include "fagen/IR/Patterns.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/ValueRange.h"
-#include "fagen/Target/MmaInstrs.h"
 
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -283,17 +283,7 @@ void OpEmitter::emitAsyncMma(const Op &op) {
   const MmaFamilyInfo &family = mmaFamily(kernel.backend);
   if (op.kind == OpKind::MmaCommit)
     return line(out, "ptx::{}_commit();", family.async.str());
-  if (const auto wait = dynCast<MmaWaitOp>(op))
-    return line(out, "ptx::{}_wait<{}>();", family.async.str(), wait->pending());
-  const MmaIssueOp product(op);
-  const std::string acc = operand(product.acc()), a = operand(product.a()), b = operand(product.b());
-  if (!isShared(product.a()))
-    return line(out, "{}({}, {}, {});", family.ab.str(), acc, a, b);
-  std::string inRegisters;
-  for (const Operand &columns : columnsInRegisters(*product))
-    inRegisters += operand(columns) + ", ";
-  line(out, "{}({}, {}{}, cta.group_row, {});", (product.accumulate() ? family.addAbt : family.abt).str(), acc,
-       inRegisters, a, b);
+  line(out, "ptx::{}_wait<{}>();", family.async.str(), MmaWaitOp(op).pending());
 }
 
 void OpEmitter::emitLoop(const Op &op) {
@@ -310,23 +300,20 @@ void OpEmitter::emitLoop(const Op &op) {
   line(out, "}}");
 }
 
+/// Warps, or groups of them, have rows of what lies in shared memory; warps side by side divide the right operand.
 void OpEmitter::emitMma(const Op &op) {
-  const MmaOp product(op);
-  const std::string acc = operand(product.acc()), a = operand(product.a()), b = operand(product.b());
-  const bool isTransposed = product.form() == MmaForm::Abt;
-  const MmaFamilyInfo &family = mmaFamily(kernel.backend);
-  if (!family.keepsResults)
-    return line(out, "{}({}, {}, {}, warp_row());", (isTransposed ? family.abt : family.ab).str(), acc, a, b);
-  const bool isAdded = isTransposed && product.accumulate(); // the other form always is
-  const std::string function = (isAdded        ? family.addAbt
-                                : isTransposed ? family.abt
-                                               : family.ab)
-                                   .str() +
-                               (product.sums() ? "_f16" : "");
-  if (isTransposed && isShared(product.a()))
-    line(out, "{}({}, {}, warp_row(), {}, warp_key());", function, acc, a, b);
-  else
-    line(out, "{}({}, {}, {}, warp_key());", function, acc, a, b);
+  const Product product = *asProduct(op);
+  const std::string function = functionOf(kernel, product).str() + (product.sumsInF16 ? "_f16" : "");
+  const std::string acc = operand(op.operands[MmaOp<>::kAcc]), b = operand(op.operands[MmaOp<>::kB]);
+  std::string a = operand(op.operands[MmaOp<>::kA]);
+  if (!mmaFamily(kernel.backend).keepsResults)
+    return line(out, "{}({}, {}, {}, warp_row());", function, acc, a, b);
+  if (product.a->space == Space::Shared)
+    a += product.isAsynchronous ? ", cta.group_row" : ", warp_row()";
+  if (product.isAsynchronous)
+    for (const Operand &columns : llvm::reverse(columnsInRegisters(op)))
+      a = operand(columns) + ", " + a;
+  line(out, "{}({}, {}, {}{});", function, acc, a, b, product.isAsynchronous ? "" : ", warp_key()");
 }
 
 void OpEmitter::emitLoadFragment(const Op &op) {
@@ -391,6 +378,7 @@ void OpEmitter::emit(const Op &op) {
   case OpKind::Reduce:
     return emitReduce(op);
   case OpKind::Mma:
+  case OpKind::MmaIssue:
     return emitMma(op);
   case OpKind::Vote:
     return emitVote(op);
@@ -406,7 +394,6 @@ void OpEmitter::emit(const Op &op) {
     return emitResult(op);
   case OpKind::Barrier:
     return emitBarrier(op);
-  case OpKind::MmaIssue:
   case OpKind::MmaCommit:
   case OpKind::MmaWait:
     return emitAsyncMma(op);

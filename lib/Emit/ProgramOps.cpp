@@ -7,6 +7,7 @@
 
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/GridQueries.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Views.h"
 
@@ -156,15 +157,11 @@ void ProgramOpEmitter::nameFirstKeys(const Op &loop) {
 }
 
 std::string ProgramOpEmitter::heading(const Op &op) const {
-  auto product = [](const auto &of) {
-    return fmt::format("{} {} {} {}{}", of.acc().buffer->name, of.accumulate() ? "+=" : "=", of.a().buffer->name,
-                       of.b().buffer->name, of.form() == MmaForm::Abt ? "^T" : "");
-  };
-  if (const auto mma = dynCast<MmaOp>(op))
-    return product(*mma);
-  if (const auto mma = dynCast<MmaIssueOp>(op))
-    return product(*mma);
-  return {};
+  const std::optional<Product> product = asProduct(op);
+  return product ? fmt::format("{} {} {}{} {}{}", product->acc->name, product->accumulates ? "+=" : "=",
+                               product->a->name, product->takesLeftTransposed() ? "^T" : "", product->b->name,
+                               product->takesRightTransposed() ? "^T" : "")
+                 : "";
 }
 
 std::string ProgramOpEmitter::rowOfWarp() const {
@@ -183,9 +180,9 @@ std::string ProgramOpEmitter::rowOfWarp() const {
 std::string ProgramOpEmitter::columnOfWarp() const {
   const WarpGrid grid = warpGridOf(kernel, ofRole);
   unsigned columns = 0;
-  forEach<MmaOp>(ofRole.body, [&](MmaOp<const Op> mma) {
-    if (mma.form() == MmaForm::Abt)
-      columns = mma.acc().buffer->columns;
+  walk(ofRole.body, [&](const Op &op) {
+    if (const auto product = asProduct(op); product && product->takesRightTransposed())
+      columns = product->acc->columns;
   });
   return grid.columns == 1 ? "0"
                            : fmt::format("(ptx::warp_index() - {}) / {} * {}", ofRole.firstWarp, grid.rows, columns);

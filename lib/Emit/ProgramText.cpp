@@ -66,6 +66,9 @@ static void addHeaders(const Composition &composition, const MmaFamilyInfo &fami
     headers.insert("ops/settle.h");
   else if (composition.isSingle() && isOfElements(op))
     headers.insert("ops/map.h");
+  for (const Operand &operand : op.operands)
+    if (operand.buffer && operand.buffer->type == ElementType::E4M3)
+      headers.insert("ops/bytes.h");
   switch (op.kind) {
   case OpKind::Mma:
   case OpKind::MmaIssue:

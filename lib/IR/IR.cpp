@@ -26,6 +26,7 @@ unsigned ir::sizeOf(ElementType type) {
   case ElementType::Bit:
     return 4;
   case ElementType::U8:
+  case ElementType::E4M3:
     return 1;
   case ElementType::MBarrier:
     return 8;

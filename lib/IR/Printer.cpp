@@ -32,6 +32,8 @@ StringRef ir::toString(ElementType type) {
     return "f16";
   case ElementType::BF16:
     return "bf16";
+  case ElementType::E4M3:
+    return "e4m3";
   case ElementType::F32:
     return "f32";
   case ElementType::U32:

@@ -6,6 +6,7 @@
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/ExprTypes.h"
 #include "fagen/IR/Names.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Sync.h"
 #include "fagen/Support/Suggest.h"
@@ -55,10 +56,8 @@ private:
       checkVote(op.body);
     if (const auto classify = dynCast<ClassifyTilesOp>(op))
       checkClassify(*classify);
-    if (const auto product = dynCast<MmaOp>(op))
-      checkProduct(*product);
-    if (const auto product = dynCast<MmaIssueOp>(op))
-      checkProduct(*product);
+    if (const auto product = asProduct(op))
+      checkProduct(op, *product);
     if (const auto barrier = dynCast<BarrierOp>(op))
       checkBarrier(*barrier);
     if (const auto turn = dynCast<AwaitTurnOp>(op))
@@ -379,21 +378,25 @@ private:
       defect(op, Twine(rows) + " rows are not shared by " + Twine(kernel.grid.cluster) + " CTAs in groups of 8");
   }
 
-  /// A fragment of scores holds the keys of one key warp, a shared tile those of the CTA. A group may ask for scores of
-  /// the first keys of a tile alone, and any product of form ab may take the first columns of b alone.
-  template <typename Product> void checkProduct(Product product) {
-    const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
-    const bool transposed = product.form() == MmaForm::Abt;
-    const Buffer &scores = transposed ? acc : a;
-    const uint64_t keyWarps = warpGridOf(kernel, role).columns;
-    const uint64_t keys = scores.columns * (scores.space == Space::Fragment ? keyWarps : 1);
-    const bool mayBePart = transposed && product->kind == OpKind::MmaIssue;
-    if (mayBePart ? keys > b.rows : keys != b.rows)
-      defect(*product, "%" + scores.name + " has " + Twine(keys) + " keys, %" + b.name + " has " + Twine(b.rows));
-    const Buffer &other = transposed ? a : acc;
-    if (transposed ? other.columns != b.columns : other.columns > b.columns)
-      defect(*product,
-             "%" + other.name + " has " + Twine(other.columns) + " columns, %" + b.name + " has " + Twine(b.columns));
+  /// What a fragment has is one warp's, shared tiles are of all warps. An asynchronous product of form abt may be of
+  /// the first columns alone, and any of form ab or atb.
+  void checkProduct(const Op &op, const Product &product) {
+    const unsigned across = warpGridOf(kernel, role).columns;
+    auto ofAll = [&](const Buffer &buffer, unsigned count, bool isDivided) {
+      return count * uint64_t(isDivided && buffer.space == Space::Fragment ? across : 1);
+    };
+    const uint64_t columns = ofAll(*product.acc, product.acc->columns, product.takesRightTransposed()),
+                   sums = ofAll(*product.a, product.sumsOfLeft(), product.dividesSums());
+    const bool mayBePart = !product.takesRightTransposed() || product.isAsynchronous;
+    const std::string acc = "%" + product.acc->name, a = "%" + product.a->name, b = "%" + product.b->name;
+    if (sums != product.sumsOfRight())
+      defect(op, a + " sums over " + Twine(sums) + (product.takesLeftTransposed() ? " rows, " : " columns, ") + b +
+                     " over " + Twine(product.sumsOfRight()) + (product.takesRightTransposed() ? " columns" : " rows"));
+    if (mayBePart ? columns > product.columnsOfRight() : columns != product.columnsOfRight())
+      defect(op, acc + " has " + Twine(columns) + " columns, " + b + " makes " + Twine(product.columnsOfRight()) +
+                     ": its " + (product.takesRightTransposed() ? "rows" : "columns"));
+    if (const std::string why = whyNoInstruction(kernel, product); !why.empty())
+      defect(op, why);
   }
 
   void checkBarrier(BarrierOp<const Op> barrier) {

@@ -77,7 +77,7 @@ class Diagnostics;
 namespace fagen::ir {
 
 enum class Space : uint8_t { Global, Shared, Fragment };
-enum class ElementType : uint8_t { F16, BF16, F32, U32, MBarrier, I32, U8, Bit };
+enum class ElementType : uint8_t { F16, BF16, E4M3, F32, U32, MBarrier, I32, U8, Bit };
 /// How rows and columns of a shared buffer map to bytes: device::Swizzle of device/tile/layout.h, shared with the
 /// kernels, by the same numbers.
 enum class Layout : uint8_t { RowMajor, Xor, Padded };

@@ -77,8 +77,9 @@ def Vote : Op<"vote",
   let HasBody = 1;
 }
 
-def Mma : Op<"mma", "a product that is complete when the op is: acc = a b^T (abt) or a b (ab), added if `accumulate`; ab of fewer columns "
-    "than b takes its first ones",
+def Mma : Op<"mma",
+    "a product that is complete when the op is: acc = a b^T (abt), a b (ab) or a^T b (atb), added if `accumulate`; ab and "
+    "atb of fewer columns than b take its first ones",
     [Operand<"acc", ReadWrite, [Fragment, Shared]>, Operand<"a", Read, [Fragment, Shared]>,
      Operand<"b", Read, [Fragment, Shared]>],
     [Choice<"form", MmaFormEnum>, Int<"accumulate", 0, 1>,
