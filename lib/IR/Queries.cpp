@@ -104,11 +104,24 @@ std::optional<unsigned> ir::rowsOfTile(const Kernel &kernel) {
   return rows;
 }
 
+/// Whether an op of another role names the buffer.
+static bool isOfOthers(const Kernel &kernel, const Role &role, const Buffer *buffer) {
+  bool found = false;
+  for (const Role &other : kernel.roles)
+    if (&other != &role)
+      walk(other.body, [&](const Op &op) {
+        found |= llvm::any_of(op.operands, [&](const Operand &operand) { return operand.buffer == buffer; });
+      });
+  return found;
+}
+
 llvm::SmallVector<Role *, 2> ir::fillersOf(Kernel &kernel) {
   llvm::SmallVector<Role *, 2> fillers;
   for (Role &role : kernel.roles) {
     bool copies = false;
-    walk(std::as_const(role.body), [&](const Op &op) { copies |= isBulkCopy(op); });
+    walk(std::as_const(role.body), [&](const Op &op) {
+      copies |= isBulkCopy(op) || (isThreadAsyncCopy(op) && isOfOthers(kernel, role, CopyIssueOp(op).dst().buffer));
+    });
     if (copies && kernel.roles.size() > 1)
       fillers.push_back(&role);
   }

@@ -38,8 +38,16 @@ public:
       checkNames(operand, location, what, isMask);
   }
 
+  /// Whether an `if` around says it.
+  bool holds(const Expr &condition) const {
+    return llvm::any_of(conditions, [&, wanted = expand(kernel, condition)](const Expr &each) {
+      return expand(kernel, each) == wanted;
+    });
+  }
+
   const Kernel &kernel;
   bool defective = false;
+  llvm::SmallVector<Expr, 2> conditions; ///< of each `if` around what is looked at
   llvm::DenseMap<const Buffer *, Expr> lengths; ///< of global buffers, as bulk copies name them
 
 private:

@@ -68,7 +68,13 @@ private:
     if (op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait ||
         isBy(op, Actor::Group))
       checkGroups(op);
-    check(op.body);
+    if (const auto branch = dynCast<IfOp>(op)) {
+      state.conditions.push_back(branch->condition());
+      check(op.body);
+      state.conditions.pop_back();
+    } else {
+      check(op.body);
+    }
   }
 
   // Operands.
