@@ -177,7 +177,7 @@ def _fit(first, last, begin, batch):
 
 
 def _slope(offset, free):
-    """What the bound is beside the row's number where it is free; None: nowhere; False: more than one."""
+    """What the bound is in addition to the row's number where it is free; None: nowhere; False: more than one."""
     found = offset[free]
     if not len(found):
         return None
