@@ -199,6 +199,33 @@ def test_errors_of_parts_in_16_bits(four, dtype):
     assert (o - wanted).abs().max() <= unit * (wanted.abs().max() + largest) * 1.01
 
 
+def rounded_errors(four, dtype, scheme, mesh):
+    """Root mean squares of the errors of O: of one rounding, of parts in 16 bits, of those merged but not rounded again, of parts in float32."""
+    problem = {"rows": 256, "dtype": dtype}
+    q, k, v = inputs(**problem)
+    wanted, _ = reference(q, k, v, seen_by(256, 256))
+    split = parallel.zigzag(256, 2).divide(2) if mesh else parallel.zigzag(256, 4)
+    found = [wanted.to(dtype)]
+    for o_dtype in (None, torch.float32):
+        found.append(split.join([o for o, _ in four.call(attend, problem=problem, split=split, scheme=scheme, mesh=mesh, o_dtype=o_dtype)]))
+    assert found[1].dtype == dtype and found[2].dtype == torch.float32
+    found.append(split.join([o for o, _ in four.call(attend_wide, problem=problem, split=split)]).to(dtype))
+    return [float((o.double() - wanted).square().mean().sqrt()) for o in found]
+
+
+def attend_wide(rank, ranks, *, problem, split):
+    """Parts in float32, of inputs in 16 bits."""
+    return parallel.attention(*(split.shard(t.float(), rank) for t in inputs(**problem)), split=split, return_lse=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("scheme, mesh", [("ring", None), ("mixed", (2, 2))])
+def test_what_parts_in_16_bits_lose(four, dtype, scheme, mesh):
+    """Half as much again as one rounding, of which o_dtype=torch.float32 leaves what the parts have lost; parts in float32 would lose nothing."""
+    once, parts, unrounded, wide = rounded_errors(four, dtype, scheme, mesh)
+    assert 1.25 < parts / once < 1.6 and 0.8 < unrounded / once < 1.2 and wide / once < 1.01
+
+
 SLOPES, SINKS = torch.tensor([0.5, 0.1, 0.02, 0.9]), torch.tensor([0.5, -1.0, 3.0, 0.0])
 
 

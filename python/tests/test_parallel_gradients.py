@@ -157,6 +157,14 @@ def test_types(four, dtype):
     compare(four, wanted, problem=problem, split=parallel.zigzag(64, 4), causal=True, tolerance=4 * unit, repeat=True)
 
 
+@pytest.mark.parametrize("scheme, mesh", WAYS)
+def test_of_wide_outputs(four, scheme, mesh):
+    """O in float32 of inputs in 16 bits."""
+    problem = {"rows": 64, "dtype": torch.bfloat16}
+    compare(four, wanted_of(problem, seen=seen_by(64, 64, causal=True)), problem=problem, split=split_of(64, scheme, mesh), scheme=scheme, mesh=mesh,
+            causal=True, o_dtype=torch.float32, tolerance=4 * torch.finfo(torch.bfloat16).eps)
+
+
 def checkpointed(rank, ranks, *, split, **problem):
     """Gradients where the forward is computed again for them."""
     from torch.utils.checkpoint import checkpoint

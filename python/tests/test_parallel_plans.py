@@ -10,7 +10,7 @@ import torch
 
 import fagen
 from fagen import _forms, _forms_by_torch, parallel
-from fagen.parallel import _balance, _bounds, _cost, _cost_back, _heads, _mask, _merge, _merge_gpu, _pieces, _placed, _schedule
+from fagen.parallel import _balance, _bounds, _cost, _cost_back, _heads, _mask, _merge, _merge_gpu, _pieces, _placed, _plan, _schedule
 from test_parallel import forms, inputs, reference
 from torch_emulated import emulating, use_emulator
 
@@ -269,6 +269,12 @@ def test_the_plan_command_needs_no_framework():
 def test_documents_are_offsets(documents, said):
     with pytest.raises(fagen.Error, match=said):
         _mask.Mask(4, 6, {"batch": 1}, False, None, documents, None, {}, None)
+
+
+def test_o_is_float32_or_as_q():
+    assert _plan._o_dtype_of(None, torch.half) == torch.half and _plan._o_dtype_of(torch.float32, torch.half) == torch.float32
+    with pytest.raises(fagen.Error, match="o_dtype is torch.bfloat16; it is torch.float32, or the type of q, which is torch.float16"):
+        _plan._o_dtype_of(torch.bfloat16, torch.half)
 
 
 @pytest.mark.parametrize("window", [3, (1, 2, 3), (-5, 3), (1.5, 3), (True, 3), "all"])
