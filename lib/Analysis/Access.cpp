@@ -149,7 +149,7 @@ private:
       rows(warp(w), w / rowWarps * share, share);
   }
 
-  /// A warp reads its rows of the left operand. Of the right one it reads those that others beside it have none of; a
+  /// A warp reads its rows of the left operand. Of the right one it reads those that others next to it have none of; a
   /// group all.
   void product(unsigned operand, const Product &product) {
     if (operand == MmaOp<>::kA)

@@ -19,7 +19,7 @@ public:
 
   void addInputs();
   void addOutput();
-  /// Behind all names that it may not take.
+  /// After all names that it may not take.
   void addViews();
   /// How many rows of queries a head has; of packed heads, all heads that share a K/V head.
   ir::Expr rows() const;
