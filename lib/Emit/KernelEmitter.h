@@ -174,7 +174,7 @@ private:
   bool callsFunctions() const;
   void findCompositions();
   void findFormHeaders();
-  bool isFormed() const { return !kernel.scalars.empty() || !kernel.readTensors().empty(); }
+  bool isFormed() const { return formed; }
   const char *formArgument() const { return isFormed() ? ", form" : ""; }
   const char *formParameter() const { return isFormed() ? ", const FormParams &form" : ""; }
   bool mapsNamePlaces() const;
@@ -188,6 +188,7 @@ private:
   void emitFirstSources();
 
   const ir::Kernel &kernel;
+  const bool formed = !kernel.scalars.empty() || !kernel.readTensors().empty();
   const Instrument instrument;
   const OtherLaunches others;
   const TileDivisors divisors;

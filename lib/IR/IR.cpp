@@ -102,7 +102,8 @@ std::vector<const Buffer *> Kernel::readTensors() const {
   for (const Role &role : roles)
     walk(role.body, [&](const Op &op) {
       for (const Operand &operand : op.operands)
-        named.insert(operand.buffer);
+        if (operand.buffer && operand.buffer->space == Space::Global)
+          named.insert(operand.buffer);
     });
   for (const std::unique_ptr<Buffer> &buffer : buffers)
     if (!buffer->shape.empty() && !buffer->param.empty() && !named.contains(buffer.get()))

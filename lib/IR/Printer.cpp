@@ -121,11 +121,12 @@ public:
       for (const Scalar &scalar : kernel.scalars)
         printScalar(scalar);
       printGrid(kernel.grid);
+      const std::vector<const Buffer *> read = kernel.readTensors();
       for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
         if (buffer->shape.empty())
           printBuffer(*buffer);
         else
-          printGlobal(*buffer, llvm::is_contained(kernel.readTensors(), buffer.get()));
+          printGlobal(*buffer, llvm::is_contained(read, buffer.get()));
       for (const Let &let : kernel.lets)
         printLet(let);
       if (!isBare)

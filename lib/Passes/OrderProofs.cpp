@@ -11,6 +11,7 @@
 
 #include "fagen/IR/OpClasses.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -79,11 +80,12 @@ public:
   }
 
 private:
-  Buffer *known(const Buffer *buffer) const { return buffer ? reduced.buffer(buffer->name) : nullptr; }
+  Buffer *known(const Buffer *buffer) const { return copies.lookup(buffer); }
 
   /// Types of one size are one type.
   void addBuffer(const Buffer &buffer) {
     Buffer &added = reduced.addBuffer(buffer);
+    copies[&buffer] = &added;
     if (added.type == ElementType::BF16)
       added.type = ElementType::F16;
   }
@@ -167,6 +169,7 @@ private:
   }
 
   Kernel reduced;
+  llvm::DenseMap<const Buffer *, Buffer *> copies;
 };
 
 } // namespace
