@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Work.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
 #include "fagen/Target/MmaInstrs.h"
@@ -75,7 +76,7 @@ static Work workOfCopy(const Kernel &kernel, CopyIssueOp<const Op> copy) {
 /// A warp reads its own rows of a and all columns of b, each by ldmatrix where it is in shared memory.
 static Work workOfMma(MmaOp<const Op> product, double warps) {
   const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
-  const double depth = a.columns;
+  const double depth = asProduct(*product)->sumsOfLeft();
   Work work;
   (product.sums() ? work.tensorF16Flops : work.tensorFlops) = warps * 2 * elements(acc) * depth;
   if (product.sums()) // they become f32, and are added where they must be
@@ -89,7 +90,7 @@ static Work workOfMma(MmaOp<const Op> product, double warps) {
 /// A group's warps share b; they read of a what no fragment holds.
 static Work workOfAskedMma(const Kernel &kernel, MmaIssueOp<const Op> product, double warps) {
   const Buffer &acc = *product.acc().buffer, &a = *product.a().buffer, &b = *product.b().buffer;
-  const double depth = a.columns;
+  const double depth = asProduct(*product)->sumsOfLeft();
   double fromShared = depth;
   for (const Operand &columns : columnsInRegisters(*product))
     fromShared -= columns.buffer->columns.number();

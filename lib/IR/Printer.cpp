@@ -32,6 +32,8 @@ StringRef ir::toString(ElementType type) {
     return "f16";
   case ElementType::BF16:
     return "bf16";
+  case ElementType::E4M3:
+    return "e4m3";
   case ElementType::F32:
     return "f32";
   case ElementType::U32:
@@ -123,7 +125,7 @@ public:
         if (buffer->shape.empty())
           printBuffer(*buffer);
         else
-          printGlobal(*buffer, kernel.hasOwnParams());
+          printGlobal(*buffer, llvm::is_contained(kernel.readTensors(), buffer.get()));
       for (const Let &let : kernel.lets)
         printLet(let);
       if (!isBare)
@@ -250,9 +252,10 @@ private:
     os << "\n";
   }
 
-  /// A tensor with a shape: of a kernel with parameters of its own, or one that expressions read.
-  void printGlobal(const Buffer &buffer, bool isOwn) {
-    os << (buffer.map ? "view" : isOwn ? "global" : buffer.param.empty() ? "scratch" : "param") << " %" << buffer.name;
+  /// A tensor with a shape; one next to attention's is declared as a param.
+  void printGlobal(const Buffer &buffer, bool isRead) {
+    const bool isScratch = buffer.param.empty() && !buffer.map;
+    os << (buffer.map ? "view" : isRead ? "param" : isScratch ? "scratch" : "global") << " %" << buffer.name;
     if (buffer.map && !buffer.map->index.empty())
       os << "[" << buffer.map->index << "]";
     os << " : " << toString(buffer.type);
@@ -260,7 +263,7 @@ private:
     if (const std::optional<AddressMap> &map = buffer.map) {
       os << " = (" << map->row << (map->column.empty() ? "" : ", ") << map->column << ") -> %" << map->base->name;
       printList(map->at);
-    } else if (isOwn) {
+    } else if (!isRead && !isScratch) {
       os << " param " << buffer.param << (buffer.isStrided ? " strided" : "");
     }
     if (buffer.values)
@@ -288,8 +291,6 @@ private:
     os << " x " << buffer.columns.str() << "]";
     if (!buffer.param.empty())
       os << " param " << buffer.param;
-    if (buffer.isPacked)
-      os << " packed";
     if (buffer.isRing)
       os << " stages " << buffer.stages.str();
     if (buffer.layout != Layout::RowMajor)

@@ -64,7 +64,7 @@ private:
 
   void checkOfSizes(const Expr &expr, const Location &location, const Twine &what) {
     expr.forEachVariable([&](StringRef name) {
-      if (!llvm::is_contained(kernel.sizes, name) && !kernel.hasConstant(name))
+      if (!llvm::is_contained(kernel.sizes, name) && !kernel.hasConstant(name) && !state.isOfLaunch(name))
         state.defect(location, what + " names '" + name + "', which is neither a size nor a constant");
     });
   }
@@ -109,11 +109,12 @@ private:
 
   void checkTensor(const Buffer &buffer) {
     const std::string name = "%" + buffer.name + ": ";
-    if (!kernel.hasOwnParams() && !buffer.shape.empty())
-      return checkReadTensor(buffer);
-    if (buffer.param.empty() && !buffer.shape.empty())
+    const bool isScratch = buffer.param.empty() && !buffer.shape.empty(), isOwn = kernel.hasOwnParams();
+    if (isOwn && isScratch)
       return state.defect(buffer.location, name + "a scratch belongs to kernels with attention's parameters");
-    if (kernel.hasOwnParams() && buffer.shape.empty())
+    if (isScratch || llvm::is_contained(kernel.readTensors(), &buffer))
+      return checkReadTensor(buffer);
+    if ((isOwn || !buffer.param.empty()) && buffer.shape.empty())
       return state.defect(buffer.location, name + "declare it after the kernel's sizes, and with its shape");
     if (buffer.shape.size() > kMaxDimensions)
       state.defect(buffer.location,
@@ -145,8 +146,6 @@ private:
   void checkView(const Buffer &view) {
     const AddressMap &map = *view.map;
     const std::string name = "%" + view.name + ": ";
-    if (!kernel.hasOwnParams())
-      return state.defect(view.location, name + "a view needs a kernel with sizes of its own");
     if (view.shape.size() != (map.column.empty() ? 1 : 2))
       state.defect(view.location, name + "a view has rows and columns: two dimensions, or one where rows are single "
                                          "elements: (r) ->");
@@ -223,12 +222,13 @@ static bool isOneElement(const Buffer &tensor) {
 /// Ops with a matrix of global memory, or a counter.
 void ir::verifyMatrix(const Op &op, VerifierState &state) {
   const Buffer *const matrix = globalOf(op);
-  const bool isOfColumn = op.kind == OpKind::StoreLse, isMatrixOp = op.kind == OpKind::CopyIssue ||
-                                                                    op.kind == OpKind::BulkStore ||
-                                                                    op.kind == OpKind::Store || isOfColumn;
+  const bool isOfColumn = op.kind == OpKind::StoreLse,
+             isMatrixOp = op.kind == OpKind::CopyIssue || op.kind == OpKind::BulkStore || op.kind == OpKind::Store ||
+                          isOfColumn || op.kind == OpKind::StoreMerged || op.kind == OpKind::CombineLast;
   const std::string name = opInfo(op.kind).name.str() + ": ";
   auto defect = [&](const Twine &message) { state.defect(op.location, name + message); };
-  if (!matrix || op.kind == OpKind::ClassifyTiles) // whose map is no matrix
+  const bool isOfTensors = op.kind == OpKind::ClassifyTiles || op.kind == OpKind::Combine; // whole ones
+  if (!matrix || isOfTensors)
     return;
   if (matrix->shape.empty()) {
     if (isMatrixOp && !op.has(Attr::Limit))
@@ -256,8 +256,9 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
   }
   if (op.has(Attr::Limit))
     defect("attribute 'limit' is given, but %" + matrix->name + " says itself where it ends");
-  if (op.isSet(Attr::Running))
-    defect("a running copy knows attention's tensors only; %" + matrix->name + " is none");
+  if (op.isSet(Attr::Running) && !boxMapOf(matrixOf(op)))
+    defect("rows of %" + matrix->name +
+           " do not follow each other along one dimension: no running copy can follow them");
 }
 
 void ir::verifyBox(const Op &op, const Buffer &tile, VerifierState &state) {

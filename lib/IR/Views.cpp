@@ -87,9 +87,9 @@ namespace {
 
 /// One dimension of a box and of its matrix.
 struct Side {
-  Expr first, size, begin;       ///< of the matrix: its place in the tensor, its extent, where the box begins in it
-  const Expr &extent;            ///< of the tensor
-  unsigned count;                ///< of the box
+  Expr first, size, begin; ///< of the matrix: its place in the tensor, its extent, where the box begins in it
+  const Expr &extent;      ///< of the tensor
+  unsigned count;          ///< of the box
 
   bool endsWithMatrix() const {
     if (first + size == extent || size == extent - first)
@@ -139,6 +139,7 @@ const Buffer *fagen::ir::globalOf(const Op &op) {
 
 Matrix fagen::ir::matrixOf(const Op &op) { return Matrix(*globalOperandOf(op)); }
 
+Expr fagen::ir::rowEndOf(const Op &op) { return op.has(Attr::Limit) ? op.expr(Attr::Limit) : matrixOf(op).rows(); }
 Expr fagen::ir::firstRowOf(const Op &op) { return op.expr(Attr::Row); }
 Expr fagen::ir::firstColumnOf(const Op &op) {
   const Expr column = op.has(Attr::Column) ? op.expr(Attr::Column) : constant(0);

@@ -11,8 +11,8 @@
 //              stage_output; fence async_proxy; barrier of the group; bulk_store; bulk_commit
 //   at last    bulk_wait
 //
-// The store leaves out rows after the last one of the tensor. Where rows beyond a tile's last one are another tile's, as
-// in ragged batches, a box that would reach them does not leave; threads store what the tile has:
+// The store leaves out rows after the last one of the tensor. Where rows beyond a tile's last one are another tile's,
+// as in ragged batches, a box that would reach them does not leave; threads store what the tile has:
 //
 //              if whole: bulk_store; bulk_commit
 //              if not: store
@@ -230,7 +230,7 @@ public:
     Block &tiles = (*turnsOf(math))->body;
     auto store = llvm::find_if(tiles.ops, [](const auto &op) { return op->kind == OpKind::Store; });
     const StoreOp whole(std::as_const(**store));
-    Buffer *const out = &addOut(*rightOperandInto(math, whole.o().buffer), whole.o().buffer->rows);
+    Buffer *const out = &addOut(*rightOperandInto(math, whole.o().buffer), whole);
     Ops slices;
     for (unsigned first = 0; first < whole.o().buffer->columns; first += columns) {
       appendWait(slices, whole->location);
@@ -254,13 +254,13 @@ private:
   }
 
   /// Next to the rings of K and V: bulk copies want tiles where a swizzle pattern begins.
-  Buffer &addOut(const Buffer &v, const Count &warpRows) const {
+  Buffer &addOut(const Buffer &v, StoreOp<const Op> whole) const {
     auto place = llvm::find_if(kernel.buffers, [&](const auto &buffer) { return buffer.get() == &v; });
     auto buffer = std::make_unique<Buffer>();
     buffer->name = kernel.freshName("out");
     buffer->space = Space::Shared;
-    buffer->type = v.type;
-    buffer->rows = productOf(kernel, rowWarps(), warpRows);
+    buffer->type = whole.dst().buffer->type;
+    buffer->rows = productOf(kernel, rowWarps(), whole.o().buffer->rows);
     buffer->columns = columns;
     buffer->location = v.location;
     return **kernel.buffers.insert(place + 1, std::move(buffer));
