@@ -41,11 +41,20 @@ Interval valuesOf(const Buffer &tensor) { return tensor.values.value_or(kInt); }
 
 } // namespace
 
+bool fagen::hasExtentsOfSizes(const Kernel &kernel) {
+  auto isOfRun = [&](StringRef name) { return findRunValue(name) && !llvm::is_contained(kernel.sizes, name); };
+  bool areOfSizes = true;
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
+    if (buffer->space == Space::Global && !buffer->map)
+      for (const Expr &extent : buffer->shape)
+        extent.forEachVariable([&](StringRef name) { areOfSizes &= !isOfRun(name); });
+  return areOfSizes;
+}
+
 Inequalities::Inequalities(const Kernel &kernel) : kernel(kernel) {
   for (const Constant &constant : kernel.constants)
     known.names[constant.name] = Sum(constant.value);
-  if (!kernel.hasOwnParams())
-    declareRunValues();
+  declareRunValues(); // sizes may have their names
   for (const std::string &size : kernel.sizes) {
     declare(size, true);
     const Interval range = kernel.rangeOfSize(size);
@@ -56,10 +65,11 @@ Inequalities::Inequalities(const Kernel &kernel) : kernel(kernel) {
       declare(scalar.name, scalar.low >= 0);
       bound(known.names[scalar.name], scalar.low, scalar.high);
     }
+  const bool areOfSizes = hasExtentsOfSizes(kernel);
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space == Space::Global && !buffer->map)
       for (const Expr &extent : buffer->shape) // larger ones are refused when they are bound (fagen.h)
-        bound(sumOf(extent), kernel.hasOwnParams() ? 0 : 1, kMostOfSize);
+        bound(sumOf(extent), areOfSizes ? 0 : 1, kMostOfSize);
   for (const GridIndex &index : kernel.grid.indices) {
     const Sum extent = sumOf(index.extent);
     learn(extent - Sum(1)); // else there is no CTA
