@@ -43,12 +43,14 @@ Interval valuesOf(const Buffer &tensor) { return tensor.values.value_or(kInt); }
 
 bool fagen::hasExtentsOfSizes(const Kernel &kernel) {
   auto isOfRun = [&](StringRef name) { return findRunValue(name) && !llvm::is_contained(kernel.sizes, name); };
-  bool areOfSizes = true;
+  bool haveExtents = false, areOfSizes = true;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (buffer->space == Space::Global && !buffer->map)
-      for (const Expr &extent : buffer->shape)
+      for (const Expr &extent : buffer->shape) {
+        haveExtents = true;
         extent.forEachVariable([&](StringRef name) { areOfSizes &= !isOfRun(name); });
-  return areOfSizes;
+      }
+  return haveExtents && areOfSizes;
 }
 
 Inequalities::Inequalities(const Kernel &kernel) : kernel(kernel) {
@@ -294,7 +296,7 @@ bool Inequalities::proves(const Sum &goal) {
   return isProved;
 }
 
-bool Inequalities::areNotNegative(const Product &product) const {
+bool Inequalities::areNotNegative(const Monomial &product) const {
   return llvm::all_of(product, [&](unsigned atom) { return known.atoms[atom].isNotNegative; });
 }
 
@@ -331,12 +333,12 @@ bool Inequalities::searchWithoutNewest(const Sum &goal, int64_t slack) {
 
 /// A fact takes the product out of the goal: |n| goal - m |t| fact, where n m is the product and n and t, its numbers
 /// there, have one sign. m is not negative.
-bool Inequalities::searchByFacts(const Sum &goal, int64_t slack, const Product &product, int64_t times) {
+bool Inequalities::searchByFacts(const Sum &goal, int64_t slack, const Monomial &product, int64_t times) {
   for (const unsigned atom : llvm::SetVector<unsigned>(product.begin(), product.end())) {
     const std::vector<Sum> facts = known.atoms[atom].facts;
     for (const Sum &fact : facts) {
       const auto &[of, number] = *fact.terms.begin();
-      Product rest;
+      Monomial rest;
       if ((number < 0) != (times < 0) || !divide(product, of, rest) || !areNotNegative(rest))
         continue;
       const int64_t common = std::gcd(number, times), scale = std::abs(number / common);
@@ -378,11 +380,11 @@ bool Inequalities::searchBySides(const Sum &goal, int64_t slack, unsigned atom) 
 }
 
 /// A quotient whose divisor is no number, and does not stand with it: d goal + d - 1 is not negative where goal is not.
-bool Inequalities::searchTimesDivisor(const Sum &goal, int64_t slack, const Product &product) {
+bool Inequalities::searchTimesDivisor(const Sum &goal, int64_t slack, const Monomial &product) {
   const Atom &of = known.atoms[product.front()];
   if (of.shape != Shape::Quotient || of.b.terms.empty())
     return false;
-  Product rest;
+  Monomial rest;
   if (divide(product, of.b.terms.begin()->first, rest) || !proves(of.b - Sum(1)))
     return false;
   Sum scaled = goal * of.b;

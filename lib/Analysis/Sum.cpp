@@ -10,13 +10,13 @@
 
 using namespace fagen;
 
-Product fagen::operator*(const Product &a, const Product &b) {
-  Product product(a.size() + b.size());
+Monomial fagen::operator*(const Monomial &a, const Monomial &b) {
+  Monomial product(a.size() + b.size());
   std::merge(a.begin(), a.end(), b.begin(), b.end(), product.begin(), std::greater<>());
   return product;
 }
 
-bool fagen::divide(const Product &a, const Product &b, Product &rest) {
+bool fagen::divide(const Monomial &a, const Monomial &b, Monomial &rest) {
   rest.clear();
   std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(rest), std::greater<>());
   return rest.size() + b.size() == a.size();
@@ -24,20 +24,20 @@ bool fagen::divide(const Product &a, const Product &b, Product &rest) {
 
 Sum Sum::ofFactor(unsigned factor) {
   Sum sum;
-  sum.add(Product{factor}, 1);
+  sum.add(Monomial{factor}, 1);
   return sum;
 }
 
-void Sum::add(const Product &product, int64_t times) {
+void Sum::add(const Monomial &product, int64_t times) {
   int64_t &number = product.empty() ? constant : terms[product];
   isLost |= bool(llvm::AddOverflow(number, times, number));
   if (!product.empty() && number == 0)
     terms.erase(product);
 }
 
-void Sum::add(const Sum &other, int64_t times, const Product &product) {
+void Sum::add(const Sum &other, int64_t times, const Monomial &product) {
   isLost |= other.isLost;
-  auto addTerm = [&](const Product &of, int64_t number) {
+  auto addTerm = [&](const Monomial &of, int64_t number) {
     int64_t scaled = 0;
     isLost |= bool(llvm::MulOverflow(number, times, scaled));
     add(of * product, scaled);
@@ -51,7 +51,7 @@ Sum Sum::withFactor(unsigned factor, const Sum &value) const {
   Sum result(constant);
   result.isLost = isLost;
   for (const auto &[product, times] : terms) {
-    Product rest = product;
+    Monomial rest = product;
     Sum term(times);
     while (llvm::is_contained(rest, factor)) {
       rest.erase(llvm::find(rest, factor));

@@ -20,8 +20,8 @@
 
 namespace fagen {
 
-/// Whether the extents of its tensors are sizes. Else they are attention's lengths and counts; what lets, rows and keys
-/// are made of them ValueRange.h knows better.
+/// Whether it has tensors with extents, which are sizes. Else they are attention's lengths and counts; what lets, rows
+/// and keys are made of them ValueRange.h knows better.
 bool hasExtentsOfSizes(const ir::Kernel &kernel);
 
 class Inequalities {
@@ -75,10 +75,10 @@ private:
   /// That the goal is -slack or more.
   bool search(const Sum &goal, int64_t slack);
   bool searchWithoutNewest(const Sum &goal, int64_t slack);
-  bool searchByFacts(const Sum &goal, int64_t slack, const Product &product, int64_t times);
+  bool searchByFacts(const Sum &goal, int64_t slack, const Monomial &product, int64_t times);
   bool searchBySides(const Sum &goal, int64_t slack, unsigned atom);
-  bool searchTimesDivisor(const Sum &goal, int64_t slack, const Product &product);
-  bool areNotNegative(const Product &product) const;
+  bool searchTimesDivisor(const Sum &goal, int64_t slack, const Monomial &product);
+  bool areNotNegative(const Monomial &product) const;
 
   const ir::Kernel &kernel;
   Known known;
