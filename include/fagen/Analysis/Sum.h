@@ -1,4 +1,4 @@
-// fagen: sums of products of whole numbers that have no value yet.
+// fagen: sums of monomials of whole numbers that have no value yet.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -13,7 +13,7 @@ namespace fagen {
 /// Numbers of the factors, the newest first; one that is there twice is squared.
 using Monomial = llvm::SmallVector<unsigned, 3>;
 
-/// constant + the sum of times * product. The product with the newest factors is the first: an order that products with
+/// constant + the sum of times * monomial. The monomial with the newest factors is the first: an order that monomials with
 /// a factor more keep.
 struct Sum {
   struct NewestFirst {
@@ -29,9 +29,9 @@ struct Sum {
   Sum(int64_t constant) : constant(constant) {}
   static Sum ofFactor(unsigned factor);
 
-  void add(const Monomial &product, int64_t times);
-  /// times * product * other
-  void add(const Sum &other, int64_t times, const Monomial &product = {});
+  void add(const Monomial &monomial, int64_t times);
+  /// times * monomial * other
+  void add(const Sum &other, int64_t times, const Monomial &monomial = {});
   /// With the sum in the factor's place.
   Sum withFactor(unsigned factor, const Sum &value) const;
   bool operator==(const Sum &other) const { return constant == other.constant && terms == other.terms; }
