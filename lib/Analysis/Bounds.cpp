@@ -27,7 +27,7 @@ bool isDivision(const Expr &expr) {
 
 class BoundsFinder {
 public:
-  explicit BoundsFinder(const Kernel &kernel) : kernel(kernel), known(kernel) {}
+  explicit BoundsFinder(const Kernel &kernel) : kernel(kernel), areOfSizes(hasExtentsOfSizes(kernel)), known(kernel) {}
 
   /// Of attention's parameters: what expressions read next to them.
   std::vector<OutOfBounds> findOfReads() {
@@ -57,7 +57,7 @@ public:
     for (const GridIndex &index : kernel.grid.indices)
       checkValue(index.extent, "the extent of grid index '" + index.name + "'");
     for (const Let &let : kernel.lets) {
-      const std::string name = "let " + let.name;
+      const std::string name = "let " + nameOf(let);
       if (let.source)
         checkElement(*let.source->buffer, let.source->at, name);
       else if (let.value && !isReal(kernel, let.name))
@@ -240,7 +240,7 @@ private:
   void checkValue(const Expr &expr, const std::string &name) {
     if (expr.kind() == ExprKind::Read)
       return checkElements(expr, name);
-    if (expr.operands().empty() || !kernel.hasOwnParams()) // of attention's ValueRange.h says what fits
+    if (expr.operands().empty() || !areOfSizes) // of attention's ValueRange.h says what fits
       return;
     const bool isSum = expr.kind() == ExprKind::Add || expr.kind() == ExprKind::Sub;
     for (const Expr &operand : expr.operands())
@@ -300,13 +300,21 @@ private:
     return let ? let->source.has_value() : isExtreme && readsByLet(expr.lhs());
   }
 
+  /// That of the let which verify-bounds holds to what it may be.
+  std::string nameOf(const Let &read) const {
+    const auto held = llvm::find_if(kernel.lets, [&](const Let &let) {
+      return !let.source && llvm::StringRef(let.note).starts_with("verify-bounds") && let.value.uses(read.name);
+    });
+    return read.source && held != kernel.lets.end() ? held->name : read.name;
+  }
+
   /// The lets among what it names that memory decides.
   std::string whoIsRead(const Expr &expr) const {
     llvm::SetVector<const Let *> lets;
     collectRead(expr, lets);
     std::string text;
     for (const Let *let : lets)
-      text += (text.empty() ? ": let " : ", and let ") + let->name + " is read from %" + let->source->buffer->name;
+      text += (text.empty() ? ": let " : ", and let ") + nameOf(*let) + " is read from %" + let->source->buffer->name;
     return text;
   }
   void collectRead(const Expr &expr, llvm::SetVector<const Let *> &lets) const {
@@ -326,6 +334,7 @@ private:
   }
 
   const Kernel &kernel;
+  const bool areOfSizes;
   Inequalities known;
   const Role *role = nullptr;
   const Op *op = nullptr;
@@ -378,7 +387,7 @@ private:
 } // namespace
 
 std::vector<OutOfBounds> fagen::findOutOfBounds(const Kernel &kernel) {
-  return kernel.hasOwnParams() ? BoundsFinder(kernel).find() : BoundsFinder(kernel).findOfReads();
+  return hasExtentsOfSizes(kernel) ? BoundsFinder(kernel).find() : BoundsFinder(kernel).findOfReads();
 }
 
 std::vector<SteeredTwice> fagen::findSteeredTwice(const Kernel &kernel) {

@@ -12,6 +12,7 @@
 // their loops run each for itself are refused.
 
 #include "fagen/Analysis/Bounds.h"
+#include "fagen/Analysis/Inequalities.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
@@ -85,7 +86,7 @@ void report(llvm::ArrayRef<OutOfBounds> found, const Kernel &kernel, Diagnostics
 } // namespace
 
 bool fagen::verifyBounds(Kernel &kernel, PassContext &context) {
-  if (!kernel.hasOwnParams()) {
+  if (!hasExtentsOfSizes(kernel)) {
     if (!context.variant) // forms are lowered with their clamps
       report(findOutOfBounds(kernel), kernel, context.diags);
     return false;

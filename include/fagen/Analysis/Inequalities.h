@@ -20,6 +20,10 @@
 
 namespace fagen {
 
+/// Whether it has tensors with extents, which are sizes. Else they are attention's lengths and counts; what lets, rows
+/// and keys are made of them ValueRange.h knows better.
+bool hasExtentsOfSizes(const ir::Kernel &kernel);
+
 class Inequalities {
 public:
   /// Knows the sizes, numbers, constants, tensors, grid indices and lets of the kernel, or attention's values. What an
