@@ -87,6 +87,10 @@ Shape parseShape(std::string_view text) {
   for (const NamedShape &named : kNamedShapes)
     if (text == named.name)
       return named.shape;
+  if (text.find('=') != std::string_view::npos)
+    throw UserError(fmt::format("'{}' is no shape: words like mask=causal follow their shape after a blank, in quotes: "
+                                "'1,16,16,512,512,64 mask=causal'",
+                                text));
   std::vector<std::string> parts = split(text, ',');
   if (parts.size() == 1) {
     std::string near = nearest(text, shapeNames());

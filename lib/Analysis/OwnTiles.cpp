@@ -202,20 +202,45 @@ private:
   void addSegment(const Reach &reach) {
     if (!reach.end)
       return;
-    Summands begin, end;
+    Summands begin;
     collect(reach.begin, false, begin);
-    collect(reach.end, false, end);
     for (size_t i = 0; i < begin.size(); ++i) {
       const auto &[first, isNegative] = begin[i];
-      if (isNegative || first.kind() != ExprKind::Read || !tensorOfRead(kernel, first).isAscending ||
-          first.indices().size() != 1)
+      const Expr element = isNegative ? Expr() : ascendingIn(first);
+      if (!element)
         continue;
       Summands rest = begin;
       rest.erase(rest.begin() + i);
-      const Expr next = Expr::read(tensorOfRead(kernel, first).name, {first.indices()[0] + constant(1)});
-      if (valueRange(kernel, sumOf(rest)).low >= 0 && isAtMost(end, {first, next}))
-        return add({first.indices()[0], constant(1)});
+      const Expr index = element.indices()[0];
+      const Expr next = with(first, element, Expr::read(tensorOfRead(kernel, element).name, {index + constant(1)}));
+      const Expr ofFirst = variable("<first>"), ofNext = variable("<next>"); // else each clamp in them is looked at
+      Summands end;
+      collect(with(with(reach.end, first, ofFirst), next, ofNext), false, end);
+      if (valueRange(kernel, sumOf(rest)).low >= 0 && isAtMost(end, {ofFirst, ofNext}))
+        return add({index, constant(1)});
     }
+  }
+
+  static Expr with(const Expr &expr, const Expr &part, const Expr &other) {
+    return expr.rewritten([&](const Expr &node) { return node == part ? other : Expr(); });
+  }
+
+  /// The element of an ascending tensor that the value is, or is clamped from: it grows with it. Null where it is
+  /// another.
+  Expr ascendingIn(const Expr &value) const {
+    Expr element;
+    value.rewritten([&](const Expr &node) {
+      if (node.kind() == ExprKind::Read)
+        element = node;
+      return Expr();
+    });
+    if (!element || element.indices().size() != 1 || !tensorOfRead(kernel, element).isAscending)
+      return {};
+    const Expr clamp = with(value, element, variable("<element>"));
+    bool isOfSizes = true;
+    clamp.forEachVariable(
+        [&](llvm::StringRef name) { isOfSizes &= name == "<element>" || llvm::is_contained(kernel.sizes, name); });
+    return isOfSizes && direction(clamp, "<element>") == Direction::NotDecreasing ? element : Expr();
   }
 
   const Kernel &kernel;

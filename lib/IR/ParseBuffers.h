@@ -39,6 +39,7 @@ private:
   bool parseIndexOfView(AddressMap &map);
   bool parseGlobal(Buffer buffer);
   bool parseReadTensor(bool isOfCaller);
+  bool atRows() const;
   bool atDeclarationOfParam() const;
   bool parseBufferProperties(Buffer &buffer);
   bool parseGuard(Buffer &buffer);

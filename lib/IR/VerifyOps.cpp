@@ -47,7 +47,7 @@ private:
     if (const auto copy = dynCast<CopyIssueOp>(op))
       checkCopy(*copy);
     if (const auto store = dynCast<BulkStoreOp>(op))
-      checkBulk(op, *store->dst().buffer, *store->src().buffer, store->limit());
+      checkBulk(op, *store->dst().buffer, *store->src().buffer);
     if (const auto map = dynCast<MapOp>(op))
       checkMap(*map);
     if (const auto reduce = dynCast<ReduceOp>(op))
@@ -220,34 +220,21 @@ private:
       defect(*copy, "%" + dst.name + " and %" + src.name + " differ in columns or type");
     if (isBulk != (copy.full().buffer != nullptr))
       defect(*copy, "a bulk copy, and no other, signals an mbarrier: operand 'full'");
-    if (src.isPacked && copy.running())
-      defect(*copy, "rows of %" + src.name + " are packed: no running copy can follow them");
     if (!isBulk && copy->has(Attr::Hint))
       defect(*copy, "attribute 'hint' belongs to bulk copies");
     if (isBulk && copy.when())
       defect(*copy, "a bulk copy has no condition: put it into an if");
     if (isBulk)
-      checkBulk(*copy, src, dst, copy.limit());
+      checkBulk(*copy, src, dst);
     if (isBulk && dst.guard && dst.guard->full != copy.full().buffer)
       defect(*copy,
              "the guard of %" + dst.name + " is filled at %" + dst.guard->full->name + ", not where the copy says");
   }
 
   /// The copy engine knows the tensor and nothing else: where it ends, and that its rows are one after the other.
-  void checkBulk(const Op &op, const Buffer &tensor, const Buffer &tile, const Expr &limit) {
-    if (tensor.shape.size() == 2)
-      return verifyBox(op, tile, state);
-    if (!limit)
-      return; // said already
-    if (tensor.isPacked)
-      defect(op, "rows of %" + tensor.name + " are packed: no bulk copy can follow them");
-    if (limit.kind() != ExprKind::Variable || !isLength(limit.name()))
-      return defect(op, "attribute 'limit' is '" + limit.str() + "', but a bulk copy ends where its tensor does: at " +
-                            alternatives(lengths()) + "; only copies and stores by threads end elsewhere");
-    const Expr &known = state.lengths.try_emplace(&tensor, limit).first->second;
-    if (!(known == limit))
-      defect(op, "attribute 'limit' is '" + limit.str() + "', but a bulk copy before it says that %" + tensor.name +
-                     " ends at " + known.str());
+  void checkBulk(const Op &op, const Buffer &matrix, const Buffer &tile) {
+    if (matrix.shape.size() == 2)
+      verifyBox(op, tile, state);
   }
 
   bool checkNamesOf(const Op &op, const Expr &value) {
@@ -453,19 +440,6 @@ private:
       defect(*turn, "barriers " + Twine(turn.id()) + " to " + Twine(turn.id() + groups - 1) + " go beyond barrier 15");
     if (turn.group().value_or(0) >= groups)
       defect(*turn, "group " + Twine(*turn.group()) + " is none of " + Twine(groups));
-  }
-
-  /// Of the tensors, in rows: what the maps of bulk copies are made from.
-  static bool isLength(StringRef name) {
-    const RunValueInfo *const info = findRunValue(name);
-    return info && info->kind == RunKind::Length;
-  }
-  static std::vector<StringRef> lengths() {
-    std::vector<StringRef> names;
-    for (const RunValueInfo &info : kRunValues)
-      if (info.kind == RunKind::Length)
-        names.push_back(info.name);
-    return names;
   }
 
   bool isReal(StringRef name) const { return ir::isReal(kernel, name); }

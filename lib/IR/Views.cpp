@@ -139,6 +139,7 @@ const Buffer *fagen::ir::globalOf(const Op &op) {
 
 Matrix fagen::ir::matrixOf(const Op &op) { return Matrix(*globalOperandOf(op)); }
 
+Expr fagen::ir::rowEndOf(const Op &op) { return op.has(Attr::Limit) ? op.expr(Attr::Limit) : matrixOf(op).rows(); }
 Expr fagen::ir::firstRowOf(const Op &op) { return op.expr(Attr::Row); }
 Expr fagen::ir::firstColumnOf(const Op &op) {
   const Expr column = op.has(Attr::Column) ? op.expr(Attr::Column) : constant(0);

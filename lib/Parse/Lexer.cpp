@@ -176,6 +176,7 @@ static StringRef remedyFor(StringRef text) {
       {"\u2019", "values are written without quotes"},
       {"\"", "values are written without quotes"},
       {"'", "values are written without quotes"},
+      {"..", "values are listed: [64, 128]"},
       {".", "words have _ in its place"},
       {"#", "a comment begins with //"},
   };

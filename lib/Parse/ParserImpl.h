@@ -30,6 +30,7 @@ private:
   /// How the operator that the token stands for in other languages is written; empty: it stands for none.
   std::string operatorHint() const;
   std::string operandHint() const;
+  std::string emptyHint() const;
   /// What may have been meant where a value ends, and the token follows.
   std::string valueHint() const;
   llvm::SMRange rangeFrom(llvm::SMLoc begin) const { return {begin, lastEnd}; }

@@ -40,7 +40,8 @@ bool Parser::parseValue(ast::Value &value) {
     if (!parseItem(value.items.emplace_back()))
       return false;
   } while (accept(","));
-  if (!expect("]", "after the axis"))
+  if (!expect("]", "after the axis",
+              token.kind == Token::Word || token.kind == Token::Integer ? "; values stand with commas between" : ""))
     return false;
   value.range = rangeFrom(begin);
   return true;

@@ -188,12 +188,12 @@ private:
   }
 
   /// "K and V", of rings %k and %v.
-  static std::string namesOf(llvm::ArrayRef<const Ops *> lists, llvm::StringRef behind = "") {
+  static std::string namesOf(llvm::ArrayRef<const Ops *> lists, llvm::StringRef suffix = "") {
     std::string names;
     for (const Ops *list : lists)
       for (const std::unique_ptr<Op> &copy : *list)
         names += (names.empty() ? "" : " and ") + llvm::StringRef(CopyIssueOp(*copy).dst().buffer->name).upper() +
-                 behind.str();
+                 suffix.str();
     return names;
   }
 

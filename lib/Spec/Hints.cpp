@@ -55,7 +55,9 @@ StringRef hintForKey(StringRef word) {
                              kSplits[] = {"splits", "num_splits", "split_k", "split_kv"},
                              kGates[] = {"registers", "maxregs", "max_registers", "spills",
                                          "ctas",      "shared",  "error",         "time"},
-                             kArch[] = {"gpu", "arch", "target"};
+                             kArch[] = {"gpu", "arch", "target"},
+                             kPersistent[] = {"persistent", "persist", "persistent_kernel"},
+                             kSpecialized[] = {"warp_specialized", "specialized", "warp_specialization", "producer"};
   static constexpr Hint kHints[] = {
       {kCounts, "it is given with each call, and select can ask for batch, heads and kv_heads"},
       {kLengths, "it is given with each call, and select can ask for seq_q and seq_kv"},
@@ -72,6 +74,8 @@ StringRef hintForKey(StringRef word) {
       {kSplits, "say split"},
       {kGates, "it is a gate: require { ... } in the kernel"},
       {kArch, "the file begins with it: target sm_89;"},
+      {kPersistent, "say grid = persistent"},
+      {kSpecialized, "say roles = specialized"},
   };
   const auto *found = find_if(kHints, [&](const Hint &hint) { return matches(hint.words, word); });
   return found == std::end(kHints) ? "" : found->text;

@@ -18,7 +18,7 @@ def four():
     ranks.close()
 
 
-def decode_wrongly(rank, ranks, *, wrong, by, timeout=3.0, **problem):
+def decode_wrongly(rank, ranks, *, wrong, by, timeout=20.0, **problem):
     """With something wrong on rank 1. by: "lengths" or "keys"."""
     q, k, v = inputs(**problem)
     keys = parallel.contiguous(k.shape[1], ranks)
@@ -52,7 +52,7 @@ SAID = {"rows": "q is torch.float32", "heads": "q is torch.float32", "type": "q 
                                        if (wrong, by) not in (("lengths", "keys"), ("mask", "lengths"), ("fewer keys", "lengths"))])
 def test_each_rank_says_what_is_wrong_with_one(four, wrong, by):
     """And all go on with the next call."""
-    outcomes = four.outcomes(decode_wrongly, seconds=10, wrong=wrong, by=by, rows=2, keys=41)
+    outcomes = four.outcomes(decode_wrongly, seconds=50, wrong=wrong, by=by, rows=2, keys=41)
     for rank, (well, said) in enumerate(outcomes):
         assert not well and SAID[wrong] in said.splitlines()[0], (rank, said)
     assert sum("PeerError" in said.splitlines()[0] for _, said in outcomes) >= 3
@@ -63,7 +63,7 @@ def test_each_rank_says_what_is_wrong_with_one(four, wrong, by):
 def test_a_rank_that_does_not_come(wrong):
     ranks = Ranks(2)
     ranks.call(decode, problem={"rows": 2, "keys": 41}, keys=parallel.contiguous(41, 2))
-    outcomes = ranks.outcomes(decode_wrongly, seconds=10, wrong=wrong, by="lengths", timeout=1.0, rows=2, keys=41)
+    outcomes = ranks.outcomes(decode_wrongly, seconds=20, wrong=wrong, by="lengths", timeout=1.0, rows=2, keys=41)
     ranks.close()
     assert not outcomes[0][0] and "PeerError" in outcomes[0][1] and "rank 1" in outcomes[0][1]
     assert not outcomes[1][0]
@@ -93,9 +93,9 @@ def test_no_memory_for_what_travels(what):
     """All say so, and who it was, before they wait for anything that travels."""
     ranks = Ranks(4)
     began = time.monotonic()
-    outcomes = ranks.outcomes(without_buffers, seconds=20, what=what, split=parallel.zigzag(41, 4), timeout=30, rows=41)
+    outcomes = ranks.outcomes(without_buffers, seconds=70, what=what, split=parallel.zigzag(41, 4), timeout=60, rows=41)
     took = time.monotonic() - began
     ranks.close()
     for rank, (well, said) in enumerate(outcomes):
         assert not well and "OutOfMemoryError" in said.splitlines()[0], (rank, said)
-    assert took < 15
+    assert took < 40

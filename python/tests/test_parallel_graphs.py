@@ -24,9 +24,9 @@ def compiled(rank, ranks, *, scheme, shape, split, lse=False, **problem):
     q, k, v = inputs(**problem)
     mesh = {"mesh": mesh_of(*shape)} if shape else {}
     plan = parallel.Plan(split, batch=q.shape[0], heads=q.shape[2], kv_heads=k.shape[2], head_dim=q.shape[3], dtype=q.dtype, device=q.device, causal=True,
-                         scheme=scheme, **mesh)
+                         scheme=scheme, o_dtype=torch.float32, **mesh)
     held = [split.shard(t, rank).detach().requires_grad_() for t in (q, k, v)]
-    weight = torch.eye(q.shape[3]) + 0.01
+    weight = (torch.eye(q.shape[3]) + 0.01).to(q.dtype)
     plain = model_of(plan, weight)
     graph = torch.compile(plain, fullgraph=True, backend="aot_eager")
     for call in (plain, graph):
@@ -46,7 +46,7 @@ def compiled(rank, ranks, *, scheme, shape, split, lse=False, **problem):
 @pytest.mark.parametrize("scheme, shape", [("ring", None), ("ulysses", None), ("mixed", (2, 2))])
 def test_plans_are_operators(four, scheme, shape):
     split = parallel.zigzag(41, 2).divide(2) if shape else parallel.zigzag(41, 4) if scheme == "ring" else parallel.contiguous(41, 4)
-    four.call(compiled, rows=41, batch=2, scheme=scheme, shape=shape, split=split, lse=True)
+    four.call(compiled, rows=41, batch=2, scheme=scheme, shape=shape, split=split, lse=True, dtype=torch.bfloat16)
 
 
 def broken(rank, ranks, *, split, **problem):
@@ -68,7 +68,7 @@ def test_attention_breaks_graphs(four):
 
 def operators(rank, ranks, *, split, scheme, **problem):
     q, k, v = inputs(**problem)
-    plan = parallel.Plan(split, batch=1, heads=q.shape[2], kv_heads=k.shape[2], head_dim=q.shape[3], dtype=q.dtype, device=q.device, scheme=scheme)
+    plan = parallel.Plan(split, batch=1, heads=q.shape[2], kv_heads=k.shape[2], head_dim=q.shape[3], dtype=q.dtype, device=q.device, scheme=scheme, o_dtype=torch.float32)
     held = [split.shard(t, rank).detach().requires_grad_() for t in (q, k, v)]
     torch.library.opcheck(torch.ops.fagen_parallel.attention.default, (*held, plan.name, True), test_utils=("test_schema", "test_faketensor"))
     name = plan.name
@@ -79,4 +79,4 @@ def operators(rank, ranks, *, split, scheme, **problem):
 
 @pytest.mark.parametrize("scheme", ["ring", "ulysses"])
 def test_operators_say_what_they_give(four, scheme):
-    four.call(operators, rows=41, split=parallel.contiguous(41, 4), scheme=scheme)
+    four.call(operators, rows=41, split=parallel.contiguous(41, 4), scheme=scheme, dtype=torch.bfloat16)

@@ -101,7 +101,8 @@ std::string describeMistake(const CLI::App &app, const CLI::ParseError &error) {
   if (std::istringstream words(extras); error.get_exit_code() == int(CLI::ExitCodes::ExtrasError)) {
     std::string word;
     words >> word;
-    const std::string near = nearest(word.substr(0, word.find('=')), namesOfOptions(command));
+    const std::string near =
+        word.starts_with("-") ? nearest(word.substr(0, word.find('=')), namesOfOptions(command)) : "";
     return fmt::format("unexpected '{}'; {}", word,
                        near.empty() ? help + " lists what there is" : fmt::format("did you mean '{}'?", near));
   }

@@ -1,7 +1,7 @@
 // fagen: where elements of matrices in global memory lie.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Copies and stores of kernels with parameters of their own name a matrix: a global buffer of two dimensions, or a view
+// Copies and stores name a matrix: a global buffer of two dimensions, or a view
 // of another buffer. Whatever a view's map says, rows and columns end where the view's shape does. What has one value a
 // row may be of one dimension: its rows.
 #pragma once
@@ -59,6 +59,8 @@ const Buffer *globalOf(const Op &op);
 /// Of an op that has one.
 Matrix matrixOf(const Op &op);
 
+/// Where the rows that the op names end: at its limit, or where its matrix does.
+Expr rowEndOf(const Op &op);
 /// Row and column of the op's first element, of ops that name a matrix; with the columns of a tile that leave before
 /// it.
 Expr firstRowOf(const Op &op);

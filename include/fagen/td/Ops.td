@@ -110,7 +110,7 @@ def StorePartial : Op<"store_partial", "a key warp's result, not normalised, to 
 
 def StoreMerged : Op<"store_merged", "merges the results of the key warps in fixed order and stores rows below limit",
     [Operand<"o", Write, [Global]>, OptionalOperand<"lse", Write, [Global]>, Operand<"partial", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit">, Choice<"unit", RowUnitEnum, 1>]>;
+    [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>]>;
 
 def Store : Op<"store",
     "rows [row, row + dst rows) below limit to global memory, columns from `column` on; of a view what it has",
@@ -154,7 +154,7 @@ def CombineLast : Op<"combine_last",
     "single split is taken from where the key warps left it",
     [RowsOfWarps<"o", Write, [Global]>, RowsOfWarps<"lse", Write, [Global], 1>,
      RowsBehindWarpBarrier<"parts", ReadWrite, [Global]>, RowsOfWarps<"partial", Read, [Shared]>],
-    [Ex<"row">, Ex<"limit">, Choice<"unit", RowUnitEnum, 1>]>;
+    [Ex<"row">, Ex<"limit", 1>, Choice<"unit", RowUnitEnum, 1>]>;
 
 // Synchronisation and control.
 

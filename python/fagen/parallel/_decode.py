@@ -12,7 +12,7 @@ from .. import torch as front
 from . import _compute, _pieces
 from ._group import Group, PeerError
 from ._mask import Mask
-from ._plan import _shared
+from ._plan import _o_dtype_of, _shared
 from ._ranks import TIMEOUT
 from ._schedule import of_pieces
 from ._split import Split
@@ -112,7 +112,7 @@ def _with_lengths(q, k, v, lengths, scale):
 
 @torch.compiler.disable(reason="ranks agree by words on what they decode")
 def decode(q, k, v, *, keys=None, lengths=None, causal=False, window=None, documents=None, form=None, form_args=None, scale=None, group=None,
-           return_lse=False, kernels=None, timeout=TIMEOUT, check=None, invariant=None, **params):
+           return_lse=False, kernels=None, timeout=TIMEOUT, check=None, invariant=None, o_dtype=None, **params):
     """O of rows that all ranks have, against a cache divided over ranks: the same on each rank.
 
     q: [batch, rows, heads, head_dim], the same on each rank. k, v: [batch, own keys, kv_heads, head_dim].
@@ -120,13 +120,14 @@ def decode(q, k, v, *, keys=None, lengths=None, causal=False, window=None, docum
     keys: which places of the sequence a rank's keys have, a Split, for a mask or a form as of attention(): rows are the last ones.
     check: whether ranks agree before and after computing, which waits on a GPU; None: on the CPU, and at the first call of its kind.
     invariant: with keys, so many keys are a part that is computed by itself, and parts are merged in the order of the sequence: the bits do
-    not depend on the number of ranks.
+    not depend on the number of ranks. o_dtype: torch.float32 gives O as it is merged; None: in the type of q.
     """
     params = _forms.together(_FUNCTION, form, form_args, params)
     mask = {"causal": causal, "window": window, "documents": documents, "form": form, "form_args": params, "kernels": kernels}
     members, failed, record, order = Group(group, timeout), None, None, None
     try:
         scale = _checked(members, q, k, v, keys, lengths, mask, scale, invariant)
+        _o_dtype_of(o_dtype, q.dtype)
         record = {"q": f"{q.dtype} {list(q.shape)}", "head_dim_v": v.shape[3], "kv_heads": k.shape[2], "device": q.device.type, "scale": scale,
                   "lengths": lengths is not None, "has_keys": keys is not None, "mask": f"causal={causal}, window={window}, form={form}"}
     except Exception as error:
@@ -145,7 +146,7 @@ def decode(q, k, v, *, keys=None, lengths=None, causal=False, window=None, docum
         if checks or failed is not None:
             members.agree({**record, "at": "merge"}, failed)
         o, lse = _from_all(members, o, lse, order)
-        o = o.to(q.dtype)
+        o = o.to(_o_dtype_of(o_dtype, q.dtype))
     return (o, lse) if return_lse else o
 
 

@@ -34,7 +34,7 @@ def gradients(plan, kept, grad, grad_lse):
         buffers = plan.ranks.ring and _ring_back.buffers_of(plan.schedule_back, q[0], plan.shapes_of_keys(), plan.dtype, wide, device)
 
     def run():
-        given = torch.zeros((*plan.local_shapes()[0][:3], plan.columns[1]), dtype=plan.dtype, device=device) if grad is None else grad.contiguous()
+        given = torch.zeros((*plan.local_shapes()[0][:3], plan.columns[1]), dtype=plan.o_dtype, device=device) if grad is None else grad.contiguous()
         if plan.chunks is None:
             _over_ring(plan, buffers, *kept, given, grad_lse, 0, found)
             return

@@ -39,15 +39,16 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, plan: str, reco
 def _(q, k, v, plan, records):
     plan = _plan(plan)
     sums = lambda batch, heads, rows: q.new_empty((batch, heads, rows), dtype=torch.float32)  # noqa: E731
-    found = [q.new_empty((*q.shape[:3], v.shape[3])), sums(q.shape[0], q.shape[2], q.shape[1])]
+    found = [q.new_empty((*q.shape[:3], v.shape[3]), dtype=plan.o_dtype), sums(q.shape[0], q.shape[2], q.shape[1])]
     if plan.chunks is None or not records:
         return found
     rows, keys = plan.exchange_sizes()
     for chunk in plan.chunks:
         share = chunk[plan.ranks.heads.rank]
         heads, kv_heads = share.heads[1] - share.heads[0], len(share.kv_heads)
-        found += [q.new_empty((q.shape[0], n, count, width)) for n, count, width in (
-            (sum(rows), heads, q.shape[3]), (sum(keys), kv_heads, k.shape[3]), (sum(keys), kv_heads, v.shape[3]), (sum(rows), heads, v.shape[3]))]
+        found += [q.new_empty((q.shape[0], n, count, width), dtype=kind) for n, count, width, kind in (
+            (sum(rows), heads, q.shape[3], q.dtype), (sum(keys), kv_heads, k.shape[3], q.dtype), (sum(keys), kv_heads, v.shape[3], q.dtype),
+            (sum(rows), heads, v.shape[3], plan.o_dtype))]
         found.append(sums(q.shape[0], heads, sum(rows)))
     return found
 

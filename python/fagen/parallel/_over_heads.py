@@ -52,10 +52,10 @@ class Forward(_Pass):
         return self.exchange.begin(self.chunks[number], [q], [k, v])
 
     def nothing(self, number, q, k, v):
-        return q.new_zeros((*q.shape[:3], v.shape[3])), torch.zeros((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32, device=q.device)
+        return q.new_zeros((*q.shape[:3], v.shape[3]), dtype=self.o.dtype), torch.zeros((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32, device=q.device)
 
     def compute(self, number, q, k, v):
-        o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
+        o = torch.empty((*q.shape[:3], v.shape[3]), dtype=self.o.dtype, device=q.device)
         lse = torch.empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32, device=q.device)
         self.attend(q, k, v, o, lse, self.head0(number))
         if self.kept is not None:

@@ -32,7 +32,8 @@ def gradients(problem, piece, rows, k, v):
     """(dq, dk, dv) that a piece adds: rows are its own, k and v [batch, keys, kv_heads, columns] its keys. Of the type of q, or wider."""
     if rows.grad_lse is None and piece.kind in ("none", "causal", "local") and _by_torch.has_backward_of_window(rows.q, k, v):
         window = {"none": (-1, -1), "causal": (-1, 0), "local": (piece.left, piece.right)}[piece.kind]
-        return _by_torch.backward_of_window(rows.grad, rows.q, k, v, rows.o, rows.lse.contiguous(), problem.scale, window, True, torch.float32)
+        grad, o = (t.to(rows.q.dtype) for t in (rows.grad, rows.o))
+        return _by_torch.backward_of_window(grad, rows.q, k, v, o, rows.lse.contiguous(), problem.scale, window, True, torch.float32)
     return _in_steps(problem, piece, rows, k, v)
 
 

@@ -22,11 +22,12 @@ class Plan:
     the exchange over heads is rank (r, h) of the mesh. Shapes are those of the whole sequence.
     transport of a ring's keys: "messages" of the group, or "copies" by copy engines from the memory of other GPUs of the host.
     invariant: whether the bits of a row are the same for every number of ranks: each K/V head is then a call of its own.
+    o_dtype: torch.float32 gives O as it is merged; None: in the type of q.
     """
 
     def __init__(self, split, keys=None, *, batch, heads, kv_heads=None, head_dim, head_dim_v=None, dtype, device, causal=False, window=None,
                  documents=None, form=None, form_args=None, scale=None, group=None, mesh=None, scheme="ring", chunks=2, kernels=None,
-                 timeout=TIMEOUT, check=None, transport="messages", invariant=False):
+                 timeout=TIMEOUT, check=None, transport="messages", invariant=False, o_dtype=None):
         self.ranks = Ranks(group, mesh, scheme, timeout)
         self.timeout = timeout
         failed = None
@@ -36,6 +37,8 @@ class Plan:
             self._settle(split, split if keys is None else keys, batch, heads, heads if kv_heads is None else kv_heads, head_dim,
                          head_dim if head_dim_v is None else head_dim_v, dtype, torch.device(device), causal, window, documents, form,
                          form_args or {}, scale, chunks, kernels, invariant)
+            self.o_dtype = _o_dtype_of(o_dtype, dtype)
+            self.record["o_dtype"] = str(self.o_dtype)
         except Exception as error:
             failed = error
         self._agree("plan", failed)
@@ -119,7 +122,7 @@ class Plan:
         def begin():
             nonlocal o, lse, buffers
             self._check(q, k, v, out, records)
-            o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device) if out is None else out
+            o = torch.empty((*q.shape[:3], v.shape[3]), dtype=self.o_dtype, device=q.device) if out is None else out
             lse = torch.empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32, device=q.device)
             buffers = self.ranks.ring and _ring.buffers_of(self.schedule, q.shape[0], self.shapes_of_keys(), q.dtype, q.device)
         self.together(begin, lambda: self._compute(q, k, v, o, lse, buffers, kept), "", gradient=records)
@@ -146,7 +149,7 @@ class Plan:
         if out is not None:
             if records:
                 raise errors.Error("out= takes no part in gradients; leave it out, or use torch.no_grad()")
-            _arguments._check_output("parallel.attention", q, k, v, out)
+            _arguments._check_output("parallel.attention", q, k, v, out, self.o_dtype)
         if records:
             _gradient.check(self)
 
@@ -201,6 +204,12 @@ class Plan:
         raise errors.Error("a plan over ranks cannot be pickled or copied: it belongs to its process group")
 
 
+def _o_dtype_of(o_dtype, dtype):
+    if o_dtype not in (None, dtype, torch.float32):
+        raise errors.Error(f"o_dtype is {o_dtype!r}; it is torch.float32, or the type of q, which is {dtype}")
+    return dtype if o_dtype is None else o_dtype
+
+
 def _check_invariant(ranks, kv_heads):
     if ranks.scheme != "ulysses":
         raise errors.Unsupported(f'invariant=True with scheme="{ranks.scheme}": a ring merges parts that end where ranks hold other keys, in the order of its '
@@ -234,7 +243,7 @@ def _shared(key, make):
 @torch.compiler.disable(reason="a plan is made, or found, by words between ranks; make a parallel.Plan once: its calls are traced")
 def attention(q, k, v, *, split, keys=None, causal=False, window=None, documents=None, form=None, form_args=None, scale=None, group=None,
               mesh=None, scheme="ring", chunks=2, layout="bshd", return_lse=False, out=None, kernels=None, timeout=TIMEOUT, check=None,
-              transport="messages", invariant=False, **params):
+              transport="messages", invariant=False, o_dtype=None, **params):
     """Attention of a sequence that ranks share. q, k and v are what this rank holds; so is O, and LSE if return_lse.
 
     split: which rows each rank holds (zigzag(), contiguous(), balanced()); keys: which keys, where not as the rows.
@@ -244,7 +253,8 @@ def attention(q, k, v, *, split, keys=None, causal=False, window=None, documents
     chunks: into how many parts the exchange over heads is cut, at most, so that it runs under computing.
     timeout: seconds that a rank waits for another. check: whether ranks agree before and after each call, which waits for the GPU's
     host, not only when a plan is made; None: on the CPU.
-    transport: how a ring's keys travel, as of Plan. invariant: bits that do not depend on the number of ranks, as of Plan.
+    transport: how a ring's keys travel, as of Plan. invariant: bits that do not depend on the number of ranks; o_dtype: torch.float32,
+    for O as it is merged; both as of Plan.
     """
     params = _forms.together("parallel.attention", form, form_args, params)
     if layout not in ("bshd", "bhsd"):
@@ -255,7 +265,7 @@ def attention(q, k, v, *, split, keys=None, causal=False, window=None, documents
     _arguments.check_kinds("parallel.attention", [("q", q), ("k", k), ("v", v)])
     options = {"batch": q.shape[0], "heads": q.shape[2], "kv_heads": k.shape[2], "head_dim": q.shape[3], "head_dim_v": v.shape[3],
                "dtype": q.dtype, "device": q.device, "causal": causal, "window": window, "form": form, "scale": scale, "group": group, "mesh": mesh,
-               "scheme": scheme, "chunks": chunks, "kernels": kernels, "timeout": timeout, "check": check, "transport": transport, "invariant": invariant}
+               "scheme": scheme, "chunks": chunks, "kernels": kernels, "timeout": timeout, "check": check, "transport": transport, "invariant": invariant, "o_dtype": o_dtype}
     key = None
     if documents is None and not any(isinstance(value, torch.Tensor) for value in (*params.values(), scale)):
         key = (split, keys, tuple(params.items()), *options.values())
