@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "function.h"
 
+#include "elements.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -40,6 +42,8 @@ static constexpr Function kFunctions[] = {
     {"f32", itself, sameError},
     // Rounded there, once; to which side of a tie is not known.
     {"f16", itself, [](double x, double of) { return of + 0x1p-11 * (std::abs(x) + of) + 0x1p-25; }},
+    {"e4m3", [](double x) { return saturated(Element::E4M3, x); },
+     [](double x, double of) { return of + 0x1p-4 * (std::abs(x) + of) + 0x1p-10; }},
     {"bf16", itself, [](double x, double of) { return of + 0x1p-8 * (std::abs(x) + of) + 0x1p-134; }},
 };
 

@@ -30,9 +30,9 @@ std::vector<Statement> parseReference(const std::string &text, const ProgramPlan
 
 /// A buffer's values in f64, with its shape.
 struct TensorValues {
-  Element element = Element::F32;
   std::vector<int64_t> shape;
   std::vector<double> values;
+  Element element = Element::F32;
 };
 
 /// One element as it should be: the exact value, and how far one that is computed in f32 may be from it.

@@ -59,8 +59,8 @@ public:
     case OpKind::Mma:
     case OpKind::MmaIssue:
       return product(operand, *asProduct(op));
-    case OpKind::Map: // what a fragment's lanes have, or of a tile of scores each lane's own
-      return MapOp(op).dst().buffer->space == Space::Fragment ? columnsOfLane() : elements();
+    case OpKind::Map:
+      return map(MapOp(op));
     case OpKind::Reduce: // all lanes read what each has left
       return ReduceOp(op).reach() == ReduceReach::Lanes ? rowsOfRowWarp() : elements();
     case OpKind::Convert:
@@ -159,6 +159,16 @@ private:
     if (operand == MmaOp<>::kB)
       return family.isCollective ? rowsOfKeyWarp() : product.takesRightTransposed() ? keysOfLane() : pairsOfLane();
     return family.keepsResults ? everything() : family.isCollective ? rowsOfFragment() : scores();
+  }
+
+  /// A fragment's lanes read what they have: of a vector a warp its rows' values, or all of them those of the columns.
+  /// Of a tile of scores each lane has its own.
+  void map(MapOp<const Op> op) {
+    if (op.dst().buffer->space != Space::Fragment)
+      return elements();
+    if (buffer.rows == 1)
+      return everything();
+    buffer.columns == 1 ? rowsOfRowWarp() : columnsOfLane();
   }
 
   void elements() {

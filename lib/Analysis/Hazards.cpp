@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fagen/Analysis/Hazards.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 
 #include "fagen/IR/Patterns.h"
@@ -106,11 +107,11 @@ void addMeeting(HazardMap &hazards, const Timeline &timeline, const Meeting &mee
 /// another product's, its operands.
 static std::string nameInLedger(const Op &op) {
   std::string title = titleOf(op).str();
-  const auto product = dynCast<MmaOp>(op);
-  if (!product)
+  const std::optional<Product> product = asProduct(op);
+  if (!product || product->isAsynchronous)
     return title;
-  const bool isStaged = product->acc().buffer->space == Space::Shared && product->form() != MmaForm::Abt;
-  return title + " " + (isStaged ? product->a().buffer->name + product->b().buffer->name : product->acc().buffer->name);
+  const bool isStaged = product->acc->space == Space::Shared && !product->takesRightTransposed();
+  return title + " " + (isStaged ? product->a->name + product->b->name : product->acc->name);
 }
 
 std::string Hazard::title() const {

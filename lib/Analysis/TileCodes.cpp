@@ -4,6 +4,7 @@
 #include "TileCodes.h"
 
 #include "fagen/Analysis/Access.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Steering.h"
 #include "fagen/IR/Views.h"
@@ -18,14 +19,17 @@ using namespace fagen::ir;
 static bool weighs(const Kernel &kernel) {
   bool hasPowers = false;
   llvm::DenseSet<const Buffer *> scored, weighed;
-  for (const Role &role : kernel.roles)
+  for (const Role &role : kernel.roles) {
+    const auto fed = fedProducts(role.body);
     walk(role.body, [&](const Op &op) {
       hasPowers |= isPowers(op);
-      for (unsigned i = 1; i < op.operands.size() && isProduct(op, MmaForm::Abt); ++i)
+      const bool isFed = fed.contains(&op);
+      for (unsigned i = 1; i < op.operands.size() && asProduct(op) && !isFed; ++i)
         scored.insert(op.operands[i].buffer);
-      if (isProduct(op, MmaForm::Ab))
+      if (isFed)
         weighed.insert(op.operands[2].buffer);
     });
+  }
   const bool areOthers = llvm::none_of(weighed, [&](const Buffer *buffer) { return scored.contains(buffer); });
   return hasPowers && areOthers && !kernel.hasOwnParams();
 }

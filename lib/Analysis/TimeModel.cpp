@@ -5,6 +5,7 @@
 
 #include "fagen/Analysis/Resources.h"
 #include "fagen/IR/GridQueries.h"
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Target/MmaInstrs.h"
 
@@ -92,8 +93,9 @@ unsigned registersOf(const Kernel &kernel, const TargetInfo &limits) {
   constexpr double kOthers = 47, kOutput = 1.2, kScores = 1.57, kQuery = 0.8;
   llvm::DenseMap<const Buffer *, double> factors; // P takes the registers that S leaves
   for (const Role &role : kernel.roles) {
+    const auto fed = fedProducts(role.body);
     forEach<MmaOp>(role.body, [&](MmaOp<const Op> product) {
-      factors[product.acc().buffer] = product.form() == MmaForm::Abt ? kScores : kOutput;
+      factors[product.acc().buffer] = fed.contains(&*product) ? kOutput : kScores;
     });
     forEach<LoadFragmentOp>(role.body, [&](LoadFragmentOp<const Op> load) { factors[load.dst().buffer] = kQuery; });
   }

@@ -13,6 +13,10 @@ using namespace fagen;
 using namespace fagen::ir;
 
 static bool isInShared(const Operand &operand) { return operand.buffer->space == Space::Shared; }
+/// A value for each column, which a fragment's lanes take to registers.
+static bool isOfColumns(const Operand &operand) { return isInShared(operand) && operand.buffer->rows == 1; }
+/// As wmma leaves products, where a lane finds its elements.
+static bool addsShared(const Op &op) { return isSum(op) && isInShared(MapOp(op).x()) && !isOfColumns(MapOp(op).x()); }
 
 std::string fagen::headingOfMap(const Op &op) {
   if (isMask(op))
@@ -38,7 +42,7 @@ bool fagen::isOfElements(const Op &op) {
   const auto map = dynCast<MapOp>(op);
   if (!map)
     return false;
-  return !asFill(op) && !isMask(op) && !isPowers(op) && !isQuotient(op) && !(isSum(op) && isInShared(map->x()));
+  return !asFill(op) && !isMask(op) && !isPowers(op) && !isQuotient(op) && !addsShared(op);
 }
 
 void OpEmitter::emitMap(const Op &op) {
@@ -49,7 +53,7 @@ void OpEmitter::emitMap(const Op &op) {
     return emitMask(op, mask->predicate());
   if (isPowers(op))
     return emitPowers(op);
-  if (isSum(op) && isInShared(map.x()))
+  if (addsShared(op))
     return line(out, "accumulate({}, {}, warp_row());", operand(map.dst()), operand(map.x()));
   if (isQuotient(op))
     return line(out, "normalize({}, {});", operand(map.dst()), operand(map.x()));
@@ -279,7 +283,8 @@ void OpEmitter::emitElements(const Op &op) {
   for (const Operand &each : op.operands)
     if (each.buffer) {
       parameters += fmt::format("float {}, ", parameterFor(*each.buffer));
-      sources += &each == &map.dst() ? "" : ", " + operand(each);
+      if (&each != &map.dst())
+        sources += ", " + (isOfColumns(each) ? "column_values(" + operand(each) + ")" : operand(each));
     }
   const bool isFragment = !isInShared(map.dst()) && map.dst().buffer->columns > 1;
   const Expr value = isFragment ? map.value().rewritten(followKeys) : map.value();

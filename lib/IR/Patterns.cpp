@@ -24,7 +24,7 @@ static Expr guardedBy(const Expr &expr) {
 
 Expr ir::assumeFinite(const Expr &expr) { return expr.rewritten(guardedBy); }
 
-static bool isOfRows(const Buffer &buffer) { return buffer.columns == 1; }
+static bool isOfRows(const Buffer &buffer) { return buffer.columns == 1 && buffer.space == Space::Fragment; }
 
 Expr ir::maskOf(const Buffer &scores, const Expr &visible) {
   return select(visible, elementOf(scores), real(-kInfinity));

@@ -5,6 +5,10 @@
 
 #include "fagen/IR/Names.h"
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/Twine.h"
+
 using namespace fagen;
 using namespace fagen::ir;
 using llvm::Twine;
@@ -86,6 +90,66 @@ std::string ir::whyNoInstruction(const Kernel &kernel, const Product &product) {
             toString(product.form))
         .str();
   return {};
+}
+
+namespace {
+
+/// Which buffers are made of which, products left out.
+class Makings {
+public:
+  explicit Makings(const Block &block) {
+    walk(block, [&](const Op &op) {
+      if (!asProduct(op))
+        add(op);
+    });
+  }
+
+  llvm::DenseSet<const Buffer *> madeOf(const Buffer *first) const {
+    llvm::DenseSet<const Buffer *> made = {first};
+    llvm::SmallVector<const Buffer *, 8> open = {first};
+    while (!open.empty())
+      for (const Buffer *next : uses.lookup(open.pop_back_val()))
+        if (made.insert(next).second)
+          open.push_back(next);
+    return made;
+  }
+
+private:
+  /// What bulk copies fill is theirs, though results may leave through it.
+  static bool isFilledByCopies(const Buffer &buffer) { return buffer.guard && !buffer.guard->filledBy; }
+
+  void add(const Op &op) {
+    const auto &infos = opInfo(op.kind).operands;
+    for (size_t to = 0; to != op.operands.size(); ++to) {
+      const Buffer *const made = op.operands[to].buffer;
+      if (!made || infos[to].effect == Effect::Read || isFilledByCopies(*made))
+        continue;
+      for (size_t from = 0; from != op.operands.size(); ++from)
+        if (const Buffer *const of = op.operands[from].buffer; of && from != to && infos[from].effect != Effect::Write)
+          uses[of].push_back(made);
+    }
+  }
+
+  llvm::DenseMap<const Buffer *, llvm::SmallVector<const Buffer *, 4>> uses;
+};
+
+} // namespace
+
+llvm::DenseSet<const Op *> ir::fedProducts(const Block &block) {
+  const Makings makings(block);
+  llvm::DenseSet<const Op *> fed;
+  walk(block, [&](const Op &from) {
+    const std::optional<Product> product = asProduct(from);
+    if (!product)
+      return;
+    const llvm::DenseSet<const Buffer *> made = makings.madeOf(product->acc);
+    walk(block, [&](const Op &to) {
+      if (const std::optional<Product> other = asProduct(to);
+          other && (made.contains(other->a) || made.contains(other->b)))
+        fed.insert(&to);
+    });
+  });
+  return fed;
 }
 
 llvm::StringRef ir::functionOf(const Kernel &kernel, const Product &product) {

@@ -186,22 +186,12 @@ llvm::DenseSet<const Op *> ir::fencedOps(const Role &role) {
   return fenced;
 }
 
-bool ir::isProduct(const Op &op, MmaForm form) {
-  const auto product = dynCast<MmaOp>(op);
-  const auto issue = dynCast<MmaIssueOp>(op);
-  return (product && product->form() == form) || (issue && issue->form() == form);
-}
-
-bool ir::isIssueFromShared(const Op &op) {
-  const auto product = dynCast<MmaIssueOp>(op);
-  return product && product->a().buffer->space == Space::Shared;
-}
-
 Buffer *ir::sharedLeftOperand(const Role &role) {
   llvm::SmallVector<Buffer *, 2> found;
   walk(role.body, [&](const Op &op) {
-    if (isIssueFromShared(op) && !llvm::is_contained(found, MmaIssueOp(op).a().buffer))
-      found.push_back(MmaIssueOp(op).a().buffer);
+    const auto product = dynCast<MmaIssueOp>(op);
+    if (product && product->a().buffer->space == Space::Shared && !llvm::is_contained(found, product->a().buffer))
+      found.push_back(product->a().buffer);
   });
   return found.size() == 1 ? found.front() : nullptr;
 }

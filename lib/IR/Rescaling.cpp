@@ -65,7 +65,9 @@ Ops ir::makeRescaling(const Rescaling &r, const Location &location) {
 }
 
 /// Whether it has one value a row, or is none.
-static bool isRowOrNone(const Buffer *buffer) { return !buffer || buffer->columns == 1; }
+static bool isRowOrNone(const Buffer *buffer) {
+  return !buffer || (buffer->columns == 1 && buffer->space == Space::Fragment);
+}
 
 /// Whether maxima and sums are one a row.
 static bool areOfRows(const Rescaling &r) {

@@ -308,6 +308,9 @@ private:
       if (source.columns != 1 && source.columns != dst.columns)
         defect(*map, "%" + source.name + " has " + Twine(source.columns) + " columns, %" + dst.name + " has " +
                          Twine(dst.columns) + "; it may have as many, or one");
+      if (source.space == dst.space && source.space == Space::Fragment && source.rows != dst.rows)
+        defect(*map, "%" + source.name + " has " + Twine(source.rows) + " rows, %" + dst.name + " has " +
+                         Twine(dst.rows) + "; fragments have as many");
     }
     const bool namesPlace = usesScope(map.value(), RunScope::Element);
     if (namesPlace && (!map.row() || !map.key()))

@@ -5,7 +5,7 @@
 //
 //   fence; mma_issue; mma_commit; mma_wait 0
 //
-// but those that follow each other and add to one sum, which are asked for, and waited for, as one.
+// but those that follow each other, and need nothing of each other's, which are issued, and waited for, as one.
 //
 // With overlap = intra or both the loops over key tiles are rotated, so that P V of tile j - 1 runs under the softmax
 // of tile j (FlashAttention-3, Shah et al., 2024). While it does nobody may touch O, so that O follows a new maximum
@@ -20,6 +20,7 @@
 // The first step is one of the masked kind, since it may be the only one; with a branch around its mask, since mostly
 // it is not. A loop of masked steps that never has a second one is gone then.
 
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/IR/Rescaling.h"
 #include "fagen/Passes/Passes.h"
@@ -58,12 +59,17 @@ void appendWait(Ops &ops, int64_t pending, const Location &location) {
   ops.push_back(makeMmaWait({.pending = pending, .location = location}));
 }
 
-/// Whether these, the last ops of a block, issue products into the sum, commit, and wait.
-bool endsWithSum(const Ops &ops, const Operand &acc) {
+/// Whether these, the last ops of a block, issue products, commit, and wait, and none of those feeds the product or
+/// would be overwritten by it.
+bool endsApartFrom(const Ops &ops, const Product &product) {
   if (ops.size() < 3 || ops.back()->kind != OpKind::MmaWait)
     return false;
-  const auto before = dynCast<MmaIssueOp>(std::as_const(*ops[ops.size() - 3]));
-  return before && before->acc().buffer == acc.buffer;
+  for (size_t i = ops.size() - 2; i-- != 0 && ops[i]->kind == OpKind::MmaIssue;) {
+    const Buffer *const acc = MmaIssueOp(std::as_const(*ops[i])).acc().buffer;
+    if (acc == product.a || acc == product.b || (acc == product.acc && !product.accumulates))
+      return false;
+  }
+  return true;
 }
 
 void issueAlone(Block &block) {
@@ -71,7 +77,7 @@ void issueAlone(Block &block) {
     const auto product = dynCast<MmaOp>(std::as_const(*op));
     if (!product)
       return ops.push_back(std::move(op));
-    if (product->accumulate() && endsWithSum(ops, product->acc()))
+    if (endsApartFrom(ops, *asProduct(*op)))
       return void(ops.insert(ops.end() - 2, issueOf(*product)));
     appendIssue(ops, *product);
     appendWait(ops, 0, op->location);
@@ -130,11 +136,20 @@ private:
     return llvm::any_of(loop.body.ops, [](const std::unique_ptr<Op> &op) { return isMask(*op); });
   }
 
-  static MmaOp<const Op> productOf(const Op &loop, MmaForm form) {
+  /// What a rotated step issues, in this order: each product `behind` steps after the step that it is of. Those of the
+  /// step itself are waited for at once, the others before an operand of theirs is made anew.
+  struct Asked {
+    MmaOp<const Op> product;
+    int64_t behind;
+  };
+  static llvm::SmallVector<Asked, 2> askedIn(const Op &loop) {
+    const auto fed = fedProducts(loop.body);
+    llvm::SmallVector<Asked, 2> asked;
     for (const std::unique_ptr<Op> &op : loop.body.ops)
-      if (const auto product = dynCast<MmaOp>(std::as_const(*op)); product && product->form() == form)
-        return *product;
-    llvm_unreachable("a step has both products");
+      if (const auto product = dynCast<MmaOp>(std::as_const(*op)))
+        asked.push_back({*product, fed.contains(op.get()) ? 1 : 0});
+    llvm::stable_sort(asked, [](const Asked &a, const Asked &b) { return a.behind < b.behind; });
+    return asked;
   }
 
   static std::unique_ptr<Op> makePart(LoopOp<const Op> from, const char *name, const char *what, Expr begin, Expr end) {
@@ -154,7 +169,9 @@ private:
     const Op &masked = maskedFirst ? *all.front() : *all.back();
     std::unique_ptr<Op> loop = makePart(LoopOp(masked), "first", "the first step, under whose softmax no product runs",
                                         constant(0), min(LoopOp(*all.back()).end(), constant(1)));
-    appendIssue(loop->body.ops, productOf(masked, MmaForm::Abt));
+    for (const Asked &asked : askedIn(masked))
+      if (asked.behind == 0)
+        appendIssue(loop->body.ops, asked.product);
     appendWait(loop->body.ops, 0, masked.location);
     appendSoftmax(loop->body.ops, masked, [](Ops &) {});
     if (all.size() > 1)
@@ -176,7 +193,8 @@ private:
     const Expr end = before.end();
     std::unique_ptr<Op> loop =
         makePart(before, "last", "the product left of the last step", end - min(end, constant(1)), end);
-    appendIssue(loop->body.ops, MmaOp(std::as_const(*output)));
+    for (const std::unique_ptr<Op> &product : left)
+      appendIssue(loop->body.ops, MmaOp(std::as_const(*product)));
     appendWait(loop->body.ops, 0, lastLoop->location);
     return loop;
   }
@@ -224,15 +242,21 @@ private:
   /// The loop from its second tile on.
   Op *rotate(Op &op) {
     const LoopOp loop(op);
-    output = clone(*productOf(op, MmaForm::Ab));
-    std::unique_ptr<Op> before = clone(*output);
-    substitute(*before, loop.variable(), variable(loop.variable()) - constant(1));
     const auto found = findRescaling(op.body.ops);
     Ops ops;
-    appendIssue(ops, productOf(op, MmaForm::Abt));
-    appendIssue(ops, MmaOp(std::as_const(*before)));
-    appendWait(ops, 1, op.location);
-    appendSoftmax(ops, op, [&](Ops &ops) { appendWait(ops, 0, before->location); });
+    Location location; // of what is left
+    left.clear();
+    for (const Asked &asked : askedIn(op)) {
+      std::unique_ptr<Op> product = clone(*asked.product);
+      if (asked.behind != 0) {
+        substitute(*product, loop.variable(), variable(loop.variable()) - constant(asked.behind));
+        left.push_back(clone(*asked.product));
+        location = product->location;
+      }
+      appendIssue(ops, MmaOp(std::as_const(*product)));
+    }
+    appendWait(ops, int64_t(left.size()), op.location);
+    appendSoftmax(ops, op, [&](Ops &ops) { appendWait(ops, 0, location); });
     if (found)
       ops.push_back(makeOutputRescaling({.o = found->rescaling.o, .alpha = alpha, .isLazy = found->rescaling.isLazy},
                                         op.body.ops[found->at]->location));
@@ -245,7 +269,7 @@ private:
   Block &body;
   Buffer *alpha = nullptr;
   Op *lastLoop = nullptr;
-  std::unique_ptr<Op> output; ///< P V as the last loop had it
+  Ops left; ///< the products behind, as the last loop had them
 };
 
 } // namespace
@@ -269,17 +293,16 @@ static bool fits(const Role &role, ShapeCheck &shape) {
   for (const std::unique_ptr<Op> &op : role.body.ops) {
     if (op->kind != OpKind::Loop)
       continue;
-    auto product = [&](MmaForm form) {
-      return firstOf(op->body, [&](const Op &inner) {
-        const auto product = dynCast<MmaOp>(inner);
-        return product && product->form() == form;
-      });
+    const auto fed = fedProducts(op->body);
+    auto product = [&](bool isFed) {
+      return firstOf(op->body,
+                     [&](const Op &inner) { return inner.kind == OpKind::Mma && fed.contains(&inner) == isFed; });
     };
-    const Op *const output = product(MmaForm::Ab);
-    if (!shape.needs(product(MmaForm::Abt) && output && countOf(op->body, OpKind::Mma) == 2,
-                     "one product of form abt and one of form ab in each loop", op->location) ||
+    const Op *const output = product(/*isFed=*/true);
+    if (!shape.needs(product(/*isFed=*/false) && output && countOf(op->body, OpKind::Mma) == 2,
+                     "two products in each loop, of which one feeds the other", op->location) ||
         !shape.needs(takesPosition(MmaOp(*output), LoopOp(*op).variable()),
-                     "a product of form ab whose b is at the loop's position", output->location) ||
+                     "a product that another feeds whose b is at the loop's position", output->location) ||
         !shape.needs((findRescaling(op->body.ops) || takesNoMaximum(op->body)) && firstOf(op->body, OpKind::Convert),
                      "one rescaling of sums and results, or no maximum, and a convert, in each loop", op->location))
       return false;

@@ -20,6 +20,7 @@
 // and the scores of the next: it begins before the steps, is passed on after the scores and awaited again in
 // front of P V, and the last one ends after the steps.
 
+#include "fagen/IR/Products.h"
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
@@ -37,7 +38,7 @@ namespace {
 class TurnTaker {
 public:
   TurnTaker(Kernel &kernel, Role &math, Overlap overlap)
-      : kernel(kernel), math(math), overlap(overlap), groups(math.warps / kGroupWarps) {}
+      : kernel(kernel), math(math), overlap(overlap), groups(math.warps / kGroupWarps), fed(fedProducts(math.body)) {}
 
   bool fits(ShapeCheck &shape) const {
     return shape.needs(groups >= 2, "two groups of four warps or more in role " + math.name) &&
@@ -68,14 +69,18 @@ private:
     return makePassTurn({.id = id, .groups = groups, .group = group, .location = location(), .note = note.str()});
   }
 
-  /// Products of scores are committed in the block where they are issued.
-  static bool fits(const Block &block, ShapeCheck &shape) {
-    auto scores = llvm::find_if(block.ops, [](const auto &op) { return isIssueFromShared(*op); });
-    const bool isCommitted = scores == block.ops.end() || std::any_of(scores, block.ops.end(), [](const auto &op) {
+  /// Of the products of a step those that nothing feeds come first, and others wait for what these become.
+  bool begins(const Op &op) const { return op.kind == OpKind::MmaIssue && !fed.contains(&op); }
+  bool isFed(const Op &op) const { return op.kind == OpKind::MmaIssue && fed.contains(&op); }
+
+  /// The first products are committed in the block where they are issued.
+  bool fits(const Block &block, ShapeCheck &shape) const {
+    auto first = llvm::find_if(block.ops, [&](const auto &op) { return begins(*op); });
+    const bool isCommitted = first == block.ops.end() || std::any_of(first, block.ops.end(), [](const auto &op) {
                                return op->kind == OpKind::MmaCommit;
                              });
     return shape.needs(isCommitted, "an mma_commit after the products of a step",
-                       isCommitted ? Location() : (*scores)->location) &&
+                       isCommitted ? Location() : (*first)->location) &&
            llvm::all_of(block.ops, [&](const auto &op) { return fits(op->body, shape); });
   }
 
@@ -83,7 +88,7 @@ private:
   void takeTurns(Block &block) const {
     for (std::unique_ptr<Op> &op : block.ops)
       takeTurns(op->body);
-    auto first = llvm::find_if(block.ops, [](const auto &op) { return isIssueFromShared(*op); });
+    auto first = llvm::find_if(block.ops, [&](const auto &op) { return begins(*op); });
     if (first == block.ops.end())
       return;
     if (first != block.ops.begin() && (*(first - 1))->kind == OpKind::Fence)
@@ -94,35 +99,30 @@ private:
     block.ops.insert(last, pass("take-turns: the next one does"));
   }
 
-  static bool isOf(const Op &op, bool scores) { return op.kind == OpKind::MmaIssue && isIssueFromShared(op) == scores; }
-
-  static bool isStep(const Op &op) {
-    return op.kind == OpKind::Loop &&
-           llvm::any_of(op.body.ops, [](const auto &inner) { return isIssueFromShared(*inner); });
+  bool isStep(const Op &op) const {
+    return op.kind == OpKind::Loop && llvm::any_of(op.body.ops, [&](const auto &inner) { return begins(*inner); });
   }
 
-  /// In each step scores are committed at once, and the other product comes after a fence.
-  static bool fitsAcrossSteps(const Block &block, ShapeCheck &shape) {
+  /// In each step the first product is committed at once, and the one that it feeds comes after a fence.
+  bool fitsAcrossSteps(const Block &block, ShapeCheck &shape) const {
     return llvm::all_of(block.ops, [&](const auto &op) {
-      return (!isStep(*op) ||
-              shape.needs(
-                  fitsStep(op->body.ops),
-                  "a product from shared memory, its mma_commit, and one from registers after a fence in each step",
-                  op->location)) &&
+      return (!isStep(*op) || shape.needs(fitsStep(op->body.ops),
+                                          "a product, its mma_commit, and one that it feeds after a fence in each step",
+                                          op->location)) &&
              fitsAcrossSteps(op->body, shape);
     });
   }
 
-  static bool fitsStep(const std::vector<std::unique_ptr<Op>> &step) {
-    auto scores = llvm::find_if(step, [](const auto &op) { return isOf(*op, /*scores=*/true); });
-    auto output = llvm::find_if(step, [](const auto &op) { return isOf(*op, /*scores=*/false); });
-    return std::next(scores) != step.end() && (*std::next(scores))->kind == OpKind::MmaCommit && output != step.end() &&
-           output != step.begin() && (*std::prev(output))->kind == OpKind::Fence;
+  bool fitsStep(const std::vector<std::unique_ptr<Op>> &step) const {
+    auto first = llvm::find_if(step, [&](const auto &op) { return begins(*op); });
+    auto last = llvm::find_if(step, [&](const auto &op) { return isFed(*op); });
+    return std::next(first) != step.end() && (*std::next(first))->kind == OpKind::MmaCommit && last != step.end() &&
+           last != step.begin() && (*std::prev(last))->kind == OpKind::Fence;
   }
 
   /// The block that holds the loops over key tiles.
   void takeTurnsAcrossSteps(Block &block) const {
-    auto isStepHere = [](const std::unique_ptr<Op> &op) { return isStep(*op); };
+    auto isStepHere = [&](const std::unique_ptr<Op> &op) { return isStep(*op); };
     auto first = llvm::find_if(block.ops, isStepHere);
     if (first == block.ops.end()) {
       for (std::unique_ptr<Op> &op : block.ops)
@@ -139,10 +139,10 @@ private:
   }
 
   void leaveSoftmaxOut(Block &step) const {
-    auto scores = llvm::find_if(step.ops, [](const auto &op) { return isOf(*op, /*scores=*/true); });
-    step.ops.insert(scores + 2, pass("take-turns: the next one does")); // after its commit
-    auto output = llvm::find_if(step.ops, [](const auto &op) { return isOf(*op, /*scores=*/false); });
-    step.ops.insert(output - 1, await("take-turns: this group multiplies")); // before its fence
+    auto first = llvm::find_if(step.ops, [&](const auto &op) { return begins(*op); });
+    step.ops.insert(first + 2, pass("take-turns: the next one does")); // after its commit
+    auto last = llvm::find_if(step.ops, [&](const auto &op) { return isFed(*op); });
+    step.ops.insert(last - 1, await("take-turns: this group multiplies")); // before its fence
   }
 
   /// A loop without products, whose steps leave what others filled.
@@ -150,18 +150,19 @@ private:
     return op.kind == OpKind::Loop && countOf(op.body, OpKind::MmaIssue) == 0 && countOf(op.body, OpKind::Wait) != 0;
   }
 
-  /// A loop of products that no scores go with.
-  static bool isLast(const Op &op) {
-    bool hasScores = false;
-    walk(op.body, [&](const Op &inner) { hasScores |= isIssueFromShared(inner); });
-    return op.kind == OpKind::Loop && countOf(op.body, OpKind::MmaIssue) != 0 && !hasScores;
+  /// A loop of fed products alone.
+  bool isLast(const Op &op) const {
+    bool hasFirst = false;
+    walk(op.body, [&](const Op &inner) { hasFirst |= begins(inner); });
+    return op.kind == OpKind::Loop && countOf(op.body, OpKind::MmaIssue) != 0 && !hasFirst;
   }
 
   /// Of key tiles that the group has no products for.
   void passSkipped(Block &block) const {
     for (std::unique_ptr<Op> &op : block.ops)
       passSkipped(op->body);
-    const Op *const skipped = firstOf(block, isSkipping), *const last = firstOf(block, isLast);
+    const Op *const skipped = firstOf(block, isSkipping), *const last =
+                                                              firstOf(block, [&](const Op &op) { return isLast(op); });
     if (!skipped)
       return;
     const LoopOp tiles(*skipped);
@@ -180,6 +181,7 @@ private:
   Role &math;
   const Overlap overlap;
   const unsigned groups;
+  const llvm::DenseSet<const Op *> fed;
   int64_t id = 0; ///< of the first group's named barrier
 };
 

@@ -9,6 +9,8 @@
 #include "fagen/IR/OpClasses.h"
 #include "fagen/Target/MmaInstrs.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace fagen::ir {
 
 /// An mma or mma_issue.
@@ -37,6 +39,9 @@ const MmaInstrInfo *instructionOf(const Kernel &kernel, const Product &product);
 
 /// Why the instruction cannot do it: types, where the left operand lies, and which way operands run. Empty: it can.
 std::string whyNoInstruction(const Kernel &kernel, const Product &product);
+
+/// The products of a block that others feed: whose operands are made, by whatever stands between, of others' results.
+llvm::DenseSet<const Op *> fedProducts(const Block &block);
 
 /// The device function; empty: there is none.
 llvm::StringRef functionOf(const Kernel &kernel, const Product &product);

@@ -77,13 +77,10 @@ llvm::DenseSet<const Op *> fencedOps(const Role &role);
 
 // Products.
 
-/// Whether the op is a product of this form, asynchronous or not.
-bool isProduct(const Op &op, MmaForm form);
-/// Whether the op issues a product with its left operand in shared memory.
-bool isIssueFromShared(const Op &op);
-/// That left operand of the role's products; null where there is none, or more than one.
+/// The left operand in shared memory of the products that the role issues; null where there is none, or more than one.
 Buffer *sharedLeftOperand(const Role &role);
-/// Of such an op what it takes of the left operand from registers: the operands after acc, a and b that are there.
+/// Of a product that is issued what it takes of the left operand from registers: the operands after acc, a and b that
+/// are there.
 llvm::SmallVector<Operand, 1> columnsInRegisters(const Op &op);
 /// The right operand of the products that add to the fragment; null where there is none.
 Buffer *rightOperandInto(const Role &role, const Buffer *accumulator);

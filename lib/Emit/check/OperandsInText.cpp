@@ -28,7 +28,7 @@ constexpr unsigned kSliceBytes = 32; ///< of a row, that a product sums over at 
 constexpr unsigned kMostOfBox = 256; ///< rows, and columns, that one bulk copy moves (CUDA Driver API, tensor maps)
 
 /// What a buffer is to the device library.
-enum class Held : uint8_t { Accumulator, LeftOperand, RowValues, Tile, Nothing };
+enum class Held : uint8_t { Accumulator, LeftOperand, RowValues, Tile, ColumnValues, Nothing };
 
 /// What copies move and products take.
 bool isOfTiles(ElementType type) {
@@ -50,6 +50,9 @@ bool isOfTiles(ElementType type) {
 
 Held heldAs(const Buffer &buffer) {
   const unsigned rowBytes = buffer.columns * sizeOf(buffer.type);
+  if (buffer.space == Space::Shared && buffer.type == ElementType::F32)
+    return buffer.rows == 1 && buffer.columns % 8 == 0 && buffer.layout == Layout::RowMajor ? Held::ColumnValues
+                                                                                            : Held::Nothing;
   if (buffer.space == Space::Shared)
     return isOfTiles(buffer.type) && rowBytes % kChunkBytes == 0 ? Held::Tile : Held::Nothing;
   if (buffer.space != Space::Fragment || buffer.rows % kBlock != 0)
@@ -69,6 +72,8 @@ llvm::StringRef nameOf(Held held) {
     return "a fragment of f32 with one column and a multiple of 16 rows";
   case Held::Tile:
     return "a shared tile of f16 or bf16, with a multiple of 8 columns, or of e4m3, of 16";
+  case Held::ColumnValues:
+    return "one row of f32 in shared memory, a value for each of a multiple of 8 columns";
   case Held::Nothing:
     break;
   }
@@ -189,7 +194,7 @@ private:
   }
 
   void checkCopied(const Buffer &tile, bool isBulk) {
-    needs(tile, {Held::Tile});
+    needs(tile, {Held::Tile, Held::ColumnValues});
     const unsigned vector = vectorBytesOf(kernel), bytes = tile.columns * sizeOf(tile.type);
     if (!isBulk)
       return lacks(bytes % vector != 0, "rows of %" + tile.name + " are " + Twine(bytes) +
@@ -210,10 +215,17 @@ private:
   void checkMap(MapOp<const Op> map) {
     const Buffer &dst = *map.dst().buffer;
     needs(dst, {Held::Accumulator, Held::RowValues});
-    for (const Operand *source : {&map.x(), &map.y()})
-      if (source->buffer)
-        needs(*source->buffer, heldAs(dst) == Held::RowValues ? llvm::ArrayRef(Held::RowValues)
-                                                              : llvm::ArrayRef({Held::Accumulator, Held::RowValues}));
+    for (const Operand *operand : {&map.x(), &map.y()}) {
+      const Buffer *const source = operand->buffer;
+      if (!source)
+        continue;
+      if (heldAs(dst) == Held::RowValues)
+        needs(*source, {Held::RowValues});
+      else
+        needs(*source, {Held::Accumulator, Held::RowValues, Held::ColumnValues});
+      lacks(heldAs(*source) == Held::ColumnValues && warpGridOf(kernel, role).columns != 1,
+            "warps of role " + role.name + " divide columns, and %" + source->name + " has a value for each");
+    }
   }
 
   void checkConvert(const Buffer &p, const Buffer &s) {
@@ -242,7 +254,7 @@ private:
                                               (product.takesLeftTransposed() ? " columns" : " rows") +
                                               "; warps of role " + role.name + " have " + Twine(rows) + " rows of %" +
                                               acc.name);
-      lacks(grid.columns > 1 && product.form != MmaForm::Abt,
+      lacks(grid.columns > 1 && !product.takesRightTransposed(),
             "warps of role " + role.name + " divide columns; a product of form " + toString(product.form) +
                 " whose left operand is in shared memory has none side by side");
     } else {
@@ -250,30 +262,29 @@ private:
       lacks(grid.columns > 1 && product.dividesSums() && b.rows % (kBlock * grid.columns) != 0,
             "warps divide the rows of %" + b.name + " by " + Twine(grid.columns) + ", not into multiples of 16");
     }
-    product.isAsynchronous ? checkIssued(MmaIssueOp(op)) : checkSums(product);
+    product.isAsynchronous ? checkIssued(product, MmaIssueOp(op)) : checkSums(product);
   }
 
   /// ops/mma_f16.h has no others.
   void checkSums(const Product &product) {
-    const bool isThere = product.form == MmaForm::Abt
-                             ? !product.accumulates
-                             : product.form == MmaForm::Ab && product.accumulates && product.a->space != Space::Shared;
+    const bool isThere =
+        product.takesRightTransposed() ? !product.accumulates : product.dividesSums() && product.accumulates;
     lacks(product.sumsInF16 && !isThere, "sums in f16 are of form abt with accumulate = 0, or of form ab with "
                                          "accumulate = 1 and a left operand in registers");
   }
 
-  void checkIssued(MmaIssueOp<const Op> product) {
-    const Buffer &acc = *product.acc().buffer;
+  void checkIssued(const Product &product, MmaIssueOp<const Op> issue) {
+    const Buffer &acc = *product.acc;
     lacks(acc.rows != kBlock, "a warp of a group has 16 rows; %" + acc.name + " has " + Twine(acc.rows));
     lacks(acc.columns > kMostOfBox,
           "a product of a group has at most 256 columns; %" + acc.name + " has " + Twine(acc.columns));
     lacks(warpGridOf(kernel, role).columns != 1, "groups of role " + role.name + " divide columns");
-    for (const Operand *operand : {&product.a(), &product.b()})
-      lacks(operand->buffer->space == Space::Shared && operand->buffer->layout != Layout::Xor,
-            "products of groups read swizzled tiles; %" + operand->buffer->name + " has no swizzle xor");
-    lacks(product.held().buffer && (product.accumulate() || product.form() != MmaForm::Abt),
-          "only a product of form abt with accumulate = 0 takes columns from registers, as %" +
-              (product.held().buffer ? product.held().buffer->name : "") + " has");
+    for (const Buffer *operand : {product.a, product.b})
+      lacks(operand->space == Space::Shared && operand->layout != Layout::Xor,
+            "products of groups read swizzled tiles; %" + operand->name + " has no swizzle xor");
+    if (const Buffer *const held = issue.held().buffer)
+      lacks(product.accumulates || !product.takesRightTransposed(),
+            "only a product of form abt with accumulate = 0 takes columns from registers, as %" + held->name + " has");
   }
 
   void needsRows(std::initializer_list<const Operand *> operands) {

@@ -9,6 +9,7 @@
 #include <fagen/device/ops/softmax.h>
 #include <fagen/device/ptx/threads.h>
 #include <fagen/device/tile/fragment.h>
+#include <fagen/device/tile/shared_tile.h>
 
 namespace fagen::device {
 
@@ -19,6 +20,27 @@ __device__ __forceinline__ float element(const Accumulator<kRows, kColumns> &x, 
 }
 template <int kRows> __device__ __forceinline__ float element(const RowValues<kRows> &x, int slab, int tile, int i) {
   return x.value[slab][i / 2];
+}
+
+/// A value for each column of a fragment: a thread's two of each tile.
+template <int kFragmentColumns> struct ColumnValues : ptx::Registers<float[kFragmentColumns / 8][2]> {};
+
+template <int kColumns>
+__device__ __forceinline__ float element(const ColumnValues<kColumns> &x, int /*slab*/, int tile, int i) {
+  return x.value[tile][i % 2];
+}
+
+/// From f32 in shared memory, a row of them.
+template <class Tile>
+__device__ __forceinline__ ColumnValues<Tile::kColumns> column_values(const Tile &row,
+                                                                      ptx::Site site = ptx::Site::here()) {
+  static_assert(Tile::kRows == 1 && Tile::kSwizzle == Swizzle::kNone, "a value for each column");
+  ColumnValues<Tile::kColumns> values;
+  const unsigned own = row.base() + ptx::recompute(ptx::thread_index()) % 4 * 8;
+#pragma unroll
+  for (int tile = 0; tile < Tile::kColumns / 8; ++tile)
+    ptx::ld_shared_f32x2(values.value[tile], own + 32 * tile, site);
+  return values;
 }
 
 template <int kRows, int kColumns, class F, class... Sources>

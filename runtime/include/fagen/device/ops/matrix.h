@@ -15,16 +15,19 @@ namespace fagen::device {
 /// One vector of a row, of whose elements the first `count` are the matrix'.
 template <int kVectorBytes, class T>
 __device__ __forceinline__ void copy_part(unsigned target, const T *from, int count, ptx::Site site) {
-  if constexpr (sizeof(T) == 1) { // by words, which have four
-    for (int first = 0; first < kVectorBytes; first += 4) {
-      unsigned word[1] = {};
-      for (int i = first; i < first + 4; ++i)
-        word[0] |= (i < count ? ptx::ld_global_u8(from + i, site) : 0u) << 8 * (i - first);
-      ptx::st_shared(target + first, word, site);
-    }
+  if constexpr (sizeof(T) == 2) {
+    for (int i = 0; i < kVectorBytes / 2; ++i)
+      ptx::st_shared_u16(target + 2 * i, i < count ? ptx::ld_global_u16(from + i, site) : 0, site);
   } else {
-    for (int i = 0; i < kVectorBytes / static_cast<int>(sizeof(T)); ++i)
-      ptx::st_shared_u16(target + i * sizeof(T), i < count ? ptx::ld_global_u16(from + i, site) : 0, site);
+    constexpr int kEach = 4 / static_cast<int>(sizeof(T)); // elements of a word
+    for (int i = 0; i < kVectorBytes / 4; ++i) {
+      unsigned word[1] = {};
+      for (int n = 0; n < kEach; ++n)
+        if (kEach * i + n < count)
+          word[0] |= (kEach == 1 ? ptx::ld_global_u32(from + i, site) : ptx::ld_global_u8(from + kEach * i + n, site))
+                     << 8 * n;
+      ptx::st_shared(target + 4 * i, word, site);
+    }
   }
 }
 
