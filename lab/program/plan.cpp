@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "plan.h"
 
+#include "own_row.h"
+
 #include "lab/cases/problem.h"
 #include "lab/support/json_file.h"
 
@@ -20,9 +22,9 @@ using PlanJson = nlohmann::json;
 
 namespace {
 
-constexpr Element kElements[] = {Element::F16, Element::BF16, Element::F32, Element::U32};
-constexpr const char *kElementNames[] = {"f16", "bf16", "f32", "u32"};
-constexpr int64_t kElementBytes[] = {2, 2, 4, 4};
+constexpr Element kElements[] = {Element::F16, Element::BF16, Element::F32, Element::U32, Element::I32};
+constexpr const char *kElementNames[] = {"f16", "bf16", "f32", "u32", "i32"};
+constexpr int64_t kElementBytes[] = {2, 2, 4, 4, 4};
 
 /// Reads one plan; every mistake names the plan and where in it.
 class PlanReader {
@@ -131,9 +133,21 @@ private:
     buffer.isRestored = flag(json, "restored");
     if (buffer.isRestored && !buffer.isZeroed)
       refuse(fmt::format("buffer '{}' is restored, but not zeroed: to what is not known", buffer.name));
+    buffer.promises =
+        (flag(json, "ascending") ? FAGEN_TENSOR_ASCENDING : 0) | (flag(json, "distinct") ? FAGEN_TENSOR_DISTINCT : 0);
+    if (json.contains("in"))
+      setRange(array(json, "in"), buffer);
     if (json.contains("alignment"))
       buffer.alignment = std::max(number(json, "alignment", 16), 1u);
     return buffer;
+  }
+
+  void setRange(const PlanJson &range, ProgramBuffer &buffer) const {
+    if (range.size() != 2 || !range[0].is_number_integer() || !range[1].is_number_integer())
+      refuse(fmt::format("'in' of buffer '{}' is not a list of two whole numbers", buffer.name));
+    buffer.promises |= FAGEN_TENSOR_IN_RANGE;
+    buffer.low = range[0];
+    buffer.high = range[1];
   }
 
   unsigned bufferNamed(const std::string &wanted) const {
@@ -204,7 +218,11 @@ private:
 int64_t bytesOf(Element element) { return kElementBytes[unsigned(element)]; }
 const char *nameOf(Element element) { return kElementNames[unsigned(element)]; }
 
-ProgramPlan ProgramPlan::parse(const std::string &json, const std::string &name) { return PlanReader(name).read(json); }
+ProgramPlan ProgramPlan::parse(const std::string &json, const std::string &name) {
+  ProgramPlan plan = PlanReader(name).read(json);
+  plan.own = std::make_shared<OwnRow>(json, name);
+  return plan;
+}
 
 ProgramPlan ProgramPlan::load(const std::string &path) {
   ProgramPlan plan = parse(readText(path), path);

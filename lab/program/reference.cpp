@@ -28,6 +28,7 @@ double roundingOf(Element element) {
     return std::ldexp(1.0, -8);
   case Element::F32:
   case Element::U32:
+  case Element::I32:
     break;
   }
   return std::ldexp(1.0, -24);

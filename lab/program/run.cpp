@@ -1,6 +1,7 @@
 // fagen: a program's inputs, its runs, and the comparison with the reference.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run.h"
+#include "promises.h"
 
 #include "lab/kernels/numeric.h"
 #include "lab/support/parallel.h"
@@ -25,7 +26,9 @@ void store(unsigned char *place, Element element, float value) {
   } else if (element == Element::F32) {
     std::memcpy(place, &value, sizeof(value));
   } else {
-    const auto word = std::isnan(value) ? ~0u : static_cast<unsigned>(std::abs(value));
+    const auto word = std::isnan(value)         ? ~0u
+                      : element == Element::I32 ? static_cast<unsigned>(static_cast<int>(value))
+                                                : static_cast<unsigned>(std::abs(value));
     std::memcpy(place, &word, sizeof(word));
   }
 }
@@ -43,7 +46,7 @@ double load(const unsigned char *place, Element element) {
   }
   unsigned word = 0;
   std::memcpy(&word, place, sizeof(word));
-  return word;
+  return element == Element::I32 ? double(static_cast<int>(word)) : double(word);
 }
 
 ProgramMemory makeMemory(const ProgramPlan &plan, const Sizes &sizes, uint64_t seed) {
@@ -72,16 +75,18 @@ void fill(const Fill &fill, const ProgramPlan &plan, const Sizes &sizes, Program
   std::vector<std::string> names;
   for (const IndexExpr &place : fill.buffer.places)
     names.push_back(place.name);
-  std::vector<int64_t> shape;
-  for (const SizeExpr &size : buffer->shape)
-    shape.push_back(size.evaluate(sizes));
+  const std::vector<int64_t> shape = shapeOf(*buffer, sizes);
   for (int64_t n = 0; n < elementsOf(*buffer, sizes); ++n) {
     std::vector<int64_t> index(shape.size());
     for (int64_t d = static_cast<int64_t>(shape.size()) - 1, rest = n; d >= 0; rest /= shape[d--])
       index[d] = rest % shape[d];
     const int64_t value = evaluate(fill.value, names, index, {});
-    if (value < 0 || value > std::numeric_limits<uint32_t>::max())
-      throw UserError(fmt::format("element {} of '{}' would be {}, which is not a u32", n, buffer->name, value));
+    const bool isSigned = buffer->element == Element::I32;
+    const int64_t low = isSigned ? std::numeric_limits<int32_t>::min() : 0,
+                  high = isSigned ? std::numeric_limits<int32_t>::max() : std::numeric_limits<uint32_t>::max();
+    if (value < low || value > high)
+      throw UserError(fmt::format("element {} of '{}' would be {}, which is not {} {}", n, buffer->name, value,
+                                  isSigned ? "an" : "a", nameOf(buffer->element)));
     const auto word = static_cast<uint32_t>(value);
     std::memcpy(&bytes[static_cast<size_t>(n) * sizeof(word)], &word, sizeof(word));
   }
@@ -103,8 +108,7 @@ std::map<std::string, TensorValues> readMemory(const ProgramPlan &plan, const Si
   for (size_t i = 0; i < memory.size(); ++i) {
     const ProgramBuffer &buffer = plan.buffers[i];
     TensorValues &tensor = tensors[buffer.name];
-    for (const SizeExpr &size : buffer.shape)
-      tensor.shape.push_back(size.evaluate(sizes));
+    tensor.shape = shapeOf(buffer, sizes);
     tensor.values.resize(memory[i].size() / bytesOf(buffer.element));
     for (size_t n = 0; n < tensor.values.size(); ++n)
       tensor.values[n] = load(&memory[i][n * bytesOf(buffer.element)], buffer.element);
@@ -189,6 +193,8 @@ ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const P
     memory = makeMemory(plan, sizes, seed);
     for (const Fill &each : fills)
       fill(each, plan, sizes, memory);
+    for (size_t i = 0; i < memory.size(); ++i)
+      requirePromises(plan.buffers[i], shapeOf(plan.buffers[i], sizes), memory[i]);
     report.failures = runner.run(plan, sizes, memory, attempt);
     if (report.failures.empty())
       checkRestored(plan, memory, report.failures);

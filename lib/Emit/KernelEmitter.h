@@ -30,9 +30,6 @@ LayoutText layoutText(ir::Layout layout);
 /// As CUDA spells the type.
 llvm::StringRef spellType(ir::ElementType type);
 
-/// "key_tile": KeyTile.
-std::string typeName(llvm::StringRef buffer);
-
 /// The first op of a role that loads which its first thread cannot do: behind two barriers of all of them, or of
 /// another kind. Null where there is none.
 const ir::Op *findBeyondOneThread(const ir::Role &load);

@@ -9,6 +9,7 @@
 #include "fagen/IR/Measures.h"
 #include "fagen/IR/RunValues.h"
 #include "fagen/IR/Settling.h"
+#include "fagen/IR/TextNames.h"
 #include "fagen/Support/IndentedStream.h"
 #include "form/Divisors.h"
 #include "form/KeyRuns.h"
@@ -73,7 +74,7 @@ std::optional<ConditionByRuns> maskByRuns(const ir::Kernel &kernel, const ir::Ex
 /// Whether a copy of attention's is of rows that end where queries do: of the query's head, else of the keys'.
 bool isOfQueries(const ir::Kernel &kernel, ir::CopyIssueOp<const ir::Op> copy);
 /// What a lambda calls elements of the buffer.
-std::string parameterFor(const ir::Buffer &buffer);
+std::string parameterFor(const ir::Buffer &buffer, const ir::Expr &value);
 /// An f32 as the text of kernels spells it.
 std::string spellReal(float value);
 
