@@ -28,7 +28,7 @@ std::string ir::whyNoMember(StringRef name) {
   return isHeaderMacro(name) ? "is a macro of the headers that CUDA text includes" : "";
 }
 
-/// Names at the scope of the namespace fagen::device; scripts/random-names finds what lacks.
+/// Names at the scope of the namespace fagen::device; scripts/random-programs --names finds what lacks.
 static bool isOfDeviceLibrary(StringRef name) {
   static constexpr llvm::StringLiteral kNames =
       "Accumulator AskTogether AttentionParams BoxSwizzle CombinedRow CtaPlace Divisor ElementRange Exponent "
