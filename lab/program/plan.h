@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "elements.h"
 #include "size_expr.h"
 
 #include <fagen/table.h>
@@ -11,11 +12,6 @@
 namespace fagen::lab {
 
 struct OwnRow;
-
-enum class Element : uint8_t { F16, BF16, F32, U32, I32 };
-int64_t bytesOf(Element element);
-inline bool isInteger(Element element) { return element == Element::U32 || element == Element::I32; }
-const char *nameOf(Element element);
 
 /// Global memory: a dense tensor, the last dimension the fastest.
 struct ProgramBuffer {

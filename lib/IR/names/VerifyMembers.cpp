@@ -99,7 +99,8 @@ private:
     text += tensor.isStrided ? "] strided" : "]";
     if (tensor.values)
       text += " in [" + std::to_string(tensor.values->low) + ", " + std::to_string(tensor.values->high) + "]";
-    return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "");
+    return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "") +
+           (tensor.isConstant ? " constant" : "");
   }
 
   void claim(StringRef name, const Member &member, const Location &location) {

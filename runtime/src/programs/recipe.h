@@ -4,6 +4,7 @@
 
 #include "../program.h"
 
+#include <fagen/device/tensor_map.h>
 #include <fagen/table.h>
 
 #include <cstddef>
@@ -54,6 +55,7 @@ constexpr FieldSize sizeOfField(uint32_t kind) {
 struct ElementFacts {
   uint32_t dtype, bytes;
   const char *name;
+  device::MapElement ofMaps;
 };
 ElementFacts factsOf(uint32_t element);
 /// "f16" of FAGEN_DTYPE_F16; "?" for an unknown number.
