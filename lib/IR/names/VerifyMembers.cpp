@@ -65,12 +65,14 @@ private:
   }
 
   void claimAll(const Kernel &kernel) {
-    for (const std::string &size : kernel.sizes)
-      claim(size, {"", "a size", &kernel}, kernel.location);
-    for (const Scalar &scalar : kernel.scalars) {
-      const std::string range = "[" + std::to_string(scalar.low) + ", " + std::to_string(scalar.high) + "]";
-      claim(scalar.name, {"", scalar.isReal ? "an f32" : "an i32 in " + range, &kernel}, kernel.location);
+    for (const std::string &size : kernel.sizes) {
+      const auto range = kernel.sizeRanges.find(size);
+      claim(size, {"", range == kernel.sizeRanges.end() ? "a size" : "a size" + textOf(range->second), &kernel},
+            kernel.location);
     }
+    for (const Scalar &scalar : kernel.scalars)
+      claim(scalar.name, {"", scalar.isReal ? "an f32" : "an i32" + textOf({scalar.low, scalar.high}), &kernel},
+            kernel.location);
     llvm::StringSet<> known;
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       if (!buffer->param.empty() && !buffer->shape.empty() && known.insert(buffer->param).second)
@@ -92,13 +94,17 @@ private:
       claim(membersOfStrides(tensor.param), {"", "the strides of '" + tensor.param + "'", &kernel}, tensor.location);
   }
 
+  static std::string textOf(Interval range) {
+    return " in [" + std::to_string(range.low) + ", " + std::to_string(range.high) + "]";
+  }
+
   static std::string meaningOf(const Kernel &kernel, const Buffer &tensor) {
     std::string text = "a tensor " + toString(tensor.type).str() + "[";
     for (const Expr &size : tensor.shape)
       text += (text.back() == '[' ? "" : ", ") + expand(kernel, size).str();
     text += tensor.isStrided ? "] strided" : "]";
     if (tensor.values)
-      text += " in [" + std::to_string(tensor.values->low) + ", " + std::to_string(tensor.values->high) + "]";
+      text += textOf(*tensor.values);
     return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "") +
            (tensor.isConstant ? " constant" : "");
   }
