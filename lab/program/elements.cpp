@@ -50,7 +50,8 @@ const ElementInfo &infoOf(Element element) {
                                            {"bf16", 2, FAGEN_DTYPE_BF16, device::MapElement::kBf16, 0x1p-8, 0x1p-134},
                                            {"e4m3", 1, FAGEN_DTYPE_E4M3, device::MapElement::kByte, 0x1p-4, 0x1p-10},
                                            {"f32", 4, FAGEN_DTYPE_F32, device::MapElement::kWord, 0x1p-24, 0x1p-134},
-                                           {"u32", 4, FAGEN_DTYPE_U32, device::MapElement::kWord, 0x1p-24, 0x1p-134}};
+                                           {"u32", 4, FAGEN_DTYPE_U32, device::MapElement::kWord, 0x1p-24, 0x1p-134},
+                                           {"i32", 4, FAGEN_DTYPE_I32, device::MapElement::kWord, 0x1p-24, 0x1p-134}};
   return kInfos[static_cast<unsigned>(element)];
 }
 
@@ -66,6 +67,8 @@ void storeElement(unsigned char *place, Element element, float value) {
     return put(place, value);
   case Element::U32:
     return put(place, std::isnan(value) ? ~0u : static_cast<unsigned>(std::abs(value)));
+  case Element::I32:
+    return put(place, std::isnan(value) ? -1 : static_cast<int>(value));
   }
 }
 
@@ -81,6 +84,8 @@ double loadElement(const unsigned char *place, Element element) {
     return take<float>(place);
   case Element::U32:
     return take<unsigned>(place);
+  case Element::I32:
+    return take<int>(place);
   }
   return NAN;
 }

@@ -8,7 +8,7 @@
 
 namespace fagen::lab {
 
-enum class Element : uint8_t { F16, BF16, E4M3, F32, U32 };
+enum class Element : uint8_t { F16, BF16, E4M3, F32, U32, I32 };
 
 struct ElementInfo {
   const char *name;
@@ -20,9 +20,11 @@ struct ElementInfo {
 };
 const ElementInfo &infoOf(Element element);
 inline int64_t bytesOf(Element element) { return infoOf(element).bytes; }
+inline bool isInteger(Element element) { return element == Element::U32 || element == Element::I32; }
 inline const char *nameOf(Element element) { return infoOf(element).name; }
 
-/// Rounded to nearest, ties to even. A number beyond the largest e4m3 becomes that one. A u32 takes the magnitude, cut.
+/// Rounded to nearest, ties to even. A number beyond the largest e4m3 becomes that one. A u32 takes the magnitude, cut,
+/// an i32 the number, cut.
 void storeElement(unsigned char *place, Element element, float value);
 double loadElement(const unsigned char *place, Element element);
 

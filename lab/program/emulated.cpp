@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "apart.h"
 #include "from_table.h"
+#include "promises.h"
 #include "run.h"
 
 #include "emulator/emulator.h"
@@ -95,11 +96,9 @@ public:
         return {{"compile", refusal}};
     }
     const BuffersApart apart(memory);
-    const std::vector<unsigned char> params =
-        packParams(plan, sizes, addressesOf(apart, memory),
-                   [](const device::TensorMapDescription &map, const ProgramBuffer &, void *place) {
-                     std::memcpy(place, &map, sizeof(map));
-                   });
+    const std::vector<unsigned char> params = packParams(plan, sizes, addressesOf(apart, memory),
+                                                         [](const device::TensorMapDescription &map, const char *,
+                                                            void *place) { std::memcpy(place, &map, sizeof(map)); });
     const std::vector<emulator::Buffer> buffers = describe(plan, memory, apart);
     std::vector<Failure> failures;
     for (const ProgramLaunch &launch : plan.launches)
@@ -129,7 +128,7 @@ private:
     const fagen_status status = fagen_query_program(&plan.table, 1, &made.call, device, &choice);
     fagen_device_destroy(device);
     if (status)
-      return {{"query", fagen_last_error()}};
+      throw UserError(fagen_last_error());
     std::vector<Failure> failures = emulateCall(plan.source, *choice.row, made.call, attempt);
     apart.copyTo(memory);
     return failures;
@@ -179,6 +178,7 @@ std::vector<Failure> emulateCall(const std::string &source, const fagen_row &row
   BoundCall bound;
   if (bindCall(row, call, kEmulatedSms, false, bound) || checkAddresses(bound) || checkMaps(bound))
     return {{"call", fagen_last_error()}};
+  requirePromises(bound);
   const EmulatedWorkspace workspace(bound);
   bound.workspace = workspace.begin;
   std::vector<unsigned char> argument(row.recipe->argument_bytes);
@@ -196,6 +196,7 @@ std::vector<Failure> emulateCall(const std::string &source, const fagen_row &row
     launch.symbol = row.launches[i].symbol;
     launch.threads = row.launches[i].threads;
     launch.sharedBytes = row.launches[i].shared_bytes;
+    launch.cluster = std::max(row.launches[i].reserved, 1u);
     launch.buffers = buffers;
     if (std::vector<Failure> failures = launchOn(*module, launch, argument, attempt); !failures.empty())
       return failures;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "from_table.h"
 
+#include "own_row.h"
+
 #include "lab/support/json_file.h"
 #include "lab/support/text_table.h"
 #include "lab/support/user_error.h"
@@ -33,6 +35,8 @@ ProgramPlan planOf(const KernelSet &set, const fagen_row &row) {
 
 /// What the runtime keeps in the workspace is not the caller's to give.
 bool isGiven(const ProgramPlan &plan, const ProgramBuffer &buffer) {
+  if (!plan.table)
+    return true;
   for (uint32_t i = 0; i < plan.table->row_count; ++i) {
     const fagen_row &row = plan.table->rows[i];
     if (!isProgram(row) || row.variant != plan.name || row.target != plan.target)
@@ -83,6 +87,8 @@ TableCall::TableCall(const ProgramPlan &plan, const Sizes &sizes, const std::vec
   for (const ParamField &field : plan.params)
     if (!field.name.empty())
       numbers.push_back({field.name.c_str(), FAGEN_ARG_F32, 0, 0, field.number});
+  if (!plan.table)
+    numbers.insert(numbers.end(), plan.own->constants.begin(), plan.own->constants.end());
   call.program = plan.name.c_str();
   call.tensors = tensors.data();
   call.numbers = numbers.data();
@@ -98,7 +104,8 @@ std::string programTable(const std::vector<std::unique_ptr<KernelSet>> &sets) {
       std::string tensors;
       for (uint32_t i = 0; i < row->recipe->tensor_count; ++i) {
         const fagen_recipe_tensor &tensor = tensorAt(*row->recipe, i);
-        tensors += fmt::format("{}{} {}", tensors.empty() ? "" : ", ", tensor.name, tensor.text);
+        if (!isInWorkspace(tensor)) // not the caller's
+          tensors += fmt::format("{}{} {}", tensors.empty() ? "" : ", ", tensor.name, tensor.text);
       }
       table.add({row->variant, row->target, set->table()->kernel, tensors, std::to_string(row->launch_count)});
       hasAny = true;

@@ -9,7 +9,7 @@
 
 namespace fagen::lab {
 
-/// An integer made of indices, numbers, elements of u32 buffers and + - * / %. Division rounds down.
+/// An integer made of indices, numbers, elements of u32 and i32 buffers and + - * / %. Division rounds down.
 struct IndexExpr {
   enum Kind : uint8_t { Number, Index, Element, Operation } kind = Number;
   int64_t number = 0;              ///< of Number

@@ -41,10 +41,9 @@ public:
       prepareRow(addresses);
       return;
     }
-    params = packParams(
-        plan, sizes, addresses, [](const device::TensorMapDescription &map, const ProgramBuffer &buffer, void *place) {
-          checkStatus(encodeMap(*driver(), map, buffer.name.c_str(), *static_cast<device::TensorMap *>(place)),
-                      "encode a tensor map");
+    params =
+        packParams(plan, sizes, addresses, [](const device::TensorMapDescription &map, const char *name, void *place) {
+          checkStatus(encodeMap(*driver(), map, name, *static_cast<device::TensorMap *>(place)), "encode a tensor map");
         });
     for (const ProgramLaunch &launch : plan.launches)
       functions.push_back(find(module, launch));

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "plan.h"
 
+#include "own_row.h"
+
 #include "lab/cases/problem.h"
 #include "lab/support/json_file.h"
 
@@ -20,7 +22,7 @@ using PlanJson = nlohmann::json;
 
 namespace {
 
-constexpr Element kElements[] = {Element::F16, Element::BF16, Element::E4M3, Element::F32, Element::U32};
+constexpr Element kElements[] = {Element::F16, Element::BF16, Element::E4M3, Element::F32, Element::U32, Element::I32};
 
 /// Reads one plan; every mistake names the plan and where in it.
 class PlanReader {
@@ -134,9 +136,21 @@ private:
     buffer.isRestored = flag(json, "restored");
     if (buffer.isRestored && !buffer.isZeroed)
       refuse(fmt::format("buffer '{}' is restored, but not zeroed: to what is not known", buffer.name));
+    buffer.promises =
+        (flag(json, "ascending") ? FAGEN_TENSOR_ASCENDING : 0) | (flag(json, "distinct") ? FAGEN_TENSOR_DISTINCT : 0);
+    if (json.contains("in"))
+      setRange(array(json, "in"), buffer);
     if (json.contains("alignment"))
       buffer.alignment = std::max(number(json, "alignment", 16), 1u);
     return buffer;
+  }
+
+  void setRange(const PlanJson &range, ProgramBuffer &buffer) const {
+    if (range.size() != 2 || !range[0].is_number_integer() || !range[1].is_number_integer())
+      refuse(fmt::format("'in' of buffer '{}' is not a list of two whole numbers", buffer.name));
+    buffer.promises |= FAGEN_TENSOR_IN_RANGE;
+    buffer.low = range[0];
+    buffer.high = range[1];
   }
 
   unsigned bufferNamed(const std::string &wanted) const {
@@ -204,7 +218,11 @@ private:
 
 } // namespace
 
-ProgramPlan ProgramPlan::parse(const std::string &json, const std::string &name) { return PlanReader(name).read(json); }
+ProgramPlan ProgramPlan::parse(const std::string &json, const std::string &name) {
+  ProgramPlan plan = PlanReader(name).read(json);
+  plan.own = std::make_shared<OwnRow>(json, name);
+  return plan;
+}
 
 ProgramPlan ProgramPlan::load(const std::string &path) {
   ProgramPlan plan = parse(readText(path), path);

@@ -7,17 +7,23 @@
 
 #include <fagen/table.h>
 
+#include <memory>
+
 namespace fagen::lab {
+
+struct OwnRow;
 
 /// Global memory: a dense tensor, the last dimension the fastest.
 struct ProgramBuffer {
   std::string name;
   Element element = Element::F16;
   std::vector<SizeExpr> shape;
-  bool isWritten = false;  ///< by a kernel: begins as NaN, to be written before it is read
-  bool isZeroed = false;   ///< begins as zeros: a counter
-  bool isRestored = false; ///< each run leaves it as it found it
-  unsigned alignment = 1;  ///< bytes that its rows begin at multiples of, as the kernels access them
+  bool isWritten = false;    ///< by a kernel: begins as NaN, to be written before it is read
+  bool isZeroed = false;     ///< begins as zeros: a counter
+  bool isRestored = false;   ///< each run leaves it as it found it
+  uint32_t promises = 0;     ///< of its integers: FAGEN_TENSOR_ASCENDING, _DISTINCT, _IN_RANGE
+  int64_t low = 0, high = 0; ///< of the range
+  unsigned alignment = 1;    ///< bytes that its rows begin at multiples of, as the kernels access them
 };
 
 /// A tensor map of a buffer, and the box that one copy moves. Dimension 0 is dense.
@@ -56,6 +62,7 @@ struct ProgramPlan {
   std::vector<ProgramBuffer> buffers;
   std::vector<ParamField> params;
   std::vector<ProgramLaunch> launches;
+  std::shared_ptr<const OwnRow> own;  ///< where it stands alone
   const fagen_table *table = nullptr; ///< where it is a row: runs go by the row's recipe, as the runtime has it
 
   /// UserError with path and reason. `source` is relative to the plan's directory.

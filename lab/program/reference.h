@@ -20,7 +20,7 @@ struct Fill {
   IndexExpr value;
 };
 
-/// UserError with the place of a mistake, and for a buffer that is not u32, or that launches write.
+/// UserError with the place of a mistake, and for a buffer that is not u32 or i32, or that launches write.
 Fill parseFill(const std::string &text, const ProgramPlan &plan);
 
 /// Statements, ';' between them. Elements are what memory holds at the end, so each statement is held to account alone,

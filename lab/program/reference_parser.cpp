@@ -91,8 +91,8 @@ public:
     Fill fill;
     fill.buffer = result(/*mayBeNumbers=*/false);
     const ProgramBuffer &buffer = bufferOf(fill.buffer.buffer);
-    if (buffer.element != Element::U32 || buffer.isWritten)
-      refuse(fmt::format("'{}' is not a buffer of u32 that the program only reads", fill.buffer.buffer));
+    if (!isInteger(buffer.element) || buffer.isWritten)
+      refuse(fmt::format("'{}' is not a buffer of u32 or i32 that the program only reads", fill.buffer.buffer));
     expect('=');
     fill.value = sum();
     forEachIndex(fill.value, [&](const std::string &name) {
@@ -377,7 +377,7 @@ private:
       return number;
     }
     if (atCharacter('[')) {
-      if (bufferOf(found).element != Element::U32)
+      if (!isInteger(bufferOf(found).element))
         refuse(fmt::format("'{}' has no integers, so no place depends on them", found));
       return {IndexExpr::Element, 0, found, '+', places(found)};
     }

@@ -1,6 +1,7 @@
 // fagen: a program's inputs, its runs, and the comparison with the reference.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run.h"
+#include "promises.h"
 
 #include "lab/support/parallel.h"
 #include "lab/support/random.h"
@@ -41,16 +42,18 @@ void fill(const Fill &fill, const ProgramPlan &plan, const Sizes &sizes, Program
   std::vector<std::string> names;
   for (const IndexExpr &place : fill.buffer.places)
     names.push_back(place.name);
-  std::vector<int64_t> shape;
-  for (const SizeExpr &size : buffer->shape)
-    shape.push_back(size.evaluate(sizes));
+  const std::vector<int64_t> shape = shapeOf(*buffer, sizes);
   for (int64_t n = 0; n < elementsOf(*buffer, sizes); ++n) {
     std::vector<int64_t> index(shape.size());
     for (int64_t d = static_cast<int64_t>(shape.size()) - 1, rest = n; d >= 0; rest /= shape[d--])
       index[d] = rest % shape[d];
     const int64_t value = evaluate(fill.value, names, index, {});
-    if (value < 0 || value > std::numeric_limits<uint32_t>::max())
-      throw UserError(fmt::format("element {} of '{}' would be {}, which is not a u32", n, buffer->name, value));
+    const bool isSigned = buffer->element == Element::I32;
+    const int64_t low = isSigned ? std::numeric_limits<int32_t>::min() : 0,
+                  high = isSigned ? std::numeric_limits<int32_t>::max() : std::numeric_limits<uint32_t>::max();
+    if (value < low || value > high)
+      throw UserError(fmt::format("element {} of '{}' would be {}, which is not {} {}", n, buffer->name, value,
+                                  isSigned ? "an" : "a", nameOf(buffer->element)));
     const auto word = static_cast<uint32_t>(value);
     std::memcpy(&bytes[static_cast<size_t>(n) * sizeof(word)], &word, sizeof(word));
   }
@@ -73,8 +76,7 @@ std::map<std::string, TensorValues> readMemory(const ProgramPlan &plan, const Si
     const ProgramBuffer &buffer = plan.buffers[i];
     TensorValues &tensor = tensors[buffer.name];
     tensor.element = buffer.element;
-    for (const SizeExpr &size : buffer.shape)
-      tensor.shape.push_back(size.evaluate(sizes));
+    tensor.shape = shapeOf(buffer, sizes);
     tensor.values.resize(memory[i].size() / bytesOf(buffer.element));
     for (size_t n = 0; n < tensor.values.size(); ++n)
       tensor.values[n] = loadElement(&memory[i][n * bytesOf(buffer.element)], buffer.element);
@@ -159,6 +161,8 @@ ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const P
     memory = makeMemory(plan, sizes, seed);
     for (const Fill &each : fills)
       fill(each, plan, sizes, memory);
+    for (size_t i = 0; i < memory.size(); ++i)
+      requirePromises(plan.buffers[i], shapeOf(plan.buffers[i], sizes), memory[i]);
     report.failures = runner.run(plan, sizes, memory, attempt);
     if (report.failures.empty())
       checkRestored(plan, memory, report.failures);

@@ -80,11 +80,13 @@ ProgramReport runProgram(const ProgramPlan &plan, ProgramRunner &runner, const P
 
 // For runners.
 
+std::vector<int64_t> shapeOf(const ProgramBuffer &buffer, const Sizes &sizes);
 int64_t elementsOf(const ProgramBuffer &buffer, const Sizes &sizes);
-/// The kernels' argument: pointers to `addresses`, and maps as descriptions, whose places are given to `encode`.
+/// The argument of the kernels of a plan that stands alone: pointers to `addresses`, and maps as descriptions, which
+/// `encode` gets with the tensor's name and their place. UserError for what the runtime refuses of such a call.
 std::vector<unsigned char>
 packParams(const ProgramPlan &plan, const Sizes &sizes, const std::vector<const void *> &addresses,
-           const std::function<void(const device::TensorMapDescription &, const ProgramBuffer &, void *place)> &encode);
+           const std::function<void(const device::TensorMapDescription &, const char *name, void *place)> &encode);
 /// Runs a call of a table's program on the emulator, over memory of the host. `source` is the path of the row's text.
 /// `attempt` as in ProgramRunner::run.
 std::vector<Failure> emulateCall(const std::string &source, const fagen_row &row, const fagen_call &call, int attempt);

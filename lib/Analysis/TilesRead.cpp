@@ -144,7 +144,7 @@ private:
     for (unsigned i = 0; i < code.operands.size(); ++i)
       if (code.operands[i].writes)
         write(op, code.operands[i], event.positions[i], made, place, code.isForSteps);
-    if (const std::optional<Product> product = asProduct(op))
+    if (const std::optional<ir::Product> product = asProduct(op))
       sumUp(op, code.operands[0], event.positions[0], summedOf(*product, read[2]));
   }
 
@@ -266,12 +266,12 @@ private:
   }
 
   /// Where the elements of the right operand begin that a product sums over.
-  static const Coordinate &summedOf(const Product &product, const Place &b) {
+  static const Coordinate &summedOf(const ir::Product &product, const Place &b) {
     return product.takesRightTransposed() ? b.columns : b.rows;
   }
 
   Place multiply(const Op &op, llvm::ArrayRef<Place> read) {
-    const Product product = *asProduct(op);
+    const ir::Product product = *asProduct(op);
     const bool isTransposed = product.takesRightTransposed();
     const Place &a = read[1], &b = read[2];
     const Coordinate &summed = summedOf(product, b), &ofLeft = product.takesLeftTransposed() ? a.rows : a.columns;

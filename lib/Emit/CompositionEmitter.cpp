@@ -113,8 +113,9 @@ void OpEmitter::emitBeginning(const Beginning &beginning) {
 void OpEmitter::emitVote(const Op &op) {
   const VoteOp vote(op);
   const bool hasSecond = vote.y().buffer != nullptr;
-  line(out, "if (any({}, [&](float {}{}) {{ return {}; }}{})) {{", operand(vote.x()), parameterFor(*vote.x().buffer),
-       hasSecond ? ", float " + parameterFor(*vote.y().buffer) : "", element(op, vote.test()),
+  line(out, "if (any({}, [&](float {}{}) {{ return {}; }}{})) {{", operand(vote.x()),
+       parameterFor(*vote.x().buffer, vote.test()),
+       hasSecond ? ", float " + parameterFor(*vote.y().buffer, vote.test()) : "", element(op, vote.test()),
        hasSecond ? ", " + operand(vote.y()) : "");
   {
     auto scope = out.scope();

@@ -49,14 +49,23 @@ constexpr Measure kMeasuresOfText[] = {Measure::TileRows, Measure::TileKeys, Mea
 /// What it names beside them where roles differ.
 constexpr Measure kMeasuresOfRoles[] = {Measure::LoadRegisters, Measure::MathRegisters};
 
+/// As emulator.h has it: what cannot be checked is not emitted.
+constexpr unsigned kMostThreadsOfCluster = 1024;
+
 class EmittableChecker {
 public:
   EmittableChecker(const Program &program, Diagnostics &diags) : program(program), diags(diags) {}
 
   bool check() {
     const bool isOwn = llvm::any_of(program.kernels, [](const auto &kernel) { return kernel->hasOwnParams(); });
-    if (isOwn)
-      return checkOwn();
+    if (isOwn ? checkOwn() : checkAttention())
+      for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+        checkLimits(*kernel);
+    return isSound;
+  }
+
+private:
+  bool checkAttention() {
     const OtherLaunches others = otherLaunches(program);
     const size_t known = 1 + (others.combine != nullptr) + (others.classifier != nullptr);
     if (program.kernels.size() != known)
@@ -75,7 +84,6 @@ public:
     return isSound;
   }
 
-private:
   /// Kernels with parameters of their own.
   bool checkOwn() {
     for (const std::unique_ptr<Kernel> &kernel : program.kernels) {
@@ -218,6 +226,20 @@ private:
     if (!llvm::is_contained(known, kernel.target))
       refuse(kernel.location, "kernel @" + kernel.symbol + " is for target '" + kernel.target +
                                   "'; known targets are " + alternatives(known));
+  }
+
+  /// Of a kernel that has a text else.
+  void checkLimits(const Kernel &kernel) {
+    const TargetInfo *const target = lookupTarget(kernel.target);
+    const unsigned most = target ? target->sharedPerBlock : 0;
+    if (target && kernel.sharedBytes > most)
+      refuse(kernel.location, "kernel @" + kernel.symbol + " has " + Twine(kernel.sharedBytes) +
+                                  " B of shared memory; a CTA on " + kernel.target + " has at most " + Twine(most) +
+                                  " B: take smaller tiles or fewer stages");
+    if (kernel.grid.hasClusters() && kernel.threads * kernel.grid.cluster > kMostThreadsOfCluster)
+      refuse(kernel.location, "kernel @" + kernel.symbol + " has clusters of " + Twine(kernel.grid.cluster) +
+                                  " CTAs with " + Twine(kernel.threads) + " threads each; a cluster has at most " +
+                                  Twine(kMostThreadsOfCluster) + " threads, which the emulator runs as one");
   }
 
   void checkKernel(const Kernel &kernel) {

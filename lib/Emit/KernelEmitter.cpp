@@ -49,20 +49,6 @@ LayoutText fagen::layoutText(Layout layout) {
   return {};
 }
 
-std::string fagen::typeName(llvm::StringRef buffer) {
-  std::string name;
-  bool upper = true;
-  for (char c : buffer) {
-    if (c == '_') {
-      upper = true;
-      continue;
-    }
-    name += upper ? llvm::toUpper(c) : c;
-    upper = false;
-  }
-  return name + "Tile";
-}
-
 KernelText KernelEmitter::run() {
   emitHead();
   emitIncludes();

@@ -37,9 +37,6 @@ std::string handoverType(const ir::Buffer &buffer);
 /// What a thread keeps of a fragment, as the device library calls it, with elements of operands spelled so.
 std::string fragmentType(const MmaFamilyInfo &family, const ir::Buffer &buffer, llvm::StringRef element);
 
-/// "key_tile": KeyTile.
-std::string typeName(llvm::StringRef buffer);
-
 /// The first op of a role that loads which its first thread cannot do: behind two barriers of all of them, or of
 /// another kind. Null where there is none.
 const ir::Op *findBeyondOneThread(const ir::Role &load);

@@ -249,7 +249,7 @@ void KernelEmitter::emitLoad() {
 void KernelEmitter::emitFirstSources() {
   for (const Buffer *ring : runningRings())
     line(out, "r.next_{0} = own_source<TileShare<kThreads, kVectorBytes, {1}>>(cta.{0}, cta.params.{0}_stride[2], 0);",
-         ring->name, typeName(ring->name));
+         ring->name, typeOfTile(ring->name));
 }
 
 /// `behind` writes what no op says.

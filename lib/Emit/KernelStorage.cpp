@@ -31,8 +31,9 @@ void KernelEmitter::emitTileTypes() {
     if (isHandedOver(*buffer))
       continue;
     const bool isTensor = buffer->type != ElementType::F32;
-    line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name), isTensor ? "Element" : "float",
-         buffer->rows.str(), buffer->columns.str(), layoutText(buffer->layout).enumerator.str());
+    line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeOfTile(buffer->name),
+         isTensor ? "Element" : "float", buffer->rows.str(), buffer->columns.str(),
+         layoutText(buffer->layout).enumerator.str());
   }
   out << '\n';
 }
@@ -49,7 +50,7 @@ void KernelEmitter::emitStorage() {
   }
   line(out, "struct KvRing {{");
   for (const Buffer *ring : rings)
-    line(out, "  {} {}[{}];", typeName(ring->name), ring->name, ring->stages.str());
+    line(out, "  {} {}[{}];", typeOfTile(ring->name), ring->name, ring->stages.str());
   line(out, "}};\n\nstruct SharedStorage {{");
   bool ringWritten = false;
   for (const Buffer *buffer : buffersIn(Space::Shared)) {
@@ -60,7 +61,7 @@ void KernelEmitter::emitStorage() {
     if (buffer->overlays || (buffer->isRing && isOfKeys(kernel, *buffer) && ringWritten))
       continue;
     if (!buffer->isRing || !isOfKeys(kernel, *buffer)) {
-      line(out, "  {} {}{};", typeName(buffer->name), buffer->name,
+      line(out, "  {} {}{};", typeOfTile(buffer->name), buffer->name,
            buffer->isRing ? "[" + buffer->stages.str() + "]" : "");
       continue;
     }
@@ -71,7 +72,7 @@ void KernelEmitter::emitStorage() {
     }
     line(out, "  union {{\n    KvRing ring;");
     for (const Buffer *overlay : overlays)
-      line(out, "    {} {};", typeName(overlay->name), overlay->name);
+      line(out, "    {} {};", typeOfTile(overlay->name), overlay->name);
     line(out, "  }};");
   }
   line(out, "}};\nstatic_assert(sizeof(SharedStorage) == {}, \"shared memory is as allocate-shared laid it out\");\n",

@@ -214,30 +214,35 @@ std::string fagen::spellReal(float value) {
   return real(value).str() + "f";
 }
 
-/// What the lambda calls an element: as the buffer is called, unless the place is called so.
-std::string fagen::parameterFor(const Buffer &buffer) {
+/// What the lambda calls an element: as the buffer is called, unless the place, or what the value names, is called so.
+std::string fagen::parameterFor(const Buffer &buffer, const Expr &value) {
   const RunValueInfo *const info = findRunValue(buffer.name);
-  return info && info->scope == RunScope::Element ? buffer.name + "_" : buffer.name;
+  std::string name = buffer.name + (info && info->scope == RunScope::Element ? "_" : "");
+  while (value.uses(name))
+    name += '_';
+  return name;
 }
 
 /// With names of the lambda's in place of elements. Names are integers to whoever folds, so that x - x, which of a real
 /// number need not be 0, is text before it has them.
-static Expr withNames(const Op &op, const Expr &value) {
+static Expr withNames(const Op &op, const Expr &value, const Expr &whole) {
   if (value.kind() == ExprKind::Real)
     return variable(spellReal(value.realValue()));
   for (const Operand &operand : op.operands)
     if (operand.buffer && value == elementOf(*operand.buffer))
-      return variable(parameterFor(*operand.buffer));
+      return variable(parameterFor(*operand.buffer, whole));
   llvm::SmallVector<Expr, 3> operands;
   for (const Expr &operand : value.operands())
-    operands.push_back(withNames(op, operand));
+    operands.push_back(withNames(op, operand, whole));
   if (value.kind() == ExprKind::Sub && operands[0] == operands[1])
     return variable(fmt::format("({0} - ({0}))", operands[0].str()));
   return operands.empty() ? value : value.withOperands(operands);
 }
 
 /// A real expression as the lambda computes it.
-std::string OpEmitter::element(const Op &op, const Expr &value) const { return expression(withNames(op, value)); }
+std::string OpEmitter::element(const Op &op, const Expr &value) const {
+  return expression(withNames(op, value, value));
+}
 
 namespace {
 
@@ -282,13 +287,14 @@ void OpEmitter::emitElements(const Op &op) {
   std::string parameters, sources;
   for (const Operand &each : op.operands)
     if (each.buffer) {
-      parameters += fmt::format("float {}, ", parameterFor(*each.buffer));
+      parameters += fmt::format("float {}, ", parameterFor(*each.buffer, map.value()));
       if (&each != &map.dst())
         sources += ", " + (isOfColumns(each) ? "column_values(" + operand(each) + ")" : operand(each));
     }
   const bool isFragment = !isInShared(map.dst()) && map.dst().buffer->columns > 1;
-  const Expr value = isFragment ? map.value().rewritten(followKeys) : map.value();
-  const bool follows = value.uses(kAlong);
+  const bool mayFollow = isFragment && !map.value().uses(kFirst) && !map.value().uses(kAlong);
+  const Expr value = mayFollow ? map.value().rewritten(followKeys) : map.value();
+  const bool follows = mayFollow && value.uses(kAlong);
   emitWhen(op, [&] {
     auto place = [&](llvm::StringRef name) { return value.uses(name) ? "int " + name.str() : std::string("int"); };
     const std::string places = place(nameOf(RunValue::ElementRow)) + ", " + place(nameOf(RunValue::ElementKey)) +

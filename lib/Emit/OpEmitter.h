@@ -8,6 +8,7 @@
 #include "fagen/IR/Measures.h"
 #include "fagen/IR/RunValues.h"
 #include "fagen/IR/Settling.h"
+#include "fagen/IR/TextNames.h"
 #include "fagen/IR/Views.h"
 #include "fagen/Support/IndentedStream.h"
 #include "form/Divisors.h"
@@ -77,7 +78,7 @@ std::string cacheHintOf(ir::CopyIssueOp<const ir::Op> copy);
 /// A ring that copies fill with rows of K/V heads alone, which attention's text keeps together.
 bool isOfKeys(const ir::Kernel &kernel, const ir::Buffer &ring);
 /// What a lambda calls elements of the buffer.
-std::string parameterFor(const ir::Buffer &buffer);
+std::string parameterFor(const ir::Buffer &buffer, const ir::Expr &value);
 /// An f32 as the text of kernels spells it.
 std::string spellReal(float value);
 

@@ -47,11 +47,6 @@ std::vector<const Buffer *> fagen::fragmentsOf(const Role &role) {
   return {found.begin(), found.end()};
 }
 
-/// "load": LoadRegisters.
-std::string fagen::registersType(const Role &role) {
-  return (llvm::Twine(llvm::toUpper(role.name.front())) + llvm::StringRef(role.name).drop_front() + "Registers").str();
-}
-
 const Op *fagen::ownerOfRegisters(const Kernel &kernel, const Role &role) {
   const Op *tiles = nullptr;
   for (const std::unique_ptr<Op> &op : role.body.ops) {
@@ -202,8 +197,8 @@ std::string ProgramOpEmitter::offsetOf(const Buffer &tensor, llvm::ArrayRef<Expr
   std::string offset;
   for (unsigned i = 0; i < last; ++i) {
     if (tensor.isStrided) {
-      offset += fmt::format("{}{} * cta.params.{}_stride[{}]", i == 0 ? "" : " + ", asFactor(spelled(index[i])),
-                            tensor.param, i);
+      offset += fmt::format("{}{} * cta.params.{}[{}]", i == 0 ? "" : " + ", asFactor(spelled(index[i])),
+                            membersOfStrides(tensor.param), i);
       continue;
     }
     const std::string wide = i == 0 ? fmt::format("static_cast<long long>({})", expression(index[i]))
@@ -438,7 +433,7 @@ void ProgramOpEmitter::emitTicket(const Op &op) {
 
 void ProgramOpEmitter::emitBodyOf(const Op &owner) {
   if (&owner == ownerOfRegisters(kernel, ofRole))
-    line(out, "{} r;", registersType(ofRole));
+    line(out, "{} r;", typeOfRegisters(ofRole.name));
   const auto outer = firstKeys;
   auto isLoop = [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; };
   if (owner.kind == OpKind::Loop && llvm::none_of(owner.body.ops, isLoop))

@@ -80,9 +80,8 @@ bool isByFirstThread(const ir::Op &op);
 /// Expressions of sizes, with these as members of the parameters.
 ir::Expr ofParams(const ir::Kernel &kernel, const ir::Expr &expr, llvm::StringRef params);
 
-/// What a thread of the role keeps in registers: the fragments that its ops name; and the type of them all.
+/// What a thread of the role keeps in registers: the fragments that its ops name.
 std::vector<const ir::Buffer *> fragmentsOf(const ir::Role &role);
-std::string registersType(const ir::Role &role);
 /// The loop over tiles, where nothing outside of it names a fragment: registers are declared inside; else null.
 const ir::Op *ownerOfRegisters(const ir::Kernel &kernel, const ir::Role &role);
 

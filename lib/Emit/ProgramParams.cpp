@@ -4,6 +4,7 @@
 #include "ProgramParams.h"
 
 #include "fagen/IR/Queries.h"
+#include "fagen/IR/TextNames.h"
 #include "fagen/IR/Views.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -52,6 +53,8 @@ ProgramParams::ProgramParams(const Program &program) {
           llvm::none_of(all, [&](const ProgramTensor &tensor) { return tensor.buffer->param == buffer->param; }))
         all.push_back({buffer.get()});
   for (const std::unique_ptr<Kernel> &kernel : program.kernels)
+    addNames(*kernel);
+  for (const std::unique_ptr<Kernel> &kernel : program.kernels)
     addMaps(*kernel);
   for (const std::unique_ptr<Kernel> &kernel : program.kernels)
     addPointers(*kernel);
@@ -63,7 +66,7 @@ ProgramParams::ProgramParams(const Program &program) {
       add({ProgramParam::Scalar, scalar.name, nullptr, {}, scalar.isReal});
 }
 
-/// Once each.
+/// Once each: kernels that declare a member mean the same by it (VerifyMembers.cpp).
 void ProgramParams::add(ProgramParam param) {
   if (llvm::none_of(params, [&](const ProgramParam &known) { return known.name == param.name; }))
     params.push_back(std::move(param));
@@ -76,12 +79,24 @@ static const ProgramParam *findMap(llvm::ArrayRef<ProgramParam> params, const Bu
   return nullptr;
 }
 
-/// "a_map", "a_map2".
+/// "a_map", "a_map2": of names that the program does not declare.
 std::string ProgramParams::freshMapName(llvm::StringRef tensor) const {
-  const auto count = llvm::count_if(params, [&](const ProgramParam &param) {
-    return param.kind == ProgramParam::Map && param.tensor->param == tensor;
-  });
-  return tensor.str() + "_map" + (count == 0 ? "" : std::to_string(count + 1));
+  std::string name = tensor.str() + "_map";
+  auto isTaken = [&](const ProgramParam &param) { return param.name == name; };
+  for (unsigned number = 2; declared.contains(name) || llvm::any_of(params, isTaken); ++number)
+    name = (tensor + "_map" + llvm::Twine(number)).str();
+  return name;
+}
+
+/// Before maps, which take what is left.
+void ProgramParams::addNames(const Kernel &kernel) {
+  declared.insert(kernel.sizes.begin(), kernel.sizes.end());
+  for (const Scalar &scalar : kernel.scalars)
+    declared.insert(scalar.name);
+  for (const std::unique_ptr<Buffer> &buffer : kernel.buffers) {
+    declared.insert(buffer->param);
+    declared.insert(membersOfStrides(buffer->param));
+  }
 }
 
 void ProgramParams::addMaps(const Kernel &kernel) {
@@ -103,7 +118,7 @@ void ProgramParams::addPointers(const Kernel &kernel) {
   auto addTensor = [this](const Buffer &tensor) {
     add({ProgramParam::Pointer, tensor.param, &tensor});
     if (tensor.isStrided)
-      add({ProgramParam::Strides, tensor.param + "_stride", &tensor});
+      add({ProgramParam::Strides, membersOfStrides(tensor.param), &tensor});
   };
   for (const Let &let : kernel.lets)
     if (let.source)

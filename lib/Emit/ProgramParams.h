@@ -8,6 +8,8 @@
 
 #include "fagen/IR/IR.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace fagen {
 
 /// A box of a tensor: what one bulk copy moves.
@@ -43,6 +45,7 @@ public:
   llvm::StringRef mapOf(const ir::Kernel &kernel, const ir::Role &role, const ir::Op &op) const;
 
 private:
+  void addNames(const ir::Kernel &kernel);
   void addMaps(const ir::Kernel &kernel);
   void addPointers(const ir::Kernel &kernel);
   void add(ProgramParam param);
@@ -50,6 +53,7 @@ private:
 
   std::vector<ProgramParam> params;
   std::vector<ProgramTensor> all;
+  llvm::StringSet<> declared; ///< what no map is called
 };
 
 /// The box of a bulk copy or store. One box brings all panels of a tile whose rows are the tensor's from the first

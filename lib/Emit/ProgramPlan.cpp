@@ -103,7 +103,7 @@ private:
     return llvm::alignTo(end, alignment);
   }
 
-  /// What the caller gives beside tensors, or what their extents tell: sizes and params, each once.
+  /// What the caller gives in addition to tensors, or what their extents tell: sizes and params, each once.
   Array numbers() const {
     Array found;
     std::set<std::string> names;
@@ -125,12 +125,25 @@ private:
     return found;
   }
 
-  /// As it is declared: "f16[M, K]".
+  /// As it is declared: "f16[M, K]", "u32[B + 1] in [0, 4096] ascending".
   std::string declaredType(const Buffer &tensor) const {
     std::string text = toString(tensor.type).str() + "[";
     for (const Expr &size : tensor.shape)
       text += (text.back() == '[' ? "" : ", ") + expand(kernelOf(tensor), size).str();
-    return text + "]";
+    text += "]";
+    if (tensor.values)
+      text += " in [" + std::to_string(tensor.values->low) + ", " + std::to_string(tensor.values->high) + "]";
+    return text + (tensor.isAscending ? " ascending" : "") + (tensor.isDistinct ? " distinct" : "");
+  }
+
+  /// What the caller promises of integers.
+  static void addPromises(const Buffer &tensor, Object &object) {
+    if (tensor.values)
+      object["in"] = Array{tensor.values->low, tensor.values->high};
+    if (tensor.isAscending)
+      object["ascending"] = true;
+    if (tensor.isDistinct)
+      object["distinct"] = true;
   }
 
   /// Bytes of the widest access by threads to rows of the tensor: a vector of a copy, a pair of elements of a store.
@@ -179,6 +192,7 @@ private:
       object["zeroed"] = object["restored"] = true;
     if (tensor.buffer->isStrided)
       object["strided"] = true;
+    addPromises(*tensor.buffer, object);
     if (const int64_t alignment =
             std::max(alignmentOf(*tensor.buffer), params.hasMapOf(*tensor.buffer) ? 16 : int64_t(1));
         alignment > 1)

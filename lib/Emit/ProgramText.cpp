@@ -220,7 +220,7 @@ void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
   const std::vector<const Buffer *> buffers = sharedOf(kernel);
   for (const Buffer *buffer : buffers)
     if (!isHandedOver(*buffer))
-      line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeName(buffer->name),
+      line(out, "using {} = SharedTile<{}, {}, {}, Swizzle::{}>;", typeOfTile(buffer->name),
            spellType(buffer->type).str(), buffer->rows.str(), buffer->columns.str(),
            layoutText(buffer->layout).enumerator.str());
   line(out, "struct SharedStorage {{");
@@ -228,7 +228,7 @@ void ProgramTextEmitter::emitStorage(const Kernel &kernel) {
     if (isHandedOver(*buffer))
       line(out, "  {} {};", handoverType(*buffer), buffer->name);
     else
-      line(out, "  {} {}{};", typeName(buffer->name), buffer->name,
+      line(out, "  {} {}{};", typeOfTile(buffer->name), buffer->name,
            buffer->isRing ? fmt::format("[{}]", buffer->stages.str()) : "");
   line(out, "}};");
   if (!buffers.empty())
@@ -270,7 +270,7 @@ void ProgramTextEmitter::emitRegisters(const Kernel &kernel, const Role &role) {
   const std::vector<const Buffer *> fragments = fragmentsOf(role);
   if (fragments.empty())
     return;
-  line(out, "/// What a thread of role {} keeps in registers.\nstruct {} {{", role.name, registersType(role));
+  line(out, "/// What a thread of role {} keeps in registers.\nstruct {} {{", role.name, typeOfRegisters(role.name));
   for (const Buffer *fragment : fragments)
     line(out, "  {} {};", fragmentType(mmaFamily(kernel.backend), *fragment, spellType(fragment->type)),
          fragment->name);
@@ -288,7 +288,7 @@ void ProgramTextEmitter::emitRole(const Kernel &kernel, const Role &role) {
     if (hasOneThread(role))
       line(out, "const bool is_first = ptx::thread_index() == {};", 32 * role.firstWarp);
     if (!fragmentsOf(role).empty() && !ownerOfRegisters(kernel, role))
-      line(out, "{} r;", registersType(role));
+      line(out, "{} r;", typeOfRegisters(role.name));
     if (!fragmentsOf(role).empty()) {
       line(out, "[[maybe_unused]] const auto warp_row = [] {{ return {}; }};", emitter.rowOfWarp());
       line(out, "[[maybe_unused]] const auto warp_key = [] {{ return {}; }};", emitter.columnOfWarp());

@@ -38,7 +38,7 @@ std::string OpEmitter::bytesAt(const ArriveOp<const Op> &arrive) const {
   int64_t bytes = 0;
   for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
     if (fullOf(*buffer) == arrive.bar().buffer) {
-      tiles += fmt::format("{}sizeof({})", tiles.empty() ? "" : " + ", typeName(buffer->name));
+      tiles += fmt::format("{}sizeof({})", tiles.empty() ? "" : " + ", typeOfTile(buffer->name));
       bytes += buffer->bytes() / buffer->stages;
     }
   return arrive.bytes() == constant(bytes) ? tiles : expression(arrive.bytes());

@@ -276,6 +276,8 @@ void TableEmitter::emitMaps(unsigned index) {
 
 /// What a launch's `reserved` says of its grid.
 static std::string numberText(const VariantPlan &plan, const GridPlan &grid) {
+  if (plan.recipe)
+    return std::to_string(grid.hasClusters() ? grid.cluster : 0);
   return grid.fillsBySplits() && !plan.sharedTiles.empty() ? "FAGEN_SPLITS_OF_SHARED" : std::to_string(numberOf(grid));
 }
 
@@ -284,7 +286,7 @@ void TableEmitter::emitLaunches(const VariantPlan &plan) {
   for (const LaunchPlan &launch : plan.launches)
     line("            {{.symbol = {}, .grid = FAGEN_GRID_{}, .threads = {}, .shared_bytes = {}, .reserved = {}}},",
          quote(launch.symbol), llvm::StringRef(gridWordOf(plan, launch)).upper(), launch.threads, launch.sharedBytes,
-         plan.recipe ? "0" : numberText(plan, launch.grid));
+         numberText(plan, launch.grid));
   line("        }},");
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "VerifierState.h"
+#include "names/NameRules.h"
 
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/ExprTypes.h"
@@ -29,11 +30,6 @@ constexpr uint64_t kMaxSharedBytes = uint64_t(256) << 10;
 constexpr unsigned kMaxStages = 15;
 constexpr int64_t kMaxConstant = int64_t(1) << 16;
 
-bool isIdentifier(StringRef name) {
-  return !name.empty() && !llvm::isDigit(name.front()) &&
-         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
-}
-
 class KernelVerifier {
 public:
   KernelVerifier(const Kernel &kernel, DefectHandler report) : kernel(kernel), state(kernel, report) {}
@@ -53,6 +49,7 @@ public:
     verifyLaunches(state);
     verifyRegisters(state);
     verifyDivisions(state);
+    verifyNames(state);
     if (!state.defective) // else attributes may lack their types
       checkSteering();
     if (kernel.phase >= Phase::Allocated)
@@ -438,7 +435,7 @@ bool ir::verify(const Program &program, DefectHandler report) {
     }
     sound &= verify(*kernel, report);
   }
-  sound &= verifyGlobals(program, report) && verifyScratch(program, report);
+  sound &= verifyGlobals(program, report) && verifyMembers(program, report) && verifyScratch(program, report);
   if (program.kernels.empty())
     report({}, "program '" + program.name + "' has no kernel");
   return sound && !program.kernels.empty();

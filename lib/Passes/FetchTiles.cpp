@@ -27,6 +27,7 @@
 #include "fagen/IR/ExprAnalysis.h"
 #include "fagen/IR/GridQueries.h"
 #include "fagen/IR/RunValues.h"
+#include "fagen/IR/TextNames.h"
 #include "fagen/Spec/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -104,9 +105,9 @@ private:
 
   void addBuffers() {
     next = &add("next", Space::Fragment, ElementType::U32);
-    counter = &add("tile_counter", Space::Global, ElementType::U32);
+    counter = &add(counterParam(), Space::Global, ElementType::U32);
     if (!kernel.grid.indices.empty()) { // a parameter of the kernel's own; else a part of the workspace
-      counter->param = counter->name;
+      counter->param = counterParam().str();
       counter->shape = {constant(1)};
     }
     number = &add("next_tile", Space::Shared, ElementType::U32);

@@ -93,7 +93,7 @@ void PipelineRunner::verifyAfter(const PassEntry &pass, const ir::Program &progr
       context.diags.internalError("IR after pass '" + pass.name + "'", message, location);
     else
       context.diags.error(location, "pass '" + pass.name + "' does not know such a kernel, and leaves it unsound: " +
-                                        message + ". Run the passes before it first, each once");
+                                        message + context.advice());
   });
 }
 

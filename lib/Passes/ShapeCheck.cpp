@@ -17,7 +17,7 @@ bool ShapeCheck::needs(bool holds, const llvm::Twine &what, const Location &loca
   if (context.variant)
     context.diags.internalError("the order of passes", message, place);
   else
-    context.diags.error(place, message + ". Run the passes before it first, each once");
+    context.diags.error(place, message + context.advice());
   return false;
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "call.h"
 
-#include "overlap.h"
+#include "../../runtime/src/overlap.h"
 
 #include <atomic>
 #include <bit>
@@ -134,6 +134,8 @@ void checkRank(const char *name, const View &view) {
     fail("fagen.Error: %s has %lld dimensions; it has 4", name, static_cast<long long>(view.rank));
 }
 
+Elements elementsOf(const View &view, int64_t bytes) { return {view.data, view.rank, view.sizes, view.strides, bytes}; }
+
 void refuseOverlap(const Call &call) {
   struct Named {
     const char *name;
@@ -141,7 +143,7 @@ void refuseOverlap(const Call &call) {
     int64_t elementBytes;
   };
   auto check = [](const Named &written, const Named &other, const char *how) {
-    if (mayOverlap(written.view, written.elementBytes, other.view, other.elementBytes))
+    if (mayOverlap(elementsOf(written.view, written.elementBytes), elementsOf(other.view, other.elementBytes)))
       fail("fagen.Error: %s shares memory with %s, which is %s while %s is written; give %s memory of its own",
            written.name, other.name, how, written.name, written.name);
   };

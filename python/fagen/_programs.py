@@ -81,7 +81,11 @@ def signatures_of(directories):
         with errors.reading(path, "manifest"), open(path, encoding="utf-8") as file:
             for row in json.load(file)["rows"]:
                 if "program" in row:
-                    found.setdefault(row["variant"], Signature(row["variant"], row["program"]))
+                    signature = Signature(row["variant"], row["program"])
+                    known = found.setdefault(row["variant"], signature)
+                    if str(known) != str(signature):
+                        raise errors.Error(f"{path}: a program of another set has this name, and other tensors or numbers: "
+                                           f"{signature} here, {known} there; load one of the two")
     return found
 
 

@@ -45,7 +45,7 @@ class Program:
     def __repr__(self):
         return f"<fagen program {self.signature}>"
 
-    def __call__(self, **arguments):
+    def __call__(self, /, **arguments):
         """The program's results: one tensor, or a tuple of them. A result that is given by its name is written, and returned;
         others are allocated."""
         tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}

@@ -1,4 +1,4 @@
-# fagen: whether two tensors share memory (csrc/overlap.cpp), against sets of their bytes.
+# fagen: whether two tensors share memory (runtime/src/overlap.cpp), against sets of their bytes.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import ctypes
 import itertools
@@ -9,15 +9,15 @@ import subprocess
 
 import pytest
 
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "csrc")
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "runtime", "src")
 WRAPPER = """
 #include "overlap.cpp"
 extern "C" bool may_overlap(const long long *a, const long long *b) { // rank, sizes, strides, address, bytes of an element
-  auto view = [](const long long *t) {
-    return fagen::torch::View{t[0], reinterpret_cast<const int64_t *>(t + 1), reinterpret_cast<const int64_t *>(t + 5), 0, 0, 0,
-                              reinterpret_cast<void *>(t[9])};
+  auto elements = [](const long long *t) {
+    return fagen::Elements{reinterpret_cast<void *>(t[9]), t[0], reinterpret_cast<const int64_t *>(t + 1),
+                           reinterpret_cast<const int64_t *>(t + 5), t[10]};
   };
-  return fagen::torch::mayOverlap(view(a), a[10], view(b), b[10]);
+  return fagen::mayOverlap(elements(a), elements(b));
 }
 """
 

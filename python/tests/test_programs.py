@@ -124,6 +124,42 @@ def test_mistakes(gelu, change, message, emulator):
     assert message in str(raised.value)
 
 
+def test_results_have_memory_of_their_own(gelu):
+    a, b = matrices(64, 64, 64)
+    with pytest.raises(fagen.Error, match="gemm_gelu: tensor 'c' shares memory with 'a', which is read while 'c' is written"):
+        gelu(a=a, b=b, c=a)
+    packed = torch.zeros(65, 64, dtype=torch.float16)
+    with pytest.raises(fagen.Error, match="tensor 'c' shares memory with 'b'"):
+        gelu(a=a, b=packed[:64], c=packed[1:])
+    two = fagen.program(os.path.join(PROGRAMS, "two_launches.fair"))
+    x, u, w = torch.randn(32, 40).half(), torch.randn(72, 40).half(), torch.randn(72, 72).half()
+    y = torch.zeros(32, 72, dtype=torch.float16)
+    with pytest.raises(fagen.Error, match="shares memory with '[yz]', which is written, too, while '[yz]' is written"):
+        two(x=x, u=u, w=w, y=y, z=y)
+
+
+def test_promises_are_checked_on_the_emulator():
+    ragged = fagen.program(os.path.join(PROGRAMS, "ragged_results.fair"))
+    assert "begin: u32[B + 1] ascending" in str(ragged.signature)
+    x, w = torch.randn(140, 64).half(), torch.randn(64, 64).half()
+    right = torch.tensor([0, 70, 140], dtype=torch.int32)
+    torch.testing.assert_close(ragged(x=x, w=w, begin=right, R=70).float(), x.float() @ w.float().T, atol=2e-2, rtol=2e-2)
+    with pytest.raises(fagen.Error, match=r"begin\[2\] is 70, and begin\[1\] is 140; the program is promised that 'begin' is ascending"):
+        ragged(x=x, w=w, begin=torch.tensor([0, 140, 70], dtype=torch.int32), R=140)
+
+
+def test_numbers_are_finite_and_in_range(tmp_path):
+    scaled = fagen.program(os.path.join(PROGRAMS, "..", "numbers.fair"))
+    self = torch.randn(70, 64).half()  # as one of its tensors is called
+    w = torch.randn(64, 64).half()
+    y = scaled(self=self, w=w, scale=0.5, shift=3)
+    torch.testing.assert_close(y.float(), self.float() @ w.float().T * 0.5 + 3, atol=2e-2, rtol=2e-2)
+    with pytest.raises(fagen.Error, match="scaled: number 'scale' is nan; it must be finite"):
+        scaled(self=self, w=w, scale=float("nan"), shift=3)
+    with pytest.raises(fagen.Error, match="scaled: number 'shift' is 9; it must be 0 to 8"):
+        scaled(self=self, w=w, scale=0.5, shift=9)
+
+
 def test_which_program(gelu):
     with pytest.raises(fagen.Error, match="no program is named 'gem'; there are gemm_gelu"):
         fagen.program(gelu.kernels, "gem")

@@ -221,7 +221,7 @@ private:
                         {"alignment", &row.alignment}});
     readLaunches(field["launches"], row);
     if (row.pass == FAGEN_PASS_PROGRAM)
-      row.recipe = &loaded.recipes.emplace_back(readRecipe(field["program"], row.launch_count))->recipe;
+      readProgramRow(field["program"], row);
     else
       readAttention(field, row);
     row.code = readCode(field);
@@ -231,6 +231,15 @@ private:
   static void readNumbers(const Field &field, std::initializer_list<std::pair<const char *, uint32_t *>> numbers) {
     for (auto [key, place] : numbers)
       *place = field[key].number();
+  }
+
+  /// What only rows of programs have.
+  void readProgramRow(const Field &plan, fagen_row &row) {
+    row.recipe = &loaded.recipes.emplace_back(readRecipe(plan, row.launch_count))->recipe;
+    const std::vector<Field> launches = plan["launches"].items();
+    for (uint32_t i = 0; i < row.launch_count; ++i)
+      if (launches[i].has("cluster"))
+        row.launches[i].reserved = launches[i]["cluster"].number();
   }
 
   /// What only rows of attention have.

@@ -89,7 +89,7 @@ ExitCode run(StringRef input, const Wanted &wanted, PipelineOptions options, llv
     options.runPasses = passesLeft(*program);
 
   if (!options.runPasses.empty()) {
-    PassContext context{.diags = diags, .listing = &os};
+    PassContext context{.diags = diags, .listing = &os, .runsAll = wanted.lower};
     const PipelineResult result = runner.run(*program, context);
     runner.printTimes();
     if (result == PipelineResult::Failed)

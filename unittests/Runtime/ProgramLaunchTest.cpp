@@ -58,7 +58,7 @@ TEST_F(ProgramLaunches, FollowTheRecipe) {
   EXPECT_EQ(driver.launches[1].grid, 58u); // SMs
   EXPECT_TRUE(driver.launches[1].beginsEarly);
   for (size_t launch : {0, 1}) {
-    EXPECT_EQ(argument<void *>(launch, 256), made.memory);
+    EXPECT_EQ(argument<void *>(launch, 256), made.result);
     EXPECT_EQ(argument<void *>(launch, 264), workspace + 256); // after the counter, which is zero
     EXPECT_EQ(argument<void *>(launch, 272), workspace);
     EXPECT_EQ(argument<int64_t>(launch, 280), 48);
@@ -91,6 +91,24 @@ TEST_F(ProgramLaunches, TakeOtherSizesThanTheQuery) {
     tensor.data = tensor.name == std::string("b") ? tensor.data : nullptr;
   ASSERT_EQ(run(), FAGEN_OK) << fagen_last_error();
   EXPECT_TRUE(driver.launches.empty());
+}
+
+TEST_F(ProgramLaunches, ResultsHaveMemoryOfTheirOwn) {
+  auto at = [&](int64_t bytes) { return made.memory + bytes; };
+  made.tensors[3].data = at(300 * 64 * 2 - 16); // the last elements of a
+  EXPECT_EQ(run(), FAGEN_INVALID);
+  EXPECT_STREQ(fagen_last_error(), "gemm: tensor 'c' shares memory with 'a', which is read while 'c' is written; give "
+                                   "'c' memory of its own");
+  made.tensors[3].data = at(300 * 48 * 4); // after a, b and the bias
+  EXPECT_EQ(run(), FAGEN_OK) << fagen_last_error();
+  made.tensors[0].data = made.tensors[1].data = made.result;
+  made.tensors[3].stride[0] = 96; // 40 elements of f16 in rows of 48 of f32, the bias in the others
+  made.tensors[3].stride[1] = 1;
+  made.tensors[3].data = at(40 * 4);
+  EXPECT_EQ(run(), FAGEN_INVALID) << "they end beyond a row of the bias";
+  made.tensors[2].stride[0] = 96;
+  made.tensors[3].stride[0] = 192;
+  EXPECT_EQ(run(), FAGEN_OK) << fagen_last_error();
 }
 
 TEST_F(ProgramLaunches, WhatIsWrongIsSaid) {

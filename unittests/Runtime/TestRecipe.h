@@ -26,12 +26,12 @@ struct TestRecipe {
                                     {"K", FAGEN_ARG_I32, 0, 0, 1e9},
                                     {"scale", FAGEN_ARG_F32, 0, -INFINITY, INFINITY}};
   fagen_recipe_tensor tensors[6] = {
-      {"a", "f16[M, K]", FAGEN_ELEMENT_F16, 2, 0, 16, {ofM, ofK}},
-      {"b", "bf16[N, K]", FAGEN_ELEMENT_BF16, 2, 0, 16, {ofN, ofK}},
-      {"bias", "f32[M, N]", FAGEN_ELEMENT_F32, 2, FAGEN_TENSOR_STRIDED, 16, {ofM, ofN}},
-      {"c", "f16[M, N]", FAGEN_ELEMENT_F16, 2, FAGEN_TENSOR_WRITTEN | FAGEN_TENSOR_STRIDED, 4, {ofM, ofN}},
-      {"parts", "f32[M * 3]", FAGEN_ELEMENT_F32, 1, FAGEN_TENSOR_WORKSPACE, 16, {ofParts}},
-      {"next", "u32[1]", FAGEN_ELEMENT_U32, 1, FAGEN_TENSOR_WORKSPACE | FAGEN_TENSOR_ZEROED, 4, {ofOne}}};
+      {"a", "f16[M, K]", FAGEN_ELEMENT_F16, 2, 0, 16, {ofM, ofK}, 0, 0},
+      {"b", "bf16[N, K]", FAGEN_ELEMENT_BF16, 2, 0, 16, {ofN, ofK}, 0, 0},
+      {"bias", "f32[M, N]", FAGEN_ELEMENT_F32, 2, FAGEN_TENSOR_STRIDED, 16, {ofM, ofN}, 0, 0},
+      {"c", "f16[M, N]", FAGEN_ELEMENT_F16, 2, FAGEN_TENSOR_WRITTEN | FAGEN_TENSOR_STRIDED, 4, {ofM, ofN}, 0, 0},
+      {"parts", "f32[M * 3]", FAGEN_ELEMENT_F32, 1, FAGEN_TENSOR_WORKSPACE, 16, {ofParts}, 0, 0},
+      {"next", "u32[1]", FAGEN_ELEMENT_U32, 1, FAGEN_TENSOR_WORKSPACE | FAGEN_TENSOR_ZEROED, 4, {ofOne}, 0, 0}};
   fagen_recipe_map maps[2] = {{0, 2, 128, 0, {{ofK, ofOne, 64, FAGEN_OWN_STRIDE}, {ofM, ofK, 128, FAGEN_OWN_STRIDE}}},
                               {2, 2, 0, 0, {{ofN, ofOne, 32, FAGEN_OWN_STRIDE}, {ofM, ofN, 8, 0}}}};
   fagen_recipe_field fields[8] = {{FAGEN_FIELD_MAP, 0, 0, 0, {}},       {FAGEN_FIELD_MAP, 128, 1, 0, {}},
@@ -73,10 +73,12 @@ struct TestRecipe {
 /// A call of it: M = 300, N = 40, K = 64, scale = 0.5; results asked for.
 struct TestCall {
   alignas(16) unsigned char memory[64] = {};
+  /// Nobody writes there; far from what operands would be.
+  void *result = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(memory) + (uintptr_t{1} << 30));
   fagen_named_tensor tensors[4] = {{"a", memory, FAGEN_DTYPE_F16, 2, {300, 64}, {}},
                                    {"b", memory, FAGEN_DTYPE_BF16, 2, {40, 64}, {}},
                                    {"bias", memory, FAGEN_DTYPE_F32, 2, {300, 40}, {48, 1}},
-                                   {"c", memory, 0, 0, {}, {}}};
+                                   {"c", result, 0, 0, {}, {}}};
   fagen_named_number number = {"scale", FAGEN_ARG_F32, 0, 0, 0.5};
   fagen_call call = fagen_call_init();
 

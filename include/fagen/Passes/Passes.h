@@ -21,6 +21,10 @@ struct PassContext {
   const Variant *variant = nullptr;     ///< null under fagen-opt, for passes that read only the IR
   llvm::raw_ostream *listing = nullptr; ///< where print-hazards writes
   ir::Program *program = nullptr; ///< that the kernel is of: what its launches hand each other; a pass may add one
+  bool runsAll = false;           ///< all passes that are left, in order, and not those that a user picked
+
+  /// What helps where a kernel is not as a pass needs it.
+  llvm::StringRef advice() const { return runsAll ? "" : ". Run the passes before it first, each once"; }
 };
 
 /// The named barrier of the first warp group; those of the others follow. 0 is the CTA's.

@@ -87,21 +87,25 @@ private:
 
   std::string tensor(const Value &value) {
     const Object &buffer = *value.getAsObject();
-    static constexpr std::pair<const char *, const char *> kFlags[] = {{"written", "FAGEN_TENSOR_WRITTEN"},
-                                                                       {"strided", "FAGEN_TENSOR_STRIDED"},
-                                                                       {"workspace", "FAGEN_TENSOR_WORKSPACE"},
-                                                                       {"restored", "FAGEN_TENSOR_WORKSPACE"},
-                                                                       {"zeroed", "FAGEN_TENSOR_ZEROED"}};
+    static constexpr std::pair<const char *, const char *> kFlags[] = {
+        {"written", "FAGEN_TENSOR_WRITTEN"},     {"strided", "FAGEN_TENSOR_STRIDED"},
+        {"workspace", "FAGEN_TENSOR_WORKSPACE"}, {"restored", "FAGEN_TENSOR_WORKSPACE"},
+        {"zeroed", "FAGEN_TENSOR_ZEROED"},       {"ascending", "FAGEN_TENSOR_ASCENDING"},
+        {"distinct", "FAGEN_TENSOR_DISTINCT"}};
     std::string flags, extents;
     for (auto [key, flag] : kFlags)
       if (buffer.getBoolean(key).value_or(false))
         flags += (flags.empty() ? "" : " | ") + std::string(flag);
+    const Array *const range = buffer.getArray("in");
+    if (range)
+      flags += (flags.empty() ? "" : " | ") + std::string("FAGEN_TENSOR_IN_RANGE");
     const Array &shape = *buffer.getArray("shape");
     for (const Value &extent : shape)
       extents += (extents.empty() ? "" : ", ") + expression(*extent.getAsArray());
-    return fmt::format("{{\"{}\", \"{}\", FAGEN_ELEMENT_{}, {}, {}, {}, {{{}}}}}", textOf(value, "name"),
+    return fmt::format("{{\"{}\", \"{}\", FAGEN_ELEMENT_{}, {}, {}, {}, {{{}}}, {}, {}}}", textOf(value, "name"),
                        textOf(value, "declared"), llvm::StringRef(textOf(value, "type")).upper(), shape.size(),
-                       flags.empty() ? "0" : flags, buffer.getInteger("alignment").value_or(1), extents);
+                       flags.empty() ? "0" : flags, buffer.getInteger("alignment").value_or(1), extents,
+                       range ? *range->front().getAsInteger() : 0, range ? *range->back().getAsInteger() : 0);
   }
 
   std::string number(const Value &value) {

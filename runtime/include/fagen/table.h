@@ -177,7 +177,11 @@ enum {
   FAGEN_TENSOR_WRITTEN = 1u << 0,
   FAGEN_TENSOR_STRIDED = 1u << 1,   /* all strides but the last are the caller's; else it is dense */
   FAGEN_TENSOR_WORKSPACE = 1u << 2, /* lies in the workspace: callers do not give it */
-  FAGEN_TENSOR_ZEROED = 1u << 3     /* must be zero before the first launch; in a workspace it is left so */
+  FAGEN_TENSOR_ZEROED = 1u << 3,    /* must be zero before the first launch; in a workspace it is left so */
+  /* What the caller promises of integers, and only the emulator looks at: */
+  FAGEN_TENSOR_ASCENDING = 1u << 4, /* along the last dimension none is below the one before it */
+  FAGEN_TENSOR_DISTINCT = 1u << 5,  /* no two are the same */
+  FAGEN_TENSOR_IN_RANGE = 1u << 6   /* low to high */
 };
 
 typedef struct fagen_recipe_tensor {
@@ -188,6 +192,8 @@ typedef struct fagen_recipe_tensor {
   uint32_t flags;
   uint32_t alignment; /* bytes, a power of two: of its address and of each stride that is used */
   fagen_expression extents[FAGEN_MAX_RANK];
+  /* Only where fagen_recipe.tensor_size has room for it. */
+  int64_t low, high; /* FAGEN_TENSOR_IN_RANGE: what elements may be, both ends included */
 } fagen_recipe_tensor;
 
 /* A size or a param. A size follows from an extent that is nothing else; what follows from none is the caller's to
@@ -267,7 +273,9 @@ enum {
    * query rows in turn. Such a launch comes before the others, wherever it stands in the row. The last part of the
    * workspace is what it leaves for them; fagen_run zeroes it behind them. */
   FAGEN_GRID_KEY_TILES = 12,
-  FAGEN_GRID_RECIPE = 13 /* of a program's row: as many as its recipe says */
+  /* Of a program's row: as many as its recipe says, in clusters of `reserved`, or 0. The kernel says so itself; the
+   * emulator asks. */
+  FAGEN_GRID_RECIPE = 13
 };
 #define FAGEN_KEY_TILE_CTAS 8
 
@@ -287,7 +295,7 @@ typedef struct fagen_launch {
   uint32_t grid;
   uint32_t threads;
   uint32_t shared_bytes; /* dynamic */
-  uint32_t reserved;     /* what FAGEN_GRID_SPLITS, _SPLIT_KEYS and _CLUSTERS say of it; else 0 */
+  uint32_t reserved;     /* what FAGEN_GRID_SPLITS, _SPLIT_KEYS, _CLUSTERS and _RECIPE say of it; else 0 */
 } fagen_launch;
 
 /* A part of the workspace; parts follow each other, each at a multiple of its alignment. */

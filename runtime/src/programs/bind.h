@@ -38,7 +38,8 @@ constexpr uint32_t kProgramWorkspaceAlignment = 256;
 /// not looked at. INVALID, UNSUPPORTED, MISALIGNED.
 fagen_status bindCall(const fagen_row &row, const fagen_call &call, uint32_t sms, bool mayFill, BoundCall &bound);
 
-/// Whether each tensor that has elements has an aligned address. INVALID, MISALIGNED.
+/// Whether each tensor that has elements has an aligned address, and none that is written shares memory with another.
+/// INVALID, MISALIGNED.
 fagen_status checkAddresses(const BoundCall &bound);
 
 /// The map of a recipe for this call.

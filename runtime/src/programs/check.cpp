@@ -37,12 +37,15 @@ const char *nameOfDtype(uint32_t dtype) {
 
 namespace {
 
+/// Of tables from before tensors had promises.
+constexpr uint32_t kFirstTensorSize = offsetof(fagen_recipe_tensor, low);
+
 class RecipeChecker {
 public:
   RecipeChecker(const fagen_row &row, const fagen_recipe &recipe) : row(row), recipe(recipe) {}
 
   const char *check() const {
-    if (recipe.struct_size < sizeof(fagen_recipe) || recipe.tensor_size < sizeof(fagen_recipe_tensor) ||
+    if (recipe.struct_size < sizeof(fagen_recipe) || recipe.tensor_size < kFirstTensorSize ||
         recipe.number_size < sizeof(fagen_recipe_number) || recipe.field_size < sizeof(fagen_recipe_field) ||
         recipe.map_size < sizeof(fagen_recipe_map))
       return "its recipe, or an entry of that, is smaller than this library's";

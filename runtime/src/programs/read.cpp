@@ -17,11 +17,10 @@ constexpr Word kRecipeKinds[] = {{"i32", FAGEN_ARG_I32}, {"f32", FAGEN_ARG_F32}}
 constexpr Word kRecipeFields[] = {{"pointer", FAGEN_FIELD_POINTER}, {"stride", FAGEN_FIELD_STRIDE},
                                   {"i32", FAGEN_FIELD_I32},         {"i64", FAGEN_FIELD_I64},
                                   {"f32", FAGEN_FIELD_F32},         {"map", FAGEN_FIELD_MAP}};
-constexpr std::pair<const char *, uint32_t> kRecipeFlags[] = {{"written", FAGEN_TENSOR_WRITTEN},
-                                                              {"strided", FAGEN_TENSOR_STRIDED},
-                                                              {"workspace", FAGEN_TENSOR_WORKSPACE},
-                                                              {"restored", FAGEN_TENSOR_WORKSPACE},
-                                                              {"zeroed", FAGEN_TENSOR_ZEROED}};
+constexpr std::pair<const char *, uint32_t> kRecipeFlags[] = {
+    {"written", FAGEN_TENSOR_WRITTEN},    {"strided", FAGEN_TENSOR_STRIDED}, {"workspace", FAGEN_TENSOR_WORKSPACE},
+    {"restored", FAGEN_TENSOR_WORKSPACE}, {"zeroed", FAGEN_TENSOR_ZEROED},   {"ascending", FAGEN_TENSOR_ASCENDING},
+    {"distinct", FAGEN_TENSOR_DISTINCT}};
 
 class RecipeReader {
 public:
@@ -76,6 +75,11 @@ private:
     for (auto [key, flag] : kRecipeFlags)
       if (field.has(key) && field[key].integer() != 0)
         tensor.flags |= flag;
+    if (field.has("in")) {
+      tensor.flags |= FAGEN_TENSOR_IN_RANGE;
+      tensor.low = field["in"].items().at(0).integer();
+      tensor.high = field["in"].items().at(1).integer();
+    }
     const std::vector<Field> shape = field["shape"].items();
     requireRank(field["shape"], shape.size());
     for (const Field &extent : shape)

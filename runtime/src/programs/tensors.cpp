@@ -4,6 +4,7 @@
 
 #include "../error.h"
 #include "../maps.h"
+#include "../overlap.h"
 
 #include <algorithm>
 #include <cstring>
@@ -122,6 +123,35 @@ fagen_status setStrides(const char *program, const fagen_recipe_tensor &tensor, 
   return checkAligned(program, tensor, shaped);
 }
 
+/// Of a tensor that the call gives.
+static Elements placeOf(const BoundCall &bound, uint32_t index) {
+  const fagen_recipe_tensor &tensor = tensorAt(*bound.recipe, index);
+  const BoundTensor &shaped = bound.tensors[index];
+  return {shaped.given->data, tensor.rank, shaped.extent, shaped.stride, factsOf(tensor.element).bytes};
+}
+
+/// Launches write results while others read operands, and the proof knows each tensor as memory of its own.
+static fagen_status checkApart(const BoundCall &bound) {
+  const fagen_recipe &recipe = *bound.recipe;
+  for (uint32_t w = 0; w < recipe.tensor_count; ++w) {
+    const fagen_recipe_tensor &written = tensorAt(recipe, w);
+    if (!bound.tensors[w].given || !(written.flags & FAGEN_TENSOR_WRITTEN))
+      continue;
+    for (uint32_t i = 0; i < recipe.tensor_count; ++i) {
+      const fagen_recipe_tensor &other = tensorAt(recipe, i);
+      const bool isWritten = (other.flags & FAGEN_TENSOR_WRITTEN) != 0;
+      if (i == w || !bound.tensors[i].given || (isWritten && i < w) ||
+          !mayOverlap(placeOf(bound, w), placeOf(bound, i)))
+        continue;
+      return fail(
+          FAGEN_INVALID,
+          "%s: tensor '%s' shares memory with '%s', which is %s while '%s' is written; give '%s' memory of its own",
+          bound.program, written.name, other.name, isWritten ? "written, too," : "read", written.name, written.name);
+    }
+  }
+  return FAGEN_OK;
+}
+
 fagen_status checkAddresses(const BoundCall &bound) {
   for (uint32_t i = 0; i < bound.recipe->tensor_count; ++i) {
     const fagen_recipe_tensor &tensor = tensorAt(*bound.recipe, i);
@@ -136,7 +166,7 @@ fagen_status checkAddresses(const BoundCall &bound) {
       return fail(FAGEN_MISALIGNED, "%s: tensor '%s' is at %p; it needs %u-byte alignment", bound.program, tensor.name,
                   shaped.given->data, alignment);
   }
-  return FAGEN_OK;
+  return checkApart(bound);
 }
 
 device::TensorMapDescription describeMap(const BoundCall &bound, const fagen_recipe_map &map) {

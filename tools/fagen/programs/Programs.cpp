@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 #include <fagen/table.h>
@@ -66,6 +67,38 @@ static bool checkRow(const CompiledKernel &set, const ir::Program &program, cons
   return diags.errorCount() == errors;
 }
 
+/// What callers give a program, by its recipe: "a: f16[M, K], c: f32[M] written; M: i32 in [0, 1000]". Counters are the
+/// runtime's.
+static std::string signatureOf(const llvm::json::Object &recipe) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (const llvm::json::Value &value : *recipe.getArray("buffers"))
+    if (const llvm::json::Object &buffer = *value.getAsObject(); !buffer.getBoolean("restored").value_or(false))
+      os << (text.empty() ? "" : ", ") << *buffer.getString("name") << ": " << *buffer.getString("declared")
+         << (buffer.getBoolean("strided").value_or(false) ? " strided" : "")
+         << (buffer.getBoolean("written").value_or(false) ? " written" : "");
+  for (const llvm::json::Value &value : *recipe.getArray("numbers")) {
+    const llvm::json::Object &number = *value.getAsObject();
+    os << "; " << *number.getString("name") << ": " << *number.getString("kind");
+    if (number.get("low"))
+      os << " in [" << *number.getInteger("low") << ", " << *number.getInteger("high") << "]";
+  }
+  return text;
+}
+
+/// A call does not say for which target: rows of one name are called alike.
+static void checkSignature(const CompiledKernel &set, const VariantPlan &plan, const std::string &path,
+                           Diagnostics &diags) {
+  const std::string own = signatureOf(*plan.recipe);
+  for (const VariantPlan &other : set.plan.variants)
+    if (&other != &plan && other.recipe && other.variant->name == plan.variant->name)
+      if (const std::string known = signatureOf(*other.recipe); known != own)
+        return diags.error(plan.variant->location, path + ": program @" + plan.variant->name + " takes " + own +
+                                                       " for " + plan.variant->target->name + ", and " + known +
+                                                       " for " + other.variant->target->name +
+                                                       "; programs of one name are called alike on all targets");
+}
+
 void Programs::add(CompiledKernel &set, File &file, const PipelineOptions &options, Diagnostics &diags) {
   ir::Program &program = *file.program;
   if (!checkRow(set, program, file.path, diags))
@@ -73,7 +106,7 @@ void Programs::add(CompiledKernel &set, File &file, const PipelineOptions &optio
   PipelineOptions left = options;
   left.runPasses = passesLeft(program);
   PipelineRunner runner(left, llvm::outs());
-  PassContext context{.diags = diags, .listing = &llvm::outs()};
+  PassContext context{.diags = diags, .listing = &llvm::outs(), .runsAll = true};
   const PipelineResult reached = runner.run(program, context);
   if (reached == PipelineResult::Failed || (reached == PipelineResult::Finished && !checkEmittable(program, diags)))
     return;
@@ -90,12 +123,14 @@ void Programs::add(CompiledKernel &set, File &file, const PipelineOptions &optio
     compiled.source = std::move(text.source);
     VariantPlan &plan = set.plan.variants.emplace_back(buildPlan(program, std::move(text)));
     plan.variant = &variant;
-    if (!plan.recipe)
+    if (!plan.recipe) {
       diags.error(variant.location,
                   file.path + ": program @" + program.name +
                       " takes attention's parameters; a program declares its sizes (docs/Programs.md)");
-    else
+    } else {
+      checkSignature(set, plan, file.path, diags);
       plan.row = emitRow(plan, set.plan.variants.size() - 1);
+    }
   }
   compiled.program = std::move(file.program);
 }

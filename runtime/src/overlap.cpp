@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace fagen::torch {
+namespace fagen {
 namespace {
 
 /// A stride, and the most of it that an index gives.
@@ -18,16 +18,16 @@ struct Step {
 };
 
 struct Bytes {
-  intptr_t begin, end; ///< of the first element and past the last; equal without elements
+  intptr_t begin, end; ///< of the first element, and after the last; equal without elements
 };
 
-Bytes bytesOf(const View &view, int64_t elementBytes) {
-  const auto begin = reinterpret_cast<intptr_t>(view.data);
-  int64_t reach = elementBytes;
-  for (int64_t i = 0; i < view.rank; ++i) {
-    if (view.sizes[i] == 0)
+Bytes bytesOf(const Elements &of) {
+  const auto begin = reinterpret_cast<intptr_t>(of.data);
+  int64_t reach = of.bytes;
+  for (int64_t i = 0; i < of.rank; ++i) {
+    if (of.sizes[i] == 0)
       return {begin, begin};
-    reach += (view.sizes[i] - 1) * view.strides[i] * elementBytes;
+    reach += (of.sizes[i] - 1) * of.strides[i] * of.bytes;
   }
   return {begin, begin + reach};
 }
@@ -38,25 +38,24 @@ public:
   void add(int64_t stride, int64_t size) {
     if (stride == 0 || size <= 1)
       return;
-    const auto same = std::find_if(steps.begin(), steps.end(), [&](const Step &step) { return step.stride == stride; });
-    if (same != steps.end())
-      same->most += size - 1;
+    Step *const end = steps + count;
+    Step *const same = std::find_if(steps, end, [&](const Step &step) { return step.stride == stride; });
+    if (same == end)
+      steps[count++] = {stride, size - 1};
     else
-      steps.push_back({stride, size - 1});
+      same->most += size - 1;
   }
 
-  void add(const View &view, int64_t elementBytes) {
-    for (int64_t i = 0; i < view.rank; ++i)
-      add(view.strides[i] * elementBytes, view.sizes[i]);
-    add(1, elementBytes);
+  void add(const Elements &of) {
+    for (int64_t i = 0; i < of.rank; ++i)
+      add(of.strides[i] * of.bytes, of.sizes[i]);
+    add(1, of.bytes);
   }
 
   /// Whether indices give this sum; true as well where that takes too long.
   bool hasSum(int64_t sum) {
-    std::sort(steps.begin(), steps.end(), [](const Step &a, const Step &b) { return a.stride > b.stride; });
-    reach.assign(steps.size() + 1, 0);
-    divisor.assign(steps.size() + 1, 0);
-    for (size_t i = steps.size(); i-- > 0;) {
+    std::sort(steps, steps + count, [](const Step &a, const Step &b) { return a.stride > b.stride; });
+    for (int i = count; i-- > 0;) {
       reach[i] = reach[i + 1] + steps[i].stride * steps[i].most;
       divisor[i] = std::gcd(divisor[i + 1], steps[i].stride);
     }
@@ -64,7 +63,7 @@ public:
   }
 
 private:
-  bool find(size_t from, int64_t sum) {
+  bool find(int from, int64_t sum) {
     if (sum < 0 || sum > reach[from] || (divisor[from] && sum % divisor[from]))
       return false;
     if (sum == 0 || ++tries > kMostTries)
@@ -78,22 +77,23 @@ private:
   }
 
   static constexpr int kMostTries = 10000;
-  std::vector<Step> steps;
-  std::vector<int64_t> reach, divisor; ///< of this step and those after it
-  int tries = 0;
+  static constexpr int kMostSteps = 2 * 8 + 2; ///< two ranks, and bytes of two elements
+  Step steps[kMostSteps] = {};
+  int64_t reach[kMostSteps + 1] = {}, divisor[kMostSteps + 1] = {}; ///< of this step and those after it
+  int count = 0, tries = 0;
 };
 
 } // namespace
 
-bool mayOverlap(const View &a, int64_t bytesOfA, const View &b, int64_t bytesOfB) {
-  const Bytes first = bytesOf(a, bytesOfA), second = bytesOf(b, bytesOfB);
+bool mayOverlap(const Elements &a, const Elements &b) {
+  const Bytes first = bytesOf(a), second = bytesOf(b);
   if (first.begin == first.end || second.begin == second.end || first.end <= second.begin || second.end <= first.begin)
     return false;
   // begin + steps of a == other begin + steps of b, where the steps of b are counted down from its last byte
   Equation equation;
-  equation.add(a, bytesOfA);
-  equation.add(b, bytesOfB);
+  equation.add(a);
+  equation.add(b);
   return equation.hasSum(second.end - 1 - first.begin);
 }
 
-} // namespace fagen::torch
+} // namespace fagen

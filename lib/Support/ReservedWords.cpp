@@ -1,0 +1,68 @@
+// fagen: words that are no names in C++ text, or for callers in Python.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Support/ReservedWords.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+bool isAmong(StringRef words, StringRef name) {
+  for (size_t at = words.find(name); at != StringRef::npos; at = words.find(name, at + 1))
+    if ((at == 0 || words[at - 1] == ' ') && words.substr(at + name.size()).starts_with(" "))
+      return !name.empty();
+  return false;
+}
+
+/// As `nvcc -E -Xcompiler -dM` lists them with GCC and glibc, without those that begin with an underscore or "cuda".
+bool isHeaderMacro(StringRef name) {
+  static constexpr StringLiteral kMacros =
+      "ADJ_ESTERROR ADJ_FREQUENCY ADJ_MAXERROR ADJ_MICRO ADJ_NANO ADJ_OFFSET ADJ_OFFSET_SINGLESHOT "
+      "ADJ_OFFSET_SS_READ ADJ_SETOFFSET ADJ_STATUS ADJ_TAI ADJ_TICK ADJ_TIMECONST AIO_PRIO_DELTA_MAX "
+      "BC_BASE_MAX BC_DIM_MAX BC_SCALE_MAX BC_STRING_MAX BIG_ENDIAN BOOL_MAX BOOL_WIDTH BUFSIZ BYTE_ORDER "
+      "CHARCLASS_NAME_MAX CHAR_BIT CHAR_MAX CHAR_MIN CHAR_WIDTH CLOCKS_PER_SEC CLOCK_BOOTTIME "
+      "CLOCK_BOOTTIME_ALARM CLOCK_MONOTONIC CLOCK_MONOTONIC_COARSE CLOCK_MONOTONIC_RAW CLOCK_PROCESS_CPUTIME_ID "
+      "CLOCK_REALTIME CLOCK_REALTIME_ALARM CLOCK_REALTIME_COARSE CLOCK_TAI CLOCK_THREAD_CPUTIME_ID "
+      "COLL_WEIGHTS_MAX CU_UUID_HAS_BEEN_DEFINED DELAYTIMER_MAX EOF EXIT_FAILURE EXIT_SUCCESS EXPR_NEST_MAX "
+      "FD_CLR FD_ISSET FD_SET FD_SETSIZE FD_ZERO FILENAME_MAX FOPEN_MAX FP_ILOGB0 FP_ILOGBNAN FP_INFINITE "
+      "FP_INT_DOWNWARD FP_INT_TONEAREST FP_INT_TONEARESTFROMZERO FP_INT_TOWARDZERO FP_INT_UPWARD FP_LLOGB0 "
+      "FP_LLOGBNAN FP_NAN FP_NORMAL FP_SUBNORMAL FP_ZERO HOST_NAME_MAX HUGE_VAL HUGE_VALF HUGE_VALL "
+      "HUGE_VAL_F32 HUGE_VAL_F32X HUGE_VAL_F64 HUGE_VAL_F64X INFINITY INT_MAX INT_MIN INT_WIDTH IOV_MAX "
+      "LINE_MAX LITTLE_ENDIAN LLONG_MAX LLONG_MIN LLONG_WIDTH LOGIN_NAME_MAX LONG_BIT LONG_LONG_MAX "
+      "LONG_LONG_MIN LONG_MAX LONG_MIN LONG_WIDTH L_ctermid L_cuserid L_tmpnam MATH_ERREXCEPT MATH_ERRNO "
+      "MAXFLOAT MAX_CANON MAX_INPUT MB_CUR_MAX MB_LEN_MAX MOD_CLKA MOD_CLKB MOD_ESTERROR MOD_FREQUENCY "
+      "MOD_MAXERROR MOD_MICRO MOD_NANO MOD_OFFSET MOD_STATUS MOD_TAI MOD_TIMECONST MQ_PRIO_MAX M_1_PI M_1_PIf "
+      "M_1_PIf32 M_1_PIf32x M_1_PIf64 M_1_PIf64x M_1_PIl M_2_PI M_2_PIf M_2_PIf32 M_2_PIf32x M_2_PIf64 "
+      "M_2_PIf64x M_2_PIl M_2_SQRTPI M_2_SQRTPIf M_2_SQRTPIf32 M_2_SQRTPIf32x M_2_SQRTPIf64 M_2_SQRTPIf64x "
+      "M_2_SQRTPIl M_E M_Ef M_Ef32 M_Ef32x M_Ef64 M_Ef64x M_El M_LN10 M_LN10f M_LN10f32 M_LN10f32x M_LN10f64 "
+      "M_LN10f64x M_LN10l M_LN2 M_LN2f M_LN2f32 M_LN2f32x M_LN2f64 M_LN2f64x M_LN2l M_LOG10E M_LOG10Ef "
+      "M_LOG10Ef32 M_LOG10Ef32x M_LOG10Ef64 M_LOG10Ef64x M_LOG10El M_LOG2E M_LOG2Ef M_LOG2Ef32 M_LOG2Ef32x "
+      "M_LOG2Ef64 M_LOG2Ef64x M_LOG2El M_PI M_PI_2 M_PI_2f M_PI_2f32 M_PI_2f32x M_PI_2f64 M_PI_2f64x M_PI_2l "
+      "M_PI_4 M_PI_4f M_PI_4f32 M_PI_4f32x M_PI_4f64 M_PI_4f64x M_PI_4l M_PIf M_PIf32 M_PIf32x M_PIf64 M_PIf64x "
+      "M_PIl M_SQRT1_2 M_SQRT1_2f M_SQRT1_2f32 M_SQRT1_2f32x M_SQRT1_2f64 M_SQRT1_2f64x M_SQRT1_2l M_SQRT2 "
+      "M_SQRT2f M_SQRT2f32 M_SQRT2f32x M_SQRT2f64 M_SQRT2f64x M_SQRT2l NAME_MAX NAN NFDBITS NGROUPS_MAX "
+      "NL_ARGMAX NL_LANGMAX NL_MSGMAX NL_NMAX NL_SETMAX NL_TEXTMAX NULL NZERO PATH_MAX PDP_ENDIAN PIPE_BUF "
+      "PTHREAD_DESTRUCTOR_ITERATIONS PTHREAD_KEYS_MAX PTHREAD_STACK_MIN P_tmpdir RAND_MAX RENAME_EXCHANGE "
+      "RENAME_NOREPLACE RENAME_WHITEOUT RE_DUP_MAX RTSIG_MAX SCHAR_MAX SCHAR_MIN SCHAR_WIDTH SEEK_CUR SEEK_DATA "
+      "SEEK_END SEEK_HOLE SEEK_SET SEM_VALUE_MAX SHRT_MAX SHRT_MIN SHRT_WIDTH SNAN SNANF SNANF32 SNANF32X "
+      "SNANF64 SNANF64X SNANL SSIZE_MAX STA_CLK STA_CLOCKERR STA_DEL STA_FLL STA_FREQHOLD STA_INS STA_MODE "
+      "STA_NANO STA_PLL STA_PPSERROR STA_PPSFREQ STA_PPSJITTER STA_PPSSIGNAL STA_PPSTIME STA_PPSWANDER "
+      "STA_RONLY STA_UNSYNC TIMER_ABSTIME TIME_UTC TMP_MAX TTY_NAME_MAX UCHAR_MAX UCHAR_WIDTH UINT_MAX "
+      "UINT_WIDTH ULLONG_MAX ULLONG_WIDTH ULONG_LONG_MAX ULONG_MAX ULONG_WIDTH USHRT_MAX USHRT_WIDTH WCONTINUED "
+      "WEXITED WEXITSTATUS WIFCONTINUED WIFEXITED WIFSIGNALED WIFSTOPPED WNOHANG WNOWAIT WORD_BIT WSTOPPED "
+      "WSTOPSIG WTERMSIG WUNTRACED XATTR_LIST_MAX XATTR_NAME_MAX XATTR_SIZE_MAX alloca assert assert_perror "
+      "be16toh be32toh be64toh errno htobe16 htobe32 htobe64 htole16 htole32 htole64 isalnum_l isalpha_l "
+      "isascii isascii_l isblank_l iscntrl_l isdigit_l isgraph_l islower_l isprint_l ispunct_l isspace_l "
+      "issubnormal isupper_l isxdigit_l le16toh le32toh le64toh linux math_errhandling offsetof stderr stdin "
+      "stdout strdupa strndupa toascii toascii_l unix ";
+  return isAmong(kMacros, name) || name.starts_with_insensitive("cuda") || name.starts_with("FAGEN_");
+}
+
+bool isPythonKeyword(StringRef name) {
+  static constexpr StringLiteral kKeywords =
+      "False None True and as assert async await break class continue def del elif else except finally for from "
+      "global if import in is lambda nonlocal not or pass raise return try while with yield ";
+  return isAmong(kKeywords, name);
+}
+
+} // namespace fagen
