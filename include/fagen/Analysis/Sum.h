@@ -13,8 +13,8 @@ namespace fagen {
 /// Numbers of the factors, the newest first; one that is there twice is squared.
 using Monomial = llvm::SmallVector<unsigned, 3>;
 
-/// constant + the sum of times * monomial. The monomial with the newest factors is the first: an order that monomials with
-/// a factor more keep.
+/// constant + the sum of times * monomial. The monomial with the newest factors is the first: an order that monomials
+/// with a factor more keep.
 struct Sum {
   struct NewestFirst {
     bool operator()(const Monomial &a, const Monomial &b) const {

@@ -4,6 +4,7 @@
 
 #include "../program.h"
 
+#include <fagen/device/tensor_map.h>
 #include <fagen/table.h>
 
 #include <cstddef>
