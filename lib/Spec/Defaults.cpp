@@ -3,45 +3,41 @@
 
 #include "Checks.h"
 
-#include "fagen/Target/MmaInstrs.h"
+#include "fagen/Spec/GoesWith.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 
 namespace fagen {
 
-/// Bulk copies next to asynchronous products; else the last of the others that the target has.
-static Copy bestCopy(const TargetInfo &target, Mma mma) {
-  if (mmaFamily(mma).isAsynchronous)
-    return Copy::Tma;
-  Copy best = Copy::LdSt;
-  for (const OptionValueInfo &value : optionInfo(OptionKey::Copy).values)
-    if (target.hasAll(value.needs) && Copy(value.number) != Copy::Tma)
-      best = Copy(value.number);
-  return best;
+/// Whether neither the spec nor a default says what the key is.
+static bool isChosen(const OptionInfo &option) {
+  return option.block == OptionBlock::Schedule && option.defaultText.empty() && !option.required;
 }
 
+/// Key by key, of the values that the family and the target have the first that goes with the keys so far.
 void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) {
-  auto open = [&](OptionKey key) { return (given & keyBit(key)) == 0; };
-  const MmaFamilyInfo &family = mmaFamily(schedule.mma);
-  const bool isVectorNarrow = schedule.vectorBytes != 16;
-  if (open(OptionKey::Copy))
-    schedule.copy = isVectorNarrow && !family.isAsynchronous ? Copy::LdSt : bestCopy(target, schedule.mma);
-  if (open(OptionKey::Swizzle)) {
-    schedule.swizzle = !family.isCollective         ? Swizzle::None
-                       : hasOpaqueFragments(family) ? Swizzle::Pad
-                       : family.isAsynchronous      ? Swizzle::B128
-                                                    : Swizzle::Xor;
+  KeySet open = 0;
+  for (const OptionInfo &option : allOptions())
+    if (isChosen(option))
+      open |= keyBit(option.key) & ~given;
+  const KeyNumbers numbers{
+      target, [&](OptionKey key) { return getKey(schedule, key).number; },
+      [&](OptionKey key) { return optionInfo(key).block == OptionBlock::Schedule && (open & keyBit(key)) == 0; },
+      [](OptionKey) { return false; }};
+  for (const OptionInfo &option : allOptions()) {
+    if ((open & keyBit(option.key)) == 0)
+      continue;
+    const std::vector<unsigned> values = valuesOf(option, schedule.mma, target);
+    const auto best = find_if(values, [&](unsigned number) { return goesWithAll(option, number, numbers); });
+    OptionValue value;
+    if (!values.empty())
+      value.number = best == values.end() ? values.front() : *best;
+    setKey(schedule, option.key, value);
+    open &= ~keyBit(option.key);
   }
-  if (open(OptionKey::Refill))
-    schedule.refill = family.isCollective ? Refill::Split : Refill::Joint;
-  if (open(OptionKey::QIn))
-    schedule.qIn = OperandPlace::Shared;
-  if (open(OptionKey::PIn))
-    schedule.pIn = family.keepsResults ? OperandPlace::Registers : OperandPlace::Shared;
-  if (open(OptionKey::Roles))
-    schedule.roles = family.isAsynchronous ? Roles::Specialized : Roles::Unified;
 }
 
 unsigned splitKeys(const Problem &problem, const Schedule &schedule) {

@@ -1,0 +1,104 @@
+// fagen: which values of a schedule's keys go with which.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fagen/Spec/GoesWith.h"
+
+#include "fagen/Target/MmaInstrs.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace fagen {
+
+static bool isOnTarget(const TargetInfo &target, const OptionInfo &option, unsigned number) {
+  const OptionValueInfo *const value = option.findValue(number);
+  return !value || target.hasAll(value->needs);
+}
+
+/// What a value asks of other keys; an integer's default asks for nothing.
+static ArrayRef<GoesWith> rulesOf(const OptionInfo &option, unsigned number) {
+  if (const OptionValueInfo *const value = option.findValue(number))
+    return value->goesWith;
+  if (option.goesWith.empty() || number == option.defaultNumber())
+    return {};
+  return option.goesWith;
+}
+
+/// The first rule of the value that the other keys break.
+static std::optional<Clash> findClash(const OptionInfo &option, unsigned number, const KeyNumbers &numbers) {
+  auto canAsk = [&](OptionKey key) {
+    return numbers.isKnown(key) && isOnTarget(numbers.target, optionInfo(key), numbers.of(key));
+  };
+  if (canAsk(OptionKey::Mma))
+    if (const GoesWith *const taken = mmaFamily(Mma(numbers.of(OptionKey::Mma))).taken(option.key);
+        taken && !is_contained(taken->numbers, number))
+      return Clash{&option, OptionKey::Mma, nullptr, taken->because};
+  for (const GoesWith &rule : rulesOf(option, number))
+    if (canAsk(rule.key) && !is_contained(rule.numbers, numbers.of(rule.key)))
+      return Clash{&option, rule.key, &rule, rule.because};
+  return std::nullopt;
+}
+
+std::vector<Clash> findClashes(const KeyNumbers &numbers) {
+  std::vector<Clash> clashes;
+  if (numbers.isKnown(OptionKey::Mma) &&
+      !isOnTarget(numbers.target, optionInfo(OptionKey::Mma), numbers.of(OptionKey::Mma)))
+    return clashes;
+  for (const OptionInfo &option : allOptions()) {
+    if (option.block != OptionBlock::Schedule || !numbers.isKnown(option.key))
+      continue;
+    const unsigned number = numbers.of(option.key);
+    const OptionValueInfo *const value = option.findValue(number);
+    if (value && (value->notYet || !numbers.target.hasAll(value->needs)))
+      continue;
+    std::optional<Clash> clash = findClash(option, number, numbers);
+    if (!clash)
+      continue;
+    clash->blamed = numbers.isGiven(option.key) ? option.key : clash->with;
+    if (numbers.isGiven(clash->blamed))
+      clashes.push_back(*clash);
+  }
+  return clashes;
+}
+
+std::vector<unsigned> valuesOf(const OptionInfo &option, Mma family, const TargetInfo &target) {
+  const GoesWith *const taken = mmaFamily(family).taken(option.key);
+  std::vector<unsigned> values;
+  auto add = [&](const OptionValueInfo &value) {
+    if (!value.notYet && target.hasAll(value.needs))
+      values.push_back(value.number);
+  };
+  if (taken)
+    for (unsigned number : taken->numbers)
+      add(*option.findValue(number));
+  else
+    for_each(option.values, add);
+  return values;
+}
+
+std::vector<unsigned> valuesThatFit(const Clash &clash, const KeyNumbers &numbers) {
+  const OptionInfo &option = *clash.option;
+  if (option.values.empty())
+    return {option.defaultNumber()};
+  std::vector<unsigned> values = valuesOf(option, Mma(numbers.of(OptionKey::Mma)), numbers.target);
+  erase_if(values, [&](unsigned number) {
+    return any_of(rulesOf(option, number), [&](const GoesWith &rule) {
+      return rule.key == clash.with && !is_contained(rule.numbers, numbers.of(rule.key));
+    });
+  });
+  return values;
+}
+
+bool goesWithAll(const OptionInfo &option, unsigned number, const KeyNumbers &numbers) {
+  auto allows = [&](const GoesWith &rule, unsigned said) { return is_contained(rule.numbers, said); };
+  if (findClash(option, number, numbers))
+    return false;
+  return all_of(allOptions(), [&](const OptionInfo &other) {
+    return other.block != OptionBlock::Schedule || other.key == option.key || !numbers.isKnown(other.key) ||
+           all_of(rulesOf(other, numbers.of(other.key)),
+                  [&](const GoesWith &rule) { return rule.key != option.key || allows(rule, number); });
+  });
+}
+
+} // namespace fagen
