@@ -146,7 +146,7 @@ static std::unique_ptr<ir::Program> lowerAsItFits(Variant &variant) {
   const Schedule &schedule = variant.schedule;
   if (schedule.grid != Grid::Tiles)
     return lowerPersistent(variant);
-  if (schedule.qIn == OperandPlace::Registers)
+  if (schedule.qIn == OperandPlace::Registers && schedule.roles == Roles::Unified) // else its slot is guarded
     return lowerQueryInRegisters(variant);
   return lowerAs(variant, {});
 }

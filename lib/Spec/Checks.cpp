@@ -35,6 +35,7 @@ std::vector<Finding> VariantChecker::run() {
   checkGoesWith();
   checkColumns();
   checkUnits();
+  checkBoxes();
   checkRefill();
   checkNoMaximum();
   checkHalfScores();
@@ -159,6 +160,32 @@ void VariantChecker::checkColumns() {
           fmt::format("{} = {} is {} columns; Q has {} of them", option.name.str(), number, columns,
                       problem.headDimQK));
   }
+}
+
+// A bulk copy brings boxes of at most 256 rows, of whole panels: 64 columns, or 32 where those do not divide. Who loads
+// is not there for the barriers of warps that merge what they have of a row.
+void VariantChecker::checkBoxes() {
+  constexpr unsigned kMostRows = 256, kPanelColumns = 32;
+  if (!known(OptionKey::Copy, OptionKey::Mma) || schedule.copy != Copy::Tma || family().unitWarps > 1 ||
+      !isOnTarget(OptionKey::Copy, unsigned(schedule.copy)))
+    return;
+  if (known(OptionKey::Tile) && std::max(schedule.tileRows, schedule.tileKeys) > kMostRows)
+    add("keys", OptionKey::Tile,
+        fmt::format("copy = tma brings at most {} rows at once, not {}", kMostRows,
+                    std::max(schedule.tileRows, schedule.tileKeys)));
+  if (known(OptionKey::Tile, OptionKey::Warps) && schedule.keyWarps > 1)
+    add("warps", OptionKey::Warps,
+        fmt::format("{} warps for {} query rows are not yet supported with copy = tma, {} side by side over keys; it "
+                    "takes {}",
+                    schedule.warps, schedule.tileRows, schedule.keyWarps, schedule.rowWarps));
+  for (unsigned headDim : {problem.headDimQK, problem.headDimV})
+    if (known(OptionKey::HeadDim) && headDim % kPanelColumns != 0) {
+      add("head_dim", OptionKey::HeadDim,
+          fmt::format("head_dim {} is not a multiple of {}, which copy = tma needs; the nearest are {} and {}", headDim,
+                      kPanelColumns, headDim / kPanelColumns * kPanelColumns,
+                      (headDim / kPanelColumns + 1) * kPanelColumns));
+      return;
+    }
 }
 
 /// Warps that issue products together.

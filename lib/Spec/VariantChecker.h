@@ -40,6 +40,7 @@ private:
     return target.hasAll(optionInfo(key).findValue(number)->needs);
   }
   void checkUnits();
+  void checkBoxes();
   void checkWarpGroupTile();
   void checkRefill();
   void checkInvariantSplit();

@@ -87,6 +87,7 @@ private:
   void judgeGoesWith();
   void judgePassNumbers();
   void judgeNumbers();
+  void judgeBoxes();
   void judgeWarpGroupTile();
   void judgeShared();
   void judgePlaces();
@@ -240,27 +241,33 @@ std::vector<unsigned> warpsFor(Mma mma, unsigned rows) {
 //===-- Rules
 //------------------------------------------------------------------------------------------------------===//
 
-static bool hasRules(const OptionInfo &option) {
+/// Whether the key's values, in kernels of families of this kind, may break what stands in the tables.
+static bool mayClash(const OptionInfo &option, bool isOfWarpGroups) {
+  auto asks = [&](const GoesWith &rule) { return !isOfWarpGroups || rule.key != OptionKey::Mma; };
   return option.block == OptionBlock::Schedule &&
-         (!option.goesWith.empty() ||
-          any_of(option.values, [](const OptionValueInfo &value) { return !value.goesWith.empty(); }) ||
-          any_of(allMmaFamilies(), [&](const MmaFamilyInfo &family) { return family.taken(option.key) != nullptr; }));
+         (any_of(option.goesWith, asks) ||
+          any_of(option.values, [&](const OptionValueInfo &value) { return any_of(value.goesWith, asks); }) ||
+          any_of(allMmaFamilies(), [&](const MmaFamilyInfo &family) {
+            return (family.unitWarps > 1) == isOfWarpGroups && family.taken(option.key);
+          }));
+}
+
+/// Of numbers, each with a name here; then those of keys whose values go with others' values.
+static std::vector<std::string> namesOfRules() {
+  std::vector<std::string> names{"target", "not-yet", "places"};
+  for (const bool isOfWarpGroups : {false, true}) {
+    const std::string prefix = isOfWarpGroups ? "wgmma-" : "";
+    for (StringRef rule : {"accum", "head-dim", "rows", "warps", "warp-group", "keys", "columns", "shared"})
+      names.push_back(prefix + rule.str());
+    for (const OptionInfo &option : allOptions())
+      if (mayClash(option, isOfWarpGroups))
+        names.push_back(prefix + option.name.str());
+  }
+  return names;
 }
 
 ArrayRef<StringRef> allRules() {
-  // Of numbers, each with a name here; then those of keys whose values go with others' values.
-  static const std::vector<std::string> kNames = [] {
-    std::vector<std::string> names{"target",     "not-yet", "accum",   "head-dim", "rows",  "warps",
-                                   "warp-group", "keys",    "columns", "shared",   "places"};
-    for (const OptionInfo &option : allOptions())
-      if (hasRules(option))
-        names.push_back(option.name.str());
-    const size_t count = names.size();
-    for (size_t i = 0; i != count; ++i)
-      if (!is_contained({"target", "not-yet", "places"}, names[i]))
-        names.push_back("wgmma-" + names[i]);
-    return names;
-  }();
+  static const std::vector<std::string> kNames = namesOfRules();
   static const std::vector<StringRef> kRules(kNames.begin(), kNames.end());
   return kRules;
 }
@@ -336,11 +343,25 @@ void Judge::judgeNumbers() {
   require(variant.swizzle() != Swizzle::Xor || isWide || variant.family().isCollective, "swizzle", OptionKey::Swizzle);
   require(RescalePolicy(variant.number(OptionKey::Rescale)) != RescalePolicy::None, "rescale",
           OptionKey::Rescale); // masks bound no scores
+  if (variant.copy() == Copy::Tma)
+    judgeBoxes();
   if (!variant.isOfWarpGroups())
     return;
   const bool turns = variant.overlap() == Overlap::Both || variant.overlap() == Overlap::Pingpong;
   require(!turns || variant.number(OptionKey::Warps) >= 8, "overlap", OptionKey::Overlap);
   judgeWarpGroupTile();
+}
+
+/// What bulk copies bring to warps that multiply by themselves.
+void Judge::judgeBoxes() {
+  const bool isOnTarget =
+      variant.point.target->hasAll(optionInfo(OptionKey::Copy).findValue(unsigned(Copy::Tma))->needs);
+  if (variant.family().unitWarps > 1 || !isOnTarget)
+    return;
+  require(variant.number(OptionKey::Tile) <= 256 && variant.second(OptionKey::Tile) <= 256, "keys", OptionKey::Tile);
+  require(variant.keyWarps() == 1, "warps", OptionKey::Warps);
+  require(variant.number(OptionKey::HeadDim) % 32 == 0 && variant.second(OptionKey::HeadDim) % 32 == 0, "head-dim",
+          OptionKey::HeadDim);
 }
 
 void Judge::judgeWarpGroupTile() {

@@ -50,36 +50,42 @@ std::string goesWithList(const RecordKeeper &records, const std::vector<Record *
   return result + "}";
 }
 
-/// "; goes with `overlap = intra` or `both`"
-static std::string textOf(StringRef key, ArrayRef<StringRef> values, StringRef because) {
-  std::string text = "; goes with `" + key.str() + " = ";
+/// "`overlap = intra` or `both`"
+static std::string textOf(StringRef key, ArrayRef<StringRef> values, StringRef because = "") {
+  std::string text = "`" + key.str() + " = ";
   for (const auto &[i, value] : enumerate(values))
     text += (i == 0 ? "" : i + 1 == values.size() ? " or `" : ", `") + value.str() + "`";
   return text + (because.empty() ? "" : ", ") + because.str();
 }
 
-static std::string textOf(const std::vector<Record *> &rules) {
-  std::string text;
-  for (const Record *rule : rules)
-    text += textOf(rule->getValueAsString("Key"), rule->getValueAsListOfStrings("Values"),
-                   rule->getValueAsString("Because"));
-  return text;
-}
-
-std::string goesWithText(const Record &option) { return textOf(option.getValueAsListOfDefs("With")); }
-
-std::string goesWithText(const RecordKeeper &records, const Record &option, const Record &value) {
-  const StringRef text = value.getValueAsDef("TheCase")->getValueAsString("Text");
+/// "; goes with `mma = wgmma` and `overlap = intra` or `both`": by families that take the value, and by its own rules.
+static std::string textOf(const Record &option, const std::vector<Record *> &rules,
+                          function_ref<bool(const Record &)> isTakenBy) {
+  std::vector<std::string> texts;
   std::vector<StringRef> takers;
-  const std::vector<Record *> families = recordsInOrder(records, "MmaFamily");
+  const std::vector<Record *> families = recordsInOrder(option.getRecords(), "MmaFamily");
   for (const Record *family : families)
     if (all_of(family->getValueAsListOfDefs("Values"), [&](const Record *takes) {
-          return takes->getValueAsString("Key") != option.getValueAsString("Key") ||
-                 is_contained(takes->getValueAsListOfStrings("Values"), text);
+          return takes->getValueAsString("Key") != option.getValueAsString("Key") || isTakenBy(*takes);
         }))
       takers.push_back(family->getValueAsDef("Family")->getValueAsString("Text"));
-  return (takers.size() == families.size() || takers.empty() ? "" : textOf("mma", takers, "")) +
-         textOf(value.getValueAsListOfDefs("With"));
+  if (!takers.empty() && takers.size() != families.size())
+    texts.push_back(textOf("mma", takers));
+  for (const Record *rule : rules)
+    texts.push_back(textOf(rule->getValueAsString("Key"), rule->getValueAsListOfStrings("Values"),
+                           rule->getValueAsString("Because")));
+  return texts.empty() ? "" : "; goes with " + join(texts, ", and ");
+}
+
+std::string goesWithText(const Record &option) {
+  const bool isInteger = option.getValueAsListOfDefs("Values").empty();
+  return isInteger ? textOf(option, option.getValueAsListOfDefs("With"), [](const Record &) { return false; }) : "";
+}
+
+std::string goesWithText(const Record &option, const Record &value) {
+  const StringRef text = value.getValueAsDef("TheCase")->getValueAsString("Text");
+  return textOf(option, value.getValueAsListOfDefs("With"),
+                [&](const Record &takes) { return is_contained(takes.getValueAsListOfStrings("Values"), text); });
 }
 
 } // namespace fagen::tblgen

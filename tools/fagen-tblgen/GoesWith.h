@@ -13,9 +13,9 @@ namespace fagen::tblgen {
 /// a value that SpecOptions.td lacks is an error.
 std::string goesWithList(const llvm::RecordKeeper &records, const std::vector<llvm::Record *> &rules);
 
-/// "; goes with `roles = specialized`; goes with `mma = wgmma`" of an option's value: by its own rules, and by what
+/// "; goes with `mma = wgmma`, and `roles = specialized`" of an option's value: by its own rules, and by what
 /// families take.
-std::string goesWithText(const llvm::RecordKeeper &records, const llvm::Record &option, const llvm::Record &value);
+std::string goesWithText(const llvm::Record &option, const llvm::Record &value);
 
 /// The same of the numbers of an option that are not its default.
 std::string goesWithText(const llvm::Record &option);

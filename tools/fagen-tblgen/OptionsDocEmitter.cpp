@@ -61,7 +61,7 @@ void emitValue(raw_ostream &os, const Record &option, const Record &value) {
     os << "; n is " << argument->getValueAsInt("Min") << " to " << argument->getValueAsInt("Max");
   else if (argument->isSubClassOf("Names"))
     os << ": " << codeList(argument->getValueAsListOfStrings("Allowed"));
-  os << goesWithText(option.getRecords(), option, value);
+  os << goesWithText(option, value);
   for (const Record *feature : value.getValueAsListOfDefs("Needs"))
     os << "; needs a target with `" << feature->getValueAsString("Text") << "`";
   if (value.getValueAsBit("NotYet"))

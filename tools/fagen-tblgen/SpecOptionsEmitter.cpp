@@ -69,7 +69,7 @@ void emitArgument(raw_ostream &os, const Record &argument) {
 void emitValue(raw_ostream &os, const Record &option, const Record &value) {
   const Record *enumCase = value.getValueAsDef("TheCase");
   const StringRef enumName = option.getValueAsDef("Enum")->getValueAsString("Name");
-  const std::string doc = value.getValueAsString("Doc").str() + goesWithText(option.getRecords(), option, value);
+  const std::string doc = value.getValueAsString("Doc").str() + goesWithText(option, value);
   os << "     {" << quoted(enumCase->getValueAsString("Text")) << ", unsigned(" << enumName
      << "::" << enumCase->getValueAsString("Enumerator") << "), " << quoted(doc) << ", "
      << featureMask(value.getValueAsListOfDefs("Needs")) << ", " << (value.getValueAsBit("NotYet") ? "true" : "false")

@@ -210,7 +210,7 @@ def VectorOption : Option<"vector", "schedule", BytesType, "bytes per global acc
 }
 
 def QInOption : EnumOption<"q_in", "schedule", OperandPlaceEnum, "where Q lives as a matrix operand", [
-  Value<PlaceRegisters, "in registers, loaded once">,
+  With<PlaceRegisters, "in registers, loaded once", [GoesWith<"grid", ["tiles"]>]>,
   Value<PlaceShared, "in shared memory, read at each step">
 ]> { let InName = "q_"; let DefaultDoc = "shared"; }
 
@@ -250,7 +250,7 @@ def ExpOption : EnumOption<"exp", "schedule", ExpEnum, "how exp2 is computed", [
 ]> { let InName = "exp_"; let Default = "mufu"; }
 
 // Probabilities may be 2^8 times as large as usual, or 2^15 or 2^40 times, and with them P V of a tile.
-def InF32 : GoesWith<"accum", ["f32"], "for f16 could overflow">;
+def InF32 : GoesWith<"accum", ["f32"], "whose range it needs">;
 
 def RescaleOption : EnumOption<"rescale", "schedule", RescaleEnum, "when O and the row sums follow a new row maximum", [
   Value<RescaleAlways, "in every step: the largest term of a row is then exact, and errors are the smallest">,
