@@ -145,6 +145,9 @@ void VariantChecker::checkGoesWith() {
       message = fmt::format("{} is not yet supported with {}; it takes {}", value, mmaText(), fitting);
     else
       message = fmt::format("{} does not go with {}{}; it takes {}", value, mmaText(), because, fitting);
+    erase_if(findings, [&](const Finding &earlier) { // what any family takes is said less closely
+      return earlier.check == "value" && earlier.key == clash.option->key;
+    });
     add(clash.option->name, clash.blamed, std::move(message));
   }
 }

@@ -17,7 +17,7 @@ static bool isChosen(const OptionInfo &option) {
   return option.block == OptionBlock::Schedule && option.defaultText.empty() && !option.required;
 }
 
-/// Key by key, of the values that the family and the target have the first that goes with the keys so far.
+/// Key by key, each by those that are there.
 void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) {
   KeySet open = 0;
   for (const OptionInfo &option : allOptions())
@@ -30,11 +30,8 @@ void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) 
   for (const OptionInfo &option : allOptions()) {
     if ((open & keyBit(option.key)) == 0)
       continue;
-    const std::vector<unsigned> values = valuesOf(option, schedule.mma, target);
-    const auto best = find_if(values, [&](unsigned number) { return goesWithAll(option, number, numbers); });
     OptionValue value;
-    if (!values.empty())
-      value.number = best == values.end() ? values.front() : *best;
+    value.number = bestValue(option, numbers);
     setKey(schedule, option.key, value);
     open &= ~keyBit(option.key);
   }

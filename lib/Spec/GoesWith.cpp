@@ -49,20 +49,23 @@ std::vector<Clash> findClashes(const KeyNumbers &numbers) {
     if (option.block != OptionBlock::Schedule || !numbers.isKnown(option.key))
       continue;
     const unsigned number = numbers.of(option.key);
-    const OptionValueInfo *const value = option.findValue(number);
-    if (value && (value->notYet || !numbers.target.hasAll(value->needs)))
-      continue;
-    std::optional<Clash> clash = findClash(option, number, numbers);
+    std::optional<Clash> clash = isOnTarget(numbers.target, option, number) ? findClash(option, number, numbers)
+                                                                            : std::nullopt;
     if (!clash)
       continue;
-    clash->blamed = numbers.isGiven(option.key) ? option.key : clash->with;
-    if (numbers.isGiven(clash->blamed))
-      clashes.push_back(*clash);
+    const bool isGiven = numbers.isGiven(option.key);
+    clash->blamed = isGiven ? option.key : numbers.isGiven(clash->with) ? clash->with : OptionKey::Mma;
+    clashes.push_back(*clash);
   }
+  erase_if(clashes, [&](const Clash &clash) { // what follows from another one
+    return clash.blamed != clash.option->key &&
+           any_of(clashes, [&](const Clash &other) { return other.option->key == clash.blamed; });
+  });
   return clashes;
 }
 
-std::vector<unsigned> valuesOf(const OptionInfo &option, Mma family, const TargetInfo &target) {
+/// Values of an enumerated key that the family and the target have, the family's best first.
+static std::vector<unsigned> valuesOf(const OptionInfo &option, Mma family, const TargetInfo &target) {
   const GoesWith *const taken = mmaFamily(family).taken(option.key);
   std::vector<unsigned> values;
   auto add = [&](const OptionValueInfo &value) {
@@ -90,15 +93,27 @@ std::vector<unsigned> valuesThatFit(const Clash &clash, const KeyNumbers &number
   return values;
 }
 
-bool goesWithAll(const OptionInfo &option, unsigned number, const KeyNumbers &numbers) {
+static bool keepsRules(const OptionInfo &option, unsigned number, const KeyNumbers &numbers) {
+  return !findClash(option, number, numbers);
+}
+
+static bool goesWithAll(const OptionInfo &option, unsigned number, const KeyNumbers &numbers) {
   auto allows = [&](const GoesWith &rule, unsigned said) { return is_contained(rule.numbers, said); };
-  if (findClash(option, number, numbers))
+  if (!keepsRules(option, number, numbers))
     return false;
   return all_of(allOptions(), [&](const OptionInfo &other) {
     return other.block != OptionBlock::Schedule || other.key == option.key || !numbers.isKnown(other.key) ||
            all_of(rulesOf(other, numbers.of(other.key)),
                   [&](const GoesWith &rule) { return rule.key != option.key || allows(rule, number); });
   });
+}
+
+unsigned bestValue(const OptionInfo &option, const KeyNumbers &numbers) {
+  const std::vector<unsigned> values = valuesOf(option, Mma(numbers.of(OptionKey::Mma)), numbers.target);
+  auto best = find_if(values, [&](unsigned number) { return goesWithAll(option, number, numbers); });
+  if (best == values.end()) // so that what others ask for is what is wrong
+    best = find_if(values, [&](unsigned number) { return keepsRules(option, number, numbers); });
+  return values.empty() ? 0 : best == values.end() ? values.front() : *best;
 }
 
 } // namespace fagen

@@ -106,16 +106,12 @@ unsigned Variant::policy(OptionKey key) const {
   const auto found = chosen.find(key);
   if (found != chosen.end())
     return found->second;
-  const OptionInfo &option = optionInfo(key);
-  const std::vector<unsigned> values = valuesOf(option, mma(), *point.target);
-  const KeyNumbers numbers{*point.target, [&](OptionKey other) { return number(other); },
-                           [&](OptionKey other) {
-                             return optionInfo(other).block == OptionBlock::Schedule &&
-                                    (find(other) || chosen.count(other) != 0);
-                           },
-                           [](OptionKey) { return false; }};
-  const auto best = find_if(values, [&](unsigned value) { return goesWithAll(option, value, numbers); });
-  return values.empty() ? 0 : best == values.end() ? values.front() : *best;
+  return bestValue(optionInfo(key), {*point.target, [&](OptionKey other) { return number(other); },
+                                     [&](OptionKey other) {
+                                       return optionInfo(other).block == OptionBlock::Schedule &&
+                                              (find(other) || chosen.count(other) != 0);
+                                     },
+                                     [](OptionKey) { return false; }});
 }
 
 /// Defaults by key; null where policy chooses.

@@ -7,8 +7,6 @@
 
 #include <functional>
 
-#include <optional>
-
 namespace fagen {
 
 /// What a variant says.
@@ -16,7 +14,7 @@ struct KeyNumbers {
   const TargetInfo &target;
   std::function<unsigned(OptionKey)> of;  ///< the number of a key; of `mask` that of none where it hides no keys
   std::function<bool(OptionKey)> isKnown; ///< rules that read another key are left out
-  std::function<bool(OptionKey)> isGiven; ///< whether the spec says it, so that it can be blamed
+  std::function<bool(OptionKey)> isGiven; ///< whether the spec says it: it is blamed first
 };
 
 /// A value and that of another key, which do not go together.
@@ -36,10 +34,8 @@ std::vector<Clash> findClashes(const KeyNumbers &numbers);
 /// best first.
 std::vector<unsigned> valuesThatFit(const Clash &clash, const KeyNumbers &numbers);
 
-/// Whether a value goes with what the known keys say, and they with it.
-bool goesWithAll(const OptionInfo &option, unsigned number, const KeyNumbers &numbers);
-
-/// Values of an enumerated key that the family and the target have, the family's best first.
-std::vector<unsigned> valuesOf(const OptionInfo &option, Mma family, const TargetInfo &target);
+/// What the key is where the spec does not say: the first value of the family, on the target, that goes with the known
+/// keys, and they with it.
+unsigned bestValue(const OptionInfo &option, const KeyNumbers &numbers);
 
 } // namespace fagen
