@@ -21,7 +21,7 @@ namespace fagen::lab {
 
 namespace {
 
-/// Behind each buffer, to see whether a kernel writes there.
+/// After each buffer, to see whether a kernel writes there.
 constexpr int64_t kGuardBytes = 4096;
 constexpr unsigned char kGuard = 0xa5;
 

@@ -12,7 +12,7 @@
 //   keysOfLane     right operand of scalar Q K^T: keys lane, lane + 32, ... of all warps
 //   pairsOfLane    right operand of scalar P V: columns 64 i + 2 lane + {0, 1} of all keys, all warps
 //   scores         scalar scores and scratch: element (row, column) by lane column % 32 of the row's warp
-//   ownElements    partial results: each lane its accumulator's pairs, and behind them a copy of m and l
+//   ownElements    partial results: each lane its accumulator's pairs, and after them a copy of m and l
 //   mergedPairs    the merge: m, l and element pair e of every key warp's row by thread e % T
 //   rowsInTurn     operands with RowsOfWarps: rows w, w + warps, ... of every key warp, by lanes of warp w
 

@@ -275,7 +275,7 @@ public:
 private:
   Expr expanded(const Expr &expr) const { return ::expanded(kernel, expr); }
 
-  /// From `first` of a matrix that begins at `rest` and ends behind `extent`.
+  /// From `first` of a matrix that begins at `rest` and ends after `extent`.
   Reach along(const Expr &rest, const Expr &first, const Expr &length, const Expr &extent) const {
     return {expanded(rest + first), length, expanded(rest + extent)};
   }
@@ -324,6 +324,27 @@ static std::optional<Reach> spanOf(const Reach &a, const Reach &b) {
   return Reach{base + constant(begin), constant(end - begin), a.end && b.end && a.end == b.end ? a.end : Expr()};
 }
 
+/// The condition of the `if` that the op stands in, of those in this block; null where it stands in none.
+static Expr conditionOf(const Block &block, const Op &op) {
+  for (const std::unique_ptr<Op> &each : block.ops)
+    if (const auto branch = dynCast<IfOp>(std::as_const(*each)))
+      if (llvm::any_of(each->body.ops, [&](const auto &inner) { return inner.get() == &op; }))
+        return branch->condition();
+  return {};
+}
+
+/// Whether a tile takes one of the two ops and not the other: they stand in branches of a condition and its opposite,
+/// among what is done once for a tile.
+static bool excludeEachOther(const Role &roleOfA, const Op &a, const Role &roleOfB, const Op &b) {
+  if (&roleOfA != &roleOfB)
+    return false;
+  const auto turns = turnsOf(roleOfA);
+  const Block &once = turns ? (*turns)->body : roleOfA.body;
+  const Expr ofA = conditionOf(once, a), ofB = conditionOf(once, b);
+  auto isOpposite = [](const Expr &one, const Expr &other) { return one == equal(other, constant(0)); };
+  return ofA && ofB && (isOpposite(ofA, ofB) || isOpposite(ofB, ofA));
+}
+
 bool fagen::reachApart(const Kernel &kernel, const Role &roleOfA, const Op &a, const Role &roleOfB, const Op &b) {
   const Operand *const ofA = globalOperandOf(a), *const ofB = globalOperandOf(b);
   if (!kernel.hasOwnParams() || !ofA || !ofB || ofA->buffer != ofB->buffer ||
@@ -334,7 +355,7 @@ bool fagen::reachApart(const Kernel &kernel, const Role &roleOfA, const Op &a, c
   if (reachesOfA.size() != reachesOfB.size())
     return false;
   std::vector<Reach> spans;
-  bool isApart = false;
+  bool isApart = excludeEachOther(roleOfA, a, roleOfB, b);
   for (const auto &[one, other] : llvm::zip_equal(reachesOfA, reachesOfB)) {
     const std::optional<Reach> span = spanOf(one, other);
     if (!span)

@@ -173,7 +173,7 @@ static Work workOfResult(const Op &op, double warps, double keyWarps) {
     const Buffer &o = *staged->o().buffer, &dst = *staged->dst().buffer;
     const double count = warps * o.rows * std::min(o.columns, dst.columns);
     work.wavefronts = wavefrontsOf(count * sizeOf(dst.type));
-    work.storedBytes = count * sizeOf(dst.type); // by the bulk_store behind it
+    work.storedBytes = count * sizeOf(dst.type); // by the bulk_store after it
   } else if (const auto split = dynCast<StoreSplitOp>(op)) {
     work.storedBytes = warps * elements(*split->o().buffer) * sizeOf(split->dst().buffer->type);
   } else if (const auto own = dynCast<StorePartialOp>(op)) {
@@ -240,7 +240,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::TakeTile:
   case OpKind::Fence:
   case OpKind::AwaitLaunches:
-  // By the copy engine, beside what follows.
+  // By the copy engine, during what follows.
   case OpKind::BulkStore:
   case OpKind::BulkCommit:
   case OpKind::BulkWait:
@@ -249,7 +249,7 @@ Work model::workOf(const Kernel &kernel, const Role &role, const Op &op) {
   case OpKind::CombineLast:
   // A launch of its own, before.
   case OpKind::ClassifyTiles:
-  // Little beside the rest, or nothing: once a tile, no instruction, or what the body has.
+  // Little compared with the rest, or nothing: once a tile, no instruction, or what the body has.
   case OpKind::CopyCommit:
   case OpKind::CopyWait:
   case OpKind::StoreLse:

@@ -256,3 +256,17 @@ bool fagen::ir::seesMoreInLaterRows(const Kernel &kernel) {
     });
   return seesMore;
 }
+
+/// n of min(n, 1); null of other expressions.
+static Expr cutAtOne(const Expr &expr) {
+  return expr.kind() == ExprKind::Min && expr.rhs() == constant(1) ? expr.lhs() : Expr();
+}
+
+std::optional<OneStep> fagen::ir::oneStepOf(llvm::StringRef variable, const Expr &begin, const Expr &end) {
+  const Expr step = ir::variable(variable);
+  if (const Expr count = cutAtOne(end); count && begin == constant(0))
+    return OneStep{begin, lessThan(step, count)};
+  if (begin.kind() == ExprKind::Sub && begin.lhs() == end && begin.rhs() == min(end, constant(1)))
+    return OneStep{end - constant(1), lessEqual(constant(0), step)};
+  return std::nullopt;
+}

@@ -104,11 +104,24 @@ std::optional<unsigned> ir::rowsOfTile(const Kernel &kernel) {
   return rows;
 }
 
+/// Whether an op of another role names the buffer.
+static bool isOfOthers(const Kernel &kernel, const Role &role, const Buffer *buffer) {
+  bool found = false;
+  for (const Role &other : kernel.roles)
+    if (&other != &role)
+      walk(other.body, [&](const Op &op) {
+        found |= llvm::any_of(op.operands, [&](const Operand &operand) { return operand.buffer == buffer; });
+      });
+  return found;
+}
+
 llvm::SmallVector<Role *, 2> ir::fillersOf(Kernel &kernel) {
   llvm::SmallVector<Role *, 2> fillers;
   for (Role &role : kernel.roles) {
     bool copies = false;
-    walk(std::as_const(role.body), [&](const Op &op) { copies |= isBulkCopy(op); });
+    walk(std::as_const(role.body), [&](const Op &op) {
+      copies |= isBulkCopy(op) || (isThreadAsyncCopy(op) && isOfOthers(kernel, role, CopyIssueOp(op).dst().buffer));
+    });
     if (copies && kernel.roles.size() > 1)
       fillers.push_back(&role);
   }
@@ -210,7 +223,7 @@ Buffer *ir::rightOperandInto(const Role &role, const Buffer *accumulator) {
   return found;
 }
 
-/// By how many steps the position lies behind the loop's; 0 where that is not known.
+/// By how many steps the position lags the loop's; 0 where that is not known.
 static int64_t lagBehind(LoopOp<const Op> loop, const Expr &position) {
   if (!position)
     return 0;

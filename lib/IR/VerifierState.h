@@ -38,8 +38,16 @@ public:
       checkNames(operand, location, what, isMask);
   }
 
+  /// Whether an `if` around says it.
+  bool holds(const Expr &condition) const {
+    return llvm::any_of(conditions, [&, wanted = expand(kernel, condition)](const Expr &each) {
+      return expand(kernel, each) == wanted;
+    });
+  }
+
   const Kernel &kernel;
   bool defective = false;
+  llvm::SmallVector<Expr, 2> conditions;        ///< of each `if` around what is looked at
   llvm::DenseMap<const Buffer *, Expr> lengths; ///< of global buffers, as bulk copies name them
 
 private:
@@ -73,7 +81,7 @@ private:
 /// Checks every op of a role.
 void verifyOps(const Role &role, VerifierState &state);
 
-/// Checks parameters of a kernel's own: what lets may name, and behind lets the views.
+/// Checks parameters of a kernel's own: what lets may name, and after lets the views.
 void verifyParams(VerifierState &state);
 void verifyViews(VerifierState &state);
 /// Checks the registers that roles ask for.
@@ -84,7 +92,7 @@ void verifyDivisions(VerifierState &state);
 void verifyGrid(VerifierState &state);
 /// Checks where a let is read.
 void verifySource(const Let &let, VerifierState &state);
-/// Checks that a kernel that awaits the launches before it touches no global memory in front of that.
+/// Checks that a kernel that awaits the launches before it touches no global memory before that.
 void verifyLaunches(VerifierState &state);
 /// Checks what an op says of the matrix in global memory that it names, if it names one.
 void verifyMatrix(const Op &op, VerifierState &state);

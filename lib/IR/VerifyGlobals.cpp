@@ -40,7 +40,7 @@ public:
         checkTensor(*buffer);
   }
 
-  /// Behind lets.
+  /// After lets.
   void checkViews() {
     for (const std::unique_ptr<Buffer> &buffer : kernel.buffers)
       if (buffer->map)
@@ -81,7 +81,7 @@ private:
            values.high <= std::numeric_limits<int32_t>::max();
   }
 
-  /// One that expressions read beside attention's tensors: its extents are values of the launch.
+  /// One that expressions read in addition to attention's tensors: its extents are values of the launch.
   void checkReadTensor(const Buffer &buffer) {
     if (buffer.param.empty() && &buffer != kernel.scratchTensor())
       state.defect(buffer.location, "%" + buffer.name + ": a kernel has one scratch, and this is the second");
@@ -249,14 +249,6 @@ void ir::verifyMatrix(const Op &op, VerifierState &state) {
     defect("a running copy knows attention's tensors only; %" + matrix->name + " is none");
 }
 
-/// A box ends where its tensor does, or where a matrix of constant size does that it covers.
-static bool endsWithMatrix(const Matrix &matrix, unsigned dimension, const Expr &first, const Expr &size,
-                           unsigned count, const Expr &begin) {
-  if (first + size == matrix.tensor().shape[dimension] || size == matrix.tensor().shape[dimension] - first)
-    return true;
-  return size == constant(count) && begin == constant(0);
-}
-
 void ir::verifyBox(const Op &op, const Buffer &tile, VerifierState &state) {
   const Matrix matrix = matrixOf(op);
   const std::optional<BoxMap> box = boxMapOf(matrix);
@@ -264,11 +256,7 @@ void ir::verifyBox(const Op &op, const Buffer &tile, VerifierState &state) {
   if (!box)
     return state.defect(op.location, name + "rows of " + ofMatrix +
                                          " do not follow each other along one dimension: copy them by threads");
-  const unsigned last = matrix.tensor().shape.size() - 1;
-  const bool ends =
-      endsWithMatrix(matrix, box->rowDimension, box->firstRow, matrix.rows(), tile.rows, firstRowOf(op)) &&
-      endsWithMatrix(matrix, last, box->firstColumn, matrix.columns(), tile.columns, firstColumnOf(op));
-  if (!ends)
+  if (!boxEndsWithMatrix(op, tile) && !state.holds(isBoxInside(op, tile)))
     state.defect(op.location, name + "a box of " + Twine(tile.rows) + " x " + Twine(tile.columns) +
                                   " may reach beyond " + ofMatrix + " into other elements of %" + matrix.tensor().name +
                                   ": copy and store them by threads");

@@ -68,7 +68,13 @@ private:
     if (op.kind == OpKind::MmaIssue || op.kind == OpKind::MmaCommit || op.kind == OpKind::MmaWait ||
         isBy(op, Actor::Group))
       checkGroups(op);
-    check(op.body);
+    if (const auto branch = dynCast<IfOp>(op)) {
+      state.conditions.push_back(branch->condition());
+      check(op.body);
+      state.conditions.pop_back();
+    } else {
+      check(op.body);
+    }
   }
 
   // Operands.
@@ -228,7 +234,7 @@ private:
              "the guard of %" + dst.name + " is filled at %" + dst.guard->full->name + ", not where the copy says");
   }
 
-  /// The copy engine knows the tensor and nothing else: where it ends, and that its rows are one behind the other.
+  /// The copy engine knows the tensor and nothing else: where it ends, and that its rows are one after the other.
   void checkBulk(const Op &op, const Buffer &tensor, const Buffer &tile, const Expr &limit) {
     if (tensor.shape.size() == 2)
       return verifyBox(op, tile, state);

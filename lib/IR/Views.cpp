@@ -3,6 +3,8 @@
 
 #include "fagen/IR/Views.h"
 
+#include <array>
+
 using namespace fagen::ir;
 using llvm::StringRef;
 
@@ -79,6 +81,48 @@ std::optional<BoxMap> fagen::ir::boxMapOf(const Matrix &matrix) {
     found = BoxMap{i, first, restBeside(at.back(), map.column)};
   }
   return found;
+}
+
+namespace {
+
+/// One dimension of a box and of its matrix.
+struct Side {
+  Expr first, size, begin; ///< of the matrix: its place in the tensor, its extent, where the box begins in it
+  const Expr &extent;      ///< of the tensor
+  unsigned count;          ///< of the box
+
+  bool endsWithMatrix() const {
+    if (first + size == extent || size == extent - first)
+      return true;
+    return size == constant(count) && begin == constant(0);
+  }
+};
+
+} // namespace
+
+/// Rows, then columns.
+static std::array<Side, 2> sidesOf(const Op &op, const Buffer &tile, const Matrix &matrix, const BoxMap &box) {
+  const llvm::ArrayRef<Expr> shape = matrix.tensor().shape;
+  return {Side{box.firstRow, matrix.rows(), firstRowOf(op), shape[box.rowDimension], tile.rows},
+          Side{box.firstColumn, matrix.columns(), firstColumnOf(op), shape.back(), tile.columns}};
+}
+
+bool fagen::ir::boxEndsWithMatrix(const Op &op, const Buffer &tile) {
+  const Matrix matrix = matrixOf(op);
+  const std::optional<BoxMap> box = boxMapOf(matrix);
+  return box && llvm::all_of(sidesOf(op, tile, matrix, *box), [](const Side &side) { return side.endsWithMatrix(); });
+}
+
+Expr fagen::ir::isBoxInside(const Op &op, const Buffer &tile) {
+  const Matrix matrix = matrixOf(op);
+  const std::optional<BoxMap> box = boxMapOf(matrix);
+  Expr inside;
+  for (const Side &side : sidesOf(op, tile, matrix, *box))
+    if (!side.endsWithMatrix()) {
+      const Expr fits = lessEqual(side.begin + constant(side.count), side.size);
+      inside = inside ? logicalAnd(inside, fits) : fits;
+    }
+  return inside;
 }
 
 const Operand *fagen::ir::globalOperandOf(const Op &op) {

@@ -48,6 +48,10 @@ std::string Parser::operatorHint() const {
   static constexpr std::pair<StringLiteral, StringLiteral> kOthers[] = {
       {"and", "&&"}, {"or", "||"}, {"not", "!"}, {"is", "=="}, {"&", "&&"}, {"|", "||"},
   };
+  if (token.is("=") && (ahead.is("<") || ahead.is(">")))
+    return ("; '=" + ahead.text + "' is written '" + ahead.text + "='").str();
+  if (token.is("in"))
+    return "; a range is written low <= k && k <= high";
   if (token.is("=") || (token.is("!") && ahead.is("=")))
     return token.is("=") ? "; equality is written '=='" : "; inequality is written '!='";
   if (token.is("if"))
@@ -56,6 +60,20 @@ std::string Parser::operatorHint() const {
     if (token.is(other))
       return ("; '" + other + "' is written '" + own + "'").str();
   return "";
+}
+
+// Where an operand is missing: half of an operator that specs do not have may stand there.
+std::string Parser::operandHint() const {
+  const char before = lastEnd.isValid() ? lastEnd.getPointer()[-1] : '\0';
+  if (token.is("*") && before == '*')
+    return "; a power is written x * x, or exp2(y * log2(x)) in a form";
+  if (token.is("=") && before == '=')
+    return "; equality is written '==', inequality '!='";
+  if (token.is(">") && before == '<')
+    return "; inequality is written '!='";
+  if (before == '%')
+    return "; a per cent is written as a factor: 0.05";
+  return token.is("]") ? "; a range is written [low, high]" : "";
 }
 
 std::string Parser::valueHint() const {
@@ -232,6 +250,8 @@ bool Parser::parseTarget(ast::File &file) {
   advance();
   do {
     ast::Name name;
+    if (token.is("["))
+      return fail("expected a target (sm_89), not '['; several stand without brackets: target sm_80, sm_89;");
     if (!expectName(name, "a target (sm_89)"))
       return false;
     file.targets.push_back(std::move(name));
@@ -292,7 +312,7 @@ bool Parser::parseSchedule(ast::Kernel &kernel) {
   ast::Schedule &schedule = kernel.schedules.emplace_back();
   schedule.range = token.range();
   advance();
-  if (token.kind == Token::Word && !ahead.is("=")) {
+  if ((token.kind == Token::Word || token.kind == Token::Reported) && !ahead.is("=")) {
     schedule.name = ast::Name{token.text.str(), token.range()};
     advance();
   }
@@ -373,6 +393,8 @@ bool Parser::parseGate(ast::Require &require) {
   static constexpr StringLiteral kRelations[] = {"==", "!=", "<=", "<", ">=", ">"};
   ast::Gate gate;
   SMLoc begin = here();
+  if (token.kind == Token::Integer || token.kind == Token::Decimal)
+    return fail("expected a gate's name, not " + describeToken() + "; the gate comes first: registers <= 128");
   if (!expectName(gate.name, "a gate's name"))
     return false;
   for (StringRef relation : kRelations)

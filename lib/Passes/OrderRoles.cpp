@@ -3,7 +3,7 @@
 //
 // Buffers that one role fills for others have an mbarrier that says that a position is filled; rings have a second one,
 // `_empty`, that says that all have left it. Rings whose copies name the same mbarrier share both. From the order of
-// fills and uses (Handovers.h) follows
+// fills and uses (roles/Handovers.h) follows
 //
 //   load   wait    k_empty[j - S]  by one thread: everybody has left the slot's last tile
 //          arrive  k_full[j]       announces the bytes of all copies there
@@ -13,7 +13,8 @@
 //          mma_wait
 //          arrive  k_empty[j]      after the op that says that the last use is done
 //
-// Where threads fill, all of them wait, and all arrive after what they wrote. A slot is left by one thread of each
+// Where threads fill, all of them wait, and all arrive after what they wrote, or when what they copy by cp_async has
+// landed (roles/ThreadCopies.h). A slot is left by one thread of each
 // group where only products of groups use it, else by one of each warp, after a barrier of the warp where lanes do. A
 // use that is done d steps later is left d steps later, those of the last steps after the loop.
 //
@@ -23,8 +24,9 @@
 #include "fagen/IR/Queries.h"
 #include "fagen/Passes/Passes.h"
 
-#include "Handovers.h"
-#include "ShapeCheck.h"
+#include "roles/HandoverCheck.h"
+#include "roles/ThreadCopies.h"
+#include "roles/WithinRole.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -55,7 +57,7 @@ bool isByLanes(const HandoverUse &use) { return use.isByLanes(); }
 class RoleOrderer {
 public:
   RoleOrderer(Kernel &kernel, std::vector<Handover> handovers, const OpPlaces &places)
-      : kernel(kernel), handovers(std::move(handovers)), places(places) {}
+      : kernel(kernel), handovers(std::move(handovers)), places(places), copies(places) {}
 
   void run() {
     for (Handover &handover : handovers) {
@@ -66,6 +68,9 @@ public:
         for (const HandoverSite &site : user.sites)
           use(handover, site);
     }
+    copies.place(behind);
+    for (auto &[op, ops] : barriersWithinRoles(kernel, places))
+      llvm::move(ops, std::back_inserter(before[op]));
     begin();
     for (Role &role : kernel.roles)
       place(role.body);
@@ -104,8 +109,6 @@ private:
 
   // Fills.
 
-  /// By name where a constant says how many there are.
-
   /// The first fill of a position waits and announces all bytes; after the last one threads tell.
   void fill(const Handover &handover, const HandoverSite &fills) {
     const Op &op = *fills.front().op;
@@ -117,8 +120,14 @@ private:
                                       .by = by,
                                       .location = op.location,
                                       .note = "order-roles: everybody has left the slot"}));
-    if (!handover.isBulk())
-      return tell(handover, fills.back());
+    if (handover.isOfThreadCopies())
+      return copies.add(fills, handover.first().stages, [this, &handover, &last = fills.back()](const Expr &position) {
+        return told(handover, last, position);
+      });
+    if (!handover.isBulk()) {
+      llvm::move(told(handover, fills.back(), position), std::back_inserter(behind[fills.back().op]));
+      return;
+    }
     int64_t bytes = 0;
     for (const HandoverUse &fill : fills)
       bytes += int64_t(CopyIssueOp(*fill.op).dst().buffer->stageBytes());
@@ -126,16 +135,18 @@ private:
         makeArrive({.bar = {guard.full, position}, .by = by, .bytes = constant(bytes), .location = op.location}));
   }
 
-  void tell(const Handover &handover, const HandoverUse &fill) {
-    Ops &ops = behind[fill.op];
+  /// After what threads wrote.
+  static Ops told(const Handover &handover, const HandoverUse &fill, const Expr &position) {
+    Ops ops;
     if (handover.hasUse([](const HandoverUse &use) { return !use.isByLanes(); }))
       ops.push_back(makeFence({.kind = FenceKind::AsyncProxy,
                                .location = fill.op->location,
                                .note = "order-roles: products read what threads wrote"}));
-    ops.push_back(makeArrive({.bar = {handover.full, fill.position},
+    ops.push_back(makeArrive({.bar = {handover.full, position},
                               .by = Actor::Thread,
                               .location = fill.op->location,
                               .note = "order-roles: the thread has filled its part"}));
+    return ops;
   }
 
   // Uses.
@@ -146,15 +157,8 @@ private:
       leave(handover, site);
   }
 
-  /// In front of the fence of products, so that nothing comes between that and the products.
   void waitFor(const Handover &handover, const HandoverUse &use) {
-    const OpPlaces::Place &place = places.of(*use.anchor);
-    size_t first = place.index;
-    while (first > 0 && place.block->ops[first - 1]->kind == OpKind::MmaIssue)
-      --first;
-    const Op *at = use.anchor;
-    if (first > 0 && syncOf(*place.block->ops[first - 1]).releases == Means::ProductFence)
-      at = place.block->ops[first - 1].get();
+    const Op *const at = beforeProducts(*use.anchor, places);
     before[at].push_back(makeWait({.bar = {handover.full, use.position},
                                    .by = Actor::Thread,
                                    .location = use.position ? use.op->location : handover.full->location,
@@ -248,138 +252,10 @@ private:
   Kernel &kernel;
   std::vector<Handover> handovers;
   const OpPlaces &places;
+  ThreadCopies copies;
   std::map<const Op *, Ops> before, behind; ///< what is to stand there
   std::map<const Block *, Ops> heads;       ///< of roles
 };
-
-/// What order-roles needs of each handover.
-class HandoverCheck {
-public:
-  HandoverCheck(const Handover &handover, const OpPlaces &places, ShapeCheck &shape)
-      : handover(handover), places(places), shape(shape), name("%" + handover.first().name) {}
-
-  bool fits() const {
-    for (const Buffer *buffer : handover.buffers)
-      if (!shape.needs(buffer->isRing == handover.first().isRing && buffer->stages == handover.first().stages,
-                       "buffers of as many slots at one mbarrier: " + name + " and %" + buffer->name, buffer->location))
-        return false;
-    for (const HandoverSite &fills : handover.fills)
-      for (const HandoverUse &fill : fills)
-        if (!isInPlace(fill) || !isFill(fill))
-          return false;
-    for (const HandoverUser &user : handover.users)
-      for (const HandoverSite &site : user.sites)
-        if (!llvm::all_of(site, [&](const HandoverUse &use) { return isInPlace(use) && isUse(use); }) ||
-            !shape.needs(!handover.first().isRing || completionOf(site, places).at,
-                         "a wait that says when role " + user.role->name + " has left " + name,
-                         site.front().op->location))
-          return false;
-    return true;
-  }
-
-private:
-  /// Each step of the loop around has a position of its own; what has none is filled once.
-  bool isInPlace(const HandoverUse &use) const {
-    if (!use.position)
-      return shape.needs(use.anchor == places.standing(*use.op) || !writes(use), "a ring where a loop fills " + name,
-                         use.op->location);
-    const Op *const around = places.of(*use.op).around;
-    return shape.needs(!around || (around->kind == OpKind::Loop && use.position.uses(LoopOp(*around).variable())),
-                       "uses of " + name + " outside of ifs, and at positions that grow with the loop",
-                       use.op->location);
-  }
-
-  bool isFill(const HandoverUse &fill) const {
-    return shape.needs(fill.isByLanes() == !handover.isBulk() &&
-                           (handover.isBulk() || fill.sync().done == Means::Nothing),
-                       "bulk copies, or threads, that fill " + name + " for other roles", fill.op->location);
-  }
-
-  bool isUse(const HandoverUse &use) const {
-    const bool isOfThreads = use.isByLanes() && use.sync().done == Means::Nothing;
-    return shape.needs(!writes(use), "one role that fills " + name, use.op->location) &&
-           shape.needs(isOfThreads || use.sync().done == Means::ProductGroups, "products, or threads, that use " + name,
-                       use.op->location);
-  }
-
-  bool writes(const HandoverUse &use) const {
-    const llvm::ArrayRef<OperandInfo> operands = opInfo(use.op->kind).operands;
-    for (unsigned i = 0; i < use.op->operands.size(); ++i)
-      if (operands[i].writes() && llvm::is_contained(handover.buffers, use.op->operands[i].buffer))
-        return true;
-    return false;
-  }
-
-  const Handover &handover;
-  const OpPlaces &places;
-  ShapeCheck &shape;
-  const std::string name;
-};
-
-bool isAtMbarrier(const Op &op) {
-  const SyncInfo &sync = syncOf(op);
-  return sync.releases == Means::Phases || sync.acquires == Means::Phases || sync.needsFence == Means::InitFence;
-}
-
-/// The first op that uses shared memory that nobody fills.
-const Op *findUnfilled(const Kernel &kernel) {
-  llvm::SmallPtrSet<const Buffer *, 8> filled;
-  const Op *unfilled = nullptr;
-  auto visit = [&](const Op &op, bool looks) {
-    for (unsigned i = 0; i < op.operands.size(); ++i) {
-      const Buffer *const buffer = op.operands[i].buffer;
-      if (!buffer || buffer->space != Space::Shared || buffer->type == ElementType::MBarrier)
-        continue;
-      if (opInfo(op.kind).operands[i].writes())
-        filled.insert(buffer);
-      else if (looks && !unfilled && !filled.contains(buffer))
-        unfilled = &op;
-    }
-  };
-  for (const bool looks : {false, true})
-    for (const Role &role : kernel.roles)
-      walk(role.body, [&](const Op &op) { visit(op, looks); });
-  return unfilled;
-}
-
-/// A buffer that a bulk copy fills and no op reads: nobody would wait for its bytes.
-const Buffer *findUnread(const Kernel &kernel) {
-  llvm::SmallPtrSet<const Buffer *, 8> read;
-  auto forEachTile = [&](llvm::function_ref<void(const Op &, const Buffer &, bool)> visit) {
-    for (const Role &role : kernel.roles)
-      walk(role.body, [&](const Op &op) {
-        for (unsigned i = 0; i < op.operands.size(); ++i)
-          if (const Buffer *const buffer = op.operands[i].buffer; buffer && buffer->space == Space::Shared)
-            visit(op, *buffer, opInfo(op.kind).operands[i].effect == Effect::Write);
-      });
-  };
-  forEachTile([&](const Op &, const Buffer &buffer, bool isWrite) {
-    if (!isWrite)
-      read.insert(&buffer);
-  });
-  const Buffer *unread = nullptr;
-  forEachTile([&](const Op &op, const Buffer &buffer, bool isWrite) {
-    if (!unread && isWrite && isBulkCopy(op) && !read.contains(&buffer))
-      unread = &buffer;
-  });
-  return unread;
-}
-
-bool fits(const Kernel &kernel, llvm::ArrayRef<Handover> handovers, const OpPlaces &places, ShapeCheck &shape) {
-  bool isInOrder = false;
-  for (const Role &role : kernel.roles)
-    walk(role.body, [&](const Op &op) { isInOrder |= isAtMbarrier(op); });
-  const Op *const unfilled = findUnfilled(kernel);
-  const Buffer *const unread = findUnread(kernel);
-  return shape.needs(!isInOrder, "roles that no mbarrier orders yet") &&
-         shape.needs(!unfilled, "shared memory that some role fills before others use it",
-                     unfilled ? unfilled->location : Location()) &&
-         shape.needs(!unread,
-                     "some op that reads %" + llvm::Twine(unread ? unread->name : "") + ", which bulk copies fill",
-                     unread ? unread->location : Location()) &&
-         llvm::all_of(handovers,
-                      [&](const Handover &handover) { return HandoverCheck(handover, places, shape).fits(); });
-}
 
 } // namespace
 
@@ -389,7 +265,7 @@ bool fagen::orderRoles(Kernel &kernel, PassContext &context) {
   if (handovers.empty())
     return false;
   ShapeCheck shape(kernel, context, "order-roles");
-  if (!fits(kernel, handovers, places, shape))
+  if (!canOrder(kernel, handovers, places, shape))
     return false;
   RoleOrderer(kernel, std::move(handovers), places).run();
   return true;

@@ -130,11 +130,16 @@ private:
     return complete == ops.end() ? complete : complete + 1;
   }
 
+  static bool isThreadFill(const Op &op, const Buffer *full) {
+    return isThreadAsyncCopy(op) && fullOf(*CopyIssueOp(op).dst().buffer) == full;
+  }
+
   void handOver(const Guard &guard) {
     Buffer *const full = guard.full, *const empty = guard.empty;
-    auto fills = llvm::find_if(load.body.ops, [&](const auto &op) { return isArrivalAt(*op, full); });
+    auto fills =
+        llvm::find_if(load.body.ops, [&](const auto &op) { return isArrivalAt(*op, full) || isThreadFill(*op, full); });
     load.body.ops.insert(fills, makeWait({.bar = {empty, variable(turn) - constant(1)},
-                                          .by = Actor::Role,
+                                          .by = guard.filledBy.value_or(Actor::Role),
                                           .location = empty->location,
                                           .note = "persist-tiles: everybody has left the last tile's Q"}));
     unsigned arrivals = 0;
@@ -194,7 +199,7 @@ bool fagen::persistTiles(Kernel &kernel, PassContext &context) {
     return false;
   TilePersister persister(kernel, load);
   ShapeCheck shape(kernel, context, "persist-tiles");
-  if (!shape.needs(fillers.size() == 1, "one role that copies in bulk: by its steps all roles count positions") ||
+  if (!shape.needs(fillers.size() == 1, "one role that copies for others: by its steps all roles count positions") ||
       !persister.fits(shape))
     return false;
   persister.run();

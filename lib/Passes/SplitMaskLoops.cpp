@@ -340,6 +340,8 @@ bool splitLoop(Kernel &kernel, Role &role, Ops::iterator loop, ConstMask mask, P
 
 bool fagen::splitMaskLoops(Kernel &kernel, PassContext &context) {
   for (Role &role : kernel.roles) {
+    if (kernel.roles.size() > 1) // tiles would change places where they are used, and not where another role copies
+      continue;
     Ops &ops = role.body.ops;
     const auto loop = llvm::find_if(ops, [](const std::unique_ptr<Op> &op) { return op->kind == OpKind::Loop; });
     if (loop == ops.end())

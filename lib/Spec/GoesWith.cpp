@@ -49,8 +49,8 @@ std::vector<Clash> findClashes(const KeyNumbers &numbers) {
     if (option.block != OptionBlock::Schedule || !numbers.isKnown(option.key))
       continue;
     const unsigned number = numbers.of(option.key);
-    std::optional<Clash> clash = isOnTarget(numbers.target, option, number) ? findClash(option, number, numbers)
-                                                                            : std::nullopt;
+    std::optional<Clash> clash =
+        isOnTarget(numbers.target, option, number) ? findClash(option, number, numbers) : std::nullopt;
     if (!clash)
       continue;
     const bool isGiven = numbers.isGiven(option.key);
@@ -80,6 +80,10 @@ static std::vector<unsigned> valuesOf(const OptionInfo &option, Mma family, cons
   return values;
 }
 
+static bool keepsRules(const OptionInfo &option, unsigned number, const KeyNumbers &numbers) {
+  return !findClash(option, number, numbers);
+}
+
 std::vector<unsigned> valuesThatFit(const Clash &clash, const KeyNumbers &numbers) {
   const OptionInfo &option = *clash.option;
   if (option.values.empty())
@@ -90,11 +94,9 @@ std::vector<unsigned> valuesThatFit(const Clash &clash, const KeyNumbers &number
       return rule.key == clash.with && !is_contained(rule.numbers, numbers.of(rule.key));
     });
   });
-  return values;
-}
-
-static bool keepsRules(const OptionInfo &option, unsigned number, const KeyNumbers &numbers) {
-  return !findClash(option, number, numbers);
+  std::vector<unsigned> fitting; // the other keys, too, if any does
+  copy_if(values, std::back_inserter(fitting), [&](unsigned number) { return keepsRules(option, number, numbers); });
+  return fitting.empty() ? values : fitting;
 }
 
 static bool goesWithAll(const OptionInfo &option, unsigned number, const KeyNumbers &numbers) {

@@ -86,6 +86,10 @@ StringRef hintForValue(OptionKey key, StringRef word) {
                              kForms[] = {"sliding_window", "sliding", "window",    "local",  "swa",
                                          "alibi",          "softcap", "prefix_lm", "prefix", "document",
                                          "block",          "dilated", "chunked",   "bias",   "custom"},
+                             kShipped[] = {"window",  "local",     "softcap", "gemma2",      "alibi",
+                                           "sink",    "gpt_oss",   "bias",    "prefix",      "documents",
+                                           "blocks",  "streaming", "dilated", "temperature", "same_document",
+                                           "chunked", "visible",   "rows",    "bias_visible"},
                              kOn[] = {"true", "yes", "1"}, kOff[] = {"false", "no", "0", "none"},
                              kMma[] = {"mma", "tensor", "hmma", "mma.sync", "tensor_core", "tensor_cores"},
                              kGroup[] = {"gmma", "warpgroup", "hopper"}, kFma[] = {"cuda_core", "simt", "ffma"},
@@ -110,6 +114,8 @@ StringRef hintForValue(OptionKey key, StringRef word) {
       {OptionKey::Copy, kBulk, "did you mean 'tma'?"},
       {OptionKey::Copy, kAsync, "did you mean 'cp_async'?"},
   };
+  if (key == OptionKey::Mask && is_contained(kShipped, word))
+    return "this file does not declare it; specs/forms.fa has a form of this name: copy it here, before the kernel";
   const auto *found =
       find_if(kHints, [&](const ValueHint &hint) { return hint.key == key && matches(hint.words, word); });
   return found == std::end(kHints) ? "" : found->text;

@@ -78,7 +78,7 @@ int64_t batchesOf(const Tensor &tensor) {
   return batches;
 }
 
-/// That q, k and v are of one type and device and fit each other: nothing behind them is read.
+/// That q, k and v are of one type and device and fit each other: nothing past them is read.
 const char *checkInputs(const Tensor &q, const Tensor &k, const Tensor &v) {
   for (const Tensor *tensor : {&q, &k, &v}) {
     if (tensor->ndim < 4 || tensor->ndim != q.ndim)

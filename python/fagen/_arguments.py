@@ -166,7 +166,7 @@ def check_promises(function, form, params, args):
         hasRange = math.isfinite(param.low) or math.isfinite(param.high)  # without one NaN is nobody's mistake
         if bool(value.amin() < param.low) or bool(value.amax() > param.high) or (hasRange and bool(value.isnan().any())):
             raise errors.Error(f"{function}: {param.name} of the form {form} holds {value.amin().item()} to {value.amax().item()}; it is "
-                               f"{param.low:.9g} to {param.high:.9g}")
+                               f"{_forms.shown(param.low)} to {_forms.shown(param.high)}")
         if param.ascends and value.dim():
             falls = (value[..., 1:] < value[..., :-1]).nonzero()
             if len(falls):

@@ -137,6 +137,28 @@ def test_any_split(two):
         compare(two, reference(*inputs(**problem), seen_by(70, 70, **mask)), problem=problem, split=split, **mask)
 
 
+RAGGED = {"chunks of caches": ([0, 5, 6, 6, 23, 40], [0, 30, 31, 40, 57, 91]), "more rows than keys": ([0, 20, 33, 40], [0, 8, 21, 21]),
+          "no keys": ([0, 3, 40], [0, 0, 0]), "empty ones": ([0, 0, 40, 40], [0, 0, 40, 40]), "fewer rows than ranks": ([0, 1, 2, 2], [0, 50, 60, 91])}
+
+
+@pytest.mark.parametrize("case", RAGGED)
+def test_ragged_batches(four, case):
+    """Sequences with rows and keys of their own lengths, some of them empty, packed; the rows of each are its last."""
+    of_rows, of_keys = map(torch.tensor, RAGGED[case])
+    problem = {"rows": int(of_rows[-1]), "keys": int(of_keys[-1])}
+    for causal, window, (scheme, mesh) in ((False, None, ("ring", None)), (True, None, ("mixed", (2, 2))), (True, (4, 0), ("ulysses", None))):
+        wanted = reference(*inputs(**problem), seen_ragged(of_rows, of_keys, causal, window))
+        split, other = (parallel.zigzag(n, 2).divide(2) if mesh else parallel.contiguous(n, 4) for n in problem.values())
+        compare(four, wanted, problem=problem, split=split, keys=other, documents=(of_rows, of_keys), causal=causal, window=window, scheme=scheme, mesh=mesh)
+
+
+def seen_ragged(of_rows, of_keys, causal, window):
+    seen = torch.zeros(1, 1, int(of_rows[-1]), int(of_keys[-1]), dtype=torch.bool)
+    for (a, b), (c, d) in zip(zip(of_rows, of_rows[1:]), zip(of_keys, of_keys[1:])):
+        seen[:, :, a:b, c:d] = seen_by(int(b - a), int(d - c), causal=causal, window=window)
+    return seen
+
+
 def test_documents_of_each_batch(two):
     ids = torch.stack([torch.arange(40) // 13, torch.arange(40) // 7, torch.zeros(40, dtype=torch.int64)])
     mask = {"documents": ids, "causal": True}
@@ -285,7 +307,7 @@ WRONG = {"rows": lambda held, options: ([t[:, :-1] for t in held], options),
          "no such form": lambda held, options: (held, {"form": "softcup", "cap": 3.0}),
          "gradient": lambda held, options: ([t.requires_grad_() for t in held], options)}
 SAID = {"rows": "q is torch.float32", "heads": "heads is", "type": "dtype is", "mask": "mask is causal=", "scale": "scale is", "form": "mask is causal=",
-        "no such form": "did you mean 'softcap'", "gradient": "gradients", "memory": "OutOfMemoryError", "kernel": "a kernel fails"}
+        "no such form": "did you mean 'softcap'", "gradient": "gradient is", "memory": "OutOfMemoryError", "kernel": "a kernel fails"}
 
 
 @pytest.mark.parametrize("wrong", SAID)
@@ -347,6 +369,15 @@ def test_decode_of_lengths(four):
     problem, lengths = {"batch": 3, "rows": 1, "keys": 61}, [61, 7, 33]
     seen = (torch.arange(61) < torch.tensor(lengths)[:, None])[:, None, None]
     assert_decoded(four, reference(*inputs(**problem), seen), problem=problem, keys=parallel.contiguous(61, 4), lengths=lengths)
+
+
+@pytest.mark.parametrize("keys, lengths", [(2, [2, 0, 1]), (61, [0, 61, 1]), (0, [0, 0, 0]), (5, [0, 0, 0])])
+def test_decode_of_fewer_keys_than_ranks_and_of_none(four, keys, lengths):
+    """Sequences that are empty, and ranks that hold no key, or none that is used."""
+    problem = {"batch": 3, "rows": 1, "keys": keys}
+    seen = (torch.arange(keys) < torch.tensor(lengths)[:, None])[:, None, None]
+    assert_decoded(four, reference(*inputs(**problem), seen), problem=problem, keys=parallel.contiguous(keys, 4), lengths=lengths)
+    assert_decoded(four, reference(*inputs(**problem), seen_by(1, keys, causal=True)), problem=problem, keys=parallel.contiguous(keys, 4), causal=True)
 
 
 @pytest.mark.parametrize("form", ["gpt_oss", "alibi", "gemma2", "sink"])

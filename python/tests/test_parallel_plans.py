@@ -10,7 +10,7 @@ import torch
 
 import fagen
 from fagen import _forms, _forms_by_torch, parallel
-from fagen.parallel import _balance, _bounds, _cost, _heads, _merge, _merge_gpu, _pieces, _placed, _plan, _schedule
+from fagen.parallel import _balance, _bounds, _cost, _cost_back, _heads, _mask, _merge, _merge_gpu, _pieces, _placed, _schedule
 from test_parallel import forms, inputs, reference
 from torch_emulated import emulating, use_emulator
 
@@ -206,6 +206,11 @@ def test_cost_model():
     slow = _cost.Machine(network=1.0)
     assert _cost.best(problem, slow, 64)[0].total_ms > _cost.best(problem, machine, 64)[0].total_ms
     assert _cost.estimate(problem, machine, 8, 1).travel_ms > _cost.estimate(_cost.Problem(131072, 32, 8, window=1024), machine, 8, 1).travel_ms
+    for ranks in (2, 8, 64, 4096):
+        each = _cost.best(problem, machine, ranks, of=_cost_back.estimate)
+        assert all(e.speedup <= ranks and e.mib > _cost.estimate(problem, machine, e.ring, e.exchange).mib for e in each)
+        assert all(e.total_ms > 2.5 * _cost.estimate(problem, machine, e.ring, e.exchange).compute_ms for e in each)
+    assert _cost_back.estimate(problem, slow, 8, 8).exposed_ms > _cost_back.estimate(problem, machine, 8, 8).exposed_ms
     pairs = sum(min(i + 1, 7) for i in range(20))
     assert _cost.Problem(20, 1, 1, window=7).pairs() == pairs and _cost.Problem(20, 1, 1).pairs() == 210
 
@@ -239,10 +244,20 @@ def test_the_plan_command_needs_no_framework():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).returncode == 0
 
 
+@pytest.mark.parametrize("documents, said", [
+    ((torch.tensor([0, 4]),), "offsets of rows and offsets of keys"), ((torch.tensor([0, 4]), [0, 4]), "offsets of rows and offsets of keys"),
+    ((torch.tensor([0, 4]), torch.tensor([0, 5])), r"documents\[1\] are offsets that do not ascend from 0 to the 6 keys"),
+    ((torch.tensor([0, 3, 2, 4]), torch.tensor([0, 6])), r"documents\[0\] are offsets that do not ascend from 0 to the 4 rows"),
+    ((torch.tensor([0, 2, 4]), torch.tensor([0, 6])), "2 sequences of rows and 1 of keys"), (torch.tensor([0.0, 6.0]), "a tensor of integers")])
+def test_documents_are_offsets(documents, said):
+    with pytest.raises(fagen.Error, match=said):
+        _mask.Mask(4, 6, {"batch": 1}, False, None, documents, None, {}, None)
+
+
 @pytest.mark.parametrize("window", [3, (1, 2, 3), (-5, 3), (1.5, 3), (True, 3), "all"])
 def test_windows_are_two_whole_numbers(window):
     with pytest.raises(fagen.Error, match="window is .*; it is \\(left, right\\)"):
-        _plan._window_of(window, False)
+        _mask._window_of(window, False)
 
 
 def test_ranks_of_a_split():

@@ -108,4 +108,11 @@ struct MaskBounds {
 MaskBounds analyzeMask(const Expr &predicate, llvm::StringRef q, llvm::StringRef k, const Expr &rowBegin, int64_t rows,
                        const Kernel *kernel = nullptr);
 
+/// A loop whose bounds say that it runs once or never: what its variable is, and when it runs.
+struct OneStep {
+  Expr begin, condition;
+};
+/// Of the first step, 0 to min(n, 1), and of the last, n - min(n, 1) to n; nothing of other bounds.
+std::optional<OneStep> oneStepOf(llvm::StringRef variable, const Expr &begin, const Expr &end);
+
 } // namespace fagen::ir

@@ -52,7 +52,7 @@ void tellPart(Op &part, llvm::StringRef what);
 /// Registers that a thread has when the kernel begins, where roles then take and give some.
 unsigned registersOfLaunch(const Kernel &kernel);
 
-/// The roles that copy in bulk, where others use what they copy; none of kernels whose only role does both.
+/// The roles that copy in bulk, or by cp_async what others use; none of kernels whose only role does both.
 llvm::SmallVector<Role *, 2> fillersOf(Kernel &kernel);
 /// The roles that are none of these.
 llvm::SmallVector<Role *, 2> usersBeside(Kernel &kernel, llvm::ArrayRef<Role *> fillers);

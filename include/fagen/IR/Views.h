@@ -47,6 +47,11 @@ struct BoxMap {
 };
 /// Null where rows do not follow each other along one dimension.
 std::optional<BoxMap> boxMapOf(const Matrix &matrix);
+/// Whether the engine, which knows where the tensor ends, moves nothing beyond the matrix: of a bulk copy or store of a
+/// tile as large as this, in such a matrix. It does not if the two end together, or the tile covers the matrix.
+bool boxEndsWithMatrix(const Op &op, const Buffer &tile);
+/// That the whole tile lies inside the matrix, as a condition: the box then reaches nothing else.
+Expr isBoxInside(const Op &op, const Buffer &tile);
 
 /// Which of the op's operands is in global memory; null where none is.
 const Operand *globalOperandOf(const Op &op);

@@ -6,11 +6,12 @@ import json
 import sys
 
 from .. import errors
-from . import _cost
+from . import _cost, _cost_back
 
 _EXAMPLES = """examples:
   python -m fagen.parallel plan --seq 131072 --heads 32 --kv-heads 8 --ranks 2-64
   python -m fagen.parallel plan --seq 1048576 --heads 32 --kv-heads 8 --ranks 64 --all
+  python -m fagen.parallel plan --seq 131072 --heads 32 --kv-heads 8 --gradients
   python -m fagen.parallel plan --seq 131072 --heads 16 --window 4096 --network 25 --json
   python -m fagen.parallel balance --documents 8192,300,55000,1200 --ranks 8
   wc -c *.txt | python -m fagen.parallel balance --documents - --ranks 64
@@ -39,6 +40,7 @@ def _parser():
     plan.add_argument("--window", type=_count, help="keys that a row sees, its own the last")
     plan.add_argument("--ranks", type=_ranks, default=_ranks("2-4096"), help="8, 2,4,6 or 2-4096 (each twice the last)")
     plan.add_argument("--chunks", type=_count, default=2, help="of an exchange over heads")
+    plan.add_argument("--gradients", action="store_true", help="of the forward and its gradients")
     plan.add_argument("--all", action="store_true", help="every mesh, not the best alone")
     plan.add_argument("--json", action="store_true")
     for field in dataclasses.fields(_cost.Machine):
@@ -93,7 +95,8 @@ def _plan(given):
         raise errors.Error(f"{kv_heads} K/V heads do not divide {given.heads} heads")
     problem = _cost.Problem(given.seq, given.heads, kv_heads, given.head_dim, given.batch, given.mask == "causal", given.window)
     machine = _cost.Machine(**{field.name: getattr(given, field.name) for field in dataclasses.fields(_cost.Machine)})
-    found = [one for ranks in given.ranks for one in _cost.best(problem, machine, ranks, given.chunks)[:None if given.all else 1]]
+    of = _cost_back.estimate if given.gradients else _cost.estimate
+    found = [one for ranks in given.ranks for one in _cost.best(problem, machine, ranks, given.chunks, of)[:None if given.all else 1]]
     if given.json:
         print(json.dumps({"problem": dataclasses.asdict(problem), "machine": dataclasses.asdict(machine), "estimates": [
             {**dataclasses.asdict(one), "ranks": one.ranks, "scheme": one.scheme, "speedup": one.speedup, "efficiency": one.efficiency}

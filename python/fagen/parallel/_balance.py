@@ -3,7 +3,7 @@
 import torch
 
 from .. import errors
-from ._plan import Mask
+from ._mask import Mask
 from ._split import Split, contiguous, zigzag
 
 _EVEN = 1.02  # of the mean: a split of fewer ranges is taken where its largest share of work is no more

@@ -54,6 +54,14 @@ def _attend_placed(problem, piece, q, k, v, out, with_sink):
     return (o if out is None else out.copy_(o)), lse
 
 
+def alone(parts, compute, k, v, failed=None):
+    """compute(part, k, v) for each part, where the keys are here; what failed before is raised."""
+    if failed is not None:
+        raise failed
+    for part in parts:
+        compute(part, *(t[:, slice(*part.piece.keys)] for t in (k, v)))
+
+
 class Output:
     """The rows of a rank: O in the type of q, LSE, and an accumulator in float32 where rows have more than two parts."""
 

@@ -4,7 +4,7 @@
 // All of it follows from the order of ops, and from how they synchronise (fagen/IR/Sync.h). Mbarriers take no part.
 #pragma once
 
-#include "OpPlaces.h"
+#include "../OpPlaces.h"
 #include "fagen/IR/Sync.h"
 
 namespace fagen {
@@ -39,7 +39,9 @@ struct Handover {
   std::vector<HandoverUser> users;
 
   const ir::Buffer &first() const { return *buffers.front(); }
-  bool isBulk() const { return fills.front().front().sync().done == ir::Means::Phases; }
+  ir::Means filledBy() const { return fills.front().front().sync().done; }
+  bool isOfThreadCopies() const { return filledBy() == ir::Means::CopyGroups; }
+  bool isBulk() const { return filledBy() == ir::Means::Phases; }
   /// Whether some use is what `isWanted` says.
   bool hasUse(llvm::function_ref<bool(const HandoverUse &)> isWanted) const;
 };
