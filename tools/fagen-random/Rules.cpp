@@ -1,4 +1,4 @@
-// fagen: what the keys of one variant must satisfy together, stated a second time.
+// fagen: what the keys of one variant must satisfy together: numbers, stated a second time.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Rules.h"
