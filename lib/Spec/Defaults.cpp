@@ -12,28 +12,22 @@ using namespace llvm;
 
 namespace fagen {
 
-/// Whether neither the spec nor a default says what the key is.
-static bool isChosen(const OptionInfo &option) {
-  return option.block == OptionBlock::Schedule && option.defaultText.empty() && !option.required;
-}
-
 /// Key by key, each by those that are there.
 void chooseDefaults(const TargetInfo &target, Schedule &schedule, KeySet given) {
   KeySet open = 0;
-  for (const OptionInfo &option : allOptions())
-    if (isChosen(option))
-      open |= keyBit(option.key) & ~given;
+  for (OptionKey key : keysWithoutDefault())
+    open |= keyBit(key) & ~given;
   const KeyNumbers numbers{
       target, [&](OptionKey key) { return getKey(schedule, key).number; },
       [&](OptionKey key) { return optionInfo(key).block == OptionBlock::Schedule && (open & keyBit(key)) == 0; },
       [](OptionKey) { return false; }};
-  for (const OptionInfo &option : allOptions()) {
-    if ((open & keyBit(option.key)) == 0)
+  for (OptionKey key : keysWithoutDefault()) {
+    if ((open & keyBit(key)) == 0)
       continue;
     OptionValue value;
-    value.number = bestValue(option, numbers);
-    setKey(schedule, option.key, value);
-    open &= ~keyBit(option.key);
+    value.number = bestValue(optionInfo(key), numbers);
+    setKey(schedule, key, value);
+    open &= ~keyBit(key);
   }
 }
 

@@ -110,6 +110,27 @@ static bool goesWithAll(const OptionInfo &option, unsigned number, const KeyNumb
   });
 }
 
+std::vector<OptionKey> keysWithoutDefault() {
+  std::vector<const OptionInfo *> open;
+  for (const OptionInfo &option : allOptions())
+    if (option.block == OptionBlock::Schedule && option.defaultText.empty() && !option.required)
+      open.push_back(&option);
+  auto asksOpenOnes = [&](const OptionInfo *option) {
+    return any_of(option->values, [&](const OptionValueInfo &value) {
+      return any_of(value.goesWith, [&](const GoesWith &rule) { return is_contained(open, &optionInfo(rule.key)); });
+    });
+  };
+  std::vector<OptionKey> keys;
+  while (!open.empty()) {
+    auto next = find_if_not(open, asksOpenOnes);
+    if (next == open.end())
+      next = open.begin();
+    keys.push_back((*next)->key);
+    open.erase(next);
+  }
+  return keys;
+}
+
 unsigned bestValue(const OptionInfo &option, const KeyNumbers &numbers) {
   const std::vector<unsigned> values = valuesOf(option, Mma(numbers.of(OptionKey::Mma)), numbers.target);
   auto best = find_if(values, [&](unsigned number) { return goesWithAll(option, number, numbers); });

@@ -19,9 +19,9 @@ namespace {
 class Variant {
 public:
   Variant(const Point &point, const Values &schedule) : point(point), schedule(schedule) {
-    for (const OptionInfo &option : allOptions()) // later ones see what was chosen before
-      if (option.block == OptionBlock::Schedule && !find(option.key))
-        chosen[option.key] = policy(option.key);
+    for (OptionKey key : keysWithoutDefault()) // later ones see what was chosen before
+      if (!find(key))
+        chosen[key] = policy(key);
   }
 
   bool isGiven(OptionKey key) const { return schedule.count(key) != 0; }

@@ -34,6 +34,9 @@ std::vector<Clash> findClashes(const KeyNumbers &numbers);
 /// best first.
 std::vector<unsigned> valuesThatFit(const Clash &clash, const KeyNumbers &numbers);
 
+/// Keys of the schedule that have neither a default nor must be given, each after those that its values ask about.
+std::vector<OptionKey> keysWithoutDefault();
+
 /// What the key is where the spec does not say: the first value of the family, on the target, that goes with the known
 /// keys, and they with it.
 unsigned bestValue(const OptionInfo &option, const KeyNumbers &numbers);
