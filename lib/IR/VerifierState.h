@@ -47,7 +47,7 @@ public:
 
   const Kernel &kernel;
   bool defective = false;
-  llvm::SmallVector<Expr, 2> conditions;        ///< of each `if` around what is looked at
+  llvm::SmallVector<Expr, 2> conditions; ///< of each `if` around what is looked at
   llvm::DenseMap<const Buffer *, Expr> lengths; ///< of global buffers, as bulk copies name them
 
 private:

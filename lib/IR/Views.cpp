@@ -87,9 +87,9 @@ namespace {
 
 /// One dimension of a box and of its matrix.
 struct Side {
-  Expr first, size, begin; ///< of the matrix: its place in the tensor, its extent, where the box begins in it
-  const Expr &extent;      ///< of the tensor
-  unsigned count;          ///< of the box
+  Expr first, size, begin;       ///< of the matrix: its place in the tensor, its extent, where the box begins in it
+  const Expr &extent;            ///< of the tensor
+  unsigned count;                ///< of the box
 
   bool endsWithMatrix() const {
     if (first + size == extent || size == extent - first)

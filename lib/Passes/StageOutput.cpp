@@ -11,8 +11,8 @@
 //              stage_output; fence async_proxy; barrier of the group; bulk_store; bulk_commit
 //   at last    bulk_wait
 //
-// The store leaves out rows after the last one of the tensor. Where rows beyond a tile's last one are another tile's,
-// as in ragged batches, a box that would reach them does not leave; threads store what the tile has:
+// The store leaves out rows after the last one of the tensor. Where rows beyond a tile's last one are another tile's, as
+// in ragged batches, a box that would reach them does not leave; threads store what the tile has:
 //
 //              if whole: bulk_store; bulk_commit
 //              if not: store
