@@ -196,3 +196,14 @@ def H200 : Gpu<"H200", 90> {
   let CausalRank = 60;
   let CausalVariants = 72;
 }
+
+// No GPU of this kind was there: the copy engine's figures are those of an H200.
+def RTX5090 : Gpu<"RTX 5090", 120> {
+  let Sms = 170;
+  let ClockMhz = 2407;
+  let TensorFlops = 512;
+  let MmaSyncF16Flops = 1024;
+  let DramGBs = 1792;
+  let BulkBytes = 64;
+  let BulkLatency = 800;
+}
